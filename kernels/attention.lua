@@ -12,8 +12,10 @@
 -- different lengths, Q and O are (total,H,D), and LSE is (H,total). Two more
 -- arguments, cu_q and cu_k (B + 1 of i32, "cu_seqlens"), then give the
 -- positions: sequence b of Q has the rows from cu_q[b] to cu_q[b + 1]. A table,
--- or nil, follows them: {blocks = lists of kernels/block_mask.lua}, if option
--- `list` is the size {rows, keys} of the listed blocks.
+-- or nil, follows them. Its field `blocks` has lists of kernels/block_mask.lua,
+-- if the option `list` is the size {rows, keys} of the listed blocks. Its field
+-- `sinks` (H) has a number for each head whose power of e is added to the sum of
+-- each row, as if a key without a value had this score; LSE contains it.
 --
 -- modify(...), a function of further arguments, returns three functions.
 -- score(s, at) replaces the scaled score s of a row and a key; mask(at) reports
@@ -130,7 +132,8 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
   if f.score then f.scale, scale = scale, 1.0 end
   hidden = hidden or done ~= nil
   local state = flash.softmax(2 * cute.size(acc, 1), scale * flash.LOG2E,
-                              hidden)
+                              hidden, more and more.sinks
+                              and more.sinks[h]:to(cute.f32))
   Q.load(bm, 0)
   local sees = {sight:blocks(bm * BM, BM, BN)}
   if o.list then

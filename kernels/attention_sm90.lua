@@ -93,7 +93,7 @@ return function(given)
   --- Returns all arguments of the kernel.
   ---@param scale number above 0
   ---@param share? table from share()
-  ---@param more? table {blocks: any?}
+  ---@param more? table {blocks: any?, sinks: any?}, see kernels/attention.lua
   function self.arguments(Q, K, V, O, LSE, scale, share, more)
     flash.check(WHAT, o.head, {Q = Q, K = K})
     rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)

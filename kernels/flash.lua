@@ -491,13 +491,15 @@ end
 ---@param rows integer
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column
-function flash.softmax(rows, c, hidden)
+---@param sink? any a number whose power of e is added to each row's sum
+function flash.softmax(rows, c, hidden, sink)
   local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
   local base = cute.make_rmem_tensor({rows}, cute.f32)
   local fix = cute.make_rmem_tensor({rows}, cute.f32)
-  low:fill(NOTHING)
-  sum:fill(0)
+  low:fill(sink and cute.min(sink * -flash.LOG2E, NOTHING) or NOTHING)
+  -- A quad adds its four sums in the end.
+  sum:fill(sink and cute.where(cute.gt(sink, -math.huge), 0.25, 0.0) or 0)
   base:fill(0)
   fix:fill(1)
   return setmetatable({rows = rows, c = c, hidden = hidden, low = low,

@@ -209,7 +209,7 @@ end
 --- Computes the tiles of rows.
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
 -- mma_o: any, ready: any, sight: any, sees: function, tid: any, S: any,
--- lse: any, scale: any, score: function?, mask: function?}
+-- lse: any, scale: any, sinks: any?, score: function?, mask: function?}
 -- lse: (B,H,S); score, mask: see kernels/attention.lua
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
@@ -223,7 +223,8 @@ function consumer.run(o, x, each)
   local scale = x.score and 1.0 or x.scale
   each(function(m, h, b)
     local sees = {x.sees(m, h, b)}
-    local state = flash.softmax(2, scale * flash.LOG2E, hidden)
+    local state = flash.softmax(2, scale * flash.LOG2E, hidden,
+                                x.sinks and x.sinks[h]:to(cute.f32))
     P.acc:fill(0)
     x.q.pipe:consumer_wait(x.q.state)
     cute.when(cute.gt(sees[2], sees[1]), function()

@@ -93,8 +93,8 @@ return function(o)
       if o.registers then cute.arch.setmaxregister_increase(o.registers) end
       consumer.run(o, {q = q, k = k, v = v, o = out, mma_s = mma_s,
         mma_o = mma_o, ready = ready, sight = sight, sees = sees, tid = tid,
-        S = S, lse = LSE, scale = scale, score = score, mask = mask},
-        walk "consumer")
+        S = S, lse = LSE, scale = scale, sinks = more and more.sinks,
+        score = score, mask = mask}, walk "consumer")
     end)
     if done then done() end
   end

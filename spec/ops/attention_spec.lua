@@ -215,6 +215,45 @@ describe("ops.attention", function()
     assert.equal(0, cute.size(L))
   end)
 
+  it("adds sinks to the sums of rows", function()
+    local list = {0.5, -30, 12, -math.huge}
+    for i, d in ipairs {32, 64} do
+      local p = oracle.problem {b = 2, s = 70, t = 90, h = 4, g = 2, d = d,
+                                right = 0}
+      p.sinks = list
+      local device = ({"sim:sm_80", "sim:sm_90a"})[i]
+      local O, L = ops.attention(p.Q, p.K, p.V, {device = device, causal = true,
+        sinks = cute.tensor(list, i == 1 and cute.f32 or cute.bf16)})
+      local out, lse = oracle.forward(p)
+      assert.is_true(oracle.distance(O, out) < 6e-3)
+      assert.is_true(select(2, oracle.distance(L, lse)) < 1e-5)
+      local got = {ops.attention_backward(p.dO, p.Q, p.K, p.V, O, L,
+                                          {device = device, causal = true})}
+      for j, want in ipairs {oracle.backward(p)} do
+        assert.is_true(oracle.distance(got[j], want) < 1.2e-2)
+      end
+    end
+  end)
+
+  it("gives the sink as LSE of rows without keys", function()
+    local sinks = cute.tensor({0.5, -math.huge}, cute.f32)
+    for _, d in ipairs {32, 64} do
+      local p = oracle.problem {s = 5, t = 3, h = 2, d = d}
+      local O, L = ops.attention(p.Q, p.K, p.V, {device = "sim:sm_90a",
+                                                 causal = true, sinks = sinks})
+      local none = cute.zeros({1, 0, 2, d}, cute.bf16)
+      local _, all = ops.attention(p.Q, none, none, {device = "sim:sm_90a",
+                                                     sinks = sinks})
+      for s = 0, 1 do
+        assert.equal(0, O(0, s, 0, 3))
+        for _, t in ipairs {L, all} do
+          assert.is_true(math.abs(t(0, 0, s) - 0.5) < 1e-6)
+          assert.equal(-math.huge, t(0, 1, s))
+        end
+      end
+    end
+  end)
+
   it("rejects what does not fit", function()
     local p = oracle.problem {s = 5, t = 3, d = 32, h = 3, g = 1}
     local function call(o, K, V)
@@ -246,6 +285,17 @@ describe("ops.attention", function()
       call({Q = cute.zeros({1, 3, 1, 40}, cute.bf16)},
            cute.zeros({1, 3, 1, 40}, cute.bf16),
            cute.zeros({1, 3, 1, 40}, cute.bf16)))
+    raises("ops.attention: sinks is (2):(1); a number for each of the 3 heads "
+      .. "of Q is needed", function()
+        return (ops.attention(p.Q, p.K, p.V, {device = "sim",
+          sinks = cute.zeros({2}, cute.f32)}))
+      end)
+    raises("ops.attention_backward: sinks have no gradient; without this "
+      .. "option, dQ, dK and dV are right, because LSE contains the sinks",
+      function()
+        return (ops.attention_backward(p.dO, p.Q, p.K, p.V, p.O, p.LSE,
+          {device = "sim", sinks = cute.zeros({3}, cute.f32)}))
+      end)
     raises("ops.attention: no option 'mask'", function()
       return (ops.attention(p.Q, p.K, p.V, {mask = 1}))
     end)

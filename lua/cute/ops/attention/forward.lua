@@ -31,10 +31,21 @@ local function hopper_kernel(call, device, q, o)
   return k
 end
 
+-- Checks the option `sinks`.
+local function check_sinks(call, q)
+  local t = call.sinks
+  if t then call:floats("sinks", t) end
+  if t and (cute.rank(t) ~= 1 or cute.size(t) ~= q.H) then
+    call:fail("sinks is %s; a number for each of the %d heads of Q is needed",
+              t.layout, q.H)
+  end
+end
+
 -- Returns further operands of a kernel, or nil if a call has none.
 local function more_of(now, q)
-  if not now.blocks then return nil end
-  return {blocks = now.blocks and block_mask.view(now.blocks, q.B, q.H)}
+  if not now.blocks and not now.sinks then return nil end
+  return {blocks = now.blocks and block_mask.view(now.blocks, q.B, q.H),
+          sinks = now.sinks}
 end
 
 -- Returns the launch of Hopper's kernel k as a step of a plan
@@ -70,7 +81,7 @@ local OPTIONS = {listed = "table"}
 for name, want in pairs(problem.OPTIONS) do OPTIONS[name] = want end
 
 local attend, planned = problem.operation("ops.attention", {
-  names = {"Q", "K", "V"}, tensors = {"cu_q", "cu_k", "blocks"},
+  names = {"Q", "K", "V"}, tensors = {"cu_q", "cu_k", "blocks", "sinks"},
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[1], list[2])
   end,
@@ -78,15 +89,16 @@ local attend, planned = problem.operation("ops.attention", {
     problem.check_sequences(call)
     local q = problem.of(call, "", "V")
     local scale, o = problem.options_of(call, q)
+    check_sinks(call, q)
     if call:dtype("ops.attention", call.Q) ~= q.dtype then
       call:fail("O must have the type of Q, %s, not %s", q.dtype,
                 call:dtype("ops.attention", call.Q))
     end
     local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
                      {shape = problem.rows_shape(q), dtype = cute.f32}}
-    local p = call:start(6, results)
+    local p = call:start(7, results)
     if cute.product(results[1].shape) == 0 or q.B == 0 then return p end
-    if q.T == 0 then
+    if q.T == 0 and not call.sinks then
       p.anew, p.steps = true, problem.nothing(call, p, results)
       return p
     end
@@ -111,7 +123,7 @@ local attend, planned = problem.operation("ops.attention", {
 ---@param V any (B,T,G,D)
 ---@param o? table {causal: boolean?, window: any[]?, scale: number?,
 -- cu_q: any?, cu_k: any?, score_mod: function?, mask_mod: function?,
--- block_mask: table?, out: any}
+-- block_mask: table?, sinks: any?, out: any}
 -- score_mod(s, at) replaces the scaled score s. mask_mod(at) reports whether a
 -- row sees a key: row at.q, key at.k, head at.h, sequence at.b. block_mask: a
 -- result of ops.block_mask, in place of mask_mod.

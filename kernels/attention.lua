@@ -14,8 +14,8 @@
 -- positions: sequence b of Q has the rows from cu_q[b] to cu_q[b + 1]. A table,
 -- or nil, follows them. Its field `blocks` has lists of kernels/block_mask.lua,
 -- if the option `list` is the size {rows, keys} of the listed blocks. Its field
--- `sinks` (H) has a number for each head whose power of e is added to the sum of
--- each row, as if a key without a value had this score; LSE contains it.
+-- `sinks` (H) has a number for each head whose power of e is added to the sum
+-- of each row, as if a key without a value had this score; LSE contains it.
 --
 -- modify(...), a function of further arguments, returns three functions.
 -- score(s, at) replaces the scaled score s of a row and a key; mask(at) reports

@@ -160,6 +160,13 @@ function flash.section(x, first, count)
     matrix and {count, cute.size(x, 1)} or {count}, x.stride))
 end
 
+--- Returns the first row of sequence b, and the number of its rows, from the
+-- positions cu of the sequences, which are limited to `total` rows.
+function flash.span(cu, b, total)
+  local first = cute.min(cute.max(cu[b], 0), total)
+  return first, cute.min(cute.max(cu[b + 1], first), total) - first
+end
+
 local function sequence(x, b, cu)
   if not cu then return x end
   return flash.section(x, cu[b], cu[b + 1] - cu[b])

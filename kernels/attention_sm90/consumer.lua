@@ -179,11 +179,11 @@ end
 -- Makes a function (n, masked) that replaces the scores of block n by functions
 -- of scores, and hides keys if it is masked. With a list of blocks, `masked` is
 -- a condition of the kernel, and the mask applies only where it is true.
-local function altering(o, x, P, sight, m, h, b)
-  local row, N = m * o.tile[1], o.tile[2]
+local function altering(o, x, P, part, m, h, b)
+  local row, N, sight = m * o.tile[1], o.tile[2], part.sight
   local function change(mask)
     return flash.change {score = x.score, mask = mask, h = h, b = b,
-      scale = x.score and x.scale, tile = o.tile, rows = x.S,
+      scale = x.score and x.scale, tile = o.tile, rows = part.S,
       columns = sight.T}
   end
   local edges = o.left or o.right or not sight:whole(N)
@@ -208,9 +208,9 @@ end
 
 --- Computes the tiles of rows.
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
--- mma_o: any, ready: any, sight: any, sees: function, tid: any, S: any,
--- lse: any, scale: any, sinks: any?, score: function?, mask: function?}
--- lse: (B,H,S); score, mask: see kernels/attention.lua
+-- mma_o: any, ready: any, sees: function, tid: any, lse: any, scale: any,
+-- sinks: any?, score: function?, mask: function?}
+-- lse: (B,H,S) or (H,rows); score, mask: see kernels/attention.lua
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
   for _, operand in ipairs {x.q, x.k, x.v} do
@@ -218,20 +218,20 @@ function consumer.run(o, x, each)
   end
   local P, turn = products(o, x), turns(o, group)
   local leave = store(o, x, P, group)
-  local sight = x.sight
-  local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
   local scale = x.score and 1.0 or x.scale
-  each(function(m, h, b)
-    local sees = {x.sees(m, h, b)}
+  each(function(m, h, b, part)
+    local sees, sight = {x.sees(m, h, b, part)}, part.sight
+    local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
     local state = flash.softmax(2, scale * flash.LOG2E, hidden,
                                 x.sinks and x.sinks[h]:to(cute.f32))
     P.acc:fill(0)
     x.q.pipe:consumer_wait(x.q.state)
     cute.when(cute.gt(sees[2], sees[1]), function()
       mainloop(x, P, turn, state, sight, sees,
-               altering(o, x, P, sight, m, h, b))
+               altering(o, x, P, part, m, h, b))
     end)
-    leave(state, m * o.tile[1], x.S, x.lse(b, h, _))
+    leave(state, m * o.tile[1], part.S, part.row
+      and flash.section(x.lse(h, _), part.row, part.S) or x.lse(b, h, _))
     x.q.state:advance()
   end)
   turn.tail()

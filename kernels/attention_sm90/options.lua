@@ -15,7 +15,7 @@ local MOST_ROWS = (1 << 31) - 1
 
 -- The names of all options.
 local NAMES = "name head value dtype causal window rows tile stages q_stages "
-  .. "ordered modify list"
+  .. "ordered modify list ragged"
 
 -- Tiles {rows, keys, time of a row} by head size: for each number of rows the
 -- fastest of those that registers and shared memory allow. The time is relative
@@ -109,6 +109,7 @@ function options.complete(given)
   local o = {head = given.head, value = given.value or given.head,
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
              rows = given.rows, modify = given.modify, list = given.list,
+             ragged = given.ragged,
              left = limit(given, 1), right = limit(given, 2)}
   rules.integers(WHAT, o, {"rows"}, 1, MOST_ROWS)
   if given.causal then o.right = 0 end
@@ -119,6 +120,7 @@ function options.complete(given)
     core.show(o.value), o.head)
   -- Tiles take different times.
   o.dynamic = o.left ~= nil or o.right ~= nil or o.list ~= nil
+    or o.ragged
   o.tile = given.tile or o.list and dividing(known, o.list)
     or fastest(known, o.rows, given.causal)
   rules.need(not o.list or o.list[1] % o.tile[1] == 0

@@ -197,6 +197,19 @@ describe("attention_sm90", function()
     end
   end)
 
+  it("is right in all schedules for sequences of different lengths", function()
+    local Q = cute.randn({200, 1, 64}, cute.bf16)
+    local K = cute.randn({60, 1, 64}, cute.bf16)
+    local k = attention {head = 64, tile = {128, 16}, ragged = true}
+    local more = {cu_q = cute.tensor({0, 30, 30, 200}, cute.i32),
+                  cu_k = cute.tensor({0, 20, 20, 60}, cute.i32)}
+    local O, LSE = cute.zeros(Q.shape, cute.bf16), cute.zeros({1, 200}, "f32")
+    local a = k.arguments(Q, K, K, O, LSE, 0.1, k.share(Q, K), more)
+    local v = k.kernel(table.unpack(a, 1, a.n)):check {
+      grid = k.grid(200, 1, 3, 2), block = k.block, gpu = false}
+    assert.equal("ok", v.verdict, tostring(v))
+  end)
+
   it("has no bank conflict", function()
     for _, d in ipairs {64, 96, 128, 256} do
       local r = check {s = 128, t = 64, d = d}

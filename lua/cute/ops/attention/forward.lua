@@ -18,14 +18,13 @@ local forward = {}
 local function hopper_kernel(call, device, q, o)
   if not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
-  elseif q.ragged then
-    return nil, "it does not support sequences of different lengths"
   elseif q.D < 64 then
     return nil, ("it has no tile for heads of %d"):format(q.D)
   end
   local k = hopper {head = q.D, causal = o.causal, window = o.window,
-                    dtype = q.dtype, rows = q.S, modify = o.modify,
-                    list = o.list}
+                    dtype = q.dtype, modify = o.modify, list = o.list,
+                    ragged = q.ragged or nil,
+                    rows = q.ragged and math.max(q.S // q.B, 1) or q.S}
   local ok, why = k.takes(call.Q, call.K, call.V, call.out[1])
   if not ok then return nil, why end
   return k
@@ -43,9 +42,9 @@ end
 
 -- Returns further operands of a kernel, or nil if a call has none.
 local function more_of(now, q)
-  if not now.blocks and not now.sinks then return nil end
+  if not now.blocks and not now.sinks and not now.cu_q then return nil end
   return {blocks = now.blocks and block_mask.view(now.blocks, q.B, q.H),
-          sinks = now.sinks}
+          sinks = now.sinks, cu_q = now.cu_q, cu_k = now.cu_k}
 end
 
 -- Returns the launch of Hopper's kernel k as a step of a plan

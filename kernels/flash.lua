@@ -473,6 +473,10 @@ Softmax.__index = Softmax
 -- the sums are rescaled.
 local RISE = 8
 
+-- If a sum of up to 64 powers is larger, one of them is above 2^RISE. Smaller
+-- powers fit in f16.
+local MOST_SUM = 2.0 ^ 15
+
 -- The initial `low` (see flash.softmax) of a row that saw no column, as if its
 -- largest score were -2^126: every score except -inf is larger.
 local NOTHING = 2.0 ^ 126
@@ -584,6 +588,32 @@ function Softmax:powers(s)
       sr[{i, j}], self.sum[i] = x, self.sum[i] + x
     end
   end
+end
+
+--- Replaces scores by their powers, and adds these to the sums, without a
+-- search for the largest score of a row, which costs a comparison for each
+-- score. If a base is too small, calls again(), which restores the scores of
+-- the warp's rows, and changes the bases. Returns whether it did; `fix` then
+-- has the factors by which to scale the rows' accumulators.
+function Softmax:attempt(s, again)
+  local sr, parts, over = flash.by_rows(s), {}, nil
+  for i = 0, self.rows - 1 do
+    for j = 0, cute.size(sr, 1) - 1 do
+      local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
+      sr[{i, j}], parts[i] = x, parts[i] and parts[i] + x or x
+    end
+    local more = cute.gt(parts[i], MOST_SUM) | cute.ne(self.base[i], 0)
+    over = over and over | more or more
+  end
+  over = cute.arch.vote_any_sync(over)
+  cute.when(over, function()
+    again()
+    self:rise(s)
+    self:powers(s)
+  end, function()
+    for i = 0, self.rows - 1 do self.sum[i] = self.sum[i] + parts[i] end
+  end)
+  return over
 end
 
 --- Processes scores s (MMA,M,N): adds their powers to the sums and returns the

@@ -3,9 +3,11 @@
 --
 -- A warpgroup requests the scores of the next keys before the product of the
 -- last powers with V. It computes the powers of those scores while the product
--- is executed. Powers stay in registers: accumulators are distributed over the
--- threads like a left operand. Warpgroups request products in turn, so that one
--- computes powers while another one multiplies.
+-- is executed, relative to the largest of earlier scores. Only if a power is
+-- too large, it computes the scores again and searches the largest. Powers stay
+-- in registers: accumulators are distributed over the threads like a left
+-- operand. Warpgroups request products in turn, so that one computes powers
+-- while another one multiplies.
 local cute = require "cute"
 local flash = require "kernels.flash"
 
@@ -67,6 +69,7 @@ local function products(o, x)
   local p = cute.make_rmem_tensor({{2, 2, 2}, 1, N // 16}, o.dtype)
   -- the registers of s in the order of p
   local powers = cute.make_tensor(s.iterator, p.layout)
+  local warps = flash.team(o.dtype, 4 * o.consumers)
   times_k:set(warpgroup.Field.ACCUMULATE, false)
   return {s = s, acc = acc,
     places = flash.by_rows(thr_s:partition_C(cute.make_identity_tensor {M, N})),
@@ -77,6 +80,22 @@ local function products(o, x)
     weigh = function(v)
       cute.gemm(times_v, acc, p, V(_, _, _, v.index), acc)
       warpgroup.commit_group()
+    end,
+    -- Computes the scores of the warp's rows again, on mma.sync: 16 keys at a
+    -- time, so that few registers are needed.
+    again = function(q, k)
+      local left = warps:left(x.q.smem(_, _, q.index))
+      local part = warps.mma:partition_shape_C {M, 16}
+      s:fill(0)
+      for n = 0, N // 16 - 1 do
+        local keys = cute.local_tile(x.k.smem, {16, o.head, o.stages},
+                                     {n, 0, 0})
+        warps:times(keys)(k.index,
+          cute.make_tensor(s.iterator + 8 * n, part), left)
+      end
+      -- before one lane releases the keys to the next bulk copy
+      cute.arch.fence_view_async_shared()
+      cute.arch.sync_warp()
     end,
     narrow = function() p:store(powers:load():to(o.dtype)) end}
 end
@@ -120,10 +139,15 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
     P.weigh(v)
     turn.pass()
     warpgroup.wait_group(1)
+    alter(n, masked)
+    local rose
+    if masked or change then  -- a second change would need too many registers
+      rose = take()
+    else
+      rose = state:attempt(P.s, function() P.again(x.q.state, k) end)
+    end
     x.k.pipe:consumer_release(k)
     k:advance()
-    alter(n, masked)
-    local rose = take()
     warpgroup.wait_group(0)
     x.v.pipe:consumer_release(v)
     v:advance()

@@ -156,11 +156,13 @@ describe("ops.attention with functions of scores", function()
   end
 
   it("combines them with causal and a window #long", function()
-    p.modify, p.right, p.left = CASES[4][4], 0, 30
+    local both = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = D,
+                                 right = 0, left = 30}
+    both.modify = CASES[4][4]
+    for name, t in pairs(HOST) do on[name] = t end
     local O = ops.attention(p.Q, p.K, p.V, {device = "sim", causal = true,
       window = {30, false}, score_mod = CASES[4][2]})
-    local out = oracle.forward(p)
-    p.right, p.left = nil, nil
+    local out = oracle.forward(both)
     assert.is_true(oracle.distance(O, out) < BOUND[1])
   end)
 

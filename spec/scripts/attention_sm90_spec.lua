@@ -35,6 +35,7 @@ end
 -- Runs a problem with a maker. Returns the report.
 local function run(make, o, seed)
   local p = oracle.problem(o)
+  p.scale = o.scale or p.scale
   local launch = made(make, p, o).prepare(p.Q, p.K, p.V, p.O, p.LSE, {
     scale = p.scale, device = "sim:sm_90a", sms = o.sms, more = o.more,
     strict = true})
@@ -72,6 +73,18 @@ describe("attention_sm90", function()
     it("is right with heads of " .. d .. support.long(i, 3), function()
       check {s = 100, t = 230, d = d, causal = true, dtype = cute.f16}
       check {s = 256, t = 256, d = d, h = 2, g = 1, sms = 1}
+    end)
+  end
+
+  -- The largest score of a row rises from block to block.
+  for i, d in ipairs {64, 96, 128, 192, 256} do
+    it(("computes scores of heads of %d again if a power is too large%s")
+       :format(d, support.long(i, 4)), function()
+      for _, scale in ipairs {10, 1e4, 3e9} do
+        check {s = 70, t = 330, d = d, scale = scale, seed = i}
+      end
+      check {s = 70, t = 330, d = d, scale = 30, dtype = cute.f16, right = 100,
+             left = 200, modify = modified, with = {modify = modify}}
     end)
   end
 
@@ -227,7 +240,7 @@ describe("attention_sm90", function()
         p.LSE, 1.0, k.share(p.Q, p.K)), 1, 11)):trace {block = k.block}
       local built = compiled(program, "sm_90a")
       if built then
-        assert.is_true(built.resources.spill_stores <= 64)
+        assert.is_true(built.resources.spill_stores <= 160)
         assert.is_nil(built.log:find("serialized", 1, true))
       end
     end
@@ -310,7 +323,7 @@ describe("attention_sm90's faults are reported:", function()
     it(oracle.title(f) .. support.long(i, 3), function()
       local make = oracle.changed("attention_sm90", table.unpack(f, 1, 4))
       local ok, r = pcall(run, make, {s = 200, t = 200, d = 64, h = 2, sms = 1,
-        with = {tile = {128, 32}}})
+        scale = 10, with = {tile = {128, 32}}})
       assert.is_false(ok and r.ok)
     end)
   end

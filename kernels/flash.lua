@@ -590,12 +590,9 @@ function Softmax:powers(s)
   end
 end
 
---- Replaces scores by their powers, and adds these to the sums, without a
--- search for the largest score of a row, which costs a comparison for each
--- score. If a base is too small, calls again(), which restores the scores of
--- the warp's rows, and changes the bases. Returns whether it did; `fix` then
--- has the factors by which to scale the rows' accumulators.
-function Softmax:attempt(s, again)
+-- Replaces scores by their powers. Returns the sum of each row's powers, and
+-- whether a base of the warp is too small for them.
+function Softmax:guess(s)
   local sr, parts, over = flash.by_rows(s), {}, nil
   for i = 0, self.rows - 1 do
     for j = 0, cute.size(sr, 1) - 1 do
@@ -605,15 +602,45 @@ function Softmax:attempt(s, again)
     local more = cute.gt(parts[i], MOST_SUM) | cute.ne(self.base[i], 0)
     over = over and over | more or more
   end
-  over = cute.arch.vote_any_sync(over)
-  cute.when(over, function()
-    again()
-    self:rise(s)
-    self:powers(s)
-  end, function()
-    for i = 0, self.rows - 1 do self.sum[i] = self.sum[i] + parts[i] end
+  return parts, cute.arch.vote_any_sync(over)
+end
+
+local function add_parts(self, parts)
+  for i = 0, self.rows - 1 do self.sum[i] = self.sum[i] + parts[i] end
+end
+
+--- Replaces scores by their powers, and adds these to the sums, without a
+-- search for the largest score of a row, which costs a comparison for each
+-- score. If a base is too small, calls again(), which restores the scores of
+-- the warp's rows, and changes the bases. Returns whether it did; `fix` then
+-- has the factors by which to scale the rows' accumulators. change(n), if it is
+-- given, changes the scores of block n before.
+function Softmax:attempt(s, again, change, n)
+  if not change then
+    local parts, over = self:guess(s)
+    cute.when(over, function()
+      again()
+      self:rise(s)
+      self:powers(s)
+    end, function() add_parts(self, parts) end)
+    return over
+  end
+  -- A loop contains the instructions of `change` once, which saves registers.
+  -- They depend on a shuffled n, so that the compiler leaves them in the loop.
+  local round, more, block = 0, 1, cute.make_rmem_tensor({1}, cute.i32)
+  block[0] = n
+  cute.loop(function() return cute.gt(more, 0) end, function()
+    change(block[0])
+    cute.when(cute.gt(round, 0), function() self:rise(s) end)
+    local parts, over = self:guess(s)
+    over = over & cute.eq(round, 0)
+    more, round = cute.where(over, 1, 0), round + 1
+    cute.when(over, function()
+      again()
+      block[0] = cute.arch.make_warp_uniform(block[0])
+    end, function() add_parts(self, parts) end)
   end)
-  return over
+  return cute.gt(round, 1)
 end
 
 --- Processes scores s (MMA,M,N): adds their powers to the sums and returns the

@@ -101,7 +101,7 @@ local function products(o, x)
 end
 
 -- Multiplies a tile's blocks of keys, from the last to the first. sees: its
--- blocks, see Sight:blocks. alter(n, masked) changes the scores of block n.
+-- blocks, see Sight:blocks. alter: from altering().
 local function mainloop(x, P, turn, state, sight, sees, alter)
   local first, last, from, to, at = table.unpack(sees, 1, 5)
   local k, v = x.k.state, x.v.state
@@ -111,12 +111,13 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
     if to then partly = partly | cute.ge(n, to) | cute.lt(n, from) end
     return n, partly
   end
-  local function take()  -- converts the scores to powers
+  local function take(change, n)  -- converts the scores of block n to powers
+    if change then change(n) end
     local rose = state:rise(P.s)
     state:powers(P.s)
     return rose
   end
-  local newest, edge = block(last - 1, to)
+  local newest, edge = block(last - 1, to ~= nil)
   x.k.pipe:consumer_wait(k)
   turn.wait()
   warpgroup.fence()
@@ -125,8 +126,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
   warpgroup.wait_group(0)
   x.k.pipe:consumer_release(k)
   k:advance()
-  alter(newest, edge)
-  take()
+  take(alter(edge), newest)
   P.narrow()
   local function step(i, all_masked)
     local n, masked = block(i, all_masked)
@@ -139,12 +139,12 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
     P.weigh(v)
     turn.pass()
     warpgroup.wait_group(1)
-    alter(n, masked)
+    local change = alter(masked)
     local rose
-    if masked or change then  -- a second change would need too many registers
-      rose = take()
+    if all_masked then
+      rose = take(change, n)
     else
-      rose = state:attempt(P.s, function() P.again(x.q.state, k) end)
+      rose = state:attempt(P.s, function() P.again(x.q.state, k) end, change, n)
     end
     x.k.pipe:consumer_release(k)
     k:advance()
@@ -200,9 +200,10 @@ local function store(o, x, P, group)
   end
 end
 
--- Makes a function (n, masked) that replaces the scores of block n by functions
--- of scores, and hides keys if it is masked. With a list of blocks, `masked` is
--- a condition of the kernel, and the mask applies only where it is true.
+-- Makes a function of `masked` that returns another one, or nil: (n) replaces
+-- the scores of block n by functions of scores, and hides keys if it is masked.
+-- With a list of blocks, `masked` is a condition of the kernel, and the mask
+-- applies only where it is true.
 local function altering(o, x, P, part, m, h, b)
   local row, N, sight = m * o.tile[1], o.tile[2], part.sight
   local function change(mask)
@@ -212,20 +213,17 @@ local function altering(o, x, P, part, m, h, b)
   end
   local edges = o.left or o.right or not sight:whole(N)
   local some, all = change(x.mask), change(not o.list and x.mask or nil)
-  return function(n, masked)
-    local function whole()
+  return function(masked)
+    local function whole(n)
       if all then all(P.s, P.places, row, n * N, false, true) end
     end
-    local function partly()
+    local function partly(n)
       if some then some(P.s, P.places, row, n * N) end
       if edges then sight:hide(P.s, P.places, row, n * N, -math.huge) end
     end
-    if o.list then
-      cute.when(masked, partly, whole)
-    elseif masked then
-      partly()
-    else
-      whole()
+    if not o.list then return masked and partly or all and whole end
+    return (some or edges) and function(n)
+      cute.when(masked, function() partly(n) end, function() whole(n) end)
     end
   end
 end

@@ -126,7 +126,7 @@ describe("attention_sm90", function()
   end)
 
   it("multiplies the listed blocks of keys only", function()
-    local o = {b = 2, s = 100, t = 90, h = 2, d = 64, sms = 1,
+    local o = {b = 2, s = 100, t = 90, h = 2, d = 64, sms = 1, scale = 10,
       with = {tile = {128, 16}, modify = modify, list = {128, 32}},
       more = lists(2, 2, {{1, 2, 5}, {}, {2}, {0, 5}})}
     local partly = {{[0] = true, false, true}, {}, {[1] = false},
@@ -195,7 +195,8 @@ describe("attention_sm90", function()
                         {s = 192, t = 40, causal = true, right = 0, sms = 2,
                          with = {tile = {64, 16}}},
                         {s = 190, t = 40, sms = 1,
-                         with = {tile = {128, 16}, modify = modify}},
+                         scale = 10, with = {tile = {128, 16},
+                                             modify = modify}},
                         {s = 70, t = 90, h = 2, sms = 1,
                          more = lists(1, 2, {{1, 2, 5}, {}}),
                          with = {tile = {128, 16}, modify = modify,
@@ -204,7 +205,7 @@ describe("attention_sm90", function()
       local p = oracle.problem(o)
       local k = made(attention, p, o)
       local v = k.kernel(table.unpack(k.arguments(p.Q, p.K, p.V, p.O, p.LSE,
-        p.scale, k.share(p.Q, p.K), o.more), 1, 12)):check {
+        o.scale or p.scale, k.share(p.Q, p.K), o.more), 1, 12)):check {
           grid = k.grid(p.s, p.h, p.b, o.sms), block = k.block, gpu = false}
       assert.equal("ok", v.verdict, tostring(v))
     end

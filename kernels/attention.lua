@@ -104,8 +104,9 @@ local function altering(o, sight, f, S, places, row)
 end
 
 local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
-  flash.check("attention", o.head, {Q = mQ, K = mK, V = mV, O = mO})
-  local BM, BN, D = o.tile[1], o.tile[2], o.head
+  flash.check("attention", o.head, {Q = mQ, K = mK})
+  flash.check("attention", o.value, {Q = mO, K = mV})
+  local BM, BN, D, DV = o.tile[1], o.tile[2], o.head, o.value
   local h, b = select(2, cute.arch.block_idx())
   local g = h // flash.group(mQ, mK)
   local mQh, mOh = flash.head(mQ, b, h, cu_q), flash.head(mO, b, h, cu_q)
@@ -115,7 +116,7 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
   local bm = flash.place(S, BM, o.right, cu_q)
 
   local team = flash.team(mQ.element_type, o.warps)
-  local sK, sV = team:tile(BN, D, 1), team:tile(BN, D, 1)     -- (BN,D,1)
+  local sK, sV = team:tile(BN, D, 1), team:tile(BN, DV, 1)    -- (BN,D,1)
   local sQ = team:tile(BM, D, 1)                              -- (BM,D,1)
   local Q, K, V = {}, {}, {}
   Q.load = team:rows(mQh, sQ)
@@ -123,7 +124,7 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
   K.load, K.times = team:rows(mKg, sK), team:times(sK)
   V.load, V.times = team:rows(mVg, sV), team:times(flash.turned(sV), true)
 
-  local acc = team:zeros(BM, D)                               -- (MMA,M,N)
+  local acc = team:zeros(BM, DV)                              -- (MMA,M,N)
   local sight = flash.sight(S, T, o.left, o.right)
   local hidden = o.left or o.right or not tiles.divides(BN, T)
   flash.check_scale(scale)
@@ -145,8 +146,8 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
   if done then done() end
 
   local logs = state:finish(acc)
-  team:store(acc, sQ(_, _, 0), mOh, bm)
-  local places, lse = team:places(BM, D), flash.numbers(mL, b, h, cu_q)
+  team:store(acc, cute.local_tile(sQ(_, _, 0), {BM, DV}, {0, 0}), mOh, bm)
+  local places, lse = team:places(BM, DV), flash.numbers(mL, b, h, cu_q)
   cute.when(cute.eq(places(0, 0)[2], 0), function()
     for i = 0, state.rows - 1 do
       local row = bm * BM + places(i, 0)[1]
@@ -167,16 +168,17 @@ local DEFAULT = {
 -- launch parameters.
 ---@param o table {head: integer, causal: boolean?, window: any[]?,
 -- name: string?, tile: integer[]?, warps: integer?, held: boolean?,
--- modify: function?, list: integer[]?}
+-- modify: function?, list: integer[]?, value: integer?}
+-- value: the size of a head of V and O, head when absent
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all; held: Q stays
 -- in registers
 ---@return {kernel: any, tile: integer[], block: integer, grid: function}
 -- grid(S, H, B); for sequences S is the longest length
 return function(o)
-  rules.options("attention", o, "modify list " .. flash.OPTIONS)
+  rules.options("attention", o, "modify list value " .. flash.OPTIONS)
   local p = flash.options("attention", o, DEFAULT)
-  p.modify, p.list = o.modify, o.list
+  p.modify, p.list, p.value = o.modify, o.list, o.value or o.head
   return {
     kernel = cute.kernel(o.name or "attention",
       {block = 32 * p.warps, fastmath = true},

@@ -61,7 +61,9 @@ return function(o)
     local k = operand(tma_k, cK, layout.k, o.stages, warps)
     local v = operand(tma_v, cV, layout.v, o.stages, warps)
     v.turned = true
-    local out = {atom = tma_o, coords = cO, smem = q.smem}
+    local out = {atom = tma_o, coords = cO,
+                 smem = cute.local_tile(q.smem, {M, o.value, o.q_stages},
+                                        {0, 0, 0})}
     local ready = pipeline.MbarrierArray {num_stages = o.q_stages,
                                           arrivals = warps.size,
                                           maker = loader}

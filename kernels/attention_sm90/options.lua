@@ -26,6 +26,7 @@ local TILES = {
   [128] = {{128, 128, 1}, {64, 128, 1.4}},
   [192] = {{128, 112, 1}}, [256] = {{128, 80, 1}},
 }
+local NARROW = {{128, 128, 1}}  -- for heads of 192 with values of 128
 
 -- Registers of a thread by the number of consumers: {producer, consumer}. With
 -- one consumer, threads have enough registers without setmaxregister.
@@ -106,6 +107,7 @@ function options.complete(given)
   local known = TILES[given.head]
   rules.need(known, WHAT, "a head of %s; 64, 96, 128, 192 or 256 is needed",
              core.show(given.head))
+  if given.value and given.value < given.head then known = NARROW end
   local o = {head = given.head, value = given.value or given.head,
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
              rows = given.rows, modify = given.modify, list = given.list,

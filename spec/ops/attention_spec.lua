@@ -312,6 +312,31 @@ describe("ops.attention", function()
     end
   end)
 
+  it("multiplies heads of 192 with values of 128", function()
+    local p = oracle.problem {b = 2, s = 70, t = 140, h = 2, g = 1, d = 192,
+                              right = 0}
+    local V = cute.make_tensor(p.V.iterator, cute.make_layout(
+      {2, 140, 1, 128}, p.V.stride))
+    local out, lse = oracle.forward(p)
+    for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+      local O, L = ops.attention(p.Q, p.K, V, {device = device, causal = true})
+      assert.same({2, 70, 2, 128}, O.shape)
+      assert.is_true(select(2, oracle.distance(L, lse)) < 1e-5)
+      for i = 0, cute.size(p.LSE) - 1 do
+        local b, s, h = i // 140, i // 2 % 70, i % 2
+        for e = 0, 127 do
+          local x = out[i * 192 + e]
+          assert.is_true(math.abs(O(b, s, h, e) - x) < 0.02)
+        end
+      end
+    end
+    raises("ops.attention: V is (2,140,1,64):(26880,192,0,1), but K is "
+      .. "(2,140,1,192):(26880,192,0,1); equal shapes are needed", function()
+        return (ops.attention(p.Q, p.K, cute.make_tensor(p.V.iterator,
+          cute.make_layout({2, 140, 1, 64}, p.V.stride)), SIM))
+      end)
+  end)
+
   it("adds sinks to the sums of rows", function()
     local list = {0.5, -30, 12, -math.huge}
     for i, d in ipairs {32, 64} do

@@ -21,13 +21,23 @@ local function hopper_kernel(call, device, q, o)
   elseif q.D < 64 then
     return nil, ("it has no tile for heads of %d"):format(q.D)
   end
-  local k = hopper {head = q.D, causal = o.causal, window = o.window,
-                    dtype = q.dtype, modify = o.modify, list = o.list,
-                    ragged = q.ragged or nil,
+  local k = hopper {head = q.D, value = q.value, dtype = q.dtype,
+                    causal = o.causal, window = o.window, modify = o.modify,
+                    list = o.list, ragged = q.ragged or nil,
                     rows = q.ragged and math.max(q.S // q.B, 1) or q.S}
   local ok, why = k.takes(call.Q, call.K, call.V, call.out[1])
   if not ok then return nil, why end
   return k
+end
+
+-- Checks V, and sets q.value, the size of its heads.
+local function check_values(call, q)
+  local v, k = modes.extents(call.V.layout), modes.extents(call.K.layout)
+  q.value = v[#v]
+  if q.D == 192 and q.value == 128 then k[#k] = 128 end
+  if not modes.has(call.V.layout, k) then
+    call:same("V", call.V, "K", call.K)
+  end
 end
 
 -- Checks the option `sinks`.
@@ -86,14 +96,17 @@ local attend, planned = problem.operation("ops.attention", {
   end,
   options = OPTIONS, captured = problem.FUNCTIONS, plan = function(call)
     problem.check_sequences(call)
-    local q = problem.of(call, "", "V")
+    local q = problem.of(call, "", "")
+    check_values(call, q)
     local scale, o = problem.options_of(call, q)
     check_sinks(call, q)
     if call:dtype("ops.attention", call.Q) ~= q.dtype then
       call:fail("O must have the type of Q, %s, not %s", q.dtype,
                 call:dtype("ops.attention", call.Q))
     end
-    local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
+    local shape = modes.extents(call.Q.layout)
+    shape[#shape] = q.value
+    local results = {{shape = shape, dtype = q.dtype},
                      {shape = problem.rows_shape(q), dtype = cute.f32}}
     local p = call:start(7, results)
     if cute.product(results[1].shape) == 0 or q.B == 0 then return p end
@@ -102,7 +115,7 @@ local attend, planned = problem.operation("ops.attention", {
       return p
     end
     scores.trace_functions(call, o, p)
-    o.list = call.o.listed
+    o.list, o.value = call.o.listed, q.value
     local k, refused = hopper_kernel(call, p.device, q, o)
     if k then
       p.steps[1], p.counts = hopper_step(k, p.device, q, scale)

@@ -35,7 +35,8 @@ local function apart(t)
 end
 
 -- Checks the types and shapes of Q, K, V and of further operands like them.
--- Returns the problem: B, S, T, H, G, D. Sequences of different lengths, with
+-- Returns the problem: B, S, T, H, G, D. V of another shape than K is not
+-- checked. Sequences of different lengths, with
 -- cu_seqlens, have no mode B. paged: K and V are pages of T keys, not batches.
 function problem.of(call, like_q, like_k, paged)
   local Q, K, ragged = call.Q, call.K, call.cu_q ~= nil

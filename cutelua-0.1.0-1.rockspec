@@ -105,6 +105,8 @@ build = {
         "kernels/groups.lua",
       ["kernels.histogram"] =
         "kernels/histogram.lua",
+      ["kernels.kept"] =
+        "kernels/kept.lua",
       ["kernels.multiblock_rows"] =
         "kernels/multiblock_rows.lua",
       ["kernels.norm"] =

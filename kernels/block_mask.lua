@@ -13,6 +13,7 @@
 -- A warp evaluates the mask for all scores of a block. A thread then appends
 -- the results of all warps to the list.
 local cute = require "cute"
+local kept = require "kernels.kept"
 local rules = require "kernels.operand_rules"
 local tiles = require "cute.tiles"
 
@@ -32,7 +33,7 @@ local function evaluate(o, mask, row, col, b, h)
     local key = tiles.divides(N, o.keys) and k or cute.min(k, o.keys - 1)
     for r in cute.range(0, tiles.divides(M, o.rows) and M or high, 1,
                         {unroll = AT_ONCE}) do
-      local seen = mask {b = b, h = h, q = row + r, k = key}
+      local seen = mask(kept.at(b, h, row + r, key))
       some, all = some | (seen & exists), all & seen & exists
     end
   end

@@ -14,6 +14,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.signature"
+local kept = require "kernels.kept"
 local tiles = require "cute.tiles"
 local rules = require "kernels.operand_rules"
 local _ = cute._
@@ -443,13 +444,16 @@ function flash.change(o)
     local slopes = sloped and o.score and cute.make_fragment_like(s)
     local slope = slopes and flash.by_rows(slopes)
     row, col = within(row, o.rows), within(col, o.columns)
+    local draw = not o.turned and kept.tile(o, places, row, col)
     for i = 0, cute.size(all, 0) - 1 do
       local q = inside(row + places(i, 0)[1], o.rows, o.tile[1])
       for j = 0, cute.size(all, 1) - 1 do
         local k = col + places(i, j)[2]
         if not inner then k = inside(k, o.columns, o.tile[2]) end
-        local at = {b = o.b, h = o.h, q = o.turned and k or q,
-                    k = o.turned and q or k}
+        local at = kept.at(o.b, o.h, o.turned and k or q, o.turned and q or k)
+        if draw then
+          function at.kept(_, p, seed) return draw(i, j, p, seed) end
+        end
         local x = all(i, j)
         if o.scale then x = x * o.scale end
         local y = o.score and o.score(x, at) or x

@@ -29,6 +29,28 @@ local cap, window, left = 5.0, 17, 40
 -- Returns x, or -inf unless seen.
 local function only(seen, x) return seen and x or NONE end
 
+-- Returns the words of a block of Philox4x32-10.
+local function philox(c, seed)
+  local a, b, k0, k1 = 0xD2511F53, 0xCD9E8D57, seed & 0xffffffff, seed >> 32
+  for _ = 1, 10 do
+    local x, y = c[1] * a, c[3] * b
+    c = {(y >> 32) ~ c[2] ~ k0, y & 0xffffffff, (x >> 32) ~ c[4] ~ k1,
+         x & 0xffffffff}
+    k0, k1 = (k0 + 0x9E3779B9) & 0xffffffff, (k1 + 0xBB67AE85) & 0xffffffff
+  end
+  return c
+end
+
+local seed = 0x123456789
+
+-- Reports at:kept(0.25, seed) in plain Lua.
+local function kept(b, h, q, k)
+  local words = philox({k // 32 * 4 + k % 8 // 2, q // 16 * 8 + q % 8, h, b},
+                       seed)
+  local word = words[k % 32 // 8 + 1]
+  return (word >> 8 * (k % 2 * 2 + q % 16 // 8)) & 255 < 192
+end
+
 -- {name, score_mod, mask_mod, the same in plain Lua}: (s, b, h, q, k).
 local CASES = {
   {"causal", nil, function(at) return at.k:le(at.q + 20) end,
@@ -61,11 +83,8 @@ local CASES = {
   {"a relative bias", function(s, at)
     return s + on.relative[at.k - at.q + T]
   end, nil, function(s, _, _, q, k) return s + relative(k - q + T) end},
-  {"dropped keys", nil, function(at)
-    return ((at.k * 7 + at.q * 13 + at.h) % 5):ne(0)
-  end, function(s, _, h, q, k)
-    return only((k * 7 + q * 13 + h) % 5 ~= 0, s)
-  end},
+  {"dropped keys", nil, function(at) return at:kept(0.25, seed) end,
+   function(s, b, h, q, k) return only(kept(b, h, q, k), s) end},
   {"a tree", nil, function(at)
     return at.k:eq(at.q) | at.k:eq(on.parent[at.q])
   end, function(s, _, _, q, k)
@@ -202,6 +221,24 @@ describe("ops.attention with functions of scores", function()
     end)
     rawset(cute, "kernel", kernel)
     assert(ok, why)
+  end)
+
+  it("keeps the same scores in tiles of 80 keys, and in block masks", function()
+    local one = oracle.problem {s = 20, t = 100, d = 256}
+    local function mask(at) return at:kept(0.25, seed) end
+    function one.modify(s, b, h, q, k) return only(kept(b, h, q, k), s) end
+    local _, lse = oracle.forward(one)
+    local m = ops.block_mask(mask, {1, 1, 20, 100}, {device = "sim"})
+    for _, o in ipairs {{mask_mod = mask}, {block_mask = m}} do
+      o.device = "sim:sm_90a"
+      local _, L = ops.attention(one.Q, one.K, one.V, o)
+      assert.is_true(select(2, oracle.distance(L, lse)) < 1e-4)
+    end
+    raises("at:kept: probability 1; a number from 0 to less than 1 is needed",
+      function()
+        return (ops.attention(one.Q, one.K, one.V, {device = "sim",
+          mask_mod = function(at) return at:kept(cute.constexpr(1), 3) end}))
+      end)
   end)
 
   it("gives 0 and -inf to rows without keys", function()

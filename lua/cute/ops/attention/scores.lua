@@ -4,6 +4,7 @@
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
+local kept = require "kernels.kept"
 local modes = require "cute.ops.modes"
 local numbers = require "cute.ops.numbers"
 
@@ -138,7 +139,7 @@ local function check_functions(call, modify)
     local r = cute.make_rmem_tensor({1}, cute.f32)
     local t = cute.arch.thread_idx()
     r:fill(1)
-    local at = {b = t, h = t, q = t, k = t}
+    local at = kept.at(t, t, t, t)
     local x = score and score(r[0], at)
     local seen = mask and mask(at)
     done()

@@ -76,33 +76,6 @@ local function walk(o, team, sees, Q, K, V, state, acc, alter)
   end
 end
 
--- Makes a function (s, kb, hidden) that replaces scores by functions of scores,
--- and hides keys where `hidden`, if there is this condition, is true. With a
--- list of blocks, the mask applies only there. f: score, mask, scale, b, h.
-local function altering(o, sight, f, S, places, row)
-  local function change(mask)
-    return flash.change {score = f.score, mask = mask, scale = f.scale, b = f.b,
-      h = f.h, tile = o.tile, rows = S, columns = sight.T}
-  end
-  local BN = o.tile[2]
-  local some, all = o.list and change(f.mask), change(not o.list and f.mask)
-  return function(s, kb, hidden)
-    local function whole() if all then all(s, places, row, kb * BN) end end
-    local function partly()
-      if some then some(s, places, row, kb * BN) end
-      if not sight:whole(BN) then
-        sight:hide(s, places, row, kb * BN, -math.huge)
-      end
-    end
-    if o.list then
-      cute.when(hidden, partly, whole)
-    else
-      whole()
-      if hidden then cute.when(hidden, partly) end
-    end
-  end
-end
-
 local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
   flash.check("attention", o.head, {Q = mQ, K = mK})
   flash.check("attention", o.value, {Q = mO, K = mV})
@@ -141,8 +114,11 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
     sees[1], sees[2], sees[5] = 0, flash.listed(
       more.blocks(b, h, bm // (o.list[1] // BM), _), o.list[2] // BN)
   end
-  walk(o, team, sees, Q, K, V, state, acc,
-       altering(o, sight, f, S, team:places(BM, BN), bm * BM))
+  local alter, at = flash.altering(o, f, S, sight), team:places(BM, BN)
+  walk(o, team, sees, Q, K, V, state, acc, function(s, kb, masked)
+    local change = alter(s, at, bm * BM, masked)
+    if change then change(kb) end
+  end)
   if done then done() end
 
   local logs = state:finish(acc)

@@ -466,6 +466,45 @@ function flash.change(o)
   end
 end
 
+--- Makes a function (s, places, row, masked), for a tile of scores s from `row`
+-- on. It returns nil, or a function that changes the scores of block n of keys
+-- by functions of scores, and hides keys if the block is `masked`, which may be
+-- a condition of the kernel. With a list of blocks, the mask applies only then.
+---@param o table {tile: integer[], list: any}
+---@param f table {score: function?, mask: function?, scale: any, b: any,
+-- h: any}
+---@param rows any the number of all rows
+function flash.altering(o, f, rows, sight)
+  local function change(mask)
+    return flash.change {score = f.score, mask = mask, scale = f.scale, b = f.b,
+      h = f.h, tile = o.tile, rows = rows, columns = sight.T}
+  end
+  local N = o.tile[2]
+  local edges = not sight:whole(N)
+  local some, all = change(f.mask), change(not o.list and f.mask or nil)
+  return function(s, places, row, masked)
+    local function hide(n)
+      if edges then sight:hide(s, places, row, n * N, -math.huge) end
+    end
+    local function whole(n)
+      if all then all(s, places, row, n * N, false, true) end
+    end
+    local function partly(n)
+      if some then some(s, places, row, n * N) end
+      hide(n)
+    end
+    if core.typename(masked) ~= "value" then
+      return masked and partly or all and whole
+    elseif some or edges then
+      return function(n)
+        if not o.list and some then some(s, places, row, n * N) end
+        cute.when(masked, function() (o.list and partly or hide)(n) end,
+                  o.list and function() whole(n) end)
+      end
+    end
+  end
+end
+
 ---------------------------------------------------------------------------
 -- Softmax, one block of columns at a time
 ---------------------------------------------------------------------------

@@ -101,7 +101,7 @@ local function products(o, x)
 end
 
 -- Multiplies a tile's blocks of keys, from the last to the first. sees: its
--- blocks, see Sight:blocks. alter: from altering().
+-- blocks, see Sight:blocks. alter(masked): from flash.altering.
 local function mainloop(x, P, turn, state, sight, sees, alter)
   local first, last, from, to, at = table.unpack(sees, 1, 5)
   local k, v = x.k.state, x.v.state
@@ -200,34 +200,6 @@ local function store(o, x, P, group)
   end
 end
 
--- Makes a function of `masked` that returns another one, or nil: (n) replaces
--- the scores of block n by functions of scores, and hides keys if it is masked.
--- With a list of blocks, `masked` is a condition of the kernel, and the mask
--- applies only where it is true.
-local function altering(o, x, P, part, m, h, b)
-  local row, N, sight = m * o.tile[1], o.tile[2], part.sight
-  local function change(mask)
-    return flash.change {score = x.score, mask = mask, h = h, b = b,
-      scale = x.score and x.scale, tile = o.tile, rows = part.S,
-      columns = sight.T}
-  end
-  local edges = o.left or o.right or not sight:whole(N)
-  local some, all = change(x.mask), change(not o.list and x.mask or nil)
-  return function(masked)
-    local function whole(n)
-      if all then all(P.s, P.places, row, n * N, false, true) end
-    end
-    local function partly(n)
-      if some then some(P.s, P.places, row, n * N) end
-      if edges then sight:hide(P.s, P.places, row, n * N, -math.huge) end
-    end
-    if not o.list then return masked and partly or all and whole end
-    return (some or edges) and function(n)
-      cute.when(masked, function() partly(n) end, function() whole(n) end)
-    end
-  end
-end
-
 --- Computes the tiles of rows.
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
 -- mma_o: any, ready: any, sees: function, tid: any, lse: any, scale: any,
@@ -246,11 +218,14 @@ function consumer.run(o, x, each)
     local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
     local state = flash.softmax(2, scale * flash.LOG2E, hidden,
                                 x.sinks and x.sinks[h]:to(cute.f32))
+    local alter = flash.altering(o, {score = x.score, mask = x.mask, b = b,
+      h = h, scale = x.score and x.scale}, part.S, sight)
     P.acc:fill(0)
     x.q.pipe:consumer_wait(x.q.state)
     cute.when(cute.gt(sees[2], sees[1]), function()
-      mainloop(x, P, turn, state, sight, sees,
-               altering(o, x, P, part, m, h, b))
+      mainloop(x, P, turn, state, sight, sees, function(masked)
+        return alter(P.s, P.places, m * o.tile[1], masked)
+      end)
     end)
     leave(state, m * o.tile[1], part.S, part.row
       and flash.section(x.lse(h, _), part.row, part.S) or x.lse(b, h, _))

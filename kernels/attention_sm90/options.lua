@@ -140,5 +140,36 @@ function options.complete(given)
   return o
 end
 
+-- The most registers of a thread for scores, their powers and O, by the number
+-- of consumers.
+local VALUES = {200, 200, 128}
+
+-- The most tiles with the same number of rows among the candidates.
+local MOST_TILES = 4
+
+--- Returns tiles to measure, the one of the rule first: those with the most
+-- keys that registers and shared memory allow.
+---@param given table
+---@return integer[][]
+function options.candidates(given)
+  local o = options.complete(given)
+  local list = {o.tile}
+  local best = ("%dx%d"):format(table.unpack(o.tile))
+  for M = 192, 64, -64 do
+    local n = 0
+    for N = 256, 32, -16 do
+      local t = {tile = {M, N}, head = o.head, value = o.value, dtype = o.dtype,
+                 stages = o.stages, q_stages = 1}
+      if 3 * N // 4 + o.value // 2 <= VALUES[M // 64] and n < MOST_TILES
+        and options.bytes(t) <= MOST and (not o.list
+        or o.list[1] % M == 0 and o.list[2] % N == 0) then
+        n = n + 1
+        if ("%dx%d"):format(M, N) ~= best then list[#list + 1] = t.tile end
+      end
+    end
+  end
+  return list
+end
+
 return options
 -- SPDX-License-Identifier: MIT

@@ -247,6 +247,31 @@ describe("attention_sm90", function()
     end
   end)
 
+end)
+
+describe("attention_sm90", function()
+  it("has candidates that fit into registers and shared memory", function()
+    local rule = require "kernels.attention_sm90.options"
+    for _, o in ipairs {{head = 64}, {head = 128}, {head = 96, causal = true},
+                        {head = 192}, {head = 192, value = 128}, {head = 256},
+                        {head = 128, list = {128, 64}}} do
+      local list, best = rule.candidates(o), attention(o).options.tile
+      assert.same(best, list[1])
+      assert.is_true(#list >= (o.head < 192 and 4 or 2))
+      for i, tile in ipairs(list) do
+        o.tile = tile
+        assert.same(tile, attention(o).options.tile)
+        assert.is_true(i == 1 or tile[1] ~= best[1] or tile[2] ~= best[2])
+      end
+    end
+    local p = oracle.problem {s = 70, d = 64}
+    local o = {device = "sim:sm_90a", tune = true}
+    local e = cute.ops.explain_attention(p.Q, p.K, p.V, o)
+    assert.same({128, 128}, e.tile)
+    assert.is_true(oracle.distance(cute.ops.attention(p.Q, p.K, p.V, o),
+                                   (oracle.forward(p))) < 6e-3)
+  end)
+
   it("has tiles that waste few rows", function()
     for rows, want in pairs {[1] = 64, [64] = 64, [65] = 128, [128] = 128,
                              [129] = 192, [256] = 128, [512] = 192,

@@ -2,6 +2,7 @@
 -- (Hopper) and kernels/attention.lua (other devices, and operands that the
 -- former does not take).
 local block_mask = require "cute.ops.attention.block_mask"
+local candidates = require "kernels.attention_sm90.options".candidates
 local core = require "cute.core"
 local cute = require "cute"
 local general = require "kernels.attention"
@@ -21,13 +22,14 @@ local function hopper_kernel(call, device, q, o)
   elseif q.D < 64 then
     return nil, ("it has no tile for heads of %d"):format(q.D)
   end
-  local k = hopper {head = q.D, value = q.value, dtype = q.dtype,
-                    causal = o.causal, window = o.window, modify = o.modify,
-                    list = o.list, ragged = q.ragged or nil,
-                    rows = q.ragged and math.max(q.S // q.B, 1) or q.S}
+  local given = {head = q.D, value = q.value, dtype = q.dtype,
+                 causal = o.causal, window = o.window, modify = o.modify,
+                 list = o.list, ragged = q.ragged or nil,
+                 rows = q.ragged and math.max(q.S // q.B, 1) or q.S}
+  local k = hopper(given)
   local ok, why = k.takes(call.Q, call.K, call.V, call.out[1])
   if not ok then return nil, why end
-  return k
+  return k, nil, given
 end
 
 -- Checks V, and sets q.value, the size of its heads.
@@ -83,10 +85,34 @@ local function general_step(k, q, scale)
     end}
 end
 
+-- Returns the fastest of Hopper's kernels with the given options and any tile,
+-- measured with the operands of a call; without a GPU, the one of the rule. A
+-- kernel whose compilation fails is skipped.
+local function tuned_kernel(call, p, q, given, scale)
+  local list, ready, out = {}, {}, {}
+  for i, r in ipairs(p.results) do
+    out[i] = call.out[i] or cute.empty(r.shape, r.dtype, {device = p.place})
+  end
+  for _, tile in ipairs(candidates(given)) do
+    given.tile = tile
+    local k = hopper(given)
+    if p.device.kind ~= "gpu" or p.device.dev:capturing() then return k end
+    local step = hopper_step(k, p.device, q, scale)
+    local a = step.arguments(call, out)
+    local ok, made = pcall(function()
+      return k.kernel(table.unpack(a, 1, a.n)):compile {
+        grid = step.grid, block = step.block, device = p.device}
+    end)
+    if ok and made then list[#list + 1], ready[#ready + 1] = k, made end
+  end
+  local _, at = assert(require "cute.gpu".best(ready))
+  return list[at]
+end
+
 local refuse = tensor_op.failing "ops.attention"
 
 -- The options; `listed` and the tensor `blocks` are the contents of block_mask.
-local OPTIONS = {listed = "table"}
+local OPTIONS = {listed = "table", tune = "boolean"}
 for name, want in pairs(problem.OPTIONS) do OPTIONS[name] = want end
 
 local attend, planned = problem.operation("ops.attention", {
@@ -116,8 +142,9 @@ local attend, planned = problem.operation("ops.attention", {
     end
     scores.trace_functions(call, o, p)
     o.list, o.value = call.o.listed, q.value
-    local k, refused = hopper_kernel(call, p.device, q, o)
+    local k, refused, given = hopper_kernel(call, p.device, q, o)
     if k then
+      if call.o.tune then k = tuned_kernel(call, p, q, given, scale) end
       p.steps[1], p.counts = hopper_step(k, p.device, q, scale)
     else
       k = general(o)
@@ -135,7 +162,7 @@ local attend, planned = problem.operation("ops.attention", {
 ---@param V any (B,T,G,D)
 ---@param o? table {causal: boolean?, window: any[]?, scale: number?,
 -- cu_q: any?, cu_k: any?, score_mod: function?, mask_mod: function?,
--- block_mask: table?, sinks: any?, out: any}
+-- block_mask: table?, sinks: any?, tune: boolean?, out: any}
 -- score_mod(s, at) replaces the scaled score s. mask_mod(at) reports whether a
 -- row sees a key: row at.q, key at.k, head at.h, sequence at.b. block_mask: a
 -- result of ops.block_mask, in place of mask_mod.

@@ -20,7 +20,8 @@
 -- modify(...), a function of further arguments, returns three functions.
 -- score(s, at) replaces the scaled score s of a row and a key; mask(at) reports
 -- whether the row sees the key; done() is called after the trace. at is {b =,
--- h =, q =, k =}: the sequence, the head of Q, the row, the key.
+-- h =, q =, k =}: the sequence, the head of Q, the row, the key. If the fourth
+-- result is true, score has another formula if at.near exists (flash.near).
 --
 -- A block works on a tile of rows. Its scores for a tile of keys stay in
 -- registers, where they become powers and then the left operand of the product

@@ -416,9 +416,10 @@ end
 local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
--- col[, sloped[, inner]]). The tile begins at `row` and `col` of all scores.
--- sloped: change returns the derivatives of the new scores if there is o.score.
--- inner: no column is beyond the last. Returns nil if o has neither function.
+-- col[, sloped[, inner[, near]]]). The tile begins at `row` and `col` of all
+-- scores. sloped: change returns the derivatives of the new scores if there is
+-- o.score. inner: no column is beyond the last. near: from flash.near. Returns
+-- nil if o has neither function.
 -- score, mask: see kernels/attention.lua; scale: factor of the scores before
 -- them, nil for 1; b, h: sequence and head; rows, columns: extents of all
 -- scores, beyond which the functions get no index; turned: rows of the scores
@@ -439,7 +440,7 @@ function flash.change(o)
     end
     return at
   end
-  return function(s, places, row, col, sloped, inner)
+  return function(s, places, row, col, sloped, inner, near)
     local all = flash.by_rows(s)
     local slopes = sloped and o.score and cute.make_fragment_like(s)
     local slope = slopes and flash.by_rows(slopes)
@@ -454,6 +455,7 @@ function flash.change(o)
         if draw then
           function at.kept(_, p, seed) return draw(i, j, p, seed) end
         end
+        at.near = near and near.note
         local x = all(i, j)
         if o.scale then x = x * o.scale end
         local y = o.score and o.score(x, at) or x
@@ -466,10 +468,29 @@ function flash.change(o)
   end
 end
 
+--- Makes a record of the largest of numbers x, whose limit is `limit`, of a
+-- function of scores: its argument at.near(x, limit), if there is one, allows a
+-- formula that is right up to the limit only. far() reports whether some x is
+-- larger, so that the scores must be computed again, without at.near.
+function flash.near()
+  local most, n = cute.make_rmem_tensor({5}, cute.f32), 0
+  most:fill(0)  -- four maxima, which do not depend on each other, and the limit
+  return {
+    note = function(x, limit)
+      n = n % 4 + 1
+      most[n - 1], most[4] = cute.max(most[n - 1], cute.abs(x)), limit
+    end,
+    far = function()
+      return cute.gt(cute.max(cute.max(most[0], most[1]),
+                              cute.max(most[2], most[3])), most[4])
+    end}
+end
+
 --- Makes a function (s, places, row, masked), for a tile of scores s from `row`
--- on. It returns nil, or a function that changes the scores of block n of keys
--- by functions of scores, and hides keys if the block is `masked`, which may be
--- a condition of the kernel. With a list of blocks, the mask applies only then.
+-- on. It returns nil, or a function (n[, near]) that changes scores of block
+-- n of keys by functions of scores, and hides keys if the block is `masked`.
+-- masked may be a condition of the kernel. With a list of blocks, the mask
+-- applies only where it is true.
 ---@param o table {tile: integer[], list: any}
 ---@param f table {score: function?, mask: function?, scale: any, b: any,
 -- h: any}
@@ -486,20 +507,20 @@ function flash.altering(o, f, rows, sight)
     local function hide(n)
       if edges then sight:hide(s, places, row, n * N, -math.huge) end
     end
-    local function whole(n)
-      if all then all(s, places, row, n * N, false, true) end
+    local function whole(n, near)
+      if all then all(s, places, row, n * N, false, true, near) end
     end
-    local function partly(n)
-      if some then some(s, places, row, n * N) end
+    local function partly(n, near)
+      if some then some(s, places, row, n * N, false, false, near) end
       hide(n)
     end
     if core.typename(masked) ~= "value" then
       return masked and partly or all and whole
     elseif some or edges then
-      return function(n)
+      return function(n, near)
         if not o.list and some then some(s, places, row, n * N) end
-        cute.when(masked, function() (o.list and partly or hide)(n) end,
-                  o.list and function() whole(n) end)
+        cute.when(masked, function() (o.list and partly or hide)(n, near) end,
+                  o.list and function() whole(n, near) end)
       end
     end
   end
@@ -634,9 +655,9 @@ function Softmax:powers(s)
 end
 
 -- Replaces scores by their powers. Returns the sum of each row's powers, and
--- whether a base of the warp is too small for them.
-function Softmax:guess(s)
-  local sr, parts, over = flash.by_rows(s), {}, nil
+-- whether a base of the warp is too small for them, or `over` is true.
+function Softmax:guess(s, over)
+  local sr, parts = flash.by_rows(s), {}
   for i = 0, self.rows - 1 do
     for j = 0, cute.size(sr, 1) - 1 do
       local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
@@ -657,8 +678,9 @@ end
 -- score. If a base is too small, calls again(), which restores the scores of
 -- the warp's rows, and changes the bases. Returns whether it did; `fix` then
 -- has the factors by which to scale the rows' accumulators. change(n), if it is
--- given, changes the scores of block n before.
-function Softmax:attempt(s, again, change, n)
+-- given, changes the scores of block n before; near: it gets a record of
+-- flash.near at first.
+function Softmax:attempt(s, again, change, n, near)
   if not change then
     local parts, over = self:guess(s)
     cute.when(over, function()
@@ -673,9 +695,18 @@ function Softmax:attempt(s, again, change, n)
   local round, more, block = 0, 1, cute.make_rmem_tensor({1}, cute.i32)
   block[0] = n
   cute.loop(function() return cute.gt(more, 0) end, function()
-    change(block[0])
-    cute.when(cute.gt(round, 0), function() self:rise(s) end)
-    local parts, over = self:guess(s)
+    local record = near and flash.near()
+    if near then
+      cute.when(cute.eq(round, 0), function() change(block[0], record) end,
+                function() change(block[0]) end)
+    else
+      change(block[0])
+    end
+    cute.when(cute.gt(round, 0), function()
+      if near then self.fix:fill(1) end  -- the bases may be large enough
+      self:rise(s)
+    end)
+    local parts, over = self:guess(s, near and record.far())
     over = over & cute.eq(round, 0)
     more, round = cute.where(over, 1, 0), round + 1
     cute.when(over, function()

@@ -144,7 +144,8 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
     if all_masked then
       rose = take(change, n)
     else
-      rose = state:attempt(P.s, function() P.again(x.q.state, k) end, change, n)
+      rose = state:attempt(P.s, function() P.again(x.q.state, k) end, change, n,
+                           x.near)
     end
     x.k.pipe:consumer_release(k)
     k:advance()
@@ -203,8 +204,8 @@ end
 --- Computes the tiles of rows.
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
 -- mma_o: any, ready: any, sees: function, tid: any, lse: any, scale: any,
--- sinks: any?, score: function?, mask: function?}
--- lse: (B,H,S) or (H,rows); score, mask: see kernels/attention.lua
+-- sinks: any?, score: function?, mask: function?, near: boolean?}
+-- lse: (B,H,S) or (H,rows); score, mask, near: see kernels/attention.lua
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
   for _, operand in ipairs {x.q, x.k, x.v} do

@@ -100,8 +100,8 @@ return function(o)
     local function rows(m, h, at)  -- of O that belong to a tile
       return flash.section(more.O(_, h, _), at.row + m * M, at.S - m * M)
     end
-    local score, mask, done
-    if o.modify then score, mask, done = o.modify(...) end
+    local score, mask, done, near
+    if o.modify then score, mask, done, near = o.modify(...) end
 
     cute.when(warp:ge(4 * o.consumers), function()
       if o.registers then
@@ -118,7 +118,7 @@ return function(o)
       consumer.run(o, {q = q, k = k, v = v, o = out, mma_s = mma_s,
         mma_o = mma_o, ready = ready, sees = sees, tid = tid, lse = LSE,
         scale = scale, sinks = more and more.sinks, score = score,
-        mask = mask}, each "consumer")
+        mask = mask, near = near}, each "consumer")
     end)
     if done then done() end
   end

@@ -258,6 +258,35 @@ describe("ops.attention with functions of scores", function()
   end
 end)
 
+describe("the option softcap", function()
+  for i, most in ipairs {2, 50} do
+    it(("caps scores at %d, by a polynomial if they are small%s"):format(most,
+       support.long(i, 2)), function()
+      local one = oracle.problem {s = 40, t = 390, d = 64}
+      function one.modify(s)
+        local e = math.exp(2 * s / most)
+        return most * (e - 1) / (e + 1)
+      end
+      local m = ops.block_mask(function(at) return at.k:ne(140) end,
+                               {1, 1, 40, 390}, {device = "sim"})
+      for _, o in ipairs {{softcap = most}, {softcap = most, block_mask = m}} do
+        o.device = "sim:sm_90a"
+        local O, L = ops.attention(one.Q, one.K, one.V, o)
+        local f = one.modify
+        if o.block_mask then
+          one.modify = function(s, _, _, _, k)
+            return only(k ~= 140, f(s))
+          end
+        end
+        local out, lse = oracle.forward(one)
+        one.modify = f
+        assert.is_true(oracle.distance(O, out) < BOUND[1])
+        assert.is_true(select(2, oracle.distance(L, lse)) < 3e-4)
+      end
+    end)
+  end
+end)
+
 describe("ops.attention", function()
   it("rejects other options, in one sentence", function()
     for said, o in pairs {

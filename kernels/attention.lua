@@ -50,7 +50,7 @@ local function walk(o, team, sees, Q, K, V, state, acc, alter)
   end
   for i in cute.range(last - 1, first - 1, -1) do
     local kb, hidden = i, nil
-    if at then kb, hidden = at(i, true) end
+    if at then kb, hidden = at(i, o.modify or to) end
     arch.cp_async_wait_group(0)
     arch.sync_threads()
     V.load(kb, 0)

@@ -398,14 +398,15 @@ end
 
 --- Returns the blocks of keys that kernels/block_mask.lua listed for a block of
 -- rows, divided into tiles: their number, and a function (i, ask) that returns
--- the index of tile i and, if ask is true, whether the mask hides some keys.
+-- the index of tile i and, if `ask` is set, whether the mask hides some keys.
 ---@param list any (1+m) of i32
 ---@param parts integer tiles of a block
 function flash.listed(list, parts)
   return list[0] * parts, function(i, ask)
     cute.assume(i, 0, (1 << 31) - 1, 1)
     local entry = list[1 + i // parts]
-    return (entry >> 1) * parts + i % parts, ask and cute.ne(entry & 1, 0)
+    return (entry >> 1) * parts + i % parts,
+      ask and cute.ne(entry & 1, 0) or nil
   end
 end
 

@@ -107,7 +107,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
   local k, v = x.k.state, x.v.state
   local function block(i, masked)  -- returns block i and whether it is masked
     if not at then return i, masked end
-    local n, partly = at(i, true)
+    local n, partly = at(i, x.score or x.mask or to)
     if to then partly = partly | cute.ge(n, to) | cute.lt(n, from) end
     return n, partly
   end

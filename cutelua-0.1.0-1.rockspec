@@ -137,6 +137,8 @@ build = {
         "kernels/topk.lua",
       ["kernels.transpose"] =
         "kernels/transpose.lua",
+      ["kernels.tuned.cublas"] =
+        "kernels/tuned/cublas.lua",
       ["kernels.tuned.epilogues"] =
         "kernels/tuned/epilogues.lua",
       ["kernels.tuned.h200"] =
@@ -183,28 +185,16 @@ build = {
         "lua/cute/lang/fields.lua",
       ["cute.lang.files"] =
         "lua/cute/lang/files.lua",
-      ["cute.lang.folders"] =
-        "lua/cute/lang/folders.lua",
       ["cute.lang.history"] =
         "lua/cute/lang/history.lua",
       ["cute.lang.kernel"] =
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
-      ["cute.lang.literal"] =
-        "lua/cute/lang/literal.lua",
       ["cute.lang.loop_carried"] =
         "lua/cute/lang/loop_carried.lua",
       ["cute.lang.lua_errors"] =
         "lua/cute/lang/lua_errors.lua",
-      ["cute.lang.memory"] =
-        "lua/cute/lang/memory.lua",
-      ["cute.lang.printing"] =
-        "lua/cute/lang/printing.lua",
-      ["cute.lang.progress"] =
-        "lua/cute/lang/progress.lua",
-      ["cute.lang.raw"] =
-        "lua/cute/lang/raw.lua",
       ["cute.lang.region"] =
         "lua/cute/lang/region.lua",
       ["cute.lang.report"] =
@@ -215,8 +205,6 @@ build = {
         "lua/cute/lang/simreport.lua",
       ["cute.lang.source"] =
         "lua/cute/lang/source.lua",
-      ["cute.lang.surplus"] =
-        "lua/cute/lang/surplus.lua",
       ["cute.lang.trace"] =
         "lua/cute/lang/trace.lua",
       ["cute.lang.truth"] =
@@ -393,6 +381,8 @@ build = {
         "lua/cutelua/analyses/prepared.lua",
       ["cutelua.analyses.report"] =
         "lua/cutelua/analyses/report.lua",
+      ["cutelua.bench.blas"] =
+        "lua/cutelua/bench/blas.lua",
       ["cutelua.bench.chart"] =
         "lua/cutelua/bench/chart.lua",
       ["cutelua.bench.copylesson"] =
@@ -433,6 +423,8 @@ build = {
         "lua/cutelua/debug/init.lua",
       ["cutelua.debug.locals"] =
         "lua/cutelua/debug/locals.lua",
+      ["cutelua.debug.passes"] =
+        "lua/cutelua/debug/passes.lua",
       ["cutelua.debug.prompt"] =
         "lua/cutelua/debug/prompt.lua",
       ["cutelua.debug.show"] =
@@ -463,6 +455,8 @@ build = {
         "lua/cutelua/draw/picture.lua",
       ["cutelua.draw.print"] =
         "lua/cutelua/draw/print.lua",
+      ["cutelua.draw.printing"] =
+        "lua/cutelua/draw/printing.lua",
       ["cutelua.draw.script"] =
         "lua/cutelua/draw/script.lua",
       ["cutelua.draw.svg"] =
@@ -507,6 +501,8 @@ build = {
         "lua/cutelua/page/watch.lua",
       ["cutelua.profile.cards"] =
         "lua/cutelua/profile/cards.lua",
+      ["cutelua.profile.clocks"] =
+        "lua/cutelua/profile/clocks.lua",
       ["cutelua.profile.conflict"] =
         "lua/cutelua/profile/conflict.lua",
       ["cutelua.profile.estimate"] =
@@ -525,8 +521,12 @@ build = {
         "lua/cutelua/program/complete.lua",
       ["cutelua.program.diff"] =
         "lua/cutelua/program/diff.lua",
+      ["cutelua.program.events"] =
+        "lua/cutelua/program/events.lua",
       ["cutelua.program.explain"] =
         "lua/cutelua/program/explain.lua",
+      ["cutelua.program.folders"] =
+        "lua/cutelua/program/folders.lua",
       ["cutelua.program.http"] =
         "lua/cutelua/program/http.lua",
       ["cutelua.program.lines"] =
@@ -535,8 +535,12 @@ build = {
         "lua/cutelua/program/main.lua",
       ["cutelua.program.meaning"] =
         "lua/cutelua/program/meaning.lua",
+      ["cutelua.program.memory"] =
+        "lua/cutelua/program/memory.lua",
       ["cutelua.program.menu"] =
         "lua/cutelua/program/menu.lua",
+      ["cutelua.program.progress"] =
+        "lua/cutelua/program/progress.lua",
       ["cutelua.program.reader"] =
         "lua/cutelua/program/reader.lua",
       ["cutelua.program.repl"] =
@@ -561,20 +565,42 @@ build = {
         "lua/cutelua/ptx/list.lua",
       ["cutelua.ptx.map"] =
         "lua/cutelua/ptx/map.lua",
+      ["cutelua.ptx.raw"] =
+        "lua/cutelua/ptx/raw.lua",
       ["cutelua.text.asm"] =
         "lua/cutelua/text/asm.lua",
+      ["cutelua.text.choice"] =
+        "lua/cutelua/text/choice.lua",
       ["cutelua.text.columns"] =
         "lua/cutelua/text/columns.lua",
+      ["cutelua.text.compiler"] =
+        "lua/cutelua/text/compiler.lua",
+      ["cutelua.text.errors"] =
+        "lua/cutelua/text/errors.lua",
+      ["cutelua.text.faults"] =
+        "lua/cutelua/text/faults.lua",
       ["cutelua.text.html"] =
         "lua/cutelua/text/html.lua",
       ["cutelua.text.json"] =
         "lua/cutelua/text/json.lua",
+      ["cutelua.text.literal"] =
+        "lua/cutelua/text/literal.lua",
       ["cutelua.text.markdown"] =
         "lua/cutelua/text/markdown.lua",
+      ["cutelua.text.mistakes"] =
+        "lua/cutelua/text/mistakes.lua",
+      ["cutelua.text.npy"] =
+        "lua/cutelua/text/npy.lua",
+      ["cutelua.text.output"] =
+        "lua/cutelua/text/output.lua",
       ["cutelua.text.safetensors"] =
         "lua/cutelua/text/safetensors.lua",
       ["cutelua.text.suggest"] =
         "lua/cutelua/text/suggest.lua",
+      ["cutelua.text.surplus"] =
+        "lua/cutelua/text/surplus.lua",
+      ["cutelua.text.tokens"] =
+        "lua/cutelua/text/tokens.lua",
       ["cutelua.tune.child"] =
         "lua/cutelua/tune/child.lua",
       ["cutelua.tune.epilogues"] =
@@ -587,6 +613,8 @@ build = {
         "lua/cutelua/tune/records.lua",
       ["cutelua.tune.run"] =
         "lua/cutelua/tune/run.lua",
+      ["cutelua.tune.tables"] =
+        "lua/cutelua/tune/tables.lua",
       ["cutelua.tune.worker"] =
         "lua/cutelua/tune/worker.lua",
       ["cutelua.workshop.globals"] =

@@ -249,7 +249,7 @@ static void settle(const Track *all, size_t n) {
       }
 }
 
-// ---- launches without effects (cute.lang.memory) ----
+// ---- launches without effects (cutelua.program.memory) ----
 
 // The saved bytes of a buffer, which is uservalue 1.
 typedef struct Kept {

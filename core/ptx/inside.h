@@ -62,6 +62,7 @@ typedef struct PtxBuild {
                           // in a loop that ends when it succeeds
   PtxMma mma[MMAS];       // cache of ptx_mma
   Ref viewed[8];          // latest results of op_view, the newest first
+  Ref vector[8];          // latest registers of vector accesses, as `viewed`
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated

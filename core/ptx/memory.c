@@ -139,11 +139,19 @@ static void load_param(PtxOp *o) {
   }
 }
 
-// Creates the registers through which n elements of type t are accessed at
-// once.
+// Returns registers through which n elements of type t are accessed at once.
+// Each access sets all of them first, so accesses share them: otherwise the
+// simulator would keep registers for each access of the text.
 static Ref through(PtxOp *o, DType t, int n) {
+  PtxBuild *b = o->b;
+  for (int k = 0; k < 8 && b->vector[k]; k++) {
+    const Mem *own = ir_memof(b->fn, b->vector[k]);
+    bool same = own->type == t && own->count == n;
+    if (same && ir_visible(b->fn, b->vector[k])) return b->vector[k];
+  }
   Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = n};
-  return ir_mem(o->b->cx, o->b->fn, m);
+  memmove(b->vector + 1, b->vector, 7 * sizeof *b->vector);
+  return b->vector[0] = ir_mem(b->cx, b->fn, m);
 }
 
 // Returns the order and scope of an access. .volatile means relaxed order in
@@ -297,7 +305,8 @@ static void store_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
   else store_to(o, x, op_in_space(o, s, w), v);
 }
 
-// Loads into variables, which the branch of each space sets.
+// Loads x->n values whose memory space is known only at run time: a branch for
+// each space loads them to variables, which are read after the branches.
 static void load_anywhere(PtxOp *o, const Access *x, const Spaces *s,
                           Ref v[8]) {
   PtxBuild *b = o->b;

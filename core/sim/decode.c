@@ -634,19 +634,9 @@ static void decode_scalars(Prog *g, Ref r, const Ins *i, SimIns *d) {
   d->cls = (uint8_t)sim_class((DType)d->type);
 }
 
-// Returns i's Ins.imm. A CUDA function that one instruction implements gets the
-// imm of that instruction.
-static int64_t what_of(const Ins *i) {
-  if (i->op == OP_MATH && i->type == DT_F32) {
-    if (i->imm == MF_EXP2) return MF_EX2APPROX;
-    if (i->imm == MF_RSQRT) return MF_RSQRTAPPROX;
-  }
-  return i->imm;
-}
-
 static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
   *d = (SimIns){.op = i->op, .src = i->src, .ref = r, .stat = -1,
-                .imm = what_of(i), .flags = i->flags, .uniform = g->uni[r],
+                .imm = i->imm, .flags = i->flags, .uniform = g->uni[r],
                 .spread = g->spread[r], .who = (uint8_t)check_who(i)};
   decode_scalars(g, r, i, d);
   d->mask = d->c ? d->c : d->b ? d->b : d->a;
@@ -758,7 +748,8 @@ static const void *const *edited(Prog *g) {
     const SimEdit *e = &g->l->edit[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
-      // the MAPACQUIRE has the operands of the TMAPAT that e->mem names
+      // The inserted MAPACQUIRE is for the tensor map at e->mem, a TMAPAT, and
+      // has the same operands.
       Ins i = *ir_get(g->fn, e->mem);
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);

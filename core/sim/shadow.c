@@ -540,9 +540,9 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
   return false;
 }
 
-// Reports whether no proxy fence is between accesses by lanes of actor u in
-// epoch clk and x, an access by an agent. Lane l's warp may have executed the
-// fence, too.
+// Reports whether a proxy fence is missing between an earlier access and x, an
+// access by an agent. The earlier access was made by these lanes of actor u in
+// epoch clk. A fence by lane l's warp, which issued x, counts, too.
 static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
                         uint32_t clk) {
   SimWarp *w = x->w;

@@ -59,6 +59,16 @@ describe("values that the compiler could compute", function()
       r[0] = 0.3
       y[0] = cute.arch.approx("lg2.approx.ftz.f32", r[0])
     end)
+    hidden(1, function(y)
+      local r = cute.make_rmem_tensor({1}, cute.f32)
+      r[0] = 0.3
+      y[0] = cute.erf(r[0])
+    end)
+    hidden(1, function(y, x)  -- the logarithm of the base
+      local r = cute.make_rmem_tensor({1}, cute.f32)
+      r[0] = 0.3
+      y[0] = cute.pow(r[0], x[0], {fastmath = false})
+    end)
   end)
 
   it("end where memory, threads and arguments come in", function()
@@ -82,6 +92,11 @@ describe("values that the compiler could compute", function()
       local r = cute.make_rmem_tensor({1}, cute.f32)
       r[0] = 0.3
       y[0] = cute.tanh(r[0])
+    end)
+    seen(function(y)  -- sqrtf is correctly rounded.
+      local r = cute.make_rmem_tensor({1}, cute.f32)
+      r[0] = 0.3
+      y[0] = cute.sqrt(r[0], {fastmath = false})
     end)
   end)
 

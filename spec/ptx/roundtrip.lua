@@ -3,8 +3,9 @@
 -- verdicts.
 local check = require "cutelua.check"
 local core = require "cute.core"
+local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
-local memory = require "cute.lang.memory"
+local memory = require "cutelua.program.memory"
 local simreport = require "cute.lang.simreport"
 local through = require "spec.ptx.through"
 
@@ -149,16 +150,17 @@ function roundtrip.during(f, found, checks)
   if not ok then error(why, 0) end
 end
 
---- Runs a script.
+--- Runs a script. The device "auto" means the simulator.
 ---@param script string its path
 ---@param words string[] its arguments
 function roundtrip.script(script, words)
-  local saved = arg
+  local saved, simulates = arg, devices.simulates
   _G.arg = table.move(words, 1, #words, 1, {[0] = script})
+  devices.simulates = true
   local ok, why = pcall(function()
     assert(loadfile(script))(table.unpack(words))
   end)
-  _G.arg = saved
+  _G.arg, devices.simulates = saved, simulates
   if not ok then error(why, 0) end
 end
 

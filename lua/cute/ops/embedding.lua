@@ -8,6 +8,7 @@ local modes = require "cute.ops.modes"
 local rotation = require "kernels.rope"
 local operand = require "cute.ops.operand"
 local rowwise = require "cute.ops.rowwise"
+local tensor_op = require "cute.ops.tensor_op"
 
 local embedding = {}
 
@@ -40,11 +41,10 @@ local embedding_rows = rowwise.operation("ops.embedding", {names = {"I", "W"},
     local o = rowwise.shape_of({W, call.out[1]}, 2, {})
     o.rows = count
     local k, m = kernel(o), cute.size(I)
-    p.steps[1] = {kernel = k.kernel, grid = k.grid(m), block = k.block,
-      ready = {}, arguments = function(now, out)
-        return {rowwise.vector(now.I), rowwise.matrix(now.W),
-                rowwise.matrix(out[1]), n = 3}
-      end}
+    p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)
+      return {rowwise.vector(now.I), rowwise.matrix(now.W),
+              rowwise.matrix(out[1]), n = 3}
+    end)
     return p
   end})
 
@@ -81,11 +81,10 @@ local add = rowwise.operation("ops.embedding_backward", {names = {"dY", "I"},
     local o = rowwise.shape_of({dY, dW}, 2, {})
     o.rows, o.backward = count, true
     local k = kernel(o)
-    p.steps[#p.steps + 1] = {kernel = k.kernel, grid = k.grid(m),
-      block = k.block, ready = {}, arguments = function(now, out)
-        return {rowwise.vector(now.I), rowwise.matrix(now.dY),
-                rowwise.matrix(out[1]), n = 3}
-      end}
+    p.steps[#p.steps + 1] = rowwise.step(k, k.grid(m), function(now, out)
+      return {rowwise.vector(now.I), rowwise.matrix(now.dY),
+              rowwise.matrix(out[1]), n = 3}
+    end)
     return p
   end})
 
@@ -96,9 +95,7 @@ local add = rowwise.operation("ops.embedding_backward", {names = {"dY", "I"},
 ---@param rows integer of W
 ---@param o? {out: any, dtype: any}
 function embedding.embedding_backward(dY, I, rows, o)
-  local own = {rows = rows}
-  for name, v in pairs(o or {}) do own[name] = v end
-  return add(dY, I, own)
+  return add(dY, I, tensor_op.with({rows = rows}, o))
 end
 
 ---------------------------------------------------------------------------
@@ -168,12 +165,11 @@ local rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
     local function flat(t, size)
       return cute.make_tensor(t.iterator, cute.make_layout {size})
     end
-    p.steps[1] = {kernel = k.kernel, grid = k.grid, block = k.block, ready = {},
-      arguments = function(now, out)
-        return {tokens(now.X), flat(now.Cos, rows * d // 2),
-          flat(now.Sin, rows * d // 2), tokens(out[1]),
-          now.positions and rowwise.vector(now.positions), n = at and 5 or 4}
-      end}
+    p.steps[1] = rowwise.step(k, k.grid, function(now, out)
+      return {tokens(now.X), flat(now.Cos, rows * d // 2),
+        flat(now.Sin, rows * d // 2), tokens(out[1]),
+        now.positions and rowwise.vector(now.positions), n = at and 5 or 4}
+    end)
     return p
   end})
 

@@ -24,6 +24,10 @@ local tiles = require "cute.tiles"
 
 local plans = {}
 
+-- The package cutelua explains plans.
+local workshop = require "cute.lang.signature".extensible("workshop", {},
+                                                          "explained")
+
 local fail = operand.fail
 
 ---------------------------------------------------------------------------
@@ -522,7 +526,7 @@ function Plan:trace(call)
     block = self.block, cluster = self.cluster, arch = self.device.arch}
 end
 
---- Explains a call's plan: see cute.ops.choose.
+--- Explains a call's plan: see cutelua.text.choice.
 ---@param p table the call's problem
 ---@param call table
 function plans.explained(p, call)
@@ -530,10 +534,8 @@ function plans.explained(p, call)
     fail("D is (%s): it has no elements, and nothing is launched",
          table.concat(p.shape, ","))
   end
-  local c = choose.must(p)
-  return choose.explained(p, c, function()
-    return plans.new(p, c, call):trace(call)
-  end)
+  local explained = workshop.explained(p, call)
+  return explained
 end
 
 return plans

@@ -39,7 +39,6 @@ end
 
 --- Returns a tensor (...,N) as a matrix (M,N) whose rows are contiguous; nil if
 -- its layout does not allow it.
----@param t any
 ---@return any?
 function rowwise.matrix(t)
   local n, step = last(t.layout)
@@ -67,7 +66,6 @@ end
 
 --- Returns four values: a tensor's extents; the extents of all modes but the
 -- last one ({1} if there are none); the number of rows; the length of a row.
----@param t any
 ---@return integer[] shape
 ---@return integer[] rows
 ---@return integer m
@@ -84,6 +82,16 @@ end
 local function dense(t)
   local a = rowwise.matrix(t)
   return a and (a.shape[1] == 1 or a.stride[1] == a.shape[2])
+end
+
+--- Returns the step (a launch of a plan, see cute.ops.tensor_op) that runs
+-- kernel k.
+---@param k table {kernel, block}
+---@param grid integer[]
+---@param arguments fun(call: table, out: table, work: any, turns: any): table
+function rowwise.step(k, grid, arguments)
+  return {kernel = k.kernel, grid = grid, block = k.block, ready = {},
+          arguments = arguments}
 end
 
 --- Returns a tensor whose elements are contiguous as a vector of them; nil for

@@ -43,6 +43,16 @@ function tensor_op.options(what, o, own)
   operand.check_options(what, known, o)
 end
 
+--- Returns a copy of options in which those of `more` replace others.
+---@param o? table
+---@param more? table
+function tensor_op.with(o, more)
+  local all = {}
+  for name, v in next, o or all do all[name] = v end
+  for name, v in next, more or all do all[name] = v end
+  return all
+end
+
 --- Reports whether x is a table of options.
 function tensor_op.is_options(x)
   return type(x) == "table" and getmetatable(x) == nil

@@ -312,6 +312,15 @@ describe("ops.attention", function()
     end
   end)
 
+  it("measures tiles #gpu", function()
+    local p = oracle.problem {s = 300, t = 500, h = 2, d = 64, right = 0}
+    for _ = 1, 2 do
+      near(ops.attention(p.Q:to "gpu", p.K:to "gpu", p.V:to "gpu",
+                         {causal = true, tune = true}):to "host",
+           oracle.forward(p), BOUND.bf16)
+    end
+  end)
+
   it("multiplies heads of 192 with values of 128", function()
     local p = oracle.problem {b = 2, s = 70, t = 140, h = 2, g = 1, d = 192,
                               right = 0}

@@ -47,6 +47,8 @@ build = {
         "kernels/block_mask.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
+      ["kernels.conv2d_sm90"] =
+        "kernels/conv2d_sm90.lua",
       ["kernels.copytile"] =
         "kernels/copytile.lua",
       ["kernels.elementwise"] =
@@ -385,6 +387,8 @@ build = {
         "lua/cutelua/bench/blas.lua",
       ["cutelua.bench.chart"] =
         "lua/cutelua/bench/chart.lua",
+      ["cutelua.bench.convolution"] =
+        "lua/cutelua/bench/convolution.lua",
       ["cutelua.bench.copylesson"] =
         "lua/cutelua/bench/copylesson.lua",
       ["cutelua.bench.harness"] =
@@ -397,8 +401,12 @@ build = {
         "lua/cutelua/bench/measure.lua",
       ["cutelua.bench.oracle"] =
         "lua/cutelua/bench/oracle.lua",
+      ["cutelua.bench.replay"] =
+        "lua/cutelua/bench/replay.lua",
       ["cutelua.bench.testing"] =
         "lua/cutelua/bench/testing.lua",
+      ["cutelua.bench.weights"] =
+        "lua/cutelua/bench/weights.lua",
       ["cutelua.check.compare"] =
         "lua/cutelua/check/compare.lua",
       ["cutelua.check.explore"] =

@@ -741,6 +741,28 @@ describe("a launch that may begin before the one in front is done", function()
       z).ok)
   end)
 
+  it("waits before it writes memory that a graph reuses", function()
+    local where = {device = "sim"}
+    local x, y = cute.ones({64}, cute.i32), cute.zeros({64}, cute.i32)
+    local function try(wait)
+      local one = cute.kernel(copy(false))
+      local two = cute.kernel(copy(wait, true))
+      local g = cute.graph(function()
+        local a = cute.full({64}, 3, cute.i32, where)
+        one(a, y):launch {grid = 1, block = 64, device = "sim:sm_90a"}
+        a:close()
+        local b = cute.empty({64}, cute.i32, where)
+        two(x, b):launch {grid = 1, block = 64, device = "sim:sm_90a",
+                          pdl = true}
+      end, where)
+      return pcall(g.launch, g)
+    end
+    assert.is_true(try(true))
+    local ok, message = try(false)
+    assert.is_false(ok)
+    assert.matches("write of memory that the previous launch reads", message)
+  end)
+
   -- Returns a kernel that writes `to` and lets its dependent start: before its
   -- wait, in its first block only, or after the wait.
   local function between(how)

@@ -1,6 +1,7 @@
 --- Rows of a table selected by indices, and rotations of heads by position:
 -- ops.embedding, ops.rope and their gradients, by kernels/embedding.lua and
 -- kernels/rope.lua.
+local calls = require "cute.ops.calls"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
 local kernel = require "kernels.embedding"
@@ -74,7 +75,7 @@ local add = rowwise.operation("ops.embedding_backward", {names = {"dY", "I"},
     p.anew = true
     if count * n == 0 then return p end
     -- All of dW is set to 0 first, for the rows that no index selects.
-    local dW = call.out[1] or cute.empty({count, n}, dtype, {device = p.place})
+    local dW = call.out[1] or calls.empty({count, n}, dtype, p.place)
     call.out[1] = dW
     p.steps = elementwise.filling(dW, 0, cute.f32, call.o)
     if m == 0 then return p end

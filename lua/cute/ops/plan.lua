@@ -329,7 +329,7 @@ function Plan:outputs(call)
       end
       operand.check_strides("out " .. i, given, r.op and 1 or 2)
     end
-    out[i] = given or cute.empty(r.shape, r.dtype, {device = self.place})
+    out[i] = given or calls.empty(r.shape, r.dtype, self.place)
     if not given then made[#made + 1] = out[i] end
   end
   return out, made
@@ -515,7 +515,7 @@ function Plan:run(call, ready)
     run.made, run.work, run.alone = made, work, turns ~= nil
     ready(run)
   end
-  if work and self.place ~= "host" then core.param_memory(work):close() end
+  if work then work:close() end
   return table.unpack(out)
 end
 

@@ -198,8 +198,7 @@ end
 -- true, the new tensor stays undefined.
 local function packed(t, fits, o, idle)
   if fits(t) then return t, false end
-  local rows = cute.empty(modes.extents(t.layout), t.element_type,
-                          {device = t.device})
+  local rows = calls.empty(modes.extents(t.layout), t.element_type, t.device)
   if idle then return rows, true end
   return elementwise.copy(t, rows, {device = o.device, stream = o.stream}), true
 end

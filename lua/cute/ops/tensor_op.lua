@@ -9,7 +9,6 @@
 -- a function (cute.ops.capture)}.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
-local cute = require "cute"
 local devices = require "cute.lang.devices"
 local operand = require "cute.ops.operand"
 local report = require "cute.lang.report"
@@ -119,7 +118,7 @@ local function results(plan, call)
   for i, r in ipairs(plan.results) do
     out[i] = call.out[i]
     if not out[i] then
-      out[i] = cute.empty(r.order or r.shape, r.dtype, {device = plan.place})
+      out[i] = calls.empty(r.order or r.shape, r.dtype, plan.place)
       made[#made + 1] = out[i]
     end
   end
@@ -163,7 +162,7 @@ function tensor_op.run(plan, call, ready)
     run.reads = run.reads or reads
   end
   if #run.steps > 0 and not plan.anew and not alone then ready(run) end
-  if work and plan.place ~= "host" then core.param_memory(work):close() end
+  if work then work:close() end
   return table.unpack(out)
 end
 

@@ -53,6 +53,8 @@ build = {
         "kernels/attention_sm90/order.lua",
       ["kernels.attention_sm90.producer"] =
         "kernels/attention_sm90/producer.lua",
+      ["kernels.block_mask"] =
+        "kernels/block_mask.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
       ["kernels.conv2d_sm90"] =
@@ -115,6 +117,8 @@ build = {
         "kernels/groups.lua",
       ["kernels.histogram"] =
         "kernels/histogram.lua",
+      ["kernels.kept"] =
+        "kernels/kept.lua",
       ["kernels.multiblock_rows"] =
         "kernels/multiblock_rows.lua",
       ["kernels.norm"] =
@@ -261,6 +265,8 @@ build = {
         "lua/cute/nvgpu/sm90/warpgroup.lua",
       ["cute.ops.attention.backward"] =
         "lua/cute/ops/attention/backward.lua",
+      ["cute.ops.attention.block_mask"] =
+        "lua/cute/ops/attention/block_mask.lua",
       ["cute.ops.attention.decode"] =
         "lua/cute/ops/attention/decode.lua",
       ["cute.ops.attention.forward"] =

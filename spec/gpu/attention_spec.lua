@@ -35,6 +35,21 @@ local function hopper(o, device)
   return p
 end
 
+-- Runs the attention kernel for Hopper on sequences of different lengths, with
+-- sinks. Returns O and LSE.
+local function ragged(device)
+  local Q = cute.randn({500, 4, 128}, cute.bf16, {seed = 1})
+  local K = cute.randn({460, 2, 128}, cute.bf16, {seed = 2})
+  local O = cute.full({500, 4, 128}, 0 / 0, cute.bf16)
+  local LSE = cute.full({4, 500}, 0 / 0, cute.f32)
+  attention_sm90 {head = 128, causal = true, ragged = true}.prepare(Q, K, K, O,
+    LSE, {device = device, more = {
+      cu_q = cute.tensor({0, 200, 200, 264, 500}, cute.i32),
+      cu_k = cute.tensor({0, 180, 190, 254, 460}, cute.i32),
+      sinks = cute.tensor({0.5, -1, 3, 0}, cute.f32)}}):launch()
+  return O, LSE
+end
+
 local function decoded(o, device)
   local p = oracle.problem(o)
   local made = attention_decode {head = p.d, group = p.h // p.g, rows = p.s,
@@ -102,6 +117,19 @@ describe("attention on a GPU #gpu", function()
       check(hopper, {s = 333, t = 300, d = d, left = 70, right = 9})
     end)
   end
+
+  it("has them on wgmma for sequences of different lengths", function()
+    local device = assert(cute.device "gpu")
+    if device.arch ~= "sm_90a" then
+      pending "needs sm_90a"
+      return
+    end
+    local gpu, sim = {ragged(device)}, {ragged "sim:sm_90a"}
+    for i = 1, 2 do
+      assert.is_true((core.param_memory(gpu[i])
+        :equal(core.param_memory(sim[i]))))
+    end
+  end)
 
   it("has them in windows, in batches, at tiny sizes", function()
     check(run, {b = 2, s = 400, t = 450, d = 64, h = 4, g = 2, left = 70,

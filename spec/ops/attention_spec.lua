@@ -53,6 +53,15 @@ local function view_of(t, at)
   return view
 end
 
+-- Returns the positions of sequences {rows, keys} among all rows and keys.
+local function positions(lengths)
+  local cu_q, cu_k = {0}, {0}
+  for i, n in ipairs(lengths) do
+    cu_q[i + 1], cu_k[i + 1] = cu_q[i] + n[1], cu_k[i] + n[2]
+  end
+  return cu_q, cu_k
+end
+
 describe("ops.attention", function()
   for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
     it("and its gradients are right on " .. device, function()
@@ -90,10 +99,7 @@ describe("ops.attention", function()
 
   it("takes sequences of different lengths", function()
     local lengths, d = {{3, 5}, {0, 4}, {40, 40}}, 32
-    local cu_q, cu_k = {0}, {0}
-    for i, n in ipairs(lengths) do
-      cu_q[i + 1], cu_k[i + 1] = cu_q[i] + n[1], cu_k[i] + n[2]
-    end
+    local cu_q, cu_k = positions(lengths)
     local function all(n, heads)
       return cute.randn({n, heads, d}, cute.bf16)
     end
@@ -163,11 +169,8 @@ describe("ops.attention on Hopper", function()
       assert.equal("attention", e.kernel)
       return e.refused[1][2]
     end
-    local cu = cute.tensor({0, 5}, cute.i32)
     assert.equal("it has no tile for heads of 32",
                  reason(cute.zeros({1, 5, 1, 32}, cute.bf16), {}))
-    assert.equal("it does not support sequences of different lengths",
-      reason(cute.zeros({5, 1, 64}, cute.bf16), {cu_q = cu, cu_k = cu}))
   end)
 
   it("explains only calls that launch a kernel", function()
@@ -253,6 +256,17 @@ describe("ops.attention", function()
       call({Q = cute.zeros({1, 3, 1, 40}, cute.bf16)},
            cute.zeros({1, 3, 1, 40}, cute.bf16),
            cute.zeros({1, 3, 1, 40}, cute.bf16)))
+    raises("ops.attention: sinks is (2):(1); a number for each of the 3 heads "
+      .. "of Q is needed", function()
+        return (ops.attention(p.Q, p.K, p.V, {device = "sim",
+          sinks = cute.zeros({2}, cute.f32)}))
+      end)
+    raises("ops.attention_backward: sinks have no gradient; without this "
+      .. "option, dQ, dK and dV are right, because LSE contains the sinks",
+      function()
+        return (ops.attention_backward(p.dO, p.Q, p.K, p.V, p.O, p.LSE,
+          {device = "sim", sinks = cute.zeros({3}, cute.f32)}))
+      end)
     raises("ops.attention: no option 'mask'", function()
       return (ops.attention(p.Q, p.K, p.V, {mask = 1}))
     end)
@@ -266,6 +280,117 @@ describe("ops.attention", function()
         return (ops.attention_decode(p.Q, p.K, p.V, {device = "sim",
           tree = cute.zeros({5, 4}, cute.i32)}))
       end)
+  end)
+end)
+
+describe("ops.attention", function()
+  it("takes sequences of different lengths on wgmma", function()
+    local lengths = {{70, 90}, {0, 4}, {3, 0}, {130, 40}, {64, 64}, {1, 70}}
+    local cu_q, cu_k = positions(lengths)
+    local all = oracle.problem {s = cu_q[7], t = cu_k[7], h = 2, g = 1, d = 64}
+    local function rows(t)
+      return cute.make_tensor(t.iterator, cute.make_layout(
+        {table.unpack(t.shape, 2)}, {table.unpack(t.stride, 2)}))
+    end
+    local sinks = cute.tensor({0.5, 1}, cute.f32)
+    local O, L = ops.attention(rows(all.Q), rows(all.K), rows(all.V), {
+      device = "sim:sm_90a", causal = true, sinks = sinks,
+      cu_q = cute.tensor(cu_q, cute.i32), cu_k = cute.tensor(cu_k, cute.i32),
+      score_mod = function(s, at)
+        return s + 0.01 * (at.q + at.b - at.k):to(cute.f32)
+      end})
+    for i, n in ipairs(lengths) do
+      local p = {b = 1, s = n[1], t = n[2], h = 2, g = 1, d = 64, right = 0,
+                 scale = all.scale, sinks = {0.5, 1}, q = {}, k = {}, v = {}}
+      for j = 0, n[1] * 128 - 1 do p.q[j] = all.q[cu_q[i] * 128 + j] end
+      for j = 0, n[2] * 64 - 1 do
+        p.k[j], p.v[j] = all.k[cu_k[i] * 64 + j], all.v[cu_k[i] * 64 + j]
+      end
+      function p.modify(s, _, _, q, k) return s + 0.01 * (q + i - 1 - k) end
+      local out, lse = oracle.forward(p)
+      for q = 0, n[1] - 1 do
+        for h = 0, 1 do
+          assert.is_true(math.abs(L(h, cu_q[i] + q) - lse[h * n[1] + q]) < 1e-5)
+          for e = 0, 63 do
+            local x = out[(q * 2 + h) * 64 + e]
+            assert.is_true(math.abs(O(cu_q[i] + q, h, e) - x) < 0.02)
+          end
+        end
+      end
+    end
+  end)
+
+  it("measures tiles #gpu", function()
+    local p = oracle.problem {s = 300, t = 500, h = 2, d = 64, right = 0}
+    for _ = 1, 2 do
+      near(ops.attention(p.Q:to "gpu", p.K:to "gpu", p.V:to "gpu",
+                         {causal = true, tune = true}):to "host",
+           oracle.forward(p), BOUND.bf16)
+    end
+  end)
+
+  it("multiplies heads of 192 with values of 128", function()
+    local p = oracle.problem {b = 2, s = 70, t = 140, h = 2, g = 1, d = 192,
+                              right = 0}
+    local V = cute.make_tensor(p.V.iterator, cute.make_layout(
+      {2, 140, 1, 128}, p.V.stride))
+    local out, lse = oracle.forward(p)
+    for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+      local O, L = ops.attention(p.Q, p.K, V, {device = device, causal = true})
+      assert.same({2, 70, 2, 128}, O.shape)
+      assert.is_true(select(2, oracle.distance(L, lse)) < 1e-5)
+      for i = 0, cute.size(p.LSE) - 1 do
+        local b, s, h = i // 140, i // 2 % 70, i % 2
+        for e = 0, 127 do
+          local x = out[i * 192 + e]
+          assert.is_true(math.abs(O(b, s, h, e) - x) < 0.02)
+        end
+      end
+    end
+    raises("ops.attention: V is (2,140,1,64):(26880,192,0,1), but K is "
+      .. "(2,140,1,192):(26880,192,0,1); equal shapes are needed", function()
+        return (ops.attention(p.Q, p.K, cute.make_tensor(p.V.iterator,
+          cute.make_layout({2, 140, 1, 64}, p.V.stride)), SIM))
+      end)
+  end)
+
+  it("adds sinks to the sums of rows", function()
+    local list = {0.5, -30, 12, -math.huge}
+    for i, d in ipairs {32, 64} do
+      local p = oracle.problem {b = 2, s = 70, t = 90, h = 4, g = 2, d = d,
+                                right = 0}
+      p.sinks = list
+      local device = ({"sim:sm_80", "sim:sm_90a"})[i]
+      local O, L = ops.attention(p.Q, p.K, p.V, {device = device, causal = true,
+        sinks = cute.tensor(list, i == 1 and cute.f32 or cute.bf16)})
+      local out, lse = oracle.forward(p)
+      assert.is_true(oracle.distance(O, out) < 6e-3)
+      assert.is_true(select(2, oracle.distance(L, lse)) < 1e-5)
+      local got = {ops.attention_backward(p.dO, p.Q, p.K, p.V, O, L,
+                                          {device = device, causal = true})}
+      for j, want in ipairs {oracle.backward(p)} do
+        assert.is_true(oracle.distance(got[j], want) < 1.2e-2)
+      end
+    end
+  end)
+
+  it("gives the sink as LSE of rows without keys", function()
+    local sinks = cute.tensor({0.5, -math.huge}, cute.f32)
+    for _, d in ipairs {32, 64} do
+      local p = oracle.problem {s = 5, t = 3, h = 2, d = d}
+      local O, L = ops.attention(p.Q, p.K, p.V, {device = "sim:sm_90a",
+                                                 causal = true, sinks = sinks})
+      local none = cute.zeros({1, 0, 2, d}, cute.bf16)
+      local _, all = ops.attention(p.Q, none, none, {device = "sim:sm_90a",
+                                                     sinks = sinks})
+      for s = 0, 1 do
+        assert.equal(0, O(0, s, 0, 3))
+        for _, t in ipairs {L, all} do
+          assert.is_true(math.abs(t(0, 0, s) - 0.5) < 1e-6)
+          assert.equal(-math.huge, t(0, 1, s))
+        end
+      end
+    end
   end)
 end)
 

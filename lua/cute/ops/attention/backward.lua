@@ -1,4 +1,5 @@
 --- ops.attention_backward: dQ, dK and dV. See kernels/attention_bwd.lua.
+local block_mask = require "cute.ops.attention.block_mask"
 local cute = require "cute"
 local gradients = require "kernels.attention_bwd"
 local modes = require "cute.ops.modes"
@@ -64,6 +65,12 @@ local back = problem.operation("ops.attention_backward", {
 ---@param o? table {causal: boolean?, window: any[]?, scale: number?,
 -- cu_q: any?, cu_k: any?, out: any}
 function backward.attention_backward(dO, Q, K, V, O, LSE, o)
+  if o and o.sinks ~= nil then
+    refuse("sinks have no gradient; without this option, dQ, dK and dV are "
+      .. "right, because LSE contains the sinks")
+  end
+  o = block_mask.options(refuse, o, Q, K)
+  if o then o.blocks, o.listed = nil, nil end
   return back(dO, Q, K, V, O, LSE, o)
 end
 

@@ -35,9 +35,10 @@ local function apart(t)
 end
 
 -- Checks the types and shapes of Q, K, V and of further operands like them.
--- Returns the problem: B, S, T, H, G, D. Sequences of different lengths, with
--- cu_seqlens, have no mode B. paged: K and V are pages of T keys, not batches.
--- narrow: another type that both K and V may have.
+-- Returns the problem: B, S, T, H, G, D. V of another shape than K is not
+-- checked. Sequences of different lengths, with cu_seqlens, have no mode B.
+-- paged: K and V are pages of T keys, not batches. narrow: another type that
+-- both K and V may have.
 function problem.of(call, like_q, like_k, paged, narrow)
   local Q, K, ragged = call.Q, call.K, call.cu_q ~= nil
   local dtype, rank = Q.element_type, ragged and 3 or 4
@@ -123,7 +124,7 @@ problem.FUNCTIONS = {score_mod = "function", mask_mod = "function",
                      softcap = "number", alibi_slopes = "tensor",
                      bias = "tensor"}
 local LAYOUT = {fits = fits, apart = apart, dependent = false,
-                flat = "LSE cu_q cu_k lengths tree k_scale v_scale"}
+                flat = "LSE cu_q cu_k lengths tree k_scale v_scale blocks"}
 
 -- Returns an operation on operands of attention; see rowwise.operation.
 function problem.operation(what, spec)

@@ -198,7 +198,8 @@ add("an undefined thread number", drop "mov.u32%s+%%r%d+, %%tid%.x",
 kernel = "script: histogram --device sim --arch sm_80"
 add("no barrier after the zeros", drop "bar%.sync", "race", "atom%.shared "
     .. "st%.shared")
-add("no barrier before the sums", drop("bar%.sync", 2), "race", "ld%.shared")
+add("no barrier before the sums", drop("bar%.sync", 2), "warp-race race",
+    "ld%.shared")
 add("a store in place of an atomic", sub("atom%.shared", 2,
     "atom%.shared%.add%.s32 %%r%d+, (%[.*)", "st.shared.u32 %1"),
     "warp-race race", "here")

@@ -191,10 +191,8 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
   }
   const TmaBox *box = tmalib_box(L, at + 1);
   if (box && box->a.ref) {
-    const TensorMap *map = &box->a.map;
     b.mem = box->a.ref;
-    b.box = dtype_bits(box->a.type);
-    for (int q = 0; q < map->rank; q++) b.box *= map->box[q];
+    b.map = &box->a.map;
   } else if (luaL_testudata(L, at + 1, MT_TENSOR)) {
     b.mem = face_check_tensor(L, at + 1).mem;
   } else if (lua_type(L, at + 1) == LUA_TSTRING) {

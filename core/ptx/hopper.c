@@ -181,19 +181,43 @@ void row_copy_arrive(PtxOp *o, int k) {
 
 // ---- tensor maps and bulk copies ----
 
+// Reads the numbers {c0, c1}, or a single one, as i32. Returns how many.
+static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
+  uint32_t n = c->kind == PTX_A_VECTOR ? c->parts : 1;
+  if (n > TENSORMAP_RANK)
+    ptx_fail(o->b, "'%s' cannot have %u coordinates", o->i->op, n);
+  for (uint32_t k = 0; k < n; k++) {
+    const PtxArg *v = c->kind == PTX_A_VECTOR
+      ? &o->b->m->args.p[c->part + k] : c;
+    x[k] = to(o, DT_I32, op_value(o, v, t));
+  }
+  return n;
+}
+
+// Rejects a map of another rank or kind than the copy of n coordinates.
+static void check_map(PtxOp *o, const TensorMap *map, uint32_t n,
+                      unsigned flags) {
+  bool unfolds = flags & BKF_IM2COL;
+  if (map && (uint32_t)map->rank != n)
+    ptx_fail(o->b, "'%s' has %u coordinates, but the tensor map has %d modes",
+             o->i->op, n, (int)map->rank);
+  if (map && map->im2col != unfolds)
+    ptx_fail(o->b, "'%s' needs a tensor map of %s, but this one is of %s",
+             o->i->op, unfolds ? "im2col" : "tiles",
+             map->im2col ? "im2col" : "tiles");
+}
+
 // Reads the coordinates in the operand [map, {c0, c1}]. Returns their number.
 static uint32_t coordinates(PtxOp *o, const PtxArg *a, Ref *x) {
   if (a->parts != 2)
     ptx_fail(o->b, "'%s' needs coordinates: [map, {c0, c1}]", o->i->op);
-  const PtxArg *c = &o->b->m->args.p[a->part + 1];
-  uint32_t n = c->kind == PTX_A_VECTOR ? c->parts : 1;
-  if (n > 5) ptx_fail(o->b, "'%s' cannot have %u coordinates", o->i->op, n);
-  for (uint32_t k = 0; k < n; k++) {
-    const PtxArg *v = c->kind == PTX_A_VECTOR
-      ? &o->b->m->args.p[c->part + k] : c;
-    x[k] = op_value(o, v, DT_I32);
-  }
-  return n;
+  return numbers(o, &o->b->m->args.p[a->part + 1], DT_I32, x);
+}
+
+// Returns the bits that one copy through a map moves; 0 if only the map in
+// memory tells it.
+static int64_t bits_of(const TensorMap *map) {
+  return map ? 8 * tensormap_bytes(map) : 0;
 }
 
 static void dimension(PtxOp *o) {
@@ -207,21 +231,31 @@ static void tensor_load(PtxOp *o) {
   Ref x[16];
   uint32_t n = 0, k = 3;
   bool multicast = op_has(o, "multicast::cluster");
-  bool hint = op_has(o, "L2::cache_hint");
+  bool hint = op_has(o, "L2::cache_hint"), unfolds = op_has(o, "im2col");
+  unsigned flags = unfolds ? BKF_IM2COL : 0;
   op_has(o, "mbarrier::complete_tx::bytes");
   dimension(o);
-  int64_t box;
+  Ref offsets[TENSORMAP_RANK];
+  const TensorMap *map;
   Place d = op_place(o, op_arg(o, 0), IN_SHARED);
   Place bar = barrier_place(o, op_arg(o, 2));
   x[n++] = d.mem;
   x[n++] = d.off;
-  x[n++] = ptx_map(o, op_arg(o, 1), &box);
+  x[n++] = ptx_map(o, op_arg(o, 1), &map);
   x[n++] = bar.mem;
   x[n++] = bar.off;
+  uint32_t more = unfolds ? numbers(o, op_arg(o, k++), DT_U16, offsets) : 0;
   x[n++] = multicast ? to(o, DT_I32, op_operand(o, k++, DT_U16)) : 0;
   x[n++] = hint ? op_operand(o, k++, DT_I64) : 0;
-  n += coordinates(o, op_arg(o, 1), x + n);
-  emit(o, (Ins){.op = OP_TMALOAD, .imm = box}, x, n);
+  uint32_t modes = coordinates(o, op_arg(o, 1), x + n);
+  check_map(o, map, modes, flags);
+  if (unfolds && more + 2 != modes)
+    ptx_fail(o->b, "'%s' has %u offsets; %u coordinates need %d", o->i->op,
+             more, modes, (int)modes - 2);
+  n += modes;
+  memcpy(x + n, offsets, more * sizeof *offsets);
+  emit(o, (Ins){.op = OP_TMALOAD, .imm = bits_of(map),
+                .flags = (uint16_t)flags}, x, n + more);
 }
 
 static void tensor_store(PtxOp *o, bool reduce) {
@@ -239,14 +273,17 @@ static void tensor_store(PtxOp *o, bool reduce) {
       }
     }
   }
-  int64_t box;
-  x[n++] = ptx_map(o, op_arg(o, 0), &box);
+  if (op_has(o, "im2col_no_offs")) flags |= BKF_IM2COL;
+  const TensorMap *map;
+  x[n++] = ptx_map(o, op_arg(o, 0), &map);
   Place s = op_place(o, op_arg(o, 1), IN_SHARED);
   x[n++] = s.mem;
   x[n++] = s.off;
   x[n++] = hint ? op_operand(o, 2, DT_I64) : 0;
-  n += coordinates(o, op_arg(o, 0), x + n);
-  emit(o, (Ins){.op = OP_TMASTORE, .imm = box, .flags = (uint16_t)flags}, x, n);
+  uint32_t modes = coordinates(o, op_arg(o, 0), x + n);
+  check_map(o, map, modes, flags);
+  emit(o, (Ins){.op = OP_TMASTORE, .imm = bits_of(map),
+                .flags = (uint16_t)flags}, x, n + modes);
 }
 
 // Returns the place in this CTA's shared memory at the offset of a cluster

@@ -356,9 +356,9 @@ void row_send(PtxOp *o, int k);
 
 // ---- maps.c: tensor maps ----
 
-// Returns the tensor map at [a] as an operand of a copy. *box: the bits of its
-// box, or 0 if the map is in memory.
-Ref ptx_map(PtxOp *o, const PtxArg *a, int64_t *box);
+// Returns the tensor map at [a] as an operand of a copy, and stores the map in
+// *map, or NULL if it is in memory.
+Ref ptx_map(PtxOp *o, const PtxArg *a, const TensorMap **map);
 // Loads n words of `bits` bits from [a] if that is a parameter that is a tensor
 // map. Returns false if it is not.
 bool maps_load(PtxOp *o, const PtxArg *a, int bits, int n, Ref *v);

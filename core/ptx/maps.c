@@ -12,7 +12,7 @@ static Ref emit(PtxOp *o, Ins i, const Ref *x, uint32_t n) {
 // PtxBuild.bound, or PLAIN.
 static int32_t parameter_of(PtxOp *o, const PtxArg *a) {
   int32_t root = op_root(o, op_base(o, a));
-  return root >= 0 && o->b->bound[root].box ? root : PLAIN;
+  return root >= 0 && o->b->bound[root].map ? root : PLAIN;
 }
 
 static void whole(PtxOp *o, const PtxArg *a) {
@@ -86,15 +86,15 @@ static void use_at(PtxOp *o, const PtxArg *a, Where w, Use *use,
   }
 }
 
-Ref ptx_map(PtxOp *o, const PtxArg *a, int64_t *box) {
+Ref ptx_map(PtxOp *o, const PtxArg *a, const TensorMap **map) {
   PtxBuild *b = o->b;
   int32_t root = parameter_of(o, a);
   if (root >= 0) {
     whole(o, a);
-    *box = b->bound[root].box;
+    *map = b->bound[root].map;
     return b->bound[root].mem;
   }
-  *box = 0;
+  *map = NULL;
   const PtxArg *base = op_base(o, a);
   if (base->kind != PTX_A_REG && op_root(o, base) < 0) {
     ptx_fail(b, "'%s': %s is no tensor map", o->i->op,
@@ -111,9 +111,9 @@ void row_prefetch(PtxOp *o, int k) {
   (void)k;
   const PtxArg *a = op_arg(o, 0);
   o->used = UINT32_MAX;
-  int64_t box;
+  const TensorMap *map;
   if (parameter_of(o, a) < 0) return;
-  Ref x[1] = {ptx_map(o, a, &box)};
+  Ref x[1] = {ptx_map(o, a, &map)};
   emit(o, (Ins){.op = OP_TMAPREFETCH}, x, 1);
 }
 

@@ -43,7 +43,7 @@ int32_t ptx_root(const PtxBuild *b, const PtxArg *a) {
     // The address of a parameter is a root only if it is a tensor map.
     if (v->space == PTX_PARAM) {
       int32_t k = ptx_bound_pointer(b, v->offset);
-      return k >= 0 && b->bound[k].box ? k : PLAIN;
+      return k >= 0 && b->bound[k].map ? k : PLAIN;
     }
     if (v->space == PTX_GLOBAL || v->space == PTX_CONST) {
       return bound_variable(b, a->value);

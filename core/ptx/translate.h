@@ -2,6 +2,7 @@
 #ifndef PTX_TRANSLATE_H
 #define PTX_TRANSLATE_H
 
+#include "base/tensormap.h"
 #include "ir/ir.h"
 #include "ptx/module.h"
 
@@ -12,7 +13,7 @@ typedef struct PtxBound {
   uint32_t var;     // for a module's variable (in mem) instead of a parameter:
                     // index into PtxModule.vars, plus 1; otherwise 0
   Ref mem;          // GMEM object of a pointer or a tensor map; otherwise 0
-  int64_t box;      // for a tensor map, the bits that one copy moves
+  const TensorMap *map;  // the tensor map, or NULL
   Ref value;        // value of a scalar
   const char *bytes;  // constant bytes of a parameter, instead of `value`
   uint32_t size;    // number of bytes in `bytes`

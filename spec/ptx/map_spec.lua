@@ -217,4 +217,70 @@ describe("a kernel of PTX", function()
     wrong(("\0"):rep(128), "tensor map: ")
   end)
 end)
+-- 8 channels of an image of 5 x 4 pixels; a copy has 4 pixels.
+local images = {rank = 4, extent = {8, 5, 4, 1}, stride = {32, 160, 640},
+  im2col = true, lower = {0, 0}, upper = {0, 0}, step = {1, 1, 1, 1},
+  channels = 8, pixels = 4}
+local unfolds = ".4d.shared::cluster.global.im2col"
+
+-- Returns a function that launches PTX with another form of the copy.
+local function other(x, fields, form, coordinates, offsets)
+  local text = PTX:gsub("%.2d%.shared::cluster%.global", form)
+    :gsub("{%%r0, %%r1}", coordinates)
+    :gsub("%[%%r5%];\nWAIT", "[%%r5]" .. offsets .. ";\nWAIT")
+  local kernel = cute.ptx(text):kernel "k"
+  return function(c0, c1)
+    local out = cute.zeros({32}, cute.u32)
+    kernel({map = bytes_of(x, fields), tensor = x}, out, c0, c1, 128):launch {
+      grid = 1, block = 32, device = "sim"}
+    return out
+  end
+end
+
+describe("a copy of PTX through a tensor map", function()
+  local x = cute.zeros({24 * 12}, cute.u32)
+  for i = 0, 24 * 12 - 1 do x[i] = i + 1 end
+
+  it("unfolds the pixels of an image by a map of im2col", function()
+    for _, c in ipairs {{0, 0, 0, 0}, {3, 1, 0, 0}, {4, 3, 0, 0},
+                        {1, 1, 2, 1}} do
+      local w, h, right, down = table.unpack(c)
+      local out = other(x, images, unfolds, "{0, %%r0, %%r1, 0}",
+                        (", {%d, %d}"):format(right, down))(w, h)
+      for q = 0, 3 do
+        local at = h * 5 + w + q  -- of the pixel, in the order of the copy
+        local a, b = at % 5 + right, at // 5 + down
+        for i = 0, 7 do
+          assert.equal(a < 5 and b < 4 and (b * 5 + a) * 8 + i + 1 or 0,
+                       out[8 * q + i])
+        end
+      end
+    end
+  end)
+
+  it("rejects a map that does not fit the copy, in a sentence", function()
+    local three = {rank = 3, extent = {20, 12, 1}, stride = {96, 1152},
+                   box = {8, 4, 1}}
+    local four = "{%%r0, %%r1, %%r0, %%r1}"
+    local function wrong(fields, form, coordinates, offsets, want)
+      local message = support.message(function()
+        other(x, fields, form, coordinates, offsets)(0, 0)
+      end)
+      assert.matches(want, message)
+    end
+    wrong(three, "%0", "%0", "", "has 2 coordinates, but the tensor map has 3 "
+      .. "modes")
+    wrong(images, "%0", "%0", "", "has 2 coordinates, but the tensor map has 4 "
+      .. "modes")
+    wrong(images, ".4d.shared::cluster.global", four, "",
+          "needs a tensor map of tiles, but this one is of im2col")
+    wrong({rank = 4, extent = {8, 5, 4, 1}, stride = {32, 160, 640},
+           box = {8, 4, 1, 1}}, unfolds, four, ", {0, 0}",
+          "needs a tensor map of im2col, but this one is of tiles")
+    wrong(images, unfolds, four, ", {0, 0, 0}",
+          "has 3 offsets; 4 coordinates need 2")
+    wrong(images, unfolds, four, "", "operand")
+    wrong(images, unfolds .. "::w", four, ", {0, 0}", "im2col::w")
+  end)
+end)
 -- SPDX-License-Identifier: MIT

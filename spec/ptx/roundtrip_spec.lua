@@ -15,9 +15,8 @@ local WORDS = {
   train = {"--steps", "1", "--batch", "2", "--length", "4"}}
 local SM90 = {copy_tma = true, gemm_hopper = true, gemm_tma = true,
               gemm_wgmma = true, gemm_ws = true, gemm_fp8_sm89 = true,
-              attention_hopper = true, ladder = true, start = true}
--- The reader of PTX does not model copies by im2col tensor maps.
-local REFUSED = {conv2d_hopper = true}
+              attention_hopper = true, conv2d_hopper = true, ladder = true,
+              start = true}
 -- The cases that `make test` runs, without verdicts. All cases are #long, with
 -- the check of every schedule.
 local SHORT = {}
@@ -42,7 +41,7 @@ local function scripts()
         local own = WORDS[name] or {}
         roundtrip.script(path, table.move(own, 1, #own, #words + 1, words))
       end}
-    if not REFUSED[name] then list[#list + 1] = case end
+    list[#list + 1] = case
   end
   return list
 end

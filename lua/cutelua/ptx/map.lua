@@ -53,7 +53,8 @@ local function view(p, t, at, what)
 end
 
 --- Returns the TMA atom that an encoded tensor map describes.
----@param bytes string of cuTensorMapEncodeTiled, 128 of them
+---@param bytes string of cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col,
+-- 128 of them
 ---@param t table? the tensor whose memory replaces the map's address
 ---@param args table? without a tensor: the arguments of the call, one of whose
 -- tensors contains the map's address
@@ -62,7 +63,6 @@ end
 function map.atom(bytes, t, args, what)
   local p, why = core.decode_tensor_map(bytes)
   if not p then fail(what, "%s", (why:gsub(" %[[%l-]+%]$", ""))) end
-  if p.im2col then fail(what, "im2col maps are not modelled") end
   local at = 0
   if not t then
     t, at = containing(p.address, args)
@@ -73,11 +73,10 @@ function map.atom(bytes, t, args, what)
   elseif not is_tensor(t) then
     fail(what, "the map's tensor must be a tensor, not %s", core.show(t))
   end
-  p.tensor, p.leaf, p.values, p.tile = view(p, t, at, what), {}, 1, 1
-  for i = 1, p.rank do
-    p.leaf[i] = i - 1
-    p.values, p.tile = p.values * p.box[i], p.tile * p.box[i]
-  end
+  p.tensor, p.leaf = view(p, t, at, what), {}
+  for i = 1, p.rank do p.leaf[i] = i - 1 end
+  p.values = p.im2col and p.channels * p.pixels or cute.product(p.box)
+  p.tile = p.values
   return core.tma_atom(p)
 end
 

@@ -1,0 +1,173 @@
+--- The gradients of attention for Hopper by TMA and wgmma, for the forward pass
+-- in kernels/attention_sm90.lua: three kernels.
+--
+--     local backward = attention_bwd_sm90 {head = 128, causal = true}
+--     for _, launch in ipairs(backward.prepare(Q, K, V, O, dO, LSE, dQ, dK, dV,
+--                                              {scale = 0.1})) do
+--       launch:launch()
+--     end
+--
+-- Q, O, dO and dQ (B,S,H,D), K, V, dK and dV (B,T,G,D) of bf16 or f16, each row
+-- of D contiguous and at a multiple of 16 bytes; LSE (B,H,S) of f32. H is a
+-- multiple of G: H/G heads of Q share each head of K and V. The last of the S
+-- rows is aligned with the last of the T keys.
+--
+-- P are the weights, delta each row's sum of O dO: dV = P^T dO, dS = P (dO V^T
+-- - delta), dQ = dS K, dK = dS^T Q. The kernel before computes delta. A block
+-- of the main kernel owns a tile of keys and iterates over the tiles of rows
+-- that see it. One thread, the producer, requests tiles of Q and dO far ahead.
+-- Warpgroups of 64 keys each, the consumers, multiply. Another thread adds
+-- their tiles of dQ to accumulators in global memory, which the kernel behind
+-- converts.
+--
+-- tile {rows, keys}: what a block multiplies at once. stages, do_stages: tiles
+-- of Q and dO in shared memory; ds_stages: tiles of dS. ahead: the scores of
+-- the next rows are requested early. deterministic: blocks add to dQ in a fixed
+-- order (true when absent), so that equal inputs give equal bits.
+local cute = require "cute"
+local edges = require "kernels.attention_bwd_sm90.edges"
+local flash = require "kernels.flash"
+local make_kernel = require "kernels.attention_bwd_sm90.kernel"
+local options = require "kernels.attention_bwd_sm90.options"
+local order = require "kernels.attention_bwd_sm90.order"
+local parts = require "kernels.attention_bwd_sm90.parts"
+local rules = require "kernels.operand_rules"
+local tiles = require "cute.tiles"
+
+local _ = cute._
+local cpasync = cute.nvgpu.cpasync
+
+local WHAT = "attention_bwd_sm90"
+
+-- Returns the reason why TMA cannot access the rows of t (B,S,H,D), or nil.
+local function refusal(t)
+  for i = 1, 3 do
+    if t.shape[i] < 1 then return "no rows" end
+    if t.shape[i] > 1 and t.stride[i] * t.element_type.bits % 128 ~= 0 then
+      return "rows that do not begin at multiples of 16 bytes"
+    end
+  end
+end
+
+-- Makes the TMA atom of an operand with tiles of layout s, and its coordinates.
+local function map(op, t, s)
+  return {cpasync.make_tiled_tma_atom(op, t, s,
+                                      {cute.size(s, 0), cute.size(s, 1)})}
+end
+
+--- Returns the kernels and the functions that launch them.
+---@param given table {head: integer, dtype: any?, causal: boolean?,
+-- window: any[]?, tile: integer[]?, stages: integer?, do_stages: integer?,
+-- ds_stages: integer?, ahead: boolean?, deterministic: boolean?, name: string?}
+-- causal: a row sees the keys up to its own position; window: {left, right},
+-- the number of visible keys before and after it, false for all
+return function(given)
+  local o = options.complete(given)
+  local l = parts.layouts(o)
+  local M, N = o.tile[1], o.tile[2]
+  local self = {options = o}
+  local function kernel(name, block, f, opts)
+    local all = {block = block, fastmath = true}
+    for k, v in pairs(opts or {}) do all[k] = v end
+    return cute.kernel(name, all, f)
+  end
+  self.before = kernel("attention_rows", edges.THREADS, edges.before(o))
+  self.kernel = kernel(given.name or WHAT, o.block, make_kernel(o),
+                       {min_blocks = 1})
+  self.behind = kernel("attention_dq", 128 * o.consumers, edges.behind(o))
+
+  --- Returns the TMA atoms and coordinates of all operands by name.
+  ---@param acc any accumulators of dQ, see memory()
+  function self.maps(Q, K, V, dO, dK, dV, acc)
+    local modes = {1, 3, 2, 0}
+    local function of(t, s, op)
+      return map(op, cute.make_tensor(t.iterator, cute.select(t.layout, modes)),
+                 s(_, _, 0))
+    end
+    local load, store = cpasync.CopyBulkTensorTileG2SOp(),
+      cpasync.CopyBulkTensorTileS2GOp()
+    return {q = of(Q, l.q, load), g = of(dO, l.g, load), k = of(K, l.k, load),
+      v = of(V, l.k, load), dk = of(dK, l.k, store), dv = of(dV, l.k, store),
+      acc = map(cpasync.CopyReduceBulkTensorTileS2GOp "add", acc,
+                l.acc(_, _, 0))}
+  end
+
+  --- Reports whether TMA accepts these operands: true, or false and the reason.
+  ---@return boolean, string?
+  function self.takes(Q, K, V, dO, dK, dV)
+    local names = {"Q", "K", "V", "dO", "dK", "dV"}
+    for i, t in ipairs {Q, K, V, dO, dK, dV} do
+      local why = t and refusal(t)
+      if why then return false, names[i] .. " has " .. why end
+    end
+    return true
+  end
+
+  --- Returns the number of f32 that the kernels share, and of i32 counters.
+  function self.floats(S, H, B)
+    local rows = tiles.count(S, M) * M * H * B
+    return rows * (o.head + 2), o.deterministic and rows // M + 1 or 0
+  end
+
+  --- Returns views of the shared memory: the accumulators of dQ (256,k,tiles),
+  -- the numbers of rows (rows,H,B) twice, and the counters or nil.
+  ---@param floats any memory of self.floats() f32, aligned to 128 bytes
+  ---@param counters? any
+  function self.memory(S, H, B, floats, counters)
+    local count = tiles.count(S, M)
+    local all = count * H * B
+    local function view(from, layout)
+      return cute.make_tensor(floats.iterator + from, layout)
+    end
+    local rows = cute.make_layout({count * M, H, B}, {1, count * M,
+                                                      count * M * H})
+    local n = all * M * o.head
+    return view(0, cute.make_layout({256, M * o.head // 256, all},
+                                    {1, 256, M * o.head})),
+      view(n, rows), view(n + all * M, rows),
+      counters and cute.make_tensor(counters.iterator,
+                                    cute.make_layout {all + 1})
+  end
+
+  --- Returns a list of launches: {kernel, grid, block, arguments}.
+  ---@param scale number above 0
+  function self.steps(Q, K, V, O, dO, LSE, dQ, dK, dV, scale, floats, counters)
+    flash.check(WHAT, o.head, {Q = Q, K = K, V = V, O = O, dO = dO, dQ = dQ,
+                               dK = dK, dV = dV})
+    rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)
+    local ok, why = self.takes(Q, K, V, dO, dK, dV)
+    rules.need(ok, WHAT, "%s", why)
+    local B, S, H = Q.shape[1], Q.shape[2], Q.shape[3]
+    local T, G = K.shape[2], K.shape[3]
+    local acc, logs, delta, turns = self.memory(S, H, B, floats, counters)
+    local rows = {tiles.count(S, M), H, B}
+    return {
+      {self.before, rows, edges.THREADS,
+       {O, dO, LSE, logs, delta, acc, turns, n = 7}},
+      {self.kernel, tiles.count(T, N) * G * B, o.block,
+       {self.maps(Q, K, V, dO, dK, dV, acc), logs, delta, scale + 0.0,
+        order.section(o, S, H // G), turns, n = 6}},
+      {self.behind, rows, 128 * o.consumers, {acc, dQ, scale + 0.0, n = 3}}}
+  end
+
+  --- Prepares the launches, as a list. opts: launch options, and scale
+  -- (1 / sqrt(D) when absent).
+  function self.prepare(Q, K, V, O, dO, LSE, dQ, dK, dV, opts)
+    opts = opts or {}
+    local floats, counters = self.floats(Q.shape[2], Q.shape[3], Q.shape[1])
+    local on = {device = Q.device}
+    local list = self.steps(Q, K, V, O, dO, LSE, dQ, dK, dV,
+      opts.scale or 1 / math.sqrt(o.head), cute.empty({floats}, cute.f32, on),
+      o.deterministic and cute.empty({counters}, cute.i32, on) or nil)
+    for i, s in ipairs(list) do
+      local all = {grid = s[2]}
+      for k, v in pairs(opts) do all[k] = v end
+      all.scale = nil
+      list[i] = s[1](table.unpack(s[4], 1, s[4].n)):compile(all)
+    end
+    return list
+  end
+
+  return self
+end
+-- SPDX-License-Identifier: MIT

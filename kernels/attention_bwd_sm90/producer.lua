@@ -1,0 +1,87 @@
+--- The producer warps of kernels/attention_bwd_sm90: a thread of one warp loads
+-- K, V, Q and dO by TMA, a thread of another warp adds tiles of dQ to global
+-- memory.
+local cute = require "cute"
+
+local _ = cute._
+local cpasync = cute.nvgpu.cpasync
+
+local producer = {}
+
+--- Returns a function that loads or stores a tile of an operand, which has
+-- `atom`, `coords` and `smem`: (stage of shared memory, barrier or nil, tiles of
+-- both modes, further coordinates).
+function producer.mover(x, store)
+  local s = x.smem
+  local g = cute.local_tile(x.coords, {cute.size(s, 0), cute.size(s, 1)},
+                            x.modes or {_, _, _, _})
+  local near, far = cpasync.tma_partition(x.atom, 0, cute.make_layout(1),
+    cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
+  return function(stage, bar, ...)
+    local options = {tma_bar_ptr = bar, cache_policy = x.policy}
+    if store then
+      cute.copy(x.atom, near(_, stage), far(_, ...), options)
+    else
+      cute.copy(x.atom, far(_, ...), near(_, stage), options)
+    end
+  end
+end
+
+-- Makes a function that requests a tile and its rows' numbers for the next stage
+-- of an operand.
+local function filler(x)
+  local load = producer.mover(x)
+  local atom = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.f32)
+  local state = x.pipe:make_producer_state()
+  local M = cute.size(x.smem, 0)
+  return function(m, h, b)
+    x.pipe:producer_acquire(state)
+    local bar = x.pipe:producer_get_barrier(state)
+    load(state.index, bar, m, 0, h, b)
+    local from = cute.local_tile(x.numbers(_, h, b), {M}, {m})
+    cute.copy(atom, from, x.near(_, state.index), {mbar_ptr = bar})
+    state:advance()
+  end
+end
+
+--- Loads the tiles of a block: K and V, and those of Q and dO with their rows'
+-- numbers.
+---@param ready any barriers of K and V
+---@param each fun(f: function) calls f(m, h, b) for each tile of rows
+function producer.load(x, ready, at, each)
+  local ask_q, ask_g = filler(x.q), filler(x.g)
+  for i, t in ipairs {x.k, x.v} do
+    ready:arrive_and_expect_tx(i - 1, t.atom.tx_bytes)
+    producer.mover(t)(0, ready:get_barrier(i - 1), at.n, 0, at.g, at.b)
+  end
+  each(function(m, h, b)
+    ask_q(m, h, b)
+    ask_g(m, h, b)
+  end)
+end
+
+--- Adds the tiles of dQ, which consumers leave in shared memory, to the
+-- accumulators in global memory.
+---@param turns? any wait(m, h, b) returns when it is this block's turn to add
+-- to a tile, pass(m, h, b) begins the next block's turn
+function producer.add(x, each, turns)
+  local add = producer.mover(x.acc, true)
+  local state = x.acc.pipe:make_consumer_state()
+  each(function(m, h, b)
+    x.acc.pipe:consumer_wait(state)
+    if turns then turns.wait(m, h, b) end
+    add(0, nil, 0, 0, x.acc.tile(m, h, b))
+    cute.arch.cp_async_bulk_commit_group()
+    cute.arch.cp_async_bulk_wait_group(0, true)
+    x.acc.pipe:consumer_release(state)
+    state:advance()
+    if turns then
+      cute.arch.cp_async_bulk_wait_group(0)
+      turns.pass(m, h, b)
+    end
+  end)
+  cute.arch.cp_async_bulk_wait_group(0)
+end
+
+return producer
+-- SPDX-License-Identifier: MIT

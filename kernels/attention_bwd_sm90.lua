@@ -89,7 +89,8 @@ return function(given)
     return {q = of(Q, l.q, load), g = of(dO, l.g, load), k = of(K, l.k, load),
       v = of(V, l.k, load), dk = of(dK, l.k, store), dv = of(dV, l.k, store),
       acc = map(cpasync.CopyReduceBulkTensorTileS2GOp "add", acc,
-                l.acc(_, _, 0))}
+                l.acc(_, _, 0)),
+      first = o.deterministic and map(store, acc, l.acc(_, _, 0)) or nil}
   end
 
   --- Reports whether TMA accepts these operands: true, or false and the reason.
@@ -147,7 +148,7 @@ return function(given)
       {self.kernel, tiles.count(T, N) * G * B, o.block,
        {self.maps(Q, K, V, dO, dK, dV, acc), logs, delta, scale + 0.0,
         order.section(o, S, H // G), turns, n = 6}},
-      {self.behind, rows, 128 * o.consumers, {acc, dQ, scale + 0.0, n = 3}}}
+      {self.behind, rows, 128 * o.consumers, {acc, dQ, scale + 0.0, T, n = 4}}}
   end
 
   --- Prepares the launches, as a list. opts: launch options, and scale

@@ -305,9 +305,9 @@ local function finish(o, x, P, meet)
 end
 
 --- Computes the gradients of a tile of keys.
----@param x table {k: table, v: table, q: table, g: table, ds: table, acc: table,
--- dk: table, dv: table, ready: any, mma: table, scale: any, tid: any, S: any,
--- T: any, n: any, at: table, heads: any, rows: any[]}
+---@param x table {k: table, v: table, q: table, g: table, ds: table,
+-- acc: table, dk: table, dv: table, ready: any, mma: table, scale: any,
+-- tid: any, S: any, T: any, n: any, at: table, heads: any, rows: any[]}
 -- rows: see order.rows
 function consumer.run(o, x)
   local first, last, from, to = table.unpack(x.rows, 1, 4)

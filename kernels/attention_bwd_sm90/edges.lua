@@ -4,7 +4,6 @@ local cute = require "cute"
 local flash = require "kernels.flash"
 local order = require "kernels.attention_bwd_sm90.order"
 local parts = require "kernels.attention_bwd_sm90.parts"
-local tiles = require "cute.tiles"
 
 local edges = {}
 
@@ -37,7 +36,7 @@ end
 --- Returns the kernel that prepares rows: before(O, dO, LSE, logs, delta, acc,
 -- turns). delta gets the sums of O dO, logs the logarithms of the rows' sums to
 -- base 2: infinity where a row sees no key, and beyond the last row. Clears the
--- accumulators of dQ, and the counters of the blocks' order.
+-- accumulators of dQ, or the counters of the blocks' order.
 function edges.before(o)
   local M = o.tile[1]
   local lanes = o.head == 96 and 4 or 8
@@ -67,8 +66,9 @@ function edges.before(o)
     end
     local rows, heads = cute.arch.grid_dim()
     local tile = (b * heads + h) * rows + m
-    clear(cute.group_modes(acc(cute._, cute._, tile), 0, 2), tid)
-    if turns then
+    if not turns then
+      clear(cute.group_modes(acc(cute._, cute._, tile), 0, 2), tid)
+    else
       cute.when(cute.eq(tid, 0), function()
         turns[tile + 1] = 0
         cute.when(cute.eq(tile, 0), function() turns[0] = 0 end)
@@ -78,12 +78,12 @@ function edges.before(o)
 end
 
 --- Returns the kernel that converts the accumulators to dQ: behind(acc, dQ,
--- scale).
+-- scale, T). Accumulators of rows that see no tile of keys are not set.
 function edges.behind(o)
   local M, D = o.tile[1], o.head
   local mma, l = parts.mmas(o).dq, parts.layouts(o)
   local is_turned = o.divided == "turned"
-  return function(acc, dQ, scale)
+  return function(acc, dQ, scale, T)
     local tid = cute.arch.thread_idx()
     local m, h, b = cute.arch.block_idx()
     local rows, heads = cute.arch.grid_dim()
@@ -92,8 +92,13 @@ function edges.behind(o)
       mma:partition_shape_C(parts.extents(o)), cute.f32)
     local runs = parts.runs(o, acc(cute._, cute._,
                                    (b * heads + h) * rows + m), tid)
-    cute.autovec_copy(runs, cute.make_tensor(sums.iterator,
-                                             cute.make_layout(runs.shape)))
+    sums:fill(0)
+    local S = cute.size(dQ, 1)
+    local _, seen = order.turn(o, order.sight(o, S, T), 0, m * M)
+    cute.when(cute.gt(seen, 0), function()
+      cute.autovec_copy(runs, cute.make_tensor(sums.iterator,
+                                               cute.make_layout(runs.shape)))
+    end)
     local out = cute.make_fragment_like(sums, o.dtype)
     out:store((sums:load() * scale):to(o.dtype))
     local atom = cute.make_copy_atom(is_turned and "SM90_U16x8_STSM_T"
@@ -110,7 +115,7 @@ function edges.behind(o)
       local e = i * 128 * o.consumers + tid
       local at, part = e // wide, e % wide
       local row = m * M + at
-      cute.when(cute.lt(row, cute.size(X, 0)), function()
+      cute.when(cute.lt(row, S), function()
         local r = cute.make_rmem_tensor({8}, o.dtype)
         cute.autovec_copy(from(cute._, {at, part}), r)
         cute.autovec_copy(r, cute.local_tile(X(row, cute._), {8}, {part}))

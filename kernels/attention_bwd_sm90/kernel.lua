@@ -28,7 +28,9 @@ end
 local function queue(o, turns, x)
   if not turns then return nil end
   local sight = order.sight(o, x.S, x.T)
-  local function counter(m, h, b) return turns.iterator + x.acc.tile(m, h, b) + 1 end
+  local function counter(m, h, b)
+    return turns.iterator + x.acc.tile(m, h, b) + 1
+  end
   return {
     wait = function(m, h, b)
       local mine = order.turn(o, sight, x.n, m * o.tile[1])
@@ -38,6 +40,7 @@ local function queue(o, turns, x)
         now = cute.arch.load(at, cute.i32, {sem = "acquire", scope = "gpu"})
       end)
       cute.arch.fence_proxy "async"
+      return cute.eq(mine, 0)
     end,
     pass = function(m, h, b)
       cute.arch.fence_proxy "async"
@@ -96,6 +99,10 @@ return function(o)
       pipe = pipeline.PipelineAsync {num_stages = 1, producer_group = warps,
         consumer_group = Group(Agent.Thread), maker = loader,
         defer_sync = true}}
+    if turns then
+      x.first = {atom = maps.first[1], coords = maps.first[2],
+                 modes = x.acc.modes, smem = x.acc.smem, policy = x.acc.policy}
+    end
     x.ready = pipeline.MbarrierArray {num_stages = 2, arrivals = 1,
                                       maker = loader}
     pipeline.agent_sync()

@@ -9,8 +9,8 @@ local cpasync = cute.nvgpu.cpasync
 local producer = {}
 
 --- Returns a function that loads or stores a tile of an operand, which has
--- `atom`, `coords` and `smem`: (stage of shared memory, barrier or nil, tiles of
--- both modes, further coordinates).
+-- `atom`, `coords` and `smem`: (stage of shared memory, barrier or nil, tiles
+-- of both modes, further coordinates).
 function producer.mover(x, store)
   local s = x.smem
   local g = cute.local_tile(x.coords, {cute.size(s, 0), cute.size(s, 1)},
@@ -27,8 +27,8 @@ function producer.mover(x, store)
   end
 end
 
--- Makes a function that requests a tile and its rows' numbers for the next stage
--- of an operand.
+-- Makes a function that requests a tile and its rows' numbers for the next
+-- stage of an operand.
 local function filler(x)
   local load = producer.mover(x)
   local atom = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.f32)
@@ -62,15 +62,23 @@ end
 
 --- Adds the tiles of dQ, which consumers leave in shared memory, to the
 -- accumulators in global memory.
----@param turns? any wait(m, h, b) returns when it is this block's turn to add
--- to a tile, pass(m, h, b) begins the next block's turn
+---@param turns? table wait(m, h, b) returns when it is this block's turn to add
+-- to a tile, and whether it is the first one, which stores; pass(m, h, b)
+-- begins the next block's turn. Without turns, all blocks add to zeros.
 function producer.add(x, each, turns)
   local add = producer.mover(x.acc, true)
+  local store = turns and producer.mover(x.first, true)
   local state = x.acc.pipe:make_consumer_state()
   each(function(m, h, b)
+    local tile = x.acc.tile(m, h, b)
     x.acc.pipe:consumer_wait(state)
-    if turns then turns.wait(m, h, b) end
-    add(0, nil, 0, 0, x.acc.tile(m, h, b))
+    if turns then
+      cute.when(turns.wait(m, h, b),
+                function() store(0, nil, 0, 0, tile) end,
+                function() add(0, nil, 0, 0, tile) end)
+    else
+      add(0, nil, 0, 0, tile)
+    end
     cute.arch.cp_async_bulk_commit_group()
     cute.arch.cp_async_bulk_wait_group(0, true)
     x.acc.pipe:consumer_release(state)

@@ -279,6 +279,8 @@ build = {
         "lua/cute/ops/attention/backward.lua",
       ["cute.ops.attention.decode"] =
         "lua/cute/ops/attention/decode.lua",
+      ["cute.ops.attention.explained"] =
+        "lua/cute/ops/attention/explained.lua",
       ["cute.ops.attention.forward"] =
         "lua/cute/ops/attention/forward.lua",
       ["cute.ops.attention.problem"] =

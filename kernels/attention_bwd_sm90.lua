@@ -76,20 +76,21 @@ return function(given)
                        {min_blocks = 1})
   self.behind = kernel("attention_dq", 128 * o.consumers, edges.behind(o))
 
-  --- Returns the TMA atoms and coordinates of all operands by name.
-  ---@param acc any accumulators of dQ, see memory()
-  function self.maps(Q, K, V, dO, dK, dV, acc)
-    local modes = {1, 3, 2, 0}
-    local function of(t, s, op)
-      return map(op, cute.make_tensor(t.iterator, cute.select(t.layout, modes)),
-                 s(_, _, 0))
+  --- Returns the TMA atoms and coordinates of the operands by name.
+  ---@param t table the tensors, see arguments()
+  ---@param acc any the accumulators of dQ
+  function self.maps(t, acc)
+    local function of(x, s, op)
+      return map(op, cute.make_tensor(x.iterator,
+        cute.select(x.layout, {1, 3, 2, 0})), s(_, _, 0))
     end
     local load, store = cpasync.CopyBulkTensorTileG2SOp(),
       cpasync.CopyBulkTensorTileS2GOp()
-    return {q = of(Q, l.q, load), g = of(dO, l.g, load), k = of(K, l.k, load),
-      v = of(V, l.k, load), dk = of(dK, l.k, store), dv = of(dV, l.k, store),
-      acc = map(cpasync.CopyReduceBulkTensorTileS2GOp "add", acc,
-                l.acc(_, _, 0)),
+    local add = cpasync.CopyReduceBulkTensorTileS2GOp "add"
+    return {q = of(t.Q, l.q, load), g = of(t.dO, l.g, load),
+      k = of(t.K, l.k, load), v = of(t.V, l.k, load),
+      dk = of(t.dK, l.k, store), dv = of(t.dV, l.k, store),
+      acc = map(add, acc, l.acc(_, _, 0)),
       first = o.deterministic and map(store, acc, l.acc(_, _, 0)) or nil}
   end
 
@@ -105,66 +106,77 @@ return function(given)
   end
 
   --- Returns the number of f32 that the kernels share, and of i32 counters.
+  ---@return integer, integer
   function self.floats(S, H, B)
     local rows = tiles.count(S, M) * M * H * B
     return rows * (o.head + 2), o.deterministic and rows // M + 1 or 0
   end
 
-  --- Returns views of the shared memory: the accumulators of dQ (256,k,tiles),
-  -- the numbers of rows (rows,H,B) twice, and the counters or nil.
-  ---@param floats any memory of self.floats() f32, aligned to 128 bytes
-  ---@param counters? any
-  function self.memory(S, H, B, floats, counters)
-    local count = tiles.count(S, M)
-    local all = count * H * B
+  -- Returns views of the shared memory: the accumulators of dQ (256,k,tiles),
+  -- and two numbers for each row (rows,H,B).
+  local function views(S, H, B, floats)
+    local count = tiles.count(S, M) * M
+    local all, n = count * H * B, M * o.head
     local function view(from, layout)
       return cute.make_tensor(floats.iterator + from, layout)
     end
-    local rows = cute.make_layout({count * M, H, B}, {1, count * M,
-                                                      count * M * H})
-    local n = all * M * o.head
-    return view(0, cute.make_layout({256, M * o.head // 256, all},
-                                    {1, 256, M * o.head})),
-      view(n, rows), view(n + all * M, rows),
-      counters and cute.make_tensor(counters.iterator,
-                                    cute.make_layout {all + 1})
+    local rows = cute.make_layout({count, H, B}, {1, count, count * H})
+    return view(0, cute.make_layout({256, n // 256, all // M}, {1, 256, n})),
+      view(all * o.head, rows), view(all * (o.head + 1), rows)
   end
 
-  --- Returns a list of launches: {kernel, grid, block, arguments}.
-  ---@param scale number above 0
-  function self.steps(Q, K, V, O, dO, LSE, dQ, dK, dV, scale, floats, counters)
-    flash.check(WHAT, o.head, {Q = Q, K = K, V = V, O = O, dO = dO, dQ = dQ,
-                               dK = dK, dV = dV})
-    rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)
-    local ok, why = self.takes(Q, K, V, dO, dK, dV)
-    rules.need(ok, WHAT, "%s", why)
-    local B, S, H = Q.shape[1], Q.shape[2], Q.shape[3]
-    local T, G = K.shape[2], K.shape[3]
-    local acc, logs, delta, turns = self.memory(S, H, B, floats, counters)
+  --- Returns the launches in the order in which they run.
+  ---@return {kernel: any, grid: any, block: integer}[]
+  function self.launches(S, T, H, G, B)
     local rows = {tiles.count(S, M), H, B}
     return {
-      {self.before, rows, edges.THREADS,
-       {O, dO, LSE, logs, delta, acc, turns, n = 7}},
-      {self.kernel, tiles.count(T, N) * G * B, o.block,
-       {self.maps(Q, K, V, dO, dK, dV, acc), logs, delta, scale + 0.0,
-        order.section(o, S, H // G), turns, n = 6}},
-      {self.behind, rows, 128 * o.consumers, {acc, dQ, scale + 0.0, T, n = 4}}}
+      {kernel = self.before, grid = rows, block = edges.THREADS},
+      {kernel = self.kernel, grid = tiles.count(T, N) * G * B, block = o.block},
+      {kernel = self.behind, grid = rows, block = 128 * o.consumers}}
+  end
+
+  --- Returns the arguments of launch i.
+  ---@param i integer
+  ---@param t table {Q: any, K: any, V: any, O: any, dO: any, LSE: any,
+  -- dQ: any, dK: any, dV: any}
+  ---@param scale number above 0
+  ---@param floats any memory of self.floats() f32, not initialized
+  ---@param counters? any as many i32 as self.floats() says, not initialized
+  function self.arguments(i, t, scale, floats, counters)
+    flash.check(WHAT, o.head, t)
+    rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)
+    local ok, why = self.takes(t.Q, t.K, t.V, t.dO, t.dK, t.dV)
+    rules.need(ok, WHAT, "%s", why)
+    local B, S, H = t.Q.shape[1], t.Q.shape[2], t.Q.shape[3]
+    local acc, logs, delta = views(S, H, B, floats)
+    if i == 1 then
+      return {t.O, t.dO, t.LSE, logs, delta, acc, counters, n = 7}
+    elseif i == 3 then
+      return {acc, t.dQ, scale + 0.0, t.K.shape[2], n = 4}
+    end
+    return {self.maps(t, acc), logs, delta, scale + 0.0,
+            order.section(o, S, H // t.K.shape[3]), counters, n = 6}
   end
 
   --- Prepares the launches, as a list. opts: launch options, and scale
   -- (1 / sqrt(D) when absent).
   function self.prepare(Q, K, V, O, dO, LSE, dQ, dK, dV, opts)
     opts = opts or {}
-    local floats, counters = self.floats(Q.shape[2], Q.shape[3], Q.shape[1])
+    local t = {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE, dQ = dQ, dK = dK,
+               dV = dV}
+    local B, S, H = Q.shape[1], Q.shape[2], Q.shape[3]
+    local n, count = self.floats(S, H, B)
     local on = {device = Q.device}
-    local list = self.steps(Q, K, V, O, dO, LSE, dQ, dK, dV,
-      opts.scale or 1 / math.sqrt(o.head), cute.empty({floats}, cute.f32, on),
-      o.deterministic and cute.empty({counters}, cute.i32, on) or nil)
+    local floats = cute.empty({n}, cute.f32, on)
+    local counters = count > 0 and cute.empty({count}, cute.i32, on) or nil
+    local list = self.launches(S, K.shape[2], H, K.shape[3], B)
     for i, s in ipairs(list) do
-      local all = {grid = s[2]}
+      local a = self.arguments(i, t, opts.scale or 1 / math.sqrt(o.head),
+                               floats, counters)
+      local all = {grid = s.grid}
       for k, v in pairs(opts) do all[k] = v end
       all.scale = nil
-      list[i] = s[1](table.unpack(s[4], 1, s[4].n)):compile(all)
+      list[i] = s.kernel(table.unpack(a, 1, a.n)):compile(all)
     end
     return list
   end

@@ -24,6 +24,9 @@ local DEFAULTS = {
 -- Registers of a thread by the number of consumers: {producer, consumer}.
 local REGISTERS = {{}, {24, 240}, {32, 160}}
 
+--- Reports whether there is a tile for heads of `head` elements.
+function options.has(head) return DEFAULTS[head] ~= nil end
+
 --- Returns the bytes of shared memory of a block's tiles.
 function options.bytes(o)
   local M, N = o.tile[1], o.tile[2]

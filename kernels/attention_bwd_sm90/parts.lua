@@ -10,17 +10,23 @@ local warpgroup = cute.nvgpu.warpgroup
 
 local parts = {}
 
--- Returns the layout of tiles (rows,columns,PIPE) with contiguous rows:
--- swizzled runs of 128 bytes, or 64 where a row is not a multiple of 128.
-local function stages(o, rows, columns, count)
-  local kind = columns % 64 == 0 and "K_SW128" or "K_SW64"
+-- Returns the widest swizzle for rows of `columns` elements that are divided
+-- into `shares`.
+local function swizzle(columns, shares)
+  local n = columns // shares
+  return n % 64 == 0 and "SW128" or n % 32 == 0 and "SW64" or "SW32"
+end
+
+-- Returns the layout of tiles (rows,columns,PIPE) with contiguous rows.
+local function stages(o, rows, columns, count, shares)
+  local kind = "K_" .. swizzle(columns, shares)
   return cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, o.dtype),
                             {rows, columns, count}, {0, 1, 2})
 end
 
 -- Returns the layout of stages() with transposed modes: (columns,rows,PIPE).
-local function turned(o, rows, columns, count)
-  local kind = columns % 64 == 0 and "MN_SW128" or "MN_SW64"
+local function turned(o, rows, columns, count, shares)
+  local kind = "MN_" .. swizzle(columns, shares)
   return cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, o.dtype),
                             {columns, rows, count}, {1, 0, 2})
 end
@@ -30,10 +36,12 @@ end
 -- transposed modes.
 function parts.layouts(o)
   local M, N, D = o.tile[1], o.tile[2], o.head
+  -- Consumers that divide D multiply parts of rows of K.
+  local shares = o.divided == "columns" and o.consumers or 1
   local function both(make)
-    return {k = make(o, N, D, 1), q = make(o, M, D, o.stages),
-            g = make(o, M, D, o.do_stages), s = make(o, M, N, o.ds_stages),
-            dq = make(o, M, D, 1)}
+    return {k = make(o, N, D, 1, shares), q = make(o, M, D, o.stages, 1),
+            g = make(o, M, D, o.do_stages, 1), dq = make(o, M, D, 1, shares),
+            s = make(o, M, N, o.ds_stages, 1)}
   end
   local l = both(stages)
   l.turned = both(turned)

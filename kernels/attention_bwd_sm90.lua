@@ -16,14 +16,14 @@
 -- - delta), dQ = dS K, dK = dS^T Q. The kernel before computes delta. A block
 -- of the main kernel owns a tile of keys and iterates over the tiles of rows
 -- that see it. One thread, the producer, requests tiles of Q and dO far ahead.
--- Warpgroups of 64 keys each, the consumers, multiply. Another thread adds
--- their tiles of dQ to accumulators in global memory, which the kernel behind
+-- Two or three warpgroups, the consumers, multiply. Another thread adds their
+-- tiles of dQ to accumulators in global memory, which the kernel behind
 -- converts.
 --
 -- tile {rows, keys}: what a block multiplies at once. stages, do_stages: tiles
--- of Q and dO in shared memory; ds_stages: tiles of dS. ahead: the scores of
--- the next rows are requested early. deterministic: blocks add to dQ in a fixed
--- order (true when absent), so that equal inputs give equal bits.
+-- of Q and dO in shared memory; ds_stages: tiles of dS. rounded: dS is computed
+-- from rounded P, which saves registers. deterministic: blocks add to dQ in a
+-- fixed order (true when absent), so that equal inputs give equal bits.
 local cute = require "cute"
 local edges = require "kernels.attention_bwd_sm90.edges"
 local flash = require "kernels.flash"
@@ -58,7 +58,8 @@ end
 --- Returns the kernels and the functions that launch them.
 ---@param given table {head: integer, dtype: any?, causal: boolean?,
 -- window: any[]?, tile: integer[]?, stages: integer?, do_stages: integer?,
--- ds_stages: integer?, ahead: boolean?, deterministic: boolean?, name: string?}
+-- ds_stages: integer?, rounded: boolean?, deterministic: boolean?,
+-- name: string?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)
@@ -116,12 +117,13 @@ return function(given)
   -- and two numbers for each row (rows,H,B).
   local function views(S, H, B, floats)
     local count = tiles.count(S, M) * M
-    local all, n = count * H * B, M * o.head
+    local all, n = count * H * B, M * o.head // o.slices
     local function view(from, layout)
       return cute.make_tensor(floats.iterator + from, layout)
     end
     local rows = cute.make_layout({count, H, B}, {1, count, count * H})
-    return view(0, cute.make_layout({256, n // 256, all // M}, {1, 256, n})),
+    return view(0, cute.make_layout({256, n // 256, all // M * o.slices},
+                                    {1, 256, n})),
       view(all * o.head, rows), view(all * (o.head + 1), rows)
   end
 
@@ -132,7 +134,8 @@ return function(given)
     return {
       {kernel = self.before, grid = rows, block = edges.THREADS},
       {kernel = self.kernel, grid = tiles.count(T, N) * G * B, block = o.block},
-      {kernel = self.behind, grid = rows, block = 128 * o.consumers}}
+      {kernel = self.behind, grid = {rows[1] * o.slices, H, B},
+       block = 128 * o.consumers}}
   end
 
   --- Returns the arguments of launch i.

@@ -67,7 +67,10 @@ function edges.before(o)
     local rows, heads = cute.arch.grid_dim()
     local tile = (b * heads + h) * rows + m
     if not turns then
-      clear(cute.group_modes(acc(cute._, cute._, tile), 0, 2), tid)
+      for i = 0, o.slices - 1 do
+        clear(cute.group_modes(acc(cute._, cute._, tile * o.slices + i), 0, 2),
+              tid)
+      end
     else
       cute.when(cute.eq(tid, 0), function()
         turns[tile + 1] = 0
@@ -80,18 +83,19 @@ end
 --- Returns the kernel that converts the accumulators to dQ: behind(acc, dQ,
 -- scale, T). Accumulators of rows that see no tile of keys are not set.
 function edges.behind(o)
-  local M, D = o.tile[1], o.head
+  local M, D = o.tile[1], o.head // o.slices
   local mma, l = parts.mmas(o).dq, parts.layouts(o)
   local is_turned = o.divided == "turned"
   return function(acc, dQ, scale, T)
     local tid = cute.arch.thread_idx()
-    local m, h, b = cute.arch.block_idx()
+    local place, h, b = cute.arch.block_idx()
+    local m, slice = place // o.slices, place % o.slices
     local rows, heads = cute.arch.grid_dim()
     local s = cute.make_smem_tensor(o.dtype, l.dq, 1024)
     local sums = cute.make_rmem_tensor(
       mma:partition_shape_C(parts.extents(o)), cute.f32)
     local runs = parts.runs(o, acc(cute._, cute._,
-                                   (b * heads + h) * rows + m), tid)
+                                   (b * heads + h) * rows + place), tid)
     sums:fill(0)
     local S = cute.size(dQ, 1)
     local _, seen = order.turn(o, order.sight(o, S, T), 0, m * M)
@@ -118,7 +122,8 @@ function edges.behind(o)
       cute.when(cute.lt(row, S), function()
         local r = cute.make_rmem_tensor({8}, o.dtype)
         cute.autovec_copy(from(cute._, {at, part}), r)
-        cute.autovec_copy(r, cute.local_tile(X(row, cute._), {8}, {part}))
+        cute.autovec_copy(r, cute.local_tile(X(row, cute._), {8},
+                                             {slice * wide + part}))
       end)
     end
   end

@@ -27,13 +27,12 @@ end
 -- producer.add.
 local function queue(o, turns, x)
   if not turns then return nil end
-  local sight = order.sight(o, x.S, x.T)
   local function counter(m, h, b)
     return turns.iterator + x.acc.tile(m, h, b) + 1
   end
   return {
     wait = function(m, h, b)
-      local mine = order.turn(o, sight, x.n, m * o.tile[1])
+      local mine = order.turn(o, x.sight, x.n, m * o.tile[1])
       local at = counter(m, h, b)
       local now = cute.arch.load(at, cute.i32, {sem = "acquire", scope = "gpu"})
       cute.loop(function() return cute.ne(now, mine) end, function()
@@ -82,13 +81,16 @@ return function(o)
         defer_sync = true}
       return t
     end
+    local function square()  -- P or dS
+      local s = cute.make_smem_tensor(o.dtype, l.s, 1024)
+      return {smem = s, turned = parts.view(s, l.turned.s)}
+    end
     local x = {k = operand("k", "k"), v = operand("v", "k"),
                q = stream("q", logs), g = stream("g", delta), mma = mma,
-               scale = scale, tid = tid}
+               p = o.wide and square() or nil, ds = square(), scale = scale,
+               tid = tid}
     x.dk = {atom = maps.dk[1], coords = maps.dk[2], smem = x.k.smem}
     x.dv = {atom = maps.dv[1], coords = maps.dv[2], smem = x.v.smem}
-    local ds = cute.make_smem_tensor(o.dtype, l.s, 1024)
-    x.ds = {smem = ds, turned = parts.view(ds, l.turned.s)}
     local S, H = cute.size(maps.q[2], 0), cute.size(maps.q[2], 2)
     local T, G, B = cute.size(maps.k[2], 0), cute.size(maps.k[2], 2),
       cute.size(maps.k[2], 3)
@@ -96,6 +98,7 @@ return function(o)
       smem = cute.make_smem_tensor(cute.f32, l.acc, 128),
       policy = cpasync.CacheHint.EVICT_LAST,
       tile = function(m, h, b) return (b * H + h) * tiles.count(S, M) + m end,
+      slices = o.slices,
       pipe = pipeline.PipelineAsync {num_stages = 1, producer_group = warps,
         consumer_group = Group(Agent.Thread), maker = loader,
         defer_sync = true}}
@@ -109,6 +112,7 @@ return function(o)
     local n, g, b = order.place(o, ticket(turns), tiles.count(T, N), G, B,
                                 section)
     x.S, x.T, x.n, x.at, x.heads = S, T, n, {n = n, g = g, b = b}, H // G
+    x.sight = order.sight(o, S, T)
     x.rows = {order.rows(o, n, S, T)}
     local function each(f)
       for r in cute.range(x.heads) do

@@ -12,14 +12,16 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
-  .. "ahead rounded deterministic"
+  .. "rounded deterministic"
 
--- The default options by head size: for full and for causal attention.
+-- The default {tile, stages, do_stages, ds_stages} by head size; MASKED has
+-- those of tiles with masks that differ.
 local DEFAULTS = {
-  [64] = {{tile = {128, 128}}},
-  [96] = {{tile = {64, 128}, ahead = true}},
-  [128] = {{tile = {80, 128}}, {tile = {64, 128}, ahead = true}},
+  [64] = {{128, 128}, 2, 2, 2}, [96] = {{64, 128}, 2, 2, 2},
+  [128] = {{80, 128}, 2, 2, 2}, [192] = {{64, 96}, 2, 1, 1},
+  [256] = {{64, 80}, 1, 1, 2},
 }
+local MASKED = {[128] = {{64, 128}, 2, 2, 2}}
 
 -- Registers of a thread by the number of consumers: {producer, consumer}.
 local REGISTERS = {{}, {24, 240}, {32, 160}}
@@ -31,39 +33,49 @@ function options.has(head) return DEFAULTS[head] ~= nil end
 function options.bytes(o)
   local M, N = o.tile[1], o.tile[2]
   local elements = 2 * N * o.head + (o.stages + o.do_stages) * M * o.head
-    + o.ds_stages * M * N
+    + o.ds_stages * M * N * (o.wide and 2 or 1)
   return elements * o.dtype.bits // 8
-    + 4 * M * (o.head + o.stages + o.do_stages)
+    + 4 * M * (o.head // o.slices + o.stages + o.do_stages)
 end
 
--- Selects how consumers divide dQ: by rows, by elements of D ("columns"), or
--- transposed by elements of D ("turned").
-local function division(o)
-  local M, D, n = o.tile[1], o.head, o.consumers
-  if M % (64 * n) == 0 then return "rows" end
-  if M == 64 and D % (8 * n) == 0 then return "columns" end
-  if D == 64 * n then return "turned" end
-end
-
--- Checks the tile, and that its stages fit.
-local function check(o)
+-- Selects the consumers of wide heads, and the slices of dQ.
+local function divide_wide(o)
   local M, N = o.tile[1], o.tile[2]
-  rules.integers(WHAT, o, {"stages", "do_stages"}, 1, 8)
-  rules.integers(WHAT, o, {"ds_stages"}, 1, 2)
+  o.consumers = o.head == 192 and 3 or 2
+  o.slices, o.divided = o.head // 64 // o.consumers, "columns"
+  rules.need(M == 64 and math.type(N) == "integer" and N >= 16 and N <= 256
+    and N % 16 == 0 and N % (8 * o.consumers) == 0, WHAT, "tile = {%s, %s} "
+    .. "with heads of %d; 64 rows, and a multiple of %d up to 256 keys are "
+    .. "needed", core.show(M), core.show(N), o.head,
+    o.consumers == 3 and 48 or 16)
+end
+
+-- Selects how consumers divide dQ.
+local function divide(o)
+  local M, N, D = o.tile[1], o.tile[2], o.head
   rules.need(math.type(N) == "integer" and N % 64 == 0 and N >= 64 and N <= 192
     and math.type(M) == "integer" and M % 16 == 0 and M >= 16 and M <= 256,
     WHAT, "tile = {%s, %s}; a multiple of 16 up to 256 rows, and 64, 128 or "
     .. "192 keys are needed", core.show(M), core.show(N))
-  o.consumers = N // 64
-  o.divided = division(o)
+  local n = N // 64
+  o.consumers, o.slices = n, 1
+  o.divided = M % (64 * n) == 0 and "rows"
+    or M == 64 and D % (16 * n) == 0 and "columns" or D == 64 * n and "turned"
   rules.need(o.divided, WHAT, "tile = {%d, %d} with heads of %d; %d "
-    .. "warpgroups cannot divide dQ", M, N, o.head, o.consumers)
+    .. "warpgroups cannot divide dQ", M, N, D, n)
+end
+
+-- Checks the tile, and that its stages fit.
+local function check(o)
+  rules.integers(WHAT, o, {"stages", "do_stages"}, 1, 8)
+  rules.integers(WHAT, o, {"ds_stages"}, 1, 2)
+  o.wide = o.head > 128
+  local part = o.wide and divide_wide or divide
+  part(o)
   rules.need(options.bytes(o) <= MOST, WHAT, "tile = {%d, %d} with %d stages "
     .. "of Q, %d of dO and %d of dS needs %d bytes of shared memory; a block "
-    .. "has %d", M, N, o.stages, o.do_stages, o.ds_stages, options.bytes(o),
-    MOST)
-  rules.need(not o.ahead or o.stages > 1, WHAT,
-    "ahead with %d stage of Q; 2 are needed", o.stages)
+    .. "has %d", o.tile[1], o.tile[2], o.stages, o.do_stages, o.ds_stages,
+    options.bytes(o), MOST)
 end
 
 -- Returns the limit of visible keys on a side: an integer or nil.
@@ -81,20 +93,18 @@ end
 function options.complete(given)
   rules.options(WHAT, given, NAMES)
   local known = DEFAULTS[given.head]
-  rules.need(known, WHAT, "a head of %s; 64, 96 or 128 is needed",
+  rules.need(known, WHAT, "a head of %s; 64, 96, 128, 192 or 256 is needed",
              core.show(given.head))
-  local usual = given.causal and known[2] or known[1]
   local dtype = given.dtype or "bf16"
-  local o = {head = given.head,
+  local o = {head = given.head, rounded = given.rounded,
     dtype = type(dtype) == "string" and core.find_dtype(dtype) or dtype,
     left = limit(given, 1), right = limit(given, 2),
-    tile = given.tile or usual.tile, ahead = usual.ahead or false,
-    rounded = given.rounded,
-    stages = given.stages or 2, do_stages = given.do_stages or 2,
-    ds_stages = given.ds_stages or 2,
     deterministic = given.deterministic ~= false}
-  if given.ahead ~= nil then o.ahead = given.ahead end
   if given.causal then o.right = 0 end
+  known = (o.left or o.right) and MASKED[given.head] or known
+  for i, name in ipairs {"tile", "stages", "do_stages", "ds_stages"} do
+    o[name] = given[name] or known[i]
+  end
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
     "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
   check(o)

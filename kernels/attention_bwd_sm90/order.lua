@@ -48,8 +48,8 @@ function order.turn(o, sight, n, row)
   return n - first, last - first
 end
 
---- Returns the range of the tiles of rows that see keys of tile n, and the
--- range of those whose rows see all of its keys, or nil if all do.
+--- Returns the range of the tiles of rows that see keys of tile n. Then returns
+-- the range of those whose rows see all of its keys, or nil without limits.
 function order.rows(o, n, S, T)
   local M, N = o.tile[1], o.tile[2]
   local first, last = 0, tiles.count(S, M)
@@ -66,10 +66,9 @@ function order.rows(o, n, S, T)
     last = cute.min(last, cute.ceil_div(cute.max(past + (N - 1), 0), M))
   end
   first = cute.min(first, last)
+  if not (o.left or o.right) then return first, last end
   if not tiles.divides(N, T) then
     to = cute.where(cute.gt((n + 1) * N, T), 0, to)
-  elseif not (o.left or o.right) then
-    return first, last
   end
   return first, last, from, to
 end

@@ -69,20 +69,23 @@ function producer.add(x, each, turns)
   local add = producer.mover(x.acc, true)
   local store = turns and producer.mover(x.first, true)
   local state = x.acc.pipe:make_consumer_state()
+  local n = x.acc.slices
   each(function(m, h, b)
-    local tile = x.acc.tile(m, h, b)
-    x.acc.pipe:consumer_wait(state)
-    if turns then
-      cute.when(turns.wait(m, h, b),
-                function() store(0, nil, 0, 0, tile) end,
-                function() add(0, nil, 0, 0, tile) end)
-    else
-      add(0, nil, 0, 0, tile)
+    local tile, first = x.acc.tile(m, h, b) * n, nil
+    if turns then first = turns.wait(m, h, b) end
+    for i = 0, n - 1 do
+      x.acc.pipe:consumer_wait(state)
+      if turns then
+        cute.when(first, function() store(0, nil, 0, 0, tile + i) end,
+                  function() add(0, nil, 0, 0, tile + i) end)
+      else
+        add(0, nil, 0, 0, tile + i)
+      end
+      cute.arch.cp_async_bulk_commit_group()
+      cute.arch.cp_async_bulk_wait_group(0, true)
+      x.acc.pipe:consumer_release(state)
+      state:advance()
     end
-    cute.arch.cp_async_bulk_commit_group()
-    cute.arch.cp_async_bulk_wait_group(0, true)
-    x.acc.pipe:consumer_release(state)
-    state:advance()
     if turns then
       cute.arch.cp_async_bulk_wait_group(0)
       turns.pass(m, h, b)

@@ -45,6 +45,10 @@ build = {
         "kernels/attention_bwd_sm90/parts.lua",
       ["kernels.attention_bwd_sm90.producer"] =
         "kernels/attention_bwd_sm90/producer.lua",
+      ["kernels.attention_bwd_sm90.transposed"] =
+        "kernels/attention_bwd_sm90/transposed.lua",
+      ["kernels.attention_bwd_sm90.wide"] =
+        "kernels/attention_bwd_sm90/wide.lua",
       ["kernels.attention_decode"] =
         "kernels/attention_decode.lua",
       ["kernels.attention_sm90"] =

@@ -24,27 +24,24 @@ local function ticket(turns)
 end
 
 -- Makes the waits for this block's turn to add to tiles of dQ: see
--- producer.add.
+-- producer.add. A counter has the number of blocks that have added to a tile.
 local function queue(o, turns, x)
   if not turns then return nil end
-  local function counter(m, h, b)
-    return turns.iterator + x.acc.tile(m, h, b) + 1
-  end
   return {
-    wait = function(m, h, b)
+    late = o.late,
+    wait = function(m, tile)
       local mine = order.turn(o, x.sight, x.n, m * o.tile[1])
-      local at = counter(m, h, b)
+      local at = turns.iterator + tile + 1
       local now = cute.arch.load(at, cute.i32, {sem = "acquire", scope = "gpu"})
       cute.loop(function() return cute.ne(now, mine) end, function()
         now = cute.arch.load(at, cute.i32, {sem = "acquire", scope = "gpu"})
       end)
-      cute.arch.fence_proxy "async"
+      cute.arch.fence_proxy "async.global"
       return cute.eq(mine, 0)
     end,
-    pass = function(m, h, b)
-      cute.arch.fence_proxy "async"
-      cute.arch.atomic_add(counter(m, h, b), 1, {sem = "release",
-        scope = "gpu"})
+    pass = function(tile)
+      cute.arch.atomic_add(turns.iterator + tile + 1, 1,
+                           {sem = "release", scope = "gpu"})
     end}
 end
 

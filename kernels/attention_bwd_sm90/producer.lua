@@ -62,36 +62,45 @@ end
 
 --- Adds the tiles of dQ, which consumers leave in shared memory, to the
 -- accumulators in global memory.
----@param turns? table wait(m, h, b) returns when it is this block's turn to add
--- to a tile, and whether it is the first one, which stores; pass(m, h, b)
--- begins the next block's turn. Without turns, all blocks add to zeros.
+---@param turns? table wait(m, tile) returns when it is this block's turn to add
+-- to a tile, and whether it is the first one, which stores; pass(tile) begins
+-- the next block's turn; late: a turn is passed after the next tile is
+-- requested. Without turns, all blocks add to zeros.
 function producer.add(x, each, turns)
   local add = producer.mover(x.acc, true)
   local store = turns and producer.mover(x.first, true)
   local state = x.acc.pipe:make_consumer_state()
-  local n = x.acc.slices
+  local n, before = x.acc.slices, turns and turns.late and -1
   each(function(m, h, b)
-    local tile, first = x.acc.tile(m, h, b) * n, nil
-    if turns then first = turns.wait(m, h, b) end
+    local tile, first = x.acc.tile(m, h, b), nil
+    if turns then first = turns.wait(m, tile) end
     for i = 0, n - 1 do
       x.acc.pipe:consumer_wait(state)
       if turns then
-        cute.when(first, function() store(0, nil, 0, 0, tile + i) end,
-                  function() add(0, nil, 0, 0, tile + i) end)
+        cute.when(first, function() store(0, nil, 0, 0, tile * n + i) end,
+                  function() add(0, nil, 0, 0, tile * n + i) end)
       else
-        add(0, nil, 0, 0, tile + i)
+        add(0, nil, 0, 0, tile * n + i)
       end
       cute.arch.cp_async_bulk_commit_group()
+      if before and i == 0 then
+        cute.arch.cp_async_bulk_wait_group(1)
+        cute.when(cute.ge(before, 0), function() turns.pass(before) end)
+        before = tile
+      end
       cute.arch.cp_async_bulk_wait_group(0, true)
       x.acc.pipe:consumer_release(state)
       state:advance()
     end
-    if turns then
+    if turns and not before then
       cute.arch.cp_async_bulk_wait_group(0)
-      turns.pass(m, h, b)
+      turns.pass(tile)
     end
   end)
   cute.arch.cp_async_bulk_wait_group(0)
+  if before then
+    cute.when(cute.ge(before, 0), function() turns.pass(before) end)
+  end
 end
 
 return producer

@@ -17,7 +17,8 @@
 -- rows: of a sequence, if known; it selects the tile. tile {rows, keys}: what a
 -- block multiplies at once. stages: tiles of K, and
 -- as many of V, in shared memory; q_stages: tiles of Q. With 2, the next tile
--- of Q is loaded early. ordered: consumers request products in turn.
+-- of Q is loaded early. ordered: consumers request products in turn. modify:
+-- functions of scores, see kernels/attention.lua.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -44,7 +45,8 @@ end
 --- Returns a kernel and the functions that launch it.
 ---@param given table {head: integer, value: integer?, dtype: any?,
 -- causal: boolean?, window: any[]?, rows: integer?, tile: integer[]?,
--- stages: integer?, q_stages: integer?, ordered: boolean?, name: string?}
+-- stages: integer?, q_stages: integer?, ordered: boolean?, name: string?,
+-- modify: function?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)

@@ -393,12 +393,13 @@ end
 ---------------------------------------------------------------------------
 
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
--- col[, sloped]). The tile begins at `row` and `col` of all scores. sloped:
--- change returns the derivatives of the new scores if there is o.score. Returns
--- nil if o has neither function. score, mask: see kernels/attention.lua; scale:
--- factor of the scores before them; b, h: sequence and head; rows, columns:
--- extents of all scores, beyond which the functions get no index; turned: rows
--- of the scores are keys.
+-- col[, sloped[, inner]]). The tile begins at `row` and `col` of all scores.
+-- sloped: change returns the derivatives of the new scores if there is o.score.
+-- inner: no column is beyond the last. Returns nil if o has neither function.
+-- score, mask: see kernels/attention.lua; scale: factor of the scores before
+-- them, nil for 1; b, h: sequence and head; rows, columns: extents of all
+-- scores, beyond which the functions get no index; turned: rows of the scores
+-- are keys.
 ---@param o table {score: function?, mask: function?, scale: any, b: any,
 -- h: any, tile: integer[], rows: any, columns: any, turned: boolean?}
 ---@return function?
@@ -407,17 +408,27 @@ function flash.change(o)
   local function inside(i, n, tile)
     return tiles.divides(tile, n) and i or cute.min(i, n - 1)
   end
-  return function(s, places, row, col, sloped)
+  -- Facts about indices let the compiler convert them to floats by additions.
+  local function within(at, n)
+    if math.type(n) and n > 0 and not math.type(at) then
+      return cute.assume(at, 0, n - 1, 1)
+    end
+    return at
+  end
+  return function(s, places, row, col, sloped, inner)
     local all = flash.by_rows(s)
     local slopes = sloped and o.score and cute.make_fragment_like(s)
     local slope = slopes and flash.by_rows(slopes)
+    row, col = within(row, o.rows), within(col, o.columns)
     for i = 0, cute.size(all, 0) - 1 do
       local q = inside(row + places(i, 0)[1], o.rows, o.tile[1])
       for j = 0, cute.size(all, 1) - 1 do
-        local k = inside(col + places(i, j)[2], o.columns, o.tile[2])
+        local k = col + places(i, j)[2]
+        if not inner then k = inside(k, o.columns, o.tile[2]) end
         local at = {b = o.b, h = o.h, q = o.turned and k or q,
                     k = o.turned and q or k}
-        local x = all(i, j) * o.scale
+        local x = all(i, j)
+        if o.scale then x = x * o.scale end
         local y = o.score and o.score(x, at) or x
         if slope then slope[{i, j}] = cute.derivative(y, x) end
         if o.mask then y = cute.where(o.mask(at), y, -math.huge) end
@@ -438,6 +449,10 @@ Softmax.__index = Softmax
 -- The limit, in powers of 2, to which scores may rise above their base before
 -- the sums are rescaled.
 local RISE = 8
+
+-- If a sum of up to 64 powers is larger, one of them is above 2^RISE. Smaller
+-- powers fit in f16.
+local MOST_SUM = 2.0 ^ 15
 
 -- The initial `low` (see flash.softmax) of a row that saw no column, as if its
 -- largest score were -2^126: every score except -inf is larger.
@@ -548,6 +563,32 @@ function Softmax:powers(s)
       sr[{i, j}], self.sum[i] = x, self.sum[i] + x
     end
   end
+end
+
+--- Replaces scores by their powers, and adds these to the sums, without a
+-- search for the largest score of a row, which costs a comparison for each
+-- score. If a base is too small, calls again(), which restores the scores of
+-- the warp's rows, and changes the bases. Returns whether it did; `fix` then
+-- has the factors by which to scale the rows' accumulators.
+function Softmax:attempt(s, again)
+  local sr, parts, over = flash.by_rows(s), {}, nil
+  for i = 0, self.rows - 1 do
+    for j = 0, cute.size(sr, 1) - 1 do
+      local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
+      sr[{i, j}], parts[i] = x, parts[i] and parts[i] + x or x
+    end
+    local more = cute.gt(parts[i], MOST_SUM) | cute.ne(self.base[i], 0)
+    over = over and over | more or more
+  end
+  over = cute.arch.vote_any_sync(over)
+  cute.when(over, function()
+    again()
+    self:rise(s)
+    self:powers(s)
+  end, function()
+    for i = 0, self.rows - 1 do self.sum[i] = self.sum[i] + parts[i] end
+  end)
+  return over
 end
 
 --- Processes scores s (MMA,M,N): adds their powers to the sums and returns the

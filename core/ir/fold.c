@@ -449,6 +449,20 @@ static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
   return 0;
 }
 
+// Returns the difference a - b of i32 in the normal form other terms +
+// constant, so that differences of indices share the other terms.
+static Ref fold_difference(Ctx *cx, Fn *fn, Ref a, Ref b) {
+  Ins x = *ir_get(fn, a), y = *ir_get(fn, b);
+  int64_t k;
+  if (ir_type(fn, a) != DT_I32) return 0;
+  if (x.op == OP_ADD && ir_const(fn, x.a[1], &k))
+    return ir_op2(cx, fn, OP_ADD, ir_op2(cx, fn, OP_SUB, x.a[0], b), x.a[1]);
+  if (y.op == OP_ADD && ir_const(fn, y.a[1], &k) && k != INT32_MIN)
+    return ir_op2(cx, fn, OP_ADD, ir_op2(cx, fn, OP_SUB, a, y.a[0]),
+                  ir_int(cx, fn, DT_I32, -k));
+  return 0;
+}
+
 static Ref fold_ints(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   DType t = ir_type(fn, a);
   int64_t x = 0, y = 0;
@@ -471,6 +485,8 @@ static Ref fold_ints(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
     if (r) return r;
   } else if (op == OP_ADD) {
     return fold_sum(cx, fn, a, b);
+  } else if (op == OP_SUB) {
+    return fold_difference(cx, fn, a, b);
   }
   return 0;
 }
@@ -636,11 +652,33 @@ static Ref cvt_const(Ctx *cx, Fn *fn, DType t, Ref a) {
   return 0;
 }
 
+// Reports whether f32 represents all values of an integer exactly.
+static bool small(const Fn *fn, Ref a) {
+  Fact f = ir_fact(fn, a);
+  return f.lo >= -(1 << 24) && f.hi <= 1 << 24;
+}
+
+// Returns the conversion of an i32 to f32 as a sum or an absolute value of a
+// conversion, or 0. Indices that differ by constants then share a conversion,
+// which takes as long as 4 additions.
+static Ref cvt_index(Ctx *cx, Fn *fn, Ref a) {
+  Ins i = *ir_get(fn, a);
+  int64_t k;
+  if (i.op != OP_ABS && i.op != OP_ADD) return 0;
+  if (!small(fn, a) || !small(fn, i.a[0])) return 0;
+  if (i.op == OP_ABS)
+    return ir_op1(cx, fn, OP_ABS, ir_cvt(cx, fn, DT_F32, i.a[0]));
+  if (!ir_const(fn, i.a[1], &k) || !small(fn, i.a[1])) return 0;
+  return ir_op2(cx, fn, OP_ADD, ir_cvt(cx, fn, DT_F32, i.a[0]),
+                ir_float(cx, fn, DT_F32, (double)k));
+}
+
 Ref ir_cvt(Ctx *cx, Fn *fn, DType t, Ref a) {
   ir_use(cx, fn, a);
   DType s = ir_type(fn, a);
   if (s == t) return a;
   Ref r = cvt_const(cx, fn, t, a);
+  if (!r && s == DT_I32 && t == DT_F32) r = cvt_index(cx, fn, a);
   if (r) return r;
   Fact f = fold_full(t);
   if (!dtype_is_float(s) && !dtype_is_float(t)) {

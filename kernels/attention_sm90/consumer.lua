@@ -3,9 +3,11 @@
 --
 -- A warpgroup requests the scores of the next keys before the product of the
 -- last powers with V. It computes the powers of those scores while the product
--- is executed. Powers stay in registers: accumulators are distributed over the
--- threads like a left operand. Warpgroups request products in turn, so that one
--- computes powers while another one multiplies.
+-- is executed, relative to the largest of earlier scores. Only if a power is
+-- too large, it computes the scores again and searches the largest. Powers stay
+-- in registers: accumulators are distributed over the threads like a left
+-- operand. Warpgroups request products in turn, so that one computes powers
+-- while another one multiplies.
 local cute = require "cute"
 local flash = require "kernels.flash"
 
@@ -67,6 +69,7 @@ local function products(o, x)
   local p = cute.make_rmem_tensor({{2, 2, 2}, 1, N // 16}, o.dtype)
   -- the registers of s in the order of p
   local powers = cute.make_tensor(s.iterator, p.layout)
+  local warps = flash.team(o.dtype, 4 * o.consumers)
   times_k:set(warpgroup.Field.ACCUMULATE, false)
   return {s = s, acc = acc,
     places = flash.by_rows(thr_s:partition_C(cute.make_identity_tensor {M, N})),
@@ -78,16 +81,34 @@ local function products(o, x)
       cute.gemm(times_v, acc, p, V(_, _, _, v.index), acc)
       warpgroup.commit_group()
     end,
+    -- Computes the scores of the warp's rows again, on mma.sync: 16 keys at a
+    -- time, so that few registers are needed.
+    again = function(q, k)
+      local left = warps:left(x.q.smem(_, _, q.index))
+      local part = warps.mma:partition_shape_C {M, 16}
+      s:fill(0)
+      for n = 0, N // 16 - 1 do
+        local keys = cute.local_tile(x.k.smem, {16, o.head, o.stages},
+                                     {n, 0, 0})
+        warps:times(keys)(k.index,
+          cute.make_tensor(s.iterator + 8 * n, part), left)
+      end
+      -- before one lane releases the keys to the next bulk copy
+      cute.arch.fence_view_async_shared()
+      cute.arch.sync_warp()
+    end,
     narrow = function() p:store(powers:load():to(o.dtype)) end}
 end
 
 -- Multiplies a tile's blocks of keys, from the last to the first. sees: its
--- blocks, see Sight:blocks.
-local function mainloop(x, P, turn, state, sight, row, sees)
+-- blocks, see Sight:blocks. change: replaces scores, see flash.change.
+local function mainloop(x, P, turn, state, sight, row, sees, change)
   local first, last, from, to = table.unpack(sees, 1, 4)
   local N, k, v = cute.size(x.k.smem, 0), x.k.state, x.v.state
-  local function hide(n)
-    sight:hide(P.s, P.places, row, n * N, -math.huge)
+  -- Changes the scores of block n, and hides keys of a partly visible block.
+  local function alter(n, masked)
+    if change then change(P.s, P.places, row, n * N, false, not masked) end
+    if masked then sight:hide(P.s, P.places, row, n * N, -math.huge) end
   end
   local function take()  -- converts the scores to powers
     local rose = state:rise(P.s)
@@ -102,7 +123,7 @@ local function mainloop(x, P, turn, state, sight, row, sees)
   warpgroup.wait_group(0)
   x.k.pipe:consumer_release(k)
   k:advance()
-  if to then hide(last - 1) end
+  alter(last - 1, to)
   take()
   P.narrow()
   local function step(n, masked)
@@ -115,10 +136,15 @@ local function mainloop(x, P, turn, state, sight, row, sees)
     P.weigh(v)
     turn.pass()
     warpgroup.wait_group(1)
+    alter(n, masked)
+    local rose
+    if masked or change then  -- a second change would need too many registers
+      rose = take()
+    else
+      rose = state:attempt(P.s, function() P.again(x.q.state, k) end)
+    end
     x.k.pipe:consumer_release(k)
     k:advance()
-    if masked then hide(n) end
-    local rose = take()
     warpgroup.wait_group(0)
     x.v.pipe:consumer_release(v)
     v:advance()
@@ -173,8 +199,9 @@ end
 
 --- Computes the tiles of rows.
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
--- mma_o: any, ready: any, sight: any, tid: any, S: any, lse: any, scale: any}
--- lse: (B,H,S)
+-- mma_o: any, ready: any, sight: any, tid: any, S: any, lse: any, scale: any,
+-- score: function?, mask: function?}
+-- lse: (B,H,S); score, mask: see kernels/attention.lua
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
   for _, operand in ipairs {x.q, x.k, x.v} do
@@ -183,15 +210,19 @@ function consumer.run(o, x, each)
   local P, turn = products(o, x), turns(o, group)
   local leave = store(o, x, P, group)
   local sight = x.sight
-  local hidden = o.left or o.right or not sight:whole(o.tile[2])
+  local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
+  local scale = x.score and 1.0 or x.scale
   each(function(m, h, b)
     local row = m * o.tile[1]
     local sees = {sight:blocks(row, o.tile[1], o.tile[2])}
-    local state = flash.softmax(2, x.scale * flash.LOG2E, hidden)
+    local change = flash.change {score = x.score, mask = x.mask,
+      scale = x.score and x.scale, b = b, h = h, tile = o.tile, rows = x.S,
+      columns = sight.T}
+    local state = flash.softmax(2, scale * flash.LOG2E, hidden)
     P.acc:fill(0)
     x.q.pipe:consumer_wait(x.q.state)
     cute.when(cute.gt(sees[2], sees[1]), function()
-      mainloop(x, P, turn, state, sight, row, sees)
+      mainloop(x, P, turn, state, sight, row, sees, change)
     end)
     leave(state, row, x.S, x.lse(b, h, _))
     x.q.state:advance()

@@ -37,7 +37,7 @@ return function(o)
   local mma_s, mma_o = consumer.mmas(o)
 
   local function kernel(tma_q, cQ, tma_k, cK, tma_v, cV, tma_o, cO, LSE, scale,
-                        share)
+                        share, ...)
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     local first = o.consumers * 128  -- index of the first producer thread
@@ -68,6 +68,8 @@ return function(o)
     pipeline.agent_sync()
     local sight = flash.sight(S, cute.size(cK, 0), o.left, o.right)
     local function keys(m) return sight:blocks(m * M, M, N) end
+    local score, mask, done
+    if o.modify then score, mask, done = o.modify(...) end
 
     cute.when(warp:ge(4 * o.consumers), function()
       if o.registers then
@@ -83,8 +85,10 @@ return function(o)
       if o.registers then cute.arch.setmaxregister_increase(o.registers) end
       consumer.run(o, {q = q, k = k, v = v, o = out, mma_s = mma_s,
         mma_o = mma_o, ready = ready, sight = sight, tid = tid, S = S,
-        lse = LSE, scale = scale}, walk "consumer")
+        lse = LSE, scale = scale, score = score, mask = mask},
+        walk "consumer")
     end)
+    if done then done() end
   end
   layout.f = kernel
   return layout

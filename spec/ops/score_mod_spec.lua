@@ -136,15 +136,19 @@ end
 
 describe("ops.attention with functions of scores", function()
   local p = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = D}
+  local wide = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = 64}
   for i, case in ipairs(CASES) do
     it(("computes %s%s"):format(case[1], i % 4 == 1 and "" or " #long"),
       function() check(case, i % 2 == 0 and "sim:sm_80" or "sim:sm_90a", p) end)
+    it(("computes %s on wgmma%s"):format(case[1], support.long(i, 4)),
+      function() check(case, "sim:sm_90a", wide) end)
   end
 
   for i, case in ipairs(OPTIONS) do
     it(("has the option %s%s"):format(case[1], i == 5 and "" or " #long"),
       function()
         check({nil, nil, nil, case[3]}, "sim", p, case[2])
+        check({nil, nil, nil, case[3]}, "sim:sm_90a", wide, case[2])
       end)
     it(("has the option %s on the GPU #gpu"):format(case[1]), function()
       check({nil, nil, nil, case[3]}, "gpu", p, case[2])
@@ -152,11 +156,13 @@ describe("ops.attention with functions of scores", function()
   end
 
   it("combines them with causal and a window #long", function()
-    p.modify, p.right, p.left = CASES[4][4], 0, 30
+    local both = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = D,
+                                 right = 0, left = 30}
+    both.modify = CASES[4][4]
+    for name, t in pairs(HOST) do on[name] = t end
     local O = ops.attention(p.Q, p.K, p.V, {device = "sim", causal = true,
       window = {30, false}, score_mod = CASES[4][2]})
-    local out = oracle.forward(p)
-    p.right, p.left = nil, nil
+    local out = oracle.forward(both)
     assert.is_true(oracle.distance(O, out) < BOUND[1])
   end)
 
@@ -210,6 +216,7 @@ describe("ops.attention with functions of scores", function()
   for _, case in ipairs(CASES) do
     it(("computes %s on the GPU #gpu"):format(case[1]), function()
       for _ = 1, 2 do check(case, "gpu", p) end
+      check(case, "gpu", wide)
     end)
   end
 end)

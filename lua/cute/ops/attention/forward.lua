@@ -16,9 +16,7 @@ local forward = {}
 -- Returns Hopper's kernel for a call, or nil and the reason why it is not
 -- suitable. q: the problem.
 local function hopper_kernel(call, device, q, o)
-  if o.modify then
-    return nil, "it does not trace score_mod and mask_mod"
-  elseif not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
+  if not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
   elseif q.ragged then
     return nil, "it does not support sequences of different lengths"
@@ -26,7 +24,7 @@ local function hopper_kernel(call, device, q, o)
     return nil, ("it has no tile for heads of %d"):format(q.D)
   end
   local k = hopper {head = q.D, causal = o.causal, window = o.window,
-                    dtype = q.dtype, rows = q.S}
+                    dtype = q.dtype, rows = q.S, modify = o.modify}
   local ok, why = k.takes(call.Q, call.K, call.V, call.out[1])
   if not ok then return nil, why end
   return k
@@ -40,8 +38,9 @@ local function hopper_step(k, device, q, scale)
     arguments = function(now, out, _, turns)
       local counter = turns and cute.make_tensor(turns.iterator,
                                                  cute.make_layout {1})
-      return k.arguments(now.Q, now.K, now.V, out[1], out[2], scale,
-                         k.share(now.Q, now.K, counter))
+      local list = k.arguments(now.Q, now.K, now.V, out[1], out[2], scale,
+                               k.share(now.Q, now.K, counter))
+      return now.captured and scores.push_captured(now, list) or list
     end}, k.options.dynamic and 1 or nil
 end
 

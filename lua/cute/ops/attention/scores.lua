@@ -10,9 +10,10 @@ local numbers = require "cute.ops.numbers"
 local scores = {}
 
 -- Statements that change the scaled score s, in this order, by the option that
--- requires them. 'shift' is the row's position among the keys.
+-- requires them. 'shift' is the row's position among the keys, 'small' is 1 /
+-- softcap.
 local CHANGES = {
-  {"softcap", "s = softcap * tanh(s / softcap)"},
+  {"softcap", "s = softcap * tanh(s * small)"},
   {"alibi_slopes", "s = s - alibi_slopes[at.h] "
     .. "* abs(at.q + shift - at.k):to(f32)"},
   {"bias", "s = s + bias[{at.b, at.h, at.q, at.k}]:to(f32)"},
@@ -30,10 +31,14 @@ local function score_of(o, bias, shift)
   if #lines == 1 and o.score_mod then return o.score_mod end
   key = table.concat(key, " ")
   makers[key] = makers[key] or capture.compile(("local softcap, alibi_slopes, "
-    .. "bias, score_mod, shift, tanh, abs, f32 = ... return function(s, at) %s "
-    .. "return s end"):format(table.concat(lines, " ")), "scores")
+    .. "bias, score_mod, shift, small, tanh, abs, f32 = ... return "
+    .. "function(s, at) %s return s end"):format(table.concat(lines, " ")),
+    "scores")
+  -- A constant shift bounds distances, which become floats by additions then.
   return makers[key](o.softcap and o.softcap + 0.0, o.alibi_slopes, bias,
-                     o.score_mod, shift, cute.tanh, cute.abs, cute.f32)
+                     o.score_mod, shift and cute.constexpr(shift),
+                     o.softcap and 1.0 / o.softcap, cute.tanh, cute.abs,
+                     cute.f32)
 end
 
 -- Returns the bias as a view (B,H,S,T), in which modes of one element repeat.

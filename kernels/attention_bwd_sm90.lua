@@ -77,22 +77,21 @@ return function(given)
                        {min_blocks = 1})
   self.behind = kernel("attention_dq", 128 * o.consumers, edges.behind(o))
 
-  --- Returns the TMA atoms and coordinates of the operands by name.
+  --- Returns the TMA atoms and coordinates of the operands, in make_kernel's
+  -- order.
   ---@param t table the tensors, see arguments()
   ---@param acc any the accumulators of dQ
   function self.maps(t, acc)
+    local load, store = cpasync.CopyBulkTensorTileG2SOp(),
+      cpasync.CopyBulkTensorTileS2GOp()
     local function of(x, s, op)
       return map(op, cute.make_tensor(x.iterator,
         cute.select(x.layout, {1, 3, 2, 0})), s(_, _, 0))
     end
-    local load, store = cpasync.CopyBulkTensorTileG2SOp(),
-      cpasync.CopyBulkTensorTileS2GOp()
-    local add = cpasync.CopyReduceBulkTensorTileS2GOp "add"
-    return {q = of(t.Q, l.q, load), g = of(t.dO, l.g, load),
-      k = of(t.K, l.k, load), v = of(t.V, l.k, load),
-      dk = of(t.dK, l.k, store), dv = of(t.dV, l.k, store),
-      acc = map(add, acc, l.acc(_, _, 0)),
-      first = o.deterministic and map(store, acc, l.acc(_, _, 0)) or nil}
+    local box, add = l.acc(_, _, 0), cpasync.CopyReduceBulkTensorTileS2GOp "add"
+    return {of(t.Q, l.q, load), of(t.K, l.k, load), of(t.V, l.k, load),
+      of(t.dO, l.g, load), of(t.dK, l.k, store), of(t.dV, l.k, store),
+      map(add, acc, box), map(store, acc, box)}
   end
 
   --- Reports whether TMA accepts these operands: true, or false and the reason.
@@ -106,25 +105,27 @@ return function(given)
     return true
   end
 
-  --- Returns the number of f32 that the kernels share, and of i32 counters.
-  ---@return integer, integer
-  function self.floats(S, H, B)
+  --- Returns the sizes of the memory that the kernels share: f32 for the
+  -- accumulators of dQ and for two numbers of each row, and i32 counters (0
+  -- where the order of sums is not fixed).
+  ---@return {sums: integer, logs: integer, delta: integer, turns: integer}
+  function self.sizes(S, H, B)
     local rows = tiles.count(S, M) * M * H * B
-    return rows * (o.head + 2), o.deterministic and rows // M + 1 or 0
+    return {sums = rows * o.head, logs = rows, delta = rows,
+            turns = o.deterministic and rows // M + 1 or 0}
   end
 
-  -- Returns views of the shared memory: the accumulators of dQ (256,k,tiles),
-  -- and two numbers for each row (rows,H,B).
-  local function views(S, H, B, floats)
+  -- Returns views of this memory: accumulators (256,k,tiles), and numbers of
+  -- rows (rows,H,B) twice.
+  local function views(S, H, B, memory)
     local count = tiles.count(S, M) * M
-    local all, n = count * H * B, M * o.head // o.slices
-    local function view(from, layout)
-      return cute.make_tensor(floats.iterator + from, layout)
-    end
+    local n = M * o.head // o.slices
     local rows = cute.make_layout({count, H, B}, {1, count, count * H})
-    return view(0, cute.make_layout({256, n // 256, all // M * o.slices},
-                                    {1, 256, n})),
-      view(all * o.head, rows), view(all * (o.head + 1), rows)
+    local parts_of = cute.make_layout({256, n // 256,
+      count // M * H * B * o.slices}, {1, 256, n})
+    return cute.make_tensor(memory.sums.iterator, parts_of),
+      cute.make_tensor(memory.logs.iterator, rows),
+      cute.make_tensor(memory.delta.iterator, rows)
   end
 
   --- Returns the launches in the order in which they run.
@@ -143,22 +144,30 @@ return function(given)
   ---@param t table {Q: any, K: any, V: any, O: any, dO: any, LSE: any,
   -- dQ: any, dK: any, dV: any}
   ---@param scale number above 0
-  ---@param floats any memory of self.floats() f32, not initialized
-  ---@param counters? any as many i32 as self.floats() says, not initialized
-  function self.arguments(i, t, scale, floats, counters)
+  ---@param memory {sums: any, logs: any, delta: any, turns: any?} tensors of
+  -- self.sizes() elements, not initialized
+  function self.arguments(i, t, scale, memory)
     flash.check(WHAT, o.head, t)
     rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)
     local ok, why = self.takes(t.Q, t.K, t.V, t.dO, t.dK, t.dV)
     rules.need(ok, WHAT, "%s", why)
     local B, S, H = t.Q.shape[1], t.Q.shape[2], t.Q.shape[3]
-    local acc, logs, delta = views(S, H, B, floats)
+    local acc, logs, delta = views(S, H, B, memory)
+    local turns = o.deterministic and memory.turns or nil
     if i == 1 then
-      return {t.O, t.dO, t.LSE, logs, delta, acc, counters, n = 7}
+      return {t.O, t.dO, t.LSE, logs, delta, acc, t.K.shape[2], turns,
+              n = 8}
     elseif i == 3 then
-      return {acc, t.dQ, scale + 0.0, t.K.shape[2], n = 4}
+      return {acc, t.dQ, scale + 0.0, n = 3}
     end
-    return {self.maps(t, acc), logs, delta, scale + 0.0,
-            order.section(o, S, H // t.K.shape[3]), counters, n = 6}
+    local a = {n = 21}
+    for k, m in ipairs(self.maps(t, acc)) do
+      a[2 * k - 1], a[2 * k] = m[1], m[2]
+    end
+    a[17], a[18], a[19], a[20] = logs, delta, scale + 0.0,
+      order.section(o, S, H // t.K.shape[3])
+    a[21] = turns
+    return a
   end
 
   --- Prepares the launches, as a list. opts: launch options, and scale
@@ -168,14 +177,15 @@ return function(given)
     local t = {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE, dQ = dQ, dK = dK,
                dV = dV}
     local B, S, H = Q.shape[1], Q.shape[2], Q.shape[3]
-    local n, count = self.floats(S, H, B)
-    local on = {device = Q.device}
-    local floats = cute.empty({n}, cute.f32, on)
-    local counters = count > 0 and cute.empty({count}, cute.i32, on) or nil
+    local memory = {}
+    for name, n in pairs(self.sizes(S, H, B)) do
+      memory[name] = cute.empty({n}, name == "turns" and cute.i32 or cute.f32,
+                                {device = Q.device})
+    end
     local list = self.launches(S, K.shape[2], H, K.shape[3], B)
     for i, s in ipairs(list) do
       local a = self.arguments(i, t, opts.scale or 1 / math.sqrt(o.head),
-                               floats, counters)
+                               memory)
       local all = {grid = s.grid}
       for k, v in pairs(opts) do all[k] = v end
       all.scale = nil

@@ -34,14 +34,15 @@ local function clear(acc, tid)
 end
 
 --- Returns the kernel that prepares rows: before(O, dO, LSE, logs, delta, acc,
--- turns). delta gets the sums of O dO, logs the logarithms of the rows' sums to
--- base 2: infinity where a row sees no key, and beyond the last row. Clears the
--- accumulators of dQ, or the counters of the blocks' order.
+-- T, turns). delta gets the sums of O dO. logs gets the logarithms of the rows'
+-- sums to base 2, or infinity where a row sees no key, and beyond the last row.
+-- Clears the accumulators of dQ. If blocks take turns, clears their counters,
+-- and those accumulators to which no block adds.
 function edges.before(o)
   local M = o.tile[1]
   local lanes = o.head == 96 and 4 or 8
   local at_once = edges.THREADS // lanes
-  return function(O, dO, LSE, logs, delta, acc, turns)
+  return function(O, dO, LSE, logs, delta, acc, T, turns)
     local tid = cute.arch.thread_idx()
     local m, h, b = cute.arch.block_idx()
     local S, lane = cute.size(O, 1), tid % lanes
@@ -66,12 +67,18 @@ function edges.before(o)
     end
     local rows, heads = cute.arch.grid_dim()
     local tile = (b * heads + h) * rows + m
-    if not turns then
+    local function clear_all()
       for i = 0, o.slices - 1 do
         clear(cute.group_modes(acc(cute._, cute._, tile * o.slices + i), 0, 2),
               tid)
       end
+    end
+    if not turns then
+      clear_all()
     else
+      local _, blocks = order.turn(o, order.sight(o, S, T), 0, m * M)
+      cute.undefined_ok(acc)  -- the first block stores the others
+      cute.when(cute.eq(blocks, 0), clear_all)
       cute.when(cute.eq(tid, 0), function()
         turns[tile + 1] = 0
         cute.when(cute.eq(tile, 0), function() turns[0] = 0 end)
@@ -81,12 +88,12 @@ function edges.before(o)
 end
 
 --- Returns the kernel that converts the accumulators to dQ: behind(acc, dQ,
--- scale, T). Accumulators of rows that see no tile of keys are not set.
+-- scale).
 function edges.behind(o)
   local M, D = o.tile[1], o.head // o.slices
   local mma, l = parts.mmas(o).dq, parts.layouts(o)
   local is_turned = o.divided == "turned"
-  return function(acc, dQ, scale, T)
+  return function(acc, dQ, scale)
     local tid = cute.arch.thread_idx()
     local place, h, b = cute.arch.block_idx()
     local m, slice = place // o.slices, place % o.slices
@@ -96,13 +103,8 @@ function edges.behind(o)
       mma:partition_shape_C(parts.extents(o)), cute.f32)
     local runs = parts.runs(o, acc(cute._, cute._,
                                    (b * heads + h) * rows + place), tid)
-    sums:fill(0)
-    local S = cute.size(dQ, 1)
-    local _, seen = order.turn(o, order.sight(o, S, T), 0, m * M)
-    cute.when(cute.gt(seen, 0), function()
-      cute.autovec_copy(runs, cute.make_tensor(sums.iterator,
-                                               cute.make_layout(runs.shape)))
-    end)
+    cute.autovec_copy(runs, cute.make_tensor(sums.iterator,
+                                             cute.make_layout(runs.shape)))
     local out = cute.make_fragment_like(sums, o.dtype)
     out:store((sums:load() * scale):to(o.dtype))
     local atom = cute.make_copy_atom(is_turned and "SM90_U16x8_STSM_T"
@@ -119,7 +121,7 @@ function edges.behind(o)
       local e = i * 128 * o.consumers + tid
       local at, part = e // wide, e % wide
       local row = m * M + at
-      cute.when(cute.lt(row, S), function()
+      cute.when(cute.lt(row, cute.size(X, 0)), function()
         local r = cute.make_rmem_tensor({8}, o.dtype)
         cute.autovec_copy(from(cute._, {at, part}), r)
         cute.autovec_copy(r, cute.local_tile(X(row, cute._), {8},

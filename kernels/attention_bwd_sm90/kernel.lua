@@ -45,19 +45,28 @@ local function queue(o, turns, x)
     end}
 end
 
---- Makes the kernel of complete options.
+-- The operands with TMA atoms.
+local NAMES = {"q", "k", "v", "g", "dk", "dv", "acc", "first"}
+
+--- Makes the kernel of complete options. Its arguments are, for each of NAMES,
+-- the TMA atom and its coordinates, then logs, delta (rows,H,B), scale, the
+-- heads of a section and, if the order of sums is fixed, the counters. acc adds
+-- tiles of dQ, first stores them.
 ---@return function
 return function(o)
   local M, N = o.tile[1], o.tile[2]
   local l, mma = parts.layouts(o), parts.mmas(o)
 
-  return function(maps, logs, delta, scale, section, turns)
+  return function(...)
+    local maps, logs, delta, scale, section, turns = {},
+      select(2 * #NAMES + 1, ...)
+    for i, name in ipairs(NAMES) do maps[name] = {select(2 * i - 1, ...)} end
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     local first = o.consumers * 128  -- index of the first producer thread
     local loader = tid:eq(first)
     cute.when(loader, function()
-      for _, name in ipairs {"q", "k", "v", "g", "acc", "dk", "dv"} do
+      for _, name in ipairs(NAMES) do
         cpasync.prefetch_descriptor(maps[name][1])
       end
     end)

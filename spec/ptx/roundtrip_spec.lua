@@ -15,7 +15,8 @@ local OTHERS = {ladder = true, copy_ladder = true, start = true, llama = true,
                 train = true}
 local SM90 = {copy_tma = true, gemm_hopper = true, gemm_tma = true,
               gemm_wgmma = true, gemm_ws = true, gemm_fp8_sm89 = true,
-              attention_hopper = true}
+              attention_hopper = true,
+              attention_backward_hopper = true}
 -- The cases that `make test` runs, without verdicts. All cases are #long, with
 -- the check of every schedule.
 local SHORT = {}

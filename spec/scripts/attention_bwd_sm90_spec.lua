@@ -173,15 +173,22 @@ describe("attention_bwd_sm90", function()
 end)
 
 describe("attention_bwd_sm90", function()
+  -- Returns the memory that the launches of kernels k share.
+  local function memory(k, p)
+    local m = {}
+    for name, n in pairs(k.sizes(p.s, p.h, p.b)) do
+      m[name] = cute.empty({n}, name == "turns" and cute.i32 or cute.f32)
+    end
+    return m
+  end
+
   -- Runs all schedules of the launches of a problem.
   local function schedules(o, with)
     local p = problem(o)
     local k = made(backward, p, with)
-    local n, count = k.floats(p.s, p.h, p.b)
-    local floats = cute.empty({n}, cute.f32)
-    local counters = count > 0 and cute.empty({count}, cute.i32) or nil
+    local m = memory(k, p)
     for i, s in ipairs(k.launches(p.s, p.t, p.h, p.g, p.b)) do
-      local a = k.arguments(i, p, p.scale, floats, counters)
+      local a = k.arguments(i, p, p.scale, m)
       local call = s.kernel(table.unpack(a, 1, a.n))
       local v = call:check {grid = s.grid, block = s.block, gpu = false}
       assert.equal("ok", v.verdict, tostring(v))
@@ -206,9 +213,7 @@ describe("attention_bwd_sm90", function()
                         {256, true, 512}} do
       local p = oracle.problem {s = c[3], d = c[1]}
       local k = backward {head = c[1], causal = c[2]}
-      local n, count = k.floats(c[3], 1, 1)
-      local a = k.arguments(2, p, 1.0, cute.zeros({n}, cute.f32),
-                            cute.zeros({count}, cute.i32))
+      local a = k.arguments(2, p, 1.0, memory(k, p))
       local built = compiled(k.kernel(table.unpack(a, 1, a.n)):trace {
         block = k.options.block}, "sm_90a")
       if built then

@@ -38,16 +38,22 @@ end
 
 -- Sets the steps of plan p to the launches of Hopper's kernels k.
 local function hopper_steps(p, k, q, scale)
-  local floats, counters = k.floats(q.S, q.H, q.B)
-  p.floats, p.main = floats + counters, 2
+  local sizes, place = k.sizes(q.S, q.H, q.B), {}
+  p.main, p.floats = 2, 0
+  for _, name in ipairs {"sums", "logs", "delta", "turns"} do
+    place[name], p.floats = p.floats, p.floats + sizes[name]
+  end
   for i, s in ipairs(k.launches(q.S, q.T, q.H, q.G, q.B)) do
     p.steps[i] = {kernel = s.kernel, grid = s.grid, block = s.block, ready = {},
       arguments = function(now, out, work)
-        local turns = counters > 0 and cute.recast_tensor(
-          problem.view(work, floats, {counters}), cute.i32) or nil
+        local memory = {}
+        for name, from in pairs(place) do
+          memory[name] = problem.view(work, from, {sizes[name]})
+        end
+        memory.turns = cute.recast_tensor(memory.turns, cute.i32)
         return k.arguments(i, {Q = now.Q, K = now.K, V = now.V, O = now.O,
           dO = now.dO, LSE = problem.view(now.LSE, 0, problem.rows_shape(q)),
-          dQ = out[1], dK = out[2], dV = out[3]}, scale, work, turns)
+          dQ = out[1], dK = out[2], dV = out[3]}, scale, memory)
       end}
   end
 end

@@ -21,9 +21,10 @@
 -- converts.
 --
 -- tile {rows, keys}: what a block multiplies at once. stages, do_stages: tiles
--- of Q and dO in shared memory; ds_stages: tiles of dS. rounded: dS is computed
--- from rounded P, which saves registers. deterministic: blocks add to dQ in a
--- fixed order (true when absent), so that equal inputs give equal bits.
+-- of Q and dO in shared memory; ds_stages, sum_stages: tiles of dS and dQ.
+-- rounded: dS is computed from rounded P, which saves registers. deterministic:
+-- blocks add to dQ in a fixed order (true when absent), so that equal inputs
+-- give equal bits.
 local cute = require "cute"
 local edges = require "kernels.attention_bwd_sm90.edges"
 local flash = require "kernels.flash"
@@ -58,8 +59,8 @@ end
 --- Returns the kernels and the functions that launch them.
 ---@param given table {head: integer, dtype: any?, causal: boolean?,
 -- window: any[]?, tile: integer[]?, stages: integer?, do_stages: integer?,
--- ds_stages: integer?, rounded: boolean?, deterministic: boolean?,
--- name: string?}
+-- ds_stages: integer?, sum_stages: integer?, rounded: boolean?,
+-- deterministic: boolean?, name: string?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)

@@ -18,12 +18,13 @@ local consumer = {}
 -- Makes a function that leaves a part of a tile of dQ, accumulators, for the
 -- thread that adds it to global memory.
 local function leaver(o, x)
-  local runs = parts.runs(o, x.acc.smem, x.tid)
+  local runs = parts.runs(o, x.acc.smem, x.tid, o.sum_stages)
   local state = x.acc.pipe:make_producer_state()
   return function(sums)
     x.acc.pipe:producer_acquire(state)
+    local to = runs(_, _, state.index)
     cute.autovec_copy(cute.make_tensor(sums.iterator,
-                                       cute.make_layout(runs.shape)), runs)
+                                       cute.make_layout(to.shape)), to)
     cute.arch.fence_view_async_shared()
     cute.arch.sync_warp()
     x.acc.pipe:producer_commit(state)

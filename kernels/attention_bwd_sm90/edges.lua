@@ -102,7 +102,7 @@ function edges.behind(o)
     local sums = cute.make_rmem_tensor(
       mma:partition_shape_C(parts.extents(o)), cute.f32)
     local runs = parts.runs(o, acc(cute._, cute._,
-                                   (b * heads + h) * rows + place), tid)
+      (b * heads + h) * rows + place), tid, 1)(cute._, cute._, 0)
     cute.autovec_copy(runs, cute.make_tensor(sums.iterator,
                                              cute.make_layout(runs.shape)))
     local out = cute.make_fragment_like(sums, o.dtype)

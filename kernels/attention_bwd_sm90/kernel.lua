@@ -11,16 +11,16 @@ local _ = cute._
 local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
--- Returns the place of this block's tile: its index, or the next number of the
--- shared counter, which is left in shared memory for all threads.
-local function ticket(turns)
-  if not turns then return (cute.arch.block_idx()) end
+-- Draws the place of this block's tile: its index, or the next number of the
+-- shared counter. Returns a function that returns the place after the threads
+-- have synchronized.
+local function draw(turns)
+  if not turns then return cute.arch.block_idx end
   local s = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
   cute.when(cute.arch.thread_idx():eq(0), function()
     s[0] = cute.arch.atomic_add(turns.iterator, 1)
   end)
-  cute.arch.sync_threads()
-  return s[0]
+  return function() return s[0] end
 end
 
 -- Makes the waits for this block's turn to add to tiles of dQ: see
@@ -48,6 +48,47 @@ end
 -- The operands with TMA atoms.
 local NAMES = {"q", "k", "v", "g", "dk", "dv", "acc", "first"}
 
+-- Returns the operands with their tiles in shared memory, by name.
+local function operands(o, l, maps)
+  local function tile(as)
+    local s = cute.make_smem_tensor(o.dtype, l[as], 1024)
+    return {smem = s, turned = parts.view(s, l.turned[as])}
+  end
+  local x = {k = tile "k", v = tile "k", q = tile "q", g = tile "g",
+             p = o.wide and tile "s" or nil, ds = tile "s"}
+  x.dk, x.dv = {smem = x.k.smem}, {smem = x.v.smem}
+  local sums = cute.make_smem_tensor(cute.f32, l.acc, 128)
+  local function part()
+    return {smem = sums, modes = {_, _, _}, slices = o.slices,
+            policy = cpasync.CacheHint.EVICT_LAST}
+  end
+  x.acc, x.first = part(), part()
+  for i, name in ipairs(NAMES) do
+    x[name].atom, x[name].coords = maps[2 * i - 1], maps[2 * i]
+  end
+  return x
+end
+
+-- Makes the barriers and the numbers of rows of operands x.
+local function pipelines(o, x, logs, delta, loader)
+  local warps = Group(Agent.Warp, 4 * o.consumers)
+  local one = Group(Agent.Thread)
+  x.q.numbers, x.g.numbers = logs, delta
+  for _, t in ipairs {x.q, x.g} do
+    local count = cute.size(t.smem, 2)
+    t.near = cute.make_smem_tensor(cute.f32,
+                                   cute.make_layout {o.tile[1], count}, 128)
+    t.pipe = pipeline.PipelineTmaAsync {num_stages = count,
+      tx_count = t.atom.tx_bytes + 4 * o.tile[1], producer_group = one,
+      consumer_group = warps, maker = loader, defer_sync = true}
+  end
+  x.acc.pipe = pipeline.PipelineAsync {num_stages = o.sum_stages,
+    producer_group = warps, consumer_group = one, maker = loader,
+    defer_sync = true}
+  x.ready = pipeline.MbarrierArray {num_stages = 2, arrivals = 1,
+                                    maker = loader}
+end
+
 --- Makes the kernel of complete options. Its arguments are, for each of NAMES,
 -- the TMA atom and its coordinates, then logs, delta (rows,H,B), scale, the
 -- heads of a section and, if the order of sums is fixed, the counters. acc adds
@@ -58,68 +99,28 @@ return function(o)
   local l, mma = parts.layouts(o), parts.mmas(o)
 
   return function(...)
-    local maps, logs, delta, scale, section, turns = {},
-      select(2 * #NAMES + 1, ...)
-    for i, name in ipairs(NAMES) do maps[name] = {select(2 * i - 1, ...)} end
+    local logs, delta, scale, section, turns = select(2 * #NAMES + 1, ...)
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     local first = o.consumers * 128  -- index of the first producer thread
     local loader = tid:eq(first)
+    local x = operands(o, l, {...})
     cute.when(loader, function()
       for _, name in ipairs(NAMES) do
-        cpasync.prefetch_descriptor(maps[name][1])
+        cpasync.prefetch_descriptor(x[name].atom)
       end
     end)
-    local function operand(name, as)
-      local s = cute.make_smem_tensor(o.dtype, l[as], 1024)
-      return {atom = maps[name][1], coords = maps[name][2], smem = s,
-              turned = parts.view(s, l.turned[as])}
-    end
-    local warps = Group(Agent.Warp, 4 * o.consumers)
-    local function stream(name, values)
-      local t = operand(name, name)
-      local count = cute.size(t.smem, 2)
-      t.numbers = values
-      t.near = cute.make_smem_tensor(cute.f32, cute.make_layout {M, count}, 128)
-      t.pipe = pipeline.PipelineTmaAsync {
-        num_stages = count, tx_count = t.atom.tx_bytes + 4 * M, maker = loader,
-        producer_group = Group(Agent.Thread), consumer_group = warps,
-        defer_sync = true}
-      return t
-    end
-    local function square()  -- P or dS
-      local s = cute.make_smem_tensor(o.dtype, l.s, 1024)
-      return {smem = s, turned = parts.view(s, l.turned.s)}
-    end
-    local x = {k = operand("k", "k"), v = operand("v", "k"),
-               q = stream("q", logs), g = stream("g", delta), mma = mma,
-               p = o.wide and square() or nil, ds = square(), scale = scale,
-               tid = tid}
-    x.dk = {atom = maps.dk[1], coords = maps.dk[2], smem = x.k.smem}
-    x.dv = {atom = maps.dv[1], coords = maps.dv[2], smem = x.v.smem}
-    local S, H = cute.size(maps.q[2], 0), cute.size(maps.q[2], 2)
-    local T, G, B = cute.size(maps.k[2], 0), cute.size(maps.k[2], 2),
-      cute.size(maps.k[2], 3)
-    x.acc = {atom = maps.acc[1], coords = maps.acc[2], modes = {_, _, _},
-      smem = cute.make_smem_tensor(cute.f32, l.acc, 128),
-      policy = cpasync.CacheHint.EVICT_LAST,
-      tile = function(m, h, b) return (b * H + h) * tiles.count(S, M) + m end,
-      slices = o.slices,
-      pipe = pipeline.PipelineAsync {num_stages = 1, producer_group = warps,
-        consumer_group = Group(Agent.Thread), maker = loader,
-        defer_sync = true}}
-    if turns then
-      x.first = {atom = maps.first[1], coords = maps.first[2],
-                 modes = x.acc.modes, smem = x.acc.smem, policy = x.acc.policy}
-    end
-    x.ready = pipeline.MbarrierArray {num_stages = 2, arrivals = 1,
-                                      maker = loader}
+    pipelines(o, x, logs, delta, loader)
+    local drawn = draw(turns)
     pipeline.agent_sync()
-    local n, g, b = order.place(o, ticket(turns), tiles.count(T, N), G, B,
-                                section)
-    x.S, x.T, x.n, x.at, x.heads = S, T, n, {n = n, g = g, b = b}, H // G
-    x.sight = order.sight(o, S, T)
-    x.rows = {order.rows(o, n, S, T)}
+    local S, H = cute.size(x.q.coords, 0), cute.size(x.q.coords, 2)
+    local T, G, B = cute.size(x.k.coords, 0), cute.size(x.k.coords, 2),
+      cute.size(x.k.coords, 3)
+    local n, g, b = order.place(o, (drawn()), tiles.count(T, N), G, B, section)
+    x.mma, x.scale, x.tid, x.S, x.T = mma, scale, tid, S, T
+    x.n, x.at, x.heads = n, {n = n, g = g, b = b}, H // G
+    x.sight, x.rows = order.sight(o, S, T), {order.rows(o, n, S, T)}
+    function x.acc.tile(m, h) return (b * H + h) * tiles.count(S, M) + m end
     local function each(f)
       for r in cute.range(x.heads) do
         for m in cute.range(x.rows[1], x.rows[2]) do

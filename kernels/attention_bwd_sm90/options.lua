@@ -12,7 +12,7 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
-  .. "rounded deterministic late"
+  .. "sum_stages rounded deterministic late"
 
 -- The default {tile, stages, do_stages, ds_stages} by head size; MASKED has
 -- those of tiles with masks that differ.
@@ -35,7 +35,7 @@ function options.bytes(o)
   local elements = 2 * N * o.head + (o.stages + o.do_stages) * M * o.head
     + o.ds_stages * M * N * (o.wide and 2 or 1)
   return elements * o.dtype.bits // 8
-    + 4 * M * (o.head // o.slices + o.stages + o.do_stages)
+    + 4 * M * (o.head // o.slices * o.sum_stages + o.stages + o.do_stages)
 end
 
 -- Selects the consumers of wide heads, and the slices of dQ.
@@ -68,7 +68,7 @@ end
 -- Checks the tile, and that its stages fit.
 local function check(o)
   rules.integers(WHAT, o, {"stages", "do_stages"}, 1, 8)
-  rules.integers(WHAT, o, {"ds_stages"}, 1, 2)
+  rules.integers(WHAT, o, {"ds_stages", "sum_stages"}, 1, 2)
   o.wide = o.head > 128
   local part = o.wide and divide_wide or divide
   part(o)
@@ -103,6 +103,7 @@ function options.complete(given)
     deterministic = given.deterministic ~= false}
   if given.causal then o.right = 0 end
   known = (o.left or o.right) and MASKED[given.head] or known
+  o.sum_stages = given.sum_stages or 1
   for i, name in ipairs {"tile", "stages", "do_stages", "ds_stages"} do
     o[name] = given[name] or known[i]
   end

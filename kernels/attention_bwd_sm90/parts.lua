@@ -31,8 +31,8 @@ end
 
 --- Returns the layouts in shared memory: k and v (N,D,1); q and g, of dO,
 -- (M,D,PIPE); s, of P and dS, (M,N,PIPE), or (N,M,PIPE) of wide heads; dq, of a
--- slice of dQ, (M,D,1); acc, of its accumulators. turned has those with
--- transposed modes.
+-- slice of dQ, (M,D,1); acc, of its accumulators, (256,n,PIPE). turned has
+-- those with transposed modes.
 function parts.layouts(o)
   local M, N, D = o.tile[1], o.tile[2], o.head
   -- Consumers that divide D multiply parts of rows of K.
@@ -45,7 +45,7 @@ function parts.layouts(o)
   end
   local l = both(stages)
   l.turned = both(turned)
-  l.acc = cute.make_layout {256, M * D // o.slices // 256, 1}
+  l.acc = cute.make_layout {256, M * D // o.slices // 256, o.sum_stages}
   return l
 end
 
@@ -100,14 +100,14 @@ function parts.extents(o)
   return {o.tile[1], o.head // o.slices}
 end
 
---- Returns this thread's part of a slice of the accumulators of dQ, in shared
--- or global memory: (4,R) for R runs of four. Runs of a warp are consecutive.
-function parts.runs(o, t, tid)
-  local threads = 128 * o.consumers
+--- Returns this thread's part of `count` slices of accumulators of dQ, which
+-- are consecutive in shared or global memory: (4,R,count) for R runs of four.
+-- Runs of a warp are consecutive.
+function parts.runs(o, t, tid, count)
+  local threads, size = 128 * o.consumers, o.tile[1] * o.head // o.slices
   local all = cute.make_tensor(t.iterator, cute.make_layout(
-    {4, threads, o.tile[1] * o.head // o.slices // (4 * threads)},
-    {1, 4, 4 * threads}))
-  return all(cute._, tid, cute._)
+    {4, threads, size // (4 * threads), count}, {1, 4, 4 * threads, size}))
+  return all(cute._, tid, cute._, cute._)
 end
 
 return parts

@@ -71,16 +71,16 @@ function producer.add(x, each, turns)
   local store = turns and producer.mover(x.first, true)
   local state = x.acc.pipe:make_consumer_state()
   local n, before = x.acc.slices, turns and turns.late and -1
-  each(function(m, h, b)
-    local tile, first = x.acc.tile(m, h, b), nil
+  each(function(m, h)
+    local tile, first = x.acc.tile(m, h), nil
     if turns then first = turns.wait(m, tile) end
     for i = 0, n - 1 do
       x.acc.pipe:consumer_wait(state)
+      local function by(copy) copy(state.index, nil, 0, 0, tile * n + i) end
       if turns then
-        cute.when(first, function() store(0, nil, 0, 0, tile * n + i) end,
-                  function() add(0, nil, 0, 0, tile * n + i) end)
+        cute.when(first, function() by(store) end, function() by(add) end)
       else
-        add(0, nil, 0, 0, tile * n + i)
+        by(add)
       end
       cute.arch.cp_async_bulk_commit_group()
       if before and i == 0 then

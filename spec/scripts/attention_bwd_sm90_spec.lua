@@ -72,7 +72,7 @@ describe("attention_bwd_sm90", function()
   end
 
   for i, with in ipairs {{deterministic = false}, {ds_stages = 1},
-                         {stages = 3}, {rounded = true},
+                         {stages = 3}, {rounded = true}, {sum_stages = 2},
                          {tile = {64, 64}, stages = 1, do_stages = 1}} do
     it("is right with other options, " .. i .. support.long(i, 2), function()
       check({s = 200, t = 140, d = 64, h = 2, g = 1, causal = true}, with)
@@ -268,7 +268,7 @@ local FAULTS = {
   {P, "x.acc.pipe:consumer_wait(state)", 1},
   {P, "cute.arch.cp_async_bulk_wait_group(0, true)", 1},
   {P, "x.acc.pipe:consumer_release(state)", 1},
-  {K, "cute.arch.sync_threads()", 1},
+  {K, "pipeline.agent_sync()", 1},
   {file "parts", "warpgroup.fence()", 1},
   {file "parts", "warpgroup.commit_group()", 1},
 }

@@ -136,8 +136,8 @@ return function(o, x, hidden)
     q:advance()
     warpgroup.wait_group(0)
     x.leave(sums)
-    for i = 1, o.slices - 1 do
-      sums = P.to_dq(i, stage)
+    if o.slices == 2 then
+      sums = P.to_dq(1, stage)
       warpgroup.wait_group(0)
       x.leave(sums)
     end

@@ -92,7 +92,14 @@ function producer.add(x, each, turns)
       x.acc.pipe:consumer_release(state)
       state:advance()
     end
-    if turns and not before then
+    if turns and turns.late == "busy" then
+      local idle = ~x.acc.pipe.full:test_wait(state.index, state.phase)
+      cute.when(idle, function()
+        cute.arch.cp_async_bulk_wait_group(0)
+        turns.pass(tile)
+        before = -1
+      end)
+    elseif turns and not before then
       cute.arch.cp_async_bulk_wait_group(0)
       turns.pass(tile)
     end

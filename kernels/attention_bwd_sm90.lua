@@ -156,8 +156,9 @@ return function(given)
     local acc, logs, delta = views(S, H, B, memory)
     local turns = o.deterministic and memory.turns or nil
     if i == 1 then
-      return {t.O, t.dO, t.LSE, logs, delta, acc, t.K.shape[2], turns,
-              n = 8}
+      -- The first block that adds to a tile stores it, if blocks take turns.
+      local clear = not turns or order.idle(o, S, t.K.shape[2])
+      return {t.O, t.dO, t.LSE, logs, delta, clear and acc or nil, turns, n = 7}
     elseif i == 3 then
       return {acc, t.dQ, scale + 0.0, n = 3}
     end

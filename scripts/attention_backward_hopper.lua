@@ -20,7 +20,7 @@ local function kernels(p)
 end
 
 -- The operands of the kernels' arguments: of each launch.
-local NAMES = {{"o", "dout", "lse", "logs", "delta", "sums", "sums", "turns"},
+local NAMES = {{"o", "dout", "lse", "logs", "delta", "sums", "turns"},
   {"q", "q", "k", "k", "v", "v", "dout", "dout", "dk", "dk", "dv", "dv", "sums",
    "sums", "sums", "sums", "logs", "delta", "logs", "logs", "turns"},
   {"sums", "dq", "sums"}}
@@ -33,7 +33,6 @@ local function arguments(p, k, i)
       LSE = t.lse, dQ = t.dq, dK = t.dk, dV = t.dv}, 1 / math.sqrt(p.d), t)
   end
   local list = {n = all().n}
-  if not k.options.deterministic and i < 3 then list.n = list.n - 1 end
   for j = 1, list.n do
     list[j] = {NAMES[i][j], function() return all()[j] end}
   end

@@ -2,7 +2,6 @@
 -- kernels/attention_bwd_sm90: a block for each tile of rows.
 local cute = require "cute"
 local flash = require "kernels.flash"
-local order = require "kernels.attention_bwd_sm90.order"
 local parts = require "kernels.attention_bwd_sm90.parts"
 
 local edges = {}
@@ -34,15 +33,15 @@ local function clear(acc, tid)
 end
 
 --- Returns the kernel that prepares rows: before(O, dO, LSE, logs, delta, acc,
--- T, turns). delta gets the sums of O dO. logs gets the logarithms of the rows'
+-- turns). delta gets the sums of O dO. logs gets the logarithms of the rows'
 -- sums to base 2, or infinity where a row sees no key, and beyond the last row.
--- Clears the accumulators of dQ. If blocks take turns, clears their counters,
--- and those accumulators to which no block adds.
+-- Clears the accumulators of dQ, and the counters of the blocks' turns, if
+-- given.
 function edges.before(o)
   local M = o.tile[1]
   local lanes = o.head == 96 and 4 or 8
   local at_once = edges.THREADS // lanes
-  return function(O, dO, LSE, logs, delta, acc, T, turns)
+  return function(O, dO, LSE, logs, delta, acc, turns)
     local tid = cute.arch.thread_idx()
     local m, h, b = cute.arch.block_idx()
     local S, lane = cute.size(O, 1), tid % lanes
@@ -67,18 +66,11 @@ function edges.before(o)
     end
     local rows, heads = cute.arch.grid_dim()
     local tile = (b * heads + h) * rows + m
-    local function clear_all()
-      for i = 0, o.slices - 1 do
-        clear(cute.group_modes(acc(cute._, cute._, tile * o.slices + i), 0, 2),
-              tid)
-      end
+    for i = 0, acc and o.slices - 1 or -1 do
+      clear(cute.group_modes(acc(cute._, cute._, tile * o.slices + i), 0, 2),
+            tid)
     end
-    if not turns then
-      clear_all()
-    else
-      local _, blocks = order.turn(o, order.sight(o, S, T), 0, m * M)
-      cute.undefined_ok(acc)  -- the first block stores the others
-      cute.when(cute.eq(blocks, 0), clear_all)
+    if turns then
       cute.when(cute.eq(tid, 0), function()
         turns[tile + 1] = 0
         cute.when(cute.eq(tile, 0), function() turns[0] = 0 end)

@@ -48,6 +48,19 @@ function order.turn(o, sight, n, row)
   return n - first, last - first
 end
 
+--- Reports whether there are tiles of rows that see no key.
+---@param S integer
+---@param T integer
+function order.idle(o, S, T)
+  local sight = order.sight(o, S, T)
+  for _, m in ipairs {0, tiles.count(S, o.tile[1]) - 1} do
+    if select(2, order.turn(o, sight, 0, m * o.tile[1])) == 0 then
+      return true
+    end
+  end
+  return false
+end
+
 --- Returns the range of the tiles of rows that see keys of tile n. Then returns
 -- the range of those whose rows see all of its keys, or nil without limits.
 function order.rows(o, n, S, T)

@@ -28,7 +28,6 @@ end
 local function queue(o, turns, x)
   if not turns then return nil end
   return {
-    late = o.late,
     wait = function(m, tile)
       local mine = order.turn(o, x.sight, x.n, m * o.tile[1])
       local at = turns.iterator + tile + 1

@@ -12,7 +12,7 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
-  .. "sum_stages rounded deterministic late"
+  .. "sum_stages rounded deterministic"
 
 -- The default {tile, stages, do_stages, ds_stages} by head size; MASKED has
 -- those of tiles with masks that differ.
@@ -99,7 +99,6 @@ function options.complete(given)
   local o = {head = given.head, rounded = given.rounded,
     dtype = type(dtype) == "string" and core.find_dtype(dtype) or dtype,
     left = limit(given, 1), right = limit(given, 2),
-    late = given.late,
     deterministic = given.deterministic ~= false}
   if given.causal then o.right = 0 end
   known = (o.left or o.right) and MASKED[given.head] or known

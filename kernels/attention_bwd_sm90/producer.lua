@@ -64,13 +64,12 @@ end
 -- accumulators in global memory.
 ---@param turns? table wait(m, tile) returns when it is this block's turn to add
 -- to a tile, and whether it is the first one, which stores; pass(tile) begins
--- the next block's turn; late: a turn is passed after the next tile is
--- requested. Without turns, all blocks add to zeros.
+-- the next block's turn. Without turns, all blocks add to zeros.
 function producer.add(x, each, turns)
   local add = producer.mover(x.acc, true)
   local store = turns and producer.mover(x.first, true)
   local state = x.acc.pipe:make_consumer_state()
-  local n, before = x.acc.slices, turns and turns.late and -1
+  local n, before = x.acc.slices, -1  -- before: the tile whose turn to pass
   each(function(m, h)
     local tile, first = x.acc.tile(m, h), nil
     if turns then first = turns.wait(m, tile) end
@@ -83,7 +82,8 @@ function producer.add(x, each, turns)
         by(add)
       end
       cute.arch.cp_async_bulk_commit_group()
-      if before and i == 0 then
+      if turns and i == 0 then
+        -- By now the tile before is complete, without a wait for it.
         cute.arch.cp_async_bulk_wait_group(1)
         cute.when(cute.ge(before, 0), function() turns.pass(before) end)
         before = tile
@@ -92,20 +92,9 @@ function producer.add(x, each, turns)
       x.acc.pipe:consumer_release(state)
       state:advance()
     end
-    if turns and turns.late == "busy" then
-      local idle = ~x.acc.pipe.full:test_wait(state.index, state.phase)
-      cute.when(idle, function()
-        cute.arch.cp_async_bulk_wait_group(0)
-        turns.pass(tile)
-        before = -1
-      end)
-    elseif turns and not before then
-      cute.arch.cp_async_bulk_wait_group(0)
-      turns.pass(tile)
-    end
   end)
   cute.arch.cp_async_bulk_wait_group(0)
-  if before then
+  if turns then
     cute.when(cute.ge(before, 0), function() turns.pass(before) end)
   end
 end

@@ -54,7 +54,8 @@ local function operands(o, l, maps)
     return {smem = s, turned = parts.view(s, l.turned[as])}
   end
   local x = {k = tile "k", v = tile "k", q = tile "q", g = tile "g",
-             p = o.wide and tile "s" or nil, ds = tile "s"}
+             ds = tile "s"}
+  x.p = o.shared and x.ds or o.wide and tile "s" or nil
   x.dk, x.dv = {smem = x.k.smem}, {smem = x.v.smem}
   local sums = cute.make_smem_tensor(cute.f32, l.acc, 128)
   local function part()

@@ -19,7 +19,7 @@ local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
 local DEFAULTS = {
   [64] = {{128, 128}, 2, 2, 2}, [96] = {{64, 128}, 2, 2, 2},
   [128] = {{80, 128}, 2, 2, 2}, [192] = {{64, 96}, 2, 1, 1},
-  [256] = {{64, 80}, 1, 1, 2},
+  [256] = {{64, 80}, 2, 1, 1},
 }
 local MASKED = {[128] = {{64, 128}, 2, 2, 2}}
 
@@ -33,7 +33,7 @@ function options.has(head) return DEFAULTS[head] ~= nil end
 function options.bytes(o)
   local M, N = o.tile[1], o.tile[2]
   local elements = 2 * N * o.head + (o.stages + o.do_stages) * M * o.head
-    + o.ds_stages * M * N * (o.wide and 2 or 1)
+    + o.ds_stages * M * N * (o.wide and not o.shared and 2 or 1)
   return elements * o.dtype.bits // 8
     + 4 * M * (o.head // o.slices * o.sum_stages + o.stages + o.do_stages)
 end
@@ -43,6 +43,7 @@ local function divide_wide(o)
   local M, N = o.tile[1], o.tile[2]
   o.consumers = o.head == 192 and 3 or 2
   o.slices, o.divided = o.head // 64 // o.consumers, "columns"
+  o.shared = o.slices == 2 and o.ds_stages == 1  -- P and dS, their memory
   rules.need(M == 64 and math.type(N) == "integer" and N >= 16 and N <= 256
     and N % 16 == 0 and N % (8 * o.consumers) == 0, WHAT, "tile = {%s, %s} "
     .. "with heads of %d; 64 rows, and a multiple of %d up to 256 keys are "

@@ -4,7 +4,8 @@
 -- For each tile of rows, S = Q K^T and dP = dO V^T become P = 2^(c S - log) and
 -- dS = P (dP - delta). Both are stored to shared memory, as operands of dV^T +=
 -- dO^T P, dK^T += Q^T dS and dQ = dS K. Where registers do not suffice for a
--- tile of dQ, its slices are computed one after the other.
+-- tile of dQ, it has two slices. P and dS then can share memory, which makes
+-- room for a second tile of Q.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local parts = require "kernels.attention_bwd_sm90.parts"
@@ -111,13 +112,8 @@ return function(o, x, hidden)
     end
   end
 
-  return P.dk, P.dv, function(row, masked)
-    x.q.pipe:consumer_wait(q)
-    local s = P.scores(q.index)
-    x.g.pipe:consumer_wait(g)
-    local dp = P.gradients(g.index)
-    warpgroup.wait_group(1)
-    powers(s, row, masked)
+  -- Saves P and dS, and requests dV, dK and the first slice of dQ.
+  local function apart(s, dp)
     if o.ds_stages == 1 then x.meet:arrive_and_wait() end
     save_p(s, stage)
     warpgroup.wait_group(0)
@@ -130,10 +126,8 @@ return function(o, x, hidden)
     local sums = P.to_dq(0, stage)
     warpgroup.wait_group(2)
     x.g.pipe:consumer_release(g)
-    g:advance()
     warpgroup.wait_group(1)
     x.q.pipe:consumer_release(q)
-    q:advance()
     warpgroup.wait_group(0)
     x.leave(sums)
     if o.slices == 2 then
@@ -142,6 +136,46 @@ return function(o, x, hidden)
       x.leave(sums)
     end
     if o.ds_stages == 2 then stage = 1 - stage end
+  end
+
+  -- Does the same where dS takes the place of P, after dV was computed.
+  local function shared(s, dp)
+    x.meet:arrive_and_wait()  -- all have read the last dS
+    save_p(s, 0)
+    cute.arch.fence_view_async_shared()
+    x.meet:arrive_and_wait()
+    P.to_dv(g.index, 0)
+    warpgroup.wait_group(1)
+    slopes(s, dp)
+    cute.arch.fence_view_async_shared()  -- before delta is overwritten
+    warpgroup.wait_group(0)
+    x.meet:arrive_and_wait()  -- all have read P and delta
+    x.g.pipe:consumer_release(g)
+    save_ds(dp, 0)
+    cute.arch.fence_view_async_shared()
+    x.meet:arrive_and_wait()
+    local sums = P.to_dq(0, 0)
+    P.to_dk(q.index, 0)
+    warpgroup.wait_group(1)
+    x.leave(sums)
+    sums = P.to_dq(1, 0)
+    warpgroup.wait_group(1)
+    x.q.pipe:consumer_release(q)
+    warpgroup.wait_group(0)
+    x.leave(sums)
+  end
+
+  return P.dk, P.dv, function(row, masked)
+    x.q.pipe:consumer_wait(q)
+    local s = P.scores(q.index)
+    x.g.pipe:consumer_wait(g)
+    local dp = P.gradients(g.index)
+    warpgroup.wait_group(1)
+    powers(s, row, masked)
+    local rest = o.shared and shared or apart
+    rest(s, dp)
+    q:advance()
+    g:advance()
   end
 end
 -- SPDX-License-Identifier: MIT

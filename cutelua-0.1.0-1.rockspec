@@ -51,6 +51,16 @@ build = {
         "kernels/attention_bwd_sm90/wide.lua",
       ["kernels.attention_decode"] =
         "kernels/attention_decode.lua",
+      ["kernels.attention_decode.latent"] =
+        "kernels/attention_decode/latent.lua",
+      ["kernels.attention_decode.latent_sm90"] =
+        "kernels/attention_decode/latent_sm90.lua",
+      ["kernels.attention_decode.narrow"] =
+        "kernels/attention_decode/narrow.lua",
+      ["kernels.attention_decode.part"] =
+        "kernels/attention_decode/part.lua",
+      ["kernels.attention_decode.share"] =
+        "kernels/attention_decode/share.lua",
       ["kernels.attention_sm90"] =
         "kernels/attention_sm90.lua",
       ["kernels.attention_sm90.consumer"] =
@@ -63,8 +73,12 @@ build = {
         "kernels/attention_sm90/order.lua",
       ["kernels.attention_sm90.producer"] =
         "kernels/attention_sm90/producer.lua",
+      ["kernels.block_mask"] =
+        "kernels/block_mask.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
+      ["kernels.conv2d_sm90"] =
+        "kernels/conv2d_sm90.lua",
       ["kernels.copytile"] =
         "kernels/copytile.lua",
       ["kernels.elementwise"] =
@@ -123,6 +137,8 @@ build = {
         "kernels/groups.lua",
       ["kernels.histogram"] =
         "kernels/histogram.lua",
+      ["kernels.kept"] =
+        "kernels/kept.lua",
       ["kernels.multiblock_rows"] =
         "kernels/multiblock_rows.lua",
       ["kernels.norm"] =
@@ -153,6 +169,8 @@ build = {
         "kernels/topk.lua",
       ["kernels.transpose"] =
         "kernels/transpose.lua",
+      ["kernels.tuned.cublas"] =
+        "kernels/tuned/cublas.lua",
       ["kernels.tuned.epilogues"] =
         "kernels/tuned/epilogues.lua",
       ["kernels.tuned.h200"] =
@@ -199,28 +217,16 @@ build = {
         "lua/cute/lang/fields.lua",
       ["cute.lang.files"] =
         "lua/cute/lang/files.lua",
-      ["cute.lang.folders"] =
-        "lua/cute/lang/folders.lua",
       ["cute.lang.history"] =
         "lua/cute/lang/history.lua",
       ["cute.lang.kernel"] =
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
-      ["cute.lang.literal"] =
-        "lua/cute/lang/literal.lua",
       ["cute.lang.loop_carried"] =
         "lua/cute/lang/loop_carried.lua",
       ["cute.lang.lua_errors"] =
         "lua/cute/lang/lua_errors.lua",
-      ["cute.lang.memory"] =
-        "lua/cute/lang/memory.lua",
-      ["cute.lang.printing"] =
-        "lua/cute/lang/printing.lua",
-      ["cute.lang.progress"] =
-        "lua/cute/lang/progress.lua",
-      ["cute.lang.raw"] =
-        "lua/cute/lang/raw.lua",
       ["cute.lang.region"] =
         "lua/cute/lang/region.lua",
       ["cute.lang.report"] =
@@ -231,8 +237,6 @@ build = {
         "lua/cute/lang/simreport.lua",
       ["cute.lang.source"] =
         "lua/cute/lang/source.lua",
-      ["cute.lang.surplus"] =
-        "lua/cute/lang/surplus.lua",
       ["cute.lang.trace"] =
         "lua/cute/lang/trace.lua",
       ["cute.lang.truth"] =
@@ -281,6 +285,8 @@ build = {
         "lua/cute/nvgpu/sm90/warpgroup.lua",
       ["cute.ops.attention.backward"] =
         "lua/cute/ops/attention/backward.lua",
+      ["cute.ops.attention.block_mask"] =
+        "lua/cute/ops/attention/block_mask.lua",
       ["cute.ops.attention.decode"] =
         "lua/cute/ops/attention/decode.lua",
       ["cute.ops.attention.explained"] =
@@ -409,8 +415,12 @@ build = {
         "lua/cutelua/analyses/prepared.lua",
       ["cutelua.analyses.report"] =
         "lua/cutelua/analyses/report.lua",
+      ["cutelua.bench.blas"] =
+        "lua/cutelua/bench/blas.lua",
       ["cutelua.bench.chart"] =
         "lua/cutelua/bench/chart.lua",
+      ["cutelua.bench.convolution"] =
+        "lua/cutelua/bench/convolution.lua",
       ["cutelua.bench.copylesson"] =
         "lua/cutelua/bench/copylesson.lua",
       ["cutelua.bench.harness"] =
@@ -423,8 +433,12 @@ build = {
         "lua/cutelua/bench/measure.lua",
       ["cutelua.bench.oracle"] =
         "lua/cutelua/bench/oracle.lua",
+      ["cutelua.bench.replay"] =
+        "lua/cutelua/bench/replay.lua",
       ["cutelua.bench.testing"] =
         "lua/cutelua/bench/testing.lua",
+      ["cutelua.bench.weights"] =
+        "lua/cutelua/bench/weights.lua",
       ["cutelua.check.compare"] =
         "lua/cutelua/check/compare.lua",
       ["cutelua.check.explore"] =
@@ -449,6 +463,8 @@ build = {
         "lua/cutelua/debug/init.lua",
       ["cutelua.debug.locals"] =
         "lua/cutelua/debug/locals.lua",
+      ["cutelua.debug.passes"] =
+        "lua/cutelua/debug/passes.lua",
       ["cutelua.debug.prompt"] =
         "lua/cutelua/debug/prompt.lua",
       ["cutelua.debug.show"] =
@@ -479,6 +495,8 @@ build = {
         "lua/cutelua/draw/picture.lua",
       ["cutelua.draw.print"] =
         "lua/cutelua/draw/print.lua",
+      ["cutelua.draw.printing"] =
+        "lua/cutelua/draw/printing.lua",
       ["cutelua.draw.script"] =
         "lua/cutelua/draw/script.lua",
       ["cutelua.draw.svg"] =
@@ -523,6 +541,8 @@ build = {
         "lua/cutelua/page/watch.lua",
       ["cutelua.profile.cards"] =
         "lua/cutelua/profile/cards.lua",
+      ["cutelua.profile.clocks"] =
+        "lua/cutelua/profile/clocks.lua",
       ["cutelua.profile.conflict"] =
         "lua/cutelua/profile/conflict.lua",
       ["cutelua.profile.estimate"] =
@@ -541,8 +561,12 @@ build = {
         "lua/cutelua/program/complete.lua",
       ["cutelua.program.diff"] =
         "lua/cutelua/program/diff.lua",
+      ["cutelua.program.events"] =
+        "lua/cutelua/program/events.lua",
       ["cutelua.program.explain"] =
         "lua/cutelua/program/explain.lua",
+      ["cutelua.program.folders"] =
+        "lua/cutelua/program/folders.lua",
       ["cutelua.program.http"] =
         "lua/cutelua/program/http.lua",
       ["cutelua.program.lines"] =
@@ -551,8 +575,12 @@ build = {
         "lua/cutelua/program/main.lua",
       ["cutelua.program.meaning"] =
         "lua/cutelua/program/meaning.lua",
+      ["cutelua.program.memory"] =
+        "lua/cutelua/program/memory.lua",
       ["cutelua.program.menu"] =
         "lua/cutelua/program/menu.lua",
+      ["cutelua.program.progress"] =
+        "lua/cutelua/program/progress.lua",
       ["cutelua.program.reader"] =
         "lua/cutelua/program/reader.lua",
       ["cutelua.program.repl"] =
@@ -577,20 +605,42 @@ build = {
         "lua/cutelua/ptx/list.lua",
       ["cutelua.ptx.map"] =
         "lua/cutelua/ptx/map.lua",
+      ["cutelua.ptx.raw"] =
+        "lua/cutelua/ptx/raw.lua",
       ["cutelua.text.asm"] =
         "lua/cutelua/text/asm.lua",
+      ["cutelua.text.choice"] =
+        "lua/cutelua/text/choice.lua",
       ["cutelua.text.columns"] =
         "lua/cutelua/text/columns.lua",
+      ["cutelua.text.compiler"] =
+        "lua/cutelua/text/compiler.lua",
+      ["cutelua.text.errors"] =
+        "lua/cutelua/text/errors.lua",
+      ["cutelua.text.faults"] =
+        "lua/cutelua/text/faults.lua",
       ["cutelua.text.html"] =
         "lua/cutelua/text/html.lua",
       ["cutelua.text.json"] =
         "lua/cutelua/text/json.lua",
+      ["cutelua.text.literal"] =
+        "lua/cutelua/text/literal.lua",
       ["cutelua.text.markdown"] =
         "lua/cutelua/text/markdown.lua",
+      ["cutelua.text.mistakes"] =
+        "lua/cutelua/text/mistakes.lua",
+      ["cutelua.text.npy"] =
+        "lua/cutelua/text/npy.lua",
+      ["cutelua.text.output"] =
+        "lua/cutelua/text/output.lua",
       ["cutelua.text.safetensors"] =
         "lua/cutelua/text/safetensors.lua",
       ["cutelua.text.suggest"] =
         "lua/cutelua/text/suggest.lua",
+      ["cutelua.text.surplus"] =
+        "lua/cutelua/text/surplus.lua",
+      ["cutelua.text.tokens"] =
+        "lua/cutelua/text/tokens.lua",
       ["cutelua.tune.child"] =
         "lua/cutelua/tune/child.lua",
       ["cutelua.tune.epilogues"] =
@@ -603,6 +653,8 @@ build = {
         "lua/cutelua/tune/records.lua",
       ["cutelua.tune.run"] =
         "lua/cutelua/tune/run.lua",
+      ["cutelua.tune.tables"] =
+        "lua/cutelua/tune/tables.lua",
       ["cutelua.tune.worker"] =
         "lua/cutelua/tune/worker.lua",
       ["cutelua.workshop.globals"] =

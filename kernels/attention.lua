@@ -11,12 +11,17 @@
 -- rows is aligned with the last of the T keys. For concatenated sequences of
 -- different lengths, Q and O are (total,H,D), and LSE is (H,total). Two more
 -- arguments, cu_q and cu_k (B + 1 of i32, "cu_seqlens"), then give the
--- positions: sequence b of Q has the rows from cu_q[b] to cu_q[b + 1].
+-- positions: sequence b of Q has the rows from cu_q[b] to cu_q[b + 1]. A table,
+-- or nil, follows them. Its field `blocks` has lists of kernels/block_mask.lua,
+-- if the option `list` is the size {rows, keys} of the listed blocks. Its field
+-- `sinks` (H) has a number for each head whose power of e is added to the sum
+-- of each row, as if a key without a value had this score; LSE contains it.
 --
 -- modify(...), a function of further arguments, returns three functions.
 -- score(s, at) replaces the scaled score s of a row and a key; mask(at) reports
 -- whether the row sees the key; done() is called after the trace. at is {b =,
--- h =, q =, k =}: the sequence, the head of Q, the row, the key.
+-- h =, q =, k =}: the sequence, the head of Q, the row, the key. If the fourth
+-- result is true, score has another formula if at.near exists (flash.near).
 --
 -- A block works on a tile of rows. Its scores for a tile of keys stay in
 -- registers, where they become powers and then the left operand of the product
@@ -29,20 +34,23 @@ local _ = cute._
 
 -- Loops over tiles of keys, from the last to the first, for a tile of rows from
 -- `row` on. V is loaded while the scores are computed, and the next tile of K
--- while the scores are used.
-local function walk(o, team, sight, row, Q, K, V, state, acc, change)
+-- while the scores are used. sees: results of Sight:blocks and, of a list of
+-- blocks, the function of flash.listed. alter(s, kb, hidden) changes scores.
+local function walk(o, team, sees, Q, K, V, state, acc, alter)
   local BM, BN = o.tile[1], o.tile[2]
   local arch = cute.arch
-  local first, last, from, to = sight:blocks(row, BM, BN)
-  local places = team:places(BM, BN)
-  cute.when(cute.gt(last, first), function() K.load(last - 1, 0) end)
+  local first, last, from, to, at = table.unpack(sees, 1, 5)
+  local function tile(i) return at and (at(i)) or i end
+  cute.when(cute.gt(last, first), function() K.load(tile(last - 1), 0) end)
   arch.cp_async_commit_group()
   if o.held then
     arch.cp_async_wait_group(0)
     arch.sync_threads()
     Q.hold()
   end
-  for kb in cute.range(last - 1, first - 1, -1) do
+  for i in cute.range(last - 1, first - 1, -1) do
+    local kb, hidden = i, nil
+    if at then kb, hidden = at(i, o.modify or to) end
     arch.cp_async_wait_group(0)
     arch.sync_threads()
     V.load(kb, 0)
@@ -51,14 +59,13 @@ local function walk(o, team, sight, row, Q, K, V, state, acc, change)
     K.times(0, s, Q.block)
     arch.cp_async_wait_group(0)
     arch.sync_threads()
-    cute.when(cute.gt(kb, first), function() K.load(kb - 1, 0, true) end)
+    cute.when(cute.gt(i, first), function() K.load(tile(i - 1), 0, not at) end)
     arch.cp_async_commit_group()
-    if change then change(s, places, row, kb * BN) end
     if to then
-      cute.when(cute.ge(kb, to) | cute.lt(kb, from), function()
-        sight:hide(s, places, row, kb * BN, -math.huge)
-      end)
+      local edge = cute.ge(kb, to) | cute.lt(kb, from)
+      hidden = hidden and hidden | edge or edge
     end
+    alter(s, kb, hidden)
     V.times(0, acc, state:take(s, acc, team.dtype))
   end
   if not o.held then
@@ -70,9 +77,10 @@ local function walk(o, team, sight, row, Q, K, V, state, acc, change)
   end
 end
 
-local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, ...)
-  flash.check("attention", o.head, {Q = mQ, K = mK, V = mV, O = mO})
-  local BM, BN, D = o.tile[1], o.tile[2], o.head
+local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
+  flash.check("attention", o.head, {Q = mQ, K = mK})
+  flash.check("attention", o.value, {Q = mO, K = mV})
+  local BM, BN, D, DV = o.tile[1], o.tile[2], o.head, o.value
   local h, b = select(2, cute.arch.block_idx())
   local g = h // flash.group(mQ, mK)
   local mQh, mOh = flash.head(mQ, b, h, cu_q), flash.head(mO, b, h, cu_q)
@@ -82,7 +90,7 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, ...)
   local bm = flash.place(S, BM, o.right, cu_q)
 
   local team = flash.team(mQ.element_type, o.warps)
-  local sK, sV = team:tile(BN, D, 1), team:tile(BN, D, 1)     -- (BN,D,1)
+  local sK, sV = team:tile(BN, D, 1), team:tile(BN, DV, 1)    -- (BN,D,1)
   local sQ = team:tile(BM, D, 1)                              -- (BM,D,1)
   local Q, K, V = {}, {}, {}
   Q.load = team:rows(mQh, sQ)
@@ -90,27 +98,33 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, ...)
   K.load, K.times = team:rows(mKg, sK), team:times(sK)
   V.load, V.times = team:rows(mVg, sV), team:times(flash.turned(sV), true)
 
-  local acc = team:zeros(BM, D)                               -- (MMA,M,N)
+  local acc = team:zeros(BM, DV)                              -- (MMA,M,N)
   local sight = flash.sight(S, T, o.left, o.right)
   local hidden = o.left or o.right or not tiles.divides(BN, T)
   flash.check_scale(scale)
-  local change, done
-  if o.modify then
-    local score, mask
-    score, mask, done = o.modify(...)
-    change = flash.change {score = score, mask = mask, scale = scale, b = b,
-                           h = h, tile = o.tile, rows = S, columns = T}
-    scale, hidden = 1.0, true
-  end
+  local f, done = {b = b, h = h}, nil
+  if o.modify then f.score, f.mask, done = o.modify(...) end
+  if f.score then f.scale, scale = scale, 1.0 end
+  hidden = hidden or done ~= nil
   local state = flash.softmax(2 * cute.size(acc, 1), scale * flash.LOG2E,
-                              hidden)
+                              hidden, more and more.sinks
+                              and more.sinks[h]:to(cute.f32))
   Q.load(bm, 0)
-  walk(o, team, sight, bm * BM, Q, K, V, state, acc, change)
+  local sees = {sight:blocks(bm * BM, BM, BN)}
+  if o.list then
+    sees[1], sees[2], sees[5] = 0, flash.listed(
+      more.blocks(b, h, bm // (o.list[1] // BM), _), o.list[2] // BN)
+  end
+  local alter, at = flash.altering(o, f, S, sight), team:places(BM, BN)
+  walk(o, team, sees, Q, K, V, state, acc, function(s, kb, masked)
+    local change = alter(s, at, bm * BM, masked)
+    if change then change(kb) end
+  end)
   if done then done() end
 
   local logs = state:finish(acc)
-  team:store(acc, sQ(_, _, 0), mOh, bm)
-  local places, lse = team:places(BM, D), flash.numbers(mL, b, h, cu_q)
+  team:store(acc, cute.local_tile(sQ(_, _, 0), {BM, DV}, {0, 0}), mOh, bm)
+  local places, lse = team:places(BM, DV), flash.numbers(mL, b, h, cu_q)
   cute.when(cute.eq(places(0, 0)[2], 0), function()
     for i = 0, state.rows - 1 do
       local row = bm * BM + places(i, 0)[1]
@@ -127,20 +141,21 @@ local DEFAULT = {
   [192] = {{128, 64}, 8, true}, [256] = {{128, 32}, 8, true},
 }
 
---- Returns a kernel of (Q, K, V, O, LSE, scale[, cu_q, cu_k]) and its launch
--- parameters.
+--- Returns a kernel of (Q, K, V, O, LSE, scale[, cu_q, cu_k[, more]]) and its
+-- launch parameters.
 ---@param o table {head: integer, causal: boolean?, window: any[]?,
 -- name: string?, tile: integer[]?, warps: integer?, held: boolean?,
--- modify: function?}
+-- modify: function?, list: integer[]?, value: integer?}
+-- value: the size of a head of V and O, head when absent
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all; held: Q stays
 -- in registers
 ---@return {kernel: any, tile: integer[], block: integer, grid: function}
 -- grid(S, H, B); for sequences S is the longest length
 return function(o)
-  rules.options("attention", o, "modify " .. flash.OPTIONS)
+  rules.options("attention", o, "modify list value " .. flash.OPTIONS)
   local p = flash.options("attention", o, DEFAULT)
-  p.modify = o.modify
+  p.modify, p.list, p.value = o.modify, o.list, o.value or o.head
   return {
     kernel = cute.kernel(o.name or "attention",
       {block = 32 * p.warps, fastmath = true},

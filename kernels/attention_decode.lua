@@ -1,213 +1,269 @@
---- Attention of one query to many keys, on mma.sync: the keys of a head are
--- split among blocks, and a second kernel combines the results.
+--- Attention of a few queries to many keys, on mma.sync: the keys of all
+-- sequences are divided equally among blocks, and a second kernel combines the
+-- results.
 --
 --     local k = attention_decode {head = 128, group = 8}
---     local n = k.splits(T, G, B)
---     -- parts (n,B,H,D) and logs (n,B,H) of f32
+--     local n = k.plan(T, S, H, B)
+--     -- parts {n.slots, k.rows, D of O} and logs {n.slots, k.rows} of f32
 --     for _, l in ipairs(k) do
 --       l.kernel(Q, K, V, O, LSE, parts, logs, scale, lengths, cache):launch {
---         grid = l.grid(n, H, B), block = l.block}
+--         grid = l.grid(n, S, H, B), block = l.block}
 --     end
 --
--- Q and O are (B,1,H,D), K and V (B,T,G,D), of bf16 or f16; LSE is (B,H,1) of
--- f32. lengths, (B) of i32, gives each batch's number of keys; without it,
--- every batch has T keys.
+-- Q and O are (B,S,H,D), K and V (B,T,G,D), of bf16 or f16; LSE is (B,H,S) of
+-- f32. lengths, (B) of i32, gives each sequence's number of keys; without it,
+-- every sequence has T keys. The S rows of a sequence belong to its last S
+-- keys: row s sees the keys up to its own.
 --
 -- cache has further tensors, all optional. pages (B,n) of i32: K and V are
--- pages (P,page,G,D), and the keys of batch b are those of the pages pages[b].
--- k and v (B,1,G,D): the last key and value of each batch, which the kernel
--- first stores in K and V.
+-- pages (P,page,G,D), and the keys of sequence b are those of the pages
+-- pages[b]. k and v (B,S,G,D): the last keys and values of each sequence, which
+-- the kernel first stores in K and V. tree (S,S) or (B,S,S), integers: row s
+-- sees of the last S keys only those before itself, or itself, where tree[s] is
+-- not 0. k_scale and v_scale, (1) or (G) of f32, are factors of K and V, which
+-- may have elements of e4m3; k and v, of Q's type, are divided by them.
 --
--- A block is a warp. The rows of its tile are the `group` heads that share
--- keys, so that each key is read once. Reading the keys dominates the time.
+-- head = 576 is a latent head (MLA): G is 1, the values are the first 512
+-- elements of the keys, V and v are not used, and O has heads of 512.
+--
+-- The rows of a tile are the `group` heads that share keys, of all S rows, so
+-- that each key is read once. Reading the keys dominates the time.
 local core = require "cute.core"
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
+local latent = require "kernels.attention_decode.latent"
+local latent_sm90 = require "kernels.attention_decode.latent_sm90"
+local part = require "kernels.attention_decode.part"
 local tiles = require "cute.tiles"
 local _ = cute._
 
--- Returns the range of this block's tiles of keys: the index of the first, and
--- one past the last.
-local function share(T, N)
-  local split = cute.arch.block_idx()
-  local all = cute.ceil_div(T, N)
-  local each = cute.ceil_div(all, (cute.arch.grid_dim()))
-  return split * each, cute.min(split * each + each, all)
+-- The warps of a block of the second kernel.
+local WARPS = 8
+
+-- The warps that the second kernel can use at a time.
+local MOST = 8192
+
+-- Returns how the second kernel divides its work among warps: the number of
+-- jobs, which are 32, 64 or 128 columns of a row of O, the columns, and the
+-- number of warps for each job, which divide the parts.
+local function jobs_of(o, B, S, H)
+  local columns = o.value % 128 == 0 and 128 or o.value % 64 == 0 and 64 or 32
+  local jobs, groups = B * S * H * (o.value // columns), WARPS
+  while groups > 1 and jobs * groups > MOST do groups = groups // 2 end
+  -- The order of sums must not depend on B.
+  return jobs, columns, o.chunk and WARPS // 2 or groups
 end
 
--- Stores the new row x (D) as the last of the T rows, if this block reads it.
--- row(i) returns row i of the keys or values.
-local function append(o, T, x, row)
-  local BN, lane = o.tile[2], cute.arch.lane_idx()
-  local first, last = share(T, BN)
-  local mine = cute.gt(last, first) & cute.eq(last, cute.ceil_div(T, BN))
-  cute.when(mine & cute.lt(lane * 8, o.head), function()
-    local held = cute.make_rmem_tensor({8}, x.element_type)
-    local at = {lane}
-    cute.autovec_copy(cute.local_tile(x, {8}, at), held)
-    cute.autovec_copy(held, cute.local_tile(row(T - 1), {8}, at))
-  end)
-end
-
-local function walk(o, team, T, Q, K, V, state, acc)
-  local BM, BN = o.tile[1], o.tile[2]
-  local first, last = share(T, BN)
-  local sight, places = flash.sight(BM, T), team:places(BM, BN)
-  local function load(kb, stage, inner)
-    K.load(kb, stage, inner)
-    V.load(kb, stage, inner)
+-- Combines the results of a row's parts, each weighted by its sum of
+-- exponentials.
+local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
+                        cache)
+  -- The next launch can begin, and load what no running launch writes.
+  if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
+  local lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()
+  local e = part.extents(o, mQ, mK, cache and cache.pages)
+  local H = e.G * o.group
+  local jobs, columns, groups = jobs_of(o, e.B, e.S, H)
+  local at = cute.arch.block_idx() * (WARPS // groups) + warp // groups
+  local group, job = warp % groups, cute.min(at, jobs - 1)
+  local place = {job % (o.value // columns) * 32 + lane}
+  local row = job // (o.value // columns)
+  local h, s, b = row % H, row // H % e.S, row // (H * e.S)
+  local r = s * o.group + h % o.group
+  local first, last = part.share(o, e, lengths, mParts):places(b,
+    h // o.group * e.count + r // o.tile[1])
+  r = r % o.tile[1]
+  if o.pdl then cute.arch.griddepcontrol_wait() end
+  local function reduce(init, f, combine)  -- by the lanes of each warp
+    local x = init
+    for i in cute.range(first + lane, last, 32) do x = f(x, mLogs[{i, r}]) end
+    return cute.arch.warp_reduction(x, combine)
   end
-  flash.walk(first, last, load, cute.arch.sync_warp, function(kb, stage)
-    local s = team:zeros(BM, BN)
-    K.times(stage, s, Q.block)
-    cute.when(cute.gt((kb + 1) * BN, T), function()
-      sight:hide(s, places, 0, kb * BN, -math.huge)
-    end)
-    V.times(stage, acc, state:take(s, acc, team.dtype))
-  end)
-  cute.arch.cp_async_wait_group(0)
-end
-
--- Returns functions of K or V for this block's batch b and head g: the T rows
--- as one tensor (T,D), the tensor with a tile of rows and the tile's number in
--- it, and row i. With pages, the tensor (T,D) has the right extents, but not
--- the addresses of the rows.
-local function rows_of(o, b, g, T, pages)
-  local all, BN = cute._, o.tile[2]
-  if not pages then
-    local function rows(t) return flash.section(t(b, all, g, all), 0, T) end
-    return rows, nil, function(t) return function(i) return rows(t)(i, all) end
+  local top = reduce(-math.huge, cute.max, cute.max)
+  local base = cute.where(cute.eq(top, -math.huge), 0.0, top)
+  local function weight(log) return flash.exp2((log - base) * flash.LOG2E) end
+  local sum = reduce(0.0, function(x, log) return x + weight(log) end, cute.add)
+  local width = columns // 32
+  local x = cute.make_rmem_tensor({width}, cute.f32)
+  local other = cute.make_rmem_tensor({width}, cute.f32)
+  x:fill(0)
+  for i in cute.range(first + group, last, groups, {unroll = 4}) do
+    cute.autovec_copy(cute.local_tile(mParts(i, r, _), {width}, place), other)
+    x:store(x:load() + other:load() * weight(mLogs[{i, r}]))
+  end
+  local sums
+  if groups > 1 then
+    sums = cute.make_smem_tensor(cute.f32, cute.make_layout({width, 32, WARPS}),
+                                 16)
+    cute.autovec_copy(x, sums(_, lane, warp))
+    cute.arch.sync_threads()
+  end
+  cute.when(cute.eq(group, 0) & cute.lt(at, jobs), function()
+    for i = 1, groups - 1 do
+      cute.autovec_copy(sums(_, lane, warp + i), other)
+      x:store(x:load() + other:load())
     end
-  end
-  local function page_of(t, i)
-    local size = cute.size(t, 1)
-    return t(pages[{b, i // size}], all, g, all), i % size
-  end
-  return function(t) return flash.section(t(0, all, g, all), 0, T) end,
-    function(t)
-      local size = cute.size(t, 1)
-      rules.need(size % BN == 0, "attention_decode", "pages of %s keys; a "
-        .. "multiple of %d is needed", size, BN)
-      return function(tile)
-        local page, at = page_of(t, tile * BN)
-        return page, at // BN
-      end
-    end,
-    function(t)
-      return function(i)
-        local page, at = page_of(t, i)
-        return page(at, all)
-      end
-    end
-end
-
-local function part(o, mQ, mK, mV, _, _, mParts, mLogs, scale, lengths, cache)
-  flash.check("attention_decode", o.head, {Q = mQ, K = mK, V = mV}, o.group)
-  local BM, BN, D, all = o.tile[1], o.tile[2], o.head, cute._
-  local split, g, b = cute.arch.block_idx()
-  local more = cache or {}
-  local R, T = o.group, lengths and lengths[b]
-    or cute.size(mK, 1) * (more.pages and cute.size(more.pages, 1) or 1)
-  local function heads(t) return flash.section(t, g * R, R) end  -- (R,D)
-  local keys, tile_of, row_of = rows_of(o, b, g, T, more.pages)
-  if more.k then
-    append(o, T, more.k(b, 0, g, all), row_of(mK))
-    append(o, T, more.v(b, 0, g, all), row_of(mV))
-    cute.arch.sync_warp()
-  end
-
-  local team = flash.team(mQ.element_type, 1)
-  local sK, sV = team:tile(BN, D, 2), team:tile(BN, D, 2)     -- (BN,D,PIPE)
-  local sQ = team:tile(BM, D, 1)                              -- (BM,D,1)
-  local Q, K, V = {}, {}, {}
-  Q.block = team:left(sQ(all, all, 0))
-  K.load, K.times = team:rows(keys(mK), sK, tile_of and tile_of(mK)),
-                    team:times(sK)
-  V.load, V.times = team:rows(keys(mV), sV, tile_of and tile_of(mV)),
-                    team:times(flash.turned(sV), true)
-  local acc = team:zeros(BM, D)                               -- (MMA,M,N)
-  flash.check_scale(scale)
-  local state = flash.softmax(2 * cute.size(acc, 1), scale * flash.LOG2E, true)
-  team:rows(heads(mQ(b, 0, all, all)), sQ)(0, 0)
-  walk(o, team, T, Q, K, V, state, acc)
-
-  local logs, places = state:finish(acc), team:places(BM, D)
-  local out, rows = heads(mParts(split, b, all, all)), flash.by_rows(acc)
-  for i = 0, state.rows - 1 do
-    local row = places(i, 0)[1]
-    cute.when(cute.lt(row, R), function()
-      for j = 0, cute.size(rows, 1) - 1 do
-        out[{row, places(i, j)[2]}] = rows(i, j)
-      end
-      cute.when(cute.eq(places(i, 0)[2], 0), function()
-        mLogs[{split, b, g * R + row}] = logs[i]
-      end)
+    local some = cute.gt(sum, 0)
+    local out = cute.make_rmem_tensor({width}, mO.element_type)
+    out:store((x:load() * cute.where(some, 1 / sum, 0.0)):to(mO.element_type))
+    cute.autovec_copy(out, cute.local_tile(mO(b, s, h, _), {width}, place))
+    cute.when(cute.eq(place[1], 0), function()
+      mL[{b, h, s}] = cute.where(some, base + cute.log2(sum) / flash.LOG2E,
+                                 -math.huge)
     end)
-  end
-end
-
--- Combines the partial results of a head's splits, each weighted by its sum of
--- exponentials: one thread computes one element of a row.
-local function together(_, _, _, _, mO, mL, mParts, mLogs)
-  local d, all = cute.arch.thread_idx(), cute._
-  local h, b = cute.arch.block_idx()
-  local parts, logs = mParts(all, b, h, d), mLogs(all, b, h)  -- (n)
-  local n, top = cute.size(logs), -math.huge
-  for i in cute.range(n) do top = cute.max(top, logs[i]) end
-  local base, sum, x = cute.where(cute.eq(top, -math.huge), 0.0, top), 0.0, 0.0
-  for i in cute.range(n) do
-    local w = flash.exp2((logs[i] - base) * flash.LOG2E)
-    sum = sum + w
-    x = x + w * parts[i]
-  end
-  local some = cute.gt(sum, 0)
-  mO[{b, 0, h, d}] = cute.where(some, x / sum, 0.0):to(mO.element_type)
-  cute.when(cute.eq(d, 0), function()
-    mL[{b, h, 0}] = cute.where(some, base + cute.log2(sum) / flash.LOG2E,
-                               -math.huge)
   end)
 end
 
--- The default tile {heads, keys} by head size, for one warp.
-local DEFAULT = {
-  [32] = {{16, 64}, 1}, [64] = {{16, 64}, 1}, [96] = {{16, 32}, 1},
-  [128] = {{16, 32}, 1}, [192] = {{16, 32}, 1}, [256] = {{16, 32}, 1},
-}
+-- Stores the new keys and values of a sequence where several blocks of the
+-- other kernel read them.
+local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
+                      cache)
+  if o.pdl then cute.arch.griddepcontrol_wait() end
+  local g, b = cute.arch.block_idx()
+  local e = part.extents(o, mQ, mK, cache.pages)
+  local T = lengths and lengths[b] or e.T
+  for i, x in ipairs {cache.k, o.value == o.head and cache.v or nil} do
+    local t, scale = mK, cache.k_scale
+    if i == 2 then t, scale = mV, cache.v_scale end
+    part.append(o, x(b, _, g, _), e.S, T, 0, T,
+                part.row_of(t, b, g, cache.pages), (cute.arch.thread_idx()),
+                part.scale_of(scale, g))
+  end
+end
 
--- blocks to aim for: 4 on each of an H200's 132 multiprocessors
-local BLOCKS = 4 * 132
+-- Tiles of keys by head size, and the number of their stages.
+local DEFAULT = {[32] = {64, 4}, [64] = {64, 3}, [96] = {32, 3},
+                 [128] = {32, 3}, [192] = {32, 2}, [256] = {32, 2},
+                 [576] = {32, 2}}
 
---- Returns both kernels in the order in which they run. Each kernel has a
--- function grid(n, H, B). splits(T, G, B) returns the number of parts into
--- which to split the keys.
----@param o {head: integer, group: integer?, tile: integer[]?}
--- group: heads of Q for each head of K and V, 1 when absent; tile: {any, keys}
+-- The same for elements of 8 bits; a third number is the tile for more than 16
+-- rows.
+local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {64, 2},
+                [128] = {32, 2, 64}, [192] = {32, 2}, [256] = {16, 3}}
+
+-- A part that o.batch_invariant makes has this number of keys.
+local CHUNK = 1024
+
+-- The shared memory of a multiprocessor and what a block takes in addition to
+-- its own.
+local SMEM, RESERVED = 233472, 1024
+
+-- The least number of tiles of a part: shorter parts take more time to combine
+-- than they save.
+local LEAST = 4
+
+local NAMES = "name head group rows bits tile stages held pdl modify blocks "
+  .. "least batch_invariant wgmma across"
+
+-- Fills in what a multiprocessor can hold: the number of blocks. A thread needs
+-- up to 255 registers, so each of its four parts has room for two warps.
+local function complete_blocks(p, warps, bytes)
+  local most = math.min(SMEM // (bytes + RESERVED), 8 // warps)
+  rules.need(most > 0, "attention_decode", "tile = {%d, %d} with %d stages "
+    .. "needs %d bytes of shared memory; a block has %d", p.tile[1], p.tile[2],
+    p.stages, bytes, SMEM - RESERVED)
+  p.blocks = p.blocks or most
+  p.warps = warps
+  -- All threads copy 16 bytes of up to 128 neighbouring bytes of a row at once.
+  local rows = 32 * warps * 8 // core.gcd(p.head * p.bits // 16, 64)
+  rules.need(p.tile[2] % rows == 0, "attention_decode", "tile = {any, %d}; a "
+    .. "multiple of %d keys, which the threads copy at once, is needed",
+    p.tile[2], rows)
+end
+
+-- Returns all options, from the given ones.
+local function complete(o)
+  rules.options("attention_decode", o, NAMES)
+  local known = (o.bits == 8 and NARROW or DEFAULT)[o.head]
+  rules.need(known, "attention_decode", "head = %s; 32, 64, 96, 128, 192, "
+    .. "256%s elements are needed", core.show(o.head), o.bits == 8 and ""
+    or " or 576")
+  rules.integers("attention_decode", o, {"rows"}, 1, 1 << 20)
+  rules.integers("attention_decode", o, {"stages"}, 2, 8)
+  rules.integers("attention_decode", o, {"blocks"}, 1, 32)
+  local p = {head = o.head, value = o.head == 576 and 512 or o.head,
+    group = o.group or 1, pdl = o.pdl,
+    stages = o.stages or known[2],
+    held = o.held, modify = o.modify, least = o.least or LEAST,
+    blocks = o.blocks, across = o.across, bits = o.bits or 16}
+  local most = p.value == p.head and 64 or 1024
+  if math.type(p.group) ~= "integer" or p.group < 1 or p.group > most then
+    core.fail("bad-argument", ("attention_decode: group = %s; 1 to %d heads of "
+      .. "Q can share a head of K"):format(core.show(p.group), most))
+  end
+  if p.held == nil then p.held = o.head <= 128 end
+  local rows = p.group * (o.rows or 1)
+  local N = o.tile and o.tile[2] or rows > 16 and known[3] or known[1]
+  rules.need(math.type(N) == "integer" and N % 16 == 0 and N > 0,
+    "attention_decode", "tile = {any, %s}; a multiple of 16 keys is needed", N)
+  p.wgmma = o.wgmma and p.value < p.head
+  if p.wgmma then N, p.stages = 64, 2 end
+  p.tile = {p.wgmma and 64 or rows <= 16 and 16 or rows <= 32 and 32 or 64, N}
+  p.chunk = o.batch_invariant and math.max(CHUNK // N, 1) or nil
+  if p.wgmma then
+    complete_blocks(p, 8, 2 * p.head * (p.tile[1] + N * p.stages))
+  elseif p.value < p.head then
+    local down, across = latent.warps(p)
+    rules.need(N % (8 * across) == 0, "attention_decode", "tile = {any, %d}; a "
+      .. "multiple of %d keys is needed", N, 8 * across)
+    complete_blocks(p, down * across, 2 * p.head * (p.tile[1] + N * p.stages)
+      + p.tile[1] * (2 * N + 4 * across))
+  else
+    complete_blocks(p, p.tile[1] // 16, 2 * p.head * (p.tile[1]
+      + N * p.stages * (p.bits == 8 and 1 or 2)))
+  end
+  return p
+end
+
+--- Returns the kernels in the order in which they run. Each kernel has a
+-- function grid(n, S, H, B). rows: the rows of a tile. plan(T, S, H, B[, sms])
+-- returns n = {blocks =, slots =}: the number of blocks of the first kernel and
+-- of parts that the results of blocks can have. With `append`, a kernel that
+-- must run first if k and v are given.
+---@param o table {head: integer, group: integer?, rows: integer?,
+-- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
+-- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,
+-- batch_invariant: boolean?, wgmma: boolean?}
+-- group: heads of Q for each head of K and V, 1 when absent; rows: S, 1 when
+-- absent; bits: of an element of K, 16 when absent; tile: {any, keys}; stages:
+-- tiles of K in shared memory; modify: see kernels/attention.lua; blocks: those
+-- of a multiprocessor; least: tiles of a part; batch_invariant: parts have the
+-- same keys in any batch; wgmma: multiplies latent heads by wgmma
 return function(o)
-  rules.options("attention_decode", o, "group " .. flash.OPTIONS)
-  local p = flash.options("attention_decode", setmetatable(
-    {tile = o.tile and {16, o.tile[2]}, warps = 1}, {__index = o}), DEFAULT)
-  p.group = o.group or 1
-  if math.type(p.group) ~= "integer" or p.group < 1 or p.group > 64 then
-    core.fail("bad-argument", ("attention_decode: group = %s; 1 to 64 heads of "
-      .. "Q can share a head of K"):format(core.show(p.group)))
-  end
-  p.tile = {(p.group + 15) // 16 * 16, p.tile[2]}
+  local p = complete(o)
   local function made(name, f, block, grid)
-    return {kernel = cute.kernel(name, {block = block, fastmath = true},
+    return {kernel = cute.kernel(name, {block = block, min_blocks = 1,
+              fastmath = true},
               function(...) f(p, ...) end), block = block, grid = grid}
   end
-  return {
-    made("attention_part", part, 32, function(n, H, B)
-      return {n, tiles.count(H, p.group), B}
+  local list = {
+    made("attention_part", p.wgmma and latent_sm90.kernel
+      or p.value < p.head and latent.kernel or part.kernel,
+      32 * p.warps, function(n) return {n.blocks} end),
+    made("attention_together", together, 32 * WARPS, function(_n, S, H, B)
+      local jobs, _, groups = jobs_of(p, B, S, H)
+      return {tiles.count(jobs * groups, WARPS)}
     end),
-    made("attention_together", together, p.head, function(_, H, B)
-      return {H, B}
-    end),
-    splits = function(T, G, B)
-      local most = (T + 2 * p.tile[2] - 1) // (2 * p.tile[2])
-      return math.max(1, math.min(most, BLOCKS // (G * B)))
-    end,
-  }
+    append = p.group * (o.rows or 1) > p.tile[1] and made("attention_append",
+      append, tiles.count(p.head // 8, 32) * 32, function(_n, _S, H, B)
+        return {H // p.group, B}
+      end) or nil,
+    rows = p.tile[1], options = p}
+  function list.plan(T, S, H, B, sms)
+    local rows = B * (H // p.group) * tiles.count(S * p.group, p.tile[1])
+    local n = tiles.count(T, p.tile[2])
+    local blocks = (sms or 132) * p.blocks
+    local parts
+    if p.chunk then
+      parts = rows * tiles.count(n, p.chunk)
+      blocks = math.min(parts, 16 * blocks)
+    else
+      blocks = math.min(blocks, tiles.count(rows * n, p.least))
+      parts = blocks
+    end
+    return {blocks = math.max(blocks, 1), slots = math.max(parts, 1) + rows}
+  end
+  return list
 end
 -- SPDX-License-Identifier: MIT

@@ -18,7 +18,11 @@
 -- block multiplies at once. stages: tiles of K, and
 -- as many of V, in shared memory; q_stages: tiles of Q. With 2, the next tile
 -- of Q is loaded early. ordered: consumers request products in turn. modify:
--- functions of scores, see kernels/attention.lua.
+-- functions of scores, see kernels/attention.lua. list {rows, keys}: the tensor
+-- `blocks` of kernels/block_mask.lua lists the visible blocks of this size, and
+-- the mask applies only where an entry says so. ragged: sequences of different
+-- lengths, with cu_q and cu_k. The values of one sequence are multiplied by the
+-- weights 0 of another one, so an infinity or a NaN in them spreads.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -31,6 +35,15 @@ local _ = cute._
 local cpasync = cute.nvgpu.cpasync
 
 local WHAT = "attention_sm90"
+
+-- Returns rows (rows,H,D) of concatenated sequences as one batch; a tensor of
+-- four modes as it is.
+local function batched(t)
+  if not t or cute.rank(t) == 4 then return t end
+  local l = t.layout
+  return cute.make_tensor(t.iterator, cute.make_layout(
+    {1, table.unpack(l.shape)}, {0, table.unpack(l.stride)}))
+end
 
 -- Returns the reason why TMA cannot access the rows of t (B,S,H,D), or nil.
 local function refusal(t)
@@ -46,7 +59,7 @@ end
 ---@param given table {head: integer, value: integer?, dtype: any?,
 -- causal: boolean?, window: any[]?, rows: integer?, tile: integer[]?,
 -- stages: integer?, q_stages: integer?, ordered: boolean?, name: string?,
--- modify: function?}
+-- modify: function?, list: integer[]?, ragged: boolean?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)
@@ -72,7 +85,7 @@ return function(given)
   ---@return boolean, string?
   function self.takes(Q, K, V, O)
     for i, t in ipairs {Q, K, V, O} do
-      local why = refusal(t)
+      local why = refusal(batched(t))
       if why then return false, ("QKVO"):sub(i, i) .. " has " .. why end
     end
     return true
@@ -84,41 +97,53 @@ return function(given)
   ---@param counter? any an i32 tensor of 0, allocated when absent
   function self.share(Q, K, counter)
     if not o.dynamic then return nil end
-    return {section = order.section(o, K.shape[2], Q.shape[3] // K.shape[3]),
+    return {section = o.ragged and 1 or order.section(o, K.shape[2],
+              Q.shape[3] // K.shape[3]),
             counter = counter or cute.zeros({1}, cute.i32, {device = Q.device})}
   end
 
   --- Returns all arguments of the kernel.
   ---@param scale number above 0
   ---@param share? table from share()
-  function self.arguments(Q, K, V, O, LSE, scale, share)
+  ---@param more? table {blocks: any?, sinks: any?, cu_q: any?, cu_k: any?}, see
+  -- kernels/attention.lua
+  function self.arguments(Q, K, V, O, LSE, scale, share, more)
     flash.check(WHAT, o.head, {Q = Q, K = K})
     rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)
     local ok, why = self.takes(Q, K, V, O)
     rules.need(ok, WHAT, "%s", why)
-    local a = {n = 11}
+    local a = {n = 12}
     for i, t in ipairs {Q, K, V, O} do
-      a[2 * i - 1], a[2 * i] = self.map(("qkvo"):sub(i, i), t)
+      a[2 * i - 1], a[2 * i] = self.map(("qkvo"):sub(i, i), batched(t))
     end
-    a[9], a[10], a[11] = LSE, scale + 0.0, share
+    if o.ragged then
+      more = {cu_q = more.cu_q, cu_k = more.cu_k, sinks = more.sinks, O = O}
+    end
+    a[9], a[10], a[11], a[12] = LSE, scale + 0.0, share, more
     return a
   end
 
-  --- Returns the grid for B batches of H heads of S rows.
+  --- Returns the grid for B batches of H heads of S rows, or for B sequences
+  -- of S rows together.
   ---@param sms? integer multiprocessors, 132 when absent
   function self.grid(S, H, B, sms)
-    return math.min(tiles.count(S, o.tile[1]) * H * B, sms or 132)
+    return math.min(o.ragged and order.places(o, S, H, B)
+      or tiles.count(S, o.tile[1]) * H * B, sms or 132)
   end
 
   --- Prepares a launch. opts: launch options, scale (1 / sqrt(D) when absent),
-  -- sms.
+  -- sms, more (see arguments).
   function self.prepare(Q, K, V, O, LSE, opts)
     opts = opts or {}
     local args = self.arguments(Q, K, V, O, LSE,
-      opts.scale or 1 / math.sqrt(o.head), self.share(Q, K))
-    local all = {grid = self.grid(Q.shape[2], Q.shape[3], Q.shape[1], opts.sms)}
+      opts.scale or 1 / math.sqrt(o.head), self.share(Q, K), opts.more)
+    local S, H, B = Q.shape[2], Q.shape[3], Q.shape[1]
+    if o.ragged then
+      S, H, B = Q.shape[1], Q.shape[2], cute.size(opts.more.cu_q) - 1
+    end
+    local all = {grid = self.grid(S, H, B, opts.sms)}
     for k, v in pairs(opts) do all[k] = v end
-    all.scale, all.sms = nil, nil
+    all.scale, all.sms, all.more = nil, nil, nil
     return self.kernel(table.unpack(args, 1, args.n)):compile(all)
   end
 

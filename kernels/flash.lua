@@ -14,6 +14,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.signature"
+local kept = require "kernels.kept"
 local tiles = require "cute.tiles"
 local rules = require "kernels.operand_rules"
 local _ = cute._
@@ -123,17 +124,19 @@ Team.__index = Team
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
---- Makes a team: the warps of a block, which divide the rows of a tile.
-function flash.team(dtype, warps)
+--- Makes a team: the warps of a block. `warps` of them divide the rows of a
+-- tile, and `across` (1 when absent) its columns, `each` (16) in one step.
+function flash.team(dtype, warps, across, each)
+  across = across or 1
   if not MMA[dtype.name] then
     core.fail("bad-argument", ("attention: Q has type %s; bf16 or f16 is "
       .. "needed"):format(dtype.name))
   end
-  local mma = cute.make_tiled_mma(MMA[dtype.name], {warps, 1, 1},
-                                  {16 * warps, 16, 16})
+  local mma = cute.make_tiled_mma(MMA[dtype.name], {warps, across, 1},
+    {16 * warps, (each or 16) * across, 16})
   local tid = cute.arch.thread_idx()
   return setmetatable({dtype = dtype, mma = mma, tid = tid,
-    thr = mma:get_slice(tid), threads = 32 * warps,
+    thr = mma:get_slice(tid), threads = 32 * warps * across,
     ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", dtype),
     ldsm_t = cute.make_copy_atom("SM75_U16x8_LDSM_T", dtype)}, Team)
 end
@@ -158,6 +161,13 @@ function flash.section(x, first, count)
   local from = cute.domain_offset(matrix and {first, 0} or {first}, x)
   return cute.make_tensor(from.iterator, cute.make_layout(
     matrix and {count, cute.size(x, 1)} or {count}, x.stride))
+end
+
+--- Returns the first row of sequence b, and the number of its rows, from the
+-- positions cu of the sequences, which are limited to `total` rows.
+function flash.span(cu, b, total)
+  local first = cute.min(cute.max(cu[b], 0), total)
+  return first, cute.min(cute.max(cu[b + 1], first), total) - first
 end
 
 local function sequence(x, b, cu)
@@ -202,26 +212,16 @@ end
 
 --- Makes the load of tiles of a matrix X (S,D) into shared memory, by cp.async:
 -- load(block, stage[, inner]). It loads zeros after the last row. inner: all
--- rows of this block are known to exist. place(block): for rows that are not in
--- one matrix, the matrix with this block and the block's number in it; X then
--- only gives the extents.
-function Team:rows(X, s, place)
+-- rows of this block are known to exist.
+function Team:rows(X, s)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local g2s = self:copy("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", D)
   local thr = g2s:get_slice(self.tid)
-  local function from(x)
-    return thr:partition_S(cute.local_tile(x, {rows, D}, {_, 0}))
-  end
-  local src = not place and from(X)
+  local src = thr:partition_S(cute.local_tile(X, {rows, D}, {_, 0}))
   local dst = thr:partition_D(s)                           -- (CPY,M,K,..)
   return function(block, stage, inner)
     local inside = tiles.inside(thr, X, {rows, D}, block)
-    local part, at = src, block
-    if place then
-      part, at = place(block)
-      part = from(part)
-    end
-    cute.copy(g2s, part(_, _, _, at), dst(_, _, _, stage),
+    cute.copy(g2s, src(_, _, _, block), dst(_, _, _, stage),
               not inner and inside(0) or nil)
   end
 end
@@ -388,14 +388,31 @@ function Sight:hide(s, places, row, col, x)
   end
 end
 
+--- Returns the blocks of keys that kernels/block_mask.lua listed for a block of
+-- rows, divided into tiles: their number, and a function (i, ask) that returns
+-- the index of tile i and, if `ask` is set, whether the mask hides some keys.
+---@param list any (1+m) of i32
+---@param parts integer tiles of a block
+function flash.listed(list, parts)
+  return list[0] * parts, function(i, ask)
+    cute.assume(i, 0, (1 << 31) - 1, 1)
+    local entry = list[1 + i // parts]
+    return (entry >> 1) * parts + i % parts,
+      ask and cute.ne(entry & 1, 0) or nil
+  end
+end
+
 ---------------------------------------------------------------------------
 -- Functions of scores
 ---------------------------------------------------------------------------
 
+local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
+
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
--- col[, sloped[, inner]]). The tile begins at `row` and `col` of all scores.
--- sloped: change returns the derivatives of the new scores if there is o.score.
--- inner: no column is beyond the last. Returns nil if o has neither function.
+-- col[, sloped[, inner[, near]]]). The tile begins at `row` and `col` of all
+-- scores. sloped: change returns the derivatives of the new scores if there is
+-- o.score. inner: no column is beyond the last. near: from flash.near. Returns
+-- nil if o has neither function.
 -- score, mask: see kernels/attention.lua; scale: factor of the scores before
 -- them, nil for 1; b, h: sequence and head; rows, columns: extents of all
 -- scores, beyond which the functions get no index; turned: rows of the scores
@@ -409,24 +426,29 @@ function flash.change(o)
     return tiles.divides(tile, n) and i or cute.min(i, n - 1)
   end
   -- Facts about indices let the compiler convert them to floats by additions.
+  -- A tile after the last one may follow in its block (flash.listed).
   local function within(at, n)
     if math.type(n) and n > 0 and not math.type(at) then
-      return cute.assume(at, 0, n - 1, 1)
+      return cute.assume(at, 0, n + MOST_BLOCK, 1)
     end
     return at
   end
-  return function(s, places, row, col, sloped, inner)
+  return function(s, places, row, col, sloped, inner, near)
     local all = flash.by_rows(s)
     local slopes = sloped and o.score and cute.make_fragment_like(s)
     local slope = slopes and flash.by_rows(slopes)
     row, col = within(row, o.rows), within(col, o.columns)
+    local draw = not o.turned and kept.tile(o, places, row, col)
     for i = 0, cute.size(all, 0) - 1 do
       local q = inside(row + places(i, 0)[1], o.rows, o.tile[1])
       for j = 0, cute.size(all, 1) - 1 do
         local k = col + places(i, j)[2]
         if not inner then k = inside(k, o.columns, o.tile[2]) end
-        local at = {b = o.b, h = o.h, q = o.turned and k or q,
-                    k = o.turned and q or k}
+        local at = kept.at(o.b, o.h, o.turned and k or q, o.turned and q or k)
+        if draw then
+          function at.kept(_, p, seed) return draw(i, j, p, seed) end
+        end
+        at.near = near and near.note
         local x = all(i, j)
         if o.scale then x = x * o.scale end
         local y = o.score and o.score(x, at) or x
@@ -436,6 +458,64 @@ function flash.change(o)
       end
     end
     return slopes
+  end
+end
+
+--- Makes a record of the largest of numbers x, whose limit is `limit`, of a
+-- function of scores: its argument at.near(x, limit), if there is one, allows a
+-- formula that is right up to the limit only. far() reports whether some x is
+-- larger, so that the scores must be computed again, without at.near.
+function flash.near()
+  local most, n = cute.make_rmem_tensor({5}, cute.f32), 0
+  most:fill(0)  -- four maxima, which do not depend on each other, and the limit
+  return {
+    note = function(x, limit)
+      n = n % 4 + 1
+      most[n - 1], most[4] = cute.max(most[n - 1], cute.abs(x)), limit
+    end,
+    far = function()
+      return cute.gt(cute.max(cute.max(most[0], most[1]),
+                              cute.max(most[2], most[3])), most[4])
+    end}
+end
+
+--- Makes a function (s, places, row, masked), for a tile of scores s from `row`
+-- on. It returns nil, or a function (n[, near]) that changes scores of block
+-- n of keys by functions of scores, and hides keys if the block is `masked`.
+-- masked may be a condition of the kernel. With a list of blocks, the mask
+-- applies only where it is true.
+---@param o table {tile: integer[], list: any}
+---@param f table {score: function?, mask: function?, scale: any, b: any,
+-- h: any}
+---@param rows any the number of all rows
+function flash.altering(o, f, rows, sight)
+  local function change(mask)
+    return flash.change {score = f.score, mask = mask, scale = f.scale, b = f.b,
+      h = f.h, tile = o.tile, rows = rows, columns = sight.T}
+  end
+  local N = o.tile[2]
+  local edges = not sight:whole(N)
+  local some, all = change(f.mask), change(not o.list and f.mask or nil)
+  return function(s, places, row, masked)
+    local function hide(n)
+      if edges then sight:hide(s, places, row, n * N, -math.huge) end
+    end
+    local function whole(n, near)
+      if all then all(s, places, row, n * N, false, true, near) end
+    end
+    local function partly(n, near)
+      if some then some(s, places, row, n * N, false, false, near) end
+      hide(n)
+    end
+    if core.typename(masked) ~= "value" then
+      return masked and partly or all and whole
+    elseif some or edges then
+      return function(n, near)
+        if not o.list and some then some(s, places, row, n * N) end
+        cute.when(masked, function() (o.list and partly or hide)(n, near) end,
+                  o.list and function() whole(n, near) end)
+      end
+    end
   end
 end
 
@@ -479,13 +559,15 @@ end
 ---@param rows integer
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column
-function flash.softmax(rows, c, hidden)
+---@param sink? any a number whose power of e is added to each row's sum
+function flash.softmax(rows, c, hidden, sink)
   local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
   local base = cute.make_rmem_tensor({rows}, cute.f32)
   local fix = cute.make_rmem_tensor({rows}, cute.f32)
-  low:fill(NOTHING)
-  sum:fill(0)
+  low:fill(sink and cute.min(sink * -flash.LOG2E, NOTHING) or NOTHING)
+  -- A quad adds its four sums in the end.
+  sum:fill(sink and cute.where(cute.gt(sink, -math.huge), 0.25, 0.0) or 0)
   base:fill(0)
   fix:fill(1)
   return setmetatable({rows = rows, c = c, hidden = hidden, low = low,
@@ -565,13 +647,10 @@ function Softmax:powers(s)
   end
 end
 
---- Replaces scores by their powers, and adds these to the sums, without a
--- search for the largest score of a row, which costs a comparison for each
--- score. If a base is too small, calls again(), which restores the scores of
--- the warp's rows, and changes the bases. Returns whether it did; `fix` then
--- has the factors by which to scale the rows' accumulators.
-function Softmax:attempt(s, again)
-  local sr, parts, over = flash.by_rows(s), {}, nil
+-- Replaces scores by their powers. Returns the sum of each row's powers, and
+-- whether a base of the warp is too small for them, or `over` is true.
+function Softmax:guess(s, over)
+  local sr, parts = flash.by_rows(s), {}
   for i = 0, self.rows - 1 do
     for j = 0, cute.size(sr, 1) - 1 do
       local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
@@ -580,15 +659,55 @@ function Softmax:attempt(s, again)
     local more = cute.gt(parts[i], MOST_SUM) | cute.ne(self.base[i], 0)
     over = over and over | more or more
   end
-  over = cute.arch.vote_any_sync(over)
-  cute.when(over, function()
-    again()
-    self:rise(s)
-    self:powers(s)
-  end, function()
-    for i = 0, self.rows - 1 do self.sum[i] = self.sum[i] + parts[i] end
+  return parts, cute.arch.vote_any_sync(over)
+end
+
+local function add_parts(self, parts)
+  for i = 0, self.rows - 1 do self.sum[i] = self.sum[i] + parts[i] end
+end
+
+--- Replaces scores by their powers, and adds these to the sums, without a
+-- search for the largest score of a row, which costs a comparison for each
+-- score. If a base is too small, calls again(), which restores the scores of
+-- the warp's rows, and changes the bases. Returns whether it did; `fix` then
+-- has the factors by which to scale the rows' accumulators. change(n), if it is
+-- given, changes the scores of block n before; near: it gets a record of
+-- flash.near at first.
+function Softmax:attempt(s, again, change, n, near)
+  if not change then
+    local parts, over = self:guess(s)
+    cute.when(over, function()
+      again()
+      self:rise(s)
+      self:powers(s)
+    end, function() add_parts(self, parts) end)
+    return over
+  end
+  -- A loop contains the instructions of `change` once, which saves registers.
+  -- They depend on a shuffled n, so that the compiler leaves them in the loop.
+  local round, more, block = 0, 1, cute.make_rmem_tensor({1}, cute.i32)
+  block[0] = n
+  cute.loop(function() return cute.gt(more, 0) end, function()
+    local record = near and flash.near()
+    if near then
+      cute.when(cute.eq(round, 0), function() change(block[0], record) end,
+                function() change(block[0]) end)
+    else
+      change(block[0])
+    end
+    cute.when(cute.gt(round, 0), function()
+      if near then self.fix:fill(1) end  -- the bases may be large enough
+      self:rise(s)
+    end)
+    local parts, over = self:guess(s, near and record.far())
+    over = over & cute.eq(round, 0)
+    more, round = cute.where(over, 1, 0), round + 1
+    cute.when(over, function()
+      again()
+      block[0] = cute.arch.make_warp_uniform(block[0])
+    end, function() add_parts(self, parts) end)
   end)
-  return over
+  return cute.gt(round, 1)
 end
 
 --- Processes scores s (MMA,M,N): adds their powers to the sums and returns the

@@ -21,10 +21,11 @@
 --     end
 --     k.kernel(A, B, C, bias, residual):launch { ... }
 --
--- gated = true: the first half of B's rows makes gates, the second the gated
--- values. The epilogue gets both, (gate, up, part, ...), and C (M,N) has half
--- as many columns as B (2N,K) has rows. A thread holds gates and the matching
--- gated values: groups of B's rows from both halves alternate.
+-- gated = true: the product with the first half of B's rows gives the gates,
+-- the product with the second half the values that they gate. The epilogue gets
+-- both, (gate, up, part, ...), and C (M,N) has half as many columns as B (2N,K)
+-- has rows. A tile takes groups of rows from the two halves in turn, so that
+-- each thread holds gates and the matching values.
 --
 -- blocks = n: the accumulators of n elements of K are scaled before they are
 -- added. The kernel takes (A, B, C, SA, SB, ...), SA (M,K/n) and SB (N,K/n),

@@ -145,6 +145,10 @@ local function make(given)
   --- Makes TMA atoms and coordinates of A, B, D.
   function self.atoms(A, B, D)
     local function load(X, layout, rows, ctas)
+      if wrong.is_view(X) then
+        return X.load(layout(_, _, 0), {rows, bk}, ctas,
+                      {l2_promotion = o.l2_promotion})
+      end
       local kind = ctas > 1 and cpasync.CopyBulkTensorTileG2SMulticastOp()
         or cpasync.CopyBulkTensorTileG2SOp()
       return cpasync.make_tiled_tma_atom(kind, X, layout(_, _, 0), {rows, bk},
@@ -191,10 +195,10 @@ local function make(given)
     local why = wrong.reach(o, A, B, D)
     rules.need(not why, "gemm_sm90", "%s (gemm_sm80 accepts any layout)", why)
     local m, n = count(D.shape[1], D.shape[2])
-    local k = (A.shape[2] + bk - 1) // bk
+    local k = (B.shape[2] + bk - 1) // bk
     if k < o.split then
       core.fail("bad-argument", ("gemm_sm90: K = %d is a single tile of %d, "
-        .. "which cannot be split"):format(A.shape[2], bk))
+        .. "which cannot be split"):format(B.shape[2], bk))
     end
     local list = table.pack(self.atoms(A, B, D))
     list[7], list[8], list[9], list.n = m, n, k, 9
@@ -216,7 +220,8 @@ local function make(given)
   function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})
     if o.gated then B = in_turn(B) end
-    out[1], out[3] = core.tma_rebind(list[1], A), core.tma_rebind(list[3], B)
+    out[1] = core.tma_rebind(list[1], wrong.is_view(A) and A.tensor or A)
+    out[3] = core.tma_rebind(list[3], B)
     out[5] = core.tma_rebind(list[5], D)
     if list[10] then out[10] = D end
     for i = 1, select("#", ...) do

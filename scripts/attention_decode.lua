@@ -2,17 +2,17 @@
 --
 -- There is almost nothing to compute: reading the keys and values takes all the
 -- time. One block for each head would leave most of a GPU idle, so the keys of
--- a head are split among blocks. Each block ends with a sum and the scale of
--- its powers; a second kernel combines these. Heads that share keys are rows of
--- one tile, so that shared keys are read once.
+-- all heads are divided equally among blocks. Each block ends with sums and the
+-- scales of their powers; a second kernel combines these. Heads that share keys
+-- are rows of one tile, so that shared keys are read once.
 --   cutelua scripts/attention_decode.lua --help
 local oracle = require "cutelua.bench.oracle"
 local decode = require "kernels.attention_decode"
 
--- Returns the kernels, and the number of parts into which keys are split.
+-- Returns the kernels, and the numbers of blocks and parts.
 local function made(p)
   local k = decode {head = p.d, group = p.h // p.g}
-  return k, k.splits(p.t, p.g, p.b)
+  return k, k.plan(p.t, 1, p.h, p.b)
 end
 
 require "cutelua.bench.harness".run(arg, {
@@ -25,17 +25,20 @@ require "cutelua.bench.harness".run(arg, {
   gpu = {{1, 65536, 32, 8, 128}, {16, 8192, 32, 8, 128},
          {64, 4096, 32, 32, 128}},
   operands = function(p)
-    local q, k, _, n = {p.b, 1, p.h, p.d}, {p.b, p.t, p.g, p.d}, made(p)
+    local q, k, l, n = {p.b, 1, p.h, p.d}, {p.b, p.t, p.g, p.d}, made(p)
     return {{"q", q}, {"k", k}, {"v", k}, {"o", q, out = true},
             {"lse", {p.b, p.h, 1}, dtype = "f32", out = true},
-            {"parts", {n, p.b, p.h, p.d}, dtype = "f32", scratch = true},
-            {"logs", {n, p.b, p.h}, dtype = "f32", scratch = true}}
+            -- Not all elements are written.
+            {"parts", {n.slots, l.rows, p.d}, dtype = "f32", fill = "zero",
+             scratch = true},
+            {"logs", {n.slots, l.rows}, dtype = "f32", fill = "zero",
+             scratch = true}}
   end,
   make = function(p)
     local k, n = made(p)
     local launches = {}
     for i, l in ipairs(k) do
-      launches[i] = {kernel = l.kernel, grid = l.grid(n, p.h, p.b),
+      launches[i] = {kernel = l.kernel, grid = l.grid(n, 1, p.h, p.b),
         block = l.block, args = {"q", "k", "v", "o", "lse", "parts", "logs",
                                  1 / math.sqrt(p.d)}}
     end

@@ -7,8 +7,9 @@ local core = require "cute.core"
 local cute = require "cute"
 local lib = require "cutelua.bench.lessonlib"
 local npy = require "cute.npy"
-local safetensors = require "cutelua.text.safetensors"
-local ops = cute.ops
+local replay = require "cutelua.bench.replay"
+local weights = require "cutelua.bench.weights"
+local ops, silu = cute.ops, cute.ops.silu
 
 -- Width, layers, heads, heads of keys, elements of a head and of the SwiGLU,
 -- tokens of the vocabulary.
@@ -31,6 +32,7 @@ local opt = cli.parse(arg, {
     {"--temperature", "number", default = 1, help = "divides the logits"},
     {"--top-k", "int", min = 1, default = 1, help = "candidates of a draw"},
     {"--logits", "file", help = "writes the last logits to a .npy file"},
+    {"--kernels", "flag", help = "times the kernels of the prompt"},
   },
   common = {"device", "arch", "seed"},
 })
@@ -56,53 +58,25 @@ local function filled(dtype, shape, f)
                          with {out = t})
 end
 
-local paths, made, bytes = {}, 0, 0
-for path in (opt.weights or ""):gmatch "[^,]+" do paths[#paths + 1] = path end
-local files = safetensors.open(paths)
-
--- Returns a weight: the rows of several tensors of the files, or random: a hash
--- of the position (PCG's last step, O'Neill 2014), of variance 1 / columns.
--- Without rows it is the vector of a norm.
-local function weight(rows, columns, ...)
-  made, bytes = made + 1, bytes + 2 * columns * (rows or 0)
-  local number, scale, from = made + opt.seed, (12 / columns) ^ 0.5 / 2 ^ 24, 0
-  local w = rows and cute.zeros({rows, columns}, cute.bf16, where)
-    or cute.full({1, columns}, 1, cute.f32, where)
-  for _, name in ipairs(opt.weights and {...} or {}) do
-    local part = files:tensor(name .. ".weight"):to(device)
-    local n = {cute.size(part)}
-    ops.copy(view(part, n), view(w, n, {1}, from), where)
-    from = from + n[1]
-  end
-  if rows and not opt.weights then
-    ops.elementwise(function(_, at)
-      local r, c = at:coords()
-      local x = (r:to(cute.u32) * 65536 + c:to(cute.u32)) * 747796405 + number
-      x = ((x >> 15) ~ x) * 277803737
-      x = ((x >> 13) ~ x) * 747796405
-      return ((x >> 8):to(cute.f32) - 8388607.5) * scale
-    end, w, with {out = w})
-  end
-  return rows and w or view(w, {columns})
-end
-
-local embedding, layers = weight(V, N, "model.embed_tokens"), {}
+local weight = weights.open(opt.weights, device, opt.seed)
+local embedding, layers = weight:matrix(V, N, "model.embed_tokens"), {}
 for i = 1, LAYERS do
   local at = ("model.layers.%d."):format(i - 1)
   local attn, mlp = at .. "self_attn.", at .. "mlp."
   layers[i] = {
-    norm1 = weight(nil, N, at .. "input_layernorm"),
-    qkv = weight((H + 2 * G) * D, N, attn .. "q_proj", attn .. "k_proj",
-                 attn .. "v_proj"),
-    o = weight(N, H * D, attn .. "o_proj"),
-    norm2 = weight(nil, N, at .. "post_attention_layernorm"),
-    up = weight(2 * F, N, mlp .. "gate_proj", mlp .. "up_proj"),
-    down = weight(N, F, mlp .. "down_proj"),
+    norm1 = weight:vector(N, at .. "input_layernorm"),
+    qkv = weight:matrix((H + 2 * G) * D, N, attn .. "q_proj", attn .. "k_proj",
+                        attn .. "v_proj"),
+    o = weight:matrix(N, H * D, attn .. "o_proj"),
+    norm2 = weight:vector(N, at .. "post_attention_layernorm"),
+    up = weight:matrix(2 * F, N, mlp .. "gate_proj", mlp .. "up_proj"),
+    down = weight:matrix(N, F, mlp .. "down_proj"),
     k = cute.zeros({B * PAGES, PAGE, G, D}, cute.bf16, where),
     v = cute.zeros({B * PAGES, PAGE, G, D}, cute.bf16, where),
   }
 end
-local norm, head = weight(nil, N, "model.norm"), weight(V, N, "lm_head")
+local norm, head = weight:vector(N, "model.norm"),
+                   weight:matrix(V, N, "lm_head")
 local pages = filled(cute.i32, {B, PAGES}, function(b, i)
   return b * PAGES + i
 end)
@@ -115,30 +89,47 @@ local function turns(f)
   end)
 end
 local Cos, Sin = turns(cute.cos), turns(cute.sin)
+
 -- Returns the logits (B,V) of the token that follows the tokens (B,n), which
 -- are at `positions`. attend(layer, q, k, v) returns the attention (B,n,H,D).
 local function forward(tokens, positions, attend)
   local n, at = tokens.shape[2], with {positions = positions}
   local x, more = ops.embedding(tokens, embedding, where), nil
+  -- Returns the norm of x + more. Closes both; the sum becomes x.
+  local function normed(w)
+    local a, sum = ops.rmsnorm(x, w, with {residual = more, eps = EPS})
+    if more then
+      more:close()
+      x:close()
+      x = sum
+    end
+    return a
+  end
+  -- Returns the product of a and a weight, and closes a.
+  local function times(a, w, o)
+    o.constant = "B"
+    local y = ops.gemm(a, w, with(o))
+    a:close()
+    return y
+  end
   for _, w in ipairs(layers) do
-    local a, sum = ops.rmsnorm(x, w.norm1, with {residual = more, eps = EPS})
-    x = sum or x
-    local y = ops.gemm(a, w.qkv, with {constant = "B"})
+    local y = times(normed(w.norm1), w.qkv, {})
     local function heads(first, count)
       return view(y, {B, n, count, D}, {y.stride[1], y.stride[2], D, 1},
                   first * D)
     end
-    local o = attend(w, ops.rope(heads(0, H), Cos, Sin, at),
-                     ops.rope(heads(H, G), Cos, Sin, at), heads(H + G, G))
-    more = ops.gemm(view(o, {B, n, H * D}), w.o, with {constant = "B"})
-    a, x = ops.rmsnorm(x, w.norm2, with {residual = more, eps = EPS})
-    local u = ops.gemm(a, w.up, with {constant = "B", gated = true,
-      epilogue = function(gate, up) return ops.silu(gate) * up end})
-    more = ops.gemm(u, w.down, with {constant = "B"})
+    local q, k = ops.rope(heads(0, H), Cos, Sin, at),
+                 ops.rope(heads(H, G), Cos, Sin, at)
+    local o = attend(w, q, k, heads(H + G, G))
+    for _, t in ipairs {q, k, y} do t:close() end
+    more = times(view(o, {B, n, H * D}), w.o, {})
+    local u = times(normed(w.norm2), w.up, {gated = true,
+      epilogue = function(gate, up) return silu(gate) * up end})
+    more = times(u, w.down, {})
   end
-  local h = ops.rmsnorm(x, norm, with {residual = more, eps = EPS})
-  return ops.gemm(h(cute._, n - 1, cute._), head, with {dtype = cute.f32,
-                                                       constant = "B"})
+  local h = normed(norm)
+  x:close()
+  return times(h(cute._, n - 1, cute._), head, {dtype = cute.f32})
 end
 
 local places = filled(cute.i32, {B, S}, function(_, t) return t end)
@@ -161,18 +152,23 @@ local function draw(i)
   return view(token, {B, 1})
 end
 
-local function generate(steps)
-  position:fill(S - 1)
-  lengths:fill(S)  -- keys up to and including `position`
-  seed:fill(opt.seed)
+local function read_prompt()
   logits = forward(prompt, places, function(w, q, k, v)
     local rows = {PAGES * PAGE * G * D, G * D, D, 1}
     ops.copy(k, view(w.k, {B, S, G, D}, rows), where)
     ops.copy(v, view(w.v, {B, S, G, D}, rows), where)
     return ops.attention(q, k, v, with {causal = true})
   end)
+end
+
+-- Generates all tokens from the logits after the prompt.
+local function generate()
+  position:fill(S - 1)
+  lengths:fill(S)  -- keys up to and including `position`
+  seed:fill(opt.seed)
   local token = draw(0)
-  for i = 1, steps - 1 do
+  for i = 1, STEPS - 1 do
+    logits:close()
     logits = forward(token, position, function(w, q, k, v)
       return ops.attention_decode(q, w.k, w.v, with {k = k, v = v,
         lengths = lengths, block_table = pages})
@@ -181,20 +177,24 @@ local function generate(steps)
   end
 end
 
-generate(STEPS)
+local function run() read_prompt() generate() end
+run()
 cute.print_tensor(out:to "host")
 local last = npy.of_buffer(core.param_memory(logits:to "host"), {B, V})
 if opt.logits then lib.must(job, npy.write(opt.logits, last)) end
 if device.kind == "gpu" then
-  local function ms(steps)
-    local graph = cute.graph(function() generate(steps) end, where)
-    return cute.testing.benchmark(function() graph:launch() end, {
-      warmup_iterations = 1, iterations = 5, device = "gpu"}) / 1e3
+  local all, copy = replay.least(run, device, 1), replay.copy_speed(device)
+  local first, each = replay.least(read_prompt, device),
+                      replay.least(generate, device) / math.max(STEPS - 1, 1)
+  local keys = LAYERS * G * D * B * (S + STEPS / 2)
+  local bytes = weight.bytes - 2 * V * N + 4 * keys
+  print(("all %.1f ms, prompt %.2f ms; a step %.3f ms of %.2f GB, %.0f GB/s "
+    .. "(%.2f of a copy's %.0f), %.0f tokens/s"):format(all, first, each,
+    bytes / 1e9, bytes / each / 1e6, bytes / each / 1e6 / copy, copy,
+    B / each * 1e3))
+  if opt.kernels then
+    print(("prompt: %.3f of its kernels' least times"):format(first
+      / replay.sum(function(timed) ops = timed read_prompt() end, device)))
   end
-  bytes = bytes - 2 * V * N + 4 * LAYERS * G * D * B * (S + STEPS / 2)
-  local first = ms(1)
-  local each = (ms(STEPS) - first) / (STEPS - 1)
-  print(("prompt %.2f ms, a step %.3f ms of %.2f GB, %.0f GB/s"):format(first,
-    each, bytes / 1e9, bytes / each / 1e6))
 end
 -- SPDX-License-Identifier: MIT

@@ -57,7 +57,8 @@ end
 ---@param o {b: integer?, s: integer, t: integer?, h: integer?, g: integer?,
 -- d: integer, dtype: any?, left: integer?, right: integer?, seed: integer?}
 -- The field `modify` of the result may be set to a function (score, batch,
--- head, row, key) that returns another score.
+-- head, row, key) that returns another score, `sinks` to a list of numbers, one
+-- for each head, whose powers are added to the sums of rows.
 function attention.problem(o)
   local p = {b = o.b or 1, s = o.s, t = o.t or o.s, h = o.h or 1,
              g = o.g or o.h or 1, d = o.d, left = o.left, right = o.right,
@@ -118,7 +119,8 @@ local function each_row(p, f)
       local function key(j) return place(p, p.t, p.g, b, j, g) end
       for i = 0, p.s - 1 do
         local at, first, last = place(p, p.s, p.h, b, i, h), sees(p, i)
-        local most, w, slopes, sum = -math.huge, {}, {}, 0.0
+        local sink = p.sinks and p.sinks[h + 1] or -math.huge
+        local most, w, slopes, sum = sink, {}, {}, 0.0
         for j = first, last do
           w[j] = dot(p.q, at, p.k, key(j), d) * p.scale
           if p.modify then
@@ -132,6 +134,7 @@ local function each_row(p, f)
           w[j] = most > -math.huge and math.exp(w[j] - most) or 0.0
           sum = sum + w[j]
         end
+        if sink > -math.huge then sum = sum + math.exp(sink - most) end
         for j = first, last do w[j] = sum > 0 and w[j] / sum or 0.0 end
         f((b * p.h + h) * p.s + i, at, w, first, last, key,
           most + math.log(sum), slopes)

@@ -1,10 +1,10 @@
 --- Opens pages in a headless Chromium, all in one start. Each page is in a
 -- frame of the requested width; a script of the spec returns what it finds.
 --
---   local found = browser.visit {
---     {html = text, width = 390, script = "return document.title"},
---     {file = "k.html", script = "hover('#a'); return count('.lit')"}}
---   found[1].value, found[1].errors
+--     local found = browser.visit {
+--       {html = text, width = 390, script = "return document.title"},
+--       {file = "k.html", script = "hover('#a'); return count('.lit')"}}
+--     found[1].value, found[1].errors
 --
 -- A script's value comes back through JSON. The script may `await`, and can
 -- call $(css), the first element, count(css), texts(css), and hover(e),

@@ -12,8 +12,9 @@ local check = require "cutelua.check"
 local core = require "cute.core"
 local cute = require "cute"
 local kernel = require "cute.lang.kernel"
-local report = require "cute.lang.report"
+local errors = require "cutelua.text.errors"
 local simreport = require "cute.lang.simreport"
+local texts = require "cutelua.text.faults"
 local source = require "cute.lang.source"
 local support = require "spec.support"
 
@@ -96,9 +97,9 @@ function faults.execute(path, text)
   source.add(chunk, text)
   local script = assert(load(text, chunk, "t",
                              setmetatable(env, {__index = _G})))
-  local ok, failure = xpcall(script, report.capture)
+  local ok, failure = xpcall(script, errors.capture)
   local said = not ok and failure.value ~= faults.STOP
-    and report.format(failure, {prefix = "cutelua: "}) or nil
+    and errors.format(failure, {prefix = "cutelua: "}) or nil
   source.add(chunk, nil)
   return said
 end
@@ -108,7 +109,7 @@ local function quiet(program, launch)
   local found = core.sim_run(program.fn, launch)
   simreport.attach(found, program)
   for _, note in ipairs(found:notes()) do
-    simreport.new_note(program.info.name, note)
+    texts.new_note(program.info.name, note)
   end
   return found
 end
@@ -122,7 +123,7 @@ local function plain(path, text, seed)
     launched, launch.seed = true, seed or launch.seed
     local found = quiet(program, launch)
     for _, r in ipairs(found.ok and found.relies or {}) do
-      said[#said + 1] = "note: " .. simreport.reliance(r)
+      said[#said + 1] = "note: " .. texts.reliance(r)
     end
     return found
   end}

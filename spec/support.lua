@@ -51,14 +51,19 @@ function support.write(path, ...)
   return path
 end
 
---- Calls f without the output of lessons. Errors go on.
+--- Calls f without its output. Errors go on.
 ---@param f function
 function support.quietly(f)
-  local stdout <const> = io.stdout
+  local stdout <const>, output <const> = io.stdout, io.output()
+  local show <const> = print
   local sink <close> = assert(io.open("/dev/null", "w"))
   rawset(io, "stdout", sink)
+  rawset(_G, "print", function() end)
+  io.output(sink)
   local ok, why = pcall(f)
   rawset(io, "stdout", stdout)
+  rawset(_G, "print", show)
+  io.output(output)
   if not ok then error(why, 0) end
 end
 

@@ -223,14 +223,14 @@ local LUA_ROOMS = {
   analyses = {"check", "profile", "text"},
   check = {"analyses", "bench", "profile", "program", "text"},
   debug = {"program"},
-  doc = {},
+  doc = {"text"},
   draw = {"analyses", "program", "text"},
-  learn = {"draw", "program"},
+  learn = {"draw", "program", "text"},
   page = {"debug", "draw", "profile", "program", "text"},
   profile = {"bench", "draw", "program", "text"},
   program = {"debug", "doc", "page", "ptx", "text"},
   ptx = {"program", "text"},
-  tune = {"bench", "program", "kernels"},
+  tune = {"bench", "program", "text", "kernels"},
   workshop = {"doc", "draw", "learn", "page", "program", "text"},
 }
 

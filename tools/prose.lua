@@ -206,6 +206,15 @@ local function is_mark(line)
     or line:find "^-%->"
 end
 
+-- Reports whether a line begins a mark of a planted fault (spec/faults.lua),
+-- which is data.
+local function is_fault_mark(line)
+  for _, mark in ipairs {"expect", "mend", "run", "needs"} do
+    if line:find("^" .. mark .. ":") then return true end
+  end
+  return false
+end
+
 -- Calls f(text, line, before) for each comment; `before` is the code to the
 -- left of a trailing comment, else empty. Comments in one column of consecutive
 -- lines are one; an empty line, an annotation or an indented example ends it.
@@ -236,11 +245,13 @@ function prose.comments(path, text, f)
     for said in (text:sub(from, to) .. "\n"):gmatch "(.-)\n" do
       local code = said:find "^%-?     *%S"
       local rule = said:find "^[-=*/]+$" and #said > 20
-      said = said:gsub("^[-/*!<]*%s*", ""):gsub("%s+$", "")
+      said = said:gsub("^[-/*!<]*%s*", ""):gsub("%s*%-%- wrong$", "")
+        :gsub("%s+$", "")
       if rule and heading then part = {} end
-      if code or is_mark(said) then
+      local mark = is_fault_mark(said)
+      if code or mark or is_mark(said) then
         finish()
-        annotated = said:find "^@" ~= nil
+        annotated = mark or said:find "^@" ~= nil
       elseif not annotated then
         if #part == 0 then
           first, code_before, heading = n, head, ruled

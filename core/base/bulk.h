@@ -12,9 +12,12 @@ typedef struct HostBuf HostBuf;
 struct HostBuf {
   DType t;
   size_t count, bytes;
-  void *p;       // first element, aligned to HOSTBUF_ALIGN; NULL when closed
-  void *raw;     // allocation returned by base_realloc
-  bool closed;
+  void *p;       // first element, aligned to HOSTBUF_ALIGN; NULL if freed
+  void *raw;     // allocation returned by base_realloc; NULL if another buffer
+                 // owns the memory
+  size_t mapped;  // bytes of a file's mapping at `raw` (platform_map), or 0
+  bool closed;   // whether calls reject the buffer
+  bool kept;     // whether a graph of a GPU copies the memory: close() keeps it
   // True if the whole buffer was written at least once (filled, copied to or
   // set from a string). The simulator reports reads of undefined elements in
   // other buffers.

@@ -43,12 +43,28 @@ void platform_signal(pthread_t thread, int sig) {
 
 void platform_end_with_parent(void) {}
 
+void *platform_map(int fd, uint64_t from, size_t n, size_t *all) {
+  (void)fd;
+  (void)from;
+  (void)n;
+  (void)all;
+  return NULL;
+}
+
+void platform_unmap(void *p, size_t all) {
+  (void)p;
+  (void)all;
+}
+
+size_t platform_page(void) { return 4096; }
+
 #else
 
 #include <dlfcn.h>
 #include <link.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -77,6 +93,26 @@ int platform_cores(void) {
 void platform_signal(pthread_t thread, int sig) { pthread_kill(thread, sig); }
 
 void platform_end_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
+void *platform_map(int fd, uint64_t from, size_t n, size_t *all) {
+  size_t page = platform_page(), most = SIZE_MAX - 2 * page;
+  int how = PROT_READ | PROT_WRITE;
+  if (n > most || from > INT64_MAX) return NULL;
+  size_t whole = (n + page - 1) / page * page;
+  char *p = mmap(NULL, whole + page, how, MAP_PRIVATE | MAP_ANONYMOUS |
+                 MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return NULL;
+  *all = whole + page;
+  if (mmap(p, whole, how, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd,
+           (off_t)from) != MAP_FAILED)
+    return p;
+  munmap(p, *all);
+  return NULL;
+}
+
+void platform_unmap(void *p, size_t all) { munmap(p, all); }
+
+size_t platform_page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 #endif
 // SPDX-License-Identifier: MIT

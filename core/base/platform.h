@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // Opens a shared library without making its symbols visible to other libraries.
 // Returns NULL if it is not found.
@@ -21,6 +22,14 @@ const char *platform_no_libraries(void);
 // Returns the flags that make glob() match only folders, if the system supports
 // it.
 int platform_glob_folders(void);
+
+// Maps n bytes of an open file from byte `from` on, a multiple of
+// platform_page(), so that changes do not reach the file. At least a page more
+// is accessible. Stores the number of bytes for platform_unmap in *all. Returns
+// NULL if the system cannot map files.
+void *platform_map(int fd, uint64_t from, size_t n, size_t *all);
+void platform_unmap(void *p, size_t all);
+size_t platform_page(void);
 
 // Returns the number of threads that can run at a time, at least 1.
 int platform_cores(void);

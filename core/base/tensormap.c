@@ -60,11 +60,14 @@ static int64_t encoded_bytes(const TensorMap *m) {
   return n;
 }
 
+int64_t tensormap_count(const TensorMap *m, int i) {
+  return (m->box[i] + m->step[i] - 1) / m->step[i];
+}
+
 int64_t tensormap_bytes(const TensorMap *m) {
   if (m->im2col) return row_bytes(m) * m->pixels;
   int64_t n = element_bytes(m);
-  for (int i = 0; i < m->rank; i++)
-    n *= (m->box[i] + m->step[i] - 1) / m->step[i];
+  for (int i = 0; i < m->rank; i++) n *= tensormap_count(m, i);
   return n;
 }
 
@@ -338,5 +341,64 @@ void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]) {
     put(words, 96 + 32 * i, 32, m->stride[i] >> 4);
     put(words, 224 + 4 * i, 4, m->stride[i] >> 36);
   }
+}
+
+// ---- single fields ----
+
+const char *tensormap_field(TensorMapField f) {
+  static const char *const names[] = {
+#define TF(id, name) name,
+    TENSORMAP_FIELDS(TF)
+#undef TF
+  };
+  return names[f];
+}
+
+// Sets the element type to number v of tensormap.replace, which counts as
+// TENSORMAP_TYPES except that f32.ftz precedes f64.
+static void put_type(uint64_t words[TENSORMAP_WORDS], int64_t v) {
+  static const uint8_t of[TMT_COUNT] = {
+    TMT_U8, TMT_U16, TMT_U32, TMT_I32, TMT_U64, TMT_I64, TMT_F16, TMT_F32,
+    TMT_F32_FTZ, TMT_F64, TMT_BF16, TMT_TF32, TMT_TF32_FTZ};
+  if (v < 0 || v >= TMT_COUNT) return;
+  put(words, 71, 4, types[of[v]].bits);
+  put(words, 80, 1, types[of[v]].cls == 'T');
+}
+
+// Encodes what depends on several fields: the bytes of a copy, and the span of
+// the swizzle.
+static void put_derived(uint64_t words[TENSORMAP_WORDS]) {
+  TensorMap m = {.rank = get(words, 68, 3) + 1, .swizzle = get(words, 77, 2)};
+  int64_t bits = get(words, 71, 4);
+  while (m.type < TMT_COUNT && types[m.type].bits != bits) m.type++;
+  if (get(words, 64, 1) || m.rank > TENSORMAP_RANK || m.type == TMT_COUNT)
+    return;
+  for (int i = 0; i < m.rank; i++) {
+    m.box[i] = get(words, 440 + 8 * i, 8) + 1;
+    m.step[i] = get(words, 416 + 3 * i, 3) + 1;
+  }
+  put(words, 512, 32, encoded_bytes(&m));
+  put(words, 576, 32, m.swizzle ? 0x80 << m.swizzle : 0x10);
+}
+
+void tensormap_replace(uint64_t words[TENSORMAP_WORDS], TensorMapField f,
+                       int mode, int64_t v) {
+  switch (f) {
+  case TMF_EXTENT: put(words, 256 + 32 * mode, 32, v - 1); return;
+  case TMF_STRIDE:
+    put(words, 96 + 32 * mode, 32, v >> 4);
+    put(words, 224 + 4 * mode, 4, v >> 36);
+    return;
+  case TMF_ADDRESS: words[0] = (uint64_t)v; return;
+  case TMF_RANK: put(words, 68, 3, v); break;
+  case TMF_BOX: put(words, 440 + 8 * mode, 8, v - 1); break;
+  case TMF_STEP: put(words, 416 + 3 * mode, 3, v - 1); break;
+  case TMF_TYPE: put_type(words, v); break;
+  case TMF_INTERLEAVE: put(words, 75, 2, v); break;
+  case TMF_SWIZZLE: put(words, 77, 2, v); break;
+  case TMF_FILL: put(words, 79, 1, v); break;
+  case TMF_COUNT: break;
+  }
+  put_derived(words);
 }
 // SPDX-License-Identifier: MIT

@@ -75,6 +75,29 @@ bool tensormap_decode(const uint64_t words[TENSORMAP_WORDS], TensorMap *m,
 // them in an encoded map. Both handle all TENSORMAP_RANK modes.
 void tensormap_read(const uint64_t words[TENSORMAP_WORDS], TensorMap *m);
 void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
+
+// TF(ID, "name"): the fields of an encoded map that tensormap.replace sets,
+// with their names in PTX. Those up to STEP exist for each mode, except ADDRESS
+// and RANK.
+#define TENSORMAP_FIELDS(TF) \
+  TF(EXTENT, "global_dim") TF(STRIDE, "global_stride") \
+  TF(ADDRESS, "global_address") TF(RANK, "rank") TF(BOX, "box_dim") \
+  TF(STEP, "element_stride") TF(TYPE, "elemtype") \
+  TF(INTERLEAVE, "interleave_layout") TF(SWIZZLE, "swizzle_mode") \
+  TF(FILL, "fill_mode")
+typedef enum TensorMapField {
+#define TF(id, name) TMF_##id,
+  TENSORMAP_FIELDS(TF)
+#undef TF
+  TMF_COUNT
+} TensorMapField;
+const char *tensormap_field(TensorMapField f);  // returns the field's name
+// Sets a field of an encoded tiled map, which need not be valid, to v as
+// tensormap.replace takes it: the rank minus 1, a stride in bytes, ...
+void tensormap_replace(uint64_t words[TENSORMAP_WORDS], TensorMapField f,
+                       int mode, int64_t v);
+// Returns the number of elements of mode i of a tiled map that one copy moves.
+int64_t tensormap_count(const TensorMap *m, int i);
 // Returns the bytes of shared memory that one copy fills or reads.
 int64_t tensormap_bytes(const TensorMap *m);
 

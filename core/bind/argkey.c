@@ -652,8 +652,9 @@ static uint64_t start_of(const Leaf *l) {
                     * (uint64_t)dtype_bits(l->type);
 }
 
-// Appends the distance of each leaf from the first leaf of its group. Calls
-// with equal words then share memory in the same way.
+// Appends to the key the distance of each leaf from the first leaf of its group
+// (leaves whose memory overlaps). In calls with equal keys, the arguments then
+// overlap in the same way.
 static void put_distances(Walk *w, const int *group) {
   for (size_t i = 0; i < w->nleaf; i++) {
     size_t first = 0;

@@ -1,19 +1,25 @@
 // Lua bindings of host buffers: elements, bulk operations, and reference
 // products.
+#define _POSIX_C_SOURCE 200809L  // fileno
 #include "bind/gpulib.h"
 #include "bind/trace.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/gemmcheck.h"
+#include "base/platform.h"
 
 // ---- lifetime ----
 
+// Frees the buffer's memory, unless it is that of another buffer.
 static void buffer_free(HostBuf *b) {
   if (b->unpin) b->unpin(b);
   b->unpin = NULL;
-  base_free(b->raw);
+  if (b->mapped) platform_unmap(b->raw, b->mapped);
+  else base_free(b->raw);
   b->p = b->raw = NULL;
+  b->mapped = 0;
   b->closed = true;
 }
 
@@ -31,6 +37,16 @@ void buflib_grew(lua_State *L, size_t bytes) {
   if (kib >= 1024) lua_gc(L, LUA_GCSTEP, kib > 1 << 30 ? 1 << 30 : (int)kib);
 }
 
+// Pushes a buffer without memory. Its uservalue is the buffer whose memory it
+// uses, if that is another one.
+static HostBuf *push_closed(lua_State *L) {
+  HostBuf *b = lua_newuserdatauv(L, sizeof *b, 1);
+  memset(b, 0, sizeof *b);
+  b->closed = true;
+  luaL_setmetatable(L, MT_BUFFER);
+  return b;
+}
+
 static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
                            size_t align) {
   size_t bits = (size_t)dtype_bits(t);
@@ -41,10 +57,7 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
   if (count > (SIZE_MAX >> 1) / bits)
     face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
                dtype_name(t));
-  HostBuf *b = lua_newuserdatauv(L, sizeof *b, 0);
-  memset(b, 0, sizeof *b);
-  b->closed = true;
-  luaL_setmetatable(L, MT_BUFFER);
+  HostBuf *b = push_closed(L);
   size_t bytes = (count * bits + 7) / 8;
   buflib_grew(L, bytes);
   void *p = aligned(b, bytes, align);
@@ -68,6 +81,55 @@ HostBuf *buflib_new(lua_State *L, DType t, size_t count) {
 
 HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count) {
   return new_buffer(L, t, count, 4096);
+}
+
+// map_file(file, dtype, at, count) -> a buffer on a mapping of a file, and the
+// index in it of the element at byte `at` of the file, which `count` - 1 others
+// follow. Changes do not reach the file. Returns nothing if the elements cannot
+// be mapped: the caller must read them. The file must not become shorter.
+static int l_map_file(lua_State *L) {
+  luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
+  DType t = face_check_dtype(L, 2);
+  lua_Integer at = face_checkint(L, 3), bits = dtype_bits(t);
+  size_t count = buflib_count(L, 4), page = platform_page(), all;
+  if (!s->closef || at < 0 || !count || bits % 8 || bits > 64 ||
+      count > SIZE_MAX / 16)
+    return 0;
+  size_t size = (size_t)bits / 8, before = (size_t)at % page;
+  if (before % size) return 0;
+  size_t bytes = before + count * size;
+  HostBuf *b = push_closed(L);
+  void *p = platform_map(fileno(s->f), (uint64_t)at - before, bytes, &all);
+  if (!p) return 0;
+  b->t = t;
+  b->count = bytes / size;
+  b->bytes = bytes;
+  b->p = b->raw = p;
+  b->mapped = all;
+  b->closed = false;
+  b->defined = true;
+  lua_pushinteger(L, (lua_Integer)(before / size));
+  return 2;
+}
+
+void buflib_push_owner(lua_State *L, int idx) {
+  lua_pushvalue(L, idx);
+  if (lua_getiuservalue(L, -1, 1) == LUA_TNIL) lua_pop(L, 1);
+  else lua_remove(L, -2);
+}
+
+HostBuf *buflib_reuse(lua_State *L, int idx, DType t, size_t count) {
+  buflib_push_owner(L, idx);
+  const HostBuf *owner = lua_touserdata(L, -1);
+  HostBuf *b = push_closed(L);
+  b->t = t;
+  b->count = count;
+  b->bytes = (count * (size_t)dtype_bits(t) + 7) / 8;
+  b->p = owner->p;
+  b->closed = false;
+  lua_insert(L, -2);
+  lua_setiuservalue(L, -2, 1);
+  return b;
 }
 
 HostBuf *buflib_check(lua_State *L, int idx) {
@@ -108,10 +170,17 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-// b:close(). If a graph of the simulator is being recorded, the buffer stays
-// open, since the graph may need it.
+// b:close(). The garbage collector frees memory that a graph of a GPU copies.
+// If a graph of the simulator is being recorded, the graph keeps the memory,
+// and reuses it.
 static int buffer_close(lua_State *L) {
-  return recordlib_recording(L) ? 0 : buffer_gc(L);
+  HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
+  if (b->closed) return 0;
+  bool recording = recordlib_recording(L);
+  if (!recording && !b->kept) return buffer_gc(L);
+  b->closed = true;
+  if (recording) recordlib_closed(L, 1, !b->unpin);
+  return 0;
 }
 
 // buffer(dtype, count) -> a buffer of zeros whose elements count as undefined.
@@ -639,7 +708,7 @@ void buflib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"buffer(dtype, count)", l_buffer},
     {"buffer_from(dtype, values)", l_buffer_from},
-    {"addressed_buffers", l_addressed},
+    {"map_file", l_map_file}, {"addressed_buffers", l_addressed},
     {"gemm_reference(A, B, D, m, n, k, strides?)", l_gemm_reference},
     {"gemm_check(A, B, D, m, n, k, opts)", l_gemm_check},
     {NULL, NULL}};

@@ -33,6 +33,12 @@ size_t buflib_addressed(lua_State *L);
 // constant of type t. Pops the buffer.
 void buflib_note(lua_State *L, DType t, size_t i);
 
+// Pushes the buffer that owns the memory of the buffer at idx: that buffer, or
+// the one whose memory it was given by buflib_reuse.
+void buflib_push_owner(lua_State *L, int idx);
+// Pushes a new buffer on the memory of the buffer at idx, and returns it.
+HostBuf *buflib_reuse(lua_State *L, int idx, DType t, size_t count);
+
 // Tells the garbage collector about memory that it does not manage.
 void buflib_grew(lua_State *L, size_t bytes);
 

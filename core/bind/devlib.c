@@ -623,7 +623,20 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
   copy_span(L, &h, NULL, s.dev, s.at, (Way){0});
 }
 
+// t:close(): frees the memory of t, a whole tensor or a view.
+static int tensor_close(lua_State *L) {
+  if (ir_fn(face_enter(L)))
+    face_error(L, ERR_INTRACE, "tensors can be closed only outside of kernels");
+  face_check_tensor(L, 1);
+  if (lua_getiuservalue(L, 1, 1) != LUA_TUSERDATA) return 0;
+  lua_getfield(L, -1, "close");
+  lua_insert(L, -2);
+  lua_call(L, 1, 0);
+  return 0;
+}
+
 const luaL_Reg devlib_methods[] = {
+  {"close()", tensor_close}, {"__close", tensor_close},
   {"to(device, opts?)", tensor_to}, {"clone(opts?)", tensor_clone},
   {"copy_from(source, opts?)", tensor_copy_from}, {NULL, NULL}};
 

@@ -51,14 +51,15 @@ static void find_open(Ctx *cx, lua_State *L) {
 }
 
 // Raises an error if registers of a warpgroup MMA are accessed before a
-// wait_group for it.
+// wait_group for it. In a kernel in PTX, the simulator reports this.
 static void check_flight(Ctx *cx, lua_State *L) {
   static const char *const how[] = {
     [FLIGHT_READ] = "used", [FLIGHT_WRITE] = "written",
     [FLIGHT_SHAPE] = "accumulated into by an MMA of another shape"};
-  const Fn *fn = ir_fn(cx);
+  Fn *fn = ir_fn(cx);
   Flight f = async_regs_run(cx, fn, NULL, NULL);
-  if (!f.kind) return;
+  if (((const FnBox *)fn)->ptx_sm) fn->flight = f;
+  if (!f.kind || ((const FnBox *)fn)->ptx_sm) return;
   const Src *s = &fn->src.p[ir_get(fn, f.at)->src];
   unsigned line = f.other ? fn->src.p[ir_get(fn, f.other)->src].line : 0;
   const char *name = ir_str(fn, fn->mem.p[f.mem].name);

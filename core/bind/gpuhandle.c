@@ -98,6 +98,10 @@ void gpulib_joins(lua_State *L, const Gpu *g, int idx) {
 
 void gpulib_keep(lua_State *L, const Gpu *g, int idx) {
   if (!g->capture) return;
+  const DevBuf *b = face_test(L, idx, MT_DEVBUF);
+  if (b && b->own.gpu == g) return;
+  HostBuf *h = face_test(L, idx, MT_BUFFER);
+  if (h) h->kept = true;
   lua_pushvalue(L, idx);
   lua_getfield(L, LUA_REGISTRYINDEX, GPULIB_KEPT);
   lua_insert(L, -2);

@@ -38,7 +38,8 @@ void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 #define GPULIB_KEPT "cute.kept"
 #define GPULIB_BRANCHES "streams"
 // If a graph of g is being captured, keeps the object at idx alive as long as
-// the graph.
+// the graph. The graph already keeps the memory of buffers of g, which are not
+// kept, so that it can reuse the memory of those that are dropped.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
 // If a graph of g is being captured, keeps the stream at idx, which joins the
 // capture, alive until its end.
@@ -84,6 +85,12 @@ int blaslib_close(lua_State *L);
 // execute the call.
 bool recordlib_recorded(lua_State *L);
 bool recordlib_recording(lua_State *L);
+// Keep the buffer at idx, which was closed, for the calls recorded so far.
+// spare: later tensors of the recording may reuse its memory.
+void recordlib_closed(lua_State *L, int idx, bool spare);
+// Pushes a new buffer on memory of a buffer that was closed during the
+// recording. Pushes nothing and returns false if none fits.
+bool recordlib_reuse(lua_State *L, DType t, size_t count);
 // Records a call of a method. The object and n - 1 arguments are on top; they
 // are popped.
 void recordlib_call(lua_State *L, const char *method, int n);

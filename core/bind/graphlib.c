@@ -102,18 +102,20 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-// graph.nodes is the number of launches, copies and fills; graph.device is the
-// name of the GPU
+// graph.nodes is the number of launches, copies and fills; graph.bytes counts
+// the memory that the graph keeps; graph.device is the name of the GPU
 static int l_index(lua_State *L) {
   const GpuGraph *x = check_graph(L, 1);
   const char *k = face_checkstr(L, 2);
   char name[16];
   if (strcmp(k, "nodes") == 0)
     lua_pushinteger(L, (lua_Integer)x->nodes);
+  else if (strcmp(k, "bytes") == 0)
+    lua_pushinteger(L, (lua_Integer)graph_bytes(x));
   else if (strcmp(k, "device") == 0)
     lua_pushstring(L, gpulib_name(x->own.gpu, name));
   else if (luaL_getmetafield(L, 1, k) == LUA_TNIL)
-    face_nofield(L, 0, "nodes device");
+    face_nofield(L, 0, "nodes bytes device");
   return 1;
 }
 

@@ -163,13 +163,15 @@ static void pin(lua_State *L) {
 }
 
 // Pushes a new tensor with layout l on a new host buffer, and returns the
-// buffer.
+// buffer. reuse: while a graph of the simulator is recorded, uses memory of
+// closed tensors if it fits.
 static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
-                          bool pinned) {
+                          bool pinned, bool reuse) {
   size_t n;
   Tensor t = new_tensor(cx, L, type, l, &n);
-  HostBuf *b = pinned ? buflib_new_pages(L, type, n) : buflib_new(L, type, n);
-  if (pinned) pin(L);
+  if (pinned) buflib_new_pages(L, type, n), pin(L);
+  else if (!reuse || !recordlib_reuse(L, type, n)) buflib_new(L, type, n);
+  HostBuf *b = lua_touserdata(L, -1);
   face_push_tensor(L, &t, -1);
   lua_remove(L, -2);
   return b;
@@ -181,10 +183,11 @@ static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
                        const uint64_t *bits) {
   Place p = place_of(L, opts);
   if (!p.gpu) {
-    HostBuf *b = push_host(cx, L, type, l, p.pinned);
+    HostBuf *b = push_host(cx, L, type, l, p.pinned, p.sim);
     if (!bits) return 1;
-    // A new buffer has zeros already.
-    if (*bits) bulk_fill(type, b->p, 0, b->count, *bits);
+    // A new buffer has zeros already. A graph that reuses memory fills it in
+    // each launch.
+    if (*bits && b->raw) bulk_fill(type, b->p, 0, b->count, *bits);
     b->defined = true;
     if (p.named && recordlib_recording(L)) {
       lua_pushvalue(L, -1);
@@ -312,7 +315,7 @@ static int push_random(lua_State *L, int at, char how) {
   if (told && !lua_isinteger(L, -1))
     face_error(L, ERR_ARG, "seed = %s: an integer is needed", face_show(L, -1));
   uint64_t seed = told ? (uint64_t)lua_tointeger(L, -1) : next_seed(L);
-  HostBuf *b = push_host(cx, L, t, l, p.pinned && !p.gpu);
+  HostBuf *b = push_host(cx, L, t, l, p.pinned && !p.gpu, false);
   if (how == 'i')
     bulk_ints(t, b->p, b->count, seed, face_checkint(L, 1),
               face_checkint(L, 2) - 1);
@@ -413,7 +416,7 @@ static int l_tensor(lua_State *L) {
   DType t = lua_isnoneornil(L, 2) ? DT_F32 : face_check_dtype(L, 2);
   Tup shape = nested_shape(cx, L, 1);
   HostBuf *b = push_host(cx, L, t, layout_compact_right(cx, shape),
-                         p.pinned && !p.gpu);
+                         p.pinned && !p.gpu, false);
   Nest n = {L, b, tup_first(shape), (size_t)tup_rank(shape), 0};
   lua_pushvalue(L, 1);
   read_nested(&n, 0);

@@ -104,8 +104,8 @@ static int l_math(lua_State *L, int id) {
   check_fastmath(L, n + 1, false);
   double x = face_checknum(L, 1), y = n == 1 ? 0 : face_checknum(L, 2);
   if (math_is_approx((MathFn)id))
-    lua_pushnumber(L, bits_float(eval_approx((MathFn)id, float_bits((float)x),
-                                             float_bits((float)y))));
+    lua_pushnumber(L, bits_float(eval_math((MathFn)id, float_bits((float)x),
+                                           float_bits((float)y))));
   else
     lua_pushnumber(L, n == 1 ? f->f1(x) : f->f2(x, y));
   return 1;

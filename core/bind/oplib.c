@@ -7,8 +7,8 @@
 #include "bind/trace.h"
 #include "bind/veclib.h"
 
-// A(name of a metamethod, op), or A(name, op, swapped) where a flag says
-// whether the operands are swapped.
+// Rows of the metamethods and the operations that they append: A(name, op) for
+// arithmetic, C(name, op, whether the operands are swapped) for comparisons.
 #define ARITHMETIC(A) \
   A(add, OP_ADD) A(sub, OP_SUB) A(mul, OP_MUL) A(idiv, OP_DIV) \
   A(mod, OP_MOD) A(band, OP_AND) A(bor, OP_OR) A(bxor, OP_XOR) \

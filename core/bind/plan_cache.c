@@ -279,8 +279,8 @@ typedef struct Run {
   DevBuf **kept;     // device memory that is the same in all calls
   size_t nstep, nmade, nkept;
   size_t work;       // bytes of workspace that the launches share
-  // reads: uservalue 3 is not nil. alone: a graph cannot capture the launches.
-  bool reads, alone;
+  bool reads;        // whether the kernels' traces read values (uservalue 3)
+  bool alone;        // whether no graph can capture the launches
 } Run;
 enum { RUN_HOLD = 1, RUN_GPU, RUN_READ, RUN_VALUES = RUN_READ };
 

@@ -1,4 +1,4 @@
-// Lua bindings for lua/cute/lang/printing.lua: printf in kernels, and the
+// Lua bindings for lua/cutelua/draw/printing.lua: printf in kernels, and the
 // traced numbers in the text of a layout or tensor.
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,11 @@
 // Recording graphs of the simulator: calls of launches and copies are appended
 // to a list, and not executed.
 #include "bind/gpulib.h"
+#include "bind/tensorlib.h"
 
-// registry: the list of calls while a graph is recorded.
+// registry: the list of calls while a graph is recorded. Its field `closed` is
+// the list of buffers that were closed meanwhile; `spare` is the list of those
+// whose memory no open buffer uses.
 #define RECORDING "cute.recording"
 
 // record(list, f): while f() runs, appends its launches and copies to the list
@@ -40,9 +43,33 @@ static bool record(lua_State *L, int first) {
   return true;
 }
 
+// Calls f with each buffer in the value on top: a buffer, a tensor, or a list
+// of such values. f gets the buffer on top.
+static void each_buffer(lua_State *L, void (*f)(lua_State *L, size_t *),
+                        size_t *arg) {
+  luaL_checkstack(L, LUA_MINSTACK, "arguments of a call");
+  int top = lua_gettop(L);
+  size_t n = lua_istable(L, top) ? (size_t)lua_rawlen(L, top) : 0;
+  for (size_t i = 1; i <= n; i++) {
+    lua_rawgeti(L, top, (lua_Integer)i);
+    each_buffer(L, f, arg);
+    lua_pop(L, 1);
+  }
+  if (tensorlib_box(L, top)) lua_getiuservalue(L, top, 1);
+  if (luaL_testudata(L, -1, MT_BUFFER)) f(L, arg);
+  lua_settop(L, top);
+}
+
+static void check_open(lua_State *L, size_t *unused) {
+  (void)unused;
+  buflib_check(L, -1);
+}
+
 // recorded(f, arguments...) -> whether the call was recorded, and so must not
 // be executed
 static int l_recorded(lua_State *L) {
+  for (int i = 2; recordlib_recording(L) && i <= lua_gettop(L); i++)
+    lua_pushvalue(L, i), each_buffer(L, check_open, NULL), lua_pop(L, 1);
   lua_pushboolean(L, record(L, 1));
   return 1;
 }
@@ -51,6 +78,83 @@ bool recordlib_recording(lua_State *L) {
   bool is = lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) == LUA_TTABLE;
   lua_pop(L, 1);
   return is;
+}
+
+// Appends the value at idx to the list that is a field of the recording on top.
+static void append(lua_State *L, const char *field, int idx) {
+  luaL_getsubtable(L, -1, field);
+  lua_pushvalue(L, idx);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_pop(L, 1);
+}
+
+void recordlib_closed(lua_State *L, int idx, bool spare) {
+  lua_getfield(L, LUA_REGISTRYINDEX, RECORDING);
+  append(L, "closed", idx);
+  if (spare) append(L, "spare", idx);
+  lua_pop(L, 1);
+}
+
+bool recordlib_reuse(lua_State *L, DType t, size_t count) {
+  int top = lua_gettop(L);
+  size_t n = (count * (size_t)dtype_bits(t) + 7) / 8;
+  if (lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) == LUA_TTABLE &&
+      lua_getfield(L, -1, "spare") == LUA_TTABLE) {
+    lua_Integer last = (lua_Integer)lua_rawlen(L, -1);
+    for (lua_Integer i = last; i > 0; i--) {
+      lua_rawgeti(L, -1, i);
+      buflib_push_owner(L, -1);
+      size_t bytes = ((const HostBuf *)lua_touserdata(L, -1))->bytes;
+      if (bytes >= n && bytes <= n + n / 8) {
+        lua_rawgeti(L, top + 2, last);
+        lua_rawseti(L, top + 2, i);
+        lua_pushnil(L);
+        lua_rawseti(L, top + 2, last);
+        buflib_reuse(L, -1, t, count);
+        lua_replace(L, top + 1);
+        lua_settop(L, top + 1);
+        return true;
+      }
+      lua_pop(L, 2);
+    }
+  }
+  lua_settop(L, top);
+  return false;
+}
+
+// replaying(list, is): opens the buffers that were closed while the list was
+// recorded (is = true), so that its calls can be executed, or closes them.
+static int l_replaying(lua_State *L) {
+  if (lua_getfield(L, 1, "closed") != LUA_TTABLE) return 0;
+  for (lua_Integer i = (lua_Integer)lua_rawlen(L, -1); i > 0; i--) {
+    lua_rawgeti(L, -1, i);
+    ((HostBuf *)lua_touserdata(L, -1))->closed = !lua_toboolean(L, 2);
+    lua_pop(L, 1);
+  }
+  return 0;
+}
+
+// Adds the bytes of the memory that the buffer on top uses, unless the table at
+// stack index 2 has its owner, which is then added to the table.
+static void add_bytes(lua_State *L, size_t *bytes) {
+  buflib_push_owner(L, -1);
+  lua_pushvalue(L, -1);
+  if (lua_rawget(L, 2) != LUA_TNIL) return;
+  lua_pop(L, 1);
+  *bytes += ((const HostBuf *)lua_touserdata(L, -1))->bytes;
+  lua_pushboolean(L, 1);
+  lua_rawset(L, 2);
+}
+
+// recorded_bytes(list) -> the bytes of all memory that the recorded calls use
+static int l_bytes(lua_State *L) {
+  size_t bytes = 0;
+  lua_settop(L, 1);
+  lua_newtable(L);
+  lua_pushvalue(L, 1);
+  each_buffer(L, add_bytes, &bytes);
+  lua_pushinteger(L, (lua_Integer)bytes);
+  return 1;
 }
 
 void recordlib_call(lua_State *L, const char *method, int n) {
@@ -76,7 +180,8 @@ bool recordlib_recorded(lua_State *L) {
 void recordlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"record", l_record}, {"recording", l_recording},
-    {"recorded", l_recorded}, {NULL, NULL}};
+    {"recorded", l_recorded}, {"replaying", l_replaying},
+    {"recorded_bytes", l_bytes}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }
 // SPDX-License-Identifier: MIT

@@ -94,14 +94,15 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
 
 // ---- the preceding launch ----
 
-// key in the registry of a weak table {[buffer] = how the preceding launch, and
-// in higher bits launches before it, used the buffer} (LaunchArg.before)
+// key in the registry of a weak table {[buffer that owns memory] = how the
+// preceding launch, and in higher bits launches before it, used the memory}
+// (LaunchArg.before)
 static const char FRONT = 0;
 
 static uint8_t front_of(lua_State *L, int buf) {
   uint8_t how = 0;
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
-    lua_pushvalue(L, buf);
+    buflib_push_owner(L, buf);
     lua_rawget(L, -2);
     how = (uint8_t)lua_tointeger(L, -1);
     lua_pop(L, 1);
@@ -142,6 +143,8 @@ static void set_front(lua_State *L, const Fn *fn, int t, const SimResult *r) {
     if (!a->pointer) continue;
     lua_rawgeti(L, -1, (lua_Integer)k + 1);
     lua_rawgeti(L, -1, 1);
+    buflib_push_owner(L, -1);
+    lua_replace(L, -2);
     lua_pushvalue(L, -1);
     lua_rawget(L, -5);
     int how = (int)lua_tointeger(L, -1);
@@ -249,7 +252,7 @@ static void settle(const Track *all, size_t n) {
       }
 }
 
-// ---- launches without effects (cute.lang.memory) ----
+// ---- launches without effects (cutelua.program.memory) ----
 
 // The saved bytes of a buffer, which is uservalue 1.
 typedef struct Kept {

@@ -126,7 +126,7 @@ void table_writes_note(lua_State *L, int writes);
 //   accumulate, tiled: fields of tiled MMAs (atomlib.c)
 //   known: whether hooks can read this Lua's instructions
 //   constant: function(f, i), which returns constant i of a function's code
-//   surplus: function(callee, fixed, inner): see cute.lang.surplus
+//   surplus: function(callee, fixed, inner): see cutelua.text.surplus
 //   kernel: the traced function
 //   truth: function(register, this table): see cute.lang.truth
 //   record: function(n), called for each line of the user's code, or nil

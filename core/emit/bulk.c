@@ -301,11 +301,21 @@ static Helper map_helper(const Ins *i) {
     [OP_MAPSET - OP_MAPCOPY] = H_MAP_EXTENT,
     [OP_MAPACQUIRE - OP_MAPCOPY] = H_MAP_ACQUIRE,
     [OP_MAPPUBLISH - OP_MAPCOPY] = H_MAP_PUBLISH};
-  if (i->op == OP_MAPSET && i->flags & TMF_STRIDE) return H_MAP_STRIDE;
+  if (i->op == OP_MAPSET && i->flags == TMF_STRIDE) return H_MAP_STRIDE;
   return helpers[i->op - OP_MAPCOPY];
 }
 
-void bulk_note_map(Emit *e, const Ins *i) { helper_use(e, map_helper(i)); }
+// Rejects an operation on tensor maps that only kernels in PTX have.
+static _Noreturn void no_text(Emit *e, const char *what) {
+  ctx_fail(e->cx, ERR_ARCH, "'%s' of a kernel read from PTX has no CUDA C: "
+           "compile the PTX itself", what);
+}
+
+void bulk_note_map(Emit *e, const Ins *i) {
+  bool field = i->op == OP_MAPSET && i->flags > TMF_STRIDE;
+  if (field) no_text(e, "tensormap.replace");
+  helper_use(e, map_helper(i));
+}
 
 static void put_map(Emit *e, Ref map) {
   if (ir_get(e->fn, map)->op == OP_TMAP) text_puts(e, "&");
@@ -331,6 +341,7 @@ void bulk_call_map(Emit *e, const Ins *i) {
 void bulk_map_at(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = ir_memof(e->fn, r);
+  if (ir_is_map_of_any(i)) no_text(e, "a tensor map in memory");
   e->use[r].name = names_new(e, m->name ? ir_str(e->fn, m->name) : "map");
   text_begin(e, i);
   text_printf(e, "const TensorMap *const %s = (const TensorMap *)",

@@ -508,7 +508,7 @@ static Ref put(Emit *e, Ref r) {
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_ADDRESS: case OP_SREG: case OP_SEL: case OP_CVT:
+    case OP_ADDRESS: case OP_MAPWORD: case OP_SREG: case OP_SEL: case OP_CVT:
     case OP_BITCAST: case OP_MATH:
     case OP_INTRIN: case OP_LD: case OP_PICK: case OP_VGET: case OP_VAR:
     case OP_ATOMIC: case OP_ASK: case OP_MBARTRY: case OP_MBARTOKEN:

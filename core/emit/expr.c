@@ -351,17 +351,23 @@ void expr_at_run_time(Emit *e, Ref r) {
 // the GPU.
 static bool folds(const Ins *i) {
   if (i->op != OP_MATH || i->type == DT_F64) return false;
-  MathFn f = (MathFn)i->imm;
-  return f == MF_EXP2 || f == MF_RSQRT ||
-         (math_is_approx(f) && f != MF_TANHAPPROX);
+  switch ((int)i->imm) {
+    case MF_SQRT: case MF_RCP: case MF_FLOOR: case MF_CEIL: case MF_TRUNC:
+    case MF_ROUND: case MF_RINT: case MF_COPYSIGN: case MF_FMOD:
+    case MF_TANHAPPROX:
+      return false;
+    default: return true;
+  }
 }
 
 static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
   bool hide = folds(i) && known_is(e, i, n);
+  // The compiler folds the part of a power that depends on the base alone.
+  bool base = folds(i) && i->imm == MF_POW && known_is(e, i, 1);
   text_printf(e, "%s(", f);
   for (int k = 0; k < n; k++) {
     if (k) text_puts(e, ", ");
-    if (hide) expr_at_run_time(e, i->a[k]);
+    if (hide || (base && k == 0)) expr_at_run_time(e, i->a[k]);
     else expr_f32(e, i->a[k], PR_ANY);
   }
   text_puts(e, ")");
@@ -898,6 +904,9 @@ Prec expr_def(Emit *e, Ref r) {
       text_puts(e, "(long long)");
       text_puts(e, e->use[i->a[0]].name);
       return PR_UNARY;
+    case OP_MAPWORD:
+      text_printf(e, "%s.words[%d]", e->use[i->a[0]].name, (int)i->imm);
+      return PR_POST;
     case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD:
     case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS: case OP_FMA:
     case OP_AND: case OP_OR: case OP_XOR: case OP_SHL: case OP_SHR:

@@ -18,9 +18,8 @@ enum {
   // loops from one script line are not unrolled if their sizes add up to more
   // instructions than this
   UNROLLED = 1 << 15,
-  // iterations assumed for a loop if their number is unknown; maximum that
-  // counts
-  TRIPS = 16, MOST_TRIPS = 32
+  TRIPS = 16,       // assumed iterations of a loop if their number is unknown
+  MOST_TRIPS = 32   // a larger number of iterations counts as this number
 };
 
 typedef struct Flow {

@@ -39,6 +39,12 @@ bool graph_keeps(GpuGraph *x, GpuBlock *b, Why *w) {
   return true;
 }
 
+size_t graph_bytes(const GpuGraph *x) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < x->nblock; i++) bytes += x->block[i]->bytes;
+  return bytes;
+}
+
 void graph_runs(GpuGraph *x, const char *who) {
   size_t n = strlen(x->name), more = strlen(who);
   const char *at = n ? strstr(x->name, who) : NULL;

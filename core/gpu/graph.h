@@ -39,6 +39,8 @@ bool graph_has(const GpuGraph *x, const GpuStream *s);
 // Adds `who` ("kernel add") to the graph's name.
 void graph_runs(GpuGraph *x, const char *who);
 bool graph_keeps(GpuGraph *x, GpuBlock *b, Why *w);
+// Returns the bytes of memory that the graph keeps.
+size_t graph_bytes(const GpuGraph *x);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -7,24 +7,6 @@
 
 #include "ir/ir.h"
 
-typedef enum FlightKind {
-  FLIGHT_NONE,
-  FLIGHT_READ,     // an accumulator is read before the wait
-  FLIGHT_WRITE,    // an operand is written before the wait
-  FLIGHT_SHAPE,    // an MMA of another shape has the same accumulators
-  FLIGHT_FENCE     // no fence separates an earlier use from the MMA
-} FlightKind;
-
-// A violation: instruction `at` conflicts with the pending MMA `other`. For
-// FLIGHT_FENCE, `at` is the MMA and `other` the earlier use of its registers
-// (0: they were never used).
-typedef struct Flight {
-  FlightKind kind;
-  Ref at, other;
-  int32_t mem;     // memory object of the registers, an index into Fn.mem
-  int64_t elem;
-} Flight;
-
 // Callback for each wait_group and each MMA that it may complete. A pair may be
 // reported more than once.
 typedef void FlightDone(void *ud, Ref wait, Ref mma);

@@ -155,8 +155,8 @@ static void put_imm(Dump *d, const Ins *i) {
     case IMM_GROUPS: PUT(d, " #%" PRId64, i->imm); break;
     case IMM_REGISTERS: PUT(d, " #%" PRId64, i->imm); break;
     case IMM_MODE:
-      PUT(d, " %s of mode %" PRId64, i->flags & TMF_STRIDE ? "stride"
-                                                           : "extent", i->imm);
+      PUT(d, " %s of mode %" PRId64,
+          tensormap_field((TensorMapField)i->flags), i->imm);
       break;
     case IMM_FENCE: PUT(d, " %s", fence_row((FenceKind)i->imm)->name); break;
     case IMM_ATOMIC: PUT(d, " %s", atomic_row((AtomicKind)i->imm)->name); break;

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/approx.h"
+#include "base/cudafn.h"
 
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
@@ -217,18 +218,65 @@ uint64_t eval_reduce(DType t, uint64_t old, uint64_t v, bool ftz) {
   return flushed((uint32_t)eval_scalar(OP_ADD, t, old, v, 0));
 }
 
-uint32_t eval_approx(MathFn f, uint32_t x, uint32_t y) {
+// Evaluates the functions that PTX has as instructions. Returns false for other
+// functions.
+static bool one_instruction(MathFn f, uint32_t x, uint32_t y, uint32_t *r) {
   switch ((int)f) {
-    case MF_EX2APPROX: return approx_ex2(x, false);
-    case MF_LG2APPROX: return approx_lg2(x, false);
-    case MF_RCPAPPROX: return approx_rcp(x, false);
-    case MF_SQRTAPPROX: return approx_sqrt(x, false);
-    case MF_RSQRTAPPROX: return approx_rsqrt(x, false);
-    case MF_SINAPPROX: return approx_sin(x);
-    case MF_COSAPPROX: return approx_cos(x);
-    case MF_TANHAPPROX: return approx_tanh(x);
-    case MF_DIVAPPROX: return approx_div(x, y);
+    case MF_EXP2: case MF_EX2APPROX: *r = approx_ex2(x, false); break;
+    case MF_LG2APPROX: *r = approx_lg2(x, false); break;
+    case MF_RCPAPPROX: *r = approx_rcp(x, false); break;
+    case MF_SQRTAPPROX: *r = approx_sqrt(x, false); break;
+    case MF_RSQRT: case MF_RSQRTAPPROX: *r = approx_rsqrt(x, false); break;
+    case MF_SINAPPROX: *r = approx_sin(x); break;
+    case MF_COSAPPROX: *r = approx_cos(x); break;
+    case MF_TANHAPPROX: *r = approx_tanh(x); break;
+    case MF_DIVAPPROX: *r = approx_div(x, y); break;
+    case MF_COPYSIGN: *r = (x & INT32_MAX) | (y & ~(uint32_t)INT32_MAX); break;
+    default: return false;
+  }
+  return true;
+}
+
+static float cuda_math(MathFn f, float x, float y) {
+  switch ((int)f) {
+    case MF_SQRT: return sqrtf(x);
+    case MF_RCP: return 1 / x;
+    case MF_EXP: return cudafn_exp(x);
+    case MF_EXPM1: return cudafn_expm1(x);
+    case MF_LOG: return cudafn_log(x);
+    case MF_LOG2: return cudafn_log2(x);
+    case MF_LOG10: return cudafn_log10(x);
+    case MF_LOG1P: return cudafn_log1p(x);
+    case MF_SIN: return cudafn_sin(x);
+    case MF_COS: return cudafn_cos(x);
+    case MF_TAN: return cudafn_tan(x);
+    case MF_ASIN: return cudafn_asin(x);
+    case MF_ACOS: return cudafn_acos(x);
+    case MF_ATAN: return cudafn_atan(x);
+    case MF_SINH: return cudafn_sinh(x);
+    case MF_COSH: return cudafn_cosh(x);
+    case MF_TANH: return cudafn_tanh(x);
+    case MF_ASINH: return cudafn_asinh(x);
+    case MF_ACOSH: return cudafn_acosh(x);
+    case MF_ATANH: return cudafn_atanh(x);
+    case MF_ERF: return cudafn_erf(x);
+    case MF_ERFC: return cudafn_erfc(x);
+    case MF_CBRT: return cudafn_cbrt(x);
+    case MF_FLOOR: return floorf(x);
+    case MF_CEIL: return ceilf(x);
+    case MF_TRUNC: return truncf(x);
+    case MF_ROUND: return roundf(x);
+    case MF_RINT: return rintf(x);
+    case MF_POW: return cudafn_pow(x, y);
+    case MF_ATAN2: return cudafn_atan2(x, y);
+    case MF_FMOD: return fmodf(x, y);
     default: return 0;
   }
+}
+
+uint32_t eval_math(MathFn f, uint32_t x, uint32_t y) {
+  uint32_t r;
+  if (one_instruction(f, x, y, &r)) return r;
+  return float_result(cuda_math(f, bits_float(x), bits_float(y)));
 }
 // SPDX-License-Identifier: MIT

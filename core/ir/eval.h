@@ -10,9 +10,8 @@
 uint64_t eval_scalar(Op op, DType t, uint64_t a, uint64_t b, uint64_t c);
 // Returns the integer of type t in the low bits of u, sign- or zero-extended.
 int64_t eval_widen(DType t, uint64_t u);
-// Evaluates a function of MATHS (rows.h) that the hardware approximates for
-// f32.
-uint32_t eval_approx(MathFn f, uint32_t x, uint32_t y);
+// Evaluates a function of MATHS (rows.h) for f32, as CUDA and the hardware do.
+uint32_t eval_math(MathFn f, uint32_t x, uint32_t y);
 // Truncates u to the bits of type t.
 uint64_t eval_narrow(DType t, uint64_t u);
 // Makes a NaN of f64 quiet; leaves other values.

@@ -122,6 +122,24 @@ typedef struct Claim {
   int64_t lo, hi, div;
 } Claim;
 
+typedef enum FlightKind {
+  FLIGHT_NONE,
+  FLIGHT_READ,     // an accumulator is read before the wait
+  FLIGHT_WRITE,    // an operand is written before the wait
+  FLIGHT_SHAPE,    // an MMA of another shape has the same accumulators
+  FLIGHT_FENCE     // no fence separates an earlier use from the MMA
+} FlightKind;
+
+// A misuse of a warpgroup MMA's registers (async_regs.h): instruction `at`
+// conflicts with the pending MMA `other`. For FLIGHT_FENCE, `at` is the MMA and
+// `other` the earlier use of its registers (0: they were never used).
+typedef struct Flight {
+  FlightKind kind;
+  Ref at, other;
+  int32_t mem;     // memory object of the registers, an index into Fn.mem
+  int64_t elem;
+} Flight;
+
 // A hash table of indices of entries (texts or source lines), keyed by their
 // contents. A slot of 0 is free.
 typedef struct Index {
@@ -146,6 +164,8 @@ typedef struct Fn {
   Buf chars;
   VEC(Mem) mem;
   VEC(Arg) arg;
+  // kernels in PTX: the first misuse of registers, which the simulator reports
+  Flight flight;
   int64_t smem_bytes;     // bytes of dynamic shared memory that objects use
   bool aside;  // whether instructions appended now serve only assertions
   // whether an argument has over 2^31 elements, so that index arithmetic that

@@ -127,7 +127,7 @@
   IN(SUBF322, "sub.f32x2", "=:UU", P, 100, "sub.rn.f32x2") \
   IN(MULF322, "mul.f32x2", "=:UU", P, 100, "mul.rn.f32x2") \
   IN(FMAF322, "fma.f32x2", "=:UUU", P, 100, "fma.rn.f32x2") \
-  /* approximate functions; f32 ones with subnormals are OP_MATH */ \
+  /* approximate functions; those of f32 without .ftz are OP_MATH */ \
   IN(EX2FTZ, "ex2.approx.ftz.f32", "f:f", P, 0, "ex2.approx.ftz.f32") \
   IN(LG2FTZ, "lg2.approx.ftz.f32", "f:f", P, 0, "lg2.approx.ftz.f32") \
   IN(RCPFTZ, "rcp.approx.ftz.f32", "f:f", P, 0, "rcp.approx.ftz.f32") \

@@ -267,7 +267,9 @@ Ref ir_emit(Ctx *cx, Fn *fn, Ins ins) {
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m) { return ir_mem_of(cx, fn, m, 0, 0); }
 
 Ref ir_map_at(Ctx *cx, Fn *fn, Ref object, Ref offset, Ref map) {
-  Mem m = *ir_memof(fn, map);
+  Mem m = {.space = SP_TMAP, .type = DT_U8, .count = -1, .align = 1,
+           .arg = NO_ARG, .name = ir_memof(fn, object)->name};
+  if (map) m = *ir_memof(fn, map);
   Ins ins = {.op = OP_TMAPAT, .type = (uint8_t)m.type, .name = m.name,
              .a = {object, offset, map}, .imm = (int64_t)fn->mem.n};
   for (int k = 0; k < 3; k++) ir_use(cx, fn, ins.a[k]);
@@ -291,7 +293,8 @@ Ref ir_at_address(Ctx *cx, Fn *fn, Mem m, Ref address) {
 
 bool ir_has_addresses(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++)
-    if (ir_get(fn, r)->op == OP_PTR) return true;
+    if (ir_get(fn, r)->op == OP_PTR || ir_is_map_of_any(ir_get(fn, r)))
+      return true;
   return false;
 }
 

@@ -63,7 +63,7 @@ Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank);
 // argument.
 Ref ir_at_address(Ctx *cx, Fn *fn, Mem m, Ref address);
 // Declares an OP_TMAPAT: a tensor map in memory of `object` at `offset`, with
-// the boxes of `map`.
+// the boxes of `map`; 0: with any box, of a tensor at any address.
 Ref ir_map_at(Ctx *cx, Fn *fn, Ref object, Ref offset, Ref map);
 // Computes `a op b` for indices: converts the operands to a common integer type
 // (i64 if either operand is i64).
@@ -128,6 +128,10 @@ void ir_mark_arguments(Fn *fn);
 // Reports whether the memory of argument k may be written through another
 // argument.
 bool ir_arg_shared(const Fn *fn, size_t k);
+// Reports whether an instruction is a TMAPAT of any box.
+static inline bool ir_is_map_of_any(const Ins *i) {
+  return i->op == OP_TMAPAT && !i->a[2];
+}
 // Reports whether fn accesses global memory at addresses that it computes,
 // which may alias any argument.
 bool ir_has_addresses(const Fn *fn);

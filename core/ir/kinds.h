@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/tensormap.h"
+
 // SR(ID, "name", "CUDA", "name of a temporary", least, most): special registers
 // and their ranges. CUDA is NULL where a helper function reads the register;
 // for WARP it is valid only in one-dimensional blocks. The rows from
@@ -182,7 +184,6 @@ enum { RGF_INC = 1 };
 // - BKF_REDUCES: TMASTORE or BULKSTORE combines old and new values by the
 //   AtomicKind in the bits BKF_ATOMIC.
 // - BKF_READ: BULKWAIT waits only until the sources have been read.
-enum { TMF_STRIDE = 1 };  // MAPSET sets a stride, not an extent
 // the instruction serves only assertions and has no effect
 enum { INF_ASIDE = 1 << 15 };
 enum { BKF_ATOMIC = 7, BKF_REDUCES = 8, BKF_IM2COL = 16, BKF_READ = 32 };

@@ -87,6 +87,8 @@ LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // a special register, as i32
 LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
 // The i64 address of the object's first byte.
 LEAF(ADDRESS, "address", "o.g", NONE, ANY, KNOWN, LANE)
+// Word imm of a tensor map that is an argument, as a u64.
+LEAF(MAPWORD, "tmap.word", "m", RAW, ANY, KNOWN, LANE)
 LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
 // An object in shared memory of another CTA of the cluster: the object, the
 // CTA's rank.
@@ -98,8 +100,9 @@ OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
 LEAF(DESC, "desc", "v", RAW, ANY, KNOWN, LANE)
 LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE)  // a tensor map, an argument
 // A tensor map in memory, 16 elements of 64 bits. It has the box of argument m,
-// a tensor map.
-OP(TMAPAT, "tmap.at", "d m", MEM, ANY, OBJECT, LANE)
+// a tensor map. Without m, it describes any box, and the tensor at a raw
+// address.
+OP(TMAPAT, "tmap.at", "d m?", MEM, ANY, OBJECT, LANE)
 OP(PTR, "ptr", "v", MEM, ANY, OBJECT, LANE)  // global memory at an i64 address
 // Arithmetic; eval.c defines it for every type.
 SCALAR(ADD, "add", "vv", SAME)
@@ -218,7 +221,7 @@ DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE)
 DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE)
 // Tensor maps in memory. COPY copies an argument's map. ADDRESS sets the
 // tensor's address; other threads may then read and write the tensor. SET sets
-// the extent of mode imm, or its stride in bytes (TMF_STRIDE). The async proxy
+// the field Ins.flags, a TensorMapField, of mode imm. The async proxy
 // sees a changed map after a release fence and ACQUIRE, or after PUBLISH, by
 // which a warp copies it from shared memory.
 DO(MAPCOPY, "tmap.copy", "D m", NONE, NONE, MEMORY, LANE)

@@ -195,8 +195,8 @@ static Flat left_sorted(Ctx *cx, Note *nt, Flat f, const int *at,
     if (d.w % size.w != 0) {
       note_fail(cx, nt,
                 arena_printf(cx, &cx->scratch,
-                             "stride %lld does not continue the %lld elements "
-                             "before it",
+                             "stride %lld is not a multiple of %lld, the size "
+                             "of the modes with smaller strides",
                              (long long)d.w, (long long)size.w), NULL);
       return f;
     }

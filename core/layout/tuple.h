@@ -135,7 +135,7 @@ Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);
 Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
 // first: the first stride; NULL: 1. right: the last mode has the first stride.
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
-// order NULL: from left to right
+// Returns compact strides for modes in this order; NULL: from left to right.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
 // Reports whether two modes with more than one element have the same rank in
 // `order`.

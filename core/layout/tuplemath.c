@@ -784,8 +784,9 @@ bool tup_order_ties(Ctx *cx, Tup shape, Tup order) {
   return false;
 }
 
-// Traced entries of `order` come after all static ones, in their order of
-// appearance.
+// Returns the strides of a compact layout of the shape; `order` numbers the
+// modes from the fastest on. Modes with traced numbers come after all others,
+// in their order of appearance.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {
   if (!order) return tup_compact(cx, shape, NULL, false);
   if (!tup_weakly_congruent(order, shape))

@@ -16,9 +16,8 @@ static void require(PtxOp *o, Ref good, const char *text) {
   ir_emit(b->cx, b->fn, (Ins){.op = OP_TRAP, .imm = at, .a = {good}});
 }
 
-// Counts a place's offset in elements of type t instead of bytes. Addresses
-// that are not a multiple of `bytes` are rejected, or reported if not constant.
-static void count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what) {
+void op_count_in(PtxOp *o, Place *p, DType t, int bytes,
+                 const char *what) {
   PtxBuild *b = o->b;
   DType own = ir_type(b->fn, p->off);
   Ref odd = op2(o, OP_AND, p->off, number(o, own, bytes - 1));
@@ -38,7 +37,7 @@ static void count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what) {
 // ---- mbarriers ----
 
 static void count_barriers(PtxOp *o, Place *p) {
-  count_in(o, p, DT_U64, 8, "an mbarrier");
+  op_count_in(o, p, DT_U64, 8, "an mbarrier");
 }
 
 // Returns the place of [a] in shared memory, with an offset in 64-bit elements.
@@ -182,20 +181,6 @@ void row_copy_arrive(PtxOp *o, int k) {
 
 // ---- tensor maps and bulk copies ----
 
-// Returns the memory object of the tensor map at an address. Sets *box to the
-// number of bits of its box.
-static Ref map_of(PtxOp *o, const PtxArg *a, int64_t *box) {
-  PtxBuild *b = o->b;
-  const PtxArg *base = op_base(o, a);
-  int32_t root = op_root(o, base);
-  if (root < 0 || !b->bound[root].box) {
-    ptx_fail(b, "'%s': %s is no tensor map that was passed", o->i->op,
-             base->name ? base->name : "the address");
-  }
-  *box = b->bound[root].box;
-  return b->bound[root].mem;
-}
-
 // Reads the coordinates in the operand [map, {c0, c1}]. Returns their number.
 static uint32_t coordinates(PtxOp *o, const PtxArg *a, Ref *x) {
   if (a->parts != 2)
@@ -230,7 +215,7 @@ static void tensor_load(PtxOp *o) {
   Place bar = barrier_place(o, op_arg(o, 2));
   x[n++] = d.mem;
   x[n++] = d.off;
-  x[n++] = map_of(o, op_arg(o, 1), &box);
+  x[n++] = ptx_map(o, op_arg(o, 1), &box);
   x[n++] = bar.mem;
   x[n++] = bar.off;
   x[n++] = multicast ? to(o, DT_I32, op_operand(o, k++, DT_U16)) : 0;
@@ -255,7 +240,7 @@ static void tensor_store(PtxOp *o, bool reduce) {
     }
   }
   int64_t box;
-  x[n++] = map_of(o, op_arg(o, 0), &box);
+  x[n++] = ptx_map(o, op_arg(o, 0), &box);
   Place s = op_place(o, op_arg(o, 1), IN_SHARED);
   x[n++] = s.mem;
   x[n++] = s.off;
@@ -296,7 +281,7 @@ void row_send(PtxOp *o, int k) {
   Ref rank = 0;
   Place d = peer_place(o, op_arg(o, 0), &rank);
   Place bar = peer_barrier(o, op_arg(o, 2), &rank);
-  count_in(o, &d, op_dtype(t), n * t.bits / 8, "st.async");
+  op_count_in(o, &d, op_dtype(t), n * t.bits / 8, "st.async");
   Ref x[9] = {d.mem, d.off, bar.mem, bar.off, rank};
   const PtxArg *v = op_arg(o, 1);
   bool list = op_registers(o, v, n);
@@ -370,18 +355,13 @@ void row_bulk(PtxOp *o, int k) {
   }
 }
 
-// Translates prefetch.tensormap.
-void row_prefetch(PtxOp *o, int k) {
-  (void)k;
-  int64_t box;
-  Ref x[1] = {map_of(o, op_arg(o, 0), &box)};
-  o->used = UINT32_MAX;
-  emit(o, (Ins){.op = OP_TMAPREFETCH}, x, 1);
-}
-
 void row_proxy(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
+  if (op_has(o, "tensormap::generic") && op_has(o, "acquire")) {
+    maps_acquire(o);
+    return;
+  }
   for (int f = 0; f < FE_COUNT; f++) {
     if (strcmp(fence_row((FenceKind)f)->text, o->i->op)) continue;
     o->used = UINT32_MAX;
@@ -393,49 +373,48 @@ void row_proxy(PtxOp *o, int k) {
 
 // ---- wgmma ----
 
-// Returns the atom of a wgmma whose immediates give the layouts of its
-// matrices.
-static int find_wgmma(PtxOp *o, bool smem_a, bool ta, bool tb) {
+// Returns the atom of a wgmma whose immediates give the layouts of its matrices
+// and the lanes that supply a sparse A's metadata.
+static int find_wgmma(PtxOp *o, bool smem_a, bool ta, bool tb, int selector) {
   const PtxMma *m = ptx_mma(o->b, o->i->op);
   for (int q = 0; q < m->n; q++) {
     const AtomMma *a = atom_mma(m->id[q]);
     if (!a || a->kind != MK_WGMMA) continue;
     if (!(a->flags & AMF_SMEM_A) == smem_a || !atom_mma_runs(a)) continue;
     if (a->mn_major[1] != tb || (smem_a && a->mn_major[0] != ta)) continue;
+    if (a->selector != selector) continue;
     return m->id[q];
   }
   ptx_fail(o->b, "'%s' is not modelled", o->i->op);
 }
 
 static void multiply(PtxOp *o) {
-  if (op_has(o, "sp")) op_reject(o, "sparse matrices");
   const PtxArg *a = op_arg(o, 1);
   bool smem_a = a->kind == PTX_A_REG;
-  uint32_t n = o->i->args;
-  if (n < 4) ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op, n);
+  // A sparse A has metadata and a selector in front of the predicate.
+  uint32_t n = o->i->args, more = op_has(o, "sp") ? 2 : 0;
+  if (n < 4 + more) ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op, n);
   // Float types have the operands imm-scale-a and imm-scale-b; 16-bit types
   // also have imm-trans-a and imm-trans-b.
-  bool floats = n > 4;
-  if (floats && (op_constant(o, 4) != 1 || op_constant(o, 5) != 1)) {
+  bool floats = n > 4 + more;
+  if (floats && (op_constant(o, 4 + more) != 1 ||
+                 op_constant(o, 5 + more) != 1)) {
     ptx_fail(o->b, "'%s' with imm-scale -1 is not modelled", o->i->op);
   }
-  bool ta = n == 8 && op_constant(o, 6), tb = n >= 7 && op_constant(o, n - 1);
-  int id = find_wgmma(o, smem_a, ta, tb);
+  bool ta = n == 8 + more && op_constant(o, 6 + more);
+  bool tb = n >= 7 + more && op_constant(o, n - 1);
+  int selector = more ? (int)op_constant_in(o, 4, 0, 1) : 0;
+  int id = find_wgmma(o, smem_a, ta, tb, selector);
   o->used = UINT32_MAX;
   const AtomMma *row = atom_mma(id);
   Runs r = {.n = 0};
   Ref x[5];
   uint32_t k = 0;
-  op_run(o, &r, op_arg(o, 0), atom_mma_type(row, 0));
-  x[k++] = r.mem[0];
-  if (smem_a) {
-    x[k++] = op_operand(o, 1, DT_U64);
-  } else {
-    op_run(o, &r, a, atom_mma_type(row, 1));
-    x[k++] = r.mem[1];
-  }
+  x[k++] = mma_run(o, &r, 0, row, 0);
+  x[k++] = smem_a ? op_operand(o, 1, DT_U64) : mma_run(o, &r, 1, row, 1);
   x[k++] = op_operand(o, 2, DT_U64);
-  x[k++] = op_pred(o, op_arg(o, 3));
+  x[k++] = op_pred(o, op_arg(o, 3 + more));
+  if (more) x[k++] = mma_run(o, &r, 3, row, row->nop - 1);
   operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_WGMMA, .imm = id}, x, k,
                 r.reg, r.regs);
 }

@@ -62,6 +62,7 @@ typedef struct PtxBuild {
                           // in a loop that ends when it succeeds
   PtxMma mma[MMAS];       // cache of ptx_mma
   Ref viewed[8];          // latest results of op_view, the newest first
+  Ref vector[8];          // latest registers of vector accesses, as `viewed`
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated
@@ -123,6 +124,8 @@ bool ptxrow_homes(const char *op);
 // Returns the element type that operand k of an MMA has in its registers, or
 // DT_NONE if it is no MMA or operand k is a plain register.
 DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k);
+// Reports whether operand k is the register with the metadata of a sparse A.
+bool ptxrow_metadata(const PtxIns *i, uint32_t k);
 // Returns the atoms of an MMA instruction.
 const PtxMma *ptx_mma(PtxBuild *b, const char *op);
 
@@ -208,6 +211,10 @@ const PtxArg *op_base(PtxOp *o, const PtxArg *a);
 // Returns the place of [a] in a state space.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 
+// Counts a place's offset in elements of type t instead of bytes. Addresses
+// that are not a multiple of `bytes` are rejected, or reported if not constant.
+void op_count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what);
+
 // Returns the cache, order and scope modifiers as Ins.flags.
 uint16_t op_hints(PtxOp *o);
 // Returns the number of registers that .v2, .v4 or .v8 names.
@@ -243,6 +250,11 @@ typedef struct Runs {
 // Adds the registers of operand a to r. t is the type of the elements that a
 // register holds; DT_NONE keeps the register's own type.
 void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t);
+struct AtomMma;
+// Adds the registers of operand k of an MMA, which is operand q of the atom, to
+// r. Returns their object.
+Ref mma_run(PtxOp *o, Runs *r, uint32_t k, const struct AtomMma *row,
+            int q);
 // Returns a memory object viewed as elements of type t.
 Ref op_view(PtxOp *o, Ref mem, DType t);
 
@@ -336,12 +348,24 @@ void row_movmatrix(PtxOp *o, int k);
 void row_mbarrier(PtxOp *o, int k);
 void row_bulk(PtxOp *o, int k);
 void row_send(PtxOp *o, int k);
-void row_prefetch(PtxOp *o, int k);
 void row_proxy(PtxOp *o, int k);
 void row_wgmma(PtxOp *o, int k);
 void row_cluster(PtxOp *o, int k);
 void row_mapa(PtxOp *o, int k);
 void row_send(PtxOp *o, int k);
+
+// ---- maps.c: tensor maps ----
+
+// Returns the tensor map at [a] as an operand of a copy. *box: the bits of its
+// box, or 0 if the map is in memory.
+Ref ptx_map(PtxOp *o, const PtxArg *a, int64_t *box);
+// Loads n words of `bits` bits from [a] if that is a parameter that is a tensor
+// map. Returns false if it is not.
+bool maps_load(PtxOp *o, const PtxArg *a, int bits, int n, Ref *v);
+void maps_acquire(PtxOp *o);
+void row_prefetch(PtxOp *o, int k);
+void row_publish(PtxOp *o, int k);
+void row_replace(PtxOp *o, int k);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -19,12 +19,35 @@ static int find_mma(PtxBuild *b, const char *op) {
   return m->n ? m->id[0] : -1;
 }
 
+bool ptxrow_metadata(const PtxIns *i, uint32_t k) {
+  return k == 3 && strncmp(i->op, "wgmma.mma_async.sp.", 19) == 0;
+}
+
 DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k) {
   bool wg = strncmp(i->op, "wgmma.mma", 9) == 0;
   if (!wg && strncmp(i->op, "mma.", 4)) return DT_NONE;
+  if (ptxrow_metadata(i, k)) return DT_U32;
   int id = find_mma(b, i->op);
   if (id < 0 || k >= (wg ? 2u : (uint32_t)atom_mma(id)->nop)) return DT_NONE;
   return atom_mma_type(atom_mma(id), (int)k);
+}
+
+Ref mma_run(PtxOp *o, Runs *r, uint32_t k, const AtomMma *row, int q) {
+  uint32_t before = r->regs;
+  const PtxArg *a = op_arg(o, k);
+  op_run(o, r, a, atom_mma_type(row, q));
+  if (r->regs - before != row->nreg[q]) {
+    ptx_fail(o->b, "'%s': operand %u has %u registers, not %u", o->i->op,
+             (unsigned)k + 1, (unsigned)(r->regs - before), row->nreg[q]);
+  }
+  const PtxArg *first = a->kind == PTX_A_VECTOR ? op_part(o, a, 0) : a;
+  int bits = o->b->m->regs.p[o->b->f->reg + (uint32_t)first->value].type.bits;
+  int want = row->regs[q] == 'd' || row->regs[q] == 'z' ? 64 : 32;
+  if (bits != want) {
+    ptx_fail(o->b, "'%s': operand %u has registers of %d bits, not %d",
+             o->i->op, (unsigned)k + 1, bits, want);
+  }
+  return r->mem[r->n - 1];
 }
 
 void row_mma(PtxOp *o, int k) {
@@ -37,12 +60,7 @@ void row_mma(PtxOp *o, int k) {
   const AtomMma *a = atom_mma(id);
   Runs r = {.n = 0};
   for (uint32_t q = 0; q < (uint32_t)a->nop; q++) {
-    uint32_t before = r.regs;
-    op_run(o, &r, op_arg(o, q), atom_mma_type(a, (int)q));
-    if (r.regs - before != a->nreg[q]) {
-      ptx_fail(o->b, "'%s': operand %u has %u registers, not %u", o->i->op,
-               q + 1, r.regs - before, a->nreg[q]);
-    }
+    mma_run(o, &r, q, a, (int)q);
   }
   operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_MMA, .imm = id}, r.mem, r.n,
                 r.reg, r.regs);

@@ -107,23 +107,35 @@ static uint32_t param_offset(PtxOp *o, const PtxVar *v, int64_t at,
   return offset;
 }
 
+// Writes n values of type t to the register or vector d.
+static void set_vector(PtxOp *o, const PtxArg *d, PtxType t, const Ref *v,
+                       uint32_t n) {
+  for (uint32_t q = 0; q < n; q++) {
+    const PtxArg *x = d->kind == PTX_A_VECTOR ? &o->b->m->args.p[d->part + q]
+                                              : d;
+    op_set_wider(o, x, as(o, op_dtype(t), v[q]), t);
+  }
+}
+
 static void load_param(PtxOp *o) {
   PtxBuild *b = o->b;
   PtxType t = op_type(o, 0);
   const PtxArg *a = op_arg(o, 1), *d = op_arg(o, 0);
   const PtxArg *base = op_base(o, a);
-  if (base->kind != PTX_A_VAR) {
-    int32_t root = a->kind == PTX_A_ADDRESS ? op_root(o, base) : PLAIN;
-    bool map = root >= 0 && b->bound[root].box;
-    op_reject(o, map ? "a tensor map that the kernel builds in memory"
-                     : "parameters at computed addresses");
-  }
-  if (b->m->vars.p[base->value].space != PTX_PARAM) {
-    ptx_fail(b, "'%s': a parameter's name is expected", o->i->op);
-  }
   uint32_t n = d->kind == PTX_A_VECTOR ? d->parts : 1;
   if (n != (uint32_t)op_vector(o)) {
     ptx_fail(b, "'%s' cannot have %u registers", o->i->op, (unsigned)n);
+  }
+  Ref words[8];
+  if (maps_load(o, a, t.bits, (int)n, words)) {
+    set_vector(o, d, t, words, n);
+    return;
+  }
+  if (base->kind != PTX_A_VAR) {
+    op_reject(o, "parameters at computed addresses");
+  }
+  if (b->m->vars.p[base->value].space != PTX_PARAM) {
+    ptx_fail(b, "'%s': a parameter's name is expected", o->i->op);
   }
   uint32_t at = param_offset(o, &b->m->vars.p[base->value], a->value,
                              (int64_t)n * t.bits / 8);
@@ -132,18 +144,24 @@ static void load_param(PtxOp *o) {
     return;
   }
   for (uint32_t q = 0; q < n; q++) {
-    const PtxArg *x = d->kind == PTX_A_VECTOR ? &b->m->args.p[d->part + q] : d;
-    uint32_t want = at + q * t.bits / 8;
-    Ref v = op_param(o, want, t.bits);
-    op_set_wider(o, x, as(o, op_dtype(t), v), t);
+    words[q] = op_param(o, at + q * t.bits / 8, t.bits);
   }
+  set_vector(o, d, t, words, n);
 }
 
-// Creates the registers through which n elements of type t are accessed at
-// once.
+// Returns registers through which n elements of type t are accessed at once.
+// Each access sets all of them first, so accesses share them: otherwise the
+// simulator would keep registers for each access of the text.
 static Ref through(PtxOp *o, DType t, int n) {
+  PtxBuild *b = o->b;
+  for (int k = 0; k < 8 && b->vector[k]; k++) {
+    const Mem *own = ir_memof(b->fn, b->vector[k]);
+    bool same = own->type == t && own->count == n;
+    if (same && ir_visible(b->fn, b->vector[k])) return b->vector[k];
+  }
   Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = n};
-  return ir_mem(o->b->cx, o->b->fn, m);
+  memmove(b->vector + 1, b->vector, 7 * sizeof *b->vector);
+  return b->vector[0] = ir_mem(b->cx, b->fn, m);
 }
 
 // Returns the order and scope of an access. .volatile means relaxed order in
@@ -297,7 +315,8 @@ static void store_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
   else store_to(o, x, op_in_space(o, s, w), v);
 }
 
-// Loads into variables, which the branch of each space sets.
+// Loads x->n values whose memory space is known only at run time: a branch for
+// each space loads them to variables, which are read after the branches.
 static void load_anywhere(PtxOp *o, const Access *x, const Spaces *s,
                           Ref v[8]) {
   PtxBuild *b = o->b;

@@ -119,6 +119,12 @@ static const PtxRow rows[] = {
   {"prefetch", 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
   {"prefetchu", 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
   {"prefetch.tensormap", 0, false, row_prefetch, 0, EVERYTHING, ""},
+  {"tensormap.replace", 0, false, row_replace, 0, "tile global shared::cta "
+   "b1024 b32 b64 global_address rank box_dim global_dim global_stride "
+   "element_stride elemtype interleave_layout swizzle_mode fill_mode",
+   "also updates the fields of the map that follow from the others"},
+  {"tensormap.cp_fenceproxy", 0, false, row_publish, 0, "global shared::cta "
+   "tensormap::generic release gpu sys sync aligned", ""},
   {"cp.async", 0, false, row_copy, 0, "ca cg shared shared::cta global "
    "L2::cache_hint L2::64B L2::128B L2::256B", ""},
   {"cp.async.commit_group", 0, false, row_copy_wait, 0, "", ""},
@@ -167,7 +173,7 @@ static const PtxRow rows[] = {
   {"wgmma", 1, false, row_wgmma, 0, "sync aligned fence commit_group "
    "wait_group", ""},
   {"wgmma.mma_async", 1, true, row_wgmma, 0, EVERYTHING,
-   "imm-scale 1, no base offset, dense"},
+   "imm-scale 1, no base offset"},
   {"mapa", 1, false, row_mapa, 0, "shared::cluster u32 u64", ""},
   {"setmaxnreg", 0, false, row_cluster, 0, "inc dec sync aligned u32", ""},
   {"griddepcontrol", 0, false, row_cluster, 0, "wait launch_dependents", ""},

@@ -282,7 +282,8 @@ static void homes(PtxBuild *b) {
         const PtxArg *a = &b->m->args.p[ins->arg + k];
         DType t = ptxrow_elements(b, ins, k);
         bool plain = a->kind != PTX_A_VECTOR && row->dsts == 1 &&
-                     strncmp(ins->op, "wgmma", 5) == 0;
+                     strncmp(ins->op, "wgmma", 5) == 0 &&
+                     !ptxrow_metadata(ins, k);
         if (!plain && (t != DT_NONE || pass)) give_home(b, a, t);
       }
     }

@@ -9,6 +9,7 @@
 
 #include "ir/operands.h"
 #include "sim/blocks.h"
+#include "sim/bulk.h"
 
 size_t simaddress_pieces(const SimProg *p) {
   return p->fn->arg.n + p->launch->nknown;
@@ -24,10 +25,30 @@ const LaunchArg *simaddress_piece(const SimProg *p, size_t k) {
 
 // ---- decoding ----
 
+static bool is_copy(const SimIns *d) {
+  return d->op == OP_COPY || d->op == OP_CPASYNC;
+}
+
+// Reports whether d changes, acquires or publishes a tensor map in memory.
+static bool is_map(const SimIns *d) {
+  return d->op >= OP_MAPCOPY && d->op <= OP_MAPPUBLISH;
+}
+
+// Reports whether d copies a box.
+static bool is_box(const SimIns *d) {
+  return d->op == OP_TMALOAD || d->op == OP_TMASTORE;
+}
+
 // Writes to s the memory operands of an access that may be in global memory,
 // and to `write` whether they are written. Returns their number.
 static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
-  if (d->op == OP_COPY || d->op == OP_CPASYNC) {
+  if (is_map(d) || is_box(d)) {
+    s[0] = is_box(d) ? &((SimBulk *)(uintptr_t)d->x)->place
+                     : &((SimMapOp *)(uintptr_t)d->x)->dst;
+    write[0] = is_map(d);
+    return s[0]->mem != NULL;
+  }
+  if (is_copy(d)) {
     SimCopy *c = (SimCopy *)(uintptr_t)d->x;
     s[0] = &c->dst;
     s[1] = &c->src;
@@ -44,8 +65,8 @@ static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
 // Returns a copy of instruction d that has its own copy of the memory operands.
 static SimIns copy_of(Ctx *cx, const SimIns *d) {
   SimIns out = *d;
-  size_t size = d->op == OP_COPY || d->op == OP_CPASYNC ? sizeof(SimCopy)
-                                                        : sizeof(SimSide);
+  size_t size = is_copy(d) ? sizeof(SimCopy) : is_map(d) ? sizeof(SimMapOp)
+                : is_box(d) ? sizeof(SimBulk) : sizeof(SimSide);
   void *x = arena_alloc(cx, &cx->scratch, size);
   memcpy(x, d->x, size);
   out.x = x;
@@ -84,8 +105,7 @@ static SimMem *mem_of(Ctx *cx, const SimProg *p, const SimMem *m, size_t k) {
 }
 
 static int bytes_of(const SimIns *d, const SimMem *m) {
-  return d->op == OP_COPY || d->op == OP_CPASYNC
-           ? ((const SimCopy *)d->x)->bytes : m->bits / 8;
+  return is_copy(d) ? ((const SimCopy *)d->x)->bytes : m->bits / 8;
 }
 
 static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
@@ -103,7 +123,7 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
                       .bits = mem->bits,
                       .align = p->fn->mem.p[mem->index].align,
                       .at = (*top + 63) & ~63u, .mem = mem};
-  if (d->op == OP_COPY || d->op == OP_CPASYNC)
+  if (is_copy(d))
     m->pred = ((const SimCopy *)d->x)->pred;
   *top = m->at + 8 * LANES;
   for (size_t j = 0; j <= n; j++) {
@@ -117,6 +137,7 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
     side[k]->slot = m->at;
     side[k]->wide = true;
     simblocks_note(piece, bytes_of(d, mem), write);
+    if (is_box(d) && piece->area) piece->area->maps = true;
     simaddress_split(cx, p, top, &one);
     m->piece[m->n] = a;
     m->ins[m->n] = one;
@@ -143,12 +164,56 @@ void simaddress_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d) {
   SimSide *s[2];
   bool write[2];
   int n = sides_of(d, s, write);
-  if (!n) refuse(cx, p->fn, d);
+  if (!n || is_box(d)) refuse(cx, p->fn, d);
   for (int k = 0; k < n; k++)
     if (s[k]->mem->address) {
       split_side(cx, p, top, d, k, write[k]);
       return;
     }
+}
+
+// ---- objects that tensor maps in memory describe ----
+
+static bool has(const LaunchArg *a, int64_t address) {
+  return (uint64_t)address - (uintptr_t)a->p < a->bytes;
+}
+
+// Returns argument k's memory, or NULL if no operand names it.
+static const SimMem *own_mem(const SimProg *p, size_t k) {
+  for (size_t j = 0; k < p->fn->arg.n && j < p->fn->mem.n; j++) {
+    const Mem *m = &p->fn->mem.p[j];
+    bool memory = m->space == SP_GMEM || m->space == SP_TMAP;
+    if (memory && m->arg == (int32_t)k && p->mem[m->ref]) return p->mem[m->ref];
+  }
+  return NULL;
+}
+
+void simaddress_reach(Ctx *cx, SimProg *p, const SimMem *m, bool write) {
+  size_t n = simaddress_pieces(p);
+  if (!p->reach) {
+    SimMem bytes = *m;
+    bytes.space = SP_GMEM;
+    bytes.type = DT_U8;
+    bytes.bits = bytes.own = 8;
+    p->reach = NEW(cx, const SimMem *, n + 1);
+    for (size_t k = 0; k < n; k++) {
+      p->reach[k] = simaddress_piece(p, k) ? own_mem(p, k) : NULL;
+      if (simaddress_piece(p, k) && !p->reach[k])
+        p->reach[k] = mem_of(cx, p, &bytes, k);
+    }
+  }
+  for (size_t k = 0; k < n; k++) {
+    const LaunchArg *a = simaddress_piece(p, k);
+    int each = a && a->map ? p->reach[k]->own / 8 : 1;
+    if (a) simblocks_note(p->reach[k], each > 1 ? each : 1, write);
+  }
+}
+
+const SimMem *simaddress_object(const SimProg *p, uint64_t address) {
+  for (size_t k = 0; p->reach && k < simaddress_pieces(p); k++)
+    if (p->reach[k] && has(simaddress_piece(p, k), (int64_t)address))
+      return p->reach[k];
+  return NULL;
 }
 
 // ---- execution ----
@@ -168,10 +233,6 @@ static int64_t address_of(const SimWarp *w, const SimAddressed *m, int l) {
 // absent.
 static bool acts(const SimWarp *w, const SimAddressed *m, int l) {
   return !m->pred || ((const uint32_t *)(const void *)(w->v + m->pred))[l];
-}
-
-static bool has(const LaunchArg *a, int64_t address) {
-  return (uint64_t)address - (uintptr_t)a->p < a->bytes;
 }
 
 // Reports whether an address is in one of the memory objects.

@@ -23,6 +23,7 @@
 
 static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
 
+// Computes a function for f64.
 static double math_of(MathFn f, double x, double y) {
   switch (f) {
     case MF_SQRT: return sqrt(x);
@@ -127,15 +128,15 @@ static bool rounds(MathFn f) {
 
 static uint64_t math(const SimIns *i, uint64_t a, uint64_t b) {
   DType t = (DType)i->type;
-  if (t == DT_F64 && rounds((MathFn)i->imm) && isnan(bits_double(a)))
-    return eval_quiet(a);
-  if (math_is_approx((MathFn)i->imm))
-    return eval_approx((MathFn)i->imm, (uint32_t)a, (uint32_t)b);
-  if (t == DT_F32 && i->imm == MF_SQRT)
-    return float_result(sqrtf(f32_of(a)));
-  if (t == DT_F32 && i->imm == MF_RCP) return float_result(1 / f32_of(a));
-  return dtype_from_double(t, math_of((MathFn)i->imm, dtype_to_double(t, a),
-                                      dtype_to_double(t, b)));
+  MathFn f = (MathFn)i->imm;
+  if (t == DT_F32) return eval_math(f, (uint32_t)a, (uint32_t)b);
+  if (t != DT_F64) {  // types below f32 are computed in f32
+    uint32_t r = eval_math(f, float_bits(dtype_to_float(t, a)),
+                           float_bits(dtype_to_float(t, b)));
+    return dtype_from_float(t, bits_float(r));
+  }
+  if (rounds(f) && isnan(bits_double(a))) return eval_quiet(a);
+  return dtype_from_double(t, math_of(f, bits_double(a), bits_double(b)));
 }
 
 uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c) {
@@ -297,8 +298,8 @@ void simalu_lanes(const SimIns *i, char *v) {
     case KEY(OP_NE, SC_PRED): EACH(uint32_t, uint32_t, a[l] != b[l])
     default: break;
   }
-  if (i->op == OP_MATH && math_is_approx((MathFn)i->imm))
-    EACH(uint32_t, uint32_t, eval_approx((MathFn)i->imm, a[l], b[l]))
+  if (i->op == OP_MATH && i->type == DT_F32)
+    EACH(uint32_t, uint32_t, eval_math((MathFn)i->imm, a[l], b[l]))
   if (i->op == OP_SEL) {
     lanes_select(i, v);
     return;

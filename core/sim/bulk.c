@@ -35,15 +35,15 @@ typedef struct Run {
   int64_t at, skip, n, global;
 } Run;
 
-static int64_t element_bytes(const SimBulk *b) { return b->global->bits / 8; }
+static int64_t element_bytes(const Copy *k) { return k->m.size; }
 
 // Returns coordinate i >= 1 of run *r of the box, and divides *r by the extent
 // of mode i.
 static int64_t coordinate(const Copy *k, int i, int64_t *r) {
   const TensorMap *m = &k->m.map;
-  int64_t n = m->box[i], c;
+  int64_t n = tensormap_count(m, i), c;
   if (!m->im2col) {
-    c = k->at[i] + *r % n;
+    c = k->at[i] + *r % n * m->step[i];
     *r /= n;
     return c;
   }
@@ -64,7 +64,7 @@ static int64_t row_of(const TensorMap *m) {
 // Returns run r of the box. Its n is 0 if the run is outside the tensor.
 static Run run_at(const Copy *k, int64_t r) {
   const TensorMap *m = &k->m.map;
-  int64_t size = element_bytes(k->b), from = k->at[0], to = from + row_of(m);
+  int64_t size = element_bytes(k), from = k->at[0], to = from + row_of(m);
   Run run = {.at = r * row_of(m) * size};
   int64_t where = 0;
   for (int i = 1; i < m->rank; i++) {
@@ -84,22 +84,22 @@ static Run run_at(const Copy *k, int64_t r) {
 static int64_t runs_of(const Copy *k) {
   const TensorMap *m = &k->m.map;
   int64_t n = 1;
-  if (!k->b->map) return 1;
+  if (!k->b->boxes) return 1;
   if (m->im2col) return m->pixels;
-  for (int i = 1; i < m->rank; i++) n *= m->box[i];
+  for (int i = 1; i < m->rank; i++) n *= tensormap_count(m, i);
   return n;
 }
 
 // Returns run r of a copy. A copy without a tensor map is a single run.
 static Run run_of(const Copy *k, int64_t r) {
-  if (k->b->map) return run_at(k, r);
-  return (Run){.n = k->b->bytes, .global = k->global};
+  if (k->b->boxes) return run_at(k, r);
+  return (Run){.n = k->m.bytes, .global = k->global};
 }
 
 // Returns the address of 16 bytes of a box in shared memory, where addr is
 // their address without a swizzle.
-static uint32_t place(const SimBulk *b, uint32_t addr) {
-  uint32_t bits = b->map ? (1u << b->map->swizzle) - 1 : 0;
+static uint32_t place(const Copy *k, uint32_t addr) {
+  uint32_t bits = (1u << k->m.map.swizzle) - 1;
   return addr ^ ((addr >> 7 & bits) << 4);
 }
 
@@ -107,8 +107,8 @@ static void move_shared(Copy *k, SimCluster *c, bool in) {
   uint8_t *data = bytes_of(k);
   uint32_t from = k->shared % (uint32_t)c->prog->smem_bytes;
   uint8_t *cta = c->smem + k->shared - from;
-  for (uint32_t at = 0; at < (uint32_t)k->b->bytes; at += 16) {
-    uint8_t *p = cta + place(k->b, from + at);
+  for (uint32_t at = 0; at < (uint32_t)k->m.bytes; at += 16) {
+    uint8_t *p = cta + place(k, from + at);
     memcpy(in ? p : data + at, in ? data + at : p, 16);
   }
 }
@@ -119,10 +119,9 @@ static void move_shared(Copy *k, SimCluster *c, bool in) {
 // 7ff7 in every 16 bits (a NaN).
 static void fill(Copy *k) {
   uint8_t *p = bytes_of(k);
-  const SimBulk *b = k->b;
-  memset(p, 0, (size_t)b->bytes);
-  if (!b->map || b->map->fill == TENSORMAP_ZEROS) return;
-  for (int64_t at = 0; at + 1 < b->bytes; at += 2)
+  memset(p, 0, (size_t)k->m.bytes);
+  if (k->m.map.fill == TENSORMAP_ZEROS) return;
+  for (int64_t at = 0; at + 1 < k->m.bytes; at += 2)
     memcpy(p + at, "\xf7\x7f", 2);
 }
 
@@ -138,7 +137,7 @@ static void round_tf32(uint8_t *p, int64_t n) {
 }
 
 static void read_global(Copy *k) {
-  bool rounds = k->b->map && k->m.map.type == TMT_TF32;
+  bool rounds = k->b->boxes && k->m.map.type == TMT_TF32;
   fill(k);
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
@@ -148,14 +147,13 @@ static void read_global(Copy *k) {
   }
 }
 
-static void combine(const SimBulk *b, uint8_t *p, const uint8_t *x,
-                    int64_t n) {
+static void combine(const Copy *k, uint8_t *p, const uint8_t *x, int64_t n) {
+  const SimBulk *b = k->b;
+  TensorMapType own = (TensorMapType)k->m.map.type;
   Op op = (Op)atomic_row((AtomicKind)(b->flags & BKF_ATOMIC))->op;
-  DType t = b->map ? tensormap_dtype((TensorMapType)b->map->type)
-                   : b->global->type;
-  bool ftz = b->map && (b->map->type == TMT_F32_FTZ ||
-                        b->map->type == TMT_TF32_FTZ);
-  int64_t size = element_bytes(b);
+  DType t = b->boxes ? tensormap_dtype(own) : b->global->type;
+  bool ftz = b->boxes && (own == TMT_F32_FTZ || own == TMT_TF32_FTZ);
+  int64_t size = element_bytes(k);
   for (int64_t at = 0; at < n; at += size) {
     uint64_t old = 0, v = 0;
     memcpy(&old, p + at, (size_t)size);
@@ -179,7 +177,7 @@ static void write_global(SimAsync *a, Copy *k) {
     simmem_bulk(a->w, a->i, m, a->lane, run.global, (int)run.n,
                 reduces ? NULL : from);
     if (reduces) {
-      combine(b, m->p + run.global, from, run.n);
+      combine(k, m->p + run.global, from, run.n);
       continue;
     }
     memcpy(m->p + run.global, from, (size_t)run.n);
@@ -245,16 +243,16 @@ static int64_t byte_at(SimWarp *w, const SimIns *i, const SimSide *s, int l,
 
 static SimAsync *start(SimWarp *w, const SimIns *i, int l, SimBy by,
                        SimRun *run, Copy from) {
-  size_t n = sizeof from + (size_t)from.b->bytes;
+  size_t n = sizeof from + (size_t)from.m.bytes;
   SimAsync *a = simasync_start(w, i, l, by, run, n);
   if (a) memcpy(a->data, &from, sizeof from);
   return a;
 }
 
-static Copy copy_of(SimWarp *w, const SimIns *i, int l, int64_t shared) {
+static Copy copy_of(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
-  Copy k = {.b = b};
-  k.shared = w->home + b->shared.mem->base + (uint32_t)shared;
+  Copy k = {.b = b, .m.bytes = b->bytes};
+  if (b->global) k.m.size = b->global->bits / 8;
   for (int c = 0; c < b->modes; c++) k.at[c] = value(w, b->at[c], l);
   k.m.tensor = b->global;
   if (b->map) k.m.map = *b->map;
@@ -266,13 +264,22 @@ static Copy copy_of(SimWarp *w, const SimIns *i, int l, int64_t shared) {
 static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
                         bool write) {
   const SimBulk *b = k->b;
-  if (!b->map) k->global = byte_at(w, i, &b->plain, l, b->bytes, write);
+  if (!b->boxes) k->global = byte_at(w, i, &b->plain, l, b->bytes, write);
   else if (b->place.mem) {
-    if (!simmaps_take(w, i, l, &b->place, &k->m, element_bytes(b)))
-      return false;
+    if (!simmaps_take(w, i, l, &b->place, &k->m)) return false;
     k->global = k->m.first;
   }
   return k->global >= 0;
+}
+
+// Sets k->shared, the offset in shared memory of a copy from or to there.
+// Returns false if it reported a fault.
+static bool find_shared(SimWarp *w, const SimIns *i, int l, Copy *k,
+                        bool write) {
+  const SimSide *s = &k->b->shared;
+  int64_t at = byte_at(w, i, s, l, k->m.bytes, write);
+  k->shared = w->home + s->mem->base + (uint32_t)at;
+  return at >= 0;
 }
 
 enum { BOX_ALIGN = 128 };  // alignment of a box in shared memory in bytes
@@ -284,7 +291,8 @@ static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
   const SimMem *m = b->shared.mem;
   int64_t off[LANES];
   simmem_offsets(w, &b->shared, off);
-  if (!b->map || (m->base + off[l] * m->bits / 8) % BOX_ALIGN == 0) return true;
+  if (!b->boxes || (m->base + off[l] * m->bits / 8) % BOX_ALIGN == 0)
+    return true;
   SimFault *f = simreport_fault(w, SIM_ALIGN, l, i->src, 0, m->index, off[l]);
   if (!f) return false;
   f->access.write = write;
@@ -310,10 +318,10 @@ static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
 static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                               const Copy *k) {
   const TensorMap *m = &k->m.map;
-  int64_t off[LANES] = {0}, bytes = k->at[0] * element_bytes(k->b);
+  int64_t off[LANES] = {0}, bytes = k->at[0] * element_bytes(k);
   for (int c = 1; c < m->rank; c++) bytes += k->at[c] * m->stride[c - 1];
-  off[l] = bytes / element_bytes(k->b);
-  simwrap_check(&(Access){.w = w, .i = i, .m = k->b->global, .off = off},
+  off[l] = bytes / element_bytes(k);
+  simwrap_check(&(Access){.w = w, .i = i, .m = k->m.tensor, .off = off},
                 1u << l);
 }
 
@@ -323,13 +331,13 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   const SimMem *m = k->m.tensor;
   SimStat *s = &w->cluster->out->stat[i->stat];
   int64_t bytes = 0;
-  if (k->b->map && w->wraps && i->wraps) check_coordinates(w, i, l, k);
+  if (k->b->boxes && w->wraps && i->wraps) check_coordinates(w, i, l, k);
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
     if (!run.n) continue;
     if (!bytes) {  // report only the first invalid run of a copy
       simmem_depends(w, i, l, m, run.global * 8 / m->own, write);
-      if (k->b->map && k->at[0] * element_bytes(k->b) % 16)
+      if (k->b->boxes && k->at[0] * element_bytes(k) % 16)
         tell_unaligned(w, i, l, k, run.global, write);
     }
     bytes += run.n;
@@ -338,6 +346,7 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
     if (!write) simmem_bulk_read(w, i, m, l, run.global, (int)run.n);
   }
   s->requests++;
+  if (!k->b->bytes) s->bytes += (uint64_t)k->m.bytes;
   s->least_sectors += (uint64_t)((bytes + 31) / 32);
 }
 
@@ -352,7 +361,7 @@ static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
   if (!a) return;
   a->mapped = b->place.mem;
   a->mbar = simmbar_for(w, i, l, b->bar.mem, home + bar, true);
-  a->bytes = (uint32_t)b->bytes;
+  a->bytes = (uint32_t)k.m.bytes;
   if (home != w->home) simcluster_reach(w, i, l, rank, false);
   if (!a->mbar) return;
   simasync_writes(a, b->shared.mem, k.shared, a->bytes);
@@ -376,11 +385,11 @@ static void tell_rank(SimWarp *w, const SimIns *i, int l, int rank) {
 static void start_load(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
   if (!box_aligned(w, i, l, true)) return;
-  int64_t to = byte_at(w, i, &b->shared, l, b->bytes, true);
-  int64_t bar = simmem_byte(w, i, &b->bar, l);
-  if (to < 0) return;
-  Copy k = copy_of(w, i, l, to);
+  Copy k = copy_of(w, i, l);
   if (!find_global(w, i, l, &k, false)) return;
+  bool there = find_shared(w, i, l, &k, true);
+  int64_t bar = simmem_byte(w, i, &b->bar, l);
+  if (!there) return;
   see_global(w, i, l, &k, false);
   uint32_t own = (uint32_t)(w->cta - w->cluster->cta);
   uint32_t mask = b->mask ? (uint32_t)value(w, b->mask, l) : 1u << own;
@@ -397,14 +406,13 @@ static void start_load(SimWarp *w, const SimIns *i, int l) {
 static void start_store(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
   if (!box_aligned(w, i, l, false)) return;
-  int64_t from = byte_at(w, i, &b->shared, l, b->bytes, false);
-  if (from < 0) return;
-  Copy k = copy_of(w, i, l, from);
-  if (!find_global(w, i, l, &k, true)) return;
+  Copy k = copy_of(w, i, l);
+  if (!find_global(w, i, l, &k, true) || !find_shared(w, i, l, &k, false))
+    return;
   see_global(w, i, l, &k, true);
   SimAsync *a = start(w, i, l, BY_BULK, store, k);
   if (!a) return;
-  simasync_reads(a, b->shared.mem, k.shared, (uint32_t)b->bytes);
+  simasync_reads(a, b->shared.mem, k.shared, (uint32_t)k.m.bytes);
   for (int64_t r = 0; r < runs_of(&k) && !(b->flags & BKF_REDUCES); r++) {
     Run run = run_of(&k, r);
     if (run.n)
@@ -415,16 +423,16 @@ static void start_store(SimWarp *w, const SimIns *i, int l) {
 static void start_send(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
   const SimProg *p = w->cluster->prog;
-  int64_t from = byte_at(w, i, &b->shared, l, b->bytes, false);
+  Copy k = copy_of(w, i, l);
+  bool there = find_shared(w, i, l, &k, false);
   int64_t to = byte_at(w, i, &b->plain, l, b->bytes, true);
   int64_t bar = simmem_byte(w, i, &b->bar, l);
   int64_t rank = value(w, b->rank, l);
-  if (from < 0 || to < 0) return;
+  if (!there || to < 0) return;
   if (rank < 0 || rank >= p->ncta) {
     tell_rank(w, i, l, (int)rank);
     return;
   }
-  Copy k = copy_of(w, i, l, from);
   uint32_t home = (uint32_t)rank * (uint32_t)p->smem_bytes;
   k.to = home + b->plain.mem->base + (uint32_t)to;
   SimAsync *a = start(w, i, l, BY_MBAR, send, k);

@@ -9,16 +9,20 @@ typedef struct SimBulk {
   SimSide shared;          // operand in shared memory of this CTA
   SimSide plain;           // copies without a map: operand in global memory
   SimSide bar;             // loads: operand that names the mbarrier
-  const TensorMap *map;    // NULL: the copy moves contiguous bytes
+  // whether the copy moves a box of a tensor map, not contiguous bytes
+  bool boxes;
+  const TensorMap *map;    // the map; NULL: only the memory at `place` has it
   // operand that is the map, if the map is in memory
   SimSide place;
-  // object in global memory; NULL: the copy is between CTAs
+  // object in global memory; NULL: the copy is between CTAs, or the object
+  // depends on the map in memory
   const SimMem *global;
   // slots of the mask of CTAs and of the destination's rank; 0: no operand
   uint32_t mask, rank;
   uint32_t at[2 * TENSORMAP_RANK];  // slots of the coordinates and im2col
                                     // offsets
-  // number of modes of the box; size of a copy in bytes
+  // number of modes of the box; size of a copy in bytes, or 0 if only the map
+  // in memory tells it
   int modes, bytes;
   unsigned flags;          // flags BKF_*
 } SimBulk;
@@ -30,12 +34,14 @@ void simbulk_run(SimWarp *w, const SimIns *i);
 struct SimAsync;
 // Operands of the operations MAPCOPY to MAPPUBLISH. dst: the map that is
 // written. src: the map to publish, or the tensor of MAPADDRESS. map: the
-// argument that MAPCOPY copies. value: slot of the value of MAPSET.
+// argument that MAPCOPY copies. field, mode, value: what MAPSET sets, and the
+// slot of its value.
 typedef struct SimMapOp {
   SimSide dst, src;
   const TensorMap *map;
   uint32_t value;
-  bool wide, stride;
+  bool wide;
+  TensorMapField field;
   int mode;
 } SimMapOp;
 // The tensor map that a copy uses. `at` is its host address if it is in memory.
@@ -44,6 +50,7 @@ typedef struct SimMapped {
   // object with the tensor, which starts at byte `first`
   const SimMem *tensor;
   int64_t first;
+  int size, bytes;         // bytes of an element and of a copy
   const uint8_t *at;
   uint64_t words[TENSORMAP_WORDS];
 } SimMapped;
@@ -53,11 +60,11 @@ void simmaps_release(SimWarp *w);      // for fence.proxy.tensormap
 void simmaps_wrote(const struct Access *x, uint32_t mask);
 void simmaps_reset(SimCluster *c);
 void simmaps_free(struct SimMaps *t);
-// Loads the tensor map at operand s for lane l into t. t->map has the box;
-// elements have `size` bytes. Returns false and reports a fault if the map is
+// Loads the tensor map at operand s for lane l into t. If the copy has a map,
+// t->map has the box already. Returns false and reports a fault if the map is
 // not valid.
 bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
-                  SimMapped *t, int64_t size);
+                  SimMapped *t);
 // Checks that a tensor map is unchanged since copy a loaded it. A change is a
 // fault, or a note if a load was drained.
 void simmaps_still(struct SimAsync *a, const SimSide *s, const SimMapped *t);

@@ -242,6 +242,11 @@ static void place_init(Prog *g, Ref r) {
     const Mem *m = ir_memof(g->fn, i->a[0]);
     v = (uint64_t)(uintptr_t)g->l->arg[m->arg].p;
   }
+  if (i->op == OP_MAPWORD) {
+    uint64_t words[TENSORMAP_WORDS];
+    tensormap_encode(g->l->arg[ir_memof(g->fn, i->a[0])->arg].map, words);
+    v = words[i->imm];
+  }
   if (i->op == OP_DESC) v |= (uint64_t)ir_memof(g->fn, i->a[0])->offset >> 4;
   if (i->op != OP_SREG && bits < 64) v &= ((uint64_t)1 << bits) - 1;
   *n = (SimInit){.slot = g->slot[r], .wide = sim_wide((DType)i->type),
@@ -491,11 +496,13 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   Operand o[OPERANDS];
   int n = operands_all(g->fn, i, o), k = 0;
   bool map = i->op == OP_TMALOAD || i->op == OP_TMASTORE;
+  bool any = false;
   bool store = i->op == OP_TMASTORE || i->op == OP_BULKSTORE;
   bool send = i->op == OP_BULKSEND;
   SimBulk *b = arena_zero(g->cx, &g->cx->scratch, sizeof *b);
   b->bytes = (int)(i->imm / 8);
   b->flags = i->flags;
+  b->boxes = map;
   if (!store && !send) b->shared = side(g, &o[k++]);
   Ref other = o[k].ref;
   if (!map) b->plain = side(g, &o[k]);
@@ -504,10 +511,12 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   if (!store) b->bar = side(g, &o[k++]);
   if (send) b->rank = g->slot[o[k++].ref];
   else if (!store) b->mask = g->slot[o[k++].ref];
-  if (!send) b->global = mem_at(g, other), k++;  // skip the cache policy
+  if (map) any = ir_is_map_of_any(ir_get(g->fn, other));
+  if (!send && !any) b->global = mem_at(g, other);
+  if (!send) k++;  // skip the cache policy
   if (map) {
     const Ins *at = ir_get(g->fn, other);
-    b->map = g->l->arg[ir_memof(g->fn, other)->arg].map;
+    if (!any) b->map = g->l->arg[ir_memof(g->fn, other)->arg].map;
     if (at->op == OP_TMAPAT) {
       Operand p[OPERANDS];
       operands_all(g->fn, at, p);
@@ -518,6 +527,7 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   }
   note_access(g, b->shared.mem, 16, !store);
   if (send) note_access(g, b->plain.mem, 16, true);
+  else if (any) simaddress_reach(g->cx, g->p, mem_at(g, other), store);
   else
     simblocks_note(b->global, map ? box_unit(b->map, b->global->bits) : 16,
                    store);
@@ -531,7 +541,7 @@ static void decode_map(Prog *g, const Ins *i, SimIns *d) {
   SimMapOp *m = arena_zero(g->cx, &g->cx->scratch, sizeof *m);
   m->dst = side(g, &o[0]);
   m->mode = (int)i->imm;
-  m->stride = i->flags & TMF_STRIDE;
+  m->field = (TensorMapField)(i->flags & ~INF_ASIDE);
   if (i->op == OP_MAPCOPY) {
     m->src.mem = mem_at(g, o[1].ref);
     m->map = g->l->arg[ir_memof(g->fn, o[1].ref)->arg].map;
@@ -634,19 +644,9 @@ static void decode_scalars(Prog *g, Ref r, const Ins *i, SimIns *d) {
   d->cls = (uint8_t)sim_class((DType)d->type);
 }
 
-// Returns i's Ins.imm. A CUDA function that one instruction implements gets the
-// imm of that instruction.
-static int64_t what_of(const Ins *i) {
-  if (i->op == OP_MATH && i->type == DT_F32) {
-    if (i->imm == MF_EXP2) return MF_EX2APPROX;
-    if (i->imm == MF_RSQRT) return MF_RSQRTAPPROX;
-  }
-  return i->imm;
-}
-
 static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
   *d = (SimIns){.op = i->op, .src = i->src, .ref = r, .stat = -1,
-                .imm = what_of(i), .flags = i->flags, .uniform = g->uni[r],
+                .imm = i->imm, .flags = i->flags, .uniform = g->uni[r],
                 .spread = g->spread[r], .who = (uint8_t)check_who(i)};
   decode_scalars(g, r, i, d);
   d->mask = d->c ? d->c : d->b ? d->b : d->a;
@@ -758,7 +758,8 @@ static const void *const *edited(Prog *g) {
     const SimEdit *e = &g->l->edit[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
-      // the MAPACQUIRE has the operands of the TMAPAT that e->mem names
+      // The inserted MAPACQUIRE is for the tensor map at e->mem, a TMAPAT, and
+      // has the same operands.
       Ins i = *ir_get(g->fn, e->mem);
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);
@@ -860,7 +861,8 @@ static bool depends(Prog *g, const SimIns *d) {
             dtype_is_float((DType)s->type));
   if (d->op != OP_TMASTORE && d->op != OP_BULKSTORE) return false;
   const SimBulk *b = d->x;
-  return b->flags & BKF_REDUCES && dtype_is_float(b->global->type);
+  return b->flags & BKF_REDUCES &&
+         (!b->global || dtype_is_float(b->global->type));
 }
 
 static bool take_turns(Prog *g) {

@@ -23,6 +23,19 @@ static void check_cluster(Ctx *cx, const Launch *l, int64_t warps) {
              "simulator runs at most %d", (long long)(ctas * warps), MAX_ALL);
 }
 
+// A launch with more blocks takes longer than a person waits, and needs more
+// memory than a host has if each block has an element of its own.
+enum { MOST_BLOCKS = 1 << 27 };
+
+void simfits_all(Ctx *cx, const Launch *l) {
+  int64_t left = MOST_BLOCKS;
+  for (int k = 0; k < 3; k++) left /= l->grid[k] > 0 ? l->grid[k] : 1;
+  if (left || !l->grid[0] || !l->grid[1] || !l->grid[2]) return;
+  ctx_fail(cx, ERR_LAUNCH, "a grid of (%d,%d,%d) blocks is too large: the "
+           "simulator runs at most %d blocks", l->grid[0], l->grid[1],
+           l->grid[2], MOST_BLOCKS);
+}
+
 void simfits_check(Ctx *cx, const Launch *l) {
   int64_t n = 1;
   for (int k = 0; k < 3; k++) {

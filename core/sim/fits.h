@@ -6,6 +6,8 @@
 
 // Fails with ERR_LAUNCH if the dimensions are invalid.
 void simfits_check(Ctx *cx, const Launch *l);
+// Fails with ERR_LAUNCH if the grid has more blocks than all of them can run.
+void simfits_all(Ctx *cx, const Launch *l);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -12,6 +12,8 @@
   SK(UNWRITTEN, "unwritten", "a part of an output is never written") \
   SK(INFLIGHT, "async-in-flight", \
      "read of memory that an asynchronous copy is still writing") \
+  SK(FLIGHT, "in-flight", \
+     "registers of a warpgroup's MMA are used before it is complete") \
   SK(RACE, "race", \
      "two warps access one element, one of them writes, with no barrier " \
      "between") \

@@ -9,6 +9,7 @@
 // release and before the copy. It does not matter which threads and
 // instructions write the map. Therefore writes are recorded in all memory from
 // which copies take maps.
+#include "sim/address.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/regs.h"
@@ -42,6 +43,22 @@ static uint64_t address_of(const SimMem *m, int64_t byte) {
   return ((uint64_t)(m->index + 1) << WHERE) + (uint64_t)byte;
 }
 
+// Reports maps of the lanes of mask, at elements `off` of m, that are not
+// aligned. Returns the other lanes.
+static uint32_t aligned(SimWarp *w, const SimIns *i, const SimMem *m,
+                        uint32_t mask, const int64_t *off) {
+  uint64_t base = m->space == SP_SMEM ? m->base : (uintptr_t)m->p;
+  for (uint32_t left = mask; left; left &= left - 1) {
+    int l = __builtin_ctz(left);
+    if ((base + (uint64_t)off[l] * 8) % BYTES == 0) continue;
+    mask &= ~(1u << l);
+    SimFault *f = simreport_fault(w, SIM_ALIGN, l, i->src, 0, m->index,
+                                  off[l] * 64 / m->own);
+    if (f) f->access.size = BYTES;
+  }
+  return mask;
+}
+
 // Loads the words of the maps at operand s for the lanes of mask. Returns the
 // lanes that got data.
 static uint32_t load(SimWarp *w, const SimIns *i, const SimSide *s,
@@ -49,6 +66,7 @@ static uint32_t load(SimWarp *w, const SimIns *i, const SimSide *s,
   int64_t off[LANES];
   SimLaneBuf buf;
   simmem_offsets(w, s, off);
+  mask = aligned(w, i, s->mem, mask, off);
   for (int k = 0; k < TENSORMAP_WORDS; k++) {
     mask = simmem_load(w, i, s->mem, mask, off, 8, buf);
     for (int l = 0; l < LANES; l++) {
@@ -64,6 +82,7 @@ static void store(SimWarp *w, const SimIns *i, const SimSide *s, uint32_t mask,
   int64_t off[LANES];
   SimLaneBuf buf;
   simmem_offsets(w, s, off);
+  mask = aligned(w, i, s->mem, mask, off);
   for (int k = 0; k < TENSORMAP_WORDS; k++) {
     for (int l = 0; l < LANES; l++) memcpy(buf[l], &words[l][k], 8);
     simmem_store(w, i, s->mem, mask, off, 8, buf);
@@ -259,13 +278,12 @@ static void change(SimWarp *w, const SimIns *i, uint32_t mask, Words *words) {
   if (i->op == OP_MAPADDRESS) simmem_offsets(w, &o->src, off);
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
-    TensorMap m;
-    tensormap_read(words[l], &m);
     if (i->op == OP_MAPADDRESS)
-      m.address = address_of(o->src.mem, simprog_bit(o->src.mem, off[l]) / 8);
-    else *(o->stride ? &m.stride[o->mode - 1] : &m.extent[o->mode]) =
-      index_at(w, o->value, o->wide, l);
-    tensormap_write(&m, words[l]);
+      words[l][0] = address_of(o->src.mem,
+                               simprog_bit(o->src.mem, off[l]) / 8);
+    else
+      tensormap_replace(words[l], o->field, o->mode - (o->field == TMF_STRIDE),
+                        index_at(w, o->value, o->wide, l));
   }
 }
 
@@ -295,7 +313,7 @@ void simmaps_run(SimWarp *w, const SimIns *i) {
 static void tell_two(SimWarp *w, const SimIns *i, int l, uint32_t src2,
                      const SimSide *s, int64_t off, SimMapWrong how) {
   SimFault *f = simreport_fault(w, SIM_TENSORMAP, l, i->src, src2,
-                                s->mem->index, off);
+                                s->mem->index, off * 64 / s->mem->own);
   if (f) f->map.how = how;
 }
 
@@ -324,27 +342,51 @@ static bool is_inside(const TensorMap *m, const SimMem *of, int64_t at,
   return last <= of->bytes;
 }
 
-bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
-                  SimMapped *t, int64_t size) {
-  Words words[LANES], want;
-  int64_t off[LANES];
+// Sets t to the map that t->words encode, of the box of t->map. Returns false
+// if they encode none.
+static bool decode_like(const SimProg *p, SimMapped *t) {
+  uint64_t want[TENSORMAP_WORDS];
   TensorMap like = t->map;
-  simmem_offsets(w, s, off);
-  if (!load(w, i, s, 1u << l, words)) return false;
-  memcpy(t->words, words[l], sizeof t->words);
-  t->at = s->mem->p + off[l] * 8;
   tensormap_encode(&like, want);
   tensormap_read(t->words, &like);
   tensormap_write(&like, want);
   for (int k = 0; k < TENSORMAP_RANK; k++)  // modes that the map does not use
-    if (k >= t->map.rank && like.extent[k] != 1)
-      return tell(w, i, l, s, off[l], MAP_NONE);
+    if (k >= t->map.rank && like.extent[k] != 1) return false;
   t->map = like;
-  t->tensor = object_at(w->cluster->prog, like.address);
-  if (memcmp(want, t->words, sizeof want) != 0 || !t->tensor)
-    return tell(w, i, l, s, off[l], MAP_NONE);
+  t->tensor = object_at(p, like.address);
   t->first = (int64_t)(like.address & (((uint64_t)1 << WHERE) - 1));
-  if (!is_inside(&like, t->tensor, t->first, size))
+  return memcmp(want, t->words, sizeof want) == 0 && t->tensor;
+}
+
+// Sets t to the map of `modes` modes that t->words encode, of any box and of
+// memory at a raw address. Returns false if they encode none.
+static bool decode_any(const SimProg *p, SimMapped *t, int modes) {
+  Why why;
+  if (!tensormap_decode(t->words, &t->map, &why) || t->map.rank != modes)
+    return false;
+  t->tensor = simaddress_object(p, t->map.address);
+  if (!t->tensor) return false;
+  t->first = (int64_t)(t->map.address - (uintptr_t)t->tensor->p);
+  t->size = dtype_bits(tensormap_dtype((TensorMapType)t->map.type)) / 8;
+  t->bytes = (int)tensormap_bytes(&t->map);
+  return true;
+}
+
+bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
+                  SimMapped *t) {
+  const SimProg *p = w->cluster->prog;
+  const SimBulk *b = i->x;
+  Words words[LANES];
+  int64_t off[LANES];
+  simmem_offsets(w, s, off);
+  if (!load(w, i, s, 1u << l, words)) return false;
+  memcpy(t->words, words[l], sizeof t->words);
+  t->at = s->mem->p + off[l] * 8;
+  if (b->map ? !decode_like(p, t) : !decode_any(p, t, b->modes))
+    return tell(w, i, l, s, off[l], MAP_NONE);
+  if (!b->map && (t->map.im2col || t->map.interleave || t->map.step[0] != 1))
+    return tell(w, i, l, s, off[l], MAP_OTHER);
+  if (!is_inside(&t->map, t->tensor, t->first, t->size))
     return tell(w, i, l, s, off[l], MAP_BEYOND);
   const Note *n = note_of(w->cluster, t->at, false);
   if (!n || knows_one(w, l, &n->acquired, true)) return true;
@@ -361,7 +403,7 @@ void simmaps_still(SimAsync *a, const SimSide *s, const SimMapped *t) {
     return;
   }
   SimFault *f = simreport_note(a->w, SIM_TENSORMAP, a->lane, a->i->src, 0,
-                               s->mem->index, off);
+                               s->mem->index, off * 64 / s->mem->own);
   if (!f) return;
   f->map.how = MAP_CHANGED;
   f->map.drained = true;

@@ -45,9 +45,11 @@ typedef enum SimWrong {
 // - BEYOND: it describes more than the tensor's memory.
 // - UNRELEASED: a change was not released to the TMA proxy.
 // - UNACQUIRED: the copy's CTA did not acquire a change.
+// - OTHER: the simulator does not model it.
 // - CHANGED: it changes while a copy uses it.
 typedef enum SimMapWrong {
-  MAP_NONE, MAP_BEYOND, MAP_UNRELEASED, MAP_UNACQUIRED, MAP_CHANGED
+  MAP_NONE, MAP_BEYOND, MAP_UNRELEASED, MAP_UNACQUIRED, MAP_OTHER,
+  MAP_CHANGED
 } SimMapWrong;
 // What a stuck warp waits for.
 typedef enum SimStuck {

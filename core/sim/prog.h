@@ -190,6 +190,9 @@ typedef struct SimProg {
   int shift;
   SimArea *area;
   int narea;
+  // if a tensor map in memory may describe any tensor: the memory objects that
+  // raw pointers may address (address.h)
+  const SimMem **reach;
   SimRelay *relay;     // state of communicating clusters (relay.h), else NULL
   // if clusters communicate: number of changes of global memory so far
   uint64_t *changes;

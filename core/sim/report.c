@@ -109,6 +109,14 @@ SimFault *simreport_note(SimWarp *w, SimKind kind, int lane, uint32_t src,
   return begin(w, &o->note[o->nnote++], lane, &r);
 }
 
+void simreport_flight(const SimProg *p, SimFault *out) {
+  const Flight *f = &p->fn->flight;
+  uint32_t src = ir_get(p->fn, f->at)->src;
+  uint32_t other = f->other ? ir_get(p->fn, f->other)->src : 0;
+  memset(out, 0, sizeof *out);
+  out->r = report_of(SIM_FLIGHT, src, other, -1, 0, 0);
+}
+
 // ---- text ----
 
 bool simreport_printf(SimText *t, const char *fmt, ...) {
@@ -378,6 +386,8 @@ static void say_map(SimText *t, const SimProg *p, const SimFault *f) {
                        "afterwards",
     [MAP_UNACQUIRED] = "this tensor map was changed but not acquired "
                        "afterwards",
+    [MAP_OTHER] = "the simulator models no tensor maps by im2col, with an "
+                  "interleave or with an element stride of mode 0",
     [MAP_CHANGED] = "this tensor map is changed while a copy that uses it is "
                     "in flight"};
   simreport_printf(t, "%s", how[f->map.how]);
@@ -585,6 +595,20 @@ static void say_metadata(SimText *t, const SimFault *f) {
                      "different elements of four", four & 3);
 }
 
+static void say_flight(SimText *t, const SimProg *p) {
+  static const char *const how[] = {
+    [FLIGHT_READ] = "used", [FLIGHT_WRITE] = "written",
+    [FLIGHT_SHAPE] = "accumulated into by an MMA of another shape"};
+  const Flight *f = &p->fn->flight;
+  if (f->kind == FLIGHT_FENCE)
+    simreport_printf(t, "no wgmma.fence is between this MMA and %s",
+                     f->other ? "an earlier use of its registers"
+                              : "the beginning");
+  else
+    simreport_printf(t, "a register of an MMA is %s while the MMA is still in "
+                     "flight", how[f->kind]);
+}
+
 static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
   switch ((int)f->r.kind) {
     case SIM_DIVERGENT:
@@ -609,6 +633,7 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
     case SIM_BARRIER: say_barrier(t, f); break;
     case SIM_METADATA: say_metadata(t, f); break;
     case SIM_WARPGROUP: say_team(t, f); break;
+    case SIM_FLIGHT: say_flight(t, p); break;
     case SIM_REGISTERS: say_allotment(t, f); break;
     case SIM_RUNAWAY:
       simreport_printf(t, f->runaway.quiet
@@ -898,7 +923,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
     case SIM_EXIT: say_gone(&t, f); break;
     case SIM_START: say_unstarted(&t, p, f); break;
     case SIM_DIVERGENT: case SIM_REGISTERS: case SIM_WARPGROUP:
-    case SIM_BARRIER: case SIM_METADATA:
+    case SIM_BARRIER: case SIM_METADATA: case SIM_FLIGHT:
     case SIM_RUNAWAY: case SIM_SHUFFLE:
     case SIM_LAYOUT: case SIM_TRAP: case SIM_DIVZERO: case SIM_SIGNED:
     case SIM_KIND_COUNT:

@@ -155,5 +155,8 @@ void simreport_amounts(SimFault *f);
 const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
                          int32_t *gmem, bool *out);
 
+// Describes the function's misuse of an MMA's registers, Fn.flight.
+void simreport_flight(const SimProg *p, SimFault *out);
+
 #endif
 // SPDX-License-Identifier: MIT

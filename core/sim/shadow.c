@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define READ_SRC ((1u << 29) - 1)  // maximum value of SimRead.src
+#define READ_SRC ((1u << 28) - 1)  // maximum value of SimRead.src
 
 static bool no_memory(SimCluster *c) {
   c->oom = c->stop = true;
@@ -540,9 +540,9 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
   return false;
 }
 
-// Reports whether no proxy fence is between accesses by lanes of actor u in
-// epoch clk and x, an access by an agent. Lane l's warp may have executed the
-// fence, too.
+// Reports whether a proxy fence is missing between an earlier access and x, an
+// access by an agent. The earlier access was made by these lanes of actor u in
+// epoch clk. A fence by lane l's warp, which issued x, counts, too.
 static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
                         uint32_t clk) {
   SimWarp *w = x->w;
@@ -570,8 +570,11 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
 }
 
 // Reports whether these lanes of w stored the value that granule q now has.
+// Lanes whose atomics made the last write stored different values.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
-  if (q->warp == w->id && !(lanes & ~q->lanes)) return true;
+  if (q->warp == w->id && !(lanes & ~q->lanes) &&
+      (lanes == q->lanes || !(q->flags & GF_STRONG)))
+    return true;
   int n = w->cluster->prog->nwarp;
   return q->also >> w->in & 1 && q->warp / n == w->id / n;
 }
@@ -584,11 +587,19 @@ static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
   return q->warp / n == w->id / n || !((flags | q->flags) & GF_NARROW);
 }
 
-// Reports whether x and a recorded write d by `actor` are both strong, and in
-// one CTA.
+// Reports whether x and a recorded write d by `actor` are both strong, and each
+// scope includes the other's CTA.
 static bool strong_for(const Access *x, int actor, const SimRead *d) {
   int n = x->w->cluster->prog->nwarp;
-  return x->i->sem && d->strong && actor / n == x->w->id / n;
+  bool narrow = d->narrow || shadow_flags(x->i) & GF_NARROW;
+  return x->i->sem && d->strong && (!narrow || actor / n == x->w->id / n);
+}
+
+// Reports whether a kept write is strong for all actors. Then it is kept only
+// because atomics without a result, which may be in any order, came after it.
+static bool is_loose(const SimCluster *c, const SimRead *d) {
+  return d->kind == READ_WROTE && d->strong &&
+         !(d->narrow && c->prog->ncta > 1);
 }
 
 // Reports races of x with weaker writes that came before the last write and do
@@ -598,7 +609,8 @@ static void check_kept(Access *x, int l, uint32_t g) {
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
     const SimRead *d = r.read;
     if (d->kind != READ_WROTE || strong_for(x, r.actor, d) ||
-        simorder_before(w, l, r.actor, d->lanes, d->clk))
+        simorder_before(w, l, r.actor, d->lanes, d->clk) ||
+        (is_loose(w->cluster, d) && observed(w, l, g, &w->cluster->gran[g])))
       continue;
     uint32_t others = d->lanes & ~(r.actor == w->id ? 1u << l : 0);
     fault_race(x, l, x->write ? CLASH_WAW : CLASH_RAW, r.actor, others, d->src,
@@ -635,6 +647,11 @@ static void say_undefined(Access *x, int l, uint32_t g) {
   if (f) f->r.lack = lack;
 }
 
+// Returns the lanes that made the last write, without lane l itself.
+static uint32_t others_of(const Access *x, int l, const SimGran *q) {
+  return q->lanes & ~(q->warp == x->w->id ? 1u << l : 0);
+}
+
 static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   if (q->flags & GF_KEPT) check_kept(x, l, g);
   if (q->flags & GF_PENDING) {
@@ -651,7 +668,7 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
       simorder_before(x->w, l, q->warp, q->lanes, q->clk) ||
       observed(x->w, l, g, q))
     return;
-  fault_race(x, l, CLASH_RAW, q->warp, q->lanes, q->src, g, false);
+  fault_race(x, l, CLASH_RAW, q->warp, others_of(x, l, q), q->src, g, false);
 }
 
 // Flags that decide whether the quick check suffices: if a granule has
@@ -900,7 +917,7 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
   int n = w->cluster->prog->nwarp, other = q->warp % n;
   if (same && q->warp / n == w->id / n) return q->also | 1u << other;
   if (same || observed(w, l, g, q)) return 0;
-  fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, false);
+  fault_race(x, l, CLASH_WAW, q->warp, others_of(x, l, q), q->src, g, false);
   return 0;
 }
 
@@ -915,15 +932,17 @@ static bool stays(const SimCluster *c, int actor, SimRead *d) {
 }
 
 // Removes the entries of granule g's list that need no more checks after a
-// strong write.
-static void keep_far(SimCluster *c, uint32_t g) {
+// strong write. loosely: the write is an atomic without a result. (There is at
+// most one loose entry for each actor, so that none is searched for old ones.)
+static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
   SimGran *q = &c->gran[g];
   uint32_t *at = &c->farat[g], k;
   if (!(q->flags & GF_FAR)) return;
   q->flags &= (uint8_t)~GF_KEPT;
   while ((k = *at)) {
     SimFar *f = &c->far[k];
-    if (stays(c, f->actor, &f->read)) {
+    bool loose = is_loose(c, &f->read);
+    if (loose ? loosely : stays(c, f->actor, &f->read)) {
       if (f->read.kind == READ_WROTE) q->flags |= GF_KEPT;
       at = &f->next;
       continue;
@@ -937,18 +956,38 @@ static void keep_far(SimCluster *c, uint32_t g) {
 
 // Adds the last write of granule g to its list, if it must still be checked
 // after the next write, which is strong.
-static void keep_write(SimCluster *c, uint32_t g) {
+static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
   SimGran *q = &c->gran[g];
   bool weak = !(q->flags & GF_STRONG), narrow = q->flags & GF_NARROW;
-  if (!(q->flags & GF_DEFINED) || !(weak || (narrow && c->prog->ncta > 1)) ||
+  bool far = narrow && c->prog->ncta > 1;
+  if (!(q->flags & GF_DEFINED) || !(weak || far || loosely) ||
       is_known(c, q->warp, q->clk))
     return;
   SimRead *d = far_entry(c, g, q->warp, true);
   if (!d) return;
   uint32_t lanes = d->clk == q->clk ? d->lanes : 0;
   *d = (SimRead){.clk = q->clk, .lanes = lanes | q->lanes, .kind = READ_WROTE,
-                 .src = q->src & READ_SRC, .strong = !weak};
+                 .src = q->src & READ_SRC, .strong = !weak,
+                 .narrow = !weak && narrow};
   q->flags |= GF_KEPT;
+}
+
+// If the last write is by other lanes in the same execution of an atomic as x,
+// returns these lanes; otherwise 0. The hardware orders the lanes as it likes,
+// so that a later access by one of them is ordered after none of the others.
+static uint32_t beside(const Access *x, int l, const SimGran *q) {
+  const SimWarp *w = x->w;
+  if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
+      q->clk != w->clk || q->src != x->i->src)
+    return 0;
+  // An earlier lane with this address was the last to write, or the write is
+  // older than this execution.
+  for (uint32_t m = q->lanes & w->active & ((1u << l) - 1); m; m &= m - 1) {
+    int k = __builtin_ctz(m);
+    bool home = !x->m->rank || x->home[k] == x->home[l];
+    if (home && x->at[k] == x->at[l]) return q->lanes;
+  }
+  return 0;
 }
 
 // Records a strong write of granule g by lane l. Keeps the older accesses that
@@ -964,11 +1003,13 @@ static void write_strong(Access *x, int l, uint32_t g, uint8_t flags) {
     if (!stays(c, first_warp(c->prog, v, g) + u, &row_of(c, v, g)[u]))
       near &= ~(1u << u);
   }
-  keep_far(c, g);
-  keep_write(c, g);
+  uint32_t lanes = beside(x, l, q);
+  bool loosely = x->i->op == OP_ATOMIC && x->i->idle;
+  keep_far(c, g, loosely);
+  if (!lanes) keep_write(c, g, loosely && others_of(x, l, q));
   uint8_t kept = q->flags & (GF_FAR | GF_KEPT);
   q->flags &= (uint8_t)~GF_FAR;
-  shadow_set(c, g, w->id, 1u << l, w->clk, x->i->src, flags | kept);
+  shadow_set(c, g, w->id, lanes | 1u << l, w->clk, x->i->src, flags | kept);
   q->readers = near;
 }
 

@@ -26,7 +26,8 @@
 // - FAR: it has a list of reads.
 // - AGENT: it was written through the async proxy.
 // - NARROW: it is STRONG, with CTA scope.
-// - KEPT: its list has weaker writes that came before a strong one.
+// - KEPT: its list has writes that came before a strong one: weaker ones, and
+//   strong ones of other actors, if atomics without a result came after them.
 enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8,
        GF_FAR = 16, GF_AGENT = 32, GF_NARROW = 64, GF_KEPT = 128 };
 // Returns the flags of a granule after instruction i writes it.
@@ -47,15 +48,15 @@ struct SimGran {  // a granule: its last write, and the warps that read it since
   uint8_t flags;
 };
 // Kinds of recorded accesses. STRONG: a read with memory order. NARROW: such a
-// read with CTA scope. WEAK: a read without order. WROTE: a write, either weak
-// or strong with CTA scope.
+// read with CTA scope. WEAK: a read without order. WROTE: a write.
 enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
 // The reads by one warp since the last write. `kind` is the weakest kind among
 // them.
 struct SimRead {
   uint32_t clk, lanes;
-  // strong: some of the reads had a memory order
-  uint32_t src : 29, kind : 2, strong : 1;
+  // strong: some of the reads had a memory order. narrow: a strong write has
+  // CTA scope.
+  uint32_t src : 28, kind : 2, strong : 1, narrow : 1;
 };
 // list entry of the accesses by an actor that is not a warp of the CTA
 struct SimFar {

@@ -17,6 +17,7 @@
 #include "sim/bulk.h"
 #include "sim/clock.h"
 #include "sim/debug.h"
+#include "sim/fits.h"
 #include "sim/lanes.h"
 #include "sim/lead.h"
 #include "sim/left.h"
@@ -700,13 +701,15 @@ static void watch(Ctx *cx, Run *r) {
 
 SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   uint64_t start = base_nanotime();
+  bool single = o->machine || (o->decided && o->unit >= 0 && !o->all);
+  if (!single) simfits_all(cx, l);
   SimProg *prog = simdecode_make(cx, l);
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  bool none = prog->nunit == 0;  // an empty grid has no clusters
-  bool one = !none && (o->machine || (o->decided && o->unit >= 0 && !o->all &&
-                                      !prog->relay));
+  // an empty grid has no clusters, and a misuse of registers is no run
+  bool misused = prog->fn->flight.kind, none = prog->nunit == 0 || misused;
+  bool one = !none && single && (o->machine || !prog->relay);
   int64_t unwritten = 0;
   uint64_t unit = o->unit > 0 ? (uint64_t)o->unit : 0;
   r.begun = r.merged = r.first = one ? unit : 0;
@@ -722,8 +725,10 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   const SimLeft *left = simleft_make(cx, prog);
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
   if (o->machine && !none) watch(cx, &r);
-  bool ok = (r.requests || !o->record) && !r.oom && run_all(&r);
+  bool ok = (r.requests || !o->record) && !r.oom &&
+            (misused || run_all(&r));
   if (ok && r.tape) ok = simclock_play(r.clock, r.tape, goes_on, &r, &r.timing);
+  if (misused) simreport_flight(prog, &r.fault[r.nfault++]);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   bool whole = ok && !r.stopped && !r.nfault && !none;
   // With an event log only one cluster runs. It writes only a part of the

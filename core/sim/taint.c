@@ -272,8 +272,8 @@ static void use_sent(SimWarp *w, const SimIns *i) {
 
 static void use_bulk(SimWarp *w, const SimIns *i) {
   const SimBulk *b = i->x;
-  const SimSide *s[] = {&b->shared, &b->plain, &b->bar};
-  for (int k = 0; k < 3; k++)
+  const SimSide *s[] = {&b->shared, &b->plain, &b->bar, &b->place};
+  for (int k = 0; k < 4; k++)
     if (s[k]->mem) use_side(w, i, s[k]);
   use(w, i, b->mask, w->active);
   use(w, i, b->rank, w->active);

@@ -121,7 +121,7 @@ static void collect_all(Find *f, const Ins *i, SimWraps *w) {
       if (m->op == OP_PTR)
         collect(f, m->a[0], p->mem[o.ref]->index, w);
     }
-    if (o.kind == OPERAND_MAP) {
+    if (o.kind == OPERAND_MAP && o.ref) {
       map = p->mem[o.ref]->index;
       collect_all(f, ir_get(p->fn, o.ref), w);
     }

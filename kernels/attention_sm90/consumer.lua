@@ -101,20 +101,23 @@ local function products(o, x)
 end
 
 -- Multiplies a tile's blocks of keys, from the last to the first. sees: its
--- blocks, see Sight:blocks. change: replaces scores, see flash.change.
-local function mainloop(x, P, turn, state, sight, row, sees, change)
-  local first, last, from, to = table.unpack(sees, 1, 4)
-  local N, k, v = cute.size(x.k.smem, 0), x.k.state, x.v.state
-  -- Changes the scores of block n, and hides keys of a partly visible block.
-  local function alter(n, masked)
-    if change then change(P.s, P.places, row, n * N, false, not masked) end
-    if masked then sight:hide(P.s, P.places, row, n * N, -math.huge) end
+-- blocks, see Sight:blocks. alter(masked): from flash.altering.
+local function mainloop(x, P, turn, state, sight, sees, alter)
+  local first, last, from, to, at = table.unpack(sees, 1, 5)
+  local k, v = x.k.state, x.v.state
+  local function block(i, masked)  -- returns block i and whether it is masked
+    if not at then return i, masked end
+    local n, partly = at(i, x.score or x.mask or to)
+    if to then partly = partly | cute.ge(n, to) | cute.lt(n, from) end
+    return n, partly
   end
-  local function take()  -- converts the scores to powers
+  local function take(change, n)  -- converts the scores of block n to powers
+    if change then change(n) end
     local rose = state:rise(P.s)
     state:powers(P.s)
     return rose
   end
+  local newest, edge = block(last - 1, to ~= nil)
   x.k.pipe:consumer_wait(k)
   turn.wait()
   warpgroup.fence()
@@ -123,10 +126,10 @@ local function mainloop(x, P, turn, state, sight, row, sees, change)
   warpgroup.wait_group(0)
   x.k.pipe:consumer_release(k)
   k:advance()
-  alter(last - 1, to)
-  take()
+  take(alter(edge), newest)
   P.narrow()
-  local function step(n, masked)
+  local function step(i, all_masked)
+    local n, masked = block(i, all_masked)
     x.k.pipe:consumer_wait(k)
     turn.wait()
     warpgroup.fence()
@@ -136,12 +139,13 @@ local function mainloop(x, P, turn, state, sight, row, sees, change)
     P.weigh(v)
     turn.pass()
     warpgroup.wait_group(1)
-    alter(n, masked)
+    local change = alter(masked)
     local rose
-    if masked or change then  -- a second change would need too many registers
-      rose = take()
+    if all_masked then
+      rose = take(change, n)
     else
-      rose = state:attempt(P.s, function() P.again(x.q.state, k) end)
+      rose = state:attempt(P.s, function() P.again(x.q.state, k) end, change, n,
+                           x.near)
     end
     x.k.pipe:consumer_release(k)
     k:advance()
@@ -151,16 +155,16 @@ local function mainloop(x, P, turn, state, sight, row, sees, change)
     state:rescale(P.acc, rose)
     P.narrow()
   end
-  local n = last - 2
-  local function run(least, masked)  -- multiplies blocks n to `least`
-    for _ in cute.range(cute.max(n + 1 - least, 0)) do
-      step(n, masked)
-      n = n - 1
+  local i = last - 2
+  local function run(least, masked)  -- multiplies blocks i to `least`
+    for _ in cute.range(cute.max(i + 1 - least, 0)) do
+      step(i, masked)
+      i = i - 1
     end
   end
-  if sight.right then run(cute.max(to, first), true) end
-  run(sight.left and cute.max(from, first) or first, false)
-  if sight.left then run(first, true) end
+  if not at and sight.right then run(cute.max(to, first), true) end
+  run(not at and sight.left and cute.max(from, first) or first, false)
+  if not at and sight.left then run(first, true) end
   x.v.pipe:consumer_wait(v)
   warpgroup.fence()
   P.weigh(v)
@@ -199,9 +203,9 @@ end
 
 --- Computes the tiles of rows.
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
--- mma_o: any, ready: any, sight: any, tid: any, S: any, lse: any, scale: any,
--- score: function?, mask: function?}
--- lse: (B,H,S); score, mask: see kernels/attention.lua
+-- mma_o: any, ready: any, sees: function, tid: any, lse: any, scale: any,
+-- sinks: any?, score: function?, mask: function?, near: boolean?}
+-- lse: (B,H,S) or (H,rows); score, mask, near: see kernels/attention.lua
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
   for _, operand in ipairs {x.q, x.k, x.v} do
@@ -209,22 +213,23 @@ function consumer.run(o, x, each)
   end
   local P, turn = products(o, x), turns(o, group)
   local leave = store(o, x, P, group)
-  local sight = x.sight
-  local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
   local scale = x.score and 1.0 or x.scale
-  each(function(m, h, b)
-    local row = m * o.tile[1]
-    local sees = {sight:blocks(row, o.tile[1], o.tile[2])}
-    local change = flash.change {score = x.score, mask = x.mask,
-      scale = x.score and x.scale, b = b, h = h, tile = o.tile, rows = x.S,
-      columns = sight.T}
-    local state = flash.softmax(2, scale * flash.LOG2E, hidden)
+  each(function(m, h, b, part)
+    local sees, sight = {x.sees(m, h, b, part)}, part.sight
+    local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
+    local state = flash.softmax(2, scale * flash.LOG2E, hidden,
+                                x.sinks and x.sinks[h]:to(cute.f32))
+    local alter = flash.altering(o, {score = x.score, mask = x.mask, b = b,
+      h = h, scale = x.score and x.scale}, part.S, sight)
     P.acc:fill(0)
     x.q.pipe:consumer_wait(x.q.state)
     cute.when(cute.gt(sees[2], sees[1]), function()
-      mainloop(x, P, turn, state, sight, row, sees, change)
+      mainloop(x, P, turn, state, sight, sees, function(masked)
+        return alter(P.s, P.places, m * o.tile[1], masked)
+      end)
     end)
-    leave(state, row, x.S, x.lse(b, h, _))
+    leave(state, m * o.tile[1], part.S, part.row
+      and flash.section(x.lse(h, _), part.row, part.S) or x.lse(b, h, _))
     x.q.state:advance()
   end)
   turn.tail()

@@ -6,6 +6,7 @@ local flash = require "kernels.flash"
 local order = require "kernels.attention_sm90.order"
 local producer = require "kernels.attention_sm90.producer"
 
+local _ = cute._
 local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
 local warpgroup = cute.nvgpu.warpgroup
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
@@ -37,7 +38,7 @@ return function(o)
   local mma_s, mma_o = consumer.mmas(o)
 
   local function kernel(tma_q, cQ, tma_k, cK, tma_v, cV, tma_o, cO, LSE, scale,
-                        share, ...)
+                        share, more, ...)
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     local first = o.consumers * 128  -- index of the first producer thread
@@ -59,34 +60,65 @@ return function(o)
     local q = operand(tma_q, cQ, layout.q, o.q_stages, Group(Agent.Thread))
     local k = operand(tma_k, cK, layout.k, o.stages, warps)
     local v = operand(tma_v, cV, layout.v, o.stages, warps)
-    local out = {atom = tma_o, coords = cO, smem = q.smem}
+    v.turned = true
+    local out = {atom = tma_o, coords = cO,
+                 smem = cute.local_tile(q.smem, {M, o.value, o.q_stages},
+                                        {0, 0, 0})}
     local ready = pipeline.MbarrierArray {num_stages = o.q_stages,
                                           arrivals = warps.size,
                                           maker = loader}
     local S, H, B = cute.size(cQ, 0), cute.size(cQ, 2), cute.size(cQ, 3)
-    local walk = order.walks(o, S, H, B, share, loader)
+    local T = cute.size(cK, 0)
+    local cu_q = o.ragged and more.cu_q
+    if cu_q then B = cute.size(cu_q) - 1 end
+    local walk = order.walks(o, S, H, B, share, loader, cu_q)
     pipeline.agent_sync()
-    local sight = flash.sight(S, cute.size(cK, 0), o.left, o.right)
-    local function keys(m) return sight:blocks(m * M, M, N) end
-    local score, mask, done
-    if o.modify then score, mask, done = o.modify(...) end
+    local edges = flash.sight(S, T, o.left, o.right)
+    -- Returns sequence b: its first row and key among all, if there are several
+    -- in one batch; its numbers of rows S and keys; what its rows see.
+    local function part(b)
+      if not cu_q then return {S = S, sight = edges} end
+      local row, rows = flash.span(cu_q, b, S)
+      local key, keys = flash.span(more.cu_k, b, T)
+      return {batch = 0, row = row, key = key, S = rows,
+              sight = flash.sight(rows, keys, o.left, o.right)}
+    end
+    local function each(who)
+      local all = walk(who)
+      return function(f)
+        all(function(m, h, b) f(m, h, b, part(b)) end)
+      end
+    end
+    local function sees(m, h, b, at)
+      local all = {at.sight:blocks(m * M, M, N)}
+      if o.list then
+        all[1], all[2], all[5] = 0, flash.listed(
+          more.blocks(b, h, m // (o.list[1] // M), _), o.list[2] // N)
+      end
+      return table.unpack(all, 1, 5)
+    end
+    local function rows(m, h, at)  -- of O that belong to a tile
+      return flash.section(more.O(_, h, _), at.row + m * M, at.S - m * M)
+    end
+    local score, mask, done, near
+    if o.modify then score, mask, done, near = o.modify(...) end
 
     cute.when(warp:ge(4 * o.consumers), function()
       if o.registers then
         cute.arch.setmaxregister_decrease(o.producer_registers)
       end
       cute.when(loader, function()
-        producer.load(q, k, v, H // cute.size(cK, 2), walk "producer", keys)
+        producer.load(q, k, v, H // cute.size(cK, 2), each "producer", sees)
       end)
       cute.when(warp:eq(4 * o.consumers + 1), function()
-        producer.store(q, out, ready, walk "consumer")
+        producer.store(q, out, ready, each "consumer", cu_q and rows)
       end)
     end, function()
       if o.registers then cute.arch.setmaxregister_increase(o.registers) end
       consumer.run(o, {q = q, k = k, v = v, o = out, mma_s = mma_s,
-        mma_o = mma_o, ready = ready, sight = sight, tid = tid, S = S,
-        lse = LSE, scale = scale, score = score, mask = mask},
-        walk "consumer")
+        mma_o = mma_o, ready = ready, sees = sees, tid = tid, lse = LSE,
+        scale = scale, sinks = more and more.sinks, score = score,
+        mask = mask, near = near}, each "consumer")
     end)
     if done then done() end
   end

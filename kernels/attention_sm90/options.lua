@@ -15,7 +15,7 @@ local MOST_ROWS = (1 << 31) - 1
 
 -- The names of all options.
 local NAMES = "name head value dtype causal window rows tile stages q_stages "
-  .. "ordered modify"
+  .. "ordered modify list ragged"
 
 -- Tiles {rows, keys, time of a row} by head size: for each number of rows the
 -- fastest of those that registers and shared memory allow. The time is relative
@@ -26,6 +26,7 @@ local TILES = {
   [128] = {{128, 128, 1}, {64, 128, 1.4}},
   [192] = {{128, 112, 1}}, [256] = {{128, 80, 1}},
 }
+local NARROW = {{128, 128, 1}}  -- for heads of 192 with values of 128
 
 -- Registers of a thread by the number of consumers: {producer, consumer}. With
 -- one consumer, threads have enough registers without setmaxregister.
@@ -75,6 +76,15 @@ local function fastest(known, rows, causal)
   return {best[1], best[2]}
 end
 
+-- Returns the fastest tile of `known` that divides the blocks of a list.
+local function dividing(known, list)
+  for _, t in ipairs(known) do
+    local M, N = t[1], t[2]
+    while list[2] % N ~= 0 do N = N - 16 end
+    if list[1] % M == 0 then return {M, N} end
+  end
+end
+
 -- Returns the limit of visible keys on a side: an integer or nil.
 local function limit(o, i)
   local w = o.window and o.window[i] or nil
@@ -97,10 +107,12 @@ function options.complete(given)
   local known = TILES[given.head]
   rules.need(known, WHAT, "a head of %s; 64, 96, 128, 192 or 256 is needed",
              core.show(given.head))
+  if given.value and given.value < given.head then known = NARROW end
   local o = {head = given.head, value = given.value or given.head,
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
-             rows = given.rows, modify = given.modify, left = limit(given, 1),
-             right = limit(given, 2)}
+             rows = given.rows, modify = given.modify, list = given.list,
+             ragged = given.ragged,
+             left = limit(given, 1), right = limit(given, 2)}
   rules.integers(WHAT, o, {"rows"}, 1, MOST_ROWS)
   if given.causal then o.right = 0 end
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
@@ -108,8 +120,15 @@ function options.complete(given)
   rules.need(o.value == o.head or o.value == 128 and o.head == 192, WHAT,
     "values of %s for a head of %d; as many, or 128 for 192, are needed",
     core.show(o.value), o.head)
-  o.dynamic = o.left ~= nil or o.right ~= nil  -- tiles take different times
-  o.tile = given.tile or fastest(known, o.rows, given.causal)
+  -- Tiles take different times.
+  o.dynamic = o.left ~= nil or o.right ~= nil or o.list ~= nil
+    or o.ragged
+  o.tile = given.tile or o.list and dividing(known, o.list)
+    or fastest(known, o.rows, given.causal)
+  rules.need(not o.list or o.list[1] % o.tile[1] == 0
+    and o.list[2] % o.tile[2] == 0, WHAT, "blocks of %s rows and %s keys are "
+    .. "listed; multiples of the tile's %d and %d are needed",
+    o.list and o.list[1], o.list and o.list[2], o.tile[1], o.tile[2])
   o.q_stages = given.q_stages or 2
   if not given.q_stages and options.bytes(o) > MOST then o.q_stages = 1 end
   check(o)
@@ -119,6 +138,37 @@ function options.complete(given)
   o.producer_registers, o.registers = table.unpack(REGISTERS[o.consumers])
   o.block = (o.consumers + 1) * WARPGROUP
   return o
+end
+
+-- The most registers of a thread for scores, their powers and O, by the number
+-- of consumers.
+local VALUES = {200, 200, 128}
+
+-- The most tiles with the same number of rows among the candidates.
+local MOST_TILES = 4
+
+--- Returns tiles to measure, the one of the rule first: those with the most
+-- keys that registers and shared memory allow.
+---@param given table
+---@return integer[][]
+function options.candidates(given)
+  local o = options.complete(given)
+  local list = {o.tile}
+  local best = ("%dx%d"):format(table.unpack(o.tile))
+  for M = 192, 64, -64 do
+    local n = 0
+    for N = 256, 32, -16 do
+      local t = {tile = {M, N}, head = o.head, value = o.value, dtype = o.dtype,
+                 stages = o.stages, q_stages = 1}
+      if 3 * N // 4 + o.value // 2 <= VALUES[M // 64] and n < MOST_TILES
+        and options.bytes(t) <= MOST and (not o.list
+        or o.list[1] % M == 0 and o.list[2] % N == 0) then
+        n = n + 1
+        if ("%dx%d"):format(M, N) ~= best then list[#list + 1] = t.tile end
+      end
+    end
+  end
+  return list
 end
 
 return options

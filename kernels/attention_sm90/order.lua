@@ -6,6 +6,7 @@
 -- tiles of all heads with the same rows are consecutive. Otherwise all tiles
 -- take the same time: blocks take them in turn, head by head.
 local cute = require "cute"
+local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 
 local pipeline, utils = cute.pipeline, cute.utils
@@ -38,14 +39,40 @@ local function place(t, M, H, B, section)
   return m, head % H, head // H
 end
 
+-- Makes a function find(t): the tile {m, h, b} at place t, and whether it
+-- exists, if the rows of B sequences follow one another. The tiles of all heads
+-- with the same rows are consecutive. Places must be requested in rising order.
+local function finder(o, S, H, B, cu)
+  local at = {b = -1, before = 0, after = 0}
+  return function(t)
+    local tile = t // H
+    cute.loop(function()
+      return cute.ge(tile, at.after) & cute.lt(at.b, B - 1)
+    end, function()
+      at.b, at.before = at.b + 1, at.after
+      local _, rows = flash.span(cu, at.b, S)
+      at.after = at.after + tiles.count(rows, o.tile[1])
+    end)
+    return tile - at.before, t % H, at.b, cute.lt(tile, at.after)
+  end
+end
+
+--- Returns the number of places for tiles of all heads: of `total` rows that B
+-- sequences divide, any of which may end with a partial tile.
+function order.places(o, total, H, B)
+  return (total // o.tile[1] + B) * H
+end
+
 --- Makes iterators over the tiles of this block, one for each "producer" or
 -- "consumer". An iterator calls f(m, h, b) for each tile: rows from m *
 -- o.tile[1] on of head h in batch b.
 ---@param share table? {section: from order.section, counter: an i32 of 0}
 ---@param maker any the thread that initializes barriers
-function order.walks(o, S, H, B, share, maker)
+---@param cu? any (B+1): the positions of B sequences among S rows
+function order.walks(o, S, H, B, share, maker, cu)
   local M = tiles.count(S, o.tile[1])
-  local params = utils.PersistentTileSchedulerParams {M * H * B, 1, 1}
+  local params = utils.PersistentTileSchedulerParams {
+    cu and order.places(o, S, H, B) or M * H * B, 1, 1}
   local at, grid = {0, 0, (cute.arch.block_idx())},
     {1, 1, (cute.arch.grid_dim())}
   local shared = o.dynamic and utils.DynamicPersistentTileScheduler(params, {
@@ -55,10 +82,16 @@ function order.walks(o, S, H, B, share, maker)
   return function(who)
     local work = shared and shared[who](shared)
       or utils.StaticPersistentTileScheduler(params, at, grid)
+    local find = cu and finder(o, S, H, B, cu)
     return function(f)
       cute.loop(function() return work:is_valid() end, function()
-        f(place(work.current_work_linear_idx, M, H, B,
-                shared and share.section))
+        local t = work.current_work_linear_idx
+        if find then
+          local m, h, b, exists = find(t)
+          cute.when(exists, function() f(m, h, b) end)
+        else
+          f(place(t, M, H, B, shared and share.section))
+        end
         work:advance_to_next_work()
       end)
     end

@@ -1,5 +1,6 @@
 --- The producer warps of kernels/attention_sm90: a thread of one warp loads Q,
 -- K and V by TMA, a thread of another warp stores O.
+local core = require "cute.core"
 local cute = require "cute"
 
 local _ = cute._
@@ -7,64 +8,116 @@ local cpasync = cute.nvgpu.cpasync
 
 local producer = {}
 
---- Returns this block's copies of an operand: (TMA,PIPE) of shared memory, and
--- (TMA,tiles of both modes,h,b) of coordinates.
-local function copies(x)
-  local s = x.smem
-  local g = cute.local_tile(x.coords, {cute.size(s, 0), cute.size(s, 1)},
-                            {_, _, _, _})
+-- Returns this block's copies of an operand: (TMA,PIPE) of shared memory, and
+-- (TMA,tiles of both modes,h,b) of coordinates, from row `first` on.
+local function copies(x, first)
+  local s, g = x.smem, x.coords
+  if first then
+    g = cute.domain_offset(x.turned and {0, first, 0, 0} or {first, 0, 0, 0}, g)
+  end
+  g = cute.local_tile(g, {cute.size(s, 0), cute.size(s, 1)}, {_, _, _, _})
   return cpasync.tma_partition(x.atom, 0, cute.make_layout(1),
     cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
 end
 
--- Makes a function that requests a box for the next stage of an operand.
+-- Makes a function that returns a function for a sequence, which requests a box
+-- for the next stage of an operand.
 local function filler(x)
-  local into, from = copies(x)
   local state = x.pipe:make_producer_state()
-  return function(...)
-    x.pipe:producer_acquire(state)
-    cute.copy(x.atom, from(_, ...), into(_, state.index), {
-      tma_bar_ptr = x.pipe:producer_get_barrier(state)})
-    state:advance()
+  return function(first)
+    local into, from = copies(x, first)
+    return function(...)
+      x.pipe:producer_acquire(state)
+      cute.copy(x.atom, from(_, ...), into(_, state.index), {
+        tma_bar_ptr = x.pipe:producer_get_barrier(state)})
+      state:advance()
+    end
   end
 end
 
 --- Loads the tiles of Q, K and V, in the order in which they are multiplied:
 -- Q, the last K, and then each K before the V of the keys after it.
----@param each fun(f: function) calls f(m, h, b) for each tile
----@param keys fun(m: any): any, any the first block of keys, and one past the
--- last
-function producer.load(q, k, v, group, each, keys)
-  local ask_q, ask_k, ask_v = filler(q), filler(k), filler(v)
-  each(function(m, h, b)
-    local first, last = keys(m)
-    local g = h // group
-    ask_q(m, 0, h, b)
+---@param each fun(f: function) calls f(m, h, b, part) for each tile; part is
+-- its sequence
+---@param sees function (m, h, b, part) returns the first block of keys and one
+-- past the last; the fifth result returns the index of such a block, if they
+-- are listed
+function producer.load(q, k, v, group, each, sees)
+  local fill_q, fill_k, fill_v = filler(q), filler(k), filler(v)
+  each(function(m, h, b, part)
+    local first, last, _, _, at = sees(m, h, b, part)
+    local g, seq = h // group, part.batch or b
+    local ask_q, ask_k, ask_v = fill_q(part.row), fill_k(part.key),
+      fill_v(part.key)
+    ask_q(m, 0, h, seq)
     cute.when(cute.gt(last, first), function()
-      ask_k(last - 1, 0, g, b)
-      for n in cute.range(last - 2, first - 1, -1) do
-        ask_k(n, 0, g, b)
-        ask_v(0, n + 1, g, b)
+      local held = last - 1  -- the block whose V is not requested yet
+      if at then held = (at(held)) end
+      ask_k(held, 0, g, seq)
+      for i in cute.range(last - 2, first - 1, -1) do
+        local n = i
+        if at then n = (at(i)) end
+        ask_k(n, 0, g, seq)
+        ask_v(0, at and held or n + 1, g, seq)
+        held = n
       end
-      ask_v(0, first, g, b)
+      ask_v(0, at and held or first, g, seq)
     end)
   end)
 end
 
---- Stores the tiles of O, which take the place of Q in shared memory, and
--- releases that memory: by one lane of a warp.
----@param ready any barriers: a stage has its tile of O
-function producer.store(q, o, ready, each)
-  local from, to = copies(o)
-  local state = q.pipe:make_consumer_state()
-  each(function(m, h, b)
-    ready:wait(state.index, state.phase)
-    cute.when(cute.arch.lane_idx():eq(0), function()
-      cute.copy(o.atom, from(_, state.index), to(_, m, 0, h, b))
-      cute.arch.cp_async_bulk_commit_group()
-      cute.arch.cp_async_bulk_wait_group(0, true)
-      q.pipe:consumer_release(state)
+-- Stores the rows X (n,D) of a tile s (M,D) in shared memory, by all lanes of a
+-- warp, 16 bytes each.
+local function store_rows(s, X)
+  local along = core.gcd(cute.size(s, 1), 64) // 8
+  local atom = cute.make_copy_atom("UniversalCopy", s.element_type, 128)
+  local thr = cute.make_tiled_copy(atom,
+    cute.make_layout({32 // along, along}, {along, 1}),
+    cute.make_layout {1, 8}):get_slice(cute.arch.lane_idx())
+  local from = thr:partition_S(s)                             -- (CPY,M,K)
+  local to = thr:partition_D(cute.make_tensor(X.iterator, cute.make_layout(
+    {cute.size(s, 0), cute.size(s, 1)}, X.stride)))
+  local r = cute.make_fragment_like(from(_, 0, _))
+  local row = cute.arch.lane_idx() // along
+  for i in cute.range(cute.size(from, 1)) do
+    cute.when(cute.lt(i * (32 // along) + row, cute.size(X, 0)), function()
+      cute.copy(atom, from(_, i, _), r)
+      cute.copy(atom, r, to(_, i, _))
     end)
+  end
+end
+
+--- Stores the tiles of O, which take the place of Q in shared memory, and
+-- releases that memory: by one lane of a warp, or by all lanes the last rows of
+-- a sequence that another one follows.
+---@param ready any barriers: a stage has its tile of O
+---@param rows? fun(m: any, h: any, part: table): any the rows of O of a tile,
+-- if another sequence may follow
+function producer.store(q, o, ready, each, rows)
+  local M = cute.size(o.smem, 0)
+  local state = q.pipe:make_consumer_state()
+  each(function(m, h, b, part)
+    local from, to = copies(o, part.row)
+    ready:wait(state.index, state.phase)
+    local function box()
+      cute.when(cute.arch.lane_idx():eq(0), function()
+        cute.copy(o.atom, from(_, state.index), to(_, m, 0, h, part.batch or b))
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0, true)
+        q.pipe:consumer_release(state)
+      end)
+    end
+    if rows then
+      cute.when(cute.le(m * M + M, part.S), box, function()
+        store_rows(o.smem(_, _, state.index), rows(m, h, part))
+        cute.arch.sync_warp()
+        cute.when(cute.arch.lane_idx():eq(0), function()
+          q.pipe:consumer_release(state)
+        end)
+      end)
+    else
+      box()
+    end
     state:advance()
   end)
 end

@@ -208,11 +208,16 @@ function wrong.source(o, i, t)
   need(not why, "%s", why)
 end
 
+--- Reports whether an operand is a view whose atom its owner makes: {shape,
+-- tensor, load(layout, tiler, ctas, options)}, with the fields of a tensor.
+function wrong.is_view(X) return type(X) == "table" and X.load ~= nil end
+
 --- Returns the reason why TMA cannot reach these operands, or nil if it can.
 ---@param o table options
 ---@return string?
 function wrong.reach(o, A, B, D)
-  return reach("A", A, o.a_major == "k" and 2 or 1, o.a_major:upper())
+  return not wrong.is_view(A)
+      and reach("A", A, o.a_major == "k" and 2 or 1, o.a_major:upper())
     or reach("B", B, o.b_major == "k" and 2 or 1, o.b_major:upper())
     or reach("D", D, o.d_major == "n" and 2 or 1, o.d_major:upper())
 end
@@ -226,7 +231,8 @@ function wrong.operands(o, A, B, D)
   local matrices = {A = many, B = many or o.groups == "rows", D = many}
   for _, name in ipairs {"A", "B", "D"} do
     local t, want = list[name], o[name:lower() .. "_dtype"]
-    need(core.typename(t) == "tensor", "%s is %s; a tensor is needed", name,
+    need(core.typename(t) == "tensor" or wrong.is_view(t),
+         "%s is %s; a tensor is needed", name,
          core.show(t))
     local shape = t.shape
     need(type(shape) == "table" and (#shape == (matrices[name] and 3 or 2)

@@ -33,13 +33,9 @@ local PARTS = {
     kernel(name: string|function, opts?: table|function, func?: function)
     compile(kernel: kernel, arguments...) device(name?: string|device,
     arch?: string)]],
-  ["cute.lang.raw"] = [[raw_kernel(text: string, opts?: table)]],
   ["cute.stream"] = [[
     stream(device?) event(device?) with_stream(stream, f: function,
     arguments...) synchronize(device?) graph(f: function, opts?: table)]],
-  ["cute.lang.printing"] = [[
-    printf(format: string, values...) print_tensor(tensor: tensor,
-    opts?: table)]],
   ["cute.tuple"] = [[
     transform_leaf(f, t, more...) find_if(t, f) filter_tuple(t, f, more...)
     append_ones(x, up_to_rank?: integer)
@@ -85,8 +81,7 @@ local PARTS = {
 }
 -- Modules that are fields of cute.
 local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
-                 npy = "cute.npy",
-                 nvgpu = "cute.nvgpu", testing = "cute.testing",
+                 nvgpu = "cute.nvgpu",
                  pipeline = "cute.pipeline", utils = "cute.utils",
                  ops = "cute.ops"}
 -- The names of cute.math; they are also the Python DSL's names.

@@ -10,30 +10,6 @@ local core = require "cute.core"
 
 local jit = {}
 
----@class cute.Resources
----@field registers integer|nil   registers per thread
----@field stack integer|nil       bytes of stack frame per thread
----@field spill_stores integer|nil bytes
----@field spill_loads integer|nil bytes
----@field barriers integer|nil    named barriers, __syncthreads included
----@field smem_static integer|nil bytes per block
----@field const integer|nil       bytes of constant bank 0 (parameters)
-
----@class cute.Compiled
----@field cubin string|nil    absent if the target is a compute_ one
----@field ptx string
----@field log string          with script lines
----@field warnings string[]   lines of the log that need attention
----@field losses string[]     reasons why the kernel is slow: serialized MMAs of
--- a warpgroup (C7510 and similar), spills
----@field resources cute.Resources those of kernel `name`, or of the first
--- kernel
----@field kernels table<string, cute.Resources>
----@field cached boolean      from the disk cache
----@field seconds number      duration of the call
----@field arch string
----@field nvrtc string        "13.0"
-
 -- Finds the sections of an ELF file whose names are `prefix` and the name of a
 -- kernel. Sets sizes[name of the kernel] to the size of the section.
 local function section_sizes(elf, prefix, sizes)
@@ -149,20 +125,6 @@ local function warnings(log)
   return list
 end
 
--- Adds the line of the first MMA to a warning about a warpgroup's MMAs. ptxas
--- names no line for MMAs that it serializes (C7510 to C7519) or that lack
--- registers (C7602).
-local function with_wgmma_lines(source, log)
-  local WGMMA = "ptxas %a+%s*: (%(C7[56]%d%d%))"
-  if not log:find(WGMMA) then return log end
-  local n, at = 0, nil
-  for line in source:gmatch "([^\n]*)\n" do
-    n = n + 1
-    at = at or line:find "^%s+SM90_64x%d+x%d+_" and n
-  end
-  return at and (log:gsub(WGMMA, ("k.cu(%d): %%1"):format(at))) or log
-end
-
 -- Spills of at most this many bytes per thread are not reported.
 local MOST_SPILLED = 100
 
@@ -189,80 +151,8 @@ local function warn_once(note)
     core.visible(note), "\n")
 end
 
---- Returns the source line of each line of PTX text with line information, or
--- false for lines without one. For inlined code it is the line of the call.
----@param text string
----@return (integer|false)[]
-function jit.ptx_lines(text)
-  local at, now, caller = {}, false, {}
-  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
-    local place = line:match "^%s*%.loc%s+%d+%s+(%d+ %d+)"
-    if place then
-      local outer = line:match "inlined_at %d+ (%d+ %d+)"
-      caller[place] = outer
-      now = outer or place
-      -- The loop follows inlined calls, up to 8 levels.
-      for _ = 1, 8 do now = caller[now] or now end
-      now = math.tointeger(now:match "%d+")
-      now = now ~= 0 and now  -- 0: compiler-generated
-    end
-    at[#at + 1] = now
-  end
-  return at
-end
-
--- Replaces the PTX lines that the log names by source lines, because users
--- never see the PTX. If ptxas names PTX lines, compiles again with line
--- information.
-local function with_source_lines(source, opts, log)
-  local PTX = "ptxas application ptx input, line (%d+); ?"
-  if not log or not log:find(PTX) then return log end
-  local options = {"-lineinfo"}
-  table.move(opts.options or {}, 1, #(opts.options or {}), 2, options)
-  local _, _, again = core.jit_compile(source, opts.arch, options, true)
-  local ptx = core.jit_compile(source, (opts.arch:gsub("^sm", "compute")),
-                               options, true)
-  if not ptx or not again then return log end
-  local at = jit.ptx_lines(ptx.ptx or ptx.cubin)
-  return (again:gsub(PTX, function(n)
-    local line = at[math.tointeger(n)]
-    return line and ("k.cu(%s): "):format(line) or nil
-  end))
-end
-
-local function failure(message, log, opts, name)
-  if not log or log == "" then return nil, message end
-  log = core.visible(jit.map_log(log, name, opts.lines), true)
-  local what = log:match "[^\n]*error[^\n]*" or log:match "[^\n]+"
-  return nil, ("kernel '%s' does not compile for %s: %s [compile-failed]\n%s")
-    :format(name, opts.arch, what, log), log
-end
-
 --- Seconds after which a compile reports its progress on a terminal.
 jit.patience = 2
-
--- Replaces characters that must not be written to a terminal.
-local function plain(name) return (name:gsub("[^\x20-\x7e]", "?")) end
-
--- Reports the script lines that produced most of the generated code, for a slow
--- compile.
-local function tell_lines(name, seconds, lines)
-  local count, order = {}, {}
-  for _, at in ipairs(lines or {}) do
-    if at ~= "" and not count[at] then order[#order + 1] = at end
-    if at ~= "" then count[at] = (count[at] or 0) + 1 end
-  end
-  table.sort(order, function(a, b)
-    return count[a] > count[b] or count[a] == count[b] and a < b
-  end)
-  local parts = {}
-  for i = 1, math.min(3, #order) do
-    parts[i] = ("%d from %s"):format(count[order[i]], plain(order[i]))
-  end
-  io.stderr:write(("cutelua: kernel %s took %.1f s to compile%s\n"):format(
-    name, seconds, #parts > 0 and (": %d lines of CUDA C, %s"):format(#lines,
-    table.concat(parts, ", ")) or ""))
-end
 
 --- Compiles CUDA C for one architecture.
 ---@param source string    CUDA C without includes
@@ -279,18 +169,25 @@ function jit.compile(source, opts)
   local out, message, log = core.jit_compile(source, opts.arch, opts.options,
     opts.cache == false, waiting or nil, jit.patience)
   if waiting and out and not out.cached and out.seconds >= jit.patience then
-    tell_lines(name, out.seconds, opts.lines)
+    local slow = sign.workshop.slow_compile
+    if slow then slow(name, out.seconds, opts.lines) end
   end
   if not out then
-    log = with_source_lines(source, opts, log)
-    log = log and with_wgmma_lines(source, log)
-    return failure(message, log, opts, name)
+    if not log or log == "" then return nil, message end
+    local explain = sign.workshop.failed_compile
+    if not explain then return nil, message, log end
+    return nil, explain(source, opts, name, log)
   end
   if out.note then warn_once(out.note) end
   local first
   out.kernels, first = jit.resources(out.log, out.cubin)
   out.resources = out.kernels[name] or out.kernels[first] or {}
-  out.log = jit.map_log(with_wgmma_lines(source, out.log), name, opts.lines)
+  log = out.log
+  -- ptxas names no line for MMAs of a warpgroup that it serializes (C7510 to
+  -- C7519) or that lack registers (C7602).
+  local add_lines = log:find "%(C7[56]%d%d%)" and sign.workshop.with_wgmma_lines
+  if add_lines then log = add_lines(source, log) end
+  out.log = jit.map_log(log, name, opts.lines)
   out.warnings = warnings(out.log)
   out.losses = losses(out, name)
   out.arch = opts.arch
@@ -308,6 +205,6 @@ return sign.public("jit.", jit, [[
   compile(source: string, opts: {arch cache lines name options}) version()
   code_size(cubin: string, name: string)
   map_log(log: string, name: string, lines?: table)
-  resources(log: string, cubin?: string) ptx_lines(text: string)
+  resources(log: string, cubin?: string)
 ]])
 -- SPDX-License-Identifier: MIT

@@ -23,8 +23,6 @@ local function flush(x)
   return core.where(core.abs(x):lt(TINY), core.copysign(x * 0.0, x), x)
 end
 
-local MODES = {rz = true, rp = true, rm = true}
-
 -- Calls f for each element of vectors, or once for scalars.
 local function each(f, ...)
   local args, like = {core.broadcast(...)}, nil
@@ -62,10 +60,7 @@ local function rounded(name, plain, count)
     local opts = args[count + 1] or {}
     args[count + 1] = nil
     local mode = opts.rounding or "rn"
-    if mode ~= "rn" and not MODES[mode] then
-      core.fail("unknown-name", ("%s: no rounding '%s' (rn, rz, rp, rm)")
-        :format(name, tostring(mode)))
-    end
+    sign.one_of(name, "rounding", mode, "rn rz rp rm")
     if opts.ftz then for i = 1, count do args[i] = flush(args[i]) end end
     local r
     if mode == "rn" and opts.fastmath and is_f32(args) then

@@ -560,8 +560,7 @@ function StreamK:get_current_work()
   return w
 end
 
---- Returns the first work of this cluster, in the form of get_current_work.
-function StreamK:initial_work_tile_info() return self:get_current_work() end
+StreamK.initial_work_tile_info = Static.initial_work_tile_info
 
 --- Reports whether range `from` begins inside the tile of work `w`, so that the
 -- cluster with this range computes a part of the tile. `from` must be a range

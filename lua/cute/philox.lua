@@ -28,9 +28,9 @@ function philox.four(c0, c1, c2, c3, k0, k1)
   return c0, c1, c2, c3
 end
 
--- Returns the two words of the key for a seed, which is a number of Lua or of
+--- Returns the two words of the key for a seed, which is a number of Lua or of
 -- the kernel, or a tensor with one number.
-local function key_of(seed)
+function philox.key(seed)
   if math.type(seed) then
     local x = math.tointeger(seed)
     if not x then
@@ -70,7 +70,7 @@ local AT_ONCE = {4, 2}
 ---@param paired? boolean elements 2 i and 2 i + 1 are in columns 2 j, 2 j + 1
 -- of a row, so they share a counter
 function philox.words(rows, cols, batch, seed, paired)
-  local k0, k1 = key_of(seed)
+  local k0, k1 = philox.key(seed)
   local step = paired and 2 or 1
   local row = cute.make_rmem_tensor(rows.shape, cute.i32)
   local col = cute.make_rmem_tensor(rows.shape, cute.i32)
@@ -104,7 +104,7 @@ end
 ---@param row any i32 of the kernel
 ---@param seed any
 function philox.uniform(row, seed)
-  local k0, k1 = key_of(seed)
+  local k0, k1 = philox.key(seed)
   local c, zero = row:to(cute.u32), (row * 0):to(cute.u32)
   return philox.open((philox.four(c, zero, zero, zero, k0, k1)))
 end

@@ -239,6 +239,10 @@ function Graph:launch(on)
     core.fail("in-graph", "a graph cannot be part of another graph: call the "
       .. "function that it was captured from")
   end
+  local _ <close> = setmetatable({}, {__close = function()
+    core.replaying(self.list, false)
+  end})
+  core.replaying(self.list, true)
   for _, call in ipairs(self.list) do
     call[1](table.unpack(call, 2, call.n))
   end
@@ -256,7 +260,7 @@ end
 -- numbers and tensors differ between the two.
 function Graph:update(f)
   self.list, self.closed = record(f), nil
-  self.nodes = #self.list
+  self.nodes, self.bytes = #self.list, core.recorded_bytes(self.list)
   return self
 end
 
@@ -271,7 +275,8 @@ sign.class("graph", Graph, [[
 -- graph:launch([stream]) runs all of them as one launch, launch_n(n [, stream])
 -- n times; update(f) records again. Every launch uses the numbers and tensors
 -- of the recording, and the graph keeps their memory. Tensors made by f are the
--- same in every launch. f must not wait, nor read data of the GPU.
+-- same in every launch. f must not wait, nor read data of the GPU. If f closes
+-- a tensor (t:close()), tensors that f makes later can use its memory.
 --
 --     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
 --     x = cute.zeros({1}, cute.f32)
@@ -283,7 +288,8 @@ sign.class("graph", Graph, [[
 ---@param f function
 ---@param opts? {device: any, stream: any} device: the GPU, if there is one,
 -- when absent; stream: the stream to record, if f's launches name one
----@return any graph .nodes launches, copies and fills
+---@return any graph .nodes launches, copies and fills; .bytes of the memory
+-- that the graph keeps
 function stream.graph(f, opts)
   kernel.check_options(opts, {device = "string table",
                               stream = "userdata table"})

@@ -4,6 +4,11 @@
 -- name is first used.
 local sign = require "cute.lang.signature"
 
+-- Options of all products by cuBLAS.
+local PRODUCT = [[{A B D algos alpha batches beta bias epilogue fast_accum k
+  layout m m_major n ordinal scale_A scale_B step_A step_B step_D tf32
+  workspace}]]
+
 -- Each row: prefix of the names, module, and signatures of the module's
 -- functions, or only their names if the module guards them itself.
 local FUNCTIONS = {
@@ -15,6 +20,9 @@ local FUNCTIONS = {
   {"cute.", "cutelua.draw.print", [[
     print_layout(layout: layout|tensor) print_latex(x, opts?: {color})
     print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]]},
+  {"cute.", "cutelua.draw.printing", [[
+    printf(format: string, values...) print_tensor(tensor: tensor,
+      opts?: table)]]},
   {"cute.", "cutelua.profile.swizzle", [[
     find_swizzle(layout: layout, accesses: table,
       opts?: {budget name type})]]},
@@ -23,24 +31,39 @@ local FUNCTIONS = {
   {"cute.", "cutelua.ptx", [[
     ptx(text: string)
     cuda(text: string, opts?: {arch define include options})]]},
+  {"cute.", "cutelua.ptx.raw", "raw_kernel(text: string, opts?: table)"},
   {"cute.utils.", "cutelua.draw.print", [[
     print_latex(x, opts?: {color})
     print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]]},
-  {"testing.", "cutelua.bench.testing", [[
-    benchmark get_workspace_count tune autotune_jit]]},
+  {"jit.", "cutelua.text.compiler", "ptx_lines(text: string)"},
   {"gpu.", "cutelua.bench.measure", "bench best bench_order stats"},
-  {"printing.", "cutelua.draw.print", "print_tensor"},
-  {"suggest.", "cutelua.text.suggest", "value module syntax"},
+  {"gpu.", "cutelua.bench.blas", ([[
+    cublas(options: %s) cublaslt(options: %s)
+    cublaslt_first(options: %s)]]):format(PRODUCT, PRODUCT, PRODUCT)},
+  {"workshop.", "cutelua.text.choice", "explained"},
+  {"workshop.", "cutelua.text.compiler",
+    "failed_compile slow_compile with_wgmma_lines"},
+  {"workshop.", "cutelua.text.faults", "faults notes"},
+  {"workshop.", "cutelua.text.mistakes",
+    "always_true argument missing_argument no_field number_of_arguments "
+      .. "python_name tested_expression traced"},
+  {"workshop.", "cutelua.text.surplus", "surplus"},
+  {"workshop.", "cutelua.program.events", "timed_launch"},
+  {"workshop.", "cutelua.program.progress", "progress"},
+  {"workshop.", "cutelua.tune.tables", "users_table"},
   {"call:", "cutelua.analyses.call", [[
     check(opts?) profile(opts?) find_swizzle(opts?) estimate(opts?)
     timeline(opts?) preflight(target?, opts?)]]},
   {"prepared:", "cutelua.analyses.prepared", "check(opts?) estimate(opts?)"},
   {"report:", "cutelua.analyses.report", [[
-    conflicts() find_swizzle(name?) json() traffic()
+    conflicts() find_swizzle(name?) followers() json() notes() traffic()
     total(field: string, op?: string)]]},
 }
 -- Each row: prefix of the name, name, and the module that is its value.
-local MODULES = {{"cute.", "cli", "cutelua.program.cli"}}
+local MODULES = {{"cute.", "cli", "cutelua.program.cli"},
+  {"cute.", "npy", "cutelua.text.npy"},
+  {"cute.", "testing", "cutelua.bench.testing"},
+  {"workshop.", "passes", "cutelua.debug.passes"}}
 
 local workshop = {}
 

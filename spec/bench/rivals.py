@@ -192,8 +192,17 @@ def softmax_backward(t):
             "torch.compile": lambda: g(t.y, t.dy)}
 
 
-@entry("scripts/conv2d.lua", [(n, 56, 56, 128, 128) for n in (32, 64, 128)] +
-       [(32, 28, 28, 256, 256), (32, 14, 14, 512, 512)], ("bf16", "f16"))
+IMAGES = ([(n, 56, 56, 128, 128) for n in (32, 64, 128)] +
+          [(32, 28, 28, 256, 256), (32, 14, 14, 512, 512)])
+
+
+@entry("scripts/conv2d_hopper.lua", IMAGES, ("bf16", "f16"),
+       beside="scripts/conv2d.lua")
+def conv2d_hopper(t):
+    return conv2d(t)
+
+
+@entry("scripts/conv2d.lua", IMAGES, ("bf16", "f16"))
 def conv2d(t):
     # channels last, as in memory
     x, f = (a.permute(0, 3, 1, 2) for a in (t.x, t.f))

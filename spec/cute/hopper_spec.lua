@@ -1,5 +1,6 @@
--- cute.utils.hopper_helpers and the epilogue helpers of cute.utils: names and
--- layouts from tables, and a tile multiplied with all of them, exactly.
+-- cute.utils.hopper_helpers and the epilogue helpers of cute.utils. Compares
+-- their names and layouts with tables, and a product that uses all of them with
+-- the exact result.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

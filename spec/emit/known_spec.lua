@@ -59,6 +59,16 @@ describe("values that the compiler could compute", function()
       r[0] = 0.3
       y[0] = cute.arch.approx("lg2.approx.ftz.f32", r[0])
     end)
+    hidden(1, function(y)
+      local r = cute.make_rmem_tensor({1}, cute.f32)
+      r[0] = 0.3
+      y[0] = cute.erf(r[0])
+    end)
+    hidden(1, function(y, x)  -- the logarithm of the base
+      local r = cute.make_rmem_tensor({1}, cute.f32)
+      r[0] = 0.3
+      y[0] = cute.pow(r[0], x[0], {fastmath = false})
+    end)
   end)
 
   it("end where memory, threads and arguments come in", function()
@@ -82,6 +92,11 @@ describe("values that the compiler could compute", function()
       local r = cute.make_rmem_tensor({1}, cute.f32)
       r[0] = 0.3
       y[0] = cute.tanh(r[0])
+    end)
+    seen(function(y)  -- sqrtf is correctly rounded.
+      local r = cute.make_rmem_tensor({1}, cute.f32)
+      r[0] = 0.3
+      y[0] = cute.sqrt(r[0], {fastmath = false})
     end)
   end)
 
@@ -154,6 +169,35 @@ describe("shifts by more than the width", function()
       end)(x, 3):trace {block = 1}:cuda "sm_90a"
       for _, h in ipairs(helpers) do
         assert.is_truthy(body:find(h .. "(", 1, true), t .. " " .. h)
+      end
+    end
+  end)
+end)
+
+describe("floats of indices that differ by constants", function()
+  it("share a conversion if f32 is exact", function()
+    local x, list = cute.zeros({64, 8}, cute.f32), cute.zeros({64}, cute.i32)
+    local k = cute.kernel("k", function(y, m)
+      local t = cute.arch.thread_idx()
+      for j = 0, 7 do
+        y[{t, j}] = cute.abs(t - 3 - (t * 2 + j - 40)):to(cute.f32)
+          + (t + j - 9 - t * 5):to(cute.f32)
+      end
+      y[{t, 0}] = y[{t, 0}] + (m[t] + 3 - m[63 - t]):to(cute.f32)
+    end)(x, list)
+    local body = k:trace {block = 64}:cuda "sm_90a":match "__global__(.*)"
+    assert.equal(3, select(2, body:gsub("%(float%)", "")))
+    assert.is_truthy(body:find("(float)(m[t] - m[63 - t] + 3)", 1, true))
+    for i = 0, 63 do list[i] = i * i * 8000 - 5 end
+    k:launch {grid = 1, block = 64, device = "sim"}
+    for t = 0, 63 do
+      for j = 0, 7 do
+        local want = math.abs(37 - t - j) + j - 9.0 - 4 * t
+        if j == 0 then
+          want = string.unpack("f", string.pack("f", want + string.unpack("f",
+            string.pack("f", list(t) + 3.0 - list(63 - t)))))
+        end
+        assert.equal(want, x(t, j))
       end
     end
   end)

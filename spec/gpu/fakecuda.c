@@ -12,6 +12,8 @@
 //   FAKE_SAY   prints buffers, copies and waits on standard error
 //   FAKE_PARAMS  prints the first words of the parameters of launches
 //   FAKE_GPUS  number of GPUs
+//   FAKE_MEMORY  bytes of memory that the GPU has (1 MiB if absent). Then no
+//              work changes the memory, so that the host need not have as much.
 //   FAKE_LATE  work runs only when something waits for it. Of the work that
 //              may run, the latest runs first, which reveals missing order.
 // Built with FAKE_CLUSTERS it is an sm_90. At the end of the process it prints
@@ -51,10 +53,12 @@ static void say(const char *what, size_t n) {
   if (getenv("FAKE_SAY")) fprintf(stderr, "%s %zu\n", what, n);
 }
 
+// The bytes of a handle beyond its head are 0, but those of memory (kind 'm')
+// only if FAKE_MEMORY is absent.
 static void *make(char kind, size_t size) {
   size_t all = (sizeof(Handle) + size + 255) / 256 * 256;
   Handle *h = aligned_alloc(256, all);
-  memset(h, 0, all);
+  memset(h, 0, kind == 'm' && getenv("FAKE_MEMORY") ? sizeof *h : all);
   h->kind = kind;
   h->context = context;
   h->next = handles;
@@ -143,6 +147,7 @@ static void forget(void) {
 
 static void run(Op *o) {
   o->done = 1;
+  if (getenv("FAKE_MEMORY") && strchr("cfk", o->kind)) return;
   switch (o->kind) {
   case 'c': memmove(o->to, o->own ? o->own : o->from, o->n); break;
   case 'f':
@@ -255,8 +260,18 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
      : 0;
   return 0;
 }
+static size_t total_memory(void) {
+  const char *s = getenv("FAKE_MEMORY");
+  return s ? (size_t)atoll(s) : 1 << 20;
+}
+static size_t held_memory(void) {
+  size_t held = 0;
+  for (Handle *h = handles; h; h = h->next)
+    if (h->kind == 'm') held += (size_t)atoll(h->name);
+  return held;
+}
 CUresult cuDeviceTotalMem_v2(size_t *n, CUdevice d) {
-  return (void)d, *n = 1 << 20, 0;
+  return (void)d, *n = total_memory(), 0;
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
   (void)d;
@@ -297,14 +312,13 @@ CUresult cuGetErrorString(CUresult r, const char **s) {
   return (void)r, *s = "in words", 0;
 }
 CUresult cuMemGetInfo_v2(size_t *a, size_t *b) {
-  return *a = *b = 1 << 20, 0;
+  *b = total_memory();
+  *a = *b - (getenv("FAKE_MEMORY") ? held_memory() : 0);
+  return 0;
 }
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
-  size_t held = n;
   CALLED(cuMemAlloc_v2);
-  for (Handle *h = handles; h; h = h->next)
-    if (h->kind == 'm') held += (size_t)atol(h->name);
-  if (held > 1 << 20) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (held_memory() + n > total_memory()) return CUDA_ERROR_OUT_OF_MEMORY;
   char *m = make('m', n);
   say("buffer", n);
   snprintf(find(m)->name, 31, "%zu", n);

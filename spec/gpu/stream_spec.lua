@@ -170,6 +170,68 @@ PROGRAMS["a graph keeps its memory, and what it made itself"] = {[[
   collectgarbage()
   print(get(out))]], {"12.0", "18.0"}}
 
+PROGRAMS["a graph reuses the memory of closed tensors, and of no others"] = {[[
+  local x = tensor(1)
+  local function new() return cute.empty({8}, cute.f32, {device = where}) end
+  -- Captures n layers, each with 3 temporary tensors. The first layer's result
+  -- stays open.
+  local function layers(n, closes)
+    local out, open, first = tensor(0), {}, nil
+    local g = graph(function()
+      local h = x
+      for i = 1, n do
+        local a, c = new(), new()
+        local b = cute.zeros({8}, cute.f32, {device = where})
+        launch(a, h, 2)
+        launch(b, a, 1)
+        launch(c, b, 0.25)
+        if closes then
+          a:close()
+          b:close()
+          if i > 2 then h:close() end
+        end
+        open[#open + 1], first, h = {a, b, c}, first or c, c
+      end
+      launch(out, h, 1)
+    end)
+    g:launch_n(2)
+    return g.bytes, get(out), get(first)
+  end
+  local most, want, one_layer = layers(12, false)
+  local few, same, kept = layers(12, true)
+  local more = layers(24, true)
+  print(want == same, one_layer, kept, few == more, most > 4 * few)
+  local t = tensor(1)
+  g = graph(function()
+    launch(t, x, 1)
+    t:close()
+    print(message(launch, t, x, 1):match "closed.*",
+          message(launch, x, t, 1):match "closed.*")
+  end)
+  g:launch()
+  print(message(launch, t, x, 1):match "closed.*")
+  do local _ <close> = new() end]],
+  {"true\t2.0\t2.0\ttrue\ttrue", "closed [closed]\tclosed [closed]",
+   "closed [closed]"}}
+
+PROGRAMS["reused memory waits for the streams that used it"] = {[[
+  local s, t = cute.stream(where), cute.stream(where)
+  local x, y, z = tensor(1), tensor(0), tensor(0)
+  local g = cute.graph(function()
+    local a = cute.empty({8}, cute.f32, {device = where})
+    launch(a, x, 2, s)
+    t:wait(s)
+    launch(y, a, 1, t)
+    a:close()
+    local b = cute.empty({8}, cute.f32, {device = where})
+    launch(b, x, 5, s)
+    launch(z, b, 1, s)
+    s:wait(t)
+  end, {stream = s})
+  g:launch(s)
+  s:sync()
+  print(get(y), get(z))]], {"4.0\t7.0"}}
+
 PROGRAMS["a graph fills and copies what it makes whenever it runs"] = {[[
   local x, out, same = tensor(1), tensor(0), tensor(0)
   local here = {device = where}
@@ -546,11 +608,13 @@ GPU["a graph keeps pinned memory of copies that it makes itself"] = {[[
     launch(y, p:to "gpu", 2)
     x:copy_from(y)
   end)
+  p:close()
+  print((message(function() return p(0) end)))
   p = nil
   collectgarbage()
   collectgarbage()
   g:launch()
-  print(get(x), get(y))]], {"7.0\t7.0"}}
+  print(get(x), get(y))]], {"the buffer was closed [closed]", "7.0\t7.0"}}
 
 GPU["operations keep no stream"] = {[[
   local ops, x, y = cute.ops, tensor(1), tensor(0)

@@ -22,6 +22,7 @@ local function run(code, absent)
     for name in pairs(package.loaded) do
       if name:find "^cutelua" then package.loaded[name] = nil end
     end
+    require "cute.lang.report".keep = nil  -- a function of the workshop
   ]] or ""
   local out, err = support.run {"-e", hidden .. START .. code}
   assert.equal("", err)
@@ -45,6 +46,26 @@ describe("the workshop", function()
         cute.f16), nil, {device = "sim"})]], true))
   end)
 
+  it("is not needed to report an error or a fault", function()
+    local out = run([[
+      local bad = cute.kernel("bad", function(x) x[0] = x.y.z + nothing end)
+      local race = cute.kernel("race", function(x)
+        local s = cute.make_smem_tensor(cute.f32, 64)
+        local t = cute.arch.thread_idx()
+        s[t] = x[0]
+        x[0] = s[63 - t]
+      end)
+      for _, f in ipairs {bad, race} do
+        local ok, why = pcall(function() f(x):launch {grid = 1, block = 64,
+          device = "sim"} end)
+        print(ok, (tostring(why):gsub("^.-:%d+: ", "")))
+      end]], true)
+    assert.matches("^false\ta tensor has no field 'y'", out)
+    assert.is_truthy(out:find("[kernel-fault]", 1, true), out)
+    assert.is_truthy(out:find("with no barrier between", 1, true), out)
+    assert.is_nil(out:find("workshop", 1, true))
+  end)
+
   it("is missed by name", function()
     local advice = "\n  the workshop is not installed: Lua module cutelua"
     local out = run([[
@@ -59,8 +80,8 @@ describe("the workshop", function()
         print((select(2, pcall(f)):gsub("^.-:%d+: ", "")))
       end]], true)
     for _, what in ipairs {"a call has no 'check'", "report has no 'json'",
-        "cute has no 'draw'", "printing has no 'print_tensor'",
-        "cute.testing has no 'tune'", "cute.gpu has no 'bench'"} do
+        "cute has no 'draw'", "cute has no 'print_tensor'",
+        "cute has no 'testing'", "cute.gpu has no 'bench'"} do
       local at = out:find(what, 1, true)
       assert.is_truthy(at, what .. " in " .. out)
       assert.is_truthy(out:find(advice, at, true), what)

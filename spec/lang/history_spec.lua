@@ -3,12 +3,14 @@
 -- each element.
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
+local events = require "cutelua.program.events"
 local history = require "cute.lang.history"
 
 -- The fake driver recognizes the kernel axpy by its name.
 local CODE = [[
   local cute = require "cute"
   local runs = require "cute.lang.history"
+  local events = require "cutelua.program.events"
   local axpy = cute.kernel("axpy", function(y, x, a, n, shift)
     local i = cute.arch.thread_idx()
     cute.when(i:lt(n), function()
@@ -29,12 +31,12 @@ local CODE = [[
   runs.watcher = watch
   launch(x, x)
   print(last.device ~= nil, last.seconds, #last.events)
-  print(runs.seconds(last), last.events, runs.seconds(last))
+  print(events.seconds(last), last.events, events.seconds(last))
   local s = cute.stream "gpu"
   launch(y, x, s)
-  print(runs.seconds(last))
+  print(events.seconds(last))
   launch(cute.zeros({8}, cute.f32), cute.zeros({8}, cute.f32))
-  print(runs.seconds(last))
+  print(events.seconds(last))
 ]]
 
 describe("the history of runs", function()
@@ -56,7 +58,7 @@ describe("the history of runs", function()
     assert.equal(2, last.requests)
     assert.equal(0, last.conflicts)
     assert.equal(report.instructions, last.instructions)
-    assert.equal(report.seconds, history.seconds(last))
+    assert.equal(report.seconds, events.seconds(last))
     assert.is_true(p.program.runs.last ~= last)
   end)
 

@@ -1,6 +1,7 @@
 -- The names that lines assign, as cute.lang.lex finds them, are compared with
 -- those of a second algorithm that works on tokens.
 local lex = require "cute.lang.lex"
+local tokens = require "cutelua.text.tokens"
 
 -- Returns the names before the `=` at t[i].
 local function names_before(t, i, names)
@@ -13,7 +14,7 @@ local function names_before(t, i, names)
 end
 
 local function by_tokens(text)
-  local lines, t = {}, lex.tokens(text)
+  local lines, t = {}, tokens.of(text)
   for i, token in ipairs(t) do
     if token.text == "=" then
       lines[token.line] = lines[token.line] or {}

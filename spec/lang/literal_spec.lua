@@ -1,7 +1,7 @@
 -- Lua tables as data: the reader returns what Lua itself evaluates, and rejects
 -- anything that is not data.
-local literal = require "cute.lang.literal"
-local tuned = require "cute.ops.tuned"
+local literal = require "cutelua.text.literal"
+local tables = require "cutelua.tune.tables"
 
 local state = 11
 local function random(n)
@@ -76,10 +76,10 @@ describe("a table that is read as data", function()
   it("of the tuner with invalid values is found by our check only", function()
     local table_ = 'return {format = 1, card = "c", arch = "sm_90a", sms = 1,\n'
       .. 'gemm = {["a"] = {{1, 2, 3, 4.0, 5.0, "c"}}}}'
-    assert.equal("c", tuned.parse(table_).card)
+    assert.equal("c", tables.parse(table_).card)
     for _, text in ipairs {"--[[\n" .. table_ .. "\n]] while true do end",
         table_ .. "\nwhile true do end", "while true do end\n" .. table_} do
-      assert.is_nil(tuned.parse(text))
+      assert.is_nil(tables.parse(text))
     end
   end)
 end)

@@ -2,15 +2,15 @@
 -- that never end are reported within seconds, while long correct loops
 -- continue.
 local cute = require "cute"
-local progress = require "cute.lang.progress"
+local progress = require "cutelua.program.progress"
 local arch = cute.arch
 
 describe("the progress of a run", function()
   -- Returns the progress texts shown at these clock times, in seconds.
   local function shown(seconds)
     local text, k = {}, 1
-    local show, line = progress.of("gemm", function(s) text[#text + 1] = s end,
-      function() return seconds[k] end)
+    local show, line = progress.progress("gemm",
+      function(s) text[#text + 1] = s end, function() return seconds[k] end)
     for i = 2, #seconds do
       k = i
       show((i - 1) / 10)

@@ -1,4 +1,5 @@
 local core = require "cute.core"
+local errors = require "cutelua.text.errors"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 local support = require "spec.support"
@@ -13,9 +14,9 @@ end
 local function of(text, opt)
   source.add("=(t)", text)
   local f = assert(load(text, "=(t)"))
-  local ok, failure = xpcall(f, report.capture)
+  local ok, failure = xpcall(f, errors.capture)
   assert.is_false(ok)
-  return report.format(failure, opt)
+  return errors.format(failure, opt)
 end
 
 describe("report", function()
@@ -36,7 +37,7 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
    4 |     .. "[inadmissible]\nA = (8,6):(1,8)\nB = (4):(6)", 0)
     A = (8,6):(1,8)
     B = (4):(6)
-  hint: ]] .. report.suggestions.inadmissible, text)
+  hint: ]] .. errors.suggestions.inadmissible, text)
   end)
 
   it("never takes more than a dozen lines", function()
@@ -129,9 +130,9 @@ return (pcall(f)) or f() or 1]]
       local own = assert(load("return function() error('inside', 0) end",
                               chunk))()
       local user = assert(load(source.text "=(u)", "=(u)"))
-      local _, failure = xpcall(user, report.capture, own)
+      local _, failure = xpcall(user, errors.capture, own)
       assert.equal("inside [lua]\n  (u):2 in main chunk\n   1 | local own ="
-        .. " ...\n > 2 | own()", report.format(failure))
+        .. " ...\n > 2 | own()", errors.format(failure))
     end
   end)
 end)
@@ -161,15 +162,15 @@ describe("report", function()
 unexpected symbol near '=' [lua]
   (s):2
    1 | x = 1
- > 2 | y = = 2]], report.format(message))
+ > 2 | y = = 2]], errors.format(message))
   end)
 
   it("cuts long lines and copes with missing files", function()
     local text = of("error('x') --" .. (" long"):rep(100))
     for line in text:gmatch "[^\n]+" do assert.is_true(#line < 120) end
     assert.equal("x [misaligned]\n  none.lua:3\n  hint: "
-      .. report.suggestions["misaligned"],
-      report.format "none.lua:3: x [misaligned]")
+      .. errors.suggestions["misaligned"],
+      errors.format "none.lua:3: x [misaligned]")
   end)
 
   -- Kinds with too many causes for one suggestion: each message says what is
@@ -184,11 +185,11 @@ unexpected symbol near '=' [lua]
     local n = 0
     for kind in text:gmatch '\nERR%([%w_]+, "([^"]+)"' do
       n = n + 1
-      assert.truthy(report.suggestions[kind] or report.world[kind]
+      assert.truthy(errors.suggestions[kind] or report.world[kind]
         or OWN_WORDS[kind], kind)
     end
     assert.is_true(n > 20)
-    for kind in pairs(report.suggestions) do
+    for kind in pairs(errors.suggestions) do
       assert.truthy(text:find('"' .. kind .. '"', 1, true), kind)
     end
     for kind in pairs(report.world) do

@@ -266,7 +266,7 @@ describe("inadmissible calls name what they were given", function()
     assert.is_truthy(got:find("the modes overlap: stride 2 lies inside the 4 "
                               .. "offsets", 1, true), got)
     assert.is_truthy(got:find("coordinates 2 and 4 are both at 2", 1, true))
-    raises("left_inverse: stride 3 does not continue the 2", cute.left_inverse,
+    raises("left_inverse: stride 3 is not a multiple of 2", cute.left_inverse,
            L "(2,2,2):(2,3,16)")
     raises("the modes overlap", cute.left_inverse, L "(9,2,12):(1,1,32)")
     -- This layout's modes overlap, but it has a left inverse.

@@ -34,6 +34,13 @@ local function check(o, device)
   near(dV, v, GRADIENT[p.dtype.name])
 end
 
+local function with(o, more)
+  local all = {}
+  for k, v in pairs(o) do all[k] = v end
+  for k, v in pairs(more) do all[k] = v end
+  return all
+end
+
 -- Copies t into a tensor with one more mode, at position `at`. Returns the
 -- slice of that tensor at index 1 of the mode.
 local function view_of(t, at)
@@ -45,6 +52,15 @@ local function view_of(t, at)
   local view = cute.zeros(shape, t.element_type)(table.unpack(u))
   ops.copy(t, view, SIM)
   return view
+end
+
+-- Returns the positions of sequences {rows, keys} among all rows and keys.
+local function positions(lengths)
+  local cu_q, cu_k = {0}, {0}
+  for i, n in ipairs(lengths) do
+    cu_q[i + 1], cu_k[i + 1] = cu_q[i] + n[1], cu_k[i] + n[2]
+  end
+  return cu_q, cu_k
 end
 
 describe("ops.attention", function()
@@ -84,10 +100,7 @@ describe("ops.attention", function()
 
   it("takes sequences of different lengths", function()
     local lengths, d = {{3, 5}, {0, 4}, {40, 40}}, 32
-    local cu_q, cu_k = {0}, {0}
-    for i, n in ipairs(lengths) do
-      cu_q[i + 1], cu_k[i + 1] = cu_q[i] + n[1], cu_k[i] + n[2]
-    end
+    local cu_q, cu_k = positions(lengths)
     local function all(n, heads)
       return cute.randn({n, heads, d}, cute.bf16)
     end
@@ -157,11 +170,8 @@ describe("ops.attention on Hopper", function()
       assert.equal("attention", e.kernel)
       return e.refused[1][2]
     end
-    local cu = cute.tensor({0, 5}, cute.i32)
     assert.equal("it has no tile for heads of 32",
                  reason(cute.zeros({1, 5, 1, 32}, cute.bf16), {}))
-    assert.equal("it does not support sequences of different lengths",
-      reason(cute.zeros({5, 1, 64}, cute.bf16), {cu_q = cu, cu_k = cu}))
   end)
 
   it("uses attention_bwd_sm90 for gradients where it has a tile", function()
@@ -281,6 +291,17 @@ describe("ops.attention", function()
       call({Q = cute.zeros({1, 3, 1, 40}, cute.bf16)},
            cute.zeros({1, 3, 1, 40}, cute.bf16),
            cute.zeros({1, 3, 1, 40}, cute.bf16)))
+    raises("ops.attention: sinks is (2):(1); a number for each of the 3 heads "
+      .. "of Q is needed", function()
+        return (ops.attention(p.Q, p.K, p.V, {device = "sim",
+          sinks = cute.zeros({2}, cute.f32)}))
+      end)
+    raises("ops.attention_backward: sinks have no gradient; without this "
+      .. "option, dQ, dK and dV are right, because LSE contains the sinks",
+      function()
+        return (ops.attention_backward(p.dO, p.Q, p.K, p.V, p.O, p.LSE,
+          {device = "sim", sinks = cute.zeros({3}, cute.f32)}))
+      end)
     raises("ops.attention: no option 'mask'", function()
       return (ops.attention(p.Q, p.K, p.V, {mask = 1}))
     end)
@@ -289,10 +310,122 @@ describe("ops.attention", function()
         return (ops.attention_backward(p.dO, p.Q, p.K, p.V, p.O,
           cute.zeros({3}, cute.f32), SIM))
       end)
-    raises("ops.attention_decode: Q is (1,5,3,32):(0,96,32,1); one row for "
-      .. "each batch, (B,1,H,D), is needed", function()
-        return (ops.attention_decode(p.Q, p.K, p.V, SIM))
+    raises("ops.attention_decode: tree is (5,4):(4,1) of i32; (5,5) or "
+      .. "(1,5,5) of integers is needed", function()
+        return (ops.attention_decode(p.Q, p.K, p.V, {device = "sim",
+          tree = cute.zeros({5, 4}, cute.i32)}))
       end)
+  end)
+end)
+
+describe("ops.attention", function()
+  it("takes sequences of different lengths on wgmma", function()
+    local lengths = {{70, 90}, {0, 4}, {3, 0}, {130, 40}, {64, 64}, {1, 70}}
+    local cu_q, cu_k = positions(lengths)
+    local all = oracle.problem {s = cu_q[7], t = cu_k[7], h = 2, g = 1, d = 64}
+    local function rows(t)
+      return cute.make_tensor(t.iterator, cute.make_layout(
+        {table.unpack(t.shape, 2)}, {table.unpack(t.stride, 2)}))
+    end
+    local sinks = cute.tensor({0.5, 1}, cute.f32)
+    local O, L = ops.attention(rows(all.Q), rows(all.K), rows(all.V), {
+      device = "sim:sm_90a", causal = true, sinks = sinks,
+      cu_q = cute.tensor(cu_q, cute.i32), cu_k = cute.tensor(cu_k, cute.i32),
+      score_mod = function(s, at)
+        return s + 0.01 * (at.q + at.b - at.k):to(cute.f32)
+      end})
+    for i, n in ipairs(lengths) do
+      local p = {b = 1, s = n[1], t = n[2], h = 2, g = 1, d = 64, right = 0,
+                 scale = all.scale, sinks = {0.5, 1}, q = {}, k = {}, v = {}}
+      for j = 0, n[1] * 128 - 1 do p.q[j] = all.q[cu_q[i] * 128 + j] end
+      for j = 0, n[2] * 64 - 1 do
+        p.k[j], p.v[j] = all.k[cu_k[i] * 64 + j], all.v[cu_k[i] * 64 + j]
+      end
+      function p.modify(s, _, _, q, k) return s + 0.01 * (q + i - 1 - k) end
+      local out, lse = oracle.forward(p)
+      for q = 0, n[1] - 1 do
+        for h = 0, 1 do
+          assert.is_true(math.abs(L(h, cu_q[i] + q) - lse[h * n[1] + q]) < 1e-5)
+          for e = 0, 63 do
+            local x = out[(q * 2 + h) * 64 + e]
+            assert.is_true(math.abs(O(cu_q[i] + q, h, e) - x) < 0.02)
+          end
+        end
+      end
+    end
+  end)
+
+  it("measures tiles #gpu", function()
+    local p = oracle.problem {s = 300, t = 500, h = 2, d = 64, right = 0}
+    for _ = 1, 2 do
+      near(ops.attention(p.Q:to "gpu", p.K:to "gpu", p.V:to "gpu",
+                         {causal = true, tune = true}):to "host",
+           oracle.forward(p), BOUND.bf16)
+    end
+  end)
+
+  it("multiplies heads of 192 with values of 128", function()
+    local p = oracle.problem {b = 2, s = 70, t = 140, h = 2, g = 1, d = 192,
+                              right = 0}
+    local V = cute.make_tensor(p.V.iterator, cute.make_layout(
+      {2, 140, 1, 128}, p.V.stride))
+    local out, lse = oracle.forward(p)
+    for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+      local O, L = ops.attention(p.Q, p.K, V, {device = device, causal = true})
+      assert.same({2, 70, 2, 128}, O.shape)
+      assert.is_true(select(2, oracle.distance(L, lse)) < 1e-5)
+      for i = 0, cute.size(p.LSE) - 1 do
+        local b, s, h = i // 140, i // 2 % 70, i % 2
+        for e = 0, 127 do
+          local x = out[i * 192 + e]
+          assert.is_true(math.abs(O(b, s, h, e) - x) < 0.02)
+        end
+      end
+    end
+    raises("ops.attention: V is (2,140,1,64):(26880,192,0,1), but K is "
+      .. "(2,140,1,192):(26880,192,0,1); equal shapes are needed", function()
+        return (ops.attention(p.Q, p.K, cute.make_tensor(p.V.iterator,
+          cute.make_layout({2, 140, 1, 64}, p.V.stride)), SIM))
+      end)
+  end)
+
+  it("adds sinks to the sums of rows", function()
+    local list = {0.5, -30, 12, -math.huge}
+    for i, d in ipairs {32, 64} do
+      local p = oracle.problem {b = 2, s = 70, t = 90, h = 4, g = 2, d = d,
+                                right = 0}
+      p.sinks = list
+      local device = ({"sim:sm_80", "sim:sm_90a"})[i]
+      local O, L = ops.attention(p.Q, p.K, p.V, {device = device, causal = true,
+        sinks = cute.tensor(list, i == 1 and cute.f32 or cute.bf16)})
+      local out, lse = oracle.forward(p)
+      assert.is_true(oracle.distance(O, out) < 6e-3)
+      assert.is_true(select(2, oracle.distance(L, lse)) < 1e-5)
+      local got = {ops.attention_backward(p.dO, p.Q, p.K, p.V, O, L,
+                                          {device = device, causal = true})}
+      for j, want in ipairs {oracle.backward(p)} do
+        assert.is_true(oracle.distance(got[j], want) < 1.2e-2)
+      end
+    end
+  end)
+
+  it("gives the sink as LSE of rows without keys", function()
+    local sinks = cute.tensor({0.5, -math.huge}, cute.f32)
+    for _, d in ipairs {32, 64} do
+      local p = oracle.problem {s = 5, t = 3, h = 2, d = d}
+      local O, L = ops.attention(p.Q, p.K, p.V, {device = "sim:sm_90a",
+                                                 causal = true, sinks = sinks})
+      local none = cute.zeros({1, 0, 2, d}, cute.bf16)
+      local _, all = ops.attention(p.Q, none, none, {device = "sim:sm_90a",
+                                                     sinks = sinks})
+      for s = 0, 1 do
+        assert.equal(0, O(0, s, 0, 3))
+        for _, t in ipairs {L, all} do
+          assert.is_true(math.abs(t(0, 0, s) - 0.5) < 1e-6)
+          assert.equal(-math.huge, t(0, 1, s))
+        end
+      end
+    end
   end)
 end)
 
@@ -330,6 +463,172 @@ describe("ops.attention_decode", function()
   end)
 end)
 
+-- A tree of new rows: the parent of each row, -1 for the root.
+local PARENTS = {-1, 0, 0, 1, 1, 2}
+
+-- Returns which rows are ancestors of a row, or the row itself.
+local function ancestors()
+  local rows = {}
+  for i, parent in ipairs(PARENTS) do
+    rows[i] = table.move(rows[parent + 1] or {0, 0, 0, 0, 0, 0}, 1, 6, 1, {})
+    rows[i][i] = 1
+  end
+  return rows
+end
+
+describe("ops.attention_decode of several rows", function()
+  local S, T = #PARENTS, 150
+  local function problem(H, d)
+    local p = oracle.problem {b = 2, s = S, t = T, h = H, g = 2, d = d}
+    p.right = 0
+    return p
+  end
+  local function check_rows(p, o, bound)
+    local O, L = ops.attention_decode(p.Q, p.K, p.V, with(SIM, o))
+    local out, lse = oracle.forward(p)
+    near(O, out, BOUND.bf16)
+    assert.is_true(select(2, oracle.distance(L, lse)) < (bound or 2e-6))
+    return O, L
+  end
+
+  it("masks the keys after a row", function()
+    check_rows(problem(4, 64), {})
+    check_rows(problem(26, 32), {batch_invariant = true})
+  end)
+
+  it("has the same bits in any batch with batch_invariant = true", function()
+    local p = oracle.problem {b = 3, s = 2, t = 1200, h = 2, g = 1, d = 32}
+    local list = {40, 1200, 1100}
+    local o = with(SIM, {batch_invariant = true})
+    local O = ops.attention_decode(p.Q, p.K, p.V, with(o, {
+      lengths = cute.tensor(list, cute.i32)}))
+    for b = 0, 2 do
+      local function some(t, count)
+        return cute.make_tensor(t.iterator + b * t.stride[1],
+          cute.make_layout({1, count, t.shape[3], 32}, t.stride))
+      end
+      local n = list[b + 1]
+      local one = ops.attention_decode(some(p.Q, 2), some(p.K, n),
+                                       some(p.V, n), o)
+      local whole = some(O, 2)
+      for i = 0, cute.size(one) - 1 do assert.equal(one[i], whole[i]) end
+    end
+  end)
+
+  it("has rows without keys, and skips sequences without keys", function()
+    local p = oracle.problem {b = 3, s = 3, t = 40, h = 4, g = 2, d = 32}
+    local O, L = ops.attention_decode(p.Q, p.K, p.V, with(SIM, {
+      lengths = cute.tensor({1, 0, 40}, cute.i32)}))
+    for s = 0, 2 do
+      assert.equal(-math.huge, L(1, 3, s))
+      assert.equal(0, O(1, s, 3, 31))
+      assert.equal(s < 2 and 0 or p.V(0, 0, 1, 31), O(0, s, 3, 31))
+      assert.equal(s == 2, L(0, 3, s) > -math.huge)
+    end
+  end)
+
+  it("takes trees, by a tensor or by mask_mod", function()
+    local tree = cute.tensor(ancestors(), cute.i32)
+    local p = problem(4, 64)
+    function p.modify(s, _, _, q, k)
+      return k - (T - S) >= 0 and tree(q, k - (T - S)) == 0 and -math.huge or s
+    end
+    local O, L = check_rows(p, {tree = tree})
+    local O2, L2 = check_rows(p, {mask_mod = function(at)
+      local new = at.k - (T - S)
+      return new:lt(0) | tree(at.q, cute.max(new, 0)):ne(0)
+    end})
+    for i = 0, cute.size(O) - 1 do assert.equal(O[i], O2[i]) end
+    for i = 0, cute.size(L) - 1 do
+      assert.is_true(math.abs(L[i] - L2[i]) < 2e-6)
+    end
+    local both = cute.zeros({2, S, S}, cute.i8)
+    for i = 0, S * S - 1 do
+      both[{0, i // S, i % S}], both[{1, i // S, i % S}] = tree(i // S, i % S),
+                                                           1
+    end
+    function p.modify(s, b, _, q, k)
+      return b == 0 and k - (T - S) >= 0 and tree(q, k - (T - S)) == 0
+        and -math.huge or s
+    end
+    check_rows(p, {tree = both})
+  end)
+
+  it("takes functions of scores", function()
+    local p = problem(12, 32)
+    local list = {}
+    for h = 1, 12 do list[h] = h / 10 end
+    local slope = cute.tensor(list, cute.f32)
+    function p.modify(s, b, h, q, k)
+      s = 2 - 4 / (math.exp(s) + 1)  -- 2 tanh(s / 2)
+      return (k % 3 == 1 or b == 1) and s + slope(h) * (q + b) or -math.huge
+    end
+    check_rows(p, {softcap = 2, score_mod = function(s, at)
+      return s + slope[at.h] * (at.q + at.b):to(cute.f32)
+    end, mask_mod = function(at)
+      return (at.k % 3):eq(1) | at.b:eq(1)
+    end}, 1e-4)
+  end)
+end)
+
+-- Rounds x, the elements of a tensor (B,T,G,d), to e4m3 times the scale of each
+-- head. Returns the narrow tensor, and the last S rows as they were; the narrow
+-- tensor lacks those.
+local function narrowed(x, shape, S, scale)
+  local B, T, G, d = table.unpack(shape)
+  local narrow = cute.full(shape, 0 / 0, cute.e4m3)
+  local last, one = cute.zeros({B, S, G, d}, cute.bf16),
+                    cute.zeros({1}, cute.e4m3)
+  for i = 0, #x do
+    local b, t, g, e = i // (T * G * d), i // (G * d) % T, i // d % G, i % d
+    local by = scale(cute.size(scale) == 1 and 0 or g)
+    one[0] = x[i] / by
+    if t >= T - S then
+      last[{b, t - T + S, g, e}] = x[i]
+    else
+      narrow[{b, t, g, e}] = one[0]
+    end
+    x[i] = one[0] * by
+  end
+  return narrow, last
+end
+
+describe("ops.attention_decode of e4m3", function()
+  for _, c in ipairs {{1, 2, 100, 4, 2, 64}, {3, 2, 130, 8, 2, 128},
+                      {2, 1, 70, 34, 1, 32}, {9, 1, 70, 8, 2, 96}} do
+    it(("widens keys and values, and narrows new ones: %d of %d"):format(
+      table.unpack(c, 1, 3)), function()
+        local S, B, T, H, G, d = table.unpack(c)
+        local p = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = d}
+        local by_k = cute.tensor(G == 2 and {0.5, 0.25} or {0.5}, cute.f32)
+        local by_v = cute.tensor({2}, cute.f32)
+        local K, k = narrowed(p.k, {B, T, G, d}, S, by_k)
+        local V, v = narrowed(p.v, {B, T, G, d}, S, by_v)
+        p.right = 0
+        local O, L = ops.attention_decode(p.Q, K, V, with(SIM, {
+          k_scale = by_k, v_scale = by_v, k = k, v = v,
+          lengths = cute.full({B}, T, cute.i32)}))
+        local out, lse = oracle.forward(p)
+        near(O, out, BOUND.bf16)
+        assert.is_true(select(2, oracle.distance(L, lse)) < 2e-6)
+      end)
+  end
+
+  it("rejects other scales", function()
+    local p = oracle.problem {b = 2, s = 1, t = 64, h = 2, g = 1, d = 32}
+    raises("ops.attention_decode: v_scale is (3):(1) of f32; (1) or (1) of "
+      .. "f32 is needed", function()
+        return (ops.attention_decode(p.Q, p.K, p.V, with(SIM, {
+          v_scale = cute.zeros({3}, cute.f32)})))
+      end)
+    raises("ops.attention_decode: V has elements of type bf16, but Q has f16",
+      function()
+        return (ops.attention_decode(cute.zeros({2, 1, 2, 32}, cute.f16),
+          cute.zeros({2, 64, 1, 32}, cute.e4m3), p.V, SIM))
+      end)
+  end)
+end)
+
 -- Scatters the rows of a cache (B,T,G,d) into pages in random order. Returns
 -- the pages (P,size,G,d) and the block table (B,T/size).
 local function in_pages(t, size, seed)
@@ -354,37 +653,29 @@ local function in_pages(t, size, seed)
   return pages, cute.tensor(rows, cute.i32)
 end
 
-local function with(o, more)
-  local all = {}
-  for k, v in pairs(o) do all[k] = v end
-  for k, v in pairs(more) do all[k] = v end
-  return all
-end
-
--- Compares calls with a cache in pages, and with the last key and value passed
--- separately, to a call with contiguous keys.
+-- Compares calls with a cache in pages, and with the last keys and values
+-- passed separately, to a call with contiguous keys.
 local function check_pages(c, device)
-  local B, T, H, G, d, size = table.unpack(c)
-  local p = oracle.problem {b = B, s = 1, t = T, h = H, g = G, d = d}
+  local B, T, H, G, d, size, S = table.unpack(c)
+  local p = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = d}
   local list = {}
-  for b = 1, B do list[b] = math.max(1, T - 37 * (b - 1)) end
+  for b = 1, B do list[b] = math.max(S, T - 37 * (b - 1)) end
   local o = {device = device, lengths = cute.tensor(list, cute.i32)}
   local O, L = ops.attention_decode(p.Q, p.K, p.V, o)
   local K, table_ = in_pages(p.K, size, T)
   local V = in_pages(p.V, size, T)
-  local k, v = cute.zeros({B, 1, G, d}, cute.bf16), cute.zeros({B, 1, G, d},
-                                                              cute.bf16)
+  local new = {B, S, G, d}
+  local k, v = cute.zeros(new, cute.bf16), cute.zeros(new, cute.bf16)
   local same = with(o, {block_table = table_})
   local O2, L2 = ops.attention_decode(p.Q, K, V, same)
-  for b = 0, B - 1 do  -- the last row of each batch comes from k and v
-    local i = list[b + 1] - 1
+  for n = 0, B * S * G - 1 do  -- the last rows of each batch come from k and v
+    local b, s, g = n // (S * G), n // G % S, n % G
+    local i = list[b + 1] - S + s
     local page, at = table_(b, i // size), i % size
-    for g = 0, G - 1 do
-      for e = 0, d - 1 do
-        k[{b, 0, g, e}], v[{b, 0, g, e}] = p.K(b, i, g, e), p.V(b, i, g, e)
-        K[{page, at, g, e}], V[{page, at, g, e}] = 0 / 0, 0 / 0
-        p.K[{b, i, g, e}], p.V[{b, i, g, e}] = 0 / 0, 0 / 0
-      end
+    for e = 0, d - 1 do
+      k[{b, s, g, e}], v[{b, s, g, e}] = p.K(b, i, g, e), p.V(b, i, g, e)
+      K[{page, at, g, e}], V[{page, at, g, e}] = 0 / 0, 0 / 0
+      p.K[{b, i, g, e}], p.V[{b, i, g, e}] = 0 / 0, 0 / 0
     end
   end
   local O3, L3 = ops.attention_decode(p.Q, K, V, with(same, {k = k, v = v}))
@@ -398,11 +689,80 @@ local function check_pages(c, device)
   end
 end
 
+-- Returns a problem of latent heads: V is the view of the first 512 elements of
+-- the heads of K. Also returns O and LSE in plain Lua.
+local function latent(b, s, h, t)
+  local p = oracle.problem {b = b, s = s, t = t, h = h, g = 1, d = 576}
+  p.right, p.v = 0, p.k
+  p.V = cute.make_tensor(p.K.iterator, cute.make_layout({b, t, 1, 512},
+                                                        p.K.stride))
+  local out, lse = oracle.forward(p)
+  local values = {}
+  for i = 0, b * s * h * 512 - 1 do
+    values[i] = out[i // 512 * 576 + i % 512]
+  end
+  return p, values, lse
+end
+
+describe("ops.attention_decode of latent heads", function()
+  for _, c in ipairs {{2, 1, 16, 100, "sm_90a"}, {1, 2, 12, 70, "sm_80"},
+                      {1, 2, 12, 70, "sm_90a"}, {1, 3, 23, 40, "sm_80"},
+                      {1, 3, 23, 140, "sm_90a"}} do
+    it(("reads keys once: %d x %d rows of %d heads, %d keys on %s"):format(
+      table.unpack(c)), function()
+        local p, out, lse = latent(table.unpack(c, 1, 4))
+        local O, L = ops.attention_decode(p.Q, p.K, p.V,
+                                          {device = "sim:" .. c[5]})
+        near(O, out, BOUND.bf16)
+        assert.is_true(select(2, oracle.distance(L, lse)) < 2e-6)
+      end)
+  end
+
+  it("takes pages, and stores new keys", function()
+    local p = latent(2, 2, 8, 128)
+    local n = cute.tensor({128, 70}, cute.i32)
+    local O, L = ops.attention_decode(p.Q, p.K, nil, with(SIM, {lengths = n}))
+    local K, rows = in_pages(p.K, 64, 3)
+    local k = cute.zeros({2, 2, 1, 576}, cute.bf16)
+    for i = 0, 2 * 2 * 576 - 1 do
+      local b, s, e = i // 1152, i // 576 % 2, i % 576
+      local t = n[b] - 2 + s
+      k[{b, s, 0, e}] = p.K(b, t, 0, e)
+      K[{rows(b, t // 64), t % 64, 0, e}] = 0 / 0
+    end
+    local O2, L2 = ops.attention_decode(p.Q, K, nil, with(SIM, {lengths = n,
+      k = k, block_table = rows}))
+    for i = 0, cute.size(O) - 1 do assert.equal(O[i], O2[i]) end
+    for i = 0, cute.size(L) - 1 do assert.equal(L[i], L2[i]) end
+  end)
+
+  it("rejects values of their own", function()
+    local p = oracle.problem {s = 1, t = 9, h = 2, g = 1, d = 576}
+    raises("ops.attention_decode: V is (1,9,1,576):(0,576,0,1) and K is "
+      .. "(1,9,1,576):(0,576,0,1); a view of the first 512 elements of K's "
+      .. "heads, or nil, is needed", function()
+        return (ops.attention_decode(p.Q, p.K, p.V, SIM))
+      end)
+    raises("ops.attention_decode: V is missing; a tensor is needed, unless "
+      .. "heads have 576 elements", function()
+        return (ops.attention_decode(cute.zeros({1, 1, 2, 64}, cute.bf16),
+          cute.zeros({1, 9, 1, 64}, cute.bf16), nil, SIM))
+      end)
+    raises("ops.attention_decode: Q is (1,1,2,576):(0,0,576,1) and K is "
+      .. "(1,9,2,576):(0,1152,576,1); (B,S,H,576) and (B,T,1,576) are needed",
+      function()
+        return (ops.attention_decode(p.Q, cute.zeros({1, 9, 2, 576}, cute.bf16),
+          nil, SIM))
+      end)
+  end)
+end)
+
 describe("ops.attention_decode with pages", function()
-  for _, c in ipairs {{1, 320, 2, 2, 64, 64}, {3, 192, 4, 1, 32, 64},
-                      {2, 256, 8, 2, 128, 128}} do
-    it(("equals the contiguous cache, bit for bit: %d x %d"):format(c[1], c[2]),
-      function() check_pages(c, "sim") end)
+  for _, c in ipairs {{1, 320, 2, 2, 64, 64, 1}, {3, 192, 4, 1, 32, 64, 1},
+                      {2, 256, 8, 2, 128, 128, 1}, {3, 192, 4, 1, 32, 64, 6},
+                      {2, 256, 24, 2, 64, 128, 9}} do
+    it(("equals the contiguous cache, bit for bit: %d x %d, %d new"):format(
+      c[1], c[2], c[7]), function() check_pages(c, "sim") end)
   end
 
   it("rejects what does not fit", function()

@@ -105,6 +105,35 @@ describe("the counters of blocks", function()
   end)
 end)
 
+describe("operations on rows", function()
+  it("have dependent launches", function()
+    local calls = require "cute.ops.calls"
+    local launch, texts = calls.launch, nil
+    function calls.launch(step, list, ...)
+      texts[#texts + 1] = step.kernel(table.unpack(list, 1, list.n)):trace {
+        block = step.block, arch = step.pdl and "sm_90a" or "sm_80"}.source
+      return launch(step, list, ...)
+    end
+    local _ <close> = setmetatable({}, {__close = function()
+      calls.launch = launch
+    end})
+    for device, least in pairs {["sim:sm_90a"] = 1, ["sim:sm_80"] = 0} do
+      texts = {}
+      local x = cute.full({2, 64}, 1, cute.bf16)
+      local o = {device = device}
+      ops.rmsnorm(x, o)
+      ops.softmax(x, o)
+      ops.embedding(cute.zeros({2}, cute.i32), x, o)
+      ops.attention_decode(cute.full({1, 1, 2, 32}, 1, cute.bf16), cute.full(
+        {1, 2, 1, 32}, 1, cute.bf16), cute.full({1, 2, 1, 32}, 1, cute.bf16), o)
+      assert.equal(5, #texts)
+      for _, text in ipairs(texts) do
+        assert.equal(least, select(2, text:gsub("griddepcontrol.wait", "")))
+      end
+    end
+  end)
+end)
+
 describe("a chain of calls", function()
   it("has kernels of all families, and dependent launches", function()
     local X, Y, Z = cute.zeros({64, 64}, cute.bf16),

@@ -3,7 +3,7 @@
 -- GPU gives the bits of the simulator.
 local card = require "spec.card"
 local core = require "cute.core"
-local cublas = require "cute.ops.cublas"
+local record = require "kernels.tuned.cublas"
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"
 local gpu = require "cute.gpu"
@@ -794,7 +794,7 @@ describe("like = cublas", function()
   it("agrees with its description on a GPU #gpu", function()
     local device = cute.device "gpu"
     if device.name ~= "NVIDIA H200"
-      or device.dev:cublas_version() ~= cublas.VERSION then
+      or device.dev:cublas_version() ~= record.version then
       return pending "needs an H200 and the recorded cuBLAS"
     end
     local function check(t, m, r, parts)
@@ -808,7 +808,7 @@ describe("like = cublas", function()
       local other = r.biased and r.biased[t] and r.biased[t][m]
       assert.same({66, other or parts}, asked(device.dev:buffer(t, r[1])), what)
     end
-    for _, r in ipairs(cublas.RECORD) do
+    for _, r in ipairs(record) do
       for _, t in ipairs {"bf16", "f16"} do
         local last
         for from, parts in r[t]:gmatch "(%d+):(%d+)" do
@@ -817,7 +817,7 @@ describe("like = cublas", function()
           check(t, from, r, parts)
           last = parts
         end
-        check(t, cublas.ROWS, r, last)
+        check(t, record.rows, r, last)
       end
     end
   end)

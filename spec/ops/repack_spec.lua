@@ -2,6 +2,7 @@
 -- (cute.ops.family.repack): random ones against plain Lua, which operands are
 -- repacked, the explanation, and the other kinds of calls.
 local calls = require "cute.ops.calls"
+local choices = require "cutelua.text.choice"
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
@@ -312,7 +313,7 @@ describe("repacking matrices", function()
       ops.each_of(D.shape, function(at)
         assert.equal(without(table.unpack(at)), D(table.unpack(at)))
       end)
-      return choose.text(p, choose.choose(p)), c.options.ahead
+      return choices.text(p, choose.choose(p)), c.options.ahead
     end
     local _, is_ahead = text(rows({64, 67}, "bf16", 1),
       rows({128, 67}, "bf16", 2), "A, B")

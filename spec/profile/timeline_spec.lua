@@ -3,7 +3,7 @@
 local assert = require "luassert"
 local cute = require "cute"
 local kernels = require "spec.kernels"
-local ranges = require "cute.arch.ranges"
+local clock_plan = require "cutelua.profile.clocks"
 local support = require "spec.support"
 local cards = require "cutelua.profile.cards"
 
@@ -307,7 +307,7 @@ end)
 describe("a kernel that stores clocks", function()
   local function traced(room)
     local k = meeting(cute.arch.range)
-    local plan = ranges.plan(room, 2)
+    local plan = clock_plan.plan(room, 2)
     local with = cute.kernel("meeting", function(buffer, ...)
       plan:begin(buffer)
       k.func(...)
@@ -328,7 +328,7 @@ describe("a kernel that stores clocks", function()
       assert.equal(10, words(at))
       local got, last = {}, words(at + 2)
       for n = 0, 9 do
-        local number, ends, clock = ranges.event(words(at + 6 + n))
+        local number, ends, clock = clock_plan.event(words(at + 6 + n))
         got[#got + 1] = number * 2 + (ends and 1 or 0)
         assert.is_true(clock >= last and clock <= words(at + 4))
         last = clock

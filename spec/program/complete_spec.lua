@@ -1,6 +1,6 @@
 local complete = require "cutelua.program.complete"
 local cute = require "cute"
-local lex = require "cute.lang.lex"
+local tokens = require "cutelua.text.tokens"
 local menu = require "cutelua.program.menu"
 local support = require "spec.support"
 
@@ -37,10 +37,10 @@ local function has(text, ...)
   return found
 end
 
-describe("lex.unfinished", function()
+describe("tokens.unfinished", function()
   it("finds the string or comment that is open", function()
     local function is(kind, from, text)
-      local at, found = lex.unfinished(text)
+      local at, found = tokens.unfinished(text)
       assert.same({kind, from}, {found, at}, text)
     end
     is(nil, nil, "")

@@ -174,8 +174,9 @@ describe("a shuffle of PTX", function()
       mul.wide.u32 d1, r0, 4; add.s64 d0, d0, d1;
       st.global.u32 [d0], r1;]]):kernel "k"(x):launch {grid = 1, block = 32,
       device = "sim:sm_90a"}
-    -- c = -1 has segments of one lane, of which bfly limits the lane from above
-    -- (the ISA's pseudo-code); c = 0xffffe0ff has one segment
+    -- With c = -1 each lane is a segment, and by the pseudo-code of the PTX ISA
+    -- bfly reads only from lanes below the segment's end. With c = 0xffffe0ff
+    -- the whole warp is one segment.
     for lane = 0, 31 do
       assert.equal(300 + (31 - lane <= lane and 31 - lane or lane), x[lane])
     end

@@ -14,7 +14,8 @@ local LAWS = {
   -- Keeps a value that two lines load.
   merged = fewer,
   -- Removes a load whose value nobody uses, such as the prefetch behind the
-  -- last tile, or fragments of rows outside of a matrix of known size.
+  -- last tile, fragments of rows outside of a matrix of known size, or elements
+  -- of an operand of which a function uses only the coordinates.
   unused = fewer,
   -- Loads neighbours by one wider load.
   widened = function(counter, direct, ptx)
@@ -28,34 +29,38 @@ local LAWS = {
 -- {kernel, access and number of the argument, causes, cases}
 local ROWS = {
   {"attention", "ld.shared", "sunk", {"script attention", "odd attention",
-    "attention 2x33x40x4x2x32 f16 causal",
+    "script llama", "script train", "attention 2x33x40x4x2x32 f16 causal",
     "attention 1x65x70x2x1x128 bf16 causal"}},
   {"attention_dk", "ld.shared", "sunk", {
     "attention_backward 1x9x7x1x1x192 bf16"}},
-  {"attention_dkv", "ld.shared", "sunk", {
+  {"attention_dkv", "ld.shared", "sunk", {"script train",
     "attention_backward 2x20x30x4x2x32 f16 causal"}},
   {"attention_dq", "ld.shared", "sunk", {"script attention_backward",
-    "attention_backward 2x20x30x4x2x32 f16 causal",
+    "script train", "attention_backward 2x20x30x4x2x32 f16 causal",
     "attention_backward 1x9x7x1x1x192 bf16"}},
   {"attention_dv", "ld.shared", "sunk", {
     "attention_backward 1x9x7x1x1x192 bf16"}},
   {"attention_together", "ld.global 7", "merged", {"script attention_decode",
-    "odd attention_decode", "attention_decode 1x50x3x1x32 f16"}},
+    "script llama", "odd attention_decode",
+    "attention_decode 1x50x3x1x32 f16"}},
   {"conv2d", "ld.shared", "sunk", {"script conv2d", "odd conv2d",
     "conv2d 2x7x5x24x40 f16 dilation stride"}},
-  {"embedding_backward", "ld.shared", "widened", {"ops.embedding_backward"}},
+  {"elementwise", "ld.global 1", "unused", {"script llama"}},
+  {"embedding_backward", "ld.shared", "widened", {"script train",
+    "ops.embedding_backward"}},
   {"gemm_f64", "ld.shared", "unused", {"odd gemm_f64"}},
   {"gemm_gelu", "ld.shared", "sunk", {"script gemm_epilogue",
     "odd gemm_epilogue"}},
   {"gemm_sm80", "ld.shared", "sunk", {"ops.gemm of bf16", "ops.gemm of f16",
     "ops.gemm with an epilogue", "ops.gemm, gated", "ops.gemm with scales",
-    "ops.grouped_gemm of a list"}},
+    "ops.grouped_gemm of a list", "script train"}},
   {"gemm_sm80_best", "ld.shared", "sunk", {"odd gemm_sm80_best"}},
   {"gemm_sm90", "ld.shared", "sunk", {
     "ops.grouped_gemm by gemm_sm90, rows",
     "ops.grouped_gemm by gemm_sm90, masked",
     "ops.grouped_gemm by gemm_sm90, rows, epilogue",
     "ops.grouped_gemm by gemm_sm90, rows, gated"}},
+  {"gemm_sm90", "ld.global 14", "sunk", {"ops.grouped_gemm of a list"}},
   {"gemm_splitk", "ld.shared", "sunk", {"script gemm_splitk", "odd gemm_splitk",
     "gemm_splitk 65x40x200 f16 splits"}},
   {"layernorm", "ld.shared", "merged", {
@@ -70,14 +75,14 @@ local ROWS = {
     "layernorm backward, 2 blocks", "layernorm backward, 3 blocks"}},
   {"reduce_all", "ld.global 1", "unrolled", {"reduce along all"}},
   {"rmsnorm_backward", "ld.global 2", "merged", {"script rmsnorm_backward",
-    "odd rmsnorm_backward", "rmsnorm backward, held",
+    "script train", "odd rmsnorm_backward", "rmsnorm backward, held",
     "rmsnorm backward, staged"}},
   {"rmsnorm_backward", "ld.global 4", "merged", {"script rmsnorm_backward",
-    "odd rmsnorm_backward", "rmsnorm backward, held",
+    "script train", "odd rmsnorm_backward", "rmsnorm backward, held",
     "rmsnorm backward, staged"}},
   {"rmsnorm_backward", "ld.shared", "sunk widened", {
     "rmsnorm backward, 2 blocks", "rmsnorm backward, 3 blocks"}},
-  {"sample", "ld.global 1", "merged", {"ops.sample"}},
+  {"sample", "ld.global 1", "merged", {"ops.sample", "script llama"}},
   {"scan", "ld.shared", "widened", {"script scan", "scan in one pass"}},
   {"sgemm", "ld.shared", "unused", {"odd sgemm"}},
 }

@@ -57,6 +57,9 @@ local WRONG = {
    .. "least 1 is needed"},
   {'{"shape": 5}', '{"shape": 2, "strides": 2199023255552}',
    "memory.y: its layout spans 2199023255553 elements"},
+  {'"grid": 1', '"grid": [2147483647, 65535, 65535]', "a grid of "
+    .. "%(2147483647,65535,65535%) blocks is too large: the simulator runs at "
+    .. "most 134217728 blocks %[bad%-launch%]"},
   {'"x", "y"', '"x", {"bytes": "0"}', "argument 2: bytes must be a "
    .. 'string of pairs of hexadecimal digits, such as "00ff"'},
   {'"x", "y"', '"x", {"map": {"tensor": "y"}}',

@@ -8,6 +8,7 @@ local harness = require "cutelua.bench.harness"
 local hopper = require "spec.hopper"
 local lib = require "cutelua.bench.lessonlib"
 local odd = require "spec.odd"
+local products = require "spec.sparse"
 local rows = require "spec.rows"
 
 local BOTH, SM90 = {"sm_80", "sm_90a"}, {"sm_90a"}
@@ -260,11 +261,18 @@ for _, way in ipairs {{"gemm_sm90", SM90}, {"gemm_sm80", {"sm_80"}}} do
     end)
   end
 end
-add("ops.grouped_gemm of a list", {"sm_80"}, function(device)
+add("ops.grouped_gemm of a list", BOTH, function(device)
   ops.grouped_gemm({{fresh({5, 64}, "bf16", 1), fresh({40, 64}, "bf16", 2)},
     {fresh({70, 64}, "bf16", 3), fresh({40, 64}, "bf16", 4)}},
     {device = device})
 end)
+
+for _, case in ipairs(products.CASES) do
+  add(("sparse product of %s%s"):format(case[1],
+    case[4] and " in registers" or ""), SM90, function(device)
+    assert(products.wrong(case, device, 1, 128, 32, 128) == 0)
+  end)
+end
 
 for _, op in ipairs {"sum", "mean", "max", "argmax", "norm"} do
   for _, by in ipairs {"row", "column", "all"} do

@@ -109,6 +109,64 @@ local PLACES = {
     .. "[s+8];", "st.async needs an address that is a multiple of 8 bytes"},
 }
 
+local REPLACE = "tensormap.replace.tile."
+local FENCED = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic."
+  .. "release.gpu.sync.aligned"
+local MAPS = {
+  {REPLACE .. "global.b1024.b32 [d0], r0;", "a field such as .global_dim is"},
+  {REPLACE .. "colour.global.b1024.b32 [d0], r0;", "modifier .colour"},
+  {"tensormap.replace.im2col.rank.b1024.b32 [d0], 1;", "modifier .im2col"},
+  {"tensormap.replace.rank.b1024.b32 [d0], 1;", ".tile and .b1024 are needed"},
+  {REPLACE .. "rank.b32 [d0], 1;", ".tile and .b1024 are needed"},
+  {REPLACE .. "rank.b1024 [d0], 1;", "has no type"},
+  {REPLACE .. "rank.b1024.b64 [d0], d0;", "the type must be .b32"},
+  {REPLACE .. "global_address.b1024.b32 [d0], r0;", "the type must be .b64"},
+  {REPLACE .. "global_stride.b1024.b32 [d0], 0, r0;", "the type must be .b64"},
+  {REPLACE .. "rank.b1024.b32 [d0], 5;", "operand 2 must be 0 to 4, not 5"},
+  {REPLACE .. "rank.b1024.b32 [d0];", "cannot have 1 operands"},
+  {REPLACE .. "rank.b1024.b32 [d0], 1, 1;", "cannot have 3 operands"},
+  {REPLACE .. "rank.b1024.b32 d0, 1;", "an address in brackets is expected"},
+  {REPLACE .. "box_dim.b1024.b32 [d0], 8;", "cannot have 2 operands"},
+  {REPLACE .. "box_dim.b1024.b32 [d0], 5, 8;", "operand 2 must be 0 to 4"},
+  {REPLACE .. "box_dim.b1024.b32 [d0], r0, 8;", "must be a constant"},
+  {REPLACE .. "global_stride.b1024.b64 [d0], 4, d0;", "must be 0 to 3, not 4"},
+  {REPLACE .. "elemtype.b1024.b32 [d0], 13;", "must be 0 to 12, not 13"},
+  {REPLACE .. "elemtype.b1024.b32 [d0], r0;", "must be a constant"},
+  {REPLACE .. "swizzle_mode.b1024.b32 [d0], 4;", "must be 0 to 3, not 4"},
+  {REPLACE .. "interleave_layout.b1024.b32 [d0], 3;", "must be 0 to 2, not 3"},
+  {REPLACE .. "fill_mode.b1024.b32 [d0], -1;", "must be 0 to 1, not -1"},
+  {REPLACE .. "rank.shared::cta.b1024.b32 [s+64], 1;", "multiple of 128 bytes"},
+  {REPLACE .. "rank.shared::cta.b1024.b32 [x], 1;", "x is in .param"},
+  {FENCED .. " [d0], [s], 64;", "operand 3 must be 128 to 128, not 64"},
+  {FENCED .. " [d0], [s];", "cannot have 2 operands"},
+  {FENCED:gsub("%.release", "") .. " [d0], [s], 128;", "a modifier is missing"},
+  {FENCED:gsub("gpu", "cta") .. " [d0], [s], 128;", "modifier .cta"},
+  {"tensormap.wrong [d0];", "'tensormap.wrong' is not modelled"},
+  {"fence.proxy.tensormap::generic.acquire.cta [d0], 128;",
+    "its scope must be .gpu or .sys"},
+  {"fence.proxy.tensormap::generic.acquire.gpu [d0], 256;", "must be 128"},
+  {"fence.proxy.tensormap::generic.acquire.gpu;", "cannot have 0 operands"},
+  {"fence.proxy.tensormap::generic.acquire.gpu d0, 128;", "in brackets"},
+  {"cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::"
+    .. "bytes [s], [x, {r0}], [s];", "x is no tensor map"},
+}
+
+local SPARSE = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16 "
+  .. "{r0, r1, r2, r3}, d0, d1, "
+local SPARSES = {
+  {SPARSE .. "r0, 2, p0, 1, 1, 0, 0;", "operand 5 must be 0 to 1, not 2"},
+  {SPARSE .. "r0, r1, p0, 1, 1, 0, 0;", "operand 5 must be a constant"},
+  {SPARSE .. "r0, 0, p0, -1, 1, 0, 0;", "imm-scale -1 is not modelled"},
+  {SPARSE .. "r0, 0, r1, 1, 1, 0, 0;", "must have the instruction's 8 bits"},
+  {SPARSE .. "0, 0, p0, 1, 1, 0, 0;", "a register is expected"},
+  {SPARSE .. "d2, 0, p0, 1, 1, 0, 0;", "operand 4 has registers of 64 bits"},
+  {SPARSE .. "{r0, r1}, 0, p0, 1, 1, 0, 0;", "operand 4 has 2 registers"},
+  {SPARSE .. "r0, 0;", "cannot have 5 operands"},
+  {SPARSE:gsub("k32", "k16") .. "r0, 0, p0, 1, 1, 0, 0;", "is not modelled"},
+  {SPARSE:gsub("{r0, r1, r2, r3}", "{r0, r1}") .. "r0, 0, p0, 1, 1, 0, 0;",
+    "operand 1 has 2 registers, not 4"},
+}
+
 local HEADS = {
   {"\n", "line 2: the text ends where '.version' at the beginning of PTX is"},
   {".target sm_90\n", "line 1: '.version' at the beginning of PTX is expected"},
@@ -133,6 +191,10 @@ describe("PTX that cannot be read", function()
   it("is rejected for its names", function() rejects(NAMES) end)
 
   it("is rejected for its places", function() rejects(PLACES) end)
+
+  it("is rejected for its tensor maps", function() rejects(MAPS) end)
+
+  it("is rejected for its sparse matrices", function() rejects(SPARSES) end)
 
   it("is rejected for its head", function()
     for _, case in ipairs(HEADS) do

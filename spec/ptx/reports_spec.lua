@@ -210,15 +210,8 @@ describe("reports on registers and lines of PTX", function()
       st.global.u32 [%rd5], 0;]]
     assert.are.equal(11, lines[1])
   end)
-
-  it("reject a sparse wgmma by name", function()
-    local ok, why = pcall(run, "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32"
-      .. ".bf16.bf16 {%r1, %r2, %r3, %r4}, %rd1, %rd2, %r5, 0, %p1, 1, 1, 0, "
-      .. "0;")
-    assert.is_false(ok)
-    assert.is_truthy(tostring(why):find("sparse matrices", 1, true))
-  end)
 end)
+
 describe("lines of reports on PTX", function()
   it("name the user's line of a call that the toolkit's headers inline",
     function()
@@ -245,5 +238,65 @@ describe("lines of reports on PTX", function()
         assert.equal(row[3], lines[1], row[1])
       end
     end)
+end)
+
+describe("reports on registers of wgmma", function()
+  local MMA = [[
+    .reg .f32 %f<8>;
+    .shared .align 1024 .b8 t[8192];
+    mov.u32 %r4, t;
+    shl.b32 %r5, %r0, 6;
+    add.u32 %r5, %r5, %r4;
+    mov.u32 %r6, 0;
+    st.shared.v4.b32 [%r5], {%r6, %r6, %r6, %r6};
+    st.shared.v4.b32 [%r5+16], {%r6, %r6, %r6, %r6};
+    st.shared.v4.b32 [%r5+32], {%r6, %r6, %r6, %r6};
+    st.shared.v4.b32 [%r5+48], {%r6, %r6, %r6, %r6};
+    fence.proxy.async.shared::cta;
+    bar.sync 0;
+    shr.u32 %r4, %r4, 4;
+    cvt.u64.u32 %rd6, %r4;
+    or.b64 %rd6, %rd6, 0x4000004000010000;
+    setp.ne.u32 %p0, %r0, %r0;
+    mov.f32 %f0, 0f00000000;
+    .loc 1 60 0
+    wgmma.fence.sync.aligned;
+    .loc 1 61 0
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16
+      {%f0, %f1, %f2, %f3}, %rd6, %rd6, %p0, 1, 1, 0, 0;
+    .loc 1 62 0
+    wgmma.commit_group.sync.aligned;
+    .loc 1 63 0
+    wgmma.wait_group.sync.aligned 0;
+    .loc 1 64 0
+    st.global.f32 [%rd5], %f0;
+  ]]
+
+  -- Returns the verdict of a check without the lines that have a pattern.
+  local function check(pattern)
+    local text = HEAD .. MMA:gsub("[^\n]*" .. pattern .. "[^\n]*\n", "")
+      .. 'ret;\n}\n.file 1 "user.cu"\n'
+    local x, y = cute.zeros({64}, cute.f32), cute.empty({128}, cute.f32)
+    return cute.ptx(text):kernel "k"(x, y):check {
+      grid = 1, block = 128, device = "sim:sm_90a", gpu = false}
+  end
+
+  local function bug(pattern, line, other, text)
+    local v = check(pattern)
+    assert.equal("bug", v.verdict)
+    assert.same({"in-flight", line, other},
+      {v.fault.kind, v.fault.line, v.fault.line2 or 0})
+    assert.matches(text, tostring(v), 1, true)
+  end
+
+  it("are verdicts of a check, with both lines", function()
+    assert.equal("ok", check("nothing").verdict)
+    local used = "user.cu:64: a register of an MMA is used while the MMA is "
+      .. "still in flight [in-flight]\n      the MMA: user.cu:61\n"
+    bug("wgmma%.wait_group", 64, 61, used)
+    bug("wgmma%.commit_group", 64, 61, used)
+    bug("wgmma%.fence", 61, 0, "user.cu:61: no wgmma.fence is between this "
+      .. "MMA and the beginning [in-flight]\n      put wgmma.fence before")
+  end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -2,8 +2,34 @@
 local core = require "cute.core"
 local graphs = require "spec.ptx.graphs"
 local kernels = require "spec.ptx.kernels"
+local mapbuild = require "spec.ptx.mapbuild"
 
 local texts = {}
+
+-- Sparse MMAs with A in shared memory and in registers.
+local SPARSE = [[
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 x, .param .align 64 .b8 m[128]) {
+  .reg .b32 %r<8>; .reg .f32 %f<4>; .reg .b64 %d<4>; .reg .pred %p;
+  mov.b64 %d3, m;
+  ld.param.v2.u64 {%d0, %d1}, [%d3+16];
+  ld.param.u32 %r6, [%d3+4];
+  wgmma.fence.sync.aligned;
+  wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16
+    {%f0, %f1, %f2, %f3}, %d0, %d1, %r5, 0, %p, 1, 1, 0, 0;
+  wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16
+    {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, %d1, %r5, 1, %p, 1, 1, 0;
+  wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8
+    {%r0, %r1, %r2, %r3}, %d0, %d1, %r4, 0, %p;
+  wgmma.commit_group.sync.aligned;
+  wgmma.wait_group.sync.aligned 0;
+  ld.param.u64 %d2, [x];
+  st.global.f32 [%d2], %f0;
+  ret;
+}
+]]
 
 -- Adds the texts in the files of spec/ptx/.
 local function of_specs(add)
@@ -16,6 +42,11 @@ local function of_specs(add)
       add(("%s.%d"):format(path:gsub("/", "-"), n), text)
     end
   end
+  for _, space in ipairs(mapbuild.SPACES) do
+    add("map-" .. space, mapbuild.text({rank = 2, extent = {38, 19},
+      stride = {160}, elemtype = 2, box = {8, 4}, bytes = 128}, space))
+  end
+  add("sparse", SPARSE)
   for i = 1, 20 do
     math.randomseed(i)
     add("graph" .. i, graphs.ptx(graphs.random(function(n)

@@ -75,15 +75,40 @@ local function tensor_of(buffer, at, bytes)
                           cute.make_layout(bytes * 8 // bits))
 end
 
+-- Returns the layout and the element type of a program's argument i, with the
+-- launch's numbers in place of its dynamic ones. Returns nil for a pointer
+-- without a layout.
+local function layout_of(program, values, i)
+  for _, m in ipairs(program.info.mems) do
+    if m.arg == i and m.space == "gmem" and m.layout ~= ""
+        and not m.layout:find "_" then
+      local at = i
+      local text = m.layout:gsub("%?{[^}]*}", "?"):gsub("%?", function()
+        at = at + 1
+        return tostring(values[at][2])
+      end)
+      return cute.layout(text), m.dtype
+    end
+  end
+end
+
 --- Returns the arguments of the PTX entry: one for each value of the launch.
 ---@param values table[] as core.launch_values returns them
-function through.arguments(values)
+---@param program? table gives tensors the layouts that its arguments have, so
+-- that gaps between their elements are no outputs
+function through.arguments(values, program)
   local given = {}
   for i, v in ipairs(values) do
     if v.tma then
       given[i] = v.tma
     elseif core.typename(v[1]) == "buffer" then
-      given[i] = tensor_of(table.unpack(v, 1, 3))
+      local layout, dtype
+      if program then layout, dtype = layout_of(program, values, i) end
+      given[i] = tensor_of(v[1], v[2], v[3])
+      if layout then
+        given[i] = cute.make_tensor(cute.recast_ptr(given[i].iterator, dtype),
+                                    layout)
+      end
     else
       given[i] = v[2]
     end
@@ -111,7 +136,7 @@ end
 ---@return table launch
 function through.launch(program, launch, ptx, opts)
   local k = through.kernel(ptx, program.info.smem, opts)
-  local p = assert(k(through.arguments(launch.args)):compile {
+  local p = assert(k(through.arguments(launch.args, program)):compile {
     block = launch.block, cluster = program.cluster, grid = launch.grid,
     cooperative = launch.cooperative, pdl = launch.pdl,
     device = "sim:" .. program.arch})

@@ -1,6 +1,7 @@
 -- Attention of one query on the simulator, against plain Lua: heads that share
 -- keys in one tile, keys split among blocks, sequence lengths. Removing any
 -- wait or predicate must be detected.
+local compiled = require "spec.kernels".compiled
 local cute = require "cute"
 local decode = require "kernels.attention_decode"
 local oracle = require "spec.attention"
@@ -9,13 +10,17 @@ local support = require "spec.support"
 -- Runs a problem with the keys split in n parts. Returns the first report with
 -- a fault, or the last report.
 local function run(make, p, n, lengths, seed)
-  local parts = cute.full({n, p.b, p.h, p.d}, 0 / 0, cute.f32)
-  local logs = cute.full({n, p.b, p.h}, 0 / 0, cute.f32)
+  local made = make {head = p.d, group = p.h // p.g, rows = p.s, least = 1}
+  local blocks = made.plan(p.t, p.s, p.h, p.b)
+  blocks.slots = blocks.slots - blocks.blocks + n
+  blocks.blocks = n
+  local parts = cute.full({blocks.slots, made.rows, p.d}, 0 / 0, cute.f32)
+  local logs = cute.full({blocks.slots, made.rows}, 0 / 0, cute.f32)
   local report
-  for _, k in ipairs(make {head = p.d, group = p.h // p.g}) do
+  for _, k in ipairs(made) do
     report = support.report(k.kernel(p.Q, p.K, p.V, p.O, p.LSE, parts, logs,
-      p.scale, lengths):launch {grid = k.grid(n, p.h, p.b), block = k.block,
-      device = "sim:sm_80", faults = "return", seed = seed})
+      p.scale, lengths):launch {grid = k.grid(blocks, p.s, p.h, p.b),
+      block = k.block, device = "sim:sm_80", faults = "return", seed = seed})
     if not report.ok then return report end
   end
   return report
@@ -25,6 +30,7 @@ local function check(o)
   local p = oracle.problem(o)
   local r = run(decode, p, o.n, nil, o.n)
   assert.is_true(r.ok, tostring(r))
+  p.right = 0
   local out, lse = oracle.forward(p)
   assert.is_true(oracle.distance(p.O, out) < 6e-3)
   assert.is_true(select(2, oracle.distance(p.LSE, lse)) < 2e-6)
@@ -46,6 +52,12 @@ describe("attention of one query", function()
   it("takes up to 64 heads together, and batches", function()
     check {b = 2, s = 1, t = 100, d = 32, h = 40, g = 2, n = 2}
     check {s = 1, t = 70, d = 64, h = 33, g = 1, n = 2, dtype = cute.f16}
+  end)
+
+  it("takes several rows of a sequence, in one tile or more", function()
+    check {b = 2, s = 3, t = 100, d = 64, h = 4, g = 2, n = 3}
+    check {s = 7, t = 90, d = 32, h = 30, g = 2, n = 4, dtype = cute.f16}
+    check {s = 4, t = 4, d = 32, h = 2, g = 1, n = 2}
   end)
 
   it("takes lengths, and does not read beyond them", function()
@@ -76,34 +88,115 @@ describe("attention of one query", function()
     end
   end)
 
-  it("reports how many parts are useful", function()
+  it("is right in all schedules", function()
+    local p = oracle.problem {b = 2, s = 2, t = 80, d = 32, h = 2, g = 1}
+    local made = decode {head = 32, group = 2, rows = 2, least = 1, pdl = true,
+                         tile = {16, 16}}
+    local parts = cute.zeros({3 + 2, 16, 32}, cute.f32)
+    local logs = cute.zeros({3 + 2, 16}, cute.f32)
+    for _, k in ipairs(made) do
+      local v = k.kernel(p.Q, p.K, p.V, p.O, p.LSE, parts, logs, p.scale,
+        cute.tensor({80, 9}, cute.i32), {k = cute.zeros({2, 2, 1, 32},
+        cute.bf16), v = cute.zeros({2, 2, 1, 32}, cute.bf16)}):check {
+          grid = k.grid({blocks = 3}, 2, 2, 2), block = k.block, gpu = false}
+      assert.equal("ok", v.verdict, tostring(v))
+    end
+  end)
+
+  it("keeps values in registers", function()
+    for _, c in ipairs {{128, cute.bf16, 1}, {256, cute.bf16, 1},
+                        {128, cute.e4m3, 4}} do
+      local d, dtype, s = table.unpack(c)
+      local made = decode {head = d, group = 8, rows = s, pdl = true,
+                           bits = dtype.bits}
+      local n = made.plan(4096, s, 8, 2)
+      local Q, K = cute.zeros({2, s, 8, d}, cute.bf16),
+                   cute.zeros({64, 64, 1, d}, dtype)
+      for _, k in ipairs(made) do
+        local built = compiled(k.kernel(Q, K, K, Q, cute.zeros({2, 8, s},
+          cute.f32), cute.zeros({n.slots, made.rows, d}, cute.f32), cute.zeros(
+          {n.slots, made.rows}, cute.f32), 1.0, cute.zeros({2}, cute.i32), {
+          pages = cute.zeros({2, 64}, cute.i32)}):trace {block = k.block,
+          arch = "sm_90a"}, "sm_90a")
+        if built then assert.equal(0, built.resources.spill_stores) end
+      end
+    end
+  end)
+
+  it("divides keys equally among blocks", function()
     local k = decode {head = 128, group = 4}
-    assert.equal(2, k.splits(100, 8, 1))
-    assert.equal(66, k.splits(65536, 8, 1))
-    assert.equal(1, k.splits(65536, 8, 128))
+    assert.same({blocks = 8, slots = 16}, k.plan(100, 1, 32, 1))
+    assert.same({blocks = 528, slots = 536}, k.plan(65536, 1, 32, 1))
+    assert.same({blocks = 528, slots = 528 + 1024}, k.plan(65536, 1, 32, 128))
+    k = decode {head = 128, group = 4, batch_invariant = true}
+    assert.same({blocks = 8, slots = 16}, k.plan(1024, 1, 32, 1))
+    assert.same({blocks = 24, slots = 32}, k.plan(2049, 1, 32, 1))
   end)
 
   it("rejects groups without a tile", function()
     for _, group in ipairs {0, 65, 1.5} do
       assert.has_error(function() decode {head = 64, group = group} end)
     end
+    support.raises("attention_decode: tile = {any, 32}; a multiple of 64 keys, "
+      .. "which the threads copy at once, is needed", decode, {head = 96,
+        group = 64, bits = 8, tile = {16, 32}})
   end)
 end)
 
-local WAIT, COMMIT = "cute.arch.cp_async_wait_group(0)",
-                     "cute.arch.cp_async_commit_group()"
-local OWN = "attention_decode"
+local PART = "attention_decode/part"
+local COMMIT = "cute.arch.cp_async_commit_group()"
 local FAULTS = {
-  {"flash", COMMIT, 1}, {"flash", COMMIT, 2}, {"flash", WAIT, 1},
-  {"flash", "cute.when(cute.gt(tile, first),", 1, "cute.when(true,"},
-  {OWN, "cute.when(cute.lt(row, R),", 1, "cute.when(true,"},
-  {"flash", "not inner and inside(0)", 1, "inner and inside(0)"},
+  {PART, COMMIT, 1}, {PART, COMMIT, 2},
+  {PART, "cute.arch.cp_async_wait_group(ahead - 1)", 1},
+  {PART, "cute.when(cute.ge(block - ahead, first),", 1, "cute.when(true,"},
+  {PART, "not inner and tiles", 1, "inner and tiles"},
+  {PART, "meet()", 1}, {PART, "meet()", 4},
 }
+
+-- Runs latent heads in two parts, by one block; returns a report. verdict: runs
+-- them by two blocks in all schedules, and returns that.
+local function run_latent(make, opt, verdict)
+  local p = oracle.problem {s = 1, t = opt.t, h = 4, g = 1, d = 576}
+  local k = make {head = 576, group = 4, rows = 1, least = 1,
+                  wgmma = opt.wgmma}
+  local call = k[1].kernel(p.Q, p.K, p.K, p.O, p.LSE, cute.zeros({3, k.rows,
+    512}, cute.f32), cute.zeros({3, k.rows}, cute.f32), p.scale)
+  opt = {grid = {verdict and 2 or 1}, block = k[1].block,
+         device = opt.wgmma and "sim:sm_90a" or "sim:sm_80"}
+  if verdict then
+    opt.gpu = false
+    return call:check(opt)
+  end
+  opt.faults, opt.seed = "return", 4
+  return support.report(call:launch(opt))
+end
+
+local LATENT, SYNC = "attention_decode/latent", "cute.arch.sync_threads()"
+
+describe("attention of latent heads", function()
+  it("is right in all schedules", function()
+    for _, wgmma in ipairs {false, true} do
+      local v = run_latent(decode, {t = 170, wgmma = wgmma}, true)
+      assert.equal("ok", v.verdict, tostring(v))
+    end
+  end)
+
+  local hopper = LATENT .. "_sm90"
+  for _, f in ipairs {{LATENT, SYNC, 1}, {LATENT, SYNC, 3}, {hopper, SYNC, 1},
+      {hopper, SYNC, 2},
+      {hopper, "cute.arch.fence_view_async_shared()", 1}} do
+    it("has its faults reported: " .. oracle.title(f), function()
+      local make = oracle.changed("attention_decode", table.unpack(f, 1, 4))
+      assert.is_false(run_latent(make, {t = 250, wgmma = f[1] == hopper}).ok)
+    end)
+  end
+end)
 
 describe("faults of attention of one query are reported:", function()
   for _, f in ipairs(FAULTS) do
     it(oracle.title(f), function()
-      local make = oracle.changed(OWN, table.unpack(f, 1, 4))
+      local make = oracle.changed("attention_decode",
+        table.unpack(f, 1, 4))
       local p = oracle.problem {s = 1, t = 300, d = 32, h = 3, g = 1}
       assert.is_false(run(make, p, 2, nil, 4).ok)
     end)

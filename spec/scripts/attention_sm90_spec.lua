@@ -18,12 +18,27 @@ local function made(make, p, o)
   return make(all)
 end
 
+-- Lists of blocks for one block of rows and b * h heads, as kernels/block_mask
+-- makes them. entries: those of each head in turn.
+local function lists(b, h, entries)
+  local most = 0
+  for _, e in ipairs(entries) do most = math.max(most, #e) end
+  local t = cute.zeros({b, h, 1, 1 + most}, cute.i32)
+  for i, e in ipairs(entries) do
+    local at = t((i - 1) // h, (i - 1) % h, 0, cute._)
+    at[0] = #e
+    for j, x in ipairs(e) do at[j] = x end
+  end
+  return {blocks = t}
+end
+
 -- Runs a problem with a maker. Returns the report.
 local function run(make, o, seed)
   local p = oracle.problem(o)
   p.scale = o.scale or p.scale
   local launch = made(make, p, o).prepare(p.Q, p.K, p.V, p.O, p.LSE, {
-    scale = p.scale, device = "sim:sm_90a", sms = o.sms, strict = true})
+    scale = p.scale, device = "sim:sm_90a", sms = o.sms, more = o.more,
+    strict = true})
   return support.report(launch:launch {faults = "return", seed = seed}), p
 end
 
@@ -110,6 +125,21 @@ describe("attention_sm90", function()
     end
   end)
 
+  it("multiplies the listed blocks of keys only", function()
+    local o = {b = 2, s = 100, t = 90, h = 2, d = 64, sms = 1, scale = 10,
+      with = {tile = {128, 16}, modify = modify, list = {128, 32}},
+      more = lists(2, 2, {{1, 2, 5}, {}, {2}, {0, 5}})}
+    local partly = {{[0] = true, false, true}, {}, {[1] = false},
+                    {[0] = false, [2] = true}}
+    function o.modify(s, b, h, q, k)
+      local x = s + 0.1 * (k - q)
+      local masked = partly[2 * b + h + 1][k // 32]
+      if masked == nil or masked and k % 3 == 0 then return -math.huge end
+      return x
+    end
+    check(o)
+  end)
+
   it("gives zeros and -inf to rows that attend to nothing", function()
     local _, p = run(attention, {s = 240, t = 70, d = 64, causal = true,
                                  right = 0, with = {tile = {64, 32}}})
@@ -165,15 +195,33 @@ describe("attention_sm90", function()
                         {s = 192, t = 40, causal = true, right = 0, sms = 2,
                          with = {tile = {64, 16}}},
                         {s = 190, t = 40, sms = 1,
-                         with = {tile = {128, 16}, modify = modify}}} do
+                         scale = 10, with = {tile = {128, 16},
+                                             modify = modify}},
+                        {s = 70, t = 90, h = 2, sms = 1,
+                         more = lists(1, 2, {{1, 2, 5}, {}}),
+                         with = {tile = {128, 16}, modify = modify,
+                                 list = {128, 32}}}} do
       o.d, o.with = 64, o.with or {tile = {128, 16}}
       local p = oracle.problem(o)
       local k = made(attention, p, o)
       local v = k.kernel(table.unpack(k.arguments(p.Q, p.K, p.V, p.O, p.LSE,
-        p.scale, k.share(p.Q, p.K)), 1, 11)):check {
+        o.scale or p.scale, k.share(p.Q, p.K), o.more), 1, 12)):check {
           grid = k.grid(p.s, p.h, p.b, o.sms), block = k.block, gpu = false}
       assert.equal("ok", v.verdict, tostring(v))
     end
+  end)
+
+  it("is right in all schedules for sequences of different lengths", function()
+    local Q = cute.randn({200, 1, 64}, cute.bf16)
+    local K = cute.randn({60, 1, 64}, cute.bf16)
+    local k = attention {head = 64, tile = {128, 16}, ragged = true}
+    local more = {cu_q = cute.tensor({0, 30, 30, 200}, cute.i32),
+                  cu_k = cute.tensor({0, 20, 20, 60}, cute.i32)}
+    local O, LSE = cute.zeros(Q.shape, cute.bf16), cute.zeros({1, 200}, "f32")
+    local a = k.arguments(Q, K, K, O, LSE, 0.1, k.share(Q, K), more)
+    local v = k.kernel(table.unpack(a, 1, a.n)):check {
+      grid = k.grid(200, 1, 3, 2), block = k.block, gpu = false}
+    assert.equal("ok", v.verdict, tostring(v))
   end)
 
   it("has no bank conflict", function()
@@ -185,8 +233,7 @@ describe("attention_sm90", function()
 
   it("keeps values in registers, and products apart", function()
     for _, c in ipairs {{128, false}, {64, true}, {256, true},
-                        {64, false, sloped}, {128, true, modify},
-                        {256, false, modify}} do
+                        {64, false, sloped}, {128, true, modify}} do
       local p = oracle.problem {s = 512, d = c[1]}
       local k = attention {head = c[1], causal = c[2], modify = c[3]}
       local program = k.kernel(table.unpack(k.arguments(p.Q, p.K, p.V, p.O,
@@ -197,6 +244,31 @@ describe("attention_sm90", function()
         assert.is_nil(built.log:find("serialized", 1, true))
       end
     end
+  end)
+
+end)
+
+describe("attention_sm90", function()
+  it("has candidates that fit into registers and shared memory", function()
+    local rule = require "kernels.attention_sm90.options"
+    for _, o in ipairs {{head = 64}, {head = 128}, {head = 96, causal = true},
+                        {head = 192}, {head = 192, value = 128}, {head = 256},
+                        {head = 128, list = {128, 64}}} do
+      local list, best = rule.candidates(o), attention(o).options.tile
+      assert.same(best, list[1])
+      assert.is_true(#list >= (o.head < 192 and 4 or 2))
+      for i, tile in ipairs(list) do
+        o.tile = tile
+        assert.same(tile, attention(o).options.tile)
+        assert.is_true(i == 1 or tile[1] ~= best[1] or tile[2] ~= best[2])
+      end
+    end
+    local p = oracle.problem {s = 70, d = 64}
+    local o = {device = "sim:sm_90a", tune = true}
+    local e = cute.ops.explain_attention(p.Q, p.K, p.V, o)
+    assert.same({128, 128}, e.tile)
+    assert.is_true(oracle.distance(cute.ops.attention(p.Q, p.K, p.V, o),
+                                   (oracle.forward(p))) < 6e-3)
   end)
 
   it("has tiles that waste few rows", function()

@@ -195,7 +195,7 @@ local FAULTS = {
   {"attention", "arch." .. WAIT, 3}, {"attention", "arch." .. SYNC, 3},
   {"attention", "arch." .. WAIT, 4, s = 300, t = 64},
   {"attention", "arch." .. SYNC, 4, s = 300, t = 64},
-  {"attention", "cute.when(cute.gt(kb, first),", 1, "cute.when(true,"},
+  {"attention", "cute.when(cute.gt(i, first),", 1, "cute.when(true,"},
   {"attention", "cute.when(cute.lt(row, S),", 1, "cute.when(true,"},
   {"flash", "cute.arch." .. SYNC, 1},
   {"flash", "not inner and inside(0)", 1, "inner and inside(0)"},

@@ -6,6 +6,7 @@ local cute = require "cute"
 local harness = require "cutelua.bench.harness"
 local lessonlib = require "cutelua.bench.lessonlib"
 local conv2d = require "kernels.conv2d"
+local conv2d_sm90 = require "kernels.conv2d_sm90"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 local read, change = support.read, support.change
@@ -145,10 +146,10 @@ describe("conv2d", function()
     end
   end)
 
-  -- Runs the lesson at its sizes on the simulator, at some on a GPU.
-  local function lesson(size, o, device)
-    local spec = lessonlib.script_spec("scripts/conv2d.lua",
-                                       "cutelua.bench.harness", "run")
+  -- Runs a lesson at its sizes on the simulator, at some on a GPU.
+  local function lesson(size, o, device, name)
+    local spec = lessonlib.script_spec(("scripts/%s.lua"):format(
+      name or "conv2d"), "cutelua.bench.harness", "run")
     local p = harness.problem(spec, size or spec.sim[1], o)
     local ok, reports, wrong = harness.try(p, device)
     assert.is_true(ok, wrong or tostring(reports[1]))
@@ -168,6 +169,25 @@ describe("conv2d", function()
       for _, opt in ipairs {{}, {taps = 1}, {taps = 5, stride = 2},
                             {dilation = 2, padding = 2}} do
         lesson(size, {opt = opt}, "gpu")
+      end
+    end
+  end)
+
+  it("is a lesson on wgmma", function()
+    for _, opt in ipairs {{taps = 1}, {taps = 5, stride = 2},
+                          {dilation = 2, padding = 2}} do
+      lesson({2, 7, 9, 64, 24}, {opt = opt}, DEVICE, "conv2d_hopper")
+    end
+  end)
+
+  it("is right on wgmma on a GPU #gpu", function()
+    for _, size in ipairs {{1, 8, 9, 64, 136}, {3, 17, 31, 128, 128},
+                           {32, 56, 56, 64, 128}, {2, 14, 14, 512, 512}} do
+      for _, opt in ipairs {{}, {taps = 1}, {taps = 5, stride = 2},
+                            {dilation = 2, padding = 2}} do
+        for _, dtype in ipairs {"bf16", "f16"} do
+          lesson(size, {opt = opt, dtype = dtype}, "gpu", "conv2d_hopper")
+        end
       end
     end
   end)
@@ -201,6 +221,109 @@ describe("conv2d", function()
     assert.same({8, 8}, copies(3, 1, 1))
     assert.same({0, 16}, copies(3, 1, 2))
     assert.same({0, 16}, copies(1, 0, 1))
+  end)
+end)
+
+-- Makes kernels.conv2d_sm90 for a case.
+local function on_wgmma(c)
+  return conv2d_sm90 {tile = c.tile or {128, 32, 64}, stages = 3,
+    consumers = c.consumers, cluster = c.cluster, split = c.split,
+    schedule = c.schedule, dtype = cute[c.dtype or "bf16"],
+    stride = c.stride, padding = c.padding, dilation = c.dilation}
+end
+
+local HOPPER = {
+  {N = 2, H = 7, W = 6, C = 64, K = 24, R = 3, S = 3, padding = 1},
+  {N = 1, H = 9, W = 8, C = 64, K = 40, R = 3, S = 3, padding = 1, stride = 2,
+   dtype = "f16"},
+  {N = 3, H = 6, W = 7, C = 128, K = 16, R = 2, S = 3, cluster = {2, 1}},
+  {N = 2, H = 11, W = 9, C = 64, K = 64, R = 3, S = 2, padding = {2, 1},
+   stride = {1, 2}, dilation = {2, 3}, cluster = {1, 2}},
+  {N = 2, H = 12, W = 13, C = 128, K = 8, R = 1, S = 1,
+   tile = {64, 16, 64}, consumers = 1},
+  {N = 2, H = 13, W = 12, C = 64, K = 48, R = 3, S = 3, padding = 1,
+   tile = {64, 32, 64}, schedule = "pingpong"},
+  {N = 1, H = 5, W = 5, C = 64, K = 16, R = 5, S = 5, padding = 2, split = 2},
+}
+
+describe("conv2d_sm90", function()
+  for i, c in ipairs(HOPPER) do
+    it(("is right: %dx%dx%dx%d with %dx%dx%d, case %d"):format(c.N, c.H, c.W,
+       c.C, c.K, c.R, c.S, i), function()
+      local X, x = numbers(c.dtype or "bf16", 1, c.N, c.H, c.W, c.C)
+      local W, w = numbers(c.dtype or "bf16", 2, c.K, c.R, c.S, c.C)
+      -- Whole sums below 2^11 are exact in both types.
+      for at = 0, c.K * c.R * c.S * c.C - 1 do
+        w[at] = at % 5 == 0 and w[at] or 0
+        W[{at // (c.R * c.S * c.C), at // (c.S * c.C) % c.R, at // c.C % c.S,
+           at % c.C}] = w[at]
+      end
+      local conv = on_wgmma(c)
+      local Y = cute.full(conv.shape(X, W), -1, cute[c.dtype or "bf16"])
+      local r = support.report(conv.prepare(X, W, Y, {device = DEVICE, sms = 2,
+        strict = true}):launch {faults = "return", seed = 3})
+      assert.is_true(r.ok, tostring(r))
+      local exact = c.dtype == "f16" and 2048 or 256
+      local s, most = Y.shape, 0
+      for at = 0, cute.size(Y) - 1 do
+        local n, p, q, k = at % s[1], at // s[1] % s[2],
+          at // (s[1] * s[2]) % s[3], at // (s[1] * s[2] * s[3])
+        local want = defined(c, x, w, n, p, q, k)
+        assert.is_true(math.abs(want) <= exact)
+        assert.equal(want, Y(n, p, q, k))
+        most = math.max(most, math.abs(want))
+      end
+      assert.is_true(most > 4)
+    end)
+  end
+
+  it("is right in all schedules", function()
+    local c = {N = 1, H = 5, W = 5, C = 64, K = 8, R = 2, S = 1, padding = 1,
+               tile = {64, 8, 64}, consumers = 1}
+    local X, W = numbers("bf16", 1, c.N, c.H, c.W, c.C),
+                 numbers("bf16", 2, c.K, c.R, c.S, c.C)
+    local conv = on_wgmma(c)
+    local Y = cute.zeros(conv.shape(X, W), cute.bf16)
+    local list = conv.arguments(X, W, Y)
+    local v = conv.kernel(table.unpack(list, 1, list.n)):check {
+      grid = conv.grid(Y, 1), block = conv.block, gpu = false}
+    assert.equal("ok", v.verdict, tostring(v))
+  end)
+
+  it("says which operands it cannot take", function()
+    local function why(o, x, w)
+      local X, W = cute.zeros(x, cute.bf16), cute.zeros(w, cute.bf16)
+      local conv = conv2d_sm90(o)
+      local Y = cute.zeros(conv.shape(X, W), cute.bf16)
+      local takes, reason = conv.takes(X, W, Y)
+      assert.is_false(takes)
+      local ok, message = pcall(conv.prepare, X, W, Y, {device = DEVICE})
+      assert.is_false(ok)
+      assert.truthy(message:find(reason .. " (conv2d accepts", 1, true),
+                    message)
+      return reason
+    end
+    assert.equal("x has 5 channels; a multiple of 64 is needed",
+                 why({}, {1, 4, 4, 5}, {8, 3, 3, 5}))
+    assert.equal("y has 6 channels; a multiple of 8 is needed",
+                 why({}, {1, 4, 4, 64}, {6, 3, 3, 64}))
+    assert.equal("stride = 9; TMA needs 8 or less",
+                 why({stride = 9}, {1, 20, 20, 64}, {8, 3, 3, 64}))
+    assert.equal("padding = 129 with a filter that reaches 2 pixels further; "
+      .. "TMA needs at most 128 and 255, and a difference of at most 127",
+      why({padding = 129}, {1, 4, 4, 64}, {8, 3, 3, 64}))
+    assert.has_error(function() conv2d_sm90 {tile = {128, 64, 128}} end)
+  end)
+
+  it("takes the options that the rule prefers", function()
+    for _, c in ipairs {{32, 56, 128, 128, 3}, {32, 14, 512, 512, 3},
+                        {128, 56, 64, 64, 1}} do
+      local m, k = c[1] * c[2] * c[2], c[3] * c[5] * c[5]
+      local o = conv2d_sm90.choose(m, c[4], k, {padding = c[5] // 2})
+      local conv = conv2d_sm90(o)
+      assert.equal(64, conv.options.tile[3])
+      assert.truthy(conv.options.tile[2] <= 2 * c[4])
+    end
   end)
 end)
 

@@ -17,6 +17,7 @@ local LESSONS = {
            {{9, 2, 16, 5}, "bf16", {at = true}}},
   {"attention", {{2, 33, 40, 4, 2, 32}, "f16", {causal = true}}},
   {"attention_hopper", {{1, 70, 90, 4, 2, 64}, "f16", {causal = true}}},
+  {"conv2d_hopper", {{2, 7, 6, 128, 40}, "f16", {taps = 2, stride = 2}}},
   {"attention_backward", {{2, 20, 30, 4, 2, 32}, "f16", {causal = true}},
                          {{1, 9, 7, 1, 1, 192}, "bf16"}},
   {"attention_backward_hopper", {{1, 70, 90, 4, 2, 64}, "f16", {causal = true}},

@@ -1,6 +1,7 @@
 -- scripts/llama.lua and safetensors files: logits against a decoder in plain
 -- Lua, in f64, with the same weights; invalid files.
 local cute = require "cute"
+local fake = require "spec.gpu.fake"
 local npy = require "cute.npy"
 local safetensors = require "cutelua.text.safetensors"
 local support = require "spec.support"
@@ -207,6 +208,32 @@ describe("scripts/llama.lua", function()
   end)
 end)
 
+-- A driver without a card counts memory.
+if fake.there then
+  describe("scripts/llama.lua on a card of 78 GiB #long", function()
+    setup(function() fake.build "-DFAKE_CLUSTERS" end)
+    teardown(fake.remove)
+
+    for _, c in ipairs {{64, 2048, 46}, {8, 32768, 72}} do
+      it(("has room for %d sequences of %d tokens, 8B"):format(c[1], c[2]),
+         function()
+        if not require "cute.jit".version() then
+          return pending "needs NVRTC"
+        end
+        local out, err, code = fake.run(([[
+          arg = {[0] = "scripts/llama.lua", "--size", "8b", "--batch", "%d",
+                 "--prompt", "%d", "--tokens", "3", "--device", "gpu"}
+          dofile "scripts/llama.lua"
+          print(("peak %%.1f GB"):format(gpu.memory().peak / 1e9))
+        ]]):format(c[1], c[2]), nil, {FAKE_MEMORY = tostring(78 << 30)})
+        assert.equal(0, code, err)
+        local peak = tonumber(out:match "peak (%S+) GB")
+        assert.is_true(peak < c[3], tostring(peak))
+      end)
+    end
+  end)
+end
+
 describe("safetensors.open", function()
   local dir = support.folder()
   local path = dir .. "/x.safetensors"
@@ -227,6 +254,25 @@ describe("safetensors.open", function()
     assert.equal(6, f:tensor "a"(1, 2))
     assert.equal(0, cute.size(f:tensor "none"))
     assert.equal(7, f:tensor "one"(0))
+  end)
+
+  it("maps tensors, and keeps changes out of the file", function()
+    -- a file of 64 GiB, nearly all of it a hole
+    local n = 1 << 36
+    local text = ('{"a":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}')
+      :format(n, n)
+    local f = assert(io.open(path, "wb"))
+    f:write(string.pack("<I8", #text), text, "\7")
+    f:seek("set", 8 + #text + n - 1)
+    f:write "\9"
+    f:close()
+    local t = safetensors.open {path}:tensor "a"
+    assert.same({7, 0, 9}, {t(0), t(n // 2), t(n - 1)})
+    t[1] = 5
+    assert.same({5, 0}, {t(1), safetensors.open {path}:tensor "a"(1)})
+    t:close()
+    assert.has_error(function() return t(0) end)
+    os.remove(path)
   end)
 
   it("rejects what is no valid file, in one sentence", function()

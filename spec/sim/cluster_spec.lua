@@ -78,6 +78,25 @@ local function ring(o, at)
   end
 end
 
+describe("a grid", function()
+  it("has up to 2^27 blocks, which an estimate does not run", function()
+    local call = cute.kernel("k", function(x)
+      x[arch.thread_idx()] = 1
+    end)(cute.zeros({32}, cute.i32))
+    local function opts(...)
+      return {grid = {...}, block = 32, device = "sim"}
+    end
+    for _, f in ipairs {"launch", "check"} do
+      support.raises("a grid of (2147483647,65535,65535) blocks is too large: "
+        .. "the simulator runs at most 134217728 blocks [bad-launch]",
+        call[f], call, opts(2147483647, 65535, 65535))
+      support.raises("blocks is too large", call[f], call, opts(1 << 26, 3))
+      call[f](call, opts(1 << 27, 2, 0))
+    end
+    assert.is_true(call:estimate(opts(2147483647, 65535)).seconds > 0)
+  end)
+end)
+
 describe("a cluster", function()
   it("runs together, up to 16 blocks and 256 warps", function()
     for _, how in ipairs {{}, {cluster = 4}, {grid = {2, 4}, cluster = {1, 4}},
@@ -739,6 +758,28 @@ describe("a launch that may begin before the one in front is done", function()
     local z = cute.zeros({64}, cute.i32)
     assert.is_true(launch(copy(false), {grid = 1, cluster = 1, pdl = true}, x,
       z).ok)
+  end)
+
+  it("waits before it writes memory that a graph reuses", function()
+    local where = {device = "sim"}
+    local x, y = cute.ones({64}, cute.i32), cute.zeros({64}, cute.i32)
+    local function try(wait)
+      local one = cute.kernel(copy(false))
+      local two = cute.kernel(copy(wait, true))
+      local g = cute.graph(function()
+        local a = cute.full({64}, 3, cute.i32, where)
+        one(a, y):launch {grid = 1, block = 64, device = "sim:sm_90a"}
+        a:close()
+        local b = cute.empty({64}, cute.i32, where)
+        two(x, b):launch {grid = 1, block = 64, device = "sim:sm_90a",
+                          pdl = true}
+      end, where)
+      return pcall(g.launch, g)
+    end
+    assert.is_true(try(true))
+    local ok, message = try(false)
+    assert.is_false(ok)
+    assert.matches("write of memory that the previous launch reads", message)
   end)
 
   -- Returns a kernel that writes `to` and lets its dependent start: before its

@@ -22,7 +22,7 @@ local function run(seed, block, f, ...)
     budget = 1000000})
 end
 
--- Returns flags that are set to 0 first, ordered for all threads.
+-- Returns flags in shared memory that are 0 for all threads.
 local function flags(n)
   local f, tid = smem(n), arch.thread_idx()
   cute.when(tid:lt(n), function() f[tid] = 0 end)
@@ -30,7 +30,8 @@ local function flags(n)
   return f
 end
 
--- Returns shared memory that holds zeros after flags().
+-- Returns shared memory that holds zeros after the next sync_threads(), such as
+-- the one in flags().
 local function zeroed(n)
   local s, tid = smem(n), arch.thread_idx()
   cute.when(tid:lt(n), function() s[tid] = 0 end)

@@ -8,6 +8,7 @@ local epilogues = require "cutelua.tune.epilogues"
 local gemm = require "cute.ops.gemm"
 local operands = require "cutelua.tune.operands"
 local support = require "spec.support"
+local tables = require "cutelua.tune.tables"
 local tuned = require "cute.ops.tuned"
 
 local CLASS = "bf16 bf16 bf16 tn row"
@@ -53,7 +54,7 @@ end
 
 local function table_of(dir, name)
   local path = ("%s/cutelua/tuned/%s.lua"):format(dir, name or "h200")
-  return assert(tuned.read(path))
+  return assert(tables.read(path))
 end
 
 local dir
@@ -360,7 +361,7 @@ describe("cutelua tune", function()
         {"return {format = 1, card", "is not used: ", "The file is unchanged"},
         {"return {format = 9}", "is not used: its format is 9, not 1",
          "move it away"},
-        {tuned.text {card = "NVIDIA H100", arch = "sm_90a", sms = 132,
+        {tables.text {card = "NVIDIA H100", arch = "sm_90a", sms = 132,
                      gemm = {}}, "on NVIDIA H100 (sm_90a), but this GPU is "
           .. "NVIDIA H200", "--out"}} do
       support.write(path, case[1])
@@ -494,7 +495,7 @@ local function of(rows, fields)
   local t = {card = "NVIDIA H1", arch = "sm_90a", sms = 144,
              gemm = {[CLASS] = rows}}
   for k, v in pairs(fields or {}) do t[k] = v end
-  return tuned.text(t)
+  return tables.text(t)
 end
 
 -- Returns how a product of 512x1024x512 with this epilogue is chosen, with rows
@@ -536,8 +537,8 @@ describe("tuned tables", function()
     local t = {format = 1, card = "A \"card\"", arch = "sm_90a", sms = 7,
       gemm = {[CLASS] = {{1, 2, 3, 1.5, 2.25, "x y"}, {1, 2, 4, 1.0, 2.0, "z"}},
               ["f16 f16 f16 tn row"] = {{9, 9, 9, 3.25, 4.0, "w"}}}}
-    assert.same(t, tuned.parse(tuned.text(t)))
-    tuned.merge(t, {[CLASS] = {{1, 2, 4, 0.5, 1.0, "new"},
+    assert.same(t, tables.parse(tables.text(t)))
+    tables.merge(t, {[CLASS] = {{1, 2, 4, 0.5, 1.0, "new"},
                                {2, 2, 4, 1.0, 1.0, "more"}}})
     assert.same({"x y", "new", "more"}, {t.gemm[CLASS][1][6],
       t.gemm[CLASS][2][6], t.gemm[CLASS][3][6]})
@@ -569,7 +570,8 @@ describe("tuned tables", function()
       .. "MiB", zero = "it is not a file",
         pipe = "it is not a file"} do
       local path = at .. "/" .. name
-      assert.same({nil, path .. " is not used: " .. want}, {tuned.read(path)})
+      assert.same({nil, path .. " is not used: " .. want},
+                  {tables.read(path)})
     end
     local out, err, code = support.run {"tune", "gemm", "--shapes",
                                         "/dev/zero"}
@@ -616,11 +618,11 @@ describe("tuned tables", function()
         {'return {format=1,card="",arch="",sms=1,gemm={x={{1,2,3,4,1e999,""}}'
          .. "}}",
          "row 1 of \"x\" is not {M, N, K, hot, cold, choice}"}} do
-      local t, why = tuned.parse(case[1])
+      local t, why = tables.parse(case[1])
       assert.is_nil(t)
       assert.matches(case[2], why, 1, true)
     end
-    local mended = tuned.parse([[
+    local mended = tables.parse([[
       -- it's "mine
       return {format = 1, card = 'a "--" \'b', arch = "\
 \\", sms = 1, gemm = {x = {{1, 2, 3, 0x4, 5e-1, "--[["}}}} -- "]])
@@ -748,8 +750,8 @@ describe("tuned tables", function()
     for name, v in pairs {batches = 2, group = 128, zeros = false} do
       assert.is_nil(tuned.class((problem(64, 64, 64, {[name] = v}))))
     end
-    assert.equal("h200", tuned.card "NVIDIA H200")
-    assert.equal("geforce-rtx-4090", tuned.card "NVIDIA GeForce RTX 4090")
+    assert.equal("h200", tables.card "NVIDIA H200")
+    assert.equal("geforce-rtx-4090", tables.card "NVIDIA GeForce RTX 4090")
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -82,8 +82,6 @@ function bits.lop3(a, b, c, lut)
   return core.intrin("lop3", lut, a, b, c)
 end
 
-local FUNNELS = {l = true, r = true, clamp_left = true, clamp_right = true}
-
 --- Shifts the 64-bit value whose upper half is b and whose lower half is a. "l"
 -- returns the upper half of the left shift, "r" the lower half of the right
 -- shift; both shift by shift % 32. "clamp_left" and "clamp_right" shift by
@@ -94,10 +92,7 @@ local FUNNELS = {l = true, r = true, clamp_left = true, clamp_right = true}
 ---@param kind? "l"|"r"|"clamp_left"|"clamp_right" "l" when absent
 function bits.shf(a, b, shift, kind)
   kind = kind or "l"
-  if not FUNNELS[kind] then
-    core.fail("unknown-name", ("shf: no kind '%s' (l, r, clamp_left, "
-      .. "clamp_right)"):format(tostring(kind)))
-  end
+  sign.one_of("shf", "kind", kind, "l r clamp_left clamp_right")
   return intrin("shf." .. kind, a, b, shift)
 end
 

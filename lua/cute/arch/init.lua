@@ -156,9 +156,6 @@ function arch.fence_acq_rel_gpu() core.fence "gpu" end
 -- and other devices, too, before those after the call (__threadfence_system).
 function arch.fence_acq_rel_sys() core.fence "sys" end
 
-local PROXIES = {alias = true, async = true, ["async.global"] = true,
-                 ["async.shared"] = true}
-
 --- Orders accesses through one proxy before later accesses through another, by
 -- this thread or by threads that synchronize with it. "async" orders generic
 -- accesses and accesses by TMA and wgmma; "async.global" and "async.shared"
@@ -169,10 +166,8 @@ local PROXIES = {alias = true, async = true, ["async.global"] = true,
 -- {space =}
 function arch.fence_proxy(kind, space)
   if type(space) == "table" then space = space.space end
-  if not PROXIES[kind] then
-    core.fail("unknown-name", ("fence_proxy: no kind '%s' (alias, async, "
-      .. "async.global, async.shared)"):format(kind))
-  end
+  sign.one_of("fence_proxy", "kind", kind,
+              "alias async async.global async.shared")
   if space and (kind ~= "async.shared" or space ~= "cta"
                 and space ~= "cluster") then
     core.fail("bad-argument", ("fence_proxy: space '%s' with '%s'; only "

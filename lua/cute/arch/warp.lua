@@ -36,18 +36,13 @@ function warp.lanemask_gt() return intrin "lanemask_gt" end
 -- Votes and matches
 ---------------------------------------------------------------------------
 
-local VOTES = {any = true, all = true, uni = true, ballot = true}
-
 --- Performs a vote over the warp. "any", "all" and "uni" (all agree) return a
 -- boolean; "ballot" returns the mask of the lanes where pred is true.
 ---@param pred any a boolean
 ---@param kind "any"|"all"|"uni"|"ballot"
 ---@param mask? any participating lanes
 function warp.vote_sync_op(pred, kind, mask)
-  if not VOTES[kind] then
-    core.fail("unknown-name", ("vote_sync_op: no kind '%s' (any, all, uni, "
-      .. "ballot)"):format(tostring(kind)))
-  end
+  sign.one_of("vote_sync_op", "kind", kind, "any all uni ballot")
   return intrin("vote." .. kind, pred, mask or FULL)
 end
 
@@ -86,18 +81,13 @@ warp.vote_ballot_sync = vote "ballot"
 ---@param kind? "any"|"all" "any" when absent
 function warp.match_sync(mask, value, kind)
   kind = kind or "any"
-  if kind ~= "any" and kind ~= "all" then
-    core.fail("unknown-name", ("match_sync: no kind '%s' (any, all)")
-      :format(tostring(kind)))
-  end
+  sign.one_of("match_sync", "kind", kind, "any all")
   return intrin("match." .. kind, value, mask)
 end
 
 ---------------------------------------------------------------------------
 -- Shuffles
 ---------------------------------------------------------------------------
-
-local KINDS = {idx = true, up = true, down = true, bfly = true}
 
 -- Shuffles a 64-bit value as two halves, and a value of less than 32 bits after
 -- widening it.
@@ -126,10 +116,7 @@ end
 ---@param kind? "idx"|"up"|"down"|"bfly" "idx" when absent
 function warp.shuffle_sync_op(value, offset, mask, mask_and_clamp, kind)
   kind = kind or "idx"
-  if not KINDS[kind] then
-    core.fail("unknown-name", ("shuffle_sync_op: no kind '%s' (idx, up, down, "
-      .. "bfly)"):format(tostring(kind)))
-  end
+  sign.one_of("shuffle_sync_op", "kind", kind, "idx up down bfly")
   local c = mask_and_clamp or 31
   if math.type(c) ~= "integer" or c & ~0x1f1f ~= 0 then
     core.fail("needs-static", "shuffle_sync_op: mask_and_clamp must be a Lua "

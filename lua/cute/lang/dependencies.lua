@@ -34,7 +34,9 @@ function dependencies.fixed()
   end
   for name, module in next, package.loaded do
     if LIBRARIES[name] then add(module, 0) end
-    if name == "cute" or name:find "^cute%." then add(module, 2) end
+    if name:find "^cute%f[%W]" or name:find "^cutelua%f[%W]" then
+      add(module, 2)
+    end
   end
   for class in next, sign.classes do add(class, 0) end
   return fixed

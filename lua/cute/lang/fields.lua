@@ -198,8 +198,6 @@ end
 
 --- Returns the expression that a script would write for field k of the table at
 -- a place.
----@param place table
----@param k any
 ---@return string
 function fields.name(place, k)
   local name = place.up and fields.name(place.up, place.key) or place.name

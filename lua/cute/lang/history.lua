@@ -5,7 +5,9 @@
 -- bytes, sectors, requests, wavefronts, conflicts}. `last` of a launch on a
 -- GPU: device, arch and first = true (later launches bypass Lua). If a watcher
 -- is set, `last` also holds the two events around the launch (see
--- history.seconds).
+-- cutelua.program.events).
+local sign = require "cute.lang.signature"
+
 local history = {}
 
 --- A function f(prepared, last) that is called for each launch, or nil. The
@@ -32,39 +34,15 @@ function history.note(p, found)
   if history.watcher then history.watcher(p, last) end
 end
 
---- Launches a prepared launch on a GPU. If a watcher is set, records an event
--- before and after the launch.
+--- Launches a prepared launch on a GPU. If a watcher is set, the package
+-- cutelua records an event before and after the launch.
 ---@param p table a prepared launch
 ---@param launch userdata
 ---@param stream? userdata where it runs, instead of p's
 function history.launch(p, launch, stream)
-  local dev = p.device.dev
-  local from = history.watcher and not dev:capturing() and dev:event()
-  local to = from and dev:event()
-  if not to then return launch:launch(stream) end
-  from:record(stream or p.stream)
+  local timed = history.watcher and sign.workshop.timed_launch
+  if timed then return timed(p, launch, stream) end
   launch:launch(stream)
-  to:record(stream or p.stream)
-  p.events = {from, to}
-end
-
---- Returns how long a recorded launch took, in seconds; waits for a GPU.
--- Returns nil if no watcher was set.
----@param last table
----@return number?
-function history.seconds(last)
-  if last.events then
-    local from, to = table.unpack(last.events)
-    last.events = nil
-    local ok, ms = pcall(function()
-      to:sync()
-      return from:elapsed(to)
-    end)
-    last.seconds = ok and ms and ms * 1e-3 or nil
-    from:close()
-    to:close()
-  end
-  return last.seconds
 end
 
 return history

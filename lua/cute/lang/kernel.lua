@@ -9,7 +9,6 @@ local sign = require "cute.lang.signature"
 local unused = require "cute.lang.unused"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
-local progress = require "cute.lang.progress"
 local report = require "cute.lang.report"
 local history = require "cute.lang.history"
 local source = require "cute.lang.source"
@@ -289,11 +288,19 @@ function kernel.sim_launch(p, opts, values, grid)
     progress = opts.progress or p.progress or function() end}  -- for Ctrl-C
 end
 
+-- Returns a function that shows the progress of a run on a terminal, and the
+-- line to close; nil if none is shown.
+local function progress_of(p, opts)
+  if opts.progress or p.progress or not core.isatty(2) then return end
+  local progress = sign.workshop.progress
+  if progress then return progress(p.program.info.name) end
+end
+
 local function run_sim(p, opts, values, grid)
   local launch = kernel.sim_launch(p, opts, values, grid)
   local found
-  local show, _ <close> = progress.of(p.program.info.name)
-  if not (opts.progress or p.progress) then launch.progress = show end
+  local show, _ <close> = progress_of(p, opts)
+  launch.progress = show or launch.progress
   if kernel.runner then found = kernel.runner.run(p.program, launch)
   else found = core.sim_run(p.program.fn, launch) end
   found.kernel, found.sm = p.program.info.name, p.device.sm
@@ -684,35 +691,15 @@ Kernel.__index = Kernel
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
 
--- Returns a sentence that lists a kernel's parameters and the number of
--- arguments passed.
-local function counted(k, n)
-  local names, u = {}, debug.getinfo(k.func, "u")
-  for i = 1, u.nparams do names[i] = debug.getlocal(k.func, i) or "?" end
-  if u.isvararg then names[#names + 1] = "..." end
-  return ("kernel %s takes %d argument%s (%s), got %d"):format(k.name,
-    u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
-end
-
--- Returns a sentence that names the first parameter whose argument is nil, or
--- nil if none is.
-local function missing(k, args)
-  if args.n < k.takes then
-    return counted(k, args.n) .. ": the missing ones are nil"
-  end
-  for i = 1, k.takes do
-    if args[i] == nil then
-      return ("kernel %s: argument %d (%s) is nil"):format(k.name, i,
-        debug.getlocal(k.func, i) or "?")
-    end
-  end
-end
-
 -- Number of programs traced so far.
 local made = 0
 
 local function new_program(k, args, kind, opts)
-  opts.missing, opts.min_blocks = missing(k, args), k.min_blocks
+  function opts.missing()
+    local find = sign.workshop.missing_argument
+    return find and find(k, args)
+  end
+  opts.min_blocks = k.min_blocks
   opts.numbers, opts.in_table = kind.numbers, kind.in_table
   local locals
   if recorder() then locals, opts.record = recorder()() end
@@ -865,7 +852,11 @@ function Kernel:__call(...)
       .. "call a plain Lua function instead"):format(self.name, outer))
   end
   local n = select("#", ...)
-  if n > self.most then core.fail("bad-launch", counted(self, n)) end
+  if n > self.most then
+    local explain = sign.workshop.number_of_arguments
+    core.fail("bad-launch", explain and explain(self, n)
+      or ("kernel %s got %d arguments"):format(self.name, n))
+  end
   local resolve = rawget(self, "resolve")
   local call = resolve and table.pack(resolve.call(...)) or {n = n, ...}
   call.kernel = self

@@ -1,67 +1,28 @@
 --- Reports errors that Lua raises inside lua/cute and kernels/ as misuse of the
 -- public function that was called. Since the signatures accepted the arguments'
 -- types, the cause is a value inside an argument, and the error names the
--- caller's line.
---
--- The rewritten message says what is wrong with a value: "attempt to index a
--- nil value (field 'tile')" becomes "'tile' is nil, where a table is expected".
+-- caller's line. cutelua.text.mistakes rewrites Lua's message.
 local core = require "cute.core"
 
 local lua_errors = {}
 
--- The expected kind of value, by the verb in Lua's message.
-local EXPECTED = {
-  index = "a table or an object", call = "a function",
-  ["perform arithmetic on"] = "a number",
-  ["perform bitwise operation on"] = "an integer",
-  concatenate = "a string or a number", ["get length of"] = "a list",
-}
-
--- Each entry holds a pattern of Lua's messages, its replacement (formatted with
--- the captures), and the kind of the error if it is not bad-argument.
-local SENTENCES = {
-  {"^attempt to compare two ([%a_.]+) values",
-   "two values (%s) cannot be compared with <"},
-  {"^attempt to compare ([%a_.]+) with ([%a_.]+)",
-   "a %s is compared with a %s, where numbers are expected"},
-  {"^attempt to perform 'n[/%%]+0'", "a number is divided by 0"},
-  {"has no integer representation",
-   "a number is not an integer, where one is expected"},
-  {"^'for' (%a+) .*must be a number", "the %s of a loop is not a number"},
-  {"^'for' step is zero", "a step is 0"},
-  {"^table index is (%a+)", "a key of a table is %s"},
-  {"^bad argument #%d+ to '[^']*' %((%a+) expected, got ([%a_. ]+)%)",
-   "a %s is expected, got %s"},
-  {"^invalid value %(at index %d+%) in table",
-   "a list holds a value that is neither a string nor a number"},
-  {"^string slice too long", "a string is too long", "limit"},
-  {"too large$", "a string is too long", "limit"},
-  {"^too many results to unpack", "a list is too long", "limit"},
-  {"^attempt to yield", "a callback yields, but it cannot be resumed"},
+-- Messages of Lua after which too little stack or memory is left to load a
+-- module: the beginning, the message for users, and its kind.
+local SHORTAGES = {
   {"^stack overflow", "there are too many values, or tables are nested too "
-    .. "deep",
-   "limit"},
+    .. "deep", "limit"},
   {"^not enough memory", "memory ran out", "out-of-memory"},
 }
 
 -- Rewrites a message of Lua so that it speaks of arguments. Returns the new
 -- message and the kind of the error.
 local function said(sentence)
-  local what, type_, name =
-    sentence:match "^attempt to ([%a ]-) an? ([%a_.]+) value(.*)"
-  if EXPECTED[what] then
-    local of = name:match "^ %(%a+ '([%a_][%w_]*)'%)"
-    return ("%s is %s, where %s is expected"):format(
-      of and "'" .. of .. "'" or "a value",
-      type_ == "nil" and type_ or "a " .. type_:gsub("^cute%.", ""),
-      EXPECTED[what])
+  for _, row in ipairs(SHORTAGES) do
+    if sentence:find(row[1]) then return row[2], row[3] end
   end
-  for _, row in ipairs(SENTENCES) do
-    if sentence:find(row[1]) then
-      return row[2]:format(sentence:gsub("cute%.", ""):match(row[1])), row[3]
-    end
-  end
-  return "an argument has the wrong type or value"
+  local explain = require "cute.lang.signature".workshop.argument
+  if explain then return explain(sentence) end
+  return "an argument has the wrong type or value: " .. sentence
 end
 
 -- Reports whether a function's source file belongs to lua/cute or kernels/.
@@ -90,7 +51,6 @@ end
 
 --- Rewrites Lua's errors; xpcall uses it as message handler. Errors of cutelua
 -- and Ctrl-C are unchanged.
----@param message any
 ---@return any
 function lua_errors.handler(message)
   local sentence = type(message) == "string" and own_sentence(message)

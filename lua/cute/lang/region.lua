@@ -10,7 +10,7 @@ local core = require "cute.core"
 local carrying = require "cute.lang.loop_carried"
 local fields = require "cute.lang.fields"
 local dependencies = require "cute.lang.dependencies"
-local report = require "cute.lang.report"
+local sign = require "cute.lang.signature"
 local undefined = require "cute.lang.undefined"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
@@ -263,40 +263,15 @@ end
 local Region = {}
 Region.__index = Region
 
--- With CUTELUA_DEBUG=trace, the findings of each pass are printed.
-local telling = core.debugs "trace"
-
--- Returns the variables of a carry with their known ranges as text: "i32 0 to
--- 2".
-local function variables(carry)
-  local list = {}
-  for i = 1, carry.n do
-    local f = carry.facts[i]
-    local text = carry.types[i] and tostring(carry.types[i])
-    if f and (f.lo > math.mininteger or f.hi < math.maxinteger) then
-      text = ("%s %s to %s"):format(text,
-        f.lo > math.mininteger and f.lo or "any",
-        f.hi < math.maxinteger and f.hi or "any")
-    end
-    list[#list + 1] = text
-  end
-  return table.concat(list, ", ")
-end
+-- With CUTELUA_DEBUG=trace, the package cutelua prints the findings of each
+-- pass.
+local telling = core.debugs "trace" and sign.workshop.passes
 
 --- Prints what a pass over the body found about a slot (a variable or field).
 -- With `from` and `to`: the slot changes between these values. Without: the
 -- known facts about the slot have widened.
 function Region:tell(slot, from, to)
-  if not telling then return end
-  local line = ("  pass %d: %s '%s' "):format(self.passes,
-    slot.t and "field" or slot.f and "upvalue" or "local", slot.name)
-  if from ~= nil then
-    line = line .. (self.loops and "changes from %s to %s: carried as "
-      or "ends as %s or %s: carried as "):format(core.show(from), core.show(to))
-  else
-    line = line .. "may hold more values: "
-  end
-  report.tell(line .. variables(slot.carry))
+  if telling then telling.slot(self, slot, from, to) end
 end
 
 --- Returns the position in the script of the traced `for` loop whose iterator
@@ -332,7 +307,7 @@ function regions.open(what, key, view)
   end
   local memo = state.memo[key] or {ways = {}, carries = {}}
   state.memo[key] = memo
-  if telling then report.tell(key:match "@?([^@]*)$" .. ": " .. what) end
+  if telling then telling.open(key, what) end
   local around = state.open or state
   around.inside = around.inside or {}
   local nth = (around.inside[key] or 0) + 1
@@ -461,8 +436,7 @@ end
 -- returns to the enclosing region.
 function Region:finish()
   self:remember()
-  if telling then report.tell(("  pass %d: nothing "
-    .. "new"):format(self.passes)) end
+  if telling then telling.finish(self) end
   fields.close(self.writes)
   state.open = self.outer
 end

@@ -145,16 +145,15 @@ end
 -- of these names in the package's table (lua/cutelua/init.lua), which is loaded
 -- when a name is missing.
 local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
-  ["cute.testing"] = "testing.", testing = "testing.", ["cute.gpu"] = "gpu.",
-  gpu = "gpu.", call = "call:",
-  prepared = "prepared:", report = "report:", printing = "printing.",
-  suggest = "suggest."}
+  ["cute.gpu"] = "gpu.", gpu = "gpu.", ["cute.jit"] = "jit.", jit = "jit.",
+  call = "call:", prepared = "prepared:", report = "report:",
+  workshop = "workshop."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
 -- The table of package cutelua; false if the package is not installed.
 local workshop
 
---- Returns those rows of the table of package cutelua that describe the names
--- which it adds to a table.
+--- Returns a description of each name that the package cutelua adds to a
+-- namespace or class.
 ---@param full string the users' name of the table: "cute", "call"
 ---@return table<string, table> rows {module =, signature =, whole =} by name
 function sign.added(full)
@@ -214,6 +213,12 @@ function sign.extensible(full, t, names)
   end})
 end
 
+--- Functions of the package cutelua that the language itself calls, such as
+-- those that explain errors. A field is nil if the package is not installed.
+sign.workshop = setmetatable({}, {__index = function(t, name)
+  return addition("workshop", t, name)
+end})
+
 ---------------------------------------------------------------------------
 -- Missing names
 ---------------------------------------------------------------------------
@@ -248,6 +253,19 @@ function sign.unknown(kind, name, known, of)
   core.fail("unknown-name", sign.no_such(kind, name, known, of))
 end
 
+--- Raises an error unless `value` is one of some words.
+---@param what string the function
+---@param kind string "kind", "rounding"
+---@param value any
+---@param words string "idx up down bfly"
+function sign.one_of(what, kind, value, words)
+  for word in words:gmatch "%S+" do
+    if word == value then return end
+  end
+  core.fail("unknown-name", ("%s: no %s '%s' (%s)"):format(what, kind,
+    tostring(value), (words:gsub("%s+", ", "))))
+end
+
 --- Returns t if it is a list. Raises an error for entries after a gap and for
 -- named keys, which would be ignored.
 ---@param what string
@@ -273,20 +291,9 @@ end
 local function no_member(f, key)
   local of = members[f] and members[f][key]
   if of ~= nil then return of end
-  local names = {}
-  for name in pairs(members[f] or {}) do names[#names + 1] = name end
-  local near = sign.nearest(tostring(key), names)
-  local info, what = debug.getinfo(f, "S"), core.signature(f)
-  what = what and what:match "^[^(]+" or info.what == "C" and "this"
-    or info.source:match "^=%[(.*)%]$"
-    or core.own_source(info.source) and "this"
-    or ("what %s:%d makes"):format(info.short_src, info.linedefined)
-  local three = what:find "_idx$" or what:find "_dim$"
-  core.fail("unknown-name", ("%s is a function, which has no field %s%s")
-    :format(what,
-    type(key) == "string" and "'" .. key .. "'" or core.show(key),
-    three and "\n  call it: local x, y, z = " .. what .. "()"
-      or near and " (did you mean " .. near .. "?)" or ""))
+  local explain = sign.workshop.no_field
+  core.fail("unknown-name", explain and explain(f, key, members[f] or {})
+    or "a function has no field " .. core.show(key))
 end
 
 if indexed.members then
@@ -294,19 +301,12 @@ if indexed.members then
   debug.setmetatable(print, indexed)
 end
 
--- Words that occur only in the Python DSL's names of features of Blackwell.
-local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
-  "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
-
--- Names of the Python DSL that are written differently here.
-local ELSEWHERE = {
-  from_dlpack = "tensors are the library's own: cute.tensor, cute.zeros, "
-    .. "cute.npy.read",
-  jit = "a Lua function runs as it is on the host, and inlined in a kernel",
-  const_expr = "values of Lua are constants, and Lua's `if` chooses by them",
-  dynamic_expr = "branch with cute.when(condition, f, g)",
-  launch = "write k(arguments...):launch {grid = g, block = b}",
-}
+-- Returns advice on a name of the Python DSL, and whether the name may belong
+-- to a later feature; nil for other names (see cutelua.text.mistakes).
+local function python_name(name)
+  local explain = sign.workshop.python_name
+  if explain then return explain(name) end
+end
 
 -- Returns the source of the function that is reading a missing field of t, if
 -- this function is C or belongs to lua/cute or lua/cutelua, which may read
@@ -347,12 +347,12 @@ function sign.closed(name, t, fields)
       end
     end
     table.sort(known)
-    local near = sign.nearest(key, known)
+    local near, python, later = sign.nearest(key, known), python_name(key)
     core.fail("unknown-name", ("%s %s has no '%s'%s"):format(
       name:find "^[aeio]" and "an" or "a", name, key,
-      ELSEWHERE[key] and "\n  " .. ELSEWHERE[key]
-      or near and " (did you mean " .. near .. "?)" or known[1] and ": it has "
-      .. table.concat(known, " ") or "") .. absent(name))
+      not later and python or near and " (did you mean " .. near .. "?)"
+      or known[1] and ": it has " .. table.concat(known, " ") or "")
+      .. absent(name))
   end})
 end
 
@@ -362,28 +362,15 @@ function sign.strict(name, t, fields)
   return sign.closed(name, t, fields)
 end
 
--- Element types that the Python DSL has and for which there is no arithmetic,
--- atom or conversion here.
-local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
-                  Float8E3M4 = true, Int128 = true}
-
 local function advice(name, names)
-  if NO_TYPES[name] then
-    return "\n  kernels do not support that element type; supported: "
-      .. "cute.Float8E4M3FN, Float8E5M2, Float8E8M0FNU, Uint128"
-  end
-  if ELSEWHERE[name] then return "\n  " .. ELSEWHERE[name] end
+  local python, later = python_name(name)
+  if python and not later then return python end
   local near = sign.nearest(name, names)
   near = near and "\n  nearest: " .. near or ""
-  for _, part in ipairs(LATER) do
-    if name:lower():find(part, 1, true) then
-      return "\n  features specific to Blackwell are not supported yet" .. near
-    end
-  end
-  if near == "" and #names <= 12 then
+  if not later and near == "" and #names <= 12 then
     return "\n  there are: " .. table.concat(names, " ")
   end
-  return near
+  return (python or "") .. near
 end
 
 -- Returns a function for __index that raises an error which suggests the most
@@ -447,7 +434,6 @@ end
 
 --- Returns the names of a namespace that are loaded on first use, as two
 -- tables: the module of each function by its name, and modules by their names.
----@param t table
 ---@return table<string, string> functions
 ---@return table<string, string> modules
 function sign.lazy(t)

@@ -17,7 +17,6 @@ local dependencies = require "cute.lang.dependencies"
 local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
-local surplus = require "cute.lang.surplus"
 local truth = require "cute.lang.truth"
 local undefined = require "cute.lang.undefined"
 local unused = require "cute.lang.unused"
@@ -436,36 +435,15 @@ local function is_known()
   return known
 end
 
--- Patterns of Lua's own messages about traced values, with the advice to print
--- for each.
-local HINTS = {
-  {"'for' initial", "a traced limit needs `for k in cute.range(lo, hi) do`"},
-  {"'for' limit", "a traced limit needs `for k in cute.range(n) do`"},
-  {"'for' step", "a traced step needs `for k in cute.range(lo, hi, step) do`"},
-  {"bad argument .- to 'format' .-got cute.value", "the value exists only on "
-    .. "the device: use cute.printf(...)"},
-  {"got cute%.value", "a traced value exists only on the device"},
-  {"a cute%.value value", "a traced value exists only on the device"},
-  {"arithmetic on a nil value %(field '%?'%)", "a traced value cannot be the "
-    .. "key of a plain table: use a tensor, or cute.where"},
-  {"attempt to index a nil value %(field '%?'%)", "a traced value cannot be "
-    .. "the key of a plain table: use a tensor, or cute.where"},
-}
-
+-- Adds advice to a message of Lua that may be about a traced value.
 local function explain(message)
-  if type(message) ~= "string" or message:find("%[[%l-]+%]") then
+  if type(message) ~= "string" or message:find("%[[%l-]+%]")
+    or not (message:find "cute%.value" or message:find "'for' "
+            or message:find "%(field '%?'%)") then
     return message
   end
-  for _, h in ipairs(HINTS) do
-    if message:find(h[1]) then
-      local name = message:match "bad argument .- to '([%w_]+)'"
-      if name and math[name] and require "cute"[name] then
-        return ("%s [traced-in-lua]\n  use cute.%s(...)"):format(message, name)
-      end
-      return ("%s [traced-in-lua]\n  %s"):format(message, h[2])
-    end
-  end
-  return message
+  local advise = sign.workshop.traced
+  return advise and advise(message) or message
 end
 
 -- Reports whether a message of Lua is about a traced number where Lua needs a
@@ -477,10 +455,17 @@ local function is_static(message, in_table)
     or in_table and message:find "%[traced%-in%-lua%]"
 end
 
---- Traces func as kernel `name` with these arguments. opts.missing: a sentence
--- that names the arguments that are nil. opts.numbers: whether some arguments
--- are numbers. opts.in_table: whether some of these are in tables. opts.held:
--- see dependencies.take.
+-- Checks a call that passes all results of an inner call. Returns an error
+-- message or nil.
+local function surplus(...)
+  local check = sign.workshop.surplus
+  return check and check(...)
+end
+
+--- Traces func as kernel `name` with these arguments. opts.missing(): returns a
+-- sentence that names an argument that is nil, or nil. opts.numbers: whether
+-- some arguments are numbers. opts.in_table: whether some of these are in
+-- tables. opts.held: see dependencies.take.
 ---@return userdata fn, table read the record of cute.lang.dependencies
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
@@ -489,23 +474,23 @@ function trace.run(name, func, opts, ...)
                 undefined = {holders = setmetatable({}, {__mode = "k"}),
                              tested = regions.tested, read = undefined.read},
                 elements = elements, lex = assigned_in, known = is_known(),
-                constant = bytecode.constant, surplus = surplus.check,
+                constant = bytecode.constant, surplus = surplus,
                 truth = truth.check, kernel = func, record = opts.record}
   local before = regions.begin(opts.state)
   local function handler(message)
     message = explain(message)
-    if opts.missing and type(message) == "string"
-      and message:find "%f[%a]nil%f[%A]" then
-      message = message .. "\n  " .. opts.missing
-    end
+    local missing = type(message) == "string"
+      and message:find "%f[%a]nil%f[%A]" and opts.missing()
+    if missing then message = message .. "\n  " .. missing end
     if opts.numbers and type(message) == "string"
       and is_static(message, opts.in_table) then
       message = message .. "\n  pass an argument that Lua must know as "
         .. "cute.constexpr(n)"
     end
-    return report.keep(message, name)
+    if report.keep then return report.keep(message, name) end
+    return message
   end
-  report.keep(nil)
+  if report.keep then report.keep(nil) end
   local outer = unused.iterators()
   local ok, fn = pcall(core.trace, name, func, opts, handler, ...)
   if ok then

@@ -11,8 +11,7 @@
 -- only if the function gives it a default.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
-local lex = require "cute.lang.lex"
-local source = require "cute.lang.source"
+local sign = require "cute.lang.signature"
 
 local truth = {}
 
@@ -188,61 +187,8 @@ end
 -- Messages
 ---------------------------------------------------------------------------
 
-local STOPS, TESTED = {}, {}
-for word in ([[if elseif while until not and or then do return end local else
-  repeat = , ;]]):gmatch "%S+" do STOPS[word] = true end
-for word in ("and or then do"):gmatch "%S+" do TESTED[word] = -1 end
-for word in ("if elseif while until not"):gmatch "%S+" do TESTED[word] = 1 end
-local OPENS, CLOSES = {["("] = 1, ["["] = 1, ["{"] = 1},
-  {[")"] = 1, ["]"] = 1, ["}"] = 1}
-
--- Returns the text of the operand beside token i: before the token if step is
--- -1, otherwise after it.
-local function operand(line, tokens, i, step)
-  local depth, j = 0, i + step
-  while tokens[j] do
-    local text = tokens[j].text
-    local l, r = tokens[math.min(j, j - step)], tokens[math.max(j, j - step)]
-    if j ~= i + step and depth == 0 and r.name
-      and (l.name or CLOSES[l.text]) then
-      -- Two adjacent operands: the second begins another statement.
-      break
-    end
-    local opens = (step > 0 and OPENS or CLOSES)[text] or 0
-    local closes = (step > 0 and CLOSES or OPENS)[text] or 0
-    if depth == 0 and (STOPS[text] or closes > 0) then break end
-    depth, j = depth + opens - closes, j + step
-  end
-  local first = math.min(i + step, j - step)
-  local last = math.max(i + step, j - step)
-  if not tokens[first] or not tokens[last] or (j - i) * step < 2 then return end
-  local stop = tokens[last + 1] and tokens[last + 1].from - 1 or #line
-  return (line:sub(tokens[first].from, stop):gsub("%s+$", ""))
-end
-
--- Returns the expression that the line tests if there is exactly one and it is
--- neither a name nor a number.
-local function expression(info)
-  local line = source.line(info.source, info.currentline)
-  if not line then return end
-  local tokens, found = lex.tokens(line), nil
-  for i, token in ipairs(tokens) do
-    local step = TESTED[token.text]
-    local text = step and operand(line, tokens, i, step)
-    local bare = text and text:gsub("%b()", "")
-    if text and not text:find "^[%a_][%w_]*$" and not text:find "^%d"
-      and not bare:find "[<>~=]" then
-      if found and found ~= text then return end
-      found = text
-    end
-  end
-  if found and found:gsub("%b()", ""):gsub("%b[]", ""):find "[^%w_.:]" then
-    return "(" .. found .. ")"
-  end
-  return found
-end
-
--- Returns the name of a register's local or upvalue, or the tested expression.
+-- Returns the name of a register's local or upvalue, or the tested expression
+-- where cutelua can find it.
 local function name_of(level, flow, at, reg)
   local info, name = debug.getinfo(level + 1, "fSl"),
     debug.getlocal(level + 1, reg + 1)
@@ -252,7 +198,8 @@ local function name_of(level, flow, at, reg)
       return (debug.getupvalue(info.func, flow.b[i] + 1))
     end
   end
-  return expression(info)
+  local find = sign.workshop.tested_expression
+  return find and find(info)
 end
 
 --- Returns the error for a test by Lua of a register with a traced value, or
@@ -268,14 +215,9 @@ function truth.check(reg, state)
     or result == "argument" and has_default(flow, at) then
     return nil
   end
-  local text = name_of(2, flow, at, reg)
-  return ("%s is always true in Lua's if, and, or, not, while, even when it is "
-    .. "0\n  write %s:ne(0), and cute.when(...) to branch on it, cute.where(c, "
-    .. "x, y) to choose%s"):format(text
-      and "the traced value '" .. text .. "'" or "a traced value",
-    text or "value", result == "argument"
-      and ("; '%s ~= nil' asks whether it was given"):format(text or "value")
-      or "")
+  local name, explain = name_of(2, flow, at, reg), sign.workshop.always_true
+  return explain and explain(name, result == "argument")
+    or "a traced value is always true in Lua's if, and, or, not, while"
 end
 
 return truth

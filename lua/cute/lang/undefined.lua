@@ -21,19 +21,15 @@ local records = setmetatable({}, {__mode = "k"})
 local is = core.is_undefined
 
 --- Reports whether a value is undefined.
----@param v any
 ---@return boolean
 undefined.is = is
 
 --- Reports whether a slot (a variable or field) with this value is nil for all
 -- or some threads.
----@param v any
 ---@return boolean
 function undefined.none(v) return v == nil or is(v) end
 
 --- Reports whether two values that are known while tracing are equal.
----@param a any
----@param b any
 ---@return boolean
 function undefined.equal(a, b)
   if core.same(a, b) then return true end
@@ -171,8 +167,6 @@ end
 --- Returns the value that a loop's slot has at the begin of a pass that
 -- replaces undefined values by recorded ones: the value that the body left in
 -- the slot or, if the pass requires it, the value before the loop.
----@param region table
----@param slot table
 ---@return any
 function undefined.head(region, slot)
   local r = records[slot.init]
@@ -210,7 +204,6 @@ end
 
 --- Raises an error if the length of list t is read while one of its fields is
 -- undefined.
----@param t table
 function undefined.read(t)
   for _, v in next, t do
     if is(v) then core.use(v) end
@@ -218,7 +211,6 @@ function undefined.read(t)
 end
 
 --- Sets slots that are undefined to nil after the trace.
----@param state table
 function undefined.restore(state)
   for _, v in ipairs(state.undefined) do
     local slot = records[v].slot
@@ -238,9 +230,6 @@ end
 --- Returns a slot's value at the end of a pass over the body. If the slot still
 -- has the value with which the pass replaced an undefined value, returns the
 -- undefined value.
----@param region table
----@param slot table
----@param now any
 function undefined.now(region, slot, now)
   local d = not slot.zeros and region.doubts[slot.head]
   if d and rawequal(d.value, now) then return slot.head end

@@ -7,9 +7,9 @@ local core = require "cute.core"
 
 local unused = {}
 
--- The line of the script with the first call of each kernel that was called but
--- not used, by kernel.
-local places = {}
+--- The line of the script with the first call of each kernel that was called
+-- but not used, by kernel.
+unused.places = {}
 
 -- Returns the line of the script that made the current call, or nil if there is
 -- none.
@@ -23,12 +23,10 @@ local function caller()
   end
 end
 
---- Records the line of the script at which kernel k is called, for
--- unused.notes.
----@param k table
+--- Records the line of the script at which kernel k is called.
 function unused.note(k)
   k.called = true
-  places[k] = caller()
+  unused.places[k] = caller()
 end
 
 -- The iterators that the kernel being traced made so far: {iterator, text of
@@ -66,27 +64,9 @@ function unused.check_iterators()
 end
 
 --- Marks a call of kernel k as used: launched, traced or inspected.
----@param k table
-function unused.forget(k) places[k] = nil end
-
---- Returns notes about kernels that were called but never launched, one line
--- each, and clears the list.
----@return string[]
-function unused.notes()
-  local notes, known = {}, {}
-  for k, place in pairs(places) do
-    local note = ("%s: kernel %s was called and never launched: write "
-      .. "%s(...):launch {grid = g, block = b}"):format(place, k.name, k.name)
-    if not known[note] then known[note], notes[#notes + 1] = true, note end
-  end
-  table.sort(notes)
-  places = {}
-  return notes
-end
+function unused.forget(k) unused.places[k] = nil end
 
 --- Raises the error for k(x) {grid = 1}, where `:launch` is missing.
----@param call table
----@param opts any
 function unused.called(call, opts)
   core.fail("bad-argument", ("kernel %s: :launch is missing before %s\n  "
     .. "write %s(...):launch {grid = g, block = b}"):format(call.kernel.name,

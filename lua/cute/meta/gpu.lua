@@ -11,6 +11,30 @@ local cute = {}
 -- cute.gpu
 ---------------------------------------------------------------------------
 
+---@class cute.Resources
+---@field registers integer|nil   registers per thread
+---@field stack integer|nil       bytes of stack frame per thread
+---@field spill_stores integer|nil bytes
+---@field spill_loads integer|nil bytes
+---@field barriers integer|nil    named barriers, __syncthreads included
+---@field smem_static integer|nil bytes per block
+---@field const integer|nil       bytes of constant bank 0 (parameters)
+
+---@class cute.Compiled
+---@field cubin string|nil    absent if the target is a compute_ one
+---@field ptx string
+---@field log string          with script lines
+---@field warnings string[]   lines of the log that need attention
+---@field losses string[]     reasons why the kernel is slow: serialized MMAs of
+-- a warpgroup (C7510 and similar), spills
+---@field resources cute.Resources those of kernel `name`, or of the first
+-- kernel
+---@field kernels table<string, cute.Resources>
+---@field cached boolean      from the disk cache
+---@field seconds number      duration of the call
+---@field arch string
+---@field nvrtc string        "13.0"
+
 ---A GPU opened by cute.gpu.open: memory, streams, kernels and products without
 ---cute.kernel. If a resource is not available, functions return nil and a
 ---message; if an operation fails, they raise an error.

@@ -607,6 +607,15 @@ function Tensor:clone(opts) end
 ---@return cute.Tensor self
 function Tensor:copy_from(source, opts) end
 
+---Frees the memory of the tensor and of all its views; later uses raise
+---[closed]. Work that was launched before still has the memory. A tensor can be
+---a to-be-closed variable (`local t <close> = ...`).
+---
+---     t = cute.zeros({4}, cute.f32)
+---     t:close()
+---     pcall(cute.print_tensor, t)
+function Tensor:close() end
+
 ---Makes the extents, and strides other than the leading one, dynamic for
 ---kernels: one program then serves all sizes.
 ---@param opts? {leading_dim: integer, divisibility: any} the leading mode; a

@@ -65,6 +65,15 @@ end
 -- Memory
 ---------------------------------------------------------------------------
 
+--- Returns a new tensor of undefined elements for a call whose operands are at
+-- `place`. It may use memory of tensors that were closed, on the simulator
+-- while a graph is recorded.
+---@param shape any a shape or layout
+---@param place string
+function calls.empty(shape, dtype, place)
+  return cute.empty(shape, dtype, {device = place == "host" and "sim" or place})
+end
+
 -- Above this number of f32, calls.work rounds a size up by at most an eighth;
 -- smaller sizes become powers of two.
 local LARGE = 1 << 22
@@ -77,7 +86,7 @@ function calls.work(place, n)
   local size = 2048
   while size < n do size = 2 * size end
   if size > LARGE then size = tiles.count(n, size // 16) * (size // 16) end
-  local ok, t = pcall(cute.empty, {size}, cute.f32, {device = place})
+  local ok, t = pcall(calls.empty, {size}, cute.f32, place)
   if not ok then
     core.fail("out-of-memory", ("no room for the %d bytes that launches share: "
       .. "%s"):format(4 * size, (tostring(t):gsub("^.-:%d+: ", ""))))

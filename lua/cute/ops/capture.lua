@@ -163,8 +163,8 @@ function Capture:clone()
   -- own[clone][upvalue] is true if the clone does not share the upvalue with f.
   local own = {}
   for _, g in pairs(to) do own[g] = {} end
-  -- The clones read these tables in place of the tables that have captured
-  -- fields: views[clone][upvalue].
+  -- views[clone][upvalue] is the table that a clone reads instead of an
+  -- original table with captured fields.
   local views = {}
   local set = {}
   for n, s in ipairs(self.slots) do

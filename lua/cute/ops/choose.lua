@@ -1,5 +1,5 @@
---- Chooses the kernel for a product and explains why: a family of kernels, its
--- configuration, and the reasons against the other families.
+--- Chooses the kernel for a product: a family of kernels, its configuration,
+-- and the reasons against other families. cutelua.text.choice prints a choice.
 --
 -- A problem describes a call's operands (cute.ops.gemm): m, n, k, batches (n:
 -- rows of B; with `gated` D has half as many columns); A (M,K[,L]), B (N,K[,L])
@@ -33,13 +33,6 @@ local choose = {}
 local FAMILIES = {sm90, repack, skinny, sm80, simt, int4}
 choose.FAMILIES = FAMILIES
 
-local WHY = {gemm_sm90 = "Hopper tensor cores with TMA",
-  moved = "Hopper tensor cores, after operands are repacked for TMA and wgmma",
-  gemm_sm80 = "tensor cores by mma.sync, any strides",
-  gemm_simt = "FMA units, any strides",
-  gemm_skinny = "few rows: weights are loaded directly into registers",
-  gemm_int4 = "4-bit weights are converted in registers for tensor cores"}
-
 local function before(x, y)
   if x.ns ~= y.ns then return x.ns < y.ns end
   if x.swap ~= y.swap then return not x.swap end
@@ -48,19 +41,18 @@ local function before(x, y)
 end
 
 -- Options that, besides the tile, distinguish the candidates of a problem.
-local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
+choose.APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
                "epi_stages", "scheduler", "min_blocks", "side", "warps",
                "unroll"}
 
 --- Returns a candidate's name, which is unique among the problem's candidates:
 -- "gemm_sm90 128x256x64 cluster=2x1". The same candidate has the same name for
 -- problems of other sizes.
----@param c table
 ---@return string
 function choose.name(c)
   local out = {c.base, table.concat(c.tile, "x")}
   if c.swap then out[#out + 1] = "swap" end
-  for _, name in ipairs(APART) do
+  for _, name in ipairs(choose.APART) do
     local v = c.options[name]
     if type(v) == "table" then v = table.concat(v, "x") end
     if v ~= nil then out[#out + 1] = ("%s=%s"):format(name, v) end
@@ -70,7 +62,6 @@ end
 
 --- Returns all candidates for a problem, sorted by estimated time, and the
 -- families that rejected it: {{family, why}, ...}.
----@param p table
 ---@return table[] list
 ---@return table[] refused
 function choose.list(p)
@@ -102,10 +93,9 @@ end
 --- Returns the choice for a problem: the candidate that was measured as the
 -- best (cute.ops.tuned) or, without a measurement, the candidate with the
 -- least estimated time. Fields: {family, base = the family that offers it,
--- options, tile, stages, cluster, split, order, ns, why = a sentence, how =
--- "by rule" or "measured", others = the next best, refused = {{family, why},
--- ...}}. Returns nil and the rejections if no family accepts the problem.
----@param p table
+-- options, tile, stages, cluster, split, order, ns, how = "by rule" or
+-- "measured", others = the next best, refused = {{family, why}, ...}}. Returns
+-- nil and the rejections if no family accepts the problem.
 ---@return table?
 ---@return table refused
 function choose.choose(p)
@@ -115,13 +105,11 @@ function choose.choose(p)
   local c = table.remove(list, at or 1)
   c.how = at and "measured" or "by rule"
   c.others, c.refused = table.move(list, 1, math.min(#list, 3), 1, {}), refused
-  c.why = WHY[c.base]
   return c, refused
 end
 
 --- Returns the choice for a problem, or raises an error with the reasons why no
 -- kernel fits.
----@param p table
 ---@return table
 function choose.must(p)
   local c, refused = choose.choose(p)
@@ -134,75 +122,6 @@ function choose.must(p)
     out[#out + 1] = ("  %s: %s"):format(r[1], r[2])
   end
   core.fail("bad-argument", table.concat(out, "\n"))
-end
-
--- Options that choose.text prints in words of their own.
-local TOLD = {cluster = true, split = true, splits = true}
-
-local function words(c)
-  local rest = ""
-  for _, name in ipairs(APART) do
-    local v = c.options[name]
-    if v ~= nil and not TOLD[name] then
-      rest = ("%s, %s = %s"):format(rest, name, type(v) == "table"
-        and table.concat(v, "x") or v)
-    end
-  end
-  return ("%s%s%s, tile %s, %d stages%s%s%s, about %.1f us"):format(c.family,
-    c.moved and (" with %s repacked (%.1f us)"):format(c.moved.words,
-      c.moved.ns / 1000) or "",
-    c.swap and " as D^T = B A^T" or "", table.concat(c.tile, "x"), c.stages,
-    c.cluster and ", cluster " .. table.concat(c.cluster, "x") or "",
-    c.split ~= 1 and (", K in %s"):format(c.split) or "", rest, c.ns / 1000)
-end
-
--- Returns a sentence that says whether the kernel reads B before the previous
--- launch ends, or nil if B is not constant.
-local function ahead(p, c)
-  if not p.constant then return nil end
-  return c.options.ahead
-    and "  constant: B is read before the previous launch is complete"
-    or "  constant: B waits for the previous launch, like the other operands"
-end
-
---- Returns a choice as text: the kernel, the reason, and the alternatives.
----@param p table the problem
----@param c table
----@return string
-function choose.text(p, c)
-  local out = {("%d x %d x %d%s, %s x %s -> %s, on %s"):format(p.m, p.n, p.k,
-    p.ragged and (", %d groups"):format(p.batches)
-      or p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
-    p.arch), "  " .. words(c), ("  why: %s; %s"):format(c.why, c.how),
-    "  sums: " .. c.order .. (p.promise and "; " .. p.promise or ""),
-    ahead(p, c)}
-  for _, other in ipairs(c.others) do
-    out[#out + 1] = "  instead of: " .. words(other)
-  end
-  for _, r in ipairs(c.refused) do
-    out[#out + 1] = ("  not %s: %s"):format(r[1], r[2])
-  end
-  return table.concat(out, "\n")
-end
-
-local Explained = {}
-Explained.__index = Explained
-function Explained.__tostring(e) return e.text end
-
---- Returns an explanation of a call: {kernel, tile, stages, cluster, split,
--- order = accumulation order, promise, why, how = "by rule" or "measured",
--- moved = matrices that are repacked ("A, B, D"), others, refused, text,
--- trace()}; tostring returns the text.
----@param p table the problem
----@param c table
----@param trace fun(): any the traced kernel: with .source, .ir, .resources
-function choose.explained(p, c, trace)
-  return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
-    stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
-    order = c.order, promise = p.promise, why = c.why, how = c.how,
-    moved = c.moved and c.moved.words, refused = c.refused,
-    others = c.others, text = choose.text(p, c),
-    trace = trace}, Explained)
 end
 
 return choose

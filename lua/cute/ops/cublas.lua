@@ -29,40 +29,8 @@ local NVJET = 66
 -- Reduction schemes of cublasLt: no reduction (0), and sums in f32 (2).
 local IN_F32 = {[0] = true, [2] = true}
 
--- Number of parts into which this version of cuBLAS divides K on an H200. The
--- operands have K contiguous, and D has their type. Each row is {N, K, parts by
--- type}. "1:12 57:11" means 12 parts for M from 1 to 56 and 11 parts from 57
--- on; ROWS is the largest M. No product with LARGE or more elements of D had
--- more than one part. With a bias the numbers are the same, except those in
--- `biased`.
-cublas.VERSION = 130100
-cublas.ROWS = 128
+-- No product with this many elements of D, or more, had more than one part.
 local LARGE = 1 << 22
-cublas.RECORD = {
-  {64, 16384, bf16 = "1:12 57:11 64:12 65:10 80:12 81:9 89:12 113:11 128:12",
-   f16 = "1:12 65:11 73:10 80:12 81:9 89:12"},
-  {128, 8192, bf16 = "1:6 65:5 80:6", f16 = "1:6 65:5 80:6"},
-  {1024, 4096, bf16 = "1:3 48:2 49:3 65:2 73:3 96:2 97:3 113:2 128:3",
-   f16 = "1:3 48:2 49:3 65:2 73:3 96:2 97:3 113:2 121:3"},
-  {1024, 8192, bf16 = "1:6 41:3 48:6 57:3 72:6 73:3 80:6 81:3 96:2 97:3",
-   f16 = "1:6 41:3 48:6 57:3 72:6 73:3 80:6 81:3 96:2 97:3"},
-  {4096, 4096, bf16 = "1:2 25:1 32:2 41:1 48:2 49:1",
-   f16 = "1:3 9:2 41:1 48:2 57:1 80:2 81:1"},
-  {4096, 14336, bf16 = "1:4 57:3 65:4 89:2 96:4 97:2 104:4 105:2 112:4 113:2 "
-    .. "120:4 121:2",
-   f16 = "1:4 8:6 9:4 57:3 65:4 105:2 112:4 113:2 120:4 121:2"},
-  {6144, 4096, bf16 = "1:1", f16 = "1:1"},
-  {8192, 8192, bf16 = "1:1", f16 = "1:3 9:1"},
-  {8192, 28672, bf16 = "1:4 17:3 24:4 25:3 32:4 33:3 89:2 96:3 97:2",
-   f16 = "1:4 49:3 56:4 57:3 64:4 65:3 72:4 73:3 80:4 81:3 89:2 96:3 97:2 "
-    .. "104:3 105:2 112:3 113:2 128:3", biased = {f16 = {[104] = 2}}},
-  {10240, 8192, bf16 = "1:5 9:3 25:2 41:1 48:2 49:1 65:2 73:1 80:2 81:1 96:2 "
-    .. "97:1",
-   f16 = "1:5 9:2 49:1 65:2 73:1 80:2 89:1 96:2 97:1"},
-  {14336, 4096, bf16 = "1:1", f16 = "1:1"},
-  {28672, 4096, bf16 = "1:1", f16 = "1:1"},
-  {28672, 8192, bf16 = "1:1", f16 = "1:1"},
-}
 
 local function like(text, ...) fail("like = \"cublas\": " .. text, ...) end
 
@@ -150,8 +118,9 @@ local function recorded(p, leads, _, bias)
     and (p.batches > 1 or p.m * p.n >= LARGE) then
     return 1
   end
-  for _, r in ipairs(cublas.RECORD) do
-    if r[1] == p.n and r[2] == p.k and p.m <= cublas.ROWS then
+  local record = require "kernels.tuned.cublas"
+  for _, r in ipairs(record) do
+    if r[1] == p.n and r[2] == p.k and p.m <= record.rows then
       local split
       for from, parts in r[p.a.name]:gmatch "(%d+):(%d+)" do
         if p.m >= tonumber(from) then split = math.tointeger(parts) end

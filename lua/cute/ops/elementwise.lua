@@ -691,11 +691,8 @@ function ops.copy(src, dst, o)
   if tensor_op.is_options(dst) and o == nil then dst, o = nil, dst end
   if dst == nil then return start("ops.copy", nil, o or NONE, {src}, {
     names = {"src"}}) end
-  local options = {}
-  for k, v in pairs(o or NONE) do options[k] = v end
-  options.out = dst
-  return start("ops.copy", nil, options, {src}, {names = {"src"}, out = "dst",
-                                                 to = true})
+  return start("ops.copy", nil, tensor_op.with(o, {out = dst}), {src}, {
+    names = {"src"}, out = "dst", to = true})
 end
 
 --- Queues the copy dst = src of two tensors of the same shape on the GPU that
@@ -729,10 +726,8 @@ end
 ---@param dtype any
 ---@param o? table
 function ops.convert(x, dtype, o)
-  local options = {}
-  for k, v in pairs(o or NONE) do options[k] = v end
-  options.dtype = dtype
-  return start("ops.convert", nil, options, {x}, {names = {"x"}})
+  return start("ops.convert", nil, tensor_op.with(o, {dtype = dtype}), {x}, {
+    names = {"x"}})
 end
 
 -- Returns x with its modes permuted: mode perm[i] at position i. Without perm,

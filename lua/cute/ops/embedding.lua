@@ -1,6 +1,7 @@
 --- Rows of a table selected by indices, and rotations of heads by position:
 -- ops.embedding, ops.rope and their gradients, by kernels/embedding.lua and
 -- kernels/rope.lua.
+local calls = require "cute.ops.calls"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
 local kernel = require "kernels.embedding"
@@ -8,6 +9,7 @@ local modes = require "cute.ops.modes"
 local rotation = require "kernels.rope"
 local operand = require "cute.ops.operand"
 local rowwise = require "cute.ops.rowwise"
+local tensor_op = require "cute.ops.tensor_op"
 
 local embedding = {}
 
@@ -40,11 +42,10 @@ local embedding_rows = rowwise.operation("ops.embedding", {names = {"I", "W"},
     local o = rowwise.shape_of({W, call.out[1]}, 2, {})
     o.rows = count
     local k, m = kernel(o), cute.size(I)
-    p.steps[1] = {kernel = k.kernel, grid = k.grid(m), block = k.block,
-      ready = {}, arguments = function(now, out)
-        return {rowwise.vector(now.I), rowwise.matrix(now.W),
-                rowwise.matrix(out[1]), n = 3}
-      end}
+    p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)
+      return {rowwise.vector(now.I), rowwise.matrix(now.W),
+              rowwise.matrix(out[1]), n = 3}
+    end)
     return p
   end})
 
@@ -74,18 +75,17 @@ local add = rowwise.operation("ops.embedding_backward", {names = {"dY", "I"},
     p.anew = true
     if count * n == 0 then return p end
     -- All of dW is set to 0 first, for the rows that no index selects.
-    local dW = call.out[1] or cute.empty({count, n}, dtype, {device = p.place})
+    local dW = call.out[1] or calls.empty({count, n}, dtype, p.place)
     call.out[1] = dW
     p.steps = elementwise.filling(dW, 0, cute.f32, call.o)
     if m == 0 then return p end
     local o = rowwise.shape_of({dY, dW}, 2, {})
     o.rows, o.backward = count, true
     local k = kernel(o)
-    p.steps[#p.steps + 1] = {kernel = k.kernel, grid = k.grid(m),
-      block = k.block, ready = {}, arguments = function(now, out)
-        return {rowwise.vector(now.I), rowwise.matrix(now.dY),
-                rowwise.matrix(out[1]), n = 3}
-      end}
+    p.steps[#p.steps + 1] = rowwise.step(k, k.grid(m), function(now, out)
+      return {rowwise.vector(now.I), rowwise.matrix(now.dY),
+              rowwise.matrix(out[1]), n = 3}
+    end)
     return p
   end})
 
@@ -96,9 +96,7 @@ local add = rowwise.operation("ops.embedding_backward", {names = {"dY", "I"},
 ---@param rows integer of W
 ---@param o? {out: any, dtype: any}
 function embedding.embedding_backward(dY, I, rows, o)
-  local own = {rows = rows}
-  for name, v in pairs(o or {}) do own[name] = v end
-  return add(dY, I, own)
+  return add(dY, I, tensor_op.with({rows = rows}, o))
 end
 
 ---------------------------------------------------------------------------
@@ -168,12 +166,11 @@ local rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
     local function flat(t, size)
       return cute.make_tensor(t.iterator, cute.make_layout {size})
     end
-    p.steps[1] = {kernel = k.kernel, grid = k.grid, block = k.block, ready = {},
-      arguments = function(now, out)
-        return {tokens(now.X), flat(now.Cos, rows * d // 2),
-          flat(now.Sin, rows * d // 2), tokens(out[1]),
-          now.positions and rowwise.vector(now.positions), n = at and 5 or 4}
-      end}
+    p.steps[1] = rowwise.step(k, k.grid, function(now, out)
+      return {tokens(now.X), flat(now.Cos, rows * d // 2),
+        flat(now.Sin, rows * d // 2), tokens(out[1]),
+        now.positions and rowwise.vector(now.positions), n = at and 5 or 4}
+    end)
     return p
   end})
 

@@ -14,6 +14,7 @@ local operand = require "cute.ops.operand"
 local plans = require "cute.ops.plan"
 local determinism = require "cute.ops.determinism"
 local scales = require "cute.ops.scales"
+local tensor_op = require "cute.ops.tensor_op"
 
 local gemm = {}
 
@@ -224,10 +225,7 @@ local function without(C, o)
   local D = o.out
   if type(D) == "table" then D = D[1] end
   if D or o.dtype or core.typename(C) ~= "tensor" then return o end
-  local all = {}
-  for name, v in next, o do all[name] = v end
-  all.dtype = C.element_type
-  return all
+  return tensor_op.with(o, {dtype = C.element_type})
 end
 
 -- Returns C, options, alpha and beta. Those that have no effect are nil, such

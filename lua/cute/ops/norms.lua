@@ -6,6 +6,7 @@ local norm = require "kernels.norm"
 local operand = require "cute.ops.operand"
 local kernels = require "kernels.reduce"
 local rowwise = require "cute.ops.rowwise"
+local tensor_op = require "cute.ops.tensor_op"
 
 local norms = {}
 
@@ -37,11 +38,6 @@ local function in_order(k, named)
   return args
 end
 
-local function with(options, more)
-  for k, v in pairs(more) do options[k] = v end
-  return options
-end
-
 ---------------------------------------------------------------------------
 -- Forward
 ---------------------------------------------------------------------------
@@ -67,20 +63,19 @@ local function forward(name, layer)
     if o.save then result("Rstd", rows, cute.f32) end
     local p = call:start(4, results)
     if m * n == 0 then return p end
-    local k = norm[layer and "layer" or "rms"](with(rowwise.shape_of(
+    local k = norm[layer and "layer" or "rms"](tensor_op.with(rowwise.shape_of(
       {X, R, call.out[1], call.out[at.H or 0]}, 4, {results[1].dtype, own}), {
         weight = call.W and true, bias = call.B and true,
         residual = R and true, save = o.save or nil}))
-    p.steps[1] = {kernel = k.kernel, grid = k.grid(m), block = k.block,
-      ready = {}, arguments = function(now, out)
-        return in_order(k, {X = rowwise.matrix(now.operands[1]),
-          W = now.W and rowwise.vector(now.W),
-          B = now.B and rowwise.vector(now.B),
-          R = now.residual and rowwise.matrix(now.residual),
-          Y = rowwise.matrix(out[1]), H = at.H and rowwise.matrix(out[at.H]),
-          Mean = rowwise.vector(out[at.Mean or 0]),
-          Rstd = rowwise.vector(out[at.Rstd or 0]), eps = eps})
-      end}
+    p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)
+      return in_order(k, {X = rowwise.matrix(now.operands[1]),
+        W = now.W and rowwise.vector(now.W),
+        B = now.B and rowwise.vector(now.B),
+        R = now.residual and rowwise.matrix(now.residual),
+        Y = rowwise.matrix(out[1]), H = at.H and rowwise.matrix(out[at.H]),
+        Mean = rowwise.vector(out[at.Mean or 0]),
+        Rstd = rowwise.vector(out[at.Rstd or 0]), eps = eps})
+    end)
     return p
   end
 end
@@ -125,11 +120,10 @@ end
 -- stores the n sums in result i.
 local function adding(parts, first, n, i)
   local sums = kernels.columns {op = "sum", m = parts, n = n, dtype = cute.f32}
-  return {kernel = sums.kernel, grid = sums.grid, block = sums.block,
-    ready = {}, arguments = function(_, out, work)
-      return {cute.make_tensor(work.iterator + first * n,
-        cute.make_layout({parts, n}, {n, 1})), rowwise.vector(out[i]), n = 2}
-    end}
+  return rowwise.step(sums, sums.grid, function(_, out, work)
+    return {cute.make_tensor(work.iterator + first * n,
+      cute.make_layout({parts, n}, {n, 1})), rowwise.vector(out[i]), n = 2}
+  end)
 end
 
 -- Returns the counters `turns`, which are 0 between launches, as u64.
@@ -159,24 +153,23 @@ local function backward(name, layer)
     if bias then results[3] = {shape = {n}, dtype = W.element_type} end
     local p = call:start(6, results)
     if n == 0 or m == 0 and not W then return p end
-    local k = norm[layer and "layer_backward" or "rms_backward"](with(
+    local k = norm[layer and "layer_backward" or "rms_backward"](tensor_op.with(
       rowwise.shape_of({X, dY, dH, call.out[1]}, 4, {results[1].dtype}),
       {weight = W and true, bias = bias, residual = dH and true}))
     local parts = W and k.parts(m) or 0
     local total = k.states(m)
     p.counts = total > 0 and 2 * total or nil
     p.floats = W and parts * n * (bias and 2 or 1) or nil
-    p.steps[1] = {kernel = k.kernel, grid = k.grid(m), block = k.block,
-      ready = {}, arguments = function(now, out, work, turns)
-        return in_order(k, {X = rowwise.matrix(now.X),
-          W = now.W and rowwise.vector(now.W), dY = rowwise.matrix(now.dY),
-          Mean = now.Mean and rowwise.vector(now.Mean),
-          Rstd = rowwise.vector(now.Rstd),
-          dH = now.residual and rowwise.matrix(now.residual),
-          dX = rowwise.matrix(out[1]),
-          Part = work and cute.make_tensor(work.iterator, cute.make_layout(
-            {p.floats // n, n}, {n, 1})), State = states(turns, total)})
-      end}
+    p.steps[1] = rowwise.step(k, k.grid(m), function(now, out, work, turns)
+      return in_order(k, {X = rowwise.matrix(now.X),
+        W = now.W and rowwise.vector(now.W), dY = rowwise.matrix(now.dY),
+        Mean = now.Mean and rowwise.vector(now.Mean),
+        Rstd = rowwise.vector(now.Rstd),
+        dH = now.residual and rowwise.matrix(now.residual),
+        dX = rowwise.matrix(out[1]),
+        Part = work and cute.make_tensor(work.iterator, cute.make_layout(
+          {p.floats // n, n}, {n, 1})), State = states(turns, total)})
+    end)
     if W then p.steps[2] = adding(parts, 0, n, 2) end
     if bias then p.steps[3] = adding(parts, parts, n, 3) end
     return p

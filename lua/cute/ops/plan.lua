@@ -24,6 +24,10 @@ local tiles = require "cute.tiles"
 
 local plans = {}
 
+-- The package cutelua explains plans.
+local workshop = require "cute.lang.signature".extensible("workshop", {},
+                                                          "explained")
+
 local fail = operand.fail
 
 ---------------------------------------------------------------------------
@@ -325,7 +329,7 @@ function Plan:outputs(call)
       end
       operand.check_strides("out " .. i, given, r.op and 1 or 2)
     end
-    out[i] = given or cute.empty(r.shape, r.dtype, {device = self.place})
+    out[i] = given or calls.empty(r.shape, r.dtype, self.place)
     if not given then made[#made + 1] = out[i] end
   end
   return out, made
@@ -511,7 +515,7 @@ function Plan:run(call, ready)
     run.made, run.work, run.alone = made, work, turns ~= nil
     ready(run)
   end
-  if work and self.place ~= "host" then core.param_memory(work):close() end
+  if work then work:close() end
   return table.unpack(out)
 end
 
@@ -522,7 +526,7 @@ function Plan:trace(call)
     block = self.block, cluster = self.cluster, arch = self.device.arch}
 end
 
---- Explains a call's plan: see cute.ops.choose.
+--- Explains a call's plan: see cutelua.text.choice.
 ---@param p table the call's problem
 ---@param call table
 function plans.explained(p, call)
@@ -530,10 +534,8 @@ function plans.explained(p, call)
     fail("D is (%s): it has no elements, and nothing is launched",
          table.concat(p.shape, ","))
   end
-  local c = choose.must(p)
-  return choose.explained(p, c, function()
-    return plans.new(p, c, call):trace(call)
-  end)
+  local explained = workshop.explained(p, call)
+  return explained
 end
 
 return plans

@@ -343,7 +343,7 @@ local function plan_of(op, call)
                 results = {{shape = kept, dtype = result}}}
   if count == 0 then
     local value = reduce.of_nothing(fail, op, ("x is %s"):format(x.layout))
-    local dst = call.out[1] or cute.empty(kept, result, {device = p.place})
+    local dst = call.out[1] or calls.empty(kept, result, p.place)
     plan.steps = elementwise.filling(dst, value, sums, o)
     return plan
   elseif cute.product(kept) == 0 then

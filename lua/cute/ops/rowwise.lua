@@ -39,7 +39,6 @@ end
 
 --- Returns a tensor (...,N) as a matrix (M,N) whose rows are contiguous; nil if
 -- its layout does not allow it.
----@param t any
 ---@return any?
 function rowwise.matrix(t)
   local n, step = last(t.layout)
@@ -67,7 +66,6 @@ end
 
 --- Returns four values: a tensor's extents; the extents of all modes but the
 -- last one ({1} if there are none); the number of rows; the length of a row.
----@param t any
 ---@return integer[] shape
 ---@return integer[] rows
 ---@return integer m
@@ -84,6 +82,16 @@ end
 local function dense(t)
   local a = rowwise.matrix(t)
   return a and (a.shape[1] == 1 or a.stride[1] == a.shape[2])
+end
+
+--- Returns the step (a launch of a plan, see cute.ops.tensor_op) that runs
+-- kernel k.
+---@param k table {kernel, block}
+---@param grid integer[]
+---@param arguments fun(call: table, out: table, work: any, turns: any): table
+function rowwise.step(k, grid, arguments)
+  return {kernel = k.kernel, grid = grid, block = k.block, ready = {},
+          arguments = arguments}
 end
 
 --- Returns a tensor whose elements are contiguous as a vector of them; nil for
@@ -190,8 +198,7 @@ end
 -- true, the new tensor stays undefined.
 local function packed(t, fits, o, idle)
   if fits(t) then return t, false end
-  local rows = cute.empty(modes.extents(t.layout), t.element_type,
-                          {device = t.device})
+  local rows = calls.empty(modes.extents(t.layout), t.element_type, t.device)
   if idle then return rows, true end
   return elementwise.copy(t, rows, {device = o.device, stream = o.stream}), true
 end
@@ -267,6 +274,23 @@ local function split(...)
   return list, o
 end
 
+-- Makes the launches of a plan dependent (cute.ops.calls): their kernels begin
+-- with a wait for the launches before them.
+local function depend(plan)
+  for _, step in ipairs(plan.pdl and plan.steps or {}) do
+    local k = step.kernel
+    if not step.pdl then
+      step.pdl = true
+      step.kernel = cute.kernel(k.name, {block = k.block, fmad = k.fmad,
+        fastmath = k.fastmath, min_blocks = k.min_blocks}, function(...)
+          cute.arch.griddepcontrol_launch_dependents()
+          cute.arch.griddepcontrol_wait()
+          k.func(...)
+        end)
+    end
+  end
+end
+
 --- Makes an operation from its description, a table with these fields:
 -- names: names of the operands, in order; a name that ends in "?" may be
 --   missing.
@@ -282,6 +306,8 @@ end
 --   call.captured then has its captures (cute.ops.capture), and call.at is its
 --   position among the arguments of known calls.
 -- captured: types of the options that only this function depends on, by name.
+-- dependent: false if launches are not dependent, except those that the plan
+--   makes so.
 -- plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
 --   call[name] is an operand and call.o has the options.
 ---@param what string "ops.softmax"
@@ -344,6 +370,7 @@ function rowwise.operation(what, spec)
   local function planned(call)
     local plan = spec.plan(call)
     check_outputs(call, plan, spec.apart or rowwise.apart)
+    if spec.dependent ~= false then depend(plan) end
     return plan
   end
 

@@ -7,15 +7,9 @@ local elementwise = require "cute.ops.elementwise"
 local kernel = require "kernels.softmax"
 local modes = require "cute.ops.modes"
 local rowwise = require "cute.ops.rowwise"
+local tensor_op = require "cute.ops.tensor_op"
 
 local softmax = {}
-
--- Returns the launch (a step of a plan, cute.ops.tensor_op) that runs row
--- kernel k on m rows; args(call, out) returns the kernel's arguments.
-local function step(k, m, args)
-  return {kernel = k.kernel, grid = k.grid(m), block = k.block, ready = {},
-          arguments = args}
-end
 
 local softmax_rows = rowwise.operation("ops.softmax", {names = {"X"},
   plan = function(call)
@@ -26,7 +20,7 @@ local softmax_rows = rowwise.operation("ops.softmax", {names = {"X"},
     local p = call:start(1, {{shape = shape, dtype = dtype}})
     if m * n == 0 then return p end
     local k = kernel(rowwise.shape_of({X, call.out[1]}, 2, {dtype}))
-    p.steps[1] = step(k, m, function(now, out)
+    p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)
       return {rowwise.matrix(now.X), rowwise.matrix(out[1]), n = 2}
     end)
     return p
@@ -52,7 +46,8 @@ local softmax_backward = rowwise.operation("ops.softmax_backward", {
     if m * n == 0 then return p end
     local o = rowwise.shape_of({Y, dY, call.out[1]}, 3, {dtype})
     o.backward = true
-    p.steps[1] = step(kernel(o), m, function(now, out)
+    local k = kernel(o)
+    p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)
       return {rowwise.matrix(now.Y), rowwise.matrix(now.dY),
               rowwise.matrix(out[1]), n = 3}
     end)
@@ -101,7 +96,8 @@ local cross_entropy = rowwise.operation("ops.cross_entropy", {
                              X.layout) end
     local o, ignore = rowwise.shape_of({X}, 1, {}), call.o.ignore or IGNORE
     o.loss = true
-    p.steps[1] = step(kernel(o), m, function(now, out)
+    local k = kernel(o)
+    p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)
       return {rowwise.matrix(now.X), rowwise.vector(now.T),
               rowwise.vector(out[1]), rowwise.vector(out[2]),
               cute.constexpr(ignore), n = 5}
@@ -163,8 +159,7 @@ end
 ---@param o? {ignore: integer?, out: any, dtype: any}
 function softmax.cross_entropy_backward(dLoss, X, T, Lse, o)
   check_row_tensors(X, {{"dLoss", dLoss}, {"T", T}, {"Lse", Lse}})
-  local options, ignore = {}, IGNORE
-  for k, v in pairs(o or {}) do options[k] = v end
+  local options, ignore = tensor_op.with(o), IGNORE
   if options.ignore then ignore, options.ignore = options.ignore, nil end
   if not options.out and not options.dtype then
     options.dtype = X.element_type

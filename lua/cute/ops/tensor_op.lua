@@ -9,7 +9,6 @@
 -- a function (cute.ops.capture)}.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
-local cute = require "cute"
 local devices = require "cute.lang.devices"
 local operand = require "cute.ops.operand"
 local report = require "cute.lang.report"
@@ -41,6 +40,16 @@ function tensor_op.options(what, o, own)
     for name, want in pairs(types) do known[name] = want end
   end
   operand.check_options(what, known, o)
+end
+
+--- Returns a copy of options in which those of `more` replace others.
+---@param o? table
+---@param more? table
+function tensor_op.with(o, more)
+  local all = {}
+  for name, v in next, o or all do all[name] = v end
+  for name, v in next, more or all do all[name] = v end
+  return all
 end
 
 --- Reports whether x is a table of options.
@@ -109,7 +118,7 @@ local function results(plan, call)
   for i, r in ipairs(plan.results) do
     out[i] = call.out[i]
     if not out[i] then
-      out[i] = cute.empty(r.order or r.shape, r.dtype, {device = plan.place})
+      out[i] = calls.empty(r.order or r.shape, r.dtype, plan.place)
       made[#made + 1] = out[i]
     end
   end
@@ -154,7 +163,7 @@ function tensor_op.run(plan, call, ready)
     run.reads = run.reads or reads
   end
   if #run.steps > 0 and not plan.anew and not alone then ready(run) end
-  if work and plan.place ~= "host" then core.param_memory(work):close() end
+  if work then work:close() end
   return table.unpack(out)
 end
 

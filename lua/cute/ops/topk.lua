@@ -5,6 +5,7 @@ local cute = require "cute"
 local largest = require "kernels.argmax"
 local rowwise = require "cute.ops.rowwise"
 local sample = require "kernels.sample"
+local tensor_op = require "cute.ops.tensor_op"
 local topk = require "kernels.topk"
 
 local top = {}
@@ -36,11 +37,10 @@ local function finding(X, k, smallest, m, views)
   local o = rowwise.shape_of({X}, 1, {})
   local made = topk {n = o.n, dtype = o.dtype, k = k, smallest = smallest,
                      width = o.width}
-  return {kernel = made.kernel, grid = made.grid(m), block = made.block,
-    ready = {}, arguments = function(call, out, work)
-      local V, I = views(out, work)
-      return {rowwise.matrix(call.X), V, I, n = 3}
-    end}
+  return rowwise.step(made, made.grid(m), function(call, out, work)
+    local V, I = views(out, work)
+    return {rowwise.matrix(call.X), V, I, n = 3}
+  end)
 end
 
 local find = rowwise.operation("ops.topk", {names = {"X"},
@@ -71,9 +71,7 @@ local find = rowwise.operation("ops.topk", {names = {"X"},
 ---@param k integer 1 to 64
 ---@param o? {smallest: boolean?, out: any}
 function top.topk(X, k, o)
-  local own = {k = k}
-  for name, v in pairs(o or {}) do own[name] = v end
-  return find(X, own)
+  return find(X, tensor_op.with({k = k}, o))
 end
 
 ---------------------------------------------------------------------------
@@ -113,11 +111,10 @@ local function of_largest(p, call, k, m, by)
   end
   local made = sample {k = k, top_p = call.o.top_p}
   p.steps[1] = finding(X, k, false, m, views)
-  p.steps[2] = {kernel = made.kernel, grid = made.grid(m), block = made.block,
-    ready = {}, arguments = function(now, out, work)
-      local V, I = views(out, work)
-      return {V, I, rowwise.vector(out[1]), now.Seed, by, n = 5}
-    end}
+  p.steps[2] = rowwise.step(made, made.grid(m), function(now, out, work)
+    local V, I = views(out, work)
+    return {V, I, rowwise.vector(out[1]), now.Seed, by, n = 5}
+  end)
 end
 
 local draw = rowwise.operation("ops.sample", {names = {"X", "Seed"},
@@ -143,11 +140,10 @@ local draw = rowwise.operation("ops.sample", {names = {"X", "Seed"},
     local o = rowwise.shape_of({X}, 1, {})
     o.sample = true
     local k = largest(o)
-    p.steps[1] = {kernel = k.kernel, grid = k.grid(m), block = k.block,
-      ready = {}, arguments = function(now, out)
-        return {rowwise.matrix(now.X), rowwise.vector(out[1]), now.Seed, 1 / t,
-                n = 4}
-      end}
+    p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)
+      return {rowwise.matrix(now.X), rowwise.vector(out[1]), now.Seed, 1 / t,
+              n = 4}
+    end)
     return p
   end})
 

@@ -158,16 +158,8 @@ function stages.PipelineAsync(opts)
   return make("PipelineAsync", opts, Async)
 end
 
---- Returns the producer's initial state: it is at the first stage, and all
--- stages are empty.
-function Async:make_producer_state()
-  return states.make_pipeline_state("producer", self.num_stages)
-end
-
---- Returns the consumer's initial state, at the first stage.
-function Async:make_consumer_state()
-  return states.make_pipeline_state("consumer", self.num_stages)
-end
+Async.make_producer_state = CpAsync.make_producer_state
+Async.make_consumer_state = CpAsync.make_consumer_state
 
 -- Waits, unless a try_wait has already reported the phase as complete.
 local function wait_unless(token, array, state, scope)
@@ -566,14 +558,10 @@ function Consumer:release(h)
   self.pipe:consumer_release(h and h.state or self.state)
 end
 
---- Advances to the next stage, or by `count` stages.
----@param count? integer|cute.Value
-function Consumer:advance(count) self.state:advance(count) end
 function Consumer:clone()
   return stages.PipelineConsumer(self.pipe, self.state:clone())
 end
---- Restarts the count at 0; the stage is unchanged.
-function Consumer:reset() self.state:reset_count() end
+Consumer.advance, Consumer.reset = Producer.advance, Producer.reset
 
 ---------------------------------------------------------------------------
 

@@ -33,10 +33,7 @@ end
 ---@param type "producer"|"consumer" from PipelineUserType
 ---@param stages integer
 function states.make_pipeline_state(type, stages)
-  if type ~= "producer" and type ~= "consumer" then
-    core.fail("unknown-name", ("make_pipeline_state: no user '%s' (producer, "
-      .. "consumer)"):format(tostring(type)))
-  end
+  sign.one_of("make_pipeline_state", "user", type, "producer consumer")
   return states.PipelineState(stages, 0, 0, type == "producer" and 1 or 0)
 end
 

@@ -1,6 +1,7 @@
 --- Methods that the package cutelua adds to the simulator's report.
 local core = require "cute.core"
 local columns = require "cutelua.text.columns"
+local faults = require "cutelua.text.faults"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 
@@ -10,6 +11,21 @@ local function recorded(report)
   if report.requests then return end
   core.fail("bad-argument", "this report has no recorded accesses: launch with "
     .. "record = true, or call k(...):profile {...}")
+end
+
+--- Returns notes on a run without faults: see cutelua.text.faults.
+---@return string[]
+function Report:notes()
+  return faults.notes(self)
+end
+
+--- Returns the numbers of faults that may follow from others: see
+-- cutelua.text.faults.
+---@return integer[] followers
+---@return integer leaders
+function Report:followers()
+  local followers, leaders = faults.followers(self)
+  return followers, leaders
 end
 
 --- Returns the lines with bank conflicts, the worst first, for a report with
@@ -45,7 +61,7 @@ local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
 ---@param r table an element of report.reports
 ---@return table
 function Report.plain(r)
-  local out = {advice = simreport.words_on(r),
+  local out = {advice = faults.advice(r),
                file = r.file and source.short(r.file),
                file2 = r.file2 and source.short(r.file2),
                loop_file = r.loop_file and source.short(r.loop_file)}

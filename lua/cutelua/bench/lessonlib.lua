@@ -161,7 +161,7 @@ end
 
 --- Reads a matrix from an .npy file with cute.npy.
 function lib.read_matrix(job, path)
-  local array = lib.must(job, require "cute.npy".read(path,
+  local array = lib.must(job, require "cutelua.text.npy".read(path,
     {dtype = {"f16", "f32", "f64"}, shape = {-1, -1}}))
   local rows, cols = table.unpack(array.shape)
   lib.must(job, rows * cols > 0, ("%s has no elements: its shape is (%d,%d) "
@@ -181,7 +181,7 @@ end
 --- Writes a buffer of (rows, cols), row-major, to --out as f32.
 function lib.write_out(job, buffer, rows, cols)
   if not job.opt.out then return end
-  lib.must(job, require "cute.npy".write(job.opt.out, {dtype = "f32",
+  lib.must(job, require "cutelua.text.npy".write(job.opt.out, {dtype = "f32",
     shape = {rows, cols}, bytes = buffer:to("f32"):bytes()}))
   lib.say("wrote       %s", core.visible(job.opt.out))
 end

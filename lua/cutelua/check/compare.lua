@@ -15,7 +15,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
-local memory = require "cute.lang.memory"
+local memory = require "cutelua.program.memory"
 local source = require "cute.lang.source"
 
 local compare = {}

@@ -27,11 +27,12 @@ local core = require "cute.core"
 local explore = require "cutelua.check.explore"
 local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
-local memory = require "cute.lang.memory"
+local memory = require "cutelua.program.memory"
 local plural = require "cute.lang.report".plural
 local warp_schedule = require "cutelua.check.warp_schedule"
 local sizes = require "cutelua.check.sizes"
 local plain = require "cutelua.analyses.report".plain
+local faults = require "cutelua.text.faults"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 local repair = require "cutelua.check.repair"
@@ -106,7 +107,7 @@ function Verdict:__tostring()
   local text = {("check: kernel %s: %s"):format(self.kernel, self.verdict)}
   local function add(line) text[#text + 1] = "  " .. line end
   if self.fault then
-    for line in simreport.fault(self.fault):gmatch "[^\n]+" do add(line) end
+    for line in faults.text(self.fault):gmatch "[^\n]+" do add(line) end
     for _, line in ipairs(warp_schedule.told(self.schedule)) do add(line) end
   else
     add(("%s of %s in %s; %s"):format(plural(self.orders, "schedule"),
@@ -275,7 +276,7 @@ local function watched(run, notes)
       local key = ("%s %s:%s %s:%s"):format(r.kind, r.file, r.line, r.file2,
                                             r.line2)
       if not known[key] then
-        known[key], notes[#notes + 1] = true, simreport.reliance(r)
+        known[key], notes[#notes + 1] = true, faults.reliance(r)
       end
     end
     return found

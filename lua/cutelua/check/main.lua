@@ -9,11 +9,11 @@ local devices = require "cute.lang.devices"
 local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
 local lessonlib = require "cutelua.bench.lessonlib"
-local memory = require "cute.lang.memory"
+local memory = require "cutelua.program.memory"
 local report = require "cute.lang.report"
 local warp_schedule = require "cutelua.check.warp_schedule"
 local sign = require "cute.lang.signature"
-local simreport = require "cute.lang.simreport"
+local faults = require "cutelua.text.faults"
 local sizes = require "cutelua.check.sizes"
 local sys = require "cute.sys"
 
@@ -205,7 +205,7 @@ function Session:tell(verdict)
   for _, note in ipairs(verdict.notes or {}) do
     -- new_note marks the note as printed, so that the launch does not print it
     -- again.
-    simreport.new_note(verdict.kernel, note)
+    faults.new_note(verdict.kernel, note)
   end
   self:write(self.opt.json and verdict:json() or tostring(verdict), "\n")
 end

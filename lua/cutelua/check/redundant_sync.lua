@@ -5,7 +5,7 @@ local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local measure = require "cutelua.bench.measure"
 local kernel = require "cute.lang.kernel"
-local memory = require "cute.lang.memory"
+local memory = require "cutelua.program.memory"
 local report = require "cute.lang.report"
 
 local redundant_sync = {}

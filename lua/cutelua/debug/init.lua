@@ -8,7 +8,7 @@
 -- script's function. It runs as a coroutine inside each stop.
 local core = require "cute.core"
 local locals = require "cutelua.debug.locals"
-local memory = require "cute.lang.memory"
+local memory = require "cutelua.program.memory"
 local show = require "cutelua.debug.show"
 local source = require "cute.lang.source"
 

@@ -2,7 +2,6 @@
 -- coordinates.
 local core = require "cute.core"
 local report = require "cute.lang.report"
-local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 
 local show = {}
@@ -296,7 +295,10 @@ end
 function show.where(session)
   local at = session.at
   if session:is_over() then
-    local _, n = simreport.followers(session.report)
+    local n = 0  -- faults that do not follow from another one
+    for _, r in ipairs(session.report.reports) do
+      if not r.leads then n = n + 1 end
+    end
     return "the run is over: " .. (n == 0 and "nothing to report"
       or report.plural(n, "fault"))
   end

@@ -20,7 +20,7 @@ local names = {}
 -- defined in lua/cute/meta belongs to the topic that the title above it there
 -- names.
 local TOPICS = {
-  {"Kernels", modules = "cute.lang.kernel cute.lang.raw cutelua.debug "
+  {"Kernels", modules = "cute.lang.kernel cutelua.ptx.raw cutelua.debug "
     .. "cutelua.ptx cute.lang.devices cutelua.analyses.call "
     .. "cutelua.analyses.prepared"},
   {"Loops, branches, variables",
@@ -38,7 +38,7 @@ local TOPICS = {
   {"Symbolic arguments", modules = "cute.symbolic"},
   {"Streams and graphs", modules = "cute.stream"},
   {"Printing and drawing", modules = "cutelua.draw cutelua.draw.print "
-    .. "cute.lang.printing cutelua.program.explain cutelua.program.diff "
+    .. "cutelua.draw.printing cutelua.program.explain cutelua.program.diff "
     .. "cutelua.profile.swizzle cutelua.doc"},
   {"cute.arch: who and where", names = "cute.arch."},
   {"cute.arch: threads together", modules = "cute.arch.warp"},
@@ -182,8 +182,8 @@ end
 -- For each namespace, the module whose head comment describes it.
 local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.gpu"] = "cute.gpu", ["cute.jit"] = "cute.jit",
-  ["cute.npy"] = "cute.npy", ["cute.cli"] = "cutelua.program.cli",
-  ["cute.nvgpu"] = "cute.nvgpu", ["cute.testing"] = "cute.testing",
+  ["cute.npy"] = "cutelua.text.npy", ["cute.cli"] = "cutelua.program.cli",
+  ["cute.nvgpu"] = "cute.nvgpu", ["cute.testing"] = "cutelua.bench.testing",
   ["cute.pipeline"] = "cute.pipeline", ["cute.utils"] = "cute.utils",
   ["cute.ops"] = "cute.ops", ["cute.tiles"] = "cute.tiles",
   ["cute.math"] = "cute.math",
@@ -351,7 +351,7 @@ local OBJECTS = {
   {"blas", "cute.blas", "cute.Blas"},
 }
 -- Modules whose loading defines the classes of lua/cute.
-local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cute.lang.raw
+local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cutelua.ptx.raw
   cute.stream cute.math cute.smemstruct cute.utils cute.pipeline
   cutelua.profile.swizzle cutelua.profile.conflict cutelua.profile.preflight
   cute.layoutenum cute.persistent_schedulers cute.grouped cute.tensormaps

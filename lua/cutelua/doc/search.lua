@@ -6,8 +6,8 @@ local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local environment = require "cutelua.doc.environment"
 local names = require "cutelua.doc.names"
-local report = require "cute.lang.report"
-local simreport = require "cute.lang.simreport"
+local errors = require "cutelua.text.errors"
+local faults = require "cutelua.text.faults"
 
 local has_sys, sys = pcall(require, "cute.sys")
 
@@ -99,8 +99,8 @@ local function find_kinds(words, add)
   table.sort(list, function(a, b) return a[1] < b[1] end)
   for _, row in ipairs(list) do
     add("[" .. row[1] .. "]", row[2], has(row[1], words),
-        (simreport.ADVICE[row[1]] or "")
-        .. (report.suggestions[row[1]] or ""))
+        (faults.ADVICE[row[1]] or "")
+        .. (errors.suggestions[row[1]] or ""))
   end
 end
 
@@ -198,7 +198,7 @@ end
 local function kind_text(kind)
   local out = {("[%s]: %s"):format(kind, core.report_kinds[kind]
     or core.error_kinds[kind])}
-  out[2] = report.suggestions[kind] or simreport.ADVICE[kind]
+  out[2] = errors.suggestions[kind] or faults.ADVICE[kind]
   for _, s in ipairs(sections()) do
     if s.page == "errors" and s.title == kind then
       out[#out + 1] = "\n" .. s.text:gsub("^[^\n]*\n+", "")

@@ -11,7 +11,7 @@
 -- a `solution`.
 local core = require "cute.core"
 local cute = require "cute"
-local report = require "cute.lang.report"
+local errors = require "cutelua.text.errors"
 local script = require "cutelua.program.script"
 local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
@@ -223,9 +223,9 @@ function learn.check(lesson, name, text, env, chunk)
         :format(chunk and chunk:match "^@(.*)" or "the answer", e.makes)
     end
     return e.check(own)
-  end, report.capture)
+  end, errors.capture)
   rawset(os, "exit", exit)
-  if not ok then return nil, report.format(right, {}) end
+  if not ok then return nil, errors.format(right, {}) end
   if not right then return nil, message end
   return true
 end

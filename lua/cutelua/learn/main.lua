@@ -6,7 +6,7 @@ local complete = require "cutelua.program.complete"
 local core = require "cute.core"
 local drawn = require "cutelua.draw.text"
 local files = require "cute.lang.files"
-local folders = require "cute.lang.folders"
+local folders = require "cutelua.program.folders"
 local learn = require "cutelua.learn"
 local reader = require "cutelua.program.reader"
 

@@ -27,6 +27,7 @@ local asm = require "cutelua.text.asm"
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local source = require "cute.lang.source"
+local faults = require "cutelua.text.faults"
 local simreport = require "cute.lang.simreport"
 
 local page = {}
@@ -165,7 +166,7 @@ local function add_faults(notes, report, key)
     if r.leads and not rests[r.leads] then rests[r.leads] = {} end
   end
   for i, r in ipairs(report.reports) do
-    local at, text = key(r.file, r.line), simreport.fault(r, known)
+    local at, text = key(r.file, r.line), faults.text(r, known)
     local rest = rests[r.leads]
     if rest then
       rest[#rest + 1] = {key = at, text = text}
@@ -397,8 +398,8 @@ local function facts_of(program, launch, report, made)
   fact("conflicts", ("%d in %d passes"):format(report:total "conflicts",
     report:total "wavefronts"), report:total "conflicts" > 0)
   fact("sectors", report:total "sectors")
-  local _, faults = simreport.followers(report)
-  fact("reports", faults, faults > 0)
+  local _, leaders = report:followers()
+  fact("reports", leaders, leaders > 0)
   return facts
 end
 

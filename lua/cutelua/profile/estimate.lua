@@ -25,7 +25,7 @@
 local core = require "cute.core"
 local cards = require "cutelua.profile.cards"
 local columns = require "cutelua.text.columns"
-local memory = require "cute.lang.memory"
+local memory = require "cutelua.program.memory"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 local targets = require "cute.targets"

@@ -18,7 +18,7 @@
 local core = require "cute.core"
 local picture = require "cutelua.draw.picture"
 local estimate = require "cutelua.profile.estimate"
-local ranges = require "cute.arch.ranges"
+local clock_plan = require "cutelua.profile.clocks"
 
 local timeline = {}
 
@@ -135,7 +135,7 @@ end
 -- the warp's begin and end, events}. Also returns the number of events that did
 -- not fit.
 local function read(words, plan, blocks)
-  local out, each = {}, ranges.HEAD + plan.room
+  local out, each = {}, clock_plan.HEAD + plan.room
   local dropped = 0
   for i = 0, blocks * plan.warps - 1 do
     local at = i * each
@@ -145,9 +145,9 @@ local function read(words, plan, blocks)
                sm = words[at + 5], events = {}}
     dropped = dropped + math.max(words[at] - plan.room, 0)
     for n = 0, plan.room - 1 do
-      local x = words[at + ranges.HEAD + n]
+      local x = words[at + clock_plan.HEAD + n]
       if x == 0 then break end
-      local number, ends, clock = ranges.event(x)
+      local number, ends, clock = clock_plan.event(x)
       -- The number of cycles since the warp's first clock value.
       local later = (clock - w.clock) & 0xffffffff
       w.events[#w.events + 1] = {name = plan.names[number + 1],
@@ -197,7 +197,7 @@ local function by_gpu(call, opts)
   require "cutelua.profile.cards".need_blocks(k.name, plain.grid)
   local threads = plain.block[1] * plain.block[2] * plain.block[3]
   local blocks = plain.grid[1] * plain.grid[2] * plain.grid[3]
-  local plan = ranges.plan(room, (threads + 31) // 32)
+  local plan = clock_plan.plan(room, (threads + 31) // 32)
   local traced = kernel.kernel(k.name, {block = k.block, fmad = k.fmad,
     min_blocks = k.min_blocks, fastmath = k.fastmath},
     function(buffer, ...)
@@ -206,11 +206,11 @@ local function by_gpu(call, opts)
       plan:finish()
     end)
   local cute = require "cute"
-  local count = blocks * plan.warps * (ranges.HEAD + room)
+  local count = blocks * plan.warps * (clock_plan.HEAD + room)
   local words = cute.zeros({count}, cute.i64, {device = plain.device.place})
   local with = traced(words, table.unpack(call, 1, call.n))
   local ok, run, message = pcall(with.compile, with, launch)
-  ranges.forget()
+  clock_plan.forget()
   if not ok then error(run, 0) end
   if not run then return nil, message end
 

@@ -16,7 +16,7 @@
 -- underscores in the result. Words that are not options are rejected unless
 -- `args = {name=, help=, many=}` accepts them (`opt.args`, a list).
 local core = require "cute.core"
-local files = require "cute.lang.files"
+local output = require "cutelua.text.output"
 local sign = require "cute.lang.signature"
 
 local cli = {}
@@ -278,9 +278,9 @@ end
 
 -- ---- files ----
 
-cli.read_plain, cli.writable = files.read_plain, files.writable
-cli.write_file, cli.write_private = files.write_file, files.write_private
-cli.output = files.output
+cli.read_plain, cli.writable = output.read_plain, output.writable
+cli.write_file, cli.write_private = output.write_file, output.write_private
+cli.output = output.output
 
 --- Returns the name of a list that is nearest to `name`, or nil when none is
 -- near.

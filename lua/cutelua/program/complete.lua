@@ -4,7 +4,7 @@
 -- Completion runs no code of the user: it only inspects tables and metatables,
 -- and reads fields of values of cute, which has no side effects.
 local core = require "cute.core"
-local lex = require "cute.lang.lex"
+local tokens = require "cutelua.text.tokens"
 local sign = require "cute.lang.signature"
 
 local has_sys, sys = pcall(require, "cute.sys")
@@ -303,7 +303,7 @@ end
 local function members(head, word, env)
   local sep = head:match "([.:])%s*$"
   if not sep or head:find "%.%.%s*$" then return nil end
-  local list = lex.tokens((head:gsub("[.:]%s*$", "")))
+  local list = tokens.of((head:gsub("[.:]%s*$", "")))
   local found, v = value_at(list, #list, head, env)
   if not found then return {} end
   local set = complete.names(v)
@@ -323,7 +323,7 @@ end
 -- followed by " = ".
 local function options(head, word)
   if not head:find "[{,]%s*$" then return nil end
-  local list = lex.tokens(head)
+  local list = tokens.of(head)
   local k = open_bracket(list, #list)
   if not (k and list[k].text == "{") then return nil end
   local at = callee(list, k - 1)
@@ -338,11 +338,11 @@ end
 local function globals(head, word, env)
   if word == "" or word:find "^%d" then return {} end
   local set = {}
-  add_keys(set, lex.KEYWORDS)
+  add_keys(set, tokens.KEYWORDS)
   for _, globals_ in ipairs {env, _G} do
     for name in pairs(complete.names(globals_)) do set[name] = true end
   end
-  for _, token in ipairs(lex.tokens(head)) do
+  for _, token in ipairs(tokens.of(head)) do
     if token.name then set[token.text] = true end
   end
   return fitting(set, word), function(name)
@@ -408,7 +408,7 @@ end
 -- Returns the candidates, the part of `word` that they complete, and a function
 -- that describes a candidate.
 local function in_string(head, word, env)
-  local list = lex.tokens(head)
+  local list = tokens.of(head)
   local n = #list
   if n > 1 and list[n].text == "=" and list[n - 1].name then
     local words = WORDS[list[n - 1].text]
@@ -449,7 +449,7 @@ end
 ---@return string[] list, string word, string place
 ---@return (fun(name: string): string?)? about
 function complete.find(text, env)
-  local from, kind = lex.unfinished(text)
+  local from, kind = tokens.unfinished(text)
   if kind == "string" and has_sys then
     local list, word, about = in_string(text:sub(1, from - 1),
                                         text:sub(from + 1), env)

@@ -7,7 +7,7 @@ local asm = require "cutelua.text.asm"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local jit = require "cute.jit"
-local history = require "cute.lang.history"
+local events = require "cutelua.program.events"
 local lines = require "cutelua.program.lines"
 local show = require "cutelua.program.show"
 local sign = require "cute.lang.signature"
@@ -237,7 +237,7 @@ function Diff.__tostring(d)
   local x, y = d.before.runs.last, d.now.runs.last
   if x and y then
     add(out, diff.counters(x, y))
-    local was, is = history.seconds(x), history.seconds(y)
+    local was, is = events.seconds(x), events.seconds(y)
     if was and is then
       out[#out + 1] = ("  %s on %s: %s -> %s"):format(y.first
         and "first runs" or "time", y.device, show.seconds(was),

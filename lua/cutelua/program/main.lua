@@ -1,6 +1,7 @@
 --- The command line of the `cutelua` program.
 local core = require "cute.core"
 local files = require "cute.lang.files"
+local errors = require "cutelua.text.errors"
 local report = require "cute.lang.report"
 local script = require "cutelua.program.script"
 local source = require "cute.lang.source"
@@ -74,9 +75,9 @@ end
 
 -- Calls f and prints a failure. Returns an exit code, and the raised error.
 local function protected(opt, f, ...)
-  local ok, failure = sys.call(f, report.capture, ...)
+  local ok, failure = sys.call(f, errors.capture, ...)
   if ok or opt.stop and failure.value == opt.stop then return 0 end
-  report.tell(report.format(failure, {prefix = "cutelua: ",
+  report.tell(errors.format(failure, {prefix = "cutelua: ",
     traceback = opt.traceback}))
   local text = type(failure) == "table" and failure.message
   return text and text:find "%f[%a]interrupted$" and 130 or 1, text
@@ -134,10 +135,15 @@ end
 
 -- Reports kernels that a script called but never launched.
 local function note_unlaunched()
-  local unused = package.loaded["cute.lang.unused"]
-  for _, text in ipairs(unused and unused.notes() or {}) do
-    report.tell("cutelua: note: " .. text)
+  local unused, notes = package.loaded["cute.lang.unused"], {}
+  for k, place in pairs(unused and unused.places or {}) do
+    local text = ("%s: kernel %s was called and never launched: write "
+      .. "%s(...):launch {grid = g, block = b}"):format(place, k.name, k.name)
+    if not notes[text] then notes[text], notes[#notes + 1] = true, text end
   end
+  if unused then unused.places = {} end
+  table.sort(notes)
+  for _, text in ipairs(notes) do report.tell("cutelua: note: " .. text) end
 end
 
 local function run_steps(opt)

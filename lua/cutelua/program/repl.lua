@@ -7,9 +7,10 @@
 local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
-local folders = require "cute.lang.folders"
-local lex = require "cute.lang.lex"
+local folders = require "cutelua.program.folders"
+local tokens = require "cutelua.text.tokens"
 local reader = require "cutelua.program.reader"
+local errors = require "cutelua.text.errors"
 local report = require "cute.lang.report"
 local runs = require "cute.lang.history"
 local script = require "cutelua.program.script"
@@ -83,7 +84,7 @@ end
 ---@param text string
 ---@return string
 function repl.globalize(text)
-  local list, depth, edits = lex.tokens(text), 0, {}
+  local list, depth, edits = tokens.of(text), 0, {}
   for i, token in ipairs(list) do
     local before = list[i - 1] and list[i - 1].text
     if before ~= "." and before ~= ":" then
@@ -146,18 +147,18 @@ end
 
 -- ---- the loop ----
 
---- Prints a failure, in the form of report.capture.
+--- Prints a failure, in the form of errors.capture.
 ---@param failure table
 function repl:tell(failure)
   self.failed = true
-  report.tell(report.format(failure, self.opt))
+  report.tell(errors.format(failure, self.opt))
 end
 
 -- Calls f such that Ctrl-C interrupts f, and prints a failure of f. Returns the
 -- results of f.
 function repl:call(f, ...)
   local call = has_sys and sys.call or xpcall
-  local out = table.pack(call(f, report.capture, ...))
+  local out = table.pack(call(f, errors.capture, ...))
   if not out[1] then self:tell(out[2]) end
   return table.unpack(out, 1, out.n)
 end

@@ -3,7 +3,7 @@
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"
-local history = require "cute.lang.history"
+local events = require "cutelua.program.events"
 local sign = require "cute.lang.signature"
 local topics = require "cutelua.program.topics"
 
@@ -336,7 +336,7 @@ local function show_program(program)
     extent_text(program.block))}
   out[2] = "  " .. resources_text(program)
   local last = program.runs.last
-  local seconds = last and history.seconds(last)
+  local seconds = last and events.seconds(last)
   if seconds then
     out[3] = ("  %s run: %s on %s"):format(last.first and "first" or "last",
       seconds_text(seconds), last.device)

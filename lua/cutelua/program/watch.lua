@@ -8,7 +8,8 @@ local bytes = require "cute.lang.files"
 local core = require "cute.core"
 local diff = require "cutelua.program.diff"
 local lines = require "cutelua.program.lines"
-local literal = require "cute.lang.literal"
+local literal = require "cutelua.text.literal"
+local events = require "cutelua.program.events"
 local history = require "cute.lang.history"
 local show = require "cutelua.program.show"
 local sys = require "cute.sys"
@@ -95,7 +96,7 @@ function watch.child(path)
       by_name[name], kernels[#kernels + 1] = k, k
     end
     k.program = p.program
-    history.seconds(last)
+    events.seconds(last)
     add_counters(k.numbers, last)
   end
   local exit = os.exit

@@ -4,8 +4,8 @@
 --
 -- A listing has text = {line, ...} and at = {line of the CUDA C or false, ...}.
 -- A listing of SASS also has live = {number of live registers, ...}.
+local compiler = require "cutelua.text.compiler"
 local core = require "cute.core"
-local jit = require "cute.jit"
 
 local asm = {}
 
@@ -16,7 +16,7 @@ local function lines_of(text) return (text .. "\n"):gmatch "([^\n]*)\n" end
 ---@param text string
 ---@return {text: string[], at: (integer|false)[]}
 function asm.ptx(text)
-  local out, at = {text = {}, at = {}}, jit.ptx_lines(text)
+  local out, at = {text = {}, at = {}}, compiler.ptx_lines(text)
   local n, inside, begun = 0, false, false
   for line in lines_of(text) do
     n = n + 1

@@ -5,7 +5,8 @@
 --     local f = safetensors.open {"model-1.safetensors", "model-2.safetensors"}
 --     local w = f:tensor "model.norm.weight"    -- a host tensor
 --
--- Only the headers are kept in memory; f:tensor reads one tensor.
+-- Only the headers are kept in memory. f:tensor maps a tensor's data, and reads
+-- it only if the system cannot map it.
 local core = require "cute.core"
 local cute = require "cute"
 local json = require "cutelua.text.json"
@@ -100,13 +101,19 @@ end
 function Files:tensor(name)
   local e = self.entries[name]
   if not e then core.fail("io", "no file has " .. core.visible(name)) end
+  local layout = cute.make_layout(#e.shape == 0 and {1} or e.shape,
+                                  cute.LayoutRight)
+  local buffer, first = core.map_file(e.file, e.dtype, e.at, cute.size(layout))
+  if buffer then
+    local all = cute.make_tensor(buffer, cute.make_layout(#buffer))
+    return cute.make_tensor(all.iterator + first, layout)
+  end
   e.file:seek("set", e.at)
   local bytes = e.bytes == 0 and "" or e.file:read(e.bytes)
   if not bytes or #bytes ~= e.bytes then
     fail(e.path, "%s could not be read", core.visible(name))
   end
-  return cute.make_tensor(cute.buffer_from(e.dtype, bytes),
-    cute.make_layout(#e.shape == 0 and {1} or e.shape, cute.LayoutRight))
+  return cute.make_tensor(cute.buffer_from(e.dtype, bytes), layout)
 end
 
 return safetensors

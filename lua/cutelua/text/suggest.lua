@@ -3,15 +3,9 @@
 -- below Lua's own message.
 local core = require "cute.core"
 local source = require "cute.lang.source"
+local tokens = require "cutelua.text.tokens"
 
 local suggest = {}
-
--- Lua's keywords.
-local LUA = {}
-for word in ([[and break do else elseif end false for function goto if in local
-    nil not or repeat return then true until while]]):gmatch "%a+" do
-  LUA[word] = true
-end
 
 -- Names of Python and CUDA C, with the names that Lua or cute uses instead.
 local OTHERS = {None = "nil, or cute._ in a coordinate", True = "true",
@@ -111,8 +105,8 @@ local function undefined(message, text, vars)
   local of, only = message:match "%((%a+) '([%w_]+)'%)"
   if of and of ~= "global" then return end
   for _, name in ipairs(names_of(text)) do
-    if (not only or name == only) and not vars.known[name] and not LUA[name]
-      and not has(vars.env, name)
+    if (not only or name == only) and not vars.known[name]
+      and not tokens.KEYWORDS[name] and not has(vars.env, name)
       and (only or not declared(name, text, vars.text)) then
       local near = other(name, vars.known, vars.env)
       return ("'%s' is nil: no local or global has that name%s"):format(name,

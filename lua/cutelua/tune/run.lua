@@ -13,7 +13,7 @@ local gemm = require "cute.ops.gemm"
 local operands = require "cutelua.tune.operands"
 local records = require "cutelua.tune.records"
 local sys = require "cute.sys"
-local tuned = require "cute.ops.tuned"
+local tables = require "cutelua.tune.tables"
 local worker = require "cutelua.tune.worker"
 
 -- Candidates whose hot times differ by at most this factor are compared by
@@ -240,7 +240,7 @@ end
 -- Returns the existing table of the file, or a new one. Ends the run if the
 -- file has no valid table for this GPU.
 function Run:old_table()
-  local t, wrong = tuned.read(self.table)
+  local t, wrong = tables.read(self.table)
   if wrong then
     stop(wrong .. "\n  The file is unchanged: move it away, or name another "
       .. "one with --out")
@@ -251,7 +251,7 @@ function Run:old_table()
       .. "with --out"):format(
       self.table, t.card, t.arch, card.name))
   end
-  return t or {format = tuned.FORMAT, card = card.name, arch = card.arch,
+  return t or {format = tables.FORMAT, card = card.name, arch = card.arch,
                sms = card.sms, gemm = {}}
 end
 
@@ -262,8 +262,8 @@ function Run:write()
   local lock <close>, why = sys.lock(self.journal)
   if not lock then stop(("cannot lock %s: %s"):format(self.journal, why)) end
   local t = self:old_table()
-  tuned.merge(t, self.rows)
-  local ok, message = cli.write_file(self.table, tuned.text(t))
+  tables.merge(t, self.rows)
+  local ok, message = cli.write_file(self.table, tables.text(t))
   if not ok then stop(message) end
   self.unwritten = false
 end
@@ -380,12 +380,12 @@ function Run:open()
   local card = self.card
   self.table = self.job.out
   if not self.table then
-    local folder = tuned.folder()
+    local folder = tables.folder()
     if not folder then stop("no folder for tables was found: name a file with "
       .. "--out") end
     local made, wrong = sys.mkdirs(folder)
     if not made then stop("cannot make " .. wrong) end
-    self.table = ("%s/%s.lua"):format(folder, tuned.card(card.name))
+    self.table = ("%s/%s.lua"):format(folder, tables.card(card.name))
   end
   self:old_table()
   local ok, why = cli.writable(self.table)

@@ -3,7 +3,7 @@
 --
 -- A request is {ask = NAME, ...}, the answer a table of plain data. An error
 -- is {ok = false, error = {message =, kind =, file =, line =, hint =, text =}}
--- (cute.lang.report.told). The requests:
+-- (cutelua.text.errors.told). The requests:
 -- run: {name =, text =, words =, seed =} -> {ok =, code =, seconds =, error =,
 --   page =, pictures =}: page is the data of cutelua.page if something was
 --   launched, without drawn pictures and costs; page.left is the number of
@@ -24,7 +24,7 @@
 -- lesson, block, exercise: see cutelua.workshop.lessons.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
-local report = require "cute.lang.report"
+local errors = require "cutelua.text.errors"
 local run = require "cutelua.workshop.run"
 local sign = require "cute.lang.signature"
 
@@ -148,9 +148,9 @@ end
 ---@param request table
 ---@return table answer
 function workshop.ask(request)
-  local ok, found = xpcall(answer, report.capture, request)
+  local ok, found = xpcall(answer, errors.capture, request)
   if ok then return found end
-  return {ok = false, error = report.told(found)}
+  return {ok = false, error = errors.told(found)}
 end
 
 --- Answers a request given as JSON; returns the answer as JSON.

@@ -4,10 +4,11 @@ local core = require "cute.core"
 local draw = require "cutelua.draw"
 local globals = require "cutelua.workshop.globals"
 local html = require "cutelua.draw.html"
-local lex = require "cute.lang.lex"
-local npy = require "cute.npy"
+local tokens = require "cutelua.text.tokens"
+local npy = require "cutelua.text.npy"
 local page = require "cutelua.page"
 local repl = require "cutelua.program.repl"
+local errors = require "cutelua.text.errors"
 local report = require "cute.lang.report"
 local script = require "cutelua.program.script"
 local watch = require "cutelua.page.watch"
@@ -61,7 +62,7 @@ end
 
 --- Calls f as a script: launches run on the simulator and are watched, os.exit
 -- ends the script, pictures are kept, and failures are reported.
----@param f fun(): table? may return a failure (of report.capture) not yet
+---@param f fun(): table? may return a failure (of errors.capture) not yet
 -- reported
 ---@param seed? integer seed of the schedules of launches that have none
 ---@return table answer {ok =, code =, seconds =, error =, page =, pictures =}
@@ -74,7 +75,7 @@ function run.call(f, seed)
   local changed
   local function capture(failure)
     changed = globals.mend()
-    return report.capture(failure, 1)
+    return errors.capture(failure, 1)
   end
   local start = core.clock()
   local ok, failure = call(f, capture)
@@ -89,7 +90,7 @@ function run.call(f, seed)
     if type(failure) ~= "table" then
       failure = {message = said(tostring(failure)), frames = {}}
     end
-    answer.error = report.told(failure)
+    answer.error = errors.told(failure)
     w:finish(failure.message)
   else
     w:finish()
@@ -243,7 +244,8 @@ local PRESET = {cute = true, _ = true, X = true, arg = true}
 local function global_of(file)
   local name = file:match "[^/]*$":gsub("%.npy$", ""):gsub("[^%w_]+", "_")
     :gsub("^%d", "_%0")
-  if name == "" or lex.KEYWORDS[name] or PRESET[name] or globals.had(name) then
+  if name == "" or tokens.KEYWORDS[name] or PRESET[name]
+    or globals.had(name) then
     name = name .. "_"
   end
   return name

@@ -21,5 +21,5 @@ end)(x):launch {grid = 1, block = 64, device = "sim"}
 cute.kernel("second", function(a, b)
   b[arch.thread_idx()] = a[arch.thread_idx()]
   arch.griddepcontrol_wait()
-  b[arch.thread_idx()] = a[63 - arch.thread_idx()]
+  b[arch.thread_idx()] = b[arch.thread_idx()] + a[63 - arch.thread_idx()]
 end)(x, y):launch {grid = 1, block = 64, pdl = true, device = "sim"}

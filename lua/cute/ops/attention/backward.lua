@@ -1,6 +1,7 @@
 --- ops.attention_backward: dQ, dK and dV. See kernels/attention_bwd_sm90.lua
 -- (Hopper) and kernels/attention_bwd.lua (other devices, and operands that the
 -- former does not take).
+local block_mask = require "cute.ops.attention.block_mask"
 local core = require "cute.core"
 local cute = require "cute"
 local explained = require "cute.ops.attention.explained"
@@ -119,6 +120,17 @@ local back, planned = problem.operation("ops.attention_backward", {
     return p
   end})
 
+-- Returns the options of a call, with the function of its block mask.
+local function options_of(o, Q, K)
+  if o and o.sinks ~= nil then
+    refuse("sinks have no gradient; without this option, dQ, dK and dV are "
+      .. "right, because LSE contains the sinks")
+  end
+  o = block_mask.options(refuse, o, Q, K)
+  if o then o.blocks, o.listed = nil, nil end
+  return o
+end
+
 --- Returns dQ, dK and dV of ops.attention, whose options it takes. The order of
 -- all sums is fixed unless `deterministic` is false.
 ---@param dO any like O
@@ -130,7 +142,7 @@ local back, planned = problem.operation("ops.attention_backward", {
 ---@param o? table {causal: boolean?, window: any[]?, scale: number?,
 -- deterministic: boolean?, cu_q: any?, cu_k: any?, out: any}
 function backward.attention_backward(dO, Q, K, V, O, LSE, o)
-  return back(dO, Q, K, V, O, LSE, o)
+  return back(dO, Q, K, V, O, LSE, options_of(o, Q, K))
 end
 
 --- Returns which kernels ops.attention_backward would use, as
@@ -145,7 +157,7 @@ end
 ---@param o? table
 ---@return table
 function backward.explain_attention_backward(dO, Q, K, V, O, LSE, o)
-  local plan, call = planned(dO, Q, K, V, O, LSE, o)
+  local plan, call = planned(dO, Q, K, V, O, LSE, options_of(o, Q, K))
   return explained.of(plan, call, "ops.explain_attention_backward: dQ has no "
     .. "elements: no kernel of attention is launched")
 end

@@ -1,9 +1,12 @@
---- ops.attention_decode: one query of each batch, and a cache of keys that may
--- consist of pages. See kernels/attention_decode.lua.
+--- ops.attention_decode: the newest rows of each sequence, and a cache of keys
+-- that may consist of pages. See kernels/attention_decode.lua.
+local core = require "cute.core"
 local cute = require "cute"
 local kernel = require "kernels.attention_decode"
 local modes = require "cute.ops.modes"
 local problem = require "cute.ops.attention.problem"
+local scores = require "cute.ops.attention.scores"
+local tensor_op = require "cute.ops.tensor_op"
 
 local decode = {}
 
@@ -28,19 +31,21 @@ local function check_cache(call, q)
   elseif (k or v or table_) and not n then
     call:fail("%s the option lengths, the number of keys of each batch",
               table_ and "block_table needs" or "k and v need")
-  elseif not k ~= not v then
+  elseif q.value and v then
+    call:fail("v is given; the values are the first %d elements of k", q.value)
+  elseif not q.value and not k ~= not v then
     call:fail "k and v must be given together"
   end
   if k then
-    for _, name in ipairs {"K", "V"} do
+    for _, name in ipairs {"K", not q.value and "V" or nil} do
       if call.copied[name] then
         call:fail("%s cannot be written: it is %s at a multiple of %d bytes; "
           .. "contiguous heads at multiples of 16 bytes are needed", name,
           call.copied[name].layout, call.copied[name].alignment)
       end
     end
-    check_option(call, "k", k, {q.B, 1, q.G, q.D}, q.dtype)
-    check_option(call, "v", v, {q.B, 1, q.G, q.D}, q.dtype)
+    check_option(call, "k", k, {q.B, q.S, q.G, q.D}, q.dtype)
+    if v then check_option(call, "v", v, {q.B, q.S, q.G, q.D}, q.dtype) end
   end
   if not table_ then return q.T end
   local own = modes.extents(table_.layout)
@@ -54,63 +59,178 @@ local function check_cache(call, q)
   return own[2] * q.T
 end
 
-local step = problem.operation("ops.attention_decode", {names = {"Q", "K", "V"},
-  tensors = {"lengths", "block_table", "k", "v"},
-  options = {scale = "number"}, plan = function(call)
-    local q = problem.of(call, "", "V", call.block_table)
-    local scale, o = problem.options_of(call, q)
-    if q.S ~= 1 then
-      call:fail("Q is %s; one row for each batch, (B,1,H,D), is needed",
-                call.Q.layout)
-    elseif call:dtype("ops.attention_decode", call.Q) ~= q.dtype then
+-- Checks the option tree, which says which of the new keys each row sees.
+local function check_tree(call, q)
+  local t = call.tree
+  if not t then return end
+  local each = {q.S, q.S}
+  if not (t.element_type.is_integer and (modes.has(t.layout, each)
+    or modes.has(t.layout, {q.B, q.S, q.S}))) then
+    call:fail("tree is %s of %s; (%d,%d) or (%d,%d,%d) of integers is needed",
+              t.layout, t.element_type, q.S, q.S, q.B, q.S, q.S)
+  end
+end
+
+-- Checks the options k_scale and v_scale.
+local function check_scales(call, q)
+  if q.value and (call.k_scale or call.v_scale) then
+    call:fail("%s is given, but latent heads of %s are not scaled",
+              call.k_scale and "k_scale" or "v_scale", q.dtype)
+  end
+  for _, name in ipairs {"k_scale", "v_scale"} do
+    local t = call[name]
+    local n = t and cute.size(t)
+    if t and (t.element_type ~= cute.f32 or n ~= 1 and n ~= q.G) then
+      call:fail("%s is %s of %s; (1) or (%d) of f32 is needed", name, t.layout,
+                t.element_type, q.G)
+    end
+  end
+end
+
+-- The elements of a latent head, and of the values in it.
+local LATENT, VALUE = 576, 512
+
+-- Checks the operands of latent heads: one head of K for all heads of Q.
+-- Returns the problem.
+local function latent_of(call)
+  local Q, K = call.Q, call.K
+  local q, k = modes.extents(Q.layout), modes.extents(K.layout)
+  if #q ~= 4 or #k ~= 4 or k[3] ~= 1 or k[4] ~= LATENT then
+    call:fail("Q is %s and K is %s; (B,S,H,%d) and (B,T,1,%d) are needed",
+              Q.layout, K.layout, LATENT, LATENT)
+  elseif Q.element_type ~= cute.bf16 and Q.element_type ~= cute.f16
+    or K.element_type ~= Q.element_type then
+    call:fail("Q and K have elements of types %s and %s; both must be bf16 or "
+      .. "f16", Q.element_type, K.element_type)
+  elseif not call.block_table and q[1] ~= k[1] then
+    call:fail("Q is %s and K is %s; equal batches are needed", Q.layout,
+              K.layout)
+  end
+  return {dtype = Q.element_type, B = q[1], S = q[2], T = k[2], H = q[3], G = 1,
+          D = LATENT, value = VALUE}
+end
+
+-- Returns the problem of a call. K may be narrower than Q.
+local function problem_of(call)
+  local Q = call.Q
+  if cute.rank(Q) == 4 and Q.shape[4] == LATENT and not call.V then
+    return latent_of(call)
+  elseif not call.V then
+    call:fail("V is missing; a tensor is needed, unless heads have %d elements",
+              LATENT)
+  end
+  return problem.of(call, "", "V", call.block_table, cute.e4m3)
+end
+
+-- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). n:
+-- the number of blocks and slots.
+local function step_of(call, p, k, n, q, made, scale)
+  local cache = call.block_table or call.k or call.tree or call.k_scale
+    or call.v_scale
+  local D = q.value or q.D
+  local floats = n.slots * made.rows * D
+  return {kernel = k.kernel, block = k.block, ready = {}, pdl = p.pdl,
+    grid = k.grid(n, q.S, q.H, q.B), arguments = function(now, out, work)
+      local list = {now.Q, now.K, now.V or now.K, out[1], out[2],
+        problem.view(work, 0, {n.slots, made.rows, D}),
+        problem.view(work, floats, {n.slots, made.rows}), scale, now.lengths,
+        cache and {pages = now.block_table, k = now.k, v = now.v,
+                   tree = now.tree, k_scale = now.k_scale,
+                   v_scale = now.v_scale},
+        n = (cache or now.captured) and 10 or now.lengths and 9 or 8}
+      return now.captured and scores.push_captured(now, list) or list
+    end}
+end
+
+local refuse = tensor_op.failing "ops.attention_decode"
+
+local step = problem.operation("ops.attention_decode", {
+  names = {"Q", "K", "V?"}, tensors = {"lengths", "block_table", "k", "v",
+                                       "tree", "k_scale", "v_scale"},
+  traced = function(o, list)
+    return scores.traced_of(refuse, o, list[1], list[2])
+  end,
+  options = {scale = "number", batch_invariant = "boolean"},
+  captured = {score_mod = "function", mask_mod = "function",
+              softcap = "number"}, plan = function(call)
+    local q = problem_of(call)
+    local scale = problem.options_of(call, q)
+    if call:dtype("ops.attention_decode", call.Q) ~= q.dtype then
       call:fail("O must have the type of Q, %s, not %s", q.dtype,
                 call:dtype("ops.attention_decode", call.Q))
     end
     local keys = check_cache(call, q)
-    local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
-                     {shape = {q.B, q.H, 1}, dtype = cute.f32}}
-    local p = call:start(7, results)
+    check_tree(call, q)
+    check_scales(call, q)
+    local results = {{shape = {q.B, q.S, q.H, q.value or q.D}, dtype = q.dtype},
+                     {shape = {q.B, q.H, q.S}, dtype = cute.f32}}
+    local p = call:start(10, results)
     if cute.product(results[1].shape) == 0 then return p end
     if keys == 0 then
       p.anew, p.steps = true, problem.nothing(call, p, results)
       return p
     end
-    o.causal, o.window, o.group = nil, nil, q.H // q.G
-    if o.group > 64 then
-      call:fail("Q has %d heads and K has %d; at most 64 for each are possible",
-                q.H, q.G)
+    local o = {head = q.D, group = q.H // q.G, rows = q.S, pdl = p.pdl,
+               bits = call.K.element_type.bits,
+               batch_invariant = call.o.batch_invariant}
+    if o.group > (q.value and 1024 or 64) then
+      call:fail("Q has %d heads and K has %d; at most %d for each are possible",
+                q.H, q.G, q.value and 1024 or 64)
     end
-    local k = kernel(o)
-    local splits = k.splits(keys, q.G, q.B)
-    local size = splits * q.B * q.H
-    local cache = call.block_table or call.k
-    p.floats = size * (q.D + 1)
-    for i = 1, 2 do
-      p.steps[i] = {kernel = k[i].kernel, block = k[i].block, ready = {},
-        grid = k[i].grid(splits, q.H, q.B),
-        arguments = function(now, out, work)
-          return {now.Q, now.K, now.V, out[1], out[2],
-            problem.view(work, 0, {splits, q.B, q.H, q.D}),
-            problem.view(work, size * q.D, {splits, q.B, q.H}), scale,
-            now.lengths,
-            cache and {pages = now.block_table, k = now.k, v = now.v},
-            n = cache and 10 or now.lengths and 9 or 8}
-        end}
+    -- For one tile of 16 rows, mma.sync is fast enough; larger tiles of keys
+    -- are faster where they fit.
+    o.wgmma = q.value and q.H * q.S > 16 and p.device.arch == "sm_90a"
+    if q.value and core.has(p.device.sm, "wgmma") then o.tile = {16, 64} end
+    scores.trace_functions(call, o, p)
+    local made, info = kernel(o), p.device.info
+    local n = made.plan(keys, q.S, q.H, q.B, info and info.sms)
+    p.floats = n.slots * made.rows * ((q.value or q.D) + 1)
+    local list = {made[1], made[2]}
+    if call.k and made.append then table.insert(list, 1, made.append) end
+    for i, k in ipairs(list) do
+      p.steps[i] = step_of(call, p, k, n, q, made, scale)
     end
     return p
   end})
 
---- Returns O and LSE of one query for each batch to many keys. The keys are
--- split among blocks, so that few batches keep the GPU busy.
----@param Q any (B,1,H,D)
+-- Reports whether V is the view of the first elements of latent heads K.
+local function is_view(V, K)
+  if cute.rank(V) ~= 4 or cute.rank(K) ~= 4 then return false end
+  local own, at = core.param_memory(V)
+  local other, from = core.param_memory(K)
+  local same = rawequal(own, other) and at == from and V.shape[4] == VALUE
+  for i = 1, 4 do
+    same = same and V.stride[i] == K.stride[i]
+      and (i == 4 or V.shape[i] == K.shape[i])
+  end
+  return same
+end
+
+--- Returns O and LSE of the last rows of each sequence, and its keys. The keys
+-- are divided among blocks, so that few sequences keep the GPU busy. Row s of S
+-- sees the keys up to that of its own position; see docs/ops.md.
+---@param Q any (B,S,H,D)
 ---@param K any (B,T,G,D), or pages (P,page,G,D) with block_table
----@param V any like K
+---@param V any like K; the view of the first 512 elements of K's heads, or nil,
+-- for latent heads of 576
 ---@param o? table {lengths: any?, block_table: any?, k: any?, v: any?,
--- scale: number?, out: any}
+-- tree: any?, k_scale: any?, v_scale: any?, scale: number?,
+-- batch_invariant: boolean?, score_mod: function?, mask_mod: function?,
+-- softcap: number?, out: any}
 -- lengths: the number of keys of each batch, B of i32 (T when absent).
--- block_table: the pages of each batch's keys, (B,n) of i32. k, v (B,1,G,D):
--- the last key and value of each batch, which the call stores in K and V.
+-- block_table: the pages of each batch's keys, (B,n) of i32. k, v (B,S,G,D):
+-- the last keys and values of each batch, which the call stores in K and V.
+-- tree (S,S) or (B,S,S): which of the last S keys each row sees. k_scale,
+-- v_scale, (1) or (G) of f32: factors of K and V, which may be of e4m3.
 function decode.attention_decode(Q, K, V, o)
+  if core.typename(K) == "tensor" and core.typename(V) == "tensor"
+    and cute.rank(K) == 4 and K.shape[4] == LATENT then
+    if not is_view(V, K) then
+      refuse("V is %s and K is %s; a view of the first %d elements of K's "
+        .. "heads, or nil, is needed", V.layout, K.layout, VALUE)
+    end
+    V = nil
+  end
   return step(Q, K, V, o)
 end
 

@@ -1,6 +1,8 @@
 --- ops.attention and ops.explain_attention. See kernels/attention_sm90.lua
 -- (Hopper) and kernels/attention.lua (other devices, and operands that the
 -- former does not take).
+local block_mask = require "cute.ops.attention.block_mask"
+local candidates = require "kernels.attention_sm90.options".candidates
 local core = require "cute.core"
 local cute = require "cute"
 local explained = require "cute.ops.attention.explained"
@@ -18,16 +20,44 @@ local forward = {}
 local function hopper_kernel(call, device, q, o)
   if not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
-  elseif q.ragged then
-    return nil, "it does not support sequences of different lengths"
   elseif q.D < 64 then
     return nil, ("it has no tile for heads of %d"):format(q.D)
   end
-  local k = hopper {head = q.D, causal = o.causal, window = o.window,
-                    dtype = q.dtype, rows = q.S, modify = o.modify}
+  local given = {head = q.D, value = q.value, dtype = q.dtype,
+                 causal = o.causal, window = o.window, modify = o.modify,
+                 list = o.list, ragged = q.ragged or nil,
+                 rows = q.ragged and math.max(q.S // q.B, 1) or q.S}
+  local k = hopper(given)
   local ok, why = k.takes(call.Q, call.K, call.V, call.out[1])
   if not ok then return nil, why end
-  return k
+  return k, nil, given
+end
+
+-- Checks V, and sets q.value, the size of its heads.
+local function check_values(call, q)
+  local v, k = modes.extents(call.V.layout), modes.extents(call.K.layout)
+  q.value = v[#v]
+  if q.D == 192 and q.value == 128 then k[#k] = 128 end
+  if not modes.has(call.V.layout, k) then
+    call:same("V", call.V, "K", call.K)
+  end
+end
+
+-- Checks the option `sinks`.
+local function check_sinks(call, q)
+  local t = call.sinks
+  if t then call:floats("sinks", t) end
+  if t and (cute.rank(t) ~= 1 or cute.size(t) ~= q.H) then
+    call:fail("sinks is %s; a number for each of the %d heads of Q is needed",
+              t.layout, q.H)
+  end
+end
+
+-- Returns further operands of a kernel, or nil if a call has none.
+local function more_of(now, q)
+  if not now.blocks and not now.sinks and not now.cu_q then return nil end
+  return {blocks = now.blocks and block_mask.view(now.blocks, q.B, q.H),
+          sinks = now.sinks, cu_q = now.cu_q, cu_k = now.cu_k}
 end
 
 -- Returns the launch of Hopper's kernel k as a step of a plan
@@ -39,7 +69,8 @@ local function hopper_step(k, device, q, scale)
       local counter = turns and cute.make_tensor(turns.iterator,
                                                  cute.make_layout {1})
       local list = k.arguments(now.Q, now.K, now.V, out[1], out[2], scale,
-                               k.share(now.Q, now.K, counter))
+                               k.share(now.Q, now.K, counter),
+                               more_of(now, q))
       return now.captured and scores.push_captured(now, list) or list
     end}, k.options.dynamic and 1 or nil
 end
@@ -50,37 +81,71 @@ local function general_step(k, q, scale)
   return {kernel = k.kernel, grid = k.grid(q.S, q.H, q.B), block = k.block,
     ready = {}, arguments = function(now, out)
       local list = {now.Q, now.K, now.V, out[1], out[2], scale, now.cu_q,
-                    now.cu_k, n = (now.cu_q or now.captured) and 8 or 6}
+                    now.cu_k, more_of(now, q), n = 9}
       return now.captured and scores.push_captured(now, list) or list
     end}
 end
 
+-- Returns the fastest of Hopper's kernels with the given options and any tile,
+-- measured with the operands of a call; without a GPU, the one of the rule. A
+-- kernel whose compilation fails is skipped.
+local function tuned_kernel(call, p, q, given, scale)
+  local list, ready, out = {}, {}, {}
+  for i, r in ipairs(p.results) do
+    out[i] = call.out[i] or cute.empty(r.shape, r.dtype, {device = p.place})
+  end
+  for _, tile in ipairs(candidates(given)) do
+    given.tile = tile
+    local k = hopper(given)
+    if p.device.kind ~= "gpu" or p.device.dev:capturing() then return k end
+    local step = hopper_step(k, p.device, q, scale)
+    local a = step.arguments(call, out)
+    local ok, made = pcall(function()
+      return k.kernel(table.unpack(a, 1, a.n)):compile {
+        grid = step.grid, block = step.block, device = p.device}
+    end)
+    if ok and made then list[#list + 1], ready[#ready + 1] = k, made end
+  end
+  local _, at = assert(require "cute.gpu".best(ready))
+  return list[at]
+end
+
 local refuse = tensor_op.failing "ops.attention"
 
+-- The options; `listed` and the tensor `blocks` are the contents of block_mask.
+local OPTIONS = {listed = "table", tune = "boolean"}
+for name, want in pairs(problem.OPTIONS) do OPTIONS[name] = want end
+
 local attend, planned = problem.operation("ops.attention", {
-  names = {"Q", "K", "V"}, tensors = {"cu_q", "cu_k"},
+  names = {"Q", "K", "V"}, tensors = {"cu_q", "cu_k", "blocks", "sinks"},
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[1], list[2])
   end,
-  options = problem.OPTIONS, captured = problem.FUNCTIONS, plan = function(call)
+  options = OPTIONS, captured = problem.FUNCTIONS, plan = function(call)
     problem.check_sequences(call)
-    local q = problem.of(call, "", "V")
+    local q = problem.of(call, "", "")
+    check_values(call, q)
     local scale, o = problem.options_of(call, q)
+    check_sinks(call, q)
     if call:dtype("ops.attention", call.Q) ~= q.dtype then
       call:fail("O must have the type of Q, %s, not %s", q.dtype,
                 call:dtype("ops.attention", call.Q))
     end
-    local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
+    local shape = modes.extents(call.Q.layout)
+    shape[#shape] = q.value
+    local results = {{shape = shape, dtype = q.dtype},
                      {shape = problem.rows_shape(q), dtype = cute.f32}}
-    local p = call:start(5, results)
+    local p = call:start(7, results)
     if cute.product(results[1].shape) == 0 or q.B == 0 then return p end
-    if q.T == 0 then
+    if q.T == 0 and not call.sinks then
       p.anew, p.steps = true, problem.nothing(call, p, results)
       return p
     end
     scores.trace_functions(call, o, p)
-    local k, refused = hopper_kernel(call, p.device, q, o)
+    o.list, o.value = call.o.listed, q.value
+    local k, refused, given = hopper_kernel(call, p.device, q, o)
     if k then
+      if call.o.tune then k = tuned_kernel(call, p, q, given, scale) end
       p.steps[1], p.counts = hopper_step(k, p.device, q, scale)
     else
       k = general(o)
@@ -98,11 +163,13 @@ local attend, planned = problem.operation("ops.attention", {
 ---@param K any (B,T,G,D)
 ---@param V any (B,T,G,D)
 ---@param o? table {causal: boolean?, window: any[]?, scale: number?,
--- cu_q: any?, cu_k: any?, score_mod: function?, mask_mod: function?, out: any}
+-- cu_q: any?, cu_k: any?, score_mod: function?, mask_mod: function?,
+-- block_mask: table?, sinks: any?, tune: boolean?, out: any}
 -- score_mod(s, at) replaces the scaled score s. mask_mod(at) reports whether a
--- row sees a key: row at.q, key at.k, head at.h, sequence at.b.
+-- row sees a key: row at.q, key at.k, head at.h, sequence at.b. block_mask: a
+-- result of ops.block_mask, in place of mask_mod.
 function forward.attention(Q, K, V, o)
-  return attend(Q, K, V, o)
+  return attend(Q, K, V, block_mask.options(refuse, o, Q, K))
 end
 
 --- Returns which kernel ops.attention would use: {kernel, tile, stages, refused
@@ -114,7 +181,7 @@ end
 ---@param o? table
 ---@return table
 function forward.explain_attention(Q, K, V, o)
-  local plan, call = planned(Q, K, V, o)
+  local plan, call = planned(Q, K, V, block_mask.options(refuse, o, Q, K))
   return explained.of(plan, call, "ops.explain_attention: O has no elements, "
     .. "or there are no keys: no kernel of attention is launched")
 end

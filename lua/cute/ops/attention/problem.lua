@@ -35,9 +35,11 @@ local function apart(t)
 end
 
 -- Checks the types and shapes of Q, K, V and of further operands like them.
--- Returns the problem: B, S, T, H, G, D. Sequences of different lengths, with
--- cu_seqlens, have no mode B. paged: K and V are pages of T keys, not batches.
-function problem.of(call, like_q, like_k, paged)
+-- Returns the problem: B, S, T, H, G, D. V of another shape than K is not
+-- checked. Sequences of different lengths, with cu_seqlens, have no mode B.
+-- paged: K and V are pages of T keys, not batches. narrow: another type that
+-- both K and V may have.
+function problem.of(call, like_q, like_k, paged, narrow)
   local Q, K, ragged = call.Q, call.K, call.cu_q ~= nil
   local dtype, rank = Q.element_type, ragged and 3 or 4
   if dtype ~= cute.bf16 and dtype ~= cute.f16 then
@@ -48,7 +50,8 @@ function problem.of(call, like_q, like_k, paged)
     if cute.rank(t) ~= rank then
       call:fail("%s is %s; modes %s are needed", name, t.layout, ragged
         and "(rows, heads, D)" or "(batches, rows, heads, D)")
-    elseif t.element_type ~= dtype then
+    elseif t.element_type ~= dtype and not (narrow and name ~= "Q"
+      and K.element_type == narrow and t.element_type == narrow) then
       call:fail("%s has elements of type %s, but Q has %s", name,
                 t.element_type, dtype)
     end
@@ -120,7 +123,8 @@ problem.OPTIONS = {causal = "boolean", window = "table", scale = "number"}
 problem.FUNCTIONS = {score_mod = "function", mask_mod = "function",
                      softcap = "number", alibi_slopes = "tensor",
                      bias = "tensor"}
-local LAYOUT = {fits = fits, apart = apart, flat = "LSE cu_q cu_k lengths"}
+local LAYOUT = {fits = fits, apart = apart, dependent = false,
+                flat = "LSE cu_q cu_k lengths tree k_scale v_scale blocks"}
 
 -- Returns an operation on operands of attention; see rowwise.operation.
 function problem.operation(what, spec)

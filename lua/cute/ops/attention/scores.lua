@@ -4,6 +4,7 @@
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
+local kept = require "kernels.kept"
 local modes = require "cute.ops.modes"
 local numbers = require "cute.ops.numbers"
 
@@ -13,11 +14,25 @@ local scores = {}
 -- requires them. 'shift' is the row's position among the keys, 'small' is 1 /
 -- softcap.
 local CHANGES = {
-  {"softcap", "s = softcap * tanh(s * small)"},
+  {"softcap", "s = capped(s, softcap, small, at)"},
   {"alibi_slopes", "s = s - alibi_slopes[at.h] "
     .. "* abs(at.q + shift - at.k):to(f32)"},
   {"bias", "s = s + bias[{at.b, at.h, at.q, at.k}]:to(f32)"},
   {"score_mod", "s = score_mod(s, at)"}}
+
+-- The largest x for which tanh(x) is x P(x^2) with a relative error of 3e-4,
+-- and the coefficients of P. The hardware's approximation has a larger error,
+-- and the unit that computes it is busy with the powers of scores.
+local NEAR, P0, P1, P2 = 0.8, 0.9996967, -0.3245739, 0.0935748
+
+-- Returns cap tanh(s / cap); inverse is 1 / cap.
+local function capped(s, cap, inverse, at)
+  if not at.near then return cap * cute.tanh(s * inverse) end
+  at.near(s, cap * NEAR)
+  local square = inverse * inverse
+  local t = s * s
+  return s * cute.fma(cute.fma(t, P2 * (square * square), P1 * square), t, P0)
+end
 
 local makers = {}  -- by the options that they use
 
@@ -31,13 +46,13 @@ local function score_of(o, bias, shift)
   if #lines == 1 and o.score_mod then return o.score_mod end
   key = table.concat(key, " ")
   makers[key] = makers[key] or capture.compile(("local softcap, alibi_slopes, "
-    .. "bias, score_mod, shift, small, tanh, abs, f32 = ... return "
+    .. "bias, score_mod, shift, small, capped, abs, f32 = ... return "
     .. "function(s, at) %s return s end"):format(table.concat(lines, " ")),
     "scores")
   -- A constant shift bounds distances, which become floats by additions then.
   return makers[key](o.softcap and o.softcap + 0.0, o.alibi_slopes, bias,
                      o.score_mod, shift and cute.constexpr(shift),
-                     o.softcap and 1.0 / o.softcap, cute.tanh, cute.abs,
+                     o.softcap and 1.0 / o.softcap, capped, cute.abs,
                      cute.f32)
 end
 
@@ -95,18 +110,27 @@ function scores.traced_of(refuse, o, Q, K)
   if score or o.mask_mod then return capture.pair(score, o.mask_mod) end
 end
 
+--- Returns the tensors that a function captures.
+function scores.captured_tensors(f)
+  local list = {}
+  for _, v in ipairs(capture.of(f).values) do
+    if core.typename(v) == "tensor" then list[#list + 1] = v end
+  end
+  return list
+end
+
 -- Returns two functions. The first is `modify` of kernels/attention.lua: its
 -- arguments are the captured values. The second, take(captured), replaces
 -- score_mod and mask_mod by the functions of another call, which have the same
--- code.
-local function modifying(captured)
+-- code. near: the fourth result of `modify`.
+local function modifying(captured, near)
   local f, bind
   local function take(new) f, bind = new:clone() end
   take(captured)
   return function(...)
     bind {...}
     local score, mask = f()
-    return score, mask, bind
+    return score, mask, bind, near
   end, take
 end
 
@@ -129,7 +153,7 @@ local function check_functions(call, modify)
     local r = cute.make_rmem_tensor({1}, cute.f32)
     local t = cute.arch.thread_idx()
     r:fill(1)
-    local at = {b = t, h = t, q = t, k = t}
+    local at = kept.at(t, t, t, t)
     local x = score and score(r[0], at)
     local seen = mask and mask(at)
     done()
@@ -152,7 +176,7 @@ end
 function scores.trace_functions(call, o, p)
   if not call.captured then return end
   local take
-  o.modify, take = modifying(call.captured)
+  o.modify, take = modifying(call.captured, call.o.softcap ~= nil)
   check_functions(call, o.modify)
   p.check = function(now) take(now.captured) end
 end

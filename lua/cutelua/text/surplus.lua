@@ -31,7 +31,7 @@ end
 ---@param fixed integer
 ---@param inner any
 ---@return string? message
-function surplus.check(callee, fixed, inner)
+function surplus.surplus(callee, fixed, inner)
   local from = type(inner) == "function" and core.signature(inner)
   from = from and from:match "^[^(]+"
   local to = from and THREE[from] and type(callee) == "function"

@@ -4,11 +4,10 @@
 -- the output of a longer call only each line stays together; the lanes of a
 -- warp print one after another.
 local core = require "cute.core"
+local host = require "cutelua.draw.print"
 local sign = require "cute.lang.signature"
 
 local printing = {}
--- The package cutelua adds the function that prints a tensor on the host.
-local host = sign.extensible("printing", {}, "print_tensor")
 
 -- The largest number of values in one printf of the device.
 local MOST = 32

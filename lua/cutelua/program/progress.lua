@@ -15,7 +15,7 @@ local function quiet() end
 ---@param now? fun(): number seconds
 ---@return fun(done: number) show
 ---@return table line to be closed
-function progress.of(name, write, now)
+function progress.progress(name, write, now)
   if not write and core.isatty(2) then
     write = function(text)
       io.stderr:write(text)

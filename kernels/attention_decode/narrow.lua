@@ -1,0 +1,108 @@
+--- Products with keys and values of e4m3, for kernels/attention_decode: the
+-- elements become f16 in registers, two by one instruction.
+--
+-- Shared memory and ldmatrix see pairs of e4m3 as elements of 16 bits. Of the
+-- keys, a lane then gets four neighbours along D, where a fragment of f16 has
+-- two pairs that are 8 apart: Q's columns are stored in the same order (see
+-- put_row). Of the values, a lane gets two columns of D for each key, which
+-- belong to two fragments: O's columns are in that order (see column).
+local cute = require "cute"
+local flash = require "kernels.flash"
+
+local _ = cute._
+
+local narrow = {}
+
+--- Returns K or V as pairs of elements: f16, with half of the columns.
+function narrow.pairs_of(t) return cute.recast_tensor(t, cute.f16) end
+
+--- Stores 8 neighbours x of a row of Q, the nth ones, in the order of the keys.
+function narrow.put_row(row, n, x)
+  local four = cute.make_rmem_tensor({4}, x.element_type)
+  for i = 0, 1 do
+    for j = 0, 3 do four[j] = x[j // 2 * 4 + 2 * i + j % 2] end
+    cute.autovec_copy(four, cute.local_tile(row, {4}, {n // 2 * 4 + 2 * i
+                                                       + n % 2}))
+  end
+end
+
+--- Returns the column of O that column x of the accumulators has.
+function narrow.column(x)
+  return x // 16 * 16 + x % 8 * 2 + x % 16 // 8
+end
+
+-- Makes the loop over the blocks of K of tiles s (N,K,PIPE) of pairs: each(
+-- stage, f) calls f(k, words) with the fragment of block k as u32, two for each
+-- 8 rows of N. The next fragment is loaded before that.
+local function walker(team, s, atom)
+  local thr = cute.make_tiled_copy_B(atom, team.mma):get_slice(team.tid)
+  local from = thr:partition_S(s)                             -- (CPY,N,K,PIPE)
+  local block = cute.local_tile(s(_, _, 0), {cute.size(s, 0), 16}, {0, 0})
+  local words, to = {}, {}
+  for i = 0, 1 do
+    local frag = team.thr:partition_fragment_B(block)         -- (MMA,N,1)
+    to[i] = thr:retile(frag)
+    words[i] = cute.make_tensor(cute.recast_tensor(frag, cute.u32).iterator,
+                                cute.make_layout {cute.size(frag) // 2})
+  end
+  local steps = cute.size(from, 2)
+  return function(stage, f)
+    local function fetch(k)
+      if k < steps then
+        cute.copy(atom, from(_, _, k, stage), to[k % 2](_, _, 0))
+      end
+    end
+    fetch(0)
+    for k = 0, steps - 1 do
+      fetch(k + 1)
+      f(k, words[k % 2])
+    end
+  end
+end
+
+-- Makes a fragment of f16 (4,N) of a product's right operand, and a function
+-- that sets its nth 8 rows from four elements of e4m3, a u32.
+local function fragment(N)
+  local frag = cute.make_rmem_tensor({{2, 2}, N}, cute.f16)
+  local four = cute.make_rmem_tensor({4}, cute.e4m3)
+  local word = cute.recast_tensor(four, cute.u32)
+  return frag, function(n, x)
+    word[0] = x
+    cute.make_tensor(frag.iterator + 4 * n, cute.make_layout {4}):store(
+      four:load():to(cute.f16))
+  end
+end
+
+--- Makes the product with tiles of keys s (BN,D/2,PIPE), like Team:times.
+function narrow.times_keys(team, s)
+  local each, N = walker(team, s, team.ldsm), cute.size(s, 0) // 8
+  return function(stage, acc, Q)
+    each(stage, function(k, words)
+      for half = 0, 1 do
+        local B, set = fragment(N)
+        for n = 0, N - 1 do set(n, words[2 * n + half]) end
+        cute.gemm(team.mma, acc, Q(2 * k + half), B, acc)
+      end
+    end)
+  end
+end
+
+--- Makes the product with tiles of values s (BN,D/2,PIPE), like Team:times.
+function narrow.times_values(team, s)
+  local each = walker(team, flash.turned(s), team.ldsm_t)
+  local N = cute.size(s, 1) // 8
+  return function(stage, acc, p)
+    each(stage, function(k, words)
+      local B, set = fragment(2 * N)
+      for n = 0, N - 1 do
+        local low, high = words[2 * n], words[2 * n + 1]
+        set(2 * n, cute.arch.prmt(low, high, 0x6420))
+        set(2 * n + 1, cute.arch.prmt(low, high, 0x7531))
+      end
+      cute.gemm(team.mma, acc, p(k), B, acc)
+    end)
+  end
+end
+
+return narrow
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,332 @@
+--- The kernel of kernels/attention_decode that computes a part: the attention
+-- of a tile of rows to consecutive tiles of keys.
+--
+-- A block is one warp for each 16 rows of the tile. cp.async loads tiles of
+-- keys and values `stages` - 1 ahead. The numbers of pages are read one tile
+-- earlier still.
+local core = require "cute.core"
+local rules = require "kernels.operand_rules"
+local cute = require "cute"
+local flash = require "kernels.flash"
+local narrow = require "kernels.attention_decode.narrow"
+local share = require "kernels.attention_decode.share"
+local tiles = require "cute.tiles"
+local _ = cute._
+
+local part = {}
+
+--- Returns what all kernels derive from their operands: S rows of Q in each
+-- sequence, whose heads that share keys are R rows in `count` tiles for each of
+-- G heads of K; B sequences, with up to T keys.
+function part.extents(o, mQ, mK, pages)
+  local B, S, G = cute.size(mQ, 0), cute.size(mQ, 1), cute.size(mK, 2)
+  local R = S * o.group
+  return {B = B, S = S, G = G, R = R, count = tiles.count(R, o.tile[1]),
+          T = cute.size(mK, 1) * (pages and cute.size(pages, 1) or 1)}
+end
+
+--- Makes the division of work (kernels/attention_decode/share.lua) for parts
+-- whose results are in mParts.
+function part.share(o, e, lengths, mParts)
+  local per = e.G * e.count
+  return share.new(o, e.T, lengths, e.B, per, cute.size(mParts, 0) - e.B * per)
+end
+
+-- Makes the tiled copy of rows of D elements of this type, 16 bytes for each
+-- thread, of which one copy spans at most 128 bytes of a row.
+local function copy_of(team, name, dtype, D)
+  local along = core.gcd(D, 64) // 8
+  return cute.make_tiled_copy(cute.make_copy_atom(name, dtype, 128),
+    cute.make_layout({team.threads // along, along}, {along, 1}),
+    cute.make_layout {1, 8})
+end
+
+-- Makes the tiles of keys and values: their shared memory, and the functions
+-- scores(stage, s, Q) and weigh(stage, acc, p), which add the products.
+local function make_tiles(o, team, small)
+  local BN, D = o.tile[2], small and o.head // 2 or o.head
+  local sK, sV = team:tile(BN, D, o.stages), team:tile(BN, D, o.stages)
+  if small then
+    return sK, sV, narrow.times_keys(team, sK), narrow.times_values(team, sV)
+  end
+  return sK, sV, team:times(sK), team:times(flash.turned(sV), true)
+end
+
+--- Makes the load of tiles of t, K or V: load(block, page, stage, inner). at:
+-- sequence b, head g, T keys. With pages, `page` is the block's page.
+function part.loader(o, team, t, s, at, paged)
+  local BN, D = o.tile[2], cute.size(s, 1)
+  local g2s = copy_of(team, "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", t.element_type,
+                      D)
+  local thr = g2s:get_slice(team.tid)
+  local dst = thr:partition_D(s)                           -- (CPY,M,K,PIPE)
+  local all = flash.section(t(paged and 0 or at.b, _, at.g, _), 0, at.T)
+  local size = cute.size(t, 1)
+  rules.need(not paged or size % BN == 0, "attention_decode",
+    "pages of %s keys; a multiple of %d is needed", size, BN)
+  return function(block, page, stage, inner)
+    local rows, place = all, block
+    if paged then
+      rows, place = t(page, _, at.g, _), block % (size // BN)
+    end
+    local src = thr:partition_S(cute.local_tile(rows, {BN, D}, {place, 0}))
+    local inside = not inner and tiles.inside(thr, all, {BN, D}, block)(0)
+    cute.copy(g2s, src, dst(_, _, _, stage), inside or nil)
+  end
+end
+
+local MOST = 65504.0  -- of f16
+
+--- Loads the tile of rows of Q that a row of work has: row r of the tile is
+-- head r % group of row r // group. Rows after the last are zeros. If the team
+-- multiplies f16, larger elements of bf16 become the largest f16. small: in the
+-- order of narrow keys.
+function part.load_rows(o, team, mQ, sQ, at, small)
+  local BM, each = o.tile[1], o.head // 8
+  local R = at.R
+  local held = cute.make_rmem_tensor({8}, mQ.element_type)
+  local out = held
+  if team.dtype ~= mQ.element_type then
+    out = cute.make_rmem_tensor({8}, team.dtype)
+  end
+  for i = 0, BM * each // team.threads - 1 do
+    local n = team.tid + i * team.threads
+    local row, place = n // each, {n % each}
+    local r = at.m * BM + row
+    held:fill(0)
+    cute.when(cute.lt(r, R), function()
+      cute.autovec_copy(cute.local_tile(mQ(at.b, r // o.group,
+        at.g * o.group + r % o.group, _), {8}, place), held)
+    end)
+    if out ~= held then
+      local x = cute.max(cute.min(held:load():to(cute.f32), MOST), -MOST)
+      out:store(x:to(team.dtype))
+    end
+    if small then
+      narrow.put_row(sQ(row, _, 0), place[1], out)
+    else
+      cute.autovec_copy(out, cute.local_tile(sQ(row, _, 0), {8}, place))
+    end
+  end
+end
+
+--- Stores row i of x (S,D), the new keys or values, as row T - S + i of `rows`,
+-- for the rows from `first` to last - 1 of all T. row(i) returns row i of the
+-- cache, whose elements, times `scale`, are the keys or values.
+function part.append(o, x, S, T, first, last, row, thread, scale)
+  for i in cute.range(cute.max(first, cute.max(T - S, 0)),
+                      cute.min(last, T)) do
+    cute.when(cute.lt(thread * 8, o.head), function()
+      local held = cute.make_rmem_tensor({8}, x.element_type)
+      local place, to = {thread}, row(i)
+      cute.autovec_copy(cute.local_tile(x(i - (T - S), _), {8}, place), held)
+      if to.element_type ~= x.element_type then
+        local small = cute.make_rmem_tensor({8}, to.element_type)
+        small:store((held:load():to(cute.f32) * (1 / scale))
+          :to(to.element_type))
+        held = small
+      end
+      cute.autovec_copy(held, cute.local_tile(to, {8}, place))
+    end)
+  end
+end
+
+--- Returns the factor of head g that the tensor t gives, of one element or one
+-- for each head: 1 without t.
+function part.scale_of(t, g)
+  if not t then return 1.0 end
+  return t[cute.size(t) == 1 and 0 or g]
+end
+
+--- Returns a function of a key's index that returns its row of t, K or V.
+function part.row_of(t, b, g, pages)
+  local size = cute.size(t, 1)
+  return function(i)
+    if not pages then return t(b, i, g, _) end
+    return t(pages[{b, i // size}], i % size, g, _)
+  end
+end
+
+--- Returns the tree (S,S) of sequence b, or nil.
+function part.tree_of(tree, b)
+  return tree and (cute.rank(tree) == 2 and tree or tree(b, _, _)) or nil
+end
+
+--- Hides the keys after those that a row sees, from the scores of the block of
+-- keys that begins at `col`: row s of S sees keys up to T - S + s and, with
+-- `tree`, those of the last S keys that tree (S,S) selects.
+function part.hide(o, s, places, col, at, tree)
+  local all, S, T = flash.by_rows(s), at.S, at.T
+  for i = 0, cute.size(all, 0) - 1 do
+    local row = at.m * o.tile[1] + places(i, 0)[1]
+    local q = S == 1 and 0 or cute.min(row // o.group, S - 1)
+    local to = T - (S - 1) + q
+    for j = 0, cute.size(all, 1) - 1 do
+      local key = col + places(i, j)[2]
+      local seen = cute.lt(key, to)
+      if tree then
+        local e = key - (T - S)
+        local on = tree[{q, cute.min(cute.max(e, 0), S - 1)}]
+        seen = seen & (cute.lt(e, 0) | cute.ne(on, 0))
+      end
+      all[{i, j}] = cute.where(seen, all(i, j), -math.huge)
+    end
+  end
+end
+
+--- Replaces scores by those of the functions score and mask (see
+-- kernels/attention.lua). The last index of a row or key is used for those
+-- after it.
+function part.change(o, f, s, places, col, scale, at)
+  local all = flash.by_rows(s)
+  for i = 0, cute.size(all, 0) - 1 do
+    local r = cute.min(at.m * o.tile[1] + places(i, 0)[1], at.R - 1)
+    for j = 0, cute.size(all, 1) - 1 do
+      local to = {b = at.b, h = at.g * o.group + r % o.group,
+        q = r // o.group, k = cute.min(col + places(i, j)[2], at.T - 1)}
+      local x = all(i, j) * scale
+      local y = f.score and f.score(x, to) or x
+      if f.mask then y = cute.where(f.mask(to), y, -math.huge) end
+      all[{i, j}] = y
+    end
+  end
+end
+
+--- Calls begin() after the request of the first tiles of a part, and then
+-- f(block, stage) for tiles last - 1 down to first, while later ones are
+-- loaded.
+function part.walk(o, first, last, load, page_of, meet, begin, f)
+  local ahead = o.stages - 1
+  for i = 0, ahead - 1 do
+    local block = last - 1 - i
+    local function ask() load(block, page_of(block), i, i > 0) end
+    if i == 0 then ask() else cute.when(cute.ge(block, first), ask) end
+    cute.arch.cp_async_commit_group()
+  end
+  local page = page_of(cute.max(last - 1 - ahead, first))
+  begin()
+  local stage, free = 0, ahead
+  for block in cute.range(last - 1, first - 1, -1) do
+    cute.arch.cp_async_wait_group(ahead - 1)
+    meet()
+    cute.when(cute.ge(block - ahead, first), function()
+      load(block - ahead, page, free, true)
+    end)
+    cute.arch.cp_async_commit_group()
+    page = page_of(cute.max(block - ahead - 1, first))
+    f(block, stage)
+    free = stage
+    stage = cute.where(cute.eq(stage, ahead), 0, stage + 1)
+  end
+  cute.arch.cp_async_wait_group(0)
+end
+
+--- Stores the results of a part: acc, multiplied by `factor` if given, and
+-- logs[i] of row i, where `writer` is true if given. column(d): the column of
+-- the accumulators' column d.
+function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
+                    writer, column)
+  local out, rows = mParts(place, _, _), flash.by_rows(acc)
+  for i = 0, cute.size(rows, 0) - 1 do
+    local row = places(i, 0)[1]
+    cute.when(cute.lt(at.m * o.tile[1] + row, at.R), function()
+      for j = 0, cute.size(rows, 1) - 1 do
+        local d = places(i, j)[2]
+        if column then d = column(d) end
+        out[{row, d}] = factor and rows(i, j) * factor or rows(i, j)
+      end
+      local mine = cute.eq(cute.arch.lane_idx() % 4, 0)
+      cute.when(writer and writer & mine or mine, function()
+        mLogs[{place, row}] = logs[i]
+      end)
+    end)
+  end
+end
+
+--- Waits for the launches before this one. The next launch may then begin, so
+-- that it can read what those have written before it waits for this one.
+function part.begin(o)
+  if not o.pdl then return end
+  cute.arch.griddepcontrol_wait()
+  cute.arch.griddepcontrol_launch_dependents()
+end
+
+--- The kernel. cache, more: see kernels/attention_decode.lua.
+function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
+                     cache, ...)
+  part.begin(o)
+  flash.check("attention_decode", o.head, {Q = mQ, K = mK, V = mV}, o.group)
+  local BM, BN, D, more = o.tile[1], o.tile[2], o.head, cache or {}
+  local pages = more.pages
+  local e = part.extents(o, mQ, mK, pages)
+  -- Not all places of parts are used.
+  mParts, mLogs = cute.undefined_ok(mParts), cute.undefined_ok(mLogs)
+  local work = part.share(o, e, lengths, mParts)
+
+  local small = mK.element_type ~= mQ.element_type
+  local team = flash.team(small and cute.f16 or mQ.element_type, BM // 16)
+  local cK, cV = mK, mV
+  if small then cK, cV = narrow.pairs_of(mK), narrow.pairs_of(mV) end
+  local meet = BM == 16 and cute.arch.sync_warp or cute.arch.sync_threads
+  local sK, sV, scores, weigh = make_tiles(o, team, small)
+  local sQ = team:tile(BM, D, 1)                              -- (BM,D,1)
+  local block_of_Q, hold = team:left(sQ(_, _, 0), o.held)
+  local places = team:places(BM, BN)
+  flash.check_scale(scale)
+  local f, done = nil, nil
+  if o.modify then
+    f = {}
+    f.score, f.mask, done = o.modify(...)
+  end
+
+  local function one(b, row, first, last, place)
+    local T = work:keys(b)
+    local at = {b = b, g = row // e.count, m = row % e.count, R = e.R, S = e.S,
+                T = T}
+    local by_k = part.scale_of(more.k_scale, at.g)
+    local by_v = part.scale_of(more.v_scale, at.g)
+    local by = more.k_scale and scale * by_k or scale
+    meet()  -- the previous part no longer reads shared memory
+    if more.k and e.count == 1 then
+      for _i, x in ipairs {{mK, more.k, by_k}, {mV, more.v, by_v}} do
+        part.append(o, x[2](b, _, at.g, _), e.S, T, first * BN, last * BN,
+                    part.row_of(x[1], b, at.g, pages), team.tid, x[3])
+      end
+      meet()
+    end
+    local load_K = part.loader(o, team, cK, sK, at, pages)
+    local load_V = part.loader(o, team, cV, sV, at, pages)
+    local acc = team:zeros(BM, D)                             -- (MMA,M,N)
+    local state = flash.softmax(2 * cute.size(acc, 1),
+                                (f and 1.0 or by) * flash.LOG2E, true)
+    local per_page = pages and cute.size(mK, 1) // BN
+    part.walk(o, first, last, function(...)
+      load_K(...)
+      load_V(...)
+    end, function(block)
+      return pages and pages[{b, block // per_page}] or b
+    end, meet, function()
+      part.load_rows(o, team, mQ, sQ, at, small)
+      meet()
+      hold()
+    end, function(block, stage)
+      local s = team:zeros(BM, BN)
+      scores(stage, s, block_of_Q)
+      if f then part.change(o, f, s, places, block * BN, by, at) end
+      cute.when(cute.gt((block + 1) * BN, T - (e.S - 1)), function()
+        part.hide(o, s, places, block * BN, at, part.tree_of(more.tree, b))
+      end)
+      weigh(stage, acc, state:take(s, acc, team.dtype))
+    end)
+    part.store(o, team:places(BM, D), state:finish(acc), acc, mParts, mLogs,
+               place, at, more.v_scale and by_v, nil, small and narrow.column)
+  end
+  for item in cute.range((cute.arch.block_idx()), work.items,
+                         (cute.arch.grid_dim())) do
+    work:walk(item, one)
+  end
+  if done then done() end
+end
+
+return part
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,143 @@
+--- Divides the keys of all sequences among the blocks of
+-- kernels/attention_decode.
+--
+-- A row of work is the keys that a tile of rows reads: `per` rows for each
+-- sequence, whose keys are tiles. The tiles of all rows of work, in order, are
+-- one list, and each block takes `each` consecutive tiles of it. A block
+-- therefore works on the end of a row of work, on whole rows, and on the
+-- beginning of another one, whatever lengths the sequences have.
+--
+-- With o.chunk, a part has a fixed number of tiles, and begins at a multiple of
+-- it: the parts of a sequence do not depend on the other sequences.
+local cute = require "cute"
+
+local share = {}
+
+local Share = {}
+Share.__index = Share
+
+local function at_least(x, n) return (x + (n - 1)) // n end
+
+-- Returns the sum of x over this lane and the lanes below it.
+local function scan(x)
+  local lane = cute.arch.lane_idx()
+  for i = 0, 4 do
+    local below = cute.arch.shuffle_sync_up(x, 1 << i)
+    x = x + cute.where(cute.ge(lane, 1 << i), below, 0)
+  end
+  return x
+end
+
+--- Makes the division of B sequences among `blocks` blocks. All lanes of a warp
+-- must call this function and the methods together.
+---@param o {tile: integer[], chunk: integer?, least: integer}
+---@param T any the number of keys of a sequence without `lengths`
+---@param lengths any? the number of keys of each sequence, (B) of i32
+---@param per integer rows of work of a sequence
+function share.new(o, T, lengths, B, per, blocks)
+  local self = setmetatable({o = o, T = T, lengths = lengths, B = B, per = per},
+                            Share)
+  local total = 0
+  if lengths then
+    self:each_lane(function(_, n) total = total + n end)
+    total = cute.arch.warp_reduction(total, cute.add)
+  else
+    total = B * self:padded(self:tiles(0))
+  end
+  self.total = total * per
+  self.each = o.chunk or cute.max(at_least(self.total, blocks), o.least)
+  self.items = at_least(self.total, self.each)
+  return self
+end
+
+--- Returns the number of keys of sequence b.
+function Share:keys(b) return self.lengths and self.lengths[b] or self.T end
+
+--- Returns the number of tiles of keys of sequence b.
+function Share:tiles(b) return at_least(self:keys(b), self.o.tile[2]) end
+
+--- Returns the number of tiles that a row of work of n tiles occupies in the
+-- list.
+function Share:padded(n)
+  local chunk = self.o.chunk
+  return chunk and at_least(n, chunk) * chunk or n
+end
+
+-- Calls f(b, n) with n, the padded number of tiles of sequence b, for 32
+-- sequences at a time: one for each lane, of which those after the last have 0.
+function Share:each_lane(f)
+  local lane, B = cute.arch.lane_idx(), self.B
+  local function call(first)
+    local b = first + lane
+    local n = self:padded(self:tiles(cute.min(b, B - 1)))
+    f(b, cute.where(cute.lt(b, B), n, 0))
+  end
+  if B <= 32 then return call(0) end
+  for first in cute.range(0, B, 32) do call(first) end
+end
+
+--- Returns the sequence to which tile `at` of the list belongs, and the number
+-- of padded tiles of the sequences before it.
+function Share:find(at)
+  if not self.lengths then
+    local n = self:padded(self:tiles(0))
+    local b = at // (n * self.per)
+    return b, b * n
+  end
+  local b, before, carry = 0, 0, 0
+  self:each_lane(function(i, n)
+    local sum = scan(n) + carry
+    local ends = cute.le(sum * self.per, at) & cute.lt(i, self.B)
+    b = b + cute.arch.popc(cute.arch.vote_ballot_sync(ends)):to(cute.i32)
+    before = cute.max(before, cute.arch.warp_reduction(
+      cute.where(ends, sum, 0), cute.max))
+    carry = cute.arch.shuffle_sync(sum, 31)
+  end)
+  return b, before
+end
+
+--- Returns the number of padded tiles of the sequences before sequence b.
+function Share:before(b)
+  if not self.lengths then return b * self:padded(self:tiles(0)) end
+  local sum = 0
+  self:each_lane(function(i, n)
+    sum = sum + cute.where(cute.lt(i, b), n, 0)
+  end)
+  return cute.arch.warp_reduction(sum, cute.add)
+end
+
+--- Calls f(b, row, first, last, place) for the parts of block `item`: tiles
+-- `first` to last - 1 of row `row` of sequence b. No other part has this place.
+function Share:walk(item, f)
+  local uniform = cute.arch.make_warp_uniform
+  local per, at = self.per, item * self.each
+  local stop = cute.min(at + self.each, self.total)
+  local b, before = self:find(at)
+  b = uniform(b)
+  local from = uniform(at - before * per)
+  cute.loop(function() return cute.lt(at, stop) end, function()
+    local tiles = self:tiles(b)
+    local n = self:padded(tiles)
+    cute.when(cute.ge(from, n * per), function()
+      b, from = b + 1, 0
+    end, function()
+      local row, first = from // n, from % n
+      local count = cute.min(n - first, stop - at)
+      f(b, row, first, cute.min(first + count, tiles), item + b * per + row)
+      from, at = from + count, at + count
+    end)
+  end)
+end
+
+--- Returns the places of the parts of row `row` of sequence b: the first, and
+-- one past the last.
+function Share:places(b, row)
+  local n = self:padded(self:tiles(b))
+  local first = self:before(b) * self.per + row * n
+  local place = b * self.per + row
+  return first // self.each + place, cute.where(cute.gt(n, 0),
+    (first + n - 1) // self.each + 1, first // self.each) + place
+end
+
+return share
+-- SPDX-License-Identifier: MIT

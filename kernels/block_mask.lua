@@ -1,0 +1,92 @@
+--- Lists, for each block of rows of attention's scores, the blocks of keys that
+-- a mask does not hide.
+--
+--     local k = block_mask {rows = S, keys = T, block = {128, 128},
+--                           modify = modify}
+--     k.kernel(blocks):launch {grid = k.grid(H, B), block = k.block}
+--
+-- blocks (B,H,n,1+m) of i32, for n blocks of rows and m blocks of keys: first
+-- the number of entries; then, in ascending order, for each block of keys with
+-- a visible score, twice its index, plus 1 if it also has a hidden one or keys
+-- after the last. modify: see kernels/attention.lua; only its mask is used.
+--
+-- A warp evaluates the mask for all scores of a block. A thread then appends
+-- the results of all warps to the list.
+local cute = require "cute"
+local kept = require "kernels.kept"
+local rules = require "kernels.operand_rules"
+local tiles = require "cute.tiles"
+
+local WHAT, WARPS, AT_ONCE = "block_mask", 8, 4
+
+-- Evaluates the mask for a block of scores from `row` and `col` on. Returns
+-- whether some score is visible, and whether all are; keys after the last are
+-- hidden.
+local function evaluate(o, mask, row, col, b, h)
+  local M, N = o.block[1], o.block[2]
+  local some, all = cute.ne(row, row), cute.eq(row, row)
+  local lane = cute.arch.lane_idx()
+  local high = cute.min(o.rows - row, M)
+  for c = 0, N - 1, 32 do
+    local k = col + lane + c
+    local exists = cute.lt(k, o.keys)
+    local key = tiles.divides(N, o.keys) and k or cute.min(k, o.keys - 1)
+    for r in cute.range(0, tiles.divides(M, o.rows) and M or high, 1,
+                        {unroll = AT_ONCE}) do
+      local seen = mask(kept.at(b, h, row + r, key))
+      some, all = some | (seen & exists), all & seen & exists
+    end
+  end
+  return cute.arch.vote_any_sync(some), cute.arch.vote_all_sync(all)
+end
+
+local function kernel(o, blocks, ...)
+  local _, mask, done = o.modify(...)
+  local m, h, b = cute.arch.block_idx()
+  local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+  local count = tiles.count(o.keys, o.block[2])
+  local found = cute.make_smem_tensor(cute.i32, cute.make_layout {WARPS})
+  local list = blocks(b, h, m, cute._)
+  local first = cute.arch.thread_idx():eq(0)
+  local n = 0
+  for base in cute.range(0, count, WARPS) do
+    local at = base + warp
+    local state = -1
+    cute.when(cute.lt(at, count), function()
+      local some, all = evaluate(o, mask, m * o.block[1], at * o.block[2], b, h)
+      state = cute.where(some, 2 * at + cute.where(all, 0, 1), -1)
+    end)
+    cute.when(cute.arch.lane_idx():eq(0), function() found[warp] = state end)
+    cute.arch.sync_threads()
+    cute.when(first, function()
+      for i = 0, WARPS - 1 do
+        local entry = found[i]
+        cute.when(cute.ge(entry, 0), function()
+          n = n + 1
+          list[n] = entry
+        end)
+      end
+    end)
+    cute.arch.sync_threads()
+  end
+  cute.when(first, function() list[0] = n end)
+  done()
+end
+
+--- Returns a kernel of (blocks[, captured values]) and its launch parameters.
+---@param o table {rows: integer, keys: integer, block: integer[],
+-- modify: function}
+---@return {kernel: any, block: integer, grid: function}
+-- grid(H, B)
+return function(o)
+  rules.options(WHAT, o, "rows keys block modify")
+  return {
+    kernel = cute.kernel(WHAT, {block = 32 * WARPS},
+                         function(...) kernel(o, ...) end),
+    block = 32 * WARPS,
+    grid = function(H, B)
+      return {tiles.count(o.rows, o.block[1]), H, B}
+    end,
+  }
+end
+-- SPDX-License-Identifier: MIT

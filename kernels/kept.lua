@@ -1,0 +1,105 @@
+--- Random bits of scores: at:kept(p, seed) of score_mod and mask_mod.
+--
+-- A block of Philox4x32-10 has 16 bytes, for the 16 scores that a thread holds
+-- of 16 rows and 32 keys. Row q and key k of head h in sequence b have the
+-- block with the counter (k // 32 * 4 + k % 8 // 2, q // 16 * 8 + q % 8, h, b)
+-- and the key `seed`: of word k % 32 // 8, byte k % 2 * 2 + q % 16 // 8.
+local core = require "cute.core"
+local cute = require "cute"
+local philox = require "cute.philox"
+
+local kept = {}
+
+-- Returns the number of bytes, of 256, that keep a score.
+local function limit(p)
+  if math.type(p) then
+    if p >= 0 and p < 1 then return math.floor((1 - p) * 256 + 0.5) end
+  elseif core.typename(p) == "value" then
+    return ((1 - p) * 256 + 0.5):to(cute.u32)
+  end
+  core.fail("bad-argument", ("at:kept: probability %s; a number from 0 to less "
+    .. "than 1 is needed"):format(core.show(p)))
+end
+
+-- Returns the counter's words for a row and a key.
+local function counter(q, k)
+  return (k // 32 * 4 + k % 8 // 2):to(cute.u32),
+    (q // 16 * 8 + q % 8):to(cute.u32)
+end
+
+-- Returns one of four words by its index, an i32 of the kernel.
+local function pick(words, i)
+  local odd = (i % 2):eq(1)
+  return cute.where(i:lt(2), cute.where(odd, words[2], words[1]),
+                    cute.where(odd, words[4], words[3]))
+end
+
+local function as_word(x)
+  return math.type(x) and x or x:to(cute.u32)
+end
+
+-- Decides about one score.
+local function one(at, p, seed)
+  local c0, c1 = counter(at.q, at.k)
+  local zero = (at.q * 0):to(cute.u32)
+  local words = {philox.four(c0, c1, zero + as_word(at.h), zero + as_word(at.b),
+                             philox.key(seed))}
+  local byte = (at.k % 2 * 2 + at.q % 16 // 8) * 8
+  return ((pick(words, at.k % 32 // 8) >> byte:to(cute.u32)) & 255):lt(limit(p))
+end
+
+--- Returns the argument `at` of functions of scores.
+function kept.at(b, h, q, k)
+  return {b = b, h = h, q = q, k = k, kept = one}
+end
+
+-- Computes the blocks of Philox of a tile: words[1] to words[4] for each part
+-- of 32 columns, or 16 if 32 do not divide the tile, and each pair of rows.
+local function tile_words(o, places, row, col, step, seed)
+  local parts, pairs_ = cute.size(places, 1) // step, cute.size(places, 0) // 2
+  local c0 = cute.make_rmem_tensor({parts * pairs_}, cute.u32)
+  local c1 = cute.make_rmem_tensor({parts * pairs_}, cute.u32)
+  for i = 0, pairs_ - 1 do
+    for j = 0, parts - 1 do
+      c0[i * parts + j], c1[i * parts + j] = counter(
+        row + places(2 * i, 0)[1], col + places(0, step * j)[2])
+    end
+  end
+  local zero = c0:load() * 0
+  local words = {philox.four(c0:load(), c1:load(), zero + as_word(o.h),
+                             zero + as_word(o.b), philox.key(seed))}
+  for n = 1, 4 do
+    local r = cute.make_rmem_tensor({parts * pairs_}, cute.u32)
+    r:store(words[n])
+    words[n] = r
+  end
+  return words, parts
+end
+
+--- Returns a function (i, j, p, seed) that decides about a score of a tile by
+-- its position among the thread's accumulators, whose rows and columns are
+-- `places`: two rows 8 apart, two adjacent columns in each 8.
+---@param o table {b: any, h: any, tile: integer[]}
+function kept.tile(o, places, row, col)
+  local wide = o.tile[2] % 32 == 0
+  local step = wide and 8 or 4
+  local words, parts, of
+  return function(i, j, p, seed)
+    if not rawequal(of, seed) then
+      words, parts = tile_words(o, places, row, col, step, seed)
+      of = seed
+    end
+    local at, n = i // 2 * parts + j // step, j % step // 2 + 1
+    local word = words[n][at]
+    if not wide then
+      local k = col + places(0, step * (j // step))[2]
+      word = cute.where((k % 32):lt(16), word, words[n + 2][at])
+    end
+    local shift = (j % 2 * 2 + i % 2) * 8
+    if shift == 24 then return (word >> 24):lt(limit(p)) end
+    return (word & (255 << shift)):lt(limit(p) << shift)
+  end
+end
+
+return kept
+-- SPDX-License-Identifier: MIT

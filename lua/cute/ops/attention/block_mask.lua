@@ -1,0 +1,135 @@
+--- ops.block_mask: the blocks of scores that a mask does not hide. See
+-- kernels/block_mask.lua.
+local core = require "cute.core"
+local cute = require "cute"
+local devices = require "cute.lang.devices"
+local kernel = require "kernels.block_mask"
+local modes = require "cute.ops.modes"
+local problem = require "cute.ops.attention.problem"
+local report = require "cute.lang.report"
+local scores = require "cute.ops.attention.scores"
+local tensor_op = require "cute.ops.tensor_op"
+local tiles = require "cute.tiles"
+
+local block_mask = {}
+
+local WHAT = "ops.block_mask"
+
+-- Multiples of the rows and the keys of a block, and the most of either.
+local ROWS, KEYS, MOST = 128, 64, 1024
+
+local refuse = tensor_op.failing(WHAT)
+
+local fill = problem.operation(WHAT, {
+  names = {"blocks"}, options = {rows = "number", keys = "number",
+                                 block = "table"},
+  traced = function(o) return scores.traced_of(refuse, o) end,
+  captured = {mask_mod = "function"}, plan = function(call)
+    local o, p = call.o, call:start(1, {})
+    local shape = call.blocks.shape
+    if o.rows == 0 or cute.product(shape) == 0 then return p end
+    local options = {rows = o.rows, keys = o.keys, block = o.block}
+    scores.trace_functions(call, options, p)
+    local k = kernel(options)
+    p.steps[1] = {kernel = k.kernel, block = k.block, ready = {},
+      grid = k.grid(shape[2], shape[1]), arguments = function(now)
+        return scores.push_captured(now, {now.blocks, n = 1})
+      end}
+    return p
+  end})
+
+local BlockMask = {__name = "block mask"}
+BlockMask.__index = BlockMask
+
+-- Returns the block {rows, keys} of the options.
+local function block_of(o)
+  local block = o.block or {128, 128}
+  local M, N = block[1], block[2]
+  if math.type(M) ~= "integer" or math.type(N) ~= "integer" or M < ROWS
+    or M % ROWS ~= 0 or N < KEYS or N % KEYS ~= 0 or M > MOST or N > MOST then
+    refuse("block = {%s, %s}; a multiple of %d rows and of %d keys, up to %d, "
+      .. "is needed", core.show(M), core.show(N), ROWS, KEYS, MOST)
+  end
+  return block
+end
+
+--- Returns the blocks of scores that a mask does not hide, for the option
+-- `block_mask` of ops.attention. It evaluates the mask for all scores.
+---@param mask_mod function see ops.attention
+---@param shape integer[] {B, H, S, T}: with B = 1 or H = 1, all sequences or
+-- heads share the blocks
+---@param o? table {block: integer[]?, device: any?, stream: any?}
+-- block: {rows, keys}, {128, 128} when absent
+---@return table
+function block_mask.block_mask(mask_mod, shape, o)
+  o = o or {}
+  tensor_op.options(WHAT, o, {block = "table"})
+  local block = block_of(o)
+  for i = 1, 4 do
+    if math.type(shape[i]) ~= "integer" or shape[i] < 0
+      or shape[i] >= 1 << 31 then
+      refuse("shape[%d] is %s; the extents {B, H, S, T} of the scores are "
+        .. "needed", i, core.show(shape[i]))
+    end
+  end
+  local f = scores.traced_of(refuse, {mask_mod = mask_mod})
+  local device, why = devices.pick(scores.captured_tensors(f), o, "auto")
+  if not device then report.raise(why) end
+  local B, H, S, T = table.unpack(shape)
+  local blocks = cute.zeros({B, H, tiles.count(S, block[1]),
+                             1 + tiles.count(T, block[2])}, cute.i32,
+                            {device = device.place or "host"})
+  fill(blocks, {rows = S, keys = T, block = block, mask_mod = mask_mod,
+                device = o.device, arch = o.arch, stream = o.stream})
+  return setmetatable({mask_mod = mask_mod, shape = {B, H, S, T},
+                       block = {block[1], block[2]}, blocks = blocks},
+                      BlockMask)
+end
+
+function BlockMask.__tostring(m)
+  return ("block mask of (%s), blocks of %dx%d"):format(
+    table.concat(m.shape, ","), m.block[1], m.block[2])
+end
+
+--- Returns the options of a call with the contents of `block_mask` in its
+-- place: mask_mod, the tensor `blocks`, and `listed`, the size of a block. Q, K
+-- are the operands, which are not checked yet.
+---@param raise function from tensor_op.failing
+function block_mask.options(raise, o, Q, K)
+  local m = o and o.block_mask
+  if m == nil then return o end
+  if getmetatable(m) ~= BlockMask then
+    raise("block_mask is %s; a result of ops.block_mask is needed",
+          core.show(m))
+  elseif o.mask_mod ~= nil or o.cu_q ~= nil then
+    raise("block_mask and %s are given together; block_mask %s",
+      o.mask_mod ~= nil and "mask_mod" or "cu_q", o.mask_mod ~= nil
+      and "has its own mask" or "needs Q (B,S,H,D)")
+  elseif core.typename(Q) == "tensor" and core.typename(K) == "tensor"
+    and cute.rank(Q) == 4 and cute.rank(K) == 4 then
+    local q, s = modes.extents(Q.layout), m.shape
+    local t = modes.extents(K.layout)[2]
+    if s[1] ~= 1 and s[1] ~= q[1] or s[2] ~= 1 and s[2] ~= q[3]
+      or s[3] ~= q[2] or s[4] ~= t then
+      raise("block_mask is for scores (%s), but Q and K have (%d,%d,%d,%d)",
+            table.concat(s, ","), q[1], q[3], q[2], t)
+    end
+  end
+  local new = {}
+  for name, v in pairs(o) do new[name] = v end
+  new.block_mask, new.mask_mod, new.blocks = nil, m.mask_mod, m.blocks
+  new.listed = m.block
+  return new
+end
+
+--- Returns the lists of blocks as a view for B sequences and H heads.
+function block_mask.view(blocks, B, H)
+  local l = blocks.layout
+  local n, m = l.shape[3], l.shape[4]
+  return cute.make_tensor(blocks.iterator, cute.make_layout({B, H, n, m}, {
+    l.shape[1] > 1 and l.stride[1] or 0, l.shape[2] > 1 and l.stride[2] or 0,
+    l.stride[3], l.stride[4]}))
+end
+
+return block_mask
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,87 @@
+--- The text of ops.explain and ops.explain_grouped: the kernel that was chosen
+-- for a product, the reason, and the alternatives.
+local choose = require "cute.ops.choose"
+local plans = require "cute.ops.plan"
+
+local choice = {}
+
+local WHY = {gemm_sm90 = "Hopper tensor cores with TMA",
+  moved = "Hopper tensor cores, after operands are repacked for TMA and wgmma",
+  gemm_sm80 = "tensor cores by mma.sync, any strides",
+  gemm_simt = "FMA units, any strides",
+  gemm_skinny = "few rows: weights are loaded directly into registers",
+  gemm_int4 = "4-bit weights are converted in registers for tensor cores"}
+
+-- Options that choice.text prints in words of their own.
+local TOLD = {cluster = true, split = true, splits = true}
+
+local function words(c)
+  local rest = ""
+  for _, name in ipairs(choose.APART) do
+    local v = c.options[name]
+    if v ~= nil and not TOLD[name] then
+      rest = ("%s, %s = %s"):format(rest, name, type(v) == "table"
+        and table.concat(v, "x") or v)
+    end
+  end
+  return ("%s%s%s, tile %s, %d stages%s%s%s, about %.1f us"):format(c.family,
+    c.moved and (" with %s repacked (%.1f us)"):format(c.moved.words,
+      c.moved.ns / 1000) or "",
+    c.swap and " as D^T = B A^T" or "", table.concat(c.tile, "x"), c.stages,
+    c.cluster and ", cluster " .. table.concat(c.cluster, "x") or "",
+    c.split ~= 1 and (", K in %s"):format(c.split) or "", rest, c.ns / 1000)
+end
+
+-- Returns a sentence that says whether the kernel reads B before the previous
+-- launch ends, or nil if B is not constant.
+local function ahead(p, c)
+  if not p.constant then return nil end
+  return c.options.ahead
+    and "  constant: B is read before the previous launch is complete"
+    or "  constant: B waits for the previous launch, like the other operands"
+end
+
+--- Returns a choice as text: the kernel, the reason, and the alternatives.
+---@param p table the problem
+---@param c table
+---@return string
+function choice.text(p, c)
+  local out = {("%d x %d x %d%s, %s x %s -> %s, on %s"):format(p.m, p.n, p.k,
+    p.ragged and (", %d groups"):format(p.batches)
+      or p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
+    p.arch), "  " .. words(c), ("  why: %s; %s"):format(WHY[c.base], c.how),
+    "  sums: " .. c.order .. (p.promise and "; " .. p.promise or ""),
+    ahead(p, c)}
+  for _, other in ipairs(c.others) do
+    out[#out + 1] = "  instead of: " .. words(other)
+  end
+  for _, r in ipairs(c.refused) do
+    out[#out + 1] = ("  not %s: %s"):format(r[1], r[2])
+  end
+  return table.concat(out, "\n")
+end
+
+local Explained = {}
+Explained.__index = Explained
+function Explained.__tostring(e) return e.text end
+
+--- Returns an explanation of a call: {kernel, tile, stages, cluster, split,
+-- order = accumulation order, promise, why, how = "by rule" or "measured",
+-- moved = matrices that are repacked ("A, B, D"), others, refused, text,
+-- trace() = the traced kernel, with .source, .ir, .resources}; tostring returns
+-- the text.
+---@param p table the problem
+---@param call table
+function choice.explained(p, call)
+  local c = choose.must(p)
+  return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
+    stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
+    order = c.order, promise = p.promise, why = WHY[c.base], how = c.how,
+    moved = c.moved and c.moved.words, refused = c.refused,
+    others = c.others, text = choice.text(p, c),
+    trace = function() return plans.new(p, c, call):trace(call) end},
+    Explained)
+end
+
+return choice
+-- SPDX-License-Identifier: MIT

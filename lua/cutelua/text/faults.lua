@@ -1,0 +1,482 @@
+--- The text of faults that the simulator found, with advice.
+local core = require "cute.core"
+local words = require "cute.lang.report"
+local at = require "cute.lang.simreport".at
+
+local faults = {}
+
+--- Advice that is printed with a fault, by kind of fault.
+faults.ADVICE = {
+  ["out-of-bounds"] = "predicate the access, or check that the tile divides "
+    .. "the tensor's shape",
+  ["misaligned"] = "use a narrower copy, or pad the layout so that every "
+    .. "vector starts at a multiple of its size, and TMA boxes at a multiple "
+    .. "of 16 bytes",
+  ["uninitialised"] = "nothing wrote this before: is an initialisation, a copy "
+    .. "or a barrier missing?",
+  ["unwritten"] = "is a tile, a remainder or a branch missing? If these "
+    .. "elements are written elsewhere, pass only the part that is written "
+    .. "here, or call cute.undefined_ok(tensor)",
+  ["async-in-flight"] = "add cp_async_wait_group(n) with a smaller n, and "
+    .. "sync_threads(), before the read",
+  ["in-flight"] = "commit the MMA with wgmma.commit_group, and before the use "
+    .. "wait with wgmma.wait_group 0, or N with the N groups committed since",
+  ["race"] = "put sync_threads() between the two lines",
+  ["warp-race"] = "put cute.arch.sync_warp() between the two lines",
+  ["block-race"] = "let one block do it, use atomics, or synchronize with a "
+    .. "release and an acquire of gpu scope",
+  ["divergent"] = "move it out of the branch, so that all threads execute it, "
+    .. "or, if it has a mask, name only the threads that execute it",
+  ["inactive-lane"] = "read only from lanes in the mask: use a narrower width, "
+    .. "or a mask with more lanes",
+  ["unstarted-block"] = "use a cluster barrier first (cluster_arrive, "
+    .. "cluster_wait): after it, all blocks of the cluster are running",
+  ["exited-block"] = "let the block wait for it, or add a cluster barrier "
+    .. "(cluster_arrive, cluster_wait) before the block exits",
+  ["index-overflow"] = "compute it in i64: x:to(cute.i64) * y",
+  ["signed-overflow"] = "compute it in i64, x:to(cute.i64) + y, or in u32, "
+    .. "which wraps: x:to(cute.u32) + y",
+  ["wrong-layout"] = "make the extents multiples of the tile, keep the layout "
+    .. "static, or partition it mode by mode",
+  ["registers"] = "setmaxregister_decrease releases registers, "
+    .. "setmaxregister_increase requests them",
+  ["barrier-mismatch"] = "all threads that use a barrier must name the same "
+    .. "number of threads and arrive once",
+  ["bad-metadata"] = "create the metadata of a matrix with "
+    .. "cute.nvgpu.sparse.compress and partition it with partition_E",
+  ["warpgroup-mismatch"] = "all 128 threads of a warpgroup must execute each "
+    .. "of its MMAs with the same operands: pass descriptors through "
+    .. "make_warp_uniform",
+  ["deadlock"] = "some threads or bytes never arrive at the barrier that other "
+    .. "threads wait at",
+  ["dependent-launch"] = "call cute.arch.griddepcontrol_wait() before the "
+    .. "first access to memory that the launches share",
+  ["division-by-zero"] = "make sure that the divisor is not 0, or select a "
+    .. "safe divisor with cute.where",
+  ["runaway"] = "check that the loop ends; if it does, raise the budget option",
+}
+
+--- Advice for certain messages, as {kind, pattern of the message, advice,
+-- phrase that describes the fault's second line}.
+local SPECIAL = {
+  {"block-race", "takes a number", "let the block that draws the last number "
+    .. "reset the counter: it counts all tiles, plus one for each block that "
+    .. "draws"},
+  {"race", "thread's read, with no", "PTX needs a fence between accesses "
+    .. "through two proxies: call fence_view_async_shared() in the threads "
+    .. "that read, before they arrive, or in the thread that copies, after its "
+    .. "wait"},
+  {"race", "one warp's wait_group", "PTX orders only this warp's reads; wait "
+    .. "for the other warps' reads with a barrier or an mbarrier"},
+  {"race", "fence_proxy.*global", "call fence_proxy(\"async.global\") in the "
+    .. "threads that wrote, before they release it, or in the thread that "
+    .. "copies, after its acquire"},
+  {"race", "fence_proxy", "call fence_view_async_shared() in the threads that "
+    .. "wrote, then synchronize at a barrier"},
+  {"race", "two warps write", "let one thread write it, or use an atomic; if "
+    .. "one write must follow the other, put sync_threads() in between"},
+  {"warp-race", "two lanes", "let one lane write it, or use an atomic; if one "
+    .. "write must follow the other, put cute.arch.sync_warp() in between"},
+  {"race", "cp.async that is in flight", "wait for it first: "
+    .. "cp_async_wait_group(n), or the mbarrier that all readers arrive at"},
+  {"warp-race", "cp.async that is in flight", "wait for it first: "
+    .. "cp_async_wait_group(n), or the mbarrier that all readers arrive at"},
+  {"exited-block", "copy to or from", "wait before the block exits: for a "
+    .. "load, at its mbarrier; for a store, with cp_async_bulk_commit_group() "
+    .. "and cp_async_bulk_wait_group(0) in its thread"},
+  {"mbarrier", "at once when [1-9]", "initialize the mbarrier with the number "
+    .. "of threads that arrive in a phase, or let one lane arrive"},
+  {"in-flight", "no wgmma.fence", "put wgmma.fence before the first MMA, after "
+    .. "every other use of its registers", "the use"},
+  {"race", "by wgmma", "call warpgroup.wait_group(n) before the stage is "
+    .. "released, and let the producer wait for the release"},
+  {"race", "not waited for", "wait for it (at its mbarrier, or with "
+    .. "cp_async_bulk_wait_group or warpgroup.wait_group), then at a barrier"},
+  {"race", "another block", "put cluster_arrive() and cluster_wait() between "
+    .. "the two lines, or use an mbarrier with scope = \"cluster\" for both "
+    .. "sides (PipelineTmaAsync {scope = \"cluster\"})"},
+  {"warp-race", "not waited for", "let one lane start it, cute.when(tid:eq(0), "
+    .. "...), or wait between the two copies"},
+  {"async-in-flight", "no group", "call cp_async_commit_group() after the "
+    .. "copy, then cp_async_wait_group(n); or let it arrive at an mbarrier "
+    .. "(PipelineAsync {cp_async = true})"},
+  {"async-in-flight", "global memory", "call cp_async_bulk_wait_group(n), "
+    .. "without `read`, in the thread that stores, then a "
+    .. "barrier", "the store"},
+  {"async-in-flight", "bulk copy", "wait for its mbarrier before the read"},
+  {"tensor-map", "not released", "call fence_tma_desc_release() in the thread "
+    .. "that changed it, or cp_fence_tma_desc_release() from shared memory"},
+  {"tensor-map", "not acquired", "call fence_tma_desc_acquire() in the thread "
+    .. "that copies, after a barrier"},
+  {"tensor-map", "wait for bulk loads", "in PTX only its mbarrier signals the "
+    .. "end of a bulk load: wait there before the map changes"},
+  {"tensor-map", "in flight", "wait for the copies that use the map, then "
+    .. "change it"},
+  {"tensor-map", "more elements", "the tensor passed to update_tma_descriptor "
+    .. "must lie within its buffer"},
+  {"tensor-map", "no valid", "call copy_tensormap() of this atom first"},
+  {"mbarrier", "in use in the memory", "an mbarrier's memory cannot hold data "
+    .. "before mbarrier_inval: is this index too large, or is the memory used "
+    .. "twice?"},
+  {"mbarrier", "which never ends", "wait with the state that advances around "
+    .. "the ring (in producer_tail, the producer's), or let other threads "
+    .. "arrive after it"},
+  {"mbarrier", "instead of another", "initialize the mbarrier with the number "
+    .. "of all arrivals in a phase (in a pipeline, producer_group or "
+    .. "consumer_group); a thread must wait for the end of the phase before it "
+    .. "arrives again (for a stage, until it is empty)"},
+  {"mbarrier", "counts %d+ arrival", "this arrival is one too many, or belongs "
+    .. "to the next phase: wait for the end of this phase (for a stage, until "
+    .. "it is empty)"},
+  {"registers", "all warps", "all four warps of a warpgroup must execute the "
+    .. "same setmaxnreg: put it outside the branch, or branch by warpgroup "
+    .. "(warp_idx() // 4)"},
+  {"registers", "next setmaxnreg", "put a barrier for the 128 threads of the "
+    .. "warpgroup, or sync_threads(), between the two"},
+  {"barrier-mismatch", "previous phase", "let the arriving threads wait for "
+    .. "the barrier's last round; give each role a barrier of its own"},
+  {"deadlock", "last written", "which thread should store the value that this "
+    .. "waits for?",
+    "the last store"},
+  {"deadlock", "never written", "which thread should store the value that "
+    .. "this waits for?"},
+  {"deadlock", "bytes", "a TMA load transfers the tx_bytes of its atom, whole "
+    .. "boxes, including elements outside the tensor: expect all of these "
+    .. "bytes"},
+}
+
+-- Advice for a race in which both accesses are on one source line, by kind of
+-- race.
+local ONE_LINE = {
+  ["race"] = "to add to one element from many threads, use an atomic "
+    .. "(cute.arch.atomic_add); otherwise read, sync_threads(), then write",
+  ["warp-race"] = "to add to one element from many threads, use an atomic "
+    .. "(cute.arch.atomic_add); otherwise read, cute.arch.sync_warp(), then "
+    .. "write",
+}
+
+local BARRIERS = {["race"] = "sync_threads()",
+                  ["warp-race"] = "cute.arch.sync_warp()"}
+local ATOMIC = "to add to one element from many threads, use an atomic "
+  .. "(cute.arch.atomic_add); otherwise "
+local FAR = "put cluster_arrive() and cluster_wait() %s, or use an mbarrier "
+  .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
+  .. "\"cluster\"})"
+
+-- Returns as text where the missing barrier belongs. `same`: both accesses are
+-- in one line. `loop`: the text for the end of the loop.
+local function place_on(r, same, loop)
+  local where = "between the two lines"
+  if r.way == "loop" then return loop end
+  if r.way == "again" and same then
+    where = "after the line, before it runs again"
+  elseif r.way == "again" then
+    where = ("after %s, before %s runs again"):format(at(r.file2, r.line2),
+      at(r.file, r.line))
+  elseif same then
+    where = "between the write and the read"
+  end
+  return r.outside and where .. ", outside of the branch" or where
+end
+
+-- Returns advice on a race if the path through the program from one access to
+-- the other is known.
+local function on_the_way(r)
+  local same = r.line2 == r.line and r.file2 == r.file
+  local barrier, loop = BARRIERS[r.kind], r.loop
+    and "at the end of the loop of " .. at(r.loop_file, r.loop)
+  local where = place_on(r, same, loop)
+  if r.message:find "write one %l+ with" then
+    return ("let one %s write it, or use an atomic; if one write must follow "
+      .. "the other, put %s %s"):format(r.kind == "race" and "thread" or "lane",
+      barrier, r.way == "straight" and "in between" or where)
+  end
+  local reads = r.message:find "^read" ~= nil
+  if same and r.way == "straight" and not reads then
+    where = ("read, %s, then write"):format(barrier)
+  elseif r.message:find "another block" then
+    where = FAR:format(where)
+  else
+    where = ("put %s %s"):format(barrier, where)
+  end
+  if loop and r.way ~= "loop" then
+    where = ("%s; and one %s, if its iterations use the same elements"):format(
+      where, loop)
+  end
+  -- True if the line reads an element and then writes it, as an addition to
+  -- shared memory does.
+  local adds = same and not reads == (r.way == "straight")
+  return adds and ATOMIC .. where or where
+end
+
+-- Advice for a fault whose report says which operation is missing, by the kind
+-- of the fault and its field `lack`.
+local LACKS = {
+  ["async-in-flight barrier"] = "put sync_threads() after the "
+    .. "cp_async_wait_group(n) of the threads that copy, before the read",
+  ["async-in-flight wait"] = "wait for its mbarrier before the read",
+  ["async-in-flight parity"] = "wait for the parity of this phase: 0 for the "
+    .. "first, then 1, 0, ...",
+  ["async-in-flight bytes"] = "expect the bytes of all copies: a TMA load "
+    .. "transfers the tx_bytes of its atom",
+  ["async-in-flight turn"] = "before the copy, wait until all threads have "
+    .. "read: use an mbarrier that counts all of them and that they arrive at",
+  ["uninitialised wait"] = "a copy writes it: wait at its mbarrier before the "
+    .. "read, for its stage and parity",
+  ["uninitialised parity"] = "wait for the parity of this phase: 0 for the "
+    .. "first, then 1, 0, ...",
+  ["uninitialised roles"] = "other threads write it: let them arrive at an "
+    .. "mbarrier after the write, and let the readers wait there for the same "
+    .. "stage and its parity",
+  ["race wait"] = "wait at the mbarrier that it completes before the read",
+  ["race parity"] = "the wait at the mbarrier that it completes passed too "
+    .. "early: wait for the parity of this phase",
+  ["race roles"] = "arrive at an mbarrier, or a named barrier, after the "
+    .. "write, and wait there before the read: these threads have no common "
+    .. "sync_threads()",
+  ["race barrier"] = "its own threads waited for it; put sync_threads(), or an "
+    .. "mbarrier that they arrive at, between their wait and this line",
+  ["race issuer"] = "a wait counts only for the threads that started the copy: "
+    .. "let them wait, then synchronize with the others at a barrier",
+  ["async-in-flight read"] = "call cp_async_bulk_wait_group(n) without `read`: "
+    .. "cp_async_bulk_wait_group(n, true) waits only until the source is read, "
+    .. "not until the copy is written",
+  ["block-race read"] = "cp_async_bulk_wait_group(n, true) waits only until "
+    .. "the source is read: before you signal other threads, wait without "
+    .. "`read`",
+  ["race turn"] = "before it is refilled, wait until all threads have read: "
+    .. "use an mbarrier that counts the readers, each of which arrives after "
+    .. "its read",
+  ["race turn far"] = "before it is refilled, wait until all threads have "
+    .. "read: use an mbarrier that the readers of all these blocks arrive at, "
+    .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
+    .. "\"cluster\"})",
+  ["deadlock first"] = "an empty stage needs no reader in the first round: let "
+    .. "the producer wait for parity 1 first, then 0, 1, ...",
+  ["deadlock parity"] = "a wait here passed before its phase was complete: let "
+    .. "the readers wait for parity 0 first, then 1, 0, ...",
+  ["deadlock count"] = "initialize the mbarrier with the number of threads "
+    .. "that arrive in a phase, or let the missing threads arrive",
+  ["deadlock nobody"] = "no running thread arrives there: initialize the "
+    .. "mbarrier with the number of threads that do, or let the missing "
+    .. "threads arrive",
+  ["deadlock bytes"] = "a TMA load transfers the tx_bytes of its atom, whole "
+    .. "boxes, including elements outside the tensor: expect all of these "
+    .. "bytes",
+}
+LACKS["async-in-flight issuer"] = LACKS["race issuer"]
+
+local SECOND = {
+  ["deadlock count"] = "made", ["deadlock nobody"] = "made",
+  ["deadlock bytes"] = "expected", ["async-in-flight read"] = "the store",
+  ["uninitialised wait"] = "the copy",
+  ["uninitialised parity"] = "the copy",
+  ["uninitialised roles"] = "the write",
+}
+
+-- The function that waits for groups of asynchronous operations, by the words
+-- in a fault's message that name the operation.
+local GROUPS = {["by wgmma"] = "warpgroup.wait_group",
+                ["bulk copy"] = "cp_async_bulk_wait_group",
+                ["cp.async"] = "cp_async_wait_group"}
+
+-- Returns advice for a wait that left too many groups pending, so that the
+-- reported group was not waited for; else nil.
+local function fewer(r)
+  for agent, call in pairs(GROUPS) do
+    if r.message:find(agent, 1, true) then
+      return ("the wait leaves its group pending: %s(%d) waits for that group "
+        .. "too")
+        :format(call, r.most)
+    end
+  end
+end
+
+-- Names of asynchronous operations in messages. If the message of a fault says
+-- that such an operation was pending, the fault's second line is where the
+-- operation was issued.
+local AGENTS = {"a cp.async", "an st.async", "a bulk copy"}
+
+local function agent_of(r)
+  for _, name in ipairs(AGENTS) do
+    if r.message:find("while " .. name, 1, true) then
+      return "the" .. name:match " .*"
+    end
+  end
+end
+
+-- Returns the advice for a fault, and a phrase that describes its second line.
+function faults.advice(r)
+  local key = ("%s %s"):format(r.kind, r.lack or "")
+  local second = SECOND[key]
+    or r.kind == "async-in-flight" and agent_of(r)
+  if key == "race turn" and r.message:find "another block" then
+    key = "race turn far"
+  end
+  if r.lack == "pending" then return fewer(r), second end
+  if LACKS[key] then return LACKS[key], second end
+  if r.way then return on_the_way(r), second end
+  for _, s in ipairs(SPECIAL) do
+    if r.kind == s[1] and r.message:find(s[2]) then
+      return s[3], s[4] or second
+    end
+  end
+  if ONE_LINE[r.kind] and r.line2 == r.line and r.file2 == r.file then
+    return ONE_LINE[r.kind], second
+  end
+  return faults.ADVICE[r.kind], second
+end
+
+--- A phrase that describes the second line of a fault, by kind.
+local OTHER = {["index-overflow"] = "the product",
+               ["signed-overflow"] = "the result",
+               ["in-flight"] = "the MMA",
+               ["uninitialised"] = "taken from the register in",
+               ["division-by-zero"] = "the division"}
+
+local function triple(t)
+  return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
+end
+
+--- Returns one fault as text.
+---@param r table an element of report.reports
+---@param known? table<string, boolean> advice already given, not to be repeated
+---@return string
+function faults.text(r, known)
+  local place = at(r.file, r.line)
+  local advice, second = faults.advice(r)
+  if known and advice then
+    if known[advice] then advice = nil else known[advice] = true end
+  end
+  local text = {("%s%s [%s]"):format(place and place .. ": " or "", r.message,
+                                     r.kind)}
+  if r.coord and not r.message:find "coordinate" then
+    text[#text + 1] = ("    coordinate %s%s"):format(r.coord, r.layout
+      and " of " .. r.layout or "")
+  end
+  local other = at(r.file2, r.line2)
+  if other then
+    local what, thread = second or OTHER[r.kind] or "the other",
+      r.other and ("thread %d"):format(r.other)
+    if other == place then other = thread or "the same line"
+    elseif thread then other = other .. ", " .. thread end
+    text[#text + 1] = ("    %s: %s"):format(what, other)
+  end
+  local times = r.count > 1 and (", %d times"):format(r.count) or ""
+  if r.kind ~= "unwritten" and r.kind ~= "in-flight" then
+    text[#text + 1] = ("    first in block %s, thread %s%s")
+      :format(triple(r.block), triple(r.thread), times)
+  end
+  if advice then text[#text + 1] = "    " .. advice end
+  return core.visible(table.concat(text, "\n"), true)
+end
+
+--- Returns a sentence with source lines about behaviour that the program relies
+-- on but PTX does not guarantee.
+---@param r table an element of report.relies
+---@return string
+function faults.reliance(r)
+  local place, other = at(r.file, r.line), at(r.file2, r.line2)
+  local text = ("%s: %s"):format(place or "?", r.message)
+  if other then text = ("%s (the other: %s)"):format(text, other) end
+  return core.visible(("%s; PTX does not guarantee this: %s"):format(text,
+    (faults.advice(r))))
+end
+
+-- Adds a note for each line whose TMA stores wrote nothing, because all their
+-- boxes are outside of the tensor.
+local function stores_outside(lines, add)
+  local known, list = {}, {}
+  for _, s in ipairs(lines) do
+    if s.op == "tma.store" then
+      local place = at(s.file, s.line)
+      local one = known[place or "?"]
+      if not one then
+        one = {place = place, tensor = s.global, count = 0, sectors = 0}
+        known[place or "?"], list[#list + 1] = one, one
+      end
+      one.count, one.sectors = one.count + s.count, one.sectors + s.sectors
+    end
+  end
+  for _, one in ipairs(list) do
+    if one.count > 0 and one.sectors == 0 then
+      add(one.place, ("all boxes of this TMA store lie outside tensor '%s': "
+        .. "nothing is stored"):format(one.tensor))
+    end
+  end
+end
+
+--- Returns notes on a run without faults. They are sentences about behaviour
+-- that was probably not intended, with source lines.
+---@param report table
+---@return string[]
+function faults.notes(report)
+  local list = {}
+  local function add(place, text)
+    list[#list + 1] = core.visible(("%s: %s"):format(place or "?", text))
+  end
+  local program = report.program
+  if not report.ok or report.stopped or not program then return list end
+  for i, r in ipairs(report.relies or {}) do list[i] = faults.reliance(r) end
+  stores_outside(report.lines, add)
+  program.unread = program.unread or core.sim_unread(program.fn)
+  for _, o in ipairs(program.unread) do
+    add(at(o.file, o.line), ("shared tensor '%s' is written here but never "
+      .. "read"):format(o.name))
+  end
+  local f = report.few
+  if f then
+    add(at(f.file, f.line), ("%d of %d elements of global tensor '%s' were "
+      .. "never written: the stores along mode %d end at %d of %d, %d for each "
+      .. "block; is the grid too small?"):format(f.none, f.all, f.tensor,
+      f.mode, f.from, f.extent, f.each))
+  end
+  return list
+end
+
+--- Returns a kernel's note as it is printed and marks it as written. Returns
+-- nil if it was already written.
+---@param kernel string
+---@param text string
+---@return string? note as printed
+function faults.new_note(kernel, text)
+  return words.new_note(("kernel %s: %s"):format(kernel, text))
+end
+
+--- Returns two values: a list with, for each leading fault, the number of other
+-- faults that may follow from it; and the number of leading faults.
+---@return integer[] followers
+---@return integer leaders
+function faults.followers(report)
+  local count, leaders = {}, 0
+  for _, r in ipairs(report.reports) do
+    if r.leads then count[r.leads] = (count[r.leads] or 0) + 1
+    else leaders = leaders + 1 end
+  end
+  return count, leaders
+end
+
+--- Returns the text of a report with faults: the leading faults or, if `all`,
+-- also those that may follow from another one.
+---@param found table
+---@param all boolean
+---@return string
+function faults.faults(found, all)
+  local followers, leaders = faults.followers(found)
+  local text, known = {("simulator: kernel %s: %s%s"):format(
+    found.kernel or "?", words.plural(leaders, "fault"),
+    found.stopped and ", then stopped" or "")}, {}
+  for i, r in ipairs(found.reports) do
+    local lines = (not r.leads or all) and faults.text(r, known)
+    if lines and r.leads then lines = lines:gsub("%f[^\n\0]", "      ") end
+    text[#text + 1] = lines or nil
+    if followers[i] then
+      text[#text + 1] = ("    %d more may follow from it%s"):format(
+        followers[i], all and ":" or "")
+    end
+  end
+  return core.visible(table.concat(text, "\n"), true)
+end
+
+return faults
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,270 @@
+--- Explains mistakes: wrong arguments, traced values where Lua needs its own,
+-- fields and names that do not exist. The language loads this module for the
+-- first error of these kinds (sign.workshop).
+local core = require "cute.core"
+local source = require "cute.lang.source"
+local tokens = require "cutelua.text.tokens"
+
+local mistakes = {}
+
+---------------------------------------------------------------------------
+-- Arguments
+---------------------------------------------------------------------------
+
+-- The expected kind of value, by the verb in Lua's message.
+local EXPECTED = {
+  index = "a table or an object", call = "a function",
+  ["perform arithmetic on"] = "a number",
+  ["perform bitwise operation on"] = "an integer",
+  concatenate = "a string or a number", ["get length of"] = "a list",
+}
+
+-- Each entry holds a pattern of Lua's messages, its replacement (formatted with
+-- the captures), and the kind of the error if it is not bad-argument.
+local SENTENCES = {
+  {"^attempt to compare two ([%a_.]+) values",
+   "two values (%s) cannot be compared with <"},
+  {"^attempt to compare ([%a_.]+) with ([%a_.]+)",
+   "a %s is compared with a %s, where numbers are expected"},
+  {"^attempt to perform 'n[/%%]+0'", "a number is divided by 0"},
+  {"has no integer representation",
+   "a number is not an integer, where one is expected"},
+  {"^'for' (%a+) .*must be a number", "the %s of a loop is not a number"},
+  {"^'for' step is zero", "a step is 0"},
+  {"^table index is (%a+)", "a key of a table is %s"},
+  {"^bad argument #%d+ to '[^']*' %((%a+) expected, got ([%a_. ]+)%)",
+   "a %s is expected, got %s"},
+  {"^invalid value %(at index %d+%) in table",
+   "a list holds a value that is neither a string nor a number"},
+  {"^string slice too long", "a string is too long", "limit"},
+  {"too large$", "a string is too long", "limit"},
+  {"^too many results to unpack", "a list is too long", "limit"},
+  {"^attempt to yield", "a callback yields, but it cannot be resumed"},
+}
+
+--- Rewrites a message of Lua so that it speaks of arguments: "attempt to index
+-- a nil value (field 'tile')" becomes "'tile' is nil, where a table is
+-- expected".
+---@param sentence string
+---@return string message
+---@return string? kind of the error
+function mistakes.argument(sentence)
+  local what, type_, name =
+    sentence:match "^attempt to ([%a ]-) an? ([%a_.]+) value(.*)"
+  if EXPECTED[what] then
+    local of = name:match "^ %(%a+ '([%a_][%w_]*)'%)"
+    return ("%s is %s, where %s is expected"):format(
+      of and "'" .. of .. "'" or "a value",
+      type_ == "nil" and type_ or "a " .. type_:gsub("^cute%.", ""),
+      EXPECTED[what])
+  end
+  for _, row in ipairs(SENTENCES) do
+    if sentence:find(row[1]) then
+      return row[2]:format(sentence:gsub("cute%.", ""):match(row[1])), row[3]
+    end
+  end
+  return "an argument has the wrong type or value"
+end
+
+--- Returns a sentence that lists a kernel's parameters and the number of
+-- arguments passed.
+---@param k table
+---@param n integer
+---@return string
+function mistakes.number_of_arguments(k, n)
+  local names, u = {}, debug.getinfo(k.func, "u")
+  for i = 1, u.nparams do names[i] = debug.getlocal(k.func, i) or "?" end
+  if u.isvararg then names[#names + 1] = "..." end
+  return ("kernel %s takes %d argument%s (%s), got %d"):format(k.name,
+    u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
+end
+
+--- Returns a sentence that names the first parameter whose argument is nil.
+---@param k table
+---@param args table
+---@return string?
+function mistakes.missing_argument(k, args)
+  if args.n < k.takes then
+    return mistakes.number_of_arguments(k, args.n)
+      .. ": the missing ones are nil"
+  end
+  for i = 1, k.takes do
+    if args[i] == nil then
+      return ("kernel %s: argument %d (%s) is nil"):format(k.name, i,
+        debug.getlocal(k.func, i) or "?")
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Traced values
+---------------------------------------------------------------------------
+
+-- Patterns of Lua's own messages about traced values, with the advice to print
+-- for each.
+local HINTS = {
+  {"'for' initial", "a traced limit needs `for k in cute.range(lo, hi) do`"},
+  {"'for' limit", "a traced limit needs `for k in cute.range(n) do`"},
+  {"'for' step", "a traced step needs `for k in cute.range(lo, hi, step) do`"},
+  {"bad argument .- to 'format' .-got cute.value", "the value exists only on "
+    .. "the device: use cute.printf(...)"},
+  {"got cute%.value", "a traced value exists only on the device"},
+  {"a cute%.value value", "a traced value exists only on the device"},
+  {"arithmetic on a nil value %(field '%?'%)", "a traced value cannot be the "
+    .. "key of a plain table: use a tensor, or cute.where"},
+  {"attempt to index a nil value %(field '%?'%)", "a traced value cannot be "
+    .. "the key of a plain table: use a tensor, or cute.where"},
+}
+
+--- Adds advice to a message of Lua that may be about a traced value.
+---@param message string
+---@return string
+function mistakes.traced(message)
+  for _, h in ipairs(HINTS) do
+    if message:find(h[1]) then
+      local name = message:match "bad argument .- to '([%w_]+)'"
+      if name and math[name] and require "cute"[name] then
+        return ("%s [traced-in-lua]\n  use cute.%s(...)"):format(message, name)
+      end
+      return ("%s [traced-in-lua]\n  %s"):format(message, h[2])
+    end
+  end
+  return message
+end
+
+local STOPS, TESTED = {}, {}
+for word in ([[if elseif while until not and or then do return end local else
+  repeat = , ;]]):gmatch "%S+" do STOPS[word] = true end
+for word in ("and or then do"):gmatch "%S+" do TESTED[word] = -1 end
+for word in ("if elseif while until not"):gmatch "%S+" do TESTED[word] = 1 end
+local OPENS, CLOSES = {["("] = 1, ["["] = 1, ["{"] = 1},
+  {[")"] = 1, ["]"] = 1, ["}"] = 1}
+
+-- Returns the text of the operand beside token i: before the token if step is
+-- -1, otherwise after it.
+local function operand(line, list, i, step)
+  local depth, j = 0, i + step
+  while list[j] do
+    local text = list[j].text
+    local l, r = list[math.min(j, j - step)], list[math.max(j, j - step)]
+    if j ~= i + step and depth == 0 and r.name
+      and (l.name or CLOSES[l.text]) then
+      -- Two adjacent operands: the second begins another statement.
+      break
+    end
+    local opens = (step > 0 and OPENS or CLOSES)[text] or 0
+    local closes = (step > 0 and CLOSES or OPENS)[text] or 0
+    if depth == 0 and (STOPS[text] or closes > 0) then break end
+    depth, j = depth + opens - closes, j + step
+  end
+  local first = math.min(i + step, j - step)
+  local last = math.max(i + step, j - step)
+  if not list[first] or not list[last] or (j - i) * step < 2 then return end
+  local stop = list[last + 1] and list[last + 1].from - 1 or #line
+  return (line:sub(list[first].from, stop):gsub("%s+$", ""))
+end
+
+--- Returns the expression that a line tests if there is exactly one and it is
+-- neither a name nor a number.
+---@param info table of debug.getinfo: source and currentline
+---@return string?
+function mistakes.tested_expression(info)
+  local line = source.line(info.source, info.currentline)
+  if not line then return end
+  local list, found = tokens.of(line), nil
+  for i, token in ipairs(list) do
+    local step = TESTED[token.text]
+    local text = step and operand(line, list, i, step)
+    local bare = text and text:gsub("%b()", "")
+    if text and not text:find "^[%a_][%w_]*$" and not text:find "^%d"
+      and not bare:find "[<>~=]" then
+      if found and found ~= text then return end
+      found = text
+    end
+  end
+  if found and found:gsub("%b()", ""):gsub("%b[]", ""):find "[^%w_.:]" then
+    return "(" .. found .. ")"
+  end
+  return found
+end
+
+--- Returns the message for a test by Lua of a traced value.
+---@param name? string of the value, or the tested expression
+---@param argument boolean is it an argument of the kernel?
+---@return string
+function mistakes.always_true(name, argument)
+  return ("%s is always true in Lua's if, and, or, not, while, even when it is "
+    .. "0\n  write %s:ne(0), and cute.when(...) to branch on it, cute.where(c, "
+    .. "x, y) to choose%s"):format(name
+      and "the traced value '" .. name .. "'" or "a traced value",
+    name or "value", argument
+      and ("; '%s ~= nil' asks whether it was given"):format(name or "value")
+      or "")
+end
+
+---------------------------------------------------------------------------
+-- Names
+---------------------------------------------------------------------------
+
+--- Returns the message for reading a field that a function does not have, as in
+-- cute.size.x. (Lua's own message does not name the function.)
+---@param f function
+---@param key any
+---@param members table<string, any> fields that it has
+---@return string
+function mistakes.no_field(f, key, members)
+  local names = {}
+  for name in pairs(members) do names[#names + 1] = name end
+  local near = core.nearest(tostring(key), names)
+  local info, what = debug.getinfo(f, "S"), core.signature(f)
+  what = what and what:match "^[^(]+" or info.what == "C" and "this"
+    or info.source:match "^=%[(.*)%]$"
+    or core.own_source(info.source) and "this"
+    or ("what %s:%d makes"):format(info.short_src, info.linedefined)
+  local three = what:find "_idx$" or what:find "_dim$"
+  return ("%s is a function, which has no field %s%s"):format(what,
+    type(key) == "string" and "'" .. key .. "'" or core.show(key),
+    three and "\n  call it: local x, y, z = " .. what .. "()"
+      or near and " (did you mean " .. near .. "?)" or "")
+end
+
+-- Words that occur only in the Python DSL's names of features of Blackwell.
+local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
+  "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
+
+-- Names of the Python DSL that are written differently here.
+local ELSEWHERE = {
+  from_dlpack = "tensors are the library's own: cute.tensor, cute.zeros, "
+    .. "cute.npy.read",
+  jit = "a Lua function runs as it is on the host, and inlined in a kernel",
+  const_expr = "values of Lua are constants, and Lua's `if` chooses by them",
+  dynamic_expr = "branch with cute.when(condition, f, g)",
+  launch = "write k(arguments...):launch {grid = g, block = b}",
+}
+
+-- Element types that the Python DSL has and for which there is no arithmetic,
+-- atom or conversion here.
+local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
+                  Float8E3M4 = true, Int128 = true}
+
+--- Returns advice on a name of the Python DSL that is written differently here
+-- or belongs to a feature that is not supported, and whether that feature is
+-- specific to Blackwell; nil for other names.
+---@param name string
+---@return string? advice
+---@return boolean? later
+function mistakes.python_name(name)
+  if NO_TYPES[name] then
+    return "\n  kernels do not support that element type; supported: "
+      .. "cute.Float8E4M3FN, Float8E5M2, Float8E8M0FNU, Uint128"
+  end
+  if ELSEWHERE[name] then return "\n  " .. ELSEWHERE[name] end
+  for _, part in ipairs(LATER) do
+    if name:lower():find(part, 1, true) then
+      return "\n  features specific to Blackwell are not supported yet", true
+    end
+  end
+end
+
+return mistakes
+-- SPDX-License-Identifier: MIT

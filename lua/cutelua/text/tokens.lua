@@ -1,0 +1,78 @@
+--- Finds the tokens of a Lua text, and strings and comments without an end.
+local lex = require "cute.lang.lex"
+
+local tokens = {}
+
+--- Lua's keywords, as a set.
+tokens.KEYWORDS = {}
+for word in ([[and break do else elseif end false for function goto if in
+  local nil not or repeat return then true until while]]):gmatch "%S+" do
+  tokens.KEYWORDS[word] = true
+end
+
+-- Returns "string", "long" or "comment" if the string or comment that begins at
+-- i is unterminated. `to` is the position at which lex.skip_text ended it.
+local function open_kind(s, i, to)
+  local dashes = s:byte(i) == 45
+  local equals = s:match("^%[(=*)%[", dashes and i + 2 or i)
+  if equals then
+    local closed = s:sub(to - #equals - 2, to - 1) == "]" .. equals .. "]"
+    return not closed and (dashes and "comment" or "long")
+  end
+  return dashes and to > #s and "comment" or not dashes and to > #s + 1
+    and "string"
+end
+
+--- Returns the start and the kind ("string", "long" or "comment") of an
+-- unterminated string or comment in a text, or nil if there is none.
+---@param s string
+---@return integer? from, string? kind
+function tokens.unfinished(s)
+  local i = 1
+  while true do
+    i = s:find("[%-\"'%[]", i)
+    if not i then return nil end
+    local to = lex.skip_text(s, i)
+    if to then
+      local quoted = s:find("^[\"']", i)
+      local line_end = quoted and s:find("\n", i, true)
+      if line_end and line_end < to then
+        -- An unterminated string ends with its line.
+        to = line_end
+      elseif open_kind(s, i, to) then
+        return i, open_kind(s, i, to)
+      end
+    end
+    i = to or i + 1
+  end
+end
+
+--- Returns the tokens of a Lua text, each {text =, from =, line =, name =
+-- boolean}. Comments are left out, strings become '""', and keywords are not
+-- names.
+---@param s string
+---@return table[]
+function tokens.of(s)
+  local out, i, line = {}, s:find "%S" or #s + 1, 1
+  line = line + lex.newlines(s, 1, i)
+  while i <= #s do
+    local to, text, name = lex.skip_text(s, i), '""', nil
+    if not to then
+      name = s:match("^[%a_][%w_]*", i)
+      text = name or s:match("^%.?%d[%w%.]*", i) or s:match("^[=~<>]=", i)
+        or s:match("^%.%.%.?", i) or s:sub(i, i)
+      to = i + #text
+    end
+    if to > #s + 1 or s:byte(i) ~= 45 or text ~= '""' then
+      out[#out + 1] = {text = text, from = i, line = line,
+                       name = name and not lex.STOPS[name]}
+    end
+    local next_i = s:find("%S", to) or #s + 1
+    if next_i > to or not name then line = line + lex.newlines(s, i, next_i) end
+    i = next_i
+  end
+  return out
+end
+
+return tokens
+-- SPDX-License-Identifier: MIT

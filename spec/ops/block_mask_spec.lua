@@ -1,0 +1,204 @@
+-- ops.block_mask: its lists against plain Lua, and attention that skips blocks
+-- by them, in both kernels.
+local cute = require "cute"
+local oracle = require "spec.attention"
+local support = require "spec.support"
+local ops, raises = cute.ops, support.raises
+
+local NONE = -math.huge
+
+-- Returns the entries of a list of blocks: {key block * 2 + partial, ...}.
+local function entries(m, b, h, i)
+  local list = {}
+  for j = 1, m.blocks(b, h, i, 0) do list[j] = m.blocks(b, h, i, j) end
+  return list
+end
+
+-- Returns the same in plain Lua. seen(b, h, q, k) is the mask.
+local function expected(seen, m, b, h, i)
+  local list, M, N = {}, m.block[1], m.block[2]
+  local S, T = m.shape[3], m.shape[4]
+  for j = 0, (T + N - 1) // N - 1 do
+    local some, all = false, true
+    for q = i * M, math.min(i * M + M, S) - 1 do
+      for k = j * N, j * N + N - 1 do
+        local x = k < T and seen(b, h, q, k)
+        some, all = some or x, all and x
+      end
+    end
+    if some then list[#list + 1] = 2 * j + (all and 0 or 1) end
+  end
+  return list
+end
+
+local parts = {}
+for i = 0, 299 do parts[i + 1] = i // 110 end
+local documents = cute.tensor(parts, cute.i32)
+
+-- {name, mask_mod, the same in plain Lua, B and H of the mask}
+local CASES = {
+  {"causal", function(at) return at.k:le(at.q) end,
+   function(_, _, q, k) return k <= q end, 1, 1},
+  {"documents", function(at)
+    return documents[at.q]:eq(documents[at.k])
+  end, function(_, _, q, k) return q // 110 == k // 110 end, 1, 1},
+  {"a window for each head", function(at)
+    return (at.q - at.k):lt(100 * at.h + 50) & at.k:le(at.q)
+  end, function(_, h, q, k) return k <= q and q - k < 100 * h + 50 end, 1, 2},
+  {"other keys in each batch", function(at)
+    return (at.k // 130):eq(at.b) & at.q:ne(3)
+  end, function(b, _, q, k) return k // 130 == b and q ~= 3 end, 2, 1},
+}
+
+-- Attention with a mask of blocks, against plain Lua.
+local function check(device, case, p, o)
+  local m = ops.block_mask(case[2], {case[4], case[5], p.s, p.t}, o)
+  p.modify = function(s, b, h, q, k)
+    return case[3](b, h, q, k) and s or NONE
+  end
+  local O, L = ops.attention(p.Q, p.K, p.V, {device = device, block_mask = m})
+  local out, lse = oracle.forward(p)
+  local mean, most = oracle.distance(O, out)
+  assert.is_true(mean < 6e-3 and most < 4e-2, ("%g, %g"):format(mean, most))
+  assert.is_true(select(2, oracle.distance(L, lse)) < 1e-4)
+  return O, L, m
+end
+
+describe("ops.block_mask", function()
+  for i, case in ipairs(CASES) do
+    it("lists the blocks of " .. case[1] .. support.long(i, 2), function()
+      for _, shape in ipairs {{case[4], case[5], 150, 300},
+                              {case[4], case[5], 256, 128}} do
+        for _, block in ipairs {{128, 128}, {256, 64}} do
+          local m = ops.block_mask(case[2], shape, {device = "sim",
+                                                    block = block})
+          for b = 0, case[4] - 1 do
+            for h = 0, case[5] - 1 do
+              for r = 0, cute.size(m.blocks, 2) - 1 do
+                assert.same(expected(case[3], m, b, h, r), entries(m, b, h, r))
+              end
+            end
+          end
+        end
+      end
+    end)
+
+    it("skips the hidden blocks of " .. case[1] .. support.long(i, 2),
+       function()
+      local p = oracle.problem {b = 2, s = 140, t = 210, h = 2, g = 1, d = 64}
+      check("sim:sm_80", case, p, {device = "sim"})
+      check("sim:sm_90a", case, p, {device = "sim", block = {256, 64}})
+    end)
+
+    it("skips the hidden blocks of " .. case[1] .. " on the GPU #gpu",
+       function()
+      for _, d in ipairs {32, 64, 128, 192, 256} do
+        local p = oracle.problem {b = 2, s = 200, t = 300, h = 2, g = 1, d = d}
+        check("gpu", case, p, {device = "gpu"})
+      end
+    end)
+  end
+
+end)
+
+describe("attention with a block mask", function()
+  it("has the bits of mask_mod alone, and loads fewer keys", function()
+    local p = oracle.problem {s = 140, t = 384, d = 64}
+    local function mask(at) return at.k:lt(100) & at.q:ne(5) end
+    for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+      local m = ops.block_mask(mask, {1, 1, 140, 384}, {device = device})
+      local O, L = ops.attention(p.Q, p.K, p.V, {device = device,
+                                                 block_mask = m})
+      local all, logs = ops.attention(p.Q, p.K, p.V, {device = device,
+                                                      mask_mod = mask})
+      for i = 0, cute.size(O) - 1 do assert.equal(all[i], O[i]) end
+      for i = 0, cute.size(L) - 1 do assert.equal(logs[i], L[i]) end
+      assert.equal(NONE, L(0, 0, 5))
+      -- Values of hidden blocks are not read: a NaN there has no effect.
+      for e = 0, 63 do p.V[{0, 300, 0, e}] = 0 / 0 end
+      local again = ops.attention(p.Q, p.K, p.V, {device = device,
+                                                  block_mask = m})
+      for i = 0, cute.size(O) - 1 do assert.equal(O[i], again[i]) end
+      for e = 0, 63 do p.V[{0, 300, 0, e}] = 0 end
+    end
+  end)
+
+  it("gives 0 and -inf where all blocks are hidden", function()
+    local p = oracle.problem {s = 256, t = 256, d = 64}
+    local m = ops.block_mask(function(at) return at.q:ge(128) end,
+                             {1, 1, 256, 256}, {device = "sim"})
+    for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+      local O, L = ops.attention(p.Q, p.K, p.V, {device = device,
+                                                 block_mask = m})
+      for _, q in ipairs {0, 77, 127} do
+        for e = 0, 63 do assert.equal(0, O(0, q, 0, e)) end
+        assert.equal(NONE, L(0, 0, q))
+      end
+      assert.is_true(L(0, 0, 128) > NONE)
+    end
+  end)
+
+  it("combines with causal, windows, score_mod and every head size #long",
+     function()
+    for i, d in ipairs {32, 64, 96, 128, 192, 256} do
+      local p = oracle.problem {s = 200, t = 330, h = 2, d = d, right = 0,
+                                left = i % 2 == 0 and 90 or nil}
+      local m = ops.block_mask(function(at) return (at.k % 256):lt(130) end,
+                               {1, 1, 200, 330}, {device = "sim"})
+      p.modify = function(s, _, _, q, k)
+        return k % 256 < 130 and s + 0.01 * (k - q) or NONE
+      end
+      for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+        local O = ops.attention(p.Q, p.K, p.V, {device = device, causal = true,
+          window = p.left and {p.left, false}, block_mask = m,
+          score_mod = function(s, at)
+            return s + 0.01 * (at.k - at.q):to(cute.f32)
+          end})
+        assert.is_true(oracle.distance(O, (oracle.forward(p))) < 6e-3)
+      end
+    end
+  end)
+
+  it("masks the gradients", function()
+    local case = CASES[2]
+    local p = oracle.problem {s = 130, t = 130, d = 32}
+    local O, L, m = check("sim", case, p, {device = "sim"})
+    local got = {ops.attention_backward(p.dO, p.Q, p.K, p.V, O, L,
+                                        {device = "sim", block_mask = m})}
+    for i, want in ipairs {oracle.backward(p)} do
+      assert.is_true(oracle.distance(got[i], want) < 1.2e-2)
+    end
+  end)
+
+  it("rejects other arguments, in one sentence", function()
+    local function mask(at) return at.k:le(at.q) end
+    local p = oracle.problem {s = 5, t = 40, d = 32}
+    local m = ops.block_mask(mask, {1, 3, 5, 40}, {device = "sim"})
+    local function attend(o)
+      return function()
+        o.device = "sim"
+        return (ops.attention(p.Q, p.K, p.V, o))
+      end
+    end
+    for said, f in pairs {
+      ["ops.attention: block_mask is for scores (1,3,5,40), but Q and K have "
+        .. "(1,1,5,40)"] = attend {block_mask = m},
+      ["ops.attention: block_mask is {}; a result of ops.block_mask is needed"]
+        = attend {block_mask = {}},
+      ["ops.attention: block_mask and mask_mod are given together; block_mask "
+        .. "has its own mask"] = attend {block_mask = m, mask_mod = mask},
+      ["ops.block_mask: block = {64, 128}; a multiple of 128 rows and of 64 "
+        .. "keys, up to 1024, is needed"] = function()
+          ops.block_mask(mask, {1, 1, 5, 40}, {block = {64, 128}})
+        end,
+      ["ops.block_mask: shape[4] is nil; the extents {B, H, S, T}"] =
+        function() ops.block_mask(mask, {1, 1, 5}) end,
+      ["ops.block_mask: mask_mod returns 1; a boolean is needed"] = function()
+        ops.block_mask(function() return 1 end, {1, 1, 5, 5}, {device = "sim"})
+      end,
+    } do
+      raises(said, f)
+    end
+  end)
+end)
+-- SPDX-License-Identifier: MIT

@@ -29,6 +29,26 @@ build = {
         "kernels/attention.lua",
       ["kernels.attention_bwd"] =
         "kernels/attention_bwd.lua",
+      ["kernels.attention_bwd_sm90"] =
+        "kernels/attention_bwd_sm90.lua",
+      ["kernels.attention_bwd_sm90.consumer"] =
+        "kernels/attention_bwd_sm90/consumer.lua",
+      ["kernels.attention_bwd_sm90.edges"] =
+        "kernels/attention_bwd_sm90/edges.lua",
+      ["kernels.attention_bwd_sm90.kernel"] =
+        "kernels/attention_bwd_sm90/kernel.lua",
+      ["kernels.attention_bwd_sm90.options"] =
+        "kernels/attention_bwd_sm90/options.lua",
+      ["kernels.attention_bwd_sm90.order"] =
+        "kernels/attention_bwd_sm90/order.lua",
+      ["kernels.attention_bwd_sm90.parts"] =
+        "kernels/attention_bwd_sm90/parts.lua",
+      ["kernels.attention_bwd_sm90.producer"] =
+        "kernels/attention_bwd_sm90/producer.lua",
+      ["kernels.attention_bwd_sm90.transposed"] =
+        "kernels/attention_bwd_sm90/transposed.lua",
+      ["kernels.attention_bwd_sm90.wide"] =
+        "kernels/attention_bwd_sm90/wide.lua",
       ["kernels.attention_decode"] =
         "kernels/attention_decode.lua",
       ["kernels.attention_decode.latent"] =
@@ -269,6 +289,8 @@ build = {
         "lua/cute/ops/attention/block_mask.lua",
       ["cute.ops.attention.decode"] =
         "lua/cute/ops/attention/decode.lua",
+      ["cute.ops.attention.explained"] =
+        "lua/cute/ops/attention/explained.lua",
       ["cute.ops.attention.forward"] =
         "lua/cute/ops/attention/forward.lua",
       ["cute.ops.attention.problem"] =

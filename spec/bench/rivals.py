@@ -103,12 +103,13 @@ def attention_causal(t):
     return scaled_dot_product(t, causal=True)
 
 
-@entry("scripts/attention_backward.lua", HEADS + [(4, 4096, 4096, 16, 16, 128)],
-       tolerance=2e-2)
-def attention_backward(t):
+def gradients(t, causal=False):
     q, k, v, o, dout = (x.transpose(1, 2) for x in (t.q, t.k, t.v, t.o, t.dout))
+    group = q.shape[1] // k.shape[1]
     # results of the forward kernel: o and lse are operands here
-    out, lse = torch.ops.aten._scaled_dot_product_flash_attention(q, k, v)[:2]
+    out, lse = torch.ops.aten._scaled_dot_product_flash_attention(
+        q, *(x.repeat_interleave(group, 1) for x in (k, v)),
+        is_causal=causal)[:2]
     o.copy_(out)
     t.lse.copy_(lse.reshape(t.lse.shape))
     args = [x.detach().requires_grad_() for x in (q, k, v)]
@@ -117,13 +118,37 @@ def attention_backward(t):
         def f():
             if not kept:  # runs the forward kernel once
                 with torch.enable_grad(), sdpa_kernel(backend):
-                    kept.append(F.scaled_dot_product_attention(*args))
+                    kept.append(F.scaled_dot_product_attention(
+                        *args, is_causal=causal, enable_gqa=group > 1))
             return tuple(x.transpose(1, 2) for x in torch.autograd.grad(
                 kept[0], args, dout, retain_graph=True))
         kept = []
         return f
     return {"FlashAttention 2": by(SDPBackend.FLASH_ATTENTION),
             "cuDNN": by(SDPBackend.CUDNN_ATTENTION)}
+
+
+@entry("scripts/attention_backward.lua", HEADS + [(4, 4096, 4096, 16, 16, 128)],
+       tolerance=2e-2)
+def attention_backward(t):
+    return gradients(t)
+
+
+@entry("scripts/attention_backward_hopper.lua", HOPPER, tolerance=2e-2)
+def attention_backward_hopper(t):
+    return gradients(t)
+
+
+@entry("scripts/attention_backward_hopper.lua", HOPPER, tolerance=2e-2,
+       causal="true")
+def attention_backward_causal(t):
+    return gradients(t, causal=True)
+
+
+@entry("scripts/attention_backward_hopper.lua", HOPPER, tolerance=2e-2,
+       **{"any-order": "true"})
+def attention_backward_any_order(t):
+    return gradients(t)
 
 
 @entry("scripts/attention_decode.lua", [(16, 8192, 32, 8, 128),

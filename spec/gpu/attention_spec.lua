@@ -4,6 +4,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local attention = require "kernels.attention"
 local attention_bwd = require "kernels.attention_bwd"
+local attention_bwd_sm90 = require "kernels.attention_bwd_sm90"
 local attention_decode = require "kernels.attention_decode"
 local attention_sm90 = require "kernels.attention_sm90"
 local oracle = require "spec.attention"
@@ -26,12 +27,15 @@ local function run(o, device)
   return p
 end
 
--- Runs the attention kernel for Hopper on a device.
+-- Runs the attention kernels for Hopper on a device.
 local function hopper(o, device)
   local p = oracle.problem(o)
-  attention_sm90 {head = p.d, dtype = p.dtype, window = {p.left or false,
-    p.right or false}}.prepare(p.Q, p.K, p.V, p.O, p.LSE, {scale = p.scale,
-    device = device}):launch()
+  local how = {head = p.d, dtype = p.dtype, window = {p.left or false,
+                                                      p.right or false}}
+  local launch = {scale = p.scale, device = device}
+  attention_sm90(how).prepare(p.Q, p.K, p.V, p.O, p.LSE, launch):launch()
+  for _, l in ipairs(attention_bwd_sm90(how).prepare(p.Q, p.K, p.V, p.O, p.dO,
+    p.LSE, p.dQ, p.dK, p.dV, launch)) do l:launch() end
   return p
 end
 

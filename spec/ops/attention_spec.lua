@@ -26,6 +26,7 @@ local function check(o, device)
   local out, lse = oracle.forward(p)
   near(O, out, BOUND[p.dtype.name])
   assert.is_true(select(2, oracle.distance(L, lse)) < 2e-6)
+  options.deterministic = o.deterministic
   local dQ, dK, dV = ops.attention_backward(p.dO, p.Q, p.K, p.V, O, L, options)
   local q, k, v = oracle.backward(p)
   near(dQ, q, GRADIENT[p.dtype.name])
@@ -68,7 +69,7 @@ describe("ops.attention", function()
       check({s = 70, t = 90, d = 64, b = 2, h = 4, g = 2}, device)
       check({s = 33, t = 65, d = 32, causal = true, dtype = cute.f16}, device)
       check({s = 40, t = 40, d = 64, h = 2, g = 1, left = 9, right = 2,
-             window = {9, 2}, scale = 0.1}, device)
+             window = {9, 2}, scale = 0.1, deterministic = false}, device)
     end)
   end
 
@@ -171,6 +172,40 @@ describe("ops.attention on Hopper", function()
     end
     assert.equal("it has no tile for heads of 32",
                  reason(cute.zeros({1, 5, 1, 32}, cute.bf16), {}))
+  end)
+
+  it("uses attention_bwd_sm90 for gradients where it has a tile", function()
+    local function explained(p, o)
+      o.device = o.device or "sim:sm_90a"
+      return ops.explain_attention_backward(p.dO, p.Q, p.K, p.V, p.O, p.LSE, o)
+    end
+    local p = oracle.problem {s = 5, t = 3, d = 128, h = 2, g = 1}
+    local e = explained(p, {causal = true})
+    assert.equal([[
+1 x 5 rows, 3 keys, 2 heads of 128 that share 1, bf16, on sm_90a
+  attention_bwd_sm90, tile 64x128, 2 stages]], tostring(e))
+    assert.same({}, e.refused)
+    local text = e:trace().source
+    assert.truthy(text:find("wgmma", 1, true))
+    assert.truthy(text:find("acquire", 1, true))
+    assert.is_nil(explained(p, {deterministic = false}):trace().source:find(
+      "acquire", 1, true))
+    for reason, q in pairs {
+      ["wgmma needs sm_90a, but the device is sm_80"] = {p, {device =
+        "sim:sm_80"}},
+      ["it has no tile for heads of 32"] = {oracle.problem {s = 5, d = 32}, {}},
+      ["it does not trace score_mod and mask_mod"] = {p, {softcap = 3}},
+    } do
+      e = explained(q[1], q[2])
+      assert.equal("attention_bwd", e.kernel)
+      assert.same({{"attention_bwd_sm90", reason}}, e.refused)
+    end
+    local none = cute.zeros({0, 5, 1, 64}, cute.bf16)
+    raises("ops.explain_attention_backward: dQ has no elements: no kernel of "
+      .. "attention is launched", function()
+        return (ops.explain_attention_backward(none, none, none, none, none,
+          cute.zeros({0, 1, 5}, cute.f32), HOPPER))
+      end)
   end)
 
   it("explains only calls that launch a kernel", function()

@@ -15,8 +15,8 @@ local WORDS = {
   train = {"--steps", "1", "--batch", "2", "--length", "4"}}
 local SM90 = {copy_tma = true, gemm_hopper = true, gemm_tma = true,
               gemm_wgmma = true, gemm_ws = true, gemm_fp8_sm89 = true,
-              attention_hopper = true, conv2d_hopper = true, ladder = true,
-              start = true}
+              attention_hopper = true, attention_backward_hopper = true,
+              conv2d_hopper = true, ladder = true, start = true}
 -- The cases that `make test` runs, without verdicts. All cases are #long, with
 -- the check of every schedule.
 local SHORT = {}

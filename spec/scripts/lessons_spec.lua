@@ -20,6 +20,8 @@ local LESSONS = {
   {"conv2d_hopper", {{2, 7, 6, 128, 40}, "f16", {taps = 2, stride = 2}}},
   {"attention_backward", {{2, 20, 30, 4, 2, 32}, "f16", {causal = true}},
                          {{1, 9, 7, 1, 1, 192}, "bf16"}},
+  {"attention_backward_hopper", {{1, 70, 90, 4, 2, 64}, "f16", {causal = true}},
+                                {{1, 40, 50, 1, 1, 256}, "bf16"}},
   {"attention_decode", {{1, 50, 3, 1, 32}, "f16"}},
   {"gemm_splitk", {{65, 40, 200}, "f16", {splits = 3}}},
   {"gemm_grouped", {{3, 70, 33, 40}, "f16"}},

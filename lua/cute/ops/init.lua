@@ -45,7 +45,9 @@ return sign.parts({}, "cute.ops", "ops.", {
     block_mask(mask_mod: function, shape: table, options?: table)]],
   ["cute.ops.attention.backward"] = [[
     attention_backward(dO: tensor, Q: tensor, K: tensor, V: tensor, O: tensor,
-      LSE: tensor, options?: table)]],
+      LSE: tensor, options?: table)
+    explain_attention_backward(dO: tensor, Q: tensor, K: tensor, V: tensor,
+      O: tensor, LSE: tensor, options?: table)]],
   ["cute.ops.attention.decode"] = [[
     attention_decode(Q: tensor, K: tensor, V?: tensor|table, options?: table)]],
   ["cute.ops.int4"] = [[int4(q: tensor|function, n?: integer, k?: integer)]],

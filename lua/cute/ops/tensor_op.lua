@@ -133,9 +133,10 @@ local function memory(plan, call)
   return work, calls.counts(plan.device, plan.place, call.o.stream, plan.counts)
 end
 
---- Returns the kernel of a plan's first step, traced for a call.
+--- Returns the kernel of a plan's main step (the first one unless plan.main is
+-- another index), traced for a call.
 function tensor_op.trace(plan, call)
-  local step, work, turns = plan.steps[1], memory(plan, call)
+  local step, work, turns = plan.steps[plan.main or 1], memory(plan, call)
   local list = step.arguments(call, results(plan, call), work, turns)
   return step.kernel(table.unpack(list, 1, list.n)):trace {
     block = step.block, cluster = step.cluster, arch = plan.device.arch}

@@ -312,7 +312,7 @@ function harness.launches(p, make)
       end
       local t = type(name) == "string" and p.tensors[name]
       names[k], args.n = name, k
-      args[k] = t and view and view(t) or t or name
+      if t and view then args[k] = view(t) else args[k] = t or name end
     end
     local grid = l.grid
     if type(grid) == "function" then grid = grid(table.unpack(p.size)) end

@@ -1,22 +1,91 @@
---- ops.attention_backward: dQ, dK and dV. See kernels/attention_bwd.lua.
+--- ops.attention_backward: dQ, dK and dV. See kernels/attention_bwd_sm90.lua
+-- (Hopper) and kernels/attention_bwd.lua (other devices, and operands that the
+-- former does not take).
 local block_mask = require "cute.ops.attention.block_mask"
+local core = require "cute.core"
 local cute = require "cute"
+local explained = require "cute.ops.attention.explained"
 local gradients = require "kernels.attention_bwd"
+local hopper = require "kernels.attention_bwd_sm90"
 local modes = require "cute.ops.modes"
 local problem = require "cute.ops.attention.problem"
 local scores = require "cute.ops.attention.scores"
 local tensor_op = require "cute.ops.tensor_op"
+local tiles = require "kernels.attention_bwd_sm90.options"
 
 local backward = {}
 
 local refuse = tensor_op.failing "ops.attention_backward"
 
-local back = problem.operation("ops.attention_backward", {
+-- Returns the kernels for Hopper, or nil and the reason why they are not
+-- suitable. q: the problem.
+local function hopper_kernels(call, device, q, o)
+  if o.modify then
+    return nil, "it does not trace score_mod and mask_mod"
+  elseif not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
+    return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
+  elseif q.ragged then
+    return nil, "it does not support sequences of different lengths"
+  elseif not tiles.has(q.D) then
+    return nil, ("it has no tile for heads of %d"):format(q.D)
+  end
+  local k = hopper {head = q.D, causal = o.causal, window = o.window,
+                    dtype = q.dtype, deterministic = call.o.deterministic}
+  local ok, why = k.takes(call.Q, call.K, call.V, call.dO, call.out[2],
+                          call.out[3])
+  if not ok then return nil, why end
+  return k
+end
+
+-- Sets the steps of plan p to the launches of Hopper's kernels k.
+local function hopper_steps(p, k, q, scale)
+  local sizes, place = k.sizes(q.S, q.H, q.B), {}
+  p.main, p.floats = 2, 0
+  for _, name in ipairs {"sums", "logs", "delta", "turns"} do
+    place[name], p.floats = p.floats, p.floats + sizes[name]
+  end
+  for i, s in ipairs(k.launches(q.S, q.T, q.H, q.G, q.B)) do
+    p.steps[i] = {kernel = s.kernel, grid = s.grid, block = s.block, ready = {},
+      arguments = function(now, out, work)
+        local memory = {}
+        for name, from in pairs(place) do
+          memory[name] = problem.view(work, from, {sizes[name]})
+        end
+        memory.turns = cute.recast_tensor(memory.turns, cute.i32)
+        return k.arguments(i, {Q = now.Q, K = now.K, V = now.V, O = now.O,
+          dO = now.dO, LSE = problem.view(now.LSE, 0, problem.rows_shape(q)),
+          dQ = out[1], dK = out[2], dV = out[3]}, scale, memory)
+      end}
+  end
+end
+
+-- Sets the steps of plan p to the launches of the kernels for all devices.
+local function general_steps(p, q, scale, o)
+  local rows = problem.rows_shape(q)
+  p.floats = cute.product(rows)
+  for i, k in ipairs(gradients(o)) do
+    p.steps[i] = {kernel = k.kernel, block = k.block, ready = {},
+      grid = k.grid(q.S, q.T, q.H, q.G, q.B),
+      arguments = function(now, out, work)
+        local list = {now.Q, now.K, now.V, now.O, now.dO,
+          problem.view(now.LSE, 0, rows), problem.view(work, 0, rows),
+          out[1], out[2], out[3], scale, now.cu_q, now.cu_k,
+          n = (now.cu_q or now.captured) and 13 or 11}
+        return now.captured and scores.push_captured(now, list) or list
+      end}
+  end
+end
+
+-- The options of ops.attention, and whether the order of sums is fixed.
+local OPTIONS = {deterministic = "boolean"}
+for name, kind in pairs(problem.OPTIONS) do OPTIONS[name] = kind end
+
+local back, planned = problem.operation("ops.attention_backward", {
   names = {"dO", "Q", "K", "V", "O", "LSE"}, tensors = {"cu_q", "cu_k"},
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[2], list[3])
   end,
-  options = problem.OPTIONS, captured = problem.FUNCTIONS, plan = function(call)
+  options = OPTIONS, captured = problem.FUNCTIONS, plan = function(call)
     problem.check_sequences(call)
     local q = problem.of(call, "O dO", "V")
     local scale, o = problem.options_of(call, q)
@@ -38,24 +107,32 @@ local back = problem.operation("ops.attention_backward", {
       call:fail("Q is %s and K is %s: gradients without rows or keys are not "
         .. "computed", call.Q.layout, call.K.layout)
     end
-    p.floats = cute.product(rows)
     scores.trace_functions(call, o, p)
-    for i, k in ipairs(gradients(o)) do
-      p.steps[i] = {kernel = k.kernel, block = k.block, ready = {},
-        grid = k.grid(q.S, q.T, q.H, q.G, q.B),
-        arguments = function(now, out, work)
-          local list = {now.Q, now.K, now.V, now.O, now.dO,
-            problem.view(now.LSE, 0, rows), problem.view(work, 0, rows),
-            out[1], out[2], out[3], scale, now.cu_q, now.cu_k,
-            n = (now.cu_q or now.captured) and 13 or 11}
-          return now.captured and scores.push_captured(now, list) or list
-        end}
+    local k, refused = hopper_kernels(call, p.device, q, o)
+    if k then
+      hopper_steps(p, k, q, scale)
+    else
+      general_steps(p, q, scale, o)
     end
+    p.chosen = {name = refused and "attention_bwd" or "attention_bwd_sm90",
+                hopper = "attention_bwd_sm90", refused = refused,
+                options = k and k.options, problem = q}
     return p
   end})
 
+-- Returns the options of a call, with the function of its block mask.
+local function options_of(o, Q, K)
+  if o and o.sinks ~= nil then
+    refuse("sinks have no gradient; without this option, dQ, dK and dV are "
+      .. "right, because LSE contains the sinks")
+  end
+  o = block_mask.options(refuse, o, Q, K)
+  if o then o.blocks, o.listed = nil, nil end
+  return o
+end
+
 --- Returns dQ, dK and dV of ops.attention, whose options it takes. The order of
--- all sums is fixed.
+-- all sums is fixed unless `deterministic` is false.
 ---@param dO any like O
 ---@param Q any
 ---@param K any
@@ -63,15 +140,26 @@ local back = problem.operation("ops.attention_backward", {
 ---@param O any
 ---@param LSE any
 ---@param o? table {causal: boolean?, window: any[]?, scale: number?,
--- cu_q: any?, cu_k: any?, out: any}
+-- deterministic: boolean?, cu_q: any?, cu_k: any?, out: any}
 function backward.attention_backward(dO, Q, K, V, O, LSE, o)
-  if o and o.sinks ~= nil then
-    refuse("sinks have no gradient; without this option, dQ, dK and dV are "
-      .. "right, because LSE contains the sinks")
-  end
-  o = block_mask.options(refuse, o, Q, K)
-  if o then o.blocks, o.listed = nil, nil end
-  return back(dO, Q, K, V, O, LSE, o)
+  return back(dO, Q, K, V, O, LSE, options_of(o, Q, K))
+end
+
+--- Returns which kernels ops.attention_backward would use, as
+-- ops.explain_attention does. Takes the arguments of ops.attention_backward,
+-- and launches nothing.
+---@param dO any
+---@param Q any
+---@param K any
+---@param V any
+---@param O any
+---@param LSE any
+---@param o? table
+---@return table
+function backward.explain_attention_backward(dO, Q, K, V, O, LSE, o)
+  local plan, call = planned(dO, Q, K, V, O, LSE, options_of(o, Q, K))
+  return explained.of(plan, call, "ops.explain_attention_backward: dQ has no "
+    .. "elements: no kernel of attention is launched")
 end
 
 return backward

@@ -5,6 +5,7 @@ local block_mask = require "cute.ops.attention.block_mask"
 local candidates = require "kernels.attention_sm90.options".candidates
 local core = require "cute.core"
 local cute = require "cute"
+local explained = require "cute.ops.attention.explained"
 local general = require "kernels.attention"
 local hopper = require "kernels.attention_sm90"
 local modes = require "cute.ops.modes"
@@ -151,6 +152,7 @@ local attend, planned = problem.operation("ops.attention", {
       p.steps[1] = general_step(k, q, scale)
     end
     p.chosen = {name = refused and "attention" or "attention_sm90",
+                hopper = "attention_sm90",
                 options = k.options or k, refused = refused, problem = q}
     return p
   end})
@@ -170,25 +172,6 @@ function forward.attention(Q, K, V, o)
   return attend(Q, K, V, block_mask.options(refuse, o, Q, K))
 end
 
-local Explained = {}
-Explained.__index = Explained
-function Explained.__tostring(e) return e.text end
-
--- Returns a choice as text: the problem, the chosen kernel, and why the other
--- kernel was not chosen.
-local function text_of(c, arch)
-  local q, o = c.problem, c.options
-  local out = {("%s rows, %d keys, %d heads of %d that share %d, %s, on "
-    .. "%s"):format(q.ragged and q.S or ("%d x %d"):format(q.B, q.S), q.T, q.H,
-    q.D, q.G, q.dtype, arch),
-    ("  %s, tile %s%s"):format(c.name, table.concat(o.tile, "x"),
-      o.stages and (", %d stages"):format(o.stages) or "")}
-  if c.refused then
-    out[3] = "  not attention_sm90: " .. c.refused
-  end
-  return table.concat(out, "\n")
-end
-
 --- Returns which kernel ops.attention would use: {kernel, tile, stages, refused
 -- = {{kernel, reason}}, text, trace()}; tostring returns the text. Takes the
 -- arguments of ops.attention, and launches nothing.
@@ -199,16 +182,8 @@ end
 ---@return table
 function forward.explain_attention(Q, K, V, o)
   local plan, call = planned(Q, K, V, block_mask.options(refuse, o, Q, K))
-  local c = plan.chosen
-  if not c then
-    core.fail("bad-argument", "ops.explain_attention: O has no elements, or "
-      .. "there are no keys: no kernel of attention is launched")
-  end
-  return setmetatable({kernel = c.name, tile = {table.unpack(c.options.tile)},
-    stages = c.options.stages, refused = c.refused
-      and {{"attention_sm90", c.refused}} or {},
-    text = text_of(c, plan.device.arch),
-    trace = function() return tensor_op.trace(plan, call) end}, Explained)
+  return explained.of(plan, call, "ops.explain_attention: O has no elements, "
+    .. "or there are no keys: no kernel of attention is launched")
 end
 
 return forward

@@ -1,0 +1,201 @@
+--- The gradients of attention for Hopper by TMA and wgmma, for the forward pass
+-- in kernels/attention_sm90.lua: three kernels.
+--
+--     local backward = attention_bwd_sm90 {head = 128, causal = true}
+--     for _, launch in ipairs(backward.prepare(Q, K, V, O, dO, LSE, dQ, dK, dV,
+--                                              {scale = 0.1})) do
+--       launch:launch()
+--     end
+--
+-- Q, O, dO and dQ (B,S,H,D), K, V, dK and dV (B,T,G,D) of bf16 or f16, each row
+-- of D contiguous and at a multiple of 16 bytes; LSE (B,H,S) of f32. H is a
+-- multiple of G: H/G heads of Q share each head of K and V. The last of the S
+-- rows is aligned with the last of the T keys.
+--
+-- P are the weights, delta each row's sum of O dO: dV = P^T dO, dS = P (dO V^T
+-- - delta), dQ = dS K, dK = dS^T Q. The kernel before computes delta. A block
+-- of the main kernel owns a tile of keys and iterates over the tiles of rows
+-- that see it. One thread, the producer, requests tiles of Q and dO far ahead.
+-- Two or three warpgroups, the consumers, multiply. Another thread adds their
+-- tiles of dQ to accumulators in global memory, which the kernel behind
+-- converts.
+--
+-- tile {rows, keys}: what a block multiplies at once. stages, do_stages: tiles
+-- of Q and dO in shared memory; ds_stages, sum_stages: tiles of dS and dQ.
+-- rounded: dS is computed from rounded P, which saves registers. deterministic:
+-- blocks add to dQ in a fixed order (true when absent), so that equal inputs
+-- give equal bits.
+local cute = require "cute"
+local edges = require "kernels.attention_bwd_sm90.edges"
+local flash = require "kernels.flash"
+local make_kernel = require "kernels.attention_bwd_sm90.kernel"
+local options = require "kernels.attention_bwd_sm90.options"
+local order = require "kernels.attention_bwd_sm90.order"
+local parts = require "kernels.attention_bwd_sm90.parts"
+local rules = require "kernels.operand_rules"
+local tiles = require "cute.tiles"
+
+local _ = cute._
+local cpasync = cute.nvgpu.cpasync
+
+local WHAT = "attention_bwd_sm90"
+
+-- Returns the reason why TMA cannot access the rows of t (B,S,H,D), or nil.
+local function refusal(t)
+  for i = 1, 3 do
+    if t.shape[i] < 1 then return "no rows" end
+    if t.shape[i] > 1 and t.stride[i] * t.element_type.bits % 128 ~= 0 then
+      return "rows that do not begin at multiples of 16 bytes"
+    end
+  end
+end
+
+-- Makes the TMA atom of an operand with tiles of layout s, and its coordinates.
+local function map(op, t, s)
+  return {cpasync.make_tiled_tma_atom(op, t, s,
+                                      {cute.size(s, 0), cute.size(s, 1)})}
+end
+
+--- Returns the kernels and the functions that launch them.
+---@param given table {head: integer, dtype: any?, causal: boolean?,
+-- window: any[]?, tile: integer[]?, stages: integer?, do_stages: integer?,
+-- ds_stages: integer?, sum_stages: integer?, rounded: boolean?,
+-- deterministic: boolean?, name: string?}
+-- causal: a row sees the keys up to its own position; window: {left, right},
+-- the number of visible keys before and after it, false for all
+return function(given)
+  local o = options.complete(given)
+  local l = parts.layouts(o)
+  local M, N = o.tile[1], o.tile[2]
+  local self = {options = o}
+  local function kernel(name, block, f, opts)
+    local all = {block = block, fastmath = true}
+    for k, v in pairs(opts or {}) do all[k] = v end
+    return cute.kernel(name, all, f)
+  end
+  self.before = kernel("attention_rows", edges.THREADS, edges.before(o))
+  self.kernel = kernel(given.name or WHAT, o.block, make_kernel(o),
+                       {min_blocks = 1})
+  self.behind = kernel("attention_dq", 128 * o.consumers, edges.behind(o))
+
+  --- Returns the TMA atoms and coordinates of the operands, in make_kernel's
+  -- order.
+  ---@param t table the tensors, see arguments()
+  ---@param acc any the accumulators of dQ
+  function self.maps(t, acc)
+    local load, store = cpasync.CopyBulkTensorTileG2SOp(),
+      cpasync.CopyBulkTensorTileS2GOp()
+    local function of(x, s, op)
+      return map(op, cute.make_tensor(x.iterator,
+        cute.select(x.layout, {1, 3, 2, 0})), s(_, _, 0))
+    end
+    local box, add = l.acc(_, _, 0), cpasync.CopyReduceBulkTensorTileS2GOp "add"
+    return {of(t.Q, l.q, load), of(t.K, l.k, load), of(t.V, l.k, load),
+      of(t.dO, l.g, load), of(t.dK, l.k, store), of(t.dV, l.k, store),
+      map(add, acc, box), map(store, acc, box)}
+  end
+
+  --- Reports whether TMA accepts these operands: true, or false and the reason.
+  ---@return boolean, string?
+  function self.takes(Q, K, V, dO, dK, dV)
+    local names = {"Q", "K", "V", "dO", "dK", "dV"}
+    for i, t in ipairs {Q, K, V, dO, dK, dV} do
+      local why = t and refusal(t)
+      if why then return false, names[i] .. " has " .. why end
+    end
+    return true
+  end
+
+  --- Returns the sizes of the memory that the kernels share: f32 for the
+  -- accumulators of dQ and for two numbers of each row, and i32 counters (0
+  -- where the order of sums is not fixed).
+  ---@return {sums: integer, logs: integer, delta: integer, turns: integer}
+  function self.sizes(S, H, B)
+    local rows = tiles.count(S, M) * M * H * B
+    return {sums = rows * o.head, logs = rows, delta = rows,
+            turns = o.deterministic and rows // M + 1 or 0}
+  end
+
+  -- Returns views of this memory: accumulators (256,k,tiles), and numbers of
+  -- rows (rows,H,B) twice.
+  local function views(S, H, B, memory)
+    local count = tiles.count(S, M) * M
+    local n = M * o.head // o.slices
+    local rows = cute.make_layout({count, H, B}, {1, count, count * H})
+    local parts_of = cute.make_layout({256, n // 256,
+      count // M * H * B * o.slices}, {1, 256, n})
+    return cute.make_tensor(memory.sums.iterator, parts_of),
+      cute.make_tensor(memory.logs.iterator, rows),
+      cute.make_tensor(memory.delta.iterator, rows)
+  end
+
+  --- Returns the launches in the order in which they run.
+  ---@return {kernel: any, grid: any, block: integer}[]
+  function self.launches(S, T, H, G, B)
+    local rows = {tiles.count(S, M), H, B}
+    return {
+      {kernel = self.before, grid = rows, block = edges.THREADS},
+      {kernel = self.kernel, grid = tiles.count(T, N) * G * B, block = o.block},
+      {kernel = self.behind, grid = {rows[1] * o.slices, H, B},
+       block = 128 * o.consumers}}
+  end
+
+  --- Returns the arguments of launch i.
+  ---@param i integer
+  ---@param t table {Q: any, K: any, V: any, O: any, dO: any, LSE: any,
+  -- dQ: any, dK: any, dV: any}
+  ---@param scale number above 0
+  ---@param memory {sums: any, logs: any, delta: any, turns: any?} tensors of
+  -- self.sizes() elements, not initialized
+  function self.arguments(i, t, scale, memory)
+    flash.check(WHAT, o.head, t)
+    rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)
+    local ok, why = self.takes(t.Q, t.K, t.V, t.dO, t.dK, t.dV)
+    rules.need(ok, WHAT, "%s", why)
+    local B, S, H = t.Q.shape[1], t.Q.shape[2], t.Q.shape[3]
+    local acc, logs, delta = views(S, H, B, memory)
+    local turns = o.deterministic and memory.turns or nil
+    if i == 1 then
+      -- The first block that adds to a tile stores it, if blocks take turns.
+      local clear = not turns or order.idle(o, S, t.K.shape[2])
+      return {t.O, t.dO, t.LSE, logs, delta, clear and acc or nil, turns, n = 7}
+    elseif i == 3 then
+      return {acc, t.dQ, scale + 0.0, n = 3}
+    end
+    local a = {n = 21}
+    for k, m in ipairs(self.maps(t, acc)) do
+      a[2 * k - 1], a[2 * k] = m[1], m[2]
+    end
+    a[17], a[18], a[19], a[20] = logs, delta, scale + 0.0,
+      order.section(o, S, H // t.K.shape[3])
+    a[21] = turns
+    return a
+  end
+
+  --- Prepares the launches, as a list. opts: launch options, and scale
+  -- (1 / sqrt(D) when absent).
+  function self.prepare(Q, K, V, O, dO, LSE, dQ, dK, dV, opts)
+    opts = opts or {}
+    local t = {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE, dQ = dQ, dK = dK,
+               dV = dV}
+    local B, S, H = Q.shape[1], Q.shape[2], Q.shape[3]
+    local memory = {}
+    for name, n in pairs(self.sizes(S, H, B)) do
+      memory[name] = cute.empty({n}, name == "turns" and cute.i32 or cute.f32,
+                                {device = Q.device})
+    end
+    local list = self.launches(S, K.shape[2], H, K.shape[3], B)
+    for i, s in ipairs(list) do
+      local a = self.arguments(i, t, opts.scale or 1 / math.sqrt(o.head),
+                               memory)
+      local all = {grid = s.grid}
+      for k, v in pairs(opts) do all[k] = v end
+      all.scale = nil
+      list[i] = s.kernel(table.unpack(a, 1, a.n)):compile(all)
+    end
+    return list
+  end
+
+  return self
+end
+-- SPDX-License-Identifier: MIT

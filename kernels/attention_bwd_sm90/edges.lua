@@ -1,0 +1,127 @@
+--- The kernels that run before and behind the main one of
+-- kernels/attention_bwd_sm90: a block for each tile of rows.
+local cute = require "cute"
+local flash = require "kernels.flash"
+local parts = require "kernels.attention_bwd_sm90.parts"
+
+local edges = {}
+
+-- Returns the sum of O dO of a row: lane `lane` of `lanes` adds its part.
+local function product(O, dO, row, lane, lanes)
+  local function vectors(t) return cute.zipped_divide(t(row, cute._), {8}) end
+  local a, b, sum = vectors(O), vectors(dO), 0.0
+  for i = 0, cute.size(a, 1) // lanes - 1 do
+    local function part(t)
+      return t(cute._, i * lanes + lane):load():to(cute.f32)
+    end
+    sum = sum + (part(a) * part(b)):reduce("add", 0.0)
+  end
+  return sum
+end
+
+-- Threads of a block of the kernel before.
+edges.THREADS = 256
+
+-- Clears a tile of the accumulators, memory of f32.
+local function clear(acc, tid)
+  local four = cute.make_rmem_tensor({4}, cute.f32)
+  four:fill(0)
+  local runs = cute.zipped_divide(acc, {4})  -- (4,runs)
+  for i = 0, cute.size(runs, 1) // edges.THREADS - 1 do
+    cute.autovec_copy(four, runs(cute._, i * edges.THREADS + tid))
+  end
+end
+
+--- Returns the kernel that prepares rows: before(O, dO, LSE, logs, delta, acc,
+-- turns). delta gets the sums of O dO. logs gets the logarithms of the rows'
+-- sums to base 2, or infinity where a row sees no key, and beyond the last row.
+-- Clears the accumulators of dQ, and the counters of the blocks' turns, if
+-- given.
+function edges.before(o)
+  local M = o.tile[1]
+  local lanes = o.head == 96 and 4 or 8
+  local at_once = edges.THREADS // lanes
+  return function(O, dO, LSE, logs, delta, acc, turns)
+    local tid = cute.arch.thread_idx()
+    local m, h, b = cute.arch.block_idx()
+    local S, lane = cute.size(O, 1), tid % lanes
+    local one, other = flash.head(O, b, h), flash.head(dO, b, h)
+    for i = 0, (M + at_once - 1) // at_once - 1 do
+      local at = i * at_once + tid // lanes
+      local row = m * M + at
+      local sum, log = 0.0, math.huge
+      cute.when(cute.lt(row, S) & cute.lt(at, M), function()
+        sum = product(one, other, row, lane, lanes)
+        local x = LSE(b, h, row)
+        log = cute.where(cute.eq(x, -math.huge), math.huge, x * flash.LOG2E)
+      end)
+      if type(sum) ~= "number" then  -- 0 where no row of the block exists
+        for j = 0, lanes == 4 and 1 or 2 do
+          sum = sum + cute.arch.shuffle_sync_bfly(sum, 1 << j)
+        end
+      end
+      cute.when(cute.eq(lane, 0) & cute.lt(at, M), function()
+        delta[{row, h, b}], logs[{row, h, b}] = sum, log
+      end)
+    end
+    local rows, heads = cute.arch.grid_dim()
+    local tile = (b * heads + h) * rows + m
+    for i = 0, acc and o.slices - 1 or -1 do
+      clear(cute.group_modes(acc(cute._, cute._, tile * o.slices + i), 0, 2),
+            tid)
+    end
+    if turns then
+      cute.when(cute.eq(tid, 0), function()
+        turns[tile + 1] = 0
+        cute.when(cute.eq(tile, 0), function() turns[0] = 0 end)
+      end)
+    end
+  end
+end
+
+--- Returns the kernel that converts the accumulators to dQ: behind(acc, dQ,
+-- scale).
+function edges.behind(o)
+  local M, D = o.tile[1], o.head // o.slices
+  local mma, l = parts.mmas(o).dq, parts.layouts(o)
+  local is_turned = o.divided == "turned"
+  return function(acc, dQ, scale)
+    local tid = cute.arch.thread_idx()
+    local place, h, b = cute.arch.block_idx()
+    local m, slice = place // o.slices, place % o.slices
+    local rows, heads = cute.arch.grid_dim()
+    local s = cute.make_smem_tensor(o.dtype, l.dq, 1024)
+    local sums = cute.make_rmem_tensor(
+      mma:partition_shape_C(parts.extents(o)), cute.f32)
+    local runs = parts.runs(o, acc(cute._, cute._,
+      (b * heads + h) * rows + place), tid, 1)(cute._, cute._, 0)
+    cute.autovec_copy(runs, cute.make_tensor(sums.iterator,
+                                             cute.make_layout(runs.shape)))
+    local out = cute.make_fragment_like(sums, o.dtype)
+    out:store((sums:load() * scale):to(o.dtype))
+    local atom = cute.make_copy_atom(is_turned and "SM90_U16x8_STSM_T"
+      or "SM90_U32x4_STSM_N", o.dtype)
+    local r2s = cute.make_tiled_copy_C(atom, mma):get_slice(tid)
+    local to = is_turned and parts.view(s, l.turned.dq) or s
+    cute.copy(atom, r2s:retile(out), r2s:partition_D(to)(cute._, cute._,
+                                                         cute._, 0))
+    cute.arch.sync_threads()
+    local wide = D // 8
+    local X = flash.head(dQ, b, h)
+    local from = cute.zipped_divide(s(cute._, cute._, 0), {1, 8})
+    for i = 0, M * wide // (128 * o.consumers) - 1 do
+      local e = i * 128 * o.consumers + tid
+      local at, part = e // wide, e % wide
+      local row = m * M + at
+      cute.when(cute.lt(row, cute.size(X, 0)), function()
+        local r = cute.make_rmem_tensor({8}, o.dtype)
+        cute.autovec_copy(from(cute._, {at, part}), r)
+        cute.autovec_copy(r, cute.local_tile(X(row, cute._), {8},
+                                             {slice * wide + part}))
+      end)
+    end
+  end
+end
+
+return edges
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,146 @@
+--- The main kernel of kernels/attention_bwd_sm90: shared memory, barriers, and
+-- the roles of its warps.
+local cute = require "cute"
+local consumer = require "kernels.attention_bwd_sm90.consumer"
+local order = require "kernels.attention_bwd_sm90.order"
+local parts = require "kernels.attention_bwd_sm90.parts"
+local producer = require "kernels.attention_bwd_sm90.producer"
+local tiles = require "cute.tiles"
+
+local _ = cute._
+local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
+local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
+
+-- Draws the place of this block's tile: its index, or the next number of the
+-- shared counter. Returns a function that returns the place after the threads
+-- have synchronized.
+local function draw(turns)
+  if not turns then return cute.arch.block_idx end
+  local s = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
+  cute.when(cute.arch.thread_idx():eq(0), function()
+    s[0] = cute.arch.atomic_add(turns.iterator, 1)
+  end)
+  return function() return s[0] end
+end
+
+-- Makes the waits for this block's turn to add to tiles of dQ: see
+-- producer.add. A counter has the number of blocks that have added to a tile.
+local function queue(o, turns, x)
+  if not turns then return nil end
+  return {
+    wait = function(m, tile)
+      local mine = order.turn(o, x.sight, x.n, m * o.tile[1])
+      local at = turns.iterator + tile + 1
+      local now = cute.arch.load(at, cute.i32, {sem = "acquire", scope = "gpu"})
+      cute.loop(function() return cute.ne(now, mine) end, function()
+        now = cute.arch.load(at, cute.i32, {sem = "acquire", scope = "gpu"})
+      end)
+      cute.arch.fence_proxy "async.global"
+      return cute.eq(mine, 0)
+    end,
+    pass = function(tile)
+      cute.arch.atomic_add(turns.iterator + tile + 1, 1,
+                           {sem = "release", scope = "gpu"})
+    end}
+end
+
+-- The operands with TMA atoms.
+local NAMES = {"q", "k", "v", "g", "dk", "dv", "acc", "first"}
+
+-- Returns the operands with their tiles in shared memory, by name.
+local function operands(o, l, maps)
+  local function tile(as)
+    local s = cute.make_smem_tensor(o.dtype, l[as], 1024)
+    return {smem = s, turned = parts.view(s, l.turned[as])}
+  end
+  local x = {k = tile "k", v = tile "k", q = tile "q", g = tile "g",
+             ds = tile "s"}
+  x.p = o.shared and x.ds or o.wide and tile "s" or nil
+  x.dk, x.dv = {smem = x.k.smem}, {smem = x.v.smem}
+  local sums = cute.make_smem_tensor(cute.f32, l.acc, 128)
+  local function part()
+    return {smem = sums, modes = {_, _, _}, slices = o.slices,
+            policy = cpasync.CacheHint.EVICT_LAST}
+  end
+  x.acc, x.first = part(), part()
+  for i, name in ipairs(NAMES) do
+    x[name].atom, x[name].coords = maps[2 * i - 1], maps[2 * i]
+  end
+  return x
+end
+
+-- Makes the barriers and the numbers of rows of operands x.
+local function pipelines(o, x, logs, delta, loader)
+  local warps = Group(Agent.Warp, 4 * o.consumers)
+  local one = Group(Agent.Thread)
+  x.q.numbers, x.g.numbers = logs, delta
+  for _, t in ipairs {x.q, x.g} do
+    local count = cute.size(t.smem, 2)
+    t.near = cute.make_smem_tensor(cute.f32,
+                                   cute.make_layout {o.tile[1], count}, 128)
+    t.pipe = pipeline.PipelineTmaAsync {num_stages = count,
+      tx_count = t.atom.tx_bytes + 4 * o.tile[1], producer_group = one,
+      consumer_group = warps, maker = loader, defer_sync = true}
+  end
+  x.acc.pipe = pipeline.PipelineAsync {num_stages = o.sum_stages,
+    producer_group = warps, consumer_group = one, maker = loader,
+    defer_sync = true}
+  x.ready = pipeline.MbarrierArray {num_stages = 2, arrivals = 1,
+                                    maker = loader}
+end
+
+--- Makes the kernel of complete options. Its arguments are, for each of NAMES,
+-- the TMA atom and its coordinates, then logs, delta (rows,H,B), scale, the
+-- heads of a section and, if the order of sums is fixed, the counters. acc adds
+-- tiles of dQ, first stores them.
+---@return function
+return function(o)
+  local M, N = o.tile[1], o.tile[2]
+  local l, mma = parts.layouts(o), parts.mmas(o)
+
+  return function(...)
+    local logs, delta, scale, section, turns = select(2 * #NAMES + 1, ...)
+    local tid = cute.arch.thread_idx()
+    local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    local first = o.consumers * 128  -- index of the first producer thread
+    local loader = tid:eq(first)
+    local x = operands(o, l, {...})
+    cute.when(loader, function()
+      for _, name in ipairs(NAMES) do
+        cpasync.prefetch_descriptor(x[name].atom)
+      end
+    end)
+    pipelines(o, x, logs, delta, loader)
+    local drawn = draw(turns)
+    pipeline.agent_sync()
+    local S, H = cute.size(x.q.coords, 0), cute.size(x.q.coords, 2)
+    local T, G, B = cute.size(x.k.coords, 0), cute.size(x.k.coords, 2),
+      cute.size(x.k.coords, 3)
+    local n, g, b = order.place(o, (drawn()), tiles.count(T, N), G, B, section)
+    x.mma, x.scale, x.tid, x.S, x.T = mma, scale, tid, S, T
+    x.n, x.at, x.heads = n, {n = n, g = g, b = b}, H // G
+    x.sight, x.rows = order.sight(o, S, T), {order.rows(o, n, S, T)}
+    function x.acc.tile(m, h) return (b * H + h) * tiles.count(S, M) + m end
+    local function each(f)
+      for r in cute.range(x.heads) do
+        for m in cute.range(x.rows[1], x.rows[2]) do
+          f(m, g * x.heads + r, b)
+        end
+      end
+    end
+
+    cute.when(warp:ge(4 * o.consumers), function()
+      if o.registers then
+        cute.arch.setmaxregister_decrease(o.producer_registers)
+      end
+      cute.when(loader, function() producer.load(x, x.ready, x.at, each) end)
+      cute.when(tid:eq(first + 32), function()
+        producer.add(x, each, queue(o, turns, x))
+      end)
+    end, function()
+      if o.registers then cute.arch.setmaxregister_increase(o.registers) end
+      consumer.run(o, x)
+    end)
+  end
+end
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,120 @@
+--- The options of kernels/attention_bwd_sm90 with their defaults: tiles by head
+-- size, registers, shared memory.
+local core = require "cute.core"
+local cute = require "cute"
+local rules = require "kernels.operand_rules"
+
+local options = {}
+
+local WHAT = "attention_bwd_sm90"
+local WARPGROUP = 128
+local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
+
+-- The names of all options.
+local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
+  .. "sum_stages rounded deterministic"
+
+-- The default {tile, stages, do_stages, ds_stages} by head size; MASKED has
+-- those of tiles with masks that differ.
+local DEFAULTS = {
+  [64] = {{128, 128}, 2, 2, 2}, [96] = {{64, 128}, 2, 2, 2},
+  [128] = {{80, 128}, 2, 2, 2}, [192] = {{64, 96}, 2, 1, 1},
+  [256] = {{64, 80}, 2, 1, 1},
+}
+local MASKED = {[128] = {{64, 128}, 2, 2, 2}}
+
+-- Registers of a thread by the number of consumers: {producer, consumer}.
+local REGISTERS = {{}, {24, 240}, {32, 160}}
+
+--- Reports whether there is a tile for heads of `head` elements.
+function options.has(head) return DEFAULTS[head] ~= nil end
+
+--- Returns the bytes of shared memory of a block's tiles.
+function options.bytes(o)
+  local M, N = o.tile[1], o.tile[2]
+  local elements = 2 * N * o.head + (o.stages + o.do_stages) * M * o.head
+    + o.ds_stages * M * N * (o.wide and not o.shared and 2 or 1)
+  return elements * o.dtype.bits // 8
+    + 4 * M * (o.head // o.slices * o.sum_stages + o.stages + o.do_stages)
+end
+
+-- Selects the consumers of wide heads, and the slices of dQ.
+local function divide_wide(o)
+  local M, N = o.tile[1], o.tile[2]
+  o.consumers = o.head == 192 and 3 or 2
+  o.slices, o.divided = o.head // 64 // o.consumers, "columns"
+  o.shared = o.slices == 2 and o.ds_stages == 1  -- P and dS, their memory
+  rules.need(M == 64 and math.type(N) == "integer" and N >= 16 and N <= 256
+    and N % 16 == 0 and N % (8 * o.consumers) == 0, WHAT, "tile = {%s, %s} "
+    .. "with heads of %d; 64 rows, and a multiple of %d up to 256 keys are "
+    .. "needed", core.show(M), core.show(N), o.head,
+    o.consumers == 3 and 48 or 16)
+end
+
+-- Selects how consumers divide dQ.
+local function divide(o)
+  local M, N, D = o.tile[1], o.tile[2], o.head
+  rules.need(math.type(N) == "integer" and N % 64 == 0 and N >= 64 and N <= 192
+    and math.type(M) == "integer" and M % 16 == 0 and M >= 16 and M <= 256,
+    WHAT, "tile = {%s, %s}; a multiple of 16 up to 256 rows, and 64, 128 or "
+    .. "192 keys are needed", core.show(M), core.show(N))
+  local n = N // 64
+  o.consumers, o.slices = n, 1
+  o.divided = M % (64 * n) == 0 and "rows"
+    or M == 64 and D % (16 * n) == 0 and "columns" or D == 64 * n and "turned"
+  rules.need(o.divided, WHAT, "tile = {%d, %d} with heads of %d; %d "
+    .. "warpgroups cannot divide dQ", M, N, D, n)
+end
+
+-- Checks the tile, and that its stages fit.
+local function check(o)
+  rules.integers(WHAT, o, {"stages", "do_stages"}, 1, 8)
+  rules.integers(WHAT, o, {"ds_stages", "sum_stages"}, 1, 2)
+  o.wide = o.head > 128
+  local part = o.wide and divide_wide or divide
+  part(o)
+  rules.need(options.bytes(o) <= MOST, WHAT, "tile = {%d, %d} with %d stages "
+    .. "of Q, %d of dO and %d of dS needs %d bytes of shared memory; a block "
+    .. "has %d", o.tile[1], o.tile[2], o.stages, o.do_stages, o.ds_stages,
+    options.bytes(o), MOST)
+end
+
+-- Returns the limit of visible keys on a side: an integer or nil.
+local function limit(o, i)
+  local w = o.window and o.window[i] or nil
+  rules.need(not w or math.type(w) == "integer" and w >= 0, WHAT,
+    "a window of %s keys; an integer of 0 or more, or false, is needed",
+    core.show(w))
+  return w
+end
+
+--- Returns all options, from the given ones.
+---@param given table
+---@return table
+function options.complete(given)
+  rules.options(WHAT, given, NAMES)
+  local known = DEFAULTS[given.head]
+  rules.need(known, WHAT, "a head of %s; 64, 96, 128, 192 or 256 is needed",
+             core.show(given.head))
+  local dtype = given.dtype or "bf16"
+  local o = {head = given.head, rounded = given.rounded,
+    dtype = type(dtype) == "string" and core.find_dtype(dtype) or dtype,
+    left = limit(given, 1), right = limit(given, 2),
+    deterministic = given.deterministic ~= false}
+  if given.causal then o.right = 0 end
+  known = (o.left or o.right) and MASKED[given.head] or known
+  o.sum_stages = given.sum_stages or 1
+  for i, name in ipairs {"tile", "stages", "do_stages", "ds_stages"} do
+    o[name] = given[name] or known[i]
+  end
+  rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
+    "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
+  check(o)
+  if o.rounded == nil then o.rounded = o.divided == "turned" end
+  o.producer_registers, o.registers = table.unpack(REGISTERS[o.consumers])
+  o.block = (o.consumers + 1) * WARPGROUP
+  return o
+end
+
+return options
+-- SPDX-License-Identifier: MIT

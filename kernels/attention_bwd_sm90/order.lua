@@ -1,0 +1,93 @@
+--- The tiles of keys of kernels/attention_bwd_sm90, their order, and the rows
+-- that see them.
+--
+-- Heads are divided into sections, whose rows fit into L2 together; within a
+-- section, the tiles of all heads with the same keys are consecutive. Blocks
+-- add to a tile of dQ in the order of their tiles. If the order is fixed,
+-- blocks draw their tiles from a counter, so that a block waits only for
+-- blocks that run already.
+local cute = require "cute"
+local flash = require "kernels.flash"
+local tiles = require "cute.tiles"
+
+local order = {}
+
+-- The bytes of rows of Q, dO and dQ of a section.
+local L2 = 40 << 20
+
+--- Returns the number of heads of K, of all batches, in a section.
+---@param group integer the heads of Q that share one of K
+function order.section(o, S, group)
+  local bytes = S * o.head * (2 * o.dtype.bits // 8 + 4) * group
+  return math.max(L2 // math.max(bytes, 1), 1)
+end
+
+--- Returns the tile {n, g, b} at place t of N tiles of keys, G heads and B
+-- batches.
+function order.place(o, t, N, G, B, section)
+  local first = t // (section * N) * section
+  local rest = t % (section * N)
+  local wide = cute.min(section, G * B - first)
+  cute.assume(wide, 1, (1 << 31) - 1, 1)
+  local n, head = rest // wide, first + rest % wide
+  -- Causal: the first tiles of keys have the most rows, and run first. Where
+  -- tiles wait for one another, the last ones run first: a tile then begins at
+  -- the row at which the tile before has just added.
+  if order.descends(o) then n = N - 1 - n end
+  return n, head % G, head // G
+end
+
+--- Reports whether the last tiles of keys run first.
+function order.descends(o) return o.deterministic and o.right ~= nil end
+
+--- Returns the number of tiles that add to rows from `row` on before tile n
+-- does, and the number of all tiles that add to them.
+function order.turn(o, sight, n, row)
+  local first, last = sight:blocks(row, o.tile[1], o.tile[2])
+  if order.descends(o) then return last - 1 - n, last - first end
+  return n - first, last - first
+end
+
+--- Reports whether there are tiles of rows that see no key.
+---@param S integer
+---@param T integer
+function order.idle(o, S, T)
+  local sight = order.sight(o, S, T)
+  for _, m in ipairs {0, tiles.count(S, o.tile[1]) - 1} do
+    if select(2, order.turn(o, sight, 0, m * o.tile[1])) == 0 then
+      return true
+    end
+  end
+  return false
+end
+
+--- Returns the range of the tiles of rows that see keys of tile n. Then returns
+-- the range of those whose rows see all of its keys, or nil without limits.
+function order.rows(o, n, S, T)
+  local M, N = o.tile[1], o.tile[2]
+  local first, last = 0, tiles.count(S, M)
+  local off = T - S
+  local from, to = first, last
+  if o.right then
+    local row = n * N - (off + o.right)
+    first = cute.max(row, 0) // M
+    from = cute.ceil_div(cute.max(row + (N - 1), 0), M)
+  end
+  if o.left then
+    local past = n * N + (o.left + 1) - off
+    to = cute.max(past, 0) // M
+    last = cute.min(last, cute.ceil_div(cute.max(past + (N - 1), 0), M))
+  end
+  first = cute.min(first, last)
+  if not (o.left or o.right) then return first, last end
+  if not tiles.divides(N, T) then
+    to = cute.where(cute.gt((n + 1) * N, T), 0, to)
+  end
+  return first, last, from, to
+end
+
+--- Makes the sight of rows, with tiles of keys as blocks.
+function order.sight(o, S, T) return flash.sight(S, T, o.left, o.right) end
+
+return order
+-- SPDX-License-Identifier: MIT

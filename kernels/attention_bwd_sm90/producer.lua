@@ -1,0 +1,103 @@
+--- The producer warps of kernels/attention_bwd_sm90: a thread of one warp loads
+-- K, V, Q and dO by TMA, a thread of another warp adds tiles of dQ to global
+-- memory.
+local cute = require "cute"
+
+local _ = cute._
+local cpasync = cute.nvgpu.cpasync
+
+local producer = {}
+
+--- Returns a function that loads or stores a tile of an operand, which has
+-- `atom`, `coords` and `smem`: (stage of shared memory, barrier or nil, tiles
+-- of both modes, further coordinates).
+function producer.mover(x, store)
+  local s = x.smem
+  local g = cute.local_tile(x.coords, {cute.size(s, 0), cute.size(s, 1)},
+                            x.modes or {_, _, _, _})
+  local near, far = cpasync.tma_partition(x.atom, 0, cute.make_layout(1),
+    cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
+  return function(stage, bar, ...)
+    local options = {tma_bar_ptr = bar, cache_policy = x.policy}
+    if store then
+      cute.copy(x.atom, near(_, stage), far(_, ...), options)
+    else
+      cute.copy(x.atom, far(_, ...), near(_, stage), options)
+    end
+  end
+end
+
+-- Makes a function that requests a tile and its rows' numbers for the next
+-- stage of an operand.
+local function filler(x)
+  local load = producer.mover(x)
+  local atom = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.f32)
+  local state = x.pipe:make_producer_state()
+  local M = cute.size(x.smem, 0)
+  return function(m, h, b)
+    x.pipe:producer_acquire(state)
+    local bar = x.pipe:producer_get_barrier(state)
+    load(state.index, bar, m, 0, h, b)
+    local from = cute.local_tile(x.numbers(_, h, b), {M}, {m})
+    cute.copy(atom, from, x.near(_, state.index), {mbar_ptr = bar})
+    state:advance()
+  end
+end
+
+--- Loads the tiles of a block: K and V, and those of Q and dO with their rows'
+-- numbers.
+---@param ready any barriers of K and V
+---@param each fun(f: function) calls f(m, h, b) for each tile of rows
+function producer.load(x, ready, at, each)
+  local ask_q, ask_g = filler(x.q), filler(x.g)
+  for i, t in ipairs {x.k, x.v} do
+    ready:arrive_and_expect_tx(i - 1, t.atom.tx_bytes)
+    producer.mover(t)(0, ready:get_barrier(i - 1), at.n, 0, at.g, at.b)
+  end
+  each(function(m, h, b)
+    ask_q(m, h, b)
+    ask_g(m, h, b)
+  end)
+end
+
+--- Adds the tiles of dQ, which consumers leave in shared memory, to the
+-- accumulators in global memory.
+---@param turns? table wait(m, tile) returns when it is this block's turn to add
+-- to a tile, and whether it is the first one, which stores; pass(tile) begins
+-- the next block's turn. Without turns, all blocks add to zeros.
+function producer.add(x, each, turns)
+  local add = producer.mover(x.acc, true)
+  local store = turns and producer.mover(x.first, true)
+  local state = x.acc.pipe:make_consumer_state()
+  local n, before = x.acc.slices, -1  -- before: the tile whose turn to pass
+  each(function(m, h)
+    local tile, first = x.acc.tile(m, h), nil
+    if turns then first = turns.wait(m, tile) end
+    for i = 0, n - 1 do
+      x.acc.pipe:consumer_wait(state)
+      local function by(copy) copy(state.index, nil, 0, 0, tile * n + i) end
+      if turns then
+        cute.when(first, function() by(store) end, function() by(add) end)
+      else
+        by(add)
+      end
+      cute.arch.cp_async_bulk_commit_group()
+      if turns and i == 0 then
+        -- By now the tile before is complete, without a wait for it.
+        cute.arch.cp_async_bulk_wait_group(1)
+        cute.when(cute.ge(before, 0), function() turns.pass(before) end)
+        before = tile
+      end
+      cute.arch.cp_async_bulk_wait_group(0, true)
+      x.acc.pipe:consumer_release(state)
+      state:advance()
+    end
+  end)
+  cute.arch.cp_async_bulk_wait_group(0)
+  if turns then
+    cute.when(cute.ge(before, 0), function() turns.pass(before) end)
+  end
+end
+
+return producer
+-- SPDX-License-Identifier: MIT

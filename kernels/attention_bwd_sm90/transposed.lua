@@ -1,0 +1,187 @@
+--- The products of kernels/attention_bwd_sm90 for heads of up to 128 elements:
+-- each consumer has 64 keys.
+--
+-- For each tile of rows, S^T = K Q^T and dP^T = V dO^T become P^T = 2^(c S^T -
+-- log) and dS^T = P^T (dP^T - delta). Both stay in registers, as left operands
+-- of dV += P^T dO and dK += dS^T Q. dS is stored to shared memory, too, because
+-- dQ = dS K needs the keys of all consumers.
+local cute = require "cute"
+local flash = require "kernels.flash"
+local parts = require "kernels.attention_bwd_sm90.parts"
+
+local _ = cute._
+local warpgroup = cute.nvgpu.warpgroup
+
+-- Makes 16-bit registers for transposed scores. Returns them as accumulators,
+-- and as the left operand of a product.
+local function narrowed(o, mma)
+  local M, N = o.tile[1], o.tile[2]
+  local all = cute.make_rmem_tensor(mma:partition_shape_C {N, M}, o.dtype)
+  return all, cute.make_tensor(all.iterator, cute.make_layout
+    {{2, 2, 2}, 1, M // 16})
+end
+
+-- Makes the products of this thread's warpgroup. Each function requests one, as
+-- a group of its own.
+local function products(o, x)
+  local M, N, D = o.tile[1], o.tile[2], o.head
+  local scores, keys, dq = x.mma.scores, x.mma.keys, x.mma.dq
+  -- The descriptors of a warpgroup are those of its first thread.
+  local first = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4 * 128
+  local s1, k1, d1 = scores:get_slice(first), keys:get_slice(first),
+    dq:get_slice(first)
+  local K = scores:make_fragment_A(s1:partition_A(x.k.smem))
+  local V = scores:make_fragment_A(s1:partition_A(x.v.smem))
+  local Q = scores:make_fragment_B(s1:partition_B(x.q.smem))
+  local G = scores:make_fragment_B(s1:partition_B(x.g.smem))
+  local Qt = keys:make_fragment_B(k1:partition_B(x.q.turned))
+  local Gt = keys:make_fragment_B(k1:partition_B(x.g.turned))
+  local A, B
+  if o.divided == "turned" then
+    A = dq:make_fragment_A(d1:partition_A(x.k.turned))
+    B = dq:make_fragment_B(d1:partition_B(x.ds.smem))
+  else
+    A = dq:make_fragment_A(d1:partition_A(x.ds.smem))
+    B = dq:make_fragment_B(d1:partition_B(x.k.turned))
+  end
+  local P = {dk = parts.accumulators(keys, N, D),
+             dv = parts.accumulators(keys, N, D)}
+  P.p, P.left_p = narrowed(o, scores)
+  P.ds, P.left_ds = narrowed(o, scores)
+  -- The results of these are new registers: those that a product overwrites
+  -- would be occupied until then.
+  function P.scores(stage)
+    return parts.request(scores, parts.accumulators(scores, N, M),
+                         K(_, _, _, 0), Q(_, _, _, stage))
+  end
+  function P.gradients(stage)
+    return parts.request(scores, parts.accumulators(scores, N, M),
+                         V(_, _, _, 0), G(_, _, _, stage))
+  end
+  function P.to_dq(stage)
+    local a = o.divided == "turned" and 0 or stage
+    return parts.request(dq, parts.accumulators(dq,
+      table.unpack(parts.extents(o))), A(_, _, _, a), B(_, _, _, stage - a))
+  end
+  function P.to_dv(stage)
+    parts.request(keys, P.dv, P.left_p, Gt(_, _, _, stage))
+  end
+  function P.to_dk(stage)
+    parts.request(keys, P.dk, P.left_ds, Qt(_, _, _, stage))
+  end
+  return P
+end
+
+-- Converts block k, 16 rows of Q, of accumulators to a left operand.
+local function narrow(acc, to, k, dtype)
+  local from = cute.make_tensor(acc.iterator, to.layout)(_, _, k)
+  to(_, _, k):store(from:load():to(dtype))
+end
+
+-- Makes a function that loads two numbers of a stage, one for each row of Q:
+-- f(stage, i) returns those of columns 2i and 2i + 1 of this thread.
+local function numbers(o, near)
+  local quad, n = cute.arch.lane_idx() % 4, o.tile[1] // 8
+  local all = cute.make_tensor(near.iterator, cute.make_layout(
+    {2, 4, n, cute.size(near, 1)}, {1, 2, 8, o.tile[1]}))
+  return function(stage, i)
+    local both = all(_, quad, i, stage):load()
+    return both[0], both[1]
+  end
+end
+
+-- Makes a function that hides scores: hide(s, row) for rows of Q from `row` on.
+local function hider(o, x)
+  local off = x.T - x.S
+  local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
+    cute.make_identity_tensor {o.tile[2], o.tile[1]}))
+  return function(s, row)
+    local all = flash.by_rows(s)
+    for i = 0, cute.size(all, 0) - 1 do
+      local key = x.n * o.tile[2] + places(i, 0)[1]
+      local from = o.right and key - (off + o.right) - row
+      local to = o.left and key - (off - o.left) - row
+      local inside = cute.lt(key, x.T)
+      for j = 0, cute.size(all, 1) - 1 do
+        local at, seen = places(i, j)[2], inside
+        if from then seen = seen & cute.ge(at, from) end
+        if to then seen = seen & cute.le(at, to) end
+        all[{i, j}] = cute.where(seen, all(i, j), -math.huge)
+      end
+    end
+  end
+end
+
+-- Makes the store of dS^T to shared memory.
+local function saver(o, x, ds)
+  local atom = cute.make_copy_atom("SM90_U16x8_STSM_T", o.dtype)
+  local r2s = cute.make_tiled_copy_C(atom, x.mma.scores):get_slice(x.tid)
+  local from, to = r2s:retile(ds), r2s:partition_D(x.ds.turned)
+  return function(stage) cute.copy(atom, from, to(_, _, _, stage)) end
+end
+
+--- Returns the accumulators of dK and dV, and step(row, masked), which adds a
+-- tile of rows from `row` on. masked: whether it has hidden scores, if there
+-- may be any (`hidden`).
+return function(o, x, hidden)
+  local P, c = products(o, x), x.scale * flash.LOG2E
+  local logs, deltas = numbers(o, x.q.near), numbers(o, x.g.near)
+  local hide, save = hidden and hider(o, x), saver(o, x, P.ds)
+  local q, g, stage = x.q.state, x.g.state, 0
+
+  -- Converts scores to powers.
+  local function powers(s, row, masked)
+    if hide then cute.when(masked, function() hide(s, row) end) end
+    for k = 0, cute.size(s) // 4 - 1 do  -- 8 rows of Q
+      local a, b = logs(q.index, k)
+      for e = 4 * k, 4 * k + 3 do
+        local power = cute.fma(s(e), c, -(e % 2 == 0 and a or b))
+        s[e] = flash.exp2(x.bounded and cute.min(power, 1.0) or power)
+      end
+      if o.rounded and k % 2 == 1 then narrow(s, P.left_p, k // 2, o.dtype) end
+    end
+  end
+
+  -- Converts powers and their gradients dp to the operands P^T and dS^T.
+  local function slopes(s, dp)
+    for k = 0, cute.size(s) // 4 - 1 do
+      local a, b = deltas(g.index, k)
+      for e = 4 * k, 4 * k + 3 do
+        local power = o.rounded and P.p(e):to(cute.f32) or s(e)
+        dp[e] = power * (dp(e) - (e % 2 == 0 and a or b))
+      end
+      if k % 2 == 1 then
+        if not o.rounded then narrow(s, P.left_p, k // 2, o.dtype) end
+        narrow(dp, P.left_ds, k // 2, o.dtype)
+      end
+    end
+  end
+
+  return P.dk, P.dv, function(row, masked)
+    x.q.pipe:consumer_wait(q)
+    local s = P.scores(q.index)
+    x.g.pipe:consumer_wait(g)
+    local dp = P.gradients(g.index)
+    warpgroup.wait_group(1)
+    powers(s, row, masked)
+    warpgroup.wait_group(0)
+    slopes(s, dp)
+    P.to_dv(g.index)
+    if o.ds_stages == 1 then x.meet:arrive_and_wait() end
+    save(stage)
+    cute.arch.fence_view_async_shared()
+    x.meet:arrive_and_wait()
+    local sums = P.to_dq(stage)
+    P.to_dk(q.index)
+    warpgroup.wait_group(2)
+    x.g.pipe:consumer_release(g)
+    g:advance()
+    warpgroup.wait_group(1)
+    x.leave(sums)
+    warpgroup.wait_group(0)
+    x.q.pipe:consumer_release(q)
+    q:advance()
+    if o.ds_stages == 2 then stage = 1 - stage end
+  end
+end
+-- SPDX-License-Identifier: MIT

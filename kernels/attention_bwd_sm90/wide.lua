@@ -1,0 +1,181 @@
+--- The products of kernels/attention_bwd_sm90 for heads of more than 128
+-- elements: consumers divide the keys of scores, and the elements of gradients.
+--
+-- For each tile of rows, S = Q K^T and dP = dO V^T become P = 2^(c S - log) and
+-- dS = P (dP - delta). Both are stored to shared memory, as operands of dV^T +=
+-- dO^T P, dK^T += Q^T dS and dQ = dS K. Where registers do not suffice for a
+-- tile of dQ, it has two slices. P and dS then can share memory, which makes
+-- room for a second tile of Q.
+local cute = require "cute"
+local flash = require "kernels.flash"
+local parts = require "kernels.attention_bwd_sm90.parts"
+
+local _ = cute._
+local warpgroup = cute.nvgpu.warpgroup
+
+-- Makes the products of this thread's warpgroup. Each function requests one, as
+-- a group of its own.
+local function products(o, x)
+  local M, N, D = o.tile[1], o.tile[2], o.head
+  local scores, keys, dq = x.mma.scores, x.mma.keys, x.mma.dq
+  -- The descriptors of a warpgroup are those of its first thread.
+  local first = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4 * 128
+  local s1, k1, d1 = scores:get_slice(first), keys:get_slice(first),
+    dq:get_slice(first)
+  local Q = scores:make_fragment_A(s1:partition_A(x.q.smem))
+  local G = scores:make_fragment_A(s1:partition_A(x.g.smem))
+  local K = scores:make_fragment_B(s1:partition_B(x.k.smem))
+  local V = scores:make_fragment_B(s1:partition_B(x.v.smem))
+  local Qt = keys:make_fragment_A(k1:partition_A(x.q.turned))
+  local Gt = keys:make_fragment_A(k1:partition_A(x.g.turned))
+  local P = keys:make_fragment_B(k1:partition_B(x.p.smem))
+  local dS = keys:make_fragment_B(k1:partition_B(x.ds.smem))
+  local left = dq:make_fragment_A(d1:partition_A(x.ds.turned))
+  local Kt = {}
+  for i = 0, o.slices - 1 do
+    Kt[i] = dq:make_fragment_B(d1:partition_B(cute.local_tile(x.k.turned,
+      {D // o.slices, N, 1}, {i, 0, 0})))
+  end
+  local it = {dk = parts.accumulators(keys, D, N),
+              dv = parts.accumulators(keys, D, N)}
+  function it.scores(stage)
+    return parts.request(scores, parts.accumulators(scores, M, N),
+                         Q(_, _, _, stage), K(_, _, _, 0))
+  end
+  function it.gradients(stage)
+    return parts.request(scores, parts.accumulators(scores, M, N),
+                         G(_, _, _, stage), V(_, _, _, 0))
+  end
+  function it.to_dv(stage, s)
+    parts.request(keys, it.dv, Gt(_, _, _, stage), P(_, _, _, s))
+  end
+  function it.to_dk(stage, s)
+    parts.request(keys, it.dk, Qt(_, _, _, stage), dS(_, _, _, s))
+  end
+  function it.to_dq(slice, s)
+    return parts.request(dq, parts.accumulators(dq,
+      table.unpack(parts.extents(o))), left(_, _, _, s), Kt[slice](_, _, _, 0))
+  end
+  return it
+end
+
+-- Makes the store of scores s, in 16 bits, to tiles t (rows,keys,PIPE).
+local function saver(o, x, t)
+  local atom = cute.make_copy_atom("SM90_U16x4_STSM_T", o.dtype)
+  local r2s = cute.make_tiled_copy_C(atom, x.mma.scores):get_slice(x.tid)
+  local to = r2s:partition_D(t)
+  return function(s, stage)
+    local out = cute.make_fragment_like(s, o.dtype)
+    out:store(s:load():to(o.dtype))
+    cute.copy(atom, r2s:retile(out), to(_, _, _, stage))
+  end
+end
+
+--- Returns the accumulators of dK and dV, and step(row, masked), which adds a
+-- tile of rows from `row` on. masked: whether it has hidden scores, if there
+-- may be any (`hidden`).
+return function(o, x, hidden)
+  local P, c = products(o, x), x.scale * flash.LOG2E
+  local q, g, stage = x.q.state, x.g.state, 0
+  local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
+    cute.make_identity_tensor(o.tile)))
+  local save_p, save_ds = saver(o, x, x.p.turned), saver(o, x, x.ds.turned)
+
+  -- Returns this thread's two numbers of a stage.
+  local function numbers(t, index)
+    return {[0] = t.near(places(0, 0)[1], index),
+            t.near(places(1, 0)[1], index)}
+  end
+
+  local function powers(s, row, masked)
+    if hidden then
+      cute.when(masked, function()
+        x.sight:hide(s, places, row, x.n * o.tile[2], -math.huge)
+      end)
+    end
+    local all, log = flash.by_rows(s), numbers(x.q, q.index)
+    for i = 0, 1 do
+      for j = 0, cute.size(all, 1) - 1 do
+        local power = cute.fma(all(i, j), c, -log[i])
+        all[{i, j}] = flash.exp2(x.bounded and cute.min(power, 1.0) or power)
+      end
+    end
+  end
+
+  local function slopes(s, dp)
+    local all, to = flash.by_rows(s), flash.by_rows(dp)
+    local delta = numbers(x.g, g.index)
+    for i = 0, 1 do
+      for j = 0, cute.size(all, 1) - 1 do
+        to[{i, j}] = all(i, j) * (to(i, j) - delta[i])
+      end
+    end
+  end
+
+  -- Saves P and dS, and requests dV, dK and the first slice of dQ.
+  local function apart(s, dp)
+    if o.ds_stages == 1 then x.meet:arrive_and_wait() end
+    save_p(s, stage)
+    warpgroup.wait_group(0)
+    slopes(s, dp)
+    save_ds(dp, stage)
+    cute.arch.fence_view_async_shared()
+    x.meet:arrive_and_wait()
+    P.to_dv(g.index, stage)
+    P.to_dk(q.index, stage)
+    local sums = P.to_dq(0, stage)
+    warpgroup.wait_group(2)
+    x.g.pipe:consumer_release(g)
+    warpgroup.wait_group(1)
+    x.q.pipe:consumer_release(q)
+    warpgroup.wait_group(0)
+    x.leave(sums)
+    if o.slices == 2 then
+      sums = P.to_dq(1, stage)
+      warpgroup.wait_group(0)
+      x.leave(sums)
+    end
+    if o.ds_stages == 2 then stage = 1 - stage end
+  end
+
+  -- Does the same where dS takes the place of P, after dV was computed.
+  local function shared(s, dp)
+    x.meet:arrive_and_wait()  -- all have read the last dS
+    save_p(s, 0)
+    cute.arch.fence_view_async_shared()
+    x.meet:arrive_and_wait()
+    P.to_dv(g.index, 0)
+    warpgroup.wait_group(1)
+    slopes(s, dp)
+    cute.arch.fence_view_async_shared()  -- before delta is overwritten
+    warpgroup.wait_group(0)
+    x.meet:arrive_and_wait()  -- all have read P and delta
+    x.g.pipe:consumer_release(g)
+    save_ds(dp, 0)
+    cute.arch.fence_view_async_shared()
+    x.meet:arrive_and_wait()
+    local sums = P.to_dq(0, 0)
+    P.to_dk(q.index, 0)
+    warpgroup.wait_group(1)
+    x.leave(sums)
+    sums = P.to_dq(1, 0)
+    warpgroup.wait_group(1)
+    x.q.pipe:consumer_release(q)
+    warpgroup.wait_group(0)
+    x.leave(sums)
+  end
+
+  return P.dk, P.dv, function(row, masked)
+    x.q.pipe:consumer_wait(q)
+    local s = P.scores(q.index)
+    x.g.pipe:consumer_wait(g)
+    local dp = P.gradients(g.index)
+    warpgroup.wait_group(1)
+    powers(s, row, masked)
+    local rest = o.shared and shared or apart
+    rest(s, dp)
+    q:advance()
+    g:advance()
+  end
+end
+-- SPDX-License-Identifier: MIT

@@ -239,8 +239,8 @@ describe("every public function #long", function()
   for name in ("rmsnorm rmsnorm_backward layernorm layernorm_backward softmax "
     .. "softmax_backward cross_entropy cross_entropy_backward topk sample "
     .. "embedding embedding_backward rope attention attention_backward "
-    .. "attention_decode explain_attention explain_attention_backward")
-    :gmatch "%g+" do
+    .. "attention_decode block_mask explain_attention "
+    .. "explain_attention_backward"):gmatch "%g+" do
     CHECKED["ops." .. name] = "rowwise.operation"
   end
   it("has a list of its options", function()

@@ -30,14 +30,14 @@ end
 -- Makes a function that requests a tile and its rows' numbers for the next
 -- stage of an operand.
 local function filler(x)
-  local load = producer.mover(x)
+  local request = producer.mover(x)
   local atom = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.f32)
   local state = x.pipe:make_producer_state()
   local M = cute.size(x.smem, 0)
   return function(m, h, b)
     x.pipe:producer_acquire(state)
     local bar = x.pipe:producer_get_barrier(state)
-    load(state.index, bar, m, 0, h, b)
+    request(state.index, bar, m, 0, h, b)
     local from = cute.local_tile(x.numbers(_, h, b), {M}, {m})
     cute.copy(atom, from, x.near(_, state.index), {mbar_ptr = bar})
     state:advance()

@@ -241,7 +241,8 @@ describe("docs/library.md", function()
     local page <close> = assert(io.open "docs/library.md")
     local text = page:read "a"
     local list <close> = io.popen "ls kernels/*.lua"
-    local shared = {copytile = true, flash = true, groups = true, rows = true,
+    local shared = {copytile = true, flash = true, groups = true, kept = true,
+                    rows = true,
                     multiblock_rows = true, operand_rules = true,
                     splitk_reduce = true, splitk_skinny = true}
     for path in list:lines() do

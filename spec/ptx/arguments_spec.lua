@@ -262,4 +262,32 @@ describe("an option of cute.cuda", function()
     end
   end)
 end)
+
+describe("the option undefined_ok of an entry", function()
+  it("permits unwritten elements of a workspace", function()
+    local m = cute.ptx [[
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x) {
+  .reg .b64 %rd<2>;
+  .reg .b32 %r<2>;
+  ld.param.u64 %rd0, [x];
+  mov.u32 %r0, 1;
+  st.global.u32 [%rd0], %r0;
+  ret;
+}]]
+    local function run(opts)
+      return support.report(m:kernel("k", opts)(cute.empty({8}, cute.u32))
+        :launch {grid = 1, block = 1, device = "sim", faults = "return"})
+    end
+    assert.equal("unwritten", run().reports[1].kind)
+    assert.equal(0, #run({undefined_ok = {1}}).reports)
+    for said, list in pairs {["undefined_ok = 1:"] = 1,
+        ["positions of the 1 parameters are needed"] = {2},
+        ["undefined_ok = "] = {"x"}} do
+      support.raises(said, m.kernel, m, "k", {undefined_ok = list})
+    end
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -31,6 +31,8 @@ local ROWS = {
   {"attention", "ld.shared", "sunk", {"script attention", "odd attention",
     "script llama", "script train", "attention 2x33x40x4x2x32 f16 causal",
     "attention 1x65x70x2x1x128 bf16 causal"}},
+  {"attention_part", "ld.global 9", "sunk", {"script llama"}},
+  {"attention_together", "ld.global 9", "sunk", {"script llama"}},
   {"attention_dk", "ld.shared", "sunk", {
     "attention_backward 1x9x7x1x1x192 bf16"}},
   {"attention_dkv", "ld.shared", "sunk", {"script train",

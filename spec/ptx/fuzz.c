@@ -77,6 +77,10 @@ static void fit(Ctx *cx, PtxModule *m) {
   FIT(cx, m->inits);
 }
 
+// A tensor map of 32 x 4 bytes.
+static const TensorMap map = {.rank = 2, .extent = {32, 4}, .box = {32, 4},
+                              .stride = {32}, .step = {1, 1}};
+
 // Binds a parameter: a pointer or a number, a tensor map or bytes.
 static PtxBound bind(Run *r, const PtxVar *v, bool plain) {
   PtxBound b = {.offset = v->offset};
@@ -86,7 +90,7 @@ static PtxBound bind(Run *r, const PtxVar *v, bool plain) {
     memset(bytes, 1, b.size + 1);
     if (b.size == 128 && !plain) {
       b.mem = object(r, SP_TMAP, v->name);
-      b.box = 4096;
+      b.map = &map;
     } else {
       b.bytes = bytes;
     }

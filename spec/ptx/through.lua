@@ -135,7 +135,12 @@ end
 ---@return table program
 ---@return table launch
 function through.launch(program, launch, ptx, opts)
-  local k = through.kernel(ptx, program.info.smem, opts)
+  local all = {undefined_ok = {}}
+  for name, x in pairs(opts or {}) do all[name] = x end
+  for _, m in ipairs(program.info.mems) do
+    if m.undefined_ok and m.arg then table.insert(all.undefined_ok, m.arg) end
+  end
+  local k = through.kernel(ptx, program.info.smem, all)
   local p = assert(k(through.arguments(launch.args, program)):compile {
     block = launch.block, cluster = program.cluster, grid = launch.grid,
     cooperative = launch.cooperative, pdl = launch.pdl,

@@ -506,7 +506,7 @@ local SCRIPTS = {
    4},
   {kernel("x[0] = 1", "{grid = 1, block = 2048}"),
    "a block of 2048 threads; the limit is 1024", 3},
-  {{kernel("x[0] = 1", "{grid = 1 << 30, block = 32}"), 1},
+  {{kernel("x[0] = 1", "{grid = 1 << 26, block = 32}"), 1},
    "this took longer than 1 s, the limit of time, and was stopped"},
   {{"while true do end", 1},
    "this took longer than 1 s, the limit of time, and was stopped"},

@@ -181,12 +181,24 @@ local function memory_of(module, v)
   return t
 end
 
-local KERNEL = {smem = true, lines = true}
+local KERNEL = {smem = true, lines = true, undefined_ok = true}
+
+-- Raises an error unless `list` contains positions of the entry's parameters.
+local function check_positions(entry, list)
+  for _, i in ipairs(type(list) == "table" and list or {0}) do
+    if math.type(i) ~= "integer" or i < 1 or i > #entry.parameters then
+      core.fail("bad-argument", ("undefined_ok = %s: positions of the %d "
+        .. "parameters are needed"):format(core.show(list), #entry.parameters))
+    end
+  end
+end
 
 --- Returns an entry of the module as a kernel.
 ---@param name string its mangled or plain name, or a unique suffix
 ---@param opts? table {smem: integer bytes of dynamic shared memory (0), lines:
--- string "ptx": reports name lines of the PTX, not of its source}
+-- string "ptx": reports name lines of the PTX, not of its source,
+-- undefined_ok: integer[] positions of parameters whose memory may have
+-- elements that nothing writes, such as a workspace}
 function Module:kernel(name, opts)
   for k in pairs(opts or {}) do
     if not KERNEL[k] then sign.unknown("option", k, KERNEL) end
@@ -197,12 +209,19 @@ function Module:kernel(name, opts)
     core.fail("bad-argument", ("smem = %s: bytes of dynamic shared memory "
       .. "expected"):format(core.show(smem)))
   end
+  local undefined_ok = opts and opts.undefined_ok or {}
+  check_positions(entry, undefined_ok)
   local used = core.ptx_variables(self.module, entry.name)
   local n = #entry.parameters
   local made = kernel.kernel((entry.name:gsub("[^%w_]", "_")), {
     block = entry.reqntid}, function(...)
     local given = {...}
     local list = arguments(entry, given)
+    for _, i in ipairs(undefined_ok) do
+      if core.typename(given[i]) == "tensor" then
+        cute().undefined_ok(given[i])
+      end
+    end
     for i, v in ipairs(used) do
       list[#list + 1] = {v.index, given[n + i], "variable", 0}
     end
@@ -239,7 +258,8 @@ end
 function Module:entries() return core.ptx_entries(self.module) end
 
 sign.class("ptx module", Module, [[
-  kernel(name: string, opts?: {lines smem}) entries() variable(name: string)]],
+  kernel(name: string, opts?: {lines smem undefined_ok}) entries()
+  variable(name: string)]],
            "file module variables")
 
 local function read(path, name)

@@ -21,7 +21,8 @@ local function fail(...) core.fail("bad-launch", string.format(...)) end
 launch.FORMS = {
   launch = {entry = "string", grid = "integer list", block = "integer list",
             cluster = "integer list", smem = "integer", pdl = "boolean",
-            cooperative = "boolean", args = "list", seed = "integer"},
+            cooperative = "boolean", args = "list", seed = "integer",
+            undefined_ok = "list"},
   file = {memory = "object", launches = "list", expect = "object",
           include = "list", define = "object", arch = "string",
           symbols = "object"},
@@ -341,7 +342,8 @@ local function one(module, spec, memory, what, opt)
          table.concat(module:entries(), ", "))
   end
   local name = spec.entry or module:entries()[1]
-  local k = module:kernel(name, {smem = spec.smem, lines = opt.lines})
+  local k = module:kernel(name, {smem = spec.smem, lines = opt.lines,
+                               undefined_ok = spec.undefined_ok})
   if not (spec.block or k.block) then
     fail("%s has no block, and entry %s no .reqntid", what, name)
   end

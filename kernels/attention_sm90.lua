@@ -15,14 +15,17 @@
 -- Where tiles take different times, blocks share a counter: see share().
 --
 -- rows: of a sequence, if known; it selects the tile. tile {rows, keys}: what a
--- block multiplies at once. stages: tiles of K, and
--- as many of V, in shared memory; q_stages: tiles of Q. With 2, the next tile
--- of Q is loaded early. ordered: consumers request products in turn. modify:
+-- block multiplies at once. stages: tiles of K, and as many of V, in shared
+-- memory; q_stages: tiles of Q. With 2, the next tile of Q is loaded early.
+-- ordered: consumers request products in turn. modify:
 -- functions of scores, see kernels/attention.lua. list {rows, keys}: the tensor
 -- `blocks` of kernels/block_mask.lua lists the visible blocks of this size, and
 -- the mask applies only where an entry says so. ragged: sequences of different
 -- lengths, with cu_q and cu_k. The values of one sequence are multiplied by the
--- weights 0 of another one, so an infinity or a NaN in them spreads.
+-- weights 0 of another one, so an infinity or a NaN in them spreads. rises:
+-- the largest scores of each block are searched first. This saves time if
+-- scores rise from the last key to the first, because scores far above those of
+-- earlier blocks are otherwise computed twice.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -59,7 +62,7 @@ end
 ---@param given table {head: integer, value: integer?, dtype: any?,
 -- causal: boolean?, window: any[]?, rows: integer?, tile: integer[]?,
 -- stages: integer?, q_stages: integer?, ordered: boolean?, name: string?,
--- modify: function?, list: integer[]?, ragged: boolean?}
+-- modify: function?, list: integer[]?, ragged: boolean?, rises: boolean?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)

@@ -141,7 +141,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
     warpgroup.wait_group(1)
     local change = alter(masked)
     local rose
-    if all_masked then
+    if all_masked or x.rises then
       rose = take(change, n)
     else
       rose = state:attempt(P.s, function() P.again(x.q.state, k) end, change, n,
@@ -204,7 +204,8 @@ end
 --- Computes the tiles of rows.
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
 -- mma_o: any, ready: any, sees: function, tid: any, lse: any, scale: any,
--- sinks: any?, score: function?, mask: function?, near: boolean?}
+-- sinks: any?, score: function?, mask: function?, near: boolean?,
+-- rises: boolean?}
 -- lse: (B,H,S) or (H,rows); score, mask, near: see kernels/attention.lua
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4

@@ -118,7 +118,7 @@ return function(o)
       consumer.run(o, {q = q, k = k, v = v, o = out, mma_s = mma_s,
         mma_o = mma_o, ready = ready, sees = sees, tid = tid, lse = LSE,
         scale = scale, sinks = more and more.sinks, score = score,
-        mask = mask, near = near}, each "consumer")
+        mask = mask, near = near, rises = o.rises}, each "consumer")
     end)
     if done then done() end
   end

@@ -15,7 +15,7 @@ local MOST_ROWS = (1 << 31) - 1
 
 -- The names of all options.
 local NAMES = "name head value dtype causal window rows tile stages q_stages "
-  .. "ordered modify list ragged"
+  .. "ordered modify list ragged rises"
 
 -- Tiles {rows, keys, time of a row} by head size: for each number of rows the
 -- fastest of those that registers and shared memory allow. The time is relative
@@ -111,7 +111,7 @@ function options.complete(given)
   local o = {head = given.head, value = given.value or given.head,
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
              rows = given.rows, modify = given.modify, list = given.list,
-             ragged = given.ragged,
+             ragged = given.ragged, rises = given.rises,
              left = limit(given, 1), right = limit(given, 2)}
   rules.integers(WHAT, o, {"rows"}, 1, MOST_ROWS)
   if given.causal then o.right = 0 end

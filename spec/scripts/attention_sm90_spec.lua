@@ -82,6 +82,7 @@ describe("attention_sm90", function()
        :format(d, support.long(i, 4)), function()
       for _, scale in ipairs {10, 1e4, 3e9} do
         check {s = 70, t = 330, d = d, scale = scale, seed = i}
+        check {s = 70, t = 330, d = d, scale = scale, with = {rises = true}}
       end
       check {s = 70, t = 330, d = d, scale = 30, dtype = cute.f16, right = 100,
              left = 200, modify = modified, with = {modify = modify}}

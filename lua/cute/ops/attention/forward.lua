@@ -16,7 +16,7 @@ local tensor_op = require "cute.ops.tensor_op"
 local forward = {}
 
 -- Returns Hopper's kernel for a call, or nil and the reason why it is not
--- suitable. q: the problem.
+-- suitable. q: the problem. Scores with ALiBi rise towards a row's own key.
 local function hopper_kernel(call, device, q, o)
   if not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
@@ -26,6 +26,7 @@ local function hopper_kernel(call, device, q, o)
   local given = {head = q.D, value = q.value, dtype = q.dtype,
                  causal = o.causal, window = o.window, modify = o.modify,
                  list = o.list, ragged = q.ragged or nil,
+                 rises = call.o.alibi_slopes and not o.causal or nil,
                  rows = q.ragged and math.max(q.S // q.B, 1) or q.S}
   local k = hopper(given)
   local ok, why = k.takes(call.Q, call.K, call.V, call.out[1])

@@ -64,7 +64,7 @@ local function scores(rows, M, N, causal)
 end
 
 -- Returns the tile that takes the least time for sequences of `rows` rows; the
--- first one for an unknown number of rows.
+-- first one of `known` if the number of rows is not known.
 local function fastest(known, rows, causal)
   local best, least
   -- Above 65536 rows, the same tile stays the fastest.
@@ -76,7 +76,7 @@ local function fastest(known, rows, causal)
   return {best[1], best[2]}
 end
 
--- Returns the fastest tile of `known` that divides the blocks of a list.
+-- Returns the fastest tile of `known` that divides the blocks of a block mask.
 local function dividing(known, list)
   for _, t in ipairs(known) do
     local M, N = t[1], t[2]
@@ -147,7 +147,7 @@ local VALUES = {200, 200, 128}
 -- The most tiles with the same number of rows among the candidates.
 local MOST_TILES = 4
 
---- Returns tiles to measure, the one of the rule first: those with the most
+--- Returns tiles to measure: the default tile first, then those with the most
 -- keys that registers and shared memory allow.
 ---@param given table
 ---@return integer[][]

@@ -123,7 +123,7 @@ local function problem_of(call)
 end
 
 -- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). n:
--- the number of blocks and slots.
+-- the numbers of blocks and of parts (the kernel's plan function).
 local function step_of(call, p, k, n, q, made, scale)
   local cache = call.block_table or call.k or call.tree or call.k_scale
     or call.v_scale

@@ -99,7 +99,7 @@ Ref ptx_map(PtxOp *o, const PtxArg *a, const TensorMap **map) {
   *map = NULL;
   const PtxArg *base = op_base(o, a);
   if (base->kind != PTX_A_REG && op_root(o, base) < 0) {
-    ptx_fail(b, "'%s': %s is no tensor map", o->i->op,
+    ptx_fail(b, "'%s': %s is not a tensor map", o->i->op,
              base->name ? base->name : "the address");
   }
   Place p = map_place(o, a, IN_GLOBAL);

@@ -80,7 +80,7 @@ local function check(o)
     options.bytes(o), MOST)
 end
 
--- Returns the limit of visible keys on a side: an integer or nil.
+-- Returns how many keys a row sees on side i; nil if there is no limit.
 local function limit(o, i)
   local w = o.window and o.window[i] or nil
   rules.need(not w or math.type(w) == "integer" and w >= 0, WHAT,
@@ -95,7 +95,7 @@ end
 function options.complete(given)
   rules.options(WHAT, given, NAMES)
   local known = DEFAULTS[given.head]
-  rules.need(known, WHAT, "a head of %s; 64, 96, 128, 192 or 256 is needed",
+  rules.need(known, WHAT, "head = %s; 64, 96, 128, 192 or 256 is needed",
              core.show(given.head))
   local dtype = given.dtype or "bf16"
   local o = {head = given.head, rounded = given.rounded,

@@ -85,7 +85,7 @@ local function dividing(known, list)
   end
 end
 
--- Returns the limit of visible keys on a side: an integer or nil.
+-- Returns how many keys a row sees on side i; nil if there is no limit.
 local function limit(o, i)
   local w = o.window and o.window[i] or nil
   rules.need(not w or math.type(w) == "integer" and w >= 0, WHAT,
@@ -105,7 +105,7 @@ end
 function options.complete(given)
   rules.options(WHAT, given, NAMES)
   local known = TILES[given.head]
-  rules.need(known, WHAT, "a head of %s; 64, 96, 128, 192 or 256 is needed",
+  rules.need(known, WHAT, "head = %s; 64, 96, 128, 192 or 256 is needed",
              core.show(given.head))
   if given.value and given.value < given.head then known = NARROW end
   local o = {head = given.head, value = given.value or given.head,
@@ -118,7 +118,7 @@ function options.complete(given)
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
     "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
   rules.need(o.value == o.head or o.value == 128 and o.head == 192, WHAT,
-    "values of %s for a head of %d; as many, or 128 for 192, are needed",
+    "value = %s with head = %d; the same, or 128 with head = 192, is needed",
     core.show(o.value), o.head)
   -- Tiles take different times.
   o.dynamic = o.left ~= nil or o.right ~= nil or o.list ~= nil

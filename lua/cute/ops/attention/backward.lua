@@ -105,8 +105,8 @@ local back, planned = problem.operation("ops.attention_backward", {
     local p = call:start(8, results)
     if q.B == 0 or q.H * q.D == 0 or q.S + q.T == 0 then return p end
     if q.S == 0 or q.T == 0 then
-      call:fail("Q is %s and K is %s: gradients without rows or keys are not "
-        .. "computed", call.Q.layout, call.K.layout)
+      call:fail("Q is %s and K is %s; at least one row and one key are "
+        .. "needed", call.Q.layout, call.K.layout)
     end
     scores.trace_functions(call, o, p)
     local k, refused = hopper_kernels(call, p.device, q, o)
@@ -125,8 +125,8 @@ local back, planned = problem.operation("ops.attention_backward", {
 -- contents.
 local function options_of(o, Q, K)
   if o and o.sinks ~= nil then
-    refuse("sinks have no gradient; without this option, dQ, dK and dV are "
-      .. "right, because LSE contains the sinks")
+    refuse("sinks is given, but sinks get no gradient; omit this option: LSE "
+      .. "already contains the sinks")
   end
   o = block_mask.options(refuse, o, Q, K)
   if o then o.blocks, o.listed = nil, nil end

@@ -10,7 +10,8 @@
 --
 -- A product's left operand is a function that returns block k of its fragment,
 -- (MMA,M). Its rows are distributed over the warps, so that each row is reduced
--- by the four lanes of a quad.
+-- by the four lanes of a quad. In the softmax, a score's power is its
+-- exponential, which is computed as a power of 2.
 local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.signature"

@@ -15,18 +15,19 @@
 -- V. Another thread stores O. If tiles take different times, blocks draw them
 -- from a shared counter: see share().
 --
--- rows: of a sequence, if known; it selects the tile. tile {rows, keys}: what a
--- block multiplies at once. stages: tiles of K, and as many of V, in shared
--- memory; q_stages: tiles of Q. With 2, the next tile of Q is loaded early.
--- ordered: consumers request products in turn. modify:
--- functions of scores, see kernels/attention.lua. list {rows, keys}: the tensor
--- `blocks` of kernels/block_mask.lua lists the visible blocks of this size, and
--- the mask applies only where an entry says so. ragged: sequences of different
--- lengths, with cu_q and cu_k. The values of one sequence are multiplied by the
--- weights 0 of another one, so an infinity or a NaN in them spreads. rises:
--- the largest scores of each block are searched first. This saves time if
--- scores rise from the last key to the first, because scores far above those of
--- earlier blocks are otherwise computed twice.
+-- rows: number of rows of a sequence, if known; it selects the tile. tile
+-- {rows, keys}: the tile of scores that a block computes at once. stages:
+-- number of tiles of K, and of V, in shared memory. q_stages: number of tiles
+-- of Q; with 2, the next tile of Q is loaded early. ordered: consumers issue
+-- products in turn. modify: makes score_mod and mask_mod, see
+-- kernels/attention.lua. list {rows, keys}: the tensor `blocks` of
+-- kernels/block_mask.lua lists the visible blocks of this size, and the mask
+-- applies only to blocks that it hides in part. ragged: sequences of different
+-- lengths, with cu_q and cu_k. A tile may contain values of the next sequence.
+-- Their weights are 0, but 0 times an infinity or a NaN is NaN. rises: the
+-- kernel searches each block for the largest scores first. This saves time if
+-- scores rise from the last key to the first: else, scores far above those
+-- of earlier blocks are computed twice.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"

@@ -23,9 +23,9 @@
 -- h =, q =, k =}: the sequence, the head of Q, the row, the key. If the fourth
 -- result is true, score has another formula if at.near exists (flash.near).
 --
--- A block works on a tile of rows. Its scores for a tile of keys stay in
--- registers, where they become powers and then the left operand of the product
--- with V, while cp.async loads the next keys.
+-- A block processes a tile of rows. Its scores for a tile of keys stay in
+-- registers. There they become exponentials ("powers": 2^x), the left operand
+-- of the product with V, while cp.async loads the next keys.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"

@@ -12,19 +12,19 @@
 -- multiple of G: H/G heads of Q share each head of K and V. The last of the S
 -- rows is aligned with the last of the T keys.
 --
--- P are the weights, delta each row's sum of O dO: dV = P^T dO, dS = P (dO V^T
--- - delta), dQ = dS K, dK = dS^T Q. The kernel before computes delta. A block
--- of the main kernel owns a tile of keys and iterates over the tiles of rows
--- that see it. One thread, the producer, requests tiles of Q and dO far ahead.
--- Two or three warpgroups, the consumers, multiply. Another thread adds their
--- tiles of dQ to accumulators in global memory, which the kernel behind
--- converts.
+-- P = softmax(scale Q K^T) are the weights, and delta is each row's sum of O
+-- dO. Then dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K and dK = dS^T Q. The
+-- first kernel computes delta. In the main kernel, a block owns a tile of keys
+-- and iterates over the tiles of rows that see it. One thread, the producer,
+-- issues TMA loads of Q and dO far ahead of their use. Two or three warpgroups,
+-- the consumers, issue the MMAs. Another thread adds their tiles of dQ to f32
+-- accumulators in global memory. The last kernel converts these to dQ.
 --
--- tile {rows, keys}: what a block multiplies at once. stages, do_stages: tiles
--- of Q and dO in shared memory; ds_stages, sum_stages: tiles of dS and dQ.
--- rounded: dS is computed from rounded P, which saves registers. deterministic:
--- blocks add to dQ in a fixed order (true when absent), so that equal inputs
--- give equal bits.
+-- tile {rows, keys}: the tile of scores that a block computes at once. stages,
+-- do_stages: numbers of tiles of Q and of dO in shared memory. ds_stages,
+-- sum_stages: numbers of tiles of dS and of dQ. rounded: dS is computed from P
+-- in 16 bits, which saves registers. deterministic: blocks add to dQ in a fixed
+-- order (true when absent), so that equal inputs give equal bits.
 local cute = require "cute"
 local edges = require "kernels.attention_bwd_sm90.edges"
 local flash = require "kernels.flash"
@@ -106,9 +106,9 @@ return function(given)
     return true
   end
 
-  --- Returns the sizes of the memory that the kernels share: f32 for the
-  -- accumulators of dQ and for two numbers of each row, and i32 counters (0
-  -- where the order of sums is not fixed).
+  --- Returns the sizes of the memory that the kernels share: numbers of f32 for
+  -- the accumulators of dQ and for the LSE and delta of each row, and of i32
+  -- counters (0 if the order of sums is not fixed).
   ---@return {sums: integer, logs: integer, delta: integer, turns: integer}
   function self.sizes(S, H, B)
     local rows = tiles.count(S, M) * M * H * B
@@ -116,8 +116,8 @@ return function(given)
             turns = o.deterministic and rows // M + 1 or 0}
   end
 
-  -- Returns views of this memory: accumulators (256,k,tiles), and numbers of
-  -- rows (rows,H,B) twice.
+  -- Returns views of the tensors of self.sizes(): the accumulators as
+  -- (256,k,tiles), and the LSE and delta as (rows,H,B) each.
   local function views(S, H, B, memory)
     local count = tiles.count(S, M) * M
     local n = M * o.head // o.slices
@@ -156,7 +156,8 @@ return function(given)
     local acc, logs, delta = views(S, H, B, memory)
     local turns = o.deterministic and memory.turns or nil
     if i == 1 then
-      -- The first block that adds to a tile stores it, if blocks take turns.
+      -- If blocks take turns, the first block that adds to a tile stores it.
+      -- The accumulators are then cleared only if some tiles get no block.
       local clear = not turns or order.idle(o, S, t.K.shape[2])
       return {t.O, t.dO, t.LSE, logs, delta, clear and acc or nil, turns, n = 7}
     elseif i == 3 then

@@ -26,8 +26,8 @@
 -- head = 576 is a latent head (MLA): G is 1, the values are the first 512
 -- elements of the keys, V and v are not used, and O has heads of 512.
 --
--- The rows of a tile are the `group` heads that share keys, of all S rows, so
--- that each key is read once. Reading the keys dominates the time.
+-- The rows of a tile are all S rows of the `group` heads of Q that share a head
+-- of K, so that each key is read once. Reading the keys dominates the time.
 local core = require "cute.core"
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
@@ -38,25 +38,25 @@ local part = require "kernels.attention_decode.part"
 local tiles = require "cute.tiles"
 local _ = cute._
 
--- The warps of a block of the second kernel.
+-- The number of warps in a block of the second kernel.
 local WARPS = 8
 
--- The warps that the second kernel can use at a time.
+-- The number of warps that the second kernel can keep busy.
 local MOST = 8192
 
--- Returns how the second kernel divides its work among warps: the number of
--- jobs, which are 32, 64 or 128 columns of a row of O, the columns, and the
--- number of warps for each job, which divide the parts.
+-- Returns how the second kernel divides its work among warps. A job is 32, 64
+-- or 128 columns of a row of O. Returns the number of jobs, their columns, and
+-- the number of warps for each job, which divide the row's parts among them.
 local function jobs_of(o, B, S, H)
   local columns = o.value % 128 == 0 and 128 or o.value % 64 == 0 and 64 or 32
   local jobs, groups = B * S * H * (o.value // columns), WARPS
   while groups > 1 and jobs * groups > MOST do groups = groups // 2 end
-  -- The order of sums must not depend on B.
+  -- With batch_invariant (o.chunk), the order of sums must not depend on B.
   return jobs, columns, o.chunk and WARPS // 2 or groups
 end
 
--- Combines the results of a row's parts, each weighted by its sum of
--- exponentials.
+-- The second kernel: combines the results of a row's parts, each weighted by
+-- its sum of exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
   -- The next launch can begin, and load what no running launch writes.
@@ -115,8 +115,8 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
   end)
 end
 
--- Stores the new keys and values of a sequence where several blocks of the
--- other kernel read them.
+-- Stores the new keys and values of a sequence. It runs first if several blocks
+-- of the main kernel read them.
 local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
                       cache)
   if o.pdl then cute.arch.griddepcontrol_wait() end
@@ -142,22 +142,23 @@ local DEFAULT = {[32] = {64, 4}, [64] = {64, 3}, [96] = {32, 3},
 local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {64, 2},
                 [128] = {32, 2, 64}, [192] = {32, 2}, [256] = {16, 3}}
 
--- A part that o.batch_invariant makes has this number of keys.
+-- The number of keys in a part with o.batch_invariant.
 local CHUNK = 1024
 
--- The shared memory of a multiprocessor and what a block takes in addition to
--- its own.
+-- The shared memory of a multiprocessor, and the bytes of it that each block
+-- occupies in addition to its own.
 local SMEM, RESERVED = 233472, 1024
 
--- The least number of tiles of a part: shorter parts take more time to combine
--- than they save.
+-- The minimum number of tiles in a part: combining shorter parts takes more
+-- time than they save.
 local LEAST = 4
 
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "
   .. "least batch_invariant wgmma across"
 
--- Fills in what a multiprocessor can hold: the number of blocks. A thread needs
--- up to 255 registers, so each of its four parts has room for two warps.
+-- Sets the number of blocks that a multiprocessor can hold. A thread needs up
+-- to 255 registers, so each of the multiprocessor's four partitions has room
+-- for two warps.
 local function complete_blocks(p, warps, bytes)
   local most = math.min(SMEM // (bytes + RESERVED), 8 // warps)
   rules.need(most > 0, "attention_decode", "tile = {%d, %d} with %d stages "
@@ -217,19 +218,20 @@ local function complete(o)
 end
 
 --- Returns the kernels in the order in which they run. Each kernel has a
--- function grid(n, S, H, B). rows: the rows of a tile. plan(T, S, H, B[, sms])
--- returns n = {blocks =, slots =}: the number of blocks of the first kernel and
--- of parts that the results of blocks can have. With `append`, a kernel that
--- must run first if k and v are given.
+-- function grid(n, S, H, B). rows: the number of rows in a tile. plan(T, S, H,
+-- B[, sms]) returns n = {blocks =, slots =}: the number of blocks of the first
+-- kernel, and of slots in memory for the results of parts. append: nil, or a
+-- kernel that must run first if k and v are given.
 ---@param o table {head: integer, group: integer?, rows: integer?,
 -- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
 -- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,
 -- batch_invariant: boolean?, wgmma: boolean?}
 -- group: heads of Q for each head of K and V, 1 when absent; rows: S, 1 when
 -- absent; bits: of an element of K, 16 when absent; tile: {any, keys}; stages:
--- tiles of K in shared memory; modify: see kernels/attention.lua; blocks: those
--- of a multiprocessor; least: tiles of a part; batch_invariant: parts have the
--- same keys in any batch; wgmma: multiplies latent heads by wgmma
+-- tiles of K in shared memory; modify: see kernels/attention.lua; blocks:
+-- blocks on each multiprocessor; least: minimum number of tiles in a part;
+-- batch_invariant: parts have the same keys in any batch; wgmma: latent heads
+-- are multiplied by wgmma
 return function(o)
   local p = complete(o)
   local function made(name, f, block, grid)

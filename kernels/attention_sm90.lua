@@ -9,23 +9,25 @@
 -- heads of Q share each head of K and V. The last of the S rows is aligned with
 -- the last of the T keys.
 --
--- Blocks are persistent. One thread, the producer, requests tiles of Q, K and V
--- far ahead. Warpgroups of 64 rows each, the consumers, compute scores, their
--- powers, and the product of these with V. Another thread stores their results.
--- Where tiles take different times, blocks share a counter: see share().
+-- Blocks are persistent. One thread, the producer, issues TMA loads of Q, K and
+-- V far ahead of their use. The consumers, warpgroups of 64 rows each, compute
+-- the scores, their exponentials ("powers": 2^x), and the product of these with
+-- V. Another thread stores O. If tiles take different times, blocks draw them
+-- from a shared counter: see share().
 --
--- rows: of a sequence, if known; it selects the tile. tile {rows, keys}: what a
--- block multiplies at once. stages: tiles of K, and as many of V, in shared
--- memory; q_stages: tiles of Q. With 2, the next tile of Q is loaded early.
--- ordered: consumers request products in turn. modify:
--- functions of scores, see kernels/attention.lua. list {rows, keys}: the tensor
--- `blocks` of kernels/block_mask.lua lists the visible blocks of this size, and
--- the mask applies only where an entry says so. ragged: sequences of different
--- lengths, with cu_q and cu_k. The values of one sequence are multiplied by the
--- weights 0 of another one, so an infinity or a NaN in them spreads. rises:
--- the largest scores of each block are searched first. This saves time if
--- scores rise from the last key to the first, because scores far above those of
--- earlier blocks are otherwise computed twice.
+-- rows: number of rows of a sequence, if known; it selects the tile. tile
+-- {rows, keys}: the tile of scores that a block computes at once. stages:
+-- number of tiles of K, and of V, in shared memory. q_stages: number of tiles
+-- of Q; with 2, the next tile of Q is loaded early. ordered: consumers issue
+-- products in turn. modify: makes score_mod and mask_mod, see
+-- kernels/attention.lua. list {rows, keys}: the tensor `blocks` of
+-- kernels/block_mask.lua lists the visible blocks of this size, and the mask
+-- applies only to blocks that it hides in part. ragged: sequences of different
+-- lengths, with cu_q and cu_k. A tile may contain values of the next sequence.
+-- Their weights are 0, but 0 times an infinity or a NaN is NaN. rises: the
+-- kernel searches each block for the largest scores first. This saves time if
+-- scores rise from the last key to the first: else, scores far above those
+-- of earlier blocks are computed twice.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -39,8 +41,8 @@ local cpasync = cute.nvgpu.cpasync
 
 local WHAT = "attention_sm90"
 
--- Returns rows (rows,H,D) of concatenated sequences as one batch; a tensor of
--- four modes as it is.
+-- Returns a tensor (rows,H,D) of concatenated sequences as a single batch
+-- (1,rows,H,D), and a tensor of four modes unchanged.
 local function batched(t)
   if not t or cute.rank(t) == 4 then return t end
   local l = t.layout
@@ -94,9 +96,9 @@ return function(given)
     return true
   end
 
-  --- Returns what blocks need to share tiles of different work, or nil if all
-  -- take the same time: the number of heads that run together, and a counter,
-  -- which is 0 between launches.
+  --- Returns the number of heads that run together, and a counter, which is 0
+  -- between launches: blocks draw tiles from it if tiles take different times.
+  -- Returns nil if all take the same time.
   ---@param counter? any an i32 tensor of 0, allocated when absent
   function self.share(Q, K, counter)
     if not o.dynamic then return nil end

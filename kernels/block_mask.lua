@@ -6,9 +6,10 @@
 --     k.kernel(blocks):launch {grid = k.grid(H, B), block = k.block}
 --
 -- blocks (B,H,n,1+m) of i32, for n blocks of rows and m blocks of keys: first
--- the number of entries; then, in ascending order, for each block of keys with
--- a visible score, twice its index, plus 1 if it also has a hidden one or keys
--- after the last. modify: see kernels/attention.lua; only its mask is used.
+-- the number of entries; then, in ascending order, an entry for each block of
+-- keys with a visible score. An entry is twice the block's index, plus 1 if the
+-- mask hides some of its scores or if it has keys after the last. modify: see
+-- kernels/attention.lua; only its mask is used.
 --
 -- A warp evaluates the mask for all scores of a block. A thread then appends
 -- the results of all warps to the list.

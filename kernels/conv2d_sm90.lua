@@ -11,9 +11,10 @@
 -- zeros for the padding, so the loop of the producer is that of a GEMM. B is w
 -- and D is y, both as plain matrices.
 --
--- C must be a multiple of 64 and K of 8; kernels.conv2d takes other sizes. The
--- 8 bits of a tensor map's corners and of a copy's offsets limit the padding to
--- 128, and the reach of a filter past a pixel to 255.
+-- C must be a multiple of 64 and K of 8; kernels.conv2d takes other sizes. A
+-- tensor map's corners and a copy's offsets have 8 bits each. They limit the
+-- padding to 128, and the distance from a pixel to the end of the filter to
+-- 255.
 local conv2d = require "kernels.conv2d"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -174,8 +175,8 @@ function conv2d_sm90.choose(m, n, k, o)
   for _, c in ipairs(gemm_sm90.candidates(m, n, k, rest)) do
     if c.options.tile[3] == CHANNELS and c.options.split == nil then
       for name in pairs(own) do c.options[name] = o and o[name] end
-      -- The hint of a product would be that L2 need not keep A. Here taps read
-      -- most elements again.
+      -- kernels.gemm_sm90 would choose the hint that L2 need not keep A. In a
+      -- convolution the taps of a filter read most elements of A again.
       c.options.a_hint = o and o.a_hint
       return c.options
     end

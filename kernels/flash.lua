@@ -10,7 +10,8 @@
 --
 -- A product's left operand is a function that returns block k of its fragment,
 -- (MMA,M). Its rows are distributed over the warps, so that each row is reduced
--- by the four lanes of a quad.
+-- by the four lanes of a quad. In the softmax, a score's power is its
+-- exponential, which is computed as a power of 2.
 local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.signature"
@@ -36,7 +37,7 @@ flash.OPTIONS = "name head causal window tile warps held"
 
 --- Returns the parameters of an attention kernel, with defaults filled in:
 -- head, tile, warps, held (whether Q stays in registers), and the window's
--- limits left and right (see flash.sight). known: the default {tile, warps,
+-- limits left and right (see flash.sight). known: the defaults {tile, warps,
 -- held} by head size.
 function flash.options(what, o, known)
   local k = known[o.head]
@@ -154,8 +155,8 @@ function flash.turned(s)
                                               {rows, 1, rows * D}))
 end
 
---- Returns `count` rows of x, a matrix (S,D) or numbers (S), from row `first`
--- on.
+--- Returns `count` rows of x from row `first` on. x is a matrix (S,D), or a
+-- vector (S) with one value for each row.
 function flash.section(x, first, count)
   local matrix = cute.rank(x) == 2
   local from = cute.domain_offset(matrix and {first, 0} or {first}, x)
@@ -163,8 +164,8 @@ function flash.section(x, first, count)
     matrix and {count, cute.size(x, 1)} or {count}, x.stride))
 end
 
---- Returns the first row of sequence b, and the number of its rows, from the
--- positions cu of the sequences, which are limited to `total` rows.
+--- Returns the first row of sequence b and its number of rows, from the offsets
+-- `cu` at which sequences begin. Offsets are limited to `total` rows.
 function flash.span(cu, b, total)
   local first = cute.min(cute.max(cu[b], 0), total)
   return first, cute.min(cute.max(cu[b + 1], first), total) - first
@@ -175,14 +176,14 @@ local function sequence(x, b, cu)
   return flash.section(x, cu[b], cu[b + 1] - cu[b])
 end
 
---- Returns head h of sequence b: (S,D) of t (B,S,H,D), or of t (total,H,D) if
--- `cu` gives the positions of the sequences.
+--- Returns head h of sequence b as (S,D): from t (B,S,H,D), or from t
+-- (total,H,D) if `cu` gives the offsets of the sequences.
 function flash.head(t, b, h, cu)
   return sequence(cu and t(_, h, _) or t(b, _, h, _), b, cu)
 end
 
---- Returns the numbers of head h of sequence b, one for each row: (S) of t
--- (B,H,S), or of t (H,total) with `cu`.
+--- Returns one value for each row of head h of sequence b, such as the LSE, as
+-- (S): from t (B,H,S), or from t (H,total) with `cu`.
 function flash.numbers(t, b, h, cu)
   return sequence(cu and t(h, _) or t(b, h, _), b, cu)
 end
@@ -193,8 +194,8 @@ function flash.group(Q, K)
   return cute.size(Q, mode) // cute.size(K, mode)
 end
 
---- Returns this block's tile of a sequence of S rows, counted from the last if
--- turned. A block after the last tile leaves the kernel.
+--- Returns the index of this block's tile in a sequence of S rows, counted from
+-- the last tile if `turned`. A block after the last tile exits the kernel.
 function flash.place(S, M, turned, cu)
   local at = cute.arch.block_idx()
   if cu then cute.return_if(cute.ge(at * M, S)) end
@@ -336,17 +337,17 @@ end
 local Sight = {}
 Sight.__index = Sight
 
---- Makes a sight, which says which keys (columns of the scores) each row sees.
--- Of S rows and T columns, row i sees the columns from i + T - S - left to i +
--- T - S + right. left = nil or right = nil: no limit on that side.
+--- Makes a sight: it determines which keys (columns of the scores) each row
+-- sees. Of S rows and T columns, row i sees the columns from i + T - S - left
+-- to i + T - S + right. left = nil or right = nil: no limit on that side.
 function flash.sight(S, T, left, right)
   return setmetatable({T = T, off = T - S, left = left, right = right}, Sight)
 end
 
---- For M rows from `row` on, returns the range of blocks of N columns of which
--- at least one row sees a part: the first, and one past the last. Then returns
--- the range of the blocks that all rows see whole, or nil if both ranges are
--- equal.
+--- For M rows from `row` on, returns the range of the blocks of N columns of
+-- which some row sees a column: the first, and one past the last. Then returns
+-- the range of the blocks of which every row sees all columns, or nil if both
+-- ranges are equal.
 function Sight:blocks(row, M, N)
   local first, last = 0, tiles.count(self.T, N)
   local from, to = 0, last
@@ -388,9 +389,10 @@ function Sight:hide(s, places, row, col, x)
   end
 end
 
---- Returns the blocks of keys that kernels/block_mask.lua listed for a block of
--- rows, divided into tiles: their number, and a function (i, ask) that returns
--- the index of tile i and, if `ask` is set, whether the mask hides some keys.
+--- Returns the tiles of keys that a block mask (kernels/block_mask.lua) lists
+-- for a block of rows, with `parts` tiles in each listed block. Returns their
+-- number, and a function (i, ask) that returns the index of tile i and, if
+-- `ask` is set, whether the mask hides some of its keys.
 ---@param list any (1+m) of i32
 ---@param parts integer tiles of a block
 function flash.listed(list, parts)
@@ -425,8 +427,9 @@ function flash.change(o)
   local function inside(i, n, tile)
     return tiles.divides(tile, n) and i or cute.min(i, n - 1)
   end
-  -- Facts about indices let the compiler convert them to floats by additions.
-  -- A tile after the last one may follow in its block (flash.listed).
+  -- Known ranges of indices let the compiler convert them to floats by
+  -- additions. The last listed block may contain tiles after the last key
+  -- (flash.listed).
   local function within(at, n)
     if math.type(n) and n > 0 and not math.type(at) then
       return cute.assume(at, 0, n + MOST_BLOCK, 1)
@@ -461,10 +464,10 @@ function flash.change(o)
   end
 end
 
---- Makes a record of the largest of numbers x, whose limit is `limit`, of a
--- function of scores: its argument at.near(x, limit), if there is one, allows a
--- formula that is right up to the limit only. far() reports whether some x is
--- larger, so that the scores must be computed again, without at.near.
+--- Makes a record of the largest |x| that a score_mod passes to at.near(x,
+-- limit). at.near permits a cheaper formula that is accurate only up to
+-- `limit`. far() reports whether some |x| exceeded the limit, so that the
+-- scores must be computed again without at.near.
 function flash.near()
   local most, n = cute.make_rmem_tensor({5}, cute.f32), 0
   most:fill(0)  -- four maxima, which do not depend on each other, and the limit
@@ -479,11 +482,11 @@ function flash.near()
     end}
 end
 
---- Makes a function (s, places, row, masked), for a tile of scores s from `row`
--- on. It returns nil, or a function (n[, near]) that changes scores of block
--- n of keys by functions of scores, and hides keys if the block is `masked`.
--- masked may be a condition of the kernel. With a list of blocks, the mask
--- applies only where it is true.
+--- Makes a function (s, places, row, masked) for a tile of scores s whose first
+-- row is `row`. It returns nil if nothing changes the scores. Otherwise it
+-- returns a function (n[, near]) that applies score_mod to the scores of block
+-- n of keys and, if the block is `masked`, hides keys. masked may be a value of
+-- the kernel. With a block mask, the mask applies only where masked is true.
 ---@param o table {tile: integer[], list: any}
 ---@param f table {score: function?, mask: function?, scale: any, b: any,
 -- h: any}
@@ -534,8 +537,8 @@ local RISE = 8
 -- powers fit in f16.
 local MOST_SUM = 2.0 ^ 15
 
--- The initial `low` (see flash.softmax) of a row that saw no column, as if its
--- largest score were -2^126: every score except -inf is larger.
+-- The initial `low` (see flash.softmax) of a row that has seen no column. It
+-- acts as a largest score of -2^126, below every score except -inf.
 local NOTHING = 2.0 ^ 126
 
 -- A limit for the products c s of the factor and a score. Beyond it their
@@ -544,18 +547,19 @@ local NOTHING = 2.0 ^ 126
 -- scores have the weight 0.
 local FAR = 2.0 ^ 31
 
---- Stops a kernel whose scale is not above 0: the power of a hidden column,
--- whose score is -inf, would not be 0. (In a kernel with setmaxregister, ptxas
--- ignores the registers of warps that can stop: such a kernel checks on the
--- host.)
+--- Stops a kernel whose scale is not above 0, because the power of a hidden
+-- column, whose score is -inf, would not be 0. A kernel with setmaxregister
+-- checks the scale on the host instead: ptxas ignores the registers of warps
+-- that can stop.
 function flash.check_scale(scale)
   cute.testing.assert_(cute.gt(scale, 0),
                        "the scale of attention must be above 0")
 end
 
---- Makes the state of a thread's rows: the base of their powers (the largest
--- score, up to RISE) and their sum. The power of a score s is 2^(c (s - base) +
--- low); base is 0 except for rows beyond FAR, whose low is 0.
+--- Makes the state of a thread's rows for the online softmax: the sum of each
+-- row's powers, and their base (the largest score, up to RISE below it). The
+-- power of a score s is 2^(c (s - base) + low). base is 0 except for rows
+-- beyond FAR, whose low is 0.
 ---@param rows integer
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column
@@ -574,8 +578,8 @@ function flash.softmax(rows, c, hidden, sink)
                        sum = sum, base = base, fix = fix}, Softmax)
 end
 
--- Changes the base of row i to its largest score `best`, whose power is
--- 2^excess relative to the old base. Returns the factor for the old sums.
+-- Sets the base of row i to its largest score `best`, whose power relative to
+-- the old base is 2^excess. Returns the factor for the old sum.
 function Softmax:recount(i, best, excess)
   local was, low = self.base[i], self.low[i]
   local far = cute.gt(cute.abs(best * self.c), FAR)
@@ -602,10 +606,10 @@ local function scale_row(ar, i, x)
   for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * x end
 end
 
---- If scores s exceed the bases of rows by too much, changes the bases and
--- scales the sums. Subtracts the base from scores of rows beyond FAR. Returns
--- whether the base of some row of the warp changed; `fix` then has the factors
--- by which to scale the rows' accumulators.
+--- If scores s exceed the bases of rows by more than RISE, changes the bases
+-- and scales the sums. Subtracts the base from scores of rows beyond FAR.
+-- Returns whether a base of a row of this warp changed; `fix` then holds the
+-- factors for the rows' accumulators.
 function Softmax:rise(s)
   local sr = flash.by_rows(s)
   local best, excess, rose = {}, {}, nil
@@ -648,7 +652,7 @@ function Softmax:powers(s)
 end
 
 -- Replaces scores by their powers. Returns the sum of each row's powers, and
--- whether a base of the warp is too small for them, or `over` is true.
+-- whether some row of the warp needs a larger base or `over` is true.
 function Softmax:guess(s, over)
   local sr, parts = flash.by_rows(s), {}
   for i = 0, self.rows - 1 do
@@ -666,13 +670,13 @@ local function add_parts(self, parts)
   for i = 0, self.rows - 1 do self.sum[i] = self.sum[i] + parts[i] end
 end
 
---- Replaces scores by their powers, and adds these to the sums, without a
--- search for the largest score of a row, which costs a comparison for each
+--- Replaces scores by their powers and adds these to the sums, without
+-- searching for each row's largest score, which costs a comparison for each
 -- score. If a base is too small, calls again(), which restores the scores of
 -- the warp's rows, and changes the bases. Returns whether it did; `fix` then
--- has the factors by which to scale the rows' accumulators. change(n), if it is
--- given, changes the scores of block n before; near: it gets a record of
--- flash.near at first.
+-- holds the factors for the rows' accumulators. change(n), if given, is first
+-- applied to the scores of block n. near: change first gets a record of
+-- flash.near.
 function Softmax:attempt(s, again, change, n, near)
   if not change then
     local parts, over = self:guess(s)
@@ -683,8 +687,8 @@ function Softmax:attempt(s, again, change, n, near)
     end, function() add_parts(self, parts) end)
     return over
   end
-  -- A loop contains the instructions of `change` once, which saves registers.
-  -- They depend on a shuffled n, so that the compiler leaves them in the loop.
+  -- The instructions of `change` occur once, in a loop, which saves registers.
+  -- They depend on a shuffled n, so that the compiler does not move them out.
   local round, more, block = 0, 1, cute.make_rmem_tensor({1}, cute.i32)
   block[0] = n
   cute.loop(function() return cute.gt(more, 0) end, function()

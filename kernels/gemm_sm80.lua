@@ -69,8 +69,8 @@ local function store_rows(C, mma, tile, at, stages, each_part)
   tiles.put_rows(sC, C.tensor, {tile[1], tile[2]}, at, mma:size())
 end
 
--- Requests tile k of operands: by cp.async into its stage, or by loads into
--- registers, from which arrived() stores it to the stage.
+-- Issues the loads of tile k of the operands: by cp.async into its stage, or by
+-- loads into registers, from which arrived() stores it to the stage.
 local function ask(list, walk, k, stage)
   cute.when(walk.has(k), function()
     if list[1].halves then list[1].take(k)
@@ -284,9 +284,9 @@ local function operands(o, mma, mA, mB, at, way, valid_b)
          async_b
 end
 
--- Requests the first tiles, for all stages but one; returns the next tile of
--- the iteration. The loop is unrolled, unless that makes the generated code
--- long.
+-- Issues the loads of the first tiles, for all stages but one. Returns the next
+-- tile of the iteration. The loop is unrolled, unless that makes the generated
+-- code long.
 local function ask_first(A, B, walk, stages, few)
   local k = walk.first
   local function load(stage)

@@ -12,10 +12,11 @@
 -- types of one: bf16 and f16; e4m3 and e5m2; f32, multiplied as tf32; i8 and
 -- u8, with accumulators and D of i32. BK is a multiple of 128 bytes.
 --
--- One thread, the producer, requests tiles of A and B along K, far ahead.
--- Warpgroups, the consumers, multiply the tiles that have arrived. Between them
--- is a ring of `stages` tiles (cute.pipeline). The blocks of a cluster load
--- shared tiles together: each loads a part and multicasts it to all.
+-- One thread, the producer, issues TMA loads of tiles of A and B along K, far
+-- ahead of their use. Warpgroups, the consumers, multiply the tiles that have
+-- arrived. Between them is a ring of `stages` tiles (cute.pipeline). The blocks
+-- of a cluster load shared tiles together: each loads a part and multicasts it
+-- to all.
 --
 -- schedule "cooperative": the consumers share a tile, alternating 64 rows each
 -- "pingpong": each consumer has its own tile; while one multiplies, the other
@@ -31,8 +32,8 @@
 -- (model.run) minimizes the rows of A and B that concurrent blocks read.
 --
 -- ahead = "a" or "b", with pdl: no launch that may still be running writes that
--- operand. A block requests its first tiles before it waits for the preceding
--- launch, and lets the next launch do the same.
+-- operand. A block issues the loads of its first tiles before it waits for the
+-- preceding launch, and lets the next launch do the same.
 --
 -- split = 2: two blocks of a cluster each compute half of K, for few tiles and
 -- large K. Each sends half of its accumulators to the other and stores half of

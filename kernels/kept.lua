@@ -1,4 +1,5 @@
---- Random bits of scores: at:kept(p, seed) of score_mod and mask_mod.
+--- Dropout of scores: at:kept(p, seed) of score_mod and mask_mod decides by
+-- random bits whether a score is kept.
 --
 -- A block of Philox4x32-10 has 16 bytes, for the 16 scores that a thread holds
 -- of 16 rows and 32 keys. Row q and key k of head h in sequence b have the
@@ -10,7 +11,7 @@ local philox = require "cute.philox"
 
 local kept = {}
 
--- Returns the number of bytes, of 256, that keep a score.
+-- Returns how many of the 256 values of a random byte keep a score.
 local function limit(p)
   if math.type(p) then
     if p >= 0 and p < 1 then return math.floor((1 - p) * 256 + 0.5) end
@@ -21,7 +22,7 @@ local function limit(p)
     .. "than 1 is needed"):format(core.show(p)))
 end
 
--- Returns the counter's words for a row and a key.
+-- Returns Philox's counter, four words, for a row and a key; see above.
 local function counter(q, k)
   return (k // 32 * 4 + k % 8 // 2):to(cute.u32),
     (q // 16 * 8 + q % 8):to(cute.u32)
@@ -38,7 +39,7 @@ local function as_word(x)
   return math.type(x) and x or x:to(cute.u32)
 end
 
--- Decides about one score.
+-- Returns whether one score is kept.
 local function one(at, p, seed)
   local c0, c1 = counter(at.q, at.k)
   local zero = (at.q * 0):to(cute.u32)
@@ -48,13 +49,13 @@ local function one(at, p, seed)
   return ((pick(words, at.k % 32 // 8) >> byte:to(cute.u32)) & 255):lt(limit(p))
 end
 
---- Returns the argument `at` of functions of scores.
+--- Returns the argument `at` of score_mod and mask_mod: a score's indices.
 function kept.at(b, h, q, k)
   return {b = b, h = h, q = q, k = k, kept = one}
 end
 
--- Computes the blocks of Philox of a tile: words[1] to words[4] for each part
--- of 32 columns, or 16 if 32 do not divide the tile, and each pair of rows.
+-- Computes the blocks of Philox of a tile, words[1] to words[4], for each pair
+-- of rows and each part of 32 columns (or 16 if 32 do not divide the tile).
 local function tile_words(o, places, row, col, step, seed)
   local parts, pairs_ = cute.size(places, 1) // step, cute.size(places, 0) // 2
   local c0 = cute.make_rmem_tensor({parts * pairs_}, cute.u32)
@@ -76,9 +77,10 @@ local function tile_words(o, places, row, col, step, seed)
   return words, parts
 end
 
---- Returns a function (i, j, p, seed) that decides about a score of a tile by
--- its position among the thread's accumulators, whose rows and columns are
--- `places`: two rows 8 apart, two adjacent columns in each 8.
+--- Returns a function (i, j, p, seed) that returns whether a score of a tile is
+-- kept. i and j are the score's row and column among the thread's accumulators.
+-- `places` gives their positions in the tile: two rows 8 apart, two adjacent
+-- columns in each 8.
 ---@param o table {b: any, h: any, tile: integer[]}
 function kept.tile(o, places, row, col)
   local wide = o.tile[2] % 32 == 0

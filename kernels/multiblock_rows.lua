@@ -82,7 +82,7 @@ local function say(plan, at, there, values)
   end)
 end
 
--- Requests the words that the row's blocks send to this block. Lane i loads the
+-- Loads the words that the row's blocks send to this block. Lane i loads the
 -- word of block i, which is 0 if that block has not sent it yet.
 local function ask(plan, at, sums)
   local tid, words = (cute.arch.thread_idx()), {}

@@ -110,7 +110,8 @@ local function maps_of(o, s, X)
   return list
 end
 
--- Requests a tile's rows by maps; the barrier `full` counts their bytes.
+-- Issues the loads of a tile's rows by TMA; the barrier `full` counts their
+-- bytes.
 local function load_boxes(s, S, maps, full, at)
   cute.arch.mbarrier_init(full, 1)
   cute.arch.mbarrier_init_fence()

@@ -9,8 +9,8 @@
 
 // ---- powers of e ----
 
-// With k = 126 + x log2 e, rounded and limited to 0 ... 252: 2^(k - 126), and
-// ex2 of the rest.
+// Let k = 126 + x log2 e, rounded and limited to 0 ... 252. The result is 2^(k
+// - 126) times ex2.approx of the remainder.
 WITH_FMA
 float cudafn_exp(float x) {
   float part = fmaf(x, 0x1.77313ap-8f, 0.5f);  // log2 e / 252
@@ -21,7 +21,8 @@ float cudafn_exp(float x) {
   return unit_ex2(rest) * bits_float((uint32_t)(k + 1) << 23);
 }
 
-// Returns e^x 2^(bias - 127). The exponent is truncated and limited.
+// Returns e^x 2^(bias - 127). The integer part of x log2 e is truncated and
+// limited to 126.
 static inline float exp_scaled(float x, int bias) {
   float n = truncf(x * LOG2E);
   if (fabsf(n) > 126) n = copysignf(126, n);
@@ -34,7 +35,7 @@ WITH_FMA
 float cudafn_expm1(float x) {
   float n = fabsf(x) < 0x1.a3d70ap-2f ? 0 : rintf(x * LOG2E);
   float rest = fmaf(-n, 0x1.7f7d1cp-20f, fmaf(-n, 0x1.62e4p-1f, x));
-  bool half = n == 128;  // 2^127 is computed, and doubled
+  bool half = n == 128;  // computes 2^127 and doubles it
   float e = half ? n - 1 : n;
   float p = rest * POLY(rest, 0x1.6bd7ccp-10f, 0x1.12acc6p-7f, 0x1.5557c6p-5f,
                         0x1.5553ecp-3f, 0x1.fffffcp-2f);
@@ -49,14 +50,15 @@ float cudafn_expm1(float x) {
 
 // ---- logarithms ----
 
-// A number x = 2^e (1 + r), as bits of x, which are those of an x 2^n where x
-// is subnormal, and as e and r.
+// A number x split as 2^e (1 + r). bits: those of x; if x is subnormal, those
+// of the normal number x 2^n.
 typedef struct Split {
   uint32_t bits;
   float e, r;
 } Split;
 
-// Splits x so that 1 + r is at least the number with the bits `least`.
+// Splits x so that 1 + r is not below the number with the bits `least`. n: the
+// power of 2 that scales a subnormal x.
 static inline Split split(float x, uint32_t least, int n) {
   bool tiny = x < 0x1p-126f;
   float scale = bits_float((uint32_t)(127 + n) << 23);
@@ -239,10 +241,11 @@ float cudafn_cbrt(float x) {
   return x < 0 ? -y : y;
 }
 
-// Returns log2 of a positive x. The result plus *low is more exact.
+// Returns log2 of a positive x, rounded to f32; *low is a correction to add.
 static inline float log2_of(float x, float *low) {
   Split s = split(x, 0x3f3504f3, 24);
-  // 2 atanh(r / (r + 2)), of which q is twice the argument, q + ql more exact
+  // log2(1 + r) is computed as 2 atanh(r / (r + 2)). q + ql is twice the
+  // argument; ql corrects the rounding of q.
   float inverse = unit_rcp(s.r + 2), q = (s.r + s.r) * inverse;
   float rest = s.r - q;
   float ql = inverse * fmaf(-q, s.r, rest + rest), qq = q * q;
@@ -262,7 +265,7 @@ static inline float exp2_of(float t, float low) {
   float n = rintf(t), r = low + (t - n);
   float p = POLY(r, 0x1.3f971cp-13f, 0x1.5f0bdap-10f, 0x1.3b30acp-7f,
                  0x1.c6af76p-5f, 0x1.ebfbd8p-3f, LN2, 1.0f);
-  // Two factors, since 2^n may be no normal number.
+  // Scales by two factors, because 2^n may not be a normal number.
   uint32_t e = n == n ? (uint32_t)(int32_t)n << 23 : 0;
   uint32_t by = n > 0 ? 0 : 0x83000000u;
   return p * bits_float(by + 0x7f000000) * bits_float(e - by);

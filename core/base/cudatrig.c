@@ -94,8 +94,8 @@ float cudafn_tan(float x) {
 #define PI_A 0x1.ddcb02p-1f
 #define PI_B 0x1.aee9d6p0f
 
-// Returns sqrt((1 - a) / 2), by whose arc sine those of large numbers are
-// computed.
+// Returns sqrt((1 - a) / 2). The arc sine of a large number a is computed from
+// the arc sine of this value.
 static inline float half_chord(float a) {
   float h = fmaf(0.5f, -a, 0.5f);
   float r = bits_float(approx_rsqrt(float_bits(h), true)), y = h * r;

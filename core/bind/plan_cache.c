@@ -652,7 +652,7 @@ static int l_rest(lua_State *L) {
 }
 
 // calls(most, form) -> a cache of at most `most` entries; form(f) returns the
-// form of a Lua function (push_form).
+// list of words that represent the Lua function f in a key (push_form).
 static int l_calls(lua_State *L) {
   lua_Integer most = face_checkint(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);

@@ -456,8 +456,8 @@ static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   Outer *f = NEW(cx, Outer, 1);
   *f = *l.outer;
   if (f->kind == OUTER_FN || l.at)
-    note_fail(cx, nt, "a function or coordinates cannot change the width of "
-              "elements", NULL);
+    note_fail(cx, nt, "a layout with a function or with coordinates cannot be "
+              "recast to elements of another width", NULL);
   if (up && dim_div(cx, l.offset) % n != 0)
     note_fail(cx, nt, "the layout's offset is not divisible by the factor",
               NULL);

@@ -40,7 +40,8 @@ static void count_barriers(PtxOp *o, Place *p) {
   op_count_in(o, p, DT_U64, 8, "an mbarrier");
 }
 
-// Returns the place of [a] in shared memory, with an offset in 64-bit elements.
+// Returns the memory object and offset of [a] in shared memory (Place), with
+// the offset in 64-bit elements.
 static Place barrier_place(PtxOp *o, const PtxArg *a) {
   Place p = op_place(o, a, IN_SHARED);
   count_barriers(o, &p);
@@ -214,8 +215,8 @@ static uint32_t coordinates(PtxOp *o, const PtxArg *a, Ref *x) {
   return numbers(o, &o->b->m->args.p[a->part + 1], DT_I32, x);
 }
 
-// Returns the bits that one copy through a map moves; 0 if only the map in
-// memory tells it.
+// Returns the number of bits that one copy through a map moves. Returns 0 if
+// the map is in memory, because its fields are known at run time only.
 static int64_t bits_of(const TensorMap *map) {
   return map ? 8 * tensormap_bytes(map) : 0;
 }

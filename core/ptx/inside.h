@@ -208,7 +208,7 @@ Where op_where(PtxOp *o);
 Place op_cluster(PtxOp *o, Ref at);
 // Returns the register, variable or number in front of the offset of [a].
 const PtxArg *op_base(PtxOp *o, const PtxArg *a);
-// Returns the place of [a] in a state space.
+// Returns the place (memory object and offset) of [a] in a state space.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 
 // Counts a place's offset in elements of type t instead of bytes. Addresses

@@ -8,8 +8,8 @@ static Ref emit(PtxOp *o, Ins i, const Ref *x, uint32_t n) {
   return operands_emit(o->b->cx, o->b->fn, i, x, n, NULL, 0);
 }
 
-// Returns the parameter that is the tensor map at [a], an index into
-// PtxBuild.bound, or PLAIN.
+// Returns which parameter is the tensor map at [a], as an index into
+// PtxBuild.bound. Returns PLAIN if none is.
 static int32_t parameter_of(PtxOp *o, const PtxArg *a) {
   int32_t root = op_root(o, op_base(o, a));
   return root >= 0 && o->b->bound[root].map ? root : PLAIN;
@@ -57,15 +57,17 @@ static Place words_of(PtxOp *o, Place p) {
   return p;
 }
 
-// Returns the place of the map at [a] in a state space.
+// Returns the memory object and offset (Place) of the map at [a] in a state
+// space.
 static Place map_place(PtxOp *o, const PtxArg *a, Where space) {
   return words_of(o, op_place(o, a, space));
 }
 
 typedef void Use(PtxOp *o, Place p, const Ref *v);
 
-// Emits use() of the map at [a] with the values v. If the address is generic,
-// emits a branch for shared and one for global memory.
+// Calls use(), which emits an access to the map at [a] with the values v. If
+// the address is generic, calls it for shared and for global memory, in two
+// branches.
 static void use_at(PtxOp *o, const PtxArg *a, Where w, Use *use,
                    const Ref *v) {
   PtxBuild *b = o->b;
@@ -97,7 +99,7 @@ Ref ptx_map(PtxOp *o, const PtxArg *a, const TensorMap **map) {
   *map = NULL;
   const PtxArg *base = op_base(o, a);
   if (base->kind != PTX_A_REG && op_root(o, base) < 0) {
-    ptx_fail(b, "'%s': %s is no tensor map", o->i->op,
+    ptx_fail(b, "'%s': %s is not a tensor map", o->i->op,
              base->name ? base->name : "the address");
   }
   Place p = map_place(o, a, IN_GLOBAL);
@@ -106,7 +108,7 @@ Ref ptx_map(PtxOp *o, const PtxArg *a, const TensorMap **map) {
 
 // ---- instructions ----
 
-// Translates prefetch.tensormap. That of a map in memory does nothing.
+// Translates prefetch.tensormap. A prefetch of a map in memory becomes nothing.
 void row_prefetch(PtxOp *o, int k) {
   (void)k;
   const PtxArg *a = op_arg(o, 0);
@@ -166,7 +168,7 @@ static bool has_modes(TensorMapField f) {
   return f == TMF_EXTENT || f == TMF_STRIDE || f == TMF_BOX || f == TMF_STEP;
 }
 
-// Returns the value that a field gets, as an i64.
+// Returns the operand of tensormap.replace that a field is set to, as an i64.
 static Ref replaced_by(PtxOp *o, TensorMapField f, uint32_t k) {
   static const int8_t most[TMF_COUNT] = {[TMF_RANK] = TENSORMAP_RANK - 1,
     [TMF_TYPE] = TMT_COUNT - 1, [TMF_INTERLEAVE] = 2, [TMF_SWIZZLE] = 3,
@@ -188,7 +190,8 @@ static void set_at(PtxOp *o, Place p, const Ref *v) {
   if (has_modes(f)) {
     mode = op_constant_in(o, 1, 0, TENSORMAP_RANK - 1 - (f == TMF_STRIDE));
   }
-  // The IR counts modes of strides from 1, as extents.
+  // In the IR, the stride of mode i has the number i, as its extent has. PTX
+  // counts strides from 0, which belongs to mode 1.
   if (f == TMF_STRIDE) mode++;
   Ref x[3] = {p.mem, p.off, v[0]};
   emit(o, (Ins){.op = OP_MAPSET, .flags = (uint16_t)f, .imm = mode}, x, 3);

@@ -149,9 +149,9 @@ static void load_param(PtxOp *o) {
   set_vector(o, d, t, words, n);
 }
 
-// Returns registers through which n elements of type t are accessed at once.
-// Each access sets all of them first, so accesses share them: otherwise the
-// simulator would keep registers for each access of the text.
+// Returns registers for accesses of n elements at once. Accesses can share
+// them, because each sets all of them first. With separate registers, the
+// simulator would hold registers for every access in the text.
 static Ref through(PtxOp *o, DType t, int n) {
   PtxBuild *b = o->b;
   for (int k = 0; k < 8 && b->vector[k]; k++) {

@@ -255,9 +255,9 @@ static void branch(Build *b, uint32_t x) {
   }
 }
 
-// Opens a ONCE for each block of a list that needs one. The last block's ONCE
-// is the outermost. A block needs none if its only predecessor is the block to
-// which it is attached.
+// Opens a ONCE region, which a BREAK can leave, for each block of a list that
+// needs one. The region of the last block is the outermost. A block needs none
+// if its only predecessor is the block to which it is attached.
 static uint32_t open_all(Build *b, uint32_t y, bool after) {
   if (y == SHAPE_NONE) return 0;
   const Node *own = &b->node[y];

@@ -11,7 +11,7 @@ typedef struct SimBulk {
   SimSide bar;             // loads: operand that names the mbarrier
   // whether the copy moves a box of a tensor map, not contiguous bytes
   bool boxes;
-  const TensorMap *map;    // the map; NULL: only the memory at `place` has it
+  const TensorMap *map;    // the map; NULL: the map is in memory, at `place`
   // operand that is the map, if the map is in memory
   SimSide place;
   // object in global memory; NULL: the copy is between CTAs, or the object
@@ -21,8 +21,8 @@ typedef struct SimBulk {
   uint32_t mask, rank;
   uint32_t at[2 * TENSORMAP_RANK];  // slots of the coordinates and im2col
                                     // offsets
-  // number of modes of the box; size of a copy in bytes, or 0 if only the map
-  // in memory tells it
+  // number of modes of the box; size of a copy in bytes, or 0 if it depends on
+  // the map in memory
   int modes, bytes;
   unsigned flags;          // flags BKF_*
 } SimBulk;

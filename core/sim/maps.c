@@ -22,8 +22,8 @@
 enum { WHERE = 40 };       // bits of the byte offset in a tensor's address
 enum { BYTES = 128, KEPT = 8 };
 
-// An operation that `lanes` of a warp executed in epoch clk. unit: index of the
-// cluster, counted from 1; 0: no operation.
+// An operation (fence or write) that `lanes` of a warp executed in epoch clk.
+// unit: index of the cluster, counted from 1; 0: no operation.
 typedef struct Deed { uint32_t unit, clk, lanes; uint16_t warp; } Deed;
 // The latest KEPT fences, all releases or all acquires, of a map.
 typedef struct Fences { Deed deed[KEPT]; uint32_t n; } Fences;
@@ -43,8 +43,8 @@ static uint64_t address_of(const SimMem *m, int64_t byte) {
   return ((uint64_t)(m->index + 1) << WHERE) + (uint64_t)byte;
 }
 
-// Reports maps of the lanes of mask, at elements `off` of m, that are not
-// aligned. Returns the other lanes.
+// Reports misaligned maps: those that lanes of mask access at elements `off` of
+// m. Returns the lanes whose maps are aligned.
 static uint32_t aligned(SimWarp *w, const SimIns *i, const SimMem *m,
                         uint32_t mask, const int64_t *off) {
   uint64_t base = m->space == SP_SMEM ? m->base : (uintptr_t)m->p;

@@ -76,8 +76,9 @@ void simtape_global(SimWarp *w, uint64_t start, const int64_t *at,
 void simtape_mark(SimWarp *w, uint32_t name, bool begins);
 // Logs an atomic's maximum number of lanes that access one word.
 void simtape_same(SimWarp *w, const int64_t *at, uint32_t mask);
-// Logs that w contributes a part of a gate, for example an arrival. Creates the
-// gate if *gate is 0. far: the gate belongs to another CTA of the cluster.
+// Logs that w contributes a part of a gate (a round of a barrier or a phase of
+// an mbarrier), for example an arrival. Creates the gate if *gate is 0. far:
+// the gate belongs to another CTA of the cluster.
 void simtape_give(SimWarp *w, uint32_t *gate, bool far);
 void simtape_need(SimWarp *w, uint32_t gate);
 // simtape_agent logs that w starts an agent, and returns the step's index.

@@ -1,8 +1,8 @@
 --- The consumer warpgroups of kernels/attention_bwd_sm90: the gradients of a
 -- tile of keys, and its parts of dQ.
 --
--- transposed.lua and wide.lua have the products, for heads of up to 128
--- elements and for longer ones.
+-- Heads of up to 128 elements use the products of transposed.lua, longer ones
+-- those of wide.lua.
 local cute = require "cute"
 local parts = require "kernels.attention_bwd_sm90.parts"
 local pipeline, warpgroup = cute.pipeline, cute.nvgpu.warpgroup
@@ -15,8 +15,8 @@ local _ = cute._
 
 local consumer = {}
 
--- Makes a function that leaves a part of a tile of dQ, accumulators, for the
--- thread that adds it to global memory.
+-- Makes a function that copies accumulators of dQ to shared memory. A producer
+-- thread then adds them to global memory (producer.add).
 local function leaver(o, x)
   local runs = parts.runs(o, x.acc.smem, x.tid, o.sum_stages)
   local state = x.acc.pipe:make_producer_state()
@@ -32,7 +32,7 @@ local function leaver(o, x)
   end
 end
 
--- Stores the gradients of K and V, by TMA, through the memory of K and V.
+-- Stores dK and dV by TMA. They overwrite K and V in shared memory first.
 local function finish(o, x, dk, dv)
   local atom = cute.make_copy_atom(o.wide and "SM90_U16x8_STSM_T"
     or "SM90_U32x4_STSM_N", o.dtype)
@@ -72,7 +72,7 @@ function consumer.run(o, x)
   x.leave = leaver(o, x)
   x.mma.scores:set(warpgroup.Field.ACCUMULATE, false)
   x.mma.dq:set(warpgroup.Field.ACCUMULATE, false)
-  -- Powers of the zeros after the last key have no use, but must be finite.
+  -- Keys after the last are zeros. Their P is not used, but must be finite.
   x.bounded = not from and not tiles.divides(o.tile[2], x.T)
   local dk, dv, step = (o.wide and wide or transposed)(o, x, from ~= nil)
   dk:fill(0)

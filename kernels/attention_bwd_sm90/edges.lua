@@ -1,12 +1,13 @@
---- The kernels that run before and behind the main one of
--- kernels/attention_bwd_sm90: a block for each tile of rows.
+--- The first and the last kernel of kernels/attention_bwd_sm90, before and
+-- behind the main one. Each has a block for each tile of rows.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local parts = require "kernels.attention_bwd_sm90.parts"
 
 local edges = {}
 
--- Returns the sum of O dO of a row: lane `lane` of `lanes` adds its part.
+-- Returns the sum of O dO of a row. The `lanes` lanes of the row each return a
+-- part of it.
 local function product(O, dO, row, lane, lanes)
   local function vectors(t) return cute.zipped_divide(t(row, cute._), {8}) end
   local a, b, sum = vectors(O), vectors(dO), 0.0
@@ -19,10 +20,10 @@ local function product(O, dO, row, lane, lanes)
   return sum
 end
 
--- Threads of a block of the kernel before.
+-- The number of threads in a block of the first kernel.
 edges.THREADS = 256
 
--- Clears a tile of the accumulators, memory of f32.
+-- Clears a tile of dQ's f32 accumulators in global memory.
 local function clear(acc, tid)
   local four = cute.make_rmem_tensor({4}, cute.f32)
   four:fill(0)
@@ -32,11 +33,11 @@ local function clear(acc, tid)
   end
 end
 
---- Returns the kernel that prepares rows: before(O, dO, LSE, logs, delta, acc,
--- turns). delta gets the sums of O dO. logs gets the logarithms of the rows'
--- sums to base 2, or infinity where a row sees no key, and beyond the last row.
--- Clears the accumulators of dQ, and the counters of the blocks' turns, if
--- given.
+--- Returns the first kernel: before(O, dO, LSE, logs, delta, acc, turns). It
+-- stores each row's sum of O dO to delta, and its LSE to base 2 to logs. logs
+-- is infinity for a row that sees no key, and for rows after the last. Clears
+-- acc, the accumulators of dQ, and `turns`, the counters of the blocks' turns,
+-- if given.
 function edges.before(o)
   local M = o.tile[1]
   local lanes = o.head == 96 and 4 or 8
@@ -79,8 +80,8 @@ function edges.before(o)
   end
 end
 
---- Returns the kernel that converts the accumulators to dQ: behind(acc, dQ,
--- scale).
+--- Returns the last kernel, behind(acc, dQ, scale): it converts the
+-- accumulators to dQ.
 function edges.behind(o)
   local M, D = o.tile[1], o.head // o.slices
   local mma, l = parts.mmas(o).dq, parts.layouts(o)

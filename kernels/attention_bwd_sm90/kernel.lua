@@ -11,9 +11,9 @@ local _ = cute._
 local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
--- Draws the place of this block's tile: its index, or the next number of the
--- shared counter. Returns a function that returns the place after the threads
--- have synchronized.
+-- Returns a function that returns this block's position in the order of tiles:
+-- the block's index or, with `turns`, the next number of a counter in global
+-- memory. The threads must synchronize before they call the function.
 local function draw(turns)
   if not turns then return cute.arch.block_idx end
   local s = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
@@ -23,8 +23,9 @@ local function draw(turns)
   return function() return s[0] end
 end
 
--- Makes the waits for this block's turn to add to tiles of dQ: see
--- producer.add. A counter has the number of blocks that have added to a tile.
+-- Makes the functions by which this block waits for its turn to add to a tile
+-- of dQ, and passes the turn on (see producer.add). The counter of a tile holds
+-- the number of blocks that have added to the tile.
 local function queue(o, turns, x)
   if not turns then return nil end
   return {
@@ -44,7 +45,7 @@ local function queue(o, turns, x)
     end}
 end
 
--- The operands with TMA atoms.
+-- The operands that have TMA atoms. g is dO.
 local NAMES = {"q", "k", "v", "g", "dk", "dv", "acc", "first"}
 
 -- Returns the operands with their tiles in shared memory, by name.
@@ -69,7 +70,8 @@ local function operands(o, l, maps)
   return x
 end
 
--- Makes the barriers and the numbers of rows of operands x.
+-- Makes the barriers of operands x, and the shared memory for the row values
+-- (LSE and delta) that belong to tiles of Q and dO.
 local function pipelines(o, x, logs, delta, loader)
   local warps = Group(Agent.Warp, 4 * o.consumers)
   local one = Group(Agent.Thread)
@@ -89,10 +91,11 @@ local function pipelines(o, x, logs, delta, loader)
                                     maker = loader}
 end
 
---- Makes the kernel of complete options. Its arguments are, for each of NAMES,
--- the TMA atom and its coordinates, then logs, delta (rows,H,B), scale, the
--- heads of a section and, if the order of sums is fixed, the counters. acc adds
--- tiles of dQ, first stores them.
+--- Makes the kernel of complete options. Its arguments are the TMA atom and the
+-- coordinates of each of NAMES, then logs and delta (rows,H,B), scale, and the
+-- number of heads in a section (order.lua). If the order of sums is fixed, the
+-- counters follow. The atom `acc` adds tiles of dQ, the atom `first` stores
+-- them.
 ---@return function
 return function(o)
   local M, N = o.tile[1], o.tile[2]

@@ -14,8 +14,8 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
   .. "sum_stages rounded deterministic"
 
--- The default {tile, stages, do_stages, ds_stages} by head size; MASKED has
--- those of tiles with masks that differ.
+-- The default {tile, stages, do_stages, ds_stages} by head size. MASKED has the
+-- defaults that differ for kernels with a mask.
 local DEFAULTS = {
   [64] = {{128, 128}, 2, 2, 2}, [96] = {{64, 128}, 2, 2, 2},
   [128] = {{80, 128}, 2, 2, 2}, [192] = {{64, 96}, 2, 1, 1},
@@ -23,7 +23,7 @@ local DEFAULTS = {
 }
 local MASKED = {[128] = {{64, 128}, 2, 2, 2}}
 
--- Registers of a thread by the number of consumers: {producer, consumer}.
+-- Registers per thread, {producer, consumer}, by the number of consumers.
 local REGISTERS = {{}, {24, 240}, {32, 160}}
 
 --- Reports whether there is a tile for heads of `head` elements.
@@ -38,7 +38,8 @@ function options.bytes(o)
     + 4 * M * (o.head // o.slices * o.sum_stages + o.stages + o.do_stages)
 end
 
--- Selects the consumers of wide heads, and the slices of dQ.
+-- Selects the number of consumers for heads of more than 128 elements, and the
+-- number of slices of dQ.
 local function divide_wide(o)
   local M, N = o.tile[1], o.tile[2]
   o.consumers = o.head == 192 and 3 or 2
@@ -79,7 +80,7 @@ local function check(o)
     options.bytes(o), MOST)
 end
 
--- Returns the limit of visible keys on a side: an integer or nil.
+-- Returns how many keys a row sees on side i; nil if there is no limit.
 local function limit(o, i)
   local w = o.window and o.window[i] or nil
   rules.need(not w or math.type(w) == "integer" and w >= 0, WHAT,
@@ -94,7 +95,7 @@ end
 function options.complete(given)
   rules.options(WHAT, given, NAMES)
   local known = DEFAULTS[given.head]
-  rules.need(known, WHAT, "a head of %s; 64, 96, 128, 192 or 256 is needed",
+  rules.need(known, WHAT, "head = %s; 64, 96, 128, 192 or 256 is needed",
              core.show(given.head))
   local dtype = given.dtype or "bf16"
   local o = {head = given.head, rounded = given.rounded,

@@ -1,18 +1,18 @@
 --- The tiles of keys of kernels/attention_bwd_sm90, their order, and the rows
 -- that see them.
 --
--- Heads are divided into sections, whose rows fit into L2 together; within a
--- section, the tiles of all heads with the same keys are consecutive. Blocks
--- add to a tile of dQ in the order of their tiles. If the order is fixed,
--- blocks draw their tiles from a counter, so that a block waits only for
--- blocks that run already.
+-- Heads are divided into sections, whose rows of Q, dO and dQ fit into L2
+-- together. Within a section, the tiles of all heads with the same keys are
+-- consecutive. If the order of sums is fixed, blocks add to a tile of dQ in the
+-- order of their tiles of keys. They then draw their tiles from a counter, so
+-- that a block waits only for blocks that already run.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 
 local order = {}
 
--- The bytes of rows of Q, dO and dQ of a section.
+-- The maximum bytes of rows of Q, dO and dQ in a section.
 local L2 = 40 << 20
 
 --- Returns the number of heads of K, of all batches, in a section.
@@ -22,17 +22,18 @@ function order.section(o, S, group)
   return math.max(L2 // math.max(bytes, 1), 1)
 end
 
---- Returns the tile {n, g, b} at place t of N tiles of keys, G heads and B
--- batches.
+--- Returns the tile {n, g, b} at position t in the order: n of N tiles of keys,
+-- g of G heads of K, b of B batches.
 function order.place(o, t, N, G, B, section)
   local first = t // (section * N) * section
   local rest = t % (section * N)
   local wide = cute.min(section, G * B - first)
   cute.assume(wide, 1, (1 << 31) - 1, 1)
   local n, head = rest // wide, first + rest % wide
-  -- Causal: the first tiles of keys have the most rows, and run first. Where
-  -- tiles wait for one another, the last ones run first: a tile then begins at
-  -- the row at which the tile before has just added.
+  -- With a causal mask, the first tiles of keys are seen by the most rows, and
+  -- run first. If tiles add to dQ in a fixed order, the last tiles of keys run
+  -- first instead: a tile then starts at the row to which the previous tile has
+  -- just added.
   if order.descends(o) then n = N - 1 - n end
   return n, head % G, head // G
 end
@@ -40,8 +41,8 @@ end
 --- Reports whether the last tiles of keys run first.
 function order.descends(o) return o.deterministic and o.right ~= nil end
 
---- Returns the number of tiles that add to rows from `row` on before tile n
--- does, and the number of all tiles that add to them.
+--- Returns the number of tiles of keys that add to the rows from `row` on
+-- before tile n does, and the number of all tiles that add to them.
 function order.turn(o, sight, n, row)
   local first, last = sight:blocks(row, o.tile[1], o.tile[2])
   if order.descends(o) then return last - 1 - n, last - first end
@@ -62,7 +63,8 @@ function order.idle(o, S, T)
 end
 
 --- Returns the range of the tiles of rows that see keys of tile n. Then returns
--- the range of those whose rows see all of its keys, or nil without limits.
+-- the range of the tiles whose rows see all keys of tile n, or nil if there is
+-- no mask.
 function order.rows(o, n, S, T)
   local M, N = o.tile[1], o.tile[2]
   local first, last = 0, tiles.count(S, M)
@@ -86,7 +88,7 @@ function order.rows(o, n, S, T)
   return first, last, from, to
 end
 
---- Makes the sight of rows, with tiles of keys as blocks.
+--- Returns which keys each row sees (flash.sight).
 function order.sight(o, S, T) return flash.sight(S, T, o.left, o.right) end
 
 return order

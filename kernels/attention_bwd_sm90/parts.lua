@@ -9,7 +9,7 @@ local warpgroup = cute.nvgpu.warpgroup
 local parts = {}
 
 -- Returns the widest swizzle for rows of `columns` elements that are divided
--- into `shares`.
+-- into `shares` equal parts.
 local function swizzle(columns, shares)
   local n = columns // shares
   return n % 64 == 0 and "SW128" or n % 32 == 0 and "SW64" or "SW32"
@@ -29,13 +29,13 @@ local function turned(o, rows, columns, count, shares)
                             {columns, rows, count}, {1, 0, 2})
 end
 
---- Returns the layouts in shared memory: k and v (N,D,1); q and g, of dO,
--- (M,D,PIPE); s, of P and dS, (M,N,PIPE), or (N,M,PIPE) of wide heads; dq, of a
--- slice of dQ, (M,D,1); acc, of its accumulators, (256,n,PIPE). turned has
--- those with transposed modes.
+--- Returns the layouts in shared memory: k and v (N,D,1); q, and g for dO,
+-- (M,D,PIPE); s, for P and dS, (M,N,PIPE), or (N,M,PIPE) for wide heads; dq,
+-- for a slice of dQ, (M,D,1); acc, for its accumulators, (256,n,PIPE). The
+-- field `turned` has the same layouts with transposed modes.
 function parts.layouts(o)
   local M, N, D = o.tile[1], o.tile[2], o.head
-  -- Consumers that divide D multiply parts of rows of K.
+  -- Consumers that divide dQ by columns each multiply a part of each row of K.
   local shares = o.divided == "columns" and o.consumers or 1
   local function both(make)
     return {k = make(o, N, D, 1, shares * o.slices),
@@ -85,7 +85,7 @@ function parts.accumulators(mma, M, N)
   return cute.make_rmem_tensor(mma:partition_shape_C {M, N}, cute.f32)
 end
 
---- Requests a product, as a group of its own. Returns the accumulators.
+--- Issues a product as a wgmma group of its own. Returns its accumulators.
 function parts.request(mma, acc, a, b)
   warpgroup.fence()
   cute.gemm(mma, acc, a, b, acc)
@@ -93,8 +93,8 @@ function parts.request(mma, acc, a, b)
   return acc
 end
 
---- Returns the extents of a product for dQ: of a slice, {M, D}, or {D, M} if it
--- is transposed.
+--- Returns the extents of a product that computes a slice of dQ: {M, D}, or {D,
+-- M} if it is transposed.
 function parts.extents(o)
   if o.divided == "turned" then return {o.head, o.tile[1]} end
   return {o.tile[1], o.head // o.slices}

@@ -8,9 +8,9 @@ local cpasync = cute.nvgpu.cpasync
 
 local producer = {}
 
---- Returns a function that loads or stores a tile of an operand, which has
--- `atom`, `coords` and `smem`: (stage of shared memory, barrier or nil, tiles
--- of both modes, further coordinates).
+--- Returns a function that loads or stores a tile of operand x, a table with
+-- `atom`, `coords` and `smem`. Its arguments are the stage in shared memory, a
+-- barrier or nil, the tile's index in both modes, and further coordinates.
 function producer.mover(x, store)
   local s = x.smem
   local g = cute.local_tile(x.coords, {cute.size(s, 0), cute.size(s, 1)},
@@ -27,8 +27,8 @@ function producer.mover(x, store)
   end
 end
 
--- Makes a function that requests a tile and its rows' numbers for the next
--- stage of an operand.
+-- Makes a function that issues the loads of a tile of operand x, and of its row
+-- values x.numbers (LSE or delta), into the next stage.
 local function filler(x)
   local request = producer.mover(x)
   local atom = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.f32)
@@ -44,8 +44,8 @@ local function filler(x)
   end
 end
 
---- Loads the tiles of a block: K and V, and those of Q and dO with their rows'
--- numbers.
+--- Loads the tiles of a block: K and V, then tiles of Q and dO with their rows'
+-- LSE and delta.
 ---@param ready any barriers of K and V
 ---@param each fun(f: function) calls f(m, h, b) for each tile of rows
 function producer.load(x, ready, at, each)
@@ -60,7 +60,7 @@ function producer.load(x, ready, at, each)
   end)
 end
 
---- Adds the tiles of dQ, which consumers leave in shared memory, to the
+--- Adds the tiles of dQ, which consumers store to shared memory, to the
 -- accumulators in global memory.
 ---@param turns? table wait(m, tile) returns when it is this block's turn to add
 -- to a tile, and whether it is the first one, which stores; pass(tile) begins
@@ -83,7 +83,8 @@ function producer.add(x, each, turns)
       end
       cute.arch.cp_async_bulk_commit_group()
       if turns and i == 0 then
-        -- By now the tile before is complete, without a wait for it.
+        -- Waits for the copies of the previous tile, which usually have
+        -- completed by now.
         cute.arch.cp_async_bulk_wait_group(1)
         cute.when(cute.ge(before, 0), function() turns.pass(before) end)
         before = tile

@@ -21,8 +21,8 @@ local function narrowed(o, mma)
     {{2, 2, 2}, 1, M // 16})
 end
 
--- Makes the products of this thread's warpgroup. Each function requests one, as
--- a group of its own.
+-- Makes the products of this thread's warpgroup. Each function issues one
+-- product as a wgmma group of its own.
 local function products(o, x)
   local M, N, D = o.tile[1], o.tile[2], o.head
   local scores, keys, dq = x.mma.scores, x.mma.keys, x.mma.dq
@@ -48,8 +48,8 @@ local function products(o, x)
              dv = parts.accumulators(keys, N, D)}
   P.p, P.left_p = narrowed(o, scores)
   P.ds, P.left_ds = narrowed(o, scores)
-  -- The results of these are new registers: those that a product overwrites
-  -- would be occupied until then.
+  -- These products get new accumulators each time. Accumulators that a product
+  -- overwrites would stay allocated until it starts.
   function P.scores(stage)
     return parts.request(scores, parts.accumulators(scores, N, M),
                          K(_, _, _, 0), Q(_, _, _, stage))
@@ -72,14 +72,14 @@ local function products(o, x)
   return P
 end
 
--- Converts block k, 16 rows of Q, of accumulators to a left operand.
+-- Converts accumulators of 16 rows of Q, block k, to a left operand.
 local function narrow(acc, to, k, dtype)
   local from = cute.make_tensor(acc.iterator, to.layout)(_, _, k)
   to(_, _, k):store(from:load():to(dtype))
 end
 
--- Makes a function that loads two numbers of a stage, one for each row of Q:
--- f(stage, i) returns those of columns 2i and 2i + 1 of this thread.
+-- Makes a function f(stage, i) that loads the row values `near` (LSE or delta)
+-- of two rows of Q: columns 2i and 2i + 1 of this thread's scores.
 local function numbers(o, near)
   local quad, n = cute.arch.lane_idx() % 4, o.tile[1] // 8
   local all = cute.make_tensor(near.iterator, cute.make_layout(
@@ -90,7 +90,7 @@ local function numbers(o, near)
   end
 end
 
--- Makes a function that hides scores: hide(s, row) for rows of Q from `row` on.
+-- Makes a function that masks scores: hide(s, row) for rows of Q from `row` on.
 local function hider(o, x)
   local off = x.T - x.S
   local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
@@ -120,16 +120,16 @@ local function saver(o, x, ds)
   return function(stage) cute.copy(atom, from, to(_, _, _, stage)) end
 end
 
---- Returns the accumulators of dK and dV, and step(row, masked), which adds a
--- tile of rows from `row` on. masked: whether it has hidden scores, if there
--- may be any (`hidden`).
+--- Returns the accumulators of dK and dV, and step(row, masked), which adds the
+-- products of a tile of rows from `row` on. hidden: whether the kernel has a
+-- mask. masked: with `hidden`, whether the mask hides scores of this tile.
 return function(o, x, hidden)
   local P, c = products(o, x), x.scale * flash.LOG2E
   local logs, deltas = numbers(o, x.q.near), numbers(o, x.g.near)
   local hide, save = hidden and hider(o, x), saver(o, x, P.ds)
   local q, g, stage = x.q.state, x.g.state, 0
 
-  -- Converts scores to powers.
+  -- Replaces scores by P = 2^(c s - LSE).
   local function powers(s, row, masked)
     if hide then cute.when(masked, function() hide(s, row) end) end
     for k = 0, cute.size(s) // 4 - 1 do  -- 8 rows of Q
@@ -142,7 +142,7 @@ return function(o, x, hidden)
     end
   end
 
-  -- Converts powers and their gradients dp to the operands P^T and dS^T.
+  -- Converts P^T and its gradients dp to the operands P^T and dS^T.
   local function slopes(s, dp)
     for k = 0, cute.size(s) // 4 - 1 do
       local a, b = deltas(g.index, k)

@@ -3,9 +3,9 @@
 --
 -- For each tile of rows, S = Q K^T and dP = dO V^T become P = 2^(c S - log) and
 -- dS = P (dP - delta). Both are stored to shared memory, as operands of dV^T +=
--- dO^T P, dK^T += Q^T dS and dQ = dS K. Where registers do not suffice for a
--- tile of dQ, it has two slices. P and dS then can share memory, which makes
--- room for a second tile of Q.
+-- dO^T P, dK^T += Q^T dS and dQ = dS K. If registers do not suffice for a tile
+-- of dQ, it is computed in two slices. P and dS can then share memory, which
+-- makes room for a second tile of Q.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local parts = require "kernels.attention_bwd_sm90.parts"
@@ -13,8 +13,8 @@ local parts = require "kernels.attention_bwd_sm90.parts"
 local _ = cute._
 local warpgroup = cute.nvgpu.warpgroup
 
--- Makes the products of this thread's warpgroup. Each function requests one, as
--- a group of its own.
+-- Makes the products of this thread's warpgroup. Each function issues one
+-- product as a wgmma group of its own.
 local function products(o, x)
   local M, N, D = o.tile[1], o.tile[2], o.head
   local scores, keys, dq = x.mma.scores, x.mma.keys, x.mma.dq
@@ -71,9 +71,9 @@ local function saver(o, x, t)
   end
 end
 
---- Returns the accumulators of dK and dV, and step(row, masked), which adds a
--- tile of rows from `row` on. masked: whether it has hidden scores, if there
--- may be any (`hidden`).
+--- Returns the accumulators of dK and dV, and step(row, masked), which adds the
+-- products of a tile of rows from `row` on. hidden: whether the kernel has a
+-- mask. masked: with `hidden`, whether the mask hides scores of this tile.
 return function(o, x, hidden)
   local P, c = products(o, x), x.scale * flash.LOG2E
   local q, g, stage = x.q.state, x.g.state, 0
@@ -81,7 +81,7 @@ return function(o, x, hidden)
     cute.make_identity_tensor(o.tile)))
   local save_p, save_ds = saver(o, x, x.p.turned), saver(o, x, x.ds.turned)
 
-  -- Returns this thread's two numbers of a stage.
+  -- Returns the row values t.near (LSE or delta) of this thread's two rows.
   local function numbers(t, index)
     return {[0] = t.near(places(0, 0)[1], index),
             t.near(places(1, 0)[1], index)}
@@ -112,7 +112,8 @@ return function(o, x, hidden)
     end
   end
 
-  -- Saves P and dS, and requests dV, dK and the first slice of dQ.
+  -- Stores P and dS to separate memory, and issues the products for dV, dK and
+  -- the first slice of dQ.
   local function apart(s, dp)
     if o.ds_stages == 1 then x.meet:arrive_and_wait() end
     save_p(s, stage)
@@ -138,7 +139,8 @@ return function(o, x, hidden)
     if o.ds_stages == 2 then stage = 1 - stage end
   end
 
-  -- Does the same where dS takes the place of P, after dV was computed.
+  -- Does the same with one memory for both: dS overwrites P after the product
+  -- for dV has read P.
   local function shared(s, dp)
     x.meet:arrive_and_wait()  -- all have read the last dS
     save_p(s, 0)

@@ -2,10 +2,10 @@
 -- Q share one head of keys, whose first `value` elements are the values. A tile
 -- of keys is loaded once, for both products.
 --
--- The warps of a block are divided by rows and by columns. Each computes the
--- scores of its 16 rows and its keys. The warps exchange the largest scores and
--- the powers through shared memory, and each multiplies all powers of its rows
--- by its columns of the values.
+-- The warps of a block are divided by rows and by columns. Each warp computes
+-- the scores of its 16 rows and its keys. Warps exchange the rows' largest
+-- scores and the exponentials ("powers") through shared memory. Each warp then
+-- multiplies all powers of its rows by its columns of the values.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local part = require "kernels.attention_decode.part"
@@ -20,9 +20,8 @@ function latent.warps(o)
   return M // 16, o.across or M == 64 and 2 or 4
 end
 
--- Makes the exchange of numbers of rows among the warps that divide columns:
--- f(values, combine) combines values[i] of row i over the lanes of a quad and
--- over these warps.
+-- Makes a function f(values, combine) for the warps that share rows. It
+-- combines values[i], of row i, over the lanes of a quad and over these warps.
 local function exchange(o, places, rows)
   local _, columns = latent.warps(o)
   local column = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -47,9 +46,9 @@ local function exchange(o, places, rows)
   end, column
 end
 
--- Makes the softmax of a thread's rows: take(s, acc) replaces scores by their
--- powers, of which acc has earlier ones, and finish(acc) returns the logarithms
--- of the sums.
+-- Makes the softmax of a thread's rows. take(s, acc) replaces scores by their
+-- powers and rescales acc, the accumulators of earlier powers. finish(acc)
+-- divides acc by the sums and returns their logarithms.
 local function softmax(rows, c, share)
   local top = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
@@ -145,8 +144,8 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
   local function one(b, row, first, last, place)
     local T = work:keys(b)
     local at = {b = b, g = 0, m = row, R = e.R, S = e.S, T = T}
-    -- No warp reads sQ and sK for the previous part: finish() has synchronized
-    -- them.
+    -- No warp still reads sQ and sK for the previous part, because finish() has
+    -- synchronized the warps.
     if more.k and e.count == 1 then
       part.append(o, more.k(b, _, 0, _), e.S, T, first * BN, last * BN,
                   part.row_of(mK, b, 0, pages), team.tid, 1.0)

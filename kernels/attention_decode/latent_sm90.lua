@@ -2,9 +2,9 @@
 -- rows, which are heads of Q and new rows.
 --
 -- Two warpgroups share each tile of keys. Both compute all scores and their
--- powers, which stay in registers, and each multiplies them by its half of the
--- columns of the values: the warpgroups exchange nothing. cp.async loads the
--- next tile of keys meanwhile.
+-- exponentials ("powers"), which stay in registers. Each multiplies the powers
+-- by its half of the columns of the values, so that the warpgroups exchange
+-- nothing. Meanwhile cp.async loads the next tile of keys.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local part = require "kernels.attention_decode.part"
@@ -23,8 +23,8 @@ local function stages(dtype, rows, D, count)
                             {rows, D, count}, {0, 1, 2})
 end
 
--- Makes the products of this thread's warpgroup: scores(stage) requests s = Q
--- K^T, weigh(stage) acc += p V for the warpgroup's columns of V.
+-- Makes the products of this thread's warpgroup: scores(stage) issues s = Q
+-- K^T, and weigh(stage) issues acc += p V for the warpgroup's columns of V.
 local function products(o, dtype, thread, group, sQ, sK)
   local M, N, half = o.tile[1], o.tile[2], o.value // 2
   local times_k = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(dtype, cute.f32,
@@ -40,7 +40,7 @@ local function products(o, dtype, thread, group, sQ, sK)
   local p = cute.make_rmem_tensor({{2, 2, 2}, 1, N // 16}, dtype)
   -- the registers of s in the order of p
   local powers = cute.make_tensor(s.iterator, p.layout)
-  -- The warpgroup's columns of V, in sK; the iterator swizzles.
+  -- The warpgroup's columns of V are in sK; the iterator contains the swizzle.
   local turned = cute.make_layout({{64, half // 64}, N}, {{1, 64 * N}, 64})
   times_k:set(warpgroup.Field.ACCUMULATE, false)
   local function places(thr, columns)
@@ -89,7 +89,8 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
     f = {}
     f.score, f.mask, done = o.modify(...)
   end
-  -- Makes what a thread has written visible to the products of all.
+  -- Makes the shared memory that each thread has written visible to the wgmmas
+  -- of all.
   local function meet()
     cute.arch.fence_view_async_shared()
     cute.arch.sync_threads()

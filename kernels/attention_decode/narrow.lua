@@ -1,11 +1,12 @@
---- Products with keys and values of e4m3, for kernels/attention_decode: the
--- elements become f16 in registers, two by one instruction.
+--- Products with keys and values of e4m3, for kernels/attention_decode.
+-- Registers hold the elements as f16: one instruction converts two.
 --
--- Shared memory and ldmatrix see pairs of e4m3 as elements of 16 bits. Of the
--- keys, a lane then gets four neighbours along D, where a fragment of f16 has
--- two pairs that are 8 apart: Q's columns are stored in the same order (see
--- put_row). Of the values, a lane gets two columns of D for each key, which
--- belong to two fragments: O's columns are in that order (see column).
+-- Shared memory and ldmatrix treat two adjacent e4m3 as one element of 16 bits.
+-- From the keys, a lane thus gets four neighbours along D, where a fragment of
+-- f16 has two pairs that are 8 apart. Q's columns are therefore stored in the
+-- same order (see put_row). From the values, a lane gets two columns of D for
+-- each key, which belong to two fragments. O's columns are in that order (see
+-- column).
 local cute = require "cute"
 local flash = require "kernels.flash"
 
@@ -16,7 +17,8 @@ local narrow = {}
 --- Returns K or V as pairs of elements: f16, with half of the columns.
 function narrow.pairs_of(t) return cute.recast_tensor(t, cute.f16) end
 
---- Stores 8 neighbours x of a row of Q, the nth ones, in the order of the keys.
+--- Stores x, the nth 8 neighbours in a row of Q, in the order in which lanes
+-- get the keys.
 function narrow.put_row(row, n, x)
   local four = cute.make_rmem_tensor({4}, x.element_type)
   for i = 0, 1 do
@@ -26,7 +28,7 @@ function narrow.put_row(row, n, x)
   end
 end
 
---- Returns the column of O that column x of the accumulators has.
+--- Returns the column of O to which column x of the accumulators belongs.
 function narrow.column(x)
   return x // 16 * 16 + x % 8 * 2 + x % 16 // 8
 end
@@ -60,8 +62,8 @@ local function walker(team, s, atom)
   end
 end
 
--- Makes a fragment of f16 (4,N) of a product's right operand, and a function
--- that sets its nth 8 rows from four elements of e4m3, a u32.
+-- Makes a right operand of a product, a fragment (4,N) of f16, and a function
+-- that sets its nth 8 rows from a u32 of four e4m3.
 local function fragment(N)
   local frag = cute.make_rmem_tensor({{2, 2}, N}, cute.f16)
   local four = cute.make_rmem_tensor({4}, cute.e4m3)

@@ -1,9 +1,9 @@
 --- The kernel of kernels/attention_decode that computes a part: the attention
 -- of a tile of rows to consecutive tiles of keys.
 --
--- A block is one warp for each 16 rows of the tile. cp.async loads tiles of
--- keys and values `stages` - 1 ahead. The numbers of pages are read one tile
--- earlier still.
+-- A block has one warp for each 16 rows of the tile. cp.async loads tiles of
+-- keys and values `stages` - 1 tiles ahead of their use. The indices of pages
+-- are read one tile earlier.
 local core = require "cute.core"
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
@@ -15,9 +15,9 @@ local _ = cute._
 
 local part = {}
 
---- Returns what all kernels derive from their operands: S rows of Q in each
--- sequence, whose heads that share keys are R rows in `count` tiles for each of
--- G heads of K; B sequences, with up to T keys.
+--- Returns the extents that all kernels derive from their operands: B sequences
+-- of S rows of Q, and up to T keys each. For each of G heads of K, the R rows
+-- of the heads of Q that share it are divided into `count` tiles.
 function part.extents(o, mQ, mK, pages)
   local B, S, G = cute.size(mQ, 0), cute.size(mQ, 1), cute.size(mK, 2)
   local R = S * o.group
@@ -32,8 +32,8 @@ function part.share(o, e, lengths, mParts)
   return share.new(o, e.T, lengths, e.B, per, cute.size(mParts, 0) - e.B * per)
 end
 
--- Makes the tiled copy of rows of D elements of this type, 16 bytes for each
--- thread, of which one copy spans at most 128 bytes of a row.
+-- Makes the tiled copy for rows of D elements of this type. Each thread copies
+-- 16 bytes, and one copy covers at most 128 bytes of a row.
 local function copy_of(team, name, dtype, D)
   local along = core.gcd(D, 64) // 8
   return cute.make_tiled_copy(cute.make_copy_atom(name, dtype, 128),
@@ -41,8 +41,9 @@ local function copy_of(team, name, dtype, D)
     cute.make_layout {1, 8})
 end
 
--- Makes the tiles of keys and values: their shared memory, and the functions
--- scores(stage, s, Q) and weigh(stage, acc, p), which add the products.
+-- Makes the shared memory for tiles of keys and values, and the functions
+-- scores(stage, s, Q) and weigh(stage, acc, p), which add their products to s
+-- and acc.
 local function make_tiles(o, team, small)
   local BN, D = o.tile[2], small and o.head // 2 or o.head
   local sK, sV = team:tile(BN, D, o.stages), team:tile(BN, D, o.stages)
@@ -52,8 +53,9 @@ local function make_tiles(o, team, small)
   return sK, sV, team:times(sK), team:times(flash.turned(sV), true)
 end
 
---- Makes the load of tiles of t, K or V: load(block, page, stage, inner). at:
--- sequence b, head g, T keys. With pages, `page` is the block's page.
+--- Makes a function load(block, page, stage, inner) that loads a block of t,
+-- which is K or V. at: sequence b, head g, T keys. If K is paged, `page` is the
+-- index of the block's page.
 function part.loader(o, team, t, s, at, paged)
   local BN, D = o.tile[2], cute.size(s, 1)
   local g2s = copy_of(team, "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", t.element_type,
@@ -77,10 +79,11 @@ end
 
 local MOST = 65504.0  -- of f16
 
---- Loads the tile of rows of Q that a row of work has: row r of the tile is
--- head r % group of row r // group. Rows after the last are zeros. If the team
--- multiplies f16, larger elements of bf16 become the largest f16. small: in the
--- order of narrow keys.
+--- Loads the tile of rows of Q that belongs to a row of work (see share.lua).
+-- Row r of the tile is head r % group of row r // group. Rows after the last
+-- are zeros. If the team multiplies f16, elements of bf16 that exceed f16
+-- become the largest f16. small: K has elements of 8 bits, so columns are
+-- stored in their order (see narrow.lua).
 function part.load_rows(o, team, mQ, sQ, at, small)
   local BM, each = o.tile[1], o.head // 8
   local R = at.R
@@ -110,9 +113,10 @@ function part.load_rows(o, team, mQ, sQ, at, small)
   end
 end
 
---- Stores row i of x (S,D), the new keys or values, as row T - S + i of `rows`,
--- for the rows from `first` to last - 1 of all T. row(i) returns row i of the
--- cache, whose elements, times `scale`, are the keys or values.
+--- Appends x (S,D), new keys or values, to the T rows of the cache: row i of x
+-- becomes row T - S + i of `rows`. Stores only rows `first` to last - 1. row(i)
+-- returns row i of the cache, whose elements times `scale` are the keys or
+-- values.
 function part.append(o, x, S, T, first, last, row, thread, scale)
   for i in cute.range(cute.max(first, cute.max(T - S, 0)),
                       cute.min(last, T)) do
@@ -131,8 +135,8 @@ function part.append(o, x, S, T, first, last, row, thread, scale)
   end
 end
 
---- Returns the factor of head g that the tensor t gives, of one element or one
--- for each head: 1 without t.
+--- Returns the scale of head g from tensor t, which has one element for all
+-- heads or one for each; 1 without t.
 function part.scale_of(t, g)
   if not t then return 1.0 end
   return t[cute.size(t) == 1 and 0 or g]
@@ -174,9 +178,9 @@ function part.hide(o, s, places, col, at, tree)
   end
 end
 
---- Replaces scores by those of the functions score and mask (see
--- kernels/attention.lua). The last index of a row or key is used for those
--- after it.
+--- Applies score_mod and mask_mod, the functions f (see kernels/attention.lua),
+-- to scores. For rows and keys after the last, the functions get the last
+-- index.
 function part.change(o, f, s, places, col, scale, at)
   local all = flash.by_rows(s)
   for i = 0, cute.size(all, 0) - 1 do
@@ -192,9 +196,9 @@ function part.change(o, f, s, places, col, scale, at)
   end
 end
 
---- Calls begin() after the request of the first tiles of a part, and then
--- f(block, stage) for tiles last - 1 down to first, while later ones are
--- loaded.
+--- Processes the tiles of a part, from last - 1 down to `first`. Calls begin()
+-- after the first loads are issued, and then f(block, stage) for each tile,
+-- while later tiles are loaded.
 function part.walk(o, first, last, load, page_of, meet, begin, f)
   local ahead = o.stages - 1
   for i = 0, ahead - 1 do
@@ -222,8 +226,8 @@ function part.walk(o, first, last, load, page_of, meet, begin, f)
 end
 
 --- Stores the results of a part: acc, multiplied by `factor` if given, and
--- logs[i] of row i, where `writer` is true if given. column(d): the column of
--- the accumulators' column d.
+-- logs[i] for row i. If `writer` is given, only threads for which it is true
+-- store. column(d): the column of O for column d of the accumulators.
 function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
                     writer, column)
   local out, rows = mParts(place, _, _), flash.by_rows(acc)
@@ -243,8 +247,9 @@ function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
   end
 end
 
---- Waits for the launches before this one. The next launch may then begin, so
--- that it can read what those have written before it waits for this one.
+--- Waits for the preceding launches (griddepcontrol). The next launch may then
+-- begin: it may read what those launches have written before it waits for this
+-- one.
 function part.begin(o)
   if not o.pdl then return end
   cute.arch.griddepcontrol_wait()
@@ -259,7 +264,7 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
   local BM, BN, D, more = o.tile[1], o.tile[2], o.head, cache or {}
   local pages = more.pages
   local e = part.extents(o, mQ, mK, pages)
-  -- Not all places of parts are used.
+  -- Some positions in the memory for parts are not used.
   mParts, mLogs = cute.undefined_ok(mParts), cute.undefined_ok(mLogs)
   local work = part.share(o, e, lengths, mParts)
 

@@ -1,14 +1,14 @@
 --- Divides the keys of all sequences among the blocks of
 -- kernels/attention_decode.
 --
--- A row of work is the keys that a tile of rows reads: `per` rows for each
--- sequence, whose keys are tiles. The tiles of all rows of work, in order, are
--- one list, and each block takes `each` consecutive tiles of it. A block
--- therefore works on the end of a row of work, on whole rows, and on the
--- beginning of another one, whatever lengths the sequences have.
+-- A row of work is a tile of rows together with the keys that it reads: `per`
+-- of them belong to each sequence. The key tiles of all rows of work form one
+-- list, in order, and each block processes `each` consecutive tiles of it. A
+-- block therefore processes the end of one row of work, some whole rows of
+-- work, and the beginning of another one, whatever lengths the sequences have.
 --
--- With o.chunk, a part has a fixed number of tiles, and begins at a multiple of
--- it: the parts of a sequence do not depend on the other sequences.
+-- With o.chunk, a part has a fixed number of tiles and begins at a multiple of
+-- it. The parts of a sequence then do not depend on the other sequences.
 local cute = require "cute"
 
 local share = {}
@@ -63,8 +63,8 @@ function Share:padded(n)
   return chunk and at_least(n, chunk) * chunk or n
 end
 
--- Calls f(b, n) with n, the padded number of tiles of sequence b, for 32
--- sequences at a time: one for each lane, of which those after the last have 0.
+-- Calls f(b, n) for 32 sequences at a time, one for each lane. n is the padded
+-- number of tiles of sequence b, or 0 for b after the last sequence.
 function Share:each_lane(f)
   local lane, B = cute.arch.lane_idx(), self.B
   local function call(first)
@@ -106,8 +106,9 @@ function Share:before(b)
   return cute.arch.warp_reduction(sum, cute.add)
 end
 
---- Calls f(b, row, first, last, place) for the parts of block `item`: tiles
--- `first` to last - 1 of row `row` of sequence b. No other part has this place.
+--- Calls f(b, row, first, last, place) for each part of block `item`: the tiles
+-- `first` to last - 1 of row of work `row` of sequence b. place: the index at
+-- which the part's results are stored; no other part has it.
 function Share:walk(item, f)
   local uniform = cute.arch.make_warp_uniform
   local per, at = self.per, item * self.each
@@ -129,8 +130,8 @@ function Share:walk(item, f)
   end)
 end
 
---- Returns the places of the parts of row `row` of sequence b: the first, and
--- one past the last.
+--- Returns the indices at which results of row of work `row` of sequence b are
+-- stored: the first, and one past the last.
 function Share:places(b, row)
   local n = self:padded(self:tiles(b))
   local first = self:before(b) * self.per + row * n

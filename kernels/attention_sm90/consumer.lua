@@ -1,13 +1,13 @@
 --- The consumer warpgroups of kernels/attention_sm90: the products and the
 -- softmax of a tile of rows, 64 for each warpgroup.
 --
--- A warpgroup requests the scores of the next keys before the product of the
--- last powers with V. It computes the powers of those scores while the product
--- is executed, relative to the largest of earlier scores. Only if a power is
--- too large, it computes the scores again and searches the largest. Powers stay
+-- A warpgroup issues the scores of the next keys before the product of the last
+-- powers with V. While that product runs, it computes the powers of the new
+-- scores, relative to the largest of the earlier scores. Only if a power is too
+-- large, it computes the scores again and searches for the largest. Powers stay
 -- in registers: accumulators are distributed over the threads like a left
--- operand. Warpgroups request products in turn, so that one computes powers
--- while another one multiplies.
+-- operand. Warpgroups issue products in turn, so that one computes powers while
+-- another one multiplies.
 local cute = require "cute"
 local flash = require "kernels.flash"
 
@@ -54,8 +54,8 @@ local function turns(o, group)
     end}
 end
 
--- Makes the products of this thread's warpgroup: scores() requests s = Q K^T,
--- weigh() acc += p V; narrow() converts the powers s to p.
+-- Makes the products of this thread's warpgroup. scores() issues s = Q K^T, and
+-- weigh() issues acc += p V. narrow() converts the powers in s to 16 bits in p.
 local function products(o, x)
   local M, N = o.tile[1], o.tile[2]
   local times_k, times_v = x.mma_s, x.mma_o
@@ -81,8 +81,8 @@ local function products(o, x)
       cute.gemm(times_v, acc, p, V(_, _, _, v.index), acc)
       warpgroup.commit_group()
     end,
-    -- Computes the scores of the warp's rows again, on mma.sync: 16 keys at a
-    -- time, so that few registers are needed.
+    -- Computes the scores of the warp's rows again by mma.sync, which needs few
+    -- registers for 16 keys at a time.
     again = function(q, k)
       local left = warps:left(x.q.smem(_, _, q.index))
       local part = warps.mma:partition_shape_C {M, 16}
@@ -100,8 +100,9 @@ local function products(o, x)
     narrow = function() p:store(powers:load():to(o.dtype)) end}
 end
 
--- Multiplies a tile's blocks of keys, from the last to the first. sees: its
--- blocks, see Sight:blocks. alter(masked): from flash.altering.
+-- Processes the blocks of keys that a tile of rows sees, from the last to the
+-- first. sees: the results of Sight:blocks or flash.listed. alter(masked): from
+-- flash.altering.
 local function mainloop(x, P, turn, state, sight, sees, alter)
   local first, last, from, to, at = table.unpack(sees, 1, 5)
   local k, v = x.k.state, x.v.state
@@ -173,8 +174,8 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
   v:advance()
 end
 
--- Makes the store of a tile: O to the place of Q, for the storing thread, and
--- the logarithms of the sums of its rows.
+-- Makes the store of a tile: O overwrites Q in shared memory, from where
+-- another thread stores it. Also stores the logarithms of the rows' sums.
 local function store(o, x, P, group)
   local atom = cute.make_copy_atom("SM90_U32x4_STSM_N", o.dtype)
   local r2s = cute.make_tiled_copy_C(atom, x.mma_o):get_slice(x.tid)

@@ -74,8 +74,9 @@ return function(o)
     local walk = order.walks(o, S, H, B, share, loader, cu_q)
     pipeline.agent_sync()
     local edges = flash.sight(S, T, o.left, o.right)
-    -- Returns sequence b: its first row and key among all, if there are several
-    -- in one batch; its numbers of rows S and keys; what its rows see.
+    -- Returns a table about sequence b: its number of rows S, and which keys
+    -- they see (flash.sight). If sequences are concatenated, also has its first
+    -- row and its first key.
     local function part(b)
       if not cu_q then return {S = S, sight = edges} end
       local row, rows = flash.span(cu_q, b, S)

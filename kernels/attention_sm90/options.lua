@@ -64,7 +64,7 @@ local function scores(rows, M, N, causal)
 end
 
 -- Returns the tile that takes the least time for sequences of `rows` rows; the
--- first one for an unknown number of rows.
+-- first one of `known` if the number of rows is not known.
 local function fastest(known, rows, causal)
   local best, least
   -- Above 65536 rows, the same tile stays the fastest.
@@ -76,7 +76,7 @@ local function fastest(known, rows, causal)
   return {best[1], best[2]}
 end
 
--- Returns the fastest tile of `known` that divides the blocks of a list.
+-- Returns the fastest tile of `known` that divides the blocks of a block mask.
 local function dividing(known, list)
   for _, t in ipairs(known) do
     local M, N = t[1], t[2]
@@ -85,7 +85,7 @@ local function dividing(known, list)
   end
 end
 
--- Returns the limit of visible keys on a side: an integer or nil.
+-- Returns how many keys a row sees on side i; nil if there is no limit.
 local function limit(o, i)
   local w = o.window and o.window[i] or nil
   rules.need(not w or math.type(w) == "integer" and w >= 0, WHAT,
@@ -105,7 +105,7 @@ end
 function options.complete(given)
   rules.options(WHAT, given, NAMES)
   local known = TILES[given.head]
-  rules.need(known, WHAT, "a head of %s; 64, 96, 128, 192 or 256 is needed",
+  rules.need(known, WHAT, "head = %s; 64, 96, 128, 192 or 256 is needed",
              core.show(given.head))
   if given.value and given.value < given.head then known = NARROW end
   local o = {head = given.head, value = given.value or given.head,
@@ -118,7 +118,7 @@ function options.complete(given)
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
     "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
   rules.need(o.value == o.head or o.value == 128 and o.head == 192, WHAT,
-    "values of %s for a head of %d; as many, or 128 for 192, are needed",
+    "value = %s with head = %d; the same, or 128 with head = 192, is needed",
     core.show(o.value), o.head)
   -- Tiles take different times.
   o.dynamic = o.left ~= nil or o.right ~= nil or o.list ~= nil
@@ -147,7 +147,7 @@ local VALUES = {200, 200, 128}
 -- The most tiles with the same number of rows among the candidates.
 local MOST_TILES = 4
 
---- Returns tiles to measure, the one of the rule first: those with the most
+--- Returns tiles to measure: the default tile first, then those with the most
 -- keys that registers and shared memory allow.
 ---@param given table
 ---@return integer[][]

@@ -1,10 +1,10 @@
 --- The tiles of rows of a block of kernels/attention_sm90, and their order.
 --
--- Where a tile's work depends on its rows, the longest tiles come first, and an
+-- If a tile's work depends on its rows, the longest tiles come first, and an
 -- idle block draws the next one from a counter. Heads are divided into
--- sections, whose keys and values fit into L2 together; within a section, the
+-- sections, whose keys and values fit into L2 together. Within a section, the
 -- tiles of all heads with the same rows are consecutive. Otherwise all tiles
--- take the same time: blocks take them in turn, head by head.
+-- take the same time: block i takes tiles i, i + grid and so on, head by head.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
@@ -13,7 +13,7 @@ local pipeline, utils = cute.pipeline, cute.utils
 
 local order = {}
 
--- The bytes of keys and values of a section.
+-- The maximum bytes of keys and values in a section.
 local L2 = 32 << 20
 
 --- Returns the number of heads of Q, of all batches, in a section.
@@ -23,8 +23,8 @@ function order.section(o, T, group)
   return math.max(L2 // bytes, 1) * group
 end
 
--- Returns the tile {m, h, b} at place t. Tiles of a head are consecutive, or
--- with `section` those with the same rows.
+-- Returns the tile {m, h, b} at position t in the order. Without `section`, the
+-- tiles of a head are consecutive; with it, tiles with the same rows are.
 local function place(t, M, H, B, section)
   local m, head
   if section then
@@ -39,9 +39,10 @@ local function place(t, M, H, B, section)
   return m, head % H, head // H
 end
 
--- Makes a function find(t): the tile {m, h, b} at place t, and whether it
--- exists, if the rows of B sequences follow one another. The tiles of all heads
--- with the same rows are consecutive. Places must be requested in rising order.
+-- Makes a function find(t) for B concatenated sequences: it returns the tile
+-- {m, h, b} at position t in the order, and whether it exists. The tiles of all
+-- heads with the same rows are consecutive. Positions must be requested in
+-- ascending order.
 local function finder(o, S, H, B, cu)
   local at = {b = -1, before = 0, after = 0}
   return function(t)
@@ -57,8 +58,8 @@ local function finder(o, S, H, B, cu)
   end
 end
 
---- Returns the number of places for tiles of all heads: of `total` rows that B
--- sequences divide, any of which may end with a partial tile.
+--- Returns the number of positions for tiles of all heads. B sequences divide
+-- `total` rows, and any of them may end with a partial tile.
 function order.places(o, total, H, B)
   return (total // o.tile[1] + B) * H
 end

@@ -20,8 +20,8 @@ local function copies(x, first)
     cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
 end
 
--- Makes a function that returns a function for a sequence, which requests a box
--- for the next stage of an operand.
+-- Makes a function of a sequence's first row. It returns a function that loads
+-- a box of the sequence into the next stage of operand x.
 local function filler(x)
   local state = x.pipe:make_producer_state()
   return function(first)
@@ -35,8 +35,9 @@ local function filler(x)
   end
 end
 
---- Loads the tiles of Q, K and V, in the order in which they are multiplied:
--- Q, the last K, and then each K before the V of the keys after it.
+--- Loads the tiles of Q, K and V in the order in which the consumers use them:
+-- Q, the last block of K, then each block of K before the V of the block after
+-- it.
 ---@param each fun(f: function) calls f(m, h, b, part) for each tile; part is
 -- its sequence
 ---@param sees function (m, h, b, part) returns the first block of keys and one
@@ -87,9 +88,9 @@ local function store_rows(s, X)
   end
 end
 
---- Stores the tiles of O, which take the place of Q in shared memory, and
--- releases that memory: by one lane of a warp, or by all lanes the last rows of
--- a sequence that another one follows.
+--- Stores the tiles of O, which overwrite Q in shared memory, and releases that
+-- memory. One lane of a warp stores a tile by TMA. If another sequence follows
+-- in the tile, all lanes store the rows that belong to the first one.
 ---@param ready any barriers: a stage has its tile of O
 ---@param rows? fun(m: any, h: any, part: table): any the rows of O of a tile,
 -- if another sequence may follow

@@ -44,10 +44,10 @@ function producer.load(o, how)
   return X
 end
 
--- Requests the operand that no preceding launch writes, for as many tiles as
--- there are stages. Then waits for the preceding launch, and requests the other
--- operand for the same tiles. Returns the number of these tiles. The next
--- launch may start its own requests meanwhile.
+-- Issues the loads of the operand that no preceding launch writes, for as many
+-- tiles as there are stages. Then waits for the preceding launch, and issues
+-- the loads of the other operand for the same tiles. Returns the number of
+-- these tiles. The next launch may start its own loads meanwhile.
 local function ahead(o, pipe, k_count, fill, ask)
   local constant = o.ahead == "a" and 1 or 2
   local some, behind = cute.min(k_count, o.stages), pipe:make_producer_state()

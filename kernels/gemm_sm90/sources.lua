@@ -1,9 +1,9 @@
 --- The sources of an epilogue of kernels/gemm_sm90: matrices like D, whose
 -- parts (64 rows, o.epi[2] columns) TMA loads to shared memory.
 --
--- A warpgroup has its own buffers for `source_stages` parts. Its leader
--- requests the first parts before the products of a tile, and another one
--- whenever all threads have synchronized after reading one. So the loads
+-- A warpgroup has its own buffers for `source_stages` parts. Its leader issues
+-- the loads of the first parts before the products of a tile. It issues another
+-- one whenever all threads have read a part and synchronized. So the loads
 -- overlap with products, and load whole rows.
 local cute = require "cute"
 local smem = require "kernels.gemm_sm90.smem"

@@ -123,9 +123,9 @@ local function place_of(o, out, at, n)
           (at[2] * o.split + out.half) * parts + n % parts}
 end
 
--- Requests the sources for part n of a tile. A position beyond D must not be
--- loaded: its coordinates would belong to another part, which may be stored at
--- the same time.
+-- Issues the loads of the sources for part n of a tile. A position beyond D
+-- must not be loaded: its coordinates would belong to another part, which may
+-- be stored at the same time.
 local function ask(o, out, at, n)
   local place, inside = place_of(o, out, at, n), nil
   local rows, columns = out.count[1], out.count[2]

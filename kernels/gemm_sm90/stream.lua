@@ -2,9 +2,9 @@
 -- tile's first step stores its partial sums in a workspace; the block with the
 -- first step adds them to its own.
 --
--- Partial sums are loaded like operands. The producer waits until they are
--- complete and requests them by bulk copies into the ring, after its last step;
--- consumers read them from a stage as they read A and B. So the loads overlap
+-- Partial sums are loaded like operands. After its last step, the producer
+-- waits until they are complete, and loads them into the ring by bulk copies.
+-- Consumers read them from a stage as they read A and B. So the loads overlap
 -- with the last products, and need no registers.
 local cute = require "cute"
 

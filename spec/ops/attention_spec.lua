@@ -296,8 +296,8 @@ describe("ops.attention", function()
         return (ops.attention(p.Q, p.K, p.V, {device = "sim",
           sinks = cute.zeros({2}, cute.f32)}))
       end)
-    raises("ops.attention_backward: sinks have no gradient; without this "
-      .. "option, dQ, dK and dV are right, because LSE contains the sinks",
+    raises("ops.attention_backward: sinks is given, but sinks get no "
+      .. "gradient; omit this option: LSE already contains the sinks",
       function()
         return (ops.attention_backward(p.dO, p.Q, p.K, p.V, p.O, p.LSE,
           {device = "sim", sinks = cute.zeros({3}, cute.f32)}))

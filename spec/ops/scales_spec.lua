@@ -336,7 +336,8 @@ describe("8-bit weights with many rows", function()
     end
   end)
 
-  -- Returns each family's bits for a product: a list of {family, bytes}.
+  -- Computes A B with each family of kernels. Returns a list of {family, order
+  -- of sums, the elements of the result as text}.
   local function by_families(A, B, o)
     local seen, out = {}, {}
     for i, c in ipairs(select(2, offered.offers(A, B, o))) do

@@ -70,8 +70,8 @@ local function checked(program, launch)
     or tostring(v)
 end
 
--- Runs a script and checks each launch on both paths, up to the first fault.
--- Returns the findings of the last launch on each path.
+-- Runs a script and checks each launch twice, directly and through PTX, up to
+-- the first fault. Returns both findings of the last launch.
 local function compare(path, text)
   local direct, other
   local before <const> = kernel.runner

@@ -148,7 +148,7 @@ local MAPS = {
   {"fence.proxy.tensormap::generic.acquire.gpu;", "cannot have 0 operands"},
   {"fence.proxy.tensormap::generic.acquire.gpu d0, 128;", "in brackets"},
   {"cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::"
-    .. "bytes [s], [x, {r0}], [s];", "x is no tensor map"},
+    .. "bytes [s], [x, {r0}], [s];", "x is not a tensor map"},
 }
 
 local SPARSE = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16 "

@@ -231,8 +231,8 @@ describe("attention_bwd_sm90", function()
 
   it("rejects options and operands that it does not have", function()
     for text, o in pairs {
-      ["a head of 80; 64, 96"] = {head = 80},
-      ["a head of nil"] = {},
+      ["head = 80; 64, 96"] = {head = 80},
+      ["head = nil"] = {},
       ["a window of %-1 keys"] = {head = 64, window = {-1, 0}},
       ["elements of f32; bf16 or f16"] = {head = 64, dtype = cute.f32},
       ["tile = {100, 64}; a multiple of 16"] = {head = 64, tile = {100, 64}},

@@ -287,8 +287,8 @@ describe("attention_sm90", function()
 
   it("rejects options and operands that it does not have", function()
     for text, o in pairs {
-      ["a head of 80; 64, 96, 128, 192 or 256 is needed"] = {head = 80},
-      ["a head of nil"] = {},
+      ["head = 80; 64, 96, 128, 192 or 256 is needed"] = {head = 80},
+      ["head = nil"] = {},
       ["rows = 0; an integer from 1 to"] = {head = 64, rows = 0},
       ["a window of %-1 keys"] = {head = 64, window = {-1, 0}},
       ["elements of f32; bf16 or f16"] = {head = 64, dtype = cute.f32},
@@ -296,7 +296,7 @@ describe("attention_sm90", function()
                                                    tile = {100, 64}},
       ["needs 327680 bytes of shared memory"] = {head = 256,
                                                  tile = {128, 128}},
-      ["values of 64 for a head of 128"] = {head = 128, value = 64},
+      ["value = 64 with head = 128"] = {head = 128, value = 64},
     } do
       assert.error_matches(function() attention(o) end, text)
     end

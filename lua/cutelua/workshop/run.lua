@@ -25,7 +25,8 @@ local LONGEST_NAME = 40
 local LARGEST = 64 << 20
 local NO_GPU = "the workshop has only the simulator: a page cannot reach a GPU"
 
---- The page of the last run; nil if nothing has run.
+--- The data of the web page (cutelua.page) that shows the last run; nil if no
+-- kernel ran.
 run.page = nil
 
 -- Arrays that were read from .npy files: {name = file, global = name of the

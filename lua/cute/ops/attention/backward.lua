@@ -17,8 +17,8 @@ local backward = {}
 
 local refuse = tensor_op.failing "ops.attention_backward"
 
--- Returns the kernels for Hopper, or nil and the reason why they are not
--- suitable. q: the problem.
+-- Returns the kernels for Hopper, or nil and the reason why they do not fit. q:
+-- the problem (problem.of).
 local function hopper_kernels(call, device, q, o)
   if o.modify then
     return nil, "it does not trace score_mod and mask_mod"
@@ -37,7 +37,7 @@ local function hopper_kernels(call, device, q, o)
   return k
 end
 
--- Sets the steps of plan p to the launches of Hopper's kernels k.
+-- Makes the launches of Hopper's kernels k the steps of plan p.
 local function hopper_steps(p, k, q, scale)
   local sizes, place = k.sizes(q.S, q.H, q.B), {}
   p.main, p.floats = 2, 0
@@ -59,7 +59,7 @@ local function hopper_steps(p, k, q, scale)
   end
 end
 
--- Sets the steps of plan p to the launches of the kernels for all devices.
+-- Makes the launches of the kernels for all devices the steps of plan p.
 local function general_steps(p, q, scale, o)
   local rows = problem.rows_shape(q)
   p.floats = cute.product(rows)
@@ -76,7 +76,8 @@ local function general_steps(p, q, scale, o)
   end
 end
 
--- The options of ops.attention, and whether the order of sums is fixed.
+-- The options of ops.attention, and `deterministic`: whether the order of sums
+-- is fixed.
 local OPTIONS = {deterministic = "boolean"}
 for name, kind in pairs(problem.OPTIONS) do OPTIONS[name] = kind end
 
@@ -104,8 +105,8 @@ local back, planned = problem.operation("ops.attention_backward", {
     local p = call:start(8, results)
     if q.B == 0 or q.H * q.D == 0 or q.S + q.T == 0 then return p end
     if q.S == 0 or q.T == 0 then
-      call:fail("Q is %s and K is %s: gradients without rows or keys are not "
-        .. "computed", call.Q.layout, call.K.layout)
+      call:fail("Q is %s and K is %s; at least one row and one key are "
+        .. "needed", call.Q.layout, call.K.layout)
     end
     scores.trace_functions(call, o, p)
     local k, refused = hopper_kernels(call, p.device, q, o)
@@ -120,11 +121,12 @@ local back, planned = problem.operation("ops.attention_backward", {
     return p
   end})
 
--- Returns the options of a call, with the function of its block mask.
+-- Returns the options of a call, in which block_mask is replaced by its
+-- contents.
 local function options_of(o, Q, K)
   if o and o.sinks ~= nil then
-    refuse("sinks have no gradient; without this option, dQ, dK and dV are "
-      .. "right, because LSE contains the sinks")
+    refuse("sinks is given, but sinks get no gradient; omit this option: LSE "
+      .. "already contains the sinks")
   end
   o = block_mask.options(refuse, o, Q, K)
   if o then o.blocks, o.listed = nil, nil end

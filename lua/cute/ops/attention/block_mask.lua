@@ -15,7 +15,8 @@ local block_mask = {}
 
 local WHAT = "ops.block_mask"
 
--- Multiples of the rows and the keys of a block, and the most of either.
+-- A block's rows must be a multiple of ROWS, its keys of KEYS, and both at most
+-- MOST.
 local ROWS, KEYS, MOST = 128, 64, 1024
 
 local refuse = tensor_op.failing(WHAT)
@@ -91,9 +92,9 @@ function BlockMask.__tostring(m)
     table.concat(m.shape, ","), m.block[1], m.block[2])
 end
 
---- Returns the options of a call with the contents of `block_mask` in its
--- place: mask_mod, the tensor `blocks`, and `listed`, the size of a block. Q, K
--- are the operands, which are not checked yet.
+--- Returns the options of a call, in which `block_mask` is replaced by its
+-- contents: mask_mod, the tensor `blocks`, and `listed`, the size of a block. Q
+-- and K are the operands, which are not checked yet.
 ---@param raise function from tensor_op.failing
 function block_mask.options(raise, o, Q, K)
   local m = o and o.block_mask

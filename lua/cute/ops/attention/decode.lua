@@ -32,7 +32,8 @@ local function check_cache(call, q)
     call:fail("%s the option lengths, the number of keys of each batch",
               table_ and "block_table needs" or "k and v need")
   elseif q.value and v then
-    call:fail("v is given; the values are the first %d elements of k", q.value)
+    call:fail("v is given; omit it, because the values are the first %d "
+      .. "elements of k", q.value)
   elseif not q.value and not k ~= not v then
     call:fail "k and v must be given together"
   end
@@ -74,7 +75,7 @@ end
 -- Checks the options k_scale and v_scale.
 local function check_scales(call, q)
   if q.value and (call.k_scale or call.v_scale) then
-    call:fail("%s is given, but latent heads of %s are not scaled",
+    call:fail("%s is given; latent heads of %s have no scale",
               call.k_scale and "k_scale" or "v_scale", q.dtype)
   end
   for _, name in ipairs {"k_scale", "v_scale"} do
@@ -123,7 +124,7 @@ local function problem_of(call)
 end
 
 -- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). n:
--- the number of blocks and slots.
+-- the numbers of blocks and of parts (the kernel's plan function).
 local function step_of(call, p, k, n, q, made, scale)
   local cache = call.block_table or call.k or call.tree or call.k_scale
     or call.v_scale
@@ -174,8 +175,8 @@ local step = problem.operation("ops.attention_decode", {
                bits = call.K.element_type.bits,
                batch_invariant = call.o.batch_invariant}
     if o.group > (q.value and 1024 or 64) then
-      call:fail("Q has %d heads and K has %d; at most %d for each are possible",
-                q.H, q.G, q.value and 1024 or 64)
+      call:fail("Q has %d heads and K has %d; at most %d heads of Q can share "
+        .. "a head of K", q.H, q.G, q.value and 1024 or 64)
     end
     -- For one tile of 16 rows, mma.sync is fast enough; larger tiles of keys
     -- are faster where they fit.

@@ -1,4 +1,5 @@
---- Which kernel an operation of attention uses, as a table and as text.
+--- Explains which kernel an operation of attention uses, as a table and as
+-- text.
 local core = require "cute.core"
 local tensor_op = require "cute.ops.tensor_op"
 

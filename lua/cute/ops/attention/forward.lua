@@ -15,8 +15,9 @@ local tensor_op = require "cute.ops.tensor_op"
 
 local forward = {}
 
--- Returns Hopper's kernel for a call, or nil and the reason why it is not
--- suitable. q: the problem. Scores with ALiBi rise towards a row's own key.
+-- Returns Hopper's kernel for a call, or nil and the reason why it does not
+-- fit. q: the problem (problem.of). With ALiBi, scores rise towards a row's own
+-- key.
 local function hopper_kernel(call, device, q, o)
   if not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
@@ -54,7 +55,8 @@ local function check_sinks(call, q)
   end
 end
 
--- Returns further operands of a kernel, or nil if a call has none.
+-- Returns the operands of a kernel that only some calls have, or nil if this
+-- call has none of them.
 local function more_of(now, q)
   if not now.blocks and not now.sinks and not now.cu_q then return nil end
   return {blocks = now.blocks and block_mask.view(now.blocks, q.B, q.H),
@@ -87,9 +89,9 @@ local function general_step(k, q, scale)
     end}
 end
 
--- Returns the fastest of Hopper's kernels with the given options and any tile,
--- measured with the operands of a call; without a GPU, the one of the rule. A
--- kernel whose compilation fails is skipped.
+-- Returns the fastest of Hopper's kernels with the given options, over all
+-- tiles, measured with the operands of a call. Without a GPU, returns the
+-- kernel with the default tile. A kernel whose compilation fails is skipped.
 local function tuned_kernel(call, p, q, given, scale)
   local list, ready, out = {}, {}, {}
   for i, r in ipairs(p.results) do

@@ -14,9 +14,9 @@ local problem = {}
 local HEADS = {[32] = true, [64] = true, [96] = true, [128] = true,
                [192] = true, [256] = true}
 
--- Reports whether the kernels accept the layout of an operand: contiguous
--- heads, one stride for each other mode (also those of one element), at
--- multiples of 16 bytes.
+-- Reports whether the kernels accept the layout of an operand: heads are
+-- contiguous, every other mode has one stride, a multiple of 16 bytes, and so
+-- has the address. Modes of one element count, too.
 local function fits(t)
   local l, rank, step = t.layout, cute.rank(t), 128 // t.element_type.bits
   if rank < 3 then return true end

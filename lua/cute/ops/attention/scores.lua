@@ -25,7 +25,7 @@ local CHANGES = {
 -- and the unit that computes it is busy with the powers of scores.
 local NEAR, P0, P1, P2 = 0.8, 0.9996967, -0.3245739, 0.0935748
 
--- Returns cap tanh(s / cap); inverse is 1 / cap.
+-- Returns cap tanh(s / cap). inverse: 1 / cap. at.near: see flash.near.
 local function capped(s, cap, inverse, at)
   if not at.near then return cap * cute.tanh(s * inverse) end
   at.near(s, cap * NEAR)
@@ -34,9 +34,9 @@ local function capped(s, cap, inverse, at)
   return s * cute.fma(cute.fma(t, P2 * (square * square), P1 * square), t, P0)
 end
 
-local makers = {}  -- by the options that they use
+local makers = {}  -- of score_mod functions, by the options that they use
 
--- Returns the function of scores for the options, or nil.
+-- Returns the score_mod that the options require, or nil.
 local function score_of(o, bias, shift)
   local key, lines = {}, {}
   for _, c in ipairs(CHANGES) do
@@ -49,7 +49,8 @@ local function score_of(o, bias, shift)
     .. "bias, score_mod, shift, small, capped, abs, f32 = ... return "
     .. "function(s, at) %s return s end"):format(table.concat(lines, " ")),
     "scores")
-  -- A constant shift bounds distances, which become floats by additions then.
+  -- If `shift` is constant, the distances of ALiBi have known bounds, and
+  -- additions convert them to floats.
   return makers[key](o.softcap and o.softcap + 0.0, o.alibi_slopes, bias,
                      o.score_mod, shift and cute.constexpr(shift),
                      o.softcap and 1.0 / o.softcap, capped, cute.abs,
@@ -144,8 +145,8 @@ function scores.push_captured(call, list)
   return list
 end
 
--- Raises an error unless score_mod returns a float and mask_mod a boolean. To
--- find out, traces the two functions in a kernel of their own.
+-- Raises an error unless score_mod returns a float and mask_mod a boolean.
+-- Traces the two functions in a separate kernel to find out.
 local function check_functions(call, modify)
   local list = scores.push_captured(call, {n = 0})
   local program = cute.kernel("score", function(...)

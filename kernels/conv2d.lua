@@ -73,7 +73,8 @@ local function valid_of(o, x, w, y)
   local R, S, C = w.shape[2], w.shape[3], w.shape[4]
   local stride, step, pad = o.stride, o.dilation, o.padding
   local taps = math.type(R) and math.type(S) and math.max(R, S)
-  -- number of rows whose bits fit in one 32-bit word
+  -- A word has a bit for each of the `taps` positions of the filter, for as
+  -- many rows of the tile as fit in 32 bits.
   local some = math.max(31 // (taps or 1), 1)
   return function(rows)
     local words = {}

@@ -7,7 +7,9 @@ local random = require "spec.random"
 
 local places = {}
 
--- Extents of tensors. Element (r,c,p) has the value r + ROWS (c + columns p).
+-- Tensors have ROWS rows; a warp has LANES threads. The element in row r,
+-- column c and stage p has the value r + ROWS (c + columns p), where `columns`
+-- is the number of columns.
 local ROWS, LANES = 16, 32
 
 ---------------------------------------------------------------------------

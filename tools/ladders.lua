@@ -106,7 +106,8 @@ local function gpu_table(out, rows, about, o)
   add_table(out, head, list)
 end
 
--- Draws a chart of the ratio to the rival's hot time, by rung and size.
+-- Draws a bar for each version of a kernel (rung) and each problem size: the
+-- version's time divided by that of the rival library, launches back to back.
 local function draw(path, rows, o)
   local bars = {}
   for i, r in ipairs(rows) do

@@ -44,7 +44,8 @@ static int requests_lost(lua_State *L) {
 // ---- one request ----
 
 // requests:add {kind=, width=, line=, lanes = {byte, or false if inactive}}:
-// adds a request to object 0. For cp.async.cg, sources are taken as contiguous.
+// adds a warp's access to the first memory object. The source bytes of
+// cp.async.cg are not given; they are assumed to be contiguous.
 static int requests_add(lua_State *L) {
   SimRequests *all = check_requests(L);
   SimRequest r = {.width = (int)face_get_int(L, 2, "width", 4),

@@ -306,8 +306,8 @@ static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   if (!layout_static(l) || !layout_static(r) || layout_has_basis(r)) return;
   int64_t n = dim_value(layout_size(cx, l));
   if (n > LOOK_MAX)
-    note_fail(cx, nt, "there are too many elements to find the offsets that "
-              "they leave free", NULL);
+    note_fail(cx, nt, "the layout has too many elements to check that its "
+              "complement shares no offset with it", NULL);
   for (int64_t i = 0; i < n; i++) {
     Dim x = layout_eval_at(cx, l, dim_int(cx, i));
     if (x.w <= 0 || !takes(f, x.w)) continue;

@@ -119,8 +119,8 @@ static void by_path(Ctx *cx, Paths *w, int *path, int depth) {
     pre[here.n++] = w->pre[i];
   }
   if (here.n && last >= 0)
-    note_fail(cx, w->nt, "a stride of a coordinate and a stride of one of its "
-              "modes cannot be added", NULL);
+    note_fail(cx, w->nt, "strides such as 1@0 and 1@0@0, one of which belongs "
+              "to a mode of the other, cannot be added", NULL);
   if (last < 0) {
     Dim none[2] = {{1}, {0}};
     put_inverse(cx, w, here.n ? w->inverse(cx, w->nt, here, pre, w->sure)

@@ -29,10 +29,13 @@ local function turned(o, rows, columns, count, shares)
                             {columns, rows, count}, {1, 0, 2})
 end
 
---- Returns the layouts in shared memory: k and v (N,D,1); q, and g for dO,
--- (M,D,PIPE); s, for P and dS, (M,N,PIPE), or (N,M,PIPE) for wide heads; dq,
--- for a slice of dQ, (M,D,1); acc, for its accumulators, (256,n,PIPE). The
--- field `turned` has the same layouts with transposed modes.
+--- Returns the layouts of the tiles in shared memory, by field:
+-- - k, v: (N,D,1)
+-- - q, and g for dO: (M,D,PIPE)
+-- - s for P and dS: (M,N,PIPE), or (N,M,PIPE) for wide heads
+-- - dq for the part of dQ that one reduction adds: (M,D,1)
+-- - acc for the accumulators of that part: (256,n,PIPE)
+-- The field `turned` has the same layouts with transposed modes.
 function parts.layouts(o)
   local M, N, D = o.tile[1], o.tile[2], o.head
   -- Consumers that divide dQ by columns each multiply a part of each row of K.

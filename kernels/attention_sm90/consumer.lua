@@ -202,12 +202,13 @@ local function store(o, x, P, group)
   end
 end
 
---- Computes the tiles of rows.
+--- Computes O and LSE for each tile of rows of Q that this block takes.
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
 -- mma_o: any, ready: any, sees: function, tid: any, lse: any, scale: any,
 -- sinks: any?, score: function?, mask: function?, near: boolean?,
 -- rises: boolean?}
 -- lse: (B,H,S) or (H,rows); score, mask, near: see kernels/attention.lua
+---@param each fun(f: function) calls f(m, h, b) for each of these tiles
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
   for _, operand in ipairs {x.q, x.k, x.v} do

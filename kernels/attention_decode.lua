@@ -104,7 +104,7 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
       cute.autovec_copy(sums(_, lane, warp + i), other)
       x:store(x:load() + other:load())
     end
-    local some = cute.gt(sum, 0)
+    local some = cute.ne(sum, 0)  -- NaN, too
     local out = cute.make_rmem_tensor({width}, mO.element_type)
     out:store((x:load() * cute.where(some, 1 / sum, 0.0)):to(mO.element_type))
     cute.autovec_copy(out, cute.local_tile(mO(b, s, h, _), {width}, place))

@@ -740,7 +740,7 @@ function Softmax:finish(acc)
   local ar, logs = flash.by_rows(acc), {}
   for i = 0, self.rows - 1 do
     local sum = flash.quad(cute.add, self.sum[i])
-    local some = self.hidden and cute.gt(sum, 0)
+    local some = self.hidden and cute.ne(sum, 0)  -- NaN, too
     local r = 1 / sum
     if some then r = cute.where(some, r, 0.0) end
     for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * r end

@@ -89,7 +89,7 @@ local function softmax(rows, c, share)
     for i = 0, rows - 1 do all[i] = sum[i] end
     share(all, cute.add)
     for i = 0, rows - 1 do
-      local some = cute.gt(all[i], 0)
+      local some = cute.ne(all[i], 0)  -- NaN, too
       scale(ar, i, cute.where(some, 1 / all[i], 0.0))
       logs[i] = cute.where(some, cute.fma(top[i], c, cute.log2(all[i]))
         / flash.LOG2E, -math.huge)

@@ -260,6 +260,35 @@ describe("ops.attention", function()
     assert.equal(0, cute.size(L))
   end)
 
+  it("takes a scale that is an integer", function()
+    check({s = 5, t = 7, d = 32, scale = 1}, "sim:sm_80")
+    local p = oracle.problem {s = 1, t = 7, d = 32}
+    p.scale = 1
+    near(ops.attention_decode(p.Q, p.K, p.V, {device = "sim", scale = 1}),
+         oracle.forward(p), BOUND.bf16)
+  end)
+
+  it("gives NaN, not -inf, to rows with a score of NaN", function()
+    local function attend(attention, p, device, key)
+      p.K[{0, key, 0, 3}] = 0 / 0
+      local O, L = attention(p.Q, p.K, p.V, {device = device})
+      local x, log = O(0, 0, 0, 1), L(0, 0, 0)
+      assert.is_true(x ~= x and log ~= log)
+    end
+    for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+      local function problem(d, h)
+        return oracle.problem {s = 1, t = 70, h = h, g = 1, d = d}
+      end
+      attend(ops.attention, problem(64), device, 69)
+      attend(ops.attention_decode, problem(64), device, 5)
+      for _, h in ipairs {4, 20} do  -- mma.sync and wgmma on Hopper
+        local p = problem(576, h)
+        p.V = nil
+        attend(ops.attention_decode, p, device, 5)
+      end
+    end
+  end)
+
   it("rejects what does not fit", function()
     local p = oracle.problem {s = 5, t = 3, d = 32, h = 3, g = 1}
     local function call(o, K, V)

@@ -142,6 +142,20 @@ describe("attention with a block mask", function()
     end
   end)
 
+  it("may have no keys", function()
+    local m = ops.block_mask(function(at) return at.k:lt(9) end, {1, 1, 5, 0},
+                             {device = "sim"})
+    assert.equal(0, m.blocks(0, 0, 0, 0))
+    local p = oracle.problem {s = 5, d = 64}
+    local none = cute.zeros({1, 0, 1, 64}, cute.bf16)
+    for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+      local O, L = ops.attention(p.Q, none, none, {device = device,
+        block_mask = m, sinks = cute.tensor({0.5}, cute.f32)})
+      assert.equal(0, O(0, 4, 0, 63))
+      assert.is_true(math.abs(L(0, 0, 4) - 0.5) < 1e-6)
+    end
+  end)
+
   it("combines with causal, windows, score_mod and every head size #long",
      function()
     for i, d in ipairs {32, 64, 96, 128, 192, 256} do

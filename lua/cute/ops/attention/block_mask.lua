@@ -28,7 +28,7 @@ local fill = problem.operation(WHAT, {
   captured = {mask_mod = "function"}, plan = function(call)
     local o, p = call.o, call:start(1, {})
     local shape = call.blocks.shape
-    if o.rows == 0 or cute.product(shape) == 0 then return p end
+    if o.rows * o.keys * cute.product(shape) == 0 then return p end
     local options = {rows = o.rows, keys = o.keys, block = o.block}
     scores.trace_functions(call, options, p)
     local k = kernel(options)

@@ -107,7 +107,7 @@ function problem.options_of(call, p)
         core.show(window[2]))
     end
   end
-  return scale, {head = p.D, causal = o.causal, window = window}
+  return scale + 0.0, {head = p.D, causal = o.causal, window = window}
 end
 
 -- Returns the extents of a tensor with one number for each query row, such as

@@ -8,6 +8,7 @@ local core = require "cute.core"
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
+local kept = require "kernels.kept"
 local narrow = require "kernels.attention_decode.narrow"
 local share = require "kernels.attention_decode.share"
 local tiles = require "cute.tiles"
@@ -186,8 +187,8 @@ function part.change(o, f, s, places, col, scale, at)
   for i = 0, cute.size(all, 0) - 1 do
     local r = cute.min(at.m * o.tile[1] + places(i, 0)[1], at.R - 1)
     for j = 0, cute.size(all, 1) - 1 do
-      local to = {b = at.b, h = at.g * o.group + r % o.group,
-        q = r // o.group, k = cute.min(col + places(i, j)[2], at.T - 1)}
+      local to = kept.at(at.b, at.g * o.group + r % o.group, r // o.group,
+                         cute.min(col + places(i, j)[2], at.T - 1))
       local x = all(i, j) * scale
       local y = f.score and f.score(x, to) or x
       if f.mask then y = cute.where(f.mask(to), y, -math.huge) end

@@ -242,6 +242,15 @@ describe("ops.attention with functions of scores", function()
       end)
   end)
 
+  it("keeps the same scores in decoding", function()
+    local one = oracle.problem {s = 3, t = 40, h = 2, g = 1, d = 32, right = 0}
+    function one.modify(x, b, h, q, k) return only(kept(b, h, q, k), x) end
+    local _, lse = oracle.forward(one)
+    local _, L = ops.attention_decode(one.Q, one.K, one.V, {device = "sim",
+      mask_mod = function(at) return at:kept(0.25, seed) end})
+    assert.is_true(select(2, oracle.distance(L, lse)) < 1e-4)
+  end)
+
   it("gives 0 and -inf to rows without keys", function()
     local one = oracle.problem {s = 5, t = 40, d = 32}
     local O, L = ops.attention(one.Q, one.K, one.V, {device = "sim",
@@ -292,6 +301,12 @@ describe("ops.attention", function()
   it("rejects other options, in one sentence", function()
     for said, o in pairs {
       ["softcap = 0; a finite number above 0 is needed"] = {softcap = 0},
+      ["softcap = 1e+39; the kernels compute in f32 and need a number from "
+        .. "2^-126 to 2^126"] = {softcap = 1e39},
+      ["scale = 1e-60; the kernels multiply in f32 and need a number from "
+        .. "2^-126 to 2^127"] = {scale = 1e-60},
+      ["no option 'listed'"] = {listed = {128, 128}},
+      ["no option 'blocks'"] = {blocks = slopes},
       ["alibi_slopes is 4:1 of f32; (1) of f32 is needed"] =
         {alibi_slopes = slopes},
       ["bias is (2,4,70,90):(25200,6300,90,1); (1,1,5,40), or 1 in place of "

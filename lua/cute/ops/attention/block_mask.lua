@@ -98,6 +98,9 @@ end
 ---@param raise function from tensor_op.failing
 function block_mask.options(raise, o, Q, K)
   local m = o and o.block_mask
+  for _, name in ipairs {"blocks", "listed"} do
+    if o and o[name] ~= nil then raise("no option '%s'", name) end
+  end
   if m == nil then return o end
   if getmetatable(m) ~= BlockMask then
     raise("block_mask is %s; a result of ops.block_mask is needed",

@@ -98,6 +98,9 @@ function problem.options_of(call, p)
   local scale = o.scale or 1 / math.sqrt(p.D)
   if scale <= 0 or scale ~= scale or scale == math.huge then
     call:fail("scale = %s; a finite number above 0 is needed", core.show(scale))
+  elseif scale < 2.0 ^ -126 or scale > 2.0 ^ 127 then
+    call:fail("scale = %s; the kernels multiply in f32 and need a number from "
+      .. "2^-126 to 2^127", core.show(scale))
   end
   for i = 1, 2 do
     local w = window and window[i]

@@ -106,6 +106,9 @@ function scores.traced_of(refuse, o, Q, K)
   local cap = o.softcap
   if cap ~= nil and not (math.type(cap) and cap > 0 and cap < math.huge) then
     refuse("softcap = %s; a finite number above 0 is needed", core.show(cap))
+  elseif cap and (cap < 2.0 ^ -126 or cap > 2.0 ^ 126) then
+    refuse("softcap = %s; the kernels compute in f32 and need a number from "
+      .. "2^-126 to 2^126", core.show(cap))
   end
   local score = score_of(o, bias, shift)
   if score or o.mask_mod then return capture.pair(score, o.mask_mod) end

@@ -389,7 +389,7 @@ static void start_load(SimWarp *w, const SimIns *i, int l) {
   if (!find_global(w, i, l, &k, false)) return;
   bool there = find_shared(w, i, l, &k, true);
   int64_t bar = simmem_byte(w, i, &b->bar, l);
-  if (!there) return;
+  if (!there || bar < 0) return;
   see_global(w, i, l, &k, false);
   uint32_t own = (uint32_t)(w->cta - w->cluster->cta);
   uint32_t mask = b->mask ? (uint32_t)value(w, b->mask, l) : 1u << own;
@@ -428,7 +428,7 @@ static void start_send(SimWarp *w, const SimIns *i, int l) {
   int64_t to = byte_at(w, i, &b->plain, l, b->bytes, true);
   int64_t bar = simmem_byte(w, i, &b->bar, l);
   int64_t rank = value(w, b->rank, l);
-  if (!there || to < 0) return;
+  if (!there || to < 0 || bar < 0) return;
   if (rank < 0 || rank >= p->ncta) {
     tell_rank(w, i, l, (int)rank);
     return;

@@ -258,6 +258,18 @@ describe("a copy of PTX through a tensor map", function()
     end
   end)
 
+  it("reports an mbarrier outside of shared memory", function()
+    local text, n = PTX:gsub("%], %[%%r5%];\nWAIT", "], [%%r6];\nWAIT")
+    assert.equal(1, n)
+    text = text:gsub("  setp.ne", "  mov.u32 %%r6, 0x40000000;\n%0", 1)
+    local message = support.message(function()
+      cute.ptx(text):kernel "k"({map = bytes_of(x), tensor = x},
+        cute.zeros({32}, cute.u32), 0, 0, 0):launch {grid = 1, block = 32,
+                                                     device = "sim"}
+    end)
+    assert.matches("write outside shared memory: byte 1073741824 to", message)
+  end)
+
   it("rejects a map that does not fit the copy, in a sentence", function()
     local three = {rank = 3, extent = {20, 12, 1}, stride = {96, 1152},
                    box = {8, 4, 1}}

@@ -163,7 +163,8 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
       local s = team:zeros(BM, BN)
       times_K(stage, s, block_of_Q)
       if f then part.change(o, f, s, places, block * BN, scale, at) end
-      cute.when(cute.gt((block + 1) * BN, T - (e.S - 1)), function()
+      cute.when(cute.gt((block + 1) * BN,
+                        part.seen(T, e.S, more.tree)), function()
         part.hide(o, s, places, block * BN, at, part.tree_of(more.tree, b))
       end)
       take(s, acc)

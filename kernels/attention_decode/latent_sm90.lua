@@ -116,7 +116,8 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
     end, function(block, stage)
       P.scores(stage)
       if f then part.change(o, f, P.s, P.places, block * N, scale, at) end
-      cute.when(cute.gt((block + 1) * N, T - (e.S - 1)), function()
+      cute.when(cute.gt((block + 1) * N,
+                        part.seen(T, e.S, more.tree)), function()
         part.hide(o, P.s, P.places, block * N, at, part.tree_of(more.tree, b))
       end)
       local rose = state:rise(P.s)

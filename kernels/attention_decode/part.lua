@@ -157,6 +157,10 @@ function part.tree_of(tree, b)
   return tree and (cute.rank(tree) == 2 and tree or tree(b, _, _)) or nil
 end
 
+--- Returns how many of T keys all of the last S rows see. A tree may hide the
+-- first of the new keys.
+function part.seen(T, S, tree) return T - (tree and S or S - 1) end
+
 --- Hides the keys after those that a row sees, from the scores of the block of
 -- keys that begins at `col`: row s of S sees keys up to T - S + s and, with
 -- `tree`, those of the last S keys that tree (S,S) selects.
@@ -319,7 +323,8 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
       local s = team:zeros(BM, BN)
       scores(stage, s, block_of_Q)
       if f then part.change(o, f, s, places, block * BN, by, at) end
-      cute.when(cute.gt((block + 1) * BN, T - (e.S - 1)), function()
+      cute.when(cute.gt((block + 1) * BN,
+                        part.seen(T, e.S, more.tree)), function()
         part.hide(o, s, places, block * BN, at, part.tree_of(more.tree, b))
       end)
       weigh(stage, acc, state:take(s, acc, team.dtype))

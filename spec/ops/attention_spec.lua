@@ -622,6 +622,21 @@ local function narrowed(x, shape, S, scale)
   return narrow, last
 end
 
+describe("ops.attention_decode of a tree", function()
+  it("hides a first new key that ends a tile", function()
+    local tree = cute.tensor({{0, 0}, {0, 1}}, cute.i32)
+    for _, c in ipairs {{64, 4}, {576, 4}, {576, 20}} do
+      local d, h = table.unpack(c)
+      local p = oracle.problem {s = 2, t = 129, h = h, g = 1, d = d, right = 0}
+      function p.modify(x, _, _, _, k) return k == 127 and -math.huge or x end
+      local _, lse = oracle.forward(p)
+      local _, L = ops.attention_decode(p.Q, p.K, d == 64 and p.V or nil,
+        {device = "sim:sm_90a", tree = tree})
+      assert.is_true(select(2, oracle.distance(L, lse)) < 2e-6)
+    end
+  end)
+end)
+
 describe("ops.attention_decode of e4m3", function()
   for _, c in ipairs {{1, 2, 100, 4, 2, 64}, {3, 2, 130, 8, 2, 128},
                       {2, 1, 70, 34, 1, 32}, {9, 1, 70, 8, 2, 96}} do

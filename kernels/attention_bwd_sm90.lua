@@ -40,16 +40,6 @@ local cpasync = cute.nvgpu.cpasync
 
 local WHAT = "attention_bwd_sm90"
 
--- Returns the reason why TMA cannot access the rows of t (B,S,H,D), or nil.
-local function refusal(t)
-  for i = 1, 3 do
-    if t.shape[i] < 1 then return "no rows" end
-    if t.shape[i] > 1 and t.stride[i] * t.element_type.bits % 128 ~= 0 then
-      return "rows that do not begin at multiples of 16 bytes"
-    end
-  end
-end
-
 -- Makes the TMA atom of an operand with tiles of layout s, and its coordinates.
 local function map(op, t, s)
   return {cpasync.make_tiled_tma_atom(op, t, s,
@@ -100,7 +90,7 @@ return function(given)
   function self.takes(Q, K, V, dO, dK, dV)
     local names = {"Q", "K", "V", "dO", "dK", "dV"}
     for i, t in ipairs {Q, K, V, dO, dK, dV} do
-      local why = t and refusal(t)
+      local why = t and rules.tma_obstacle(t)
       if why then return false, names[i] .. " has " .. why end
     end
     return true

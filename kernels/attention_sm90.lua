@@ -50,16 +50,6 @@ local function batched(t)
     {1, table.unpack(l.shape)}, {0, table.unpack(l.stride)}))
 end
 
--- Returns the reason why TMA cannot access the rows of t (B,S,H,D), or nil.
-local function refusal(t)
-  for i = 1, 3 do
-    if t.shape[i] < 1 then return "no rows" end
-    if t.shape[i] > 1 and t.stride[i] * t.element_type.bits % 128 ~= 0 then
-      return "rows that do not begin at multiples of 16 bytes"
-    end
-  end
-end
-
 --- Returns a kernel and the functions that launch it.
 ---@param given table {head: integer, value: integer?, dtype: any?,
 -- causal: boolean?, window: any[]?, rows: integer?, tile: integer[]?,
@@ -90,7 +80,7 @@ return function(given)
   ---@return boolean, string?
   function self.takes(Q, K, V, O)
     for i, t in ipairs {Q, K, V, O} do
-      local why = refusal(batched(t))
+      local why = rules.tma_obstacle(batched(t))
       if why then return false, ("QKVO"):sub(i, i) .. " has " .. why end
     end
     return true

@@ -54,12 +54,7 @@ function flash.options(what, o, known)
     M, N, 16 * p.warps)
   if o.held ~= nil then p.held = o.held end
   for i, side in ipairs {"left", "right"} do
-    local w = o.window and o.window[i] or nil
-    if w and (math.type(w) ~= "integer" or w < 0) then
-      core.fail("bad-argument", ("%s: a window of %s keys; an integer of 0 or "
-        .. "more, or false, is needed"):format(what, core.show(w)))
-    end
-    p[side] = w
+    p[side] = rules.window(what, o, i)
   end
   if o.causal then p.right = 0 end
   return p

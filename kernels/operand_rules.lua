@@ -73,6 +73,32 @@ function rules.integers(what, o, names, least, most, kind)
   end
 end
 
+--- Returns side i of the option `window`, the number of visible keys before (1)
+-- or after (2) a row's own; nil if there is no limit.
+---@param what string
+---@param o table
+---@param i integer
+---@return integer?
+function rules.window(what, o, i)
+  local w = o.window and o.window[i] or nil
+  rules.need(not w or math.type(w) == "integer" and w >= 0, what,
+    "a window of %s keys; an integer of 0 or more, or false, is needed",
+    core.show(w))
+  return w
+end
+
+--- Returns the reason why TMA cannot access the rows of t (B,S,H,D), or nil.
+---@param t any
+---@return string?
+function rules.tma_obstacle(t)
+  for i = 1, 3 do
+    if t.shape[i] < 1 then return "no rows" end
+    if t.shape[i] > 1 and t.stride[i] * t.element_type.bits % 128 ~= 0 then
+      return "rows that do not begin at multiples of 16 bytes"
+    end
+  end
+end
+
 --- Checks the required options with the given names: `dtype` must be a type,
 -- all others must be extents.
 ---@param what string

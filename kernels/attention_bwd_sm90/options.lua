@@ -80,15 +80,6 @@ local function check(o)
     options.bytes(o), MOST)
 end
 
--- Returns how many keys a row sees on side i; nil if there is no limit.
-local function limit(o, i)
-  local w = o.window and o.window[i] or nil
-  rules.need(not w or math.type(w) == "integer" and w >= 0, WHAT,
-    "a window of %s keys; an integer of 0 or more, or false, is needed",
-    core.show(w))
-  return w
-end
-
 --- Returns all options, from the given ones.
 ---@param given table
 ---@return table
@@ -100,7 +91,7 @@ function options.complete(given)
   local dtype = given.dtype or "bf16"
   local o = {head = given.head, rounded = given.rounded,
     dtype = type(dtype) == "string" and core.find_dtype(dtype) or dtype,
-    left = limit(given, 1), right = limit(given, 2),
+    left = rules.window(WHAT, given, 1), right = rules.window(WHAT, given, 2),
     deterministic = given.deterministic ~= false}
   if given.causal then o.right = 0 end
   known = (o.left or o.right) and MASKED[given.head] or known

@@ -85,15 +85,6 @@ local function dividing(known, list)
   end
 end
 
--- Returns how many keys a row sees on side i; nil if there is no limit.
-local function limit(o, i)
-  local w = o.window and o.window[i] or nil
-  rules.need(not w or math.type(w) == "integer" and w >= 0, WHAT,
-    "a window of %s keys; an integer of 0 or more, or false, is needed",
-    core.show(w))
-  return w
-end
-
 -- Returns an element type that is given by name or as a type.
 local function type_of(x)
   return type(x) == "string" and core.find_dtype(x) or x
@@ -112,7 +103,8 @@ function options.complete(given)
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
              rows = given.rows, modify = given.modify, list = given.list,
              ragged = given.ragged, rises = given.rises,
-             left = limit(given, 1), right = limit(given, 2)}
+             left = rules.window(WHAT, given, 1),
+             right = rules.window(WHAT, given, 2)}
   rules.integers(WHAT, o, {"rows"}, 1, MOST_ROWS)
   if given.causal then o.right = 0 end
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,

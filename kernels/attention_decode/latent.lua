@@ -134,11 +134,7 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
   local r2s = cute.make_tiled_copy_C(pair, team.mma):get_slice(team.tid)
   local to = r2s:partition_D(sP(_, _, 0))
   flash.check_scale(scale)
-  local f, done = nil, nil
-  if o.modify then
-    f = {}
-    f.score, f.mask, done = o.modify(...)
-  end
+  local f, done = part.functions(o, ...)
   assert(cute.size(places, 0) == 2 and rows * 16 == BM)
 
   local function one(b, row, first, last, place)
@@ -162,11 +158,7 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
     end, function(block, stage)
       local s = team:zeros(BM, BN)
       times_K(stage, s, block_of_Q)
-      if f then part.change(o, f, s, places, block * BN, scale, at) end
-      cute.when(cute.gt((block + 1) * BN,
-                        part.seen(T, e.S, more.tree)), function()
-        part.hide(o, s, places, block * BN, at, part.tree_of(more.tree, b))
-      end)
+      part.alter(o, f, s, places, block, scale, at, more.tree)
       take(s, acc)
       local p = cute.make_fragment_like(s, dtype)
       p:store(s:load():to(dtype))
@@ -177,10 +169,7 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
     part.store(o, out:places(BM, o.value), finish(acc), acc, mParts, mLogs,
                place, at, nil, cute.eq(column, 0))
   end
-  for item in cute.range((cute.arch.block_idx()), work.items,
-                         (cute.arch.grid_dim())) do
-    work:walk(item, one)
-  end
+  part.each(work, one)
   if done then done() end
 end
 

@@ -84,11 +84,7 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
   local sQ = cute.make_smem_tensor(dtype, stages(dtype, o.tile[1], o.head, 1),
                                    1024)
   local P = products(o, dtype, tid % WARPGROUP, group, sQ, sK)
-  local f, done = nil, nil
-  if o.modify then
-    f = {}
-    f.score, f.mask, done = o.modify(...)
-  end
+  local f, done = part.functions(o, ...)
   -- Makes the shared memory that each thread has written visible to the wgmmas
   -- of all.
   local function meet()
@@ -115,11 +111,7 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
       part.load_rows(o, team, mQ, sQ, at)
     end, function(block, stage)
       P.scores(stage)
-      if f then part.change(o, f, P.s, P.places, block * N, scale, at) end
-      cute.when(cute.gt((block + 1) * N,
-                        part.seen(T, e.S, more.tree)), function()
-        part.hide(o, P.s, P.places, block * N, at, part.tree_of(more.tree, b))
-      end)
+      part.alter(o, f, P.s, P.places, block, scale, at, more.tree)
       local rose = state:rise(P.s)
       state:powers(P.s)
       state:rescale(P.acc, rose)
@@ -130,10 +122,7 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
         return group * (o.value // 2) + d
       end)
   end
-  for item in cute.range((cute.arch.block_idx()), work.items,
-                         (cute.arch.grid_dim())) do
-    work:walk(item, one)
-  end
+  part.each(work, one)
   if done then done() end
 end
 

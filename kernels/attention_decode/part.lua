@@ -152,19 +152,19 @@ function part.row_of(t, b, g, pages)
   end
 end
 
---- Returns the tree (S,S) of sequence b, or nil.
-function part.tree_of(tree, b)
+-- Returns the tree (S,S) of sequence b, or nil.
+local function tree_of(tree, b)
   return tree and (cute.rank(tree) == 2 and tree or tree(b, _, _)) or nil
 end
 
---- Returns how many of T keys all of the last S rows see. A tree may hide the
+-- Returns how many of T keys all of the last S rows see. A tree may hide the
 -- first of the new keys.
-function part.seen(T, S, tree) return T - (tree and S or S - 1) end
+local function seen_by_all(T, S, tree) return T - (tree and S or S - 1) end
 
---- Hides the keys after those that a row sees, from the scores of the block of
+-- Hides the keys after those that a row sees, from the scores of the block of
 -- keys that begins at `col`: row s of S sees keys up to T - S + s and, with
 -- `tree`, those of the last S keys that tree (S,S) selects.
-function part.hide(o, s, places, col, at, tree)
+local function hide(o, s, places, col, at, tree)
   local all, S, T = flash.by_rows(s), at.S, at.T
   for i = 0, cute.size(all, 0) - 1 do
     local row = at.m * o.tile[1] + places(i, 0)[1]
@@ -183,10 +183,10 @@ function part.hide(o, s, places, col, at, tree)
   end
 end
 
---- Applies score_mod and mask_mod, the functions f (see kernels/attention.lua),
+-- Applies score_mod and mask_mod, the functions f (see kernels/attention.lua),
 -- to scores. For rows and keys after the last, the functions get the last
 -- index.
-function part.change(o, f, s, places, col, scale, at)
+local function change(o, f, s, places, col, scale, at)
   local all = flash.by_rows(s)
   for i = 0, cute.size(all, 0) - 1 do
     local r = cute.min(at.m * o.tile[1] + places(i, 0)[1], at.R - 1)
@@ -198,6 +198,33 @@ function part.change(o, f, s, places, col, scale, at)
       if f.mask then y = cute.where(f.mask(to), y, -math.huge) end
       all[{i, j}] = y
     end
+  end
+end
+
+--- Returns the functions {score, mask} of o.modify, made of the captured
+-- values, and the function that ends their use. Returns nothing without them.
+function part.functions(o, ...)
+  if not o.modify then return end
+  local score, mask, done = o.modify(...)
+  return {score = score, mask = mask}, done
+end
+
+--- Applies the functions f, if there are any, to the scores of a block of keys,
+-- and hides those keys that a row does not see.
+function part.alter(o, f, s, places, block, scale, at, tree)
+  local col = block * o.tile[2]
+  if f then change(o, f, s, places, col, scale, at) end
+  local all = seen_by_all(at.T, at.S, tree)
+  cute.when(cute.gt((block + 1) * o.tile[2], all), function()
+    hide(o, s, places, col, at, tree_of(tree, at.b))
+  end)
+end
+
+--- Calls `one` (see Share:walk) for the parts that this block takes.
+function part.each(work, one)
+  for item in cute.range((cute.arch.block_idx()), work.items,
+                         (cute.arch.grid_dim())) do
+    work:walk(item, one)
   end
 end
 
@@ -283,11 +310,7 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
   local block_of_Q, hold = team:left(sQ(_, _, 0), o.held)
   local places = team:places(BM, BN)
   flash.check_scale(scale)
-  local f, done = nil, nil
-  if o.modify then
-    f = {}
-    f.score, f.mask, done = o.modify(...)
-  end
+  local f, done = part.functions(o, ...)
 
   local function one(b, row, first, last, place)
     local T = work:keys(b)
@@ -322,20 +345,13 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
     end, function(block, stage)
       local s = team:zeros(BM, BN)
       scores(stage, s, block_of_Q)
-      if f then part.change(o, f, s, places, block * BN, by, at) end
-      cute.when(cute.gt((block + 1) * BN,
-                        part.seen(T, e.S, more.tree)), function()
-        part.hide(o, s, places, block * BN, at, part.tree_of(more.tree, b))
-      end)
+      part.alter(o, f, s, places, block, by, at, more.tree)
       weigh(stage, acc, state:take(s, acc, team.dtype))
     end)
     part.store(o, team:places(BM, D), state:finish(acc), acc, mParts, mLogs,
                place, at, more.v_scale and by_v, nil, small and narrow.column)
   end
-  for item in cute.range((cute.arch.block_idx()), work.items,
-                         (cute.arch.grid_dim())) do
-    work:walk(item, one)
-  end
+  part.each(work, one)
   if done then done() end
 end
 

@@ -1,6 +1,7 @@
 -- Atoms other than the plain tensor-core ones: single-thread, complex,
--- byte-sized values, block-scaled, sparse, movmatrix. Each against a plain loop
--- on the simulator, and as the instruction in NVRTC's PTX.
+-- byte-sized values, block-scaled, sparse, movmatrix. Each is compared with a
+-- plain loop on the simulator, and must be the expected instruction in NVRTC's
+-- PTX.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

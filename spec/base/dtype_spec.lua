@@ -84,8 +84,8 @@ describe("small floats", function()
       local half = (top - value_of(f, f.top - 1)) / 2
       local past = f.sat and f.top or f.inf
       assert.equal(f.top, to_bits(name, next_down(top + half)))
-      -- the tie above top rounds to the even code, past top: top is odd if the
-      -- format has infinities
+      -- top + half is a tie; it rounds to the even code. That is the code past
+      -- top: formats with infinities have an odd top.
       assert.equal(past, to_bits(name, top + half))
       assert.equal(past, to_bits(name, 1e300))
       assert.equal(past | sign, to_bits(name, -1e300))
@@ -210,7 +210,7 @@ describe("integers", function()
 end)
 
 describe("packed arrays", function()
-  -- Returns the bits of bytes, least significant first, for an oracle.
+  -- Returns bytes as a list of bits, least significant first.
   local function bits_of(bytes)
     local out = {}
     for i = 1, #bytes do

@@ -107,8 +107,8 @@ end
 
 local function launch(object) return function() object:launch() end end
 
--- Returns a problem: m, n, k, kind, `own` weights and cuBLAS's weights to
--- alternate, buffers a and d, options of ops.
+-- Returns a problem: m, n, k, kind, weights to alternate (`own` for ops, `blas`
+-- for cuBLAS), buffers a and d, options of ops.
 local function problem(m, layer, kind)
   local n, k = table.unpack(layer)
   local p = {m = m, n = n, k = k, kind = kind, own = {}, blas = {}, o = {},
@@ -190,8 +190,8 @@ local function times(list, same)
   return best
 end
 
--- Reports whether a result matches the double-precision one with weights B:
--- sums of k products in f32, in any order, rounded to bf16.
+-- Reports whether ops's result matches cuBLAS's double-precision product with
+-- weights B. ops adds k products in f32, in any order, and rounds to bf16.
 local function right(p, c, B, deviation)
   local want = card.product(dev, {m = p.m, n = p.n, k = p.k, A = p.a, B = B})
   p.d:memset(0xff)

@@ -11,8 +11,8 @@ local support = require "spec.support"
 
 local kinds = core.error_kinds
 
--- Functions that take any number of arguments, and why. The key is the
--- parameter in their signature.
+-- Functions that take any number of arguments. The key is that parameter in
+-- their signature; the value says what the arguments are.
 local FREE = {
   ["modes..."] = "modes to go down to, or modes of a basis",
   ["values..."] = "a list of operands, of a coordinate, to print, to return",

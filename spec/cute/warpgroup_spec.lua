@@ -151,7 +151,7 @@ describe("registers in flight", function()
       W.fence() t.gemm() W.commit_group() W.wait_group(1)
       t.D:store(t.acc:load())
     end)
-    -- the MMA is still pending when the loop's pass ends
+    -- the MMA is still pending when the loop's iteration ends
     refuses(USED, function(t)
       for k in cute.range(4) do
         W.fence() t.gemm(k % 2) W.commit_group() W.wait_group(1)

@@ -124,7 +124,7 @@ local BINARY = {
   function(v, w) return v * w:reduce("max", -1) end,
 }
 
--- Returns a program as a list of {function, operands}, for every trace.
+-- Returns a random program: a function (a, b, c), the same for every trace.
 function Gen:program()
   local steps = {}
   for k = 1, 5 + self:r(6) do

@@ -83,7 +83,7 @@ describe("what comes to L2 with a load", function()
     for _, name in ipairs {"copy", "cp.async.cg", "cp.async.zfill"} do
       assert.truthy(program.ir:find(name .. ".L2::256B", 1, true), name)
     end
-    -- loads without the option, and targets without prefetching loads
+    -- no prefetch: loads without the option, and targets that lack it
     local plain = cute.kernel("k", copies())(x, y):trace {grid = 1, block = 32}
     assert.falsy(plain:cuda "sm_90a":find("L2", 1, true))
     local first = cute.kernel("k", function(X, Y)

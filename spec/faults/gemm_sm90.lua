@@ -1,14 +1,14 @@
--- Faults of one line or two in the text of kernels/gemm_sm90 and of its
--- pipelines: data of spec/planted.lua.
+-- Faults that spec/planted.lua plants in the text of kernels/gemm_sm90 and of
+-- its pipelines. Each changes one or two lines.
 local SOME = {"whole", "2x1", "1x2", "2x2", "turns", "turns 2x1"}
 local ALL = {"dynamic", "stream", table.unpack(SOME)}
 local CLUSTERS = {"2x1", "1x2", "2x2", "turns 2x1"}
 
--- Parts of lines in the kernel's text.
+-- Parts of lines in the kernel's text, which the faults change.
 local COPY = "cute.copy(X.atom, from[i]"
 local WAIT, GEMM = "pipe:consumer_wait(read)", "cute.gemm(mma, acc"
 local ASK = "pipe:producer_acquire(write)"
-local ASKED = "pipe:producer_acquire(write"  -- with any arguments
+local ASKED = "pipe:producer_acquire(write"  -- whatever arguments follow
 local PUT, STORE = "cute.copy(out.r2s", "cute.copy(atom, tma("
 local MEET = "barrier:arrive_and_wait()"
 local EXPECT = "self.full:arrive_and_expect_tx(state.index, "

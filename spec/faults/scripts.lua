@@ -1,5 +1,5 @@
--- Faults of one place in the text of scripts and kernels: data of
--- spec/sim/mutants_spec.lua.
+-- Faults that spec/sim/mutants_spec.lua plants in scripts and kernels, each at
+-- one place of the text.
 
 -- Pairs of a text and the text that replaces it.
 local NOTHING = "(function() end)("

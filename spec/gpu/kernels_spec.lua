@@ -85,7 +85,7 @@ local function case(c)
   CASES[#CASES + 1] = c
 end
 
--- Adds a kernel: Y(i,j) is function j of `columns`, of element i of each input.
+-- Adds a kernel: Y(i,j) is result j of f for element i of each input.
 local function functions(name, dtype, columns, make, f, bound)
   case {name, grid = 4, block = 64, bound = bound,
     make = function()

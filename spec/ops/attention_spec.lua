@@ -77,7 +77,7 @@ describe("ops.attention", function()
     it("takes views of one tensor, and copies others, on " .. device, function()
       local p = oracle.problem {s = 20, t = 20, d = 64, h = 2}
       local want = ops.attention(p.Q, p.K, p.V, {device = device})
-      -- 3: Q, K and V are packed side by side; 4: their heads are.
+      -- 3: Q, K and V are packed side by side; 4: so are their heads.
       for _, at in ipairs {3, 4} do
         local o = {device = device, out = cute.zeros({1, 20, 2, 64}, cute.bf16)}
         local O = ops.attention(view_of(p.Q, at), view_of(p.K, at),
@@ -281,7 +281,7 @@ describe("ops.attention", function()
       end
       attend(ops.attention, problem(64), device, 69)
       attend(ops.attention_decode, problem(64), device, 5)
-      for _, h in ipairs {4, 20} do  -- mma.sync and wgmma on Hopper
+      for _, h in ipairs {4, 20} do  -- few use mma.sync, many wgmma
         local p = problem(576, h)
         p.V = nil
         attend(ops.attention_decode, p, device, 5)

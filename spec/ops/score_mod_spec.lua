@@ -43,7 +43,7 @@ end
 
 local seed = 0x123456789
 
--- Reports at:kept(0.25, seed) in plain Lua.
+-- Computes at:kept(0.25, seed) in plain Lua.
 local function kept(b, h, q, k)
   local words = philox({k // 32 * 4 + k % 8 // 2, q // 16 * 8 + q % 8, h, b},
                        seed)
@@ -51,7 +51,7 @@ local function kept(b, h, q, k)
   return (word >> 8 * (k % 2 * 2 + q % 16 // 8)) & 255 < 192
 end
 
--- {name, score_mod, mask_mod, the same in plain Lua}: (s, b, h, q, k).
+-- {name, score_mod, mask_mod, f(s, b, h, q, k) of both in plain Lua}
 local CASES = {
   {"causal", nil, function(at) return at.k:le(at.q + 20) end,
    function(s, _, _, q, k) return only(k <= q + 20, s) end},
@@ -144,7 +144,7 @@ local function check(case, device, p, more)
                  ("%g, %g"):format(mean, most))
   mean, most = oracle.distance(L:to "host", lse)
   assert.is_true(most < 1e-4, ("%g, %g"):format(mean, most))
-  if p.d > D then return end  -- these gradients have the same kernel
+  if p.d > D then return end  -- as for head size D
   local got = {ops.attention_backward(place(p.dO), place(p.Q), place(p.K),
     place(p.V), O, L, o)}
   for i, want in ipairs {oracle.backward(p)} do

@@ -313,7 +313,7 @@ describe("ops.gemm of few rows", function()
     end)
   end
 
-  -- Tries each candidate; another N gives other configurations.
+  -- Checks candidate after candidate: a new N makes ops choose anew.
   it("is right by narrow tiles of gemm_sm90 #long", function()
     local choose, at, most, found = require "cute.ops.choose", 1, 1, {}
     local _ <close> = setmetatable({choose.choose}, {__close = function(t)

@@ -1,5 +1,5 @@
---- Differences of traffic between a kernel and its own PTX that NVRTC makes: it
--- merges, moves or removes accesses. Any other difference is an error.
+--- Differences of traffic between a kernel and the PTX that NVRTC makes of it:
+-- NVRTC merges, moves or removes accesses. Any other difference is an error.
 local differences = {}
 
 -- How a counter may differ after each of NVRTC's changes: law(counter, direct,

@@ -1,5 +1,5 @@
--- Texts and lines of reports on PTX: memory that is bytes, and lines of inline
--- asm.
+-- Tests the texts and lines of reports on PTX: accesses to memory without
+-- types, and lines of inline asm.
 local cute = require "cute"
 
 local HEAD = [[

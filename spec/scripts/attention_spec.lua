@@ -75,7 +75,7 @@ describe("attention", function()
   end)
 
   it("takes scores beyond the range of powers of 2", function()
-    -- Row s has the score 2 * score for even keys, score for odd keys, and 0
+    -- Scores are 2 x for even keys, x for odd keys, where |x| is large, and 0
     -- for the last key, which is in a later tile.
     local S, T, D = 20, 150, 32
     local function fill(t, f)

@@ -208,7 +208,7 @@ describe("scripts/llama.lua", function()
   end)
 end)
 
--- A driver without a card counts memory.
+-- The fake driver counts allocated memory.
 if fake.there then
   describe("scripts/llama.lua on a card of 78 GiB #long", function()
     setup(function() fake.build "-DFAKE_CLUSTERS" end)

@@ -215,7 +215,7 @@ local function told(f, block, ...)
 end
 
 -- Copies of tiles of 60 x 200 elements, by coordinates and by partitions, in
--- rows of 256 or 200. Without gaps every offset is an element.
+-- rows of 256 or 200 elements. Without gaps every offset is an element.
 local g2r = cute.make_tiled_copy(
   cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.f32, 128),
   cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})

@@ -1,6 +1,6 @@
 -- Waits for groups that are present but insufficient, and the advice for them.
--- A barrier is missing after the wait, the wait leaves the group pending, the
--- waiting threads started nothing, or it waits only for the reads.
+-- Cases: no barrier follows the wait; the wait leaves the group pending; the
+-- waiting threads started nothing; the wait covers only a store's reads.
 local cute = require "cute"
 local support = require "spec.support"
 

@@ -118,7 +118,7 @@ rule("C begins with a sentence that says what it is", list
     end
   end)
 
--- Returns C without comments, directives and strings; lines stay.
+-- Returns C without comments, directives and strings, with as many lines.
 local function bare(text)
   text = ("\n" .. text):gsub("/%*.-%*/", function(s)
     return s:gsub("[^\n]", "")
@@ -138,7 +138,7 @@ end
 -- Structs with too many fields, which still have to be split.
 local MANY_FIELDS = {SimWarp = 63, SimCluster = 74}
 
--- Counts the declarators of a struct's body; a nested struct is one.
+-- Counts the declarators of a struct's body; a nested struct counts as one.
 local function count_fields(body)
   local n = 0
   body = body:gsub("%b{}", ""):gsub("%b()", ""):gsub("%b[]", "")

@@ -215,9 +215,9 @@ end
 local CLOSE = 0.02
 
 local WORST = 8  -- additional weight of large regrets
-local TIMES = 0.3  -- weight in the loss of differences between times
+local TIMES = 0.3  -- weight of time differences in the loss
 
-local ANCHOR = 0.1  -- weight in the loss of a problem's common factor
+local ANCHOR = 0.1  -- weight of a problem's common factor in the loss
 
 -- Returns the loss that is minimized: the smoothed regret, and the distance of
 -- predicted from measured times: mostly of their ratios, and slightly of the

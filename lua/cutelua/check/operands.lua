@@ -5,8 +5,11 @@
 -- a patch of one operand (core/sim/edit.h), its description, and its priority.
 local operands = {}
 
--- Priorities of candidates, in the order in which they are tried. SAID is for
--- values that the fault itself names.
+-- Priorities of candidates, in the order in which they are tried: a value that
+-- the fault names (SAID), a usual value (PLAIN), an operand of another
+-- instruction (SAME), another mbarrier or block (PLACE), a computed index in a
+-- ring or cluster (RING), data in another stage (DATA), a changed constant
+-- (NUMBER).
 local SAID, PLAIN, SAME, PLACE, RING, DATA, NUMBER = 1, 2, 3, 4, 5, 6, 7
 
 local function edit(o, from, steps, more)

@@ -22,8 +22,8 @@ local function one_of(what, name, list)
     near and " (did you mean " .. near .. "?)" or ""))
 end
 
--- Returns a list: the other arguments, then the ids (thread, value, offset,
--- ...) that the cells of a panel have, in the order of picture.IDS.
+-- Returns the allowed words of an option: the other arguments, then the ids
+-- (thread, value, ...) that the cells of a panel have.
 local function known(panel, ...)
   local list = {...}
   for _, name in ipairs(picture.IDS) do

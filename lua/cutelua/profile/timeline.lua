@@ -6,7 +6,7 @@
 --     t:save "gemm.svg"
 --
 -- device = "sim" (when absent): the replay of cutelua.profile.estimate, with
--- its options, for all clusters that one SM runs, or the first of many. "gpu":
+-- its options, for the clusters that one SM runs (if many, the first). "gpu":
 -- the kernel is traced again, and a lane of each warp stores clock values, for
 -- at most `room` events per warp (1024 when absent).
 --

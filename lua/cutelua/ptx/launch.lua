@@ -88,7 +88,7 @@ end
 -- Reading
 ---------------------------------------------------------------------------
 
--- What a LAUNCH file in Lua can use.
+-- Names that a LAUNCH file in Lua can use.
 local LIBRARY = {assert = assert, error = error, ipairs = ipairs, math = math,
   pairs = pairs, select = select, string = string, table = table,
   tonumber = tonumber, tostring = tostring, type = type}
@@ -167,7 +167,7 @@ local MOST = 1 << 40  -- largest number of elements of a tensor
 local function of_file(path, what, dtype)
   local array, why = npy.read(path, {dtype = dtype})
   if not array then
-    -- the reason of a file that cannot be opened names it, and ends in a kind
+    -- if the file cannot be opened, the reason names it and ends in a kind
     why = why:gsub(" %[[%l-]+%]$", "")
     if not why:find(core.visible(path), 1, true) then
       why = core.visible(path) .. ": " .. why

@@ -1,4 +1,4 @@
--- Atoms other than the plain tensor-core ones: single-thread, complex,
+-- Tests atoms other than the plain tensor-core ones: single-thread, complex,
 -- byte-sized values, block-scaled, sparse, movmatrix. Each is compared with a
 -- plain loop on the simulator, and must be the expected instruction in NVRTC's
 -- PTX.

@@ -1,5 +1,5 @@
--- A product is verified element by element: errors that rounding explains pass,
--- and larger ones are found in any element.
+-- Tests the element-by-element check of a product: errors that rounding
+-- explains pass, and larger ones are found in any element.
 local core = require "cute.core"
 local lesson = require "cutelua.bench.lesson"
 local support = require "spec.support"

@@ -1,7 +1,8 @@
--- Measures cute.ops.grouped_gemm on a GPU: experts of 128 to 4096 rows each. It
--- is compared with a loop of cuBLAS's products in a stream, the same loop as a
--- graph, the time that the rate of one big product of that N and K implies
--- (ideal), and one product of all rows without groups:
+-- Measures cute.ops.grouped_gemm on a GPU, for experts of 128 to 4096 rows
+-- each. It is compared with cuBLAS's products one after the other in a stream,
+-- with the same products as a graph, with the time at the rate of one big
+-- product of that N and K (ideal), and with one product of all rows without
+-- groups:
 --
 --    cutelua spec/bench/ops_grouped.lua [--only 4096x7168] [--rounds 5]
 --      [--least 128] [--most 4096]

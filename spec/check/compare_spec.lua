@@ -1,5 +1,6 @@
--- Results compared with a reference and with a GPU: which elements differ, and
--- which line wrote them; sizes that reveal faults that square ones hide.
+-- Tests results compared with a reference and with a GPU: which elements
+-- differ, and which line wrote them; sizes that reveal faults that square ones
+-- hide.
 local check = require "cutelua.check"
 local compare = require "cutelua.check.compare"
 local cute = require "cute"

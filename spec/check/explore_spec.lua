@@ -1,5 +1,6 @@
--- Systematic schedules: random programs against all of their interleavings,
--- enumerated in plain Lua; bugs that only one schedule reveals; our kernels.
+-- Tests systematic schedules: random programs against all of their
+-- interleavings, enumerated in plain Lua; bugs that only one schedule reveals;
+-- our kernels.
 local cute = require "cute"
 local planted = require "spec.planted"
 local hopper = require "spec.hopper"

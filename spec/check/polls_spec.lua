@@ -1,4 +1,4 @@
--- Polling: random programs of warps that repeatedly read memory and test
+-- Tests polling: random programs of warps that repeatedly read memory and test
 -- mbarriers, against all of their interleavings, enumerated in plain Lua. The
 -- verdict of check must equal the enumeration's: the same number of results, or
 -- a fault of a kind that some interleaving has. CUTELUA_SEEDS: number of
@@ -227,8 +227,8 @@ local function rmw(f)
   end
 end
 
--- Reports whether an access of warp w to d is unordered with the accesses
--- `others` of other warps.
+-- Reports whether an access of warp w to the data d is unordered with the
+-- accesses `others` of other warps.
 local function races(s, w, others)
   for u = 1, #s.pc do
     if u ~= w and others[u] > s.vc[w][u] then return true end

@@ -1,6 +1,6 @@
--- The repair search: which synchronization of our kernels is necessary, and
--- whether removed synchronization is put back. spec/faults/repair/ has bugs,
--- and the lines that the search proposes. The whole set: CUTELUA_ALL=1,
+-- Tests the repair search: which synchronization of our kernels is necessary,
+-- and whether removed synchronization is put back. spec/faults/repair/ has
+-- bugs, and the lines that the search proposes. The whole set: CUTELUA_ALL=1,
 -- SPEC_SECONDS=3600 and SPECS=spec/check/repair_spec.lua make test.
 local check = require "cutelua.check"
 local core = require "cute.core"

@@ -1,4 +1,4 @@
--- Tile schedulers of grouped problems, against lists made by plain loops.
+-- Tests tile schedulers of grouped problems, against lists made by plain loops.
 local core = require "cute.core"
 local cute = require "cute"
 local brute = require "spec.raster".brute

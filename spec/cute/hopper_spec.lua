@@ -1,6 +1,6 @@
--- cute.utils.hopper_helpers and the epilogue helpers of cute.utils. Compares
--- their names and layouts with tables, and a product that uses all of them with
--- the exact result.
+-- Tests cute.utils.hopper_helpers and the epilogue helpers of cute.utils.
+-- Compares their names and layouts with tables. A product that uses all of them
+-- must equal the exact result.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

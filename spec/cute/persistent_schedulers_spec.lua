@@ -1,4 +1,4 @@
--- Tile schedulers: every tile once, in the requested order.
+-- Tests tile schedulers: every tile once, in the requested order.
 local core = require "cute.core"
 local cute = require "cute"
 local brute = require "spec.raster".brute

@@ -1,6 +1,6 @@
--- cute.pipeline on mbarriers: data that pass through rings of stages between
--- warps with different roles, under any schedule; alternation of roles; the
--- effect of an omitted step. The specs of copies cover TMA.
+-- Tests cute.pipeline on mbarriers: data that pass through rings of stages
+-- between warps with different roles, under any schedule; alternation of roles;
+-- the effect of an omitted step. The specs of copies cover TMA.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch

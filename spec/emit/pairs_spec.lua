@@ -1,5 +1,5 @@
--- Pairs of 16-bit float operations in the text: where they occur, where they do
--- not, and that they compute the simulator's result for each element.
+-- Tests pairs of 16-bit float operations in the text: where they occur, where
+-- they do not, and that they compute the simulator's result for each element.
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"

@@ -1,5 +1,5 @@
--- level_prefetch_size: loads and cp.async that prefetch memory into L2, by
--- atoms and by cute.arch.load.
+-- Tests level_prefetch_size: loads and cp.async that prefetch memory into L2,
+-- by atoms and by cute.arch.load.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -34,9 +34,9 @@ local function same_table(l, want)
   return true
 end
 
--- Reports whether our answer is the same function as the data's answer, but
--- with a shape that is congruent with the argument's. CuTe instead nests the
--- second mode of make_fragment_like.
+-- Reports whether our make_fragment_like is the same function as the data's,
+-- with a shape congruent with the argument's. (CuTe's has a nested second
+-- mode.)
 local function congruent_form(case, got)
   if case.op ~= "make_fragment_like" then return false end
   local l = value(case.args[1])

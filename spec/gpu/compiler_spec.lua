@@ -1,5 +1,5 @@
--- Text that NVRTC 13 or its ptxas compiles incorrectly, and its replacement in
--- the emitter.
+-- Tests text that NVRTC 13 or its ptxas compiles incorrectly, and the text that
+-- the emitter writes instead.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local jit = require "cute.jit"

@@ -1,5 +1,5 @@
--- The GEMM ladder on a GPU: every step at ragged and tiny sizes, equal to the
--- simulator bit for bit; one kernel for all sizes of a kind.
+-- Tests the GEMM ladder on a GPU: every step at ragged and tiny sizes, equal to
+-- the simulator bit for bit; one kernel for all sizes of a kind.
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"
 local load_script = require "spec.lesson"

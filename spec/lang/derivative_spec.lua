@@ -1,6 +1,6 @@
--- cute.derivative against differences of the same formulas in plain Lua:
--- functions, operators, branches of values, random expressions, and what has
--- no derivative.
+-- Tests cute.derivative against differences of the same formulas in plain Lua:
+-- functions, operators, branches of values, random expressions, and what has no
+-- derivative.
 local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises

@@ -1,6 +1,6 @@
--- Nested tables as arguments: random structures arrive in the kernel unchanged,
--- with traced leaves, and the kernel computes the same from them as plain Lua,
--- in the simulator and in the emitted text.
+-- Tests nested tables as arguments: random structures arrive in the kernel
+-- unchanged, with traced leaves, and the kernel computes the same from them as
+-- plain Lua, in the simulator and in the emitted text.
 local core = require "cute.core"
 local cute = require "cute"
 local cudahost = require "spec.cudahost"

@@ -1,5 +1,6 @@
--- Kernels compiled for declared arguments: which arguments a launch accepts,
--- and its messages for the others; layouts and coordinates as arguments.
+-- Tests kernels compiled for declared arguments: which arguments a launch
+-- accepts, and its messages for the others; layouts and coordinates as
+-- arguments.
 local cute = require "cute"
 local jit = require "cute.jit"
 local support = require "spec.support"

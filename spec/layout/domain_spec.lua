@@ -1,4 +1,4 @@
--- Domains and codomains: sums of layouts, the common domain of two, and
+-- Tests domains and codomains: sums of layouts, the common domain of two, and
 -- complements, divides and products with basis strides; all checked by
 -- evaluation.
 local cute = require "cute"

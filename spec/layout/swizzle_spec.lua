@@ -1,5 +1,5 @@
--- Swizzles: the function itself, composed layouts, their slices, and the traced
--- form, which is simplified by the known bits.
+-- Tests swizzles: the function itself, composed layouts, their slices, and the
+-- traced form, which is simplified by the known bits.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"

@@ -1,5 +1,6 @@
--- cute.ops.attention, its gradients and decoding against plain Lua in f64:
--- masks, shared heads, views, sequences, rows without keys, rejected calls.
+-- Tests cute.ops.attention, its gradients and decoding against plain Lua in
+-- f64: masks, shared heads, views, sequences, rows without keys, rejected
+-- calls.
 local cute = require "cute"
 local oracle = require "spec.attention"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
--- ops.block_mask: its lists against plain Lua, and attention that skips blocks
--- by them, in both kernels.
+-- Tests ops.block_mask: its lists against plain Lua, and attention that skips
+-- blocks by them, in both kernels.
 local cute = require "cute"
 local oracle = require "spec.attention"
 local support = require "spec.support"

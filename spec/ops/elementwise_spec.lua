@@ -1,6 +1,6 @@
--- cute.ops.elementwise, copy, convert and transpose against plain Lua: random
--- shapes that broadcast, strides and types; tensors whose contiguous modes
--- differ; rejected calls.
+-- Tests cute.ops.elementwise, copy, convert and transpose against plain Lua:
+-- random shapes that broadcast, strides and types; tensors whose contiguous
+-- modes differ; rejected calls.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

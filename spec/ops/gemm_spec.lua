@@ -1,5 +1,5 @@
--- cute.ops.gemm against sums in plain Lua: random sizes, strides, types and
--- batches; the chosen kernels; rejected calls.
+-- Tests cute.ops.gemm against sums in plain Lua: random sizes, strides, types
+-- and batches; the chosen kernels; rejected calls.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"

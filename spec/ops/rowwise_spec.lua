@@ -1,6 +1,6 @@
--- The operations on rows of cute.ops against plain Lua in f64: norms, softmax,
--- cross entropy and their gradients, the k largest, sampling, embeddings and
--- rotations; strides, types, outputs, and rejected calls.
+-- Tests the operations on rows of cute.ops against plain Lua in f64: norms,
+-- softmax, cross entropy and their gradients, the k largest, sampling,
+-- embeddings and rotations; strides, types, outputs, and rejected calls.
 local cute = require "cute"
 local helpers = require "spec.ops"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
--- score_mod and mask_mod of ops.attention: twelve usual functions against the
--- same formulas in plain Lua, captured values in later calls, rejected
+-- Tests score_mod and mask_mod of ops.attention: twelve usual functions against
+-- the same formulas in plain Lua, captured values in later calls, rejected
 -- functions.
 local cute = require "cute"
 local oracle = require "spec.attention"

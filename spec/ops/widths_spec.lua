@@ -1,4 +1,4 @@
--- Tiles of gemm_sm90 that are as narrow as a product's columns allow.
+-- Tests tiles of gemm_sm90 as narrow as a product's columns allow.
 local choose = require "cute.ops.choose"
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"

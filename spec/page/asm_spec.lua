@@ -1,4 +1,4 @@
--- Lines of PTX and SASS with the lines of CUDA C that they come from.
+-- Tests lines of PTX and SASS with the CUDA C lines that they come from.
 local asm = require "cutelua.text.asm"
 local cute = require "cute"
 local jit = require "cute.jit"

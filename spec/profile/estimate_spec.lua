@@ -1,4 +1,4 @@
--- Estimates: counted bytes against the necessary ones, the cost model on
+-- Tests estimates: counted bytes against the necessary ones, the cost model on
 -- kernels whose time can be computed by hand, and its ranking of many GEMMs
 -- against an H200's.
 local assert = require "luassert"

@@ -1,4 +1,4 @@
--- LAUNCH files and the commands that take them.
+-- Tests LAUNCH files and the commands that take them.
 local support = require "spec.support"
 
 local PTX = [[

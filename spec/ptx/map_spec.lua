@@ -1,4 +1,4 @@
--- Tensor maps as 128 bytes: their decoding, and kernels that take them.
+-- Tests tensor maps as 128 bytes: their decoding, and kernels that take them.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
--- Input that cannot be read or launched: one sentence with the line and what
--- must hold. The list FOUND holds what libFuzzer found to crash or to pass
+-- Tests input that cannot be read or launched: one sentence with the line and
+-- what must hold. The list FOUND holds what libFuzzer found to crash or to pass
 -- unseen (`make fuzz-ptx`).
 local attack = require "spec.ptx.attack"
 local cute = require "cute"

@@ -1,5 +1,5 @@
--- Scalar instructions of PTX: surprising rules, as measured on an H100, and
--- roundings against exact arithmetic in double precision.
+-- Tests scalar instructions of PTX: surprising rules, as measured on an H100,
+-- and roundings against exact arithmetic in double precision.
 local variants = require "spec.golden.ptx"
 
 -- ---- rules ----

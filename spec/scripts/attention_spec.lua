@@ -1,6 +1,6 @@
--- Attention on the simulator, against plain Lua: every head size, both types,
--- masks, shared heads, partial and tiny sizes. Removing any barrier, wait or
--- predicate must be detected.
+-- Tests attention on the simulator, against plain Lua: every head size, both
+-- types, masks, shared heads, partial and tiny sizes. Removing any barrier,
+-- wait or predicate must be detected.
 local cute = require "cute"
 local attention = require "kernels.attention"
 local compiled = require "spec.kernels".compiled

@@ -1,4 +1,4 @@
--- Convolution on the simulator, against its definition: strides, padding,
+-- Tests convolution on the simulator, against its definition: strides, padding,
 -- dilation, partial and tiny sizes. Removing any predicate, wait or barrier
 -- must be detected.
 local core = require "cute.core"

@@ -1,5 +1,5 @@
--- kernels/gemm_sm80 as other kernels use it: epilogues, batches, operands with
--- nested modes or through a function, and cute.tiles in some of a block's
+-- Tests kernels/gemm_sm80 as other kernels use it: epilogues, batches, operands
+-- with nested modes or through a function, and cute.tiles in some of a block's
 -- threads; small whole numbers against sums on the host.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"

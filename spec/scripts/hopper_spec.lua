@@ -1,6 +1,6 @@
--- kernels/gemm_sm90 and the Hopper rungs of the ladder on the simulator: every
--- schedule, cluster and layout of D, at odd sizes, small whole numbers against
--- sums on the host; and their text under NVRTC.
+-- Tests kernels/gemm_sm90 and the Hopper rungs of the ladder on the simulator:
+-- every schedule, cluster and layout of D, at odd sizes, small whole numbers
+-- against sums on the host; and their text under NVRTC.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"

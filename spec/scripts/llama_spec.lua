@@ -1,5 +1,5 @@
--- scripts/llama.lua and safetensors files: logits against a decoder in plain
--- Lua, in f64, with the same weights; invalid files.
+-- Tests scripts/llama.lua and safetensors files: logits against a decoder in
+-- plain Lua, in f64, with the same weights; invalid files.
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
 local npy = require "cute.npy"

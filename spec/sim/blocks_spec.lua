@@ -1,6 +1,6 @@
--- Races between the blocks of a launch in global memory: which accesses the PTX
--- memory model calls a race, and which it does not. The reports do not depend
--- on the number of host threads that run the blocks.
+-- Tests races between the blocks of a launch in global memory: which accesses
+-- the PTX memory model calls a race, and which it does not. The reports do not
+-- depend on the number of host threads that run the blocks.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch

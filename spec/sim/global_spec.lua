@@ -1,6 +1,6 @@
--- Global memory shared by threads of one block, or by blocks of one cluster. A
--- missing barrier is reported as in shared memory, whatever the schedule; with
--- the barrier there is no report.
+-- Tests global memory shared by threads of one block, or by blocks of one
+-- cluster. A missing barrier is reported as in shared memory, whatever the
+-- schedule; with the barrier there is no report.
 local cute = require "cute"
 local order = require "spec.sim.order"
 local seeds = require "spec.seeds"

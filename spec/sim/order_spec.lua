@@ -1,4 +1,4 @@
--- The simulator's memory order inside a block, compared with the PTX memory
+-- Tests the simulator's memory order inside a block against the PTX memory
 -- model. For every way in which cute.arch passes data between threads, the
 -- complete form has no reports on any schedule. If any part is missing, the two
 -- lines that race are named on every schedule.

@@ -1,8 +1,8 @@
--- Pages of shared memory with granules of their own width. Random PTX with
--- accesses of 1 to 16 bytes runs in the second cluster of a grid. The first
--- cluster either stores to every byte, so that all pages have the narrowest
--- granules, or to some of the bytes, or to none. Reports, counters and results
--- must be equal.
+-- Tests the pages by which the simulator records accesses to shared memory;
+-- each page has granules of its own width. Random PTX with accesses of 1 to 16
+-- bytes runs in the second cluster of a grid. The first cluster either stores
+-- to every byte, so that all pages have the narrowest granules, or to some of
+-- the bytes, or to none. Reports, counters and results must be equal.
 local cute = require "cute"
 local support = require "spec.support"
 local Gen = require "spec.random".Gen

@@ -1,6 +1,6 @@
--- The position of the missing barrier in reports of races: the first reported
--- line does not depend on the schedule, and a barrier at the advised position
--- repairs the kernel.
+-- Tests the position of the missing barrier in reports of races: the first
+-- reported line does not depend on the schedule, and a barrier at the advised
+-- position repairs the kernel.
 local assert = require "luassert"
 local support = require "spec.support"
 

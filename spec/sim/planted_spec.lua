@@ -1,4 +1,4 @@
--- Faults planted in a GEMM of Hopper's parts, kernels/gemm_sm90 on
+-- Tests faults planted in a GEMM of Hopper's parts, kernels/gemm_sm90 on
 -- cute.pipeline. The simulator reports each one first, with its message and
 -- lines, whatever the schedule, the cluster and the seed.
 local core = require "cute.core"

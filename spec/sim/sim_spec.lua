@@ -1,5 +1,5 @@
--- The simulator: each kind of fault in a small kernel, with the text of its
--- report; correct kernels over many seeds.
+-- Tests the simulator: each kind of fault in a small kernel, with the text of
+-- its report; correct kernels over many seeds.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"

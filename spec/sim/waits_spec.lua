@@ -1,6 +1,6 @@
--- Waits for groups that are present but insufficient, and the advice for them.
--- Cases: no barrier follows the wait; the wait leaves the group pending; the
--- waiting threads started nothing; the wait covers only a store's reads.
+-- Tests waits for groups that are present but insufficient, and the advice for
+-- them. Cases: no barrier follows the wait; the wait leaves the group pending;
+-- the waiting threads started nothing; the wait covers only a store's reads.
 local cute = require "cute"
 local support = require "spec.support"
 

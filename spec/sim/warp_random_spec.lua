@@ -1,4 +1,4 @@
--- Random programs of branches, loops and lane operations under masks: the
+-- Tests random programs of branches, loops and lane operations under masks: the
 -- simulator's results and reports against an interpreter that runs the same
 -- program one lane at a time.
 --

@@ -1,5 +1,5 @@
--- A warpgroup's MMA in the simulator: every family against the tensor cores'
--- rules, element by element.
+-- Tests a warpgroup's MMA in the simulator: every family against the tensor
+-- cores' rules, element by element.
 local specs = require "spec.warpgroup"
 
 describe("a warpgroup's MMA", function()

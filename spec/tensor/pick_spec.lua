@@ -1,5 +1,6 @@
--- Fragments at traced indices: random layouts, types and coordinates against
--- plain tables; indices out of range, unwritten registers, local memory.
+-- Tests fragments at traced indices: random layouts, types and coordinates
+-- against plain tables; indices out of range, unwritten registers, local
+-- memory.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local random = require "spec.random"

@@ -1,5 +1,5 @@
--- TMA atoms: box, swizzle and coordinates derived from the layouts; copies in
--- the dump, as text, and compiled for sm_90a; and errors.
+-- Tests TMA atoms: box, swizzle and coordinates derived from the layouts;
+-- copies in the dump, as text, and compiled for sm_90a; and errors.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local raises = require "spec.support".raises

@@ -1,5 +1,5 @@
--- The workshop's page in a Chromium, as users have it: served by `cutelua web`,
--- where it has threads, and as files. Needs `make web`.
+-- Tests the workshop's page in a Chromium, as users have it: served by `cutelua
+-- web`, where it has threads, and as files. Needs `make web`.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"

@@ -13,8 +13,8 @@
 -- fit.lua fits the constants of three models, in
 -- kernels/gemm_sm90/constants.lua, kernels/gemm_skinny/model.lua and
 -- lua/cute/ops/blocks.lua, to all sets but "fresh". --write puts the numbers
--- into these files. The regret, the time of the rule's choice over the best
--- time, is over measured choices: the rule's own choice counts if it was
+-- into these files. The regret is the time of the rule's choice divided by the
+-- best time, among measured choices: the rule's own choice counts if it was
 -- measured.
 local blocks = require "cute.ops.blocks"
 local choose = require "cute.ops.choose"
@@ -381,7 +381,7 @@ local function write()
         local n
         text, n = text:gsub("(" .. x[4] .. ")([%d.e-]+)(,?)( *)(%-?%-?)",
           function(before, was, comma, blanks, comment)
-            -- Keep the column of the comment behind the number.
+            -- Keep the column of the comment after the number.
             if comment ~= "" then
               blanks = (" "):rep(math.max(1, #was + #blanks - #number))
             end

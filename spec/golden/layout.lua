@@ -154,7 +154,8 @@ local OURS = {int_tuple = true, layout = true, swizzle = true}
 -- result exists: our result is accepted if it is correct.
 local right = {}
 
--- Checks that got(i) == a(b(i)) for all i: of b or, if b is a swizzle, of a.
+-- Checks that got(i) == a(b(i)) for all i in the domain of b or, if b is a
+-- swizzle, of a.
 function right.composition(a, got)
   local A, B = a[1], a[2]
   if not (is_layout(A) and is_layout(got)) then return false end

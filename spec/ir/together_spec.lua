@@ -416,7 +416,7 @@ local function try(sample, n, mask, block)
   local program, ops = cute.compile(kernel, table.unpack(args)), {}
   for line in program.ir:gmatch "[^\n]+" do
     local op = line:match "^%s*%S+ = %S+ (%S+)" or line:match "%S+"
-    -- Remove the flags behind the operation's name.
+    -- Remove the flags after the operation's name.
     while not NAMES[op] and op:find "%." do
       op = op:match "^(.*)%."
     end

@@ -27,7 +27,7 @@ end
 -- The decoder in plain Lua
 ---------------------------------------------------------------------------
 
--- Returns the rows of W x.
+-- Returns the elements of the vector W x as a list.
 local function times(W, x, columns)
   local y, b = {}, W[4]
   for r = 0, W[3][1] - 1 do

@@ -56,8 +56,8 @@ ret;
 }
 ]]
 
--- Sets `at` to the shared address of a thread's `w` bytes. Threads use places
--- of their own, share them, or use those of a neighbour.
+-- Sets `at` to the shared address of a thread's `w` bytes. Threads use
+-- addresses of their own, share addresses, or use a neighbour's.
 local function address(g, w, bytes)
   local places = bytes // w
   local step = g.calm and 1 or g:pick {1, 1, 1, 0, 2, 3}

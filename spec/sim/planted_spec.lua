@@ -126,7 +126,7 @@ local function produce(pipe, A, B, k_tiles)
   pipe:producer_tail(write)
 end
 
--- Fragments by ldmatrix: a stage is free once they are in registers.
+-- Loads fragments by ldmatrix; a stage is free once they are in registers.
 local function consume(pipe, sA, sB, tCgC, k_tiles)
   local tid = arch.thread_idx()
   local thr, ta, tb = mma:get_slice(tid), s2r_A:get_slice(tid),

@@ -14,7 +14,8 @@ local function report(f, o, ...)
   return support.report(cute.kernel("k", f)(...):launch(launch))
 end
 
--- Returns the missing part (nil without a report), and the report's text.
+-- Returns the fault's kind and what is missing (nil without a report), and the
+-- report's text.
 local function lack(...)
   local r = report(...)
   if r.ok then return nil, tostring(r) end

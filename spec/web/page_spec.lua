@@ -178,7 +178,7 @@ end)
 describe("the page", function()
   it("shows a script's CUDA C and its counters by line", function()
     local cu = support.run {"scripts/gemm3stage.lua", "--emit", "cu"}
-    -- The page folds the helpers, so compare the text without them.
+    -- The page collapses the helper functions, so compare the rest of the text.
     cu = cu:match "__global__.*"
     local v = visit {{url = FILE, script = [[
       shelf("gemm3stage.lua");

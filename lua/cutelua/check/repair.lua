@@ -395,8 +395,8 @@ local function map_places(sites)
   return list
 end
 
--- Reports whether operation o usually stands at point p: a barrier after waits
--- and fences, a fence before a barrier, expect_tx before the copy.
+-- Reports whether operation o is usual at point p: a barrier after waits and
+-- fences, a fence before a barrier, expect_tx before the copy.
 local function is_usual(p, o)
   if o.op == "mbarrier.expect_tx" then
     return p.op ~= nil and p.op:find "%.load$" ~= nil

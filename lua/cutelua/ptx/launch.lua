@@ -388,7 +388,7 @@ local function coordinate(t, i)
 end
 
 -- Compares the elements of a tensor with a list or tensor whose first index is
--- `base`; returns how many differ, the number of the first and its description.
+-- `base`; returns how many differ, the index of the first, and its description.
 local function compare(t, want, base, tolerance)
   local n, at, first = 0, nil, nil
   for i = 0, cute.size(t) - 1 do

@@ -496,7 +496,7 @@ end)
 -- A tree of new rows: the parent of each row, -1 for the root.
 local PARENTS = {-1, 0, 0, 1, 1, 2}
 
--- Returns which rows are ancestors of a row, or the row itself.
+-- Returns, for each row, which rows are its ancestors or the row itself.
 local function ancestors()
   local rows = {}
   for i, parent in ipairs(PARENTS) do

@@ -99,7 +99,7 @@ local function bodies(path, text)
   return table.concat(list, "\n")
 end
 
--- Checks that the PTX of a script has no fault, and the proof.
+-- Checks that the PTX of a script has no fault, and that the proof holds.
 local function absent(f, proof)
   local direct, other = compare(f.path, f.text)
   assert.is_truthy(direct:find ":", direct)

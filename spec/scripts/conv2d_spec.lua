@@ -146,7 +146,7 @@ describe("conv2d", function()
     end
   end)
 
-  -- Runs a lesson at its sizes on the simulator, at some on a GPU.
+  -- Runs a lesson at one size, by default its first one for the simulator.
   local function lesson(size, o, device, name)
     local spec = lessonlib.script_spec(("scripts/%s.lua"):format(
       name or "conv2d"), "cutelua.bench.harness", "run")

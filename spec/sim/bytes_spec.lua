@@ -240,7 +240,7 @@ local function alone(g, seed)
   return lacks
 end
 
--- Returns why a reported race is none in the model; nil: it is one.
+-- Returns why a reported race is no race in the model; nil if it is one.
 local function unfounded(m, f)
   local a, b = m.lines[f.line], m.lines[f.line2]
   if not a or not b then return "a line without an access" end

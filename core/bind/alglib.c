@@ -271,7 +271,8 @@ static int l_composition(lua_State *L) {
 }
 
 // Pushes `made`, the layout of a shape whose modes are ordered by `order`. As
-// in CuTe, modes of equal order may overlap; then warns, once per source line.
+// in CuTe, modes of equal order may overlap; the function then warns, but only
+// once per source line.
 static int push_ordered(lua_State *L, Ctx *cx, const char *op, Tup shape,
                         Tup order, Layout made) {
   bool ties = order && tup_order_ties(cx, shape, order);

@@ -14,8 +14,8 @@
 
 // The words describe values in preorder. The first word of a value, its head,
 // has a tag and, in the bits above, a number that depends on the tag ("more"
-// below). Other words may follow the head ("then"). Addresses in words are
-// those of objects that a kept ArgKey keeps alive.
+// below). Other words may follow the head ("then"). Some words are addresses of
+// objects; an ArgKey keeps these objects alive.
 typedef enum ArgTag {
   ARG_NIL = 1, ARG_FALSE, ARG_TRUE,
   ARG_NUMBER,   // more: DType; the value is a leaf
@@ -28,11 +28,12 @@ typedef enum ArgTag {
   ARG_OBJECT, ARG_STREAM,
   ARG_TABLE,    // more: number of fields; then the metatable, keys and values
   ARG_SAME,     // a table met before; more: its index among the tables
-  // more: ArgFlags; then the layout, whose dynamic extents are leaves.
+  // more: ArgFlags; then the layout. Its dynamic extents and strides are
+  // leaves.
   ARG_LAYOUT,
   ARG_TENSOR,   // more: DType, ArgFlags; then alignment and layout; leaves
   ARG_TMA,  // more: bytes of a TMA atom; then the atom; its tensor is a leaf
-  ARG_CODE,     // more: number of a function's code; then its upvalues
+  ARG_CODE,     // more: id of a function's code; then its upvalues
   // After the last argument: the group of each leaf (argkey_overlaps).
   ARG_OVERLAP
 } ArgTag;
@@ -44,10 +45,11 @@ enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
 #define ARG_DEPTH 32         // maximum nesting of tables
 #define ARG_LEAVES 1024      // maximum number of leaves
 
-// The words of a plain layout are the number of words of its shape, these
-// words, and a stride for each mode. In a dynamic layout, the divisibility of
-// each extent and stride follows (0: static). A composed layout is a string,
-// its text. A coordinate tensor has its base, also a string, before its layout.
+// A plain layout is stored as: the number of words of its shape, the shape's
+// words, and a stride for each mode. A dynamic layout adds the divisibility of
+// each extent and stride (0: static). A composed layout is stored as a string,
+// its text. The base of a coordinate tensor is a string, too, before its
+// layout.
 
 // A value that a launch passes: memory, or a number.
 typedef struct Leaf {
@@ -144,9 +146,9 @@ uint64_t argkey_hash(const Walk *w);
 // Returns the name of the kernel that a call launches; NULL: the kernel has no
 // name. `call` is the stack index of the table {arguments, kernel =}.
 const char *argkey_name(lua_State *L, int call);
-// Returns the part of its buffer that a leaf accesses: byte offset and number
-// of bytes. Raises an error if a kernel cannot use this memory. The caller has
-// checked that the buffer is open.
+// Returns the part of the leaf's buffer that a kernel may access: byte offset
+// and number of bytes. Raises an error if a kernel cannot use this memory. The
+// caller has checked that the buffer is open.
 typedef struct LeafMemory { int64_t offset, bytes; } LeafMemory;
 LeafMemory argkey_memory(Ctx *cx, const Leaf *l);
 // Finds leaves with overlapping memory. Sets group[i] to 0 if leaf i overlaps

@@ -9,9 +9,9 @@
 
 // ---- messages ----
 
-// Raises the error that an argument of p is not a `want`. `arg` counts the
-// receiver of a method; 0 or less: an unknown argument, such as a field of
-// options.
+// Raises the error that argument number `arg` of p is not a `want`. In a
+// method, the receiver is argument 1. `arg` is 0 or less if the number is
+// unknown, as for a field of options.
 static _Noreturn void complain(lua_State *L, const Public *p, int arg,
                                const char *want, const char *got) {
   char use[512], at[16] = "";
@@ -40,7 +40,8 @@ static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
 }
 
 // Raises the error for argument `arg` of the C function at stack level `level`.
-// The message is about the argument of the public function that passed it on.
+// The message names the public function that the user called, and the number of
+// the argument there.
 static _Noreturn void bad_argument(lua_State *L, int level, int arg,
                                    const char *want) {
   Public p;

@@ -253,8 +253,9 @@ static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   return true;
 }
 
-// Compares two layouts, whose heads were `given` and `want`. Adds leaves for
-// dynamic extents and strides. Returns false if the layouts do not fit.
+// Compares two layouts; `given` and `want` are the head words of both. Adds
+// leaves for dynamic extents and strides. Returns false if the layouts do not
+// fit.
 static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
   if ((given ^ want) & ARG_COMPOSED) return false;
   if (given & ARG_COMPOSED) {

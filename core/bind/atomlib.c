@@ -401,9 +401,9 @@ static int partition_fragment(lua_State *L, int which) {
                        tiled_mma_fragment(cx, &b->mma, (char)which, s.t.l));
 }
 
-// Pushes a tensor of the descriptors by which a warpgroup MMA reads a partition
-// in shared memory. If the subject is a layout, pushes the layout of the
-// descriptors, and their bits except those of the address.
+// Pushes a tensor of descriptors, by which a warpgroup MMA reads a partition in
+// shared memory. If the subject is a layout, pushes two values: the layout of
+// the descriptors, and the bits of a descriptor with address 0.
 static int push_descriptors(Ctx *cx, lua_State *L, const MmaAtom *a, int which,
                             const Subject *s) {
   uint64_t bits = 0;
@@ -554,8 +554,8 @@ static int mma_get_tile_size(lua_State *L) {
 
 // ---- copy and gemm ----
 
-// Returns the predicate tensor that argument idx is or has in its field pred;
-// NULL: none is given.
+// Returns the tensor of predicates: argument idx, or the argument's field
+// `pred`. Returns NULL if the argument is absent.
 static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
   if (lua_isnoneornil(L, idx)) return NULL;
   if (lua_istable(L, idx)) {
@@ -784,8 +784,8 @@ void atomlib_open(lua_State *L) {
   luaL_newmetatable(L, MT_FN);  // pushes the metatable that tracelib.c created
   face_setfuncs(L, fn_meta);
   lua_pop(L, 1);
-  // A tiled operation has the methods of an atom, a slice also those of a tiled
-  // operation.
+  // A tiled operation has the methods of an atom. A slice has both an atom's
+  // and a tiled operation's methods.
   for (int i = 0; i < 3; i++) {
     face_newtype(L, types[i], box_meta);
     face_setrows(L, atom_rows);

@@ -12,7 +12,7 @@
 
 // ---- lifetime ----
 
-// Frees the buffer's memory, unless it is that of another buffer.
+// Frees the buffer's memory, unless the memory belongs to another buffer.
 static void buffer_free(HostBuf *b) {
   if (b->unpin) b->unpin(b);
   b->unpin = NULL;
@@ -37,8 +37,8 @@ void buflib_grew(lua_State *L, size_t bytes) {
   if (kib >= 1024) lua_gc(L, LUA_GCSTEP, kib > 1 << 30 ? 1 << 30 : (int)kib);
 }
 
-// Pushes a buffer without memory. Its uservalue is the buffer whose memory it
-// uses, if that is another one.
+// Pushes a buffer without memory. If the buffer will use memory of another
+// buffer, the caller stores that one as uservalue 1.
 static HostBuf *push_closed(lua_State *L) {
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 1);
   memset(b, 0, sizeof *b);
@@ -83,10 +83,11 @@ HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count) {
   return new_buffer(L, t, count, 4096);
 }
 
-// map_file(file, dtype, at, count) -> a buffer on a mapping of a file, and the
-// index in it of the element at byte `at` of the file, which `count` - 1 others
-// follow. Changes do not reach the file. Returns nothing if the elements cannot
-// be mapped: the caller must read them. The file must not become shorter.
+// map_file(file, dtype, at, count) -> a buffer, and an index. Maps `count`
+// elements, which start at byte `at` of the file, into memory. The index is
+// that of the first of these elements in the buffer. Changes do not reach the
+// file. Returns nothing if the elements cannot be mapped: the caller must read
+// them. The file must not become shorter.
 static int l_map_file(lua_State *L) {
   luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
   DType t = face_check_dtype(L, 2);
@@ -170,9 +171,9 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-// b:close(). The garbage collector frees memory that a graph of a GPU copies.
-// If a graph of the simulator is being recorded, the graph keeps the memory,
-// and reuses it.
+// b:close() frees the memory, except if a graph uses it. The garbage collector
+// frees memory that a GPU graph copies. If a graph of the simulator is being
+// recorded, the graph keeps the memory, and reuses it.
 static int buffer_close(lua_State *L) {
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
   if (b->closed) return 0;
@@ -396,9 +397,9 @@ static int buffer_fill_int(lua_State *L) {
 }
 
 // Records a write of elements [at, at + n). If the source is `defined`, the
-// whole buffer counts as defined, even after a write of a part, as after a
-// kernel. If an undefined source replaces all elements, the buffer counts as
-// undefined.
+// whole buffer counts as defined, even if only a part was written. A kernel's
+// writes have the same effect. If an undefined source replaces all elements,
+// the buffer counts as undefined.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
   if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }

@@ -3,8 +3,9 @@
 //
 // A goal says where the run stops next: {until = step, recall =, faults =,
 // points = {{cta =, warp =, file =, line =, every =}...}, changes = {{mem =,
-// element =, cta =, warp =, lane =}...}} (sim/debug.h). An absent field of a
-// point matches anything; an absent field of the goal stops nowhere.
+// element =, cta =, warp =, lane =}...}} (sim/debug.h). If a field of a point
+// is absent, any value matches. If a field of the goal is absent, the run does
+// not stop for that reason.
 #include "bind/debug.h"
 
 #include <string.h>
@@ -92,7 +93,7 @@ static void set_goal(lua_State *L, DebugBox *b) {
   }
   d->point = b->point;
   d->change = b->change;
-  // Free the values of elements that the former goal watched.
+  // Free the old values that the debugger keeps for the former goal's changes.
   simdebug_free(d);
   lua_settop(L, t);
   lua_setiuservalue(L, b->at, 2);

@@ -21,9 +21,9 @@ DevBuf *devlib_check(lua_State *L, int idx) {
   return b;
 }
 
-// Creates a device buffer. If the pool has no block that fits, and 1/64 of the
-// GPU's memory was requested since the last time, first makes the garbage
-// collector work.
+// Creates a device buffer. Runs the garbage collector first if the pool has no
+// block that fits, and 1/64 of the GPU's memory was requested since the
+// collector last ran here.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);
   Gpu *g = b->own.gpu;
@@ -269,7 +269,7 @@ static void must(lua_State *L, bool ok, const Why *w) {
   if (!ok) face_error(L, w->kind, "%s", w->msg);
 }
 
-// Raises the error that a graph can copy only pinned host memory.
+// Raises an error: a graph can copy only pinned host memory.
 void devlib_refuse_copy(lua_State *L) {
   face_error(L, ERR_CAPTURE, "a copy in a graph needs pinned memory of the "
              "host: cute.empty(shape, dtype, {pinned = true})");
@@ -568,7 +568,7 @@ static int tensor_copy_from(lua_State *L) {
 
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits) {
   int size = dtype_bits(b->t);
-  char some[192];  // the bytes of a few whole elements, at most 192
+  char some[192];  // a few whole elements
   Why w;
   if (size >= 8) {
     must(L, devbuf_fill(b, 0, b->count, bits, size / 8, NULL, &w), &w);
@@ -599,7 +599,7 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
          &w);
     return;
   }
-  // Copy from one element, repeated by strides of 0.
+  // Copy from a tensor that repeats one element, since its strides are 0.
   size_t leaves = tup_leaves(t->l.shape);
   Dim *stride = NEW(cx, Dim, leaves);
   for (size_t i = 0; i < leaves; i++) stride[i] = dim_int(cx, 0);

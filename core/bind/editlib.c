@@ -99,8 +99,8 @@ static bool next_role(Operands *w, Role *r) {
 
 // Sets operands = {{role =, at =, ref =, type =, value =, mem =}}: the operands
 // with a role. `at` and `ref` are Role's at and v. Optional fields: value, if
-// it is constant; lo and hi, its bounds; own, if it is the block's rank in the
-// cluster; mem, its object.
+// the operand is constant; lo and hi, its bounds; own, if it is the block's
+// rank in the cluster; mem, its memory object.
 static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   Role role = {0};
   lua_Integer n = 0;
@@ -250,8 +250,8 @@ static int l_sim_numbers(lua_State *L) {
   return 1;
 }
 
-// Returns the load of registers from which value r is computed, found by
-// following first operands. Returns NULL if there is none.
+// Follows first operands from value r back to a load of registers, and returns
+// this load. Returns NULL if there is none.
 static const Ins *read_of(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);
@@ -452,7 +452,7 @@ static bool has_value(const Fn *fn, const SimEdit *e) {
 
 static bool is_edit(const Fn *fn, const SimEdit *e) {
   bool needs = e->how == EDIT_AS || e->how == EDIT_BEFORE;
-  // Insert at the end of the function.
+  // The patch inserts an instruction at the end of the function.
   if (e->ref == fn->ins.n && e->how == EDIT_BEFORE)
     return e->op != OP_NOP && has_object(fn, e);
   if (e->ref < 1 || e->ref >= fn->ins.n) return false;

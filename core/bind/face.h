@@ -68,7 +68,7 @@ Ctx *face_enter(lua_State *L);
 // Returns the context as face_enter does, but keeps scratch: for metamethods
 // such as __index and __gc.
 Ctx *face_ctx(lua_State *L);
-// As face_ctx, for functions whose upvalue 1 is no Ctx.
+// Does what face_ctx does, for functions whose upvalue 1 is not the Ctx.
 Ctx *face_state(lua_State *L);
 
 // Stores functions in the table on top, each with the Ctx as upvalue 1. A name

@@ -190,8 +190,8 @@ static bool name_unnamed(int fd, const char *target, Aside *a) {
 }
 
 // put_in_place(file, name, target) -> true | nil, reason: replaces the target
-// by a file that open_aside opened. Blocks signals from naming the file until
-// it has replaced the target.
+// by a file that open_aside opened. Blocks signals between the naming of the
+// file and the replacement.
 static int l_put_in_place(lua_State *L) {
   luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
   const char *name = lua_tostring(L, 2), *target = face_checkstr(L, 3);

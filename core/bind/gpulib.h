@@ -31,15 +31,15 @@ void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
 int gpulib_times(lua_State *L, int idx);
 // Returns the stream at idx; NULL if the argument is nil.
 GpuStream *gpulib_stream(lua_State *L, int idx);
-// Records that `who` is launched by the script's current line.
+// Records that the script's current line launches the kernel `who`.
 void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 // Key in the registry of a list of objects that the graph being captured keeps
 // alive. Field GPULIB_BRANCHES lists the streams that joined the capture.
 #define GPULIB_KEPT "cute.kept"
 #define GPULIB_BRANCHES "streams"
 // If a graph of g is being captured, keeps the object at idx alive as long as
-// the graph. The graph already keeps the memory of buffers of g, which are not
-// kept, so that it can reuse the memory of those that are dropped.
+// the graph. Does not keep buffers of g: the graph owns their memory, and can
+// reuse it when a buffer is dropped.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
 // If a graph of g is being captured, keeps the stream at idx, which joins the
 // capture, alive until its end.
@@ -58,7 +58,7 @@ Gpu *devlib_place(lua_State *L, int idx);
 void devlib_move(Ctx *cx, lua_State *L, int idx, int gpu);
 // Pushes the name of the device of the tensor at idx.
 void devlib_push_device(lua_State *L, int idx);
-// Raises the error that a graph can copy only pinned host memory.
+// Raises an error: a graph can copy only pinned host memory.
 void devlib_refuse_copy(lua_State *L);
 // Sets all elements of b to the value with these bits.
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits);
@@ -85,8 +85,8 @@ int blaslib_close(lua_State *L);
 // execute the call.
 bool recordlib_recorded(lua_State *L);
 bool recordlib_recording(lua_State *L);
-// Keep the buffer at idx, which was closed, for the calls recorded so far.
-// spare: later tensors of the recording may reuse its memory.
+// Keeps the closed buffer at idx for the calls recorded so far. If `spare`,
+// later tensors of the recording may reuse its memory.
 void recordlib_closed(lua_State *L, int idx, bool spare);
 // Pushes a new buffer on memory of a buffer that was closed during the
 // recording. Pushes nothing and returns false if none fits.

@@ -1,6 +1,6 @@
 // The debug hook of a trace. At each line and return, it names traced values
-// after the local variables that hold them. What it finds out about a function
-// is kept for the function's next line. At each bytecode instruction, it
+// after the local variables that hold them. It keeps what it finds out about a
+// function, for the function's next line. At each bytecode instruction, it
 // detects `==`, `~=` and `t[k]` with traced values, for which Lua calls no
 // metamethod. It examines only operands, not names or source text.
 #include <stdio.h>
@@ -21,11 +21,11 @@ typedef struct Hook {
   const void *skip;  // function of cutelua that ran last; its lines are ignored
   int named;         // number of locals that are already named
   int line;          // line that runs now
-  bool counts;       // whether to examine instructions
+  bool counts;       // whether the hook examines instructions
   bool notes;        // whether to record writes to tables
   bool records;      // whether to call TRACE_STATE.record at each line
   bool undefined;    // whether undefined values exist
-  int born;          // register that receives the table being created
+  int born;          // register of the table being created
   // Addresses after two bytecode instructions: Lua's last test of a traced
   // value, and the instruction that created that value.
   const void *tested, *made;
@@ -392,8 +392,8 @@ static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
   lua_pop(L, 1);
 }
 
-// Pops a value that is read as a list, or by a library function that examines
-// its argument. Raises an error if it is or contains an undefined value.
+// Pops a value that Lua reads as a list or passes to a library function that
+// examines it. Raises an error if it is or contains an undefined value.
 static void read_undefined(lua_State *L, Ctx *cx) {
   const Value *v = trace_value(L, -1);
   if (v && v->undefined) trace_own(cx, v);

@@ -15,9 +15,9 @@
 #include "base/signals.h"
 
 // After the first "interrupted" error, code may run GRACE more Lua
-// instructions, to close files and exit, before each further instruction raises
-// the error again. A pcall that catches the error gains no more time. The hook
-// counts instructions in steps of STEP.
+// instructions, to close files and exit. After these, each instruction raises
+// the error again, also if a pcall catches it. The hook counts instructions in
+// steps of STEP.
 enum { GRACE = 1000000, STEP = 1000 };
 
 // State of the handling of Ctrl-C. It is global, because a signal handler has
@@ -115,9 +115,9 @@ void interrupt_answered(void) { signals_asked = stop.raised = 0; }
 
 // ---- calls ----
 
-// Removes a hook of debug.sethook from L after a call: nothing would catch an
-// error that it raised. Stores it in stop.hook for the next call if `keep`;
-// after a failed call, the hook is dropped.
+// Removes a hook that debug.sethook set from L after a call, since nothing
+// would catch an error that the hook raised. If `keep`, stores the hook in
+// stop.hook for the next call; otherwise (the call failed) drops it.
 static void park_hook(lua_State *L, bool keep) {
   lua_Hook f = lua_gethook(L);
   if (!keep || f == stop_hook) f = NULL;

@@ -88,7 +88,8 @@ static Place check_place(Ctx *cx, lua_State *L, int idx, DType t) {
   return (Place){x.mem, dim_asref(cx, off), t};
 }
 
-// Returns an integer type of t's width, in which bits are moved or compared.
+// Returns the integer type of t's width, for operations that move or compare
+// bits.
 static DType bits_type(DType t) {
   return dtype_bits(t) == 64 ? DT_U64 : dtype_bits(t) == 32 ? DT_U32 : DT_U16;
 }
@@ -140,7 +141,8 @@ static int l_atomic(lua_State *L) {
 }
 
 // Returns the flags at idx, which encode hints. Raises an error if an element
-// of type t is no whole byte, which instructions with hints cannot move.
+// of type t is narrower than a byte, since instructions with hints move whole
+// bytes.
 static uint16_t check_flags(lua_State *L, int idx, DType t) {
   int64_t flags = face_optint(L, idx, 0);
   if (flags && dtype_bits(t) < 8)
@@ -215,7 +217,7 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  // The object was accessed as another type than its own.
+  // The script accesses the object as another type than its own.
   if (own.type != p->type) {
     own.type = (uint8_t)p->type;
     own.src = 0;
@@ -373,7 +375,7 @@ static int l_trap(lua_State *L) {
 // ---- inline PTX ----
 
 // inline_ptx(text with %0 ..., outs, written variables..., values...): the
-// text's first `outs` operands are the variables.
+// text's first `outs` operands, from %0 on, are the written variables.
 static int l_inline_ptx(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "inline_ptx");

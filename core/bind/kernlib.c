@@ -1,4 +1,4 @@
-// Arguments of kernels: the traced values that replace them during a trace, the
+// Arguments of kernels: the traced values that replace them during a trace, a
 // check whether a traced program is still valid, and the location of their
 // memory.
 #include "bind/buflib.h"

@@ -145,10 +145,11 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
     const Swizzle *sw = layout_swizzle(l);
     if (sw) laylib_push_swizzle(L, *sw);
     else lua_pushnil(L);
-  } else if (strcmp(k, "inner") == 0) {  // left side
+  } else if (strcmp(k, "inner") == 0) {
+    // The Python DSL names the left side `inner`, the right side `outer`.
     if (l.outer) push_outer(L, l.outer);
     else lua_pushnil(L);
-  } else if (strcmp(k, "outer") == 0) {  // right side, as in the Python DSL
+  } else if (strcmp(k, "outer") == 0) {  // right side
     face_push_layout(L, layout_inner(l));
   } else if (strcmp(k, "is_composed") == 0) {
     lua_pushboolean(L, l.outer != NULL);

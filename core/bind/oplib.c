@@ -179,7 +179,9 @@ static int op_eq(lua_State *L) {
   if ((dispatch_kind(L, 1) & traced && dispatch_kind(L, 2) & traced) ||
       !(a || b))
     needs_now(L, "==", "eq");
-  lua_pushboolean(L, 0);  // as for a traced value and a layout
+  // Like Lua, treat other pairs, such as a traced value and a layout, as
+  // unequal.
+  lua_pushboolean(L, 0);
   return 1;
 }
 

@@ -34,10 +34,10 @@ static char own_letter(DType t) {
 }
 
 // Writes the length modifier and letter for printing *v where the user's format
-// has letter c. Both must match the type of the value, since C's printf is
-// undefined otherwise, and simulator and GPU must print the same. Converts
-// integers to floats where c is for floats, as in Lua. Floats where c is for
-// integers print as %g. Booleans print as words for %s, else as 0 and 1.
+// has letter c. Both must match the type of the value: C's printf is undefined
+// otherwise, and the simulator and the GPU must print the same. If c is for
+// floats, converts an integer to a float, as Lua does. If c is for integers, a
+// float prints as %g. A boolean prints as a word for %s, else as 0 or 1.
 static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
   Fn *fn = ir_fn(cx);
   DType t = ir_type(fn, *v);

@@ -124,8 +124,8 @@ static int l_variables(lua_State *L) {
 }
 
 // ptx_opcodes(module, entry) -> {opcode = {count, line, place, why}}: how often
-// the entry uses each opcode, where first in the PTX and in its source, and why
-// the opcode cannot be translated, if so
+// the entry uses each opcode, and where first in the PTX (line) and in its
+// source (place). why: the reason if the opcode cannot be translated
 static int l_opcodes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);

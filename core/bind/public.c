@@ -2,14 +2,15 @@
 // called.
 //
 // A public function has a signature, "size(layout, modes...)". Optional
-// parameters end in `?`; one that ends in `...` takes the rest. For a C
-// function, the signature is the name in its luaL_Reg row. For a function of
-// lua/cute (lua/cute/lang/signature.lua) it has types, too: "wait(state: table,
-// n?: integer|value)"; "{limit unroll}" is a table of options with these keys;
-// "dtype|string" is an element type or its name. Registry["cute.names"] holds
-// it by function, with the name as users write it: "gpu.open(...)". A C
-// function stores its own, with the prefix "cute." or "tensor:". A row without
-// parentheses is a primitive for lua/cute, without a public name.
+// parameters end in `?`; a parameter that ends in `...` takes all remaining
+// arguments. For a C function, the signature is the name in its luaL_Reg row.
+// The signature of a function of lua/cute (lua/cute/lang/signature.lua) has
+// types, too: "wait(state: table, n?: integer|value)"; "{limit unroll}" is a
+// table of options with these keys; "dtype|string" is an element type or its
+// name. Registry["cute.names"] maps each Lua function to its signature, with
+// the name as users write it: "gpu.open(...)". A C function stores its own
+// signature, and the prefix "cute." or "tensor:". A row without parentheses is
+// a primitive for lua/cute, without a public name.
 #include "bind/public.h"
 
 #include <limits.h>

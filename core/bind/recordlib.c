@@ -24,8 +24,8 @@ static int l_recording(lua_State *L) {
   return 1;
 }
 
-// Appends a call, a function and its arguments from stack index `first` on, to
-// the list. Returns false if no graph is being recorded.
+// Appends a call to the list: the function at stack index `first`, followed by
+// its arguments. Returns false if no graph is being recorded.
 static bool record(lua_State *L, int first) {
   int top = lua_gettop(L);
   if (lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) != LUA_TTABLE) {
@@ -122,8 +122,9 @@ bool recordlib_reuse(lua_State *L, DType t, size_t count) {
   return false;
 }
 
-// replaying(list, is): opens the buffers that were closed while the list was
-// recorded (is = true), so that its calls can be executed, or closes them.
+// replaying(list, is): handles the buffers that were closed while the list was
+// recorded. If `is` is true, opens them, so that the recorded calls can be
+// executed; otherwise closes them again.
 static int l_replaying(lua_State *L) {
   if (lua_getfield(L, 1, "closed") != LUA_TTABLE) return 0;
   for (lua_Integer i = (lua_Integer)lua_rawlen(L, -1); i > 0; i--) {
@@ -134,8 +135,9 @@ static int l_replaying(lua_State *L) {
   return 0;
 }
 
-// Adds the bytes of the memory that the buffer on top uses, unless the table at
-// stack index 2 has its owner, which is then added to the table.
+// Adds the bytes of the memory that the buffer on top uses, and adds the owner
+// of that memory to the table at stack index 2. Does nothing if the table has
+// the owner already.
 static void add_bytes(lua_State *L, size_t *bytes) {
   buflib_push_owner(L, -1);
   lua_pushvalue(L, -1);

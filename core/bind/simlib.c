@@ -94,9 +94,9 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
 
 // ---- the preceding launch ----
 
-// key in the registry of a weak table {[buffer that owns memory] = how the
-// preceding launch, and in higher bits launches before it, used the memory}
-// (LaunchArg.before)
+// Key in the registry of a weak table {[buffer that owns memory] = uses}. The
+// low bits of `uses` say how the preceding launch used the memory; the bits
+// from SIM_FAR on, how launches before that one did (LaunchArg.before).
 static const char FRONT = 0;
 
 static uint8_t front_of(lua_State *L, int buf) {
@@ -128,8 +128,9 @@ static void push_back(lua_State *L) {
 
 // Records the launch of fn, with options at t, as the preceding one. With
 // programmatic dependent launch, all blocks of fn may let the next launch start
-// before they wait for launches before fn. Those may then still run during the
-// next launch, so their uses of buffers are kept.
+// before they wait for launches that precede fn. The preceding launches may
+// then still run during the next launch, so the record keeps their uses of
+// buffers.
 static void set_front(lua_State *L, const Fn *fn, int t, const SimResult *r) {
   lua_createtable(L, 0, (int)fn->arg.n);
   lua_createtable(L, 0, 1);

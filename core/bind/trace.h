@@ -20,7 +20,7 @@ typedef struct Value {
   // Whether the value replaces a Lua boolean that changes in a loop or branch,
   // so that Lua must not test it.
   bool truth;
-  // Whether the value selects between two plain numbers, its uservalues.
+  // Whether the value selects between two plain numbers: its uservalues.
   bool choice;
   // If not 0, the value is undefined (see tracelib.c), and this is the message
   // for its uses: an index into Fn.text.
@@ -62,7 +62,7 @@ void donelib_check(Ctx *cx, lua_State *L);
 void hooklib_start(lua_State *L);
 void hooklib_on(lua_State *L, bool on);
 // Pops a table or nil. From now on, the hook records writes to tables in this
-// table; nil: not at all.
+// table; after nil, it records no writes.
 void hooklib_note(lua_State *L);
 // Records that C code is about to write the table at idx.
 void hooklib_wrote(lua_State *L, int idx);
@@ -72,8 +72,9 @@ void hooklib_undefined(lua_State *L);
 // Pops a traced value, and lists it as one that the kernel must use.
 void trace_watch(lua_State *L);
 
-// bytecode.c: an instruction of a Lua function, found from a count hook. Only
-// valid if bytecodelib.c has confirmed that this Lua's structures are known.
+// bytecode.c: an instruction of a Lua function, found from a count hook. Valid
+// only if bytecodelib.c has confirmed that the internal structures of this Lua
+// are known.
 typedef struct VmIns {
   uint8_t op, a, b, c;
   bool k;  // c is the index of a constant, not of a register

@@ -259,7 +259,7 @@ static int fn_tostring(lua_State *L) {
 // ---- the trace ----
 
 // Reports whether a kernel returned traced values, at index `first` and above.
-// Nobody can use them.
+// No caller can use such values.
 static bool returns(lua_State *L, int first) {
   for (int i = first; i <= lua_gettop(L); i++)
     if (trace_value(L, i) || veclib_test(L, i)) return true;
@@ -386,8 +386,8 @@ static int l_hook(lua_State *L) {
   return 0;
 }
 
-// note(writes): records writes to tables in the table `writes` from now on;
-// nil: not at all.
+// note(writes): from now on, records writes to tables in the table `writes`;
+// note(nil) ends this.
 static int l_note(lua_State *L) {
   lua_settop(L, 1);
   if (ir_fn(face_ctx(L))) hooklib_note(L);
@@ -673,8 +673,8 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
 }
 
 // rebuild(x, {scalars}, at) -> a value like x with the scalars from index `at`
-// on in place of x's; index after the last scalar used. x may be from a region
-// that has ended.
+// on in place of x's; index after the last scalar used. x may come from a
+// region that has ended.
 static int l_rebuild(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 2, LUA_TTABLE);
@@ -828,8 +828,8 @@ static int l_fence(lua_State *L) {
 }
 
 // undefined(text[, value]) -> a value whose use raises an error with this text.
-// It stands for the traced value. If that was computed in a region that has
-// ended, the error says so first.
+// It replaces the given traced value, if any. If that value was computed in a
+// region that has ended, its use raises the error about the region instead.
 static int l_undefined(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = ir_fn(cx);

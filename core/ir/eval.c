@@ -90,8 +90,9 @@ static double max_of(double a, double b) {
 }
 
 // Defines the functions that compute in T, f32 or f64, with one rounding. For
-// operands narrower than f32, the result is rounded to their type later. That
-// second rounding does no harm, because f32 has 24 bits, at least 2 * 11 + 2.
+// operands narrower than f32, the caller rounds the result to their type. That
+// second rounding is harmless: their significands have p <= 11 bits, and f32's
+// has 24, at least 2p + 2.
 #define ROUNDED(NAME, T, FMOD) \
   static T NAME(Op op, T a, T b) { \
     T m; \

@@ -105,10 +105,11 @@ typedef struct Assumed {
 // An assertion that the simulator checks at instruction `at` if `when` is true:
 // lo <= v <= hi, v < `limit` if there is a limit, and div divides v.
 // - Assertions for the modes of one coordinate of mem are consecutive entries.
-// - An entry with a note is no assertion: a named range of the script begins
-//   (lo 1) or ends there.
+// - An entry with a note is not an assertion: it marks the beginning (lo is 1)
+// or the end (lo is 0) of a named range of the script.
 // - Entries with a rule are the words of three layouts (layout/traced.c), in
-//   order. A word is lo, or v if it is traced; lo then describes it.
+//   order. A word is lo if it is static. If it is traced, v is its value and lo
+//   is its encoding as a Dim.
 typedef struct Claim {
   Ref at, v, limit;  // v: checked value; 0: lo is the checked value
   Ref mem;  // object that is accessed; 0: cute.assume made the assertion

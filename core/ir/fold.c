@@ -103,8 +103,8 @@ static Fact fact_bits(DType t, Op op, Fact a, Fact b) {
   int64_t z = za < zb ? za : zb;
   if (a.lo < 0 || b.lo < 0)
     return (Fact){dtype_least(t), dtype_most(t), z};
-  // OR and XOR do not set bits above both operands' highest bits, so one
-  // operand's bits above the other's highest bit are kept.
+  // OR and XOR do not change an operand's bits above the highest bit that the
+  // other operand may have. Such bits of a.hi or b.hi bound the result.
   int64_t ma = mask_of(a.hi), mb = mask_of(b.hi);
   int64_t most = (a.hi | mb) < (b.hi | ma) ? a.hi | mb : b.hi | ma;
   return (Fact){0, most, z};
@@ -243,7 +243,8 @@ static bool fold_float2(Op op, DType t, double x, double y, double *v) {
   return true;
 }
 
-// Decides a comparison if the operands' ranges do, and sets *v to its result.
+// Decides a comparison by the operands' ranges, and sets *v to its result.
+// Returns false if the ranges do not decide it.
 static bool fold_compare(Op op, Fact a, Fact b, bool *v) {
   if (op == OP_LT && a.hi < b.lo) return *v = true, true;
   if (op == OP_LT && a.lo >= b.hi) return *v = false, true;
@@ -322,7 +323,7 @@ static Ref sum_of(Ctx *cx, Fn *fn, const Ref *x, int n, Ref more) {
 }
 
 // Simplifies x / c or x % c where x is a sum of multiples of c and of terms
-// whose sum is in [0, c). Returns 0 if x is not.
+// whose sum is in [0, c). Returns 0 if x is not such a sum.
 static Ref fold_terms(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   Terms t = {0};
   DType type = ir_type(fn, x);
@@ -625,7 +626,8 @@ Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
     ctx_fail(cx, ERR_TYPE, "%s of %s: the operand must be f32",
              math_name(f), dtype_name(t));
   if (math_arity(f) == 2) want_same(cx, fn, OP_MATH, a, b);
-  // Powers 1 and 2 are exact or one product: one rounding, and far cheaper.
+  // x^1 is x and x^2 is one product, with one rounding and far cheaper than
+  // pow.
   double d;
   if (f == MF_POW && float_const(fn, b, &d) && (d == 1 || d == 2))
     return d == 1 ? a : ir_op2(cx, fn, OP_MUL, a, a);
@@ -644,7 +646,8 @@ static Ref cvt_const(Ctx *cx, Fn *fn, DType t, Ref a) {
     double y = ir_type(fn, a) == DT_U64 ? (double)(uint64_t)x : (double)x;
     if (t == DT_F64 || (x >= -(1 << 24) && x <= 1 << 24))
       return ir_float(cx, fn, t, y);
-    // Constant folding would round twice, so leave it to the target.
+    // Folding here would round twice (to double, then to t), so convert on the
+    // GPU.
     return 0;
   }
   if (float_const(fn, a, &d) && dtype_is_float(t) && isfinite(d))
@@ -697,7 +700,7 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a) {
   DType s = ir_type(fn, a);
   if (s == t) return a;
   bool byte = (s == DT_U8 && dtype_bits(t) < 8) ||
-              // A narrow float occupies the low bits of its byte.
+              // A float narrower than a byte occupies the low bits of its byte.
               (t == DT_U8 && dtype_bits(s) < 8);
   if (dtype_bits(s) != dtype_bits(t) && !byte)
     ctx_fail(cx, ERR_TYPE, "bitcast of %s (%d bits) to %s (%d bits)",

@@ -4,7 +4,7 @@
 
 #include "ir/fn.h"
 
-// What a context works on, Ctx.work.
+// The state of tracing in a context (Ctx.work).
 struct Work {
   Fn *fn;        // the function being traced, or NULL on the host
   Fn *aside;     // function whose tracing ir_aside suspended, or NULL

@@ -78,7 +78,7 @@
   OP(id, name, operands, NONE, rule, PURE, LANE)
 #endif
 
-// entry 0 of Fn.ins, and what a rollback leaves of an instruction
+// Does nothing: entry 0 of Fn.ins, and instructions that a rollback removed.
 DO(NOP, "nop", "", NONE, NONE, NONE, LANE)
 LEAF(CONST, "const", "", RAW, ANY, KNOWN, LANE)
 LEAF(ARG, "arg", "", ARG, ANY, KNOWN, LANE)   // a scalar argument of the kernel
@@ -87,11 +87,11 @@ LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // a special register, as i32
 LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
 // The i64 address of the object's first byte.
 LEAF(ADDRESS, "address", "o.g", NONE, ANY, KNOWN, LANE)
-// Word imm of a tensor map that is an argument, as a u64.
+// Word number Ins.imm of a tensor map that is an argument, as a u64.
 LEAF(MAPWORD, "tmap.word", "m", RAW, ANY, KNOWN, LANE)
 LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
-// An object in shared memory of another CTA of the cluster: the object, the
-// CTA's rank.
+// An object in shared memory of another CTA of the cluster. Operands: this
+// CTA's object, the rank of the other CTA.
 OP(DSMEM, "dsmem", "o.s v/k", MEM, ANY, OBJECT, LANE)
 OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
 // The matrix descriptor of wgmma for the start of a shared object; imm: the
@@ -99,9 +99,9 @@ OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
 // bytes.
 LEAF(DESC, "desc", "v", RAW, ANY, KNOWN, LANE)
 LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE)  // a tensor map, an argument
-// A tensor map in memory, 16 elements of 64 bits. It has the box of argument m,
-// a tensor map. Without m, it describes any box, and the tensor at a raw
-// address.
+// A tensor map in memory, 16 elements of 64 bits. With m, an argument that is a
+// tensor map, it has the box of m. Without m, its box is not known, and it
+// describes a tensor at a raw address.
 OP(TMAPAT, "tmap.at", "d m?", MEM, ANY, OBJECT, LANE)
 OP(PTR, "ptr", "v", MEM, ANY, OBJECT, LANE)  // global memory at an i64 address
 // Arithmetic; eval.c defines it for every type.
@@ -146,8 +146,9 @@ OP(PICK, "pick", "r.r v", ELEMENTS, ANY, REGS, LANE)
 DO(PUT, "put", "a.r vv", ELEMENTS, NONE, REGS, LANE)
 // Vector copies of 8 to 256 bits, contiguous on both sides.
 DO(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE)
-// cp.async: the predicate says whether it reads, and the value how many bytes
-// it reads (the rest is zero); without them it reads all bytes.
+// cp.async: the optional operands are a predicate, whether it reads, and the
+// number of bytes that it reads; it fills the remaining bytes with zeros.
+// Without these operands it reads all bytes.
 DO(CPASYNC, "cp.async", "w.s r.g p?v?", BITS, NONE, ASYNC(CPWAIT), LANE)
 DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE)
 DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
@@ -167,10 +168,10 @@ DO(BARARRIVE, "bar.arrive", "v/t?v?", BARRIER, NONE, ORDER, WARP)
 DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
 DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
 // Mbarriers count arrivals and bytes in phases; a parity names a phase. flags:
-// HINT_*, MBF_*. ARRIVE and TOKEN make several arrivals at once; TOKEN returns
-// their phase. A last operand k is the rank of the CTA whose mbarrier it is
-// (default: this CTA).
-// Value: the arrivals of a phase.
+// HINT_*, MBF_*. MBARARRIVE and MBARTOKEN may make several arrivals at once;
+// MBARTOKEN returns the phase of these arrivals. A last operand k is the rank
+// of the CTA that has the mbarrier (default: this CTA).
+// Value of MBARINIT: the number of arrivals that complete a phase.
 DO(MBARINIT, "mbarrier.init", "bv/n", NONE, NONE, MEET, LANE)
 // Values: number of arrivals; rank of a CTA.
 DO(MBARARRIVE, "mbarrier.arrive", "bv/e v/k?", NONE, NONE, MEET, LANE)
@@ -185,8 +186,9 @@ OP(MBARTRY, "mbarrier.try_wait", "bv/q v?", NONE, ANY, MEET, LANE)
 DO(MBARINVAL, "mbarrier.inval", "b", NONE, NONE, MEET, LANE)
 // Arrives when the thread's earlier cp.async copies have completed.
 DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE)
-// Stores 1, 2 or 4 values to shared memory of a CTA, at the offset of w there.
-// The first value is the CTA's rank. An mbarrier of that CTA counts the bytes.
+// Stores 1, 2 or 4 values to shared memory of a CTA of the cluster, at the
+// place that w has in this CTA. The first value is the CTA's rank. An mbarrier
+// of that CTA counts the bytes.
 DO(STASYNC, "st.async", "w.s bv/k vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
 // Cluster barriers; flags: CLF_*.
 DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW)
@@ -221,9 +223,9 @@ DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE)
 DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE)
 // Tensor maps in memory. COPY copies an argument's map. ADDRESS sets the
 // tensor's address; other threads may then read and write the tensor. SET sets
-// the field Ins.flags, a TensorMapField, of mode imm. The async proxy
-// sees a changed map after a release fence and ACQUIRE, or after PUBLISH, by
-// which a warp copies it from shared memory.
+// one field of the map: Ins.flags is the TensorMapField, Ins.imm the mode. The
+// async proxy sees a changed map after a release fence and ACQUIRE. It also
+// sees one after PUBLISH, by which a warp copies the map from shared memory.
 DO(MAPCOPY, "tmap.copy", "D m", NONE, NONE, MEMORY, LANE)
 DO(MAPADDRESS, "tmap.address", "D a.g", NONE, NONE, MEMORY, LANE)
 DO(MAPSET, "tmap.set", "D v", MODE, NONE, MEMORY, LANE)

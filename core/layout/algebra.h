@@ -60,7 +60,7 @@ Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 typedef enum TracedRule {
   TRACED_NONE, TRACED_COMPOSE, TRACED_DIVIDE, TRACED_PRODUCT,
   TRACED_COMPLEMENT,          // here b is a layout with the codomain's shape
-  TRACED_UPCAST  // here b is a layout of n elements, n: factor of the upcast
+  TRACED_UPCAST  // here b is a layout of n elements; n is the factor
 } TracedRule;
 // Reads an assertion, which is stored as words (Claim in ir/fn.h), as the
 // layouts a, b and r. Traced values must have been replaced by numbers.

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-// Returns text for a leaf r of the right side whose values under f no single
-// mode can represent: names the first coordinate where the step changes.
+// Returns text that explains why no single mode represents f on leaf r of the
+// right side: it names the first coordinate where the step changes.
 static const char *counter(Ctx *cx, Flat f, Mode r) {
   Layout l = flat_layout(cx, f);
   if (!dim_static(r.s) || !dim_static(r.d) || !layout_static(l) ||
@@ -118,7 +118,7 @@ typedef struct Digits {
   int64_t *step;
 } Digits;
 
-// Adds to the bounds of left mode i a leaf of n steps of size `step`. whole:
+// Adds a leaf of n steps of size `step` to the bounds of left mode i. whole:
 // the leaf reaches the end of the mode.
 static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
   int64_t most;
@@ -401,7 +401,8 @@ static int64_t least(Ctx *cx, Dim s) {
 // extent of a left mode and carry into the next one. No layout represents such
 // a sum.
 static bool may_carry(Ctx *cx, const Part *p) {
-  // last left mode that positive and that negative strides reach
+  // left mode that positive ([0]) and negative ([1]) strides reach; -1: none;
+  // left.n: several
   int met[2] = {-1, -1};
   for (int i = 0; i < p->left.n; i++) {
     for (int k = 0; k < 2; k++) {

@@ -175,7 +175,7 @@ static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
 }
 
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b) {
-  Buf out = {0};  // small; the message copies it before buf_free below
+  Buf out = {0};  // the text is short; arena_printf copies it
   buf_printf(cx, &out, "operator '%s' is not defined for ", op);
   dim_print(cx, a, &out);
   buf_printf(cx, &out, " and ");

@@ -202,8 +202,8 @@ bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
   if (t.kind == TILER_ANY) return true;
   if (t.kind == TILER_LAYOUT && t.extent)
     return tup_evenly_divides(cx, shape, t.l.shape);
-  // A layout as tile divides evenly if its size and that of its rest multiply
-  // to the size of the shape.
+  // A tile that is a layout divides evenly if its size times the size of its
+  // complement is the size of the shape.
   if (t.kind == TILER_LAYOUT) {
     Note nt = {.op = "evenly_divides", .a = &t.l, .mode = -1, .quiet = true};
     Dim size = tup_size(cx, shape);

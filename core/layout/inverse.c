@@ -93,8 +93,8 @@ static void put_inverse(Ctx *cx, Paths *w, Flat r) {
   tupb_put(cx, &w->shape, flat_layout(cx, r).shape);
 }
 
-// Returns the number of levels of d's path and the path in p, if it starts with
-// path[0..depth). Otherwise returns -1.
+// Writes the path of basis d to p. Returns its number of levels if it starts
+// with path[0..depth), otherwise -1.
 static int under(Dim d, const int *path, int depth, int p[DIM_LEVELS]) {
   int n = dim_basis_path(d, p);
   for (int k = 0; k < depth; k++)

@@ -99,7 +99,8 @@ Layout layout_fragment_like(Ctx *cx, Layout l) {
   vd = tup_compact(cx, tup_filter_zeros(cx, vd, v.shape), NULL, false);
   v = of_tups(cx, v.shape, vd);
   rest = layout_ordered(cx, rest.shape, steps(cx, rest));
-  // The logical product of two modes has l's nesting; CuTe would nest rest.
+  // For two modes, use the logical product: its result is nested as l is.
+  // CuTe's tiled product would nest `rest` one level deeper.
   return n == 2 ? layout_logical_product(cx, v, tiler_layout(rest))
                 : layout_tiled_product(cx, v, tiler_layout(rest));
 }
@@ -109,9 +110,9 @@ Layout layout_identity(Ctx *cx, Tup shape) {
   return of_tups(cx, shape, tup_basis_like(cx, shape));
 }
 
-// Writes to d the strides with which the leaves of `shape` map to the elements
-// of `from`, which are `scale` apart. If `from` is NULL, all strides are 0.
-// Returns the position in d after them.
+// Writes strides for the leaves of `shape` to d. They map a coordinate of
+// `shape` to the index of an element of `from`, times `scale`. If `from` is
+// NULL, all strides are 0. Returns the position in d after the strides.
 static Dim *spread(Ctx *cx, Tup from, Tup shape, Dim scale, Dim *d) {
   bool leaf = from && tup_is_leaf(from);
   if (tup_is_leaf(shape)) {

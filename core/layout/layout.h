@@ -58,8 +58,8 @@ static inline const Swizzle *layout_swizzle(Layout l) {
 }
 
 // Functions have CuTe's names with the prefix layout_. A parameter `by` is a
-// profile: the function applies to the sub-layouts at its leaves.
-// Fails unless shape and stride are congruent.
+// profile: the function applies to the sub-layouts at its leaves. layout_make
+// fails unless shape and stride are congruent.
 Layout layout_make(Ctx *cx, Tup shape, Tup stride);
 Layout layout_leaf(Ctx *cx, Dim shape, Dim stride);   // returns s:d
 Layout layout_unit(Ctx *cx);                          // returns 1:0
@@ -94,8 +94,8 @@ Dim layout_cosize(Ctx *cx, Layout l);
 // Returns the number of elements of memory from l's origin on that l needs: 1
 // plus the largest value.
 Dim layout_reach(Ctx *cx, Layout l);
-// Returns the smallest value of l if strides are negative, as a positive
-// distance below 0; otherwise 0.
+// Returns how far the values of l reach below 0: the magnitude of the smallest
+// value, or 0 if no stride is negative.
 Dim layout_below(Ctx *cx, Layout l);
 Layout layout_take(Ctx *cx, Layout l, int b, int e);
 Layout layout_select(Ctx *cx, Layout l, const int *i, int n);
@@ -110,9 +110,9 @@ Layout layout_unflatten(Ctx *cx, Layout l, Tup profile);
 Layout layout_zip(Ctx *cx, Layout l);
 Layout layout_zip_of(Ctx *cx, const Layout *l, int n);
 Layout layout_coalesce(Ctx *cx, Layout l);
-// by NULL: without a profile
+// if `by` is NULL, coalesces without a profile
 Layout layout_coalesce_by(Ctx *cx, Layout l, Tup by);
-// guide NULL: l's strides
+// if `guide` is NULL, uses l's strides
 Layout layout_filter_zeros(Ctx *cx, Layout l, Tup guide);
 Layout layout_filter(Ctx *cx, Layout l);
 Layout layout_filter_by(Ctx *cx, Layout l, Tup by);
@@ -123,8 +123,8 @@ Dim layout_eval(Ctx *cx, Layout l, Tup coord);
 Dim layout_eval_at(Ctx *cx, Layout l, Dim i);          // i: a linear index
 Tup layout_eval_tup(Ctx *cx, Layout l, Tup coord);
 // Slices by a coordinate that may contain `_`. Returns the modes with `_`, and
-// in *offset the offset of the other coordinates. In a composed layout this
-// offset becomes part of the result's own offset, except for an amount that a
+// in *offset the offset of the other coordinates. In a composed layout, the
+// result's own offset takes this offset, and *offset gets only the part that a
 // swizzle does not affect.
 Layout layout_slice(Ctx *cx, Layout l, Tup coord, Dim *offset);
 Layout layout_slice_tup(Ctx *cx, Layout l, Tup coord, Tup *offset);

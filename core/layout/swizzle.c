@@ -175,7 +175,7 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   }
   if (seen >= 0 && !(seen & con_in)) {
     con_xor = con_in & zy;  // constant bits that the swizzle reads or changes
-    // the other bits: unaffected, and they do not carry
+    // the swizzle does not affect the other bits, and they do not carry
     con_out += con_in & ~zy;
     con_in = 0;
   }

@@ -141,8 +141,8 @@ Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
 // `order`.
 bool tup_order_ties(Ctx *cx, Tup shape, Tup order);
 // Returns the coordinate of shape that follows coord in colexicographic order.
-// After the last coordinate follows the end: its last leaf is the extent and
-// the others are 0.
+// After the last coordinate, returns an end coordinate: its last leaf is the
+// extent and its other leaves are 0.
 Tup tup_increment(Ctx *cx, Tup coord, Tup shape);
 
 // ---- in CuTe notation (notation.c) ----

@@ -54,7 +54,7 @@ Dim tup_min(Ctx *cx, Tup t) { return fold(cx, "min", t, dim_min); }
 Dim tup_max(Ctx *cx, Tup t) { return fold(cx, "max", t, dim_max); }
 
 static _Noreturn void no_integer(Ctx *cx, const char *op, Dim d) {
-  Buf out = {0};  // small; the message copies it before buf_free below
+  Buf out = {0};  // the text is short; arena_printf copies it
   dim_print(cx, d, &out);
   const char *s = arena_printf(cx, &cx->scratch, "%s", out.p);
   buf_free(&out);
@@ -521,8 +521,8 @@ static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
   }
 }
 
-// Returns the number of modes of shape, without trailing modes that have no
-// leaves. The last of them takes the rest of an index.
+// Returns the number of modes of shape without trailing modes that have no
+// leaves. The last mode counted takes the remaining part of an index.
 static int modes_of(Tup shape) {
   int n = 0;
   Tup m = tup_first(shape);

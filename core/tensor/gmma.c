@@ -15,8 +15,8 @@
 #include "ir/fold.h"
 #include "tensor/inside.h"
 
-// An operand as it lies in shared memory. Its layouts give element offsets
-// before the swizzle.
+// An operand in shared memory. Its layouts return offsets in elements, before
+// the swizzle is applied.
 typedef struct Shared {
   Ctx *cx;
   const MmaAtom *a;

@@ -144,8 +144,8 @@ static bool is_offset(const Tensor *t) {
   return same;
 }
 
-// Returns t's place in its argument. Returns NULL if an assertion needs no
-// place or if traced numbers of the place are no longer visible.
+// Returns t's place in its argument. Returns NULL if the place is unknown
+// or no longer visible, or if the check of memory bounds suffices.
 static const TensorPlace *place_of(Ctx *cx, const Tensor *t) {
   const TensorPlace *p = t->place;
   if (!p || t->space != SP_GMEM || !tup_eq(p->at.l.shape, t->l.shape))

@@ -121,9 +121,10 @@ static Dim extent_of(Ctx *cx, Tup shape) {
   return tup_is_leaf(shape) ? *shape : (Dim){-1};
 }
 
-// Checks that the element at coord is inside the shape. `claim` is NULL or says
-// whether the access writes. With NULL, reports whether all coordinates are
-// known to be inside. Otherwise appends an assertion for each coordinate.
+// Checks that the element at coord is inside the shape. If `claim` is NULL,
+// only reports whether all coordinates are known to be inside. Otherwise
+// appends an assertion for each coordinate; *claim says whether the access
+// writes.
 static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
                  const bool *claim) {
   bool known = true;

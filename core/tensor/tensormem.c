@@ -73,7 +73,7 @@ Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank) {
   int own = dtype_bits(m.type), bits = dtype_bits((DType)i->type);
   m.space = SP_DSMEM;
   m.name = m.layout = 0;
-  m.count = m.count * own / bits;  // count in elements of the view's type
+  m.count = m.count * own / bits;  // now in elements of the view's type
   m.type = (DType)i->type;
   return ir_mem_of(cx, fn, m, mem, rank);
 }

@@ -153,8 +153,9 @@ static Dim shared_at(const Boxes *b, int64_t i) {
 }
 
 // Converts the coordinates of an im2col box (channel, pixel of the result,
-// positions in the filter) to coordinates of the tensor, mode 0 first. The
-// offsets in the filter follow for loads; stores have none.
+// positions in the filter) to coordinates of the tensor, mode 0 first. For
+// loads, also writes the offsets in the filter, after the coordinates; stores
+// have no such offsets.
 static int unfolded(const Boxes *b, const Dim *leaf, Ref *out) {
   Ctx *cx = b->cx;
   const TmaAtom *a = b->a;

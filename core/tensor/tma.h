@@ -21,7 +21,7 @@ typedef struct TmaAtom {
   bool multicast;
   uint16_t flags;      // flags BKF_*
   int ctas;            // CTAs that share a tile, each copying a slice of a box
-  int64_t values;      // elements of a box, of all CTAs that share it
+  int64_t values;      // elements of a box, for all CTAs that share it
   int64_t tile;        // elements of a CTA's tile
   // the tensor map without address, extents and strides, which a launch adds
   TensorMap map;

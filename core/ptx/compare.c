@@ -9,7 +9,7 @@
 // represents all of them.
 static Ref comparable(PtxOp *o, Ref v, DType t) {
   if (!dtype_is_float(t)) return v;
-  if (strstr(o->i->op, ".ftz")) {  // max(v, v) with .ftz flushes v
+  if (strstr(o->i->op, ".ftz")) {  // max.ftz(v, v) flushes v
     op_has(o, "ftz");
     Soft s = {.op = SOFT_MAX, .type = (uint8_t)t, .flags = SOFT_FTZ};
     v = op_soft(o, s, dtype_bits(t), v, v, 0);

@@ -4,8 +4,8 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
-// The source bytes of a cp.async: whether any are read (pred), and how many if
-// not all (bytes). 0 means all.
+// Which source bytes a cp.async reads. pred: whether it reads any; 0: always.
+// bytes: how many it reads; 0: all.
 typedef struct Source {
   Ref pred, bytes;
 } Source;

@@ -84,7 +84,7 @@ static void barrier_wait(PtxOp *o, bool test) {
 
 void row_mapa(PtxOp *o, int k) {
   (void)k;
-  op_has(o, "shared::cluster");  // without it, the address is generic
+  op_has(o, "shared::cluster");  // optional: without it, the address is generic
   DType t = unsigned_of(op_type(o, 0).bits);
   Ref at = op2(o, OP_AND, op_operand(o, 1, t),
                number(o, t, ~((int64_t)255 << RANK_BIT)));

@@ -38,7 +38,7 @@ typedef struct PtxPool {
 } PtxPool;
 enum { POOLS = 12 };
 
-// An MMA instruction, and the atoms of that text.
+// The text of an MMA instruction, and the ids of the atoms that it may mean.
 enum { MMAS = 16, MMA_ATOMS = 16 };
 typedef struct PtxMma {
   const char *text;
@@ -54,7 +54,7 @@ typedef struct PtxBuild {
   const PtxBound *bound;
   size_t nbound;
   PtxSlot *slot;          // one entry for each register
-  Ref *object;            // the byte view of each bound pointer
+  Ref *object;            // for each bound pointer, its memory as bytes
   PtxPool pool[POOLS];
   int pools;
   const PtxRow **row;     // the opcode's row for each instruction, or NULL
@@ -62,7 +62,7 @@ typedef struct PtxBuild {
                           // in a loop that ends when it succeeds
   PtxMma mma[MMAS];       // cache of ptx_mma
   Ref viewed[8];          // latest results of op_view, the newest first
-  Ref vector[8];          // latest registers of vector accesses, as `viewed`
+  Ref vector[8];          // latest registers of vector accesses, newest first
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated
@@ -105,7 +105,7 @@ struct PtxRow {
                       // PtxPool, without a conversion
   void (*emit)(PtxOp *o, int k);  // the translation; NULL: the opcode is
                                   // rejected
-  int k;              // distinguishes rows that share an emit function
+  int k;              // parameter of `emit`: tells rows apart that share it
   const char *takes;  // modifiers that may follow the name, types among them
   const char *note;   // "" if exact, otherwise the error bound or the reason
                       // for rejection
@@ -150,7 +150,7 @@ int64_t op_constant(PtxOp *o, uint32_t k);
 // Returns operand k, a constant from `least` to `most`.
 int64_t op_constant_in(PtxOp *o, uint32_t k, int64_t least, int64_t most);
 const PtxArg *op_arg(PtxOp *o, uint32_t k);
-// Writes a value to a register, or an offset if it holds a pointer.
+// Writes a value to register a; if a holds a pointer, the value is an offset.
 void op_set(PtxOp *o, const PtxArg *a, Ref v);
 void op_result(PtxOp *o, Ref v);   // writes operand 0
 // Returns what operand a points into: an index into PtxBuild.bound, PLAIN or

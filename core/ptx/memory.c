@@ -89,8 +89,9 @@ int op_vector(PtxOp *o) {
   return op_has(o, "v2") ? 2 : op_has(o, "v4") ? 4 : op_has(o, "v8") ? 8 : 1;
 }
 
-// Returns the offset of byte `at` of a parameter in all parameters. Rejects a
-// read of `bytes` there that is misaligned or leaves the parameter.
+// Returns the offset of byte `at` of parameter v from the start of all
+// parameters. Rejects a read of `bytes` bytes there that is misaligned or
+// reaches beyond v.
 static uint32_t param_offset(PtxOp *o, const PtxVar *v, int64_t at,
                              int64_t bytes) {
   int64_t size = v->type.bits / 8 * v->type.lanes * v->count;
@@ -149,9 +150,9 @@ static void load_param(PtxOp *o) {
   set_vector(o, d, t, words, n);
 }
 
-// Returns registers for accesses of n elements at once. Accesses can share
-// them, because each sets all of them first. With separate registers, the
-// simulator would hold registers for every access in the text.
+// Returns registers for accesses of n elements at once. Accesses share
+// registers, which is correct because each access first sets all of them.
+// Otherwise the simulator would need registers for every access in the text.
 static Ref through(PtxOp *o, DType t, int n) {
   PtxBuild *b = o->b;
   for (int k = 0; k < 8 && b->vector[k]; k++) {

@@ -20,7 +20,7 @@ typedef enum PtxKind { PTX_B, PTX_U, PTX_S, PTX_F, PTX_P, PTX_OTHER } PtxKind;
 
 typedef struct PtxType {
   uint8_t kind;   // PtxKind
-  uint8_t lanes;  // 1; 2 or 4 for .v2 and .v4 variables
+  uint8_t lanes;  // 2 or 4 for .v2 and .v4 variables, otherwise 1
   uint16_t bits;  // width of a lane; 1 for .pred, 0 for PTX_OTHER
 } PtxType;
 
@@ -29,7 +29,7 @@ typedef struct PtxVar {
   const char *name;  // name; for a range of registers, its prefix
   PtxType type;
   uint8_t space;     // PtxSpace
-  bool external;     // .extern: dynamic shared memory, or another module's
+  bool external;     // .extern: dynamic shared memory, or in another module
   bool pointer;      // whether it is a parameter declared .ptr
   uint8_t ptr_space;  // PtxSpace that a .ptr parameter points to; PTX_REG:
                       // generic
@@ -40,8 +40,8 @@ typedef struct PtxVar {
   bool array, range;
   uint32_t line;
   uint32_t reg;      // number of the range's first register in its function
-  uint32_t offset;   // bytes of a parameter from the start of the first one
-  uint32_t init, inits;  // range of PtxModule.inits, in elements
+  uint32_t offset;   // of a parameter, in bytes from the first one's start
+  uint32_t init, inits;  // first index into PtxModule.inits, and number
 } PtxVar;
 
 // Returns the bytes of one element of a variable; 0 for textures.
@@ -66,7 +66,7 @@ typedef struct PtxInit {
 typedef enum PtxArgKind {
   PTX_A_REG,      // register; value is its number in the function
   PTX_A_INT,      // integer in value
-  PTX_A_FLOAT,    // float; value holds its bits, whose number is in `bits`
+  PTX_A_FLOAT,    // float; value holds its bit pattern, of width `bits`
   PTX_A_VAR,      // a variable's address: value is an index into vars
   PTX_A_LABEL,    // label; value is an index into PtxModule.labels
   PTX_A_FUNC,     // a function's name
@@ -84,7 +84,7 @@ typedef struct PtxArg {
   uint8_t bits;    // width of a float: 32 or 64
   bool negated;    // whether it is negated, as in !p
   uint8_t lane;    // 1 to 4: .x to .w of a vector register; 0: the whole
-  uint32_t part, parts;  // first of its parts in PtxModule.args
+  uint32_t part, parts;  // parts: first index into PtxModule.args, number
   int64_t value;
   const char *name;
 } PtxArg;
@@ -97,7 +97,7 @@ typedef struct PtxIns {
   uint32_t loc;         // index into PtxModule.locs, plus 1; 0: none
   int32_t guard;        // register of the guard predicate, or -1
   bool guard_not;
-  uint32_t arg, args;   // first operand in PtxModule.args
+  uint32_t arg, args;   // operands: first index into PtxModule.args, number
 } PtxIns;
 
 // A label, which is a place before an instruction of its function.

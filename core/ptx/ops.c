@@ -75,7 +75,7 @@ Ref op_as(PtxOp *o, DType t, Ref a) {
   int64_t v;
   if (ir_type(b->fn, a) == t) return a;
   const Ins *i = ir_get(b->fn, a);
-  if (i->op == OP_BITCAST) {  // of a bitcast's result: use its operand
+  if (i->op == OP_BITCAST) {  // reinterpret the bitcast's operand instead
     a = i->a[0];
     if (ir_type(b->fn, a) == t) return a;
   }

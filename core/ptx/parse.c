@@ -254,8 +254,9 @@ static bool is_special(const PtxLex *x) {
          (x->n > 3 && memcmp(x->at, "%pm", 3) == 0);
 }
 
-// Operands that are being read. Parts inside a list are finished first, so that
-// a list enters PtxModule.args, side by side, only when it ends.
+// Operands that are being read. They are copied to PtxModule.args only when the
+// list ends. Thus they are adjacent there, although a nested list inside this
+// one is copied earlier.
 typedef struct List {
   PtxArg few[16], *p;
   uint32_t n, cap;
@@ -784,7 +785,7 @@ static void body(Parse *p) {
 
 // ---- functions ----
 
-// Resolves names that were no variables. They are labels of this block or of
+// Resolves names that are not variables. They are labels of this block or of
 // one around it, otherwise functions.
 static void resolve(Parse *p, size_t args) {
   PtxModule *m = p->m;

@@ -8,7 +8,7 @@
 // ---- blocks ----
 
 typedef struct Block {
-  uint32_t first, n;   // instructions of the block, without its branch
+  uint32_t first, n;   // instructions without the branch: first index, number
   int32_t cond;        // the predicate register of its branch, or -1
   bool cond_not;
   uint32_t region, pos;  // region: number of the region that the block is
@@ -502,8 +502,8 @@ static bool in_shared(const PtxModule *m, const PtxFunc *f, size_t k) {
   return true;
 }
 
-// Lays out the shared variables of f that are external or not, from byte `at`
-// on: at_of gets the offset of each. Returns the end.
+// Lays out shared variables of f from byte `at` on: only the external ones, or
+// only the others. Stores the offset of each in at_of. Returns the end.
 static int64_t lay_out(const PtxModule *m, const PtxFunc *f, bool external,
                        int64_t at, int64_t *at_of) {
   for (size_t k = 0; k < m->vars.n; k++) {
@@ -883,11 +883,11 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
   }
 }
 
-// Returns how well a name fits an entry's: 3 it is the entry's, 2 it is the
-// plain one of a mangled name, 1 it is a suffix, 0 not at all.
+// Returns how well `name` fits the name of entry f. 3: they are equal. 2:
+// `name` is the demangled name. 1: `name` is a suffix. 0: it does not fit.
 static int fits(Ctx *cx, const PtxFunc *f, const char *name) {
   if (strcmp(f->name, name) == 0) return 3;
-  // a mangled name such as _ZN2at4rsumEPKfi has the length before each part
+  // A mangled name has the length before each part: at::rsum is _ZN2at4rsumE...
   Buf mangled = {0};
   for (const char *at = name; *at;) {
     const char *end = strstr(at, "::");

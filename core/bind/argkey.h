@@ -31,7 +31,9 @@ typedef enum ArgTag {
   // more: ArgFlags; then the layout. Its dynamic extents and strides are
   // leaves.
   ARG_LAYOUT,
-  ARG_TENSOR,   // more: DType, ArgFlags; then alignment and layout; leaves
+  // more: DType, ArgFlags; then the alignment and the layout. The memory, and
+  // dynamic extents and strides, are leaves.
+  ARG_TENSOR,
   ARG_TMA,  // more: bytes of a TMA atom; then the atom; its tensor is a leaf
   ARG_CODE,     // more: id of a function's code; then its upvalues
   // After the last argument: the group of each leaf (argkey_overlaps).

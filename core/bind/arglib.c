@@ -24,8 +24,8 @@ static _Noreturn void complain(lua_State *L, const Public *p, int arg,
              "  use %s", at, p->name, want, got, use);
 }
 
-// Raises the error for operand `arg` of the metamethod `name`: "newindex" is
-// t[c] = x.
+// Raises the error for operand `arg` of the metamethod `name`. (The metamethod
+// "newindex" implements t[c] = x.)
 static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
                                     const char *want) {
   bool set = strcmp(name, "newindex") == 0;
@@ -285,7 +285,7 @@ static void wanted(const Param *p, char *out, size_t size) {
 
 // Data of a check: the parameters of a signature, without the receiver.
 typedef struct Checks {
-  // Maximum number of arguments, and 1 if the function is a method.
+  // most: maximum number of arguments; method: 1 for a method, else 0
   int most, method;
   int n;
   Param param[];     // a variadic parameter comes last

@@ -461,8 +461,8 @@ static int thrfrg(lua_State *L, int which) {
 // these tables: they detect a change of the field, and can restore its former
 // value.
 
-// Pushes the table with the field of the tiled MMA (or slice) at idx, and
-// returns its number n. Assigns the number on first use.
+// Pushes the table TRACE_STATE.accumulate[n] for the tiled MMA (or slice) at
+// idx, and returns n. Assigns n on first use.
 static lua_Integer push_accumulate(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);

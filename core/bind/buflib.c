@@ -330,8 +330,8 @@ static int l_addressed(lua_State *L) {
 
 // ---- reads while a kernel is traced ----
 
-// Appends buffer, type, index and bits of an element that the trace reads as a
-// constant to the list TRACE_STATE.elements. Pops the buffer on top.
+// Records in the list TRACE_STATE.elements that the trace reads an element as a
+// constant: appends its buffer, type, index and bits. Pops the buffer on top.
 void buflib_note(lua_State *L, DType t, size_t i) {
   const HostBuf *b = lua_touserdata(L, -1);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);

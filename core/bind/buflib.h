@@ -33,8 +33,8 @@ size_t buflib_addressed(lua_State *L);
 // constant of type t. Pops the buffer.
 void buflib_note(lua_State *L, DType t, size_t i);
 
-// Pushes the buffer that owns the memory of the buffer at idx: that buffer, or
-// the one whose memory it was given by buflib_reuse.
+// Pushes the buffer that owns the memory of the buffer at idx. This is the
+// buffer itself, unless buflib_reuse gave it the memory of another buffer.
 void buflib_push_owner(lua_State *L, int idx);
 // Pushes a new buffer on the memory of the buffer at idx, and returns it.
 HostBuf *buflib_reuse(lua_State *L, int idx, DType t, size_t count);

@@ -213,7 +213,7 @@ static int l_put_in_place(lua_State *L) {
 
 // ---- external text ----
 
-// message(text) -> text as face_push_message makes it
+// message(text) -> the text for a message that face_push_message pushes
 static int l_message(lua_State *L) {
   size_t n;
   const char *s = luaL_tolstring(L, 1, &n);
@@ -221,7 +221,7 @@ static int l_message(lua_State *L) {
   return 1;
 }
 
-// visible(text[, lines]) -> text as face_push_visible makes it
+// visible(text[, lines]) -> the visible text that face_push_visible pushes
 static int l_visible(lua_State *L) {
   size_t n;
   bool lines = lua_toboolean(L, 2);

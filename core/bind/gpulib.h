@@ -42,7 +42,7 @@ void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 // reuse it when a buffer is dropped.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
 // If a graph of g is being captured, keeps the stream at idx, which joins the
-// capture, alive until its end.
+// capture, alive until the capture ends.
 void gpulib_joins(lua_State *L, const Gpu *g, int idx);
 // Writes and returns the GPU's name, "gpu" or "gpu:1".
 const char *gpulib_name(const Gpu *g, char name[16]);

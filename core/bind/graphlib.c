@@ -22,8 +22,8 @@ static int capture_close(lua_State *L) {
 }
 
 // Captures the launches of the function at f in a new graph of the GPU at
-// `gpu`, and pushes the graph. The stream at `stream` is its default one. old:
-// see graph_end.
+// `gpu`, and pushes the graph. The stream at `stream` becomes the graph's
+// default stream. old: a parameter of graph_end.
 static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
                          GpuGraph *old) {
   GpuGraph *x = gpulib_handle(L, gpu, sizeof *x, MT_GRAPH);

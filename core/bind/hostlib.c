@@ -177,8 +177,8 @@ static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
   return b;
 }
 
-// Pushes a new tensor where the options at opts say. All its elements have the
-// value *bits; NULL: they are undefined.
+// Pushes a new tensor on the device that the options at opts name. All its
+// elements have the value *bits; NULL: they are undefined.
 static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
                        const uint64_t *bits) {
   Place p = place_of(L, opts);
@@ -277,7 +277,8 @@ int hostlib_like(lua_State *L, int xi, int number, int ti) {
 
 // ---- random elements ----
 
-// registry: seed for the next random tensor without an option `seed`.
+// Key in the registry of the seed for the next random tensor that has no option
+// `seed`.
 #define SEED "cute.seed"
 
 static uint64_t next_seed(lua_State *L) {
@@ -510,8 +511,9 @@ static int deduce_leading(lua_State *L, const Leaves *v) {
   return found >= 0 ? found : any;
 }
 
-// Returns a number that divides stride i whatever the dynamic extents are: for
-// compact strides, derived from the marks of faster modes, else 1.
+// Returns a divisor of stride i that holds for all values of the dynamic
+// extents. If the strides are compact, derives it from the marks of the faster
+// modes; otherwise returns 1.
 static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   int64_t cur = 1, div = 1;
   for (int steps = 0; steps <= v->n && cur < v->stride[i]; steps++) {

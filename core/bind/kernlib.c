@@ -217,7 +217,7 @@ static void see_number(const Walk *w, DType type) {
 }
 
 // Adds a scalar argument to the kernel for a dynamic extent or stride of a
-// layout: number `leaf`, a multiple of div.
+// layout: leaf number `leaf`, whose values are multiples of div.
 static Dim dynamic_leaf(const Walk *w, bool shape, int leaf, int64_t div,
                         bool wide) {
   Fn *fn = ir_fn(w->cx);

@@ -233,8 +233,8 @@ typedef struct Plain {
 
 #define PLAIN {.fmad = -1, .fastmath = -1, .pdl = -1}
 
-// Reads the value on top as three extents. Returns false if they are not valid
-// for a grid or, unless `grid`, a block.
+// Reads the value on top as three extents. Returns false if they are not valid:
+// for a grid if `grid`, otherwise for a block.
 static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
   static const lua_Integer most[2][3] = {{1024, 1024, 64},
                                          {INT_MAX, 65535, 65535}};

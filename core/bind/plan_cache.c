@@ -653,7 +653,7 @@ static int l_rest(lua_State *L) {
 }
 
 // calls(most, form) -> a cache of at most `most` entries; form(f) returns the
-// list of words that represent the Lua function f in a key (push_form).
+// form of the Lua function f, which push_form describes.
 static int l_calls(lua_State *L) {
   lua_Integer most = face_checkint(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);

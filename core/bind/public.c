@@ -153,7 +153,8 @@ void public_usage(const Public *p, char *out, size_t size) {
   snprintf(out + at, size - at, ")");
 }
 
-// Returns which argument of the public function p the value at idx is; 0: none.
+// Returns the number of the argument of the public function p that is the value
+// at idx; 0: no argument is this value.
 int public_argument(lua_State *L, const Public *p, int idx) {
   int step = *p->ar.what == 'C' ? 1 : -1, most = public_count(p->sig);
   bool none = lua_isnoneornil(L, idx);

@@ -5,7 +5,7 @@
 
 #include "bind/face.h"
 
-// registry: a table {[Lua function] = signature}.
+// Key in the registry of a table {[Lua function] = signature}.
 #define PUBLIC_NAMES "cute.names"
 
 typedef struct Param {
@@ -61,7 +61,8 @@ bool public_pop(lua_State *L, const char **prefix, const char **sig);
 bool public_find(lua_State *L, Public *p);
 // Writes how to call the function: "cute.size(x, modes...)".
 void public_usage(const Public *p, char *out, size_t size);
-// Returns which argument of the public function p the value at idx is; 0: none.
+// Returns the number of the argument of the public function p that is the value
+// at idx; 0: no argument is this value.
 int public_argument(lua_State *L, const Public *p, int idx);
 
 // ---- arglib.c: setting functions into the table on top ----

@@ -3,9 +3,9 @@
 #include "bind/gpulib.h"
 #include "bind/tensorlib.h"
 
-// registry: the list of calls while a graph is recorded. Its field `closed` is
-// the list of buffers that were closed meanwhile; `spare` is the list of those
-// whose memory no open buffer uses.
+// Key in the registry of the list of calls, while a graph is recorded. Its
+// field `closed` is the list of buffers that were closed meanwhile; `spare` is
+// the list of those whose memory no open buffer uses.
 #define RECORDING "cute.recording"
 
 // record(list, f): while f() runs, appends its launches and copies to the list

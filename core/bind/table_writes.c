@@ -103,8 +103,8 @@ static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
   lua_settop(L, top);
 }
 
-// Records writes and resumes of the library function in register `reg`, before
-// its call.
+// Records which tables the library function in register `reg` is about to
+// write, and which coroutine it is about to resume.
 static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
                       int writes) {
   bytecode_register(L, ar, reg);

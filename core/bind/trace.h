@@ -110,15 +110,15 @@ typedef struct Readers {
 void table_writes_find(lua_State *L, Writers *w, Readers *r);
 bool table_writes_reads(const Readers *r, lua_CFunction f);
 // Records the effects of an instruction that writes or creates a table, or
-// calls a function, before it runs. Returns true if it creates a table; then
-// call table_writes_born after it.
+// calls a function, before it runs. Returns true if it creates a table; the
+// caller must then call table_writes_born after the instruction.
 bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
                       int writes);
 void table_writes_born(lua_State *L, lua_Debug *ar, int reg, int writes);
 // Pops a table, and records that it is about to be written.
 void table_writes_note(lua_State *L, int writes);
 
-// Registry: the state of the current trace, a table with
+// Key in the registry of the state of the current trace, a table with
 //   watched: list of traced booleans that must be used, in order
 //   lines: {[chunk source] = {[line] = names that the line assigns}}
 //   lex: function(chunk source), which returns that chunk's entry of `lines`

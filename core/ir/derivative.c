@@ -217,7 +217,8 @@ static Ref of_math(Chain *c, MathFn f, Ref a, Ref b, Ref y) {
   return product(c, slopes[f](c, a, y), da);
 }
 
-// The functions that compute the same as an intrinsic, apart from subnormals.
+// Intrinsics, each with the function that computes the same result, apart from
+// subnormals.
 static const struct { IntrinId intrin; MathFn f; } SAME[] = {
   {IN_EX2FTZ, MF_EX2APPROX}, {IN_LG2FTZ, MF_LG2APPROX},
   {IN_RCPFTZ, MF_RCPAPPROX}, {IN_SQRTFTZ, MF_SQRTAPPROX},

@@ -167,8 +167,8 @@ static inline unsigned hint_get(unsigned flags, HintId f) {
 // Other bits of Ins.flags. For MBAR* they are in the COP field.
 // - MBF_ARRIVE: MBARTX also arrives.
 // - MBF_TEST: MBARTRY does not block.
-// - MBF_NOINC: the arrival of MBARCPASYNC is one that the mbarrier's count
-//   includes.
+// - MBF_NOINC: MBARCPASYNC does not add its arrival to those expected in the
+// phase, as the count of the mbarrier includes it.
 // - CLF_RELAXED: CLUSTERARRIVE has no memory order.
 // - CLF_UNALIGNED: CLUSTERARRIVE or CLUSTERWAIT need not be executed by the
 //   whole warp.

@@ -20,8 +20,9 @@ Dim swizzle_apply(Ctx *cx, Swizzle sw, Dim x);
 Swizzle swizzle_compose(Ctx *cx, Swizzle a, Swizzle b);
 Swizzle swizzle_upcast(Ctx *cx, Swizzle sw, int64_t n);
 Swizzle swizzle_downcast(Ctx *cx, Swizzle sw, int64_t n);
-// Completes the slice of a layout l with one swizzle: `rest` has the remaining
-// modes and x is the offset of the removed part.
+// Completes a slice of layout l, whose only outer function is a swizzle. `rest`
+// has the remaining modes; x is the offset of the removed modes before the
+// swizzle. Stores the offset after the swizzle in *offset.
 Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                              Tup *offset);
 Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler);

@@ -65,7 +65,7 @@ Layout layout_leaf(Ctx *cx, Dim shape, Dim stride);   // returns s:d
 Layout layout_unit(Ctx *cx);                          // returns 1:0
 Layout layout_compact(Ctx *cx, Tup shape);  // strides as in LayoutLeft
 Layout layout_compact_right(Ctx *cx, Tup shape);  // strides as in LayoutRight
-// make_ordered_layout; order NULL: LayoutLeft.
+// make_ordered_layout; if `order` is NULL, the order is LayoutLeft
 Layout layout_ordered(Ctx *cx, Tup shape, Tup order);
 Layout layout_like(Ctx *cx, Layout l);                // make_layout_like
 Layout layout_fragment_like(Ctx *cx, Layout l);       // make_fragment_like

@@ -222,9 +222,9 @@ static int64_t layout_bits(Layout l) {
   return all;
 }
 
-// Returns a layout that is linear in the bits of its index and equals the
-// swizzle for offsets near `at`. It serves slices that change only one of the
-// two bits that each XOR combines.
+// Returns a layout that replaces the swizzle for a slice at offset `at`. The
+// slice must change only one of the two bits that each XOR combines, so that
+// the layout can be linear in the bits of its index.
 static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   int n = 0, shift = iabs(w.s);
   Dim *s = NEW(cx, Dim, 2 * (size_t)w.b + 3);

@@ -91,7 +91,7 @@ bool tup_empty(Tup t);
 // Fails if shape is empty. Operations that need elements call this.
 void tup_need_elements(Ctx *cx, const char *op, Tup shape);
 Tup tup_shape(Ctx *cx, Tup t);  // replaces layouts in t by their shapes
-Tup tup_product_each(Ctx *cx, Tup t);      // a 1-tuple if t is an integer
+Tup tup_product_each(Ctx *cx, Tup t);      // 1-tuple for an integer
 // Returns the shape with the fewest extents that has the same elements: merges
 // adjacent extents that are both static or both traced.
 Tup tup_coalesce(Ctx *cx, Tup t);
@@ -128,14 +128,16 @@ Tup tup_from_terms(Ctx *cx, const Dim *term, size_t n);
 typedef enum TupOrder { TUP_LEX, TUP_COLEX, TUP_ELEM } TupOrder;
 Dim tup_less(Ctx *cx, TupOrder o, Tup a, Tup b);
 Dim tup_same(Ctx *cx, Tup a, Tup b);
-// stride NULL: compact
+// if `stride` is NULL, the strides are compact
 Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride);
-// stride NULL: compact
+// if `stride` is NULL, the strides are compact
 Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);
 Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
-// first: the first stride; NULL: 1. right: the last mode has the first stride.
+// first: the first stride; if NULL, it is 1. right: whether the last mode, not
+// the first, has this stride.
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
-// Returns compact strides for modes in this order; NULL: from left to right.
+// Returns compact strides for modes in this order. If it is NULL, the order is
+// from left to right.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
 // Reports whether two modes with more than one element have the same rank in
 // `order`.

@@ -87,8 +87,9 @@ static void set_all(PtxOp *o, const Atomic *x, const Ref *var, const Ref *v) {
   }
 }
 
-// Emits the atomic operation and sets variables to the previous values, in a
-// branch for each space, from k on, that a generic address may be in.
+// Emits the atomic operation on a generic address, and sets variables to the
+// previous values. Emits a branch for each space that the address may be in,
+// from space[k] on.
 static void atomic_each(PtxOp *o, const Atomic *x, const Spaces *s,
                         const Ref *var, int k) {
   static const Where space[] = {IN_CLUSTER, IN_SHARED, IN_GLOBAL};

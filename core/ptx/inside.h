@@ -287,12 +287,12 @@ Ref op_soft(PtxOp *o, Soft s, int bits, Ref a, Ref b, Ref c);
 
 // arith.c: floats and integers
 void row_sum(PtxOp *o, int k);       // k: OP_ADD, OP_SUB
-void row_mul(PtxOp *o, int k);       // k: 0: mul, 1: mad, fma, 2: madc
+void row_mul(PtxOp *o, int k);       // k = 0: mul; 1: mad, fma; 2: madc
 void row_divide(PtxOp *o, int k);    // k: OP_DIV, OP_MOD
 void row_extreme(PtxOp *o, int k);   // k: OP_MIN, OP_MAX
 void row_sign(PtxOp *o, int k);      // k: OP_NEG, OP_ABS
 void row_function(PtxOp *o, int k);  // k: SoftApprox
-void row_mul24(PtxOp *o, int k);     // k: 0: mul24, 1: mad24
+void row_mul24(PtxOp *o, int k);     // k = 0: mul24; 1: mad24
 void row_sad(PtxOp *o, int k);
 void row_dot(PtxOp *o, int k);       // k: SoftOp
 // bits.c
@@ -303,7 +303,7 @@ void row_shift(PtxOp *o, int k);     // k: OP_SHL, OP_SHR
 void row_funnel(PtxOp *o, int k);
 void row_count(PtxOp *o, int k);     // k: IntrinId of the 32-bit form
 void row_bfind(PtxOp *o, int k);
-void row_bitfield(PtxOp *o, int k);  // k: 0: bfe, 1: bfi
+void row_bitfield(PtxOp *o, int k);  // k = 0: bfe; 1: bfi
 void row_mask(PtxOp *o, int k);      // k: SoftOp
 void row_lop3(PtxOp *o, int k);
 void row_prmt(PtxOp *o, int k);
@@ -323,12 +323,12 @@ void row_cvta(PtxOp *o, int k);  // local.c
 void row_isspacep(PtxOp *o, int k);  // local.c
 void row_load(PtxOp *o, int k);
 void row_store(PtxOp *o, int k);
-void row_atomic(PtxOp *o, int k);    // k: 0: atom, 1: red
+void row_atomic(PtxOp *o, int k);    // k = 0: atom; 1: red
 void row_copy(PtxOp *o, int k);      // cp.async
 void row_copy_wait(PtxOp *o, int k);
 void row_copy_arrive(PtxOp *o, int k);  // hopper.c
 // threads.c
-void row_barrier(PtxOp *o, int k);   // k: 0: barrier, 1: bar
+void row_barrier(PtxOp *o, int k);   // k = 0: barrier; 1: bar
 void row_warp_barrier(PtxOp *o, int k);
 void row_fence(PtxOp *o, int k);
 void row_shuffle(PtxOp *o, int k);
@@ -342,7 +342,7 @@ void row_sleep(PtxOp *o, int k);
 void row_nothing(PtxOp *o, int k);
 // matrix.c
 void row_mma(PtxOp *o, int k);
-void row_matrix(PtxOp *o, int k);    // k: 0: ldmatrix, 1: stmatrix
+void row_matrix(PtxOp *o, int k);    // k = 0: ldmatrix; 1: stmatrix
 void row_movmatrix(PtxOp *o, int k);
 // hopper.c: mbarriers, bulk copies, wgmma, clusters
 void row_mbarrier(PtxOp *o, int k);

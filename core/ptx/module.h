@@ -72,8 +72,8 @@ typedef enum PtxArgKind {
   PTX_A_FUNC,     // a function's name
   PTX_A_SPECIAL,  // a special register: name "%tid.x"
   PTX_A_SINK,     // the operand _, which discards
-  PTX_A_ADDRESS,  // [base + value]: base is the first of its parts; others
-                  // follow it: [map, {c0, c1}]
+  PTX_A_ADDRESS,  // [base + value]: the first part is the base; an operand such
+                  // as [map, {c0, c1}] has more parts
   PTX_A_VECTOR,   // {a, b}
   PTX_A_LIST,     // (a, b) of a call
   PTX_A_PAIR      // p|q
@@ -131,12 +131,13 @@ typedef struct PtxFunc {
   const char *name;
   bool entry, body;
   uint32_t line, end;         // lines of the head and of the closing brace
-  uint32_t param, params;     // PtxModule.vars
-  uint32_t ret, rets;         // results of a .func in PtxModule.vars
-  uint32_t ins, n_ins;        // PtxModule.ins
-  uint32_t label, labels;     // PtxModule.labels
-  uint32_t reg, regs;         // PtxModule.regs
-  uint32_t var, vars;         // variables of its body in PtxModule.vars
+  // Ranges of the module's arrays, each as first index and number of elements.
+  uint32_t param, params;     // parameters, in PtxModule.vars
+  uint32_t ret, rets;         // results of a .func, in PtxModule.vars
+  uint32_t ins, n_ins;        // in PtxModule.ins
+  uint32_t label, labels;     // in PtxModule.labels
+  uint32_t reg, regs;         // in PtxModule.regs
+  uint32_t var, vars;         // variables of the body, in PtxModule.vars
   uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];  // 0: no directive
   uint32_t maxnreg, minnctapersm, maxclusterrank;         // 0: no directive
   bool explicitcluster;
@@ -145,7 +146,7 @@ typedef struct PtxFunc {
 // A declaration that hides one of the same name in an outer scope.
 typedef struct PtxHidden {
   const char *name;
-  int32_t outer;  // the outer one's index into PtxModule.vars; -1: none
+  int32_t outer;  // the hidden one's index into PtxModule.vars, or -1
 } PtxHidden;
 
 // The place of an operand whose name may turn out to be a label or a function.

@@ -18,17 +18,17 @@ typedef struct Node {
   uint32_t preds;    // number of forward edges into the block
   uint32_t loop;     // header of the innermost loop around it, or SHAPE_NONE
   uint32_t outer;    // in a loop's header, the header of the next outer loop
-  uint32_t first, next;        // list of blocks emitted inside this one, by
-                               // order
+  uint32_t first, next;        // list of blocks emitted inside this one: head,
+                               // link; sorted by `order`
   uint32_t after, next_after;  // in a header, list of blocks emitted after its
-                               // loop, by order
+                               // loop: head, link; sorted by `order`
   bool header;
 } Node;
 
 // An open region as branches see it. IFs are not in this list.
 typedef struct Open {
-  uint32_t target;   // block that follows it; for the inner ONCE of a loop, the
-                     // header
+  uint32_t target;   // block that follows the region; for the inner ONCE of a
+                     // loop, the loop's header
 } Open;
 
 typedef struct Build {

@@ -227,7 +227,8 @@ static Tensor offset_tensor(Ctx *cx, Tup coord, Tensor t) {
   return tensor_domain_offset(cx, t, coord);
 }
 
-// domain_offset(coord, layout) -> layout, offset of coord
+// domain_offset(coord, layout) -> the layout with its origin at coord, offset
+// of coord
 static int l_domain_offset(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup off, c = face_check_tup(cx, L, 1);

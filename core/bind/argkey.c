@@ -282,7 +282,7 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
 // Appends a TMA atom. The atom is part of the program, but each launch passes
 // the address, extents and strides of its tensor.
 static void walk_tma(Walk *w, int idx, const TmaBox *b) {
-  if (b->a.runs) {  // a bulk copy: the address of the atom identifies it
+  if (b->a.runs) {  // a bulk copy: the word is the atom's address
     put(w, ARG_HEAD(ARG_OBJECT, 0));
     put_object(w, idx);
     return;
@@ -339,7 +339,7 @@ static void put_metatable(Walk *w, int idx) {
 
 // A key of a table. `at` is its stack index.
 typedef struct Key {
-  const char *s;  // text of a string key; NULL: the key is i
+  const char *s;  // text of a string key; NULL if the key is the integer i
   size_t n;
   lua_Integer i;
   int at;

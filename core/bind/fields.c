@@ -38,7 +38,7 @@ static void push_perm(lua_State *L, const TiledMma *m) {
 typedef struct Field {
   const char *name;
   size_t at;
-  bool tiled;  // true if an atom lacks the field
+  bool tiled;  // true if only a tiled operation has the field
 } Field;
 
 #define MMA_FIELDS \
@@ -163,7 +163,7 @@ int fields_index(lua_State *L) {
   bool mma = b->kind == BOX_MMA;
   if (strcmp(k, "name") == 0)
     lua_pushstring(L, mma ? b->mma.atom.row->name : b->copy.atom.row->name);
-  // The PTX instruction, or nil.
+  // The field is the atom's PTX instruction, or nil.
   else if (strcmp(k, "ptx") == 0)
     lua_pushstring(L, mma ? b->mma.atom.row->ptx : b->copy.atom.row->ptx);
   else if (!(mma ? mma_field : copy_field)(cx, L, b, k))

@@ -26,7 +26,7 @@ typedef struct Stop {
   pthread_t thread;  // thread that runs Lua, which receives the signals
   // The coroutine that runs; NULL if no interrupt_call is active.
   lua_State *volatile running;
-  volatile sig_atomic_t raised;  // "interrupted" errors raised, up to 2
+  volatile sig_atomic_t raised;  // number of errors raised, up to 2
   int grace;                     // remaining instructions of the grace period
   // A hook that debug.sethook set, while no interrupt_call is active.
   lua_Hook hook;

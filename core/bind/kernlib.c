@@ -367,7 +367,7 @@ static int l_on_device(lua_State *L) {
   face_check(L, 2, MT_DEVBUF, "device buffer");
   lua_settop(L, 2);
   face_push_tensor(L, &t, 2);
-  lua_getiuservalue(L, 1, 2);  // with the dynamic marks of the tensor
+  lua_getiuservalue(L, 1, 2);  // copies the dynamic marks
   lua_setiuservalue(L, 3, 2);
   return 1;
 }

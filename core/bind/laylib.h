@@ -23,7 +23,7 @@ typedef enum ConstKind {
 typedef struct ConstBox {
   const void *mark;
   ConstKind kind;
-  uint32_t serial;        // serial of the Fn of a basis whose value is traced
+  uint32_t serial;        // for a traced basis: serial of its Fn
   Dim d;
   Swizzle sw;
 } ConstBox;

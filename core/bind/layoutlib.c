@@ -314,7 +314,7 @@ static int l_basis_get(lua_State *L) {
   return 1;
 }
 
-// make_swizzle(b, m, s), or make_swizzle(yyy_mask, zzz_mask)
+// make_swizzle(b, m, s), make_swizzle(yyy_mask, zzz_mask) -> a swizzle
 static int l_swizzle(lua_State *L) {
   Ctx *cx = face_enter(L);
   int64_t b = face_checkint(L, 1), m = face_checkint(L, 2);

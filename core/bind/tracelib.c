@@ -45,8 +45,8 @@ static int emit_gc(lua_State *L) {
 }
 
 // fn:emit(sm) -> text, lines, name, options: CUDA C for the traced function.
-// lines[i] is the script's {file, line} for line i of the text, name the
-// function's name there, options those for the compiler.
+// lines[i] is the script's {file, line} for line i of the text. name is the
+// function's name in the text. options are for the compiler.
 static int fn_emit(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);

@@ -73,7 +73,8 @@ static int extend(lua_State *L, int front) {
                         : tup_append(cx, t, x));
 }
 
-// zip(a, b, ..), zip{a, b, ..}, zip(layout), zip(layout, layout, ..)
+// Implements zip(a, b, ..), zip{a, b, ..}, zip(layout) and zip(layout, layout,
+// ..).
 static int l_zip(lua_State *L) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;

@@ -7,7 +7,7 @@
 #include "ir/intrin.h"
 #include "ir/operands.h"
 
-enum { DEEPEST = 4096 };  // longest chain of instructions
+enum { DEEPEST = 4096 };  // maximum length of a chain of instructions
 
 typedef struct Chain {
   Ctx *cx;

@@ -173,7 +173,6 @@ typedef struct Fn {
   // may not fit in i32 uses i64
   bool wide;
   // State that only tracing uses.
-  // at: index into src for new instructions
   uint32_t at;            // src index of new instructions
   VEC(Ref) region;        // heads of the open regions, outermost first
   // serial number of each instruction's region, parallel to ins

@@ -435,7 +435,8 @@ static bool leaves_sum(const Fn *fn, Ins x, Ref b) {
          low_bits(ir_fact(fn, b).div) > c;
 }
 
-// Returns the sum a + b in the normal form (other terms ^ constant) + constant.
+// Returns the sum a + b in the normal form (x ^ constant) + constant, where x
+// is the sum of the terms that are not constant.
 static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
   Ins x = *ir_get(fn, a), y = *ir_get(fn, b);
   int64_t k;
@@ -450,8 +451,8 @@ static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
   return 0;
 }
 
-// Returns the difference a - b of i32 in the normal form other terms +
-// constant, so that differences of indices share the other terms.
+// Returns the difference a - b of i32 in the normal form x + constant, so that
+// differences of indices share x, the terms that are not constant.
 static Ref fold_difference(Ctx *cx, Fn *fn, Ref a, Ref b) {
   Ins x = *ir_get(fn, a), y = *ir_get(fn, b);
   int64_t k;

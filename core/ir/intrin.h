@@ -39,7 +39,7 @@
   IN(BFES, "bfe", "i:iuu", P, 0, "bfe.s32") \
   IN(BFE64, "bfe", "U:Uuu", P, 0, "bfe.u64") \
   IN(BFES64, "bfe", "I:Iuu", P, 0, "bfe.s64") \
-  /* operands: field, base, start + 256 * length */ \
+  /* operands: field to insert, base, start + 256 * length */ \
   IN(BFI, "bfi", "=:uuu", P, 0, "{.reg .b32 p, n; and.b32 p, %3, 255; " \
      "shr.u32 n, %3, 8; bfi.b32 %0, %1, %2, p, n;}") \
   IN(BFI64, "bfi", "=:UUu", P, 0, "{.reg .b32 p, n; and.b32 p, %3, 255; " \
@@ -184,7 +184,7 @@
   IN(REDAND, "redux.and", "=:uu", M, 80, "__reduce_and_sync($1, $0)") \
   IN(REDOR, "redux.or", "=:uu", M, 80, "__reduce_or_sync($1, $0)") \
   IN(REDXOR, "redux.xor", "=:uu", M, 80, "__reduce_xor_sync($1, $0)") \
-  /* value, lane or distance, mask; immediate: segment mask and clamp */ \
+  /* operands: value, lane or distance, mask; $i: segment mask and clamp */ \
   IN(SHUFIDX, "shfl.idx", "u:uiu", M, 0, \
      "shfl.sync.idx.b32 %0, %1, %2, $i, %3;") \
   IN(SHUFIDXI, "shfl.idx", "i:iiu", M, 0, \

@@ -52,8 +52,8 @@ Ref ir_op3(Ctx *cx, Fn *fn, Op op, Ref a, Ref b, Ref c);  // op: FMA, SEL
 Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b);
 Ref ir_cvt(Ctx *cx, Fn *fn, DType t, Ref a);
 Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a);
-// Appends any other instruction as it is. Instructions with more operands than
-// Ins.a[] holds need operands_emit.
+// Appends an instruction for which there is no function above, without
+// simplification. Use operands_emit if it has more operands than Ins.a[] holds.
 Ref ir_emit(Ctx *cx, Fn *fn, Ins ins);
 // Declares memory object m: sets m.ref and returns that Ref.
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m);
@@ -62,8 +62,9 @@ Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank);
 // Declares an OP_PTR: global memory at an i64 address, which may alias any
 // argument.
 Ref ir_at_address(Ctx *cx, Fn *fn, Mem m, Ref address);
-// Declares an OP_TMAPAT: a tensor map in memory of `object` at `offset`, with
-// the boxes of `map`; 0: with any box, of a tensor at any address.
+// Declares an OP_TMAPAT: a tensor map in the memory of `object` at `offset`. It
+// has the boxes of the argument `map`. If `map` is 0, its boxes and the address
+// of its tensor are not known.
 Ref ir_map_at(Ctx *cx, Fn *fn, Ref object, Ref offset, Ref map);
 // Computes `a op b` for indices: converts the operands to a common integer type
 // (i64 if either operand is i64).

@@ -72,9 +72,9 @@ typedef struct AtomicRow {
 } AtomicRow;
 const AtomicRow *atomic_row(AtomicKind k);
 
-// FE(ID, "name", first sm, "CUDA or PTX"): memory fences. CTA to SYS order
-// memory for more and more threads. The kinds after SYS order other proxies or
-// single kinds of accesses.
+// FE(ID, "name", first sm, "CUDA or PTX"): memory fences. The kinds CTA to SYS
+// order memory for the threads of a CTA up to the system. The kinds after SYS
+// order other proxies or single kinds of accesses.
 #define FENCES(FE) \
   FE(CTA, "cta", 0, "__threadfence_block()") \
   FE(CLUSTER, "cluster", 90, "fence.acq_rel.cluster") \
@@ -157,7 +157,7 @@ typedef enum HintId {
 typedef struct HintField {
   const char *name;
   unsigned shift;
-  // a NULL name: no such value; value 0: "", ""
+  // value[0] has the texts "", ""; the name after the last value is NULL
   struct { const char *name, *ptx; } value[8];
 } HintField;
 const HintField *hint_field(HintId f);

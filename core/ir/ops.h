@@ -246,9 +246,10 @@ OP(FOR, "for", "vvv", UNROLL, SAME, OPEN, LANE)
 DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE)
 // executes once; a BREAKIF can leave it
 DO(ONCE, "once", "", NONE, NONE, OPEN, LANE)
-// leaves FOR, LOOP, ONCE regions
+// if p is true, leaves Ins.imm regions
 DO(BREAKIF, "break.if", "p", LEVELS, NONE, LEAVE, LANE)
-DO(EXITIF, "exit.if", "p", NONE, NONE, LEAVE, LANE)  // ends the thread
+// ends the thread if p is true
+DO(EXITIF, "exit.if", "p", NONE, NONE, LEAVE, LANE)
 DO(IF, "if", "p", NONE, NONE, OPEN, LANE)
 DO(ELSE, "else", "", NONE, NONE, TURN, LANE)
 DO(END, "end", "", NONE, NONE, CLOSE, LANE)

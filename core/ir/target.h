@@ -54,9 +54,10 @@ bool target_has(int sm, Feature f);
 Feature target_find(const char *name);
 
 // The requirement of an instruction. name NULL: every target meets it. An
-// mbarrier operation has a requirement only if older targets cannot express it
-// differently. On those, a wait polls with test_wait, several arrivals are made
-// one by one, and relaxed operations have a stronger order.
+// mbarrier operation has a requirement only if older targets have no other
+// instructions for it. For example, on older targets a wait polls with
+// test_wait, several arrivals are made one by one, and relaxed operations have
+// a stronger order.
 typedef struct Need {
   const char *name;
   int least, most;  // first and last sm; most 0: no upper limit

@@ -217,7 +217,7 @@ static Dim mul_xor(Ctx *cx, Dim n, Dim d) {
 
 Dim dim_add(Ctx *cx, Dim a, Dim b) {
   if (dim_static(a) && dim_static(b)) {
-    Dim d = {a.w + b.w};  // both below 2^60: no 64-bit overflow
+    Dim d = {a.w + b.w};  // both are below 2^60, so the sum fits in 64 bits
     if (!dim_static(d)) overflow(cx, "+", a, b);
     return d;
   }

@@ -77,7 +77,7 @@ void traced_claim(Ctx *cx, Note *nt, TracedRule rule, Layout a, Layout b,
 // other strides.
 Layout inverse_offsets(Ctx *cx, Layout l);
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
-// for a plain b, where a or b has XORed strides
+// Composes a with a plain b; a or b has XORed strides.
 Layout compose_xor(Ctx *cx, Layout a, Layout b);
 Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left);
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);

@@ -58,7 +58,7 @@ Tup tup_like(Ctx *cx, Tup shape, const Dim *leaf);
 void tup_collect(Tup t, Dim *leaf);  // copies t's leaves to an array, in order
 Tup tup_repeat_like(Ctx *cx, Tup profile, Dim d);
 
-Tup tup_flatten(Ctx *cx, Tup t);           // a leaf remains a leaf
+Tup tup_flatten(Ctx *cx, Tup t);           // returns a leaf unchanged
 Tup tup_flatten_to_tuple(Ctx *cx, Tup t);
 Tup tup_unflatten(Ctx *cx, Tup flat, Tup profile);
 Tup tup_wrap(Ctx *cx, Tup t);

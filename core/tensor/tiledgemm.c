@@ -21,7 +21,7 @@ typedef struct Part {
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
-  // warpgroup MMA: whether the product is added to C (0: yes)
+  // warpgroup MMA: predicate whether the product is added to C; 0: it is added
   Ref accumulate;
   Part d, x, y, c;   // the operands D, A, B, C
   Part more[3];      // scale factors of A and B, metadata of A

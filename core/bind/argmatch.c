@@ -68,8 +68,9 @@ static void print_dim(Fit *f, uint64_t word, uint64_t div, Buf *b) {
   else buf_puts(f->cx, b, tup_text(f->cx, &d));
 }
 
-// Prints the words, or the extents of v's shape if words is NULL, as a tuple
-// nested like that shape. *at and *leaf are the next word and the next extent.
+// Prints a tuple with the nesting of v's shape. Its leaves are `words` or, if
+// that is NULL, the extents of the shape. *at is the index of the next word of
+// the shape, and *leaf that of the next leaf.
 static void print_tuple(Fit *f, const View *v, const uint64_t *words,
                         const uint64_t *div, size_t *at, size_t *leaf,
                         Buf *b) {

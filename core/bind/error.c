@@ -15,9 +15,9 @@ static size_t folder_length(const char *src) {
 }
 
 // Reports whether the chunk src belongs to a library; error messages do not
-// name a library's lines. These chunks do: a kernel that comes with the program
-// or a rock; a file in the folder of the chunk `caller`, unless that is NULL;
-// the file FOLDER.lua next to this folder.
+// name a library's lines. The chunks of libraries are: a kernel that comes with
+// the program or a rock; a file in the folder of the chunk `caller`, unless
+// that is NULL; the file FOLDER.lua next to this folder.
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;

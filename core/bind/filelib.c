@@ -68,9 +68,9 @@ static bool resolve(const char *path, char out[PATH_MAX]) {
 }
 
 // open_input(path[, how]) -> file | nil, reason. Without `how`, also opens
-// pipes and devices. With it, opens only a plain file, without waiting. "own":
-// the path must be no link. "private": the file must belong to this user;
-// permissions of others are removed.
+// pipes and devices. With `how`, opens only a plain file, and never waits.
+// "own": the path must be no link. "private": the file must belong to this
+// user; permissions of others are removed.
 static int l_open_input(lua_State *L) {
   static const char *const hows[] = {"any", "plain", "own", "private", NULL};
   enum { ANY, PLAIN, OWN, PRIVATE };

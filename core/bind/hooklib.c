@@ -270,9 +270,10 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
   raise_here(L, ar, ERR_DYNAMIC);
 }
 
-// A call passes all results of an inner call as its last arguments, from
-// register `first` on. Raises an error if it would ignore some of them
-// (TRACE_STATE.surplus). The inner call's function is on top.
+// Checks a call that passes all results of an inner call as its last arguments,
+// from register `first` on. Raises an error if the called function would ignore
+// some of these results (TRACE_STATE.surplus). The inner call's function is on
+// top.
 static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   VmIns next = bytecode_behind(ar);
   if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
@@ -309,7 +310,7 @@ static int hook_mask(const Hook *h) {
   return LUA_MASKLINE | LUA_MASKRET | (h->counts ? LUA_MASKCOUNT : 0);
 }
 
-// The hook after an instruction that creates a table. Before the next
+// The hook that runs after an instruction that creates a table. Before the next
 // instruction, records the new table and restores the usual hook.
 static void hook_born(lua_State *L, lua_Debug *ar) {
   // The register does not have the table yet if a line event comes first.

@@ -495,8 +495,8 @@ static int64_t option_of(lua_State *L, const char *key, int mode,
 }
 
 // Returns the mode with stride 1; -1 if there is none. If there are several,
-// takes the one with more than one element, or raises an error if these are
-// several.
+// returns the one that has more than one element. Raises an error if several of
+// them have.
 static int deduce_leading(lua_State *L, const Leaves *v) {
   int found = -1, any = -1;
   for (int i = 0; i < v->n; i++) {

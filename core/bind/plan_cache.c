@@ -3,9 +3,9 @@
 // key finds its prepared kernels here and launches them without Lua code,
 // filling in their parameters from the arguments of the call.
 //
-// The key of a call has words that a kernel's has not: the device of memory,
-// the values of dynamic extents, distances between operands that share memory,
-// and the code and upvalues of functions.
+// The key of a call has words that the key of a kernel lacks: the device of
+// memory, the values of dynamic extents, distances between operands that share
+// memory, and the code and upvalues of functions.
 #include "bind/argkey.h"
 #include "bind/gpulib.h"
 #include "bind/laylib.h"

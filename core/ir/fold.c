@@ -662,8 +662,8 @@ static bool small(const Fn *fn, Ref a) {
   return f.lo >= -(1 << 24) && f.hi <= 1 << 24;
 }
 
-// Returns the conversion of an i32 to f32 as a sum or an absolute value of a
-// conversion, or 0. Indices that differ by constants then share a conversion,
+// Converts the i32 x + constant or |x| to f32 by converting x first. Returns 0
+// for other values. Indices that differ by constants then share a conversion,
 // which takes as long as 4 additions.
 static Ref cvt_index(Ctx *cx, Fn *fn, Ref a) {
   Ins i = *ir_get(fn, a);

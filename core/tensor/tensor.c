@@ -470,9 +470,9 @@ static Tensor pick(Ctx *cx, Tensor t, const Layout *l, int n, TupB *coord) {
   return sliced(cx, t, layout_outer(all, t.l), tupb_done(cx, coord));
 }
 
-// Writes to l the modes that coord indexes, and the coordinate to b. coord is a
-// tuple of at most n modes, or one linear coordinate for all modes, which
-// become one.
+// Writes the modes that coord indexes to l, and the coordinate to b. coord is a
+// tuple of at most n modes. It may also be one linear coordinate for all modes,
+// which are then combined into one mode.
 static int put_modes(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n,
                      Tup coord, Tup proj) {
   bool leaf = tup_is_leaf(coord);

@@ -113,8 +113,7 @@ static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
                          size_t *n) {
   if (ir_fn(cx))
     face_error(L, ERR_INTRACE, "a host tensor cannot be made inside a kernel"
-               "\n  make_rmem_tensor and make_smem_tensor make the kernel's "
-               "own");
+               "\n  use make_rmem_tensor or make_smem_tensor there");
   l = layout_linear(cx, l);
   Dim reach = layout_reach(cx, l), below = layout_below(cx, l);
   if (!dim_static(reach) || dim_value(reach) < 0)

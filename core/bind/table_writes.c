@@ -70,8 +70,8 @@ static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
     lua_getinfo(L, "Sl", ar);
     face_error_at(L, ar->source, ar->currentline, ERR_LOOPEXIT,
                   "a coroutine that started outside of this traced loop or "
-                  "branch continues inside it\n  create it inside, or take its "
-                  "values before");
+                  "branch continues inside it\n  create the coroutine inside, "
+                  "or take its values before the loop or branch");
   }
   lua_pushboolean(L, 1);
   lua_rawset(L, writes);

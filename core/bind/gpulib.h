@@ -80,9 +80,9 @@ int blaslib_run(lua_State *L);
 int blaslib_run_n(lua_State *L);
 int blaslib_close(lua_State *L);
 
-// recordlib.c: records this call with its arguments, if a graph of the
-// simulator is being recorded. Then returns true, and the caller must not
-// execute the call.
+// recordlib.c: if a graph of the simulator is being recorded, records this call
+// with its arguments and returns true; the caller must then not execute the
+// call.
 bool recordlib_recorded(lua_State *L);
 bool recordlib_recording(lua_State *L);
 // Keeps the closed buffer at idx for the calls recorded so far. If `spare`,

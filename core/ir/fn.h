@@ -106,7 +106,7 @@ typedef struct Assumed {
 // lo <= v <= hi, v < `limit` if there is a limit, and div divides v.
 // - Assertions for the modes of one coordinate of mem are consecutive entries.
 // - An entry with a note is not an assertion: it marks the beginning (lo is 1)
-// or the end (lo is 0) of a named range of the script.
+//   or the end (lo is 0) of a named range of the script.
 // - Entries with a rule are the words of three layouts (layout/traced.c), in
 //   order. A word is lo if it is static. If it is traced, v is its value and lo
 //   is its encoding as a Dim.

@@ -168,7 +168,7 @@ static inline unsigned hint_get(unsigned flags, HintId f) {
 // - MBF_ARRIVE: MBARTX also arrives.
 // - MBF_TEST: MBARTRY does not block.
 // - MBF_NOINC: MBARCPASYNC does not add its arrival to those expected in the
-// phase, as the count of the mbarrier includes it.
+//   phase, as the count of the mbarrier includes it.
 // - CLF_RELAXED: CLUSTERARRIVE has no memory order.
 // - CLF_UNALIGNED: CLUSTERARRIVE or CLUSTERWAIT need not be executed by the
 //   whole warp.

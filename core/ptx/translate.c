@@ -452,8 +452,8 @@ static void roots(PtxBuild *b) {
       const PtxArg *a = &b->m->args.p[i->arg];
       if (a->kind != PTX_A_REG) continue;
       PtxSlot *s = &b->slot[a->value];
-      // only 64-bit registers hold addresses; those of shared memory are
-      // offsets
+      // only 64-bit registers hold addresses; an address of shared memory is
+      // an offset
       PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
       if (own.bits != 64 || own.kind == PTX_F || s->home >= 0) continue;
       int32_t now = join(s->root, root_result(b, i));

@@ -73,7 +73,7 @@ void *base_realloc(void *p, size_t n);  // NULL when out of memory
 // Grows the array *p of *max elements of `size` bytes to hold n elements.
 // Returns false, with nothing changed, when memory is exhausted.
 bool base_room(void **p, uint32_t *max, uint32_t n, size_t size);
-// Memory of zeros; pages that nobody touches cost nothing.
+// Returns n zeroed bytes. Pages that are never accessed cost nothing.
 void *base_zeros(size_t n);
 void base_free(void *p);
 // Returns n * size. If the product overflows, returns a size that no allocation
@@ -134,7 +134,8 @@ static inline int64_t base_floor_mod(int64_t a, int64_t b) {
   return r && (r < 0) != (b < 0) ? r + b : r;
 }
 
-// 64-bit FNV-1a of n bytes, continued from h (start with HASH_INIT).
+// Returns the 64-bit FNV-1a hash of n bytes, continued from h. Pass HASH_INIT
+// first.
 #define HASH_INIT 14695981039346656037ull
 uint64_t base_hash(uint64_t h, const void *p, size_t n);
 

@@ -5,9 +5,10 @@
 
 #include "base/dtype.h"
 
-// Host memory: `count` packed elements of type t, the C side of MT_BUFFER.
-// Sub-byte types are packed, low bits first, so bytes = (count * bits + 7) / 8.
-// A binding checks hostbuf_open before it accesses the memory.
+// Host memory: `count` packed elements of type t. Lua sees it as a buffer
+// (MT_BUFFER in bind). Sub-byte types are packed, low bits first, so bytes =
+// (count * bits + 7) / 8. A binding checks hostbuf_open before it accesses the
+// memory.
 typedef struct HostBuf HostBuf;
 struct HostBuf {
   DType t;
@@ -23,8 +24,8 @@ struct HostBuf {
   // other buffers.
   bool defined;
   void (*unpin)(HostBuf *b);  // unpins pinned memory before it is freed
-  // The GPU for which the memory is pinned, and the `epoch` of its context
-  // then.
+  // The GPU for which the memory is pinned, and the `epoch` of its context at
+  // that time.
   struct Gpu *gpu;
   unsigned epoch;
 };

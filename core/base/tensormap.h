@@ -77,8 +77,8 @@ void tensormap_read(const uint64_t words[TENSORMAP_WORDS], TensorMap *m);
 void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
 
 // TF(ID, "name"): the fields of an encoded map that tensormap.replace sets,
-// with their names in PTX. Those up to STEP exist for each mode, except ADDRESS
-// and RANK.
+// with their names in PTX. The fields up to STEP exist once for each mode,
+// except ADDRESS and RANK.
 #define TENSORMAP_FIELDS(TF) \
   TF(EXTENT, "global_dim") TF(STRIDE, "global_stride") \
   TF(ADDRESS, "global_address") TF(RANK, "rank") TF(BOX, "box_dim") \

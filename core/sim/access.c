@@ -11,7 +11,7 @@
 // The words that a group of lanes accesses, by bank. Lanes that access the same
 // word share a pass. Different words in one bank need one pass each.
 typedef struct Banks {
-  uint32_t seen;        // mask of the banks in which a lane accesses a word
+  uint32_t seen;        // mask of the banks that some lane accesses
   uint32_t word[32];    // for each bank: the first word accessed
   // for each lane: the lane that added the next word of the same bank
   uint8_t next[32];
@@ -20,9 +20,9 @@ typedef struct Banks {
   int most;
 } Banks;
 
-// Adds a lane that accesses word `w` in bank `bank`. The first word of a bank
-// is in `word`; the others form a chain of the lanes that added them. Returns
-// the index of w among the bank's words.
+// Adds a lane that accesses word `w` in bank `bank`. `word` has the first word
+// of each bank. The lanes that added other words of a bank form a linked list
+// (`next`). Returns the index of w among the bank's words.
 static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   uint32_t bit = 1u << bank;
   if (!(k->seen & bit)) {
@@ -64,8 +64,8 @@ static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
   return k.most;
 }
 
-// Reports whether lane l accesses the bytes after those of lane l - 1, for all
-// lanes.
+// Reports whether each lane l > 0 accesses the bytes that follow those of lane
+// l - 1.
 static bool contiguous(int width, const uint32_t addr[32]) {
   uint32_t off = 0;
   for (uint32_t l = 0; l < 32; l++)
@@ -158,10 +158,10 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
 }
 
 // Counts one pass for each distinct triple of source line, destination line,
-// and XOR of destination and source chunk. Lines have 128 bytes, chunks 16. The
-// minimum is one pass for each source line. If most 32-byte source sectors are
-// only half read, the minimum is one pass for eight lanes, because another
-// request may read the other halves.
+// and XOR of the chunk numbers of destination and source. A line has 128 bytes,
+// a chunk 16. The minimum is one pass for each source line. If most 32-byte
+// source sectors are only half read, the minimum is one pass for eight lanes,
+// because another request may read the other halves.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns) {
   Keys passes, lines, sectors;

@@ -39,8 +39,8 @@ static bool is_box(const SimIns *d) {
   return d->op == OP_TMALOAD || d->op == OP_TMASTORE;
 }
 
-// Writes to s the memory operands of an access that may be in global memory,
-// and to `write` whether they are written. Returns their number.
+// Finds the memory operands of d that may be in global memory. Writes them to
+// s, and to `write` whether d writes each of them. Returns their number.
 static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
   if (is_map(d) || is_box(d)) {
     s[0] = is_box(d) ? &((SimBulk *)(uintptr_t)d->x)->place
@@ -178,7 +178,7 @@ static bool has(const LaunchArg *a, int64_t address) {
   return (uint64_t)address - (uintptr_t)a->p < a->bytes;
 }
 
-// Returns argument k's memory, or NULL if no operand names it.
+// Returns the memory object of argument k, or NULL if no instruction uses it.
 static const SimMem *own_mem(const SimProg *p, size_t k) {
   for (size_t j = 0; k < p->fn->arg.n && j < p->fn->mem.n; j++) {
     const Mem *m = &p->fn->mem.p[j];
@@ -260,7 +260,7 @@ uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
       continue;
     }
     uint64_t first = (uintptr_t)m->piece[k]->p;
-    // a huge number if the address is below `first`
+    // unsigned, so an address below `first` gives a huge number
     uint64_t d = (uint64_t)address_of(w, m, l) - first;
     uint64_t size = (uint64_t)m->bits / 8;
     if (d >= m->piece[k]->bytes || d % size ||

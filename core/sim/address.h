@@ -28,12 +28,12 @@ typedef struct SimAddressed {
 // NULL; simaddress_pieces returns the number of these objects.
 const LaunchArg *simaddress_piece(const SimProg *p, size_t k);
 size_t simaddress_pieces(const SimProg *p);
-// Prepares copies through tensor maps in memory which may describe any object
-// that raw pointers may address, with reports that name object m if it has no
-// name of its own. write: whether the copies write.
+// Prepares p for copies through tensor maps in memory. Such a map may describe
+// any object that raw pointers may address. Reports use the name of object m
+// for an object without a name. write: whether the copies write.
 void simaddress_reach(Ctx *cx, SimProg *p, const SimMem *m, bool write);
-// Returns the object that contains an address, after simaddress_reach; NULL if
-// none does.
+// Returns the object that contains an address, or NULL. Call simaddress_reach
+// first.
 const SimMem *simaddress_object(const SimProg *p, uint64_t address);
 // Turns instruction d into an OP_PTR if it has raw pointers. Allocates slots
 // for the offsets at *top, the end of a warp's values.

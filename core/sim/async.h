@@ -10,10 +10,10 @@
 //
 // run(a, ASYNC_FETCH) then reads the sources into a->data, and run(a,
 // ASYNC_DELIVER) writes the bytes to the destination. Both run once, as late as
-// the program allows. run(a, ASYNC_DRAIN) comes earlier. It runs only for
-// operations through a tensor map in memory (a->mapped) that end at an
-// mbarrier, when their thread waits for a later bulk group. In PTX such a wait
-// does not cover these operations.
+// the program allows. run(a, ASYNC_DRAIN) may be called before them. It is only
+// for an operation through a tensor map in memory (a->mapped) that ends at an
+// mbarrier. It is called when the operation's thread waits for a later bulk
+// group. In PTX, such a wait does not cover the operation.
 #ifndef CUTE_SIMASYNC_H
 #define CUTE_SIMASYNC_H
 
@@ -69,8 +69,8 @@ struct SimAsync {
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                          SimRun *run, size_t data);
 // Declare that the operation reads or writes `bytes` bytes of the cluster's
-// shared memory from address addr on. Reports name object m. Invalid accesses
-// are reported.
+// shared memory from address addr on. Report invalid accesses; these reports
+// name object m.
 void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes);
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,

@@ -1,10 +1,10 @@
 // Races between CTAs in global memory. CTAs run in any order and on many host
-// threads, so the records do not depend on when CTAs ran. For each granule that
-// the kernel writes and each class of access, the records have the CTA with the
-// lowest and the one with the highest number that performed it. A record has
-// the lowest thread, its line, and whether all stores stored the same value.
-// The highest CTA is recorded only if it differs from the lowest. Memory that a
-// kernel only reads costs nothing.
+// threads, so the records must not depend on this order. There are records for
+// each granule that the kernel writes and each class of access. One record is
+// for the CTA with the lowest number that performed such an access, another for
+// the CTA with the highest number, if that is another CTA. A record has the
+// CTA's lowest thread, its line, and whether all stores stored the same value.
+// Memory that a kernel only reads costs nothing.
 //
 // Two accesses race if different CTAs perform them, one of them writes, and not
 // both are strong (atomics, and ordered loads and stores, of GPU scope or
@@ -147,9 +147,9 @@ static inline uint64_t *page(SimCluster *c, uint64_t **at) {
 
 static uint64_t cta(uint64_t x) { return x >> CTA_AT; }
 
-// Merges two records of accesses. Returns the record to keep: of two accesses
-// by one CTA, the lower record; otherwise that of the CTA with the lower number
-// or, with `higher`, the higher number.
+// Merges two records of accesses and returns the record to keep. If both are of
+// one CTA, keeps the lower record. Otherwise keeps that of the CTA with the
+// lower number or, with `higher`, with the higher number.
 static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
   bool first = x >> SRC_AT < y >> SRC_AT;
   uint64_t kept = first != (higher && cta(x) != cta(y)) ? x : y;

@@ -56,17 +56,17 @@ typedef struct SimMapped {
 } SimMapped;
 void simmaps_run(SimWarp *w, const SimIns *i);
 void simmaps_release(SimWarp *w);      // for fence.proxy.tensormap
-// Records that the lanes of mask wrote to memory in which tensor maps are.
+// Records that the lanes of mask wrote to memory that contains tensor maps.
 void simmaps_wrote(const struct Access *x, uint32_t mask);
 void simmaps_reset(SimCluster *c);
 void simmaps_free(struct SimMaps *t);
-// Loads the tensor map at operand s for lane l into t. If the copy has a map,
-// t->map has the box already. Returns false and reports a fault if the map is
-// not valid.
+// Loads the tensor map at operand s for lane l into t. If the copy has a map
+// that states its box (SimBulk.map), t->map must be a copy of it. Returns false
+// and reports a fault if the map is not valid.
 bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
                   SimMapped *t);
 // Checks that a tensor map is unchanged since copy a loaded it. A change is a
-// fault, or a note if a load was drained.
+// fault; if copy a was drained (async.h), it is only a note.
 void simmaps_still(struct SimAsync *a, const SimSide *s, const SimMapped *t);
 
 // ---- mem.c: functions for bulk.c and maps.c ----

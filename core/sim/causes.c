@@ -11,15 +11,16 @@
 // Arrivals in one phase of an mbarrier commute. All schedules have the same
 // phases under two conditions: every operation in a phase happens after the end
 // of the phase before, and every operation that must be in a phase happens
-// before some arrival in it. Violations are pairs:
-//
-//   an arrival, or bytes expected or completed, in phase n, and the arrivals in
-//   phase n - 1 that do not happen before it: it could be counted among them
-//   a wait that passes in phase n, and the arrivals in phase n - 2 that do not
-//   happen before it: its parity could have passed then. For a test of the
-//   phase (try_wait): the arrivals in phase n - 1
-//   a wait, a test or expected bytes in phase n that no arrival in phase n
-//   happens after, and the step that completes the phase
+// before some arrival in it. Each violation gives a pair of steps:
+// - An arrival, or bytes expected or completed, in phase n is paired with the
+//   arrivals in phase n - 1 that do not happen before it. In another schedule,
+//   it could be counted in phase n - 1.
+// - A wait that passes in phase n is paired with the arrivals in phase n - 2
+//   that do not happen before it. In phase n - 2, the same parity could have
+//   passed. A test of the phase (try_wait) is paired with the arrivals in
+//   phase n - 1.
+// - A wait, a test, or expected bytes in phase n is paired with the step that
+//   completes the phase, if no arrival in phase n happens after it.
 //
 // In memory, two ordered or atomic accesses to one granule conflict if one of
 // them writes. Atomics of one kind commute if their results are unused.

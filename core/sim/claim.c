@@ -48,8 +48,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
   for (int k = 0; k < f->r.modes; k++) {
     const SimTold *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
-    // the claim of a copy is about two elements, at v - lo and at v: reports
-    // the coordinate of the one that is out of range
+    // A copy's assertion is about two elements, with coordinates v - lo and v.
+    // The coordinate that is out of range is reported.
     f->r.coord[k] = v < t->lo ? v - t->lo : v;
     f->extent[k] = t->limit.slot ? value_at(w, &t->limit, l)
                      : t->hi == INT64_MAX ? -1 : t->hi + 1;

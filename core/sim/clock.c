@@ -79,7 +79,7 @@ typedef struct Stage {    // a running cluster
   int live;
   uint32_t number;        // index of the cluster in the order of starts
   double began;
-  // for each CTA: time at which a word that many lanes access is free
+  // for each CTA: time until which atomics of many lanes occupy a word
   double *word;
 } Stage;
 
@@ -275,7 +275,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
       if (c->alu > 0) t = most(t, sm->alu[q]);
       if (c->xu > 0) t = most(t, sm->xu[q]);
       return c->f64 > 0 ? most(t, sm->f64[q]) : t;
-    // Of the copies of an unrolled loop body, only the last one waits.
+    // In an unrolled loop, a warp waits only after the last copy of the body.
     case K_TURN:
       return (p->passes + 1) % (uint32_t)c->work ? t : most(t, p->last_end);
     case K_BRANCH: case K_MEET: case K_FENCE:
@@ -413,8 +413,8 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
              (i->op == OP_ATOMIC ? m->atomic : 1), one);
       return t + (i->op == OP_ATOMIC ? m->global : 0);
     case K_CPASYNC:
-      // cp.async writes data when it arrives, so extra passes delay no other
-      // work
+      // cp.async writes data as it arrives, so its bank conflicts delay no
+      // other work
       take(k, &sm->shared, PIPE_SHARED, t,
            s->sectors * (double)SECTOR / LINE, one);
       work = most(s->sectors * (double)SECTOR / LINE, m->copy);
@@ -488,7 +488,8 @@ static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   return true;
 }
 
-// Simulates the completion of an agent, which may fill a CTA's shared memory.
+// Simulates the completion of an agent's operation, which may fill shared
+// memory of a CTA.
 static void play_agent(SimClock *k, Player *p, const SimStep *s) {
   Sm *sm = &k->sm[s->cta];
   if (!s->at) return;
@@ -562,7 +563,8 @@ static bool play(SimClock *k, int64_t *left) {
       }
       return true;
     }
-    // The range begins or ends when all arithmetic has its operands.
+    // A named range begins or ends when all earlier arithmetic has its
+    // operands.
     case TAPE_BEGIN: case TAPE_END: {
       double t = most(p->t, p->last_end);
       p->at++;

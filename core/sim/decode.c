@@ -476,7 +476,7 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
   Ref phase = i->op == OP_MBARTRY || i->op == OP_MBARWAIT ? i->a[2] : 0;
-  // whether the operand is a token
+  // whether operand 2 is a token, not a parity
   d->wide = phase && ir_type(g->fn, phase) == DT_U64;
   d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
@@ -818,9 +818,9 @@ static void decode_all(Prog *g) {
 }
 
 // Returns the registers that a thread has at the start of a kernel with
-// setmaxnreg: the largest number for which the CTA fits. The warps are
-// distributed over the quarters of an SM. A thread's registers are allocated in
-// units of 8.
+// setmaxnreg: the largest number with which as many CTAs fit on an SM as the
+// kernel requires. The warps are distributed over the quarters of an SM. A
+// thread's registers are allocated in units of 8.
 static int registers_of(const SimProg *p) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
   int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));

@@ -126,7 +126,7 @@ static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
 static void pick(SimWarp *w, const SimIns *i) {
   const SimMem *m = ((const SimSide *)i->x)->mem;
   uint32_t lack = 0;
-  // an undefined unit, of the first lane that selects one
+  // the first undefined unit that the lowest lane in `lack` selects
   int64_t first = 0;
   for (int l = 0; l < LANES; l++) {
     int64_t at = w->active >> l & 1 ? chosen(w, i, i->c, l) : -1;
@@ -348,7 +348,7 @@ void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each) {
       w->active |= (uint32_t)(mask[l] == m) << l;
     w->active &= left;
     together(w, i, m & w->valid);
-    // of all these operations, only sync_warp (`each` is NULL) orders memory
+    // only sync_warp, for which `each` is NULL, orders memory
     if (each) each(w, i);
     else simorder_meet(w, w->active);
   }

@@ -139,13 +139,14 @@ void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
 bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
 // Record that lane l reads or writes granule g with a memory order. g is
 // NO_GRANULE for memory that is never written. keep: the write replaces a value
-// that its thread released or read, so the older releases stay.
+// that its thread released or read, so acquires from the granule still acquire
+// the older releases.
 void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g);
 void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
 // simorder_view returns the vector clock of what happens before lane l, and
-// simorder_released that of what a strong write of lane l releases. Both have
-// an epoch for each thread of the cluster, warp by warp. They return NULL if
-// the clock is empty or memory is exhausted.
+// simorder_released the vector clock that a strong write of lane l releases.
+// Both clocks have an epoch for each thread of the cluster, warp by warp. They
+// return NULL if the clock is empty or memory is exhausted.
 const uint32_t *simorder_view(SimWarp *w, int l);
 const uint32_t *simorder_released(SimWarp *w, const SimIns *i, int l);
 void simorder_fence(SimWarp *w, int kind);

@@ -5,8 +5,8 @@
 // merge where they meet at a collective operation (sync_warp, a barrier, a
 // shuffle).
 //
-// The running part is the SimWarp itself. The others are in the list w->part;
-// the part that has waited longest is first.
+// The running part is the SimWarp itself. The other parts are in the list
+// w->part; the part that has waited longest is first.
 #include "sim/lanes.h"
 #include "sim/regs.h"
 #include "sim/spin.h"

@@ -218,8 +218,8 @@ static bool names(Ctx *cx, const SimProg *p, int64_t n) {
   return false;
 }
 
-// Reports whether the blocks stored to all elements of the box below `end`, to
-// none outside it, and each block to some.
+// Reports whether the blocks stored exactly to the elements of the box below
+// `end`, and each block stored to at least one element.
 static bool is_box(Ctx *cx, const SimProg *p, const Stored *s, SimShort *few) {
   uint64_t blocks = p->nunit * (uint64_t)p->ncta, met = 0;
   uint8_t *seen = arena_zero(cx, &cx->scratch, blocks + 1);

@@ -125,8 +125,8 @@ static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 #define TILE_AT(SIZE) (tile + (size_t)at[lane[t]] * SIZE)
 #define REG_AT(SIZE) (p + (size_t)lane[t] * SIZE)
 
-// Returns value v of lane l, where the registers have a view with narrower
-// elements, so that a value consists of several units.
+// Returns value v of lane l. The registers also have a view with narrower
+// elements, so the value is joined from several units.
 static uint64_t joined_get(SimWarp *w, const SimOperand *o, int v, int l) {
   const SimMem *m = o->mem;
   uint64_t u = 0;
@@ -371,7 +371,7 @@ void simmatrix_check_metadata(SimWarp *w, const SimIns *i,
 int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i) {
   int half = r->group / 2, g = i / half, in = i % half;
   int four = e[m * atom_mma_words(r) + g / 4] >> (g % 4 * 4) & 15;
-  // number of the 2-bit index that selects the element
+  // which of the two 2-bit indices in `four` selects the element
   int index = in * 2 / half;
   int pick = four >> (2 * index) & 3, each = half / 2;
   return g * r->group + pick * r->group / 4 + (each ? in % each : 0);

@@ -521,8 +521,7 @@ static int64_t token_of(const SimCluster *c, const SimMbar *b) {
 
 static int64_t phase_of(int64_t token) { return token & UINT32_MAX; }
 
-// Counts the arrivals of one instruction, all in one phase: `each` by every
-// lane of g.
+// Counts `each` arrivals by every lane of g, all in the same phase.
 static void arrive(Visit *v, const Group *g, int64_t each) {
   SimCluster *c = v->x.w->cluster;
   SimMbar *b = g->b;
@@ -611,7 +610,7 @@ static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
     simorder_take(w, g->mask, &g->b->past[FAR_DONE]);
 }
 
-// Records that w passed a wait i at b.
+// Records that w passed wait i at g's mbarrier.
 static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   SimMbar *b = g->b;
   ++*waits_of(w->cluster, w->id, b);
@@ -742,8 +741,9 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->vain++;
 }
 
-// Reports the recorded wait at b that may come late. In a schedule where the
-// next phase ends before the wait, it waits for a phase that never completes.
+// Reports the recorded wait at b that may come late. In a schedule in which the
+// next phase ends before the wait, the wait is for a phase that never
+// completes.
 static void tell_missed(SimCluster *c, const SimMbar *b) {
   const struct SimPassed *d = b->missed;
   if (!d || d->phase + 1 != b->phase) return;
@@ -774,8 +774,8 @@ void simmbar_end(SimCluster *c) {
 
 // ---- cp.async ----
 
-// An mbarrier arrival by lanes of a warp that follows the completion of their
-// cp.asyncs with numbers up to `upto`.
+// An mbarrier arrival by lanes of a warp. It takes place when the lanes'
+// cp.asyncs with numbers up to `upto` are complete.
 typedef struct Landing {
   uint64_t upto;
   uint32_t mask;
@@ -791,7 +791,7 @@ static void land(SimAsync *a, SimStage stage) {
   simmem_land(a->w, d->mask, d->upto, actor_of(c, b), simmbar_epoch(b));
   if (n <= b->missing) {
     b->missing -= n;
-    return;  // simmbar_complete reports a wrong phase
+    return;  // simmbar_complete checks the phase
   }
   SimFault *f = simreport_fault(a->w, SIM_MBARRIER, a->lane, a->i->src, b->src,
                                 b->mem, b->element);

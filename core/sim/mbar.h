@@ -40,8 +40,8 @@ struct SimMbar {
   uint32_t *came[2];
   struct SimUse *use;      // for each warp: its last use of the mbarrier
   struct SimPassed *passed;  // for each warp: its last wait that passed
-  // the first wait that does not happen before the end of the phase after the
-  // one that it waited for; NULL: none
+  // the first wait for a phase n that does not happen before the end of the
+  // phase after n; NULL: none
   struct SimPassed *missed;
   int misser;              // warp of the wait `missed`
   // last arrival: its line, warp and lane
@@ -100,7 +100,8 @@ static inline int simmbar_twin(const SimProg *p, int actor) {
 }
 void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
                   bool moved);
-// Adds turn epochs that threads learn when they see b's phase complete.
+// Adds epochs of turn actors to b's phase. Threads learn them when they see the
+// phase complete.
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
 void simmbar_end(SimCluster *c);       // called after all warps have exited
 // Reports whether some instruction initializes an mbarrier in memory object m

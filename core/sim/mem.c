@@ -318,7 +318,7 @@ static bool all_defined(const uint8_t *bits, int64_t at, int n) {
 }
 
 // Reports whether some of n bytes of global memory, from byte `at` of m on, are
-// undefined and must not be.
+// undefined although m does not allow undefined bytes.
 static bool lacks(const SimMem *m, int64_t at, int n) {
   return m->defined && !m->lax && !all_defined(m->defined, at, n);
 }
@@ -437,8 +437,7 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
   return mask;
 }
 
-// Reports whether the thread that now writes granule g also made the last write
-// to it, a release.
+// Reports whether the last write to granule g was a release by lane l of w.
 static bool own_release(const SimWarp *w, int l, const SimGran *g) {
   return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
 }
@@ -836,7 +835,8 @@ static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
                              SimBatch *b) {
   uint32_t read = 0;
   s->unit = s->bytes;
-  while (mask) {  // in groups of lanes that read the same number of bytes
+  // read for one group of lanes with equal numbers of bytes at a time
+  while (mask) {
     uint32_t same = mask;
     for (int l = 0; part && l < LANES; l++) {
       if (part[l] != part[__builtin_ctz(mask)]) same &= ~(1u << l);
@@ -904,8 +904,8 @@ void simmem_commit(SimWarp *w) {
 }
 
 // Returns the cp.async of w in flight that writes granule g, and its lane in
-// *lane; NULL: there is none. open: one that is in no group yet, otherwise one
-// in a group.
+// *lane. Returns NULL if there is none. open: searches the cp.asyncs that are
+// in no group yet; otherwise those in groups.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t g, bool open,
                                 int *lane) {
   uint32_t at = shadow_byte(w->cluster, g);

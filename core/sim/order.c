@@ -6,8 +6,8 @@
 // threads count epochs, too; they are numbered after the warps. w->vc is the
 // vector clock of warp w: for each actor, the epoch up to which everything
 // happens before all lanes of w. Barriers and synchronization of whole warps
-// need no more. What single lanes know in addition is stored in rows: vector
-// clocks with an epoch for every thread and every other actor. Rows are
+// need no other clocks. What single lanes know in addition is stored in rows:
+// vector clocks with an epoch for every thread and every other actor. Rows are
 // allocated when a kernel first releases, fences, or synchronizes a part of a
 // warp. A lane has up to four rows:
 //
@@ -39,7 +39,7 @@ static size_t threads(const SimCluster *c) {
 }
 
 // words returns the number of epochs in a row. word returns the index of actor
-// u's epoch in a row (of a warp: that of its lane 0).
+// u's epoch in a row (if u is a warp, of its lane 0's epoch).
 static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + p->nactor);
 }
@@ -245,7 +245,7 @@ static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
     to->row[w->id * LANES + __builtin_ctz(mask)] = w->clk;
 }
 
-// Adds to vector clock vc the fact that w arrived. It orders no memory.
+// Records in vector clock vc that w arrived. This orders no memory.
 static void give_turn(SimWarp *w, uint32_t *vc) {
   const SimProg *p = w->cluster->prog;
   if (p->nturn) simmbar_turns(p, vc)[w->id] = w->clk;
@@ -267,8 +267,8 @@ static void join_words(uint32_t *to, const uint32_t *from, int n) {
   for (int k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Adds to `to` the epochs that the lanes of mask know of n actors from `first`
-// on. None of them is a warp.
+// Adds to `to` what the lanes of mask know of n actors from `first` on: the
+// actors' epochs. None of these actors is a warp.
 static void give_actors(SimWarp *w, uint32_t mask, int first, int n,
                         uint32_t *to) {
   join_words(to, w->vc + first, n);

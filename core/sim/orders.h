@@ -24,7 +24,7 @@ enum { SIM_FULL = 1,       // some results were dropped to limit memory
        SIM_CLOCK = 32,     // line `src` reads a clock or the number of the SM
        // Line `src` adds floats by atomics, whose result depends on the order.
        SIM_SUMS = 64,
-       // At the end no warp could run, or only other lanes of a warp.
+       // The run ended because no scheduling step was possible.
        SIM_APART = 128,
        // A wait was for another phase than the try_wait that decided about it;
        // see Launch.tries.

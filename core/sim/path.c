@@ -41,8 +41,8 @@ static bool does(const SimIns *i, bool write, int32_t mem) {
 }
 
 // Finds the instructions of line src that access memory object `mem`. If there
-// are none, the line may use another name of the memory, so finds its accesses
-// to any object.
+// are none, the line may use another name of the memory; then finds the line's
+// accesses to any object.
 static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
                  Lines *out) {
   out->n = 0;

@@ -11,7 +11,7 @@ struct SimPrices {
   const Fn *fn;
   uint32_t *uses;   // for each value: number of its uses
   bool *plain;  // for each value: whether it is used for more than addresses
-  // for each value of 16 bits: whether it comes from fragments, in pairs
+  // for each 16-bit value: whether in_pairs() is true for it
   bool *paired;
   // for each value: whether its computation costs nothing, because the compiler
   // merges it with the computation of an operand
@@ -34,8 +34,8 @@ static bool by_const(const Fn *fn, const Ins *i) {
 
 // Reports whether the compiler merges i with `part`, an operand that has no
 // other uses. It merges sums of three terms, products and shifted values in a
-// sum, and logic on three words. An operand that a selection may discard
-// becomes an instruction under its condition.
+// sum, and logic on three words. If i selects between operands, the compiler
+// predicates the operand's instruction and needs no selection.
 static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
   Op op = (Op)part->op;
   bool whole = !dtype_is_float((DType)part->type);

@@ -70,7 +70,7 @@ static inline int64_t simprog_bit(const SimMem *m, int64_t element) {
 typedef struct SimSide {
   const SimMem *mem;
   uint32_t slot;
-  // the DType of the access, which may be wider than the elements if these are
+  // the DType of the access; it may be wider than an element of an array of
   // bytes
   uint8_t type;
   bool wide;           // whether the offset has 64 bits

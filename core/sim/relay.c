@@ -357,8 +357,8 @@ static int kind_of(const Touch *t) {
   return (t->wrote ? WRITE : READ) + (t->strong ? STRONG : 0);
 }
 
-// Reports whether access a is the first side in a report. That is the read or,
-// of two writes, the one by the later block.
+// Reports whether a report names access a first. It names the read first or,
+// for two writes, the write by the later block.
 static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
   bool write = how & WRITE, its = other & WRITE;
   return write != its ? !write : a->unit > b->unit;

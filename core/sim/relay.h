@@ -20,8 +20,8 @@ void simrelay_free(SimProg *p);
 void simrelay_access(struct Access *x, uint32_t mask, const uint8_t *data,
                      int stride);
 // Record that lane l reads or writes byte `at` of m with a memory order. keep:
-// the write replaces a value that its thread released or read, so older
-// releases stay.
+// the write replaces a value that its thread released or read, so acquires from
+// the byte still acquire the older releases.
 void simrelay_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                    int64_t at);
 void simrelay_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,

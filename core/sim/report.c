@@ -140,7 +140,8 @@ bool simreport_printf(SimText *t, const char *fmt, ...) {
   return true;
 }
 
-// Returns the word for an element of memory object mem: PTX has bytes.
+// Returns the word for an element of memory object mem: "byte" in PTX, which
+// has no tensors, and otherwise "element".
 static const char *unit(const SimProg *p, int32_t mem) {
   return mem >= 0 && p->fn->mem.p[mem].ptx ? "byte" : "element";
 }

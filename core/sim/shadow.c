@@ -569,8 +569,9 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 
-// Reports whether these lanes of w stored the value that granule q now has.
-// Lanes whose atomics made the last write stored different values.
+// Reports whether these lanes of w stored the value that granule q now has. If
+// several lanes' atomics made the last write, each of these lanes stored a
+// value of its own.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   if (q->warp == w->id && !(lanes & ~q->lanes) &&
       (lanes == q->lanes || !(q->flags & GF_STRONG)))
@@ -932,8 +933,9 @@ static bool stays(const SimCluster *c, int actor, SimRead *d) {
 }
 
 // Removes the entries of granule g's list that need no more checks after a
-// strong write. loosely: the write is an atomic without a result. (There is at
-// most one loose entry for each actor, so that none is searched for old ones.)
+// strong write. loosely: the write is an atomic without a result; then loose
+// entries are kept. They need not be checked for age, because each actor has at
+// most one.
 static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
   SimGran *q = &c->gran[g];
   uint32_t *at = &c->farat[g], k;
@@ -973,8 +975,9 @@ static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
 }
 
 // If the last write is by other lanes in the same execution of an atomic as x,
-// returns these lanes; otherwise 0. The hardware orders the lanes as it likes,
-// so that a later access by one of them is ordered after none of the others.
+// returns these lanes; otherwise 0. The hardware executes these lanes in any
+// order. Therefore a later access by one of them is not ordered after the
+// others.
 static uint32_t beside(const Access *x, int l, const SimGran *q) {
   const SimWarp *w = x->w;
   if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||

@@ -157,8 +157,8 @@ static void merge(Run *r, SimOut *o) {
     stop(r);
 }
 
-// Hands over the results o of a cluster, and merges results as long as those of
-// the next cluster in order are there. The caller holds the lock.
+// Hands over the results o of a cluster, and merges all results whose turn has
+// come in the order of clusters. The caller holds the lock.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
   while (*at && (*at)->cluster < o->cluster) at = &(*at)->next;
@@ -707,7 +707,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  // an empty grid has no clusters, and a misuse of registers is no run
+  // nothing runs if the grid is empty or the function misuses an MMA's
+  // registers
   bool misused = prog->fn->flight.kind, none = prog->nunit == 0 || misused;
   bool one = !none && single && (o->machine || !prog->relay);
   int64_t unwritten = 0;

@@ -140,9 +140,9 @@ typedef struct SimOpts {
   // The schedule starts with these nturn steps; NULL: none are required.
   const uint64_t *turn;
   size_t nturn;
-  // With machine or decided: index of the cluster that runs alone, or with
-  // `all` of the cluster that is recorded. -1: the first one for machine, all
-  // for decided.
+  // With `machine` or `decided`: index of the only cluster to run or, with
+  // `all`, the only one to record. -1 means the first cluster with `machine`,
+  // and all clusters with `decided`.
   int64_t unit;
   // Called periodically on the calling thread with the fraction of the run that
   // is done (0 to 1). The run stops if it returns false. May be NULL. Must not

@@ -44,7 +44,7 @@ static void clear(SimWarp *w, const SimIns *i) {
   if (i->op == OP_VSET || i->op == OP_VAR || from->type == DT_NONE || !i->d)
     return;
   bool one = i->uniform && !i->spread;
-  bool wide = sim_wide((DType)from->type);  // i->wide may be of an operand
+  bool wide = sim_wide((DType)from->type);  // i->wide may describe an operand
   memset(w->v + i->d, 0, one ? 8 : (wide ? 8 : 4) * LANES);
 }
 

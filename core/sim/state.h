@@ -87,8 +87,8 @@ struct SimWarp {
   uint32_t teamwork;       // number of committed groups of warpgroup MMAs
   SimWaited waited[GROUPS_COUNT];  // the last wait for groups of each kind
   // The latest proxy fences; number k is fence[k % FENCES]. spaces: 1 for
-  // shared, 2 for global memory.
-  // met: vc[id] at the fence
+  // shared, 2 for global memory. met: value of vc[id] when the warp executed
+  // the fence
   struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];
   uint32_t nfence;
   // epochs that proxy fences cover: those for shared, then those for global
@@ -96,8 +96,9 @@ struct SimWarp {
   uint32_t *proxied;
   // cluster barrier: completed rounds; lanes that arrived; lanes that may pass
   uint32_t met, came, passed;
-  // wider: lanes that fenced for the cluster or wider. fresh: lanes that
-  // acquired nothing since their proxy fence for shared, and for global memory.
+  // wider: lanes that executed a fence with cluster scope or wider. fresh:
+  // lanes that acquired nothing since their proxy fence for shared, and for
+  // global memory.
   uint32_t wider, fresh[2];
   // registers of a thread; number that a waiting setmaxnreg requests
   // (SW_REGISTERS)

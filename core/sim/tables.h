@@ -56,7 +56,7 @@ typedef struct SimMatrix {
 } SimMatrix;
 
 // Decode an MMA or MATRIX instruction into cx->scratch. last: the MMA decoded
-// before, or NULL. Two MMAs in a row of the same atom share its tables.
+// before, or NULL. If both have the same atom, they share its tables.
 SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                          const Ins *i, const SimMmaIns *last);
 SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,

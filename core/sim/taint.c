@@ -1,11 +1,11 @@
 // Undefined values: uninitialized registers, and quotients by zero. Reading one
-// is not a fault by itself: a predicated load leaves registers undefined whose
-// sums are never stored, and cute.where computes both branches. Each value has
-// a mask of the lanes in which it is undefined, and a mask of their undefined
-// bits: compilers leave half of a register undefined where nothing reads it.
-// Using such bits is a fault: as an address, as a condition, or in a store
-// outside registers. Kernels that never read an undefined register have no
-// extra cost (w->tainted).
+// is not a fault by itself: a predicated load may leave registers undefined
+// that only affect results that are never stored, and cute.where computes both
+// branches. Each value has a mask of the lanes in which it is undefined, and a
+// mask of their undefined bits: compilers leave half of a register undefined
+// where nothing reads it. Using such bits is a fault: as an address, as a
+// condition, or in a store outside registers. Kernels that never read an
+// undefined register have no extra cost (w->tainted).
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/address.h"

@@ -5,8 +5,8 @@
 // A poll that fails and returns its warp to the same state is no step: the warp
 // sleeps until memory changes. spin.c tries polls, so that a failing one is not
 // executed. Only the last required step is executed even if it is a poll that
-// fails, because its read may race with an earlier step, and the poll might
-// pass if it came before that step.
+// fails. Its read may race with an earlier step, before which the poll might
+// pass.
 #include "sim/turns.h"
 
 #include "ir/intrin.h"
@@ -234,7 +234,7 @@ static Turn *new_turn(SimTurns *t) {
 }
 
 // Returns the number of steps after which w is in the same state again if its
-// next poll fails. Returns 0 if the poll passes or that is unknown.
+// next poll fails. Returns 0 if the poll passes or the number is unknown.
 static int fails(const SimTurns *t, SimWarp *w) {
   SimAsk a;
   return simmem_ask(w, next_of(w), &a) ? simspin_fails(w, &a, t->room) : 0;
@@ -244,9 +244,9 @@ static bool is_at(SimWarp *w, uint32_t pc, uint64_t hash) {
   return hash && w->state == SW_RUN && w->pc == pc && simspin_state(w) == hash;
 }
 
-// Reports whether w, after step k, is in a state again in which it was before
-// some step up to the last required one, and would read the same values again.
-// If so, the steps since then had no effect.
+// Reports whether w, after step k, is again in the state that it had before an
+// earlier step, and would read the same values again. If so, the steps since
+// then had no effect. Considers earlier steps only up to the last required one.
 static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   enum { FAR = 64 };
   int g = t->turn[k].warp;

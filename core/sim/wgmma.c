@@ -452,8 +452,8 @@ static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
   // all lanes of u wait together, so any of them will do
   for (uint32_t m = u->valid; m; m &= m - 1)
     if (simorder_before(w, l, u->id, m & -m, clk)) return true;
-  // An arrival at another block's mbarrier may only show lane l that the wait
-  // came before.
+  // If u arrived at another block's mbarrier after the wait, lane l may know
+  // only the epoch of u's turn actor (mbar.h).
   return prog->nturn &&
          simorder_before(w, l, simmbar_turn(prog) + u->id, 1, clk);
 }

@@ -223,7 +223,7 @@ float cudafn_erfc(float x) {
   inverse = unit_rcp(fmaf(2, a, 1));
   float y = p * inverse;
   y = fmaf(fmaf(a, y * -2, p) - y, inverse, y);
-  // times e^(-a^2)
+  // multiply by e^(-a^2)
   float s = a * a, e = exp_scaled(-s, 127);
   y = y * fmaf(e, fmaf(-a, a, s), e);
   if (a > 0x1.41c29p3f) y = 0;

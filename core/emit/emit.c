@@ -33,7 +33,7 @@ static const char *temp_name(const Emit *e, Ref r) {
 static void give_name(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name);
-  if (own[strspn(own, "_")]) {  // a script's name `_` is not used
+  if (own[strspn(own, "_")]) {  // ignore a script's name that has only `_`
     e->use[r].name = names_new(e, own);
     return;
   }
@@ -153,8 +153,8 @@ static void put_ptx(Emit *e, const Ins *i, const char *ptx) {
   text_end(e);
 }
 
-// Writes a fence. Without clusters, the fence after the initialization of
-// mbarriers is one for the block.
+// Writes a fence. In a kernel without clusters, the fence after the
+// initialization of mbarriers has block scope.
 static void put_fence(Emit *e, const Ins *i) {
   bool block = i->imm == FE_MBARINIT && !target_has(e->sm, FT_CLUSTER);
   const char *text = fence_row(block ? FE_CTA : (FenceKind)i->imm)->text;

@@ -53,9 +53,9 @@ void expr_word(Emit *e, Ref mem, int64_t bit);
 // Writes the registers of operand o as arguments of C type `type`: one argument
 // for each register (refs), or a pointer to the first one.
 void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
-// Write an assignment `tCrA[3] = value`: expr_reg_open what precedes the value,
-// expr_reg_close what follows it. The value must bind as a unary expression.
-// fresh: nothing has been written to the word yet.
+// Write an assignment `tCrA[3] = value`: expr_reg_open writes the text before
+// the value, expr_reg_close the text after it. The value must bind as a unary
+// expression. fresh: nothing has been written to the word yet.
 void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t);
 // Writes value r in the form in which a register word of type t holds it.

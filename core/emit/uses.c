@@ -11,9 +11,10 @@ enum {
   MAX_WEIGHT = 14,  // a statement has at most this many inlined expressions
   // above this number of accesses to register elements, arrays become scalars
   MANY = 1024,
-  // arrays of at most this many 8- or 16-bit elements may stay unpacked,
+  // arrays of at most this many 8- or 16-bit elements may stay unpacked
   FEW = 32,
-  ROOM = 560,       // but not if other arrays have this many words
+  // no array stays unpacked if the other arrays have this many words
+  ROOM = 560,
   ROLL = 100,       // loops with more instructions are not unrolled
   // loops from one script line are not unrolled if their sizes add up to more
   // instructions than this
@@ -324,8 +325,8 @@ static bool for_its_result(const Ins *i) {
          i->op == OP_VSET || i->op == OP_LD || i->op == OP_PICK;
 }
 
-// Finds the variables whose value is needed. The others are only set in a
-// loop's body, and carried to iterations or loops that do not read them.
+// Finds the variables whose value is needed. A variable is not needed if a
+// loop's body only sets it, and no later iteration or loop reads it.
 static void find_read(Flow *f) {
   const Fn *fn = f->fn;
   bool *needed = NEW(f->e->cx, bool, fn->ins.n), again = true;

@@ -283,7 +283,8 @@ void gpustream_close(GpuStream *s) {
 void gpustream_end(GpuStream *s) {
   Gpu *g = s->own.gpu;
   if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
-    g->api->cuStreamSynchronize(s->s);  // a new stream may get s's number
+    // wait, because a new stream may get s's number
+    g->api->cuStreamSynchronize(s->s);
   g->api->cuStreamDestroy_v2(s->s);
   g->stream[s->number] = NULL;
   if (g->now == s) g->now = NULL;

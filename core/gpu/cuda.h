@@ -45,7 +45,8 @@ typedef struct Gpu {
   // Event by which one stream waits for another; NULL: next use creates it.
   CUevent fence;
   unsigned syncs;                // how often the host waited for the whole GPU
-  // NULL: the next use of cuBLAS creates the handle. Ends with the context.
+  // NULL: the next use of cuBLAS creates the handle. It is lost when the
+  // context ends.
   cublasHandle_t blas;
   cublasLtHandle_t lt;
 } Gpu;

@@ -41,8 +41,8 @@ void block_drop(GpuBlock *b);
 // block for an earlier buffer.
 bool block_use(GpuBlock *b, const GpuStream *s, Why *w);
 
-// A buffer: the C side of MT_DEVBUF. A binding checks gpu_owns before it
-// accesses the memory.
+// A buffer in device memory. Lua sees it as a userdata (MT_DEVBUF in bind). A
+// binding checks gpu_owns before it accesses the memory.
 typedef struct DevBuf {
   GpuOwned own;
   DType t;

@@ -65,7 +65,7 @@ static int read_byte(Editor *e, char *c) {
 }
 
 // Reads a character from the terminal for libedit. Ctrl-C ends the line. If the
-// terminal's size has changed, tells libedit first.
+// terminal's size has changed, passes the new size to libedit first.
 static int editor_getc(EditLine *el, wchar_t *out) {
   Editor *e = NULL;
   el_get(el, EL_CLIENTDATA, &e);

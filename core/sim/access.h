@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct SimPattern {  // last address pattern of an instruction, and its result
+struct SimPattern {  // an instruction's last address pattern and its passes
   uint32_t mask;
   uint32_t rel[32];
   int32_t x, y;

@@ -34,7 +34,7 @@ static bool is_map(const SimIns *d) {
   return d->op >= OP_MAPCOPY && d->op <= OP_MAPPUBLISH;
 }
 
-// Reports whether d copies a box.
+// Reports whether d is a bulk copy of a box.
 static bool is_box(const SimIns *d) {
   return d->op == OP_TMALOAD || d->op == OP_TMASTORE;
 }

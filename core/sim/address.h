@@ -18,7 +18,7 @@ typedef struct SimAddressed {
   int bits;                // bits per element
   // alignment in bytes that the script guarantees for base addresses
   int64_t align;
-  uint32_t at;             // slot that receives the offsets in the object
+  uint32_t at;  // slot that receives each lane's offset in its object
   uint32_t pred;           // slot of the predicate; 0: no predicate
   bool write;
   const SimMem *mem;

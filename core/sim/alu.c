@@ -1,5 +1,5 @@
-// Arithmetic on raw bits, with the same results as the GPU. One version
-// computes a single lane and supports every type. The other computes all 32
+// Arithmetic on raw bits, with the same results as the GPU. One implementation
+// computes a single lane and supports every type. The other one computes all 32
 // lanes and supports the common types.
 #include "ir/eval.h"
 #include "sim/inside.h"

@@ -17,7 +17,8 @@ typedef struct Copy {
   const SimBulk *b;
   SimMapped m;
   uint32_t shared;  // offset of the box or bytes in the cluster's shared memory
-  uint32_t to;              // BULKSEND: offset of the destination there
+  // BULKSEND: offset of the destination in the cluster's shared memory
+  uint32_t to;
   // offset of the first byte in the global memory object
   int64_t global;
   int64_t at[2 * TENSORMAP_RANK];  // coordinates and im2col offsets

@@ -606,8 +606,8 @@ static void let_in(SimWarp *w) {
       w->cta->early = true;
 }
 
-// Returns whether instruction i was executed (done). If not, the warp will
-// execute it again when it runs next.
+// Returns `done`: whether the current instruction was executed. If it was not,
+// lets w execute it again when w runs next.
 static bool again(SimWarp *w, bool done) {
   if (done) return true;
   w->pc--;

@@ -332,7 +332,7 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
 
 // Returns the lanes whose metadata the instruction reads.
 static uint32_t metadata_lanes(const AtomMma *r) {
-  // with two words of metadata a row, only half of each quad's lanes hold them
+  // if a row has two words of metadata, half of each quad's lanes hold them
   bool alike = atom_mma_words(r) == 2;
   return alike ? 0x33333333u << 2 * r->selector : FULL;
 }

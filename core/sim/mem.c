@@ -164,7 +164,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   if (m->before) check_before(x, mask);
   int64_t bits = m->bits, last = m->bytes - x->bytes;
   int64_t unit = x->unit ? x->unit : x->bytes;
-  // A tensor of PTX may begin at any element of its memory.
+  // In PTX, a tensor may begin at any element of its memory, so check the
+  // address, not only the offset.
   int64_t base = m->space == SP_SMEM ? m->base : (int64_t)(uintptr_t)m->p;
   uint32_t wrong = 0;
   for (int l = 0; l < LANES; l++) {
@@ -782,7 +783,8 @@ struct SimBatch {
   // destinations, as offsets in the cluster's shared memory
   uint32_t dst[LANES];
   uint8_t data[LANES][16];
-  // the instruction, if the kernel also writes the source; otherwise NULL
+  // the cp.async's instruction if the kernel also writes the source; otherwise
+  // NULL
   const SimIns *i;
   int64_t from[LANES];
 };

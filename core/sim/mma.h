@@ -48,11 +48,12 @@ uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
 // has n products. Scale factor k of each side applies to `per` of them (per 0:
 // there are none). Scale factors are raw codes of `type`.
 //
-// This follows the published model of MMA-Sim; it was not measured here. 8-bit
-// kinds use the fused sum, with each product's exponent increased by the
-// exponents of its scale factors. 4-bit kinds (n = 64) add 16 products exactly
-// and multiply them by the significands of their scale factors. The exponent of
-// such a term is that of its scale factors alone; F is 35.
+// The arithmetic of such sums follows the published model MMA-Sim; it was not
+// measured here. 8-bit kinds use the fused sum, with each product's exponent
+// increased by the exponents of its scale factors. 4-bit kinds (n = 64) add 16
+// products exactly and multiply them by the significands of their scale
+// factors. The exponent of such a term is that of its scale factors alone; F is
+// 35.
 typedef struct SimScaled {
   const SimMma *m;
   int n, per;

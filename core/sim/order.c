@@ -91,7 +91,7 @@ static void join(const SimCluster *c, uint32_t *to, const uint32_t *from) {
 }
 
 // Joins `from` into row `to`. If `some` is false, `to` holds no valid clock
-// yet, so copies instead.
+// yet; then copies `from` to it.
 static void add(const SimCluster *c, uint32_t *to, bool some,
                 const uint32_t *from) {
   if (some) join(c, to, from);

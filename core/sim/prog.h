@@ -48,7 +48,8 @@ typedef struct SimMem {
   uint8_t *p, *defined;
   // global memory at a raw address: slot of the address; 0: none
   uint32_t address;
-  bool known;          // raw address: whether the memory belongs to no argument
+  // raw address: whether it is memory of Launch.known, not of an argument
+  bool known;
   bool lax;            // whether undefined elements may be read
   bool mbars;          // shared memory: whether it may hold mbarriers
   // global memory: how the preceding launch uses it (SIM_READ ...)
@@ -118,7 +119,7 @@ typedef struct SimIns {
   uint16_t flags;      // Ins.flags
   // LD, ST, ATOMIC, MBAR*: memory order (0: weak) and scope
   uint8_t sem, scope;
-  // a Who: lanes that must execute the instruction together
+  // a Who: which lanes must execute the instruction together
   uint8_t who;
   // WHO_MASK: slot of the last operand, the mask of lanes
   uint32_t mask;

@@ -38,7 +38,7 @@ typedef struct Proxy {
   uint16_t warp, lane;     // lane: the lowest of `lanes`
 } Proxy;
 
-typedef struct Unit {      // the edges and proxy fences of a cluster
+typedef struct Unit {  // the acquire edges (Hint) and proxy fences of a cluster
   Hint *hint;
   // edges from relaxed reads, which hold after the next fence
   Hint *soon;

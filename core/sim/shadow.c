@@ -136,7 +136,7 @@ static bool collect(SimCluster *c) {
 // Returns the first granule of a released or new line, or 0 if memory is
 // exhausted.
 static uint32_t line_room(SimCluster *c) {
-  // granules before lines are collected; they take 1.5 MB
+  // lines are collected only above this number of granules, which take 1.5 MB
   enum { MANY = 1 << 16 };
   SimLines *t = c->lines;
   if (!t->free && c->ngran + LINE > c->maxgran) {
@@ -268,8 +268,8 @@ static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
   return &t->level[shift];
 }
 
-// Creates a level's granules. Their records are set when a page begins to use
-// the level.
+// Allocates a level's granules. Their records are initialized when a page
+// begins to use the level.
 static bool make_level(SimCluster *c, int shift) {
   SimLevel *v = &c->pages->level[shift];
   if (v->n) return true;
@@ -983,8 +983,8 @@ static uint32_t beside(const Access *x, int l, const SimGran *q) {
   if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
       q->clk != w->clk || q->src != x->i->src)
     return 0;
-  // An earlier lane with this address was the last to write, or the write is
-  // older than this execution.
+  // The last write is by this execution only if an earlier lane among the
+  // writers has the same address.
   for (uint32_t m = q->lanes & w->active & ((1u << l) - 1); m; m &= m - 1) {
     int k = __builtin_ctz(m);
     bool home = !x->m->rank || x->home[k] == x->home[l];

@@ -73,7 +73,8 @@ struct SimWarp {
   // level: lane 0's row holds for all lanes (order.c). vain: the last poll
   // failed.
   bool level, vain;
-  // lanes that executed a fence for the GPU; CTAs that are known to run
+  // masks of the lanes that executed a fence with GPU scope, and of the CTAs
+  // that are known to have started
   uint32_t sent, started;
   // for each lane: number of committed cp.async groups
   uint32_t committed[LANES];

@@ -123,7 +123,7 @@ static bool moves_bits(IntrinId id) {
 }
 
 // Returns the bits of i's result in lane l that depend on undefined bits u of
-// its operands. Operations that move bits are evaluated on u.
+// its operands. For an operation that moves bits, computes the operation on u.
 static uint64_t undefined_bits(SimWarp *w, const SimIns *i,
                                const uint64_t u[3], int l) {
   DType t = (DType)i->type, to = (DType)i->to;

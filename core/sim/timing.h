@@ -27,8 +27,8 @@ typedef struct SimMachine {
   double mma, wgmma;   // 16-bit multiply-adds per cycle and quarter of the SM
   // fraction of an mma's time after which its warp may issue the next mma
   double mma_again;
-  // cycles of a quarter of the SM for an operation of a warp: on f64; on
-  // integers, or a comparison; a special function
+  // cycles that a warp's operation occupies its quarter of the SM: an f64
+  // operation; an integer operation or comparison; a special function
   double f64, integer, special;
   double l2, bulk;     // rates of loads from L2 by threads, and by TMA
   // rates of stores to L2, and of TMA's writes to shared memory

@@ -53,10 +53,10 @@ SimCauses *simcauses_new(const SimProg *p, uint32_t units);
 void simcauses_free(SimCauses *s);
 // Starts a new recording. first: index of the first cluster.
 void simcauses_reset(SimCauses *s, uint64_t first);
-// simcauses_begin starts step `turn`, of warp g or, if g is -1, of an agent
-// that was started with clock number `start`. simcauses_end ends the step and
-// returns the number of its vector clock. simcauses_seq returns the step's
-// number among those of its warp.
+// simcauses_begin starts step `turn`, of warp g or, if g is -1, of an agent;
+// `start` is the number of the vector clock at the agent's start. simcauses_end
+// ends the step and returns the number of its vector clock. simcauses_seq
+// returns the step's number among those of its warp.
 void simcauses_begin(SimCauses *s, uint32_t turn, int g, uint32_t start);
 // Removes the last step, which must be a warp's, because it had no effect.
 // pairs: its pairs with earlier steps remain.
@@ -86,6 +86,7 @@ int64_t simcauses_lanes(const SimCauses *s);
 
 // The functions from here on record what the current step does. They are called
 // only if SimCluster.causes is set.
+//
 // simcauses_give and simcauses_take record an arrival at, and the passing of, a
 // barrier. at: number of a barrier of the CTA, or CAUSE_OPEN, CAUSE_DONE for
 // the cluster barrier.

@@ -55,7 +55,7 @@ static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   return false;
 }
 
-enum { NO_MEMORY = -2 };  // in place of an object: a comparison uses the result
+enum { NO_MEMORY = -2 };  // value of SimWraps.mem for results that are compared
 
 // A search through the operands from which an address is computed.
 typedef struct Find {

@@ -60,7 +60,7 @@ typedef struct AtomMma {
   // PTX instruction, "mma.sync.aligned..."; the emitter appends the operands D,
   // A, B, C in braces.
   const char *ptx;
-  bool mn_major[2];             // wgmma: A, B are MN-major in shared memory
+  bool mn_major[2];             // wgmma: whether A, B are MN-major
   // Range of architectures; sm_max is 0 if there is no upper limit.
   int sm_min, sm_max;
   bool arch_specific;           // needs sm_XXa

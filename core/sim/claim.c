@@ -58,7 +58,7 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
 
 // ---- layouts ----
 
-// Catches an error of the layout algebra, in a context made for the check.
+// A context for the check, which catches errors of the layout algebra.
 typedef struct Try {
   jmp_buf env;
   ErrKind kind;

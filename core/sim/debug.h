@@ -112,7 +112,7 @@ typedef struct SimWarpAt {
 } SimWarpAt;
 SimWarpAt simdebug_warp_at(const SimDebug *d, int k);
 
-// A barrier in use of warp k's CTA, or an mbarrier.
+// A barrier that warp k's CTA uses, or an mbarrier.
 typedef struct SimBarAt {
   int64_t cta;
   int32_t mem;             // the mbarrier's object; -1: a barrier

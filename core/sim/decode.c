@@ -313,7 +313,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     s->unit = unit;
     s->size = (unit + 7) / 8;
     s->per = s->bits / unit;
-    s->count = m->count * s->own / unit;  // in units
+    s->count = m->count * s->own / unit;  // counted in units
     if (m->ref != r) {
       s->base = g->p->mem[m->ref]->base;
       s->def = g->p->mem[m->ref]->def;

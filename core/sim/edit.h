@@ -54,7 +54,7 @@ typedef struct SimEdit {
   //   base + n % count of mem. MBARWAIT waits for phase n / count + imm. If imm
   //   is 1, one lane executes MBARARRIVE.
   // - MBARTX: one lane expects imm bytes.
-  // - MBARCPASYNC; with EDIT_AS also MBARWAIT.
+  // - MBARCPASYNC, and with EDIT_AS also MBARWAIT: the mbarrier `base` of mem.
   // - MAPACQUIRE: acquires the tensor map in memory that a TMAPAT names.
   uint8_t op;
   // new order and scope; the scope also applies to MBARWAIT

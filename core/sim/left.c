@@ -2,9 +2,9 @@
 // launch, and that the kernel stores to and does not read: cute.empty promises
 // that all of it will be written. If a kernel has no visible effect at all,
 // every tensor that was unwritten before the launch counts as an output, except
-// tensors behind tensor maps, which may be for loads. If an argument is a part
-// of a tensor, only that part counts. cute.undefined_ok allows unwritten
-// elements.
+// tensors accessed through tensor maps, because these maps may be for loads. If
+// an argument is a part of a tensor, only that part counts. cute.undefined_ok
+// allows unwritten elements.
 //
 // A kernel may keep a part of an output that was written before. Such an output
 // is reported only if the grid looks too small, and only as a note. All of
@@ -85,7 +85,7 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
 
 SimLeft *simleft_make(Ctx *cx, const SimProg *p) {
   SimLeft *all = NULL;
-  // A raw pointer may address any output.
+  // A raw pointer may address any output, so no output is checked.
   if (ir_has_addresses(p->fn)) return NULL;
   bool idle = is_idle(p->fn);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
@@ -102,8 +102,8 @@ static bool is_written(const SimLeft *t, int64_t element) {
   return t->arg->defined[at / 8] >> (at & 7) & 1;
 }
 
-// Returns the first line that writes to an argument's memory. The memory may
-// have other names, such as the bytes of PTX.
+// Returns the first line that writes to an argument's memory. The line may use
+// another name of the memory, such as that of its bytes in PTX.
 static uint32_t line_of(const SimProg *p, int32_t mem) {
   int32_t arg = p->fn->mem.p[mem].arg;
   for (uint32_t k = 0; k < p->nins; k++) {

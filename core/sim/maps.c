@@ -127,8 +127,8 @@ static bool grow(SimCluster *c, SimMaps *t) {
   return true;
 }
 
-// Returns the entry of the map at address p. If there is none, creates it
-// (make) or returns NULL.
+// Returns the entry of the map at address p. If there is none, creates it if
+// `make` is set, and otherwise returns NULL.
 static Note *note_of(SimCluster *c, const uint8_t *p, bool make) {
   SimMaps *t = maps_of(c);
   uintptr_t at = (uintptr_t)p & ~(uintptr_t)(BYTES - 1);

@@ -309,8 +309,8 @@ static bool next_group(Visit *v, Group *g) {
   return true;
 }
 
-// Returns why lane l cannot initialize an mbarrier for n arrivals where `old`
-// is (NULL: no mbarrier was there), or MBAR_NONE.
+// Returns why lane l cannot initialize an mbarrier for n arrivals, or MBAR_NONE
+// if it can. `old` is the mbarrier that was there before, or NULL.
 static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
@@ -480,7 +480,7 @@ static void release(SimWarp *w, const SimIns *i, const Group *g) {
 }
 
 // Reports whether all arrivals in b's previous phase happen before lane l, so
-// that the phase was complete.
+// that lane l knows that the phase is complete.
 static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   // If the phase expected bytes, they may complete it after its last arrival.
   if (b->fed[1]) return false;

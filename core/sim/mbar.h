@@ -10,7 +10,6 @@
 // other CTAs released; only threads that wait with cluster scope acquire it.
 enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
 
-// -
 struct SimMbar {
   uint32_t at;  // byte offset of the storage in the cluster's shared memory
   int32_t mem;             // memory object and element, for reports
@@ -28,9 +27,9 @@ struct SimMbar {
   bool fenced;             // whether a fence followed the initialization
   // round of the cluster barrier that followed the fence; 0: none yet
   uint32_t shared;
-  // The last completion by an agent or arrival from another CTA. landed: epoch
-  // of the mbarrier. land: line. lander, lane: the thread. left: the epoch of
-  // its warp. moved: whether the agent wrote memory.
+  // The last completion by an agent or arrival from another CTA. landed: the
+  // mbarrier's epoch. land: the line. lander, lane: the thread's warp and lane.
+  // left: the warp's epoch. moved: whether the agent wrote memory.
   uint32_t landed, land;
   int lander, lane;
   uint32_t left;

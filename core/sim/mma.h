@@ -28,14 +28,14 @@ typedef struct SimMma {
   DType c;     // accumulator and result: f32 f16, f64, i32
   int k;       // the instruction's extent of K
   int arch;    // sm number of the target: 70 75 80 86 87 89 90 100 103 120
-  bool wgmma;  // a wgmma, not an mma.sync; their fp8 results differ
+  bool wgmma;  // whether it is a wgmma; its fp8 results differ from mma.sync's
   bool sat;    // .satfinite: whether integer accumulators saturate
   SimMmaOp op;
 } SimMma;
 
 // Reports whether the functions below can compute m. Two combinations are plain
-// FMAs, not tensor-core operations: a = b = c = f32; and f16 f16 f16 with k = 1
-// on sm_0.
+// FMAs, not tensor-core operations: a = b = c = f32; and a = b = c = f16 with k
+// = 1 and arch = 0.
 bool simmma_known(const SimMma *m);
 
 // Returns one element of the result. Operands, accumulator and result are raw

@@ -355,8 +355,8 @@ bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
 
 // ---- release and acquire ----
 
-// Returns the first row of granule g's location. If it has none, creates it
-// (make) or returns NULL.
+// Returns the first row of granule g's location. If it has none, creates it if
+// `make` is set, and otherwise returns NULL.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   if (!make_rows(c)) return NULL;
   if (!c->place) {

@@ -55,9 +55,9 @@ static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
 // ---- paths ----
 
 // Classifies instruction i: SHUT if it orders all threads of a block, CLEAR if
-// it orders none, OPEN if it orders some. For a race with another CTA, all
-// threads of the cluster must be ordered for SHUT; for a race inside a warp,
-// all its lanes.
+// it orders none, OPEN if it orders some. SHUT requires more for a race with
+// another CTA: i must order all threads of the cluster. For a race inside a
+// warp, it must only order the warp's lanes.
 static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
   bool some = i->a || (i->put && (int64_t)i->put != p->nthread);
   if (i->op == OP_BAR) return f->race.far || some ? OPEN : SHUT;

@@ -95,7 +95,7 @@ void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
 // selects.
 void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                    uint32_t lack);
-// -
+
 void simtaint_divide(SimWarp *w, const SimIns *i);  // called after DIV and MOD
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot);
 void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from);

@@ -10,8 +10,8 @@
 //
 // An access of another cluster happens before a thread if the thread can reach
 // a snapshot that covers the epoch of the access. A thread reaches the
-// snapshots of its own edges. From a snapshot it reaches those of the edges
-// that the snapshot's cluster had when it was written.
+// snapshots of its own edges. From a snapshot, it reaches the snapshots of all
+// edges that the snapshot's cluster had when the snapshot was written.
 //
 // Each granule (the narrowest access) records the last write. It also records
 // all accesses from the last weak write on. Strong accesses are unordered among
@@ -315,9 +315,9 @@ static bool same_kind(const Touch *a, const Touch *b) {
          a->draws == b->draws && a->puts == b->puts));
 }
 
-// Returns the granule's list entry for accesses of me's kind, or a new entry.
-// If the list is too long, reuses its last entry. Returns NULL if memory is
-// exhausted.
+// Returns the granule's list entry for accesses of the same kind as `me`, or a
+// new entry. If the list is too long, reuses its last entry. Returns NULL if
+// memory is exhausted.
 static Touch *other_like(SimCluster *c, SimPlace *p, const Touch *me) {
   enum { MANY = 64 };
   SimRelay *r = c->prog->relay;

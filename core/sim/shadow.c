@@ -394,7 +394,7 @@ static bool next_reader(Readers *r) {
 
 // ---- faults ----
 
-// Returns the element of its object that x accesses at granule g.
+// Returns which element of its memory object x accesses at granule g.
 static int64_t element_at(const Access *x, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   if (is_global(x)) return x->piece * 8 / x->m->own;

@@ -36,10 +36,10 @@ void simspin_ask(SimWarp *w, const SimIns *i);
 uint64_t simspin_state(SimWarp *w);
 // Reports whether the innermost loop of w only loads and computes.
 bool simspin_only_reads(const SimWarp *w);
-// Tries a poll of w, a load or atomic in a loop that reads `a`, and restores w.
-// Returns the number of scheduling steps after which w is in the same state if
-// memory does not change. Returns 0 if the poll passes or that is unknown.
-// room: scratch of simspin_room bytes.
+// Tries the next poll of w, a load or atomic in a loop, as if it read `a`. Then
+// restores w. Returns the number of scheduling steps after which w is in the
+// same state if memory does not change. Returns 0 if the poll passes or the
+// number is unknown. room: scratch of simspin_room bytes.
 size_t simspin_room(const SimProg *p);
 int simspin_fails(SimWarp *w, const SimAsk *a, char *room);
 // Reports whether a failing poll of w could pass if it came before some earlier

@@ -144,7 +144,8 @@ typedef struct SimBar {
 } SimBar;
 
 struct SimCta {
-  // number of the CTA, counted cluster by cluster, or in grid order
+  // number of the CTA, counted cluster by cluster (without clusters: in grid
+  // order)
   uint64_t number;
   int32_t id[3];           // position in the grid
   SimBar bar[MAX_BARS];

@@ -34,7 +34,7 @@ typedef struct SimMmaIns {
   SimOperand d, a, b, c;
   // wgmma: d, a and c describe the 16 rows of one warp. desc: slots of the
   // descriptors of A (0: A is in registers) and B. add: slot of the predicate
-  // whether to accumulate.
+  // that says whether to accumulate.
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory
   int nsmem;

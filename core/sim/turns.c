@@ -380,7 +380,8 @@ static bool is_held(const SimTurns *t, const SimWarp *w) {
 }
 
 // Returns the first warp, counted from warp `after` on, that can run. late:
-// among the warps whose next step is a poll; otherwise among the others.
+// considers only warps whose next step is a poll; otherwise only the other
+// warps.
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
   SimWarp *best = NULL;

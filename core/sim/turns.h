@@ -113,8 +113,9 @@ void simcauses_access(SimWarp *w, uint64_t place, int how, uint64_t was);
 bool simcauses_still(const SimCauses *s, int g, uint32_t turn);
 // simcauses_earlier returns the last step before `turn` that changed what w
 // polls, and the value before that change. It returns UINT32_MAX if, in every
-// schedule, w comes after all changes. simcauses_plain reports whether w could
-// read only such values in this step.
+// schedule, w comes after all changes. simcauses_plain reports whether, in
+// every schedule, w's poll reads a value that the polled memory had in this
+// run.
 bool simcauses_plain(const SimWarp *w, const SimAsk *a);
 uint32_t simcauses_earlier(const SimWarp *w, const SimAsk *a, uint32_t turn,
                            uint64_t *found);

@@ -18,7 +18,7 @@ struct HostBuf {
                  // owns the memory
   size_t mapped;  // bytes of a file's mapping at `raw` (platform_map), or 0
   bool closed;   // whether calls reject the buffer
-  bool kept;     // whether a graph of a GPU copies the memory: close() keeps it
+  bool kept;     // whether a CUDA graph copies the memory, so close() keeps it
   // True if the whole buffer was written at least once (filled, copied to or
   // set from a string). The simulator reports reads of undefined elements in
   // other buffers.

@@ -46,7 +46,7 @@ enum { TENSORMAP_ZEROS, TENSORMAP_NAN };  // value of elements out of bounds
 // one.
 typedef struct TensorMap {
   bool im2col;
-  int64_t type, rank;       // TensorMapType
+  int64_t type, rank;       // type: a TensorMapType
   uint64_t address;
   int64_t extent[TENSORMAP_RANK];      // elements
   int64_t stride[TENSORMAP_RANK - 1];  // in bytes; stride[i] is mode i + 1's

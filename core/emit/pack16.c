@@ -7,8 +7,8 @@
 //
 // Pairs start at loads: two loaded halves of a word form a word. The results of
 // one operation on such pairs form a word, too, and so do two constants, or one
-// value used for both halves. Users of one half extract it from the word.
-// uses.c removes instructions that are no longer needed.
+// value used for both halves. An instruction that uses only one half extracts
+// it from the word. uses.c removes instructions that are no longer needed.
 #include <string.h>
 
 #include "emit/inside.h"

@@ -13,7 +13,7 @@ enum {
   MANY = 1024,
   // arrays of at most this many 8- or 16-bit elements may stay unpacked
   FEW = 32,
-  // no array stays unpacked if the other arrays have this many words
+  // no array stays unpacked if the other arrays have more words than this
   ROOM = 560,
   ROLL = 100,       // loops with more instructions are not unrolled
   // loops from one script line are not unrolled if their sizes add up to more
@@ -368,8 +368,9 @@ static void name_widths(const Emit *e, int *least, int *most) {
 
 // Finds the arrays that stay unpacked: at most FEW elements of 8 or 16 bits,
 // which are only copied in and out one at a time. Packing would cost
-// instructions and text. Larger arrays are packed, and so are all arrays beside
-// many others, because they would need too many registers.
+// instructions and text. Larger arrays are packed. If the other arrays have
+// more than ROOM words, all arrays are packed, because unpacked ones would need
+// too many registers.
 static bool *passing(const Emit *e) {
   size_t n = e->fn->mem.n;
   bool *only = NEW(e->cx, bool, n + 1);

@@ -8,7 +8,7 @@
 typedef struct BlasSpec {
   int m, n, k;
   DType ta, tb, td;
-  bool tf32;      // tensor cores round f32 operands to tf32
+  bool tf32;      // whether tensor cores round f32 operands to tf32
   bool m_major;   // M is contiguous in D (false: N)
   bool a_m, b_n;  // M is contiguous in A, N in B (false: K)
   DevBuf *a, *b, *d;

@@ -42,7 +42,7 @@ typedef struct Gpu {
   struct GpuStream *stream[64];  // open streams by number
   const struct GpuStream *now;   // current stream, or NULL
   struct GpuGraph *capture;      // graph being captured, or NULL
-  // Event by which one stream waits for another; NULL: next use creates it.
+  // Event by which one stream waits for another; NULL: the next use creates it.
   CUevent fence;
   unsigned syncs;                // how often the host waited for the whole GPU
   // NULL: the next use of cuBLAS creates the handle. It is lost when the

@@ -9,7 +9,8 @@
 #include "gpu/cudaapi.h"
 #include "base/base.h"
 
-// Returns the function table of a library, or NULL with the reason in w.
+// Returns the function table of a library, or NULL with the reason in w. The
+// comments on the right name the kind of the error.
 const CudaApi *dl_cuda(Why *w);          // ERR_NOGPU
 const NvrtcApi *dl_nvrtc(Why *w);        // ERR_NONVRTC
 const CublasApi *dl_cublas(Why *w);      // ERR_DRIVER

@@ -581,7 +581,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->index = (uint32_t)index;
   c->hopeless = false;
   c->moved = c->changed = c->still = c->since = c->quiet = 0;
-  c->asleep = UINT64_MAX;  // this cluster does not wait for others
+  c->asleep = UINT64_MAX;  // this cluster is not waiting for others
   memset(c->spin, 0, (size_t)p->nall * sizeof *c->spin);
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);

@@ -50,11 +50,11 @@ typedef struct SimEdit {
   uint8_t how;   // a SimHow
   // The Op of a new instruction. Either it has no operands (a barrier, a wait,
   // a fence), or `mem` determines them:
-  // - MBARWAIT and MBARARRIVE on a ring of mbarriers: execution n uses mbarrier
-  //   base + n % count of mem. MBARWAIT waits for phase n / count + imm. If imm
-  //   is 1, one lane executes MBARARRIVE.
-  // - MBARTX: one lane expects imm bytes.
-  // - MBARCPASYNC, and with EDIT_AS also MBARWAIT: the mbarrier `base` of mem.
+  // - MBARWAIT, MBARARRIVE, MBARTX and MBARCPASYNC on a ring of mbarriers:
+  //   execution n uses mbarrier base + n % count of mem. MBARWAIT waits for
+  //   phase n / count + imm; of these operations, only MBARWAIT may be used
+  //   with EDIT_AS. If imm is 1, only one lane executes MBARARRIVE. In MBARTX,
+  //   one lane expects imm bytes.
   // - MAPACQUIRE: acquires the tensor map in memory that a TMAPAT names.
   uint8_t op;
   // new order and scope; the scope also applies to MBARWAIT

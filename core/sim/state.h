@@ -105,7 +105,7 @@ struct SimWarp {
   // (SW_REGISTERS)
   int registers, wanted;
   // the last setmaxnreg, the number of setmaxnregs executed so far, and the
-  // epoch
+  // epoch of the last one
   struct { const SimIns *i; uint32_t n, clk; } allot;
   // for each result that may overflow: lanes in which its last value did
   // not fit

@@ -343,7 +343,7 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
       // an undefined operand of these operations makes the result undefined
       break;
     case OP_MMA: case OP_WGMMA:
-      // these instructions check the registers that they read themselves
+      // the code of these instructions checks the registers that they read
       break;
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:

@@ -51,9 +51,9 @@ end
 local Runtime = {}
 Runtime.__index = Runtime
 
---- Makes a scheduler whose blocks each take every grid_dim[3]-th position of a
--- plane of tiles. Positions are consecutive along the plane's inner mode,
--- whose extent in clusters is known. The other mode has no end, so there is
+--- Makes a scheduler of clusters over a plane of tiles: each of the grid_dim[3]
+-- clusters takes every grid_dim[3]-th position. Positions run along the plane's
+-- inner mode, whose extent is known. The other mode has no end, so there is
 -- always a next position: the kernel has to detect that no work is left.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[] that of the launch when absent

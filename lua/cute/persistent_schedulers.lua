@@ -430,11 +430,11 @@ StreamK.__index = StreamK
 --- Makes a scheduler of whole tiles and of parts of tiles along K, such that
 -- all clusters end at about the same time.
 --
--- For example, 10 tiles for 4 clusters are two and a half waves: half of the
--- clusters would wait for the end of the third wave. Of the full waves (here
--- two), all but one are distributed as whole tiles. The other 6 tiles consist
--- of 6 k_tiles steps along K. Each cluster executes a quarter of these steps, a
--- tile and a half, before its whole tile:
+-- For example, 4 clusters need two and a half waves for 10 tiles: half of the
+-- clusters would idle in the third wave. Of the full waves (here two), all but
+-- one are distributed as whole tiles. The 6 remaining tiles have 6 * k_tiles
+-- steps along K. Each cluster executes a quarter of these steps, a tile and a
+-- half, before its whole tile:
 --
 --     steps   0       1       2       3       4       5       6    tiles
 --             |-------|---+---|-------|-------|---+---|-------|

@@ -175,9 +175,9 @@ function Struct:__tostring()
                                         table.concat(parts, "; "))
 end
 
--- Returns a table with a value for each field of the structure: one(field) if
--- the field has an element type, some(field, k) for the kth structure of a
--- field, as a list if there are several.
+-- Returns a table with a value for each field: one(field) for a field with an
+-- element type, some(field, k) for the kth structure of a field. A field of
+-- several structures gets a list of these values.
 local function each_field(self, one, some)
   local out = {}
   for _, f in ipairs(self.fields) do

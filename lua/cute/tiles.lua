@@ -250,10 +250,10 @@ local function tiles_of(t, tile, at)
 end
 
 -- Numbers of elements that a thread loads to registers at the same time.
--- AT_ONCE is large enough to hide the latency of memory. FEW applies if the
--- latency occurs only once or each element has a condition. LEAVE applies to
--- stores. Compilers take half a millisecond for each element, so a loop goes
--- over parts of a tile.
+-- AT_ONCE is large enough to hide the latency of memory. FEW applies to the
+-- first tile, whose latency occurs only once, and if each element has a
+-- condition. LEAVE applies to stores. The numbers limit the unrolled code,
+-- because a compiler needs half a millisecond for each element.
 local AT_ONCE, FEW, LEAVE = 96, 48, 16
 
 -- Returns part i of n of a thread's partition x, (CPY,M,K,..), which is divided

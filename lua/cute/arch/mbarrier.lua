@@ -27,10 +27,10 @@
 -- and time limits are not available there, either. Waits poll
 -- mbarrier.test_wait, and mbarrier_try_wait tests once.
 --
--- Without opts an arrival uses the instruction's plain form, which is the
--- fastest and is sufficient to release data that was only read. To read what
--- threads of other blocks wrote, pass {scope = "cluster"} to both the arrival
--- and the wait.
+-- Without opts an arrival uses the instruction's plain form, the fastest. It is
+-- sufficient after reads, for example to release a stage. To read data that
+-- threads of other blocks wrote, pass {scope = "cluster"} to the arrival and to
+-- the wait.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 

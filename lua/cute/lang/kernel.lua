@@ -288,8 +288,8 @@ function kernel.sim_launch(p, opts, values, grid)
     progress = opts.progress or p.progress or function() end}  -- for Ctrl-C
 end
 
--- Returns a function that shows the progress of a run on a terminal, and the
--- line to close; nil if none is shown.
+-- Returns a function that shows the progress of a run on a terminal, and an
+-- object whose closing ends that display. Returns nil if no progress is shown.
 local function progress_of(p, opts)
   if opts.progress or p.progress or not core.isatty(2) then return end
   local progress = sign.workshop.progress
@@ -669,8 +669,8 @@ local function view(program, arch)
   return setmetatable(p, Program)
 end
 
---- Returns a launch of the simulator, in the form of core.sim_run, for another
--- device.
+--- Prepares a launch of a program for another device. `launch` is the launch on
+-- the simulator that it repeats, in the form of core.sim_run.
 ---@return table? prepared
 ---@return string? message
 function kernel.elsewhere(program, launch, device)

@@ -113,8 +113,8 @@ function undefined.either(region, slot, yes, no)
     false)
 end
 
--- Adds a slot for an upvalue that holds `v`, if the region has none, so that
--- the region restores it. The upvalue may be a local of the loop's frame.
+-- Adds a slot for upvalue n of f, which holds `v`, so that the region restores
+-- the upvalue. Does nothing if the region already has a slot for it.
 local function own(region, f, n, name, v)
   local id = debug.upvalueid(f, n)
   for _, slot in ipairs(region.view.slots) do
@@ -291,10 +291,10 @@ local function difference(region, first, second)
   if first.digest ~= second.digest then return tested_name(region) end
 end
 
--- Returns the set of ids of those undefined slots that get their recorded
--- values in the next pass, and the key of this set in region.tried. Tries all
--- slots together, each single one, and pairs if there are few. Returns nil if
--- everything was tried.
+-- Returns the set of ids of the undefined slots that get their recorded values
+-- in the next pass, and the set's key in region.tried. Successive calls try all
+-- slots together, each slot alone and, for few slots, each pair. Then returns
+-- nil.
 local function choose(region)
   local ids, tried = {}, region.tried
   for id in next, region.ids do ids[#ids + 1] = id end

@@ -87,9 +87,9 @@ local ROOM = 227 * 1024
 local function along(tile) return tile.timed or tile[3] end
 
 -- Returns the ns that `beside` concurrent blocks need to compute `steps` tiles
--- along K each and to store D. While a tile is computed, stages - 1 tiles are
--- being loaded. If threads load single elements (in `tile.single` rounds), no
--- load runs ahead. `tile.asked` is the number of loads for each element of K.
+-- along K each and to store D. While one tile is computed, stages - 1 tiles are
+-- being loaded, unless threads load single elements (in `tile.single` rounds of
+-- loads). `tile.asked` is the number of loads for each element of K.
 local function along_k(p, tile, stages, rate, steps, beside)
   local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
     + ((tile.asked or 0) / C.ask) ^ C.near) ^ (1 / C.near)

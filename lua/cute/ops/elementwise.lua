@@ -109,8 +109,8 @@ local function bound(p, read)
   end, take
 end
 
--- Positions in the results of the function `arguments`: of f, and of the value
--- before the first operand.
+-- Positions in the list that the function `arguments` returns: AT_F is that of
+-- f, and AT + i that of operand i.
 local AT_F, AT = 2, 7
 
 -- Appends the numbers of a call to a list of kernel arguments, in the order in

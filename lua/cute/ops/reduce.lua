@@ -275,8 +275,8 @@ end
 local function steps_of(p, o, x, stay, gone)
   local list, at, before = {}, 0, {}
   local dtype, alignment = p.dtype, x.alignment
-  -- The loops over the kept modes for a further launch. Its operand 1 holds
-  -- partial results; parts of consecutive results are adjacent there.
+  -- The kept modes' loops for the next launch, which reduces the partial
+  -- results (its operand 1). Consecutive results are adjacent there.
   local places, reach = {}, 1
   for i, loop in ipairs(stay) do
     places[i] = {n = loop.n, [1] = reach, [2] = loop[2], [3] = 0}

@@ -15,8 +15,8 @@ local HEADS = {[32] = true, [64] = true, [96] = true, [128] = true,
                [192] = true, [256] = true}
 
 -- Reports whether the kernels accept the layout of an operand: heads are
--- contiguous, every other mode has one stride, a multiple of 16 bytes, and so
--- has the address. Modes of one element count, too.
+-- contiguous; the address and the strides of the other modes are multiples of
+-- 16 bytes, even for modes of one element; no mode is nested.
 local function fits(t)
   local l, rank, step = t.layout, cute.rank(t), 128 // t.element_type.bits
   if rank < 3 then return true end

@@ -208,7 +208,7 @@ local function candidates(p, swap)
   if p.fused or told then o.epilogue = LATER end
   local m, n = p.m, p.n
   if swap then m, n = n, m end
-  -- The matrices of a batch are stacked; each consists of whole tiles.
+  -- For batches, `rows` counts each matrix as whole units of 64 rows.
   local rows, high = m, math.huge
   if p.ragged then rows = p.expected * p.batches
   elseif o.batches then

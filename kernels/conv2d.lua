@@ -30,8 +30,8 @@ end
 
 -- Returns the layout of the columns of A and of B, (C,S,R). If BK divides C,
 -- the layout is (BK,(S,R,C/BK)): tiles of BK channels. Consecutive tiles have
--- the same channels at different taps, so L1 still holds the data. Coordinates
--- of a tile need no divisions.
+-- the same channels at different taps, so L1 still holds their data. A tile's
+-- coordinates then follow without divisions.
 local function columns(BK, shape, stride)
   local C, S, R = table.unpack(shape)
   local c, s, r = table.unpack(stride)
@@ -45,9 +45,9 @@ local function read_again(o, taps)
     and not (math.type(taps) and taps == 1)
 end
 
--- Reports which of the positions at[i] + t * step are inside an extent: returns
--- a function of the tap t, with bit i - 1 for position i. If the bits of all
--- taps fit into a word, they are computed once.
+-- Returns a function of a tap t. Bit i - 1 of its result is set if position
+-- at[i] + t * step is inside the extent. If the bits of all taps fit into one
+-- word, they are computed once.
 local function inside(at, taps, step, extent)
   local function bits(t)
     local word = 0

@@ -22,7 +22,7 @@ local rules = require "kernels.operand_rules"
 local sign = require "cute.lang.signature"
 
 local cpasync = cute.nvgpu.cpasync
-local CHANNELS = 64  -- of a tile: 128 bytes, the span of its swizzle
+local CHANNELS = 64  -- a tile's channels: 128 bytes, the swizzle's span
 
 local conv2d_sm90 = {}
 

@@ -11,21 +11,21 @@
 -- element, with each other and with scalars.
 --
 -- With `n` the tensors have n contiguous elements, in any shape. With `extents`
--- they have modes, the first one fastest, and inputs and outputs are {dtype =,
--- stride = {one a mode}, width = elements that can be accessed at once along
--- the first mode, 1 when absent}. `index` is a list of strides of the modes:
--- after the scalars, f gets the dot product of each element's coordinates with
--- them. as_is = true: f copies its one input, without arithmetic that could
+-- they have modes, the first one fastest. Inputs and outputs are then {dtype =,
+-- stride = {one for each mode}, width = elements that can be accessed at once
+-- along the first mode, 1 when absent}. `index` lists a stride for each mode:
+-- after the scalars, f gets the offset of each element under these strides.
+-- as_is = true: f copies its one input, without arithmetic that could change
+-- bits.
 -- change bits.
 --
--- Threads process vectors along the first mode, B, contiguous in memory. Inputs
--- with turned = true are contiguous along another mode, A (the mode number
--- `across`, the same for all). Their tiles go through shared memory, as (B,A)
--- with B contiguous. The position of a 16-byte chunk is swizzled by the index
--- along A of the vector that it comes from. A thread reads vectors of
--- neighbours along B, as many as fill 32 bits, and writes words of one
--- coordinate along A. Reads and writes of shared memory have no bank conflicts;
--- accesses to global memory have 16 bytes.
+-- Threads process vectors along the first mode, B, which is contiguous in
+-- memory. Inputs with turned = true are contiguous along another mode, A (its
+-- number is `across`). Their tiles go through shared memory, as (B,A) with B
+-- contiguous. A thread loads vectors along A at as many adjacent indices of B
+-- as fill 32 bits, and writes one 32-bit word for each index of A. The position
+-- of a 16-byte chunk is swizzled by its vector's index along A. So shared
+-- memory has no bank conflicts, and accesses to global memory have 16 bytes.
 --
 -- Rows of an input with shifted = true begin at any address (the tensor itself
 -- at a multiple of 16 bytes). The 16-byte chunks that a tile touches are copied
@@ -73,10 +73,10 @@ local function vectors(extents, stride, width)
   return cute.make_layout({width, shape}, {stride[1], strides})
 end
 
--- Returns a list of functions of a position, one for each input, that return
--- the input's elements in registers. `at`(t, op) returns a function of a
--- position: it returns a view of the elements to load or, if the second result
--- of `at` is true, the registers.
+-- Returns a list with a function for each input. The function gets a position
+-- and returns the input's elements there, in registers. `at`(t, op) returns a
+-- function from the position to a view of the elements or, if its second result
+-- is true, to the registers.
 local function reads(tensors, ops, width, at)
   local list = {}
   for i, t in ipairs(tensors) do

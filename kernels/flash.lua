@@ -120,8 +120,8 @@ Team.__index = Team
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
---- Makes a team: the warps of a block. `warps` of them divide the rows of a
--- tile, and `across` (1 when absent) its columns, `each` (16) in one step.
+--- Makes a team, the warps of a block: `warps` of them along a tile's rows, and
+-- `across` (1 when absent) along its columns, each with `each` (16) columns.
 function flash.team(dtype, warps, across, each)
   across = across or 1
   if not MMA[dtype.name] then
@@ -339,10 +339,10 @@ function flash.sight(S, T, left, right)
   return setmetatable({T = T, off = T - S, left = left, right = right}, Sight)
 end
 
---- For M rows from `row` on, returns the range of the blocks of N columns of
--- which some row sees a column: the first, and one past the last. Then returns
--- the range of the blocks of which every row sees all columns, or nil if both
--- ranges are equal.
+--- Returns first, last, from, to for M rows from `row` on and blocks of N
+-- columns. Some row sees a column of each of the blocks first to last - 1.
+-- Every row sees all columns of the blocks `from` to to - 1; `from` and `to`
+-- are nil if these are always the same blocks.
 function Sight:blocks(row, M, N)
   local first, last = 0, tiles.count(self.T, N)
   local from, to = 0, last
@@ -385,9 +385,9 @@ function Sight:hide(s, places, row, col, x)
 end
 
 --- Returns the tiles of keys that a block mask (kernels/block_mask.lua) lists
--- for a block of rows, with `parts` tiles in each listed block. Returns their
--- number, and a function (i, ask) that returns the index of tile i and, if
--- `ask` is set, whether the mask hides some of its keys.
+-- for a block of rows: the number of tiles, and a function (i, ask) that
+-- returns the index of tile i and, if `ask` is set, whether the mask hides some
+-- of its keys. A listed block consists of `parts` tiles.
 ---@param list any (1+m) of i32
 ---@param parts integer tiles of a block
 function flash.listed(list, parts)
@@ -422,9 +422,9 @@ function flash.change(o)
   local function inside(i, n, tile)
     return tiles.divides(tile, n) and i or cute.min(i, n - 1)
   end
-  -- Known ranges of indices let the compiler convert them to floats by
-  -- additions. The last listed block may contain tiles after the last key
-  -- (flash.listed).
+  -- If the range of an index is known, the compiler can convert the index to a
+  -- float by an addition. MOST_BLOCK is added because the last listed block may
+  -- contain tiles after the last key (flash.listed).
   local function within(at, n)
     if math.type(n) and n > 0 and not math.type(at) then
       return cute.assume(at, 0, n + MOST_BLOCK, 1)
@@ -524,22 +524,22 @@ end
 local Softmax = {}
 Softmax.__index = Softmax
 
--- The limit, in powers of 2, to which scores may rise above their base before
--- the sums are rescaled.
+-- The largest exponent of a power of 2 relative to a row's base. If a score's
+-- exponent is larger, the row gets a new base and its sum is rescaled.
 local RISE = 8
 
--- If a sum of up to 64 powers is larger, one of them is above 2^RISE. Smaller
--- powers fit in f16.
+-- If a sum of up to 64 powers is larger than this, one of them is above 2^RISE,
+-- so the row needs a new base. If not, every power fits in f16.
 local MOST_SUM = 2.0 ^ 15
 
 -- The initial `low` (see flash.softmax) of a row that has seen no column. It
--- acts as a largest score of -2^126, below every score except -inf.
+-- acts like a base of -2^126, which is below every score except -inf.
 local NOTHING = 2.0 ^ 126
 
--- A limit for the products c s of the factor and a score. Beyond it their
--- rounding errors are too large for powers of 2. Two different scores there
--- differ by 256 / c or more: with the largest subtracted first, all smaller
--- scores have the weight 0.
+-- A limit for the product c s of the scale c and a score s. Above it, rounding
+-- errors of the product are too large for an exponent. Different scores differ
+-- there by 256 / c or more. So if the largest score is subtracted before the
+-- product, all smaller scores get the weight 0.
 local FAR = 2.0 ^ 31
 
 --- Stops a kernel whose scale is not above 0, because the power of a hidden
@@ -551,10 +551,10 @@ function flash.check_scale(scale)
                        "the scale of attention must be above 0")
 end
 
---- Makes the state of a thread's rows for the online softmax: the sum of each
--- row's powers, and their base (the largest score, up to RISE below it). The
--- power of a score s is 2^(c (s - base) + low). base is 0 except for rows
--- beyond FAR, whose low is 0.
+--- Makes the state of a thread's rows for the online softmax: each row's base,
+-- which is its largest score or up to RISE below it, and the sum of its powers.
+-- The power of a score s is 2^(c (s - base) + low). For rows beyond FAR, low is
+-- 0; for all other rows, base is 0 and low contains the base.
 ---@param rows integer
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column
@@ -565,7 +565,8 @@ function flash.softmax(rows, c, hidden, sink)
   local base = cute.make_rmem_tensor({rows}, cute.f32)
   local fix = cute.make_rmem_tensor({rows}, cute.f32)
   low:fill(sink and cute.min(sink * -flash.LOG2E, NOTHING) or NOTHING)
-  -- A quad adds its four sums in the end.
+  -- The quad adds its four lanes' sums later. The sink's power with the first
+  -- base is 1, so each lane starts with a quarter.
   sum:fill(sink and cute.where(cute.gt(sink, -math.huge), 0.25, 0.0) or 0)
   base:fill(0)
   fix:fill(1)
@@ -573,8 +574,8 @@ function flash.softmax(rows, c, hidden, sink)
                        sum = sum, base = base, fix = fix}, Softmax)
 end
 
--- Sets the base of row i to its largest score `best`, whose power relative to
--- the old base is 2^excess. Returns the factor for the old sum.
+-- Raises the base of row i to its largest score `best` if excess > 0. 2^excess
+-- is the power of `best` with the old base. Returns the factor for the old sum.
 function Softmax:recount(i, best, excess)
   local was, low = self.base[i], self.low[i]
   local far = cute.gt(cute.abs(best * self.c), FAR)
@@ -602,9 +603,9 @@ local function scale_row(ar, i, x)
 end
 
 --- If scores s exceed the bases of rows by more than RISE, changes the bases
--- and scales the sums. Subtracts the base from scores of rows beyond FAR.
--- Returns whether a base of a row of this warp changed; `fix` then holds the
--- factors for the rows' accumulators.
+-- and scales the rows' sums. Subtracts the base from scores of rows beyond FAR.
+-- Returns whether it changed a base of this warp's rows; `fix` then holds the
+-- factors by which the rows' accumulators have to be scaled.
 function Softmax:rise(s)
   local sr = flash.by_rows(s)
   local best, excess, rose = {}, {}, nil
@@ -627,7 +628,7 @@ function Softmax:rise(s)
   return rose
 end
 
---- Scales acc, the accumulators of earlier powers, if rise() returned true.
+--- Scales acc, the accumulators of earlier blocks, if rise() returned true.
 function Softmax:rescale(acc, rose)
   local ar = flash.by_rows(acc)
   cute.when(rose, function()
@@ -695,7 +696,7 @@ function Softmax:attempt(s, again, change, n, near)
       change(block[0])
     end
     cute.when(cute.gt(round, 0), function()
-      if near then self.fix:fill(1) end  -- the bases may be large enough
+      if near then self.fix:fill(1) end  -- if rise() changes no base
       self:rise(s)
     end)
     local parts, over = self:guess(s, near and record.far())

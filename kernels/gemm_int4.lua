@@ -6,11 +6,11 @@
 --     k.kernel(A, W, S, C):launch {grid = k.grid(m), block = k.block,
 --                                  cluster = k.cluster}
 --
--- A (M,K) and C (M,N) are row-major bf16 or f16. A weight is (q - 8) s, with
--- one s for a column and `group` elements of K: S (K/group,N); without `group`
--- (1,N). With zeros = true it is (q - z) s, and Z, of u8 with the size of S,
--- follows S. Accumulators are f32, and those of each group are scaled as a
--- whole: no weight is rounded.
+-- A (M,K) and C (M,N) are row-major bf16 or f16. A weight is (q - 8) s. A scale
+-- s is for one column and `group` elements of K, or all of K without `group`: S
+-- is (K/group,N) or (1,N). With zeros = true a weight is (q - z) s, and Z, of
+-- u8 with the size of S, follows S. The f32 accumulators of a group are
+-- multiplied by its scale, so no weight is rounded.
 --
 -- Weights are the operand of mma.sync with 16 rows; A is the operand with 8
 -- columns. A packed word is a thread's part of a 16x16 block of weights; 16
@@ -194,16 +194,16 @@ end
 -- Duplicates x in both halves of a word.
 local function twice(x) return x * 0x10001 end
 
--- Returns what to subtract from a float made of BASES and a nibble: the float
--- of the base plus the zero point z, in both halves of a word.
+-- Returns the float base + z (see BASES) in both halves of a word. Subtracted
+-- from base + q it leaves q - z: a weight minus the zero point z.
 local function zero_of(z, h, dtype)
   local at = dtype == cute.f16 and 4 * h or 0
   return twice(z << at | BASES[dtype.name][h])
 end
 
--- Fills the fragment of the eight weights in word w, minus the zeros of their
--- two rows. Bits 4 to 7 of a bf16 are not all in its fraction; as f16 they are
--- shifted down.
+-- Fills the fragment with the eight weights of word w, minus the zero points of
+-- their two rows. The fraction of a bf16 has 7 bits, too few for a weight in
+-- bits 4 to 7. Such a weight is first moved to bits 0 to 3, by an FMA in f16.
 local function dequantise(w, frag, zeros, dtype)
   local words = cute.recast_tensor(frag, cute.u32)
   local less = cute.arch["sub_packed_" .. dtype.name .. "x2"]
@@ -212,8 +212,8 @@ local function dequantise(w, frag, zeros, dtype)
     if k == 2 then w = w >> 8 end
     local x = cute.arch.lop3(w, twice(0xf << 4 * h),
                              twice(BASES[dtype.name][h]), AND_OR)
-    -- As f16, x is 3.5 + q / 32. The FMA makes it 3.5 + q / 512, which has q in
-    -- bits 0 to 3.
+    -- Read as f16, x is 3.5 + q / 32. The FMA makes it 3.5 + q / 512, which has
+    -- q in bits 0 to 3.
     if h == 1 and dtype == cute.bf16 then
       x = cute.arch.fma_packed_f16x2(x, twice(0x2c00), twice(0x4290))
     end

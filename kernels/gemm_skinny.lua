@@ -10,17 +10,17 @@
 -- registers. Factors S (N,K/group), of any type, can follow B: each multiplies
 -- the sums of a group.
 --
--- Only sums go through shared memory. 4 neighbouring threads of a fragment each
--- load 16 bytes of a row of B, together a run of 32 or 64 elements. Each MMA of
--- a run multiplies two pairs of elements of every thread. The elements of an
--- MMA are then not consecutive along K, which does not matter, since A and B
--- are permuted alike. B is the first operand of the MMA (side = "a": 16 rows at
--- once, the result is D^T) or the second one ("b": 8 rows).
+-- Only sums go through shared memory. The 4 threads that hold a row of a
+-- fragment load 16 bytes of a row of B each, together a run of 32 or 64
+-- elements. Each MMA of a run takes two pairs of elements of every thread. So
+-- the elements of an MMA are not consecutive along K. This does not matter,
+-- since A and B are permuted alike. B is the first operand of the MMA (side =
+-- "a": 16 rows at once, the result is D^T) or the second one ("b": 8 rows).
 --
--- A warp has `unroll` runs of K (32 or 64 elements each) in flight, which are
--- one chunk. Chunks are dealt in turn to the warps of a block, and to blocks
--- (z). A run is half of a cache line; with `prefetch`, loads of B also prefetch
--- the other half into L2.
+-- A warp has a chunk of `unroll` runs of K (32 or 64 elements each) in flight.
+-- The chunks of K are assigned in turn to the warps of a block, and to the
+-- blocks that share K (z). A run is half of a cache line; with `prefetch`,
+-- loads of B also prefetch the other half into L2.
 --
 -- The order of sums: first those of a warp, MMA by MMA along K, where MMA s of
 -- a run has elements 8 t + 4 s + {0, 1, 2, 3} of threads t = 0 to 3 (for 8
@@ -325,8 +325,8 @@ function gemm_skinny.candidates(m, n, k, o)
         b_dtype = o.b_dtype, group = o.group, side = choice.side,
         warps = choice.warps, unroll = choice.unroll,
         splits = choice.splits or 1, cluster = choice.splits and true}
-      -- A warp with more tiles of B (two with gates), or of A, has fewer loads
-      -- in flight: a smaller `unroll`.
+      -- With gates (two tiles of B) or a B that is converted, a warp needs more
+      -- registers for each run, so `unroll` is smaller.
       if o.gated then
         options.gated, options.count = true, 2
         options.unroll = options.unroll // 2

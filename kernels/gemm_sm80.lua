@@ -90,9 +90,9 @@ end
 -- Loops over the tiles along K, with an unrolled loop over the blocks of K in
 -- each tile. k is the first tile that is not requested yet. Stage `at` is being
 -- multiplied, stage `read` is the next to be multiplied, and stage `write` is
--- free. A and B are requested between different blocks, since loads of
--- fragments queue behind earlier copies; with `both`, they are requested
--- together. Loads through registers are requested first.
+-- free. A and B are requested at different blocks of K, since loads of
+-- fragments queue behind earlier copies; with `both`, at the same block. Loads
+-- through registers are requested at block 0.
 local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   local at, read, write = 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
@@ -212,9 +212,11 @@ local function each_part(C, columns, sums, f)
   end
 end
 
--- Returns the work after each tile of K if accumulators are scaled: it adds C's
--- accumulators, scaled, to separate sums. Also returns the work at the end: the
--- sums replace the accumulators. at: the block of K whose factors apply.
+-- Returns two functions for accumulators that are scaled by SA and SB. The
+-- first is called after each tile along K: when a block of o.blocks elements of
+-- K is complete, it adds C's accumulators times the block's factors to separate
+-- sums. The second is called at the end, and copies the sums to the
+-- accumulators.
 local function scaler(o, C, SA, SB, from)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local per = o.blocks // o.tile[3]
@@ -260,9 +262,9 @@ local function waits_once(mA, mB, C, async, way, o)
 end
 
 -- Makes A and B of this block's tile {bm, bn}, as operands of cute.tiles. Also
--- returns whether all of their elements are copied by cp.async, and the number
--- of stages. Loads through registers arrive one tile later: stages beyond the
--- next one would stay empty, and each would lengthen the generated code.
+-- returns the number of stages, and for each whether cp.async copies it.
+-- Without cp.async there are two stages: loads through registers arrive one
+-- tile later, so further stages would stay empty.
 local function operands(o, mma, mA, mB, at, way, valid_b)
   local function of(t, which, rows, i, more)
     local fetch = type(o.fetch) == "function" and o.fetch(t.element_type)
@@ -350,8 +352,8 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   C.acc:fill(0)
 
   local walk = tiles.walk(A, B)
-  -- The first requests are unrolled if there is one tile to request, or if the
-  -- cp.async are few. Loads through registers wait in any case.
+  -- The first requests are unrolled if they are for one tile, or few cp.async.
+  -- Loads through registers wait for their data, unrolled or not.
   local k = ask_first(A, B, walk, stages, stages == 2
     or async_a and async_b and A.moves + B.moves <= FEW)
   local passed, done

@@ -61,23 +61,23 @@
 -- rows at a time. While one warpgroup adds, the other multiplies; if the
 -- warpgroups alternate, the tensor cores wait.
 --
--- blocks = 1 or 128, for 8-bit floats: the accumulators of a tile along K, 128
--- elements, are scaled before they are added: SA (M,K/128) and SB (N,K/128),
--- whose modes can be nested with strides of 0; a factor of SB covers `blocks`
--- columns. SA and SB are the first arguments of the epilogue; false: no
--- factors.
+-- blocks = 1 or 128 (false: no factors), for 8-bit floats: the accumulators of
+-- each tile along K, 128 elements, are scaled before they are added. The
+-- factors are SA (M,K/128) and SB (N,K/128), the first arguments of the
+-- epilogue. Their modes can be nested with strides of 0. A factor of SB covers
+-- `blocks` columns.
 --
 -- batches = true: A (M,K,L), B (N,K,L) and D (M,N,L), matrices of L products; a
 -- stride of 0 shares one matrix among all.
 --
--- groups = "rows" or "masked": groups of rows, counted by the device
--- (kernels.groups), each with its own B (N,K,G); A (M,K) and D (M,N), masked A
--- (M,K,G) and D (M,N,G). The last argument is {offsets =} or {counts =}.
--- "list": separate problems, one of which is passed to arguments(); the last
--- argument is the result of list(), and an epilogue gets only the accumulators.
--- Tiles of the groups are consecutive. All tiles take the same time, also
--- partial ones, since blocks out of step would read data that L2 no longer
--- holds.
+-- groups = "rows" or "masked": the device counts the rows of each group
+-- (kernels.groups), and each group has its own B (N,K,G). A is (M,K) and D
+-- (M,N); masked, A is (M,K,G) and D (M,N,G). The last argument is {offsets =}
+-- or {counts =}. groups = "list": separate problems, one of which is passed to
+-- arguments(). The last argument is the result of list(), and an epilogue gets
+-- only the accumulators. Tiles of the groups are consecutive. A partial tile
+-- takes as long as a whole one, since blocks out of step would read data that
+-- L2 no longer holds.
 --
 -- gated = true: the first half of B's rows makes gates, the second the gated
 -- values. The epilogue gets both, (gate, up, part, ...). D (M,N) has half as
@@ -91,10 +91,10 @@
 -- Accumulators are stored through shared memory. stmatrix writes them to
 -- `epi_stages` buffers of 64 rows for each warpgroup, and of EN columns with
 -- epi = {64, EN}, by default 128 bytes of a row. TMA stores a buffer while the
--- next is converted. epi_loop = true: in a loop, so that the epilogue's
--- function occurs once in the text. A first call then takes two thirds of the
--- time; the kernel is as fast as before if other warpgroups multiply for long
--- enough meanwhile.
+-- next is converted. With epi_loop = true the buffers are filled in a loop, so
+-- that the code contains the epilogue's function once. This saves a third of
+-- the first call's time. The kernel is as fast as without the loop if other
+-- warpgroups multiply for long enough meanwhile.
 local rules = require "kernels.operand_rules"
 local choice = require "kernels.gemm_sm90.choice"
 local core = require "cute.core"

@@ -1,10 +1,11 @@
 --- Dropout of scores: at:kept(p, seed) of score_mod and mask_mod decides by
 -- random bits whether a score is kept.
 --
--- A block of Philox4x32-10 has 16 bytes, for the 16 scores that a thread holds
--- of 16 rows and 32 keys. Row q and key k of head h in sequence b have the
--- block with the counter (k // 32 * 4 + k % 8 // 2, q // 16 * 8 + q % 8, h, b)
--- and the key `seed`: of word k % 32 // 8, byte k % 2 * 2 + q % 16 // 8.
+-- A block of Philox4x32-10 has 16 random bytes, one for each of the scores that
+-- a thread holds of 16 rows and 32 keys. The block for row q and key k of head
+-- h in sequence b has the Philox key `seed` and the counter (k // 32 * 4 + k %
+-- 8 // 2, q // 16 * 8 + q % 8, h, b). The score's byte is byte k % 2 * 2 + q %
+-- 16 // 8 of the block's word k % 32 // 8.
 local core = require "cute.core"
 local cute = require "cute"
 local philox = require "cute.philox"

@@ -163,11 +163,12 @@ local function forward(plan, layer, a)
   end)
 end
 
--- Distributes rows differently from softmax, which computes more. On an H200,
--- bf16: staged rows of 32768 use half as many threads (RMSNorm 0.97 of a copy
--- instead of 0.95). LayerNorm stages from 8192 on (16384: 0.99 instead of
--- 0.61); if only one block of 1024 threads fits, it processes twice as many
--- elements at a time (65536: 0.96 instead of 0.94).
+-- Plans the distribution of rows over threads, other than for softmax, which
+-- computes more. The numbers are speeds for bf16 on an H200, as fractions of a
+-- copy's. Staged rows of 32768 elements use half as many threads (RMSNorm: 0.97
+-- instead of 0.95). LayerNorm stages rows from 8192 elements on (16384: 0.99
+-- instead of 0.61). If only one block of 1024 threads fits, it processes twice
+-- as many elements at a time (65536: 0.96 instead of 0.94).
 local function spread(o, layer)
   local function plan(more)
     more.sources = o.residual and 2 or 1
@@ -301,10 +302,10 @@ local function backward(plan, a, bias)
   if db then db.leave() end
 end
 
--- Distributes rows if sums along the columns are needed, too: blocks are
--- persistent, and each multiprocessor has about 48 KiB of rows in flight. If a
--- row has more elements than a block can keep sums for, several blocks share
--- it, with 32 KiB each.
+-- Plans the distribution of rows if sums along the columns are needed, too.
+-- Blocks are persistent, and each multiprocessor has about ON_THE_WAY bytes of
+-- rows in flight. If a row has more elements than a block can keep sums for,
+-- several blocks share it, with SHARE bytes each.
 local SMS, ON_THE_WAY, SHARE = 132, 48 << 10, 32 << 10
 
 local function blocks_for(o)

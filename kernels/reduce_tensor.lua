@@ -20,9 +20,9 @@
 -- the sum of squares) "rms" (root of the mean of squares), or a table {of =
 -- function(a, b), init = x, map =, after = function(x, count)}; "argmax"
 -- "argmin" return the index of the largest or smallest element, the first of
--- equal ones. `index` are the strides of the folded modes in that index
--- (`ordered`: it increases from one vector to the next). max and min ignore
--- NaNs. For argmax a NaN is larger than all numbers, for argmin smaller.
+-- equal ones. `index` lists the strides of the folded modes in that index;
+-- `ordered` means that it increases from one vector to the next. max and min
+-- ignore NaNs. For argmax a NaN is larger than all numbers, for argmin smaller.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
@@ -144,7 +144,7 @@ local function ranks(dtype, smallest, worst)
     key = function(x) return key(x, smallest) end}
 end
 
---- Returns the state {key, index} of argmax for a type: {types, init, take =
+--- Describes the state of argmax for a type, {key, index}: {types, init, take =
 -- function(x, index), join = function(a, b), ranks}. `behind` is a faster join
 -- for b with larger indices; it exists for types whose smallest key is above
 -- the key of init. far: indices are i64.
@@ -291,10 +291,10 @@ local function rounds(o, n, mine, among, split, round)
   end
 end
 
--- Loads o.steps vectors of n, first, first + among, ..., to registers. Returns
--- a list of {v = index, ok = whether it is below n (nil: all are), from =
--- loaded elements, at = elements of the second tensor}. get(v) is a view of
--- vector v, also(v) of the second.
+-- Loads o.steps of n vectors to registers: those with the indices first, first
+-- + among, ... Returns a list of {v = index, ok = whether it is below n (nil:
+-- all are), from = loaded elements, at = elements of the second tensor}. get(v)
+-- is a view of vector v of the first tensor, also(v) of the second.
 local function fetch(o, n, first, among, guard, get, also, index)
   local list = {}
   for i = 1, o.steps do
@@ -320,8 +320,8 @@ end
 
 -- Reduces this thread's share of `n` vectors of the folded modes; `among`
 -- threads and the block's `split` divide them. Returns registers with the
--- state. get(v) is a view of vector v, also(v) of its second numbers, where(v)
--- the index of all its elements.
+-- state. get(v) is a view of vector v, also(v) of the second entries of its
+-- states (argmax: indices), where(v) the index of its elements.
 local function walk(o, s, n, mine, among, split, get, also, where)
   local acc, behind = registers(s, o.width), where and o.ordered and s.behind
   local join = behind or s.join
@@ -343,9 +343,9 @@ local function walk(o, s, n, mine, among, split, get, also, where)
   return acc
 end
 
--- Returns the index of a thread's first vector, valid until an element larger
--- than the smallest value is found; where(v): the index of the first element of
--- vector v.
+-- Returns where(v), the index of the first element, for the first vector v of a
+-- thread. It remains the result if the thread finds no element above the
+-- initial value.
 local function begin(o, s, n, mine, among, split, where)
   local v = reaching(n, split) * (among * o.steps) + reaching(n, mine)
   return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
@@ -362,10 +362,10 @@ local function fit_words(o, n, among)
     and d.bits == 16 and o.width % 2 == 0 and most <= LAST and n < FAR
 end
 
--- Does the same as `walk`, for positions of 16-bit numbers. A thread has a word
--- for each column: its upper half is ordered like the numbers, its lower half
--- falls from vector to vector. So the largest word has the first of equal
--- numbers.
+-- Does the same as `walk`, for argmax of 16-bit numbers. A thread has a word
+-- for each column: the upper half is ordered like the numbers, the lower half
+-- decreases from vector to vector. So the largest word belongs to the first of
+-- equal numbers.
 local function words(o, s, n, mine, among, split, get, where)
   local best = cute.make_rmem_tensor({o.width}, cute.i32)
   best:fill(LEAST)
@@ -404,10 +404,10 @@ local function words(o, s, n, mine, among, split, get, where)
 end
 
 -- Finds the position of the largest element that `walk` visits, for all lanes
--- of a warp that share it, as one state of values. A round first finds the
--- largest of its vectors, and of all lanes, without its position; only lanes
--- that have it compute the position. With `ordered`, indices rise from vector
--- to vector, so later equal elements are ignored.
+-- of a warp that share it, as one state of values. Each round first finds the
+-- largest element of its vectors over all lanes, without its position. Only
+-- lanes that have this element compute the position. With `ordered`, indices
+-- rise from vector to vector, so later equal elements are ignored.
 local function look(o, s, n, mine, among, split, get, where)
   local r, none, lanes = s.ranks, s.init[2], math.min(o.threads, WARP)
   local best = cute.var(s.init[1], s.types[1])
@@ -450,8 +450,9 @@ local function look(o, s, n, mine, among, split, get, where)
   end}, {at.value}, lanes)[1]}
 end
 
--- Returns a function that gives a view of the second entry of a state (argmax:
--- the index) in the parts; nil if a state has one entry.
+-- Returns a function from v to a view of vector v in `other`, the parts' tensor
+-- for the second entries of states (argmax: the indices). Returns nil if states
+-- have one entry.
 local function second(other, view, at)
   if not other then return nil end
   other = cute.make_tensor(other.iterator, view.layout)

@@ -195,8 +195,8 @@ end
 -- half and the number of previous launches in its upper half. Then follows one
 -- word for each tile: the launch's number (its round) in the upper half and the
 -- total in the lower half. Blocks draw their tiles in order, so all earlier
--- tiles have begun, whichever blocks fit on the device. A block reads all tiles
--- since its own last one, up to which it knows the sum.
+-- tiles have begun, whichever blocks fit on the device. For the sum before a
+-- tile, a block reads the totals of all tiles since its own last one.
 local FIRST = 1
 local AHEAD = 2  -- tiles that a block draws in advance
 local ROOM = 132  -- number of multiprocessors of an H200
@@ -245,9 +245,9 @@ function Scan:between(state, from, at, round)
 end
 
 -- Keeps three tiles in flight: `last` is published but not written, `at` is
--- being loaded, `next` is drawn. When a tile has arrived, its total is
--- published at once, the next tile is requested, and then the last one is
--- written. By then all others have published the totals before it, so waits are
+-- being loaded, `next` is drawn. When tile `at` arrives, the block publishes
+-- its total, requests tile `next`, and then writes tile `last`. By then other
+-- blocks have published the totals of the tiles before `last`, so waits are
 -- short.
 local function one_pass(s, X, Y, state)
   local n, f, tid = s.n, s.op.f, (cute.arch.thread_idx())

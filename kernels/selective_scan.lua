@@ -151,9 +151,10 @@ local function silu(x)
   return x * cute.arch.approx("rcp.approx.ftz.f32", 1 + exp2(x * -LOG2E))
 end
 
--- Sums v[1..n] over the lanes of a channel, which are `apart` lanes of the warp
--- from each other: lane j ends with n / lanes sums, from j * n / lanes on.
--- Lanes exchange halves: a lane does not add the part that it gives away.
+-- Sums each of v[1..n] over the lanes of a channel, which are `apart` lanes of
+-- the warp apart. Lane j ends with n / lanes of the sums, from j * n / lanes
+-- on. In each step two lanes exchange halves of v; a lane adds only the half
+-- that it keeps.
 local function spread_sum(v, lanes, lane, apart)
   local n, d = #v, lanes // 2
   while d > 0 do

@@ -36,8 +36,8 @@ local function up(a, b) return (a + b - 1) // b end
 
 -- Computes the sizes of tiles, in elements: V, the elements of 16 bytes; HALO,
 -- the elements before a tile; ROWS, the rows of a tile; CHUNKS, the 16-byte
--- chunks of a row. A thread's coordinates along A are STEP apart. The windows
--- of rows of Z that are STEP, or HALO, apart begin at equal offsets.
+-- chunks of a row. A thread's coordinates along A are STEP apart. Windows begin
+-- at equal offsets for rows of Z that are STEP, or HALO, apart.
 local function sizes(o)
   local s, bits = {TB = o.tile[1], TA = o.tile[2]}, o.dtype.bits
   s.V = 128 // bits
@@ -190,7 +190,7 @@ local function bring(o, s, X, at, maps)
   local flat = cute.make_tensor(S.iterator,
                                 cute.make_layout {cute.cosize(S.layout)})
   return flat, function(r)
-    -- (HALO is a multiple of whole chunks.)
+    -- X's row at.b - HALO + r has the same offset: HALO is a multiple of V.
     return cute.crd2idx({r, 0}, S.layout)
       + narrow(place(at.b + r, at.a, at.batch) % V)
   end, function()
@@ -228,8 +228,8 @@ local function turn_of(o, s)
   return best
 end
 
--- Rotates the elements of a vector back to their positions: a lane has them
--- `turn` words too early for each group of lanes before its own (nth).
+-- Rotates a vector back to its order. A lane has read it rotated by nth * turn
+-- words (see turn_of), where nth is the lane's index along A.
 local function turn_back(held, turn, nth)
   local words = cute.recast_tensor(held, cute.u32)
   for _, bit in ipairs {1, 2} do

@@ -81,12 +81,12 @@ function options.complete(given, sure)
   -- columns of D that a block stores
   o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)
   if o.split > 1 then o.persistent = false end
-  -- Blocks with one tile each: their tiles form runs along one mode
-  -- (model.run), and consecutive runs are neighbours along the other mode.
+  -- True if blocks have one tile each, in runs along one mode (model.run).
+  -- Consecutive runs are neighbours along the other mode.
   o.blocked = not o.persistent and o.split == 1
     and not (o.batches or o.clustered)
-  -- Blocks with one tile each: consecutive blocks have consecutive tiles along
-  -- N.
+  -- True if blocks have one tile each, and consecutive blocks have consecutive
+  -- tiles along N.
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
   wrong.together(o)
   o.epi = o.epi or {64, run_of(o)}

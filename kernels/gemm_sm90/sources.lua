@@ -41,8 +41,8 @@ function sources.new(o, list, maker)
   return self
 end
 
--- Returns the copy atom that loads a source as accumulators are stored:
--- ldmatrix, or plain loads of pairs.
+-- Returns the copy atom that loads a source in the layout of the accumulators:
+-- ldmatrix, or plain loads of one or two elements.
 local function load_atom(o, x)
   if x.dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", x.dtype,

@@ -213,7 +213,7 @@ local function store(o, out, acc, w)
   end
   local first, last = o.persistent and 0 or o.epi_stages,
     o.rows // 64 * parts
-  -- Waits until part n's buffer is free. The first parts use new buffers.
+  -- Waits until part n's buffer is free. The first parts need not wait.
   local function free(n, met)
     local function wait()
       cute.when(leader, function() pipe:producer_acquire() end)

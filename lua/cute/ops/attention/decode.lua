@@ -178,8 +178,8 @@ local step = problem.operation("ops.attention_decode", {
       call:fail("Q has %d heads and K has %d; at most %d heads of Q can share "
         .. "a head of K", q.H, q.G, q.value and 1024 or 64)
     end
-    -- For one tile of 16 rows, mma.sync is as fast as wgmma. Larger tiles of
-    -- keys are faster if they fit into shared memory.
+    -- For one tile of 16 rows, mma.sync is fast enough. Devices with wgmma have
+    -- shared memory for larger tiles of keys, which are faster.
     o.wgmma = q.value and q.H * q.S > 16 and p.device.arch == "sm_90a"
     if q.value and core.has(p.device.sm, "wgmma") then o.tile = {16, 64} end
     scores.trace_functions(call, o, p)

@@ -34,7 +34,7 @@ local function capped(s, cap, inverse, at)
   return s * cute.fma(cute.fma(t, P2 * (square * square), P1 * square), t, P0)
 end
 
-local makers = {}  -- of score_mod functions, by the options that they use
+local makers = {}  -- functions that make score_mod, by its options
 
 -- Returns the score_mod that the options require, or nil.
 local function score_of(o, bias, shift)

@@ -216,8 +216,8 @@ local function turn(o, t, op, at)
   local reach = o.block // 32 // warps * 4
   local steps = TB // P // reach
   local held = cute.make_rmem_tensor({w, V // w, P, steps}, op.dtype)
-  -- Reports whether rows of wide elements begin inside cache lines: L2 then
-  -- prefetches pairs of lines.
+  -- True if rows of wide elements begin inside cache lines. L2 then prefetches
+  -- pairs of lines.
   local cut = bits >= 32 and op.stride[1] * bits % 1024 ~= 0
   local atom = cute.make_copy_atom("DefaultCopy", op.dtype,
     {level_prefetch_size = cut and "size_256b" or nil})

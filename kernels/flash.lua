@@ -409,7 +409,7 @@ local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 -- col[, sloped[, inner[, near]]]). The tile begins at `row` and `col` of all
 -- scores. sloped: change returns the derivatives of the new scores if there is
 -- o.score. inner: no column is beyond the last. near: from flash.near. Returns
--- nil if o has neither function.
+-- nil if o has neither score nor mask.
 -- score, mask: see kernels/attention.lua; scale: factor of the scores before
 -- them, nil for 1; b, h: sequence and head; rows, columns: extents of all
 -- scores, beyond which the functions get no index; turned: rows of the scores

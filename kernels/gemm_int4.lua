@@ -398,9 +398,9 @@ local function check(p)
 end
 
 -- Returns the smallest number of warps along N, and of blocks of 16 columns for
--- each warp, such that all blocks run at once, or in as few rounds as possible.
--- Registers hold 128 accumulators, and each thread loads 16 bytes of a tile of
--- A.
+-- each warp, with which all blocks run at once, or in as few rounds as
+-- possible. Upper limits are 128 accumulators in registers, and one 16-byte
+-- load of A by each thread for a tile.
 local function spread(o, m, rows)
   local all = tiles.count(o.n, 16) * tiles.count(m, rows)
   local most = math.min(7, 128 // rows)
@@ -524,13 +524,13 @@ end
 -- slice: integer?, stages: integer?, splits: integer?, cluster: boolean?,
 -- name: string?, arch: string?, min_blocks: integer?, epilogue: function?,
 -- gated: boolean?, pdl: boolean?, ahead: boolean?}
--- m: the intended number of rows (16), which decides `rows`, those of a tile;
--- columns: 16-column blocks of a warp; warps: along N and along K; slice: of K,
--- that a warp multiplies of a tile; splits: blocks that share K, cluster:
--- through their shared memory (sm_90); arch: the target whose shared memory the
--- stages may fill (sm_90a); epilogue: like that of gemm_sm80, for the
--- transposed product, C^T (N,M); gated: as there, n is that of W; pdl: for
--- dependent launches
+-- m: the intended number of rows (16), which decides `rows`, the rows of a
+-- tile; columns: number of 16-column blocks of a warp; warps: number along N
+-- and along K; slice: elements of K that a warp multiplies of a tile; splits:
+-- number of blocks that share K, through their shared memory if `cluster`
+-- (sm_90); arch: the target whose shared memory limits the stages (sm_90a);
+-- epilogue: like that of gemm_sm80, for the transposed product C^T (N,M);
+-- gated: as there, with n rows of W; pdl: for dependent launches
 setmetatable(gemm_int4, {__call = function(_, o)
   local p = plan(o)
   return splitk_skinny.launches(p, function(A, W, S, ...)

@@ -353,12 +353,13 @@ end
 -- rows: integer?, warps: integer[]?, unroll: integer?, splits: integer?,
 -- name: string?, min_blocks: integer?, cluster: boolean?, epilogue: function?,
 -- gated: boolean?, prefetch: string?, pdl: boolean?, ahead: boolean?}
--- m: the intended number of rows; dtype: of A, and of B unless b_dtype differs;
--- group: elements of K that share a factor of a row of B, with side "a"; rows:
--- of A, in a block; count: tiles of B's rows, 16 or 8, in a warp; warps: along
--- N and along K; splits: blocks that share K, cluster: through their shared
--- memory (sm_90); epilogue: like that of gemm_sm80, with side "a" for the
--- transposed product; gated: like that of gemm_sm80, n is that of B; prefetch:
+-- m: the intended number of rows; dtype: the type of A, and of B unless b_dtype
+-- is given; group: elements of K that share a factor of a row of B, with side
+-- "a"; rows: number of rows of A in a block; count: number of tiles of B's rows
+-- (16 or 8 each) in a warp; warps: number along N and along K; splits: number
+-- of blocks that share K, through their shared memory if `cluster` (sm_90);
+-- epilogue: like that of gemm_sm80, with side "a" for the transposed product;
+-- gated: like that of gemm_sm80, with n rows of B; prefetch:
 -- level_prefetch_size of loads of B; pdl: for dependent launches; ahead: no
 -- running launch writes B and its factors, so they are read before the wait for
 -- the preceding launch

@@ -432,12 +432,12 @@ end
 -- fetch: any?, blocks: integer?, as: any?,
 -- lead: integer?, slots: integer?, plain: boolean?, halves: boolean?,
 -- min_blocks: integer?, pdl: boolean?}
--- group: tiles of M that blocks process together; rows: stores C through shared
--- memory; columns: width of the parts of C, in whole permutations, to which the
--- epilogue is applied at a time (the whole tile); piece, fetch, lead, slots,
--- plain, halves: see cute.tiles (fetch: its atom, or a function of an operand's
--- type); min_blocks: blocks that must fit on a multiprocessor, which limits the
--- registers
+-- group: number of tiles of M that blocks process together; rows: stores C
+-- through shared memory; columns: columns of C to which the epilogue is applied
+-- at a time, in whole permutations (all of the tile when absent); piece, fetch,
+-- lead, slots, plain, halves: see cute.tiles (fetch: its atom, or a function
+-- that returns it for an operand's type); min_blocks: number of blocks that
+-- must fit on a multiprocessor, which limits the registers
 ---@return table {kernel: any, run: function, grid: function, tile: integer[],
 -- block: integer, mma: any}
 return function(o)

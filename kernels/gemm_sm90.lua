@@ -83,10 +83,10 @@
 -- values. The epilogue gets both, (gate, up, part, ...). D (M,N) has half as
 -- many columns as B (2N,K) has rows, a multiple of 8.
 --
--- sources = {{dtype =, major = "n" or "m"}, ...}: matrices like D that an
--- epilogue reads, its first arguments; place.source(i, dtype) returns the
--- values of one at the accumulators' positions. TMA loads them in advance to
--- shared memory, `source_stages` parts of each warpgroup's tile.
+-- sources = {{dtype =, major = "n" or "m"}, ...}: matrices like D that the
+-- epilogue reads. They are its first arguments; place.source(i, dtype) returns
+-- the values of source i at the accumulators' positions. TMA loads them ahead
+-- to shared memory, `source_stages` parts of each warpgroup's tile.
 --
 -- Accumulators are stored through shared memory. stmatrix writes them to
 -- `epi_stages` buffers of 64 rows for each warpgroup, and of EN columns with

@@ -158,9 +158,9 @@ local function relay(plan, m, sources, sums, part, use)
   end
 end
 
---- Iterates over this block's share of m rows, with two passes over each:
--- part(at) returns a list of this thread's parts of `sums` sums along the row,
--- use(at, list) gets the sums; `at` as in Plan:each.
+--- Iterates over this block's share of m rows, with two passes over each row:
+-- part(at) returns a list of this thread's parts of `sums` sums along the row;
+-- use(at, list) gets the sums. `at` describes the row, as in Plan:each.
 ---@param plan table
 ---@param m any
 ---@param sources table[]

@@ -4,8 +4,8 @@
 --     k.kernel(X, W, Y, 1e-6):launch {grid = k.grid(m), block = k.block}
 --
 -- Forward, for rows h = x + r (r and h with residual = true, else h = x):
---   rms    y = h rstd w          rstd = 1 / sqrt(mean(h^2) + eps)
---   layer  y = (h - mean) rstd w + b, rstd of the variance
+--   rms    y = h rstd w                rstd = 1 / sqrt(mean(h^2) + eps)
+--   layer  y = (h - mean) rstd w + b   rstd = 1 / sqrt(variance(h) + eps)
 -- Arguments in this order, without those that were not requested: X, R, W, B,
 -- Y, H, Mean, Rstd, eps. X, R, Y, H are (M,N); W (weight = true) and B (bias =
 -- true) are (N); Mean and Rstd (save = true, Mean for layer) are f32 (M).

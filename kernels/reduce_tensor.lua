@@ -272,8 +272,9 @@ local function view_of(o, X, along)
     {o.width, f.shape, k.shape}, {w.stride[1], f.stride, k.stride}))
 end
 
--- Divides n vectors among the block's rounds, and calls round(first vector,
--- guard) for each. In a round, each of the `among` threads has o.steps vectors.
+-- Divides n vectors into rounds, in each of which each of `among` threads has
+-- o.steps vectors. Calls round(first vector, guard) for this block's rounds.
+-- guard is true if a vector of the round may be beyond the last one.
 local function rounds(o, n, mine, among, split, round)
   local tile = among * o.steps
   local wholes = n // tile

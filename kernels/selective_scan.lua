@@ -317,9 +317,9 @@ end
 -- launch parameters.
 ---@param o table {dtype: any, states: integer?, softplus: boolean?,
 -- lanes: integer?, channels: integer?, time: integer?}
--- dtype: of u, delta, z, B, C, y; states: 16; softplus: of delta + bias; lanes:
--- 1, 2 or 4 threads for a channel (4); channels: of a block (32); time: steps
--- of a tile (32)
+-- dtype: the type of u, delta, z, B, C, y; states: 16 when absent; softplus:
+-- applies softplus to delta + bias; lanes: 1, 2 or 4 threads for a channel (4);
+-- channels: channels of a block (32); time: time steps of a tile (32)
 ---@return table {kernel: any, block: integer,
 -- grid: fun(batch: integer, channels: integer): integer[]}
 return function(o)

@@ -126,8 +126,8 @@ return function(o)
     local most = o.groups and D and D.shape[1]
     local walk = tile_order.walks(o, tiles_m, tiles_n, most
       or o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
-    -- The producer, which initialized the barriers, waits only for the blocks
-    -- that it loads for, not for the consumers.
+    -- Without clusters, the producer only arrives at this barrier: it has
+    -- initialized the mbarriers itself and need not wait for the consumers.
     local made = not o.clustered and pipeline.NamedBarrier {
       barrier_id = consumers + 1, num_threads = o.block}
     if not made then pipeline.agent_sync(true, true) end
@@ -160,7 +160,7 @@ return function(o)
       if o.pdl then cute.arch.griddepcontrol_wait() end
       local group = warp // 4
       local thr = mma:get_slice(o.pingpong and tid % WARPGROUP or tid)
-      -- rows that one product multiplies
+      -- rows of A that one call of the MMA multiplies
       local rows = o.promote and 64 * groups or bm
       local tCrA = {}
       for i = 1, bm // rows do

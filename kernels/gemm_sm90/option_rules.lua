@@ -184,8 +184,8 @@ function wrong.together(o)
     .. "persistent blocks, but persistent = false gives one tile to each block")
 end
 
--- Checks that TMA can reach the rows: one contiguous mode, the other at
--- multiples of 16 bytes.
+-- Returns the reason why TMA cannot reach the rows of t, or nil. TMA needs one
+-- contiguous mode, `lead`, and rows at multiples of 16 bytes.
 local function reach(name, t, lead, mode)
   if t.stride[lead] ~= 1 then
     return ("%s of %s is not contiguous: it is %s"):format(mode, name,

@@ -30,10 +30,11 @@ end
 ---@param x table {mma: any, atom: any, coords: any, smem: any, group: any,
 -- thread: any, half: any, sources: any?, D: any, alpha: any, beta: any,
 -- more: any[], atoms: any[]?, maps: any?}
--- mma: of 64 rows and o.epi[2] columns; atom, coords: of D's map; smem: the
--- buffers; group, thread: indices of the warpgroup, and of its thread; half:
--- index of the half of a split tile; sources: this warpgroup's; D, alpha, beta,
--- more: the kernel's arguments; atoms, maps: see groups.map
+-- mma: an MMA of 64 rows and o.epi[2] columns; atom, coords: for D's tensor
+-- map; smem: the buffers; group, thread: index of the warpgroup, and of the
+-- thread in it; half: index of the half of a split tile; sources: this
+-- warpgroup's sources; D, alpha, beta, more: the kernel's arguments; atoms,
+-- maps: see groups.map
 function store_tile.new(o, x)
   local r2s = cute.make_tiled_copy_C(store_atom(o), x.mma)
   local slice = r2s:get_slice(x.thread)
@@ -89,9 +90,9 @@ local function result_of(o, out, at, w, n)
   return C
 end
 
--- Computes the values to store for 64 rows and o.epi[2] columns: alpha D' +
--- beta D, or the result of the epilogue. place() returns the position of these
--- values.
+-- Computes the values to store for 64 rows and o.epi[2] columns: alpha times
+-- the sums plus beta D, or the result of the epilogue. place() returns the
+-- position of these values.
 local function finish(o, out, sums, place, part)
   if o.gated then
     local function half(first)

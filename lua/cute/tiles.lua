@@ -191,8 +191,8 @@ function tiles.smem_layout(bits, tile, stages, lead, piece)
   local b = log2(run // unit)
   local atom = lead == 1 and cute.make_layout({1 << b, run}, {run, 1})
     or cute.make_layout({run, 1 << b}, {1, run})
-  -- One run of 128 bytes covers all banks once; several shorter runs cover them
-  -- together.
+  -- A run of 128 bytes covers all banks once. The atom has as many shorter runs
+  -- as cover them together.
   local s = log2(1024 // bits // unit)
   if b < s then
     atom = lead == 1 and cute.make_layout({1 << s, run}, {run, 1})

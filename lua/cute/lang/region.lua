@@ -817,8 +817,8 @@ function Region:learn_result(slot, now)
   return not core.same(slot.init, now)
 end
 
--- Learns, at the end of a pass, the results of exits that were numbers, now
--- that the types of traced results are known.
+-- Records the results that were plain numbers at exits, at the end of a pass,
+-- when the types of traced results are known.
 local function learn_numbers(region)
   for _, slot in ipairs(region.results) do
     local numbers = slot.numbers or {}

@@ -318,8 +318,8 @@ local function choose(region)
   end
 end
 
---- Ends a pass over the body of a region that found no new changes. Returns
--- true if the body has to be traced again.
+--- Ends a pass that found no new changes in a region's body. Returns true if
+-- the body has to be traced again.
 ---@param region table
 ---@param fresh? boolean do slots of a loop have a value that were nil?
 ---@return boolean

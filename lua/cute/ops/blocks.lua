@@ -28,8 +28,8 @@ blocks.constants = {
   passed = 5657,   -- bytes per ns of partial sums that L2 cannot keep
   drain = 66.8,    -- bytes of D per ns that a block stores
   ask = 10,        -- loads of less than 16 bytes per ns
-  single = 1183,   -- ns: a round of single loads from L2
-  far = 1500,      -- ns: a round of single loads from memory
+  single = 1183,   -- ns: a round of loads of single elements, from L2
+  far = 1500,      -- ns: a round of loads of single elements, from memory
   -- Operations per ns of a multiprocessor, by the bits of an element.
   rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},
   -- Fraction of `rate` that a tile of M x N elements reaches.

@@ -199,8 +199,8 @@ local known = calls.new()
 -- `arguments` returns and by which core.calls identifies a call.
 local AT = {f = 5, alpha = 6, beta = 7, scale_a = 8, scale_b = 9}
 
--- Converts an option that is a number, which is part of a configuration, to a
--- constexpr; fixed[x] is false if x is not a number.
+-- Maps a number in an option to a constexpr, because it is part of the
+-- configuration; maps any other value to false.
 local fixed = setmetatable({}, {__mode = "v", __index = function(t, n)
   t[n] = math.type(n) and cute.constexpr(n) or false
   return t[n]

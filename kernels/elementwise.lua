@@ -17,7 +17,6 @@
 -- after the scalars, f gets the offset of each element under these strides.
 -- as_is = true: f copies its one input, without arithmetic that could change
 -- bits.
--- change bits.
 --
 -- Threads process vectors along the first mode, B, which is contiguous in
 -- memory. Inputs with turned = true are contiguous along another mode, A (its

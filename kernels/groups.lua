@@ -48,7 +48,8 @@ Search.__index = Search
 ---@param where any offsets, counts or shapes
 ---@param most any rows of a matrix; nil for a list
 ---@param tile {rows: integer, across: any, columns: integer}
--- rows of a tile, number of tiles along N; for a list its columns
+-- rows: rows of a tile; across: number of tiles along N; columns: columns of a
+-- tile, for a list
 function groups.search(form, where, most, tile)
   local s = {form = form, where = where, most = most, tile = tile,
              count = cute.size(where, 0), group = -1, before = 0, after = 0,

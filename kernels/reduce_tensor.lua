@@ -451,9 +451,9 @@ local function look(o, s, n, mine, among, split, get, where)
   end}, {at.value}, lanes)[1]}
 end
 
--- Returns a function from v to a view of vector v in `other`, the parts' tensor
--- for the second entries of states (argmax: the indices). Returns nil if states
--- have one entry.
+-- Returns a function of v that returns a view of vector v of `other`, the
+-- tensor with the second entries of partial states (argmax: the indices).
+-- Returns nil if states have one entry.
 local function second(other, view, at)
   if not other then return nil end
   other = cute.make_tensor(other.iterator, view.layout)

@@ -20,8 +20,8 @@ local function all_sums(work, V, threads, splits)
     {{1, n * threads}, n, V * threads, V * threads * splits}))
 end
 
---- Adds up the sums of tile `at` in acc of the last block; returns true in that
--- block.
+--- Adds up the fragments that the blocks of tile `at` have computed, into acc
+-- of the last block to arrive. Returns true in that block.
 ---@param acc any a fragment
 ---@param o table {work: any, turns: any, at: any, splits: integer,
 -- threads: integer, of: any?}

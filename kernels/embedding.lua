@@ -82,7 +82,7 @@ end
 --- Returns a kernel of (I, W, Y) or (I, dY, dW), and its launch parameters.
 ---@param o table {rows: integer, n: integer, dtype: any, backward: boolean?,
 -- width: integer?}
--- dtype: the widest of the rows; width: of vectors
+-- dtype: the widest type of the rows; width: elements of a vector
 ---@return table {kernel: any, block: integer, grid: fun(m: integer): any}
 return function(o)
   rules.options("embedding", o, "rows n dtype backward width")

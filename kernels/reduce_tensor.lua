@@ -88,8 +88,8 @@ function reduce_tensor.op(name)
   return op
 end
 
--- Returns the operations on the state of a reduction with op: a list of values,
--- or of vectors, which has one entry here.
+-- Returns the operations on the state of a reduction with op. A state is a list
+-- of values, or of vectors; it has one entry here.
 local function plain(op, sums)
   local init = op.init
   if sums.is_integer and math.type(init) == "float" then
@@ -169,7 +169,7 @@ function reduce_tensor.place(dtype, far, smallest)
 end
 
 -- Returns a kernel's operations on states: for the elements of o.op or, with
--- o.parts, for partial results.
+-- o.of_parts, for partial results.
 local function state_of(o)
   local s
   local from = o.from or o.dtype
@@ -555,8 +555,8 @@ end
 local function smaller(a, b) return cute.min(a, b) end
 
 -- Adds the elements that follow the last whole vector of a row to a thread's
--- state. how: their number (tail), their position (at), the thread's lane, its
--- block's split, second numbers (other).
+-- state. how: tail, their number; at, the row's position; lane, the thread's
+-- index; split, the block's; other, a tensor of second entries.
 local function with_tail(o, s, X, state, how)
   local lane, at, other = how.lane, how.at, how.other
   local first = o.folded.extents[1] - how.tail

@@ -122,8 +122,8 @@ function Plan:fits()
     and self.n <= rows.KEPT * self.blocks
 end
 
---- Returns the number of blocks for m rows: for all rows, or of persistent
--- blocks `resident`.
+--- Returns the number of blocks for m rows, but at most `resident` blocks if
+-- they are persistent (when absent, there is no limit).
 ---@param m integer
 ---@param resident? integer
 function Plan:grid(m, resident)

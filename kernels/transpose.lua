@@ -129,9 +129,9 @@ local function load_boxes(s, S, maps, full, at)
 end
 
 -- Loads the rows of X. Vectors that lanes read in rows V apart are an odd
--- number of 16-byte units apart, which avoids bank conflicts. Returns all rows,
--- the position of the tile's first element in row r, and the function that
--- waits for them.
+-- number of 16-byte units apart, which avoids bank conflicts. Returns a view of
+-- the loaded memory, a function that gives the position there of the tile's
+-- first element in row r, and a function that waits for the loads.
 local function bring(o, s, X, at, maps)
   local V, B, A = s.V, o.extents[1], o.extents[2]
   local all, place = memory(o, s, X, o.from)

@@ -23,8 +23,8 @@ function options.sums_of(o)
 end
 
 -- Returns the register counts of threads. With one producer warp, all threads
--- have the same number. With many accumulators the producers are a warpgroup
--- that releases registers to the consumers; with 24 left it spills a few.
+-- have the same number. With many accumulators a warpgroup of producers
+-- releases registers to the consumers; with 24 left, producers spill a few.
 local function registers(o)
   local sums = options.sums_of(o)
   if sums <= 128 then return nil end

@@ -97,7 +97,7 @@ function targets.occupancy(sm, block)
   elseif taken > 0 then limits.shared = t.shared // taken end
   if block.registers then
     local warp = round_up(math.max(block.registers, 1) * 32, t.register_unit)
-    -- Warps that fit in the registers of one quarter of an SM.
+    -- Number of warps that fit in the registers of one quarter of an SM.
     local quarter = t.registers // t.quarters // warp
     limits.registers = quarter * t.quarters // warps
     if warp * round_up(warps, t.quarters) > t.registers

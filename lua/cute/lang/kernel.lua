@@ -546,13 +546,13 @@ local function run(p, opts, values, grid)
 end
 
 --- Runs the prepared launch. On a GPU it returns true once the launch is
--- queued. With host tensors it waits until they are written; if the kernel
--- prints, until it has printed. On the simulator it returns the report. A fault
--- of the kernel or an error of the driver raises. With faults = "return" it
--- returns nil, a message and the simulator's report. (A launch that a GPU has
--- only queued may fail in a later statement, which names the kernels that ran.)
--- The kernel's output goes to `output`: a file; standard output when absent,
--- nowhere when false.
+-- queued. It first waits until host tensors are written and until the kernel's
+-- output has arrived, if there are any. On the simulator it returns the report.
+-- A fault of the kernel or an error of the driver raises an error. With faults
+-- = "return" it returns nil, a message and the simulator's report instead. (A
+-- launch that a GPU has only queued may fail in a later statement, which names
+-- the kernels that ran.) The kernel's output goes to `output`: a file; standard
+-- output when absent, nowhere when false.
 ---@param opts? {seed: integer, threads: integer, faults: string, output: any}
 ---@return table|true|nil result
 ---@return string? message

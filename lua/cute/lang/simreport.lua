@@ -7,11 +7,11 @@
 --   offset=, coord=, layout=, thread=, block=, count=, lack= (the missing
 --   operation, where known), leads= (number of the fault that this one may
 --   follow from), way= (of a race: the path through the program from the other
---   access to this one. "straight": forwards; "again": to a line that an
---   unrolled loop repeats; "loop": through the end of a loop), loop_file=,
---   loop= (line of that loop, or of a loop around a straight path whose end has
---   no barrier), outside= (true if the missing barrier has to be outside of a
---   branch)}.
+--   access to this one: "straight"; "again", to a line that an unrolled loop
+--   repeats; or "loop", through the end of a loop), loop_file=, loop= (line of
+--   a loop that leads back without a barrier), outside= (true if the missing
+--   barrier has to be outside of a branch)}.
+-- lines: memory traffic by source line, each {file=, line=, op=, shared=,
 --   global=, out= (from shared memory to global), count=, wavefronts=,
 --   conflicts=, requests=, sectors=, least_sectors=, bytes=}.
 -- instructions, mmas, ctas, seconds, output (of printf), stopped.

@@ -6,8 +6,8 @@
 -- It holds an undefined value, which raises [out-of-region] on use. The value
 -- that the body left in the slot is recorded, too. If Lua tests an undefined
 -- value inside a region, the region is traced twice: with nil and with the
--- recorded value. Both passes have to generate the same code, as they do when a
--- cache is filled or found filled.
+-- recorded value. Both passes have to generate the same code. This is so if the
+-- body fills a cache in its first iteration, and finds it filled later.
 local core = require "cute.core"
 local fields = require "cute.lang.fields"
 

@@ -251,9 +251,9 @@ local function outputs_of(p, call, made)
   end
 end
 
--- Sets p.loops to the sorted and merged loops of all operands. Operand x has
--- the column x.at of strides in the loops; the row-major index of an element
--- has the column p.index.
+-- Sets p.loops to the sorted and merged loops (cute.ops.modes) of all operands.
+-- Operand x has the column x.at of strides in the loops; the row-major index of
+-- an element has the column p.index.
 local function loops_of(p)
   local list = {}
   for _, side in ipairs {p.outputs, p.inputs} do

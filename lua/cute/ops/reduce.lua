@@ -79,8 +79,8 @@ local function types_of(op, dtype, count)
   return cute.i32, dtype
 end
 
--- Returns the shape of the result, the number of elements of each result, the
--- loops over kept modes, and the loops over reduced modes. In the loops,
+-- Returns the result's shape, the number of elements of each result, the loops
+-- (cute.ops.modes) over kept modes, and those over reduced modes. In the loops,
 -- operand 1 is x, 2 the result, and 3 the index within the reduced modes.
 local function loops_of(x, gone, out)
   local shape, count, kept = modes.extents(x.layout), 1, {}

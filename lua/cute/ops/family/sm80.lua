@@ -98,9 +98,9 @@ local TILES64 = {
 -- of bytes, {from L2, from memory} (see the set f64 of tools/fit.lua).
 local function waits_of(bytes) return {55 + bytes / 510, 55 + bytes / 77} end
 
--- Fractions of the tensor cores' rate that remain with scale factors for blocks
--- of K (BY_FACTORS; SQUARE if the tile is square and has registers for both
--- accumulators) and with a converted operand (CONVERTED).
+-- Fractions of the tensor cores' rate that remain: BY_FACTORS with scale
+-- factors for blocks of K, SQUARE if the tile is also square and has registers
+-- for scaled sums, CONVERTED with a converted operand.
 local BY_FACTORS, SQUARE, CONVERTED = 0.6, 0.9, 0.5
 
 -- Returns the tiles, each with only those entries of `warps` for which

@@ -55,8 +55,8 @@ local GROUPS, GROUPED = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2}, 132
 
 --- Returns the number of clusters that run at once on a GPU that is not
 -- present.
----@param sms integer multiprocessors; fewer than the card's are a limit of
--- those that take part
+---@param sms integer number of multiprocessors; if it is less than the card's,
+-- only so many take part
 ---@param size integer blocks of a cluster
 ---@param blocks? integer of an SM, 1 when absent
 ---@return integer

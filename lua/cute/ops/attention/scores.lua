@@ -175,8 +175,8 @@ local function check_functions(call, modify)
   call.captured:check_stores(program)
 end
 
--- Sets the option `modify` of kernels from the functions of a call, and the
--- plan's check before a new launch.
+-- Sets the option `modify` of kernels from the functions of a call. Also sets
+-- the plan's check before a new launch.
 function scores.trace_functions(call, o, p)
   if not call.captured then return end
   local take

@@ -119,7 +119,7 @@ local function promote(p)
 end
 
 -- Reports whether a candidate can apply factors for each p.group elements of K.
--- These factors may belong to each row of B or to each 128 rows.
+-- B may have one such factor per row or one per 128 rows.
 local function has_factors(p, o)
   -- With 16-bit operands and a choice of option `epi` (kernels/gemm_sm90.lua),
   -- kernels that apply such factors would spill registers.

@@ -7,8 +7,9 @@ local rules = require "kernels.operand_rules"
 
 local copytile = {}
 
---- Returns the tile of this block, row by row: concurrent blocks share rows, so
--- that DRAM accesses are long runs.
+--- Returns the coordinate of this block's tile, if blocks take the tiles of t
+-- row by row. Concurrent blocks then access the same rows, so DRAM accesses
+-- form long runs.
 ---@return table {bm, bn}
 function copytile.by_rows(t, tiler)
   local block = (cute.arch.block_idx())
@@ -16,7 +17,8 @@ function copytile.by_rows(t, tiler)
   return {block // along, block % along}
 end
 
---- Returns the tile of this block, column by column.
+--- Returns the coordinate of this block's tile, if blocks take the tiles of t
+-- column by column.
 ---@return table {bm, bn}
 function copytile.by_columns(t, tiler)
   local block = (cute.arch.block_idx())
@@ -24,8 +26,8 @@ function copytile.by_columns(t, tiler)
   return {block % down, block // down}
 end
 
---- Returns the bits of the widest access that divides rows of n elements: 128
--- if 16-byte vectors fit, at least the bits of one element.
+--- Returns the width, in bits, of the widest access that divides rows of n
+-- elements. It is at most 128 and at least the width of one element.
 ---@param dtype cute.DType
 ---@param n integer
 function copytile.bits(dtype, n)

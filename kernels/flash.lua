@@ -8,10 +8,11 @@
 --     local scores = team:times(sK)
 --     scores(stage, s, take_Q)                -- s += Q K^T
 --
--- A product's left operand is a function that returns block k of its fragment,
--- (MMA,M). Its rows are distributed over the warps, so that each row is reduced
--- by the four lanes of a quad. In the softmax, a score's power is its
--- exponential, which is computed as a power of 2.
+-- The left operand of a product is a function of k that returns the operand's
+-- fragment (MMA,M) for the k-th 16 elements of K. The rows of a product are
+-- distributed over the warps so that the four lanes of a quad hold a row. In
+-- the softmax, the "power" of a score is its exponential, which is computed as
+-- a power of 2.
 local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.signature"
@@ -37,8 +38,8 @@ flash.OPTIONS = "name head causal window tile warps held"
 
 --- Returns the parameters of an attention kernel, with defaults filled in:
 -- head, tile, warps, held (whether Q stays in registers), and the window's
--- limits left and right (see flash.sight). known: the defaults {tile, warps,
--- held} by head size.
+-- limits left and right (see flash.sight). known[head] is a list of defaults
+-- for that head size: {tile, warps, held}.
 function flash.options(what, o, known)
   local k = known[o.head]
   if not k then
@@ -95,8 +96,9 @@ function flash.by_rows(acc)
                                                    cute.rank(flat) - 1))
 end
 
---- Returns accumulators (MMA,M,N) as the left operand of a product along their
--- columns: a function that returns block k, a view of the same registers.
+--- Returns accumulators (MMA,M,N) as the left operand of a product whose K is
+-- their columns: a function of k that returns a view of the registers of the
+-- k-th 16 columns.
 function flash.left_operand(acc)
   local M, N = cute.size(acc, 1), cute.size(acc, 2)
   local view = cute.make_tensor(acc.iterator, cute.make_layout(
@@ -120,8 +122,9 @@ Team.__index = Team
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
---- Makes a team, the warps of a block: `warps` of them along a tile's rows, and
--- `across` (1 when absent) along its columns, each with `each` (16) columns.
+--- Makes a team, the warps of a block: `warps` of them along the rows of a tile
+-- and `across` (1 when absent) along its columns. Each warp has `each` columns
+-- (16 when absent).
 function flash.team(dtype, warps, across, each)
   across = across or 1
   if not MMA[dtype.name] then
@@ -224,8 +227,8 @@ end
 
 --- Calls f(tile, stage) for tiles last - 1 down to first. Two stages of shared
 -- memory alternate: the next tile is loaded while the current one is processed.
--- load(tile, stage, inner) loads a tile; `inner` is true for all tiles but the
--- last. meet() synchronizes the threads that share the stages.
+-- load(tile, stage, inner) loads a tile; `inner` is true for every tile but
+-- tile last - 1. meet() synchronizes the threads that share the stages.
 ---@param f fun(tile: any, stage: any)
 function flash.walk(first, last, load, meet, f)
   cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
@@ -257,9 +260,10 @@ function Team:places(M, N)
     cute.make_identity_tensor {M, N}))
 end
 
---- Makes the left operand of a product, which is loaded from shared memory
--- (M,K) block by block. held = true: `load` loads it once, and it stays in
--- registers.
+--- Returns the left operand of a product, a function of k, for the matrix s
+-- (M,K) in shared memory, and a function load(). Without `held`, the operand
+-- loads block k when it is called, and load() does nothing. With `held`, load()
+-- loads all blocks into registers, where they stay.
 function Team:left(s, held)
   local thr = cute.make_tiled_copy_A(self.ldsm, self.mma):get_slice(self.tid)
   local frag = self.thr:partition_fragment_A(s)               -- (MMA,M,K)
@@ -277,7 +281,7 @@ end
 --- Makes the product with tiles s (N,K,PIPE): f(stage, acc, A) adds A s^T to
 -- acc, where A(k) returns block k of the left operand. turned: s is a view by
 -- flash.turned, whose N is contiguous. The fragment of the next 16 elements of
--- K is loaded while one is multiplied.
+-- K is loaded while the current one is multiplied.
 function Team:times(s, turned)
   local atom = turned and self.ldsm_t or self.ldsm
   local thr = cute.make_tiled_copy_B(atom, self.mma):get_slice(self.tid)
@@ -362,7 +366,8 @@ function Sight:blocks(row, M, N)
   return first, last, from, to
 end
 
---- Reports whether all rows see all columns of each block of N.
+--- Reports whether every row sees every column, and blocks of N columns divide
+-- the columns evenly.
 function Sight:whole(N)
   return not (self.left or self.right) and tiles.divides(N, self.T)
 end
@@ -410,10 +415,10 @@ local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 -- scores. sloped: change returns the derivatives of the new scores if there is
 -- o.score. inner: no column is beyond the last. near: from flash.near. Returns
 -- nil if o has neither score nor mask.
--- score, mask: see kernels/attention.lua; scale: factor of the scores before
--- them, nil for 1; b, h: sequence and head; rows, columns: extents of all
--- scores, beyond which the functions get no index; turned: rows of the scores
--- are keys.
+-- score, mask: see kernels/attention.lua; scale: factor that is applied to the
+-- scores before `score` and `mask`, nil for 1; b, h: sequence and head; rows,
+-- columns: the extents of all scores (`score` and `mask` get no index beyond
+-- them); turned: the rows of the scores are keys, their columns are queries.
 ---@param o table {score: function?, mask: function?, scale: any, b: any,
 -- h: any, tile: integer[], rows: any, columns: any, turned: boolean?}
 ---@return function?
@@ -480,8 +485,9 @@ end
 --- Makes a function (s, places, row, masked) for a tile of scores s whose first
 -- row is `row`. It returns nil if nothing changes the scores. Otherwise it
 -- returns a function (n[, near]) that applies score_mod to the scores of block
--- n of keys and, if the block is `masked`, hides keys. masked may be a value of
--- the kernel. With a block mask, the mask applies only where masked is true.
+-- n of keys and, if the block is `masked`, hides keys. `masked` may be a traced
+-- value. With a block mask (o.list), the mask applies only where `masked` is
+-- true.
 ---@param o table {tile: integer[], list: any}
 ---@param f table {score: function?, mask: function?, scale: any, b: any,
 -- h: any}
@@ -558,7 +564,7 @@ end
 ---@param rows integer
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column
----@param sink? any a number whose power of e is added to each row's sum
+---@param sink? any a number: e^sink is added to each row's sum
 function flash.softmax(rows, c, hidden, sink)
   local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
@@ -669,10 +675,10 @@ end
 --- Replaces scores by their powers and adds these to the sums, without
 -- searching for each row's largest score, which costs a comparison for each
 -- score. If a base is too small, calls again(), which restores the scores of
--- the warp's rows, and changes the bases. Returns whether it did; `fix` then
--- holds the factors for the rows' accumulators. change(n), if given, is first
--- applied to the scores of block n. near: change first gets a record of
--- flash.near.
+-- the warp's rows, and changes the bases. Returns whether it changed bases;
+-- `fix` then holds the factors for the rows' accumulators. change(n), if given,
+-- is first applied to the scores of block n. With `near`, `change` also gets a
+-- record of flash.near in the first attempt.
 function Softmax:attempt(s, again, change, n, near)
   if not change then
     local parts, over = self:guess(s)

@@ -6,19 +6,21 @@
 --     k.kernel(A, W, S, C):launch {grid = k.grid(m), block = k.block,
 --                                  cluster = k.cluster}
 --
--- A (M,K) and C (M,N) are row-major bf16 or f16. A weight is (q - 8) s. A scale
--- s is for one column and `group` elements of K, or all of K without `group`: S
--- is (K/group,N) or (1,N). With zeros = true a weight is (q - z) s, and Z, of
--- u8 with the size of S, follows S. The f32 accumulators of a group are
--- multiplied by its scale, so no weight is rounded.
+-- A (M,K) and C (M,N) are row-major bf16 or f16. A 4-bit integer q represents
+-- the weight (q - 8) s. Each scale s applies to `group` consecutive elements of
+-- K of one row of W: S is (K/group,N). Without `group`, it applies to a whole
+-- row: S is (1,N). With zeros = true a weight is (q - z) s. The zero points Z,
+-- u8 of the same shape as S, then follow S in the arguments. The f32
+-- accumulators of a group are multiplied by its scale, so no weight is rounded.
 --
 -- Weights are the operand of mma.sync with 16 rows; A is the operand with 8
--- columns. A packed word is a thread's part of a 16x16 block of weights; 16
--- bytes are its parts of four such blocks along K. cp.async copies them to the
--- address where the same thread reads them. Warps divide K. Each has its own
--- tiles of A and of scales, and runs independently until the partial sums are
--- combined. The width of tiles is chosen to give one block to each
--- multiprocessor. If there are fewer columns, blocks divide K, too (z).
+-- columns. A packed word is a thread's part of a 16x16 block of weights. Each
+-- cp.async copies 16 bytes, the thread's parts of four such blocks along K, to
+-- the address where the same thread reads them. Warps divide K. Each warp has
+-- its own tiles of A and of scales, and runs independently until the partial
+-- sums are combined. The width of tiles is chosen to give one block to each
+-- multiprocessor. If N is too small for that, several blocks, with different
+-- block indices z, divide K.
 local core = require "cute.core"
 local cute = require "cute"
 local splitk_skinny = require "kernels.splitk_skinny"
@@ -56,7 +58,7 @@ end
 -- fragments. Returns a tensor of u32, (N/16, K/64, 32, 4). The kernel accepts
 -- i32, too. q can be a tensor or a function.
 ---@param q any
----@param n? integer its extents, if it is a function
+---@param n? integer extents (n,k) of the weights, if q is a function
 ---@param k? integer
 local function pack(q, n, k)
   if type(q) ~= "function" then n, k = q.shape[1], q.shape[2] end
@@ -144,9 +146,9 @@ local function weights(p, W, at, bn)
   return out
 end
 
--- Makes scales or zero points: load(k_tile, stage) loads those of a tile, and
--- get(stage, group) returns those of the rows of this thread's accumulators,
--- ((1,2),MT,1).
+-- Makes the operand t, scales or zero points: load(k_tile, stage) loads the
+-- values for a tile, and get(stage, group) returns the values of a group for
+-- the rows of this thread's accumulators, ((1,2),MT,1).
 local function by_groups(p, t, at, bn, slice)
   local BN, rows, side = p.tile[1], p.groups, 32 * p.warps[1]
   local s = cute.make_smem_tensor(t.element_type, cute.make_layout(
@@ -155,7 +157,7 @@ local function by_groups(p, t, at, bn, slice)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL",
                                    t.element_type, 128)
   local across, columns = BN // width, t.shape[2] // width
-  -- number of pieces that belong to the gates, if there are any
+  -- number of 16-byte pieces of a tile's row that belong to gates, if gated
   local high = across
   if p.gated then high, columns = high // 2, columns // 2 end
   local out = {}
@@ -191,7 +193,7 @@ local function by_groups(p, t, at, bn, slice)
   return out
 end
 
--- Duplicates x in both halves of a word.
+-- Returns a word with the 16-bit number x in both halves.
 local function twice(x) return x * 0x10001 end
 
 -- Returns the float base + z (see BASES) in both halves of a word. Subtracted
@@ -256,7 +258,7 @@ local function multiply(p, b, acc, stage)
   end
 end
 
--- Makes the operand A, with separate stages for each part of K. Warps may also
+-- Makes the operand A. Each warp along K has stages of its own, and may also
 -- request tiles after the last one.
 local function rows_of(p, mA, mma, at, bm)
   local function valid()
@@ -300,8 +302,9 @@ local function begin(p, count, load)
   for k = 0, count - 1 do load(k, k, "rows") end
 end
 
--- Iterates over a warp's tiles: load(k, stage), ahead of use(stage). If each
--- tile has a stage of its own, the iteration is unrolled.
+-- Iterates over a warp's tiles: calls use(stage) for each tile and, some tiles
+-- earlier, load(k, stage). If each tile has a stage of its own, the iteration
+-- is unrolled.
 local function walk(p, at, k_tiles, load, use)
   local few = math.type(k_tiles) and k_tiles <= p.stages
   local ahead = few and math.min(p.MT > 2 and AHEAD - 1 or AHEAD, k_tiles)
@@ -397,10 +400,11 @@ local function check(p)
   end
 end
 
--- Returns the smallest number of warps along N, and of blocks of 16 columns for
--- each warp, with which all blocks run at once, or in as few rounds as
--- possible. Upper limits are 128 accumulators in registers, and one 16-byte
--- load of A by each thread for a tile.
+-- Returns the smallest number of warps along N, and of units of 16 columns for
+-- each warp, with which all thread blocks run at once or in as few rounds as
+-- possible. A thread has at most 128 accumulators in registers. The number of
+-- warps along N is limited so that each thread has a 16-byte load of A to issue
+-- for each tile.
 local function spread(o, m, rows)
   local all = tiles.count(o.n, 16) * tiles.count(m, rows)
   local most = math.min(7, 128 // rows)
@@ -422,7 +426,8 @@ local function bytes(p, stages)
     + (p.splits == 1 and 0 or p.cluster and tile or 512)
 end
 
--- Plans tiles of `slice` along K, with as many stages as fit.
+-- Plans tiles of which each warp multiplies `slice` elements of K, with as many
+-- stages as fit. Returns whether two stages fit or one tile is enough.
 local function stage(p, o, slice)
   local room = utils.get_smem_capacity_in_bytes(o.arch)
   -- busy: the block gets twice as many warps, if these can divide the partial
@@ -447,9 +452,9 @@ local function stage(p, o, slice)
   return p.stages > 1 or p.each == 1
 end
 
--- Chooses tiles along K: short tiles if each gets a stage of its own and a warp
--- has several blocks of columns, else the longest tiles of which two stages
--- fit.
+-- Chooses the length of tiles along K. Tiles are short if each gets a stage of
+-- its own and a warp has several units of 16 columns. Otherwise they are the
+-- longest tiles of which two stages fit.
 local function tile_of(p, o)
   if o.slice then return stage(p, o, o.slice) end
   if p.MT > 1 and stage(p, o, UNIT) and p.stages == p.each then return end
@@ -517,16 +522,17 @@ function gemm_int4.weight(words, along, n, k)
   return words[block * 4 + k // 16 % 4] >> shift & 15
 end
 
---- Returns a kernel of (A, W, S, [Z,] C, [work, turns,] ...) for n columns and
--- k: see splitk_skinny.launches.
+--- Returns a kernel of (A, W, S, [Z,] C, [work, turns,] ...) for weights (n,k):
+-- see splitk_skinny.launches.
 ---@param o table {n: integer, k: integer, m: integer?, group: integer?,
 -- zeros: boolean?, rows: integer?, columns: integer?, warps: integer[]?,
 -- slice: integer?, stages: integer?, splits: integer?, cluster: boolean?,
 -- name: string?, arch: string?, min_blocks: integer?, epilogue: function?,
 -- gated: boolean?, pdl: boolean?, ahead: boolean?}
--- m: the intended number of rows (16), which decides `rows`, the rows of a
--- tile; columns: number of 16-column blocks of a warp; warps: number along N
--- and along K; slice: elements of K that a warp multiplies of a tile; splits:
+-- m: the intended number of rows of A (16 when absent), from which the default
+-- of `rows` follows, the rows of A in a tile; columns: number of units of 16
+-- columns for each warp; warps: {number along N, number along K}; slice:
+-- elements of K that a warp multiplies of each tile; splits:
 -- number of blocks that share K, through their shared memory if `cluster`
 -- (sm_90); arch: the target whose shared memory limits the stages (sm_90a);
 -- epilogue: like that of gemm_sm80, for the transposed product C^T (N,M);

@@ -22,11 +22,12 @@
 -- blocks that share K (z). A run is half of a cache line; with `prefetch`,
 -- loads of B also prefetch the other half into L2.
 --
--- The order of sums: first those of a warp, MMA by MMA along K, where MMA s of
--- a run has elements 8 t + 4 s + {0, 1, 2, 3} of threads t = 0 to 3 (for 8
--- bits: 16 t + 4 s; with factors each run is a separate sum). Then those of a
--- block's warps, in order; then those of blocks, by z. The order does not
--- depend on M, nor on the position of a row.
+-- Products are added in a fixed order. First, each warp adds its own products,
+-- MMA by MMA along K. MMA s of a run has elements 8 t + 4 s + {0, 1, 2, 3} of
+-- threads t = 0 to 3 (for 8-bit B: 16 t + 4 s + {0, 1, 2, 3}). With factors,
+-- each run is a separate sum. Second, the sums of a block's warps are added, in
+-- order of the warps. Third, the sums of blocks are added, in order of z. The
+-- order does not depend on M, nor on the position of a row.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local splitk_skinny = require "kernels.splitk_skinny"
@@ -277,7 +278,7 @@ local function plan(o)
     "gated = true with side = %q and count = %d; side = \"a\" and an even "
     .. "count are needed", p.side, p.count)
   local a, w = p.side == "a", p.warps[1]
-  -- The rows of B and of A that one MMA covers.
+  -- p.high and p.few: the rows of B and of A that one MMA covers.
   p.high, p.few = a and 16 or 8, a and 8 or 16
   p.rows = p.rows or tiles.count(math.min(p.m, 32), p.few) * p.few
   p.tile = {w * p.count * p.high, p.rows}  -- {rows of B, rows of A}
@@ -346,17 +347,18 @@ function gemm_skinny.candidates(m, n, k, o)
   return list
 end
 
---- Returns a kernel of (A, B, [S,] D, [work, turns,] ...) for n columns and k:
--- see splitk_skinny.launches.
+--- Returns a kernel of (A, B, [S,] D, [work, turns,] ...) for B of (n,k): see
+-- splitk_skinny.launches.
 ---@param o table {n: integer, k: integer, m: integer?, dtype: any?,
 -- b_dtype: any?, group: integer?, side: string?, count: integer?,
 -- rows: integer?, warps: integer[]?, unroll: integer?, splits: integer?,
 -- name: string?, min_blocks: integer?, cluster: boolean?, epilogue: function?,
 -- gated: boolean?, prefetch: string?, pdl: boolean?, ahead: boolean?}
--- m: the intended number of rows; dtype: the type of A, and of B unless b_dtype
--- is given; group: elements of K that share a factor of a row of B, with side
--- "a"; rows: number of rows of A in a block; count: number of tiles of B's rows
--- (16 or 8 each) in a warp; warps: number along N and along K; splits: number
+-- m: the intended number of rows of A; dtype: the type of A, and of B unless
+-- b_dtype is given; group: elements of K that share a factor of a row of B,
+-- with side "a"; rows: number of rows of A in a block; count: number of tiles
+-- of B's rows (16 each with side "a", 8 with "b") for each warp; warps: {number
+-- along N, number along K}; unroll: see above; splits: number
 -- of blocks that share K, through their shared memory if `cluster` (sm_90);
 -- epilogue: like that of gemm_sm80, with side "a" for the transposed product;
 -- gated: like that of gemm_sm80, with n rows of B; prefetch:

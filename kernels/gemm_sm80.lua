@@ -10,7 +10,7 @@
 -- third mode of (M,K,L) counts batches. An operand without that mode, or with
 -- extent 1 or stride 0 there, is the same for all batches. cp.async fills
 -- `stages` tiles of shared memory in turn. Within a tile, the fragments of the
--- next block of K are loaded while one is multiplied.
+-- next block of K are loaded while those of the current block are multiplied.
 --
 -- An epilogue transforms the accumulators, and takes the further arguments of
 -- the kernel. part.load(t[, dtype]) returns the values of another matrix, or of
@@ -32,7 +32,7 @@
 -- one of which can be nil. Their modes can be nested with strides of 0: one
 -- factor then serves several rows.
 --
--- as: the type to which A and B, of other types, are converted for the MMA.
+-- as = type: A and B are converted to this type for the MMA.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local rules = require "kernels.operand_rules"
@@ -92,7 +92,8 @@ end
 -- multiplied, stage `read` is the next to be multiplied, and stage `write` is
 -- free. A and B are requested at different blocks of K, since loads of
 -- fragments queue behind earlier copies; with `both`, at the same block. Loads
--- through registers are requested at block 0.
+-- through registers are requested at block 0. passed(k_tile), if given, is
+-- called after each tile.
 local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   local at, read, write = 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
@@ -423,8 +424,8 @@ end
 -- at: the tile {bm, bn}; from, k_tiles: the tiles of K;
 -- meet: function(C, block), called before C is stored; returns whether this
 --   block stores it;
--- batch(t), l: part.batch and part.l of an epilogue, if they are not of batch
---   z.
+-- batch(t), l: replace part.batch and part.l of an epilogue; without them,
+--   part.batch selects batch z, the block's index along z.
 ---@param o? table {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, epilogue: function?, columns: integer?, gated: boolean?,

@@ -107,7 +107,7 @@ local function share(o, op, X, width)
     acc:store(op.of(acc:load(), folded(op, list)))
   end
   local value = whole(op, acc:load())
-  -- The remaining elements fill no tile: one thread processes one at a time.
+  -- The remaining elements fill no tile: threads process them one by one.
   local rest = o.n - o.n % tile
   local most = o.n - rest
   if most > 0 then
@@ -188,8 +188,8 @@ local function columns_width(o)
   return width
 end
 
---- Makes a kernel that reduces the columns of X (M,N) to Y (N): each lane walks
--- down its columns; warps of a block share the rows.
+--- Makes a kernel that reduces the columns of X (M,N) to Y (N). Each lane has
+-- adjacent columns of its own; the warps of a block divide the rows.
 ---@param o {op: any, m: integer, n: integer, dtype: any, warps: integer?}
 function reduce.columns(o)
   rules.options("reduce.columns", o, "op m n dtype warps")

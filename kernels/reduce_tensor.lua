@@ -11,18 +11,20 @@
 -- `threads` threads of a block share a position. across: vectors extend along
 -- the first kept mode, `lanes` vectors of a block are adjacent, and the block's
 -- other threads divide the folded modes. In both, a thread loads `steps`
--- vectors at once. With `splits` several blocks share a position and store
--- partial results in parts, (POSITIONS,SPLITS), the kernels' last arguments,
--- which another reduction combines. The order of operations depends only on the
--- options, so the same operands give the same bits.
+-- vectors at once. With splits > 1, several blocks share a position, and the
+-- kernel takes additional last arguments: tensors (POSITIONS,SPLITS) for the
+-- partial results, which another reduction then combines. The order of
+-- operations depends only on the options, so the same operands give the same
+-- bits.
 --
 -- op: "sum" "mean" "prod" "max" "min" "amax" (of magnitudes) "norm" (root of
 -- the sum of squares) "rms" (root of the mean of squares), or a table {of =
 -- function(a, b), init = x, map =, after = function(x, count)}; "argmax"
 -- "argmin" return the index of the largest or smallest element, the first of
--- equal ones. `index` lists the strides of the folded modes in that index;
--- `ordered` means that it increases from one vector to the next. max and min
--- ignore NaNs. For argmax a NaN is larger than all numbers, for argmin smaller.
+-- equal ones. The index is that of a layout with the folded modes, whose
+-- strides `index` lists. `ordered` means that this index increases from one
+-- vector to the next. max and min ignore NaNs. For argmax a NaN is larger than
+-- all numbers, for argmin smaller.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
@@ -344,15 +346,15 @@ local function walk(o, s, n, mine, among, split, get, also, where)
   return acc
 end
 
--- Returns where(v), the index of the first element, for the first vector v of a
--- thread. It remains the result if the thread finds no element above the
--- initial value.
+-- Returns where(v), the index of the first element of v, for the first vector v
+-- of a thread. This index remains the thread's result if no element is above
+-- the initial value.
 local function begin(o, s, n, mine, among, split, where)
   local v = reaching(n, split) * (among * o.steps) + reaching(n, mine)
   return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
 end
 
--- the least word; the largest lower half of a word
+-- LEAST: the smallest word, an i32; LAST: the largest lower half of a word
 local LEAST, LAST = -1 << 31, 0xffff
 
 -- Reports whether a 16-bit number and the index of a thread's vector fit into
@@ -554,9 +556,11 @@ end
 
 local function smaller(a, b) return cute.min(a, b) end
 
--- Adds the elements that follow the last whole vector of a row to a thread's
--- state. how: tail, their number; at, the row's position; lane, the thread's
--- index; split, the block's; other, a tensor of second entries.
+-- Reduces the elements that follow the last whole vector of a row into a
+-- thread's state, and returns the new state. how: {tail = number of these
+-- elements, at = index of the row, lane = index of the thread among those of
+-- the row, split = the block's part, other = tensor of the second entries of
+-- partial states, or nil}.
 local function with_tail(o, s, X, state, how)
   local lane, at, other = how.lane, how.at, how.other
   local first = o.folded.extents[1] - how.tail

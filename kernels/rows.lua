@@ -70,14 +70,16 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 --- Plans the distribution of rows of n elements over threads. n, `dtype` and
 -- `sources` (the number of rows that a kernel reads more than once) determine
 -- the plan, which was the best one on an H200. These options override it:
--- `values`: elements of a chunk for a thread; `threads` of a row; `block`;
--- `width` of vectors (1 if rows begin at any element); staged (true or false);
--- `min_blocks` on a multiprocessor; `smem`, its bytes of shared memory if it is
---   not an sm_90;
--- persistent: blocks iterate over rows, and stage the next one while they
---   write;
--- `blocks` that share a row (1), each with `threads` of its own and `stages`
---   rows (2) in flight.
+-- values: number of elements of a chunk for each thread;
+-- threads: number of threads of a row; block: number of threads of a block;
+-- width: elements of a vector (1 if rows begin at any element);
+-- staged: whether rows are kept in shared memory;
+-- min_blocks: number of blocks that must fit on a multiprocessor;
+-- smem: bytes of shared memory of a multiprocessor, if it is not an sm_90;
+-- persistent: blocks iterate over rows, and stage the next row while they write
+--   the current one;
+-- blocks: number of blocks that share a row (1 when absent), each with
+--   `threads` threads and `stages` rows (2 when absent) in flight.
 ---@param o table {n: integer, dtype: any, sources: integer?, values: integer?,
 -- threads: integer?, block: integer?, staged: boolean?, min_blocks: any?,
 -- smem: integer?, persistent: boolean?, width: integer?, blocks: integer?,
@@ -310,8 +312,10 @@ end
 ---------------------------------------------------------------------------
 
 --- Makes sources: rows of tensors that are read chunk by chunk. source:get(at,
--- chunk[, "last"]) returns an f32 vector (W,S), with `other` where there are no
--- elements. All sources of a kernel are made at once, in one list.
+-- chunk[, "last"]) returns an f32 vector (W,S), with `other` where the row has
+-- no elements. "last" means that the chunk is not read again, so that the copy
+-- of the next row can replace it. All sources of a kernel are made at once, in
+-- one list.
 ---@param tensors any[]
 ---@param other number
 ---@return table[]
@@ -404,7 +408,7 @@ end
 ---@param turn? any alternately 0 and 1, since the previous values may still be
 -- read
 ---@return any[] values
----@return integer warps 1: returns the given values
+---@return integer warps number of warps of a row; if 1, `values` is unchanged
 function Plan:exchange(values, turn)
   local warps = self.threads // WARP
   if warps <= 1 then return values, 1 end

@@ -93,8 +93,8 @@ end
 -- Lanes, warps
 ---------------------------------------------------------------------------
 
--- Returns the results of all lanes up to and including this one, and of those
--- before it, within groups of `width` lanes.
+-- Combines x over lanes, within groups of `width` lanes. Returns two results:
+-- over the lanes up to and including this one, and over the lanes before it.
 function Scan:lanes(x, width)
   local lane, f, d = cute.arch.lane_idx() % width, self.op.f, 1
   while d < width do

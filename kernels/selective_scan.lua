@@ -32,10 +32,10 @@ Scan.__index = Scan
 -- Tiles of time
 ---------------------------------------------------------------------------
 
--- Makes an operand whose tiles (rows, time) of t, from row tile `at` on, pass
--- through `stages` of shared memory. Fields: smem (rows,time,stages), load(k,
--- stage). Elements outside t are loaded as zeros. Rows are padded by one piece
--- (a vector of elements), so that lanes that read a column of pieces have no
+-- Makes an operand: {smem = (rows,time,stages), load = function(k, stage)}.
+-- load copies tile k along time of the tile `at` of t's rows to a stage of
+-- shared memory. Elements outside t are loaded as zeros. Rows are padded by 16
+-- bytes, so that lanes that read 16 bytes each from consecutive rows have no
 -- bank conflicts.
 function Scan:input(t, rows, at)
   local T, dtype = self.time, t.element_type

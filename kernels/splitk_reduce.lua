@@ -26,8 +26,9 @@ end
 ---@param o table {work: any, turns: any, at: any, splits: integer,
 -- threads: integer, of: any?}
 -- work: elements of acc's type, for all fragments of all blocks; turns: i32,
--- one for each tile; threads: the number of threads with fragments, the first
--- of the block; of: whether this thread is one of them, if not all are
+-- one for each tile; threads: the number of threads with fragments, which are
+-- the first threads of the block; of: whether this thread has a fragment, nil
+-- if all threads have one
 return function(acc, o)
   local tid, z = cute.arch.thread_idx(), select(3, cute.arch.block_idx())
   local sums = cute.coalesce(acc)

@@ -150,8 +150,8 @@ local function bring(o, s, X, at, maps)
       local function copy()
         cute.copy(atom, all(cute._, first // V + j), chunks(cute._, j, r))
       end
-      -- The last chunk holds part of a row only if the row begins inside its
-      -- first chunk.
+      -- The last of a row's chunks is needed only if the row does not start at
+      -- the beginning of its first chunk (skew > 0).
       if not guard then
         return cute.when(cute.gt(skew, 0) | cute.lt(j, s.CHUNKS - 1), copy)
       end
@@ -290,8 +290,8 @@ end
 ---@param o table {dtype = of unsigned integers, extents: integer[], from:
 -- integer[], to: integer[], tile: integer[], block: integer?, whole: integer?,
 -- name: string?, pdl: boolean?, maps: boolean?}
--- tile: along B, and along A; whole: alignment of windows in bytes, 32 when
--- absent; pdl: for dependent launches
+-- tile: its extents {along B, along A}; whole: alignment of windows in bytes,
+-- 32 when absent; pdl: waits for the preceding launch (dependent launch)
 ---@return {kernel: any, grid: integer, block: integer, arguments: function}
 return function(o)
   rules.options("transpose", o,

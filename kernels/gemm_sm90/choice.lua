@@ -18,7 +18,8 @@ local HIDDEN = 4096
 -- bits: only for operands of that many bits; wide: only for a D of that many
 -- bits; promoted: only for promoted accumulators; few: only for results as
 -- narrow as the tile, with one consumer and long tiles along K; grouped: only
--- for groups. min_blocks: blocks on a multiprocessor, each with one tile.
+-- for groups. deep = n: n times the usual extent along K. min_blocks: blocks on
+-- a multiprocessor, each with one tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
   {64, 16, few = true}, {64, 16, few = true, min_blocks = 2},

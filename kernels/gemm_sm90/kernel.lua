@@ -66,7 +66,7 @@ end
 
 --- Makes the kernel for options with all defaults filled in (options.complete).
 ---@return table {f =, a =, b =, d =, epi_mma =}: a, b and d are layouts of
--- stages and buffers; epi_mma: of 64 rows and o.epi[2] columns
+-- stages and buffers; epi_mma: a tiled MMA of 64 rows and o.epi[2] columns
 return function(o)
   local bm, bn, bk = table.unpack(o.tile)
   local consumers = o.consumers
@@ -122,7 +122,7 @@ return function(o)
       return space.maps(_, _, i, cute.arch.block_idx_in_cluster()
         + cluster * o.cluster[1] * o.cluster[2])
     end
-    -- number of rows of all groups together
+    -- number of rows of D: all groups together or, if masked, each group
     local most = o.groups and D and D.shape[1]
     local walk = tile_order.walks(o, tiles_m, tiles_n, most
       or o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)

@@ -208,8 +208,8 @@ function wrong.source(o, i, t)
   need(not why, "%s", why)
 end
 
---- Reports whether an operand is a view, for which load makes the TMA atom:
--- {shape, tensor, load(layout, tiler, ctas, options)}, with fields of a tensor.
+--- Reports whether operand X is a view: a table {shape, element_type, tensor,
+-- load} whose function load(layout, tiler, ctas, options) makes its TMA atom.
 function wrong.is_view(X) return type(X) == "table" and X.load ~= nil end
 
 --- Returns the reason why TMA cannot reach these operands, or nil if it can.

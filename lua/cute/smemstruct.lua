@@ -129,8 +129,9 @@ local function build(what, fields, union)
 end
 
 --- Makes a structure: consecutive fields, each at its alignment.
----@param fields table[] each {name, type, count?, align?}, with count and align
--- also as count =, align =; or by name
+---@param fields table a list of {name, type, count?, align?}, where count and
+-- align can also be given by name (align = 128); or a table that maps names to
+-- types or to {type, count?, align?}
 function structs.struct(fields) return build("struct", fields, false) end
 
 sign.with(structs.struct, {

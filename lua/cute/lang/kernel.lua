@@ -1,5 +1,6 @@
---- Kernels: Lua functions that are traced once per kind of arguments, compiled
--- once per architecture, and launched on the simulator or a GPU.
+--- Kernels: Lua functions that are traced once for each argument key (types,
+-- layouts, alignment and constants of the arguments), compiled once for each
+-- architecture, and launched on the simulator or a GPU.
 --
 --     local add = cute.kernel("add", function(A, B, C) ... end)
 --     add(A, B, C):launch {grid = 8, block = 128}             -- at once
@@ -597,8 +598,8 @@ local function launch_with(p, ...)
   return run(p, opts, values, opts and opts.grid and extents("grid", opts.grid))
 end
 
---- Runs the prepared launch with other arguments of the same kinds. Options may
--- follow the arguments, as for launch.
+--- Runs the prepared launch with other arguments that have the same argument
+-- key. Options may follow the arguments, as for launch.
 function Prepared.__call(p, ...)
   local known = not rawget(p, "resolve") and rawget(p, "launcher")
   if known and known(p, ...) then return true end
@@ -617,8 +618,8 @@ function Prepared:forget()
   return true
 end
 
---- Runs the prepared launch with other arguments and returns true if their
--- kinds match; returns false if they do not.
+--- Runs the prepared launch with other arguments and returns true if they have
+-- the same argument key; else returns false.
 ---@param opts {seed: integer?, stream: any} of this launch
 ---@return boolean
 function Prepared:try(opts, ...)
@@ -717,7 +718,7 @@ local function new_program(k, args, kind, opts)
   return program
 end
 
--- The largest number of programs kept for one kind of arguments. There can be
+-- The largest number of programs kept for one argument key. There can be
 -- several, because the values that traces read may change from launch to
 -- launch.
 local MOST_PROGRAMS = 16
@@ -730,9 +731,9 @@ local function launch_number(block, cluster, fmad, fastmath)
     | cluster[1] << 34 | cluster[2] << 39 | cluster[3] << 44
 end
 
--- Returns a program of the kernel for these arguments, and the kind of the
--- arguments. Traces a new program unless there is one whose trace read only
--- values that have not changed.
+-- Returns a program of the kernel for these arguments, and their argument key.
+-- Traces a new program unless there is one whose trace read only values that
+-- have not changed.
 local function specialise(k, args, block, cluster, fmad, fastmath)
   local launch = launch_number(block, cluster, fmad, fastmath)
   local kind, hash, held, overlap = core.kind(args, launch)
@@ -888,7 +889,7 @@ end
 
 --- Gives a kernel a function that replaces its arguments at each call.
 ---@param k table
----@param takes integer number of arguments before that
+---@param takes integer number of arguments that `call` takes
 ---@param call fun(...) returns the arguments
 function kernel.resolve(k, takes, call)
   rawset(k, "resolve", {takes = takes, call = call})

@@ -94,7 +94,7 @@ end
 ---@param region table
 ---@param slot table
 ---@param value any
----@param known boolean are all its ends nil or that value?
+---@param known boolean whether the slot is nil or `value` at all these ends
 function undefined.after(region, slot, value, known)
   return make(region, slot, ("'%s' is nil before this %s and %s after it\n  "
     .. "give it a value before, or use it only inside (the %s is in line "
@@ -321,7 +321,7 @@ end
 --- Ends a pass that found no new changes in a region's body. Returns true if
 -- the body has to be traced again.
 ---@param region table
----@param fresh? boolean do slots of a loop have a value that were nil?
+---@param fresh? boolean whether slots of a loop that were nil now have a value
 ---@return boolean
 function undefined.again(region, fresh)
   if not region.given then

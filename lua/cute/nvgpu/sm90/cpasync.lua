@@ -447,7 +447,8 @@ end
 -- filter's first position moves from lower_corner by the stride, up to
 -- upper_corner past the image's last pixel. upper_padding, which is
 -- upper_corner plus the rest of the filter, gives the output extents.
----@param op table CopyBulkTensorIm2ColG2SOp(), its multicast, or the store's
+---@param op table CopyBulkTensorIm2ColG2SOp(),
+-- CopyBulkTensorIm2ColG2SMulticastOp() or CopyBulkTensorIm2ColS2GOp()
 ---@param gmem_tensor table a host tensor, contiguous along C
 ---@param smem_layout table the layout of one stage
 ---@param cta_tiler table {pixels, channels}

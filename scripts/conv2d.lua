@@ -14,8 +14,8 @@ local convolution = require "cutelua.bench.convolution"
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
--- Larger tiles read a quarter less. They are used for more than one tap, if
--- each of 132 multiprocessors gets at least two tiles.
+-- Larger tiles read a quarter less. They are used for filters of several taps,
+-- if each of 132 multiprocessors gets at least two tiles.
 local LARGE = {tile = {256, 128, 64}, atoms = {4, 2, 1},
                permutation = {64, 32, 16}}
 

@@ -27,10 +27,10 @@ local function matrix(iterator, shape, stride)
     cute.make_layout(shape[2], stride[2])))
 end
 
--- Returns the layout of the columns of A and of B, (C,S,R). If BK divides C,
--- the layout is (BK,(S,R,C/BK)): tiles of BK channels. Consecutive tiles have
--- the same channels at different taps, so L1 still holds their data. A tile's
--- coordinates then follow without divisions.
+-- Returns the shape and the strides of the columns of A and of B, (C,S,R). If
+-- BK divides C, the shape is (BK,(S,R,C/BK)): tiles of BK channels at one tap.
+-- Consecutive tiles have the same channels at different taps, so L1 still holds
+-- their data, and the coordinates of a tile need no divisions.
 local function columns(BK, shape, stride)
   local C, S, R = table.unpack(shape)
   local c, s, r = table.unpack(stride)

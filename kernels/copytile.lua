@@ -34,9 +34,9 @@ function copytile.bits(dtype, n)
   return rules.widest(dtype.width, n) * dtype.width
 end
 
---- Returns the asynchronous copy atom for rows of n elements: cp.async that
--- bypasses L1 if 16-byte vectors fit, else a narrower one. If even 4 bytes (the
--- minimum of cp.async) do not fit, returns a plain copy.
+--- Returns the copy atom for rows of n elements: cp.async of 16 bytes, which
+-- bypasses L1, if vectors of 16 bytes divide the rows, else cp.async of 8 or 4
+-- bytes. If not even 4 bytes divide the rows, returns a synchronous copy.
 ---@param dtype cute.DType
 ---@param n integer
 function copytile.async_atom(dtype, n)

@@ -307,8 +307,8 @@ function Team:times(s, turned)
   end
 end
 
---- Stores accumulators as rows of X (S,D), 16 bytes for each thread, through
--- shared memory s (rows,D). No other warp may still use that memory.
+--- Stores accumulators as rows of X (S,D), through shared memory s (rows,D).
+-- Each thread stores 16 bytes at a time. No other warp may still use s.
 function Team:store(acc, s, X, block)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local out = cute.make_fragment_like(acc, self.dtype)
@@ -413,8 +413,8 @@ local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
 -- col[, sloped[, inner[, near]]]). The tile begins at `row` and `col` of all
 -- scores. sloped: change returns the derivatives of the new scores if there is
--- o.score. inner: no column is beyond the last. near: from flash.near. Returns
--- nil if o has neither score nor mask.
+-- o.score. inner: the tile has no column beyond the last one. near: a record of
+-- flash.near. flash.change returns nil if o has neither score nor mask.
 -- score, mask: see kernels/attention.lua; scale: factor that is applied to the
 -- scores before `score` and `mask`, nil for 1; b, h: sequence and head; rows,
 -- columns: the extents of all scores (`score` and `mask` get no index beyond
@@ -736,8 +736,9 @@ function Softmax:take(s, acc, dtype)
   end
 end
 
---- Divides acc by the sums; returns the logarithm of each row's sum. Rows that
--- saw no column have results of zero and the logarithm -inf.
+--- Divides acc by the sums. Returns the logarithms of the rows' sums, a list
+-- that begins at index 0. Rows that saw no column get results of zero and the
+-- logarithm -inf.
 function Softmax:finish(acc)
   local ar, logs = flash.by_rows(acc), {}
   for i = 0, self.rows - 1 do

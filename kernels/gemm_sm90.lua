@@ -25,7 +25,7 @@
 --   writes its result. Tiles are consecutive in the ring.
 --
 -- Tiles are ordered in bands: `swizzle` tiles along M, then as many at the next
--- index along N, and so on. With raster_along_m, M and N change places.
+-- index along N, and so on. raster_along_m exchanges the roles of M and N.
 --
 -- persistent = false: each block computes one tile, at its own index. Use it
 -- for results with at most as many tiles as multiprocessors, or twice as many
@@ -82,9 +82,9 @@
 -- takes as long as a whole one, since blocks out of step would read data that
 -- L2 no longer holds.
 --
--- gated = true: the first half of B's rows makes gates, the second the gated
--- values. The epilogue gets both, (gate, up, part, ...). D (M,N) has half as
--- many columns as B (2N,K) has rows, a multiple of 8.
+-- gated = true: the first half of B's rows makes gates, the second half the
+-- values that they gate. The epilogue gets both, (gate, up, part, ...). D (M,N)
+-- has half as many columns as B (2N,K) has rows; N must be a multiple of 8.
 --
 -- sources = {{dtype =, major = "n" or "m"}, ...}: matrices like D that the
 -- epilogue reads. arguments() takes them after beta (and SA, SB), before the

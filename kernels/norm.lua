@@ -28,8 +28,8 @@ local sign = require "cute.lang.signature"
 
 local norm = {}
 
--- Returns the names of a kernel's arguments, in order: {"X", true, "W",
--- o.weight, ...}.
+-- Returns the names of a kernel's arguments, in order. In `list`, each name is
+-- followed by whether the kernel has this argument: {"X", true, "W", o.weight}.
 local function names(list)
   local out = {}
   for i = 1, #list, 2 do

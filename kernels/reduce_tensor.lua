@@ -294,10 +294,11 @@ local function rounds(o, n, mine, among, split, round)
   end
 end
 
--- Loads o.steps of n vectors to registers: those with the indices first, first
--- + among, ... Returns a list of {v = index, ok = whether it is below n (nil:
--- all are), from = loaded elements, at = elements of the second tensor}. get(v)
--- is a view of vector v of the first tensor, also(v) of the second.
+-- Loads o.steps of n vectors to registers. Their indices begin with `first` and
+-- are `among` apart. Returns a list of {v = index, ok = whether the index is
+-- below n (nil if all indices are), from = loaded elements, at = elements of
+-- the second tensor}. get(v) is a view of vector v of the first tensor, also(v)
+-- of the second tensor.
 local function fetch(o, n, first, among, guard, get, also, index)
   local list = {}
   for i = 1, o.steps do

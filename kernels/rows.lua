@@ -159,9 +159,10 @@ function Plan:lane()
   return self.rows == 1 and tid or tid % self.threads
 end
 
---- Calls f(at) for each row of this thread, of m rows: at.row, at.inside
--- (whether the row exists; nil: all rows exist), at.turn (alternately 0 and 1,
--- for persistent blocks). `sources` are the tensors that f reads.
+--- Calls f(at) for each of m rows that this thread processes. at.row: the row's
+-- index; at.inside: whether the row exists, nil if all rows exist; at.turn:
+-- alternately 0 and 1, for persistent blocks. `sources`: the tensors that f
+-- reads, from Plan:sources.
 ---@param m any
 ---@param sources table[]
 ---@param f function
@@ -240,8 +241,8 @@ function Plan:count()
     :to(cute.f32)
 end
 
--- Returns the predicates of the vectors that are inside the row, (1,S), or nil
--- if all are.
+-- Returns predicates (1,S) that are true for vectors inside the row, or nil if
+-- all are. `inside`: whether the row exists, nil if all rows exist.
 function Plan:inside(inside, chunk)
   local list, all = {}, not inside
   for s = 0, self.steps - 1 do

@@ -4,8 +4,9 @@
 --     local k = scan {dtype = cute.f32, n = 4096}
 --     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
 --
--- Y[i,j] = X[i,0] + ... + X[i,j], (M,N) and row-major, in f32 or in the
--- integers' own type. A block processes a row, one tile after the other.
+-- X and Y are row-major (M,N), and Y[i,j] = X[i,0] + ... + X[i,j]. Elements of
+-- less than 32 bits are added in f32 or i32, others in their own type. A block
+-- processes a row, one tile after the other.
 --
 --     local k = scan {dtype = cute.f32, n = 1 << 28, one_pass = true}
 --     local state = cute.zeros({k.states}, cute.u64)

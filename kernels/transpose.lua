@@ -190,7 +190,8 @@ local function bring(o, s, X, at, maps)
   local flat = cute.make_tensor(S.iterator,
                                 cute.make_layout {cute.cosize(S.layout)})
   return flat, function(r)
-    -- X's row at.b - HALO + r has the same offset: HALO is a multiple of V.
+    -- Row at.b - HALO + r of X begins at the same offset within 16 bytes as row
+    -- at.b + r, because HALO is a multiple of V.
     return cute.crd2idx({r, 0}, S.layout)
       + narrow(place(at.b + r, at.a, at.batch) % V)
   end, function()

@@ -22,9 +22,10 @@ function options.sums_of(o)
   return (rows + (o.promote and 64 or 0)) * o.tile[2] // WARPGROUP
 end
 
--- Returns the register counts of threads. With one producer warp, all threads
--- have the same number. With many accumulators a warpgroup of producers
--- releases registers to the consumers; with 24 left, producers spill a few.
+-- Returns the register counts of threads, {producer, consumer}, or nil if all
+-- threads have the same number, as with a single producer warp. With many
+-- accumulators, a warpgroup of producers releases registers to the consumers.
+-- Producers that keep only 24 registers spill a few.
 local function registers(o)
   local sums = options.sums_of(o)
   if sums <= 128 then return nil end
@@ -54,8 +55,8 @@ local function run_of(o)
   return o.columns
 end
 
---- Returns all options, from the given ones; `sure`: skips the checks of
--- options known to be valid.
+--- Returns all options: those in `given`, defaults for the others, and values
+-- derived from both. `sure` skips the checks of options known to be valid.
 ---@param given table
 ---@param sure? boolean
 ---@return table

@@ -92,7 +92,7 @@ end
 
 -- Computes the values to store for 64 rows and o.epi[2] columns: alpha times
 -- the sums plus beta D, or the result of the epilogue. place() returns the
--- position of these values.
+-- argument `part` of the epilogue for these values (see result_of).
 local function finish(o, out, sums, place, part)
   if o.gated then
     local function half(first)
@@ -228,8 +228,8 @@ local function store(o, out, acc, w)
   end
   each_part(o, acc, last, function(n, sums)
     local buffer, place = n % o.epi_stages, place_of(o, out, at, n)
-    -- In a loop, no earlier part of an iteration could overlap with the wait
-    -- for the buffer, so the iteration waits after it has computed the values.
+    -- In a loop, the wait for the buffer cannot overlap with work of another
+    -- iteration. So an iteration first computes the values and then waits.
     local late = o.apart and o.epi_loop
     if o.apart and not late then free(n, true) end
     local inside, whole = parts_inside(o, out, place, w, n)

@@ -90,7 +90,8 @@ function Parts:of_stage(first, f)
   end
 end
 
--- Stores the consumers' partial sums, one warpgroup at a time.
+-- Stores the partial sums of this warpgroup in a slot. The leader thread then
+-- counts the warpgroup in the slot's entry of `turns`.
 function Parts:leave(sums, slot, barrier, leader)
   local tid = cute.arch.thread_idx()
   local mine = cute.make_tensor(sums.iterator,

@@ -75,8 +75,8 @@ local function rounded(name, plain, count)
   end
 end
 
---- Computes x + y. opts: rounding = "rn" "rz" "rp" "rm" (nearest, toward zero,
--- up, down), ftz = true (subnormals are zero), both for f32.
+--- Computes x + y. opts apply to f32: rounding = "rn", "rz", "rp" or "rm"
+-- (nearest, toward zero, up, down); ftz = true (subnormals count as zero).
 ---@param opts? {rounding: string, ftz: boolean}
 math_.add = rounded("add", function(x, y) return x + y end, 2)
 

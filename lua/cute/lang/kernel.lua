@@ -77,8 +77,8 @@ function Program:cuda(arch)
   return made.text, made.lines, made.name, made.options
 end
 
---- Compiles a program for an architecture. Returns {cubin=, resources=, log=,
--- ...}.
+--- Compiles a program for an architecture. Returns the result of
+-- cute.jit.compile: {cubin, resources, log, ...}.
 ---@param arch? string
 ---@param lines? boolean with line information, for tools that show the compiled
 -- code

@@ -14,8 +14,8 @@ local fields = require "cute.lang.fields"
 local undefined = {}
 
 -- Records of undefined values: [undefined value] = {value = the last value that
--- the body left, known = does the slot always hold it when it is not nil?, slot
--- =, id = see make}.
+-- the body left, known = whether the slot always holds `value` when it is not
+-- nil, slot = the slot, id = the id that `make` describes}.
 local records = setmetatable({}, {__mode = "k"})
 
 local is = core.is_undefined

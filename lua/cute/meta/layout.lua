@@ -364,8 +364,8 @@ function cute.increment_coord(coord, shape) end
 
 cute.increment = cute.increment_coord
 
----Returns the coordinate with that offset, nested as the shape. The layout must
----be one to one.
+---Returns the coordinate at which the layout has this offset, nested as the
+---shape. The layout must be one to one.
 ---
 ---     cute.get_hier_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)
 ---     --> (3,(2,1))
@@ -374,7 +374,8 @@ cute.increment = cute.increment_coord
 ---@return cute.Tuple
 function cute.get_hier_coord(layout, offset) end
 
----Returns the coordinate with that offset, one integer for each mode.
+---Returns the coordinate at which the layout has this offset, with one integer
+---for each mode.
 ---
 ---     cute.get_flat_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)  --> (3,10)
 ---@param layout cute.Shaped
@@ -382,7 +383,7 @@ function cute.get_hier_coord(layout, offset) end
 ---@return cute.Tuple
 function cute.get_flat_coord(layout, offset) end
 
----Returns the coordinate with that offset, as one integer.
+---Returns the coordinate at which the layout has this offset, as one integer.
 ---
 ---     cute.get_1d_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)  --> 83
 ---@param layout cute.Shaped

@@ -412,7 +412,7 @@ function Order:wait(state)
 end
 
 --- Passes the turn to the next group, and advances to this group's next step.
----@param state? table advances instead of the group's own
+---@param state? table the state that advances; when absent, the group's own
 function Order:arrive(state)
   local id, last = self.group_id, self.length - 1
   local after

@@ -35,8 +35,9 @@ local function apart(t)
 end
 
 -- Checks the types and shapes of Q, K, V and of further operands like them.
--- Returns the problem: B, S, T, H, G, D. V of another shape than K is not
--- checked. Sequences of different lengths, with cu_seqlens, have no mode B.
+-- Returns the problem, a table {B = sequences, S = rows, T = keys, H = heads of
+-- Q, G = heads of K, D = elements of a head, ...}. V of another shape than K is
+-- not checked. Sequences of different lengths (cu_q, cu_k) have no mode B.
 -- paged: K and V are pages of T keys, not batches. narrow: another type that
 -- both K and V may have.
 function problem.of(call, like_q, like_k, paged, narrow)

@@ -44,7 +44,7 @@ static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   return k->count[bank] - 1;
 }
 
-// Returns the number of passes of the lanes in `mask`, which form one group;
+// Returns the number of passes of the lanes in `mask`, which form one group.
 // `so` has the passes of earlier groups. An access of 1 << shift bytes is
 // aligned and counts as one word in a bank of that width.
 static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
@@ -85,7 +85,8 @@ static bool pairs_agree(const uint32_t *addr, uint32_t mask, int d) {
   return true;
 }
 
-// Adds to p the passes of the lanes in `mask`. Each group has `lanes` lanes.
+// Returns p plus the passes of the lanes in `mask`, which are served in groups
+// of `lanes` lanes, one group after the other.
 static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
                            int lanes, SimPasses p, SimTurns *turns) {
   uint32_t one = lanes == 32 ? FULL : (1u << lanes) - 1;
@@ -136,8 +137,8 @@ SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns) {
 
 // A hash set of at most 64 keys, two for each lane. `used` is the mask of taken
 // entries. The top six bits of the key's product with 2^64 / golden ratio
-// select the entry; this spreads neighbouring keys. If it is taken, the next
-// free entry is used.
+// select the entry, which spreads neighbouring keys. If that entry is taken,
+// the next free entry is used.
 typedef struct Keys {
   uint64_t used;
   uint64_t key[64];

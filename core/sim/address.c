@@ -147,7 +147,8 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
                 .who = d->who, .sem = d->sem, .x = m};
 }
 
-// Fails if d has a raw pointer in a place that the simulator does not support.
+// Fails if d, an operation for which the simulator does not support raw
+// pointers, has an operand that is one.
 static void refuse(Ctx *cx, const Fn *fn, const SimIns *d) {
   const Ins *i = ir_get(fn, d->ref);
   Operand o;
@@ -242,8 +243,8 @@ static bool is_known(const SimAddressed *m, int64_t address) {
   return false;
 }
 
-// Reports whether an address computed from address `base` may be in object k.
-// It may not if `base` is in another object.
+// Reports whether an address that is computed from the address `base` may be in
+// object k: `base` is in object k, or in no memory object.
 static bool leads_to(const SimAddressed *m, int k, int64_t base) {
   return has(m->piece[k], base) || !is_known(m, base);
 }

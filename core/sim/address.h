@@ -12,7 +12,7 @@ typedef struct SimAddressed {
   SimIns *ins;
   const LaunchArg **piece;
   int n;
-  // slots of the base address and of the offset in elements
+  // address: slot of the base address. off: slot of the offset in elements.
   uint32_t address, off;
   bool wide;               // whether offsets have 64 bits
   int bits;                // bits per element
@@ -24,8 +24,9 @@ typedef struct SimAddressed {
   const SimMem *mem;
 } SimAddressed;
 
-// simaddress_piece returns memory object k that raw pointers may address, or
-// NULL; simaddress_pieces returns the number of these objects.
+// simaddress_pieces returns the number of memory objects that raw pointers may
+// address. simaddress_piece returns number k of these objects, from 0 on, or
+// NULL.
 const LaunchArg *simaddress_piece(const SimProg *p, size_t k);
 size_t simaddress_pieces(const SimProg *p);
 // Prepares p for copies through tensor maps in memory. Such a map may describe

@@ -23,8 +23,8 @@
 
 static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
 
-// Computes math function f of x in f64; y is the second argument, if there is
-// one.
+// Computes math function f of x in f64. y is the second argument of f, if f has
+// two.
 static double math_of(MathFn f, double x, double y) {
   switch (f) {
     case MF_SQRT: return sqrt(x);
@@ -186,8 +186,8 @@ static inline double fma_f64(double a, double b, double c) {
   return bits_double(u);
 }
 
-// Corrects the result x of an operation whose second operand is b. If both
-// operands are NaNs, the hardware returns the second one.
+// Returns the result of an operation: b if its second operand b is a NaN,
+// otherwise x. If both operands are NaNs, the hardware returns the second one.
 static inline double second(double x, double b) { return b == b ? x : b + b; }
 
 #define KEY(op, cls) ((op) * 8 + (cls))

@@ -47,7 +47,8 @@ struct SimAsync {
   uint64_t began;          // number among all operations of the cluster
   // BY_MBAR: mbarrier at which the operation completes `bytes` bytes
   SimMbar *mbar;
-  // bytes to complete; the mbarrier's phase when the operation started
+  // bytes: number of bytes to complete. phase: the mbarrier's phase when the
+  // operation started.
   uint32_t bytes, phase;
   SimRun *run;
   void *data;
@@ -63,14 +64,14 @@ struct SimAsync {
 
 // Starts an operation by one lane of warp w at instruction i, with `data`
 // zeroed bytes at a->data. Returns NULL if memory is exhausted. With BY_MBAR,
-// the operation completes a->bytes at a->mbar; the caller sets both next. With
-// BY_BULK, it completes with its group, in epoch `w->issued` of the warp's
-// agent.
+// the operation completes a->bytes at a->mbar, which the caller sets next. With
+// BY_BULK, the operation completes with its group, in epoch `w->issued` of the
+// warp's agent.
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                          SimRun *run, size_t data);
 // Declare that the operation reads or writes `bytes` bytes of the cluster's
-// shared memory from address addr on. Report invalid accesses; these reports
-// name object m.
+// shared memory from address addr on. Invalid accesses are reported as accesses
+// to object m.
 void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes);
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
@@ -83,7 +84,8 @@ void simasync_writes_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 // simasync_commit puts the operations of the active lanes that are in no group
 // into a new group. simasync_wait completes all groups except the last
-// `pending`; with `read`, it only waits until their sources have been read.
+// `pending` groups. With `read`, it only waits until the sources of these
+// groups have been read.
 void simasync_commit(SimWarp *w, SimBy by);
 void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read);
 

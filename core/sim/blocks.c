@@ -9,10 +9,10 @@
 // Two accesses race if different CTAs perform them, one of them writes, and not
 // both are strong (atomics, and ordered loads and stores, of GPU scope or
 // wider). Stores of elements narrower than a byte, which are atomics on a GPU,
-// are not checked. Stores of the same value do not race here: memory holds that
-// value whichever store is last. The check assumes that nothing orders two
-// CTAs; programs with such ordering use relay.c instead. Races inside a cluster
-// are found by shadow.c.
+// are not checked. Stores of the same value do not race here, because memory
+// holds that value whichever store is last. The check assumes that nothing
+// orders two CTAs; programs with such ordering use relay.c instead. Races
+// inside a cluster are found by shadow.c.
 #include "ir/intrin.h"
 #include "sim/address.h"
 #include "sim/blocks.h"
@@ -247,8 +247,8 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     const Mem *m = &p->fn->mem.p[k];
     if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
     const SimMem *s = p->mem[m->ref];
-    // The report names a raw pointer unless one of the arguments contains the
-    // byte; then it names the argument.
+    // The report names the argument that contains the byte, or the raw pointer
+    // if no argument does.
     if (s && s->address) {
       f->r.mem = (int32_t)k;
       f->r.offset = (byte - area->p) * 8 / s->own;

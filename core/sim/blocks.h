@@ -13,7 +13,7 @@ typedef struct SimPlace SimPlace;
 struct SimArea {
   uint8_t *p;
   size_t bytes;
-  // address on the simulated device; each area follows the previous one
+  // address on the simulated device, where each area follows the previous one
   uint64_t start;
   int shift;               // log2 of the bytes of a granule
   // whether the kernel writes the memory, and whether races are possible

@@ -21,8 +21,8 @@ typedef struct SimBulk {
   uint32_t mask, rank;
   uint32_t at[2 * TENSORMAP_RANK];  // slots of the coordinates and im2col
                                     // offsets
-  // number of modes of the box; size of a copy in bytes, or 0 if it depends on
-  // the map in memory
+  // modes: number of modes of the box. bytes: size of a copy, or 0 if the size
+  // depends on the map in memory.
   int modes, bytes;
   unsigned flags;          // flags BKF_*
 } SimBulk;
@@ -65,8 +65,8 @@ void simmaps_free(struct SimMaps *t);
 // and reports a fault if the map is not valid.
 bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
                   SimMapped *t);
-// Checks that a tensor map is unchanged since copy a loaded it. A change is a
-// fault; if copy a was drained (async.h), it is only a note.
+// Checks that a tensor map is unchanged since copy `a` loaded it. Reports a
+// change as a fault, or as a note if copy `a` was drained (async.h).
 void simmaps_still(struct SimAsync *a, const SimSide *s, const SimMapped *t);
 
 // ---- mem.c: functions for bulk.c and maps.c ----

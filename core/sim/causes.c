@@ -50,7 +50,8 @@ struct SimCauses {
   const SimProg *p;
   uint32_t units;          // number of clusters for which memory is allocated
   uint64_t first;          // index of the first of the current clusters
-  // number of warps of all clusters; number of words in a vector clock
+  // nwarp: number of warps of all clusters. n: number of words in a vector
+  // clock.
   uint32_t nwarp, n;
   // vector clocks: one for each warp, one for the agent whose step runs, and a
   // copy of the current warp's clock from before its step
@@ -482,8 +483,8 @@ static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
   return true;
 }
 
-// Returns the bytes of the granule before step `turn`; `now` is its value at
-// present.
+// Returns the bytes of the granule before step `turn`; `now` holds the
+// granule's current bytes.
 static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
                        uint64_t now) {
   for (uint32_t k = newest(s, key); k && s->touch[k].by.turn >= turn;

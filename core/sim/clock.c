@@ -42,7 +42,8 @@ typedef struct Groups {
 
 typedef struct Player {   // a warp of a running cluster
   struct Stage *stage;
-  // number of the warp in its cluster; its quarter of the SM
+  // warp: number of the warp in its cluster. quarter: the warp's quarter of the
+  // SM.
   int warp, quarter;
   size_t at;              // index in the log of the warp's next step
   double t;               // earliest time of the warp's next step
@@ -61,7 +62,8 @@ typedef struct Player {   // a warp of a running cluster
   double turn;            // start time of the current loop iteration
   uint32_t passes;        // number of completed loop iterations
   double given;           // earliest time of the warp's next arrival at a gate
-  // issue time of the last bulk load; time at which its data arrives
+  // asked: issue time of the last bulk load. agents: time at which the data of
+  // that load arrives.
   double asked, agents;
   Groups copies, sums, stores;
   // for each value or register (its id): time at which it is ready
@@ -301,7 +303,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
 }
 
 // Returns the time at which the last sector of a global access arrives. The
-// access occupies L1 for `work` cycles.
+// access occupies L1 for `work` cycles. one: counts these cycles as busy.
 static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
                     double t, bool one) {
   double end = take(k, &sm->l1, PIPE_L1, t, work, one) + k->m->l1_hit;
@@ -451,8 +453,8 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
   return t;
 }
 
-// Simulates one instruction of warp p. Returns false if it cannot issue at
-// p->t; then sets p->t to the time at which it can.
+// Simulates one instruction of warp p. If the instruction cannot issue at p->t,
+// sets p->t to the time at which it can, and returns false.
 static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   const SimIns *i = &k->p->ins[s->at];
   const SimWork *c = &k->w->work[s->at];

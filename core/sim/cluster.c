@@ -202,7 +202,7 @@ void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
 }
 
 // Reports whether some lane of w happens after warp u's arrival in epoch clk. u
-// is the number of a warp of w's CTA.
+// is the number of warp u in w's CTA.
 static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   const SimWarp *o = w - w->in + u;
   for (int l = 0; l < LANES; l++) {

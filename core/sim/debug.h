@@ -1,6 +1,6 @@
-// The debugger's interface to a run. The simulator calls it before every
-// instruction; it stops the run under given conditions, and reads the state at
-// a stop.
+// The debugger's interface to a run. The simulator calls the debugger before
+// every instruction. The debugger stops the run under given conditions, and
+// reads the state at a stop.
 //
 // The instructions of a run are numbered from 1 on, in the order in which the
 // simulator executes them. With a debugger, all clusters run on one host
@@ -64,8 +64,8 @@ struct SimDebug {
   uint64_t step;
   SimWhy why;
   int which;               // index of the breakpoint or watchpoint that was met
-  // the instruction that last met a condition; for a changed element, the
-  // instruction that wrote it
+  // The instruction that last met a condition. If an element changed, it is the
+  // instruction that wrote the element.
   SimAt met;
   bool over;               // whether the caller ended the run
   // Private to debug.c.

@@ -89,8 +89,8 @@ static bool sreg_uniform(Prog *g, SReg s) {
 }
 
 // Reports whether r is uniform in a warp. A value that depends only on its
-// operands is uniform if they are; a region is uniform if its condition or
-// bounds are. All other values are not.
+// operands is uniform if they are. A region is uniform if its condition or its
+// bounds are. All other values are divergent.
 static bool find_uniform(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   Operand o;
@@ -124,7 +124,7 @@ static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
 // divergent VAR or region.
 static bool uniform_pass(Prog *g, uint32_t *open) {
   bool changed = false;
-  // number of open regions; number of divergent ones among them
+  // n: number of open regions. div: number of divergent regions among them.
   uint32_t n = 0, div = 0;
   for (Ref r = g->end; r < g->fn->ins.n; r++) g->uni[r] = find_uniform(g, r);
   for (Ref r = 1; r < g->fn->ins.n; r++) {

@@ -94,7 +94,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
     }
-    // Only a constant is stored to a wider unit; its upper half is zero.
+    // Only a constant is stored to a wider unit. The upper half of that unit
+    // becomes zero.
     if (m->size > 8)
       for (int l = 0; l < LANES; l++)
         if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);
@@ -757,7 +758,7 @@ bool simexec_is_turn(const SimIns *i) {
   Op op = (Op)i->op;
   if (op == OP_LD || op == OP_ST) return i->sem;
   if (op == OP_PTR) return simexec_is_turn(((const SimAddressed *)i->x)->ins);
-  // A try_wait that is linked to a wait is no scheduling step; the wait is
+  // If a try_wait is linked to a wait, only the wait is a scheduling step
   // (token.h).
   if (op == OP_MBARTRY) return !i->jump;
   return op == OP_ATOMIC || op == OP_MBARARRIVE || op == OP_MBARTX ||

@@ -6,7 +6,7 @@
 // shuffle).
 //
 // The running part is the SimWarp itself. The other parts are in the list
-// w->part; the part that has waited longest is first.
+// w->part, which starts with the part that has waited longest.
 #include "sim/lanes.h"
 #include "sim/regs.h"
 #include "sim/spin.h"
@@ -150,7 +150,7 @@ static bool turn(SimWarp *w) {
   if (!t) return false;
   remove_part(w, t);
   swap(w, t);
-  // the part executes again the instruction at which it stopped
+  // t repeats the instruction at which it stopped
   w->state = SW_RUN;
   append(w, t);
   return true;
@@ -284,7 +284,7 @@ bool simlanes_together(SimWarp *w, const SimIns *i) {
   if (!(named(w, i) & ~w->gone & ~w->here)) return true;
   SimPart *t = w->part;
   while (t && t->waits) t = t->next;
-  // the missing lanes never arrive; the caller reports a fault
+  // The missing lanes never arrive. The caller reports a fault.
   if (!t) return true;
   w->pc--;
   remove_part(w, t);

@@ -167,7 +167,7 @@ static int race_place(const SimFault *f, const SimFault *all) {
   return early && (f->r.lack || f->race.agent) ? 9 : 5;
 }
 
-// Returns the rank of fault f; faults with a lower rank are closer to the root
+// Returns the rank of fault f. Faults with a lower rank are closer to the root
 // cause.
 static int place_of(const SimFault *f, const SimFault *all) {
   switch ((int)f->r.kind) {

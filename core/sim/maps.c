@@ -1,7 +1,7 @@
 // Tensor maps that a kernel creates in memory. The kernel copies an argument's
-// map, changes it to describe another tensor, and releases it to the TMA proxy;
-// the threads that use it acquire it. In such a map, the address of a tensor
-// consists of an object number and a byte offset.
+// map, changes it to describe another tensor, and releases it to the TMA proxy.
+// The threads that use the map acquire it. In such a map, the address of a
+// tensor consists of an object number and a byte offset.
 //
 // Copies read a map through a proxy of their own. A change to a map is visible
 // to a copy after two fences: a release after all writes to the map, and an
@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-enum { WHERE = 40 };       // bits of the byte offset in a tensor's address
+enum { WHERE = 40 };       // number of bits for the byte offset
 enum { BYTES = 128, KEPT = 8 };
 
 // An operation (fence or write) that `lanes` of a warp executed in epoch clk.

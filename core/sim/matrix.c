@@ -377,7 +377,7 @@ int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i) {
   return g * r->group + pick * r->group / 4 + (each ? in % each : 0);
 }
 
-// Unpacks the scale factors of a row; lane 4 * (row % 8) + row / 8 holds them.
+// Unpacks the scale factors of a row, which lane 4 * (row % 8) + row / 8 holds.
 static void row_scales(const SimMmaIns *x, const uint32_t *word, int row,
                        uint8_t *to) {
   uint32_t u = word[row % 8 * 4 + row / 8];

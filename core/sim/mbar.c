@@ -215,8 +215,8 @@ typedef struct Group {
 typedef struct Visit {
   Access x;
   int64_t off[LANES];
-  // lanes with a valid address that have not executed the instruction yet;
-  // epoch of the instruction
+  // left: lanes with a valid address that have not executed the instruction
+  // yet. clk: epoch of the instruction.
   uint32_t left, clk;
 } Visit;
 

@@ -6,21 +6,23 @@
 #include "sim/inside.h"
 
 // Indices of SimMbar.past: what a phase releases to waiting threads. OPEN: the
-// current phase; DONE: the previous one. FAR_OPEN, FAR_DONE: what threads of
-// other CTAs released; only threads that wait with cluster scope acquire it.
+// current phase. DONE: the previous phase. FAR_OPEN, FAR_DONE: what threads of
+// other CTAs released in these phases, which only threads that wait with
+// cluster scope acquire.
 enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
 
 struct SimMbar {
   uint32_t at;  // byte offset of the storage in the cluster's shared memory
   int32_t mem;             // memory object and element, for reports
   int64_t element;
-  // arrivals that each phase expects; arrivals that the current phase still
-  // misses
+  // expected: number of arrivals that each phase expects. missing: number of
+  // arrivals that the current phase still lacks.
   uint32_t expected, missing;
   int64_t bytes;           // expected bytes minus completed bytes
   // number of completed phases: now, and when the mbarrier was initialized
   uint32_t phase, born;
-  // warp that initialized the mbarrier; its lanes, epoch and line
+  // the warp that initialized the mbarrier, and the lanes, epoch and line of
+  // that initialization
   int warp;
   uint32_t lanes, clk, src;
   uint32_t gone;           // line that invalidated the mbarrier; 0: none
@@ -47,8 +49,8 @@ struct SimMbar {
   uint32_t last;
   int comer, at_lane;
   uint32_t expect;         // line of the last expect_tx
-  // whether the current phase has an arrival; whether a wait passed before the
-  // first phase was complete
+  // begun: the current phase has an arrival. early: a wait passed before the
+  // first phase was complete.
   bool begun, early;
   // completed bytes in the current and in the previous phase
   int64_t sum, had;
@@ -82,12 +84,12 @@ uint32_t simmbar_epoch(const SimMbar *b);
 int simmbar_actor(const SimCluster *c, const SimMbar *b);
 // Each mbarrier has two actors. Knowing an epoch of simmbar_actor means that
 // what a phase releases is visible. Knowing an epoch of simmbar_twin only means
-// that a phase is complete; such an actor is a turn actor. (For other actors,
-// simmbar_twin returns the actor itself.) Threads learn epochs of turn actors
-// even without memory order: if they arrived, or saw a copy complete, after a
-// thread that knew the epoch. The arrivals of each warp are a turn actor, too.
-// simmbar_turns returns the part of a vector clock that holds the nturn turn
-// actors, warps first.
+// that a phase is complete. Such an actor is called a turn actor. (For other
+// actors, simmbar_twin returns the actor itself.) A thread learns an epoch of a
+// turn actor even without memory order. It must have arrived, or seen a copy
+// complete, after a thread that knew the epoch. The arrivals of each warp are a
+// turn actor, too. simmbar_turns returns the part of a vector clock that holds
+// the nturn turn actors, warps first.
 static inline int simmbar_turn(const SimProg *p) {
   return p->nactor - p->nmbar - p->nturn;
 }

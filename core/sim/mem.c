@@ -505,7 +505,8 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
   if (m->space == SP_SMEM) write_shared(&x, mask, buf);
   else write_global(&x, mask, buf);
   if (whole) pthread_mutex_unlock(w->cluster->lock);
-  // The store released what came before; later accesses are in a new epoch.
+  // The store released what came before it, so later accesses are in a new
+  // epoch.
   if (i->sem >= SEM_RELEASE) w->clk++;
 }
 
@@ -783,7 +784,7 @@ struct SimBatch {
   // destinations, as offsets in the cluster's shared memory
   uint32_t dst[LANES];
   uint8_t data[LANES][16];
-  // the cp.async's instruction if the kernel also writes the source; otherwise
+  // the instruction of the cp.async if the kernel also writes the source, or
   // NULL
   const SimIns *i;
   int64_t from[LANES];
@@ -906,8 +907,8 @@ void simmem_commit(SimWarp *w) {
 }
 
 // Returns the cp.async of w in flight that writes granule g, and its lane in
-// *lane. Returns NULL if there is none. open: searches the cp.asyncs that are
-// in no group yet; otherwise those in groups.
+// *lane. Returns NULL if there is none. open: whether to search the cp.asyncs
+// that are in no group yet, or those in groups.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t g, bool open,
                                 int *lane) {
   uint32_t at = shadow_byte(w->cluster, g);

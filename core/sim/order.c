@@ -3,7 +3,7 @@
 // vector clocks.
 //
 // Each warp counts epochs (w->clk), which its lanes share. Actors that are not
-// threads count epochs, too; they are numbered after the warps. w->vc is the
+// threads also count epochs. They are numbered after the warps. w->vc is the
 // vector clock of warp w: for each actor, the epoch up to which everything
 // happens before all lanes of w. Barriers and synchronization of whole warps
 // need no other clocks. What single lanes know in addition is stored in rows:
@@ -48,8 +48,8 @@ static size_t word(const SimProg *p, int u) {
   return (size_t)(u < p->nall ? u * LANES : p->nall * (LANES - 1) + u);
 }
 
-// Returns row number k. The rows of all threads come first, kind after kind,
-// followed by one row of scratch.
+// Returns row number k. The rows of all threads come first: all rows `seen`,
+// then all rows `pending`, `distant` and `fenced`. One scratch row follows.
 static uint32_t *row(SimCluster *c, size_t k) {
   return c->row + k * words(c->prog);
 }
@@ -91,7 +91,7 @@ static void join(const SimCluster *c, uint32_t *to, const uint32_t *from) {
 }
 
 // Joins `from` into row `to`. If `some` is false, `to` holds no valid clock
-// yet; then copies `from` to it.
+// yet, so `from` is copied to it.
 static void add(const SimCluster *c, uint32_t *to, bool some,
                 const uint32_t *from) {
   if (some) join(c, to, from);
@@ -379,8 +379,8 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   return c->place[g] ? c->location + (c->place[g] - 1) * n : NULL;
 }
 
-// Makes the lanes of mask acquire what their earlier relaxed reads observed;
-// with `wide`, also what they observed from other CTAs.
+// Makes the lanes of mask acquire what their earlier relaxed reads observed.
+// Reads of values from other CTAs count only if `wide` is set.
 static void see(SimWarp *w, uint32_t mask, bool wide) {
   for (uint32_t m = mask & w->pending; m; m &= m - 1)
     acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));

@@ -41,8 +41,8 @@ static bool does(const SimIns *i, bool write, int32_t mem) {
 }
 
 // Finds the instructions of line src that access memory object `mem`. If there
-// are none, the line may use another name of the memory; then finds the line's
-// accesses to any object.
+// are none, finds the line's accesses to any object, because the line may use
+// another name of the memory.
 static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
                  Lines *out) {
   out->n = 0;
@@ -180,8 +180,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Records in f the path between the sides of the race. turned: the sides are
-// exchanged first.
+// Records in f the path between the sides of the race. turned: exchanges the
+// sides of the race first.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);

@@ -48,12 +48,13 @@ typedef struct Unit {  // the acquire edges (Hint) and proxy fences of a cluster
 
 typedef struct Message {
   uint32_t next;           // next older snapshot at the same address; 0: none
-  // chain of all snapshots at an address, and position in it
+  // chain: number of the chain of all snapshots at this address. nth: position
+  // in the chain.
   uint32_t chain, nth;
   // next older snapshot of the same cluster in the chain; 0: none
   uint32_t prior;
-  // the snapshot's cluster; number of edges that this cluster had when the
-  // snapshot was written
+  // unit: the snapshot's cluster. nhint: number of edges that this cluster had
+  // when the snapshot was written.
   uint32_t unit, nhint;
   // Index in SimRelay.word of the vector clock. If `full` is set, the clock has
   // an epoch for each thread. Otherwise it has an epoch for each warp, followed
@@ -131,8 +132,8 @@ static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   return r[warp];
 }
 
-// Reports whether, in row r, all lanes of each warp have the same epoch; the
-// epoch of thread `own` may differ.
+// Reports whether, in row r, all lanes of each warp have the same epoch. The
+// epoch of thread `own` is ignored.
 static bool is_level(const SimProg *p, const uint32_t *r, uint32_t own) {
   for (int u = 0; u < p->nall; u++) {
     const uint32_t *w = r + u * LANES;

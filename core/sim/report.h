@@ -52,11 +52,11 @@ typedef struct SimFault {
     // warp, and of other warps. LANES: n is the barrier that another lane
     // names. LANES_COUNT: n and others are the counts of two lanes.
     struct { SimMisuse how; int64_t id, n, others; } barrier;
-    // DEADLOCK: waiting, ended: masks of warps of the CTA. The numbers describe
-    // what the warps wait for: a barrier and threads; an mbarrier, arrivals and
-    // bytes; the cluster barrier; or registers. FLAG: `needed` blocks have not
-    // started. some: only some threads execute the branch that contains the
-    // wait.
+    // DEADLOCK: waiting, ended: masks of warps of the CTA. The other numbers
+    // describe what the warps wait for: threads at a barrier, arrivals and
+    // bytes at an mbarrier, the cluster barrier, or registers. FLAG: `needed`
+    // blocks have not started. some: only some threads execute the branch that
+    // contains the wait.
     struct {
       SimStuck how;
       bool some;
@@ -83,7 +83,7 @@ typedef struct SimFault {
     // WARPGROUP: warp: the warp's number in the CTA. warps: number of warps of
     // the CTA.
     struct { SimTeamwork how; int warp, warps; } team;
-    // UNWRITTEN: unwritten elements, all elements
+    // UNWRITTEN: number of unwritten elements, and of all elements
     struct { int64_t none, all; } left;
     // METADATA: four: the metadata value of a group of `group` elements.
     struct { int four, group; } metadata;
@@ -119,7 +119,8 @@ typedef struct SimOut {
   struct SimOut *next;
   uint64_t cluster;
   SimFault *fault, *note;
-  // number of faults; number of faults that were reported to a debugger
+  // nfault: number of faults. shown: number of faults that were reported to a
+  // debugger.
   uint32_t nfault, shown;
   uint32_t nnote;          // number of notes, at most MAX_NOTES
   SimStat *stat;

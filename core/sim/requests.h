@@ -13,8 +13,8 @@ enum { SIMREQUESTS_MOST = 1 << 15 };
 typedef struct SimRequest {
   SimAccess kind;
   int width;           // bytes that each lane accesses
-  // active lanes; for ldmatrix and stmatrix: lanes that give the address of a
-  // row
+  // active lanes; for ldmatrix and stmatrix, the lanes that supply the address
+  // of a row
   uint32_t mask;
   int32_t mem;         // index into Fn.mem
   int32_t line;        // source line, an index into SimResult.line

@@ -358,7 +358,8 @@ static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
 // An iteration over all recorded reads of granule g since its last write.
 typedef struct Readers {
   const SimCluster *c;
-  // reads by the warps of the CTA; the current read, by `actor`
+  // row: reads by the warps of the CTA. read: the current read, which `actor`
+  // made.
   const SimRead *row, *read;
   uint32_t left, far;
   int first, actor;
@@ -700,7 +701,7 @@ static unsigned kind_of(const SimIns *i) {
 }
 
 // Checks and records a read of granule g by lane l. near: the record of the
-// warp's reads if g is in its CTA's memory; otherwise NULL.
+// warp's reads if g is in the memory of the warp's CTA, or NULL.
 static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
@@ -872,8 +873,8 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
 }
 
 // Reports races of write x with reads since the last write that do not happen
-// before x. same: x stores the value that the granule has; then reads by
-// threads that stored this value, too, are no race.
+// before x. same: x stores the value that the granule has. In this case, reads
+// by threads that stored the same value are no race.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
   const SimGran *q = &w->cluster->gran[g];
@@ -933,9 +934,9 @@ static bool stays(const SimCluster *c, int actor, SimRead *d) {
 }
 
 // Removes the entries of granule g's list that need no more checks after a
-// strong write. loosely: the write is an atomic without a result; then loose
-// entries are kept. They need not be checked for age, because each actor has at
-// most one.
+// strong write. loosely: the write is an atomic without a result, so loose
+// entries (is_loose) are kept. Loose entries need not be checked for age,
+// because each actor has at most one.
 static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
   SimGran *q = &c->gran[g];
   uint32_t *at = &c->farat[g], k;
@@ -975,9 +976,9 @@ static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
 }
 
 // If the last write is by other lanes in the same execution of an atomic as x,
-// returns these lanes; otherwise 0. The hardware executes these lanes in any
-// order. Therefore a later access by one of them is not ordered after the
-// others.
+// returns these lanes, otherwise 0. The hardware executes the lanes of an
+// atomic in any order. Therefore a later access by one of them is not ordered
+// after the others.
 static uint32_t beside(const Access *x, int l, const SimGran *q) {
   const SimWarp *w = x->w;
   if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
@@ -1068,8 +1069,8 @@ void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
   }
 }
 
-// Returns a hash of a granule's n bytes; 0 stands for unknown bytes, and is
-// never returned for known ones.
+// Returns a hash of a granule's n bytes. The hash is never 0, which stands for
+// unknown bytes.
 static uint32_t hash_of(const uint8_t *p, size_t n) {
   uint64_t h = 0;
   for (size_t at = 0; p && at < n; at += 8) {

@@ -8,7 +8,7 @@
 // happens before all warps.
 //
 // Shared memory has pages. The granules of a page have 1 << WIDEST bytes at
-// first; a narrower access splits them. All granules of one width form a level:
+// first. A narrower access splits them. All granules of one width form a level:
 // a range of granules for all shared memory, CTA by CTA. A page uses its part
 // of one level. Pages keep their width from cluster to cluster. A granule of
 // global memory is as wide as the kernel's narrowest access to its area. Such
@@ -96,8 +96,8 @@ static inline uint32_t shadow_address(const Access *x, int l) {
 
 enum { WIDEST = 4, SHADOW_PAGE = 128 };
 typedef struct SimLevel {  // all granules of one width in shared memory
-  // granules first to first + n - 1 of SimCluster.gran; n is 0 until a page
-  // needs the level
+  // The level has the granules first to first + n - 1 of SimCluster.gran. n is
+  // 0 until a page needs the level.
   uint32_t first, n;
   int shift;               // log2 of the bytes of a granule
   SimRead *read;  // for each granule and warp of its CTA: the last reads

@@ -67,8 +67,8 @@ typedef struct Run {
 typedef struct Worker {
   Run *run;
   SimCluster **cluster;         // clusters, each allocated when first needed
-  // number of running clusters, which come first in `cluster`; number of
-  // allocated ones; capacity
+  // live: number of running clusters, which come first in `cluster`. made:
+  // number of allocated clusters. max: capacity of `cluster`.
   int live, made, max;
   // List of the Run.nasleep clusters that wait for others. The one that has
   // waited longest comes first.

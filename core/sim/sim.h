@@ -3,7 +3,7 @@
 // Each warp is a vector machine of 32 lanes with a program counter and a mask
 // of active lanes. The warps of a cluster (of a CTA if there are no clusters)
 // are interleaved in an order that a seed determines. Clusters are distributed
-// over host threads. Faults of a kernel become reports; they never make sim_run
+// over host threads. Faults of a kernel become reports and never make sim_run
 // fail.
 #ifndef CUTE_SIM_H
 #define CUTE_SIM_H
@@ -51,9 +51,9 @@ typedef struct Launch {
 // through the back edge of a loop.
 typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
 
-// A distinct fault, identified by kind, lines, memory object and state. It
-// describes the first occurrence; `count` is the number of warp instructions
-// that had the fault.
+// A distinct fault, identified by kind, lines, memory object and state. The
+// report describes the first occurrence. `count` is the number of warp
+// instructions that had the fault.
 enum { SIM_MODES = 8 };
 typedef struct SimReport {
   SimKind kind;
@@ -70,8 +70,8 @@ typedef struct SimReport {
   int modes;
   int64_t coord[SIM_MODES];  // a coordinate that is outside the shape
   uint64_t count;
-  // deadlocks: hash of what all warps wait for; deadlocks with different hashes
-  // are different faults
+  // Deadlocks: hash of what all warps wait for. Deadlocks with different hashes
+  // are different faults.
   uint64_t state;
   SimLack lack;
   SimWay way;          // races: path from the other access to this one
@@ -154,7 +154,7 @@ typedef struct SimOpts {
 } SimOpts;
 
 typedef struct SimResult {
-  // faults; behaviour that PTX does not guarantee
+  // report: faults. note: uses of behaviour that PTX does not guarantee.
   SimReport *report, *note;
   size_t nreport, nnote;
   SimLine *line;
@@ -174,7 +174,7 @@ typedef struct SimResult {
   char *output;           // output of printf, in the order of CTAs
   size_t noutput;
   int64_t left;           // number of unwritten elements of all outputs
-  // an output for which the grid is too small; its mem is -1 if there is none
+  // An output for which the grid is too small. few.mem is -1 if there is none.
   SimShort few;
   // whether too many reports or `progress` ended the run
   bool stopped;

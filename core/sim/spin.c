@@ -161,8 +161,9 @@ bool simspin_only_reads(const SimWarp *w) {
   return end != NULL;
 }
 
-// Runs w to its next scheduling step as a trial; fences have no effect. Returns
-// false if an instruction on the way affects more than the warp.
+// Runs w to its next scheduling step as a trial, in which fences have no
+// effect. Returns false if an instruction on the way affects more than the
+// warp.
 static bool goes_on(SimWarp *w) {
   enum { MOST = 4096 };  // maximum number of instructions
   const SimIns *ins = w->cluster->prog->ins;

@@ -7,13 +7,16 @@
 // The last poll of a warp. stuck: the warp has returned to a former state while
 // memory is unchanged, so it will do so for ever.
 struct SimSpin {
-  // number of memory changes at the poll; hash of the warp's state
+  // stamp: number of memory changes before the poll. hash: hash of the warp's
+  // state.
   uint64_t stamp, hash;
-  // number of polls since memory last changed; index of the polling instruction
+  // asked: number of polls since memory last changed. pc: index of the polling
+  // instruction.
   uint32_t asked, pc;
   bool stuck;
   const SimIns *i;
-  // polled object; the polling lane and its byte offset follow
+  // memory object that the warp polls; lane that polls it; byte offset of that
+  // lane's access in the object
   const SimMem *m;
   int lane;
   int64_t at;

@@ -12,7 +12,7 @@
 typedef struct SimOperand {
   const SimMem *mem;
   DType type;
-  // number of values of a thread; number of elements of the tile
+  // nval: number of values of a thread. size: number of elements of the tile.
   int nval, size;
   const uint32_t *reg;
   const uint16_t *at;

@@ -2,10 +2,11 @@
 // is not a fault by itself: a predicated load may leave registers undefined
 // that only affect results that are never stored, and cute.where computes both
 // branches. Each value has a mask of the lanes in which it is undefined, and a
-// mask of their undefined bits: compilers leave half of a register undefined
-// where nothing reads it. Using such bits is a fault: as an address, as a
-// condition, or in a store outside registers. Kernels that never read an
-// undefined register have no extra cost (w->tainted).
+// mask of the bits that are undefined in some lane. Single bits matter, because
+// compilers leave half of a register undefined where nothing reads it. It is a
+// fault to use undefined bits as an address, as a condition, or in a store
+// outside registers. Kernels that never read an undefined register have no
+// extra cost (w->tainted).
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/address.h"

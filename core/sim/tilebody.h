@@ -1,5 +1,5 @@
 // Vector code of tile.c and tile16.c, for LANES lanes. Each of these files
-// includes it once; its names have no prefix.
+// includes this header once. Names here have no prefix.
 //
 // It multiplies LANES rows of A with one row of B at a time. The product of two
 // operands of at most 12 significand bits is exact in f32. Multiplied by
@@ -117,7 +117,7 @@ INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
   raise_to(&e, &low);
   lower_to(&e, &high);
   VF up = (VF)((r->f + 127 - e) << 23), down = (VF)((e - r->f + 127) << 23);
-  // odd lanes may overflow; mend computes them again
+  // Lanes marked in `odd` may overflow. mend computes them again.
   VU s = (VU)__builtin_convertvector(*c * up, VI);
   HD sums[2] = {{0}, {0}};
   // the sum of 8 terms and c fits in 32 bits

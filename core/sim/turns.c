@@ -21,17 +21,18 @@ enum { NONE = UINT32_MAX };
 typedef struct Turn {
   // actor: the number of a warp among all warps, or an agent_id
   uint64_t who;
-  // line of the step; index of the step's vector clock in SimCauses (NONE: it
-  // is no step, or the clock was not kept)
+  // src: line of the step. row: index of the step's vector clock in SimCauses
+  // (NONE: this is no step, or the clock was not kept).
   uint32_t src, row;
   int warp;                // number of the warp among all warps; -1: an agent
   uint32_t seq;
   // an agent's step: mbarrier at which it completed
   int mbar;
   uint32_t phase;
-  // the instruction; together with hash, the state of the warp before a poll
+  // The instruction. Together with `hash`, it identifies the state of the warp
+  // before a poll.
   uint32_t pc;
-  // hash of the warp's state; number of memory changes
+  // hash: hash of the warp's state. stamp: number of memory changes so far.
   uint64_t hash, stamp;
 } Turn;
 
@@ -55,7 +56,8 @@ struct SimTurns {
   size_t at;               // index of the next required step in o->turn
   int last;                // warp of the last step; -1: it was an agent's step
   uint64_t switches, began;
-  // flags SIM_FULL ... of this run; flags that every run of the kernel has
+  // flags: flags SIM_FULL ... of this run. always: flags that every run of the
+  // kernel has.
   uint32_t flags, always, src;
   // whether clusters are interchangeable, and whether warps are
   bool clusters, warps;
@@ -380,8 +382,8 @@ static bool is_held(const SimTurns *t, const SimWarp *w) {
 }
 
 // Returns the first warp, counted from warp `after` on, that can run. late:
-// considers only warps whose next step is a poll; otherwise only the other
-// warps.
+// considers only warps whose next step is a poll. Without `late`, considers
+// only the other warps.
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
   SimWarp *best = NULL;

@@ -53,7 +53,7 @@ SimCauses *simcauses_new(const SimProg *p, uint32_t units);
 void simcauses_free(SimCauses *s);
 // Starts a new recording. first: index of the first cluster.
 void simcauses_reset(SimCauses *s, uint64_t first);
-// simcauses_begin starts step `turn`, of warp g or, if g is -1, of an agent;
+// simcauses_begin starts step `turn` of warp g, or of an agent if g is -1.
 // `start` is the number of the vector clock at the agent's start. simcauses_end
 // ends the step and returns the number of its vector clock. simcauses_seq
 // returns the step's number among those of its warp.

@@ -1,12 +1,13 @@
-// Warpgroup MMAs. Four warps issue an MMA together. It runs asynchronously, and
-// is computed when one of the warps waits for its group; no thread can observe
-// the result sooner. Its registers must not be accessed before that wait
-// (ir/async_regs.h). A and B are read from shared memory as the descriptors
-// state, in pieces of 16 bytes with swizzled addresses.
+// Warpgroup MMAs. Four warps issue an MMA together. The MMA runs
+// asynchronously. It is computed when one of the warps waits for its group,
+// because no thread can observe the result sooner. Its registers must not be
+// accessed before that wait (ir/async_regs.h). A and B are read from shared
+// memory as the descriptors state, in pieces of 16 bytes with swizzled
+// addresses.
 //
 // Each warpgroup has an agent, whose epoch is the number of MMAs issued. An MMA
-// reads shared memory in its own epoch of this agent; threads that wait for the
-// MMA acquire the epoch. PTX guarantees completion only to the threads that
+// reads shared memory in its own epoch of this agent. Threads that wait for the
+// MMA acquire this epoch. PTX guarantees completion only to the threads that
 // execute the wait. Therefore the waits of each warp are recorded, too. A write
 // that happens after the wait of one warp, but not after those of the other
 // three, is reported as a note (simwgmma_alone).
@@ -31,7 +32,8 @@ typedef struct Job {
 } Job;
 
 struct SimTeam {
-  // MMAs in flight; job[0] is MMA number `done` of the warpgroup
+  // MMAs in flight. job[0] is MMA number `done` of the warpgroup, counted from
+  // 0.
   Job *job;
   size_t njob, cap;
   uint32_t done;          // number of completed MMAs

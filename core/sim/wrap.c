@@ -15,8 +15,8 @@
 // ---- results to check ----
 
 // Reports whether op is linear in its operands, so that an overflow of an
-// operand reaches the result. Remainders and bitwise operations are not linear;
-// their operands may overflow on purpose.
+// operand reaches the result. Remainders and bitwise operations are not linear,
+// because their operands may overflow on purpose.
 static bool is_linear(Op op) {
   return op == OP_ADD || op == OP_SUB || op == OP_NEG || op == OP_MUL ||
          op == OP_SHL || op == OP_CVT;

@@ -1,6 +1,6 @@
 // Walks over the arguments of a launch, which may be nested tables, to build
 // the argument key. Properties that a program is compiled for become words of
-// the key; values that each launch passes become leaves. During a trace, the
+// the key. Values that each launch passes become leaves. During a trace, the
 // walk replaces each argument by a traced value for the kernel.
 #include "bind/trace.h"
 #include "bind/argkey.h"
@@ -108,7 +108,7 @@ static void walk_symbol(Walk *w, int idx) {
 // ---- layouts and tensors ----
 
 // Appends a composed layout: its text, a 0 byte, and an id for each Lua
-// function in it. Keeps these functions alive; the object at idx has them in
+// function in it. Keeps these functions alive. The object at idx has them in
 // its uservalues from `first` on.
 static void put_composed(Walk *w, Layout l, int idx, int first) {
   Buf b = {0};
@@ -444,8 +444,9 @@ bool argkey_met(Walk *w, const void *p) {
   return false;
 }
 
-// Reports whether the walk met the table p, at idx, before. If so, and during a
-// trace, replaces the table by the copy that was made for the kernel.
+// Reports whether the walk met the table p, at idx, before. If it did, and a
+// trace is in progress, replaces the table at idx by the copy that was made for
+// the kernel.
 static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
@@ -509,8 +510,8 @@ static void walk_table(Walk *w, int idx) {
 // ---- other values ----
 
 // Rejects a value that cannot be an argument of a kernel. In a cached call
-// (plan_cache.c), appends its address instead; the called operation checks the
-// value.
+// (plan_cache.c), appends the value's address instead, because the called
+// operation checks the value.
 static void refuse(Walk *w, int idx) {
   static const char *const advice[][2] = {
     {"devbuf", "\n  give a tensor of it: cute.on_device(tensor, buffer)"},

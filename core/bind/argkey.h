@@ -1,7 +1,7 @@
 // The argument key of a launch. Its words are the properties of the arguments
-// that a program is compiled for; its leaves are the values that each launch
-// passes. argkey.c walks over arguments, argmatch.c compares them with a key;
-// kernlib.c and launchlib.c use both.
+// that a program is compiled for. Its leaves are the values that each launch
+// passes. argkey.c walks over arguments, and argmatch.c compares them with a
+// key. kernlib.c and launchlib.c use both files.
 #ifndef CUTE_ARGKEY_H
 #define CUTE_ARGKEY_H
 
@@ -12,10 +12,10 @@
 #define MT_CONSTEXPR "cute.constexpr"
 #define MT_SYMBOL "cute.symbol"
 
-// The words describe values in preorder. The first word of a value, its head,
-// has a tag and, in the bits above, a number that depends on the tag ("more"
-// below). Other words may follow the head ("then"). Some words are addresses of
-// objects; an ArgKey keeps these objects alive.
+// The words describe values in preorder. The first word of a value is its head.
+// The head has a tag and, in the bits above, a number whose meaning depends on
+// the tag ("more" below). Other words may follow the head ("then"). Some words
+// are addresses of objects, which an ArgKey keeps alive.
 typedef enum ArgTag {
   ARG_NIL = 1, ARG_FALSE, ARG_TRUE,
   ARG_NUMBER,   // more: DType; the value is a leaf
@@ -57,7 +57,8 @@ enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
 typedef struct Leaf {
   DType type;
   bool pointer;
-  // True for the stride of a mode with one element: any value of it will do.
+  // True for the stride of a mode with one element. Such a stride may have any
+  // value.
   bool free;
   int argument;            // number of the argument that contains the value
   size_t place;            // number of the leaf, from 1 on
@@ -67,7 +68,8 @@ typedef struct Leaf {
   uint64_t bits;
   const Tensor *t;         // for memory: the tensor, inside its userdata
   const struct TmaBox *tma;  // TMA atom whose tensor this is, or NULL
-  // Host or device buffer of the memory; both are NULL for a symbolic tensor.
+  // The host or device buffer that has the memory. Both are NULL for a symbolic
+  // tensor.
   const HostBuf *host;
   DevBuf *dev;
   // The layout reaches the elements [-before, after), counted from the first
@@ -114,14 +116,15 @@ typedef struct Walk {
   // Stack index of a table {[leaf] = buffer}, or 0, where `leaf` is the number
   // of the leaf, from 1 on. {[-leaf] = atom} has the leaf's TMA atom.
   int buffers;
-  // Callbacks that replace arguments during a trace; otherwise NULL.
+  // Callbacks that replace arguments during a trace, or NULL.
   const Seen *see;
   // During a trace: stack indices of the kernel's function, and of the list of
   // tables copied for the kernel.
   int func, copies;
   // Stack index of the cache of calls (plan_cache.c), or 0 for a launch.
   int calls;
-  // Walks over a function in a cached call (plan_cache.c); NULL for a launch.
+  // Called for a function among the arguments of a cached call (plan_cache.c).
+  // NULL for a launch.
   void (*function)(struct Walk *w, int idx);
   // Stream among the arguments of a cached call, or NULL.
   const struct GpuStream *stream;

@@ -124,8 +124,8 @@ static int l_check_options(lua_State *L) {
   return 0;
 }
 
-// nearest(name, list) -> the name in the list that is most similar; nil if none
-// is similar
+// nearest(name, list) -> the name in the list that is most similar to `name`,
+// or nil if none is similar
 static int l_nearest(lua_State *L) {
   Nearest n = nearest_of(face_checkstr(L, 1));
   face_checktype(L, 2, LUA_TTABLE);
@@ -357,7 +357,8 @@ static int l_bad_argument(lua_State *L) {
 enum { GIVEN = 6 };  // maximum number of arguments that a message quotes
 
 // usage() -> three texts about the public function being called: name, "given
-// (1, \"x\")", "use cute.size(x, modes...)"; nothing if there is none.
+// (1, \"x\")", "use cute.size(x, modes...)"; Returns nothing if no public
+// function is being called.
 static int l_usage(lua_State *L) {
   Public p;
   char use[512];

@@ -25,8 +25,8 @@ typedef struct Fit {
 // ---- words ----
 
 // A plain layout in words. It has n words of a shape and `leaves` strides.
-// shape_div and stride_div are the divisibility of each extent and stride; NULL
-// in a static layout.
+// shape_div and stride_div have the divisibility of each extent and stride.
+// They are NULL in a static layout.
 typedef struct View {
   size_t n, leaves;
   const uint64_t *shape, *stride, *shape_div, *stride_div;
@@ -254,9 +254,9 @@ static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   return true;
 }
 
-// Compares two layouts; `given` and `want` are the head words of both. Adds
-// leaves for dynamic extents and strides. Returns false if the layouts do not
-// fit.
+// Compares the given layout with that of the key. `given` and `want` are their
+// head words. Adds leaves for dynamic extents and strides. Returns false if the
+// layouts do not fit.
 static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
   if ((given ^ want) & ARG_COMPOSED) return false;
   if (given & ARG_COMPOSED) {

@@ -246,8 +246,9 @@ static int l_make_cotiled_copy(lua_State *L) {
   return 1;
 }
 
-// Makes a tiled copy for operand `which` of a tiled MMA: 'A', 'B' or 'C'; 0
-// means C with the value order of single atoms.
+// Makes a tiled copy for operand `which` of a tiled MMA, which is 'A', 'B' or
+// 'C'. If `which` is 0, makes one for C in which values have the order of a
+// single atom.
 static int copy_of_mma(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
@@ -521,7 +522,7 @@ static int mma_get(lua_State *L) {
   return 1;
 }
 
-// Returns the value of ACCUMULATE of the tiled MMA at idx; 0 stands for true.
+// Returns the value of ACCUMULATE of the tiled MMA at idx. 0 stands for true.
 static Ref accumulates(Ctx *cx, lua_State *L, int idx) {
   bool set = luaL_testudata(L, idx, MT_TILED) ||
              luaL_testudata(L, idx, MT_SLICE);
@@ -585,8 +586,8 @@ static int l_copy(lua_State *L) {
   return 0;
 }
 
-// Flags of plain copies. PRED: the first argument is a predicate. WIDE: moves
-// are as wide as possible, not one element.
+// Flags of plain_copy. PRED: the first argument is a tensor of predicates.
+// WIDE: each access is as wide as possible instead of one element.
 enum { PRED = 1, WIDE = 2 };
 
 // Copies by loads and stores. Arguments: [pred,] src, dst.
@@ -651,8 +652,8 @@ static int l_gemm(lua_State *L) {
 
 // ---- tables ----
 
-// atom_name("mma" | "copy", i) -> the name of atom i, from 0 on; nil after the
-// last one.
+// atom_name("mma" | "copy", i) -> the name of atom i, counted from 0, or nil
+// after the last atom
 static int l_atom_name(lua_State *L) {
   bool mma = strcmp(face_checkstr(L, 1), "mma") == 0;
   lua_Integer i = face_checkint(L, 2);

@@ -254,7 +254,8 @@ int buflib_text(lua_State *L, DType t, size_t count, bool closed) {
   return 1;
 }
 
-// b[i] is an element; b.dtype, b.count ... are fields; other keys name methods.
+// Implements b[key]: an integer selects an element, "dtype", "count" and so on
+// a field, and other strings a method.
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
@@ -605,8 +606,9 @@ static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
   return m;
 }
 
-// gemm_reference(A, B, D, m, n, k [, {a=, b=, d= strides}]): computes D = A B^T
-// on the host.
+// gemm_reference(A, B, D, m, n, k [, {a =, b =, d =}]): computes D = A B^T on
+// the host. The options a, b and d are the {row stride, column stride} of A, B
+// and D.
 static int l_gemm_reference(lua_State *L) {
   face_outside(L);
   size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
@@ -656,10 +658,11 @@ static int push_verdict(lua_State *L, const GemmVerdict *v) {
   return 1;
 }
 
-// gemm_check(A, B, D, m, n, k, {ref = A B^T in f64 | samples =, seed =, unit =,
-// sums = dtype, alpha =, beta =, c0 =, a=, b=, d= strides}) -> a table: whether
-// D is alpha A B^T + beta c0 up to rounding, and the worst element
-// (base/gemmcheck.h).
+// gemm_check(A, B, D, m, n, k, {ref =, samples =, seed =, unit =, sums = dtype,
+// alpha =, beta =, c0 =, a =, b =, d =}) -> a table that says whether D is
+// alpha A B^T + beta c0 up to rounding, and which element is worst
+// (base/gemmcheck.h). `ref` is A B^T in f64; without it, `samples` elements are
+// checked. a, b and d are strides as in gemm_reference.
 static int l_gemm_check(lua_State *L) {
   size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
   size_t k = buflib_count(L, 6);

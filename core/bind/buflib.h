@@ -25,8 +25,8 @@ int buflib_text(lua_State *L, DType t, size_t count, bool closed);
 // Returns the address of the open buffer at idx, and records that kernels may
 // access the buffer by it from now on.
 lua_Integer buflib_address(lua_State *L, int idx);
-// Pushes a list of the open buffers whose addresses were requested; returns its
-// length.
+// Pushes a list of the open buffers whose addresses were requested. Returns the
+// length of the list.
 size_t buflib_addressed(lua_State *L);
 
 // Records that the trace has read element i of the host buffer on top as a

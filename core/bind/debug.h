@@ -7,9 +7,9 @@
 #include "sim/debug.h"
 
 // Reads the options in the table at t. Each stop of the run calls the function
-// `debug`, which returns the goal of the next stop; `goal` is the first goal.
-// Pushes the userdata that owns the debugger's state. Without `debug`, pushes
-// nil and returns NULL.
+// `debug`, which returns the goal of the next stop. The option `goal` is the
+// first goal. Pushes the userdata that owns the debugger's state. Without
+// `debug`, pushes nil and returns NULL.
 SimDebug *debuglib_start(lua_State *L, int t, const Fn *fn);
 // Ends the debugger after the run. If the function `debug` raised an error,
 // raises it again.

@@ -40,7 +40,7 @@ DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   return devbuf_alloc(b, g, t, count, w) ? b : NULL;
 }
 
-// gpu:buffer(dtype, count) -> a buffer with undefined elements; gpu:buffer(host
+// gpu:buffer(dtype, count) -> a buffer with undefined elements. gpu:buffer(host
 // buffer) -> a copy of the host buffer.
 int devlib_buffer(lua_State *L) {
   gpulib_check(L, 1);
@@ -371,8 +371,8 @@ static Tensor check_outside(Ctx *cx, lua_State *L, int idx) {
   return face_check_tensor(L, idx);
 }
 
-// t:to(device [, {stream =}]) -> t if it is already on the device; else a
-// tensor with the same layout, on a copy of t's memory there.
+// t:to(device [, {stream =}]) -> t if it is already on the device, else a
+// tensor with the same layout on a copy of t's memory on that device.
 static int tensor_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = check_outside(cx, L, 1);

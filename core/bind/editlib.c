@@ -1,6 +1,6 @@
-// Lua bindings for `cutelua check`, which proposes patches of a kernel:
-// sim_sites(fn) and other queries of a traced function; reading patches for
-// sim_run.
+// Lua bindings for `cutelua check`, which proposes patches of a kernel.
+// sim_sites(fn) and other functions query a traced function. editlib_get reads
+// patches for sim_run.
 #include "bind/edit.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static void set_hint(lua_State *L, const Ins *i, HintId h) {
 }
 
 // Returns the operand of a barrier or mbarrier operation that counts threads,
-// arrivals or bytes; 0 if it has none.
+// arrivals or bytes, or 0 if the operation has none.
 static Ref amount_of(const Ins *i) {
   switch (i->op) {
     case OP_BAR: case OP_BARARRIVE: return i->a[0];
@@ -153,8 +153,8 @@ static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
 }
 
 // sim_sites(fn) -> {{ref =, op =, class =, file =, line =, imm =, flags =}}:
-// the instructions with effects, in order, then one more entry with the ref of
-// the end. Optional fields: sem, scope, fence (names), read, relaxed
+// the instructions with effects, in order, then an entry whose ref is the end
+// of the function. Optional fields: sem, scope, fence (names), read, relaxed
 // (booleans), count (of threads, arrivals or bytes, if it is constant), mem
 // (object of an mbarrier), map (tensor map of a copy), operands (set_operands).
 static int l_sim_sites(lua_State *L) {
@@ -261,8 +261,8 @@ static const Ins *read_of(const Fn *fn, Ref r) {
   }
 }
 
-// sim_value(fn, ref) -> name, first element and count of the registers whose
-// values instruction ref stores; nil if they are unknown.
+// sim_value(fn, ref) -> name, first element, count: the registers whose values
+// instruction ref stores. Returns nil if they are unknown.
 static int l_sim_value(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_Integer r = face_checkint(L, 2);
@@ -552,8 +552,8 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   return n;
 }
 
-// Returns the instruction `was` as the patch changes it; NOP if the patch drops
-// it. Raises an error if the patch inserts an instruction.
+// Returns the instruction `was` as the patch changes it, or NOP if the patch
+// drops it. Raises an error if the patch inserts an instruction.
 static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   Ins i = *was;
   unsigned shift = hint_field(HINT_SEM)->shift;

@@ -14,10 +14,10 @@ static size_t folder_length(const char *src) {
   return end ? (size_t)(end - src) + 1 : 0;
 }
 
-// Reports whether the chunk src belongs to a library; error messages do not
-// name a library's lines. The chunks of libraries are: a kernel that comes with
-// the program or a rock; a file in the folder of the chunk `caller`, unless
-// that is NULL; the file FOLDER.lua next to this folder.
+// Reports whether the chunk src belongs to a library. Error messages do not
+// name lines of libraries. A library's chunk is a kernel that comes with the
+// program or a rock, a file in the folder of the chunk `caller` (unless caller
+// is NULL), or the file FOLDER.lua next to this folder.
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;

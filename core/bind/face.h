@@ -1,5 +1,5 @@
-// Declarations that the Lua bindings share: of face.c, visible.c, show.c,
-// error.c, context.c and arglib.c; of values that have their own files.
+// Declarations that the Lua bindings share. They belong to face.c, visible.c,
+// show.c, error.c, context.c and arglib.c, and to files for one kind of value.
 //
 // A binding is a lua_CFunction whose upvalue 1 is the Ctx (set by
 // face_setfuncs). It starts with `Ctx *cx = face_enter(L)`, which stores L in
@@ -23,8 +23,8 @@
 
 EXPORT int luaopen_cute_core(lua_State *L);  // require "cute.core"
 
-// Add the functions of each file to the table on top of the stack; open.c calls
-// them in this order.
+// Each of these functions adds the functions of its file to the table on top of
+// the stack. open.c calls them in this order.
 void arglib_open(lua_State *L);
 void cutelib_open(lua_State *L);
 void filelib_open(lua_State *L);
@@ -102,9 +102,9 @@ void face_check_options(lua_State *L, int idx, const char *names);
 // The kind follows the first line of the message.
 _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
-// Raises an error like face_error, with msg unchanged. If a library raises it,
-// `caller` is the library's chunk, and the position is outside the library's
-// folder; otherwise caller is NULL.
+// Raises an error like face_error, with msg unchanged. If a library raises the
+// error, `caller` is the library's chunk, and the reported position is outside
+// the library's folder. Otherwise caller is NULL.
 _Noreturn void face_raise(lua_State *L, ErrKind kind, const char *msg,
                           const char *caller);
 // Raises an error like face_error, at a given line of a chunk, which is named
@@ -119,7 +119,7 @@ _Noreturn void face_argerror(lua_State *L, int arg, const char *want);
 // shortened.
 const char *face_show(lua_State *L, int idx);
 // Returns the name of the public function that the user called, such as
-// "cute.size"; NULL if there is none.
+// "cute.size", or NULL if there is none.
 const char *face_public(lua_State *L, char name[96]);
 bool face_colon(lua_State *L);  // whether the user wrote cute:f(...)
 // Return an argument of a basic type, or raise an error. Strings are not
@@ -147,8 +147,8 @@ void face_push_visible(lua_State *L, const char *s, size_t n, bool lines);
 // in the middle, since the text may be a whole file.
 void face_push_message(lua_State *L, const char *s, size_t n);
 // Returns the number of columns of the terminal fd: the environment variable
-// COLUMNS if it is a positive number, else what the terminal reports; 0 if fd
-// is no terminal, or it is unknown.
+// COLUMNS if it is a positive number, else what the terminal reports. Returns 0
+// if fd is no terminal or the number is unknown.
 int face_terminal_columns(int fd);
 
 void face_push_buf(lua_State *L, Buf *b);  // pushes b's text and frees b
@@ -229,8 +229,8 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
 void face_push_value(lua_State *L, Ref r);
 bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 // Returns the number, boolean or traced value at idx as an IR value of type t.
-// For DT_NONE, a value keeps its own type; integers become i32 or i64, other
-// numbers f32.
+// If t is DT_NONE, a traced value keeps its type, integers become i32 or i64,
+// and other numbers become f32.
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t);
 // face_check_fits returns the number at idx as an integer, and raises an error
 // if type t cannot hold it. face_number_bits returns the number or boolean at

@@ -70,7 +70,7 @@ static bool resolve(const char *path, char out[PATH_MAX]) {
 // open_input(path[, how]) -> file | nil, reason. Without `how`, also opens
 // pipes and devices. With `how`, opens only a plain file, and never waits.
 // "own": the path must be no link. "private": the file must belong to this
-// user; permissions of others are removed.
+// user, and the permissions of other users are removed.
 static int l_open_input(lua_State *L) {
   static const char *const hows[] = {"any", "plain", "own", "private", NULL};
   enum { ANY, PLAIN, OWN, PRIVATE };
@@ -244,7 +244,8 @@ int face_terminal_columns(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// terminal_columns(fd) -> number of columns; nil if unknown
+// terminal_columns(fd) -> number of columns of the terminal fd, or nil if the
+// number is unknown
 static int l_terminal_columns(lua_State *L) {
   int n = face_terminal_columns((int)face_checkint(L, 1));
   if (n > 0) lua_pushinteger(L, n);

@@ -118,8 +118,8 @@ static int gpu_use_stream(lua_State *L) {
   return 1;
 }
 
-// gpu:stream_number([stream]) -> number of the given or current stream; 0 for
-// the driver's default stream.
+// gpu:stream_number([stream]) -> number of the given or current stream, or 0
+// for the driver's default stream.
 static int gpu_stream_number(lua_State *L) {
   const Gpu *g = gpulib_check(L, 1);
   const GpuStream *s = gpulib_stream(L, 2);
@@ -531,7 +531,7 @@ static int launch_clusters(lua_State *L) {
 // ---- tensor maps ----
 
 // driver_tensor_map(parameters) -> the words that the driver encodes for a
-// tiled tensor map; nil if it rejects the parameters.
+// tiled tensor map, or nil if the driver rejects the parameters.
 static int l_driver_tensor_map(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);

@@ -29,7 +29,7 @@ bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w);
 void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
 // Returns the argument at idx as a number of launches, or raises an error.
 int gpulib_times(lua_State *L, int idx);
-// Returns the stream at idx; NULL if the argument is nil.
+// Returns the stream at idx, or NULL if the argument is nil.
 GpuStream *gpulib_stream(lua_State *L, int idx);
 // Records that the script's current line launches the kernel `who`.
 void gpulib_ran(lua_State *L, Gpu *g, const char *who);
@@ -52,7 +52,8 @@ const char *gpulib_name(const Gpu *g, char name[16]);
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w);
 DevBuf *devlib_check(lua_State *L, int idx);  // returns the open buffer at idx
 // Reads the device at idx ("gpu:1", a device object; nil stands for the host).
-// Returns and pushes its GPU; for the host, returns NULL and pushes nil.
+// Pushes and returns the device's GPU. For the host, pushes nil and returns
+// NULL.
 Gpu *devlib_place(lua_State *L, int idx);
 // Replaces the host tensor at idx by a copy on the GPU at stack index `gpu`.
 void devlib_move(Ctx *cx, lua_State *L, int idx, int gpu);
@@ -81,8 +82,8 @@ int blaslib_run_n(lua_State *L);
 int blaslib_close(lua_State *L);
 
 // recordlib.c: if a graph of the simulator is being recorded, records this call
-// with its arguments and returns true; the caller must then not execute the
-// call.
+// with its arguments and returns true. In this case, the caller must not
+// execute the call.
 bool recordlib_recorded(lua_State *L);
 bool recordlib_recording(lua_State *L);
 // Keeps the closed buffer at idx for the calls recorded so far. If `spare`,
@@ -91,8 +92,8 @@ void recordlib_closed(lua_State *L, int idx, bool spare);
 // Pushes a new buffer on memory of a buffer that was closed during the
 // recording. Pushes nothing and returns false if none fits.
 bool recordlib_reuse(lua_State *L, DType t, size_t count);
-// Records a call of a method. The object and n - 1 arguments are on top; they
-// are popped.
+// Records a call of a method. The object and n - 1 arguments are on top of the
+// stack and are popped.
 void recordlib_call(lua_State *L, const char *method, int n);
 
 #endif

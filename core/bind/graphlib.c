@@ -23,7 +23,7 @@ static int capture_close(lua_State *L) {
 
 // Captures the launches of the function at f in a new graph of the GPU at
 // `gpu`, and pushes the graph. The stream at `stream` becomes the graph's
-// default stream. old: a parameter of graph_end.
+// default stream. `old` is passed on to graph_end.
 static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
                          GpuGraph *old) {
   GpuGraph *x = gpulib_handle(L, gpu, sizeof *x, MT_GRAPH);
@@ -102,8 +102,9 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-// graph.nodes is the number of launches, copies and fills; graph.bytes counts
-// the memory that the graph keeps; graph.device is the name of the GPU
+// Implements the fields of a graph. graph.nodes: number of launches, copies and
+// fills. graph.bytes: bytes of memory that the graph keeps. graph.device: name
+// of the GPU.
 static int l_index(lua_State *L) {
   const GpuGraph *x = check_graph(L, 1);
   const char *k = face_checkstr(L, 2);

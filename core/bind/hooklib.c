@@ -287,8 +287,9 @@ static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   if (!lua_isnil(L, -1) && of_user(L, ar)) raise_here(L, ar, ERR_ARG);
 }
 
-// Handles a call with an open number of results, which are passed to an outer
-// call: in this function or, for a tail call, in its caller.
+// Handles a call whose results, any number of them, become the last arguments
+// of an outer call. The outer call is in this function or, if this is a tail
+// call, in the caller.
 static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   lua_Debug up;
   if (in.op == VM_CALL && in.c) return;

@@ -24,7 +24,7 @@ enum { GRACE = 1000000, STEP = 1000 };
 // no argument.
 typedef struct Stop {
   pthread_t thread;  // thread that runs Lua, which receives the signals
-  // The coroutine that runs; NULL if no interrupt_call is active.
+  // The coroutine that runs, or NULL if no interrupt_call is active.
   lua_State *volatile running;
   volatile sig_atomic_t raised;  // number of errors raised, up to 2
   int grace;                     // remaining instructions of the grace period
@@ -79,8 +79,8 @@ static void end_program(int sig) {
   raise(sig);
 }
 
-// Handles the signal of Ctrl-C. The first two signals ask the program to stop;
-// a third one ends it if they are still unhandled.
+// Handles the signal of Ctrl-C. The first two signals ask the program to stop.
+// A third signal ends the program if the first two are still unhandled.
 static void on_interrupt(int sig) {
   static const char note[] =
     "\n(stopping; Ctrl-C once more ends the program)\n";
@@ -200,7 +200,8 @@ static int wrapped(lua_State *L) {
   if (n < 0) {
     int status = lua_status(co);
     bool failed = status != LUA_OK && status != LUA_YIELD;
-    // Closes the coroutine's to-be-closed variables; the error stays on top.
+    // Closes the coroutine's to-be-closed variables. The error stays on top of
+    // co.
     if (failed) lua_resetthread(co);
     lua_xmove(co, L, 1);
     if (lua_type(L, -1) == LUA_TSTRING && !signals_asked &&

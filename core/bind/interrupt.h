@@ -16,7 +16,7 @@ void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count);
 void interrupt_watch(void);
 void interrupt_answered(void);
 
-// call(f, handler, ...): calls f(...) as xpcall does; Ctrl-C raises the error
+// call(f, handler, ...): calls f(...) as xpcall does. Ctrl-C raises the error
 // "interrupted" in f.
 int interrupt_call(lua_State *L);
 // Replaces coroutine.resume and coroutine.wrap, as described above.

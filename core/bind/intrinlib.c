@@ -113,7 +113,8 @@ static void check_atomic(lua_State *L, AtomicKind kind, DType t, DType as) {
                "16 bits", atomic_row(kind)->name, dtype_name(t));
 }
 
-// atomic(kind, tensor, value[, compare], flags) -> value of the element before
+// atomic(kind, tensor, value[, compare], flags) -> the element's value before
+// the operation
 static int l_atomic(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "an atomic");
@@ -226,9 +227,10 @@ static Ref take_peer(Ctx *cx, Place *p) {
   return rank;
 }
 
-// mbarrier(op, pointer, hints, count, bytes, parity or token[, rank of a block
-// in the cluster; for "try_wait": nanoseconds]) -> for "try_wait" and
-// "test_wait", whether the phase was complete; for "arrive_token", the token
+// mbarrier(op, pointer, hints, count, bytes, parity or token[, last]): an
+// operation on an mbarrier. `last` is the rank of a block in the cluster, or a
+// time limit in nanoseconds for "try_wait". Operations "try_wait" and
+// "test_wait" return whether the phase was complete, "arrive_token" the token.
 static int l_mbarrier(lua_State *L) {
   static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
     {"init", OP_MBARINIT, 0}, {"arrive", OP_MBARARRIVE, 0},

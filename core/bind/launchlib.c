@@ -1,5 +1,5 @@
 // Launches of compiled programs. A call of a kernel finds its program by the
-// argument key, and by the values that the trace read; a prepared launch knows
+// argument key, and by the values that the trace read. A prepared launch knows
 // its program. On a GPU, both make one driver call, without allocating memory.
 #include "bind/trace.h"
 #include "bind/gpulib.h"
@@ -351,8 +351,8 @@ static bool can_launch(const GpuLaunch *l) {
   return l && gpu_owns(&l->fn->own);
 }
 
-// Returns 1 plus the number of the GPU that has memory of an argument; 0 if no
-// argument is in GPU memory.
+// Returns 1 plus the number of the GPU that has memory of an argument, or 0 if
+// no argument is in GPU memory.
 static int on_gpu(const Walk *w) {
   for (size_t i = 0; i < w->nleaf; i++)
     if (w->leaf[i].dev) return w->leaf[i].dev->own.gpu->ordinal + 1;

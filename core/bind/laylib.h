@@ -84,8 +84,8 @@ int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n);
 // Reads the arguments from `first` on as one coordinate: several form a tuple,
 // a single one is the coordinate.
 Tup laylib_coord(Ctx *cx, lua_State *L, int first);
-// Reads the argument `order` of ordered layouts. Returns a tuple; NULL stands
-// for LayoutLeft. For LayoutRight, makes a tuple that fits `shape`.
+// Reads the argument `order` of ordered layouts. Returns a tuple, or NULL for
+// LayoutLeft. For LayoutRight, makes a tuple that fits `shape`.
 Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
 // layoutfn.c: Lua functions in composed layouts. layoutfn_make creates a

@@ -207,7 +207,7 @@ static int const_eq(lua_State *L) {
   return 1;
 }
 
-// sw(x)
+// sw(x) -> x with the swizzle applied
 static int const_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   Swizzle sw;
@@ -258,7 +258,7 @@ static int const_mul(lua_State *L) {
   return 1;
 }
 
-// Converts a basis to the coordinate tuple that it stands for; returns other
+// Converts a basis to the coordinate tuple that it stands for. Returns other
 // tuples unchanged.
 static Tup arithmetic(Ctx *cx, Tup t) {
   return tup_is_leaf(t) && dim_kind(*t) == DIM_BASIS ? tup_from_terms(cx, t, 1)

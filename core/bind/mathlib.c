@@ -217,7 +217,7 @@ static int fold_bool(lua_State *L, int op) {
   return 1;
 }
 
-// derivative(y, x): the derivative of a traced float with respect to another.
+// derivative(y, x) -> the derivative of the traced float y with respect to x
 static int l_derivative(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "derivative");

@@ -61,7 +61,8 @@ static int hash_code(lua_State *L, const void *p, size_t n, void *to) {
 }
 
 // Pushes the form (push_form) of the function on top. Functions with equal code
-// have the same form. A Lua function computes it once; CALLS_CODES keeps it.
+// have the same form. A Lua function computes the form once for each code, and
+// CALLS_CODES keeps it.
 static void push_by_code(Walk *w) {
   lua_State *L = w->L;
   int f = lua_gettop(L);
@@ -115,7 +116,7 @@ static bool is_value(lua_State *L, int idx) {
 }
 
 // Pops a value that a function argument uses: an upvalue, or a field of an
-// upvalue. A number or tensor counts as an argument of the call; other values
+// upvalue. A number or tensor counts as an argument of the call. Other values
 // become words of the key.
 static void captured(Walk *w) {
   int at = lua_gettop(w->L), type = lua_type(w->L, at);
@@ -592,9 +593,10 @@ static void push_results(Going *c, int run) {
   }
 }
 
-// Allocates the workspace from the pool. The call returns the workspace right
-// after its launches; stream order keeps later users of that memory behind
-// them. A graph keeps the workspace with which it was captured.
+// Allocates the workspace from the pool. The call returns the workspace to the
+// pool right after its launches. Stream order keeps later uses of that memory
+// behind these launches. A graph keeps the workspace with which it was
+// captured.
 static bool take_work(Going *c, Gpu *g, Why *why) {
   size_t n = c->r->work;
   const GpuStream *s = c->w->stream;
@@ -652,8 +654,8 @@ static int l_rest(lua_State *L) {
   return 0;
 }
 
-// calls(most, form) -> a cache of at most `most` entries; form(f) returns the
-// form of the Lua function f, which push_form describes.
+// calls(most, form) -> a cache of at most `most` entries. The function `form`
+// returns the form (see push_form) of a Lua function f as form(f).
 static int l_calls(lua_State *L) {
   lua_Integer most = face_checkint(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);

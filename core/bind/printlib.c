@@ -11,8 +11,8 @@ enum { MAX_TEXT = 4096, MAX_VALUES = 32 };
 
 // ---- printf ----
 
-// Returns how many of the first n characters of s, from the first on, are in
-// `set`.
+// Returns the length of the longest prefix of s, at most n, that has only
+// characters of `set`.
 static size_t span(const char *s, const char *set, size_t n) {
   size_t k = strspn(s, set);
   return k < n ? k : n;
@@ -96,7 +96,7 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
   if (*s) face_error(L, ERR_LIMIT, "printf: the format exceeds 4000 bytes");
 }
 
-// printf(format, values...): prints scalars by C's conversions; a conversion
+// printf(format, values...): prints scalars by C's conversions. A conversion
 // BY_TYPE gets the letter for the value's type.
 static int l_printf(lua_State *L) {
   Ctx *cx = face_enter(L);

@@ -2,7 +2,7 @@
 // called.
 //
 // A public function has a signature, "size(layout, modes...)". Optional
-// parameters end in `?`; a parameter that ends in `...` takes all remaining
+// parameters end in `?`. A parameter that ends in `...` takes all remaining
 // arguments. For a C function, the signature is the name in its luaL_Reg row.
 // The signature of a function of lua/cute (lua/cute/lang/signature.lua) has
 // types, too: "wait(state: table, n?: integer|value)"; "{limit unroll}" is a

@@ -17,8 +17,8 @@ typedef struct Param {
 // Reads the parameter at *s, and moves *s to the next one. Returns false if
 // there is none.
 bool public_param(const char **s, Param *p);
-// Returns the number of parameters of a signature; INT_MAX - 1 if it is
-// variadic.
+// Returns the number of parameters of a signature, or INT_MAX - 1 if the
+// signature is variadic.
 int public_count(const char *sig);
 // Reports whether `sig` is a method's, such as "tensor:fill(x)".
 bool public_has_colon(const char *sig);

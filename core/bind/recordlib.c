@@ -3,13 +3,15 @@
 #include "bind/gpulib.h"
 #include "bind/tensorlib.h"
 
-// Key in the registry of the list of calls, while a graph is recorded. Its
-// field `closed` is the list of buffers that were closed meanwhile; `spare` is
-// the list of those whose memory no open buffer uses.
+// Key in the registry of the list of calls, while a graph is recorded. The
+// list's field `closed` lists the buffers that were closed during the
+// recording. Its field `spare` lists those closed buffers whose memory no open
+// buffer uses.
 #define RECORDING "cute.recording"
 
-// record(list, f): while f() runs, appends its launches and copies to the list
-// instead of executing them; f cannot yield. record(nil): executes calls again.
+// record(list, f): while f() runs, appends the launches and copies of f to the
+// list instead of executing them. f cannot yield. record(nil) ends the
+// recording, so that later calls are executed.
 static int l_record(lua_State *L) {
   lua_settop(L, 2);
   lua_pushvalue(L, 1);
@@ -123,8 +125,8 @@ bool recordlib_reuse(lua_State *L, DType t, size_t count) {
 }
 
 // replaying(list, is): handles the buffers that were closed while the list was
-// recorded. If `is` is true, opens them, so that the recorded calls can be
-// executed; otherwise closes them again.
+// recorded. If `is` is true, opens these buffers, so that the recorded calls
+// can be executed. Otherwise closes them again.
 static int l_replaying(lua_State *L) {
   if (lua_getfield(L, 1, "closed") != LUA_TTABLE) return 0;
   for (lua_Integer i = (lua_Integer)lua_rawlen(L, -1); i > 0; i--) {

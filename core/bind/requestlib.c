@@ -45,7 +45,7 @@ static int requests_lost(lua_State *L) {
 
 // requests:add {kind=, width=, line=, lanes = {byte, or false if inactive}}:
 // adds a warp's access to the first memory object. The source bytes of
-// cp.async.cg are not given; they are assumed to be contiguous.
+// cp.async.cg cannot be given and are assumed to be contiguous.
 static int requests_add(lua_State *L) {
   SimRequests *all = check_requests(L);
   SimRequest r = {.width = (int)face_get_int(L, 2, "width", 4),
@@ -113,8 +113,8 @@ static int requests_get(lua_State *L) {
   return 1;
 }
 
-// requests:worst(lines) -> {number or false}: for each line, the number of the
-// request with the most passes beyond its minimum; false if the line has no
+// requests:worst(lines) -> list with an entry for each line: the number of the
+// request with the most passes beyond its minimum, or false if the line has no
 // such request
 static int requests_worst(lua_State *L) {
   const SimRequests *all = check_requests(L);
@@ -237,9 +237,10 @@ static Move check_move(Ctx *cx, lua_State *L, int32_t *mem) {
   return move_of(cx, L, was, plain, (int)face_checkint(L, 5));
 }
 
-// requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> for each
-// swizzle (b, m, s), the passes of all requests to object mem if its layout
-// were the plain one under the swizzle; false if the requests would differ
+// requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> list with
+// an entry for each swizzle (b, m, s): the passes of all requests to object mem
+// if its layout were the plain one under the swizzle, or false if the requests
+// would differ
 static int requests_search(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);

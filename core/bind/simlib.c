@@ -95,8 +95,9 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
 // ---- the preceding launch ----
 
 // Key in the registry of a weak table {[buffer that owns memory] = uses}. The
-// low bits of `uses` say how the preceding launch used the memory; the bits
-// from SIM_FAR on, how launches before that one did (LaunchArg.before).
+// low bits of `uses` say how the preceding launch used the memory. The bits
+// from SIM_FAR on say how launches before that launch used it
+// (LaunchArg.before).
 static const char FRONT = 0;
 
 static uint8_t front_of(lua_State *L, int buf) {
@@ -738,7 +739,7 @@ static int l_sim_run(lua_State *L) {
 }
 
 // layout_coord(text of a layout, offset) -> text of the coordinate with this
-// offset; nil if there is none
+// offset, or nil if there is none
 static int l_layout_coord(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *s = coord_text(cx, face_checkstr(L, 1), face_checkint(L, 2));

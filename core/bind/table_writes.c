@@ -13,7 +13,7 @@
 
 #include <lualib.h>
 
-// Maximum length of a chain of __newindex; Lua's own limit is higher.
+// Maximum length of a chain of __newindex. Lua's own limit is higher.
 #define MAX_CHAIN 100
 
 // Records in the table at index `writes` that the table on top is about to be
@@ -214,8 +214,8 @@ void table_writes_find(lua_State *L, Writers *w, Readers *r) {
   push_member(L, LUA_COLIBNAME, "resume");
   w->resume = pop_function(L);
   push_member(L, LUA_COLIBNAME, "wrap");
-  // Wrap some function to learn which C function coroutine.wrap returns. It is
-  // the same for all coroutines; only the upvalue differs.
+  // Wrap some function to learn which C function coroutine.wrap returns. This C
+  // function is the same for all coroutines, and only its upvalue differs.
   lua_pushvalue(L, -1);
   w->wrapped = lua_pcall(L, 1, 1, 0) == LUA_OK ? lua_tocfunction(L, -1) : NULL;
   lua_pop(L, 1);

@@ -500,7 +500,7 @@ int tmalib_copy(lua_State *L) {
 // tma_map(operation, address[, atom or address[, tensor]]) works on the tensor
 // map at an address in memory. "copy" stores the atom's map there. "update"
 // changes the map for the tensor. "acquire" acquires the map. "publish" copies
-// a map to the address; the second address is the source, in shared memory.
+// a map to the address from the second address, which is in shared memory.
 static int l_tma_map(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "a tensor map");

@@ -7,8 +7,8 @@
 #include "bind/face.h"
 
 // The userdata of a traced scalar. `r` is its instruction. Instructions may be
-// removed and traced again (a pass of a loop); `birth` distinguishes the
-// instruction from a later one with the same r.
+// removed and traced again, as in another pass of a loop. `birth` distinguishes
+// the instruction from a later one with the same r.
 typedef struct Value {
   uint32_t serial, birth;
   Ref r;
@@ -57,12 +57,12 @@ void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n);
 void donelib_check_use(Ctx *cx, lua_State *L);
 void donelib_check(Ctx *cx, lua_State *L);
 
-// hooklib.c: the debug hook of a trace. hooklib_start creates its state for a
-// new trace; hooklib_on switches it on or off.
+// hooklib.c: the debug hook of a trace. hooklib_start creates the hook's state
+// for a new trace. hooklib_on switches the hook on or off.
 void hooklib_start(lua_State *L);
 void hooklib_on(lua_State *L, bool on);
 // Pops a table or nil. From now on, the hook records writes to tables in this
-// table; after nil, it records no writes.
+// table. After nil, the hook records no writes.
 void hooklib_note(lua_State *L);
 // Records that C code is about to write the table at idx.
 void hooklib_wrote(lua_State *L, int idx);
@@ -110,8 +110,9 @@ typedef struct Readers {
 void table_writes_find(lua_State *L, Writers *w, Readers *r);
 bool table_writes_reads(const Readers *r, lua_CFunction f);
 // Records the effects of an instruction that writes or creates a table, or
-// calls a function, before it runs. Returns true if it creates a table; the
-// caller must then call table_writes_born after the instruction.
+// calls a function, before it runs. Returns true if the instruction creates a
+// table. In this case, the caller must call table_writes_born after the
+// instruction.
 bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
                       int writes);
 void table_writes_born(lua_State *L, lua_Debug *ar, int reg, int writes);

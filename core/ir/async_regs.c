@@ -50,8 +50,8 @@ static Cell *copy_of(Walk *w, const Cell *from) {
   return c;
 }
 
-// Merges two ages: keeps that of the younger pending operation, which completes
-// later.
+// Merges age `from` into *to: keeps the age of the younger pending operation,
+// which completes later. Returns true if *to changed.
 static bool join_age(uint8_t *to, uint8_t from) {
   if (!from || (*to && *to <= from)) return false;
   *to = from;

@@ -48,7 +48,7 @@ static Ref math(Chain *c, MathFn f, Ref a) {
   return ir_math(c->cx, c->fn, f, a, 0);
 }
 
-// Returns k a.
+// Returns k * a.
 static Ref scaled(Chain *c, double k, Ref a) {
   return product(c, number(c, ir_type(c->fn, a), k), a);
 }
@@ -60,7 +60,7 @@ static Ref shifted(Chain *c, double k, Ref a) {
 
 static Ref square(Chain *c, Ref a) { return product(c, a, a); }
 
-// Returns p ? a : b, where a or b may be 0, the number 0.
+// Returns p ? a : b, where a and b may be 0, which stands for the number 0.
 static Ref chosen(Chain *c, Ref p, DType t, Ref a, Ref b) {
   if (!a && !b) return 0;
   return ir_op3(c->cx, c->fn, OP_SEL, p, a ? a : number(c, t, 0),
@@ -190,7 +190,8 @@ static Slope *const slopes[MF_COUNT] = {
 
 // ---- other operations ----
 
-// The quotient rule: (da - y db) / b.
+// Returns the derivative of the quotient y = a / b by the quotient rule: (da -
+// y * db) / b.
 static Ref divided(Chain *c, Ref da, Ref db, Ref b, Ref y) {
   return quotient(c, sum(c, da, minus(c, product(c, y, db))), b);
 }
@@ -259,8 +260,8 @@ static Ref of_mul(Chain *c, Ref r, const Ins *i) {
 }
 
 // With fmad, a product and a sum became one FMA. The product may have been x or
-// -x; then x is not an operand of the FMA, so the product is computed again and
-// compared with x.
+// -x. In this case x is not an operand of the FMA, so the product is computed
+// again and compared with x.
 static Ref of_fma(Chain *c, Ref r, const Ins *i) {
   Ref d = derive(c, i->a[2]), a = i->a[0];
   Ins first = *ir_get(c->fn, a);

@@ -1,7 +1,7 @@
 // The IR of a kernel: a flat, append-only array of instructions whose operands
 // are 32-bit Refs. Pure instructions are folded and hash-consed. Control flow
-// is structured regions, without a CFG or phis; only VARs and memory objects
-// are mutable.
+// consists of structured regions, without a CFG or phis. Only VARs and memory
+// objects are mutable.
 #ifndef CUTE_IRFN_H
 #define CUTE_IRFN_H
 
@@ -33,7 +33,7 @@ typedef struct Fact {
   int64_t lo, hi, div;  // div >= 1, but 0 for the constant 0
 } Fact;
 
-// SP(ID, "name", "word", OP): memory spaces. Reports use "word"; operation OP
+// SP(ID, "name", "word", OP): memory spaces. Reports use "word". Operation OP
 // declares an object of the space.
 #define SPACES(SP) \
   SP(HOST, "host", "host", NOP) SP(GMEM, "gmem", "global", GMEM) \
@@ -48,8 +48,8 @@ typedef enum Space {
 #undef SP
 } Space;
 
-// A memory object of `count` elements (-1: unknown; the argument's buffer
-// bounds it).
+// A memory object of `count` elements. If count is -1, the number is unknown
+// and only the argument's buffer bounds it.
 typedef struct Mem {
   Ref ref;
   Space space;
@@ -59,8 +59,8 @@ typedef struct Mem {
   int64_t offset;    // SP_SMEM, SP_DSMEM: offset in shared memory, in bytes
   int32_t arg;  // SP_GMEM, SP_TMAP: argument's index into Fn.arg, or NO_ARG
   uint32_t name;     // index into Fn.text; 0: none
-  // index into Fn.text of the layout as text, for reports; for an SP_TMAP, of
-  // its box
+  // For reports: index into Fn.text of the layout as text or, for an SP_TMAP,
+  // of its box
   uint32_t layout;
   // index into Fn.text of the first other layout that views the object from its
   // first element; 0: none

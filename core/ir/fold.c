@@ -30,8 +30,8 @@ bool fact_within(Fact a, Fact b) {
 }
 
 // Returns a fact clipped to the range of type t. Signed overflow is undefined,
-// as in C, so facts assume that none happens. Unsigned results wrap; then only
-// the power of two in div is known.
+// as in C, so facts assume that none happens. Unsigned results wrap, so that
+// only the power of two in div is known.
 static Fact clip(DType t, __int128 lo, __int128 hi, int64_t div) {
   bool out = lo < dtype_least(t) || hi > dtype_most(t);
   if (out && dtype_class(t) != 'I') {
@@ -56,7 +56,7 @@ static Fact fact_mul(DType t, Fact a, Fact b) {
   return clip(t, lo, hi, d > INT64_MAX ? 1 : (int64_t)d);
 }
 
-// Returns the fact of a / b. Division by 0 is undefined; therefore a divisor
+// Returns the fact of a / b. Division by 0 is undefined. Therefore a divisor
 // that may be 0, such as an extent, is assumed to be at least 1.
 static Fact fact_div(DType t, Fact a, Fact b) {
   if (b.lo == 0 && b.hi > 0) b.lo = 1;
@@ -84,8 +84,8 @@ static int64_t mask_of(int64_t hi) {
   return (int64_t)m;
 }
 
-// Returns the largest power of two that divides div; for 0, which every power
-// divides, returns 2^62.
+// Returns the largest power of two that divides div. If div is 0, which every
+// power divides, returns 2^62.
 static int64_t low_bits(int64_t div) {
   return div == 0 ? (int64_t)1 << 62 : div & -div;
 }
@@ -119,8 +119,8 @@ static Fact fact_shift(DType t, Op op, Fact a, Fact b) {
                 a.div % c == 0 ? a.div / c : 1};
 }
 
-// Returns the fact of `a op b`: for operations without a case here, the range
-// of the type.
+// Returns the fact of `a op b`. For operations without a case here, it is the
+// range of type t.
 static Fact fact_op2(DType t, Op op, Fact a, Fact b) {
   int64_t div = base_gcd(a.div, b.div);
   if (op == OP_ADD)
@@ -400,7 +400,7 @@ static Ref fold_product(Ctx *cx, Fn *fn, Ref a, int64_t y) {
   return ir_op2(cx, fn, OP_ADD, x, ky);
 }
 
-// Simplifies `a op y` for a constant y; returns 0 if no identity applies.
+// Simplifies `a op y` for a constant y. Returns 0 if no identity applies.
 static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   DType t = ir_type(fn, a);
   Ins i = *ir_get(fn, a);
@@ -508,7 +508,8 @@ static DType worker(DType t) {
          : dtype_is_int(t) && dtype_bits(t) < 8 ? DT_I32 : t;
 }
 
-// Checks a constant shift count, and converts the count to 32 bits.
+// Returns the shift count b converted to 32 bits. Fails if b is a constant that
+// is out of range for a's type.
 static Ref shift_by(Ctx *cx, Fn *fn, Ref a, Ref b) {
   int bits = dtype_bits(ir_type(fn, a));
   int64_t by;

@@ -2,8 +2,9 @@
 // (types, facts, constants), the emitter (text), the verifier and the
 // simulator.
 //
-// IN(ID, "name", "signature", class, sm, "text"): rows with the same name
-// differ in their types; the first row that fits the operands is used.
+// IN(ID, "name", "signature", class, sm, "text"): an intrinsic. Rows with the
+// same name differ in their types, and the first row that fits the operands is
+// used.
 //
 // signature: the result, a colon, the operands; one letter each: p boolean, s
 // i16, w u16, i i32, u u32, I i64, U u64, f f32. A result `=` has the type that
@@ -232,11 +233,11 @@ static inline bool intrin_pure(IntrinId id) {
 }
 // Returns the type of operand k.
 DType intrin_operand(IntrinId id, int k);
-// Returns the result's type; for `=`, the type of operand 0.
+// Returns the result's type. For `=`, this is the type of operand 0.
 DType intrin_result(IntrinId id);
-// Reports whether row `id` accepts n operands of types t. exact: without
-// conversion; otherwise registers of the same width suffice. DT_NONE stands for
-// a plain number, which fits any type.
+// Reports whether row `id` accepts n operands of types t. exact: accepts no
+// conversion. Without `exact`, registers of the same width suffice. DT_NONE
+// stands for a plain number, which fits any type.
 bool intrin_fits(IntrinId id, const DType *t, int n, bool exact);
 
 // Packs an intrinsic and its immediate (from bit 16) into an Ins.imm.

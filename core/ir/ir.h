@@ -35,8 +35,8 @@ static inline void ir_back(Ctx *cx) {
   cx->work->aside = NULL;
 }
 
-// ---- building (ctx errors: memory, type mismatch) ----
-// Interns a text; returns its index into Fn.text.
+// ---- building (ctx errors: memory, type mismatch) ---- Interns a text and
+// returns its index into Fn.text.
 uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n);
 const char *ir_str(const Fn *fn, uint32_t text);
 void ir_at(Ctx *cx, Fn *fn, const char *file, uint32_t line);
@@ -79,9 +79,9 @@ void ir_close(Ctx *cx, Fn *fn);
 // be used here.
 bool ir_visible(const Fn *fn, Ref r);
 
-// Narrow what is known about r. ir_narrow states a property of its definition.
-// ir_assume states an assumption or a branch condition, which holds until the
-// open region ends.
+// Narrow what is known about r. ir_narrow states a fact that follows from r's
+// definition. ir_assume states an assumption or a branch condition, which holds
+// until the innermost open region ends.
 void ir_narrow(Fn *fn, Ref r, Fact f);
 void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f);
 

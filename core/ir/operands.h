@@ -31,7 +31,7 @@ typedef struct Operand {
   bool read, written;   // VAR, MEM, MAP, RUN: how the op accesses the operand
   char role;  // VALUE: role in synchronization (a letter of ops.h), or 0
   bool optional;
-  // MEM: whether the operand is an mbarrier; whether it is a tensor map
+  // MEM. barrier: the operand is an mbarrier. map: the operand is a tensor map.
   bool barrier, map;
   int n;                // RUN: number of registers
   Ref ref;              // 0: an optional operand that is absent

@@ -10,7 +10,7 @@ typedef enum Op {
   OP_COUNT
 } Op;
 
-// Which threads of a warp execute an operation together; ops.h describes the
+// The threads of a warp that execute an operation together. ops.h describes the
 // values.
 typedef enum Who {
   WHO_LANE = 1, WHO_MASK, WHO_WARP, WHO_FULL, WHO_ROW, WHO_TEXT

@@ -19,8 +19,8 @@ typedef struct Target {
 } Target;
 // Returns NULL past the last row.
 const Target *target_row(int i);
-// Returns how many bytes of shared memory a block may use on sm_<sm>; for sm 0,
-// the most that any target has.
+// Returns how many bytes of shared memory a block may use on sm_<sm>. For sm 0,
+// returns the maximum of all targets.
 int64_t target_smem(int sm);
 
 // FT(ID, "name", first sm, last sm or 0, chip- or family-specific): features

@@ -73,7 +73,8 @@ void row_bfind(PtxOp *o, int k) {
                              : (sign ? IN_BFINDS : IN_BFIND);
   Ref at = as(o, DT_U32, op_intrin(o, id, 0, op_operand(o, 1, op_dtype(t)),
                                    0, 0));
-  // .shiftamt: the number of bits above the bit found; -1 (no bit) stays -1.
+  // .shiftamt returns the number of bits above the bit found. -1 (no bit) stays
+  // -1.
   if (op_has(o, "shiftamt")) {
     Ref none = op2(o, OP_EQ, at, number(o, DT_U32, UINT32_MAX));
     Ref above = op2(o, OP_SUB, number(o, DT_U32, t.bits - 1), at);

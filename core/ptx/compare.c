@@ -83,7 +83,8 @@ static Ref compared(PtxOp *o, int k, int half) {
   return compare(o, f, comparable(o, a, e), comparable(o, b, e));
 }
 
-// Combines the predicate p with operand 3 of the instruction, if there is one.
+// Combines the predicate p with operand 3 of the instruction, if there is one,
+// by the modifier .and, .or or .xor.
 static Ref combine(PtxOp *o, Ref p) {
   if (o->i->args < 4) return p;
   Ref c = op_pred(o, op_arg(o, 3));

@@ -182,7 +182,8 @@ void row_copy_arrive(PtxOp *o, int k) {
 
 // ---- tensor maps and bulk copies ----
 
-// Reads the numbers {c0, c1}, or a single one, as i32. Returns how many.
+// Reads the operand c, which is a vector {c0, c1} or a single number, as
+// numbers of type i32. Returns how many there are.
 static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
   uint32_t n = c->kind == PTX_A_VECTOR ? c->parts : 1;
   if (n > TENSORMAP_RANK)
@@ -195,7 +196,8 @@ static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
   return n;
 }
 
-// Rejects a map of another rank or kind than the copy of n coordinates.
+// Rejects a tensor map that does not have n modes, or that differs from the
+// copy's flags in whether it is for im2col.
 static void check_map(PtxOp *o, const TensorMap *map, uint32_t n,
                       unsigned flags) {
   bool unfolds = flags & BKF_IM2COL;
@@ -432,8 +434,8 @@ static void multiply(PtxOp *o) {
   // A sparse A has metadata and a selector in front of the predicate.
   uint32_t n = o->i->args, more = op_has(o, "sp") ? 2 : 0;
   if (n < 4 + more) ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op, n);
-  // Float types have the operands imm-scale-a and imm-scale-b; 16-bit types
-  // also have imm-trans-a and imm-trans-b.
+  // Instructions on floats have the operands imm-scale-a and imm-scale-b. Those
+  // on 16-bit floats also have imm-trans-a and imm-trans-b.
   bool floats = n > 4 + more;
   if (floats && (op_constant(o, 4 + more) != 1 ||
                  op_constant(o, 5 + more) != 1)) {

@@ -121,16 +121,17 @@ _Noreturn void ptx_fail(const PtxBuild *b, const char *fmt, ...)
 // Reports whether the opcode takes its registers from a pool, without a
 // conversion.
 bool ptxrow_homes(const char *op);
-// Returns the element type that operand k of an MMA has in its registers, or
-// DT_NONE if it is no MMA or operand k is a plain register.
+// Returns the type of the elements in the registers of operand k of MMA i.
+// Returns DT_NONE if i is not an MMA, or if operand k is not one of the atom's
+// register operands.
 DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k);
 // Reports whether operand k is the register with the metadata of a sparse A.
 bool ptxrow_metadata(const PtxIns *i, uint32_t k);
 // Returns the atoms of an MMA instruction.
 const PtxMma *ptx_mma(PtxBuild *b, const char *op);
 
-// Returns what an operand points into: an index into PtxBuild.bound, PLAIN or
-// MIXED.
+// Returns the parameter that an operand points into, as an index into
+// PtxBuild.bound. Returns PLAIN or MIXED if there is no single parameter.
 int32_t ptx_root(const PtxBuild *b, const PtxArg *a);
 // Returns the bound pointer at a byte offset of the parameters, or PLAIN.
 int32_t ptx_bound_pointer(const PtxBuild *b, int64_t offset);
@@ -150,14 +151,15 @@ int64_t op_constant(PtxOp *o, uint32_t k);
 // Returns operand k, a constant from `least` to `most`.
 int64_t op_constant_in(PtxOp *o, uint32_t k, int64_t least, int64_t most);
 const PtxArg *op_arg(PtxOp *o, uint32_t k);
-// Writes a value to register a; if a holds a pointer, the value is an offset.
+// Writes a value to register a. If a holds a pointer, the value is an offset in
+// bytes.
 void op_set(PtxOp *o, const PtxArg *a, Ref v);
 void op_result(PtxOp *o, Ref v);   // writes operand 0
-// Returns what operand a points into: an index into PtxBuild.bound, PLAIN or
-// MIXED.
+// Returns the parameter that operand a points into, as ptx_root does.
 int32_t op_root(PtxOp *o, const PtxArg *a);
-// Returns a pointer's byte offset from its root, or the value of a plain
-// number, as an i64. (op_value returns a pointer's address.)
+// Returns the byte offset of a pointer from the start of its parameter's
+// memory, or the value of any other number, as an i64. (op_value returns a
+// pointer's address.)
 Ref op_offset(PtxOp *o, const PtxArg *a);
 
 static inline Ref op1(PtxOp *o, Op op, Ref a) {
@@ -227,9 +229,9 @@ void local_memory(PtxBuild *b);  // lays out local variables
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
 
-// A generic address. in_shared, in_local: whether it is in shared or local
-// memory, with the offset `shared` or `local` there. Otherwise it is the global
-// address `at`. cluster: an address in shared memory that mapa returned;
+// A generic address. shared, local: whether it is in shared or local memory,
+// where its offset is in_shared or in_local. Otherwise it is the global address
+// `at`. cluster: whether mapa returned it, as an address in shared memory.
 // in_shared is then its cluster address.
 typedef struct Spaces {
   Ref at, cluster, shared, local, in_shared, in_local;
@@ -248,7 +250,7 @@ typedef struct Runs {
 } Runs;
 
 // Adds the registers of operand a to r. t is the type of the elements that a
-// register holds; DT_NONE keeps the register's own type.
+// register holds. DT_NONE keeps the register's own type.
 void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t);
 struct AtomMma;
 // Adds the registers of operand k of an MMA, which is operand q of the atom, to

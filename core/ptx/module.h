@@ -44,7 +44,7 @@ typedef struct PtxVar {
   uint32_t init, inits;  // first index into PtxModule.inits, and number
 } PtxVar;
 
-// Returns the bytes of one element of a variable; 0 for textures.
+// Returns the bytes of one element of a variable, or 0 for textures.
 static inline int64_t ptx_bytes(const PtxVar *v) {
   return v->type.bits / 8 * v->type.lanes;
 }

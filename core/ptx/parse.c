@@ -615,8 +615,8 @@ static void loc_directive(Parse *p) {
       lex_fail(&p->x, "function_name or inlined_at is expected");
     }
   }
-  // line 0 means "as before"; inside an inline asm block, producers count lines
-  // of the asm's text
+  // Line 0 means "as before". Inside an inline asm block, producers count the
+  // lines of the asm's text.
   if (l.line == 0 || in_asm) return;
   vec_push(p->cx, p->m->locs, l);
   p->loc = (uint32_t)p->m->locs.n;

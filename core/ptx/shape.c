@@ -268,7 +268,7 @@ static uint32_t open_all(Build *b, uint32_t y, bool after) {
 }
 
 // Emits the blocks that follow the ONCEs, from the innermost ONCE outward.
-// Returns the last block without emitting it; the caller does that.
+// Returns the last block without emitting it. The caller emits that block.
 static uint32_t close_all(Build *b, uint32_t y, bool after) {
   uint32_t last = SHAPE_NONE;
   for (; y != SHAPE_NONE;

@@ -452,8 +452,8 @@ static void roots(PtxBuild *b) {
       const PtxArg *a = &b->m->args.p[i->arg];
       if (a->kind != PTX_A_REG) continue;
       PtxSlot *s = &b->slot[a->value];
-      // only 64-bit registers hold addresses; an address of shared memory is
-      // an offset
+      // Only 64-bit registers hold addresses, because an address of shared
+      // memory is an offset.
       PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
       if (own.bits != 64 || own.kind == PTX_F || s->home >= 0) continue;
       int32_t now = join(s->root, root_result(b, i));
@@ -749,7 +749,8 @@ static void open_region(Frame *fr, const ShapeItem *it, Ref next) {
   ir_open(cx, fn, i);
 }
 
-// Emits a BREAK. Levels of OP_BREAKIF include IFs; levels of a BREAK do not.
+// Emits a BREAK. The levels of an OP_BREAKIF include IFs, but those of a BREAK
+// do not.
 static void break_out(Frame *fr, const ShapeItem *it) {
   Fn *fn = fr->b->fn;
   uint32_t left = it->levels;

@@ -50,7 +50,7 @@ float cudafn_expm1(float x) {
 
 // ---- logarithms ----
 
-// A number x split as 2^e (1 + r). bits: those of x; if x is subnormal, those
+// A number x split as 2^e (1 + r). bits: the bits of x or, if x is subnormal,
 // of the normal number x 2^n.
 typedef struct Split {
   uint32_t bits;
@@ -241,11 +241,12 @@ float cudafn_cbrt(float x) {
   return x < 0 ? -y : y;
 }
 
-// Returns log2 of a positive x, rounded to f32; *low is a correction to add.
+// Returns log2 of a positive x, rounded to f32. Sets *low to a correction that
+// must be added to the result.
 static inline float log2_of(float x, float *low) {
   Split s = split(x, 0x3f3504f3, 24);
   // log2(1 + r) is computed as 2 atanh(r / (r + 2)). q + ql is twice the
-  // argument; ql corrects the rounding of q.
+  // argument, where ql corrects the rounding of q.
   float inverse = unit_rcp(s.r + 2), q = (s.r + s.r) * inverse;
   float rest = s.r - q;
   float ql = inverse * fmaf(-q, s.r, rest + rest), qq = q * q;

@@ -34,7 +34,7 @@ size_t platform_page(void);
 // Returns the number of threads that can run at a time, at least 1.
 int platform_cores(void);
 
-// Sends a signal to a thread of this program; does nothing on a single-threaded
+// Sends a signal to a thread of this program. Does nothing on a single-threaded
 // system.
 void platform_signal(pthread_t thread, int sig);
 

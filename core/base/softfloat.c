@@ -387,7 +387,7 @@ static Num whole(DType t, uint64_t u) {
   return (Num){.sign = sign, .sig = v};
 }
 
-// Returns x, an integer of any size, as an integer of type t; out-of-range
+// Returns x, an integer of any size, as an integer of type t. Out-of-range
 // values become the nearest limit of t.
 static uint64_t saturated(DType t, const Num *x) {
   int n = dtype_bits(t);

@@ -8,9 +8,9 @@
 
 // TT(ID, dtype, bytes, bits of the map, class, reductions): element types in
 // the order of CUtensorMapDataType. Class I is integers, F floats, T floats
-// that loads round to tf32. The FTZ types load like the others; their
+// that loads round to tf32. The FTZ types load like the other types, but their
 // reductions flush subnormal numbers. The reductions listed are those that H100
-// and H200 execute; any other is an illegal instruction there.
+// and H200 execute. Any other reduction is an illegal instruction there.
 #define TENSORMAP_TYPES(TT) \
   TT(U8, U8, 1, 0, 'I', "") TT(U16, U16, 2, 1, 'I', "") \
   TT(U32, U32, 4, 2, 'I', "add min max and or xor") \
@@ -42,8 +42,8 @@ enum { TENSORMAP_PLAIN, TENSORMAP_16B, TENSORMAP_32B };
 enum { TENSORMAP_ZEROS, TENSORMAP_NAN };  // value of elements out of bounds
 
 // The parameters of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col, in
-// their order; enumerations have the driver's values. Mode 0 is the contiguous
-// one.
+// their order. Enumerations have the driver's values. Mode 0 is the contiguous
+// mode.
 typedef struct TensorMap {
   bool im2col;
   int64_t type, rank;       // type: a TensorMapType
@@ -62,7 +62,7 @@ typedef struct TensorMap {
   int64_t fill;                  // TENSORMAP_ZEROS ..
 } TensorMap;
 
-// Reports whether the driver would accept the map; if not, w names the broken
+// Reports whether the driver would accept the map. If not, w names the violated
 // rule.
 bool tensormap_check(const TensorMap *m, Why *w);
 // Encodes a map that passed tensormap_check, as words in memory order.

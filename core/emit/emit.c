@@ -2,9 +2,9 @@
 // and statements. uses.c decides which instructions become statements, expr.c
 // writes expressions, and helper.c writes the helper functions.
 //
-// The text must be compiled with --fmad=false: a product and a sum that are
-// separate in the IR are rounded twice, on the GPU as in the simulator. Signed
-// integers must not overflow, as in C; unsigned ones wrap.
+// The text must be compiled with --fmad=false. A product and a sum that are
+// separate in the IR are then rounded twice, on the GPU as in the simulator. As
+// in C, signed integers must not overflow, and unsigned integers wrap.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -699,9 +699,9 @@ static int blocks_of(const Fn *fn) {
 }
 
 // Reports whether the kernel needs a cluster launch even if its clusters have
-// one block. Without one, st.async and bulk copies between CTAs are illegal
-// instructions; other accesses to a CTA's shared memory work. Tested on an
-// H200.
+// one block. Without a cluster launch, st.async and bulk copies between CTAs
+// are illegal instructions, but other accesses to a CTA's shared memory work.
+// This was tested on an H200.
 static bool wants_clusters(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     uint8_t op = ir_get(fn, r)->op;

@@ -292,8 +292,8 @@ static Prec prefix(Emit *e, const Ins *i, const char *op) {
   return prefixed(e, op, i->a[0]);
 }
 
-// Writes a shift by any amount. C leaves shifts by the width or more undefined;
-// PTX defines them.
+// Writes a shift by any amount. Shifts by the width or more are undefined in C,
+// but defined in PTX.
 static Prec shift(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   bool left = i->op == OP_SHL, wide = dtype_bits(t) > 32;
@@ -444,7 +444,7 @@ static Prec float_op(Emit *e, const Ins *i) {
 }
 
 // Writes an operation on small floats. NEG and ABS change the sign bit in
-// place; other operations compute in f32 and round once.
+// place. Other operations compute in f32 and round once.
 static Prec small_float_op(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   unsigned sign = 1u << (dtype_bits(t) - 1);
@@ -834,8 +834,8 @@ static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   return atomic_row((AtomicKind)i->imm)->cuda;
 }
 
-// Writes an atomic operation. CUDA has some of them only for u64; then i64 is
-// passed as u64, with the same bits.
+// Writes an atomic operation. CUDA has some atomics only for u64. For these, an
+// i64 is passed as a u64 with the same bits.
 static Prec atomic(Emit *e, const Ins *i) {
   if (i->flags) return ptx_access(e, i);
   DType t = ir_type(e->fn, i->a[2]);

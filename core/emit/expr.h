@@ -33,12 +33,12 @@ void expr_element(Emit *e, Ref mem, Ref off);
 // for PICK and PUT: writes the helper's arguments
 void expr_choice(Emit *e, const Ins *i, Ref which);
 // Writes `r[i]` and returns true if `which` is the counter of a fully unrolled
-// loop; otherwise returns false.
+// loop. Otherwise returns false.
 bool expr_chosen(Emit *e, const Ins *i, Ref which);
 // Adding a constant to an address register costs nothing, because instructions
 // have an offset field. The constant bytes of an offset are therefore split
-// off. expr_beyond returns them; expr_base writes the rest: a pointer `A + x`,
-// or a 32-bit shared address `sA_addr + x * 2u`.
+// off. expr_beyond returns these bytes. expr_base writes the rest, which is a
+// pointer `A + x`, or a 32-bit shared address `sA_addr + x * 2u`.
 int64_t expr_beyond(Emit *e, Ref mem, Ref off);
 void expr_base(Emit *e, Ref mem, Ref off);
 void expr_address(Emit *e, Ref mem, Ref off);

@@ -37,7 +37,7 @@ typedef struct Pairs {
   uint32_t *written, *touched;
   Half **loaded;  // for each object of from->mem: last load of each element
   Half *stored;  // for each object of from->mem: last store to a lower half
-  // number of the current region; only operations of the same epoch are merged
+  // number of the current region. Only operations of the same epoch are merged.
   uint32_t epoch;
   // a ring of the operations of this epoch that have no partner yet
   Ref open[OPEN];
@@ -263,7 +263,7 @@ static void from_quarters(Pairs *p, Ref lo, Ref hi) {
 }
 
 // Converts two values to a type narrower than f32. Only users of both halves
-// get the packed result; others keep the single conversions.
+// get the packed result. Other users keep the single conversions.
 static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   const Ins *i = ir_get(p->from, hi), *j = ir_get(p->from, lo);
   DType t = (DType)i->type;

@@ -341,7 +341,7 @@ static bool partial(const Side *s, int64_t bits) {
 }
 
 // Writes one assignment. Registers or elements of exactly `bits` bits keep
-// their type; otherwise the type is an integer or a vector.
+// their type. For other widths, the type is an integer or a vector.
 static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const char *type = vector_type(e, d, s, bits);
   const char *own[2];

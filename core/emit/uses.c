@@ -49,8 +49,8 @@ bool uses_is_line(const Emit *e, Ref r) {
           !ir_is_mem(e->fn, r));
 }
 
-// Returns the bits that an element occupies in registers; 6-bit types use a
-// byte each.
+// Returns the bits that an element of type t occupies in registers. An element
+// of a 6-bit type occupies a byte.
 int uses_bits(DType t) {
   int bits = dtype_bits(t);
   return bits == 6 ? 8 : bits;
@@ -400,9 +400,9 @@ static bool *passing(const Emit *e) {
   return only;
 }
 
-// Chooses the words of register arrays. A word has the element's type; elements
-// below 32 bits are packed. An array with views of several widths has words
-// that suit all.
+// Chooses the words of register arrays. A word has the element's type, except
+// that elements below 32 bits are packed. An array with views of several widths
+// has words that suit all views.
 static void declare_regs(Emit *e) {
   bool *only = passing(e);
   int *least = NEW(e->cx, int, e->fn->mem.n + 1);

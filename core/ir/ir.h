@@ -35,8 +35,8 @@ static inline void ir_back(Ctx *cx) {
   cx->work->aside = NULL;
 }
 
-// ---- building (ctx errors: memory, type mismatch) ---- Interns a text and
-// returns its index into Fn.text.
+// ---- building (ctx errors: memory, type mismatch) ----
+// Interns a text and returns its index into Fn.text.
 uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n);
 const char *ir_str(const Fn *fn, uint32_t text);
 void ir_at(Ctx *cx, Fn *fn, const char *file, uint32_t line);

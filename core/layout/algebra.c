@@ -1,5 +1,5 @@
-// Composition of layouts, swizzles and tilers; the complement; and operations
-// derived from the complement and from inverses.
+// Implements the composition of layouts, swizzles and tilers, the complement,
+// and operations derived from the complement and from inverses.
 #include "layout/composed.h"
 #include "layout/inside.h"
 

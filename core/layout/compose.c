@@ -79,7 +79,7 @@ static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    // unknown with traced numbers; the caller asserts the equality
+    // Unknown with traced numbers, so the caller asserts the equality.
     return true;
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
@@ -113,8 +113,8 @@ static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
 // one for negative strides.
 typedef struct Digits {
   int64_t *used;  // maximum of the coordinate; DIM_MAX: unknown
-  // step of the leaf that fills a mode of traced extent, or 0; the sums of all
-  // other leaves must stay below this step
+  // step of the leaf that fills a mode of traced extent, or 0. The sums of all
+  // other leaves must stay below this step.
   int64_t *step;
 } Digits;
 
@@ -205,7 +205,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
     if (known && step.w >= cs.w && step.w % cs.w != 0)
       return bad_leaf(cx, nt, f, r, "stride", step, cs, g);
     if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
-      // The coordinate is always 0 here; only the stride is still needed.
+      // The coordinate is always 0 here, so only the stride is still needed.
       if (!known) continue;
     }
     Dim next_s = dim_ceil_div(cx, cs, step);
@@ -250,8 +250,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
 typedef struct Part {
   Dim stride;        // a stride that selects this part
   Flat left;         // the selected part, coalesced
-  // number of elements of the part; not computed from `left`, which stores a
-  // last extent of 1 as 2
+  // number of elements of the part. It is not computed from `left`, which
+  // stores a last extent of 1 as 2.
   Dim size;
   // extent of a mode that a basis names: CuTe returns values beyond it, which
   // are outside the function

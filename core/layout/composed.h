@@ -21,7 +21,7 @@ Swizzle swizzle_compose(Ctx *cx, Swizzle a, Swizzle b);
 Swizzle swizzle_upcast(Ctx *cx, Swizzle sw, int64_t n);
 Swizzle swizzle_downcast(Ctx *cx, Swizzle sw, int64_t n);
 // Completes a slice of layout l, whose only outer function is a swizzle. `rest`
-// has the remaining modes; x is the offset of the removed modes before the
+// has the remaining modes. x is the offset of the removed modes before the
 // swizzle. Stores the offset after the swizzle in *offset.
 Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                              Tup *offset);
@@ -34,8 +34,8 @@ Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l);
 Layout layout_after_swizzle(Ctx *cx, Swizzle sw, Dim offset, Layout l);
 // Returns a o offset o l.
 Layout layout_composed(Ctx *cx, Layout a, Dim offset, Layout l);
-// Returns f o offset o l; if f is a layout, f.l has it. The offset is an
-// integer, or coordinates if l's values are coordinates.
+// Returns f o offset o l. If f is a layout, f.l is that layout. The offset is
+// an integer, or coordinates if l's values are coordinates.
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l);
 Layout layout_with_offset(Layout l, Tup offset);
 // whether a user's function applies to the values
@@ -54,9 +54,9 @@ Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset);
 // Returns the last of the functions that apply to l's values. Sets *rest to l
 // without this function and the offset before it.
 const Outer *layout_last(Ctx *cx, Layout l, Layout *rest);
-// Returns a power of two: the length of runs of consecutive values, aligned to
-// that length, that l's outer functions keep consecutive (2^24 for a plain
-// layout). Traced numbers count with their known divisors.
+// Returns the length of the aligned runs of consecutive values that l's outer
+// functions keep consecutive. The length is a power of two, and 2^24 for a
+// plain layout. Traced numbers count with their known divisors.
 int64_t layout_grain(Ctx *cx, Layout l);
 // Finds the least and the largest value of a static layout by evaluating every
 // element (ERR_LIMIT beyond 2^20).

@@ -70,7 +70,8 @@ Layout layout_ordered(Ctx *cx, Tup shape, Tup order) {
   return of_tups(cx, shape, tup_compact_order(cx, shape, order));
 }
 
-// Returns the absolute values of l's strides; the order of modes follows them.
+// Returns the absolute values of l's strides, by which the callers order l's
+// modes. Traced strides stay as they are.
 static Tup steps(Ctx *cx, Layout l) {
   size_t n = tup_leaves(l.shape);
   Dim *d = NEW(cx, Dim, n);
@@ -186,7 +187,8 @@ bool layout_static(Layout l) {
   return true;
 }
 
-// For a composed layout, checks only the strides of the right side.
+// Reports whether a stride of l is a basis. For a composed layout, checks only
+// the strides of the right side.
 bool layout_has_basis(Layout l) {
   size_t n = tup_leaves(l.shape);
   for (size_t i = 0; i < n; i++)

@@ -9,9 +9,9 @@
 
 typedef struct Swizzle { int8_t b, m, s; } Swizzle;  // the swizzle Sw<b,m,s>
 
-// A layout shape:stride, with one stride for each leaf of the shape, in order;
-// thus shape and strides are always congruent. A composed layout applies an
-// outer function, which may have an outer function, too:
+// A layout shape:stride, with one stride for each leaf of the shape, in order.
+// Thus shape and strides are always congruent. A composed layout applies an
+// outer function, which may itself have an outer function:
 //   value = outer(offset + shape:stride(c))
 struct Layout {
   Tup shape;
@@ -28,21 +28,21 @@ typedef struct LayoutFn {
   const void *id;  // functions are equal if their id and run are equal
   const char *name;
   int mode;  // mode of x along which `run` holds; -1: x is an integer
-  // length of runs of adjacent values that the function maps to adjacent
-  // values; runs start at multiples of their length
+  // Length of the runs of adjacent values that the function maps to adjacent
+  // values. Runs start at multiples of their length.
   int64_t run;
 } LayoutFn;
 
 // The outer function of a composed layout: a swizzle, a layout or a user's
 // function. `l` continues the chain by its offset and outer function. In Sw o 3
-// o A o 2 o B, the layout is B with offset 2 and outer function A; A has offset
+// o A o 2 o B, the layout is B with offset 2 and outer function A. A has offset
 // 3 and outer function Sw.
 typedef struct Outer {
   enum { OUTER_SWIZZLE, OUTER_LAYOUT, OUTER_FN } kind;
   Swizzle sw;
   const LayoutFn *fn;
-  // the layout of an OUTER_LAYOUT, else 1:0; `l` also has the next offset and
-  // outer function of the chain
+  // The layout of an OUTER_LAYOUT, else 1:0. `l` also has the next offset and
+  // the next outer function of the chain.
   Layout l;
 } Outer;
 
@@ -118,7 +118,8 @@ Layout layout_filter(Ctx *cx, Layout l);
 Layout layout_filter_by(Ctx *cx, Layout l, Tup by);
 
 // Returns the value at a coordinate (linear, flat or hierarchical). Fails if
-// the strides are bases; layout_eval_tup then returns the coordinates.
+// the strides are bases. For such layouts, layout_eval_tup returns the
+// coordinates.
 Dim layout_eval(Ctx *cx, Layout l, Tup coord);
 Dim layout_eval_at(Ctx *cx, Layout l, Dim i);          // i: a linear index
 Tup layout_eval_tup(Ctx *cx, Layout l, Tup coord);

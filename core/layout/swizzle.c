@@ -298,8 +298,8 @@ Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
   return rest;
 }
 
-// Returns the product of a block l and a tiler that has a swizzle; the result's
-// swizzle is scaled to the product's strides.
+// Returns the product of a block l and a tiler that has a swizzle. The swizzle
+// of the result is scaled to the strides of the product.
 Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler) {
   if (!dim_is(tiler.offset, 0))
     ctx_fail(cx, ERR_INADMISSIBLE,

@@ -74,7 +74,7 @@ Tup tup_prepend_to(Ctx *cx, Tup t, int rank, Tup x);
 Tup tup_replace(Ctx *cx, Tup t, int i, Tup x);
 Tup tup_remove(Ctx *cx, Tup t, int i);
 Tup tup_insert(Ctx *cx, Tup t, int i, Tup x);
-// Concatenates the modes of the tuples; a leaf counts as one mode.
+// Concatenates the modes of the tuples. A leaf counts as one mode.
 Tup tup_cat(Ctx *cx, const Tup *t, int n);
 Tup tup_zip(Ctx *cx, Tup t);               // ((a,b),(c,d)) -> ((a,c),(b,d))
 Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide);
@@ -85,7 +85,7 @@ Tup tup_dice(Ctx *cx, Tup coord, Tup t);
 
 // ---- IntTuple arithmetic (tuplemath.c) ----
 Dim tup_size(Ctx *cx, Tup t);              // returns the product of the leaves
-// Reports whether t has a static leaf of 0; a layout of that shape has no
+// Reports whether t has a static leaf of 0. A layout of shape t then has no
 // elements.
 bool tup_empty(Tup t);
 // Fails if shape is empty. Operations that need elements call this.
@@ -120,8 +120,8 @@ Tup tup_filter_zeros(Ctx *cx, Tup guide, Tup t);
 Tup tup_add(Ctx *cx, Tup a, Tup b);
 // Returns the strides of the identity layout of shape t: (1@0,(1@0@1,..)).
 Tup tup_basis_like(Ctx *cx, Tup t);
-// Returns the sum of the terms. A sum of bases is a tuple; integers among them
-// must be 0.
+// Returns the sum of the terms. A sum of bases is a tuple. Integers among the
+// bases must be 0.
 Tup tup_from_terms(Ctx *cx, const Dim *term, size_t n);
 // The order of a comparison: lexicographic, colexicographic, or element-wise
 // (all entries less).
@@ -133,11 +133,12 @@ Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride);
 // if `stride` is NULL, the strides are compact
 Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);
 Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
-// first: the first stride; if NULL, it is 1. right: whether the last mode, not
-// the first, has this stride.
+// first: the first stride, or NULL for 1. right: whether the last mode has this
+// stride, instead of the first mode.
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
-// Returns compact strides for modes in this order. If it is NULL, the order is
-// from left to right.
+// Returns compact strides of `shape` with its modes ordered by their numbers in
+// `order`, the fastest first. If `order` is NULL, modes are ordered from left
+// to right.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
 // Reports whether two modes with more than one element have the same rank in
 // `order`.

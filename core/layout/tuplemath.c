@@ -462,8 +462,8 @@ static Dim elem_less(Ctx *cx, Tup a, Tup b) {
   return all;
 }
 
-// Compares from the first mode (TUP_LEX) or the last mode (TUP_COLEX); a tuple
-// that is a prefix of the other is less.
+// Compares a and b from the first mode (TUP_LEX) or the last mode (TUP_COLEX).
+// A tuple that is a prefix of the other tuple is less.
 static Dim lex_less(Ctx *cx, TupOrder o, Tup a, Tup b, int i) {
   int n = tup_rank(a), k = tup_rank(b);
   if (i == k) return (Dim){0};
@@ -784,7 +784,7 @@ bool tup_order_ties(Ctx *cx, Tup shape, Tup order) {
   return false;
 }
 
-// Returns the strides of a compact layout of the shape; `order` numbers the
+// Returns the strides of a compact layout of the shape. `order` numbers the
 // modes from the fastest on. Modes with traced numbers come after all others,
 // in their order of appearance.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {

@@ -24,8 +24,8 @@
 #define MT_PROCESS "cute.process"
 
 typedef struct Process {
-  // Process id; 0 after the process was waited for, and for a socket without a
-  // process.
+  // Process id, or 0 after the process was waited for, and for a socket without
+  // a process.
   pid_t pid;
   int fd;      // socket; -1 after it was closed
   int status;  // exit status from waitpid

@@ -26,7 +26,7 @@ static void end(Ctx *cx, const Try *t) {
 }
 
 // Handles the failure of a view that is applied to coordinates. The script did
-// not cause it, so attempt() returns false; only lack of memory is reported.
+// not cause it, so attempt() returns false. Only lack of memory is reported.
 _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   Try *t = cx->ud;
   if (kind != ERR_MEMORY) longjmp(t->env, 1);

@@ -123,7 +123,7 @@ static Dim extent_of(Ctx *cx, Tup shape) {
 
 // Checks that the element at coord is inside the shape. If `claim` is NULL,
 // only reports whether all coordinates are known to be inside. Otherwise
-// appends an assertion for each coordinate; *claim says whether the access
+// appends an assertion for each coordinate. *claim says whether the access
 // writes.
 static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
                  const bool *claim) {
@@ -284,7 +284,7 @@ Tensor tensor_with_layout(Tensor t, Layout l) {
 }
 
 bool tensor_wide(Ctx *cx, Layout l) {
-  // A function computes the offsets; their bound is unknown.
+  // A user's function computes the offsets, so their bound is unknown.
   if (layout_has_fn(l)) return false;
   if (l.outer) return layout_static(l) && layout_bound(cx, l) > INT32_MAX;
   Dim n = layout_cosize(cx, l);

@@ -1,5 +1,6 @@
 // Tensors: an iterator (memory object + offset, or coordinates) with a layout.
-// Traced tensors name IR memory objects; host tensors name a buffer.
+// Traced tensors name a memory object of the IR, and host tensors name a
+// buffer.
 #ifndef CUTE_TENSOR_H
 #define CUTE_TENSOR_H
 
@@ -32,7 +33,8 @@ typedef struct Tensor {
   DType type;
   Ref mem;         // memory object of a traced tensor: GMEM, SMEM or RMEM
   Dim off;         // offset of the iterator in mem, in elements
-  // SP_COORD: coordinate of the first element; otherwise NULL
+  // coordinate of the first element of an SP_COORD tensor, or NULL in other
+  // spaces
   Tup base;
   Layout l;
   Origin origin;
@@ -112,8 +114,8 @@ void tensor_store_all(Ctx *cx, Tensor t, const Ref *in);
 bool tensor_dense(Ctx *cx, Layout l);
 // Reports whether offsets in l need more than 32 bits.
 bool tensor_wide(Ctx *cx, Layout l);
-// Returns the static number of t's elements. Fails with ERR_STATIC if it is not
-// static; `what` names the caller in the message.
+// Returns the static number of t's elements. Fails with ERR_STATIC if the
+// number is not static. `what` names the caller in the message.
 int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what);
 // Options of a vectorized element-wise copy (autovec_copy), whose predicate is
 // NULL or a tensor of bools.

@@ -179,8 +179,8 @@ static void store_at(Ctx *cx, const Tensor *t, Dim o, Ref v) {
   tensor_store(cx, e, &zero, v);
 }
 
-// Moves v contiguous elements. o has the element offsets of both sides and of
-// the predicate; `end` has the linear indices of the first and the last
+// Moves v contiguous elements. `o` has the element offsets of both sides and of
+// the predicate. `end` has the linear indices of the first and the last
 // element.
 static void move(Ctx *cx, const Tensor *const *t, const Dim *o,
                  const int64_t end[2], int64_t v, unsigned hints) {

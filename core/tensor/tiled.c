@@ -35,8 +35,9 @@ static int sized(Ctx *cx, const char *name, const char *type, int bits) {
                                      type, bits, *type ? "_t" : ""));
 }
 
-// Returns the member of an atom family such as "UniversalCopy" for values of
-// `bits` bits, or -1.
+// Returns the id of the copy atom `name` or, if `name` is a family such as
+// "UniversalCopy", of its atom for values of `bits` bits. Returns -1 if there
+// is none.
 static int find_sized(Ctx *cx, const char *name, DType type, int bits) {
   int id = atom_copy_find(name);
   if (id >= 0 || strchr(name, '<')) return id;
@@ -279,8 +280,8 @@ static Dim mode_coord(Ctx *cx, Layout l, Dim thr) {
   return c;
 }
 
-// Computes the coordinates (V,M,N,K) of thread thr. The first one is linear in
-// V.
+// Computes the coordinates of thread thr in (V,M,N,K). The coordinate in V is a
+// linear index.
 static void thread_coord(Ctx *cx, const TiledMma *m, Dim thr, Dim vmnk[4]) {
   for (int i = 0; i < 4; i++)
     vmnk[i] = mode_coord(cx, layout_mode(cx, m->thr_vmnk, i), thr);

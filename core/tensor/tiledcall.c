@@ -28,7 +28,7 @@ typedef struct Copy {
   const Tensor *src, *dst, *pred;
   int64_t nsrc, ndst;    // values that an instruction copies for each thread
   Layout pred_v, pred_rest;
-  // index of the current atom in V; index in the rest modes
+  // atom: index of the current atom in V. rest: index in the rest modes.
   int64_t atom, rest;
   int64_t atoms;         // number of atoms in V
 } Copy;

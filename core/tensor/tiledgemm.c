@@ -21,7 +21,8 @@ typedef struct Part {
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
-  // warpgroup MMA: predicate whether the product is added to C; 0: it is added
+  // warpgroup MMA: predicate that says whether the product is added to C; 0:
+  // always
   Ref accumulate;
   Part d, x, y, c;   // the operands D, A, B, C
   Part more[3];      // scale factors of A and B, metadata of A
@@ -40,7 +41,7 @@ static int rank_of(const Tensor *t) {
 
 // Sets an operand's modes for one of CuTe's forms. mode[0] is the position of V
 // in the operand's layout; mode[1] and mode[2] are the positions of the other
-// two modes; -1: the form lacks the mode.
+// two modes. -1 means that the form lacks the mode.
 static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
   Ctx *cx = g->cx;
   Layout l = o->t->l, m[3];
@@ -156,7 +157,7 @@ static void set_regs(const Gemm *g, Part *o, int i) {
              o->name == 'D' ? 'C' : o->name, gemm_text(g));
   int64_t n = count(cx, o->v, "gemm");
   o->nreg = r->nreg[i];
-  // values in one register; 1 if a value fills several registers
+  // number of values in one register, or 1 if a value fills several registers
   int64_t per = n / o->nreg;
   for (int64_t v = 0; v < n; v++) {
     int64_t e = static_of(g, o, at(cx, o->v, v));

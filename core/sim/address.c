@@ -39,8 +39,9 @@ static bool is_box(const SimIns *d) {
   return d->op == OP_TMALOAD || d->op == OP_TMASTORE;
 }
 
-// Finds the memory operands of d that may be in global memory. Writes them to
-// s, and to `write` whether d writes each of them. Returns their number.
+// Finds the memory operands of d that may be in global memory. Writes these
+// operands to s, and to `write` whether d writes each operand. Returns the
+// number of operands.
 static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
   if (is_map(d) || is_box(d)) {
     s[0] = is_box(d) ? &((SimBulk *)(uintptr_t)d->x)->place

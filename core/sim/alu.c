@@ -12,8 +12,8 @@
 #endif
 
 // Marks a function that is compiled twice, the second time for AVX2. The loader
-// chooses a version. The thread sanitizer does not support this: it is not
-// ready when the loader runs.
+// chooses a version. The thread sanitizer does not support two versions,
+// because it is not ready when the loader runs.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define CLONES __attribute__((target_clones("avx2", "default")))

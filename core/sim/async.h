@@ -10,10 +10,10 @@
 //
 // run(a, ASYNC_FETCH) then reads the sources into a->data, and run(a,
 // ASYNC_DELIVER) writes the bytes to the destination. Both run once, as late as
-// the program allows. run(a, ASYNC_DRAIN) may be called before them. It is only
-// for an operation through a tensor map in memory (a->mapped) that ends at an
-// mbarrier. It is called when the operation's thread waits for a later bulk
-// group. In PTX, such a wait does not cover the operation.
+// the program allows. run(a, ASYNC_DRAIN) may be called before these two calls.
+// This call is only for an operation through a tensor map in memory (a->mapped)
+// that ends at an mbarrier. It occurs when the operation's thread waits for a
+// later bulk group. In PTX, such a wait does not cover the operation.
 #ifndef CUTE_SIMASYNC_H
 #define CUTE_SIMASYNC_H
 
@@ -38,13 +38,13 @@ struct SimAsync {
   uint32_t group;
   int actor;  // actor (order.c) that counts as reader of the sources
   uint32_t epoch;
-  // BY_MBAR: position among the operations of its warp that complete in order;
-  // 0: any order
+  // BY_MBAR: position in the order in which operations of the same warp
+  // complete; 0: the operation may complete in any order
   uint64_t turn;
-  // number of the operation among those of its warp (turns.c), and the step
-  // that started the operation
+  // number: number of the operation among those of its warp (turns.c). cause:
+  // the step that started the operation.
   uint32_t number, cause;
-  uint64_t began;          // number among all operations of the cluster
+  uint64_t began;          // number of the operation in the cluster
   // BY_MBAR: mbarrier at which the operation completes `bytes` bytes
   SimMbar *mbar;
   // bytes: number of bytes to complete. phase: the mbarrier's phase when the

@@ -147,9 +147,10 @@ static inline uint64_t *page(SimCluster *c, uint64_t **at) {
 
 static uint64_t cta(uint64_t x) { return x >> CTA_AT; }
 
-// Merges two records of accesses and returns the record to keep. If both are of
-// one CTA, keeps the lower record. Otherwise keeps that of the CTA with the
-// lower number or, with `higher`, with the higher number.
+// Merges two records of accesses and returns the record to keep. If both
+// records are of one CTA, keeps the lower record. Otherwise keeps the record of
+// the CTA with the lower number or, with `higher`, of the CTA with the higher
+// number.
 static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
   bool first = x >> SRC_AT < y >> SRC_AT;
   uint64_t kept = first != (higher && cta(x) != cta(y)) ? x : y;

@@ -11,8 +11,8 @@ typedef struct SimBulk {
   SimSide bar;             // loads: operand that names the mbarrier
   // whether the copy moves a box of a tensor map, not contiguous bytes
   bool boxes;
-  const TensorMap *map;    // the map; NULL: the map is in memory, at `place`
-  // operand that is the map, if the map is in memory
+  const TensorMap *map;    // the tensor map; NULL: it is in memory, see `place`
+  // operand of the tensor map, if the map is in memory
   SimSide place;
   // object in global memory; NULL: the copy is between CTAs, or the object
   // depends on the map in memory
@@ -34,8 +34,8 @@ void simbulk_run(SimWarp *w, const SimIns *i);
 struct SimAsync;
 // Operands of the operations MAPCOPY to MAPPUBLISH. dst: the map that is
 // written. src: the map to publish, or the tensor of MAPADDRESS. map: the
-// argument that MAPCOPY copies. field, mode, value: what MAPSET sets, and the
-// slot of its value.
+// argument that MAPCOPY copies. field, mode: the field that MAPSET sets, and
+// the mode to which it belongs. value: slot of the new value.
 typedef struct SimMapOp {
   SimSide dst, src;
   const TensorMap *map;

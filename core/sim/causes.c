@@ -1,7 +1,7 @@
 // Finds the pairs of scheduling steps that another schedule could execute in
 // the opposite order (dynamic partial-order reduction). Two steps are such a
-// pair if they conflict, so that their order changes what one of them does or
-// whether it can run, and if happens-before does not order them.
+// pair if they conflict, so that their order changes what one of the two does
+// or whether it can run, and if happens-before does not order the two.
 //
 // Steps are ordered by the program order of a thread, by barriers, by waits for
 // a phase of an mbarrier, and by the conflicts themselves. The order of memory
@@ -23,7 +23,7 @@
 //   completes the phase, if no arrival in phase n happens after it.
 //
 // In memory, two ordered or atomic accesses to one granule conflict if one of
-// them writes. Atomics of one kind commute if their results are unused.
+// them writes. Atomics of one AtomicKind commute if their results are unused.
 #include "sim/turns.h"
 
 #include <string.h>
@@ -57,7 +57,8 @@ struct SimCauses {
   // copy of the current warp's clock from before its step
   uint32_t *vc;
   uint32_t *bar;           // vector clocks of barriers, cluster after cluster
-  // two vector clocks for each mbarrier: of its open and of its completed phase
+  // two vector clocks for each mbarrier: one of the open phase, one of the
+  // completed phase
   uint32_t *phase;
   Mbar *mbar;
   SimCause now;
@@ -229,7 +230,7 @@ static void pair(SimCauses *s, uint32_t first) {
   s->pair[s->npair++] = (SimPair){first, s->now.turn};
 }
 
-// Joins the vector clock of step `turn` into r.
+// Joins the vector clock of step number `turn` into vector clock r.
 static void learn(const SimCauses *s, uint32_t *r, uint32_t turn) {
   uint32_t k = turn < s->nof ? s->of[turn] : NONE;
   if (k != NONE) join(s, r, row(s, k));
@@ -431,7 +432,7 @@ bool simcauses_still(const SimCauses *s, int g, uint32_t turn) {
 // ---- earlier values ----
 
 // Returns the newest access that changes the granule, among access k and older
-// ones, or 0.
+// accesses. Returns 0 if none does.
 static uint32_t change(const SimCauses *s, uint32_t k) {
   while (k && (s->touch[k].how == CAUSE_READ || s->touch[k].by.warp < 0))
     k = s->touch[k].next;
@@ -448,9 +449,9 @@ static bool follows(const uint32_t *row, const Touch *t) {
   return row[t->by.warp] >= t->by.seq;
 }
 
-// Reports whether access t is a plain write that comes before the step with
-// vector clock `row` in every schedule. No other change commutes with a plain
-// write, so the step cannot read older values.
+// Reports whether access t is a write (CAUSE_WRITE) that comes before the step
+// with vector clock `row` in every schedule. No other change commutes with such
+// a write, so the step cannot read older values.
 static bool closes(const uint32_t *row, const Touch *t) {
   return t->how == CAUSE_WRITE && follows(row, t);
 }
@@ -459,9 +460,9 @@ static uint64_t low(uint64_t u, int size) {
   return size < 8 ? u & (((uint64_t)1 << size * 8) - 1) : u;
 }
 
-// Reports whether the newest changes of a granule, back to a plain write, are
-// atomic additions of the same number. Then any subset of them gives a value
-// that the granule had in this run.
+// Reports whether all changes of a granule since its last write (CAUSE_WRITE)
+// are atomic additions of the same number. Then any subset of these additions
+// gives a value that the granule had in this run.
 static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
                        int size, uint64_t now) {
   bool some = false;
@@ -494,7 +495,7 @@ static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
 }
 
 // Returns the last step before `turn` that changed the granule. Returns NONE if
-// there is none, or if a plain write that replaced its value comes before the
+// there is none, or if a write that replaced the changed value comes before the
 // step with vector clock `row` in every schedule.
 static uint32_t change_before(const SimCauses *s, const uint32_t *row,
                               uint64_t key, uint32_t turn) {

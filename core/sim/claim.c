@@ -93,7 +93,7 @@ static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
 }
 
 // Writes to text, which has n bytes, how the layout differs from the correct
-// one. Returns false if it is correct or if that cannot be decided.
+// one. Returns false if the layout is correct or if this cannot be decided.
 static bool wrong_layout(SimWarp *w, const SimClaim *c, int l, char *text,
                          size_t n) {
   Try t = {.text = text, .n = n};

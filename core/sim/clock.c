@@ -10,9 +10,9 @@
 // instructions that wait after those that do not. A warp waits for its
 // arithmetic at the end of a loop iteration, at branches and at barriers.
 //
-// The model does not simulate an SM: it does not know the compiler's schedule
-// and registers. Address arithmetic that a compiler folds (sums with constants,
-// loop invariants) costs nothing.
+// The model does not simulate an SM exactly, because it does not know the
+// compiler's schedule and registers. Address arithmetic that a compiler folds
+// (sums with constants, loop invariants) costs nothing.
 #include "sim/clock.h"
 
 #include <math.h>
@@ -313,9 +313,9 @@ static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
   return most(end, far + k->m->global);
 }
 
-// Executes an arithmetic instruction at time t. It occupies its pipes from t
-// on. Returns the time of its result: a latency after its last operand is
-// ready.
+// Executes an arithmetic instruction at time t. The instruction occupies its
+// pipes from t on. Returns the time of the result, which is a latency after the
+// last operand is ready.
 static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
                       double t, uint32_t at) {
   bool one = p->warp < k->p->nwarp;

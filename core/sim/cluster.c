@@ -364,8 +364,9 @@ static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
   f->gone.landed = landed;
 }
 
-// A CTA is known to run if w synchronized with one of its threads, directly or
-// through other threads, or acquired what such a thread released.
+// A CTA is known to run if w synchronized with a thread of the CTA, directly or
+// through other threads. It is also known to run if w acquired what such a
+// thread released.
 bool simcluster_runs(SimWarp *w, int l, int rank) {
   const SimProg *p = w->cluster->prog;
   int n = p->nwarp, first = rank * n, turn = simmbar_turn(p);

@@ -111,8 +111,8 @@ static bool spoil(Prog *g, Ref r) {
   return news;
 }
 
-// Reports whether break i may take some lanes of a warp out of its region while
-// others stay.
+// Reports whether break i may take some lanes of a warp out of a region while
+// other lanes of the warp stay in it.
 static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
                         uint32_t n) {
   bool one = g->uni[i->a[0]];

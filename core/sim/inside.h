@@ -49,7 +49,7 @@ void simalu_lanes(const SimIns *i, char *v);
 struct SimMatrix;
 struct Access;
 // Returns the lanes of mask whose access is in bounds and aligned, and reports
-// faults of the others. Sets x->at, and x->home if the object belongs to
+// faults of the other lanes. Sets x->at, and x->home if the object belongs to
 // another CTA.
 uint32_t simmem_check(struct Access *x, uint32_t mask);
 // Reports a fault if the preceding launch may still use an element of global

@@ -208,7 +208,8 @@ bool simlanes_ended(SimWarp *w) {
 // ---- merging ----
 
 // Reports whether part t (a group of lanes with a program counter of its own)
-// is at w's instruction, in the same iterations of the loops around it.
+// is at the instruction that w executes, in the same iterations of all loops
+// around that instruction.
 static bool is_here(const SimWarp *w, const SimPart *t) {
   const SimIns *prog = w->cluster->prog->ins;
   if (!t->waits || t->pc != w->pc - 1 || t->depth != w->depth) return false;

@@ -90,8 +90,9 @@ static bool within(const Fn *fn, const SimFault *f, uint32_t *lo,
   return f->r.src && f->r.src2 && a->file == b->file;
 }
 
-// Reports whether a and b may be the same fault on two tensors: their line
-// ranges overlap, so that one barrier or wait could separate the sides of both.
+// Reports whether faults a and b may have one cause but concern two tensors.
+// This is so if their ranges of lines overlap, because one barrier or wait
+// could then separate the sides of both races.
 static bool overlap(const Fn *fn, const SimFault *a, const SimFault *b) {
   uint32_t lo, hi, lo2, hi2;
   return a->r.kind == b->r.kind && a->r.lack == b->r.lack && a->r.src2 &&

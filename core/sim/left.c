@@ -29,9 +29,9 @@ struct SimLeft {
   bool moves;              // whether the footprint is known only at the launch
 };
 
-// Reports whether unwritten elements of argument k's memory are no fault: the
-// kernel reads this memory or allows undefined elements, through this argument
-// or an overlapping one.
+// Reports whether unwritten elements of argument k's memory are no fault. This
+// is so if the kernel reads this memory or allows undefined elements in it,
+// through argument k or an overlapping argument.
 static bool is_free(const SimProg *p, int32_t k) {
   const SimArea *a = simblocks_area(p, k);
   for (size_t j = 0; j < p->fn->mem.n; j++) {
@@ -211,7 +211,7 @@ static bool names(Ctx *cx, const SimProg *p, int64_t n) {
     SimMembers t = {0};
     if (a->map ? !simmembers_map(&t, a->map, dtype_bits(m->type))
                : !simmembers_layout(cx, &t, p->launch, m))
-      return true;  // the extents are unknown, so n may be one of them
+      return true;  // The extents are unknown, so n may be an extent.
     for (int j = 0; j < t.n; j++)
       if (t.extent[j] == n) return true;
   }

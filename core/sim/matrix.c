@@ -416,8 +416,8 @@ static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   simmatrix_scatter(w, x, 0, c);
 }
 
-// Executes dp4a, dp2a and packed multiply-adds, in which every lane has a tile
-// of its own.
+// Executes dp4a, dp2a and packed multiply-adds, in which every lane has its own
+// tile.
 static void mma_lanes(SimWarp *w, const SimMmaIns *x) {
   const AtomMma *r = x->row;
   enum { MOST = 8 };

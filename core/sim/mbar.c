@@ -460,10 +460,10 @@ void simmbar_share(SimCluster *c, uint32_t met) {
     if (c->mbar[k].fenced && !c->mbar[k].shared) c->mbar[k].shared = met;
 }
 
-// Adds to b's phase what an arrival releases: what happens before the arriving
-// lanes. A relaxed arrival releases only turn epochs (mbar.h), which order no
-// memory. An arrival with CTA scope at another CTA's mbarrier releases only
-// what agents did.
+// Adds what an arrival releases to b's phase. An arrival releases everything
+// that happens before the arriving lanes. A relaxed arrival releases only turn
+// epochs (mbar.h), which order no memory. An arrival with CTA scope at another
+// CTA's mbarrier releases only accesses by agents.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   if (i->sem == SEM_RELAXED) {
     uint32_t *vc = g->b->past[OPEN].vc;
@@ -493,7 +493,8 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
 }
 
 // Checks that an arrival happens after the end of the previous phase. Otherwise
-// another schedule could count it in that phase in place of another arrival.
+// another schedule could count this arrival in the previous phase, in place of
+// another arrival.
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
                     const Group *g) {
   SimMbar *b = g->b;

@@ -70,7 +70,8 @@ void simmbar_fence(SimWarp *w);
 void simmbar_share(SimCluster *c, uint32_t met);
 // Returns the mbarrier at address addr of the cluster's shared memory, an
 // element of m, which lane l passes to an agent. Returns NULL and reports a
-// fault if it is unusable. proxy: the agent uses a proxy of its own.
+// fault if the mbarrier is unusable. proxy: the agent does not use the generic
+// proxy.
 SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      uint32_t addr, bool proxy);
 // Returns the mbarrier at an address, or NULL if there is none. Does not check
@@ -101,8 +102,8 @@ static inline int simmbar_twin(const SimProg *p, int actor) {
 }
 void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
                   bool moved);
-// Adds epochs of turn actors to b's phase. Threads learn them when they see the
-// phase complete.
+// Adds epochs of turn actors to b's phase. Threads learn these epochs when they
+// see the phase complete.
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
 void simmbar_end(SimCluster *c);       // called after all warps have exited
 // Reports whether some instruction initializes an mbarrier in memory object m

@@ -253,7 +253,7 @@ static int global_sectors(const Access *x, uint32_t mask) {
   return simaccess_global(x->bytes, addr, mask);
 }
 
-// Reports whether L1 caches the sectors of this access. It does not cache
+// Reports whether L1 caches the sectors of this access. L1 does not cache
 // sectors that are stored or that may change.
 static bool keeps(const Access *x) {
   if (x->i->op == OP_CPASYNC) return !(x->i->imm & CPF_GLOBAL);
@@ -364,9 +364,9 @@ static int64_t global_granule(const Access *x, int l) {
   return shadow_granule(x->w->cluster, m->area, shadow_place(m, x->at[l]));
 }
 
-// The granules that a lane accesses. key: identifies the first one. p: its
-// bytes in memory. n: number of granules; 0: the memory has no shadow. size:
-// bytes of a granule.
+// The granules that a lane accesses. key: identifies the first granule. p:
+// bytes of the first granule in memory. n: number of granules; 0: the memory
+// has no shadow. size: bytes of a granule.
 typedef struct Places { uint64_t key; const uint8_t *p; int n, size; } Places;
 
 static Places places_of(const Access *x, int l) {

@@ -105,8 +105,8 @@ static SimPrice of(double issue, double fma, double alu, double xu) {
 }
 
 // Returns the cost of a division by a divisor that is known only at run time.
-// fixed: the divisor's reciprocal is computed before the loop. 64-bit costs are
-// those of numbers that fit in 32 bits.
+// fixed: the divisor's reciprocal is computed before the loop. Costs of 64-bit
+// divisions are for numbers that fit in 32 bits.
 static SimPrice division(Op op, DType t, bool fixed) {
   bool rest = op == OP_MOD;
   if (dtype_bits(t) > 32) return of(48, 36, 24, 3);

@@ -3,10 +3,10 @@
 //
 // A release stores a snapshot (Message) at its address: a vector clock of what
 // happens before the releasing thread, with an epoch for each thread of its
-// cluster (order.c). It is linked to the older snapshots at the address that
-// the thread has read. An acquire from that address adds an edge (Hint) from
-// the thread to the snapshot. The edge holds from the thread's current epoch
-// on, for all threads that know that epoch.
+// cluster (order.c). The snapshot is linked to the older snapshots at the
+// address that the thread has read. An acquire from that address adds an edge
+// (Hint) from the thread to the snapshot. The edge holds from the thread's
+// current epoch on, for all threads that know that epoch.
 //
 // An access of another cluster happens before a thread if the thread can reach
 // a snapshot that covers the epoch of the access. A thread reaches the
@@ -307,9 +307,9 @@ static void drop_others(SimRelay *r, SimPlace *p) {
   p->others = 0;
 }
 
-// Reports whether two accesses by a warp are of the same kind. All reads are
-// one kind, and all weak writes another. Strong writes are of the same kind if
-// they have the same effects.
+// Reports whether two accesses by a warp are of the same kind. All reads are of
+// one kind, and all weak writes are of another kind. Strong writes are of the
+// same kind if they have the same effects.
 static bool same_kind(const Touch *a, const Touch *b) {
   return a->unit == b->unit && a->warp == b->warp && a->agent == b->agent &&
          a->wrote == b->wrote && (!a->wrote || (a->strong == b->strong &&

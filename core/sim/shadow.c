@@ -110,7 +110,7 @@ static void give_back(SimCluster *c, uint32_t first) {
 }
 
 // Releases the lines with which no later access can race, and rebuilds the
-// table of the others. Returns false if memory is exhausted.
+// table of the remaining lines. Returns false if memory is exhausted.
 static bool collect(SimCluster *c) {
   SimLines *t = c->lines;
   ShadowLine *p = base_realloc(NULL, t->max * sizeof *p);
@@ -232,8 +232,8 @@ static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
   return NULL;
 }
 
-// Returns the records of reads of granule g by the warps of its CTA, one for
-// each warp.
+// Returns the records of reads of granule g, one for each warp of the CTA that
+// owns the granule.
 static inline SimRead *row_of(const SimCluster *c, const SimLevel *v,
                               uint32_t g) {
   return &v->read[(g - v->first) * (uint32_t)c->prog->nwarp];
@@ -259,7 +259,8 @@ static inline uint32_t granule_at(const SimLevel *v, uint32_t addr) {
 }
 
 // Returns the level of the granule that the access to shared memory covers
-// exactly. Returns NULL if it covers several granules or a part of one.
+// exactly. Returns NULL if the access covers several granules, or only a part
+// of a granule.
 static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
   const SimPages *t = x->w->cluster->pages;
   unsigned shift = t->shift[addr / SHADOW_PAGE];
@@ -283,8 +284,8 @@ static bool make_level(SimCluster *c, int shift) {
   return true;
 }
 
-// Copies the records of granule g to granule `to`, which has none. Both belong
-// to the same CTA.
+// Copies the records of granule g to granule `to`, which has no records. Both
+// belong to the same CTA.
 static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                          const SimLevel *v, uint32_t to) {
   SimGran *q = &c->gran[to];
@@ -417,7 +418,7 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
                          element_at(x, g));
 }
 
-// Returns which kind of agent has an operation in flight that writes granule g.
+// Returns the SimAgent that has an operation in flight that writes granule g.
 static SimAgent flying_to(const SimCluster *c, uint32_t g) {
   if (c->gran[g].flags & GF_AGENT) return AGENT_COPY;
   return simasync_to(c, g) ? AGENT_SEND : AGENT_CPASYNC;
@@ -467,8 +468,8 @@ static void say_late(SimFault *f, const Access *x, uint32_t g) {
   if (b) simmbar_late(f, x->w, b, q->clk - 1, true);
 }
 
-// If the race is between warp roles, fills in what is missing. A barrier of the
-// block cannot be used there.
+// If the race is between warp roles, fills in what is missing. Warp roles
+// cannot be separated by a barrier of the whole block.
 static void say_roles(SimFault *f, const Access *x) {
   if (simroles_apart(x->w->cluster->prog, f->r.src, f->r.src2))
     f->r.lack = f->race.how == CLASH_RAW ? LACK_ROLES : LACK_TURN;
@@ -570,9 +571,9 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 
-// Reports whether these lanes of w stored the value that granule q now has. If
-// several lanes' atomics made the last write, each of these lanes stored a
-// value of its own.
+// Reports whether the lanes in `lanes` of w stored the value that granule q now
+// has. If several lanes of an atomic made the last write, each of them stored
+// its own value.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   if (q->warp == w->id && !(lanes & ~q->lanes) &&
       (lanes == q->lanes || !(q->flags & GF_STRONG)))
@@ -581,16 +582,16 @@ static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   return q->also >> w->in & 1 && q->warp / n == w->id / n;
 }
 
-// Reports whether a write of w with these flags and the last write are both
-// strong, and each scope includes the other's CTA.
+// Reports whether a write of w with these flags and the last write of q are
+// both strong. The scope of each write must include the CTA of the other write.
 static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
   if (!(flags & q->flags & GF_STRONG)) return false;
   int n = w->cluster->prog->nwarp;
   return q->warp / n == w->id / n || !((flags | q->flags) & GF_NARROW);
 }
 
-// Reports whether x and a recorded write d by `actor` are both strong, and each
-// scope includes the other's CTA.
+// Reports whether x and a recorded write d by `actor` are both strong. The
+// scope of each must include the CTA of the other.
 static bool strong_for(const Access *x, int actor, const SimRead *d) {
   int n = x->w->cluster->prog->nwarp;
   bool narrow = d->narrow || shadow_flags(x->i) & GF_NARROW;
@@ -674,12 +675,12 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
 }
 
 // Flags that decide whether the quick check suffices: if a granule has
-// GF_DEFINED and none of the others, an access is compared only with the last
-// write.
+// GF_DEFINED and none of the other two flags, an access is compared only with
+// the last write.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
-// Returns r, the record for reads of granule q by w, a warp of its CTA. Clears
-// it if it is older than the last write.
+// Returns r, the record for reads of granule q by w, a warp of the CTA that
+// owns q. Clears the record if it is older than the last write.
 static inline SimRead *near_read(const SimWarp *w, SimGran *q, SimRead *r) {
   if (!(q->readers >> w->in & 1)) *r = (SimRead){0};
   q->readers |= 1u << w->in;
@@ -835,8 +836,8 @@ void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
 
 // ---- writes ----
 
-// Reports whether write x and a read d by `actor` are both strong, and each
-// scope includes the other's CTA.
+// Reports whether write x and a read d by `actor` are both strong. The scope of
+// each must include the CTA of the other.
 static bool strong_too(const Access *x, int actor, const SimRead *d) {
   if (!x->i->sem || d->kind == READ_WEAK) return false;
   int n = x->w->cluster->prog->nwarp;

@@ -38,20 +38,22 @@ static inline uint8_t shadow_flags(const SimIns *i) {
 }
 struct SimGran {  // a granule: its last write, and the warps that read it since
   uint32_t clk, src, lanes;
-  // shared memory: mask of the warps of its CTA that read it since the last
-  // write. Global memory: hash of the bytes that this cluster stored.
+  // Shared memory: mask of the warps of the owning CTA that read the granule
+  // since the last write. Global memory: hash of the bytes that this cluster
+  // stored.
   uint32_t readers;
-  // mask of the warps of its CTA that also stored the value of the last write
+  // mask of the warps of the owning CTA that also stored the value of the last
+  // write
   uint32_t also;
   // actor of the last write: a warp of the cluster or another actor
   uint16_t warp;
   uint8_t flags;
 };
-// Kinds of recorded accesses. STRONG: a read with memory order. NARROW: such a
-// read with CTA scope. WEAK: a read without order. WROTE: a write.
+// Kinds of recorded accesses. STRONG: a read with memory order. NARROW: a read
+// with memory order and CTA scope. WEAK: a read without order. WROTE: a write.
 enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
 // The reads by one warp since the last write. `kind` is the weakest kind among
-// them.
+// these reads.
 struct SimRead {
   uint32_t clk, lanes;
   // strong: some of the reads had a memory order. narrow: a strong write has

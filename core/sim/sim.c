@@ -157,8 +157,9 @@ static void merge(Run *r, SimOut *o) {
     stop(r);
 }
 
-// Hands over the results o of a cluster, and merges all results whose turn has
-// come in the order of clusters. The caller holds the lock.
+// Hands over the results o of a cluster. Then merges results in the order of
+// clusters, up to the first cluster that has not finished. The caller holds the
+// lock.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
   while (*at && (*at)->cluster < o->cluster) at = &(*at)->next;
@@ -340,8 +341,8 @@ static SimCluster *place_for(Worker *w) {
   return c;
 }
 
-// Starts another cluster on a worker. Returns false if none is left or there is
-// no room for one.
+// Starts another cluster on a worker. Returns false if no cluster is left or
+// the worker has no room for another.
 static bool another(Worker *w) {
   Run *r = w->run;
   uint64_t index;

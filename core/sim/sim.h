@@ -24,8 +24,8 @@ typedef struct LaunchArg {
   const TensorMap *map;  // tensor-map argument: the map
   uint64_t bits;     // scalar argument: its raw bits
   // How earlier launches use this memory. SIM_READ, SIM_WRITTEN: the preceding
-  // launch reads or writes it. The same bits shifted by SIM_FAR: a launch
-  // before the preceding one, which may still run, reads or writes it.
+  // launch reads or writes it. The same bits shifted by SIM_FAR: an even
+  // earlier launch, which may still run, reads or writes it.
   uint8_t before;
 } LaunchArg;
 typedef struct Launch {
@@ -46,7 +46,7 @@ typedef struct Launch {
   struct SimDebug *debug;  // the attached debugger (debug.h), or NULL
 } Launch;
 
-// The path from one access to a later one. NONE: unknown. STRAIGHT: straight
+// The path from one access to a later access. NONE: unknown. STRAIGHT: straight
 // ahead. AGAIN: to the next copy of the same line in an unrolled loop. LOOP:
 // through the back edge of a loop.
 typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
@@ -64,7 +64,8 @@ typedef struct SimReport {
   // races: linear index of a thread on the other side, or -1. If the lane is
   // unknown, it is any thread of the warp.
   int32_t other;
-  // lines of this access and of the other one, as indices into Fn.src; 0: none
+  // src: line of this access. src2: line of the other access. Both are indices
+  // into Fn.src; 0: none.
   uint32_t src, src2;
   // number of modes of coord; 0: the coordinate is that of the element
   int modes;
@@ -135,7 +136,7 @@ typedef struct SimOpts {
   uint64_t budget;
   bool strict;         // whether notes count as faults
   // decided: the schedule is systematic (turns.h) instead of random. all: with
-  // `unit`, all clusters run, not only that one.
+  // `unit`, all clusters run, not only cluster `unit`.
   bool decided, all;
   // The schedule starts with these nturn steps; NULL: none are required.
   const uint64_t *turn;

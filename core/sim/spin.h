@@ -46,7 +46,7 @@ bool simspin_only_reads(const SimWarp *w);
 size_t simspin_room(const SimProg *p);
 int simspin_fails(SimWarp *w, const SimAsk *a, char *room);
 // Reports whether a failing poll of w could pass if it came before some earlier
-// step. Also returns true if that is unknown.
+// step. Also returns true if this is unknown.
 bool simspin_could(SimWarp *w, char *room);
 // Reports whether w polls in vain until other warps change memory.
 bool simspin_stuck(const SimWarp *w);

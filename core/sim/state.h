@@ -43,7 +43,7 @@ struct SimWarp {
   SimCta *cta;
   // id: number of the warp in the cluster. in: number of the warp in its CTA.
   int id, in;
-  uint32_t home;  // address of the first byte of its CTA's shared memory
+  uint32_t home;  // first byte of the shared memory of the warp's CTA
   SimState state;
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that exited the kernel early

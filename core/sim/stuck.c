@@ -1,5 +1,5 @@
-// Deadlocks. A stop is a place where warps wait. It depends on the stops of the
-// threads that could end the wait. The root cause is among the stops that
+// Deadlocks. A stop is a place where warps wait. A stop depends on the stops of
+// those threads that could end the wait. The root cause is among the stops that
 // depend only on each other. Candidates, most likely first: a stop that no
 // thread can end; the first wait of a producer for an empty stage (its parity
 // is wrong); a phase with a wrong arrival count; a stop of producers; a stop of

@@ -56,7 +56,8 @@ typedef struct SimMatrix {
 } SimMatrix;
 
 // Decode an MMA or MATRIX instruction into cx->scratch. last: the MMA decoded
-// before, or NULL. If both have the same atom, they share its tables.
+// before, or NULL. If both instructions have the same atom, they share the
+// atom's tables.
 SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                          const Ins *i, const SimMmaIns *last);
 SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,

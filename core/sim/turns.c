@@ -79,8 +79,8 @@ static bool is_clock(IntrinId id) {
 }
 
 // Reports whether clusters are interchangeable, because no cluster reads its
-// index. Runs that differ only by a permutation of clusters then count as the
-// same.
+// index. Runs that differ only by a permutation of interchangeable clusters
+// count as equal.
 static bool alike_clusters(const SimProg *p) {
   for (uint32_t k = 0; k < p->ninit; k++) {
     const SimInit *i = &p->init[k];
@@ -248,7 +248,8 @@ static bool is_at(SimWarp *w, uint32_t pc, uint64_t hash) {
 
 // Reports whether w, after step k, is again in the state that it had before an
 // earlier step, and would read the same values again. If so, the steps since
-// then had no effect. Considers earlier steps only up to the last required one.
+// then had no effect. Considers earlier steps only back to the last required
+// step.
 static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   enum { FAR = 64 };
   int g = t->turn[k].warp;

@@ -15,7 +15,7 @@ typedef enum SimGroups {
 } SimGroups;
 // The last wait of a warp for groups of one kind.
 // - lanes: the waiting lanes.
-// - idle: those of them that had committed no group.
+// - idle: waiting lanes that had committed no group.
 // - clk: epoch of the wait.
 // - pending: number of groups that it left pending.
 // - read: it waited only for reads of the sources.

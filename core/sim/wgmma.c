@@ -451,7 +451,8 @@ static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
   if (lo == p->n) return false;
   const SimProg *prog = w->cluster->prog;
   uint32_t clk = p->at[lo].clk;
-  // all lanes of u wait together, so any of them will do
+  // All lanes of u wait together, so it suffices that any lane's wait happens
+  // before lane l.
   for (uint32_t m = u->valid; m; m &= m - 1)
     if (simorder_before(w, l, u->id, m & -m, clk)) return true;
   // If u arrived at another block's mbarrier after the wait, lane l may know

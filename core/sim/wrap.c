@@ -94,7 +94,7 @@ static void collect(Find *f, Ref r, int32_t mem, SimWraps *w) {
 }
 
 // Reports whether the result of op depends on the order or size of its
-// operands, so that a compiler may simplify it if no overflow is possible.
+// operands, so that a compiler may simplify op if no overflow is possible.
 static bool compares(Op op) {
   return op_rows[op].rule == RULE_CMP || op == OP_DIV || op == OP_MOD ||
          op == OP_SHR || op == OP_MIN || op == OP_MAX || op == OP_ABS;

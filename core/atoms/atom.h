@@ -72,7 +72,7 @@ enum {
   AMF_XORPOPC = 2, AMF_ANDPOPC = 4,
   AMF_SMEM_A = 8,   // wgmma reads A from shared memory, as it always does B
   AMF_TABLE = 16,   // described only: neither emitted nor simulated
-  AMF_SPARSE = 32,  // A stores half of its elements; metadata selects them
+  AMF_SPARSE = 32,  // sparse A: only half of its elements are stored
   AMF_SCALE = 64,   // block-scaled: has the scales SFA and SFB as operands
   // Each element of A and B takes a byte: 6-bit types at bit 0 of it, 4-bit
   // types at bit 2.

@@ -29,8 +29,8 @@ const char *err_name(ErrKind kind);
 const char *err_summary(ErrKind kind);
 
 // An error of the environment, such as a missing driver or source that NVRTC
-// rejects. A function with a Why parameter fills it in and returns false or
-// NULL. Its Lua binding then returns nil, "message [kind]".
+// rejects. A function with a Why parameter fills in this parameter and returns
+// false or NULL. The function's Lua binding then returns nil, "message [kind]".
 typedef struct Why {
   ErrKind kind;
   char msg[1400];

@@ -20,8 +20,8 @@ struct HostBuf {
   bool closed;   // whether calls reject the buffer
   bool kept;     // whether a CUDA graph copies the memory, so close() keeps it
   // True if the whole buffer was written at least once (filled, copied to or
-  // set from a string). The simulator reports reads of undefined elements in
-  // other buffers.
+  // set from a string). In all other buffers, the simulator reports reads of
+  // undefined elements.
   bool defined;
   void (*unpin)(HostBuf *b);  // unpins pinned memory before it is freed
   // The GPU for which the memory is pinned, and the `epoch` of its context at

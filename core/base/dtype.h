@@ -13,8 +13,8 @@ static inline uint32_t float_bits(float x) {
   return u;
 }
 
-// Returns the bits of an f32 that arithmetic computed. All NaNs become one, as
-// on the GPU: without sign and payload.
+// Returns the bits of an f32 that arithmetic computed. All NaNs become
+// 0x7fffffff, as on the GPU.
 static inline uint32_t float_result(float x) {
   return x == x ? float_bits(x) : 0x7fffffff;
 }

@@ -295,8 +295,8 @@ static uint64_t least(Soft s, uint64_t u, uint64_t v, bool max) {
   return ((ordered(t, u) < ordered(t, v)) == max ? v : u) | sign;
 }
 
-// Computes neg or abs. The hardware computes both by an addition: NaNs become
-// canonical, except that an f64 NaN keeps its sign.
+// Computes neg or abs. The hardware computes both by an addition: a NaN becomes
+// the canonical NaN, except that an f64 NaN keeps its sign.
 static uint64_t signed_op(Soft s, uint64_t u) {
   DType t = (DType)s.type;
   uint64_t bit = sign_bit(t);

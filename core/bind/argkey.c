@@ -191,7 +191,8 @@ static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
 }
 
 // Returns how many elements fit between t's first element and the end of its
-// memory. This bounds layouts with a Lua function, whose range is unknown.
+// memory. This number bounds layouts with a Lua function, whose range is
+// unknown.
 static int64_t rest_of(const Leaf *l, const Tensor *t) {
   size_t bytes = l->host ? l->host->bytes : l->dev ? l->dev->bytes : 0;
   return (int64_t)(bytes * 8 / (size_t)dtype_bits(t->type))

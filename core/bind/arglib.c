@@ -544,7 +544,7 @@ static int no_operator(lua_State *L) {
 }
 
 // Offers the names of methods in the table at idx as corrections of a misspelt
-// one. Methods are functions without a leading "__".
+// method name. Methods are functions without a leading "__".
 static void offer_methods(lua_State *L, int idx, Nearest *to) {
   for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1)) continue;

@@ -1,7 +1,7 @@
 // Checks whether the arguments of a launch fit the argument key of a compiled
-// program. Numbers and addresses may differ, and dynamic extents and strides
-// within their declared limits. If something else differs, the message names
-// the argument.
+// program. Numbers and addresses may differ. Dynamic extents and strides may
+// differ within their declared limits. If anything else differs, the error
+// message names the argument.
 #include "bind/argkey.h"
 
 #include <stdio.h>
@@ -227,8 +227,8 @@ static void fit_number(Fit *f) {
 
 // ---- layouts ----
 
-// Computes the extents and strides of the given layout v. Takes dynamic ones
-// from the leaves of the arguments.
+// Computes the extents and strides of the given layout v. Takes dynamic extents
+// and strides from the leaves of the arguments.
 static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
   for (size_t i = 0, leaf = 0; i < v->n; i++) {
     Dim d = dim_of(v->shape[i]);

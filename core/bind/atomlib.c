@@ -53,8 +53,8 @@ static void push_copy(lua_State *L, TiledCopy c) {
   push_box(L, (AtomBox){.kind = BOX_COPY, .tiled = true, .copy = c});
 }
 
-// Returns the tiled operation of this kind at idx. For a slice, sets *thr to
-// the slice's thread; else to 0.
+// Returns the tiled operation of kind `kind` at idx. For a slice, sets *thr to
+// the slice's thread, otherwise to 0.
 static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
                                   Dim *thr) {
   *thr = dim_int(cx, 0);
@@ -66,8 +66,8 @@ static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
   return b;
 }
 
-// Returns the box at idx if it is an atom, tiled operation or slice of this
-// kind, else NULL.
+// Returns the box at idx if it is an atom, tiled operation or slice of kind
+// `kind`, else NULL.
 static const AtomBox *test_any(Ctx *cx, lua_State *L, int idx, BoxKind kind) {
   Dim thr;
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
@@ -286,8 +286,9 @@ static bool whole_block(const Fn *fn, Dim thr) {
 }
 
 // Raises an error if the block has fewer threads than the tiled operation,
-// which would leave part of each tile undone. Also rejects more threads, which
-// would access elements beyond the tile, unless only some of them slice it.
+// which would leave part of each tile undone. Also rejects a block with more
+// threads, which would access elements beyond the tile, unless only some of its
+// threads slice the operation.
 static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   const int32_t *block = ir_fn(cx)->block;
   int64_t have = (int64_t)block[0] * block[1] * block[2];
@@ -336,8 +337,8 @@ static int tiled_get_slice(lua_State *L) {
 }
 
 // Returns the kind of operation that has operand `which`: 'A', 'B', 'C' or 'E'
-// (metadata of a sparse A) of an MMA; 'S' or 'D' (source, destination) of a
-// copy.
+// (metadata of a sparse A) belongs to an MMA, 'S' or 'D' (source, destination)
+// to a copy.
 static BoxKind kind_of(int which) {
   return which <= 'C' || which == 'E' ? BOX_MMA : BOX_COPY;
 }

@@ -399,8 +399,8 @@ static int buffer_fill_int(lua_State *L) {
 
 // Records a write of elements [at, at + n). If the source is `defined`, the
 // whole buffer counts as defined, even if only a part was written. A kernel's
-// writes have the same effect. If an undefined source replaces all elements,
-// the buffer counts as undefined.
+// writes have the same effect. If an undefined source replaces all elements of
+// the buffer, the buffer counts as undefined.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
   if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }
@@ -459,8 +459,9 @@ static int buffer_transpose(lua_State *L) {
   return 1;
 }
 
-// Returns the byte offset of element `at`, and the bytes of n elements.
-// Elements narrower than a byte are accepted only as a whole buffer.
+// Returns the byte offset of element `at`, and the bytes of n elements. If
+// elements are narrower than a byte, only the range of all elements is
+// accepted.
 static size_t byte_range(lua_State *L, const HostBuf *b, size_t at, size_t n,
                          size_t *bytes) {
   size_t bits = (size_t)dtype_bits(b->t);

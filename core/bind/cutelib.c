@@ -95,7 +95,7 @@ static void kinds_open(lua_State *L) {
 }
 
 // fail(kind, message): raises an error as the C bindings do. If a library calls
-// it, the error's position is the line that called into the library's folder.
+// fail, the error's position is the line that called into the library's folder.
 static int l_fail(lua_State *L) {
   const char *kind = face_checkstr(L, 1);
   const char *msg = face_checkstr(L, 2);

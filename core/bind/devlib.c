@@ -22,8 +22,8 @@ DevBuf *devlib_check(lua_State *L, int idx) {
 }
 
 // Creates a device buffer. Runs the garbage collector first if the pool has no
-// block that fits, and 1/64 of the GPU's memory was requested since the
-// collector last ran here.
+// block that fits, and at least 1/64 of the GPU's memory was requested since
+// this function last ran the collector.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);
   Gpu *g = b->own.gpu;
@@ -78,8 +78,8 @@ static int devbuf_l_upload(lua_State *L) {
   return gpulib_done(L, devbuf_upload(b, 0, h->p, h->bytes, &w), &w);
 }
 
-// d:download([host buffer]) -> a copy of d: the given host buffer, or a new
-// one.
+// d:download([host buffer]) -> the given host buffer, or a new host buffer,
+// with a copy of d's elements.
 static int devbuf_l_download(lua_State *L) {
   face_outside(L);
   DevBuf *b = devlib_check(L, 1);
@@ -485,7 +485,8 @@ static int l_mover(lua_State *L) {
 }
 
 // Copies the tensor at `from` to the tensor at `to`, both on one GPU, by the
-// registered function. Returns false if there is none or it cannot copy them.
+// registered function. Returns false if no function is registered or it cannot
+// copy these tensors.
 static bool move_elements(lua_State *L, int to, int from, int stream) {
   const Tensor *t = &tensorlib_box(L, to)->t;
   if (dtype_bits(t->type) % 8) return false;

@@ -234,8 +234,8 @@ bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t);
 // face_check_fits returns the number at idx as an integer, and raises an error
 // if type t cannot hold it. face_number_bits returns the number or boolean at
-// idx as raw bits of type t, both for kernels and for stores on the host. (As a
-// u32, -1 is accepted.)
+// idx as raw bits of type t, both for kernels and for stores on the host. (Both
+// functions accept -1 as a u32.)
 lua_Integer face_check_fits(lua_State *L, int idx, DType t);
 uint64_t face_number_bits(lua_State *L, int idx, DType t);
 void face_push_bits(lua_State *L, DType t, uint64_t bits);
@@ -265,7 +265,7 @@ void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;
 bool face_test_tensor(lua_State *L, int idx, Tensor *t);
 Tensor face_check_tensor(lua_State *L, int idx);
 // Returns the tensor at idx, or NULL if there is no tensor. Does not check that
-// it can be used here.
+// the tensor can be used at the current point of a trace.
 const Tensor *face_peek_tensor(lua_State *L, int idx);
 // Returns the tensor at idx. Returns NULL if there is no tensor, or if it
 // cannot be used here, since it belongs to another kernel or a region that has

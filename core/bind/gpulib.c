@@ -98,7 +98,7 @@ static int gpu_capturing(lua_State *L) {
 }
 
 // gpu:use_stream(stream or nil) -> the former current stream. Makes the given
-// stream the current one.
+// stream the current stream.
 static int gpu_use_stream(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   GpuStream *s = gpulib_stream(L, 2);
@@ -261,7 +261,8 @@ static int event_elapsed(lua_State *L) {
 // ---- kernels ----
 
 // gpu:load(cubin, name [, parameters]) -> the kernel. `parameters` is the
-// number of its parameters. Without it, a launch asks the driver.
+// number of the kernel's parameters. If it is absent, a launch asks the driver
+// for the number.
 static int gpu_load(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   size_t n;
@@ -395,7 +396,7 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
 }
 
 // Raises an error if the packed sizes differ from the kernel's parameters, as
-// far as the driver reports these.
+// far as the driver reports the parameters' sizes.
 static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
   int size = 0, m = 0;
   while (m < n && (size = gpufn_param(f, m)) > 0) {

@@ -70,9 +70,9 @@ static int by_text(const void *a, const void *b) {
 }
 
 // Names the tensors in the fields of the plain table on top: A.smem becomes
-// A_smem. If several fields have the same memory object, the first one by key
-// names it. Fields are sorted, since the order of a table differs between
-// processes.
+// A_smem. If several fields have the same memory object, the first of these
+// fields in the order of keys names the object. Fields are sorted, since the
+// order of a table differs between processes.
 static void name_fields(lua_State *L, Ctx *cx, const char *name) {
   const char *keys[MAX_FIELDS];
   char full[80];
@@ -333,8 +333,9 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
 }
 
 // Calls TRACE_STATE.truth to find out whether Lua may test the traced value on
-// top. If not, returns false with the message on top. Calls it once for each
-// test and each place where values are created, not in every pass of a loop.
+// top. If not, returns false with the message on top. For each test and each
+// instruction that creates values, TRACE_STATE.truth is called only once, not
+// in every pass of a loop.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
   if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;

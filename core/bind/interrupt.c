@@ -15,9 +15,9 @@
 #include "base/signals.h"
 
 // After the first "interrupted" error, code may run GRACE more Lua
-// instructions, to close files and exit. After these, each instruction raises
-// the error again, also if a pcall catches it. The hook counts instructions in
-// steps of STEP.
+// instructions, to close files and exit. After these GRACE instructions, each
+// instruction raises the error again, even if a pcall catches it. The hook
+// counts instructions in steps of STEP.
 enum { GRACE = 1000000, STEP = 1000 };
 
 // State of the handling of Ctrl-C. It is global, because a signal handler has

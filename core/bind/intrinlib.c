@@ -68,8 +68,8 @@ typedef struct Place {
   DType type;
 } Place;
 
-// Returns the place in memory of the first element of the tensor (or iterator)
-// at idx. If t is not DT_NONE, reads the element as type t.
+// Returns the memory object and offset (Place) of the first element of the
+// tensor or iterator at idx. If t is not DT_NONE, reads the element as type t.
 static Place check_place(Ctx *cx, lua_State *L, int idx, DType t) {
   Tensor x = face_check_tensor(L, idx);
   if (x.space != SP_GMEM && x.space != SP_SMEM && x.space != SP_DSMEM)

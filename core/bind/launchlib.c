@@ -401,7 +401,7 @@ static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
          (lua_Integer)c[1] << 39 | (lua_Integer)c[2] << 44;
 }
 
-// launch_known(call, options, Device, gpus) -> true if it launched the call.
+// launch_known(call, options, Device, gpus) -> true after it launched the call.
 // Returns nothing if this is not a plain launch of a program that is already
 // loaded on a GPU. The call is {arguments, n =, kernel =}, Device the metatable
 // of device objects, and gpus[k] the object of GPU k, from 0 on.

@@ -40,8 +40,8 @@ ConstBox *laylib_push_const(lua_State *L, ConstKind kind);
 // belongs to another kernel.
 Dim laylib_basis(lua_State *L, const ConstBox *b);
 bool laylib_is(lua_State *L, int idx, ConstKind kind);
-// Returns the layout at idx, or NULL if there is none. Does not check that its
-// traced extents can be used here.
+// Returns the layout at idx, or NULL if there is none. Does not check that the
+// layout's traced extents can be used at the current point of a trace.
 LayoutBox *laylib_box(lua_State *L, int idx);
 // Pushes a plain layout that, like a tensor, can get dynamic marks in uservalue
 // 2.

@@ -44,8 +44,8 @@ void layoutfn_push(lua_State *L, const LayoutFn *fn) {
 
 // ---- calls ----
 
-// Pushes coordinate x as arguments of the Lua function: an integer, or each of
-// its modes. Returns their number.
+// Pushes coordinate x as arguments of the Lua function: the integer x, or each
+// mode of the tuple x. Returns the number of arguments.
 static int push_modes(lua_State *L, Tup x) {
   int n = tup_rank(x);
   luaL_checkstack(L, n + LUA_MINSTACK, "coordinates");

@@ -170,8 +170,8 @@ static int l_fma(lua_State *L) {
   return 1;
 }
 
-// where(cond, a, b) -> a if cond is true, else b. If one of a and b is a
-// number, it takes the type of the other.
+// where(cond, a, b) -> a if cond is true, else b. If only one of a and b is a
+// plain number, it takes the type of the other value.
 static int l_where(lua_State *L) {
   int all = 0;
   for (int i = 1; i <= 3; i++) all |= dispatch_kind(L, i);

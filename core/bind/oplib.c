@@ -38,8 +38,8 @@ enum {
 #undef COMPARISON
 };
 
-// Calls the metamethod `event` of the second operand, such as a basis or table,
-// if it has one. Returns false if not.
+// Calls the metamethod `event` of the second operand, such as a basis or table.
+// Returns false if the second operand has no such metamethod.
 static bool other_takes(lua_State *L, const char *event) {
   for (int i = 1; i <= 2; i++) {
     int kind = dispatch_kind(L, i);

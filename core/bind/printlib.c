@@ -19,8 +19,8 @@ static size_t span(const char *s, const char *set, size_t n) {
 }
 
 // Returns the letter of a conversion, given what follows its %. Skips flags, a
-// width and a precision of at most three digits, and a length. If something
-// else is there, the caller rejects it as a letter.
+// width and a precision of at most three digits, and a length. If anything else
+// follows the %, the result is a character that the caller rejects as a letter.
 static const char *conversion_letter(const char *s) {
   static const char digits[] = "0123456789";
   s += span(s, "-+ #0", 5);
@@ -115,7 +115,7 @@ static int l_printf(lua_State *L) {
 
 // ---- layouts and tensors ----
 
-// Appends the traced ones of n words to the list on top, in order.
+// Appends those of the n words d that are traced to the list on top, in order.
 static void add_words(lua_State *L, const Dim *d, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (!dim_dynamic(d[i])) continue;

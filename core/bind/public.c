@@ -154,7 +154,7 @@ void public_usage(const Public *p, char *out, size_t size) {
 }
 
 // Returns the number of the argument of the public function p that is the value
-// at idx; 0: no argument is this value.
+// at idx, or 0 if no argument is this value.
 int public_argument(lua_State *L, const Public *p, int idx) {
   int step = *p->ar.what == 'C' ? 1 : -1, most = public_count(p->sig);
   bool none = lua_isnoneornil(L, idx);

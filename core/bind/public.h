@@ -23,7 +23,8 @@ int public_count(const char *sig);
 // Reports whether `sig` is a method's, such as "tensor:fill(x)".
 bool public_has_colon(const char *sig);
 
-// Description of a public C function, which is upvalue 2 of its closure.
+// Description of a public C function. The description is upvalue 2 of the
+// function's closure.
 typedef struct Entry {
   const char *prefix;        // "cute."
   const char *sig;           // "size(x, modes...)"
@@ -62,7 +63,7 @@ bool public_find(lua_State *L, Public *p);
 // Writes how to call the function: "cute.size(x, modes...)".
 void public_usage(const Public *p, char *out, size_t size);
 // Returns the number of the argument of the public function p that is the value
-// at idx; 0: no argument is this value.
+// at idx, or 0 if no argument is this value.
 int public_argument(lua_State *L, const Public *p, int idx);
 
 // ---- arglib.c: setting functions into the table on top ----

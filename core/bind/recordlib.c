@@ -82,7 +82,8 @@ bool recordlib_recording(lua_State *L) {
   return is;
 }
 
-// Appends the value at idx to the list that is a field of the recording on top.
+// Appends the value at idx to the list in field `field` of the recording on
+// top. Creates the list if it is absent.
 static void append(lua_State *L, const char *field, int idx) {
   luaL_getsubtable(L, -1, field);
   lua_pushvalue(L, idx);

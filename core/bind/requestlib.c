@@ -139,8 +139,8 @@ static int requests_worst(lua_State *L) {
 // ---- cost with other layouts ----
 
 // A change of an object's layout to a plain layout. The element at position e
-// of the old layout moves to position to[e], which has the same coordinate; -1:
-// no coordinate has position e.
+// of the old layout moves to position to[e], which has the same coordinate in
+// the new layout. If no coordinate has position e, to[e] is -1.
 typedef struct Move {
   int64_t count;
   int bits;            // bits per element
@@ -239,8 +239,8 @@ static Move check_move(Ctx *cx, lua_State *L, int32_t *mem) {
 
 // requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> list with
 // an entry for each swizzle (b, m, s): the passes of all requests to object mem
-// if its layout were the plain one under the swizzle, or false if the requests
-// would differ
+// if its layout were the plain layout under the swizzle, or false if the
+// requests would differ
 static int requests_search(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);
@@ -280,8 +280,8 @@ static void add_to(lua_State *L, int t, int32_t line, lua_Integer n) {
 }
 
 // requests:cost(mem, was, plain, bits, swizzle or nil) -> {passes by line},
-// {passes beyond the minimum by line}: of requests to object mem if its layout
-// were the plain one under the swizzle
+// {passes beyond the minimum by line}: the costs of all requests to object mem
+// if its layout were the plain layout under the swizzle
 static int requests_cost(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);

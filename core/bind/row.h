@@ -27,7 +27,7 @@
 //
 // A row named OR is an alternative to the row before it. A call uses the first
 // alternative whose letters match the kinds and number of its arguments. If
-// none matches, it uses the last one, which raises the error.
+// none matches, the call uses the last alternative, which raises the error.
 #ifndef CUTE_ROW_H
 #define CUTE_ROW_H
 

@@ -113,7 +113,8 @@ static uint8_t front_of(lua_State *L, int buf) {
 }
 
 // Copies the recorded uses of buffers by the preceding launch to the table on
-// top, shifted by SIM_FAR bits: as uses by a launch before the preceding one.
+// top, shifted by SIM_FAR bits: as uses by a launch before the preceding
+// launch.
 static void push_back(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
     for (lua_pushnil(L); lua_next(L, -2);) {

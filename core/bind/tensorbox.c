@@ -93,8 +93,8 @@ void tensorlib_outside(lua_State *L) {
              "  it stands for memory that exists only while the kernel runs");
 }
 
-// Raises an error if the tensor cannot be used here: it belongs to another
-// kernel, or to one that is not being traced.
+// Raises an error if the tensor belongs to a kernel that is not being traced,
+// or to a region of the kernel that has ended.
 static void own_box(lua_State *L, const TensorBox *b) {
   if (b->serial == 0) return;
   Ctx *cx = face_state(L);

@@ -447,8 +447,8 @@ static bool is_run(Ctx *cx, const Tensor *t) {
           dim_is(l.stride[0], 1));
 }
 
-// Returns the place of a tensor map in memory: the tensor at idx, 16 elements
-// of 64 bits.
+// Returns the memory object and offset of a tensor map in memory. The map is
+// the tensor at idx, which must have 16 elements of 64 bits.
 static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
   Tensor t = face_check_tensor(L, idx);
   bool memory = t.space == SP_GMEM || t.space == SP_SMEM;

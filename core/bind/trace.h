@@ -20,7 +20,8 @@ typedef struct Value {
   // Whether the value replaces a Lua boolean that changes in a loop or branch,
   // so that Lua must not test it.
   bool truth;
-  // Whether the value selects between two plain numbers: its uservalues.
+  // Whether the value selects between two plain numbers, which are its
+  // uservalues.
   bool choice;
   // If not 0, the value is undefined (see tracelib.c), and this is the message
   // for its uses: an index into Fn.text.

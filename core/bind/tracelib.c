@@ -690,8 +690,8 @@ static int l_rebuild(lua_State *L) {
   return 2;
 }
 
-// same(a, b) -> whether a and b are the same value. If both are one traced
-// value, a use of one then counts for both.
+// same(a, b) -> whether a and b are the same value. If both are the same traced
+// value, a use of either then counts as a use of both.
 static int l_same(lua_State *L) {
   if (lua_rawequal(L, 1, 2)) {
     lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||

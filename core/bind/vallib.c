@@ -59,7 +59,7 @@ void face_push_value(lua_State *L, Ref r) {
 }
 
 // Raises the error of an undefined value. If v replaces a computed value that
-// cannot be used here, raises the error about that value instead.
+// cannot be used here, raises the error about the computed value instead.
 static void use_undefined(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (v->r && v->r < fn->ins.n && ir_get(fn, v->r)->birth == v->birth)
@@ -203,7 +203,7 @@ static int v_call(lua_State *L) {
 static int v_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 2);
-  // outside kernels, round a plain number to the type
+  // Outside kernels, round a plain number to the type.
   if (!ir_fn(cx) && lua_type(L, 1) == LUA_TNUMBER) {
     double d = lua_tonumber(L, 1);
     if (dtype_is_float(t))

@@ -20,8 +20,8 @@ typedef struct Vector {
 // Pushes a vector of n values of the function being traced. Copies r and shape.
 Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
                     int64_t n);
-// Returns the vector at idx, or NULL if there is none. Raises an error if it
-// cannot be used here.
+// Returns the vector at idx, or NULL if there is none. Raises an error if the
+// vector cannot be used at the current point of a trace.
 Vector *veclib_test(lua_State *L, int idx);
 
 // An operand of an element-wise function. r has a value for each element of the

@@ -16,8 +16,8 @@
 
 // ---- names ----
 
-// Returns a name for the temporary that holds value r, chosen by the kind of
-// value.
+// Returns a name for the temporary that holds value r. The name depends on the
+// operation that computes r.
 static const char *temp_name(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   if (i->op == OP_SREG) return sreg_row((SReg)i->imm)->temp;

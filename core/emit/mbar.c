@@ -121,8 +121,8 @@ void mbar_reserve(Emit *e) {
     names_reserve(e, name_of(e, &e->mbar[k]));
 }
 
-// Writes an arrival or an expected byte count. The mbarrier of another CTA has
-// the same offset there.
+// Writes an arrival or an expected byte count. An mbarrier of another CTA has
+// the same offset in that CTA's shared memory as in this CTA's.
 static void print_one(Emit *e, const struct MbarCall *m) {
   bool bytes = m->op == OP_MBARTX, sink = !bytes || m->flags & MBF_ARRIVE;
   bool loop = m->many && m->old, count = m->many && !m->old;

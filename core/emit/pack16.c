@@ -221,8 +221,9 @@ static bool halves_of_one(const Pairs *p, const Ins *lo, const Ins *hi) {
   return pair;
 }
 
-// Merges operation r with the same operation on the other half, if that is
-// among the open operations. Otherwise r becomes an open operation.
+// Merges operation r with the same operation on the other half of the word, if
+// that operation is among the open operations. Otherwise r becomes an open
+// operation.
 static void pair_operation(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r);
   for (uint32_t k = 0; k < OPEN; k++) {
@@ -241,7 +242,7 @@ static void pair_operation(Pairs *p, Ref r) {
 
 // ---- conversions ----
 
-// Converts two 8-bit floats through f16, which represents all of them.
+// Converts two 8-bit floats through f16, which represents all 8-bit floats.
 static void from_quarters(Pairs *p, Ref lo, Ref hi) {
   const Ins *i = ir_get(p->from, hi);
   DType t = (DType)i->type, s = ir_type(p->from, i->a[0]);
@@ -280,8 +281,8 @@ static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   note_pair(p, lo, hi, rounded(p, i, t, x, y));
 }
 
-// Merges conversion r with the preceding instruction, if that is the same
-// conversion from the same script line.
+// Merges conversion r with the preceding instruction, if that instruction is
+// the same conversion from the same script line.
 static void pair_conversion(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r), *j = ir_get(p->from, r - 1);
   if (j->op != OP_CVT || j->type != i->type || j->src != i->src ||

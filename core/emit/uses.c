@@ -287,8 +287,8 @@ static bool is_loop(const Ins *i) {
   return i->op == OP_FOR || i->op == OP_LOOP;
 }
 
-// Records which region r leaves if C's break does not suffice. break leaves
-// only the innermost region that is not a branch.
+// Records which region the BREAKIF r leaves if C's `break` does not suffice.
+// C's `break` leaves only the innermost region that is not a branch.
 static void note_leave(Flow *f, Ref r, const Ref *open, size_t n) {
   size_t left = (size_t)ir_get(f->fn, r)->imm;
   for (size_t k = 1; k < left; k++)

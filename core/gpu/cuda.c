@@ -48,7 +48,8 @@ static void drop_context(Gpu *g) {
 
 enum { RAN = sizeof ((Gpu *)0)->ran / sizeof *((Gpu *)0)->ran };
 
-// Returns the index of kernel `who` in g->ran, or g->nran if it is not there.
+// Returns the index of kernel `who` in g->ran, or g->nran if the kernel is not
+// in g->ran.
 static int find_ran(const Gpu *g, const char *who) {
   int k = 0;
   while (k < g->nran && k < RAN &&

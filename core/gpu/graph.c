@@ -115,7 +115,7 @@ void graph_abandon(GpuGraph *x) {
 }
 
 // Makes x executable from the driver's graph: updates the executable graph of
-// `old` if the driver can, else instantiates a new one.
+// `old` if the driver can, else instantiates a new executable graph.
 static bool instantiate(GpuGraph *x, CUgraph graph, GpuGraph *old, Why *w) {
   Gpu *g = x->own.gpu;
   CUgraphExecUpdateResultInfo info;

@@ -95,7 +95,7 @@ typedef struct Src {
 } Src;
 
 // A fact that was narrowed while `depth` regions were open. When the innermost
-// of them ends, the fact becomes `was` again.
+// of these regions ends, the fact becomes `was` again.
 typedef struct Assumed {
   Ref r;
   uint32_t depth;

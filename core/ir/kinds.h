@@ -72,9 +72,9 @@ typedef struct AtomicRow {
 } AtomicRow;
 const AtomicRow *atomic_row(AtomicKind k);
 
-// FE(ID, "name", first sm, "CUDA or PTX"): memory fences. The kinds CTA to SYS
-// order memory for the threads of a CTA up to the system. The kinds after SYS
-// order other proxies or single kinds of accesses.
+// FE(ID, "name", first sm, "CUDA or PTX"): memory fences. CTA to SYS order
+// memory among the threads of a CTA up to those of the system. The fences after
+// SYS order other proxies, or only certain accesses.
 #define FENCES(FE) \
   FE(CTA, "cta", 0, "__threadfence_block()") \
   FE(CLUSTER, "cluster", 90, "fence.acq_rel.cluster") \

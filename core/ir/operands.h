@@ -54,8 +54,8 @@ Operands operands_of(const Fn *fn, const Ins *i);
 bool operands_next(Operands *w, Operand *o);
 // Writes all operands of an op without a list to o. Returns their number.
 int operands_all(const Fn *fn, const Ins *i, Operand o[OPERANDS]);
-// Returns the values in the list of an op, after the list of variables if it
-// has one. *n: their number.
+// Returns the values in the list of an op, which follows the list of variables
+// if there is one. Sets *n to the number of values.
 const Ref *operands_list(const Fn *fn, const Ins *i, uint32_t *n);
 // Reports whether two runs consist of the same registers.
 bool operands_same(const Operand *a, const Operand *b);

@@ -64,8 +64,8 @@ static bool is_mbar(const Ins *i) {
   return i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC;
 }
 
-// Returns the requirement of instruction i: that of its table row if it has
-// one, else of its operands or flags, else of the operation.
+// Returns the requirement of instruction i: the requirement of its table row if
+// it has one, else of its operands or flags, else of its operation.
 Need target_need(const Fn *fn, const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);

@@ -170,8 +170,8 @@ static Dim with_sign(Ctx *cx, Dim v, Dim like) {
   return dim_static(like) && like.w < 0 ? dim_neg(cx, v) : v;
 }
 
-// Returns min(a, b), without an instruction if one is known to divide the
-// other.
+// Returns min(a, b), without an instruction if a is known to divide b or b to
+// divide a.
 static Dim part_min(Ctx *cx, Dim a, Dim b) {
   if (dim_static(b) && dim_dynamic(a) && dim_div(cx, a) % b.w == 0) return b;
   if (dim_static(a) && dim_dynamic(b) && dim_div(cx, b) % a.w == 0) return a;
@@ -188,7 +188,7 @@ static void add_mode(Ctx *cx, Leaf *l, Flat f, int i, Dim s, Dim step) {
 
 // Composes the left modes f (coalesced, f.n >= 2) with the right leaf r, whose
 // stride is not 0. A negative stride gives the negated result of the positive
-// one, because l(-i) = -l(i).
+// stride, because l(-i) = -l(i).
 static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   size_t n = (size_t)f.n;
   Leaf l = {{NEW(cx, Dim, n), NEW(cx, Dim, n), 0}, NEW(cx, int, n),

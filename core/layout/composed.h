@@ -63,8 +63,8 @@ int64_t layout_grain(Ctx *cx, Layout l);
 void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi);
 // Returns the length of runs along mode i of l that are adjacent in memory. A
 // run starts at a multiple of its length, both as a coordinate and in memory.
-// This holds for all coordinates in other modes, and the mode's extent is a
-// multiple of the length.
+// The length holds for all coordinates in other modes, and divides the extent
+// of mode i.
 int64_t layout_run_along(Ctx *cx, Layout l, int mode);
 // Returns a bound on the magnitude of a static layout's values.
 int64_t layout_bound(Ctx *cx, Layout l);

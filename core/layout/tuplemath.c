@@ -622,7 +622,8 @@ static void idx2crd(Ctx *cx, TupB *b, Tup idx, Tup shape, Tup stride) {
 }
 
 // Converts an index to a coordinate of a compact layout, as evaluation does:
-// the last mode takes the rest, even beyond its extent.
+// the last mode takes the remaining part of the index, even beyond the mode's
+// extent.
 static void idx2crd_compact(Ctx *cx, TupB *b, Tup idx, Tup shape) {
   if (tup_is_leaf(shape)) {
     if (!tup_is_leaf(idx)) mismatch(cx, "idx2crd", idx, shape);

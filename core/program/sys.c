@@ -41,8 +41,8 @@ void sys_hold(sigset_t *old) {
   sigprocmask(SIG_BLOCK, &block, old);
 }
 
-// Waits for a key. Checks for Ctrl-C first: pselect would not notice a Ctrl-C
-// that came before a key that is already pending.
+// Waits for a key. Checks for Ctrl-C first: if a key is already pending,
+// pselect would not notice an earlier Ctrl-C.
 bool sys_wait(const sigset_t *mask) {
   sigset_t held;
   sigprocmask(SIG_SETMASK, mask, &held);

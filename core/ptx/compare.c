@@ -6,7 +6,7 @@
 // ---- one comparison ----
 
 // Returns the values to compare. 16-bit floats are compared as f32, which
-// represents all of them.
+// represents all 16-bit floats.
 static Ref comparable(PtxOp *o, Ref v, DType t) {
   if (!dtype_is_float(t)) return v;
   if (strstr(o->i->op, ".ftz")) {  // max.ftz(v, v) flushes v

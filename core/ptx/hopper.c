@@ -94,8 +94,8 @@ void row_mapa(PtxOp *o, int k) {
 }
 
 // Replaces a place in distributed shared memory by the place at the same offset
-// in this CTA's shared memory. Returns the rank of the CTA that the former
-// place was in; 0: it was not in distributed shared memory.
+// in this CTA's shared memory. Returns the rank of the CTA that has the former
+// place, or 0 if the place was not in distributed shared memory.
 static Ref place_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;
@@ -331,8 +331,8 @@ void row_send(PtxOp *o, int k) {
   emit(o, (Ins){.op = OP_STASYNC, .imm = n * t.bits}, x, 5 + (uint32_t)n);
 }
 
-// Returns the size of a bulk copy in bytes. (The simulator reports one that is
-// no multiple of 16.)
+// Returns the size of a bulk copy in bytes. (The simulator reports a size that
+// is no multiple of 16.)
 static int64_t bulk_size(PtxOp *o) {
   return op_constant_in(o, 2, 16, 1 << 28);
 }

@@ -213,8 +213,9 @@ const PtxArg *op_base(PtxOp *o, const PtxArg *a);
 // Returns the place (memory object and offset) of [a] in a state space.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 
-// Counts a place's offset in elements of type t instead of bytes. Addresses
-// that are not a multiple of `bytes` are rejected, or reported if not constant.
+// Counts a place's offset in elements of type t instead of bytes. A constant
+// address that is not a multiple of `bytes` is rejected. For any other address,
+// a report at run time is emitted.
 void op_count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what);
 
 // Returns the cache, order and scope modifiers as Ins.flags.
@@ -361,8 +362,8 @@ void row_send(PtxOp *o, int k);
 // Returns the tensor map at [a] as an operand of a copy, and stores the map in
 // *map, or NULL if it is in memory.
 Ref ptx_map(PtxOp *o, const PtxArg *a, const TensorMap **map);
-// Loads n words of `bits` bits from [a] if that is a parameter that is a tensor
-// map. Returns false if it is not.
+// Loads n words of `bits` bits from [a] if [a] is in a parameter that is a
+// tensor map. Otherwise returns false.
 bool maps_load(PtxOp *o, const PtxArg *a, int bits, int n, Ref *v);
 void maps_acquire(PtxOp *o);
 void row_prefetch(PtxOp *o, int k);

@@ -8,8 +8,8 @@ static Ref emit(PtxOp *o, Ins i, const Ref *x, uint32_t n) {
   return operands_emit(o->b->cx, o->b->fn, i, x, n, NULL, 0);
 }
 
-// Returns which parameter is the tensor map at [a], as an index into
-// PtxBuild.bound. Returns PLAIN if none is.
+// Returns the parameter that is the tensor map at [a], as an index into
+// PtxBuild.bound. Returns PLAIN if no parameter is.
 static int32_t parameter_of(PtxOp *o, const PtxArg *a) {
   int32_t root = op_root(o, op_base(o, a));
   return root >= 0 && o->b->bound[root].map ? root : PLAIN;

@@ -150,9 +150,10 @@ static void load_param(PtxOp *o) {
   set_vector(o, d, t, words, n);
 }
 
-// Returns registers for accesses of n elements at once. Accesses share
-// registers, which is correct because each access first sets all of them.
-// Otherwise the simulator would need registers for every access in the text.
+// Returns registers through which n elements are accessed at once. Accesses
+// share these registers, which is correct because each access first sets all of
+// them. Otherwise the simulator would need registers for every access in the
+// text.
 static Ref through(PtxOp *o, DType t, int n) {
   PtxBuild *b = o->b;
   for (int k = 0; k < 8 && b->vector[k]; k++) {

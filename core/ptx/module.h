@@ -83,7 +83,7 @@ typedef struct PtxArg {
   uint8_t kind;    // PtxArgKind
   uint8_t bits;    // width of a float: 32 or 64
   bool negated;    // whether it is negated, as in !p
-  uint8_t lane;    // 1 to 4: .x to .w of a vector register; 0: the whole
+  uint8_t lane;    // 1 to 4: .x to .w of a vector register; 0: all of it
   uint32_t part, parts;  // parts: first index into PtxModule.args, number
   int64_t value;
   const char *name;

@@ -393,8 +393,8 @@ bool op_registers(PtxOp *o, const PtxArg *a, int n) {
 
 // ---- pointers ----
 
-// Returns the parameter that operand a points into. op_offset returns the bytes
-// from there.
+// Returns the parameter that operand a points into. op_offset returns the byte
+// offset from the start of the parameter's memory.
 int32_t op_root(PtxOp *o, const PtxArg *a) { return ptx_root(o->b, a); }
 
 Ref op_offset(PtxOp *o, const PtxArg *a) {

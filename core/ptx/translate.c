@@ -577,7 +577,7 @@ static DType slot_type(const PtxBuild *b, uint32_t reg) {
   return op_dtype(t);
 }
 
-// Returns a value that is undefined: that of a register which nothing wrote.
+// Returns an undefined value for a register that no instruction wrote.
 static Ref no_value(PtxBuild *b, DType t, const PtxReg *r) {
   const char *name = r->number < 0 ? r->name
     : arena_printf(b->cx, &b->cx->scratch, "%s%d", r->name, (int)r->number);
@@ -620,7 +620,8 @@ static void variables(PtxBuild *b) {
 
 // ---- instructions ----
 
-// A type among the modifiers: the type of a register, and of its elements.
+// A type among the modifiers, with the type of a register and the type of the
+// register's elements.
 typedef struct TypeName {
   const char *name;
   uint8_t kind;   // PtxKind

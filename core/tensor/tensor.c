@@ -31,7 +31,7 @@ typedef struct Check {
   const Tensor *t;  // the tensor; NULL: the shape is a vector's
   Tup shape;
   Tup coord;
-  int mode;  // top-level mode to check, or -1: the whole tensor
+  int mode;  // number of the top-level mode to check; -1: all modes
 } Check;
 
 // Returns a hint if coord contains all three values of a call such as

@@ -7,9 +7,9 @@
 #include "layout/algebra.h"
 
 // The position of a swizzled tensor's slice in the whole tensor: the slice's
-// iterator is at element off + sw(at) of the whole. The slice's layout does not
-// show this position if the slice is plain, or if part of its offset is outside
-// the swizzle.
+// iterator is at element off + sw(at) of the whole tensor. The slice's layout
+// does not show this position if the slice is plain, or if part of its offset
+// is outside the swizzle.
 typedef struct Origin {
   // ORIGIN_LAYOUT: the slice's layout shows the position. ORIGIN_SWIZZLED: sw,
   // at and off give it. ORIGIN_LOST: it is unknown.
@@ -101,7 +101,7 @@ Dim tensor_at(Ctx *cx, Tensor t, Dim i);
 // Returns t marked so that the simulator allows reads of unwritten elements.
 Tensor tensor_undefined_ok(Ctx *cx, Tensor t);
 // Asserts that the element at coord is inside t's shape and inside the kernel
-// argument that t views, unless both are known.
+// argument that t views. Asserts nothing that is known already.
 void tensor_claim(Ctx *cx, const Tensor *t, Tup coord, bool write);
 Ref tensor_load(Ctx *cx, Tensor t, Tup coord);
 void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value);

@@ -371,7 +371,7 @@ Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l) {
 
 // Returns a layout from a thread index to the thread's position in (V,M,N,K).
 // Thread indices that no atom uses (a quad pair consists of lanes 0-3 and 16-19
-// only) map to the position of a used one.
+// only) map to the position of a thread index that an atom uses.
 static Layout thread_to_id(Ctx *cx, const TiledMma *m) {
   Layout gaps = layout_complement(cx, m->thr_vmnk, NULL);
   Layout inv = layout_right_inverse(cx, concat2(cx, m->thr_vmnk, gaps));

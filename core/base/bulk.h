@@ -86,8 +86,8 @@ typedef struct BulkMat {
   size_t stride[2];
 } BulkMat;
 
-// Computes d[m,n] = sum over k of a[m,k] * b[n,k] on all host cores, summed in
-// double in the order of k, then rounded once to d's type. Returns false when
+// Computes d[m,n] = sum over k of a[m,k] * b[n,k] on all host cores. Sums in
+// double in the order of k, then rounds once to d's type. Returns false when
 // memory is exhausted.
 bool bulk_gemm(const BulkMat *a, const BulkMat *b, const BulkMat *d, size_t m,
                size_t n, size_t k);

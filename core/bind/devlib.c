@@ -21,8 +21,8 @@ DevBuf *devlib_check(lua_State *L, int idx) {
   return b;
 }
 
-// Creates a device buffer. Runs the garbage collector first if the pool has no
-// block that fits, and at least 1/64 of the GPU's memory was requested since
+// Creates a device buffer. If the pool has no block that fits, runs the garbage
+// collector first. Does so only if 1/64 of the GPU's memory was requested since
 // this function last ran the collector.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);

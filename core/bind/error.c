@@ -15,9 +15,10 @@ static size_t folder_length(const char *src) {
 }
 
 // Reports whether the chunk src belongs to a library. Error messages do not
-// name lines of libraries. A library's chunk is a kernel that comes with the
-// program or a rock, a file in the folder of the chunk `caller` (unless caller
-// is NULL), or the file FOLDER.lua next to this folder.
+// name lines of libraries. A chunk belongs to a library if it is a kernel that
+// comes with the program or a rock. Unless caller is NULL, a file in the folder
+// of the chunk `caller` also belongs to a library, as does the file FOLDER.lua
+// next to this folder.
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;

@@ -55,8 +55,8 @@ static int failed(lua_State *L, int e) {
 // ---- reading ----
 
 // Resolves the symbolic links in a path. If a link belongs to another user
-// (except root), or is broken, sets errno and returns false: another user's
-// link could lead to any file of this user.
+// (except root), or is broken, sets errno and returns false. The reason is that
+// another user's link could lead to any file of this user.
 static bool resolve(const char *path, char out[PATH_MAX]) {
   struct stat st;
   if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {

@@ -162,8 +162,8 @@ static void pin(lua_State *L) {
 }
 
 // Pushes a new tensor with layout l on a new host buffer, and returns the
-// buffer. reuse: while a graph of the simulator is recorded, uses memory of
-// closed tensors if it fits.
+// buffer. reuse: while a graph of the simulator is recorded, takes memory of
+// closed tensors that is large enough.
 static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
                           bool pinned, bool reuse) {
   size_t n;
@@ -256,9 +256,9 @@ int hostlib_full(lua_State *L) {
   return push_filled(cx, L, t, l, 4, &bits);
 }
 
-// Creates full_like(t, x[, dtype]): a compact tensor with modes in the order of
-// t's strides, on t's device. xi and ti are the argument indices of x and t. If
-// xi is 0, the elements are `number`.
+// Implements full_like(t, x[, dtype]). The result is a compact tensor on t's
+// device, with modes in the order of t's strides. xi and ti are the argument
+// indices of x and t. If xi is 0, the elements are `number`.
 int hostlib_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);

@@ -11,8 +11,8 @@
 void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count);
 
 // interrupt_watch counts Ctrl-C in signals_asked from now on, and raises no
-// error outside of interrupt_call: while the prompt waits for a key, it handles
-// Ctrl-C itself. interrupt_answered resets the count.
+// error outside of interrupt_call, because the prompt handles Ctrl-C itself
+// while it waits for a key. interrupt_answered resets the count.
 void interrupt_watch(void);
 void interrupt_answered(void);
 

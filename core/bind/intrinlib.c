@@ -94,9 +94,9 @@ static DType bits_type(DType t) {
   return dtype_bits(t) == 64 ? DT_U64 : dtype_bits(t) == 32 ? DT_U32 : DT_U16;
 }
 
-// Reports whether an atomic on type t is traced as one on integers of the same
-// bits: exchange of floats (except f32 without hints), and compare-and-swap of
-// floats and i16.
+// Reports whether an atomic on type t is traced as an atomic on integers of the
+// same bits. This holds for exchanges of floats (except f32 without hints), and
+// for compare-and-swap of floats and i16.
 static bool as_bits(AtomicKind kind, DType t, int64_t flags) {
   if (kind == AT_CAS) return dtype_is_float(t) || t == DT_I16;
   return kind == AT_EXCH && dtype_is_float(t) && (t != DT_F32 || flags);

@@ -1,6 +1,6 @@
-// Arguments of kernels: the traced values that replace them during a trace, a
-// check whether a traced program is still valid, and the location of their
-// memory.
+// Handles arguments of kernels. Replaces them by traced values during a trace,
+// checks whether a traced program is still valid, and finds the memory of
+// arguments.
 #include "bind/buflib.h"
 #include "bind/trace.h"
 #include "bind/argkey.h"

@@ -158,8 +158,8 @@ static int l_kind_text(lua_State *L) {
 }
 
 // Fields of an argument key. symbolic: some argument is symbolic. numbers: some
-// argument is or contains a number. in_table: a table among them contains a
-// number. arguments: the number of arguments.
+// argument is or contains a number. in_table: a table among the arguments
+// contains a number. arguments: the number of arguments.
 static int kind_index(lua_State *L) {
   const ArgKey *k = argkey_box(L, 1);
   const char *name = face_checkstr(L, 2);

@@ -1,7 +1,7 @@
 // Cache of calls of cute.ops. An operation decides once for each argument key
 // (argkey.c) which kernels to run: this is the plan. A later call with an equal
-// key finds its prepared kernels here and launches them without Lua code,
-// filling in their parameters from the arguments of the call.
+// key finds its prepared kernels here and launches them without Lua code. The
+// parameters of the kernels come from the arguments of the call.
 //
 // The key of a call has words that the key of a kernel lacks: the device of
 // memory, the values of dynamic extents, distances between operands that share
@@ -241,9 +241,9 @@ static int l_add(lua_State *L) {
 
 // ---- runs ----
 
-// Where a kernel parameter points, or where its number comes from: an argument
-// of the call, a tensor that the call creates, the workspace, or memory or a
-// constant that is the same in all calls.
+// The memory that a kernel parameter points to, or the source of its number.
+// CALL: an argument of the call. NEW: a tensor that the call creates. WORK: the
+// workspace. KEPT: memory or a constant that is the same in all calls.
 typedef enum From { FROM_CALL, FROM_NEW, FROM_WORK, FROM_KEPT } From;
 typedef enum Part { PART_ALL, PART_LOW, PART_HIGH } Part;
 
@@ -560,9 +560,9 @@ static bool run_step(Going *c, const Step *s, Why *why) {
   return gpulaunch_run(&l, 1, why);
 }
 
-// Reports whether the run at idx can execute: its kernels, its kept memory and
-// the values that traces read are still valid, and a capture in progress allows
-// its launches.
+// Reports whether the run at idx can execute. Its kernels, its kept memory and
+// the values that traces read must still be valid, and a capture in progress
+// must allow its launches.
 static bool can_run(lua_State *L, const Run *r, int idx, const Gpu *g) {
   for (size_t i = 0; i < r->nstep; i++)
     if (!gpu_owns(&r->step[i].launch->fn->own)) return false;

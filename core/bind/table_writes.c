@@ -1,7 +1,7 @@
 // Records which tables the body of a loop or branch writes, their contents
 // before, and the coroutines that it starts. The count hook calls these
 // functions at each instruction that writes or creates a table, or calls a
-// function: some library functions write tables or resume coroutines.
+// function, because some library functions write tables or resume coroutines.
 //
 // The record is a table that core.note sets. Its fields:
 //   [t] = a copy of table t, made before its first write; false: the body
@@ -56,8 +56,8 @@ static void note_target(lua_State *L, int writes) {
 }
 
 // Pops a value that is about to be resumed. If it is a coroutine that started
-// outside the body, raises an error: its state cannot be copied, and each trace
-// of the body would advance it.
+// outside the body, raises an error, because the coroutine's state cannot be
+// copied, and each trace of the body would advance the coroutine.
 static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   lua_State *co = lua_tothread(L, -1);
   lua_pushvalue(L, -1);

@@ -1,7 +1,7 @@
-// Plans the text: decides which values are live, which are inlined in the
-// expressions that use them, which get a statement and a name, and how helpers
-// of atoms receive registers. It walks the instructions backwards, so that all
-// users of a value are decided before the value.
+// Plans the text. Decides which values are live, which of these are inlined in
+// the expressions that use them, and which get a statement and a name. Also
+// decides how helpers of atoms receive registers. It walks the instructions
+// backwards, so that all users of a value are decided before the value.
 #include <string.h>
 
 #include "atoms/atom.h"

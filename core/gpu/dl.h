@@ -21,9 +21,9 @@ bool dl_disabled(void);  // reports whether CUTELUA_NO_CUDA is set
 // Returns the path of the NVRTC library (after dl_nvrtc succeeded).
 const char *dl_nvrtc_path(void);
 
-// Returns a hash of everything that determines which files a search would find:
-// the environment variables above, and the times of the folders and of the
-// loader's cache. Does not search.
+// Returns a hash of everything that determines which files a search would find.
+// These are the environment variables above, and the times of the folders and
+// of the loader's cache. Does not search.
 uint64_t dl_fingerprint(void);
 
 #endif

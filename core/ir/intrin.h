@@ -257,8 +257,9 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]);
 uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]);
 
 // Shuffles: four kinds for each of three types. The immediate is operand c of
-// PTX's shfl: bits 0-4 hold the last lane of a segment that may be read (for UP
-// the first), and bits 8-12 the segment mask, 32 minus the segment's width.
+// PTX's shfl: bits 0-4 hold the last lane of a segment that may be read, or for
+// UP the first lane. Bits 8-12 hold the segment mask, which is 32 minus the
+// segment's width.
 enum { SHUFFLE_BITS = 0x1f1f };
 typedef enum ShuffleKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShuffleKind;
 static inline bool intrin_is_shuffle(IntrinId id) {

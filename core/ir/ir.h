@@ -136,8 +136,8 @@ static inline bool ir_is_map_of_any(const Ins *i) {
 // Reports whether fn accesses global memory at addresses that it computes,
 // which may alias any argument.
 bool ir_has_addresses(const Fn *fn);
-// Returns how many named barriers of a block are in use, as ptxas counts them:
-// up to the highest number, and all 16 if a number is not constant.
+// Returns how many named barriers of a block are in use, as ptxas counts them.
+// It counts up to the highest number, or all 16 if a number is not constant.
 enum { MOST_BARRIERS = 16 };
 int ir_barriers(const Fn *fn);
 

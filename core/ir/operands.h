@@ -2,11 +2,11 @@
 // describes (ops.h). Code that handles operands of all operations alike uses
 // this iterator.
 //
-// Encoding in an Ins: a value is one Ref; elements of memory are two Refs
-// (object, offset); a run of registers is one Ref (the object) and numbers in
-// Fn.reg. The first three Refs are in Ins.a[], the others in Fn.ext.p[ext..]; a
-// list is entirely in Fn.ext. The numbers of all runs are consecutive from
-// Fn.reg.p[reg].
+// Encoding of operands in an Ins: A value is one Ref. Elements of memory are
+// two Refs (object, offset). A run of registers is one Ref (the object) and
+// numbers in Fn.reg. The first three Refs are in Ins.a[], the others in
+// Fn.ext.p[ext..]; a list is entirely in Fn.ext. The numbers of all runs are
+// consecutive from Fn.reg.p[reg].
 #ifndef CUTE_OPERANDS_H
 #define CUTE_OPERANDS_H
 

@@ -1,5 +1,6 @@
-// Composes plain layouts: composes each leaf of the right side with the left
-// side, and checks that the sums of the leaves do not carry into the next mode.
+// Composes plain layouts. Composes each leaf of the right side with the left
+// side, and checks that the sums of the leaves do not carry into the next mode
+// of the left side.
 #include "layout/inside.h"
 
 #include <string.h>
@@ -245,8 +246,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   return l;
 }
 
-// The part of the left side that a stride of the right side selects: all of the
-// left side for an integer, or the mode that a basis names.
+// The part of the left side that a stride of the right side selects. An integer
+// selects all of the left side, and a basis selects the mode that it names.
 typedef struct Part {
   Dim stride;        // a stride that selects this part
   Flat left;         // the selected part, coalesced
@@ -272,9 +273,9 @@ typedef struct Compose {
   size_t n, cap;
 } Compose;
 
-// A mode of the result: its extent and stride, the leaf of the right side that
-// it comes from, and the left mode and step by which it advances (see Leaf;
-// mode -1: unknown).
+// A mode of the result. It has an extent s and a stride d, the leaf of the
+// right side that it comes from, and the left mode and the step by which it
+// advances (see Leaf). If the left mode is unknown, `mode` is -1.
 typedef struct Place {
   Dim s, d;
   int leaf, mode;

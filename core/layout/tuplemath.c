@@ -130,7 +130,7 @@ Tup tup_product_like(Ctx *cx, Tup t, Tup guide) {
   return mapped(cx, product_like, t, guide);
 }
 
-// Divides the shape t by `by`, mode after mode from the first: each mode is
+// Divides the shape t by `by`, mode after mode from the first. Each mode is
 // divided by the part of `by` that it can take, and the next modes by the
 // remaining part.
 static void div_fold(Ctx *cx, TupB *b, Tup t, Dim by, Fold2 *div) {

@@ -202,8 +202,9 @@ typedef struct Place {
 typedef enum Where {
   ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER, IN_LOCAL
 } Where;
-// An address in the cluster's shared memory names a CTA in the bits from this
-// one on: 1 + the CTA's rank, or 0 for the CTA that uses the address.
+// An address in the cluster's shared memory names a CTA in the bits from
+// RANK_BIT on. They are 1 + the CTA's rank, or 0 for the CTA that uses the
+// address.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
 // Returns the shared memory of the CTA that a cluster address names.

@@ -183,9 +183,9 @@ void ptx_free(PtxModule *m);
 // Returns the interned text of n bytes. Equal texts have one address.
 const char *ptx_name(Ctx *cx, PtxModule *m, const char *s, size_t n);
 
-// Returns the innermost position in a file of the user in a chain of inlined
-// calls, or the innermost one if all are in headers of the toolkit. loc: number
-// + 1 in PtxModule.locs.
+// Returns the innermost position of a chain of inlined calls that is in a file
+// of the user. If all positions are in headers of the toolkit, returns the
+// innermost position. loc: number + 1 in PtxModule.locs.
 const PtxLoc *ptx_loc(const PtxModule *m, uint32_t loc);
 const PtxFile *ptx_file(const PtxModule *m, const PtxLoc *l);
 

@@ -104,8 +104,8 @@ static void split(Frame *fr) {
   b->at = NULL;
 }
 
-// Turns `W: try_wait p; @p bra D; bra W` into a wait: a block whose only
-// instruction is the try_wait, and which repeats until p is true.
+// Turns `W: try_wait p; @p bra D; bra W` into a wait. This is a block whose
+// only instruction is the try_wait, and that repeats until p is true.
 static void waits(Frame *fr) {
   PtxBuild *b = fr->b;
   b->waits = NEW(b->cx, bool, b->m->ins.n + 1);
@@ -370,9 +370,9 @@ static void pass_block(Frame *fr, const Block *x, RegSet *s, bool mark) {
   if (mark && x->cond >= 0) mark_early(b, s, &cond);
 }
 
-// Marks the registers that an instruction may read before any writes them: a
-// register has a value at a block if it has one at the end of all blocks before
-// it.
+// Marks the registers that an instruction may read before any instruction
+// writes them. A register has a value at the start of a block if it has one at
+// the end of all preceding blocks.
 static void find_early(Frame *fr) {
   const PtxBuild *b = fr->b;
   uint32_t n = b->f->regs / 64 + 1;
@@ -885,7 +885,7 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
   }
 }
 
-// Returns how well `name` fits the name of entry f. 3: they are equal. 2:
+// Returns how well `name` fits the name of entry f. 3: the names are equal. 2:
 // `name` is the demangled name. 1: `name` is a suffix. 0: it does not fit.
 static int fits(Ctx *cx, const PtxFunc *f, const char *name) {
   if (strcmp(f->name, name) == 0) return 3;

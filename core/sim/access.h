@@ -1,10 +1,10 @@
 // Passes and sectors that the hardware counts for one memory access of a warp.
 //
-// A shared-memory pass (wavefront) serves any number of lanes, as long as they
-// access at most one word in each of the 32 banks, which are 4 bytes wide. Bank
-// conflicts are the passes beyond the minimum number for an access of that
-// width. All functions are pure. Addresses are bytes from a base aligned to
-// 1024 (shared) or 32 (global), and are aligned to the access width.
+// Shared memory has 32 banks, which are 4 bytes wide. A pass (wavefront) serves
+// any number of lanes that access at most one word in each bank. Bank conflicts
+// are the passes beyond the minimum number for an access of that width. All
+// functions are pure. Addresses are bytes from a base aligned to 1024 (shared)
+// or 32 (global), and are aligned to the access width.
 #ifndef CUTE_SIMACCESS_H
 #define CUTE_SIMACCESS_H
 

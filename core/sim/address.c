@@ -1,8 +1,9 @@
 // Raw pointers: accesses to memory at addresses that a kernel computes or
 // loads. Each lane may have another address. Decoding makes a copy of such an
-// instruction for each memory object that it may access: the memory of each
-// pointer argument, and memory whose address the script requested. At run time,
-// each lane executes the copy for the object that contains its address.
+// instruction for each memory object that it may access. These objects are the
+// memory of each pointer argument, and memory whose address the script
+// requested. At run time, each lane executes the copy for the object that
+// contains its address.
 #include "sim/address.h"
 
 #include <string.h>

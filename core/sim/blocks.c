@@ -1,18 +1,19 @@
 // Races between CTAs in global memory. CTAs run in any order and on many host
 // threads, so the records must not depend on this order. There are records for
 // each granule that the kernel writes and each class of access. One record is
-// for the CTA with the lowest number that performed such an access, another for
-// the CTA with the highest number, if that is another CTA. A record has the
-// CTA's lowest thread, its line, and whether all stores stored the same value.
-// Memory that a kernel only reads costs nothing.
+// for the CTA with the lowest number that performed such an access. If several
+// CTAs did, another record is for the CTA with the highest number. A record has
+// the lowest thread of the CTA that performed the access, the line, and whether
+// all stores stored the same value. Memory that a kernel only reads costs
+// nothing.
 //
-// Two accesses race if different CTAs perform them, one of them writes, and not
-// both are strong (atomics, and ordered loads and stores, of GPU scope or
-// wider). Stores of elements narrower than a byte, which are atomics on a GPU,
-// are not checked. Stores of the same value do not race here, because memory
-// holds that value whichever store is last. The check assumes that nothing
-// orders two CTAs; programs with such ordering use relay.c instead. Races
-// inside a cluster are found by shadow.c.
+// Strong accesses are atomics, and loads and stores with a memory order, of GPU
+// scope or wider. Two accesses race if different CTAs perform them, one of the
+// two writes, and not both are strong. Stores of elements narrower than a byte,
+// which are atomics on a GPU, are not checked. Stores of the same value do not
+// race here, because memory holds that value whichever store is last. The check
+// assumes that nothing orders two CTAs; programs with such ordering use relay.c
+// instead. Races inside a cluster are found by shadow.c.
 #include "ir/intrin.h"
 #include "sim/address.h"
 #include "sim/blocks.h"

@@ -1,7 +1,7 @@
 // Finds the pairs of scheduling steps that another schedule could execute in
 // the opposite order (dynamic partial-order reduction). Two steps are such a
-// pair if they conflict, so that their order changes what one of the two does
-// or whether it can run, and if happens-before does not order the two.
+// pair if they conflict and happens-before does not order them. They conflict
+// if their order changes what one of the two does, or whether it can run.
 //
 // Steps are ordered by the program order of a thread, by barriers, by waits for
 // a phase of an mbarrier, and by the conflicts themselves. The order of memory
@@ -9,9 +9,10 @@
 // one does. The start of a copy whose bytes complete a phase orders steps, too.
 //
 // Arrivals in one phase of an mbarrier commute. All schedules have the same
-// phases under two conditions: every operation in a phase happens after the end
-// of the phase before, and every operation that must be in a phase happens
-// before some arrival in it. Each violation gives a pair of steps:
+// phases under two conditions. First, every operation in a phase happens after
+// the end of the preceding phase. Second, every operation that must be in a
+// phase happens before some arrival in this phase. Each violation gives a pair
+// of steps:
 // - An arrival, or bytes expected or completed, in phase n is paired with the
 //   arrivals in phase n - 1 that do not happen before it. In another schedule,
 //   it could be counted in phase n - 1.

@@ -422,9 +422,9 @@ static void tell_left(SimCluster *c, int rank, int id) {
   f->barrier.others = b->expected;
 }
 
-// Reports three faults after all warps exited: incomplete rounds of barriers,
-// CTAs that may have exited before others accessed their shared memory, and
-// agents that may still access it.
+// Reports three kinds of faults after all warps exited: incomplete rounds of
+// barriers, CTAs that may have exited before other CTAs accessed their shared
+// memory, and agents that may still access shared memory.
 static void check_ends(SimCluster *c) {
   const SimProg *p = c->prog;
   for (int k = 0; k < p->ncta; k++)

@@ -817,9 +817,9 @@ static void decode_all(Prog *g) {
   if (p->nins) p->ins[p->nins].src = p->ins[p->nins - 1].src;
 }
 
-// Returns the registers that a thread has at the start of a kernel with
-// setmaxnreg: the largest number with which as many CTAs fit on an SM as the
-// kernel requires. The warps are distributed over the quarters of an SM. A
+// Returns the number of registers that a thread has at the start of a kernel
+// with setmaxnreg. It is the largest number with which the required number of
+// CTAs fits on an SM. The warps are distributed over the quarters of an SM. A
 // thread's registers are allocated in units of 8.
 static int registers_of(const SimProg *p) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;

@@ -379,8 +379,8 @@ static void push(SimWarp *w, const SimIns *i, uint32_t other) {
 static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
 
 // Moves a warp that has no active lanes to the next instruction with active
-// lanes: leaves the regions that no lane executes, and enters the other half of
-// a branch.
+// lanes. Leaves the regions that no lane executes, and enters the second half
+// of a branch.
 void simexec_find(SimWarp *w) {
   const SimIns *prog = w->cluster->prog->ins;
   while (!w->active && w->depth) {

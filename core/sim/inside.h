@@ -73,9 +73,9 @@ void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value);
 void simmem_atomic(SimWarp *w, const SimIns *i);
-// What a load or an atomic would access: the bits that its active lanes would
-// find in memory, and the granules that a lane would access, by their keys for
-// simcauses_access.
+// The accesses that a load or an atomic would make. They consist of the bits
+// that the active lanes would find in memory, and of the keys (for
+// simcauses_access) of the granules that a lane would access.
 typedef struct SimAsk {
   // found: bits for each lane. The n granules have the keys from `key` on.
   uint64_t found[LANES], key;

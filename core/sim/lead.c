@@ -1,8 +1,8 @@
-// Finds root causes. One missing barrier or wait shows in many places: as races
-// in both directions, on all tensors that it protects, as reads of elements
-// that have not arrived, and as deadlocks. Memory faults that share a line or a
-// tensor form a group, together with the deadlocks that they cause. In each
-// group, the root cause is reported first.
+// Finds root causes. One missing barrier or wait causes many faults: races in
+// both directions on all tensors that it protects, reads of elements that have
+// not arrived, and deadlocks. Memory faults that share a line or a tensor form
+// a group, together with the deadlocks that they cause. In each group, the root
+// cause is reported first.
 #include "sim/lead.h"
 
 #include "sim/path.h"
@@ -196,9 +196,9 @@ static int place_of(const SimFault *f, const SimFault *all) {
 }
 
 // Returns 1 for a write-after-read or write-after-write race with a known path,
-// otherwise 0. Among faults of equal place_of, rank 0 is reported first: a read
-// that comes too early often causes a race in which a write overwrites data
-// before another read.
+// otherwise 0. Among faults of equal place_of, those of rank 0 are reported
+// first. The reason is that a read that comes too early often causes a race in
+// which a write overwrites data before another read.
 static int rank_of(const SimFault *f) {
   return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
 }

@@ -1,10 +1,10 @@
 // Finds unwritten outputs. An output is a tensor that was unwritten before the
-// launch, and that the kernel stores to and does not read: cute.empty promises
-// that all of it will be written. If a kernel has no visible effect at all,
-// every tensor that was unwritten before the launch counts as an output, except
-// tensors accessed through tensor maps, because these maps may be for loads. If
-// an argument is a part of a tensor, only that part counts. cute.undefined_ok
-// allows unwritten elements.
+// launch, and to which the kernel stores without reading it. By using
+// cute.empty, a script promises that all of the tensor will be written. If a
+// kernel has no visible effect at all, every tensor that was unwritten before
+// the launch counts as an output. Tensors accessed through tensor maps do not,
+// because these maps may be for loads. If an argument is a part of a tensor,
+// only that part counts. cute.undefined_ok allows unwritten elements.
 //
 // A kernel may keep a part of an output that was written before. Such an output
 // is reported only if the grid looks too small, and only as a note. All of

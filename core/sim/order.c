@@ -38,8 +38,9 @@ static size_t threads(const SimCluster *c) {
   return (size_t)c->prog->nall * LANES;
 }
 
-// words returns the number of epochs in a row. word returns the index of actor
-// u's epoch in a row (if u is a warp, of its lane 0's epoch).
+// words returns the number of epochs in a row. word returns the index of the
+// epoch of actor u in a row. If u is a warp, this is the epoch of the warp's
+// lane 0.
 static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + p->nactor);
 }

@@ -166,8 +166,8 @@ static void turn(const SimProg *p, SimFault *f) {
 }
 
 // Reports whether a barrier between accesses a and b would have to be outside a
-// branch: one that contains only one of the accesses, has them in different
-// halves, or is taken by only some threads.
+// branch. This is so if a branch contains only one of the accesses, has them in
+// different halves, or is taken by only some threads.
 static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   for (uint32_t k = 0; k < a || k < b; k++) {
     if (p->ins[k].op != OP_IF) continue;

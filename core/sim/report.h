@@ -96,8 +96,9 @@ typedef struct SimFault {
     // TRAP of cute.assume: the value, and the assumed range and divisor.
     struct { uint32_t none; bool wrong; int64_t value, lo, hi, div; } assumed;
   };
-  // Valid if r.lack is set: the mbarrier, its phase, the bytes that came (if
-  // `open` is set: the bytes expected so far), and all bytes that copies bring.
+  // Valid if r.lack is set. The mbarrier, its phase, the bytes that were
+  // completed (or, if `open` is set, expected so far), and all bytes that
+  // copies bring.
   struct {
     int32_t mem;
     int64_t element, came, all;

@@ -1,9 +1,9 @@
 // Deadlocks. A stop is a place where warps wait. A stop depends on the stops of
 // those threads that could end the wait. The root cause is among the stops that
-// depend only on each other. Candidates, most likely first: a stop that no
-// thread can end; the first wait of a producer for an empty stage (its parity
-// is wrong); a phase with a wrong arrival count; a stop of producers; a stop of
-// consumers.
+// depend only on each other. The candidates are, from the most likely on: a
+// stop that no thread can end; the first wait of a producer for an empty stage,
+// whose parity is wrong; a phase with a wrong arrival count; a stop of
+// producers; a stop of consumers.
 #include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/roles.h"

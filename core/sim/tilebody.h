@@ -4,8 +4,8 @@
 // It multiplies LANES rows of A with one row of B at a time. The product of two
 // operands of at most 12 significand bits is exact in f32. Multiplied by
 // 2^(F-e) and converted to an integer toward zero, it is the truncated term.
-// Lanes whose e is outside [E_LOW, E_HIGH] are computed again by simmma_sum:
-// f32 cannot represent their products or results, or they have NaNs or
+// Lanes whose e is outside [E_LOW, E_HIGH] are computed again by simmma_sum.
+// Either f32 cannot represent their products or results, or they have NaNs or
 // infinities, whose exponent is E_SPECIAL. Products that underflow although e
 // is in this range are truncated to zero anyway, because 2^(e-F) is at least
 // 2^-125.

@@ -1,12 +1,13 @@
 // Systematic schedules. A schedule begins with required steps and continues by
-// fixed rules: a warp runs as long as it can, then the others in order of their
-// numbers. Agents complete when no warp can run. Polls of memory come last.
+// fixed rules. A warp runs as long as it can. Then the other warps run, in the
+// order of their numbers. Agents complete when no warp can run. Polls of memory
+// come last.
 //
-// A poll that fails and returns its warp to the same state is no step: the warp
-// sleeps until memory changes. spin.c tries polls, so that a failing one is not
-// executed. Only the last required step is executed even if it is a poll that
-// fails. Its read may race with an earlier step, before which the poll might
-// pass.
+// A poll that fails and returns its warp to the same state is no step. Instead,
+// the warp sleeps until memory changes. spin.c tries polls first, so that a
+// failing poll is not executed. Only the last required step is executed even if
+// it is a poll that fails. Its read may race with an earlier step, before which
+// the poll might pass.
 #include "sim/turns.h"
 
 #include "ir/intrin.h"

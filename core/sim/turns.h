@@ -87,9 +87,9 @@ int64_t simcauses_lanes(const SimCauses *s);
 // The functions from here on record what the current step does. They are called
 // only if SimCluster.causes is set.
 //
-// simcauses_give and simcauses_take record an arrival at, and the passing of, a
-// barrier. at: number of a barrier of the CTA, or CAUSE_OPEN, CAUSE_DONE for
-// the cluster barrier.
+// simcauses_give records an arrival at a barrier. simcauses_take records that a
+// barrier was passed. at: number of a barrier of the CTA, or CAUSE_OPEN,
+// CAUSE_DONE for the cluster barrier.
 enum { CAUSE_OPEN = -1, CAUSE_DONE = -2 };
 void simcauses_give(SimWarp *w, int at);
 void simcauses_take(SimWarp *w, int at);
@@ -103,9 +103,9 @@ void simcauses_arrive(SimCluster *c, int k, uint32_t phase);
 void simcauses_expect(SimCluster *c, int k, uint32_t phase);
 void simcauses_look(SimWarp *w, int k, uint32_t phase, bool wait);
 void simcauses_phase(SimCluster *c, int k);
-// Records an ordered access to a granule by a lane. how: CAUSE_READ; CAUSE_ADD
-// + AtomicKind for an operation that commutes with others of its kind; or
-// CAUSE_WRITE for other writes. was: the granule's bytes before the access.
+// Records an ordered access to a granule by a lane. how: CAUSE_READ, CAUSE_ADD
+// + AtomicKind for an atomic that commutes with others of the same AtomicKind,
+// or CAUSE_WRITE for other writes. was: the granule's bytes before the access.
 enum { CAUSE_READ, CAUSE_WRITE, CAUSE_ADD };
 void simcauses_access(SimWarp *w, uint64_t place, int how, uint64_t was);
 // Reports whether warp g has only read since step `turn`, and every granule

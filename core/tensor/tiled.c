@@ -109,7 +109,8 @@ static int64_t shape_of(const MmaAtom *a, int i) {
 }
 
 // Returns how many elements of the product's mode i correspond to one element
-// of the operand's tensor: 1, except along K of a sparse A or its metadata.
+// of the operand's tensor. This is 1, except along K of a sparse A or its
+// metadata.
 static int64_t part_of(const MmaAtom *a, char which, int i) {
   const AtomMma *r = a->row;
   if (i != 2) return 1;

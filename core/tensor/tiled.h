@@ -74,8 +74,8 @@ Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l);
 Tensor tiled_mma_partition(Ctx *cx, const TiledMma *m, char which, Tensor t,
                            Dim thr);
 Tup tiled_mma_shape(Ctx *cx, const TiledMma *m, char which, Tup shape);
-// Returns the register layout for the partition of a tensor with layout l:
-// compact by shape for C, in the order of l's strides for A and B.
+// Returns the register layout for the partition of a tensor with layout l. It
+// is compact by shape for C, and in the order of l's strides for A and B.
 Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l);
 DType tiled_mma_type(const MmaAtom *a, char which);
 // make_fragment_A, _B, _C: returns the register layout for a partition

@@ -40,7 +40,7 @@ static int rank_of(const Tensor *t) {
 }
 
 // Sets an operand's modes for one of CuTe's forms. mode[0] is the position of V
-// in the operand's layout; mode[1] and mode[2] are the positions of the other
+// in the operand's layout. mode[1] and mode[2] are the positions of the other
 // two modes. -1 means that the form lacks the mode.
 static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
   Ctx *cx = g->cx;

@@ -69,8 +69,8 @@ static inline Split split(float x, uint32_t least, int n) {
                  bits_float(u - e) - 1};
 }
 
-// Returns the logarithm of the x with these bits if it is an infinity, NaN or
-// negative, otherwise y.
+// Returns the logarithm of the float with these bits if the float is an
+// infinity, a NaN or negative. Otherwise returns y.
 static inline float log_special(uint32_t bits, float y) {
   return bits < 0x7f800000 ? y : fmaf(bits_float(bits), INFINITY, INFINITY);
 }

@@ -1,5 +1,6 @@
-// What cudafn.c and cudatrig.c share: a polynomial, instructions of the special
-// function unit on floats, and the attribute of functions that use fmaf.
+// Declarations that cudafn.c and cudatrig.c share: a polynomial, instructions
+// of the special function unit on floats, and the attribute of functions that
+// use fmaf.
 #ifndef CUTE_CUDAPOLY_H
 #define CUTE_CUDAPOLY_H
 

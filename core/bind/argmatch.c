@@ -405,9 +405,9 @@ static void fit_value(Fit *f) {
   f->given += n, f->want += n;
 }
 
-// Rejects arguments that share memory if those at compilation did not. The
-// program may use a value that it loaded before a store through another
-// argument.
+// Rejects arguments that share memory if the arguments at compilation did not.
+// The reason is that the program may use a value that it loaded before a store
+// through another argument.
 static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
   int *group = NEW(cx, int, k->nleaf + 1);
   if (!argkey_overlaps(cx, l, k->nleaf, group)) return;

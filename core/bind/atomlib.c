@@ -275,8 +275,9 @@ static int64_t threads_of(Ctx *cx, const AtomBox *b) {
                             : tiled_copy_size(cx, &b->copy);
 }
 
-// Reports whether thr is threadIdx.x and no branch surrounds this line, so that
-// all threads of a one-dimensional block execute it.
+// Reports whether thr is threadIdx.x and no branch surrounds the current line
+// of the script, so that all threads of a one-dimensional block execute this
+// line.
 static bool whole_block(const Fn *fn, Dim thr) {
   const Ins *i = ir_get(fn, dim_getref(thr));
   for (size_t k = 0; k < fn->region.n; k++)
@@ -457,7 +458,7 @@ static int thrfrg(lua_State *L, int which) {
 
 // ---- fields of a warpgroup MMA ----
 
-// A tiled MMA's field ACCUMULATE tells whether it adds to its accumulators.
+// A tiled MMA's field ACCUMULATE says whether the MMA adds to its accumulators.
 // During a trace, TRACE_STATE.tiled[tiled MMA] is a number n, and
 // TRACE_STATE.accumulate[n][n] the field's value. Loops and branches watch
 // these tables: they detect a change of the field, and can restore its former

@@ -141,8 +141,8 @@ static int devbuf_tostring(lua_State *L) {
 
 // ---- devices ----
 
-// Returns the number of the GPU that a text such as "gpu:1" names, -1 for the
-// host, or -2 if the text names no device.
+// Returns the number of the GPU that the text s names, such as 1 for "gpu:1".
+// Returns -1 for the host, or -2 if s names no device.
 static lua_Integer ordinal_of(const char *s) {
   if (strcmp(s, "host") == 0 || strcmp(s, "cpu") == 0 ||
       strcmp(s, "sim") == 0 || strncmp(s, "sim:", 4) == 0)

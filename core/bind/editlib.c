@@ -65,8 +65,8 @@ static Ref map_of(const Fn *fn, const Ins *i) {
 }
 
 // Returns the role of an operand of a synchronization instruction, such as
-// "parity", by which patches choose a replacement; NULL: patches do not change
-// the operand.
+// "parity", by which patches choose a replacement. Returns NULL if patches do
+// not change the operand.
 static const char *role_of(const Operand *o) {
   static const char *const roles[] = {
     ['n'] = "arrivals", ['e'] = "each", ['y'] = "bytes", ['q'] = "parity",

@@ -82,8 +82,9 @@ void face_setrows(lua_State *L, const struct FnRow *rows);
 // __index finds the functions as methods, unless regs has its own __index.
 void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
 
-// Completes the metatable on top: an operator or a method that the type lacks
-// raises an error that names it. face_newtype calls this.
+// Completes the metatable on top: the use of an operator or a method that the
+// type lacks then raises an error that names this operator or method.
+// face_newtype calls this.
 void face_complete(lua_State *L);
 // Raises the error that the object at 1 has no field with the key at 2, for
 // types with their own __index. Suggests a name among `fields` (separated by

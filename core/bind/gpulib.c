@@ -51,8 +51,8 @@ static int gpu_l_sync(lua_State *L) {
   return gpulib_done(L, gpu_sync(gpulib_check(L, 1), &w), &w);
 }
 
-// gpu:alive() -> true | nil, message: whether this process can use the GPU. A
-// kernel's error can make that impossible.
+// gpu:alive() -> true | nil, message: whether this process can use the GPU.
+// After an error of a kernel, the GPU may be unusable for the process.
 static int gpu_alive(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   Why w;

@@ -194,8 +194,9 @@ static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
   return r;
 }
 
-// Returns the place of the mbarrier at idx: 64 bits in this block's shared
-// memory or, if `far`, in that of any block of the cluster.
+// Returns the memory object and offset (Place) of the mbarrier at idx. It has
+// 64 bits in this block's shared memory or, if `far`, in the shared memory of
+// any block of the cluster.
 static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
   Place p = check_place(cx, L, idx, DT_NONE);
   Space space = ir_memof(ir_fn(cx), p.mem)->space;
@@ -209,8 +210,8 @@ static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
 }
 
 // Replaces an mbarrier in another block's shared memory by the one at the same
-// offset in this block's. Returns the rank of the other block; 0: the mbarrier
-// was this block's.
+// offset in this block's. Returns the rank of the other block, or 0 if the
+// mbarrier was in this block's shared memory.
 static Ref take_peer(Ctx *cx, Place *p) {
   Fn *fn = ir_fn(cx);
   const Ins *i = ir_get(fn, p->mem);

@@ -214,7 +214,7 @@ static int stream_number(const Walk *w, const Gpu *g) {
 }
 
 // calls:add(plan, arguments...): stores a plan for the key of these arguments.
-// If the cache is full, drops all other entries at once.
+// If the cache is full, drops all other entries first.
 static int l_add(lua_State *L) {
   Ctx *cx = face_enter(L);
   Calls *c = face_check(L, 1, MT_CALLS, "calls");

@@ -17,8 +17,9 @@
 
 enum { OPEN = 32 };  // maximum number of operations that wait for a partner
 
-// The last load or store of one half of a word. version: number of writes
-// (stores: of accesses) to its object so far.
+// The last load or store of one half of a word. version: for a load, number of
+// writes to its memory object when it was recorded; for a store, number of
+// accesses.
 typedef struct Half {
   Ref r;
   uint32_t version, epoch;

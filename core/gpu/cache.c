@@ -382,7 +382,7 @@ static bool wait_lock(int fd) {
 }
 
 // Opens or creates a lock file that belongs to this user. Removes anything else
-// that has its name.
+// that has the file's name.
 static int open_lock(const Cache *c, const char *name) {
   for (int i = 0; i < 8; i++) {
     int fd = openat(c->fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |

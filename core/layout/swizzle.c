@@ -116,8 +116,8 @@ static void collect(const Fn *fn, Ref r, Terms *ts) {
   }
 }
 
-// Returns a mask of the bits that a nonnegative value with these facts can set;
-// -1: any.
+// Returns a mask of the bits that a value with fact f can have, or -1 if it can
+// have any bits.
 static int64_t possible_bits(Fact f) {
   if (f.lo < 0 || f.hi >= (int64_t)1 << 58) return -1;
   if (f.hi == 0) return 0;

@@ -394,8 +394,8 @@ Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide) {
 
 // ---- slicing ----
 
-// Appends entries of t to the open tuple: those where coord has `_` if `any`,
-// otherwise those where coord has another value.
+// Appends entries of t to the open tuple. If `any`, these are the entries where
+// coord has `_`, otherwise the entries where coord has another value.
 static void lift(Ctx *cx, TupB *b, Tup coord, Tup t, bool any) {
   if (!tup_is_leaf(coord)) {
     int n = tup_rank(coord);

@@ -4,8 +4,8 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
-// Which source bytes a cp.async reads. pred: whether it reads any; 0: always.
-// bytes: how many it reads; 0: all.
+// The source bytes that a cp.async reads. pred: predicate that says whether it
+// reads any; 0: it always reads. bytes: number of bytes that it reads; 0: all.
 typedef struct Source {
   Ref pred, bytes;
 } Source;

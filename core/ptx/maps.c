@@ -1,5 +1,5 @@
-// maps.c: tensor maps: those that are parameters, and those that a kernel
-// builds or changes in memory.
+// maps.c: tensor maps that are parameters, and tensor maps that a kernel builds
+// or changes in memory.
 #include <string.h>
 
 #include "ptx/inside.h"

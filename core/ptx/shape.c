@@ -312,14 +312,14 @@ static void tree(Build *b, uint32_t x) {
 // ---- superfluous ONCEs ----
 
 typedef struct Region {
-  uint32_t at, breaks;  // at: index of the item that opens the region; breaks:
-                        // number of BREAKs that leave this region and none
-                        // around it
+  // at: index of the item that opens the region. breaks: number of BREAKs that
+  // leave this region but no region around it.
+  uint32_t at, breaks;
   bool counted;         // whether the region is a ONCE or a LOOP
   bool leads;           // whether it is a ONCE whose first item is its BREAK
 } Region;
 
-// What becomes of items: KEPT, REMOVED, or, for a ONCE, MADE_IF.
+// Fates of an item: it is KEPT or REMOVED, or it is a ONCE that is MADE_IF.
 enum { KEPT, REMOVED, MADE_IF };
 typedef struct Fates {
   Region *open;      // stack of open regions

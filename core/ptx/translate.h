@@ -6,8 +6,8 @@
 #include "ir/ir.h"
 #include "ptx/module.h"
 
-// What a launch passes for a parameter, or for the part of a parameter that
-// starts at `offset`.
+// The value that a launch passes for a parameter, or for the part of a
+// parameter that starts at `offset`.
 typedef struct PtxBound {
   uint32_t offset;  // bytes from the start of the first parameter
   uint32_t var;     // for a module's variable (in mem) instead of a parameter:

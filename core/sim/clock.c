@@ -334,7 +334,7 @@ static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
   return from + c->late;
 }
 
-// Executes a fence: the warp continues when this fence and the earlier fences
+// Executes a fence. The warp continues when this fence and the earlier fences
 // of the SM are complete.
 static void fence(Player *p, Sm *sm, double each, double late, double t) {
   sm->fence = most(sm->fence, t) + each;

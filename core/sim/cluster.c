@@ -592,7 +592,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
 }
 
 // Reports whether all runnable warps poll memory that no warp of this cluster
-// will change. Sets *others if other clusters may still change it.
+// will change. Sets *others if other clusters may still change that memory.
 static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
   c->look = false;

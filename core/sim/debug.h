@@ -130,8 +130,9 @@ bool simdebug_value(const SimDebug *d, Ref r, int k, int lane, uint64_t *out);
 // Reads an element of a memory object as a lane of warp k accesses it.
 SimThere simdebug_element(const SimDebug *d, Ref mem, int64_t element, int k,
                           int lane, uint64_t *out);
-// Returns the instruction in this cluster that last wrote an element. Its step
-// is 0 if there is none or it is unknown.
+// Returns the instruction in this cluster that last wrote an element. The
+// result's step is 0 if no instruction wrote the element, or if the instruction
+// is unknown.
 SimAt simdebug_writer(const SimDebug *d, Ref mem, int64_t element, int k,
                       int lane);
 

@@ -383,8 +383,8 @@ static int32_t new_stat(Prog *g, Ref r) {
   return (int32_t)g->p->nstat++;
 }
 
-// Records that the program accesses `bytes` bytes of memory at once. No shadow
-// granule may be wider than an access.
+// Records that an instruction accesses `bytes` bytes of m in one access. No
+// shadow granule may be wider than an access.
 static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",

@@ -43,8 +43,8 @@ static uint64_t address_of(const SimMem *m, int64_t byte) {
   return ((uint64_t)(m->index + 1) << WHERE) + (uint64_t)byte;
 }
 
-// Reports misaligned maps among those that the lanes of mask access at elements
-// `off` of m. Returns the lanes whose maps are aligned.
+// Reports the misaligned tensor maps among the maps that the lanes of mask
+// access at elements `off` of m. Returns the lanes whose maps are aligned.
 static uint32_t aligned(SimWarp *w, const SimIns *i, const SimMem *m,
                         uint32_t mask, const int64_t *off) {
   uint64_t base = m->space == SP_SMEM ? m->base : (uintptr_t)m->p;

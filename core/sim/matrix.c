@@ -4,8 +4,8 @@
 #include "sim/regs.h"
 #include "sim/tables.h"
 
-// put_words stores a 32-bit word for each lane to units of registers; get_words
-// reads such words.
+// put_words stores a 32-bit word for each lane to units of registers. get_words
+// reads 32-bit words from units of registers.
 static void put_words(const SimMem *m, char *p, const uint32_t *word) {
   int per = 32 / m->unit;
   uint32_t all = (uint32_t)unit_mask(m);

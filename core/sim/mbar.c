@@ -140,8 +140,8 @@ static void next_came(SimCluster *c, SimMbar *b) {
 }
 
 // Finds a wait for the previous phase that does not happen before the end of
-// this phase, and records it. If this phase ends first in another schedule,
-// that wait waits for a later phase.
+// the current phase, and records this wait. If the current phase ends first in
+// another schedule, the recorded wait waits for a later phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
@@ -443,9 +443,9 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Records a fence.mbarrier_init or a fence of the async proxy after
-// initializations by these lanes. After the next barrier, other threads may use
-// these mbarriers.
+// Records a fence.mbarrier_init or a fence of the async proxy by the active
+// lanes of w. After the next barrier, other threads may use the mbarriers that
+// these lanes initialized.
 void simmbar_fence(SimWarp *w) {
   SimCluster *c = w->cluster;
   for (int k = 0; k < c->nmbar; k++)
@@ -587,8 +587,8 @@ static bool is_over(const Visit *v, const Group *g) {
   return (g->b->phase & 1) != (g->amount & 1);
 }
 
-// Checks that a token is from this mbarrier, and from its current or previous
-// phase. Reports a fault otherwise.
+// Checks that the token in g->amount is from mbarrier g->b, and from the
+// mbarrier's current or previous phase. Reports a fault otherwise.
 static bool fits_token(Visit *v, const Group *g) {
   SimWarp *w = v->x.w;
   int64_t phase = g->b->phase, asked = phase_of(g->amount);

@@ -49,7 +49,7 @@ typedef enum SimWrong {
   MBAR_OVER, MBAR_BYTES, MBAR_GONE, MBAR_BUSY, MBAR_AGAIN, MBAR_DATA,
   MBAR_EARLY, MBAR_TOKEN, MBAR_FOREIGN, MBAR_LEFT, MBAR_STILL, MBAR_MISSED
 } SimWrong;
-// What is wrong with a tensor map in memory:
+// Faults of a tensor map in memory:
 // - NONE: it is not a valid map.
 // - BEYOND: it describes more than the tensor's memory.
 // - UNRELEASED: a change was not released to the TMA proxy.
@@ -60,7 +60,7 @@ typedef enum SimMapWrong {
   MAP_NONE, MAP_BEYOND, MAP_UNRELEASED, MAP_UNACQUIRED, MAP_OTHER,
   MAP_CHANGED
 } SimMapWrong;
-// What a stuck warp waits for.
+// The things for which a stuck warp can wait.
 typedef enum SimStuck {
   STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS, STUCK_TEAM,
   STUCK_FLAG

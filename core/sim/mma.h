@@ -1,13 +1,13 @@
 // The arithmetic of the tensor cores, with the hardware's results in every bit.
 //
 // A matrix instruction adds all its products and the accumulator at once. The
-// exponent of a product is the sum of its operands' exponents. Its significand,
-// in [1,4), is not normalized. A subnormal operand has the smallest exponent of
-// its format. Zeros do not count. Let e be the largest exponent of all terms.
-// Each term is truncated toward zero to a multiple of 2^(e-F). The truncated
-// terms are added exactly, as integers, and the sum is converted once: to f32
-// toward zero, or to f16 to nearest even. The architecture determines F, and
-// whether K is split into one or two such sums.
+// exponent of a product is the sum of its operands' exponents. The significand
+// of a product is in [1,4) and is not normalized. A subnormal operand has the
+// smallest exponent of its format. Zeros do not count. Let e be the largest
+// exponent of all terms. Each term is truncated toward zero to a multiple of
+// 2^(e-F). The truncated terms are added exactly, as integers, and the sum is
+// converted once: to f32 toward zero, or to f16 to nearest even. The
+// architecture determines F, and whether K is split into one or two such sums.
 #ifndef CUTE_SIMMMA_H
 #define CUTE_SIMMMA_H
 

@@ -1,4 +1,5 @@
-// What a run with a systematic schedule (turns.h) shows about other schedules.
+// Facts about other schedules that a run with a systematic schedule (turns.h)
+// shows.
 #ifndef CUTE_SIMORDERS_H
 #define CUTE_SIMORDERS_H
 

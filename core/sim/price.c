@@ -48,8 +48,8 @@ static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
          (op == OP_MUL || (op == OP_SHL && fixed) || (is_sum(op) && !fixed));
 }
 
-// Reports whether r is a 16-bit value from a fragment, or computed from such
-// values. Two such operations become one packed instruction.
+// Reports whether r is a 16-bit value from a fragment, or is computed from such
+// values. Two operations on such values become one packed instruction.
 static bool in_pairs(const SimPrices *p, Ref r) {
   const Ins *i = ir_get(p->fn, r);
   Operand o;

@@ -91,7 +91,7 @@ void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
 // register is undefined.
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
 // Makes the result of i, which selects a register by an index, undefined in the
-// lanes of `lack`. `at` is an undefined unit that the first of these lanes
+// lanes of `lack`. `at` is an undefined unit that the lowest lane in `lack`
 // selects.
 void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                    uint32_t lack);

@@ -48,9 +48,10 @@ typedef struct SimFault {
     // there: lanes that the warp has. mask: `named` is an operand of the
     // instruction.
     struct { uint32_t here, named, gone, there; bool mask; } lanes;
-    // BARRIER: id: number of the barrier. n, others: the thread count of this
-    // warp, and of other warps. LANES: n is the barrier that another lane
-    // names. LANES_COUNT: n and others are the counts of two lanes.
+    // BARRIER: id: number of the barrier. n: the thread count that this warp
+    // names. others: the thread count that other warps name. LANES: n is the
+    // barrier that another lane names. LANES_COUNT: n and others are the counts
+    // of two lanes.
     struct { SimMisuse how; int64_t id, n, others; } barrier;
     // DEADLOCK: waiting, ended: masks of warps of the CTA. The other numbers
     // describe what the warps wait for: threads at a barrier, arrivals and

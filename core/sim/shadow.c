@@ -760,9 +760,9 @@ void shadow_defined(Access *x, int l, uint32_t addr) {
   }
 }
 
-// Returns granule number k of those that lane l accesses in global memory, and
-// sets x->piece to its position for reports. Returns NO_GRANULE if there are no
-// more, or memory is exhausted.
+// Returns granule number k of the granules that lane l accesses in global
+// memory, and sets x->piece to the granule's position for reports. Returns
+// NO_GRANULE if there are no more, or memory is exhausted.
 static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
   if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
@@ -985,8 +985,8 @@ static uint32_t beside(const Access *x, int l, const SimGran *q) {
   if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
       q->clk != w->clk || q->src != x->i->src)
     return 0;
-  // The last write is by this execution only if an earlier lane among the
-  // writers has the same address.
+  // The last write is by the current execution of the atomic only if an earlier
+  // lane among the writers has the same address.
   for (uint32_t m = q->lanes & w->active & ((1u << l) - 1); m; m &= m - 1) {
     int k = __builtin_ctz(m);
     bool home = !x->m->rank || x->home[k] == x->home[l];

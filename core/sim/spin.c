@@ -1,8 +1,8 @@
 // Livelock: detects warps that poll memory in vain. If a warp returns to a
 // former state, registers included, while memory is unchanged, it will return
-// to this state for ever. When all runnable warps do so, they are deadlocked on
-// flags. A loop that counts, or that reads a clock, never returns to a former
-// state.
+// to this state again and again. When all runnable warps do so, they are
+// deadlocked on flags. A loop that counts, or that reads a clock, never returns
+// to a former state.
 #include "sim/spin.h"
 
 #include "ir/rows.h"

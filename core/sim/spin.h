@@ -5,7 +5,7 @@
 #include "sim/inside.h"
 
 // The last poll of a warp. stuck: the warp has returned to a former state while
-// memory is unchanged, so it will do so for ever.
+// memory is unchanged, so it will return to this state again and again.
 struct SimSpin {
   // stamp: number of memory changes before the poll. hash: hash of the warp's
   // state.

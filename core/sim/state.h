@@ -106,8 +106,8 @@ struct SimWarp {
   // registers: number of registers of a thread. wanted: number that a waiting
   // setmaxnreg requests (SW_REGISTERS).
   int registers, wanted;
-  // the last setmaxnreg, the number of setmaxnregs executed so far, and the
-  // epoch of the last one
+  // i: the last setmaxnreg. n: number of setmaxnregs executed so far. clk:
+  // epoch of the last setmaxnreg.
   struct { const SimIns *i; uint32_t n, clk; } allot;
   // for each result that may overflow: lanes in which its last value did
   // not fit
@@ -123,13 +123,13 @@ struct SimWarp {
   SimText text;            // output of printf
 };
 
-// What threads released, for threads that acquire it.
+// The accesses that threads released, for threads that acquire them.
 typedef struct SimPast {
   // vc: vector clock with an epoch for each actor. row: row with an epoch for
   // each thread (order.c), or NULL.
   uint32_t *vc, *row;
   bool rows;               // whether `row` is in use
-  // gate of the event log (tape.h) for threads that acquire this
+  // gate of the event log (tape.h) for threads that acquire this SimPast
   uint32_t gate;
 } SimPast;
 
@@ -172,7 +172,7 @@ struct SimCluster {
   // moved: number of memory changes (spin.h). asleep: value of *prog->changes
   // when the cluster began to wait for others.
   uint64_t moved, asleep;
-  // the cluster that began to wait for others after this one
+  // the cluster that was the next to begin to wait for others
   SimCluster *next;
   SimSpin *spin;
   struct SimTurns *turns;  // state of systematic schedules (turns.h), or NULL

@@ -68,8 +68,8 @@ struct SimTurns {
   bool oom;
 };
 
-// Returns the agent_id of an agent: it combines the warp that started the agent
-// and the agent's number among those of the warp.
+// Returns the agent_id of an agent. It combines the number of the warp that
+// started the agent with the agent's number among the agents of this warp.
 static uint64_t agent_id(uint64_t warp, uint32_t number) {
   return warp | (uint64_t)number << 32;
 }

@@ -196,8 +196,8 @@ static void lend_piece(void *ud, uint32_t at) {
   if (f) f->access.size = PIECE;
 }
 
-// Records that an MMA reads this warp's part of the operands: its rows of A,
-// and B. first: w is the first warp of the warpgroup.
+// Records that an MMA reads w's part of the operands, which consists of the
+// warp's rows of A, and of B. first: w is the first warp of the warpgroup.
 static void lend(SimWarp *w, const Job *j, uint32_t epoch, bool first) {
   const SimMmaIns *x = j->i->x;
   Lend l = {.x = {.w = w, .i = j->i, .bytes = PIECE, .agent = true}, .mma = x,

@@ -100,10 +100,10 @@ static bool compares(Op op) {
          op == OP_SHR || op == OP_MIN || op == OP_MAX || op == OP_ABS;
 }
 
-// Collects the results to check for i: those that i compares, and those from
-// which its addresses are computed. Addresses are offsets in memory, raw
-// addresses, addresses of tensor maps, and coordinates of a box, which start
-// with the first value operand.
+// Collects the results to check for i. These are the results that i compares,
+// and the results from which the addresses of i are computed. Addresses are
+// offsets in memory, raw addresses, addresses of tensor maps, and coordinates
+// of a box, which start with the first value operand.
 static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   const SimProg *p = f->p;
   int32_t map = -1;

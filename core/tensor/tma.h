@@ -7,10 +7,10 @@
 #include "base/tensormap.h"
 #include "tensor/tensor.h"
 
-// What an atom copies. BOXES: boxes, through a tensor map. The others copy
-// contiguous runs without a map. G2S: global to shared memory. S2G: shared to
-// global memory. S2S: to another CTA's shared memory. R2S: registers to another
-// CTA's shared memory (st.async).
+// The regions that an atom copies. BOXES: boxes, through a tensor map. The
+// others copy contiguous runs without a map. G2S: global to shared memory. S2G:
+// shared to global memory. S2S: to another CTA's shared memory. R2S: registers
+// to another CTA's shared memory (st.async).
 typedef enum TmaRuns { TMA_BOXES, TMA_G2S, TMA_S2G, TMA_S2S, TMA_R2S } TmaRuns;
 
 typedef struct TmaAtom {

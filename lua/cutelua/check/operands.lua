@@ -285,8 +285,9 @@ local CALLS = {["mbarrier.wait"] = "mbarrier_wait",
                ["mbarrier.expect_tx"] = "mbarrier_arrive_and_expect_tx",
                ["cp.async.mbarrier.arrive"] = "cp_async_mbarrier_arrive_noinc"}
 
--- Calls each(by, words) for steps from one stage of a ring of n to another, the
--- smallest steps first.
+-- Calls each(by, words) for steps in a ring of n stages, the smallest ones
+-- first. `by` is the number of stages to add, modulo n; `words` describes the
+-- step.
 local function stages(n, each)
   for d = 1, math.min(n - 1, 3) do
     local words = d == 1 and "1 stage" or d .. " stages"

@@ -388,7 +388,8 @@ local function coordinate(t, i)
 end
 
 -- Compares the elements of a tensor with a list or tensor whose first index is
--- `base`; returns how many differ, the index of the first, and its description.
+-- `base`; returns the number of elements that differ, the index of the first
+-- one, and a text about it.
 local function compare(t, want, base, tolerance)
   local n, at, first = 0, nil, nil
   for i = 0, cute.size(t) - 1 do

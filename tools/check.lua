@@ -293,7 +293,7 @@ rule("lua.h only in core/bind and core/program", C, function(path, text,
   end)
 end)
 
--- To layouts, a word of 2^60 or more is a tag, not an integer.
+-- In a layout, a word of 2^60 or more is a tagged value, not an integer.
 rule("integers become Dims by dim_int", C, function(path, text, complain)
   if path:find "^core/layout/dim%.c" or path:find "^core/layout/tuple%.c" then
     return
@@ -401,7 +401,7 @@ do
     end)
 end
 
--- ENFORCED in tools/prose.lua turns these rules on.
+-- These rules apply only if prose.ENFORCED in tools/prose.lua is true.
 do
   local prose = dofile "tools/prose.lua"
   if prose.ENFORCED then

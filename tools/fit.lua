@@ -219,9 +219,9 @@ local TIMES = 0.3  -- weight of time differences in the loss
 
 local ANCHOR = 0.1  -- weight of a problem's common factor in the loss
 
--- Returns the loss that is minimized: the smoothed regret, and the distance of
--- predicted from measured times: mostly of their ratios, and slightly of the
--- times themselves.
+-- Returns the loss to minimize. Its terms are the smoothed regret; how much the
+-- ratio of predicted to measured time varies within a problem (weight TIMES);
+-- and how far a problem's mean ratio is from 1 (weight ANCHOR).
 local function loss(list)
   local sum, off = 0, 0
   for _, x in ipairs(list) do

@@ -84,8 +84,9 @@ describe("small floats", function()
       local half = (top - value_of(f, f.top - 1)) / 2
       local past = f.sat and f.top or f.inf
       assert.equal(f.top, to_bits(name, next_down(top + half)))
-      -- top + half is a tie; it rounds to the even code. That is the code past
-      -- top: formats with infinities have an odd top.
+      -- top + half is a tie, which rounds to the even code. Formats with
+      -- infinities have an odd top, so the result is the code above top,
+      -- infinity. Formats that saturate convert it to top.
       assert.equal(past, to_bits(name, top + half))
       assert.equal(past, to_bits(name, 1e300))
       assert.equal(past | sign, to_bits(name, -1e300))

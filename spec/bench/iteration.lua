@@ -17,7 +17,7 @@ local load_script = require "spec.lesson"
 local SCRIPT, ARCHS = "scripts/gemm3stage.lua", {"sm_80", "sm_90a"}
 -- milliseconds that NVRTC needs for a mock text of 59 KB without headers
 local MOCK_MS = 276
--- the Hopper kernel's milliseconds: tracing and emitting; NVRTC
+-- milliseconds for the Hopper kernel: to trace and emit it; in NVRTC
 local HOPPER_MS, HOPPER_NVRTC_MS = 30, 550
 local OPTIONS = {"--fmad=false"}
 local REFERENCE = os.getenv "CUTELUA_REFERENCE_DIR"
@@ -107,7 +107,7 @@ function child.hopper_nvrtc(i)
   return select(2, compile(text, "sm_90a", "gemm_sm90"))
 end
 
--- Measures the time from the call until the cubin's bytes are there.
+-- Measures the time from the call until the cubin is in memory.
 function child.cubin(arch)
   local program = trace(arch)
   return select(2, timed(function()

@@ -24,7 +24,7 @@ local options = card.options {rounds = "5", only = "", warm = "60",
 local EXPERTS = math.tointeger(options.experts)
 
 local SHAPES = {{4096, 7168}, {14336, 4096}, {2048, 4096}}
-local BIG = 16384  -- rows of the big product whose rate is the ideal
+local BIG = 16384  -- rows of the big product whose rate counts as ideal
 
 -- Returns the rows of each expert, the same in every run.
 local function sizes()
@@ -44,8 +44,8 @@ local function rows_of(t, first, rows)
     cute.make_layout({rows, n}, {n, 1}))
 end
 
--- Returns the operands of all experts together, and of each: {A, B, D, offsets,
--- sizes, parts = {a, b, d buffers}}.
+-- Returns {A, B, D, offsets, sizes, parts}: the operands of all experts
+-- together, and in `parts` the buffers {a, b, d} of each expert.
 local function operands(N, K)
   local list, M = sizes()
   local function empty(...)

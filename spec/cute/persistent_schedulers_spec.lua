@@ -7,9 +7,9 @@ local support = require "spec.support"
 local pipeline, utils = cute.pipeline, cute.utils
 
 -- Launches a scheduler. Returns count[tile], how often a tile was taken, and
--- the position of each tile in its cluster's sequence of tiles. traced: the
--- kernel gets the extents as arguments or, if it is "argument", the scheduler's
--- parameters.
+-- the position of each tile in its cluster's sequence of tiles. If `traced` is
+-- true, the extents are arguments of the kernel; if it is "argument", the
+-- scheduler's parameters are.
 local function run(tiles, cluster, opts, most, traced)
   local host = utils.PersistentTileSchedulerParams(tiles, cluster, opts)
   local grid = host:get_grid_shape(most)

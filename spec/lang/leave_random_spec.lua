@@ -6,7 +6,7 @@ local cute = require "cute"
 local random = require "spec.random"
 local support = require "spec.support"
 
-local SLOTS = 10  -- number of a thread's elements in the output
+local SLOTS = 10  -- number of output elements of a thread
 
 local Gen = setmetatable({}, random.Gen)
 Gen.__index = Gen

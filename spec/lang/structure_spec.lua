@@ -95,8 +95,9 @@ end
 
 local function same(x) return x end
 
--- Returns a copy with its rows for the kernel to read: values read from t
--- itself would be constants.
+-- Returns a copy of structure t whose tables have the same rows (its[copy] =
+-- rows[t]). The kernel reads the copy, because values read from t itself would
+-- be constants.
 local function clone(t, rows, its, made)
   if made[t] then return made[t] end
   local copy = {}

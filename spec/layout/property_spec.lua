@@ -181,7 +181,8 @@ describe("random layouts", function()
       local c = try(cute.composition, a, b)
       if not c then return false end
       for i = 0, cute.size(b) - 1 do
-        -- `at` sums the offsets of b's modes, for each mode of a.
+        -- at[m] is the sum of the offsets that b's modes have along mode m of
+        -- a.
         local at, inside = {}, true
         for k, x in ipairs(oracle.coord(shape, i)) do
           local mode, v = stride[k].mode, stride[k].value * x

@@ -496,7 +496,8 @@ end)
 -- A tree of new rows: the parent of each row, -1 for the root.
 local PARENTS = {-1, 0, 0, 1, 1, 2}
 
--- Returns, for each row, which rows are its ancestors or the row itself.
+-- Returns a list for each row i: element j is 1 if row j is an ancestor of row
+-- i or is row i, else 0.
 local function ancestors()
   local rows = {}
   for i, parent in ipairs(PARENTS) do

@@ -137,8 +137,9 @@ describe("factors and mixed types", function()
   it("belong to each matrix of a batch, or to all", function()
     local L, M, N, K = 3, 20, 24, 256
     local A, B = matrix({L, M, K}, "e4m3"), matrix({L, N, K}, "e4m3", 2)
-    -- Layouts of factors for n rows: the extents, and the coordinate of element
-    -- (l, i) for block g of K
+    -- Layouts of factors, by name: {a function that returns the extents for n
+    -- rows, a function that returns the factor of row i of batch l for block g
+    -- of K}
     local FORMS = {
       rows = {function(n) return {L, n} end,
               function(t, l, i) return t(l, i) end},

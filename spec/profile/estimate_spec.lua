@@ -19,8 +19,8 @@ local function estimate(k, grid, block, more, ...)
   return k(...):estimate(o)
 end
 
--- Returns the cycles of `warps` with n sums each, dependent (chain) or
--- independent.
+-- Returns the cycles that the model estimates for `warps` warps with n FMAs
+-- each. The FMAs form one dependency chain (chain = true) or eight.
 local function cycles(n, warps, chain)
   local k = cute.kernel("sums", function(Y, x)
     local t, acc = cute.arch.thread_idx(), {}

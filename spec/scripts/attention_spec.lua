@@ -75,8 +75,8 @@ describe("attention", function()
   end)
 
   it("takes scores beyond the range of powers of 2", function()
-    -- Scores are 2 x for even keys, x for odd keys, where |x| is large, and 0
-    -- for the last key, which is in a later tile.
+    -- The score is 2 x for even keys and x for odd keys, where |x| is large. It
+    -- is 0 for the last key, which is in another tile.
     local S, T, D = 20, 150, 32
     local function fill(t, f)
       for i = 0, t.shape[2] - 1 do

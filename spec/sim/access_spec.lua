@@ -1,6 +1,6 @@
 local sim = require "spec.sim.units"
 
--- Returns the addresses of 32 lanes, given as a function of the lane.
+-- Returns a list of the addresses f(lane) of 32 lanes.
 local function lanes(f)
   local t = {}
   for l = 0, 31 do t[l + 1] = f(l) end
@@ -189,7 +189,8 @@ describe("cp.async.cg", function()
         keys[key] = true
       end
       local passed, least = sim.cpasync_cg_wavefronts(dst, from)
-      -- `lines` is the lower bound if two or more lanes copy from each line.
+      -- If two or more lanes copy from each line, the least number of passes is
+      -- the number of lines.
       local lines = (32 + per - 1) // per
       assert.same({n, per == 1 and 4 or lines}, {passed, least})
     end

@@ -9,8 +9,9 @@ local function line() return debug.getinfo(2, "l").currentline end
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
--- Returns the reports, as "kind line line2 tensor", with one to three host
--- threads. A function among the arguments makes an argument for each launch.
+-- Launches f with one, two and three host threads. Returns the reports, each as
+-- "kind line line2 tensor". A function among the arguments is called for each
+-- launch, and its result is the argument.
 local function found(grid, block, f, ...)
   local all
   for threads = 1, 3 do

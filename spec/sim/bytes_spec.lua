@@ -32,8 +32,8 @@ ret;
 local MOST = 16  -- reports of a launch
 local LINES = select(2, HEAD:gsub("\n", ""))
 
--- The parts of an access by its number of bytes: type, registers, bytes of a
--- register.
+-- By the number of bytes of an access: the ways to write it in PTX, each {type,
+-- its registers}.
 local FORM = {[1] = {{"u8", {"h0"}}}, [2] = {{"u16", {"h0"}},
   {"v2.u8", {"h0", "h1"}}}, [4] = {{"b32", {"a0"}}, {"v2.u16", {"h0", "h1"}},
   {"v4.u8", {"h0", "h1", "h2", "h3"}}}, [8] = {{"b64", {"b0"}},

@@ -213,8 +213,8 @@ describe("stores of one value", function()
 end)
 
 describe("a block that goes through much global memory", function()
-  -- Tiles of x one after the other. In tile `bad` a neighbour's element is read
-  -- without a barrier.
+  -- The block processes the tiles of x one after the other. In tile `bad`, each
+  -- thread reads a neighbour's element without a barrier.
   local N, TILES = 128, 1200
   local function run(bad, met)
     local launch = seeds.with {grid = 1, block = N}

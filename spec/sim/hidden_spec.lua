@@ -18,8 +18,8 @@ local function report(f, block, ...)
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- Asserts that kernel(nothing) races at its lines `at`, and that kernel(fix)
--- does not.
+-- Asserts that kernel(f) races if f does nothing, at the lines that it records,
+-- and that it does not race if f is `fix`.
 local function planted(kind, fix, block, kernel, make)
   local at = support.recorder()
   local text = found(kernel(nothing, at), block, make())

@@ -4,7 +4,7 @@ local sim = require "spec.sim.units"
 
 -- ---- an oracle in Lua integers, from raw bits ----
 
--- exponent bits, fraction bits, bias, and how many low bits to drop
+-- {exponent bits, fraction bits, bias, number of low bits to drop}
 local FIELDS = {
   f32 = {8, 23, 127, 0}, f16 = {5, 10, 15, 0}, bf16 = {8, 7, 127, 0},
   tf32 = {8, 10, 127, 13}, e4m3 = {4, 3, 7, 0}, e5m2 = {5, 2, 15, 0},

@@ -101,8 +101,8 @@ static int l_image_mask(lua_State *L) {
   for (int64_t i = 0; i < n; i++) {
     int64_t x = off.w + dim_value(layout_eval_at(cx, s, dim_int(cx, i)));
     if (x < 0 || x > 62)
-      face_error(L, ERR_LIMIT, "make_layout_image_mask: offset %d is beyond "
-                 "the bits of a mask", (int)x);
+      face_error(L, ERR_LIMIT, "make_layout_image_mask: offset %d is outside "
+                 "of the mask, which has bits 0 to 62", (int)x);
     mask |= (int64_t)1 << x;
   }
   lua_pushinteger(L, mask);

@@ -416,7 +416,8 @@ static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
       if (group[i] && group[i] == group[j] &&
           (!k->group[i] || k->group[i] != k->group[j]))
         ctx_fail(cx, ERR_LAUNCH, "%sarguments %d and %d share memory, but "
-                 "this launch was compiled for arguments that do not",
+                 "this launch was compiled for arguments that do not\n"
+                 "  compile another launch for arguments that share memory",
                  of_kernel(cx, k), l[j].argument, l[i].argument);
 }
 

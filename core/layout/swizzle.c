@@ -62,8 +62,9 @@ Swizzle swizzle_from_masks(Ctx *cx, int64_t y, int64_t z) {
 Swizzle swizzle_compose(Ctx *cx, Swizzle a, Swizzle b) {
   if (a.s != b.s)
     ctx_fail(cx, ERR_INADMISSIBLE,
-             "composition: Sw<%d,%d,%d> and Sw<%d,%d,%d> differ in shift", a.b,
-             a.m, a.s, b.b, b.m, b.s);
+             "composition: Sw<%d,%d,%d> and Sw<%d,%d,%d> have different "
+             "shifts; only swizzles of one shift can be composed", a.b, a.m,
+             a.s, b.b, b.m, b.s);
   return swizzle_from_masks(cx, swizzle_yyy(a) ^ swizzle_yyy(b),
                             swizzle_zzz(a) ^ swizzle_zzz(b));
 }

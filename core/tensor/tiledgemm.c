@@ -374,8 +374,8 @@ static void set_more(Gemm *g, int i, const Tensor *t) {
   if (count(cx, o->v, "gemm") * bits != 32 || o->n[0] != main->n[0] ||
       o->n[1] != main->n[1])
     ctx_fail(cx, ERR_SHAPE, "gemm: %s of %s must be a fragment (V,%c,K) with "
-             "one 32-bit register in V, (%d,%" PRId64 ",%" PRId64 ") here, got "
-             "%s", name, r->name, main == &g->x ? 'M' : 'N', 32 / bits,
+             "one 32-bit register in V, here of shape (%d,%" PRId64 ",%" PRId64
+             "), got %s", name, r->name, main == &g->x ? 'M' : 'N', 32 / bits,
              main->n[0], main->n[1], tensor_show(cx, t));
   set_regs(g, o, 4 + i);
 }

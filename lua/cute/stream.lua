@@ -66,7 +66,8 @@ end
 local function recorded(e)
   open(e, "event")
   if not e.at then
-    core.fail("bad-argument", "the event was never recorded")
+    core.fail("bad-argument", "the event was never recorded\n  call "
+      .. "event:record() before this call")
   end
   return e.at
 end

@@ -304,7 +304,7 @@ describe("ops.attention", function()
            call {scale = 0})
     raises("ops.attention: window = {-1, nil}; for each side the number of "
       .. "visible keys, 0 or more, or false is needed", call {window = {-1}})
-    raises("ops.attention: Q has 3 heads and K has 2; a multiple is needed",
+    raises("ops.attention: Q has 3 heads and K has 2; Q needs a multiple of",
       call({}, cute.zeros({1, 3, 2, 32}, cute.bf16),
            cute.zeros({1, 3, 2, 32}, cute.bf16)))
     raises("ops.attention: V is (1,4,1,32):(0,32,0,1), but K is "

@@ -295,7 +295,7 @@ describe("safetensors.open", function()
     refuses('the type "C64", which is not supported',
       header '{"a":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}}')
     for _, at in ipairs {"[0,4]", "[4,0]", "[-8,0]", "[0,9]", '["a",8]'} do
-      refuses("8 bytes within 8 are needed", header('{"a":{"dtype":"F32",'
+      refuses("8 bytes inside the file's 8 bytes", header('{"a":{"dtype":"F32",'
         .. '"shape":[2],"data_offsets":' .. at .. '}}', "12345678"))
     end
     refuses("extent 2 is", header('{"a":{"dtype":"F32","shape":'

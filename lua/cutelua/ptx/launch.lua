@@ -184,7 +184,7 @@ local function tensor(spec, what)
   if spec.npy then
     for k in pairs(spec) do
       if k ~= "npy" and k ~= "dtype" then
-        fail("%s has either npy or %s", what, k)
+        fail("%s has both npy and %s: remove one of them", what, k)
       end
     end
     return of_file(spec.npy, what, spec.dtype)

@@ -45,7 +45,8 @@ local function check(path, name, e, size)
   end
   if not (is_size(at[1]) and is_size(at[2])) or at[1] > at[2]
     or at[2] > size or at[2] - at[1] ~= bytes then
-    fail(path, "%s: data_offsets are %s to %s; %d bytes within %d are needed",
+    fail(path, "%s: data_offsets are %s to %s; a range of %d bytes inside the "
+         .. "file's %d bytes of data is needed",
          what, core.show(at[1]), core.show(at[2]), bytes, size)
   end
 end

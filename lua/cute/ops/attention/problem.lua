@@ -73,7 +73,8 @@ function problem.of(call, like_q, like_k, paged, narrow)
     call:fail("Q is %s: heads of %d elements; 32, 64, 96, 128, 192 or 256 are "
       .. "possible", Q.layout, p.D)
   elseif p.G < 1 and p.H > 0 or p.G > 0 and p.H % p.G ~= 0 then
-    call:fail("Q has %d heads and K has %d; a multiple is needed", p.H, p.G)
+    call:fail("Q has %d heads and K has %d; Q needs a multiple of K's heads",
+              p.H, p.G)
   end
   return p
 end

@@ -70,8 +70,9 @@ local function operands(N, K)
   return x
 end
 
--- Compares each expert's rows of x.D with that expert's product p.D. Returns
--- the largest relative error in the norm, and the number of wrong elements.
+-- Compares the rows of x.D that belong to an expert with p.D, the product of
+-- that expert alone. Returns the largest relative error in the norm, and the
+-- number of wrong elements.
 local function compare(x, K)
   local worst, wrong, at = 0, 0, 0
   for e, p in ipairs(x.parts) do

@@ -72,9 +72,9 @@ local words = cute.raw_kernel(TEXT, {name = "words", block = 256})
 local whole = cute.raw_kernel(TEXT, {name = "whole", block = 256})
 local Int4 = getmetatable(cute.ops.int4(function() return 8 end, 16, 64))
 
--- Kinds of weights by name: bits of a weight; make(n, k, seed), which returns
--- {buffer, B = the operand of ops.gemm}; the standard deviation of unscaled
--- weights; whether there are factors.
+-- Kinds of weights by name. bits: of a weight. deviation: the standard
+-- deviation of unscaled weights. factors: true if there are any. make(n, k,
+-- seed) returns {buffer =, B = the operand of ops.gemm}.
 local KINDS = {
   bf16 = {bits = 16, deviation = 1, make = function(n, k, seed)
     local b = card.matrix(dev, "bf16", n * k, seed << 40)

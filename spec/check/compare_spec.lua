@@ -186,7 +186,8 @@ local function unary(f)
   end)
 end
 
--- Calls f with a fake GPU that runs `other` instead of a kernel, or fails.
+-- Calls f with a fake GPU, which runs `other` instead of a kernel. If `other`
+-- is nil, each launch on it fails.
 local function pretend(other, f)
   local gpu, elsewhere = compare.gpu, kernel.elsewhere
   compare.gpu = function()

@@ -26,9 +26,9 @@ end
 
 local ROOM = 16  -- maximum number of tiles of a group along M, and along N
 
--- Launches a grouped scheduler. Returns for each tile (group, m, n): how often
--- it was taken, its cluster's position in the order of all clusters, its number
--- of K tiles.
+-- Launches a grouped scheduler. For each tile (group, m, n), the kernel records
+-- how often the tile was taken, the position of its cluster in the order of all
+-- clusters, and its number of K tiles.
 local function grouped_run(case, traced)
   local groups, cluster, tile, opts, most = table.unpack(case)
   local total, places = 0, {}

@@ -46,7 +46,8 @@ end
 
 local function show(x) return type(x) == "boolean" and x or tostring(x) end
 
--- Reports whether the answer (and its offset) agrees with the case.
+-- Reports whether our result `got`, and the offset if the case has one, agree
+-- with the case. If not, also returns our result as text.
 local function compare(case, got, offset)
   local want = case.out
   if type(want) ~= "string" then

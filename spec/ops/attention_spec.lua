@@ -603,8 +603,8 @@ describe("ops.attention_decode of several rows", function()
 end)
 
 -- Rounds x, the elements of a tensor (B,T,G,d), to e4m3 times the scale of each
--- head. Returns the narrow tensor, and the last S rows as they were; the narrow
--- tensor lacks those.
+-- head. Returns the e4m3 tensor, whose last S rows are NaN, and a bf16 tensor
+-- that holds these S rows unrounded.
 local function narrowed(x, shape, S, scale)
   local B, T, G, d = table.unpack(shape)
   local narrow = cute.full(shape, 0 / 0, cute.e4m3)

@@ -32,7 +32,7 @@ local function rejects(cases)
   end
 end
 
--- {instruction, what its error says}
+-- {instruction, a part of its error's message}
 local FOUND = {
   {"ld.param.u64;", "'ld.param.u64' cannot have 0 operands"},
   {"ld.param.u6;", "'ld.param.u6' is not modelled: modifier .u6"},

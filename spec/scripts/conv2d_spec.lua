@@ -344,7 +344,8 @@ describe("conv2d's faults are reported:", function()
     package.loaded["kernels.gemm_sm80"] = kept
     return conv
   end
-  -- K has 4 tiles: the last one is in the stage through which C is stored.
+  -- The sum has 4 tiles along K. The last of them is in the stage of shared
+  -- memory through which C is stored.
   local CASE = {N = 2, H = 7, W = 7, C = 32, K = 72, R = 2, S = 2, padding = 1,
                 rows = true}
   for path, faults in pairs {

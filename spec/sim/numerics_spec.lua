@@ -10,8 +10,9 @@ local FIELDS = {
   tf32 = {8, 10, 127, 13}, e4m3 = {4, 3, 7, 0}, e5m2 = {5, 2, 15, 0},
 }
 
--- Returns nan, or sign and inf, or sign, integer significand and the exponent
--- of its unit.
+-- Parses the bits u of a number. Returns {nan = true}, {sign =, inf = true}, or
+-- {sign =, sig = the significand as an integer, exp =, frac = its fraction
+-- bits}.
 local function parse(name, u)
   local f = FIELDS[name]
   local eb, mb, bias = f[1], f[2], f[3]

@@ -555,7 +555,8 @@ local function is_misuse(v)
   return f and (f.kind == "mbarrier" or f.message:find "takes a number")
 end
 
--- Returns how the verdict differs from the enumeration, or nil if it agrees.
+-- Returns text that says how verdict v differs from the enumeration, nil if it
+-- agrees.
 local function difference(v, want, faults)
   if not next(faults) then
     if v.verdict ~= "ok" then return "there is no fault" end

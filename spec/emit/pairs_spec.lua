@@ -8,7 +8,7 @@ local random = require "spec.random"
 
 local ELEMENTS, THREADS = 8, 4
 
--- Stores f(a, b, c) of a thread's vectors.
+-- Returns a kernel in which each thread stores f(a, b, c) of its vectors.
 local function kernel(f)
   return cute.kernel("k", function(x, y, z, o)
     local t = cute.arch.thread_idx()

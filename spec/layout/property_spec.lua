@@ -14,7 +14,8 @@ end
 
 local POWERS = {1, 2, 2, 4, 4, 8, 16}
 
--- Runs f(random) n times; f returns true if the case was admissible.
+-- Runs f(random) n times. f returns true if the algebra accepted the case; at
+-- least `at_least` of the n calls must return true.
 local function repeated(n, at_least, f)
   local r, got = oracle.random(n), 0
   for _ = 1, n do

@@ -188,7 +188,8 @@ describe("an estimate", function()
   end)
 
   it("plays a launch twice with the memory of the first", function()
-    -- A counter that the launch doubles gives the loop's length.
+    -- c[0] is the length of the loop, and the launch doubles it. The second
+    -- replay must not see the doubled value.
     local function cycles_of(writes)
       local k = cute.kernel("k", function(c, d, y)
         local t = cute.arch.thread_idx()

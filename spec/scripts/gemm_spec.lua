@@ -236,7 +236,7 @@ describe("gemm_sm80's operands", function()
     check(C, function(i, j) return product(A, B, i, j) end)
   end)
 
-  -- Returns the order of operations in the text of the main loop: fetches,
+  -- Returns the operations of the emitted main loop in order: fetches,
   -- products, copies of A and of B, the wait.
   local function passes(tile)
     local gemm = gemm_sm80 {tile = tile}

@@ -179,7 +179,7 @@ describe("cp.async.cg", function()
   end)
   it("pays for each line of global memory", function()
     local dst = lanes(function(l) return l // 8 * 128 + l % 8 * 16 end)
-    -- per: number of neighbouring lanes that copy from one 128-byte line
+    -- per: number of adjacent lanes that copy from the same 128-byte line
     for per = 1, 8 do
       local from = lanes(function(l) return l // per * 128 + l % per * 16 end)
       local keys, n = {}, 0

@@ -858,7 +858,7 @@ local function turns(o)
   return function(out, n)
     local w = arch.warp_idx()
     local tile = cute.var(w)
-    cute.return_if(w:eq(2))  -- warp 2 takes no part in the turns
+    cute.return_if(w:eq(2))  -- warp 2 does not process tiles
     cute.loop(function() return tile:get():lt(n) end, function()
       cute.when(tile:get():gt(0), function()
         arch.barrier(w + 1, o.count and 96 or 64)

@@ -308,8 +308,8 @@ local function verdict_of(result, name, opts, notes)
   return v
 end
 
--- Returns a fault that names the line which wrote a result that differs from
--- the reference's, or nil.
+-- If results in v.compared differ from a reference, returns a fault with the
+-- line that wrote the first wrong element; else nil.
 local function wrong_place(v)
   for _, c in ipairs(v.compared) do
     if c.count > 0 and c.with == "reference" then

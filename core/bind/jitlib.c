@@ -1,11 +1,16 @@
-// Lua bindings of the compiler NVRTC, which makes a CUBIN and a log of CUDA C.
+// Lua bindings of the compiler NVRTC, which makes a CUBIN and a log of CUDA C,
+// and of its caches.
 #include <string.h>
 
 #include "bind/face.h"
+#include "gpu/cache.h"
 #include "gpu/dl.h"
 #include "gpu/jit.h"
+#include "gpu/nvrtc.h"
+#include "ir/target.h"
 
 #define MT_JIT "cute.jit"
+#define MT_CACHE "cute.cache"
 
 static int jit_gc(lua_State *L) {
   jit_free(face_check(L, 1, MT_JIT, "compiler output"));
@@ -19,10 +24,21 @@ static void set_bytes(lua_State *L, const char *name, const char *p,
   lua_setfield(L, -2, name);
 }
 
-// jit_compile(source, arch [, options [, no_cache [, waiting, patience [,
-// name]]]]) -> {cubin=, ptx=, log=, cached=, seconds=, nvrtc=, note=} | nil,
-// message, log. `waiting` is a text to print on stderr if the compilation takes
-// longer than `patience` seconds. `name` is the source's path.
+// Pushes a list of the reasons why a cache does not work, and the like.
+static void push_notes(lua_State *L, const JitOut *out) {
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof out->notes / sizeof *out->notes; i++) {
+    if (!*out->notes[i]) continue;
+    lua_pushstring(L, out->notes[i]);
+    lua_rawseti(L, -2, luaL_len(L, -2) + 1);
+  }
+}
+
+// jit_compile(source, arch [, options [, no_cache [, waiting, patience [, name
+// [, into]]]]]) -> {cubin=, ptx=, log=, cached=, image=, seconds=, nvrtc=,
+// notes=} | nil, message, log. `waiting` is a text to print on stderr if the
+// compilation takes longer than `patience` seconds. `name` is the source's
+// path, `into` the folder of an image's cache that receives the result too.
 static int l_jit_compile(lua_State *L) {
   uint64_t start = base_nanotime();
   const char *options[32];
@@ -33,7 +49,8 @@ static int l_jit_compile(lua_State *L) {
   job.waiting = lua_tostring(L, 5);
   job.patience = lua_tonumber(L, 6);
   job.name = lua_tostring(L, 7);
-  lua_settop(L, 7);
+  job.into = lua_tostring(L, 8);
+  lua_settop(L, 8);
   lua_Integer n = lua_istable(L, 3) ? luaL_len(L, 3) : 0;
   if (n > 32) face_error(L, ERR_LIMIT, "more than 32 compiler options");
   luaL_checkstack(L, 48, "compiler options");
@@ -51,12 +68,14 @@ static int l_jit_compile(lua_State *L) {
     jit_free(out);
     return 3;
   }
-  lua_createtable(L, 0, 8);
+  lua_createtable(L, 0, 9);
   lua_pushlstring(L, out->log, out->log_n), lua_setfield(L, -2, "log");
   set_bytes(L, "cubin", out->cubin, out->cubin_n);
   set_bytes(L, "ptx", out->ptx, out->ptx_n);
-  set_bytes(L, "note", out->note, strlen(out->note));
+  push_notes(L, out);
+  lua_setfield(L, -2, "notes");
   face_set_bool(L, "cached", out->cached);
+  face_set_bool(L, "image", out->image);
   lua_pushfstring(L, "%d.%d", out->major, out->minor);
   lua_setfield(L, -2, "nvrtc");
   jit_free(out);
@@ -64,23 +83,160 @@ static int l_jit_compile(lua_State *L) {
   return 1;
 }
 
+// ---- compilers ----
+
 // nvrtc_version() -> a version such as "13.0" | nil, message.
 static int l_nvrtc_version(lua_State *L) {
   Why w;
-  int major, minor;
-  const NvrtcApi *api = dl_nvrtc(&w);
-  if (!api || api->nvrtcVersion(&major, &minor) != NVRTC_SUCCESS)
-    return face_fail2(L, ERR_NONVRTC, "%s", api ? "no version" : w.msg);
-  lua_pushfstring(L, "%d.%d", major, minor);
+  const Nvrtc *v = nvrtc_pick(NULL, &w);
+  if (!v) return face_fail2(L, ERR_NONVRTC, "%s", w.msg);
+  lua_pushfstring(L, "%d.%d", v->major, v->minor);
   return 1;
+}
+
+// nvrtc_list([arch]) -> {{path=, version=, chosen=, why=, archs=}, ...},
+// driver: the NVRTC libraries found, newest first; `chosen` marks the one that
+// compiles for `arch`. driver: the version of CUDA that the driver is for, or
+// nil.
+static int l_nvrtc_list(lua_State *L) {
+  enum { MOST = 32 };
+  const Nvrtc *list[MOST];
+  const Nvrtc *chosen = nvrtc_pick(lua_tostring(L, 1), NULL);
+  int n = nvrtc_list(list, MOST), driver = nvrtc_driver();
+  lua_newtable(L);
+  for (int i = 0; i < n; i++) {
+    lua_createtable(L, 0, 5);
+    lua_pushstring(L, list[i]->path), lua_setfield(L, -2, "path");
+    if (list[i]->major) {
+      lua_pushfstring(L, "%d.%d", list[i]->major, list[i]->minor);
+      lua_setfield(L, -2, "version");
+    }
+    face_set_bool(L, "chosen", list[i] == chosen);
+    set_bytes(L, "why", list[i]->why, strlen(list[i]->why));
+    lua_newtable(L);
+    for (int k = 0; k < list[i]->narchs; k++) {
+      lua_pushinteger(L, list[i]->archs[k]);
+      lua_rawseti(L, -2, k + 1);
+    }
+    lua_setfield(L, -2, "archs");
+    lua_rawseti(L, -2, i + 1);
+  }
+  if (driver <= 0) return 1;
+  lua_pushfstring(L, "%d.%d", driver / 1000, driver % 1000 / 10);
+  return 2;
+}
+
+// dry_gpu(sm, multiprocessors) -> true | nil, message: replaces the driver by
+// one without a GPU (gpu/dry.h), for the rest of the process.
+static int l_dry_gpu(lua_State *L) {
+  int sm = (int)luaL_checkinteger(L, 1), sms = (int)luaL_checkinteger(L, 2);
+  int kb = (int)(target_smem(sm) / 1024);
+  if (!dl_dry(sm, sms, kb))
+    return face_fail2(L, ERR_DRIVER, "the driver is open already");
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// ---- caches ----
+
+// An open cache and memory that Lua frees if an error is raised.
+typedef struct CacheBox {
+  Cache c;
+  CacheFile *list;
+  void *mem;
+} CacheBox;
+
+static int cache_gc(lua_State *L) {
+  CacheBox *b = face_check(L, 1, MT_CACHE, "cache");
+  cache_close(&b->c);
+  base_free(b->list);
+  base_free(b->mem);
+  b->list = NULL;
+  b->mem = NULL;
+  return 0;
+}
+
+// Pushes a box with a cache: the user's own, or the image's.
+static CacheBox *push_cache(lua_State *L, bool image) {
+  CacheBox *b = lua_newuserdatauv(L, sizeof *b, 0);
+  memset(b, 0, sizeof *b);
+  luaL_setmetatable(L, MT_CACHE);
+  if (image) cache_open_image(&b->c);
+  else cache_open(&b->c);
+  return b;
+}
+
+// Adds the key text and the version of an entry's file to the table on top.
+static void set_look(lua_State *L, CacheBox *b, const CacheFile *f,
+                     bool verify) {
+  static const char *const STATES[] = {"good", "broken", "old", "foreign",
+                                       "gone"};
+  CachePart text;
+  int major = 0, minor = 0;
+  CacheState state = cache_look(&b->c, f->name, verify, &text, &major, &minor,
+                                &b->mem);
+  lua_pushstring(L, STATES[state]), lua_setfield(L, -2, "state");
+  if (state == CACHE_GOOD) {
+    set_bytes(L, "key", text.p, text.n);
+    lua_pushfstring(L, "%d.%d", major, minor);
+    lua_setfield(L, -2, "nvrtc");
+  }
+  base_free(b->mem);
+  b->mem = NULL;
+}
+
+// cache_list(image, verify) -> {dir=, on=, note=, max=, bytes=, {name=, bytes=,
+// used=, state=, key=, nvrtc=}, ...}: the entries of the user's own cache or
+// the image's, the least recently used first. With `verify`, a state is "good"
+// only if the checksum is right.
+static int l_cache_list(lua_State *L) {
+  bool image = lua_toboolean(L, 1), verify = lua_toboolean(L, 2);
+  CacheBox *b = push_cache(L, image);
+  size_t n, total;
+  b->list = cache_list(&b->c, &n, &total);
+  lua_createtable(L, (int)n, 5);
+  set_bytes(L, "dir", b->c.dir, strlen(b->c.dir));
+  set_bytes(L, "note", b->c.note, strlen(b->c.note));
+  face_set_bool(L, "on", b->c.on);
+  face_set_num(L, "max", (double)cache_cap());
+  face_set_num(L, "bytes", (double)total);
+  for (size_t i = 0; i < n; i++) {
+    lua_createtable(L, 0, 6);
+    lua_pushstring(L, b->list[i].name), lua_setfield(L, -2, "name");
+    lua_pushinteger(L, (lua_Integer)b->list[i].size);
+    lua_setfield(L, -2, "bytes");
+    lua_pushinteger(L, b->list[i].used / 1000000000);
+    lua_setfield(L, -2, "used");
+    set_look(L, b, &b->list[i], verify);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+// cache_clear(keep) -> number of removed entries, their bytes | nil, message.
+static int l_cache_clear(lua_State *L) {
+  lua_Integer keep = luaL_checkinteger(L, 1);
+  CacheBox *b = push_cache(L, false);
+  size_t bytes;
+  if (!b->c.on)
+    return face_fail2(L, ERR_IO, "%s", *b->c.note ? b->c.note
+                      : "the cache is disabled");
+  size_t n = cache_clear(&b->c, keep > 0 ? (size_t)keep : 0, &bytes);
+  lua_pushinteger(L, (lua_Integer)n);
+  lua_pushinteger(L, (lua_Integer)bytes);
+  return 2;
 }
 
 void jitlib_open(lua_State *L) {
   static const luaL_Reg meta[] = {{"__gc", jit_gc}, {NULL, NULL}};
+  static const luaL_Reg cache_meta[] = {{"__gc", cache_gc}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
     {"jit_compile", l_jit_compile}, {"nvrtc_version()", l_nvrtc_version},
-    {NULL, NULL}};
+    {"nvrtc_list", l_nvrtc_list}, {"cache_list", l_cache_list},
+    {"cache_clear", l_cache_clear}, {"dry_gpu", l_dry_gpu}, {NULL, NULL}};
   face_newtype(L, MT_JIT, meta);
+  lua_pop(L, 1);
+  face_newtype(L, MT_CACHE, cache_meta);
   lua_pop(L, 1);
   face_setfuncs(L, funcs);
 }

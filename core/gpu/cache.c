@@ -1,4 +1,4 @@
-// The cache folder of compiled kernels: reads, validates, publishes and evicts
+// The cache folders of compiled kernels: reads, validates, publishes and evicts
 // entries.
 #define _GNU_SOURCE
 #include "gpu/cache.h"
@@ -16,12 +16,13 @@
 
 #include "base/signals.h"
 
-#define CACHE_VERSION 1u
+#define CACHE_VERSION 2u
 #define MAX_ENTRY ((size_t)256 << 20)
 
 typedef struct Head {
   char magic[8];
   uint32_t version, parts;
+  int32_t major, minor;  // version of the compiler
   // key[i]: hash i of the key text. text: bytes of the key text. part[i]: bytes
   // of part i.
   uint64_t key[2], text, part[CACHE_PARTS];
@@ -62,28 +63,46 @@ CacheKey cache_key(const char *text, size_t n) {
 static void note(Cache *c, const char *what) {
   int e = errno;
   if (!c->note[0])
-    snprintf(c->note, sizeof c->note, "%s %.300s: %s", what, c->dir,
-             strerror(e));
+    snprintf(c->note, sizeof c->note, "%s: %s %.300s: %s",
+             c->fixed ? "the kernels of CUTELUA_CACHE_IMAGE are not used"
+                      : "kernels are not cached", what, c->dir, strerror(e));
 }
 
-// Creates the folder and its parents, accessible only by this user whatever the
-// umask.
-static bool make_folders(char *dir) {
+// Creates the folder and its parents with these modes whatever the umask.
+static bool make_folders(char *dir, mode_t mode) {
   for (char *s = dir + 1; ; s++) {
     if (*s != '/' && *s) continue;
     char end = *s;
     *s = '\0';
-    bool made = mkdir(dir, 0700) == 0, ok = made || errno == EEXIST;
-    if (made) chmod(dir, 0700);
+    bool made = mkdir(dir, mode) == 0, ok = made || errno == EEXIST;
+    if (made) chmod(dir, mode);
     *s = end;
     if (!ok) return false;
     if (!end) return true;
   }
 }
 
-// Reports whether only this user can have written a file or folder.
-static bool is_ours(const struct stat *st) {
-  return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
+// Reports whether a file or folder belongs to this user or, in the cache of an
+// image that is only read, to root.
+static bool is_owned(const Cache *c, const struct stat *st) {
+  return st->st_uid == geteuid() || (c->fixed && st->st_uid == 0);
+}
+
+// Reports whether only the owner, whom is_owned accepts, can have written a
+// file or folder.
+static bool is_ours(const Cache *c, const struct stat *st) {
+  return is_owned(c, st) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static const char *unfit(Cache *c, const struct stat *st) {
+  errno = EPERM;
+  if (!is_owned(c, st)) return "cannot use the cache folder of another user,";
+  if (c->fixed)
+    return is_ours(c, st) ? NULL
+           : "cannot use a cache folder that others can write to,";
+  mode_t mode = c->image ? 0755 : 0700;
+  if ((st->st_mode & 0777) == mode || fchmod(c->fd, mode) == 0) return NULL;
+  return "cannot set the mode of the cache folder";
 }
 
 static bool open_folder(Cache *c) {
@@ -95,20 +114,22 @@ static bool open_folder(Cache *c) {
          : "cannot open the cache folder");
     return false;
   }
-  bool ok = fstat(c->fd, &st) == 0;
-  if (ok && st.st_uid != geteuid()) ok = false, errno = EPERM;
-  if (ok && (st.st_mode & 0777) != 0700) ok = fchmod(c->fd, 0700) == 0;
-  if (ok) return true;
-  note(c, "cannot use the cache folder of another user,");
+  const char *wrong = "cannot open the cache folder";
+  if (fstat(c->fd, &st) == 0 && !(wrong = unfit(c, &st))) return true;
+  note(c, wrong);
   close(c->fd);
   return false;
 }
 
+static bool disabled(void) {
+  const char *off = getenv("CUTELUA_CACHE");
+  return off && strcmp(off, "0") == 0;
+}
+
 void cache_open(Cache *c) {
   memset(c, 0, sizeof *c);
-  const char *off = getenv("CUTELUA_CACHE");
   const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if (off && strcmp(off, "0") == 0) return;
+  if (disabled()) return;
   int n = 0;
   // By the XDG specification, a relative path counts as unset.
   if (xdg && xdg[0] == '/')
@@ -116,8 +137,32 @@ void cache_open(Cache *c) {
   else if (home && home[0] == '/')
     n = snprintf(c->dir, sizeof c->dir, "%s/.cache/cutelua", home);
   if (n <= 0 || (size_t)n >= sizeof c->dir) return;
-  if (!make_folders(c->dir)) note(c, "cannot make the cache folder");
+  if (!make_folders(c->dir, 0700)) note(c, "cannot make the cache folder");
   else c->on = open_folder(c);
+}
+
+void cache_open_image(Cache *c) {
+  memset(c, 0, sizeof *c);
+  const char *dir = getenv("CUTELUA_CACHE_IMAGE");
+  if (disabled() || !dir || !*dir) return;
+  c->image = c->fixed = true;
+  int n = snprintf(c->dir, sizeof c->dir, "%s", dir);
+  errno = n < 0 || (size_t)n >= sizeof c->dir ? ENAMETOOLONG : EINVAL;
+  if (*dir != '/' || errno == ENAMETOOLONG)
+    note(c, "the absolute path of a folder is needed, got");
+  else
+    c->on = open_folder(c);
+}
+
+void cache_open_into(Cache *c, const char *dir) {
+  memset(c, 0, sizeof *c);
+  c->image = true;
+  int n = snprintf(c->dir, sizeof c->dir, "%s", dir);
+  errno = n < 0 || (size_t)n >= sizeof c->dir ? ENAMETOOLONG : ENOENT;
+  if (n <= 0 || errno == ENAMETOOLONG || !make_folders(c->dir, 0755))
+    note(c, "cannot make the folder");
+  else
+    c->on = open_folder(c);
 }
 
 void cache_close(Cache *c) {
@@ -138,60 +183,87 @@ static bool read_all(int fd, char *p, size_t n) {
   return true;
 }
 
-// Marks an entry as used by setting its times, at most once an hour. Eviction
+// Marks an entry as used by setting its times, at most once a minute. Eviction
 // removes the entries that were not used for the longest time.
-static void touch(int fd, const struct stat *st) {
-  if (time(NULL) - st->st_mtim.tv_sec > 3600) futimens(fd, NULL);
+static void touch(const Cache *c, int fd, const struct stat *st) {
+  if (!c->fixed && time(NULL) - st->st_mtim.tv_sec > 60) futimens(fd, NULL);
+}
+
+// Reads the head of an entry of `size` bytes. Returns false unless the lengths
+// of its parts agree with the size.
+static bool read_head(const char *p, size_t size, Head *h) {
+  if (size < sizeof *h) return false;
+  memcpy(h, p, sizeof *h);
+  if (memcmp(h->magic, magic, 8) != 0 || h->version != CACHE_VERSION ||
+      h->parts != CACHE_PARTS)
+    return false;
+  size_t left = size - sizeof *h;
+  if (h->text > left) return false;
+  left -= h->text;
+  for (int i = 0; i < CACHE_PARTS; i++) {
+    if (h->part[i] > left) return false;
+    left -= h->part[i];
+  }
+  return left == 0;
+}
+
+// Reports whether the checksum of an entry is right.
+static bool sums_up(const char *p, size_t size, const Head *h) {
+  Head zero = *h;
+  zero.sum = 0;
+  return h->sum == word_hash(word_hash(HASH_INIT, &zero, sizeof zero),
+                             p + sizeof zero, size - sizeof zero);
 }
 
 static bool believe(const char *p, size_t size, const CacheKey *key,
-                    CachePart parts[]) {
+                    CacheEntry *e) {
   Head h;
-  memcpy(&h, p, sizeof h);
-  if (memcmp(h.magic, magic, 8) != 0 || h.version != CACHE_VERSION ||
-      h.parts != CACHE_PARTS || h.key[0] != key->h[0] ||
-      h.key[1] != key->h[1] || h.text != key->n)
+  if (!read_head(p, size, &h) || h.key[0] != key->h[0] ||
+      h.key[1] != key->h[1] || h.text != key->n ||
+      memcmp(p + sizeof h, key->text, key->n) != 0 || !sums_up(p, size, &h))
     return false;
-  size_t left = size - sizeof h;
-  if (h.text > left) return false;
-  left -= h.text;
   const char *at = p + sizeof h + h.text;
   for (int i = 0; i < CACHE_PARTS; i++) {
-    if (h.part[i] > left) return false;
-    parts[i] = (CachePart){at, (size_t)h.part[i]};
+    e->part[i] = (CachePart){at, (size_t)h.part[i]};
     at += h.part[i];
-    left -= h.part[i];
   }
-  if (left != 0 || memcmp(p + sizeof h, key->text, key->n) != 0) return false;
-  uint64_t sum = h.sum;
-  h.sum = 0;
-  return sum == word_hash(word_hash(HASH_INIT, &h, sizeof h), p + sizeof h,
-                          size - sizeof h);
+  e->major = h.major;
+  e->minor = h.minor;
+  return true;
 }
 
-// Opens a file that belongs to this user for reading, or returns -1.
+// Opens a file that only its trusted owner can have written for reading, or
+// returns -1.
 static int open_ours(const Cache *c, const char *name, struct stat *st) {
   int fd = openat(c->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return -1;
-  if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && is_ours(st)) return fd;
+  if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && is_ours(c, st)) return fd;
   close(fd);
   return -1;
 }
 
-bool cache_get(Cache *c, const CacheKey *key, CachePart parts[CACHE_PARTS],
-               void **mem) {
+// Reads a whole file of an entry to new memory. Returns NULL if it is too short
+// for an entry, or too long.
+static char *read_entry(int fd, const struct stat *st) {
+  size_t size = (size_t)st->st_size;
+  char *p = size >= sizeof(Head) && size <= MAX_ENTRY ? base_realloc(NULL, size)
+                                                      : NULL;
+  if (p && read_all(fd, p, size)) return p;
+  base_free(p);
+  return NULL;
+}
+
+bool cache_get(Cache *c, const CacheKey *key, CacheEntry *e, void **mem) {
+  *mem = NULL;
   if (!c->on) return false;
   char name[40];
   struct stat st;
   snprintf(name, sizeof name, "%s.jit", key->name);
   int fd = open_ours(c, name, &st);
   if (fd < 0) return false;
-  char *p = NULL;
-  size_t size = (size_t)st.st_size;
-  bool ok = size >= sizeof(Head) && size <= MAX_ENTRY &&
-            (p = base_realloc(NULL, size)) != NULL && read_all(fd, p, size) &&
-            believe(p, size, key, parts);
-  if (ok) touch(fd, &st);
+  char *p = read_entry(fd, &st);
+  bool ok = p && believe(p, (size_t)st.st_size, key, e);
+  if (ok) touch(c, fd, &st);
   close(fd);
   if (!ok) base_free(p);
   *mem = ok ? p : NULL;
@@ -234,7 +306,7 @@ static int open_aside(Cache *c, const char *name, Name *tmp) {
              (unsigned long long)base_random(&seed));
     int fd = openat(c->fd, tmp->s,
                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0) fchmod(fd, 0600);
+    if (fd >= 0) fchmod(fd, c->image ? 0644 : 0600);
     if (fd >= 0 || errno != EEXIST) return fd;
   }
   return -1;
@@ -259,19 +331,13 @@ static bool publish(Cache *c, const char *name, const CachePart pieces[],
 
 bool cache_write(Cache *c, const char *name, const void *p, size_t n) {
   CachePart piece = {p, n};
-  return c->on && publish(c, name, &piece, 1);
+  return c->on && !c->fixed && publish(c, name, &piece, 1);
 }
 
 // ---- eviction ----
 
-typedef struct Entry {
-  char name[80];
-  int64_t time;
-  size_t size;
-} Entry;
-
 static int by_time(const void *a, const void *b) {
-  int64_t x = ((const Entry *)a)->time, y = ((const Entry *)b)->time;
+  int64_t x = ((const CacheFile *)a)->used, y = ((const CacheFile *)b)->used;
   return (x > y) - (x < y);
 }
 
@@ -280,20 +346,32 @@ static bool has_suffix(const char *s, const char *suffix) {
   return n > k && strcmp(s + n - k, suffix) == 0;
 }
 
-static size_t size_cap(void) {
+size_t cache_cap(void) {
   const char *s = getenv("CUTELUA_CACHE_MB");
   long mb = s ? strtol(s, NULL, 10) : 0;
   if (mb > 1 << 30) mb = 1 << 30;
   return (size_t)(mb > 0 ? mb : 256) << 20;
 }
 
-// Lists the entries of the folder. Removes temporary files and lock files older
-// than an hour, whose processes must have died.
-static Entry *list_entries(Cache *c, size_t *count, size_t *total) {
+// Removes a file that is no entry once it is of no use: temporary files and
+// lock files of processes that must have died (an hour), and records of
+// compilers that are hardly found any more (30 days).
+static void remove_old(Cache *c, const char *name, const struct stat *st) {
+  bool left = has_suffix(name, ".tmp") || has_suffix(name, ".lock");
+  bool memo = strncmp(name, "nvrtc-", 6) == 0;
+  time_t age = time(NULL) - st->st_mtim.tv_sec;
+  if ((left && age > 3600) || (memo && age > 30 * 86400))
+    unlinkat(c->fd, name, 0);
+}
+
+// Lists the entries of the folder. Calls other(c, name, stat) for other files.
+static CacheFile *list_files(Cache *c, size_t *count, size_t *total,
+                             void (*other)(Cache *, const char *,
+                                           const struct stat *)) {
   int fd = openat(c->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
   if (fd >= 0 && !d) close(fd);
-  Entry *list = NULL;
+  CacheFile *list = NULL;
   size_t n = 0, cap = 0;
   *total = 0;
   for (struct dirent *e; d && (e = readdir(d)); ) {
@@ -303,68 +381,149 @@ static Entry *list_entries(Cache *c, size_t *count, size_t *total) {
         !S_ISREG(st.st_mode))
       continue;
     if (!has_suffix(e->d_name, ".jit")) {
-      bool left = has_suffix(e->d_name, ".tmp") ||
-                  has_suffix(e->d_name, ".lock");
-      if (left && time(NULL) - st.st_mtim.tv_sec > 3600)
-        unlinkat(c->fd, e->d_name, 0);
+      if (other) other(c, e->d_name, &st);
       continue;
     }
     if (n == cap) {
-      Entry *more = base_realloc(list, (cap = 2 * cap + 64) * sizeof *list);
+      CacheFile *more = base_realloc(list, (cap = 2 * cap + 64) * sizeof *list);
       if (!more) break;
       list = more;
     }
     snprintf(list[n].name, sizeof list->name, "%s", e->d_name);
-    list[n].time = (int64_t)st.st_mtim.tv_sec * 1000000000 +
+    list[n].used = (int64_t)st.st_mtim.tv_sec * 1000000000 +
                    st.st_mtim.tv_nsec;
     list[n].size = (size_t)st.st_size;
     *total += list[n++].size;
   }
   if (d) closedir(d);
+  if (n) qsort(list, n, sizeof *list, by_time);
   *count = n;
   return list;
 }
 
-static void trim(Cache *c, const CacheKey *newest) {
-  size_t n, total, cap = size_cap();
-  Entry *list = list_entries(c, &n, &total);
-  if (list && total > cap) {
-    qsort(list, n, sizeof *list, by_time);
-    for (size_t i = 0; i < n && total > cap - cap / 8; i++) {
-      if (strncmp(list[i].name, newest->name, 32) == 0) continue;
-      if (unlinkat(c->fd, list[i].name, 0) == 0) total -= list[i].size;
-    }
+CacheFile *cache_list(Cache *c, size_t *count, size_t *total) {
+  *count = *total = 0;
+  return c->on ? list_files(c, count, total, NULL) : NULL;
+}
+
+// Removes listed entries until at most `keep` of `total` bytes are left, except
+// the entry `newest`. Returns their number, and their size in *bytes. A file
+// that another process removed in the meantime counts as removed.
+static size_t remove_files(Cache *c, const CacheFile *list, size_t n,
+                           size_t total, size_t keep, const char *newest,
+                           size_t *bytes) {
+  size_t count = 0;
+  *bytes = 0;
+  for (size_t i = 0; i < n && total > keep; i++) {
+    if (newest && strncmp(list[i].name, newest, 32) == 0) continue;
+    bool gone = unlinkat(c->fd, list[i].name, 0) == 0;
+    if (gone) count++, *bytes += list[i].size;
+    if (gone || errno == ENOENT) total -= list[i].size;
   }
+  return count;
+}
+
+static void trim(Cache *c, const CacheKey *newest) {
+  size_t n, total, bytes, cap = cache_cap();
+  CacheFile *list = list_files(c, &n, &total, remove_old);
+  if (total > cap)
+    remove_files(c, list, n, total, cap - cap / 8, newest->name, &bytes);
   base_free(list);
 }
 
-void cache_put(Cache *c, const CacheKey *key,
-               const CachePart parts[CACHE_PARTS]) {
-  if (!c->on) return;
+// Removes a file that is no entry, unless a process may be using it: a lock
+// that is held, or a temporary file of the last minute.
+static void remove_idle(Cache *c, const char *name, const struct stat *st) {
+  bool idle = has_suffix(name, ".tmp")
+              ? time(NULL) - st->st_mtim.tv_sec > 60
+              : strncmp(name, "nvrtc-", 6) == 0;
+  if (has_suffix(name, ".lock")) {
+    int fd = openat(c->fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    idle = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (idle) unlinkat(c->fd, name, 0);
+    if (fd >= 0) close(fd);
+    return;
+  }
+  if (idle) unlinkat(c->fd, name, 0);
+}
+
+size_t cache_clear(Cache *c, size_t keep, size_t *bytes) {
+  size_t n, total, count;
+  *bytes = 0;
+  if (!c->on || c->fixed) return 0;
+  CacheFile *list = list_files(c, &n, &total, keep ? remove_old : remove_idle);
+  // Also removes files of 0 bytes.
+  if (!keep) total++;
+  count = remove_files(c, list, n, total, keep, NULL, bytes);
+  base_free(list);
+  return count;
+}
+
+// ---- examination ----
+
+CacheState cache_look(Cache *c, const char *name, bool verify, CachePart *text,
+                      int *major, int *minor, void **mem) {
+  struct stat st;
+  *text = (CachePart){"", 0};
+  *mem = NULL;
+  int fd = open_ours(c, name, &st);
+  if (fd < 0)
+    return fstatat(c->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? CACHE_FOREIGN
+                                                               : CACHE_GONE;
+  char *p = read_entry(fd, &st);
+  close(fd);
+  size_t size = (size_t)st.st_size;
+  Head h;
+  memset(&h, 0, sizeof h);
+  if (p) memcpy(&h, p, sizeof h);
+  bool old = memcmp(h.magic, magic, 8) == 0 && h.version != CACHE_VERSION;
+  bool ok = p && read_head(p, size, &h);
+  if (ok && verify) {
+    CacheKey key = cache_key(p + sizeof h, (size_t)h.text);
+    ok = strncmp(key.name, name, 32) == 0 && memcmp(key.h, h.key,
+         sizeof h.key) == 0 && sums_up(p, size, &h);
+  }
+  if (ok) {
+    *text = (CachePart){p + sizeof h, (size_t)h.text};
+    *major = h.major;
+    *minor = h.minor;
+    *mem = p;
+    return CACHE_GOOD;
+  }
+  base_free(p);
+  return old ? CACHE_OLD : CACHE_BROKEN;
+}
+
+bool cache_put(Cache *c, const CacheKey *key, const CacheEntry *e) {
+  if (!c->on || c->fixed) return false;
   Head h;
   memset(&h, 0, sizeof h);
   memcpy(h.magic, magic, 8);
   h.version = CACHE_VERSION;
   h.parts = CACHE_PARTS;
+  h.major = e->major;
+  h.minor = e->minor;
   memcpy(h.key, key->h, sizeof h.key);
   h.text = key->n;
   size_t size = key->n;
-  for (int i = 0; i < CACHE_PARTS; i++) size += h.part[i] = parts[i].n;
+  for (int i = 0; i < CACHE_PARTS; i++) size += h.part[i] = e->part[i].n;
   char *body = base_realloc(NULL, size);
-  if (!body) return;
+  if (!body) return false;
   char *at = body;
   memcpy(at, key->text, key->n);
   at += key->n;
   for (int i = 0; i < CACHE_PARTS; i++) {
-    if (parts[i].n) memcpy(at, parts[i].p, parts[i].n);
-    at += parts[i].n;
+    if (e->part[i].n) memcpy(at, e->part[i].p, e->part[i].n);
+    at += e->part[i].n;
   }
   h.sum = word_hash(word_hash(HASH_INIT, &h, sizeof h), body, size);
   CachePart pieces[] = {{(const char *)&h, sizeof h}, {body, size}};
   char name[40];
   snprintf(name, sizeof name, "%s.jit", key->name);
-  if (publish(c, name, pieces, 2)) trim(c, key);
+  bool ok = publish(c, name, pieces, 2);
+  if (ok && !c->image) trim(c, key);
   base_free(body);
+  return ok;
 }
 
 // ---- locks ----
@@ -401,7 +560,7 @@ static int open_lock(const Cache *c, const char *name) {
 }
 
 int cache_lock(Cache *c, const CacheKey *key) {
-  if (!c->on) return -1;
+  if (!c->on || c->fixed) return -1;
   char name[40];
   snprintf(name, sizeof name, "%s.lock", key->name);
   for (;;) {

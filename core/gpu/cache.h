@@ -1,17 +1,24 @@
-// The disk cache of compiled kernels: $XDG_CACHE_HOME/cutelua (default
-// ~/.cache/cutelua), one file for each entry. CUTELUA_CACHE=0 disables it, and
-// CUTELUA_CACHE_MB sets its maximum size in MB (default 256).
+// The disk caches of compiled kernels: the user's own, and the one of a
+// container image. A cache is a folder with one file for each entry.
+//
+// The user's own cache is $XDG_CACHE_HOME/cutelua (default ~/.cache/cutelua).
+// CUTELUA_CACHE_MB sets its maximum size in MB (default 256). The image's cache
+// is the folder CUTELUA_CACHE_IMAGE, which `cutelua compile --into` fills; it
+// is only read. CUTELUA_CACHE=0 disables both.
 //
 // A 128-bit hash of the key text names an entry. The key text contains
-// everything that the code was compiled from. The entry is valid only if the
-// key text, the lengths and the checksum agree. Otherwise it is a miss, and the
-// next cache_put replaces it. No function here can fail: a problem only
-// disables caching, and `note` describes it.
+// everything that the code was compiled from; in the user's own cache, also the
+// compiler's version. The entry is valid only if the key text, the lengths and
+// the checksum agree. Otherwise it is a miss, and the next cache_put replaces
+// it. No function here can fail: a problem only disables caching, and `note`
+// describes it.
 //
-// Cached code runs on the GPU, so only this user may have written it. The
-// folder (0700, not a symbolic link) and the files read (0600, plain files)
-// must belong to the effective user. All accesses use the folder's descriptor,
-// and never follow or wait for objects that another user created.
+// Cached code runs on the GPU, so only this user may have written it, or root
+// for the image's cache. The user's own folder (0700, not a symbolic link) and
+// the files read (0600, plain files) must belong to the effective user. The
+// image's folder and files must belong to root or to the effective user, and
+// nobody else may be able to write to them. All accesses use the folder's
+// descriptor, and never follow or wait for objects that another user created.
 #ifndef CUTE_CACHE_H
 #define CUTE_CACHE_H
 
@@ -19,9 +26,11 @@
 
 typedef struct Cache {
   bool on;
+  bool image;      // a cache of an image, whose keys have no compiler
+  bool fixed;      // never written
   int fd;          // descriptor of the folder, if `on`
   char dir[900];
-  char note[400];  // reason why entries cannot be written, or ""
+  char note[480];  // reason why the cache does not work, or ""
 } Cache;
 
 typedef struct CacheKey {
@@ -38,19 +47,57 @@ typedef struct CachePart {
   size_t n;
 } CachePart;
 
+typedef struct CacheEntry {
+  CachePart part[CACHE_PARTS];
+  int major, minor;  // version of the compiler
+} CacheEntry;
+
+// Open the user's own cache, the image's cache, and a folder to be filled as an
+// image's cache.
 void cache_open(Cache *c);
+void cache_open_image(Cache *c);
+void cache_open_into(Cache *c, const char *dir);
 void cache_close(Cache *c);
 CacheKey cache_key(const char *text, size_t n);
 
-// Returns an entry's parts, which point into *mem (freed by the caller with
+// Returns an entry, whose parts point into *mem (freed by the caller with
 // base_free), or false for a miss.
-bool cache_get(Cache *c, const CacheKey *key, CachePart parts[CACHE_PARTS],
-               void **mem);
+bool cache_get(Cache *c, const CacheKey *key, CacheEntry *e, void **mem);
 // Writes an entry to a temporary file and renames the file, so that no reader
-// sees a part of it. Then evicts the entries that were not used for the longest
-// time until the folder has its maximum size.
-void cache_put(Cache *c, const CacheKey *key,
-               const CachePart parts[CACHE_PARTS]);
+// sees a part of it. Then evicts the entries of the user's own cache that were
+// not used for the longest time until the folder has its maximum size.
+bool cache_put(Cache *c, const CacheKey *key, const CacheEntry *e);
+
+// An entry's file.
+typedef struct CacheFile {
+  char name[80];
+  int64_t used;  // when it was used last, in nanoseconds since 1970
+  size_t size;
+} CacheFile;
+
+// Returns the files of all entries, the least recently used first (freed by the
+// caller with base_free), and the sum of their sizes.
+CacheFile *cache_list(Cache *c, size_t *count, size_t *total);
+
+typedef enum CacheState {
+  CACHE_GOOD,
+  CACHE_BROKEN,   // the file is damaged
+  CACHE_OLD,      // the file is from another version of cutelua
+  CACHE_FOREIGN,  // the file is no plain file, or others could have written it
+  CACHE_GONE,     // the file does not exist any more
+} CacheState;
+
+// Examines the file of an entry; with `verify`, all of its bytes. Stores the
+// key text, which points into *mem (freed by the caller with base_free), and
+// the compiler's version, if the file is good.
+CacheState cache_look(Cache *c, const char *name, bool verify, CachePart *text,
+                      int *major, int *minor, void **mem);
+
+// Removes the least recently used entries until the others have at most `keep`
+// bytes; with keep = 0, also all other files of the cache that no process uses.
+// Returns how many entries it removed, and their size in *bytes.
+size_t cache_clear(Cache *c, size_t keep, size_t *bytes);
+size_t cache_cap(void);  // the maximum size of the user's own cache in bytes
 
 // Takes the lock of a key, which one process at a time can hold. Waits up to
 // two minutes, or until Ctrl-C. Returns a file descriptor for cache_unlock, or

@@ -10,12 +10,7 @@
 
 #include "base/platform.h"
 #include "base/signals.h"
-
-typedef struct DlSym {
-  const char *name;
-  size_t offset;  // offset of the function pointer in Dl.table
-  bool optional;
-} DlSym;
+#include "gpu/dry.h"
 
 typedef struct Dl {
   // versions: suffixes of lib<name>.so to try in order; "" is no suffix.
@@ -68,11 +63,7 @@ static bool python_prefix(char *out, size_t size) {
   return false;
 }
 
-#define MAX_PATTERNS 12
-
-// Writes glob patterns of folders to search for libraries, in order of
-// preference.
-static int folder_patterns(char out[MAX_PATTERNS][1024]) {
+int dl_folders(char out[DL_FOLDERS][1024]) {
   int n = 0;
   const char *roots[] = {env_folder("CUDA_HOME"), env_folder("CUDA_PATH"),
                          "/usr/local/cuda", "/usr/local/cuda-*"};
@@ -81,35 +72,23 @@ static int folder_patterns(char out[MAX_PATTERNS][1024]) {
   snprintf(out[n++], 1024, "/usr/local/nvidia/lib64");
   char python[900];
   const char *venv = env_folder("VIRTUAL_ENV"), *home = env_folder("HOME");
-  static const char site[] = "lib/python3*/site-packages/nvidia/*/lib";
+  const char *conda = env_folder("CONDA_PREFIX");
+  // The package of each library (nvidia/cuda_nvrtc), or of all of CUDA 13
+  // (nvidia/cu13).
+  static const char site[] = "lib/python3*/site-packages/nvidia/cu*/lib";
+  static const char dist[] = "lib/python3*/dist-packages/nvidia/cu*/lib";
   if (venv) snprintf(out[n++], 1024, "%s/%s", venv, site);
+  if (conda) {
+    snprintf(out[n++], 1024, "%s/lib", conda);
+    snprintf(out[n++], 1024, "%s/%s", conda, site);
+  }
   if (python_prefix(python, sizeof python))
     snprintf(out[n++], 1024, "%s/%s", python, site);
   if (home) snprintf(out[n++], 1024, "%s/.local/%s", home, site);
-  snprintf(out[n++], 1024,
-           "/usr/local/lib/python3*/dist-packages/nvidia/*/lib");
+  snprintf(out[n++], 1024, "/usr/local/%s", site);
+  snprintf(out[n++], 1024, "/usr/local/%s", dist);
+  snprintf(out[n++], 1024, "/usr/%s", dist);
   return n;
-}
-
-uint64_t dl_fingerprint(void) {
-  static const char *const names[] = {"LD_LIBRARY_PATH", "CUDA_HOME",
-                                      "CUDA_PATH", "VIRTUAL_ENV", "PATH",
-                                      "HOME"};
-  static const char *const files[] = {"/etc/ld.so.cache", "/usr/local",
-                                      "/usr/local/cuda/lib64/"};
-  uint64_t h = HASH_INIT;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const char *s = getenv(names[i]);
-    h = base_hash(h, s ? s : "", (s ? strlen(s) : 0) + 1);
-  }
-  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-    struct stat st;
-    if (stat(files[i], &st) != 0) continue;
-    int64_t t[3] = {(int64_t)st.st_mtim.tv_sec, (int64_t)st.st_mtim.tv_nsec,
-                    (int64_t)st.st_ino};
-    h = base_hash(h, t, sizeof t);
-  }
-  return h;
 }
 
 // ---- opening ----
@@ -128,8 +107,8 @@ static void *open_in(const Dl *lib, const char *folder) {
 
 static void *open_anywhere(const Dl *lib) {
   void *h = open_in(lib, "");
-  char patterns[MAX_PATTERNS][1024];
-  int n = h ? 0 : folder_patterns(patterns);
+  char patterns[DL_FOLDERS][1024];
+  int n = h ? 0 : dl_folders(patterns);
   for (int i = 0; i < n && !h; i++) {
     glob_t g;
     if (glob(patterns[i], platform_glob_folders(), NULL, &g) == 0)
@@ -141,6 +120,16 @@ static void *open_anywhere(const Dl *lib) {
   return h;
 }
 
+bool dl_not_found(const char *what, const char *names, ErrKind kind, Why *w) {
+  const char *never = platform_no_libraries();
+  if (never) return why(w, kind, "%s is not available: %s", what, never);
+  return why(w, kind,
+             "%s was not found (looked for %s in the loader's path, "
+             "$CUDA_HOME, $CUDA_PATH, /usr/local/cuda* and python's nvidia "
+             "packages%s)", what, names,
+             dl_disabled() ? "; CUTELUA_NO_CUDA hides it" : "");
+}
+
 static bool not_found(Dl *lib) {
   char names[300] = "";
   size_t n = 0;
@@ -148,30 +137,26 @@ static bool not_found(Dl *lib) {
     n += (size_t)snprintf(names + n, sizeof names - n, "%slib%s.so%s%s",
                           i ? ", " : "", lib->name,
                           *lib->versions[i] ? "." : "", lib->versions[i]);
-  const char *what = lib->kind == ERR_NOGPU ? "the NVIDIA driver"
-                   : lib->kind == ERR_NONVRTC ? "NVRTC" : "cuBLAS";
-  const char *never = platform_no_libraries();
-  if (never)
-    return why(&lib->why, lib->kind, "%s is not available: %s", what, never);
-  return why(&lib->why, lib->kind,
-             "%s was not found (looked for %s in the loader's path, "
-             "$CUDA_HOME, $CUDA_PATH, /usr/local/cuda* and python's nvidia "
-             "packages%s)", what, names,
-             dl_disabled() ? "; CUTELUA_NO_CUDA hides it" : "");
+  return dl_not_found(lib->kind == ERR_NOGPU ? "the NVIDIA driver" : "cuBLAS",
+                      names, lib->kind, &lib->why);
+}
+
+bool dl_table(void *h, const char *path, const DlSym *syms, void *table,
+              ErrKind kind, Why *w) {
+  for (const DlSym *s = syms; s->name; s++) {
+    void *p = platform_symbol(h, s->name);
+    if (!p && !s->optional)
+      return why(w, kind, "%s is too old: it has no %s", path, s->name);
+    memcpy((char *)table + s->offset, &p, sizeof p);
+  }
+  return true;
 }
 
 static bool load(Dl *lib) {
   void *h = platform_no_libraries() ? NULL : open_anywhere(lib);
   if (!h) return not_found(lib);
   platform_path(h, lib->path, sizeof lib->path);
-  for (const DlSym *s = lib->syms; s->name; s++) {
-    void *p = platform_symbol(h, s->name);
-    if (!p && !s->optional)
-      return why(&lib->why, lib->kind, "%s is too old: it has no %s",
-                 lib->path, s->name);
-    memcpy((char *)lib->table + s->offset, &p, sizeof p);
-  }
-  return true;
+  return dl_table(h, lib->path, lib->syms, lib->table, lib->kind, &lib->why);
 }
 
 static void *get(Dl *lib, Why *w) {
@@ -191,7 +176,7 @@ static void *get(Dl *lib, Why *w) {
   return NULL;
 }
 
-// ---- the four libraries ----
+// ---- the three libraries ----
 
 #define TABLE(Api, FUNCTIONS, var) \
   static Api var; \
@@ -201,9 +186,6 @@ static void *get(Dl *lib, Why *w) {
 #define NEEDED_CudaApi(r, f, a) {#f, offsetof(CudaApi, f), false},
 #define EXTRA_CudaApi(r, f, a) {#f, offsetof(CudaApi, f), true},
 TABLE(CudaApi, CUDA_FUNCTIONS, cuda);
-#define NEEDED_NvrtcApi(r, f, a) {#f, offsetof(NvrtcApi, f), false},
-#define EXTRA_NvrtcApi(r, f, a) {#f, offsetof(NvrtcApi, f), true},
-TABLE(NvrtcApi, NVRTC_FUNCTIONS, nvrtc);
 #define NEEDED_CublasApi(r, f, a) {#f, offsetof(CublasApi, f), false},
 #define EXTRA_CublasApi(r, f, a) {#f, offsetof(CublasApi, f), true},
 TABLE(CublasApi, CUBLAS_FUNCTIONS, cublas);
@@ -212,9 +194,6 @@ TABLE(CublasLtApi, CUBLASLT_FUNCTIONS, cublaslt);
 
 static Dl cuda_dl = {.name = "cuda", .versions = {"1", ""},
                      .kind = ERR_NOGPU, .syms = cuda_syms, .table = &cuda};
-static Dl nvrtc_dl = {
-  .name = "nvrtc", .versions = {"13", "12", "11.2", "11.1", "11.0", ""},
-  .kind = ERR_NONVRTC, .syms = nvrtc_syms, .table = &nvrtc};
 static Dl cublas_dl = {.name = "cublas", .versions = {"13", "12", "11", ""},
                        .kind = ERR_DRIVER, .syms = cublas_syms,
                        .table = &cublas};
@@ -222,13 +201,25 @@ static Dl cublaslt_dl = {.name = "cublasLt", .versions = {"13", "12", "11", ""},
                          .kind = ERR_DRIVER, .syms = cublaslt_syms,
                          .table = &cublaslt};
 
-const CudaApi *dl_cuda(Why *w) { return get(&cuda_dl, w); }
+static const CudaApi *dry;
 
-const NvrtcApi *dl_nvrtc(Why *w) { return get(&nvrtc_dl, w); }
+const CudaApi *dl_cuda(Why *w) { return dry ? dry : get(&cuda_dl, w); }
 
-const char *dl_nvrtc_path(void) { return nvrtc_dl.path; }
+bool dl_is_dry(void) { return dry != NULL; }
 
-const CublasLtApi *dl_cublaslt(Why *w) { return get(&cublaslt_dl, w); }
+bool dl_cuda_open(void) { return cuda_dl.state == 1; }
+
+bool dl_dry(int sm, int sms, int smem_kb) {
+  if (dl_cuda_open()) return false;
+  dry = dry_driver(sm, sms, smem_kb);
+  return true;
+}
+
+const CublasLtApi *dl_cublaslt(Why *w) {
+  if (!dry) return get(&cublaslt_dl, w);
+  why(w, ERR_DRIVER, "cuBLAS needs a GPU");
+  return NULL;
+}
 
 // Opens libcublasLt first: libcublas needs it and may not find it, but the
 // loader uses a library that is already open.

@@ -1,8 +1,9 @@
-// The CUDA libraries, opened with dlopen on first use and never closed.
+// The libraries of the driver and of cuBLAS, opened with dlopen on first use
+// and never closed. nvrtc.h describes NVRTC.
 //
 // Libraries are searched for in the loader's own path, $CUDA_HOME, $CUDA_PATH,
-// /usr/local/cuda*, and the nvidia packages of the python3 on PATH, in this
-// order. With CUTELUA_NO_CUDA=1 in the environment, no library is found.
+// /usr/local/cuda*, and the nvidia packages of python, in this order. With
+// CUTELUA_NO_CUDA=1 in the environment, no library is found.
 #ifndef CUTE_DL_H
 #define CUTE_DL_H
 
@@ -12,19 +13,36 @@
 // Returns the function table of a library, or NULL with the reason in w. The
 // comments on the right name the kind of the error.
 const CudaApi *dl_cuda(Why *w);          // ERR_NOGPU
-const NvrtcApi *dl_nvrtc(Why *w);        // ERR_NONVRTC
 const CublasApi *dl_cublas(Why *w);      // ERR_DRIVER
 const CublasLtApi *dl_cublaslt(Why *w);  // ERR_DRIVER
 
 bool dl_disabled(void);  // reports whether CUTELUA_NO_CUDA is set
 
-// Returns the path of the NVRTC library (after dl_nvrtc succeeded).
-const char *dl_nvrtc_path(void);
+bool dl_cuda_open(void);  // reports whether the driver's library is open
+// Replaces the driver by a driver without a GPU, for the rest of the process.
+// Returns false if the real driver is open. cuBLAS is not found then.
+bool dl_dry(int sm, int sms, int smem_kb);
+bool dl_is_dry(void);
 
-// Returns a hash of everything that determines which files a search would find.
-// These are the environment variables above, and the times of the folders and
-// of the loader's cache. Does not search.
-uint64_t dl_fingerprint(void);
+// Writes glob patterns of folders to search for libraries, in order of
+// preference; returns their number.
+#define DL_FOLDERS 16
+int dl_folders(char out[DL_FOLDERS][1024]);
+
+// A function of a library, and the offset of its pointer in a function table.
+typedef struct DlSym {
+  const char *name;
+  size_t offset;
+  bool optional;
+} DlSym;
+
+// Fills a function table from an open library. `path` names the library in the
+// reason for a failure.
+bool dl_table(void *lib, const char *path, const DlSym *syms, void *table,
+              ErrKind kind, Why *w);
+// Writes the reason that no library was found; returns false. what: what it
+// provides; names: those of its files.
+bool dl_not_found(const char *what, const char *names, ErrKind kind, Why *w);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -1,4 +1,4 @@
-// Compiles a job through the disk cache. Only one process at a time compiles
+// Compiles a job through the disk caches. Only one process at a time compiles
 // the same source.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/jit.h"
@@ -11,6 +11,7 @@
 
 #include "gpu/cache.h"
 #include "gpu/dl.h"
+#include "gpu/nvrtc.h"
 #include "base/signals.h"
 
 #define MAX_OPTIONS 32
@@ -24,29 +25,30 @@ typedef struct NvrtcId {
   long long size;
 } NvrtcId;
 
-static bool nvrtc_id(NvrtcId *id, Why *w) {
-  const NvrtcApi *api = dl_nvrtc(w);
-  if (!api) return false;
+static bool nvrtc_id(const char *arch, NvrtcId *id, Why *w) {
+  const Nvrtc *v = nvrtc_pick(arch, w);
+  if (!v) return false;
   struct stat st;
-  if (api->nvrtcVersion(&id->major, &id->minor) != NVRTC_SUCCESS)
-    return why(w, ERR_NONVRTC, "%s does not report its version",
-               dl_nvrtc_path());
-  id->size = stat(dl_nvrtc_path(), &st) == 0 ? (long long)st.st_size : 0;
+  id->major = v->major;
+  id->minor = v->minor;
+  id->size = stat(v->path, &st) == 0 ? (long long)st.st_size : 0;
   return true;
 }
 
-// Writes the name of a file of the cache: "nvrtc-<hash of the search>". The
-// file records the NVRTC that this search found last: path, time, size and
-// version. Until the search or the library file changes, reading the file saves
-// the 0.1 s of opening the library.
-static void memo_name(char name[40]) {
-  snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)dl_fingerprint());
+// Writes the name of a file of the cache: "nvrtc-<hash of the search and of the
+// target>". The file records the NVRTC that this search found last: path, time,
+// size and version. Until the search or the library file changes, reading the
+// file saves the 0.1 s of opening the library.
+static void memo_name(const char *arch, char name[40]) {
+  uint64_t h = base_hash(nvrtc_fingerprint(), arch, strlen(arch));
+  snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)h);
 }
 
-static bool memo_read(const Cache *c, NvrtcId *id) {
+static bool memo_read(const Cache *c, const char *arch, NvrtcId *id) {
   char name[40], text[1200], path[1024];
   long long sec, nsec, size;
-  memo_name(name);
+  if (!c->on) return false;
+  memo_name(arch, name);
   bool ok = cache_read(c, name, text, sizeof text) &&
             sscanf(text, "%d.%d %lld %lld.%lld %1023[^\n]\n", &id->major,
                    &id->minor, &size, &sec, &nsec, path) == 6;
@@ -59,12 +61,13 @@ static bool memo_read(const Cache *c, NvrtcId *id) {
   return true;
 }
 
-static void memo_write(Cache *c, const NvrtcId *id) {
+static void memo_write(Cache *c, const char *arch, const NvrtcId *id) {
   char name[40], text[1200];
   struct stat st;
-  const char *path = dl_nvrtc_path();
+  const Nvrtc *v = nvrtc_pick(arch, NULL);
+  const char *path = v ? v->path : "";
   if (!c->on || path[0] != '/' || stat(path, &st) != 0) return;
-  memo_name(name);
+  memo_name(arch, name);
   int n = snprintf(text, sizeof text, "%d.%d %lld %lld.%lld %s\n", id->major,
                    id->minor, (long long)st.st_size,
                    (long long)st.st_mtim.tv_sec,
@@ -74,16 +77,19 @@ static void memo_write(Cache *c, const NvrtcId *id) {
 
 // ---- key ----
 
-// Returns the cache key text: everything that the CUBIN depends on. The caller
-// frees it; NULL: memory is exhausted.
+// Returns the cache key text: everything that the CUBIN depends on. Without
+// `id`, the text is the key in an image's cache, whose entries are used
+// whatever compiler made them. The caller frees it; NULL: memory is exhausted.
 static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
   const char *name = job->name ? job->name : "";
   size_t size = strlen(job->source) + strlen(job->arch) + strlen(name) + 160;
   for (int i = 0; i < job->noptions; i++) size += strlen(job->options[i]) + 1;
   char *p = base_realloc(NULL, size);
   if (!p) return NULL;
-  size_t at = (size_t)snprintf(p, size, "cutelua 1\nnvrtc %d.%d %lld\n%s\n",
-                               id->major, id->minor, id->size, job->arch);
+  size_t at = (size_t)(id
+    ? snprintf(p, size, "cutelua 2\nnvrtc %d.%d %lld\n%s\n", id->major,
+               id->minor, id->size, job->arch)
+    : snprintf(p, size, "cutelua 2\nnvrtc any\n%s\n", job->arch));
   for (int i = 0; i < job->noptions; i++)
     at += (size_t)snprintf(p + at, size - at, "%s\n", job->options[i]);
   if (job->name)
@@ -244,13 +250,13 @@ static void wait_end(Wait *w) {
 }
 
 static bool compile(const JitJob *job, JitOut *out, Why *w) {
-  const NvrtcApi *api = dl_nvrtc(w);
-  if (!api) return false;
+  const Nvrtc *v = nvrtc_pick(job->arch, w);
+  if (!v) return false;
   SigHold hold;
   Wait wait;
   signals_hold(&hold);
   wait_begin(&wait, job);
-  bool ok = compile_held(api, job, out, w);
+  bool ok = compile_held(&v->api, job, out, w);
   wait_end(&wait);
   signals_release(&hold);
   return ok;
@@ -259,29 +265,38 @@ static bool compile(const JitJob *job, JitOut *out, Why *w) {
 // ---- compilation with the cache ----
 
 static bool lookup(Cache *c, const CacheKey *key, JitOut *out) {
-  CachePart parts[CACHE_PARTS];
-  if (!cache_get(c, key, parts, &out->mem[0])) return false;
-  out->log = parts[0].p, out->log_n = parts[0].n;
-  out->cubin = parts[1].p, out->cubin_n = parts[1].n;
-  out->ptx = parts[2].p, out->ptx_n = parts[2].n;
+  CacheEntry e;
+  if (!cache_get(c, key, &e, &out->mem[0])) return false;
+  out->log = e.part[0].p, out->log_n = e.part[0].n;
+  out->cubin = e.part[1].p, out->cubin_n = e.part[1].n;
+  out->ptx = e.part[2].p, out->ptx_n = e.part[2].n;
+  out->major = e.major;
+  out->minor = e.minor;
   out->cached = true;
   return true;
 }
 
+static bool store(Cache *c, const CacheKey *key, const JitOut *out) {
+  CacheEntry e = {.part = {{out->log, out->log_n},
+                           {out->cubin, out->cubin_n},
+                           {out->ptx, out->ptx_n}},
+                  .major = out->major, .minor = out->minor};
+  return cache_put(c, key, &e);
+}
+
 // Takes the key's lock and compiles, unless another process has stored the
 // entry in the meantime.
-static bool compile_once(Cache *c, const CacheKey *key, const JitJob *job,
-                         JitOut *out, Why *w) {
+static bool compile_once(Cache *c, const CacheKey *key, const NvrtcId *id,
+                         const JitJob *job, JitOut *out, Why *w) {
   int lock = cache_lock(c, key);
   bool ok = lookup(c, key, out);
   // Lua raises the interrupt as soon as it runs again.
   if (!ok && signals_asked) {
     why(w, ERR_COMPILE, "interrupted");
   } else if (!ok && (ok = compile(job, out, w))) {
-    CachePart parts[CACHE_PARTS] = {{out->log, out->log_n},
-                                    {out->cubin, out->cubin_n},
-                                    {out->ptx, out->ptx_n}};
-    cache_put(c, key, parts);
+    out->major = id->major;
+    out->minor = id->minor;
+    store(c, key, out);
   }
   cache_unlock(c, key, lock);
   return ok;
@@ -300,16 +315,16 @@ static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
   if (!ok) return why(w, ERR_MEMORY, "out of memory");
   key = cache_key(text, n);
   if (!lookup(c, &key, out)) {
-    if (!sure) ok = nvrtc_id(&real, w);
+    if (!sure) ok = nvrtc_id(job->arch, &real, w);
     bool same = real.major == id->major && real.minor == id->minor &&
                 real.size == id->size;
     if (ok && !same) {
-      memo_write(c, &real);
+      memo_write(c, job->arch, &real);
       *id = real;
       base_free(text);
       return with_id(c, id, true, job, out, w);
     }
-    ok = ok && compile_once(c, &key, job, out, w);
+    ok = ok && compile_once(c, &key, id, job, out, w);
   }
   base_free(text);
   return ok;
@@ -317,16 +332,54 @@ static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
 
 static bool with_cache(Cache *c, const JitJob *job, JitOut *out, Why *w) {
   NvrtcId id;
-  bool sure = !memo_read(c, &id);
+  bool sure = !memo_read(c, job->arch, &id);
   if (sure) {
-    if (!nvrtc_id(&id, w)) return false;
-    memo_write(c, &id);
+    if (!nvrtc_id(job->arch, &id, w)) return false;
+    memo_write(c, job->arch, &id);
   }
   bool ok = with_id(c, &id, sure, job, out, w);
-  out->major = id.major;
-  out->minor = id.minor;
-  memcpy(out->note, c->note, sizeof out->note);
+  if (!nvrtc_loads(id.major))
+    snprintf(out->notes[2], sizeof out->notes[2], "NVRTC %d.%d is newer than "
+             "the driver, which is for CUDA %d.%d and may reject its code",
+             id.major, id.minor, nvrtc_driver() / 1000,
+             nvrtc_driver() % 1000 / 10);
   return ok;
+}
+
+// Looks a job up in the image's cache. An entry whose code the driver does not
+// load is a miss.
+static bool with_image(Cache *c, const JitJob *job, JitOut *out) {
+  size_t n;
+  char *text = c->on ? key_text(job, NULL, &n) : NULL;
+  if (!text) return false;
+  CacheKey key = cache_key(text, n);
+  bool ok = lookup(c, &key, out);
+  if (ok && !nvrtc_loads(out->major)) {
+    char kept[sizeof out->notes];
+    memcpy(kept, out->notes, sizeof kept);
+    jit_free(out);
+    memset(out, 0, sizeof *out);
+    memcpy(out->notes, kept, sizeof kept);
+    out->log = out->cubin = out->ptx = "";
+    ok = false;
+  }
+  out->image = ok;
+  base_free(text);
+  return ok;
+}
+
+// Stores a result in the folder of an image's cache.
+static bool put_into(const JitJob *job, const JitOut *out, Why *w) {
+  Cache c;
+  size_t n;
+  char *text = key_text(job, NULL, &n);
+  if (!text) return why(w, ERR_MEMORY, "out of memory");
+  CacheKey key = cache_key(text, n);
+  cache_open_into(&c, job->into);
+  bool ok = c.on && store(&c, &key, out);
+  cache_close(&c);
+  base_free(text);
+  return ok || why(w, ERR_IO, "%s", *c.note ? c.note : "out of memory");
 }
 
 bool jit_compile(const JitJob *job, JitOut *out, Why *w) {
@@ -334,13 +387,20 @@ bool jit_compile(const JitJob *job, JitOut *out, Why *w) {
   out->log = out->cubin = out->ptx = "";
   if (job->noptions > MAX_OPTIONS)
     return why(w, ERR_LIMIT, "more than %d options of NVRTC", MAX_OPTIONS);
-  if (dl_disabled()) return dl_nvrtc(w) != NULL;
-  Cache c;
-  if (job->no_cache) memset(&c, 0, sizeof c);
-  else cache_open(&c);
-  bool ok = with_cache(&c, job, out, w);
-  cache_close(&c);
-  return ok;
+  Cache own, image;
+  memset(&own, 0, sizeof own);
+  memset(&image, 0, sizeof image);
+  if (!job->no_cache) cache_open_image(&image);
+  bool ok = with_image(&image, job, out);
+  memcpy(out->notes[1], image.note, sizeof out->notes[1]);
+  cache_close(&image);
+  if (!ok) {
+    if (!job->no_cache && !dl_disabled()) cache_open(&own);
+    ok = with_cache(&own, job, out, w);
+    memcpy(out->notes[0], own.note, sizeof out->notes[0]);
+    cache_close(&own);
+  }
+  return ok && (!job->into || put_into(job, out, w));
 }
 
 void jit_free(JitOut *out) {

@@ -1,4 +1,4 @@
-// Compiles CUDA C to a CUBIN: NVRTC with a disk cache.
+// Compiles CUDA C to a CUBIN: NVRTC with disk caches.
 #ifndef CUTE_JIT_H
 #define CUTE_JIT_H
 
@@ -13,6 +13,8 @@ typedef struct JitJob {
   const char *const *options;  // NVRTC options besides our own
   int noptions;
   bool no_cache;
+  // Folder of an image's cache, which receives the result too, or NULL.
+  const char *into;
   // Message to print on stderr if a compilation takes longer than `patience`
   // seconds, or NULL.
   const char *waiting;
@@ -23,15 +25,17 @@ typedef struct JitJob {
 typedef struct JitOut {
   const char *log, *cubin, *ptx;  // messages in the log name the source
   size_t log_n, cubin_n, ptx_n;
-  bool cached;
-  int major, minor;   // version of NVRTC
-  char note[400];     // reason why the cache does not work, or ""
-  void *mem[3];       // memory of log, cubin and ptx
+  bool cached, image;  // image: from the image's cache
+  int major, minor;    // version of NVRTC
+  // Reasons why the user's own cache or the image's does not work, or why the
+  // driver may reject the code, or "".
+  char notes[3][480];
+  void *mem[3];        // memory of log, cubin and ptx
 } JitOut;
 
 // Returns false with ERR_NONVRTC if NVRTC is not found, and with ERR_COMPILE if
-// it rejects the source. A cache hit does not open NVRTC. Call jit_free in
-// every case.
+// it rejects the source, and with ERR_IO if it cannot write to `into`. A
+// cache hit does not open NVRTC. Call jit_free in every case.
 bool jit_compile(const JitJob *job, JitOut *out, Why *w);
 void jit_free(JitOut *out);
 

@@ -7,6 +7,7 @@
 
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
+local devices = require "cute.lang.devices"
 
 local jit = {}
 
@@ -142,17 +143,28 @@ local function losses(out, name)
   return list
 end
 
-local warned = false
+local warned = {}
 
-local function warn_once(note)
-  if warned then return end
-  warned = true
-  io.stderr:write("cutelua: warning: kernels are not cached: ",
-    core.visible(note), "\n")
+-- Prints each reason why a cache does not work once.
+local function warn_once(notes)
+  for _, note in ipairs(notes) do
+    local kind = note:match "^[^:]*"
+    if not warned[kind] then
+      warned[kind] = true
+      io.stderr:write("cutelua: warning: ", core.visible(note), "\n")
+    end
+  end
 end
 
 --- Seconds after which a compile reports its progress on a terminal.
 jit.patience = 2
+
+-- Removes the comments on lines of their own from emitted text. They name lines
+-- of the script, and without them, a script that was moved or changed elsewhere
+-- has the same entries in the cache. The numbers of lines stay the same.
+local function without_comments(source, opts)
+  return opts.lines and (source:gsub("\n *//[^\n]*", "\n")) or source
+end
 
 --- Compiles CUDA C for one architecture.
 ---@param source string    CUDA C without includes
@@ -163,11 +175,14 @@ jit.patience = 2
 ---@return string|nil message
 ---@return string|nil log
 function jit.compile(source, opts)
+  local later = devices.dry
+    and devices.dry:defer(without_comments(source, opts), opts)
+  if later then return later end
   local name = opts.name or "kernel"
   local waiting = core.isatty(2)
     and ("cutelua: compiling kernel %s for %s ...\n"):format(name, opts.arch)
-  local out, message, log = core.jit_compile(source, opts.arch, opts.options,
-    opts.cache == false, waiting or nil, jit.patience)
+  local out, message, log = core.jit_compile(without_comments(source, opts),
+    opts.arch, opts.options, opts.cache == false, waiting or nil, jit.patience)
   if waiting and out and not out.cached and out.seconds >= jit.patience then
     local slow = sign.workshop.slow_compile
     if slow then slow(name, out.seconds, opts.lines) end
@@ -178,7 +193,7 @@ function jit.compile(source, opts)
     if not explain then return nil, message, log end
     return nil, explain(source, opts, name, log)
   end
-  if out.note then warn_once(out.note) end
+  warn_once(out.notes)
   local first
   out.kernels, first = jit.resources(out.log, out.cubin)
   out.resources = out.kernels[name] or out.kernels[first] or {}

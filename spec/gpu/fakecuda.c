@@ -12,6 +12,7 @@
 //   FAKE_SAY   prints buffers, copies and waits on standard error
 //   FAKE_PARAMS  prints the first words of the parameters of launches
 //   FAKE_GPUS  number of GPUs
+//   FAKE_CUDA  version of CUDA that the driver is for (13000 if absent)
 //   FAKE_MEMORY  bytes of memory that the GPU has (1 MiB if absent). Then no
 //              work changes the memory, so that the host need not have as much.
 //   FAKE_LATE  work runs only when something waits for it. Of the work that
@@ -237,7 +238,10 @@ static int registered(const void *p) {
 }
 
 CUresult cuInit(unsigned f) { return f ? 1 : 0; }
-CUresult cuDriverGetVersion(int *v) { return *v = 11040, 0; }
+CUresult cuDriverGetVersion(int *v) {
+  const char *cuda = getenv("FAKE_CUDA");
+  return *v = cuda ? atoi(cuda) : 13000, 0;
+}
 CUresult cuDeviceGetCount(int *n) {
   const char *s = getenv("FAKE_GPUS");
   return *n = s ? atoi(s) : 1, 0;

@@ -57,6 +57,11 @@ end
 -- reason why there is no GPU.
 devices.simulates = nil
 
+--- The session of `cutelua compile`, in which launches on a GPU do nothing, or
+-- nil. Its method defer(source, opts) returns what stands for a kernel that is
+-- compiled later, or nil.
+devices.dry = nil
+
 --- Returns the device with this name: "sim", "sim:sm_80", "gpu", "gpu:1" (the
 -- second one), or "auto" (the GPU if there is one). "host", a tensor's
 -- location, means "sim". Returns nil and a message when there is no GPU.

@@ -1,0 +1,14 @@
+// A driver without a GPU, on which a script runs so that its kernels become
+// known: kernels do nothing, and device memory is zero until the script copies
+// something there. `cutelua compile` uses it in place of the real driver.
+#ifndef CUTE_DRY_H
+#define CUTE_DRY_H
+
+#include "gpu/cudaapi.h"
+
+// Returns the function table of a driver with one GPU: of target sm, such as
+// 90, with this many multiprocessors.
+const CudaApi *dry_driver(int sm, int sms, int smem_kb);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,49 @@
+// The NVRTC libraries of this machine, and the choice among them.
+//
+// Libraries are searched for in the loader's own path and in the folders of
+// dl_folders. CUTELUA_NVRTC, the path of a library or of a folder, replaces the
+// search. Of the libraries found, the newest that the driver can run is taken:
+// a driver for CUDA 13 loads the code of every NVRTC up to 13.x. Without a
+// driver, the newest is taken. A library that does not know the target, such as
+// sm_70 in NVRTC 13, gives way to the next.
+#ifndef CUTE_NVRTC_H
+#define CUTE_NVRTC_H
+
+#include "base/base.h"
+#include "gpu/cudaapi.h"
+
+#define NVRTC_ARCHS 64
+
+typedef struct Nvrtc {
+  char path[1024];
+  int major, minor;  // 0.0 until the library is open, if its name tells nothing
+  // Reason why the library is not used for a target that it knows, or "".
+  char why[400];
+  bool tried, open;  // tried: nvrtc_pick has tried to open the library
+  void *lib;
+  NvrtcApi api;
+  // The numbers of the targets that the library knows, such as 90; none if it
+  // cannot list them.
+  int narchs, archs[NVRTC_ARCHS];
+} Nvrtc;
+
+// Returns the library to compile for a target with, such as "sm_90a" (NULL: for
+// any target), or NULL with ERR_NONVRTC.
+const Nvrtc *nvrtc_pick(const char *arch, Why *w);
+// Stores the libraries found, newest first, in list; returns their number.
+int nvrtc_list(const Nvrtc *list[], int most);
+// Returns the version of CUDA that the driver is for, such as 13000, or 0
+// without a driver.
+int nvrtc_driver(void);
+// Reports whether the driver loads code of NVRTC `major`. Does not open the
+// driver: without an open driver, returns true.
+bool nvrtc_loads(int major);
+
+// Returns a hash of everything that determines which libraries a search would
+// find and which it would take: environment variables, the times of folders and
+// of the loader's cache, and the driver's version, at the first call. Does not
+// search.
+uint64_t nvrtc_fingerprint(void);
+
+#endif
+// SPDX-License-Identifier: MIT

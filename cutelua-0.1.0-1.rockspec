@@ -439,6 +439,16 @@ build = {
         "lua/cutelua/bench/testing.lua",
       ["cutelua.bench.weights"] =
         "lua/cutelua/bench/weights.lua",
+      ["cutelua.cache.compile"] =
+        "lua/cutelua/cache/compile.lua",
+      ["cutelua.cache.compilers"] =
+        "lua/cutelua/cache/compilers.lua",
+      ["cutelua.cache.main"] =
+        "lua/cutelua/cache/main.lua",
+      ["cutelua.cache.pool"] =
+        "lua/cutelua/cache/pool.lua",
+      ["cutelua.cache.worker"] =
+        "lua/cutelua/cache/worker.lua",
       ["cutelua.check.compare"] =
         "lua/cutelua/check/compare.lua",
       ["cutelua.check.explore"] =
@@ -563,6 +573,8 @@ build = {
         "lua/cutelua/program/diff.lua",
       ["cutelua.program.events"] =
         "lua/cutelua/program/events.lua",
+      ["cutelua.program.exit"] =
+        "lua/cutelua/program/exit.lua",
       ["cutelua.program.explain"] =
         "lua/cutelua/program/explain.lua",
       ["cutelua.program.folders"] =

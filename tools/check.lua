@@ -228,8 +228,9 @@ local LUA_ROOMS = {
   learn = {"draw", "program", "text"},
   page = {"debug", "draw", "profile", "program", "text"},
   profile = {"bench", "draw", "program", "text"},
-  program = {"debug", "doc", "page", "ptx", "text"},
+  program = {"cache", "debug", "doc", "page", "ptx", "text"},
   ptx = {"program", "text"},
+  cache = {"program", "text", "tune"},
   tune = {"bench", "program", "text", "kernels"},
   workshop = {"doc", "draw", "learn", "page", "program", "text"},
 }

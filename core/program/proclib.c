@@ -69,18 +69,21 @@ static int sys_divert(lua_State *L) {
 
 // Becomes the program `words`, in the child process. The child also ends when
 // its parent does.
-static _Noreturn void become(char **words, int fd, pid_t parent) {
+static _Noreturn void become(char **words, int fd, bool own_errors,
+                             pid_t parent) {
   platform_end_with_parent();
   if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&
-      dup2(fd, 2) == 2)
+      (own_errors || dup2(fd, 2) == 2))
     execvp(words[0], words);
   _exit(127);
 }
 
-// spawn(words) -> process | nil, reason: runs program words[1] with the other
-// words as arguments.
+// spawn(words [, own_errors]) -> process | nil, reason: runs program words[1]
+// with the other words as arguments. With own_errors, the process keeps this
+// program's standard error.
 static int sys_spawn(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
+  bool own_errors = lua_toboolean(L, 2);
   size_t n = (size_t)luaL_len(L, 1);
   luaL_argcheck(L, n > 0, 1, "no program");
   luaL_checkstack(L, (int)n, "too many words");
@@ -96,7 +99,7 @@ static int sys_spawn(lua_State *L) {
     return failed(L, errno);
   p->fd = fd[0];
   pid_t parent = getpid(), pid = fork();
-  if (pid == 0) become(words, fd[1], parent);
+  if (pid == 0) become(words, fd[1], own_errors, parent);
   int e = errno;
   close(fd[1]);
   if (pid < 0) return failed(L, e);

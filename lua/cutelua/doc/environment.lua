@@ -4,9 +4,13 @@
 -- Each entry is {name, text}; `for` says which program reads the variable, if
 -- not cutelua.
 return {
-  {"CUTELUA_CACHE", "`0` disables the cache of compiled kernels."},
+  {"CUTELUA_CACHE", "`0` disables the caches of compiled kernels."},
+  {"CUTELUA_CACHE_IMAGE", "The absolute path of a read-only cache of "
+    .. "compiled kernels, in which kernels are looked up first; "
+    .. "`cutelua compile --into` fills it."},
   {"CUTELUA_CACHE_MB", "Size limit in MiB of the cache of compiled "
-    .. "kernels; 256 when absent. The oldest entries are removed first."},
+    .. "kernels; 256 when absent. The least recently used entries are removed "
+    .. "first."},
   {"CUTELUA_DEBUG", "Debug output on standard error, separated by commas: "
     .. "`trace` prints the locals and fields that loops and branches carry, "
     .. "with reasons; `sim` prints the simulator's program."},
@@ -14,6 +18,9 @@ return {
     .. "file; the address of `cutelua web` when absent."},
   {"CUTELUA_NO_CUDA", "`1` hides the driver, NVRTC and cuBLAS, as if they "
     .. "were not installed."},
+  {"CUTELUA_NVRTC", "The absolute path of the NVRTC library to use, or of a "
+    .. "folder with one: a toolkit, a Python environment, or the target of "
+    .. "`pip install --target`. No other is searched for."},
   {"CUDA_HOME", "An absolute path of a CUDA toolkit, searched for NVRTC and "
     .. "cuBLAS after the loader's own folders."},
   {"CUDA_PATH", "The same as CUDA_HOME, searched after it."},
@@ -21,6 +28,8 @@ return {
     .. "driver, NVRTC and cuBLAS. The cache's keys include the result."},
   {"VIRTUAL_ENV", "An absolute path of a Python environment, whose nvidia "
     .. "packages may contain NVRTC and cuBLAS."},
+  {"CONDA_PREFIX", "An absolute path of a conda environment, which may contain "
+    .. "NVRTC and cuBLAS."},
   {"PATH", "Folders searched for `python3`'s environments and the toolkit's "
     .. "tools."},
   {"HOME", "Holds `.cache/cutelua`, `.local/state/cutelua` and "

@@ -2,6 +2,7 @@
 -- `cutelua explain` and the workshop make pages of them.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local exit = require "cutelua.program.exit"
 local kernel = require "cute.lang.kernel"
 
 local watch = {}
@@ -11,46 +12,6 @@ local MOST = 16
 
 local Watch = {}
 Watch.__index = Watch
-
----------------------------------------------------------------------------
--- os.exit
----------------------------------------------------------------------------
-
--- os.exit raises this value while a script is watched.
-local STOP = {}
--- The watch that is in progress.
-local watching
-
--- Raises STOP again if a function (pcall, xpcall, resume) caught it; returns
--- all other results of the function.
-local function past(ok, e, ...)
-  if not ok and rawequal(e, STOP) then error(STOP, 0) end
-  return ok, e, ...
-end
-
-local pcall, xpcall, resume = pcall, xpcall, coroutine.resume
-
--- Functions that are replaced while a script is watched: {table, name, original
--- value, value while watching}.
-local REPLACED = {
-  {os, "exit", os.exit, function(how)
-    watching.code = how == true and 0 or how == false and 1
-      or math.tointeger(how) or 0
-    error(STOP, 0)
-  end},
-  {_G, "pcall", pcall, function(...) return past(pcall(...)) end},
-  {_G, "xpcall", xpcall, function(f, handler, ...)
-    return past(xpcall(f, type(handler) == "function" and function(e)
-      if rawequal(e, STOP) then return e end
-      return handler(e)
-    end or handler, ...))
-  end},
-  {coroutine, "resume", resume, function(...) return past(resume(...)) end},
-}
-
-local function replace(which)
-  for _, one in ipairs(REPLACED) do rawset(one[1], one[2], one[which]) end
-end
 
 ---------------------------------------------------------------------------
 -- Launches
@@ -67,12 +28,11 @@ end
 -- launched kernels, as keys
 function watch.start(page, name, seed, alone)
   local w = setmetatable({page = page, name = name, seed = seed, known = {},
-                          stop = STOP, left = 0, names = {}}, Watch)
+                          stop = exit.STOP, left = 0, names = {}}, Watch)
   devices.simulates = alone or true
   kernel.runner = {record = require "cutelua.debug.locals".new,
     run = function(program, launch) return w:run(program, launch) end}
-  watching = w
-  replace(4)
+  exit.watch(function(code) w.code = code end)
   return w
 end
 
@@ -110,7 +70,7 @@ end
 ---@param at_line? boolean does the message name a line?
 function Watch:finish(message, at_line)
   kernel.runner, devices.simulates = nil, nil
-  replace(3)
+  exit.unwatch()
   local kernels = self.page.kernels
   if message and not is_told(kernels, message)
     and (#kernels > 0 or at_line) then

@@ -217,8 +217,9 @@ local function debugged(opt, words)
   return code ~= 0 and code or result
 end
 
--- Makes a command that runs a script in a session, from a module with three
+-- Makes a command that runs a script in a session, from a module with these
 -- functions: options(words) finds the script (or returns nil and a message),
+-- whole(own), if present, may do everything and return the exit code,
 -- start(own) makes the session (or returns nil, a message and an exit code),
 -- session:finish(code) ends it.
 local function session(module)
@@ -229,6 +230,8 @@ local function session(module)
       io.write(main.HELP)
       return 0
     end
+    local whole = own and main.whole and main.whole(own)
+    if whole then return whole end
     local started, code
     if own then started, message, code = main.start(own) end
     if not started then
@@ -255,6 +258,10 @@ program.commands = {
    run = session "cutelua.profile.main"},
   {"explain", "script [arguments] -o FILE", "writes a page of its kernels",
    run = session "cutelua.page.main"},
+  {"compile", "[options] script [arguments]", "compiles ahead of time",
+   run = session "cutelua.cache.compile"},
+  {"cache", "list|verify|clear|path", "the cache of compiled kernels",
+   run = plain "cutelua.cache.main"},
   {"learn", "[lesson]", "the tutorial, with exercises",
    run = plain "cutelua.learn.main"},
   {"web", "[--port N]", "serves the workshop to a browser",
@@ -308,6 +315,7 @@ function program.main(argv)
     return 0
   elseif opt.version then
     print(("cutelua %s (%s)"):format(sys.version, _VERSION))
+    require "cutelua.cache.compilers".print()
     return 0
   end
   if opt.watch then return watched(opt, argv) end

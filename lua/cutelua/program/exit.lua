@@ -1,0 +1,52 @@
+--- Lets os.exit end a script without ending the program.
+local exit = {}
+
+--- The value that os.exit raises while it is watched. No pcall catches it.
+exit.STOP = {}
+local STOP <const> = exit.STOP
+
+-- Receives the exit code.
+local told
+
+-- Raises STOP again if a function (pcall, xpcall, resume) caught it; returns
+-- all other results of the function.
+local function past(ok, e, ...)
+  if not ok and rawequal(e, STOP) then error(STOP, 0) end
+  return ok, e, ...
+end
+
+local pcall, xpcall, resume = pcall, xpcall, coroutine.resume
+
+-- Functions that are replaced while a script is watched: {table, name, original
+-- value, value while watching}.
+local REPLACED = {
+  {os, "exit", os.exit, function(how)
+    told(how == true and 0 or how == false and 1 or math.tointeger(how) or 0)
+    error(STOP, 0)
+  end},
+  {_G, "pcall", pcall, function(...) return past(pcall(...)) end},
+  {_G, "xpcall", xpcall, function(f, handler, ...)
+    return past(xpcall(f, type(handler) == "function" and function(e)
+      if rawequal(e, STOP) then return e end
+      return handler(e)
+    end or handler, ...))
+  end},
+  {coroutine, "resume", resume, function(...) return past(resume(...)) end},
+}
+
+local function replace(which)
+  for _, one in ipairs(REPLACED) do rawset(one[1], one[2], one[which]) end
+end
+
+--- From now on, os.exit calls tell(code) and raises exit.STOP.
+---@param tell fun(code: integer)
+function exit.watch(tell)
+  told = tell
+  replace(4)
+end
+
+--- Ends what exit.watch began.
+function exit.unwatch() replace(3) end
+
+return exit
+-- SPDX-License-Identifier: MIT

@@ -627,6 +627,8 @@ build = {
         "lua/cutelua/text/columns.lua",
       ["cutelua.text.compiler"] =
         "lua/cutelua/text/compiler.lua",
+      ["cutelua.text.compiler_faults"] =
+        "lua/cutelua/text/compiler_faults.lua",
       ["cutelua.text.errors"] =
         "lua/cutelua/text/errors.lua",
       ["cutelua.text.faults"] =

@@ -17,6 +17,7 @@
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local faults = require "cutelua.text.compiler_faults"
 local kernel = require "cute.lang.kernel"
 local report = require "cute.lang.report"
 
@@ -370,6 +371,14 @@ function Raw.__call(k, ...)
   return setmetatable({kernel = k, values = values}, Call)
 end
 
+-- Warns about known faults of the compiler.
+local function warn(k, made, opts)
+  for _, text in ipairs(faults.find(k.source, made, opts)) do
+    io.stderr:write(("cutelua: warning: kernel %s, by NVRTC %s: %s\n"):format(
+      k.name, made.nvrtc, text))
+  end
+end
+
 --- Compiles the text for an architecture. This works on a machine without a
 -- GPU, too.
 ---@param arch string "sm_90a"
@@ -379,9 +388,10 @@ function Raw:compile(arch)
   local made = self.cubins[arch]
   if made then return made end
   local message
-  made, message = require "cute.jit".compile(self.source, {
-    arch = arch, name = self.name, options = self.options})
+  local opts = {arch = arch, name = self.name, options = self.options}
+  made, message = require "cute.jit".compile(self.source, opts)
   self.cubins[arch] = made
+  if made and not devices.dry then warn(self, made, opts) end
   return made, message
 end
 

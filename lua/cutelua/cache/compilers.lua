@@ -3,14 +3,16 @@ local core = require "cute.core"
 
 local compilers = {}
 
--- Returns why the chosen library was chosen among n libraries.
+-- Returns why the chosen library was chosen among those found.
 local function reason(list, driver)
   local named = os.getenv "CUTELUA_NVRTC"
   if named and named ~= "" then return "CUTELUA_NVRTC names it" end
   local by = driver and ("the driver is for CUDA %s"):format(driver)
     or "there is no driver"
   if #list == 1 then return ("the only one found; %s"):format(by) end
-  return ("the newest of %d that %s; %s"):format(#list,
+  local usable = 0
+  for _, v in ipairs(list) do usable = usable + (v.why and 0 or 1) end
+  return ("the newest of %d that %s; %s"):format(usable,
     driver and "the driver can run" or "were found", by)
 end
 

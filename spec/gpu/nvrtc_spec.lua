@@ -91,8 +91,8 @@ describe("the choice of NVRTC", function()
     nvrtcs.make(package "cu13", "13.99")
     local said, cuda = found(driver "12080")
     assert.equal("12.8", cuda)
-    assert.same({["12.99"] = "chosen", ["13.99"] = "its code needs a driver for "
-      .. "CUDA 13; this driver is for CUDA 12.8"}, said)
+    assert.same({["12.99"] = "chosen", ["13.99"] = "its code needs a driver "
+      .. "for CUDA 13; this driver is for CUDA 12.8"}, said)
     assert.equal("12.99 sm_90a\nfalse\n", compiled(driver "12080"))
     -- A driver loads the code of later NVRTCs of its own major version.
     assert.equal("chosen", found(driver "13000")["13.99"])
@@ -179,10 +179,11 @@ describe("the choice of NVRTC", function()
     local out, err = support.run({"--version"}, {env = environment()})
     assert.equal("", err)
     local number = out:match(("\nNVRTC 13.99: %s %%(the newest of (%%d) that "
-      .. "were found; there is no driver%%)\n"):format((one:gsub("%p", "%%%0"))))
+      .. "were found; there is no driver%%)\n"):format(
+      (one:gsub("%p", "%%%0"))))
     assert.is_true(tonumber(number) >= 2, out)
-    assert.truthy(out:find(("\n  not used: NVRTC 12.9: %s (older)\n"):format(two),
-      1, true), out)
+    assert.truthy(out:find(("\n  not used: NVRTC 12.9: %s (older)\n")
+      :format(two), 1, true), out)
     out = support.run({"--version"}, {env = environment(driver "12010")})
     assert.truthy(out:find "\nNVRTC 12.9: ", out)
     assert.truthy(out:find(("  not used: NVRTC 13.99: %s (its code needs a "

@@ -216,7 +216,8 @@ local function tell_failures(jobs)
     if job.failed then
       failed = failed + 1
       -- Compiling again explains errors with lines of the script.
-      local _, why = jit.compile(job.source, job.opts)
+      local _, why
+      if not job.died then _, why = jit.compile(job.source, job.opts) end
       report.tell(("cutelua: compile: kernel %s: %s"):format(job.name,
         why or job.failed))
     end

@@ -30,20 +30,6 @@ local function finish(job, a)
   end
 end
 
--- Compiles the jobs in this process.
-local function alone(jobs, into, tell)
-  for _, job in ipairs(jobs) do
-    local out, why = worker.compile(job, into)
-    if out then
-      job.seconds, job.cached = out.seconds, out.cached
-      job.nvrtc, job.notes = out.nvrtc, out.notes
-    else
-      job.failed = why
-    end
-    tell(job)
-  end
-end
-
 -- Gives jobs to idle children, and starts a child where there are too few.
 local function hand_out(p)
   while p.next <= #p.jobs do
@@ -87,6 +73,7 @@ local function wait(p)
     table.remove(p.children, i)
     local how = c:close()
     if c.job then
+      c.job.died = true
       done(p, c, {"fail", "the process that compiled it ended: " .. how})
     end
   end
@@ -96,21 +83,21 @@ local function wait(p)
     if late.job and os.time() > late.deadline then
       late:kill()
       table.remove(p.children, k)
+      late.job.died = true
       done(p, late, {"fail", ("no answer in %d s"):format(LIMIT)})
     end
   end
 end
 
 --- Compiles jobs {source, arch, options} in at most n processes. Sets seconds,
--- cached, nvrtc and notes of each, or failed, the message; calls tell(job)
--- after each.
+-- cached, nvrtc and notes of each; or failed, the message, and died, if the
+-- process that compiled it has ended. Calls tell(job) after each.
 ---@param jobs table[]
 ---@param n integer
 ---@param into? string folder of an image's cache
 ---@param tell? fun(job: table)
 function pool.run(jobs, n, into, tell)
   tell = tell or function() end
-  if n <= 1 or #jobs <= 1 then return alone(jobs, into, tell) end
   local p = {jobs = jobs, most = math.min(n, #jobs), next = 1, open = #jobs,
              children = {}, into = into, tell = tell}
   while p.open > 0 do

@@ -445,6 +445,8 @@ build = {
         "lua/cutelua/cache/compilers.lua",
       ["cutelua.cache.main"] =
         "lua/cutelua/cache/main.lua",
+      ["cutelua.cache.many"] =
+        "lua/cutelua/cache/many.lua",
       ["cutelua.cache.pool"] =
         "lua/cutelua/cache/pool.lua",
       ["cutelua.cache.worker"] =

@@ -8,6 +8,7 @@
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local texts = require "cute.lang.source"
 
 local jit = {}
 
@@ -159,13 +160,6 @@ end
 --- Seconds after which a compile reports its progress on a terminal.
 jit.patience = 2
 
--- Removes the comments on lines of their own from emitted text. They name lines
--- of the script, and without them, a script that was moved or changed elsewhere
--- has the same entries in the cache. The numbers of lines stay the same.
-local function without_comments(source, opts)
-  return opts.lines and (source:gsub("\n *//[^\n]*", "\n")) or source
-end
-
 --- Compiles CUDA C for one architecture.
 ---@param source string    CUDA C without includes
 ---@param opts table       arch = "sm_90a"; name = kernel name; lines = source
@@ -175,14 +169,14 @@ end
 ---@return string|nil message
 ---@return string|nil log
 function jit.compile(source, opts)
-  local later = devices.dry
-    and devices.dry:defer(without_comments(source, opts), opts)
+  local text = opts.lines and texts.without_comments(source) or source
+  local later = devices.dry and devices.dry:defer(text, opts)
   if later then return later end
   local name = opts.name or "kernel"
   local waiting = core.isatty(2)
     and ("cutelua: compiling kernel %s for %s ...\n"):format(name, opts.arch)
-  local out, message, log = core.jit_compile(without_comments(source, opts),
-    opts.arch, opts.options, opts.cache == false, waiting or nil, jit.patience)
+  local out, message, log = core.jit_compile(text, opts.arch, opts.options,
+    opts.cache == false, waiting or nil, jit.patience)
   if waiting and out and not out.cached and out.seconds >= jit.patience then
     local slow = sign.workshop.slow_compile
     if slow then slow(name, out.seconds, opts.lines) end

@@ -12,6 +12,8 @@ local PRODUCT = [[{A B D algos alpha batches beta bias epilogue fast_accum k
 -- Each row: prefix of the names, module, and signatures of the module's
 -- functions, or only their names if the module guards them itself.
 local FUNCTIONS = {
+  {"cute.", "cutelua.cache.many",
+    "compile_all(launches: table, opts?: {jobs})"},
   {"cute.", "cutelua.doc", "doc(x?)"},
   {"cute.", "cutelua.debug", "debug(kernel: kernel, arguments...)"},
   {"cute.", "cutelua.draw", [[

@@ -3,7 +3,8 @@
 // libraries.
 //   VERSION   13,9: the version, a macro
 //   ARCHS     75,80,90: the targets that it knows, a macro
-//   FAKE_LOG  a file that receives a line for each compilation
+//   FAKE_LOG  a file that receives a line for each compilation, with the
+//             process in it if FAKE_PID is set
 //   FAKE_MS   milliseconds that a compilation takes
 // A source that contains CRASH ends the process by a signal, one that contains
 // BAD is rejected, one that contains BIG becomes a CUBIN of a MiB.
@@ -57,8 +58,10 @@ static void tell(const char *arch) {
   char line[100];
   if (!file) return;
   int fd = open(file, O_WRONLY | O_CREAT | O_APPEND, 0600);
-  int n = snprintf(line, sizeof line, "%d.%d %s\n", version[0], version[1],
+  int n = snprintf(line, sizeof line, "%d.%d %s", version[0], version[1],
                    arch);
+  n += snprintf(line + n, 40, getenv("FAKE_PID") ? " %d\n" : "\n",
+                (int)getpid());
   if (write(fd, line, (size_t)n) != n) abort();
   close(fd);
 }

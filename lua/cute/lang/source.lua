@@ -69,5 +69,15 @@ function source.line(chunk, n)
   return lines[n]
 end
 
+--- Returns emitted CUDA C without the comments on lines of their own. They name
+-- lines of the script. Without them, a script that was moved or changed
+-- elsewhere has the same entries in the cache of compiled kernels. The numbers
+-- of lines stay the same.
+---@param text string
+---@return string
+function source.without_comments(text)
+  return (text:gsub("\n *//[^\n]*", "\n"))
+end
+
 return source
 -- SPDX-License-Identifier: MIT

@@ -92,6 +92,7 @@ cute.print_tensor = require "cutelua.draw.printing".print_tensor
 cute.printf = require "cutelua.draw.printing".printf
 cute.range = require "cute.lang.trace".range
 cute.range_constexpr = require "cute.lang.trace".range_constexpr
+cute.compile_all = require "cutelua.cache.many".compile_all
 cute.raw_kernel = require "cutelua.ptx.raw".raw_kernel
 cute.ptx = require "cutelua.ptx".ptx
 cute.cuda = require "cutelua.ptx".cuda

@@ -21,6 +21,7 @@ local names = {}
 -- names.
 local TOPICS = {
   {"Kernels", modules = "cute.lang.kernel cutelua.ptx.raw cutelua.debug "
+    .. "cutelua.cache.many "
     .. "cutelua.ptx cute.lang.devices cutelua.analyses.call "
     .. "cutelua.analyses.prepared"},
   {"Loops, branches, variables",

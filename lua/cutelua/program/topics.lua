@@ -46,7 +46,8 @@ local CUTE = {
     make_tiled_copy_tv make_cotiled_copy make_tiled_mma copy copy_if
     copy_atom_call autovec_copy basic_copy basic_copy_if gemm gemm_check
     gemm_reference mma_atom_call cute.nvgpu.cpasync]]},
-  {"kernels", "cute.lang.kernel cutelua.ptx.raw cutelua.debug nvrtc_version"},
+  {"kernels", "cute.lang.kernel cutelua.cache.many cutelua.ptx.raw "
+    .. "cutelua.debug nvrtc_version"},
   {"control flow", "cute.lang.branch cute.lang.trace"},
   {"streams", "cute.stream"},
   {"looking", [[cute.draw cutelua.draw.print cutelua.draw.printing

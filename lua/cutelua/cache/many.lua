@@ -1,0 +1,94 @@
+--- Prepares many launches at once: their kernels are compiled in parallel
+-- processes.
+local core = require "cute.core"
+local devices = require "cute.lang.devices"
+local report = require "cute.lang.report"
+local source = require "cute.lang.source"
+
+local many = {}
+
+-- Returns the options of a launch without the call.
+local function options_of(launch)
+  local o = {}
+  for k, v in pairs(launch) do
+    if k ~= 1 then o[k] = v end
+  end
+  return o
+end
+
+local function place_of(call, o)
+  local ok, values = pcall(core.launch_values, call)
+  return (devices.pick(ok and values or nil, o, "auto"))
+end
+
+-- Returns what a launch on a GPU needs compiled, or nil.
+local function job_of(call, o)
+  local k = call.kernel
+  local device = place_of(rawget(k, "source") and call.values or call, o)
+  if not device or device.kind ~= "gpu" then return nil end
+  if rawget(k, "source") then
+    return not k.cubins[device.arch] and {source = k.source,
+      arch = device.arch, options = k.options} or nil
+  end
+  local program = call:trace {block = o.block, cluster = o.cluster,
+    fmad = o.fmad, fastmath = o.fastmath, arch = device.arch}
+  if program.cubins[device.arch] then return nil end
+  local text, _, _, options = program:cuda(device.arch)
+  return {source = source.without_comments(text), arch = device.arch,
+          options = options}
+end
+
+-- Compiles jobs into the cache, in parallel processes. Does nothing where there
+-- are no processes or no cache; then the launches compile their kernels.
+local function compile(jobs, n)
+  local there, sys = pcall(require, "cute.sys")
+  if not there or not sys.spawn or os.getenv "CUTELUA_CACHE" == "0" then
+    return
+  end
+  local pool = require "cutelua.cache.pool"
+  pool.run(jobs, n or pool.cores())
+end
+
+--- Prepares many launches. Their kernels are compiled in parallel processes, in
+-- as many as the computer has cores, and stored in the cache of compiled
+-- kernels. A launch is a table with a call of a kernel and the options of
+-- call:compile. Returns the prepared launches in the same order.
+--
+--     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
+--     x = cute.zeros({1}, cute.f32)
+--     runs = cute.compile_all {{k(x), grid = 1, block = 1, device = "sim"}}
+--     runs[1]:launch()
+--     x(0)  --> 1.0
+---@param launches table[] {{call, grid = g, block = b, ...}, ...}
+---@param opts? {jobs: integer} the number of processes
+---@return table[] prepared
+function many.compile_all(launches, opts)
+  local jobs, known = {}, {}
+  for i, launch in ipairs(launches) do
+    local call = type(launch) == "table" and launch[1]
+    if type(call) ~= "table" or not rawget(call, "kernel") then
+      core.fail("bad-argument", ("compile_all: launch %d is %s; {call, grid = "
+        .. "g, block = b} is needed"):format(i, core.show(launch)))
+    end
+    local job = job_of(call, options_of(launch))
+    local key = job and table.concat({job.source, job.arch,
+      table.unpack(job.options or {})}, "\0")
+    if key and not known[key] then jobs[#jobs + 1], known[key] = job, true end
+  end
+  local n = opts and opts.jobs
+  if n ~= nil and (math.type(n) ~= "integer" or n < 1 or n > 256) then
+    core.fail("bad-argument", ("compile_all: jobs = %s; an integer from 1 to "
+      .. "256 is needed"):format(core.show(n)))
+  end
+  if #jobs > 1 and n ~= 1 then compile(jobs, n) end
+  local out = {}
+  for i, launch in ipairs(launches) do
+    local p, why = launch[1]:compile(options_of(launch))
+    if not p then report.raise(why) end
+    out[i] = p
+  end
+  return out
+end
+
+return many
+-- SPDX-License-Identifier: MIT

@@ -11,8 +11,8 @@
 #define TARGETS(TG) \
   TG(70, 96, "") TG(72, 96, "") TG(75, 64, "") TG(80, 163, "") \
   TG(86, 99, "") TG(87, 163, "") TG(88, 163, "") TG(89, 99, "") \
-  TG(90, 227, "a") TG(100, 227, "af") TG(103, 227, "af") TG(110, 227, "af") \
-  TG(120, 99, "af") TG(121, 99, "af")
+  TG(90, 227, "a") TG(100, 227, "af") TG(103, 227, "af") TG(107, 327, "af") \
+  TG(110, 227, "af") TG(120, 99, "af") TG(121, 99, "af")
 typedef struct Target {
   int sm, kb;
   const char *specific;

@@ -2,9 +2,10 @@
 -- how a kernel runs on a GPU that is not present.
 --
 -- The limits come from NVIDIA's own occupancy calculation (cuda_occupancy.h,
--- CUDA 13.0) and from the technical specifications in "CUDA C++ Programming
--- Guide". core/ir/target.h says how much shared memory a block can have, and
--- which instructions exist.
+-- CUDA 13.0; of sm_103 and sm_107, 13.5), from the technical specifications in
+-- "CUDA C++ Programming Guide" and, for the threads of sm_107, from ptxas 13.5.
+-- core/ir/target.h says how much shared memory a block can have, and which
+-- instructions exist.
 local core = require "cute.core"
 
 local targets = {}
@@ -18,8 +19,8 @@ for _, row in ipairs {
   {70, 2048, 32, 96}, {72, 2048, 32, 96}, {75, 1024, 16, 64},
   {80, 2048, 32, 164}, {86, 1536, 16, 100}, {87, 1536, 16, 164},
   {88, 1536, 16, 164}, {89, 1536, 24, 100}, {90, 2048, 32, 228, 64},
-  {100, 2048, 32, 228, 64}, {103, 2048, 32, 228, 64},
-  {110, 1536, 24, 228, 24}, {120, 1536, 24, 100, 24},
+  {100, 2048, 32, 228, 64}, {103, 2048, 32, 228, 32},
+  {107, 1024, 16, 328, 16}, {110, 1536, 24, 228, 24}, {120, 1536, 24, 100, 24},
   {121, 1536, 24, 100, 24},
 } do
   local new = row[1] >= 80

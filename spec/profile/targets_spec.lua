@@ -72,11 +72,16 @@ end
 
 describe("the occupancy of an SM", function()
   local name = "is what NVIDIA's own calculation says"
-  if support.read(include .. "/cuda_occupancy.h") then
+  local header = support.read(include .. "/cuda_occupancy.h")
+  if header then
     it(name, function()
       local seeds, lines = math.random, {}
       math.randomseed(7)
-      local sms = {70, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121}
+      local sms = {70, 75, 80, 86, 87, 89, 90, 100, 110, 120, 121}
+      -- CUDA 13.5 added sm_107, the only one with this much shared memory, and
+      -- corrected the barriers of sm_103.
+      local new = header:find "328 %* 1024"
+      table.move(new and {103, 107} or {}, 1, 2, #sms + 1, sms)
       local cases = {}
       for i = 1, 6000 do
         local sm = sms[i % #sms + 1]

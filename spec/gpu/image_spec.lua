@@ -266,6 +266,27 @@ describe("the caches", function()
     end
   end)
 
+  it("take no damaged entry, under the sanitizers", function()
+    local program = dir .. "/fuzz"
+    local words = {os.getenv "CC" or "cc", "-g", "-O1", "-Icore",
+      "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o",
+      program, "spec/gpu/cachefuzz.c"}
+    for _, file in ipairs {"gpu/cache", "base/base", "base/platform",
+        "base/signals"} do
+      words[#words + 1] = ("core/%s.c"):format(file)
+    end
+    table.move({"-lpthread", "-ldl"}, 1, 2, #words + 1, words)
+    local _, err, status = support.exec(words)
+    if status ~= 0 and err:find "sanitize" then
+      return pending "needs the sanitizers"
+    end
+    assert.equal(0, status, err)
+    local out
+    out, err, status = support.exec({program, "1", "10000"},
+                                    {env = environment()})
+    assert.same({"ok\n", "", 0}, {out, err, status})
+  end)
+
   it("compile once for 64 processes that want the same", function()
     local path = support.write(dir .. "/child.lua", code {"one", "two"})
     local out = sh(("for i in $(seq 64); do %s %s & done; wait"):format(

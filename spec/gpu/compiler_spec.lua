@@ -5,6 +5,8 @@ local gemm_sm80 = require "kernels.gemm_sm80"
 local jit = require "cute.jit"
 local ops = require "spec.ops"
 local T = require "spec.kernels"
+local faults = require "cutelua.text.compiler_faults"
+local support = require "spec.support"
 local arch = cute.arch
 
 -- Loads a constant or a value just written, depending on a condition.
@@ -168,5 +170,109 @@ describe("what NVRTC gets wrong", function()
       assert.same(results(kernel, "sim"), results(kernel, "gpu"))
     end)
   end
+end)
+
+---------------------------------------------------------------------------
+-- Kernels that users write in CUDA C
+---------------------------------------------------------------------------
+
+-- Texts by name, and words of the warning; "" for a text without a fault.
+local RAW = {
+  select = {"parameter 2, which it writes", [[
+extern "C" __global__ void k(const float *__restrict__ x,
+    float *__restrict__ y, float *__restrict__ z) {
+  int t = threadIdx.x;
+  y[16 * t + 7] = x[8 * t + 3] + 1.0f;
+  z[t] = x[8 * t] < x[8 * t + 1] ? x[8 * t + 7] : y[16 * t + 7];
+}]]},
+  ["select of constants"] = {"", [[
+extern "C" __global__ void k(const float *__restrict__ x,
+    const float *__restrict__ y, float *__restrict__ z) {
+  int t = threadIdx.x;
+  z[t] = x[8 * t] < x[8 * t + 1] ? x[8 * t + 7] : y[16 * t + 7];
+}]]},
+  ["select without promises"] = {"", [[
+extern "C" __global__ void k(const float *x, float *y, float *z) {
+  int t = threadIdx.x;
+  y[16 * t + 7] = x[8 * t + 3] + 1.0f;
+  z[t] = x[8 * t] < x[8 * t + 1] ? x[8 * t + 7] : y[16 * t + 7];
+}]]},
+  sum = {"add.noftz.f16x2 an integer add", [[
+extern "C" __global__ void k(unsigned a) {
+  asm volatile("red.relaxed.cluster.shared::cluster.add.noftz.f16x2 [%0], %1;"
+               :: "r"(a), "r"(0x3c003c00u) : "memory");
+}]]},
+  ["sum of one"] = {"", [[
+extern "C" __global__ void k(unsigned a) {
+  asm volatile("red.relaxed.cluster.shared::cluster.add.noftz.f16 [%0], %1;"
+               :: "r"(a), "h"((unsigned short)0x3c00) : "memory");
+}]]},
+  down = {"lose iterations of the loop `for (int i = 3; i > -n; --i)`", [[
+extern "C" __global__ void k(const float *x, float *z, int n) {
+  float s = 0;
+  for (int i = 3; i > -n; --i) s += x[i & 7];
+  z[0] = s;
+}]]},
+  ["down by a pragma"] = {"", [[
+extern "C" __global__ void k(const float *x, float *z, int n) {
+  float s = 0;
+  #pragma unroll 1
+  for (int i = 3; i > -n; --i) s += x[i & 7];
+  for (int i = -n; i < 3; ++i) s += x[i & 7];
+  for (int i = n; i > 0; i--) s += x[i & 7];
+  z[0] = s;
+}]]},
+  f64 = {"accumulators of an f64 MMA", [[
+extern "C" __global__ void k(const double *x, double *z, int n) {
+  double a = 0, b = 0;
+  for (int i = 0; i < n; i++)
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, "
+                 "{%2}, {%3}, {%0,%1};" : "+d"(a), "+d"(b) : "d"(x[i]),
+                 "d"(x[i + 1]));
+  z[0] = a + b;
+}]]}}
+
+describe("kernels in CUDA C that NVRTC is known to break", function()
+  local function warned(text, options, target)
+    local dir = support.folder()
+    local path = support.write(dir .. "/raw.lua", ([[
+      local cute = require "cute"
+      local k = cute.raw_kernel(%q, {options = {%s}})
+      assert(k:compile %q)
+      assert(k:compile %q)]]):format(text, options or "", target or "sm_90a",
+      target or "sm_90a"))
+    local _, err, status = support.run {path}
+    support.remove(dir)
+    assert.equal(0, status, err)
+    return err
+  end
+
+  for name, case in pairs(RAW) do
+    it("cause a warning, and others none: " .. name, function()
+      if not jit.version() then return pending "needs NVRTC" end
+      local err = warned(case[2])
+      if case[1] == "" then return assert.equal("", err) end
+      assert.equal(1, select(2, err:gsub("cutelua: warning: kernel k, by NVRTC "
+        .. jit.version():gsub("%p", "%%%0"), "")), err)
+      assert.truthy(err:find(case[1], 1, true), err)
+    end)
+  end
+
+  it("cause none where an option or the target avoids it", function()
+    if not jit.version() then return pending "needs NVRTC" end
+    assert.equal("", warned(RAW.f64[2], '"--ptxas-options=-O2"'))
+    assert.equal("", warned(RAW.f64[2], nil, "sm_80"))
+  end)
+
+  it("are not among those that the emitter makes", function()
+    if not jit.version() then return pending "needs NVRTC" end
+    for name, kernel in pairs(CASES) do
+      local x, y, z = operands()
+      local p = kernel(x, y, z):trace {block = 32}
+      local text, _, _, options = p:cuda "sm_90a"
+      assert.same({}, faults.find(text, assert(p:compile "sm_90a"),
+        {arch = "sm_90a", options = options}), name)
+    end
+  end)
 end)
 -- SPDX-License-Identifier: MIT

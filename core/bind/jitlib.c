@@ -126,12 +126,12 @@ static int l_nvrtc_list(lua_State *L) {
   return 2;
 }
 
-// dry_gpu(sm, multiprocessors) -> true | nil, message: replaces the driver by
-// one without a GPU (gpu/dry.h), for the rest of the process.
+// dry_gpu(sm, multiprocessors [, name]) -> true | nil, message: replaces the
+// driver by one without a GPU (gpu/dry.h), for the rest of the process.
 static int l_dry_gpu(lua_State *L) {
   int sm = (int)luaL_checkinteger(L, 1), sms = (int)luaL_checkinteger(L, 2);
   int kb = (int)(target_smem(sm) / 1024);
-  if (!dl_dry(sm, sms, kb))
+  if (!dl_dry(sm, sms, kb, lua_tostring(L, 3)))
     return face_fail2(L, ERR_DRIVER, "the driver is open already");
   lua_pushboolean(L, 1);
   return 1;

@@ -209,9 +209,9 @@ bool dl_is_dry(void) { return dry != NULL; }
 
 bool dl_cuda_open(void) { return cuda_dl.state == 1; }
 
-bool dl_dry(int sm, int sms, int smem_kb) {
+bool dl_dry(int sm, int sms, int smem_kb, const char *name) {
   if (dl_cuda_open()) return false;
-  dry = dry_driver(sm, sms, smem_kb);
+  dry = dry_driver(sm, sms, smem_kb, name);
   return true;
 }
 

@@ -21,7 +21,7 @@ bool dl_disabled(void);  // reports whether CUTELUA_NO_CUDA is set
 bool dl_cuda_open(void);  // reports whether the driver's library is open
 // Replaces the driver by a driver without a GPU, for the rest of the process.
 // Returns false if the real driver is open. cuBLAS is not found then.
-bool dl_dry(int sm, int sms, int smem_kb);
+bool dl_dry(int sm, int sms, int smem_kb, const char *name);
 bool dl_is_dry(void);
 
 // Writes glob patterns of folders to search for libraries, in order of

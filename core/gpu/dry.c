@@ -22,6 +22,7 @@ static struct {
   size_t held;        // bytes of device memory in use
   CUcontext current;
   Block *blocks;
+  char name[100];
 } dry;
 
 enum { INVALID = 1 };  // CUDA_ERROR_INVALID_VALUE
@@ -40,7 +41,7 @@ static CUresult count(int *n) { return *n = 1, CUDA_SUCCESS; }
 static CUresult get(CUdevice *d, int i) { return *d = i, CUDA_SUCCESS; }
 static CUresult name(char *s, int n, CUdevice d) {
   (void)d;
-  snprintf(s, (size_t)n, "a GPU that is absent (sm_%d)", dry.sm);
+  snprintf(s, (size_t)n, "%s", dry.name);
   return CUDA_SUCCESS;
 }
 static CUresult attribute(int *v, CUdevice_attribute a, CUdevice d) {
@@ -237,7 +238,7 @@ static CUresult clusters(int *n, CUfunction f, const CUlaunchConfig *c) {
   return *n = dry.sms / (int)(size ? size : 1), CUDA_SUCCESS;
 }
 
-const CudaApi *dry_driver(int sm, int sms, int smem_kb) {
+const CudaApi *dry_driver(int sm, int sms, int smem_kb, const char *own) {
   static const CudaApi api = {
     .cuInit = init, .cuDriverGetVersion = version, .cuDeviceGetCount = count,
     .cuDeviceGet = get, .cuDeviceGetName = name,
@@ -272,6 +273,8 @@ const CudaApi *dry_driver(int sm, int sms, int smem_kb) {
   dry.sm = sm;
   dry.sms = sms;
   dry.smem = smem_kb * 1024;
+  if (own) snprintf(dry.name, sizeof dry.name, "%s", own);
+  else snprintf(dry.name, sizeof dry.name, "a GPU that is absent (sm_%d)", sm);
   return &api;
 }
 // SPDX-License-Identifier: MIT

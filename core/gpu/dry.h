@@ -7,8 +7,9 @@
 #include "gpu/cudaapi.h"
 
 // Returns the function table of a driver with one GPU: of target sm, such as
-// 90, with this many multiprocessors.
-const CudaApi *dry_driver(int sm, int sms, int smem_kb);
+// 90, with this many multiprocessors, KiB of shared memory of a block, and this
+// name (NULL: a name that says that it is absent).
+const CudaApi *dry_driver(int sm, int sms, int smem_kb, const char *name);
 
 #endif
 // SPDX-License-Identifier: MIT

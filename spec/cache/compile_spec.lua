@@ -106,6 +106,7 @@ describe("cutelua compile", function()
     local path = script(nil, [[
       local gpu = require "cute.gpu"
       assert(gpu.available() and gpu.info().sms == 77)
+      assert(gpu.info().name == "NVIDIA H77")
       assert(cute.device().kind == "gpu")
       local raw = cute.raw_kernel('extern "C" __global__ void raw(float *x) {}')
       raw(x):launch {grid = 1, block = 32}
@@ -130,7 +131,8 @@ describe("cutelua compile", function()
       local back = kept:to "gpu":to "host"
       assert(back[2] == 10)
       print(three(x):trace {block = 64}.resources)]])
-    local out, err, status = compile {"--arch", "sm_90a", "--sms", "77", path}
+    local out, err, status = compile {"--arch", "sm_90a", "--sms", "77",
+      "--card", "NVIDIA H77", path}
     assert.same({"", 0}, {err, status}, out)
     -- The kernel `three` is launched with blocks of 64 and of 32 threads.
     for name, n in pairs {one = 1, two = 1, three = 2, raw = 1} do

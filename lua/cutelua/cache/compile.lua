@@ -25,6 +25,8 @@ launches do nothing, so that the results of its kernels are zeros.
   --arch LIST    the GPUs' architectures, separated by commas, such as
                  sm_80,sm_90a (default: the architecture of the GPU here)
   --sms N        the GPUs' number of multiprocessors (default 132)
+  --card NAME    the GPUs' name, such as "NVIDIA H200", by which cute.ops finds
+                 tables of `cutelua tune`
   --into DIR     stores the kernels in this folder, too: the read-only cache of
                  a container image (CUTELUA_CACHE_IMAGE)
   --jobs N       the number of processes that compile (default: all cores)
@@ -35,7 +37,7 @@ nothing, 2 a wrong command line, 130 interrupted.
 ]==]
 
 local VALUED = {["--arch"] = "archs", ["--sms"] = "sms", ["--into"] = "into",
-                ["--jobs"] = "jobs"}
+                ["--jobs"] = "jobs", ["--card"] = "card"}
 local COUNTS = {sms = 4096, jobs = 256}
 
 -- Returns the architectures of a list as a GPU's driver names them: sm_90a for
@@ -93,7 +95,7 @@ end
 local function elsewhere(opt, arch)
   local words = {sys.program(), "compile", "--arch", arch, "--sms",
                  tostring(opt.sms)}
-  for _, name in ipairs {"--into", "--jobs"} do
+  for _, name in ipairs {"--into", "--jobs", "--card"} do
     local value = opt[VALUED[name]]
     if value then
       words[#words + 1] = name
@@ -131,6 +133,7 @@ function main.whole(opt)
       return 2
     end
     opt.archs, opt.sms = {info.arch}, info.sms
+    opt.card = opt.card or info.name
   elseif #opt.archs == 1 then
     return nil
   end
@@ -193,7 +196,7 @@ function main.start(opt)
     return nil, "compile: CUTELUA_CACHE=0 disables the cache that would "
       .. "receive the kernels", 2
   end
-  local ok, why = core.dry_gpu(devices.sm(arch), opt.sms)
+  local ok, why = core.dry_gpu(devices.sm(arch), opt.sms, opt.card)
   if not ok then return nil, "compile: " .. why, 1 end
   local s = setmetatable({opt = opt, arch = arch, known = {}, jobs = {},
                           stop = exit.STOP}, Session)

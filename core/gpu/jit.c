@@ -53,7 +53,8 @@ static bool memo_read(const Cache *c, const char *arch, NvrtcId *id) {
             sscanf(text, "%d.%d %lld %lld.%lld %1023[^\n]\n", &id->major,
                    &id->minor, &size, &sec, &nsec, path) == 6;
   struct stat st;
-  if (!ok || stat(path, &st) != 0 || (long long)st.st_size != size ||
+  if (!ok || !nvrtc_loads(id->major) || stat(path, &st) != 0 ||
+      (long long)st.st_size != size ||
       (long long)st.st_mtim.tv_sec != sec ||
       (long long)st.st_mtim.tv_nsec != nsec)
     return false;

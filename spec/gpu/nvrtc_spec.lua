@@ -98,6 +98,18 @@ describe("the choice of NVRTC", function()
     assert.equal("chosen", found(driver "13000")["13.99"])
   end)
 
+  it("is another one after the driver has changed", function()
+    nvrtcs.make(package "cuda_nvrtc", "12.99")
+    nvrtcs.make(package "cu13", "13.99")
+    local code = 'ARCH = "sm_90a" require "cute.gpu".open()\n' .. COMPILE
+    for _, case in ipairs {{"13000", "13.99"}, {"12080", "12.99"},
+        {"12090", "12.99"}} do
+      local out, err = support.run_lua({"-e", code},
+                                       environment(driver(case[1])))
+      assert.same({case[2], ""}, {out:match "^(%S+) sm_90a\n", err})
+    end
+  end)
+
   it("says that the driver may reject the code of the only ones", function()
     local path = nvrtcs.make(home .. "/own", "13.99")
     local more = driver "12040"

@@ -20,6 +20,7 @@ static struct {
   int capturing;
   uintptr_t handles;  // number of handles made so far
   size_t held;        // bytes of device memory in use
+  long launches;      // number of launches, and of copies on the device
   CUcontext current;
   Block *blocks;
   char name[100];
@@ -127,8 +128,12 @@ static CUresult upload_on(CUdeviceptr d, const void *s, size_t n, CUstream on) {
 static CUresult download_on(void *d, CUdeviceptr s, size_t n, CUstream on) {
   return (void)on, download(d, s, n);
 }
+// Large copies on the device take too long for programs that measure them.
 static CUresult copy_on(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream on) {
-  return (void)on, memmove(host(d), host(s), n), CUDA_SUCCESS;
+  (void)on;
+  dry.launches++;
+  if (n <= (size_t)16 << 20) memmove(host(d), host(s), n);
+  return CUDA_SUCCESS;
 }
 static CUresult peer(CUdeviceptr d, CUcontext to, CUdeviceptr s,
                      CUcontext from, size_t n, CUstream on) {
@@ -165,15 +170,23 @@ static CUresult with_stream(CUstream s) { return (void)s, CUDA_SUCCESS; }
 static CUresult wait_event(CUstream s, CUevent e, unsigned flags) {
   return (void)s, (void)e, (void)flags, CUDA_SUCCESS;
 }
+
+// An event is the number of launches before it. Each launch takes 10
+// milliseconds, so that loops which wait for some time of a GPU end soon.
 static CUresult new_event(CUevent *e, unsigned flags) {
-  return (void)flags, *e = handle(), CUDA_SUCCESS;
+  (void)flags;
+  *e = calloc(1, sizeof(long));
+  return *e ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
+static CUresult end_event(CUevent e) { return free(e), CUDA_SUCCESS; }
 static CUresult with_event(CUevent e) { return (void)e, CUDA_SUCCESS; }
 static CUresult record(CUevent e, CUstream s) {
-  return (void)e, (void)s, CUDA_SUCCESS;
+  (void)s;
+  return *(long *)(void *)e = dry.launches, CUDA_SUCCESS;
 }
 static CUresult elapsed(float *ms, CUevent from, CUevent to) {
-  return (void)from, (void)to, *ms = 0.01f, CUDA_SUCCESS;
+  long n = *(long *)(void *)to - *(long *)(void *)from;
+  return *ms = 0.001f + 10.0f * (float)n, CUDA_SUCCESS;
 }
 static CUresult begin(CUstream s, CUstreamCaptureMode mode) {
   return (void)s, (void)mode, dry.capturing = 1, CUDA_SUCCESS;
@@ -194,7 +207,7 @@ static CUresult nodes(CUgraph g, CUgraphNode *list, size_t *n) {
   return (void)g, (void)list, *n = 1, CUDA_SUCCESS;
 }
 static CUresult launch_graph(CUgraphExec x, CUstream s) {
-  return (void)x, (void)s, CUDA_SUCCESS;
+  return (void)x, (void)s, dry.launches++, CUDA_SUCCESS;
 }
 static CUresult with_graph(CUgraph g) { return (void)g, CUDA_SUCCESS; }
 static CUresult with_exec(CUgraphExec x) { return (void)x, CUDA_SUCCESS; }
@@ -222,11 +235,11 @@ static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                        unsigned bx, unsigned by, unsigned bz, unsigned smem,
                        CUstream s, void **p, void **extra) {
   (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)smem;
-  return (void)f, (void)s, (void)p, (void)extra, CUDA_SUCCESS;
+  return (void)f, (void)s, (void)p, (void)extra, dry.launches++, CUDA_SUCCESS;
 }
 static CUresult launch_ex(const CUlaunchConfig *c, CUfunction f, void **p,
                           void **extra) {
-  return (void)c, (void)f, (void)p, (void)extra, CUDA_SUCCESS;
+  return (void)c, (void)f, (void)p, (void)extra, dry.launches++, CUDA_SUCCESS;
 }
 static CUresult clusters(int *n, CUfunction f, const CUlaunchConfig *c) {
   unsigned size = 1;
@@ -258,7 +271,7 @@ const CudaApi *dry_driver(int sm, int sms, int smem_kb, const char *own) {
     .cuMemsetD2D32Async = fill2d, .cuStreamCreate = new_stream,
     .cuStreamDestroy_v2 = with_stream, .cuStreamSynchronize = with_stream,
     .cuStreamWaitEvent = wait_event, .cuStreamQuery = with_stream,
-    .cuEventCreate = new_event, .cuEventDestroy_v2 = with_event,
+    .cuEventCreate = new_event, .cuEventDestroy_v2 = end_event,
     .cuEventRecord = record, .cuEventSynchronize = with_event,
     .cuEventQuery = with_event, .cuEventElapsedTime = elapsed,
     .cuModuleLoadData = load, .cuModuleUnload = unload,

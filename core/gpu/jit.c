@@ -400,6 +400,10 @@ bool jit_compile(const JitJob *job, JitOut *out, Why *w) {
     ok = with_cache(&own, job, out, w);
     memcpy(out->notes[0], own.note, sizeof out->notes[0]);
     cache_close(&own);
+    if (!ok && w && w->kind == ERR_NONVRTC && *out->notes[1]) {
+      size_t n = strlen(w->msg);
+      snprintf(w->msg + n, sizeof w->msg - n, "; %s", out->notes[1]);
+    }
   }
   return ok && (!job->into || put_into(job, out, w));
 }

@@ -163,6 +163,11 @@ describe("the image's cache", function()
       out = run("one", {CUTELUA_CACHE_IMAGE = wrong})
       assert.truthy(out:find(NOTE, 1, true), out)
     end
+    -- Without NVRTC, the error says why the image was of no use.
+    out = run("one", {CUTELUA_CACHE_IMAGE = dir .. "/none",
+                      CUTELUA_NO_CUDA = "1"})
+    assert.truthy(out:find("^NVRTC was not found .*; the kernels of "
+      .. "CUTELUA_CACHE_IMAGE are not used: cannot open the cache folder"), out)
     -- A process warns once.
     local _, err = support.run_lua({"-e", [[local jit = require "cute.jit"
       for i = 1, 3 do jit.compile("text " .. i, {arch = "sm_90a"}) end]]},

@@ -29,9 +29,10 @@ function compilers.print()
       chosen.path, reason(list, driver))))
   end
   for _, v in ipairs(list) do
-    if v ~= chosen then
+    if v ~= chosen and chosen then
       print(core.visible(("  not used: NVRTC %s: %s (%s)"):format(
-        v.version or "?", v.path, v.why or "older")))
+        v.version or "?", v.path, v.why or v.version == chosen.version
+          and "found later" or "older")))
     end
   end
 end

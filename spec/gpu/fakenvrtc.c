@@ -3,11 +3,12 @@
 // libraries.
 //   VERSION   13,9: the version, a macro
 //   ARCHS     75,80,90: the targets that it knows, a macro
-//   FAKE_LOG  a file that receives a line for each compilation, with the
-//             process in it if FAKE_PID is set
+//   FAKE_LOG  a file that receives a line for each compilation
+//   FAKE_PID  if set, the lines end in the process's number
 //   FAKE_MS   milliseconds that a compilation takes
 // A source that contains CRASH ends the process by a signal, one that contains
-// BAD is rejected, one that contains BIG becomes a CUBIN of a MiB.
+// BAD is rejected, one that contains CHATTY makes it write half a line to
+// standard error, one that contains BIG becomes a CUBIN of a MiB.
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
 #include <stdio.h>
@@ -76,6 +77,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *o) {
     nanosleep(&(struct timespec){atol(ms) / 1000, atol(ms) % 1000 * 1000000},
               NULL);
   if (strstr(p->source, "CRASH")) abort();
+  if (strstr(p->source, "CHATTY")) fputs("words without an end", stderr);
   if (strstr(p->source, "BAD")) {
     snprintf(p->log, sizeof p->log, "k.cu(1): error: BAD\n");
     return NVRTC_ERROR_COMPILATION;

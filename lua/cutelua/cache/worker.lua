@@ -35,8 +35,9 @@ function worker.compile(job, into)
                           nil, into)
 end
 
+-- The line break ends a line that the compiler may have left unfinished.
 local function answer(...)
-  io.stdout:write(child.MARK, table.concat({...}, "\t"), "\n")
+  io.stdout:write("\n", child.MARK, table.concat({...}, "\t"), "\n")
   io.stdout:flush()
 end
 

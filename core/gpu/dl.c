@@ -76,7 +76,6 @@ int dl_folders(char out[DL_FOLDERS][1024]) {
   // The package of each library (nvidia/cuda_nvrtc), or of all of CUDA 13
   // (nvidia/cu13).
   static const char site[] = "lib/python3*/site-packages/nvidia/cu*/lib";
-  static const char dist[] = "lib/python3*/dist-packages/nvidia/cu*/lib";
   if (venv) snprintf(out[n++], 1024, "%s/%s", venv, site);
   if (conda) {
     snprintf(out[n++], 1024, "%s/lib", conda);
@@ -85,9 +84,10 @@ int dl_folders(char out[DL_FOLDERS][1024]) {
   if (python_prefix(python, sizeof python))
     snprintf(out[n++], 1024, "%s/%s", python, site);
   if (home) snprintf(out[n++], 1024, "%s/.local/%s", home, site);
-  snprintf(out[n++], 1024, "/usr/local/%s", site);
-  snprintf(out[n++], 1024, "/usr/local/%s", dist);
-  snprintf(out[n++], 1024, "/usr/%s", dist);
+  // Debian's Python has dist-packages.
+  snprintf(out[n++], 1024,
+           "/usr/local/lib/python3*/*-packages/nvidia/cu*/lib");
+  snprintf(out[n++], 1024, "/usr/lib/python3/dist-packages/nvidia/cu*/lib");
   return n;
 }
 

@@ -4,6 +4,7 @@
 -- Heads of up to 128 elements use the products of transposed.lua, longer ones
 -- those of wide.lua.
 local cute = require "cute"
+local order = require "kernels.attention_bwd_sm90.order"
 local parts = require "kernels.attention_bwd_sm90.parts"
 local pipeline, warpgroup = cute.pipeline, cute.nvgpu.warpgroup
 local producer = require "kernels.attention_bwd_sm90.producer"
@@ -79,11 +80,9 @@ function consumer.run(o, x)
   dv:fill(0)
   x.ready:wait(0, 0)
   x.ready:wait(1, 0)
-  for _ in cute.range(x.heads) do
-    for m in cute.range(first, last) do
-      step(m * o.tile[1], from and cute.lt(m, from) | cute.ge(m, to) or nil)
-    end
-  end
+  order.walk(o, first, last, x.heads, function(m)
+    step(m * o.tile[1], from and cute.lt(m, from) | cute.ge(m, to) or nil)
+  end)
   finish(o, x, dk, dv)
 end
 

@@ -125,11 +125,9 @@ return function(o)
     x.sight, x.rows = order.sight(o, S, T), {order.rows(o, n, S, T)}
     function x.acc.tile(m, h) return (b * H + h) * tiles.count(S, M) + m end
     local function each(f)
-      for r in cute.range(x.heads) do
-        for m in cute.range(x.rows[1], x.rows[2]) do
-          f(m, g * x.heads + r, b)
-        end
-      end
+      order.walk(o, x.rows[1], x.rows[2], x.heads, function(m, r)
+        f(m, g * x.heads + r, b)
+      end)
     end
 
     cute.when(warp:ge(4 * o.consumers), function()
@@ -138,7 +136,7 @@ return function(o)
       end
       cute.when(loader, function() producer.load(x, x.ready, x.at, each) end)
       cute.when(tid:eq(first + 32), function()
-        producer.add(x, each, queue(o, turns, x))
+        producer.add(x, each, queue(o, turns, x), o.prompt)
       end)
     end, function()
       if o.registers then cute.arch.setmaxregister_increase(o.registers) end

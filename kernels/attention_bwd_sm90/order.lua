@@ -3,9 +3,12 @@
 --
 -- Heads are divided into sections, whose rows of Q, dO and dQ fit into L2
 -- together. Within a section, the tiles of all heads with the same keys are
--- consecutive. If the order of sums is fixed, blocks add to a tile of dQ in the
--- order of their tiles of keys. They then draw their tiles from a counter, so
--- that a block waits only for blocks that already run.
+-- consecutive. With a causal mask, the first tiles of keys are seen by the most
+-- rows, and run first.
+--
+-- If the order of sums is fixed, blocks add to a tile of dQ in the order of
+-- their tiles of keys. They then draw their tiles from a counter, so that a
+-- block waits only for blocks that already run.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
@@ -30,22 +33,32 @@ function order.place(o, t, N, G, B, section)
   local wide = cute.min(section, G * B - first)
   cute.assume(wide, 1, (1 << 31) - 1, 1)
   local n, head = rest // wide, first + rest % wide
-  -- With a causal mask, the first tiles of keys are seen by the most rows, and
-  -- run first. If tiles add to dQ in a fixed order, the last tiles of keys run
-  -- first instead: a tile then starts at the row to which the previous tile has
-  -- just added.
-  if order.descends(o) then n = N - 1 - n end
   return n, head % G, head // G
 end
 
---- Reports whether the last tiles of keys run first.
-function order.descends(o) return o.deterministic and o.right ~= nil end
+--- Calls f(m, r) for all tiles of rows from `first` to last - 1 and each of
+-- `heads` heads of Q that share one of K.
+--
+-- If the order of sums is fixed and the mask is causal, the last rows come
+-- first, each tile for all heads. Blocks whose rows end together then begin
+-- with the same tile, one just after another, and none catches up with the
+-- block whose turn is before its own, because that one has more rows.
+function order.walk(o, first, last, heads, f)
+  if not (o.deterministic and o.right) then
+    for r in cute.range(heads) do
+      for m in cute.range(first, last) do f(m, r) end
+    end
+    return
+  end
+  for m in cute.range(last - 1, first - 1, -1) do
+    for r in cute.range(heads) do f(m, r) end
+  end
+end
 
 --- Returns the number of tiles of keys that add to the rows from `row` on
 -- before tile n does, and the number of all tiles that add to them.
 function order.turn(o, sight, n, row)
   local first, last = sight:blocks(row, o.tile[1], o.tile[2])
-  if order.descends(o) then return last - 1 - n, last - first end
   return n - first, last - first
 end
 

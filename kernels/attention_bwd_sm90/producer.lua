@@ -65,7 +65,9 @@ end
 ---@param turns? table wait(m, tile) returns when it is this block's turn to add
 -- to a tile, and whether it is the first one, which stores; pass(tile) begins
 -- the next block's turn. Without turns, all blocks add to zeros.
-function producer.add(x, each, turns)
+---@param prompt? boolean the turn passes as soon as the addition is complete,
+-- not after the next tile is requested
+function producer.add(x, each, turns, prompt)
   local add = producer.mover(x.acc, true)
   local store = turns and producer.mover(x.first, true)
   local state = x.acc.pipe:make_consumer_state()
@@ -82,7 +84,7 @@ function producer.add(x, each, turns)
         by(add)
       end
       cute.arch.cp_async_bulk_commit_group()
-      if turns and i == 0 then
+      if turns and i == 0 and not prompt then
         -- Waits for the copies of the previous tile, which usually have
         -- completed by now.
         cute.arch.cp_async_bulk_wait_group(1)
@@ -93,9 +95,13 @@ function producer.add(x, each, turns)
       x.acc.pipe:consumer_release(state)
       state:advance()
     end
+    if turns and prompt then
+      cute.arch.cp_async_bulk_wait_group(0)
+      turns.pass(tile)
+    end
   end)
   cute.arch.cp_async_bulk_wait_group(0)
-  if turns then
+  if turns and not prompt then
     cute.when(cute.ge(before, 0), function() turns.pass(before) end)
   end
 end

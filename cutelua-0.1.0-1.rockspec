@@ -157,6 +157,8 @@ build = {
         "kernels/sample.lua",
       ["kernels.scan"] =
         "kernels/scan.lua",
+      ["kernels.score_gradients"] =
+        "kernels/score_gradients.lua",
       ["kernels.selective_scan"] =
         "kernels/selective_scan.lua",
       ["kernels.softmax"] =
@@ -287,6 +289,8 @@ build = {
         "lua/cute/ops/attention/backward.lua",
       ["cute.ops.attention.block_mask"] =
         "lua/cute/ops/attention/block_mask.lua",
+      ["cute.ops.attention.captured"] =
+        "lua/cute/ops/attention/captured.lua",
       ["cute.ops.attention.decode"] =
         "lua/cute/ops/attention/decode.lua",
       ["cute.ops.attention.explained"] =

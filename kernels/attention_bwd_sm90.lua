@@ -119,6 +119,13 @@ return function(given)
       cute.make_tensor(memory.delta.iterator, rows)
   end
 
+  --- Returns the sums of O dO as (B,H,S), from memory.delta.
+  function self.delta(delta, S, H, B)
+    local count = tiles.count(S, M) * M
+    return cute.make_tensor(delta.iterator, cute.make_layout(
+      {B, H, S}, {count * H, count, 1}))
+  end
+
   --- Returns the launches in the order in which they run.
   ---@return {kernel: any, grid: any, block: integer}[]
   function self.launches(S, T, H, G, B)

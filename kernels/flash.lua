@@ -413,9 +413,11 @@ local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 -- score, mask: see kernels/attention.lua; scale: factor of the scores before
 -- them, nil for 1; b, h: sequence and head; rows, columns: extents of all
 -- scores, beyond which the functions get no index; turned: rows of the scores
--- are keys.
+-- are keys; note(y) is called with each result of score: change also returns
+-- its results, by the indices [i][j] of a thread's accumulators.
 ---@param o table {score: function?, mask: function?, scale: any, b: any,
--- h: any, tile: integer[], rows: any, columns: any, turned: boolean?}
+-- h: any, tile: integer[], rows: any, columns: any, turned: boolean?,
+-- note: function?}
 ---@return function?
 function flash.change(o)
   if not o.score and not o.mask then return nil end
@@ -437,7 +439,9 @@ function flash.change(o)
     local slope = slopes and flash.by_rows(slopes)
     row, col = within(row, o.rows), within(col, o.columns)
     local draw = not o.turned and kept.tile(o, places, row, col)
+    local notes = o.note and {}
     for i = 0, cute.size(all, 0) - 1 do
+      if notes then notes[i] = {} end
       local q = inside(row + places(i, 0)[1], o.rows, o.tile[1])
       for j = 0, cute.size(all, 1) - 1 do
         local k = col + places(i, j)[2]
@@ -451,11 +455,12 @@ function flash.change(o)
         if o.scale then x = x * o.scale end
         local y = o.score and o.score(x, at) or x
         if slope then slope[{i, j}] = cute.derivative(y, x) end
+        if notes then notes[i][j] = o.note(y) end
         if o.mask then y = cute.where(o.mask(at), y, -math.huge) end
         all[{i, j}] = y
       end
     end
-    return slopes
+    return slopes, notes
   end
 end
 

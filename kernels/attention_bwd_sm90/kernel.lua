@@ -119,7 +119,7 @@ return function(o)
     local S, H = cute.size(x.q.coords, 0), cute.size(x.q.coords, 2)
     local T, G, B = cute.size(x.k.coords, 0), cute.size(x.k.coords, 2),
       cute.size(x.k.coords, 3)
-    local n, g, b = order.place(o, (drawn()), tiles.count(T, N), G, B, section)
+    local n, g, b = order.place((drawn()), tiles.count(T, N), G, B, section)
     x.mma, x.scale, x.tid, x.S, x.T = mma, scale, tid, S, T
     x.n, x.at, x.heads = n, {n = n, g = g, b = b}, H // G
     x.sight, x.rows = order.sight(o, S, T), {order.rows(o, n, S, T)}

@@ -27,7 +27,7 @@ end
 
 --- Returns the tile {n, g, b} at position t in the order: n of N tiles of keys,
 -- g of G heads of K, b of B batches.
-function order.place(o, t, N, G, B, section)
+function order.place(t, N, G, B, section)
   local first = t // (section * N) * section
   local rest = t % (section * N)
   local wide = cute.min(section, G * B - first)

@@ -325,11 +325,10 @@ describe("ops.attention", function()
         return (ops.attention(p.Q, p.K, p.V, {device = "sim",
           sinks = cute.zeros({2}, cute.f32)}))
       end)
-    raises("ops.attention_backward: sinks is given, but sinks get no "
-      .. "gradient; omit this option: LSE already contains the sinks",
-      function()
+    raises("ops.attention_backward: sinks is (2):(1); a number for each of "
+      .. "the 3 heads of Q is needed", function()
         return (ops.attention_backward(p.dO, p.Q, p.K, p.V, p.O, p.LSE,
-          {device = "sim", sinks = cute.zeros({3}, cute.f32)}))
+          {device = "sim", sinks = cute.zeros({2}, cute.f32)}))
       end)
     raises("ops.attention: no option 'mask'", function()
       return (ops.attention(p.Q, p.K, p.V, {mask = 1}))

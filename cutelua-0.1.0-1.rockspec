@@ -45,6 +45,8 @@ build = {
         "kernels/attention_bwd_sm90/parts.lua",
       ["kernels.attention_bwd_sm90.producer"] =
         "kernels/attention_bwd_sm90/producer.lua",
+      ["kernels.attention_bwd_sm90.sequences"] =
+        "kernels/attention_bwd_sm90/sequences.lua",
       ["kernels.attention_bwd_sm90.transposed"] =
         "kernels/attention_bwd_sm90/transposed.lua",
       ["kernels.attention_bwd_sm90.wide"] =

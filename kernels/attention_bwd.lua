@@ -14,8 +14,8 @@
 -- A block either owns a tile of keys and iterates over the rows of Q that see
 -- it, or owns a tile of rows of Q and iterates over keys. Both recompute the
 -- weights P. Blocks that own keys compute P transposed, so that its registers
--- are the left operand of the next product. There are no atomics: equal inputs
--- give equal bits.
+-- are the left operand of the next product. There are no atomics, except for
+-- the option `gradients`: equal inputs give equal bits.
 --
 -- A table, or nil, follows cu_k. It is needed for the option `gradients`, which
 -- requests gradients of tensors that score_mod reads

@@ -11,7 +11,9 @@
 -- gradients of all other reads, in any order.
 local core = require "cute.core"
 local cute = require "cute"
+local flash = require "kernels.flash"
 local kept = require "kernels.kept"
+local sequences = require "kernels.attention_bwd_sm90.sequences"
 local tiles = require "cute.tiles"
 local _ = cute._
 
@@ -218,9 +220,12 @@ end
 -- LSE and delta, each row's sum of O dO, are (B,H,S), or (H,total) with the
 -- positions cu_q (B + 1) of sequences. A sink has the weight P = exp(sink -
 -- LSE) in each row of its head, and no value, so its gradient is the sum of -P
--- delta over the rows, in a fixed order.
+-- delta over the rows, in a fixed order. padding: the values of each sequence
+-- in delta begin with a tile of this many rows, as in
+-- kernels/attention_bwd_sm90/sequences.lua.
+---@param padding? integer
 ---@return {kernel: any, block: integer, grid: function}
-function score_gradients.sinks()
+function score_gradients.sinks(padding)
   local warps = THREADS // 32
   local function kernel(sinks, LSE, delta, dSinks, cu_q)
     local tid, h = cute.arch.thread_idx(), cute.arch.block_idx()
@@ -233,10 +238,12 @@ function score_gradients.sinks()
       end
     end
     if cu_q then
-      local total = cute.size(LSE, 1)
-      local from = cute.max(cu_q[0], 0)
-      add(LSE(h, _), delta(h, _), from,
-          cute.min(cu_q[cute.size(cu_q) - 1], total))
+      for b in cute.range(cute.size(cu_q) - 1) do
+        local part = sequences.part(cu_q, b, cute.size(LSE, 1), padding or 1)
+        local from = padding and part.tile * padding or part.first
+        add(flash.section(LSE(h, _), part.first, part.rows),
+            flash.section(delta(h, _), from, part.rows), 0, part.rows)
+      end
     else
       for b in cute.range(cute.size(LSE, 0)) do
         add(LSE(b, h, _), delta(b, h, _), 0, cute.size(LSE, 2))

@@ -12,16 +12,18 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
-  .. "sum_stages rounded deterministic prompt"
+  .. "sum_stages rounded deterministic prompt ragged modify"
 
 -- The default {tile, stages, do_stages, ds_stages} by head size. MASKED has the
--- defaults that differ for kernels with a mask.
+-- defaults that differ for kernels with a mask, CHANGED for kernels with
+-- functions of scores.
 local DEFAULTS = {
   [64] = {{128, 128}, 2, 2, 2}, [96] = {{64, 128}, 2, 2, 2},
   [128] = {{80, 128}, 2, 2, 2}, [192] = {{64, 96}, 2, 1, 1},
   [256] = {{64, 80}, 2, 1, 1},
 }
 local MASKED = {[128] = {{64, 128}, 2, 2, 2}}
+local CHANGED = {[64] = {{64, 128}, 2, 2, 2}, [128] = {{64, 128}, 2, 2, 2}}
 
 -- Registers per thread, {producer, consumer}, by the number of consumers.
 local REGISTERS = {{}, {24, 240}, {32, 160}}
@@ -94,7 +96,9 @@ function options.complete(given)
     left = rules.window(WHAT, given, 1), right = rules.window(WHAT, given, 2),
     deterministic = given.deterministic ~= false}
   if given.causal then o.right = 0 end
-  known = (o.left or o.right) and MASKED[given.head] or known
+  o.ragged, o.modify = given.ragged, given.modify
+  known = o.modify and CHANGED[given.head]
+    or (o.left or o.right or o.ragged) and MASKED[given.head] or known
   o.sum_stages = given.sum_stages or 1
   for i, name in ipairs {"tile", "stages", "do_stages", "ds_stages"} do
     o[name] = given[name] or known[i]

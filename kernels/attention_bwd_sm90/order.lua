@@ -94,7 +94,10 @@ function order.rows(o, n, S, T)
     last = cute.min(last, cute.ceil_div(cute.max(past + (N - 1), 0), M))
   end
   first = cute.min(first, last)
-  if not (o.left or o.right) then return first, last end
+  if not (o.left or o.right or o.ragged)
+    and (not o.modify or tiles.divides(N, T)) then
+    return first, last
+  end
   if not tiles.divides(N, T) then
     to = cute.where(cute.gt((n + 1) * N, T), 0, to)
   end

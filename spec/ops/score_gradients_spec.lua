@@ -191,6 +191,24 @@ describe("gradients of captured tensors", function()
 end)
 
 describe("gradients of sinks", function()
+  it("are right for sequences of different lengths on wgmma", function()
+    local p = problem(64, 150)  -- two tiles of rows for each sequence
+    local function flat(t)
+      return cute.make_tensor(t.iterator, cute.make_layout(
+        {t.shape[1] * t.shape[2], t.shape[3], 64}, cute.LayoutRight))
+    end
+    local q = {Q = flat(p.Q), K = flat(p.K), V = flat(p.V), dO = flat(p.dO)}
+    local sinks, list = floats(H, 4)
+    p.sinks = {list[0], table.unpack(list)}
+    local o = {device = "sim:sm_90a", gradients = {sinks}, sinks = sinks,
+      cu_q = cute.tensor({0, 150, 300}, cute.i32),
+      cu_k = cute.tensor({0, T, 2 * T}, cute.i32)}
+    local got, O, L = run(q, o)
+    local plan = ops.explain_attention_backward(q.dO, q.Q, q.K, q.V, O, L, o)
+    assert.equal("attention_bwd_sm90", plan.kernel)
+    compare("sinks", p, got[4], p.sinks, {[0] = 1, 2, 3, 4})
+  end)
+
   for i, d in ipairs {32, 64} do
     it("are right with heads of " .. d, function()
       local p = problem(d)

@@ -20,19 +20,18 @@ local backward = {}
 local refuse = tensor_op.failing "ops.attention_backward"
 
 -- Returns the kernels for Hopper, or nil and the reason why they do not fit. q:
--- the problem (problem.of).
-local function hopper_kernels(call, device, q, o)
-  if o.modify then
-    return nil, "it does not trace score_mod and mask_mod"
+-- the problem (problem.of). extra: from captured.gradients, or nil.
+local function hopper_kernels(call, device, q, o, extra)
+  if extra then
+    return nil, "it does not compute gradients of captured tensors"
   elseif not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
-  elseif q.ragged then
-    return nil, "it does not support sequences of different lengths"
   elseif not tiles.has(q.D) then
     return nil, ("it has no tile for heads of %d"):format(q.D)
   end
   local k = hopper {head = q.D, causal = o.causal, window = o.window,
-                    dtype = q.dtype, deterministic = call.o.deterministic}
+                    dtype = q.dtype, deterministic = call.o.deterministic,
+                    ragged = q.ragged or nil, modify = o.modify}
   local ok, why = k.takes(call.Q, call.K, call.V, call.dO, call.out[2],
                           call.out[3])
   if not ok then return nil, why end
@@ -40,7 +39,8 @@ local function hopper_kernels(call, device, q, o)
 end
 
 -- Makes the launches of Hopper's kernels k the steps of plan p. Returns a
--- function like that of general_steps.
+-- function like that of general_steps, and the rows of a tile if the rows of
+-- sequences are apart (kernels/attention_bwd_sm90/sequences.lua).
 local function hopper_steps(p, k, q, scale)
   local sizes, place = k.sizes(q.S, q.H, q.B), {}
   p.main, p.floats = 2, 0
@@ -55,15 +55,18 @@ local function hopper_steps(p, k, q, scale)
           memory[name] = problem.view(work, from, {sizes[name]})
         end
         memory.turns = cute.recast_tensor(memory.turns, cute.i32)
-        return k.arguments(i, {Q = now.Q, K = now.K, V = now.V, O = now.O,
-          dO = now.dO, LSE = problem.view(now.LSE, 0, problem.rows_shape(q)),
-          dQ = out[1], dK = out[2], dV = out[3]}, scale, memory)
+        local list = k.arguments(i, {Q = now.Q, K = now.K, V = now.V,
+          O = now.O, dO = now.dO, dQ = out[1], dK = out[2], dV = out[3],
+          LSE = problem.view(now.LSE, 0, problem.rows_shape(q))}, scale, memory,
+          now)
+        return i == 2 and now.captured and scores.push_captured(now, list)
+          or list
       end}
   end
   return function(work)
     return k.delta(problem.view(work, place.delta, {sizes.delta}), q.S, q.H,
                    q.B)
-  end
+  end, q.ragged and k.options.tile[1] or nil
 end
 
 -- Makes the launches of the kernels for all devices the steps of plan p. extra:
@@ -134,12 +137,16 @@ local back, planned = problem.operation("ops.attention_backward", {
         .. "needed", call.Q.layout, call.K.layout)
     end
     local extra = captured.gradients(call, p, q, o)
-    local k, refused = hopper_kernels(call, p.device, q, o)
-    local delta = k and hopper_steps(p, k, q, scale)
-      or general_steps(call, p, q, scale, o, extra)
+    local k, refused = hopper_kernels(call, p.device, q, o, extra)
+    local delta, padding
+    if k then
+      delta, padding = hopper_steps(p, k, q, scale)
+    else
+      delta = general_steps(call, p, q, scale, o, extra)
+    end
     for i, t in ipairs(tensors) do
       if rawequal(t, call.sinks) then
-        captured.sinks(p, q, 3 + i, delta)
+        captured.sinks(p, q, 3 + i, delta, padding)
       end
     end
     p.chosen = {name = refused and "attention_bwd" or "attention_bwd_sm90",

@@ -77,9 +77,9 @@ function captured.tensors(call)
 end
 
 --- Adds the step that computes the gradient of sinks, result i, to plan p.
--- delta(work): each row's sum of O dO, shaped like LSE.
-function captured.sinks(p, q, i, delta)
-  local k = score_gradients.sinks()
+-- delta(work): each row's sum of O dO; padding: see score_gradients.sinks.
+function captured.sinks(p, q, i, delta, padding)
+  local k = score_gradients.sinks(padding)
   p.steps[#p.steps + 1] = {kernel = k.kernel, block = k.block, ready = {},
     grid = k.grid(q.H), arguments = function(now, out, work)
       return {now.sinks, problem.view(now.LSE, 0, problem.rows_shape(q)),

@@ -8,7 +8,10 @@
 --
 -- If the order of sums is fixed, blocks add to a tile of dQ in the order of
 -- their tiles of keys. They then draw their tiles from a counter, so that a
--- block waits only for blocks that already run.
+-- block waits only for blocks that already run. Blocks of a head then follow
+-- each other through the same rows, each a step behind the one before it. A
+-- section therefore has more heads, of which fewer blocks run at once, and only
+-- the rows between the first and the last of these blocks must fit into L2.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
@@ -18,11 +21,14 @@ local order = {}
 -- The maximum bytes of rows of Q, dO and dQ in a section.
 local L2 = 40 << 20
 
+-- The least number of heads in a section if the order of sums is fixed.
+local FIXED = 16
+
 --- Returns the number of heads of K, of all batches, in a section.
 ---@param group integer the heads of Q that share one of K
 function order.section(o, S, group)
   local bytes = S * o.head * (2 * o.dtype.bits // 8 + 4) * group
-  return math.max(L2 // math.max(bytes, 1), 1)
+  return math.max(L2 // math.max(bytes, 1), o.deterministic and FIXED or 1)
 end
 
 --- Returns the tile {n, g, b} at position t in the order: n of N tiles of keys,

@@ -21,14 +21,16 @@
 -- accumulators in global memory. The last kernel converts these to dQ.
 --
 -- tile {rows, keys}: the tile of scores that a block computes at once. stages,
--- do_stages: numbers of tiles of Q and of dO in shared memory. ds_stages,
--- sum_stages: numbers of tiles of dS and of dQ. rounded: dS is computed from P
--- in 16 bits, which saves registers. deterministic: blocks add to dQ in a fixed
--- order (true when absent), so that equal inputs give equal bits. prompt: a
--- block passes its turn to add to dQ as soon as its addition is complete, not
--- after its next addition has begun. ragged: sequences of different lengths,
--- with cu_q and cu_k, as for kernels/attention_sm90.lua. modify: makes
--- score_mod and mask_mod, see kernels/attention.lua.
+-- do_stages: numbers of tiles of Q and of dO in shared memory. ds_stages:
+-- number of tiles of dS. pieces: number of parts in which the consumers hand
+-- over a tile of dQ, or one of two slices of it. sum_stages: number of such
+-- parts in shared memory. rounded: dS is computed from P in 16 bits, which
+-- saves registers. deterministic: blocks add to dQ in a fixed order (true when
+-- absent), so that equal inputs give equal bits. prompt: a block passes its
+-- turn to add to dQ as soon as its addition is complete, not after its next
+-- addition has begun. ragged: sequences of different lengths, with cu_q and
+-- cu_k, as for kernels/attention_sm90.lua. modify: makes score_mod and
+-- mask_mod, see kernels/attention.lua.
 local cute = require "cute"
 local edges = require "kernels.attention_bwd_sm90.edges"
 local flash = require "kernels.flash"
@@ -54,9 +56,9 @@ end
 --- Returns the kernels and the functions that launch them.
 ---@param given table {head: integer, dtype: any?, causal: boolean?,
 -- window: any[]?, tile: integer[]?, stages: integer?, do_stages: integer?,
--- ds_stages: integer?, sum_stages: integer?, rounded: boolean?,
--- deterministic: boolean?, prompt: boolean?, ragged: boolean?,
--- modify: function?, name: string?}
+-- ds_stages: integer?, sum_stages: integer?, pieces: integer?,
+-- rounded: boolean?, deterministic: boolean?, prompt: boolean?,
+-- ragged: boolean?, modify: function?, name: string?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)
@@ -124,10 +126,10 @@ return function(given)
   local function views(S, H, B, memory)
     local count = tiles_of(S, B) * M
     if o.ragged then B = 1 end
-    local n = M * o.head // o.slices
+    local n = M * o.head // o.slices // o.pieces
     local rows = cute.make_layout({count, H, B}, {1, count, count * H})
     local parts_of = cute.make_layout({256, n // 256,
-      count // M * H * B * o.slices}, {1, 256, n})
+      count // M * H * B * o.slices * o.pieces}, {1, 256, n})
     return cute.make_tensor(memory.sums.iterator, parts_of),
       cute.make_tensor(memory.logs.iterator, rows),
       cute.make_tensor(memory.delta.iterator, rows)

@@ -20,17 +20,19 @@ local consumer = {}
 -- Makes a function that copies accumulators of dQ to shared memory. A producer
 -- thread then adds them to global memory (producer.add).
 local function leaver(o, x)
-  local runs = parts.runs(o, x.acc.smem, x.tid, o.sum_stages)
+  local runs = parts.runs(o, x.acc.smem, x.tid, o.sum_stages, o.pieces)
   local state = x.acc.pipe:make_producer_state()
   return function(sums)
-    x.acc.pipe:producer_acquire(state)
-    local to = runs(_, _, state.index)
-    cute.autovec_copy(cute.make_tensor(sums.iterator,
-                                       cute.make_layout(to.shape)), to)
-    cute.arch.fence_view_async_shared()
-    cute.arch.sync_warp()
-    x.acc.pipe:producer_commit(state)
-    state:advance()
+    for i = 0, o.pieces - 1 do
+      x.acc.pipe:producer_acquire(state)
+      local to = runs(_, _, state.index)
+      cute.autovec_copy(cute.make_tensor(sums.iterator + i * cute.size(to),
+                                         cute.make_layout(to.shape)), to)
+      cute.arch.fence_view_async_shared()
+      cute.arch.sync_warp()
+      x.acc.pipe:producer_commit(state)
+      state:advance()
+    end
   end
 end
 

@@ -81,8 +81,9 @@ function edges.before(o)
     end
     local rows, heads = cute.arch.grid_dim()
     local tile = (b * heads + h) * rows + place
-    for i = 0, acc and o.slices - 1 or -1 do
-      clear(cute.group_modes(acc(cute._, cute._, tile * o.slices + i), 0, 2),
+    local n = o.slices * o.pieces
+    for i = 0, acc and n - 1 or -1 do
+      clear(cute.group_modes(acc(cute._, cute._, tile * n + i), 0, 2),
             tid)
     end
     if turns then
@@ -110,7 +111,7 @@ function edges.behind(o)
     local sums = cute.make_rmem_tensor(
       mma:partition_shape_C(parts.extents(o)), cute.f32)
     local runs = parts.runs(o, acc(cute._, cute._,
-      (b * heads + h) * rows + place), tid, 1)(cute._, cute._, 0)
+      ((b * heads + h) * rows + place) * o.pieces), tid, 1)(cute._, cute._, 0)
     cute.autovec_copy(runs, cute.make_tensor(sums.iterator,
                                              cute.make_layout(runs.shape)))
     local out = cute.make_fragment_like(sums, o.dtype)

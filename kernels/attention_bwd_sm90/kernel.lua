@@ -63,7 +63,7 @@ local function operands(o, l, maps)
   local sums = cute.make_smem_tensor(cute.f32, l.acc, 128)
   local function part()
     return {smem = sums, modes = {_, _, _}, slices = o.slices,
-            policy = cpasync.CacheHint.EVICT_LAST}
+            pieces = o.pieces, policy = cpasync.CacheHint.EVICT_LAST}
   end
   x.acc, x.first = part(), part()
   for i, name in ipairs(NAMES) do

@@ -12,7 +12,7 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
-  .. "sum_stages rounded deterministic prompt ragged modify"
+  .. "sum_stages rounded deterministic prompt pieces ragged modify"
 
 -- The default {tile, stages, do_stages, ds_stages} by head size. MASKED has the
 -- defaults that differ for kernels with a mask, CHANGED for kernels with
@@ -36,8 +36,9 @@ function options.bytes(o)
   local M, N = o.tile[1], o.tile[2]
   local elements = 2 * N * o.head + (o.stages + o.do_stages) * M * o.head
     + o.ds_stages * M * N * (o.wide and not o.shared and 2 or 1)
+  local sums = o.head // o.slices * o.sum_stages // o.pieces
   return elements * o.dtype.bits // 8
-    + 4 * M * (o.head // o.slices * o.sum_stages + o.stages + o.do_stages)
+    + 4 * M * (sums + o.stages + o.do_stages)
 end
 
 -- Selects the number of consumers for heads of more than 128 elements, and the
@@ -72,10 +73,17 @@ end
 -- Checks the tile, and that its stages fit.
 local function check(o)
   rules.integers(WHAT, o, {"stages", "do_stages"}, 1, 8)
-  rules.integers(WHAT, o, {"ds_stages", "sum_stages"}, 1, 2)
+  rules.integers(WHAT, o, {"ds_stages"}, 1, 2)
+  rules.integers(WHAT, o, {"sum_stages", "pieces"}, 1, 8)
   o.wide = o.head > 128
   local part = o.wide and divide_wide or divide
   part(o)
+  -- Two slices of dQ leave through the same memory, so it is divided.
+  o.pieces = o.pieces or o.slices == 2 and 4 or 1
+  o.sum_stages = o.sum_stages or o.pieces
+  local runs = o.tile[1] * o.head // o.slices // (4 * WARPGROUP * o.consumers)
+  rules.need(runs % o.pieces == 0, WHAT, "pieces = %d; a divisor of %d is "
+    .. "needed", o.pieces, runs)
   rules.need(options.bytes(o) <= MOST, WHAT, "tile = {%d, %d} with %d stages "
     .. "of Q, %d of dO and %d of dS needs %d bytes of shared memory; a block "
     .. "has %d", o.tile[1], o.tile[2], o.stages, o.do_stages, o.ds_stages,
@@ -99,7 +107,7 @@ function options.complete(given)
   o.ragged, o.modify = given.ragged, given.modify
   known = o.modify and CHANGED[given.head]
     or (o.left or o.right or o.ragged) and MASKED[given.head] or known
-  o.sum_stages = given.sum_stages or 1
+  o.sum_stages, o.pieces = given.sum_stages, given.pieces
   for i, name in ipairs {"tile", "stages", "do_stages", "ds_stages"} do
     o[name] = given[name] or known[i]
   end

@@ -71,7 +71,15 @@ function producer.add(x, each, turns, prompt)
   local add = producer.mover(x.acc, true)
   local store = turns and producer.mover(x.first, true)
   local state = x.acc.pipe:make_consumer_state()
-  local n, before = x.acc.slices, -1  -- before: the tile whose turn to pass
+  local read = x.acc.pipe:make_consumer_state()
+  -- Releases the next memory. `pending` copies may not have read theirs yet.
+  local function release(pending)
+    cute.arch.cp_async_bulk_wait_group(pending, true)
+    x.acc.pipe:consumer_release(read)
+    read:advance()
+  end
+  local n = x.acc.slices * x.acc.pieces
+  local before = -1  -- the tile whose turn to pass
   each(function(m, h)
     local tile, first = x.acc.tile(m, h), nil
     if turns then first = turns.wait(m, tile) end
@@ -91,9 +99,10 @@ function producer.add(x, each, turns, prompt)
         cute.when(cute.ge(before, 0), function() turns.pass(before) end)
         before = tile
       end
-      cute.arch.cp_async_bulk_wait_group(0, true)
-      x.acc.pipe:consumer_release(state)
       state:advance()
+      -- Releases the previous piece of the slice, and the last one.
+      if i % x.acc.pieces > 0 then release(1) end
+      if (i + 1) % x.acc.pieces == 0 then release(0) end
     end
     if turns and prompt then
       cute.arch.cp_async_bulk_wait_group(0)

@@ -26,11 +26,9 @@
 -- over a tile of dQ, or one of two slices of it. sum_stages: number of such
 -- parts in shared memory. rounded: dS is computed from P in 16 bits, which
 -- saves registers. deterministic: blocks add to dQ in a fixed order (true when
--- absent), so that equal inputs give equal bits. prompt: a block passes its
--- turn to add to dQ as soon as its addition is complete, not after its next
--- addition has begun. ragged: sequences of different lengths, with cu_q and
--- cu_k, as for kernels/attention_sm90.lua. modify: makes score_mod and
--- mask_mod, see kernels/attention.lua.
+-- absent), so that equal inputs give equal bits. ragged: sequences of different
+-- lengths, with cu_q and cu_k, as for kernels/attention_sm90.lua. modify: makes
+-- score_mod and mask_mod, see kernels/attention.lua.
 local cute = require "cute"
 local edges = require "kernels.attention_bwd_sm90.edges"
 local flash = require "kernels.flash"
@@ -57,7 +55,7 @@ end
 ---@param given table {head: integer, dtype: any?, causal: boolean?,
 -- window: any[]?, tile: integer[]?, stages: integer?, do_stages: integer?,
 -- ds_stages: integer?, sum_stages: integer?, pieces: integer?,
--- rounded: boolean?, deterministic: boolean?, prompt: boolean?,
+-- rounded: boolean?, deterministic: boolean?,
 -- ragged: boolean?, modify: function?, name: string?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all

@@ -30,7 +30,7 @@ end
 -- the number of blocks that have added to the tile.
 local function queue(o, turns, x)
   if not turns then return nil end
-  return {
+  return {pair = x.acc.pair,
     wait = function(m, tile)
       local mine = order.turn(o, x.sight, x.n, m * o.tile[1])
       local at = turns.iterator + tile + 1
@@ -148,6 +148,11 @@ return function(o)
       end
     end)
     pipelines(o, x, logs, delta, loader)
+    if turns then
+      x.acc.pair = pipeline.PipelineOrder {length = 2, maker = loader,
+        group_id = warp - (4 * o.consumers + 1), defer_sync = true,
+        producer_group = Group(Agent.Thread)}
+    end
     local drawn = draw(turns)
     pipeline.agent_sync()
     local H = cute.size(x.q.coords, 2)
@@ -189,8 +194,10 @@ return function(o)
       cute.when(loader, function()
         when(function() producer.load(x, x.ready, x.at, each) end)
       end)
-      cute.when(tid:eq(first + 32), function()
-        when(function() producer.add(x, each, queue(o, turns, x), o.prompt) end)
+      local adds = tid:eq(first + 32)
+      if turns then adds = adds | tid:eq(first + 64) end
+      cute.when(adds, function()
+        when(function() producer.add(x, each, queue(o, turns, x)) end)
       end)
     end, function()
       if o.registers then cute.arch.setmaxregister_increase(o.registers) end

@@ -12,7 +12,7 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
-  .. "sum_stages rounded deterministic prompt pieces ragged modify"
+  .. "sum_stages rounded deterministic pieces ragged modify"
 
 -- The default {tile, stages, do_stages, ds_stages} by head size. MASKED has the
 -- defaults that differ for kernels with a mask, CHANGED for kernels with
@@ -114,8 +114,6 @@ function options.complete(given)
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
     "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
   check(o)
-  o.prompt = given.prompt
-  if o.prompt == nil then o.prompt = o.wide end
   if o.rounded == nil then o.rounded = o.divided == "turned" end
   o.producer_registers, o.registers = table.unpack(REGISTERS[o.consumers])
   o.block = (o.consumers + 1) * WARPGROUP

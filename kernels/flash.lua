@@ -447,11 +447,12 @@ local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 -- columns: extents of all scores, beyond which the functions get no index;
 -- turned: rows of the scores are keys; single: a thread's columns do not begin
 -- at a multiple of 16, so that at:kept computes the bits of each score alone;
--- note(y) is called with each result of score: change also returns its results,
--- by the indices [i][j] of a thread's accumulators.
+-- draw: the function of kept.turned, if it is made already; note(y) is called
+-- with each result of score: change also returns its results, by the indices
+-- [i][j] of a thread's accumulators.
 ---@param o table {score: function?, mask: function?, scale: any, b: any,
 -- h: any, tile: integer[], rows: any, columns: any, turned: boolean?,
--- single: boolean?, note: function?}
+-- single: boolean?, draw: function?, note: function?}
 ---@return function?
 function flash.change(o)
   if not o.score and not o.mask then return nil end
@@ -472,7 +473,10 @@ function flash.change(o)
     local slopes = sloped and o.score and cute.make_fragment_like(s)
     local slope = slopes and flash.by_rows(slopes)
     row, col = within(row, o.rows), within(col, o.columns)
-    local draw = not (o.turned or o.single) and kept.tile(o, places, row, col)
+    local draw = o.draw
+    if not draw and not o.single then
+      draw = (o.turned and kept.turned or kept.tile)(o, places, row, col)
+    end
     local notes = o.note and {}
     for i = 0, cute.size(all, 0) - 1 do
       if notes then notes[i] = {} end

@@ -7,6 +7,7 @@
 -- dQ = dS K needs the keys of all consumers.
 local cute = require "cute"
 local flash = require "kernels.flash"
+local kept = require "kernels.kept"
 local parts = require "kernels.attention_bwd_sm90.parts"
 
 local _ = cute._
@@ -121,21 +122,28 @@ local function saver(o, x, ds)
   return function(stage) cute.copy(atom, from, to(_, _, _, stage)) end
 end
 
--- Makes a function (s, k, row, r) for kernels with functions of scores: it
--- changes the scores of 8 rows of Q, block k of s, and returns the derivatives
--- of the new scores, or nil if there is no score_mod. r: the index of the head
--- of Q among those that share a head of K.
+-- Makes a function (s, row, r) for kernels with functions of scores. It returns
+-- a function (k) that changes the scores of 8 rows of Q, block k of s, and
+-- returns the derivatives of the new scores, or nil if there is no score_mod.
+-- r: the index of the head of Q among those that share a head of K.
 local function changer(o, x)
   local M, N = o.tile[1], o.tile[2]
   local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
     cute.make_identity_tensor {N, M}))
-  return function(s, k, row, r)
-    local change = flash.change {score = x.score, mask = x.mask,
-      scale = x.score and x.scale, b = x.b, h = x.at.g * x.heads + r,
-      tile = {N, M}, rows = x.T, columns = x.S, turned = true}
-    local function some(i, j) return places(i, 2 * k + j) end
-    return change(cute.make_tensor(s.iterator + 4 * k, cute.make_layout
-      {{2, 2, 1}, 1, 1}), some, x.n * N, row, true)
+  return function(s, row, r)
+    local given = {score = x.score, mask = x.mask, scale = x.score and x.scale,
+      b = x.b, h = x.at.g * x.heads + r, tile = {N, M}, rows = x.T,
+      columns = x.S, turned = true}
+    local first = 0  -- the first column of a block
+    local draw = kept.turned(given, places, x.n * N, row)
+    function given.draw(i, j, p, seed) return draw(i, first + j, p, seed) end
+    local change = flash.change(given)
+    return function(k)
+      first = 2 * k
+      return change(cute.make_tensor(s.iterator + 4 * k, cute.make_layout
+        {{2, 2, 1}, 1, 1}), function(i, j) return places(i, first + j) end,
+        x.n * N, row, true)
+    end
   end
 end
 
@@ -170,9 +178,10 @@ return function(o, x, hidden)
   local function changed_powers(s, row, masked, r)
     local p = cute.make_fragment_like(s)
     local base = x.score and flash.LOG2E or c
+    local change_block = change(s, row, r)
     for k = 0, cute.size(s) // 4 - 1 do
       local a, b = logs(q.index, k)
-      local slope = change(s, k, row, r)
+      local slope = change_block(k)
       for e = 4 * k, 4 * k + 3 do
         local power = flash.exp2(cute.fma(s(e), base, -(e % 2 == 0 and a or b)))
         p[e] = power

@@ -112,7 +112,7 @@ end
 
 -- Moves operands of concatenated sequences to the first row or key of this
 -- block's sequences q and k.
-local function move(o, x, q, k)
+local function move(o, x, q, k, more)
   local function by(t, first)
     t.coords = cute.domain_offset({first, 0, 0, 0}, t.coords)
   end
@@ -121,6 +121,34 @@ local function move(o, x, q, k)
     t.numbers = cute.domain_offset({q.tile * o.tile[1], 0, 0}, t.numbers)
   end
   for _, t in ipairs {x.k, x.v, x.dk, x.dv} do by(t, k.first) end
+  local from = x.at.n * o.tile[2]
+  local function rest(t)
+    return flash.section(t(_, x.at.g, _), k.first + from,
+                         cute.min(k.rows - from, o.tile[2]))
+  end
+  x.dk.rows, x.dv.rows = rest(more.dK), rest(more.dV)
+end
+
+-- Sets the fields of x that depend on the block's tile of keys, at position t
+-- in the order of tiles. Returns a function that calls f(m, h, b) for each tile
+-- of rows that sees these keys, and whether the tile exists (nil: it does).
+local function settle(o, x, t, section, more)
+  local S, H = cute.size(x.q.coords, 0), cute.size(x.q.coords, 2)
+  local count = o.ragged
+    and sequences.count(S, cute.size(more.cu_q) - 1, o.tile[1])
+    or tiles.count(S, o.tile[1])
+  local q, k, at, exists = find(o, x, t, section, more)
+  x.at, x.n, x.b, x.S, x.T = at, at.n, k.b, q.rows, k.rows
+  x.heads = H // cute.size(x.k.coords, 2)
+  x.sight = order.sight(o, x.S, x.T)
+  x.rows = {order.rows(o, x.n, x.S, x.T)}
+  function x.acc.tile(m, h) return (at.b * H + h) * count + q.tile + m end
+  if o.ragged then move(o, x, q, k, more) end
+  return function(f)
+    order.walk(o, x.rows[1], x.rows[2], x.heads, function(m, r)
+      f(m, at.g * x.heads + r, at.b)
+    end)
+  end, exists
 end
 
 --- Makes the kernel of complete options. Its arguments are the TMA atom and the
@@ -131,7 +159,6 @@ end
 -- `first` stores them.
 ---@return function
 return function(o)
-  local M, N = o.tile[1], o.tile[2]
   local l, mma = parts.layouts(o), parts.mmas(o)
 
   return function(...)
@@ -148,37 +175,14 @@ return function(o)
       end
     end)
     pipelines(o, x, logs, delta, loader)
-    if turns then
-      x.acc.pair = pipeline.PipelineOrder {length = 2, maker = loader,
-        group_id = warp - (4 * o.consumers + 1), defer_sync = true,
-        producer_group = Group(Agent.Thread)}
-    end
+    -- Two threads of producer warps add to dQ if blocks take turns.
+    x.acc.pair = turns and pipeline.PipelineOrder {length = 2, maker = loader,
+      group_id = warp - (4 * o.consumers + 1), defer_sync = true,
+      producer_group = Group(Agent.Thread)}
     local drawn = draw(turns)
     pipeline.agent_sync()
-    local H = cute.size(x.q.coords, 2)
-    local rows = o.ragged and sequences.count(cute.size(x.q.coords, 0),
-      cute.size(more.cu_q) - 1, M) or tiles.count(cute.size(x.q.coords, 0), M)
-    local q, k, at, exists = find(o, x, (drawn()), section, more)
-    if o.ragged then move(o, x, q, k) end
-    x.mma, x.scale, x.tid, x.at = mma, scale, tid, at
-    x.S, x.T, x.n, x.b = q.rows, k.rows, at.n, k.b
-    x.heads = H // cute.size(x.k.coords, 2)
-    x.sight = order.sight(o, x.S, x.T)
-    x.rows = {order.rows(o, x.n, x.S, x.T)}
-    function x.acc.tile(m, h) return (at.b * H + h) * rows + q.tile + m end
-    local function each(f)
-      order.walk(o, x.rows[1], x.rows[2], x.heads, function(m, r)
-        f(m, at.g * x.heads + r, at.b)
-      end)
-    end
-    if o.ragged then
-      -- The rows of dK and dV that belong to this block.
-      local function rest(t)
-        return flash.section(t(_, at.g, _), k.first + x.n * N,
-                             cute.min(k.rows - x.n * N, N))
-      end
-      x.dk.rows, x.dv.rows = rest(more.dK), rest(more.dV)
-    end
+    local each, exists = settle(o, x, (drawn()), section, more)
+    x.mma, x.scale, x.tid = mma, scale, tid
     if o.modify then
       x.score, x.mask, done = o.modify(select(2 * #NAMES + 7, ...))
     end

@@ -231,4 +231,54 @@ describe("gradients of sinks", function()
     end)
   end
 end)
+
+describe("gradients of attention on a GPU #gpu", function()
+  -- Compares the gradients for these options, a function of the function that
+  -- returns a tensor on the device, with those on the simulator.
+  local function check(p, options)
+    local function results(device)
+      local function on(t) return device == "gpu" and t:to "gpu" or t end
+      local o = options(on)
+      o.device = device
+      local q = {}
+      for _, name in ipairs {"Q", "K", "V", "dO"} do q[name] = on(p[name]) end
+      return (run(q, o))
+    end
+    local want = results("sim:" .. assert(cute.device "gpu").arch)
+    for i, t in ipairs(results "gpu") do
+      local b, list = core.param_memory(want[i]), {}
+      for e = 0, #b - 1 do list[e] = b[e] end
+      local mean = oracle.distance(t:to "host", list)
+      assert.is_true(mean < 2e-3, ("gradient %d: %g"):format(i, mean))
+    end
+  end
+
+  for _, d in ipairs {64, 128, 256} do
+    it("are the simulator's with heads of " .. d, function()
+      local slopes, sinks = floats(H, 1), floats(H, 2)
+      local bias = floats(T + 150, 3)
+      local p = problem(d, 150)
+      check(p, function(on)
+        local all = on(sinks)
+        return {softcap = 5.0, causal = true, sinks = all, gradients = {all}}
+      end)
+      check(p, function(on)
+        local one, two = on(slopes), on(bias)
+        return {gradients = {one, two}, score_mod = function(s, at)
+          return s * one[at.h] + two[at.k - at.q + 150]
+        end}
+      end)
+      local q = {}
+      for _, name in ipairs {"Q", "K", "V", "dO"} do
+        local t = p[name]
+        q[name] = cute.make_tensor(t.iterator, cute.make_layout(
+          {t.shape[1] * t.shape[2], t.shape[3], d}, cute.LayoutRight))
+      end
+      check(q, function(on)
+        return {causal = true, cu_q = on(cute.tensor({0, 170, 300}, cute.i32)),
+                cu_k = on(cute.tensor({0, 20, 2 * T}, cute.i32))}
+      end)
+    end)
+  end
+end)
 -- SPDX-License-Identifier: MIT

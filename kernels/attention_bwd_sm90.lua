@@ -191,7 +191,7 @@ return function(given)
       a[2 * k - 1], a[2 * k] = m[1], m[2]
     end
     a[17], a[18], a[19], a[20] = logs, delta, scale + 0.0,
-      order.section(o, S, H // G)
+      order.section(o, S, T, H // G)
     a[21] = turns
     a[22] = o.ragged and {cu_q = cu_q, cu_k = cu.cu_k, dK = t.dK, dV = t.dV}
       or nil

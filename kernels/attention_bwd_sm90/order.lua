@@ -2,9 +2,9 @@
 -- that see them.
 --
 -- Heads are divided into sections, whose rows of Q, dO and dQ fit into L2
--- together. Within a section, the tiles of all heads with the same keys are
--- consecutive. With a causal mask, the first tiles of keys are seen by the most
--- rows, and run first.
+-- together if this leaves enough tiles. Within a section, the tiles of all
+-- heads with the same keys are consecutive. With a causal mask, the first tiles
+-- of keys are seen by the most rows, and run first.
 --
 -- If the order of sums is fixed, blocks add to a tile of dQ in the order of
 -- their tiles of keys. They then draw their tiles from a counter, so that a
@@ -24,11 +24,17 @@ local L2 = 40 << 20
 -- The least number of heads in a section if the order of sums is fixed.
 local FIXED = 16
 
+-- The least number of tiles in a section: several for each multiprocessor, so
+-- that tiles with few rows fill the time at its end.
+local TILES = 512
+
 --- Returns the number of heads of K, of all batches, in a section.
+---@param T integer the number of keys
 ---@param group integer the heads of Q that share one of K
-function order.section(o, S, group)
+function order.section(o, S, T, group)
   local bytes = S * o.head * (2 * o.dtype.bits // 8 + 4) * group
-  return math.max(L2 // math.max(bytes, 1), o.deterministic and FIXED or 1)
+  return math.max(L2 // math.max(bytes, 1), o.deterministic and FIXED or 1,
+                  tiles.count(TILES, tiles.count(T, o.tile[2])))
 end
 
 --- Returns the tile {n, g, b} at position t in the order: n of N tiles of keys,

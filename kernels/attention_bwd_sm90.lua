@@ -28,7 +28,9 @@
 -- saves registers. deterministic: blocks add to dQ in a fixed order (true when
 -- absent), so that equal inputs give equal bits. ragged: sequences of different
 -- lengths, with cu_q and cu_k, as for kernels/attention_sm90.lua. modify: makes
--- score_mod and mask_mod, see kernels/attention.lua.
+-- score_mod and mask_mod, see kernels/attention.lua. keys, heads, sms: the
+-- numbers of keys, of heads of K in all batches, and of multiprocessors, if
+-- known; they select the tile.
 local cute = require "cute"
 local edges = require "kernels.attention_bwd_sm90.edges"
 local flash = require "kernels.flash"
@@ -56,7 +58,8 @@ end
 -- window: any[]?, tile: integer[]?, stages: integer?, do_stages: integer?,
 -- ds_stages: integer?, sum_stages: integer?, pieces: integer?,
 -- rounded: boolean?, deterministic: boolean?,
--- ragged: boolean?, modify: function?, name: string?}
+-- ragged: boolean?, modify: function?, keys: integer?, heads: integer?,
+-- sms: integer?, name: string?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)

@@ -12,7 +12,7 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
-  .. "sum_stages rounded deterministic pieces ragged modify"
+  .. "sum_stages rounded deterministic pieces ragged modify keys heads sms"
 
 -- The default {tile, stages, do_stages, ds_stages} by head size. MASKED has the
 -- defaults that differ for kernels with a mask, CHANGED for kernels with
@@ -90,6 +90,18 @@ local function check(o)
     options.bytes(o), MOST)
 end
 
+-- Returns the tile of full attention with heads of 256: the default or, if its
+-- blocks leave more multiprocessors idle in the end, a tile of 64 keys. Its
+-- blocks take 0.92 of the time.
+local function fewer_keys(o, given)
+  if o.head ~= 256 or o.left or o.right or o.ragged then return o.tile end
+  local function time(N, block)
+    local blocks = (given.keys + N - 1) // N * given.heads
+    return math.ceil(blocks / given.sms) * block
+  end
+  return time(64, 0.92) < time(o.tile[2], 1) and {64, 64} or o.tile
+end
+
 --- Returns all options, from the given ones.
 ---@param given table
 ---@return table
@@ -113,6 +125,7 @@ function options.complete(given)
   end
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
     "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
+  if given.keys and not given.tile then o.tile = fewer_keys(o, given) end
   check(o)
   if o.rounded == nil then o.rounded = o.divided == "turned" end
   o.producer_registers, o.registers = table.unpack(REGISTERS[o.consumers])

@@ -21,8 +21,9 @@ local order = {}
 -- The maximum bytes of rows of Q, dO and dQ in a section.
 local L2 = 40 << 20
 
--- The least number of heads in a section if the order of sums is fixed.
-local FIXED = 16
+-- If the order of sums is fixed, the least number of heads in a section, and of
+-- their elements.
+local HEADS, ELEMENTS = 16, 2048
 
 -- The least number of tiles in a section: several for each multiprocessor, so
 -- that tiles with few rows fill the time at its end.
@@ -33,7 +34,8 @@ local TILES = 512
 ---@param group integer the heads of Q that share one of K
 function order.section(o, S, T, group)
   local bytes = S * o.head * (2 * o.dtype.bits // 8 + 4) * group
-  return math.max(L2 // math.max(bytes, 1), o.deterministic and FIXED or 1,
+  local least = o.deterministic and math.max(HEADS, ELEMENTS // o.head) or 1
+  return math.max(L2 // math.max(bytes, 1), least,
                   tiles.count(TILES, tiles.count(T, o.tile[2])))
 end
 

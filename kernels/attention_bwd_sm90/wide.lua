@@ -52,6 +52,14 @@ local function products(o, x)
   function it.to_dk(stage, s)
     parts.request(keys, it.dk, Qt(_, _, _, stage), dS(_, _, _, s))
   end
+  -- Issues the product for half of the rows of dK.
+  function it.to_half_dk(half, stage, s)
+    local function rows(t)  -- (MMA,M,K) to (MMA,M/2,K)
+      return cute.local_tile(t, {cute.size(t, 0), cute.size(t, 1) // 2,
+                                 cute.size(t, 2)}, {0, half, 0})
+    end
+    parts.request(keys, rows(it.dk), rows(Qt(_, _, _, stage)), dS(_, _, _, s))
+  end
   function it.to_dq(slice, s)
     return parts.request(dq, parts.accumulators(dq,
       table.unpack(parts.extents(o))), left(_, _, _, s), Kt[slice](_, _, _, 0))
@@ -187,15 +195,15 @@ return function(o, x, hidden)
     save_ds(dp, 0)
     cute.arch.fence_view_async_shared()
     x.meet:arrive_and_wait()
-    local sums = P.to_dq(0, 0)
-    P.to_dk(q.index, 0)
-    warpgroup.wait_group(1)
-    x.leave(sums)
-    sums = P.to_dq(1, 0)
-    warpgroup.wait_group(1)
-    x.q.pipe:consumer_release(q)
+    -- While a slice of dQ leaves, half of the product for dK runs.
+    for slice = 0, 1 do
+      local sums = P.to_dq(slice, 0)
+      P.to_half_dk(slice, q.index, 0)
+      warpgroup.wait_group(1)
+      x.leave(sums)
+    end
     warpgroup.wait_group(0)
-    x.leave(sums)
+    x.q.pipe:consumer_release(q)
   end
 
   return P.dk, P.dv, function(m, masked, r)

@@ -429,7 +429,7 @@ for _, f in ipairs {
   {W, 256, {["x.q.pipe:consumer_wait(q)"] = {1},
     ["x.g.pipe:consumer_wait(g)"] = {1}, ["x.q.pipe:consumer_release(q)"] = {2},
     ["x.g.pipe:consumer_release(g)"] = {2},
-    ["warpgroup.wait_group(1)"] = {2, 3, 5},
+    ["warpgroup.wait_group(1)"] = {2, 3, 4},
     ["warpgroup.wait_group(0)"] = {4, 5},
     ["x.meet:arrive_and_wait()"] = {3, 4, 5, 6},
     ["cute.arch.fence_view_async_shared()"] = {2, 3, 4}}}} do

@@ -31,7 +31,9 @@ local function hopper_kernels(call, device, q, o, extra)
   end
   local k = hopper {head = q.D, causal = o.causal, window = o.window,
                     dtype = q.dtype, deterministic = call.o.deterministic,
-                    ragged = q.ragged or nil, modify = o.modify}
+                    ragged = q.ragged or nil, modify = o.modify,
+                    keys = q.T, heads = q.G * q.B,
+                    sms = device.info and device.info.sms or 132}
   local ok, why = k.takes(call.Q, call.K, call.V, call.dO, call.out[2],
                           call.out[3])
   if not ok then return nil, why end

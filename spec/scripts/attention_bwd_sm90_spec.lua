@@ -362,7 +362,22 @@ describe("attention_bwd_sm90", function()
     end)
   end
 
-  it("rejects options and operands that it does not have", function()
+end)
+
+describe("attention_bwd_sm90's options", function()
+  it("pick the tile that keeps more multiprocessors busy", function()
+    local function tile(keys, heads, causal)
+      return backward({head = 256, keys = keys, heads = heads, sms = 132,
+                       causal = causal}).options.tile
+    end
+    -- 208 blocks of 80 keys, or 256 of 64, take two rounds of 132.
+    assert.same({64, 64}, tile(1024, 16))
+    assert.same({64, 80}, tile(1024, 16, true))
+    assert.same({64, 80}, tile(4096, 32))  -- 13 rounds, or 16
+    assert.same({64, 64}, tile(32768, 1))  -- 4 rounds in both cases
+  end)
+
+  it("exist, and operands fit", function()
     for text, o in pairs {
       ["head = 80; 64, 96"] = {head = 80},
       ["head = nil"] = {},

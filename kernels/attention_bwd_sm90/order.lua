@@ -25,9 +25,9 @@ local L2 = 40 << 20
 -- their elements.
 local HEADS, ELEMENTS = 16, 2048
 
--- The least number of tiles in a section: several for each multiprocessor, so
+-- The least number of tiles in a section: about two for each multiprocessor, so
 -- that tiles with few rows fill the time at its end.
-local TILES = 512
+local TILES = 256
 
 --- Returns the number of heads of K, of all batches, in a section.
 ---@param T integer the number of keys

@@ -17,8 +17,9 @@
 -- first kernel computes delta. In the main kernel, a block owns a tile of keys
 -- and iterates over the tiles of rows that see it. One thread, the producer,
 -- issues TMA loads of Q and dO far ahead of their use. Two or three warpgroups,
--- the consumers, issue the MMAs. Another thread adds their tiles of dQ to f32
--- accumulators in global memory. The last kernel converts these to dQ.
+-- the consumers, issue the MMAs. Another thread (two threads if the order of
+-- sums is fixed) adds their tiles of dQ to f32 accumulators in global memory.
+-- The last kernel converts these to dQ.
 --
 -- tile {rows, keys}: the tile of scores that a block computes at once. stages,
 -- do_stages: numbers of tiles of Q and of dO in shared memory. ds_stages:

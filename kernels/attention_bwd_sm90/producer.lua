@@ -1,6 +1,6 @@
 --- The producer warps of kernels/attention_bwd_sm90: a thread of one warp loads
--- K, V, Q and dO by TMA, a thread of another warp adds tiles of dQ to global
--- memory.
+-- K, V, Q and dO by TMA, a thread of each of one or two other warps adds tiles
+-- of dQ to global memory.
 local cute = require "cute"
 
 local _ = cute._

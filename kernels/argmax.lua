@@ -8,16 +8,17 @@
 --
 -- With sample = true the kernel takes (X, I, Seed, by) and finds the largest
 -- element of X * by + G, where G are independent Gumbel random numbers. Index i
--- is then drawn with probability e^(X[i] * by) / sum (E. J. Gumbel, 1954). Seed
--- is one i64 in global memory; cute.philox at (row, column) computes the random
--- words.
+-- is then drawn with a probability proportional to e^(X[i] * by) (E. J. Gumbel,
+-- 1954). Seed is one i64 in global memory. cute.philox computes the random word
+-- of an element from the seed and the element's row and column.
 local cute = require "cute"
 local philox = require "cute.philox"
 local rules = require "kernels.operand_rules"
 local reduce_tensor = require "kernels.reduce_tensor"
 local rows = require "kernels.rows"
 
--- Returns Gumbel random numbers for the elements of a chunk (W,S) of a row.
+-- Returns Gumbel random numbers, a vector (plan.width,plan.steps), for this
+-- thread's elements of a chunk of row at.row.
 local function gumbel(plan, at, chunk, seed)
   local shape = cute.make_layout {plan.width, plan.steps}
   local row = cute.make_rmem_tensor(shape, cute.i32)

@@ -5,11 +5,13 @@
 --                           modify = modify}
 --     k.kernel(blocks):launch {grid = k.grid(H, B), block = k.block}
 --
--- blocks (B,H,n,1+m) of i32, for n blocks of rows and m blocks of keys: first
--- the number of entries; then, in ascending order, an entry for each block of
--- keys with a visible score. An entry is twice the block's index, plus 1 if the
--- mask hides some of its scores or if it has keys after the last. modify: see
--- kernels/attention.lua; only its mask is used.
+-- `blocks` is (B,H,n,1+m) of i32, for n blocks of rows and m blocks of keys. It
+-- holds a list for each block of rows. A list begins with the number of its
+-- entries. Then it has, in ascending order, an entry for each block of keys
+-- with a visible score. An entry is twice the index (from 0) of the block of
+-- keys. It is one more if the mask hides some of the block's scores, or if the
+-- block extends beyond the last key. kernels/attention.lua describes `modify`,
+-- of which only the mask is used.
 --
 -- A warp evaluates the mask for all scores of a block. A thread then appends
 -- the results of all warps to the list.
@@ -20,9 +22,9 @@ local tiles = require "cute.tiles"
 
 local WHAT, WARPS, AT_ONCE = "block_mask", 8, 4
 
--- Evaluates the mask for a block of scores from `row` and `col` on. Returns
--- whether some score is visible, and whether all are; keys after the last are
--- hidden.
+-- Evaluates the mask for the block of scores that begins at (row, col). Returns
+-- whether some score is visible, and whether all scores are visible. Keys after
+-- the last one count as hidden.
 local function evaluate(o, mask, row, col, b, h)
   local M, N = o.block[1], o.block[2]
   local some, all = cute.ne(row, row), cute.eq(row, row)

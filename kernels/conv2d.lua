@@ -5,17 +5,16 @@
 --     local y = cute.empty(conv.shape(x, w), cute.bf16)
 --     conv.kernel(x, w, y):launch {grid = conv.grid(y), block = conv.block}
 --
--- x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K), of any size. In the GEMM, A is x
--- with a row for each pixel (q,p,n) of y and a column for each tap (c,s,r) of a
--- filter: a layout of nested modes. A contains each element of x up to R S
--- times, so x is loaded through L1. Predicates, one bit for each row and tap,
--- leave out the padding. B is w and C is y.
+-- x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K) can have any size. In the GEMM, A is
+-- a view of x, whose layout has nested modes: a row for each pixel (q,p,n) of
+-- y, and a column for each tap (c,s,r) of a filter. A contains each element of
+-- x up to R S times, so x is loaded through L1. Predicates, one bit for each
+-- row and tap, leave out the padding. B is w and C is y.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local gemm_sm80 = require "kernels.gemm_sm80"
 
--- Returns an option as a pair, one value for rows and one for columns; a number
--- stands for both.
+-- Returns option x as a pair {rows, columns}. A number applies to both.
 local function pair(x, default)
   if type(x) == "table" then return x end
   return {x or default, x or default}
@@ -28,10 +27,10 @@ local function matrix(iterator, shape, stride)
     cute.make_layout(shape[2], stride[2])))
 end
 
--- Returns the layout of the columns of A and of B, (C,S,R). If BK divides C,
--- the layout is (BK,(S,R,C/BK)): tiles of BK channels. Consecutive tiles have
--- the same channels at different taps, so L1 still holds the data. Coordinates
--- of a tile need no divisions.
+-- Returns the shape and the strides of the columns of A and of B, (C,S,R). If
+-- BK divides C, the shape is (BK,(S,R,C/BK)): tiles of BK channels at one tap.
+-- Consecutive tiles have the same channels at different taps, so L1 still holds
+-- their data, and the coordinates of a tile need no divisions.
 local function columns(BK, shape, stride)
   local C, S, R = table.unpack(shape)
   local c, s, r = table.unpack(stride)
@@ -45,9 +44,9 @@ local function read_again(o, taps)
     and not (math.type(taps) and taps == 1)
 end
 
--- Reports which of the positions at[i] + t * step are inside an extent: returns
--- a function of the tap t, with bit i - 1 for position i. If the bits of all
--- taps fit into a word, they are computed once.
+-- Returns a function of a tap t. Bit i - 1 of its result is set if position
+-- at[i] + t * step is inside the extent. If the bits of all taps fit into one
+-- word, they are computed once.
 local function inside(at, taps, step, extent)
   local function bits(t)
     local word = 0
@@ -65,16 +64,18 @@ local function inside(at, taps, step, extent)
   return function(t) return all >> t * #at end
 end
 
--- Returns the predicate of A's elements for given rows: a function of a column
--- (or a tile's coordinates) and of the row's index that reports whether the
--- element is inside x.
+-- Returns a function of a list `rows` of rows of A. Its result is the predicate
+-- of A's elements in these rows: a function (k, i) that reports whether the
+-- element in row rows[i] and column k is inside x, not in the padding. k is a
+-- column's index or, for the layout of tiles (see columns), coordinates
+-- {s, r, ...}.
 local function valid_of(o, x, w, y)
   local P, Q = y.shape[2], y.shape[3]
   local R, S, C = w.shape[2], w.shape[3], w.shape[4]
   local stride, step, pad = o.stride, o.dilation, o.padding
   local taps = math.type(R) and math.type(S) and math.max(R, S)
-  -- A word has a bit for each of the `taps` positions of the filter, for as
-  -- many rows of the tile as fit in 32 bits.
+  -- Number of A's rows whose bits share a word. A row needs `taps` bits, and a
+  -- word holds at most 31.
   local some = math.max(31 // (taps or 1), 1)
   return function(rows)
     local words = {}

@@ -22,17 +22,18 @@ local rules = require "kernels.operand_rules"
 local sign = require "cute.lang.signature"
 
 local cpasync = cute.nvgpu.cpasync
-local CHANNELS = 64  -- of a tile: 128 bytes, the span of its swizzle
+local CHANNELS = 64  -- a tile's channels: 128 bytes, the swizzle's span
 
 local conv2d_sm90 = {}
 
--- Returns an option as {w, h}; a number stands for both, a list is {h, w}.
+-- Returns option x as {along W, along H}. A number applies to both; a list is
+-- given as {along H, along W}.
 local function across(x, default)
   if type(x) == "table" then return {x[2], x[1]} end
   return {x or default, x or default}
 end
 
--- Reports whether t has its elements one after the other, the last mode first.
+-- Reports whether the elements of t are contiguous, with the last mode fastest.
 local function contiguous(t)
   local n = 1
   for i = cute.rank(t), 1, -1 do
@@ -98,7 +99,8 @@ local function unfolded(o, x, w, y)
     end}
 end
 
--- Returns a contiguous tensor as a matrix with its first modes as rows.
+-- Returns a view of the contiguous tensor t as a row-major matrix with `rows`
+-- rows.
 local function matrix(t, rows)
   local columns = cute.size(t) // rows
   return cute.make_tensor(t.iterator,
@@ -148,7 +150,7 @@ local function make(given)
     return gemm.arguments(A, B, D, ...)
   end
 
-  --- Returns the grid for a result y with `sms` multiprocessors.
+  --- Returns the grid that computes y on a GPU with `sms` multiprocessors.
   function conv.grid(y, sms)
     local k = y.shape[4]
     return gemm.grid(cute.size(y) // k, k, sms, 1, y.device)

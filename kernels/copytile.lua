@@ -7,8 +7,9 @@ local rules = require "kernels.operand_rules"
 
 local copytile = {}
 
---- Returns the tile of this block, row by row: concurrent blocks share rows, so
--- that DRAM accesses are long runs.
+--- Returns the coordinate of this block's tile, if blocks take the tiles of t
+-- row by row. Concurrent blocks then access the same rows, so DRAM accesses
+-- form long runs.
 ---@return table {bm, bn}
 function copytile.by_rows(t, tiler)
   local block = (cute.arch.block_idx())
@@ -16,7 +17,8 @@ function copytile.by_rows(t, tiler)
   return {block // along, block % along}
 end
 
---- Returns the tile of this block, column by column.
+--- Returns the coordinate of this block's tile, if blocks take the tiles of t
+-- column by column.
 ---@return table {bm, bn}
 function copytile.by_columns(t, tiler)
   local block = (cute.arch.block_idx())
@@ -24,17 +26,17 @@ function copytile.by_columns(t, tiler)
   return {block % down, block // down}
 end
 
---- Returns the bits of the widest access that divides rows of n elements: 128
--- if 16-byte vectors fit, at least the bits of one element.
+--- Returns the width, in bits, of the widest access that divides rows of n
+-- elements. It is at most 128 and at least the width of one element.
 ---@param dtype cute.DType
 ---@param n integer
 function copytile.bits(dtype, n)
   return rules.widest(dtype.width, n) * dtype.width
 end
 
---- Returns the asynchronous copy atom for rows of n elements: cp.async that
--- bypasses L1 if 16-byte vectors fit, else a narrower one. If even 4 bytes (the
--- minimum of cp.async) do not fit, returns a plain copy.
+--- Returns the copy atom for rows of n elements: cp.async of 16 bytes, which
+-- bypasses L1, if vectors of 16 bytes divide the rows, else cp.async of 8 or 4
+-- bytes. If not even 4 bytes divide the rows, returns a synchronous copy.
 ---@param dtype cute.DType
 ---@param n integer
 function copytile.async_atom(dtype, n)

@@ -5,33 +5,33 @@
 --                            n = 4096 * 4096}
 --     k.kernel(A, B, C, 2.0):launch {grid = k.grid, block = k.block}
 --
--- The kernel takes inputs, results, scalars. f gets a vector of each input, as
--- f32 for narrower floats, then the scalars. It returns a vector for each
--- result, which is rounded to the result's type. Vectors compute element by
--- element, with each other and with scalars.
+-- The kernel's arguments are the inputs, then the results, then the scalars. f
+-- gets a vector of each input, converted to f32 if the input is a narrower
+-- float, then the scalars. It returns a vector for each result, which is
+-- rounded to the result's type. Arithmetic on vectors works element by element.
 --
 -- With `n` the tensors have n contiguous elements, in any shape. With `extents`
--- they have modes, the first one fastest, and inputs and outputs are {dtype =,
--- stride = {one a mode}, width = elements that can be accessed at once along
--- the first mode, 1 when absent}. `index` is a list of strides of the modes:
--- after the scalars, f gets the dot product of each element's coordinates with
--- them. as_is = true: f copies its one input, without arithmetic that could
--- change bits.
+-- they have these modes, the first one fastest. Each entry of `inputs` and
+-- `outputs` is then a table {dtype = type, stride = {a stride for each mode},
+-- width = elements that can be accessed at once along the first mode, 1 when
+-- absent}. `index` lists a stride for each mode: after the scalars, f gets the
+-- offset of each element under these strides. With as_is = true, f returns its
+-- only input, and no arithmetic changes the bits.
 --
--- Threads process vectors along the first mode, B, contiguous in memory. Inputs
--- with turned = true are contiguous along another mode, A (the mode number
--- `across`, the same for all). Their tiles go through shared memory, as (B,A)
--- with B contiguous. The position of a 16-byte chunk is swizzled by the index
--- along A of the vector that it comes from. A thread reads vectors of
--- neighbours along B, as many as fill 32 bits, and writes words of one
--- coordinate along A. Reads and writes of shared memory have no bank conflicts;
--- accesses to global memory have 16 bytes.
+-- Threads process vectors along the first mode, B, which is contiguous in
+-- memory. Inputs with turned = true are contiguous along another mode, A (its
+-- number is `across`). Their tiles go through shared memory, as (B,A) with B
+-- contiguous. A thread loads vectors along A at as many adjacent indices of B
+-- as fill 32 bits, and writes one 32-bit word for each index of A. The position
+-- of a 16-byte chunk is swizzled by its vector's index along A. So shared
+-- memory has no bank conflicts, and accesses to global memory have 16 bytes.
 --
--- Rows of an input with shifted = true begin at any address (the tensor itself
--- at a multiple of 16 bytes). The 16-byte chunks that a tile touches are copied
--- unchanged, row by row, and a thread reads single elements from the position
--- of each row. Elements read beyond a tile's rows belong to other tiles. Where
--- they could be outside the tensor, elements are loaded one by one.
+-- Rows of an input with shifted = true begin at any address; the tensor itself
+-- begins at a multiple of 16 bytes. The 16-byte chunks that a tile touches are
+-- copied to shared memory row by row. So each row keeps its offset within a
+-- chunk, and a thread reads single elements there. A chunk can also contain
+-- elements of other tiles. Where it could extend beyond the tensor, elements
+-- are loaded one by one.
 local core = require "cute.core"
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
@@ -73,10 +73,10 @@ local function vectors(extents, stride, width)
   return cute.make_layout({width, shape}, {stride[1], strides})
 end
 
--- Returns a list of functions of a position, one for each input, that return
--- the input's elements in registers. `at`(t, op) returns a function of a
--- position: it returns a view of the elements to load or, if the second result
--- of `at` is true, the registers.
+-- Returns a list with a function for each input. The function gets a position
+-- and returns the input's elements there, in registers. `at`(t, op) returns a
+-- function from the position to a view of the elements or, if its second result
+-- is true, to the registers.
 local function reads(tensors, ops, width, at)
   local list = {}
   for i, t in ipairs(tensors) do
@@ -94,8 +94,9 @@ local function reads(tensors, ops, width, at)
   return list
 end
 
--- Applies f to the values that the reads return at a position. index: the
--- layout that gives the last argument of f.
+-- Returns a list of the results of o.f at the position `...`. ins: functions
+-- made by reads(). index(...), if given, returns the offset that becomes the
+-- last argument of o.f.
 local function compute(o, ins, scalars, index, width, ...)
   local args, n = {}, #ins
   for i, read in ipairs(ins) do
@@ -150,8 +151,9 @@ local function walker(o, inputs, outputs, scalars, width, from)
   end
 end
 
--- Processes `steps` vectors of this thread, with all loads before the first
--- store. The last elements, if they fill no vector, are processed one by one.
+-- Processes o.steps vectors of this thread. If all vectors of the block exist,
+-- the thread issues all loads before its first store. The last elements, if
+-- they fill no vector, are processed one by one.
 local function straight(o, inputs, outputs, scalars)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local get, put = walker(o, inputs, outputs, scalars, o.width, 0)
@@ -197,8 +199,10 @@ local function modes(o, stride, first, second, width)
     {{stride[first], stride[first] * width}, stride[second], strides})
 end
 
--- Loads a tile of an input that is contiguous along mode A. Returns the tile in
--- shared memory, (B,A).
+-- Returns a tile in shared memory, (B,A), for an input t that is contiguous
+-- along mode A. Also returns bring(guard), which loads the tile into registers,
+-- and pass(), which writes it to shared memory. With `guard`, elements outside
+-- t are not loaded.
 local function turn(o, t, op, at)
   local bits, TB, TA = op.dtype.bits, o.tile[1], o.tile[2]
   local V, P, w = 128 // bits, math.max(1, 32 // bits), op.width
@@ -216,8 +220,8 @@ local function turn(o, t, op, at)
   local reach = o.block // 32 // warps * 4
   local steps = TB // P // reach
   local held = cute.make_rmem_tensor({w, V // w, P, steps}, op.dtype)
-  -- Reports whether rows of wide elements begin inside cache lines: L2 then
-  -- prefetches pairs of lines.
+  -- True if elements have at least 32 bits and rows can begin inside a 128-byte
+  -- cache line. L2 then prefetches pairs of lines.
   local cut = bits >= 32 and op.stride[1] * bits % 1024 ~= 0
   local atom = cute.make_copy_atom("DefaultCopy", op.dtype,
     {level_prefetch_size = cut and "size_256b" or nil})
@@ -253,9 +257,12 @@ local function turn(o, t, op, at)
   return S, bring, pass
 end
 
--- Loads the 16-byte chunks that a tile's rows touch, (B,A) with A contiguous.
--- Groups of W rows begin 4 banks apart. Lanes that each read vectors of W rows,
--- at four neighbouring positions along A, then have no bank conflicts.
+-- Returns three functions for an input t whose rows begin at any address, with
+-- A contiguous. bring(guard) copies the 16-byte chunks that the tile's rows
+-- touch to shared memory, pass() waits for them, and read(a) returns this
+-- thread's W elements at index a along A. Groups of W rows begin 4 banks apart.
+-- Lanes that read W rows each, at four neighbouring positions along A, then
+-- have no bank conflicts.
 local function shift(o, t, op, at)
   local TB, TA, W = o.tile[1], o.tile[2], o.width
   local V = 128 // op.dtype.bits
@@ -460,9 +467,10 @@ end
 -- scalars: integer?, steps: integer?, block: integer?, width: integer?,
 -- fastmath: boolean?, name: string?, extents: integer[]?, index: integer[]?,
 -- across: integer?, tile: integer[]?, pdl: boolean?, as_is: boolean?}
--- outputs: descriptions of the results, like inputs (by default one result like
--- the first input); steps: vectors of a thread, of `width` elements; tile:
--- along the first mode, and across; pdl: for dependent launches
+-- outputs: descriptions of the results, like `inputs`; when absent, there is
+-- one result like the first input; steps: number of vectors of each thread;
+-- width: elements of a vector; tile: its extents {along the first mode, along
+-- mode `across`}; pdl: waits for the preceding launch (dependent launch)
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
   rules.options("elementwise", o, "f n inputs outputs scalars steps block "

@@ -8,9 +8,9 @@
 --
 -- Backward (backward = true): kernel(I, dY, dW) sums the rows of dY (M,N) that
 -- have the same index, and writes the sum to the row of dW at that index. Rows
--- of dW whose index does not occur keep their values. The block at an index's
--- first position adds all of its rows in ascending order, so results are
--- reproducible. Sums are f32.
+-- of dW whose index does not occur keep their values. The block at the first
+-- position of an index in I adds all rows of dY with that index, in ascending
+-- order. So results are reproducible. Sums are f32.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 
@@ -37,8 +37,8 @@ local function copy_rows(o, width, I, W, Y)
   end)
 end
 
--- Reports to all threads of the block whether an earlier position than m has
--- the same index.
+-- Reports to all threads of the block whether `index` occurs in I before
+-- position m.
 local function is_repeated(I, m, index, tid)
   local found = cute.var(0, cute.i32)
   for k in cute.range(tid, m, BLOCK, {unroll = UNROLL}) do
@@ -82,7 +82,7 @@ end
 --- Returns a kernel of (I, W, Y) or (I, dY, dW), and its launch parameters.
 ---@param o table {rows: integer, n: integer, dtype: any, backward: boolean?,
 -- width: integer?}
--- dtype: the widest of the rows; width: of vectors
+-- dtype: the widest type of the rows; width: elements of a vector
 ---@return table {kernel: any, block: integer, grid: fun(m: integer): any}
 return function(o)
   rules.options("embedding", o, "rows n dtype backward width")

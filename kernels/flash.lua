@@ -8,10 +8,11 @@
 --     local scores = team:times(sK)
 --     scores(stage, s, take_Q)                -- s += Q K^T
 --
--- A product's left operand is a function that returns block k of its fragment,
--- (MMA,M). Its rows are distributed over the warps, so that each row is reduced
--- by the four lanes of a quad. In the softmax, a score's power is its
--- exponential, which is computed as a power of 2.
+-- The left operand of a product is a function of k that returns the operand's
+-- fragment (MMA,M) for the k-th 16 elements of K. The rows of a product are
+-- distributed over the warps so that the four lanes of a quad hold a row. In
+-- the softmax, the "power" of a score is its exponential, which is computed as
+-- a power of 2.
 local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.signature"
@@ -37,8 +38,8 @@ flash.OPTIONS = "name head causal window tile warps held"
 
 --- Returns the parameters of an attention kernel, with defaults filled in:
 -- head, tile, warps, held (whether Q stays in registers), and the window's
--- limits left and right (see flash.sight). known: the defaults {tile, warps,
--- held} by head size.
+-- limits left and right (see flash.sight). known[head] is a list of defaults
+-- for that head size: {tile, warps, held}.
 function flash.options(what, o, known)
   local k = known[o.head]
   if not k then
@@ -95,8 +96,9 @@ function flash.by_rows(acc)
                                                    cute.rank(flat) - 1))
 end
 
---- Returns accumulators (MMA,M,N) as the left operand of a product along their
--- columns: a function that returns block k, a view of the same registers.
+--- Returns accumulators (MMA,M,N) as the left operand of a product whose K is
+-- their columns: a function of k that returns a view of the registers of the
+-- k-th 16 columns.
 function flash.left_operand(acc)
   local M, N = cute.size(acc, 1), cute.size(acc, 2)
   local view = cute.make_tensor(acc.iterator, cute.make_layout(
@@ -120,8 +122,9 @@ Team.__index = Team
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
---- Makes a team: the warps of a block. `warps` of them divide the rows of a
--- tile, and `across` (1 when absent) its columns, `each` (16) in one step.
+--- Makes a team, the warps of a block: `warps` of them along the rows of a tile
+-- and `across` (1 when absent) along its columns. Each warp has `each` columns
+-- (16 when absent).
 function flash.team(dtype, warps, across, each)
   across = across or 1
   if not MMA[dtype.name] then
@@ -233,8 +236,8 @@ end
 
 --- Calls f(tile, stage) for tiles last - 1 down to first. Two stages of shared
 -- memory alternate: the next tile is loaded while the current one is processed.
--- load(tile, stage, inner) loads a tile; `inner` is true for all tiles but the
--- last. meet() synchronizes the threads that share the stages.
+-- load(tile, stage, inner) loads a tile; `inner` is true for every tile but
+-- tile last - 1. meet() synchronizes the threads that share the stages.
 ---@param f fun(tile: any, stage: any)
 function flash.walk(first, last, load, meet, f)
   cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
@@ -266,9 +269,10 @@ function Team:places(M, N)
     cute.make_identity_tensor {M, N}))
 end
 
---- Makes the left operand of a product, which is loaded from shared memory
--- (M,K) block by block. held = true: `load` loads it once, and it stays in
--- registers.
+--- Returns the left operand of a product, a function of k, for the matrix s
+-- (M,K) in shared memory, and a function load(). Without `held`, the operand
+-- loads block k when it is called, and load() does nothing. With `held`, load()
+-- loads all blocks into registers, where they stay.
 function Team:left(s, held)
   local thr = cute.make_tiled_copy_A(self.ldsm, self.mma):get_slice(self.tid)
   local frag = self.thr:partition_fragment_A(s)               -- (MMA,M,K)
@@ -286,7 +290,7 @@ end
 --- Makes the product with tiles s (N,K,PIPE): f(stage, acc, A) adds A s^T to
 -- acc, where A(k) returns block k of the left operand. turned: s is a view by
 -- flash.turned, whose N is contiguous. The fragment of the next 16 elements of
--- K is loaded while one is multiplied.
+-- K is loaded while the current one is multiplied.
 function Team:times(s, turned)
   local atom = turned and self.ldsm_t or self.ldsm
   local thr = cute.make_tiled_copy_B(atom, self.mma):get_slice(self.tid)
@@ -312,8 +316,8 @@ function Team:times(s, turned)
   end
 end
 
---- Stores accumulators as rows of X (S,D), 16 bytes for each thread, through
--- shared memory s (rows,D). No other warp may still use that memory.
+--- Stores accumulators as rows of X (S,D), through shared memory s (rows,D).
+-- Each thread stores 16 bytes at a time. No other warp may still use s.
 function Team:store(acc, s, X, block)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local out = cute.make_fragment_like(acc, self.dtype)
@@ -372,10 +376,10 @@ function flash.sight(S, T, left, right)
   return setmetatable({T = T, off = T - S, left = left, right = right}, Sight)
 end
 
---- For M rows from `row` on, returns the range of the blocks of N columns of
--- which some row sees a column: the first, and one past the last. Then returns
--- the range of the blocks of which every row sees all columns, or nil if both
--- ranges are equal.
+--- Returns first, last, from, to for M rows from `row` on and blocks of N
+-- columns. Some row sees a column of each of the blocks first to last - 1.
+-- Every row sees all columns of the blocks `from` to to - 1; `from` and `to`
+-- are nil if these are always the same blocks.
 function Sight:blocks(row, M, N)
   local first, last = 0, tiles.count(self.T, N)
   local from, to = 0, last
@@ -395,7 +399,8 @@ function Sight:blocks(row, M, N)
   return first, last, from, to
 end
 
---- Reports whether all rows see all columns of each block of N.
+--- Reports whether every row sees every column, and blocks of N columns divide
+-- the columns evenly.
 function Sight:whole(N)
   return not (self.left or self.right) and tiles.divides(N, self.T)
 end
@@ -418,9 +423,9 @@ function Sight:hide(s, places, row, col, x)
 end
 
 --- Returns the tiles of keys that a block mask (kernels/block_mask.lua) lists
--- for a block of rows, with `parts` tiles in each listed block. Returns their
--- number, and a function (i, ask) that returns the index of tile i and, if
--- `ask` is set, whether the mask hides some of its keys.
+-- for a block of rows: the number of tiles, and a function (i, ask) that
+-- returns the index of tile i and, if `ask` is set, whether the mask hides some
+-- of its keys. A listed block consists of `parts` tiles.
 ---@param list any (1+m) of i32
 ---@param parts integer tiles of a block
 function flash.listed(list, parts)
@@ -441,15 +446,17 @@ local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
 -- col[, sloped[, inner[, near]]]). The tile begins at `row` and `col` of all
 -- scores. sloped: change returns the derivatives of the new scores if there is
--- o.score. inner: no column is beyond the last. near: from flash.near. Returns
--- nil if o has neither function. score, mask: see kernels/attention.lua; scale:
--- factor of the scores before them, nil for 1; b, h: sequence and head; rows,
--- columns: extents of all scores, beyond which the functions get no index;
--- turned: rows of the scores are keys; single: a thread's columns do not begin
--- at a multiple of 16, so that at:kept computes the bits of each score alone;
--- draw: the function of kept.turned, if it is made already; note(y) is called
--- with each result of score: change also returns its results, by the indices
--- [i][j] of a thread's accumulators.
+-- o.score. inner: the tile has no column beyond the last one. near: a record of
+-- flash.near. flash.change returns nil if o has neither score nor mask.
+-- score, mask: see kernels/attention.lua; scale: factor that is applied to the
+-- scores before `score` and `mask`, nil for 1; b, h: sequence and head; rows,
+-- columns: the extents of all scores (`score` and `mask` get no index beyond
+-- them); turned: the rows of the scores are keys, their columns are queries;
+-- single: a thread's columns do not begin at a multiple of 16, so that at:kept
+-- computes the bits of each score alone; draw: the function of kept.turned, if
+-- it is made already; note(y) is called with each result of `score`: change
+-- then also returns these results, by the indices [i][j] of a thread's
+-- accumulators.
 ---@param o table {score: function?, mask: function?, scale: any, b: any,
 -- h: any, tile: integer[], rows: any, columns: any, turned: boolean?,
 -- single: boolean?, draw: function?, note: function?}
@@ -459,9 +466,9 @@ function flash.change(o)
   local function inside(i, n, tile)
     return tiles.divides(tile, n) and i or cute.min(i, n - 1)
   end
-  -- Known ranges of indices let the compiler convert them to floats by
-  -- additions. The last listed block may contain tiles after the last key
-  -- (flash.listed).
+  -- If the range of an index is known, the compiler can convert the index to a
+  -- float by an addition. MOST_BLOCK is added because the last listed block may
+  -- contain tiles after the last key (flash.listed).
   local function within(at, n)
     if math.type(n) and n > 0 and not math.type(at) then
       return cute.assume(at, 0, n + MOST_BLOCK, 1)
@@ -523,8 +530,9 @@ end
 --- Makes a function (s, places, row, masked) for a tile of scores s whose first
 -- row is `row`. It returns nil if nothing changes the scores. Otherwise it
 -- returns a function (n[, near]) that applies score_mod to the scores of block
--- n of keys and, if the block is `masked`, hides keys. masked may be a value of
--- the kernel. With a block mask, the mask applies only where masked is true.
+-- n of keys and, if the block is `masked`, hides keys. `masked` may be a traced
+-- value. With a block mask (o.list), the mask applies only where `masked` is
+-- true.
 ---@param o table {tile: integer[], list: any}
 ---@param f table {score: function?, mask: function?, scale: any, b: any,
 -- h: any}
@@ -567,22 +575,22 @@ end
 local Softmax = {}
 Softmax.__index = Softmax
 
--- The limit, in powers of 2, to which scores may rise above their base before
--- the sums are rescaled.
+-- The largest exponent of a power of 2 relative to a row's base. If a score's
+-- exponent is larger, the row gets a new base and its sum is rescaled.
 local RISE = 8
 
--- If a sum of up to 64 powers is larger, one of them is above 2^RISE. Smaller
--- powers fit in f16.
+-- If a sum of up to 64 powers is larger than this, one of them is above 2^RISE,
+-- so the row needs a new base. If not, every power fits in f16.
 local MOST_SUM = 2.0 ^ 15
 
 -- The initial `low` (see flash.softmax) of a row that has seen no column. It
--- acts as a largest score of -2^126, below every score except -inf.
+-- acts like a base of -2^126, which is below every score except -inf.
 local NOTHING = 2.0 ^ 126
 
--- A limit for the products c s of the factor and a score. Beyond it their
--- rounding errors are too large for powers of 2. Two different scores there
--- differ by 256 / c or more: with the largest subtracted first, all smaller
--- scores have the weight 0.
+-- A limit for the product c s of the scale c and a score s. Above it, rounding
+-- errors of the product are too large for an exponent. Different scores differ
+-- there by 256 / c or more. So if the largest score is subtracted before the
+-- product, all smaller scores get the weight 0.
 local FAR = 2.0 ^ 31
 
 --- Stops a kernel whose scale is not above 0, because the power of a hidden
@@ -594,21 +602,22 @@ function flash.check_scale(scale)
                        "the scale of attention must be above 0")
 end
 
---- Makes the state of a thread's rows for the online softmax: the sum of each
--- row's powers, and their base (the largest score, up to RISE below it). The
--- power of a score s is 2^(c (s - base) + low). base is 0 except for rows
--- beyond FAR, whose low is 0.
+--- Makes the state of a thread's rows for the online softmax: each row's base,
+-- which is its largest score or up to RISE below it, and the sum of its powers.
+-- The power of a score s is 2^(c (s - base) + low). For rows beyond FAR, low is
+-- 0; for all other rows, base is 0 and low contains the base.
 ---@param rows integer
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column
----@param sink? any a number whose power of e is added to each row's sum
+---@param sink? any a number: e^sink is added to each row's sum
 function flash.softmax(rows, c, hidden, sink)
   local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
   local base = cute.make_rmem_tensor({rows}, cute.f32)
   local fix = cute.make_rmem_tensor({rows}, cute.f32)
   low:fill(sink and cute.min(sink * -flash.LOG2E, NOTHING) or NOTHING)
-  -- A quad adds its four sums in the end.
+  -- The quad adds its four lanes' sums later. The sink's power with the first
+  -- base is 1, so each lane starts with a quarter.
   sum:fill(sink and cute.where(cute.gt(sink, -math.huge), 0.25, 0.0) or 0)
   base:fill(0)
   fix:fill(1)
@@ -616,8 +625,8 @@ function flash.softmax(rows, c, hidden, sink)
                        sum = sum, base = base, fix = fix}, Softmax)
 end
 
--- Sets the base of row i to its largest score `best`, whose power relative to
--- the old base is 2^excess. Returns the factor for the old sum.
+-- Raises the base of row i to its largest score `best` if excess > 0. 2^excess
+-- is the power of `best` with the old base. Returns the factor for the old sum.
 function Softmax:recount(i, best, excess)
   local was, low = self.base[i], self.low[i]
   local far = cute.gt(cute.abs(best * self.c), FAR)
@@ -645,9 +654,9 @@ local function scale_row(ar, i, x)
 end
 
 --- If scores s exceed the bases of rows by more than RISE, changes the bases
--- and scales the sums. Subtracts the base from scores of rows beyond FAR.
--- Returns whether a base of a row of this warp changed; `fix` then holds the
--- factors for the rows' accumulators.
+-- and scales the rows' sums. Subtracts the base from scores of rows beyond FAR.
+-- Returns whether it changed a base of this warp's rows; `fix` then holds the
+-- factors by which the rows' accumulators have to be scaled.
 function Softmax:rise(s)
   local sr = flash.by_rows(s)
   local best, excess, rose = {}, {}, nil
@@ -670,7 +679,7 @@ function Softmax:rise(s)
   return rose
 end
 
---- Scales acc, the accumulators of earlier powers, if rise() returned true.
+--- Scales acc, the accumulators of earlier blocks, if rise() returned true.
 function Softmax:rescale(acc, rose)
   local ar = flash.by_rows(acc)
   cute.when(rose, function()
@@ -711,10 +720,10 @@ end
 --- Replaces scores by their powers and adds these to the sums, without
 -- searching for each row's largest score, which costs a comparison for each
 -- score. If a base is too small, calls again(), which restores the scores of
--- the warp's rows, and changes the bases. Returns whether it did; `fix` then
--- holds the factors for the rows' accumulators. change(n), if given, is first
--- applied to the scores of block n. near: change first gets a record of
--- flash.near.
+-- the warp's rows, and changes the bases. Returns whether it changed bases;
+-- `fix` then holds the factors for the rows' accumulators. change(n), if given,
+-- is first applied to the scores of block n. With `near`, `change` also gets a
+-- record of flash.near in the first attempt.
 function Softmax:attempt(s, again, change, n, near)
   if not change then
     local parts, over = self:guess(s)
@@ -738,7 +747,7 @@ function Softmax:attempt(s, again, change, n, near)
       change(block[0])
     end
     cute.when(cute.gt(round, 0), function()
-      if near then self.fix:fill(1) end  -- the bases may be large enough
+      if near then self.fix:fill(1) end  -- if rise() changes no base
       self:rise(s)
     end)
     local parts, over = self:guess(s, near and record.far())
@@ -772,8 +781,9 @@ function Softmax:take(s, acc, dtype)
   end
 end
 
---- Divides acc by the sums; returns the logarithm of each row's sum. Rows that
--- saw no column have results of zero and the logarithm -inf.
+--- Divides acc by the sums. Returns the logarithms of the rows' sums, a list
+-- that begins at index 0. Rows that saw no column get results of zero and the
+-- logarithm -inf.
 function Softmax:finish(acc)
   local ar, logs = flash.by_rows(acc), {}
   for i = 0, self.rows - 1 do

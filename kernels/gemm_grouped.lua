@@ -1,5 +1,6 @@
---- GEMMs with the same N and K and any M each, in one launch: D_g = A_g B_g^T,
--- for the experts of a mixture-of-experts layer.
+--- Computes D_g = A_g B_g^T for all groups g in one launch, as for the experts
+-- of a mixture-of-experts layer. N and K are the same for all groups; each
+-- group has its own M.
 --
 --     local k = gemm_grouped {form = "rows"}
 --     k.kernel(A, B, D, offsets):launch {grid = k.grid(m, n, groups),
@@ -24,8 +25,9 @@ return function(o)
   local BM, BN = gemm.tile[1], gemm.tile[2]
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}
 
-  --- Returns the number of blocks for m rows: the rows of all groups together,
-  -- or of each group if masked. Every group can end in a partial tile.
+  --- Returns the grid for `count` groups and n columns. m is the number of rows
+  -- of all groups together or, with form = "masked", the maximum of each group.
+  -- The grid suffices if every group ends in a partial tile.
   function out.grid(m, n, count)
     return {tiles.count(n, BN), groups.most(p.form, m, count, BM), 1}
   end

@@ -6,19 +6,21 @@
 --     k.kernel(A, W, S, C):launch {grid = k.grid(m), block = k.block,
 --                                  cluster = k.cluster}
 --
--- A (M,K) and C (M,N) are row-major bf16 or f16. A weight is (q - 8) s, with
--- one s for a column and `group` elements of K: S (K/group,N); without `group`
--- (1,N). With zeros = true it is (q - z) s, and Z, of u8 with the size of S,
--- follows S. Accumulators are f32, and those of each group are scaled as a
--- whole: no weight is rounded.
+-- A (M,K) and C (M,N) are row-major bf16 or f16. A 4-bit integer q represents
+-- the weight (q - 8) s. Each scale s applies to `group` consecutive elements of
+-- K of one row of W: S is (K/group,N). Without `group`, it applies to a whole
+-- row: S is (1,N). With zeros = true a weight is (q - z) s. The zero points Z,
+-- u8 of the same shape as S, then follow S in the arguments. The f32
+-- accumulators of a group are multiplied by its scale, so no weight is rounded.
 --
 -- Weights are the operand of mma.sync with 16 rows; A is the operand with 8
--- columns. A packed word is a thread's part of a 16x16 block of weights; 16
--- bytes are its parts of four such blocks along K. cp.async copies them to the
--- address where the same thread reads them. Warps divide K. Each has its own
--- tiles of A and of scales, and runs independently until the partial sums are
--- combined. The width of tiles is chosen to give one block to each
--- multiprocessor. If there are fewer columns, blocks divide K, too (z).
+-- columns. A packed word is a thread's part of a 16x16 block of weights. Each
+-- cp.async copies 16 bytes, the thread's parts of four such blocks along K, to
+-- the address where the same thread reads them. Warps divide K. Each warp has
+-- its own tiles of A and of scales, and runs independently until the partial
+-- sums are combined. The width of tiles is chosen to give one block to each
+-- multiprocessor. If N is too small for that, several blocks, with different
+-- block indices z, divide K.
 local core = require "cute.core"
 local cute = require "cute"
 local splitk_skinny = require "kernels.splitk_skinny"
@@ -56,7 +58,7 @@ end
 -- fragments. Returns a tensor of u32, (N/16, K/64, 32, 4). The kernel accepts
 -- i32, too. q can be a tensor or a function.
 ---@param q any
----@param n? integer its extents, if it is a function
+---@param n? integer extents (n,k) of the weights, if q is a function
 ---@param k? integer
 local function pack(q, n, k)
   if type(q) ~= "function" then n, k = q.shape[1], q.shape[2] end
@@ -144,9 +146,9 @@ local function weights(p, W, at, bn)
   return out
 end
 
--- Makes scales or zero points: load(k_tile, stage) loads those of a tile, and
--- get(stage, group) returns those of the rows of this thread's accumulators,
--- ((1,2),MT,1).
+-- Makes the operand t, scales or zero points: load(k_tile, stage) loads the
+-- values for a tile, and get(stage, group) returns the values of a group for
+-- the rows of this thread's accumulators, ((1,2),MT,1).
 local function by_groups(p, t, at, bn, slice)
   local BN, rows, side = p.tile[1], p.groups, 32 * p.warps[1]
   local s = cute.make_smem_tensor(t.element_type, cute.make_layout(
@@ -155,7 +157,7 @@ local function by_groups(p, t, at, bn, slice)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL",
                                    t.element_type, 128)
   local across, columns = BN // width, t.shape[2] // width
-  -- number of pieces that belong to the gates, if there are any
+  -- number of 16-byte pieces of a tile's row that belong to gates, if gated
   local high = across
   if p.gated then high, columns = high // 2, columns // 2 end
   local out = {}
@@ -191,19 +193,19 @@ local function by_groups(p, t, at, bn, slice)
   return out
 end
 
--- Duplicates x in both halves of a word.
+-- Returns a word with the 16-bit number x in both halves.
 local function twice(x) return x * 0x10001 end
 
--- Returns what to subtract from a float made of BASES and a nibble: the float
--- of the base plus the zero point z, in both halves of a word.
+-- Returns the float base + z (see BASES) in both halves of a word. Subtracted
+-- from base + q it leaves q - z: a weight minus the zero point z.
 local function zero_of(z, h, dtype)
   local at = dtype == cute.f16 and 4 * h or 0
   return twice(z << at | BASES[dtype.name][h])
 end
 
--- Fills the fragment of the eight weights in word w, minus the zeros of their
--- two rows. Bits 4 to 7 of a bf16 are not all in its fraction; as f16 they are
--- shifted down.
+-- Fills the fragment with the eight weights of word w, minus the zero points of
+-- their two rows. The fraction of a bf16 has 7 bits, too few for a weight in
+-- bits 4 to 7. Such a weight is first moved to bits 0 to 3, by an FMA in f16.
 local function dequantise(w, frag, zeros, dtype)
   local words = cute.recast_tensor(frag, cute.u32)
   local less = cute.arch["sub_packed_" .. dtype.name .. "x2"]
@@ -212,8 +214,8 @@ local function dequantise(w, frag, zeros, dtype)
     if k == 2 then w = w >> 8 end
     local x = cute.arch.lop3(w, twice(0xf << 4 * h),
                              twice(BASES[dtype.name][h]), AND_OR)
-    -- As f16, x is 3.5 + q / 32. The FMA makes it 3.5 + q / 512, which has q in
-    -- bits 0 to 3.
+    -- Read as f16, x is 3.5 + q / 32. The FMA makes it 3.5 + q / 512, which has
+    -- q in bits 0 to 3.
     if h == 1 and dtype == cute.bf16 then
       x = cute.arch.fma_packed_f16x2(x, twice(0x2c00), twice(0x4290))
     end
@@ -256,7 +258,7 @@ local function multiply(p, b, acc, stage)
   end
 end
 
--- Makes the operand A, with separate stages for each part of K. Warps may also
+-- Makes the operand A. Each warp along K has stages of its own, and may also
 -- request tiles after the last one.
 local function rows_of(p, mA, mma, at, bm)
   local function valid()
@@ -300,8 +302,9 @@ local function begin(p, count, load)
   for k = 0, count - 1 do load(k, k, "rows") end
 end
 
--- Iterates over a warp's tiles: load(k, stage), ahead of use(stage). If each
--- tile has a stage of its own, the iteration is unrolled.
+-- Iterates over a warp's tiles: calls use(stage) for each tile and, some tiles
+-- earlier, load(k, stage). If each tile has a stage of its own, the iteration
+-- is unrolled.
 local function walk(p, at, k_tiles, load, use)
   local few = math.type(k_tiles) and k_tiles <= p.stages
   local ahead = few and math.min(p.MT > 2 and AHEAD - 1 or AHEAD, k_tiles)
@@ -397,10 +400,11 @@ local function check(p)
   end
 end
 
--- Returns the smallest number of warps along N, and of blocks of 16 columns for
--- each warp, such that all blocks run at once, or in as few rounds as possible.
--- Registers hold 128 accumulators, and each thread loads 16 bytes of a tile of
--- A.
+-- Returns the smallest number of warps along N, and of units of 16 columns for
+-- each warp, with which all thread blocks run at once or in as few rounds as
+-- possible. A thread has at most 128 accumulators in registers. The number of
+-- warps along N is limited so that each thread has a 16-byte load of A to issue
+-- for each tile.
 local function spread(o, m, rows)
   local all = tiles.count(o.n, 16) * tiles.count(m, rows)
   local most = math.min(7, 128 // rows)
@@ -422,7 +426,8 @@ local function bytes(p, stages)
     + (p.splits == 1 and 0 or p.cluster and tile or 512)
 end
 
--- Plans tiles of `slice` along K, with as many stages as fit.
+-- Plans tiles of which each warp multiplies `slice` elements of K, with as many
+-- stages as fit. Returns whether two stages fit or one tile is enough.
 local function stage(p, o, slice)
   local room = utils.get_smem_capacity_in_bytes(o.arch)
   -- busy: the block gets twice as many warps, if these can divide the partial
@@ -447,9 +452,9 @@ local function stage(p, o, slice)
   return p.stages > 1 or p.each == 1
 end
 
--- Chooses tiles along K: short tiles if each gets a stage of its own and a warp
--- has several blocks of columns, else the longest tiles of which two stages
--- fit.
+-- Chooses the length of tiles along K. Tiles are short if each gets a stage of
+-- its own and a warp has several units of 16 columns. Otherwise they are the
+-- longest tiles of which two stages fit.
 local function tile_of(p, o)
   if o.slice then return stage(p, o, o.slice) end
   if p.MT > 1 and stage(p, o, UNIT) and p.stages == p.each then return end
@@ -517,20 +522,21 @@ function gemm_int4.weight(words, along, n, k)
   return words[block * 4 + k // 16 % 4] >> shift & 15
 end
 
---- Returns a kernel of (A, W, S, [Z,] C, [work, turns,] ...) for n columns and
--- k: see splitk_skinny.launches.
+--- Returns a kernel of (A, W, S, [Z,] C, [work, turns,] ...) for weights (n,k):
+-- see splitk_skinny.launches.
 ---@param o table {n: integer, k: integer, m: integer?, group: integer?,
 -- zeros: boolean?, rows: integer?, columns: integer?, warps: integer[]?,
 -- slice: integer?, stages: integer?, splits: integer?, cluster: boolean?,
 -- name: string?, arch: string?, min_blocks: integer?, epilogue: function?,
 -- gated: boolean?, pdl: boolean?, ahead: boolean?}
--- m: the intended number of rows (16), which decides `rows`, those of a tile;
--- columns: 16-column blocks of a warp; warps: along N and along K; slice: of K,
--- that a warp multiplies of a tile; splits: blocks that share K, cluster:
--- through their shared memory (sm_90); arch: the target whose shared memory the
--- stages may fill (sm_90a); epilogue: like that of gemm_sm80, for the
--- transposed product, C^T (N,M); gated: as there, n is that of W; pdl: for
--- dependent launches
+-- m: the intended number of rows of A (16 when absent), from which the default
+-- of `rows` follows, the rows of A in a tile; columns: number of units of 16
+-- columns for each warp; warps: {number along N, number along K}; slice:
+-- elements of K that a warp multiplies of each tile; splits:
+-- number of blocks that share K, through their shared memory if `cluster`
+-- (sm_90); arch: the target whose shared memory limits the stages (sm_90a);
+-- epilogue: like that of gemm_sm80, for the transposed product C^T (N,M);
+-- gated: as there, with n rows of W; pdl: for dependent launches
 setmetatable(gemm_int4, {__call = function(_, o)
   local p = plan(o)
   return splitk_skinny.launches(p, function(A, W, S, ...)

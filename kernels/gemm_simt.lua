@@ -41,9 +41,9 @@ local NAMES = {f32 = "float", f64 = "double", i32 = "int32_t", f16 = "half_t",
 --- Returns a kernel with the same fields as that of kernels.gemm_sm80.
 ---@param o? {sums: any, a_dtype: any, b_dtype: any, warps: integer?} and the
 -- options of gemm_sm80
--- sums: the type of products and accumulators (f32); a_dtype, b_dtype: the
--- types of A and B, if they differ and are converted; warps: 4, or 8, whose
--- threads compute 8x8 each
+-- sums: the type of products and accumulators (f32 when absent); a_dtype,
+-- b_dtype: the types of A and B, if they differ from `sums` and are converted;
+-- warps: 4 (when absent) or 8; with 8 warps, a thread computes 8x8 elements
 return function(o)
   local p = {name = "gemm_simt", tile = {128, 128, 8}, stages = 6,
     min_blocks = 2, warps = 4,

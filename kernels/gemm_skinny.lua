@@ -10,23 +10,24 @@
 -- registers. Factors S (N,K/group), of any type, can follow B: each multiplies
 -- the sums of a group.
 --
--- Only sums go through shared memory. 4 neighbouring threads of a fragment each
--- load 16 bytes of a row of B, together a run of 32 or 64 elements. Each MMA of
--- a run multiplies two pairs of elements of every thread. The elements of an
--- MMA are then not consecutive along K, which does not matter, since A and B
--- are permuted alike. B is the first operand of the MMA (side = "a": 16 rows at
--- once, the result is D^T) or the second one ("b": 8 rows).
+-- Only sums go through shared memory. The 4 threads that hold a row of a
+-- fragment load 16 bytes of a row of B each, together a run of 32 or 64
+-- elements. Each MMA of a run takes two pairs of elements of every thread. So
+-- the elements of an MMA are not consecutive along K. This does not matter,
+-- since A and B are permuted alike. B is the first operand of the MMA (side =
+-- "a": 16 rows at once, the result is D^T) or the second one ("b": 8 rows).
 --
--- A warp has `unroll` runs of K (32 or 64 elements each) in flight, which are
--- one chunk. Chunks are dealt in turn to the warps of a block, and to blocks
--- (z). A run is half of a cache line; with `prefetch`, loads of B also prefetch
--- the other half into L2.
+-- A warp has a chunk of `unroll` runs of K (32 or 64 elements each) in flight.
+-- The chunks of K are assigned in turn to the warps of a block, and to the
+-- blocks that share K (z). A run is half of a cache line; with `prefetch`,
+-- loads of B also prefetch the other half into L2.
 --
--- The order of sums: first those of a warp, MMA by MMA along K, where MMA s of
--- a run has elements 8 t + 4 s + {0, 1, 2, 3} of threads t = 0 to 3 (for 8
--- bits: 16 t + 4 s; with factors each run is a separate sum). Then those of a
--- block's warps, in order; then those of blocks, by z. The order does not
--- depend on M, nor on the position of a row.
+-- Products are added in a fixed order. First, each warp adds its own products,
+-- MMA by MMA along K. MMA s of a run has elements 8 t + 4 s + {0, 1, 2, 3} of
+-- threads t = 0 to 3 (for 8-bit B: 16 t + 4 s + {0, 1, 2, 3}). With factors,
+-- each run is a separate sum. Second, the sums of a block's warps are added, in
+-- order of the warps. Third, the sums of blocks are added, in order of z. The
+-- order does not depend on M, nor on the position of a row.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local splitk_skinny = require "kernels.splitk_skinny"
@@ -277,7 +278,7 @@ local function plan(o)
     "gated = true with side = %q and count = %d; side = \"a\" and an even "
     .. "count are needed", p.side, p.count)
   local a, w = p.side == "a", p.warps[1]
-  -- The rows of B and of A that one MMA covers.
+  -- p.high and p.few: the rows of B and of A that one MMA covers.
   p.high, p.few = a and 16 or 8, a and 8 or 16
   p.rows = p.rows or tiles.count(math.min(p.m, 32), p.few) * p.few
   p.tile = {w * p.count * p.high, p.rows}  -- {rows of B, rows of A}
@@ -325,8 +326,8 @@ function gemm_skinny.candidates(m, n, k, o)
         b_dtype = o.b_dtype, group = o.group, side = choice.side,
         warps = choice.warps, unroll = choice.unroll,
         splits = choice.splits or 1, cluster = choice.splits and true}
-      -- A warp with more tiles of B (two with gates), or of A, has fewer loads
-      -- in flight: a smaller `unroll`.
+      -- With gates (two tiles of B) or a B that is converted, a warp needs more
+      -- registers for each run, so `unroll` is smaller.
       if o.gated then
         options.gated, options.count = true, 2
         options.unroll = options.unroll // 2
@@ -346,19 +347,21 @@ function gemm_skinny.candidates(m, n, k, o)
   return list
 end
 
---- Returns a kernel of (A, B, [S,] D, [work, turns,] ...) for n columns and k:
--- see splitk_skinny.launches.
+--- Returns a kernel of (A, B, [S,] D, [work, turns,] ...) for B of (n,k): see
+-- splitk_skinny.launches.
 ---@param o table {n: integer, k: integer, m: integer?, dtype: any?,
 -- b_dtype: any?, group: integer?, side: string?, count: integer?,
 -- rows: integer?, warps: integer[]?, unroll: integer?, splits: integer?,
 -- name: string?, min_blocks: integer?, cluster: boolean?, epilogue: function?,
 -- gated: boolean?, prefetch: string?, pdl: boolean?, ahead: boolean?}
--- m: the intended number of rows; dtype: of A, and of B unless b_dtype differs;
--- group: elements of K that share a factor of a row of B, with side "a"; rows:
--- of A, in a block; count: tiles of B's rows, 16 or 8, in a warp; warps: along
--- N and along K; splits: blocks that share K, cluster: through their shared
--- memory (sm_90); epilogue: like that of gemm_sm80, with side "a" for the
--- transposed product; gated: like that of gemm_sm80, n is that of B; prefetch:
+-- m: the intended number of rows of A; dtype: the type of A, and of B unless
+-- b_dtype is given; group: elements of K that share a factor of a row of B,
+-- with side "a"; rows: number of rows of A in a block; count: number of tiles
+-- of B's rows (16 each with side "a", 8 with "b") for each warp; warps: {number
+-- along N, number along K}; unroll: see above; splits: number
+-- of blocks that share K, through their shared memory if `cluster` (sm_90);
+-- epilogue: like that of gemm_sm80, with side "a" for the transposed product;
+-- gated: like that of gemm_sm80, with n rows of B; prefetch:
 -- level_prefetch_size of loads of B; pdl: for dependent launches; ahead: no
 -- running launch writes B and its factors, so they are read before the wait for
 -- the preceding launch

@@ -10,7 +10,7 @@
 -- third mode of (M,K,L) counts batches. An operand without that mode, or with
 -- extent 1 or stride 0 there, is the same for all batches. cp.async fills
 -- `stages` tiles of shared memory in turn. Within a tile, the fragments of the
--- next block of K are loaded while one is multiplied.
+-- next block of K are loaded while those of the current block are multiplied.
 --
 -- An epilogue transforms the accumulators, and takes the further arguments of
 -- the kernel. part.load(t[, dtype]) returns the values of another matrix, or of
@@ -32,7 +32,7 @@
 -- one of which can be nil. Their modes can be nested with strides of 0: one
 -- factor then serves several rows.
 --
--- as: the type to which A and B, of other types, are converted for the MMA.
+-- as = type: A and B are converted to this type for the MMA.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local rules = require "kernels.operand_rules"
@@ -90,9 +90,10 @@ end
 -- Loops over the tiles along K, with an unrolled loop over the blocks of K in
 -- each tile. k is the first tile that is not requested yet. Stage `at` is being
 -- multiplied, stage `read` is the next to be multiplied, and stage `write` is
--- free. A and B are requested between different blocks, since loads of
--- fragments queue behind earlier copies; with `both`, they are requested
--- together. Loads through registers are requested first.
+-- free. A and B are requested at different blocks of K, since loads of
+-- fragments queue behind earlier copies; with `both`, at the same block. Loads
+-- through registers are requested at block 0. passed(k_tile), if given, is
+-- called after each tile.
 local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   local at, read, write = 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
@@ -212,9 +213,11 @@ local function each_part(C, columns, sums, f)
   end
 end
 
--- Returns the work after each tile of K if accumulators are scaled: it adds C's
--- accumulators, scaled, to separate sums. Also returns the work at the end: the
--- sums replace the accumulators. at: the block of K whose factors apply.
+-- Returns two functions for accumulators that are scaled by SA and SB. The
+-- first is called after each tile along K: when a block of o.blocks elements of
+-- K is complete, it adds C's accumulators times the block's factors to separate
+-- sums. The second is called at the end, and copies the sums to the
+-- accumulators.
 local function scaler(o, C, SA, SB, from)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local per = o.blocks // o.tile[3]
@@ -260,9 +263,9 @@ local function waits_once(mA, mB, C, async, way, o)
 end
 
 -- Makes A and B of this block's tile {bm, bn}, as operands of cute.tiles. Also
--- returns whether all of their elements are copied by cp.async, and the number
--- of stages. Loads through registers arrive one tile later: stages beyond the
--- next one would stay empty, and each would lengthen the generated code.
+-- returns the number of stages, and for each whether cp.async copies it.
+-- Without cp.async there are two stages: loads through registers arrive one
+-- tile later, so further stages would stay empty.
 local function operands(o, mma, mA, mB, at, way, valid_b)
   local function of(t, which, rows, i, more)
     local fetch = type(o.fetch) == "function" and o.fetch(t.element_type)
@@ -350,8 +353,8 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   C.acc:fill(0)
 
   local walk = tiles.walk(A, B)
-  -- The first requests are unrolled if there is one tile to request, or if the
-  -- cp.async are few. Loads through registers wait in any case.
+  -- The first requests are unrolled if they are for one tile, or few cp.async.
+  -- Loads through registers wait for their data, unrolled or not.
   local k = ask_first(A, B, walk, stages, stages == 2
     or async_a and async_b and A.moves + B.moves <= FEW)
   local passed, done
@@ -421,8 +424,8 @@ end
 -- at: the tile {bm, bn}; from, k_tiles: the tiles of K;
 -- meet: function(C, block), called before C is stored; returns whether this
 --   block stores it;
--- batch(t), l: part.batch and part.l of an epilogue, if they are not of batch
---   z.
+-- batch(t), l: replace part.batch and part.l of an epilogue; without them,
+--   part.batch selects batch z, the block's index along z.
 ---@param o? table {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, epilogue: function?, columns: integer?, gated: boolean?,
@@ -430,12 +433,12 @@ end
 -- fetch: any?, blocks: integer?, as: any?,
 -- lead: integer?, slots: integer?, plain: boolean?, halves: boolean?,
 -- min_blocks: integer?, pdl: boolean?}
--- group: tiles of M that blocks process together; rows: stores C through shared
--- memory; columns: width of the parts of C, in whole permutations, to which the
--- epilogue is applied at a time (the whole tile); piece, fetch, lead, slots,
--- plain, halves: see cute.tiles (fetch: its atom, or a function of an operand's
--- type); min_blocks: blocks that must fit on a multiprocessor, which limits the
--- registers
+-- group: number of tiles of M that blocks process together; rows: stores C
+-- through shared memory; columns: columns of C to which the epilogue is applied
+-- at a time, in whole permutations (all of the tile when absent); piece, fetch,
+-- lead, slots, plain, halves: see cute.tiles (fetch: its atom, or a function
+-- that returns it for an operand's type); min_blocks: number of blocks that
+-- must fit on a multiprocessor, which limits the registers
 ---@return table {kernel: any, run: function, grid: function, tile: integer[],
 -- block: integer, mma: any}
 return function(o)

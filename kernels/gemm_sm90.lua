@@ -8,9 +8,10 @@
 -- A (M,K) and B (N,K) have contiguous K, or for 16-bit types M and N (a_major =
 -- "m", b_major = "n"). D (M,N) has contiguous rows, or columns (d_major = "m").
 -- Rows begin at multiples of 16 bytes, as TMA requires. M, N, K can have any
--- size. dtype is the type of all three; a_dtype, b_dtype and d_dtype are the
--- types of one: bf16 and f16; e4m3 and e5m2; f32, multiplied as tf32; i8 and
--- u8, with accumulators and D of i32. BK is a multiple of 128 bytes.
+-- size. dtype is the type of A, B and D; a_dtype, b_dtype and d_dtype override
+-- it for one matrix. A and B both have type bf16, f16 or f32 (multiplied as
+-- tf32), or any two 8-bit floats (e4m3, e5m2), or any two 8-bit integers (i8,
+-- u8). Integers have accumulators and D of i32. BK is a multiple of 64 bytes.
 --
 -- One thread, the producer, issues TMA loads of tiles of A and B along K, far
 -- ahead of their use. Warpgroups, the consumers, multiply the tiles that have
@@ -18,12 +19,13 @@
 -- of a cluster load shared tiles together: each loads a part and multicasts it
 -- to all.
 --
--- schedule "cooperative": the consumers share a tile, alternating 64 rows each
+-- schedule "cooperative": the consumers share a tile; they take turns with its
+--   units of 64 rows.
 -- "pingpong": each consumer has its own tile; while one multiplies, the other
 --   writes its result. Tiles are consecutive in the ring.
 --
 -- Tiles are ordered in bands: `swizzle` tiles along M, then as many at the next
--- index along N, and so on. With raster_along_m, M and N change places.
+-- index along N, and so on. raster_along_m exchanges the roles of M and N.
 --
 -- persistent = false: each block computes one tile, at its own index. Use it
 -- for results with at most as many tiles as multiprocessors, or twice as many
@@ -44,57 +46,59 @@
 -- step of such a tile stores its partial sums in a workspace; the block with
 -- the first step loads them through the ring after its own operands. They are
 -- added in the order of K: results depend on the grid, not on timing. Parts of
--- less than `least` steps are avoided. With equal = n, only the tiles after the
--- whole waves are split, into equal parts, as many as there are blocks for, at
--- most n.
+-- less than `least` steps are avoided. With equal = n, only the tiles that
+-- remain after the full waves are split. Each of them is split into equal
+-- parts: as many as there are blocks for, but at most n.
 --
 -- scheduler "static": blocks take tiles in turn; "dynamic": a block that
 -- becomes idle draws the next tile from a counter in global memory
 -- (cute.utils.DynamicPersistentTileScheduler).
 --
--- a_hint, b_hint, d_hint (of cpasync.CacheHint; the last is for D and for the
--- sources) tell L2 which data is read again. l2_promotion (64, 128, 256) is the
--- number of bytes that L2 reads from memory at once.
+-- a_hint, b_hint and d_hint (values of cpasync.CacheHint) tell L2 which data is
+-- read again; d_hint also applies to the sources. l2_promotion (64, 128, 256)
+-- is the number of bytes that L2 reads from memory at once.
 --
 -- Tensor cores accumulate 8-bit floats with fewer bits than f32 has. With
 -- promote = n, the accumulators are added to f32 sums every n tiles along K, 64
 -- rows at a time. While one warpgroup adds, the other multiplies; if the
 -- warpgroups alternate, the tensor cores wait.
 --
--- blocks = 1 or 128, for 8-bit floats: the accumulators of a tile along K, 128
--- elements, are scaled before they are added: SA (M,K/128) and SB (N,K/128),
--- whose modes can be nested with strides of 0; a factor of SB covers `blocks`
--- columns. SA and SB are the first arguments of the epilogue; false: no
--- factors.
+-- blocks = 1 or 128 (false: no factors), for 8-bit floats: the accumulators of
+-- each tile along K, 128 elements, are scaled before they are added. The
+-- factors are SA (M,K/128) and SB (N,K/128), the first arguments of the
+-- epilogue. Their modes can be nested with strides of 0. A factor of SB covers
+-- `blocks` columns.
 --
 -- batches = true: A (M,K,L), B (N,K,L) and D (M,N,L), matrices of L products; a
 -- stride of 0 shares one matrix among all.
 --
--- groups = "rows" or "masked": groups of rows, counted by the device
--- (kernels.groups), each with its own B (N,K,G); A (M,K) and D (M,N), masked A
--- (M,K,G) and D (M,N,G). The last argument is {offsets =} or {counts =}.
--- "list": separate problems, one of which is passed to arguments(); the last
--- argument is the result of list(), and an epilogue gets only the accumulators.
--- Tiles of the groups are consecutive. All tiles take the same time, also
--- partial ones, since blocks out of step would read data that L2 no longer
--- holds.
+-- groups = "rows" or "masked": the device counts the rows of each group
+-- (kernels.groups), and each group has its own B (N,K,G). With "rows", A is
+-- (M,K) and D (M,N), and the kernel's last argument is {offsets = tensor}. With
+-- "masked", A is (M,K,G) and D (M,N,G), and the last argument is {counts =
+-- tensor}. groups = "list": separate problems, one of which is passed to
+-- arguments(). The last argument is the result of list(), and an epilogue gets
+-- only the accumulators. Tiles of the groups are consecutive. A partial tile
+-- takes as long as a whole one, since blocks out of step would read data that
+-- L2 no longer holds.
 --
--- gated = true: the first half of B's rows makes gates, the second the gated
--- values. The epilogue gets both, (gate, up, part, ...). D (M,N) has half as
--- many columns as B (2N,K) has rows, a multiple of 8.
+-- gated = true: the first half of B's rows makes gates, the second half the
+-- values that they gate. The epilogue gets both, (gate, up, part, ...). D (M,N)
+-- has half as many columns as B (2N,K) has rows; N must be a multiple of 8.
 --
--- sources = {{dtype =, major = "n" or "m"}, ...}: matrices like D that an
--- epilogue reads, its first arguments; place.source(i, dtype) returns the
--- values of one at the accumulators' positions. TMA loads them in advance to
--- shared memory, `source_stages` parts of each warpgroup's tile.
+-- sources = {{dtype =, major = "n" or "m"}, ...}: matrices like D that the
+-- epilogue reads. arguments() takes them after beta (and SA, SB), before the
+-- epilogue's own arguments. part.source(i, dtype) returns the values of source
+-- i (from 1) at the accumulators' positions. TMA loads `source_stages` parts of
+-- each warpgroup's tile ahead to shared memory.
 --
 -- Accumulators are stored through shared memory. stmatrix writes them to
 -- `epi_stages` buffers of 64 rows for each warpgroup, and of EN columns with
 -- epi = {64, EN}, by default 128 bytes of a row. TMA stores a buffer while the
--- next is converted. epi_loop = true: in a loop, so that the epilogue's
--- function occurs once in the text. A first call then takes two thirds of the
--- time; the kernel is as fast as before if other warpgroups multiply for long
--- enough meanwhile.
+-- next is converted. With epi_loop = true the buffers are filled in a loop, so
+-- that the code contains the epilogue's function once. This saves a third of
+-- the first call's time. The kernel is as fast as without the loop if other
+-- warpgroups multiply for long enough meanwhile.
 local rules = require "kernels.operand_rules"
 local choice = require "kernels.gemm_sm90.choice"
 local core = require "cute.core"
@@ -143,7 +147,7 @@ local function make(given)
   self.kernel = cute.kernel(given.name or "gemm_sm90",
     {block = o.block, min_blocks = o.min_blocks}, made.f)
 
-  --- Makes TMA atoms and coordinates of A, B, D.
+  --- Returns a TMA atom and a tensor of coordinates for each of A, B and D.
   function self.atoms(A, B, D)
     local function load(X, layout, rows, ctas)
       if wrong.is_view(X) then
@@ -162,8 +166,8 @@ local function make(given)
     return a, cA, b, cB, d, cD
   end
 
-  -- Returns the first arguments of an epilogue, a list {n =}: the tensor maps
-  -- of its sources.
+  -- Returns the list `more` of an epilogue's arguments with the TMA atom and
+  -- the coordinates of each source in place of its tensor.
   local function with_maps(more)
     local list, out, at = o.sources or {}, {n = 0}, o.blocks and 2 or 0
     local function push(x) out.n, out[out.n + 1] = out.n + 1, x end
@@ -232,10 +236,10 @@ local function make(given)
     return out
   end
 
-  --- Returns the last argument for a list of problems {A, B, D}, for the blocks
-  -- of a grid, on the operands' device; the other arguments are those of any of
-  -- the problems. like: an earlier result for problems of the same types and
-  -- layouts.
+  --- Returns the kernel's last argument for `problems`, a list of {A, B, D}. It
+  -- has memory for the blocks of `grid`, on the operands' device `place`. The
+  -- other arguments are those of any of the problems. like: an earlier result
+  -- for problems of the same types and layouts.
   function self.list(problems, grid, place, like)
     local space = {a = {}, b = {}, d = {}, shapes = like and like.shapes}
     local shapes = not like and core.buffer("i32", 3 * #problems)

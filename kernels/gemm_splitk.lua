@@ -6,11 +6,12 @@
 --     k.kernel(A, B, C, work, turns):launch {grid = k.grid(m, n, K),
 --                                            block = k.block}
 --
--- Blocks (x, z) each compute a part of K, tile by tile, and store their
--- accumulators in `work`. The last of a tile's blocks, by a count in `turns`,
--- adds the accumulators in the order of z, so that results do not depend on
--- which block was last. The last block then continues like gemm_sm80, and
--- resets the count to 0 for the next launch.
+-- The blocks (x, z) with the same x compute the same tile of C, each for
+-- another part of K, and store their accumulators in `work`. A count in `turns`
+-- determines the last of these blocks to finish. This block adds the
+-- accumulators in the order of z, so that results do not depend on which block
+-- was last. It then continues like gemm_sm80, and resets the count to 0 for the
+-- next launch.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local splitk_reduce = require "kernels.splitk_reduce"

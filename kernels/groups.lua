@@ -11,15 +11,15 @@
 -- range from the previous one to M, a count to 0 to M: no value causes accesses
 -- outside the operands.
 --
--- Tiles of all groups are numbered consecutively. A search counts groups until
--- it finds the group of a number, and continues where the previous one ended:
--- numbers must be requested in rising order.
+-- Tiles of all groups are numbered consecutively. A search advances from group
+-- to group until it finds the group of a tile number. The next search continues
+-- there, so numbers must be requested in rising order.
 --
 --     local s = groups.search("rows", offsets, M, {rows = 128, across = 4})
 --     s:find(place)
 --     cute.when(s:has(place), function()
---       local mine = groups.view(A, s)   -- tile place - s.before of it
---     end)
+--       local mine = groups.view(A, s)   -- the group's rows of A, of which
+--     end)                               -- tile place - s.before is computed
 local cute = require "cute"
 local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
@@ -48,7 +48,8 @@ Search.__index = Search
 ---@param where any offsets, counts or shapes
 ---@param most any rows of a matrix; nil for a list
 ---@param tile {rows: integer, across: any, columns: integer}
--- rows of a tile, number of tiles along N; for a list its columns
+-- rows: rows of a tile; across: number of tiles along N; columns: columns of a
+-- tile, for a list
 function groups.search(form, where, most, tile)
   local s = {form = form, where = where, most = most, tile = tile,
              count = cute.size(where, 0), group = -1, before = 0, after = 0,
@@ -98,17 +99,18 @@ function groups.view(t, at)
     cute.make_layout({at.rows, t.shape[2]}, t.stride))
 end
 
---- Returns a matrix, or the coordinates of one, from a group's first row on.
+--- Returns t, a matrix or a matrix's tensor of coordinates, shifted so that it
+-- begins at the group's first row.
 function groups.from(t, at)
   if math.type(at.first) then return t end  -- 0
   return cute.domain_offset(cute.rank(t) > 2 and {at.first, 0, 0}
     or {at.first, 0}, t)
 end
 
---- Selects the tensor map of a group of a list, for the thread that copies by
--- it. The maps of all atoms are arguments of the kernel; the group's map is
--- copied, once for each group, to an address that TMA copies read. maps (16,G)
--- of i64 is memory of this thread.
+--- Returns the address of the tensor map of a group (form "list"), for the
+-- thread that issues TMA copies with this map. The maps of all atoms are
+-- arguments of the kernel. The group's map is copied, once for each group, into
+-- `maps` (16,G) of i64, global memory of this thread.
 ---@param atoms any[] the atoms of each group
 ---@param maps any
 ---@param group any
@@ -127,8 +129,8 @@ function groups.map(atoms, maps, group, new)
   return map
 end
 
---- Returns the coordinates of one matrix with extents of 2^24 or more, so that
--- the tensor map alone limits the accesses.
+--- Returns `coords`, a matrix's tensor of coordinates, with extents of 2^24 or
+-- more, so that only the tensor map limits the accesses.
 function groups.endless(coords)
   local shape = coords.shape
   for i, extent in ipairs(shape) do

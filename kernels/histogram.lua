@@ -16,8 +16,7 @@ local WARP = 32
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Calls f(bin) for each bin of this thread, to clear the tables or to add them
--- up.
+-- Calls f(b) for this thread's share of the numbers b from 0 to count - 1.
 local function each_bin(h, count, f)
   for first = 0, count - 1, h.block do
     local b = (cute.arch.thread_idx()) + first
@@ -26,8 +25,8 @@ local function each_bin(h, count, f)
   end
 end
 
--- Widens a bin's index for comparison: a value that is no i32 has no bin;
--- neither has a NaN.
+-- Returns bin index b as a type of at least 32 bits, so that it can be compared
+-- with the number of bins.
 local function wide(b)
   if b.dtype.bits >= 32 then return b end
   return b:to(b.dtype.is_float and cute.f32 or cute.i32)
@@ -81,9 +80,11 @@ end
 --- Returns a kernel of (X, H) and its launch parameters.
 ---@param o table {n: integer, dtype: any, bins: integer, bin: function?,
 -- copies: integer?, steps: integer?, block: integer?, grid: integer?}
--- bin: maps an element (a traced value) to its bin, by default its value;
--- copies: tables of a block (8, or as many as 32 KiB hold); steps: vectors that
--- a thread has in flight (4); grid: blocks (528 at most)
+-- bin: maps an element (a traced value) to the index of its bin (when absent,
+-- the element's value is the index); copies: number of tables of a block (when
+-- absent, as many as 32 KiB hold, but at most 8); steps: number of vectors that
+-- a thread has in flight (4 when absent); grid: maximum number of blocks (528
+-- when absent)
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
   rules.options("histogram", o, "n dtype bins bin copies steps block grid")

@@ -1,10 +1,11 @@
 --- Dropout of scores: at:kept(p, seed) of score_mod and mask_mod decides by
 -- random bits whether a score is kept.
 --
--- A block of Philox4x32-10 has 16 bytes, for the 16 scores that a thread holds
--- of 16 rows and 32 keys. Row q and key k of head h in sequence b have the
--- block with the counter (k // 32 * 4 + k % 8 // 2, q // 16 * 8 + q % 8, h, b)
--- and the key `seed`: of word k % 32 // 8, byte k % 2 * 2 + q % 16 // 8.
+-- A block of Philox4x32-10 has 16 random bytes, one for each of the scores that
+-- a thread holds of 16 rows and 32 keys. The block for row q and key k of head
+-- h in sequence b has the Philox key `seed` and the counter (k // 32 * 4 + k %
+-- 8 // 2, q // 16 * 8 + q % 8, h, b). The score's byte is byte k % 2 * 2 + q %
+-- 16 // 8 of the block's word k % 32 // 8.
 local core = require "cute.core"
 local cute = require "cute"
 local philox = require "cute.philox"
@@ -22,13 +23,14 @@ local function limit(p)
     .. "than 1 is needed"):format(core.show(p)))
 end
 
--- Returns Philox's counter, four words, for a row and a key; see above.
+-- Returns words 0 and 1 of the Philox counter for row q and key k; see above.
+-- Words 2 and 3 are the head and the sequence.
 local function counter(q, k)
   return (k // 32 * 4 + k % 8 // 2):to(cute.u32),
     (q // 16 * 8 + q % 8):to(cute.u32)
 end
 
--- Returns one of four words by its index, an i32 of the kernel.
+-- Returns words[i + 1] for a traced i32, i, from 0 to 3.
 local function pick(words, i)
   local odd = (i % 2):eq(1)
   return cute.where(i:lt(2), cute.where(odd, words[2], words[1]),
@@ -39,7 +41,7 @@ local function as_word(x)
   return math.type(x) and x or x:to(cute.u32)
 end
 
--- Returns whether one score is kept.
+-- Implements at:kept(p, seed): returns whether the score at `at` is kept.
 local function one(at, p, seed)
   local c0, c1 = counter(at.q, at.k)
   local zero = (at.q * 0):to(cute.u32)
@@ -54,8 +56,10 @@ function kept.at(b, h, q, k)
   return {b = b, h = h, q = q, k = k, kept = one}
 end
 
--- Computes the blocks of Philox of a tile, words[1] to words[4], for each pair
--- of rows and each part of 32 columns (or 16 if 32 do not divide the tile).
+-- Computes the Philox blocks for a tile: one for each pair of this thread's
+-- rows and each 32 columns (16 if 32 do not divide the tile). Returns {word 0,
+-- word 1, word 2, word 3 of all these blocks}, and the number of blocks along
+-- the columns.
 local function tile_words(o, places, row, col, step, seed)
   local parts, pairs_ = cute.size(places, 1) // step, cute.size(places, 0) // 2
   local c0 = cute.make_rmem_tensor({parts * pairs_}, cute.u32)

@@ -15,15 +15,16 @@ local multiblock = {}
 local WARP = 32
 multiblock.MOST = WARP  -- most blocks of a row: one lane for each block
 
--- `state` is words of u64 that are 0 before and after a launch: the first is
--- the number of blocks that have begun, the others are the messages between the
--- blocks of each row, (sum, from, to). A message is the flag SAID and the bits
--- of an f32. The receiver resets a word to 0.
+-- `state` is an array of u64 words that are 0 before and after a launch. The
+-- first word counts the blocks that have begun. The others are the messages
+-- between the blocks of each row: an array (sum,from,to,row), with `sum`
+-- fastest. A message is the flag SAID and the bits of an f32. The receiver
+-- resets a word to 0.
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 local SAID = 1 << 32
 
---- Returns the number of words of `state` for m rows with `sums` sums each; 0:
--- none are needed.
+--- Returns the number of words of `state` for m rows with `sums` sums each: 0
+-- if no row is shared.
 ---@param plan table
 ---@param m integer
 ---@param sums integer
@@ -158,9 +159,9 @@ local function relay(plan, m, sources, sums, part, use)
   end
 end
 
---- Iterates over this block's share of m rows, with two passes over each:
--- part(at) returns a list of this thread's parts of `sums` sums along the row,
--- use(at, list) gets the sums; `at` as in Plan:each.
+--- Iterates over this block's share of m rows, with two passes over each row:
+-- part(at) returns a list of this thread's parts of `sums` sums along the row;
+-- use(at, list) gets the sums. `at` describes the row, as in Plan:each.
 ---@param plan table
 ---@param m any
 ---@param sources table[]

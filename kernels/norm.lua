@@ -4,8 +4,8 @@
 --     k.kernel(X, W, Y, 1e-6):launch {grid = k.grid(m), block = k.block}
 --
 -- Forward, for rows h = x + r (r and h with residual = true, else h = x):
---   rms    y = h rstd w          rstd = 1 / sqrt(mean(h^2) + eps)
---   layer  y = (h - mean) rstd w + b, rstd of the variance
+--   rms    y = h rstd w                rstd = 1 / sqrt(mean(h^2) + eps)
+--   layer  y = (h - mean) rstd w + b   rstd = 1 / sqrt(variance(h) + eps)
 -- Arguments in this order, without those that were not requested: X, R, W, B,
 -- Y, H, Mean, Rstd, eps. X, R, Y, H are (M,N); W (weight = true) and B (bias =
 -- true) are (N); Mean and Rstd (save = true, Mean for layer) are f32 (M).
@@ -28,8 +28,8 @@ local sign = require "cute.lang.signature"
 
 local norm = {}
 
--- Returns the names of a kernel's arguments, in order: {"X", true, "W",
--- o.weight, ...}.
+-- Returns the names of a kernel's arguments, in order. In `list`, each name is
+-- followed by whether the kernel has this argument: {"X", true, "W", o.weight}.
 local function names(list)
   local out = {}
   for i = 1, #list, 2 do
@@ -58,12 +58,13 @@ end
 -- Forward
 ---------------------------------------------------------------------------
 
--- Returns the differences from the mean, zero where there is no element.
+-- Returns h - mean, with zeros where the row has no element.
 local function centred(plan, h, mean, chunk)
   return plan:only(h - mean, 0, chunk)
 end
 
--- Returns W and B of a chunk.
+-- Returns {W = vector, B = vector}: this thread's elements of W and of B for a
+-- chunk. A field is nil if the kernel does not have that argument.
 local function weights(plan, a, chunk)
   return {W = a.W and plan:load(a.W, nil, 0, chunk),
           B = a.B and plan:load(a.B, nil, 0, chunk)}
@@ -137,8 +138,8 @@ local function forward(plan, layer, a)
       return a.R and x + sources[2]:get(at, chunk, last) or x
     end
     local own = layer and set_of(plan, h) or squares_of(plan, h)
-    -- for rows in shared memory: loads the first weights before the threads
-    -- wait
+    -- For rows in shared memory, the weights of the first chunk are loaded
+    -- before the threads wait for each other.
     local early = plan.staged and weights(plan, a, 0)
     local mean, square
     if layer then
@@ -163,11 +164,13 @@ local function forward(plan, layer, a)
   end)
 end
 
--- Distributes rows differently from softmax, which computes more. On an H200,
--- bf16: staged rows of 32768 use half as many threads (RMSNorm 0.97 of a copy
--- instead of 0.95). LayerNorm stages from 8192 on (16384: 0.99 instead of
--- 0.61); if only one block of 1024 threads fits, it processes twice as many
--- elements at a time (65536: 0.96 instead of 0.94).
+-- Returns the plan of a forward kernel. It differs from the plan for softmax,
+-- which does more arithmetic. The numbers in parentheses are speeds for bf16 on
+-- an H200, as fractions of a copy's speed. Staged rows of 32768 elements use
+-- half as many threads (RMSNorm: 0.97 instead of 0.95). LayerNorm stages rows
+-- from 8192 elements on (16384: 0.99 instead of 0.61). If only one block of
+-- 1024 threads fits, it processes twice as many elements at a time (65536: 0.96
+-- instead of 0.94).
 local function spread(o, layer)
   local function plan(more)
     more.sources = o.residual and 2 or 1
@@ -213,9 +216,10 @@ norm.layer = maker(true)
 -- Backward
 ---------------------------------------------------------------------------
 
--- Computes the gradients of rows: with g = dY w and xhat = (x - mean) rstd, dX
--- = rstd (g - mean(g) - xhat mean(g xhat)), for rms without the two means of
--- layer. add(chunk, dy xhat, dy) receives a row's contribution to dW and dB.
+-- Computes the gradients of rows: dX = rstd (g - mean(g) - xhat mean(g xhat)),
+-- where g = dY w and xhat = (x - mean) rstd. For rms, xhat = x rstd and the
+-- term mean(g) is absent. add(chunk, dy xhat, dy) receives a row's contribution
+-- to dW and dB.
 local function gradients(plan, a, w, add)
   local sources = plan:sources({a.X, a.dY}, 0)
   local function of(t, at)
@@ -301,10 +305,10 @@ local function backward(plan, a, bias)
   if db then db.leave() end
 end
 
--- Distributes rows if sums along the columns are needed, too: blocks are
--- persistent, and each multiprocessor has about 48 KiB of rows in flight. If a
--- row has more elements than a block can keep sums for, several blocks share
--- it, with 32 KiB each.
+-- Plans the distribution of rows if sums along the columns are needed, too.
+-- Blocks are persistent, and each multiprocessor has about ON_THE_WAY bytes of
+-- rows in flight. If a row has more elements than a block can keep sums for,
+-- several blocks share it, with SHARE bytes each.
 local SMS, ON_THE_WAY, SHARE = 132, 48 << 10, 32 << 10
 
 local function blocks_for(o)

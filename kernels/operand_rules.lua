@@ -42,8 +42,8 @@ end
 ---@param what string
 ---@param o? table
 ---@param defaults table
----@param own string its own options
----@param others string the other's, check.GEMM
+---@param own string names of the kernel's own options
+---@param others string names of the other kernel's options, such as rules.GEMM
 ---@return table all, table rest
 function rules.shared(what, o, defaults, own, others)
   rules.options(what, o or {}, own .. " " .. others)

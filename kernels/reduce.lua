@@ -7,11 +7,11 @@
 --     local k = reduce.columns {op = "sum", dtype = cute.f32, m = 64, n = 4096}
 --     k.kernel(X, Y):launch {grid = k.grid, block = k.block}
 --
--- op: one of fold.OPS, "sum" "max" ..., or a table {of = function(a, b), init =
--- x, map = function(x), after = function(x, count)}: `of` combines f32 vectors
--- and values, in any order, including init; `map`, if any, is applied to loaded
--- values, `after` to the result. X has any type, Y is f32 or another float;
--- intermediate values are f32. max and min ignore NaNs.
+-- op: one of reduce_tensor.OPS, such as "sum" or "max", or a table {of =
+-- function(a, b), init = x, map = function(x), after = function(x, count)}:
+-- `of` combines f32 vectors and values, in any order, including init; `map`, if
+-- any, is applied to loaded values, `after` to the result. X has any type, Y is
+-- f32 or another float; intermediate values are f32. max and min ignore NaNs.
 --
 -- all: Y is (1), Parts (k.grid) of f32, Tickets (1) of u32, which is 0 before
 -- and after the launch. The last block reduces the partial results of all
@@ -54,7 +54,7 @@ local function finish(op, x, n) return op.after and op.after(x, n) or x end
 -- Along rows
 ---------------------------------------------------------------------------
 
---- Makes Y (M), the reduction of the rows of X (M,N).
+--- Makes a kernel that reduces the rows of X (M,N) to Y (M).
 ---@param o {op: any, n: integer, dtype: any} and the options of
 -- kernels/rows.lua
 function reduce.rows(o)
@@ -107,7 +107,7 @@ local function share(o, op, X, width)
     acc:store(op.of(acc:load(), folded(op, list)))
   end
   local value = whole(op, acc:load())
-  -- The remaining elements fill no tile: one thread processes one at a time.
+  -- The remaining elements fill no tile: threads process them one by one.
   local rest = o.n - o.n % tile
   local most = o.n - rest
   if most > 0 then
@@ -147,7 +147,7 @@ local function last_of(o, plan, op, Y, Parts, Tickets, value)
   end)
 end
 
---- Makes Y (1), the reduction of all n contiguous elements of X, in any shape.
+--- Makes a kernel that reduces n contiguous elements X, in any shape, to Y (1).
 ---@param o table {op: any, n: integer, dtype: any, grid: integer?,
 -- block: integer?, steps: integer?}
 function reduce.all(o)
@@ -188,8 +188,8 @@ local function columns_width(o)
   return width
 end
 
---- Makes Y (N), the reduction of the columns of X (M,N): each lane walks down
--- its columns; warps of a block share the rows.
+--- Makes a kernel that reduces the columns of X (M,N) to Y (N). Each lane has
+-- adjacent columns of its own; the warps of a block divide the rows.
 ---@param o {op: any, m: integer, n: integer, dtype: any, warps: integer?}
 function reduce.columns(o)
   rules.options("reduce.columns", o, "op m n dtype warps")

@@ -11,18 +11,20 @@
 -- `threads` threads of a block share a position. across: vectors extend along
 -- the first kept mode, `lanes` vectors of a block are adjacent, and the block's
 -- other threads divide the folded modes. In both, a thread loads `steps`
--- vectors at once. With `splits` several blocks share a position and store
--- partial results in parts, (POSITIONS,SPLITS), the kernels' last arguments,
--- which another reduction combines. The order of operations depends only on the
--- options, so the same operands give the same bits.
+-- vectors at once. With splits > 1, several blocks share a position, and the
+-- kernel takes additional last arguments: tensors (POSITIONS,SPLITS) for the
+-- partial results, which another reduction then combines. The order of
+-- operations depends only on the options, so the same operands give the same
+-- bits.
 --
 -- op: "sum" "mean" "prod" "max" "min" "amax" (of magnitudes) "norm" (root of
 -- the sum of squares) "rms" (root of the mean of squares), or a table {of =
 -- function(a, b), init = x, map =, after = function(x, count)}; "argmax"
 -- "argmin" return the index of the largest or smallest element, the first of
--- equal ones. `index` are the strides of the folded modes in that index
--- (`ordered`: it increases from one vector to the next). max and min ignore
--- NaNs. For argmax a NaN is larger than all numbers, for argmin smaller.
+-- equal ones. The index is that of a layout with the folded modes, whose
+-- strides `index` lists. `ordered` means that this index increases from one
+-- vector to the next. max and min ignore NaNs. For argmax a NaN is larger than
+-- all numbers, for argmin smaller.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
@@ -88,8 +90,8 @@ function reduce_tensor.op(name)
   return op
 end
 
--- Returns the operations on the state of a reduction with op: a list of values,
--- or of vectors, which has one entry here.
+-- Returns the operations on the state of a reduction with op. A state is a list
+-- of values, or of vectors; it has one entry here.
 local function plain(op, sums)
   local init = op.init
   if sums.is_integer and math.type(init) == "float" then
@@ -144,7 +146,7 @@ local function ranks(dtype, smallest, worst)
     key = function(x) return key(x, smallest) end}
 end
 
---- Returns the state {key, index} of argmax for a type: {types, init, take =
+--- Describes the state of argmax for a type, {key, index}: {types, init, take =
 -- function(x, index), join = function(a, b), ranks}. `behind` is a faster join
 -- for b with larger indices; it exists for types whose smallest key is above
 -- the key of init. far: indices are i64.
@@ -169,7 +171,7 @@ function reduce_tensor.place(dtype, far, smallest)
 end
 
 -- Returns a kernel's operations on states: for the elements of o.op or, with
--- o.parts, for partial results.
+-- o.of_parts, for partial results.
 local function state_of(o)
   local s
   local from = o.from or o.dtype
@@ -272,8 +274,9 @@ local function view_of(o, X, along)
     {o.width, f.shape, k.shape}, {w.stride[1], f.stride, k.stride}))
 end
 
--- Divides n vectors among the block's rounds, and calls round(first vector,
--- guard) for each. In a round, each of the `among` threads has o.steps vectors.
+-- Divides n vectors into rounds, in each of which each of `among` threads has
+-- o.steps vectors. Calls round(first vector, guard) for this block's rounds.
+-- guard is true if a vector of the round may be beyond the last one.
 local function rounds(o, n, mine, among, split, round)
   local tile = among * o.steps
   local wholes = n // tile
@@ -291,10 +294,11 @@ local function rounds(o, n, mine, among, split, round)
   end
 end
 
--- Loads o.steps vectors of n, first, first + among, ..., to registers. Returns
--- a list of {v = index, ok = whether it is below n (nil: all are), from =
--- loaded elements, at = elements of the second tensor}. get(v) is a view of
--- vector v, also(v) of the second.
+-- Loads o.steps of n vectors to registers. Their indices begin with `first` and
+-- are `among` apart. Returns a list of {v = index, ok = whether the index is
+-- below n (nil if all indices are), from = loaded elements, at = elements of
+-- the second tensor}. get(v) is a view of vector v of the first tensor, also(v)
+-- of the second tensor.
 local function fetch(o, n, first, among, guard, get, also, index)
   local list = {}
   for i = 1, o.steps do
@@ -320,8 +324,8 @@ end
 
 -- Reduces this thread's share of `n` vectors of the folded modes; `among`
 -- threads and the block's `split` divide them. Returns registers with the
--- state. get(v) is a view of vector v, also(v) of its second numbers, where(v)
--- the index of all its elements.
+-- state. get(v) is a view of vector v, also(v) of the second entries of its
+-- states (argmax: indices), where(v) the index of its elements.
 local function walk(o, s, n, mine, among, split, get, also, where)
   local acc, behind = registers(s, o.width), where and o.ordered and s.behind
   local join = behind or s.join
@@ -343,15 +347,15 @@ local function walk(o, s, n, mine, among, split, get, also, where)
   return acc
 end
 
--- Returns the index of a thread's first vector, valid until an element larger
--- than the smallest value is found; where(v): the index of the first element of
--- vector v.
+-- Returns where(v), the index of the first element of v, for the first vector v
+-- of a thread. This index remains the thread's result if no element is above
+-- the initial value.
 local function begin(o, s, n, mine, among, split, where)
   local v = reaching(n, split) * (among * o.steps) + reaching(n, mine)
   return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
 end
 
--- the least word; the largest lower half of a word
+-- LEAST: the smallest word, an i32; LAST: the largest lower half of a word
 local LEAST, LAST = -1 << 31, 0xffff
 
 -- Reports whether a 16-bit number and the index of a thread's vector fit into
@@ -362,10 +366,10 @@ local function fit_words(o, n, among)
     and d.bits == 16 and o.width % 2 == 0 and most <= LAST and n < FAR
 end
 
--- Does the same as `walk`, for positions of 16-bit numbers. A thread has a word
--- for each column: its upper half is ordered like the numbers, its lower half
--- falls from vector to vector. So the largest word has the first of equal
--- numbers.
+-- Does the same as `walk`, for argmax of 16-bit numbers. A thread has a word
+-- for each column: the upper half is ordered like the numbers, the lower half
+-- decreases from vector to vector. So the largest word belongs to the first of
+-- equal numbers.
 local function words(o, s, n, mine, among, split, get, where)
   local best = cute.make_rmem_tensor({o.width}, cute.i32)
   best:fill(LEAST)
@@ -404,10 +408,10 @@ local function words(o, s, n, mine, among, split, get, where)
 end
 
 -- Finds the position of the largest element that `walk` visits, for all lanes
--- of a warp that share it, as one state of values. A round first finds the
--- largest of its vectors, and of all lanes, without its position; only lanes
--- that have it compute the position. With `ordered`, indices rise from vector
--- to vector, so later equal elements are ignored.
+-- of a warp that share it, as one state of values. Each round first finds the
+-- largest element of its vectors over all lanes, without its position. Only
+-- lanes that have this element compute the position. With `ordered`, indices
+-- rise from vector to vector, so later equal elements are ignored.
 local function look(o, s, n, mine, among, split, get, where)
   local r, none, lanes = s.ranks, s.init[2], math.min(o.threads, WARP)
   local best = cute.var(s.init[1], s.types[1])
@@ -450,8 +454,9 @@ local function look(o, s, n, mine, among, split, get, where)
   end}, {at.value}, lanes)[1]}
 end
 
--- Returns a function that gives a view of the second entry of a state (argmax:
--- the index) in the parts; nil if a state has one entry.
+-- Returns a function of v that returns a view of vector v of `other`, the
+-- tensor with the second entries of partial states (argmax: the indices).
+-- Returns nil if states have one entry.
 local function second(other, view, at)
   if not other then return nil end
   other = cute.make_tensor(other.iterator, view.layout)
@@ -552,9 +557,11 @@ end
 
 local function smaller(a, b) return cute.min(a, b) end
 
--- Adds the elements that follow the last whole vector of a row to a thread's
--- state. how: their number (tail), their position (at), the thread's lane, its
--- block's split, second numbers (other).
+-- Reduces the elements that follow the last whole vector of a row into a
+-- thread's state, and returns the new state. how: {tail = number of these
+-- elements, at = index of the row, lane = index of the thread among those of
+-- the row, split = the block's part, other = tensor of the second entries of
+-- partial states, or nil}.
 local function with_tail(o, s, X, state, how)
   local lane, at, other = how.lane, how.at, how.other
   local first = o.folded.extents[1] - how.tail

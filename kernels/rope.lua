@@ -7,9 +7,11 @@
 --
 -- X and Y are (M,H,D) with contiguous heads. Cos and Sin are (positions, D/2)
 -- of f32 or of X's type, row-major. Token m is at position m % positions, or
--- with at = true at P[m], i32, the kernel's last argument. Element i is paired
--- with i + D/2, or with interleaved = true 2i with 2i + 1:
--- y = (a c - b s, b c + a s). inverse = true rotates back: the gradient.
+-- with at = true at P[m], where P, i32, is the kernel's last argument. Element
+-- i is paired with i + D/2 or, with interleaved = true, element 2i with 2i + 1.
+-- A pair (a, b) becomes (a c - b s, b c + a s), where c and s are the elements
+-- of Cos and Sin for the position and the pair. inverse = true rotates by the
+-- negative angles, as the gradient requires.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 

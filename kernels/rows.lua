@@ -70,14 +70,16 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 --- Plans the distribution of rows of n elements over threads. n, `dtype` and
 -- `sources` (the number of rows that a kernel reads more than once) determine
 -- the plan, which was the best one on an H200. These options override it:
--- `values`: elements of a chunk for a thread; `threads` of a row; `block`;
--- `width` of vectors (1 if rows begin at any element); staged (true or false);
--- `min_blocks` on a multiprocessor; `smem`, its bytes of shared memory if it is
---   not an sm_90;
--- persistent: blocks iterate over rows, and stage the next one while they
---   write;
--- `blocks` that share a row (1), each with `threads` of its own and `stages`
---   rows (2) in flight.
+-- values: number of elements of a chunk for each thread;
+-- threads: number of threads of a row; block: number of threads of a block;
+-- width: elements of a vector (1 if rows begin at any element);
+-- staged: whether rows are kept in shared memory;
+-- min_blocks: number of blocks that must fit on a multiprocessor;
+-- smem: bytes of shared memory of a multiprocessor, if it is not an sm_90;
+-- persistent: blocks iterate over rows, and stage the next row while they write
+--   the current one;
+-- blocks: number of blocks that share a row (1 when absent), each with
+--   `threads` threads and `stages` rows (2 when absent) in flight.
 ---@param o table {n: integer, dtype: any, sources: integer?, values: integer?,
 -- threads: integer?, block: integer?, staged: boolean?, min_blocks: any?,
 -- smem: integer?, persistent: boolean?, width: integer?, blocks: integer?,
@@ -122,8 +124,8 @@ function Plan:fits()
     and self.n <= rows.KEPT * self.blocks
 end
 
---- Returns the number of blocks for m rows: for all rows, or of persistent
--- blocks `resident`.
+--- Returns the number of blocks for m rows, but at most `resident` blocks if
+-- they are persistent (when absent, there is no limit).
 ---@param m integer
 ---@param resident? integer
 function Plan:grid(m, resident)
@@ -157,9 +159,10 @@ function Plan:lane()
   return self.rows == 1 and tid or tid % self.threads
 end
 
---- Calls f(at) for each row of this thread, of m rows: at.row, at.inside
--- (whether the row exists; nil: all rows exist), at.turn (alternately 0 and 1,
--- for persistent blocks). `sources` are the tensors that f reads.
+--- Calls f(at) for each of m rows that this thread processes. at.row: the row's
+-- index; at.inside: whether the row exists, nil if all rows exist; at.turn:
+-- alternately 0 and 1, for persistent blocks. `sources`: the tensors that f
+-- reads, from Plan:sources.
 ---@param m any
 ---@param sources table[]
 ---@param f function
@@ -238,8 +241,8 @@ function Plan:count()
     :to(cute.f32)
 end
 
--- Returns the predicates of the vectors that are inside the row, (1,S), or nil
--- if all are.
+-- Returns predicates (1,S) that are true for vectors inside the row, or nil if
+-- all are. `inside`: whether the row exists, nil if all rows exist.
 function Plan:inside(inside, chunk)
   local list, all = {}, not inside
   for s = 0, self.steps - 1 do
@@ -310,8 +313,10 @@ end
 ---------------------------------------------------------------------------
 
 --- Makes sources: rows of tensors that are read chunk by chunk. source:get(at,
--- chunk[, "last"]) returns an f32 vector (W,S), with `other` where there are no
--- elements. All sources of a kernel are made at once, in one list.
+-- chunk[, "last"]) returns an f32 vector (W,S), with `other` where the row has
+-- no elements. "last" means that the chunk is not read again, so that the copy
+-- of the next row can replace it. All sources of a kernel are made at once, in
+-- one list.
 ---@param tensors any[]
 ---@param other number
 ---@return table[]
@@ -404,7 +409,7 @@ end
 ---@param turn? any alternately 0 and 1, since the previous values may still be
 -- read
 ---@return any[] values
----@return integer warps 1: returns the given values
+---@return integer warps number of warps of a row; if 1, `values` is unchanged
 function Plan:exchange(values, turn)
   local warps = self.threads // WARP
   if warps <= 1 then return values, 1 end

@@ -15,7 +15,8 @@ local rules = require "kernels.operand_rules"
 
 local BLOCK = 64
 
--- Calls f(j, weight) for each element of a row.
+-- Calls f(j, weight) for each element j of v, a row's k largest elements in
+-- descending order. by: the inverse temperature.
 local function weights(k, v, by, f)
   local most = v[0]:to(cute.f32)
   for j in cute.range(0, k, 1, {unroll = 4}) do

@@ -4,8 +4,9 @@
 --     local k = scan {dtype = cute.f32, n = 4096}
 --     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
 --
--- Y[i,j] = X[i,0] + ... + X[i,j], (M,N) and row-major, in f32 or in the
--- integers' own type. A block processes a row, one tile after the other.
+-- X and Y are row-major (M,N), and Y[i,j] = X[i,0] + ... + X[i,j]. Elements of
+-- less than 32 bits are added in f32 or i32, others in their own type. A block
+-- processes a row, one tile after the other.
 --
 --     local k = scan {dtype = cute.f32, n = 1 << 28, one_pass = true}
 --     local state = cute.zeros({k.states}, cute.u64)
@@ -93,8 +94,8 @@ end
 -- Lanes, warps
 ---------------------------------------------------------------------------
 
--- Returns the results of all lanes up to and including this one, and of those
--- before it, within groups of `width` lanes.
+-- Combines x over lanes, within groups of `width` lanes. Returns two results:
+-- over the lanes up to and including this one, and over the lanes before it.
 function Scan:lanes(x, width)
   local lane, f, d = cute.arch.lane_idx() % width, self.op.f, 1
   while d < width do
@@ -195,8 +196,8 @@ end
 -- half and the number of previous launches in its upper half. Then follows one
 -- word for each tile: the launch's number (its round) in the upper half and the
 -- total in the lower half. Blocks draw their tiles in order, so all earlier
--- tiles have begun, whichever blocks fit on the device. A block reads all tiles
--- since its own last one, up to which it knows the sum.
+-- tiles have begun, whichever blocks fit on the device. For the sum before a
+-- tile, a block reads the totals of all tiles since its own last one.
 local FIRST = 1
 local AHEAD = 2  -- tiles that a block draws in advance
 local ROOM = 132  -- number of multiprocessors of an H200
@@ -245,9 +246,9 @@ function Scan:between(state, from, at, round)
 end
 
 -- Keeps three tiles in flight: `last` is published but not written, `at` is
--- being loaded, `next` is drawn. When a tile has arrived, its total is
--- published at once, the next tile is requested, and then the last one is
--- written. By then all others have published the totals before it, so waits are
+-- being loaded, `next` is drawn. When tile `at` arrives, the block publishes
+-- its total, requests tile `next`, and then writes tile `last`. By then other
+-- blocks have published the totals of the tiles before `last`, so waits are
 -- short.
 local function one_pass(s, X, Y, state)
   local n, f, tid = s.n, s.op.f, (cute.arch.thread_idx())

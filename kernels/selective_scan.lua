@@ -32,10 +32,10 @@ Scan.__index = Scan
 -- Tiles of time
 ---------------------------------------------------------------------------
 
--- Makes an operand whose tiles (rows, time) of t, from row tile `at` on, pass
--- through `stages` of shared memory. Fields: smem (rows,time,stages), load(k,
--- stage). Elements outside t are loaded as zeros. Rows are padded by one piece
--- (a vector of elements), so that lanes that read a column of pieces have no
+-- Makes an operand: {smem = (rows,time,stages), load = function(k, stage)}.
+-- load copies tile k along time of the tile `at` of t's rows to a stage of
+-- shared memory. Elements outside t are loaded as zeros. Rows are padded by 16
+-- bytes, so that lanes that read 16 bytes each from consecutive rows have no
 -- bank conflicts.
 function Scan:input(t, rows, at)
   local T, dtype = self.time, t.element_type
@@ -151,9 +151,10 @@ local function silu(x)
   return x * cute.arch.approx("rcp.approx.ftz.f32", 1 + exp2(x * -LOG2E))
 end
 
--- Sums v[1..n] over the lanes of a channel, which are `apart` lanes of the warp
--- from each other: lane j ends with n / lanes sums, from j * n / lanes on.
--- Lanes exchange halves: a lane does not add the part that it gives away.
+-- Sums each of v[1..n] over the lanes of a channel, which are `apart` lanes of
+-- the warp apart. Lane j ends with n / lanes of the sums, from j * n / lanes
+-- on. In each step two lanes exchange halves of v; a lane adds only the half
+-- that it keeps.
 local function spread_sum(v, lanes, lane, apart)
   local n, d = #v, lanes // 2
   while d > 0 do
@@ -316,9 +317,9 @@ end
 -- launch parameters.
 ---@param o table {dtype: any, states: integer?, softplus: boolean?,
 -- lanes: integer?, channels: integer?, time: integer?}
--- dtype: of u, delta, z, B, C, y; states: 16; softplus: of delta + bias; lanes:
--- 1, 2 or 4 threads for a channel (4); channels: of a block (32); time: steps
--- of a tile (32)
+-- dtype: the type of u, delta, z, B, C, y; states: 16 when absent; softplus:
+-- applies softplus to delta + bias; lanes: 1, 2 or 4 threads for a channel (4);
+-- channels: channels of a block (32); time: time steps of a tile (32)
 ---@return table {kernel: any, block: integer,
 -- grid: fun(batch: integer, channels: integer): integer[]}
 return function(o)

@@ -16,9 +16,10 @@ local rows = require "kernels.rows"
 local LOG2E = math.log(math.exp(1), 2)
 local LEAST = -math.huge
 
--- Beyond this limit, the product with log2 e has a rounding error of 128 or
--- more, too large for powers of 2. Different numbers there differ by 256 or
--- more: the power of their difference is 0 with any factor.
+-- Beyond this limit, the product of a number and log2 e has a rounding error of
+-- 128 or more, too large for an exponent of 2. Different numbers differ there
+-- by 256 or more, so 2^((x - m) scale(m)) is 0 for x < m, even if scale(m) is
+-- 1.
 local FAR = 2.0 ^ 31
 
 local function scale(m)

@@ -20,14 +20,15 @@ local function all_sums(work, V, threads, splits)
     {{1, n * threads}, n, V * threads, V * threads * splits}))
 end
 
---- Adds up the sums of tile `at` in acc of the last block; returns true in that
--- block.
+--- Adds up the fragments that the blocks of tile `at` have computed, into acc
+-- of the last block to arrive. Returns true in that block.
 ---@param acc any a fragment
 ---@param o table {work: any, turns: any, at: any, splits: integer,
 -- threads: integer, of: any?}
 -- work: elements of acc's type, for all fragments of all blocks; turns: i32,
--- one for each tile; threads: the number of threads with fragments, the first
--- of the block; of: whether this thread is one of them, if not all are
+-- one for each tile; threads: the number of threads with fragments, which are
+-- the first threads of the block; of: whether this thread has a fragment, nil
+-- if all threads have one
 return function(acc, o)
   local tid, z = cute.arch.thread_idx(), select(3, cute.arch.block_idx())
   local sums = cute.coalesce(acc)

@@ -95,9 +95,11 @@ local function received(p, tid, z)
   return {sums = sums, came = came, others = others}
 end
 
---- Returns the position of this thread: its tile (bn, bm), the matrices of the
--- batch l, its warp along N and along K (wn, wk), and its index among the
--- threads with the same part of K (side).
+--- Returns the position of this thread. Fields: bn, bm, the coordinates of its
+-- tile; l, its batch; batch(t), the matrix of batch l of t; z, the block's part
+-- of K; wn, wk, the indices of its warp along N and along K; side, its index
+-- among the threads with the same part of K; and the values that these follow
+-- from.
 function splitk_skinny.place(p)
   local tid = (cute.arch.thread_idx())
   local block, l, z = cute.arch.block_idx()

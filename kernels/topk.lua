@@ -210,9 +210,9 @@ end
 --- Returns a kernel of (X, Y, I) and its launch parameters.
 ---@param o table {n: integer, dtype: any, k: integer, smallest: boolean?,
 -- warps: integer?, block: integer?, width: integer?}
--- dtype: bf16, f16 (n up to 65535) or f32; warps: for each row (one per 1024
--- elements, at most 8); block: threads (128); width: of
--- vectors
+-- dtype: bf16, f16 (n up to 65535) or f32; warps: number of warps for each row
+-- (when absent, one per 1024 elements, at most 8); block: number of threads
+-- (128 when absent); width: elements of a vector
 ---@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
   rules.options("topk", o, "n dtype k smallest warps block width")

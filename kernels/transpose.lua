@@ -36,8 +36,8 @@ local function up(a, b) return (a + b - 1) // b end
 
 -- Computes the sizes of tiles, in elements: V, the elements of 16 bytes; HALO,
 -- the elements before a tile; ROWS, the rows of a tile; CHUNKS, the 16-byte
--- chunks of a row. A thread's coordinates along A are STEP apart. The windows
--- of rows of Z that are STEP, or HALO, apart begin at equal offsets.
+-- chunks of a row. A thread's coordinates along A are STEP apart. Windows begin
+-- at equal offsets for rows of Z that are STEP, or HALO, apart.
 local function sizes(o)
   local s, bits = {TB = o.tile[1], TA = o.tile[2]}, o.dtype.bits
   s.V = 128 // bits
@@ -129,9 +129,9 @@ local function load_boxes(s, S, maps, full, at)
 end
 
 -- Loads the rows of X. Vectors that lanes read in rows V apart are an odd
--- number of 16-byte units apart, which avoids bank conflicts. Returns all rows,
--- the position of the tile's first element in row r, and the function that
--- waits for them.
+-- number of 16-byte units apart, which avoids bank conflicts. Returns a view of
+-- the loaded memory, a function that gives the position there of the tile's
+-- first element in row r, and a function that waits for the loads.
 local function bring(o, s, X, at, maps)
   local V, B, A = s.V, o.extents[1], o.extents[2]
   local all, place = memory(o, s, X, o.from)
@@ -150,8 +150,8 @@ local function bring(o, s, X, at, maps)
       local function copy()
         cute.copy(atom, all(cute._, first // V + j), chunks(cute._, j, r))
       end
-      -- The last chunk holds part of a row only if the row begins inside its
-      -- first chunk.
+      -- The last of a row's chunks is needed only if the row does not start at
+      -- the beginning of its first chunk (skew > 0).
       if not guard then
         return cute.when(cute.gt(skew, 0) | cute.lt(j, s.CHUNKS - 1), copy)
       end
@@ -190,7 +190,8 @@ local function bring(o, s, X, at, maps)
   local flat = cute.make_tensor(S.iterator,
                                 cute.make_layout {cute.cosize(S.layout)})
   return flat, function(r)
-    -- (HALO is a multiple of whole chunks.)
+    -- Row at.b - HALO + r of X begins at the same offset within 16 bytes as row
+    -- at.b + r, because HALO is a multiple of V.
     return cute.crd2idx({r, 0}, S.layout)
       + narrow(place(at.b + r, at.a, at.batch) % V)
   end, function()
@@ -228,8 +229,8 @@ local function turn_of(o, s)
   return best
 end
 
--- Rotates the elements of a vector back to their positions: a lane has them
--- `turn` words too early for each group of lanes before its own (nth).
+-- Rotates a vector back to its order. A lane has read it rotated by nth * turn
+-- words (see turn_of), where nth is the lane's index along A.
 local function turn_back(held, turn, nth)
   local words = cute.recast_tensor(held, cute.u32)
   for _, bit in ipairs {1, 2} do
@@ -290,8 +291,8 @@ end
 ---@param o table {dtype = of unsigned integers, extents: integer[], from:
 -- integer[], to: integer[], tile: integer[], block: integer?, whole: integer?,
 -- name: string?, pdl: boolean?, maps: boolean?}
--- tile: along B, and along A; whole: alignment of windows in bytes, 32 when
--- absent; pdl: for dependent launches
+-- tile: its extents {along B, along A}; whole: alignment of windows in bytes,
+-- 32 when absent; pdl: waits for the preceding launch (dependent launch)
 ---@return {kernel: any, grid: integer, block: integer, arguments: function}
 return function(o)
   rules.options("transpose", o,

@@ -2,10 +2,10 @@
 --
 -- The scores are a matrix as large as the square of the sequence: writing and
 -- reading it would cost more than the products. A block keeps the scores of 128
--- rows and 64 keys at a time, and per row the base of the powers, their sum,
--- and (in the accumulators) the weighted sum of the values. A warp holds the
--- accumulators of one product in the layout of the next product's left operand,
--- so powers need no shared memory in between.
+-- rows and 64 keys at a time. For each row it also keeps the base and the sum
+-- of the exponentials, and (in the accumulators) the weighted sum of values. A
+-- warp holds accumulators in the layout of the next product's left operand, so
+-- exponentials need no shared memory between the two products.
 --   cutelua scripts/attention.lua --help
 local oracle = require "cutelua.bench.oracle"
 local attention = require "kernels.attention"

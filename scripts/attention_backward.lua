@@ -1,10 +1,10 @@
 -- The gradients of attention: intermediate results are recomputed.
 --
--- The forward pass stores one number for each row, the logarithm of its sum of
--- powers. The weights follow from it and the scores: P = e^(QK^T scale - lse).
--- Then dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K, dK = dS^T Q. dQ sums
--- over keys, dK and dV over rows: with a kernel for each, every sum has one
--- owner, no atomics are needed, and results are the same each time.
+-- The forward pass stores lse for each row, the logarithm of the row's sum of
+-- exponentials. The weights follow from lse: P = e^(QK^T scale - lse). Then
+-- dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K, dK = dS^T Q. One kernel sums
+-- dQ over keys, another one sums dK and dV over rows. So one block owns each
+-- sum, no atomics are needed, and results are the same each time.
 --   cutelua scripts/attention_backward.lua --help
 local attention_bwd = require "kernels.attention_bwd"
 local oracle = require "cutelua.bench.oracle"

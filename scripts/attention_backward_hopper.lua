@@ -19,7 +19,7 @@ local function kernels(p)
                         deterministic = not p.opt["any-order"]}
 end
 
--- The operands of the kernels' arguments: of each launch.
+-- For each launch, the operand from which each kernel argument is made.
 local NAMES = {{"o", "dout", "lse", "logs", "delta", "sums", "turns"},
   {"q", "q", "k", "k", "v", "v", "dout", "dout", "dk", "dk", "dv", "dv", "sums",
    "sums", "sums", "sums", "logs", "delta", "logs", "logs", "turns"},

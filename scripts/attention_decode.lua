@@ -2,9 +2,9 @@
 --
 -- There is almost nothing to compute: reading the keys and values takes all the
 -- time. One block for each head would leave most of a GPU idle, so the keys of
--- all heads are divided equally among blocks. Each block ends with sums and the
--- scales of their powers; a second kernel combines these. Heads that share keys
--- are rows of one tile, so that shared keys are read once.
+-- all heads are divided equally among blocks. Each block stores weighted sums
+-- of values and the scale of the weights; a second kernel combines these. Heads
+-- that share keys are rows of one tile, so that shared keys are read once.
 --   cutelua scripts/attention_decode.lua --help
 local oracle = require "cutelua.bench.oracle"
 local decode = require "kernels.attention_decode"

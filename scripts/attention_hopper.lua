@@ -1,10 +1,10 @@
 -- Attention for Hopper: softmax while the tensor cores multiply.
 --
--- In attention.lua a warp either multiplies or computes powers. Here wgmma
--- multiplies in the background: a warpgroup requests the scores of the next
--- keys and the product of the last powers with V, and computes powers
--- meanwhile. Two or three warpgroups request products in turn, so that the
--- tensor cores always have work. One thread loads keys and values by TMA.
+-- In attention.lua a warp either multiplies or computes exponentials. Here
+-- wgmma multiplies in the background: a warpgroup requests the scores of the
+-- next keys and the product of finished exponentials with V, and computes
+-- exponentials meanwhile. Two or three warpgroups take turns, so that tensor
+-- cores always have work. One thread loads keys and values by TMA.
 --   cutelua scripts/attention_hopper.lua --help
 local attention = require "kernels.attention_sm90"
 local oracle = require "cutelua.bench.oracle"

@@ -15,8 +15,8 @@ local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
 -- each warp copies part of one row
 local threads = cute.make_layout({8, 32}, {32, 1})
 local copy_in = cute.make_tiled_copy(atom, threads, cute.make_layout({1, 1}))
--- For the stores a thread has 16 rows below each other. It stores data that
--- other warps loaded, so a barrier is needed in between.
+-- For the stores a thread has a column of 16 rows. It stores data that other
+-- warps loaded, so a barrier is needed in between.
 local copy_out = cute.make_tiled_copy(atom, threads, cute.make_layout({16, 1}))
 local sA_layout = cute.make_layout(TILE, {64, 1})                  -- (BM,BN)
 

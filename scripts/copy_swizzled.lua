@@ -1,7 +1,7 @@
 -- copy_async.lua with another store pattern, and the swizzle that it needs.
 --
--- For the stores two threads are side by side and 128 below each other: whole
--- sectors for global memory. But the eight threads that shared memory serves in
+-- For the stores the threads form 128 rows of two: two vectors are a whole
+-- sector of global memory. But the eight threads that shared memory serves in
 -- one pass then need two vectors of each of four rows. Rows of 128 bytes put
 -- all four in the same banks, and one pass becomes four ("conflicts" in the
 -- simulator's table). A swizzle gives each of the four rows other banks:

@@ -4,8 +4,8 @@
 -- Tensor cores truncate the sum of 32 products to a few bits below the leading
 -- bit of the largest. The error equals the simulator's to the bit, and is
 -- larger than that of bf16 operands. On Hopper, mma.sync of e4m3 is emulated by
--- f16 MMAs, in registers: 8 warps of 64x32 have enough; 4 of 64x64 spill but
--- are 8 % faster, and take twice as long to compile.
+-- f16 MMAs. 8 warps of 64x32 have enough registers for that; 4 warps of 64x64
+-- spill but are 8 % faster, and take twice as long to compile.
 --   cutelua scripts/gemm_fp8_sm89.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cutelua.bench.lesson"

@@ -4,9 +4,9 @@
 -- stored in the order of the tensor cores: 16 bytes of a thread are its part of
 -- four consecutive fragments along K. cp.async writes them to the place where
 -- only this thread reads them again, as many tiles ahead as shared memory
--- holds. Eight weights of a word become floats in 9 instructions (f16; 11 for
--- bf16): their bits are inserted into those of 1024 and 64, or 128. A group's
--- scale multiplies its sum, not its weights. Warps divide K, and synchronize
+-- holds. The eight weights of a word become floats in 9 instructions: their
+-- bits are inserted into the floats 1024 and 64 (bf16: 128, 11 instructions). A
+-- scale multiplies a group's sum, not weights. Warps divide K, and synchronize
 -- only to add their partial sums.
 --   cutelua scripts/gemm_int4.lua --help
 local gemm_int4 = require "kernels.gemm_int4"

@@ -1,10 +1,10 @@
 -- The order of the blocks: tiles that are multiplied together share L2.
 --
 -- The kernel is that of gemm2stage.lua; only the mapping of blocks to tiles of
--- C changes. The 132 blocks that an H200 runs at a time are, in column order of
--- C, a strip: few tiles of B, but nearly all of A, which is read from memory
--- again for every strip. In groups of 8 tiles of M they are nearly a square,
--- which minimizes the reads of A and B.
+-- C changes. In column order of C, the 132 blocks that an H200 runs at a time
+-- form a strip. They read few tiles of B, but nearly all of A, and each strip
+-- reads A from memory again. In groups of 8 tiles of M, the blocks form nearly
+-- a square, which minimizes the reads of A and B.
 --   cutelua scripts/gemm_l2swizzle.lua --help
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"

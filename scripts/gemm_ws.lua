@@ -4,7 +4,7 @@
 -- interrupt the multiplication. Here a ninth warp only requests tiles, as far
 -- ahead as the ring has room. The multiplying warps only wait for full stages.
 -- Two warpgroups of them share a tile of 128 x 256, which needs three quarters
--- of the bytes per product of a square of 128.
+-- of the bytes per product that a tile of 128 x 128 needs.
 --
 -- mbarriers signal full and empty stages (PipelineTmaAsync): the copy engine's
 -- bytes fill a stage, one lane of each warp that has read it empties it.

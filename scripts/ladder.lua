@@ -153,8 +153,8 @@ local function kinds(rungs)
   return list
 end
 
--- Measures one kind at one size: {rung =, size =, error =, ok =, r = its
--- result, rival = cuBLAS's, before = the previous rung}, ...
+-- Measures the rungs of `list` at size n. Returns a list of {rung, size, ok,
+-- error, r = times, rival = cuBLAS's times, before = the previous entry}.
 local function bench(list, n, device)
   local out = lesson.bench(job, list, {n, n, n}, device)
   for i, o in ipairs(out) do
@@ -184,8 +184,8 @@ end
 local HEAD = {"rung", "size", "", "error", "cold", "hot", "cuBLAS hot",
   "/cuBLAS cold", "hot", "gain hot"}
 
--- Makes a record: name, layout, size, TFLOP/s cold and hot, the same of cuBLAS,
--- error, gain.
+-- Returns a record of entry o: name, layout, size, TFLOP/s cold and hot,
+-- cuBLAS's TFLOP/s cold and hot, error, gain.
 local function gpu_record(o)
   return {o.rung.name, o.rung.layout, o.size,
           ("%.2f"):format(o.r.cold.tflops), ("%.2f"):format(o.r.hot.tflops),
@@ -194,7 +194,7 @@ local function gpu_record(o)
           ("%.1e"):format(o.error), o.rung.gain}
 end
 
--- Makes a bar of the chart: cuBLAS's time divided by the rung's.
+-- Returns a bar of the chart: cuBLAS's time divided by the rung's time.
 local function gpu_bar(o)
   return {o.rung.name, tostring(o.size),
           o.rival and o.rival.hot.median / o.r.hot.median or 0}

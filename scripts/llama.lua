@@ -11,8 +11,8 @@ local replay = require "cutelua.bench.replay"
 local weights = require "cutelua.bench.weights"
 local ops, silu = cute.ops, cute.ops.silu
 
--- Width, layers, heads, heads of keys, elements of a head and of the SwiGLU,
--- tokens of the vocabulary.
+-- Each size: {width, layers, heads of queries, heads of keys, elements of a
+-- head, width of the SwiGLU, tokens of the vocabulary}.
 local SIZES = {
   tiny = {64, 2, 4, 2, 32, 96, 50},
   ["1b"] = {2048, 16, 32, 8, 64, 8192, 128256},
@@ -81,7 +81,7 @@ local pages = filled(cute.i32, {B, PAGES}, function(b, i)
   return b * PAGES + i
 end)
 
--- Returns f(angle) of each position and pair of elements.
+-- Returns f(angle) for each position and pair of elements, (positions, D/2).
 local function turns(f)
   local step = -2 / D * math.log(THETA, 2)
   return filled(cute.f32, {PAGES * PAGE, D // 2}, function(t, i)

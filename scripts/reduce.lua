@@ -4,8 +4,8 @@
 -- in flight at once, and store one number each. A ticket determines the last
 -- block: an atomic that releases and acquires, so that the last block sees all
 -- numbers. The last block adds them in the order of the blocks, so the sum does
--- not depend on timing. 1.07 of the driver's copy on an H200, which also
--- writes.
+-- not depend on timing. On an H200 the kernel reaches 1.07 times the speed of
+-- the driver's copy, which also writes.
 --   cutelua scripts/reduce.lua --help
 local core = require "cute.core"
 local cute = require "cute"

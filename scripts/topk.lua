@@ -1,7 +1,7 @@
 -- The largest elements of rows: a sorted list over the lanes of a warp.
 --
--- Most elements are not among the largest, and one comparison with the k-th so
--- far rejects them. The others are sorted, 32 at a time, by exchanges among
+-- Most elements are not among the largest: one comparison with the k-th largest
+-- so far rejects them. The others are sorted, 32 at a time, by exchanges among
 -- lanes, and merged into the list, without memory.
 --   cutelua scripts/topk.lua --help
 local cute = require "cute"

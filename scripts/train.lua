@@ -137,7 +137,7 @@ local function forward(tokens, targets)
   return losses, saved
 end
 
--- Returns dX of Y = X W^T, and stores the gradient of W.
+-- Returns dX of Y = X W^T, and stores the gradient of the weight p.
 local function back(p, dY, X)
   p.grad = ops.gemm(cute.select(dY, {1, 0}), cute.select(X, {1, 0}),
                     with {dtype = cute.f32})

@@ -8,7 +8,7 @@
 -- swizzle, these rows are in the same banks. The swizzle moves the 16-byte
 -- chunks of each of the eight groups to another position. Then neither reads
 -- nor writes have bank conflicts:
---   BITS 3; M = log2 W: chunks stay whole; SHIFT = log2 BN: from chunk to row.
+--   BITS 3: 8 groups; M = log2 W: whole chunks; SHIFT = log2 BN: a row's bits.
 -- This takes 8192 x 8192 from 0.68 of the driver's copy to 0.96 in bf16, and
 -- from 0.92 to 0.97 in f32 (H200). Blocks go down the columns of A, so that B
 -- is written in long runs; along the rows it is 0.90 and 0.93.

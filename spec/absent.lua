@@ -12,7 +12,7 @@ local random = require "spec.random"
 local absent = {}
 
 local THREADS, SLOTS = 8, 8
-local NOTHING = -777  -- what plain Lua writes for a variable that is nil
+local NOTHING = -777  -- number that plain Lua outputs for a nil variable
 
 local Gen = setmetatable({}, random.Gen)
 Gen.__index = Gen

@@ -106,7 +106,7 @@ local function zeros(n)
   return list
 end
 
-local STEP = 1e-5  -- of the differences that give slopes of p.modify
+local STEP = 1e-5  -- step of the difference quotients of p.modify
 
 -- Calls f for each row of Q with the row's number, its offset in Q, its weights
 -- by key, its first and last key, a function that returns a key's offset in K,

@@ -326,7 +326,8 @@ local function parameters(signature)
   return list
 end
 
--- Returns an argument that usually fits, so that calls pass the first checks.
+-- Returns an argument that usually has a type in `words`, so that calls pass
+-- the first checks.
 local function argument(p, words)
   if #words > 0 and p.g:chance(75) then
     return of_type(p, p.g:pick(words), words.keys)
@@ -353,7 +354,7 @@ function arguments(p, f)
   return args
 end
 
-local STEPS = 3000000  -- most Lua instructions of one call
+local STEPS = 3000000  -- limit of Lua instructions in one call
 
 local function too_long() error(OURS, 0) end
 

@@ -9,8 +9,8 @@ local plans = require "cute.ops.plan"
 
 local card = {}
 
--- For each element type: its CUDA type, the conversion from float (or the type
--- that it is made from), and the conversion to double.
+-- For each element type: its CUDA type, the C code that converts a float x to
+-- it, and the C code that converts it to double.
 local TYPES = {
   bf16 = {"unsigned short", [[unsigned b = __float_as_uint(x);
     return (unsigned short)((b + 0x7fff + (b >> 16 & 1)) >> 16);]],

@@ -132,8 +132,8 @@ static inline void ptx_cp_async_ca_shared_global(unsigned to, const void *from,
   copy_async(to, from, n, n);
 }
 
-// Lane 8 k + r has the address of row r of matrix k; lane l gets two elements
-// of row l / 4.
+// ldmatrix: lane 8 k + r has the address of row r of matrix k. Lane l gets two
+// elements of row l / 4 (`turned`: of column l / 4).
 static void matrices(unsigned **r, int n, unsigned src, bool turned) {
   give(src);
   int l = self & 31;

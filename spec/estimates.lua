@@ -11,8 +11,9 @@ local GRID, BLOCK = 264, 512
 local function at() return arch.block_idx() * arch.block_dim()
   + (arch.thread_idx()) end
 
--- Adds a row whose kernel calls f(v, env, i, j) for each of a thread's four
--- values, `per` times in each of `passes` iterations of a loop.
+-- Adds a row whose kernel calls v = f(v, env, i, j) for value j (1 to 4) of
+-- thread i. `env` is the result of o.setup. The kernel does so o.per times in
+-- each of o.passes iterations of a loop.
 local function row(list, name, us, dtype, f, o)
   o = o or {}
   local block = o.block or BLOCK

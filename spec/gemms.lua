@@ -1,7 +1,7 @@
---- One GEMM in many variants: C = A B^T of bf16, by tile, stages, warps,
--- swizzle, 16, 8 and 4 bytes a copy, with and without shared memory, clusters,
--- mma.sync and wgmma. The cost model's estimates are compared with
--- measurements (spec/bench/gemms.lua).
+--- One GEMM in many variants: C = A B^T of bf16. They differ in tile, stages,
+-- warps, swizzle, bytes a copy (16, 8, 4), shared memory, clusters, and
+-- mma.sync or wgmma. The cost model's estimates are compared with measurements
+-- (spec/bench/gemms.lua).
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local gemm_sm90 = require "kernels.gemm_sm90"

@@ -54,9 +54,10 @@ local function offsets(c)
          math.max(list[#list] + (c.skip or 0), 1)
 end
 
---- Makes a case {form, sizes, N, K, dtype, d, where, most, skip, gated,
--- epilogue, scales, alpha}. Returns A, B, where, options, and a function that
--- describes the first wrong element of results. place: where the operands are.
+--- Makes the operands of case c on the device `place`. Fields of c: form,
+-- sizes, N, K, dtype, d, where, most, skip, gated, epilogue, scales, alpha.
+-- Returns A, B, the offsets or counts, options, and a function that describes
+-- the first wrong element of results.
 function grouped.problem(c, place)
   local E, N, K = #c.sizes, c.N, c.K
   local dtype, masked = c.dtype or "bf16", c.form == "masked"

@@ -1,5 +1,5 @@
---- Loads the rung of a GEMM script (kernel, tile, block) without running its
--- lesson, for specs and benchmarks.
+--- Returns the kernel, tile and block of a GEMM script (a rung of the ladder)
+-- without running the script's lesson. For specs and benchmarks.
 local lesson = require "cutelua.bench.lesson"
 local lib = require "cutelua.bench.lessonlib"
 

@@ -687,7 +687,7 @@ threads turns back
   arch.barrier_arrive(2, 128)
 ]]
 
---- {class, kernel, lines, nth, from, to}
+--- The faults of LIST: {class =, kernel =, lines =, nth =, from =, to =}.
 operands.FAULTS = {}
 for head, from, to in LIST:gmatch "(%S[^\n]*)\n  ([^\n]*)\n  ([^\n]*)\n" do
   local class, name, lines, nth = head:match "^(%S+) (%S+) (%S+) ?(%d*)$"

@@ -58,7 +58,8 @@ local function stage_of(g, p, inside)
   return g:pick(list)
 end
 
--- Returns an expression of small non-negative numbers with overlapping bits.
+-- Returns the text of an expression with small non-negative values, whose terms
+-- have common bits.
 local function number_of(g, inside, depth)
   if depth == 0 or g:chance(15) then
     return g:pick {"tid", "tid", "j", inside and "k" or "tid", "5"}
@@ -94,7 +95,7 @@ local function column_of(g, p, inside)
     g:pick {1, 2, 8, 16, 16, 16}, g:pick {0, 0, 1, 2, 8, 24}), p.columns)
 end
 
--- Returns the text of a read of up to eight values of a thread.
+-- Returns the text of an expression by which a thread reads up to eight values.
 local function read(g, p, inside)
   local k, from = g:r(10), g:pick(p.views)
   local stage = stage_of(g, p, inside)
@@ -114,7 +115,8 @@ end
 
 local function put(out, fmt, ...) out[#out + 1] = fmt:format(...) end
 
--- Appends unrolled reads of loop pass `pass`, one for each slot of the output.
+-- Appends to `out` statements that read values and write them to new output
+-- slots of loop iteration `pass`.
 local function reads(g, p, out, pass)
   for _ = 1, g:r(3) do
     local n, inside = g:r(4), pass == "(k + 1)"

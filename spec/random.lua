@@ -8,8 +8,8 @@
 -- ...}), so that it can be shrunk by removing parts.
 local random = {}
 
--- The number of elements of a thread in each argument: inputs, outputs, and
--- final values of locals and fragments.
+-- IN, OUT: elements of a thread in each input and in each output. LEFT: its
+-- elements in the output of the final values of locals and fragments.
 local IN, OUT, LEFT = 8, 16, 32
 
 -- For each type: class and bits; `lim`, the bound of an intermediate value;
@@ -62,7 +62,8 @@ random.Gen = Gen
 -- Expressions: a text, and for signed integers the bound of its magnitude
 ---------------------------------------------------------------------------
 
--- Returns an expression bounded by `most`, reduced by a remainder if necessary.
+-- Returns an expression with values of at most `most`, and its bound. If the
+-- bound of `text` is larger, the expression is a remainder of `text`.
 local function within(g, text, bound, most)
   if bound <= most then return text, bound end
   local m = most + 1
@@ -75,7 +76,7 @@ local function within(g, text, bound, most)
   return ("((%s) %% %d)"):format(text, m), m - 1
 end
 
--- Returns a power of two above both magnitudes.
+-- Returns the least power of two above `bound`, at most 2^61.
 local function power(bound)
   local p = 1
   while p <= bound and p < 1 << 61 do p = p * 2 end

@@ -1,6 +1,6 @@
 --- Row kernels as lessons of the harness, each with its reference in plain Lua,
--- for specs. Every entry is a function that takes a maker's options and
--- returns a lesson; the last argument, if any, replaces the kernel's module.
+-- for specs. Each function takes the options of a kernel's maker and returns a
+-- lesson. A second argument, `maker` or `module`, replaces the kernel's own.
 local cute = require "cute"
 local lib = require "cutelua.bench.lessonlib"
 

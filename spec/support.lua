@@ -51,7 +51,7 @@ function support.write(path, ...)
   return path
 end
 
---- Calls f without its output. Errors go on.
+--- Calls f without its output. Errors of f are raised.
 ---@param f function
 function support.quietly(f)
   local stdout <const>, output <const> = io.stdout, io.output()

@@ -53,8 +53,8 @@ function tma.load(tile, layout)
   end
 end
 
---- Loads the tile of each cluster of two: either CTA fetches one half for both.
--- Writes it to out(_, cluster, rank).
+--- Loads the tile of each cluster of two: each CTA multicasts one half to both.
+-- Writes the tile to out(_, cluster, rank).
 function tma.multicast(tile, layout, mask)
   return function(atom, coords, out)
     local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()

@@ -36,8 +36,8 @@ end
 --- Returns K of a case: the elements in a row of 128 bytes.
 function specs.depth(c) return 1024 // core[c.a].bits end
 
--- Returns the layout of (rows,k) with the widest swizzle that divides it, which
--- is at most the swizzle of the case.
+-- Returns the canonical layout of a matrix (rows,k). It has the widest swizzle,
+-- up to that of the case, whose atom divides the matrix.
 local function smem_layout(c, dtype, rows, k, major)
   local kinds, from = {"SW128", "SW64", "SW32", "INTER"}, 1
   while kinds[from] ~= (c.swizzle or "SW128") do from = from + 1 end

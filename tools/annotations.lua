@@ -113,7 +113,7 @@ local function parse_part(r)
   end
 end
 
--- Parses a type. Returns its alternatives.
+-- Parses a type such as `integer|nil`. Returns a list of its alternatives.
 function parse_type(r)
   local parts = {}
   repeat parts[#parts + 1] = parse_part(r) until not r.take "|"
@@ -590,7 +590,7 @@ function evals.Index(s, node)
   return v
 end
 
--- Calls that return one of their arguments, by its index.
+-- For calls that return one of their arguments: the index of that argument.
 local GIVES = {["sign.public"] = 2, ["sign.class"] = 2, ["sign.strict"] = 2,
   ["sign.namespace"] = 1, setmetatable = 1}
 local HARMLESS = {pairs = true, ipairs = true, next = true, type = true,
@@ -656,7 +656,8 @@ local function eval_list(s, nodes, block)
   return values
 end
 
--- Spreads the results of the last call over the remaining names.
+-- Extends `values` by the results of the last expression, if it is a call, to n
+-- values.
 local function spread(s, nodes, values, n)
   local last = nodes and nodes[#nodes]
   if not last or last.tag ~= "Call" and last.tag ~= "Invoke" or #nodes >= n then
@@ -750,8 +751,8 @@ function runs.Fornum(s, node)
   run_block(inner, node[#node])
 end
 
--- Returns the pairs of values that a loop visits, over a literal list or over
--- the fields of a known table.
+-- Returns the pairs {key, value} that a loop over a literal list or over the
+-- fields of a known table visits.
 local function steps(s, node)
   local call = node[2][1]
   local name = call.tag == "Call" and written(call[1])

@@ -118,7 +118,7 @@ rule("C begins with a sentence that says what it is", list
     end
   end)
 
--- Returns C without comments, directives and strings; lines stay.
+-- Returns C without comments, directives and strings, with as many lines.
 local function bare(text)
   text = ("\n" .. text):gsub("/%*.-%*/", function(s)
     return s:gsub("[^\n]", "")
@@ -138,7 +138,7 @@ end
 -- Structs with too many fields, which still have to be split.
 local MANY_FIELDS = {SimWarp = 63, SimCluster = 74}
 
--- Counts the declarators of a struct's body; a nested struct is one.
+-- Counts the declarators of a struct's body; a nested struct counts as one.
 local function count_fields(body)
   local n = 0
   body = body:gsub("%b{}", ""):gsub("%b()", ""):gsub("%b[]", "")
@@ -293,7 +293,7 @@ rule("lua.h only in core/bind and core/program", C, function(path, text,
   end)
 end)
 
--- To layouts, a word of 2^60 or more is a tag, not an integer.
+-- In a layout, a word of 2^60 or more is a tagged value, not an integer.
 rule("integers become Dims by dim_int", C, function(path, text, complain)
   if path:find "^core/layout/dim%.c" or path:find "^core/layout/tuple%.c" then
     return
@@ -401,7 +401,7 @@ do
     end)
 end
 
--- ENFORCED in tools/prose.lua turns these rules on.
+-- These rules apply only if prose.ENFORCED in tools/prose.lua is true.
 do
   local prose = dofile "tools/prose.lua"
   if prose.ENFORCED then

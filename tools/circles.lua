@@ -12,8 +12,8 @@ local MOST = 3
 local EXEMPT = {layout = true}
 local LARGER = {sim = 22}
 
--- Exported names of a file. layout.c has more, since it has all functions that
--- build and take apart a layout.
+-- The largest number of names that a file may export. layout.c exports more,
+-- because it has all functions that build layouts and take them apart.
 local EXPORTS = 40
 local MORE_EXPORTS = {["core/layout/layout.c"] = 58}
 

@@ -26,8 +26,8 @@ local function c_string(text)
   return #lines > 0 and table.concat(lines, "\n") or '  ""'
 end
 
--- Returns bytes as C strings with octal escapes, which need no cast for each
--- byte.
+-- Returns bytes as C string literals with octal escapes. In an initializer
+-- list, each byte would need a cast.
 local function c_bytes(bytes)
   local lines = {}
   for i = 1, #bytes, 19 do

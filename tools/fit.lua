@@ -13,8 +13,8 @@
 -- fit.lua fits the constants of three models, in
 -- kernels/gemm_sm90/constants.lua, kernels/gemm_skinny/model.lua and
 -- lua/cute/ops/blocks.lua, to all sets but "fresh". --write puts the numbers
--- into these files. The regret, the time of the rule's choice over the best
--- time, is over measured choices: the rule's own choice counts if it was
+-- into these files. The regret is the time of the rule's choice divided by the
+-- best time, among measured choices: the rule's own choice counts if it was
 -- measured.
 local blocks = require "cute.ops.blocks"
 local choose = require "cute.ops.choose"
@@ -215,13 +215,13 @@ end
 local CLOSE = 0.02
 
 local WORST = 8  -- additional weight of large regrets
-local TIMES = 0.3  -- weight in the loss of differences between times
+local TIMES = 0.3  -- weight of time differences in the loss
 
-local ANCHOR = 0.1  -- weight in the loss of a problem's common factor
+local ANCHOR = 0.1  -- weight of a problem's common factor in the loss
 
--- Returns the loss that is minimized: the smoothed regret, and the distance of
--- predicted from measured times: mostly of their ratios, and slightly of the
--- times themselves.
+-- Returns the loss to minimize. Its terms are the smoothed regret; how much the
+-- ratio of predicted to measured time varies within a problem (weight TIMES);
+-- and how far a problem's mean ratio is from 1 (weight ANCHOR).
 local function loss(list)
   local sum, off = 0, 0
   for _, x in ipairs(list) do
@@ -381,7 +381,7 @@ local function write()
         local n
         text, n = text:gsub("(" .. x[4] .. ")([%d.e-]+)(,?)( *)(%-?%-?)",
           function(before, was, comma, blanks, comment)
-            -- Keep the column of the comment behind the number.
+            -- Keep the column of the comment after the number.
             if comment ~= "" then
               blanks = (" "):rep(math.max(1, #was + #blanks - #number))
             end

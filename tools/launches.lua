@@ -32,9 +32,9 @@ local function json(x)
   return "{" .. table.concat(out, ",") .. "}"
 end
 
--- Returns the arguments of a compiled kernel: {"x"} for an operand's memory,
--- {"x", words} for a tensor map of it without the address, which is the first
--- of its 16 words of 64 bits, or {"f32", value}.
+-- Returns the arguments of a compiled kernel. Each is {"x"} for the memory of
+-- operand x; {"x", words} for a tensor map of x, whose 16 words of 64 bits lack
+-- the address, the first word; or {"f32", value}.
 local function arguments(l)
   local out = {}
   for i, v in ipairs(core.launch_values(l.args)) do

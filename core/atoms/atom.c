@@ -1,4 +1,4 @@
-// Expands name patterns of atoms (inside.h) to rows, one for each name; finds a
+// Expands name patterns of atoms (inside.h) to rows, one for each name. Finds a
 // row by name, id or PTX text.
 #include "atoms/inside.h"
 
@@ -304,7 +304,7 @@ static void row_regs(AtomMma *r, int i, DType t, int all) {
 }
 
 // Reads from a warpgroup MMA's name which of A and B are MN-major:
-// "..._SS<K,MN>" makes B MN-major; the default is K-major. The name of a sparse
+// "..._SS<K,MN>" makes B MN-major. The default is K-major. The name of a sparse
 // MMA also says which lanes supply metadata: "..._SS<K,K,One>",
 // "..._SS_TN<One>".
 static void row_majors(AtomMma *r) {

@@ -6,7 +6,7 @@
 #include "base/dtype.h"
 
 enum {
-  // Bits for cp.async: .cg instead of .ca; zero-fill.
+  // For cp.async. GLOBAL: .cg instead of .ca. ZFILL: fills with zeros.
   CPF_GLOBAL = 1, CPF_ZFILL = 2,
   // The generated address code guarantees the alignment that the atom's name
   // requires.
@@ -14,8 +14,8 @@ enum {
 };
 
 // The kind of instruction that executes an MMA. The emitter, the simulator and
-// the checks handle these kinds; an atom of an existing kind needs only a row
-// in its family's table.
+// the checks handle these kinds. A new atom of an existing kind needs only a
+// row in its family's table.
 typedef enum MmaKind {
   MK_FMA,           // UniversalFMA: plain C, no PTX
   MK_DP4A, MK_DP2A, // integer dot products
@@ -38,9 +38,9 @@ typedef struct AtomMma {
   DType d_type, a_type, b_type, c_type;
   uint8_t bits[4];              // bits of one value of D A B C in registers
   // TV layouts of a sparse A's stored MxK/2 values and of its metadata. One
-  // 16-bit metadata value covers four groups of a row; a thread's register
-  // holds two. A group is 4 elements (tf32: 2; 4-bit: 8), half of which are
-  // stored; two 2-bit indices select them.
+  // 16-bit metadata value covers four groups of a row. A thread's register
+  // holds two such values. A group is 4 elements (tf32: 2; 4-bit: 8), half of
+  // which are stored. Two 2-bit indices select the stored elements.
   const char *stored, *meta;
   int group;
   // wgmma: four lanes need the same metadata, and two of them supply it: lanes
@@ -49,19 +49,19 @@ typedef struct AtomMma {
   // Operands: D A B C, then the scales of A and of B (AMF_SCALE), then the
   // metadata of A (AMF_SPARSE); nop is the number of operands. Operand i has
   // nreg[i] registers in each thread. Their kind, regs[i], is a PTX constraint
-  // letter: 'r' and 'f' have 32 bits, 'd' and 'l' 64; 'z' is a pair of doubles.
-  // An operand that a warpgroup reads from shared memory has one 'l', its
-  // descriptor.
+  // letter: 'r' and 'f' have 32 bits, 'd' and 'l' have 64 bits, and 'z' is a
+  // pair of doubles. An operand that a warpgroup reads from shared memory has
+  // one 'l', its descriptor.
   int nop;
   char regs[8];                 // e.g. "frrf"
   uint8_t nreg[7];              // e.g. 4 4 2 4 for D A B C
   DType sf_type;                // type of the scales
   int vs;  // number of elements along K that share one scale
-  // PTX instruction, "mma.sync.aligned..."; the emitter appends the operands D,
+  // PTX instruction, "mma.sync.aligned...". The emitter appends the operands D,
   // A, B, C in braces.
   const char *ptx;
-  bool mn_major[2];             // wgmma: A, B are MN-major in shared memory
-  // Range of architectures; sm_max is 0 if there is no upper limit.
+  bool mn_major[2];             // wgmma: whether A, B are MN-major
+  // Range of architectures. sm_max is 0 if there is no upper limit.
   int sm_min, sm_max;
   bool arch_specific;           // needs sm_XXa
   MmaKind kind;
@@ -72,7 +72,7 @@ enum {
   AMF_XORPOPC = 2, AMF_ANDPOPC = 4,
   AMF_SMEM_A = 8,   // wgmma reads A from shared memory, as it always does B
   AMF_TABLE = 16,   // described only: neither emitted nor simulated
-  AMF_SPARSE = 32,  // A stores half of its elements; metadata selects them
+  AMF_SPARSE = 32,  // sparse A: only half of its elements are stored
   AMF_SCALE = 64,   // block-scaled: has the scales SFA and SFB as operands
   // Each element of A and B takes a byte: 6-bit types at bit 0 of it, 4-bit
   // types at bit 2.
@@ -114,8 +114,8 @@ typedef enum CopyOp {
   CO_LDSM, CO_STSM, // ldmatrix, stmatrix: of `num` matrices
   CO_SHUFFLE, CO_MOVM,
   CO_LOAD, CO_STORE, // CO_UNIVERSAL that accesses only global memory
-  // Described only, neither emitted nor simulated: bulk copies; Blackwell's
-  // copies of 8-bit matrices and of tensor memory.
+  // Described only, neither emitted nor simulated. CO_BULK: bulk copies.
+  // CO_TABLE: Blackwell's copies of 8-bit matrices and of tensor memory.
   CO_BULK, CO_TABLE
 } CopyOp;
 
@@ -136,7 +136,7 @@ typedef struct AtomCopy {
 } AtomCopy;
 
 // An atom's id is its position in the list of all names that the families of
-// inside.h expand to; the IR stores ids. The first request for an id expands
+// inside.h expand to. The IR stores ids. The first request for an id expands
 // its row, which then stays unchanged until the process ends. These functions
 // are thread-safe and return NULL for an unknown id or when memory is
 // exhausted. The row of an id returned by atom_*_find exists already.

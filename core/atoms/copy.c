@@ -88,8 +88,8 @@ const AtomCopyFam atom_copies[] = {
   {.name = n, .op = CO_TABLE, .thr = ops, .src = s, .dst = d, .ref = r, \
    .bits = b, .sm_min = 100}
 #define WARP(n, s, d, r, b) TABLE(n, "32:1", s, d, r, b)
-// Copies of tensor memory. A load gives each thread its part of the matrix; a
-// store reads these parts.
+// Copies of tensor memory. A load gives each thread its part of the matrix, and
+// a store reads these parts.
 #define TMEM(n, all, part, b) \
   WARP("SM100_TMEM_LOAD_" n "{|_16b}", "(32," all "):(0,1)", part, \
        "(32," all "):(0,1)", b), \

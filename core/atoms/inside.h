@@ -2,7 +2,7 @@
 // architecture. A row describes every atom whose name its pattern matches.
 //
 // A name pattern is literal text with choices {a|b|c}. {N=8..256+8} stands for
-// the numbers 8, 16 ... 256, and {R=1|2|4} for the numbers of a list; layouts
+// the numbers 8, 16 ... 256, and {R=1|2|4} for the numbers of a list. Layouts
 // refer to the chosen number as N or R. {T} stands for any element type, and T
 // for its number of bits. $0, $1 ... are the texts of the choices from the
 // left.
@@ -26,8 +26,8 @@ typedef struct AtomMmaFam {
   // metadata, one 16-bit value for four groups of a row
   const char *stored, *meta;
   short group;         // number of elements of A of which half are stored
-  // PTX text with placeholders: $S for the shape "m16n8k16"; $D $A $B $C for
-  // types; $s for ".satfinite" if AMF_SAT is set.
+  // PTX text with placeholders: $S for the shape "m16n8k16", $D $A $B $C for
+  // the types, and $s for ".satfinite" if AMF_SAT is set.
   const char *ptx;
   MmaKind kind;
   short sm_min, sm_max;

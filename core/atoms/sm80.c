@@ -78,7 +78,7 @@ const AtomMmaFam atom_sm80[] = {
       .types = "F64F64F64F64", .a = B32_K4, .b = B32_K4, .c = C8, .ptx = TN,
       .sm_min = 80),
   // A complex MMA is four real MMAs on real and imaginary parts. (CuTe's GC64
-  // uses three MMAs on sums of the parts; no element type here represents its
+  // uses three MMAs on sums of the parts. No element type here represents its
   // accumulator of three doubles.)
   MMA(.name = "SM80_8x8x4_C64C64C64C64_TN", .shape = "8,8,4",
       .types = "C64C64C64C64", .a = B32_K4, .b = B32_K4, .c = C8,
@@ -107,9 +107,9 @@ const AtomMmaFam atom_sm89[] = {
       .c = C16, .ptx = TN, .sm_min = 89),
   {0}};
 
-// GeForce Blackwell (sm_120): MMAs that mix 8-, 6- and 4-bit types, a byte for
-// each element; sparse and block-scaled MMAs. The stored half of a sparse A has
-// the layout of a dense A with half the K.
+// GeForce Blackwell (sm_120): MMAs that mix 8-, 6- and 4-bit types, with a byte
+// for each element, and sparse and block-scaled MMAs. The stored half of a
+// sparse A has the layout of a dense A with half the K.
 #define F8F6F4 \
   "{float_e4m3_t|float_e5m2_t|float_e3m2_t|float_e2m3_t|float_e2m1_t}"
 #define KIND(k) "mma.sync.aligned.kind::" k ".$S.row.col.$D.$A.$B.$C"

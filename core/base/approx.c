@@ -2,8 +2,8 @@
 // quadratic interpolation of the hardware, and the code that the PTX compiler
 // emits around the hardware's instruction.
 //
-// The upper bits of the argument choose a row of a table; its lower 17 bits are
-// x. The result is the fixed-point number
+// The upper bits of the argument choose a row of a table. The lower 17 bits of
+// the argument are x. The result is the fixed-point number
 //   c0 * 2^s0 + c1 * x + c2 * square(x) * 2^s2 + bias, truncated (Oberman and
 //   Siu, "A High-Performance Area-Efficient Multifunction Interpolator", 2005).
 #include "base/approx.h"
@@ -34,8 +34,8 @@ static const uint8_t corner[8][8] = {
 
 // Returns x * x / 2^19 of a 17-bit x, as a squarer that omits all bit products
 // below 2^18 computes it. With x = 512 h + l, h * h is exact and l * l
-// vanishes. Of h * l, bit products from 2^9 up remain: a 4-bit product and two
-// entries of `corner`.
+// vanishes. For h * l, only bit products from 2^9 up are added: a 4-bit product
+// and two entries of `corner`.
 static uint32_t square(uint32_t x) {
   uint32_t h = x >> 9, a = x >> 10, b = x >> 2 & 127;
   return h * h / 2 + (a >> 3) * (b >> 3) + corner[a >> 4][b & 7] +
@@ -69,8 +69,8 @@ static uint32_t rcp_of(uint32_t f) {
   return (uint32_t)((r + 0x8fce) >> 16);
 }
 
-// Returns the fraction bits of the f32 1 / sqrt(a), where a = 1 + f / 2^23 for
-// f below 2^23, and a = 2 * (f / 2^23) from there on.
+// Returns the fraction bits of the f32 1 / sqrt(a), where a = 1 + f / 2^23 if f
+// is below 2^23, and otherwise a = 2 * (f / 2^23).
 static uint32_t rsqrt_of(uint32_t f) {
   int64_t r = quadratic(&approx_rsqrt_rows[f >> 17], f & 0x1ffff, 14, 2);
   return (uint32_t)((r + 0x7fff) >> 16) - ONE_BITS;

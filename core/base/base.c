@@ -50,8 +50,9 @@ bool why(Why *w, ErrKind kind, const char *fmt, ...) {
 // ---- heap ----
 
 #ifdef CUTE_MEMERR
-// Returns 0 if this allocation must fail: the Nth one and all later ones, where
-// N is CUTELUA_MEMERR. Without N, or with N = 0, none fails.
+// Returns 0 if this allocation must fail. The Nth allocation and all later
+// allocations fail, where N is CUTELUA_MEMERR. Without N, or with N = 0, none
+// fails.
 static long memerr_left(void) {
   static long left = -2;
   if (left == -2) {

@@ -29,8 +29,8 @@ const char *err_name(ErrKind kind);
 const char *err_summary(ErrKind kind);
 
 // An error of the environment, such as a missing driver or source that NVRTC
-// rejects. A function with a Why parameter fills it in and returns false or
-// NULL. Its Lua binding then returns nil, "message [kind]".
+// rejects. A function with a Why parameter fills in this parameter and returns
+// false or NULL. The function's Lua binding then returns nil, "message [kind]".
 typedef struct Why {
   ErrKind kind;
   char msg[1400];
@@ -39,7 +39,7 @@ typedef struct Why {
 // Fills w (which may be NULL) and returns false.
 bool why(Why *w, ErrKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-// Bump allocator. Memory lives until the arena is reset or freed; single
+// Bump allocator. Memory lives until the arena is reset or freed. Single
 // allocations are never freed.
 typedef struct ArenaChunk ArenaChunk;
 typedef struct Arena {
@@ -54,15 +54,15 @@ typedef struct Ctx Ctx;
 struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns
   void *ud;       // owner's data: a lua_State in the Lua bindings
-  // Memory for the results of one call from outside, such as from Lua; reset
-  // when the next call from outside starts.
+  // Memory for the results of one call from outside, such as from Lua. It is
+  // reset when the next call from outside starts.
   Arena scratch;
   struct Work *work;  // trace in progress (defined in ir/ir.h), or NULL
 };
 
 // Raises an error of `kind` with a printf-style message. The message has no
-// position; the binding adds "file:line: " before it and " [kind]" after its
-// first line.
+// position. The binding adds "file:line: " before the message and " [kind]"
+// after its first line.
 _Noreturn void ctx_fail(Ctx *cx, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
 
@@ -73,7 +73,7 @@ void *base_realloc(void *p, size_t n);  // NULL when out of memory
 // Grows the array *p of *max elements of `size` bytes to hold n elements.
 // Returns false, with nothing changed, when memory is exhausted.
 bool base_room(void **p, uint32_t *max, uint32_t n, size_t size);
-// Memory of zeros; pages that nobody touches cost nothing.
+// Returns n zeroed bytes. Pages that are never accessed cost nothing.
 void *base_zeros(size_t n);
 void base_free(void *p);
 // Returns n * size. If the product overflows, returns a size that no allocation
@@ -117,8 +117,8 @@ void buf_free(Buf *b);
 // Reports whether `what` is one of the comma-separated words of CUTELUA_DEBUG.
 bool base_debug(const char *what);
 
-// Returns the greatest common divisor, which is not negative; 1 if the divisor
-// does not fit in an int64_t.
+// Returns the greatest common divisor, which is not negative, or 1 if the
+// divisor does not fit in an int64_t.
 int64_t base_gcd(int64_t a, int64_t b);
 
 // Divide, rounding down, like Lua's // and %. b is not 0. The quotient
@@ -134,12 +134,12 @@ static inline int64_t base_floor_mod(int64_t a, int64_t b) {
   return r && (r < 0) != (b < 0) ? r + b : r;
 }
 
-// 64-bit FNV-1a of n bytes, continued from h (start with HASH_INIT).
+// Returns the 64-bit FNV-1a hash of n bytes, continued from h. Pass HASH_INIT
+// first.
 #define HASH_INIT 14695981039346656037ull
 uint64_t base_hash(uint64_t h, const void *p, size_t n);
 
-// Returns the next number of a splitmix64 generator. Any seed will do, 0
-// included.
+// Returns the next number of a splitmix64 generator. Any seed is valid, also 0.
 uint64_t base_random(uint64_t *state);
 
 // Returns the time of a monotonic clock in nanoseconds.

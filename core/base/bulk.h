@@ -5,9 +5,10 @@
 
 #include "base/dtype.h"
 
-// Host memory: `count` packed elements of type t, the C side of MT_BUFFER.
-// Sub-byte types are packed, low bits first, so bytes = (count * bits + 7) / 8.
-// A binding checks hostbuf_open before it accesses the memory.
+// Host memory: `count` packed elements of type t. Lua sees it as a buffer
+// (MT_BUFFER in bind). Sub-byte types are packed, low bits first, so bytes =
+// (count * bits + 7) / 8. A binding checks hostbuf_open before it accesses the
+// memory.
 typedef struct HostBuf HostBuf;
 struct HostBuf {
   DType t;
@@ -17,14 +18,14 @@ struct HostBuf {
                  // owns the memory
   size_t mapped;  // bytes of a file's mapping at `raw` (platform_map), or 0
   bool closed;   // whether calls reject the buffer
-  bool kept;     // whether a graph of a GPU copies the memory: close() keeps it
+  bool kept;     // whether a CUDA graph copies the memory, so close() keeps it
   // True if the whole buffer was written at least once (filled, copied to or
-  // set from a string). The simulator reports reads of undefined elements in
-  // other buffers.
+  // set from a string). In all other buffers, the simulator reports reads of
+  // undefined elements.
   bool defined;
   void (*unpin)(HostBuf *b);  // unpins pinned memory before it is freed
-  // The GPU for which the memory is pinned, and the `epoch` of its context
-  // then.
+  // The GPU for which the memory is pinned, and the `epoch` of its context at
+  // that time.
   struct Gpu *gpu;
   unsigned epoch;
 };
@@ -85,8 +86,8 @@ typedef struct BulkMat {
   size_t stride[2];
 } BulkMat;
 
-// Computes d[m,n] = sum over k of a[m,k] * b[n,k] on all host cores, summed in
-// double in the order of k, then rounded once to d's type. Returns false when
+// Computes d[m,n] = sum over k of a[m,k] * b[n,k] on all host cores. Sums in
+// double in the order of k, then rounds once to d's type. Returns false when
 // memory is exhausted.
 bool bulk_gemm(const BulkMat *a, const BulkMat *b, const BulkMat *d, size_t m,
                size_t n, size_t k);

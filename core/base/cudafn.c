@@ -50,7 +50,7 @@ float cudafn_expm1(float x) {
 
 // ---- logarithms ----
 
-// A number x split as 2^e (1 + r). bits: those of x; if x is subnormal, those
+// A number x split as 2^e (1 + r). bits: the bits of x or, if x is subnormal,
 // of the normal number x 2^n.
 typedef struct Split {
   uint32_t bits;
@@ -69,8 +69,8 @@ static inline Split split(float x, uint32_t least, int n) {
                  bits_float(u - e) - 1};
 }
 
-// Returns the logarithm of the x with these bits if it is an infinity, NaN or
-// negative, otherwise y.
+// Returns the logarithm of the float with these bits if the float is an
+// infinity, a NaN or negative. Otherwise returns y.
 static inline float log_special(uint32_t bits, float y) {
   return bits < 0x7f800000 ? y : fmaf(bits_float(bits), INFINITY, INFINITY);
 }
@@ -175,7 +175,7 @@ float cudafn_asinh(float x) {
 WITH_FMA
 float cudafn_acosh(float x) {
   float t = x - 1, b = fmaf(x, x, -1);
-  bool large = float_bits(t) > 0x4b000000;  // also x < 1 and NaNs
+  bool large = float_bits(t) > 0x4b000000;  // true also for x < 1 and NaNs
   float r = bits_float(approx_rsqrt(float_bits(b), true));
   float root = b * r;
   root = fmaf(fmaf(-root, root, b), r * 0.5f, root);
@@ -223,7 +223,7 @@ float cudafn_erfc(float x) {
   inverse = unit_rcp(fmaf(2, a, 1));
   float y = p * inverse;
   y = fmaf(fmaf(a, y * -2, p) - y, inverse, y);
-  // times e^(-a^2)
+  // multiply by e^(-a^2)
   float s = a * a, e = exp_scaled(-s, 127);
   y = y * fmaf(e, fmaf(-a, a, s), e);
   if (a > 0x1.41c29p3f) y = 0;
@@ -241,11 +241,12 @@ float cudafn_cbrt(float x) {
   return x < 0 ? -y : y;
 }
 
-// Returns log2 of a positive x, rounded to f32; *low is a correction to add.
+// Returns log2 of a positive x, rounded to f32. Sets *low to a correction that
+// must be added to the result.
 static inline float log2_of(float x, float *low) {
   Split s = split(x, 0x3f3504f3, 24);
   // log2(1 + r) is computed as 2 atanh(r / (r + 2)). q + ql is twice the
-  // argument; ql corrects the rounding of q.
+  // argument, where ql corrects the rounding of q.
   float inverse = unit_rcp(s.r + 2), q = (s.r + s.r) * inverse;
   float rest = s.r - q;
   float ql = inverse * fmaf(-q, s.r, rest + rest), qq = q * q;

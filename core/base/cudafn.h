@@ -1,11 +1,12 @@
 // CUDA's float functions (expf, sinf, powf ...), bit-exact: NVRTC replaces a
 // call by a sequence of instructions of f32, and these functions compute the
-// same sequence. The sequences are those of NVRTC 13.0; they are the same for
-// sm_80 and sm_90a, and without contraction (--fmad=false).
+// same sequence. The sequences are those of NVRTC 13.0. They are the same for
+// sm_80 and sm_90a, with and without contraction (--fmad=false).
 //
-// A NaN result has any sign and payload; on the GPU it is 0x7fffffff. The other
-// functions of CUDA are single instructions (exp2f is ex2.approx.f32, rsqrtf is
-// rsqrt.approx.f32), or exact as in C (sqrtf, fmodf, roundf ...).
+// A NaN result of these functions has any sign and payload. On the GPU, it is
+// 0x7fffffff. The other functions of CUDA are single instructions (exp2f is
+// ex2.approx.f32, rsqrtf is rsqrt.approx.f32), or exact as in C (sqrtf, fmodf,
+// roundf ...).
 #ifndef CUTE_CUDAFN_H
 #define CUTE_CUDAFN_H
 

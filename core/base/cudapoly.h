@@ -1,5 +1,6 @@
-// What cudafn.c and cudatrig.c share: a polynomial, instructions of the special
-// function unit on floats, and the attribute of functions that use fmaf.
+// Declarations that cudafn.c and cudatrig.c share: a polynomial, instructions
+// of the special function unit on floats, and the attribute of functions that
+// use fmaf.
 #ifndef CUTE_CUDAPOLY_H
 #define CUTE_CUDAPOLY_H
 
@@ -13,9 +14,9 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-// Also compiles a function for processors with an FMA instruction; the loader
-// chooses a version. Not under the thread sanitizer, which is not ready when
-// the loader runs.
+// Marks a function that is compiled twice, the second time for processors with
+// an FMA instruction. The loader chooses a version. The thread sanitizer does
+// not support two versions, because it is not ready when the loader runs.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define WITH_FMA __attribute__((target_clones("fma", "default")))

@@ -10,10 +10,10 @@
 static const uint32_t two_over_pi[6] = {0x3c439041, 0xdb629599, 0xf534ddc0,
                                         0xfc2757d1, 0x4e441529, 0xa2f9836e};
 
-// Subtracts the nearest multiple of pi / 2 from an x of 105615 or more: returns
-// the rest, and the multiple modulo 4 in *quarter. Multiplies the fraction of x
-// by 2 / pi, of which only the bits around the binary point matter (the method
-// of Payne and Hanek, 1983).
+// Subtracts the nearest multiple k * pi / 2 from x, whose magnitude is 105615
+// or more. Returns the difference, and k modulo 4 in *quarter. Multiplies the
+// fraction of x by 2 / pi, of which only the bits around the binary point
+// matter (the method of Payne and Hanek, 1983).
 static float reduce_large(float x, int32_t *quarter) {
   uint32_t u = float_bits(x), e = (u >> 23 & 255) - 128, shift = e & 31;
   uint32_t fraction = u << 8 | 0x80000000u, product[7];
@@ -37,8 +37,8 @@ static float reduce_large(float x, int32_t *quarter) {
   return negative != up ? -(float)angle : (float)angle;
 }
 
-// Subtracts the nearest multiple of pi / 2 from x: returns the rest, and the
-// multiple modulo 4 in *quarter.
+// Subtracts the nearest multiple k * pi / 2 from x. Returns the difference, and
+// k modulo 4 in *quarter.
 static inline float reduce(float x, int32_t *quarter) {
   *quarter = 0;
   if (x != x || isinf(x)) return x * 0;

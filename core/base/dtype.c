@@ -159,7 +159,7 @@ static const Format *format(DType t) {
   }
 }
 
-// Converts x to ue8m0, the exponent of a power of two. Drops the sign; zero and
+// Converts x to ue8m0, the exponent of a power of two. Drops the sign. Zero and
 // values below 2^-127 become 2^-127. A tie between two powers (1.5 * 2^e)
 // rounds to the even code.
 static uint64_t to_ue8m0(double x) {
@@ -211,7 +211,7 @@ static uint64_t low_bits(uint64_t u, int bits) {
 }
 
 // Returns the number of bits of a boolean or an integer type narrower than 64
-// bits; 0 for other types.
+// bits, or 0 for other types.
 static int short_bits(DType t) {
   if (t == DT_BOOL) return 1;
   return dtype_is_int(t) && dtype_bits(t) < 64 ? dtype_bits(t) : 0;
@@ -237,7 +237,8 @@ int64_t dtype_int(DType t, uint64_t u) {
                                : (int64_t)low_bits(u, bits);
 }
 
-// Truncates toward zero and saturates; x is not NaN.
+// Converts x, which is not a NaN, to an integer of type t. Truncates toward
+// zero and saturates.
 static uint64_t to_integer(DType t, double x) {
   int bits = dtype_bits(t) > 64 ? 64 : dtype_bits(t);
   bool is_signed = dtype_class(t) == 'I';
@@ -249,9 +250,9 @@ static uint64_t to_integer(DType t, double x) {
   return low_bits((uint64_t)(int64_t)x, bits);
 }
 
-// Returns the integer that the PTX instruction cvt makes of a NaN. From f64, or
-// to 64 bits, only the top bit is set; other conversions yield 0. Unsigned
-// types below 32 bits get i32's result, clamped.
+// Returns the integer that the PTX instruction cvt makes of a NaN. For
+// conversions from f64, or to 64 bits, only the top bit is set. Other
+// conversions yield 0. Unsigned types below 32 bits get i32's result, clamped.
 static uint64_t nan_integer(DType t, bool from_f64) {
   int bits = dtype_bits(t) > 64 ? 64 : dtype_bits(t);
   if (bits < 32 && dtype_class(t) != 'I') return 0;

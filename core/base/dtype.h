@@ -13,8 +13,8 @@ static inline uint32_t float_bits(float x) {
   return u;
 }
 
-// Returns the bits of an f32 that arithmetic computed. All NaNs become one, as
-// on the GPU: without sign and payload.
+// Returns the bits of an f32 that arithmetic computed. All NaNs become
+// 0x7fffffff, as on the GPU.
 static inline uint32_t float_result(float x) {
   return x == x ? float_bits(x) : 0x7fffffff;
 }
@@ -79,8 +79,8 @@ const char *dtype_name(DType t);  // "bf16"
 const char *dtype_cuda(DType t);  // "unsigned short"
 int dtype_bits(DType t);
 char dtype_class(DType t);        // class of the type: 'P' 'I' 'U' or 'F'
-// DT_NONE for an unknown name; knows aliases (bfloat16, Float32, int32, float
-// ...).
+// Returns the type with this name or alias (bfloat16, Float32, int32, float
+// ...), or DT_NONE if the name is unknown.
 DType dtype_find(const char *name);
 static inline bool dtype_is_float(DType t) { return dtype_class(t) == 'F'; }
 static inline bool dtype_is_float8(DType t) {
@@ -99,7 +99,7 @@ int64_t dtype_most(DType t);
 int64_t dtype_int(DType t, uint64_t u);
 
 // Returns the common type of a and b: the wider one. A float wins over an
-// integer, any type over a boolean or DT_NONE; f16 with bf16 yields f32.
+// integer, and any type over a boolean or DT_NONE. f16 with bf16 yields f32.
 DType dtype_common(DType a, DType b);
 
 // Returns the value of an element's raw bits (the low bits of u) as a double.
@@ -107,7 +107,7 @@ DType dtype_common(DType a, DType b);
 // integers are rounded.
 double dtype_to_double(DType t, uint64_t u);
 
-// Returns the raw bits of x in type t. Floats round to nearest even; e4m3, e5m2
+// Returns the raw bits of x in type t. Floats round to nearest even. e4m3, e5m2
 // and smaller types saturate to the largest finite value, as cvt.rn.satfinite
 // does. NaN becomes the canonical NaN of the hardware's cvt. Integers truncate
 // toward zero and saturate, as cvt.rzi does.

@@ -35,8 +35,8 @@ ERR(CAPTURE, "in-graph", "not possible while a graph is captured")
 ERR(CLOSED, "closed", "the object was closed")
 ERR(KERNEL, "kernel-fault", "the simulator found a fault in the kernel")
 ERR(LUA, "lua", "an error of Lua itself, or one that the script raised")
-// The environment: a query returns nil and a message, an action raises an error
-// (bind/gpulib.c)
+// Errors of the environment: a query returns nil and a message; an action
+// raises an error (bind/gpulib.c)
 ERR(IO, "io", "a file could not be read or written")
 ERR(NOGPU, "no-gpu", "no usable GPU or driver")
 ERR(NONVRTC, "no-nvrtc", "the NVRTC library was not found")

@@ -12,7 +12,8 @@
 // ---- types ----
 
 typedef struct Format {
-  // Half an ulp of 1; smallest and largest positive number of the type.
+  // unit: half an ulp of 1. least, most: smallest and largest positive number
+  // of the type.
   double unit, least, most;
 } Format;
 
@@ -34,7 +35,7 @@ bool gemmcheck_type(DType t) {
 
 typedef struct Rules {
   const GemmCheck *g;
-  // gamma_n of gemmcheck.h, for n roundings; n times the smallest
+  // gamma: gamma_n of gemmcheck.h, for n roundings. floor: n times the smallest
   // positive number of the accumulators' type.
   double gamma, floor;
   Format out, sum;

@@ -21,7 +21,8 @@
 #include "base/bulk.h"
 
 typedef struct GemmCheck {
-  // (M,K), (N,K), (M,N); D is f16, bf16, f32, f64 or an integer.
+  // The matrices A (M,K), B (N,K) and D (M,N). D is f16, bf16, f32, f64 or an
+  // integer.
   const BulkMat *a, *b, *d;
   // A B^T of (M,N), summed in f64; NULL: compute samples of it.
   const BulkMat *ref;
@@ -41,8 +42,8 @@ typedef struct GemmVerdict {
   size_t nans;          // unexpected NaNs
   size_t row, col;      // position of the largest error relative to its bound
   double got, want, bound;
-  // |D - X| / |X| in the Frobenius norm, X being the expected result; finite
-  // elements only. Infinite if a NaN or infinity is wrong.
+  // |D - X| / |X| in the Frobenius norm, where X is the expected result, over
+  // the finite elements. It is infinite if a NaN or infinity is wrong.
   double frobenius;
 } GemmVerdict;
 

@@ -18,9 +18,9 @@ typedef struct Nearest {
 } Nearest;
 
 Nearest nearest_of(const char *name);
-// Offers a candidate; its address is kept, its text is not copied. A candidate
-// is near if at most a third of the letters of the unknown name differ, or if
-// the unknown name is its prefix. Of equally near candidates, the
+// Offers a candidate. Its address is kept and its text is not copied. A
+// candidate is near if at most a third of the letters of the unknown name
+// differ, or if the unknown name is its prefix. Of equally near candidates, the
 // alphabetically first wins.
 void nearest_offer(Nearest *to, const char *s, size_t n);
 // Offers each word of a space-separated list.

@@ -24,9 +24,9 @@ const char *platform_no_libraries(void);
 int platform_glob_folders(void);
 
 // Maps n bytes of an open file from byte `from` on, a multiple of
-// platform_page(), so that changes do not reach the file. At least a page more
-// is accessible. Stores the number of bytes for platform_unmap in *all. Returns
-// NULL if the system cannot map files.
+// platform_page(), so that changes do not reach the file. At least one page
+// after these bytes is accessible, too. Stores the number of bytes for
+// platform_unmap in *all. Returns NULL if the system cannot map files.
 void *platform_map(int fd, uint64_t from, size_t n, size_t *all);
 void platform_unmap(void *p, size_t all);
 size_t platform_page(void);
@@ -34,7 +34,7 @@ size_t platform_page(void);
 // Returns the number of threads that can run at a time, at least 1.
 int platform_cores(void);
 
-// Sends a signal to a thread of this program; does nothing on a single-threaded
+// Sends a signal to a thread of this program. Does nothing on a single-threaded
 // system.
 void platform_signal(pthread_t thread, int sig);
 

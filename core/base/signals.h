@@ -1,7 +1,7 @@
 // Defers Ctrl-C during calls into libraries. The compiler and other libraries
 // may have handlers of their own for SIGINT and SIGTERM, hold malloc's locks,
 // or start threads that would receive a signal. During such calls both signals
-// stay pending; they are handled afterwards.
+// stay pending. They are handled afterwards.
 //
 // Files that include this header define _POSIX_C_SOURCE.
 #ifndef CUTE_SIGNALS_H
@@ -21,8 +21,8 @@ typedef struct SigHold {
 
 // Blocks both signals in this thread and in threads that it starts from now on.
 void signals_hold(SigHold *h);
-// Restores the previous state; a pending signal is delivered before this
-// returns.
+// Restores the previous state. A pending signal is delivered before this
+// function returns.
 void signals_release(const SigHold *h);
 
 #endif

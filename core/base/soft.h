@@ -9,8 +9,8 @@
 
 #include "base/dtype.h"
 
-// SO(ID, "name in PTX"). The operands are a, b, c; Soft.type is the type of the
-// result.
+// SO(ID, "name in PTX"). The operands are a, b and c. Soft.type is the type of
+// the result.
 #define SOFT_OPS(SO) \
   SO(ADD, "add") SO(SUB, "sub") SO(MUL, "mul") SO(FMA, "fma") \
   SO(DIV, "div") SO(RCP, "rcp") SO(SQRT, "sqrt") \

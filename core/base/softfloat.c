@@ -295,8 +295,8 @@ static uint64_t least(Soft s, uint64_t u, uint64_t v, bool max) {
   return ((ordered(t, u) < ordered(t, v)) == max ? v : u) | sign;
 }
 
-// Computes neg or abs. The hardware computes both by an addition: NaNs become
-// canonical, except that an f64 NaN keeps its sign.
+// Computes neg or abs. The hardware computes both by an addition: a NaN becomes
+// the canonical NaN, except that an f64 NaN keeps its sign.
 static uint64_t signed_op(Soft s, uint64_t u) {
   DType t = (DType)s.type;
   uint64_t bit = sign_bit(t);
@@ -387,7 +387,7 @@ static Num whole(DType t, uint64_t u) {
   return (Num){.sign = sign, .sig = v};
 }
 
-// Returns x, an integer of any size, as an integer of type t; out-of-range
+// Returns x, an integer of any size, as an integer of type t. Out-of-range
 // values become the nearest limit of t.
 static uint64_t saturated(DType t, const Num *x) {
   int n = dtype_bits(t);

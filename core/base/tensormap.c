@@ -354,8 +354,8 @@ const char *tensormap_field(TensorMapField f) {
   return names[f];
 }
 
-// Sets the element type to number v of tensormap.replace, which counts as
-// TENSORMAP_TYPES except that f32.ftz precedes f64.
+// Sets the element type to number v of tensormap.replace. These numbers follow
+// the order of TENSORMAP_TYPES, except that f32.ftz precedes f64.
 static void put_type(uint64_t words[TENSORMAP_WORDS], int64_t v) {
   static const uint8_t of[TMT_COUNT] = {
     TMT_U8, TMT_U16, TMT_U32, TMT_I32, TMT_U64, TMT_I64, TMT_F16, TMT_F32,

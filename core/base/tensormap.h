@@ -8,9 +8,9 @@
 
 // TT(ID, dtype, bytes, bits of the map, class, reductions): element types in
 // the order of CUtensorMapDataType. Class I is integers, F floats, T floats
-// that loads round to tf32. The FTZ types load like the others; their
+// that loads round to tf32. The FTZ types load like the other types, but their
 // reductions flush subnormal numbers. The reductions listed are those that H100
-// and H200 execute; any other is an illegal instruction there.
+// and H200 execute. Any other reduction is an illegal instruction there.
 #define TENSORMAP_TYPES(TT) \
   TT(U8, U8, 1, 0, 'I', "") TT(U16, U16, 2, 1, 'I', "") \
   TT(U32, U32, 4, 2, 'I', "add min max and or xor") \
@@ -42,11 +42,11 @@ enum { TENSORMAP_PLAIN, TENSORMAP_16B, TENSORMAP_32B };
 enum { TENSORMAP_ZEROS, TENSORMAP_NAN };  // value of elements out of bounds
 
 // The parameters of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col, in
-// their order; enumerations have the driver's values. Mode 0 is the contiguous
-// one.
+// their order. Enumerations have the driver's values. Mode 0 is the contiguous
+// mode.
 typedef struct TensorMap {
   bool im2col;
-  int64_t type, rank;       // TensorMapType
+  int64_t type, rank;       // type: a TensorMapType
   uint64_t address;
   int64_t extent[TENSORMAP_RANK];      // elements
   int64_t stride[TENSORMAP_RANK - 1];  // in bytes; stride[i] is mode i + 1's
@@ -62,7 +62,7 @@ typedef struct TensorMap {
   int64_t fill;                  // TENSORMAP_ZEROS ..
 } TensorMap;
 
-// Reports whether the driver would accept the map; if not, w names the broken
+// Reports whether the driver would accept the map. If not, w names the violated
 // rule.
 bool tensormap_check(const TensorMap *m, Why *w);
 // Encodes a map that passed tensormap_check, as words in memory order.
@@ -77,8 +77,8 @@ void tensormap_read(const uint64_t words[TENSORMAP_WORDS], TensorMap *m);
 void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
 
 // TF(ID, "name"): the fields of an encoded map that tensormap.replace sets,
-// with their names in PTX. Those up to STEP exist for each mode, except ADDRESS
-// and RANK.
+// with their names in PTX. The fields up to STEP exist once for each mode,
+// except ADDRESS and RANK.
 #define TENSORMAP_FIELDS(TF) \
   TF(EXTENT, "global_dim") TF(STRIDE, "global_stride") \
   TF(ADDRESS, "global_address") TF(RANK, "rank") TF(BOX, "box_dim") \

@@ -17,8 +17,8 @@ static Layout from_shape(Ctx *cx, lua_State *L, Tup shape) {
   return layout_make(cx, shape, face_check_tup(cx, L, 2));
 }
 
-// make_layout(shape[, stride]) -> a layout; make_layout(layout, ...) -> the
-// layout with these layouts as modes
+// make_layout(shape[, stride]) -> a layout. make_layout(layout, ...) -> a
+// layout whose modes are the given layouts
 static int l_make_layout(lua_State *L) {
   Ctx *cx = face_enter(L);
   Swizzle sw;
@@ -40,7 +40,7 @@ static int l_make_layout(lua_State *L) {
   return 1;
 }
 
-// Returns the argument at idx as an offset: an integer, or a tuple of
+// Returns the argument at idx as an offset, which is an integer or a tuple of
 // coordinates.
 static Tup offset_arg(Ctx *cx, lua_State *L, int idx) {
   Dim d;
@@ -55,8 +55,8 @@ static Tup offset_arg(Ctx *cx, lua_State *L, int idx) {
 }
 
 // composed(f, offset, layout or tensor [, options]) -> f o offset o layout. f
-// is a swizzle, a layout or a Lua function; the options describe a Lua
-// function.
+// is a swizzle, a layout or a Lua function. The options apply to a Lua function
+// (layoutfn.c).
 static int l_composed(lua_State *L) {
   Ctx *cx = face_enter(L);
   Outer f = {.kind = OUTER_LAYOUT};
@@ -101,8 +101,8 @@ static int l_image_mask(lua_State *L) {
   for (int64_t i = 0; i < n; i++) {
     int64_t x = off.w + dim_value(layout_eval_at(cx, s, dim_int(cx, i)));
     if (x < 0 || x > 62)
-      face_error(L, ERR_LIMIT, "make_layout_image_mask: offset %d is beyond "
-                 "the bits of a mask", (int)x);
+      face_error(L, ERR_LIMIT, "make_layout_image_mask: offset %d is outside "
+                 "of the mask, which has bits 0 to 62", (int)x);
     mask |= (int64_t)1 << x;
   }
   lua_pushinteger(L, mask);
@@ -227,7 +227,8 @@ static Tensor offset_tensor(Ctx *cx, Tup coord, Tensor t) {
   return tensor_domain_offset(cx, t, coord);
 }
 
-// domain_offset(coord, layout) -> layout, offset of coord
+// domain_offset(coord, layout) -> the layout that starts at coord, and the
+// offset of coord in `layout`
 static int l_domain_offset(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup off, c = face_check_tup(cx, L, 1);
@@ -245,8 +246,8 @@ static int l_first(lua_State *L) {
 
 // ---- composition, divides, products ----
 
-// Composes the arguments by type. Two layouts are the most frequent ones, so
-// they are tested first.
+// composition(a, b): the types of a and b select the operation. Two layouts are
+// tested for first, because they are the most frequent arguments.
 static int l_composition(lua_State *L) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;
@@ -271,7 +272,8 @@ static int l_composition(lua_State *L) {
 }
 
 // Pushes `made`, the layout of a shape whose modes are ordered by `order`. As
-// in CuTe, modes of equal order may overlap; then warns, once per source line.
+// in CuTe, modes of equal order may overlap. The function then prints a
+// warning, but only once for each source line.
 static int push_ordered(lua_State *L, Ctx *cx, const char *op, Tup shape,
                         Tup order, Layout made) {
   bool ties = order && tup_order_ties(cx, shape, order);
@@ -408,8 +410,8 @@ static int l_parse(lua_State *L) {
 
 // ---- explain ----
 
-// explain_begin() -> token; explain_end(token) -> text that explains the steps
-// of all operations in between.
+// explain_begin() -> token. explain_end(token) -> text that explains the steps
+// of all operations since explain_begin.
 static int l_explain_begin(lua_State *L) {
   Ctx *cx = face_enter(L);
   Buf *b = lua_newuserdatauv(L, sizeof *b, 0);

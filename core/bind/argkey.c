@@ -1,6 +1,6 @@
 // Walks over the arguments of a launch, which may be nested tables, to build
 // the argument key. Properties that a program is compiled for become words of
-// the key; values that each launch passes become leaves. During a trace, the
+// the key. Values that each launch passes become leaves. During a trace, the
 // walk replaces each argument by a traced value for the kernel.
 #include "bind/trace.h"
 #include "bind/argkey.h"
@@ -57,8 +57,7 @@ static Leaf *add_leaf(Walk *w, DType type) {
   return l;
 }
 
-// Pops an object, which the words identify by its address, and keeps the object
-// alive.
+// Pops an object and keeps it alive, since a word of the key is its address.
 static void hold(Walk *w) {
   if (!w->hold) lua_pop(w->L, 1);
   else
@@ -109,7 +108,7 @@ static void walk_symbol(Walk *w, int idx) {
 // ---- layouts and tensors ----
 
 // Appends a composed layout: its text, a 0 byte, and an id for each Lua
-// function in it. Keeps these functions alive; the object at idx has them in
+// function in it. Keeps these functions alive. The object at idx has them in
 // its uservalues from `first` on.
 static void put_composed(Walk *w, Layout l, int idx, int first) {
   Buf b = {0};
@@ -182,8 +181,8 @@ static void walk_layout(Walk *w, int idx) {
   lua_replace(w->L, idx);
 }
 
-// Returns the tensor of a box, which must be a host tensor, with the alignment
-// of its marks.
+// Returns the host tensor in a box, with the alignment that its marks m
+// declare. Raises an error if the tensor belongs to a kernel.
 static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
   Tensor t = b->t;
   if (b->serial) tensorlib_outside(w->L);
@@ -191,8 +190,9 @@ static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
   return t;
 }
 
-// Returns the number of elements from t's first one to the end of its memory.
-// This bounds layouts with a Lua function, whose range is unknown.
+// Returns how many elements fit between t's first element and the end of its
+// memory. This number bounds layouts with a Lua function, whose range is
+// unknown.
 static int64_t rest_of(const Leaf *l, const Tensor *t) {
   size_t bytes = l->host ? l->host->bytes : l->dev ? l->dev->bytes : 0;
   return (int64_t)(bytes * 8 / (size_t)dtype_bits(t->type))
@@ -246,8 +246,8 @@ static Leaf *add_memory(Walk *w, int idx, const Tensor *t, const TensorBox *b,
   return l;
 }
 
-// Appends the device of the memory in a cached call. A launch needs no such
-// word, since all its memory is on one device.
+// In a cached call, appends a word for the device that has the leaf's memory. A
+// launch needs no such word, since all its memory is on one device.
 static void put_place(Walk *w, const Leaf *l) {
   if (w->calls) put(w, l->dev ? (uint64_t)(uintptr_t)l->dev->own.gpu : 0);
 }
@@ -283,7 +283,7 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
 // Appends a TMA atom. The atom is part of the program, but each launch passes
 // the address, extents and strides of its tensor.
 static void walk_tma(Walk *w, int idx, const TmaBox *b) {
-  if (b->a.runs) {  // a bulk copy: the address of the atom identifies it
+  if (b->a.runs) {  // a bulk copy: the word is the atom's address
     put(w, ARG_HEAD(ARG_OBJECT, 0));
     put_object(w, idx);
     return;
@@ -340,7 +340,7 @@ static void put_metatable(Walk *w, int idx) {
 
 // A key of a table. `at` is its stack index.
 typedef struct Key {
-  const char *s;  // text of a string key; NULL: the key is i
+  const char *s;  // text of a string key; NULL if the key is the integer i
   size_t n;
   lua_Integer i;
   int at;
@@ -445,8 +445,9 @@ bool argkey_met(Walk *w, const void *p) {
   return false;
 }
 
-// Reports whether the walk met the table p, at idx, before. During a trace,
-// then replaces the table by the copy that was made for the kernel.
+// Reports whether the walk met the table p, at idx, before. If it did, and a
+// trace is in progress, replaces the table at idx by the copy that was made for
+// the kernel.
 static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
@@ -510,7 +511,8 @@ static void walk_table(Walk *w, int idx) {
 // ---- other values ----
 
 // Rejects a value that cannot be an argument of a kernel. In a cached call
-// (plan_cache.c), appends its address instead; the operation called checks it.
+// (plan_cache.c), appends the value's address instead, because the called
+// operation checks the value.
 static void refuse(Walk *w, int idx) {
   static const char *const advice[][2] = {
     {"devbuf", "\n  give a tensor of it: cute.on_device(tensor, buffer)"},
@@ -753,8 +755,9 @@ static bool span_of(const Leaf *l, Span *s) {
   return true;
 }
 
-// Sets group[] of the leaves of spans. Leaves that overlap, also through other
-// leaves, get the same number, from 1 on. Returns the largest number.
+// Writes the group number of each span's leaf to group[]. Leaves whose spans
+// overlap, directly or through other spans, get the same number, from 1 on.
+// Returns the largest number.
 static int group_spans(const Span *s, size_t n, int *group) {
   int groups = 0;
   for (size_t i = 0; i < n; i++)

@@ -1,7 +1,7 @@
 // The argument key of a launch. Its words are the properties of the arguments
-// that a program is compiled for; its leaves are the values that each launch
-// passes. argkey.c walks over arguments, argmatch.c compares them with a key;
-// kernlib.c and launchlib.c use both.
+// that a program is compiled for. Its leaves are the values that each launch
+// passes. argkey.c walks over arguments, and argmatch.c compares them with a
+// key. kernlib.c and launchlib.c use both files.
 #ifndef CUTE_ARGKEY_H
 #define CUTE_ARGKEY_H
 
@@ -12,10 +12,10 @@
 #define MT_CONSTEXPR "cute.constexpr"
 #define MT_SYMBOL "cute.symbol"
 
-// The words describe values in preorder. The first word of a value, its head,
-// has a tag and, in the bits above, a number that depends on the tag ("more"
-// below). Other words may follow the head ("then"). Addresses in words are
-// those of objects that a kept ArgKey keeps alive.
+// The words describe values in preorder. The first word of a value is its head.
+// The head has a tag and, in the bits above, a number whose meaning depends on
+// the tag ("more" below). Other words may follow the head ("then"). Some words
+// are addresses of objects, which an ArgKey keeps alive.
 typedef enum ArgTag {
   ARG_NIL = 1, ARG_FALSE, ARG_TRUE,
   ARG_NUMBER,   // more: DType; the value is a leaf
@@ -28,11 +28,14 @@ typedef enum ArgTag {
   ARG_OBJECT, ARG_STREAM,
   ARG_TABLE,    // more: number of fields; then the metatable, keys and values
   ARG_SAME,     // a table met before; more: its index among the tables
-  // more: ArgFlags; then the layout, whose dynamic extents are leaves.
+  // more: ArgFlags; then the layout. Its dynamic extents and strides are
+  // leaves.
   ARG_LAYOUT,
-  ARG_TENSOR,   // more: DType, ArgFlags; then alignment and layout; leaves
+  // more: DType, ArgFlags; then the alignment and the layout. The memory, and
+  // dynamic extents and strides, are leaves.
+  ARG_TENSOR,
   ARG_TMA,  // more: bytes of a TMA atom; then the atom; its tensor is a leaf
-  ARG_CODE,     // more: number of a function's code; then its upvalues
+  ARG_CODE,     // more: id of a function's code; then its upvalues
   // After the last argument: the group of each leaf (argkey_overlaps).
   ARG_OVERLAP
 } ArgTag;
@@ -44,16 +47,18 @@ enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
 #define ARG_DEPTH 32         // maximum nesting of tables
 #define ARG_LEAVES 1024      // maximum number of leaves
 
-// The words of a plain layout are the number of words of its shape, these
-// words, and a stride for each mode. In a dynamic layout, the divisibility of
-// each extent and stride follows (0: static). A composed layout is a string,
-// its text. A coordinate tensor has its base, also a string, before its layout.
+// A plain layout is stored as: the number of words of its shape, the shape's
+// words, and a stride for each mode. A dynamic layout adds the divisibility of
+// each extent and stride (0: static). A composed layout is stored as a string,
+// its text. The base of a coordinate tensor is a string, too, before its
+// layout.
 
 // A value that a launch passes: memory, or a number.
 typedef struct Leaf {
   DType type;
   bool pointer;
-  // True for the stride of a mode with one element: any value of it will do.
+  // True for the stride of a mode with one element. Such a stride may have any
+  // value.
   bool free;
   int argument;            // number of the argument that contains the value
   size_t place;            // number of the leaf, from 1 on
@@ -63,7 +68,8 @@ typedef struct Leaf {
   uint64_t bits;
   const Tensor *t;         // for memory: the tensor, inside its userdata
   const struct TmaBox *tma;  // TMA atom whose tensor this is, or NULL
-  // Host or device buffer of the memory; both are NULL for a symbolic tensor.
+  // The host or device buffer that has the memory. Both are NULL for a symbolic
+  // tensor.
   const HostBuf *host;
   DevBuf *dev;
   // The layout reaches the elements [-before, after), counted from the first
@@ -110,14 +116,15 @@ typedef struct Walk {
   // Stack index of a table {[leaf] = buffer}, or 0, where `leaf` is the number
   // of the leaf, from 1 on. {[-leaf] = atom} has the leaf's TMA atom.
   int buffers;
-  // Callbacks that replace arguments during a trace; otherwise NULL.
+  // Callbacks that replace arguments during a trace, or NULL.
   const Seen *see;
   // During a trace: stack indices of the kernel's function, and of the list of
   // tables copied for the kernel.
   int func, copies;
   // Stack index of the cache of calls (plan_cache.c), or 0 for a launch.
   int calls;
-  // Walks over a function in a cached call (plan_cache.c); NULL for a launch.
+  // Called for a function among the arguments of a cached call (plan_cache.c).
+  // NULL for a launch.
   void (*function)(struct Walk *w, int idx);
   // Stream among the arguments of a cached call, or NULL.
   const struct GpuStream *stream;
@@ -144,9 +151,9 @@ uint64_t argkey_hash(const Walk *w);
 // Returns the name of the kernel that a call launches; NULL: the kernel has no
 // name. `call` is the stack index of the table {arguments, kernel =}.
 const char *argkey_name(lua_State *L, int call);
-// Returns the part of its buffer that a leaf accesses: byte offset and number
-// of bytes. Raises an error if a kernel cannot use this memory. The caller has
-// checked that the buffer is open.
+// Returns the part of the leaf's buffer that a kernel may access: byte offset
+// and number of bytes. Raises an error if a kernel cannot use this memory. The
+// caller has checked that the buffer is open.
 typedef struct LeafMemory { int64_t offset, bytes; } LeafMemory;
 LeafMemory argkey_memory(Ctx *cx, const Leaf *l);
 // Finds leaves with overlapping memory. Sets group[i] to 0 if leaf i overlaps

@@ -9,9 +9,9 @@
 
 // ---- messages ----
 
-// Raises the error that an argument of p is not a `want`. `arg` counts the
-// receiver of a method; 0 or less: an unknown argument, such as a field of
-// options.
+// Raises the error that argument number `arg` of p is not a `want`. In a
+// method, the receiver is argument 1. `arg` is 0 or less if the number is
+// unknown, as for a field of options.
 static _Noreturn void complain(lua_State *L, const Public *p, int arg,
                                const char *want, const char *got) {
   char use[512], at[16] = "";
@@ -24,8 +24,8 @@ static _Noreturn void complain(lua_State *L, const Public *p, int arg,
              "  use %s", at, p->name, want, got, use);
 }
 
-// Raises the error for operand `arg` of the metamethod `name`: "newindex" is
-// t[c] = x.
+// Raises the error for operand `arg` of the metamethod `name`. (The metamethod
+// "newindex" implements t[c] = x.)
 static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
                                     const char *want) {
   bool set = strcmp(name, "newindex") == 0;
@@ -40,7 +40,8 @@ static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
 }
 
 // Raises the error for argument `arg` of the C function at stack level `level`.
-// The message is about the argument of the public function that passed it on.
+// The message names the public function that the user called, and the number of
+// the argument there.
 static _Noreturn void bad_argument(lua_State *L, int level, int arg,
                                    const char *want) {
   Public p;
@@ -123,8 +124,8 @@ static int l_check_options(lua_State *L) {
   return 0;
 }
 
-// nearest(name, list) -> the name in the list that is most similar; nil if none
-// is similar
+// nearest(name, list) -> the name in the list that is most similar to `name`,
+// or nil if none is similar
 static int l_nearest(lua_State *L) {
   Nearest n = nearest_of(face_checkstr(L, 1));
   face_checktype(L, 2, LUA_TTABLE);
@@ -284,7 +285,7 @@ static void wanted(const Param *p, char *out, size_t size) {
 
 // Data of a check: the parameters of a signature, without the receiver.
 typedef struct Checks {
-  // Maximum number of arguments, and 1 if the function is a method.
+  // most: maximum number of arguments; method: 1 for a method, else 0
   int most, method;
   int n;
   Param param[];     // a variadic parameter comes last
@@ -356,7 +357,8 @@ static int l_bad_argument(lua_State *L) {
 enum { GIVEN = 6 };  // maximum number of arguments that a message quotes
 
 // usage() -> three texts about the public function being called: name, "given
-// (1, \"x\")", "use cute.size(x, modes...)"; nothing if there is none.
+// (1, \"x\")", "use cute.size(x, modes...)"; Returns nothing if no public
+// function is being called.
 static int l_usage(lua_State *L) {
   Public p;
   char use[512];
@@ -542,7 +544,7 @@ static int no_operator(lua_State *L) {
 }
 
 // Offers the names of methods in the table at idx as corrections of a misspelt
-// one. Methods are functions without a leading "__".
+// method name. Methods are functions without a leading "__".
 static void offer_methods(lua_State *L, int idx, Nearest *to) {
   for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1)) continue;

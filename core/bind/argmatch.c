@@ -1,7 +1,7 @@
 // Checks whether the arguments of a launch fit the argument key of a compiled
-// program. Numbers and addresses may differ, and dynamic extents and strides
-// within their declared limits. If something else differs, the message names
-// the argument.
+// program. Numbers and addresses may differ. Dynamic extents and strides may
+// differ within their declared limits. If anything else differs, the error
+// message names the argument.
 #include "bind/argkey.h"
 
 #include <stdio.h>
@@ -25,8 +25,8 @@ typedef struct Fit {
 // ---- words ----
 
 // A plain layout in words. It has n words of a shape and `leaves` strides.
-// shape_div and stride_div are the divisibility of each extent and stride; NULL
-// in a static layout.
+// shape_div and stride_div have the divisibility of each extent and stride.
+// They are NULL in a static layout.
 typedef struct View {
   size_t n, leaves;
   const uint64_t *shape, *stride, *shape_div, *stride_div;
@@ -68,8 +68,9 @@ static void print_dim(Fit *f, uint64_t word, uint64_t div, Buf *b) {
   else buf_puts(f->cx, b, tup_text(f->cx, &d));
 }
 
-// Prints the words, or the extents of v's shape if words is NULL, as a tuple
-// nested like that shape. *at and *leaf are the next word and the next extent.
+// Prints a tuple with the nesting of v's shape. Its leaves are `words` or, if
+// that is NULL, the extents of the shape. *at is the index of the next word of
+// the shape, and *leaf that of the next leaf.
 static void print_tuple(Fit *f, const View *v, const uint64_t *words,
                         const uint64_t *div, size_t *at, size_t *leaf,
                         Buf *b) {
@@ -226,8 +227,8 @@ static void fit_number(Fit *f) {
 
 // ---- layouts ----
 
-// Computes the extents and strides of the given layout v. Takes dynamic ones
-// from the leaves of the arguments.
+// Computes the extents and strides of the given layout v. Takes dynamic extents
+// and strides from the leaves of the arguments.
 static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
   for (size_t i = 0, leaf = 0; i < v->n; i++) {
     Dim d = dim_of(v->shape[i]);
@@ -253,8 +254,9 @@ static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   return true;
 }
 
-// Compares two layouts, whose heads were `given` and `want`. Adds leaves for
-// dynamic extents and strides. Returns false if the layouts do not fit.
+// Compares the given layout with that of the key. `given` and `want` are their
+// head words. Adds leaves for dynamic extents and strides. Returns false if the
+// layouts do not fit.
 static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
   if ((given ^ want) & ARG_COMPOSED) return false;
   if (given & ARG_COMPOSED) {
@@ -403,9 +405,9 @@ static void fit_value(Fit *f) {
   f->given += n, f->want += n;
 }
 
-// Rejects arguments that share memory if those at compilation did not. The
-// program may use a value that it loaded before a store through another
-// argument.
+// Rejects arguments that share memory if the arguments at compilation did not.
+// The reason is that the program may use a value that it loaded before a store
+// through another argument.
 static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
   int *group = NEW(cx, int, k->nleaf + 1);
   if (!argkey_overlaps(cx, l, k->nleaf, group)) return;
@@ -414,7 +416,8 @@ static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
       if (group[i] && group[i] == group[j] &&
           (!k->group[i] || k->group[i] != k->group[j]))
         ctx_fail(cx, ERR_LAUNCH, "%sarguments %d and %d share memory, but "
-                 "this launch was compiled for arguments that do not",
+                 "this launch was compiled for arguments that do not\n"
+                 "  compile another launch for arguments that share memory",
                  of_kernel(cx, k), l[j].argument, l[i].argument);
 }
 

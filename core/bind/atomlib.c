@@ -53,8 +53,8 @@ static void push_copy(lua_State *L, TiledCopy c) {
   push_box(L, (AtomBox){.kind = BOX_COPY, .tiled = true, .copy = c});
 }
 
-// Returns the tiled operation of this kind at idx. For a slice, sets *thr to
-// the slice's thread; else to 0.
+// Returns the tiled operation of kind `kind` at idx. For a slice, sets *thr to
+// the slice's thread, otherwise to 0.
 static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
                                   Dim *thr) {
   *thr = dim_int(cx, 0);
@@ -66,8 +66,8 @@ static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
   return b;
 }
 
-// Returns the box at idx if it is an atom, tiled operation or slice of this
-// kind, else NULL.
+// Returns the box at idx if it is an atom, tiled operation or slice of kind
+// `kind`, else NULL.
 static const AtomBox *test_any(Ctx *cx, lua_State *L, int idx, BoxKind kind) {
   Dim thr;
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
@@ -246,8 +246,9 @@ static int l_make_cotiled_copy(lua_State *L) {
   return 1;
 }
 
-// Makes a tiled copy for operand `which` of a tiled MMA: 'A', 'B' or 'C'; 0
-// means C with the value order of single atoms.
+// Makes a tiled copy for operand `which` of a tiled MMA, which is 'A', 'B' or
+// 'C'. If `which` is 0, makes one for C in which values have the order of a
+// single atom.
 static int copy_of_mma(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
@@ -274,8 +275,9 @@ static int64_t threads_of(Ctx *cx, const AtomBox *b) {
                             : tiled_copy_size(cx, &b->copy);
 }
 
-// Reports whether thr is threadIdx.x and no branch surrounds this line, so that
-// all threads of a one-dimensional block execute it.
+// Reports whether thr is threadIdx.x and no branch surrounds the current line
+// of the script, so that all threads of a one-dimensional block execute this
+// line.
 static bool whole_block(const Fn *fn, Dim thr) {
   const Ins *i = ir_get(fn, dim_getref(thr));
   for (size_t k = 0; k < fn->region.n; k++)
@@ -285,8 +287,9 @@ static bool whole_block(const Fn *fn, Dim thr) {
 }
 
 // Raises an error if the block has fewer threads than the tiled operation,
-// which would leave part of each tile undone. Also rejects more threads, which
-// would access elements beyond the tile, unless only some of them slice it.
+// which would leave part of each tile undone. Also rejects a block with more
+// threads, which would access elements beyond the tile, unless only some of its
+// threads slice the operation.
 static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   const int32_t *block = ir_fn(cx)->block;
   int64_t have = (int64_t)block[0] * block[1] * block[2];
@@ -335,8 +338,8 @@ static int tiled_get_slice(lua_State *L) {
 }
 
 // Returns the kind of operation that has operand `which`: 'A', 'B', 'C' or 'E'
-// (metadata of a sparse A) of an MMA; 'S' or 'D' (source, destination) of a
-// copy.
+// (metadata of a sparse A) belongs to an MMA, 'S' or 'D' (source, destination)
+// to a copy.
 static BoxKind kind_of(int which) {
   return which <= 'C' || which == 'E' ? BOX_MMA : BOX_COPY;
 }
@@ -401,9 +404,9 @@ static int partition_fragment(lua_State *L, int which) {
                        tiled_mma_fragment(cx, &b->mma, (char)which, s.t.l));
 }
 
-// Pushes a tensor of the descriptors by which a warpgroup MMA reads a partition
-// in shared memory. If the subject is a layout, pushes the layout of the
-// descriptors, and their bits except those of the address.
+// Pushes a tensor of descriptors, by which a warpgroup MMA reads a partition in
+// shared memory. If the subject is a layout, pushes two values: the layout of
+// the descriptors, and the bits of a descriptor with address 0.
 static int push_descriptors(Ctx *cx, lua_State *L, const MmaAtom *a, int which,
                             const Subject *s) {
   uint64_t bits = 0;
@@ -455,14 +458,14 @@ static int thrfrg(lua_State *L, int which) {
 
 // ---- fields of a warpgroup MMA ----
 
-// A tiled MMA's field ACCUMULATE tells whether it adds to its accumulators.
+// A tiled MMA's field ACCUMULATE says whether the MMA adds to its accumulators.
 // During a trace, TRACE_STATE.tiled[tiled MMA] is a number n, and
 // TRACE_STATE.accumulate[n][n] the field's value. Loops and branches watch
 // these tables: they detect a change of the field, and can restore its former
 // value.
 
-// Pushes the table with the field of the tiled MMA (or slice) at idx, and
-// returns its number n. Assigns the number on first use.
+// Pushes the table TRACE_STATE.accumulate[n] for the tiled MMA (or slice) at
+// idx, and returns n. Assigns n on first use.
 static lua_Integer push_accumulate(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -521,7 +524,7 @@ static int mma_get(lua_State *L) {
   return 1;
 }
 
-// Returns the value of ACCUMULATE of the tiled MMA at idx; 0 stands for true.
+// Returns the value of ACCUMULATE of the tiled MMA at idx. 0 stands for true.
 static Ref accumulates(Ctx *cx, lua_State *L, int idx) {
   bool set = luaL_testudata(L, idx, MT_TILED) ||
              luaL_testudata(L, idx, MT_SLICE);
@@ -554,8 +557,8 @@ static int mma_get_tile_size(lua_State *L) {
 
 // ---- copy and gemm ----
 
-// Returns the predicate tensor that argument idx is or has in its field pred;
-// NULL: none is given.
+// Returns the tensor of predicates: argument idx, or the argument's field
+// `pred`. Returns NULL if the argument is absent.
 static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
   if (lua_isnoneornil(L, idx)) return NULL;
   if (lua_istable(L, idx)) {
@@ -585,8 +588,8 @@ static int l_copy(lua_State *L) {
   return 0;
 }
 
-// Flags of plain copies. PRED: the first argument is a predicate. WIDE: moves
-// are as wide as possible, not one element.
+// Flags of plain_copy. PRED: the first argument is a tensor of predicates.
+// WIDE: each access is as wide as possible instead of one element.
 enum { PRED = 1, WIDE = 2 };
 
 // Copies by loads and stores. Arguments: [pred,] src, dst.
@@ -651,8 +654,8 @@ static int l_gemm(lua_State *L) {
 
 // ---- tables ----
 
-// atom_name("mma" | "copy", i) -> the name of atom i, from 0 on; nil after the
-// last one.
+// atom_name("mma" | "copy", i) -> the name of atom i, counted from 0, or nil
+// after the last atom
 static int l_atom_name(lua_State *L) {
   bool mma = strcmp(face_checkstr(L, 1), "mma") == 0;
   lua_Integer i = face_checkint(L, 2);
@@ -784,8 +787,8 @@ void atomlib_open(lua_State *L) {
   luaL_newmetatable(L, MT_FN);  // pushes the metatable that tracelib.c created
   face_setfuncs(L, fn_meta);
   lua_pop(L, 1);
-  // A tiled operation has the methods of an atom, a slice also those of a tiled
-  // operation.
+  // A tiled operation has the methods of an atom. A slice has both an atom's
+  // and a tiled operation's methods.
   for (int i = 0; i < 3; i++) {
     face_newtype(L, types[i], box_meta);
     face_setrows(L, atom_rows);

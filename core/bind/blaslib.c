@@ -145,7 +145,8 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
 }
 
 // Creates a closed product. It keeps the GPU, the workspace and the buffers
-// alive, in a copy of the table at 2, which the user may change.
+// alive. It refers to a copy of the table at 2, since the user may change that
+// table.
 static BlasGemm *new_blas(lua_State *L, int workspace) {
   BlasGemm *g = gpulib_handle(L, 1, sizeof *g, MT_BLAS);
   static const char *const keep[] = {"A", "B", "D", "scale_A", "scale_B",

@@ -12,7 +12,7 @@
 
 // ---- lifetime ----
 
-// Frees the buffer's memory, unless it is that of another buffer.
+// Frees the buffer's memory, unless the memory belongs to another buffer.
 static void buffer_free(HostBuf *b) {
   if (b->unpin) b->unpin(b);
   b->unpin = NULL;
@@ -37,8 +37,8 @@ void buflib_grew(lua_State *L, size_t bytes) {
   if (kib >= 1024) lua_gc(L, LUA_GCSTEP, kib > 1 << 30 ? 1 << 30 : (int)kib);
 }
 
-// Pushes a buffer without memory. Its uservalue is the buffer whose memory it
-// uses, if that is another one.
+// Pushes a buffer without memory. If the buffer will use memory of another
+// buffer, the caller stores that one as uservalue 1.
 static HostBuf *push_closed(lua_State *L) {
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 1);
   memset(b, 0, sizeof *b);
@@ -83,10 +83,11 @@ HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count) {
   return new_buffer(L, t, count, 4096);
 }
 
-// map_file(file, dtype, at, count) -> a buffer on a mapping of a file, and the
-// index in it of the element at byte `at` of the file, which `count` - 1 others
-// follow. Changes do not reach the file. Returns nothing if the elements cannot
-// be mapped: the caller must read them. The file must not become shorter.
+// map_file(file, dtype, at, count) -> a buffer, and an index. Maps `count`
+// elements, which start at byte `at` of the file, into memory. The index is
+// that of the first of these elements in the buffer. Changes do not reach the
+// file. Returns nothing if the elements cannot be mapped: the caller must read
+// them. The file must not become shorter.
 static int l_map_file(lua_State *L) {
   luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
   DType t = face_check_dtype(L, 2);
@@ -170,9 +171,9 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-// b:close(). The garbage collector frees memory that a graph of a GPU copies.
-// If a graph of the simulator is being recorded, the graph keeps the memory,
-// and reuses it.
+// b:close() frees the memory, except if a graph uses it. The garbage collector
+// frees memory that a GPU graph copies. If a graph of the simulator is being
+// recorded, the graph keeps the memory, and reuses it.
 static int buffer_close(lua_State *L) {
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
   if (b->closed) return 0;
@@ -253,7 +254,8 @@ int buflib_text(lua_State *L, DType t, size_t count, bool closed) {
   return 1;
 }
 
-// b[i] is an element; b.dtype, b.count ... are fields; other keys name methods.
+// Implements b[key]: an integer selects an element, "dtype", "count" and so on
+// a field, and other strings a method.
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
@@ -329,8 +331,8 @@ static int l_addressed(lua_State *L) {
 
 // ---- reads while a kernel is traced ----
 
-// Appends buffer, type, index and bits of an element that the trace reads as a
-// constant to the list TRACE_STATE.elements. Pops the buffer on top.
+// Records in the list TRACE_STATE.elements that the trace reads an element as a
+// constant: appends its buffer, type, index and bits. Pops the buffer on top.
 void buflib_note(lua_State *L, DType t, size_t i) {
   const HostBuf *b = lua_touserdata(L, -1);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -396,9 +398,9 @@ static int buffer_fill_int(lua_State *L) {
 }
 
 // Records a write of elements [at, at + n). If the source is `defined`, the
-// whole buffer counts as defined, even after a write of a part, as after a
-// kernel. If an undefined source replaces all elements, the buffer counts as
-// undefined.
+// whole buffer counts as defined, even if only a part was written. A kernel's
+// writes have the same effect. If an undefined source replaces all elements of
+// the buffer, the buffer counts as undefined.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
   if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }
@@ -457,8 +459,9 @@ static int buffer_transpose(lua_State *L) {
   return 1;
 }
 
-// Returns the byte offset of element `at`, and the bytes of n elements.
-// Elements narrower than a byte are accepted only as a whole buffer.
+// Returns the byte offset of element `at`, and the bytes of n elements. If
+// elements are narrower than a byte, only the range of all elements is
+// accepted.
 static size_t byte_range(lua_State *L, const HostBuf *b, size_t at, size_t n,
                          size_t *bytes) {
   size_t bits = (size_t)dtype_bits(b->t);
@@ -604,8 +607,9 @@ static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
   return m;
 }
 
-// gemm_reference(A, B, D, m, n, k [, {a=, b=, d= strides}]): computes D = A B^T
-// on the host.
+// gemm_reference(A, B, D, m, n, k [, {a =, b =, d =}]): computes D = A B^T on
+// the host. The options a, b and d are the {row stride, column stride} of A, B
+// and D.
 static int l_gemm_reference(lua_State *L) {
   face_outside(L);
   size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
@@ -655,10 +659,11 @@ static int push_verdict(lua_State *L, const GemmVerdict *v) {
   return 1;
 }
 
-// gemm_check(A, B, D, m, n, k, {ref = A B^T in f64 | samples =, seed =, unit =,
-// sums = dtype, alpha =, beta =, c0 =, a=, b=, d= strides}) -> a table: whether
-// D is alpha A B^T + beta c0 up to rounding, and the worst element
-// (base/gemmcheck.h).
+// gemm_check(A, B, D, m, n, k, {ref =, samples =, seed =, unit =, sums = dtype,
+// alpha =, beta =, c0 =, a =, b =, d =}) -> a table that says whether D is
+// alpha A B^T + beta c0 up to rounding, and which element is worst
+// (base/gemmcheck.h). `ref` is A B^T in f64; without it, `samples` elements are
+// checked. a, b and d are strides as in gemm_reference.
 static int l_gemm_check(lua_State *L) {
   size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
   size_t k = buflib_count(L, 6);

@@ -25,16 +25,16 @@ int buflib_text(lua_State *L, DType t, size_t count, bool closed);
 // Returns the address of the open buffer at idx, and records that kernels may
 // access the buffer by it from now on.
 lua_Integer buflib_address(lua_State *L, int idx);
-// Pushes a list of the open buffers whose addresses were requested; returns its
-// length.
+// Pushes a list of the open buffers whose addresses were requested. Returns the
+// length of the list.
 size_t buflib_addressed(lua_State *L);
 
 // Records that the trace has read element i of the host buffer on top as a
 // constant of type t. Pops the buffer.
 void buflib_note(lua_State *L, DType t, size_t i);
 
-// Pushes the buffer that owns the memory of the buffer at idx: that buffer, or
-// the one whose memory it was given by buflib_reuse.
+// Pushes the buffer that owns the memory of the buffer at idx. This is the
+// buffer itself, unless buflib_reuse gave it the memory of another buffer.
 void buflib_push_owner(lua_State *L, int idx);
 // Pushes a new buffer on the memory of the buffer at idx, and returns it.
 HostBuf *buflib_reuse(lua_State *L, int idx, DType t, size_t count);

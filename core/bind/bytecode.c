@@ -1,6 +1,7 @@
-// Finds the bytecode instruction at which a count hook runs. Lua's debug
-// library does not return it. An operation that calls no metamethod, such as
-// `==` of a traced value and a number, is visible only in the bytecode.
+// Finds the bytecode instruction before which Lua calls a count hook. Lua's
+// debug library does not report the instruction. An operation that calls no
+// metamethod, such as `==` of a traced value and a number, is visible only in
+// the bytecode.
 //
 // The program counter is read from a structure that is internal to Lua, with
 // the same layout in all of Lua 5.4. This is done only after the trial of

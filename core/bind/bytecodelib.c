@@ -55,8 +55,8 @@ static int l_vm_at(lua_State *L) {
   return 1;
 }
 
-// vm_made(value, f) -> index of the instruction of f that created a traced
-// value; nil if another function created it
+// vm_made(value, f) -> index of the instruction of f that created the traced
+// value, or nil if another function created the value
 static int l_vm_made(lua_State *L) {
   const Value *v = trace_value(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);

@@ -95,7 +95,7 @@ static void kinds_open(lua_State *L) {
 }
 
 // fail(kind, message): raises an error as the C bindings do. If a library calls
-// it, the error's position is the line that called into the library's folder.
+// fail, the error's position is the line that called into the library's folder.
 static int l_fail(lua_State *L) {
   const char *kind = face_checkstr(L, 1);
   const char *msg = face_checkstr(L, 2);
@@ -131,8 +131,8 @@ static int l_own_source(lua_State *L) {
   return 1;
 }
 
-// script_line() -> source and line of the innermost user function that is
-// running; nothing if there is none.
+// script_line() -> source, line: the position of the innermost user function
+// that is running. Returns nothing if no user function is running.
 static int l_script_line(lua_State *L) {
   lua_Debug ar;
   if (!face_user(L, &ar)) return 0;
@@ -141,8 +141,8 @@ static int l_script_line(lua_State *L) {
   return 2;
 }
 
-// own_chunk(f) -> the source of f if it is a function of lua/cute; nil for
-// another Lua function; false for a C function.
+// own_chunk(f) -> the source of f if f is a function of lua/cute, nil for
+// another Lua function, or false for a C function.
 static int l_own_chunk(lua_State *L) {
   lua_Debug ar;
   face_checktype(L, 1, LUA_TFUNCTION);

@@ -3,8 +3,9 @@
 //
 // A goal says where the run stops next: {until = step, recall =, faults =,
 // points = {{cta =, warp =, file =, line =, every =}...}, changes = {{mem =,
-// element =, cta =, warp =, lane =}...}} (sim/debug.h). An absent field of a
-// point matches anything; an absent field of the goal stops nowhere.
+// element =, cta =, warp =, lane =}...}} (sim/debug.h). If a field of a point
+// is absent, any value matches. If a field of the goal is absent, the run does
+// not stop for that reason.
 #include "bind/debug.h"
 
 #include <string.h>
@@ -16,8 +17,9 @@
 
 enum { MAX_GOALS = 64 };
 
-// The debugger's state; scripts see it as a stop. Uservalue 1 is the function
-// `debug`. Uservalue 2 is the goal, which keeps the strings of `point` alive.
+// The debugger's state, which scripts see as a stop. Uservalue 1 is the
+// function `debug`. Uservalue 2 is the goal, which keeps the strings of `point`
+// alive.
 typedef struct DebugBox {
   SimDebug d;
   SimPoint point[MAX_GOALS];
@@ -59,7 +61,7 @@ static SimElement element_at(lua_State *L, int t) {
                       .lane = (int)face_get_int(L, t, "lane", 0)};
 }
 
-// Pushes the list in field k of the goal at t; returns its length.
+// Pushes the list in field k of the goal at t. Returns the length of the list.
 static int push_list(lua_State *L, int t, const char *k) {
   if (lua_getfield(L, t, k) != LUA_TTABLE) return 0;
   lua_Unsigned n = lua_rawlen(L, -1);
@@ -92,7 +94,7 @@ static void set_goal(lua_State *L, DebugBox *b) {
   }
   d->point = b->point;
   d->change = b->change;
-  // Free the values of elements that the former goal watched.
+  // Free the old values that the debugger keeps for the former goal's changes.
   simdebug_free(d);
   lua_settop(L, t);
   lua_setiuservalue(L, b->at, 2);
@@ -295,8 +297,8 @@ static int64_t value_of(lua_State *L, const Eye *e, Ref r) {
   return dtype_int(t, u);
 }
 
-// stop:value(value, cta, warp, lane) -> number or boolean; nil if the lane has
-// not computed the traced value
+// stop:value(value, cta, warp, lane) -> the number or boolean that the traced
+// value has in this lane, or nil if the lane has not computed it
 static int l_value(lua_State *L) {
   Eye e = check_eye(L, 3);
   const Value *v = trace_value(L, 2);
@@ -308,8 +310,9 @@ static int l_value(lua_State *L) {
   return 1;
 }
 
-// stop:vector(vector, cta, warp, lane) -> list of numbers or booleans; false
-// for each element that the lane has not computed
+// stop:vector(vector, cta, warp, lane) -> list of the vector's elements
+// (numbers or booleans) in this lane, with false for each element that the lane
+// has not computed
 static int l_vector(lua_State *L) {
   Eye e = check_eye(L, 3);
   const Vector *v = veclib_check(L, 2);
@@ -387,7 +390,7 @@ static int l_view(lua_State *L) {
 
 // stop:writer(mem, element, cta, warp, lane) -> the instruction of this cluster
 // that last wrote the element, described as by where(); warp is -1 for an
-// asynchronous unit. nil: unknown
+// asynchronous unit. Returns nil if the instruction is unknown.
 static int l_writer(lua_State *L) {
   Eye e = check_eye(L, 4);
   SimAt a = simdebug_writer(&e.b->d, (Ref)face_checkint(L, 2),

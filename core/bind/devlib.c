@@ -21,9 +21,9 @@ DevBuf *devlib_check(lua_State *L, int idx) {
   return b;
 }
 
-// Creates a device buffer. If the pool has no block that fits, and 1/64 of the
-// GPU's memory was requested since the last time, first makes the garbage
-// collector work.
+// Creates a device buffer. If the pool has no block that fits, runs the garbage
+// collector first. Does so only if 1/64 of the GPU's memory was requested since
+// this function last ran the collector.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);
   Gpu *g = b->own.gpu;
@@ -40,7 +40,7 @@ DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   return devbuf_alloc(b, g, t, count, w) ? b : NULL;
 }
 
-// gpu:buffer(dtype, count) -> a buffer with undefined elements; gpu:buffer(host
+// gpu:buffer(dtype, count) -> a buffer with undefined elements. gpu:buffer(host
 // buffer) -> a copy of the host buffer.
 int devlib_buffer(lua_State *L) {
   gpulib_check(L, 1);
@@ -78,8 +78,8 @@ static int devbuf_l_upload(lua_State *L) {
   return gpulib_done(L, devbuf_upload(b, 0, h->p, h->bytes, &w), &w);
 }
 
-// d:download([host buffer]) -> a copy of d: the given host buffer, or a new
-// one.
+// d:download([host buffer]) -> the given host buffer, or a new host buffer,
+// with a copy of d's elements.
 static int devbuf_l_download(lua_State *L) {
   face_outside(L);
   DevBuf *b = devlib_check(L, 1);
@@ -141,8 +141,8 @@ static int devbuf_tostring(lua_State *L) {
 
 // ---- devices ----
 
-// Returns the number of the GPU that a text such as "gpu:1" names, -1 for the
-// host, or -2 if the text names no device.
+// Returns the number of the GPU that the text s names, such as 1 for "gpu:1".
+// Returns -1 for the host, or -2 if s names no device.
 static lua_Integer ordinal_of(const char *s) {
   if (strcmp(s, "host") == 0 || strcmp(s, "cpu") == 0 ||
       strcmp(s, "sim") == 0 || strncmp(s, "sim:", 4) == 0)
@@ -269,7 +269,7 @@ static void must(lua_State *L, bool ok, const Why *w) {
   if (!ok) face_error(L, w->kind, "%s", w->msg);
 }
 
-// Raises the error that a graph can copy only pinned host memory.
+// Raises an error: a graph can copy only pinned host memory.
 void devlib_refuse_copy(lua_State *L) {
   face_error(L, ERR_CAPTURE, "a copy in a graph needs pinned memory of the "
              "host: cute.empty(shape, dtype, {pinned = true})");
@@ -371,8 +371,8 @@ static Tensor check_outside(Ctx *cx, lua_State *L, int idx) {
   return face_check_tensor(L, idx);
 }
 
-// t:to(device [, {stream =}]) -> t if it is already on the device; else a
-// tensor with the same layout, on a copy of t's memory there.
+// t:to(device [, {stream =}]) -> t if it is already on the device, else a
+// tensor with the same layout on a copy of t's memory on that device.
 static int tensor_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = check_outside(cx, L, 1);
@@ -485,7 +485,8 @@ static int l_mover(lua_State *L) {
 }
 
 // Copies the tensor at `from` to the tensor at `to`, both on one GPU, by the
-// registered function. Returns false if there is none or it cannot copy them.
+// registered function. Returns false if no function is registered or it cannot
+// copy these tensors.
 static bool move_elements(lua_State *L, int to, int from, int stream) {
   const Tensor *t = &tensorlib_box(L, to)->t;
   if (dtype_bits(t->type) % 8) return false;
@@ -568,7 +569,7 @@ static int tensor_copy_from(lua_State *L) {
 
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits) {
   int size = dtype_bits(b->t);
-  char some[192];  // the bytes of a few whole elements, at most 192
+  char some[192];  // a few whole elements
   Why w;
   if (size >= 8) {
     must(L, devbuf_fill(b, 0, b->count, bits, size / 8, NULL, &w), &w);
@@ -599,7 +600,7 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
          &w);
     return;
   }
-  // Copy from one element, repeated by strides of 0.
+  // Copy from a tensor that repeats one element, since its strides are 0.
   size_t leaves = tup_leaves(t->l.shape);
   Dim *stride = NEW(cx, Dim, leaves);
   for (size_t i = 0; i < leaves; i++) stride[i] = dim_int(cx, 0);

@@ -13,7 +13,7 @@
 enum { MOST_ARGS = 4 };
 
 typedef union Slot {
-  LayoutOperand o;  // starts with a Layout, so l is its layout
+  LayoutOperand o;  // its first field is a Layout, so that l aliases it
   Layout l;
   Tiler t;
   Tup p;
@@ -156,7 +156,7 @@ static void take(Ctx *cx, lua_State *L, char letter, int idx, Slot *a) {
   }
 }
 
-// Returns the stack index of the tensor among the arguments: letter X.
+// Returns the stack index of the tensor argument, whose type letter is X.
 static int tensor_place(const char *t) { return (int)(strchr(t, 'X') - t) + 1; }
 
 static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
@@ -235,8 +235,8 @@ static int call(lua_State *L, const FnRow *row, int n) {
 
 // ---- check of the rows ----
 
-// Returns the letter in names of shapes (row.h) for a letter of a row's types
-// with the same C type.
+// Names of shapes (row.h) use one letter for each C type. Returns this letter
+// for a letter of a row's types.
 static char in_c(char letter) {
   switch (letter) {
   case 'l': case 'V': case 'K': case 'W': return 'L';

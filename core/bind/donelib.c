@@ -80,8 +80,8 @@ static void check_flight(Ctx *cx, lua_State *L) {
                 how[f.kind], line);
 }
 
-// Raises an error if an mbarrier token is used except to keep it, select it or
-// wait for it.
+// Raises an error if a kernel uses an mbarrier token for anything but copies,
+// selects and waits.
 static void check_tokens(Ctx *cx, lua_State *L) {
   static const char *const what[] = {
     [OPAQUE_USED] = "the token of an mbarrier is used as a number: it is opaque"

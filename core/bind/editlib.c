@@ -1,6 +1,6 @@
-// Lua bindings for `cutelua check`, which proposes patches of a kernel:
-// sim_sites(fn) and other queries of a traced function; reading patches for
-// sim_run.
+// Lua bindings for `cutelua check`, which proposes patches of a kernel.
+// sim_sites(fn) and other functions query a traced function. editlib_get reads
+// patches for sim_run.
 #include "bind/edit.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static void set_hint(lua_State *L, const Ins *i, HintId h) {
 }
 
 // Returns the operand of a barrier or mbarrier operation that counts threads,
-// arrivals or bytes; 0 if it has none.
+// arrivals or bytes, or 0 if the operation has none.
 static Ref amount_of(const Ins *i) {
   switch (i->op) {
     case OP_BAR: case OP_BARARRIVE: return i->a[0];
@@ -65,8 +65,8 @@ static Ref map_of(const Fn *fn, const Ins *i) {
 }
 
 // Returns the role of an operand of a synchronization instruction, such as
-// "parity", by which patches choose a replacement; NULL: patches do not change
-// the operand.
+// "parity", by which patches choose a replacement. Returns NULL if patches do
+// not change the operand.
 static const char *role_of(const Operand *o) {
   static const char *const roles[] = {
     ['n'] = "arrivals", ['e'] = "each", ['y'] = "bytes", ['q'] = "parity",
@@ -99,8 +99,8 @@ static bool next_role(Operands *w, Role *r) {
 
 // Sets operands = {{role =, at =, ref =, type =, value =, mem =}}: the operands
 // with a role. `at` and `ref` are Role's at and v. Optional fields: value, if
-// it is constant; lo and hi, its bounds; own, if it is the block's rank in the
-// cluster; mem, its object.
+// the operand is constant; lo and hi, its bounds; own, if it is the block's
+// rank in the cluster; mem, its memory object.
 static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   Role role = {0};
   lua_Integer n = 0;
@@ -153,8 +153,8 @@ static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
 }
 
 // sim_sites(fn) -> {{ref =, op =, class =, file =, line =, imm =, flags =}}:
-// the instructions with effects, in order, then one more entry with the ref of
-// the end. Optional fields: sem, scope, fence (names), read, relaxed
+// the instructions with effects, in order, then an entry whose ref is the end
+// of the function. Optional fields: sem, scope, fence (names), read, relaxed
 // (booleans), count (of threads, arrivals or bytes, if it is constant), mem
 // (object of an mbarrier), map (tensor map of a copy), operands (set_operands).
 static int l_sim_sites(lua_State *L) {
@@ -250,8 +250,8 @@ static int l_sim_numbers(lua_State *L) {
   return 1;
 }
 
-// Returns the load of registers from which value r is computed, found by
-// following first operands. Returns NULL if there is none.
+// Follows first operands from value r back to a load of registers, and returns
+// this load. Returns NULL if there is none.
 static const Ins *read_of(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);
@@ -261,8 +261,8 @@ static const Ins *read_of(const Fn *fn, Ref r) {
   }
 }
 
-// sim_value(fn, ref) -> name, first element and count of the registers whose
-// values instruction ref stores; nil if they are unknown.
+// sim_value(fn, ref) -> name, first element, count: the registers whose values
+// instruction ref stores. Returns nil if they are unknown.
 static int l_sim_value(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_Integer r = face_checkint(L, 2);
@@ -452,7 +452,7 @@ static bool has_value(const Fn *fn, const SimEdit *e) {
 
 static bool is_edit(const Fn *fn, const SimEdit *e) {
   bool needs = e->how == EDIT_AS || e->how == EDIT_BEFORE;
-  // Insert at the end of the function.
+  // The patch inserts an instruction at the end of the function.
   if (e->ref == fn->ins.n && e->how == EDIT_BEFORE)
     return e->op != OP_NOP && has_object(fn, e);
   if (e->ref < 1 || e->ref >= fn->ins.n) return false;
@@ -552,8 +552,8 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   return n;
 }
 
-// Returns the instruction `was` as the patch changes it; NOP if the patch drops
-// it. Raises an error if the patch inserts an instruction.
+// Returns the instruction `was` as the patch changes it, or NOP if the patch
+// drops it. Raises an error if the patch inserts an instruction.
 static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   Ins i = *was;
   unsigned shift = hint_field(HINT_SEM)->shift;

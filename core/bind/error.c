@@ -14,9 +14,11 @@ static size_t folder_length(const char *src) {
   return end ? (size_t)(end - src) + 1 : 0;
 }
 
-// Reports whether the chunk src is a library's, whose lines error messages do
-// not name: a kernel that comes with the program or a rock, a file in the same
-// folder as the chunk `caller` (unless NULL), or FOLDER.lua next to the folder.
+// Reports whether the chunk src belongs to a library. Error messages do not
+// name lines of libraries. A chunk belongs to a library if it is a kernel that
+// comes with the program or a rock. Unless caller is NULL, a file in the folder
+// of the chunk `caller` also belongs to a library, as does the file FOLDER.lua
+// next to this folder.
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;
@@ -45,8 +47,8 @@ static void push_where(lua_State *L, const char *caller) {
     lua_pushliteral(L, "");
 }
 
-// Escapes characters of the message on top that a terminal would not just show
-// (bind/visible.c).
+// Escapes characters of the message on top that a terminal would interpret
+// instead of showing them (bind/visible.c).
 static void make_visible(lua_State *L) {
   size_t n;
   const char *s = lua_tolstring(L, -1, &n);
@@ -63,7 +65,7 @@ static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
   lua_concat(L, 2);
 }
 
-// Raises msg, after the position that is on top of the stack.
+// Raises the error msg. Precedes it by the position on top of the stack.
 static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
                                    const char *msg) {
   push_kinded(L, kind, msg);

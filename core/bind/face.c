@@ -35,9 +35,9 @@ static bool workshop_source(const char *src) {
          strncmp(at, "kernels/", 8) != 0 && strncmp(at, "spec/", 5) != 0;
 }
 
-// Reports whether a chunk is a Lua file of cutelua. Embedded ones are named
-// "=[cute.xxx]" or "=[cutelua.xxx]". Others are in lua/cute/ or lua/cutelua/,
-// or, in a rock, below lua/5.4/.
+// Reports whether a chunk is a Lua file of cutelua. Embedded files are named
+// "=[cute.xxx]" or "=[cutelua.xxx]". Other files are in lua/cute/ or
+// lua/cutelua/ or, in a rock, below lua/5.4/.
 bool face_own_source(const char *src) {
   if (strncmp(src, "=[cute", 6) == 0) return true;
   return src[0] == '@' &&

@@ -1,5 +1,5 @@
-// Declarations that the Lua bindings share: of face.c, visible.c, show.c,
-// error.c, context.c and arglib.c; of values that have their own files.
+// Declarations that the Lua bindings share. They belong to face.c, visible.c,
+// show.c, error.c, context.c and arglib.c, and to files for one kind of value.
 //
 // A binding is a lua_CFunction whose upvalue 1 is the Ctx (set by
 // face_setfuncs). It starts with `Ctx *cx = face_enter(L)`, which stores L in
@@ -23,8 +23,8 @@
 
 EXPORT int luaopen_cute_core(lua_State *L);  // require "cute.core"
 
-// Add the functions of each file to the table on top of the stack; open.c calls
-// them in this order.
+// Each of these functions adds the functions of its file to the table on top of
+// the stack. open.c calls them in this order.
 void arglib_open(lua_State *L);
 void cutelib_open(lua_State *L);
 void filelib_open(lua_State *L);
@@ -68,7 +68,7 @@ Ctx *face_enter(lua_State *L);
 // Returns the context as face_enter does, but keeps scratch: for metamethods
 // such as __index and __gc.
 Ctx *face_ctx(lua_State *L);
-// As face_ctx, for functions whose upvalue 1 is no Ctx.
+// Does what face_ctx does, for functions whose upvalue 1 is not the Ctx.
 Ctx *face_state(lua_State *L);
 
 // Stores functions in the table on top, each with the Ctx as upvalue 1. A name
@@ -82,8 +82,9 @@ void face_setrows(lua_State *L, const struct FnRow *rows);
 // __index finds the functions as methods, unless regs has its own __index.
 void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
 
-// Completes the metatable on top: an operator or a method that the type lacks
-// raises an error that names it. face_newtype calls this.
+// Completes the metatable on top: the use of an operator or a method that the
+// type lacks then raises an error that names this operator or method.
+// face_newtype calls this.
 void face_complete(lua_State *L);
 // Raises the error that the object at 1 has no field with the key at 2, for
 // types with their own __index. Suggests a name among `fields` (separated by
@@ -102,9 +103,9 @@ void face_check_options(lua_State *L, int idx, const char *names);
 // The kind follows the first line of the message.
 _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
-// Raises an error like face_error, with msg unchanged. If a library raises it,
-// `caller` is the library's chunk, and the position is outside the library's
-// folder; otherwise caller is NULL.
+// Raises an error like face_error, with msg unchanged. If a library raises the
+// error, `caller` is the library's chunk, and the reported position is outside
+// the library's folder. Otherwise caller is NULL.
 _Noreturn void face_raise(lua_State *L, ErrKind kind, const char *msg,
                           const char *caller);
 // Raises an error like face_error, at a given line of a chunk, which is named
@@ -119,7 +120,7 @@ _Noreturn void face_argerror(lua_State *L, int arg, const char *want);
 // shortened.
 const char *face_show(lua_State *L, int idx);
 // Returns the name of the public function that the user called, such as
-// "cute.size"; NULL if there is none.
+// "cute.size", or NULL if there is none.
 const char *face_public(lua_State *L, char name[96]);
 bool face_colon(lua_State *L);  // whether the user wrote cute:f(...)
 // Return an argument of a basic type, or raise an error. Strings are not
@@ -147,8 +148,8 @@ void face_push_visible(lua_State *L, const char *s, size_t n, bool lines);
 // in the middle, since the text may be a whole file.
 void face_push_message(lua_State *L, const char *s, size_t n);
 // Returns the number of columns of the terminal fd: the environment variable
-// COLUMNS if it is a positive number, else what the terminal reports; 0 if fd
-// is no terminal, or it is unknown.
+// COLUMNS if it is a positive number, else what the terminal reports. Returns 0
+// if fd is no terminal or the number is unknown.
 int face_terminal_columns(int fd);
 
 void face_push_buf(lua_State *L, Buf *b);  // pushes b's text and frees b
@@ -229,13 +230,13 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
 void face_push_value(lua_State *L, Ref r);
 bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 // Returns the number, boolean or traced value at idx as an IR value of type t.
-// For DT_NONE, a value keeps its own type; integers become i32 or i64, other
-// numbers f32.
+// If t is DT_NONE, a traced value keeps its type, integers become i32 or i64,
+// and other numbers become f32.
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t);
 // face_check_fits returns the number at idx as an integer, and raises an error
 // if type t cannot hold it. face_number_bits returns the number or boolean at
-// idx as raw bits of type t, both for kernels and for stores on the host. (As a
-// u32, -1 is accepted.)
+// idx as raw bits of type t, both for kernels and for stores on the host. (Both
+// functions accept -1 as a u32.)
 lua_Integer face_check_fits(lua_State *L, int idx, DType t);
 uint64_t face_number_bits(lua_State *L, int idx, DType t);
 void face_push_bits(lua_State *L, DType t, uint64_t bits);
@@ -265,7 +266,7 @@ void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;
 bool face_test_tensor(lua_State *L, int idx, Tensor *t);
 Tensor face_check_tensor(lua_State *L, int idx);
 // Returns the tensor at idx, or NULL if there is no tensor. Does not check that
-// it can be used here.
+// the tensor can be used at the current point of a trace.
 const Tensor *face_peek_tensor(lua_State *L, int idx);
 // Returns the tensor at idx. Returns NULL if there is no tensor, or if it
 // cannot be used here, since it belongs to another kernel or a region that has

@@ -8,7 +8,7 @@
 const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
   if (!luaL_testudata(L, idx, MT_SLICE)) return NULL;
   lua_getiuservalue(L, idx, 2);
-  // An error if the thread is a traced value of another kernel.
+  // Raises an error if the thread is a traced value of another kernel.
   face_test_dim(cx, L, -1, thr);
   lua_getiuservalue(L, idx, 1);
   // The slice keeps the tiled operation alive.
@@ -34,11 +34,11 @@ static void push_perm(lua_State *L, const TiledMma *m) {
   }
 }
 
-// A field that is a layout, of an atom or a tiled operation.
+// A field of an atom or tiled operation whose value is a layout.
 typedef struct Field {
   const char *name;
   size_t at;
-  bool tiled;  // true if an atom lacks the field
+  bool tiled;  // true if only a tiled operation has the field
 } Field;
 
 #define MMA_FIELDS \
@@ -82,7 +82,7 @@ static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
     Dim n[3] = {dim_int(cx, row->m), dim_int(cx, row->n),
                 dim_int(cx, row->k)};
     face_push_tup(L, tup_of(cx, n, 3));
-  } else if (strcmp(k, "value_bits") == 0) {  // bits of values of D, A, B, C
+  } else if (strcmp(k, "value_bits") == 0) {  // bits of a value of D, A, B, C
     lua_createtable(L, 4, 0);
     for (int i = 0; i < 4; i++) {
       lua_pushinteger(L, row->bits[i]);
@@ -163,7 +163,7 @@ int fields_index(lua_State *L) {
   bool mma = b->kind == BOX_MMA;
   if (strcmp(k, "name") == 0)
     lua_pushstring(L, mma ? b->mma.atom.row->name : b->copy.atom.row->name);
-  // The PTX instruction, or nil.
+  // The field is the atom's PTX instruction, or nil.
   else if (strcmp(k, "ptx") == 0)
     lua_pushstring(L, mma ? b->mma.atom.row->ptx : b->copy.atom.row->ptx);
   else if (!(mma ? mma_field : copy_field)(cx, L, b, k))

@@ -55,8 +55,8 @@ static int failed(lua_State *L, int e) {
 // ---- reading ----
 
 // Resolves the symbolic links in a path. If a link belongs to another user
-// (except root), or is broken, sets errno and returns false: another user's
-// link could lead to any file of this user.
+// (except root), or is broken, sets errno and returns false. The reason is that
+// another user's link could lead to any file of this user.
 static bool resolve(const char *path, char out[PATH_MAX]) {
   struct stat st;
   if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
@@ -68,9 +68,9 @@ static bool resolve(const char *path, char out[PATH_MAX]) {
 }
 
 // open_input(path[, how]) -> file | nil, reason. Without `how`, also opens
-// pipes and devices. With it, opens only a plain file, without waiting. "own":
-// the path must be no link. "private": the file must belong to this user;
-// permissions of others are removed.
+// pipes and devices. With `how`, opens only a plain file, and never waits.
+// "own": the path must be no link. "private": the file must belong to this
+// user, and the permissions of other users are removed.
 static int l_open_input(lua_State *L) {
   static const char *const hows[] = {"any", "plain", "own", "private", NULL};
   enum { ANY, PLAIN, OWN, PRIVATE };
@@ -190,8 +190,8 @@ static bool name_unnamed(int fd, const char *target, Aside *a) {
 }
 
 // put_in_place(file, name, target) -> true | nil, reason: replaces the target
-// by a file that open_aside opened. Blocks signals from naming the file until
-// it has replaced the target.
+// by a file that open_aside opened. Blocks signals between the naming of the
+// file and the replacement.
 static int l_put_in_place(lua_State *L) {
   luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
   const char *name = lua_tostring(L, 2), *target = face_checkstr(L, 3);
@@ -213,7 +213,7 @@ static int l_put_in_place(lua_State *L) {
 
 // ---- external text ----
 
-// message(text) -> text as face_push_message makes it
+// message(text) -> the text for a message that face_push_message pushes
 static int l_message(lua_State *L) {
   size_t n;
   const char *s = luaL_tolstring(L, 1, &n);
@@ -221,7 +221,7 @@ static int l_message(lua_State *L) {
   return 1;
 }
 
-// visible(text[, lines]) -> text as face_push_visible makes it
+// visible(text[, lines]) -> the visible text that face_push_visible pushes
 static int l_visible(lua_State *L) {
   size_t n;
   bool lines = lua_toboolean(L, 2);
@@ -244,7 +244,8 @@ int face_terminal_columns(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// terminal_columns(fd) -> number of columns; nil if unknown
+// terminal_columns(fd) -> number of columns of the terminal fd, or nil if the
+// number is unknown
 static int l_terminal_columns(lua_State *L) {
   int n = face_terminal_columns((int)face_checkint(L, 1));
   if (n > 0) lua_pushinteger(L, n);

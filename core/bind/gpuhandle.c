@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// First error kind that is no misuse (base/errors.h).
+// The first kind of error that is not caused by misuse (base/errors.h).
 #define FIRST_WORLD ERR_IO
 
 int gpulib_failed(lua_State *L, const Why *w) {

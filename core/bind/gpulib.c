@@ -51,8 +51,8 @@ static int gpu_l_sync(lua_State *L) {
   return gpulib_done(L, gpu_sync(gpulib_check(L, 1), &w), &w);
 }
 
-// gpu:alive() -> true | nil, message: whether this process can use the GPU. A
-// kernel's error can make that impossible.
+// gpu:alive() -> true | nil, message: whether this process can use the GPU.
+// After an error of a kernel, the GPU may be unusable for the process.
 static int gpu_alive(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   Why w;
@@ -98,7 +98,7 @@ static int gpu_capturing(lua_State *L) {
 }
 
 // gpu:use_stream(stream or nil) -> the former current stream. Makes the given
-// stream the current one.
+// stream the current stream.
 static int gpu_use_stream(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   GpuStream *s = gpulib_stream(L, 2);
@@ -118,8 +118,8 @@ static int gpu_use_stream(lua_State *L) {
   return 1;
 }
 
-// gpu:stream_number([stream]) -> number of the given or current stream; 0 for
-// the driver's default stream.
+// gpu:stream_number([stream]) -> number of the given or current stream, or 0
+// for the driver's default stream.
 static int gpu_stream_number(lua_State *L) {
   const Gpu *g = gpulib_check(L, 1);
   const GpuStream *s = gpulib_stream(L, 2);
@@ -261,7 +261,8 @@ static int event_elapsed(lua_State *L) {
 // ---- kernels ----
 
 // gpu:load(cubin, name [, parameters]) -> the kernel. `parameters` is the
-// number of its parameters. Without it, a launch asks the driver.
+// number of the kernel's parameters. If it is absent, a launch asks the driver
+// for the number.
 static int gpu_load(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   size_t n;
@@ -395,7 +396,7 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
 }
 
 // Raises an error if the packed sizes differ from the kernel's parameters, as
-// far as the driver reports these.
+// far as the driver reports the parameters' sizes.
 static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
   int size = 0, m = 0;
   while (m < n && (size = gpufn_param(f, m)) > 0) {
@@ -531,7 +532,7 @@ static int launch_clusters(lua_State *L) {
 // ---- tensor maps ----
 
 // driver_tensor_map(parameters) -> the words that the driver encodes for a
-// tiled tensor map; nil if it rejects the parameters.
+// tiled tensor map, or nil if the driver rejects the parameters.
 static int l_driver_tensor_map(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);

@@ -29,20 +29,20 @@ bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w);
 void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
 // Returns the argument at idx as a number of launches, or raises an error.
 int gpulib_times(lua_State *L, int idx);
-// Returns the stream at idx; NULL if the argument is nil.
+// Returns the stream at idx, or NULL if the argument is nil.
 GpuStream *gpulib_stream(lua_State *L, int idx);
-// Records that `who` is launched by the script's current line.
+// Records that the script's current line launches the kernel `who`.
 void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 // Key in the registry of a list of objects that the graph being captured keeps
 // alive. Field GPULIB_BRANCHES lists the streams that joined the capture.
 #define GPULIB_KEPT "cute.kept"
 #define GPULIB_BRANCHES "streams"
 // If a graph of g is being captured, keeps the object at idx alive as long as
-// the graph. The graph already keeps the memory of buffers of g, which are not
-// kept, so that it can reuse the memory of those that are dropped.
+// the graph. Does not keep buffers of g: the graph owns their memory, and can
+// reuse it when a buffer is dropped.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
 // If a graph of g is being captured, keeps the stream at idx, which joins the
-// capture, alive until its end.
+// capture, alive until the capture ends.
 void gpulib_joins(lua_State *L, const Gpu *g, int idx);
 // Writes and returns the GPU's name, "gpu" or "gpu:1".
 const char *gpulib_name(const Gpu *g, char name[16]);
@@ -52,13 +52,14 @@ const char *gpulib_name(const Gpu *g, char name[16]);
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w);
 DevBuf *devlib_check(lua_State *L, int idx);  // returns the open buffer at idx
 // Reads the device at idx ("gpu:1", a device object; nil stands for the host).
-// Returns and pushes its GPU; for the host, returns NULL and pushes nil.
+// Pushes and returns the device's GPU. For the host, pushes nil and returns
+// NULL.
 Gpu *devlib_place(lua_State *L, int idx);
 // Replaces the host tensor at idx by a copy on the GPU at stack index `gpu`.
 void devlib_move(Ctx *cx, lua_State *L, int idx, int gpu);
 // Pushes the name of the device of the tensor at idx.
 void devlib_push_device(lua_State *L, int idx);
-// Raises the error that a graph can copy only pinned host memory.
+// Raises an error: a graph can copy only pinned host memory.
 void devlib_refuse_copy(lua_State *L);
 // Sets all elements of b to the value with these bits.
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits);
@@ -80,19 +81,19 @@ int blaslib_run(lua_State *L);
 int blaslib_run_n(lua_State *L);
 int blaslib_close(lua_State *L);
 
-// recordlib.c: records this call with its arguments, if a graph of the
-// simulator is being recorded. Then returns true, and the caller must not
+// recordlib.c: if a graph of the simulator is being recorded, records this call
+// with its arguments and returns true. In this case, the caller must not
 // execute the call.
 bool recordlib_recorded(lua_State *L);
 bool recordlib_recording(lua_State *L);
-// Keep the buffer at idx, which was closed, for the calls recorded so far.
-// spare: later tensors of the recording may reuse its memory.
+// Keeps the closed buffer at idx for the calls recorded so far. If `spare`,
+// later tensors of the recording may reuse its memory.
 void recordlib_closed(lua_State *L, int idx, bool spare);
 // Pushes a new buffer on memory of a buffer that was closed during the
 // recording. Pushes nothing and returns false if none fits.
 bool recordlib_reuse(lua_State *L, DType t, size_t count);
-// Records a call of a method. The object and n - 1 arguments are on top; they
-// are popped.
+// Records a call of a method. The object and n - 1 arguments are on top of the
+// stack and are popped.
 void recordlib_call(lua_State *L, const char *method, int n);
 
 #endif

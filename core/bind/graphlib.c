@@ -22,8 +22,8 @@ static int capture_close(lua_State *L) {
 }
 
 // Captures the launches of the function at f in a new graph of the GPU at
-// `gpu`, and pushes the graph. The stream at `stream` is its default one. old:
-// see graph_end.
+// `gpu`, and pushes the graph. The stream at `stream` becomes the graph's
+// default stream. `old` is passed on to graph_end.
 static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
                          GpuGraph *old) {
   GpuGraph *x = gpulib_handle(L, gpu, sizeof *x, MT_GRAPH);
@@ -70,9 +70,9 @@ static int l_update(lua_State *L) {
   GpuGraph *x = check_graph(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
   lua_settop(L, 2);
-  lua_pushnil(L);            // no stream, at stack index 3
-  lua_getiuservalue(L, 1, 1);  // the GPU, at stack index 4
-  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // y: stack index 5
+  lua_pushnil(L);            // index 3: no stream
+  lua_getiuservalue(L, 1, 1);  // index 4: the GPU
+  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // index 5: y
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
   lua_setiuservalue(L, 1, 2);  // objects that the new graph keeps alive
@@ -102,8 +102,9 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-// graph.nodes is the number of launches, copies and fills; graph.bytes counts
-// the memory that the graph keeps; graph.device is the name of the GPU
+// Implements the fields of a graph. graph.nodes: number of launches, copies and
+// fills. graph.bytes: bytes of memory that the graph keeps. graph.device: name
+// of the GPU.
 static int l_index(lua_State *L) {
   const GpuGraph *x = check_graph(L, 1);
   const char *k = face_checkstr(L, 2);

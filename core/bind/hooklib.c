@@ -1,6 +1,6 @@
 // The debug hook of a trace. At each line and return, it names traced values
-// after the local variables that hold them. What it finds out about a function
-// is kept for the function's next line. At each bytecode instruction, it
+// after the local variables that hold them. It keeps what it finds out about a
+// function, for the function's next line. At each bytecode instruction, it
 // detects `==`, `~=` and `t[k]` with traced values, for which Lua calls no
 // metamethod. It examines only operands, not names or source text.
 #include <stdio.h>
@@ -21,11 +21,11 @@ typedef struct Hook {
   const void *skip;  // function of cutelua that ran last; its lines are ignored
   int named;         // number of locals that are already named
   int line;          // line that runs now
-  bool counts;       // whether to examine instructions
+  bool counts;       // whether the hook examines instructions
   bool notes;        // whether to record writes to tables
   bool records;      // whether to call TRACE_STATE.record at each line
   bool undefined;    // whether undefined values exist
-  int born;          // register that receives the table being created
+  int born;          // register of the table being created
   // Addresses after two bytecode instructions: Lua's last test of a traced
   // value, and the instruction that created that value.
   const void *tested, *made;
@@ -70,9 +70,9 @@ static int by_text(const void *a, const void *b) {
 }
 
 // Names the tensors in the fields of the plain table on top: A.smem becomes
-// A_smem. If several fields have the same memory object, the first one by key
-// names it. Fields are sorted, since the order of a table differs between
-// processes.
+// A_smem. If several fields have the same memory object, the first of these
+// fields in the order of keys names the object. Fields are sorted, since the
+// order of a table differs between processes.
 static void name_fields(lua_State *L, Ctx *cx, const char *name) {
   const char *keys[MAX_FIELDS];
   char full[80];
@@ -270,9 +270,10 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
   raise_here(L, ar, ERR_DYNAMIC);
 }
 
-// A call passes all results of an inner call as its last arguments, from
-// register `first` on. Raises an error if it would ignore some of them
-// (TRACE_STATE.surplus). The inner call's function is on top.
+// Checks a call that passes all results of an inner call as its last arguments,
+// from register `first` on. Raises an error if the called function would ignore
+// some of these results (TRACE_STATE.surplus). The inner call's function is on
+// top.
 static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   VmIns next = bytecode_behind(ar);
   if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
@@ -286,8 +287,9 @@ static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   if (!lua_isnil(L, -1) && of_user(L, ar)) raise_here(L, ar, ERR_ARG);
 }
 
-// Handles a call with an open number of results, which are passed to an outer
-// call: in this function or, for a tail call, in its caller.
+// Handles a call whose results, any number of them, become the last arguments
+// of an outer call. The outer call is in this function or, if this is a tail
+// call, in the caller.
 static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   lua_Debug up;
   if (in.op == VM_CALL && in.c) return;
@@ -309,7 +311,7 @@ static int hook_mask(const Hook *h) {
   return LUA_MASKLINE | LUA_MASKRET | (h->counts ? LUA_MASKCOUNT : 0);
 }
 
-// The hook after an instruction that creates a table. Before the next
+// The hook that runs after an instruction that creates a table. Before the next
 // instruction, records the new table and restores the usual hook.
 static void hook_born(lua_State *L, lua_Debug *ar) {
   // The register does not have the table yet if a line event comes first.
@@ -331,8 +333,9 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
 }
 
 // Calls TRACE_STATE.truth to find out whether Lua may test the traced value on
-// top. If not, returns false with the message on top. Calls it once for each
-// test and each place where values are created, not in every pass of a loop.
+// top. If not, returns false with the message on top. For each test and each
+// instruction that creates values, TRACE_STATE.truth is called only once, not
+// in every pass of a loop.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
   if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;
@@ -392,8 +395,8 @@ static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
   lua_pop(L, 1);
 }
 
-// Pops a value that is read as a list, or by a library function that examines
-// its argument. Raises an error if it is or contains an undefined value.
+// Pops a value that Lua reads as a list or passes to a library function that
+// examines it. Raises an error if it is or contains an undefined value.
 static void read_undefined(lua_State *L, Ctx *cx) {
   const Value *v = trace_value(L, -1);
   if (v && v->undefined) trace_own(cx, v);

@@ -113,8 +113,7 @@ static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
                          size_t *n) {
   if (ir_fn(cx))
     face_error(L, ERR_INTRACE, "a host tensor cannot be made inside a kernel"
-               "\n  make_rmem_tensor and make_smem_tensor make the kernel's "
-               "own");
+               "\n  use make_rmem_tensor or make_smem_tensor there");
   l = layout_linear(cx, l);
   Dim reach = layout_reach(cx, l), below = layout_below(cx, l);
   if (!dim_static(reach) || dim_value(reach) < 0)
@@ -163,8 +162,8 @@ static void pin(lua_State *L) {
 }
 
 // Pushes a new tensor with layout l on a new host buffer, and returns the
-// buffer. reuse: while a graph of the simulator is recorded, uses memory of
-// closed tensors if it fits.
+// buffer. reuse: while a graph of the simulator is recorded, takes memory of
+// closed tensors that is large enough.
 static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
                           bool pinned, bool reuse) {
   size_t n;
@@ -177,8 +176,8 @@ static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
   return b;
 }
 
-// Pushes a new tensor where the options at opts say. All its elements have the
-// value *bits; NULL: they are undefined.
+// Pushes a new tensor on the device that the options at opts name. All its
+// elements have the value *bits; NULL: they are undefined.
 static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
                        const uint64_t *bits) {
   Place p = place_of(L, opts);
@@ -215,7 +214,7 @@ static int push_moved(Ctx *cx, lua_State *L, Place p) {
   return 1;
 }
 
-// Returns the layout at idx; for a shape, its row-major layout.
+// Returns the layout at idx. If a shape is there, returns its row-major layout.
 static Layout check_layout(Ctx *cx, lua_State *L, int idx) {
   Layout l;
   return face_test_layout(L, idx, &l)
@@ -257,9 +256,9 @@ int hostlib_full(lua_State *L) {
   return push_filled(cx, L, t, l, 4, &bits);
 }
 
-// Creates full_like(t, x[, dtype]): a compact tensor with modes in the order of
-// t's strides, on t's device. xi and ti are argument indices of x and t; if xi
-// is 0, elements are `number`.
+// Implements full_like(t, x[, dtype]). The result is a compact tensor on t's
+// device, with modes in the order of t's strides. xi and ti are the argument
+// indices of x and t. If xi is 0, the elements are `number`.
 int hostlib_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -277,7 +276,8 @@ int hostlib_like(lua_State *L, int xi, int number, int ti) {
 
 // ---- random elements ----
 
-// registry: seed for the next random tensor without an option `seed`.
+// Key in the registry of the seed for the next random tensor that has no option
+// `seed`.
 #define SEED "cute.seed"
 
 static uint64_t next_seed(lua_State *L) {
@@ -327,12 +327,14 @@ static int push_random(lua_State *L, int at, char how) {
   return push_moved(cx, L, p);
 }
 
-// rand(shape, dtype [, {seed =, device =, pinned =}]) -> uniform numbers in [0,
-// 1); randn(...) -> normally distributed numbers with mean 0, deviation 1
+// rand(shape, dtype [, {seed =, device =, pinned =}]) -> a tensor of uniform
+// numbers in [0, 1). randn(...) -> a tensor of normally distributed numbers
+// with mean 0 and deviation 1
 static int l_rand(lua_State *L) { return push_random(L, 1, 'u'); }
 static int l_randn(lua_State *L) { return push_random(L, 1, 'n'); }
 
-// randint(lo, hi, shape, dtype [, options]) -> integers from lo to hi - 1
+// randint(lo, hi, shape, dtype [, options]) -> a tensor of random integers from
+// lo to hi - 1
 static int l_randint(lua_State *L) {
   int64_t lo = face_checkint(L, 1), hi = face_checkint(L, 2);
   DType t = face_check_dtype(L, 4);
@@ -459,7 +461,7 @@ static Leaves leaves_of(const Tensor *t) {
   tup_collect(t->l.shape, leaf);
   for (int i = 0; i < v.n; i++) {
     v.shape[i] = dim_value(leaf[i]);
-    // Not for coordinate tensors, whose strides are bases.
+    // Coordinate tensors have no integer strides: their strides are bases.
     Dim d = t->l.stride[i];
     v.stride[i] = dim_static(d) && t->space != SP_COORD ? dim_value(d) : 0;
   }
@@ -493,9 +495,9 @@ static int64_t option_of(lua_State *L, const char *key, int mode,
   return v;
 }
 
-// Returns the mode with stride 1; -1 if there is none. If there are several,
-// takes the one with more than one element, or raises an error if these are
-// several.
+// Returns the mode with stride 1, or -1 if there is none. Of several modes with
+// stride 1, returns the one with more than one element. Raises an error if more
+// than one of them has several elements.
 static int deduce_leading(lua_State *L, const Leaves *v) {
   int found = -1, any = -1;
   for (int i = 0; i < v->n; i++) {
@@ -510,8 +512,9 @@ static int deduce_leading(lua_State *L, const Leaves *v) {
   return found >= 0 ? found : any;
 }
 
-// Returns a number that divides stride i whatever the dynamic extents are: for
-// compact strides, derived from the marks of faster modes, else 1.
+// Returns a divisor of stride i that holds for all values of the dynamic
+// extents. If the strides are compact, derives the divisor from the marks of
+// the faster modes. Otherwise returns 1.
 static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   int64_t cur = 1, div = 1;
   for (int steps = 0; steps <= v->n && cur < v->stride[i]; steps++) {

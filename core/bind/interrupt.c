@@ -15,8 +15,8 @@
 #include "base/signals.h"
 
 // After the first "interrupted" error, code may run GRACE more Lua
-// instructions, to close files and exit, before each further instruction raises
-// the error again. A pcall that catches the error gains no more time. The hook
+// instructions, to close files and exit. After these GRACE instructions, each
+// instruction raises the error again, even if a pcall catches it. The hook
 // counts instructions in steps of STEP.
 enum { GRACE = 1000000, STEP = 1000 };
 
@@ -24,9 +24,9 @@ enum { GRACE = 1000000, STEP = 1000 };
 // no argument.
 typedef struct Stop {
   pthread_t thread;  // thread that runs Lua, which receives the signals
-  // The coroutine that runs; NULL if no interrupt_call is active.
+  // The coroutine that runs, or NULL if no interrupt_call is active.
   lua_State *volatile running;
-  volatile sig_atomic_t raised;  // "interrupted" errors raised, up to 2
+  volatile sig_atomic_t raised;  // number of errors raised, up to 2
   int grace;                     // remaining instructions of the grace period
   // A hook that debug.sethook set, while no interrupt_call is active.
   lua_Hook hook;
@@ -79,8 +79,8 @@ static void end_program(int sig) {
   raise(sig);
 }
 
-// Handles the signal of Ctrl-C. The first two signals ask the program to stop;
-// a third one ends it if they are still unhandled.
+// Handles the signal of Ctrl-C. The first two signals ask the program to stop.
+// A third signal ends the program if the first two are still unhandled.
 static void on_interrupt(int sig) {
   static const char note[] =
     "\n(stopping; Ctrl-C once more ends the program)\n";
@@ -115,9 +115,9 @@ void interrupt_answered(void) { signals_asked = stop.raised = 0; }
 
 // ---- calls ----
 
-// Removes a hook of debug.sethook from L after a call: nothing would catch an
-// error that it raised. Stores it in stop.hook for the next call if `keep`;
-// after a failed call, the hook is dropped.
+// Removes a hook that debug.sethook set from L after a call, since nothing
+// would catch an error that the hook raised. If `keep`, stores the hook in
+// stop.hook for the next call; otherwise (the call failed) drops it.
 static void park_hook(lua_State *L, bool keep) {
   lua_Hook f = lua_gethook(L);
   if (!keep || f == stop_hook) f = NULL;
@@ -200,7 +200,8 @@ static int wrapped(lua_State *L) {
   if (n < 0) {
     int status = lua_status(co);
     bool failed = status != LUA_OK && status != LUA_YIELD;
-    // Closes the coroutine's to-be-closed variables; the error stays on top.
+    // Closes the coroutine's to-be-closed variables. The error stays on top of
+    // co.
     if (failed) lua_resetthread(co);
     lua_xmove(co, L, 1);
     if (lua_type(L, -1) == LUA_TSTRING && !signals_asked &&

@@ -11,12 +11,12 @@
 void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count);
 
 // interrupt_watch counts Ctrl-C in signals_asked from now on, and raises no
-// error outside of interrupt_call: while the prompt waits for a key, it handles
-// Ctrl-C itself. interrupt_answered resets the count.
+// error outside of interrupt_call, because the prompt handles Ctrl-C itself
+// while it waits for a key. interrupt_answered resets the count.
 void interrupt_watch(void);
 void interrupt_answered(void);
 
-// call(f, handler, ...): calls f(...) as xpcall does; Ctrl-C raises the error
+// call(f, handler, ...): calls f(...) as xpcall does. Ctrl-C raises the error
 // "interrupted" in f.
 int interrupt_call(lua_State *L);
 // Replaces coroutine.resume and coroutine.wrap, as described above.

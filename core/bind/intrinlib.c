@@ -69,8 +69,8 @@ typedef struct Place {
   DType type;
 } Place;
 
-// Returns the place in memory of the first element of the tensor (or iterator)
-// at idx. If t is not DT_NONE, reads the element as type t.
+// Returns the memory object and offset (Place) of the first element of the
+// tensor or iterator at idx. If t is not DT_NONE, reads the element as type t.
 static Place check_place(Ctx *cx, lua_State *L, int idx, DType t) {
   Tensor x = face_check_tensor(L, idx);
   if (x.space != SP_GMEM && x.space != SP_SMEM && x.space != SP_DSMEM)
@@ -89,14 +89,15 @@ static Place check_place(Ctx *cx, lua_State *L, int idx, DType t) {
   return (Place){x.mem, dim_asref(cx, off), t};
 }
 
-// Returns an integer type of t's width, in which bits are moved or compared.
+// Returns the integer type of t's width, for operations that move or compare
+// bits.
 static DType bits_type(DType t) {
   return dtype_bits(t) == 64 ? DT_U64 : dtype_bits(t) == 32 ? DT_U32 : DT_U16;
 }
 
-// Reports whether an atomic on type t is traced as one on integers of the same
-// bits: exchange of floats (except f32 without hints), and compare-and-swap of
-// floats and i16.
+// Reports whether an atomic on type t is traced as an atomic on integers of the
+// same bits. This holds for exchanges of floats (except f32 without hints), and
+// for compare-and-swap of floats and i16.
 static bool as_bits(AtomicKind kind, DType t, int64_t flags) {
   if (kind == AT_CAS) return dtype_is_float(t) || t == DT_I16;
   return kind == AT_EXCH && dtype_is_float(t) && (t != DT_F32 || flags);
@@ -113,7 +114,8 @@ static void check_atomic(lua_State *L, AtomicKind kind, DType t, DType as) {
                "16 bits", atomic_row(kind)->name, dtype_name(t));
 }
 
-// atomic(kind, tensor, value[, compare], flags) -> value of the element before
+// atomic(kind, tensor, value[, compare], flags) -> the element's value before
+// the operation
 static int l_atomic(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "an atomic");
@@ -141,7 +143,8 @@ static int l_atomic(lua_State *L) {
 }
 
 // Returns the flags at idx, which encode hints. Raises an error if an element
-// of type t is no whole byte, which instructions with hints cannot move.
+// of type t is narrower than a byte, since instructions with hints move whole
+// bytes.
 static uint16_t check_flags(lua_State *L, int idx, DType t) {
   int64_t flags = face_optint(L, idx, 0);
   if (flags && dtype_bits(t) < 8)
@@ -219,8 +222,9 @@ static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
   return r;
 }
 
-// Returns the place of the mbarrier at idx: 64 bits in this block's shared
-// memory or, if `far`, in that of any block of the cluster.
+// Returns the memory object and offset (Place) of the mbarrier at idx. It has
+// 64 bits in this block's shared memory or, if `far`, in the shared memory of
+// any block of the cluster.
 static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
   Place p = check_place(cx, L, idx, DT_NONE);
   Space space = ir_memof(ir_fn(cx), p.mem)->space;
@@ -234,8 +238,8 @@ static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
 }
 
 // Replaces an mbarrier in another block's shared memory by the one at the same
-// offset in this block's. Returns the rank of the other block; 0: the mbarrier
-// was this block's.
+// offset in this block's. Returns the rank of the other block, or 0 if the
+// mbarrier was in this block's shared memory.
 static Ref take_peer(Ctx *cx, Place *p) {
   Fn *fn = ir_fn(cx);
   const Ins *i = ir_get(fn, p->mem);
@@ -243,7 +247,7 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  // The object was accessed as another type than its own.
+  // The script accesses the object as another type than its own.
   if (own.type != p->type) {
     own.type = (uint8_t)p->type;
     own.src = 0;
@@ -252,9 +256,10 @@ static Ref take_peer(Ctx *cx, Place *p) {
   return rank;
 }
 
-// mbarrier(op, pointer, hints, count, bytes, parity or token[, rank of a block
-// in the cluster; for "try_wait": nanoseconds]) -> for "try_wait" and
-// "test_wait", whether the phase was complete; for "arrive_token", the token
+// mbarrier(op, pointer, hints, count, bytes, parity or token[, last]): an
+// operation on an mbarrier. `last` is the rank of a block in the cluster, or a
+// time limit in nanoseconds for "try_wait". Operations "try_wait" and
+// "test_wait" return whether the phase was complete, "arrive_token" the token.
 static int l_mbarrier(lua_State *L) {
   static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
     {"init", OP_MBARINIT, 0}, {"arrive", OP_MBARARRIVE, 0},
@@ -401,7 +406,7 @@ static int l_trap(lua_State *L) {
 // ---- inline PTX ----
 
 // inline_ptx(text with %0 ..., outs, written variables..., values...): the
-// text's first `outs` operands are the variables.
+// text's first `outs` operands, from %0 on, are the written variables.
 static int l_inline_ptx(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "inline_ptx");

@@ -1,6 +1,6 @@
-// Arguments of kernels: the traced values that replace them during a trace, the
-// check whether a traced program is still valid, and the location of their
-// memory.
+// Handles arguments of kernels. Replaces them by traced values during a trace,
+// checks whether a traced program is still valid, and finds the memory of
+// arguments.
 #include "bind/buflib.h"
 #include "bind/trace.h"
 #include "bind/argkey.h"
@@ -217,7 +217,7 @@ static void see_number(const Walk *w, DType type) {
 }
 
 // Adds a scalar argument to the kernel for a dynamic extent or stride of a
-// layout: number `leaf`, a multiple of div.
+// layout: leaf number `leaf`, whose values are multiples of div.
 static Dim dynamic_leaf(const Walk *w, bool shape, int leaf, int64_t div,
                         bool wide) {
   Fn *fn = ir_fn(w->cx);
@@ -367,7 +367,7 @@ static int l_on_device(lua_State *L) {
   face_check(L, 2, MT_DEVBUF, "device buffer");
   lua_settop(L, 2);
   face_push_tensor(L, &t, 2);
-  lua_getiuservalue(L, 1, 2);  // with the dynamic marks of the tensor
+  lua_getiuservalue(L, 1, 2);  // copies the dynamic marks
   lua_setiuservalue(L, 3, 2);
   return 1;
 }

@@ -1,5 +1,5 @@
 // Launches of compiled programs. A call of a kernel finds its program by the
-// argument key, and by the values that the trace read; a prepared launch knows
+// argument key, and by the values that the trace read. A prepared launch knows
 // its program. On a GPU, both make one driver call, without allocating memory.
 #include "bind/trace.h"
 #include "bind/gpulib.h"
@@ -158,8 +158,8 @@ static int l_kind_text(lua_State *L) {
 }
 
 // Fields of an argument key. symbolic: some argument is symbolic. numbers: some
-// argument is or contains a number. in_table: a table contains one. arguments:
-// the number of arguments.
+// argument is or contains a number. in_table: a table among the arguments
+// contains a number. arguments: the number of arguments.
 static int kind_index(lua_State *L) {
   const ArgKey *k = argkey_box(L, 1);
   const char *name = face_checkstr(L, 2);
@@ -220,8 +220,8 @@ static int l_find_program(lua_State *L) {
 
 // ---- launch options ----
 
-// Options of a plain launch, which C code can handle. Launches with other or
-// with invalid options are left to Lua code.
+// Options of a plain launch, that is, of a launch that C code can handle.
+// Launches with other or with invalid options are left to Lua code.
 typedef struct Plain {
   unsigned grid[3], block[3];  // grid[0], block[0] are 0 if absent
   unsigned cluster[3];         // cluster[0] is 0 if absent
@@ -233,8 +233,8 @@ typedef struct Plain {
 
 #define PLAIN {.fmad = -1, .fastmath = -1, .pdl = -1}
 
-// Reads the value on top as three extents. Returns false if they are not valid
-// for a grid or, unless `grid`, a block.
+// Reads the value on top as three extents. Returns false if they are not valid:
+// for a grid if `grid`, otherwise for a block.
 static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
   static const lua_Integer most[2][3] = {{1024, 1024, 64},
                                          {INT_MAX, 65535, 65535}};
@@ -351,8 +351,8 @@ static bool can_launch(const GpuLaunch *l) {
   return l && gpu_owns(&l->fn->own);
 }
 
-// Returns the number plus 1 of the GPU that has some memory of the arguments,
-// or 0 if none is in GPU memory.
+// Returns 1 plus the number of the GPU that has memory of an argument, or 0 if
+// no argument is in GPU memory.
 static int on_gpu(const Walk *w) {
   for (size_t i = 0; i < w->nleaf; i++)
     if (w->leaf[i].dev) return w->leaf[i].dev->own.gpu->ordinal + 1;
@@ -384,7 +384,8 @@ static bool whole_clusters(const GpuLaunch *l) {
 }
 
 // Returns the block, cluster, fmad and fastmath of a launch as one number, the
-// first word of the argument key. Returns -1 if they do not fit.
+// first word of the argument key. Returns -1 if the block is
+// missing, invalid, or not the kernel's own.
 static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
   unsigned own[3] = {0};
   lua_pushvalue(L, kernel);
@@ -400,7 +401,7 @@ static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
          (lua_Integer)c[1] << 39 | (lua_Integer)c[2] << 44;
 }
 
-// launch_known(call, options, Device, gpus) -> true if it launched the call.
+// launch_known(call, options, Device, gpus) -> true after it launched the call.
 // Returns nothing if this is not a plain launch of a program that is already
 // loaded on a GPU. The call is {arguments, n =, kernel =}, Device the metatable
 // of device objects, and gpus[k] the object of GPU k, from 0 on.

@@ -189,7 +189,7 @@ static lua_Integer list_length(lua_State *L, int idx, const char *what) {
   else lua_pushnil(L);
   while (lua_next(L, idx)) {
     lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
-    bool ours = k >= 1 && k <= n;  // keys 1 to n may come in any order
+    bool ours = k >= 1 && k <= n;  // lua_next returns keys 1 to n in any order
     bool pack = n && lua_type(L, -2) == LUA_TSTRING &&
                 strcmp(lua_tostring(L, -2), "n") == 0;
     if (!ours && !pack)

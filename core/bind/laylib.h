@@ -23,7 +23,7 @@ typedef enum ConstKind {
 typedef struct ConstBox {
   const void *mark;
   ConstKind kind;
-  uint32_t serial;        // serial of the Fn of a basis whose value is traced
+  uint32_t serial;        // for a traced basis: serial of its Fn
   Dim d;
   Swizzle sw;
 } ConstBox;
@@ -40,8 +40,8 @@ ConstBox *laylib_push_const(lua_State *L, ConstKind kind);
 // belongs to another kernel.
 Dim laylib_basis(lua_State *L, const ConstBox *b);
 bool laylib_is(lua_State *L, int idx, ConstKind kind);
-// Returns the layout at idx, or NULL if there is none. Does not check that its
-// traced extents can be used here.
+// Returns the layout at idx, or NULL if there is none. Does not check that the
+// layout's traced extents can be used at the current point of a trace.
 LayoutBox *laylib_box(lua_State *L, int idx);
 // Pushes a plain layout that, like a tensor, can get dynamic marks in uservalue
 // 2.
@@ -84,8 +84,8 @@ int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n);
 // Reads the arguments from `first` on as one coordinate: several form a tuple,
 // a single one is the coordinate.
 Tup laylib_coord(Ctx *cx, lua_State *L, int first);
-// Reads the argument `order` of ordered layouts. Returns a tuple; NULL stands
-// for LayoutLeft. For LayoutRight, makes a tuple that fits `shape`.
+// Reads the argument `order` of ordered layouts. Returns a tuple, or NULL for
+// LayoutLeft. For LayoutRight, makes a tuple that fits `shape`.
 Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
 // layoutfn.c: Lua functions in composed layouts. layoutfn_make creates a

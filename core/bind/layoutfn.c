@@ -44,8 +44,8 @@ void layoutfn_push(lua_State *L, const LayoutFn *fn) {
 
 // ---- calls ----
 
-// Pushes coordinate x as arguments of the Lua function: an integer, or each of
-// its modes. Returns their number.
+// Pushes coordinate x as arguments of the Lua function: the integer x, or each
+// mode of the tuple x. Returns the number of arguments.
 static int push_modes(lua_State *L, Tup x) {
   int n = tup_rank(x);
   luaL_checkstack(L, n + LUA_MINSTACK, "coordinates");
@@ -90,8 +90,8 @@ static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
 // ---- construction ----
 
 // Reads the option `vector`: for how many adjacent coordinates the function
-// returns adjacent offsets. It is {1, 8} by mode, or an integer for a function
-// of an integer.
+// returns adjacent offsets. The option has a number for each mode, as in {1,
+// 8}. For a function of an integer, it is an integer.
 static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
   face_check_options(L, opts, "vector");
   int type = lua_getfield(L, opts, "vector");

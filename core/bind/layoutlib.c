@@ -145,10 +145,11 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
     const Swizzle *sw = layout_swizzle(l);
     if (sw) laylib_push_swizzle(L, *sw);
     else lua_pushnil(L);
-  } else if (strcmp(k, "inner") == 0) {  // left side
+  } else if (strcmp(k, "inner") == 0) {
+    // The Python DSL names the left side `inner`, the right side `outer`.
     if (l.outer) push_outer(L, l.outer);
     else lua_pushnil(L);
-  } else if (strcmp(k, "outer") == 0) {  // right side, as in the Python DSL
+  } else if (strcmp(k, "outer") == 0) {  // right side
     face_push_layout(L, layout_inner(l));
   } else if (strcmp(k, "is_composed") == 0) {
     lua_pushboolean(L, l.outer != NULL);
@@ -206,7 +207,7 @@ static int const_eq(lua_State *L) {
   return 1;
 }
 
-// sw(x)
+// sw(x) -> x with the swizzle applied
 static int const_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   Swizzle sw;
@@ -257,7 +258,7 @@ static int const_mul(lua_State *L) {
   return 1;
 }
 
-// Converts a basis to the coordinate tuple that it stands for; returns other
+// Converts a basis to the coordinate tuple that it stands for. Returns other
 // tuples unchanged.
 static Tup arithmetic(Ctx *cx, Tup t) {
   return tup_is_leaf(t) && dim_kind(*t) == DIM_BASIS ? tup_from_terms(cx, t, 1)
@@ -313,7 +314,7 @@ static int l_basis_get(lua_State *L) {
   return 1;
 }
 
-// make_swizzle(b, m, s), or make_swizzle(yyy_mask, zzz_mask)
+// make_swizzle(b, m, s), make_swizzle(yyy_mask, zzz_mask) -> a swizzle
 static int l_swizzle(lua_State *L) {
   Ctx *cx = face_enter(L);
   int64_t b = face_checkint(L, 1), m = face_checkint(L, 2);

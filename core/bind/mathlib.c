@@ -145,7 +145,7 @@ static int l_abs(lua_State *L) {
     return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_ABS);
   }
   if (lua_isinteger(L, 1)) {
-    // The negative of math.mininteger wraps to itself.
+    // Negate as unsigned: the negative of math.mininteger wraps to itself.
     lua_Integer v = lua_tointeger(L, 1);
     lua_pushinteger(L, v < 0 ? (lua_Integer)(0u - (lua_Unsigned)v) : v);
   } else {
@@ -170,8 +170,8 @@ static int l_fma(lua_State *L) {
   return 1;
 }
 
-// where(cond, a, b) -> a if cond is true, else b. If one of a and b is a
-// number, it takes the type of the other.
+// where(cond, a, b) -> a if cond is true, else b. If only one of a and b is a
+// plain number, it takes the type of the other value.
 static int l_where(lua_State *L) {
   int all = 0;
   for (int i = 1; i <= 3; i++) all |= dispatch_kind(L, i);
@@ -217,7 +217,7 @@ static int fold_bool(lua_State *L, int op) {
   return 1;
 }
 
-// derivative(y, x): the derivative of a traced float with respect to another.
+// derivative(y, x) -> the derivative of the traced float y with respect to x
 static int l_derivative(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "derivative");

@@ -1,10 +1,11 @@
 // Opens all bindings: require "cute.core".
 #include "bind/face.h"
 
-// Returns the module, of which there is one for each Lua state. A module loader
-// may forget the module and require it again, as busted does for each spec
-// file. Then returns the same one: metatables belong to the state, and their
-// functions keep the context with which they were created.
+// Returns the module. There is one module for each Lua state, so a second call
+// returns the same module. The reason is that metatables belong to the state,
+// and their functions keep the context with which they were created. A module
+// loader may forget the module and require it again, as busted does for each
+// spec file.
 int luaopen_cute_core(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, "cute.core") == LUA_TTABLE) return 1;
   context_new(L);

@@ -38,8 +38,8 @@ enum {
 #undef COMPARISON
 };
 
-// Calls the metamethod `event` of the second operand, such as a basis or table,
-// if it has one. Returns false if not.
+// Calls the metamethod `event` of the second operand, such as a basis or table.
+// Returns false if the second operand has no such metamethod.
 static bool other_takes(lua_State *L, const char *event) {
   for (int i = 1; i <= 2; i++) {
     int kind = dispatch_kind(L, i);
@@ -179,7 +179,9 @@ static int op_eq(lua_State *L) {
   if ((dispatch_kind(L, 1) & traced && dispatch_kind(L, 2) & traced) ||
       !(a || b))
     needs_now(L, "==", "eq");
-  lua_pushboolean(L, 0);  // as for a traced value and a layout
+  // Like Lua, treat other pairs, such as a traced value and a layout, as
+  // unequal.
+  lua_pushboolean(L, 0);
   return 1;
 }
 
@@ -212,8 +214,8 @@ static const FnRow functions[] = {
 #undef FUNCTION
   LAST_ROW};
 
-// Implements the methods for & | ~ of plain booleans; other values of the host
-// raise an error.
+// Implements the methods for & | ~ of plain booleans, and of a plain boolean
+// with a traced value.
 static int host_bits(lua_State *L, int sign) {
   if (veclib_any_traced(L, 1, 2)) return arithmetic(L, sign);
   bool a = lua_toboolean(L, 1), b = lua_toboolean(L, 2);

@@ -1,11 +1,11 @@
 // Cache of calls of cute.ops. An operation decides once for each argument key
 // (argkey.c) which kernels to run: this is the plan. A later call with an equal
-// key finds its prepared kernels here and launches them without Lua code,
-// filling in their parameters from the arguments of the call.
+// key finds its prepared kernels here and launches them without Lua code. The
+// parameters of the kernels come from the arguments of the call.
 //
-// The key of a call has words that a kernel's has not: the device of memory,
-// the values of dynamic extents, distances between operands that share memory,
-// and the code and upvalues of functions.
+// The key of a call has words that the key of a kernel lacks: the device of
+// memory, the values of dynamic extents, distances between operands that share
+// memory, and the code and upvalues of functions.
 #include "bind/argkey.h"
 #include "bind/gpulib.h"
 #include "bind/laylib.h"
@@ -61,7 +61,8 @@ static int hash_code(lua_State *L, const void *p, size_t n, void *to) {
 }
 
 // Pushes the form (push_form) of the function on top. Functions with equal code
-// have the same form, which the Lua function of the cache finds once.
+// have the same form. A Lua function computes the form once for each code, and
+// CALLS_CODES keeps it.
 static void push_by_code(Walk *w) {
   lua_State *L = w->L;
   int f = lua_gettop(L);
@@ -83,11 +84,11 @@ static void push_by_code(Walk *w) {
   lua_settop(L, f + 1);
 }
 
-// Pushes the form of the function at idx: a list that tells which words
-// represent it in a key. Entry 0 is the number of its code. For each upvalue
-// follow: its index, a number n, and the keys of the n fields that the function
-// uses, where n = 0 means the whole value. Pushes false instead of a list if
-// the function's address represents it.
+// Pushes the form of the function at idx: a list that determines which words
+// represent the function in a key. Entry 0 is the number of its code. The next
+// entries describe each upvalue: its index, a number n, and the keys of the n
+// fields that the function uses; n = 0 means the whole value. Pushes false
+// instead of a list if the function's address represents the function.
 static void push_form(Walk *w, int idx) {
   lua_State *L = w->L;
   lua_Integer at = (lua_Integer)((uintptr_t)lua_topointer(L, idx) / 16 % SEEN);
@@ -114,9 +115,9 @@ static bool is_value(lua_State *L, int idx) {
          luaL_testudata(L, idx, MT_CONSTEXPR);
 }
 
-// Pops an upvalue, or a field of one, of a function in a call. A number or
-// tensor counts as an argument of the call; other values become words of the
-// key.
+// Pops a value that a function argument uses: an upvalue, or a field of an
+// upvalue. A number or tensor counts as an argument of the call. Other values
+// become words of the key.
 static void captured(Walk *w) {
   int at = lua_gettop(w->L), type = lua_type(w->L, at);
   if (is_value(w->L, at) || type == LUA_TNIL || type == LUA_TBOOLEAN ||
@@ -169,8 +170,8 @@ static void walk_function(Walk *w, int idx) {
 
 // ---- lookup ----
 
-// Walks over the arguments from index first to last of a call of the cache at
-// 1. Trailing nils do not count.
+// Walks over the arguments of a call of the cache, which is at stack index 1.
+// The arguments are at indices first to last. Trailing nils do not count.
 static Walk walk_call(Ctx *cx, lua_State *L, int first, int last, int hold) {
   Walk w = argkey_begin(cx, L, 0);
   while (last >= first && lua_isnil(L, last)) last--;
@@ -213,7 +214,7 @@ static int stream_number(const Walk *w, const Gpu *g) {
 }
 
 // calls:add(plan, arguments...): stores a plan for the key of these arguments.
-// If the cache is full, drops all other entries at once.
+// If the cache is full, drops all other entries first.
 static int l_add(lua_State *L) {
   Ctx *cx = face_enter(L);
   Calls *c = face_check(L, 1, MT_CALLS, "calls");
@@ -240,18 +241,18 @@ static int l_add(lua_State *L) {
 
 // ---- runs ----
 
-// Where a kernel parameter points, or where its number comes from: an argument
-// of the call, a tensor that the call creates, the workspace, or memory or a
-// constant that is the same in all calls.
+// The memory that a kernel parameter points to, or the source of its number.
+// CALL: an argument of the call. NEW: a tensor that the call creates. WORK: the
+// workspace. KEPT: memory or a constant that is the same in all calls.
 typedef enum From { FROM_CALL, FROM_NEW, FROM_WORK, FROM_KEPT } From;
 typedef enum Part { PART_ALL, PART_LOW, PART_HIGH } Part;
 
 typedef struct Slot {
   From from;
   bool pointer;
-  // Index of an argument's leaf, of a new tensor, or of kept memory (`from`).
+  // Index of an argument's leaf, a new tensor or kept memory, as `from` says.
   size_t of;
-  int64_t offset;   // byte offset in the leaf's, tensor's or kept memory
+  int64_t offset;   // byte offset in the memory that `of` names
   uint64_t *map;    // words of a tensor map, without an address; or NULL
   DType type;       // type of the parameter, if it is a number
   Part part;        // which half of a 64-bit number to pass, or all of it
@@ -367,9 +368,9 @@ static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   tmalib_encode(m->cx, &tma->a, &t, b->ptr + (uint64_t)at, s->map);
 }
 
-// Sets a slot from the number {type, value} at stack index `value`. At `mark`
-// is {argument of the call, index of the number in that argument, part}, or nil
-// for a constant.
+// Sets a slot from the number {type, value} at stack index `value`. The value
+// at stack index `mark` is {argument of the call, index of the number in that
+// argument, part}. It is nil if the number is a constant.
 static void set_number(Make *m, int value, int mark, Slot *s) {
   lua_State *L = m->L;
   lua_rawgeti(L, value, 1);
@@ -405,7 +406,7 @@ static void make_step(Make *m, Step *s) {
   s->n = (size_t)lua_rawlen(L, values);
   s->slot = held(L, m->hold, s->n * sizeof *s->slot);
   for (size_t i = 0; i < s->n; i++) {
-    lua_rawgeti(L, values, (lua_Integer)i + 1);  // value at step + 4
+    lua_rawgeti(L, values, (lua_Integer)i + 1);  // now at index step + 4
     lua_rawgeti(L, step + 4, 1);
     DevBuf *b = face_test(L, step + 5, MT_DEVBUF);
     if (b) {
@@ -425,7 +426,7 @@ static DevBuf *buffer_of(lua_State *L, int idx) {
   return b ? b->dev : NULL;
 }
 
-// Reads the tensors that the call created from the description, and keeps their
+// Reads from the description which tensors the call created, and keeps their
 // layouts.
 static void make_results(Make *m) {
   lua_State *L = m->L;
@@ -559,8 +560,9 @@ static bool run_step(Going *c, const Step *s, Why *why) {
   return gpulaunch_run(&l, 1, why);
 }
 
-// Reports whether the kernels, kept memory and read values of the run at idx
-// are still valid, and a capture in progress allows it.
+// Reports whether the run at idx can execute. Its kernels, its kept memory and
+// the values that traces read must still be valid, and a capture in progress
+// must allow its launches.
 static bool can_run(lua_State *L, const Run *r, int idx, const Gpu *g) {
   for (size_t i = 0; i < r->nstep; i++)
     if (!gpu_owns(&r->step[i].launch->fn->own)) return false;
@@ -591,9 +593,10 @@ static void push_results(Going *c, int run) {
   }
 }
 
-// Allocates the workspace from the pool. The call returns it after its
-// launches, since later work comes after them in stream order. A graph keeps
-// the workspace with which it was captured.
+// Allocates the workspace from the pool. The call returns the workspace to the
+// pool right after its launches. Stream order keeps later uses of that memory
+// behind these launches. A graph keeps the workspace with which it was
+// captured.
 static bool take_work(Going *c, Gpu *g, Why *why) {
   size_t n = c->r->work;
   const GpuStream *s = c->w->stream;
@@ -651,8 +654,8 @@ static int l_rest(lua_State *L) {
   return 0;
 }
 
-// calls(most, form) -> a cache of at most `most` entries; form(f) returns the
-// list of words that represent the Lua function f in a key (push_form).
+// calls(most, form) -> a cache of at most `most` entries. The function `form`
+// returns the form (see push_form) of a Lua function f as form(f).
 static int l_calls(lua_State *L) {
   lua_Integer most = face_checkint(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);

@@ -11,16 +11,16 @@ enum { MAX_TEXT = 4096, MAX_VALUES = 32 };
 
 // ---- printf ----
 
-// Returns how many of the first n characters of s, from the first on, are in
-// `set`.
+// Returns the length of the longest prefix of s, at most n, that has only
+// characters of `set`.
 static size_t span(const char *s, const char *set, size_t n) {
   size_t k = strspn(s, set);
   return k < n ? k : n;
 }
 
 // Returns the letter of a conversion, given what follows its %. Skips flags, a
-// width and a precision of at most three digits, and a length. If something
-// else is there, the caller rejects it as a letter.
+// width and a precision of at most three digits, and a length. If anything else
+// follows the %, the result is a character that the caller rejects as a letter.
 static const char *conversion_letter(const char *s) {
   static const char digits[] = "0123456789";
   s += span(s, "-+ #0", 5);
@@ -34,10 +34,10 @@ static char own_letter(DType t) {
 }
 
 // Writes the length modifier and letter for printing *v where the user's format
-// has letter c. Both must match the type of the value, since C's printf is
-// undefined otherwise, and simulator and GPU must print the same. Converts
-// integers to floats where c is for floats, as in Lua. Floats where c is for
-// integers print as %g. Booleans print as words for %s, else as 0 and 1.
+// has letter c. Both must match the type of the value: C's printf is undefined
+// otherwise, and the simulator and the GPU must print the same. If c is for
+// floats, converts an integer to a float, as Lua does. If c is for integers, a
+// float prints as %g. A boolean prints as a word for %s, else as 0 or 1.
 static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
   Fn *fn = ir_fn(cx);
   DType t = ir_type(fn, *v);
@@ -96,7 +96,7 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
   if (*s) face_error(L, ERR_LIMIT, "printf: the format exceeds 4000 bytes");
 }
 
-// printf(format, values...): prints scalars by C's conversions; a conversion
+// printf(format, values...): prints scalars by C's conversions. A conversion
 // BY_TYPE gets the letter for the value's type.
 static int l_printf(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -115,7 +115,7 @@ static int l_printf(lua_State *L) {
 
 // ---- layouts and tensors ----
 
-// Appends the traced ones of n words to the list on top, in order.
+// Appends those of the n words d that are traced to the list on top, in order.
 static void add_words(lua_State *L, const Dim *d, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (!dim_dynamic(d[i])) continue;

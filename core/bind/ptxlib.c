@@ -124,8 +124,9 @@ static int l_variables(lua_State *L) {
 }
 
 // ptx_opcodes(module, entry) -> {opcode = {count, line, place, why}}: how often
-// the entry uses each opcode, where first in the PTX and in its source, and why
-// the opcode cannot be translated, if so
+// the entry uses each opcode, and where it first occurs in the PTX (line) and
+// in the source of the PTX (place). why: the reason why the opcode cannot be
+// translated, or nil
 static int l_opcodes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);

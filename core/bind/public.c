@@ -2,14 +2,15 @@
 // called.
 //
 // A public function has a signature, "size(layout, modes...)". Optional
-// parameters end in `?`; one that ends in `...` takes the rest. For a C
-// function, the signature is the name in its luaL_Reg row. For a function of
-// lua/cute (lua/cute/lang/signature.lua) it has types, too: "wait(state: table,
-// n?: integer|value)"; "{limit unroll}" is a table of options with these keys;
-// "dtype|string" is an element type or its name. Registry["cute.names"] holds
-// it by function, with the name as users write it: "gpu.open(...)". A C
-// function stores its own, with the prefix "cute." or "tensor:". A row without
-// parentheses is a primitive for lua/cute, without a public name.
+// parameters end in `?`. A parameter that ends in `...` takes all remaining
+// arguments. For a C function, the signature is the name in its luaL_Reg row.
+// The signature of a function of lua/cute (lua/cute/lang/signature.lua) has
+// types, too: "wait(state: table, n?: integer|value)"; "{limit unroll}" is a
+// table of options with these keys; "dtype|string" is an element type or its
+// name. Registry["cute.names"] maps each Lua function to its signature, with
+// the name as users write it: "gpu.open(...)". A C function stores its own
+// signature, and the prefix "cute." or "tensor:". A row without parentheses is
+// a primitive for lua/cute, without a public name.
 #include "bind/public.h"
 
 #include <limits.h>
@@ -152,7 +153,8 @@ void public_usage(const Public *p, char *out, size_t size) {
   snprintf(out + at, size - at, ")");
 }
 
-// Returns which argument of the public function p the value at idx is; 0: none.
+// Returns the number of the argument of the public function p that is the value
+// at idx, or 0 if no argument is this value.
 int public_argument(lua_State *L, const Public *p, int idx) {
   int step = *p->ar.what == 'C' ? 1 : -1, most = public_count(p->sig);
   bool none = lua_isnoneornil(L, idx);

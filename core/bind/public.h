@@ -5,7 +5,7 @@
 
 #include "bind/face.h"
 
-// registry: a table {[Lua function] = signature}.
+// Key in the registry of a table {[Lua function] = signature}.
 #define PUBLIC_NAMES "cute.names"
 
 typedef struct Param {
@@ -17,13 +17,14 @@ typedef struct Param {
 // Reads the parameter at *s, and moves *s to the next one. Returns false if
 // there is none.
 bool public_param(const char **s, Param *p);
-// Returns the number of parameters of a signature; INT_MAX - 1 if it is
-// variadic.
+// Returns the number of parameters of a signature, or INT_MAX - 1 if the
+// signature is variadic.
 int public_count(const char *sig);
 // Reports whether `sig` is a method's, such as "tensor:fill(x)".
 bool public_has_colon(const char *sig);
 
-// Description of a public C function, which is upvalue 2 of its closure.
+// Description of a public C function. The description is upvalue 2 of the
+// function's closure.
 typedef struct Entry {
   const char *prefix;        // "cute."
   const char *sig;           // "size(x, modes...)"
@@ -61,7 +62,8 @@ bool public_pop(lua_State *L, const char **prefix, const char **sig);
 bool public_find(lua_State *L, Public *p);
 // Writes how to call the function: "cute.size(x, modes...)".
 void public_usage(const Public *p, char *out, size_t size);
-// Returns which argument of the public function p the value at idx is; 0: none.
+// Returns the number of the argument of the public function p that is the value
+// at idx, or 0 if no argument is this value.
 int public_argument(lua_State *L, const Public *p, int idx);
 
 // ---- arglib.c: setting functions into the table on top ----

@@ -3,13 +3,15 @@
 #include "bind/gpulib.h"
 #include "bind/tensorlib.h"
 
-// registry: the list of calls while a graph is recorded. Its field `closed` is
-// the list of buffers that were closed meanwhile; `spare` is the list of those
-// whose memory no open buffer uses.
+// Key in the registry of the list of calls, while a graph is recorded. The
+// list's field `closed` lists the buffers that were closed during the
+// recording. Its field `spare` lists those closed buffers whose memory no open
+// buffer uses.
 #define RECORDING "cute.recording"
 
-// record(list, f): while f() runs, appends its launches and copies to the list
-// instead of executing them; f cannot yield. record(nil): executes calls again.
+// record(list, f): while f() runs, appends the launches and copies of f to the
+// list instead of executing them. f cannot yield. record(nil) ends the
+// recording, so that later calls are executed.
 static int l_record(lua_State *L) {
   lua_settop(L, 2);
   lua_pushvalue(L, 1);
@@ -24,8 +26,8 @@ static int l_recording(lua_State *L) {
   return 1;
 }
 
-// Appends a call, a function and its arguments from stack index `first` on, to
-// the list. Returns false if no graph is being recorded.
+// Appends a call to the list: the function at stack index `first`, followed by
+// its arguments. Returns false if no graph is being recorded.
 static bool record(lua_State *L, int first) {
   int top = lua_gettop(L);
   if (lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) != LUA_TTABLE) {
@@ -80,7 +82,8 @@ bool recordlib_recording(lua_State *L) {
   return is;
 }
 
-// Appends the value at idx to the list that is a field of the recording on top.
+// Appends the value at idx to the list in field `field` of the recording on
+// top. Creates the list if it is absent.
 static void append(lua_State *L, const char *field, int idx) {
   luaL_getsubtable(L, -1, field);
   lua_pushvalue(L, idx);
@@ -122,8 +125,9 @@ bool recordlib_reuse(lua_State *L, DType t, size_t count) {
   return false;
 }
 
-// replaying(list, is): opens the buffers that were closed while the list was
-// recorded (is = true), so that its calls can be executed, or closes them.
+// replaying(list, is): handles the buffers that were closed while the list was
+// recorded. If `is` is true, opens these buffers, so that the recorded calls
+// can be executed. Otherwise closes them again.
 static int l_replaying(lua_State *L) {
   if (lua_getfield(L, 1, "closed") != LUA_TTABLE) return 0;
   for (lua_Integer i = (lua_Integer)lua_rawlen(L, -1); i > 0; i--) {
@@ -134,8 +138,9 @@ static int l_replaying(lua_State *L) {
   return 0;
 }
 
-// Adds the bytes of the memory that the buffer on top uses, unless the table at
-// stack index 2 has its owner, which is then added to the table.
+// Adds the bytes of the memory that the buffer on top uses, and adds the owner
+// of that memory to the table at stack index 2. Does nothing if the table has
+// the owner already.
 static void add_bytes(lua_State *L, size_t *bytes) {
   buflib_push_owner(L, -1);
   lua_pushvalue(L, -1);

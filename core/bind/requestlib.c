@@ -45,7 +45,7 @@ static int requests_lost(lua_State *L) {
 
 // requests:add {kind=, width=, line=, lanes = {byte, or false if inactive}}:
 // adds a warp's access to the first memory object. The source bytes of
-// cp.async.cg are not given; they are assumed to be contiguous.
+// cp.async.cg cannot be given and are assumed to be contiguous.
 static int requests_add(lua_State *L) {
   SimRequests *all = check_requests(L);
   SimRequest r = {.width = (int)face_get_int(L, 2, "width", 4),
@@ -113,8 +113,8 @@ static int requests_get(lua_State *L) {
   return 1;
 }
 
-// requests:worst(lines) -> {number or false}: for each line, the number of the
-// request with the most passes beyond its minimum; false if the line has no
+// requests:worst(lines) -> list with an entry for each line: the number of the
+// request with the most passes beyond its minimum, or false if the line has no
 // such request
 static int requests_worst(lua_State *L) {
   const SimRequests *all = check_requests(L);
@@ -139,8 +139,8 @@ static int requests_worst(lua_State *L) {
 // ---- cost with other layouts ----
 
 // A change of an object's layout to a plain layout. The element at position e
-// of the old layout moves to position to[e], which has the same coordinate; -1:
-// no coordinate has position e.
+// of the old layout moves to position to[e], which has the same coordinate in
+// the new layout. If no coordinate has position e, to[e] is -1.
 typedef struct Move {
   int64_t count;
   int bits;            // bits per element
@@ -237,9 +237,10 @@ static Move check_move(Ctx *cx, lua_State *L, int32_t *mem) {
   return move_of(cx, L, was, plain, (int)face_checkint(L, 5));
 }
 
-// requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> for each
-// swizzle (b, m, s), the passes of all requests to object mem if its layout
-// were the plain one under the swizzle; false if the requests would differ
+// requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> list with
+// an entry for each swizzle (b, m, s): the passes of all requests to object mem
+// if its layout were the plain layout under the swizzle, or false if the
+// requests would differ
 static int requests_search(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);
@@ -279,8 +280,8 @@ static void add_to(lua_State *L, int t, int32_t line, lua_Integer n) {
 }
 
 // requests:cost(mem, was, plain, bits, swizzle or nil) -> {passes by line},
-// {passes beyond the minimum by line}: of requests to object mem if its layout
-// were the plain one under the swizzle
+// {passes beyond the minimum by line}: the costs of all requests to object mem
+// if its layout were the plain layout under the swizzle
 static int requests_cost(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);

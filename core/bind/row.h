@@ -27,16 +27,16 @@
 //
 // A row named OR is an alternative to the row before it. A call uses the first
 // alternative whose letters match the kinds and number of its arguments. If
-// none matches, it uses the last one, which raises the error.
+// none matches, the call uses the last alternative, which raises the error.
 #ifndef CUTE_ROW_H
 #define CUTE_ROW_H
 
 #include "bind/face.h"
 
 // S(name, type of the result, field of the slot for the result, types of the
-// parameters, arguments): a C type of functions. Its name has letters for the
-// result and the arguments. `_` before the arguments: the function has no
-// parameter for the context.
+// parameters, arguments): a type of C functions. The name consists of letters
+// for the result and the arguments (in_c in dispatch.c). `_` before the
+// arguments' letters: the function has no parameter for the context.
 #define SHAPES(S) \
   S(L_L, Layout, l, (Ctx *, Layout), (cx, a[0].l)) \
   S(L_LL, Layout, l, (Ctx *, Layout, Layout), (cx, a[0].l, a[1].l)) \
@@ -97,7 +97,7 @@ SHAPES(DEFINE)
 
 typedef enum Shape {
   SHAPE_FACE,      // a lua_CFunction that reads its own arguments
-  SHAPE_NUMBERED,  // the same, which also gets the row's number
+  SHAPE_NUMBERED,  // as SHAPE_FACE, but also gets the row's number
 #define NAME(name, type, field, takes, from) SHAPE_##name,
   SHAPES(NAME)
 #undef NAME

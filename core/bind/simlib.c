@@ -94,9 +94,10 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
 
 // ---- the preceding launch ----
 
-// key in the registry of a weak table {[buffer that owns memory] = how the
-// preceding launch, and in higher bits launches before it, used the memory}
-// (LaunchArg.before)
+// Key in the registry of a weak table {[buffer that owns memory] = uses}. The
+// low bits of `uses` say how the preceding launch used the memory. The bits
+// from SIM_FAR on say how launches before that launch used it
+// (LaunchArg.before).
 static const char FRONT = 0;
 
 static uint8_t front_of(lua_State *L, int buf) {
@@ -112,7 +113,8 @@ static uint8_t front_of(lua_State *L, int buf) {
 }
 
 // Copies the recorded uses of buffers by the preceding launch to the table on
-// top, shifted by SIM_FAR bits: as uses by a launch before the preceding one.
+// top, shifted by SIM_FAR bits: as uses by a launch before the preceding
+// launch.
 static void push_back(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
     for (lua_pushnil(L); lua_next(L, -2);) {
@@ -128,8 +130,9 @@ static void push_back(lua_State *L) {
 
 // Records the launch of fn, with options at t, as the preceding one. With
 // programmatic dependent launch, all blocks of fn may let the next launch start
-// before they wait for launches before fn. Those may then still run during the
-// next launch, so their uses of buffers are kept.
+// before they wait for launches that precede fn. The preceding launches may
+// then still run during the next launch, so the record keeps their uses of
+// buffers.
 static void set_front(lua_State *L, const Fn *fn, int t, const SimResult *r) {
   lua_createtable(L, 0, (int)fn->arg.n);
   lua_createtable(L, 0, 1);
@@ -737,7 +740,7 @@ static int l_sim_run(lua_State *L) {
 }
 
 // layout_coord(text of a layout, offset) -> text of the coordinate with this
-// offset; nil if there is none
+// offset, or nil if there is none
 static int l_layout_coord(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *s = coord_text(cx, face_checkstr(L, 1), face_checkint(L, 2));

@@ -28,7 +28,7 @@ static int l_constexpr(lua_State *L) {
   return 1;
 }
 
-// constexpr.value
+// Implements the field constexpr.value.
 static int constexpr_index(lua_State *L) {
   face_check(L, 1, MT_CONSTEXPR, "constexpr");
   if (strcmp(face_checkstr(L, 2), "value") != 0)
@@ -112,9 +112,9 @@ static void hide_numbers(Tensor *t, const TensorMarks *m) {
 }
 
 // symbolic_tensor(dtype, shape, stride, marks) -> a tensor without memory.
-// `marks` has, for extents and for strides, a list of the divisibility of each
-// dynamic one (0: static) and a list of symbols; and the fields align and wide
-// (64-bit strides).
+// `marks` has two lists for the extents and two for the strides: the
+// divisibility of each dynamic one (0: static), and its symbol. It also has the
+// fields align and wide (64-bit strides).
 static int l_symbolic_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 4);

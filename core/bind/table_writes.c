@@ -1,7 +1,7 @@
 // Records which tables the body of a loop or branch writes, their contents
 // before, and the coroutines that it starts. The count hook calls these
 // functions at each instruction that writes or creates a table, or calls a
-// function: some library functions write tables or resume coroutines.
+// function, because some library functions write tables or resume coroutines.
 //
 // The record is a table that core.note sets. Its fields:
 //   [t] = a copy of table t, made before its first write; false: the body
@@ -13,7 +13,7 @@
 
 #include <lualib.h>
 
-// Maximum length of a chain of __newindex; Lua's own is higher.
+// Maximum length of a chain of __newindex. Lua's own limit is higher.
 #define MAX_CHAIN 100
 
 // Records in the table at index `writes` that the table on top is about to be
@@ -56,8 +56,8 @@ static void note_target(lua_State *L, int writes) {
 }
 
 // Pops a value that is about to be resumed. If it is a coroutine that started
-// outside the body, raises an error: its state cannot be copied, and each trace
-// of the body would advance it.
+// outside the body, raises an error, because the coroutine's state cannot be
+// copied, and each trace of the body would advance the coroutine.
 static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   lua_State *co = lua_tothread(L, -1);
   lua_pushvalue(L, -1);
@@ -70,8 +70,8 @@ static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
     lua_getinfo(L, "Sl", ar);
     face_error_at(L, ar->source, ar->currentline, ERR_LOOPEXIT,
                   "a coroutine that started outside of this traced loop or "
-                  "branch continues inside it\n  create it inside, or take its "
-                  "values before");
+                  "branch continues inside it\n  create the coroutine inside, "
+                  "or take its values before the loop or branch");
   }
   lua_pushboolean(L, 1);
   lua_rawset(L, writes);
@@ -103,8 +103,8 @@ static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
   lua_settop(L, top);
 }
 
-// Records writes and resumes of the library function in register `reg`, before
-// its call.
+// Records which tables the library function in register `reg` is about to
+// write, and which coroutine it is about to resume.
 static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
                       int writes) {
   bytecode_register(L, ar, reg);
@@ -214,8 +214,8 @@ void table_writes_find(lua_State *L, Writers *w, Readers *r) {
   push_member(L, LUA_COLIBNAME, "resume");
   w->resume = pop_function(L);
   push_member(L, LUA_COLIBNAME, "wrap");
-  // Wrap any function: every call of coroutine.wrap returns the same C
-  // function, with another coroutine as upvalue.
+  // Wrap some function to learn which C function coroutine.wrap returns. This C
+  // function is the same for all coroutines, and only its upvalue differs.
   lua_pushvalue(L, -1);
   w->wrapped = lua_pcall(L, 1, 1, 0) == LUA_OK ? lua_tocfunction(L, -1) : NULL;
   lua_pop(L, 1);

@@ -93,8 +93,8 @@ void tensorlib_outside(lua_State *L) {
              "  it stands for memory that exists only while the kernel runs");
 }
 
-// Raises an error if the tensor cannot be used here: it belongs to another
-// kernel, or to one that is not being traced.
+// Raises an error if the tensor belongs to a kernel that is not being traced,
+// or to a region of the kernel that has ended.
 static void own_box(lua_State *L, const TensorBox *b) {
   if (b->serial == 0) return;
   Ctx *cx = face_state(L);
@@ -111,7 +111,7 @@ bool face_test_tensor(lua_State *L, int idx, Tensor *t) {
   own_box(L, b);
   *t = b->t;
   if (t->place && !tensor_usable(face_state(L), &t->place->at, b->born))
-    t->place = NULL;  // the place is from a region that has ended
+    t->place = NULL;  // its values are from a region that has ended
   return true;
 }
 

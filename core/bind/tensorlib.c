@@ -1,5 +1,5 @@
-// Lua bindings of tensors: t(coord) loads an element or slices, t[coord] reads
-// and writes an element; methods and constructors.
+// Lua bindings of tensors: t(coord), which loads an element or slices t;
+// t[coord], which reads or writes an element; methods and constructors.
 #include "bind/row.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ static void set_element(Ctx *cx, lua_State *L, Tensor t, Tup c, int value) {
   hostlib_set(cx, L, 1, &t, off, value);
 }
 
-// t(coord...)
+// t(coord...) -> the element at coord, or a slice of t if coord contains `_`
 static int tensor_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -169,7 +169,7 @@ static int tensor_tostring(lua_State *L) {
   return 1;
 }
 
-// iterator + n
+// iterator + n, n + iterator -> the iterator that is n elements further on
 static int tensor_add(lua_State *L) {
   Ctx *cx = face_enter(L);
   int at = tensorlib_box(L, 1) ? 1 : 2;
@@ -233,7 +233,7 @@ static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
 static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   l = layout_linear(cx, l);
   check_offsets(cx, L, l);
-  // The range of a Lua function is unknown; each access will be checked.
+  // The range of a Lua function is unknown, so each access will be checked.
   if (layout_has_fn(l)) return l;
   Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
   if (!dim_is(below, 0))
@@ -261,9 +261,9 @@ static Tensor counting(Ctx *cx, lua_State *L, Layout l) {
   return t;
 }
 
-// make_tensor(iterator or buffer, layout or shape) -> a tensor;
+// make_tensor(iterator or buffer, layout or shape) -> a tensor.
 // make_tensor(coordinate, layout or shape) -> a coordinate tensor that starts
-// there
+// at this coordinate
 static int l_make_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = {.space = SP_HOST};

@@ -31,7 +31,7 @@ void tensorlib_push_of(lua_State *L, const Tensor *t, struct DevBuf *dev,
 void tensorlib_push_view(lua_State *L, const Tensor *t, int src);
 
 // hostlib.c: hostlib_get pushes the element at offset off of the host tensor at
-// idx; hostlib_set sets the element to the value at stack index `value`.
+// idx. hostlib_set sets this element to the value at stack index `value`.
 void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off);
 void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
                  int value);

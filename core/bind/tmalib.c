@@ -344,8 +344,8 @@ static int l_tma_coordinates(lua_State *L) {
 
 // ---- queries ----
 
-// tma_words(atom, address) -> the words of the atom's tensor map, if its tensor
-// started at this address.
+// tma_words(atom, address) -> the words that the atom's tensor map would have
+// if its tensor started at this address.
 static int l_tma_words(lua_State *L) {
   Ctx *cx = face_enter(L);
   const TmaBox *b = check_atom(L, 1);
@@ -439,7 +439,7 @@ static Ref read_value(Ctx *cx, lua_State *L, const char *k, DType type) {
   return r;
 }
 
-// Reports whether a tensor is 16 contiguous elements or a pointer to one.
+// Reports whether a tensor has 16 contiguous elements, or one (a pointer).
 static bool is_run(Ctx *cx, const Tensor *t) {
   Layout l = layout_coalesce(cx, t->l);
   return dim_is(layout_size(cx, l), 1) ||
@@ -447,8 +447,8 @@ static bool is_run(Ctx *cx, const Tensor *t) {
           dim_is(l.stride[0], 1));
 }
 
-// Returns the place of a tensor map in memory: the tensor at idx, 16 elements
-// of 64 bits.
+// Returns the memory object and offset of a tensor map in memory. The map is
+// the tensor at idx, which must have 16 elements of 64 bits.
 static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
   Tensor t = face_check_tensor(L, idx);
   bool memory = t.space == SP_GMEM || t.space == SP_SMEM;
@@ -498,9 +498,9 @@ int tmalib_copy(lua_State *L) {
 // ---- tensor maps in memory ----
 
 // tma_map(operation, address[, atom or address[, tensor]]) works on the tensor
-// map at an address in memory. "copy" stores the atom's map there, "update"
-// changes it for the tensor, "acquire" acquires it, "publish" copies there the
-// map at the second address, in shared memory.
+// map at an address in memory. "copy" stores the atom's map there. "update"
+// changes the map for the tensor. "acquire" acquires the map. "publish" copies
+// a map to the address from the second address, which is in shared memory.
 static int l_tma_map(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "a tensor map");

@@ -7,8 +7,8 @@
 #include "bind/face.h"
 
 // The userdata of a traced scalar. `r` is its instruction. Instructions may be
-// removed and traced again (a pass of a loop); `birth` distinguishes the
-// instruction from a later one with the same r.
+// removed and traced again, as in another pass of a loop. `birth` distinguishes
+// the instruction from a later one with the same r.
 typedef struct Value {
   uint32_t serial, birth;
   Ref r;
@@ -20,7 +20,8 @@ typedef struct Value {
   // Whether the value replaces a Lua boolean that changes in a loop or branch,
   // so that Lua must not test it.
   bool truth;
-  // Whether the value selects between two plain numbers, its uservalues.
+  // Whether the value selects between two plain numbers, which are its
+  // uservalues.
   bool choice;
   // If not 0, the value is undefined (see tracelib.c), and this is the message
   // for its uses: an index into Fn.text.
@@ -57,12 +58,12 @@ void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n);
 void donelib_check_use(Ctx *cx, lua_State *L);
 void donelib_check(Ctx *cx, lua_State *L);
 
-// hooklib.c: the debug hook of a trace. hooklib_start creates its state for a
-// new trace; hooklib_on switches it on or off.
+// hooklib.c: the debug hook of a trace. hooklib_start creates the hook's state
+// for a new trace. hooklib_on switches the hook on or off.
 void hooklib_start(lua_State *L);
 void hooklib_on(lua_State *L, bool on);
 // Pops a table or nil. From now on, the hook records writes to tables in this
-// table; nil: not at all.
+// table. After nil, the hook records no writes.
 void hooklib_note(lua_State *L);
 // Records that C code is about to write the table at idx.
 void hooklib_wrote(lua_State *L, int idx);
@@ -72,8 +73,9 @@ void hooklib_undefined(lua_State *L);
 // Pops a traced value, and lists it as one that the kernel must use.
 void trace_watch(lua_State *L);
 
-// bytecode.c: an instruction of a Lua function, found from a count hook. Only
-// valid if bytecodelib.c has confirmed that this Lua's structures are known.
+// bytecode.c: an instruction of a Lua function, found from a count hook. Valid
+// only if bytecodelib.c has confirmed that the internal structures of this Lua
+// are known.
 typedef struct VmIns {
   uint8_t op, a, b, c;
   bool k;  // c is the index of a constant, not of a register
@@ -109,15 +111,16 @@ typedef struct Readers {
 void table_writes_find(lua_State *L, Writers *w, Readers *r);
 bool table_writes_reads(const Readers *r, lua_CFunction f);
 // Records the effects of an instruction that writes or creates a table, or
-// calls a function, before it runs. Returns true if it creates a table; then
-// call table_writes_born after it.
+// calls a function, before it runs. Returns true if the instruction creates a
+// table. In this case, the caller must call table_writes_born after the
+// instruction.
 bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
                       int writes);
 void table_writes_born(lua_State *L, lua_Debug *ar, int reg, int writes);
 // Pops a table, and records that it is about to be written.
 void table_writes_note(lua_State *L, int writes);
 
-// Registry: the state of the current trace, a table with
+// Key in the registry of the state of the current trace, a table with
 //   watched: list of traced booleans that must be used, in order
 //   lines: {[chunk source] = {[line] = names that the line assigns}}
 //   lex: function(chunk source), which returns that chunk's entry of `lines`

@@ -1,6 +1,6 @@
 // Tracing: runs a Lua function once as a kernel, and appends its operations to
 // an Fn. Loops and branches are Lua code in lua/cute/lang/trace.lua, which
-// calls the primitives here; hooklib.c has the debug hook.
+// calls the primitives here. hooklib.c has the debug hook.
 #include "bind/trace.h"
 
 #include <stdio.h>
@@ -45,8 +45,8 @@ static int emit_gc(lua_State *L) {
 }
 
 // fn:emit(sm) -> text, lines, name, options: CUDA C for the traced function.
-// lines[i] is the script's {file, line} for line i of the text, name the
-// function's name there, options those for the compiler.
+// lines[i] is the script's {file, line} for line i of the text. name is the
+// function's name in the text. options are for the compiler.
 static int fn_emit(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
@@ -259,7 +259,7 @@ static int fn_tostring(lua_State *L) {
 // ---- the trace ----
 
 // Reports whether a kernel returned traced values, at index `first` and above.
-// Nobody can use them.
+// No caller can use such values.
 static bool returns(lua_State *L, int first) {
   for (int i = first; i <= lua_gettop(L); i++)
     if (trace_value(L, i) || veclib_test(L, i)) return true;
@@ -386,8 +386,8 @@ static int l_hook(lua_State *L) {
   return 0;
 }
 
-// note(writes): records writes to tables in the table `writes` from now on;
-// nil: not at all.
+// note(writes): from now on, records writes to tables in the table `writes`.
+// note(nil) ends this.
 static int l_note(lua_State *L) {
   lua_settop(L, 1);
   if (ir_fn(face_ctx(L))) hooklib_note(L);
@@ -406,9 +406,9 @@ static int l_tracing(lua_State *L) {
 
 #define MT_MARK "cute.mark"
 
-// mark() -> the current position of the trace. rollback(mark) -> true after
-// removing all operations since the mark; false if the position no longer
-// exists.
+// mark() -> the current position of the trace. rollback(mark): removes all
+// operations since the mark and returns true. Returns false if the position no
+// longer exists.
 static int l_mark(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.range");
@@ -469,7 +469,7 @@ static int l_vget(lua_State *L) {
 }
 
 // set(var, value): stores a value in a variable. A number takes the variable's
-// type; a traced value must have it.
+// type. A traced value must have this type.
 static int l_vset(lua_State *L) {
   Ctx *cx = face_enter(L);
   Ref r = check_var(cx, L);
@@ -484,7 +484,8 @@ static int l_vset(lua_State *L) {
   return 0;
 }
 
-// open_for(lo, hi, step, unroll) -> counter: opens a loop from lo to below hi
+// open_for(lo, hi, step, unroll) -> counter: opens a loop whose counter starts
+// at lo and stays below hi
 static int l_open_for(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.range");
@@ -527,7 +528,7 @@ static int l_break_unless(lua_State *L) {
 }
 
 // leave_if(condition, n): leaves the n innermost open regions if the condition
-// holds; n = nil: leaves the kernel.
+// holds. If n is nil, leaves the kernel.
 static int l_leave_if(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.break_if");
@@ -673,8 +674,8 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
 }
 
 // rebuild(x, {scalars}, at) -> a value like x with the scalars from index `at`
-// on in place of x's; index after the last scalar used. x may be from a region
-// that has ended.
+// on in place of x's. Also returns the index after the last scalar used. x may
+// come from a region that has ended.
 static int l_rebuild(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 2, LUA_TTABLE);
@@ -689,8 +690,8 @@ static int l_rebuild(lua_State *L) {
   return 2;
 }
 
-// same(a, b) -> whether a and b are the same value. If both are one traced
-// value, a use of one then counts for both.
+// same(a, b) -> whether a and b are the same value. If both are the same traced
+// value, a use of either then counts as a use of both.
 static int l_same(lua_State *L) {
   if (lua_rawequal(L, 1, 2)) {
     lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||
@@ -705,7 +706,7 @@ static int l_same(lua_State *L) {
   return 1;
 }
 
-// dtype_of(scalar) -> type of a traced value or boolean; nil for a number.
+// dtype_of(scalar) -> type of a traced value or boolean, or nil for a number
 static int l_dtype_of(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Value *v = trace_value(L, 1);
@@ -766,7 +767,7 @@ static int l_cvt(lua_State *L) {
 
 // ---- arch operations ----
 
-// sreg(name) -> value of a special register; ir/kinds.h has the names
+// sreg(name) -> value of a special register. ir/kinds.h has the names.
 static int l_sreg(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "a special register");
@@ -778,7 +779,7 @@ static int l_sreg(lua_State *L) {
 }
 
 // effect(op, imm[, a[, b]]): traces an operation without a result. a and b are
-// its operands; nil: none.
+// the operation's operands, or nil if it has none.
 static int l_effect(lua_State *L) {
   static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
     {"bar", OP_BAR, 0}, {"bar_arrive", OP_BARARRIVE, 0},
@@ -828,8 +829,8 @@ static int l_fence(lua_State *L) {
 }
 
 // undefined(text[, value]) -> a value whose use raises an error with this text.
-// It stands for the traced value. If that was computed in a region that has
-// ended, the error says so first.
+// It replaces the given traced value, if any. If that value was computed in a
+// region that has ended, its use raises the error about the region instead.
 static int l_undefined(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = ir_fn(cx);

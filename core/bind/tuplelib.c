@@ -48,8 +48,8 @@ static int l_get(lua_State *L) {
   return push(L, t);
 }
 
-// append(x, e[, rank]), and prepend if `front`. With a rank, e is added until x
-// has that rank.
+// Implements append(x, e[, rank]) and, if `front`, prepend. Adds e to x once
+// or, if a rank is given, until x has that rank.
 static int extend(lua_State *L, int front) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;
@@ -73,7 +73,8 @@ static int extend(lua_State *L, int front) {
                         : tup_append(cx, t, x));
 }
 
-// zip(a, b, ..), zip{a, b, ..}, zip(layout), zip(layout, layout, ..)
+// Implements zip(a, b, ..), zip{a, b, ..}, zip(layout) and zip(layout, layout,
+// ..).
 static int l_zip(lua_State *L) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;

@@ -58,8 +58,8 @@ void face_push_value(lua_State *L, Ref r) {
   trace_push(L, face_state(L), r);
 }
 
-// Raises the error of an undefined value. If it stands for a value that was
-// computed, an error about that value comes first.
+// Raises the error of an undefined value. If v replaces a computed value that
+// cannot be used here, raises the error about the computed value instead.
 static void use_undefined(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (v->r && v->r < fn->ins.n && ir_get(fn, v->r)->birth == v->birth)
@@ -203,7 +203,7 @@ static int v_call(lua_State *L) {
 static int v_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 2);
-  // On the host, round a number to the type.
+  // Outside kernels, round a plain number to the type.
   if (!ir_fn(cx) && lua_type(L, 1) == LUA_TNUMBER) {
     double d = lua_tonumber(L, 1);
     if (dtype_is_float(t))
@@ -330,7 +330,7 @@ static bool ours(lua_State *L) {
 static int basic_index(lua_State *L) {
   if (ours(L)) return 0;
   if (lua_type(L, 2) != LUA_TSTRING) element_indexed(L, "a number");
-  lua_pushvalue(L, 1);  // the methods, where Lua has already searched
+  lua_pushvalue(L, 1);  // argument 1: the methods, which Lua searched first
   lua_pushinteger(L, 0);
   lua_replace(L, 1);
   face_nofield(L, lua_gettop(L), "");

@@ -5,7 +5,8 @@
 #include "bind/tensorlib.h"
 
 // The userdata of a vector: an immutable list of n traced values of one type.
-// `shape` arranges them in colexicographic order; its words follow r.
+// `shape` arranges these values in colexicographic order. The words of `shape`
+// follow r in memory.
 typedef struct Vector {
   uint32_t serial, born;  // Fn and its `births`, as in TensorBox
   uint32_t src;           // line that created the vector: an index into Fn.src
@@ -16,15 +17,15 @@ typedef struct Vector {
   Ref r[];
 } Vector;
 
-// Pushes a vector of n values of the function being traced; copies r and shape.
+// Pushes a vector of n values of the function being traced. Copies r and shape.
 Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
                     int64_t n);
-// Returns the vector at idx, or NULL if there is none. Raises an error if it
-// cannot be used here.
+// Returns the vector at idx, or NULL if there is none. Raises an error if the
+// vector cannot be used at the current point of a trace.
 Vector *veclib_test(lua_State *L, int idx);
 
 // An operand of an element-wise function. r has a value for each element of the
-// result; if r is NULL, s is the value for all elements.
+// result. If r is NULL, s is the value for all elements.
 typedef struct Element {
   const Ref *r;
   Ref s;
@@ -44,7 +45,7 @@ typedef struct Elements {
 } Elements;
 
 // Reads n arguments from `first` on (n <= MAX_OPERANDS). Vectors are broadcast
-// to one shape, and numbers take the type of the traced operands; nothing is
+// to one shape, and numbers take the type of the traced operands. Nothing is
 // converted to the common type. In veclib_operators, numbers must also fit the
 // type if all operands are scalars.
 Elements veclib_operands(Ctx *cx, lua_State *L, int first, int n);

@@ -1,5 +1,5 @@
-// Writes the helper functions of atoms. Each executes one instruction;
-// registers are passed by reference, or as pointers to consecutive registers.
+// Writes the helper functions of atoms. Each helper executes one instruction.
+// Registers are passed by reference, or as pointers to consecutive registers.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -34,8 +34,8 @@ const char *atomtext_reg_type(char c, DType t) {
 static const char *const names[ATOM_OPERANDS] = {"d", "a", "b", "c", "s",
                                                  "t", "e"};
 
-// Returns the parameter name of operand number o: d, a, b, c; s and t for scale
-// factors, e for metadata.
+// Returns the parameter name of operand number o: d, a, b or c, s or t for
+// scale factors, and e for metadata.
 static const char *name_of(const AtomMma *row, int o) {
   return o >= 4 && !(row->flags & AMF_SCALE) ? "e" : names[o];
 }

@@ -22,7 +22,7 @@ typedef struct Parts {
   int first, modes;
 } Parts;
 
-// Finds the operands by their roles; ops.h gives their order.
+// Finds the operands of bulk copy i, whose order ops.h gives.
 static void find_parts(const Emit *e, const Ins *i, Parts *p) {
   memset(p, 0, sizeof *p);
   int n = operands_all(e->fn, i, p->o), k = 0;

@@ -2,9 +2,9 @@
 // and statements. uses.c decides which instructions become statements, expr.c
 // writes expressions, and helper.c writes the helper functions.
 //
-// The text must be compiled with --fmad=false: a product and a sum that are
-// separate in the IR are rounded twice, on the GPU as in the simulator. Signed
-// integers must not overflow, as in C; unsigned ones wrap.
+// The text must be compiled with --fmad=false. A product and a sum that are
+// separate in the IR are then rounded twice, on the GPU as in the simulator. As
+// in C, signed integers must not overflow, and unsigned integers wrap.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 
 // ---- names ----
 
-// Returns a name for the temporary that holds value r, chosen by the kind of
-// value.
+// Returns a name for the temporary that holds value r. The name depends on the
+// operation that computes r.
 static const char *temp_name(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   if (i->op == OP_SREG) return sreg_row((SReg)i->imm)->temp;
@@ -33,7 +33,7 @@ static const char *temp_name(const Emit *e, Ref r) {
 static void give_name(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name);
-  if (own[strspn(own, "_")]) {  // a script's name `_` is not used
+  if (own[strspn(own, "_")]) {  // ignore a script's name that has only `_`
     e->use[r].name = names_new(e, own);
     return;
   }
@@ -153,8 +153,8 @@ static void put_ptx(Emit *e, const Ins *i, const char *ptx) {
   text_end(e);
 }
 
-// Writes a fence. Without clusters, the fence after the initialization of
-// mbarriers is one for the block.
+// Writes a fence. In a kernel without clusters, the fence after the
+// initialization of mbarriers has block scope.
 static void put_fence(Emit *e, const Ins *i) {
   bool block = i->imm == FE_MBARINIT && !target_has(e->sm, FT_CLUSTER);
   const char *text = fence_row(block ? FE_CTA : (FenceKind)i->imm)->text;
@@ -699,9 +699,9 @@ static int blocks_of(const Fn *fn) {
 }
 
 // Reports whether the kernel needs a cluster launch even if its clusters have
-// one block. Without one, st.async and bulk copies between CTAs are illegal
-// instructions; other accesses to a CTA's shared memory work. Tested on an
-// H200.
+// one block. Without a cluster launch, st.async and bulk copies between CTAs
+// are illegal instructions, but other accesses to a CTA's shared memory work.
+// This was tested on an H200.
 static bool wants_clusters(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     uint8_t op = ir_get(fn, r)->op;

@@ -117,7 +117,8 @@ static Prec prefixed(Emit *e, const char *op, Ref r) {
   text_puts(e, op);
   size_t at = e->out->text.n;
   expr_val(e, r, PR_UNARY);
-  if (e->out->text.p[at] == op[0]) text_parens(e, at);  // -(-x), not --x
+  // write -(-x), because --x is a decrement
+  if (e->out->text.p[at] == op[0]) text_parens(e, at);
   return PR_UNARY;
 }
 
@@ -199,7 +200,7 @@ static Prec lin_terms(Emit *e, const Lin *l) {
 
 static Prec lin_put(Emit *e, const Lin *l, DType t) {
   if (l->n == 0) return const_int(e, t, l->k);
-  if (l->minus[0] && l->k > 0) {  // 2 - x rather than -x + 2
+  if (l->minus[0] && l->k > 0) {  // write 2 - x rather than -x + 2
     const_int(e, t, l->k);
     for (int k = 0; k < l->n; k++) {
       text_puts(e, " - ");
@@ -291,8 +292,8 @@ static Prec prefix(Emit *e, const Ins *i, const char *op) {
   return prefixed(e, op, i->a[0]);
 }
 
-// Writes a shift by any amount. C leaves shifts by the width or more undefined;
-// PTX defines them.
+// Writes a shift by any amount. Shifts by the width or more are undefined in C,
+// but defined in PTX.
 static Prec shift(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   bool left = i->op == OP_SHL, wide = dtype_bits(t) > 32;
@@ -443,7 +444,7 @@ static Prec float_op(Emit *e, const Ins *i) {
 }
 
 // Writes an operation on small floats. NEG and ABS change the sign bit in
-// place; other operations compute in f32 and round once.
+// place. Other operations compute in f32 and round once.
 static Prec small_float_op(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   unsigned sign = 1u << (dtype_bits(t) - 1);
@@ -483,7 +484,7 @@ static Prec compare(Emit *e, const Ins *i, bool negate) {
   int k = i->op - OP_LT;
   Prec p = k < 2 ? PR_REL : PR_EQ;
   Ins j = *i;
-  // v > 0 rather than 0 < v
+  // write v > 0 rather than 0 < v
   bool turn = ir_get(e->fn, i->a[0])->op == OP_CONST;
   if (turn) j.a[0] = i->a[1], j.a[1] = i->a[0];
   return infix(e, &j, (turn ? turned : text)[negate][k], p, PR_SHIFT, PR_SHIFT);
@@ -833,8 +834,8 @@ static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   return atomic_row((AtomicKind)i->imm)->cuda;
 }
 
-// Writes an atomic operation. CUDA has some of them only for u64; then i64 is
-// passed as u64, with the same bits.
+// Writes an atomic operation. CUDA has some atomics only for u64. For these, an
+// i64 is passed as a u64 with the same bits.
 static Prec atomic(Emit *e, const Ins *i) {
   if (i->flags) return ptx_access(e, i);
   DType t = ir_type(e->fn, i->a[2]);

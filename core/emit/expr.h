@@ -33,12 +33,12 @@ void expr_element(Emit *e, Ref mem, Ref off);
 // for PICK and PUT: writes the helper's arguments
 void expr_choice(Emit *e, const Ins *i, Ref which);
 // Writes `r[i]` and returns true if `which` is the counter of a fully unrolled
-// loop; otherwise returns false.
+// loop. Otherwise returns false.
 bool expr_chosen(Emit *e, const Ins *i, Ref which);
 // Adding a constant to an address register costs nothing, because instructions
 // have an offset field. The constant bytes of an offset are therefore split
-// off. expr_beyond returns them; expr_base writes the rest: a pointer `A + x`,
-// or a 32-bit shared address `sA_addr + x * 2u`.
+// off. expr_beyond returns these bytes. expr_base writes the rest, which is a
+// pointer `A + x`, or a 32-bit shared address `sA_addr + x * 2u`.
 int64_t expr_beyond(Emit *e, Ref mem, Ref off);
 void expr_base(Emit *e, Ref mem, Ref off);
 void expr_address(Emit *e, Ref mem, Ref off);
@@ -53,9 +53,9 @@ void expr_word(Emit *e, Ref mem, int64_t bit);
 // Writes the registers of operand o as arguments of C type `type`: one argument
 // for each register (refs), or a pointer to the first one.
 void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
-// Write an assignment `tCrA[3] = value`: expr_reg_open what precedes the value,
-// expr_reg_close what follows it. The value must bind as a unary expression.
-// fresh: nothing has been written to the word yet.
+// Write an assignment `tCrA[3] = value`: expr_reg_open writes the text before
+// the value, expr_reg_close the text after it. The value must bind as a unary
+// expression. fresh: nothing has been written to the word yet.
 void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t);
 // Writes value r in the form in which a register word of type t holds it.

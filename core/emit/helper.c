@@ -84,7 +84,7 @@ void helper_reserve(Emit *e) {
 
 void helper_print(Emit *e) {
   const char *text[H_COUNT] = {0};
-  // a helper that others call is written before them
+  // visit callers first: a helper is written after the helpers that it calls
   for (int h = H_COUNT; h-- > 0;) {
     if (!e->helper[h]) continue;
     text[h] = text_for(e, blocks[h].text);

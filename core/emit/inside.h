@@ -145,7 +145,7 @@ const char *names_identifier(Emit *e, const char *want);
 // Returns a name that is not in use.
 const char *names_new(Emit *e, const char *want);
 // names_new_and returns a name that is not in use, neither alone nor with
-// `suffix`. names_new_run returns one for which no name with _0 to _(n-1)
+// `suffix`. names_new_run returns a name for which no name with _0 to _(n-1)
 // appended is in use.
 const char *names_new_and(Emit *e, const char *want, const char *suffix);
 const char *names_new_run(Emit *e, const char *want, int64_t n);
@@ -171,8 +171,8 @@ void helper_print(Emit *e);    // writes the needed helpers
 // ---- atomtext.c ----
 // Returns the name of the atom's helper.
 const char *atomtext_name(Emit *e, bool mma, int id);
-// Returns the C type of a register, given the constraint letter of its asm
-// operand and its contents.
+// Returns the C type of a register. `constraint` is the constraint letter of
+// its asm operand, and t is the type of its contents.
 const char *atomtext_reg_type(char constraint, DType t);
 // Reserves the names of the helpers of all atoms in use.
 void atomtext_reserve(Emit *e);

@@ -8,8 +8,8 @@
 
 typedef struct Known {
   const Fn *fn;
-  // for each instruction, whether its value is known; for a VAR, whether the
-  // last value set is known
+  // for each instruction, whether its value is known (for a VAR, whether the
+  // last value set is known)
   bool *value;
   // for each object of fn->mem, whether each register element is known
   bool **element;

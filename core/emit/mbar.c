@@ -12,8 +12,7 @@
 struct MbarCall {
   Op op;
   unsigned flags;
-  // whether an operand is a count other than 1; whether an operand is a CTA's
-  // rank
+  // many: an operand is a count other than 1. far: an operand is a CTA's rank.
   bool many, far;
   bool token;      // whether a token, not a parity, names the phase
   bool old;        // whether the target needs several instructions
@@ -122,8 +121,8 @@ void mbar_reserve(Emit *e) {
     names_reserve(e, name_of(e, &e->mbar[k]));
 }
 
-// Writes an arrival or an expected byte count. The mbarrier of another CTA has
-// the same offset there.
+// Writes an arrival or an expected byte count. An mbarrier of another CTA has
+// the same offset in that CTA's shared memory as in this CTA's.
 static void print_one(Emit *e, const struct MbarCall *m) {
   bool bytes = m->op == OP_MBARTX, sink = !bytes || m->flags & MBF_ARRIVE;
   bool loop = m->many && m->old, count = m->many && !m->old;
@@ -152,7 +151,7 @@ static void print_one(Emit *e, const struct MbarCall *m) {
 }
 
 // Writes an arrival that returns a token. Several arrivals return the token of
-// the last one; all belong to the same phase.
+// the last arrival. All of them belong to the same phase.
 static void print_token(Emit *e, const struct MbarCall *m) {
   bool loop = m->many && m->old, count = m->many && !m->old;
   text_printf(e, "static __device__ __forceinline__ unsigned long long\n"
@@ -191,7 +190,7 @@ static void print_wait(Emit *e, const struct MbarCall *m) {
 }
 
 // Writes a st.async. The addresses of the destination and of the mbarrier are
-// those of this CTA; mapa converts them.
+// those in this CTA. mapa converts them to addresses in the other CTA.
 static void print_store(Emit *e, const struct MbarCall *m) {
   const char *type = dtype_cuda(m->type);
   bool f = dtype_is_float(m->type), wide = dtype_bits(m->type) == 64;

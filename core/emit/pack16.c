@@ -7,8 +7,8 @@
 //
 // Pairs start at loads: two loaded halves of a word form a word. The results of
 // one operation on such pairs form a word, too, and so do two constants, or one
-// value used for both halves. Users of one half extract it from the word.
-// uses.c removes instructions that are no longer needed.
+// value used for both halves. An instruction that uses only one half extracts
+// it from the word. uses.c removes instructions that are no longer needed.
 #include <string.h>
 
 #include "emit/inside.h"
@@ -17,8 +17,9 @@
 
 enum { OPEN = 32 };  // maximum number of operations that wait for a partner
 
-// The last load or store of one half of a word. version: number of writes
-// (stores: of accesses) to its object so far.
+// The last load or store of one half of a word. version: for a load, number of
+// writes to its memory object when it was recorded; for a store, number of
+// accesses.
 typedef struct Half {
   Ref r;
   uint32_t version, epoch;
@@ -37,7 +38,7 @@ typedef struct Pairs {
   uint32_t *written, *touched;
   Half **loaded;  // for each object of from->mem: last load of each element
   Half *stored;  // for each object of from->mem: last store to a lower half
-  // number of the current region; only operations of the same epoch are merged
+  // number of the current region. Only operations of the same epoch are merged.
   uint32_t epoch;
   // a ring of the operations of this epoch that have no partner yet
   Ref open[OPEN];
@@ -221,8 +222,9 @@ static bool halves_of_one(const Pairs *p, const Ins *lo, const Ins *hi) {
   return pair;
 }
 
-// Merges operation r with the same operation on the other half, if that is
-// among the open operations. Otherwise r becomes an open operation.
+// Merges operation r with the same operation on the other half of the word, if
+// that operation is among the open operations. Otherwise r becomes an open
+// operation.
 static void pair_operation(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r);
   for (uint32_t k = 0; k < OPEN; k++) {
@@ -241,7 +243,7 @@ static void pair_operation(Pairs *p, Ref r) {
 
 // ---- conversions ----
 
-// Converts two 8-bit floats through f16, which represents all of them.
+// Converts two 8-bit floats through f16, which represents all 8-bit floats.
 static void from_quarters(Pairs *p, Ref lo, Ref hi) {
   const Ins *i = ir_get(p->from, hi);
   DType t = (DType)i->type, s = ir_type(p->from, i->a[0]);
@@ -263,7 +265,7 @@ static void from_quarters(Pairs *p, Ref lo, Ref hi) {
 }
 
 // Converts two values to a type narrower than f32. Only users of both halves
-// get the packed result; others keep the single conversions.
+// get the packed result. Other users keep the single conversions.
 static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   const Ins *i = ir_get(p->from, hi), *j = ir_get(p->from, lo);
   DType t = (DType)i->type;
@@ -280,8 +282,8 @@ static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   note_pair(p, lo, hi, rounded(p, i, t, x, y));
 }
 
-// Merges conversion r with the preceding instruction, if that is the same
-// conversion from the same script line.
+// Merges conversion r with the preceding instruction, if that instruction is
+// the same conversion from the same script line.
 static void pair_conversion(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r), *j = ir_get(p->from, r - 1);
   if (j->op != OP_CVT || j->type != i->type || j->src != i->src ||

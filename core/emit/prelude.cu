@@ -1,12 +1,12 @@
-// The small functions that emitted kernels carry in front, as CUDA C: those of
-// numbers; those of memory are in preludemem.cu. A block
-// is a line `//: name` and what follows up to an empty line; tools/embed.lua
-// makes H_NAME of it, and helper.c copies the blocks that a kernel needs and
-// those that they call, in this order. It decides `#if __CUDA_ARCH__ >= N`
-// itself: such lines are in no kernel's text.
+// Helper functions of emitted kernels, in CUDA C: arithmetic and conversions.
+// preludemem.cu has those of memory and synchronization. A line `//: name`
+// starts a block, which ends at an empty line. tools/embed.lua makes H_NAME
+// from it. helper.c copies the blocks that a kernel needs, and the blocks that
+// these call, in this order. It evaluates `#if __CUDA_ARCH__ >= N` itself, so
+// no kernel's text contains such lines.
 
-// What stands in no block is for compilers and editors, which see the whole:
-// sm_90a is specific, too, but has no conversions of 4 and 6 bits.
+// Text outside blocks is only for compilers and editors that read this file.
+// sm_90a defines these macros, but has no conversions of 4 and 6 bits.
 #if __CUDA_ARCH__ < 1000
 #undef __CUDA_ARCH_SPECIFIC__
 #undef __CUDA_ARCH_FAMILY_SPECIFIC__
@@ -39,9 +39,9 @@ static __device__ __forceinline__ float bf16_to_f32(unsigned short x) {
   return __uint_as_float((unsigned)x << 16);
 }
 
-// On sm_90 the conversion of a pair takes a third of the time of a single one,
-// which is another instruction there; of two single ones whose results become
-// a word, f32_to_bf16_half, ptxas makes that of the pair.
+// On sm_90, the instruction that converts a pair takes a third of the time of
+// the one that converts a single value. ptxas merges two conversions by
+// f32_to_bf16_half whose results form a word into the one for a pair.
 //: f32_to_bf16
 #if __CUDA_ARCH__ >= 800
 static __device__ __forceinline__ unsigned short f32_to_bf16(float x) {
@@ -171,8 +171,8 @@ static __device__ __forceinline__ float tf32_to_f32(unsigned x) {
 
 // ---- registers at a traced index ----
 //
-// Of few, by selects: i is one of n. Of more, in memory of the thread. Parts
-// have so many bits of a word.
+// For few registers, selects choose register i of n. More registers are in
+// local memory. A part is an element of `bits` bits of a register word.
 
 //: pick_register
 template <class T>
@@ -233,9 +233,9 @@ static __device__ __forceinline__ void put_local_part(
 
 // ---- 8-bit floats ----
 //
-// In C where the target has no cvt for them. To f32: the code's bits placed as
-// an f32 are the value times a power of two. From f32: round to nearest even on
-// the bits, subnormals by an addition, saturate.
+// Conversions in C for targets whose cvt lacks these types. To f32: the code's
+// bits, placed in an f32, are the value times a power of two. From f32: rounds
+// the bits to nearest even (subnormals by an addition) and saturates.
 
 //: e4m3_to_f32
 #if __CUDA_ARCH__ >= 890

@@ -1,5 +1,5 @@
-// The small functions of memory, threads and barriers that emitted kernels
-// carry in front: blocks as those of prelude.cu.
+// Helper functions of emitted kernels for memory, threads and barriers, in
+// blocks like those of prelude.cu.
 
 // ---- atomics and places ----
 

@@ -1,6 +1,6 @@
 // Writes intrinsics, the script's inline PTX, and memory accesses with hints.
-// An intrinsic whose row in ir/intrin.h is a C expression is inlined; one whose
-// row is PTX gets a helper function.
+// An intrinsic whose row in ir/intrin.h is a C expression is inlined. An
+// intrinsic whose row is PTX gets a helper function.
 #include "base/soft.h"
 #include "ir/intrin.h"
 #include "ir/target.h"
@@ -55,7 +55,7 @@ static const char *call_name(Emit *e, IntrinId id, int64_t imm) {
 }
 
 // Returns the text of an intrinsic's row. A shuffle in segments of 1 << n lanes
-// is CUDA's function; $w stands for the width.
+// is written as CUDA's function, in which $w stands for the segment's width.
 static const char *text_of(IntrinId id, int64_t imm) {
   static const char *const shuffles[] = {
     "__shfl_sync($2, $0, $1$w)", "__shfl_up_sync($2, $0, $1$w)",

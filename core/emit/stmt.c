@@ -121,7 +121,7 @@ Ref stmt_store(Emit *e, Ref r) {
   }
   if (t == (DType)m->type) {
     expr_element(e, i->a[0], i->a[1]);
-  } else {  // the types differ in kind, but not in width
+  } else {  // the types differ, but have the same width
     text_printf(e, "*(%s *)", dtype_cuda(t));
     expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
   }
@@ -341,7 +341,7 @@ static bool partial(const Side *s, int64_t bits) {
 }
 
 // Writes one assignment. Registers or elements of exactly `bits` bits keep
-// their type; otherwise the type is an integer or a vector.
+// their type. For other widths, the type is an integer or a vector.
 static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const char *type = vector_type(e, d, s, bits);
   const char *own[2];
@@ -378,8 +378,8 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
 }
 
 // Moves a vector in pieces. Each piece is as wide as the registers of both
-// sides allow. If source and destination overlap, the last piece is moved first
-// where that preserves the source.
+// sides allow. If source and destination overlap, the pieces are moved from the
+// last to the first where this order preserves the source.
 static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
   int64_t step = 64;
   while (step > 8 && ((d.regs && (step > d.g->wbits || d.bit % step)) ||

@@ -1,7 +1,7 @@
-// Plans the text: decides which values are live, which are inlined in the
-// expressions that use them, which get a statement and a name, and how helpers
-// of atoms receive registers. It walks the instructions backwards, so that all
-// users of a value are decided before the value.
+// Plans the text. Decides which values are live, which of these are inlined in
+// the expressions that use them, and which get a statement and a name. Also
+// decides how helpers of atoms receive registers. It walks the instructions
+// backwards, so that all users of a value are decided before the value.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -11,9 +11,10 @@ enum {
   MAX_WEIGHT = 14,  // a statement has at most this many inlined expressions
   // above this number of accesses to register elements, arrays become scalars
   MANY = 1024,
-  // arrays of at most this many 8- or 16-bit elements may stay unpacked,
+  // arrays of at most this many 8- or 16-bit elements may stay unpacked
   FEW = 32,
-  ROOM = 560,       // but not if other arrays have this many words
+  // no array stays unpacked if the other arrays have more words than this
+  ROOM = 560,
   ROLL = 100,       // loops with more instructions are not unrolled
   // loops from one script line are not unrolled if their sizes add up to more
   // instructions than this
@@ -48,8 +49,8 @@ bool uses_is_line(const Emit *e, Ref r) {
           !ir_is_mem(e->fn, r));
 }
 
-// Returns the bits that an element occupies in registers; 6-bit types use a
-// byte each.
+// Returns the bits that an element of type t occupies in registers. An element
+// of a 6-bit type occupies a byte.
 int uses_bits(DType t) {
   int bits = dtype_bits(t);
   return bits == 6 ? 8 : bits;
@@ -286,8 +287,8 @@ static bool is_loop(const Ins *i) {
   return i->op == OP_FOR || i->op == OP_LOOP;
 }
 
-// Records which region r leaves if C's break does not suffice. break leaves
-// only the innermost region that is not a branch.
+// Records which region the BREAKIF r leaves if C's `break` does not suffice.
+// C's `break` leaves only the innermost region that is not a branch.
 static void note_leave(Flow *f, Ref r, const Ref *open, size_t n) {
   size_t left = (size_t)ir_get(f->fn, r)->imm;
   for (size_t k = 1; k < left; k++)
@@ -324,8 +325,8 @@ static bool for_its_result(const Ins *i) {
          i->op == OP_VSET || i->op == OP_LD || i->op == OP_PICK;
 }
 
-// Finds the variables whose value is needed. The others are only set in a
-// loop's body, and carried to iterations or loops that do not read them.
+// Finds the variables whose value is needed. A variable is not needed if a
+// loop's body only sets it, and no later iteration or loop reads it.
 static void find_read(Flow *f) {
   const Fn *fn = f->fn;
   bool *needed = NEW(f->e->cx, bool, fn->ins.n), again = true;
@@ -367,8 +368,9 @@ static void name_widths(const Emit *e, int *least, int *most) {
 
 // Finds the arrays that stay unpacked: at most FEW elements of 8 or 16 bits,
 // which are only copied in and out one at a time. Packing would cost
-// instructions and text. Larger arrays are packed, and so are all arrays beside
-// many others, because they would need too many registers.
+// instructions and text. Larger arrays are packed. If the other arrays have
+// more than ROOM words, all arrays are packed, because unpacked ones would need
+// too many registers.
 static bool *passing(const Emit *e) {
   size_t n = e->fn->mem.n;
   bool *only = NEW(e->cx, bool, n + 1);
@@ -398,9 +400,9 @@ static bool *passing(const Emit *e) {
   return only;
 }
 
-// Chooses the words of register arrays. A word has the element's type; elements
-// below 32 bits are packed. An array with views of several widths has words
-// that suit all.
+// Chooses the words of register arrays. A word has the element's type, except
+// that elements below 32 bits are packed. An array with views of several widths
+// has words that suit all views.
 static void declare_regs(Emit *e) {
   bool *only = passing(e);
   int *least = NEW(e->cx, int, e->fn->mem.n + 1);

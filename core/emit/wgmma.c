@@ -3,8 +3,8 @@
 //
 // The compiler assumes that an asm statement has completed when the next one
 // starts. Therefore an empty asm statement after the wait names the registers
-// of each wgmma that the wait completes, so that reads of them cannot move
-// before it.
+// of each wgmma that the wait completes, so that reads of these registers
+// cannot move before the asm statement.
 #include <stdio.h>
 #include <string.h>
 

@@ -13,7 +13,7 @@ typedef struct Retire {
 // functions.
 void wgmma_note(Emit *e);
 void wgmma_reserve(Emit *e);   // chooses the names of helpers
-// Writes a DESC; all are written at the start of the kernel's body.
+// Writes a DESC. All DESCs are written at the start of the kernel's body.
 void wgmma_descriptor(Emit *e, Ref r);
 // Writes the MMA as a statement.
 void wgmma_mma(Emit *e, Ref r);

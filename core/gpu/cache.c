@@ -22,7 +22,8 @@
 typedef struct Head {
   char magic[8];
   uint32_t version, parts;
-  // Key[i]: hash i of the key text; text, part[i]: lengths in bytes.
+  // key[i]: hash i of the key text. text: bytes of the key text. part[i]: bytes
+  // of part i.
   uint64_t key[2], text, part[CACHE_PARTS];
   uint64_t sum;  // checksum of this header (with sum = 0) and of all parts
 } Head;
@@ -368,7 +369,7 @@ void cache_put(Cache *c, const CacheKey *key,
 
 // ---- locks ----
 
-// Waits for a lock on fd; returns false if locks do not work on this file
+// Waits for a lock on fd. Returns false if locks do not work on this file
 // system.
 static bool wait_lock(int fd) {
   for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
@@ -381,7 +382,7 @@ static bool wait_lock(int fd) {
 }
 
 // Opens or creates a lock file that belongs to this user. Removes anything else
-// that has its name.
+// that has the file's name.
 static int open_lock(const Cache *c, const char *name) {
   for (int i = 0; i < 8; i++) {
     int fd = openat(c->fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |

@@ -1,12 +1,12 @@
 // The disk cache of compiled kernels: $XDG_CACHE_HOME/cutelua (default
 // ~/.cache/cutelua), one file for each entry. CUTELUA_CACHE=0 disables it, and
-// CUTELUA_CACHE_MB sets its maximum size (256).
+// CUTELUA_CACHE_MB sets its maximum size in MB (default 256).
 //
-// A 128-bit hash of the key text, which contains everything that the code was
-// compiled from, names an entry. The entry is valid only if the key text, the
-// lengths and the checksum agree. Otherwise it is a miss, and the next
-// cache_put replaces it. No function here can fail: a problem only disables
-// caching, and `note` describes it.
+// A 128-bit hash of the key text names an entry. The key text contains
+// everything that the code was compiled from. The entry is valid only if the
+// key text, the lengths and the checksum agree. Otherwise it is a miss, and the
+// next cache_put replaces it. No function here can fail: a problem only
+// disables caching, and `note` describes it.
 //
 // Cached code runs on the GPU, so only this user may have written it. The
 // folder (0700, not a symbolic link) and the files read (0600, plain files)

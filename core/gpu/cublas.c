@@ -114,9 +114,9 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
 
 // The operands in cuBLAS's terms. cuBLAS is column-major: an operand with K
 // contiguous is a K x M or K x N matrix there. A left operand with K contiguous
-// is transposed and a right one is not; with M or N contiguous, the opposite
-// holds. If N is contiguous in D, cuBLAS computes D's transpose, so A and B are
-// exchanged.
+// is transposed, and a right operand with K contiguous is not. For operands
+// with M or N contiguous, the opposite holds. If N is contiguous in D, cuBLAS
+// computes D's transpose, so A and B are exchanged.
 typedef struct Operands {
   const DevBuf *a, *b, *scale_a, *scale_b;
   DType ta, tb;

@@ -8,7 +8,7 @@
 typedef struct BlasSpec {
   int m, n, k;
   DType ta, tb, td;
-  bool tf32;      // tensor cores round f32 operands to tf32
+  bool tf32;      // whether tensor cores round f32 operands to tf32
   bool m_major;   // M is contiguous in D (false: N)
   bool a_m, b_n;  // M is contiguous in A, N in B (false: K)
   DevBuf *a, *b, *d;
@@ -44,9 +44,9 @@ typedef struct BlasGemm {
 // Prepares a product with the default algorithm (cublasGemmEx).
 bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w);
 // Algorithms of cublasLt. blas_lt_algos writes at most max algorithms for a
-// workspace size to algos, the heuristic's best first; the buffers in spec may
-// be NULL. blas_lt_about describes an algorithm; blas_lt_new prepares a product
-// with it.
+// workspace size to algos, the heuristic's best first. The buffers in spec may
+// be NULL. blas_lt_about describes an algorithm. blas_lt_new prepares a product
+// with an algorithm.
 int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, size_t workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w);
 typedef struct BlasAlgo {

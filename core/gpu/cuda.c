@@ -48,7 +48,8 @@ static void drop_context(Gpu *g) {
 
 enum { RAN = sizeof ((Gpu *)0)->ran / sizeof *((Gpu *)0)->ran };
 
-// Returns the index of kernel `who` in g->ran, or g->nran if it is not there.
+// Returns the index of kernel `who` in g->ran, or g->nran if the kernel is not
+// in g->ran.
 static int find_ran(const Gpu *g, const char *who) {
   int k = 0;
   while (k < g->nran && k < RAN &&
@@ -283,7 +284,8 @@ void gpustream_close(GpuStream *s) {
 void gpustream_end(GpuStream *s) {
   Gpu *g = s->own.gpu;
   if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
-    g->api->cuStreamSynchronize(s->s);  // a new stream may get s's number
+    // wait, because a new stream may get s's number
+    g->api->cuStreamSynchronize(s->s);
   g->api->cuStreamDestroy_v2(s->s);
   g->stream[s->number] = NULL;
   if (g->now == s) g->now = NULL;

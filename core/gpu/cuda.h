@@ -5,8 +5,8 @@
 // After an error that leaves the context unusable (such as an illegal address),
 // the context is destroyed and `epoch` is incremented. Objects of the old
 // context then count as closed, and the next use creates a new context. The
-// error of a kernel is reported by a later call; the message names the kernels
-// that may have caused it.
+// error of a kernel is reported by a later call, whose message names the
+// kernels that may have caused it.
 #ifndef CUTE_CUDA_H
 #define CUTE_CUDA_H
 
@@ -17,10 +17,12 @@ typedef struct Gpu {
   const CudaApi *api;  // NULL before gpu_init succeeds
   const CublasApi *blas_api;
   const CublasLtApi *lt_api;
-  // Number of the device; driver version, 13000 for CUDA 13.0.
+  // ordinal: number of the device. driver: driver version, such as 13000 for
+  // CUDA 13.0.
   int ordinal, driver;
   int major, minor, sms;    // compute capability; number of multiprocessors
-  // Maximum shared memory of a block and size of L2, in bytes; clock in kHz.
+  // smem_optin: maximum shared memory of a block in bytes. l2: size of L2 in
+  // bytes. khz: clock in kHz.
   int smem_optin, l2, khz;
   size_t memory;
   char name[128];
@@ -42,10 +44,11 @@ typedef struct Gpu {
   struct GpuStream *stream[64];  // open streams by number
   const struct GpuStream *now;   // current stream, or NULL
   struct GpuGraph *capture;      // graph being captured, or NULL
-  // Event by which one stream waits for another; NULL: next use creates it.
+  // Event by which one stream waits for another; NULL: the next use creates it.
   CUevent fence;
   unsigned syncs;                // how often the host waited for the whole GPU
-  // NULL: the next use of cuBLAS creates the handle. Ends with the context.
+  // NULL: the next use of cuBLAS creates the handle. It is lost when the
+  // context ends.
   cublasHandle_t blas;
   cublasLtHandle_t lt;
 } Gpu;
@@ -128,8 +131,8 @@ void gpufn_close(GpuFn *f);
 int gpufn_param(const GpuFn *f, int k);
 
 // A launch. `params` are pointers to the arguments, with NULL after the last
-// one; they point into memory that lives as long as the struct. `bufs` are the
-// buffers that the arguments point to.
+// pointer. They point into memory that lives as long as the struct. `bufs` are
+// the buffers that the arguments point to.
 typedef struct GpuLaunch {
   GpuFn *fn;
   const GpuStream *stream;  // NULL: the current stream

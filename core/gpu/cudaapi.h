@@ -2,8 +2,8 @@
 // types, constants, and a function table for each library.
 //
 // With CUTE_TOOLKIT defined, the types come from the toolkit's headers,
-// included before this file. Assertions at its end then compare tables and
-// layouts with them; a spec compiles this.
+// included before this file. Assertions at the end of this file then compare
+// tables and layouts with those headers. A spec compiles this file that way.
 #ifndef CUTE_CUDAAPI_H
 #define CUTE_CUDAAPI_H
 
@@ -154,7 +154,8 @@ typedef struct {
   K(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 3)
 
 // F(result, name, arguments) is a function that every supported library has.
-// G(...) is one that only newer libraries have; its pointer may be NULL.
+// G(result, name, arguments) is a function that only newer libraries have, so
+// its pointer may be NULL.
 #define CUDA_FUNCTIONS(F, G) \
   F(CUresult, cuInit, (unsigned)) \
   F(CUresult, cuDriverGetVersion, (int *)) \

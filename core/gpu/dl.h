@@ -9,7 +9,8 @@
 #include "gpu/cudaapi.h"
 #include "base/base.h"
 
-// Returns the function table of a library, or NULL with the reason in w.
+// Returns the function table of a library, or NULL with the reason in w. The
+// comments on the right name the kind of the error.
 const CudaApi *dl_cuda(Why *w);          // ERR_NOGPU
 const NvrtcApi *dl_nvrtc(Why *w);        // ERR_NONVRTC
 const CublasApi *dl_cublas(Why *w);      // ERR_DRIVER
@@ -20,9 +21,9 @@ bool dl_disabled(void);  // reports whether CUTELUA_NO_CUDA is set
 // Returns the path of the NVRTC library (after dl_nvrtc succeeded).
 const char *dl_nvrtc_path(void);
 
-// Returns a hash of everything that determines which files a search would find:
-// the environment variables above, and the times of the folders and of the
-// loader's cache. Does not search.
+// Returns a hash of everything that determines which files a search would find.
+// These are the environment variables above, and the times of the folders and
+// of the loader's cache. Does not search.
 uint64_t dl_fingerprint(void);
 
 #endif

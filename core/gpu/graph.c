@@ -93,7 +93,7 @@ static bool finish(GpuGraph *x, CUgraph *out, Why *w) {
   Gpu *g = x->own.gpu;
   g->capture = NULL;
   g->now = x->before;
-  x->spare = NULL;  // x->block still has the spare blocks
+  x->spare = NULL;  // these blocks are still in x->block
   for (size_t i = 0; i < x->nblock; i++) x->block[i]->of = NULL;
   bool ok = CU(cuStreamEndCapture, (x->on->s, out));
   if (g->ctx && x->on == &x->stream) gpustream_close(&x->stream);
@@ -115,7 +115,7 @@ void graph_abandon(GpuGraph *x) {
 }
 
 // Makes x executable from the driver's graph: updates the executable graph of
-// `old` if the driver can, else instantiates a new one.
+// `old` if the driver can, else instantiates a new executable graph.
 static bool instantiate(GpuGraph *x, CUgraph graph, GpuGraph *old, Why *w) {
   Gpu *g = x->own.gpu;
   CUgraphExecUpdateResultInfo info;

@@ -21,7 +21,7 @@ typedef struct GpuGraph {
 } GpuGraph;
 
 // Starts recording the work of g, until graph_end or graph_abandon. s is the
-// stream to capture; NULL: a new one.
+// stream to capture; NULL: the graph's own stream.
 bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w);
 // Ends the recording. `old` is NULL or a previous version of the graph. If the
 // driver can update the executable graph of `old` in place, x takes that graph

@@ -114,8 +114,8 @@ static const char *fetch(nvrtcProgram p, SizeFn *size, TextFn *text,
   return s ? s : "";
 }
 
-// Returns the length of a text without NULs at its end: NVRTC counts one, and
-// two after errors of ptxas.
+// Returns the length of a text of n bytes without the NULs at its end. NVRTC's
+// length includes one NUL, or two after errors of ptxas.
 static size_t text_n(const char *s, size_t n) {
   while (n && s[n - 1] == '\0') n--;
   return n;

@@ -1,7 +1,8 @@
 // Device memory. A pool keeps blocks that were allocated by the driver.
 // Creating a buffer takes a block from the pool and closing it returns the
 // block, without a driver call. A new buffer may get a block that streams still
-// use; the first work of another stream on it then waits for them.
+// use. The first work of another stream on the buffer then waits for these
+// streams.
 #ifndef CUTE_GPU_MEMORY_H
 #define CUTE_GPU_MEMORY_H
 
@@ -31,7 +32,7 @@ typedef struct GpuPool {
   size_t hits, misses;
 } GpuPool;
 
-// Returns all free blocks to the driver; sets *bytes to their total size.
+// Returns all free blocks to the driver. Sets *bytes to their total size.
 bool pool_trim(Gpu *g, size_t *bytes, Why *w);
 // Add or remove a reference to a block. The last one to be removed frees the
 // block.
@@ -41,8 +42,8 @@ void block_drop(GpuBlock *b);
 // block for an earlier buffer.
 bool block_use(GpuBlock *b, const GpuStream *s, Why *w);
 
-// A buffer: the C side of MT_DEVBUF. A binding checks gpu_owns before it
-// accesses the memory.
+// A buffer in device memory. Lua sees it as a userdata (MT_DEVBUF in bind). A
+// binding checks gpu_owns before it accesses the memory.
 typedef struct DevBuf {
   GpuOwned own;
   DType t;

@@ -8,9 +8,9 @@
 #include "atoms/atom.h"
 #include "ir/operands.h"
 
-// State of one register element. Its ages count commit_groups: 0: no pending
-// wgmma uses the element; 1: one that was issued does; 1 + n: n commit_groups
-// followed.
+// State of one register element. An age of 0: no pending wgmma uses the
+// element. An age of 1 + n: a pending wgmma uses it, and n commit_groups
+// followed that wgmma.
 typedef struct Cell {
   Ref by;          // wgmma that uses the element as accumulator or as A
   Ref used;  // last instruction that used the element since the last fence
@@ -50,8 +50,8 @@ static Cell *copy_of(Walk *w, const Cell *from) {
   return c;
 }
 
-// Merges two ages: keeps that of the younger pending operation, which completes
-// later.
+// Merges age `from` into *to: keeps the age of the younger pending operation,
+// which completes later. Returns true if *to changed.
 static bool join_age(uint8_t *to, uint8_t from) {
   if (!from || (*to && *to <= from)) return false;
   *to = from;
@@ -95,7 +95,8 @@ static void found(Walk *w, FlightKind kind, Ref at, Ref other, Ref mem,
   w->bad = (Flight){kind, at, other, k, cell - w->first[k]};
 }
 
-// Returns in [*lo,*hi) the cells that `bits` bits from element e of mem occupy.
+// Sets [*lo,*hi) to the range of cells for `bits` bits of mem, starting at
+// element e.
 static void cells(Walk *w, Ref mem, int64_t e, int64_t bits, int64_t *lo,
                   int64_t *hi) {
   const Mem *m = ir_memof(w->fn, mem);

@@ -7,13 +7,13 @@
 #include "ir/intrin.h"
 #include "ir/operands.h"
 
-enum { DEEPEST = 4096 };  // longest chain of instructions
+enum { DEEPEST = 4096 };  // maximum length of a chain of instructions
 
 typedef struct Chain {
   Ctx *cx;
   Fn *fn;
   Ref x;
-  Ref *known;       // derivative of each Ref below `end`; 0 is the number 0
+  Ref *known;       // derivative of each Ref below `end`; 0: it is zero
   uint8_t *is_known;
   uint32_t end;
   int depth;
@@ -26,12 +26,12 @@ static Ref number(Chain *c, DType t, double v) {
   return ir_float(c->cx, c->fn, t, v);
 }
 
-// Returns -a, where 0 is the number 0.
+// Returns -a. In this file, a Ref of 0 stands for the number 0.
 static Ref minus(Chain *c, Ref a) {
   return a ? ir_op1(c->cx, c->fn, OP_NEG, a) : 0;
 }
 
-// Returns a + b and a * b, where 0 is the number 0.
+// Return a + b and a * b.
 static Ref sum(Chain *c, Ref a, Ref b) {
   return !a ? b : !b ? a : ir_op2(c->cx, c->fn, OP_ADD, a, b);
 }
@@ -48,7 +48,7 @@ static Ref math(Chain *c, MathFn f, Ref a) {
   return ir_math(c->cx, c->fn, f, a, 0);
 }
 
-// Returns k a.
+// Returns k * a.
 static Ref scaled(Chain *c, double k, Ref a) {
   return product(c, number(c, ir_type(c->fn, a), k), a);
 }
@@ -60,7 +60,7 @@ static Ref shifted(Chain *c, double k, Ref a) {
 
 static Ref square(Chain *c, Ref a) { return product(c, a, a); }
 
-// Returns p ? a : b, where 0 is the number 0.
+// Returns p ? a : b, where a and b may be 0, which stands for the number 0.
 static Ref chosen(Chain *c, Ref p, DType t, Ref a, Ref b) {
   if (!a && !b) return 0;
   return ir_op3(c->cx, c->fn, OP_SEL, p, a ? a : number(c, t, 0),
@@ -190,7 +190,8 @@ static Slope *const slopes[MF_COUNT] = {
 
 // ---- other operations ----
 
-// The quotient rule: (da - y db) / b.
+// Returns the derivative of the quotient y = a / b by the quotient rule: (da -
+// y * db) / b.
 static Ref divided(Chain *c, Ref da, Ref db, Ref b, Ref y) {
   return quotient(c, sum(c, da, minus(c, product(c, y, db))), b);
 }
@@ -217,14 +218,16 @@ static Ref of_math(Chain *c, MathFn f, Ref a, Ref b, Ref y) {
   return product(c, slopes[f](c, a, y), da);
 }
 
-// The functions that compute the same as an intrinsic, apart from subnormals.
+// Intrinsics, each with the function that computes the same result, apart from
+// subnormals.
 static const struct { IntrinId intrin; MathFn f; } SAME[] = {
   {IN_EX2FTZ, MF_EX2APPROX}, {IN_LG2FTZ, MF_LG2APPROX},
   {IN_RCPFTZ, MF_RCPAPPROX}, {IN_SQRTFTZ, MF_SQRTAPPROX},
   {IN_RSQRTFTZ, MF_RSQRTAPPROX}, {IN_SINFTZ, MF_SINAPPROX},
   {IN_COSFTZ, MF_COSAPPROX}};
 
-// Reports whether an operand of i may depend on x: registers may.
+// Reports whether an operand of i may depend on x. Elements of registers and
+// variables always may.
 static bool depends(Chain *c, const Ins *i) {
   Operand o;
   for (Operands w = operands_of(c->fn, i); operands_next(&w, &o);) {
@@ -256,8 +259,9 @@ static Ref of_mul(Chain *c, Ref r, const Ins *i) {
              product(c, i->a[0], derive(c, i->a[1])));
 }
 
-// fastmath makes an FMA of a product and a sum. The product may be x itself, or
-// x negated, which then is no operand of the FMA.
+// With fmad, a product and a sum became one FMA. The product may have been x or
+// -x. In this case x is not an operand of the FMA, so the product is computed
+// again and compared with x.
 static Ref of_fma(Chain *c, Ref r, const Ins *i) {
   Ref d = derive(c, i->a[2]), a = i->a[0];
   Ins first = *ir_get(c->fn, a);

@@ -4,12 +4,12 @@
 
 #include "ir/ir.h"
 
-// Returns the derivative of y with respect to x, both floats; emits the
-// instructions that compute it. Values that do not depend on x through floats
+// Emits the instructions that compute the derivative of y with respect to x,
+// both floats, and returns it. Values that do not depend on x through floats
 // (memory, integers, conditions) count as constants. At a kink of min, max, abs
-// and sel it is the derivative of the side that the value takes. Returns 0 if
-// there is none, and sets *op to the operation, by name, that has no derivative
-// here.
+// and sel, the result is the derivative of the side that the value takes. If an
+// operation between x and y has no derivative here, returns 0 and sets *op to
+// its name.
 Ref ir_derivative(Ctx *cx, Fn *fn, Ref y, Ref x, const char **op);
 
 // Writes the loads of single elements of memory object mem on which y depends

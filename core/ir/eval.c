@@ -90,8 +90,9 @@ static double max_of(double a, double b) {
 }
 
 // Defines the functions that compute in T, f32 or f64, with one rounding. For
-// operands narrower than f32, the result is rounded to their type later. That
-// second rounding does no harm, because f32 has 24 bits, at least 2 * 11 + 2.
+// operands narrower than f32, the caller rounds the result to their type. That
+// second rounding is harmless: their significands have p <= 11 bits, and f32's
+// has 24, at least 2p + 2.
 #define ROUNDED(NAME, T, FMOD) \
   static T NAME(Op op, T a, T b) { \
     T m; \
@@ -168,9 +169,9 @@ static uint64_t rounded(Op op, DType t, uint64_t a, uint64_t b) {
                                     dtype_to_float(t, b)));
 }
 
-// Computes NEG and ABS. For f32 and f64 the hardware uses an addition: an f32
-// NaN becomes 7fffffff; an f64 NaN keeps its sign and payload. For narrower
-// types it changes only the sign bit.
+// Computes NEG and ABS. For f32 and f64 the hardware uses an addition. An f32
+// NaN then becomes 7fffffff, and an f64 NaN keeps its sign and payload. For
+// narrower types it changes only the sign bit.
 static uint64_t signed_op(Op op, DType t, uint64_t a) {
   uint64_t sign = (uint64_t)1 << (dtype_bits(t) - 1);
   if (t == DT_F64 && is_nan64(a)) return quiet64(a);

@@ -1,7 +1,7 @@
 // The IR of a kernel: a flat, append-only array of instructions whose operands
 // are 32-bit Refs. Pure instructions are folded and hash-consed. Control flow
-// is structured regions, without a CFG or phis; only VARs and memory objects
-// are mutable.
+// consists of structured regions, without a CFG or phis. Only VARs and memory
+// objects are mutable.
 #ifndef CUTE_IRFN_H
 #define CUTE_IRFN_H
 
@@ -33,7 +33,7 @@ typedef struct Fact {
   int64_t lo, hi, div;  // div >= 1, but 0 for the constant 0
 } Fact;
 
-// SP(ID, "name", "word", OP): memory spaces. Reports use "word"; operation OP
+// SP(ID, "name", "word", OP): memory spaces. Reports use "word". Operation OP
 // declares an object of the space.
 #define SPACES(SP) \
   SP(HOST, "host", "host", NOP) SP(GMEM, "gmem", "global", GMEM) \
@@ -48,8 +48,8 @@ typedef enum Space {
 #undef SP
 } Space;
 
-// A memory object of `count` elements (-1: unknown; the argument's buffer
-// bounds it).
+// A memory object of `count` elements. If count is -1, the number is unknown
+// and only the argument's buffer bounds it.
 typedef struct Mem {
   Ref ref;
   Space space;
@@ -59,8 +59,8 @@ typedef struct Mem {
   int64_t offset;    // SP_SMEM, SP_DSMEM: offset in shared memory, in bytes
   int32_t arg;  // SP_GMEM, SP_TMAP: argument's index into Fn.arg, or NO_ARG
   uint32_t name;     // index into Fn.text; 0: none
-  // index into Fn.text of the layout as text, for reports; for an SP_TMAP, of
-  // its box
+  // For reports: index into Fn.text of the layout as text or, for an SP_TMAP,
+  // of its box
   uint32_t layout;
   // index into Fn.text of the first other layout that views the object from its
   // first element; 0: none
@@ -95,7 +95,7 @@ typedef struct Src {
 } Src;
 
 // A fact that was narrowed while `depth` regions were open. When the innermost
-// of them ends, the fact becomes `was` again.
+// of these regions ends, the fact becomes `was` again.
 typedef struct Assumed {
   Ref r;
   uint32_t depth;
@@ -105,10 +105,11 @@ typedef struct Assumed {
 // An assertion that the simulator checks at instruction `at` if `when` is true:
 // lo <= v <= hi, v < `limit` if there is a limit, and div divides v.
 // - Assertions for the modes of one coordinate of mem are consecutive entries.
-// - An entry with a note is no assertion: a named range of the script begins
-//   (lo 1) or ends there.
+// - An entry with a note is not an assertion: it marks the beginning (lo is 1)
+//   or the end (lo is 0) of a named range of the script.
 // - Entries with a rule are the words of three layouts (layout/traced.c), in
-//   order. A word is lo, or v if it is traced; lo then describes it.
+//   order. A word is lo if it is static. If it is traced, v is its value and lo
+//   is its encoding as a Dim.
 typedef struct Claim {
   Ref at, v, limit;  // v: checked value; 0: lo is the checked value
   Ref mem;  // object that is accessed; 0: cute.assume made the assertion
@@ -172,7 +173,6 @@ typedef struct Fn {
   // may not fit in i32 uses i64
   bool wide;
   // State that only tracing uses.
-  // at: index into src for new instructions
   uint32_t at;            // src index of new instructions
   VEC(Ref) region;        // heads of the open regions, outermost first
   // serial number of each instruction's region, parallel to ins

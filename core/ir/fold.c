@@ -30,8 +30,8 @@ bool fact_within(Fact a, Fact b) {
 }
 
 // Returns a fact clipped to the range of type t. Signed overflow is undefined,
-// as in C, so facts assume that none happens. Unsigned results wrap; then only
-// the power of two in div is known.
+// as in C, so facts assume that none happens. Unsigned results wrap, so that
+// only the power of two in div is known.
 static Fact clip(DType t, __int128 lo, __int128 hi, int64_t div) {
   bool out = lo < dtype_least(t) || hi > dtype_most(t);
   if (out && dtype_class(t) != 'I') {
@@ -56,7 +56,7 @@ static Fact fact_mul(DType t, Fact a, Fact b) {
   return clip(t, lo, hi, d > INT64_MAX ? 1 : (int64_t)d);
 }
 
-// Returns the fact of a / b. Division by 0 is undefined; therefore a divisor
+// Returns the fact of a / b. Division by 0 is undefined. Therefore a divisor
 // that may be 0, such as an extent, is assumed to be at least 1.
 static Fact fact_div(DType t, Fact a, Fact b) {
   if (b.lo == 0 && b.hi > 0) b.lo = 1;
@@ -84,8 +84,8 @@ static int64_t mask_of(int64_t hi) {
   return (int64_t)m;
 }
 
-// Returns the largest power of two that divides div; for 0, which every power
-// divides, returns 2^62.
+// Returns the largest power of two that divides div. If div is 0, which every
+// power divides, returns 2^62.
 static int64_t low_bits(int64_t div) {
   return div == 0 ? (int64_t)1 << 62 : div & -div;
 }
@@ -103,8 +103,8 @@ static Fact fact_bits(DType t, Op op, Fact a, Fact b) {
   int64_t z = za < zb ? za : zb;
   if (a.lo < 0 || b.lo < 0)
     return (Fact){dtype_least(t), dtype_most(t), z};
-  // OR and XOR do not set bits above both operands' highest bits, so one
-  // operand's bits above the other's highest bit are kept.
+  // OR and XOR do not change an operand's bits above the highest bit that the
+  // other operand may have. Such bits of a.hi or b.hi bound the result.
   int64_t ma = mask_of(a.hi), mb = mask_of(b.hi);
   int64_t most = (a.hi | mb) < (b.hi | ma) ? a.hi | mb : b.hi | ma;
   return (Fact){0, most, z};
@@ -119,8 +119,8 @@ static Fact fact_shift(DType t, Op op, Fact a, Fact b) {
                 a.div % c == 0 ? a.div / c : 1};
 }
 
-// Returns the fact of `a op b`: for operations without a case here, the range
-// of the type.
+// Returns the fact of `a op b`. For operations without a case here, it is the
+// range of type t.
 static Fact fact_op2(DType t, Op op, Fact a, Fact b) {
   int64_t div = base_gcd(a.div, b.div);
   if (op == OP_ADD)
@@ -243,7 +243,8 @@ static bool fold_float2(Op op, DType t, double x, double y, double *v) {
   return true;
 }
 
-// Decides a comparison if the operands' ranges do, and sets *v to its result.
+// Decides a comparison by the operands' ranges, and sets *v to its result.
+// Returns false if the ranges do not decide it.
 static bool fold_compare(Op op, Fact a, Fact b, bool *v) {
   if (op == OP_LT && a.hi < b.lo) return *v = true, true;
   if (op == OP_LT && a.lo >= b.hi) return *v = false, true;
@@ -322,7 +323,7 @@ static Ref sum_of(Ctx *cx, Fn *fn, const Ref *x, int n, Ref more) {
 }
 
 // Simplifies x / c or x % c where x is a sum of multiples of c and of terms
-// whose sum is in [0, c). Returns 0 if x is not.
+// whose sum is in [0, c). Returns 0 if x is not such a sum.
 static Ref fold_terms(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   Terms t = {0};
   DType type = ir_type(fn, x);
@@ -399,7 +400,7 @@ static Ref fold_product(Ctx *cx, Fn *fn, Ref a, int64_t y) {
   return ir_op2(cx, fn, OP_ADD, x, ky);
 }
 
-// Simplifies `a op y` for a constant y; returns 0 if no identity applies.
+// Simplifies `a op y` for a constant y. Returns 0 if no identity applies.
 static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   DType t = ir_type(fn, a);
   Ins i = *ir_get(fn, a);
@@ -434,7 +435,8 @@ static bool leaves_sum(const Fn *fn, Ins x, Ref b) {
          low_bits(ir_fact(fn, b).div) > c;
 }
 
-// Returns the sum a + b in the normal form (other terms ^ constant) + constant.
+// Returns the sum a + b in the normal form (x ^ constant) + constant, where x
+// is the sum of the terms that are not constant.
 static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
   Ins x = *ir_get(fn, a), y = *ir_get(fn, b);
   int64_t k;
@@ -449,8 +451,8 @@ static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
   return 0;
 }
 
-// Returns the difference a - b of i32 in the normal form other terms +
-// constant, so that differences of indices share the other terms.
+// Returns the difference a - b of i32 in the normal form x + constant, so that
+// differences of indices share x, the terms that are not constant.
 static Ref fold_difference(Ctx *cx, Fn *fn, Ref a, Ref b) {
   Ins x = *ir_get(fn, a), y = *ir_get(fn, b);
   int64_t k;
@@ -506,7 +508,8 @@ static DType worker(DType t) {
          : dtype_is_int(t) && dtype_bits(t) < 8 ? DT_I32 : t;
 }
 
-// Checks a constant shift count, and converts the count to 32 bits.
+// Returns the shift count b converted to 32 bits. Fails if b is a constant that
+// is out of range for a's type.
 static Ref shift_by(Ctx *cx, Fn *fn, Ref a, Ref b) {
   int bits = dtype_bits(ir_type(fn, a));
   int64_t by;
@@ -625,7 +628,8 @@ Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
     ctx_fail(cx, ERR_TYPE, "%s of %s: the operand must be f32",
              math_name(f), dtype_name(t));
   if (math_arity(f) == 2) want_same(cx, fn, OP_MATH, a, b);
-  // Powers 1 and 2 are exact or one product: one rounding, and far cheaper.
+  // x^1 is x and x^2 is one product, with one rounding and far cheaper than
+  // pow.
   double d;
   if (f == MF_POW && float_const(fn, b, &d) && (d == 1 || d == 2))
     return d == 1 ? a : ir_op2(cx, fn, OP_MUL, a, a);
@@ -644,7 +648,8 @@ static Ref cvt_const(Ctx *cx, Fn *fn, DType t, Ref a) {
     double y = ir_type(fn, a) == DT_U64 ? (double)(uint64_t)x : (double)x;
     if (t == DT_F64 || (x >= -(1 << 24) && x <= 1 << 24))
       return ir_float(cx, fn, t, y);
-    // Constant folding would round twice, so leave it to the target.
+    // Folding here would round twice (to double, then to t), so convert on the
+    // GPU.
     return 0;
   }
   if (float_const(fn, a, &d) && dtype_is_float(t) && isfinite(d))
@@ -658,8 +663,8 @@ static bool small(const Fn *fn, Ref a) {
   return f.lo >= -(1 << 24) && f.hi <= 1 << 24;
 }
 
-// Returns the conversion of an i32 to f32 as a sum or an absolute value of a
-// conversion, or 0. Indices that differ by constants then share a conversion,
+// Converts the i32 x + constant or |x| to f32 by converting x first. Returns 0
+// for other values. Indices that differ by constants then share a conversion,
 // which takes as long as 4 additions.
 static Ref cvt_index(Ctx *cx, Fn *fn, Ref a) {
   Ins i = *ir_get(fn, a);
@@ -697,7 +702,7 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a) {
   DType s = ir_type(fn, a);
   if (s == t) return a;
   bool byte = (s == DT_U8 && dtype_bits(t) < 8) ||
-              // A narrow float occupies the low bits of its byte.
+              // A float narrower than a byte occupies the low bits of its byte.
               (t == DT_U8 && dtype_bits(s) < 8);
   if (dtype_bits(s) != dtype_bits(t) && !byte)
     ctx_fail(cx, ERR_TYPE, "bitcast of %s (%d bits) to %s (%d bits)",

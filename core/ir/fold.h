@@ -28,7 +28,7 @@ Fact fold_full(DType t);  // the range of type t
 Fact fold_counter(const Fn *fn, Ref lo, Ref hi, Ref step);
 Fact fact_const(int64_t v);
 Fact fact_join(Fact a, Fact b);      // the fact that both a and b imply
-// Returns fact_join(a, b), with a bound that differs from a's made infinite.
+// Returns fact_join(a, b), where each bound that differs from a's is infinite.
 Fact fact_widen(Fact a, Fact b);
 bool fact_within(Fact a, Fact b);    // whether a implies b
 

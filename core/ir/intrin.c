@@ -64,8 +64,8 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
   for (int k = 0; k < n; k++) {
     DType want = intrin_operand(id, k);
     if (t[k] == DT_NONE || t[k] == want) continue;
-    // Only the first operand must have the row's type; positions, masks and
-    // lanes are converted.
+    // Only the first operand must have the row's type, because positions, masks
+    // and lanes are converted.
     if (k > 0 && want == DT_U32 && dtype_is_int(t[k])) continue;
     if (exact || !same_register(t[k], want)) return false;
   }
@@ -75,8 +75,8 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
 // ---- arithmetic of one lane ----
 
 // Extracts a bit field of `len` bits from position `pos`. The 32-bit
-// instruction reads the low 8 bits of pos and len; the 64-bit one reads whole
-// registers (measured on an H100).
+// instruction reads the low 8 bits of pos and len. The 64-bit instruction reads
+// whole registers, as measured on an H100.
 static uint64_t field(uint64_t a, uint64_t pos, uint64_t len, int bits,
                       bool sign) {
   uint64_t mask = bits == 32 ? 255 : UINT32_MAX;
@@ -143,7 +143,8 @@ static uint64_t mulhi64(uint64_t a, uint64_t b, bool sign) {
 
 
 // Returns the minimum or maximum of two f32. With `nan`, a NaN operand gives a
-// NaN. With `abs`, compares magnitudes; the result's sign is that of a times b.
+// NaN. With `abs`, compares magnitudes and gives the result the sign of a times
+// b.
 static uint64_t pick(uint64_t a, uint64_t b, bool max, bool nan, bool abs) {
   uint64_t sign = abs ? (a ^ b) & 0x80000000u : 0;
   if (abs) a &= 0x7fffffffu, b &= 0x7fffffffu;
@@ -165,7 +166,7 @@ static uint64_t tf32_away(uint64_t a) {
 }
 
 // Computes intrinsics ADDRZ to RCPRM: six operations, each rounded toward zero,
-// up and down. It sets the host's rounding mode; `volatile` keeps the
+// up and down. The function sets the host's rounding mode. `volatile` keeps the
 // operations between the changes of mode.
 static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   static const int modes[] = {FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};

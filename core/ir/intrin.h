@@ -2,8 +2,9 @@
 // (types, facts, constants), the emitter (text), the verifier and the
 // simulator.
 //
-// IN(ID, "name", "signature", class, sm, "text"): rows with the same name
-// differ in their types; the first row that fits the operands is used.
+// IN(ID, "name", "signature", class, sm, "text"): an intrinsic. Rows with the
+// same name differ in their types, and the first row that fits the operands is
+// used.
 //
 // signature: the result, a colon, the operands; one letter each: p boolean, s
 // i16, w u16, i i32, u u32, I i64, U u64, f f32. A result `=` has the type that
@@ -39,7 +40,7 @@
   IN(BFES, "bfe", "i:iuu", P, 0, "bfe.s32") \
   IN(BFE64, "bfe", "U:Uuu", P, 0, "bfe.u64") \
   IN(BFES64, "bfe", "I:Iuu", P, 0, "bfe.s64") \
-  /* operands: field, base, start + 256 * length */ \
+  /* operands: field to insert, base, start + 256 * length */ \
   IN(BFI, "bfi", "=:uuu", P, 0, "{.reg .b32 p, n; and.b32 p, %3, 255; " \
      "shr.u32 n, %3, 8; bfi.b32 %0, %1, %2, p, n;}") \
   IN(BFI64, "bfi", "=:UUu", P, 0, "{.reg .b32 p, n; and.b32 p, %3, 255; " \
@@ -184,7 +185,7 @@
   IN(REDAND, "redux.and", "=:uu", M, 80, "__reduce_and_sync($1, $0)") \
   IN(REDOR, "redux.or", "=:uu", M, 80, "__reduce_or_sync($1, $0)") \
   IN(REDXOR, "redux.xor", "=:uu", M, 80, "__reduce_xor_sync($1, $0)") \
-  /* value, lane or distance, mask; immediate: segment mask and clamp */ \
+  /* operands: value, lane or distance, mask; $i: segment mask and clamp */ \
   IN(SHUFIDX, "shfl.idx", "u:uiu", M, 0, \
      "shfl.sync.idx.b32 %0, %1, %2, $i, %3;") \
   IN(SHUFIDXI, "shfl.idx", "i:iiu", M, 0, \
@@ -232,11 +233,11 @@ static inline bool intrin_pure(IntrinId id) {
 }
 // Returns the type of operand k.
 DType intrin_operand(IntrinId id, int k);
-// Returns the result's type; for `=`, the type of operand 0.
+// Returns the result's type. For `=`, this is the type of operand 0.
 DType intrin_result(IntrinId id);
-// Reports whether row `id` accepts n operands of types t. exact: without
-// conversion; otherwise registers of the same width suffice. DT_NONE stands for
-// a plain number, which fits any type.
+// Reports whether row `id` accepts n operands of types t. exact: accepts no
+// conversion. Without `exact`, registers of the same width suffice. DT_NONE
+// stands for a plain number, which fits any type.
 bool intrin_fits(IntrinId id, const DType *t, int n, bool exact);
 
 // Packs an intrinsic and its immediate (from bit 16) into an Ins.imm.
@@ -256,8 +257,9 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]);
 uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]);
 
 // Shuffles: four kinds for each of three types. The immediate is operand c of
-// PTX's shfl: bits 0-4 hold the last lane of a segment that may be read (for UP
-// the first), and bits 8-12 the segment mask, 32 minus the segment's width.
+// PTX's shfl: bits 0-4 hold the last lane of a segment that may be read, or for
+// UP the first lane. Bits 8-12 hold the segment mask, which is 32 minus the
+// segment's width.
 enum { SHUFFLE_BITS = 0x1f1f };
 typedef enum ShuffleKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShuffleKind;
 static inline bool intrin_is_shuffle(IntrinId id) {

@@ -410,7 +410,8 @@ IrMark ir_mark(const Fn *fn) {
 }
 
 // Reports whether fn still contains what it had at mark m. Births and scopes
-// are unique numbers: if the last ones are equal, everything before is equal.
+// are unique numbers. If the last birth and the last scope are equal,
+// everything before is equal.
 static bool comes_from(const Fn *fn, const IrMark *m) {
   return fn->serial == m->serial && fn->ins.n >= m->ins &&
          ir_get(fn, m->ins - 1)->birth == m->birth &&

@@ -4,7 +4,7 @@
 
 #include "ir/fn.h"
 
-// What a context works on, Ctx.work.
+// The state of tracing in a context (Ctx.work).
 struct Work {
   Fn *fn;        // the function being traced, or NULL on the host
   Fn *aside;     // function whose tracing ir_aside suspended, or NULL
@@ -36,7 +36,7 @@ static inline void ir_back(Ctx *cx) {
 }
 
 // ---- building (ctx errors: memory, type mismatch) ----
-// Interns a text; returns its index into Fn.text.
+// Interns a text and returns its index into Fn.text.
 uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n);
 const char *ir_str(const Fn *fn, uint32_t text);
 void ir_at(Ctx *cx, Fn *fn, const char *file, uint32_t line);
@@ -52,8 +52,8 @@ Ref ir_op3(Ctx *cx, Fn *fn, Op op, Ref a, Ref b, Ref c);  // op: FMA, SEL
 Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b);
 Ref ir_cvt(Ctx *cx, Fn *fn, DType t, Ref a);
 Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a);
-// Appends any other instruction as it is. Instructions with more operands than
-// Ins.a[] holds need operands_emit.
+// Appends an instruction for which there is no function above, without
+// simplification. Use operands_emit if it has more operands than Ins.a[] holds.
 Ref ir_emit(Ctx *cx, Fn *fn, Ins ins);
 // Declares memory object m: sets m.ref and returns that Ref.
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m);
@@ -62,8 +62,9 @@ Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank);
 // Declares an OP_PTR: global memory at an i64 address, which may alias any
 // argument.
 Ref ir_at_address(Ctx *cx, Fn *fn, Mem m, Ref address);
-// Declares an OP_TMAPAT: a tensor map in memory of `object` at `offset`, with
-// the boxes of `map`; 0: with any box, of a tensor at any address.
+// Declares an OP_TMAPAT: a tensor map in the memory of `object` at `offset`. It
+// has the boxes of the argument `map`. If `map` is 0, its boxes and the address
+// of its tensor are not known.
 Ref ir_map_at(Ctx *cx, Fn *fn, Ref object, Ref offset, Ref map);
 // Computes `a op b` for indices: converts the operands to a common integer type
 // (i64 if either operand is i64).
@@ -78,9 +79,9 @@ void ir_close(Ctx *cx, Fn *fn);
 // be used here.
 bool ir_visible(const Fn *fn, Ref r);
 
-// Narrow what is known about r. ir_narrow states a property of its definition.
-// ir_assume states an assumption or a branch condition, which holds until the
-// open region ends.
+// Narrow what is known about r. ir_narrow states a fact that follows from r's
+// definition. ir_assume states an assumption or a branch condition, which holds
+// until the innermost open region ends.
 void ir_narrow(Fn *fn, Ref r, Fact f);
 void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f);
 
@@ -135,8 +136,8 @@ static inline bool ir_is_map_of_any(const Ins *i) {
 // Reports whether fn accesses global memory at addresses that it computes,
 // which may alias any argument.
 bool ir_has_addresses(const Fn *fn);
-// Returns how many named barriers of a block are in use, as ptxas counts them:
-// up to the highest number, and all 16 if a number is not constant.
+// Returns how many named barriers of a block are in use, as ptxas counts them.
+// It counts up to the highest number, or all 16 if a number is not constant.
 enum { MOST_BARRIERS = 16 };
 int ir_barriers(const Fn *fn);
 

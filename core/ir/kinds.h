@@ -11,8 +11,8 @@
 #include "base/tensormap.h"
 
 // SR(ID, "name", "CUDA", "name of a temporary", least, most): special registers
-// and their ranges. CUDA is NULL where a helper function reads the register;
-// for WARP it is valid only in one-dimensional blocks. The rows from
+// and their ranges. "CUDA" is NULL if a helper function reads the register. For
+// WARP, "CUDA" is valid only in one-dimensional blocks. The rows from
 // CLUSTERID_X on describe clusters and need sm_90.
 #define SREGS(SR) \
   SR(TID_X, "tid.x", "threadIdx.x", "tid", 0, 1023) \
@@ -53,7 +53,7 @@ typedef struct SRegRow {
 const SRegRow *sreg_row(SReg r);
 
 // AT(ID, "name in PTX", "CUDA", op): atomic operations. op combines the old
-// value with the operand; it is NOP if the new value does not depend on both.
+// value with the operand. It is NOP if the new value does not depend on both.
 #define ATOMICS(AT) \
   AT(ADD, "add", "atomicAdd", ADD) AT(MIN, "min", "atomicMin", MIN) \
   AT(MAX, "max", "atomicMax", MAX) AT(AND, "and", "atomicAnd", AND) \
@@ -73,8 +73,8 @@ typedef struct AtomicRow {
 const AtomicRow *atomic_row(AtomicKind k);
 
 // FE(ID, "name", first sm, "CUDA or PTX"): memory fences. CTA to SYS order
-// memory for more and more threads. The kinds after SYS order other proxies or
-// single kinds of accesses.
+// memory among the threads of a CTA up to those of the system. The fences after
+// SYS order other proxies, or only certain accesses.
 #define FENCES(FE) \
   FE(CTA, "cta", 0, "__threadfence_block()") \
   FE(CLUSTER, "cluster", 90, "fence.acq_rel.cluster") \
@@ -111,9 +111,9 @@ AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
 
 // Hints of a memory access. Ins.flags of LD, ST, ATOMIC, MBAR* and (PREFETCH
-// only) COPY, CPASYNC has a field of 3 bits for each; a plain access has 0 in
-// all fields. HV(ID, "name", "PTX"): a value of a hint, numbered from 1. HF(ID,
-// shift, "name", values): a hint and its field.
+// only) COPY, CPASYNC has a field of 3 bits for each hint. An access without
+// hints has 0 in all fields. HV(ID, "name", "PTX"): a value of a hint, numbered
+// from 1. HF(ID, shift, "name", values): a hint and its field.
 #define HINT_COPS(HV) /* cache operator */ \
   HV(COP_CA, "ca", ".ca") HV(COP_CG, "cg", ".cg") HV(COP_CS, "cs", ".cs") \
   HV(COP_LU, "lu", ".lu") HV(COP_CV, "cv", ".cv") HV(COP_WB, "wb", ".wb") \
@@ -157,7 +157,7 @@ typedef enum HintId {
 typedef struct HintField {
   const char *name;
   unsigned shift;
-  // a NULL name: no such value; value 0: "", ""
+  // value[0] has two empty texts. The name after the last value is NULL.
   struct { const char *name, *ptx; } value[8];
 } HintField;
 const HintField *hint_field(HintId f);
@@ -167,8 +167,8 @@ static inline unsigned hint_get(unsigned flags, HintId f) {
 // Other bits of Ins.flags. For MBAR* they are in the COP field.
 // - MBF_ARRIVE: MBARTX also arrives.
 // - MBF_TEST: MBARTRY does not block.
-// - MBF_NOINC: the arrival of MBARCPASYNC is one that the mbarrier's count
-//   includes.
+// - MBF_NOINC: MBARCPASYNC does not add its arrival to those expected in the
+//   phase, as the count of the mbarrier includes it.
 // - CLF_RELAXED: CLUSTERARRIVE has no memory order.
 // - CLF_UNALIGNED: CLUSTERARRIVE or CLUSTERWAIT need not be executed by the
 //   whole warp.
@@ -179,13 +179,13 @@ enum { MBF_ARRIVE = 1, MBF_TEST = 2, MBF_NOINC = 4 };
 enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
 enum { BRF_UNALIGNED = 1 };
 enum { RGF_INC = 1 };
+// INF_ASIDE: the instruction serves only assertions and has no effect.
+enum { INF_ASIDE = 1 << 15 };
 // Flags of bulk copies.
 // - BKF_IM2COL: TMALOAD, TMASTORE or TMAPREFETCH uses an im2col map.
 // - BKF_REDUCES: TMASTORE or BULKSTORE combines old and new values by the
 //   AtomicKind in the bits BKF_ATOMIC.
 // - BKF_READ: BULKWAIT waits only until the sources have been read.
-// the instruction serves only assertions and has no effect
-enum { INF_ASIDE = 1 << 15 };
 enum { BKF_ATOMIC = 7, BKF_REDUCES = 8, BKF_IM2COL = 16, BKF_READ = 32 };
 // Returns the value of hint f in the flags as PTX writes it: "", ".cg", ...
 static inline const char *hint_text(unsigned flags, HintId f) {

@@ -1,6 +1,6 @@
 // Follows the tokens of mbarriers through a function (opaque.h). A value may be
 // a token if it is the result of an arrival, a select of tokens, or a variable
-// that may hold one. A loaded value may be a token, too.
+// that may hold a token. A loaded value may be a token, too.
 #include "ir/opaque.h"
 
 #include "ir/operands.h"

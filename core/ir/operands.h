@@ -2,11 +2,11 @@
 // describes (ops.h). Code that handles operands of all operations alike uses
 // this iterator.
 //
-// Encoding in an Ins: a value is one Ref; elements of memory are two Refs
-// (object, offset); a run of registers is one Ref (the object) and numbers in
-// Fn.reg. The first three Refs are in Ins.a[], the others in Fn.ext.p[ext..]; a
-// list is entirely in Fn.ext. The numbers of all runs are consecutive from
-// Fn.reg.p[reg].
+// Encoding of operands in an Ins: A value is one Ref. Elements of memory are
+// two Refs (object, offset). A run of registers is one Ref (the object) and
+// numbers in Fn.reg. The first three Refs are in Ins.a[], the others in
+// Fn.ext.p[ext..]; a list is entirely in Fn.ext. The numbers of all runs are
+// consecutive from Fn.reg.p[reg].
 #ifndef CUTE_OPERANDS_H
 #define CUTE_OPERANDS_H
 
@@ -31,7 +31,7 @@ typedef struct Operand {
   bool read, written;   // VAR, MEM, MAP, RUN: how the op accesses the operand
   char role;  // VALUE: role in synchronization (a letter of ops.h), or 0
   bool optional;
-  // MEM: whether the operand is an mbarrier; whether it is a tensor map
+  // MEM. barrier: the operand is an mbarrier. map: the operand is a tensor map.
   bool barrier, map;
   int n;                // RUN: number of registers
   Ref ref;              // 0: an optional operand that is absent
@@ -54,8 +54,8 @@ Operands operands_of(const Fn *fn, const Ins *i);
 bool operands_next(Operands *w, Operand *o);
 // Writes all operands of an op without a list to o. Returns their number.
 int operands_all(const Fn *fn, const Ins *i, Operand o[OPERANDS]);
-// Returns the values in the list of an op, after the list of variables if it
-// has one. *n: their number.
+// Returns the values in the list of an op, which follows the list of variables
+// if there is one. Sets *n to the number of values.
 const Ref *operands_list(const Fn *fn, const Ins *i, uint32_t *n);
 // Reports whether two runs consist of the same registers.
 bool operands_same(const Operand *a, const Operand *b);

@@ -78,20 +78,20 @@
   OP(id, name, operands, NONE, rule, PURE, LANE)
 #endif
 
-// entry 0 of Fn.ins, and what a rollback leaves of an instruction
+// Does nothing: entry 0 of Fn.ins, and instructions that a rollback removed.
 DO(NOP, "nop", "", NONE, NONE, NONE, LANE)
 LEAF(CONST, "const", "", RAW, ANY, KNOWN, LANE)
 LEAF(ARG, "arg", "", ARG, ANY, KNOWN, LANE)   // a scalar argument of the kernel
 LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // a special register, as i32
-// memory objects; Ins.type is the type of their elements
+// memory objects, whose elements have type Ins.type
 LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
 // The i64 address of the object's first byte.
 LEAF(ADDRESS, "address", "o.g", NONE, ANY, KNOWN, LANE)
-// Word imm of a tensor map that is an argument, as a u64.
+// Word number Ins.imm of a tensor map that is an argument, as a u64.
 LEAF(MAPWORD, "tmap.word", "m", RAW, ANY, KNOWN, LANE)
 LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
-// An object in shared memory of another CTA of the cluster: the object, the
-// CTA's rank.
+// An object in shared memory of another CTA of the cluster. Operands: this
+// CTA's object, the rank of the other CTA.
 OP(DSMEM, "dsmem", "o.s v/k", MEM, ANY, OBJECT, LANE)
 OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
 // The matrix descriptor of wgmma for the start of a shared object; imm: the
@@ -99,17 +99,17 @@ OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
 // bytes.
 LEAF(DESC, "desc", "v", RAW, ANY, KNOWN, LANE)
 LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE)  // a tensor map, an argument
-// A tensor map in memory, 16 elements of 64 bits. It has the box of argument m,
-// a tensor map. Without m, it describes any box, and the tensor at a raw
-// address.
+// A tensor map in memory, 16 elements of 64 bits. With m, an argument that is a
+// tensor map, it has the box of m. Without m, its box is not known, and it
+// describes a tensor at a raw address.
 OP(TMAPAT, "tmap.at", "d m?", MEM, ANY, OBJECT, LANE)
 OP(PTR, "ptr", "v", MEM, ANY, OBJECT, LANE)  // global memory at an i64 address
-// Arithmetic; eval.c defines it for every type.
+// Arithmetic, which eval.c defines for every type.
 SCALAR(ADD, "add", "vv", SAME)
 SCALAR(SUB, "sub", "vv", SAME)
 SCALAR(MUL, "mul", "vv", SAME)
 SCALAR(DIV, "div", "vv", SAME)  // rounds down for integers, as in Lua
-// rounds down for integers; for floats as Lua's %
+// rounds down for integers, and works as Lua's % for floats
 SCALAR(MOD, "mod", "vv", SAME)
 SCALAR(MIN, "min", "vv", SAME)
 SCALAR(MAX, "max", "vv", SAME)
@@ -135,19 +135,21 @@ OP(MATH, "math", "vv?", MATH, FLT, PURE, LANE)
 // Intrinsics: rows of intrin.h, which specify their types.
 OP(INTRIN, "intrin", "=", INTRIN, ANY, PURE, LANE)
 OP(ASK, "ask", "=", INTRIN, ANY, ASK, ROW)
-// access to elements of memory objects; returns the element; flags: HINT_*
+// Accesses to elements of memory objects. LD returns the element. flags:
+// HINT_*.
 OP(LD, "ld", "r", NONE, ANY, MEMORY, LANE)
 DO(ST, "st", "wv", NONE, NONE, MEMORY, LANE)  // flags: HINT_*
 DO(FILL, "fill", "w.r v", ELEMENTS, SET, REGS, LANE)
 // PICK reads and PUT writes one of several registers, by an index known only at
-// run time; an index out of range is an error. Values of PUT: the new value,
+// run time. An index out of range is an error. Values of PUT: the new value,
 // the index.
 OP(PICK, "pick", "r.r v", ELEMENTS, ANY, REGS, LANE)
 DO(PUT, "put", "a.r vv", ELEMENTS, NONE, REGS, LANE)
 // Vector copies of 8 to 256 bits, contiguous on both sides.
 DO(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE)
-// cp.async: the predicate says whether it reads, and the value how many bytes
-// it reads (the rest is zero); without them it reads all bytes.
+// cp.async: the optional operands are a predicate that says whether it reads,
+// and the number of bytes that it reads. It fills the remaining bytes with
+// zeros. Without these operands it reads all bytes.
 DO(CPASYNC, "cp.async", "w.s r.g p?v?", BITS, NONE, ASYNC(CPWAIT), LANE)
 DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE)
 DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
@@ -160,33 +162,34 @@ DO(WGMMA, "wgmma", "=", MMA, NONE, ASYNC(WGWAIT), FULL)
 DO(WGFENCE, "wgmma.fence", "", NONE, NONE, ORDER, FULL)
 DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, ORDER, FULL)
 DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, ORDER, FULL)
-// Order among threads.
-// Operands: the number of threads; the barrier's number if it is traced.
+// Order among threads. Operands: the number of threads, and the barrier's
+// number if it is traced.
 DO(BAR, "bar.sync", "v/t?v?", BARRIER, NONE, ORDER, WARP)
 DO(BARARRIVE, "bar.arrive", "v/t?v?", BARRIER, NONE, ORDER, WARP)
 DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
 DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
-// Mbarriers count arrivals and bytes in phases; a parity names a phase. flags:
-// HINT_*, MBF_*. ARRIVE and TOKEN make several arrivals at once; TOKEN returns
-// their phase. A last operand k is the rank of the CTA whose mbarrier it is
-// (default: this CTA).
-// Value: the arrivals of a phase.
+// Mbarriers count arrivals and bytes in phases. A parity names a phase. flags:
+// HINT_*, MBF_*. MBARARRIVE and MBARTOKEN may make several arrivals at once.
+// MBARTOKEN returns the phase of these arrivals. A last operand k is the rank
+// of the CTA that has the mbarrier (default: this CTA). Value of MBARINIT: the
+// number of arrivals that complete a phase.
 DO(MBARINIT, "mbarrier.init", "bv/n", NONE, NONE, MEET, LANE)
-// Values: number of arrivals; rank of a CTA.
+// Values: the number of arrivals, the rank of a CTA.
 DO(MBARARRIVE, "mbarrier.arrive", "bv/e v/k?", NONE, NONE, MEET, LANE)
 // returns a u64
 OP(MBARTOKEN, "mbarrier.arrive.token", "bv", NONE, ANY, MEET, LANE)
-// Values: number of bytes; rank of a CTA.
+// Values: the number of bytes, the rank of a CTA.
 DO(MBARTX, "mbarrier.expect_tx", "bv/y v/k?", NONE, NONE, MEET, LANE)
-// Values: the phase, as a parity or an MBARTOKEN; a time limit in nanoseconds.
-// MBARTRY returns whether the phase completed.
+// First value: the phase, as a parity or an MBARTOKEN. Second value: a time
+// limit in nanoseconds. MBARTRY returns whether the phase completed.
 DO(MBARWAIT, "mbarrier.wait", "bv/q", NONE, NONE, MEET, LANE)
 OP(MBARTRY, "mbarrier.try_wait", "bv/q v?", NONE, ANY, MEET, LANE)
 DO(MBARINVAL, "mbarrier.inval", "b", NONE, NONE, MEET, LANE)
 // Arrives when the thread's earlier cp.async copies have completed.
 DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE)
-// Stores 1, 2 or 4 values to shared memory of a CTA, at the offset of w there.
-// The first value is the CTA's rank. An mbarrier of that CTA counts the bytes.
+// Stores 1, 2 or 4 values to shared memory of a CTA of the cluster, at the
+// place that w has in this CTA. The first value is the CTA's rank. An mbarrier
+// of that CTA counts the bytes.
 DO(STASYNC, "st.async", "w.s bv/k vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
 // Cluster barriers; flags: CLF_*.
 DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW)
@@ -198,38 +201,38 @@ DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, NONE, ORDER, FULL)
 // preceding launches, GRIDLAUNCH lets dependent ones start.
 DO(GRIDWAIT, "griddepcontrol.wait", "", NONE, NONE, ORDER, LANE)
 DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, ORDER, LANE)
-// Bulk copies, which the async proxy executes; flags: BKF_*. TMA copies boxes
+// Bulk copies, which the async proxy executes. flags: BKF_*. TMA copies boxes
 // of a tensor map. Its values are coordinates, mode 0 first, followed by the
 // offsets of im2col. Loads have the mbarrier that counts their bytes, a mask of
-// destination CTAs of the cluster (default: this CTA), and a cache policy;
-// stores have a cache policy.
+// destination CTAs of the cluster (default: this CTA), and a cache policy.
+// Stores have a cache policy.
 DO(TMALOAD, "tma.load", "w.s m b v/c?v? vv?v?v?v?v?v?v?", BITS, NONE,
    ASYNC(MBARWAIT), LANE)
 DO(TMASTORE, "tma.store", "M r.s v? vv?v?v?v?v?v?v?", BITS, NONE,
    ASYNC(BULKWAIT), LANE)
-// Prefetches a box into L2; without coordinates, prefetches the tensor map.
+// Prefetches a box into L2. Without coordinates, prefetches the tensor map.
 DO(TMAPREFETCH, "tma.prefetch", "m v?v?v?v?v?v?v?v?v?", NONE, NONE, ORDER,
    LANE)
 DO(BULKLOAD, "bulk.load", "w.s r.g b v/c?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
 DO(BULKSTORE, "bulk.store", "w.g r.s v?", BITS, NONE, ASYNC(BULKWAIT), LANE)
-// Copies to shared memory of the CTA of rank k; an mbarrier of that CTA counts
-// the bytes.
+// Copies to shared memory of the CTA whose rank is the last operand. An
+// mbarrier of that CTA counts the bytes.
 DO(BULKSEND, "bulk.send", "w.s r.s b v/k", BITS, NONE, ASYNC(MBARWAIT), LANE)
-// BULKCOMMIT makes a group of a thread's stores; BULKWAIT waits until at most
+// BULKCOMMIT makes a group of a thread's stores. BULKWAIT waits until at most
 // imm groups are pending.
 DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE)
 DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE)
 // Tensor maps in memory. COPY copies an argument's map. ADDRESS sets the
-// tensor's address; other threads may then read and write the tensor. SET sets
-// the field Ins.flags, a TensorMapField, of mode imm. The async proxy
-// sees a changed map after a release fence and ACQUIRE, or after PUBLISH, by
-// which a warp copies it from shared memory.
+// tensor's address. Other threads may then read and write the tensor. SET sets
+// one field of the map: Ins.flags is the TensorMapField, Ins.imm the mode. The
+// async proxy sees a changed map after a release fence and ACQUIRE. It also
+// sees one after PUBLISH, by which a warp copies the map from shared memory.
 DO(MAPCOPY, "tmap.copy", "D m", NONE, NONE, MEMORY, LANE)
 DO(MAPADDRESS, "tmap.address", "D a.g", NONE, NONE, MEMORY, LANE)
 DO(MAPSET, "tmap.set", "D v", MODE, NONE, MEMORY, LANE)
 DO(MAPACQUIRE, "tmap.acquire", "d", NONE, NONE, MEET, LANE)
 DO(MAPPUBLISH, "tmap.publish", "D d", NONE, NONE, MEET, FULL)
-// Values: the operand; for CAS also the compared value. Returns the old value.
+// Values: the operand and, for CAS, the compared value. Returns the old value.
 OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)
 DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)
 DO(ASM, "asm", "X*v*", TEXT, NONE, ACT, TEXT)  // inline PTX
@@ -238,15 +241,16 @@ DO(TRAP, "trap", "p", TEXT, NONE, ACT, LANE)   // traps if p is false
 OP(VAR, "var", "v", NONE, SAME, VAR, LANE)     // value: the initial value
 OP(VGET, "get", "x", NONE, SAME, VAR, LANE)
 DO(VSET, "set", "Xv", NONE, SET, VAR, LANE)
-// values: first, limit, step; the result is the counter, an i32 or i64
+// Values: first, limit, step. The result is the counter, an i32 or i64.
 OP(FOR, "for", "vvv", UNROLL, SAME, OPEN, LANE)
 // repeats until a BREAKIF leaves it
 DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE)
 // executes once; a BREAKIF can leave it
 DO(ONCE, "once", "", NONE, NONE, OPEN, LANE)
-// leaves FOR, LOOP, ONCE regions
+// if p is true, leaves Ins.imm regions
 DO(BREAKIF, "break.if", "p", LEVELS, NONE, LEAVE, LANE)
-DO(EXITIF, "exit.if", "p", NONE, NONE, LEAVE, LANE)  // ends the thread
+// ends the thread if p is true
+DO(EXITIF, "exit.if", "p", NONE, NONE, LEAVE, LANE)
 DO(IF, "if", "p", NONE, NONE, OPEN, LANE)
 DO(ELSE, "else", "", NONE, NONE, TURN, LANE)
 DO(END, "end", "", NONE, NONE, CLOSE, LANE)

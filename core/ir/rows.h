@@ -10,7 +10,7 @@ typedef enum Op {
   OP_COUNT
 } Op;
 
-// Which threads of a warp execute an operation together; ops.h describes the
+// The threads of a warp that execute an operation together. ops.h describes the
 // values.
 typedef enum Who {
   WHO_LANE = 1, WHO_MASK, WHO_WARP, WHO_FULL, WHO_ROW, WHO_TEXT
@@ -46,8 +46,8 @@ static inline bool op_pure(Op op) { return op_rows[op].effect & EF_PURE; }
 static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
 const char *who_name(Who who);  // returns a name such as "lane"
 
-// MF(id, "name", operands): float functions of OP_MATH. The last ones are the
-// hardware's approximate functions, for f32 only, under names of their own.
+// MF(id, "name", operands): float functions of OP_MATH. The last rows are the
+// hardware's approximate functions, for f32 only, which have their own names.
 #define MATHS(MF) \
   MF(SQRT, "sqrt", 1) MF(RSQRT, "rsqrt", 1) MF(RCP, "rcp", 1) \
   MF(EXP, "exp", 1) MF(EXP2, "exp2", 1) MF(EXPM1, "expm1", 1) \

@@ -64,8 +64,8 @@ static bool is_mbar(const Ins *i) {
   return i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC;
 }
 
-// Returns the requirement of instruction i: that of its table row if it has
-// one, else of its operands or flags, else of the operation.
+// Returns the requirement of instruction i: the requirement of its table row if
+// it has one, else of its operands or flags, else of its operation.
 Need target_need(const Fn *fn, const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);
@@ -85,7 +85,7 @@ Need target_need(const Fn *fn, const Ins *i) {
     return features[FT_ATOMIC_BF16];
   bool access = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
   bool mbar = is_mbar(i), sem = hint_get(i->flags, HINT_SEM) != 0;
-  // an operand after the barrier (two Refs) and a value
+  // an operand follows the mbarrier (two Refs) and a value
   if (mbar && operands_ref(fn, i, 3))
     return features[i->op == OP_MBARTRY ? FT_MBARLIMIT : FT_MBARFAR];
   if ((mbar || (access && sem)) &&

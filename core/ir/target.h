@@ -19,8 +19,8 @@ typedef struct Target {
 } Target;
 // Returns NULL past the last row.
 const Target *target_row(int i);
-// Returns how many bytes of shared memory a block may use on sm_<sm>; for sm 0,
-// the most that any target has.
+// Returns how many bytes of shared memory a block may use on sm_<sm>. For sm 0,
+// returns the maximum of all targets.
 int64_t target_smem(int sm);
 
 // FT(ID, "name", first sm, last sm or 0, chip- or family-specific): features
@@ -54,9 +54,10 @@ bool target_has(int sm, Feature f);
 Feature target_find(const char *name);
 
 // The requirement of an instruction. name NULL: every target meets it. An
-// mbarrier operation has a requirement only if older targets cannot express it
-// differently. On those, a wait polls with test_wait, several arrivals are made
-// one by one, and relaxed operations have a stronger order.
+// mbarrier operation has a requirement only if older targets have no other
+// instructions for it. For example, on older targets a wait polls with
+// test_wait, several arrivals are made one by one, and relaxed operations have
+// a stronger order.
 typedef struct Need {
   const char *name;
   int least, most;  // first and last sm; most 0: no upper limit

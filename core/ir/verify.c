@@ -154,8 +154,8 @@ static void check_value(Check *c, const Ins *i) {
   if (i->op == OP_ATOMIC && i->imm < AT_EXCH) same(c, v, t);
 }
 
-// Checks the types of an mbarrier's values: counts, parities and CTA ranks are
-// i32; a token is u64.
+// Checks the types of the values of an mbarrier operation. Counts, parities and
+// CTA ranks must be i32, and a token u64.
 static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
   bool waits = i->op == OP_MBARTRY || i->op == OP_MBARWAIT;
   for (int k = 0; k < t->n; k++)

@@ -1,5 +1,5 @@
-// Composition of layouts, swizzles and tilers; the complement; and operations
-// derived from the complement and from inverses.
+// Implements the composition of layouts, swizzles and tilers, the complement,
+// and operations derived from the complement and from inverses.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -34,8 +34,8 @@ bool note_elements(Ctx *cx, Note *nt, Tup shape) {
 // ---- composition (plain layouts: compose.c) ----
 
 // Rewrites a o (Sw o 0 o b) as Sw' o 0 o ab, where ab is a o b and Sw' is a
-// swizzle of a's offsets. Returns false unless both sides agree on all elements
-// (at most 2^16).
+// swizzle of a's offsets. Returns false if the two differ in an element, or
+// have more than 2^16 elements.
 static bool move_swizzle(Ctx *cx, Layout a, Layout b, Layout ab, Layout *r) {
   const Swizzle *sw = layout_swizzle(b);
   Swizzle w;
@@ -132,7 +132,7 @@ static Flat coalesce_shape(Ctx *cx, Tup shape) {
   return f;
 }
 
-// Gives the f.n modes compact strides, of which the first is `first`.
+// Gives the modes of f compact strides that start with `first`.
 static void compact_from(Ctx *cx, Flat f, Dim first) {
   for (int i = 0; i < f.n; i++) {
     f.d[i] = dim_is(f.s[i], 1) ? (Dim){0} : first;
@@ -366,7 +366,7 @@ static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // Returns the length of the runs of offsets that l's outer functions keep
-// contiguous, for runs that start anywhere.
+// contiguous. Does not consider the offset of l itself.
 static int64_t run_of(Ctx *cx, Layout l) {
   l.offset = (Dim){0};
   l.at = NULL;

@@ -22,7 +22,7 @@ Layout layout_compose(Ctx *cx, Layout a, Layout b);
 Layout layout_compose_tiler(Ctx *cx, Layout a, Tiler b);
 Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b);  // returns a o Sw
 Layout layout_with_shape(Ctx *cx, Layout l, Tup shape);
-// cotarget NULL: the cosize of l
+// if `cotarget` is NULL, uses the cosize of l
 Layout layout_complement(Ctx *cx, Layout l, Tup cotarget);
 Layout layout_right_inverse(Ctx *cx, Layout l);
 Layout layout_left_inverse(Ctx *cx, Layout l);
@@ -45,9 +45,8 @@ Layout layout_flat_product(Ctx *cx, Layout l, Tiler t);
 Layout layout_blocked_product(Ctx *cx, Layout l, Layout t);
 Layout layout_raked_product(Ctx *cx, Layout l, Layout t);
 Layout layout_tile_unzip(Ctx *cx, Layout l, Tiler t);
+// if `order` is NULL, the order is that of LayoutLeft
 Layout layout_tile_to_shape(Ctx *cx, Layout block, Tup shape, Tup order);
-                                           // order NULL: the order of
-                                           // LayoutLeft.
 Tup layout_ceil_div(Ctx *cx, Tup shape, Tiler t);
 Layout layout_upcast(Ctx *cx, Layout l, int64_t n);
 Layout layout_downcast(Ctx *cx, Layout l, int64_t n);
@@ -59,17 +58,18 @@ Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 // ---- layouts whose extents are known only at launch (traced.c) ----
 typedef enum TracedRule {
   TRACED_NONE, TRACED_COMPOSE, TRACED_DIVIDE, TRACED_PRODUCT,
-  TRACED_COMPLEMENT,          // here b is a layout with the codomain's shape
-  TRACED_UPCAST  // here b is a layout of n elements, n: factor of the upcast
+  TRACED_COMPLEMENT,          // b: a layout with the codomain's shape
+  TRACED_UPCAST  // b: a layout of n elements; n is the factor
 } TracedRule;
 // Reads an assertion, which is stored as words (Claim in ir/fn.h), as the
 // layouts a, b and r. Traced values must have been replaced by numbers.
 void traced_read(const Dim *word, Layout l[3]);
 // Returns `word`, a word of an assertion, with v in place of its traced value.
 Dim traced_word(Ctx *cx, Dim word, int64_t v);
-// Compares r with the layout that the rule computes from a and b; all are
-// static. Returns a description of the first difference, or NULL if up to 2^20
-// elements of each mode agree. Fails if the rule rejects a and b.
+// Compares r with the layout that the rule computes from a and b. All these
+// layouts must be static. Returns a description of the first difference, or
+// NULL if up to 2^20 elements of each mode agree. Fails if the rule rejects a
+// and b.
 const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
                            Layout r);
 

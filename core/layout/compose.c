@@ -1,11 +1,12 @@
-// Composes plain layouts: composes each leaf of the right side with the left
-// side, and checks that the sums of the leaves do not carry into the next mode.
+// Composes plain layouts. Composes each leaf of the right side with the left
+// side, and checks that the sums of the leaves do not carry into the next mode
+// of the left side.
 #include "layout/inside.h"
 
 #include <string.h>
 
-// Returns text for a leaf r of the right side whose values under f no single
-// mode can represent: names the first coordinate where the step changes.
+// Returns text that explains why no single mode represents f on leaf r of the
+// right side: it names the first coordinate where the step changes.
 static const char *counter(Ctx *cx, Flat f, Mode r) {
   Layout l = flat_layout(cx, f);
   if (!dim_static(r.s) || !dim_static(r.d) || !layout_static(l) ||
@@ -79,7 +80,7 @@ static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    // unknown with traced numbers; the caller asserts the equality
+    // Unknown with traced numbers, so the caller asserts the equality.
     return true;
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
@@ -113,12 +114,12 @@ static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
 // one for negative strides.
 typedef struct Digits {
   int64_t *used;  // maximum of the coordinate; DIM_MAX: unknown
-  // step of the leaf that fills a mode of traced extent, or 0; the sums of all
-  // other leaves must stay below this step
+  // step of the leaf that fills a mode of traced extent, or 0. The sums of all
+  // other leaves must stay below this step.
   int64_t *step;
 } Digits;
 
-// Adds to the bounds of left mode i a leaf of n steps of size `step`. whole:
+// Adds a leaf of n steps of size `step` to the bounds of left mode i. whole:
 // the leaf reaches the end of the mode.
 static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
   int64_t most;
@@ -170,8 +171,8 @@ static Dim with_sign(Ctx *cx, Dim v, Dim like) {
   return dim_static(like) && like.w < 0 ? dim_neg(cx, v) : v;
 }
 
-// Returns min(a, b), without an instruction if one is known to divide the
-// other.
+// Returns min(a, b), without an instruction if a is known to divide b or b to
+// divide a.
 static Dim part_min(Ctx *cx, Dim a, Dim b) {
   if (dim_static(b) && dim_dynamic(a) && dim_div(cx, a) % b.w == 0) return b;
   if (dim_static(a) && dim_dynamic(b) && dim_div(cx, b) % a.w == 0) return a;
@@ -188,7 +189,7 @@ static void add_mode(Ctx *cx, Leaf *l, Flat f, int i, Dim s, Dim step) {
 
 // Composes the left modes f (coalesced, f.n >= 2) with the right leaf r, whose
 // stride is not 0. A negative stride gives the negated result of the positive
-// one, because l(-i) = -l(i).
+// stride, because l(-i) = -l(i).
 static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   size_t n = (size_t)f.n;
   Leaf l = {{NEW(cx, Dim, n), NEW(cx, Dim, n), 0}, NEW(cx, int, n),
@@ -205,7 +206,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
     if (known && step.w >= cs.w && step.w % cs.w != 0)
       return bad_leaf(cx, nt, f, r, "stride", step, cs, g);
     if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
-      // The coordinate is always 0 here; only the stride is still needed.
+      // The coordinate is always 0 here, so only the stride is still needed.
       if (!known) continue;
     }
     Dim next_s = dim_ceil_div(cx, cs, step);
@@ -245,13 +246,13 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   return l;
 }
 
-// The part of the left side that a stride of the right side selects: all of the
-// left side for an integer, or the mode that a basis names.
+// The part of the left side that a stride of the right side selects. An integer
+// selects all of the left side, and a basis selects the mode that it names.
 typedef struct Part {
   Dim stride;        // a stride that selects this part
   Flat left;         // the selected part, coalesced
-  // number of elements of the part; not computed from `left`, which stores a
-  // last extent of 1 as 2
+  // number of elements of the part. It is not computed from `left`, which
+  // stores a last extent of 1 as 2.
   Dim size;
   // extent of a mode that a basis names: CuTe returns values beyond it, which
   // are outside the function
@@ -272,9 +273,9 @@ typedef struct Compose {
   size_t n, cap;
 } Compose;
 
-// A mode of the result: its extent and stride, the leaf of the right side that
-// it comes from, and the left mode and step by which it advances (see Leaf;
-// mode -1: unknown).
+// A mode of the result. It has an extent s and a stride d, the leaf of the
+// right side that it comes from, and the left mode and the step by which it
+// advances (see Leaf). If the left mode is unknown, `mode` is -1.
 typedef struct Place {
   Dim s, d;
   int leaf, mode;
@@ -401,7 +402,8 @@ static int64_t least(Ctx *cx, Dim s) {
 // extent of a left mode and carry into the next one. No layout represents such
 // a sum.
 static bool may_carry(Ctx *cx, const Part *p) {
-  // last left mode that positive and that negative strides reach
+  // left mode that positive ([0]) and negative ([1]) strides reach; -1: none;
+  // left.n: several
   int met[2] = {-1, -1};
   for (int i = 0; i < p->left.n; i++) {
     for (int k = 0; k < 2; k++) {

@@ -43,8 +43,7 @@ Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l) {
 
 static const Dim unit[2] = {{1}, {0}};
 
-// The maximum length of a chain of outer functions; recursive functions walk
-// it.
+// Maximum length of a chain of outer functions, which recursive functions walk.
 enum { OUTER_MAX = 64 };
 
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l) {

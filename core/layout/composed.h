@@ -20,8 +20,9 @@ Dim swizzle_apply(Ctx *cx, Swizzle sw, Dim x);
 Swizzle swizzle_compose(Ctx *cx, Swizzle a, Swizzle b);
 Swizzle swizzle_upcast(Ctx *cx, Swizzle sw, int64_t n);
 Swizzle swizzle_downcast(Ctx *cx, Swizzle sw, int64_t n);
-// Completes the slice of a layout l with one swizzle: `rest` has the remaining
-// modes and x is the offset of the removed part.
+// Completes a slice of layout l, whose only outer function is a swizzle. `rest`
+// has the remaining modes. x is the offset of the removed modes before the
+// swizzle. Stores the offset after the swizzle in *offset.
 Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                              Tup *offset);
 Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler);
@@ -33,8 +34,8 @@ Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l);
 Layout layout_after_swizzle(Ctx *cx, Swizzle sw, Dim offset, Layout l);
 // Returns a o offset o l.
 Layout layout_composed(Ctx *cx, Layout a, Dim offset, Layout l);
-// Returns f o offset o l; if f is a layout, f.l has it. The offset is an
-// integer, or coordinates if l's values are coordinates.
+// Returns f o offset o l. If f is a layout, f.l is that layout. The offset is
+// an integer, or coordinates if l's values are coordinates.
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l);
 Layout layout_with_offset(Layout l, Tup offset);
 // whether a user's function applies to the values
@@ -53,17 +54,17 @@ Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset);
 // Returns the last of the functions that apply to l's values. Sets *rest to l
 // without this function and the offset before it.
 const Outer *layout_last(Ctx *cx, Layout l, Layout *rest);
-// Returns a power of two: the length of runs of consecutive values, aligned to
-// that length, that l's outer functions keep consecutive (2^24 for a plain
-// layout). Traced numbers count with their known divisors.
+// Returns the length of the aligned runs of consecutive values that l's outer
+// functions keep consecutive. The length is a power of two, and 2^24 for a
+// plain layout. Traced numbers count with their known divisors.
 int64_t layout_grain(Ctx *cx, Layout l);
 // Finds the least and the largest value of a static layout by evaluating every
 // element (ERR_LIMIT beyond 2^20).
 void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi);
 // Returns the length of runs along mode i of l that are adjacent in memory. A
 // run starts at a multiple of its length, both as a coordinate and in memory.
-// This holds for all coordinates in other modes, and the mode's extent is a
-// multiple of the length.
+// The length holds for all coordinates in other modes, and divides the extent
+// of mode i.
 int64_t layout_run_along(Ctx *cx, Layout l, int mode);
 // Returns a bound on the magnitude of a static layout's values.
 int64_t layout_bound(Ctx *cx, Layout l);

@@ -175,7 +175,7 @@ static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
 }
 
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b) {
-  Buf out = {0};  // small; the message copies it before buf_free below
+  Buf out = {0};  // the text is short; arena_printf copies it
   buf_printf(cx, &out, "operator '%s' is not defined for ", op);
   dim_print(cx, a, &out);
   buf_printf(cx, &out, " and ");
@@ -217,7 +217,7 @@ static Dim mul_xor(Ctx *cx, Dim n, Dim d) {
 
 Dim dim_add(Ctx *cx, Dim a, Dim b) {
   if (dim_static(a) && dim_static(b)) {
-    Dim d = {a.w + b.w};  // both below 2^60: no 64-bit overflow
+    Dim d = {a.w + b.w};  // both are below 2^60, so the sum fits in 64 bits
     if (!dim_static(d)) overflow(cx, "+", a, b);
     return d;
   }

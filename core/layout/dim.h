@@ -16,8 +16,8 @@ typedef union Dim {
   int64_t w;
   // TAG_LAYOUT: pointer; TAG_XOR: value
   struct { uint64_t bits : 60, tag : 4; } of;
-  // TAG_DYN, TAG_BASIS, TAG_BASISREF: a Ref or a 32-bit integer; for a basis
-  // also the mode of each level, in six bits
+  // TAG_DYN, TAG_BASIS, TAG_BASISREF: a Ref or a 32-bit integer. A basis also
+  // has the mode of each level, in six bits.
   struct { uint64_t value : 32, path : 24, levels : 4, tag : 4; } basis;
   struct { uint64_t words : 24, leaves : 24, rank : 12, tag : 4; } tup;
 } Dim;
@@ -29,8 +29,8 @@ typedef enum DimKind {
   DIM_INT,    // static integer
   DIM_DYN,    // a value of the traced function; its Fact has its divisor
   DIM_ANY,    // `_`
-  // the basis v@j@i: v in mode j of mode i. v is static (32 bits) or a Ref; up
-  // to 4 levels, modes below 64
+  // the basis v@j@i: v in mode j of mode i. v is a static integer of 32 bits or
+  // a Ref. A basis has at most 4 levels and modes below 64.
   DIM_BASIS,
   DIM_TUP,    // a tuple node of an IntTuple (tuple.h)
   // an XORed stride: F9 is the stride 9, whose multiples are carry-less
@@ -90,9 +90,9 @@ Dim dim_abs(Ctx *cx, Dim a);
 Dim dim_mul(Ctx *cx, Dim a, Dim b);        // one operand may be a basis
 Dim dim_quo(Ctx *cx, Dim a, Dim b);        // rounds down
 Dim dim_rem(Ctx *cx, Dim a, Dim b);
-// Division and remainder that round toward zero, as in C++; coordinates are
-// split with them. Thus a layout l maps negative coordinates to mirrored
-// values: l(-i) = -l(i).
+// Division and remainder that round toward zero, as in C++. The evaluation of
+// layouts splits coordinates with them. Thus a layout l maps negative
+// coordinates to mirrored values: l(-i) = -l(i).
 Dim dim_tquo(Ctx *cx, Dim a, Dim b);
 Dim dim_trem(Ctx *cx, Dim a, Dim b);
 Dim dim_ceil_div(Ctx *cx, Dim a, Dim b);

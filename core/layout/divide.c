@@ -26,8 +26,8 @@ Tiler tiler_tup(Ctx *cx, Tup t) {
   return (Tiler){.kind = TILER_TUPLE, .n = n, .mode = m};
 }
 
-// Appends a tuple with the nesting of tiler t to b; zipping takes it as the
-// profile.
+// Appends a tuple with the nesting of tiler t to b. Zipping uses this tuple as
+// the profile.
 static void profile(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
     tupb_leaf(cx, b, (Dim){0});
@@ -202,8 +202,8 @@ bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
   if (t.kind == TILER_ANY) return true;
   if (t.kind == TILER_LAYOUT && t.extent)
     return tup_evenly_divides(cx, shape, t.l.shape);
-  // A layout as tile divides evenly if its size and that of its rest multiply
-  // to the size of the shape.
+  // A tile that is a layout divides evenly if its size times the size of its
+  // complement is the size of the shape.
   if (t.kind == TILER_LAYOUT) {
     Note nt = {.op = "evenly_divides", .a = &t.l, .mode = -1, .quiet = true};
     Dim size = tup_size(cx, shape);
@@ -251,7 +251,7 @@ static bool splits(Tup t, Tup guide) {
 // also the tile if `tile` is true.
 static Layout open_modes(Ctx *cx, Layout l, bool tile) {
   Tup t = tup_first(l.shape), r = tup_next(t), both[2];
-  // tup_cat removes the parentheses of a 1-tuple; thus a leaf is unchanged
+  // tup_cat removes the parentheses of a 1-tuple, so a leaf is unchanged
   both[0] = tile && tup_rank(t) != 1 ? t : tup_pack(cx, &t, 1);
   both[1] = tup_rank(r) != 1 ? r : tup_pack(cx, &r, 1);
   l.shape = tup_cat(cx, both, 2);
@@ -309,7 +309,7 @@ static Layout rank_product(Ctx *cx, const char *op, Layout l, Layout t,
   Layout m[2] = {layout_inner(layout_mode(cx, p, raked)),
                  layout_inner(layout_mode(cx, p, !raked))};
   if (tup_is_leaf(m[1].shape) && !tup_is_leaf(m[0].shape))
-    // m[0] is a tuple; make m[1] a tuple of one mode, too
+    // m[0] is a tuple, so make m[1] a tuple of one mode
     m[1] = layout_concat(cx, &m[1], 1);
   Layout z = layout_zip_of(cx, m, 2);
   if (p.outer) return layout_outer(z, p);

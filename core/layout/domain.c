@@ -156,7 +156,8 @@ static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   for (size_t i = 0; i < n; i++) {
     Dim d = c.stride[i];
     if (n == 1 && dim_is(*tup_flatten(cx, c.shape), 1))
-      // No offset inside is free, so the stride continues at the end.
+      // Every offset up to the end is in use, so the stride of the complement
+      // is the cosize of l.
       d = layout_cosize(cx, l);
     a->stride[a->n++] = dim_basis(cx, d, a->path, depth);
   }

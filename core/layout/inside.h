@@ -22,7 +22,8 @@ typedef struct Note {
   const Layout *a;
   const Layout *bl;   // right operand if it is a layout
   const Tiler *bt;    // right operand if it is a tiler
-  // right operand if it is a tuple; bl, bt and bs are NULL if there is none
+  // right operand if it is a tuple. Without a right operand, bl, bt and bs are
+  // NULL.
   Tup bs;
   int mode;  // index of the mode that a by-mode operation works on, or -1
   // whether the user wrote the modes of the right layout, so that messages may
@@ -40,12 +41,13 @@ typedef struct Note {
 // Fails with the message `what` and the operands. detail: a further line, or
 // NULL.
 void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
-// Fails if the shape has an extent of 0. Algebra that counts across several
+// Checks that the shape has no extent of 0. If it has one, fails or, with
+// `quiet`, sets nt->bad and returns false. Algebra that counts across several
 // modes calls this first, so that it never divides by an extent of 0.
 bool note_elements(Ctx *cx, Note *nt, Tup shape);
 
 // Conditions that cheap tests leave undecided are tested by evaluating up to
-// this many elements; larger layouts are rejected.
+// this many elements. Larger layouts are rejected.
 #define LOOK_MAX ((int64_t)1 << 20)
 
 Flat flat_of(Ctx *cx, Layout l);
@@ -73,11 +75,11 @@ bool traced_positive(Ctx *cx, Dim d);
 // are known.
 void traced_claim(Ctx *cx, Note *nt, TracedRule rule, Layout a, Layout b,
                   Layout r);
-// Returns the right inverse of a plain layout with integer strides; 1:0 for
-// other strides.
+// Returns the right inverse of a plain layout with integer strides. For other
+// strides, returns 1:0.
 Layout inverse_offsets(Ctx *cx, Layout l);
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
-// for a plain b, where a or b has XORed strides
+// Composes a with a plain b, where a or b has XORed strides.
 Layout compose_xor(Ctx *cx, Layout a, Layout b);
 Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left);
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 // Returns the indices of the modes with static strides, sorted by stride, and
-// their number in *n. The insertion sort is stable; the lists are short.
+// their number in *n. The insertion sort is stable, and fast enough because the
+// lists are short.
 static int *by_stride(Ctx *cx, Flat f, int *n) {
   int *at = NEW(cx, int, (size_t)f.n + 1);
   *n = 0;
@@ -63,9 +64,9 @@ Layout inverse_offsets(Ctx *cx, Layout l) {
   return flat_layout(cx, right_modes(cx, NULL, f, flat_prefix(cx, f), NULL));
 }
 
-// The inverse of a layout whose values are coordinates. The strides with the
-// same basis path are inverted together, and the results are concatenated in
-// the coordinates' profile.
+// A function that inverts the modes f, whose index strides are pre. For a
+// layout whose values are coordinates, by_path inverts the strides of each
+// basis path together. It concatenates the results in the coordinates' profile.
 typedef Flat Inverse(Ctx *cx, Note *nt, Flat f, const Dim *pre, bool *sure);
 
 typedef struct Paths {
@@ -93,8 +94,8 @@ static void put_inverse(Ctx *cx, Paths *w, Flat r) {
   tupb_put(cx, &w->shape, flat_layout(cx, r).shape);
 }
 
-// Returns the number of levels of d's path and the path in p, if it starts with
-// path[0..depth). Otherwise returns -1.
+// Writes the path of basis d to p. Returns its number of levels if it starts
+// with path[0..depth), otherwise -1.
 static int under(Dim d, const int *path, int depth, int p[DIM_LEVELS]) {
   int n = dim_basis_path(d, p);
   for (int k = 0; k < depth; k++)

@@ -70,7 +70,8 @@ Layout layout_ordered(Ctx *cx, Tup shape, Tup order) {
   return of_tups(cx, shape, tup_compact_order(cx, shape, order));
 }
 
-// Returns the absolute values of l's strides; the order of modes follows them.
+// Returns the absolute values of l's strides, by which the callers order l's
+// modes. Traced strides stay as they are.
 static Tup steps(Ctx *cx, Layout l) {
   size_t n = tup_leaves(l.shape);
   Dim *d = NEW(cx, Dim, n);
@@ -99,7 +100,8 @@ Layout layout_fragment_like(Ctx *cx, Layout l) {
   vd = tup_compact(cx, tup_filter_zeros(cx, vd, v.shape), NULL, false);
   v = of_tups(cx, v.shape, vd);
   rest = layout_ordered(cx, rest.shape, steps(cx, rest));
-  // The logical product of two modes has l's nesting; CuTe would nest rest.
+  // For two modes, use the logical product: its result is nested as l is.
+  // CuTe's tiled product would nest `rest` one level deeper.
   return n == 2 ? layout_logical_product(cx, v, tiler_layout(rest))
                 : layout_tiled_product(cx, v, tiler_layout(rest));
 }
@@ -109,9 +111,9 @@ Layout layout_identity(Ctx *cx, Tup shape) {
   return of_tups(cx, shape, tup_basis_like(cx, shape));
 }
 
-// Writes to d the strides with which the leaves of `shape` map to the elements
-// of `from`, which are `scale` apart. If `from` is NULL, all strides are 0.
-// Returns the position in d after them.
+// Writes strides for the leaves of `shape` to d. They map a coordinate of
+// `shape` to the index of an element of `from`, times `scale`. If `from` is
+// NULL, all strides are 0. Returns the position in d after the strides.
 static Dim *spread(Ctx *cx, Tup from, Tup shape, Dim scale, Dim *d) {
   bool leaf = from && tup_is_leaf(from);
   if (tup_is_leaf(shape)) {
@@ -185,7 +187,8 @@ bool layout_static(Layout l) {
   return true;
 }
 
-// For a composed layout, checks only the strides of the right side.
+// Reports whether a stride of l is a basis. For a composed layout, checks only
+// the strides of the right side.
 bool layout_has_basis(Layout l) {
   size_t n = tup_leaves(l.shape);
   for (size_t i = 0; i < n; i++)

@@ -9,9 +9,9 @@
 
 typedef struct Swizzle { int8_t b, m, s; } Swizzle;  // the swizzle Sw<b,m,s>
 
-// A layout shape:stride, with one stride for each leaf of the shape, in order;
-// thus shape and strides are always congruent. A composed layout applies an
-// outer function, which may have an outer function, too:
+// A layout shape:stride, with one stride for each leaf of the shape, in order.
+// Thus shape and strides are always congruent. A composed layout applies an
+// outer function, which may itself have an outer function:
 //   value = outer(offset + shape:stride(c))
 struct Layout {
   Tup shape;
@@ -28,21 +28,21 @@ typedef struct LayoutFn {
   const void *id;  // functions are equal if their id and run are equal
   const char *name;
   int mode;  // mode of x along which `run` holds; -1: x is an integer
-  // length of runs of adjacent values that the function maps to adjacent
-  // values; runs start at multiples of their length
+  // Length of the runs of adjacent values that the function maps to adjacent
+  // values. Runs start at multiples of their length.
   int64_t run;
 } LayoutFn;
 
 // The outer function of a composed layout: a swizzle, a layout or a user's
 // function. `l` continues the chain by its offset and outer function. In Sw o 3
-// o A o 2 o B, the layout is B with offset 2 and outer function A; A has offset
+// o A o 2 o B, the layout is B with offset 2 and outer function A. A has offset
 // 3 and outer function Sw.
 typedef struct Outer {
   enum { OUTER_SWIZZLE, OUTER_LAYOUT, OUTER_FN } kind;
   Swizzle sw;
   const LayoutFn *fn;
-  // the layout of an OUTER_LAYOUT, else 1:0; `l` also has the next offset and
-  // outer function of the chain
+  // The layout of an OUTER_LAYOUT, else 1:0. `l` also has the next offset and
+  // the next outer function of the chain.
   Layout l;
 } Outer;
 
@@ -58,14 +58,14 @@ static inline const Swizzle *layout_swizzle(Layout l) {
 }
 
 // Functions have CuTe's names with the prefix layout_. A parameter `by` is a
-// profile: the function applies to the sub-layouts at its leaves.
-// Fails unless shape and stride are congruent.
+// profile: the function applies to the sub-layouts at its leaves. layout_make
+// fails unless shape and stride are congruent.
 Layout layout_make(Ctx *cx, Tup shape, Tup stride);
 Layout layout_leaf(Ctx *cx, Dim shape, Dim stride);   // returns s:d
 Layout layout_unit(Ctx *cx);                          // returns 1:0
 Layout layout_compact(Ctx *cx, Tup shape);  // strides as in LayoutLeft
 Layout layout_compact_right(Ctx *cx, Tup shape);  // strides as in LayoutRight
-// make_ordered_layout; order NULL: LayoutLeft.
+// make_ordered_layout; if `order` is NULL, the order is LayoutLeft
 Layout layout_ordered(Ctx *cx, Tup shape, Tup order);
 Layout layout_like(Ctx *cx, Layout l);                // make_layout_like
 Layout layout_fragment_like(Ctx *cx, Layout l);       // make_fragment_like
@@ -94,8 +94,8 @@ Dim layout_cosize(Ctx *cx, Layout l);
 // Returns the number of elements of memory from l's origin on that l needs: 1
 // plus the largest value.
 Dim layout_reach(Ctx *cx, Layout l);
-// Returns the smallest value of l if strides are negative, as a positive
-// distance below 0; otherwise 0.
+// Returns how far the values of l reach below 0: the magnitude of the smallest
+// value, or 0 if no stride is negative.
 Dim layout_below(Ctx *cx, Layout l);
 Layout layout_take(Ctx *cx, Layout l, int b, int e);
 Layout layout_select(Ctx *cx, Layout l, const int *i, int n);
@@ -110,21 +110,22 @@ Layout layout_unflatten(Ctx *cx, Layout l, Tup profile);
 Layout layout_zip(Ctx *cx, Layout l);
 Layout layout_zip_of(Ctx *cx, const Layout *l, int n);
 Layout layout_coalesce(Ctx *cx, Layout l);
-// by NULL: without a profile
+// if `by` is NULL, coalesces without a profile
 Layout layout_coalesce_by(Ctx *cx, Layout l, Tup by);
-// guide NULL: l's strides
+// if `guide` is NULL, uses l's strides
 Layout layout_filter_zeros(Ctx *cx, Layout l, Tup guide);
 Layout layout_filter(Ctx *cx, Layout l);
 Layout layout_filter_by(Ctx *cx, Layout l, Tup by);
 
 // Returns the value at a coordinate (linear, flat or hierarchical). Fails if
-// the strides are bases; layout_eval_tup then returns the coordinates.
+// the strides are bases. For such layouts, layout_eval_tup returns the
+// coordinates.
 Dim layout_eval(Ctx *cx, Layout l, Tup coord);
 Dim layout_eval_at(Ctx *cx, Layout l, Dim i);          // i: a linear index
 Tup layout_eval_tup(Ctx *cx, Layout l, Tup coord);
 // Slices by a coordinate that may contain `_`. Returns the modes with `_`, and
-// in *offset the offset of the other coordinates. In a composed layout this
-// offset becomes part of the result's own offset, except for an amount that a
+// in *offset the offset of the other coordinates. In a composed layout, the
+// result's own offset takes this offset, and *offset gets only the part that a
 // swizzle does not affect.
 Layout layout_slice(Ctx *cx, Layout l, Tup coord, Dim *offset);
 Layout layout_slice_tup(Ctx *cx, Layout l, Tup coord, Tup *offset);

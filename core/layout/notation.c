@@ -360,7 +360,7 @@ static Notation atom_layout(Parser *p) {
                     .l = layout_make(p->cx, a.t, d.t)};
 }
 
-// Parses Sw<b,m,s>; the Python DSL writes S<b,m,s>.
+// Parses Sw<b,m,s>, which the Python DSL writes as S<b,m,s>.
 static Notation swizzle(Parser *p) {
   p->at = (const char *)memchr(p->at, '<', 3) + 1;
   int64_t b = number(p, "an integer");

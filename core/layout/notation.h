@@ -13,7 +13,7 @@ typedef struct Notation {
   Swizzle sw;
 } Notation;
 Notation note_parse(Ctx *cx, const char *s, size_t n);
-// Parses a layout; a shape without strides gets compact column-major strides.
+// Parses a layout. A shape without strides gets compact column-major strides.
 Layout layout_parse(Ctx *cx, const char *s, size_t n);
 
 #endif

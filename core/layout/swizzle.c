@@ -62,8 +62,9 @@ Swizzle swizzle_from_masks(Ctx *cx, int64_t y, int64_t z) {
 Swizzle swizzle_compose(Ctx *cx, Swizzle a, Swizzle b) {
   if (a.s != b.s)
     ctx_fail(cx, ERR_INADMISSIBLE,
-             "composition: Sw<%d,%d,%d> and Sw<%d,%d,%d> differ in shift", a.b,
-             a.m, a.s, b.b, b.m, b.s);
+             "composition: Sw<%d,%d,%d> and Sw<%d,%d,%d> have different "
+             "shifts; only swizzles of one shift can be composed", a.b, a.m,
+             a.s, b.b, b.m, b.s);
   return swizzle_from_masks(cx, swizzle_yyy(a) ^ swizzle_yyy(b),
                             swizzle_zzz(a) ^ swizzle_zzz(b));
 }
@@ -116,8 +117,8 @@ static void collect(const Fn *fn, Ref r, Terms *ts) {
   }
 }
 
-// Returns a mask of the bits that a nonnegative value with these facts can set;
-// -1: any.
+// Returns a mask of the bits that a value with fact f can have, or -1 if it can
+// have any bits.
 static int64_t possible_bits(Fact f) {
   if (f.lo < 0 || f.hi >= (int64_t)1 << 58) return -1;
   if (f.hi == 0) return 0;
@@ -175,7 +176,7 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   }
   if (seen >= 0 && !(seen & con_in)) {
     con_xor = con_in & zy;  // constant bits that the swizzle reads or changes
-    // the other bits: unaffected, and they do not carry
+    // the swizzle does not affect the other bits, and they do not carry
     con_out += con_in & ~zy;
     con_in = 0;
   }
@@ -222,9 +223,9 @@ static int64_t layout_bits(Layout l) {
   return all;
 }
 
-// Returns a layout that is linear in the bits of its index and equals the
-// swizzle for offsets near `at`. It serves slices that change only one of the
-// two bits that each XOR combines.
+// Returns a layout that replaces the swizzle for a slice at offset `at`. The
+// slice must change only one of the two bits that each XOR combines, so that
+// the layout can be linear in the bits of its index.
 static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   int n = 0, shift = iabs(w.s);
   Dim *s = NEW(cx, Dim, 2 * (size_t)w.b + 3);
@@ -298,8 +299,8 @@ Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
   return rest;
 }
 
-// Returns the product of a block l and a tiler that has a swizzle; the result's
-// swizzle is scaled to the product's strides.
+// Returns the product of a block l and a tiler that has a swizzle. The swizzle
+// of the result is scaled to the strides of the product.
 Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler) {
   if (!dim_is(tiler.offset, 0))
     ctx_fail(cx, ERR_INADMISSIBLE,

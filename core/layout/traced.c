@@ -1,6 +1,6 @@
 // Layouts with traced extents. If the algebra cannot decide a condition while
-// tracing, the kernel asserts it; a launch checks the assertion with actual
-// numbers.
+// tracing, the kernel asserts it. The simulator checks the assertion with the
+// actual numbers of a launch.
 #include "layout/inside.h"
 
 bool traced_divides(Ctx *cx, Dim by, Dim n) {

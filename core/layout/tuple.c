@@ -394,8 +394,8 @@ Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide) {
 
 // ---- slicing ----
 
-// Appends to the open tuple the entries of t where coord has `_` (any), or
-// those where it has not.
+// Appends entries of t to the open tuple. If `any`, these are the entries where
+// coord has `_`, otherwise the entries where coord has another value.
 static void lift(Ctx *cx, TupB *b, Tup coord, Tup t, bool any) {
   if (!tup_is_leaf(coord)) {
     int n = tup_rank(coord);

@@ -58,7 +58,7 @@ Tup tup_like(Ctx *cx, Tup shape, const Dim *leaf);
 void tup_collect(Tup t, Dim *leaf);  // copies t's leaves to an array, in order
 Tup tup_repeat_like(Ctx *cx, Tup profile, Dim d);
 
-Tup tup_flatten(Ctx *cx, Tup t);           // a leaf remains a leaf
+Tup tup_flatten(Ctx *cx, Tup t);           // returns a leaf unchanged
 Tup tup_flatten_to_tuple(Ctx *cx, Tup t);
 Tup tup_unflatten(Ctx *cx, Tup flat, Tup profile);
 Tup tup_wrap(Ctx *cx, Tup t);
@@ -74,7 +74,7 @@ Tup tup_prepend_to(Ctx *cx, Tup t, int rank, Tup x);
 Tup tup_replace(Ctx *cx, Tup t, int i, Tup x);
 Tup tup_remove(Ctx *cx, Tup t, int i);
 Tup tup_insert(Ctx *cx, Tup t, int i, Tup x);
-// Concatenates the modes of the tuples; a leaf counts as one mode.
+// Concatenates the modes of the tuples. A leaf counts as one mode.
 Tup tup_cat(Ctx *cx, const Tup *t, int n);
 Tup tup_zip(Ctx *cx, Tup t);               // ((a,b),(c,d)) -> ((a,c),(b,d))
 Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide);
@@ -85,13 +85,13 @@ Tup tup_dice(Ctx *cx, Tup coord, Tup t);
 
 // ---- IntTuple arithmetic (tuplemath.c) ----
 Dim tup_size(Ctx *cx, Tup t);              // returns the product of the leaves
-// Reports whether t has a static leaf of 0; a layout of that shape has no
+// Reports whether t has a static leaf of 0. A layout of shape t then has no
 // elements.
 bool tup_empty(Tup t);
 // Fails if shape is empty. Operations that need elements call this.
 void tup_need_elements(Ctx *cx, const char *op, Tup shape);
 Tup tup_shape(Ctx *cx, Tup t);  // replaces layouts in t by their shapes
-Tup tup_product_each(Ctx *cx, Tup t);      // a 1-tuple if t is an integer
+Tup tup_product_each(Ctx *cx, Tup t);      // 1-tuple for an integer
 // Returns the shape with the fewest extents that has the same elements: merges
 // adjacent extents that are both static or both traced.
 Tup tup_coalesce(Ctx *cx, Tup t);
@@ -120,29 +120,32 @@ Tup tup_filter_zeros(Ctx *cx, Tup guide, Tup t);
 Tup tup_add(Ctx *cx, Tup a, Tup b);
 // Returns the strides of the identity layout of shape t: (1@0,(1@0@1,..)).
 Tup tup_basis_like(Ctx *cx, Tup t);
-// Returns the sum of the terms. A sum of bases is a tuple; integers among them
-// must be 0.
+// Returns the sum of the terms. A sum of bases is a tuple. Integers among the
+// bases must be 0.
 Tup tup_from_terms(Ctx *cx, const Dim *term, size_t n);
 // The order of a comparison: lexicographic, colexicographic, or element-wise
 // (all entries less).
 typedef enum TupOrder { TUP_LEX, TUP_COLEX, TUP_ELEM } TupOrder;
 Dim tup_less(Ctx *cx, TupOrder o, Tup a, Tup b);
 Dim tup_same(Ctx *cx, Tup a, Tup b);
-// stride NULL: compact
+// if `stride` is NULL, the strides are compact
 Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride);
-// stride NULL: compact
+// if `stride` is NULL, the strides are compact
 Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);
 Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
-// first: the first stride; NULL: 1. right: the last mode has the first stride.
+// first: the first stride, or NULL for 1. right: whether the last mode has this
+// stride, instead of the first mode.
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
-// Returns compact strides for modes in this order; NULL: from left to right.
+// Returns compact strides of `shape` with its modes ordered by their numbers in
+// `order`, the fastest first. If `order` is NULL, modes are ordered from left
+// to right.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
 // Reports whether two modes with more than one element have the same rank in
 // `order`.
 bool tup_order_ties(Ctx *cx, Tup shape, Tup order);
 // Returns the coordinate of shape that follows coord in colexicographic order.
-// After the last coordinate follows the end: its last leaf is the extent and
-// the others are 0.
+// After the last coordinate, returns an end coordinate: its last leaf is the
+// extent and its other leaves are 0.
 Tup tup_increment(Ctx *cx, Tup coord, Tup shape);
 
 // ---- in CuTe notation (notation.c) ----

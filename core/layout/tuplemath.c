@@ -54,7 +54,7 @@ Dim tup_min(Ctx *cx, Tup t) { return fold(cx, "min", t, dim_min); }
 Dim tup_max(Ctx *cx, Tup t) { return fold(cx, "max", t, dim_max); }
 
 static _Noreturn void no_integer(Ctx *cx, const char *op, Dim d) {
-  Buf out = {0};  // small; the message copies it before buf_free below
+  Buf out = {0};  // the text is short; arena_printf copies it
   dim_print(cx, d, &out);
   const char *s = arena_printf(cx, &cx->scratch, "%s", out.p);
   buf_free(&out);
@@ -130,7 +130,7 @@ Tup tup_product_like(Ctx *cx, Tup t, Tup guide) {
   return mapped(cx, product_like, t, guide);
 }
 
-// Divides the shape t by `by`, mode after mode from the first: each mode is
+// Divides the shape t by `by`, mode after mode from the first. Each mode is
 // divided by the part of `by` that it can take, and the next modes by the
 // remaining part.
 static void div_fold(Ctx *cx, TupB *b, Tup t, Dim by, Fold2 *div) {
@@ -462,8 +462,8 @@ static Dim elem_less(Ctx *cx, Tup a, Tup b) {
   return all;
 }
 
-// Compares from the first mode (TUP_LEX) or the last mode (TUP_COLEX); a tuple
-// that is a prefix of the other is less.
+// Compares a and b from the first mode (TUP_LEX) or the last mode (TUP_COLEX).
+// A tuple that is a prefix of the other tuple is less.
 static Dim lex_less(Ctx *cx, TupOrder o, Tup a, Tup b, int i) {
   int n = tup_rank(a), k = tup_rank(b);
   if (i == k) return (Dim){0};
@@ -521,8 +521,8 @@ static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
   }
 }
 
-// Returns the number of modes of shape, without trailing modes that have no
-// leaves. The last of them takes the rest of an index.
+// Returns the number of modes of shape without trailing modes that have no
+// leaves. The last mode counted takes the remaining part of an index.
 static int modes_of(Tup shape) {
   int n = 0;
   Tup m = tup_first(shape);
@@ -622,7 +622,8 @@ static void idx2crd(Ctx *cx, TupB *b, Tup idx, Tup shape, Tup stride) {
 }
 
 // Converts an index to a coordinate of a compact layout, as evaluation does:
-// the last mode takes the rest, even beyond its extent.
+// the last mode takes the remaining part of the index, even beyond the mode's
+// extent.
 static void idx2crd_compact(Ctx *cx, TupB *b, Tup idx, Tup shape) {
   if (tup_is_leaf(shape)) {
     if (!tup_is_leaf(idx)) mismatch(cx, "idx2crd", idx, shape);
@@ -784,7 +785,7 @@ bool tup_order_ties(Ctx *cx, Tup shape, Tup order) {
   return false;
 }
 
-// Returns the strides of a compact layout of the shape; `order` numbers the
+// Returns the strides of a compact layout of the shape. `order` numbers the
 // modes from the fastest on. Modes with traced numbers come after all others,
 // in their order of appearance.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {

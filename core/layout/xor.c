@@ -48,8 +48,8 @@ Layout compose_xor(Ctx *cx, Layout a, Layout b) {
 enum { BITS = 59 };
 
 // A basis of the values of a layout, made by elimination from the values of
-// each index bit. v[k] is a value whose highest bit is k, and c[k] is the index
-// that has this value; v[k] is 0 if no value has highest bit k.
+// each index bit. v[k] is a value whose highest bit is k, or 0 if no value has
+// highest bit k. c[k] is the index that has the value v[k].
 typedef struct Basis {
   int64_t v[BITS], c[BITS];
 } Basis;

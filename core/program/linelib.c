@@ -35,8 +35,8 @@ typedef struct Editor {
   // Signals that are blocked while the editor waits for a key. At other times
   // Ctrl-C is blocked too.
   sigset_t mask;
-  // State of the Lua call that reads a line; the editor is at index 1 of its
-  // stack.
+  // State of the Lua call that reads a line. The editor is at index 1 of the
+  // stack of L.
   lua_State *L;
   // Keys that were read to see whether they follow a TAB at once. Those from
   // index `from` to n - 1 are still to be handled.
@@ -50,8 +50,8 @@ static char *editor_prompt(EditLine *el) {
   return e->prompt;
 }
 
-// Reads one byte from the terminal. Returns 1; 0 at the end of input; -1 after
-// Ctrl-C or an error.
+// Reads one byte from the terminal. Returns 1, 0 at the end of input, or -1
+// after Ctrl-C or an error.
 static int read_byte(Editor *e, char *c) {
   if (e->from < e->n) {
     *c = e->ahead[e->from++];
@@ -65,7 +65,7 @@ static int read_byte(Editor *e, char *c) {
 }
 
 // Reads a character from the terminal for libedit. Ctrl-C ends the line. If the
-// terminal's size has changed, tells libedit first.
+// terminal's size has changed, passes the new size to libedit first.
 static int editor_getc(EditLine *el, wchar_t *out) {
   Editor *e = NULL;
   el_get(el, EL_CLIENTDATA, &e);
@@ -152,9 +152,10 @@ static unsigned char show_below(const char *text, int above, int rows) {
 }
 
 // Handles the TAB key (back: Shift-TAB). Calls the completion function f(text
-// before the cursor, columns, rows of a page, back). It returns text to insert,
-// text to show below the line, and the number of characters to delete before
-// the cursor; each may be nil. A TAB in pasted text is inserted.
+// before the cursor, columns, rows of a page, back). The completion function
+// returns text to insert, text to show below the line, and the number of
+// characters to delete before the cursor. Each result may be nil. A TAB in
+// pasted text is inserted.
 static unsigned char complete(EditLine *el, bool back) {
   Editor *e = NULL;
   el_get(el, EL_CLIENTDATA, &e);
@@ -278,8 +279,8 @@ static void set_locale(void) {
     setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-// editor(complete) -> a line editor; nil if there is no terminal or its type is
-// unknown. `complete` is the function that the TAB key calls.
+// editor(complete) -> a line editor, or nil if there is no terminal or its type
+// is unknown. `complete` is the function that the TAB key calls.
 static int sys_editor(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   const char *term = getenv("TERM");

@@ -24,8 +24,8 @@
 #define MT_PROCESS "cute.process"
 
 typedef struct Process {
-  // Process id; 0 after the process was waited for, and for a socket without a
-  // process.
+  // Process id, or 0 after the process was waited for, and for a socket without
+  // a process.
   pid_t pid;
   int fd;      // socket; -1 after it was closed
   int status;  // exit status from waitpid
@@ -243,8 +243,8 @@ static int sys_poll(lua_State *L) {
   return 0;
 }
 
-// lock(path) -> handle | nil, reason: waits for the lock of a file and takes
-// it, until the handle is closed. Creates the file if it does not exist.
+// lock(path) -> handle | nil, reason: waits for the lock of a file, and holds
+// it until the handle is closed. Creates the file if it does not exist.
 static int sys_lock(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   Process *p = new_process(L);

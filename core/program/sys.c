@@ -41,8 +41,8 @@ void sys_hold(sigset_t *old) {
   sigprocmask(SIG_BLOCK, &block, old);
 }
 
-// Waits for a key. Checks for Ctrl-C first: pselect would not notice a Ctrl-C
-// that came before a key that is already pending.
+// Waits for a key. Checks for Ctrl-C first: if a key is already pending,
+// pselect would not notice an earlier Ctrl-C.
 bool sys_wait(const sigset_t *mask) {
   sigset_t held;
   sigprocmask(SIG_SETMASK, mask, &held);
@@ -60,7 +60,7 @@ bool sys_wait(const sigset_t *mask) {
 
 // ---- other functions ----
 
-// ask(prompt) -> true when a line can be read; false after Ctrl-C. Shows the
+// ask(prompt) -> true when a line can be read, or false after Ctrl-C. Shows the
 // prompt on a terminal that has no line editor.
 static int l_ask(lua_State *L) {
   const char *prompt = luaL_checkstring(L, 1);
@@ -120,8 +120,8 @@ static int folder_gc(lua_State *L) {
   return 0;
 }
 
-// files(folder) -> names of at most MOST_FILES entries; an empty table if the
-// folder cannot be read
+// files(folder) -> names of at most MOST_FILES entries of the folder, or an
+// empty table if the folder cannot be read
 static int l_files(lua_State *L) {
   const char *folder = luaL_checkstring(L, 1);
   lua_newtable(L);
@@ -144,8 +144,8 @@ static int l_files(lua_State *L) {
   return 1;
 }
 
-// stamp(path) -> a string that changes whenever the file is saved; nil if there
-// is no file
+// stamp(path) -> a string that changes whenever the file is saved, or nil if
+// there is no file
 static int l_stamp(lua_State *L) {
   struct stat st;
   if (stat(luaL_checkstring(L, 1), &st) != 0) return 0;

@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <stdbool.h>
 
-// Returns the number of columns of the terminal; 80 if unknown.
+// Returns the number of columns of the terminal, or 80 if it is unknown.
 int sys_columns(void);
-// Returns the number of rows of the terminal; 24 if unknown.
+// Returns the number of rows of the terminal, or 24 if it is unknown.
 int sys_rows(void);
 // Blocks Ctrl-C. Stores the signals that were blocked before in *old.
 void sys_hold(sigset_t *old);

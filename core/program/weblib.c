@@ -1,6 +1,7 @@
-// The program in a browser. Instead of linelib.c, the web page edits lines;
-// instead of a command line, it sends requests. web_open creates a Lua state
-// that persists, and web_ask answers requests in it (lua/cutelua/workshop/).
+// The program in a browser. The web page replaces linelib.c for editing lines,
+// and it sends requests in place of a command line. web_open creates a Lua
+// state that persists, and web_ask answers requests in it
+// (lua/cutelua/workshop/).
 #include <emscripten.h>
 #include <emscripten/heap.h>
 #include <stdio.h>
@@ -84,7 +85,8 @@ EMSCRIPTEN_KEEPALIVE const char *web_ask(const char *request) {
   return lua_tostring(web, -1);
 }
 
-// Returns the current size of WebAssembly's memory in bytes; it never shrinks.
+// Returns the current size of WebAssembly's memory in bytes. This memory never
+// shrinks.
 EMSCRIPTEN_KEEPALIVE double web_heap(void) {
   return (double)emscripten_get_heap_size();
 }

@@ -78,8 +78,8 @@ static Ref carry(PtxOp *o, DType t) {
   return to(o, t, c);
 }
 
-// Emits a + b + c of unsigned values; c is 0 or 1, or missing. With .cc the
-// carry out is stored in the condition code.
+// Emits a + b + c of unsigned values, where c is 0, 1 or absent. With .cc, the
+// carry out of the sum is stored in the condition code.
 static void carried_sum(PtxOp *o, Ref a, Ref b, Ref c) {
   Ref s = op2(o, OP_ADD, a, b), out = op2(o, OP_LT, s, a);
   if (c) {
@@ -226,8 +226,8 @@ void row_mul24(PtxOp *o, int adds) {
 
 // ---- div, rem, functions ----
 
-// Returns a / b rounded toward zero, as in PTX; the IR's division rounds down.
-// The arithmetic wraps: the least integer divided by -1 gives itself.
+// Returns a / b rounded toward zero, as in PTX. (The IR's division rounds
+// down.) The arithmetic wraps, so the least integer divided by -1 gives itself.
 static Ref truncated(PtxOp *o, DType t, Ref a, Ref b) {
   Ref q = op2(o, OP_DIV, a, b);
   if (dtype_class(t) != 'I') return q;

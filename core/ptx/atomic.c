@@ -8,7 +8,7 @@ static AtomicKind atomic_kind(PtxOp *o) {
   op_reject(o, "an operation such as .add is missing");
 }
 
-// Rejects types that this kind of atomic operation does not have.
+// Rejects element types that do not exist for atomic operations of kind `kind`.
 static void atomic_type(PtxOp *o, AtomicKind kind, int n) {
   DType e = o->elem[0];
   bool number = dtype_is_float(e), small = number && dtype_bits(e) == 16;
@@ -34,7 +34,8 @@ static Ref atomic_one(PtxOp *o, AtomicKind kind, Place p, int64_t at, Ref v,
 }
 
 // Emits an atomic operation for each element of one register. The memory of its
-// first element is `at` bytes after the address. Returns the previous value.
+// first element is `at` bytes after the address. Returns the previous values of
+// these elements.
 static Ref atomic_word(PtxOp *o, AtomicKind kind, Place p, int64_t at,
                        const PtxArg *a, uint16_t flags) {
   DType e = o->elem[0];
@@ -87,8 +88,9 @@ static void set_all(PtxOp *o, const Atomic *x, const Ref *var, const Ref *v) {
   }
 }
 
-// Emits the atomic operation and sets variables to the previous values, in a
-// branch for each space, from k on, that a generic address may be in.
+// Emits the atomic operation on a generic address, and sets variables to the
+// previous values. Emits a branch for each space that the address may be in,
+// from space[k] on.
 static void atomic_each(PtxOp *o, const Atomic *x, const Spaces *s,
                         const Ref *var, int k) {
   static const Where space[] = {IN_CLUSTER, IN_SHARED, IN_GLOBAL};

@@ -6,10 +6,10 @@
 // ---- one comparison ----
 
 // Returns the values to compare. 16-bit floats are compared as f32, which
-// represents all of them.
+// represents all 16-bit floats.
 static Ref comparable(PtxOp *o, Ref v, DType t) {
   if (!dtype_is_float(t)) return v;
-  if (strstr(o->i->op, ".ftz")) {  // max(v, v) with .ftz flushes v
+  if (strstr(o->i->op, ".ftz")) {  // max.ftz(v, v) flushes v
     op_has(o, "ftz");
     Soft s = {.op = SOFT_MAX, .type = (uint8_t)t, .flags = SOFT_FTZ};
     v = op_soft(o, s, dtype_bits(t), v, v, 0);
@@ -83,7 +83,8 @@ static Ref compared(PtxOp *o, int k, int half) {
   return compare(o, f, comparable(o, a, e), comparable(o, b, e));
 }
 
-// Combines the predicate p with operand 3 of the instruction, if there is one.
+// Combines the predicate p with operand 3 of the instruction, if there is one,
+// by the modifier .and, .or or .xor.
 static Ref combine(PtxOp *o, Ref p) {
   if (o->i->args < 4) return p;
   Ref c = op_pred(o, op_arg(o, 3));

@@ -4,8 +4,8 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
-// The source bytes of a cp.async: whether any are read (pred), and how many if
-// not all (bytes). 0 means all.
+// The source bytes that a cp.async reads. pred: predicate that says whether it
+// reads any; 0: it always reads. bytes: number of bytes that it reads; 0: all.
 typedef struct Source {
   Ref pred, bytes;
 } Source;

@@ -84,7 +84,7 @@ static void barrier_wait(PtxOp *o, bool test) {
 
 void row_mapa(PtxOp *o, int k) {
   (void)k;
-  op_has(o, "shared::cluster");  // without it, the address is generic
+  op_has(o, "shared::cluster");  // optional: without it, the address is generic
   DType t = unsigned_of(op_type(o, 0).bits);
   Ref at = op2(o, OP_AND, op_operand(o, 1, t),
                number(o, t, ~((int64_t)255 << RANK_BIT)));
@@ -94,8 +94,8 @@ void row_mapa(PtxOp *o, int k) {
 }
 
 // Replaces a place in distributed shared memory by the place at the same offset
-// in this CTA's shared memory. Returns the rank of the CTA that the former
-// place was in; 0: it was not in distributed shared memory.
+// in this CTA's shared memory. Returns the rank of the CTA that has the former
+// place, or 0 if the place was not in distributed shared memory.
 static Ref place_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;
@@ -182,7 +182,8 @@ void row_copy_arrive(PtxOp *o, int k) {
 
 // ---- tensor maps and bulk copies ----
 
-// Reads the numbers {c0, c1}, or a single one, as i32. Returns how many.
+// Reads the operand c, which is a vector {c0, c1} or a single number, as
+// numbers of type i32. Returns how many there are.
 static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
   uint32_t n = c->kind == PTX_A_VECTOR ? c->parts : 1;
   if (n > TENSORMAP_RANK)
@@ -195,7 +196,8 @@ static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
   return n;
 }
 
-// Rejects a map of another rank or kind than the copy of n coordinates.
+// Rejects a tensor map that does not have n modes, or that differs from the
+// copy's flags in whether it is for im2col.
 static void check_map(PtxOp *o, const TensorMap *map, uint32_t n,
                       unsigned flags) {
   bool unfolds = flags & BKF_IM2COL;
@@ -329,8 +331,8 @@ void row_send(PtxOp *o, int k) {
   emit(o, (Ins){.op = OP_STASYNC, .imm = n * t.bits}, x, 5 + (uint32_t)n);
 }
 
-// Returns the size of a bulk copy in bytes. (The simulator reports one that is
-// no multiple of 16.)
+// Returns the size of a bulk copy in bytes. (The simulator reports a size that
+// is no multiple of 16.)
 static int64_t bulk_size(PtxOp *o) {
   return op_constant_in(o, 2, 16, 1 << 28);
 }
@@ -432,8 +434,8 @@ static void multiply(PtxOp *o) {
   // A sparse A has metadata and a selector in front of the predicate.
   uint32_t n = o->i->args, more = op_has(o, "sp") ? 2 : 0;
   if (n < 4 + more) ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op, n);
-  // Float types have the operands imm-scale-a and imm-scale-b; 16-bit types
-  // also have imm-trans-a and imm-trans-b.
+  // Instructions on floats have the operands imm-scale-a and imm-scale-b. Those
+  // on 16-bit floats also have imm-trans-a and imm-trans-b.
   bool floats = n > 4 + more;
   if (floats && (op_constant(o, 4 + more) != 1 ||
                  op_constant(o, 5 + more) != 1)) {

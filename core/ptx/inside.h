@@ -38,7 +38,7 @@ typedef struct PtxPool {
 } PtxPool;
 enum { POOLS = 12 };
 
-// An MMA instruction, and the atoms of that text.
+// The text of an MMA instruction, and the ids of the atoms that it may mean.
 enum { MMAS = 16, MMA_ATOMS = 16 };
 typedef struct PtxMma {
   const char *text;
@@ -54,7 +54,7 @@ typedef struct PtxBuild {
   const PtxBound *bound;
   size_t nbound;
   PtxSlot *slot;          // one entry for each register
-  Ref *object;            // the byte view of each bound pointer
+  Ref *object;            // for each bound pointer, its memory as bytes
   PtxPool pool[POOLS];
   int pools;
   const PtxRow **row;     // the opcode's row for each instruction, or NULL
@@ -62,7 +62,7 @@ typedef struct PtxBuild {
                           // in a loop that ends when it succeeds
   PtxMma mma[MMAS];       // cache of ptx_mma
   Ref viewed[8];          // latest results of op_view, the newest first
-  Ref vector[8];          // latest registers of vector accesses, as `viewed`
+  Ref vector[8];          // latest registers of vector accesses, newest first
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated
@@ -105,7 +105,7 @@ struct PtxRow {
                       // PtxPool, without a conversion
   void (*emit)(PtxOp *o, int k);  // the translation; NULL: the opcode is
                                   // rejected
-  int k;              // distinguishes rows that share an emit function
+  int k;              // parameter of `emit`: tells rows apart that share it
   const char *takes;  // modifiers that may follow the name, types among them
   const char *note;   // "" if exact, otherwise the error bound or the reason
                       // for rejection
@@ -121,16 +121,17 @@ _Noreturn void ptx_fail(const PtxBuild *b, const char *fmt, ...)
 // Reports whether the opcode takes its registers from a pool, without a
 // conversion.
 bool ptxrow_homes(const char *op);
-// Returns the element type that operand k of an MMA has in its registers, or
-// DT_NONE if it is no MMA or operand k is a plain register.
+// Returns the type of the elements in the registers of operand k of MMA i.
+// Returns DT_NONE if i is not an MMA, or if operand k is not one of the atom's
+// register operands.
 DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k);
 // Reports whether operand k is the register with the metadata of a sparse A.
 bool ptxrow_metadata(const PtxIns *i, uint32_t k);
 // Returns the atoms of an MMA instruction.
 const PtxMma *ptx_mma(PtxBuild *b, const char *op);
 
-// Returns what an operand points into: an index into PtxBuild.bound, PLAIN or
-// MIXED.
+// Returns the parameter that an operand points into, as an index into
+// PtxBuild.bound. Returns PLAIN or MIXED if there is no single parameter.
 int32_t ptx_root(const PtxBuild *b, const PtxArg *a);
 // Returns the bound pointer at a byte offset of the parameters, or PLAIN.
 int32_t ptx_bound_pointer(const PtxBuild *b, int64_t offset);
@@ -150,14 +151,15 @@ int64_t op_constant(PtxOp *o, uint32_t k);
 // Returns operand k, a constant from `least` to `most`.
 int64_t op_constant_in(PtxOp *o, uint32_t k, int64_t least, int64_t most);
 const PtxArg *op_arg(PtxOp *o, uint32_t k);
-// Writes a value to a register, or an offset if it holds a pointer.
+// Writes a value to register a. If a holds a pointer, the value is an offset in
+// bytes.
 void op_set(PtxOp *o, const PtxArg *a, Ref v);
 void op_result(PtxOp *o, Ref v);   // writes operand 0
-// Returns what operand a points into: an index into PtxBuild.bound, PLAIN or
-// MIXED.
+// Returns the parameter that operand a points into, as ptx_root does.
 int32_t op_root(PtxOp *o, const PtxArg *a);
-// Returns a pointer's byte offset from its root, or the value of a plain
-// number, as an i64. (op_value returns a pointer's address.)
+// Returns the byte offset of a pointer from the start of its parameter's
+// memory, or the value of any other number, as an i64. (op_value returns a
+// pointer's address.)
 Ref op_offset(PtxOp *o, const PtxArg *a);
 
 static inline Ref op1(PtxOp *o, Op op, Ref a) {
@@ -200,8 +202,9 @@ typedef struct Place {
 typedef enum Where {
   ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER, IN_LOCAL
 } Where;
-// A shared address of the cluster has the number of a CTA from this bit on: 1 +
-// its rank, or 0 for the CTA itself.
+// An address in the cluster's shared memory names a CTA in the bits from
+// RANK_BIT on. They are 1 + the CTA's rank, or 0 for the CTA that uses the
+// address.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
 // Returns the shared memory of the CTA that a cluster address names.
@@ -211,8 +214,9 @@ const PtxArg *op_base(PtxOp *o, const PtxArg *a);
 // Returns the place (memory object and offset) of [a] in a state space.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 
-// Counts a place's offset in elements of type t instead of bytes. Addresses
-// that are not a multiple of `bytes` are rejected, or reported if not constant.
+// Counts a place's offset in elements of type t instead of bytes. A constant
+// address that is not a multiple of `bytes` is rejected. For any other address,
+// a report at run time is emitted.
 void op_count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what);
 
 // Returns the cache, order and scope modifiers as Ins.flags.
@@ -227,9 +231,9 @@ void local_memory(PtxBuild *b);  // lays out local variables
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
 
-// A generic address. in_shared, in_local: whether it is in shared or local
-// memory, with the offset `shared` or `local` there. Otherwise it is the global
-// address `at`. cluster: an address in shared memory that mapa returned;
+// A generic address. shared, local: whether it is in shared or local memory,
+// where its offset is in_shared or in_local. Otherwise it is the global address
+// `at`. cluster: whether mapa returned it, as an address in shared memory.
 // in_shared is then its cluster address.
 typedef struct Spaces {
   Ref at, cluster, shared, local, in_shared, in_local;
@@ -248,7 +252,7 @@ typedef struct Runs {
 } Runs;
 
 // Adds the registers of operand a to r. t is the type of the elements that a
-// register holds; DT_NONE keeps the register's own type.
+// register holds. DT_NONE keeps the register's own type.
 void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t);
 struct AtomMma;
 // Adds the registers of operand k of an MMA, which is operand q of the atom, to
@@ -287,12 +291,12 @@ Ref op_soft(PtxOp *o, Soft s, int bits, Ref a, Ref b, Ref c);
 
 // arith.c: floats and integers
 void row_sum(PtxOp *o, int k);       // k: OP_ADD, OP_SUB
-void row_mul(PtxOp *o, int k);       // k: 0: mul, 1: mad, fma, 2: madc
+void row_mul(PtxOp *o, int k);       // k = 0: mul; 1: mad, fma; 2: madc
 void row_divide(PtxOp *o, int k);    // k: OP_DIV, OP_MOD
 void row_extreme(PtxOp *o, int k);   // k: OP_MIN, OP_MAX
 void row_sign(PtxOp *o, int k);      // k: OP_NEG, OP_ABS
 void row_function(PtxOp *o, int k);  // k: SoftApprox
-void row_mul24(PtxOp *o, int k);     // k: 0: mul24, 1: mad24
+void row_mul24(PtxOp *o, int k);     // k = 0: mul24; 1: mad24
 void row_sad(PtxOp *o, int k);
 void row_dot(PtxOp *o, int k);       // k: SoftOp
 // bits.c
@@ -303,7 +307,7 @@ void row_shift(PtxOp *o, int k);     // k: OP_SHL, OP_SHR
 void row_funnel(PtxOp *o, int k);
 void row_count(PtxOp *o, int k);     // k: IntrinId of the 32-bit form
 void row_bfind(PtxOp *o, int k);
-void row_bitfield(PtxOp *o, int k);  // k: 0: bfe, 1: bfi
+void row_bitfield(PtxOp *o, int k);  // k = 0: bfe; 1: bfi
 void row_mask(PtxOp *o, int k);      // k: SoftOp
 void row_lop3(PtxOp *o, int k);
 void row_prmt(PtxOp *o, int k);
@@ -323,12 +327,12 @@ void row_cvta(PtxOp *o, int k);  // local.c
 void row_isspacep(PtxOp *o, int k);  // local.c
 void row_load(PtxOp *o, int k);
 void row_store(PtxOp *o, int k);
-void row_atomic(PtxOp *o, int k);    // k: 0: atom, 1: red
+void row_atomic(PtxOp *o, int k);    // k = 0: atom; 1: red
 void row_copy(PtxOp *o, int k);      // cp.async
 void row_copy_wait(PtxOp *o, int k);
 void row_copy_arrive(PtxOp *o, int k);  // hopper.c
 // threads.c
-void row_barrier(PtxOp *o, int k);   // k: 0: barrier, 1: bar
+void row_barrier(PtxOp *o, int k);   // k = 0: barrier; 1: bar
 void row_warp_barrier(PtxOp *o, int k);
 void row_fence(PtxOp *o, int k);
 void row_shuffle(PtxOp *o, int k);
@@ -342,7 +346,7 @@ void row_sleep(PtxOp *o, int k);
 void row_nothing(PtxOp *o, int k);
 // matrix.c
 void row_mma(PtxOp *o, int k);
-void row_matrix(PtxOp *o, int k);    // k: 0: ldmatrix, 1: stmatrix
+void row_matrix(PtxOp *o, int k);    // k = 0: ldmatrix; 1: stmatrix
 void row_movmatrix(PtxOp *o, int k);
 // hopper.c: mbarriers, bulk copies, wgmma, clusters
 void row_mbarrier(PtxOp *o, int k);
@@ -359,8 +363,8 @@ void row_send(PtxOp *o, int k);
 // Returns the tensor map at [a] as an operand of a copy, and stores the map in
 // *map, or NULL if it is in memory.
 Ref ptx_map(PtxOp *o, const PtxArg *a, const TensorMap **map);
-// Loads n words of `bits` bits from [a] if that is a parameter that is a tensor
-// map. Returns false if it is not.
+// Loads n words of `bits` bits from [a] if [a] is in a parameter that is a
+// tensor map. Otherwise returns false.
 bool maps_load(PtxOp *o, const PtxArg *a, int bits, int n, Ref *v);
 void maps_acquire(PtxOp *o);
 void row_prefetch(PtxOp *o, int k);

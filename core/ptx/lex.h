@@ -30,7 +30,7 @@ typedef struct PtxLex {
 
 void lex_start(PtxLex *x, Ctx *cx, const char *text, size_t n);
 // Reads the next token. An opcode such as `ld.global.u32` is a name followed by
-// directives; lex_opcode takes both.
+// directives. lex_opcode reads both.
 void lex_next(PtxLex *x);
 // Extends the current name by the modifiers that follow it without a blank.
 void lex_opcode(PtxLex *x);

@@ -6,7 +6,7 @@
 
 #include "ptx/inside.h"
 
-enum { MOST_LOCAL = 512 << 10 };  // bytes of a thread on all targets
+enum { MOST_LOCAL = 512 << 10 };  // bytes per thread, on all targets
 
 static const int64_t windows[] = {
   [IN_SHARED] = (int64_t)5 << 60, [IN_LOCAL] = (int64_t)6 << 60};

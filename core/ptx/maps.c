@@ -1,5 +1,5 @@
-// maps.c: tensor maps: those that are parameters, and those that a kernel
-// builds or changes in memory.
+// maps.c: tensor maps that are parameters, and tensor maps that a kernel builds
+// or changes in memory.
 #include <string.h>
 
 #include "ptx/inside.h"
@@ -8,8 +8,8 @@ static Ref emit(PtxOp *o, Ins i, const Ref *x, uint32_t n) {
   return operands_emit(o->b->cx, o->b->fn, i, x, n, NULL, 0);
 }
 
-// Returns which parameter is the tensor map at [a], as an index into
-// PtxBuild.bound. Returns PLAIN if none is.
+// Returns the parameter that is the tensor map at [a], as an index into
+// PtxBuild.bound. Returns PLAIN if no parameter is.
 static int32_t parameter_of(PtxOp *o, const PtxArg *a) {
   int32_t root = op_root(o, op_base(o, a));
   return root >= 0 && o->b->bound[root].map ? root : PLAIN;
@@ -128,8 +128,8 @@ static void acquire_at(PtxOp *o, Place p, const Ref *v) {
   emit(o, (Ins){.op = OP_MAPACQUIRE}, x, 2);
 }
 
-// Translates fence.proxy.tensormap::generic.acquire. Scopes below that of the
-// device order no other blocks' changes.
+// Translates fence.proxy.tensormap::generic.acquire. Rejects narrower scopes
+// than .gpu, which do not order changes by other blocks.
 void maps_acquire(PtxOp *o) {
   const PtxArg *a = op_arg(o, 0);
   if (!op_has(o, "gpu") && !op_has(o, "sys")) {
@@ -190,8 +190,8 @@ static void set_at(PtxOp *o, Place p, const Ref *v) {
   if (has_modes(f)) {
     mode = op_constant_in(o, 1, 0, TENSORMAP_RANK - 1 - (f == TMF_STRIDE));
   }
-  // In the IR, the stride of mode i has the number i, as its extent has. PTX
-  // counts strides from 0, which belongs to mode 1.
+  // In the IR, the stride of mode i has the number i, like its extent. PTX
+  // gives the number 0 to the stride of mode 1.
   if (f == TMF_STRIDE) mode++;
   Ref x[3] = {p.mem, p.off, v[0]};
   emit(o, (Ins){.op = OP_MAPSET, .flags = (uint16_t)f, .imm = mode}, x, 3);

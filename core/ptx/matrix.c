@@ -83,7 +83,7 @@ void row_matrix(PtxOp *o, int k) {
 }
 
 // Transposes a matrix of 8 x 8 16-bit elements. Each lane holds two elements of
-// a row, and collects the two of its new row from other lanes.
+// a row, and collects two elements of its row of the result from other lanes.
 void row_movmatrix(PtxOp *o, int k) {
   (void)k;
   if (strcmp(o->i->op, "movmatrix.sync.aligned.m8n8.trans.b16")) {

@@ -89,8 +89,9 @@ int op_vector(PtxOp *o) {
   return op_has(o, "v2") ? 2 : op_has(o, "v4") ? 4 : op_has(o, "v8") ? 8 : 1;
 }
 
-// Returns the offset of byte `at` of a parameter in all parameters. Rejects a
-// read of `bytes` there that is misaligned or leaves the parameter.
+// Returns the offset of byte `at` of parameter v from the start of all
+// parameters. Rejects a read of `bytes` bytes there that is misaligned or
+// reaches beyond v.
 static uint32_t param_offset(PtxOp *o, const PtxVar *v, int64_t at,
                              int64_t bytes) {
   int64_t size = v->type.bits / 8 * v->type.lanes * v->count;
@@ -149,9 +150,10 @@ static void load_param(PtxOp *o) {
   set_vector(o, d, t, words, n);
 }
 
-// Returns registers for accesses of n elements at once. Accesses can share
-// them, because each sets all of them first. With separate registers, the
-// simulator would hold registers for every access in the text.
+// Returns registers through which n elements are accessed at once. Accesses
+// share these registers, which is correct because each access first sets all of
+// them. Otherwise the simulator would need registers for every access in the
+// text.
 static Ref through(PtxOp *o, DType t, int n) {
   PtxBuild *b = o->b;
   for (int k = 0; k < 8 && b->vector[k]; k++) {
@@ -277,8 +279,9 @@ Place op_in_space(PtxOp *o, const Spaces *s, Where w) {
 typedef void Each(PtxOp *o, const Access *x, const Spaces *s, Where w,
                   Ref *v);
 
-// Emits a branch for each space, from k on, that a generic address may be in.
-// each() emits the access there. If the space is known, no branch is emitted.
+// Emits a branch for each space that a generic address may be in, from space
+// number k on. each() emits the access in the branch. If the space is known,
+// emits the access without a branch.
 static void each_space(PtxOp *o, const Access *x, const Spaces *s, Ref *v,
                        Each *each, int k) {
   static const Where space[] = {IN_CLUSTER, IN_SHARED, IN_LOCAL};

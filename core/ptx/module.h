@@ -20,7 +20,7 @@ typedef enum PtxKind { PTX_B, PTX_U, PTX_S, PTX_F, PTX_P, PTX_OTHER } PtxKind;
 
 typedef struct PtxType {
   uint8_t kind;   // PtxKind
-  uint8_t lanes;  // 1; 2 or 4 for .v2 and .v4 variables
+  uint8_t lanes;  // 2 or 4 for .v2 and .v4 variables, otherwise 1
   uint16_t bits;  // width of a lane; 1 for .pred, 0 for PTX_OTHER
 } PtxType;
 
@@ -29,7 +29,7 @@ typedef struct PtxVar {
   const char *name;  // name; for a range of registers, its prefix
   PtxType type;
   uint8_t space;     // PtxSpace
-  bool external;     // .extern: dynamic shared memory, or another module's
+  bool external;     // .extern: dynamic shared memory, or in another module
   bool pointer;      // whether it is a parameter declared .ptr
   uint8_t ptr_space;  // PtxSpace that a .ptr parameter points to; PTX_REG:
                       // generic
@@ -40,11 +40,11 @@ typedef struct PtxVar {
   bool array, range;
   uint32_t line;
   uint32_t reg;      // number of the range's first register in its function
-  uint32_t offset;   // bytes of a parameter from the start of the first one
-  uint32_t init, inits;  // range of PtxModule.inits, in elements
+  uint32_t offset;   // of a parameter, in bytes from the first one's start
+  uint32_t init, inits;  // first index into PtxModule.inits, and number
 } PtxVar;
 
-// Returns the bytes of one element of a variable; 0 for textures.
+// Returns the bytes of one element of a variable, or 0 for textures.
 static inline int64_t ptx_bytes(const PtxVar *v) {
   return v->type.bits / 8 * v->type.lanes;
 }
@@ -66,14 +66,14 @@ typedef struct PtxInit {
 typedef enum PtxArgKind {
   PTX_A_REG,      // register; value is its number in the function
   PTX_A_INT,      // integer in value
-  PTX_A_FLOAT,    // float; value holds its bits, whose number is in `bits`
+  PTX_A_FLOAT,    // float; value holds its bit pattern, of width `bits`
   PTX_A_VAR,      // a variable's address: value is an index into vars
   PTX_A_LABEL,    // label; value is an index into PtxModule.labels
   PTX_A_FUNC,     // a function's name
   PTX_A_SPECIAL,  // a special register: name "%tid.x"
   PTX_A_SINK,     // the operand _, which discards
-  PTX_A_ADDRESS,  // [base + value]: base is the first of its parts; others
-                  // follow it: [map, {c0, c1}]
+  PTX_A_ADDRESS,  // [base + value]: the first part is the base; an operand such
+                  // as [map, {c0, c1}] has more parts
   PTX_A_VECTOR,   // {a, b}
   PTX_A_LIST,     // (a, b) of a call
   PTX_A_PAIR      // p|q
@@ -83,8 +83,8 @@ typedef struct PtxArg {
   uint8_t kind;    // PtxArgKind
   uint8_t bits;    // width of a float: 32 or 64
   bool negated;    // whether it is negated, as in !p
-  uint8_t lane;    // 1 to 4: .x to .w of a vector register; 0: the whole
-  uint32_t part, parts;  // first of its parts in PtxModule.args
+  uint8_t lane;    // 1 to 4: .x to .w of a vector register; 0: all of it
+  uint32_t part, parts;  // parts: first index into PtxModule.args, number
   int64_t value;
   const char *name;
 } PtxArg;
@@ -97,7 +97,7 @@ typedef struct PtxIns {
   uint32_t loc;         // index into PtxModule.locs, plus 1; 0: none
   int32_t guard;        // register of the guard predicate, or -1
   bool guard_not;
-  uint32_t arg, args;   // first operand in PtxModule.args
+  uint32_t arg, args;   // operands: first index into PtxModule.args, number
 } PtxIns;
 
 // A label, which is a place before an instruction of its function.
@@ -131,12 +131,13 @@ typedef struct PtxFunc {
   const char *name;
   bool entry, body;
   uint32_t line, end;         // lines of the head and of the closing brace
-  uint32_t param, params;     // PtxModule.vars
-  uint32_t ret, rets;         // results of a .func in PtxModule.vars
-  uint32_t ins, n_ins;        // PtxModule.ins
-  uint32_t label, labels;     // PtxModule.labels
-  uint32_t reg, regs;         // PtxModule.regs
-  uint32_t var, vars;         // variables of its body in PtxModule.vars
+  // Ranges of the module's arrays, each as first index and number of elements.
+  uint32_t param, params;     // parameters, in PtxModule.vars
+  uint32_t ret, rets;         // results of a .func, in PtxModule.vars
+  uint32_t ins, n_ins;        // in PtxModule.ins
+  uint32_t label, labels;     // in PtxModule.labels
+  uint32_t reg, regs;         // in PtxModule.regs
+  uint32_t var, vars;         // variables of the body, in PtxModule.vars
   uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];  // 0: no directive
   uint32_t maxnreg, minnctapersm, maxclusterrank;         // 0: no directive
   bool explicitcluster;
@@ -145,7 +146,7 @@ typedef struct PtxFunc {
 // A declaration that hides one of the same name in an outer scope.
 typedef struct PtxHidden {
   const char *name;
-  int32_t outer;  // the outer one's index into PtxModule.vars; -1: none
+  int32_t outer;  // the hidden one's index into PtxModule.vars, or -1
 } PtxHidden;
 
 // The place of an operand whose name may turn out to be a label or a function.
@@ -182,9 +183,9 @@ void ptx_free(PtxModule *m);
 // Returns the interned text of n bytes. Equal texts have one address.
 const char *ptx_name(Ctx *cx, PtxModule *m, const char *s, size_t n);
 
-// Returns the innermost position in a file of the user in a chain of inlined
-// calls, or the innermost one if all are in headers of the toolkit. loc: number
-// + 1 in PtxModule.locs.
+// Returns the innermost position of a chain of inlined calls that is in a file
+// of the user. If all positions are in headers of the toolkit, returns the
+// innermost position. loc: number + 1 in PtxModule.locs.
 const PtxLoc *ptx_loc(const PtxModule *m, uint32_t loc);
 const PtxFile *ptx_file(const PtxModule *m, const PtxLoc *l);
 

@@ -75,7 +75,7 @@ Ref op_as(PtxOp *o, DType t, Ref a) {
   int64_t v;
   if (ir_type(b->fn, a) == t) return a;
   const Ins *i = ir_get(b->fn, a);
-  if (i->op == OP_BITCAST) {  // of a bitcast's result: use its operand
+  if (i->op == OP_BITCAST) {  // reinterpret the bitcast's operand instead
     a = i->a[0];
     if (ir_type(b->fn, a) == t) return a;
   }
@@ -393,8 +393,8 @@ bool op_registers(PtxOp *o, const PtxArg *a, int n) {
 
 // ---- pointers ----
 
-// Returns the parameter that operand a points into. op_offset returns the bytes
-// from there.
+// Returns the parameter that operand a points into. op_offset returns the byte
+// offset from the start of the parameter's memory.
 int32_t op_root(PtxOp *o, const PtxArg *a) { return ptx_root(o->b, a); }
 
 Ref op_offset(PtxOp *o, const PtxArg *a) {

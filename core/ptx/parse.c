@@ -254,8 +254,9 @@ static bool is_special(const PtxLex *x) {
          (x->n > 3 && memcmp(x->at, "%pm", 3) == 0);
 }
 
-// Operands that are being read. Parts inside a list are finished first, so that
-// a list enters PtxModule.args, side by side, only when it ends.
+// Operands that are being read. They are copied to PtxModule.args only when the
+// list ends. Thus they are adjacent there, although a nested list inside this
+// one is copied earlier.
 typedef struct List {
   PtxArg few[16], *p;
   uint32_t n, cap;
@@ -614,8 +615,8 @@ static void loc_directive(Parse *p) {
       lex_fail(&p->x, "function_name or inlined_at is expected");
     }
   }
-  // line 0 means "as before"; inside an inline asm block, producers count lines
-  // of the asm's text
+  // Line 0 means "as before". Inside an inline asm block, producers count the
+  // lines of the asm's text.
   if (l.line == 0 || in_asm) return;
   vec_push(p->cx, p->m->locs, l);
   p->loc = (uint32_t)p->m->locs.n;
@@ -784,7 +785,7 @@ static void body(Parse *p) {
 
 // ---- functions ----
 
-// Resolves names that were no variables. They are labels of this block or of
+// Resolves names that are not variables. They are labels of this block or of
 // one around it, otherwise functions.
 static void resolve(Parse *p, size_t args) {
   PtxModule *m = p->m;

@@ -18,17 +18,17 @@ typedef struct Node {
   uint32_t preds;    // number of forward edges into the block
   uint32_t loop;     // header of the innermost loop around it, or SHAPE_NONE
   uint32_t outer;    // in a loop's header, the header of the next outer loop
-  uint32_t first, next;        // list of blocks emitted inside this one, by
-                               // order
+  uint32_t first, next;        // list of blocks emitted inside this one: head,
+                               // link; sorted by `order`
   uint32_t after, next_after;  // in a header, list of blocks emitted after its
-                               // loop, by order
+                               // loop: head, link; sorted by `order`
   bool header;
 } Node;
 
 // An open region as branches see it. IFs are not in this list.
 typedef struct Open {
-  uint32_t target;   // block that follows it; for the inner ONCE of a loop, the
-                     // header
+  uint32_t target;   // block that follows the region; for the inner ONCE of a
+                     // loop, the loop's header
 } Open;
 
 typedef struct Build {
@@ -268,7 +268,7 @@ static uint32_t open_all(Build *b, uint32_t y, bool after) {
 }
 
 // Emits the blocks that follow the ONCEs, from the innermost ONCE outward.
-// Returns the last block without emitting it; the caller does that.
+// Returns the last block without emitting it. The caller emits that block.
 static uint32_t close_all(Build *b, uint32_t y, bool after) {
   uint32_t last = SHAPE_NONE;
   for (; y != SHAPE_NONE;
@@ -312,14 +312,14 @@ static void tree(Build *b, uint32_t x) {
 // ---- superfluous ONCEs ----
 
 typedef struct Region {
-  uint32_t at, breaks;  // at: index of the item that opens the region; breaks:
-                        // number of BREAKs that leave this region and none
-                        // around it
+  // at: index of the item that opens the region. breaks: number of BREAKs that
+  // leave this region but no region around it.
+  uint32_t at, breaks;
   bool counted;         // whether the region is a ONCE or a LOOP
   bool leads;           // whether it is a ONCE whose first item is its BREAK
 } Region;
 
-// What becomes of items: KEPT, REMOVED, or, for a ONCE, MADE_IF.
+// Fates of an item: it is KEPT or REMOVED, or it is a ONCE that is MADE_IF.
 enum { KEPT, REMOVED, MADE_IF };
 typedef struct Fates {
   Region *open;      // stack of open regions

@@ -39,8 +39,8 @@ typedef struct ShapeItem {
 typedef struct Shape {
   ShapeItem *item;  // n of them, in cx->scratch
   size_t n;
-  bool dispatch;    // whether the graph is irreducible: one LOOP of CASEs,
-                    // block 0 first
+  bool dispatch;    // whether the graph is irreducible; the items are then one
+                    // LOOP of CASEs, the CASE of block 0 first
   uint32_t loops;   // number of natural loops
 } Shape;
 

@@ -8,7 +8,7 @@
 // ---- blocks ----
 
 typedef struct Block {
-  uint32_t first, n;   // instructions of the block, without its branch
+  uint32_t first, n;   // instructions without the branch: first index, number
   int32_t cond;        // the predicate register of its branch, or -1
   bool cond_not;
   uint32_t region, pos;  // region: number of the region that the block is
@@ -104,8 +104,8 @@ static void split(Frame *fr) {
   b->at = NULL;
 }
 
-// Turns `W: try_wait p; @p bra D; bra W` into a wait: a block whose only
-// instruction is the try_wait, and which repeats until p is true.
+// Turns `W: try_wait p; @p bra D; bra W` into a wait. This is a block whose
+// only instruction is the try_wait, and that repeats until p is true.
 static void waits(Frame *fr) {
   PtxBuild *b = fr->b;
   b->waits = NEW(b->cx, bool, b->m->ins.n + 1);
@@ -370,9 +370,9 @@ static void pass_block(Frame *fr, const Block *x, RegSet *s, bool mark) {
   if (mark && x->cond >= 0) mark_early(b, s, &cond);
 }
 
-// Marks the registers that an instruction may read before any writes them: a
-// register has a value at a block if it has one at the end of all blocks before
-// it.
+// Marks the registers that an instruction may read before any instruction
+// writes them. A register has a value at the start of a block if it has one at
+// the end of all preceding blocks.
 static void find_early(Frame *fr) {
   const PtxBuild *b = fr->b;
   uint32_t n = b->f->regs / 64 + 1;
@@ -452,8 +452,8 @@ static void roots(PtxBuild *b) {
       const PtxArg *a = &b->m->args.p[i->arg];
       if (a->kind != PTX_A_REG) continue;
       PtxSlot *s = &b->slot[a->value];
-      // only 64-bit registers hold addresses; those of shared memory are
-      // offsets
+      // Only 64-bit registers hold addresses, because an address of shared
+      // memory is an offset.
       PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
       if (own.bits != 64 || own.kind == PTX_F || s->home >= 0) continue;
       int32_t now = join(s->root, root_result(b, i));
@@ -502,8 +502,8 @@ static bool in_shared(const PtxModule *m, const PtxFunc *f, size_t k) {
   return true;
 }
 
-// Lays out the shared variables of f that are external or not, from byte `at`
-// on: at_of gets the offset of each. Returns the end.
+// Lays out shared variables of f from byte `at` on: only the external ones, or
+// only the others. Stores the offset of each in at_of. Returns the end.
 static int64_t lay_out(const PtxModule *m, const PtxFunc *f, bool external,
                        int64_t at, int64_t *at_of) {
   for (size_t k = 0; k < m->vars.n; k++) {
@@ -577,7 +577,7 @@ static DType slot_type(const PtxBuild *b, uint32_t reg) {
   return op_dtype(t);
 }
 
-// Returns a value that is undefined: that of a register which nothing wrote.
+// Returns an undefined value for a register that no instruction wrote.
 static Ref no_value(PtxBuild *b, DType t, const PtxReg *r) {
   const char *name = r->number < 0 ? r->name
     : arena_printf(b->cx, &b->cx->scratch, "%s%d", r->name, (int)r->number);
@@ -620,7 +620,8 @@ static void variables(PtxBuild *b) {
 
 // ---- instructions ----
 
-// A type among the modifiers: the type of a register, and of its elements.
+// A type among the modifiers, with the type of a register and the type of the
+// register's elements.
 typedef struct TypeName {
   const char *name;
   uint8_t kind;   // PtxKind
@@ -749,7 +750,8 @@ static void open_region(Frame *fr, const ShapeItem *it, Ref next) {
   ir_open(cx, fn, i);
 }
 
-// Emits a BREAK. Levels of OP_BREAKIF include IFs; levels of a BREAK do not.
+// Emits a BREAK. The levels of an OP_BREAKIF include IFs, but those of a BREAK
+// do not.
 static void break_out(Frame *fr, const ShapeItem *it) {
   Fn *fn = fr->b->fn;
   uint32_t left = it->levels;
@@ -883,11 +885,11 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
   }
 }
 
-// Returns how well a name fits an entry's: 3 it is the entry's, 2 it is the
-// plain one of a mangled name, 1 it is a suffix, 0 not at all.
+// Returns how well `name` fits the name of entry f. 3: the names are equal. 2:
+// `name` is the demangled name. 1: `name` is a suffix. 0: it does not fit.
 static int fits(Ctx *cx, const PtxFunc *f, const char *name) {
   if (strcmp(f->name, name) == 0) return 3;
-  // a mangled name such as _ZN2at4rsumEPKfi has the length before each part
+  // A mangled name has the length before each part: at::rsum is _ZN2at4rsumE...
   Buf mangled = {0};
   for (const char *at = name; *at;) {
     const char *end = strstr(at, "::");

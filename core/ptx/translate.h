@@ -6,8 +6,8 @@
 #include "ir/ir.h"
 #include "ptx/module.h"
 
-// What a launch passes for a parameter, or for the part of a parameter that
-// starts at `offset`.
+// The value that a launch passes for a parameter, or for the part of a
+// parameter that starts at `offset`.
 typedef struct PtxBound {
   uint32_t offset;  // bytes from the start of the first parameter
   uint32_t var;     // for a module's variable (in mem) instead of a parameter:
@@ -21,14 +21,14 @@ typedef struct PtxBound {
 
 // Appends the body of entry f to fn, which is being traced. smem is the number
 // of bytes of dynamic shared memory. With ptx_lines, instructions get the lines
-// of the PTX text instead of those of .loc. Errors: ERR_PTX, whose message
-// names the line; ERR_ARG for parameters that do not fit.
+// of the PTX text instead of those of .loc. Fails with ERR_PTX, whose message
+// names the line, or with ERR_ARG for parameters that do not fit.
 void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const PtxBound *bound, size_t n, int64_t smem,
                    const char *file, bool ptx_lines);
 
-// Returns why an opcode is rejected, by its name or a modifier, or NULL. A
-// translation may still reject its operands.
+// Returns the reason why an opcode is rejected because of its name or a
+// modifier, or NULL. A translation may still reject its operands.
 const char *ptx_rejects(Ctx *cx, const char *op);
 // Returns the bytes of f's shared variables, and in *dynamic whether it names
 // an external array, whose size a launch gives.

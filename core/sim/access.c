@@ -11,7 +11,7 @@
 // The words that a group of lanes accesses, by bank. Lanes that access the same
 // word share a pass. Different words in one bank need one pass each.
 typedef struct Banks {
-  uint32_t seen;        // mask of the banks in which a lane accesses a word
+  uint32_t seen;        // mask of the banks that some lane accesses
   uint32_t word[32];    // for each bank: the first word accessed
   // for each lane: the lane that added the next word of the same bank
   uint8_t next[32];
@@ -20,9 +20,9 @@ typedef struct Banks {
   int most;
 } Banks;
 
-// Adds a lane that accesses word `w` in bank `bank`. The first word of a bank
-// is in `word`; the others form a chain of the lanes that added them. Returns
-// the index of w among the bank's words.
+// Adds a lane that accesses word `w` in bank `bank`. `word` has the first word
+// of each bank. The lanes that added other words of a bank form a linked list
+// (`next`). Returns the index of w among the bank's words.
 static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   uint32_t bit = 1u << bank;
   if (!(k->seen & bit)) {
@@ -44,7 +44,7 @@ static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   return k->count[bank] - 1;
 }
 
-// Returns the number of passes of the lanes in `mask`, which form one group;
+// Returns the number of passes of the lanes in `mask`, which form one group.
 // `so` has the passes of earlier groups. An access of 1 << shift bytes is
 // aligned and counts as one word in a bank of that width.
 static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
@@ -64,8 +64,8 @@ static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
   return k.most;
 }
 
-// Reports whether lane l accesses the bytes after those of lane l - 1, for all
-// lanes.
+// Reports whether each lane l > 0 accesses the bytes that follow those of lane
+// l - 1.
 static bool contiguous(int width, const uint32_t addr[32]) {
   uint32_t off = 0;
   for (uint32_t l = 0; l < 32; l++)
@@ -85,7 +85,8 @@ static bool pairs_agree(const uint32_t *addr, uint32_t mask, int d) {
   return true;
 }
 
-// Adds to p the passes of the lanes in `mask`. Each group has `lanes` lanes.
+// Returns p plus the passes of the lanes in `mask`, which are served in groups
+// of `lanes` lanes, one group after the other.
 static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
                            int lanes, SimPasses p, SimTurns *turns) {
   uint32_t one = lanes == 32 ? FULL : (1u << lanes) - 1;
@@ -136,8 +137,8 @@ SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns) {
 
 // A hash set of at most 64 keys, two for each lane. `used` is the mask of taken
 // entries. The top six bits of the key's product with 2^64 / golden ratio
-// select the entry; this spreads neighbouring keys. If it is taken, the next
-// free entry is used.
+// select the entry, which spreads neighbouring keys. If that entry is taken,
+// the next free entry is used.
 typedef struct Keys {
   uint64_t used;
   uint64_t key[64];
@@ -158,10 +159,10 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
 }
 
 // Counts one pass for each distinct triple of source line, destination line,
-// and XOR of destination and source chunk. Lines have 128 bytes, chunks 16. The
-// minimum is one pass for each source line. If most 32-byte source sectors are
-// only half read, the minimum is one pass for eight lanes, because another
-// request may read the other halves.
+// and XOR of the chunk numbers of destination and source. A line has 128 bytes,
+// a chunk 16. The minimum is one pass for each source line. If most 32-byte
+// source sectors are only half read, the minimum is one pass for eight lanes,
+// because another request may read the other halves.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns) {
   Keys passes, lines, sectors;

@@ -1,17 +1,17 @@
 // Passes and sectors that the hardware counts for one memory access of a warp.
 //
-// A shared-memory pass (wavefront) serves any number of lanes, as long as they
-// access at most one word in each of the 32 banks, which are 4 bytes wide. Bank
-// conflicts are the passes beyond the minimum for the width. All functions are
-// pure. Addresses are bytes from a base aligned to 1024 (shared) or 32
-// (global), and are aligned to the access width.
+// Shared memory has 32 banks, which are 4 bytes wide. A pass (wavefront) serves
+// any number of lanes that access at most one word in each bank. Bank conflicts
+// are the passes beyond the minimum number for an access of that width. All
+// functions are pure. Addresses are bytes from a base aligned to 1024 (shared)
+// or 32 (global), and are aligned to the access width.
 #ifndef CUTE_SIMACCESS_H
 #define CUTE_SIMACCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct SimPattern {  // last address pattern of an instruction, and its result
+struct SimPattern {  // an instruction's last address pattern and its passes
   uint32_t mask;
   uint32_t rel[32];
   int32_t x, y;
@@ -26,9 +26,9 @@ typedef enum SimAccess {
   SIMACCESS_MATRIX   // ldmatrix, stmatrix
 } SimAccess;
 
-// The pass in which the hardware serves each lane. Lanes with the same pass
-// number share a pass. Lanes in one group would share a pass if they had no
-// bank conflicts. Both numbers count from 0.
+// For each lane: the number of its group, and the number of the pass that
+// serves it. Lanes in one group would share a pass if they had no bank
+// conflicts. Groups and passes count from 0.
 typedef struct SimTurns {
   uint8_t group[32], pass[32];
 } SimTurns;
@@ -39,8 +39,8 @@ typedef struct SimPasses {
 } SimPasses;       // The number of bank conflicts is wavefronts - least.
 
 // Returns the passes of a SIMACCESS_LOAD, STORE or CPASYNC of 1, 2, 4, 8 or 16
-// bytes. Lanes outside `mask` do not count; their `addr` is not read. `turns`
-// receives the pass of each lane unless it is NULL.
+// bytes. Lanes outside `mask` do not count, and their `addr` is not read.
+// `turns` receives the pass of each lane unless it is NULL.
 SimPasses simaccess_shared(SimAccess kind, int width,
                            const uint32_t addr[32], uint32_t mask,
                            SimTurns *turns);

@@ -1,8 +1,9 @@
 // Raw pointers: accesses to memory at addresses that a kernel computes or
 // loads. Each lane may have another address. Decoding makes a copy of such an
-// instruction for each memory object that it may access: those of the pointer
-// arguments, and those whose addresses the script requested. At run time, each
-// lane executes the copy for the object that contains its address.
+// instruction for each memory object that it may access. These objects are the
+// memory of each pointer argument, and memory whose address the script
+// requested. At run time, each lane executes the copy for the object that
+// contains its address.
 #include "sim/address.h"
 
 #include <string.h>
@@ -34,13 +35,14 @@ static bool is_map(const SimIns *d) {
   return d->op >= OP_MAPCOPY && d->op <= OP_MAPPUBLISH;
 }
 
-// Reports whether d copies a box.
+// Reports whether d is a bulk copy of a box.
 static bool is_box(const SimIns *d) {
   return d->op == OP_TMALOAD || d->op == OP_TMASTORE;
 }
 
-// Writes to s the memory operands of an access that may be in global memory,
-// and to `write` whether they are written. Returns their number.
+// Finds the memory operands of d that may be in global memory. Writes these
+// operands to s, and to `write` whether d writes each operand. Returns the
+// number of operands.
 static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
   if (is_map(d) || is_box(d)) {
     s[0] = is_box(d) ? &((SimBulk *)(uintptr_t)d->x)->place
@@ -147,7 +149,8 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
                 .who = d->who, .sem = d->sem, .x = m};
 }
 
-// Fails if d has a raw pointer in a place that the simulator does not support.
+// Fails if d, an operation for which the simulator does not support raw
+// pointers, has an operand that is one.
 static void refuse(Ctx *cx, const Fn *fn, const SimIns *d) {
   const Ins *i = ir_get(fn, d->ref);
   Operand o;
@@ -178,7 +181,7 @@ static bool has(const LaunchArg *a, int64_t address) {
   return (uint64_t)address - (uintptr_t)a->p < a->bytes;
 }
 
-// Returns argument k's memory, or NULL if no operand names it.
+// Returns the memory object of argument k, or NULL if no instruction uses it.
 static const SimMem *own_mem(const SimProg *p, size_t k) {
   for (size_t j = 0; k < p->fn->arg.n && j < p->fn->mem.n; j++) {
     const Mem *m = &p->fn->mem.p[j];
@@ -242,8 +245,8 @@ static bool is_known(const SimAddressed *m, int64_t address) {
   return false;
 }
 
-// Reports whether an address computed from address `base` may be in object k.
-// It may not if `base` is in another object.
+// Reports whether an address that is computed from the address `base` may be in
+// object k: `base` is in object k, or in no memory object.
 static bool leads_to(const SimAddressed *m, int k, int64_t base) {
   return has(m->piece[k], base) || !is_known(m, base);
 }
@@ -260,7 +263,7 @@ uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
       continue;
     }
     uint64_t first = (uintptr_t)m->piece[k]->p;
-    // a huge number if the address is below `first`
+    // unsigned, so an address below `first` gives a huge number
     uint64_t d = (uint64_t)address_of(w, m, l) - first;
     uint64_t size = (uint64_t)m->bits / 8;
     if (d >= m->piece[k]->bytes || d % size ||

@@ -12,28 +12,29 @@ typedef struct SimAddressed {
   SimIns *ins;
   const LaunchArg **piece;
   int n;
-  // slots of the base address and of the offset in elements
+  // address: slot of the base address. off: slot of the offset in elements.
   uint32_t address, off;
   bool wide;               // whether offsets have 64 bits
   int bits;                // bits per element
   // alignment in bytes that the script guarantees for base addresses
   int64_t align;
-  uint32_t at;             // slot that receives the offsets in the object
+  uint32_t at;  // slot that receives each lane's offset in its object
   uint32_t pred;           // slot of the predicate; 0: no predicate
   bool write;
   const SimMem *mem;
 } SimAddressed;
 
-// simaddress_piece returns memory object k that raw pointers may address, or
-// NULL; simaddress_pieces returns the number of these objects.
+// simaddress_pieces returns the number of memory objects that raw pointers may
+// address. simaddress_piece returns number k of these objects, from 0 on, or
+// NULL.
 const LaunchArg *simaddress_piece(const SimProg *p, size_t k);
 size_t simaddress_pieces(const SimProg *p);
-// Prepares copies through tensor maps in memory which may describe any object
-// that raw pointers may address, with reports that name object m if it has no
-// name of its own. write: whether the copies write.
+// Prepares p for copies through tensor maps in memory. Such a map may describe
+// any object that raw pointers may address. Reports use the name of object m
+// for an object without a name. write: whether the copies write.
 void simaddress_reach(Ctx *cx, SimProg *p, const SimMem *m, bool write);
-// Returns the object that contains an address, after simaddress_reach; NULL if
-// none does.
+// Returns the object that contains an address, or NULL. Call simaddress_reach
+// first.
 const SimMem *simaddress_object(const SimProg *p, uint64_t address);
 // Turns instruction d into an OP_PTR if it has raw pointers. Allocates slots
 // for the offsets at *top, the end of a warp's values.

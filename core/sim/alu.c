@@ -1,5 +1,5 @@
-// Arithmetic on raw bits, with the same results as the GPU. One version
-// computes a single lane and supports every type. The other computes all 32
+// Arithmetic on raw bits, with the same results as the GPU. One implementation
+// computes a single lane and supports every type. The other one computes all 32
 // lanes and supports the common types.
 #include "ir/eval.h"
 #include "sim/inside.h"
@@ -11,9 +11,9 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-// Also compiles the function with the switch over operations for AVX2; the
-// loader chooses a version. Not under the thread sanitizer, which is not ready
-// when the loader runs.
+// Marks a function that is compiled twice, the second time for AVX2. The loader
+// chooses a version. The thread sanitizer does not support two versions,
+// because it is not ready when the loader runs.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define CLONES __attribute__((target_clones("avx2", "default")))
@@ -23,7 +23,8 @@
 
 static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
 
-// Computes a function for f64.
+// Computes math function f of x in f64. y is the second argument of f, if f has
+// two.
 static double math_of(MathFn f, double x, double y) {
   switch (f) {
     case MF_SQRT: return sqrt(x);
@@ -71,9 +72,9 @@ static double math_of(MathFn f, double x, double y) {
 
 // ---- conversions ----
 
-// Prepares an integer for conversion to a type of less than 42 bits: returns it
-// rounded to odd, as a number that a double can represent. The later conversion
-// then rounds correctly, as if in one step.
+// Rounds a large integer to odd, so that a double can represent it exactly. A
+// later conversion to a type with fewer than 42 significant bits then rounds
+// correctly, as if in one step.
 static uint64_t odd(uint64_t a, uint64_t magnitude) {
   if (magnitude < (uint64_t)1 << 53) return a;
   return (a & ~(uint64_t)0x7ff) | (a & 0x7ff ? 0x800 : 0);
@@ -185,8 +186,8 @@ static inline double fma_f64(double a, double b, double c) {
   return bits_double(u);
 }
 
-// Corrects the result x of an operation on a and b for NaNs: if both are NaNs,
-// the hardware returns the second one.
+// Returns the result of an operation: b if its second operand b is a NaN,
+// otherwise x. If both operands are NaNs, the hardware returns the second one.
 static inline double second(double x, double b) { return b == b ? x : b + b; }
 
 #define KEY(op, cls) ((op) * 8 + (cls))

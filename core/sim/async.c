@@ -232,8 +232,9 @@ void simasync_commit(SimWarp *w, SimBy by) {
   for (int l = 0; l < LANES; l++) w->groups[by][l] += w->active >> l & 1;
 }
 
-// Reads the tensor map of a load that ends at an mbarrier, because its thread
-// waited for a later bulk group.
+// Makes the load `a` read its tensor map now, because the thread that started
+// the load waited for a later bulk group. The load still completes at an
+// mbarrier.
 static void drain(SimAsync *a) {
   if (!a->drained) a->run(a, ASYNC_DRAIN);
   a->drained = true;

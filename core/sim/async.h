@@ -10,10 +10,10 @@
 //
 // run(a, ASYNC_FETCH) then reads the sources into a->data, and run(a,
 // ASYNC_DELIVER) writes the bytes to the destination. Both run once, as late as
-// the program allows. run(a, ASYNC_DRAIN) comes earlier. It runs only for
-// operations through a tensor map in memory (a->mapped) that end at an
-// mbarrier, when their thread waits for a later bulk group. In PTX such a wait
-// does not cover these operations.
+// the program allows. run(a, ASYNC_DRAIN) may be called before these two calls.
+// This call is only for an operation through a tensor map in memory (a->mapped)
+// that ends at an mbarrier. It occurs when the operation's thread waits for a
+// later bulk group. In PTX, such a wait does not cover the operation.
 #ifndef CUTE_SIMASYNC_H
 #define CUTE_SIMASYNC_H
 
@@ -38,16 +38,17 @@ struct SimAsync {
   uint32_t group;
   int actor;  // actor (order.c) that counts as reader of the sources
   uint32_t epoch;
-  // BY_MBAR: position among the operations of its warp that complete in order;
-  // 0: any order
+  // BY_MBAR: position in the order in which operations of the same warp
+  // complete; 0: the operation may complete in any order
   uint64_t turn;
-  // number of the operation among those of its warp (turns.c), and the step
-  // that started the operation
+  // number: number of the operation among those of its warp (turns.c). cause:
+  // the step that started the operation.
   uint32_t number, cause;
-  uint64_t began;          // number among all operations of the cluster
+  uint64_t began;          // number of the operation in the cluster
   // BY_MBAR: mbarrier at which the operation completes `bytes` bytes
   SimMbar *mbar;
-  // bytes to complete; the mbarrier's phase when the operation started
+  // bytes: number of bytes to complete. phase: the mbarrier's phase when the
+  // operation started.
   uint32_t bytes, phase;
   SimRun *run;
   void *data;
@@ -63,14 +64,14 @@ struct SimAsync {
 
 // Starts an operation by one lane of warp w at instruction i, with `data`
 // zeroed bytes at a->data. Returns NULL if memory is exhausted. With BY_MBAR,
-// the operation completes a->bytes at a->mbar; the caller sets both next. With
-// BY_BULK, it completes with its group, in epoch `w->issued` of the warp's
-// agent.
+// the operation completes a->bytes at a->mbar, which the caller sets next. With
+// BY_BULK, the operation completes with its group, in epoch `w->issued` of the
+// warp's agent.
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                          SimRun *run, size_t data);
 // Declare that the operation reads or writes `bytes` bytes of the cluster's
-// shared memory from address addr on. Reports name object m. Invalid accesses
-// are reported.
+// shared memory from address addr on. Invalid accesses are reported as accesses
+// to object m.
 void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes);
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
@@ -83,7 +84,8 @@ void simasync_writes_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 // simasync_commit puts the operations of the active lanes that are in no group
 // into a new group. simasync_wait completes all groups except the last
-// `pending`; with `read`, it only waits until their sources have been read.
+// `pending` groups. With `read`, it only waits until the sources of these
+// groups have been read.
 void simasync_commit(SimWarp *w, SimBy by);
 void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read);
 

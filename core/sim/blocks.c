@@ -1,18 +1,19 @@
 // Races between CTAs in global memory. CTAs run in any order and on many host
-// threads, so the records do not depend on when CTAs ran. For each granule that
-// the kernel writes and each class of access, the records have the CTA with the
-// lowest and the one with the highest number that performed it. A record has
-// the lowest thread, its line, and whether all stores stored the same value.
-// The highest CTA is recorded only if it differs from the lowest. Memory that a
-// kernel only reads costs nothing.
+// threads, so the records must not depend on this order. There are records for
+// each granule that the kernel writes and each class of access. One record is
+// for the CTA with the lowest number that performed such an access. If several
+// CTAs did, another record is for the CTA with the highest number. A record has
+// the lowest thread of the CTA that performed the access, the line, and whether
+// all stores stored the same value. Memory that a kernel only reads costs
+// nothing.
 //
-// Two accesses race if different CTAs perform them, one of them writes, and not
-// both are strong (atomics, and ordered loads and stores, of GPU scope or
-// wider). Stores of elements narrower than a byte, which are atomics on a GPU,
-// are not checked. Stores of the same value do not race here: memory holds that
-// value whichever store is last. The check assumes that nothing orders two
-// CTAs; programs with such ordering use relay.c instead. Races inside a cluster
-// are found by shadow.c.
+// Strong accesses are atomics, and loads and stores with a memory order, of GPU
+// scope or wider. Two accesses race if different CTAs perform them, one of the
+// two writes, and not both are strong. Stores of elements narrower than a byte,
+// which are atomics on a GPU, are not checked. Stores of the same value do not
+// race here, because memory holds that value whichever store is last. The check
+// assumes that nothing orders two CTAs; programs with such ordering use relay.c
+// instead. Races inside a cluster are found by shadow.c.
 #include "ir/intrin.h"
 #include "sim/address.h"
 #include "sim/blocks.h"
@@ -147,9 +148,10 @@ static inline uint64_t *page(SimCluster *c, uint64_t **at) {
 
 static uint64_t cta(uint64_t x) { return x >> CTA_AT; }
 
-// Merges two records of accesses. Returns the record to keep: of two accesses
-// by one CTA, the lower record; otherwise that of the CTA with the lower number
-// or, with `higher`, the higher number.
+// Merges two records of accesses and returns the record to keep. If both
+// records are of one CTA, keeps the lower record. Otherwise keeps the record of
+// the CTA with the lower number or, with `higher`, of the CTA with the higher
+// number.
 static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
   bool first = x >> SRC_AT < y >> SRC_AT;
   uint64_t kept = first != (higher && cta(x) != cta(y)) ? x : y;
@@ -247,8 +249,8 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     const Mem *m = &p->fn->mem.p[k];
     if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
     const SimMem *s = p->mem[m->ref];
-    // The report names a raw pointer unless one of the arguments contains the
-    // byte; then it names the argument.
+    // The report names the argument that contains the byte, or the raw pointer
+    // if no argument does.
     if (s && s->address) {
       f->r.mem = (int32_t)k;
       f->r.offset = (byte - area->p) * 8 / s->own;

@@ -13,7 +13,7 @@ typedef struct SimPlace SimPlace;
 struct SimArea {
   uint8_t *p;
   size_t bytes;
-  // address on the simulated device; each area follows the previous one
+  // address on the simulated device, where each area follows the previous one
   uint64_t start;
   int shift;               // log2 of the bytes of a granule
   // whether the kernel writes the memory, and whether races are possible
@@ -25,9 +25,9 @@ struct SimArea {
 };
 
 // simblocks_areas finds the areas of all pointer arguments and of memory that
-// raw pointers may access. simblocks_note records that the kernel reads or
-// writes an area, `bytes` bytes at once. simblocks_start allocates the areas'
-// records in cx->scratch.
+// raw pointers may access. simblocks_note records that an instruction of the
+// kernel reads or writes `bytes` bytes of an area in one access.
+// simblocks_start allocates the areas' records in cx->scratch.
 void simblocks_areas(Ctx *cx, SimProg *p);
 SimArea *simblocks_area(const SimProg *p, int32_t arg);
 SimArea *simblocks_area_of(const SimProg *p, const LaunchArg *a);

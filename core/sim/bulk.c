@@ -17,7 +17,8 @@ typedef struct Copy {
   const SimBulk *b;
   SimMapped m;
   uint32_t shared;  // offset of the box or bytes in the cluster's shared memory
-  uint32_t to;              // BULKSEND: offset of the destination, likewise
+  // BULKSEND: offset of the destination in the cluster's shared memory
+  uint32_t to;
   // offset of the first byte in the global memory object
   int64_t global;
   int64_t at[2 * TENSORMAP_RANK];  // coordinates and im2col offsets
@@ -227,8 +228,9 @@ static int64_t value(const SimWarp *w, uint32_t slot, int l) {
   return v;
 }
 
-// Returns the byte offset in the object of what lane l copies. Returns -1 and
-// reports a fault if a part is out of bounds or not aligned to 16 bytes.
+// Returns the byte offset in the object of the first byte that lane l copies.
+// Returns -1 and reports a fault if a part is out of bounds or not aligned to
+// 16 bytes.
 static int64_t byte_at(SimWarp *w, const SimIns *i, const SimSide *s, int l,
                        int bytes, bool write) {
   int64_t off[LANES];
@@ -259,8 +261,8 @@ static Copy copy_of(SimWarp *w, const SimIns *i, int l) {
   return k;
 }
 
-// Sets k->global, the offset in global memory of a copy. Returns false if it
-// reported a fault.
+// Sets k->global, the offset of the bytes in global memory that lane l copies.
+// Returns false if it reported a fault.
 static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
                         bool write) {
   const SimBulk *b = k->b;
@@ -272,7 +274,7 @@ static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
   return k->global >= 0;
 }
 
-// Sets k->shared, the offset in shared memory of a copy from or to there.
+// Sets k->shared, the offset of the bytes in shared memory that lane l copies.
 // Returns false if it reported a fault.
 static bool find_shared(SimWarp *w, const SimIns *i, int l, Copy *k,
                         bool write) {
@@ -301,8 +303,8 @@ static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
 }
 
 // Reports a box whose first byte in global memory is not aligned to 16 bytes.
-// TMA raises an illegal instruction for such stores (tried on an H200); loads
-// are reported, too.
+// For a store of such a box, TMA raises an illegal-instruction error (tried on
+// an H200). Loads of such boxes are reported, too.
 static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
                            int64_t at, bool write) {
   const SimMem *m = k->m.tensor;
@@ -325,7 +327,7 @@ static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                 1u << l);
 }
 
-// Checks and counts the accesses of a copy to global memory when it starts.
+// Checks and counts the global-memory accesses of a copy that starts.
 static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
                        bool write) {
   const SimMem *m = k->m.tensor;

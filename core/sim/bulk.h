@@ -11,8 +11,8 @@ typedef struct SimBulk {
   SimSide bar;             // loads: operand that names the mbarrier
   // whether the copy moves a box of a tensor map, not contiguous bytes
   bool boxes;
-  const TensorMap *map;    // the map; NULL: the map is in memory, at `place`
-  // operand that is the map, if the map is in memory
+  const TensorMap *map;    // the tensor map; NULL: it is in memory, see `place`
+  // operand of the tensor map, if the map is in memory
   SimSide place;
   // object in global memory; NULL: the copy is between CTAs, or the object
   // depends on the map in memory
@@ -21,8 +21,8 @@ typedef struct SimBulk {
   uint32_t mask, rank;
   uint32_t at[2 * TENSORMAP_RANK];  // slots of the coordinates and im2col
                                     // offsets
-  // number of modes of the box; size of a copy in bytes, or 0 if it depends on
-  // the map in memory
+  // modes: number of modes of the box. bytes: size of a copy, or 0 if the size
+  // depends on the map in memory.
   int modes, bytes;
   unsigned flags;          // flags BKF_*
 } SimBulk;
@@ -34,8 +34,8 @@ void simbulk_run(SimWarp *w, const SimIns *i);
 struct SimAsync;
 // Operands of the operations MAPCOPY to MAPPUBLISH. dst: the map that is
 // written. src: the map to publish, or the tensor of MAPADDRESS. map: the
-// argument that MAPCOPY copies. field, mode, value: what MAPSET sets, and the
-// slot of its value.
+// argument that MAPCOPY copies. field, mode: the field that MAPSET sets, and
+// the mode to which it belongs. value: slot of the new value.
 typedef struct SimMapOp {
   SimSide dst, src;
   const TensorMap *map;
@@ -56,17 +56,17 @@ typedef struct SimMapped {
 } SimMapped;
 void simmaps_run(SimWarp *w, const SimIns *i);
 void simmaps_release(SimWarp *w);      // for fence.proxy.tensormap
-// Records that the lanes of mask wrote to memory in which tensor maps are.
+// Records that the lanes of mask wrote to memory that contains tensor maps.
 void simmaps_wrote(const struct Access *x, uint32_t mask);
 void simmaps_reset(SimCluster *c);
 void simmaps_free(struct SimMaps *t);
-// Loads the tensor map at operand s for lane l into t. If the copy has a map,
-// t->map has the box already. Returns false and reports a fault if the map is
-// not valid.
+// Loads the tensor map at operand s for lane l into t. If the copy has a map
+// that states its box (SimBulk.map), t->map must be a copy of it. Returns false
+// and reports a fault if the map is not valid.
 bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
                   SimMapped *t);
-// Checks that a tensor map is unchanged since copy a loaded it. A change is a
-// fault, or a note if a load was drained.
+// Checks that a tensor map is unchanged since copy `a` loaded it. Reports a
+// change as a fault, or as a note if copy `a` was drained (async.h).
 void simmaps_still(struct SimAsync *a, const SimSide *s, const SimMapped *t);
 
 // ---- mem.c: functions for bulk.c and maps.c ----

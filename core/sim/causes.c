@@ -1,7 +1,7 @@
 // Finds the pairs of scheduling steps that another schedule could execute in
 // the opposite order (dynamic partial-order reduction). Two steps are such a
-// pair if they conflict, so that their order changes what one of them does or
-// whether it can run, and if happens-before does not order them.
+// pair if they conflict and happens-before does not order them. They conflict
+// if their order changes what one of the two does, or whether it can run.
 //
 // Steps are ordered by the program order of a thread, by barriers, by waits for
 // a phase of an mbarrier, and by the conflicts themselves. The order of memory
@@ -9,20 +9,22 @@
 // one does. The start of a copy whose bytes complete a phase orders steps, too.
 //
 // Arrivals in one phase of an mbarrier commute. All schedules have the same
-// phases under two conditions: every operation in a phase happens after the end
-// of the phase before, and every operation that must be in a phase happens
-// before some arrival in it. Violations are pairs:
-//
-//   an arrival, or bytes expected or completed, in phase n, and the arrivals in
-//   phase n - 1 that do not happen before it: it could be counted among them
-//   a wait that passes in phase n, and the arrivals in phase n - 2 that do not
-//   happen before it: its parity could have passed then. For a test of the
-//   phase (try_wait): the arrivals in phase n - 1
-//   a wait, a test or expected bytes in phase n that no arrival in phase n
-//   happens after, and the step that completes the phase
+// phases under two conditions. First, every operation in a phase happens after
+// the end of the preceding phase. Second, every operation that must be in a
+// phase happens before some arrival in this phase. Each violation gives a pair
+// of steps:
+// - An arrival, or bytes expected or completed, in phase n is paired with the
+//   arrivals in phase n - 1 that do not happen before it. In another schedule,
+//   it could be counted in phase n - 1.
+// - A wait that passes in phase n is paired with the arrivals in phase n - 2
+//   that do not happen before it. In phase n - 2, the same parity could have
+//   passed. A test of the phase (try_wait) is paired with the arrivals in
+//   phase n - 1.
+// - A wait, a test, or expected bytes in phase n is paired with the step that
+//   completes the phase, if no arrival in phase n happens after it.
 //
 // In memory, two ordered or atomic accesses to one granule conflict if one of
-// them writes. Atomics of one kind commute if their results are unused.
+// them writes. Atomics of one AtomicKind commute if their results are unused.
 #include "sim/turns.h"
 
 #include <string.h>
@@ -49,13 +51,15 @@ struct SimCauses {
   const SimProg *p;
   uint32_t units;          // number of clusters for which memory is allocated
   uint64_t first;          // index of the first of the current clusters
-  // number of warps of all clusters; number of words in a vector clock
+  // nwarp: number of warps of all clusters. n: number of words in a vector
+  // clock.
   uint32_t nwarp, n;
   // vector clocks: one for each warp, one for the agent whose step runs, and a
   // copy of the current warp's clock from before its step
   uint32_t *vc;
   uint32_t *bar;           // vector clocks of barriers, cluster after cluster
-  // two vector clocks for each mbarrier: of its open and of its completed phase
+  // two vector clocks for each mbarrier: one of the open phase, one of the
+  // completed phase
   uint32_t *phase;
   Mbar *mbar;
   SimCause now;
@@ -227,7 +231,7 @@ static void pair(SimCauses *s, uint32_t first) {
   s->pair[s->npair++] = (SimPair){first, s->now.turn};
 }
 
-// Joins the vector clock of step `turn` into r.
+// Joins the vector clock of step number `turn` into vector clock r.
 static void learn(const SimCauses *s, uint32_t *r, uint32_t turn) {
   uint32_t k = turn < s->nof ? s->of[turn] : NONE;
   if (k != NONE) join(s, r, row(s, k));
@@ -429,7 +433,7 @@ bool simcauses_still(const SimCauses *s, int g, uint32_t turn) {
 // ---- earlier values ----
 
 // Returns the newest access that changes the granule, among access k and older
-// ones, or 0.
+// accesses. Returns 0 if none does.
 static uint32_t change(const SimCauses *s, uint32_t k) {
   while (k && (s->touch[k].how == CAUSE_READ || s->touch[k].by.warp < 0))
     k = s->touch[k].next;
@@ -446,9 +450,9 @@ static bool follows(const uint32_t *row, const Touch *t) {
   return row[t->by.warp] >= t->by.seq;
 }
 
-// Reports whether access t is a plain write that comes before the step with
-// vector clock `row` in every schedule. No other change commutes with a plain
-// write, so the step cannot read older values.
+// Reports whether access t is a write (CAUSE_WRITE) that comes before the step
+// with vector clock `row` in every schedule. No other change commutes with such
+// a write, so the step cannot read older values.
 static bool closes(const uint32_t *row, const Touch *t) {
   return t->how == CAUSE_WRITE && follows(row, t);
 }
@@ -457,9 +461,9 @@ static uint64_t low(uint64_t u, int size) {
   return size < 8 ? u & (((uint64_t)1 << size * 8) - 1) : u;
 }
 
-// Reports whether the newest changes of a granule, back to a plain write, are
-// atomic additions of the same number. Then any subset of them gives a value
-// that the granule had in this run.
+// Reports whether all changes of a granule since its last write (CAUSE_WRITE)
+// are atomic additions of the same number. Then any subset of these additions
+// gives a value that the granule had in this run.
 static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
                        int size, uint64_t now) {
   bool some = false;
@@ -481,8 +485,8 @@ static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
   return true;
 }
 
-// Returns the bytes of the granule before step `turn`; `now` is its value at
-// present.
+// Returns the bytes of the granule before step `turn`; `now` holds the
+// granule's current bytes.
 static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
                        uint64_t now) {
   for (uint32_t k = newest(s, key); k && s->touch[k].by.turn >= turn;
@@ -492,7 +496,7 @@ static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
 }
 
 // Returns the last step before `turn` that changed the granule. Returns NONE if
-// there is none, or if a plain write that replaced its value comes before the
+// there is none, or if a write that replaced the changed value comes before the
 // step with vector clock `row` in every schedule.
 static uint32_t change_before(const SimCauses *s, const uint32_t *row,
                               uint64_t key, uint32_t turn) {

@@ -48,8 +48,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
   for (int k = 0; k < f->r.modes; k++) {
     const SimTold *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
-    // the claim of a copy is about two elements, at v - lo and at v: reports
-    // the coordinate of the one that is out of range
+    // A copy's assertion is about two elements, with coordinates v - lo and v.
+    // The coordinate that is out of range is reported.
     f->r.coord[k] = v < t->lo ? v - t->lo : v;
     f->extent[k] = t->limit.slot ? value_at(w, &t->limit, l)
                      : t->hi == INT64_MAX ? -1 : t->hi + 1;
@@ -58,7 +58,7 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
 
 // ---- layouts ----
 
-// Catches an error of the layout algebra, in a context made for the check.
+// A context for the check, which catches errors of the layout algebra.
 typedef struct Try {
   jmp_buf env;
   ErrKind kind;
@@ -93,7 +93,7 @@ static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
 }
 
 // Writes to text, which has n bytes, how the layout differs from the correct
-// one. Returns false if it is correct or if that cannot be decided.
+// one. Returns false if the layout is correct or if this cannot be decided.
 static bool wrong_layout(SimWarp *w, const SimClaim *c, int l, char *text,
                          size_t n) {
   Try t = {.text = text, .n = n};

@@ -20,7 +20,8 @@ typedef struct SimClaim {
   int n;
   int32_t mem;
   bool write;
-  // condition under which the assertion is checked; true by default
+  // The assertion is checked only where this condition holds. By default it
+  // always holds.
   SimTerm when;
   // index into Fn.text: a named range of the script begins or ends here; 0: an
   // assertion

@@ -10,9 +10,9 @@
 // instructions that wait after those that do not. A warp waits for its
 // arithmetic at the end of a loop iteration, at branches and at barriers.
 //
-// The model does not simulate an SM: it does not know the compiler's schedule
-// and registers. Address arithmetic that a compiler folds (sums with constants,
-// loop invariants) costs nothing.
+// The model does not simulate an SM exactly, because it does not know the
+// compiler's schedule and registers. Address arithmetic that a compiler folds
+// (sums with constants, loop invariants) costs nothing.
 #include "sim/clock.h"
 
 #include <math.h>
@@ -42,7 +42,8 @@ typedef struct Groups {
 
 typedef struct Player {   // a warp of a running cluster
   struct Stage *stage;
-  // number of the warp in its cluster; its quarter of the SM
+  // warp: number of the warp in its cluster. quarter: the warp's quarter of the
+  // SM.
   int warp, quarter;
   size_t at;              // index in the log of the warp's next step
   double t;               // earliest time of the warp's next step
@@ -61,7 +62,8 @@ typedef struct Player {   // a warp of a running cluster
   double turn;            // start time of the current loop iteration
   uint32_t passes;        // number of completed loop iterations
   double given;           // earliest time of the warp's next arrival at a gate
-  // issue time of the last bulk load; time at which its data arrives
+  // asked: issue time of the last bulk load. agents: time at which the data of
+  // that load arrives.
   double asked, agents;
   Groups copies, sums, stores;
   // for each value or register (its id): time at which it is ready
@@ -79,7 +81,7 @@ typedef struct Stage {    // a running cluster
   int live;
   uint32_t number;        // index of the cluster in the order of starts
   double began;
-  // for each CTA: time at which a word that many lanes access is free
+  // for each CTA: time until which atomics of many lanes occupy a word
   double *word;
 } Stage;
 
@@ -275,7 +277,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
       if (c->alu > 0) t = most(t, sm->alu[q]);
       if (c->xu > 0) t = most(t, sm->xu[q]);
       return c->f64 > 0 ? most(t, sm->f64[q]) : t;
-    // Of the copies of an unrolled loop body, only the last one waits.
+    // In an unrolled loop, a warp waits only after the last copy of the body.
     case K_TURN:
       return (p->passes + 1) % (uint32_t)c->work ? t : most(t, p->last_end);
     case K_BRANCH: case K_MEET: case K_FENCE:
@@ -301,7 +303,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
 }
 
 // Returns the time at which the last sector of a global access arrives. The
-// access occupies L1 for `work` cycles.
+// access occupies L1 for `work` cycles. one: counts these cycles as busy.
 static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
                     double t, bool one) {
   double end = take(k, &sm->l1, PIPE_L1, t, work, one) + k->m->l1_hit;
@@ -311,9 +313,9 @@ static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
   return most(end, far + k->m->global);
 }
 
-// Executes an arithmetic instruction at time t. It occupies its pipes from t
-// on. Returns the time of its result: a latency after its last operand is
-// ready.
+// Executes an arithmetic instruction at time t. The instruction occupies its
+// pipes from t on. Returns the time of the result, which is a latency after the
+// last operand is ready.
 static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
                       double t, uint32_t at) {
   bool one = p->warp < k->p->nwarp;
@@ -332,7 +334,7 @@ static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
   return from + c->late;
 }
 
-// Executes a fence: the warp continues when this fence and the earlier fences
+// Executes a fence. The warp continues when this fence and the earlier fences
 // of the SM are complete.
 static void fence(Player *p, Sm *sm, double each, double late, double t) {
   sm->fence = most(sm->fence, t) + each;
@@ -413,8 +415,8 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
              (i->op == OP_ATOMIC ? m->atomic : 1), one);
       return t + (i->op == OP_ATOMIC ? m->global : 0);
     case K_CPASYNC:
-      // cp.async writes data when it arrives, so extra passes delay no other
-      // work
+      // cp.async writes data as it arrives, so its bank conflicts delay no
+      // other work
       take(k, &sm->shared, PIPE_SHARED, t,
            s->sectors * (double)SECTOR / LINE, one);
       work = most(s->sectors * (double)SECTOR / LINE, m->copy);
@@ -451,8 +453,8 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
   return t;
 }
 
-// Simulates one instruction of warp p. Returns false if it cannot issue at
-// p->t; then sets p->t to the time at which it can.
+// Simulates one instruction of warp p. If the instruction cannot issue at p->t,
+// sets p->t to the time at which it can, and returns false.
 static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   const SimIns *i = &k->p->ins[s->at];
   const SimWork *c = &k->w->work[s->at];
@@ -488,7 +490,8 @@ static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   return true;
 }
 
-// Simulates the completion of an agent, which may fill a CTA's shared memory.
+// Simulates the completion of an agent's operation, which may fill shared
+// memory of a CTA.
 static void play_agent(SimClock *k, Player *p, const SimStep *s) {
   Sm *sm = &k->sm[s->cta];
   if (!s->at) return;
@@ -562,7 +565,8 @@ static bool play(SimClock *k, int64_t *left) {
       }
       return true;
     }
-    // The range begins or ends when all arithmetic has its operands.
+    // A named range begins or ends when all earlier arithmetic has its
+    // operands.
     case TAPE_BEGIN: case TAPE_END: {
       double t = most(p->t, p->last_end);
       p->at++;

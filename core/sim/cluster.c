@@ -202,7 +202,7 @@ void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
 }
 
 // Reports whether some lane of w happens after warp u's arrival in epoch clk. u
-// is a number in the CTA.
+// is the number of warp u in w's CTA.
 static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   const SimWarp *o = w - w->in + u;
   for (int l = 0; l < LANES; l++) {
@@ -364,8 +364,9 @@ static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
   f->gone.landed = landed;
 }
 
-// A CTA is known to run if w synchronized with one of its threads, directly or
-// through other threads, or acquired what such a thread released.
+// A CTA is known to run if w synchronized with a thread of the CTA, directly or
+// through other threads. It is also known to run if w acquired what such a
+// thread released.
 bool simcluster_runs(SimWarp *w, int l, int rank) {
   const SimProg *p = w->cluster->prog;
   int n = p->nwarp, first = rank * n, turn = simmbar_turn(p);
@@ -421,9 +422,9 @@ static void tell_left(SimCluster *c, int rank, int id) {
   f->barrier.others = b->expected;
 }
 
-// Reports three faults after all warps exited: incomplete rounds of barriers,
-// CTAs that may have exited before others accessed their shared memory, and
-// agents that may still access it.
+// Reports three kinds of faults after all warps exited: incomplete rounds of
+// barriers, CTAs that may have exited before other CTAs accessed their shared
+// memory, and agents that may still access shared memory.
 static void check_ends(SimCluster *c) {
   const SimProg *p = c->prog;
   for (int k = 0; k < p->ncta; k++)
@@ -581,7 +582,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->index = (uint32_t)index;
   c->hopeless = false;
   c->moved = c->changed = c->still = c->since = c->quiet = 0;
-  c->asleep = UINT64_MAX;  // the cluster does not wait for others
+  c->asleep = UINT64_MAX;  // this cluster is not waiting for others
   memset(c->spin, 0, (size_t)p->nall * sizeof *c->spin);
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
@@ -591,7 +592,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
 }
 
 // Reports whether all runnable warps poll memory that no warp of this cluster
-// will change. Sets *others if other clusters may still change it.
+// will change. Sets *others if other clusters may still change that memory.
 static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
   c->look = false;

@@ -13,10 +13,10 @@ void simcluster_begin(SimCluster *c, uint64_t index);
 // Runs the cluster. Returns false if it waits for other clusters.
 bool simcluster_run(SimCluster *c);
 void simcluster_end(SimCluster *c);     // ends the run: no warp can continue
-// Reports progress, and stops the cluster if the whole run is to end.
+// Reports progress, and stops the cluster if the run of all clusters must end.
 void simcluster_tick(SimCluster *c);
-// simcluster_meet arrives at the cluster barrier. simcluster_wait waits there;
-// it returns false if w must wait (SW_CLUSTER).
+// simcluster_meet arrives at the cluster barrier. simcluster_wait waits at the
+// cluster barrier. It returns false if w must wait (SW_CLUSTER).
 void simcluster_meet(SimWarp *w, const SimIns *i);
 bool simcluster_wait(SimWarp *w, const SimIns *i);
 // Returns the lanes that have not arrived at the cluster barrier.

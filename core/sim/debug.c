@@ -16,8 +16,8 @@
 // change.
 typedef struct SimKept {
   SimThere there;
-  // the value; index of the first CTA of the cluster whose shadow memory was
-  // read
+  // bits: the value. cluster: number of the first CTA of the cluster whose
+  // shadow memory was read.
   uint64_t bits, cluster;
   uint32_t clk, src;
   uint16_t warp;
@@ -236,8 +236,9 @@ static bool is_met(const SimDebug *d, const SimPoint *p) {
   return d->i->src && (!w->line || !same_line(fn, w->line, d->i->src));
 }
 
-// Returns a warp that can access the element: its owner's, or any warp for
-// global memory. Returns -1 if the owner is not in this cluster.
+// Returns the number in the cluster of a warp that can access element e: the
+// warp e->warp of CTA e->cta, or warp 0 for global memory. Returns -1 if that
+// CTA is not in this cluster.
 static int eye_of(const SimDebug *d, const SimElement *e) {
   const SimMem *m = mem_of(d, e->mem);
   bool all = m && m->space != SP_RMEM && m->space != SP_SMEM;

@@ -1,6 +1,6 @@
-// The debugger's interface to a run. The simulator calls it before every
-// instruction; it stops the run under given conditions, and reads the state at
-// a stop.
+// The debugger's interface to a run. The simulator calls the debugger before
+// every instruction. The debugger stops the run under given conditions, and
+// reads the state at a stop.
 //
 // The instructions of a run are numbered from 1 on, in the order in which the
 // simulator executes them. With a debugger, all clusters run on one host
@@ -64,8 +64,8 @@ struct SimDebug {
   uint64_t step;
   SimWhy why;
   int which;               // index of the breakpoint or watchpoint that was met
-  // the instruction that last met a condition; for a changed element, the
-  // instruction that wrote it
+  // The instruction that last met a condition. If an element changed, it is the
+  // instruction that wrote the element.
   SimAt met;
   bool over;               // whether the caller ended the run
   // Private to debug.c.
@@ -112,7 +112,7 @@ typedef struct SimWarpAt {
 } SimWarpAt;
 SimWarpAt simdebug_warp_at(const SimDebug *d, int k);
 
-// A barrier in use of warp k's CTA, or an mbarrier.
+// A barrier that warp k's CTA uses, or an mbarrier.
 typedef struct SimBarAt {
   int64_t cta;
   int32_t mem;             // the mbarrier's object; -1: a barrier
@@ -130,8 +130,9 @@ bool simdebug_value(const SimDebug *d, Ref r, int k, int lane, uint64_t *out);
 // Reads an element of a memory object as a lane of warp k accesses it.
 SimThere simdebug_element(const SimDebug *d, Ref mem, int64_t element, int k,
                           int lane, uint64_t *out);
-// Returns the instruction in this cluster that last wrote an element. Its step
-// is 0 if there is none or it is unknown.
+// Returns the instruction in this cluster that last wrote an element. The
+// result's step is 0 if no instruction wrote the element, or if the instruction
+// is unknown.
 SimAt simdebug_writer(const SimDebug *d, Ref mem, int64_t element, int k,
                       int lane);
 

@@ -89,8 +89,8 @@ static bool sreg_uniform(Prog *g, SReg s) {
 }
 
 // Reports whether r is uniform in a warp. A value that depends only on its
-// operands is uniform if they are; a region is uniform if its condition or
-// bounds are. All other values are not.
+// operands is uniform if they are. A region is uniform if its condition or its
+// bounds are. All other values are divergent.
 static bool find_uniform(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   Operand o;
@@ -111,8 +111,8 @@ static bool spoil(Prog *g, Ref r) {
   return news;
 }
 
-// Reports whether break i may take some lanes of a warp out of its region while
-// others stay.
+// Reports whether break i may take some lanes of a warp out of a region while
+// other lanes of the warp stay in it.
 static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
                         uint32_t n) {
   bool one = g->uni[i->a[0]];
@@ -124,7 +124,7 @@ static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
 // divergent VAR or region.
 static bool uniform_pass(Prog *g, uint32_t *open) {
   bool changed = false;
-  // number of open regions; number of divergent ones among them
+  // n: number of open regions. div: number of divergent regions among them.
   uint32_t n = 0, div = 0;
   for (Ref r = g->end; r < g->fn->ins.n; r++) g->uni[r] = find_uniform(g, r);
   for (Ref r = 1; r < g->fn->ins.n; r++) {
@@ -313,7 +313,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     s->unit = unit;
     s->size = (unit + 7) / 8;
     s->per = s->bits / unit;
-    s->count = m->count * s->own / unit;  // in units
+    s->count = m->count * s->own / unit;  // counted in units
     if (m->ref != r) {
       s->base = g->p->mem[m->ref]->base;
       s->def = g->p->mem[m->ref]->def;
@@ -383,8 +383,8 @@ static int32_t new_stat(Prog *g, Ref r) {
   return (int32_t)g->p->nstat++;
 }
 
-// Records that the program accesses `bytes` bytes of memory at once. No shadow
-// granule may be wider than an access.
+// Records that an instruction accesses `bytes` bytes of m in one access. No
+// shadow granule may be wider than an access.
 static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
@@ -476,7 +476,7 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
   Ref phase = i->op == OP_MBARTRY || i->op == OP_MBARWAIT ? i->a[2] : 0;
-  // whether the operand is a token
+  // whether operand 2 is a token, not a parity
   d->wide = phase && ir_type(g->fn, phase) == DT_U64;
   d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
@@ -817,10 +817,10 @@ static void decode_all(Prog *g) {
   if (p->nins) p->ins[p->nins].src = p->ins[p->nins - 1].src;
 }
 
-// Returns the registers that a thread has at the start of a kernel with
-// setmaxnreg: the largest number for which the CTA fits. The warps are
-// distributed over the quarters of an SM. A thread's registers are allocated in
-// units of 8.
+// Returns the number of registers that a thread has at the start of a kernel
+// with setmaxnreg. It is the largest number with which the required number of
+// CTAs fits on an SM. The warps are distributed over the quarters of an SM. A
+// thread's registers are allocated in units of 8.
 static int registers_of(const SimProg *p) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
   int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));

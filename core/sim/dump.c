@@ -3,8 +3,8 @@
 
 #include "sim/inside.h"
 
-// Prints a decoded instruction: the slot of its value (u: uniform) and the
-// target of its jump.
+// Prints a decoded instruction with the slot of its value (marked u if the
+// value is uniform) and the target of its jump.
 static void put_ins(Ctx *cx, const SimProg *p, uint32_t pc, Dump *d,
                     Buf *out) {
   const SimIns *i = &p->ins[pc];

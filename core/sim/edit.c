@@ -1,8 +1,8 @@
 // Patches a program: removes, weakens, inserts and replaces instructions, and
-// replaces operands. Other instructions keep their indices; an inserted
-// instruction counts as a part of the next one. IR instructions that compute a
-// new operand are appended to the function and decoded before the instruction
-// that uses it.
+// replaces operands. Other instructions keep their indices, because an inserted
+// instruction counts as a part of the next instruction. IR instructions that
+// compute a new operand are appended to the function and decoded before the
+// instruction that uses it.
 #include "sim/edit.h"
 
 #include <string.h>

@@ -16,8 +16,8 @@ typedef enum SimHow {
   // The memory order (HINT_SEM) or scope of the instruction becomes sem or
   // scope; 0: unchanged.
   EDIT_SEM,
-  // Operand number `operand` of the instruction is replaced; from and step
-  // compute the new operand.
+  // Operand number `operand` of the instruction is replaced. The fields `from`
+  // and `step` say how the new operand is computed.
   EDIT_VALUE
 } SimHow;
 
@@ -44,30 +44,32 @@ typedef struct SimCalc {
 enum { EDIT_STEPS = 6 };
 
 typedef struct SimEdit {
-  // The patched instruction, which has an effect. With EDIT_BEFORE, the end of
-  // the function is possible, too, and an instruction may have several patches.
+  // The patched instruction, which must have an effect. With EDIT_BEFORE, ref
+  // may also be the end of the function. An instruction may have several
+  // EDIT_BEFOREs.
   Ref ref;
   uint8_t how;   // a SimHow
   // The Op of a new instruction. Either it has no operands (a barrier, a wait,
   // a fence), or `mem` determines them:
-  // - MBARWAIT and MBARARRIVE on a ring of mbarriers: execution n uses mbarrier
-  //   base + n % count of mem. MBARWAIT waits for phase n / count + imm. If imm
-  //   is 1, one lane executes MBARARRIVE.
-  // - MBARTX: one lane expects imm bytes.
-  // - MBARCPASYNC; with EDIT_AS also MBARWAIT.
+  // - MBARWAIT, MBARARRIVE, MBARTX and MBARCPASYNC on a ring of mbarriers:
+  //   execution n uses mbarrier base + n % count of mem. MBARWAIT waits for
+  //   phase n / count + imm; of these operations, only MBARWAIT may be used
+  //   with EDIT_AS. If imm is 1, only one lane executes MBARARRIVE. In MBARTX,
+  //   one lane expects imm bytes.
   // - MAPACQUIRE: acquires the tensor map in memory that a TMAPAT names.
   uint8_t op;
-  // new order and scope; the scope also applies to MBARWAIT
+  // EDIT_SEM: the new memory order and scope. The scope also applies to an
+  // inserted MBARWAIT.
   uint8_t sem, scope;
   uint16_t flags;
   uint32_t count;  // thread count of a BAR; 0: all threads of the CTA
   Ref mem;
   int64_t imm, base;
-  // EDIT_VALUE: operand's number; a SimFrom; number of steps
+  // EDIT_VALUE: the operand's number, a SimFrom, and the number of steps
   uint8_t operand, from, nstep;
   SimCalc step[EDIT_STEPS];
-  // EDIT_VALUE: first and last IR instruction that compute the operand;
-  // simedit_launch sets them
+  // EDIT_VALUE: the first and the last IR instruction that compute the operand,
+  // as set by simedit_launch
   Ref first, last;
 } SimEdit;
 

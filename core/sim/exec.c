@@ -94,7 +94,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
     }
-    // Only a constant is stored to a wider unit; its upper half is zero.
+    // Only a constant is stored to a wider unit. The upper half of that unit
+    // becomes zero.
     if (m->size > 8)
       for (int l = 0; l < LANES; l++)
         if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);
@@ -126,7 +127,7 @@ static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
 static void pick(SimWarp *w, const SimIns *i) {
   const SimMem *m = ((const SimSide *)i->x)->mem;
   uint32_t lack = 0;
-  // an undefined unit, of the first lane that selects one
+  // the first undefined unit that the lowest lane in `lack` selects
   int64_t first = 0;
   for (int l = 0; l < LANES; l++) {
     int64_t at = w->active >> l & 1 ? chosen(w, i, i->c, l) : -1;
@@ -348,7 +349,7 @@ void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each) {
       w->active |= (uint32_t)(mask[l] == m) << l;
     w->active &= left;
     together(w, i, m & w->valid);
-    // of all these operations, only sync_warp (`each` is NULL) orders memory
+    // only sync_warp, for which `each` is NULL, orders memory
     if (each) each(w, i);
     else simorder_meet(w, w->active);
   }
@@ -378,8 +379,8 @@ static void push(SimWarp *w, const SimIns *i, uint32_t other) {
 static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
 
 // Moves a warp that has no active lanes to the next instruction with active
-// lanes: leaves the regions that no lane executes, and enters the other half of
-// a branch.
+// lanes. Leaves the regions that no lane executes, and enters the second half
+// of a branch.
 void simexec_find(SimWarp *w) {
   const SimIns *prog = w->cluster->prog->ins;
   while (!w->active && w->depth) {
@@ -606,8 +607,8 @@ static void let_in(SimWarp *w) {
       w->cta->early = true;
 }
 
-// Returns whether instruction i was executed (done). If not, the warp will
-// execute it again when it runs next.
+// Returns `done`: whether the current instruction was executed. If it was not,
+// lets w execute it again when w runs next.
 static bool again(SimWarp *w, bool done) {
   if (done) return true;
   w->pc--;
@@ -757,7 +758,7 @@ bool simexec_is_turn(const SimIns *i) {
   Op op = (Op)i->op;
   if (op == OP_LD || op == OP_ST) return i->sem;
   if (op == OP_PTR) return simexec_is_turn(((const SimAddressed *)i->x)->ins);
-  // A try_wait that is linked to a wait is no scheduling step; the wait is
+  // If a try_wait is linked to a wait, only the wait is a scheduling step
   // (token.h).
   if (op == OP_MBARTRY) return !i->jump;
   return op == OP_ATOMIC || op == OP_MBARARRIVE || op == OP_MBARTX ||

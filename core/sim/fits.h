@@ -6,7 +6,7 @@
 
 // Fails with ERR_LAUNCH if the dimensions are invalid.
 void simfits_check(Ctx *cx, const Launch *l);
-// Fails with ERR_LAUNCH if the grid has more blocks than all of them can run.
+// Fails with ERR_LAUNCH if the grid is too large to run all of its blocks.
 void simfits_all(Ctx *cx, const Launch *l);
 
 #endif

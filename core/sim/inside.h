@@ -49,7 +49,7 @@ void simalu_lanes(const SimIns *i, char *v);
 struct SimMatrix;
 struct Access;
 // Returns the lanes of mask whose access is in bounds and aligned, and reports
-// faults of the others. Sets x->at, and x->home if the object belongs to
+// faults of the other lanes. Sets x->at, and x->home if the object belongs to
 // another CTA.
 uint32_t simmem_check(struct Access *x, uint32_t mask);
 // Reports a fault if the preceding launch may still use an element of global
@@ -73,9 +73,9 @@ void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value);
 void simmem_atomic(SimWarp *w, const SimIns *i);
-// What a load or an atomic would access: the bits that its active lanes would
-// find in memory, and the granules that a lane would access, by their keys for
-// simcauses_access.
+// The accesses that a load or an atomic would make. They consist of the bits
+// that the active lanes would find in memory, and of the keys (for
+// simcauses_access) of the granules that a lane would access.
 typedef struct SimAsk {
   // found: bits for each lane. The n granules have the keys from `key` on.
   uint64_t found[LANES], key;
@@ -139,13 +139,14 @@ void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
 bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
 // Record that lane l reads or writes granule g with a memory order. g is
 // NO_GRANULE for memory that is never written. keep: the write replaces a value
-// that its thread released or read, so the older releases stay.
+// that its thread released or read, so acquires from the granule still acquire
+// the older releases.
 void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g);
 void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
 // simorder_view returns the vector clock of what happens before lane l, and
-// simorder_released that of what a strong write of lane l releases. Both have
-// an epoch for each thread of the cluster, warp by warp. They return NULL if
-// the clock is empty or memory is exhausted.
+// simorder_released the vector clock that a strong write of lane l releases.
+// Both clocks have an epoch for each thread of the cluster, warp by warp. They
+// return NULL if the clock is empty or memory is exhausted.
 const uint32_t *simorder_view(SimWarp *w, int l);
 const uint32_t *simorder_released(SimWarp *w, const SimIns *i, int l);
 void simorder_fence(SimWarp *w, int kind);

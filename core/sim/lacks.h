@@ -1,5 +1,5 @@
-// What synchronization is missing where a fault occurs, if more is known than
-// the fault's kind.
+// Names of the synchronization that is missing where a fault occurs, for faults
+// about which more is known than their kind.
 #ifndef CUTE_SIMLACKS_H
 #define CUTE_SIMLACKS_H
 

@@ -5,8 +5,8 @@
 // merge where they meet at a collective operation (sync_warp, a barrier, a
 // shuffle).
 //
-// The running part is the SimWarp itself. The others are in the list w->part;
-// the part that has waited longest is first.
+// The running part is the SimWarp itself. The other parts are in the list
+// w->part, which starts with the part that has waited longest.
 #include "sim/lanes.h"
 #include "sim/regs.h"
 #include "sim/spin.h"
@@ -150,7 +150,7 @@ static bool turn(SimWarp *w) {
   if (!t) return false;
   remove_part(w, t);
   swap(w, t);
-  // the part executes again the instruction at which it stopped
+  // t repeats the instruction at which it stopped
   w->state = SW_RUN;
   append(w, t);
   return true;
@@ -208,7 +208,8 @@ bool simlanes_ended(SimWarp *w) {
 // ---- merging ----
 
 // Reports whether part t (a group of lanes with a program counter of its own)
-// is at w's instruction, in the same iterations of the loops around it.
+// is at the instruction that w executes, in the same iterations of all loops
+// around that instruction.
 static bool is_here(const SimWarp *w, const SimPart *t) {
   const SimIns *prog = w->cluster->prog->ins;
   if (!t->waits || t->pc != w->pc - 1 || t->depth != w->depth) return false;
@@ -284,7 +285,7 @@ bool simlanes_together(SimWarp *w, const SimIns *i) {
   if (!(named(w, i) & ~w->gone & ~w->here)) return true;
   SimPart *t = w->part;
   while (t && t->waits) t = t->next;
-  // the missing lanes never arrive; the caller reports a fault
+  // The missing lanes never arrive. The caller reports a fault.
   if (!t) return true;
   w->pc--;
   remove_part(w, t);

@@ -1,8 +1,8 @@
-// Finds root causes. One missing barrier or wait shows in many places: as races
-// in both directions, on all tensors that it protects, as reads of elements
-// that have not arrived, and as deadlocks. Memory faults that share a line or a
-// tensor form a group, together with the deadlocks that they cause. In each
-// group, the root cause is reported first.
+// Finds root causes. One missing barrier or wait causes many faults: races in
+// both directions on all tensors that it protects, reads of elements that have
+// not arrived, and deadlocks. Memory faults that share a line or a tensor form
+// a group, together with the deadlocks that they cause. In each group, the root
+// cause is reported first.
 #include "sim/lead.h"
 
 #include "sim/path.h"
@@ -90,8 +90,9 @@ static bool within(const Fn *fn, const SimFault *f, uint32_t *lo,
   return f->r.src && f->r.src2 && a->file == b->file;
 }
 
-// Reports whether a and b may be the same fault on two tensors: their line
-// ranges overlap, so that one barrier or wait could separate the sides of both.
+// Reports whether faults a and b may have one cause but concern two tensors.
+// This is so if their ranges of lines overlap, because one barrier or wait
+// could then separate the sides of both races.
 static bool overlap(const Fn *fn, const SimFault *a, const SimFault *b) {
   uint32_t lo, hi, lo2, hi2;
   return a->r.kind == b->r.kind && a->r.lack == b->r.lack && a->r.src2 &&
@@ -167,7 +168,7 @@ static int race_place(const SimFault *f, const SimFault *all) {
   return early && (f->r.lack || f->race.agent) ? 9 : 5;
 }
 
-// Returns the rank of fault f; faults with a lower rank are closer to the root
+// Returns the rank of fault f. Faults with a lower rank are closer to the root
 // cause.
 static int place_of(const SimFault *f, const SimFault *all) {
   switch ((int)f->r.kind) {
@@ -195,9 +196,9 @@ static int place_of(const SimFault *f, const SimFault *all) {
 }
 
 // Returns 1 for a write-after-read or write-after-write race with a known path,
-// otherwise 0. Among faults of equal place_of, rank 0 is reported first: a read
-// that comes too early often causes a race in which a write overwrites data
-// before another read.
+// otherwise 0. Among faults of equal place_of, those of rank 0 are reported
+// first. The reason is that a read that comes too early often causes a race in
+// which a write overwrites data before another read.
 static int rank_of(const SimFault *f) {
   return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
 }

@@ -1,10 +1,10 @@
 // Finds unwritten outputs. An output is a tensor that was unwritten before the
-// launch, and that the kernel stores to and does not read: cute.empty promises
-// that all of it will be written. If a kernel has no visible effect at all,
-// every tensor that was unwritten before the launch counts as an output, except
-// tensors behind tensor maps, which may be for loads. If an argument is a part
-// of a tensor, only that part counts. cute.undefined_ok allows unwritten
-// elements.
+// launch, and to which the kernel stores without reading it. By using
+// cute.empty, a script promises that all of the tensor will be written. If a
+// kernel has no visible effect at all, every tensor that was unwritten before
+// the launch counts as an output. Tensors accessed through tensor maps do not,
+// because these maps may be for loads. If an argument is a part of a tensor,
+// only that part counts. cute.undefined_ok allows unwritten elements.
 //
 // A kernel may keep a part of an output that was written before. Such an output
 // is reported only if the grid looks too small, and only as a note. All of
@@ -29,9 +29,9 @@ struct SimLeft {
   bool moves;              // whether the footprint is known only at the launch
 };
 
-// Reports whether unwritten elements of argument k's memory are no fault: the
-// kernel reads this memory or allows undefined elements, through this argument
-// or an overlapping one.
+// Reports whether unwritten elements of argument k's memory are no fault. This
+// is so if the kernel reads this memory or allows undefined elements in it,
+// through argument k or an overlapping argument.
 static bool is_free(const SimProg *p, int32_t k) {
   const SimArea *a = simblocks_area(p, k);
   for (size_t j = 0; j < p->fn->mem.n; j++) {
@@ -85,7 +85,7 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
 
 SimLeft *simleft_make(Ctx *cx, const SimProg *p) {
   SimLeft *all = NULL;
-  // A raw pointer may address any output.
+  // A raw pointer may address any output, so no output is checked.
   if (ir_has_addresses(p->fn)) return NULL;
   bool idle = is_idle(p->fn);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
@@ -102,8 +102,8 @@ static bool is_written(const SimLeft *t, int64_t element) {
   return t->arg->defined[at / 8] >> (at & 7) & 1;
 }
 
-// Returns the first line that writes to an argument's memory. The memory may
-// have other names, such as the bytes of PTX.
+// Returns the first line that writes to an argument's memory. The line may use
+// another name of the memory, such as that of its bytes in PTX.
 static uint32_t line_of(const SimProg *p, int32_t mem) {
   int32_t arg = p->fn->mem.p[mem].arg;
   for (uint32_t k = 0; k < p->nins; k++) {
@@ -211,15 +211,15 @@ static bool names(Ctx *cx, const SimProg *p, int64_t n) {
     SimMembers t = {0};
     if (a->map ? !simmembers_map(&t, a->map, dtype_bits(m->type))
                : !simmembers_layout(cx, &t, p->launch, m))
-      return true;  // the extents are unknown, so n may be one of them
+      return true;  // The extents are unknown, so n may be an extent.
     for (int j = 0; j < t.n; j++)
       if (t.extent[j] == n) return true;
   }
   return false;
 }
 
-// Reports whether the blocks stored to all elements of the box below `end`, to
-// none outside it, and each block to some.
+// Reports whether the blocks stored exactly to the elements of the box below
+// `end`, and each block stored to at least one element.
 static bool is_box(Ctx *cx, const SimProg *p, const Stored *s, SimShort *few) {
   uint64_t blocks = p->nunit * (uint64_t)p->ncta, met = 0;
   uint8_t *seen = arena_zero(cx, &cx->scratch, blocks + 1);

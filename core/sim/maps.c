@@ -1,7 +1,7 @@
 // Tensor maps that a kernel creates in memory. The kernel copies an argument's
-// map, changes it to describe another tensor, and releases it to the TMA proxy;
-// the threads that use it acquire it. In such a map, the address of a tensor
-// consists of an object number and a byte offset.
+// map, changes it to describe another tensor, and releases it to the TMA proxy.
+// The threads that use the map acquire it. In such a map, the address of a
+// tensor consists of an object number and a byte offset.
 //
 // Copies read a map through a proxy of their own. A change to a map is visible
 // to a copy after two fences: a release after all writes to the map, and an
@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-enum { WHERE = 40 };       // bits of the byte offset in a tensor's address
+enum { WHERE = 40 };       // number of bits for the byte offset
 enum { BYTES = 128, KEPT = 8 };
 
 // An operation (fence or write) that `lanes` of a warp executed in epoch clk.
@@ -43,8 +43,8 @@ static uint64_t address_of(const SimMem *m, int64_t byte) {
   return ((uint64_t)(m->index + 1) << WHERE) + (uint64_t)byte;
 }
 
-// Reports misaligned maps: those that lanes of mask access at elements `off` of
-// m. Returns the lanes whose maps are aligned.
+// Reports the misaligned tensor maps among the maps that the lanes of mask
+// access at elements `off` of m. Returns the lanes whose maps are aligned.
 static uint32_t aligned(SimWarp *w, const SimIns *i, const SimMem *m,
                         uint32_t mask, const int64_t *off) {
   uint64_t base = m->space == SP_SMEM ? m->base : (uintptr_t)m->p;
@@ -127,8 +127,8 @@ static bool grow(SimCluster *c, SimMaps *t) {
   return true;
 }
 
-// Returns the entry of the map at address p. If there is none, creates it
-// (make) or returns NULL.
+// Returns the entry of the map at address p. If there is none, creates it if
+// `make` is set, and otherwise returns NULL.
 static Note *note_of(SimCluster *c, const uint8_t *p, bool make) {
   SimMaps *t = maps_of(c);
   uintptr_t at = (uintptr_t)p & ~(uintptr_t)(BYTES - 1);
@@ -342,15 +342,15 @@ static bool is_inside(const TensorMap *m, const SimMem *of, int64_t at,
   return last <= of->bytes;
 }
 
-// Sets t to the map that t->words encode, of the box of t->map. Returns false
-// if they encode none.
+// Decodes t->words into t, as a map with the same box as t->map. Returns false
+// if the words do not encode such a map.
 static bool decode_like(const SimProg *p, SimMapped *t) {
   uint64_t want[TENSORMAP_WORDS];
   TensorMap like = t->map;
   tensormap_encode(&like, want);
   tensormap_read(t->words, &like);
   tensormap_write(&like, want);
-  for (int k = 0; k < TENSORMAP_RANK; k++)  // modes that the map does not use
+  for (int k = 0; k < TENSORMAP_RANK; k++)  // unused modes have extent 1
     if (k >= t->map.rank && like.extent[k] != 1) return false;
   t->map = like;
   t->tensor = object_at(p, like.address);
@@ -358,8 +358,8 @@ static bool decode_like(const SimProg *p, SimMapped *t) {
   return memcmp(want, t->words, sizeof want) == 0 && t->tensor;
 }
 
-// Sets t to the map of `modes` modes that t->words encode, of any box and of
-// memory at a raw address. Returns false if they encode none.
+// Decodes t->words into t, as a map with `modes` modes, any box, and a tensor
+// at a raw address. Returns false if the words do not encode such a map.
 static bool decode_any(const SimProg *p, SimMapped *t, int modes) {
   Why why;
   if (!tensormap_decode(t->words, &t->map, &why) || t->map.rank != modes)

@@ -4,8 +4,8 @@
 #include "sim/regs.h"
 #include "sim/tables.h"
 
-// put_words stores a 32-bit word for each lane to units of registers; get_words
-// reads such words.
+// put_words stores a 32-bit word for each lane to units of registers. get_words
+// reads 32-bit words from units of registers.
 static void put_words(const SimMem *m, char *p, const uint32_t *word) {
   int per = 32 / m->unit;
   uint32_t all = (uint32_t)unit_mask(m);
@@ -125,8 +125,8 @@ static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 #define TILE_AT(SIZE) (tile + (size_t)at[lane[t]] * SIZE)
 #define REG_AT(SIZE) (p + (size_t)lane[t] * SIZE)
 
-// Returns value v of lane l, where the registers have a view with narrower
-// elements, so that a value consists of several units.
+// Returns value v of lane l. The registers also have a view with narrower
+// elements, so the value is joined from several units.
 static uint64_t joined_get(SimWarp *w, const SimOperand *o, int v, int l) {
   const SimMem *m = o->mem;
   uint64_t u = 0;
@@ -332,7 +332,7 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
 
 // Returns the lanes whose metadata the instruction reads.
 static uint32_t metadata_lanes(const AtomMma *r) {
-  // with two words of metadata a row, only half of each quad's lanes hold them
+  // if a row has two words of metadata, half of each quad's lanes hold them
   bool alike = atom_mma_words(r) == 2;
   return alike ? 0x33333333u << 2 * r->selector : FULL;
 }
@@ -371,13 +371,13 @@ void simmatrix_check_metadata(SimWarp *w, const SimIns *i,
 int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i) {
   int half = r->group / 2, g = i / half, in = i % half;
   int four = e[m * atom_mma_words(r) + g / 4] >> (g % 4 * 4) & 15;
-  // number of the 2-bit index that selects the element
+  // which of the two 2-bit indices in `four` selects the element
   int index = in * 2 / half;
   int pick = four >> (2 * index) & 3, each = half / 2;
   return g * r->group + pick * r->group / 4 + (each ? in % each : 0);
 }
 
-// Unpacks the scale factors of a row; lane 4 * (row % 8) + row / 8 holds them.
+// Unpacks the scale factors of a row, which lane 4 * (row % 8) + row / 8 holds.
 static void row_scales(const SimMmaIns *x, const uint32_t *word, int row,
                        uint8_t *to) {
   uint32_t u = word[row % 8 * 4 + row / 8];
@@ -416,8 +416,8 @@ static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   simmatrix_scatter(w, x, 0, c);
 }
 
-// Executes dp4a, dp2a and packed multiply-adds, in which every lane has a tile
-// of its own.
+// Executes dp4a, dp2a and packed multiply-adds, in which every lane has its own
+// tile.
 static void mma_lanes(SimWarp *w, const SimMmaIns *x) {
   const AtomMma *r = x->row;
   enum { MOST = 8 };

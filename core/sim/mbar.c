@@ -140,8 +140,8 @@ static void next_came(SimCluster *c, SimMbar *b) {
 }
 
 // Finds a wait for the previous phase that does not happen before the end of
-// this phase, and records it. If this phase ends first in another schedule,
-// that wait waits for a later phase.
+// the current phase, and records this wait. If the current phase ends first in
+// another schedule, the recorded wait waits for a later phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
@@ -215,8 +215,8 @@ typedef struct Group {
 typedef struct Visit {
   Access x;
   int64_t off[LANES];
-  // lanes with a valid address that have not executed the instruction yet;
-  // epoch of the instruction
+  // left: lanes with a valid address that have not executed the instruction
+  // yet. clk: epoch of the instruction.
   uint32_t left, clk;
 } Visit;
 
@@ -309,8 +309,8 @@ static bool next_group(Visit *v, Group *g) {
   return true;
 }
 
-// Returns why lane l cannot initialize an mbarrier for n arrivals where `old`
-// is (NULL: no mbarrier was there), or MBAR_NONE.
+// Returns why lane l cannot initialize an mbarrier for n arrivals, or MBAR_NONE
+// if it can. `old` is the mbarrier that was there before, or NULL.
 static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
@@ -443,9 +443,9 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Records a fence.mbarrier_init or a fence of the async proxy after
-// initializations by these lanes. After the next barrier, other threads may use
-// these mbarriers.
+// Records a fence.mbarrier_init or a fence of the async proxy by the active
+// lanes of w. After the next barrier, other threads may use the mbarriers that
+// these lanes initialized.
 void simmbar_fence(SimWarp *w) {
   SimCluster *c = w->cluster;
   for (int k = 0; k < c->nmbar; k++)
@@ -460,10 +460,10 @@ void simmbar_share(SimCluster *c, uint32_t met) {
     if (c->mbar[k].fenced && !c->mbar[k].shared) c->mbar[k].shared = met;
 }
 
-// Adds to b's phase what an arrival releases: what happens before the arriving
-// lanes. A relaxed arrival releases only turn epochs (mbar.h), which order no
-// memory. An arrival with CTA scope at another CTA's mbarrier releases only
-// what agents did.
+// Adds what an arrival releases to b's phase. An arrival releases everything
+// that happens before the arriving lanes. A relaxed arrival releases only turn
+// epochs (mbar.h), which order no memory. An arrival with CTA scope at another
+// CTA's mbarrier releases only accesses by agents.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   if (i->sem == SEM_RELAXED) {
     uint32_t *vc = g->b->past[OPEN].vc;
@@ -480,7 +480,7 @@ static void release(SimWarp *w, const SimIns *i, const Group *g) {
 }
 
 // Reports whether all arrivals in b's previous phase happen before lane l, so
-// that the phase was complete.
+// that lane l knows that the phase is complete.
 static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   // If the phase expected bytes, they may complete it after its last arrival.
   if (b->fed[1]) return false;
@@ -493,7 +493,8 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
 }
 
 // Checks that an arrival happens after the end of the previous phase. Otherwise
-// another schedule could count it in that phase in place of another arrival.
+// another schedule could count this arrival in the previous phase, in place of
+// another arrival.
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
                     const Group *g) {
   SimMbar *b = g->b;
@@ -521,8 +522,7 @@ static int64_t token_of(const SimCluster *c, const SimMbar *b) {
 
 static int64_t phase_of(int64_t token) { return token & UINT32_MAX; }
 
-// Counts the arrivals of one instruction, all in one phase: `each` by every
-// lane of g.
+// Counts `each` arrivals by every lane of g, all in the same phase.
 static void arrive(Visit *v, const Group *g, int64_t each) {
   SimCluster *c = v->x.w->cluster;
   SimMbar *b = g->b;
@@ -587,8 +587,8 @@ static bool is_over(const Visit *v, const Group *g) {
   return (g->b->phase & 1) != (g->amount & 1);
 }
 
-// Checks that a token is from this mbarrier, and from its current or previous
-// phase. Reports a fault otherwise.
+// Checks that the token in g->amount is from mbarrier g->b, and from the
+// mbarrier's current or previous phase. Reports a fault otherwise.
 static bool fits_token(Visit *v, const Group *g) {
   SimWarp *w = v->x.w;
   int64_t phase = g->b->phase, asked = phase_of(g->amount);
@@ -611,7 +611,7 @@ static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
     simorder_take(w, g->mask, &g->b->past[FAR_DONE]);
 }
 
-// Records that w passed a wait i at b.
+// Records that w passed wait i at g's mbarrier.
 static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   SimMbar *b = g->b;
   ++*waits_of(w->cluster, w->id, b);
@@ -742,8 +742,9 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->vain++;
 }
 
-// Reports the recorded wait at b that may come late. In a schedule where the
-// next phase ends before the wait, it waits for a phase that never completes.
+// Reports the recorded wait at b that may come late. In a schedule in which the
+// next phase ends before the wait, the wait is for a phase that never
+// completes.
 static void tell_missed(SimCluster *c, const SimMbar *b) {
   const struct SimPassed *d = b->missed;
   if (!d || d->phase + 1 != b->phase) return;
@@ -774,8 +775,8 @@ void simmbar_end(SimCluster *c) {
 
 // ---- cp.async ----
 
-// An mbarrier arrival by lanes of a warp that follows the completion of their
-// cp.asyncs with numbers up to `upto`.
+// An mbarrier arrival by lanes of a warp. It takes place when the lanes'
+// cp.asyncs with numbers up to `upto` are complete.
 typedef struct Landing {
   uint64_t upto;
   uint32_t mask;
@@ -791,7 +792,7 @@ static void land(SimAsync *a, SimStage stage) {
   simmem_land(a->w, d->mask, d->upto, actor_of(c, b), simmbar_epoch(b));
   if (n <= b->missing) {
     b->missing -= n;
-    return;  // simmbar_complete reports a wrong phase
+    return;  // simmbar_complete checks the phase
   }
   SimFault *f = simreport_fault(a->w, SIM_MBARRIER, a->lane, a->i->src, b->src,
                                 b->mem, b->element);

@@ -6,31 +6,32 @@
 #include "sim/inside.h"
 
 // Indices of SimMbar.past: what a phase releases to waiting threads. OPEN: the
-// current phase; DONE: the previous one. FAR_OPEN, FAR_DONE: what threads of
-// other CTAs released; only threads that wait with cluster scope acquire it.
+// current phase. DONE: the previous phase. FAR_OPEN, FAR_DONE: what threads of
+// other CTAs released in these phases, which only threads that wait with
+// cluster scope acquire.
 enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
 
-// -
 struct SimMbar {
   uint32_t at;  // byte offset of the storage in the cluster's shared memory
   int32_t mem;             // memory object and element, for reports
   int64_t element;
-  // arrivals that each phase expects; arrivals that the current phase still
-  // misses
+  // expected: number of arrivals that each phase expects. missing: number of
+  // arrivals that the current phase still lacks.
   uint32_t expected, missing;
   int64_t bytes;           // expected bytes minus completed bytes
   // number of completed phases: now, and when the mbarrier was initialized
   uint32_t phase, born;
-  // warp that initialized the mbarrier; its lanes, epoch and line
+  // the warp that initialized the mbarrier, and the lanes, epoch and line of
+  // that initialization
   int warp;
   uint32_t lanes, clk, src;
   uint32_t gone;           // line that invalidated the mbarrier; 0: none
   bool fenced;             // whether a fence followed the initialization
   // round of the cluster barrier that followed the fence; 0: none yet
   uint32_t shared;
-  // The last completion by an agent or arrival from another CTA. landed: epoch
-  // of the mbarrier. land: line. lander, lane: the thread. left: the epoch of
-  // its warp. moved: whether the agent wrote memory.
+  // The last completion by an agent or arrival from another CTA. landed: the
+  // mbarrier's epoch. land: the line. lander, lane: the thread's warp and lane.
+  // left: the warp's epoch. moved: whether the agent wrote memory.
   uint32_t landed, land;
   int lander, lane;
   uint32_t left;
@@ -40,16 +41,16 @@ struct SimMbar {
   uint32_t *came[2];
   struct SimUse *use;      // for each warp: its last use of the mbarrier
   struct SimPassed *passed;  // for each warp: its last wait that passed
-  // the first wait that does not happen before the end of the phase after the
-  // one that it waited for; NULL: none
+  // the first wait for a phase n that does not happen before the end of the
+  // phase after n; NULL: none
   struct SimPassed *missed;
   int misser;              // warp of the wait `missed`
   // last arrival: its line, warp and lane
   uint32_t last;
   int comer, at_lane;
   uint32_t expect;         // line of the last expect_tx
-  // whether the current phase has an arrival; whether a wait passed before the
-  // first phase was complete
+  // begun: the current phase has an arrival. early: a wait passed before the
+  // first phase was complete.
   bool begun, early;
   // completed bytes in the current and in the previous phase
   int64_t sum, had;
@@ -69,7 +70,8 @@ void simmbar_fence(SimWarp *w);
 void simmbar_share(SimCluster *c, uint32_t met);
 // Returns the mbarrier at address addr of the cluster's shared memory, an
 // element of m, which lane l passes to an agent. Returns NULL and reports a
-// fault if it is unusable. proxy: the agent uses a proxy of its own.
+// fault if the mbarrier is unusable. proxy: the agent does not use the generic
+// proxy.
 SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      uint32_t addr, bool proxy);
 // Returns the mbarrier at an address, or NULL if there is none. Does not check
@@ -83,12 +85,12 @@ uint32_t simmbar_epoch(const SimMbar *b);
 int simmbar_actor(const SimCluster *c, const SimMbar *b);
 // Each mbarrier has two actors. Knowing an epoch of simmbar_actor means that
 // what a phase releases is visible. Knowing an epoch of simmbar_twin only means
-// that a phase is complete; such an actor is a turn actor. (For other actors,
-// simmbar_twin returns the actor itself.) Threads learn epochs of turn actors
-// even without memory order: if they arrived, or saw a copy complete, after a
-// thread that knew the epoch. The arrivals of each warp are a turn actor, too.
-// simmbar_turns returns the part of a vector clock that holds the nturn turn
-// actors, warps first.
+// that a phase is complete. Such an actor is called a turn actor. (For other
+// actors, simmbar_twin returns the actor itself.) A thread learns an epoch of a
+// turn actor even without memory order. It must have arrived, or seen a copy
+// complete, after a thread that knew the epoch. The arrivals of each warp are a
+// turn actor, too. simmbar_turns returns the part of a vector clock that holds
+// the nturn turn actors, warps first.
 static inline int simmbar_turn(const SimProg *p) {
   return p->nactor - p->nmbar - p->nturn;
 }
@@ -100,7 +102,8 @@ static inline int simmbar_twin(const SimProg *p, int actor) {
 }
 void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
                   bool moved);
-// Adds turn epochs that threads learn when they see b's phase complete.
+// Adds epochs of turn actors to b's phase. Threads learn these epochs when they
+// see the phase complete.
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
 void simmbar_end(SimCluster *c);       // called after all warps have exited
 // Reports whether some instruction initializes an mbarrier in memory object m

@@ -164,7 +164,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   if (m->before) check_before(x, mask);
   int64_t bits = m->bits, last = m->bytes - x->bytes;
   int64_t unit = x->unit ? x->unit : x->bytes;
-  // A tensor of PTX may begin at any element of its memory.
+  // In PTX, a tensor may begin at any element of its memory, so check the
+  // address, not only the offset.
   int64_t base = m->space == SP_SMEM ? m->base : (int64_t)(uintptr_t)m->p;
   uint32_t wrong = 0;
   for (int l = 0; l < LANES; l++) {
@@ -252,7 +253,7 @@ static int global_sectors(const Access *x, uint32_t mask) {
   return simaccess_global(x->bytes, addr, mask);
 }
 
-// Reports whether L1 caches the sectors of this access. It does not cache
+// Reports whether L1 caches the sectors of this access. L1 does not cache
 // sectors that are stored or that may change.
 static bool keeps(const Access *x) {
   if (x->i->op == OP_CPASYNC) return !(x->i->imm & CPF_GLOBAL);
@@ -318,7 +319,7 @@ static bool all_defined(const uint8_t *bits, int64_t at, int n) {
 }
 
 // Reports whether some of n bytes of global memory, from byte `at` of m on, are
-// undefined and must not be.
+// undefined although m does not allow undefined bytes.
 static bool lacks(const SimMem *m, int64_t at, int n) {
   return m->defined && !m->lax && !all_defined(m->defined, at, n);
 }
@@ -363,9 +364,9 @@ static int64_t global_granule(const Access *x, int l) {
   return shadow_granule(x->w->cluster, m->area, shadow_place(m, x->at[l]));
 }
 
-// The granules that a lane accesses. key: identifies the first one. p: its
-// bytes in memory. n: number of granules; 0: the memory has no shadow. size:
-// bytes of a granule.
+// The granules that a lane accesses. key: identifies the first granule. p:
+// bytes of the first granule in memory. n: number of granules; 0: the memory
+// has no shadow. size: bytes of a granule.
 typedef struct Places { uint64_t key; const uint8_t *p; int n, size; } Places;
 
 static Places places_of(const Access *x, int l) {
@@ -437,8 +438,7 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
   return mask;
 }
 
-// Reports whether the thread that now writes granule g also made the last write
-// to it, a release.
+// Reports whether the last write to granule g was a release by lane l of w.
 static bool own_release(const SimWarp *w, int l, const SimGran *g) {
   return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
 }
@@ -505,7 +505,8 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
   if (m->space == SP_SMEM) write_shared(&x, mask, buf);
   else write_global(&x, mask, buf);
   if (whole) pthread_mutex_unlock(w->cluster->lock);
-  // The store released what came before; later accesses are in a new epoch.
+  // The store released what came before it, so later accesses are in a new
+  // epoch.
   if (i->sem >= SEM_RELEASE) w->clk++;
 }
 
@@ -783,7 +784,8 @@ struct SimBatch {
   // destinations, as offsets in the cluster's shared memory
   uint32_t dst[LANES];
   uint8_t data[LANES][16];
-  // the instruction, if the kernel also writes the source; otherwise NULL
+  // the instruction of the cp.async if the kernel also writes the source, or
+  // NULL
   const SimIns *i;
   int64_t from[LANES];
 };
@@ -836,7 +838,8 @@ static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
                              SimBatch *b) {
   uint32_t read = 0;
   s->unit = s->bytes;
-  while (mask) {  // in groups of lanes that read the same number of bytes
+  // read for one group of lanes with equal numbers of bytes at a time
+  while (mask) {
     uint32_t same = mask;
     for (int l = 0; part && l < LANES; l++) {
       if (part[l] != part[__builtin_ctz(mask)]) same &= ~(1u << l);
@@ -904,8 +907,8 @@ void simmem_commit(SimWarp *w) {
 }
 
 // Returns the cp.async of w in flight that writes granule g, and its lane in
-// *lane; NULL: there is none. open: one that is in no group yet, otherwise one
-// in a group.
+// *lane. Returns NULL if there is none. open: whether to search the cp.asyncs
+// that are in no group yet, or those in groups.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t g, bool open,
                                 int *lane) {
   uint32_t at = shadow_byte(w->cluster, g);

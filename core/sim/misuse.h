@@ -25,22 +25,31 @@ typedef enum SimMisuse {
   BAR_TWICE_CLUSTER, BAR_UNCAME_CLUSTER, BAR_LEFT, BAR_EARLY
 } SimMisuse;
 
-// Misuse of an mbarrier.
-//   NONE       not initialized            UNORDERED  init not ordered before
-//   UNFENCED   no fence for agents        TWICE      initialized twice
-//   COUNT      invalid arrival count      MANY       too many mbarriers
-//   OVER       too many arrivals          BYTES      too many bytes
-//   GONE       invalidated                BUSY       invalidated while in use
-//   AGAIN      re-init not ordered        DATA       accessed as data
-//   EARLY      may arrive a phase early   TOKEN      token of an old phase
-//   FOREIGN    token of another mbarrier  LEFT       unfinished phase at end
-//   STILL      uses not ordered before    MISSED     wait may come a phase late
+// Misuse of an mbarrier:
+// - NONE: it was never initialized.
+// - UNORDERED: a use is not ordered after the initialization.
+// - UNFENCED: no fence makes the initialization visible to agents.
+// - TWICE: it is initialized again without an mbarrier_inval in between.
+// - COUNT: the arrival count is invalid.
+// - MANY: the cluster has too many mbarriers.
+// - OVER: a phase gets too many arrivals.
+// - BYTES: a phase expects too many bytes.
+// - GONE: it is used after its mbarrier_inval.
+// - BUSY: it is invalidated while it is in use.
+// - AGAIN: a second initialization is not ordered after the mbarrier_inval.
+// - DATA: its memory is accessed as data.
+// - EARLY: an arrival may be counted in the previous phase.
+// - TOKEN: a token is from an old phase.
+// - FOREIGN: a token is from another mbarrier.
+// - LEFT: its last phase is incomplete when the kernel ends.
+// - STILL: an earlier use is not ordered before the mbarrier_inval.
+// - MISSED: a wait may come a phase too late.
 typedef enum SimWrong {
   MBAR_NONE, MBAR_UNORDERED, MBAR_UNFENCED, MBAR_TWICE, MBAR_COUNT, MBAR_MANY,
   MBAR_OVER, MBAR_BYTES, MBAR_GONE, MBAR_BUSY, MBAR_AGAIN, MBAR_DATA,
   MBAR_EARLY, MBAR_TOKEN, MBAR_FOREIGN, MBAR_LEFT, MBAR_STILL, MBAR_MISSED
 } SimWrong;
-// What is wrong with a tensor map in memory:
+// Faults of a tensor map in memory:
 // - NONE: it is not a valid map.
 // - BEYOND: it describes more than the tensor's memory.
 // - UNRELEASED: a change was not released to the TMA proxy.
@@ -51,7 +60,7 @@ typedef enum SimMapWrong {
   MAP_NONE, MAP_BEYOND, MAP_UNRELEASED, MAP_UNACQUIRED, MAP_OTHER,
   MAP_CHANGED
 } SimMapWrong;
-// What a stuck warp waits for.
+// The things for which a stuck warp can wait.
 typedef enum SimStuck {
   STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS, STUCK_TEAM,
   STUCK_FLAG

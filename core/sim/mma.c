@@ -1,5 +1,5 @@
-// Arithmetic of the tensor cores. A simple version computes one output with
-// integers. A vectorized version computes whole tiles, and leaves outputs that
+// Arithmetic of the tensor cores. A simple version computes a single element
+// with integers. A vectorized version computes tiles, and leaves elements that
 // it cannot compute to the simple version.
 #include "sim/mma.h"
 
@@ -278,7 +278,7 @@ float simmma_scaled(const SimScaled *q, const float *a, const float *b,
     if (isnan(sa) || isnan(sb)) return bits_float(NAN_BITS);
     for (int k = i; k < i + group; k++) p += (double)a[k] * (double)b[k];
     exp[terms] = ea + eb;
-    if (!small) {  // 8-bit kinds: add the operands' exponents, too
+    if (!small) {  // 8-bit operands: add the operands' exponents, too
       int own = part_of(a[i], r.emin_a).exp + part_of(b[i], r.emin_b).exp;
       p = ldexp(p, -own);
       exp[terms] += own;

@@ -1,13 +1,13 @@
 // The arithmetic of the tensor cores, with the hardware's results in every bit.
 //
 // A matrix instruction adds all its products and the accumulator at once. The
-// exponent of a product is the sum of its operands' exponents. Its significand,
-// in [1,4), is not normalized. A subnormal operand has the smallest exponent of
-// its format. Zeros do not count. Let e be the largest exponent of all terms.
-// Each term is truncated toward zero to a multiple of 2^(e-F). The truncated
-// terms are added exactly, as integers, and the sum is converted once: to f32
-// toward zero, or to f16 to nearest even. The architecture determines F, and
-// whether K is split into one or two such sums.
+// exponent of a product is the sum of its operands' exponents. The significand
+// of a product is in [1,4) and is not normalized. A subnormal operand has the
+// smallest exponent of its format. Zeros do not count. Let e be the largest
+// exponent of all terms. Each term is truncated toward zero to a multiple of
+// 2^(e-F). The truncated terms are added exactly, as integers, and the sum is
+// converted once: to f32 toward zero, or to f16 to nearest even. The
+// architecture determines F, and whether K is split into one or two such sums.
 #ifndef CUTE_SIMMMA_H
 #define CUTE_SIMMMA_H
 
@@ -28,14 +28,14 @@ typedef struct SimMma {
   DType c;     // accumulator and result: f32 f16, f64, i32
   int k;       // the instruction's extent of K
   int arch;    // sm number of the target: 70 75 80 86 87 89 90 100 103 120
-  bool wgmma;  // a wgmma, not an mma.sync; their fp8 results differ
+  bool wgmma;  // whether it is a wgmma; its fp8 results differ from mma.sync's
   bool sat;    // .satfinite: whether integer accumulators saturate
   SimMmaOp op;
 } SimMma;
 
 // Reports whether the functions below can compute m. Two combinations are plain
-// FMAs, not tensor-core operations: a = b = c = f32; and f16 f16 f16 with k = 1
-// on sm_0.
+// FMAs, not tensor-core operations: a = b = c = f32, and a = b = c = f16 with k
+// = 1 and arch = 0.
 bool simmma_known(const SimMma *m);
 
 // Returns one element of the result. Operands, accumulator and result are raw
@@ -45,14 +45,16 @@ uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
                     uint64_t c);
 
 // A sum with block scale factors, or with operands that a sparse A selects. It
-// has n products. Scale factor k of each side applies to `per` of them (per 0:
-// there are none). Scale factors are raw codes of `type`.
+// has n products. Scale factor k of each side applies to products k * per to k
+// * per + per - 1. If per is 0, there are no scale factors. Scale factors are
+// raw codes of `type`.
 //
-// This follows the published model of MMA-Sim; it was not measured here. 8-bit
-// kinds use the fused sum, with each product's exponent increased by the
-// exponents of its scale factors. 4-bit kinds (n = 64) add 16 products exactly
-// and multiply them by the significands of their scale factors. The exponent of
-// such a term is that of its scale factors alone; F is 35.
+// The arithmetic of such sums follows the published model MMA-Sim and was not
+// measured here. 8-bit kinds use the fused sum, with each product's exponent
+// increased by the exponents of its scale factors. 4-bit kinds (n = 64) add 16
+// products exactly and multiply them by the significands of their scale
+// factors. The exponent of such a term is the exponent of its scale factors
+// alone, and F is 35.
 typedef struct SimScaled {
   const SimMma *m;
   int n, per;
@@ -65,9 +67,9 @@ float simmma_scaled(const SimScaled *q, const float *a, const float *b,
 // Multiplies whole tiles with float operands and f32 or f16 accumulators: D = A
 // * B + C. Operands are widened to f32 (dtype_to_float, simmma_widen). A (M,K),
 // B (N,K), C and D (M,N) are row-major. f16 accumulators are stored as f32 with
-// f16 values. D may be C. This is the vectorized version; its results equal
-// those of simmma_dot in every bit. A NaN result is 0x7fffffff
-// (dtype_from_float converts it to f16's 0x7fff).
+// f16 values. D may be C. This vectorized version has the same results as
+// simmma_dot in every bit. A NaN result is 0x7fffffff (dtype_from_float
+// converts it to f16's 0x7fff).
 void simmma_tile(const SimMma *m, int M, int N, const float *A,
                  const float *B, const float *C, float *D);
 

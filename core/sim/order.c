@@ -3,11 +3,11 @@
 // vector clocks.
 //
 // Each warp counts epochs (w->clk), which its lanes share. Actors that are not
-// threads count epochs, too; they are numbered after the warps. w->vc is the
+// threads also count epochs. They are numbered after the warps. w->vc is the
 // vector clock of warp w: for each actor, the epoch up to which everything
 // happens before all lanes of w. Barriers and synchronization of whole warps
-// need no more. What single lanes know in addition is stored in rows: vector
-// clocks with an epoch for every thread and every other actor. Rows are
+// need no other clocks. What single lanes know in addition is stored in rows:
+// vector clocks with an epoch for every thread and every other actor. Rows are
 // allocated when a kernel first releases, fences, or synchronizes a part of a
 // warp. A lane has up to four rows:
 //
@@ -38,8 +38,9 @@ static size_t threads(const SimCluster *c) {
   return (size_t)c->prog->nall * LANES;
 }
 
-// words returns the number of epochs in a row. word returns the index of actor
-// u's epoch in a row (of a warp: that of its lane 0).
+// words returns the number of epochs in a row. word returns the index of the
+// epoch of actor u in a row. If u is a warp, this is the epoch of the warp's
+// lane 0.
 static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + p->nactor);
 }
@@ -48,8 +49,8 @@ static size_t word(const SimProg *p, int u) {
   return (size_t)(u < p->nall ? u * LANES : p->nall * (LANES - 1) + u);
 }
 
-// Returns row number k. The rows of all threads come first, kind after kind,
-// followed by one row of scratch.
+// Returns row number k. The rows of all threads come first: all rows `seen`,
+// then all rows `pending`, `distant` and `fenced`. One scratch row follows.
 static uint32_t *row(SimCluster *c, size_t k) {
   return c->row + k * words(c->prog);
 }
@@ -91,7 +92,7 @@ static void join(const SimCluster *c, uint32_t *to, const uint32_t *from) {
 }
 
 // Joins `from` into row `to`. If `some` is false, `to` holds no valid clock
-// yet, so copies instead.
+// yet, so `from` is copied to it.
 static void add(const SimCluster *c, uint32_t *to, bool some,
                 const uint32_t *from) {
   if (some) join(c, to, from);
@@ -245,7 +246,7 @@ static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
     to->row[w->id * LANES + __builtin_ctz(mask)] = w->clk;
 }
 
-// Adds to vector clock vc the fact that w arrived. It orders no memory.
+// Records in vector clock vc that w arrived. This orders no memory.
 static void give_turn(SimWarp *w, uint32_t *vc) {
   const SimProg *p = w->cluster->prog;
   if (p->nturn) simmbar_turns(p, vc)[w->id] = w->clk;
@@ -267,8 +268,8 @@ static void join_words(uint32_t *to, const uint32_t *from, int n) {
   for (int k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Adds to `to` the epochs that the lanes of mask know of n actors from `first`
-// on. None of them is a warp.
+// Adds to `to` what the lanes of mask know of n actors from `first` on: the
+// actors' epochs. None of these actors is a warp.
 static void give_actors(SimWarp *w, uint32_t mask, int first, int n,
                         uint32_t *to) {
   join_words(to, w->vc + first, n);
@@ -355,8 +356,8 @@ bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
 
 // ---- release and acquire ----
 
-// Returns the first row of granule g's location. If it has none, creates it
-// (make) or returns NULL.
+// Returns the first row of granule g's location. If it has none, creates it if
+// `make` is set, and otherwise returns NULL.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   if (!make_rows(c)) return NULL;
   if (!c->place) {
@@ -379,8 +380,8 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   return c->place[g] ? c->location + (c->place[g] - 1) * n : NULL;
 }
 
-// Makes the lanes of mask acquire what their earlier relaxed reads observed;
-// with `wide`, also what they observed from other CTAs.
+// Makes the lanes of mask acquire what their earlier relaxed reads observed.
+// Reads of values from other CTAs count only if `wide` is set.
 static void see(SimWarp *w, uint32_t mask, bool wide) {
   for (uint32_t m = mask & w->pending; m; m &= m - 1)
     acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));

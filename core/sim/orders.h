@@ -1,4 +1,5 @@
-// What a run with a systematic schedule (turns.h) shows about other schedules.
+// Facts about other schedules that a run with a systematic schedule (turns.h)
+// shows.
 #ifndef CUTE_SIMORDERS_H
 #define CUTE_SIMORDERS_H
 
@@ -24,19 +25,20 @@ enum { SIM_FULL = 1,       // some results were dropped to limit memory
        SIM_CLOCK = 32,     // line `src` reads a clock or the number of the SM
        // Line `src` adds floats by atomics, whose result depends on the order.
        SIM_SUMS = 64,
-       // At the end no warp could run, or only other lanes of a warp.
+       // The run ended because no scheduling step was possible.
        SIM_APART = 128,
-       // A wait was for another phase than the try_wait that decided about it;
-       // see Launch.tries.
+       // A wait was for another phase than the try_wait that decided whether to
+       // wait (Launch.tries).
        SIM_TRIES = 256 };
 // Results of the systematic schedule of one cluster, or of all clusters if they
 // communicate.
 typedef struct SimOrders {
   uint64_t cluster;        // index of the first cluster
-  // number of steps; hash of their order, equal for orders that differ only in
-  // steps that commute
+  // count: number of steps. hash: hash of their order. It is equal for orders
+  // that differ only in the order of commuting steps.
   uint64_t count, hash;
-  // number of switches from a warp that could have continued
+  // number of times that the schedule switched from a warp that could have
+  // continued
   uint64_t switches;
   uint32_t flags, src;
   SimSwap *swap;

@@ -41,8 +41,8 @@ static bool does(const SimIns *i, bool write, int32_t mem) {
 }
 
 // Finds the instructions of line src that access memory object `mem`. If there
-// are none, the line may use another name of the memory, so finds its accesses
-// to any object.
+// are none, finds the line's accesses to any object, because the line may use
+// another name of the memory.
 static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
                  Lines *out) {
   out->n = 0;
@@ -55,9 +55,9 @@ static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
 // ---- paths ----
 
 // Classifies instruction i: SHUT if it orders all threads of a block, CLEAR if
-// it orders none, OPEN if it orders some. For a race with another CTA, all
-// threads of the cluster must be ordered for SHUT; for a race inside a warp,
-// all its lanes.
+// it orders none, OPEN if it orders some. SHUT requires more for a race with
+// another CTA: i must order all threads of the cluster. For a race inside a
+// warp, it must only order the warp's lanes.
 static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
   bool some = i->a || (i->put && (int64_t)i->put != p->nthread);
   if (i->op == OP_BAR) return f->race.far || some ? OPEN : SHUT;
@@ -166,8 +166,8 @@ static void turn(const SimProg *p, SimFault *f) {
 }
 
 // Reports whether a barrier between accesses a and b would have to be outside a
-// branch: one that contains only one of the accesses, has them in different
-// halves, or is taken by only some threads.
+// branch. This is so if a branch contains only one of the accesses, has them in
+// different halves, or is taken by only some threads.
 static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   for (uint32_t k = 0; k < a || k < b; k++) {
     if (p->ins[k].op != OP_IF) continue;
@@ -180,8 +180,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Records in f the path between the sides of the race. turned: the sides are
-// exchanged first.
+// Records in f the path between the sides of the race. turned: exchanges the
+// sides of the race first.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);

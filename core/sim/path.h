@@ -5,7 +5,7 @@
 #include "sim/report.h"
 
 // Puts the sides of a race in program order, if threads on both sides run the
-// same code: the first line becomes the later one in the program, whichever
+// same code. The first line then is the later line in the program, whichever
 // access came first in this schedule. Sets r.way and r.loop to the path between
 // the sides. Races of agents and warp roles are not changed.
 void simpath_turn(const SimProg *p, SimFault *f);

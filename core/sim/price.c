@@ -11,7 +11,7 @@ struct SimPrices {
   const Fn *fn;
   uint32_t *uses;   // for each value: number of its uses
   bool *plain;  // for each value: whether it is used for more than addresses
-  // for each value of 16 bits: whether it comes from fragments, in pairs
+  // for each 16-bit value: whether in_pairs() is true for it
   bool *paired;
   // for each value: whether its computation costs nothing, because the compiler
   // merges it with the computation of an operand
@@ -34,8 +34,8 @@ static bool by_const(const Fn *fn, const Ins *i) {
 
 // Reports whether the compiler merges i with `part`, an operand that has no
 // other uses. It merges sums of three terms, products and shifted values in a
-// sum, and logic on three words. An operand that a selection may discard
-// becomes an instruction under its condition.
+// sum, and logic on three words. If i selects between operands, the compiler
+// predicates the operand's instruction and needs no selection.
 static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
   Op op = (Op)part->op;
   bool whole = !dtype_is_float((DType)part->type);
@@ -48,8 +48,8 @@ static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
          (op == OP_MUL || (op == OP_SHL && fixed) || (is_sum(op) && !fixed));
 }
 
-// Reports whether r is a 16-bit value from a fragment, or computed from such
-// values. Two such operations become one packed instruction.
+// Reports whether r is a 16-bit value from a fragment, or is computed from such
+// values. Two operations on such values become one packed instruction.
 static bool in_pairs(const SimPrices *p, Ref r) {
   const Ins *i = ir_get(p->fn, r);
   Operand o;
@@ -105,8 +105,8 @@ static SimPrice of(double issue, double fma, double alu, double xu) {
 }
 
 // Returns the cost of a division by a divisor that is known only at run time.
-// fixed: the divisor's reciprocal is computed before the loop. 64-bit costs are
-// those of numbers that fit in 32 bits.
+// fixed: the divisor's reciprocal is computed before the loop. Costs of 64-bit
+// divisions are for numbers that fit in 32 bits.
 static SimPrice division(Op op, DType t, bool fixed) {
   bool rest = op == OP_MOD;
   if (dtype_bits(t) > 32) return of(48, 36, 24, 3);

@@ -8,7 +8,8 @@
 // cluster, warps of a cluster.
 enum { LANES = 32, MAX_WARPS = 32, MAX_BARS = 16, MAX_CTAS = 16,
        MAX_ALL = 256 };
-// bytes of a 32-bit value in all lanes; a 64-bit value has two slots
+// size in bytes of a slot, which holds a 32-bit value of all lanes (a 64-bit
+// value takes two slots)
 enum { SLOT = 4 * LANES };
 #define FULL 0xffffffffu
 
@@ -22,7 +23,7 @@ SimClass sim_class(DType t);
 static inline bool sim_wide(DType t) { return dtype_bits(t) > 32; }
 
 // A memory object, seen through one of its names. A recast name has elements of
-// another size. Registers are stored in units; a unit is as wide as the
+// another size. Registers are stored in units. A unit is as wide as the
 // narrowest element among all names of the object. Unit u of lane l is at base
 // + (u * 32 + l) * size.
 typedef struct SimMem {
@@ -30,9 +31,9 @@ typedef struct SimMem {
   DType type;
   int bits;            // bits of an element
   int own;             // bits of an element in the object's own type
-  // Registers: bits and bytes of a unit; units of an element.
+  // Registers: bits of a unit, bytes of a unit, and units of an element.
   int unit, size, per;
-  // number of accessible elements; size of the object in bytes
+  // count: number of accessible elements. bytes: size of the object.
   int64_t count, bytes;
   // Indices into Fn.mem of the object and of its name in the script. They
   // differ only for raw addresses.
@@ -43,12 +44,13 @@ typedef struct SimMem {
   // registers: byte offset in SimWarp.v of the masks, one for each unit, of the
   // lanes in which the unit is defined
   uint32_t def;
-  // global memory: its bytes; for each byte, a bit that says whether it is
-  // defined
+  // Global memory. p: the object's bytes. defined: a bit for each byte, which
+  // says whether the byte is defined.
   uint8_t *p, *defined;
   // global memory at a raw address: slot of the address; 0: none
   uint32_t address;
-  bool known;          // raw address: whether the memory belongs to no argument
+  // raw address: whether it is memory of Launch.known, not of an argument
+  bool known;
   bool lax;            // whether undefined elements may be read
   bool mbars;          // shared memory: whether it may hold mbarriers
   // global memory: how the preceding launch uses it (SIM_READ ...)
@@ -70,12 +72,11 @@ static inline int64_t simprog_bit(const SimMem *m, int64_t element) {
 typedef struct SimSide {
   const SimMem *mem;
   uint32_t slot;
-  // the DType of the access, which may be wider than the elements if these are
-  // bytes
+  // the DType of the access, which may be wider than an element of the object
   uint8_t type;
   bool wide;           // whether the offset has 64 bits
-  // registers: index of the first unit; edit.c: first element of a ring of
-  // mbarriers
+  // Registers: index of the first unit. In patches (edit.c): first element of a
+  // ring of mbarriers.
   int64_t konst;
 } SimSide;
 
@@ -110,26 +111,27 @@ typedef struct SimIns {
   bool uniform;
   // whether a uniform result is also copied to the other lanes
   bool spread;
-  // whether values have 64 bits; ATOMIC: whether its result is unused, and
-  // whether it also commutes with other atomics of its kind
+  // wide: values have 64 bits. For an ATOMIC, idle: its result is unused.
+  // alone: it is idle and commutes with atomics of the same AtomicKind.
   bool wide, idle, alone;
   // END: the Op of its region; FOR: whether its bounds are uniform
   uint8_t head;
   uint16_t flags;      // Ins.flags
   // LD, ST, ATOMIC, MBAR*: memory order (0: weak) and scope
   uint8_t sem, scope;
-  // a Who: lanes that must execute the instruction together
+  // a Who: which lanes must execute the instruction together
   uint8_t who;
   // WHO_MASK: slot of the last operand, the mask of lanes
   uint32_t mask;
   // slots of the result and the operands: byte offsets in SimWarp.v
   uint32_t d, a, b, c;
-  // index of the target instruction; MBARTRY, MBARWAIT: see token.h
+  // index of the target instruction. For MBARTRY and MBARWAIT, see token.h.
   uint32_t jump;
-  // line, an index into Fn.src; the IR instruction
+  // src: the line, an index into Fn.src. ref: the IR instruction.
   uint32_t src, ref;
   int32_t stat;        // index of the instruction's statistics record, or -1
-  // edit.c: thread count of a barrier; number of mbarriers in a ring
+  // Patches (edit.c): thread count of a barrier, or number of mbarriers in a
+  // ring.
   uint32_t put;
   int64_t imm;
   // results that may overflow and on which the instruction depends
@@ -162,14 +164,16 @@ typedef struct SimProg {
   const SimMem **mem;
   uint32_t nstat;
   uint32_t *stat_ref;  // for each statistics record: its IR instruction
-  // bytes of a warp's registers and values; for each Ref, the slot of its value
+  // value_bytes: bytes of a warp's registers and values. slot: for each Ref,
+  // the slot of its value.
   uint32_t value_bytes, *slot;
-  // offset of the first value in SimWarp.v; number of SimTaint records of a
-  // warp
+  // value_base: offset of the first value in SimWarp.v. ntaint: number of
+  // SimTaint records of a warp.
   uint32_t value_base, ntaint;
   SimRows *rows;  // all storage in SimWarp.v that has a value for each lane
   uint32_t nrows;
-  // number of results that may overflow, and their lines
+  // nwrap: number of results that may overflow. wrap_src: lines of these
+  // results.
   uint32_t nwrap, *wrap_src;
   uint32_t depth;      // maximum depth of nested regions
   int nthread, nwarp;  // number of threads and warps of a CTA
@@ -180,9 +184,9 @@ typedef struct SimProg {
   bool polls;          // whether the kernel accesses memory with a memory order
   int before;  // actor of the preceding launch; 0: that launch is complete
   int nteam;           // number of warpgroups, if the kernel uses wgmma
-  // number of actors with epochs (order.c): warps, an agent of each warp,
-  // agents of warpgroups, the preceding launch, turn actors and mbarriers;
-  // number of turn actors among them (mbar.h)
+  // nactor: number of actors with epochs (order.c), which are warps, an agent
+  // of each warp, agents of warpgroups, the preceding launch, turn actors and
+  // mbarriers. nturn: number of turn actors among them (mbar.h).
   int nactor, nturn;
   uint64_t nunit;      // number of clusters of the grid
   int64_t smem_bytes;  // bytes of shared memory of each CTA

@@ -8,8 +8,8 @@
 #include "sim/inside.h"
 
 struct SimTaint {  // why a value is undefined, and in which lanes
-  // the lanes in which the value is undefined; the line that read the undefined
-  // register
+  // mask: lanes in which the value is undefined. src: line that read the
+  // undefined register.
   uint32_t mask, src;
   int32_t mem;
   uint32_t elem;
@@ -77,8 +77,8 @@ static inline uint64_t unit_mask(const SimMem *m) {
 // ---- exec.c ----
 // Splits the active lanes into groups whose lanes name the same mask. Reports a
 // fault if a group does not consist of the lanes of its mask. Then runs `each`
-// for every group, with w->active set to the group; NULL: only synchronizes the
-// group's lanes.
+// for every group, with w->active set to the group. If `each` is NULL, only
+// synchronizes the group's lanes.
 typedef void (*SimGroup)(SimWarp *w, const SimIns *i);
 void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each);
 
@@ -91,11 +91,11 @@ void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
 // register is undefined.
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
 // Makes the result of i, which selects a register by an index, undefined in the
-// lanes of `lack`. `at` is an undefined unit that the first of these lanes
+// lanes of `lack`. `at` is an undefined unit that the lowest lane in `lack`
 // selects.
 void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                    uint32_t lack);
-// -
+
 void simtaint_divide(SimWarp *w, const SimIns *i);  // called after DIV and MOD
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot);
 void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from);

@@ -3,15 +3,15 @@
 //
 // A release stores a snapshot (Message) at its address: a vector clock of what
 // happens before the releasing thread, with an epoch for each thread of its
-// cluster (order.c). It is linked to the older snapshots at the address that
-// the thread has read. An acquire from that address adds an edge (Hint) from
-// the thread to the snapshot. The edge holds from the thread's current epoch
-// on, for all threads that know that epoch.
+// cluster (order.c). The snapshot is linked to the older snapshots at the
+// address that the thread has read. An acquire from that address adds an edge
+// (Hint) from the thread to the snapshot. The edge holds from the thread's
+// current epoch on, for all threads that know that epoch.
 //
 // An access of another cluster happens before a thread if the thread can reach
 // a snapshot that covers the epoch of the access. A thread reaches the
-// snapshots of its own edges. From a snapshot it reaches those of the edges
-// that the snapshot's cluster had when it was written.
+// snapshots of its own edges. From a snapshot, it reaches the snapshots of all
+// edges that the snapshot's cluster had when the snapshot was written.
 //
 // Each granule (the narrowest access) records the last write. It also records
 // all accesses from the last weak write on. Strong accesses are unordered among
@@ -38,7 +38,7 @@ typedef struct Proxy {
   uint16_t warp, lane;     // lane: the lowest of `lanes`
 } Proxy;
 
-typedef struct Unit {      // the edges and proxy fences of a cluster
+typedef struct Unit {  // the acquire edges (Hint) and proxy fences of a cluster
   Hint *hint;
   // edges from relaxed reads, which hold after the next fence
   Hint *soon;
@@ -48,12 +48,13 @@ typedef struct Unit {      // the edges and proxy fences of a cluster
 
 typedef struct Message {
   uint32_t next;           // next older snapshot at the same address; 0: none
-  // chain of all snapshots at an address, and position in it
+  // chain: number of the chain of all snapshots at this address. nth: position
+  // in the chain.
   uint32_t chain, nth;
   // next older snapshot of the same cluster in the chain; 0: none
   uint32_t prior;
-  // the snapshot's cluster; number of edges that this cluster had when the
-  // snapshot was written
+  // unit: the snapshot's cluster. nhint: number of edges that this cluster had
+  // when the snapshot was written.
   uint32_t unit, nhint;
   // Index in SimRelay.word of the vector clock. If `full` is set, the clock has
   // an epoch for each thread. Otherwise it has an epoch for each warp, followed
@@ -131,8 +132,8 @@ static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   return r[warp];
 }
 
-// Reports whether, in row r, all lanes of each warp have the same epoch; the
-// epoch of thread `own` may differ.
+// Reports whether, in row r, all lanes of each warp have the same epoch. The
+// epoch of thread `own` is ignored.
 static bool is_level(const SimProg *p, const uint32_t *r, uint32_t own) {
   for (int u = 0; u < p->nall; u++) {
     const uint32_t *w = r + u * LANES;
@@ -306,18 +307,18 @@ static void drop_others(SimRelay *r, SimPlace *p) {
   p->others = 0;
 }
 
-// Reports whether two accesses by a warp are of the same kind. All reads are
-// one kind, and all weak writes another. Strong writes are of the same kind if
-// they have the same effects.
+// Reports whether two accesses by a warp are of the same kind. All reads are of
+// one kind, and all weak writes are of another kind. Strong writes are of the
+// same kind if they have the same effects.
 static bool same_kind(const Touch *a, const Touch *b) {
   return a->unit == b->unit && a->warp == b->warp && a->agent == b->agent &&
          a->wrote == b->wrote && (!a->wrote || (a->strong == b->strong &&
          a->draws == b->draws && a->puts == b->puts));
 }
 
-// Returns the granule's list entry for accesses of me's kind, or a new entry.
-// If the list is too long, reuses its last entry. Returns NULL if memory is
-// exhausted.
+// Returns the granule's list entry for accesses of the same kind as `me`, or a
+// new entry. If the list is too long, reuses its last entry. Returns NULL if
+// memory is exhausted.
 static Touch *other_like(SimCluster *c, SimPlace *p, const Touch *me) {
   enum { MANY = 64 };
   SimRelay *r = c->prog->relay;
@@ -357,8 +358,8 @@ static int kind_of(const Touch *t) {
   return (t->wrote ? WRITE : READ) + (t->strong ? STRONG : 0);
 }
 
-// Reports whether access a is the first side in a report. That is the read or,
-// of two writes, the one by the later block.
+// Reports whether a report names access a first. It names the read first or,
+// for two writes, the write by the later block.
 static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
   bool write = how & WRITE, its = other & WRITE;
   return write != its ? !write : a->unit > b->unit;

@@ -20,14 +20,14 @@ void simrelay_free(SimProg *p);
 void simrelay_access(struct Access *x, uint32_t mask, const uint8_t *data,
                      int stride);
 // Record that lane l reads or writes byte `at` of m with a memory order. keep:
-// the write replaces a value that its thread released or read, so older
-// releases stay.
+// the write replaces a value that its thread released or read, so acquires from
+// the byte still acquire the older releases.
 void simrelay_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                    int64_t at);
 void simrelay_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t at, bool keep);
-// Record fences by the active lanes: simrelay_fence one for the GPU,
-// simrelay_proxy one for agents' accesses to global memory.
+// Record fences by the active lanes. simrelay_fence records a fence with GPU
+// scope, simrelay_proxy a proxy fence for agents' accesses to global memory.
 void simrelay_fence(SimWarp *w);
 void simrelay_proxy(SimWarp *w);
 // Reports whether epoch clk of a thread of cluster `unit` happens before lane l

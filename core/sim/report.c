@@ -140,13 +140,14 @@ bool simreport_printf(SimText *t, const char *fmt, ...) {
   return true;
 }
 
-// Returns the word for an element of memory object mem: PTX has bytes.
+// Returns the word for an element of memory object mem: "byte" in PTX, which
+// has no tensors, and otherwise "element".
 static const char *unit(const SimProg *p, int32_t mem) {
   return mem >= 0 && p->fn->mem.p[mem].ptx ? "byte" : "element";
 }
 
-// Appends "shared tensor 'sA'" or the like; in PTX, which has no tensors,
-// "shared memory".
+// Appends a name such as "shared tensor 'sA'". In PTX, which has no tensors,
+// appends "shared memory".
 static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   if (mem < 0) return;
   const Mem *m = &p->fn->mem.p[mem];
@@ -165,8 +166,8 @@ static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   if (*name) simreport_printf(t, " '%s'", name);
 }
 
-// Appends which earlier launch the fault's access conflicts with, and how that
-// launch uses the memory.
+// Appends the earlier launch with which the fault's access conflicts, and how
+// that launch uses the memory.
 static void say_front(SimText *t, const SimFault *f, const SimMem *m) {
   int how = m ? m->before : 0, near = how % (1 << SIM_FAR);
   // a read conflicts only with writes

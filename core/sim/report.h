@@ -48,15 +48,16 @@ typedef struct SimFault {
     // there: lanes that the warp has. mask: `named` is an operand of the
     // instruction.
     struct { uint32_t here, named, gone, there; bool mask; } lanes;
-    // BARRIER: id: number of the barrier. n, others: the thread count of this
-    // warp, and of other warps. LANES: n is the barrier that another lane
-    // names. LANES_COUNT: n and others are the counts of two lanes.
+    // BARRIER: id: number of the barrier. n: the thread count that this warp
+    // names. others: the thread count that other warps name. LANES: n is the
+    // barrier that another lane names. LANES_COUNT: n and others are the counts
+    // of two lanes.
     struct { SimMisuse how; int64_t id, n, others; } barrier;
-    // DEADLOCK: waiting, ended: masks of warps of the CTA. The numbers describe
-    // what the warps wait for: a barrier and threads; an mbarrier, arrivals and
-    // bytes; the cluster barrier; or registers. FLAG: `needed` blocks have not
-    // started. some: only some threads execute the branch that contains the
-    // wait.
+    // DEADLOCK: waiting, ended: masks of warps of the CTA. The other numbers
+    // describe what the warps wait for: threads at a barrier, arrivals and
+    // bytes at an mbarrier, the cluster barrier, or registers. FLAG: `needed`
+    // blocks have not started. some: only some threads execute the branch that
+    // contains the wait.
     struct {
       SimStuck how;
       bool some;
@@ -83,7 +84,7 @@ typedef struct SimFault {
     // WARPGROUP: warp: the warp's number in the CTA. warps: number of warps of
     // the CTA.
     struct { SimTeamwork how; int warp, warps; } team;
-    // UNWRITTEN: unwritten elements, all elements
+    // UNWRITTEN: number of unwritten elements, and of all elements
     struct { int64_t none, all; } left;
     // METADATA: four: the metadata value of a group of `group` elements.
     struct { int four, group; } metadata;
@@ -96,8 +97,9 @@ typedef struct SimFault {
     // TRAP of cute.assume: the value, and the assumed range and divisor.
     struct { uint32_t none; bool wrong; int64_t value, lo, hi, div; } assumed;
   };
-  // Valid if r.lack is set: the mbarrier, its phase, the bytes that came (open:
-  // that are expected so far) and all bytes that copies bring.
+  // Valid if r.lack is set. The mbarrier, its phase, the bytes that were
+  // completed (or, if `open` is set, expected so far), and all bytes that
+  // copies bring.
   struct {
     int32_t mem;
     int64_t element, came, all;
@@ -119,7 +121,8 @@ typedef struct SimOut {
   struct SimOut *next;
   uint64_t cluster;
   SimFault *fault, *note;
-  // number of faults; number of faults that were reported to a debugger
+  // nfault: number of faults. shown: number of faults that were reported to a
+  // debugger.
   uint32_t nfault, shown;
   uint32_t nnote;          // number of notes, at most MAX_NOTES
   SimStat *stat;

@@ -13,8 +13,8 @@ enum { SIMREQUESTS_MOST = 1 << 15 };
 typedef struct SimRequest {
   SimAccess kind;
   int width;           // bytes that each lane accesses
-  // active lanes; for ldmatrix and stmatrix: lanes that give the address of a
-  // row
+  // active lanes; for ldmatrix and stmatrix, the lanes that supply the address
+  // of a row
   uint32_t mask;
   int32_t mem;         // index into Fn.mem
   int32_t line;        // source line, an index into SimResult.line
@@ -23,7 +23,7 @@ typedef struct SimRequest {
   uint32_t addr[32];   // for each lane: byte offset in the object
   // SIMACCESS_CPASYNC_CG: source addresses, relative to a multiple of 128
   uint64_t src[32];
-  uint64_t count;      // number of warp instructions with this request
+  uint64_t count;      // number of warp instructions that made this request
   int32_t block[3], warp;  // block and warp that made the first such request
 } SimRequest;
 

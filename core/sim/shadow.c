@@ -110,7 +110,7 @@ static void give_back(SimCluster *c, uint32_t first) {
 }
 
 // Releases the lines with which no later access can race, and rebuilds the
-// table of the others. Returns false if memory is exhausted.
+// table of the remaining lines. Returns false if memory is exhausted.
 static bool collect(SimCluster *c) {
   SimLines *t = c->lines;
   ShadowLine *p = base_realloc(NULL, t->max * sizeof *p);
@@ -136,7 +136,7 @@ static bool collect(SimCluster *c) {
 // Returns the first granule of a released or new line, or 0 if memory is
 // exhausted.
 static uint32_t line_room(SimCluster *c) {
-  // granules before lines are collected; they take 1.5 MB
+  // lines are collected only above this number of granules, which take 1.5 MB
   enum { MANY = 1 << 16 };
   SimLines *t = c->lines;
   if (!t->free && c->ngran + LINE > c->maxgran) {
@@ -232,8 +232,8 @@ static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
   return NULL;
 }
 
-// Returns the records of reads of granule g by the warps of its CTA, one for
-// each warp.
+// Returns the records of reads of granule g, one for each warp of the CTA that
+// owns the granule.
 static inline SimRead *row_of(const SimCluster *c, const SimLevel *v,
                               uint32_t g) {
   return &v->read[(g - v->first) * (uint32_t)c->prog->nwarp];
@@ -259,7 +259,8 @@ static inline uint32_t granule_at(const SimLevel *v, uint32_t addr) {
 }
 
 // Returns the level of the granule that the access to shared memory covers
-// exactly. Returns NULL if it covers several granules or a part of one.
+// exactly. Returns NULL if the access covers several granules, or only a part
+// of a granule.
 static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
   const SimPages *t = x->w->cluster->pages;
   unsigned shift = t->shift[addr / SHADOW_PAGE];
@@ -268,8 +269,8 @@ static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
   return &t->level[shift];
 }
 
-// Creates a level's granules. Their records are set when a page begins to use
-// the level.
+// Allocates a level's granules. Their records are initialized when a page
+// begins to use the level.
 static bool make_level(SimCluster *c, int shift) {
   SimLevel *v = &c->pages->level[shift];
   if (v->n) return true;
@@ -283,8 +284,8 @@ static bool make_level(SimCluster *c, int shift) {
   return true;
 }
 
-// Copies the records of granule g to granule `to`, which has none. Both belong
-// to the same CTA.
+// Copies the records of granule g to granule `to`, which has no records. Both
+// belong to the same CTA.
 static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                          const SimLevel *v, uint32_t to) {
   SimGran *q = &c->gran[to];
@@ -358,7 +359,8 @@ static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
 // An iteration over all recorded reads of granule g since its last write.
 typedef struct Readers {
   const SimCluster *c;
-  // reads by the warps of the CTA; the current read, by `actor`
+  // row: reads by the warps of the CTA. read: the current read, which `actor`
+  // made.
   const SimRead *row, *read;
   uint32_t left, far;
   int first, actor;
@@ -394,7 +396,7 @@ static bool next_reader(Readers *r) {
 
 // ---- faults ----
 
-// Returns the element of its object that x accesses at granule g.
+// Returns which element of its memory object x accesses at granule g.
 static int64_t element_at(const Access *x, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   if (is_global(x)) return x->piece * 8 / x->m->own;
@@ -416,7 +418,7 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
                          element_at(x, g));
 }
 
-// Returns which kind of agent has an operation in flight that writes granule g.
+// Returns the SimAgent that has an operation in flight that writes granule g.
 static SimAgent flying_to(const SimCluster *c, uint32_t g) {
   if (c->gran[g].flags & GF_AGENT) return AGENT_COPY;
   return simasync_to(c, g) ? AGENT_SEND : AGENT_CPASYNC;
@@ -466,8 +468,8 @@ static void say_late(SimFault *f, const Access *x, uint32_t g) {
   if (b) simmbar_late(f, x->w, b, q->clk - 1, true);
 }
 
-// If the race is between warp roles, fills in what is missing. A barrier of the
-// block cannot be used there.
+// If the race is between warp roles, fills in what is missing. Warp roles
+// cannot be separated by a barrier of the whole block.
 static void say_roles(SimFault *f, const Access *x) {
   if (simroles_apart(x->w->cluster->prog, f->r.src, f->r.src2))
     f->r.lack = f->race.how == CLASH_RAW ? LACK_ROLES : LACK_TURN;
@@ -569,8 +571,9 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 
-// Reports whether these lanes of w stored the value that granule q now has.
-// Lanes whose atomics made the last write stored different values.
+// Reports whether the lanes in `lanes` of w stored the value that granule q now
+// has. If several lanes of an atomic made the last write, each of them stored
+// its own value.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   if (q->warp == w->id && !(lanes & ~q->lanes) &&
       (lanes == q->lanes || !(q->flags & GF_STRONG)))
@@ -579,16 +582,16 @@ static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   return q->also >> w->in & 1 && q->warp / n == w->id / n;
 }
 
-// Reports whether a write of w with these flags and the last write are both
-// strong, and each scope includes the other's CTA.
+// Reports whether a write of w with these flags and the last write of q are
+// both strong. The scope of each write must include the CTA of the other write.
 static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
   if (!(flags & q->flags & GF_STRONG)) return false;
   int n = w->cluster->prog->nwarp;
   return q->warp / n == w->id / n || !((flags | q->flags) & GF_NARROW);
 }
 
-// Reports whether x and a recorded write d by `actor` are both strong, and each
-// scope includes the other's CTA.
+// Reports whether x and a recorded write d by `actor` are both strong. The
+// scope of each must include the CTA of the other.
 static bool strong_for(const Access *x, int actor, const SimRead *d) {
   int n = x->w->cluster->prog->nwarp;
   bool narrow = d->narrow || shadow_flags(x->i) & GF_NARROW;
@@ -672,12 +675,12 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
 }
 
 // Flags that decide whether the quick check suffices: if a granule has
-// GF_DEFINED and none of the others, an access is compared only with the last
-// write.
+// GF_DEFINED and none of the other two flags, an access is compared only with
+// the last write.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
-// Returns r, the record for reads of granule q by w, a warp of its CTA. Clears
-// it if it is older than the last write.
+// Returns r, the record for reads of granule q by w, a warp of the CTA that
+// owns q. Clears the record if it is older than the last write.
 static inline SimRead *near_read(const SimWarp *w, SimGran *q, SimRead *r) {
   if (!(q->readers >> w->in & 1)) *r = (SimRead){0};
   q->readers |= 1u << w->in;
@@ -699,7 +702,7 @@ static unsigned kind_of(const SimIns *i) {
 }
 
 // Checks and records a read of granule g by lane l. near: the record of the
-// warp's reads if g is in its CTA's memory; otherwise NULL.
+// warp's reads if g is in the memory of the warp's CTA, or NULL.
 static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
@@ -757,9 +760,9 @@ void shadow_defined(Access *x, int l, uint32_t addr) {
   }
 }
 
-// Returns granule number k of those that lane l accesses in global memory, and
-// sets x->piece to its position for reports. Returns NO_GRANULE if there are no
-// more, or memory is exhausted.
+// Returns granule number k of the granules that lane l accesses in global
+// memory, and sets x->piece to the granule's position for reports. Returns
+// NO_GRANULE if there are no more, or memory is exhausted.
 static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
   if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
@@ -833,8 +836,8 @@ void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
 
 // ---- writes ----
 
-// Reports whether write x and a read d by `actor` are both strong, and each
-// scope includes the other's CTA.
+// Reports whether write x and a read d by `actor` are both strong. The scope of
+// each must include the CTA of the other.
 static bool strong_too(const Access *x, int actor, const SimRead *d) {
   if (!x->i->sem || d->kind == READ_WEAK) return false;
   int n = x->w->cluster->prog->nwarp;
@@ -871,8 +874,8 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
 }
 
 // Reports races of write x with reads since the last write that do not happen
-// before x. same: x stores the value that the granule has; then reads by
-// threads that stored this value, too, are no race.
+// before x. same: x stores the value that the granule has. In this case, reads
+// by threads that stored the same value are no race.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
   const SimGran *q = &w->cluster->gran[g];
@@ -932,8 +935,9 @@ static bool stays(const SimCluster *c, int actor, SimRead *d) {
 }
 
 // Removes the entries of granule g's list that need no more checks after a
-// strong write. loosely: the write is an atomic without a result. (There is at
-// most one loose entry for each actor, so that none is searched for old ones.)
+// strong write. loosely: the write is an atomic without a result, so loose
+// entries (is_loose) are kept. Loose entries need not be checked for age,
+// because each actor has at most one.
 static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
   SimGran *q = &c->gran[g];
   uint32_t *at = &c->farat[g], k;
@@ -973,15 +977,16 @@ static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
 }
 
 // If the last write is by other lanes in the same execution of an atomic as x,
-// returns these lanes; otherwise 0. The hardware orders the lanes as it likes,
-// so that a later access by one of them is ordered after none of the others.
+// returns these lanes, otherwise 0. The hardware executes the lanes of an
+// atomic in any order. Therefore a later access by one of them is not ordered
+// after the others.
 static uint32_t beside(const Access *x, int l, const SimGran *q) {
   const SimWarp *w = x->w;
   if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
       q->clk != w->clk || q->src != x->i->src)
     return 0;
-  // An earlier lane with this address was the last to write, or the write is
-  // older than this execution.
+  // The last write is by the current execution of the atomic only if an earlier
+  // lane among the writers has the same address.
   for (uint32_t m = q->lanes & w->active & ((1u << l) - 1); m; m &= m - 1) {
     int k = __builtin_ctz(m);
     bool home = !x->m->rank || x->home[k] == x->home[l];
@@ -1065,8 +1070,8 @@ void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
   }
 }
 
-// Returns a hash of a granule's n bytes; 0 stands for unknown bytes, and is
-// never returned for known ones.
+// Returns a hash of a granule's n bytes. The hash is never 0, which stands for
+// unknown bytes.
 static uint32_t hash_of(const uint8_t *p, size_t n) {
   uint64_t h = 0;
   for (size_t at = 0; p && at < n; at += 8) {

@@ -8,7 +8,7 @@
 // happens before all warps.
 //
 // Shared memory has pages. The granules of a page have 1 << WIDEST bytes at
-// first; a narrower access splits them. All granules of one width form a level:
+// first. A narrower access splits them. All granules of one width form a level:
 // a range of granules for all shared memory, CTA by CTA. A page uses its part
 // of one level. Pages keep their width from cluster to cluster. A granule of
 // global memory is as wide as the kernel's narrowest access to its area. Such
@@ -38,20 +38,22 @@ static inline uint8_t shadow_flags(const SimIns *i) {
 }
 struct SimGran {  // a granule: its last write, and the warps that read it since
   uint32_t clk, src, lanes;
-  // shared memory: mask of the warps of its CTA that read it since the last
-  // write. Global memory: hash of the bytes that this cluster stored.
+  // Shared memory: mask of the warps of the owning CTA that read the granule
+  // since the last write. Global memory: hash of the bytes that this cluster
+  // stored.
   uint32_t readers;
-  // mask of the warps of its CTA that also stored the value of the last write
+  // mask of the warps of the owning CTA that also stored the value of the last
+  // write
   uint32_t also;
   // actor of the last write: a warp of the cluster or another actor
   uint16_t warp;
   uint8_t flags;
 };
-// Kinds of recorded accesses. STRONG: a read with memory order. NARROW: such a
-// read with CTA scope. WEAK: a read without order. WROTE: a write.
+// Kinds of recorded accesses. STRONG: a read with memory order. NARROW: a read
+// with memory order and CTA scope. WEAK: a read without order. WROTE: a write.
 enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
 // The reads by one warp since the last write. `kind` is the weakest kind among
-// them.
+// these reads.
 struct SimRead {
   uint32_t clk, lanes;
   // strong: some of the reads had a memory order. narrow: a strong write has
@@ -96,8 +98,8 @@ static inline uint32_t shadow_address(const Access *x, int l) {
 
 enum { WIDEST = 4, SHADOW_PAGE = 128 };
 typedef struct SimLevel {  // all granules of one width in shared memory
-  // granules first to first + n - 1 of SimCluster.gran; n is 0 until a page
-  // needs the level
+  // The level has the granules first to first + n - 1 of SimCluster.gran. n is
+  // 0 until a page needs the level.
   uint32_t first, n;
   int shift;               // log2 of the bytes of a granule
   SimRead *read;  // for each granule and warp of its CTA: the last reads

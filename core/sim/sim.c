@@ -67,8 +67,8 @@ typedef struct Run {
 typedef struct Worker {
   Run *run;
   SimCluster **cluster;         // clusters, each allocated when first needed
-  // number of running clusters, which come first in `cluster`; number of
-  // allocated ones; capacity
+  // live: number of running clusters, which come first in `cluster`. made:
+  // number of allocated clusters. max: capacity of `cluster`.
   int live, made, max;
   // List of the Run.nasleep clusters that wait for others. The one that has
   // waited longest comes first.
@@ -157,8 +157,9 @@ static void merge(Run *r, SimOut *o) {
     stop(r);
 }
 
-// Hands over the results o of a cluster, and merges results as long as those of
-// the next cluster in order are there. The caller holds the lock.
+// Hands over the results o of a cluster. Then merges results in the order of
+// clusters, up to the first cluster that has not finished. The caller holds the
+// lock.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
   while (*at && (*at)->cluster < o->cluster) at = &(*at)->next;
@@ -340,8 +341,8 @@ static SimCluster *place_for(Worker *w) {
   return c;
 }
 
-// Starts another cluster on a worker. Returns false if none is left or there is
-// no room for one.
+// Starts another cluster on a worker. Returns false if no cluster is left or
+// the worker has no room for another.
 static bool another(Worker *w) {
   Run *r = w->run;
   uint64_t index;
@@ -392,8 +393,8 @@ static bool is_waiting(const SimCluster *c) {
 }
 
 // Resumes at most n clusters, those that have waited longest, if memory has
-// changed since they began to wait (all: in any case). Returns false if none
-// was resumed.
+// changed since they began to wait. With `all`, resumes them in any case.
+// Returns false if none was resumed.
 static bool wake(Worker *w, int n, bool all) {
   bool some = false;
   for (SimCluster *c; n-- > 0 && (c = w->asleep); some = true) {
@@ -707,7 +708,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  // an empty grid has no clusters, and a misuse of registers is no run
+  // nothing runs if the grid is empty or the function misuses an MMA's
+  // registers
   bool misused = prog->fn->flight.kind, none = prog->nunit == 0 || misused;
   bool one = !none && single && (o->machine || !prog->relay);
   int64_t unwritten = 0;

@@ -3,7 +3,7 @@
 // Each warp is a vector machine of 32 lanes with a program counter and a mask
 // of active lanes. The warps of a cluster (of a CTA if there are no clusters)
 // are interleaved in an order that a seed determines. Clusters are distributed
-// over host threads. Faults of a kernel become reports; they never make sim_run
+// over host threads. Faults of a kernel become reports and never make sim_run
 // fail.
 #ifndef CUTE_SIM_H
 #define CUTE_SIM_H
@@ -24,8 +24,8 @@ typedef struct LaunchArg {
   const TensorMap *map;  // tensor-map argument: the map
   uint64_t bits;     // scalar argument: its raw bits
   // How earlier launches use this memory. SIM_READ, SIM_WRITTEN: the preceding
-  // launch reads or writes it. The same bits shifted by SIM_FAR: a launch
-  // before the preceding one, which may still run, reads or writes it.
+  // launch reads or writes it. The same bits shifted by SIM_FAR: an even
+  // earlier launch, which may still run, reads or writes it.
   uint8_t before;
 } LaunchArg;
 typedef struct Launch {
@@ -46,14 +46,14 @@ typedef struct Launch {
   struct SimDebug *debug;  // the attached debugger (debug.h), or NULL
 } Launch;
 
-// The path from one access to a later one. NONE: unknown. STRAIGHT: straight
+// The path from one access to a later access. NONE: unknown. STRAIGHT: straight
 // ahead. AGAIN: to the next copy of the same line in an unrolled loop. LOOP:
 // through the back edge of a loop.
 typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
 
-// A distinct fault, identified by kind, lines, memory object and state. It
-// describes the first occurrence; `count` is the number of warp instructions
-// that had the fault.
+// A distinct fault, identified by kind, lines, memory object and state. The
+// report describes the first occurrence. `count` is the number of warp
+// instructions that had the fault.
 enum { SIM_MODES = 8 };
 typedef struct SimReport {
   SimKind kind;
@@ -64,14 +64,15 @@ typedef struct SimReport {
   // races: linear index of a thread on the other side, or -1. If the lane is
   // unknown, it is any thread of the warp.
   int32_t other;
-  // lines of this access and of the other one, as indices into Fn.src; 0: none
+  // src: line of this access. src2: line of the other access. Both are indices
+  // into Fn.src; 0: none.
   uint32_t src, src2;
   // number of modes of coord; 0: the coordinate is that of the element
   int modes;
   int64_t coord[SIM_MODES];  // a coordinate that is outside the shape
   uint64_t count;
-  // deadlocks: hash of what all warps wait for; deadlocks with different hashes
-  // are different faults
+  // Deadlocks: hash of what all warps wait for. Deadlocks with different hashes
+  // are different faults.
   uint64_t state;
   SimLack lack;
   SimWay way;          // races: path from the other access to this one
@@ -135,14 +136,14 @@ typedef struct SimOpts {
   uint64_t budget;
   bool strict;         // whether notes count as faults
   // decided: the schedule is systematic (turns.h) instead of random. all: with
-  // `unit`, all clusters run, not only that one.
+  // `unit`, all clusters run, not only cluster `unit`.
   bool decided, all;
   // The schedule starts with these nturn steps; NULL: none are required.
   const uint64_t *turn;
   size_t nturn;
-  // With machine or decided: index of the cluster that runs alone, or with
-  // `all` of the cluster that is recorded. -1: the first one for machine, all
-  // for decided.
+  // With `machine` or `decided`: index of the only cluster to run or, with
+  // `all`, the only one to record. -1 means the first cluster with `machine`,
+  // and all clusters with `decided`.
   int64_t unit;
   // Called periodically on the calling thread with the fraction of the run that
   // is done (0 to 1). The run stops if it returns false. May be NULL. Must not
@@ -154,7 +155,7 @@ typedef struct SimOpts {
 } SimOpts;
 
 typedef struct SimResult {
-  // faults; behaviour that PTX does not guarantee
+  // report: faults. note: uses of behaviour that PTX does not guarantee.
   SimReport *report, *note;
   size_t nreport, nnote;
   SimLine *line;
@@ -174,7 +175,7 @@ typedef struct SimResult {
   char *output;           // output of printf, in the order of CTAs
   size_t noutput;
   int64_t left;           // number of unwritten elements of all outputs
-  // an output for which the grid is too small; its mem is -1 if there is none
+  // An output for which the grid is too small. few.mem is -1 if there is none.
   SimShort few;
   // whether too many reports or `progress` ended the run
   bool stopped;

@@ -1,8 +1,8 @@
 // Livelock: detects warps that poll memory in vain. If a warp returns to a
 // former state, registers included, while memory is unchanged, it will return
-// to this state for ever. When all runnable warps do so, they are deadlocked on
-// flags. A loop that counts, or that reads a clock, never returns to a former
-// state.
+// to this state again and again. When all runnable warps do so, they are
+// deadlocked on flags. A loop that counts, or that reads a clock, never returns
+// to a former state.
 #include "sim/spin.h"
 
 #include "ir/rows.h"
@@ -44,7 +44,7 @@ static void clear(SimWarp *w, const SimIns *i) {
   if (i->op == OP_VSET || i->op == OP_VAR || from->type == DT_NONE || !i->d)
     return;
   bool one = i->uniform && !i->spread;
-  bool wide = sim_wide((DType)from->type);  // i->wide may be of an operand
+  bool wide = sim_wide((DType)from->type);  // i->wide may describe an operand
   memset(w->v + i->d, 0, one ? 8 : (wide ? 8 : 4) * LANES);
 }
 
@@ -161,8 +161,9 @@ bool simspin_only_reads(const SimWarp *w) {
   return end != NULL;
 }
 
-// Runs w to its next scheduling step as a trial; fences have no effect. Returns
-// false if an instruction on the way affects more than the warp.
+// Runs w to its next scheduling step as a trial, in which fences have no
+// effect. Returns false if an instruction on the way affects more than the
+// warp.
 static bool goes_on(SimWarp *w) {
   enum { MOST = 4096 };  // maximum number of instructions
   const SimIns *ins = w->cluster->prog->ins;

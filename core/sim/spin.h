@@ -5,15 +5,18 @@
 #include "sim/inside.h"
 
 // The last poll of a warp. stuck: the warp has returned to a former state while
-// memory is unchanged, so it will do so for ever.
+// memory is unchanged, so it will return to this state again and again.
 struct SimSpin {
-  // number of memory changes at the poll; hash of the warp's state
+  // stamp: number of memory changes before the poll. hash: hash of the warp's
+  // state.
   uint64_t stamp, hash;
-  // number of polls since memory last changed; index of the polling instruction
+  // asked: number of polls since memory last changed. pc: index of the polling
+  // instruction.
   uint32_t asked, pc;
   bool stuck;
   const SimIns *i;
-  // polled object; the polling lane and its byte offset follow
+  // memory object that the warp polls; lane that polls it; byte offset of that
+  // lane's access in the object
   const SimMem *m;
   int lane;
   int64_t at;
@@ -36,14 +39,14 @@ void simspin_ask(SimWarp *w, const SimIns *i);
 uint64_t simspin_state(SimWarp *w);
 // Reports whether the innermost loop of w only loads and computes.
 bool simspin_only_reads(const SimWarp *w);
-// Tries a poll of w, a load or atomic in a loop that reads `a`, and restores w.
-// Returns the number of scheduling steps after which w is in the same state if
-// memory does not change. Returns 0 if the poll passes or that is unknown.
-// room: scratch of simspin_room bytes.
+// Tries the next poll of w, a load or atomic in a loop, as if it read `a`. Then
+// restores w. Returns the number of scheduling steps after which w is in the
+// same state if memory does not change. Returns 0 if the poll passes or the
+// number is unknown. room: scratch of simspin_room bytes.
 size_t simspin_room(const SimProg *p);
 int simspin_fails(SimWarp *w, const SimAsk *a, char *room);
 // Reports whether a failing poll of w could pass if it came before some earlier
-// step. Also returns true if that is unknown.
+// step. Also returns true if this is unknown.
 bool simspin_could(SimWarp *w, char *room);
 // Reports whether w polls in vain until other warps change memory.
 bool simspin_stuck(const SimWarp *w);

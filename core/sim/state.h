@@ -41,9 +41,9 @@ typedef struct SimPattern SimPattern;
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
-  // number of the warp in the cluster, and in its CTA
+  // id: number of the warp in the cluster. in: number of the warp in its CTA.
   int id, in;
-  uint32_t home;  // address of the first byte of its CTA's shared memory
+  uint32_t home;  // first byte of the shared memory of the warp's CTA
   SimState state;
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that exited the kernel early
@@ -55,16 +55,18 @@ struct SimWarp {
   // list of the parts of a diverged warp that do not run, or NULL
   SimPart *part;
   uint32_t clk;            // current epoch (order.c)
-  // number of open regions; number of times that patches used their ring of
-  // mbarriers (edit.h)
+  // depth: number of open regions. ring: number of times that patches used
+  // their ring of mbarriers (edit.h).
   uint32_t depth, ring;
   SimFrame *frame;
   char *v;                 // storage of registers and values
   uint64_t count;          // number of executed instructions
-  // line at which the warp waits; last line that the warp executed (debugger)
+  // src: line at which the warp waits. line: last line that the warp executed
+  // (for the debugger).
   uint32_t src, line;
   int bar, mbar;  // number of the barrier, or mbarrier, at which the warp waits
-  // whether the last try_wait failed at random; whether it failed
+  // refused: the last try_wait failed at random. polling: the last try_wait
+  // failed.
   bool refused, polling;
   // vector clock: what happens before all lanes
   uint32_t *vc;
@@ -73,11 +75,12 @@ struct SimWarp {
   // level: lane 0's row holds for all lanes (order.c). vain: the last poll
   // failed.
   bool level, vain;
-  // lanes that executed a fence for the GPU; CTAs that are known to run
+  // masks of the lanes that executed a fence with GPU scope, and of the CTAs
+  // that are known to have started
   uint32_t sent, started;
   // for each lane: number of committed cp.async groups
   uint32_t committed[LANES];
-  // cp.asyncs; those from index `first` to `end` - 1 are in flight
+  // cp.asyncs, of which those with indices `first` to `end` - 1 are in flight
   SimBatch *batch;
   size_t first, end, cap;
   uint64_t batches;        // number of cp.asyncs executed so far
@@ -87,8 +90,8 @@ struct SimWarp {
   uint32_t teamwork;       // number of committed groups of warpgroup MMAs
   SimWaited waited[GROUPS_COUNT];  // the last wait for groups of each kind
   // The latest proxy fences; number k is fence[k % FENCES]. spaces: 1 for
-  // shared, 2 for global memory.
-  // met: vc[id] at the fence
+  // shared, 2 for global memory. met: value of vc[id] when the warp executed
+  // the fence
   struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];
   uint32_t nfence;
   // epochs that proxy fences cover: those for shared, then those for global
@@ -96,40 +99,43 @@ struct SimWarp {
   uint32_t *proxied;
   // cluster barrier: completed rounds; lanes that arrived; lanes that may pass
   uint32_t met, came, passed;
-  // wider: lanes that fenced for the cluster or wider. fresh: lanes that
-  // acquired nothing since their proxy fence for shared, and for global memory.
+  // wider: lanes that executed a fence with cluster scope or wider. fresh:
+  // lanes that acquired nothing since their proxy fence for shared, and for
+  // global memory.
   uint32_t wider, fresh[2];
-  // registers of a thread; number that a waiting setmaxnreg requests
-  // (SW_REGISTERS)
+  // registers: number of registers of a thread. wanted: number that a waiting
+  // setmaxnreg requests (SW_REGISTERS).
   int registers, wanted;
-  // the last setmaxnreg, the number of setmaxnregs executed so far, and the
-  // epoch
+  // i: the last setmaxnreg. n: number of setmaxnregs executed so far. clk:
+  // epoch of the last setmaxnreg.
   struct { const SimIns *i; uint32_t n, clk; } allot;
   // for each result that may overflow: lanes in which its last value did
   // not fit
   uint32_t *wrapped;
-  // whether some result overflowed; whether there are undefined values
-  // (taint.c)
+  // wraps: some result overflowed. tainted: there are undefined values
+  // (taint.c).
   bool wraps, tainted;
   // for each value, by slot: the lanes in which it is undefined
   SimTaint *taint;
-  // Registers that hold the result of a division by zero, and its line.
+  // mem: registers that hold the result of a division by zero. src: the line of
+  // that division.
   struct { const SimMem *mem; uint32_t src; } quotient;
   SimText text;            // output of printf
 };
 
-// What threads released, for threads that acquire it.
+// The accesses that threads released, for threads that acquire them.
 typedef struct SimPast {
-  // vector clock with an epoch for each actor; row with an epoch for each
-  // thread (order.c), or NULL
+  // vc: vector clock with an epoch for each actor. row: row with an epoch for
+  // each thread (order.c), or NULL.
   uint32_t *vc, *row;
   bool rows;               // whether `row` is in use
-  // gate of the event log (tape.h) for threads that acquire this
+  // gate of the event log (tape.h) for threads that acquire this SimPast
   uint32_t gate;
 } SimPast;
 
 typedef struct SimBar {
-  // threads that the round needs; threads that arrived (0: no round)
+  // expected: number of threads that the round needs. arrived: number of
+  // threads that arrived (0: no round is open).
   int expected, arrived;
   // masks of the warps of the CTA that arrived, and that wait
   uint32_t members, waiting;
@@ -142,7 +148,8 @@ typedef struct SimBar {
 } SimBar;
 
 struct SimCta {
-  // number of the CTA, counted cluster by cluster, or in grid order
+  // number of the CTA, counted cluster by cluster (without clusters: in grid
+  // order)
   uint64_t number;
   int32_t id[3];           // position in the grid
   SimBar bar[MAX_BARS];
@@ -162,16 +169,16 @@ struct SimCluster {
   int polls;
   // counters to detect livelocks (quiet_for in exec.c)
   uint64_t changed, still, since, quiet;
-  // number of memory changes (spin.h); *prog->changes when the cluster began to
-  // wait for others
+  // moved: number of memory changes (spin.h). asleep: value of *prog->changes
+  // when the cluster began to wait for others.
   uint64_t moved, asleep;
-  // the cluster that began to wait for others after this one
+  // the cluster that was the next to begin to wait for others
   SimCluster *next;
   SimSpin *spin;
   struct SimTurns *turns;  // state of systematic schedules (turns.h), or NULL
   struct SimCauses *causes;
   int64_t unborn;          // deadlocks: number of blocks that cannot start
-  // whether a warp may be stuck; whether all clusters are stuck
+  // look: a warp may be stuck. hopeless: all clusters are stuck.
   bool look, hopeless;
   // stop: the run must end. oom: memory is exhausted. strict: notes are faults.
   bool stop, oom, strict;
@@ -199,7 +206,8 @@ struct SimCluster {
   int nmbar;
   uint64_t vain;  // number of failed try_waits since a warp last progressed
   SimTeam *team;  // warpgroups (wgmma.c); NULL: the kernel has no wgmma
-  // operations in flight; number of those that end at an mbarrier
+  // async: operations in flight. landing: number of those that end at an
+  // mbarrier.
   SimAsync **async;
   size_t nasync, maxasync, landing;
   struct SimMaps *maps;    // tensor maps made by the kernel (maps.c)

@@ -1,9 +1,9 @@
-// Deadlocks. A stop is a place where warps wait. It depends on the stops of the
-// threads that could end the wait. The root cause is among the stops that
-// depend only on each other. Candidates, most likely first: a stop that no
-// thread can end; the first wait of a producer for an empty stage (its parity
-// is wrong); a phase with a wrong arrival count; a stop of producers; a stop of
-// consumers.
+// Deadlocks. A stop is a place where warps wait. A stop depends on the stops of
+// those threads that could end the wait. The root cause is among the stops that
+// depend only on each other. The candidates are, from the most likely on: a
+// stop that no thread can end; the first wait of a producer for an empty stage,
+// whose parity is wrong; a phase with a wrong arrival count; a stop of
+// producers; a stop of consumers.
 #include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/roles.h"
@@ -21,8 +21,8 @@ typedef struct Stop {
   int bar;                 // STUCK_BARRIER: number of the barrier
   SimLack lack;
   int rank;  // a stop with a lower rank is more likely to be the cause
-  // mask of the stops on which this stop depends, itself included if its own
-  // warps could end the wait
+  // mask of the stops on which this stop depends. It includes this stop if its
+  // own warps could end the wait.
   uint64_t behind;
 } Stop;
 typedef struct Stops {
@@ -241,8 +241,8 @@ static void put_cause_first(Stops *all) {
 
 // ---- reports ----
 
-// Reports a fault: what the warps at stop s wait for, and which warps these
-// are.
+// Reports a fault that says what the warps at stop s wait for, and which warps
+// are at s.
 static SimFault *tell(const Stop *s, int32_t mem, int64_t element,
                       uint64_t state, uint32_t src2) {
   SimCluster *c = s->w->cluster;

@@ -12,7 +12,7 @@
 typedef struct SimOperand {
   const SimMem *mem;
   DType type;
-  // number of values of a thread; number of elements of the tile
+  // nval: number of values of a thread. size: number of elements of the tile.
   int nval, size;
   const uint32_t *reg;
   const uint16_t *at;
@@ -34,7 +34,7 @@ typedef struct SimMmaIns {
   SimOperand d, a, b, c;
   // wgmma: d, a and c describe the 16 rows of one warp. desc: slots of the
   // descriptors of A (0: A is in registers) and B. add: slot of the predicate
-  // whether to accumulate.
+  // that says whether to accumulate.
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory
   int nsmem;
@@ -56,7 +56,8 @@ typedef struct SimMatrix {
 } SimMatrix;
 
 // Decode an MMA or MATRIX instruction into cx->scratch. last: the MMA decoded
-// before, or NULL. Two MMAs in a row of the same atom share its tables.
+// before, or NULL. If both instructions have the same atom, they share the
+// atom's tables.
 SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                          const Ins *i, const SimMmaIns *last);
 SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,

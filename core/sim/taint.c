@@ -1,11 +1,12 @@
-// Undefined values: uninitialized registers, and quotients by zero. Reading one
-// is not a fault by itself: a predicated load leaves registers undefined whose
-// sums are never stored, and cute.where computes both branches. Each value has
-// a mask of the lanes in which it is undefined, and a mask of their undefined
-// bits: compilers leave half of a register undefined where nothing reads it.
-// Using such bits is a fault: as an address, as a condition, or in a store
-// outside registers. Kernels that never read an undefined register have no
-// extra cost (w->tainted).
+// Undefined values: uninitialized registers, and quotients by zero. Reading an
+// undefined value is not a fault by itself. For example, a predicated load may
+// leave registers undefined that only affect results that are never stored, and
+// cute.where computes both branches. Each value has a mask of the lanes in
+// which it is undefined, and a mask of the bits that are undefined in some
+// lane. Single bits matter, because compilers leave half of a register
+// undefined where nothing reads it. It is a fault to use undefined bits as an
+// address, as a condition, or in a store outside registers. Kernels that never
+// read an undefined register have no extra cost (w->tainted).
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/address.h"
@@ -123,7 +124,7 @@ static bool moves_bits(IntrinId id) {
 }
 
 // Returns the bits of i's result in lane l that depend on undefined bits u of
-// its operands. Operations that move bits are evaluated on u.
+// its operands. For an operation that moves bits, computes the operation on u.
 static uint64_t undefined_bits(SimWarp *w, const SimIns *i,
                                const uint64_t u[3], int l) {
   DType t = (DType)i->type, to = (DType)i->to;
@@ -160,7 +161,7 @@ static uint64_t undefined_bits(SimWarp *w, const SimIns *i,
 }
 
 // Returns the lanes of `out` whose result depends on undefined bits, and sets
-// *bits to these.
+// *bits to the undefined bits of the result.
 static uint32_t undefined_lanes(SimWarp *w, const SimIns *i, uint32_t out,
                                 uint64_t *bits) {
   uint32_t slot[3] = {i->a, i->b, i->c}, lanes = 0;
@@ -343,7 +344,7 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
       // an undefined operand of these operations makes the result undefined
       break;
     case OP_MMA: case OP_WGMMA:
-      // these instructions check the registers that they read themselves
+      // the code of these instructions checks the registers that they read
       break;
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
@@ -364,7 +365,8 @@ void simtaint_after(SimWarp *w, const SimIns *i) {
   bool element = i->op == OP_PICK ||
                  (i->op == OP_LD &&
                   ((const SimSide *)i->x)->mem->space == SP_RMEM);
-  // A load from registers sets the mask of its result itself.
+  // simtaint_load and simtaint_pick set the masks of results that are read from
+  // registers.
   if (i->uniform || element) return;
   if (i->op == OP_VSET) assign(w, i);
   else if (effect & (EF_PURE | EF_VAR)) propagate(w, i);

@@ -14,10 +14,11 @@ typedef enum SimMark {
   TAPE_RUN,    // executes instruction `at` of the program
   TAPE_GIVE,   // the warp arrives at gate `at`
   TAPE_NEED,   // the warp waits until gate `at` opens
-  // A named range begins or ends; `at` is its name, an index into Fn.text.
+  // A named range begins or ends. `at` is the range's name, an index into
+  // Fn.text.
   TAPE_BEGIN, TAPE_END,
-  // An agent starts; its completion counts as an arrival at gate `at` (0: at
-  // none).
+  // An agent starts. Its completion counts as an arrival at gate `at` (0: at no
+  // gate).
   TAPE_AGENT
 } SimMark;
 
@@ -82,8 +83,8 @@ void simtape_same(SimWarp *w, const int64_t *at, uint32_t mask);
 void simtape_give(SimWarp *w, uint32_t *gate, bool far);
 void simtape_need(SimWarp *w, uint32_t gate);
 // simtape_agent logs that w starts an agent, and returns the step's index.
-// simtape_land logs that this agent completes; this is a part of *gate. The
-// agent filled memory of a CTA.
+// simtape_land logs that this agent completes, having filled memory of CTA
+// `cta`. The completion is a part of *gate.
 size_t simtape_agent(SimWarp *w);
 void simtape_land(SimWarp *w, size_t agent, uint32_t *gate, int cta,
                   uint32_t bytes);

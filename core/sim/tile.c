@@ -1,5 +1,5 @@
-// Computes whole tiles of an MMA, eight lanes at a time. Compiled for any
-// processor, and for AVX2.
+// Computes whole tiles of an MMA, eight lanes at a time. This file is compiled
+// for any processor, and again for AVX2.
 #include "sim/tile.h"
 
 #include <string.h>

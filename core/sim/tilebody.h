@@ -1,11 +1,11 @@
 // Vector code of tile.c and tile16.c, for LANES lanes. Each of these files
-// includes it once; its names have no prefix.
+// includes this header once. Names here have no prefix.
 //
 // It multiplies LANES rows of A with one row of B at a time. The product of two
 // operands of at most 12 significand bits is exact in f32. Multiplied by
 // 2^(F-e) and converted to an integer toward zero, it is the truncated term.
-// Lanes whose e is outside [E_LOW, E_HIGH] are computed again by simmma_sum:
-// f32 cannot represent their products or results, or they have NaNs or
+// Lanes whose e is outside [E_LOW, E_HIGH] are computed again by simmma_sum.
+// Either f32 cannot represent their products or results, or they have NaNs or
 // infinities, whose exponent is E_SPECIAL. Products that underflow although e
 // is in this range are truncated to zero anyway, because 2^(e-F) is at least
 // 2^-125.
@@ -113,11 +113,11 @@ INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
     raise_to(&e, &ek);
   }
   *odd = NEGATIVE(high - e) | NEGATIVE(e - low);
-  *odd &= NEGATIVE(-2000 - e);  // for smaller e, all terms are zero
+  *odd &= NEGATIVE(-2000 - e);  // if e <= -2000, all terms are 0
   raise_to(&e, &low);
   lower_to(&e, &high);
   VF up = (VF)((r->f + 127 - e) << 23), down = (VF)((e - r->f + 127) << 23);
-  // odd lanes may overflow; mend computes them again
+  // Lanes marked in `odd` may overflow. mend computes them again.
   VU s = (VU)__builtin_convertvector(*c * up, VI);
   HD sums[2] = {{0}, {0}};
   // the sum of 8 terms and c fits in 32 bits

@@ -27,8 +27,8 @@ typedef struct SimMachine {
   double mma, wgmma;   // 16-bit multiply-adds per cycle and quarter of the SM
   // fraction of an mma's time after which its warp may issue the next mma
   double mma_again;
-  // cycles of a quarter of the SM for an operation of a warp: on f64; on
-  // integers, or a comparison; a special function
+  // cycles for which a warp's f64 operation, integer operation or comparison,
+  // and special function occupy its quarter of the SM
   double f64, integer, special;
   double l2, bulk;     // rates of loads from L2 by threads, and by TMA
   // rates of stores to L2, and of TMA's writes to shared memory
@@ -41,14 +41,15 @@ typedef struct SimMachine {
   double cas;
   // Latencies: of arithmetic, of loads from shared memory, of ldmatrix, of mma.
   double alu, shared, matrix, tensor;
-  // latency of an L1 hit; average latency of L2 and memory
+  // l1_hit: latency of an L1 hit. global: average latency of L2 and memory.
   double l1_hit, global;
   double tma;             // additional latency of a bulk copy
   double far_shared;      // latency of shared memory of another CTA
   double swapped;         // latency of a compare-and-swap in shared memory
-  // latency of an mbarrier wait; latency of a block's start
+  // barrier: latency of an mbarrier wait. start: latency of a block's start.
   double barrier, start;
-  // barrier: cost of each arrival; latency from the last arrival
+  // Barriers of a block. meet: cost of each arrival. round: latency from the
+  // last arrival.
   double meet, round;
   double cluster;         // latency of a cluster barrier
   double loop;            // minimum time of a warp's loop iteration
@@ -65,7 +66,7 @@ typedef enum SimEventKind {
 } SimEventKind;
 typedef struct SimEvent {
   uint8_t kind;        // a SimEventKind
-  // number of the warp in its CTA; rank of the CTA in the cluster
+  // warp: number of the warp in its CTA. cta: rank of the CTA in the cluster.
   uint8_t warp, cta;
   uint32_t cluster;
   // BEGIN, END: name of the range, an index into Fn.text; AGENT: source line
@@ -76,7 +77,7 @@ typedef struct SimEvent {
 
 // Units of an SM whose busy cycles are counted.
 typedef enum SimPipe {
-  // each quarter of the SM has a pipe of each of these kinds
+  // the next six units exist in each quarter of an SM, the others once per SM
   PIPE_ISSUE, PIPE_FMA, PIPE_ALU, PIPE_XU, PIPE_F64, PIPE_TENSOR,
   PIPE_SHARED, PIPE_L1, PIPE_MEMORY, PIPE_FILL, PIPE_PEER, PIPES
 } SimPipe;
@@ -100,7 +101,8 @@ typedef struct SimTiming {
   SimEvent *event;     // events, in the order in which the model found them
   size_t nevent, maxevent;
   uint64_t steps;
-  // whether the event log was too short; then the other fields are not set
+  // whether the event log was too short, in which case the other fields are not
+  // set
   bool full;
 } SimTiming;
 

@@ -1,9 +1,9 @@
 // Links a try_wait to the wait about which its result decides. A try_wait that
-// returns true acquires what the wait would acquire; one that returns false
-// orders nothing. Therefore, in systematic schedules, such a try_wait returns
-// false, and only the wait is a scheduling step. This requires that the result
-// flows only through variables and booleans to branches that do nothing but
-// wait.
+// returns true acquires what the wait would acquire. A try_wait that returns
+// false orders nothing. Therefore, in systematic schedules, such a try_wait
+// returns false, and only the wait is a scheduling step. This requires that the
+// result flows only through variables and booleans to branches that do nothing
+// but wait.
 //
 // The wait must also be for the phase that was tested. If a run shows a wait
 // for another phase, all try_waits become scheduling steps (Launch.tries).
@@ -12,8 +12,8 @@
 #include "ir/operands.h"
 
 // A union-find structure. A token is the set of values to which a try_wait's
-// result flows. of: another value of the token; at the root, the value itself.
-// bad: at the root, whether the token has other uses.
+// result flows. of: another value of the token, or the value itself if it is
+// the root. bad: at the root, whether the token has other uses.
 typedef struct Tokens {
   const Fn *fn;
   Ref *of;
@@ -97,8 +97,8 @@ Ref *simtoken_find(Ctx *cx, const Fn *fn) {
 
 // ---- at run time ----
 
-// Returns lane l's word that encodes its last try_wait; its value is 0 if there
-// was none.
+// Returns the word that encodes lane l's last try_wait. The word is 0 if the
+// lane has executed none.
 static uint32_t *word(const SimWarp *w, const SimIns *i, int l) {
   return (uint32_t *)(void *)(w->v + i->jump) + l;
 }

@@ -1,12 +1,13 @@
 // Systematic schedules. A schedule begins with required steps and continues by
-// fixed rules: a warp runs as long as it can, then the others in order of their
-// numbers. Agents complete when no warp can run. Polls of memory come last.
+// fixed rules. A warp runs as long as it can. Then the other warps run, in the
+// order of their numbers. Agents complete when no warp can run. Polls of memory
+// come last.
 //
-// A poll that fails and returns its warp to the same state is no step: the warp
-// sleeps until memory changes. spin.c tries polls, so that a failing one is not
-// executed. Only the last required step is executed even if it is a poll that
-// fails, because its read may race with an earlier step, and the poll might
-// pass if it came before that step.
+// A poll that fails and returns its warp to the same state is no step. Instead,
+// the warp sleeps until memory changes. spin.c tries polls first, so that a
+// failing poll is not executed. Only the last required step is executed even if
+// it is a poll that fails. Its read may race with an earlier step, before which
+// the poll might pass.
 #include "sim/turns.h"
 
 #include "ir/intrin.h"
@@ -21,17 +22,18 @@ enum { NONE = UINT32_MAX };
 typedef struct Turn {
   // actor: the number of a warp among all warps, or an agent_id
   uint64_t who;
-  // line of the step; index of the step's vector clock in SimCauses (NONE: it
-  // is no step, or the clock was not kept)
+  // src: line of the step. row: index of the step's vector clock in SimCauses
+  // (NONE: this is no step, or the clock was not kept).
   uint32_t src, row;
   int warp;                // number of the warp among all warps; -1: an agent
   uint32_t seq;
   // an agent's step: mbarrier at which it completed
   int mbar;
   uint32_t phase;
-  // the instruction; together with hash, the state of the warp before a poll
+  // The instruction. Together with `hash`, it identifies the state of the warp
+  // before a poll.
   uint32_t pc;
-  // hash of the warp's state; number of memory changes
+  // hash: hash of the warp's state. stamp: number of memory changes so far.
   uint64_t hash, stamp;
 } Turn;
 
@@ -55,7 +57,8 @@ struct SimTurns {
   size_t at;               // index of the next required step in o->turn
   int last;                // warp of the last step; -1: it was an agent's step
   uint64_t switches, began;
-  // flags SIM_FULL ... of this run; flags that every run of the kernel has
+  // flags: flags SIM_FULL ... of this run. always: flags that every run of the
+  // kernel has.
   uint32_t flags, always, src;
   // whether clusters are interchangeable, and whether warps are
   bool clusters, warps;
@@ -65,8 +68,8 @@ struct SimTurns {
   bool oom;
 };
 
-// Returns the agent_id of an agent: it combines the warp that started the agent
-// and the agent's number among those of the warp.
+// Returns the agent_id of an agent. It combines the number of the warp that
+// started the agent with the agent's number among the agents of this warp.
 static uint64_t agent_id(uint64_t warp, uint32_t number) {
   return warp | (uint64_t)number << 32;
 }
@@ -77,8 +80,8 @@ static bool is_clock(IntrinId id) {
 }
 
 // Reports whether clusters are interchangeable, because no cluster reads its
-// index. Runs that differ only by a permutation of clusters then count as the
-// same.
+// index. Runs that differ only by a permutation of interchangeable clusters
+// count as equal.
 static bool alike_clusters(const SimProg *p) {
   for (uint32_t k = 0; k < p->ninit; k++) {
     const SimInit *i = &p->init[k];
@@ -234,7 +237,7 @@ static Turn *new_turn(SimTurns *t) {
 }
 
 // Returns the number of steps after which w is in the same state again if its
-// next poll fails. Returns 0 if the poll passes or that is unknown.
+// next poll fails. Returns 0 if the poll passes or the number is unknown.
 static int fails(const SimTurns *t, SimWarp *w) {
   SimAsk a;
   return simmem_ask(w, next_of(w), &a) ? simspin_fails(w, &a, t->room) : 0;
@@ -244,9 +247,10 @@ static bool is_at(SimWarp *w, uint32_t pc, uint64_t hash) {
   return hash && w->state == SW_RUN && w->pc == pc && simspin_state(w) == hash;
 }
 
-// Reports whether w, after step k, is in a state again in which it was before
-// some step up to the last required one, and would read the same values again.
-// If so, the steps since then had no effect.
+// Reports whether w, after step k, is again in the state that it had before an
+// earlier step, and would read the same values again. If so, the steps since
+// then had no effect. Considers earlier steps only back to the last required
+// step.
 static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   enum { FAR = 64 };
   int g = t->turn[k].warp;
@@ -380,7 +384,8 @@ static bool is_held(const SimTurns *t, const SimWarp *w) {
 }
 
 // Returns the first warp, counted from warp `after` on, that can run. late:
-// among the warps whose next step is a poll; otherwise among the others.
+// considers only warps whose next step is a poll. Without `late`, considers
+// only the other warps.
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
   SimWarp *best = NULL;

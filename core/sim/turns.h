@@ -53,10 +53,10 @@ SimCauses *simcauses_new(const SimProg *p, uint32_t units);
 void simcauses_free(SimCauses *s);
 // Starts a new recording. first: index of the first cluster.
 void simcauses_reset(SimCauses *s, uint64_t first);
-// simcauses_begin starts step `turn`, of warp g or, if g is -1, of an agent
-// that was started with clock number `start`. simcauses_end ends the step and
-// returns the number of its vector clock. simcauses_seq returns the step's
-// number among those of its warp.
+// simcauses_begin starts step `turn` of warp g, or of an agent if g is -1.
+// `start` is the number of the vector clock at the agent's start. simcauses_end
+// ends the step and returns the number of its vector clock. simcauses_seq
+// returns the step's number among those of its warp.
 void simcauses_begin(SimCauses *s, uint32_t turn, int g, uint32_t start);
 // Removes the last step, which must be a warp's, because it had no effect.
 // pairs: its pairs with earlier steps remain.
@@ -86,9 +86,10 @@ int64_t simcauses_lanes(const SimCauses *s);
 
 // The functions from here on record what the current step does. They are called
 // only if SimCluster.causes is set.
-// simcauses_give and simcauses_take record an arrival at, and the passing of, a
-// barrier. at: number of a barrier of the CTA, or CAUSE_OPEN, CAUSE_DONE for
-// the cluster barrier.
+//
+// simcauses_give records an arrival at a barrier. simcauses_take records that a
+// barrier was passed. at: number of a barrier of the CTA, or CAUSE_OPEN,
+// CAUSE_DONE for the cluster barrier.
 enum { CAUSE_OPEN = -1, CAUSE_DONE = -2 };
 void simcauses_give(SimWarp *w, int at);
 void simcauses_take(SimWarp *w, int at);
@@ -102,9 +103,9 @@ void simcauses_arrive(SimCluster *c, int k, uint32_t phase);
 void simcauses_expect(SimCluster *c, int k, uint32_t phase);
 void simcauses_look(SimWarp *w, int k, uint32_t phase, bool wait);
 void simcauses_phase(SimCluster *c, int k);
-// Records an ordered access to a granule by a lane. how: CAUSE_READ; CAUSE_ADD
-// + AtomicKind for an operation that commutes with others of its kind; or
-// CAUSE_WRITE for other writes. was: the granule's bytes before the access.
+// Records an ordered access to a granule by a lane. how: CAUSE_READ, CAUSE_ADD
+// + AtomicKind for an atomic that commutes with others of the same AtomicKind,
+// or CAUSE_WRITE for other writes. was: the granule's bytes before the access.
 enum { CAUSE_READ, CAUSE_WRITE, CAUSE_ADD };
 void simcauses_access(SimWarp *w, uint64_t place, int how, uint64_t was);
 // Reports whether warp g has only read since step `turn`, and every granule
@@ -112,8 +113,9 @@ void simcauses_access(SimWarp *w, uint64_t place, int how, uint64_t was);
 bool simcauses_still(const SimCauses *s, int g, uint32_t turn);
 // simcauses_earlier returns the last step before `turn` that changed what w
 // polls, and the value before that change. It returns UINT32_MAX if, in every
-// schedule, w comes after all changes. simcauses_plain reports whether w could
-// read only such values in this step.
+// schedule, w comes after all changes. simcauses_plain reports whether, in
+// every schedule, w's poll reads a value that the polled memory had in this
+// run.
 bool simcauses_plain(const SimWarp *w, const SimAsk *a);
 uint32_t simcauses_earlier(const SimWarp *w, const SimAsk *a, uint32_t turn,
                            uint64_t *found);

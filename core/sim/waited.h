@@ -9,18 +9,19 @@
 // mbarrier. BY_BULK: threads wait for the bulk group that contains it.
 typedef enum SimBy { BY_MBAR, BY_BULK, BY_COUNT } SimBy;
 
+// Kinds of groups that a warp waits for.
+typedef enum SimGroups {
+  GROUPS_CPASYNC, GROUPS_WGMMA, GROUPS_BULK, GROUPS_COUNT
+} SimGroups;
 // The last wait of a warp for groups of one kind.
 // - lanes: the waiting lanes.
-// - idle: those of them that had committed no group.
+// - idle: waiting lanes that had committed no group.
 // - clk: epoch of the wait.
 // - pending: number of groups that it left pending.
 // - read: it waited only for reads of the sources.
 // - groups: for each lane, number of committed groups.
 // - src: line of the wait.
 // - times: number of waits so far.
-typedef enum SimGroups {
-  GROUPS_CPASYNC, GROUPS_WGMMA, GROUPS_BULK, GROUPS_COUNT
-} SimGroups;
 typedef struct SimWaited {
   uint32_t lanes, idle, clk, pending, src, times;
   bool read;

@@ -1,7 +1,7 @@
 // Explains why waits for groups (cp.async, wgmma, bulk stores) did not suffice.
 // The message of a fault then does not advise to add a wait that is already
-// there. There are four reasons: the wait left the group pending; the waiting
-// threads had started no group; the wait was for reads only; or a barrier is
+// there. There are four reasons. The wait left the group pending, the waiting
+// threads had started no group, the wait was for reads only, or a barrier is
 // missing after the wait.
 #include "sim/waits.h"
 
@@ -63,7 +63,7 @@ static bool waits_later(const Access *x, const SimWarp *u, SimGroups kind) {
 
 // Finds out why a wait did not cover a group that lane k of warp u started. in:
 // the lane committed the group before the wait. behind: number of groups that
-// it committed after this group and before the wait.
+// the lane committed after this group and before the wait.
 static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
                   SimGroups kind, int k, bool in, uint32_t behind) {
   const SimWaited *d = &u->waited[kind];

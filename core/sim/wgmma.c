@@ -1,12 +1,13 @@
-// Warpgroup MMAs. Four warps issue an MMA together. It runs asynchronously, and
-// is computed when one of the warps waits for its group; no thread can observe
-// the result sooner. Its registers must not be accessed before that wait
-// (ir/async_regs.h). A and B are read from shared memory as the descriptors
-// state, in pieces of 16 bytes with swizzled addresses.
+// Warpgroup MMAs. Four warps issue an MMA together. The MMA runs
+// asynchronously. It is computed when one of the warps waits for its group,
+// because no thread can observe the result sooner. Its registers must not be
+// accessed before that wait (ir/async_regs.h). A and B are read from shared
+// memory as the descriptors state, in pieces of 16 bytes with swizzled
+// addresses.
 //
 // Each warpgroup has an agent, whose epoch is the number of MMAs issued. An MMA
-// reads shared memory in its own epoch of this agent; threads that wait for the
-// MMA acquire the epoch. PTX guarantees completion only to the threads that
+// reads shared memory in its own epoch of this agent. Threads that wait for the
+// MMA acquire this epoch. PTX guarantees completion only to the threads that
 // execute the wait. Therefore the waits of each warp are recorded, too. A write
 // that happens after the wait of one warp, but not after those of the other
 // three, is reported as a note (simwgmma_alone).
@@ -31,7 +32,8 @@ typedef struct Job {
 } Job;
 
 struct SimTeam {
-  // MMAs in flight; job[0] is MMA number `done` of the warpgroup
+  // MMAs in flight. job[0] is MMA number `done` of the warpgroup, counted from
+  // 0.
   Job *job;
   size_t njob, cap;
   uint32_t done;          // number of completed MMAs
@@ -194,8 +196,8 @@ static void lend_piece(void *ud, uint32_t at) {
   if (f) f->access.size = PIECE;
 }
 
-// Records that an MMA reads this warp's part of the operands: its rows of A,
-// and B. first: w is the first warp of the warpgroup.
+// Records that an MMA reads w's part of the operands, which consists of the
+// warp's rows of A, and of B. first: w is the first warp of the warpgroup.
 static void lend(SimWarp *w, const Job *j, uint32_t epoch, bool first) {
   const SimMmaIns *x = j->i->x;
   Lend l = {.x = {.w = w, .i = j->i, .bytes = PIECE, .agent = true}, .mma = x,
@@ -449,11 +451,12 @@ static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
   if (lo == p->n) return false;
   const SimProg *prog = w->cluster->prog;
   uint32_t clk = p->at[lo].clk;
-  // all lanes of u wait together, so any of them will do
+  // All lanes of u wait together, so it suffices that any lane's wait happens
+  // before lane l.
   for (uint32_t m = u->valid; m; m &= m - 1)
     if (simorder_before(w, l, u->id, m & -m, clk)) return true;
-  // An arrival at another block's mbarrier may only show lane l that the wait
-  // came before.
+  // If u arrived at another block's mbarrier after the wait, lane l may know
+  // only the epoch of u's turn actor (mbar.h).
   return prog->nturn &&
          simorder_before(w, l, simmbar_turn(prog) + u->id, 1, clk);
 }

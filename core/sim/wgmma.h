@@ -9,8 +9,8 @@ void simwgmma_free(SimCluster *c);
 void simwgmma_reset(SimCluster *c);  // prepares for the next cluster
 void simwgmma_issue(SimWarp *w, const SimIns *i);
 void simwgmma_commit(SimWarp *w);
-// Waits for groups of MMAs. Returns false if other warps of the warpgroup have
-// not issued all of these MMAs; then w runs again when one of those warps
+// Waits for groups of MMAs. If other warps of the warpgroup have not issued all
+// of these MMAs, returns false. Then w runs again when one of those warps
 // issues an MMA (SW_TEAM).
 bool simwgmma_wait(SimWarp *w, const SimIns *i);
 // Returns the number in its CTA of a warp for which w waits.

@@ -66,7 +66,7 @@ static void see_operand(const Works *k, const Operand *o, See *see,
 static void see_all(const Works *k, const SimIns *d, See *see, void *ud) {
   const Ins *i = ir_get(k->out.p->fn, d->ref);
   Operand o;
-  // d is an assertion that is checked at i, not i itself
+  // Return if d is not i itself but an assertion that is checked at i.
   if (d->op != i->op) return;
   for (Operands w = operands_of(k->out.p->fn, i); operands_next(&w, &o);)
     see_operand(k, &o, see, ud);
@@ -225,7 +225,7 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   bool team = d->op == OP_WGMMA;
   SimWork c = {.kind = team ? K_WGMMA : K_MMA, .slots = 1,
             .flops = (float)(2.0 * r->m * r->n * r->k / (team ? 4 : 1))};
-  if (atom_mma_alone(r)) {  // each lane computes a result of its own
+  if (atom_mma_alone(r)) {  // each lane computes its own result
     bool wide = bits == 64;
     SimPrice p = {.issue = 1, .fma = wide ? 0 : r->kind == MK_FMA2 ? 2 : 1,
                   .f64 = wide};

@@ -6,7 +6,7 @@
 #include "sim/inside.h"
 
 typedef enum SimWorkKind {
-  // Costs nothing; the result is ready when its operands are.
+  // The instruction costs nothing. Its result is ready when its operands are.
   K_NONE,
   K_ALU,
   K_BRANCH,     // waits for all earlier arithmetic

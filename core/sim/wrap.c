@@ -15,8 +15,8 @@
 // ---- results to check ----
 
 // Reports whether op is linear in its operands, so that an overflow of an
-// operand reaches the result. Remainders and bitwise operations are not linear;
-// their operands may overflow on purpose.
+// operand reaches the result. Remainders and bitwise operations are not linear,
+// because their operands may overflow on purpose.
 static bool is_linear(Op op) {
   return op == OP_ADD || op == OP_SUB || op == OP_NEG || op == OP_MUL ||
          op == OP_SHL || op == OP_CVT;
@@ -55,7 +55,7 @@ static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   return false;
 }
 
-enum { NO_MEMORY = -2 };  // in place of an object: a comparison uses the result
+enum { NO_MEMORY = -2 };  // value of SimWraps.mem for results that are compared
 
 // A search through the operands from which an address is computed.
 typedef struct Find {
@@ -94,16 +94,16 @@ static void collect(Find *f, Ref r, int32_t mem, SimWraps *w) {
 }
 
 // Reports whether the result of op depends on the order or size of its
-// operands, so that a compiler may simplify it if no overflow is possible.
+// operands, so that a compiler may simplify op if no overflow is possible.
 static bool compares(Op op) {
   return op_rows[op].rule == RULE_CMP || op == OP_DIV || op == OP_MOD ||
          op == OP_SHR || op == OP_MIN || op == OP_MAX || op == OP_ABS;
 }
 
-// Collects the results to check for i: those that i compares, and those from
-// which its addresses are computed. Addresses are offsets in memory, raw
-// addresses, addresses of tensor maps, and coordinates of a box, which start
-// with the first value operand.
+// Collects the results to check for i. These are the results that i compares,
+// and the results from which the addresses of i are computed. Addresses are
+// offsets in memory, raw addresses, addresses of tensor maps, and coordinates
+// of a box, which start with the first value operand.
 static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   const SimProg *p = f->p;
   int32_t map = -1;

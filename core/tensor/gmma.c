@@ -1,11 +1,11 @@
 // The shared memory operands of a warpgroup's MMA: canonical layouts, and the
 // descriptors that encode them.
 //
-// An operand of one instruction is MN x K elements: 32 bytes along K, or 16
-// elements if MN is contiguous; twice as many for B if A is sparse. Distances
-// are in units of 16 bytes. W is the width of the swizzle: 1 without a swizzle,
-// and 2, 4 or 8 for swizzles of 32, 64 or 128 bytes. n and k count groups of 8
-// or W. The canonical layouts are
+// An operand of one instruction has MN x K elements. K covers 32 bytes, or 16
+// elements if MN is contiguous. It is twice as long for B if A is sparse.
+// Distances are in units of 16 bytes. W is the width of the swizzle: 1 without
+// a swizzle, and 2, 4 or 8 for swizzles of 32, 64 or 128 bytes. n and k count
+// groups of 8 or W. The canonical layouts are
 //   K contiguous   ((8,n),2):((W,SBO),LBO)      LBO = 1 where W > 1
 //   MN contiguous  ((W,n),(8,k)):((1,LBO),(W,SBO))     W > 1
 //                  ((1,n),(8,k)):((_,SBO),(1,LBO))     W = 1
@@ -15,14 +15,14 @@
 #include "ir/fold.h"
 #include "tensor/inside.h"
 
-// An operand as it lies in shared memory. Its layouts give element offsets
-// before the swizzle.
+// An operand in shared memory. Its layouts return offsets in elements, before
+// the swizzle is applied.
 typedef struct Shared {
   Ctx *cx;
   const MmaAtom *a;
   char which;
   Layout part;          // the thread's partition (V,Rest...)
-  // bits of an element; number of elements in 16 bytes
+  // bits: bits of an element. unit: number of elements in 16 bytes.
   int bits, unit;
   int w;                // width of the swizzle, in units of 16 bytes
   bool mn;              // whether MN is contiguous, not K

@@ -26,7 +26,7 @@ static void end(Ctx *cx, const Try *t) {
 }
 
 // Handles the failure of a view that is applied to coordinates. The script did
-// not cause it, so attempt() returns false; only lack of memory is reported.
+// not cause it, so attempt() returns false. Only lack of memory is reported.
 _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   Try *t = cx->ud;
   if (kind != ERR_MEMORY) longjmp(t->env, 1);
@@ -144,8 +144,8 @@ static bool is_offset(const Tensor *t) {
   return same;
 }
 
-// Returns t's place in its argument. Returns NULL if an assertion needs no
-// place or if traced numbers of the place are no longer visible.
+// Returns t's place in its argument. Returns NULL if the place is unknown
+// or no longer visible, or if the check of memory bounds suffices.
 static const TensorPlace *place_of(Ctx *cx, const Tensor *t) {
   const TensorPlace *p = t->place;
   if (!p || t->space != SP_GMEM || !tup_eq(p->at.l.shape, t->l.shape))

@@ -8,7 +8,7 @@
 enum { PLACE_MODES = 8 };  // maximum number of modes of an argument
 
 // The coordinates of a view's elements in an argument of shape `shape`. `at` is
-// an identity tensor with the view's shape; `whole` means that the view is the
+// an identity tensor with the view's shape. If `whole` is set, the view is the
 // entire argument.
 typedef struct TensorPlace {
   Tup shape;

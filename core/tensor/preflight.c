@@ -66,8 +66,8 @@ static Ref chooses(const Fn *fn, const Mem *m) {
   return 0;
 }
 
-// Registers of a kernel read from PTX are not fragments, because they have no
-// layout.
+// Reports whether m is a fragment. Registers of a kernel read from PTX are not
+// fragments, because they have no layout.
 static bool is_fragment(const Mem *m) {
   return m->space == SP_RMEM && m->layout != 0;
 }

@@ -31,7 +31,7 @@ typedef struct Check {
   const Tensor *t;  // the tensor; NULL: the shape is a vector's
   Tup shape;
   Tup coord;
-  int mode;  // top-level mode to check, or -1: the whole tensor
+  int mode;  // number of the top-level mode to check; -1: all modes
 } Check;
 
 // Returns a hint if coord contains all three values of a call such as
@@ -121,9 +121,10 @@ static Dim extent_of(Ctx *cx, Tup shape) {
   return tup_is_leaf(shape) ? *shape : (Dim){-1};
 }
 
-// Checks that the element at coord is inside the shape. `claim` is NULL or says
-// whether the access writes. With NULL, reports whether all coordinates are
-// known to be inside. Otherwise appends an assertion for each coordinate.
+// Checks that the element at coord is inside the shape. If `claim` is NULL,
+// only reports whether all coordinates are known to be inside. Otherwise
+// appends an assertion for each coordinate. *claim says whether the access
+// writes.
 static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
                  const bool *claim) {
   bool known = true;
@@ -283,7 +284,7 @@ Tensor tensor_with_layout(Tensor t, Layout l) {
 }
 
 bool tensor_wide(Ctx *cx, Layout l) {
-  // A function computes the offsets; their bound is unknown.
+  // A user's function computes the offsets, so their bound is unknown.
   if (layout_has_fn(l)) return false;
   if (l.outer) return layout_static(l) && layout_bound(cx, l) > INT32_MAX;
   Dim n = layout_cosize(cx, l);
@@ -469,9 +470,9 @@ static Tensor pick(Ctx *cx, Tensor t, const Layout *l, int n, TupB *coord) {
   return sliced(cx, t, layout_outer(all, t.l), tupb_done(cx, coord));
 }
 
-// Writes to l the modes that coord indexes, and the coordinate to b. coord is a
-// tuple of at most n modes, or one linear coordinate for all modes, which
-// become one.
+// Writes the modes that coord indexes to l, and the coordinate to b. coord is a
+// tuple of at most n modes. It may also be one linear coordinate for all modes,
+// which are then combined into one mode.
 static int put_modes(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n,
                      Tup coord, Tup proj) {
   bool leaf = tup_is_leaf(coord);

@@ -1,14 +1,15 @@
 // Tensors: an iterator (memory object + offset, or coordinates) with a layout.
-// Traced tensors name IR memory objects; host tensors name a buffer.
+// Traced tensors name a memory object of the IR, and host tensors name a
+// buffer.
 #ifndef CUTE_TENSOR_H
 #define CUTE_TENSOR_H
 
 #include "layout/algebra.h"
 
 // The position of a swizzled tensor's slice in the whole tensor: the slice's
-// iterator is at element off + sw(at) of the whole. The slice's layout does not
-// show this position if the slice is plain, or if part of its offset is outside
-// the swizzle.
+// iterator is at element off + sw(at) of the whole tensor. The slice's layout
+// does not show this position if the slice is plain, or if part of its offset
+// is outside the swizzle.
 typedef struct Origin {
   // ORIGIN_LAYOUT: the slice's layout shows the position. ORIGIN_SWIZZLED: sw,
   // at and off give it. ORIGIN_LOST: it is unknown.
@@ -32,7 +33,8 @@ typedef struct Tensor {
   DType type;
   Ref mem;         // memory object of a traced tensor: GMEM, SMEM or RMEM
   Dim off;         // offset of the iterator in mem, in elements
-  // SP_COORD: coordinate of the first element; otherwise NULL
+  // coordinate of the first element of an SP_COORD tensor, or NULL in other
+  // spaces
   Tup base;
   Layout l;
   Origin origin;
@@ -99,7 +101,7 @@ Dim tensor_at(Ctx *cx, Tensor t, Dim i);
 // Returns t marked so that the simulator allows reads of unwritten elements.
 Tensor tensor_undefined_ok(Ctx *cx, Tensor t);
 // Asserts that the element at coord is inside t's shape and inside the kernel
-// argument that t views, unless both are known.
+// argument that t views. Asserts nothing that is known already.
 void tensor_claim(Ctx *cx, const Tensor *t, Tup coord, bool write);
 Ref tensor_load(Ctx *cx, Tensor t, Tup coord);
 void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value);
@@ -112,8 +114,8 @@ void tensor_store_all(Ctx *cx, Tensor t, const Ref *in);
 bool tensor_dense(Ctx *cx, Layout l);
 // Reports whether offsets in l need more than 32 bits.
 bool tensor_wide(Ctx *cx, Layout l);
-// Returns the static number of t's elements. Fails with ERR_STATIC if it is not
-// static; `what` names the caller in the message.
+// Returns the static number of t's elements. Fails with ERR_STATIC if the
+// number is not static. `what` names the caller in the message.
 int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what);
 // Options of a vectorized element-wise copy (autovec_copy), whose predicate is
 // NULL or a tensor of bools.

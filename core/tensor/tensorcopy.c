@@ -127,8 +127,8 @@ static int64_t divisor(Ctx *cx, const Walk *w, Dim d) {
 }
 
 // Returns the largest vector length (a power of two, at most v) that the
-// alignment of side s allows: its base, its offset, its swizzle, and its
-// strides in the loops after the run.
+// alignment of side s allows. The alignment is that of the side's base, offset
+// and swizzle, and of its strides in the loops after the run.
 static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
                           int from, int64_t v) {
   int bits = dtype_bits(t->type);
@@ -179,8 +179,8 @@ static void store_at(Ctx *cx, const Tensor *t, Dim o, Ref v) {
   tensor_store(cx, e, &zero, v);
 }
 
-// Moves v contiguous elements. o has the element offsets of both sides and of
-// the predicate; `end` has the linear indices of the first and the last
+// Moves v contiguous elements. `o` has the element offsets of both sides and of
+// the predicate. `end` has the linear indices of the first and the last
 // element.
 static void move(Ctx *cx, const Tensor *const *t, const Dim *o,
                  const int64_t end[2], int64_t v, unsigned hints) {

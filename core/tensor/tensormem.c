@@ -73,7 +73,7 @@ Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank) {
   int own = dtype_bits(m.type), bits = dtype_bits((DType)i->type);
   m.space = SP_DSMEM;
   m.name = m.layout = 0;
-  m.count = m.count * own / bits;  // count in elements of the view's type
+  m.count = m.count * own / bits;  // now in elements of the view's type
   m.type = (DType)i->type;
   return ir_mem_of(cx, fn, m, mem, rank);
 }
@@ -114,7 +114,7 @@ static bool strides_tie(Ctx *cx, Layout l) {
 
 // Returns a register fragment with a register for each element. CuTe's order by
 // strides would give modes with equal strides (as in a matrix of one column)
-// the same registers; such a layout gets a compact fragment instead.
+// the same registers. Such a layout gets a compact fragment instead.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
   Layout f = l;
   // Basis strides have no order, so the fragment is compact.

@@ -35,8 +35,9 @@ static int sized(Ctx *cx, const char *name, const char *type, int bits) {
                                      type, bits, *type ? "_t" : ""));
 }
 
-// Returns the member of an atom family such as "UniversalCopy" for values of
-// `bits` bits, or -1.
+// Returns the id of the copy atom `name` or, if `name` is a family such as
+// "UniversalCopy", of its atom for values of `bits` bits. Returns -1 if there
+// is none.
 static int find_sized(Ctx *cx, const char *name, DType type, int bits) {
   int id = atom_copy_find(name);
   if (id >= 0 || strchr(name, '<')) return id;
@@ -108,7 +109,8 @@ static int64_t shape_of(const MmaAtom *a, int i) {
 }
 
 // Returns how many elements of the product's mode i correspond to one element
-// of the operand's tensor: 1, except along K of a sparse A or its metadata.
+// of the operand's tensor. This is 1, except along K of a sparse A or its
+// metadata.
 static int64_t part_of(const MmaAtom *a, char which, int i) {
   const AtomMma *r = a->row;
   if (i != 2) return 1;
@@ -279,8 +281,8 @@ static Dim mode_coord(Ctx *cx, Layout l, Dim thr) {
   return c;
 }
 
-// Computes the coordinates (V,M,N,K) of thread thr. The first one is linear in
-// V.
+// Computes the coordinates of thread thr in (V,M,N,K). The coordinate in V is a
+// linear index.
 static void thread_coord(Ctx *cx, const TiledMma *m, Dim thr, Dim vmnk[4]) {
   for (int i = 0; i < 4; i++)
     vmnk[i] = mode_coord(cx, layout_mode(cx, m->thr_vmnk, i), thr);
@@ -370,7 +372,7 @@ Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l) {
 
 // Returns a layout from a thread index to the thread's position in (V,M,N,K).
 // Thread indices that no atom uses (a quad pair consists of lanes 0-3 and 16-19
-// only) map to the position of a used one.
+// only) map to the position of a thread index that an atom uses.
 static Layout thread_to_id(Ctx *cx, const TiledMma *m) {
   Layout gaps = layout_complement(cx, m->thr_vmnk, NULL);
   Layout inv = layout_right_inverse(cx, concat2(cx, m->thr_vmnk, gaps));

@@ -47,9 +47,10 @@ typedef struct TiledCopy {
 } TiledCopy;
 
 // ---- tiled.c ----
-// mma_atom and copy_atom look up an atom by name; ERR_NAME lists the nearest
-// names. `bits` selects a member of a family named without <type>, e.g.
-// "UniversalCopy" (0: the type's width for UniversalCopy, 128 for cp.async).
+// mma_atom and copy_atom look up an atom by name. They fail with ERR_NAME,
+// whose message lists the nearest names. If `name` is a family such as
+// "UniversalCopy" (without <type>), `bits` selects the atom. If bits is 0, it
+// is the type's width for UniversalCopy, and 128 for cp.async.
 MmaAtom mma_atom(Ctx *cx, const char *name);
 CopyAtom copy_atom(Ctx *cx, const char *name, DType type, int bits);
 
@@ -73,8 +74,8 @@ Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l);
 Tensor tiled_mma_partition(Ctx *cx, const TiledMma *m, char which, Tensor t,
                            Dim thr);
 Tup tiled_mma_shape(Ctx *cx, const TiledMma *m, char which, Tup shape);
-// Returns the register layout for the partition of a tensor with layout l:
-// compact by shape for C, in the order of l's strides for A and B.
+// Returns the register layout for the partition of a tensor with layout l. It
+// is compact by shape for C, and in the order of l's strides for A and B.
 Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l);
 DType tiled_mma_type(const MmaAtom *a, char which);
 // make_fragment_A, _B, _C: returns the register layout for a partition
@@ -128,10 +129,11 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
                      const Tensor *pred);
 
 // ---- tiledgemm.c ----
-// gemm(): D = A * B + C over (V,M,K) (V,N,K) (V,M,N) and lower ranks. more: the
-// scale factors of A and B, or the metadata of a sparse A. accumulate: a
-// predicate of a warpgroup MMA: if false, the first products overwrite C; 0:
-// they are added.
+// gemm(): D = A * B + C, where A is (V,M,K), B is (V,N,K), and C and D are
+// (V,M,N), or all have lower ranks. more: the scale factors of A and B, or the
+// metadata of a sparse A. accumulate: for a warpgroup MMA, a predicate that
+// says whether the first products are added to C or overwrite it. If accumulate
+// is 0, they are added.
 void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
                 Tensor tc, const Tensor *more, int nmore, Ref accumulate);
 

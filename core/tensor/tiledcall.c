@@ -28,7 +28,7 @@ typedef struct Copy {
   const Tensor *src, *dst, *pred;
   int64_t nsrc, ndst;    // values that an instruction copies for each thread
   Layout pred_v, pred_rest;
-  // index of the current atom in V; index in the rest modes
+  // atom: index of the current atom in V. rest: index in the rest modes.
   int64_t atom, rest;
   int64_t atoms;         // number of atoms in V
 } Copy;
@@ -55,9 +55,9 @@ _Noreturn static void misaligned(const Copy *k, bool dst, int64_t have,
            pair_text(k), need * 8 / dtype_bits(t->type), have * 8);
 }
 
-// Returns the element offset of v's values, whose first is at `base` in the
-// tensor's layout. Fails unless the n values are contiguous and aligned for one
-// access.
+// Returns the offset of v's values in memory, in elements. `base` is the offset
+// of the first value in the tensor's layout. Fails unless the n values are
+// contiguous and aligned for one access.
 static Dim run_of(const Copy *k, bool dst, Layout v, Dim base, int64_t n) {
   Ctx *cx = k->cx;
   const Tensor *t = dst ? k->dst : k->src;
@@ -206,8 +206,9 @@ static void store_word(const Copy *k, uint32_t at, Ref word) {
   }
 }
 
-// Transposes a 2x2 block of words between lanes l and l ^ num: exchanges the
-// second word of the lower lane and the first word of the upper lane.
+// Transposes a 2x2 block of words between each two lanes l and l ^ num, where
+// num is the field of the atom's row. Exchanges the second word of the lower
+// lane and the first word of the upper lane.
 static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   Fn *fn = ir_fn(cx);

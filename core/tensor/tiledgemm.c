@@ -21,7 +21,8 @@ typedef struct Part {
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
-  // warpgroup MMA: whether the product is added to C (0: yes)
+  // warpgroup MMA: predicate that says whether the product is added to C; 0:
+  // always
   Ref accumulate;
   Part d, x, y, c;   // the operands D, A, B, C
   Part more[3];      // scale factors of A and B, metadata of A
@@ -39,8 +40,8 @@ static int rank_of(const Tensor *t) {
 }
 
 // Sets an operand's modes for one of CuTe's forms. mode[0] is the position of V
-// in the operand's layout; mode[1] and mode[2] are the positions of the other
-// two modes; -1: the form lacks the mode.
+// in the operand's layout. mode[1] and mode[2] are the positions of the other
+// two modes. -1 means that the form lacks the mode.
 static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
   Ctx *cx = g->cx;
   Layout l = o->t->l, m[3];
@@ -156,7 +157,7 @@ static void set_regs(const Gemm *g, Part *o, int i) {
              o->name == 'D' ? 'C' : o->name, gemm_text(g));
   int64_t n = count(cx, o->v, "gemm");
   o->nreg = r->nreg[i];
-  // values in one register; 1 if a value fills several registers
+  // number of values in one register, or 1 if a value fills several registers
   int64_t per = n / o->nreg;
   for (int64_t v = 0; v < n; v++) {
     int64_t e = static_of(g, o, at(cx, o->v, v));
@@ -373,8 +374,8 @@ static void set_more(Gemm *g, int i, const Tensor *t) {
   if (count(cx, o->v, "gemm") * bits != 32 || o->n[0] != main->n[0] ||
       o->n[1] != main->n[1])
     ctx_fail(cx, ERR_SHAPE, "gemm: %s of %s must be a fragment (V,%c,K) with "
-             "one 32-bit register in V, (%d,%" PRId64 ",%" PRId64 ") here, got "
-             "%s", name, r->name, main == &g->x ? 'M' : 'N', 32 / bits,
+             "one 32-bit register in V, here of shape (%d,%" PRId64 ",%" PRId64
+             "), got %s", name, r->name, main == &g->x ? 'M' : 'N', 32 / bits,
              main->n[0], main->n[1], tensor_show(cx, t));
   set_regs(g, o, 4 + i);
 }

@@ -124,8 +124,8 @@ static void check_boxes(Boxes *b) {
 
 // ---- one box ----
 
-// Returns the offset of value i of t. Sets *known to the known alignment of its
-// address in bytes, at most `need`.
+// Returns the offset of value i of t. Sets *known to the known alignment of the
+// value's address in bytes, at most `need`.
 static Dim place_of(Ctx *cx, const Tensor *t, int64_t i, int64_t need,
                     int64_t *known) {
   Dim x = at(cx, layout_inner(t->l), i);
@@ -153,8 +153,9 @@ static Dim shared_at(const Boxes *b, int64_t i) {
 }
 
 // Converts the coordinates of an im2col box (channel, pixel of the result,
-// positions in the filter) to coordinates of the tensor, mode 0 first. The
-// offsets in the filter follow for loads; stores have none.
+// positions in the filter) to coordinates of the tensor, mode 0 first. For
+// loads, also writes the offsets in the filter, after the coordinates. Stores
+// have no such offsets.
 static int unfolded(const Boxes *b, const Dim *leaf, Ref *out) {
   Ctx *cx = b->cx;
   const TmaAtom *a = b->a;

@@ -7,10 +7,10 @@
 #include "base/tensormap.h"
 #include "tensor/tensor.h"
 
-// What an atom copies. BOXES: boxes, through a tensor map. The others copy
-// contiguous runs without a map. G2S: global to shared memory. S2G: shared to
-// global memory. S2S: to another CTA's shared memory. R2S: registers to another
-// CTA's shared memory (st.async).
+// The regions that an atom copies. BOXES: boxes, through a tensor map. The
+// others copy contiguous runs without a map. G2S: global to shared memory. S2G:
+// shared to global memory. S2S: to another CTA's shared memory. R2S: registers
+// to another CTA's shared memory (st.async).
 typedef enum TmaRuns { TMA_BOXES, TMA_G2S, TMA_S2G, TMA_S2S, TMA_R2S } TmaRuns;
 
 typedef struct TmaAtom {
@@ -21,14 +21,14 @@ typedef struct TmaAtom {
   bool multicast;
   uint16_t flags;      // flags BKF_*
   int ctas;            // CTAs that share a tile, each copying a slice of a box
-  int64_t values;      // elements of a box, of all CTAs that share it
+  int64_t values;      // elements of a box, for all CTAs that share it
   int64_t tile;        // elements of a CTA's tile
   // the tensor map without address, extents and strides, which a launch adds
   TensorMap map;
   // for each mode of the map: leaf of the tensor's layout, or -1
   int8_t leaf[TENSORMAP_RANK];
-  // im2col, for each spatial mode. out: extent of the result; dilation, first:
-  // dilation and first position of the filter.
+  // im2col, for each spatial mode. out: extent of the result. dilation:
+  // dilation of the filter. first: first position of the filter.
   int32_t out[TENSORMAP_RANK - 2], dilation[TENSORMAP_RANK - 2],
     first[TENSORMAP_RANK - 2];
   Ref ref;             // in a kernel: the instruction TMAP that names the map
@@ -53,7 +53,7 @@ static inline int64_t tma_pattern(const TmaAtom *a) {
 typedef struct TmaCall {
   // The mbarrier of a load, and its offset.
   Ref bar, bar_off;
-  // CTAs that a multicast writes to; cache policy of L2.
+  // mask: CTAs to which a multicast writes. policy: cache policy of L2.
   Ref mask, policy;
   Ref rank;            // S2S and R2S: rank of the destination CTA
 } TmaCall;
@@ -63,8 +63,8 @@ typedef struct TmaCall {
 // coordinates.
 void tma_copy(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
               const TmaCall *o);
-// copy() without a map. The first mode of both sides is contiguous; one
-// instruction copies it for each index of the other modes.
+// copy() without a map. The first mode of both sides is contiguous. For each
+// index of the other modes, one instruction copies the first mode.
 void tma_copy_runs(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
                    const TmaCall *o);
 // copy() of registers to another CTA (st.async): one instruction stores 1, 2 or

@@ -18,7 +18,8 @@ local HIDDEN = 4096
 -- bits: only for operands of that many bits; wide: only for a D of that many
 -- bits; promoted: only for promoted accumulators; few: only for results as
 -- narrow as the tile, with one consumer and long tiles along K; grouped: only
--- for groups. min_blocks: blocks on a multiprocessor, each with one tile.
+-- for groups. deep = n: n times the usual extent along K. min_blocks: blocks on
+-- a multiprocessor, each with one tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
   {64, 16, few = true}, {64, 16, few = true, min_blocks = 2},
@@ -99,7 +100,7 @@ local function widths(t, o, m, n, sms)
   add(ceil_div(n, whole))
   local rows = ceil_div(m, t[1] * cm) * cm
   local plain = o.a_dtype.bits == 16 and not o.epilogue
-    -- plain: the only products that were measured with narrower tiles.
+    -- Only these plain products were measured with narrower tiles.
     and t.split ~= "stream"
   for wave = 1, plain and WAVES or 0 do
     local tiles = wave * sms * (t.min_blocks or 1) // split

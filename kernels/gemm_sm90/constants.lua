@@ -24,15 +24,15 @@ return {
   uneven = 0.1,         -- part of a wave during which memory idles at the end
   first = 219,          -- cycles from a block's start to its first tiles
   cluster = 1.07e-6,    -- seconds until all blocks of a cluster have started
-  near = 20,            -- waves from which on clusters share few transfers
+  near = 20,            -- waves above which clusters share few L2 transfers
   apart = 1.02,         -- factor on the time of clusters above `near` waves
   second = 1.01,        -- factor on the time if B, requested second, is larger
   exchange = 1679,      -- cycles until two halves of K are combined
   leave = 8467,         -- cycles to store partial sums for another block
   part = 652,           -- cycles to wait for another block's partial sums
-  -- Energy as seconds at the power limit, by the bits of an element: of one
-  -- operation; of each element per operation that a step along K moves to
-  -- shared memory; and of each such element that moves through L2.
+  -- Energy, as seconds at the power limit, by the bits of an element: of one
+  -- operation; of its transfers to shared memory; of its transfers through L2.
+  -- (The model divides transfers by the extents of a tile.)
   energy = {[8] = {0.64e-15, 0.38e-14, 0.1e-14},
             [16] = {8.07e-16, 9.43e-15, 7e-15},
             [32] = {1.81e-15, 6.4e-14, 1.0e-14}},

@@ -66,7 +66,7 @@ end
 
 --- Makes the kernel for options with all defaults filled in (options.complete).
 ---@return table {f =, a =, b =, d =, epi_mma =}: a, b and d are layouts of
--- stages and buffers; epi_mma: of 64 rows and o.epi[2] columns
+-- stages and buffers; epi_mma: a tiled MMA of 64 rows and o.epi[2] columns
 return function(o)
   local bm, bn, bk = table.unpack(o.tile)
   local consumers = o.consumers
@@ -122,12 +122,12 @@ return function(o)
       return space.maps(_, _, i, cute.arch.block_idx_in_cluster()
         + cluster * o.cluster[1] * o.cluster[2])
     end
-    -- number of rows of all groups together
+    -- number of rows of D: all groups together or, if masked, each group
     local most = o.groups and D and D.shape[1]
     local walk = tile_order.walks(o, tiles_m, tiles_n, most
       or o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
-    -- The producer, which initialized the barriers, waits only for the blocks
-    -- that it loads for, not for the consumers.
+    -- Without clusters, the producer only arrives at this barrier: it has
+    -- initialized the mbarriers itself and need not wait for the consumers.
     local made = not o.clustered and pipeline.NamedBarrier {
       barrier_id = consumers + 1, num_threads = o.block}
     if not made then pipeline.agent_sync(true, true) end
@@ -160,7 +160,7 @@ return function(o)
       if o.pdl then cute.arch.griddepcontrol_wait() end
       local group = warp // 4
       local thr = mma:get_slice(o.pingpong and tid % WARPGROUP or tid)
-      -- rows that one product multiplies
+      -- rows of A that one call of the MMA multiplies
       local rows = o.promote and 64 * groups or bm
       local tCrA = {}
       for i = 1, bm // rows do

@@ -1,7 +1,7 @@
 --- Estimates the time of a product for options of kernels/gemm_sm90.
 --
 -- Apart from its first tiles and last results, the time is bound by one of four
--- limits: cycles, energy, memory or L2. Two similar limits add up.
+-- limits: cycles, energy, memory, L2. Two similar limits add up in part.
 --
 -- cycles: the waves of tiles. A tile has a step for each tile along K, bound by
 -- the tensor cores or by filling shared memory, and an epilogue: a round for
@@ -114,12 +114,12 @@ function model.run(o, first, second)
   return best
 end
 
--- Returns three numbers about missing rows of a mode, which are outside the
--- tensor. 1: how many rows of the last tile are missing (all, if a cluster's
--- last blocks have no rows). 2: the cycles that they cost in a step, which grow
--- with the number of blocks that request such rows at once. 3: how many of a
--- block's tiles have missing rows. That is every tile of `waves` if one block
--- always has the mode's last tile, else its share plus one.
+-- Returns three numbers about missing rows of a mode: rows of tiles that are
+-- outside the tensor. First: how many rows of the last tile are missing (all,
+-- if a cluster's last blocks have no rows). Second: the cycles that they cost
+-- in a step, which grow with the number of blocks that request such rows at
+-- once. Third: how many of a block's `waves` tiles have missing rows: all, if
+-- one block always has the mode's last tile, else their share plus one.
 local function lacking(o, mode, size, tiles, others, waves, slots)
   local tile, cluster = o.tile[mode], o.cluster[mode]
   tiles = ceil_div(tiles, cluster) * cluster

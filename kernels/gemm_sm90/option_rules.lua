@@ -184,8 +184,8 @@ function wrong.together(o)
     .. "persistent blocks, but persistent = false gives one tile to each block")
 end
 
--- Checks that TMA can reach the rows: one contiguous mode, the other at
--- multiples of 16 bytes.
+-- Returns the reason why TMA cannot reach the rows of t, or nil. TMA needs one
+-- contiguous mode, `lead`, and rows at multiples of 16 bytes.
 local function reach(name, t, lead, mode)
   if t.stride[lead] ~= 1 then
     return ("%s of %s is not contiguous: it is %s"):format(mode, name,
@@ -208,8 +208,8 @@ function wrong.source(o, i, t)
   need(not why, "%s", why)
 end
 
---- Reports whether an operand is a view whose atom its owner makes: {shape,
--- tensor, load(layout, tiler, ctas, options)}, with the fields of a tensor.
+--- Reports whether operand X is a view: a table {shape, element_type, tensor,
+-- load} whose function load(layout, tiler, ctas, options) makes its TMA atom.
 function wrong.is_view(X) return type(X) == "table" and X.load ~= nil end
 
 --- Returns the reason why TMA cannot reach these operands, or nil if it can.

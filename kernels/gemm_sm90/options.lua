@@ -22,9 +22,10 @@ function options.sums_of(o)
   return (rows + (o.promote and 64 or 0)) * o.tile[2] // WARPGROUP
 end
 
--- Returns the register counts of threads. With one producer warp, all threads
--- have the same number. With many accumulators the producers are a warpgroup
--- that releases registers to the consumers; with 24 left it spills a few.
+-- Returns the register counts of threads, {producer, consumer}, or nil if all
+-- threads have the same number, as with a single producer warp. With many
+-- accumulators, a warpgroup of producers releases registers to the consumers.
+-- Producers that keep only 24 registers spill a few.
 local function registers(o)
   local sums = options.sums_of(o)
   if sums <= 128 then return nil end
@@ -54,8 +55,8 @@ local function run_of(o)
   return o.columns
 end
 
---- Returns all options, from the given ones; `sure`: skips the checks of
--- options known to be valid.
+--- Returns all options: those in `given`, defaults for the others, and values
+-- derived from both. `sure` skips the checks of options known to be valid.
 ---@param given table
 ---@param sure? boolean
 ---@return table
@@ -81,12 +82,12 @@ function options.complete(given, sure)
   -- columns of D that a block stores
   o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)
   if o.split > 1 then o.persistent = false end
-  -- Blocks with one tile each: their tiles form runs along one mode
-  -- (model.run), and consecutive runs are neighbours along the other mode.
+  -- True if blocks have one tile each, in runs along one mode (model.run).
+  -- Consecutive runs are neighbours along the other mode.
   o.blocked = not o.persistent and o.split == 1
     and not (o.batches or o.clustered)
-  -- Blocks with one tile each: consecutive blocks have consecutive tiles along
-  -- N.
+  -- True if blocks have one tile each, and consecutive blocks have consecutive
+  -- tiles along N.
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
   wrong.together(o)
   o.epi = o.epi or {64, run_of(o)}

@@ -61,8 +61,8 @@ local function ahead(o, pipe, k_count, fill, ask)
   return some
 end
 
---- Requests A and B of each tile of `work`, along K from first_k on; after them
--- the partial sums that `parts` (kernels.gemm_sm90.stream) adds.
+--- Requests A and B of each tile of `work`, along K from first_k on, and then
+-- the partial sums that `parts` (kernels.gemm_sm90.stream) adds to the tile.
 function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
   local write = pipe:make_producer_state()
   tile_order.each(o, work, function()

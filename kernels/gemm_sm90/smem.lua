@@ -5,7 +5,7 @@ local cute = require "cute"
 
 local warpgroup = cute.nvgpu.warpgroup
 
-local smem = {MOST = 227 * 1024}  -- most bytes of a block
+local smem = {MOST = 227 * 1024}  -- most bytes that a block can have
 
 --- Returns the bytes available to each of `blocks` blocks on a multiprocessor:
 -- the system reserves 1 KiB of each.

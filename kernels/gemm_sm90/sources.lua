@@ -1,10 +1,10 @@
 --- The sources of an epilogue of kernels/gemm_sm90: matrices like D, whose
 -- parts (64 rows, o.epi[2] columns) TMA loads to shared memory.
 --
--- A warpgroup has its own buffers for `source_stages` parts. Its leader issues
--- the loads of the first parts before the products of a tile. It issues another
--- one whenever all threads have read a part and synchronized. So the loads
--- overlap with products, and load whole rows.
+-- A warpgroup has its own buffers for `source_stages` parts. Its leader thread
+-- issues the loads of the first parts before the products of a tile. The leader
+-- issues the load of a further part whenever all threads have read a part and
+-- synchronized. So the loads overlap with products, and load whole rows.
 local cute = require "cute"
 local smem = require "kernels.gemm_sm90.smem"
 
@@ -21,7 +21,7 @@ local sources = {}
 -- type and layout are in o.sources[i].
 ---@param o table options
 ---@param list table[]
----@param maker any the thread that initializes mbarriers
+---@param maker any true in the thread that initializes the mbarriers
 function sources.new(o, list, maker)
   local n = o.source_stages * o.consumers
   local self = setmetatable({o = o, list = list, bytes = 0}, Sources)
@@ -41,8 +41,8 @@ function sources.new(o, list, maker)
   return self
 end
 
--- Returns the copy atom that loads a source as accumulators are stored:
--- ldmatrix, or plain loads of pairs.
+-- Returns the copy atom that loads a source in the layout of the accumulators:
+-- ldmatrix, or plain loads of one or two elements.
 local function load_atom(o, x)
   if x.dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", x.dtype,
@@ -79,9 +79,9 @@ function Sources:barrier(n)
   return self.came + (self.group * stages + n % stages)
 end
 
---- Requests part n of a tile, at position `place` among D's parts. inside:
--- whether there is any data (nil: always). Elements outside D are loaded as
--- zeros.
+--- Requests part n of a tile from all sources, at position `place` among D's
+-- parts. inside: whether the part overlaps D (nil: all parts do). Elements
+-- outside D are loaded as zeros.
 function Sources:ask(n, place, l, inside)
   local o, bar = self.o, self:barrier(n)
   if inside then

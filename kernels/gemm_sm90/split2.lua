@@ -8,7 +8,7 @@ local split2 = {}
 
 --- Makes the mailbox of one block of a pair: memory for half of a tile's
 -- accumulators from the other block, and the mbarrier that counts their bytes.
----@param maker any the thread that initializes it
+---@param maker any true in the thread that initializes the mbarrier
 function split2.mail(o, maker)
   local sums = o.tile[1] * o.tile[2] // 2
   local mail = cute.arch.alloc_smem(o.acc, sums, 16)

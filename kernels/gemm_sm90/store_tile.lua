@@ -30,10 +30,11 @@ end
 ---@param x table {mma: any, atom: any, coords: any, smem: any, group: any,
 -- thread: any, half: any, sources: any?, D: any, alpha: any, beta: any,
 -- more: any[], atoms: any[]?, maps: any?}
--- mma: of 64 rows and o.epi[2] columns; atom, coords: of D's map; smem: the
--- buffers; group, thread: indices of the warpgroup, and of its thread; half:
--- index of the half of a split tile; sources: this warpgroup's; D, alpha, beta,
--- more: the kernel's arguments; atoms, maps: see groups.map
+-- mma: an MMA of 64 rows and o.epi[2] columns; atom, coords: for D's tensor
+-- map; smem: the buffers; group, thread: index of the warpgroup, and of the
+-- thread in it; half: index of the half of a split tile; sources: this
+-- warpgroup's sources; D, alpha, beta, more: the kernel's arguments; atoms,
+-- maps: see groups.map
 function store_tile.new(o, x)
   local r2s = cute.make_tiled_copy_C(store_atom(o), x.mma)
   local slice = r2s:get_slice(x.thread)
@@ -89,9 +90,9 @@ local function result_of(o, out, at, w, n)
   return C
 end
 
--- Computes the values to store for 64 rows and o.epi[2] columns: alpha D' +
--- beta D, or the result of the epilogue. place() returns the position of these
--- values.
+-- Computes the values to store for 64 rows and o.epi[2] columns: alpha times
+-- the sums plus beta D, or the result of the epilogue. place() returns the
+-- argument `part` of the epilogue for these values (see result_of).
 local function finish(o, out, sums, place, part)
   if o.gated then
     local function half(first)
@@ -213,7 +214,7 @@ local function store(o, out, acc, w)
   end
   local first, last = o.persistent and 0 or o.epi_stages,
     o.rows // 64 * parts
-  -- Waits until part n's buffer is free. The first parts use new buffers.
+  -- Waits until part n's buffer is free. The first parts need not wait.
   local function free(n, met)
     local function wait()
       cute.when(leader, function() pipe:producer_acquire() end)
@@ -227,8 +228,8 @@ local function store(o, out, acc, w)
   end
   each_part(o, acc, last, function(n, sums)
     local buffer, place = n % o.epi_stages, place_of(o, out, at, n)
-    -- In a loop, no earlier part of an iteration could overlap with the wait
-    -- for the buffer, so the iteration waits after it has computed the values.
+    -- In a loop, the wait for the buffer cannot overlap with work of another
+    -- iteration. So an iteration first computes the values and then waits.
     local late = o.apart and o.epi_loop
     if o.apart and not late then free(n, true) end
     local inside, whole = parts_inside(o, out, place, w, n)

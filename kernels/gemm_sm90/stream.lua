@@ -20,10 +20,10 @@ local RELEASE = {op = "add", sem = "release", scope = "gpu"}
 local Parts = {}
 Parts.__index = Parts
 
--- `work` has a slot for each block. In `sums` it holds partial sums, in pieces
--- of 16 bytes that are adjacent for neighbouring threads, and in `turns` the
--- number of warpgroups that have stored their sums. The loading block resets it
--- to 0.
+-- `work` has a slot for each block. A slot's `sums` are partial sums, in pieces
+-- of 16 bytes that are adjacent for neighbouring threads. Its entry in `turns`
+-- counts the warpgroups that have stored their sums; the block that loads them
+-- resets the entry to 0.
 local function make_parts(o, work, a, b)
   local threads = o.consumers * WARPGROUP
   local p = setmetatable({o = o, work = work, threads = threads,
@@ -90,7 +90,8 @@ function Parts:of_stage(first, f)
   end
 end
 
--- Stores the consumers' partial sums, one warpgroup at a time.
+-- Stores the partial sums of this warpgroup in a slot. The leader thread then
+-- counts the warpgroup in the slot's entry of `turns`.
 function Parts:leave(sums, slot, barrier, leader)
   local tid = cute.arch.thread_idx()
   local mine = cute.make_tensor(sums.iterator,

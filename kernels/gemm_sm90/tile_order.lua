@@ -58,9 +58,10 @@ function Grouped:get_current_work()
 end
 
 --- Makes iterators over the tiles of this block, in the order in which clusters
--- take them, one for the "producer" and one for the "consumer". space: the data
--- that blocks of a launch share; maker: the thread that initializes barriers.
--- For groups, tiles_l is the number of rows.
+-- take them. The returned function takes "producer" or "consumer" and returns
+-- the iterator for that role. space: the data that blocks of a launch share;
+-- maker: true in the thread that initializes barriers. For groups, tiles_l is
+-- the number of rows.
 function tile_order.walks(o, tiles_m, tiles_n, tiles_l, k_tiles, space, maker)
   if o.groups then
     return function() return grouped(o, space, tiles_l, tiles_n) end

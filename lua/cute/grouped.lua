@@ -1,10 +1,10 @@
 --- cute.utils, tile schedulers for grouped GEMMs: several problems in one
 -- launch, whose extents the kernel reads from memory.
 --
--- The first kind of scheduler handles groups with different extents. A tensor
--- (G,4) of i32 holds M, N, K and L = 1 of each group. The tile positions of all
--- groups are numbered consecutively. If C clusters run, each takes every C-th
--- position and finds the position's group and tile:
+-- StaticPersistentGroupTileScheduler handles groups with different extents. A
+-- tensor (G,4) of i32 holds M, N, K and L = 1 of each group. The tile positions
+-- of all groups are numbered consecutively. If C clusters run, each takes every
+-- C-th position and finds the position's group and tile:
 --
 --     local params = utils.PersistentTileSchedulerParams(
 --       {CM, CN, clusters_of_all_groups}, {CM, CN, 1})
@@ -16,9 +16,10 @@
 --       tiles:advance_to_next_work()
 --     end)
 --
--- contiguous_group_search handles groups that are consecutive along one mode;
--- a list of offsets says where each group begins. The host does not know the
--- number of tiles, so StaticPersistentRuntimeTileScheduler has no end.
+-- contiguous_group_search handles groups that are consecutive along one mode.
+-- An array of offsets, `cumsum`, holds where each group begins. The host does
+-- not know the number of tiles. So use StaticPersistentRuntimeTileScheduler,
+-- which always has a next position.
 --
 -- A search continues where the previous one ended, so positions must be
 -- requested in rising order. Each thread searches for itself.
@@ -51,9 +52,9 @@ end
 local Runtime = {}
 Runtime.__index = Runtime
 
---- Makes a scheduler whose blocks each take every grid_dim[3]-th position of a
--- plane of tiles. Positions are consecutive along the plane's inner mode,
--- whose extent in clusters is known. The other mode has no end, so there is
+--- Makes a scheduler of clusters over a plane of tiles: each of the grid_dim[3]
+-- clusters takes every grid_dim[3]-th position. Positions run along the plane's
+-- inner mode, whose extent is known. The other mode has no end, so there is
 -- always a next position: the kernel has to detect that no work is left.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[] that of the launch when absent
@@ -305,7 +306,7 @@ end
 ---@param group_count integer|cute.Value
 ---@param linear_idx integer|cute.Value
 ---@param search_state table from create_initial_contiguous_group_search_state
----@param cumsum table group_count + 1 numbers of i32: 0, and the end of each
+---@param cumsum table group_count + 1 numbers of i32: 0, then each group's end
 ---@param search_mode integer 0 (M), 1 (N)
 ---@return table search_state
 function grouped.contiguous_group_search(cluster_tile_shape_mnk, group_count,

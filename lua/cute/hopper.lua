@@ -87,8 +87,9 @@ hopper.make_smem_layout_b = operand_layout(2)
 ---@param epi_layout "row"|"col"
 ---@param epi_tile integer[] {M, N}
 ---@param epi_stage integer
----@param smem_trg_shape? any the shape instead
----@param smem_order? integer[] the order of its modes instead
+---@param smem_trg_shape? any (M,N,stages), instead of epi_tile and epi_stage
+---@param smem_order? integer[] order in which the atom is repeated along the
+-- modes (cute.tile_to_shape); when absent, the contiguous mode comes first
 ---@return cute.Layout
 function hopper.make_smem_layout_epi(epi_dtype, epi_layout, epi_tile,
                                      epi_stage, smem_trg_shape, smem_order)
@@ -131,7 +132,7 @@ end
 ---@param b_leading_mode "K"|"MN"
 ---@param acc_dtype cute.DType
 ---@param atom_layout_mnk integer[] warpgroups along M, N, K
----@param tiler_mn integer[] {M, N}; N of the instruction
+---@param tiler_mn integer[] {M, N} of the tile; N is also the instruction's N
 ---@param a_source? string from warpgroup.OperandSource, "SMEM" when absent
 ---@return table tiled_mma
 function hopper.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,

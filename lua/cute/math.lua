@@ -75,8 +75,8 @@ local function rounded(name, plain, count)
   end
 end
 
---- Computes x + y. opts: rounding = "rn" "rz" "rp" "rm" (nearest, toward zero,
--- up, down), ftz = true (subnormals are zero), both for f32.
+--- Computes x + y. opts apply to f32: rounding = "rn", "rz", "rp" or "rm"
+-- (nearest, toward zero, up, down); ftz = true (subnormals count as zero).
 ---@param opts? {rounding: string, ftz: boolean}
 math_.add = rounded("add", function(x, y) return x + y end, 2)
 
@@ -169,8 +169,8 @@ local function power(x, n)
   return result
 end
 
---- Raises a float to an integer power. If n is known at trace time it is
--- computed by squaring, otherwise by pow.
+--- Raises a float x to an integer power n. If n is known at trace time, the
+-- power is computed by repeated squaring, otherwise by pow.
 function math_.fpowi(x, n)
   if math.type(n) ~= "integer" then
     return core.pow(x, n:to(x.dtype or core.f32))
@@ -188,8 +188,8 @@ local function inverse(x, odd)
   return core.where(core.eq(x, -1), minus, one)
 end
 
---- Raises an integer to an integer power. A negative power is 0, except that of
--- 1 or -1.
+--- Raises an integer x to an integer power n. If n is negative, the result is 0
+-- unless x is 1 or -1.
 function math_.ipowi(x, n)
   if math.type(n) == "integer" then
     if n == 0 then return traced(x) and x * 0 + 1 or 1 end

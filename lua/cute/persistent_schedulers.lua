@@ -69,9 +69,9 @@ end
 ---@param cluster_shape_mnk? integer[] {1, 1, 1} when absent
 ---@param opts? integer|table {swizzle_size: integer, raster_along_m: boolean,
 -- order: table}
--- swizzle_size 1 and raster_along_m = true when absent; order: instead, an i32
--- tensor of cluster positions m + n * 65536 in their order (see
--- hilbert_tile_order)
+-- swizzle_size 1 and raster_along_m = true when absent; order: an i32 tensor
+-- that lists the coordinates of clusters, m + n * 65536 each, in the order to
+-- use instead (see hilbert_tile_order)
 ---@param raster_along_m? boolean follows swizzle_size
 function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
                                                 cluster_shape_mnk, opts,
@@ -430,11 +430,11 @@ StreamK.__index = StreamK
 --- Makes a scheduler of whole tiles and of parts of tiles along K, such that
 -- all clusters end at about the same time.
 --
--- For example, 10 tiles for 4 clusters are two and a half waves: half of the
--- clusters would wait for the end of the third wave. Of the full waves (here
--- two), all but one are distributed as whole tiles. The other 6 tiles consist
--- of 6 k_tiles steps along K. Each cluster executes a quarter of these steps, a
--- tile and a half, before its whole tile:
+-- For example, 4 clusters need two and a half waves for 10 tiles: half of the
+-- clusters would idle in the third wave. Of the full waves (here two), all but
+-- one are distributed as whole tiles. The 6 remaining tiles have 6 * k_tiles
+-- steps along K. Each cluster executes a quarter of these steps, a tile and a
+-- half, before its whole tile:
 --
 --     steps   0       1       2       3       4       5       6    tiles
 --             |-------|---+---|-------|-------|---+---|-------|
@@ -445,7 +445,10 @@ StreamK.__index = StreamK
 -- remaining tiles (here 2) are split into equal parts: each tile into as many
 -- parts as there are clusters for it, but at most n.
 --
---     range   | 0 | 1 | 2 | 3 |       0 and 2 after their whole tiles
+--     range   | 0 | 1 | 2 | 3 |
+--
+-- Clusters with ranges 0 and 2 execute their whole tiles before these parts,
+-- since they finish the split tiles; the other clusters do the opposite.
 --
 -- The cluster that has a tile's first step finishes the tile. Clusters with
 -- other steps of the tile store partial sums for it, before they wait for
@@ -459,11 +462,11 @@ StreamK.__index = StreamK
 --       cute.when(cute.eq(w.k_first, 0), function()
 --         local from = w.range + 1       -- others' sums, always in this order
 --         cute.loop(function() return tiles:has_part(from, w) end, function()
---           ...                          -- wait for those of `from`, add them
---           from = from + 1
+--           ...                          -- wait for the sums of range `from`
+--           from = from + 1              -- and add them
 --         end)
---         ...                            -- and store the tile
---       end, function() ... end)         -- leave sums as those of w.range
+--         ...                            -- store the tile
+--       end, function() ... end)         -- store partial sums for w.range
 --       tiles:advance_to_next_work()
 --     end)
 --

@@ -28,8 +28,8 @@ function philox.four(c0, c1, c2, c3, k0, k1)
   return c0, c1, c2, c3
 end
 
---- Returns the two words of the key for a seed, which is a number of Lua or of
--- the kernel, or a tensor with one number.
+--- Returns the two words of the key for a seed: a Lua integer, a traced
+-- integer, or a tensor whose element 0 is the seed.
 function philox.key(seed)
   if math.type(seed) then
     local x = math.tointeger(seed)
@@ -115,7 +115,7 @@ function philox.open(word)
   return cute.min(x, 1 - 2.0 ^ -24)
 end
 
--- Reports whether x is a number of Lua or of the kernel.
+-- Reports whether x is a Lua number or a traced scalar.
 local function is_number(x)
   return math.type(x) ~= nil or core.typename(x) == "value"
 end

@@ -7,12 +7,13 @@
 --       ^                                                        |
 --       +------------------- consumer_release -------------------+
 --
--- With cp.async every thread is both producer and consumer. It starts copies
--- for a stage, closes them as a group (commit), and continues. Later it waits
--- for the group of the stage that it wants to read (wait). That orders only its
--- own copies, so the threads of the block then synchronize at a barrier. Groups
--- complete in the order in which they were committed: waiting for the oldest of
--- n + 1 groups means "at most n are pending". The pipeline needs only this n.
+-- With cp.async every thread is both producer and consumer. A thread starts
+-- copies for a stage, closes them as a group (commit), and continues. Later it
+-- waits for the group of the stage that it wants to read (wait). This wait
+-- covers only the thread's own copies, so the threads of the block then
+-- synchronize at a barrier. Groups complete in the order in which they were
+-- committed. So a wait for the oldest of n + 1 groups is a wait until at most n
+-- groups are pending, which is how cp.async expresses waits.
 --
 --     local pipe = cute.pipeline.PipelineCpAsync {num_stages = 3}
 --     local write = pipe:make_producer_state()

@@ -129,8 +129,9 @@ local function build(what, fields, union)
 end
 
 --- Makes a structure: consecutive fields, each at its alignment.
----@param fields table[] each {name, type, count?, align?}, with count and align
--- also as count =, align =; or by name
+---@param fields table a list of {name, type, count?, align?}, where count and
+-- align can also be given by name (align = 128); or a table that maps names to
+-- types or to {type, count?, align?}
 function structs.struct(fields) return build("struct", fields, false) end
 
 sign.with(structs.struct, {
@@ -175,9 +176,9 @@ function Struct:__tostring()
                                         table.concat(parts, "; "))
 end
 
--- Returns a table with a value for each field of the structure: one(field) if
--- the field has an element type, some(field, k) for the kth structure of a
--- field, as a list if there are several.
+-- Returns a table with a value for each field: one(field) for a field with an
+-- element type, some(field, k) for the kth structure of a field. A field of
+-- several structures gets a list of these values.
 local function each_field(self, one, some)
   local out = {}
   for _, f in ipairs(self.fields) do

@@ -66,7 +66,8 @@ end
 local function recorded(e)
   open(e, "event")
   if not e.at then
-    core.fail("bad-argument", "the event was never recorded")
+    core.fail("bad-argument", "the event was never recorded\n  call "
+      .. "event:record() before this call")
   end
   return e.at
 end
@@ -231,7 +232,8 @@ local function record(f)
   return list
 end
 
---- Runs everything recorded as one launch, on a stream or the current one.
+--- Runs all recorded work as one launch, on stream `on`, or on the current
+-- stream when absent.
 function Graph:launch(on)
   open(self, "graph")
   if on then open(on, "stream") end
@@ -249,7 +251,7 @@ function Graph:launch(on)
   return true
 end
 
---- Runs everything recorded n times in sequence.
+--- Runs all recorded work n times in sequence.
 function Graph:launch_n(n, on)
   kernel.times(n)
   for _ = 1, n do self:launch(on) end
@@ -288,8 +290,8 @@ sign.class("graph", Graph, [[
 ---@param f function
 ---@param opts? {device: any, stream: any} device: the GPU, if there is one,
 -- when absent; stream: the stream to record, if f's launches name one
----@return any graph .nodes launches, copies and fills; .bytes of the memory
--- that the graph keeps
+---@return any graph graph.nodes: number of recorded launches, copies and fills;
+-- graph.bytes: bytes of memory that the graph keeps
 function stream.graph(f, opts)
   kernel.check_options(opts, {device = "string table",
                               stream = "userdata table"})

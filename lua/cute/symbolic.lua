@@ -59,8 +59,9 @@ end
 -- Extents and strides
 ---------------------------------------------------------------------------
 
--- Returns what is known of an extent or stride: {n = integer, div =} or, for a
--- symbol, {div = divisor, id =, wide = has it 64 bits?}.
+-- Returns what is known of extent or stride x: for an integer, {n = x, div =
+-- x, at least 1}; for a symbol, {div = its divisor, id = its number, wide =
+-- whether it has 64 bits}.
 local function leaf(what, x)
   if math.type(x) == "integer" then
     if x < 0 then

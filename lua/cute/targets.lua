@@ -55,8 +55,8 @@ local GROUPS, GROUPED = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2}, 132
 
 --- Returns the number of clusters that run at once on a GPU that is not
 -- present.
----@param sms integer multiprocessors; fewer than the card's are a limit of
--- those that take part
+---@param sms integer number of multiprocessors; if it is less than the card's,
+-- only so many take part
 ---@param size integer blocks of a cluster
 ---@param blocks? integer of an SM, 1 when absent
 ---@return integer
@@ -97,7 +97,7 @@ function targets.occupancy(sm, block)
   elseif taken > 0 then limits.shared = t.shared // taken end
   if block.registers then
     local warp = round_up(math.max(block.registers, 1) * 32, t.register_unit)
-    -- Warps that fit in the registers of one quarter of an SM.
+    -- Number of warps that fit in the registers of one quarter of an SM.
     local quarter = t.registers // t.quarters // warp
     limits.registers = quarter * t.quarters // warps
     if warp * round_up(warps, t.quarters) > t.registers

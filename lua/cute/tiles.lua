@@ -104,10 +104,10 @@ local function after(k, shape)
   return out
 end
 
---- Returns functions that iterate over the K tiles of two operands: the first
--- tile, next(k), and has(k), which is false after the last tile. A tile is
--- given by its number, or by its coordinates if both operands have the same
--- coordinates.
+--- Returns an iteration over the K tiles of two operands: {first = the first
+-- tile, next = function(k) that returns the tile after k, has = function(k)
+-- that is false after the last tile}. A tile is given by its number, or by its
+-- coordinates if K of both operands is divided into the same modes.
 function tiles.walk(A, B)
   local a, b = A.k_shape, B.k_shape
   local same = type(a) == "table" and type(b) == "table" and #a == #b
@@ -191,8 +191,8 @@ function tiles.smem_layout(bits, tile, stages, lead, piece)
   local b = log2(run // unit)
   local atom = lead == 1 and cute.make_layout({1 << b, run}, {run, 1})
     or cute.make_layout({run, 1 << b}, {1, run})
-  -- One run of 128 bytes covers all banks once; several shorter runs cover them
-  -- together.
+  -- A run of 128 bytes covers all banks once. The atom has as many shorter runs
+  -- as cover them together.
   local s = log2(1024 // bits // unit)
   if b < s then
     atom = lead == 1 and cute.make_layout({1 << s, run}, {run, 1})
@@ -250,10 +250,10 @@ local function tiles_of(t, tile, at)
 end
 
 -- Numbers of elements that a thread loads to registers at the same time.
--- AT_ONCE is large enough to hide the latency of memory. FEW applies if the
--- latency occurs only once or each element has a condition. LEAVE applies to
--- stores. Compilers take half a millisecond for each element, so a loop goes
--- over parts of a tile.
+-- AT_ONCE is large enough to hide the latency of memory. FEW applies to the
+-- first tile, whose latency occurs only once, and if each element has a
+-- condition. LEAVE applies to stores. The numbers limit the unrolled code,
+-- because a compiler needs half a millisecond for each element.
 local AT_ONCE, FEW, LEAVE = 96, 48, 16
 
 -- Returns part i of n of a thread's partition x, (CPY,M,K,..), which is divided
@@ -365,8 +365,8 @@ end
 ---@param t any the operand, (M,K) or (M,BK,k)
 ---@param at any the tile's row index
 ---@param valid? fun(rows: any[]): fun(k: any, i: integer): boolean|cute.Value
--- restricts the elements of t that exist: for given rows, the i-th at a column
--- k, or in a tile k
+-- restricts the elements of t that exist: valid(rows)(k, i) is false if the
+-- element in row rows[i] and column k (for K in tiles: tile k) does not exist
 function tiles.inside(thr, t, tile, at, valid)
   local ask = conditions(thr, t, tile, at, valid)
   return function(k_tile) return predicates(ask(k_tile)) end
@@ -552,10 +552,10 @@ end
 -- thread: this thread's index among those of the MMA; valid: see tiles.inside;
 -- cached: loads through L1, for data that is read again soon;
 -- arch: 70 for a target without cp.async and ldmatrix; atom: that of fetch;
--- piece: see tiles.smem_layout; lead: 0 for contiguous rows in shared memory in
---   any case, 1 for K;
--- slots: fragments for that many blocks of K, used in turn (default: all of a
---   tile);
+-- piece: see tiles.smem_layout; lead: the contiguous mode in shared memory, 0
+--   (M or N) or 1 (K); when absent, t's layout and type determine it;
+-- slots: number of blocks of K that have fragments of their own, used in turn
+--   (when absent, all blocks of a tile);
 -- plain: data contiguous in M is at most padded, not swizzled, for fetches of
 --   whole runs at known offsets;
 -- halves: transposed data is loaded in vectors through registers, by take and

@@ -295,8 +295,8 @@ function utils.is_valid_mma_tiler_and_cluster_shape(mma_tiler_mnk,
     and (m == 64 * ctas or m == 128 * ctas)
 end
 
--- Reports whether the length of rows of the contiguous mode is a multiple of
--- TMA's 16 bytes.
+-- Reports whether rows along the contiguous mode of matrix `name` have a length
+-- that is a multiple of 16 bytes, as TMA requires.
 local function rows_fit(problem, name, modes)
   local dtype, major = problem[name .. "_dtype"], problem[name .. "_major"]
   if core.typename(dtype) ~= "dtype" then

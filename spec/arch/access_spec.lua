@@ -12,7 +12,7 @@ local SPACES = {"global", "shared", "peer"}
 local ATOMICS = {"add", "min", "max", "and", "or", "xor", "exch"}
 local HINTS = {{}, {sem = "relaxed"}, {sem = "acquire", scope = "cta"},
                {sem = "release", scope = "cluster"}}
--- options that only accesses of f32 are tested with
+-- further options, tested only with accesses of f32
 local MORE = {{sem = "acq_rel", scope = "sys"}}
 for key, values in pairs {
     cop = "ca cg cs lu cv wb wt",
@@ -30,7 +30,7 @@ local function with(opts, more)
   return more
 end
 
--- {name, function(pointer, value, opts) that may return a value}, ...
+-- Kinds of accesses: {name, function(pointer, value, opts)}, ...
 local ACCESSES = {
   {"load", function(p, _, o) return arch.load(p, nil, o) end},
   {"store", function(p, v, o) arch.store(p, v, o) end},
@@ -84,7 +84,7 @@ local function each(dtype, f)
 end
 
 describe("accesses", function()
-  local taken = {}  -- for each target, the accesses that have CUDA C
+  local taken = {}  -- by target: accesses that have CUDA C
   for i, name in ipairs(TYPES) do
     it("of " .. name .. " run where they have CUDA C" .. support.long(i, 4),
        function()

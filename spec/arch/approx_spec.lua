@@ -1,5 +1,5 @@
--- Approximate functions: the simulator gives an H200's bits. The GPU's results
--- are recorded as sums over many inputs, one of them over all 2^32.
+-- Tests approximate functions: the simulator gives an H200's bits. The GPU's
+-- results are recorded as sums over many inputs, one of them over all 2^32.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
--- Bits, products, floats and arithmetic by the Python DSL's names, compared
--- with plain Lua on edge values and random ones.
+-- Tests bit operations, products and arithmetic under the Python DSL's names.
+-- Plain Lua computes the expected results, on edge values and random ones.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch
@@ -9,8 +9,8 @@ local raises, f32 = support.raises, support.f32
 
 local function single(f) return function(a) return f(a) end end
 
--- Compares f(x, y) on all pairs of u32 words with want(x, y) of unsigned Lua
--- integers, truncated to 32 bits.
+-- Compares f(x, y) with want(x, y) on all pairs of u32 words. want() computes
+-- with unsigned Lua integers; its result is truncated to 32 bits.
 local function words(f, want, cast)
   local x, y = T.pairs32()
   local got = T.map({x, y}, function(a, b)
@@ -330,8 +330,8 @@ describe("floats", function()
       return r
     end, "f32", "f32")
     for i = 1, #x do
-      -- For this test's x and y the double is accurate enough: it must lie
-      -- between the results that are rounded down and up.
+      -- For this test's x and y the double result is accurate enough. It must
+      -- lie between the result rounded down and the result rounded up.
       for k, exact in ipairs {x[i] + y[i], x[i] * y[i], x[i] / y[i]} do
         local at = (k - 1) * 4
         local down, near, up, zero = got[at + 1][i], got[at + 2][i],

@@ -1,5 +1,5 @@
--- Launches in clusters: the special registers of blocks, which of them become
--- constants, and rejected launches.
+-- Tests launches in clusters: the special registers of blocks, which of them
+-- become constants, and rejected launches.
 local cute = require "cute"
 local raises = require "spec.support".raises
 local arch = cute.arch

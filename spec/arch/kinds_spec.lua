@@ -1,5 +1,5 @@
--- Names in the kernel language for the IR's small tables (core/ir/kinds.h):
--- special registers, atomics, fences, hints.
+-- Tests the names by which kernels use the rows of the IR's small tables
+-- (core/ir/kinds.h): special registers, atomics, fences, hints.
 local core = require "cute.core"
 local cute = require "cute"
 

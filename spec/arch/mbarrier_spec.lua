@@ -1,6 +1,6 @@
--- mbarriers, cluster barriers, proxy fences, register counts and overlapping
--- kernels: the dump and the text of each operation, compilation for sm_90a,
--- rejection on other targets. Also the mbarriers of sm_80.
+-- Tests mbarriers, cluster barriers, proxy fences, register counts and
+-- overlapping kernels: the dump and the text of each operation, compilation for
+-- sm_90a, rejection on other targets. Also the mbarriers of sm_80.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local raises = require "spec.support".raises

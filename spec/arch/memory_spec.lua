@@ -1,5 +1,5 @@
--- Atomics, loads and stores with hints: the simulator's results and rejections;
--- NVRTC must accept their text.
+-- Tests atomics, loads and stores with hints: the simulator's results and
+-- rejections; NVRTC must accept their text.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch

@@ -1,6 +1,6 @@
--- Narrow numbers packed in registers: pairs of 16-bit floats against f32
--- arithmetic and one rounding in plain Lua, 4- and 8-bit integers as floats for
--- all their values.
+-- Tests narrow numbers packed in registers. Plain Lua computes pairs of 16-bit
+-- floats in f32 with one rounding. Conversions of 4- and 8-bit integers to
+-- floats are tested with all values.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -170,7 +170,7 @@ local function quarter(f, code)
   return (1 + m * 2.0 ^ -f.mantissa) * 2.0 ^ (e - f.bias)
 end
 
--- Returns the nearest of all finite codes, the even one on a tie.
+-- Returns the finite code whose value is nearest to x; on a tie, the even code.
 local function nearest(f, x)
   if x ~= x then return 0x7f end
   local sign = (x < 0 or 1 / x < 0) and 0x80 or 0

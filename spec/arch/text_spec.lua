@@ -1,5 +1,5 @@
--- printf and inline PTX: the simulator's results and rejections; NVRTC must
--- accept their text.
+-- Tests printf and inline PTX: the simulator's results and rejections; NVRTC
+-- must accept their text.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local arch = cute.arch

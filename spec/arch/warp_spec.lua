@@ -1,4 +1,4 @@
--- Warp-wide operations and special registers: the simulator's results and
+-- Tests warp-wide operations and special registers: the simulator's results and
 -- rejections; NVRTC must accept their text.
 local core = require "cute.core"
 local cute = require "cute"

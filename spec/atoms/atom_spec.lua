@@ -1,5 +1,5 @@
--- Atoms: their tables against the fragment layouts of the PTX ISA, their names,
--- one tile of each on the simulator against a plain loop, and NVRTC's
+-- Tests atoms: their tables against the fragment layouts of the PTX ISA, their
+-- names, one tile of each on the simulator against a plain loop, and NVRTC's
 -- acceptance of each instruction.
 local cute = require "cute"
 local kernels = require "spec.kernels"

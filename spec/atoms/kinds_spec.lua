@@ -1,6 +1,7 @@
--- Atoms other than the plain tensor-core ones: single-thread, complex,
--- byte-sized values, block-scaled, sparse, movmatrix. Each against a plain loop
--- on the simulator, and as the instruction in NVRTC's PTX.
+-- Tests atoms other than the plain tensor-core ones: single-thread, complex,
+-- byte-sized values, block-scaled, sparse, movmatrix. Each is compared with a
+-- plain loop on the simulator, and must be the expected instruction in NVRTC's
+-- PTX.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -346,7 +347,7 @@ describe("block-scaled atoms", function()
       local s = cute.make_rmem_tensor({4, 1, 1}, cute.f32)
       cute.gemm(mma, c, {a, s}, {b, s}, c)
     end)
-    refused("(4,1,1) here", function(a, b, c)
+    refused("here of shape (4,1,1)", function(a, b, c)
       local s = cute.make_rmem_tensor({4, 2, 1}, cute.e4m3)
       cute.gemm(mma, c, {a, s}, {b, s}, c)
     end)

@@ -84,8 +84,9 @@ describe("small floats", function()
       local half = (top - value_of(f, f.top - 1)) / 2
       local past = f.sat and f.top or f.inf
       assert.equal(f.top, to_bits(name, next_down(top + half)))
-      -- the tie above top rounds to the even code, past top: top is odd if the
-      -- format has infinities
+      -- top + half is a tie, which rounds to the even code. Formats with
+      -- infinities have an odd top, so the result is the code above top,
+      -- infinity. Formats that saturate convert it to top.
       assert.equal(past, to_bits(name, top + half))
       assert.equal(past, to_bits(name, 1e300))
       assert.equal(past | sign, to_bits(name, -1e300))
@@ -210,7 +211,7 @@ describe("integers", function()
 end)
 
 describe("packed arrays", function()
-  -- Returns the bits of bytes, least significant first, for an oracle.
+  -- Returns bytes as a list of bits, least significant first.
   local function bits_of(bytes)
     local out = {}
     for i = 1, #bytes do

@@ -1,5 +1,5 @@
--- Suggestions for misspelt names, compared with the edit distance computed
--- recursively from its definition.
+-- Tests suggestions for misspelt names. The nearest name must have the smallest
+-- edit distance, computed recursively from its definition.
 local core = require "cute.core"
 
 -- Returns the number of edits between two lower-case names: insert, delete,

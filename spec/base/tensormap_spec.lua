@@ -1,5 +1,5 @@
--- Tensor maps with the driver's numbers: the message of each broken rule, and
--- bytes that a driver produced. (`make golden` has thousands of both.)
+-- Tests tensor maps with the driver's numbers: the message of each broken rule,
+-- and bytes that a driver produced. (`make golden` has thousands of both.)
 local core = require "cute.core"
 local support = require "spec.support"
 

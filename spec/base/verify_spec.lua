@@ -1,13 +1,13 @@
--- A product is verified element by element: errors that rounding explains pass,
--- and larger ones are found in any element.
+-- Tests the element-by-element check of a product: errors that rounding
+-- explains pass, and larger ones are found in any element.
 local core = require "cute.core"
 local lesson = require "cutelua.bench.lesson"
 local support = require "spec.support"
 
 local NAN, INF = 0 / 0, 1 / 0
 
--- The parameters of the bound by the type of D. unit: half an ulp of 1; least:
--- the least number of D and of the sums; most: the largest number.
+-- Parameters of the error bound, by the type of D. unit: half an ulp of 1;
+-- least: the smallest positive number of D and of the sums; most: the largest.
 local F32 = {unit = 2^-24, least = 2^-149, most = (2 - 2^-23) * 2.0^127}
 local FORMAT = {
   f16 = {unit = 2^-11, least = 2^-24, most = 65504.0},
@@ -68,8 +68,8 @@ local function check(p)
   return core.gemm_check(p.a, p.b, p.d, p.m, p.n, p.k, p.opts)
 end
 
--- Stores the first number of D's type outside the bound, above or below by
--- `sign`, or with `within` the last number inside it.
+-- Stores in D the first number outside the bound: above it if `sign` is 1,
+-- below it if -1. With `within`, stores the last number inside the bound.
 local function plant(p, place, want, bound, sign, within)
   local far, whole = bound, p.d.dtype.is_integer
   local last = p.d[place]

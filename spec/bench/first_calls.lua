@@ -23,8 +23,8 @@ end
 
 local CASES = {}
 
--- Adds a case: extents, types of A and B, type of D; o(M, N, K) returns further
--- options.
+-- Adds a case: dtype is the type of A and B, d the type of D (`dtype` when
+-- absent). o(M, N, K) returns further options of the product.
 local function case(name, M, N, K, dtype, d, o)
   CASES[#CASES + 1] = {name = name, make = function()
     local options = o and o(M, N, K) or {}
@@ -83,7 +83,7 @@ case("tf32 1023^3", 1023, 1023, 1023, "f32", nil, tf32)
 case("i8 1023^3", 1023, 1023, 1023, "i8", "i32")
 case("e4m3 1023^3", 1023, 1023, 1023, "e4m3", "bf16")
 
--- Prints the parts of one case.
+-- Prints the times of the parts of one case's first call.
 local function first(c)
   local A, B, o = c.make()
   o.device = worker.device("sm_90a", 132)

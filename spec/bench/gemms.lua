@@ -28,8 +28,8 @@ local function tensor(layout, seed)
                         memory), memory
 end
 
--- Operands and cuBLAS's result D, by the number of padding elements between
--- rows.
+-- operands and cuBLAS's result D; key: padding elements between
+-- rows
 local operands = {}
 local function operand(g)
   local o = operands[g.pad]

@@ -1,7 +1,7 @@
 -- Measures the steps from an edit to a running kernel: tracing, NVRTC, the disk
 -- cache.
 --
--- The kernels are that of scripts/gemm3stage.lua and, with several
+-- The measured kernels are that of scripts/gemm3stage.lua and, with several
 -- configurations, that of kernels/gemm_sm90.lua. "First" is the first time in a
 -- fresh process, with a process for each number; "again" is in a process that
 -- did it before, with a newly made kernel each time. "cpu" is processor time:
@@ -15,9 +15,9 @@ local measure = require "spec.measure"
 local load_script = require "spec.lesson"
 
 local SCRIPT, ARCHS = "scripts/gemm3stage.lua", {"sm_80", "sm_90a"}
--- milliseconds of NVRTC for a mock text of 59 KB without headers
+-- milliseconds that NVRTC needs for a mock text of 59 KB without headers
 local MOCK_MS = 276
--- milliseconds of tracing and emitting; of NVRTC
+-- milliseconds for the Hopper kernel: to trace and emit it; in NVRTC
 local HOPPER_MS, HOPPER_NVRTC_MS = 30, 550
 local OPTIONS = {"--fmad=false"}
 local REFERENCE = os.getenv "CUTELUA_REFERENCE_DIR"
@@ -107,7 +107,7 @@ function child.hopper_nvrtc(i)
   return select(2, compile(text, "sm_90a", "gemm_sm90"))
 end
 
--- Measures the time from the call until the cubin's bytes are there.
+-- Measures the time from the call until the cubin is in memory.
 function child.cubin(arch)
   local program = trace(arch)
   return select(2, timed(function()
@@ -122,9 +122,9 @@ if child[arg[1]] then
   return
 end
 
--- Adds rows of wall-clock and processor time for contestants {what, bar, f}.
--- Each runs n times, in alternation, so that a busy machine affects all.
--- Returns the medians of their processor time.
+-- Adds rows of wall-clock and processor time for contestants {title, limit in
+-- ms, function}. Each runs n times, in alternation, so that a busy machine
+-- affects all. Returns the medians of their processor time.
 local function rows(t, n, contestants)
   local wall, cpu, medians = {}, {}, {}
   for i = 1, n do

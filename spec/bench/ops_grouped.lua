@@ -1,7 +1,8 @@
--- Measures cute.ops.grouped_gemm on a GPU: experts of 128 to 4096 rows each. It
--- is compared with a loop of cuBLAS's products in a stream, the same loop as a
--- graph, the time that the rate of one big product of that N and K implies
--- (ideal), and one product of all rows without groups:
+-- Measures cute.ops.grouped_gemm on a GPU, for experts of 128 to 4096 rows
+-- each. It is compared with cuBLAS's products one after the other in a stream,
+-- with the same products as a graph, with the time at the rate of one big
+-- product of that N and K (ideal), and with one product of all rows without
+-- groups:
 --
 --    cutelua spec/bench/ops_grouped.lua [--only 4096x7168] [--rounds 5]
 --      [--least 128] [--most 4096]
@@ -23,7 +24,7 @@ local options = card.options {rounds = "5", only = "", warm = "60",
 local EXPERTS = math.tointeger(options.experts)
 
 local SHAPES = {{4096, 7168}, {14336, 4096}, {2048, 4096}}
-local BIG = 16384  -- rows of the big product whose rate is the ideal
+local BIG = 16384  -- rows of the big product whose rate counts as ideal
 
 -- Returns the rows of each expert, the same in every run.
 local function sizes()
@@ -43,8 +44,8 @@ local function rows_of(t, first, rows)
     cute.make_layout({rows, n}, {n, 1}))
 end
 
--- Returns the operands of all experts together, and of each: {A, B, D, offsets,
--- sizes, parts = {a, b, d buffers}}.
+-- Returns {A, B, D, offsets, sizes, parts}: the operands of all experts
+-- together, and in `parts` the buffers {a, b, d} of each expert.
 local function operands(N, K)
   local list, M = sizes()
   local function empty(...)
@@ -69,8 +70,9 @@ local function operands(N, K)
   return x
 end
 
--- Compares each expert's rows of x.D with that expert's product p.D. Returns
--- the largest relative error in the norm, and the number of wrong elements.
+-- Compares the rows of x.D that belong to an expert with p.D, the product of
+-- that expert alone. Returns the largest relative error in the norm, and the
+-- number of wrong elements.
 local function compare(x, K)
   local worst, wrong, at = 0, 0, 0
   for e, p in ipairs(x.parts) do

@@ -3,13 +3,14 @@
 --
 --    cutelua spec/bench/ops_memory.lua [--only turn] [--mib 1024] [--rounds 5]
 --
--- Each line has TB/s of the bytes that must move (medians), the median of the
--- rounds' ratios to the copy, and their spread (quartiles); `mib` is half of
--- the bytes that an operation reads and writes. A case whose copy is slower
--- than 0.97 of the fastest copy so far is measured again: sometimes a GPU's
--- memory is slow for some tenths of a second, for all kernels. The specs
--- compare results with the simulator's on small problems. The last lines
--- compare the host's time of repeated calls with a prepared launch.
+-- Each line has the median TB/s of the bytes that must move. It also has the
+-- median, over the rounds, of the ratio of the copy's time to the operation's,
+-- and the quartiles of that ratio. `mib` is half of the bytes that an operation
+-- reads and writes. A case whose copy is slower than 0.97 of the fastest copy
+-- so far is measured again: sometimes a GPU's memory is slow for some tenths of
+-- a second, for all kernels. The specs compare results with the simulator's on
+-- small problems. The last lines compare the host's time of repeated calls with
+-- a prepared launch.
 local card = require "spec.card"
 local cute = require "cute"
 local gpu = require "cute.gpu"

@@ -6,21 +6,23 @@
 --      [--type bf16|f16|e4m3] [--record FILE] [--rounds 5] [--warm 60]
 --      [--hot 50] [--constant yes]
 --
--- hidden 0 means the odd shapes. 8-bit floats, with D of bf16, are compared
--- with cublasLt only; both accumulate in f32. Operands that L2 could keep for
--- the next launch alternate with others; operands of less than 16 MiB stay in
--- L2. Products that meet no power limit get a quarter of --warm and --hot.
+-- `--hidden 0` selects the odd shapes. 8-bit floats, with D of bf16, are
+-- compared with cublasLt only; both accumulate in f32. Operands that L2 could
+-- keep for the next launch alternate with others; operands of less than 16 MiB
+-- stay in L2. Products that meet no power limit get a quarter of --warm and
+-- --hot.
 --
--- `bound` is the time of reading B once, at the bandwidth of a copy in this
--- run, divided by our time. For eight rows and fewer, the fastest kernel that
--- only reads B is launched as ours is. `read` is its time divided by ours,
--- `blas` its time divided by the better of theirs.
+-- `bound` is the time to read B once, at the bandwidth of a copy in this run,
+-- divided by our time. For eight rows or fewer, the fastest kernel that only
+-- reads B is launched like ours. `read` is that kernel's time divided by ours;
+-- `blas` is that kernel's time divided by cuBLAS's or cublasLt's, whichever is
+-- faster.
 --
--- --constant prints another table, with another contract than cuBLAS's:
--- ops.gemm with constant = "B", which reads weights before the preceding launch
--- ends. It is compared with ops.gemm without the option, and with kernels that
--- only read, with and without waiting first; all launches are of a graph, with
--- weights from memory.
+-- --constant prints another table, for ops.gemm with constant = "B", which
+-- reads weights before the preceding launch ends. (cuBLAS does not promise
+-- this.) It is compared with ops.gemm without the option, and with kernels that
+-- only read, with and without waiting first. All launches are part of a graph,
+-- and weights come from memory.
 local card = require "spec.card"
 local choose = require "cute.ops.choose"
 local cute = require "cute"

@@ -72,9 +72,9 @@ local words = cute.raw_kernel(TEXT, {name = "words", block = 256})
 local whole = cute.raw_kernel(TEXT, {name = "whole", block = 256})
 local Int4 = getmetatable(cute.ops.int4(function() return 8 end, 16, 64))
 
--- Kinds of weights by name: bits of a weight; make(n, k, seed), which returns
--- {buffer, B = the operand of ops.gemm}; the standard deviation of unscaled
--- weights; whether there are factors.
+-- Kinds of weights by name. bits: of a weight. deviation: the standard
+-- deviation of unscaled weights. factors: true if there are any. make(n, k,
+-- seed) returns {buffer =, B = the operand of ops.gemm}.
 local KINDS = {
   bf16 = {bits = 16, deviation = 1, make = function(n, k, seed)
     local b = card.matrix(dev, "bf16", n * k, seed << 40)
@@ -107,8 +107,8 @@ end
 
 local function launch(object) return function() object:launch() end end
 
--- Returns a problem: m, n, k, kind, `own` weights and cuBLAS's weights to
--- alternate, buffers a and d, options of ops.
+-- Returns a problem: m, n, k, kind, weights to alternate (`own` for ops, `blas`
+-- for cuBLAS), buffers a and d, options of ops.
 local function problem(m, layer, kind)
   local n, k = table.unpack(layer)
   local p = {m = m, n = n, k = k, kind = kind, own = {}, blas = {}, o = {},
@@ -190,8 +190,8 @@ local function times(list, same)
   return best
 end
 
--- Reports whether a result matches the double-precision one with weights B:
--- sums of k products in f32, in any order, rounded to bf16.
+-- Reports whether ops's result matches cuBLAS's double-precision product with
+-- weights B. ops adds k products in f32, in any order, and rounds to bf16.
 local function right(p, c, B, deviation)
   local want = card.product(dev, {m = p.m, n = p.n, k = p.k, A = p.a, B = B})
   p.d:memset(0xff)

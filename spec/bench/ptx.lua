@@ -84,8 +84,8 @@ local function wide()
   return wide_kernel()(A, B, C), {grid = 1, block = 128}, out
 end
 
--- Adds a store and a load of a byte by each thread to each step of the main
--- loop of a PTX text.
+-- Returns a PTX text in whose main loop each thread also stores and loads one
+-- byte per iteration.
 local function with_bytes(text)
   local n
   text, n = text:gsub("(\n%.visible %.entry)",

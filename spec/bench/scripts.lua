@@ -1,6 +1,7 @@
--- Measures every script of the two ladders at 256^3 (copies: 256 x 256):
--- tracing, NVRTC, the simulator on one core, and on a GPU from the call to the
--- result with nothing cached. Each number is measured in a process of its own.
+-- Measures every script of the GEMM ladder at 256^3 and of the copy ladder at
+-- 256 x 256. Times are those of tracing, of NVRTC, of the simulator on one
+-- core, and on a GPU from the call to the result with nothing cached. Each
+-- number is measured in a process of its own.
 local core = require "cute.core"
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"

@@ -7,7 +7,7 @@ local measure = require "spec.measure"
 
 local LOADS, RUNS = 5, 5
 
--- Scripts: {file, arguments, the seconds that it may take, the number of runs}.
+-- Scripts: {file, arguments, limit of seconds for a run, number of runs}.
 local SCRIPTS = {
   {"gemm3stage", "256", 0.3, RUNS}, {"gemm3stage", "1024", 10, 1},
   {"gemm_hopper", "256", 1, RUNS},

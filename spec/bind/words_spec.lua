@@ -1,7 +1,7 @@
--- Every public function's error for a wrong call: it has the function's name as
--- users write it, the argument, the value and a kind, and nothing of Lua or of
--- internals. The functions are found by walking the modules and the types, so
--- that a new one is covered without an edit.
+-- Tests every public function's error for a wrong call. It must have the
+-- function's name as users write it, the argument, the value and a kind, and
+-- nothing of Lua or of internals. The functions are found by walking the
+-- modules and the types, so that a new one is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
 local calls_of = require "spec.calls"
@@ -11,8 +11,8 @@ local support = require "spec.support"
 
 local kinds = core.error_kinds
 
--- Functions that take any number of arguments, and why. The key is the
--- parameter in their signature.
+-- Functions that take any number of arguments. The key is that parameter in
+-- their signature; the value says what the arguments are.
 local FREE = {
   ["modes..."] = "modes to go down to, or modes of a basis",
   ["values..."] = "a list of operands, of a coordinate, to print, to return",

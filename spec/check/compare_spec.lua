@@ -1,5 +1,6 @@
--- Results compared with a reference and with a GPU: which elements differ, and
--- which line wrote them; sizes that reveal faults that square ones hide.
+-- Tests results compared with a reference and with a GPU: which elements
+-- differ, and which line wrote them; sizes that reveal faults that square ones
+-- hide.
 local check = require "cutelua.check"
 local compare = require "cutelua.check.compare"
 local cute = require "cute"
@@ -185,7 +186,8 @@ local function unary(f)
   end)
 end
 
--- Calls f with a fake GPU that runs `other` instead of a kernel, or fails.
+-- Calls f with a fake GPU, which runs `other` instead of a kernel. If `other`
+-- is nil, each launch on it fails.
 local function pretend(other, f)
   local gpu, elsewhere = compare.gpu, kernel.elsewhere
   compare.gpu = function()

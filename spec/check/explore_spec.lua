@@ -1,5 +1,6 @@
--- Systematic schedules: random programs against all of their interleavings,
--- enumerated in plain Lua; bugs that only one schedule reveals; our kernels.
+-- Tests systematic schedules: random programs against all of their
+-- interleavings, enumerated in plain Lua; bugs that only one schedule reveals;
+-- our kernels.
 local cute = require "cute"
 local planted = require "spec.planted"
 local hopper = require "spec.hopper"
@@ -51,9 +52,9 @@ local EMIT = {
 
 local NAMES = {"add", "add", "exch", "load", "store", "cas"}
 
--- Returns a program of two or three warps with a few operations each. unless:
--- an operation runs only if the previous result is even; kept: results are
--- stored.
+-- Returns a program of two or three warps with a few operations each. Fields of
+-- an operation: unless = true if it runs only if the warp's previous result is
+-- even; kept = true if its result is stored.
 local function program(random)
   local warps = {}
   for w = 1, random(2, 3) do
@@ -213,8 +214,8 @@ local function barrier_program(random)
   return warps
 end
 
--- Returns the number of different results of the warps' interleavings, and how
--- many of these are deadlocks.
+-- Returns the number of different results of the warps' interleavings, and the
+-- number of deadlocks among these results.
 local function phases_of(warps)
   local start = {lack = warps.count, phase = 0, out = {}, pc = {}}
   for i = 1, 9 do start.out[i] = 0 end

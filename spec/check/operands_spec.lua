@@ -1,4 +1,4 @@
--- Faults of one operand (spec/operands.lua): the repairs that the search
+-- Tests faults of one operand (spec/operands.lua): the repairs that the search
 -- proposes.
 local operands = require "spec.operands"
 local support = require "spec.support"

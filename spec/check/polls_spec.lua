@@ -1,4 +1,4 @@
--- Polling: random programs of warps that repeatedly read memory and test
+-- Tests polling: random programs of warps that repeatedly read memory and test
 -- mbarriers, against all of their interleavings, enumerated in plain Lua. The
 -- verdict of check must equal the enumeration's: the same number of results, or
 -- a fault of a kind that some interleaving has. CUTELUA_SEEDS: number of
@@ -113,7 +113,8 @@ local function program(random)
   local p = {place = PLACES[random(#PLACES)], count = random(2),
              n = random(2, 4), loops = random(3)}
   local two = p.place == "blocks" or p.place == "cluster"
-  -- 1 gate, 2 lock, 3 turns, 4 counter, else any operations
+  -- 1: a gate, 2: a lock, 3: warps that write in turn, 4: a counter, 5 and 6:
+  -- any operations
   local kind = random(6)
   if kind == 1 then p.n = random(2, 3) end
   p.per = two and (p.n + 1) // 2 or p.n
@@ -183,9 +184,10 @@ local function fill(n, x)
 end
 
 -- Returns the first state. Fields: rel, the vector clock that the last write to
--- a word releases; by, the warp that wrote the word last; wrote, read, the time
--- of each warp's last access to d; open, done, the vector clocks of the
--- arrivals in an mbarrier's current phase and in its last complete phase.
+-- a word releases; by, the warp that wrote the word last; wrote and read, the
+-- times of each warp's last write to the data d and last read of it; open,
+-- done, the vector clocks of the arrivals in an mbarrier's current phase and in
+-- its last complete phase.
 local function first_state(p)
   local function zeros() return fill(p.n, 0) end
   return {m = {0, 0}, d = {0}, pc = fill(p.n, 1), last = zeros(),
@@ -227,8 +229,8 @@ local function rmw(f)
   end
 end
 
--- Reports whether an access of warp w to d is unordered with the accesses
--- `others` of other warps.
+-- Reports whether an access of warp w to the data d is unordered with the
+-- accesses `others` of other warps.
 local function races(s, w, others)
   for u = 1, #s.pc do
     if u ~= w and others[u] > s.vc[w][u] then return true end
@@ -553,7 +555,8 @@ local function is_misuse(v)
   return f and (f.kind == "mbarrier" or f.message:find "takes a number")
 end
 
--- Returns how the verdict differs from the enumeration, or nil if it agrees.
+-- Returns text that says how verdict v differs from the enumeration, nil if it
+-- agrees.
 local function difference(v, want, faults)
   if not next(faults) then
     if v.verdict ~= "ok" then return "there is no fault" end
@@ -594,8 +597,9 @@ local GET = {shared = {sem = "acquire", scope = "cta"},
              global = {sem = "acquire", scope = "gpu"}}
 
 -- Returns the verdict on threads that run f(w, x). w(number, g) runs g in the
--- warp (in shared memory) or block (in global memory) of that number. x has
--- data(k), and words to store, poll (while(value) holds), cas and max.
+-- warp (in shared memory) or block (in global memory) of that number. x has the
+-- data, x.data(k), and functions on words of memory: store, load, poll(again),
+-- which loads until again(value) is false, cas and max.
 local function verdict(place, n, f)
   local shared = place == "shared"
   local k = cute.kernel("k", function(y, m)

@@ -1,6 +1,6 @@
--- The repair search: which synchronization of our kernels is necessary, and
--- whether removed synchronization is put back. spec/faults/repair/ has bugs,
--- and the lines that the search proposes. The whole set: CUTELUA_ALL=1,
+-- Tests the repair search: which synchronization of our kernels is necessary,
+-- and whether removed synchronization is put back. spec/faults/repair/ has
+-- bugs, and the lines that the search proposes. The whole set: CUTELUA_ALL=1,
 -- SPEC_SECONDS=3600 and SPECS=spec/check/repair_spec.lua make test.
 local check = require "cutelua.check"
 local core = require "cute.core"
@@ -47,7 +47,7 @@ local ALL = {{"gemm3stage", GEMM .. 256}, {"gemm_wgmma", GEMM .. 384},
   {"sgemm", GEMM .. 64}, {"gemm_tf32", GEMM .. 96}, {"gemm_int8", GEMM .. 192},
   {"gemm_f64", GEMM .. 48}, {"attention_decode", ""},
   {"gemm_l2swizzle", GEMM .. 96}, {"gemm_sm80_best", GEMM .. 96},
-  {"reduce", ""}}  -- gemm_splitk is not in this list, because it spills.
+  {"reduce", ""}}  -- gemm_splitk spills, so it is left out.
 
 if os.getenv "CUTELUA_ALL" then table.move(ALL, 1, #ALL, #SOME + 1, SOME) end
 

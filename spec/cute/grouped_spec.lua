@@ -1,4 +1,4 @@
--- Tile schedulers of grouped problems, against lists made by plain loops.
+-- Tests tile schedulers of grouped problems, against lists made by plain loops.
 local core = require "cute.core"
 local cute = require "cute"
 local brute = require "spec.raster".brute
@@ -24,11 +24,11 @@ local function shapes_of(groups)
   return t
 end
 
-local ROOM = 16  -- most tiles of a group along M, and along N
+local ROOM = 16  -- maximum number of tiles of a group along M, and along N
 
--- Launches a grouped scheduler. Returns for each tile (group, m, n): how often
--- it was taken, its cluster's position in the order of all clusters, its number
--- of K tiles.
+-- Launches a grouped scheduler. For each tile (group, m, n), the kernel records
+-- how often the tile was taken, the position of its cluster in the order of all
+-- clusters, and its number of K tiles.
 local function grouped_run(case, traced)
   local groups, cluster, tile, opts, most = table.unpack(case)
   local total, places = 0, {}
@@ -135,9 +135,9 @@ describe("groups with extents of their own", function()
   end)
 end)
 
--- Launches a scheduler along a mode whose end the kernel finds. Returns for
--- each tile {m, start of n}: how often it was taken, its group, and the columns
--- left in the group.
+-- Launches a scheduler along N, where only the kernel finds which group a tile
+-- belongs to. Returns for each tile {m, start of n}: how often it was taken,
+-- its group, and the columns left in the group.
 local function contiguous_run(sizes, clusters_m, tile, blocks)
   local ends, all = {0}, 0
   for i, n in ipairs(sizes) do

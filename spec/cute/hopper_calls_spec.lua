@@ -1,6 +1,6 @@
--- The Python DSL's Hopper names, called as in the DSL, with tables for its
--- keyword arguments. Each kernel runs in the simulator and on a GPU, and its
--- text is compiled for sm_90a.
+-- Tests the Python DSL's Hopper names, called as in the DSL, with tables for
+-- its keyword arguments. Each kernel runs in the simulator and on a GPU, and
+-- its text is compiled for sm_90a.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local names = require "spec.program.names"

@@ -1,6 +1,6 @@
--- cute.utils.hopper_helpers and the epilogue helpers of cute.utils. Compares
--- their names and layouts with tables, and a product that uses all of them with
--- the exact result.
+-- Tests cute.utils.hopper_helpers and the epilogue helpers of cute.utils.
+-- Compares their names and layouts with tables. A product that uses all of them
+-- must equal the exact result.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -145,7 +145,7 @@ end)
 local function a_of(i, j) return (i * 3 + j * 5) % 7 - 3 end
 local function b_of(i, j) return (i * 5 + j * 2) % 5 - 2 end
 
-local sums = {}  -- exact sums of products of rows m of A and n of B, by m and n
+local sums = {}  -- dot products of row m of A and row n of B, exact, by m and n
 
 local function sum_of(i, j)
   local at = i << 16 | j

@@ -1,5 +1,5 @@
--- Names of the Python DSL that are aliases in cutelua, and small functions of
--- the DSL.
+-- Tests names of the Python DSL that are aliases here, and its small
+-- functions.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -1,4 +1,4 @@
--- Tile schedulers: every tile once, in the requested order.
+-- Tests tile schedulers: every tile once, in the requested order.
 local core = require "cute.core"
 local cute = require "cute"
 local brute = require "spec.raster".brute
@@ -7,8 +7,9 @@ local support = require "spec.support"
 local pipeline, utils = cute.pipeline, cute.utils
 
 -- Launches a scheduler. Returns count[tile], how often a tile was taken, and
--- the position of each tile in its cluster's sequence of tiles. traced: extents
--- are arguments of the kernel, or ("argument") the parameters are.
+-- the position of each tile in its cluster's sequence of tiles. If `traced` is
+-- true, the extents are arguments of the kernel; if it is "argument", the
+-- scheduler's parameters are.
 local function run(tiles, cluster, opts, most, traced)
   local host = utils.PersistentTileSchedulerParams(tiles, cluster, opts)
   local grid = host:get_grid_shape(most)
@@ -262,8 +263,8 @@ describe("tile schedulers", function()
   end)
 
   -- Draws tiles from a counter. Returns how often each was taken, {by
-  -- producers, by consumers}, the counter, the report. lag: blocks from this
-  -- one on start late.
+  -- producers, by consumers}, the counter, and the report. broken: the pipeline
+  -- counts one consumer warp too few.
   local function draw(tiles, cluster, most, seed, broken)
     local host = utils.PersistentTileSchedulerParams(tiles, cluster)
     local m, n = tiles[1] + 3, tiles[2] + 3

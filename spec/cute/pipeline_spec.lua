@@ -1,5 +1,5 @@
--- cute.pipeline: data that pass through stages, and the effect of an omitted
--- step.
+-- Tests cute.pipeline: data that pass through stages, and the effect of an
+-- omitted step.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch

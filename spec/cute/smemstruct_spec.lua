@@ -1,4 +1,4 @@
--- Structures of shared memory.
+-- Tests structures of shared memory.
 local cute = require "cute"
 local arch, utils = cute.arch, cute.utils
 local T = require "spec.values"

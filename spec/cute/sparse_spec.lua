@@ -1,5 +1,5 @@
--- Sparse matrices: their stored elements and positions, a sparse GEMM against
--- the dense one, and the error for each misuse.
+-- Tests sparse matrices: their stored elements and positions, a sparse GEMM
+-- against the dense one, and the error for each misuse.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

@@ -1,6 +1,6 @@
--- cute.pipeline on mbarriers: data that pass through rings of stages between
--- warps with different roles, under any schedule; alternation of roles; the
--- effect of an omitted step. The specs of copies cover TMA.
+-- Tests cute.pipeline on mbarriers: data that pass through rings of stages
+-- between warps with different roles, under any schedule; alternation of roles;
+-- the effect of an omitted step. The specs of copies cover TMA.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch
@@ -14,9 +14,10 @@ local TILES, STAGES, SEEDS = 7, 3, 6
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 -- One warp writes tiles of 64 numbers, and two warps sum the numbers they read:
--- each thread reads another thread's element. by: how the stage is filled
--- ("maker": by the warp that initializes the mbarriers and thus does not wait).
--- flaw: an omitted step. handles: use producer and consumer objects.
+-- each thread reads another thread's element. by: how a stage is filled, such
+-- as "cp.async"; for "maker", the warp that initializes the mbarriers fills
+-- stages without waiting for the others. flaw: the omitted step. handles = true
+-- uses producer and consumer objects.
 local function summing(by, flaw, handles)
   return function(A, O)
     local tid = arch.thread_idx()

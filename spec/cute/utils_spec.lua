@@ -1,4 +1,4 @@
--- cute.utils: layouts of shared memory, atoms by types.
+-- Tests cute.utils: layouts of shared memory, atoms by types.
 local core = require "cute.core"
 local cute = require "cute"
 local utils = cute.utils

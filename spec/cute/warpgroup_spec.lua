@@ -1,5 +1,5 @@
--- cute.nvgpu.warpgroup: operations by name, canonical layouts, fields that
--- loops carry, registers in flight; the error for each misuse.
+-- Tests cute.nvgpu.warpgroup: operations by name, canonical layouts, fields
+-- that loops carry, registers in flight; the error for each misuse.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local warpgroup = cute.nvgpu.warpgroup
@@ -151,7 +151,7 @@ describe("registers in flight", function()
       W.fence() t.gemm() W.commit_group() W.wait_group(1)
       t.D:store(t.acc:load())
     end)
-    -- the MMA is still pending when the loop's pass ends
+    -- the MMA is still pending when the loop's iteration ends
     refuses(USED, function(t)
       for k in cute.range(4) do
         W.fence() t.gemm(k % 2) W.commit_group() W.wait_group(1)

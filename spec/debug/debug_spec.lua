@@ -1,6 +1,6 @@
--- The debugger: steps forward and back, visible values, the times when elements
--- changed. Compared with what the script itself can compute, and with runs
--- without the debugger.
+-- Tests the debugger: steps forward and back, visible values, the times when
+-- elements changed. Compared with what the script itself can compute, and with
+-- runs without the debugger.
 local support = require "spec.support"
 local cute = require "cute"
 
@@ -303,8 +303,8 @@ describe("the debugger", function()
       fails("'sT'; an element is needed", s.watch, "sT")
       fails("debug_spec.lua:1 has no instruction, the next", s.breakpoint,
             1)
-      fails("no line of 'x.lua' is in this kernel: there is debug_spec.lua",
-            s.breakpoint, 1, {file = "x.lua"})
+      fails("no line of 'x.lua' is in this kernel: its lines are in "
+            .. "debug_spec.lua", s.breakpoint, 1, {file = "x.lua"})
       fails("step 0; steps count from 1", s.go, 0)
       fails("(8,0)", s.print, "sT(8,0)")
       while s:step() do end

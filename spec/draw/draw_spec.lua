@@ -1,4 +1,5 @@
--- Drawings: all output formats have the same cells, with the layout's values.
+-- Tests drawings: all output formats have the same cells, with the layout's
+-- values.
 local cute = require "cute"
 local page = require "cutelua.draw.html"
 local pictures = require "cutelua.draw"

@@ -1,4 +1,4 @@
--- Drawings as pages, in a browser: their cells, highlighting, steps, and
+-- Tests drawings as pages, in a browser: their cells, highlighting, steps, and
 -- layouts that are edited there.
 local browser = require "spec.browser"
 local cute = require "cute"

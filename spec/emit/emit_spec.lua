@@ -1,5 +1,5 @@
--- CUDA C: golden texts of three small kernels, the meaning of the text against
--- the simulator (compiled for the host), and NVRTC's acceptance of it.
+-- Tests CUDA C: golden texts of three small kernels, the meaning of the text
+-- against the simulator (compiled for the host), and NVRTC's acceptance of it.
 -- CUTELUA_WRITE_GOLDEN=1 rewrites the golden texts; read them before you commit
 -- them.
 local cute = require "cute"

@@ -1,5 +1,5 @@
--- Values that the compiler could fold: their approximate functions are computed
--- on the GPU nevertheless, their max and min as PTX defines them.
+-- Tests values that the compiler could fold: their approximate functions are
+-- computed on the GPU nevertheless, their max and min as PTX defines them.
 local cute = require "cute"
 
 local n, o = cute.zeros({16}, cute.f32), cute.zeros({16}, cute.f32)
@@ -64,7 +64,7 @@ describe("values that the compiler could compute", function()
       r[0] = 0.3
       y[0] = cute.erf(r[0])
     end)
-    hidden(1, function(y, x)  -- the logarithm of the base
+    hidden(1, function(y, x)  -- pow takes the logarithm of its base
       local r = cute.make_rmem_tensor({1}, cute.f32)
       r[0] = 0.3
       y[0] = cute.pow(r[0], x[0], {fastmath = false})

@@ -1,4 +1,4 @@
--- The user's names in the emitted text: no name can act as code.
+-- Tests the user's names in the emitted text: no name can act as code.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
--- Arguments that share memory: what the compiler may assume about them. Every
--- back end must compute what the kernel says, in its order.
+-- Tests arguments that share memory, and what compilers may assume about them.
+-- Every back end must behave as if it ran the loads and stores in order.
 local core = require "cute.core"
 local cute = require "cute"
 local jit = require "cute.jit"

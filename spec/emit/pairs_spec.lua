@@ -1,5 +1,5 @@
--- Pairs of 16-bit float operations in the text: where they occur, where they do
--- not, and that they compute the simulator's result for each element.
+-- Tests pairs of 16-bit float operations in the text: where they occur, where
+-- they do not, and that they compute the simulator's result for each element.
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
@@ -8,7 +8,7 @@ local random = require "spec.random"
 
 local ELEMENTS, THREADS = 8, 4
 
--- Stores f(a, b, c) of a thread's vectors.
+-- Returns a kernel in which each thread stores f(a, b, c) of its vectors.
 local function kernel(f)
   return cute.kernel("k", function(x, y, z, o)
     local t = cute.arch.thread_idx()
@@ -124,7 +124,7 @@ local BINARY = {
   function(v, w) return v * w:reduce("max", -1) end,
 }
 
--- Returns a program as a list of {function, operands}, for every trace.
+-- Returns a random program: a function (a, b, c), the same for every trace.
 function Gen:program()
   local steps = {}
   for k = 1, 5 + self:r(6) do

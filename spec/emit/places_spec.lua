@@ -1,6 +1,6 @@
--- Random walks over tensors (spec/places.lua): plain Lua, which computes no
--- offset, against the simulator and the emitted text as a program of the host.
--- `make fuzz` runs as many as time allows.
+-- Tests random walks over tensors (spec/places.lua): plain Lua, which computes
+-- no offset, against the simulator and the emitted text as a program of the
+-- host. `make fuzz` runs as many as time allows.
 local cudahost = require "spec.cudahost"
 local places = require "spec.places"
 

@@ -1,5 +1,5 @@
--- level_prefetch_size: loads and cp.async that prefetch memory into L2, by
--- atoms and by cute.arch.load.
+-- Tests level_prefetch_size: loads and cp.async that prefetch memory into L2,
+-- by atoms and by cute.arch.load.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -83,7 +83,7 @@ describe("what comes to L2 with a load", function()
     for _, name in ipairs {"copy", "cp.async.cg", "cp.async.zfill"} do
       assert.truthy(program.ir:find(name .. ".L2::256B", 1, true), name)
     end
-    -- loads without the option, and targets without prefetching loads
+    -- no prefetch: loads without the option, and targets that lack it
     local plain = cute.kernel("k", copies())(x, y):trace {grid = 1, block = 32}
     assert.falsy(plain:cuda "sm_90a":find("L2", 1, true))
     local first = cute.kernel("k", function(X, Y)

@@ -1,5 +1,5 @@
--- All of core/emit/prelude.cu: compilers accept every helper that may precede a
--- kernel, and only the needed ones are emitted.
+-- Tests all of core/emit/prelude.cu: compilers accept every helper that may
+-- precede a kernel, and only the needed ones are emitted.
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
 local jit = require "cute.jit"

@@ -1,4 +1,5 @@
--- Quotients and remainders in emitted text, and their values on the simulator.
+-- Tests quotients and remainders in emitted text, and their values on the
+-- simulator.
 local cute = require "cute"
 local support = require "spec.support"
 

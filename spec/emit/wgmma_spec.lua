@@ -1,5 +1,5 @@
--- The text of a warpgroup's MMA: NVRTC accepts that of every family, without a
--- warning about serialised instructions.
+-- Tests the text of a warpgroup's MMA: NVRTC accepts that of every family,
+-- without a warning about serialised instructions.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local specs = require "spec.warpgroup"

@@ -1,14 +1,14 @@
--- Faults of one line or two in the text of kernels/gemm_sm90 and of its
--- pipelines: data of spec/planted.lua.
+-- Faults that spec/planted.lua plants in the text of kernels/gemm_sm90 and of
+-- its pipelines. Each changes one or two lines.
 local SOME = {"whole", "2x1", "1x2", "2x2", "turns", "turns 2x1"}
 local ALL = {"dynamic", "stream", table.unpack(SOME)}
 local CLUSTERS = {"2x1", "1x2", "2x2", "turns 2x1"}
 
--- Parts of lines in the kernel's text.
+-- Parts of lines in the kernel's text, which the faults change.
 local COPY = "cute.copy(X.atom, from[i]"
 local WAIT, GEMM = "pipe:consumer_wait(read)", "cute.gemm(mma, acc"
 local ASK = "pipe:producer_acquire(write)"
-local ASKED = "pipe:producer_acquire(write"  -- with any arguments
+local ASKED = "pipe:producer_acquire(write"  -- with any further arguments
 local PUT, STORE = "cute.copy(out.r2s", "cute.copy(atom, tma("
 local MEET = "barrier:arrive_and_wait()"
 local EXPECT = "self.full:arrive_and_expect_tx(state.index, "
@@ -31,13 +31,15 @@ local EARLY = "mbarrier: mbarrier 'pipe_%a+'%[%d%] counts %d+ arrivals? a "
 local AGAIN = "race: write after a write by a bulk copy whose completion was "
   .. "not"
 
--- Ends the last partial stage with the bytes of the last box inside the tensor.
+-- Replaces the call producer_acquire: for the last step along K, the full
+-- mbarrier expects only the bytes that lie inside the tensor.
 local CLAMPED = "pipe.empty:wait(write.index, write.phase) "
   .. "pipe.full:arrive_and_expect_tx(write.index, cute.where(cute.eq(k, k_tiles"
   .. " - 1), (o.tile[1] + o.tile[2]) * 16, (o.tile[1] + o.tile[2]) * 128))"
 
--- {change, {edits}, configurations, {first reports}, {the report's line, and
--- its other line}}: lines only if they are the same under every schedule.
+-- Each fault: {its title, {edits of the text}, configurations, {patterns of the
+-- first report}, {the report's line, its second line}}. Lines are given only if
+-- they are the same under every schedule.
 local FAULTS = {
   {"too many bytes are expected", {{"stages", BYTES,
      "self.tx_count + 128)"}}, ALL,

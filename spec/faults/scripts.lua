@@ -1,5 +1,5 @@
--- Faults of one place in the text of scripts and kernels: data of
--- spec/sim/mutants_spec.lua.
+-- Faults that spec/sim/mutants_spec.lua plants in scripts and kernels, each at
+-- one place of the text.
 
 -- Pairs of a text and the text that replaces it.
 local NOTHING = "(function() end)("
@@ -34,13 +34,14 @@ local TILES = {"(m + t.rows - 1) // t.rows", "m // t.rows"}
 local HEADS = {"H, B} end", "H - 1, B} end"}
 local SPLITS = {"gemm.grid(m, n, splits)", "gemm.grid(m - 64, n, splits)"}
 
--- Kinds of the first report.
+-- Kinds of faults that the first report of a run can have.
 local RACE, LANE_RACE, BLOCK_RACE = "race", "warp-race", "block-race"
 local FLIES, UNWRITTEN = "async-in-flight", "uninitialised"
 local OUT, DEAD, LEFT = "out-of-bounds", "deadlock", "unwritten"
 
--- {script, file = (default: the script), {pair, occurrence, kind of the first
--- report; nil: the result is wrong without a report}, ...}
+-- Each row: {script, file = the file to change (the script when absent), faults
+-- ...}. A fault is {pair, which occurrence to replace, kind of the first
+-- report}; the kind is nil if the result is wrong without a report.
 local FAULTS = {
   {"copy_async", {SYNC, 1, RACE}, {COMMIT, 1, FLIES}, {WAIT, 1, FLIES}},
   {"copy_basic", {SYNC, 1, RACE}},

@@ -1,5 +1,5 @@
--- Random kernels whose variables start as nil, against plain Lua: `absent.lua
--- SECONDS [SEED]`. A difference prints the program, and the exit code is 1.
+-- `absent.lua SECONDS [SEED]` compares random kernels whose variables start as
+-- nil with plain Lua. On a difference it prints the program and exits with 1.
 package.path = "./?.lua;" .. package.path
 local absent = require "spec.absent"
 

@@ -1,6 +1,6 @@
--- Random walks over tensors: plain Lua against the simulator and the emitted
--- text, compiled by a C++ compiler for the host: `places.lua SECONDS [SEED]`.
--- On a difference the program is printed, and the exit code is 1.
+-- Compares random walks over tensors in plain Lua, on the simulator, and as
+-- emitted text that a C++ compiler compiles for the host: `places.lua SECONDS
+-- [SEED]`. On a difference the program is printed, and the exit code is 1.
 package.path = "./?.lua;" .. package.path
 local places = require "spec.places"
 

@@ -1,8 +1,8 @@
--- Random truncations and exchanged tokens of PTX, launched with random
--- arguments: `ptxcalls.lua SECONDS [SEED]`. An error has a kind in brackets at
--- the end of its first line; one without is printed with its seed, and the exit
--- code is 1. A process that dies leaves its seed in build/ptxcalls.txt (under
--- ASan: BUILD=build-asan).
+-- Launches PTX with random cuts and exchanged tokens, with random arguments:
+-- `ptxcalls.lua SECONDS [SEED]`. An error has a kind in brackets at the end of
+-- its first line; one without is printed with its seed, and the exit code is 1.
+-- A process that dies leaves its seed in build/ptxcalls.txt (under ASan:
+-- BUILD=build-asan).
 package.path = "./?.lua;" .. package.path
 local attack = require "spec.ptx.attack"
 

@@ -26,8 +26,8 @@ local function values_of(l)
   return list
 end
 
--- Returns the modes of l, each in a list with its part of the tiler. A mode for
--- which the tiler has no part is alone in its list.
+-- Appends to `list`, for each mode of l, {mode, the tiler's element for this
+-- mode}. If the tiler has no element for a mode, it appends {mode}.
 local function pairs_of(l, tiler, list)
   list = list or {}
   if is_layout(tiler) then

@@ -24,7 +24,7 @@ local sim = require "spec.sim.units"
 local access = {}
 golden.ops.access = access
 
--- Lines with exact = false are only rough counts: a difference of a sixth is
+-- Lines with exact = false count only roughly: a difference of a sixth is
 -- accepted.
 local function agrees(case, got)
   local want = case.wavefronts or case.sectors

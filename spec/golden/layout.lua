@@ -34,9 +34,9 @@ local function same_table(l, want)
   return true
 end
 
--- Reports whether our answer is the same function as the data's answer, but
--- with a shape that is congruent with the argument's. CuTe instead nests the
--- second mode of make_fragment_like.
+-- Reports whether our make_fragment_like is the same function as the data's,
+-- with a shape congruent with the argument's. (CuTe's has a nested second
+-- mode.)
 local function congruent_form(case, got)
   if case.op ~= "make_fragment_like" then return false end
   local l = value(case.args[1])
@@ -46,7 +46,8 @@ end
 
 local function show(x) return type(x) == "boolean" and x or tostring(x) end
 
--- Reports whether the answer (and its offset) agrees with the case.
+-- Reports whether our result `got`, and the offset if the case has one, agree
+-- with the case. If not, also returns our result as text.
 local function compare(case, got, offset)
   local want = case.out
   if type(want) ~= "string" then
@@ -154,7 +155,8 @@ local OURS = {int_tuple = true, layout = true, swizzle = true}
 -- result exists: our result is accepted if it is correct.
 local right = {}
 
--- Checks that got(i) == a(b(i)) for all i: of b or, if b is a swizzle, of a.
+-- Checks that got(i) == a(b(i)) for all i in the domain of b or, if b is a
+-- swizzle, of a.
 function right.composition(a, got)
   local A, B = a[1], a[2]
   if not (is_layout(A) and is_layout(got)) then return false end

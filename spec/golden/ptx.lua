@@ -73,7 +73,7 @@ local function load_operands(add, v)
 end
 
 -- Emits copies of a case's memory words between registers and the memory that
--- [m] addresses.
+-- operand [m] addresses.
 local function move_memory(add, v, place, first, last, store)
   local at, types = 0, store and v["in"] or v.out
   local space = place == "own_shared" and "shared" or "global"

@@ -1,5 +1,5 @@
---- Golden checks of tensor maps, tensormap.jsonl: a driver's status for the
--- parameters, and its 128 bytes, which are decoded again.
+--- Golden checks of tensor maps (tensormap.jsonl): the driver's status for the
+-- parameters, and the 128 bytes that it wrote, which are also decoded.
 local core = require "cute.core"
 local golden = require "spec.golden"
 

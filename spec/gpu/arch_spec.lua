@@ -1,4 +1,4 @@
--- Intrinsics, atomics and accesses with hints: each compiles for the
+-- Tests intrinsics, atomics and accesses with hints: each compiles for the
 -- architectures that support it, and its results on a GPU equal the simulator's
 -- bit for bit. Structured like kernels_spec.lua.
 local core = require "cute.core"

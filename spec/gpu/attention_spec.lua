@@ -1,4 +1,4 @@
--- Attention, its gradients and its decoding on a GPU: bit-exact with the
+-- Tests attention, its gradients and its decoding on a GPU: bit-exact with the
 -- simulator.
 local core = require "cute.core"
 local cute = require "cute"

@@ -1,4 +1,4 @@
--- mbarriers, clusters, distributed shared memory, register transfers and
+-- Tests mbarriers, clusters, distributed shared memory, register transfers and
 -- overlapping kernels, on the simulator and on an sm_90a card.
 local core = require "cute.core"
 local cute = require "cute"

@@ -1,5 +1,5 @@
--- Text that NVRTC 13 or its ptxas compiles incorrectly, and its replacement in
--- the emitter.
+-- Tests text that NVRTC 13 or its ptxas compiles incorrectly, and the text that
+-- the emitter writes instead.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local jit = require "cute.jit"
@@ -41,8 +41,8 @@ local CASES = {choose = choose, branch = branch, down = counting(3, -1),
                ["up by threes"] = counting(-12, 3)}
 
 -- Makes products of f64 by every atom that supports them. Their warps have one
--- tile of accumulators, several tiles, or several of which one is stored. Calls
--- f(words, kernel, m, n) for each.
+-- tile of accumulators, several tiles, or several tiles, one of which is
+-- stored. Calls f(words, kernel, m, n) for each.
 local function each_f64(f)
   for _, shape in ipairs {"8x8x4", "16x8x4", "16x8x8", "16x8x16"} do
     local m, k = shape:match "^(%d+)x8x(%d+)$"

@@ -1,4 +1,4 @@
--- The GPU bindings against a driver that records its calls
+-- Tests the GPU bindings against a driver that records its calls
 -- (spec/gpu/fakecuda.c).
 local support = require "spec.support"
 

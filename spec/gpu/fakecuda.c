@@ -5,8 +5,8 @@
 //   axpy(float *y, const float *x, float a, int n, long long shift)
 //   bad...()  makes the context fail as an illegal address does
 //   refused() cannot be launched
-// Any other kernel does nothing. Two events are 2 ms apart, plus one for each
-// element of an axpy.
+// Any other kernel does nothing. Two events are 2 ms apart, plus 1 ms for each
+// element of an axpy between them.
 //   FAKE_LOST  no other context after a fault
 //   FAKE_FAIL  "cuMemcpyHtoD_v2 2": the second call of that function fails
 //   FAKE_SAY   prints buffers, copies and waits on standard error

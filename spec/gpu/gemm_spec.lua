@@ -1,5 +1,6 @@
--- The kernel of scripts/gemm3stage.lua: the simulator's C equals the GPU's bit
--- for bit, and so does a second launch's, whatever C contained before.
+-- Tests the kernel of scripts/gemm3stage.lua: the simulator's C equals the
+-- GPU's bit for bit, and so does a second launch's, whatever C contained
+-- before.
 local core = require "cute.core"
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"

@@ -1,4 +1,4 @@
--- kernels/gemm_sm90 on a GPU: every configuration at odd sizes, exact.
+-- Tests kernels/gemm_sm90 on a GPU: every configuration at odd sizes, exact.
 local cute = require "cute"
 local hopper = require "spec.hopper"
 

@@ -1,7 +1,7 @@
--- A table of small kernels, each run on the simulator and on the GPU with the
--- same inputs. The resulting tensors are equal bit for bit (CUDA's functions:
--- within a bound). Without a GPU each still runs on the simulator without a
--- fault, and NVRTC accepts its text.
+-- Tests small kernels, listed in a table: each runs on the simulator and on the
+-- GPU with the same inputs. The resulting tensors are equal bit for bit (CUDA's
+-- functions: within a bound). Without a GPU each still runs on the simulator
+-- without a fault, and NVRTC accepts its text.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -85,7 +85,7 @@ local function case(c)
   CASES[#CASES + 1] = c
 end
 
--- Adds a kernel: Y(i,j) is function j of `columns`, of element i of each input.
+-- Adds a kernel: Y(i,j) is result j of f for element i of each input.
 local function functions(name, dtype, columns, make, f, bound)
   case {name, grid = 4, block = 64, bound = bound,
     make = function()

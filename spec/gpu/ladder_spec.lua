@@ -1,5 +1,5 @@
--- The GEMM ladder on a GPU: every step at ragged and tiny sizes, equal to the
--- simulator bit for bit; one kernel for all sizes of a kind.
+-- Tests the GEMM ladder on a GPU: every step at ragged and tiny sizes, equal to
+-- the simulator bit for bit; one kernel for all sizes of a kind.
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"
 local load_script = require "spec.lesson"
@@ -10,7 +10,7 @@ local RUNGS = {
   "gemm_tf32", "gemm_f64",
 }
 
--- Whole tiles, 16-byte rows, and the scalar path.
+-- Sizes of whole tiles, of rows of whole 16 bytes, and of any rows.
 local SIZES = {{256, 256, 256}, {128, 384, 448}, {136, 264, 80},
                {17, 129, 127}, {1, 2, 129},
                {129, 1, 17}, {127, 17, 1}, {2, 127, 2}}

@@ -1,5 +1,5 @@
--- Location of data: tensors on a GPU, copies in both directions, the memory
--- pool. Without a GPU, against a driver that records its calls
+-- Tests tensors on a GPU, copies in both directions, and the memory pool.
+-- Without a GPU, they run on a driver that records its calls
 -- (spec/gpu/fakecuda.c).
 local cute = require "cute"
 local fake = require "spec.gpu.fake"

@@ -1,4 +1,4 @@
--- Kernels written by the user in CUDA C.
+-- Tests kernels that the user writes in CUDA C.
 local core = require "cute.core"
 local cute = require "cute"
 local jit = require "cute.jit"

@@ -1,5 +1,5 @@
--- TMA on a GPU: loaded and stored data, tile by tile, and the driver's encoded
--- maps compared with ours.
+-- Tests TMA on a GPU: loaded and stored data, tile by tile, and the driver's
+-- encoded maps compared with ours.
 local core = require "cute.core"
 local tma = require "spec.tma"
 

@@ -1,5 +1,5 @@
--- A warpgroup's MMA: the GPU's results equal the simulator's, bit for bit, in
--- every family.
+-- Tests a warpgroup's MMA: the GPU's results equal the simulator's, bit for
+-- bit, in every family.
 local specs = require "spec.warpgroup"
 
 local function run(c, device)

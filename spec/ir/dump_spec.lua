@@ -1,4 +1,4 @@
--- The traced function as readable text: the output of `--emit ir`.
+-- Tests the traced function as readable text: the output of `--emit ir`.
 local cute = require "cute"
 local arch = cute.arch
 local L = cute.make_layout

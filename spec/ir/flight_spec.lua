@@ -1,6 +1,6 @@
--- Registers in flight: random kernels of fences, MMAs, groups, waits and uses
--- in loops and branches. A kernel must be rejected if, and only if, one of its
--- paths is wrong; here all paths are walked one by one.
+-- Tests registers in flight: random kernels of fences, MMAs, groups, waits and
+-- uses in loops and branches. A kernel must be rejected if, and only if, one of
+-- its paths is wrong; here all paths are walked one by one.
 local cute = require "cute"
 local warpgroup = cute.nvgpu.warpgroup
 

@@ -1,4 +1,4 @@
--- fmad and fastmath: options of a kernel and of a launch, the same in the
+-- Tests fmad and fastmath: options of a kernel and of a launch, the same in the
 -- text and in the simulator.
 local cute = require "cute"
 local kernels = require "spec.kernels"

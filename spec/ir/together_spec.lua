@@ -1,6 +1,6 @@
--- Lanes that must execute an operation together. Every operation with an effect
--- and every intrinsic runs in all lanes and in a divergent branch; the reports
--- are compared with the operation's table.
+-- Tests operations that all lanes must execute together. Every operation with
+-- an effect and every intrinsic runs in all lanes and in a divergent branch.
+-- The reports are compared with the operation's table.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -118,7 +118,7 @@ local function with_map(f)
   return sample
 end
 
--- Copies go through a map in global memory.
+-- Makes a copy by a tensor map in global memory, copied from the atom's.
 local function by_map(x, atom, coords)
   local map = cute.make_tensor(cute.recast_tensor(x, cute.i64).iterator,
                                cute.make_layout(16))
@@ -416,7 +416,7 @@ local function try(sample, n, mask, block)
   local program, ops = cute.compile(kernel, table.unpack(args)), {}
   for line in program.ir:gmatch "[^\n]+" do
     local op = line:match "^%s*%S+ = %S+ (%S+)" or line:match "%S+"
-    -- Remove the flags behind the operation's name.
+    -- Remove the flags after the operation's name.
     while not NAMES[op] and op:find "%." do
       op = op:match "^(.*)%."
     end

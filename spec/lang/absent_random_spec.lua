@@ -1,7 +1,7 @@
--- Random loops, branches and helpers that assign Lua values, such as strings or
--- tables, to variables, fields and lists. Each runs as a kernel of 8 threads on
--- the simulator, and in plain Lua, thread by thread. An error is accepted; a
--- different result is not. CUTELUA_SEEDS=20000 runs more of them.
+-- Tests random loops, branches and helpers that assign Lua values, such as
+-- strings or tables, to variables, fields and lists. Each runs as a kernel of 8
+-- threads on the simulator, and in plain Lua, thread by thread. An error is
+-- accepted; a different result is not. CUTELUA_SEEDS=20000 runs more of them.
 local absent = require "spec.absent"
 local support = require "spec.support"
 

@@ -1,4 +1,4 @@
--- The arguments of kernels: any number of any kind, and rejected ones.
+-- Tests the arguments of kernels: any number of any kind, and rejected ones.
 local cute = require "cute"
 local support = require "spec.support"
 local message = support.message

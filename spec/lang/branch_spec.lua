@@ -1,5 +1,5 @@
 -- luacheck: ignore 241 512 (tables only written, branches left at once)
--- Branches that return values, and branches as the body of a `for`: their
+-- Tests branches that return values, and branches as the body of a `for`: their
 -- results are compared with plain Lua, their text with that of the form with
 -- functions. Rejected forms raise errors. Random changes in branches are in
 -- loop_carried_random_spec.

@@ -1,6 +1,6 @@
 -- luacheck: ignore 113 111 112 21. 231 311 (functions to read, not to run)
--- Facts about functions that string.dump reveals, and whether this Lua version
--- is known.
+-- Tests facts about functions that string.dump reveals, and whether this Lua
+-- version is known.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 

@@ -1,6 +1,6 @@
--- Deep nesting: regions of a kernel, sums of an address, chains of layouts.
--- Either a level takes no C stack, or the number of levels is limited. The
--- programs run with a stack of 64 KB.
+-- Tests deep nesting: regions of a kernel, sums of an address, chains of
+-- layouts. Either a level takes no C stack, or the number of levels is limited.
+-- The programs run with a stack of 64 KB.
 local support = require "spec.support"
 
 local PROGRAM = [[

@@ -1,13 +1,13 @@
--- cute.derivative against differences of the same formulas in plain Lua:
--- functions, operators, branches of values, random expressions, and what has
--- no derivative.
+-- Tests cute.derivative against differences of the same formulas in plain Lua:
+-- functions, operators, branches of values, random expressions, and what has no
+-- derivative.
 local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises
 
 local POINTS = {-1.7, -0.6, 0.2, 0.9, 1.4, 2.3}
 
--- The functions of plain numbers by the names of cute's.
+-- plain Lua's functions, by the names that they have in cute
 local plain = {exp2 = function(x) return 2 ^ x end,
   expm1 = function(x) return math.exp(x) - 1 end,
   log2 = function(x) return math.log(x, 2) end,
@@ -23,7 +23,7 @@ local plain = {exp2 = function(x) return 2 ^ x end,
   fma = function(x, y, z) return x * y + z end, min = math.min, max = math.max,
   where = function(p, a, b) return p and a or b end,
   lt = function(a, b) return a < b end,
-  erf = function(x)  -- its Maclaurin series
+  erf = function(x)  -- by its Maclaurin series
     local sum, term = 0, x
     for n = 0, 60 do
       sum = sum + term / (2 * n + 1)

@@ -1,4 +1,4 @@
--- Tensors without elements on the host and in kernels, and launches of no
+-- Tests tensors without elements on the host and in kernels, and launches of no
 -- blocks.
 local cute = require "cute"
 local support = require "spec.support"

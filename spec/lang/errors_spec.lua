@@ -1,7 +1,7 @@
--- docs/errors.md: every wrong example raises its kind of error, every corrected
--- one runs. Examples in Lua are scripts that spec/faults/faults_spec.lua runs:
--- spec/faults/KIND/example.lua for an error, report.lua for a fault of the
--- simulator. Shell commands run here.
+-- Tests docs/errors.md: every wrong example raises its kind of error, every
+-- corrected one runs. Examples in Lua are scripts that
+-- spec/faults/faults_spec.lua runs: spec/faults/KIND/example.lua for an error,
+-- report.lua for a fault of the simulator. Shell commands run here.
 local cute = require "cute"
 local faults = require "spec.faults"
 local support = require "spec.support"

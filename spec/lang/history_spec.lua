@@ -1,6 +1,6 @@
--- The history of launches: counters on the simulator, times on a GPU. A fake
--- driver replaces the GPU. Between two events it reports 2 ms, plus 1 ms for
--- each element.
+-- Tests the history of launches: counters on the simulator, times on a GPU. A
+-- fake driver replaces the GPU. Between two events it reports 2 ms, plus 1 ms
+-- for each element.
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
 local events = require "cutelua.program.events"

@@ -1,5 +1,5 @@
--- A kernel that continues after an error: a public function may raise any error
--- inside pcall, and the function being traced stays the same.
+-- Tests a kernel that continues after an error: a public function may raise any
+-- error inside pcall, and the function being traced stays the same.
 local cute = require "cute"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"

@@ -1,12 +1,12 @@
--- Random loops, branches and helpers that threads leave early. Each runs as a
--- kernel of 32 threads on the simulator, as emitted text, and in plain Lua,
--- thread by thread, with Lua's own break and return.
+-- Tests random loops, branches and helpers that threads leave early. Each runs
+-- as a kernel of 32 threads on the simulator, as emitted text, and in plain
+-- Lua, thread by thread, with Lua's own break and return.
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
 local random = require "spec.random"
 local support = require "spec.support"
 
-local SLOTS = 10  -- number of a thread's elements in the output
+local SLOTS = 10  -- number of output elements of a thread
 
 local Gen = setmetatable({}, random.Gen)
 Gen.__index = Gen

@@ -1,5 +1,5 @@
--- Lua tables as data: the reader returns what Lua itself evaluates, and rejects
--- anything that is not data.
+-- Tests Lua tables as data: the reader returns what Lua itself evaluates, and
+-- rejects anything that is not data.
 local literal = require "cutelua.text.literal"
 local tables = require "cutelua.tune.tables"
 

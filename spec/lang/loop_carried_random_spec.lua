@@ -1,4 +1,4 @@
--- Random loops and branches over objects. The same Lua function runs as a
+-- Tests random loops and branches over objects. The same Lua function runs as a
 -- kernel on the simulator, where changes made in loop bodies become carried
 -- variables, and on the host with plain numbers and Lua's loops.
 local cute = require "cute"

@@ -1,5 +1,5 @@
 -- luacheck: ignore 231 241 311 112 113 (tables only written, globals)
--- Fields of tables that loops and branches change: they become carried
+-- Tests fields of tables that loops and branches change: they become carried
 -- variables, like locals. Changes that cannot be carried raise errors with the
 -- texts that users see.
 local cute = require "cute"

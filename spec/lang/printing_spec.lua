@@ -1,4 +1,4 @@
--- Printing in kernels: tensors in all memory spaces, and all arguments of
+-- Tests printing in kernels: tensors in all memory spaces, and all arguments of
 -- printf. The host's print_tensor, plain Lua and the emitted text give the
 -- expected output.
 local core = require "cute.core"

@@ -1,6 +1,6 @@
--- Nested tables as arguments: random structures arrive in the kernel unchanged,
--- with traced leaves, and the kernel computes the same from them as plain Lua,
--- in the simulator and in the emitted text.
+-- Tests nested tables as arguments: random structures arrive in the kernel
+-- unchanged, with traced leaves, and the kernel computes the same from them as
+-- plain Lua, in the simulator and in the emitted text.
 local core = require "cute.core"
 local cute = require "cute"
 local cudahost = require "spec.cudahost"
@@ -95,8 +95,9 @@ end
 
 local function same(x) return x end
 
--- Returns a copy with its rows for the kernel to read: values read from t
--- itself would be constants.
+-- Returns a copy of structure t whose tables have the same rows (its[copy] =
+-- rows[t]). The kernel reads the copy, because values read from t itself would
+-- be constants.
 local function clone(t, rows, its, made)
   if made[t] then return made[t] end
   local copy = {}

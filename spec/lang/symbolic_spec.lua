@@ -1,5 +1,6 @@
--- Kernels compiled for declared arguments: which arguments a launch accepts,
--- and its messages for the others; layouts and coordinates as arguments.
+-- Tests kernels compiled for declared arguments: which arguments a launch
+-- accepts, and its messages for the others; layouts and coordinates as
+-- arguments.
 local cute = require "cute"
 local jit = require "cute.jit"
 local support = require "spec.support"
@@ -119,7 +120,8 @@ describe("a kernel compiled for symbolic tensors", function()
       .. "[bad-launch]", x, cute.make_tensor(y.iterator,
       cute.make_layout {4, 8}), 1.0)
     refused("arguments 1 and 2 share memory, but this launch was compiled "
-      .. "for arguments that do not [bad-launch]", x, x, 1.0)
+      .. "for arguments that do not [bad-launch]\n  compile another launch for "
+      .. "arguments that share memory", x, x, 1.0)
     refused("argument 3 is nil; this launch takes a number (f32) [bad-launch]",
       x, y, nil)
     refused("this launch takes 3 arguments, got 2 [bad-launch]", x, y)

@@ -1,5 +1,5 @@
 -- luacheck: ignore 211 212 231 311 331 512 542 113 (kernels to be refused)
--- Traced values in Lua's conditions: `if`, `and`, `or`, `not`, `while`,
+-- Tests traced values in Lua's conditions: `if`, `and`, `or`, `not`, `while`,
 -- `until`. A condition on a value that cannot be nil raises an error; a test
 -- for nil does not.
 local cute = require "cute"

@@ -1,5 +1,5 @@
--- Variables that are nil before a loop or branch: where values set inside are
--- visible.
+-- Tests variables that are nil before a loop or branch: where values set inside
+-- are visible.
 local cute = require "cute"
 local support = require "spec.support"
 

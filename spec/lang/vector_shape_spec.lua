@@ -1,5 +1,5 @@
--- Shapes of vectors: broadcasts, slices and reductions of random nested shapes,
--- compared with loops over all coordinates of plain tables.
+-- Tests shapes of vectors: broadcasts, slices and reductions of random nested
+-- shapes, compared with loops over all coordinates of plain tables.
 local cute = require "cute"
 local random = require "spec.random"
 local support = require "spec.support"

@@ -5,8 +5,9 @@ local f32, raises = support.f32, support.raises
 
 local THREADS, LANES = 32, 4
 
--- Runs f(a, b, c) on vectors of LANES elements in each thread, from tensors
--- with the elements x[i], y[i], z[i] of data. Returns the results in order.
+-- Runs f(a, b, c) on vectors of LANES elements in each thread, loaded from
+-- tensors of these types. data[k](i) is element i of tensor k. Returns the
+-- elements of the results in order.
 local function run(types, data, f)
   local tensors = {}
   for k, dtype in ipairs(types) do

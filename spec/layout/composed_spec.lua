@@ -1,6 +1,6 @@
--- Composed layouts: a swizzle, a layout or a composed layout on the left of
--- another layout. Each random one carries the Lua function that it represents;
--- the results of the algebra are compared with that function.
+-- Tests composed layouts: a swizzle, a layout or a composed layout on the left
+-- of another layout. Each random one carries the Lua function that it
+-- represents; the results of the algebra are compared with that function.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
@@ -183,8 +183,8 @@ describe("a composed layout", function()
     end)
     assert.equal(9, cute.composition(L "(2,4):(4,1)",
                                      L "Sw<2,1,3> o 0 o 16:1")(11))
-    -- Results have CuTe's notation if some swizzle of offsets is the same
-    -- function.
+    -- Results are printed in CuTe's notation if some swizzle of offsets is the
+    -- same function.
     assert.equal("Sw<1,2,1> o 0 o (16,(2,8)):(1,(16,32))", tostring(
       cute.composition(L "(16,(2,8)):(1,(16,32))", cute.make_swizzle(1, 2, 1))))
     assert.equal("Sw<2,0,3> o 0 o 8:1", tostring(

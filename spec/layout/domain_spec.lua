@@ -1,4 +1,4 @@
--- Domains and codomains: sums of layouts, the common domain of two, and
+-- Tests domains and codomains: sums of layouts, the common domain of two, and
 -- complements, divides and products with basis strides; all checked by
 -- evaluation.
 local cute = require "cute"
@@ -54,7 +54,7 @@ local function key(c, axes)
   return table.concat(t, ",")
 end
 
--- Reports whether the factor s at stride d lies within one leaf of the shape.
+-- Reports whether s elements at stride d stay within one leaf of the shape.
 local function aligned(shape, d, s)
   local from = 1
   for _, e in ipairs(oracle.leaves(shape)) do
@@ -209,7 +209,7 @@ describe("a complement of coordinates", function()
           end
         end
       end
-      -- A codomain that is no multiple of the gaps' size is rounded up to one.
+      -- If the codomain is no multiple of the gaps' size, it is rounded up.
       if n < want then fail("%s and %s do not fill %s", l, c, want) end
       return n == want
     end)

@@ -1,5 +1,6 @@
--- Layouts with traced extents and strides: in a kernel, the algebra's results
--- must have the values that it computes on the host from the same numbers.
+-- Tests layouts with traced extents and strides: in a kernel, the algebra's
+-- results must have the values that it computes on the host from the same
+-- numbers.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local raises = require "spec.support".raises

@@ -1,6 +1,6 @@
--- Layouts with an extent of 0: their properties, the operations that accept
--- them, and errors of all others, which name the extent. Strides equal those of
--- torch.zeros(shape).
+-- Tests layouts with an extent of 0: their properties, the operations that
+-- accept them, and errors of all others, which name the extent. Strides equal
+-- those of torch.zeros(shape).
 local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises

@@ -1,4 +1,4 @@
--- Lua functions as left sides of composed layouts: gathers and views that
+-- Tests Lua functions as left sides of composed layouts: gathers and views that
 -- strides cannot describe, on the host and in kernels, compared with the
 -- function itself.
 local cute = require "cute"

@@ -1,5 +1,5 @@
--- User mistakes: ill-formed notation, holes in tables, foreign values, extents
--- of 0, numbers that are too large. And drawing in colour.
+-- Tests user mistakes: ill-formed notation, holes in tables, foreign values,
+-- extents of 0, numbers that are too large. And drawing in colour.
 local cute = require "cute"
 local draw = require "cutelua.draw.print"
 local support = require "spec.support"

@@ -1,4 +1,4 @@
--- Properties of the functions of layouts other than composition, complement and
+-- Tests the functions of layouts other than composition, complement and
 -- inverses (property_spec). Random layouts with empty modes, zero and negative
 -- strides are compared with tables of values. Traced extents and strides must
 -- yield the same values.

@@ -1,5 +1,5 @@
--- Layouts in Lua: notation, values, convenience functions, and the messages of
--- errors. The laws of the algebra are in property_spec.lua.
+-- Tests layouts in Lua: notation, values, convenience functions, and the
+-- messages of errors. The laws of the algebra are in property_spec.lua.
 local cute = require "cute"
 local support = require "spec.support"
 local ANY, X = cute._, cute.X

@@ -12,14 +12,16 @@ local function size(shape)
 end
 oracle.size = size
 
--- Returns the coordinate of a mode of n elements, and that of the later modes.
--- C's division, toward zero, makes negative coordinates mirror positive ones.
+-- Splits index c into the coordinate of a mode of n elements and the index into
+-- the modes after it. Division rounds toward zero as in C, so negative
+-- coordinates mirror positive ones.
 local function split(c, n)
   local own = math.fmod(c, n)
   return own, (c - own) // n
 end
 
--- Returns the last mode with leaves, which takes the rest of an index.
+-- Returns the number of the last mode with leaves. Its coordinate is all that
+-- is left of an index, even beyond its extent.
 local function last_mode(shape)
   for i = #shape, 1, -1 do
     local s = shape[i]
@@ -28,8 +30,8 @@ local function last_mode(shape)
   return nil
 end
 
---- Returns the offset of a coordinate. An integer indexes the modes in
--- colexicographic order, the last mode without a bound.
+--- Returns the offset of coordinate c. An integer c indexes the modes in
+-- colexicographic order; the last mode's coordinate may exceed its extent.
 function oracle.eval(shape, stride, c)
   if type(shape) ~= "table" then return c * stride end
   local sum, last = 0, last_mode(shape)
@@ -47,8 +49,8 @@ function oracle.eval(shape, stride, c)
   return sum
 end
 
---- Returns the hierarchical coordinate of index i, the last mode without a
--- bound.
+--- Returns the hierarchical coordinate of index i. The last mode's coordinate
+-- may exceed its extent.
 function oracle.coord(shape, i)
   if type(shape) ~= "table" then return i end
   local c, last = {}, last_mode(shape)

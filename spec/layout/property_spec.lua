@@ -1,7 +1,7 @@
--- The laws of the algebra, over seeded random layouts: nesting to depth 3, zero
--- and negative strides, coprime extents or not. The result of an accepted
--- operation must be right at every coordinate. An error is always allowed, but
--- enough cases must be accepted.
+-- Tests the laws of the algebra, over seeded random layouts: nesting to depth
+-- 3, zero and negative strides, coprime extents or not. The result of an
+-- accepted operation must be right at every coordinate. An error is always
+-- allowed, but enough cases must be accepted.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local try = require "spec.support".try
@@ -14,7 +14,8 @@ end
 
 local POWERS = {1, 2, 2, 4, 4, 8, 16}
 
--- Runs f(random) n times; f returns true if the case was admissible.
+-- Runs f(random) n times. f returns true if the algebra accepted the case; at
+-- least `at_least` of the n calls must return true.
 local function repeated(n, at_least, f)
   local r, got = oracle.random(n), 0
   for _ = 1, n do
@@ -181,7 +182,8 @@ describe("random layouts", function()
       local c = try(cute.composition, a, b)
       if not c then return false end
       for i = 0, cute.size(b) - 1 do
-        -- `at` sums the offsets of b's modes, for each mode of a.
+        -- at[m] is the sum of the offsets that b's modes have along mode m of
+        -- a.
         local at, inside = {}, true
         for k, x in ipairs(oracle.coord(shape, i)) do
           local mode, v = stride[k].mode, stride[k].value * x

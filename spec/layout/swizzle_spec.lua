@@ -1,5 +1,5 @@
--- Swizzles: the function itself, composed layouts, their slices, and the traced
--- form, which is simplified by the known bits.
+-- Tests swizzles: the function itself, composed layouts, their slices, and the
+-- traced form, which is simplified by the known bits.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
@@ -192,8 +192,8 @@ local function per_thread(n, f, ...)
 end
 
 describe("a traced swizzle", function()
-  -- Tests sums of a thread's terms, a run-time number and constants, whose bits
-  -- are disjoint or not, in random order.
+  -- Swizzles random sums of a thread's terms, a run-time number and constants,
+  -- in any order. The bits of the summands are disjoint or not.
   it("equals the plain one however it was rewritten", function()
     local r = oracle.random(3)
     for _ = 1, 40 do

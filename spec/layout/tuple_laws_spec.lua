@@ -1,7 +1,7 @@
--- Every function of IntTuples against plain Lua, over random tuples: nested,
--- with empty ones, with zeros and negative numbers. The same cases then run
--- with some numbers traced, and one thread of the simulator must compute the
--- same values.
+-- Tests every function of IntTuples against plain Lua, over random tuples:
+-- nested, with empty ones, with zeros and negative numbers. The same cases then
+-- run with some numbers traced, and one thread of the simulator must compute
+-- the same values.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 
@@ -39,7 +39,8 @@ local function depth(t)
   return n + 1
 end
 
--- Returns the modes of t with [at, at + drop) replaced by the other arguments.
+-- Returns the modes of t in which modes `at` to at + drop - 1, counted from 0,
+-- are replaced by the other arguments.
 local function splice(t, at, drop, ...)
   local list = table.move(modes(t), 1, at, 1, {})
   for _, x in ipairs {...} do list[#list + 1] = x end
@@ -48,8 +49,8 @@ end
 
 local function ceil(a, b) return (a + b - 1) // b end
 
--- Divides t by n: the leaves are divided from the left, each by the part of n
--- that its predecessors did not use up (rounded up).
+-- Divides t by n, leaf by leaf from the left. Each leaf is divided by the rest
+-- of n: n divided by all preceding leaves. All quotients are rounded up.
 local function divide(t, n)
   if not is(t) then return ceil(t, n) end
   local list = {}

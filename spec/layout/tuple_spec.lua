@@ -1,5 +1,5 @@
--- IntTuples as Lua tables. Values are checked against plain Lua over random
--- tuples; docs/layouts.md has one example of each function.
+-- Tests IntTuples as Lua tables. Values are checked against plain Lua over
+-- random tuples; docs/layouts.md has one example of each function.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
@@ -205,8 +205,8 @@ describe("an IntTuple", function()
   end)
 end)
 
--- Mode edits have the same effect on a tuple of layouts as on one with numbers
--- in their places.
+-- Editing the modes of a tuple of layouts must have the same effect as on a
+-- tuple with a number in place of each layout.
 describe("a tuple of layouts", function()
   local function numbered(r, depth, count)
     if depth == 0 or r:below(3) == 0 then

@@ -1,4 +1,4 @@
--- XORed strides (F2), compared with carry-less products computed here.
+-- Tests XORed strides (F2) against carry-less products computed here.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"

@@ -1,5 +1,6 @@
--- cute.ops.attention, its gradients and decoding against plain Lua in f64:
--- masks, shared heads, views, sequences, rows without keys, rejected calls.
+-- Tests cute.ops.attention, its gradients and decoding against plain Lua in
+-- f64: masks, shared heads, views, sequences, rows without keys, rejected
+-- calls.
 local cute = require "cute"
 local oracle = require "spec.attention"
 local support = require "spec.support"
@@ -77,7 +78,7 @@ describe("ops.attention", function()
     it("takes views of one tensor, and copies others, on " .. device, function()
       local p = oracle.problem {s = 20, t = 20, d = 64, h = 2}
       local want = ops.attention(p.Q, p.K, p.V, {device = device})
-      -- 3: Q, K and V are packed side by side; 4: their heads are.
+      -- 3: Q, K and V are packed side by side; 4: so are their heads.
       for _, at in ipairs {3, 4} do
         local o = {device = device, out = cute.zeros({1, 20, 2, 64}, cute.bf16)}
         local O = ops.attention(view_of(p.Q, at), view_of(p.K, at),
@@ -283,7 +284,7 @@ describe("ops.attention", function()
       end
       attend(ops.attention, problem(64), device, 69)
       attend(ops.attention_decode, problem(64), device, 5)
-      for _, h in ipairs {4, 20} do  -- mma.sync and wgmma on Hopper
+      for _, h in ipairs {4, 20} do  -- few use mma.sync, many wgmma
         local p = problem(576, h)
         p.V = nil
         attend(ops.attention_decode, p, device, 5)
@@ -305,7 +306,7 @@ describe("ops.attention", function()
            call {scale = 0})
     raises("ops.attention: window = {-1, nil}; for each side the number of "
       .. "visible keys, 0 or more, or false is needed", call {window = {-1}})
-    raises("ops.attention: Q has 3 heads and K has 2; a multiple is needed",
+    raises("ops.attention: Q has 3 heads and K has 2; Q needs a multiple of",
       call({}, cute.zeros({1, 3, 2, 32}, cute.bf16),
            cute.zeros({1, 3, 2, 32}, cute.bf16)))
     raises("ops.attention: V is (1,4,1,32):(0,32,0,1), but K is "
@@ -496,7 +497,8 @@ end)
 -- A tree of new rows: the parent of each row, -1 for the root.
 local PARENTS = {-1, 0, 0, 1, 1, 2}
 
--- Returns which rows are ancestors of a row, or the row itself.
+-- Returns a list for each row i: element j is 1 if row j is an ancestor of row
+-- i or is row i, else 0.
 local function ancestors()
   local rows = {}
   for i, parent in ipairs(PARENTS) do
@@ -602,8 +604,8 @@ describe("ops.attention_decode of several rows", function()
 end)
 
 -- Rounds x, the elements of a tensor (B,T,G,d), to e4m3 times the scale of each
--- head. Returns the narrow tensor, and the last S rows as they were; the narrow
--- tensor lacks those.
+-- head. Returns the e4m3 tensor, whose last S rows are NaN, and a bf16 tensor
+-- that holds these S rows unrounded.
 local function narrowed(x, shape, S, scale)
   local B, T, G, d = table.unpack(shape)
   local narrow = cute.full(shape, 0 / 0, cute.e4m3)

@@ -1,5 +1,5 @@
--- ops.block_mask: its lists against plain Lua, and attention that skips blocks
--- by them, in both kernels.
+-- Tests ops.block_mask: its lists against plain Lua, and attention that skips
+-- blocks by them, in both kernels.
 local cute = require "cute"
 local oracle = require "spec.attention"
 local support = require "spec.support"
@@ -14,7 +14,7 @@ local function entries(m, b, h, i)
   return list
 end
 
--- Returns the same in plain Lua. seen(b, h, q, k) is the mask.
+-- Computes the same list in plain Lua. seen(b, h, q, k) is the mask.
 local function expected(seen, m, b, h, i)
   local list, M, N = {}, m.block[1], m.block[2]
   local S, T = m.shape[3], m.shape[4]
@@ -34,9 +34,9 @@ end
 local parts = {}
 for i = 0, 299 do parts[i + 1] = i // 110 end
 local HOST = cute.tensor(parts, cute.i32)
-local documents = HOST  -- on the device of the call
+local documents = HOST  -- HOST, copied to the call's device
 
--- {name, mask_mod, the same in plain Lua, B and H of the mask}
+-- {name, mask_mod, the same mask in plain Lua, B and H of the mask}
 local CASES = {
   {"causal", function(at) return at.k:le(at.q) end,
    function(_, _, q, k) return k <= q end, 1, 1},

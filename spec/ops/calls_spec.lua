@@ -338,8 +338,8 @@ describe("repeated calls", function()
     assert.equal(3, #first)
     assert.same(first, again)
     local seen = {}
-    -- Compare only the first two: the third launch, in the driver's default
-    -- stream, waits for both.
+    -- Compare only the first two launches. The third one runs in the driver's
+    -- default stream, which waits for both.
     for i = 1, 2 do
       local line, list = first[i], {}
       for word in line:gmatch "%S+" do list[#list + 1] = word end

@@ -1,7 +1,7 @@
--- Chains of cute.ops calls, each reading results of earlier ones, by kernels of
--- all families. Overlap on a GPU, in two streams or in graphs, must not change
--- results. All numbers are small and whole, so that a GPU gives the same bits
--- as the simulator, where nothing overlaps.
+-- Tests chains of cute.ops calls, each reading results of earlier ones, by
+-- kernels of all families. Overlap on a GPU, in two streams or in graphs, must
+-- not change results. All numbers are small and whole, so that a GPU gives the
+-- same bits as the simulator, where nothing overlaps.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -12,8 +12,8 @@ local ops = cute.ops
 local function small(x) return x - cute.floor(x / 5) * 5.0 - 2.0 end
 local function keep(acc) return small(acc) end
 
--- Returns a tensor on `place`; its rows are `apart` elements apart, or TMA's
--- default if nil.
+-- Returns a tensor of random integers from -2 to 2 on the device `place`. Its
+-- rows are `apart` elements apart (contiguous when absent).
 local function new(place, seed, dtype, rows, cols, apart)
   local t = cute.empty({rows, apart or cols}, dtype)
   local b = core.param_memory(t)

@@ -1,6 +1,6 @@
--- Reproducibility guarantees of cute.ops.gemm: configurations that add in the
--- same order give the same bits, a row has the same bits in any batch, and a
--- GPU gives the bits of the simulator.
+-- Tests reproducibility guarantees of cute.ops.gemm: configurations that add in
+-- the same order give the same bits, a row has the same bits in any batch, and
+-- a GPU gives the bits of the simulator.
 local card = require "spec.card"
 local core = require "cute.core"
 local record = require "kernels.tuned.cublas"
@@ -260,8 +260,8 @@ local function product(c, X, B, place, device)
   return list
 end
 
--- Every case takes half of the positions, the first case all of them; on a GPU
--- a fifth, compared with the simulator's bits.
+-- Checks a case at half of the positions, the first case at all of them. On a
+-- GPU checks a fifth, against the simulator's bits.
 local function check_rows(c, index, device)
   local X, B = normal({M, c[5]}, cute[c[2]], 3), weights(c)
   local on_card = device == "gpu"

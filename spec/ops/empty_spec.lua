@@ -1,5 +1,5 @@
--- Operations on tensors without elements. The expected results are those of
--- NumPy and PyTorch.
+-- Tests operations on tensors without elements. The expected results are those
+-- of NumPy and PyTorch.
 local cute = require "cute"
 local support = require "spec.support"
 

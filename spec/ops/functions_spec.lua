@@ -1,5 +1,5 @@
--- The functions of epilogues against plain Lua: checks their error in f32, and
--- that they accept other types and plain numbers.
+-- Tests the functions of epilogues against plain Lua: checks their error in
+-- f32, and that they accept other types and plain numbers.
 local cute = require "cute"
 local ops = cute.ops
 

@@ -1,5 +1,5 @@
--- cute.ops.gemm against sums in plain Lua: random sizes, strides, types and
--- batches; the chosen kernels; rejected calls.
+-- Tests cute.ops.gemm against sums in plain Lua: random sizes, strides, types
+-- and batches; the chosen kernels; rejected calls.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
@@ -704,7 +704,8 @@ describe("the text of a kernel", function()
       assert.equal(each, select(2, text:gsub("#pragma unroll 16", "")))
       return each, lines(text)
     end
-    -- A tile has 8 parts. For long products the epilogue is a loop over them.
+    -- The epilogue processes a tile in 8 parts. For short K its code is
+    -- repeated for each part; for long K it is a loop over the parts.
     local each, long = counted(2048)
     assert.is_true(each == 8 and long < 1100, long)
     each, long = counted(4096)
@@ -718,8 +719,8 @@ describe("the text of a kernel", function()
       local text = text_of(4095, 4095, 4095, "bf16", {epilogue = f})
       return select(2, text:gsub(name .. "%[", "")), lines(text)
     end
-    -- A part has 64 columns, and each thread has 4 of them: 2 from each of 2
-    -- MMAs.
+    -- The epilogue's loop processes parts of 64 columns. Each thread has 4
+    -- columns of a part: 2 from each of 2 MMAs.
     local count, long = loads("arg4", function(acc, at)
       return cute.ops.gelu(acc + at:col(bias))
     end)

@@ -1,4 +1,4 @@
--- cute.ops.grouped_gemm against plain Lua: groups of any number of rows,
+-- Tests cute.ops.grouped_gemm against plain Lua: groups of any number of rows,
 -- concatenated or masked, by both families of kernels; lists of problems; wrong
 -- calls.
 local cute = require "cute"

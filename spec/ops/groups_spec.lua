@@ -1,5 +1,5 @@
--- Groups of rows in kernels/gemm_sm90, called directly, against plain Lua: all
--- kinds of tiles and offsets.
+-- Tests groups of rows in kernels/gemm_sm90, called directly, against plain
+-- Lua: all kinds of tiles and offsets.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"

@@ -1,6 +1,6 @@
--- Random calls of ops.gemm and ops.grouped_gemm against plain Lua. They cover
--- what random_spec leaves out: operands and epilogue tensors with some of the
--- batch modes, C of one row or column, sums added to `out`, packed weights,
+-- Tests random calls of ops.gemm and ops.grouped_gemm against plain Lua. They
+-- cover what random_spec leaves out: operands and epilogue tensors with some of
+-- the batch modes, C of one row or column, sums added to `out`, packed weights,
 -- groups, dropout, several reductions, results of any strides.
 local cute = require "cute"
 local ops = require "spec.ops"

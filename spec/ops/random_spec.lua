@@ -1,5 +1,5 @@
--- Random calls of ops.gemm against plain Lua: types, strides, batches, scale
--- factors, C and epilogues in all combinations. Each is either right or
+-- Tests random calls of ops.gemm against plain Lua: types, strides, batches,
+-- scale factors, C and epilogues in all combinations. Each is either right or
 -- rejected with an expected message.
 local cute = require "cute"
 local ops = require "spec.ops"

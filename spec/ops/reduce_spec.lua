@@ -1,5 +1,5 @@
--- cute.ops.reduce against plain Lua: all operations, any reduced modes, strides
--- and types; results that several blocks contribute to; rejected calls.
+-- Tests cute.ops.reduce against plain Lua: all operations, any reduced modes,
+-- strides and types; results that several blocks contribute to; rejected calls.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

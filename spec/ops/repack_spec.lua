@@ -1,4 +1,4 @@
--- Products whose matrices are repacked for the Hopper kernel
+-- Tests products whose matrices are repacked for the Hopper kernel
 -- (cute.ops.family.repack): random ones against plain Lua, which operands are
 -- repacked, the explanation, and the other kinds of calls.
 local calls = require "cute.ops.calls"

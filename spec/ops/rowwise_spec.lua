@@ -1,6 +1,6 @@
--- The operations on rows of cute.ops against plain Lua in f64: norms, softmax,
--- cross entropy and their gradients, the k largest, sampling, embeddings and
--- rotations; strides, types, outputs, and rejected calls.
+-- Tests the operations on rows of cute.ops against plain Lua in f64: norms,
+-- softmax, cross entropy and their gradients, the k largest, sampling,
+-- embeddings and rotations; strides, types, outputs, and rejected calls.
 local cute = require "cute"
 local helpers = require "spec.ops"
 local support = require "spec.support"
@@ -539,7 +539,7 @@ describe("ops.rope", function()
       local shape = {2, 5, 3 * 48}
       local all, out = normal(shape, type_), normal(shape, type_)
       local before = out:clone()
-      local function part(t, i)  -- heads i * 48 .. of each token
+      local function part(t, i)  -- a token's 3 heads from i * 48 on
         return cute.make_tensor(t.iterator + i * 48, cute.make_layout(
           {2, 5, 3, 16}, {5 * 144, 144, 16, 1}))
       end

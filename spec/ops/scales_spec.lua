@@ -1,5 +1,5 @@
--- Scale factors and mixed types of cute.ops.gemm against plain Lua: per tensor,
--- per row, per block of K, for all 8-bit types.
+-- Tests scale factors and mixed types of cute.ops.gemm against plain Lua: per
+-- tensor, per row, per block of K, for all 8-bit types.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local ops = require "spec.ops"
@@ -137,8 +137,9 @@ describe("factors and mixed types", function()
   it("belong to each matrix of a batch, or to all", function()
     local L, M, N, K = 3, 20, 24, 256
     local A, B = matrix({L, M, K}, "e4m3"), matrix({L, N, K}, "e4m3", 2)
-    -- Layouts of factors for n rows: the extents, and the coordinate of element
-    -- (l, i) for block g of K
+    -- Layouts of factors, by name: {a function that returns the extents for n
+    -- rows, a function that returns the factor of row i of batch l for block g
+    -- of K}
     local FORMS = {
       rows = {function(n) return {L, n} end,
               function(t, l, i) return t(l, i) end},

@@ -1,5 +1,5 @@
--- score_mod and mask_mod of ops.attention: twelve usual functions against the
--- same formulas in plain Lua, captured values in later calls, rejected
+-- Tests score_mod and mask_mod of ops.attention: twelve usual functions against
+-- the same formulas in plain Lua, captured values in later calls, rejected
 -- functions.
 local core = require "cute.core"
 local cute = require "cute"
@@ -44,7 +44,7 @@ end
 
 local seed = 0x123456789
 
--- Reports at:kept(0.25, seed) in plain Lua.
+-- Computes at:kept(0.25, seed) in plain Lua.
 local function kept(b, h, q, k)
   local words = philox({k // 32 * 4 + k % 8 // 2, q // 16 * 8 + q % 8, h, b},
                        seed)
@@ -52,7 +52,7 @@ local function kept(b, h, q, k)
   return (word >> 8 * (k % 2 * 2 + q % 16 // 8)) & 255 < 192
 end
 
--- {name, score_mod, mask_mod, the same in plain Lua}: (s, b, h, q, k).
+-- {name, score_mod, mask_mod, f(s, b, h, q, k) of both in plain Lua}
 local CASES = {
   {"causal", nil, function(at) return at.k:le(at.q + 20) end,
    function(s, _, _, q, k) return only(k <= q + 20, s) end},

@@ -1,4 +1,4 @@
--- Random calls of operations on whole tensors against plain Lua: random
+-- Tests random calls of operations on whole tensors against plain Lua: random
 -- functions of elements, whose text runs on vectors and on numbers; copies,
 -- transposes and reductions of any views, with all values of a type.
 local core = require "cute.core"

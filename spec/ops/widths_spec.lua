@@ -1,4 +1,4 @@
--- Tiles of gemm_sm90 that are as narrow as a product's columns allow.
+-- Tests tiles of gemm_sm90 as narrow as a product's columns allow.
 local choose = require "cute.ops.choose"
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"
@@ -36,7 +36,8 @@ describe("tiles of gemm_sm90", function()
     -- along N, two waves hold two, and four waves hold four tiles of 128
     -- columns.
     assert.is_true(widths(128, 14336, 512, 4096)[128])
-    -- 132 SMs: waves of 33, 66 or 99 tiles along N
+    -- There are 4 tiles along M, so one, two and three waves of 132 blocks hold
+    -- 33, 66 and 99 tiles along N.
     local set = widths(128, 512, 14336, 4096)
     assert.is_true(set[224] and set[152] and set[112])
     assert.is_nil(widths(128, 512, 14336, 4096, {sms = 100})[224])

@@ -1,4 +1,4 @@
--- A script in a link: the page of a kernel writes it, the workshop reads it.
+-- Tests scripts in links: a kernel's page writes them, the workshop reads them.
 local browser = require "spec.browser"
 local html = require "cutelua.text.html"
 local link = require "cutelua.page.link"

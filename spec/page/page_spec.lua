@@ -6,8 +6,8 @@ local dkjson = require "dkjson"
 local jit = require "cute.jit"
 local support = require "spec.support"
 
--- turn has bank conflicts in line 10; late races in line 17 and reads out of
--- bounds.
+-- Kernel `turn` has bank conflicts in line 10. Kernel `late` has a race in line
+-- 17 and reads out of bounds.
 local NASTY = "-- </script><b id=\"nasty\">&amp; 'x' \\u003c \u{20AC}"
 local SCRIPT = "local how = ... " .. NASTY .. [[
 

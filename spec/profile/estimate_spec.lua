@@ -1,4 +1,4 @@
--- Estimates: counted bytes against the necessary ones, the cost model on
+-- Tests estimates: counted bytes against the necessary ones, the cost model on
 -- kernels whose time can be computed by hand, and its ranking of many GEMMs
 -- against an H200's.
 local assert = require "luassert"
@@ -19,8 +19,8 @@ local function estimate(k, grid, block, more, ...)
   return k(...):estimate(o)
 end
 
--- Returns the cycles of `warps` with n sums each, dependent (chain) or
--- independent.
+-- Returns the cycles that the model estimates for `warps` warps with n FMAs
+-- each. The FMAs form one dependency chain (chain = true) or eight.
 local function cycles(n, warps, chain)
   local k = cute.kernel("sums", function(Y, x)
     local t, acc = cute.arch.thread_idx(), {}
@@ -188,7 +188,8 @@ describe("an estimate", function()
   end)
 
   it("plays a launch twice with the memory of the first", function()
-    -- A counter that the launch doubles gives the loop's length.
+    -- c[0] is the length of the loop, and the launch doubles it. The second
+    -- replay must not see the doubled value.
     local function cycles_of(writes)
       local k = cute.kernel("k", function(c, d, y)
         local t = cute.arch.thread_idx()

@@ -1,6 +1,6 @@
--- Preflight: a target's missing features are those for which it rejects the
--- kernel; its table has all targets; limits are those of blocks, threads and
--- memory.
+-- Tests preflight: a target's missing features are those for which it rejects
+-- the kernel; its table has all targets; limits are those of blocks, threads
+-- and memory.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"

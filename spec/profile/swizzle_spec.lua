@@ -1,7 +1,7 @@
--- find_swizzle: on the scripts' kernels without their swizzles it finds layouts
--- as good as theirs, and its counts equal the simulator's. Also compares it
--- with brute force, and checks the constraints of vectors, memory, TMA and
--- wgmma.
+-- Tests find_swizzle: on the scripts' kernels without their swizzles it finds
+-- layouts as good as theirs, and its counts equal the simulator's. Also
+-- compares it with brute force, and checks the constraints of vectors, memory,
+-- TMA and wgmma.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"

@@ -1,5 +1,6 @@
--- Timelines: ranges cost nothing unless they are recorded; in the model they
--- begin and end at the right times; the format stored on a GPU, and its output.
+-- Tests timelines: ranges cost nothing unless they are recorded; in the model
+-- they begin and end at the right times; the format stored on a GPU, and its
+-- output.
 local assert = require "luassert"
 local cute = require "cute"
 local kernels = require "spec.kernels"

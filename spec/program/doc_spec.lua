@@ -1,4 +1,5 @@
--- Descriptions of names: at the prompt, on the command line, in the reference.
+-- Tests descriptions of names: at the prompt, on the command line, in the
+-- reference.
 local browser = require "spec.browser"
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"

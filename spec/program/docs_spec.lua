@@ -190,8 +190,8 @@ describe("docs/ops.md", function()
   end)
 
   it("lists the options that grouped_gemm lacks and adds", function()
-    local less, more = page:gsub("\n", " "):match
-      "Options are those of `ops.gemm`, less (.-), and with (`[%l_]+`)"
+    local less, more = page:gsub("\n", " "):match("The options are those of "
+      .. "`ops.gemm` except (.-)%. The additional option (`[%l_]+`)")
     local want = names_in(more)
     for name in pairs(OPTIONS) do want[name] = 1 end
     for name in pairs(names_in(less)) do want[name] = nil end

@@ -1,4 +1,4 @@
--- The exercises of the workshop: correct answers that differ from the
+-- Tests the exercises of the workshop: correct answers that differ from the
 -- solution's text are accepted, and wrong ones get a message about the mistake.
 local learn = require "cutelua.learn"
 

@@ -1,4 +1,5 @@
--- Files installed beside the program: its man page and completion for bash.
+-- Tests files installed beside the program: its man page and completion for
+-- bash.
 local support = require "spec.support"
 
 describe("the man page", function()

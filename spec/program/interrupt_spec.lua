@@ -1,4 +1,4 @@
--- Ctrl-C in the real program, on a terminal.
+-- Tests Ctrl-C in the real program, on a terminal.
 local support = require "spec.support"
 
 -- A script that uses both libraries' coroutines, and its output.

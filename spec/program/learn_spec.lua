@@ -1,5 +1,5 @@
--- The tutorial: its Lua gives the results shown, its exercises check what a
--- learner has to do, and `cutelua learn` accepts answers.
+-- Tests the tutorial: its Lua gives the results shown, its exercises check what
+-- a learner has to do, and `cutelua learn` accepts answers.
 local browser = require "spec.browser"
 local learn = require "cutelua.learn"
 local support = require "spec.support"

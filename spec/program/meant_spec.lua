@@ -1,5 +1,5 @@
--- The program's messages for likely mistakes: names that do not exist, kernels
--- that are called and never launched.
+-- Tests the program's messages for likely mistakes: names that do not exist,
+-- kernels that are called and never launched.
 local support = require "spec.support"
 
 local HEAD = [[

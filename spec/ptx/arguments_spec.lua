@@ -1,5 +1,5 @@
--- Arguments, targets and launches of PTX that do not fit: one sentence each.
--- Numbers that do fit arrive with all their bits.
+-- Tests arguments, targets and launches of PTX that do not fit: one sentence
+-- each. Numbers that do fit arrive with all their bits.
 local cute = require "cute"
 local support = require "spec.support"
 

@@ -1,5 +1,5 @@
--- Tensor maps that a kernel of PTX builds in memory, field by field: the words
--- of the map, the box that a copy moves, and faults.
+-- Tests tensor maps that a kernel of PTX builds in memory, field by field: the
+-- words of the map, the box that a copy moves, and faults.
 local core = require "cute.core"
 local cute = require "cute"
 local mapbuild = require "spec.ptx.mapbuild"

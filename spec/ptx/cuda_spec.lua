@@ -1,4 +1,4 @@
--- Kernels of CUDA C, compiled to PTX by NVRTC, read back and run on the
+-- Tests kernels of CUDA C, compiled to PTX by NVRTC, read back and run on the
 -- simulator at odd sizes; results against Lua, and no report of a fault.
 local core = require "cute.core"
 local cute = require "cute"

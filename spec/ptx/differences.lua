@@ -1,9 +1,11 @@
---- Differences of traffic between a kernel and its own PTX that NVRTC makes: it
--- merges, moves or removes accesses. Any other difference is an error.
+--- Differences of traffic between a kernel and the PTX that NVRTC makes of it:
+-- NVRTC merges, moves or removes accesses. A difference that is not listed here
+-- is an error.
 local differences = {}
 
--- How a counter may differ after each of NVRTC's changes: law(counter, direct,
--- through PTX).
+-- By name of a change that NVRTC makes: law(counter, direct, ptx) reports
+-- whether the change explains that a counter is `direct` in the direct run and
+-- `ptx` in the run through PTX.
 local function fewer(counter, direct, ptx)
   return counter == "conflicts" or ptx < direct
 end
@@ -26,7 +28,8 @@ local LAWS = {
   unrolled = function(counter) return counter == "sectors" end,
 }
 
--- {kernel, access and number of the argument, causes, cases}
+-- Each row: {kernel, kind of access and number of the argument, changes that
+-- cause the difference, cases in which it occurs}
 local ROWS = {
   {"attention", "ld.shared", "sunk", {"script attention", "odd attention",
     "script llama", "script train", "attention 2x33x40x4x2x32 f16 causal",

@@ -1,4 +1,4 @@
--- Random forms of instructions, made of the modifiers that the rows of
+-- Tests random forms of instructions, made of the modifiers that the rows of
 -- core/ptx/rows.c list: the reader takes each, or rejects it by name.
 local cute = require "cute"
 local ptxdoc = dofile "tools/ptxdoc.lua"

@@ -159,7 +159,7 @@ static bool in_word(int c) {
          (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
 }
 
-// Returns a random line, or a random word with the point in front of it.
+// Returns a random line, or a random word with the dot in front of it.
 static Span pick(const uint8_t *p, size_t n, bool line, uint64_t *random) {
   Span s = {base_random(random) % n, 0};
   if (line) {

@@ -1,5 +1,5 @@
--- PTX where there is a GPU: launches run on the simulator unless the GPU is
--- named, which is an error, and check compares no results with it.
+-- Tests PTX where there is a GPU: launches run on the simulator unless the GPU
+-- is named, which is an error, and check compares no results with it.
 local fake = require "spec.gpu.fake"
 
 local CODE = [==[

@@ -1,4 +1,4 @@
--- Random control flow, reducible and not, against a per-lane interpreter.
+-- Tests random control flow, reducible and not, against a per-lane interpreter.
 -- CUTE_GRAPHS says how many graphs (200).
 local cute = require "cute"
 local graphs = require "spec.ptx.graphs"

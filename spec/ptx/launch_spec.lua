@@ -1,4 +1,4 @@
--- LAUNCH files and the commands that take them.
+-- Tests LAUNCH files and the commands that take them.
 local support = require "spec.support"
 
 local PTX = [[
@@ -43,7 +43,7 @@ local WRONG = {
   {"^{", "", "is not valid JSON: byte %d+: [^\n]+ %[bad%-launch%]"},
   {'"y", 5%]', '"y", null]', "byte %d+: null is no value here"},
   {'"shape": 5, "v', '"npy": "x.npy", "v',
-   "memory.x has either npy or values"},
+   "memory.x has both npy and values: remove one of them"},
   {'{"shape": 5}', '{"shape": [1099511627776, 4]}',
    "memory.y: its shape has more than %d+ elements"},
   {'8, 10%]', '8, 10], "tolerance": -1', "tolerance is %-1; at least 0"},

@@ -1,4 +1,4 @@
--- The listing that `cutelua ptx FILE` prints.
+-- Tests the listing that `cutelua ptx FILE` prints.
 local support = require "spec.support"
 
 local PTX = [[

@@ -1,4 +1,4 @@
--- Memory of a thread and generic addresses in PTX: any width, computed
+-- Tests memory of a thread and generic addresses in PTX: any width, computed
 -- positions, pointers that a branch chooses.
 local cute = require "cute"
 

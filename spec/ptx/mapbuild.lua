@@ -60,7 +60,7 @@ DONE:
 }
 ]]
 
--- The state spaces of a map that is built: its modifier in PTX, its address
+-- for each space in which a map is built: its suffix, the map's address
 local SPACES = {global = {".global", "%rd1"}, shared = {".shared::cta", "%rd3"},
                 generic = {"", "%rd4"}}
 

@@ -1,6 +1,6 @@
--- The planted faults of spec/faults/ through the PTX of their kernels: the
--- first fault has the kind and the script's line of the direct path, and the
--- repaired kernels have none. misaligned/example fails while it is traced.
+-- Tests the planted faults of spec/faults/ through the PTX of their kernels:
+-- the first fault has the kind and the script's line of the direct path, and
+-- the repaired kernels have none. misaligned/example fails while it is traced.
 local check = require "cutelua.check"
 local core = require "cute.core"
 local faults = require "spec.faults"
@@ -99,7 +99,7 @@ local function bodies(path, text)
   return table.concat(list, "\n")
 end
 
--- Checks that the PTX of a script has no fault, and the proof.
+-- Checks that the PTX of a script has no fault, and that the proof holds.
 local function absent(f, proof)
   local direct, other = compare(f.path, f.text)
   assert.is_truthy(direct:find ":", direct)

@@ -36,8 +36,8 @@ local function first_launch(words)
   return program, launch
 end
 
--- Returns a base: the PTX of a script's first kernel, and a function that
--- checks the script's first launch with a changed PTX.
+-- Returns a base for faults: the PTX of a script's first kernel, and a function
+-- that checks the script's first launch with a changed PTX.
 local function of_script(words)
   local program, launch = first_launch(words)
   return {ptx = assert(through.ptx(program, program.arch)),

@@ -1,6 +1,6 @@
--- Faults planted in PTX, one at a time: each is the first report, of the kind
--- and at the line that spec/ptx/planted.lua states. The unchanged kernels have
--- none.
+-- Tests faults planted in PTX, one at a time: each is the first report, of the
+-- kind and at the line that spec/ptx/planted.lua states. The unchanged kernels
+-- have none.
 local faults = require "spec.faults"
 local list = require "spec.ptx.planted"
 local plant = require "spec.ptx.plant"

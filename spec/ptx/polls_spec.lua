@@ -1,4 +1,5 @@
--- Loops that poll an mbarrier, as cuda::barrier does: every schedule is ok.
+-- Tests loops that poll an mbarrier, as cuda::barrier does: every schedule is
+-- ok.
 local cute = require "cute"
 
 -- Each thread adds its number to the one that its neighbour stored before the

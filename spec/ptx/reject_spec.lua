@@ -1,5 +1,5 @@
--- Input that cannot be read or launched: one sentence with the line and what
--- must hold. The list FOUND holds what libFuzzer found to crash or to pass
+-- Tests input that cannot be read or launched: one sentence with the line and
+-- what must hold. The list FOUND holds what libFuzzer found to crash or to pass
 -- unseen (`make fuzz-ptx`).
 local attack = require "spec.ptx.attack"
 local cute = require "cute"
@@ -32,7 +32,7 @@ local function rejects(cases)
   end
 end
 
--- {instruction, what its error says}
+-- {instruction, a part of its error's message}
 local FOUND = {
   {"ld.param.u64;", "'ld.param.u64' cannot have 0 operands"},
   {"ld.param.u6;", "'ld.param.u6' is not modelled: modifier .u6"},

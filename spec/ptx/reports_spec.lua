@@ -1,5 +1,5 @@
--- Texts and lines of reports on PTX: memory that is bytes, and lines of inline
--- asm.
+-- Tests the texts and lines of reports on PTX: accesses to memory without
+-- types, and lines of inline asm.
 local cute = require "cute"
 
 local HEAD = [[
@@ -105,7 +105,8 @@ describe("reports on memory of PTX", function()
       @%p3 bra W;
       st.global.u32 [%rd5], %r4;
       E: ret; } ]]):kernel "k"
-    -- Repeat: the verdict once depended on memory past the end of an object.
+    -- Check three times: an earlier version read memory past the end of an
+    -- object, and its verdict varied.
     for _ = 1, 3 do
       local v = k(x, y):check {grid = 1, block = 64, device = "sim:sm_90a",
                                gpu = false}
@@ -164,7 +165,8 @@ describe("reports on registers and lines of PTX", function()
   it("distinguish the defined bits of a register from the others", function()
     local half = "and.b32 %r4, %r5, 0xffff0000;\nor.b32 %r4, %r4, 7;\n"
     local put = "\nst.global.u32 [%rd5], %r6;"
-    -- {instruction, X that selects defined bits, X that selects undefined ones}
+    -- {instruction, a value of X with which the result has only defined bits, a
+    -- value with which it has undefined bits}
     for _, row in ipairs {
       {"and.b32 %r6, %r4, X;", "0xffff", "0x10000"},
       {"or.b32 %r6, %r4, X;", "0xffff0000", "0xfffe0000"},

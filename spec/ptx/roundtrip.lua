@@ -56,12 +56,13 @@ local function traffic(report, program)
   return sums
 end
 
--- Accesses of which a kernel that builds tensor maps in memory does not tell
--- the argument: the direct run counts them for the maps that it copied.
+-- Accesses whose argument may differ between the two runs, if a kernel builds
+-- tensor maps in memory. The direct run counts them for the argument whose map
+-- was copied.
 local BY_MAPS = {["st.global"] = true, ["tma.load"] = true,
                  ["tma.store"] = true}
 
--- Adds such accesses to all arguments.
+-- Adds up the counters of such accesses over all arguments.
 local function over_arguments(sums)
   local out = setmetatable({}, Traffic)
   for key, n in pairs(sums) do

@@ -1,6 +1,6 @@
--- Kernels of the scripts, of the library and of cute.ops, directly and through
--- their own PTX: equal memory, faults, verdicts and traffic. differences.lua
--- lists what NVRTC changes.
+-- Tests kernels of the scripts, of the library and of cute.ops, directly and
+-- through their own PTX: equal memory, faults, verdicts and traffic.
+-- differences.lua lists what NVRTC changes.
 local core = require "cute.core"
 local differences = require "spec.ptx.differences"
 local library = require "spec.ptx.library"

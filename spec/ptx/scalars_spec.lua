@@ -1,5 +1,5 @@
--- Scalar instructions of PTX: surprising rules, as measured on an H100, and
--- roundings against exact arithmetic in double precision.
+-- Tests scalar instructions of PTX: surprising rules, as measured on an H100,
+-- and roundings against exact arithmetic in double precision.
 local variants = require "spec.golden.ptx"
 
 -- ---- rules ----
@@ -98,19 +98,20 @@ end)
 
 local function float(u) return (string.unpack("<f", string.pack("<I4", u))) end
 
--- Returns the f32 next to u of the same sign, away from zero or toward it.
+-- Returns the value of the f32 next to the one with bits u: away from zero if
+-- `step` is 1, toward zero if `step` is -1.
 local function beside(u, step)
   return float(u + step)
 end
 
--- Returns a random f32 of any sign with exponents 2^-n to 2^n.
+-- Returns the bits of a random f32 of any sign with an exponent from -n to n.
 local function random(n)
   return math.random(0, 1) << 31 | (127 + math.random(-n, n)) << 23
          | math.random(0, 0x7fffff)
 end
 
--- Reports whether u is the f32 that an exact number rounds to. compare(r) is
--- the sign of the exact number minus r.
+-- Reports whether u has the bits of the f32 to which an exact number rounds in
+-- rounding mode `mode`. compare(r) is the sign of the exact number minus r.
 local function is_rounded(mode, u, compare)
   local r = float(u)
   local c = compare(r)

@@ -1,4 +1,4 @@
--- docs/launch.schema.json against the keys that launch.lua accepts, and
+-- Tests docs/launch.schema.json against the keys that launch.lua accepts, and
 -- against all LAUNCH examples of documents and specs. The checker below knows
 -- the keywords that the schema uses and fails on others, so that no package is
 -- needed; python3-jsonschema, where it is installed, must agree with it.

@@ -1,5 +1,6 @@
--- Files of CUDA C: reports and compiler messages name the user's file, headers
--- are read anew, and LAUNCH files list elements in their documented order.
+-- Tests files of CUDA C: reports and compiler messages name the user's file,
+-- headers are read anew, and LAUNCH files list elements in their documented
+-- order.
 local core = require "cute.core"
 local support = require "spec.support"
 

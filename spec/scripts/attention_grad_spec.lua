@@ -1,5 +1,5 @@
--- The gradients of attention on the simulator, against plain Lua: every head
--- size, masks, shared heads, partial tiles, and concatenated sequences.
+-- Tests the gradients of attention on the simulator, against plain Lua: every
+-- head size, masks, shared heads, partial tiles, and concatenated sequences.
 -- Removing any barrier, wait or predicate must be detected.
 local core = require "cute.core"
 local cute = require "cute"

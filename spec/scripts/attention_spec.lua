@@ -1,6 +1,6 @@
--- Attention on the simulator, against plain Lua: every head size, both types,
--- masks, shared heads, partial and tiny sizes. Removing any barrier, wait or
--- predicate must be detected.
+-- Tests attention on the simulator, against plain Lua: every head size, both
+-- types, masks, shared heads, partial and tiny sizes. Removing any barrier,
+-- wait or predicate must be detected.
 local cute = require "cute"
 local attention = require "kernels.attention"
 local compiled = require "spec.kernels".compiled
@@ -75,8 +75,8 @@ describe("attention", function()
   end)
 
   it("takes scores beyond the range of powers of 2", function()
-    -- Row s has the score 2 * score for even keys, score for odd keys, and 0
-    -- for the last key, which is in a later tile.
+    -- The score is 2 x for even keys and x for odd keys, where |x| is large. It
+    -- is 0 for the last key, which is in another tile.
     local S, T, D = 20, 150, 32
     local function fill(t, f)
       for i = 0, t.shape[2] - 1 do

@@ -1,4 +1,4 @@
--- The scripts of the GEMM ladder: bar charts, and rejected options.
+-- Tests the scripts of the GEMM ladder: bar charts, and rejected options.
 local chart = require "cutelua.bench.chart"
 local support = require "spec.support"
 

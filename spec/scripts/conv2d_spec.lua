@@ -1,4 +1,4 @@
--- Convolution on the simulator, against its definition: strides, padding,
+-- Tests convolution on the simulator, against its definition: strides, padding,
 -- dilation, partial and tiny sizes. Removing any predicate, wait or barrier
 -- must be detected.
 local core = require "cute.core"
@@ -146,7 +146,7 @@ describe("conv2d", function()
     end
   end)
 
-  -- Runs a lesson at its sizes on the simulator, at some on a GPU.
+  -- Runs a lesson at one size, by default its first one for the simulator.
   local function lesson(size, o, device, name)
     local spec = lessonlib.script_spec(("scripts/%s.lua"):format(
       name or "conv2d"), "cutelua.bench.harness", "run")
@@ -344,7 +344,8 @@ describe("conv2d's faults are reported:", function()
     package.loaded["kernels.gemm_sm80"] = kept
     return conv
   end
-  -- K has 4 tiles: the last one is in the stage through which C is stored.
+  -- The sum has 4 tiles along K. The last of them is in the stage of shared
+  -- memory through which C is stored.
   local CASE = {N = 2, H = 7, W = 7, C = 32, K = 72, R = 2, S = 2, padding = 1,
                 rows = true}
   for path, faults in pairs {

@@ -1,6 +1,6 @@
--- The copy ladder: every rung is right against plain Lua at whole, partial and
--- tiny sizes, without reports. The numbers in the tables are right, and
--- removing any barrier, wait or predicate is detected. Also the scripts'
+-- Tests the copy ladder: every rung is right against plain Lua at whole,
+-- partial and tiny sizes, without reports. The numbers in the tables are right,
+-- and removing any barrier, wait or predicate is detected. Also the scripts'
 -- options.
 local core = require "cute.core"
 local cute = require "cute"

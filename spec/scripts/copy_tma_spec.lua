@@ -1,4 +1,4 @@
--- The copy by TMA: right at whole, partial and tiny sizes, under many
+-- Tests the copy by TMA: right at whole, partial and tiny sizes, under many
 -- schedules, without reports. Removing any wait, fence or barrier is detected.
 -- copy_tile replaces it where TMA does not apply.
 local cute = require "cute"

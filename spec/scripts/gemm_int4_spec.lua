@@ -1,4 +1,4 @@
--- 4-bit weights: gemm_int4 with few and many rows, all group sizes, zero
+-- Tests 4-bit weights: gemm_int4 with few and many rows, all group sizes, zero
 -- points, compared exactly with sums on the host; packing. Removing any
 -- barrier, wait or predicate must be detected, and NVRTC must accept the text.
 local core = require "cute.core"

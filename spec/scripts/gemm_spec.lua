@@ -1,5 +1,5 @@
--- kernels/gemm_sm80 as other kernels use it: epilogues, batches, operands with
--- nested modes or through a function, and cute.tiles in some of a block's
+-- Tests kernels/gemm_sm80 as other kernels use it: epilogues, batches, operands
+-- with nested modes or through a function, and cute.tiles in some of a block's
 -- threads; small whole numbers against sums on the host.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -236,7 +236,7 @@ describe("gemm_sm80's operands", function()
     check(C, function(i, j) return product(A, B, i, j) end)
   end)
 
-  -- Returns the order of operations in the text of the main loop: fetches,
+  -- Returns the operations of the emitted main loop in order: fetches,
   -- products, copies of A and of B, the wait.
   local function passes(tile)
     local gemm = gemm_sm80 {tile = tile}

@@ -1,5 +1,5 @@
--- The harness of lessons that define their own operands: comparison of results,
--- rejected options, several launches, the export for other programs.
+-- Tests the harness of lessons that define their own operands: comparison of
+-- results, rejected options, several launches, the export for other programs.
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
 local support = require "spec.support"

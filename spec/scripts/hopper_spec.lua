@@ -1,6 +1,6 @@
--- kernels/gemm_sm90 and the Hopper rungs of the ladder on the simulator: every
--- schedule, cluster and layout of D, at odd sizes, small whole numbers against
--- sums on the host; and their text under NVRTC.
+-- Tests kernels/gemm_sm90 and the Hopper rungs of the ladder on the simulator:
+-- every schedule, cluster and layout of D, at odd sizes, small whole numbers
+-- against sums on the host; and their text under NVRTC.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -418,9 +418,9 @@ describe("gemm_sm90's rule", function()
 
   it("has blocks side by side that read few rows", function()
     -- Tiles are 64x64. A run is a group of neighbouring tiles along one mode of
-    -- D, which consecutive blocks take. In runs of 2, 12 blocks read 8 rows of
-    -- tiles (2 + 6); in runs of 1 they read 13 (1 + 12). For more tiles, runs
-    -- are of 4 and 12 blocks read 7 (4 + 3).
+    -- D, which consecutive blocks take. In runs of 2, 12 blocks read 2 rows of
+    -- tiles of one operand and 6 of the other; in runs of 1 they read 1 and 12.
+    -- For more tiles, runs have 4 tiles, and 12 blocks read 4 and 3.
     for _, s in ipairs {{128, 4096, nil, {2, 64, 1}},
                         {4096, 128, true, {2, 64, 1}},
                         {512, 1024, nil, {4, 16, 2}},

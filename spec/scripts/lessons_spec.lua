@@ -1,6 +1,6 @@
--- Lessons of the library's kernels: right on the simulator with every type and
--- option, without reports. A wrong element of any result is detected, NVRTC
--- accepts the GPU kernels, and the export for other programs works.
+-- Tests lessons of the library's kernels: right on the simulator with every
+-- type and option, without reports. A wrong element of any result is detected,
+-- NVRTC accepts the GPU kernels, and the export for other programs works.
 local harness = require "cutelua.bench.harness"
 local kernels = require "spec.kernels"
 local lib = require "cutelua.bench.lessonlib"

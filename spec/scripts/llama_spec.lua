@@ -1,5 +1,5 @@
--- scripts/llama.lua and safetensors files: logits against a decoder in plain
--- Lua, in f64, with the same weights; invalid files.
+-- Tests scripts/llama.lua and safetensors files: logits against a decoder in
+-- plain Lua, in f64, with the same weights; invalid files.
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
 local npy = require "cute.npy"
@@ -27,7 +27,7 @@ end
 -- The decoder in plain Lua
 ---------------------------------------------------------------------------
 
--- Returns the rows of W x.
+-- Returns the elements of the vector W x as a list.
 local function times(W, x, columns)
   local y, b = {}, W[4]
   for r = 0, W[3][1] - 1 do
@@ -208,7 +208,7 @@ describe("scripts/llama.lua", function()
   end)
 end)
 
--- A driver without a card counts memory.
+-- The fake driver counts allocated memory.
 if fake.there then
   describe("scripts/llama.lua on a card of 78 GiB #long", function()
     setup(function() fake.build "-DFAKE_CLUSTERS" end)
@@ -295,7 +295,7 @@ describe("safetensors.open", function()
     refuses('the type "C64", which is not supported',
       header '{"a":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}}')
     for _, at in ipairs {"[0,4]", "[4,0]", "[-8,0]", "[0,9]", '["a",8]'} do
-      refuses("8 bytes within 8 are needed", header('{"a":{"dtype":"F32",'
+      refuses("8 bytes inside the file's 8 bytes", header('{"a":{"dtype":"F32",'
         .. '"shape":[2],"data_offsets":' .. at .. '}}', "12345678"))
     end
     refuses("extent 2 is", header('{"a":{"dtype":"F32","shape":'

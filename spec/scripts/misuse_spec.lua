@@ -1,6 +1,6 @@
--- Kernels of the library with options they do not support: the error names the
--- option or operand and the script's line. Options at the limits give right
--- results.
+-- Tests kernels of the library with options they do not support: the error
+-- names the option or operand and the script's line. Options at the limits give
+-- right results.
 local cute = require "cute"
 local support = require "spec.support"
 

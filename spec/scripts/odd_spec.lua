@@ -1,5 +1,5 @@
--- Scripts at odd sizes: no reports, right results. `make fuzz` runs as many as
--- there is time for.
+-- Tests scripts at odd sizes: no reports, right results. `make fuzz` runs as
+-- many as there is time for.
 local odd = require "spec.odd"
 
 local EACH = 1  -- number of sizes for each script

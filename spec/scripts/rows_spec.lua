@@ -1,4 +1,4 @@
--- Row kernels (softmax, norms, argmax, reductions, rope): right for tiny,
+-- Tests row kernels (softmax, norms, argmax, reductions, rope): right for tiny,
 -- partial and long rows, however rows are spread over threads, without reports.
 -- Removing any barrier, wait or predicate is detected, and NVRTC accepts the
 -- text.

@@ -1,4 +1,4 @@
--- Scans, selections and counts, against plain Lua: running sums, Mamba's
+-- Tests scans, selections and counts, against plain Lua: running sums, Mamba's
 -- selective scan, topk, histograms, in any distribution over threads. Removing
 -- any barrier, wait or predicate is detected, and NVRTC accepts the text.
 local core = require "cute.core"

@@ -1,6 +1,6 @@
 local sim = require "spec.sim.units"
 
--- Returns the addresses of 32 lanes, given as a function of the lane.
+-- Returns a list of the addresses f(lane) of 32 lanes.
 local function lanes(f)
   local t = {}
   for l = 0, 31 do t[l + 1] = f(l) end
@@ -179,7 +179,7 @@ describe("cp.async.cg", function()
   end)
   it("pays for each line of global memory", function()
     local dst = lanes(function(l) return l // 8 * 128 + l % 8 * 16 end)
-    -- per: number of neighbouring lanes that copy from one 128-byte line
+    -- per: number of adjacent lanes that copy from the same 128-byte line
     for per = 1, 8 do
       local from = lanes(function(l) return l // per * 128 + l % per * 16 end)
       local keys, n = {}, 0
@@ -189,7 +189,8 @@ describe("cp.async.cg", function()
         keys[key] = true
       end
       local passed, least = sim.cpasync_cg_wavefronts(dst, from)
-      -- `lines` is the lower bound if two or more lanes copy from each line.
+      -- If two or more lanes copy from each line, the least number of passes is
+      -- the number of lines.
       local lines = (32 + per - 1) // per
       assert.same({n, per == 1 and 4 or lines}, {passed, least})
     end

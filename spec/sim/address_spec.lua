@@ -1,4 +1,5 @@
--- Memory at addresses: make_ptr of a number that a kernel loads or computes.
+-- Tests memory at addresses: make_ptr of a number that a kernel loads or
+-- computes.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local random = require "spec.random"

@@ -1,5 +1,5 @@
--- Matrix atoms on the simulator: every element of D against the plain sum of
--- its row and column, bit for bit; ldmatrix and stmatrix against a copy.
+-- Tests matrix atoms on the simulator: every element of D against the plain sum
+-- of its row and column, bit for bit; ldmatrix and stmatrix against a copy.
 local core = require "cute.core"
 local units = require "spec.sim.units"
 local cute = require "cute"

@@ -1,7 +1,7 @@
--- Atomics without a result beside plain accesses: random PTX, in which three
--- lanes of two warps access two words. A race is a pair of accesses to a word
--- by two threads, at most one of them an atomic, at least one a write, with no
--- barrier between. One run reports a race if and only if there is one.
+-- Tests atomics without a result beside plain accesses: random PTX, in which
+-- three lanes of two warps access two words. A race is a pair of accesses to a
+-- word by two threads, at most one of them an atomic, at least one a write,
+-- with no barrier between. One run reports a race if and only if there is one.
 local cute = require "cute"
 local Gen = require "spec.random".Gen
 

@@ -1,6 +1,6 @@
--- Races between the blocks of a launch in global memory: which accesses the PTX
--- memory model calls a race, and which it does not. The reports do not depend
--- on the number of host threads that run the blocks.
+-- Tests races between the blocks of a launch in global memory: which accesses
+-- the PTX memory model calls a race, and which it does not. The reports do not
+-- depend on the number of host threads that run the blocks.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -9,8 +9,9 @@ local function line() return debug.getinfo(2, "l").currentline end
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
--- Returns the reports, as "kind line line2 tensor", with one to three host
--- threads. A function among the arguments makes an argument for each launch.
+-- Launches f with one, two and three host threads. Returns the reports, each as
+-- "kind line line2 tensor". A function among the arguments is called for each
+-- launch, and its result is the argument.
 local function found(grid, block, f, ...)
   local all
   for threads = 1, 3 do

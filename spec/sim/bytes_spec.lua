@@ -1,6 +1,7 @@
--- Shared memory byte by byte. One thread in each of two warps runs random PTX
--- with accesses of 1 to 16 bytes. A model of single bytes gives the reads of
--- unwritten bytes, the conflicts between two barriers, and the values.
+-- Tests the checks of shared memory byte by byte. One thread in each of two
+-- warps runs random PTX with accesses of 1 to 16 bytes. A model of single bytes
+-- gives the reads of unwritten bytes, the conflicts between two barriers, and
+-- the values.
 local cute = require "cute"
 local support = require "spec.support"
 local Gen = require "spec.random".Gen
@@ -31,8 +32,8 @@ ret;
 local MOST = 16  -- reports of a launch
 local LINES = select(2, HEAD:gsub("\n", ""))
 
--- The parts of an access by its number of bytes: type, registers, bytes of a
--- register.
+-- By the number of bytes of an access: the ways to write it in PTX, each {type,
+-- its registers}.
 local FORM = {[1] = {{"u8", {"h0"}}}, [2] = {{"u16", {"h0"}},
   {"v2.u8", {"h0", "h1"}}}, [4] = {{"b32", {"a0"}}, {"v2.u16", {"h0", "h1"}},
   {"v4.u8", {"h0", "h1", "h2", "h3"}}}, [8] = {{"b64", {"b0"}},
@@ -239,7 +240,7 @@ local function alone(g, seed)
   return lacks
 end
 
--- Returns why a reported race is none in the model; nil: it is one.
+-- Returns why a reported race is no race in the model; nil if it is one.
 local function unfounded(m, f)
   local a, b = m.lines[f.line], m.lines[f.line2]
   if not a or not b then return "a line without an access" end

@@ -1,7 +1,7 @@
--- Clusters in the simulator: blocks that run together, their barrier, arrivals
--- at each other's mbarriers, and their exit. Also other features of sm_90:
--- register transfer between warps, overlapping launches, named barriers of
--- roles.
+-- Tests clusters in the simulator: blocks that run together, their barrier,
+-- arrivals at each other's mbarriers, and their exit. Also other features of
+-- sm_90: register transfer between warps, overlapping launches, named barriers
+-- of roles.
 local cute = require "cute"
 local seeds = require "spec.seeds"
 local support = require "spec.support"
@@ -858,7 +858,7 @@ local function turns(o)
   return function(out, n)
     local w = arch.warp_idx()
     local tile = cute.var(w)
-    cute.return_if(w:eq(2))  -- warp 2 takes no part in the turns
+    cute.return_if(w:eq(2))  -- warp 2 does not process tiles
     cute.loop(function() return tile:get():lt(n) end, function()
       cute.when(tile:get():gt(0), function()
         arch.barrier(w + 1, o.count and 96 or 64)

@@ -1,4 +1,4 @@
--- Cooperative launches: all blocks run at once, or the launch fails.
+-- Tests cooperative launches: all blocks run at once, or the launch fails.
 local cute = require "cute"
 local arch = cute.arch
 local kernels = require "spec.kernels"
@@ -79,7 +79,7 @@ describe("a cooperative launch", function()
     big(x):launch {grid = 265, block = 32, device = "sim"}
   end)
 
-  -- Values that an H100 and an H200 accepted and rejected.
+  -- Numbers of clusters that an H100 and an H200 accepted and rejected.
   it("knows how many clusters run at once", function()
     local whole = cute.kernel("whole", function(o)
       local s = cute.make_smem_tensor(cute.u8, cute.make_layout {200 << 10})

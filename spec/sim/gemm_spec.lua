@@ -1,5 +1,5 @@
--- The three-stage GEMM on the simulator: no reports and correct results under
--- 50 schedules. Every wrong wait, barrier or stage index is found.
+-- Tests the three-stage GEMM on the simulator: no reports and correct results
+-- under 50 schedules. Every wrong wait, barrier or stage index is found.
 local core = require "cute.core"
 local row_major = require "spec.kernels".row_major
 local support = require "spec.support"

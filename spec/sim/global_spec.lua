@@ -1,6 +1,6 @@
--- Global memory shared by threads of one block, or by blocks of one cluster. A
--- missing barrier is reported as in shared memory, whatever the schedule; with
--- the barrier there is no report.
+-- Tests global memory shared by threads of one block, or by blocks of one
+-- cluster. A missing barrier is reported as in shared memory, whatever the
+-- schedule; with the barrier there is no report.
 local cute = require "cute"
 local order = require "spec.sim.order"
 local seeds = require "spec.seeds"
@@ -213,8 +213,8 @@ describe("stores of one value", function()
 end)
 
 describe("a block that goes through much global memory", function()
-  -- Tiles of x one after the other. In tile `bad` a neighbour's element is read
-  -- without a barrier.
+  -- The block processes the tiles of x one after the other. In tile `bad`, each
+  -- thread reads a neighbour's element without a barrier.
   local N, TILES = 128, 1200
   local function run(bad, met)
     local launch = seeds.with {grid = 1, block = N}

@@ -1,6 +1,7 @@
--- Faults that a GPU usually hides: sources of copies that change during the
--- copy, and instructions that seem to order memory but do not. Each is reported
--- with its lines and a clear message; the corrected kernel has no report.
+-- Tests faults that a GPU usually hides: sources of copies that change during
+-- the copy, and instructions that seem to order memory but do not. Each is
+-- reported with its lines and a clear message; the corrected kernel has no
+-- report.
 local cute = require "cute"
 local order = require "spec.sim.order"
 local support = require "spec.support"
@@ -17,8 +18,8 @@ local function report(f, block, ...)
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- Asserts that kernel(nothing) races at its lines `at`, and that kernel(fix)
--- does not.
+-- Asserts that kernel(f) races if f does nothing, at the lines that it records,
+-- and that it does not race if f is `fix`.
 local function planted(kind, fix, block, kernel, make)
   local at = support.recorder()
   local text = found(kernel(nothing, at), block, make())
@@ -215,7 +216,7 @@ local function told(f, block, ...)
 end
 
 -- Copies of tiles of 60 x 200 elements, by coordinates and by partitions, in
--- rows of 256 or 200. Without gaps every offset is an element.
+-- rows of 256 or 200 elements. Without gaps every offset is an element.
 local g2r = cute.make_tiled_copy(
   cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.f32, 128),
   cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})

@@ -1,5 +1,6 @@
--- Lanes of a warp that wait for one another: they run alternately, keep their
--- values, and reconverge. If none can help another, it is still a deadlock.
+-- Tests lanes of a warp that wait for one another: they run alternately, keep
+-- their values, and reconverge. If none can help another, it is still a
+-- deadlock.
 local cute = require "cute"
 local order = require "spec.sim.order"
 local support = require "spec.support"

@@ -1,6 +1,6 @@
--- Outputs that a kernel leaves partly unwritten: reported by a coordinate and a
--- count. Not reported if the memory already has a value, if only part of it is
--- passed, or if the kernel allows it.
+-- Tests outputs that a kernel leaves partly unwritten: reported by a coordinate
+-- and a count. Not reported if the memory already has a value, if only part of
+-- it is passed, or if the kernel allows it.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch

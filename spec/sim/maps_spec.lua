@@ -1,7 +1,7 @@
--- Tensor maps that a kernel writes to memory by any kind of store. A copy that
--- uses one must follow a release by a thread that has seen all the writes, and
--- an acquire in its own block. Each is reported if it is missing or unordered,
--- whatever the schedule.
+-- Tests tensor maps that a kernel writes to memory by any kind of store. A copy
+-- that uses one must follow a release by a thread that has seen all the writes,
+-- and an acquire in its own block. Each is reported if it is missing or
+-- unordered, whatever the schedule.
 local cute = require "cute"
 local support = require "spec.support"
 local tma = require "spec.tma"
@@ -258,7 +258,7 @@ describe("a tensor map for another block", function()
       clean(o(function() arch.sync_warp() release() end, acquire))
       tells("release", o(nil, acquire))
       tells("acquire", o(function() arch.sync_warp() release() end))
-      -- The block that releases acquires, too, but not the block that copies.
+      -- The releasing block acquires, too, but the copying block does not.
       tells("acquire", o(function(map)
         arch.sync_warp()
         release()

@@ -1,4 +1,4 @@
--- mbarriers in the simulator: a correct hand-over has no reports on any
+-- Tests mbarriers in the simulator: a correct hand-over has no reports on any
 -- schedule. If any part is missing or wrong, the fault is reported with its
 -- lines.
 local support = require "spec.support"

@@ -1,5 +1,5 @@
--- Notes on code that is not faulty, but hardly intended: work whose result is
--- never used. They accompany a run without faults.
+-- Tests notes on code that is not faulty, but hardly intended: work whose
+-- result is never used. They accompany a run without faults.
 local cute = require "cute"
 local support = require "spec.support"
 local words = require "cute.lang.report"
@@ -82,8 +82,8 @@ describe("a note tells of a shared tensor that", function()
 end)
 
 describe("a note tells of a TMA store", function()
-  -- Stores tiles of 16 rows of an output of 32 rows by TMA: tile `one` and tile
-  -- n.
+  -- Stores two tiles of 16 rows to an output of 32 rows by TMA: tile number
+  -- `one` and tile number n.
   local function store(one, n)
     local D = cute.zeros({32, 16}, cute.bf16)
     local smem = cute.make_layout({16, 16}, {16, 1})

@@ -4,14 +4,15 @@ local sim = require "spec.sim.units"
 
 -- ---- an oracle in Lua integers, from raw bits ----
 
--- exponent bits, fraction bits, bias, and how many low bits to drop
+-- {exponent bits, fraction bits, bias, number of low bits to drop}
 local FIELDS = {
   f32 = {8, 23, 127, 0}, f16 = {5, 10, 15, 0}, bf16 = {8, 7, 127, 0},
   tf32 = {8, 10, 127, 13}, e4m3 = {4, 3, 7, 0}, e5m2 = {5, 2, 15, 0},
 }
 
--- Returns nan, or sign and inf, or sign, integer significand and the exponent
--- of its unit.
+-- Parses the bits u of a number. Returns {nan = true}, {sign =, inf = true}, or
+-- {sign =, sig = the significand as an integer, exp =, frac = its fraction
+-- bits}.
 local function parse(name, u)
   local f = FIELDS[name]
   local eb, mb, bias = f[1], f[2], f[3]

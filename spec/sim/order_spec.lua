@@ -1,4 +1,4 @@
--- The simulator's memory order inside a block, compared with the PTX memory
+-- Tests the simulator's memory order inside a block against the PTX memory
 -- model. For every way in which cute.arch passes data between threads, the
 -- complete form has no reports on any schedule. If any part is missing, the two
 -- lines that race are named on every schedule.
@@ -16,8 +16,8 @@ local arch = cute.arch
 describe("release and acquire", function()
   -- PTX: a release synchronises with an acquire that reads its value. The
   -- release of lane 0 covers the other lanes' writes only after a
-  -- bar.warp.sync. Another bar.warp.sync must pass what it acquires to the
-  -- other lanes.
+  -- bar.warp.sync. What lane 0 acquires reaches the other lanes only after a
+  -- bar.warp.sync.
   it("by one lane for its warp", function()
     whole(one_store(REL), one_poll(ACQ))
     whole(one_store(REL), all_poll(ACQ, 1))
@@ -232,7 +232,7 @@ describe("release and acquire", function()
 end)
 
 describe("chains", function()
-  -- Warp 0 writes, warp 1 passes it on, warp 2 reads.
+  -- Warp 0 writes data, warp 1 passes the data on, warp 2 reads the data.
   local function relay(middle)
     local lines = support.recorder()
     local text = found(function(a)

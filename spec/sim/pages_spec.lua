@@ -1,8 +1,8 @@
--- Pages of shared memory with granules of their own width. Random PTX with
--- accesses of 1 to 16 bytes runs in the second cluster of a grid. The first
--- cluster either stores to every byte, so that all pages have the narrowest
--- granules, or to some of the bytes, or to none. Reports, counters and results
--- must be equal.
+-- Tests the pages by which the simulator records accesses to shared memory;
+-- each page has granules of its own width. Random PTX with accesses of 1 to 16
+-- bytes runs in the second cluster of a grid. The first cluster either stores
+-- to every byte, so that all pages have the narrowest granules, or to some of
+-- the bytes, or to none. Reports, counters and results must be equal.
 local cute = require "cute"
 local support = require "spec.support"
 local Gen = require "spec.random".Gen
@@ -56,8 +56,8 @@ ret;
 }
 ]]
 
--- Sets `at` to the shared address of a thread's `w` bytes. Threads use places
--- of their own, share them, or use those of a neighbour.
+-- Sets `at` to the shared address of a thread's `w` bytes. Threads use
+-- addresses of their own, share addresses, or use a neighbour's.
 local function address(g, w, bytes)
   local places = bytes // w
   local step = g.calm and 1 or g:pick {1, 1, 1, 0, 2, 3}
@@ -122,8 +122,8 @@ function form.load(g, bytes)
   return address(g, w, bytes) .. access(g, w, false)
 end
 
--- An access near the end of shared memory, which some lanes leave, or one that
--- is misaligned for some lanes.
+-- An access near the end of shared memory that is out of bounds for some lanes,
+-- or one that is misaligned for some lanes.
 function form.outside(g, bytes)
   local w = g:pick(WIDTHS)
   local at = g:chance(50)
@@ -237,7 +237,7 @@ function form.far(g, bytes)
     .. ("mapa.shared::cluster.u32 at, at, %d; "):format(g:r(2) - 1) .. op
 end
 
--- A product of a warpgroup, B from 256 bytes of shared memory.
+-- A warpgroup's MMA, whose B has 256 bytes of shared memory.
 function form.product(g, bytes)
   if g.block < 128 then return form.matrix(g, bytes) end
   local at = 16 * (g:r((bytes - 256) // 16 + 1) - 1)
@@ -321,7 +321,7 @@ local function inits()
 end
 
 -- A statement is one line, so that reports name it. A calm program has a
--- barrier behind each, and no two threads share a place.
+-- barrier after each statement, and no two threads access one address.
 local function program(g, cluster, block)
   g.calm, g.cluster, g.block = g:chance(30), cluster, block
   local bytes, copies = 16 * ((g.calm and block or 16) + g:r(60)), 0

@@ -1,6 +1,6 @@
--- The position of the missing barrier in reports of races: the first reported
--- line does not depend on the schedule, and a barrier at the advised position
--- repairs the kernel.
+-- Tests the position of the missing barrier in reports of races: the first
+-- reported line does not depend on the schedule, and a barrier at the advised
+-- position repairs the kernel.
 local assert = require "luassert"
 local support = require "spec.support"
 
@@ -89,9 +89,9 @@ local function follow(lines, r, first, advice)
   return out
 end
 
--- {name, body, "line line2 kind path" (lines relative to the body), message up
--- to its element, options}; options.more: the fault that is reported and
--- repaired next.
+-- Each case: {name, body, "line line2 kind path" with lines relative to the
+-- body, the message up to the element that it names, options}. options.more is
+-- the fault that is reported after the repair of this one.
 local RAW = "read of an element that another warp writes, with no barrier "
   .. "between the two lines"
 local RAW_IN = "read of an element that another warp writes, with no barrier "

@@ -1,4 +1,4 @@
--- Faults planted in a GEMM of Hopper's parts, kernels/gemm_sm90 on
+-- Tests faults planted in a GEMM of Hopper's parts, kernels/gemm_sm90 on
 -- cute.pipeline. The simulator reports each one first, with its message and
 -- lines, whatever the schedule, the cluster and the seed.
 local core = require "cute.core"
@@ -126,7 +126,7 @@ local function produce(pipe, A, B, k_tiles)
   pipe:producer_tail(write)
 end
 
--- Fragments by ldmatrix: a stage is free once they are in registers.
+-- Loads fragments by ldmatrix; a stage is free once they are in registers.
 local function consume(pipe, sA, sB, tCgC, k_tiles)
   local tid = arch.thread_idx()
   local thr, ta, tb = mma:get_slice(tid), s2r_A:get_slice(tid),

@@ -1,7 +1,7 @@
--- Blocks that pass data to one another through global memory: the effect of a
--- release and an acquire. A missing part is reported on every schedule, and the
--- complete form has no reports. Also deadlocks on flags, and independence of
--- the number of host threads.
+-- Tests blocks that pass data to one another through global memory: the effect
+-- of a release and an acquire. A missing part is reported on every schedule,
+-- and the complete form has no reports. Also deadlocks on flags, and
+-- independence of the number of host threads.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch

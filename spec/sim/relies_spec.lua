@@ -1,7 +1,8 @@
--- Notes on behaviour that GPUs have and PTX does not guarantee. A wait for an
--- MMA covers only the warp that waits. Threads read through one proxy, copies
--- write through another. Loads complete at their mbarriers. With `strict` each
--- note is a fault. Behaviour that PTX guarantees has no note.
+-- Tests notes on behaviour that GPUs have and PTX does not guarantee. Causes: a
+-- wait for an MMA covers only the warp that waits; threads read through one
+-- proxy, and copies write through another; loads complete at their mbarriers.
+-- With `strict` each note is a fault. Behaviour that PTX guarantees has no
+-- note.
 local cute = require "cute"
 local ours = require "spec.ours"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
--- The simulator: each kind of fault in a small kernel, with the text of its
--- report; correct kernels over many seeds.
+-- Tests the simulator: each kind of fault in a small kernel, with the text of
+-- its report; correct kernels over many seeds.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -792,8 +792,8 @@ describe("the whole of shared memory", function()
 end)
 
 describe("a NaN as an integer", function()
-  -- PTX converts an f64 NaN, and any NaN to 64 bits, to the top bit alone;
-  -- other NaNs to 0. Below 32 bits CUDA C clamps the i32 result.
+  -- PTX converts a NaN to the top bit alone if the source is f64 or the result
+  -- has 64 bits, else to 0. Below 32 bits CUDA C clamps the i32 result.
   local MIN = math.mininteger
   local FROM = {
     f64 = {i8 = -128, i16 = -32768, i32 = -(1 << 31), i64 = MIN, u8 = 0,

@@ -62,7 +62,7 @@ static void *new_array(lua_State *L, size_t n, size_t size) {
   return memset(lua_newuserdatauv(L, (n + 1) * size, 0), 0, (n + 1) * size);
 }
 
-// Pushes a userdata with the list at idx, n integers.
+// Returns the n integers of the list at idx, as a userdata that it pushes.
 static uint64_t *check_words(lua_State *L, int idx, size_t n) {
   luaL_checktype(L, idx, LUA_TTABLE);
   uint64_t *w = new_array(L, n, sizeof *w);

@@ -1,6 +1,6 @@
--- Waits for groups that are present but insufficient, and the advice for them.
--- A barrier is missing after the wait, the wait leaves the group pending, the
--- waiting threads started nothing, or it waits only for the reads.
+-- Tests waits for groups that are present but insufficient, and the advice for
+-- them. Cases: no barrier follows the wait; the wait leaves the group pending;
+-- the waiting threads started nothing; the wait covers only a store's reads.
 local cute = require "cute"
 local support = require "spec.support"
 
@@ -14,7 +14,8 @@ local function report(f, o, ...)
   return support.report(cute.kernel("k", f)(...):launch(launch))
 end
 
--- Returns the missing part (nil without a report), and the report's text.
+-- Returns the fault's kind and what is missing (nil without a report), and the
+-- report's text.
 local function lack(...)
   local r = report(...)
   if r.ok then return nil, tostring(r) end

@@ -1,12 +1,13 @@
--- Random programs of branches, loops and lane operations under masks: the
+-- Tests random programs of branches, loops and lane operations under masks: the
 -- simulator's results and reports against an interpreter that runs the same
 -- program one lane at a time.
 --
--- A program is Lua text, one operation a line, so that reports name the
--- operation, and a parallel tree of the same operations. Masks are made as in
--- any kernel: by ballots of the condition before a branch or loop, and by
--- match_sync for groups without a branch. Some operations get another mask.
--- Their results are not used, so that later operations are the same for both.
+-- A program exists twice: as Lua text with one operation a line, so that
+-- reports name the operation, and as a tree of the same operations. Masks are
+-- made as in any kernel: by ballots of the condition before a branch or loop,
+-- and by match_sync for groups without a branch. Some operations get a wrong
+-- mask. Their results are not used, so that later operations are the same on
+-- both sides.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch

@@ -1,5 +1,5 @@
--- Sub-byte elements and memory viewed with another type: the simulator against
--- the emitted text run on the host; NVRTC accepts all of it.
+-- Tests sub-byte elements and memory viewed with another type: the simulator
+-- against the emitted text run on the host; NVRTC accepts all of it.
 local core = require "cute.core"
 local units = require "spec.sim.units"
 local cute = require "cute"

@@ -1,5 +1,6 @@
--- Fragments at traced indices: random layouts, types and coordinates against
--- plain tables; indices out of range, unwritten registers, local memory.
+-- Tests fragments at traced indices: random layouts, types and coordinates
+-- against plain tables; indices out of range, unwritten registers, local
+-- memory.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local random = require "spec.random"
@@ -32,9 +33,8 @@ local function value(lane, k) return (lane * 7 + k * 3) % 100 end
 local TYPES = {"i8", "u8", "i16", "u16", "f16", "bf16", "i32", "u32", "f32",
                "i64", "f64"}
 
--- Makes one case: writes and reads, at constant or traced coordinates, of a
--- fragment that each lane owns. For lane `t`, plain tables give the kernel's
--- log.
+-- Returns a random case: a list of writes to and reads from a fragment of each
+-- lane, at constant or traced coordinates.
 local function case()
   local shape, stride = layout()
   local c = {shape = shape, stride = stride, type = g:pick(TYPES), steps = {}}

@@ -1,5 +1,5 @@
--- TMA atoms: box, swizzle and coordinates derived from the layouts; copies in
--- the dump, as text, and compiled for sm_90a; and errors.
+-- Tests TMA atoms: box, swizzle and coordinates derived from the layouts;
+-- copies in the dump, as text, and compiled for sm_90a; and errors.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local raises = require "spec.support".raises
@@ -439,7 +439,8 @@ describe("a TMA copy", function()
       cute.copy(a, tg(_, {3, {2, 1}}), ts, {tma_bar_ptr = bar})
     end)(atom, coords):trace {block = 32}
     -- The tile begins at pixel 96, which is (6,2) of image 1, and at filter
-    -- position (2,1).
+    -- position (2,1). The padding of one pixel turns (6,2) into coordinates
+    -- (5,1).
     assert.truthy(program.source:find("tma_load_im2col_4d(s_addr, &a, "
       .. "bar_addr, 0, 5, 1, 1, 2, 1);", 1, true), program.source)
     kernels.compiles(program, {"sm_90", "sm_90a"})
@@ -450,8 +451,8 @@ describe("a TMA copy", function()
     local same = select(2, cute.nvgpu.make_im2col_tma_atom_A(IM2COL, IMAGE,
       cute.make_layout({8, 32}, cute.LayoutRight), {8, 64, 32}, false, {2, 3},
       {1, 2}, {0, 1}, {3, 2}, {1, 2}))
-    -- 3 positions along h: 7 + 1 - 1 in steps of 3. 5 along w, rounded up: 10 +
-    -- 1 + 2 - 4 in steps of 2.
+    -- An image has 3 positions along h: (7 + 1 - 1) / 3, rounded up. It has 5
+    -- along w: (10 + 1 + 2 - 4) / 2, rounded up.
     assert.equal("(0,0,0,0) o (45,(64,3,2)):(1@1,(1@0,1@2,1@3))",
                  tostring(same))
     local function refuses(text, ...)
@@ -525,11 +526,11 @@ describe("a TMA copy", function()
       cute.copy(b, ts, tg(_, 3))
     end)(two, cs, to, ds):trace {block = 32, cluster = 2, grid = 2}
     -- The second half of the tile begins at pixel 112, which is (2,4) of image
-    -- 1.
+    -- 1. The padding of one pixel turns (2,4) into coordinates (1,3).
     assert.truthy(program.source:find("tma_load_im2col_4d_multicast(s_addr + "
       .. "2048u, &a, bar_addr, 0, 1, 3, 1, 2, 1, 3);", 1, true), program.source)
-    -- The store begins at pixel 96 of images of 9 x 6: (6,4) of image 1. Pixels
-    -- are counted from 1.
+    -- The corners leave 9 x 6 pixels of each image, from coordinates (1,0) on.
+    -- The store begins at pixel 96: (6,4) of image 1, at coordinates (7,4).
     assert.truthy(program.source:find("tma_store_im2col_4d(&b, s_addr, 0, 7, "
       .. "4, 1);", 1, true), program.source)
     kernels.compiles(program, {"sm_90"})

@@ -1,5 +1,5 @@
--- Tensors viewed through layouts: tilers of layouts, counting iterators, host
--- tensors with another element type, negative strides, and bad arguments.
+-- Tests tensors viewed through layouts: tilers of layouts, counting iterators,
+-- host tensors with another element type, negative strides, and bad arguments.
 local cute = require "cute"
 local support = require "spec.support"
 local ANY = cute._

@@ -34,7 +34,7 @@ describe("tools/fit.lua #long", function()
       os.execute(("mkdir -p %s/%s"):format(dir, name:match "^(.*)/"))
       support.write(dir .. "/" .. name, support.read(name))
     end
-    -- The times are those of a GPU with a quarter of the constant `fill`.
+    -- The times are those of a GPU with a quarter of our `fill` constant.
     local out, err, code = support.run({"-e", [[
       local constants = require "kernels.gemm_sm90.constants"
       constants.fill = constants.fill / 4

@@ -1,5 +1,5 @@
--- The workshop under node, web/engine.js with web/worker.js: requests that only
--- a page makes, and mistakes of users there.
+-- Tests the workshop under node, web/engine.js with web/worker.js: requests
+-- that only a page makes, and mistakes of users there.
 local misuse = require "spec.workshop.misuse"
 local npy = require "cute.npy"
 local workshop = require "spec.workshop.asked"

@@ -1,4 +1,4 @@
--- The tutorial in the page, as a reader has it, and the button of a kernel's
+-- Tests the tutorial's page as a reader uses it, and the button of a kernel's
 -- page that leads there. Needs `make web` and a Chromium.
 local browser = require "spec.browser"
 local learn = require "cutelua.learn"

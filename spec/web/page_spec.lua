@@ -1,5 +1,5 @@
--- The workshop's page in a Chromium, as users have it: served by `cutelua web`,
--- where it has threads, and as files. Needs `make web`.
+-- Tests the workshop's page in a Chromium, as users have it: served by `cutelua
+-- web`, where it has threads, and as files. Needs `make web`.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"
@@ -178,7 +178,7 @@ end)
 describe("the page", function()
   it("shows a script's CUDA C and its counters by line", function()
     local cu = support.run {"scripts/gemm3stage.lua", "--emit", "cu"}
-    -- The page folds the helpers, so compare the text without them.
+    -- The page collapses the helper functions, so compare the rest of the text.
     cu = cu:match "__global__.*"
     local v = visit {{url = FILE, script = [[
       shelf("gemm3stage.lua");
@@ -343,8 +343,8 @@ describe("output", function()
         texts("#log .warned")];]]}}[1]
     local all = 0  -- number of characters that the script printed
     for i = 1, 300000 do all = all + #tostring(i) + 1 end
-    -- The Worker sends one message in 50 ms, and 64 lines after each pause,
-    -- also on a busy machine.
+    -- The Worker sends a message every 50 ms, and sends up to 64 lines after a
+    -- pause one by one. The limit also holds on a busy machine.
     assert.is_true(v[1] < 600, v[1])
     assert.equal(all - (1 << 20), v[2])
     print(("        300000 lines in %.2f s, %d messages"):format(v[3], v[1]))

@@ -1,5 +1,6 @@
--- Every script in the workshop under node, compared with the native program:
--- its output, its reports, the bits that it wrote, and its page with costs.
+-- Tests every script in the workshop under node, compared with the native
+-- program: its output, its reports, the bits that it wrote, and its page with
+-- costs.
 local same = require "spec.web.same"
 local support = require "spec.support"
 local workshop = require "spec.workshop.asked"

@@ -1,4 +1,5 @@
--- web/shelf.js under node: the line of arguments, the seed, stored settings.
+-- Tests web/shelf.js under node: the line of arguments, the seed, stored
+-- settings.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 

@@ -1,4 +1,4 @@
--- Requests that the tutorial's page sends to the workshop.
+-- Tests requests that the tutorial's page sends to the workshop.
 local learn = require "cutelua.learn"
 local workshop = require "cutelua.workshop"
 

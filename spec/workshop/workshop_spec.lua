@@ -1,4 +1,4 @@
--- The workshop's native answers: runs, the prompt after them, pages.
+-- Tests the workshop's native answers: runs, the prompt after them, pages.
 local workshop = require "spec.workshop.asked"
 
 -- Returns the answers to requests, each with its output as `out`.

@@ -143,17 +143,18 @@ function arch.cp_async_bulk_wait_group(n, read)
   core.effect(read and "bulk_wait_read" or "bulk_wait", n)
 end
 
---- Orders this thread's memory accesses before the call, as seen by threads of
--- its block, before those after the call (__threadfence_block).
+--- Makes threads of this block see this thread's memory accesses before the
+-- call in order with its accesses after the call (__threadfence_block).
 function arch.fence_acq_rel_cta() core.fence "cta" end
---- Orders this thread's memory accesses before the call, as seen by threads of
--- its cluster, before those after the call (sm_90).
+--- Makes threads of this cluster see this thread's memory accesses before the
+-- call in order with its accesses after the call (sm_90).
 function arch.fence_acq_rel_cluster() core.fence "cluster" end
---- Orders this thread's memory accesses before the call, as seen by threads of
--- its device, before those after the call (__threadfence).
+--- Makes threads of this device see this thread's memory accesses before the
+-- call in order with its accesses after the call (__threadfence).
 function arch.fence_acq_rel_gpu() core.fence "gpu" end
---- Orders this thread's memory accesses before the call, as seen by the host
--- and other devices, too, before those after the call (__threadfence_system).
+--- Makes all threads, the host and other devices see this thread's memory
+-- accesses before the call in order with its accesses after the call
+-- (__threadfence_system).
 function arch.fence_acq_rel_sys() core.fence "sys" end
 
 --- Orders accesses through one proxy before later accesses through another, by

@@ -27,10 +27,10 @@
 -- and time limits are not available there, either. Waits poll
 -- mbarrier.test_wait, and mbarrier_try_wait tests once.
 --
--- Without opts an arrival uses the instruction's plain form, which is the
--- fastest and is sufficient to release data that was only read. To read what
--- threads of other blocks wrote, pass {scope = "cluster"} to both the arrival
--- and the wait.
+-- Without opts an arrival uses the instruction's plain form, the fastest. It is
+-- sufficient after reads, for example to release a stage. To read data that
+-- threads of other blocks wrote, pass {scope = "cluster"} to the arrival and to
+-- the wait.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -91,8 +91,8 @@ function mbarrier.mbarrier_init_fence() core.fence "mbarrier_init" end
 ---@param arrive_count? any integer, 1 when absent
 ---@param opts? {relaxed: boolean, scope: string, token: boolean}
 ---@return cute.Value? token if opts.token = true: mbarrier_wait, try_wait and
--- test_wait of this barrier accept it instead of a parity, until the phase
--- after its own is over
+-- test_wait of this barrier accept it instead of a parity, until the phase that
+-- follows the arrival's phase is complete
 function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
                                   arrive_count, opts)
   local what = "mbarrier_arrive"
@@ -185,7 +185,7 @@ function mbarrier.mbarrier_test_wait(mbar_ptr, phase, opts)
 end
 
 --- Calls mbarrier_try_wait in threads where `cond` is true, and returns its
--- result; returns true in all others.
+-- result. Returns true in all other threads.
 ---@param cond any a boolean
 ---@param mbar_ptr table
 ---@param phase any 0 or 1

@@ -117,15 +117,13 @@ memory.atomic_xor = atomic "xor"
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_exch = atomic "exch"
 --- Replaces the f32 at a pointer by the larger of it and `value`, atomically.
--- If one of the two is a NaN, the larger is the other one. Returns the old
--- value.
+-- If one of them is a NaN, the other one is stored. Returns the old value.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
 memory.atomic_fmax = atomic "max"
 --- Replaces the f32 at a pointer by the smaller of it and `value`, atomically.
--- If one of the two is a NaN, the smaller is the other one. Returns the old
--- value.
+-- If one of them is a NaN, the other one is stored. Returns the old value.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}

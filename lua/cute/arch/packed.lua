@@ -133,8 +133,8 @@ end
 -- Integers as floats
 ---------------------------------------------------------------------------
 
--- The truth tables that lop3 needs to compute (a & b)
--- c and (a & b) ~ c.
+-- The truth tables with which lop3 computes: the OR of a & b with c, and the
+-- XOR of a & b with c.
 local AND_OR, AND_XOR = 0xea, 0x6a
 
 local function twice(x) return x << 16 | x end

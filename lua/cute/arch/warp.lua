@@ -193,8 +193,8 @@ end
 -- values.
 ---@param value any traced value
 ---@param op fun(a, b): any
----@param width? integer|{threads_in_group: integer} participating threads (a
--- power of two)
+---@param width? integer|{threads_in_group: integer} number of lanes in a group
+-- (a power of two, 32 when absent); each group is reduced separately
 function warp.warp_reduction(value, op, width)
   if type(width) == "table" then width = width.threads_in_group end
   width = width or 32

@@ -33,9 +33,9 @@ end
 --- Returns the bytes of a file, or nil and a reason.
 ---@param path string
 ---@param most? integer bytes; files.MOST when absent
----@param how? string "plain": only a plain file is opened, so that the read
--- never waits for a pipe; "own": a plain file of a folder, not a link;
--- "private": this user's
+---@param how? string "plain": opens only a regular file, so that the read never
+-- waits for a pipe; "own": also rejects a symbolic link; "private": also
+-- rejects a file that does not belong to this user
 ---@return string? text
 ---@return string? why
 function files.read(path, most, how)

@@ -1,5 +1,6 @@
---- Kernels: Lua functions that are traced once per kind of arguments, compiled
--- once per architecture, and launched on the simulator or a GPU.
+--- Kernels: Lua functions that are traced once for each argument key (types,
+-- layouts, alignment and constants of the arguments), compiled once for each
+-- architecture, and launched on the simulator or a GPU.
 --
 --     local add = cute.kernel("add", function(A, B, C) ... end)
 --     add(A, B, C):launch {grid = 8, block = 128}             -- at once
@@ -76,8 +77,8 @@ function Program:cuda(arch)
   return made.text, made.lines, made.name, made.options
 end
 
---- Compiles a program for an architecture. Returns {cubin=, resources=, log=,
--- ...}.
+--- Compiles a program for an architecture. Returns the result of
+-- cute.jit.compile: {cubin, resources, log, ...}.
 ---@param arch? string
 ---@param lines? boolean with line information, for tools that show the compiled
 -- code
@@ -288,8 +289,8 @@ function kernel.sim_launch(p, opts, values, grid)
     progress = opts.progress or p.progress or function() end}  -- for Ctrl-C
 end
 
--- Returns a function that shows the progress of a run on a terminal, and the
--- line to close; nil if none is shown.
+-- Returns a function that shows the progress of a run on a terminal, and an
+-- object whose closing ends that display. Returns nil if no progress is shown.
 local function progress_of(p, opts)
   if opts.progress or p.progress or not core.isatty(2) then return end
   local progress = sign.workshop.progress
@@ -546,13 +547,13 @@ local function run(p, opts, values, grid)
 end
 
 --- Runs the prepared launch. On a GPU it returns true once the launch is
--- queued. With host tensors it waits until they are written; if the kernel
--- prints, until it has printed. On the simulator it returns the report. A fault
--- of the kernel or an error of the driver raises. With faults = "return" it
--- returns nil, a message and the simulator's report. (A launch that a GPU has
--- only queued may fail in a later statement, which names the kernels that ran.)
--- The kernel's output goes to `output`: a file; standard output when absent,
--- nowhere when false.
+-- queued. It first waits until host tensors are written and until the kernel's
+-- output has arrived, if there are any. On the simulator it returns the report.
+-- A fault of the kernel or an error of the driver raises an error. With faults
+-- = "return" it returns nil, a message and the simulator's report instead. (A
+-- launch that a GPU has only queued may fail in a later statement, which names
+-- the kernels that ran.) The kernel's output goes to `output`: a file; standard
+-- output when absent, nowhere when false.
 ---@param opts? {seed: integer, threads: integer, faults: string, output: any}
 ---@return table|true|nil result
 ---@return string? message
@@ -597,8 +598,8 @@ local function launch_with(p, ...)
   return run(p, opts, values, opts and opts.grid and extents("grid", opts.grid))
 end
 
---- Runs the prepared launch with other arguments of the same kinds. Options may
--- follow the arguments, as for launch.
+--- Runs the prepared launch with other arguments that have the same argument
+-- key. Options may follow the arguments, as for launch.
 function Prepared.__call(p, ...)
   local known = not rawget(p, "resolve") and rawget(p, "launcher")
   if known and known(p, ...) then return true end
@@ -617,8 +618,8 @@ function Prepared:forget()
   return true
 end
 
---- Runs the prepared launch with other arguments and returns true if their
--- kinds match; returns false if they do not.
+--- Runs the prepared launch with other arguments and returns true if they have
+-- the same argument key; else returns false.
 ---@param opts {seed: integer?, stream: any} of this launch
 ---@return boolean
 function Prepared:try(opts, ...)
@@ -669,8 +670,8 @@ local function view(program, arch)
   return setmetatable(p, Program)
 end
 
---- Returns a launch of the simulator, in the form of core.sim_run, for another
--- device.
+--- Prepares a launch of a program for another device. `launch` is the launch on
+-- the simulator that it repeats, in the form of core.sim_run.
 ---@return table? prepared
 ---@return string? message
 function kernel.elsewhere(program, launch, device)
@@ -717,7 +718,7 @@ local function new_program(k, args, kind, opts)
   return program
 end
 
--- The largest number of programs kept for one kind of arguments. There can be
+-- The largest number of programs kept for one argument key. There can be
 -- several, because the values that traces read may change from launch to
 -- launch.
 local MOST_PROGRAMS = 16
@@ -730,9 +731,9 @@ local function launch_number(block, cluster, fmad, fastmath)
     | cluster[1] << 34 | cluster[2] << 39 | cluster[3] << 44
 end
 
--- Returns a program of the kernel for these arguments, and the kind of the
--- arguments. Traces a new program unless there is one whose trace read only
--- values that have not changed.
+-- Returns a program of the kernel for these arguments, and their argument key.
+-- Traces a new program unless there is one whose trace read only values that
+-- have not changed.
 local function specialise(k, args, block, cluster, fmad, fastmath)
   local launch = launch_number(block, cluster, fmad, fastmath)
   local kind, hash, held, overlap = core.kind(args, launch)
@@ -888,7 +889,7 @@ end
 
 --- Gives a kernel a function that replaces its arguments at each call.
 ---@param k table
----@param takes integer number of arguments before that
+---@param takes integer number of arguments that `call` takes
 ---@param call fun(...) returns the arguments
 function kernel.resolve(k, takes, call)
   rawset(k, "resolve", {takes = takes, call = call})

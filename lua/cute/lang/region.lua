@@ -176,9 +176,9 @@ local function see_upvalues(view, f, level)
 end
 
 --- Collects the slots that can change: the locals of the frame at `level` (or
--- the upvalues of these functions), and the upvalues of every function that can
--- be reached from there. A function of lua/cute is searched only if a body is
--- in the same file.
+-- the upvalues of `functions`), and the upvalues of every function that can be
+-- reached from there. Of the functions in lua/cute, it searches only those in
+-- the same file as this frame or one of `functions`.
 function regions.collect(level, functions)
   local view = {slots = {}, rest = {}, pending = {}, seen = {}, fields = 0,
                 chunks = {}, fixed = state.open and state.open.view.fixed
@@ -239,9 +239,9 @@ end
 local is_known = regions.is_known
 
 --- Checks the field of a slot that is nil either before or after a region;
--- `now` is its value at the region's end. Values that Lua alone knows may be
--- stored under a new key, but not appended to a list: the list would grow
--- once, although the loop should let it grow in each iteration.
+-- `now` is its value at the region's end. A value known while tracing may be
+-- stored under a new key, but not appended to a list: the list would grow once,
+-- although it should grow in each iteration.
 function regions.check_growth(slot, now, what)
   if not slot.t then return end
   if undefined.none(slot.init) then
@@ -817,8 +817,8 @@ function Region:learn_result(slot, now)
   return not core.same(slot.init, now)
 end
 
--- Learns, at the end of a pass, the results of exits that were numbers, now
--- that the types of traced results are known.
+-- Records the results that were plain numbers at exits, at the end of a pass,
+-- when the types of traced results are known.
 local function learn_numbers(region)
   for _, slot in ipairs(region.results) do
     local numbers = slot.numbers or {}

@@ -34,8 +34,8 @@ function report.tell(text)
   io.stderr:write(core.message(text), "\n")
 end
 
--- The notes written so far, as a set of texts. Their numbers of elements are
--- removed, so notes that differ only in such a number count as one.
+-- The notes written so far, as a set of texts. Numbers of elements are removed
+-- from the texts, so notes that differ only in such a number count as one.
 local noted = {}
 
 --- Returns a note as a line and marks it as written. Returns nil if it was

@@ -45,12 +45,12 @@ function sign.with(f, fields)
   return f
 end
 
--- The set of public functions that call functions of the kernel, which may in
--- turn call these public functions.
+-- The public functions that call a user's function, such as a loop body, which
+-- may call the same public functions again.
 local nesting = setmetatable({}, {__mode = "k"})
 
---- Marks f as a function that is called without pcall. The functions that f
--- calls may call f again, and each level of C calls uses part of a small
+--- Marks f as a function that calls a user's function. Its calls may
+-- nest, so they use no pcall: each level of C calls takes part of a small
 -- stack.
 ---@param f function
 ---@return function f

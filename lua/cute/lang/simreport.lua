@@ -7,10 +7,10 @@
 --   offset=, coord=, layout=, thread=, block=, count=, lack= (the missing
 --   operation, where known), leads= (number of the fault that this one may
 --   follow from), way= (of a race: the path through the program from the other
---   access to this one: "straight", "again", to a line of an unrolled loop, or
---   "loop", through its end), loop_file=, loop= (that loop; else one that leads
---   back with no barrier), outside= (the barrier has to be outside of a
---   branch)}.
+--   access to this one: "straight"; "again", to a line that an unrolled loop
+--   repeats; or "loop", through the end of a loop), loop_file=, loop= (line of
+--   a loop that leads back without a barrier), outside= (true if the missing
+--   barrier has to be outside of a branch)}.
 -- lines: memory traffic by source line, each {file=, line=, op=, shared=,
 --   global=, out= (from shared memory to global), count=, wavefronts=,
 --   conflicts=, requests=, sectors=, least_sectors=, bytes=}.

@@ -455,8 +455,8 @@ local function is_static(message, in_table)
     or in_table and message:find "%[traced%-in%-lua%]"
 end
 
--- Checks a call that passes all results of an inner call. Returns an error
--- message or nil.
+-- Checks a call f(g()), which passes all results of g, for results that f
+-- should not get. Returns an error message or nil.
 local function surplus(...)
   local check = sign.workshop.surplus
   return check and check(...)

@@ -68,8 +68,8 @@ end
 
 local always
 
--- Returns the innermost local of that name in the function at a stack level,
--- and its value.
+-- Returns the innermost local called `name` in the function at a stack level,
+-- and the local's value.
 local function find_local(level, name)
   local found, held
   for n = 1, math.huge do

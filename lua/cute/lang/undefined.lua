@@ -6,16 +6,16 @@
 -- It holds an undefined value, which raises [out-of-region] on use. The value
 -- that the body left in the slot is recorded, too. If Lua tests an undefined
 -- value inside a region, the region is traced twice: with nil and with the
--- recorded value. Both passes have to generate the same code, as they do when a
--- cache is filled or found filled.
+-- recorded value. Both passes have to generate the same code. This is so if the
+-- body fills a cache in its first iteration, and finds it filled later.
 local core = require "cute.core"
 local fields = require "cute.lang.fields"
 
 local undefined = {}
 
 -- Records of undefined values: [undefined value] = {value = the last value that
--- the body left, known = does the slot always hold it when it is not nil?, slot
--- =, id = see make}.
+-- the body left, known = whether the slot always holds `value` when it is not
+-- nil, slot = the slot, id = the id that `make` describes}.
 local records = setmetatable({}, {__mode = "k"})
 
 local is = core.is_undefined
@@ -94,7 +94,7 @@ end
 ---@param region table
 ---@param slot table
 ---@param value any
----@param known boolean are all its ends nil or that value?
+---@param known boolean whether the slot is nil or `value` at all these ends
 function undefined.after(region, slot, value, known)
   return make(region, slot, ("'%s' is nil before this %s and %s after it\n  "
     .. "give it a value before, or use it only inside (the %s is in line "
@@ -113,8 +113,8 @@ function undefined.either(region, slot, yes, no)
     false)
 end
 
--- Adds a slot for an upvalue that holds `v`, if the region has none, so that
--- the region restores it. The upvalue may be a local of the loop's frame.
+-- Adds a slot for upvalue n of f, which holds `v`, so that the region restores
+-- the upvalue. Does nothing if the region already has a slot for it.
 local function own(region, f, n, name, v)
   local id = debug.upvalueid(f, n)
   for _, slot in ipairs(region.view.slots) do
@@ -291,10 +291,10 @@ local function difference(region, first, second)
   if first.digest ~= second.digest then return tested_name(region) end
 end
 
--- Returns the set of ids of those undefined slots that get their recorded
--- values in the next pass, and the key of this set in region.tried. Tries all
--- slots together, each single one, and pairs if there are few. Returns nil if
--- everything was tried.
+-- Returns the set of ids of the undefined slots that get their recorded values
+-- in the next pass, and the set's key in region.tried. Successive calls try all
+-- slots together, each slot alone and, for few slots, each pair. Then returns
+-- nil.
 local function choose(region)
   local ids, tried = {}, region.tried
   for id in next, region.ids do ids[#ids + 1] = id end
@@ -318,10 +318,10 @@ local function choose(region)
   end
 end
 
---- Ends a pass over the body of a region that found no new changes. Returns
--- true if the body has to be traced again.
+--- Ends a pass that found no new changes in a region's body. Returns true if
+-- the body has to be traced again.
 ---@param region table
----@param fresh? boolean do slots of a loop have a value that were nil?
+---@param fresh? boolean whether slots of a loop that were nil now have a value
 ---@return boolean
 function undefined.again(region, fresh)
   if not region.given then

@@ -51,7 +51,8 @@ function Layout:equals(other) end
 
 ---Returns a copy for kernel arguments: its extents, and its strides other than
 ---the leading one, are dynamic.
----@param opts? {leading_dim: integer, divisibility: any}
+---@param opts? {leading_dim: integer, divisibility: any} the leading mode; a
+---divisor of the extents, for all or by mode
 ---@return cute.Layout
 function Layout:mark_layout_dynamic(opts) end
 
@@ -187,8 +188,9 @@ function cute.make_composed_layout(left, offset, layout, options) end
 ---@return cute.Layout
 function cute.make_layout_tv(thr, val) end
 
----Returns a mask of the offsets along one mode from a coordinate: one bit for
----each offset. It selects the blocks of a cluster that receive a TMA multicast.
+---Returns a mask with one bit for each offset that the layout has at `coord`
+---when its mode `mode` varies. The mask selects the blocks of a cluster that
+---receive a TMA multicast.
 ---
 ---     cute.make_layout_image_mask(cute.layout "(2,4):(1,2)", {1, 0}, 1)
 ---     --> 170
@@ -362,8 +364,8 @@ function cute.increment_coord(coord, shape) end
 
 cute.increment = cute.increment_coord
 
----Returns the coordinate with that offset, nested as the shape. The layout must
----be one to one.
+---Returns the coordinate at which the layout has this offset, nested as the
+---shape. The layout must be one to one.
 ---
 ---     cute.get_hier_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)
 ---     --> (3,(2,1))
@@ -372,7 +374,8 @@ cute.increment = cute.increment_coord
 ---@return cute.Tuple
 function cute.get_hier_coord(layout, offset) end
 
----Returns the coordinate with that offset, one integer for each mode.
+---Returns the coordinate at which the layout has this offset, with one integer
+---for each mode.
 ---
 ---     cute.get_flat_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)  --> (3,10)
 ---@param layout cute.Shaped
@@ -380,7 +383,7 @@ function cute.get_hier_coord(layout, offset) end
 ---@return cute.Tuple
 function cute.get_flat_coord(layout, offset) end
 
----Returns the coordinate with that offset, as one integer.
+---Returns the coordinate at which the layout has this offset, as one integer.
 ---
 ---     cute.get_1d_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)  --> 83
 ---@param layout cute.Shaped
@@ -608,7 +611,8 @@ function cute.right_inverse(layout) end
 ---@return cute.Layout
 function cute.left_inverse(layout) end
 
----Returns the coordinates whose offset is 0, as a layout.
+---Returns a layout whose values are the 1-D coordinates of the elements with
+---offset 0.
 ---
 ---     cute.nullspace(cute.layout "(2,4):(0,1)")  --> 2:1
 ---@param layout cute.Layout
@@ -624,8 +628,9 @@ function cute.nullspace(layout) end
 ---@return cute.Layout
 function cute.layout_add(a, b) end
 
----Returns the common factors of two shapes as a layout of indices. The layouts
----of both shapes are linear along each mode of the result.
+---Returns a layout of 1-D coordinates of two shapes. Each mode of the result
+---stays inside one mode of a and one mode of b. So any layout with shape a or
+---shape b has a constant stride along it.
 ---
 ---     cute.greatest_common_domain({5, 3, 4}, {10, 6})  --> (5,2):(1,30)
 ---@param a cute.Tuple|cute.Shaped
@@ -633,8 +638,8 @@ function cute.layout_add(a, b) end
 ---@return cute.Layout
 function cute.greatest_common_domain(a, b) end
 
----Returns the longest run of elements that is contiguous in both layouts, as
----coordinates.
+---Returns the longest layout r with a(r(i)) = b(r(i)) = i: it maps the index i
+---in a run that is contiguous in both layouts to the run's 1-D coordinates.
 ---
 ---     cute.max_common_layout(cute.layout "(4,8):(1,8)",
 ---       cute.layout "(4,8):(1,4)")

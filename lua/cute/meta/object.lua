@@ -24,7 +24,8 @@ local cute = {}
 ---@class cute.Kernel
 
 ---A kernel with its arguments, `k(A, B)`. The kernel is traced once for each
----kind of arguments and compiled once for each architecture.
+---argument key (types, layouts, alignment, constants) and compiled once for
+---each architecture.
 ---@class cute.Call
 
 ---A traced kernel and what is derived from it: source (CUDA C), ir (the trace

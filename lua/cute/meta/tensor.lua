@@ -831,8 +831,9 @@ function cute.gemm_reference(A, B, D, m, n, k, strides) end
 ---@param m integer
 ---@param n integer
 ---@param k integer
----@param opts table ref = the product in f64, or samples, seed; unit, sums =
----dtype of the accumulators, alpha, beta, c0, strides a, b, d
+---@param opts table {ref = A * B^T in f64, or samples = number of elements to
+---check, seed = seed that selects them; unit = relative rounding error of the
+---sums; sums = dtype of the accumulators; alpha, beta, c0; a, b, d = strides}
 ---@return table
 function cute.gemm_check(A, B, D, m, n, k, opts) end
 

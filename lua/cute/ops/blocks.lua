@@ -28,8 +28,8 @@ blocks.constants = {
   passed = 5657,   -- bytes per ns of partial sums that L2 cannot keep
   drain = 66.8,    -- bytes of D per ns that a block stores
   ask = 10,        -- loads of less than 16 bytes per ns
-  single = 1183,   -- ns: a round of single loads from L2
-  far = 1500,      -- ns: a round of single loads from memory
+  single = 1183,   -- ns: a round of loads of single elements, from L2
+  far = 1500,      -- ns: a round of loads of single elements, from memory
   -- Operations per ns of a multiprocessor, by the bits of an element.
   rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},
   -- Fraction of `rate` that a tile of M x N elements reaches.
@@ -87,9 +87,9 @@ local ROOM = 227 * 1024
 local function along(tile) return tile.timed or tile[3] end
 
 -- Returns the ns that `beside` concurrent blocks need to compute `steps` tiles
--- along K each and to store D. While a tile is computed, stages - 1 tiles are
--- being loaded. If threads load single elements (in `tile.single` rounds), no
--- load runs ahead. `tile.asked` is the number of loads for each element of K.
+-- along K each and to store D. While one tile is computed, stages - 1 tiles are
+-- being loaded, unless threads load single elements (in `tile.single` rounds of
+-- loads). `tile.asked` is the number of loads for each element of K.
 local function along_k(p, tile, stages, rate, steps, beside)
   local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
     + ((tile.asked or 0) / C.ask) ^ C.near) ^ (1 / C.near)

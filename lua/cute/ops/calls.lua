@@ -48,8 +48,8 @@ function calls.new()
   return known
 end
 
---- Returns the results of a call that was recognized: the tensors of `out`, or
--- new tensors if the call has no `out`.
+--- Returns the results of a call that reuses a known configuration: the tensors
+-- of `out` or, where `out` has none, the new tensors `...`.
 ---@param out any a tensor, a list of them, or nil
 function calls.results(out, ...)
   if out == nil then return ... end
@@ -66,8 +66,8 @@ end
 ---------------------------------------------------------------------------
 
 --- Returns a new tensor of undefined elements for a call whose operands are at
--- `place`. It may use memory of tensors that were closed, on the simulator
--- while a graph is recorded.
+-- `place`. On the simulator, while a graph is recorded, it may reuse the memory
+-- of closed tensors.
 ---@param shape any a shape or layout
 ---@param place string
 function calls.empty(shape, dtype, place)

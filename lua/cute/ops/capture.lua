@@ -1,11 +1,11 @@
 --- Captures the values that a user's function reads from its environment, so
 -- that they can be passed as kernel arguments.
 --
--- An epilogue is written where it is used, so it refers to numbers and tensors
+-- An epilogue is written where it is used and refers to numbers and tensors
 -- there: upvalues, globals, fields of tables. Each call passes their current
--- values; if they were constants, a bias would always be the first call's.
--- Everything else that the function reads (functions, strings, whole tables)
--- is part of the kernel.
+-- values. If they were constants, every call would use the first call's bias,
+-- for example. Everything else that the function reads (functions, strings,
+-- whole tables) is part of the kernel.
 --
 --     local c = capture.of(f)      -- c.values: the current numbers and tensors
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()

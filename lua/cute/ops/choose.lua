@@ -1,17 +1,23 @@
 --- Chooses the kernel for a product: a family of kernels, its configuration,
 -- and the reasons against other families. cutelua.text.choice prints a choice.
 --
--- A problem describes a call's operands (cute.ops.gemm): m, n, k, batches (n:
--- rows of B; with `gated` D has half as many columns); A (M,K[,L]), B (N,K[,L])
--- and D (M,N[,L]) as tensors; their types a, b and d, and the accumulator type
--- sums; tf32; c: is a matrix C added to the product?; sources: C and other
--- matrices with D's shape that an epilogue reads, described like A and B, each
--- with the number `value` of its captured value; fused: does an epilogue
--- follow?; arch, sm, sms of the device; order: the only permitted accumulation
--- order, in the words of cute.ops.sum_order; splits: that order's number of
--- parts of K; ragged: the form of the groups (kernels.groups); expected: rows
--- of each group. With groups m is the total number of rows, or the largest
--- number of rows of a group.
+-- A problem describes a call's operands (cute.ops.gemm). Its fields:
+-- m, n, k, batches: the extents. n is the number of rows of B; if `gated`, D
+--   has half as many columns. With groups, m is the total number of rows, or
+--   the largest number of rows of a group.
+-- A (M,K[,L]), B (N,K[,L]), D (M,N[,L]): descriptions of the matrices; a, b, d:
+--   their types; sums: the accumulator type; tf32: whether f32 operands are
+--   multiplied as tf32.
+-- c: whether a matrix C is added to the product; fused: whether an epilogue
+--   follows.
+-- sources: C and other matrices with D's shape that an epilogue reads,
+--   described like A and B. `value` is the number of a matrix among the
+--   captured values.
+-- arch, sm, sms: properties of the device.
+-- order: the only permitted accumulation order, in the words of
+--   cute.ops.sum_order; splits: the number of parts of K in this order.
+-- ragged: the form of the groups (kernels.groups); expected: the expected
+--   number of rows of each group.
 --
 -- Each family, a file of cute/ops/family/, has a function `takes`. It returns
 -- nil if the family accepts a problem. Otherwise it returns a sentence with the

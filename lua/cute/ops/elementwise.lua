@@ -109,8 +109,8 @@ local function bound(p, read)
   end, take
 end
 
--- Positions in the results of the function `arguments`: of f, and of the value
--- before the first operand.
+-- Positions in the list that the function `arguments` returns: AT_F is that of
+-- f, and AT + i that of operand i.
 local AT_F, AT = 2, 7
 
 -- Appends the numbers of a call to a list of kernel arguments, in the order in
@@ -251,9 +251,9 @@ local function outputs_of(p, call, made)
   end
 end
 
--- Sets p.loops to the sorted and merged loops of all operands. Operand x has
--- the column x.at of strides in the loops; the row-major index of an element
--- has the column p.index.
+-- Sets p.loops to the sorted and merged loops (cute.ops.modes) of all operands.
+-- Operand x has the column x.at of strides in the loops; the row-major index of
+-- an element has the column p.index.
 local function loops_of(p)
   local list = {}
   for _, side in ipairs {p.outputs, p.inputs} do

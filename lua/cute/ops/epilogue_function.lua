@@ -172,7 +172,7 @@ end
 
 --- Returns x / (1 - p), or 0 with probability p. Random numbers are from
 -- Philox4x32-10: they are the same for the same seed, row, column and batch. p
--- and seed are numbers of Lua or of the kernel.
+-- and seed are Lua numbers or traced scalars.
 function At:dropout(x, p, seed)
   philox.check(x, p, seed)
   local rows, cols = self:coords()

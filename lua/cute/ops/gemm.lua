@@ -199,8 +199,8 @@ local known = calls.new()
 -- `arguments` returns and by which core.calls identifies a call.
 local AT = {f = 5, alpha = 6, beta = 7, scale_a = 8, scale_b = 9}
 
--- Converts an option that is a number, which is part of a configuration, to a
--- constexpr; fixed[x] is false if x is not a number.
+-- Maps a number in an option to a constexpr, because it is part of the
+-- configuration; maps any other value to false.
 local fixed = setmetatable({}, {__mode = "v", __index = function(t, n)
   t[n] = math.type(n) and cute.constexpr(n) or false
   return t[n]
@@ -251,7 +251,7 @@ local function normal(C, o)
   return C, o, alpha, beta
 end
 
--- Returns C and the options: either argument of ops.gemm may be missing.
+-- Returns C and the options. A call of ops.gemm may omit either of them.
 local function ordered(B, C, o)
   if type(B) == "table" and not int4.is(B) then
     fail("B is %s; a tensor or the result of ops.int4 is needed", core.show(B))
@@ -367,9 +367,10 @@ function gemm.offers(A, B, o, C)
   return p, choose.list(p), call
 end
 
---- Explains gemm's choice for the same arguments: {kernel, tile, stages,
--- cluster, split, order = of sums, promise, why, how, moved, others, refused,
--- text}. tostring returns the text, trace() the kernel.
+--- Explains which kernel gemm would use for the same arguments. Returns
+-- {kernel, tile, stages, cluster, split, order = order of additions, promise,
+-- why, how, moved = repacked matrices, others, refused, text, trace}. tostring
+-- returns the text, and trace() the kernel.
 function gemm.explain(A, B, C, o)
   local alpha, beta
   C, o = ordered(B, C, o)

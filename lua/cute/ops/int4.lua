@@ -1,6 +1,6 @@
 --- Packs weights of 4 bits for kernels/gemm_int4.
 --
---     local W = ops.int4(q)                        -- (N,K), 0 to 15
+--     local W = ops.int4(q)      -- q: tensor (N,K) of numbers from 0 to 15
 --     ops.gemm(A, W:to "gpu", {scale_b = S, group = 128})
 local core = require "cute.core"
 local gemm_int4 = require "kernels.gemm_int4"

@@ -312,8 +312,8 @@ function Plan:memory(call)
   return work, view(turns, self.counts), alone
 end
 
--- Returns the tensors for the results, those given and new ones; and the new
--- ones as a second list.
+-- Returns two lists: all tensors for the results (those given and new ones),
+-- and only the new ones.
 function Plan:outputs(call)
   local out, made = {}, {}
   for i, r in ipairs(self.results) do

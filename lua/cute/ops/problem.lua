@@ -36,8 +36,8 @@ function problem.gates(p, call, B)
 end
 
 --- Sets the fields that follow from the types p.a and p.b: p.tf32, p.sums,
--- those of scale factors (cute.ops.scales) and of the epilogue's results
--- (cute.ops.epilogue_function), p.fused.
+-- p.fused, the fields for scale factors (scales.look) and those for the
+-- epilogue's results (epilogue.look).
 ---@return any like D's default type
 ---@return integer[] read numbers of the epilogue's values that are read like D
 function problem.types(p, call)

@@ -79,8 +79,8 @@ local function types_of(op, dtype, count)
   return cute.i32, dtype
 end
 
--- Returns the shape of the result, the number of elements of each result, the
--- loops over kept modes, and the loops over reduced modes. In the loops,
+-- Returns the result's shape, the number of elements of each result, the loops
+-- (cute.ops.modes) over kept modes, and those over reduced modes. In the loops,
 -- operand 1 is x, 2 the result, and 3 the index within the reduced modes.
 local function loops_of(x, gone, out)
   local shape, count, kept = modes.extents(x.layout), 1, {}
@@ -275,8 +275,8 @@ end
 local function steps_of(p, o, x, stay, gone)
   local list, at, before = {}, 0, {}
   local dtype, alignment = p.dtype, x.alignment
-  -- The loops over the kept modes for a further launch. Its operand 1 holds
-  -- partial results; parts of consecutive results are adjacent there.
+  -- The kept modes' loops for the next launch, which reduces the partial
+  -- results (its operand 1). Consecutive results are adjacent there.
   local places, reach = {}, 1
   for i, loop in ipairs(stay) do
     places[i] = {n = loop.n, [1] = reach, [2] = loop[2], [3] = 0}

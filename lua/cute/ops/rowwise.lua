@@ -304,7 +304,7 @@ end
 -- traced(o, list): returns the function that kernels trace, or nil, from the
 --   options and the operands, which are not checked yet;
 --   call.captured then has its captures (cute.ops.capture), and call.at is its
---   position among the arguments of known calls.
+--   position among the arguments that identify a call (cute.ops.calls).
 -- captured: types of the options that only this function depends on, by name.
 -- dependent: false if launches are not dependent, except those that the plan
 --   makes so.

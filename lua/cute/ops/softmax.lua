@@ -105,9 +105,9 @@ local cross_entropy = rowwise.operation("ops.cross_entropy", {
     return p
   end})
 
---- Returns the losses log(sum(e^X)) - X[T] of rows, and the logarithms, both
--- f32. A row whose target is `ignore` has loss 0; a target that is no index of
--- the row gives NaN.
+--- Returns the loss log(sum(e^X)) - X[T] of each row, and the logarithm
+-- log(sum(e^X)), both in f32. If the target T is `ignore`, the loss is 0; if T
+-- is no index of the row, it is NaN.
 ---@param X any (...,N)
 ---@param T any i32 or i64, one element for each row
 ---@param o? {ignore: integer?, out: any}

@@ -314,8 +314,8 @@ function Tma:consumer_release(state)
   end)
 end
 
---- Waits until all stages are empty again. No bytes are expected, because it
--- waits for the readers only.
+--- Waits until all stages are empty again. Unlike producer_acquire, it does not
+-- expect bytes, because no further copies follow.
 function Tma:producer_tail(state)
   for _ in trace().range(0, self.num_stages, 1, {unroll = 1}) do
     self.empty:wait(state.index, state.phase)
@@ -412,7 +412,7 @@ function Order:wait(state)
 end
 
 --- Passes the turn to the next group, and advances to this group's next step.
----@param state? table advances instead of the group's own
+---@param state? table the state that advances; when absent, the group's own
 function Order:arrive(state)
   local id, last = self.group_id, self.length - 1
   local after

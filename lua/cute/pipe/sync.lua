@@ -209,7 +209,8 @@ end
 -- to the other blocks.
 ---@param cluster? boolean|integer[]|cute.Layout whether there is a cluster, or
 -- its shape
----@param is_relaxed? boolean orders only mbarriers, by mbarrier_init_fence
+---@param is_relaxed? boolean true: the arrival orders no memory accesses; only
+-- mbarrier_init_fence makes the mbarriers visible
 function sync.pipeline_init_arrive(cluster, is_relaxed)
   if not clustered(cluster) then return end
   if is_relaxed then arch.cluster_arrive_relaxed()

@@ -19,7 +19,7 @@ function Report:notes()
   return faults.notes(self)
 end
 
---- Returns the numbers of faults that may follow from others: see
+--- Returns, for each leading fault, how many faults may follow from it: see
 -- cutelua.text.faults.
 ---@return integer[] followers
 ---@return integer leaders
@@ -113,8 +113,8 @@ function Report:traffic()
   return core.visible(columns.table(rows, 3), true)
 end
 
---- Returns the sum of a field of `lines` over those lines whose op matches a
--- pattern; over all lines without a pattern.
+--- Returns the sum of a field of `lines` over the lines whose op matches a
+-- pattern, or over all lines.
 ---@param field string
 ---@param op? string
 function Report:total(field, op)

@@ -12,14 +12,15 @@ local chart = {}
 
 local COLORS = {"#4c78a8", "#f58518", "#54a24b", "#b279a2", "#9d755d"}
 local BAR, GAP, LEFT, PLOT, TOP = 14, 12, 150, 420, 56
-local AXIS, HIGH = 56, 220  -- of a line chart's plot: left edge, height
+local AXIS, HIGH = 56, 220  -- left edge and height of a line plot
 
 local function text(out, x, y, words, more)
   out[#out + 1] = ('<text x="%g" y="%g"%s>%s</text>'):format(x, y,
     more and " " .. more or "", html.escape(words))
 end
 
--- Returns the end of the axis: a round number at or above the largest value.
+-- Returns the end of an axis whose largest value is x: a round number, at least
+-- x.
 local function round_up(x)
   if x <= 0 then return 1 end
   local unit = 10.0 ^ math.floor(math.log(x, 10))

@@ -2,17 +2,19 @@
 --
 --     copylesson.run(arg, {kernel =, tile = {BM, BN}, block =, about =})
 --
--- copylesson.run runs a kernel of (A, B) in cutelua.bench.harness. More fields:
+-- copylesson.run runs a kernel of (A, B) in cutelua.bench.harness. Further
+-- fields of its options, with defaults in parentheses:
 -- dtype: element type (cute.bf16).
--- args: the kernel's arguments, as in harness's make (A, B).
--- cluster: blocks of a cluster.
--- grid: function(m, n), where tiles do not determine it.
+-- args: the kernel's arguments, in the form of harness's `make` ({"A", "B"}).
+-- cluster: extents of a cluster, in blocks.
+-- grid: function(m, n) -> the grid (one block for each tile).
 -- refuses: function(p) -> why the kernel cannot copy p, in one sentence.
--- instead: {name, the case for problems that the kernel refuses}.
+-- instead: {name, case}: the case that runs if `refuses` returns a reason.
 -- transpose: true if B (N,M) is A (M,N) transposed.
 -- compare: {{name =, kernel =}, ...}: other kernels, run and timed for
 --   comparison.
--- cases: {{dtype =, fields that replace the script's}, ...}: a lesson each.
+-- cases: {{dtype =, fields that replace the script's}, ...}, one case for each
+--   element type.
 -- rungs: {{name =, kernel =, tile =, block =, gain =}, ...}, instead of one
 --   kernel: versions, each better than the version before; gain: what a version
 --   gains over the version before, in words.

@@ -17,7 +17,7 @@
 -- A problem p has the extents by the names of `dims`, `dtype`, `opt` (the
 -- options), `sm` (such as 90: the device's, if known), and the operands'
 -- buffers by name. Fields of a lesson:
--- dims: options of extents, with their descriptions.
+-- dims: {{name, description}, ...}: the options that set the extents.
 -- tile: steps of the extents, for odd sizes (16 of each dim).
 -- dtypes: choices of --dtype; without it runs use the first one or, with
 --   every = true, all of them.
@@ -34,13 +34,15 @@
 -- reference: function(p, i) -> piece i of the results: {name = list}; a list
 --   starts at element i * #list of its operand, or at `list.at`. p.was has the
 --   initial contents of operands that are filled and written.
--- pieces: function(p) -> number of pieces (1); as many are checked as are
---   needed to cover about `look` elements (2^20).
+-- pieces: function(p) -> number of pieces that `reference` divides the results
+--   into (1). Enough of them are checked to cover about `look` elements (2^20).
 -- tolerance: {dtype = error}: limit of |got - want| relative to |want|, or to
 --   the root mean square of the piece, whichever is larger.
 -- verify: function(p) -> ok, "all elements", the error: used instead of
---   reference. compared: function(p), with verify, like harness.compared.
--- bytes: function(p) -> the least bytes moved (each operand once).
+--   `reference`. compared: function(p) -> comparisons, used instead of
+--   harness.compared if there is a `verify`.
+-- bytes: function(p) -> the least number of bytes that a launch moves (the
+--   bytes of each operand once).
 -- flops: function(p) -> operations of p: speeds are then in TFLOP/s, and the
 --   driver's copy is not timed.
 -- compare: {{name =, make =}, ...}: other kernels, run and timed for
@@ -48,7 +50,8 @@
 -- rungs: {{name =, make =, gain =}, ...}, instead of make: versions of the
 --   kernel, each better than the version before; gain: what a version gains
 --   over the version before, in words.
--- from_file: true if --a provides the first operand, and its two extents.
+-- from_file: true if the file of --a provides the first operand and the
+--   extents.
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cutelua.program.cli"

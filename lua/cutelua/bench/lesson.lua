@@ -5,23 +5,24 @@
 --
 -- lesson.gemm runs a kernel of (A, B, C) or (A, B, C, alpha, beta) with A
 -- (M,K), B (N,K) and C (M,N), for the words of a command line. The table
--- describes a rung, one version of the kernel. Further fields of a rung:
+-- describes a rung, one version of the kernel. Further fields of a rung, with
+-- defaults in parentheses:
 -- types: element types of A, B and C ({"bf16", "bf16", "bf16"}).
--- sums: the type of alpha and beta ("f32"; false: the kernel takes none).
+-- sums: the type of alpha and beta ("f32"), or false for a kernel without them.
 -- tolerance: limit of the relative error in the Frobenius norm.
 -- grid: function(m, n, k) -> the grid (one block per tile of C when absent).
 -- layouts: supported layouts among tn, nt, nn, tt (all).
 -- layout: the default layout ("tn").
 -- tf32: true if the kernel truncates f32 operands to tf32; cuBLAS may round.
 -- general: {kernel =} with the same grid and block, for problems that the
---   kernel does not support: it needs whole tiles, and A and B in the order of
---   `layout`.
+--   rung's own kernel does not support. The own kernel needs whole tiles, and A
+--   and B in the order of `layout`.
 -- variants: {{"--flag", help =, kernel =}, ...}: other fields by a flag, or by
 --   a word of an option, {"--option", "word", help =, ...}.
 -- choose: function(m, n, k): fields that depend on the size (kernel, tile,
 --   block, cluster, grid, arguments, takes).
--- unit: size of one rounding in the tensor cores' sums, where they keep fewer
---   bits than usual for these types.
+-- unit: size of one rounding in the sums, for rungs whose tensor cores keep
+--   fewer bits than is usual for the types.
 -- arguments: function(A, B, C, alpha, beta) -> the kernel's arguments, if the
 --   kernel does not take these (but TMA atoms, for example).
 -- takes: function(A, B, C) -> false and the reason, where `general` has to run
@@ -30,7 +31,7 @@
 --   GPUs without it.
 -- cluster: extents of a launch's clusters.
 --
--- scripts/ladder.lua and the specs use the parts of rungs: lesson.problem,
+-- scripts/ladder.lua and the specs run rungs step by step: by lesson.problem,
 -- lesson.simulate, lesson.prepare and lesson.bench.
 local core = require "cute.core"
 local cute = require "cute"
@@ -100,7 +101,7 @@ end
 
 local function bytes_of(dtype) return core.find_dtype(dtype).bits / 8 end
 
--- Returns the bytes of the matrices A, B and C of a problem, with C counted
+-- Returns the number of bytes of A, B and C of a problem, with C counted
 -- `copies` times.
 local function need(rung, size, copies)
   local m, n, k = table.unpack(size)

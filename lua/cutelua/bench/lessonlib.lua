@@ -57,8 +57,9 @@ function lib.attempt(size, f)
   if lib.session then lib.session:attempt(size, f) else f() end
 end
 
---- Tells the session of `cutelua check` whether the results were right.
--- compared(p) returns comparisons for the session (cutelua.check.compare).
+--- Passes the verdict on the results of problem p to the session of `cutelua
+-- check`, if there is one. `how` says how they were compared, `wrong` describes
+-- a wrong element. compared(p) returns comparisons (cutelua.check.compare).
 ---@param p table a problem
 ---@param ok boolean
 ---@param how string

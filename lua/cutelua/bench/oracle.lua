@@ -33,8 +33,8 @@ end
 
 --- Returns piece i of C (m,n) = A (m,k) B^T: a list of elements, whose field
 -- `at` is the index of the first one in C. The rows of B (n,k) that belong to
--- a row of C begin at element from(row). If f is given, f(sum, row, column)
--- takes the place of each sum.
+-- a row of C begin at element from(row). If f is given, each sum is replaced by
+-- f(sum, row, column).
 ---@param p {a: any, b: any, n: integer, k: integer}
 ---@param i integer
 ---@param f? fun(sum: number, row: integer, column: integer): number
@@ -51,9 +51,9 @@ function oracle.product(p, i, f, from)
   return c
 end
 
---- Returns row i of attention, of b * h * s rows, for operands q (b,s,h,d) and
--- k, v (b,t,g,d); s is 1 when absent. The results are o and lse, the logarithm
--- of the sum of e^(q k / sqrt(d)).
+--- Returns row i, counted from 0, of the b * h * s rows of attention. The
+-- operands are q (b,s,h,d) and k, v (b,t,g,d); s is 1 when absent. The results
+-- are o and lse, the logarithm of the sum of e^(q k / sqrt(d)).
 ---@param p table
 ---@param i integer
 ---@param causal? boolean the row attends only to keys up to its own position
@@ -80,8 +80,8 @@ function oracle.attention(p, i, causal)
   return {o = o, lse = {most + math.log(sum)}}
 end
 
--- Returns the weight P and dS of row i of head h and key j, with O and lse as
--- given; also the position of the row in q and of the key in k.
+-- Returns the weight P and dS of row i of head h and key j, computed from p.o
+-- and p.lse. Also returns the offset of the row in q and of the key in k.
 local function pair(p, causal, b, h, i, j)
   local row = ((b * p.s + i) * p.h + h) * p.d
   local key = ((b * p.t + j) * p.g + h // (p.h // p.g)) * p.d

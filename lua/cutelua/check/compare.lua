@@ -5,8 +5,7 @@
 -- with: "reference" or "GPU".
 -- tensor: name of the result.
 -- most: the largest relative error allowed (0: bits must be equal).
--- of: number of elements compared.
--- count: number of wrong elements.
+-- of: number of elements that were compared. count: number of wrong ones.
 -- error: the greatest relative error.
 -- low, high: corners of the bounding box of all wrong elements.
 -- first: the first wrong element: coord, got, want; and if its writer is known:
@@ -176,9 +175,9 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns three values for a layout that begins at byte `offset` of a buffer:
--- the number of elements, a function from number to index in the buffer, and
--- one from number to coordinate. If the layout is unknown, all elements of the
--- buffer count.
+-- the number of elements, a function from an element's number to its index in
+-- the buffer, and a function from the number to the coordinate. If the layout
+-- is unknown, the elements are all those of the buffer.
 local function elements(layout, buffer, offset)
   local first = offset * 8 // buffer.dtype.bits
   local ok, n = pcall(function() return layout and cute.size(layout) end)
@@ -201,9 +200,10 @@ local function layout_of(program, value, i)
   end
 end
 
--- Returns the tensors that a launch writes: {name, buffer, i, n, at, coord,
--- written}, ... With `all`, returns the other tensors, too, because a reference
--- may change them.
+-- Returns a list of the tensors that a launch writes: {name =, buffer =, i =
+-- index of the argument, written =, and the results of elements(): n =, at =,
+-- coord =}. With `all`, the list has the other tensors, too, because a
+-- reference may change them.
 local function results_of(program, launch, all)
   local list = {}
   for i, a in ipairs(program.info.args) do

@@ -2,11 +2,11 @@
 -- orders of turns. A turn is one scheduling step of a warp or an agent
 -- (core/sim/turns.h).
 --
--- A run reports which two turns could have been swapped, and the prefix of a
--- schedule that swaps them. All schedules reached this way are run until no new
--- order appears. Two schedules that differ only in commuting turns count as
--- one, and have the same hash. This is dynamic partial-order reduction, with
--- hashes of seen orders instead of sleep sets.
+-- A run reports pairs of turns that could have been swapped, and for each pair
+-- the prefix of a schedule that swaps them. All schedules reached this way are
+-- run until no new order appears. Two schedules that differ only in commuting
+-- turns count as one, and have the same hash. This is dynamic partial-order
+-- reduction, with hashes of seen orders instead of sleep sets.
 local core = require "cute.core"
 
 local explore = {}

@@ -12,8 +12,9 @@
 -- compared: comparisons of results with a GPU's and a reference's, empty if
 --   there is neither (cutelua.check.compare). A difference is a bug, too. gpu:
 --   the GPU's name; not_compared: the reason for no comparison.
--- sizes: {size =, verdict =, why =, of = verdict}, ... at other sizes; if the
---   kernel rejects a size: verdict = "refused", why = reason.
+-- sizes: {size =, verdict = a word, why =, of = the verdict table}, ... for
+--   other sizes. If the kernel rejects a size, verdict is "refused" and `why`
+--   the reason.
 -- notes: sentences on behaviour on which the runs rely, although PTX does not
 --   guarantee it.
 -- needs: after an ok with surgeon = true: which synchronisation is needed.
@@ -307,8 +308,8 @@ local function verdict_of(result, name, opts, notes)
   return v
 end
 
--- Returns a fault that names the line which wrote a result that differs from
--- the reference's, or nil.
+-- If results in v.compared differ from a reference, returns a fault with the
+-- line that wrote the first wrong element; else nil.
 local function wrong_place(v)
   for _, c in ipairs(v.compared) do
     if c.count > 0 and c.with == "reference" then

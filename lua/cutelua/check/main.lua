@@ -284,8 +284,8 @@ function Session:fail()
   error(self.stop, 0)
 end
 
--- Records, for each buffer that a launch writes, this launch and the contents
--- of memory before it.
+-- Records, for each buffer that a launch writes, the launch and the contents of
+-- memory before the launch.
 function Session:note(program, launch)
   local last
   for i, v in ipairs(launch.args) do

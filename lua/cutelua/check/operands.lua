@@ -5,8 +5,11 @@
 -- a patch of one operand (core/sim/edit.h), its description, and its priority.
 local operands = {}
 
--- Priorities of candidates, in the order in which they are tried. SAID is for
--- values that the fault itself names.
+-- Priorities of candidates, in the order in which they are tried: a value that
+-- the fault names (SAID), a usual value (PLAIN), an operand of another
+-- instruction (SAME), another mbarrier or block (PLACE), a computed index in a
+-- ring or cluster (RING), data in another stage (DATA), a changed constant
+-- (NUMBER).
 local SAID, PLAIN, SAME, PLACE, RING, DATA, NUMBER = 1, 2, 3, 4, 5, 6, 7
 
 local function edit(o, from, steps, more)
@@ -282,8 +285,9 @@ local CALLS = {["mbarrier.wait"] = "mbarrier_wait",
                ["mbarrier.expect_tx"] = "mbarrier_arrive_and_expect_tx",
                ["cp.async.mbarrier.arrive"] = "cp_async_mbarrier_arrive_noinc"}
 
--- Calls each(by, words) for steps from one stage of a ring of n to another, the
--- smallest steps first.
+-- Calls each(by, words) for steps in a ring of n stages, the smallest ones
+-- first. `by` is the number of stages to add, modulo n; `words` describes the
+-- step.
 local function stages(n, each)
   for d = 1, math.min(n - 1, 3) do
     local words = d == 1 and "1 stage" or d .. " stages"

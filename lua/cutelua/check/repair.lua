@@ -168,8 +168,8 @@ local function all_of(list)
   return edits
 end
 
--- Returns a smallest part of `others` that cannot be removed together with n:
--- removing n and this part causes a fault.
+-- Returns a minimal subset of `others`: removing it together with operation n
+-- causes a fault. fails(list) reports whether removing a list does.
 local function conflict(others, n, fails)
   local set = table.move(others, 1, #others, 1, {})
   for i = #set, 1, -1 do
@@ -395,8 +395,8 @@ local function map_places(sites)
   return list
 end
 
--- Reports whether operation o usually stands at point p: a barrier after waits
--- and fences, a fence before a barrier, expect_tx before the copy.
+-- Reports whether operation o is usual at point p: a barrier after waits and
+-- fences, a fence before a barrier, expect_tx before the copy.
 local function is_usual(p, o)
   if o.op == "mbarrier.expect_tx" then
     return p.op ~= nil and p.op:find "%.load$" ~= nil
@@ -441,7 +441,8 @@ end
 local BUDGET = 2000000
 
 -- A search for a fix of one launch that has a bug: sites (its instructions),
--- here (the input of cutelua.check.sync), fault, bounds, limit (os.clock).
+-- here (the input of cutelua.check.sync), fault, bounds (its `limit` is a time
+-- of core.clock) and limit (a time of os.clock), at which the search ends.
 local Trial = {}
 Trial.__index = Trial
 
@@ -627,8 +628,8 @@ function Trial:alternatives(m, after, began)
 end
 
 -- Tries to insert an operation at the points `from` to `to` of a list. Returns
--- the points where the insertion fixes the bug, and true if not all schedules
--- were examined.
+-- the points where the insertion fixes the bug. The second result is true if
+-- not all schedules were examined.
 function Trial:at_places(list, o, from, to)
   local found, open = {}, false
   for i = from, math.min(to, #list) do
@@ -677,11 +678,11 @@ end
 
 --- Searches for the smallest fix of a bug: an operation to insert at one line.
 -- Returns {words, op, places = {{file, line, ends}, ...}}, with all lines
--- where the insertion fixes the bug; nil if nothing is found. A fix can also
--- be a stronger memory order or a replaced operation; `stands` is then set,
--- and the place is the operation's own line. If several changes are needed,
--- they are `together`. others: fixes at other lines. open: not all schedules
--- were examined; those examined have no fault.
+-- where the insertion fixes the bug; nil if nothing is found. A fix can also be
+-- a stronger memory order or a replaced operation. Its field `stands` is then
+-- true, and its place is the operation's own line. Further fields: together =
+-- true if all the places must change; others = fixes at other lines; open =
+-- true if not all schedules were examined (those that were have no fault).
 ---@param run fun(o: table): table runs a launch that has a bug
 ---@param fn any
 ---@param fault table

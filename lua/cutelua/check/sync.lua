@@ -11,7 +11,7 @@ local sync = {}
 -- Source text of operations
 ---------------------------------------------------------------------------
 
--- Fences by kind: the call in a script, and the next stronger kind.
+-- Fences by kind: {the call in a script, the kind of the next stronger fence}.
 local FENCE = {
   cta = {"arch.fence_acq_rel_cta()", "cluster"},
   cluster = {"arch.fence_acq_rel_cluster()", "gpu"},
@@ -221,8 +221,8 @@ local function named(here, add, arrive)
   end
 end
 
--- Adds operations `op` on each ring of mbarriers, with imm 0 and 1 (a wait's
--- parity in the first round).
+-- Adds operation `op` on each ring of mbarriers, once with imm = 0 and once
+-- with imm = 1. For a wait, imm is the parity in the first round.
 local function rings(here, op, add)
   for _, r in ipairs(operands.rings(here)) do
     for imm = 0, 1 do

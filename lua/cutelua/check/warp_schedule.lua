@@ -9,8 +9,8 @@ local warp_schedule = {}
 
 local HEAD = "cutelua schedule 1"
 
---- Returns a bug's schedule: kernel, cluster, turns ({{warp, agent}}), path
--- (lines).
+--- Returns a bug's schedule: {kernel =, cluster =, turns = {{warp, agent},
+-- ...}, path = the source line of each turn, switches = changes of the warp}.
 ---@param result table of explore
 ---@param name string the kernel's name
 function warp_schedule.of(result, name)
@@ -35,8 +35,8 @@ local function where(turn)
     turn.line) or "?"
 end
 
--- Divides the turns of a path into stretches, in which only one warp has turns.
--- Returns a list of {who, lines}.
+-- Divides a path into stretches: consecutive turns of one warp, or of one
+-- agent. Returns a list of stretches {who = description, "FILE:LINE", ...}.
 local function stretches(path)
   local list = {}
   for _, turn in ipairs(path) do

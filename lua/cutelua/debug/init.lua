@@ -50,8 +50,8 @@ local function look(self, stop)
   end
 end
 
--- Runs the launch, again and again if the function that drives the session goes
--- back.
+-- Runs the launch. Runs it again whenever the function that drives the session
+-- goes back.
 local function drive(self, options)
   local co = coroutine.create(self.drive)
   local goal, report
@@ -221,8 +221,8 @@ local function chunk_of(self, name)
   if not found then
     local names = {}
     for i, chunk in ipairs(self.chunks) do names[i] = source.short(chunk) end
-    core.fail("unknown-name", ("no line of '%s' is in this kernel: there %s %s")
-      :format(name, #names == 1 and "is" or "are", table.concat(names, ", ")))
+    core.fail("unknown-name", ("no line of '%s' is in this kernel: its lines "
+      .. "are in %s"):format(name, table.concat(names, ", ")))
   end
   return found
 end

@@ -30,7 +30,8 @@ function passes.open(key, what)
 end
 
 --- Prints what a pass over the body found about a slot (a variable or field):
--- its values `from` and `to`, or, without them, that it may hold more values.
+-- that its value changes from `from` to `to` or, if `from` is nil, that the
+-- range of its possible values grew.
 function passes.slot(region, slot, from, to)
   local line = ("  pass %d: %s '%s' "):format(region.passes,
     slot.t and "field" or slot.f and "upvalue" or "local", slot.name)

@@ -135,8 +135,8 @@ local function defined(code)
   return left, right:match "^[%a_][%w_.]*$" and right or nil
 end
 
--- Entries with comments, which are parsed on first use, because most are never
--- read.
+-- Class of the entries that comments.read returns. A comment is parsed on first
+-- use, because most are never read.
 local Entry = {}
 
 function Entry.__index(entry, key)

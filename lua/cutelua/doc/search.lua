@@ -13,9 +13,10 @@ local has_sys, sys = pcall(require, "cute.sys")
 
 local search = {}
 
--- Columns of a result, and the largest number of rows below a title.
+-- WIDTH: columns of a line of results. MOST: the largest number of results
+-- below one title.
 local WIDTH, MOST = 79, 12
--- Columns of the names of results.
+-- Width of the column with the names of the results.
 local LEFT = 30
 -- The least number of letters in a search word.
 local SHORTEST = 3
@@ -32,7 +33,7 @@ local function cut(text, width)
 end
 
 -- Returns the words of a query, each as {plain text, pattern for a word's
--- beginning}; nil if there are none.
+-- beginning}; nil if the query has no word.
 local function words_of(question)
   local list = {}
   for word in question:lower():gmatch "[%w\128-\255]+" do

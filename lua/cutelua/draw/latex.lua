@@ -68,8 +68,8 @@ local function number(out, m, n, s)
     escape(s))
 end
 
--- Draws the names of rows and columns along the sides of a panel: rows at
--- column `n0`, columns at row `m0`.
+-- Draws the names of rows and columns along the sides of a panel whose first
+-- cell is at row m0 and column n0 of the picture.
 local function sides(out, panel, m0, n0)
   local right = panel.numbers == "right"
   local function rows()

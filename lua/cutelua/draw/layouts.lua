@@ -22,8 +22,8 @@ local function one_of(what, name, list)
     near and " (did you mean " .. near .. "?)" or ""))
 end
 
--- Returns a list: the other arguments, then the ids (thread, value, offset,
--- ...) that the cells of a panel have, in the order of picture.IDS.
+-- Returns the allowed words of an option: the other arguments, then the ids
+-- (thread, value, ...) that the cells of a panel have.
 local function known(panel, ...)
   local list = {...}
   for _, name in ipairs(picture.IDS) do
@@ -125,7 +125,8 @@ local function check_static(x, layout)
   end
 end
 
--- Returns all coordinates of the modes from 2 on, each as a list.
+-- Returns all coordinates of modes 2 and higher (modes count from 0), each as a
+-- list.
 local function slices(layout)
   local list = {{}}
   for mode = 2, core.rank(layout) - 1 do
@@ -152,7 +153,8 @@ local function extents(layout, column)
   return rows, columns, panels
 end
 
--- Returns the width of an element in bits, from the options or the tensor.
+-- Returns the width of an element in bits: of opts.dtype, else of the tensor's
+-- type.
 local function bits_of(opts, tensor)
   local dtype = opts.dtype or tensor and tensor.dtype
   if dtype == nil then return nil end

@@ -109,8 +109,8 @@ function picture.widest(panel, split)
   return width, lines
 end
 
---- Returns the name of row number i, or of column number i (`side`), of a
--- panel.
+--- Returns the name of a panel's row i or, if `side` is "column", of its column
+-- i. Rows and columns count from 0.
 ---@param panel table
 ---@param side string "row" or "column"
 ---@param i integer

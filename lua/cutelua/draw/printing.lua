@@ -415,8 +415,10 @@ local function cell_width(t)
   return t.dtype.is_float and 11 or t.dtype == core.boolean and 6 or 5
 end
 
--- Returns a description of the table that prints tensor t: n1 columns, of which
--- `columns` are shown, and n0 rows in each of n2 * n3 matrices.
+-- Returns what to print of tensor t, at most `limit` elements: {t =, rank =, n
+-- = extents of modes 0 to 3, columns and rows = how many are printed, all = the
+-- number of elements, registers, memory = where t is}. Rows are those of all
+-- matrices.
 local function table_of(t, limit)
   local rank = core.rank(t)
   if rank > 4 then
@@ -433,7 +435,7 @@ local function table_of(t, limit)
 end
 
 -- Returns the pieces of the line that separates matrices, if row r is the first
--- row of a matrix (a new index of mode 3 or 4).
+-- row of a matrix (a new index of mode 2 or 3).
 local function rule_pieces(g, r)
   if g.rank < 3 then return {} end
   local width = math.type(g.n[2]) == "integer" and g.columns * cell_width(g.t)

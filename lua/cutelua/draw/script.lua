@@ -58,7 +58,8 @@ var cuteAlgebra = (function () {
         expect(",");
         var s = number();
         expect(">");
-        if (b < 0 || m < 0 || Math.abs(s) < b) fail("no such swizzle");
+        if (b < 0 || m < 0 || Math.abs(s) < b)
+          fail("a swizzle Sw<B,M,S> needs B, M >= 0 and |S| >= B");
         return {swizzle: {b: b, m: m, s: s}};
       }
       var start = at, shape = tuple();

@@ -66,8 +66,9 @@ local function measure(p, panel)
   return m
 end
 
--- Arranges panels at their `place`, or side by side as long as they fit. Sets x
--- and y of each panel, and returns the total width and height.
+-- Arranges the panels of `list`: each at its `place` if it has one, else side
+-- by side as long as they fit. Sets the fields x and y of each. Returns the
+-- total width and height.
 local function arrange(list, meet)
   local columns, rows, next_place = {}, {}, {1, 0}
   local x = 0

@@ -42,8 +42,8 @@ function learn.lesson(name)
   return lesson
 end
 
---- Returns the blocks of a lesson: {kind =, text =, name = of an exercise,
--- chunk = of Lua, as load takes it}, kind "text", "lua", "draw" or "exercise".
+--- Returns the blocks of a lesson: {kind = "text", "lua", "draw" or "exercise",
+-- text =, name = the name of an exercise, chunk = the chunk name for load}.
 ---@param lesson table
 ---@return table[]
 function learn.blocks(lesson)

@@ -122,8 +122,8 @@ local function lay(lesson, block)
   return path
 end
 
--- Checks an answer to an exercise: the typed line, or the file if the line is
--- blank. Returns true if it is right, else nil and the reason.
+-- Checks an answer to an exercise: the typed line or, if the line is blank, the
+-- file at `path`. Returns true for a right answer, else nil and the reason.
 local function answered(line, lesson, block, env, path)
   local text, chunk = line, "=(answer)"
   if not line:find "%S" then

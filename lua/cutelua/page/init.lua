@@ -5,8 +5,8 @@
 --
 -- A key is the number of a Lua line that produced code. Fields of a launch:
 -- name, facts = {{what, value, is bad}, ...}, missing = {sentence, ...}.
--- keys: {{file, line}, ...}, file a number of the page's files; keys after the
---   first `lines` belong only to things.
+-- keys: {{file, line}, ...}, where `file` is the number of one of the page's
+--   files. Keys after the first `lines` ones are used only by `things`.
 -- cu: {text = {line, ...}, at = {key or 0, ...}}.
 -- ptx, sass: {text =, at = {line of cu or 0, ...}}; sass.live: the
 --   number of live registers.
@@ -16,7 +16,8 @@
 -- notes: {{key = 0 where no line is known, kind = "bad" or "warn", text =, also
 --   = key of the other line, rest = {{key =, text =}, ...} of faults that may
 --   follow from this one}, ...}.
--- things: {{name =, kind =, space =, layout =, key =, more =, picture =}}.
+-- things: {{name =, kind =, space =, layout =, key =, more =, picture =}, ...}:
+--   the tensors, layouts and tiled operations of the kernel's variables.
 -- conflicts: {{key =, text =, picture =}, ...}.
 -- estimate, log: texts.
 --
@@ -327,8 +328,8 @@ local function add_thing(things, seen, name, value, place)
   things[#things + 1] = thing
 end
 
--- Adds pictures to the listed tensors, layouts and tiled operations: first to
--- those in shared memory.
+-- Adds pictures to `things`, first to the tensors in shared memory, because the
+-- number of pictures is limited.
 local function add_pictures(self, things, seen)
   local function draw(want)
     for _, t in ipairs(things) do

@@ -57,8 +57,8 @@ end
 ---------------------------------------------------------------------------
 
 --- Starts watching: all launches run on the simulator, and os.exit ends only
--- the script. To do so, os.exit raises `stop`, which no pcall catches, and
--- stores the exit code in `code`.
+-- the script. To do so, os.exit raises the watch's `stop`, which no pcall
+-- catches, and stores the exit code in the watch's `code`.
 ---@param page table of cutelua.page
 ---@param name? string name of the kernels to watch; all when absent
 ---@param seed? integer seed of the schedules of launches that have none

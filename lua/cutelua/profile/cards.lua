@@ -13,9 +13,9 @@ local function like(base, more)
   return t
 end
 
--- The numbers of a card. Rates are bytes per cycle of an SM; times are in
--- cycles of `clock`, the GPU's clock under full load. (An SM that runs faster,
--- 1.98 GHz with little to do, counts more cycles.)
+-- The numbers of a card. Rates are bytes per cycle of an SM. Times are in
+-- cycles of `clock`, the GPU's clock under full load. (With little to do, an SM
+-- runs at 1.98 GHz and takes more cycles for the same time.)
 --
 -- Per quarter of an SM: mma, wgmma: 16-bit multiply-adds per cycle; mma_again:
 -- time until the same warp can issue its next mma, relative to one mma; f64,
@@ -31,14 +31,17 @@ end
 -- (tma), another block's shared memory (far_shared), a compare-and-swap
 -- (swapped).
 -- Threads: time to continue after an mbarrier (barrier); cost of a barrier per
--- warp, and time to continue after the last one (meet, round); time to continue
--- after a cluster's barrier (cluster); least time of a loop iteration (loop).
--- Fences of the block, of cluster and GPU, of the system: time to continue
--- after one, and the cost per warp where all warps of an SM execute one;
--- cluster_each: the same cost for releasing arrivals at a cluster's barrier.
+-- warp (meet), and time to continue after the last warp arrived (round); time
+-- to continue after a cluster's barrier (cluster); least time of a loop
+-- iteration (loop).
+-- Fences of block scope, of cluster or GPU scope, and of system scope: time to
+-- continue after a fence, and its cost per warp if all warps of an SM execute
+-- one; cluster_each: the same cost for releasing arrivals at a cluster's
+-- barrier.
 -- start: time until a block starts where another one has ended. launch: seconds
--- for a kernel's start and end; block, group: seconds to start a block, and in
--- addition a cluster, which happens for all SMs in sequence; clock: Hz.
+-- for a kernel's start and end. block, group: seconds to start a block, and
+-- additional seconds to start a cluster; the SMs start them in sequence. clock:
+-- Hz.
 local HOPPER = like(targets.H100, {clock = 1.755e9, l1_bytes = 256 * KIB,
   mma = 308, mma_again = 1.56,
   wgmma = 512, f64 = 1.75, integer = 1.75, special = 7.05, l2 = 42, bulk = 62,

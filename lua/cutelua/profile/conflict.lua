@@ -128,7 +128,7 @@ local function collision_text(c, list)
 end
 
 -- Returns the lines of a map of passes (rows) by banks (columns), in which each
--- lane stands at its first bank. The map shows the given group of lanes; other
+-- lane is at its first bank. The map shows the given group of lanes; other
 -- groups are similar.
 local function map_text(c, group)
   local out, head = {}, {}

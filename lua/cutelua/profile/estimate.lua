@@ -131,9 +131,9 @@ local function play(p, m, clusters, resident, unit)
   return found
 end
 
--- Returns the number of cycles that an SM takes for `each` clusters, `resident`
--- of them at a time, and the report of the replay. For many clusters, replays a
--- few and extrapolates.
+-- Returns the number of cycles that an SM takes for a number of clusters,
+-- `each`, of which `resident` run at a time. Also returns the report of the
+-- replay. For many clusters, replays a few and extrapolates.
 local function cycles_of(p, m, each, resident, unit)
   local some = math.min(each, 4 * resident)
   local found = play(p, m, some, resident, unit)

@@ -454,7 +454,7 @@ local function of_copy(i, a, layout)
     or name:find "CACHEGLOBAL" and "cp.async.cg"
     or name:find "CP_ASYNC" and "cp.async" or side == "S" and "ld" or "st"
   local n, lanes = values(copy, side), WARP
-  -- Of a warp, only the lanes below `lanes` provide the address of a matrix
+  -- Only the lanes of a warp below `lanes` provide the address of a matrix
   -- row.
   if OPS[op][1] == "matrix" then
     lanes = values(copy, side == "S" and "D" or "S") * bits // 32 * 8

@@ -6,9 +6,9 @@
 --     t:save "gemm.svg"
 --
 -- device = "sim" (when absent): the replay of cutelua.profile.estimate, with
--- its options, for all clusters that one SM runs, or the first of many. "gpu":
--- the kernel is traced again, and a lane of each warp stores clock values, for
--- at most `room` events per warp (1024 when absent).
+-- its options, for the clusters that one SM runs, or if these are many, the
+-- first of them. "gpu": the kernel is traced again, and a lane of each warp
+-- stores clock values, for at most `room` events per warp (1024 when absent).
 --
 -- A timeline has kernel; from ("model of H200" or the GPU's name); spans =
 -- {{kind = "warp" "range" "agent", name =, block =, sm =, warp =, begin =,

@@ -290,7 +290,8 @@ local function words_of(text)
   return set
 end
 
--- Returns the options of a function with their types.
+-- Returns {option = its types} for the function of this name; nil if OPTIONS
+-- lacks the function.
 local function options_of(name)
   local set, known = {}, OPTIONS[name]
   if not known then return nil end

@@ -7,9 +7,9 @@ local core = require "cute.core"
 
 local explain = {}
 
---- Runs a function and prints the steps of the algebra in it, such as the
--- result of each mode of a composition, or the modes that a complement added.
--- Then prints the function's results.
+--- Calls f and prints the steps of the layout algebra that it uses, such as the
+-- result of each mode of a composition, or the modes that a complement adds.
+-- Then prints f's results.
 ---@generic T
 ---@param f fun(): T the calls to explain
 ---@param out? fun(line: string) takes each line; print by default

@@ -38,7 +38,8 @@ local FLAGS = {["-i"] = "interactive", ["--watch"] = "watch",
   ["--version"] = "version", ["-v"] = "version", ["--help"] = "help",
   ["-h"] = "help"}
 
---- Reads the command line: {steps = {{"-e", code}...}, script = index}.
+--- Parses the command line. Returns {steps = {{"-e", code}, ...}, script =
+-- index of the script's name in argv, and flags by name}.
 ---@param argv table argv[0] is the program
 ---@return table? options, string? message
 function program.options(argv)

@@ -3,7 +3,7 @@
 -- previous run.
 --
 -- Each run is a process of its own, so a crash ends only that run. The process
--- reports its modules and launches in a file (watch.child).
+-- writes its modules and launches to a file (watch.child).
 local bytes = require "cute.lang.files"
 local core = require "cute.core"
 local diff = require "cutelua.program.diff"

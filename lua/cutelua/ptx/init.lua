@@ -183,7 +183,8 @@ end
 
 local KERNEL = {smem = true, lines = true, undefined_ok = true}
 
--- Raises an error unless `list` contains positions of the entry's parameters.
+-- Raises an error unless `list`, the option undefined_ok, is a list of
+-- positions of the entry's parameters, counted from 1.
 local function check_positions(entry, list)
   for _, i in ipairs(type(list) == "table" and list or {0}) do
     if math.type(i) ~= "integer" or i < 1 or i > #entry.parameters then

@@ -88,7 +88,7 @@ end
 -- Reading
 ---------------------------------------------------------------------------
 
--- What a LAUNCH file in Lua can use.
+-- Names that a LAUNCH file in Lua can use.
 local LIBRARY = {assert = assert, error = error, ipairs = ipairs, math = math,
   pairs = pairs, select = select, string = string, table = table,
   tonumber = tonumber, tostring = tostring, type = type}
@@ -167,7 +167,7 @@ local MOST = 1 << 40  -- largest number of elements of a tensor
 local function of_file(path, what, dtype)
   local array, why = npy.read(path, {dtype = dtype})
   if not array then
-    -- the reason of a file that cannot be opened names it, and ends in a kind
+    -- if the file cannot be opened, the reason names it and ends in a kind
     why = why:gsub(" %[[%l-]+%]$", "")
     if not why:find(core.visible(path), 1, true) then
       why = core.visible(path) .. ": " .. why
@@ -184,7 +184,7 @@ local function tensor(spec, what)
   if spec.npy then
     for k in pairs(spec) do
       if k ~= "npy" and k ~= "dtype" then
-        fail("%s has either npy or %s", what, k)
+        fail("%s has both npy and %s: remove one of them", what, k)
       end
     end
     return of_file(spec.npy, what, spec.dtype)
@@ -388,7 +388,8 @@ local function coordinate(t, i)
 end
 
 -- Compares the elements of a tensor with a list or tensor whose first index is
--- `base`; returns how many differ, the number of the first and its description.
+-- `base`; returns the number of elements that differ, the index of the first
+-- one, and a text about it.
 local function compare(t, want, base, tolerance)
   local n, at, first = 0, nil, nil
   for i = 0, cute.size(t) - 1 do

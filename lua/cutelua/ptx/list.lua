@@ -111,7 +111,7 @@ local function show_opcodes(module, entry)
   return rejected
 end
 
--- Prints an entry; returns whether all of it is modelled.
+-- Prints an entry; returns whether the simulator supports all of it.
 local function show(module, name)
   local entry = core.ptx_entry(module.module, name)
   say("entry %s, line %d%s", entry.name, entry.line,

@@ -127,7 +127,9 @@ local function typedefs_of(tokens)
   return list
 end
 
--- Parses one declaration to {pointer =, written =, dtype =, text =}.
+-- Parses one parameter's declaration. Returns {pointer = is it a pointer?,
+-- written = may the kernel write the pointee?, dtype = the type of a number,
+-- text = the declaration}.
 local function parameter(text, typedefs)
   local p = {text = text:gsub("%s+", " "):match "^ ?(.-) ?$"}
   if text:find("*", 1, true) then

@@ -67,9 +67,9 @@ function Explained.__tostring(e) return e.text end
 
 --- Returns an explanation of a call: {kernel, tile, stages, cluster, split,
 -- order = accumulation order, promise, why, how = "by rule" or "measured",
--- moved = matrices that are repacked ("A, B, D"), others, refused, text,
--- trace() = the traced kernel, with .source, .ir, .resources}; tostring returns
--- the text.
+-- moved = names of the matrices that are repacked (such as "A, D"), others =
+-- the alternatives, refused = why other families do not apply, text, trace() =
+-- the traced kernel, with .source, .ir, .resources}. tostring returns the text.
 ---@param p table the problem
 ---@param call table
 function choice.explained(p, call)

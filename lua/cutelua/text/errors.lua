@@ -188,8 +188,8 @@ local function add_all(out, list, limit)
   end
 end
 
--- The first words of lines that are advice. If a message has such a line, no
--- general suggestion is printed.
+-- Words that begin a line of advice in a message. If a message has such a line,
+-- no general suggestion is printed.
 local ADVICE = {write = true, use = true, branch = true, nearest = true,
   predicate = true, choose = true, declare = true, convert = true,
   call = true, pass = true, try = true, ["did"] = true, fewer = true}

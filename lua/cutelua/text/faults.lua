@@ -163,8 +163,8 @@ local FAR = "put cluster_arrive() and cluster_wait() %s, or use an mbarrier "
   .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
   .. "\"cluster\"})"
 
--- Returns as text where the missing barrier belongs. `same`: both accesses are
--- in one line. `loop`: the text for the end of the loop.
+-- Returns as text where the missing barrier of race r belongs. `same` is true
+-- if both accesses are in one line. `loop` is the text for the end of r's loop.
 local function place_on(r, same, loop)
   local where = "between the two lines"
   if r.way == "loop" then return loop end
@@ -443,8 +443,9 @@ function faults.new_note(kernel, text)
   return words.new_note(("kernel %s: %s"):format(kernel, text))
 end
 
---- Returns two values: a list with, for each leading fault, the number of other
--- faults that may follow from it; and the number of leading faults.
+--- Returns two values. The first one maps the index of a leading fault to the
+-- number of faults that may follow from it; faults without followers are
+-- absent. The second one is the number of leading faults.
 ---@return integer[] followers
 ---@return integer leaders
 function faults.followers(report)

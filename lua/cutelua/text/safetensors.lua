@@ -13,7 +13,7 @@ local json = require "cutelua.text.json"
 
 local safetensors = {}
 
-local MOST = 100000000  -- bytes of a header, the limit of the format
+local MOST = 100000000  -- largest number of bytes of a header
 local TYPES = {F64 = "f64", F32 = "f32", F16 = "f16", BF16 = "bf16",
                F8_E4M3 = "e4m3", F8_E5M2 = "e5m2", I64 = "i64", I32 = "i32",
                I16 = "i16", I8 = "i8", U64 = "u64", U32 = "u32", U16 = "u16",
@@ -45,7 +45,8 @@ local function check(path, name, e, size)
   end
   if not (is_size(at[1]) and is_size(at[2])) or at[1] > at[2]
     or at[2] > size or at[2] - at[1] ~= bytes then
-    fail(path, "%s: data_offsets are %s to %s; %d bytes within %d are needed",
+    fail(path, "%s: data_offsets are %s to %s; a range of %d bytes inside the "
+         .. "file's %d bytes of data is needed",
          what, core.show(at[1]), core.show(at[2]), bytes, size)
   end
 end

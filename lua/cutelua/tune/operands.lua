@@ -116,8 +116,8 @@ function operands.class(problem, make, name)
   return tuned.class(gemm.problem(set.A, set.B, set.options, set.C), name)
 end
 
--- Pools of random numbers, by element type and place: {all = the numbers as a
--- tensor, count =, list = one period of them on the host}.
+-- Pools of random numbers, by element type and device: {all = the numbers as a
+-- tensor, count = how many, list = one period of them on the host}.
 local pools = {}
 
 local function pool_of(dtype, elements, place)
@@ -150,9 +150,9 @@ local function pool_of(dtype, elements, place)
   return pool
 end
 
---- Returns the number of operand sets to use in turn, if one set has this many
--- bytes: one if operands are small and may stay in L2, else enough to exceed
--- L2.
+--- Returns the number of operand sets to use in turn if one set has this many
+-- bytes. The number is 1 for small operands, which may stay in L2; otherwise
+-- all sets together exceed L2.
 ---@param bytes integer of A and B
 ---@return integer
 function operands.sets(bytes)

@@ -133,8 +133,8 @@ local function names_of(problem, card, job)
   return names
 end
 
--- Counts a candidate that was measured briefly or failed, and updates the best
--- candidate so far.
+-- Counts a candidate of problem x that was measured briefly or failed, and
+-- updates x.best, the best candidate so far.
 local function looked(x, name)
   x.done = x.done + 1
   local t = x.known.look[name]
@@ -179,8 +179,8 @@ function Run:failed(job, name, what)
   end
 end
 
--- Returns the best candidates of the brief measurements, which are to be
--- measured against each other.
+-- Returns the names of the finalists of problem x: the best candidates of the
+-- brief measurements, at most job.finalists of them, fastest first.
 local function finalists(x, job)
   local list = {}
   for _, name in ipairs(x.names) do
@@ -396,13 +396,13 @@ function Run:open()
   if not self.records then stop(why) end
 end
 
---- Runs the tuner. job: problems, a list of a class, M, N, K as text; out, the
+--- Runs the tuner. job: problems, a list of texts "CLASS M N K"; out, the
 -- table's file (the user's own when absent); jobs, number of compiling
 -- children; look, warm, hot (milliseconds), rounds, finalists, near (relative
 -- to the best look), slack (relative to the model's best), most (candidates of
--- a problem), limit (seconds for a candidate), time (seconds in total);
--- worker, the children's module; epilogue, a word of cutelua.tune.epilogues,
--- and make, its function.
+-- a problem), limit (seconds for a candidate), time (seconds in total); worker,
+-- the children's module; epilogue, a word of cutelua.tune.epilogues, and make,
+-- its function.
 ---@param job table
 ---@return table run table = the file written, count = products in it now
 return function(job)

@@ -47,8 +47,8 @@ end
 -- The function that makes the epilogue, and its name: from main's argument.
 local make, named
 
--- Returns the problem and the call of ops.gemm for a set of operands, {p =,
--- call =}, with the candidates by name as further fields.
+-- Returns {p = the problem, call = the call of ops.gemm} for a set of operands.
+-- Further fields are the candidates, by name.
 local function offers_of(set, device)
   if not set.offers then
     set.options.device = device

@@ -1,5 +1,5 @@
--- Two blocks of a cluster each load half of a box for both. Fault: the wait for
--- an empty stage has the wrong parity.
+-- Each block of a cluster of two multicasts half of a box to both. Fault: the
+-- wait for an empty stage has the wrong parity.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/multicast_ask_parity.lua:62 in main chunk
 -- expect: multicast_ask_parity.lua:39: no warp can go on: 1 warp waits (warp 2)

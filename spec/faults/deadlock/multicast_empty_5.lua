@@ -1,5 +1,5 @@
--- Two blocks of a cluster each load half of a box for both. Fault: the mbarrier
--- of an empty stage counts 5 arrivals.
+-- Each block of a cluster of two multicasts half of a box to both. Fault: the
+-- mbarrier of an empty stage counts 5 arrivals.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/multicast_empty_5.lua:63 in main chunk
 -- expect: multicast_empty_5.lua:41: no warp can go on: 1 warp waits (warp 2) at

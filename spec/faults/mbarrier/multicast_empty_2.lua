@@ -1,5 +1,5 @@
--- Two blocks of a cluster each load half of a box for both. Fault: the mbarrier
--- of an empty stage counts 2 arrivals.
+-- Each block of a cluster of two multicasts half of a box to both. Fault: the
+-- mbarrier of an empty stage counts 2 arrivals.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/multicast_empty_2.lua:63 in main chunk
 -- expect: multicast_empty_2.lua:42: mbarrier 'full'[0] counts 1 arrival a

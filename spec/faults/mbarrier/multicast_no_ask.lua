@@ -1,5 +1,5 @@
--- Two blocks of a cluster each load half of a box for both. Fault: nothing
--- waits for an empty stage.
+-- Each block of a cluster of two multicasts half of a box to both. Fault:
+-- nothing waits for an empty stage.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/multicast_no_ask.lua:61 in main chunk
 -- expect: multicast_no_ask.lua:40: mbarrier 'full'[0] counts 1 arrival a phase;

@@ -1,5 +1,5 @@
--- Two blocks of a cluster each load half of a box for both. Fault: no barrier
--- of the cluster follows mbarrier_init.
+-- Each block of a cluster of two multicasts half of a box to both. Fault: no
+-- barrier of the cluster follows mbarrier_init.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/multicast_no_made.lua:60 in main chunk
 -- expect: multicast_no_made.lua:41: mbarrier 'full'[0] is used with nothing

@@ -1,4 +1,4 @@
--- A refill by a copy follows reads by ldmatrix, which are threads' reads, too.
+-- A copy refills a stage after reads by ldmatrix, with no proxy fence.
 -- run: check
 -- expect: check: kernel faulty: ok
 -- expect: note: ldmatrix_refill.lua:39: write by a bulk copy after a thread's

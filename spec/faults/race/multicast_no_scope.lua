@@ -1,5 +1,5 @@
--- Two blocks of a cluster each load half of a box for both. Fault: the arrival
--- at the peer's mbarrier has the scope of a block.
+-- Each block of a cluster of two multicasts half of a box to both. Fault: the
+-- arrival at the peer's mbarrier has the scope of a block.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/race/multicast_no_scope.lua:63 in main chunk
 -- expect: multicast_no_scope.lua:43: write after a read by a thread of another

@@ -1,5 +1,5 @@
--- Two blocks of a cluster each load half of a box for both. Fault: nothing
--- waits for the data.
+-- Each block of a cluster of two multicasts half of a box to both. Fault:
+-- nothing waits for the data.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/uninitialised/multicast_no_wait.lua:61 in main chunk
 -- expect: multicast_no_wait.lua:48: read of uninitialised memory: element 256

@@ -46,7 +46,7 @@ end
 ---@param A cute.Tensor (M,K) of 8-bit or 16-bit elements, at most two nonzero
 -- in each four neighbours along K; or of f32 or tf32, one of two
 ---@return cute.Tensor values (M,K/2) of A's type
----@return cute.Tensor metadata (M,K/16), or (M,K/8), of u16
+---@return cute.Tensor metadata u16: (M,K/16), for f32 and tf32 (M,K/8)
 function sparse.compress(A)
   local bits = A.element_type.bits
   local group = bits == 32 and 2 or 4

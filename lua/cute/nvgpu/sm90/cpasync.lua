@@ -234,8 +234,8 @@ local function modes_of(gmem, smem, tiler)
   for i, n in ipairs(shape) do
     local leaf = number[tostring(stride[i])]
     if n > 1 then
-      -- The box ends before a run that does not start at a leaf of the tensor;
-      -- further boxes copy that run.
+      -- A run that does not start at a leaf of the tensor cannot be a mode of
+      -- the map. The box ends before it, and further boxes copy it.
       if not leaf then break end
       local box = n
       if n > 256 then
@@ -440,14 +440,15 @@ local function shared_pixels(channels, pixels, ctas, dtype, swizzle)
   return pixels // ctas
 end
 
---- Makes an atom that loads tiles (pixels,K) of the matrix that a convolution
--- multiplies, and its coordinates ((Q P Z N),(C,S,R,T)). Element (m,k) is
--- channel c of the image at filter position (s,r,t) for output pixel m; zero
--- outside the image. The image has modes (C,W,N), (C,W,H,N) or (C,W,H,D,N). The
--- filter's corner starts at lower_corner and moves by the stride up to
--- upper_corner past the image's last pixel. The output extents follow from
--- upper_padding, which is upper_corner plus the rest of the filter.
----@param op table CopyBulkTensorIm2ColG2SOp(), its multicast, or the store's
+--- Makes an atom that loads tiles (pixels,K) of a convolution's im2col matrix,
+-- and the tensor of coordinates ((Q P Z N),(C,S,R,T)). Element (m,k) is channel
+-- c of the image at filter position (s,r,t) for output pixel m, or 0 outside
+-- the image. The image has modes (C,W,N), (C,W,H,N) or (C,W,H,D,N). The
+-- filter's first position moves from lower_corner by the stride, up to
+-- upper_corner past the image's last pixel. upper_padding, which is
+-- upper_corner plus the rest of the filter, gives the output extents.
+---@param op table CopyBulkTensorIm2ColG2SOp(),
+-- CopyBulkTensorIm2ColG2SMulticastOp() or CopyBulkTensorIm2ColS2GOp()
 ---@param gmem_tensor table a host tensor, contiguous along C
 ---@param smem_layout table the layout of one stage
 ---@param cta_tiler table {pixels, channels}

@@ -42,7 +42,7 @@ local fill = problem.operation(WHAT, {
 local BlockMask = {__name = "block mask"}
 BlockMask.__index = BlockMask
 
--- Returns the block {rows, keys} of the options.
+-- Returns the extents {rows, keys} of a block, from the options.
 local function block_of(o)
   local block = o.block or {128, 128}
   local M, N = block[1], block[2]

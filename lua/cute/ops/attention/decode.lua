@@ -124,7 +124,7 @@ local function problem_of(call)
 end
 
 -- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). n:
--- the numbers of blocks and of parts (the kernel's plan function).
+-- the result of the kernel's function plan, {blocks =, slots =}.
 local function step_of(call, p, k, n, q, made, scale)
   local cache = call.block_table or call.k or call.tree or call.k_scale
     or call.v_scale
@@ -178,8 +178,8 @@ local step = problem.operation("ops.attention_decode", {
       call:fail("Q has %d heads and K has %d; at most %d heads of Q can share "
         .. "a head of K", q.H, q.G, q.value and 1024 or 64)
     end
-    -- For one tile of 16 rows, mma.sync is fast enough; larger tiles of keys
-    -- are faster where they fit.
+    -- For one tile of 16 rows, mma.sync is fast enough. Devices with wgmma have
+    -- shared memory for larger tiles of keys, which are faster.
     o.wgmma = q.value and q.H * q.S > 16 and p.device.arch == "sm_90a"
     if q.value and core.has(p.device.sm, "wgmma") then o.tile = {16, 64} end
     scores.trace_functions(call, o, p)
@@ -207,9 +207,10 @@ local function is_view(V, K)
   return same
 end
 
---- Returns O and LSE of the last rows of each sequence, and its keys. The keys
--- are divided among blocks, so that few sequences keep the GPU busy. Row s of S
--- sees the keys up to that of its own position; see docs/ops.md.
+--- Computes attention of the last S rows of each sequence to all its keys;
+-- returns O and LSE. The keys are divided among blocks, so that few sequences
+-- keep the GPU busy. A row sees the keys up to its own position; see
+-- docs/ops.md.
 ---@param Q any (B,S,H,D)
 ---@param K any (B,T,G,D), or pages (P,page,G,D) with block_table
 ---@param V any like K; the view of the first 512 elements of K's heads, or nil,

@@ -16,8 +16,8 @@ local tensor_op = require "cute.ops.tensor_op"
 local forward = {}
 
 -- Returns Hopper's kernel for a call, or nil and the reason why it does not
--- fit. q: the problem (problem.of). With ALiBi, scores rise towards a row's own
--- key.
+-- fit. q: the problem (problem.of). Option `rises` is set for ALiBi, with which
+-- scores rise towards a row's own key.
 local function hopper_kernel(call, device, q, o)
   if not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
@@ -45,8 +45,8 @@ local function check_values(call, q)
   end
 end
 
--- Returns the operands of a kernel that only some calls have, or nil if this
--- call has none of them.
+-- Returns the optional operands of a call as the kernel's last argument, or nil
+-- if the call has none of them.
 local function more_of(now, q)
   if not now.blocks and not now.sinks and not now.cu_q then return nil end
   return {blocks = now.blocks and block_mask.view(now.blocks, q.B, q.H),

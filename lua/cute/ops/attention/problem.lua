@@ -15,8 +15,8 @@ local HEADS = {[32] = true, [64] = true, [96] = true, [128] = true,
                [192] = true, [256] = true}
 
 -- Reports whether the kernels accept the layout of an operand: heads are
--- contiguous, every other mode has one stride, a multiple of 16 bytes, and so
--- has the address. Modes of one element count, too.
+-- contiguous; the address and the strides of the other modes are multiples of
+-- 16 bytes, even for modes of one element; no mode is nested.
 local function fits(t)
   local l, rank, step = t.layout, cute.rank(t), 128 // t.element_type.bits
   if rank < 3 then return true end
@@ -35,8 +35,9 @@ local function apart(t)
 end
 
 -- Checks the types and shapes of Q, K, V and of further operands like them.
--- Returns the problem: B, S, T, H, G, D. V of another shape than K is not
--- checked. Sequences of different lengths, with cu_seqlens, have no mode B.
+-- Returns the problem, a table {B = sequences, S = rows, T = keys, H = heads of
+-- Q, G = heads of K, D = elements of a head, ...}. V of another shape than K is
+-- not checked. Sequences of different lengths (cu_q, cu_k) have no mode B.
 -- paged: K and V are pages of T keys, not batches. narrow: another type that
 -- both K and V may have.
 function problem.of(call, like_q, like_k, paged, narrow)
@@ -72,7 +73,8 @@ function problem.of(call, like_q, like_k, paged, narrow)
     call:fail("Q is %s: heads of %d elements; 32, 64, 96, 128, 192 or 256 are "
       .. "possible", Q.layout, p.D)
   elseif p.G < 1 and p.H > 0 or p.G > 0 and p.H % p.G ~= 0 then
-    call:fail("Q has %d heads and K has %d; a multiple is needed", p.H, p.G)
+    call:fail("Q has %d heads and K has %d; Q needs a multiple of K's heads",
+              p.H, p.G)
   end
   return p
 end

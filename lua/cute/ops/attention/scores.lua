@@ -22,8 +22,8 @@ local CHANGES = {
   {"score_mod", "s = score_mod(s, at)"}}
 
 -- The largest x for which tanh(x) is x P(x^2) with a relative error of 3e-4,
--- and the coefficients of P. The hardware's approximation has a larger error,
--- and the unit that computes it is busy with the powers of scores.
+-- and the coefficients of P. The hardware's tanh.approx has a larger error, and
+-- its unit is busy with the softmax's powers of 2.
 local NEAR, P0, P1, P2 = 0.8, 0.9996967, -0.3245739, 0.0935748
 
 -- Returns cap tanh(s / cap). inverse: 1 / cap. at.near: see flash.near.
@@ -35,7 +35,7 @@ local function capped(s, cap, inverse, at)
   return s * cute.fma(cute.fma(t, P2 * (square * square), P1 * square), t, P0)
 end
 
-local makers = {}  -- of score_mod functions, by the options that they use
+local makers = {}  -- functions that make score_mod, by its options
 
 -- Returns the score_mod that the options require, or nil.
 local function score_of(o, bias, shift)
@@ -50,8 +50,8 @@ local function score_of(o, bias, shift)
     .. "bias, score_mod, shift, small, capped, abs, f32 = ... return "
     .. "function(s, at) %s return s end"):format(table.concat(lines, " ")),
     "scores")
-  -- If `shift` is constant, the distances of ALiBi have known bounds, and
-  -- additions convert them to floats.
+  -- If `shift` is constant, ALiBi's distances have known ranges, so that the
+  -- compiler can convert them to floats by an addition.
   return makers[key](o.softcap and o.softcap + 0.0, o.alibi_slopes, bias,
                      o.score_mod, shift and cute.constexpr(shift),
                      o.softcap and 1.0 / o.softcap, capped, cute.abs,

@@ -8,9 +8,9 @@ local early_b = {}
 -- least this fraction of the blocks that fit.
 local FULL = 0.75
 
---- Reports whether reading B ahead pays off. Blocks of the next launch begin
--- wherever there is room. They should either begin as this launch's blocks end,
--- one for each, or find most of the GPU free. Otherwise some multiprocessors
+--- Reports whether reading B ahead saves time. Blocks of the next launch then
+-- begin wherever there is room. Ideally each of them replaces an ending block
+-- of this launch, or most of the GPU is free. Otherwise some multiprocessors
 -- get more blocks than others, which costs up to a third of the time.
 ---@param blocks integer blocks of a launch
 ---@param room integer blocks that fit on a multiprocessor

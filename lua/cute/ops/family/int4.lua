@@ -29,7 +29,7 @@ function int4.takes(p)
 end
 
 -- The number of rows for which the kernel is made with batch_invariant, because
--- results must not depend on the actual number.
+-- results must not depend on the actual number of rows.
 local INT4_ROWS = 16
 
 -- Weights of at least this many bytes are read before the previous launch ends.

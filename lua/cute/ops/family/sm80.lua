@@ -98,9 +98,9 @@ local TILES64 = {
 -- of bytes, {from L2, from memory} (see the set f64 of tools/fit.lua).
 local function waits_of(bytes) return {55 + bytes / 510, 55 + bytes / 77} end
 
--- Fractions of the tensor cores' rate that remain with scale factors for blocks
--- of K (BY_FACTORS; SQUARE if the tile is square and has registers for both
--- accumulators) and with a converted operand (CONVERTED).
+-- Fractions of the tensor cores' rate that remain: BY_FACTORS with scale
+-- factors for blocks of K, SQUARE if the tile is also square and has registers
+-- for scaled sums, CONVERTED with a converted operand.
 local BY_FACTORS, SQUARE, CONVERTED = 0.6, 0.9, 0.5
 
 -- Returns the tiles, each with only those entries of `warps` for which
@@ -169,10 +169,10 @@ local function warps_of(t, single)
   return t.warps[#t.warps]
 end
 
--- Returns 2 blocks per multiprocessor, for 64-row tiles, if D consists of whole
--- tiles. The threads then wait for A and B one after the other, and ptxas,
--- which knows the number of registers, keeps more loads in flight: 1024 x 1024
--- x 1023 takes 20 us instead of 29.
+-- Returns 2 blocks per multiprocessor for tiles of 64 rows, if D consists of
+-- whole tiles; else nil. With this limit the threads wait for A and B
+-- separately, and ptxas knows how many registers it may use for loads in
+-- flight: 1024 x 1024 x 1023 takes 20 us instead of 29.
 local function min_blocks(p, t, warps)
   local whole = p.m % t[1] == 0 and p.n % t[2] == 0
   return whole and warps == EIGHT and t[1] == 64 and not p.gated

@@ -119,7 +119,7 @@ local function promote(p)
 end
 
 -- Reports whether a candidate can apply factors for each p.group elements of K.
--- These factors may belong to each row of B or to each 128 rows.
+-- B may have one such factor per row or one per 128 rows.
 local function has_factors(p, o)
   -- With 16-bit operands and a choice of option `epi` (kernels/gemm_sm90.lua),
   -- kernels that apply such factors would spill registers.
@@ -208,7 +208,7 @@ local function candidates(p, swap)
   if p.fused or told then o.epilogue = LATER end
   local m, n = p.m, p.n
   if swap then m, n = n, m end
-  -- The matrices of a batch are stacked; each consists of whole tiles.
+  -- For batches, `rows` counts each matrix as whole units of 64 rows.
   local rows, high = m, math.huge
   if p.ragged then rows = p.expected * p.batches
   elseif o.batches then

@@ -20,9 +20,9 @@ local function multiplied(k, depth)
   return report
 end
 
--- Returns the largest number of tiles in flight while a warp executes an MMA,
--- which it counts by stepping through k(A, B, C) in the debugger. The MMAs with
--- the highest counts, as many as one tile has, are ignored.
+-- Returns the number of tiles in flight while a warp executes an MMA, found by
+-- stepping through k(A, B, C) in the debugger. It is the largest number without
+-- the 1 / `tiles` of the MMAs that have the highest counts.
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0
   cute.debug(k, A, B, C, {grid = 1, block = 128, device = "sim:sm_80"},

@@ -45,6 +45,8 @@ build = {
         "kernels/attention_bwd_sm90/parts.lua",
       ["kernels.attention_bwd_sm90.producer"] =
         "kernels/attention_bwd_sm90/producer.lua",
+      ["kernels.attention_bwd_sm90.sequences"] =
+        "kernels/attention_bwd_sm90/sequences.lua",
       ["kernels.attention_bwd_sm90.transposed"] =
         "kernels/attention_bwd_sm90/transposed.lua",
       ["kernels.attention_bwd_sm90.wide"] =
@@ -157,6 +159,8 @@ build = {
         "kernels/sample.lua",
       ["kernels.scan"] =
         "kernels/scan.lua",
+      ["kernels.score_gradients"] =
+        "kernels/score_gradients.lua",
       ["kernels.selective_scan"] =
         "kernels/selective_scan.lua",
       ["kernels.softmax"] =
@@ -287,6 +291,8 @@ build = {
         "lua/cute/ops/attention/backward.lua",
       ["cute.ops.attention.block_mask"] =
         "lua/cute/ops/attention/block_mask.lua",
+      ["cute.ops.attention.captured"] =
+        "lua/cute/ops/attention/captured.lua",
       ["cute.ops.attention.decode"] =
         "lua/cute/ops/attention/decode.lua",
       ["cute.ops.attention.explained"] =

@@ -14,11 +14,17 @@
 -- A block either owns a tile of keys and iterates over the rows of Q that see
 -- it, or owns a tile of rows of Q and iterates over keys. Both recompute the
 -- weights P. Blocks that own keys compute P transposed, so that its registers
--- are the left operand of the next product. There are no atomics: equal inputs
--- give equal bits.
+-- are the left operand of the next product. There are no atomics, except for
+-- the option `gradients`: equal inputs give equal bits.
+--
+-- A table, or nil, follows cu_k. It is needed for the option `gradients`, which
+-- requests gradients of tensors that score_mod reads
+-- (kernels/score_gradients.lua): `sums`, a vector of f32 for each of them, and
+-- `parts` (reads,tiles,H,B), both filled with zeros.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local flash = require "kernels.flash"
+local score_gradients = require "kernels.score_gradients"
 local tiles = require "cute.tiles"
 local _ = cute._
 
@@ -86,8 +92,9 @@ end
 
 -- Converts s to the weights P and, if requested, dp to dS: lse(i, j) and
 -- delta(i, j) return the numbers for accumulator (i, j) of a thread. slopes
--- has the derivatives of changed scores, if any.
-local function weigh(s, dp, c, lse, delta, slopes)
+-- has the derivatives of changed scores, if any. add(i, j, d, w), if given, is
+-- called with the gradient d of each changed score and its weight w.
+local function weigh(s, dp, c, lse, delta, slopes, add)
   local sr, pr = flash.by_rows(s), dp and flash.by_rows(dp)
   local slope = slopes and flash.by_rows(slopes)
   for i = 0, cute.size(sr, 0) - 1 do
@@ -95,6 +102,7 @@ local function weigh(s, dp, c, lse, delta, slopes)
       local w = flash.exp2(cute.fma(sr(i, j), c, -lse(i, j)))
       sr[{i, j}] = w
       local d = dp and w * (pr(i, j) - delta(i, j))
+      if add then add(i, j, d, w) end
       if slope then  -- the slope of a hidden score may be no number
         d = cute.where(cute.eq(w, 0), 0.0, d * slope(i, j))
       end
@@ -155,7 +163,10 @@ local function walk(o, team, t, c)
   flash.walk(first, last, load, cute.arch.sync_threads, function(kb, stage)
     local s, dp = team:zeros(BM, BN), t.dX and team:zeros(BM, BN)
     t.Y.times(stage, s, t.X.block)
-    local slopes = t.change and t.change(s, places, t.row, kb * BN, t.dX)
+    local slopes, reads
+    if t.change then
+      slopes, reads = t.change(s, places, t.row, kb * BN, t.dX)
+    end
     if dp then t.W.times(stage, dp, t.Z.block) end
     if to then
       cute.when(cute.ge(kb, to) | cute.lt(kb, from), function()
@@ -163,7 +174,14 @@ local function walk(o, team, t, c)
       end)
     end
     local lse, delta = t.numbers(places, stage)
-    weigh(s, dp, t.change and flash.LOG2E or c, lse, delta, slopes)
+    local add = t.adder and function(i, j, d, w)
+      local live = cute.ne(w, 0)
+      if not tiles.divides(BM, t.rows) then
+        live = live & cute.lt(t.row + places(i, 0)[1], t.rows)
+      end
+      t.adder:add(reads[i][j], d, live)
+    end
+    weigh(s, dp, t.change and flash.LOG2E or c, lse, delta, slopes, add)
     if t.dZ then t.W.turned(stage, t.dZ, left(s, team.dtype)) end
     if t.dX then t.Y.turned(stage, t.dX, left(dp, team.dtype)) end
   end)
@@ -187,8 +205,9 @@ end
 -- Returns the function that replaces scores of head h (flash.change), or nil.
 local function change(o, a, b, h, rows, columns, turned)
   return flash.change {score = a.score, mask = a.mask, scale = a.scale, b = b,
-                       h = h, tile = o.tile, rows = rows, columns = columns,
-                       turned = turned}
+    h = h, tile = o.tile, rows = rows, columns = columns, turned = turned,
+    note = not turned and a.adder
+      and function(y) return a.adder:reads(y) end or nil}
 end
 
 local function finish()
@@ -215,9 +234,10 @@ local function of_rows(o, a)
     flash.numbers(a.LSE, b, h, a.cu_q),
     flash.numbers(a.delta, b, h, a.cu_q))
   function t.numbers() return lse, delta end
-  t.change = change(o, a, b, h, S, cute.size(K, 0))
+  t.change, t.adder, t.rows = change(o, a, b, h, S, cute.size(K, 0)), a.adder, S
   walk(o, team, t, a.scale * flash.LOG2E)
   finish()
+  if a.adder then a.adder:store(a.parts(_, bm, h, b), o.warps) end
   t.dX:store(t.dX:load() * a.scale)
   team:store(t.dX, t.sX(_, _, 0), row(a.dQ), bm)
 end
@@ -274,11 +294,12 @@ local DEFAULT = {
 --- Returns the kernels in the order in which they run, each with its function
 -- grid(S, T, H, G, B).
 ---@param o table {head: integer, causal: boolean?, window: any[]?,
--- tile: integer[]?, warps: integer?, modify: function?} as for
--- kernels/attention.lua
+-- tile: integer[]?, warps: integer?, modify: function?, gradients: table?} as
+-- for kernels/attention.lua; gradients: {kinds, at}, see
+-- kernels/score_gradients.lua
 ---@return {kernel: any, block: integer, grid: function}[]
 return function(o)
-  rules.options("attention_bwd", o, "modify " .. flash.OPTIONS)
+  rules.options("attention_bwd", o, "modify gradients " .. flash.OPTIONS)
   local p = flash.options("attention_bwd", o, DEFAULT)
   rules.need(p.tile[2] <= 32 * p.warps, "attention_bwd",
     "tiles of %d columns; at most %d, one for each thread, are "
@@ -287,7 +308,8 @@ return function(o)
   local function made(name, f, fields, block, grid)
     local mine = setmetatable(fields, {__index = p})
     return {kernel = cute.kernel(name, {block = block, fastmath = true},
-      function(Q, K, V, O, dO, LSE, delta, dQ, dK, dV, scale, cu_q, cu_k, ...)
+      function(Q, K, V, O, dO, LSE, delta, dQ, dK, dV, scale, cu_q, cu_k, more,
+               ...)
         flash.check("attention_bwd", p.head, {Q = Q, K = K, V = V, O = O,
           dO = dO, dQ = dQ, dK = dK, dV = dV})
         local a = {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE,
@@ -295,6 +317,14 @@ return function(o)
                    cu_q = cu_q, cu_k = cu_k}
         local done
         if o.modify then a.score, a.mask, done = o.modify(...) end
+        if fields.adds and o.gradients then
+          local tensors = {}
+          for i, at in ipairs(o.gradients.at) do
+            tensors[i] = select(at, ...)
+          end
+          a.parts = more.parts
+          a.adder = score_gradients.adder(o.gradients.kinds, tensors, more.sums)
+        end
         f(mine, a)
         if done then done() end
       end), block = block, grid = grid}
@@ -308,7 +338,7 @@ return function(o)
   local list = {
     made("attention_delta", function(_, a) sums(a) end, {}, 4 * ROWS,
       function(S, _, H, _, B) return {tiles.count(S, ROWS), H, B} end),
-    made("attention_dq", of_rows, {}, threads,
+    made("attention_dq", of_rows, {adds = true}, threads,
       function(S, _, H, _, B) return {tiles.count(S, p.tile[1]), H, B} end)}
   if o.head < 192 then
     list[3] = keys("attention_dkv", {keys = true, values = true})
@@ -316,6 +346,7 @@ return function(o)
     list[3] = keys("attention_dk", {keys = true})
     list[4] = keys("attention_dv", {values = true})
   end
+  list.tile = p.tile
   return list
 end
 -- SPDX-License-Identifier: MIT

@@ -17,14 +17,21 @@
 -- first kernel computes delta. In the main kernel, a block owns a tile of keys
 -- and iterates over the tiles of rows that see it. One thread, the producer,
 -- issues TMA loads of Q and dO far ahead of their use. Two or three warpgroups,
--- the consumers, issue the MMAs. Another thread adds their tiles of dQ to f32
--- accumulators in global memory. The last kernel converts these to dQ.
+-- the consumers, issue the MMAs. Another thread (two threads if the order of
+-- sums is fixed) adds their tiles of dQ to f32 accumulators in global memory.
+-- The last kernel converts these to dQ.
 --
 -- tile {rows, keys}: the tile of scores that a block computes at once. stages,
--- do_stages: numbers of tiles of Q and of dO in shared memory. ds_stages,
--- sum_stages: numbers of tiles of dS and of dQ. rounded: dS is computed from P
--- in 16 bits, which saves registers. deterministic: blocks add to dQ in a fixed
--- order (true when absent), so that equal inputs give equal bits.
+-- do_stages: numbers of tiles of Q and of dO in shared memory. ds_stages:
+-- number of tiles of dS. pieces: number of parts in which the consumers hand
+-- over a tile of dQ, or one of two slices of it. sum_stages: number of such
+-- parts in shared memory. rounded: dS is computed from P in 16 bits, which
+-- saves registers. deterministic: blocks add to dQ in a fixed order (true when
+-- absent), so that equal inputs give equal bits. ragged: sequences of different
+-- lengths, with cu_q and cu_k, as for kernels/attention_sm90.lua. modify: makes
+-- score_mod and mask_mod, see kernels/attention.lua. keys, heads, sms: the
+-- numbers of keys, of heads of K in all batches, and of multiprocessors, if
+-- known; they select the tile.
 local cute = require "cute"
 local edges = require "kernels.attention_bwd_sm90.edges"
 local flash = require "kernels.flash"
@@ -32,6 +39,7 @@ local make_kernel = require "kernels.attention_bwd_sm90.kernel"
 local options = require "kernels.attention_bwd_sm90.options"
 local order = require "kernels.attention_bwd_sm90.order"
 local parts = require "kernels.attention_bwd_sm90.parts"
+local sequences = require "kernels.attention_bwd_sm90.sequences"
 local rules = require "kernels.operand_rules"
 local tiles = require "cute.tiles"
 
@@ -49,8 +57,10 @@ end
 --- Returns the kernels and the functions that launch them.
 ---@param given table {head: integer, dtype: any?, causal: boolean?,
 -- window: any[]?, tile: integer[]?, stages: integer?, do_stages: integer?,
--- ds_stages: integer?, sum_stages: integer?, rounded: boolean?,
--- deterministic: boolean?, name: string?}
+-- ds_stages: integer?, sum_stages: integer?, pieces: integer?,
+-- rounded: boolean?, deterministic: boolean?,
+-- ragged: boolean?, modify: function?, keys: integer?, heads: integer?,
+-- sms: integer?, name: string?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)
@@ -76,8 +86,9 @@ return function(given)
     local load, store = cpasync.CopyBulkTensorTileG2SOp(),
       cpasync.CopyBulkTensorTileS2GOp()
     local function of(x, s, op)
-      return map(op, cute.make_tensor(x.iterator,
-        cute.select(x.layout, {1, 3, 2, 0})), s(_, _, 0))
+      local all = flash.batched(x)
+      return map(op, cute.make_tensor(all.iterator,
+        cute.select(all.layout, {1, 3, 2, 0})), s(_, _, 0))
     end
     local box, add = l.acc(_, _, 0), cpasync.CopyReduceBulkTensorTileS2GOp "add"
     return {of(t.Q, l.q, load), of(t.K, l.k, load), of(t.V, l.k, load),
@@ -90,10 +101,16 @@ return function(given)
   function self.takes(Q, K, V, dO, dK, dV)
     local names = {"Q", "K", "V", "dO", "dK", "dV"}
     for i, t in ipairs {Q, K, V, dO, dK, dV} do
-      local why = t and rules.tma_obstacle(t)
+      local why = t and rules.tma_obstacle(flash.batched(t))
       if why then return false, names[i] .. " has " .. why end
     end
     return true
+  end
+
+  -- Returns the number of tiles of rows of a head in a batch, or of all B
+  -- sequences of S rows.
+  local function tiles_of(S, B)
+    return o.ragged and sequences.count(S, B, M) or tiles.count(S, M)
   end
 
   --- Returns the sizes of the memory that the kernels share: numbers of f32 for
@@ -101,7 +118,7 @@ return function(given)
   -- counters (0 if the order of sums is not fixed).
   ---@return {sums: integer, logs: integer, delta: integer, turns: integer}
   function self.sizes(S, H, B)
-    local rows = tiles.count(S, M) * M * H * B
+    local rows = tiles_of(S, B) * M * H * (o.ragged and 1 or B)
     return {sums = rows * o.head, logs = rows, delta = rows,
             turns = o.deterministic and rows // M + 1 or 0}
   end
@@ -109,24 +126,38 @@ return function(given)
   -- Returns views of the tensors of self.sizes(): the accumulators as
   -- (256,k,tiles), and the LSE and delta as (rows,H,B) each.
   local function views(S, H, B, memory)
-    local count = tiles.count(S, M) * M
-    local n = M * o.head // o.slices
+    local count = tiles_of(S, B) * M
+    if o.ragged then B = 1 end
+    local n = M * o.head // o.slices // o.pieces
     local rows = cute.make_layout({count, H, B}, {1, count, count * H})
     local parts_of = cute.make_layout({256, n // 256,
-      count // M * H * B * o.slices}, {1, 256, n})
+      count // M * H * B * o.slices * o.pieces}, {1, 256, n})
     return cute.make_tensor(memory.sums.iterator, parts_of),
       cute.make_tensor(memory.logs.iterator, rows),
       cute.make_tensor(memory.delta.iterator, rows)
   end
 
+  --- Returns the sums of O dO as (B,H,S), or as (H,rows) for concatenated
+  -- sequences, whose tiles of self.padding rows do not overlap (sequences.lua).
+  function self.delta(delta, S, H, B)
+    local count = tiles_of(S, B) * M
+    if o.ragged then
+      return cute.make_tensor(delta.iterator,
+                              cute.make_layout({H, count}, {count, 1}))
+    end
+    return cute.make_tensor(delta.iterator, cute.make_layout(
+      {B, H, S}, {count * H, count, 1}))
+  end
+
   --- Returns the launches in the order in which they run.
   ---@return {kernel: any, grid: any, block: integer}[]
   function self.launches(S, T, H, G, B)
-    local rows = {tiles.count(S, M), H, B}
+    local rows = {tiles_of(S, B), H, o.ragged and 1 or B}
+    local keys = o.ragged and sequences.count(T, B, N) or tiles.count(T, N) * B
     return {
       {kernel = self.before, grid = rows, block = edges.THREADS},
-      {kernel = self.kernel, grid = tiles.count(T, N) * G * B, block = o.block},
-      {kernel = self.behind, grid = {rows[1] * o.slices, H, B},
+      {kernel = self.kernel, grid = keys * G, block = o.block},
+      {kernel = self.behind, grid = {rows[1] * o.slices, H, rows[3]},
        block = 128 * o.consumers}}
   end
 
@@ -137,51 +168,61 @@ return function(given)
   ---@param scale number above 0
   ---@param memory {sums: any, logs: any, delta: any, turns: any?} tensors of
   -- self.sizes() elements, not initialized
-  function self.arguments(i, t, scale, memory)
+  ---@param cu? {cu_q: any, cu_k: any} the positions of concatenated sequences
+  function self.arguments(i, t, scale, memory, cu)
     flash.check(WHAT, o.head, t)
     rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)
     local ok, why = self.takes(t.Q, t.K, t.V, t.dO, t.dK, t.dV)
     rules.need(ok, WHAT, "%s", why)
-    local B, S, H = t.Q.shape[1], t.Q.shape[2], t.Q.shape[3]
+    local all = flash.batched(t.Q)
+    local B, S, H = all.shape[1], all.shape[2], all.shape[3]
+    local T, G = table.unpack(flash.batched(t.K).shape, 2, 3)
+    if o.ragged then B = cute.size(cu.cu_q) - 1 end
     local acc, logs, delta = views(S, H, B, memory)
+    local cu_q = o.ragged and cu.cu_q or nil
     local turns = o.deterministic and memory.turns or nil
     if i == 1 then
       -- If blocks take turns, the first block that adds to a tile stores it.
       -- The accumulators are then cleared only if some tiles get no block.
-      local clear = not turns or order.idle(o, S, t.K.shape[2])
-      return {t.O, t.dO, t.LSE, logs, delta, clear and acc or nil, turns, n = 7}
+      local clear = not turns or o.ragged or order.idle(o, S, T)
+      return {t.O, t.dO, t.LSE, logs, delta, clear and acc or nil, turns, cu_q,
+              n = 8}
     elseif i == 3 then
-      return {acc, t.dQ, scale + 0.0, n = 3}
+      return {acc, t.dQ, scale + 0.0, cu_q, n = 4}
     end
-    local a = {n = 21}
+    local a = {n = 22}
     for k, m in ipairs(self.maps(t, acc)) do
       a[2 * k - 1], a[2 * k] = m[1], m[2]
     end
     a[17], a[18], a[19], a[20] = logs, delta, scale + 0.0,
-      order.section(o, S, H // t.K.shape[3])
+      order.section(o, S, T, H // G)
     a[21] = turns
+    a[22] = o.ragged and {cu_q = cu_q, cu_k = cu.cu_k, dK = t.dK, dV = t.dV}
+      or nil
     return a
   end
 
-  --- Prepares the launches, as a list. opts: launch options, and scale
-  -- (1 / sqrt(D) when absent).
+  --- Prepares the launches, as a list. opts: launch options, scale (1 / sqrt(D)
+  -- when absent), cu (see arguments).
   function self.prepare(Q, K, V, O, dO, LSE, dQ, dK, dV, opts)
     opts = opts or {}
     local t = {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE, dQ = dQ, dK = dK,
                dV = dV}
-    local B, S, H = Q.shape[1], Q.shape[2], Q.shape[3]
+    local B, S, H = table.unpack(flash.batched(Q).shape, 1, 3)
+    local T, G = table.unpack(flash.batched(K).shape, 2, 3)
+    if o.ragged then B = cute.size(opts.cu.cu_q) - 1 end
     local memory = {}
     for name, n in pairs(self.sizes(S, H, B)) do
       memory[name] = cute.empty({n}, name == "turns" and cute.i32 or cute.f32,
                                 {device = Q.device})
     end
-    local list = self.launches(S, K.shape[2], H, K.shape[3], B)
+    local list = self.launches(S, T, H, G, B)
     for i, s in ipairs(list) do
       local a = self.arguments(i, t, opts.scale or 1 / math.sqrt(o.head),
-                               memory)
+                               memory, opts.cu)
       local all = {grid = s.grid}
       for k, v in pairs(opts) do all[k] = v end
-      all.scale = nil
+      all.scale, all.cu = nil, nil
       list[i] = s.kernel(table.unpack(a, 1, a.n)):compile(all)
     end
     return list

@@ -41,15 +41,6 @@ local cpasync = cute.nvgpu.cpasync
 
 local WHAT = "attention_sm90"
 
--- Returns a tensor (rows,H,D) of concatenated sequences as a single batch
--- (1,rows,H,D), and a tensor of four modes unchanged.
-local function batched(t)
-  if not t or cute.rank(t) == 4 then return t end
-  local l = t.layout
-  return cute.make_tensor(t.iterator, cute.make_layout(
-    {1, table.unpack(l.shape)}, {0, table.unpack(l.stride)}))
-end
-
 --- Returns a kernel and the functions that launch it.
 ---@param given table {head: integer, value: integer?, dtype: any?,
 -- causal: boolean?, window: any[]?, rows: integer?, tile: integer[]?,
@@ -80,7 +71,7 @@ return function(given)
   ---@return boolean, string?
   function self.takes(Q, K, V, O)
     for i, t in ipairs {Q, K, V, O} do
-      local why = rules.tma_obstacle(batched(t))
+      local why = rules.tma_obstacle(flash.batched(t))
       if why then return false, ("QKVO"):sub(i, i) .. " has " .. why end
     end
     return true
@@ -109,7 +100,7 @@ return function(given)
     rules.need(ok, WHAT, "%s", why)
     local a = {n = 12}
     for i, t in ipairs {Q, K, V, O} do
-      a[2 * i - 1], a[2 * i] = self.map(("qkvo"):sub(i, i), batched(t))
+      a[2 * i - 1], a[2 * i] = self.map(("qkvo"):sub(i, i), flash.batched(t))
     end
     if o.ragged then
       more = {cu_q = more.cu_q, cu_k = more.cu_k, sinks = more.sinks, O = O}

@@ -180,6 +180,15 @@ function flash.head(t, b, h, cu)
   return sequence(cu and t(_, h, _) or t(b, _, h, _), b, cu)
 end
 
+--- Returns a tensor (rows,H,D) of concatenated sequences as a single batch
+-- (1,rows,H,D), and a tensor of four modes unchanged.
+function flash.batched(t)
+  if not t or cute.rank(t) == 4 then return t end
+  local l = t.layout
+  return cute.make_tensor(t.iterator, cute.make_layout(
+    {1, table.unpack(l.shape)}, {0, table.unpack(l.stride)}))
+end
+
 --- Returns one value for each row of head h of sequence b, such as the LSE, as
 -- (S): from t (B,H,S), or from t (H,total) with `cu`.
 function flash.numbers(t, b, h, cu)
@@ -329,6 +338,30 @@ function Team:store(acc, s, X, block)
   cute.copy(s2g, r, dst, inside(0))
 end
 
+--- Stores the rows X (n,D) of a tile s (M,D) in shared memory, 16 bytes for
+-- each lane, by warps that share the rows. All lanes of each warp call this
+-- function.
+---@param warp any the index of this warp among them
+---@param warps integer
+function flash.store_rows(s, X, warp, warps)
+  local along = core.gcd(cute.size(s, 1), 64) // 8
+  local atom = cute.make_copy_atom("UniversalCopy", s.element_type, 128)
+  local thr = cute.make_tiled_copy(atom,
+    cute.make_layout({32 // along, along}, {along, 1}),
+    cute.make_layout {1, 8}):get_slice(cute.arch.lane_idx())
+  local from = thr:partition_S(s)                             -- (CPY,M,K)
+  local to = thr:partition_D(cute.make_tensor(X.iterator, cute.make_layout(
+    {cute.size(s, 0), cute.size(s, 1)}, X.stride)))
+  local r = cute.make_fragment_like(from(_, 0, _))
+  local row = cute.arch.lane_idx() // along
+  for i in cute.range(warp, cute.size(from, 1), warps) do
+    cute.when(cute.lt(i * (32 // along) + row, cute.size(X, 0)), function()
+      cute.copy(atom, from(_, i, _), r)
+      cute.copy(atom, r, to(_, i, _))
+    end)
+  end
+end
+
 ---------------------------------------------------------------------------
 -- Visibility of columns
 ---------------------------------------------------------------------------
@@ -418,9 +451,15 @@ local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 -- score, mask: see kernels/attention.lua; scale: factor that is applied to the
 -- scores before `score` and `mask`, nil for 1; b, h: sequence and head; rows,
 -- columns: the extents of all scores (`score` and `mask` get no index beyond
--- them); turned: the rows of the scores are keys, their columns are queries.
+-- them); turned: the rows of the scores are keys, their columns are queries;
+-- single: a thread's columns do not begin at a multiple of 16, so that at:kept
+-- computes the bits of each score alone; draw: the function of kept.turned, if
+-- it is made already; note(y) is called with each result of `score`: change
+-- then also returns these results, by the indices [i][j] of a thread's
+-- accumulators.
 ---@param o table {score: function?, mask: function?, scale: any, b: any,
--- h: any, tile: integer[], rows: any, columns: any, turned: boolean?}
+-- h: any, tile: integer[], rows: any, columns: any, turned: boolean?,
+-- single: boolean?, draw: function?, note: function?}
 ---@return function?
 function flash.change(o)
   if not o.score and not o.mask then return nil end
@@ -441,8 +480,13 @@ function flash.change(o)
     local slopes = sloped and o.score and cute.make_fragment_like(s)
     local slope = slopes and flash.by_rows(slopes)
     row, col = within(row, o.rows), within(col, o.columns)
-    local draw = not o.turned and kept.tile(o, places, row, col)
+    local draw = o.draw
+    if not draw and not o.single then
+      draw = (o.turned and kept.turned or kept.tile)(o, places, row, col)
+    end
+    local notes = o.note and {}
     for i = 0, cute.size(all, 0) - 1 do
+      if notes then notes[i] = {} end
       local q = inside(row + places(i, 0)[1], o.rows, o.tile[1])
       for j = 0, cute.size(all, 1) - 1 do
         local k = col + places(i, j)[2]
@@ -456,11 +500,12 @@ function flash.change(o)
         if o.scale then x = x * o.scale end
         local y = o.score and o.score(x, at) or x
         if slope then slope[{i, j}] = cute.derivative(y, x) end
+        if notes then notes[i][j] = o.note(y) end
         if o.mask then y = cute.where(o.mask(at), y, -math.huge) end
         all[{i, j}] = y
       end
     end
-    return slopes
+    return slopes, notes
   end
 end
 

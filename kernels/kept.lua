@@ -107,5 +107,41 @@ function kept.tile(o, places, row, col)
   end
 end
 
+--- Returns a function like that of kept.tile for transposed scores, whose rows
+-- are keys: a thread has two keys 8 apart, and two adjacent columns in each 8.
+-- It needs a block of Philox for each 4 of its scores.
+function kept.turned(o, places, row, col)
+  local keys, columns = cute.size(places, 0) // 2, cute.size(places, 1)
+  local parts = (columns + 3) // 4 * 2  -- two for each 16 columns
+  local words, of
+  local function fill(seed)
+    local n = keys * parts
+    local c0 = cute.make_rmem_tensor({n}, cute.u32)
+    local c1 = cute.make_rmem_tensor({n}, cute.u32)
+    for i = 0, n - 1 do
+      c0[i], c1[i] = counter(col + places(0, i % parts // 2 * 4 + i % 2)[2],
+                             row + places(i // parts * 2, 0)[1])
+    end
+    local zero = c0:load() * 0
+    words = {philox.four(c0:load(), c1:load(), zero + as_word(o.h),
+                         zero + as_word(o.b), philox.key(seed))}
+    for w = 1, 4 do
+      local r = cute.make_rmem_tensor({n}, cute.u32)
+      r:store(words[w])
+      words[w] = r
+    end
+    of = seed
+  end
+  return function(i, j, p, seed)
+    if not rawequal(of, seed) then fill(seed) end
+    local key = row + places(i // 2 * 2, 0)[1]
+    local at = i // 2 * parts + j // 4 * 2 + j % 2
+    local word = cute.where((key % 32):lt(16), words[1 + i % 2][at],
+                            words[3 + i % 2][at])
+    local shift = (key % 2 * 2 + j % 4 // 2) * 8
+    return ((word >> shift:to(cute.u32)) & 255):lt(limit(p))
+  end
+end
+
 return kept
 -- SPDX-License-Identifier: MIT

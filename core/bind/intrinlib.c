@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bind/face.h"
+#include "ir/derivative.h"
 #include "ir/target.h"
 
 enum { MAX_VALUES = 32 };
@@ -162,6 +163,33 @@ static int l_access_load(lua_State *L) {
   Ins i = {.op = OP_LD, .type = (uint8_t)p.type, .a = {p.mem, p.off, 0},
            .flags = check_flags(L, 3, p.type)};
   face_push_value(L, ir_emit(cx, fn, i));
+  return 1;
+}
+
+enum { MOST_LOADS = 64 };
+
+// loads(y, tensor): returns a list of the loads of single elements of the
+// tensor's memory on which the value y depends. Each has three entries: the
+// element, its offset from the tensor's iterator, and a number by which equal
+// offsets are recognized.
+static int l_loads(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "loads");
+  Ref y = face_check_value(cx, L, 1, DT_NONE);
+  Place p = check_place(cx, L, 2, DT_NONE);
+  Ref out[MOST_LOADS];
+  uint32_t n = ir_loads(cx, fn, y, p.mem, out, MOST_LOADS);
+  lua_createtable(L, 3 * (int)n, 0);
+  for (uint32_t k = 0; k < n; k++) {
+    Ref at = ir_get(fn, out[k])->a[1];
+    at = ir_op2(cx, fn, OP_SUB, at, ir_cvt(cx, fn, ir_type(fn, at), p.off));
+    face_push_value(L, out[k]);
+    lua_rawseti(L, -2, 3 * (int)k + 1);
+    face_push_value(L, at);
+    lua_rawseti(L, -2, 3 * (int)k + 2);
+    lua_pushinteger(L, at);
+    lua_rawseti(L, -2, 3 * (int)k + 3);
+  }
   return 1;
 }
 
@@ -491,6 +519,7 @@ static int l_intrinsics(lua_State *L) {
 void intrinlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"intrin", l_intrin}, {"atomic", l_atomic}, {"access_load", l_access_load},
+    {"loads", l_loads},
     {"access_store", l_access_store}, {"trap", l_trap},
     {"mbarrier", l_mbarrier}, {"peer", l_peer},
     {"ptr_at", l_ptr_at}, {"st_async", l_st_async},

@@ -352,4 +352,33 @@ Ref ir_derivative(Ctx *cx, Fn *fn, Ref y, Ref x, const char **op) {
   if (c.op) return 0;
   return d ? d : number(&c, ir_type(fn, y), 0);
 }
+
+// ---- loads ----
+
+typedef struct Loads {
+  const Fn *fn;
+  Ref mem, *out;
+  uint32_t n, most;
+  uint8_t *seen;  // whether each Ref was visited
+} Loads;
+
+static void visit(Loads *l, Ref r, int depth) {
+  if (!r || l->seen[r] || depth > DEEPEST) return;
+  l->seen[r] = 1;
+  const Ins *i = ir_get(l->fn, r);
+  if (i->op == OP_LD) {
+    if (i->a[0] == l->mem && l->n < l->most) l->out[l->n++] = r;
+    return;
+  }
+  Operand o;
+  for (Operands w = operands_of(l->fn, i); operands_next(&w, &o);)
+    if (o.kind == OPERAND_VALUE) visit(l, o.ref, depth + 1);
+}
+
+uint32_t ir_loads(Ctx *cx, Fn *fn, Ref y, Ref mem, Ref *out, uint32_t most) {
+  Loads l = {.fn = fn, .mem = mem, .out = out, .most = most};
+  l.seen = arena_zero(cx, &cx->scratch, fn->ins.n);
+  visit(&l, y, 0);
+  return l.n;
+}
 // SPDX-License-Identifier: MIT

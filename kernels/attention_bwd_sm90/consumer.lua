@@ -4,6 +4,8 @@
 -- Heads of up to 128 elements use the products of transposed.lua, longer ones
 -- those of wide.lua.
 local cute = require "cute"
+local flash = require "kernels.flash"
+local order = require "kernels.attention_bwd_sm90.order"
 local parts = require "kernels.attention_bwd_sm90.parts"
 local pipeline, warpgroup = cute.pipeline, cute.nvgpu.warpgroup
 local producer = require "kernels.attention_bwd_sm90.producer"
@@ -18,17 +20,19 @@ local consumer = {}
 -- Makes a function that copies accumulators of dQ to shared memory. A producer
 -- thread then adds them to global memory (producer.add).
 local function leaver(o, x)
-  local runs = parts.runs(o, x.acc.smem, x.tid, o.sum_stages)
+  local runs = parts.runs(o, x.acc.smem, x.tid, o.sum_stages, o.pieces)
   local state = x.acc.pipe:make_producer_state()
   return function(sums)
-    x.acc.pipe:producer_acquire(state)
-    local to = runs(_, _, state.index)
-    cute.autovec_copy(cute.make_tensor(sums.iterator,
-                                       cute.make_layout(to.shape)), to)
-    cute.arch.fence_view_async_shared()
-    cute.arch.sync_warp()
-    x.acc.pipe:producer_commit(state)
-    state:advance()
+    for i = 0, o.pieces - 1 do
+      x.acc.pipe:producer_acquire(state)
+      local to = runs(_, _, state.index)
+      cute.autovec_copy(cute.make_tensor(sums.iterator + i * cute.size(to),
+                                         cute.make_layout(to.shape)), to)
+      cute.arch.fence_view_async_shared()
+      cute.arch.sync_warp()
+      x.acc.pipe:producer_commit(state)
+      state:advance()
+    end
   end
 end
 
@@ -49,12 +53,22 @@ local function finish(o, x, dk, dv)
   put(dk, x.scale, x.k)
   cute.arch.fence_view_async_shared()
   x.meet:arrive_and_wait()
-  cute.when(x.tid:eq(0), function()
+  local function boxes()
+    cute.when(x.tid:eq(0), function()
+      for _, t in ipairs {x.dv, x.dk} do
+        producer.mover(t, true)(0, nil, x.n, 0, x.at.g, x.at.b)
+      end
+      cute.arch.cp_async_bulk_commit_group()
+      cute.arch.cp_async_bulk_wait_group(0, true)
+    end)
+  end
+  if not o.ragged then return boxes() end
+  -- Another sequence may follow in the tile.
+  cute.when(cute.eq(cute.size(x.dk.rows, 0), o.tile[2]), boxes, function()
     for _, t in ipairs {x.dv, x.dk} do
-      producer.mover(t, true)(0, nil, x.n, 0, x.at.g, x.at.b)
+      flash.store_rows(t.smem(cute._, cute._, 0), t.rows, cute.arch.warp_idx(),
+                       4 * o.consumers)
     end
-    cute.arch.cp_async_bulk_commit_group()
-    cute.arch.cp_async_bulk_wait_group(0, true)
   end)
 end
 
@@ -79,11 +93,9 @@ function consumer.run(o, x)
   dv:fill(0)
   x.ready:wait(0, 0)
   x.ready:wait(1, 0)
-  for _ in cute.range(x.heads) do
-    for m in cute.range(first, last) do
-      step(m * o.tile[1], from and cute.lt(m, from) | cute.ge(m, to) or nil)
-    end
-  end
+  order.walk(o, first, last, x.heads, function(m, r)
+    step(m, from and cute.lt(m, from) | cute.ge(m, to) or nil, r)
+  end)
   finish(o, x, dk, dv)
 end
 

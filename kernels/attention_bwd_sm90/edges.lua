@@ -3,6 +3,7 @@
 local cute = require "cute"
 local flash = require "kernels.flash"
 local parts = require "kernels.attention_bwd_sm90.parts"
+local sequences = require "kernels.attention_bwd_sm90.sequences"
 
 local edges = {}
 
@@ -33,27 +34,39 @@ local function clear(acc, tid)
   end
 end
 
---- Returns the first kernel: before(O, dO, LSE, logs, delta, acc, turns). It
--- stores each row's sum of O dO to delta, and its LSE to base 2 to logs. logs
--- is infinity for a row that sees no key, and for rows after the last. Clears
--- acc, the accumulators of dQ, and `turns`, the counters of the blocks' turns,
--- if given.
+-- Returns this block's sequence (sequences.part), the index of the block's tile
+-- in it, and the index in a head: place, or place among those of all sequences.
+local function find(o, cu, place, b, X)
+  if not cu then
+    return sequences.part(nil, b, cute.size(X, 1)), place
+  end
+  return sequences.find(cu, place, cute.size(X, 0), o.tile[1])
+end
+
+--- Returns the first kernel: before(O, dO, LSE, logs, delta, acc, turns, cu_q).
+-- It stores each row's sum of O dO to delta, and its LSE to base 2 to logs.
+-- logs is infinity for a row that sees no key, and for rows after the last.
+-- Clears acc, the accumulators of dQ, and `turns`, the counters of the blocks'
+-- turns, if given.
 function edges.before(o)
   local M = o.tile[1]
   local lanes = o.head == 96 and 4 or 8
   local at_once = edges.THREADS // lanes
-  return function(O, dO, LSE, logs, delta, acc, turns)
+  return function(O, dO, LSE, logs, delta, acc, turns, cu_q)
     local tid = cute.arch.thread_idx()
-    local m, h, b = cute.arch.block_idx()
-    local S, lane = cute.size(O, 1), tid % lanes
-    local one, other = flash.head(O, b, h), flash.head(dO, b, h)
+    local place, h, b = cute.arch.block_idx()
+    local part, m = find(o, cu_q, place, b, O)
+    local S, lane = part.rows, tid % lanes
+    local one, other = flash.head(O, part.b, h, cu_q),
+      flash.head(dO, part.b, h, cu_q)
+    local lse = flash.numbers(LSE, part.b, h, cu_q)
     for i = 0, (M + at_once - 1) // at_once - 1 do
       local at = i * at_once + tid // lanes
       local row = m * M + at
       local sum, log = 0.0, math.huge
       cute.when(cute.lt(row, S) & cute.lt(at, M), function()
         sum = product(one, other, row, lane, lanes)
-        local x = LSE(b, h, row)
+        local x = lse[row]
         log = cute.where(cute.eq(x, -math.huge), math.huge, x * flash.LOG2E)
       end)
       if type(sum) ~= "number" then  -- 0 where no row of the block exists
@@ -62,13 +75,15 @@ function edges.before(o)
         end
       end
       cute.when(cute.eq(lane, 0) & cute.lt(at, M), function()
-        delta[{row, h, b}], logs[{row, h, b}] = sum, log
+        local to = {place * M + at, h, b}
+        delta[to], logs[to] = sum, log
       end)
     end
     local rows, heads = cute.arch.grid_dim()
-    local tile = (b * heads + h) * rows + m
-    for i = 0, acc and o.slices - 1 or -1 do
-      clear(cute.group_modes(acc(cute._, cute._, tile * o.slices + i), 0, 2),
+    local tile = (b * heads + h) * rows + place
+    local n = o.slices * o.pieces
+    for i = 0, acc and n - 1 or -1 do
+      clear(cute.group_modes(acc(cute._, cute._, tile * n + i), 0, 2),
             tid)
     end
     if turns then
@@ -80,22 +95,23 @@ function edges.before(o)
   end
 end
 
---- Returns the last kernel, behind(acc, dQ, scale): it converts the
+--- Returns the last kernel, behind(acc, dQ, scale, cu_q): it converts the
 -- accumulators to dQ.
 function edges.behind(o)
   local M, D = o.tile[1], o.head // o.slices
   local mma, l = parts.mmas(o).dq, parts.layouts(o)
   local is_turned = o.divided == "turned"
-  return function(acc, dQ, scale)
+  return function(acc, dQ, scale, cu_q)
     local tid = cute.arch.thread_idx()
     local place, h, b = cute.arch.block_idx()
-    local m, slice = place // o.slices, place % o.slices
+    local part, m = find(o, cu_q, place // o.slices, b, dQ)
+    local slice = place % o.slices
     local rows, heads = cute.arch.grid_dim()
     local s = cute.make_smem_tensor(o.dtype, l.dq, 1024)
     local sums = cute.make_rmem_tensor(
       mma:partition_shape_C(parts.extents(o)), cute.f32)
     local runs = parts.runs(o, acc(cute._, cute._,
-      (b * heads + h) * rows + place), tid, 1)(cute._, cute._, 0)
+      ((b * heads + h) * rows + place) * o.pieces), tid, 1)(cute._, cute._, 0)
     cute.autovec_copy(runs, cute.make_tensor(sums.iterator,
                                              cute.make_layout(runs.shape)))
     local out = cute.make_fragment_like(sums, o.dtype)
@@ -108,17 +124,17 @@ function edges.behind(o)
                                                          cute._, 0))
     cute.arch.sync_threads()
     local wide = D // 8
-    local X = flash.head(dQ, b, h)
+    local X = flash.head(dQ, part.b, h, cu_q)
     local from = cute.zipped_divide(s(cute._, cute._, 0), {1, 8})
     for i = 0, M * wide // (128 * o.consumers) - 1 do
       local e = i * 128 * o.consumers + tid
-      local at, part = e // wide, e % wide
+      local at, vector = e // wide, e % wide
       local row = m * M + at
       cute.when(cute.lt(row, cute.size(X, 0)), function()
         local r = cute.make_rmem_tensor({8}, o.dtype)
-        cute.autovec_copy(from(cute._, {at, part}), r)
+        cute.autovec_copy(from(cute._, {at, vector}), r)
         cute.autovec_copy(r, cute.local_tile(X(row, cute._), {8},
-                                             {slice * wide + part}))
+                                             {slice * wide + vector}))
       end)
     end
   end

@@ -2,9 +2,11 @@
 -- the roles of its warps.
 local cute = require "cute"
 local consumer = require "kernels.attention_bwd_sm90.consumer"
+local flash = require "kernels.flash"
 local order = require "kernels.attention_bwd_sm90.order"
 local parts = require "kernels.attention_bwd_sm90.parts"
 local producer = require "kernels.attention_bwd_sm90.producer"
+local sequences = require "kernels.attention_bwd_sm90.sequences"
 local tiles = require "cute.tiles"
 
 local _ = cute._
@@ -28,7 +30,7 @@ end
 -- the number of blocks that have added to the tile.
 local function queue(o, turns, x)
   if not turns then return nil end
-  return {
+  return {pair = x.acc.pair,
     wait = function(m, tile)
       local mine = order.turn(o, x.sight, x.n, m * o.tile[1])
       local at = turns.iterator + tile + 1
@@ -61,7 +63,7 @@ local function operands(o, l, maps)
   local sums = cute.make_smem_tensor(cute.f32, l.acc, 128)
   local function part()
     return {smem = sums, modes = {_, _, _}, slices = o.slices,
-            policy = cpasync.CacheHint.EVICT_LAST}
+            pieces = o.pieces, policy = cpasync.CacheHint.EVICT_LAST}
   end
   x.acc, x.first = part(), part()
   for i, name in ipairs(NAMES) do
@@ -91,18 +93,77 @@ local function pipelines(o, x, logs, delta, loader)
                                     maker = loader}
 end
 
+-- Returns this block's sequence of Q and of K (sequences.part), its tile of
+-- keys {n = its index, g = its head of K, b = its batch}, and whether the tile
+-- exists. t: the block's position in the order of tiles.
+local function find(o, x, t, section, more)
+  local S, T = cute.size(x.q.coords, 0), cute.size(x.k.coords, 0)
+  local G, B = cute.size(x.k.coords, 2), cute.size(x.k.coords, 3)
+  local M, N = o.tile[1], o.tile[2]
+  if o.ragged then
+    local k, n = sequences.find(more.cu_k, t // G, T, N)
+    return sequences.part(more.cu_q, k.b, S, M), k, {n = n, g = t % G, b = 0},
+      cute.lt(n * N, k.rows)
+  end
+  local n, g, b = order.place(t, tiles.count(T, N), G, B, section)
+  return sequences.part(nil, b, S, M), sequences.part(nil, b, T, N),
+    {n = n, g = g, b = b}
+end
+
+-- Moves operands of concatenated sequences to the first row or key of this
+-- block's sequences q and k.
+local function move(o, x, q, k, more)
+  local function by(t, first)
+    t.coords = cute.domain_offset({first, 0, 0, 0}, t.coords)
+  end
+  for _, t in ipairs {x.q, x.g} do
+    by(t, q.first)
+    t.numbers = cute.domain_offset({q.tile * o.tile[1], 0, 0}, t.numbers)
+  end
+  for _, t in ipairs {x.k, x.v, x.dk, x.dv} do by(t, k.first) end
+  local from = x.at.n * o.tile[2]
+  local function rest(t)
+    return flash.section(t(_, x.at.g, _), k.first + from,
+                         cute.min(k.rows - from, o.tile[2]))
+  end
+  x.dk.rows, x.dv.rows = rest(more.dK), rest(more.dV)
+end
+
+-- Sets the fields of x that depend on the block's tile of keys, at position t
+-- in the order of tiles. Returns a function that calls f(m, h, b) for each tile
+-- of rows that sees these keys, and whether the tile exists (nil: it does).
+local function settle(o, x, t, section, more)
+  local S, H = cute.size(x.q.coords, 0), cute.size(x.q.coords, 2)
+  local count = o.ragged
+    and sequences.count(S, cute.size(more.cu_q) - 1, o.tile[1])
+    or tiles.count(S, o.tile[1])
+  local q, k, at, exists = find(o, x, t, section, more)
+  x.at, x.n, x.b, x.S, x.T = at, at.n, k.b, q.rows, k.rows
+  x.heads = H // cute.size(x.k.coords, 2)
+  x.sight = order.sight(o, x.S, x.T)
+  x.rows = {order.rows(o, x.n, x.S, x.T)}
+  function x.acc.tile(m, h) return (at.b * H + h) * count + q.tile + m end
+  if o.ragged then move(o, x, q, k, more) end
+  return function(f)
+    order.walk(o, x.rows[1], x.rows[2], x.heads, function(m, r)
+      f(m, at.g * x.heads + r, at.b)
+    end)
+  end, exists
+end
+
 --- Makes the kernel of complete options. Its arguments are the TMA atom and the
--- coordinates of each of NAMES, then logs and delta (rows,H,B), scale, and the
--- number of heads in a section (order.lua). If the order of sums is fixed, the
--- counters follow. The atom `acc` adds tiles of dQ, the atom `first` stores
--- them.
+-- coordinates of each of NAMES, then logs and delta (rows,H,B), scale, the
+-- number of heads in a section (order.lua), the counters if the order of sums
+-- is fixed, and, for concatenated sequences, {cu_q, cu_k, dK, dV}. The
+-- arguments of o.modify follow. The atom `acc` adds tiles of dQ, the atom
+-- `first` stores them.
 ---@return function
 return function(o)
-  local M, N = o.tile[1], o.tile[2]
   local l, mma = parts.layouts(o), parts.mmas(o)
 
   return function(...)
-    local logs, delta, scale, section, turns = select(2 * #NAMES + 1, ...)
+    local logs, delta, scale, section, turns, more = select(2 * #NAMES + 1, ...)
+    local done
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     local first = o.consumers * 128  -- index of the first producer thread
@@ -114,36 +175,39 @@ return function(o)
       end
     end)
     pipelines(o, x, logs, delta, loader)
+    -- Two threads of producer warps add to dQ if blocks take turns.
+    x.acc.pair = turns and pipeline.PipelineOrder {length = 2, maker = loader,
+      group_id = warp - (4 * o.consumers + 1), defer_sync = true,
+      producer_group = Group(Agent.Thread)}
     local drawn = draw(turns)
     pipeline.agent_sync()
-    local S, H = cute.size(x.q.coords, 0), cute.size(x.q.coords, 2)
-    local T, G, B = cute.size(x.k.coords, 0), cute.size(x.k.coords, 2),
-      cute.size(x.k.coords, 3)
-    local n, g, b = order.place(o, (drawn()), tiles.count(T, N), G, B, section)
-    x.mma, x.scale, x.tid, x.S, x.T = mma, scale, tid, S, T
-    x.n, x.at, x.heads = n, {n = n, g = g, b = b}, H // G
-    x.sight, x.rows = order.sight(o, S, T), {order.rows(o, n, S, T)}
-    function x.acc.tile(m, h) return (b * H + h) * tiles.count(S, M) + m end
-    local function each(f)
-      for r in cute.range(x.heads) do
-        for m in cute.range(x.rows[1], x.rows[2]) do
-          f(m, g * x.heads + r, b)
-        end
-      end
+    local each, exists = settle(o, x, (drawn()), section, more)
+    x.mma, x.scale, x.tid = mma, scale, tid
+    if o.modify then
+      x.score, x.mask, done = o.modify(select(2 * #NAMES + 7, ...))
+    end
+    -- Calls f if this block's tile exists.
+    local function when(f)
+      if exists then cute.when(exists, f) else f() end
     end
 
     cute.when(warp:ge(4 * o.consumers), function()
       if o.registers then
         cute.arch.setmaxregister_decrease(o.producer_registers)
       end
-      cute.when(loader, function() producer.load(x, x.ready, x.at, each) end)
-      cute.when(tid:eq(first + 32), function()
-        producer.add(x, each, queue(o, turns, x))
+      cute.when(loader, function()
+        when(function() producer.load(x, x.ready, x.at, each) end)
+      end)
+      local adds = tid:eq(first + 32)
+      if turns then adds = adds | tid:eq(first + 64) end
+      cute.when(adds, function()
+        when(function() producer.add(x, each, queue(o, turns, x)) end)
       end)
     end, function()
       if o.registers then cute.arch.setmaxregister_increase(o.registers) end
-      consumer.run(o, x)
+      when(function() consumer.run(o, x) end)
     end)
+    if done then done() end
   end
 end
 -- SPDX-License-Identifier: MIT

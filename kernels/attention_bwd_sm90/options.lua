@@ -12,16 +12,18 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
-  .. "sum_stages rounded deterministic"
+  .. "sum_stages rounded deterministic pieces ragged modify keys heads sms"
 
 -- The default {tile, stages, do_stages, ds_stages} by head size. MASKED has the
--- defaults that differ for kernels with a mask.
+-- defaults that differ for kernels with a mask, CHANGED for kernels with
+-- functions of scores.
 local DEFAULTS = {
   [64] = {{128, 128}, 2, 2, 2}, [96] = {{64, 128}, 2, 2, 2},
   [128] = {{80, 128}, 2, 2, 2}, [192] = {{64, 96}, 2, 1, 1},
   [256] = {{64, 80}, 2, 1, 1},
 }
 local MASKED = {[128] = {{64, 128}, 2, 2, 2}}
+local CHANGED = {[64] = {{64, 128}, 2, 2, 2}, [128] = {{64, 128}, 2, 2, 2}}
 
 -- Registers per thread, {producer, consumer}, by the number of consumers.
 local REGISTERS = {{}, {24, 240}, {32, 160}}
@@ -34,8 +36,9 @@ function options.bytes(o)
   local M, N = o.tile[1], o.tile[2]
   local elements = 2 * N * o.head + (o.stages + o.do_stages) * M * o.head
     + o.ds_stages * M * N * (o.wide and not o.shared and 2 or 1)
+  local sums = o.head // o.slices * o.sum_stages // o.pieces
   return elements * o.dtype.bits // 8
-    + 4 * M * (o.head // o.slices * o.sum_stages + o.stages + o.do_stages)
+    + 4 * M * (sums + o.stages + o.do_stages)
 end
 
 -- Selects the number of consumers for heads of more than 128 elements, and the
@@ -70,14 +73,33 @@ end
 -- Checks the tile, and that its stages fit.
 local function check(o)
   rules.integers(WHAT, o, {"stages", "do_stages"}, 1, 8)
-  rules.integers(WHAT, o, {"ds_stages", "sum_stages"}, 1, 2)
+  rules.integers(WHAT, o, {"ds_stages"}, 1, 2)
+  rules.integers(WHAT, o, {"sum_stages", "pieces"}, 1, 8)
   o.wide = o.head > 128
   local part = o.wide and divide_wide or divide
   part(o)
+  -- Two slices of dQ leave through the same memory, so it is divided.
+  o.pieces = o.pieces or o.slices == 2 and 4 or 1
+  o.sum_stages = o.sum_stages or o.pieces
+  local runs = o.tile[1] * o.head // o.slices // (4 * WARPGROUP * o.consumers)
+  rules.need(runs % o.pieces == 0, WHAT, "pieces = %d; a divisor of %d is "
+    .. "needed", o.pieces, runs)
   rules.need(options.bytes(o) <= MOST, WHAT, "tile = {%d, %d} with %d stages "
     .. "of Q, %d of dO and %d of dS needs %d bytes of shared memory; a block "
     .. "has %d", o.tile[1], o.tile[2], o.stages, o.do_stages, o.ds_stages,
     options.bytes(o), MOST)
+end
+
+-- Returns the tile of full attention with heads of 256: the default or, if its
+-- blocks leave more multiprocessors idle in the end, a tile of 64 keys. Its
+-- blocks take 0.92 of the time.
+local function fewer_keys(o, given)
+  if o.head ~= 256 or o.left or o.right or o.ragged then return o.tile end
+  local function time(N, block)
+    local blocks = (given.keys + N - 1) // N * given.heads
+    return math.ceil(blocks / given.sms) * block
+  end
+  return time(64, 0.92) < time(o.tile[2], 1) and {64, 64} or o.tile
 end
 
 --- Returns all options, from the given ones.
@@ -94,13 +116,16 @@ function options.complete(given)
     left = rules.window(WHAT, given, 1), right = rules.window(WHAT, given, 2),
     deterministic = given.deterministic ~= false}
   if given.causal then o.right = 0 end
-  known = (o.left or o.right) and MASKED[given.head] or known
-  o.sum_stages = given.sum_stages or 1
+  o.ragged, o.modify = given.ragged, given.modify
+  known = o.modify and CHANGED[given.head]
+    or (o.left or o.right or o.ragged) and MASKED[given.head] or known
+  o.sum_stages, o.pieces = given.sum_stages, given.pieces
   for i, name in ipairs {"tile", "stages", "do_stages", "ds_stages"} do
     o[name] = given[name] or known[i]
   end
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
     "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
+  if given.keys and not given.tile then o.tile = fewer_keys(o, given) end
   check(o)
   if o.rounded == nil then o.rounded = o.divided == "turned" end
   o.producer_registers, o.registers = table.unpack(REGISTERS[o.consumers])

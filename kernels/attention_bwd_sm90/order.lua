@@ -2,10 +2,16 @@
 -- that see them.
 --
 -- Heads are divided into sections, whose rows of Q, dO and dQ fit into L2
--- together. Within a section, the tiles of all heads with the same keys are
--- consecutive. If the order of sums is fixed, blocks add to a tile of dQ in the
--- order of their tiles of keys. They then draw their tiles from a counter, so
--- that a block waits only for blocks that already run.
+-- together if this leaves enough tiles. Within a section, the tiles of all
+-- heads with the same keys are consecutive. With a causal mask, the first tiles
+-- of keys are seen by the most rows, and run first.
+--
+-- If the order of sums is fixed, blocks add to a tile of dQ in the order of
+-- their tiles of keys. They then draw their tiles from a counter, so that a
+-- block waits only for blocks that already run. Blocks of a head then follow
+-- each other through the same rows, each a step behind the one before it. A
+-- section therefore has more heads, of which fewer blocks run at once, and only
+-- the rows between the first and the last of these blocks must fit into L2.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
@@ -15,37 +21,58 @@ local order = {}
 -- The maximum bytes of rows of Q, dO and dQ in a section.
 local L2 = 40 << 20
 
+-- If the order of sums is fixed, the least number of heads in a section, and of
+-- their elements.
+local HEADS, ELEMENTS = 16, 2048
+
+-- The least number of tiles in a section: about two for each multiprocessor, so
+-- that tiles with few rows fill the time at its end.
+local TILES = 256
+
 --- Returns the number of heads of K, of all batches, in a section.
+---@param T integer the number of keys
 ---@param group integer the heads of Q that share one of K
-function order.section(o, S, group)
+function order.section(o, S, T, group)
   local bytes = S * o.head * (2 * o.dtype.bits // 8 + 4) * group
-  return math.max(L2 // math.max(bytes, 1), 1)
+  local least = o.deterministic and math.max(HEADS, ELEMENTS // o.head) or 1
+  return math.max(L2 // math.max(bytes, 1), least,
+                  tiles.count(TILES, tiles.count(T, o.tile[2])))
 end
 
 --- Returns the tile {n, g, b} at position t in the order: n of N tiles of keys,
 -- g of G heads of K, b of B batches.
-function order.place(o, t, N, G, B, section)
+function order.place(t, N, G, B, section)
   local first = t // (section * N) * section
   local rest = t % (section * N)
   local wide = cute.min(section, G * B - first)
   cute.assume(wide, 1, (1 << 31) - 1, 1)
   local n, head = rest // wide, first + rest % wide
-  -- With a causal mask, the first tiles of keys are seen by the most rows, and
-  -- run first. If tiles add to dQ in a fixed order, the last tiles of keys run
-  -- first instead: a tile then starts at the row to which the previous tile has
-  -- just added.
-  if order.descends(o) then n = N - 1 - n end
   return n, head % G, head // G
 end
 
---- Reports whether the last tiles of keys run first.
-function order.descends(o) return o.deterministic and o.right ~= nil end
+--- Calls f(m, r) for all tiles of rows from `first` to last - 1 and each of
+-- `heads` heads of Q that share one of K.
+--
+-- If the order of sums is fixed and the mask is causal, the last rows come
+-- first, each tile for all heads. Blocks whose rows end together then begin
+-- with the same tile, one just after another, and none catches up with the
+-- block whose turn is before its own, because that one has more rows.
+function order.walk(o, first, last, heads, f)
+  if not (o.deterministic and o.right) then
+    for r in cute.range(heads) do
+      for m in cute.range(first, last) do f(m, r) end
+    end
+    return
+  end
+  for m in cute.range(last - 1, first - 1, -1) do
+    for r in cute.range(heads) do f(m, r) end
+  end
+end
 
 --- Returns the number of tiles of keys that add to the rows from `row` on
 -- before tile n does, and the number of all tiles that add to them.
 function order.turn(o, sight, n, row)
   local first, last = sight:blocks(row, o.tile[1], o.tile[2])
-  if order.descends(o) then return last - 1 - n, last - first end
   return n - first, last - first
 end
 
@@ -81,7 +108,10 @@ function order.rows(o, n, S, T)
     last = cute.min(last, cute.ceil_div(cute.max(past + (N - 1), 0), M))
   end
   first = cute.min(first, last)
-  if not (o.left or o.right) then return first, last end
+  if not (o.left or o.right or o.ragged)
+    and (not o.modify or tiles.divides(N, T)) then
+    return first, last
+  end
   if not tiles.divides(N, T) then
     to = cute.where(cute.gt((n + 1) * N, T), 0, to)
   end

@@ -48,7 +48,8 @@ function parts.layouts(o)
   end
   local l = both(stages)
   l.turned = both(turned)
-  l.acc = cute.make_layout {256, M * D // o.slices // 256, o.sum_stages}
+  l.acc = cute.make_layout {256, M * D // o.slices // 256 // o.pieces,
+                            o.sum_stages}
   return l
 end
 
@@ -103,11 +104,13 @@ function parts.extents(o)
   return {o.tile[1], o.head // o.slices}
 end
 
---- Returns this thread's part of `count` slices of accumulators of dQ, which
--- are consecutive in shared or global memory: (4,R,count) for R runs of four.
--- Runs of a warp are consecutive.
-function parts.runs(o, t, tid, count)
-  local threads, size = 128 * o.consumers, o.tile[1] * o.head // o.slices
+--- Returns this thread's part of `count` slices of accumulators of dQ, or
+-- pieces of slices, which are consecutive in shared or global memory:
+-- (4,R,count) for R runs of four. Runs of a warp are consecutive.
+---@param pieces? integer the number of pieces of a slice, 1 when absent
+function parts.runs(o, t, tid, count, pieces)
+  local threads = 128 * o.consumers
+  local size = o.tile[1] * o.head // o.slices // (pieces or 1)
   local all = cute.make_tensor(t.iterator, cute.make_layout(
     {4, threads, size // (4 * threads), count}, {1, 4, 4 * threads, size}))
   return all(cute._, tid, cute._, cute._)

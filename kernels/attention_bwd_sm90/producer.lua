@@ -1,6 +1,6 @@
 --- The producer warps of kernels/attention_bwd_sm90: a thread of one warp loads
--- K, V, Q and dO by TMA, a thread of another warp adds tiles of dQ to global
--- memory.
+-- K, V, Q and dO by TMA, a thread of each of one or two other warps adds tiles
+-- of dQ to global memory.
 local cute = require "cute"
 
 local _ = cute._
@@ -61,43 +61,67 @@ function producer.load(x, ready, at, each)
 end
 
 --- Adds the tiles of dQ, which consumers store to shared memory, to the
--- accumulators in global memory.
+-- accumulators in global memory. One thread calls this function. With turns,
+-- two threads call it, which alternate: while one waits until its addition is
+-- complete, and passes the turn, the other one adds the next tile.
 ---@param turns? table wait(m, tile) returns when it is this block's turn to add
 -- to a tile, and whether it is the first one, which stores; pass(tile) begins
--- the next block's turn. Without turns, all blocks add to zeros.
+-- the next block's turn; pair: the order of the two threads
+-- (pipeline.PipelineOrder). Without turns, all blocks add to zeros.
 function producer.add(x, each, turns)
   local add = producer.mover(x.acc, true)
   local store = turns and producer.mover(x.first, true)
-  local state = x.acc.pipe:make_consumer_state()
-  local n, before = x.acc.slices, -1  -- before: the tile whose turn to pass
-  each(function(m, h)
+  local full = x.acc.pipe:make_consumer_state()
+  local read = x.acc.pipe:make_consumer_state()
+  -- Releases the next memory. `pending` copies may not have read theirs yet.
+  local function release(pending)
+    cute.arch.cp_async_bulk_wait_group(pending, true)
+    x.acc.pipe:consumer_release(read)
+    read:advance()
+  end
+  local n = x.acc.slices * x.acc.pieces
+  local function put(m, h)
     local tile, first = x.acc.tile(m, h), nil
-    if turns then first = turns.wait(m, tile) end
+    if turns then
+      first = turns.wait(m, tile)
+      turns.pair:wait()
+    end
     for i = 0, n - 1 do
-      x.acc.pipe:consumer_wait(state)
-      local function by(copy) copy(state.index, nil, 0, 0, tile * n + i) end
+      x.acc.pipe:consumer_wait(full)
+      local function by(copy) copy(full.index, nil, 0, 0, tile * n + i) end
       if turns then
         cute.when(first, function() by(store) end, function() by(add) end)
       else
         by(add)
       end
       cute.arch.cp_async_bulk_commit_group()
-      if turns and i == 0 then
-        -- Waits for the copies of the previous tile, which usually have
-        -- completed by now.
-        cute.arch.cp_async_bulk_wait_group(1)
-        cute.when(cute.ge(before, 0), function() turns.pass(before) end)
-        before = tile
-      end
-      cute.arch.cp_async_bulk_wait_group(0, true)
-      x.acc.pipe:consumer_release(state)
-      state:advance()
+      full:advance()
+      -- Releases the previous piece of the slice, and the last one.
+      if i % x.acc.pieces > 0 then release(1) end
+      if (i + 1) % x.acc.pieces == 0 then release(0) end
     end
-  end)
-  cute.arch.cp_async_bulk_wait_group(0)
-  if turns then
-    cute.when(cute.ge(before, 0), function() turns.pass(before) end)
+    if turns then
+      turns.pair:arrive()
+      cute.arch.cp_async_bulk_wait_group(0)
+      turns.pass(tile)
+    end
   end
+  if not turns then
+    each(put)
+    cute.arch.cp_async_bulk_wait_group(0)
+    return
+  end
+  local nth = 0
+  each(function(m, h)
+    cute.when(cute.eq(nth % 2, turns.pair.group_id), function() put(m, h) end,
+              function()
+                for _ = 1, n do
+                  full:advance()
+                  read:advance()
+                end
+              end)
+    nth = nth + 1
+  end)
 end
 
 return producer

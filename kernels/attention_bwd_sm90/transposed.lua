@@ -7,6 +7,7 @@
 -- dQ = dS K needs the keys of all consumers.
 local cute = require "cute"
 local flash = require "kernels.flash"
+local kept = require "kernels.kept"
 local parts = require "kernels.attention_bwd_sm90.parts"
 
 local _ = cute._
@@ -90,12 +91,13 @@ local function numbers(o, near)
   end
 end
 
--- Makes a function that masks scores: hide(s, row) for rows of Q from `row` on.
+-- Makes a function hide(s, row, value), which replaces hidden elements of
+-- scores s: rows of Q from `row` on.
 local function hider(o, x)
   local off = x.T - x.S
   local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
     cute.make_identity_tensor {o.tile[2], o.tile[1]}))
-  return function(s, row)
+  return function(s, row, value)
     local all = flash.by_rows(s)
     for i = 0, cute.size(all, 0) - 1 do
       local key = x.n * o.tile[2] + places(i, 0)[1]
@@ -106,7 +108,7 @@ local function hider(o, x)
         local at, seen = places(i, j)[2], inside
         if from then seen = seen & cute.ge(at, from) end
         if to then seen = seen & cute.le(at, to) end
-        all[{i, j}] = cute.where(seen, all(i, j), -math.huge)
+        all[{i, j}] = cute.where(seen, all(i, j), value)
       end
     end
   end
@@ -120,18 +122,47 @@ local function saver(o, x, ds)
   return function(stage) cute.copy(atom, from, to(_, _, _, stage)) end
 end
 
---- Returns the accumulators of dK and dV, and step(row, masked), which adds the
--- products of a tile of rows from `row` on. hidden: whether the kernel has a
--- mask. masked: with `hidden`, whether the mask hides scores of this tile.
+-- Makes a function (s, row, r) for kernels with functions of scores. It returns
+-- a function (k) that changes the scores of 8 rows of Q, block k of s, and
+-- returns the derivatives of the new scores, or nil if there is no score_mod.
+-- r: the index of the head of Q among those that share a head of K.
+local function changer(o, x)
+  local M, N = o.tile[1], o.tile[2]
+  local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
+    cute.make_identity_tensor {N, M}))
+  return function(s, row, r)
+    local given = {score = x.score, mask = x.mask, scale = x.score and x.scale,
+      b = x.b, h = x.at.g * x.heads + r, tile = {N, M}, rows = x.T,
+      columns = x.S, turned = true}
+    local first = 0  -- the first column of a block
+    local draw = kept.turned(given, places, x.n * N, row)
+    function given.draw(i, j, p, seed) return draw(i, first + j, p, seed) end
+    local change = flash.change(given)
+    return function(k)
+      first = 2 * k
+      return change(cute.make_tensor(s.iterator + 4 * k, cute.make_layout
+        {{2, 2, 1}, 1, 1}), function(i, j) return places(i, first + j) end,
+        x.n * N, row, true)
+    end
+  end
+end
+
+--- Returns the accumulators of dK and dV, and step(m, masked, r), which adds
+-- the products of tile m of rows, of head r among those that share a head of K.
+-- hidden: whether the kernel has a mask. masked: with `hidden`, whether the
+-- mask hides scores of this tile.
 return function(o, x, hidden)
   local P, c = products(o, x), x.scale * flash.LOG2E
   local logs, deltas = numbers(o, x.q.near), numbers(o, x.g.near)
   local hide, save = hidden and hider(o, x), saver(o, x, P.ds)
+  local change = o.modify and changer(o, x)
   local q, g, stage = x.q.state, x.g.state, 0
 
   -- Replaces scores by P = 2^(c s - LSE).
   local function powers(s, row, masked)
-    if hide then cute.when(masked, function() hide(s, row) end) end
+    if hide then
+      cute.when(masked, function() hide(s, row, -math.huge) end)
+    end
     for k = 0, cute.size(s) // 4 - 1 do  -- 8 rows of Q
       local a, b = logs(q.index, k)
       for e = 4 * k, 4 * k + 3 do
@@ -142,28 +173,61 @@ return function(o, x, hidden)
     end
   end
 
+  -- Does the same with functions of scores, and stores the left operand P^T.
+  -- Multiplies P in s by the derivatives of the scores.
+  local function changed_powers(s, row, masked, r)
+    local p = cute.make_fragment_like(s)
+    local base = x.score and flash.LOG2E or c
+    local change_block = change(s, row, r)
+    for k = 0, cute.size(s) // 4 - 1 do
+      local a, b = logs(q.index, k)
+      local slope = change_block(k)
+      for e = 4 * k, 4 * k + 3 do
+        local power = flash.exp2(cute.fma(s(e), base, -(e % 2 == 0 and a or b)))
+        p[e] = power
+        -- The derivative of a hidden score may be no number.
+        s[e] = slope and cute.where(cute.eq(power, 0), 0.0,
+                                    power * slope(e - 4 * k)) or power
+      end
+      if k % 2 == 1 then narrow(p, P.left_p, k // 2, o.dtype) end
+    end
+    if hide then
+      cute.when(masked, function()
+        hide(s, row, 0.0)
+        hide(P.p, row, 0.0)
+      end)
+    end
+  end
+
   -- Converts P^T and its gradients dp to the operands P^T and dS^T.
   local function slopes(s, dp)
     for k = 0, cute.size(s) // 4 - 1 do
       local a, b = deltas(g.index, k)
       for e = 4 * k, 4 * k + 3 do
-        local power = o.rounded and P.p(e):to(cute.f32) or s(e)
+        local power = o.rounded and not change and P.p(e):to(cute.f32) or s(e)
         dp[e] = power * (dp(e) - (e % 2 == 0 and a or b))
       end
       if k % 2 == 1 then
-        if not o.rounded then narrow(s, P.left_p, k // 2, o.dtype) end
+        if not (o.rounded or change) then
+          narrow(s, P.left_p, k // 2, o.dtype)
+        end
         narrow(dp, P.left_ds, k // 2, o.dtype)
       end
     end
   end
 
-  return P.dk, P.dv, function(row, masked)
+  return P.dk, P.dv, function(m, masked, r)
     x.q.pipe:consumer_wait(q)
     local s = P.scores(q.index)
     x.g.pipe:consumer_wait(g)
     local dp = P.gradients(g.index)
     warpgroup.wait_group(1)
-    powers(s, row, masked)
+    local row = m * o.tile[1]
+    if change then
+      changed_powers(s, row, masked, r)
+    else
+      powers(s, row, masked)
+    end
     warpgroup.wait_group(0)
     slopes(s, dp)
     P.to_dv(g.index)

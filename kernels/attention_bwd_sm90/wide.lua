@@ -52,6 +52,14 @@ local function products(o, x)
   function it.to_dk(stage, s)
     parts.request(keys, it.dk, Qt(_, _, _, stage), dS(_, _, _, s))
   end
+  -- Issues the product for half of the rows of dK.
+  function it.to_half_dk(half, stage, s)
+    local function rows(t)  -- (MMA,M,K) to (MMA,M/2,K)
+      return cute.local_tile(t, {cute.size(t, 0), cute.size(t, 1) // 2,
+                                 cute.size(t, 2)}, {0, half, 0})
+    end
+    parts.request(keys, rows(it.dk), rows(Qt(_, _, _, stage)), dS(_, _, _, s))
+  end
   function it.to_dq(slice, s)
     return parts.request(dq, parts.accumulators(dq,
       table.unpack(parts.extents(o))), left(_, _, _, s), Kt[slice](_, _, _, 0))
@@ -71,9 +79,8 @@ local function saver(o, x, t)
   end
 end
 
---- Returns the accumulators of dK and dV, and step(row, masked), which adds the
--- products of a tile of rows from `row` on. hidden: whether the kernel has a
--- mask. masked: with `hidden`, whether the mask hides scores of this tile.
+--- Returns the accumulators of dK and dV, and step(m, masked, r): see
+-- transposed.lua.
 return function(o, x, hidden)
   local P, c = products(o, x), x.scale * flash.LOG2E
   local q, g, stage = x.q.state, x.g.state, 0
@@ -87,12 +94,17 @@ return function(o, x, hidden)
             t.near(places(1, 0)[1], index)}
   end
 
-  local function powers(s, row, masked)
+  local function hide(s, row, masked, value)
     if hidden then
       cute.when(masked, function()
-        x.sight:hide(s, places, row, x.n * o.tile[2], -math.huge)
+        x.sight:hide(s, places, row, x.n * o.tile[2], value)
       end)
     end
+  end
+
+  -- Replaces scores by P.
+  local function powers(s, row, masked)
+    hide(s, row, masked, -math.huge)
     local all, log = flash.by_rows(s), numbers(x.q, q.index)
     for i = 0, 1 do
       for j = 0, cute.size(all, 1) - 1 do
@@ -100,6 +112,33 @@ return function(o, x, hidden)
         all[{i, j}] = flash.exp2(x.bounded and cute.min(power, 1.0) or power)
       end
     end
+  end
+
+  -- Does the same with functions of scores. Returns P times the derivatives of
+  -- the scores.
+  local function changed_powers(s, row, masked, r)
+    local N = o.tile[2]
+    local derivatives = flash.change {score = x.score, mask = x.mask,
+      scale = x.score and x.scale, b = x.b, h = x.at.g * x.heads + r,
+      tile = o.tile, rows = x.S, columns = x.T,
+      single = N // o.consumers % 16 ~= 0}(s, places, row, x.n * N, true)
+    local all, log = flash.by_rows(s), numbers(x.q, q.index)
+    local product = derivatives or s
+    local to = flash.by_rows(product)
+    for i = 0, 1 do
+      for j = 0, cute.size(all, 1) - 1 do
+        local power = flash.exp2(cute.fma(all(i, j),
+          x.score and flash.LOG2E or c, -log[i]))
+        all[{i, j}] = power
+        if derivatives then
+          -- The derivative of a hidden score may be no number.
+          to[{i, j}] = cute.where(cute.eq(power, 0), 0.0, power * to(i, j))
+        end
+      end
+    end
+    hide(s, row, masked, 0.0)
+    if derivatives then hide(product, row, masked, 0.0) end
+    return product
   end
 
   local function slopes(s, dp)
@@ -113,12 +152,12 @@ return function(o, x, hidden)
   end
 
   -- Stores P and dS to separate memory, and issues the products for dV, dK and
-  -- the first slice of dQ.
-  local function apart(s, dp)
+  -- the first slice of dQ. product: P times the derivatives of the scores.
+  local function apart(s, dp, product)
     if o.ds_stages == 1 then x.meet:arrive_and_wait() end
     save_p(s, stage)
     warpgroup.wait_group(0)
-    slopes(s, dp)
+    slopes(product, dp)
     save_ds(dp, stage)
     cute.arch.fence_view_async_shared()
     x.meet:arrive_and_wait()
@@ -141,14 +180,14 @@ return function(o, x, hidden)
 
   -- Does the same with one memory for both: dS overwrites P after the product
   -- for dV has read P.
-  local function shared(s, dp)
+  local function shared(s, dp, product)
     x.meet:arrive_and_wait()  -- all have read the last dS
     save_p(s, 0)
     cute.arch.fence_view_async_shared()
     x.meet:arrive_and_wait()
     P.to_dv(g.index, 0)
     warpgroup.wait_group(1)
-    slopes(s, dp)
+    slopes(product, dp)
     cute.arch.fence_view_async_shared()  -- before delta is overwritten
     warpgroup.wait_group(0)
     x.meet:arrive_and_wait()  -- all have read P and delta
@@ -156,26 +195,31 @@ return function(o, x, hidden)
     save_ds(dp, 0)
     cute.arch.fence_view_async_shared()
     x.meet:arrive_and_wait()
-    local sums = P.to_dq(0, 0)
-    P.to_dk(q.index, 0)
-    warpgroup.wait_group(1)
-    x.leave(sums)
-    sums = P.to_dq(1, 0)
-    warpgroup.wait_group(1)
-    x.q.pipe:consumer_release(q)
+    -- While a slice of dQ leaves, half of the product for dK runs.
+    for slice = 0, 1 do
+      local sums = P.to_dq(slice, 0)
+      P.to_half_dk(slice, q.index, 0)
+      warpgroup.wait_group(1)
+      x.leave(sums)
+    end
     warpgroup.wait_group(0)
-    x.leave(sums)
+    x.q.pipe:consumer_release(q)
   end
 
-  return P.dk, P.dv, function(row, masked)
+  return P.dk, P.dv, function(m, masked, r)
     x.q.pipe:consumer_wait(q)
     local s = P.scores(q.index)
     x.g.pipe:consumer_wait(g)
     local dp = P.gradients(g.index)
     warpgroup.wait_group(1)
-    powers(s, row, masked)
+    local row, product = m * o.tile[1], s
+    if o.modify then
+      product = changed_powers(s, row, masked, r)
+    else
+      powers(s, row, masked)
+    end
     local rest = o.shared and shared or apart
-    rest(s, dp)
+    rest(s, dp, product)
     q:advance()
     g:advance()
   end

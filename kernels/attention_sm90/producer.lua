@@ -1,7 +1,7 @@
 --- The producer warps of kernels/attention_sm90: a thread of one warp loads Q,
 -- K and V by TMA, a thread of another warp stores O.
-local core = require "cute.core"
 local cute = require "cute"
+local flash = require "kernels.flash"
 
 local _ = cute._
 local cpasync = cute.nvgpu.cpasync
@@ -67,27 +67,6 @@ function producer.load(q, k, v, group, each, sees)
   end)
 end
 
--- Stores the rows X (n,D) of a tile s (M,D) in shared memory, by all lanes of a
--- warp, 16 bytes each.
-local function store_rows(s, X)
-  local along = core.gcd(cute.size(s, 1), 64) // 8
-  local atom = cute.make_copy_atom("UniversalCopy", s.element_type, 128)
-  local thr = cute.make_tiled_copy(atom,
-    cute.make_layout({32 // along, along}, {along, 1}),
-    cute.make_layout {1, 8}):get_slice(cute.arch.lane_idx())
-  local from = thr:partition_S(s)                             -- (CPY,M,K)
-  local to = thr:partition_D(cute.make_tensor(X.iterator, cute.make_layout(
-    {cute.size(s, 0), cute.size(s, 1)}, X.stride)))
-  local r = cute.make_fragment_like(from(_, 0, _))
-  local row = cute.arch.lane_idx() // along
-  for i in cute.range(cute.size(from, 1)) do
-    cute.when(cute.lt(i * (32 // along) + row, cute.size(X, 0)), function()
-      cute.copy(atom, from(_, i, _), r)
-      cute.copy(atom, r, to(_, i, _))
-    end)
-  end
-end
-
 --- Stores the tiles of O, which overwrite Q in shared memory, and releases that
 -- memory. One lane of a warp stores a tile by TMA. If another sequence follows
 -- in the tile, all lanes store the rows that belong to the first one.
@@ -110,7 +89,7 @@ function producer.store(q, o, ready, each, rows)
     end
     if rows then
       cute.when(cute.le(m * M + M, part.S), box, function()
-        store_rows(o.smem(_, _, state.index), rows(m, h, part))
+        flash.store_rows(o.smem(_, _, state.index), rows(m, h, part), 0, 1)
         cute.arch.sync_warp()
         cute.when(cute.arch.lane_idx():eq(0), function()
           q.pipe:consumer_release(state)

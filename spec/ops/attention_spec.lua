@@ -181,6 +181,7 @@ describe("ops.attention on Hopper", function()
       return ops.explain_attention_backward(p.dO, p.Q, p.K, p.V, p.O, p.LSE, o)
     end
     local p = oracle.problem {s = 5, t = 3, d = 128, h = 2, g = 1}
+    local slopes = cute.zeros({2}, cute.f32)
     local e = explained(p, {causal = true})
     assert.equal([[
 1 x 5 rows, 3 keys, 2 heads of 128 that share 1, bf16, on sm_90a
@@ -195,7 +196,8 @@ describe("ops.attention on Hopper", function()
       ["wgmma needs sm_90a, but the device is sm_80"] = {p, {device =
         "sim:sm_80"}},
       ["it has no tile for heads of 32"] = {oracle.problem {s = 5, d = 32}, {}},
-      ["it does not trace score_mod and mask_mod"] = {p, {softcap = 3}},
+      ["it does not compute gradients of captured tensors"] = {p, {
+        alibi_slopes = slopes, gradients = {slopes}}},
     } do
       e = explained(q[1], q[2])
       assert.equal("attention_bwd", e.kernel)
@@ -326,11 +328,10 @@ describe("ops.attention", function()
         return (ops.attention(p.Q, p.K, p.V, {device = "sim",
           sinks = cute.zeros({2}, cute.f32)}))
       end)
-    raises("ops.attention_backward: sinks is given, but sinks get no "
-      .. "gradient; omit this option: LSE already contains the sinks",
-      function()
+    raises("ops.attention_backward: sinks is (2):(1); a number for each of "
+      .. "the 3 heads of Q is needed", function()
         return (ops.attention_backward(p.dO, p.Q, p.K, p.V, p.O, p.LSE,
-          {device = "sim", sinks = cute.zeros({3}, cute.f32)}))
+          {device = "sim", sinks = cute.zeros({2}, cute.f32)}))
       end)
     raises("ops.attention: no option 'mask'", function()
       return (ops.attention(p.Q, p.K, p.V, {mask = 1}))

@@ -177,6 +177,105 @@ describe("attention_bwd_sm90", function()
   end)
 end)
 
+---------------------------------------------------------------------------
+-- Concatenated sequences of different lengths
+---------------------------------------------------------------------------
+
+-- Returns a problem whose batch consists of sequences with these lengths {rows,
+-- keys}, the operands without their mode of batches, and {cu_q, cu_k}.
+local function sequences(o, lengths)
+  local cu = {cu_q = cute.zeros({#lengths + 1}, cute.i32),
+              cu_k = cute.zeros({#lengths + 1}, cute.i32)}
+  o.s, o.t = 0, 0
+  for i, l in ipairs(lengths) do
+    o.s, o.t = o.s + l[1], o.t + l[2]
+    cu.cu_q[i], cu.cu_k[i] = o.s, o.t
+  end
+  local p = oracle.problem(o)
+  for _, name in ipairs {"Q", "K", "V", "O", "dO", "dQ", "dK", "dV"} do
+    p[name] = p[name](0, cute._, cute._, cute._)
+  end
+  p.LSE = p.LSE(0, cute._, cute._)
+  return p, cu
+end
+
+-- Returns sequence i of a problem as a problem of its own.
+local function sequence(p, cu, i)
+  local q, k = {cu.cu_q(i - 1), cu.cu_q(i)}, {cu.cu_k(i - 1), cu.cu_k(i)}
+  local function part(x, range, heads)
+    local list = {}
+    for e = range[1] * heads * p.d, range[2] * heads * p.d - 1 do
+      list[#list + (list[0] and 1 or 0)] = x[e]
+    end
+    return list
+  end
+  return {b = 1, s = q[2] - q[1], t = k[2] - k[1], h = p.h, g = p.g, d = p.d,
+    left = p.left, right = p.right, scale = p.scale, dtype = p.dtype,
+    modify = p.modify, q = part(p.q, q, p.h), k = part(p.k, k, p.g),
+    v = part(p.v, k, p.g), go = part(p.go, q, p.h)}, q[1], k[1], part
+end
+
+-- Sets O and LSE of a problem of sequences.
+local function solve_sequences(p, cu)
+  local O, L, total = core.param_memory(p.O), core.param_memory(p.LSE), p.s
+  for i = 1, cute.size(cu.cu_q) - 1 do
+    local one, row = sequence(p, cu, i)
+    local out, lse = oracle.forward(one)
+    for e = 0, one.s * p.h * p.d - 1 do O[row * p.h * p.d + e] = out[e] end
+    for h = 0, p.h - 1 do
+      for r = 0, one.s - 1 do L[h * total + row + r] = lse[h * one.s + r] end
+    end
+  end
+end
+
+local function check_sequences(o, lengths, with)
+  if o.causal then o.right = 0 end
+  local p, cu = sequences(o, lengths)
+  solve_sequences(p, cu)
+  local all = {ragged = true}
+  for name, x in pairs(with or {}) do all[name] = x end
+  for _, launch in ipairs(made(backward, p, all).prepare(p.Q, p.K, p.V, p.O,
+    p.dO, p.LSE, p.dQ, p.dK, p.dV, {scale = p.scale, device = "sim:sm_90a",
+                                    strict = true, cu = cu})) do
+    local r = support.report(launch:launch {faults = "return", seed = o.seed})
+    assert.is_true(r.ok, tostring(r))
+  end
+  for i = 1, #lengths do
+    local one, row, key, part = sequence(p, cu, i)
+    for n, want in ipairs {oracle.backward(one)} do
+      local heads, from, count = p.h, row, one.s
+      if n > 1 then heads, from, count = p.g, key, one.t end
+      if count > 0 then
+        local list = part(core.param_memory(p[NAMES[n]]), {from, from + count},
+                          heads)
+        local copy = cute.zeros({count * heads * p.d}, p.dtype)
+        for e = 0, #list do copy[e] = list[e] end
+        local mean, most = oracle.distance(copy, want)
+        assert.is_true(mean < 1e-2 and most < 0.2, ("%s of sequence %d: %g, "
+          .. "%g"):format(NAMES[n], i, mean, most))
+      end
+    end
+  end
+end
+
+describe("attention_bwd_sm90 of concatenated sequences", function()
+  for i, d in ipairs {64, 128, 256, 96, 192} do
+    it("is that of each, with heads of " .. d .. support.long(i, 3), function()
+      for _, causal in ipairs {false, true} do
+        check_sequences({h = 2, g = 1, d = d, causal = causal, seed = i},
+                        {{5, 70}, {130, 130}, {64, 3}, {1, 100}})
+      end
+    end)
+  end
+
+  it("takes empty sequences, windows and any order of sums", function()
+    check_sequences({h = 2, g = 2, d = 64, left = 30, right = 10},
+      {{0, 0}, {64, 64}, {0, 20}, {20, 0}, {70, 80}}, {deterministic = false})
+    check_sequences({h = 2, g = 1, d = 64, left = 30, right = 0},
+      {{128, 128}, {0, 20}, {3, 1}, {20, 0}}, {tile = {64, 64}})
+  end)
+end)
+
 describe("attention_bwd_sm90", function()
   -- Returns the memory that the launches of kernels k share.
   local function memory(k, p)
@@ -187,13 +286,11 @@ describe("attention_bwd_sm90", function()
     return m
   end
 
-  -- Runs all schedules of the launches of a problem.
-  local function schedules(o, with)
-    local p = problem(o)
-    local k = made(backward, p, with)
-    local m = memory(k, p)
-    for i, s in ipairs(k.launches(p.s, p.t, p.h, p.g, p.b)) do
-      local a = k.arguments(i, p, p.scale, m)
+  -- Checks all schedules of the launches of kernels k.
+  local function verdicts(k, p, cu)
+    local m, b = memory(k, p), cu and cute.size(cu.cu_q) - 1 or p.b
+    for i, s in ipairs(k.launches(p.s, p.t, p.h, p.g, b)) do
+      local a = k.arguments(i, p, p.scale, m, cu)
       local call = s.kernel(table.unpack(a, 1, a.n))
       local v = call:check {grid = s.grid, block = s.block, gpu = false}
       assert.equal("ok", v.verdict, tostring(v))
@@ -201,10 +298,46 @@ describe("attention_bwd_sm90", function()
     end
   end
 
+  local function schedules(o, with)
+    local p = problem(o)
+    verdicts(made(backward, p, with), p)
+  end
+
+  local function sequence_schedules(o, lengths, with)
+    if o.causal then o.right = 0 end
+    local p, cu = sequences(o, lengths)
+    solve_sequences(p, cu)
+    p.b = #lengths
+    verdicts(made(backward, p, {ragged = true,
+      deterministic = with.deterministic}), p, cu)
+  end
+
   it("is right in all schedules", function()
     schedules({s = 96, t = 130, d = 64, causal = true},
               {tile = {64, 64}, deterministic = false})
     schedules({s = 70, t = 100, d = 64}, {ds_stages = 1})
+  end)
+
+  it("is right in all schedules with functions of scores", function()
+    local function score(s, at) return s * s + at.k:to(cute.f32) end
+    local function mask(at) return ((at.q + at.k) % 3):ne(0) end
+    for _, d in ipairs {64, 256} do
+      schedules({s = 70, t = 80, d = d, modify = function(s, _, _, q, k)
+        return (q + k) % 3 ~= 0 and s * s + k or -math.huge
+      end}, {deterministic = false, modify = function() return score, mask end})
+    end
+  end)
+
+  it("is right in all schedules of sequences", function()
+    sequence_schedules({h = 2, g = 1, d = 64, causal = true},
+                       {{70, 90}, {20, 30}}, {deterministic = false})
+  end)
+
+  it("is right in all schedules of sequences in turn #long", function()
+    for _, d in ipairs {64, 256} do
+      sequence_schedules({h = 2, g = 1, d = d, causal = true},
+                         {{70, 90}, {20, 30}}, {})
+    end
   end)
 
   it("is right in all schedules of blocks that wait #long", function()
@@ -229,7 +362,22 @@ describe("attention_bwd_sm90", function()
     end)
   end
 
-  it("rejects options and operands that it does not have", function()
+end)
+
+describe("attention_bwd_sm90's options", function()
+  it("pick the tile that keeps more multiprocessors busy", function()
+    local function tile(keys, heads, causal)
+      return backward({head = 256, keys = keys, heads = heads, sms = 132,
+                       causal = causal}).options.tile
+    end
+    -- 208 blocks of 80 keys, or 256 of 64, take two rounds of 132.
+    assert.same({64, 64}, tile(1024, 16))
+    assert.same({64, 80}, tile(1024, 16, true))
+    assert.same({64, 80}, tile(4096, 32))  -- 13 rounds, or 16
+    assert.same({64, 64}, tile(32768, 1))  -- 4 rounds in both cases
+  end)
+
+  it("exist, and operands fit", function()
     for text, o in pairs {
       ["head = 80; 64, 96"] = {head = 80},
       ["head = nil"] = {},
@@ -271,9 +419,12 @@ local FAULTS = {
   {C, "cute.arch.sync_warp()", 1},
   {C, "x.meet:arrive_and_wait()", 1}, {C, "x.meet:arrive_and_wait()", 2},
   {P, "x.pipe:producer_acquire(state)", 1},
-  {P, "x.acc.pipe:consumer_wait(state)", 1},
-  {P, "cute.arch.cp_async_bulk_wait_group(0, true)", 1},
-  {P, "x.acc.pipe:consumer_release(state)", 1},
+  {P, "x.acc.pipe:consumer_wait(full)", 1},
+  {P, "turns.pair:wait()", 1, in_turn = true},
+  {P, "turns.pair:arrive()", 1, in_turn = true},
+  {P, "cute.arch.cp_async_bulk_wait_group(0)", 1, in_turn = true},
+  {P, "cute.arch.cp_async_bulk_wait_group(pending, true)", 1},
+  {P, "x.acc.pipe:consumer_release(read)", 1},
   {K, "pipeline.agent_sync()", 1},
   {file "parts", "warpgroup.fence()", 1},
   {file "parts", "warpgroup.commit_group()", 1},
@@ -293,7 +444,7 @@ for _, f in ipairs {
   {W, 256, {["x.q.pipe:consumer_wait(q)"] = {1},
     ["x.g.pipe:consumer_wait(g)"] = {1}, ["x.q.pipe:consumer_release(q)"] = {2},
     ["x.g.pipe:consumer_release(g)"] = {2},
-    ["warpgroup.wait_group(1)"] = {2, 3, 5},
+    ["warpgroup.wait_group(1)"] = {2, 3, 4},
     ["warpgroup.wait_group(0)"] = {4, 5},
     ["x.meet:arrive_and_wait()"] = {3, 4, 5, 6},
     ["cute.arch.fence_view_async_shared()"] = {2, 3, 4}}}} do
@@ -316,7 +467,9 @@ describe("attention_bwd_sm90's faults are reported:", function()
                                             g = 1}
       local make = oracle.changed("attention_bwd_sm90", table.unpack(f, 1, 4))
       local ok, r = pcall(run, make, problems[d],
-        {do_stages = 1, stages = d < 256 and 1 or 2, deterministic = f[1] == K})
+        {do_stages = 1, stages = d < 256 and 1 or 2,
+         tile = f.in_turn and {64, 64} or nil,
+         deterministic = f[1] == K or f.in_turn or false})
       assert.is_false(ok and r.ok)
     end)
   end

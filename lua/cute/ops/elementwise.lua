@@ -608,8 +608,8 @@ local function converting(src, dst, o)
 end
 
 --- Returns the step (see cute.ops.tensor_op) that converts src into dst, for
--- use in other operations.
-function ops.converting(src, dst) return converting(src, dst, NONE) end
+-- use in other operations. o may have device and arch.
+function ops.converting(src, dst, o) return converting(src, dst, o or NONE) end
 
 --- Returns a list of launches (steps of a plan, see cute.ops.tensor_op) that
 -- set all elements of a result like dst to one number. The plan must set `anew`

@@ -3,11 +3,13 @@
 -- former does not take).
 local block_mask = require "cute.ops.attention.block_mask"
 local core = require "cute.core"
+local captured = require "cute.ops.attention.captured"
 local cute = require "cute"
 local explained = require "cute.ops.attention.explained"
 local gradients = require "kernels.attention_bwd"
 local hopper = require "kernels.attention_bwd_sm90"
 local modes = require "cute.ops.modes"
+local operand = require "cute.ops.operand"
 local problem = require "cute.ops.attention.problem"
 local scores = require "cute.ops.attention.scores"
 local tensor_op = require "cute.ops.tensor_op"
@@ -18,26 +20,29 @@ local backward = {}
 local refuse = tensor_op.failing "ops.attention_backward"
 
 -- Returns the kernels for Hopper, or nil and the reason why they do not fit. q:
--- the problem (problem.of).
-local function hopper_kernels(call, device, q, o)
-  if o.modify then
-    return nil, "it does not trace score_mod and mask_mod"
+-- the problem (problem.of). extra: from captured.gradients, or nil.
+local function hopper_kernels(call, device, q, o, extra)
+  if extra then
+    return nil, "it does not compute gradients of captured tensors"
   elseif not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
-  elseif q.ragged then
-    return nil, "it does not support sequences of different lengths"
   elseif not tiles.has(q.D) then
     return nil, ("it has no tile for heads of %d"):format(q.D)
   end
   local k = hopper {head = q.D, causal = o.causal, window = o.window,
-                    dtype = q.dtype, deterministic = call.o.deterministic}
+                    dtype = q.dtype, deterministic = call.o.deterministic,
+                    ragged = q.ragged or nil, modify = o.modify,
+                    keys = q.T, heads = q.G * q.B,
+                    sms = device.info and device.info.sms or 132}
   local ok, why = k.takes(call.Q, call.K, call.V, call.dO, call.out[2],
                           call.out[3])
   if not ok then return nil, why end
   return k
 end
 
--- Makes the launches of Hopper's kernels k the steps of plan p.
+-- Makes the launches of Hopper's kernels k the steps of plan p. Returns a
+-- function like that of general_steps, and the rows of a tile if the rows of
+-- sequences are apart (kernels/attention_bwd_sm90/sequences.lua).
 local function hopper_steps(p, k, q, scale)
   local sizes, place = k.sizes(q.S, q.H, q.B), {}
   p.main, p.floats = 2, 0
@@ -52,37 +57,53 @@ local function hopper_steps(p, k, q, scale)
           memory[name] = problem.view(work, from, {sizes[name]})
         end
         memory.turns = cute.recast_tensor(memory.turns, cute.i32)
-        return k.arguments(i, {Q = now.Q, K = now.K, V = now.V, O = now.O,
-          dO = now.dO, LSE = problem.view(now.LSE, 0, problem.rows_shape(q)),
-          dQ = out[1], dK = out[2], dV = out[3]}, scale, memory)
+        local list = k.arguments(i, {Q = now.Q, K = now.K, V = now.V,
+          O = now.O, dO = now.dO, dQ = out[1], dK = out[2], dV = out[3],
+          LSE = problem.view(now.LSE, 0, problem.rows_shape(q))}, scale, memory,
+          now)
+        return i == 2 and now.captured and scores.push_captured(now, list)
+          or list
       end}
   end
+  return function(work)
+    return k.delta(problem.view(work, place.delta, {sizes.delta}), q.S, q.H,
+                   q.B)
+  end, q.ragged and k.options.tile[1] or nil
 end
 
--- Makes the launches of the kernels for all devices the steps of plan p.
-local function general_steps(p, q, scale, o)
+-- Makes the launches of the kernels for all devices the steps of plan p. extra:
+-- from captured.gradients, or nil. Returns a function that returns each row's
+-- sum of O dO, from the memory that the launches share.
+local function general_steps(call, p, q, scale, o, extra)
   local rows = problem.rows_shape(q)
+  local function delta(work) return problem.view(work, 0, rows) end
   p.floats = cute.product(rows)
-  for i, k in ipairs(gradients(o)) do
-    p.steps[i] = {kernel = k.kernel, block = k.block, ready = {},
+  o.gradients = extra and extra.options
+  local list = gradients(o)
+  if extra then extra:begin(p, list.tile[1]) end
+  for _, k in ipairs(list) do
+    p.steps[#p.steps + 1] = {kernel = k.kernel, block = k.block, ready = {},
       grid = k.grid(q.S, q.T, q.H, q.G, q.B),
       arguments = function(now, out, work)
-        local list = {now.Q, now.K, now.V, now.O, now.dO,
-          problem.view(now.LSE, 0, rows), problem.view(work, 0, rows),
-          out[1], out[2], out[3], scale, now.cu_q, now.cu_k,
-          n = (now.cu_q or now.captured) and 13 or 11}
-        return now.captured and scores.push_captured(now, list) or list
+        local a = {now.Q, now.K, now.V, now.O, now.dO,
+          problem.view(now.LSE, 0, rows), delta(work), out[1], out[2], out[3],
+          scale, now.cu_q, now.cu_k,
+          extra and extra:memory(work) or nil, n = 14}
+        return now.captured and scores.push_captured(now, a) or a
       end}
   end
+  if extra then extra:finish(p, call) end
+  return delta
 end
 
 -- The options of ops.attention, and `deterministic`: whether the order of sums
--- is fixed.
-local OPTIONS = {deterministic = "boolean"}
+-- is fixed. gradients: the text of captured.positions.
+local OPTIONS = {deterministic = "boolean", gradients = "string"}
 for name, kind in pairs(problem.OPTIONS) do OPTIONS[name] = kind end
 
 local back, planned = problem.operation("ops.attention_backward", {
-  names = {"dO", "Q", "K", "V", "O", "LSE"}, tensors = {"cu_q", "cu_k"},
+  names = {"dO", "Q", "K", "V", "O", "LSE"},
+  tensors = {"cu_q", "cu_k", "sinks"},
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[2], list[3])
   end,
@@ -102,18 +123,33 @@ local back, planned = problem.operation("ops.attention_backward", {
     local shape = modes.extents(call.K.layout)
     local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
       {shape = shape, dtype = q.dtype}, {shape = shape, dtype = q.dtype}}
-    local p = call:start(8, results)
-    if q.B == 0 or q.H * q.D == 0 or q.S + q.T == 0 then return p end
+    problem.check_sinks(call, q)
+    local tensors = captured.tensors(call)
+    for i, t in ipairs(tensors) do
+      results[3 + i] = {shape = modes.extents(t.layout),
+                        dtype = operand.plain(t.element_type)}
+    end
+    local p = call:start(9, results)
+    if q.B == 0 or q.H * q.D == 0 or q.S + q.T == 0 then
+      captured.nothing(call, p)
+      return p
+    end
     if q.S == 0 or q.T == 0 then
       call:fail("Q is %s and K is %s; at least one row and one key are "
         .. "needed", call.Q.layout, call.K.layout)
     end
-    scores.trace_functions(call, o, p)
-    local k, refused = hopper_kernels(call, p.device, q, o)
+    local extra = captured.gradients(call, p, q, o)
+    local k, refused = hopper_kernels(call, p.device, q, o, extra)
+    local delta, padding
     if k then
-      hopper_steps(p, k, q, scale)
+      delta, padding = hopper_steps(p, k, q, scale)
     else
-      general_steps(p, q, scale, o)
+      delta = general_steps(call, p, q, scale, o, extra)
+    end
+    for i, t in ipairs(tensors) do
+      if rawequal(t, call.sinks) then
+        captured.sinks(p, q, 3 + i, delta, padding)
+      end
     end
     p.chosen = {name = refused and "attention_bwd" or "attention_bwd_sm90",
                 hopper = "attention_bwd_sm90", refused = refused,
@@ -122,19 +158,24 @@ local back, planned = problem.operation("ops.attention_backward", {
   end})
 
 -- Returns the options of a call, in which block_mask is replaced by its
--- contents.
+-- contents, and `gradients` by a text (captured.positions).
 local function options_of(o, Q, K)
-  if o and o.sinks ~= nil then
-    refuse("sinks is given, but sinks get no gradient; omit this option: LSE "
-      .. "already contains the sinks")
-  end
   o = block_mask.options(refuse, o, Q, K)
-  if o then o.blocks, o.listed = nil, nil end
+  if o and (o.blocks or o.gradients) then
+    o = tensor_op.with(o)
+    o.blocks, o.listed = nil, nil
+  end
+  if o and o.gradients ~= nil then
+    o.gradients = captured.positions(refuse, o, scores.traced_of(refuse, o, Q,
+                                                                 K))
+  end
   return o
 end
 
---- Returns dQ, dK and dV of ops.attention, whose options it takes. The order of
--- all sums is fixed unless `deterministic` is false.
+--- Returns dQ, dK and dV of ops.attention, whose options it takes, and then the
+-- gradients of the tensors that the option `gradients` lists. The order of sums
+-- is fixed unless `deterministic` is false; see docs/ops.md for the sums of
+-- gradients of captured tensors.
 ---@param dO any like O
 ---@param Q any
 ---@param K any
@@ -142,7 +183,10 @@ end
 ---@param O any
 ---@param LSE any
 ---@param o? table {causal: boolean?, window: any[]?, scale: number?,
--- deterministic: boolean?, cu_q: any?, cu_k: any?, out: any}
+-- deterministic: boolean?, cu_q: any?, cu_k: any?, sinks: any?,
+-- gradients: any[]?, out: any}
+-- gradients: the tensor `sinks`, and tensors of floats that score_mod captures
+-- or that the options alibi_slopes and bias give
 function backward.attention_backward(dO, Q, K, V, O, LSE, o)
   return back(dO, Q, K, V, O, LSE, options_of(o, Q, K))
 end

@@ -45,16 +45,6 @@ local function check_values(call, q)
   end
 end
 
--- Checks the option `sinks`.
-local function check_sinks(call, q)
-  local t = call.sinks
-  if t then call:floats("sinks", t) end
-  if t and (cute.rank(t) ~= 1 or cute.size(t) ~= q.H) then
-    call:fail("sinks is %s; a number for each of the %d heads of Q is needed",
-              t.layout, q.H)
-  end
-end
-
 -- Returns the optional operands of a call as the kernel's last argument, or nil
 -- if the call has none of them.
 local function more_of(now, q)
@@ -129,7 +119,7 @@ local attend, planned = problem.operation("ops.attention", {
     local q = problem.of(call, "", "")
     check_values(call, q)
     local scale, o = problem.options_of(call, q)
-    check_sinks(call, q)
+    problem.check_sinks(call, q)
     if call:dtype("ops.attention", call.Q) ~= q.dtype then
       call:fail("O must have the type of Q, %s, not %s", q.dtype,
                 call:dtype("ops.attention", call.Q))

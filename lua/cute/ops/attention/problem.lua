@@ -94,6 +94,16 @@ function problem.check_sequences(call)
   end
 end
 
+--- Checks the option `sinks`.
+function problem.check_sinks(call, q)
+  local t = call.sinks
+  if t then call:floats("sinks", t) end
+  if t and (cute.rank(t) ~= 1 or cute.size(t) ~= q.H) then
+    call:fail("sinks is %s; a number for each of the %d heads of Q is needed",
+              t.layout, q.H)
+  end
+end
+
 -- Returns the scale of the scores and the options of the kernels.
 function problem.options_of(call, p)
   local o, window = call.o, call.o.window

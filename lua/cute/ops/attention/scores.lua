@@ -7,6 +7,7 @@ local cute = require "cute"
 local kept = require "kernels.kept"
 local modes = require "cute.ops.modes"
 local numbers = require "cute.ops.numbers"
+local score_gradients = require "kernels.score_gradients"
 
 local scores = {}
 
@@ -149,9 +150,10 @@ function scores.push_captured(call, list)
 end
 
 -- Raises an error unless score_mod returns a float and mask_mod a boolean.
--- Traces the two functions in a separate kernel to find out.
-local function check_functions(call, modify)
-  local list = scores.push_captured(call, {n = 0})
+-- Traces the two functions in a separate kernel to find out. Returns the kinds
+-- of score_mod's reads of the captured values at positions `at`, if given.
+local function check_functions(call, modify, positions)
+  local list, kinds = scores.push_captured(call, {n = 0}), {}
   local program = cute.kernel("score", function(...)
     local score, mask, done = modify(...)
     local r = cute.make_rmem_tensor({1}, cute.f32)
@@ -160,6 +162,11 @@ local function check_functions(call, modify)
     local at = kept.at(t, t, t, t)
     local x = score and score(r[0], at)
     local seen = mask and mask(at)
+    if positions then
+      local tensors = {}
+      for i, n in ipairs(positions) do tensors[i] = select(n, ...) end
+      kinds = score and score_gradients.kinds(score, r[0], tensors) or {}
+    end
     done()
     local is = core.typename(x)
     if score and math.type(x) == nil and not (is == "value"
@@ -173,16 +180,19 @@ local function check_functions(call, modify)
     if mask then r[0] = cute.where(seen, 0.0, 1.0) end
   end)(table.unpack(list, 1, list.n)):trace {block = 32}
   call.captured:check_stores(program)
+  return kinds
 end
 
--- Sets the option `modify` of kernels from the functions of a call. Also sets
--- the plan's check before a new launch.
-function scores.trace_functions(call, o, p)
+-- Sets the option `modify` of kernels from the functions of a call, and the
+-- plan's check before a new launch. Returns the kinds of score_mod's reads of
+-- the captured values at these positions, if given.
+function scores.trace_functions(call, o, p, positions)
   if not call.captured then return end
   local take
   o.modify, take = modifying(call.captured, call.o.softcap ~= nil)
-  check_functions(call, o.modify)
+  local kinds = check_functions(call, o.modify, positions)
   p.check = function(now) take(now.captured) end
+  return kinds
 end
 
 return scores

@@ -1,0 +1,222 @@
+--- The gradients of sinks, and of tensors that score_mod captures: the option
+-- `gradients` of ops.attention_backward. See kernels/score_gradients.lua.
+local calls = require "cute.ops.calls"
+local capture = require "cute.ops.capture"
+local core = require "cute.core"
+local cute = require "cute"
+local elementwise = require "cute.ops.elementwise"
+local problem = require "cute.ops.attention.problem"
+local score_gradients = require "kernels.score_gradients"
+local scores = require "cute.ops.attention.scores"
+local tiles = require "cute.tiles"
+
+local captured = {}
+
+-- Reports whether the captured value v is the view of the option `bias`
+-- (scores.traced_of).
+local function is_bias(v, bias)
+  if bias == nil or core.typename(v) ~= "tensor" then return false end
+  local x = core.launch_values({v, n = 1})[1]
+  local y = core.launch_values({bias, n = 1})[1]
+  return rawequal(x[1], y[1]) and x[2] == y[2]
+end
+
+-- Returns the position of tensor t, number i of the option `gradients`, among
+-- the captured values.
+local function position(refuse, o, values, t, i)
+  local found
+  for n, v in ipairs(values) do
+    if rawequal(v, t) or rawequal(t, o.bias) and is_bias(v, t) then
+      if found then
+        refuse("gradients[%d], a tensor of %s, is read under two names; one "
+          .. "is needed", i, t.layout)
+      end
+      found = n
+    end
+  end
+  return found or refuse("gradients[%d], a tensor of %s, is neither sinks, "
+    .. "alibi_slopes or bias, nor captured by score_mod", i, t.layout)
+end
+
+--- Returns the option `gradients`, a list of tensors, as text: their positions
+-- among the values that f captures, 0 for `sinks`. f: from scores.traced_of.
+function captured.positions(refuse, o, f)
+  if type(o.gradients) ~= "table" then
+    refuse("gradients is %s; a list of tensors is needed",
+           core.show(o.gradients))
+  end
+  local values, list = f and capture.of(f).values or {}, {}
+  for i, t in ipairs(o.gradients) do
+    if core.typename(t) ~= "tensor" or not t.element_type.is_float then
+      refuse("gradients[%d] is %s; a tensor of floats is needed", i,
+             core.typename(t) == "tensor" and "a tensor of "
+               .. t.element_type.name or core.show(t))
+    end
+    list[i] = rawequal(t, o.sinks) and 0 or position(refuse, o, values, t, i)
+  end
+  return table.concat(list, " ")
+end
+
+-- Returns the positions that a call's option `gradients` lists.
+local function positions_of(call)
+  local list = {}
+  for n in (call.o.gradients or ""):gmatch "%d+" do
+    list[#list + 1] = math.tointeger(n)
+  end
+  return list
+end
+
+--- Returns the tensors whose gradients a call requests.
+function captured.tensors(call)
+  local list = {}
+  for i, at in ipairs(positions_of(call)) do
+    local t = at == 0 and call.sinks or call.captured.values[at]
+    list[i] = at > 0 and is_bias(t, call.o.bias) and call.o.bias or t
+  end
+  return list
+end
+
+--- Adds the step that computes the gradient of sinks, result i, to plan p.
+-- delta(work): each row's sum of O dO; padding: see score_gradients.sinks.
+function captured.sinks(p, q, i, delta, padding)
+  local k = score_gradients.sinks(padding)
+  p.steps[#p.steps + 1] = {kernel = k.kernel, block = k.block, ready = {},
+    grid = k.grid(q.H), arguments = function(now, out, work)
+      return {now.sinks, problem.view(now.LSE, 0, problem.rows_shape(q)),
+              delta(work), out[i], now.cu_q, n = 5}
+    end}
+end
+
+--- Adds the steps that set the gradients which a call requests to 0 to plan p.
+function captured.nothing(call, p)
+  for i = 4, #p.results do
+    local r = p.results[i]
+    local t = call.out[i] or cute.empty(r.shape, r.dtype, {device = p.place})
+    call.out[i], p.anew = t, true
+    for _, s in ipairs(elementwise.filling(t, 0, cute.f32, call.o)) do
+      local arguments = s.arguments
+      function s.arguments(now, out) return arguments(now, {out[i]}) end
+      p.steps[#p.steps + 1] = s
+    end
+  end
+end
+
+-- Raises an error if score_mod reads no element of a tensor, or if the call
+-- demands a fixed order of sums that have none.
+local function check_reads(call, kinds, list)
+  for i, x in ipairs(list) do
+    local reads = 0
+    for _, kind in ipairs(kinds) do
+      if kind.tensor == i then
+        reads = reads + 1
+        if call.o.deterministic and not kind.shared then
+          call:fail("deterministic = true, but score_mod reads gradients[%d] "
+            .. "at indices that depend on at.q or at.k, and such gradients are "
+            .. "summed in any order", x.number)
+        end
+      end
+    end
+    if reads == 0 then
+      call:fail("score_mod reads no single element of gradients[%d], which is "
+        .. "needed for its gradient", x.number)
+    end
+  end
+end
+
+-- The steps before and after the kernels of kernels/attention_bwd.lua that
+-- compute the gradients of captured tensors.
+local Extra = {}
+Extra.__index = Extra
+
+--- Adds the step that clears the memory of the sums to plan p. rows: the rows
+-- in a tile of the kernels.
+function Extra:begin(p, rows)
+  local first, q = p.floats, self.q
+  for _, x in ipairs(self.list) do
+    x.from, p.floats = p.floats, p.floats + x.count
+  end
+  self.parts_at = p.floats
+  self.shape = {math.max(score_gradients.count(self.options.kinds), 1),
+                tiles.count(q.S, rows), q.H, q.B}
+  p.floats = p.floats + cute.product(self.shape)
+  local k, n = score_gradients.clearing(), p.floats - first
+  p.steps[#p.steps + 1] = {kernel = k.kernel, block = k.block, ready = {},
+    grid = k.grid(n), arguments = function(_, _, work)
+      return {problem.view(work, first, {n}), n = 1}
+    end}
+end
+
+--- Returns the memory of the sums, an argument of the kernels.
+function Extra:memory(work)
+  local m = {parts = cute.make_tensor(work.iterator + self.parts_at,
+                                      cute.make_layout(self.shape)), sums = {}}
+  for i, x in ipairs(self.list) do
+    m.sums[i] = problem.view(work, x.from, {x.count})
+  end
+  return m
+end
+
+-- Returns the step that adds the parts of tensor i.
+local function adding(self, i)
+  local o, q = self.options, self.q
+  local k = score_gradients.adding({modify = self.modify, kinds = o.kinds,
+                                    at = o.at}, i)
+  return {kernel = k.kernel, block = k.block, ready = {},
+    grid = k.grid(q.H, q.B), arguments = function(now, _, work)
+      local m = self:memory(work)
+      return scores.push_captured(now, {m.parts, m.sums[i], n = 2})
+    end}
+end
+
+-- Returns the step that converts the sums x to a result, for options o. The
+-- tensors `to`, like the result, and `work` only give layouts and types.
+local function converting(x, to, work, o)
+  local function sums(memory)
+    return cute.make_tensor(memory.iterator + x.from, x.layout)
+  end
+  local step = elementwise.converting(sums(work), to, {device = o.device,
+                                                       arch = o.arch})
+  local arguments = step.arguments
+  function step.arguments(_, out, memory)
+    return arguments({operands = {sums(memory)}}, {out[x.result]})
+  end
+  return step
+end
+
+--- Adds the steps after the kernels to plan p. call: the call that is planned.
+function Extra:finish(p, call)
+  local work = calls.work(p.place, p.floats)
+  for i, x in ipairs(self.list) do
+    if score_gradients.count(self.options.kinds, i) > 0 then
+      p.steps[#p.steps + 1] = adding(self, i)
+    end
+    local r = p.results[x.result]
+    p.steps[#p.steps + 1] = converting(x, call.out[x.result]
+      or calls.empty(r.shape, r.dtype, p.place), work, call.o)
+  end
+  work:close()
+end
+
+--- Traces the functions of a call (scores.trace_functions). If the call asks
+-- for gradients of captured tensors, returns an object with the methods begin,
+-- memory and finish, and `options`, the option `gradients` of
+-- kernels/attention_bwd.lua.
+function captured.gradients(call, p, q, o)
+  local list, at = {}, {}
+  local tensors = captured.tensors(call)
+  for i, n in ipairs(positions_of(call)) do
+    if n > 0 then
+      at[#at + 1] = n
+      list[#at] = {number = i, result = 3 + i, layout = tensors[i].layout,
+                   count = cute.cosize(tensors[i].layout)}
+    end
+  end
+  local kinds = scores.trace_functions(call, o, p, at)
+  if #at == 0 then return nil end
+  check_reads(call, kinds, list)
+  return setmetatable({options = {kinds = kinds, at = at}, modify = o.modify,
+                       list = list, q = q}, Extra)
+end
+
+return captured
+-- SPDX-License-Identifier: MIT

@@ -493,6 +493,32 @@ describe("ops.attention_decode", function()
   end)
 end)
 
+-- Returns a view of t with `count` equal batches, each the first of t.
+local function repeated(t, count)
+  local list = {table.unpack(t.stride)}
+  list[1] = 0
+  return cute.make_tensor(t.iterator, cute.make_layout(
+    {count, table.unpack(t.shape, 2)}, list))
+end
+
+describe("ops.attention_decode of equal sequences", function()
+  it("gives them parts of equal lengths", function()
+    local p = oracle.problem {b = 1, s = 1, t = 448, h = 2, g = 1, d = 64}
+    local B = 3
+    local o = with(SIM, {lengths = cute.full({B}, 448, cute.i32)})
+    for _, options in ipairs {SIM, o} do
+      local O, L = ops.attention_decode(repeated(p.Q, B), repeated(p.K, B),
+                                        repeated(p.V, B), options)
+      for b = 1, B - 1 do
+        for h = 0, 1 do
+          assert.equal(L(0, h, 0), L(b, h, 0))
+          for d = 0, 63 do assert.equal(O(0, 0, h, d), O(b, 0, h, d)) end
+        end
+      end
+    end
+  end)
+end)
+
 -- A tree of new rows: the parent of each row, -1 for the root.
 local PARENTS = {-1, 0, 0, 1, 1, 2}
 

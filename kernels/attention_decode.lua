@@ -41,15 +41,20 @@ local _ = cute._
 -- The number of warps in a block of the second kernel.
 local WARPS = 8
 
--- The number of warps that the second kernel can keep busy.
-local MOST = 8192
+-- The number of warps of the second kernel that fit on a GPU beside the first
+-- kernel: they begin early, and wait for it.
+local MOST = 3072
 
--- Returns how the second kernel divides its work among warps. A job is 32, 64
--- or 128 columns of a row of O. Returns the number of jobs, their columns, and
--- the number of warps for each job, which divide the row's parts among them.
+-- Returns how the second kernel divides its work among warps. A job is 32 to
+-- 512 columns of a row of O. Returns the number of jobs, their columns, and the
+-- number of warps for each job, which divide the row's parts among them.
 local function jobs_of(o, B, S, H)
   local columns = o.value % 128 == 0 and 128 or o.value % 64 == 0 and 64 or 32
-  local jobs, groups = B * S * H * (o.value // columns), WARPS
+  local rows = B * S * H
+  while rows * (o.value // columns) > MOST and o.value % (2 * columns) == 0 do
+    columns = 2 * columns
+  end
+  local jobs, groups = rows * (o.value // columns), WARPS
   while groups > 1 and jobs * groups > MOST do groups = groups // 2 end
   -- With batch_invariant (o.chunk), the order of sums must not depend on B.
   return jobs, columns, o.chunk and WARPS // 2 or groups

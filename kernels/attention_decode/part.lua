@@ -93,8 +93,7 @@ function part.load_rows(o, team, mQ, sQ, at, small)
   if team.dtype ~= mQ.element_type then
     out = cute.make_rmem_tensor({8}, team.dtype)
   end
-  for i = 0, BM * each // team.threads - 1 do
-    local n = team.tid + i * team.threads
+  local function load(n)
     local row, place = n // each, {n % each}
     local r = at.m * BM + row
     held:fill(0)
@@ -111,6 +110,12 @@ function part.load_rows(o, team, mQ, sQ, at, small)
     else
       cute.autovec_copy(out, cute.local_tile(sQ(row, _, 0), {8}, place))
     end
+  end
+  local all, some = BM * each, team.threads
+  for i = 0, all - 1, some do
+    local n = team.tid + i
+    if i + some <= all then load(n)
+    else cute.when(cute.lt(n, all), function() load(n) end) end
   end
 end
 

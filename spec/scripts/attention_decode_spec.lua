@@ -182,7 +182,7 @@ describe("attention of latent heads", function()
   end)
 
   local hopper = LATENT .. "_sm90"
-  for _, f in ipairs {{LATENT, SYNC, 1}, {LATENT, SYNC, 3}, {hopper, SYNC, 1},
+  for _, f in ipairs {{LATENT, SYNC, 1}, {LATENT, SYNC, 4}, {hopper, SYNC, 1},
       {hopper, SYNC, 2},
       {hopper, "cute.arch.fence_view_async_shared()", 1}} do
     it("has its faults reported: " .. oracle.title(f), function()

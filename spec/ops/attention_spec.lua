@@ -155,7 +155,7 @@ describe("ops.attention on Hopper", function()
     assert.truthy(e:trace().source:find("wgmma", 1, true))
     assert.equal([[
 1 x 5 rows, 3 keys, 2 heads of 128 that share 1, bf16, on sm_90a
-  attention_sm90, tile 64x128, 2 stages]], tostring(e))
+  attention_sm90, tile 64x128, 2 stages, by rule]], tostring(e))
     e = ops.explain_attention(p.Q, p.K, p.V, {device = "sim:sm_80"})
     assert.equal("attention", e.kernel)
     assert.same({{"attention_sm90", "wgmma needs sm_90a, but the device is "

@@ -275,7 +275,9 @@ local function split(...)
 end
 
 -- Makes the launches of a plan dependent (cute.ops.calls): their kernels begin
--- with a wait for the launches before them.
+-- with a wait for the launches before them. The next launch begins only after
+-- this wait. Earlier, its blocks would crowd on the multiprocessors that the
+-- launches before left first, which cost a fifth of a decoder's step.
 local function depend(plan)
   for _, step in ipairs(plan.pdl and plan.steps or {}) do
     local k = step.kernel
@@ -283,8 +285,8 @@ local function depend(plan)
       step.pdl = true
       step.kernel = cute.kernel(k.name, {block = k.block, fmad = k.fmad,
         fastmath = k.fastmath, min_blocks = k.min_blocks}, function(...)
-          cute.arch.griddepcontrol_launch_dependents()
           cute.arch.griddepcontrol_wait()
+          cute.arch.griddepcontrol_launch_dependents()
           k.func(...)
         end)
     end

@@ -64,8 +64,6 @@ end
 -- its sum of exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
-  -- The next launch can begin, and load what no running launch writes.
-  if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
   local lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()
   local e = part.extents(o, mQ, mK, cache and cache.pages)
   local H = e.G * o.group
@@ -79,7 +77,11 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
   local first, last = part.share(o, e, lengths, mParts):places(b,
     h // o.group * e.count + r // o.tile[1])
   r = r % o.tile[1]
-  if o.pdl then cute.arch.griddepcontrol_wait() end
+  if o.pdl then
+    cute.arch.griddepcontrol_wait()
+    -- The next launch can begin, and load what no running launch writes.
+    cute.arch.griddepcontrol_launch_dependents()
+  end
   local function reduce(init, f, combine)  -- by the lanes of each warp
     local x = init
     for i in cute.range(first + lane, last, 32) do x = f(x, mLogs[{i, r}]) end
@@ -156,7 +158,7 @@ local SMEM, RESERVED = 233472, 1024
 
 -- The minimum number of tiles in a part: combining shorter parts takes more
 -- time than they save.
-local LEAST = 4
+local LEAST = 2
 
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "
   .. "least batch_invariant wgmma across"

@@ -121,8 +121,7 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
   local out = flash.team(dtype, rows, columns)
   local sK = team:tile(BN, o.head, o.stages)                  -- (BN,D,PIPE)
   local sQ, sP = team:tile(BM, o.head, 1), team:tile(BM, BN, 1)
-  local block_of_Q, hold = team:left(sQ(_, _, 0), o.held)
-  local block_of_P = out:left(sP(_, _, 0))
+  local block_of_Q, block_of_P = team:left(sQ(_, _, 0)), out:left(sP(_, _, 0))
   local right = flash.team(dtype, rows, columns, wide and 16 or 8)
   if not wide then
     right.ldsm = cute.make_copy_atom("SM75_U32x2_LDSM_N", dtype)
@@ -156,8 +155,6 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
       return pages and pages[{b, block // per_page}] or b
     end, cute.arch.sync_threads, function()
       part.load_rows(o, team, mQ, sQ, at)
-      if o.held then cute.arch.sync_threads() end
-      hold()
     end, function(block, stage)
       local s = team:zeros(BM, BN)
       times_K(stage, s, block_of_Q)

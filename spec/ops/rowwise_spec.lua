@@ -387,7 +387,8 @@ end)
 
 describe("ops.topk", function()
   for _, c in ipairs {{{3, 5, 40}, "bf16", 5}, {{2, 2000}, "f32", 64},
-                      {{1, 1}, "f16", 1}, {{4, 33}, "f32", 33, true}} do
+                      {{1, 1}, "f16", 1}, {{4, 33}, "f32", 33, true},
+                      {{2, 32770}, "f32", 3}} do
     it(("finds %d of (%s) %s"):format(c[3], table.concat(c[1], ","), c[2]),
       function()
         for _, smallest in ipairs {false, true} do

@@ -161,7 +161,7 @@ local SMEM, RESERVED = 233472, 1024
 local LEAST = 2
 
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "
-  .. "least batch_invariant wgmma across"
+  .. "least batch_invariant wgmma across early"
 
 -- Sets the number of blocks that a multiprocessor can hold. A thread needs up
 -- to 255 registers, so each of the multiprocessor's four partitions has room
@@ -208,6 +208,7 @@ local function complete(o)
   p.wgmma = o.wgmma and p.value < p.head
   if p.wgmma then N, p.stages = 64, 2 end
   p.tile = {p.wgmma and 64 or rows <= 16 and 16 or rows <= 32 and 32 or 64, N}
+  p.early = o.early and p.pdl and p.value == p.head and rows <= p.tile[1]
   p.chunk = o.batch_invariant and math.max(CHUNK // N, 1) or nil
   if p.wgmma then
     complete_blocks(p, 8, 2 * p.head * (p.tile[1] + N * p.stages))
@@ -232,13 +233,14 @@ end
 ---@param o table {head: integer, group: integer?, rows: integer?,
 -- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
 -- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,
--- batch_invariant: boolean?, wgmma: boolean?}
+-- batch_invariant: boolean?, wgmma: boolean?, early: boolean?}
 -- group: heads of Q for each head of K and V, 1 when absent; rows: S, 1 when
 -- absent; bits: of an element of K, 16 when absent; tile: {any, keys}; stages:
 -- tiles of K in shared memory; modify: see kernels/attention.lua; blocks:
 -- blocks on each multiprocessor; least: minimum number of tiles in a part;
 -- batch_invariant: parts have the same keys in any batch; wgmma: latent heads
--- are multiplied by wgmma
+-- are multiplied by wgmma; early: with pdl, the kernel reads lengths, pages and
+-- all keys but the new ones before it waits for the preceding launch
 return function(o)
   local p = complete(o)
   local function made(name, f, block, grid)

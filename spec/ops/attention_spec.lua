@@ -517,6 +517,33 @@ describe("ops.attention_decode of equal sequences", function()
       end
     end
   end)
+
+  it("reads a constant cache before the preceding launch ends", function()
+    local p = oracle.problem {b = 3, s = 2, t = 140, h = 4, g = 2, d = 64}
+    p.right = 0
+    local want = oracle.forward(p)
+    local function rows(t)  -- a copy of the last two rows of each batch
+      local new = cute.zeros({3, 2, 2, 64}, cute.bf16)
+      return ops.copy(cute.make_tensor(t.iterator + 138 * t.stride[2],
+        cute.make_layout({3, 2, 2, 64}, t.stride)), new, SIM)
+    end
+    local k, v = rows(p.K), rows(p.V)
+    local o = {device = "sim:sm_90a", constant = "cache", k = k, v = v,
+               lengths = cute.full({3}, 140, cute.i32)}
+    for _, x in ipairs {p.K, p.V} do  -- the call must store these rows
+      for b = 0, 2 do
+        for s = 138, 139 do
+          for g = 0, 1 do
+            for d = 0, 63 do x[{b, s, g, d}] = 7 end
+          end
+        end
+      end
+    end
+    near(ops.attention_decode(p.Q, p.K, p.V, o), want, BOUND.bf16)
+    o.constant = "K"
+    raises("ops.attention_decode: constant = \"K\"; only \"cache\" is possible",
+      function() return (ops.attention_decode(p.Q, p.K, p.V, o)) end)
+  end)
 end)
 
 -- A tree of new rows: the parent of each row, -1 for the root.

@@ -77,11 +77,7 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
   local first, last = part.share(o, e, lengths, mParts):places(b,
     h // o.group * e.count + r // o.tile[1])
   r = r % o.tile[1]
-  if o.pdl then
-    cute.arch.griddepcontrol_wait()
-    -- The next launch can begin, and load what no running launch writes.
-    cute.arch.griddepcontrol_launch_dependents()
-  end
+  if o.pdl then cute.arch.griddepcontrol_wait() end
   local function reduce(init, f, combine)  -- by the lanes of each warp
     local x = init
     for i in cute.range(first + lane, last, 32) do x = f(x, mLogs[{i, r}]) end
@@ -99,6 +95,8 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
     cute.autovec_copy(cute.local_tile(mParts(i, r, _), {width}, place), other)
     x:store(x:load() + other:load() * weight(mLogs[{i, r}]))
   end
+  -- The loads of the next launch can no longer delay those of this one.
+  if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
   local sums
   if groups > 1 then
     sums = cute.make_smem_tensor(cute.f32, cute.make_layout({width, 32, WARPS}),

@@ -171,7 +171,7 @@ local function generate()
     logits:close()
     logits = forward(token, position, function(w, q, k, v)
       return ops.attention_decode(q, w.k, w.v, with {k = k, v = v,
-        lengths = lengths, block_table = pages})
+        lengths = lengths, block_table = pages, constant = "cache"})
     end)
     token = draw(i)
   end

@@ -17,14 +17,17 @@ local MOST_ROWS = (1 << 31) - 1
 local NAMES = "name head value dtype causal window rows tile stages q_stages "
   .. "ordered modify list ragged rises"
 
--- Tiles {rows, keys, time of a row} by head size: for each number of rows the
--- fastest of those that registers and shared memory allow. The time is relative
--- to the fastest tile, measured for 512 and 4096 rows on an H100.
+-- Tiles {rows, keys, time of a row, the same if causal} by head size: for each
+-- number of rows the fastest of those that registers and shared memory allow.
+-- The time is relative to the first tile of full attention, measured for 512 to
+-- 16384 rows on an H100 and an H200. It is infinite where ptxas serializes the
+-- wgmmas.
 local TILES = {
-  [64] = {{192, 128, 1}, {128, 128, 1.2}, {64, 128, 1.6}},
+  [64] = {{192, 128, 1}, {192, 96, math.huge, 0.96}, {128, 128, 1.2},
+          {64, 128, 1.6}},
   [96] = {{192, 80, 1}, {128, 128, 1.1}},
   [128] = {{128, 128, 1}, {64, 128, 1.4}},
-  [192] = {{128, 112, 1}}, [256] = {{128, 80, 1}},
+  [192] = {{128, 112, 1}}, [256] = {{128, 64, 1}, {128, 80, 1.06}},
 }
 local NARROW = {{128, 128, 1}}  -- for heads of 192 with values of 128
 
@@ -76,7 +79,8 @@ local function fastest(known, rows, causal)
   -- Above 65536 rows, the same tile stays the fastest.
   rows = rows and math.min(rows, 1 << 16)
   for _, t in ipairs(known) do
-    local time = t[3] * (rows and scores(rows, t[1], t[2], causal) or 1)
+    local time = (causal and t[4] or t[3])
+      * (rows and scores(rows, t[1], t[2], causal) or 1)
     if not least or time < least then best, least = t, time end
   end
   return {best[1], best[2]}

@@ -663,6 +663,8 @@ build = {
         "lua/cutelua/text/surplus.lua",
       ["cutelua.text.tokens"] =
         "lua/cutelua/text/tokens.lua",
+      ["cutelua.tune.attention"] =
+        "lua/cutelua/tune/attention.lua",
       ["cutelua.tune.child"] =
         "lua/cutelua/tune/child.lua",
       ["cutelua.tune.epilogues"] =
@@ -671,6 +673,8 @@ build = {
         "lua/cutelua/tune/init.lua",
       ["cutelua.tune.operands"] =
         "lua/cutelua/tune/operands.lua",
+      ["cutelua.tune.products"] =
+        "lua/cutelua/tune/products.lua",
       ["cutelua.tune.records"] =
         "lua/cutelua/tune/records.lua",
       ["cutelua.tune.run"] =

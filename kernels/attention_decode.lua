@@ -41,15 +41,20 @@ local _ = cute._
 -- The number of warps in a block of the second kernel.
 local WARPS = 8
 
--- The number of warps that the second kernel can keep busy.
-local MOST = 8192
+-- The number of warps of the second kernel that fit on a GPU beside the first
+-- kernel: they begin early, and wait for it.
+local MOST = 3072
 
--- Returns how the second kernel divides its work among warps. A job is 32, 64
--- or 128 columns of a row of O. Returns the number of jobs, their columns, and
--- the number of warps for each job, which divide the row's parts among them.
+-- Returns how the second kernel divides its work among warps. A job is 32 to
+-- 512 columns of a row of O. Returns the number of jobs, their columns, and the
+-- number of warps for each job, which divide the row's parts among them.
 local function jobs_of(o, B, S, H)
   local columns = o.value % 128 == 0 and 128 or o.value % 64 == 0 and 64 or 32
-  local jobs, groups = B * S * H * (o.value // columns), WARPS
+  local rows = B * S * H
+  while rows * (o.value // columns) > MOST and o.value % (2 * columns) == 0 do
+    columns = 2 * columns
+  end
+  local jobs, groups = rows * (o.value // columns), WARPS
   while groups > 1 and jobs * groups > MOST do groups = groups // 2 end
   -- With batch_invariant (o.chunk), the order of sums must not depend on B.
   return jobs, columns, o.chunk and WARPS // 2 or groups
@@ -59,8 +64,6 @@ end
 -- its sum of exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
-  -- The next launch can begin, and load what no running launch writes.
-  if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
   local lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()
   local e = part.extents(o, mQ, mK, cache and cache.pages)
   local H = e.G * o.group
@@ -92,6 +95,8 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
     cute.autovec_copy(cute.local_tile(mParts(i, r, _), {width}, place), other)
     x:store(x:load() + other:load() * weight(mLogs[{i, r}]))
   end
+  -- The loads of the next launch can no longer delay those of this one.
+  if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
   local sums
   if groups > 1 then
     sums = cute.make_smem_tensor(cute.f32, cute.make_layout({width, 32, WARPS}),
@@ -151,10 +156,10 @@ local SMEM, RESERVED = 233472, 1024
 
 -- The minimum number of tiles in a part: combining shorter parts takes more
 -- time than they save.
-local LEAST = 4
+local LEAST = 2
 
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "
-  .. "least batch_invariant wgmma across"
+  .. "least batch_invariant wgmma across early"
 
 -- Sets the number of blocks that a multiprocessor can hold. A thread needs up
 -- to 255 registers, so each of the multiprocessor's four partitions has room
@@ -201,6 +206,7 @@ local function complete(o)
   p.wgmma = o.wgmma and p.value < p.head
   if p.wgmma then N, p.stages = 64, 2 end
   p.tile = {p.wgmma and 64 or rows <= 16 and 16 or rows <= 32 and 32 or 64, N}
+  p.early = o.early and p.pdl and p.value == p.head and rows <= p.tile[1]
   p.chunk = o.batch_invariant and math.max(CHUNK // N, 1) or nil
   if p.wgmma then
     complete_blocks(p, 8, 2 * p.head * (p.tile[1] + N * p.stages))
@@ -225,13 +231,14 @@ end
 ---@param o table {head: integer, group: integer?, rows: integer?,
 -- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
 -- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,
--- batch_invariant: boolean?, wgmma: boolean?}
+-- batch_invariant: boolean?, wgmma: boolean?, early: boolean?}
 -- group: heads of Q for each head of K and V, 1 when absent; rows: S, 1 when
 -- absent; bits: of an element of K, 16 when absent; tile: {any, keys}; stages:
 -- tiles of K in shared memory; modify: see kernels/attention.lua; blocks:
 -- blocks on each multiprocessor; least: minimum number of tiles in a part;
 -- batch_invariant: parts have the same keys in any batch; wgmma: latent heads
--- are multiplied by wgmma
+-- are multiplied by wgmma; early: with pdl, the kernel reads lengths, pages and
+-- all keys but the new ones before it waits for the preceding launch
 return function(o)
   local p = complete(o)
   local function made(name, f, block, grid)

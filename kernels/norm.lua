@@ -131,16 +131,20 @@ local function squares_of(plan, h)
 end
 
 local function forward(plan, layer, a)
+  if plan.pdl then cute.arch.griddepcontrol_wait() end
   local sources = plan:sources({a.X, a.R}, 0)
   plan:each(a.X.shape[1], sources, function(at)
     local function h(chunk, last)
       local x = sources[1]:get(at, chunk, last)
       return a.R and x + sources[2]:get(at, chunk, last) or x
     end
+    local early = plan.pdl and plan.chunks == 1 and weights(plan, a, 0)
     local own = layer and set_of(plan, h) or squares_of(plan, h)
+    -- The row has arrived: the loads of the next launch cannot delay it.
+    if plan.pdl then cute.arch.griddepcontrol_launch_dependents() end
     -- For rows in shared memory, the weights of the first chunk are loaded
     -- before the threads wait for each other.
-    local early = plan.staged and weights(plan, a, 0)
+    early = early or plan.staged and weights(plan, a, 0)
     local mean, square
     if layer then
       local set = set_of_row(plan, at, own)
@@ -191,8 +195,9 @@ end
 local function maker(layer)
   return function(o)
     local name = layer and "layernorm" or "rmsnorm"
-    rules.options(name, o, "weight bias residual save " .. rows.OPTIONS)
+    rules.options(name, o, "weight bias residual save pdl " .. rows.OPTIONS)
     local plan = spread(o, layer)
+    plan.pdl = o.pdl
     local args = names {"X", true, "R", o.residual, "W", o.weight, "B", o.bias,
       "Y", true, "H", o.residual, "Mean", o.save and layer, "Rstd", o.save,
       "eps", true}
@@ -208,7 +213,9 @@ end
 --- Returns a kernel and its launch parameters, as a table; its field `args`
 -- lists the names of the kernel's arguments.
 ---@param o table {n: integer, dtype: any, weight: boolean?, bias: boolean?,
--- residual: boolean?, save: boolean?} and the options of kernels/rows.lua
+-- residual: boolean?, save: boolean?, pdl: boolean?} and the options of
+-- kernels/rows.lua. pdl: for dependent launches of few rows, whose weights are
+-- loaded together with the row
 norm.rms = maker(false)
 norm.layer = maker(true)
 

@@ -30,18 +30,25 @@ local function put(t, at, value)
                                            cute.make_layout({width})))
 end
 
+-- Lets the next launch begin: its loads can no longer delay those of this one.
+local function loaded(o)
+  if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
+end
+
 -- Rotates `width` pairs of the halves of a head: elements j and j + D/2. The
 -- head begins at element x of X and y of Y.
 local function halves(o, X, Y, x, y, j, width, c, s)
   local a = vector(X, x + j, width)
   local b = vector(X, x + j + o.d // 2, width)
+  loaded(o)
   put(Y, y + j, a * c - b * s)
   put(Y, y + j + o.d // 2, b * c + a * s)
 end
 
 -- Rotates `width` pairs of neighbours of a head, from pair j on.
-local function neighbours(_, X, Y, x, y, j, width, c, s)
+local function neighbours(o, X, Y, x, y, j, width, c, s)
   local from = vector(X, x + 2 * j, 2 * width)
+  loaded(o)
   local to = cute.make_rmem_tensor({2 * width}, cute.f32)
   for i = 0, width - 1 do
     local a, b = from[2 * i], from[2 * i + 1]
@@ -69,10 +76,10 @@ end
 --- Returns a kernel of (X, Cos, Sin, Y[, P]) and its launch parameters.
 ---@param o table {dtype: any, m: integer, heads: integer, d: integer,
 -- positions: integer, interleaved: boolean?, inverse: boolean?, at: boolean?,
--- block: integer?}
+-- block: integer?, pdl: boolean?}
 return function(o)
   rules.options("rope", o,
-    "dtype m heads d positions interleaved inverse at block")
+    "dtype m heads d positions interleaved inverse at block pdl")
   rules.given("rope", o, "dtype", "m", "heads", "d", "positions")
   rules.integers("rope", o, {"block"}, 1, 1024)
   rules.need(o.d % 2 == 0, "rope", "heads of %d elements; an even number is "
@@ -86,6 +93,7 @@ return function(o)
   return {grid = (total + block - 1) // block, block = block,
           kernel = cute.kernel("rope", {fmad = true},
                                function(X, Cos, Sin, Y, P)
+    if o.pdl then cute.arch.griddepcontrol_wait() end
     local x_of, y_of = head_of(o, "X", X), head_of(o, "Y", Y)
     rules.dense("rope", "Cos", Cos, o.positions * pairs_of)
     rules.dense("rope", "Sin", Sin, o.positions * pairs_of)

@@ -139,30 +139,48 @@ function Top:drain(queue, list, lane)
   self:take(list, ascending(key.value, lane), lane)
 end
 
--- Finds the best keys of a row. The row's warps take its vectors in turn.
-function Top:search(x, list, lane, warp)
-  local none = list[1]
+-- Loads a vector of row x that begins at element `at`, or the last vector if
+-- the row has none there. Returns its keys, 0 beyond the row.
+function Top:keys(x, at)
   local atom = cute.make_copy_atom("UniversalCopy", x.element_type,
                                    self.width * x.element_type.bits)
-  local of_warp = self.width * WARP
-  local queue = self:queue(warp, none)
-  for chunk in cute.range(warp % self.warps, (self.n + of_warp - 1) // of_warp,
-                          self.warps) do
-    local at = chunk * of_warp + lane * self.width
-    local held = cute.make_rmem_tensor({self.width}, x.element_type)
-    local inside = cute.lt(at, self.n)
-    cute.when(inside, function()
-      cute.copy(atom, cute.make_tensor(x.iterator + at,
-                                       cute.make_layout {self.width}), held)
-    end, function() held:fill(0) end)
-    local keys, best = {}, none
+  local held = cute.make_rmem_tensor({self.width}, x.element_type)
+  local from = cute.min(at, self.n - self.width)
+  cute.copy(atom, cute.make_tensor(x.iterator + from,
+                                   cute.make_layout {self.width}), held)
+  return function()
+    local keys, inside = {}, cute.lt(at, self.n)
     for w = 0, self.width - 1 do
-      keys[w] = cute.where(inside, self:key(held[w], at + w), 0)
-      best = cute.max(best, keys[w])
+      keys[w + 1] = cute.where(inside, self:key(held[w], at + w), 0)
+    end
+    return keys
+  end
+end
+
+-- Finds the best keys of a row. The row's warps take its vectors in turn, and
+-- each lane loads `unroll` of them at once. Few vectors have a key for the
+-- list. Those are loaded again, by a loop, which keeps the code short.
+function Top:search(x, list, lane, warp)
+  local none, of_warp = list[1], self.width * WARP
+  local queue = self:queue(warp, none)
+  local function place(chunk, u)
+    return (chunk + u * self.warps) * of_warp + lane * self.width
+  end
+  local function offer(keys)
+    for _, key in ipairs(keys) do self:offer(queue, list, key, lane) end
+  end
+  for chunk in cute.range(warp % self.warps, (self.n + of_warp - 1) // of_warp,
+                          self.warps * self.unroll) do
+    local loads, best, keys = {}, none, nil
+    for u = 1, self.unroll do loads[u] = self:keys(x, place(chunk, u - 1)) end
+    for u = 1, self.unroll do
+      keys = loads[u]()
+      for _, key in ipairs(keys) do best = cute.max(best, key) end
     end
     cute.when(cute.arch.vote_any_sync(cute.gt(best, queue.bar)), function()
-      for w = 0, self.width - 1 do
-        self:offer(queue, list, keys[w], lane)
+      if self.unroll == 1 then return offer(keys) end
+      for u in cute.range(self.unroll) do
+        offer(self:keys(x, place(chunk, u))())
       end
     end)
   end
@@ -209,20 +227,23 @@ end
 
 --- Returns a kernel of (X, Y, I) and its launch parameters.
 ---@param o table {n: integer, dtype: any, k: integer, smallest: boolean?,
--- warps: integer?, block: integer?, width: integer?}
+-- warps: integer?, block: integer?, width: integer?, unroll: integer?}
 -- dtype: bf16, f16 (n up to 65535) or f32; warps: number of warps for each row
 -- (when absent, one per 1024 elements, at most 8); block: number of threads
--- (128 when absent); width: elements of a vector
+-- (128 when absent); width: elements of a vector; unroll: vectors that a lane
+-- loads at once (1 when absent)
 ---@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
-  rules.options("topk", o, "n dtype k smallest warps block width")
+  rules.options("topk", o, "n dtype k smallest warps block width unroll")
   rules.given("topk", o, "n", "dtype", "k")
   rules.integers("topk", o, {"warps"}, 1, 32, "power")
   rules.integers("topk", o, {"block"}, WARP, 1024, "power")
   local widest = rules.widest(o.dtype.bits, o.n)
   rules.integers("topk", o, {"width"}, 1, widest, "power")
   local t = setmetatable({n = o.n, k = o.k, smallest = o.smallest,
-    bits = o.dtype.bits, width = o.width or widest}, Top)
+    bits = o.dtype.bits, width = o.width or widest,
+    unroll = o.unroll or 1}, Top)
+  rules.integers("topk", t, {"unroll"}, 1, 8)
   rules.need(o.dtype.is_float and (t.bits == 16 or t.bits == 32), "topk",
     "the element type must be bf16, f16 or f32, not %s", o.dtype.name)
   rules.need(o.k <= 64 and o.k <= o.n, "topk",

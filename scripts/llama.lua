@@ -93,7 +93,7 @@ local Cos, Sin = turns(cute.cos), turns(cute.sin)
 -- Returns the logits (B,V) of the token that follows the tokens (B,n), which
 -- are at `positions`. attend(layer, q, k, v) returns the attention (B,n,H,D).
 local function forward(tokens, positions, attend)
-  local n, at = tokens.shape[2], with {positions = positions}
+  local n = tokens.shape[2]
   local x, more = ops.embedding(tokens, embedding, where), nil
   -- Returns the norm of x + more. Closes both; the sum becomes x.
   local function normed(w)
@@ -118,10 +118,10 @@ local function forward(tokens, positions, attend)
       return view(y, {B, n, count, D}, {y.stride[1], y.stride[2], D, 1},
                   first * D)
     end
-    local q, k = ops.rope(heads(0, H), Cos, Sin, at),
-                 ops.rope(heads(H, G), Cos, Sin, at)
-    local o = attend(w, q, k, heads(H + G, G))
-    for _, t in ipairs {q, k, y} do t:close() end
+    local turned = heads(0, H + G)  -- in place
+    ops.rope(turned, Cos, Sin, with {positions = positions, out = turned})
+    local o = attend(w, heads(0, H), heads(H, G), heads(H + G, G))
+    y:close()
     more = times(view(o, {B, n, H * D}), w.o, {})
     local u = times(normed(w.norm2), w.up, {gated = true,
       epilogue = function(gate, up) return silu(gate) * up end})
@@ -171,7 +171,7 @@ local function generate()
     logits:close()
     logits = forward(token, position, function(w, q, k, v)
       return ops.attention_decode(q, w.k, w.v, with {k = k, v = v,
-        lengths = lengths, block_table = pages})
+        lengths = lengths, block_table = pages, constant = "cache"})
     end)
     token = draw(i)
   end

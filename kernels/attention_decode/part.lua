@@ -93,8 +93,7 @@ function part.load_rows(o, team, mQ, sQ, at, small)
   if team.dtype ~= mQ.element_type then
     out = cute.make_rmem_tensor({8}, team.dtype)
   end
-  for i = 0, BM * each // team.threads - 1 do
-    local n = team.tid + i * team.threads
+  local function load(n)
     local row, place = n // each, {n % each}
     local r = at.m * BM + row
     held:fill(0)
@@ -111,6 +110,12 @@ function part.load_rows(o, team, mQ, sQ, at, small)
     else
       cute.autovec_copy(out, cute.local_tile(sQ(row, _, 0), {8}, place))
     end
+  end
+  local all, some = BM * each, team.threads
+  for i = 0, all - 1, some do
+    local n = team.tid + i
+    if i + some <= all then load(n)
+    else cute.when(cute.lt(n, all), function() load(n) end) end
   end
 end
 
@@ -288,10 +293,19 @@ function part.begin(o)
   cute.arch.griddepcontrol_launch_dependents()
 end
 
+-- The same, later: with o.early, the kernel reads lengths, pages and old keys
+-- before it waits.
+local function arrive(o)
+  if o.early then
+    cute.arch.griddepcontrol_wait()
+    cute.arch.griddepcontrol_launch_dependents()
+  end
+end
+
 --- The kernel. cache, more: see kernels/attention_decode.lua.
 function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
                      cache, ...)
-  part.begin(o)
+  if not o.early then part.begin(o) end
   flash.check("attention_decode", o.head, {Q = mQ, K = mK, V = mV}, o.group)
   local BM, BN, D, more = o.tile[1], o.tile[2], o.head, cache or {}
   local pages = more.pages
@@ -321,6 +335,9 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
     local by = more.k_scale and scale * by_k or scale
     meet()  -- the previous part no longer reads shared memory
     if more.k and e.count == 1 then
+      if o.early then  -- the part contains new keys, which a launch writes
+        cute.when(cute.gt(last * BN, T - e.S), function() arrive(o) end)
+      end
       for _i, x in ipairs {{mK, more.k, by_k}, {mV, more.v, by_v}} do
         part.append(o, x[2](b, _, at.g, _), e.S, T, first * BN, last * BN,
                     part.row_of(x[1], b, at.g, pages), team.tid, x[3])
@@ -339,6 +356,7 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
     end, function(block)
       return pages and pages[{b, block // per_page}] or b
     end, meet, function()
+      arrive(o)
       part.load_rows(o, team, mQ, sQ, at, small)
       meet()
       hold()
@@ -352,6 +370,7 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
                place, at, more.v_scale and by_v, nil, small and narrow.column)
   end
   part.each(work, one)
+  arrive(o)  -- blocks without a part
   if done then done() end
 end
 

@@ -7,6 +7,10 @@
 -- block therefore processes the end of one row of work, some whole rows of
 -- work, and the beginning of another one, whatever lengths the sequences have.
 --
+-- If sequences have almost equal lengths, a block processes a part of a single
+-- row of work instead: each row is divided into parts of `each` tiles. This
+-- takes less time if `each` grows by at most share.SLACK tiles.
+--
 -- With o.chunk, a part has a fixed number of tiles and begins at a multiple of
 -- it. The parts of a sequence then do not depend on the other sequences.
 local cute = require "cute"
@@ -15,6 +19,10 @@ local share = {}
 
 local Share = {}
 Share.__index = Share
+
+-- The number of tiles that take as long as the change from one row of work to
+-- the next: storing results, loading Q, and waiting for the first keys.
+share.SLACK = 2
 
 local function at_least(x, n) return (x + (n - 1)) // n end
 
@@ -37,17 +45,34 @@ end
 function share.new(o, T, lengths, B, per, blocks)
   local self = setmetatable({o = o, T = T, lengths = lengths, B = B, per = per},
                             Share)
-  local total = 0
-  if lengths then
-    self:each_lane(function(_, n) total = total + n end)
-    total = cute.arch.warp_reduction(total, cute.add)
-  else
-    total = B * self:padded(self:tiles(0))
+  self.chunk = o.chunk
+  local total, longest = self:count(true)
+  self.each = o.chunk or cute.max(at_least(total * per, blocks), o.least)
+  local parts = not o.chunk and blocks // (B * per)
+  if math.type(parts) and parts > 0 then
+    local each = cute.max(at_least(longest, parts), o.least)
+    local even = cute.le(each, self.each + share.SLACK)
+    self.chunk = cute.where(even, each, 1)
+    self.each = cute.where(even, each, self.each)
+    total = self:count()
   end
   self.total = total * per
-  self.each = o.chunk or cute.max(at_least(self.total, blocks), o.least)
   self.items = at_least(self.total, self.each)
   return self
+end
+
+-- Returns the sum of the padded numbers of tiles of all sequences and, if
+-- `longest` is set, the largest number of tiles of a sequence.
+function Share:count(longest)
+  local n = self:tiles(0)
+  if not self.lengths then return self.B * self:padded(n), n end
+  local total, most = 0, 0
+  self:each_lane(function(_, padded)
+    total = total + padded
+    if longest then most = cute.max(most, padded) end
+  end)
+  return cute.arch.warp_reduction(total, cute.add),
+    longest and cute.arch.warp_reduction(most, cute.max)
 end
 
 --- Returns the number of keys of sequence b.
@@ -59,7 +84,7 @@ function Share:tiles(b) return at_least(self:keys(b), self.o.tile[2]) end
 --- Returns the number of tiles that a row of work of n tiles occupies in the
 -- list.
 function Share:padded(n)
-  local chunk = self.o.chunk
+  local chunk = self.chunk
   return chunk and at_least(n, chunk) * chunk or n
 end
 

@@ -84,14 +84,19 @@ local function products(o, x)
     -- Computes the scores of the warp's rows again by mma.sync, which needs few
     -- registers for 16 keys at a time.
     again = function(q, k)
-      local left = warps:left(x.q.smem(_, _, q.index))
       local part = warps.mma:partition_shape_C {M, 16}
       s:fill(0)
-      for n = 0, N // 16 - 1 do
-        local keys = cute.local_tile(x.k.smem, {16, o.head, o.stages},
-                                     {n, 0, 0})
-        warps:times(keys)(k.index,
-          cute.make_tensor(s.iterator + 8 * n, part), left)
+      -- The loop keeps the text short: the compiler takes milliseconds for each
+      -- MMA.
+      for i in cute.range(o.head // 16) do
+        local rows = cute.local_tile(x.q.smem(_, _, q.index), {M, 16}, {0, i})
+        local left = warps:left(rows)(0)
+        for n = 0, N // 16 - 1 do
+          local keys = cute.local_tile(x.k.smem, {16, 16, o.stages}, {n, i, 0})
+          warps:times(keys)(k.index,
+            cute.make_tensor(s.iterator + 8 * n, part),
+            function() return left end)
+        end
       end
       -- before one lane releases the keys to the next bulk copy
       cute.arch.fence_view_async_shared()

@@ -17,16 +17,25 @@ local MOST_ROWS = (1 << 31) - 1
 local NAMES = "name head value dtype causal window rows tile stages q_stages "
   .. "ordered modify list ragged rises"
 
--- Tiles {rows, keys, time of a row} by head size: for each number of rows the
--- fastest of those that registers and shared memory allow. The time is relative
--- to the fastest tile, measured for 512 and 4096 rows on an H100.
+-- Tiles {rows, keys, time of a row, the same if causal} by head size: for each
+-- number of rows the fastest of those that registers and shared memory allow.
+-- The time is relative to the first tile of full attention, measured for 512 to
+-- 16384 rows on an H100 and an H200. It is infinite where ptxas serializes the
+-- wgmmas.
 local TILES = {
-  [64] = {{192, 128, 1}, {128, 128, 1.2}, {64, 128, 1.6}},
+  [64] = {{192, 128, 1}, {192, 96, math.huge, 0.96}, {128, 128, 1.2},
+          {64, 128, 1.6}},
   [96] = {{192, 80, 1}, {128, 128, 1.1}},
   [128] = {{128, 128, 1}, {64, 128, 1.4}},
-  [192] = {{128, 112, 1}}, [256] = {{128, 80, 1}},
+  [192] = {{128, 112, 1}}, [256] = {{128, 64, 1}, {128, 80, 1.06}},
 }
 local NARROW = {{128, 128, 1}}  -- for heads of 192 with values of 128
+
+-- Returns the tiles of the rule, or nil for a head size that has none.
+local function tiles_of(o)
+  if o.value and o.value < o.head then return NARROW end
+  return TILES[o.head]
+end
 
 -- Registers of a thread by the number of consumers: {producer, consumer}. With
 -- one consumer, threads have enough registers without setmaxregister.
@@ -70,7 +79,8 @@ local function fastest(known, rows, causal)
   -- Above 65536 rows, the same tile stays the fastest.
   rows = rows and math.min(rows, 1 << 16)
   for _, t in ipairs(known) do
-    local time = t[3] * (rows and scores(rows, t[1], t[2], causal) or 1)
+    local time = (causal and t[4] or t[3])
+      * (rows and scores(rows, t[1], t[2], causal) or 1)
     if not least or time < least then best, least = t, time end
   end
   return {best[1], best[2]}
@@ -95,10 +105,9 @@ end
 ---@return table
 function options.complete(given)
   rules.options(WHAT, given, NAMES)
-  local known = TILES[given.head]
-  rules.need(known, WHAT, "head = %s; 64, 96, 128, 192 or 256 is needed",
-             core.show(given.head))
-  if given.value and given.value < given.head then known = NARROW end
+  local known = tiles_of(given)
+  rules.need(TILES[given.head], WHAT, "head = %s; 64, 96, 128, 192 or 256 is "
+    .. "needed", core.show(given.head))
   local o = {head = given.head, value = given.value or given.head,
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
              rows = given.rows, modify = given.modify, list = given.list,
@@ -136,27 +145,38 @@ end
 -- of consumers.
 local VALUES = {200, 200, 128}
 
--- The most tiles with the same number of rows among the candidates.
-local MOST_TILES = 4
+-- The most tiles with the same number of rows among the candidates, and their
+-- most keys.
+local MOST_TILES, MOST_KEYS = 4, 176
 
---- Returns tiles to measure: the default tile first, then those with the most
--- keys that registers and shared memory allow.
+--- Returns tiles to measure: the default tile first, then the other tiles of
+-- the rule, then those with the most keys that registers and shared memory
+-- allow.
 ---@param given table
 ---@return integer[][]
 function options.candidates(given)
   local o = options.complete(given)
-  local list = {o.tile}
-  local best = ("%dx%d"):format(table.unpack(o.tile))
+  local list, seen = {}, {}
+  local function divides(M, N)
+    return not o.list or o.list[1] % M == 0 and o.list[2] % N == 0
+  end
+  local function add(M, N)
+    local name = ("%dx%d"):format(M, N)
+    if not seen[name] and divides(M, N) then
+      list[#list + 1], seen[name] = {M, N}, true
+    end
+  end
+  add(o.tile[1], o.tile[2])
+  for _, t in ipairs(tiles_of(o)) do add(t[1], t[2]) end
   for M = 192, 64, -64 do
     local n = 0
-    for N = 256, 32, -16 do
+    for N = MOST_KEYS, 32, -16 do
       local t = {tile = {M, N}, head = o.head, value = o.value, dtype = o.dtype,
                  stages = o.stages, q_stages = 1}
       if 3 * N // 4 + o.value // 2 <= VALUES[M // 64] and n < MOST_TILES
-        and options.bytes(t) <= MOST and (not o.list
-        or o.list[1] % M == 0 and o.list[2] % N == 0) then
+        and options.bytes(t) <= MOST and divides(M, N) then
         n = n + 1
-        if ("%dx%d"):format(M, N) ~= best then list[#list + 1] = t.tile end
+        add(M, N)
       end
     end
   end

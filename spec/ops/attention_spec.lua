@@ -155,7 +155,7 @@ describe("ops.attention on Hopper", function()
     assert.truthy(e:trace().source:find("wgmma", 1, true))
     assert.equal([[
 1 x 5 rows, 3 keys, 2 heads of 128 that share 1, bf16, on sm_90a
-  attention_sm90, tile 64x128, 2 stages]], tostring(e))
+  attention_sm90, tile 64x128, 2 stages, by rule]], tostring(e))
     e = ops.explain_attention(p.Q, p.K, p.V, {device = "sim:sm_80"})
     assert.equal("attention", e.kernel)
     assert.same({{"attention_sm90", "wgmma needs sm_90a, but the device is "
@@ -491,6 +491,59 @@ describe("ops.attention_decode", function()
         end
       end
     end
+  end)
+end)
+
+-- Returns a view of t with `count` equal batches, each the first of t.
+local function repeated(t, count)
+  local list = {table.unpack(t.stride)}
+  list[1] = 0
+  return cute.make_tensor(t.iterator, cute.make_layout(
+    {count, table.unpack(t.shape, 2)}, list))
+end
+
+describe("ops.attention_decode of equal sequences", function()
+  it("gives them parts of equal lengths", function()
+    local p = oracle.problem {b = 1, s = 1, t = 448, h = 2, g = 1, d = 64}
+    local B = 3
+    local o = with(SIM, {lengths = cute.full({B}, 448, cute.i32)})
+    for _, options in ipairs {SIM, o} do
+      local O, L = ops.attention_decode(repeated(p.Q, B), repeated(p.K, B),
+                                        repeated(p.V, B), options)
+      for b = 1, B - 1 do
+        for h = 0, 1 do
+          assert.equal(L(0, h, 0), L(b, h, 0))
+          for d = 0, 63 do assert.equal(O(0, 0, h, d), O(b, 0, h, d)) end
+        end
+      end
+    end
+  end)
+
+  it("reads a constant cache before the preceding launch ends", function()
+    local p = oracle.problem {b = 3, s = 2, t = 140, h = 4, g = 2, d = 64}
+    p.right = 0
+    local want = oracle.forward(p)
+    local function rows(t)  -- a copy of the last two rows of each batch
+      local new = cute.zeros({3, 2, 2, 64}, cute.bf16)
+      return ops.copy(cute.make_tensor(t.iterator + 138 * t.stride[2],
+        cute.make_layout({3, 2, 2, 64}, t.stride)), new, SIM)
+    end
+    local k, v = rows(p.K), rows(p.V)
+    local o = {device = "sim:sm_90a", constant = "cache", k = k, v = v,
+               lengths = cute.full({3}, 140, cute.i32)}
+    for _, x in ipairs {p.K, p.V} do  -- the call must store these rows
+      for b = 0, 2 do
+        for s = 138, 139 do
+          for g = 0, 1 do
+            for d = 0, 63 do x[{b, s, g, d}] = 7 end
+          end
+        end
+      end
+    end
+    near(ops.attention_decode(p.Q, p.K, p.V, o), want, BOUND.bf16)
+    o.constant = "K"
+    raises("ops.attention_decode: constant = \"K\"; only \"cache\" is possible",
+      function() return (ops.attention_decode(p.Q, p.K, p.V, o)) end)
   end)
 end)
 

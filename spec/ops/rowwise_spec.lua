@@ -198,6 +198,26 @@ describe("ops of norms", function()
 end)
 
 describe("ops of norms", function()
+  it("have the same bits where launches are dependent", function()
+    for _, c in ipairs {{1, 4096}, {70, 100}, {2, 20000}} do
+      local X, R = normal(c, "bf16"), normal(c, "bf16")
+      local W = normal({c[2]}, "f32")
+      for _, layer in ipairs {false, true} do
+        local function run(device)
+          local o = {device = device, residual = R}
+          if layer then return ops.layernorm(X, W, W, o) end
+          return ops.rmsnorm(X, W, o)
+        end
+        local Y, H = run "sim:sm_90a"
+        local y, h = run "sim:sm_80"
+        for i = 0, cute.size(Y) - 1, 61 do
+          assert.equal(y[i], Y[i])
+          assert.equal(h[i], H[i])
+        end
+      end
+    end
+  end)
+
   it("need no weights", function()
     local X, dY = normal({4, 24}, "f32"), normal({4, 24}, "f32")
     local x, dy = rows_of(X), rows_of(dY)
@@ -387,7 +407,8 @@ end)
 
 describe("ops.topk", function()
   for _, c in ipairs {{{3, 5, 40}, "bf16", 5}, {{2, 2000}, "f32", 64},
-                      {{1, 1}, "f16", 1}, {{4, 33}, "f32", 33, true}} do
+                      {{1, 1}, "f16", 1}, {{4, 33}, "f32", 33, true},
+                      {{2, 32770}, "f32", 3}} do
     it(("finds %d of (%s) %s"):format(c[3], table.concat(c[1], ","), c[2]),
       function()
         for _, smallest in ipairs {false, true} do
@@ -533,6 +554,14 @@ describe("ops.embedding", function()
 end)
 
 describe("ops.rope", function()
+  it("rotates heads in place", function()
+    local X = normal({2, 3, 2, 8}, "bf16")
+    local Cos, Sin = normal({3, 4}, "f32"), normal({3, 4}, "f32")
+    local Y = ops.rope(X, Cos, Sin, SIM)
+    ops.rope(X, Cos, Sin, {device = "sim", out = X})
+    for i = 0, cute.size(Y) - 1 do assert.equal(Y[i], X[i]) end
+  end)
+
   it("reads and writes heads in other tensors, such as one of Q, K and V",
      function()
     for _, type_ in ipairs {"f32", "bf16"} do

@@ -125,7 +125,7 @@ describe("attention of one query", function()
 
   it("divides keys equally among blocks", function()
     local k = decode {head = 128, group = 4}
-    assert.same({blocks = 8, slots = 16}, k.plan(100, 1, 32, 1))
+    assert.same({blocks = 16, slots = 24}, k.plan(100, 1, 32, 1))
     assert.same({blocks = 528, slots = 536}, k.plan(65536, 1, 32, 1))
     assert.same({blocks = 528, slots = 528 + 1024}, k.plan(65536, 1, 32, 128))
     k = decode {head = 128, group = 4, batch_invariant = true}

@@ -280,7 +280,9 @@ describe("attention_sm90", function()
     end
     assert.same({64, 128}, attention {head = 128, rows = 60}.options.tile)
     assert.same({128, 128}, attention {head = 128, rows = 65}.options.tile)
-    assert.same({128, 80}, attention {head = 256, rows = 1}.options.tile)
+    assert.same({128, 64}, attention {head = 256, rows = 1}.options.tile)
+    assert.same({192, 96},
+      attention {head = 64, rows = 4096, causal = true}.options.tile)
     check {s = 60, t = 200, d = 128, with = {rows = 60}, causal = true}
     check {s = 120, t = 200, d = 64, with = {rows = 120}}
   end)

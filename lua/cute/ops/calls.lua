@@ -54,6 +54,7 @@ end
 function calls.results(out, ...)
   if out == nil then return ... end
   if type(out) ~= "table" then return out, ... end
+  if select("#", ...) == 0 then return table.unpack(out) end
   local list, new = table.move(out, 1, #out, 1, {}), {...}
   for i = 1, #out + #new do
     if list[i] == nil then list[i] = table.remove(new, 1) end

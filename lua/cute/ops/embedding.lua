@@ -162,7 +162,7 @@ local rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
     local widest = X.element_type.bits > dtype.bits and X.element_type or dtype
     local k = rotation {dtype = operand.plain(widest), m = m, heads = heads,
       d = d, positions = rows, interleaved = o.interleaved,
-      inverse = o.inverse, at = at and true}
+      inverse = o.inverse, at = at and true, pdl = p.pdl}
     local function flat(t, size)
       return cute.make_tensor(t.iterator, cute.make_layout {size})
     end
@@ -171,6 +171,7 @@ local rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
         flat(now.Sin, rows * d // 2), tokens(out[1]),
         now.positions and rowwise.vector(now.positions), n = at and 5 or 4}
     end)
+    p.steps[1].pdl = p.pdl
     return p
   end})
 

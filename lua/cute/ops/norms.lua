@@ -42,6 +42,10 @@ end
 -- Forward
 ---------------------------------------------------------------------------
 
+-- For up to FEW rows, latency counts, and the kernel decides when the next
+-- launch begins.
+local FEW = 64
+
 local function forward(name, layer)
   return function(call)
     local o, X, R = call.o, call.X, call.residual
@@ -66,7 +70,8 @@ local function forward(name, layer)
     local k = norm[layer and "layer" or "rms"](tensor_op.with(rowwise.shape_of(
       {X, R, call.out[1], call.out[at.H or 0]}, 4, {results[1].dtype, own}), {
         weight = call.W and true, bias = call.B and true,
-        residual = R and true, save = o.save or nil}))
+        residual = R and true, save = o.save or nil,
+        pdl = m <= FEW and p.pdl or nil}))
     p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)
       return in_order(k, {X = rowwise.matrix(now.operands[1]),
         W = now.W and rowwise.vector(now.W),
@@ -76,6 +81,7 @@ local function forward(name, layer)
         Mean = rowwise.vector(out[at.Mean or 0]),
         Rstd = rowwise.vector(out[at.Rstd or 0]), eps = eps})
     end)
+    p.steps[1].pdl = m <= FEW and p.pdl or nil
     return p
   end
 end

@@ -12,6 +12,10 @@ local top = {}
 
 local MOST = 64  -- of kernels/topk.lua
 
+-- Up to FEW rows of at least LONG elements have WARPS warps each, whose lanes
+-- load UNROLL vectors at once: otherwise a row of a vocabulary takes 75 us.
+local FEW, LONG, WARPS, UNROLL = 64, 1 << 15, 16, 4
+
 -- Returns the extents of a result with k elements for each row of x.
 local function shape_with(rows, x, k)
   local shape = cute.rank(x) > 1 and table.move(rows, 1, #rows, 1, {}) or {}
@@ -35,8 +39,10 @@ end
 -- these elements and for their indices.
 local function finding(X, k, smallest, m, views)
   local o = rowwise.shape_of({X}, 1, {})
+  local few = m <= FEW and o.n >= LONG
   local made = topk {n = o.n, dtype = o.dtype, k = k, smallest = smallest,
-                     width = o.width}
+                     width = o.width, warps = few and WARPS or nil,
+                     unroll = few and UNROLL or nil}
   return rowwise.step(made, made.grid(m), function(call, out, work)
     local V, I = views(out, work)
     return {rowwise.matrix(call.X), V, I, n = 3}

@@ -5,7 +5,8 @@
 -- A class names the types of A, B and D, then the contiguous modes of A and B
 -- in BLAS notation ("tn": K of both), then "row" or "column" for D. "C:bf16"
 -- follows if the product adds a C of that type, and "NAME:FINGERPRINT" if there
--- is an epilogue (see cute.ops.fingerprint), whose name is only informative.
+-- is an epilogue (see cute.ops.fingerprint), whose name is only informative. A
+-- class of attention names the type and the mask: "bf16 causal" or "bf16 full".
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
@@ -62,15 +63,23 @@ local function say(text)
   io.stderr:write("cutelua: warning: ", core.visible(text), "\n")
 end
 
--- Returns the choices of a table as out[class][sizes], where sizes is "M N K".
+-- Returns the choices of a table as out[class][sizes], where sizes is "M N K",
+-- and those of attention as out.attention[class][sizes], where sizes is "B S T
+-- H G D".
 local function index(t, place)
-  local out = {place = place}
+  local out = {place = place, attention = {}}
+  local function add(to, rows, count)
+    for _, r in ipairs(rows) do
+      to[table.concat(r, " ", 1, count)] = r[count + 3]
+    end
+    return to
+  end
   for class, rows in pairs(t.gemm) do
     local key = tuned.nameless(class)
-    out[key] = out[key] or {}
-    for _, r in ipairs(rows) do
-      out[key][("%d %d %d"):format(r[1], r[2], r[3])] = r[6]
-    end
+    out[key] = add(out[key] or {}, rows, 3)
+  end
+  for class, rows in pairs(t.attention or {}) do
+    out.attention[class] = add({}, rows, 6)
   end
   return out
 end
@@ -120,6 +129,11 @@ end
 -- The tables that apply to a device, by the device's name.
 local known = {}
 
+local function known_of(device)
+  known[device.name] = known[device.name] or tables_of(device)
+  return known[device.name]
+end
+
 --- Returns the index of the candidate that a table names for a problem, or nil
 -- if no table names one.
 ---@param p table
@@ -129,12 +143,10 @@ local known = {}
 function tuned.find(p, list, name_of)
   local class = tuned.class(p)
   if not class or not p.device then return nil end
-  local device = p.device.name
-  known[device] = known[device] or tables_of(p.device)
   local size = ("%d %d %d"):format(p.m, p.n, p.k)
   -- A product of f16 operands uses the choices for bf16 operands.
   local like = class:gsub("%f[%w]f16%f[%W]", "bf16")
-  for _, t in ipairs(known[device]) do
+  for _, t in ipairs(known_of(p.device)) do
     local name = t[class] and t[class][size] or t[like] and t[like][size]
     local family, here = name and name:match "%S+", false
     for i, c in ipairs(name and list or {}) do
@@ -146,6 +158,48 @@ function tuned.find(p, list, name_of)
     if here and not p.order then
       say(("%s has configurations that no longer exist, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))
+    end
+  end
+end
+
+--- Returns the name of a tile of attention: "attention_sm90 128x80".
+---@param tile integer[] rows and keys
+function tuned.tile_name(tile)
+  return ("attention_sm90 %dx%d"):format(tile[1], tile[2])
+end
+
+--- Returns the tile of `list` that has this name, or nil.
+---@param name string
+---@param list integer[][]
+---@return integer[]?
+function tuned.tile_of(name, list)
+  for _, tile in ipairs(list) do
+    if tuned.tile_name(tile) == name then return tile end
+  end
+end
+
+--- Returns the tile that a table names for a problem of attention, or nil. q:
+-- B, S, T, H, G, D and dtype of the problem. candidates() returns the possible
+-- tiles.
+---@param q table
+---@param device table
+---@param causal boolean?
+---@param candidates fun(): integer[][]
+---@return integer[]?
+function tuned.tile(q, device, causal, candidates)
+  local class = causal and "causal" or "full"
+  local size = ("%d %d %d %d %d %d"):format(q.B, q.S, q.T, q.H, q.G, q.D)
+  for _, t in ipairs(known_of(device)) do
+    -- Operands of f16 use the choices for bf16 operands.
+    for _, dtype in ipairs {q.dtype.name, "bf16"} do
+      local rows = t.attention[dtype .. " " .. class]
+      local name = rows and rows[size]
+      local tile = name and tuned.tile_of(name, candidates())
+      if tile then return tile end
+      if name then
+        say(("%s has configurations that no longer exist, such as '%s': run "
+          .. "cutelua tune again"):format(t.place, name))
+      end
     end
   end
 end

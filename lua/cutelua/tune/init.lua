@@ -1,27 +1,32 @@
---- `cutelua tune gemm ...`: measures the candidates for products of given
--- sizes, and writes the best candidates into a table that ops.gemm reads
--- (docs/tuning.md).
+--- `cutelua tune gemm ...` and `cutelua tune attention ...`: measure the
+-- candidates for given sizes, and write the best candidates into a table that
+-- ops.gemm and ops.attention read (docs/tuning.md).
+local attention = require "cutelua.tune.attention"
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local epilogues = require "cutelua.tune.epilogues"
 local files = require "cute.lang.files"
-local operands = require "cutelua.tune.operands"
+local products = require "cutelua.tune.products"
 local report = require "cute.lang.report"
 
 local tune = {}
 
+-- What can be tuned, by the first word of the command.
+local SUBJECTS = {gemm = products, attention = attention}
+
 local SPEC = {
-  name = "tune", script = "tune gemm",
-  about = "Measures the candidates of ops.gemm for products of M, N and K on "
-    .. "this machine's GPU, each in its own process. Writes the best of "
-    .. "each product into a table that ops.gemm reads. An interrupted run "
-    .. "continues where it stopped.",
+  name = "tune", script = "tune gemm|attention",
+  about = "Measures the candidates of ops.gemm for products of M, N and K, or "
+    .. "the tiles of ops.attention for B, S, T, H, G and D, on this machine's "
+    .. "GPU, each in its own process. Writes the best of each into a table "
+    .. "that ops.gemm and ops.attention read. An interrupted run continues "
+    .. "where it stopped.",
   args = {name = "SHAPES", many = true,
           help = "as --shapes; any number of them"},
   options = {
-    {"--shapes", "string", place = "M,N,K|FILE", help = "extents; "
-      .. "slashes separate several values of one (1/8/64,4096,4096); or a "
-      .. "file of such lines"},
+    {"--shapes", "string", place = "M,N,K|FILE", help = "extents "
+      .. "(B,S,T,H,G,D of attention); slashes separate several values of one "
+      .. "(1/8/64,4096,4096); or a file of such lines"},
     {"--types", "string", default = "bf16", place = "A[:B[:D]]",
      help = "types of the matrices: bf16 f16 tf32 f32 f64 e4m3 e5m2 i8 u8; "
       .. "for D also i32"},
@@ -31,6 +36,7 @@ local SPEC = {
       .. table.concat(epilogues.NAMES, " ") .. ", or a Lua file "
       .. "that returns a function of the given tensors"},
     {"--columns", "flag", help = "D's columns are contiguous"},
+    {"--causal", "flag", help = "causal attention"},
     {"--out", "file", help = "the table (default "
       .. "cutelua/tuned/CARD.lua in $XDG_DATA_HOME)"},
     {"--time", "number", min = 0, place = "S", help = "ends after S seconds"},
@@ -84,90 +90,75 @@ local function extents(word, where)
   return list
 end
 
-local function add_line(sizes, line, where)
-  local words = {}
-  for word in line:gmatch "[^%s,]+" do words[#words + 1] = word end
-  if #words ~= 3 then
-    refuse("%s: '%s' is not M,N,K", where, core.visible(line))
+-- Appends to `sizes` all combinations of the lists' values, in the order of
+-- the subject's loops.
+local function combine(sizes, lists, loops, at, now)
+  if not loops[at] then
+    sizes[#sizes + 1] = table.move(now, 1, #now, 1, {})
+    return
   end
-  local ms, ns, ks = extents(words[1], where), extents(words[2], where),
-    extents(words[3], where)
-  if #sizes + #ms * #ns * #ks > PRODUCTS then
-    refuse("%s: over %d products", where, PRODUCTS)
+  for _, x in ipairs(lists[loops[at]]) do
+    now[loops[at]] = x
+    combine(sizes, lists, loops, at + 1, now)
   end
-  for _, n in ipairs(ns) do
-    for _, k in ipairs(ks) do
-      for _, m in ipairs(ms) do sizes[#sizes + 1] = {m, n, k} end
+end
+
+local function add_line(subject, sizes, line, where)
+  local lists, all, now = {}, 1, {}
+  for word in line:gmatch "[^%s,]+" do lists[#lists + 1] = word end
+  if #lists ~= subject.count then
+    refuse("%s: '%s' is not %s", where, core.visible(line), subject.form)
+  end
+  for i, word in ipairs(lists) do
+    lists[i], now[i] = extents(word, where), 0
+    all = all * #lists[i]
+    if #sizes + all > PRODUCTS then
+      refuse("%s: over %d %ss", where, PRODUCTS, subject.noun)
     end
   end
+  combine(sizes, lists, subject.loops, 1, now)
 end
 
 -- Adds the extents that a word gives: M,N,K, or the name of a file that has an
 -- M,N,K on each line.
-local function add_shapes(sizes, word)
-  if word:find "^[%d/]+,[%d/]+,[%d/]+$" then
-    return add_line(sizes, word, "--shapes")
+local function add_shapes(subject, sizes, word)
+  local commas = select(2, word:gsub(",", ","))
+  if word:find "^[%d/]+,[%d/,]+$" and commas == subject.count - 1 then
+    return add_line(subject, sizes, word, "--shapes")
   end
   local text, why = files.read(word, LIST)
   if not text then
-    refuse("--shapes: '%s' is neither M,N,K nor a file that can be read: %s",
-      core.visible(word), why)
+    refuse("--shapes: '%s' is neither %s nor a file that can be read: %s",
+      core.visible(word), subject.form, why)
   end
   local n, before = 0, #sizes
   for line in (text .. "\n"):gmatch "([^\n]*)\n" do
     n = n + 1
     if n == 1 then line = line:gsub("^\xEF\xBB\xBF", "") end
     line = line:gsub("#.*", ""):match "^%s*(.-)%s*$"
-    if line ~= "" then add_line(sizes, line, ("%s:%d"):format(word, n)) end
-  end
-  if #sizes == before then refuse("%s: the file has no M,N,K", word) end
-end
-
-local TYPES = {bf16 = "bf16", f16 = "f16", tf32 = "f32", f32 = "f32",
-               f64 = "f64", e4m3 = "bf16", e5m2 = "bf16", i8 = "i32",
-               u8 = "i32", i32 = "i32"}
-
--- Converts "bf16:bf16:f32" to "bf16 bf16 f32".
-local function types_of(text)
-  local list = {}
-  for name in (text .. ":"):gmatch "(.-):" do
-    if not TYPES[name] then
-      refuse("--types: no type '%s' of products; possible are bf16 f16 tf32 "
-        .. "f32 f64 e4m3 e5m2 i8 u8 i32", core.visible(name))
+    if line ~= "" then
+      add_line(subject, sizes, line, ("%s:%d"):format(word, n))
     end
-    list[#list + 1] = name
   end
-  if #list > 3 then refuse("--types: '%s' has more than three types", text) end
-  local a = list[1]
-  return ("%s %s %s"):format(a, list[2] or a, list[3] or TYPES[a])
-end
-
--- Returns the class of the product (see cute.ops.tuned) with the epilogue that
--- opt.epilogue names. Sets opt.make to the function that makes the epilogue.
-local function with_epilogue(opt, class, size)
-  local name, make = epilogues.load(opt.epilogue)
-  if not name then refuse("--epilogue: %s", make) end
-  local ok, all = pcall(operands.class, ("%s %d %d %d"):format(class,
-    table.unpack(size)), make, name)
-  if not ok then
-    refuse("--epilogue: %s", (tostring(all):gsub("%s*%[[%l-]+%]$", "")))
+  if #sizes == before then
+    refuse("%s: the file has no %s", word, subject.form)
   end
-  opt.make = make
-  return all
 end
 
 -- Returns the problems to measure as texts, in the given order; each occurs
 -- once.
 local function problems_of(opt)
+  local subject = opt.subject
   local sizes, list, seen = {}, {}, {}
-  if opt.shapes then add_shapes(sizes, opt.shapes) end
-  for i = 2, #opt.args do add_shapes(sizes, opt.args[i]) end
-  if #sizes == 0 then refuse "--shapes is needed: M,N,K or a file" end
-  local class = ("%s %s %s"):format(types_of(opt.types), opt.layout,
-    opt.columns and "column" or "row")
-  if opt.epilogue then class = with_epilogue(opt, class, sizes[1]) end
+  if opt.shapes then add_shapes(subject, sizes, opt.shapes) end
+  for i = 2, #opt.args do add_shapes(subject, sizes, opt.args[i]) end
+  if #sizes == 0 then
+    refuse("--shapes is needed: %s or a file", subject.form)
+  end
+  local class, why = subject.class(opt, sizes[1])
+  if not class then refuse("%s", why) end
   for _, s in ipairs(sizes) do
-    local problem = ("%s %d %d %d"):format(class, table.unpack(s))
+    local problem = class .. " " .. table.concat(s, " ")
     if not seen[problem] then
       seen[problem], list[#list + 1] = true, problem
     end
@@ -189,9 +180,11 @@ local function command(words, worker)
     io.write(cli.help(SPEC))
     return 0
   end
-  if opt.args[1] ~= "gemm" then
-    refuse("tune%s: write 'cutelua tune gemm'; --help says more",
-           opt.args[1] and " " .. core.visible(opt.args[1]) or "")
+  opt.subject = SUBJECTS[opt.args[1]]
+  if not opt.subject then
+    refuse("tune%s: write 'cutelua tune gemm' or 'cutelua tune attention'; "
+      .. "--help says more", opt.args[1] and " " .. core.visible(opt.args[1])
+      or "")
   end
   opt.problems = problems_of(opt)
   opt.jobs, opt.worker = opt.jobs or cores(), worker or "cutelua.tune.worker"
@@ -200,8 +193,8 @@ local function command(words, worker)
     if not ok then refuse("--out: %s", why) end
   end
   local done = require "cutelua.tune.run"(opt)
-  print(("%s: %d product%s measured"):format(done.table, done.count,
-    done.count == 1 and "" or "s"))
+  print(("%s: %d %s%s measured"):format(done.table, done.count,
+    opt.subject.noun, done.count == 1 and "" or "s"))
   return done.count > 0 and 0 or 1
 end
 

@@ -150,6 +150,20 @@ local function pool_of(dtype, elements, place)
   return pool
 end
 
+--- Returns a vector of n random numbers; a list of them from index 0 on, which
+-- repeats; and its length.
+---@param dtype any
+---@param n integer
+---@param place string
+---@return any
+---@return number[]
+---@return integer
+function operands.numbers(dtype, n, place)
+  local pool = pool_of(dtype, n, place)
+  return cute.make_tensor(pool.all.iterator, cute.make_layout {n}), pool.list,
+    PERIOD
+end
+
 --- Returns the number of operand sets to use in turn if one set has this many
 -- bytes. The number is 1 for small operands, which may stay in L2; otherwise
 -- all sets together exceed L2.
@@ -162,11 +176,10 @@ end
 -- Products of fewer operations do not bring a GPU to its power limit.
 local CALM = 4e10
 
---- Returns the fraction of the warm-up time that a product needs: a GPU that
--- reaches its power limit takes long to settle.
-function operands.warmth(m, n, k)
-  return 2.0 * m * n * k > CALM and 1 or 0.25
-end
+--- Returns the fraction of the warm-up time that a launch of so many operations
+-- needs: a GPU that reaches its power limit takes long to settle.
+---@param flops number
+function operands.warmth(flops) return flops > CALM and 1 or 0.25 end
 
 -- Returns the index, in the pool of random numbers, of element i of the nth
 -- tensor that an epilogue reads.

@@ -6,15 +6,11 @@
 -- hangs or gives wrong results, the run records this and starts a new child,
 -- which continues to measure.
 local child = require "cutelua.tune.child"
-local choose = require "cute.ops.choose"
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
-local gemm = require "cute.ops.gemm"
-local operands = require "cutelua.tune.operands"
 local records = require "cutelua.tune.records"
 local sys = require "cute.sys"
 local tables = require "cutelua.tune.tables"
-local worker = require "cutelua.tune.worker"
 
 -- Candidates whose hot times differ by at most this factor are compared by
 -- their cold times.
@@ -36,9 +32,7 @@ function Run:show(text)
   io.stderr:flush()
 end
 
-local function tflops(o, us) return 2.0 * o.m * o.n * o.k / us * 1e-6 end
-
-local function size(o) return ("%dx%dx%d"):format(o.m, o.n, o.k) end
+local function tflops(o, us) return o.flops / us * 1e-6 end
 
 function Run:progress()
   if not self.terminal then return end
@@ -48,7 +42,7 @@ function Run:progress()
     x.known.look[x.best][1], tflops(x.o, x.known.look[x.best][1]), x.best)
     or ""
   self:show(("tune %d/%d %s: %d/%d measured, %d to compile%s"):format(x.number,
-    #self.problems, size(x.o), x.done, #x.names, #self.to_compile, best))
+    #self.problems, x.o.title, x.done, #x.names, #self.to_compile, best))
 end
 
 ---------------------------------------------------------------------------
@@ -107,32 +101,6 @@ end
 -- Problems
 ---------------------------------------------------------------------------
 
--- Returns the names of the candidates of a problem that are worth measuring. If
--- the problem is not supported, returns an empty list and the reason.
-local function names_of(problem, card, job)
-  local o
-  local ok, list = pcall(function()
-    o = operands.without_memory(problem, job.make)
-    o.options.device = worker.device(card.arch, card.sms)
-    return select(2, gemm.offers(o.A, o.B, o.options, o.C))
-  end)
-  if not ok then
-    return {}, (tostring(list):gsub("%s*%[[%l-]+%]$", "")
-      :gsub("^[^\n]-:%d+: ", ""))
-  elseif not list[1] then
-    return {}, "no kernel supports these types"
-  end
-  local names, seen = {}, {}
-  for _, c in ipairs(list) do
-    local name = choose.name(c)
-    if c.ns <= list[1].ns * job.slack and #names < job.most
-      and not seen[name] then
-      names[#names + 1], seen[name] = name, true
-    end
-  end
-  return names
-end
-
 -- Counts a candidate of problem x that was measured briefly or failed, and
 -- updates x.best, the best candidate so far.
 local function looked(x, name)
@@ -142,10 +110,11 @@ local function looked(x, name)
 end
 
 function Run:new_problem(problem, number)
+  local subject = self.job.subject
   local x = {problem = problem, number = number, done = 0, ready = {}, open = 0,
-             o = operands.parse(problem, self.job.make),
+             o = subject.parse(problem, self.job.make),
              known = self.records:of(problem)}
-  x.names, x.why = names_of(problem, self.card, self.job)
+  x.names, x.why = subject.names(problem, self.card, self.job)
   if self.job.again then
     x.known = {look = {}, final = {}, failed = {}}
     self.records.known[problem] = x.known
@@ -168,7 +137,7 @@ function Run:failed(job, name, what)
   self.records:add(x.problem, "failed", what, "-", name)
   x.known = self.records:of(x.problem)
   if self.job.verbose then
-    print(("  %s: %s: %s"):format(size(x.o), name, what))
+    print(("  %s: %s: %s"):format(x.o.title, name, what))
   end
   if job.kind == "final" then
     -- The finalists are selected again, without the failed one, and measured.
@@ -217,19 +186,20 @@ function Run:finish(x)
   local best = winner(x)
   self:show()
   if not best then
-    print(("%-20s nothing could be measured%s"):format(size(x.o),
+    print(("%-20s nothing could be measured%s"):format(x.o.title,
       x.why and ": " .. x.why or ""))
     return
   end
   local t = x.known.final[best]
-  print(("%-20s %9.2f us %7.1f TFLOP/s  %s"):format(size(x.o), t[1],
+  print(("%-20s %9.2f us %7.1f TFLOP/s  %s"):format(x.o.title, t[1],
     tflops(x.o, t[1]), best))
   io.stdout:flush()
   self.count = self.count + 1
   local class = x.o.class
   self.rows[class] = self.rows[class] or {}
-  table.insert(self.rows[class], {x.o.m, x.o.n, x.o.k, t[1],
-                                  t[2] or t[1], best})
+  local row = table.move(x.o.sizes, 1, #x.o.sizes, 1, {})
+  table.move({t[1], t[2] or t[1], best}, 1, 3, #row + 1, row)
+  table.insert(self.rows[class], row)
   self.unwritten = true
 end
 
@@ -262,7 +232,7 @@ function Run:write()
   local lock <close>, why = sys.lock(self.journal)
   if not lock then stop(("cannot lock %s: %s"):format(self.journal, why)) end
   local t = self:old_table()
-  tables.merge(t, self.rows)
+  tables.merge(t, self.rows, self.job.subject.section)
   local ok, message = cli.write_file(self.table, tables.text(t))
   if not ok then stop(message) end
   self.unwritten = false
@@ -396,13 +366,13 @@ function Run:open()
   if not self.records then stop(why) end
 end
 
---- Runs the tuner. job: problems, a list of texts "CLASS M N K"; out, the
--- table's file (the user's own when absent); jobs, number of compiling
--- children; look, warm, hot (milliseconds), rounds, finalists, near (relative
--- to the best look), slack (relative to the model's best), most (candidates of
--- a problem), limit (seconds for a candidate), time (seconds in total); worker,
--- the children's module; epilogue, a word of cutelua.tune.epilogues, and make,
--- its function.
+--- Runs the tuner. job: subject, cutelua.tune.products or .attention; problems,
+-- a list of texts that the subject parses; out, the table's file (the user's
+-- own when absent); jobs, number of compiling children; look, warm, hot
+-- (milliseconds), rounds, finalists, near (relative to the best look), slack
+-- (relative to the model's best), most (candidates of a problem), limit
+-- (seconds for a candidate), time (seconds in total); worker, the children's
+-- module; epilogue, a word of cutelua.tune.epilogues, and make, its function.
 ---@param job table
 ---@return table run table = the file written, count = products in it now
 return function(job)

@@ -1,5 +1,6 @@
 --- Files with tables of measured choices, one per GPU model. The tuner writes
--- them (docs/tuning.md), and ops.gemm reads them (cute.ops.tuned).
+-- them (docs/tuning.md), and ops.gemm and ops.attention read them
+-- (cute.ops.tuned).
 --
 --     return {
 --       format = 1, card = "NVIDIA H200", arch = "sm_90a", sms = 132,
@@ -10,12 +11,19 @@
 --            "gemm_sm90 128x256x64 cluster=2x1"},
 --         },
 --       },
+--       attention = {  -- may be missing
+--         ["bf16 causal"] = {
+--           -- B, S, T, H, G, D, microseconds hot and cold, the choice
+--           {1, 4096, 4096, 32, 8, 128, 310.2, 321.7,
+--            "attention_sm90 128x128"},
+--         },
+--       },
 --     }
 --
 -- cute.ops.tuned describes the names of classes, such as "bf16 bf16 bf16 tn
--- row". A choice is a name from cute.ops.choose. A name that is not among a
--- problem's candidates is ignored, so a table may be outdated or from another
--- GPU, but never causes an error.
+-- row". A choice is a name from cute.ops.choose or tuned.tile_name. A name that
+-- is not among a problem's candidates is ignored, so a table may be outdated or
+-- from another GPU, but never causes an error.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local folders = require "cutelua.program.folders"
@@ -54,6 +62,41 @@ local function has_types(x, ...)
   return true
 end
 
+-- The sections of a table: what is tuned. Each row has some integers, of these
+-- names; order: their positions in the order in which rows are sorted.
+local SECTIONS = {
+  {name = "gemm", sizes = {"M", "N", "K"}, order = {2, 3, 1}},
+  {name = "attention", sizes = {"B", "S", "T", "H", "G", "D"},
+   order = {6, 4, 5, 2, 3, 1}, optional = true},
+}
+
+-- Reports whether x is a row of a section.
+local function is_row(section, x)
+  local types, n = {}, #section.sizes
+  for i = 1, n do types[i] = "integer" end
+  table.move({"number", "number", "string"}, 1, 3, n + 1, types)
+  return has_types(x, table.unpack(types)) and x[n + 1] + x[n + 2] ~= math.huge
+end
+
+-- Returns a sentence about the first error in a section of table t, or nil.
+local function fault_of(section, t)
+  local name, classes = section.name, t[section.name]
+  if classes == nil and section.optional then return nil end
+  if type(classes) ~= "table" then return "card, arch, sms or gemm is missing"
+  end
+  for class, rows in pairs(classes) do
+    if type(class) ~= "string" or type(rows) ~= "table" then
+      return ("%s[%s] is not a list"):format(name, core.show(class))
+    end
+    for i, row in ipairs(rows) do
+      if not is_row(section, row) then
+        return ("row %d of %q is not {%s, hot, cold, choice}"):format(i, class,
+          table.concat(section.sizes, ", "))
+      end
+    end
+  end
+end
+
 -- Returns a sentence about the first error in the contents of a table file, or
 -- nil if there is none.
 local function fault(t)
@@ -63,20 +106,12 @@ local function fault(t)
                                                tables.FORMAT)
   end
   if type(t.card) ~= "string" or type(t.arch) ~= "string"
-    or math.type(t.sms) ~= "integer" or type(t.gemm) ~= "table" then
+    or math.type(t.sms) ~= "integer" then
     return "card, arch, sms or gemm is missing"
   end
-  for class, rows in pairs(t.gemm) do
-    if type(class) ~= "string" or type(rows) ~= "table" then
-      return ("gemm[%s] is not a list"):format(core.show(class))
-    end
-    for i, row in ipairs(rows) do
-      if not has_types(row, "integer", "integer", "integer", "number", "number",
-                       "string") or row[4] + row[5] == math.huge then
-        return ("row %d of %q is not {M, N, K, hot, cold, choice}"):format(i,
-          class)
-      end
-    end
+  for _, section in ipairs(SECTIONS) do
+    local why = fault_of(section, t)
+    if why then return why end
   end
 end
 
@@ -119,6 +154,32 @@ function tables.users_table(card)
   return t, path, why
 end
 
+-- Appends the lines of a section of table t to `out`.
+local function add_section(out, section, t)
+  if not t[section.name] then return end
+  local classes, n, order = {}, #section.sizes, section.order
+  for class in pairs(t[section.name]) do classes[#classes + 1] = class end
+  table.sort(classes)
+  out[#out + 1] = ("  %s = {\n"):format(section.name)
+  for _, class in ipairs(classes) do
+    local list = t[section.name][class]
+    local rows = table.move(list, 1, #list, 1, {})
+    table.sort(rows, function(a, b)
+      for _, i in ipairs(order) do
+        if a[i] ~= b[i] then return a[i] < b[i] end
+      end
+      return false
+    end)
+    out[#out + 1] = ("    [%q] = {\n"):format(class)
+    for _, r in ipairs(rows) do
+      out[#out + 1] = ("      {%s, %.2f, %.2f,\n      %q},\n"):format(
+        table.concat(r, ", ", 1, n), table.unpack(r, n + 1))
+    end
+    out[#out + 1] = "    },\n"
+  end
+  out[#out + 1] = "  },\n"
+end
+
 --- Returns the text of a file that holds the table.
 ---@param t table
 ---@return string
@@ -126,46 +187,38 @@ function tables.text(t)
   local out = {"-- What `cutelua tune` measured: the best choice of each "
     .. "product\n-- (docs/tuning.md). M, N, K, microseconds hot and cold, the "
     .. "choice.\n", "return {\n", ("  format = %d, card = %q, arch = %q, "
-    .. "sms = %d,\n  gemm = {\n"):format(tables.FORMAT, t.card, t.arch, t.sms)}
-  local classes = {}
-  for class in pairs(t.gemm) do classes[#classes + 1] = class end
-  table.sort(classes)
-  for _, class in ipairs(classes) do
-    local rows = table.move(t.gemm[class], 1, #t.gemm[class], 1, {})
-    table.sort(rows, function(a, b)
-      if a[2] ~= b[2] then return a[2] < b[2] end
-      if a[3] ~= b[3] then return a[3] < b[3] end
-      return a[1] < b[1]
-    end)
-    out[#out + 1] = ("    [%q] = {\n"):format(class)
-    for _, r in ipairs(rows) do
-      out[#out + 1] = ("      {%d, %d, %d, %.2f, %.2f,\n      %q},\n"):format(
-        table.unpack(r))
-    end
-    out[#out + 1] = "    },\n"
-  end
-  out[#out + 1] = "  },\n}\n"
+    .. "sms = %d,\n"):format(tables.FORMAT, t.card, t.arch, t.sms)}
+  for _, section in ipairs(SECTIONS) do add_section(out, section, t) end
+  out[#out + 1] = "}\n"
   return table.concat(out)
 end
 
---- Merges the rows of `more` into table t. A row of `more` replaces the row of
--- t for the same sizes.
+--- Merges the rows of `more` into a section of table t. A row of `more`
+-- replaces the row of t for the same sizes.
 ---@param t table
 ---@param more table<string, table[]> by class
-function tables.merge(t, more)
+---@param name? string of the section: "gemm" (when absent) or "attention"
+function tables.merge(t, more, name)
+  name = name or "gemm"
+  local count
+  for _, section in ipairs(SECTIONS) do
+    if section.name == name then count = #section.sizes end
+  end
+  local into = t[name] or {}
+  t[name] = into
   -- The full name of each class in t, by the class without its epilogue's name.
   local known = {}
-  for class in pairs(t.gemm) do known[tuned.nameless(class)] = class end
+  for class in pairs(into) do known[tuned.nameless(class)] = class end
   for class, rows in pairs(more) do
     class = known[tuned.nameless(class)] or class
-    local at, all = {}, t.gemm[class] or {}
-    local function key(r) return ("%d %d %d"):format(r[1], r[2], r[3]) end
+    local at, all = {}, into[class] or {}
+    local function key(r) return table.concat(r, " ", 1, count) end
     for i, r in ipairs(all) do at[key(r)] = i end
     for _, r in ipairs(rows) do
       local i = at[key(r)] or #all + 1
       all[i], at[key(r)] = r, i
     end
-    t.gemm[class] = all
+    into[class] = all
   end
 end
 

@@ -10,9 +10,10 @@
 --                                       begins, time NAME HOT COLD for each
 --                                       (microseconds), done; or fail NAME WHY
 --
--- PROBLEM is a class of cute.ops.tuned, followed by M, N and K. If the class
--- has an epilogue, main's argument names the epilogue by a word of
--- cutelua.tune.epilogues.
+-- PROBLEM is a class of cute.ops.tuned, followed by M, N and K; or a problem of
+-- cutelua.tune.attention. If the class has an epilogue, main's argument names
+-- the epilogue by a word of cutelua.tune.epilogues.
+local attention = require "cutelua.tune.attention"
 local child = require "cutelua.tune.child"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -81,8 +82,16 @@ end
 -- Operands of the problem that was compiled last.
 local asked = {}
 
+local function is_attention(problem) return problem:find "^attention " end
+
 local function compile(problem, arch, sms, name)
   worker.now = name
+  if is_attention(problem) then
+    attention.compile(problem, worker.device(arch,
+                                             math.tointeger(tonumber(sms))),
+                      name)
+    return answer "done"
+  end
   if asked.problem ~= problem then
     check_class(problem)
     asked = operands.without_memory(problem, make)
@@ -113,6 +122,7 @@ end
 -- Returns a candidate in the form that the benchmark takes. Its results are
 -- checked when it is first prepared.
 local function contestant(o, name)
+  if o.contestant then return o:contestant(name) end
   if o.ready[name] then return o.ready[name] end
   local plan = plan_of(o.sets[1], "gpu", name)
   local runs = {}
@@ -132,14 +142,15 @@ local function contestant(o, name)
 end
 
 local function measure(problem, rounds, warm, hot, cold, ...)
-  local o = operands.of(problem, make)
+  local o = is_attention(problem) and attention.of(problem)
+    or operands.of(problem, make)
   local list = {}
   for i, name in ipairs {...} do
     worker.now = name
     answer("begin", name)
     list[i] = contestant(o, name)
   end
-  local part = operands.warmth(o.m, o.n, o.k)
+  local part = operands.warmth(o.flops or 2.0 * o.m * o.n * o.k)
   local results = assert(timer.bench(list, {
     rounds = math.tointeger(tonumber(rounds)), warm_ms = part * warm,
     settle_ms = part == 1 and #list > 1 and SETTLE or nil,

@@ -97,10 +97,11 @@ end
 -- and K are the operands, which are not checked yet.
 ---@param raise function from tensor_op.failing
 function block_mask.options(raise, o, Q, K)
-  local m = o and o.block_mask
-  for _, name in ipairs {"blocks", "listed"} do
-    if o and o[name] ~= nil then raise("no option '%s'", name) end
+  if o == nil then return nil end
+  if o.blocks ~= nil or o.listed ~= nil then
+    raise("no option '%s'", o.blocks ~= nil and "blocks" or "listed")
   end
+  local m = o.block_mask
   if m == nil then return o end
   if getmetatable(m) ~= BlockMask then
     raise("block_mask is %s; a result of ops.block_mask is needed",

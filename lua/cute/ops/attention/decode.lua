@@ -151,7 +151,8 @@ local step = problem.operation("ops.attention_decode", {
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[1], list[2])
   end,
-  options = {scale = "number", batch_invariant = "boolean"},
+  options = {scale = "number", batch_invariant = "boolean",
+             constant = "string"},
   captured = {score_mod = "function", mask_mod = "function",
               softcap = "number"}, plan = function(call)
     local q = problem_of(call)
@@ -173,7 +174,11 @@ local step = problem.operation("ops.attention_decode", {
     end
     local o = {head = q.D, group = q.H // q.G, rows = q.S, pdl = p.pdl,
                bits = call.K.element_type.bits,
-               batch_invariant = call.o.batch_invariant}
+               batch_invariant = call.o.batch_invariant,
+               early = call.o.constant ~= nil}
+    if o.early and call.o.constant ~= "cache" then
+      call:fail("constant = %q; only \"cache\" is possible", call.o.constant)
+    end
     if o.group > (q.value and 1024 or 64) then
       call:fail("Q has %d heads and K has %d; at most %d heads of Q can share "
         .. "a head of K", q.H, q.G, q.value and 1024 or 64)
@@ -217,13 +222,15 @@ end
 -- for latent heads of 576
 ---@param o? table {lengths: any?, block_table: any?, k: any?, v: any?,
 -- tree: any?, k_scale: any?, v_scale: any?, scale: number?,
--- batch_invariant: boolean?, score_mod: function?, mask_mod: function?,
--- softcap: number?, out: any}
+-- batch_invariant: boolean?, constant: string?, score_mod: function?,
+-- mask_mod: function?, softcap: number?, out: any}
 -- lengths: the number of keys of each batch, B of i32 (T when absent).
 -- block_table: the pages of each batch's keys, (B,n) of i32. k, v (B,S,G,D):
 -- the last keys and values of each batch, which the call stores in K and V.
 -- tree (S,S) or (B,S,S): which of the last S keys each row sees. k_scale,
 -- v_scale, (1) or (G) of f32: factors of K and V, which may be of e4m3.
+-- constant = "cache": the preceding launch writes none of lengths, block_table,
+-- k_scale, v_scale, K and V.
 function decode.attention_decode(Q, K, V, o)
   if core.typename(K) == "tensor" and core.typename(V) == "tensor"
     and cute.rank(K) == 4 and K.shape[4] == LATENT then

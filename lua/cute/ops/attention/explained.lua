@@ -16,24 +16,26 @@ local function text_of(c, arch)
   local out = {("%s rows, %d keys, %d heads of %d that share %d, %s, on "
     .. "%s"):format(q.ragged and q.S or ("%d x %d"):format(q.B, q.S), q.T, q.H,
     q.D, q.G, q.dtype, arch),
-    ("  %s%s%s"):format(c.name, o and ", tile " .. table.concat(o.tile, "x")
-      or "", o and o.stages and (", %d stages"):format(o.stages) or "")}
+    ("  %s%s%s%s"):format(c.name, o and ", tile " .. table.concat(o.tile, "x")
+      or "", o and o.stages and (", %d stages"):format(o.stages) or "",
+      c.how and ", " .. c.how or "")}
   if c.refused then
     out[3] = ("  not %s: %s"):format(c.hopper, c.refused)
   end
   return table.concat(out, "\n")
 end
 
---- Returns {kernel, tile, stages, refused = {{kernel, reason}}, text, trace()};
--- tostring returns the text. plan.chosen: {name = the chosen kernel, hopper =
--- Hopper's kernel, refused = why that one is not used, options, problem}.
+--- Returns {kernel, tile, stages, how = "measured" or "by rule", refused =
+-- {{kernel, reason}}, text, trace()}; tostring returns the text. plan.chosen:
+-- {name = the chosen kernel, hopper = Hopper's kernel, how, refused = why
+-- Hopper's kernel is not used, options, problem}.
 ---@param nothing string why there may be no kernel
 function explained.of(plan, call, nothing)
   local c = plan.chosen
   if not c then core.fail("bad-argument", nothing) end
   local o = c.options or {}
   return setmetatable({kernel = c.name, stages = o.stages,
-    tile = o.tile and {table.unpack(o.tile)},
+    how = c.how, tile = o.tile and {table.unpack(o.tile)},
     refused = c.refused and {{c.hopper, c.refused}} or {},
     text = text_of(c, plan.device.arch),
     trace = function() return tensor_op.trace(plan, call) end}, Explained)

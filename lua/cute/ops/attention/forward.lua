@@ -11,6 +11,7 @@ local hopper = require "kernels.attention_sm90"
 local modes = require "cute.ops.modes"
 local problem = require "cute.ops.attention.problem"
 local scores = require "cute.ops.attention.scores"
+local tuned = require "cute.ops.tuned"
 local tensor_op = require "cute.ops.tensor_op"
 
 local forward = {}
@@ -29,10 +30,16 @@ local function hopper_kernel(call, device, q, o)
                  list = o.list, ragged = q.ragged or nil,
                  rises = call.o.alibi_slopes and not o.causal or nil,
                  rows = q.ragged and math.max(q.S // q.B, 1) or q.S}
+  local plain = not (o.window or o.modify or o.list or q.ragged)
+    and q.value == q.D
+  given.tile = plain and tuned.tile(q, device, o.causal, function()
+    return candidates(given)
+  end) or nil
+  local how = given.tile and "measured" or "by rule"
   local k = hopper(given)
   local ok, why = k.takes(call.Q, call.K, call.V, call.out[1])
   if not ok then return nil, why end
-  return k, nil, given
+  return k, nil, given, how
 end
 
 -- Checks V, and sets q.value, the size of its heads.
@@ -136,16 +143,18 @@ local attend, planned = problem.operation("ops.attention", {
     end
     scores.trace_functions(call, o, p)
     o.list, o.value = call.o.listed, q.value
-    local k, refused, given = hopper_kernel(call, p.device, q, o)
+    local k, refused, given, how = hopper_kernel(call, p.device, q, o)
     if k then
-      if call.o.tune then k = tuned_kernel(call, p, q, given, scale) end
+      if call.o.tune then
+        k, how = tuned_kernel(call, p, q, given, scale), "measured"
+      end
       p.steps[1], p.counts = hopper_step(k, p.device, q, scale)
     else
       k = general(o)
       p.steps[1] = general_step(k, q, scale)
     end
     p.chosen = {name = refused and "attention" or "attention_sm90",
-                hopper = "attention_sm90",
+                hopper = "attention_sm90", how = how,
                 options = k.options or k, refused = refused, problem = q}
     return p
   end})
@@ -165,9 +174,10 @@ function forward.attention(Q, K, V, o)
   return attend(Q, K, V, block_mask.options(refuse, o, Q, K))
 end
 
---- Returns which kernel ops.attention would use: {kernel, tile, stages, refused
--- = {{kernel, reason}}, text, trace()}; tostring returns the text. Takes the
--- arguments of ops.attention, and launches nothing.
+--- Returns which kernel ops.attention would use: {kernel, tile, stages, how =
+-- "measured" or "by rule", refused = {{kernel, reason}}, text, trace()};
+-- tostring returns the text. Takes the arguments of ops.attention, and launches
+-- nothing.
 ---@param Q any
 ---@param K any
 ---@param V any

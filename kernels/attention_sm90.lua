@@ -67,7 +67,9 @@ return function(given)
   --- Makes the TMA atom and coordinates of an operand.
   ---@param name string "q", "k", "v" or "o"
   function self.map(name, t)
-    local modes = name == "v" and {3, 1, 2, 0} or {1, 3, 2, 0}
+    local modes = name == "v" and not o.narrow and {3, 1, 2, 0}
+      or {1, 3, 2, 0}
+    if name == "v" and o.narrow then t = cute.recast_tensor(t, cute.f16) end
     local op = name == "o" and cpasync.CopyBulkTensorTileS2GOp()
       or cpasync.CopyBulkTensorTileG2SOp()
     local s = made[name](_, _, 0)
@@ -79,7 +81,7 @@ return function(given)
   ---@param O? any contiguous when absent
   ---@return boolean, string?
   function self.takes(Q, K, V, O)
-    for i, t in ipairs {Q, K, V, O} do
+    for i, t in ipairs {Q, K, V, not o.narrow and O or nil} do
       local why = rules.tma_obstacle(batched(t))
       if why then return false, ("QKVO"):sub(i, i) .. " has " .. why end
     end
@@ -108,11 +110,13 @@ return function(given)
     local ok, why = self.takes(Q, K, V, O)
     rules.need(ok, WHAT, "%s", why)
     local a = {n = 12}
-    for i, t in ipairs {Q, K, V, O} do
+    for i, t in ipairs {Q, K, V, not o.narrow and O or nil} do
       a[2 * i - 1], a[2 * i] = self.map(("qkvo"):sub(i, i), batched(t))
     end
-    if o.ragged then
-      more = {cu_q = more.cu_q, cu_k = more.cu_k, sinks = more.sinks, O = O}
+    if o.ragged or o.narrow then
+      local all = {O = O}
+      for name, t in pairs(more or {}) do all[name] = t end
+      more = all
     end
     a[9], a[10], a[11], a[12] = LSE, scale + 0.0, share, more
     return a

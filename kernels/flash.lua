@@ -29,6 +29,17 @@ flash.LOG2E = 1.4426950408889634
 -- for each score.
 function flash.exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
+--- Computes 2^x for x from -126 to 126 by a polynomial, with a relative error
+-- of 1e-4. Below -126 the result is about 2^-126.
+function flash.polynomial_exp2(x)
+  x = cute.max(x, -126.0)
+  local t = x + 12582912.0  -- rounds to an integer in the low bits
+  local f = x - (t - 12582912.0)
+  local p = cute.fma(cute.fma(cute.fma(f, 0.05550410866, 0.2402265069), f,
+                              0.6931471806), f, 1.0)
+  return (p:bitcast(cute.i32) + (t:bitcast(cute.i32) << 23)):bitcast(cute.f32)
+end
+
 ---------------------------------------------------------------------------
 -- Options
 ---------------------------------------------------------------------------
@@ -565,7 +576,10 @@ end
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column
 ---@param sink? any a number: e^sink is added to each row's sum
-function flash.softmax(rows, c, hidden, sink)
+---@param lift? number added to `low` when a base changes (0): the largest score
+-- then has the power 2^lift
+---@param most? number the largest sum of powers that attempt() accepts (2^15)
+function flash.softmax(rows, c, hidden, sink, lift, most)
   local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
   local base = cute.make_rmem_tensor({rows}, cute.f32)
@@ -577,7 +591,8 @@ function flash.softmax(rows, c, hidden, sink)
   base:fill(0)
   fix:fill(1)
   return setmetatable({rows = rows, c = c, hidden = hidden, low = low,
-                       sum = sum, base = base, fix = fix}, Softmax)
+    sum = sum, base = base, fix = fix, lift = lift,
+    most = most or MOST_SUM}, Softmax)
 end
 
 -- Raises the base of row i to its largest score `best` if excess > 0. 2^excess
@@ -585,11 +600,14 @@ end
 function Softmax:recount(i, best, excess)
   local was, low = self.base[i], self.low[i]
   local far = cute.gt(cute.abs(best * self.c), FAR)
-  local top = cute.where(far, 0.0, -(best * self.c))
+  local lift = self.lift
+  local top = lift and cute.where(far, lift, lift - best * self.c)
+    or cute.where(far, 0.0, -(best * self.c))
   local rises = cute.gt(excess, 0)
   self.low[i] = cute.where(rises, top, low)
   self.base[i] = cute.where(rises, cute.where(far, best, 0.0), was)
-  local fall = cute.where(far | cute.ne(was, 0), -excess, top - low)
+  local fall = cute.where(far | cute.ne(was, 0),
+    lift and lift - excess or -excess, top - low)
   return flash.exp2(cute.where(rises, fall, 0.0))
 end
 
@@ -643,11 +661,13 @@ function Softmax:rescale(acc, rose)
 end
 
 --- Replaces scores by their powers, and adds these to the sums.
-function Softmax:powers(s)
+function Softmax:powers(s, exact)
   local sr = flash.by_rows(s)
   for i = 0, self.rows - 1 do
     for j = 0, cute.size(sr, 1) - 1 do
-      local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
+      local exp2 = not exact and self.poly and j % self.poly == 0
+        and flash.polynomial_exp2 or flash.exp2
+      local x = exp2(cute.fma(sr(i, j), self.c, self.low[i]))
       sr[{i, j}], self.sum[i] = x, self.sum[i] + x
     end
   end
@@ -662,7 +682,7 @@ function Softmax:guess(s, over)
       local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
       sr[{i, j}], parts[i] = x, parts[i] and parts[i] + x or x
     end
-    local more = cute.gt(parts[i], MOST_SUM) | cute.ne(self.base[i], 0)
+    local more = cute.gt(parts[i], self.most) | cute.ne(self.base[i], 0)
     over = over and over | more or more
   end
   return parts, cute.arch.vote_any_sync(over)
@@ -736,15 +756,15 @@ function Softmax:take(s, acc, dtype)
   end
 end
 
---- Divides acc by the sums. Returns the logarithms of the rows' sums, a list
--- that begins at index 0. Rows that saw no column get results of zero and the
--- logarithm -inf.
-function Softmax:finish(acc)
+--- Divides acc by the sums, and multiplies it by `factor` if given. Returns the
+-- logarithms of the rows' sums, a list that begins at index 0. Rows that saw no
+-- column get results of zero and the logarithm -inf.
+function Softmax:finish(acc, factor)
   local ar, logs = flash.by_rows(acc), {}
   for i = 0, self.rows - 1 do
     local sum = flash.quad(cute.add, self.sum[i])
     local some = self.hidden and cute.ne(sum, 0)  -- NaN, too
-    local r = 1 / sum
+    local r = (factor or 1) / sum
     if some then r = cute.where(some, r, 0.0) end
     for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * r end
     logs[i] = (cute.fma(self.base[i], self.c, cute.log2(sum) - self.low[i]))

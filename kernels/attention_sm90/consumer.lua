@@ -9,6 +9,7 @@
 -- operand. Warpgroups issue products in turn, so that one computes powers while
 -- another one multiplies.
 local cute = require "cute"
+local eight = require "kernels.attention_sm90.eight"
 local flash = require "kernels.flash"
 
 local _ = cute._
@@ -115,7 +116,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
   local function take(change, n)  -- converts the scores of block n to powers
     if change then change(n) end
     local rose = state:rise(P.s)
-    state:powers(P.s)
+    state:powers(P.s, change)
     return rose
   end
   local newest, edge = block(last - 1, to ~= nil)
@@ -128,7 +129,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
   x.k.pipe:consumer_release(k)
   k:advance()
   take(alter(edge), newest)
-  P.narrow()
+  P.narrow(newest, state)
   local function step(i, all_masked)
     local n, masked = block(i, all_masked)
     x.k.pipe:consumer_wait(k)
@@ -154,7 +155,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
     x.v.pipe:consumer_release(v)
     v:advance()
     state:rescale(P.acc, rose)
-    P.narrow()
+    P.narrow(n, state)
   end
   local i = last - 2
   local function run(least, masked)  -- multiplies blocks i to `least`
@@ -206,33 +207,39 @@ end
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
 -- mma_o: any, ready: any, sees: function, tid: any, lse: any, scale: any,
 -- sinks: any?, score: function?, mask: function?, near: boolean?,
--- rises: boolean?}
--- lse: (B,H,S) or (H,rows); score, mask, near: see kernels/attention.lua
+-- rises: boolean?, more: table?, group: integer}
+-- lse: (B,H,S) or (H,rows); score, mask, near: see kernels/attention.lua; more:
+-- see kernels/attention_sm90.lua; group: heads of Q that share one of K
 ---@param each fun(f: function) calls f(m, h, b) for each of these tiles
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
   for _, operand in ipairs {x.q, x.k, x.v} do
     operand.state = operand.pipe:make_consumer_state()
   end
-  local P, turn = products(o, x), turns(o, group)
-  local leave = store(o, x, P, group)
-  local scale = x.score and 1.0 or x.scale
+  local P = (o.narrow and eight.products or products)(o, x)
+  local turn = turns(o, group)
+  local leave = (o.narrow and eight.store or store)(o, x, P, group)
   each(function(m, h, b, part)
+    local factors = o.narrow and eight.factors(o, x, P, h, b) or {}
+    local scale = factors.scale or x.scale
     local sees, sight = {x.sees(m, h, b, part)}, part.sight
     local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
-    local state = flash.softmax(2, scale * flash.LOG2E, hidden,
-                                x.sinks and x.sinks[h]:to(cute.f32))
+    local state = flash.softmax(2, (x.score and 1.0 or scale) * flash.LOG2E,
+      hidden, x.sinks and x.sinks[h]:to(cute.f32), factors.lift, factors.most)
+    state.rebase, state.poly = factors.rebase, o.poly
     local alter = flash.altering(o, {score = x.score, mask = x.mask, b = b,
-      h = h, scale = x.score and x.scale}, part.S, sight)
+      h = h, scale = x.score and scale}, part.S, sight)
     P.acc:fill(0)
     x.q.pipe:consumer_wait(x.q.state)
     cute.when(cute.gt(sees[2], sees[1]), function()
       mainloop(x, P, turn, state, sight, sees, function(masked)
-        return alter(P.s, P.places, m * o.tile[1], masked)
+        local change = alter(P.s, P.places, m * o.tile[1], masked)
+        return factors.before and factors.before(change) or change
       end)
     end)
     leave(state, m * o.tile[1], part.S, part.row
-      and flash.section(x.lse(h, _), part.row, part.S) or x.lse(b, h, _))
+      and flash.section(x.lse(h, _), part.row, part.S) or x.lse(b, h, _),
+      o.narrow and eight.rows(x, h, b, part), factors)
     x.q.state:advance()
   end)
   turn.tail()

@@ -15,7 +15,8 @@ local MOST_ROWS = (1 << 31) - 1
 
 -- The names of all options.
 local NAMES = "name head value dtype causal window rows tile stages q_stages "
-  .. "ordered modify list ragged rises"
+  .. "ordered modify list ragged rises out scaled"
+  .. " v_stages registers poly"
 
 -- Tiles {rows, keys, time of a row} by head size: for each number of rows the
 -- fastest of those that registers and shared memory allow. The time is relative
@@ -26,7 +27,13 @@ local TILES = {
   [128] = {{128, 128, 1}, {64, 128, 1.4}},
   [192] = {{128, 112, 1}}, [256] = {{128, 80, 1}},
 }
-local NARROW = {{128, 128, 1}}  -- for heads of 192 with values of 128
+local SHORT = {{128, 128, 1}}  -- for heads of 192 with values of 128
+
+-- Tiles for elements of e4m3, and those for scales of 128 keys.
+local EIGHT = {[64] = {{192, 128, 1}, {128, 128, 1.1}},
+               [128] = {{128, 192, 1}}, [256] = {{128, 96, 1}}}
+local SCALED = {[64] = {{192, 128, 1}}, [128] = {{128, 128, 1}},
+                [256] = {{128, 64, 1}}}
 
 -- Registers of a thread by the number of consumers: {producer, consumer}. With
 -- one consumer, threads have enough registers without setmaxregister.
@@ -35,14 +42,16 @@ local REGISTERS = {{}, {40, 232}, {32, 160}}
 --- Returns the bytes of shared memory that the stages of Q, K and V need.
 function options.bytes(o)
   local M, N = o.tile[1], o.tile[2]
-  return (o.q_stages * M * o.head + o.stages * N * (o.head + o.value))
+  -- with e4m3, V is in memory twice
+  local raw = o.dtype.bits == 8 and o.v_stages * N * o.value + 2560 or 0
+  return (o.q_stages * M * o.head + o.stages * N * (o.head + o.value) + raw)
     * o.dtype.bits // 8
 end
 
 -- Checks the tile, and that its stages fit.
 local function check(o)
   local M, N = o.tile[1], o.tile[2]
-  rules.integers(WHAT, o, {"stages", "q_stages"}, 1, 8)
+  rules.integers(WHAT, o, {"stages", "q_stages", "v_stages"}, 1, 8)
   rules.need(math.type(M) == "integer" and M % 64 == 0 and M >= 64
     and M <= 192 and math.type(N) == "integer" and N % 16 == 0 and N >= 16
     and N <= 256, WHAT, "tile = {%s, %s}; 64, 128 or 192 rows, and a multiple "
@@ -50,6 +59,10 @@ local function check(o)
   rules.need(options.bytes(o) <= MOST, WHAT, "tile = {%d, %d} with %d stages "
     .. "of Q and %d of K and V needs %d bytes of shared memory; a block has %d",
     M, N, o.q_stages, o.stages, options.bytes(o), MOST)
+  rules.need(not o.narrow or N % 32 == 0, WHAT, "tile = {%d, %d} with elements "
+    .. "of e4m3; a multiple of 32 keys is needed", M, N)
+  rules.need(not o.scaled or 128 % N == 0, WHAT, "tile = {%d, %d} with scales "
+    .. "of 128 keys; a divisor of 128 is needed", M, N)
 end
 
 -- Returns the number of scores that tiles of M rows and N keys compute for a
@@ -98,18 +111,31 @@ function options.complete(given)
   local known = TILES[given.head]
   rules.need(known, WHAT, "head = %s; 64, 96, 128, 192 or 256 is needed",
              core.show(given.head))
-  if given.value and given.value < given.head then known = NARROW end
+  local narrow = type_of(given.dtype or "bf16") == cute.e4m3
+  if narrow then
+    known = (given.scaled and SCALED or EIGHT)[given.head]
+    rules.need(known, WHAT, "head = %s with elements of e4m3; 64, 128 or 256 "
+      .. "is needed", core.show(given.head))
+  elseif given.value and given.value < given.head then known = SHORT end
   local o = {head = given.head, value = given.value or given.head,
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
              rows = given.rows, modify = given.modify, list = given.list,
-             ragged = given.ragged, rises = given.rises,
+             ragged = given.ragged, rises = given.rises, narrow = narrow,
+             scaled = given.scaled, poly = given.poly,
              left = rules.window(WHAT, given, 1),
              right = rules.window(WHAT, given, 2)}
   rules.integers(WHAT, o, {"rows"}, 1, MOST_ROWS)
   if given.causal then o.right = 0 end
-  rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
-    "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
-  rules.need(o.value == o.head or o.value == 128 and o.head == 192, WHAT,
+  o.out = type_of(given.out or (narrow and "bf16" or o.dtype))
+  o.helpers = narrow and 2 or 1
+  rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16 or narrow, WHAT,
+    "elements of %s; bf16, f16 or e4m3 is needed", core.show(given.dtype))
+  rules.need(not narrow and o.out == o.dtype or narrow and (
+    o.out == cute.bf16 or o.out == cute.f16 or o.out == cute.f32), WHAT,
+    "out = %s with elements of %s; the same type, or for e4m3 bf16, f16 or "
+    .. "f32, is needed", core.show(given.out), o.dtype)
+  rules.need(o.value == o.head or o.value == 128 and o.head == 192
+    and not narrow, WHAT,
     "value = %s with head = %d; the same, or 128 with head = 192, is needed",
     core.show(o.value), o.head)
   -- Tiles take different times.
@@ -122,12 +148,15 @@ function options.complete(given)
     .. "listed; multiples of the tile's %d and %d are needed",
     o.list and o.list[1], o.list and o.list[2], o.tile[1], o.tile[2])
   o.q_stages = given.q_stages or 2
+  o.v_stages = given.v_stages or o.stages
   if not given.q_stages and options.bytes(o) > MOST then o.q_stages = 1 end
+  if not given.v_stages and options.bytes(o) > MOST then o.v_stages = 1 end
   check(o)
   o.consumers = o.tile[1] // 64
   o.ordered = given.ordered
   if o.ordered == nil then o.ordered = o.consumers > 1 end
-  o.producer_registers, o.registers = table.unpack(REGISTERS[o.consumers])
+  o.producer_registers, o.registers = table.unpack(given.registers
+    or REGISTERS[o.consumers])
   o.block = (o.consumers + 1) * WARPGROUP
   return o
 end
@@ -151,7 +180,7 @@ function options.candidates(given)
     local n = 0
     for N = 256, 32, -16 do
       local t = {tile = {M, N}, head = o.head, value = o.value, dtype = o.dtype,
-                 stages = o.stages, q_stages = 1}
+                 stages = o.stages, q_stages = 1, v_stages = 1}
       if 3 * N // 4 + o.value // 2 <= VALUES[M // 64] and n < MOST_TILES
         and options.bytes(t) <= MOST and (not o.list
         or o.list[1] % M == 0 and o.list[2] % N == 0) then

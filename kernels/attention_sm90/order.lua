@@ -79,7 +79,7 @@ function order.walks(o, S, H, B, share, maker, cu)
   local shared = o.dynamic and utils.DynamicPersistentTileScheduler(params, {
     counter = share.counter, maker = maker, defer_sync = true,
     consumer_group = pipeline.CooperativeGroup(pipeline.Agent.Warp,
-                                               4 * o.consumers + 1)}, at, grid)
+      4 * o.consumers + o.helpers)}, at, grid)
   return function(who)
     local work = shared and shared[who](shared)
       or utils.StaticPersistentTileScheduler(params, at, grid)

@@ -291,7 +291,7 @@ describe("attention_sm90", function()
       ["head = nil"] = {},
       ["rows = 0; an integer from 1 to"] = {head = 64, rows = 0},
       ["a window of %-1 keys"] = {head = 64, window = {-1, 0}},
-      ["elements of f32; bf16 or f16"] = {head = 64, dtype = cute.f32},
+      ["elements of f32; bf16, f16 or e4m3"] = {head = 64, dtype = cute.f32},
       ["tile = {100, 64}; 64, 128 or 192 rows"] = {head = 64,
                                                    tile = {100, 64}},
       ["needs 327680 bytes of shared memory"] = {head = 256,

@@ -384,8 +384,8 @@ function Sight:whole(N)
 end
 
 --- Replaces the scores of hidden columns by x. The tile's rows begin at `row`,
--- its columns at `col`.
-function Sight:hide(s, places, row, col, x)
+-- its columns at `col`. take: see flash.change.
+function Sight:hide(s, places, row, col, x, take)
   local all = flash.by_rows(s)
   for i = 0, cute.size(all, 0) - 1 do
     local at = row + places(i, 0)[1] + (self.off - col)
@@ -395,7 +395,8 @@ function Sight:hide(s, places, row, col, x)
       local c = places(i, j)[2]
       local seen = cute.lt(c, to)
       if self.left then seen = seen & cute.ge(c, at - self.left) end
-      all[{i, j}] = cute.where(seen, all(i, j), x)
+      local y = cute.where(seen, all(i, j), x)
+      if take then take(i, j, y) else all[{i, j}] = y end
     end
   end
 end
@@ -422,10 +423,13 @@ end
 local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
--- col[, sloped[, inner[, near]]]). The tile begins at `row` and `col` of all
--- scores. sloped: change returns the derivatives of the new scores if there is
--- o.score. inner: the tile has no column beyond the last one. near: a record of
--- flash.near. flash.change returns nil if o has neither score nor mask.
+-- col[, sloped[, inner[, near[, take]]]]). The tile begins at `row` and `col`
+-- of all scores. sloped: change returns the derivatives of the new scores if
+-- there is o.score. inner: the tile has no column beyond the last one. near: a
+-- record of flash.near. take: change calls take(i, j, score) for each new score
+-- in place of storing it, so that the compiler can overlap the computation of
+-- scores and their use. flash.change returns nil if o has neither score nor
+-- mask.
 -- score, mask: see kernels/attention.lua; scale: factor that is applied to the
 -- scores before `score` and `mask`, nil for 1; b, h: sequence and head; rows,
 -- columns: the extents of all scores (`score` and `mask` get no index beyond
@@ -447,31 +451,48 @@ function flash.change(o)
     end
     return at
   end
-  return function(s, places, row, col, sloped, inner, near)
+  return function(s, places, row, col, sloped, inner, near, take)
     local all = flash.by_rows(s)
     local slopes = sloped and o.score and cute.make_fragment_like(s)
     local slope = slopes and flash.by_rows(slopes)
     row, col = within(row, o.rows), within(col, o.columns)
     local draw = not o.turned and kept.tile(o, places, row, col)
-    for i = 0, cute.size(all, 0) - 1 do
-      local q = inside(row + places(i, 0)[1], o.rows, o.tile[1])
-      for j = 0, cute.size(all, 1) - 1 do
-        local k = col + places(i, j)[2]
+    local rows, columns = {}, {}
+    -- Replaces the score in row i and column j of the thread's accumulators.
+    local function one(i, j)
+      rows[i] = rows[i] or inside(row + places(i, 0)[1], o.rows, o.tile[1])
+      local q, k = rows[i], columns[j]
+      if not k then
+        k = col + places(i, j)[2]
         if not inner then k = inside(k, o.columns, o.tile[2]) end
-        local at = kept.at(o.b, o.h, o.turned and k or q, o.turned and q or k)
-        if draw then
-          function at.kept(_, p, seed) return draw(i, j, p, seed) end
-        end
-        at.near = near and near.note
-        local x = all(i, j)
-        if o.scale then x = x * o.scale end
-        local y = o.score and o.score(x, at) or x
-        if slope then slope[{i, j}] = cute.derivative(y, x) end
-        if o.mask then y = cute.where(o.mask(at), y, -math.huge) end
-        all[{i, j}] = y
+        if take then columns[j] = k end
       end
+      local at = kept.at(o.b, o.h, o.turned and k or q, o.turned and q or k)
+      if draw then
+        function at.kept(_, p, seed) return draw(i, j, p, seed) end
+      end
+      at.near = near and near.note
+      local x = all(i, j)
+      if o.scale then x = x * o.scale end
+      local y = o.score and o.score(x, at) or x
+      if slope then slope[{i, j}] = cute.derivative(y, x) end
+      if o.mask then y = cute.where(o.mask(at), y, -math.huge) end
+      if take then take(i, j, y) else all[{i, j}] = y end
+    end
+    local m, n = cute.size(all, 0), cute.size(all, 1)
+    -- With `take`, the rows of a column are consecutive, which saves registers.
+    for x = 0, m * n - 1 do
+      if take then one(x % m, x // m) else one(x // n, x % n) end
     end
     return slopes
+  end
+end
+
+--- Calls take(i, j, score) for each of the scores s, by rows.
+function flash.each(s, take)
+  local all = flash.by_rows(s)
+  for i = 0, cute.size(all, 0) - 1 do
+    for j = 0, cute.size(all, 1) - 1 do take(i, j, all(i, j)) end
   end
 end
 
@@ -495,10 +516,10 @@ end
 
 --- Makes a function (s, places, row, masked) for a tile of scores s whose first
 -- row is `row`. It returns nil if nothing changes the scores. Otherwise it
--- returns a function (n[, near]) that applies score_mod to the scores of block
--- n of keys and, if the block is `masked`, hides keys. `masked` may be a traced
--- value. With a block mask (o.list), the mask applies only where `masked` is
--- true.
+-- returns a function (n[, near[, take]]) that applies score_mod to the scores
+-- of block n of keys and, if the block is `masked`, hides keys. `masked` may be
+-- a traced value. With a block mask (o.list), the mask applies only where
+-- `masked` is true. take: see flash.change.
 ---@param o table {tile: integer[], list: any}
 ---@param f table {score: function?, mask: function?, scale: any, b: any,
 -- h: any}
@@ -512,23 +533,32 @@ function flash.altering(o, f, rows, sight)
   local edges = not sight:whole(N)
   local some, all = change(f.mask), change(not o.list and f.mask or nil)
   return function(s, places, row, masked)
-    local function hide(n)
-      if edges then sight:hide(s, places, row, n * N, -math.huge) end
+    local function hide(n, take)
+      if edges then sight:hide(s, places, row, n * N, -math.huge, take) end
     end
-    local function whole(n, near)
-      if all then all(s, places, row, n * N, false, true, near) end
+    local function whole(n, near, take)
+      if all then
+        all(s, places, row, n * N, false, true, near, take)
+      elseif take then
+        flash.each(s, take)
+      end
     end
-    local function partly(n, near)
-      if some then some(s, places, row, n * N, false, false, near) end
-      hide(n)
+    local function partly(n, near, take)
+      if some then
+        some(s, places, row, n * N, false, false, near, not edges and take)
+      end
+      hide(n, take)
     end
     if core.typename(masked) ~= "value" then
       return masked and partly or all and whole
     elseif some or edges then
-      return function(n, near)
+      return function(n, near, take)
         if not o.list and some then some(s, places, row, n * N) end
-        cute.when(masked, function() (o.list and partly or hide)(n, near) end,
-                  o.list and function() whole(n, near) end)
+        cute.when(masked, function()
+          if o.list then partly(n, near, take) else hide(n, take) end
+        end, (o.list or take) and function()
+          if o.list then whole(n, near, take) else flash.each(s, take) end
+        end)
       end
     end
   end
@@ -674,13 +704,23 @@ function Softmax:powers(s, exact)
 end
 
 -- Replaces scores by their powers. Returns the sum of each row's powers, and
--- whether some row of the warp needs a larger base or `over` is true.
-function Softmax:guess(s, over)
-  local sr, parts = flash.by_rows(s), {}
+-- whether some row of the warp needs a larger base or far() is true. each(
+-- take), if given, calls take(i, j, score) for each score in place of
+-- flash.each.
+function Softmax:guess(s, each, far)
+  local sr, parts, over = flash.by_rows(s), {}, nil
+  local function take(i, j, score)
+    local x = flash.exp2(cute.fma(score, self.c, self.low[i]))
+    sr[{i, j}], parts[i] = x, parts[i] and parts[i] + x or x
+  end
+  if each then
+    for i = 0, self.rows - 1 do parts[i] = 0.0 end
+    each(take)
+    if far then over = far() end
+  end
   for i = 0, self.rows - 1 do
-    for j = 0, cute.size(sr, 1) - 1 do
-      local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
-      sr[{i, j}], parts[i] = x, parts[i] and parts[i] + x or x
+    if not each then
+      for j = 0, cute.size(sr, 1) - 1 do take(i, j, sr(i, j)) end
     end
     local more = cute.gt(parts[i], self.most) | cute.ne(self.base[i], 0)
     over = over and over | more or more
@@ -700,40 +740,31 @@ end
 -- is first applied to the scores of block n. With `near`, `change` also gets a
 -- record of flash.near in the first attempt.
 function Softmax:attempt(s, again, change, n, near)
+  local record = near and flash.near()
+  local parts, over = self:guess(s, change and function(take)
+    change(n, record, take)
+  end, near and record.far)
+  local function repeated(block)
+    again()
+    if change then change(block) end
+    if near then self.fix:fill(1) end  -- the bases may be large enough
+    self:rise(s)
+    self:powers(s)
+  end
   if not change then
-    local parts, over = self:guess(s)
-    cute.when(over, function()
-      again()
-      self:rise(s)
-      self:powers(s)
-    end, function() add_parts(self, parts) end)
+    cute.when(over, repeated, function() add_parts(self, parts) end)
     return over
   end
-  -- The instructions of `change` occur once, in a loop, which saves registers.
-  -- They depend on a shuffled n, so that the compiler does not move them out.
-  local round, more, block = 0, 1, cute.make_rmem_tensor({1}, cute.i32)
-  block[0] = n
-  cute.loop(function() return cute.gt(more, 0) end, function()
-    local record = near and flash.near()
-    if near then
-      cute.when(cute.eq(round, 0), function() change(block[0], record) end,
-                function() change(block[0]) end)
-    else
-      change(block[0])
-    end
-    cute.when(cute.gt(round, 0), function()
-      if near then self.fix:fill(1) end  -- if rise() changes no base
-      self:rise(s)
-    end)
-    local parts, over = self:guess(s, near and record.far())
-    over = over & cute.eq(round, 0)
-    more, round = cute.where(over, 1, 0), round + 1
-    cute.when(over, function()
-      again()
-      block[0] = cute.arch.make_warp_uniform(block[0])
-    end, function() add_parts(self, parts) end)
+  cute.when(over, function() end, function() add_parts(self, parts) end)
+  -- The loop runs at most once, but the compiler does not know that. Otherwise
+  -- it computes values of both calls of `change` once, which takes registers.
+  local more, block = over, n
+  cute.loop(function() return more end, function()
+    repeated(block)
+    block = block - 1
+    more = cute.arch.vote_any_sync(cute.lt(self.sum[0], 0))
   end)
-  return cute.gt(round, 1)
+  return over
 end
 
 --- Processes scores s (MMA,M,N): adds their powers to the sums and returns the

@@ -196,9 +196,9 @@ local LIFT, LOW_LIFT = 5.0, 2.0
 
 --- Makes the factors of a tile of rows of head h in batch b, from the scales of
 -- operands in x.more: `scale` of the scores, of_v() of O. before(change)
--- returns a function of a block of keys n, which applies the scale of its keys,
--- and then `change` if there is one. rebase(n), if given, rescales the
--- accumulators of O to the scale of block n of V. lift, most: see
+-- returns a function like change (flash.altering), which applies the scale of
+-- block n of keys, and then `change` if there is one. rebase(n), if given,
+-- rescales the accumulators of O to the scale of block n of V. lift, most: see
 -- flash.softmax.
 function eight.factors(o, x, P, h, b)
   local q, k, v = x.more.q_scale, x.more.k_scale, x.more.v_scale
@@ -226,10 +226,14 @@ function eight.factors(o, x, P, h, b)
   return {scale = scale, lift = lift, most = MOST,
     of_v = function() return unit[0] end, rebase = v and rebase,
     before = k and function(change)
-      return function(n)
+      return function(n, near, take)
         local factor = at(k, n)
         for i = 0, cute.size(P.s) - 1 do P.s[i] = P.s[i] * factor end
-        if change then change(n) end
+        if change then
+          change(n, near, take)
+        elseif take then
+          flash.each(P.s, take)
+        end
       end
     end}
 end

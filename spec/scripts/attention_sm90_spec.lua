@@ -241,7 +241,8 @@ describe("attention_sm90", function()
         p.LSE, 1.0, k.share(p.Q, p.K)), 1, 11)):trace {block = k.block}
       local built = compiled(program, "sm_90a")
       if built then
-        assert.is_true(built.resources.spill_stores <= 160)
+        -- Functions occur twice, also where scores are computed again.
+        assert.is_true(built.resources.spill_stores <= (c[3] and 400 or 160))
         assert.is_nil(built.log:find("serialized", 1, true))
       end
     end

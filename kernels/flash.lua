@@ -174,27 +174,32 @@ function flash.section(x, first, count)
 end
 
 --- Returns the first row of sequence b and its number of rows, from the offsets
--- `cu` at which sequences begin. Offsets are limited to `total` rows.
-function flash.span(cu, b, total)
-  local first = cute.min(cute.max(cu[b], 0), total)
-  return first, cute.min(cute.max(cu[b + 1], first), total) - first
+-- `cu` at which B sequences begin. Offsets are limited to `total` rows. With
+-- `rest`, the rows after the last sequence are sequence B; otherwise it is
+-- empty.
+function flash.span(cu, b, total, rest)
+  local last = cute.size(cu) - 1
+  local from = cute.min(cute.max(cu[b], 0), total)
+  local to = cute.min(cute.max(cu[cute.min(b + 1, last)], from), total)
+  if rest then to = cute.where(cute.eq(b, last), total, to) end
+  return from, to - from
 end
 
-local function sequence(x, b, cu)
+local function sequence(x, b, cu, rest)
   if not cu then return x end
-  return flash.section(x, cu[b], cu[b + 1] - cu[b])
+  return flash.section(x, flash.span(cu, b, cute.size(x, 0), rest))
 end
 
 --- Returns head h of sequence b as (S,D): from t (B,S,H,D), or from t
--- (total,H,D) if `cu` gives the offsets of the sequences.
-function flash.head(t, b, h, cu)
-  return sequence(cu and t(_, h, _) or t(b, _, h, _), b, cu)
+-- (total,H,D) if `cu` gives the offsets of the sequences. rest: see flash.span.
+function flash.head(t, b, h, cu, rest)
+  return sequence(cu and t(_, h, _) or t(b, _, h, _), b, cu, rest)
 end
 
 --- Returns one value for each row of head h of sequence b, such as the LSE, as
--- (S): from t (B,H,S), or from t (H,total) with `cu`.
-function flash.numbers(t, b, h, cu)
-  return sequence(cu and t(h, _) or t(b, h, _), b, cu)
+-- (S): from t (B,H,S), or from t (H,total) with `cu`. rest: see flash.span.
+function flash.numbers(t, b, h, cu, rest)
+  return sequence(cu and t(h, _) or t(b, h, _), b, cu, rest)
 end
 
 --- Returns the number of heads of Q that share one head of K.

@@ -106,7 +106,7 @@ return function(o)
     -- row and its first key.
     local function part(b)
       if not cu_q then return {S = S, sight = edges} end
-      local row, rows = flash.span(cu_q, b, S)
+      local row, rows = flash.span(cu_q, b, S, true)
       local key, keys = flash.span(more.cu_k, b, T)
       return {batch = 0, row = row, key = key, S = rows,
               sight = flash.sight(rows, keys, o.left, o.right)}

@@ -65,8 +65,9 @@ local function general_steps(p, q, scale, o)
   p.floats = cute.product(rows)
   for i, k in ipairs(gradients(o)) do
     p.steps[i] = {kernel = k.kernel, block = k.block, ready = {},
-      grid = k.grid(q.S, q.T, q.H, q.G, q.B),
+      grid = k.grid(q.S, q.T, q.H, q.G, q.ragged and q.B + 1 or q.B),
       arguments = function(now, out, work)
+        problem.check_offsets(now, q)
         local list = {now.Q, now.K, now.V, now.O, now.dO,
           problem.view(now.LSE, 0, rows), problem.view(work, 0, rows),
           out[1], out[2], out[3], scale, now.cu_q, now.cu_k,
@@ -103,7 +104,9 @@ local back, planned = problem.operation("ops.attention_backward", {
     local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
       {shape = shape, dtype = q.dtype}, {shape = shape, dtype = q.dtype}}
     local p = call:start(8, results)
-    if q.B == 0 or q.H * q.D == 0 or q.S + q.T == 0 then return p end
+    if q.B == 0 and not q.ragged or q.H * q.D == 0 or q.S + q.T == 0 then
+      return p
+    end
     if q.S == 0 or q.T == 0 then
       call:fail("Q is %s and K is %s; at least one row and one key are "
         .. "needed", call.Q.layout, call.K.layout)

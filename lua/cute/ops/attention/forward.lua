@@ -30,7 +30,8 @@ local function hopper_kernel(call, device, q, o)
                  list = o.list, ragged = q.ragged or nil,
                  rises = call.o.alibi_slopes and not o.causal or nil,
                  out = q.out, scaled = q.scaled,
-                 rows = q.ragged and math.max(q.S // q.B, 1) or q.S}
+                 rows = q.ragged and math.max(q.S // math.max(q.B, 1), 1)
+                   or q.S}
   local k = hopper(given)
   local ok, why = k.takes(call.Q, call.K, call.V, call.out[1])
   if not ok then return nil, why end
@@ -60,6 +61,7 @@ end
 -- Returns the optional operands of a call as the kernel's last argument, or nil
 -- if the call has none of them.
 local function more_of(now, q)
+  problem.check_offsets(now, q)
   if not now.blocks and not now.sinks and not now.cu_q and not q.out then
     return nil
   end
@@ -88,7 +90,8 @@ end
 -- Returns the launch of kernel k, which runs on all devices, as a step of a
 -- plan (cute.ops.tensor_op).
 local function general_step(k, q, scale)
-  return {kernel = k.kernel, grid = k.grid(q.S, q.H, q.B), block = k.block,
+  return {kernel = k.kernel, grid = k.grid(q.S, q.H, q.ragged and q.B + 1
+                                           or q.B), block = k.block,
     ready = {}, arguments = function(now, out)
       local list = {now.Q, now.K, now.V, out[1], out[2], scale, now.cu_q,
                     now.cu_k, more_of(now, q), n = 9}
@@ -148,7 +151,9 @@ local attend, planned = problem.operation("ops.attention", {
     local results = {{shape = shape, dtype = q.out or q.dtype},
                      {shape = problem.rows_shape(q), dtype = cute.f32}}
     local p = call:start(10, results)
-    if cute.product(results[1].shape) == 0 or q.B == 0 then return p end
+    if cute.product(results[1].shape) == 0 or q.B == 0 and not q.ragged then
+      return p
+    end
     if q.T == 0 and not call.sinks then
       p.anew, p.steps = true, problem.nothing(call, p, results)
       return p

@@ -96,6 +96,21 @@ function problem.check_sequences(call)
   end
 end
 
+--- Checks the offsets of sequences in the host's memory. The kernels limit
+-- offsets, so that those in the memory of a GPU need no check.
+function problem.check_offsets(call, q)
+  for name, total in pairs {cu_q = q.S, cu_k = q.T} do
+    local t = call[name]
+    for i = 0, t and t.device == "host" and cute.size(t) - 1 or -1 do
+      local x, least = t[i], i > 0 and t[i - 1] or 0
+      if x < least or x > (i > 0 and total or 0) then
+        call:fail("%s[%d] = %d; %s is needed", name, i, x, i == 0 and "0"
+          or ("an offset from %d to the %d rows"):format(least, total))
+      end
+    end
+  end
+end
+
 -- Returns the scale of the scores and the options of the kernels.
 function problem.options_of(call, p)
   local o, window = call.o, call.o.window

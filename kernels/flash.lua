@@ -29,17 +29,6 @@ flash.LOG2E = 1.4426950408889634
 -- for each score.
 function flash.exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
---- Computes 2^x for x from -126 to 126 by a polynomial, with a relative error
--- of 1e-4. Below -126 the result is about 2^-126.
-function flash.polynomial_exp2(x)
-  x = cute.max(x, -126.0)
-  local t = x + 12582912.0  -- rounds to an integer in the low bits
-  local f = x - (t - 12582912.0)
-  local p = cute.fma(cute.fma(cute.fma(f, 0.05550410866, 0.2402265069), f,
-                              0.6931471806), f, 1.0)
-  return (p:bitcast(cute.i32) + (t:bitcast(cute.i32) << 23)):bitcast(cute.f32)
-end
-
 ---------------------------------------------------------------------------
 -- Options
 ---------------------------------------------------------------------------
@@ -696,16 +685,15 @@ function Softmax:rescale(acc, rose)
 end
 
 --- Replaces scores by their powers, and adds these to the sums.
-function Softmax:powers(s, exact)
+function Softmax:powers(s)
   local sr = flash.by_rows(s)
   for i = 0, self.rows - 1 do
     for j = 0, cute.size(sr, 1) - 1 do
-      local exp2 = not exact and self.poly and j % self.poly == 0
-        and flash.polynomial_exp2 or flash.exp2
-      local x = exp2(cute.fma(sr(i, j), self.c, self.low[i]))
+      local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
       sr[{i, j}], self.sum[i] = x, self.sum[i] + x
     end
   end
+  if self.pack then self.pack() end
 end
 
 -- Replaces scores by their powers. Returns the sum of each row's powers, and
@@ -730,6 +718,7 @@ function Softmax:guess(s, each, far)
     local more = cute.gt(parts[i], self.most) | cute.ne(self.base[i], 0)
     over = over and over | more or more
   end
+  if self.pack then self.pack() end
   return parts, cute.arch.vote_any_sync(over)
 end
 

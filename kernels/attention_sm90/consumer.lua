@@ -8,6 +8,7 @@
 -- in registers: accumulators are distributed over the threads like a left
 -- operand. Warpgroups issue products in turn, so that one computes powers while
 -- another one multiplies.
+local core = require "cute.core"
 local cute = require "cute"
 local eight = require "kernels.attention_sm90.eight"
 local flash = require "kernels.flash"
@@ -70,6 +71,16 @@ local function products(o, x)
   local p = cute.make_rmem_tensor({{2, 2, 2}, 1, N // 16}, o.dtype)
   -- the registers of s in the order of p
   local powers = cute.make_tensor(s.iterator, p.layout)
+  local next, from, to, zero
+  if o.early then
+    next = cute.make_fragment_like(p)
+    local function words(t)
+      return cute.make_tensor(cute.recast_tensor(t, cute.u32).iterator,
+                              cute.make_layout {cute.size(t) // 2})
+    end
+    from, to = words(next), words(p)
+    zero = cute.where(cute.gt(x.scale, 0), 0, 1):to(cute.u32)
+  end
   local warps = flash.team(o.dtype, 4 * o.consumers)
   times_k:set(warpgroup.Field.ACCUMULATE, false)
   return {s = s, acc = acc,
@@ -98,7 +109,11 @@ local function products(o, x)
       cute.arch.fence_view_async_shared()
       cute.arch.sync_warp()
     end,
-    narrow = function() p:store(powers:load():to(o.dtype)) end}
+    pack = o.early and function() next:store(powers:load():to(o.dtype)) end,
+    narrow = function()
+      if not o.early then return p:store(powers:load():to(o.dtype)) end
+      for i = 0, cute.size(from) - 1 do to[i] = from[i] + zero end
+    end}
 end
 
 -- Processes the blocks of keys that a tile of rows sees, from the last to the
@@ -116,7 +131,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
   local function take(change, n)  -- converts the scores of block n to powers
     if change then change(n) end
     local rose = state:rise(P.s)
-    state:powers(P.s, change)
+    state:powers(P.s)
     return rose
   end
   local newest, edge = block(last - 1, to ~= nil)
@@ -128,34 +143,43 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
   warpgroup.wait_group(0)
   x.k.pipe:consumer_release(k)
   k:advance()
-  take(alter(edge), newest)
-  P.narrow(newest, state)
+  local rose = take(alter(edge), newest)
+  local function settle()  -- prepares the product of the newest powers with V
+    state:rescale(P.acc, rose)
+    P.narrow(newest, state)
+  end
+  if not x.late then P.narrow(newest, state) end
   local function step(i, all_masked)
     local n, masked = block(i, all_masked)
     x.k.pipe:consumer_wait(k)
     turn.wait()
     warpgroup.fence()
     P.scores(x.q.state, k)
+    if x.late then settle() end
     x.v.pipe:consumer_wait(v)
     warpgroup.fence()
     P.weigh(v)
     turn.pass()
     warpgroup.wait_group(1)
-    local change = alter(masked)
-    local rose
+    newest = n
+    local function attempt()
+      rose = state:attempt(P.s, function() P.again(x.q.state, k) end,
+                           alter(false), n, x.near)
+    end
     if all_masked or x.rises then
-      rose = take(change, n)
+      rose = take(alter(masked), n)
+    elseif core.typename(masked) == "value" then
+      -- Rows may see their first keys in a masked block.
+      cute.when(masked, function() rose = take(alter(true), n) end, attempt)
     else
-      rose = state:attempt(P.s, function() P.again(x.q.state, k) end, change, n,
-                           x.near)
+      attempt()
     end
     x.k.pipe:consumer_release(k)
     k:advance()
     warpgroup.wait_group(0)
     x.v.pipe:consumer_release(v)
     v:advance()
-    state:rescale(P.acc, rose)
-    P.narrow(n, state)
+    if not x.late then settle() end
   end
   local i = last - 2
   local function run(least, masked)  -- multiplies blocks i to `least`
@@ -164,9 +188,13 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
       i = i - 1
     end
   end
-  if not at and sight.right then run(cute.max(to, first), true) end
+  -- Rows of the block before the masked ones may have seen few keys, or none.
+  if not at and sight.right then
+    run(cute.max(x.narrow and to - 1 or to, first), true)
+  end
   run(not at and sight.left and cute.max(from, first) or first, false)
   if not at and sight.left then run(first, true) end
+  if x.late then settle() end
   x.v.pipe:consumer_wait(v)
   warpgroup.fence()
   P.weigh(v)
@@ -226,7 +254,7 @@ function consumer.run(o, x, each)
     local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
     local state = flash.softmax(2, (x.score and 1.0 or scale) * flash.LOG2E,
       hidden, x.sinks and x.sinks[h]:to(cute.f32), factors.lift, factors.most)
-    state.rebase, state.poly = factors.rebase, o.poly
+    state.rebase, state.pack = factors.rebase, P.pack
     local alter = flash.altering(o, {score = x.score, mask = x.mask, b = b,
       h = h, scale = x.score and scale}, part.S, sight)
     P.acc:fill(0)

@@ -16,7 +16,7 @@ local MOST_ROWS = (1 << 31) - 1
 -- The names of all options.
 local NAMES = "name head value dtype causal window rows tile stages q_stages "
   .. "ordered modify list ragged rises out scaled"
-  .. " v_stages registers poly"
+  .. " v_stages registers early late"
 
 -- Tiles {rows, keys, time of a row} by head size: for each number of rows the
 -- fastest of those that registers and shared memory allow. The time is relative
@@ -121,7 +121,8 @@ function options.complete(given)
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
              rows = given.rows, modify = given.modify, list = given.list,
              ragged = given.ragged, rises = given.rises, narrow = narrow,
-             scaled = given.scaled, poly = given.poly,
+             scaled = given.scaled, early = given.early,
+             late = given.late,
              left = rules.window(WHAT, given, 1),
              right = rules.window(WHAT, given, 2)}
   rules.integers(WHAT, o, {"rows"}, 1, MOST_ROWS)
@@ -178,12 +179,14 @@ function options.candidates(given)
   local best = ("%dx%d"):format(table.unpack(o.tile))
   for M = 192, 64, -64 do
     local n = 0
-    for N = 256, 32, -16 do
+    for N = 256, 32, o.narrow and -32 or -16 do
       local t = {tile = {M, N}, head = o.head, value = o.value, dtype = o.dtype,
                  stages = o.stages, q_stages = 1, v_stages = 1}
-      if 3 * N // 4 + o.value // 2 <= VALUES[M // 64] and n < MOST_TILES
+      local held = o.narrow and 5 * N // 8 - 4 or 3 * N // 4
+      if held + o.value // 2 <= VALUES[M // 64] and n < MOST_TILES
         and options.bytes(t) <= MOST and (not o.list
-        or o.list[1] % M == 0 and o.list[2] % N == 0) then
+        or o.list[1] % M == 0 and o.list[2] % N == 0)
+        and not (o.scaled and 128 % N ~= 0) then
         n = n + 1
         if ("%dx%d"):format(M, N) ~= best then list[#list + 1] = t.tile end
       end

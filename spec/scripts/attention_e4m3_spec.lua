@@ -55,7 +55,7 @@ end
 
 describe("attention_sm90 of e4m3", function()
   for i, d in ipairs {64, 128, 256} do
-    it("is right with heads of " .. d .. support.long(i, 2), function()
+    it("is right with heads of " .. d .. support.long(i), function()
       check {s = 100, t = 330, d = d, causal = true, out = cute.f16}
       check {s = 70, t = 500, d = d, h = 2, g = 1, sms = 1, out = cute.bf16}
       check {s = 70, t = 300, d = d, left = 40, right = 10, window = {40, 10}}
@@ -119,9 +119,10 @@ describe("attention_sm90 of e4m3", function()
     end
   end)
 
-  it("multiplies without waiting for each product", function()
-    for _, c in ipairs {{64}, {64, true}, {128}, {128, true}, {256},
-                        {256, true}} do
+  for i, c in ipairs {{128}, {64}, {64, true}, {128, true}, {256},
+                      {256, true}} do
+    it(("multiplies without waiting, heads of %d%s%s"):format(c[1],
+       c[2] and ", causal" or "", support.long(i)), function()
       local p = problem {s = 512, d = c[1]}
       local k = attention {head = c[1], causal = c[2], dtype = "e4m3",
                            out = "f32"}
@@ -131,9 +132,10 @@ describe("attention_sm90 of e4m3", function()
         block = k.block}, "sm_90a")
       if built then
         assert.is_nil(built.log:find("serialized", 1, true))
+        assert.is_true(built.resources.spill_stores <= 160)
       end
-    end
-  end)
+    end)
+  end
 end)
 
 ---------------------------------------------------------------------------
@@ -149,19 +151,16 @@ describe("attention_sm90 of e4m3", function()
                       {E, "v.pipe:consumer_release(from)", 1},
                       {E, "cute.arch.fence_view_async_shared()", 1},
                       {E, "cute.arch.fence_view_async_shared()", 2},
+                      {E, "cute.arch.sync_warp()", 1},
                       {E, "cute.arch.sync_warp()", 2},
                       {E, "x.q.pipe:consumer_release(x.q.state)", 1},
                       {E, "cute.when(cute.lt(at, S),", 1, "cute.when(true,"}} do
     it("without it fails: " .. oracle.title(f) .. support.long(i, 3),
        function()
       local make = oracle.changed("attention_sm90", table.unpack(f, 1, 4))
-      local found = false
-      for seed = 1, 20 do
-        local ok, r = pcall(run, make, {s = 70, t = 200, h = 2, d = 64,
-          sms = 1, scale = 3, with = {tile = {64, 32}}}, seed)
-        if not ok or not r.ok then found = true break end
-      end
-      assert.is_true(found)
+      local ok, r = pcall(run, make, {s = 70, t = 200, h = 2, d = 64, sms = 1,
+        scale = 3, with = {tile = {64, 32}}})
+      assert.is_false(ok and r.ok)
     end)
   end
 end)
@@ -200,8 +199,9 @@ describe("ops.attention of e4m3", function()
     near(p, O, LSE)
   end)
 
-  it("takes scales of 128 keys", function()
-    for i, d in ipairs {64, 128, 256} do
+  for i, d in ipairs {64, 128, 256} do
+    it(("takes scales of 128 keys, heads of %d%s"):format(d, support.long(i)),
+       function()
       local p = problem {b = 2, s = 90, t = 300, h = 4, g = 2, d = d}
       local ks = cute.zeros({2, 3, 2}, cute.f32)
       local vs = cute.zeros({2, 3, 2}, cute.f32)
@@ -218,8 +218,8 @@ describe("ops.attention of e4m3", function()
       scaled(p.v, 300, 2, d, function(b, s, g) return vs(b, s // 128, g) end)
       assert.equal(cute.f32, O.element_type)
       near(p, O, LSE)
-    end
-  end)
+    end)
+  end
 
   it("takes sequences of different lengths, masks and sinks", function()
     local p = problem {s = 200, t = 200, h = 2, d = 64}

@@ -21,7 +21,8 @@
 -- score(s, at) replaces the scaled score s of a row and a key; mask(at) reports
 -- whether the row sees the key; done() is called after the trace. at is {b =,
 -- h =, q =, k =}: the sequence, the head of Q, the row, the key. If the fourth
--- result is true, score has another formula if at.near exists (flash.near).
+-- result is true, score has another formula if at.near exists (flash.near). If
+-- the fifth result is true, score returns log2(e) times the score if at.log2.
 --
 -- A block processes a tile of rows. Its scores for a tile of keys stay in
 -- registers. There they become exponentials ("powers": 2^x), the left operand

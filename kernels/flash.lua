@@ -429,7 +429,8 @@ local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 -- columns: the extents of all scores (`score` and `mask` get no index beyond
 -- them); turned: the rows of the scores are keys, their columns are queries.
 ---@param o table {score: function?, mask: function?, scale: any, b: any,
--- h: any, tile: integer[], rows: any, columns: any, turned: boolean?}
+-- h: any, tile: integer[], rows: any, columns: any, turned: boolean?,
+-- log2: boolean?}
 ---@return function?
 function flash.change(o)
   if not o.score and not o.mask then return nil end
@@ -467,6 +468,7 @@ function flash.change(o)
       end
       at.near = near and near.note
       local x = all(i, j)
+      at.raw, at.scale, at.log2 = x, o.scale or 1.0, o.log2
       if o.scale then x = x * o.scale end
       local y = o.score and o.score(x, at) or x
       if slope then slope[{i, j}] = cute.derivative(y, x) end
@@ -490,21 +492,26 @@ function flash.each(s, take)
   end
 end
 
---- Makes a record of the largest |x| that a score_mod passes to at.near(x,
--- limit). at.near permits a cheaper formula that is accurate only up to
--- `limit`. far() reports whether some |x| exceeded the limit, so that the
--- scores must be computed again without at.near.
+-- The largest limit of flash.near, whose fourth power f32 can hold.
+local MOST_LIMIT = 2.0 ^ 15
+
+--- Makes a record of the squares x^2 that a score_mod passes to at.near(x^2,
+-- limit). at.near permits a cheaper formula that is accurate only for |x| up to
+-- `limit`. far() reports whether some |x| may exceed the limit, so that the
+-- scores must be computed again without at.near. It compares the sum of the
+-- fourth powers, because a sum takes less time than a maximum.
 function flash.near()
-  local most, n = cute.make_rmem_tensor({5}, cute.f32), 0
-  most:fill(0)  -- four maxima, which do not depend on each other, and the limit
+  local sums, n = cute.make_rmem_tensor({5}, cute.f32), 0
+  sums:fill(0)  -- four sums, which do not depend on each other, and their limit
   return {
-    note = function(x, limit)
+    note = function(square, limit)
       n = n % 4 + 1
-      most[n - 1], most[4] = cute.max(most[n - 1], cute.abs(x)), limit
+      sums[n - 1] = cute.fma(square, square, sums[n - 1])
+      local most = cute.min(limit, MOST_LIMIT)
+      sums[4] = most * most * (most * most)
     end,
     far = function()
-      return cute.gt(cute.max(cute.max(most[0], most[1]),
-                              cute.max(most[2], most[3])), most[4])
+      return cute.gt(sums[0] + sums[1] + (sums[2] + sums[3]), sums[4])
     end}
 end
 
@@ -516,12 +523,12 @@ end
 -- `masked` is true. take: see flash.change.
 ---@param o table {tile: integer[], list: any}
 ---@param f table {score: function?, mask: function?, scale: any, b: any,
--- h: any}
+-- h: any, log2: boolean?}
 ---@param rows any the number of all rows
 function flash.altering(o, f, rows, sight)
   local function change(mask)
     return flash.change {score = f.score, mask = mask, scale = f.scale, b = f.b,
-      h = f.h, tile = o.tile, rows = rows, columns = sight.T}
+      h = f.h, tile = o.tile, rows = rows, columns = sight.T, log2 = f.log2}
   end
   local N = o.tile[2]
   local edges = not sight:whole(N)
@@ -703,7 +710,10 @@ end
 function Softmax:guess(s, each, far)
   local sr, parts, over = flash.by_rows(s), {}, nil
   local function take(i, j, score)
-    local x = flash.exp2(cute.fma(score, self.c, self.low[i]))
+    local low = self.low[i]
+    -- A factor of 1 lets the compiler add `low` in the score's last operation.
+    local x = flash.exp2(rawequal(self.c, 1.0) and score + low
+                         or cute.fma(score, self.c, low))
     sr[{i, j}], parts[i] = x, parts[i] and parts[i] + x or x
   end
   if each then

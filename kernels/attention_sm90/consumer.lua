@@ -252,11 +252,12 @@ function consumer.run(o, x, each)
     local scale = factors.scale or x.scale
     local sees, sight = {x.sees(m, h, b, part)}, part.sight
     local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
-    local state = flash.softmax(2, (x.score and 1.0 or scale) * flash.LOG2E,
-      hidden, x.sinks and x.sinks[h]:to(cute.f32), factors.lift, factors.most)
+    local c = x.log2 and 1.0 or (x.score and 1.0 or scale) * flash.LOG2E
+    local state = flash.softmax(2, c, hidden,
+      x.sinks and x.sinks[h]:to(cute.f32), factors.lift, factors.most)
     state.rebase, state.pack = factors.rebase, P.pack
     local alter = flash.altering(o, {score = x.score, mask = x.mask, b = b,
-      h = h, scale = x.score and scale}, part.S, sight)
+      h = h, scale = x.score and scale, log2 = x.log2}, part.S, sight)
     P.acc:fill(0)
     x.q.pipe:consumer_wait(x.q.state)
     cute.when(cute.gt(sees[2], sees[1]), function()

@@ -128,8 +128,8 @@ return function(o)
     local function rows(m, h, at)  -- of O that belong to a tile
       return flash.section(more.O(_, h, _), at.row + m * M, at.S - m * M)
     end
-    local score, mask, done, near
-    if o.modify then score, mask, done, near = o.modify(...) end
+    local score, mask, done, near, log2
+    if o.modify then score, mask, done, near, log2 = o.modify(...) end
 
     cute.when(warp:ge(4 * o.consumers), function()
       if o.registers then
@@ -153,7 +153,7 @@ return function(o)
       consumer.run(o, {q = q, k = k, v = vt or v, o = out, mma_s = mma_s,
         mma_o = mma_o, ready = ready, sees = sees, tid = tid, lse = LSE,
         scale = scale, sinks = more and more.sinks, score = score,
-        mask = mask, near = near, rises = o.rises, late = o.late,
+        mask = mask, near = near, log2 = log2, rises = o.rises, late = o.late,
         narrow = o.narrow, more = more,
         group = H // cute.size(cK, 2)}, each "consumer")
     end)

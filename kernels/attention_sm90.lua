@@ -31,7 +31,8 @@
 -- of earlier blocks are computed twice. v_stages: number of tiles of V of e4m3
 -- that are not transposed yet. scaled: blocks of 128 keys have scales, k_scale
 -- and v_scale (B,blocks,G). Otherwise heads have: q_scale (H), k_scale and
--- v_scale (G).
+-- v_scale (G). early: a consumer issues the next scores before it prepares the
+-- product of the last powers with V.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -59,7 +60,7 @@ end
 -- causal: boolean?, window: any[]?, rows: integer?, tile: integer[]?,
 -- stages: integer?, q_stages: integer?, ordered: boolean?, name: string?,
 -- modify: function?, list: integer[]?, ragged: boolean?, rises: boolean?,
--- v_stages: integer?, out: any?, scaled: boolean?}
+-- v_stages: integer?, out: any?, scaled: boolean?, early: boolean?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)

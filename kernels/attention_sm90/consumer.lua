@@ -8,7 +8,6 @@
 -- in registers: accumulators are distributed over the threads like a left
 -- operand. Warpgroups issue products in turn, so that one computes powers while
 -- another one multiplies.
-local core = require "cute.core"
 local cute = require "cute"
 local eight = require "kernels.attention_sm90.eight"
 local flash = require "kernels.flash"
@@ -56,6 +55,23 @@ local function turns(o, group)
     end}
 end
 
+-- Makes registers for the powers that follow p, a left operand of products that
+-- may still execute: p, and take(), which copies them to the operand.
+local function spare(p, scale)
+  local next = cute.make_fragment_like(p)
+  local function words(t)
+    return cute.make_tensor(cute.recast_tensor(t, cute.u32).iterator,
+                            cute.make_layout {cute.size(t) // 2})
+  end
+  -- An addition, of a number that the compiler does not know to be 0, keeps the
+  -- compiler from using the same registers. It would serialize the products.
+  local zero = cute.where(cute.gt(scale, 0), 0, 1):to(cute.u32)
+  local from, to = words(next), words(p)
+  return {p = next, take = function()
+    for i = 0, cute.size(from) - 1 do to[i] = from[i] + zero end
+  end}
+end
+
 -- Makes the products of this thread's warpgroup. scores() issues s = Q K^T, and
 -- weigh() issues acc += p V. narrow() converts the powers in s to 16 bits in p.
 local function products(o, x)
@@ -71,16 +87,7 @@ local function products(o, x)
   local p = cute.make_rmem_tensor({{2, 2, 2}, 1, N // 16}, o.dtype)
   -- the registers of s in the order of p
   local powers = cute.make_tensor(s.iterator, p.layout)
-  local next, from, to, zero
-  if o.early then
-    next = cute.make_fragment_like(p)
-    local function words(t)
-      return cute.make_tensor(cute.recast_tensor(t, cute.u32).iterator,
-                              cute.make_layout {cute.size(t) // 2})
-    end
-    from, to = words(next), words(p)
-    zero = cute.where(cute.gt(x.scale, 0), 0, 1):to(cute.u32)
-  end
+  local next = x.early and spare(p, x.scale)
   local warps = flash.team(o.dtype, 4 * o.consumers)
   times_k:set(warpgroup.Field.ACCUMULATE, false)
   return {s = s, acc = acc,
@@ -109,10 +116,9 @@ local function products(o, x)
       cute.arch.fence_view_async_shared()
       cute.arch.sync_warp()
     end,
-    pack = o.early and function() next:store(powers:load():to(o.dtype)) end,
-    narrow = function()
-      if not o.early then return p:store(powers:load():to(o.dtype)) end
-      for i = 0, cute.size(from) - 1 do to[i] = from[i] + zero end
+    pack = next and function() next.p:store(powers:load():to(o.dtype)) end,
+    narrow = next and next.take or function()
+      p:store(powers:load():to(o.dtype))
     end}
 end
 
@@ -144,42 +150,37 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
   x.k.pipe:consumer_release(k)
   k:advance()
   local rose = take(alter(edge), newest)
-  local function settle()  -- prepares the product of the newest powers with V
+  local function settle()  -- prepares the product of the last powers with V
     state:rescale(P.acc, rose)
     P.narrow(newest, state)
   end
-  if not x.late then P.narrow(newest, state) end
+  if not x.early then P.narrow(newest, state) end
   local function step(i, all_masked)
     local n, masked = block(i, all_masked)
     x.k.pipe:consumer_wait(k)
     turn.wait()
     warpgroup.fence()
     P.scores(x.q.state, k)
-    if x.late then settle() end
+    if x.early then settle() end
     x.v.pipe:consumer_wait(v)
     warpgroup.fence()
     P.weigh(v)
     turn.pass()
     warpgroup.wait_group(1)
+    local change = alter(masked)
     newest = n
-    local function attempt()
-      rose = state:attempt(P.s, function() P.again(x.q.state, k) end,
-                           alter(false), n, x.near)
-    end
     if all_masked or x.rises then
-      rose = take(alter(masked), n)
-    elseif core.typename(masked) == "value" then
-      -- Rows may see their first keys in a masked block.
-      cute.when(masked, function() rose = take(alter(true), n) end, attempt)
+      rose = take(change, n)
     else
-      attempt()
+      rose = state:attempt(P.s, function() P.again(x.q.state, k) end, change, n,
+                           x.near)
     end
     x.k.pipe:consumer_release(k)
     k:advance()
     warpgroup.wait_group(0)
     x.v.pipe:consumer_release(v)
     v:advance()
-    if not x.late then settle() end
+    if not x.early then settle() end
   end
   local i = last - 2
   local function run(least, masked)  -- multiplies blocks i to `least`
@@ -188,13 +189,10 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
       i = i - 1
     end
   end
-  -- Rows of the block before the masked ones may have seen few keys, or none.
-  if not at and sight.right then
-    run(cute.max(x.narrow and to - 1 or to, first), true)
-  end
+  if not at and sight.right then run(cute.max(to, first), true) end
   run(not at and sight.left and cute.max(from, first) or first, false)
   if not at and sight.left then run(first, true) end
-  if x.late then settle() end
+  if x.early then settle() end
   x.v.pipe:consumer_wait(v)
   warpgroup.fence()
   P.weigh(v)

@@ -174,28 +174,12 @@ function eight.products(o, x)
     warpgroup.commit_group()
   end
   P.again = scores_again(o, x, s)
-  -- Powers are converted together with their computation, while the product of
-  -- the last ones still reads p.
-  local next = cute.make_fragment_like(p)
-  local function words(t)
-    return cute.make_tensor(cute.recast_tensor(t, cute.u32).iterator,
-                            cute.make_layout {cute.size(t) // 4})
-  end
-  local from, to = words(next), words(p)
-  -- The compiler must not define the input registers of a product while another
-  -- one is executed. It does not know that scales are above 0.
-  local zero = cute.where(cute.gt(x.scale, 0), 0, 1):to(cute.u32)
-  local function convert(into)
-    for k = 0, N // 32 - 1 do
-      into(_, _, k):store(powers(_, _, k):load():reshape({{4, 2, 2}, 1}):to(
-        o.dtype))
-    end
-  end
-  P.pack = o.early and function() convert(next) end
   function P.narrow(n, state)
     if state.rebase then state.rebase(n) end
-    if not o.early then return convert(p) end
-    for i = 0, cute.size(from) - 1 do to[i] = from[i] + zero end
+    for k = 0, N // 32 - 1 do
+      p(_, _, k):store(powers(_, _, k):load():reshape({{4, 2, 2}, 1}):to(
+        o.dtype))
+    end
   end
   return P
 end

@@ -153,8 +153,8 @@ return function(o)
       consumer.run(o, {q = q, k = k, v = vt or v, o = out, mma_s = mma_s,
         mma_o = mma_o, ready = ready, sees = sees, tid = tid, lse = LSE,
         scale = scale, sinks = more and more.sinks, score = score,
-        mask = mask, near = near, log2 = log2, rises = o.rises, late = o.late,
-        narrow = o.narrow, more = more,
+        mask = mask, near = near, log2 = log2, rises = o.rises,
+        early = o.early, more = more,
         group = H // cute.size(cK, 2)}, each "consumer")
     end)
     if done then done() end

@@ -67,6 +67,8 @@ build = {
         "kernels/attention_sm90.lua",
       ["kernels.attention_sm90.consumer"] =
         "kernels/attention_sm90/consumer.lua",
+      ["kernels.attention_sm90.eight"] =
+        "kernels/attention_sm90/eight.lua",
       ["kernels.attention_sm90.kernel"] =
         "kernels/attention_sm90/kernel.lua",
       ["kernels.attention_sm90.options"] =
@@ -295,6 +297,8 @@ build = {
         "lua/cute/ops/attention/captured.lua",
       ["cute.ops.attention.decode"] =
         "lua/cute/ops/attention/decode.lua",
+      ["cute.ops.attention.eight"] =
+        "lua/cute/ops/attention/eight.lua",
       ["cute.ops.attention.explained"] =
         "lua/cute/ops/attention/explained.lua",
       ["cute.ops.attention.forward"] =

@@ -21,7 +21,8 @@
 -- score(s, at) replaces the scaled score s of a row and a key; mask(at) reports
 -- whether the row sees the key; done() is called after the trace. at is {b =,
 -- h =, q =, k =}: the sequence, the head of Q, the row, the key. If the fourth
--- result is true, score has another formula if at.near exists (flash.near).
+-- result is true, score has another formula if at.near exists (flash.near). If
+-- the fifth result is true, score returns log2(e) times the score if at.log2.
 --
 -- A block processes a tile of rows. Its scores for a tile of keys stay in
 -- registers. There they become exponentials ("powers": 2^x), the left operand
@@ -83,7 +84,8 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
   local BM, BN, D, DV = o.tile[1], o.tile[2], o.head, o.value
   local h, b = select(2, cute.arch.block_idx())
   local g = h // flash.group(mQ, mK)
-  local mQh, mOh = flash.head(mQ, b, h, cu_q), flash.head(mO, b, h, cu_q)
+  local mQh = flash.head(mQ, b, h, cu_q, true)
+  local mOh = flash.head(mO, b, h, cu_q, true)
   local mKg, mVg = flash.head(mK, b, g, cu_k), flash.head(mV, b, g, cu_k)
   local S, T = cute.size(mQh, 0), cute.size(mKg, 0)
   -- Q is (S,D), K is (T,D). Blocks whose rows see the most keys run first.
@@ -124,7 +126,8 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
 
   local logs = state:finish(acc)
   team:store(acc, cute.local_tile(sQ(_, _, 0), {BM, DV}, {0, 0}), mOh, bm)
-  local places, lse = team:places(BM, DV), flash.numbers(mL, b, h, cu_q)
+  local places = team:places(BM, DV)
+  local lse = flash.numbers(mL, b, h, cu_q, true)
   cute.when(cute.eq(places(0, 0)[2], 0), function()
     for i = 0, state.rows - 1 do
       local row = bm * BM + places(i, 0)[1]

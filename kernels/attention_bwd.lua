@@ -39,8 +39,8 @@ local function sums(a)
   local tid = cute.arch.thread_idx()
   local block, h, b = cute.arch.block_idx()
   local row, lane = block * ROWS + tid // 4, tid % 4
-  local O = flash.head(a.O, b, h, a.cu_q)                   -- (S,D)
-  local dO = flash.head(a.dO, b, h, a.cu_q)
+  local O = flash.head(a.O, b, h, a.cu_q, true)             -- (S,D)
+  local dO = flash.head(a.dO, b, h, a.cu_q, true)
   cute.when(cute.lt(row, cute.size(O, 0)), function()
     local function vectors(t)
       return cute.zipped_divide(t(row, _), {8})               -- (8,D/8)
@@ -57,7 +57,7 @@ local function sums(a)
       sum = sum + cute.arch.shuffle_sync_bfly(sum, j, 32, mask)
     end
     cute.when(cute.eq(lane, 0), function()
-      flash.numbers(a.delta, b, h, a.cu_q)[row] = sum
+      flash.numbers(a.delta, b, h, a.cu_q, true)[row] = sum
     end)
   end)
 end
@@ -219,7 +219,7 @@ end
 local function of_rows(o, a)
   local h, b = select(2, cute.arch.block_idx())
   local g = h // flash.group(a.Q, a.K)
-  local function row(t) return flash.head(t, b, h, a.cu_q) end
+  local function row(t) return flash.head(t, b, h, a.cu_q, true) end
   local function key(t) return flash.head(t, b, g, a.cu_k) end
   local Q, K = row(a.Q), key(a.K)
   local S, BM = cute.size(Q, 0), o.tile[1]
@@ -231,13 +231,17 @@ local function of_rows(o, a)
   t.loads = {team:rows(K, t.sY), team:rows(key(a.V), t.sW)}
   t.dX = team:zeros(BM, o.head)
   local lse, delta = held_numbers(t.row, team:places(BM, o.tile[2]), S,
-    flash.numbers(a.LSE, b, h, a.cu_q),
-    flash.numbers(a.delta, b, h, a.cu_q))
+    flash.numbers(a.LSE, b, h, a.cu_q, true),
+    flash.numbers(a.delta, b, h, a.cu_q, true))
   function t.numbers() return lse, delta end
   t.change, t.adder, t.rows = change(o, a, b, h, S, cute.size(K, 0)), a.adder, S
   walk(o, team, t, a.scale * flash.LOG2E)
   finish()
-  if a.adder then a.adder:store(a.parts(_, bm, h, b), o.warps) end
+  local function store() a.adder:store(a.parts(_, bm, h, b), o.warps) end
+  if a.adder and a.cu_q then
+    -- Rows after the last sequence have no sums.
+    cute.when(cute.lt(b, cute.size(a.parts, 3)), store)
+  elseif a.adder then store() end
   t.dX:store(t.dX:load() * a.scale)
   team:store(t.dX, t.sX(_, _, 0), row(a.dQ), bm)
 end
@@ -245,7 +249,7 @@ end
 local function of_keys(o, a)
   local g, b = select(2, cute.arch.block_idx())
   local heads = flash.group(a.Q, a.K)
-  local function key(t) return flash.head(t, b, g, a.cu_k) end
+  local function key(t) return flash.head(t, b, g, a.cu_k, true) end
   local K, BM = key(a.K), o.tile[1]
   local bm = flash.place(cute.size(K, 0), BM, o.left, a.cu_k)
   local team, t = frame(o, K.element_type)

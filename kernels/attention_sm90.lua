@@ -7,7 +7,8 @@
 -- Q and O (B,S,H,D), K and V (B,T,G,D) of bf16 or f16, each row of D contiguous
 -- and at a multiple of 16 bytes; LSE (B,H,S) of f32. H is a multiple of G: H/G
 -- heads of Q share each head of K and V. The last of the S rows is aligned with
--- the last of the T keys.
+-- the last of the T keys. Q, K and V may have elements of e4m3, and O then has
+-- those of the option `out`; see kernels/attention_sm90/eight.lua.
 --
 -- Blocks are persistent. One thread, the producer, issues TMA loads of Q, K and
 -- V far ahead of their use. The consumers, warpgroups of 64 rows each, compute
@@ -27,7 +28,11 @@
 -- Their weights are 0, but 0 times an infinity or a NaN is NaN. rises: the
 -- kernel searches each block for the largest scores first. This saves time if
 -- scores rise from the last key to the first: else, scores far above those
--- of earlier blocks are computed twice.
+-- of earlier blocks are computed twice. v_stages: number of tiles of V of e4m3
+-- that are not transposed yet. scaled: blocks of 128 keys have scales, k_scale
+-- and v_scale (B,blocks,G). Otherwise heads have: q_scale (H), k_scale and
+-- v_scale (G). early: a consumer issues the next scores before it prepares the
+-- product of the last powers with V.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -45,7 +50,8 @@ local WHAT = "attention_sm90"
 ---@param given table {head: integer, value: integer?, dtype: any?,
 -- causal: boolean?, window: any[]?, rows: integer?, tile: integer[]?,
 -- stages: integer?, q_stages: integer?, ordered: boolean?, name: string?,
--- modify: function?, list: integer[]?, ragged: boolean?, rises: boolean?}
+-- modify: function?, list: integer[]?, ragged: boolean?, rises: boolean?,
+-- v_stages: integer?, out: any?, scaled: boolean?, early: boolean?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)
@@ -58,7 +64,9 @@ return function(given)
   --- Makes the TMA atom and coordinates of an operand.
   ---@param name string "q", "k", "v" or "o"
   function self.map(name, t)
-    local modes = name == "v" and {3, 1, 2, 0} or {1, 3, 2, 0}
+    local modes = name == "v" and not o.narrow and {3, 1, 2, 0}
+      or {1, 3, 2, 0}
+    if name == "v" and o.narrow then t = cute.recast_tensor(t, cute.f16) end
     local op = name == "o" and cpasync.CopyBulkTensorTileS2GOp()
       or cpasync.CopyBulkTensorTileG2SOp()
     local s = made[name](_, _, 0)
@@ -70,7 +78,7 @@ return function(given)
   ---@param O? any contiguous when absent
   ---@return boolean, string?
   function self.takes(Q, K, V, O)
-    for i, t in ipairs {Q, K, V, O} do
+    for i, t in ipairs {Q, K, V, not o.narrow and O or nil} do
       local why = rules.tma_obstacle(flash.batched(t))
       if why then return false, ("QKVO"):sub(i, i) .. " has " .. why end
     end
@@ -91,19 +99,22 @@ return function(given)
   --- Returns all arguments of the kernel.
   ---@param scale number above 0
   ---@param share? table from share()
-  ---@param more? table {blocks: any?, sinks: any?, cu_q: any?, cu_k: any?}, see
-  -- kernels/attention.lua
+  ---@param more? table {blocks: any?, sinks: any?, cu_q: any?, cu_k: any?,
+  -- q_scale: any?, k_scale: any?, v_scale: any?}, see kernels/attention.lua and
+  -- the head of this file
   function self.arguments(Q, K, V, O, LSE, scale, share, more)
     flash.check(WHAT, o.head, {Q = Q, K = K})
     rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)
     local ok, why = self.takes(Q, K, V, O)
     rules.need(ok, WHAT, "%s", why)
     local a = {n = 12}
-    for i, t in ipairs {Q, K, V, O} do
+    for i, t in ipairs {Q, K, V, not o.narrow and O or nil} do
       a[2 * i - 1], a[2 * i] = self.map(("qkvo"):sub(i, i), flash.batched(t))
     end
-    if o.ragged then
-      more = {cu_q = more.cu_q, cu_k = more.cu_k, sinks = more.sinks, O = O}
+    if o.ragged or o.narrow then
+      local all = {O = O}
+      for name, t in pairs(more or {}) do all[name] = t end
+      more = all
     end
     a[9], a[10], a[11], a[12] = LSE, scale + 0.0, share, more
     return a

@@ -163,21 +163,26 @@ function flash.section(x, first, count)
 end
 
 --- Returns the first row of sequence b and its number of rows, from the offsets
--- `cu` at which sequences begin. Offsets are limited to `total` rows.
-function flash.span(cu, b, total)
-  local first = cute.min(cute.max(cu[b], 0), total)
-  return first, cute.min(cute.max(cu[b + 1], first), total) - first
+-- `cu` at which B sequences begin. Offsets are limited to `total` rows. With
+-- `rest`, the rows after the last sequence are sequence B; otherwise it is
+-- empty.
+function flash.span(cu, b, total, rest)
+  local last = cute.size(cu) - 1
+  local from = cute.min(cute.max(cu[b], 0), total)
+  local to = cute.min(cute.max(cu[cute.min(b + 1, last)], from), total)
+  if rest then to = cute.where(cute.eq(b, last), total, to) end
+  return from, to - from
 end
 
-local function sequence(x, b, cu)
+local function sequence(x, b, cu, rest)
   if not cu then return x end
-  return flash.section(x, cu[b], cu[b + 1] - cu[b])
+  return flash.section(x, flash.span(cu, b, cute.size(x, 0), rest))
 end
 
 --- Returns head h of sequence b as (S,D): from t (B,S,H,D), or from t
--- (total,H,D) if `cu` gives the offsets of the sequences.
-function flash.head(t, b, h, cu)
-  return sequence(cu and t(_, h, _) or t(b, _, h, _), b, cu)
+-- (total,H,D) if `cu` gives the offsets of the sequences. rest: see flash.span.
+function flash.head(t, b, h, cu, rest)
+  return sequence(cu and t(_, h, _) or t(b, _, h, _), b, cu, rest)
 end
 
 --- Returns a tensor (rows,H,D) of concatenated sequences as a single batch
@@ -190,9 +195,9 @@ function flash.batched(t)
 end
 
 --- Returns one value for each row of head h of sequence b, such as the LSE, as
--- (S): from t (B,H,S), or from t (H,total) with `cu`.
-function flash.numbers(t, b, h, cu)
-  return sequence(cu and t(h, _) or t(b, h, _), b, cu)
+-- (S): from t (B,H,S), or from t (H,total) with `cu`. rest: see flash.span.
+function flash.numbers(t, b, h, cu, rest)
+  return sequence(cu and t(h, _) or t(b, h, _), b, cu, rest)
 end
 
 --- Returns the number of heads of Q that share one head of K.
@@ -406,8 +411,8 @@ function Sight:whole(N)
 end
 
 --- Replaces the scores of hidden columns by x. The tile's rows begin at `row`,
--- its columns at `col`.
-function Sight:hide(s, places, row, col, x)
+-- its columns at `col`. take: see flash.change.
+function Sight:hide(s, places, row, col, x, take)
   local all = flash.by_rows(s)
   for i = 0, cute.size(all, 0) - 1 do
     local at = row + places(i, 0)[1] + (self.off - col)
@@ -417,7 +422,8 @@ function Sight:hide(s, places, row, col, x)
       local c = places(i, j)[2]
       local seen = cute.lt(c, to)
       if self.left then seen = seen & cute.ge(c, at - self.left) end
-      all[{i, j}] = cute.where(seen, all(i, j), x)
+      local y = cute.where(seen, all(i, j), x)
+      if take then take(i, j, y) else all[{i, j}] = y end
     end
   end
 end
@@ -444,10 +450,13 @@ end
 local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
--- col[, sloped[, inner[, near]]]). The tile begins at `row` and `col` of all
--- scores. sloped: change returns the derivatives of the new scores if there is
--- o.score. inner: the tile has no column beyond the last one. near: a record of
--- flash.near. flash.change returns nil if o has neither score nor mask.
+-- col[, sloped[, inner[, near[, take]]]]). The tile begins at `row` and `col`
+-- of all scores. sloped: change returns the derivatives of the new scores if
+-- there is o.score. inner: the tile has no column beyond the last one. near: a
+-- record of flash.near. take: change calls take(i, j, score) for each new score
+-- in place of storing it, so that the compiler can overlap the computation of
+-- scores and their use. flash.change returns nil if o has neither score nor
+-- mask.
 -- score, mask: see kernels/attention.lua; scale: factor that is applied to the
 -- scores before `score` and `mask`, nil for 1; b, h: sequence and head; rows,
 -- columns: the extents of all scores (`score` and `mask` get no index beyond
@@ -459,7 +468,7 @@ local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 -- accumulators.
 ---@param o table {score: function?, mask: function?, scale: any, b: any,
 -- h: any, tile: integer[], rows: any, columns: any, turned: boolean?,
--- single: boolean?, draw: function?, note: function?}
+-- single: boolean?, draw: function?, note: function?, log2: boolean?}
 ---@return function?
 function flash.change(o)
   if not o.score and not o.mask then return nil end
@@ -475,7 +484,7 @@ function flash.change(o)
     end
     return at
   end
-  return function(s, places, row, col, sloped, inner, near)
+  return function(s, places, row, col, sloped, inner, near, take)
     local all = flash.by_rows(s)
     local slopes = sloped and o.score and cute.make_fragment_like(s)
     local slope = slopes and flash.by_rows(slopes)
@@ -484,85 +493,118 @@ function flash.change(o)
     if not draw and not o.single then
       draw = (o.turned and kept.turned or kept.tile)(o, places, row, col)
     end
-    local notes = o.note and {}
-    for i = 0, cute.size(all, 0) - 1 do
-      if notes then notes[i] = {} end
-      local q = inside(row + places(i, 0)[1], o.rows, o.tile[1])
-      for j = 0, cute.size(all, 1) - 1 do
-        local k = col + places(i, j)[2]
+    local rows, columns, notes = {}, {}, o.note and {}
+    -- Replaces the score in row i and column j of the thread's accumulators.
+    local function one(i, j)
+      rows[i] = rows[i] or inside(row + places(i, 0)[1], o.rows, o.tile[1])
+      local q, k = rows[i], columns[j]
+      if not k then
+        k = col + places(i, j)[2]
         if not inner then k = inside(k, o.columns, o.tile[2]) end
-        local at = kept.at(o.b, o.h, o.turned and k or q, o.turned and q or k)
-        if draw then
-          function at.kept(_, p, seed) return draw(i, j, p, seed) end
-        end
-        at.near = near and near.note
-        local x = all(i, j)
-        if o.scale then x = x * o.scale end
-        local y = o.score and o.score(x, at) or x
-        if slope then slope[{i, j}] = cute.derivative(y, x) end
-        if notes then notes[i][j] = o.note(y) end
-        if o.mask then y = cute.where(o.mask(at), y, -math.huge) end
-        all[{i, j}] = y
+        if take then columns[j] = k end
       end
+      local at = kept.at(o.b, o.h, o.turned and k or q, o.turned and q or k)
+      if draw then
+        function at.kept(_, p, seed) return draw(i, j, p, seed) end
+      end
+      at.near = near and near.note
+      local x = all(i, j)
+      at.raw, at.scale, at.log2 = x, o.scale or 1.0, o.log2
+      if o.scale then x = x * o.scale end
+      local y = o.score and o.score(x, at) or x
+      if slope then slope[{i, j}] = cute.derivative(y, x) end
+      if notes then
+        notes[i] = notes[i] or {}
+        notes[i][j] = o.note(y)
+      end
+      if o.mask then y = cute.where(o.mask(at), y, -math.huge) end
+      if take then take(i, j, y) else all[{i, j}] = y end
+    end
+    local m, n = cute.size(all, 0), cute.size(all, 1)
+    -- With `take`, the rows of a column are consecutive, which saves registers.
+    for x = 0, m * n - 1 do
+      if take then one(x % m, x // m) else one(x // n, x % n) end
     end
     return slopes, notes
   end
 end
 
---- Makes a record of the largest |x| that a score_mod passes to at.near(x,
--- limit). at.near permits a cheaper formula that is accurate only up to
--- `limit`. far() reports whether some |x| exceeded the limit, so that the
--- scores must be computed again without at.near.
+--- Calls take(i, j, score) for each of the scores s, by rows.
+function flash.each(s, take)
+  local all = flash.by_rows(s)
+  for i = 0, cute.size(all, 0) - 1 do
+    for j = 0, cute.size(all, 1) - 1 do take(i, j, all(i, j)) end
+  end
+end
+
+-- The largest limit of flash.near, whose fourth power f32 can hold.
+local MOST_LIMIT = 2.0 ^ 15
+
+--- Makes a record of the squares x^2 that a score_mod passes to at.near(x^2,
+-- limit). at.near permits a cheaper formula that is accurate only for |x| up to
+-- `limit`. far() reports whether some |x| may exceed the limit, so that the
+-- scores must be computed again without at.near. It compares the sum of the
+-- fourth powers, because a sum takes less time than a maximum.
 function flash.near()
-  local most, n = cute.make_rmem_tensor({5}, cute.f32), 0
-  most:fill(0)  -- four maxima, which do not depend on each other, and the limit
+  local sums, n = cute.make_rmem_tensor({5}, cute.f32), 0
+  sums:fill(0)  -- four sums, which do not depend on each other, and their limit
   return {
-    note = function(x, limit)
+    note = function(square, limit)
       n = n % 4 + 1
-      most[n - 1], most[4] = cute.max(most[n - 1], cute.abs(x)), limit
+      sums[n - 1] = cute.fma(square, square, sums[n - 1])
+      local most = cute.min(limit, MOST_LIMIT)
+      sums[4] = most * most * (most * most)
     end,
     far = function()
-      return cute.gt(cute.max(cute.max(most[0], most[1]),
-                              cute.max(most[2], most[3])), most[4])
+      return cute.gt(sums[0] + sums[1] + (sums[2] + sums[3]), sums[4])
     end}
 end
 
 --- Makes a function (s, places, row, masked) for a tile of scores s whose first
 -- row is `row`. It returns nil if nothing changes the scores. Otherwise it
--- returns a function (n[, near]) that applies score_mod to the scores of block
--- n of keys and, if the block is `masked`, hides keys. `masked` may be a traced
--- value. With a block mask (o.list), the mask applies only where `masked` is
--- true.
+-- returns a function (n[, near[, take]]) that applies score_mod to the scores
+-- of block n of keys and, if the block is `masked`, hides keys. `masked` may be
+-- a traced value. With a block mask (o.list), the mask applies only where
+-- `masked` is true. take: see flash.change.
 ---@param o table {tile: integer[], list: any}
 ---@param f table {score: function?, mask: function?, scale: any, b: any,
--- h: any}
+-- h: any, log2: boolean?}
 ---@param rows any the number of all rows
 function flash.altering(o, f, rows, sight)
   local function change(mask)
     return flash.change {score = f.score, mask = mask, scale = f.scale, b = f.b,
-      h = f.h, tile = o.tile, rows = rows, columns = sight.T}
+      h = f.h, tile = o.tile, rows = rows, columns = sight.T, log2 = f.log2}
   end
   local N = o.tile[2]
   local edges = not sight:whole(N)
   local some, all = change(f.mask), change(not o.list and f.mask or nil)
   return function(s, places, row, masked)
-    local function hide(n)
-      if edges then sight:hide(s, places, row, n * N, -math.huge) end
+    local function hide(n, take)
+      if edges then sight:hide(s, places, row, n * N, -math.huge, take) end
     end
-    local function whole(n, near)
-      if all then all(s, places, row, n * N, false, true, near) end
+    local function whole(n, near, take)
+      if all then
+        all(s, places, row, n * N, false, true, near, take)
+      elseif take then
+        flash.each(s, take)
+      end
     end
-    local function partly(n, near)
-      if some then some(s, places, row, n * N, false, false, near) end
-      hide(n)
+    local function partly(n, near, take)
+      if some then
+        some(s, places, row, n * N, false, false, near, not edges and take)
+      end
+      hide(n, take)
     end
     if core.typename(masked) ~= "value" then
       return masked and partly or all and whole
     elseif some or edges then
-      return function(n, near)
+      return function(n, near, take)
         if not o.list and some then some(s, places, row, n * N) end
-        cute.when(masked, function() (o.list and partly or hide)(n, near) end,
-                  o.list and function() whole(n, near) end)
+        cute.when(masked, function()
+          if o.list then partly(n, near, take) else hide(n, take) end
+        end, (o.list or take) and function()
+          if o.list then whole(n, near, take) else flash.each(s, take) end
+        end)
       end
     end
   end
@@ -610,7 +652,10 @@ end
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column
 ---@param sink? any a number: e^sink is added to each row's sum
-function flash.softmax(rows, c, hidden, sink)
+---@param lift? number added to `low` when a base changes (0): the largest score
+-- then has the power 2^lift
+---@param most? number the largest sum of powers that attempt() accepts (2^15)
+function flash.softmax(rows, c, hidden, sink, lift, most)
   local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
   local base = cute.make_rmem_tensor({rows}, cute.f32)
@@ -622,7 +667,8 @@ function flash.softmax(rows, c, hidden, sink)
   base:fill(0)
   fix:fill(1)
   return setmetatable({rows = rows, c = c, hidden = hidden, low = low,
-                       sum = sum, base = base, fix = fix}, Softmax)
+    sum = sum, base = base, fix = fix, lift = lift,
+    most = most or MOST_SUM}, Softmax)
 end
 
 -- Raises the base of row i to its largest score `best` if excess > 0. 2^excess
@@ -630,11 +676,14 @@ end
 function Softmax:recount(i, best, excess)
   local was, low = self.base[i], self.low[i]
   local far = cute.gt(cute.abs(best * self.c), FAR)
-  local top = cute.where(far, 0.0, -(best * self.c))
+  local lift = self.lift
+  local top = lift and cute.where(far, lift, lift - best * self.c)
+    or cute.where(far, 0.0, -(best * self.c))
   local rises = cute.gt(excess, 0)
   self.low[i] = cute.where(rises, top, low)
   self.base[i] = cute.where(rises, cute.where(far, best, 0.0), was)
-  local fall = cute.where(far | cute.ne(was, 0), -excess, top - low)
+  local fall = cute.where(far | cute.ne(was, 0),
+    lift and lift - excess or -excess, top - low)
   return flash.exp2(cute.where(rises, fall, 0.0))
 end
 
@@ -696,20 +745,35 @@ function Softmax:powers(s)
       sr[{i, j}], self.sum[i] = x, self.sum[i] + x
     end
   end
+  if self.pack then self.pack() end
 end
 
 -- Replaces scores by their powers. Returns the sum of each row's powers, and
--- whether some row of the warp needs a larger base or `over` is true.
-function Softmax:guess(s, over)
-  local sr, parts = flash.by_rows(s), {}
+-- whether some row of the warp needs a larger base or far() is true. each(
+-- take), if given, calls take(i, j, score) for each score in place of
+-- flash.each.
+function Softmax:guess(s, each, far)
+  local sr, parts, over = flash.by_rows(s), {}, nil
+  local function take(i, j, score)
+    local low = self.low[i]
+    -- A factor of 1 lets the compiler add `low` in the score's last operation.
+    local x = flash.exp2(rawequal(self.c, 1.0) and score + low
+                         or cute.fma(score, self.c, low))
+    sr[{i, j}], parts[i] = x, parts[i] and parts[i] + x or x
+  end
+  if each then
+    for i = 0, self.rows - 1 do parts[i] = 0.0 end
+    each(take)
+    if far then over = far() end
+  end
   for i = 0, self.rows - 1 do
-    for j = 0, cute.size(sr, 1) - 1 do
-      local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
-      sr[{i, j}], parts[i] = x, parts[i] and parts[i] + x or x
+    if not each then
+      for j = 0, cute.size(sr, 1) - 1 do take(i, j, sr(i, j)) end
     end
-    local more = cute.gt(parts[i], MOST_SUM) | cute.ne(self.base[i], 0)
+    local more = cute.gt(parts[i], self.most) | cute.ne(self.base[i], 0)
     over = over and over | more or more
   end
+  if self.pack then self.pack() end
   return parts, cute.arch.vote_any_sync(over)
 end
 
@@ -725,40 +789,31 @@ end
 -- is first applied to the scores of block n. With `near`, `change` also gets a
 -- record of flash.near in the first attempt.
 function Softmax:attempt(s, again, change, n, near)
+  local record = near and flash.near()
+  local parts, over = self:guess(s, change and function(take)
+    change(n, record, take)
+  end, near and record.far)
+  local function repeated(block)
+    again()
+    if change then change(block) end
+    if near then self.fix:fill(1) end  -- the bases may be large enough
+    self:rise(s)
+    self:powers(s)
+  end
   if not change then
-    local parts, over = self:guess(s)
-    cute.when(over, function()
-      again()
-      self:rise(s)
-      self:powers(s)
-    end, function() add_parts(self, parts) end)
+    cute.when(over, repeated, function() add_parts(self, parts) end)
     return over
   end
-  -- The instructions of `change` occur once, in a loop, which saves registers.
-  -- They depend on a shuffled n, so that the compiler does not move them out.
-  local round, more, block = 0, 1, cute.make_rmem_tensor({1}, cute.i32)
-  block[0] = n
-  cute.loop(function() return cute.gt(more, 0) end, function()
-    local record = near and flash.near()
-    if near then
-      cute.when(cute.eq(round, 0), function() change(block[0], record) end,
-                function() change(block[0]) end)
-    else
-      change(block[0])
-    end
-    cute.when(cute.gt(round, 0), function()
-      if near then self.fix:fill(1) end  -- if rise() changes no base
-      self:rise(s)
-    end)
-    local parts, over = self:guess(s, near and record.far())
-    over = over & cute.eq(round, 0)
-    more, round = cute.where(over, 1, 0), round + 1
-    cute.when(over, function()
-      again()
-      block[0] = cute.arch.make_warp_uniform(block[0])
-    end, function() add_parts(self, parts) end)
+  cute.when(over, function() end, function() add_parts(self, parts) end)
+  -- The loop runs at most once, but the compiler does not know that. Otherwise
+  -- it computes values of both calls of `change` once, which takes registers.
+  local more, block = over, n
+  cute.loop(function() return more end, function()
+    repeated(block)
+    block = block - 1
+    more = cute.arch.vote_any_sync(cute.lt(self.sum[0], 0))
   end)
-  return cute.gt(round, 1)
+  return over
 end
 
 --- Processes scores s (MMA,M,N): adds their powers to the sums and returns the
@@ -781,15 +836,15 @@ function Softmax:take(s, acc, dtype)
   end
 end
 
---- Divides acc by the sums. Returns the logarithms of the rows' sums, a list
--- that begins at index 0. Rows that saw no column get results of zero and the
--- logarithm -inf.
-function Softmax:finish(acc)
+--- Divides acc by the sums, and multiplies it by `factor` if given. Returns the
+-- logarithms of the rows' sums, a list that begins at index 0. Rows that saw no
+-- column get results of zero and the logarithm -inf.
+function Softmax:finish(acc, factor)
   local ar, logs = flash.by_rows(acc), {}
   for i = 0, self.rows - 1 do
     local sum = flash.quad(cute.add, self.sum[i])
     local some = self.hidden and cute.ne(sum, 0)  -- NaN, too
-    local r = 1 / sum
+    local r = (factor or 1) / sum
     if some then r = cute.where(some, r, 0.0) end
     for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * r end
     logs[i] = (cute.fma(self.base[i], self.c, cute.log2(sum) - self.low[i]))

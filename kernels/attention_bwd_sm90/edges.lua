@@ -57,9 +57,9 @@ function edges.before(o)
     local place, h, b = cute.arch.block_idx()
     local part, m = find(o, cu_q, place, b, O)
     local S, lane = part.rows, tid % lanes
-    local one, other = flash.head(O, part.b, h, cu_q),
-      flash.head(dO, part.b, h, cu_q)
-    local lse = flash.numbers(LSE, part.b, h, cu_q)
+    local one, other = flash.head(O, part.b, h, cu_q, true),
+      flash.head(dO, part.b, h, cu_q, true)
+    local lse = flash.numbers(LSE, part.b, h, cu_q, true)
     for i = 0, (M + at_once - 1) // at_once - 1 do
       local at = i * at_once + tid // lanes
       local row = m * M + at
@@ -124,7 +124,7 @@ function edges.behind(o)
                                                          cute._, 0))
     cute.arch.sync_threads()
     local wide = D // 8
-    local X = flash.head(dQ, part.b, h, cu_q)
+    local X = flash.head(dQ, part.b, h, cu_q, true)
     local from = cute.zipped_divide(s(cute._, cute._, 0), {1, 8})
     for i = 0, M * wide // (128 * o.consumers) - 1 do
       local e = i * 128 * o.consumers + tid

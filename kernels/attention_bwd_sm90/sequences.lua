@@ -3,23 +3,26 @@
 -- The tiles of all sequences are numbered together, so that every sequence has
 -- enough of them: sequence b begins with tile cu[b] // size + b, where cu has
 -- the positions of the sequences among all rows (or keys). The rows of a tile
--- after the end of its sequence are padding.
+-- after the end of its sequence are padding. Rows after the last sequence are
+-- sequence B, which has no keys; keys after it are a sequence without rows.
 local cute = require "cute"
 local flash = require "kernels.flash"
 
 local sequences = {}
 
---- Returns the number of tiles of B sequences with `total` rows.
+--- Returns the number of tiles of B sequences, and of the rows after them.
+---@param total integer the number of all rows
 ---@param size integer the rows of a tile
-function sequences.count(total, B, size) return total // size + B end
+function sequences.count(total, B, size) return total // size + B + 1 end
 
 --- Returns sequence b: {b = b, first = its first row, rows =, tile = its first
 -- tile}. Without cu, b is a batch of `total` rows.
 ---@param total any the number of all rows
 ---@param size integer
-function sequences.part(cu, b, total, size)
+---@param rest? boolean gives the rows after the last sequence to sequence B
+function sequences.part(cu, b, total, size, rest)
   if not cu then return {b = b, first = 0, rows = total, tile = 0} end
-  local first, rows = flash.span(cu, b, total)
+  local first, rows = flash.span(cu, b, total, rest)
   return {b = b, first = first, rows = rows, tile = first // size + b}
 end
 
@@ -28,11 +31,11 @@ end
 function sequences.find(cu, t, total, size)
   local B, b = cute.size(cu) - 1, 0
   cute.loop(function()
-    local last = cute.min(b + 1, B - 1)
-    local from = cute.min(cute.max(cu[last], 0), total)
-    return cute.lt(b + 1, B) & cute.le(from // size + last, t)
+    local next = cute.min(b + 1, B)
+    local from = cute.min(cute.max(cu[next], 0), total)
+    return cute.lt(b, B) & cute.le(from // size + next, t)
   end, function() b = b + 1 end)
-  local part = sequences.part(cu, b, total, size)
+  local part = sequences.part(cu, b, total, size, true)
   return part, t - part.tile
 end
 

@@ -9,6 +9,7 @@
 -- operand. Warpgroups issue products in turn, so that one computes powers while
 -- another one multiplies.
 local cute = require "cute"
+local eight = require "kernels.attention_sm90.eight"
 local flash = require "kernels.flash"
 
 local _ = cute._
@@ -54,6 +55,23 @@ local function turns(o, group)
     end}
 end
 
+-- Makes registers for the powers that follow p, a left operand of products that
+-- may still execute: p, and take(), which copies them to the operand.
+local function spare(p, scale)
+  local next = cute.make_fragment_like(p)
+  local function words(t)
+    return cute.make_tensor(cute.recast_tensor(t, cute.u32).iterator,
+                            cute.make_layout {cute.size(t) // 2})
+  end
+  -- An addition, of a number that the compiler does not know to be 0, keeps the
+  -- compiler from using the same registers. It would serialize the products.
+  local zero = cute.where(cute.gt(scale, 0), 0, 1):to(cute.u32)
+  local from, to = words(next), words(p)
+  return {p = next, take = function()
+    for i = 0, cute.size(from) - 1 do to[i] = from[i] + zero end
+  end}
+end
+
 -- Makes the products of this thread's warpgroup. scores() issues s = Q K^T, and
 -- weigh() issues acc += p V. narrow() converts the powers in s to 16 bits in p.
 local function products(o, x)
@@ -69,6 +87,7 @@ local function products(o, x)
   local p = cute.make_rmem_tensor({{2, 2, 2}, 1, N // 16}, o.dtype)
   -- the registers of s in the order of p
   local powers = cute.make_tensor(s.iterator, p.layout)
+  local next = x.early and spare(p, x.scale)
   local warps = flash.team(o.dtype, 4 * o.consumers)
   times_k:set(warpgroup.Field.ACCUMULATE, false)
   return {s = s, acc = acc,
@@ -102,7 +121,10 @@ local function products(o, x)
       cute.arch.fence_view_async_shared()
       cute.arch.sync_warp()
     end,
-    narrow = function() p:store(powers:load():to(o.dtype)) end}
+    pack = next and function() next.p:store(powers:load():to(o.dtype)) end,
+    narrow = next and next.take or function()
+      p:store(powers:load():to(o.dtype))
+    end}
 end
 
 -- Processes the blocks of keys that a tile of rows sees, from the last to the
@@ -132,21 +154,26 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
   warpgroup.wait_group(0)
   x.k.pipe:consumer_release(k)
   k:advance()
-  take(alter(edge), newest)
-  P.narrow()
+  local rose = take(alter(edge), newest)
+  local function settle()  -- prepares the product of the last powers with V
+    state:rescale(P.acc, rose)
+    P.narrow(newest, state)
+  end
+  if not x.early then P.narrow(newest, state) end
   local function step(i, all_masked)
     local n, masked = block(i, all_masked)
     x.k.pipe:consumer_wait(k)
     turn.wait()
     warpgroup.fence()
     P.scores(x.q.state, k)
+    if x.early then settle() end
     x.v.pipe:consumer_wait(v)
     warpgroup.fence()
     P.weigh(v)
     turn.pass()
     warpgroup.wait_group(1)
     local change = alter(masked)
-    local rose
+    newest = n
     if all_masked or x.rises then
       rose = take(change, n)
     else
@@ -158,8 +185,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
     warpgroup.wait_group(0)
     x.v.pipe:consumer_release(v)
     v:advance()
-    state:rescale(P.acc, rose)
-    P.narrow()
+    if not x.early then settle() end
   end
   local i = last - 2
   local function run(least, masked)  -- multiplies blocks i to `least`
@@ -171,6 +197,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
   if not at and sight.right then run(cute.max(to, first), true) end
   run(not at and sight.left and cute.max(from, first) or first, false)
   if not at and sight.left then run(first, true) end
+  if x.early then settle() end
   x.v.pipe:consumer_wait(v)
   warpgroup.fence()
   P.weigh(v)
@@ -211,33 +238,40 @@ end
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
 -- mma_o: any, ready: any, sees: function, tid: any, lse: any, scale: any,
 -- sinks: any?, score: function?, mask: function?, near: boolean?,
--- rises: boolean?}
--- lse: (B,H,S) or (H,rows); score, mask, near: see kernels/attention.lua
+-- rises: boolean?, more: table?, group: integer}
+-- lse: (B,H,S) or (H,rows); score, mask, near: see kernels/attention.lua; more:
+-- see kernels/attention_sm90.lua; group: heads of Q that share one of K
 ---@param each fun(f: function) calls f(m, h, b) for each of these tiles
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
   for _, operand in ipairs {x.q, x.k, x.v} do
     operand.state = operand.pipe:make_consumer_state()
   end
-  local P, turn = products(o, x), turns(o, group)
-  local leave = store(o, x, P, group)
-  local scale = x.score and 1.0 or x.scale
+  local P = (o.narrow and eight.products or products)(o, x)
+  local turn = turns(o, group)
+  local leave = (o.narrow and eight.store or store)(o, x, P, group)
   each(function(m, h, b, part)
+    local factors = o.narrow and eight.factors(o, x, P, h, b) or {}
+    local scale = factors.scale or x.scale
     local sees, sight = {x.sees(m, h, b, part)}, part.sight
     local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
-    local state = flash.softmax(2, scale * flash.LOG2E, hidden,
-                                x.sinks and x.sinks[h]:to(cute.f32))
+    local c = x.log2 and 1.0 or (x.score and 1.0 or scale) * flash.LOG2E
+    local state = flash.softmax(2, c, hidden,
+      x.sinks and x.sinks[h]:to(cute.f32), factors.lift, factors.most)
+    state.rebase, state.pack = factors.rebase, P.pack
     local alter = flash.altering(o, {score = x.score, mask = x.mask, b = b,
-      h = h, scale = x.score and x.scale}, part.S, sight)
+      h = h, scale = x.score and scale, log2 = x.log2}, part.S, sight)
     P.acc:fill(0)
     x.q.pipe:consumer_wait(x.q.state)
     cute.when(cute.gt(sees[2], sees[1]), function()
       mainloop(x, P, turn, state, sight, sees, function(masked)
-        return alter(P.s, P.places, m * o.tile[1], masked)
+        local change = alter(P.s, P.places, m * o.tile[1], masked)
+        return factors.before and factors.before(change) or change
       end)
     end)
     leave(state, m * o.tile[1], part.S, part.row
-      and flash.section(x.lse(h, _), part.row, part.S) or x.lse(b, h, _))
+      and flash.section(x.lse(h, _), part.row, part.S) or x.lse(b, h, _),
+      o.narrow and eight.rows(x, h, b, part), factors)
     x.q.state:advance()
   end)
   turn.tail()

@@ -15,7 +15,8 @@ local MOST_ROWS = (1 << 31) - 1
 
 -- The names of all options.
 local NAMES = "name head value dtype causal window rows tile stages q_stages "
-  .. "ordered modify list ragged rises"
+  .. "ordered modify list ragged rises out scaled"
+  .. " v_stages early"
 
 -- Tiles {rows, keys, time of a row, the same if causal} by head size: for each
 -- number of rows the fastest of those that registers and shared memory allow.
@@ -29,11 +30,24 @@ local TILES = {
   [128] = {{128, 128, 1}, {64, 128, 1.4}},
   [192] = {{128, 112, 1}}, [256] = {{128, 64, 1}, {128, 80, 1.06}},
 }
-local NARROW = {{128, 128, 1}}  -- for heads of 192 with values of 128
+local SHORT = {{128, 128, 1}}  -- for heads of 192 with values of 128
 
--- Returns the tiles of the rule, or nil for a head size that has none.
-local function tiles_of(o)
-  if o.value and o.value < o.head then return NARROW end
+-- Tiles for elements of e4m3, the fastest for 16384 rows on an H200; those for
+-- causal masks and windows; those for scales of 128 keys.
+local EIGHT = {[64] = {{192, 160, 1}, {128, 128, 1.1}},
+               [128] = {{128, 160, 1}}, [256] = {{128, 96, 1}}}
+local MASKED = {[64] = EIGHT[64], [128] = {{128, 192, 1}}, [256] = EIGHT[256]}
+local SCALED = {[64] = {{192, 128, 1}}, [128] = {{128, 128, 1}},
+                [256] = {{128, 64, 1}}}
+
+-- Returns the tiles among which the rule chooses, or nil for a head size that
+-- has none. narrow: whether the elements are of e4m3.
+local function tiles_of(o, narrow)
+  if narrow then
+    local masked = o.causal or o.window or o.left or o.right
+    return (o.scaled and SCALED or masked and MASKED or EIGHT)[o.head]
+  end
+  if o.value and o.value < o.head then return SHORT end
   return TILES[o.head]
 end
 
@@ -44,14 +58,16 @@ local REGISTERS = {{}, {40, 232}, {32, 160}}
 --- Returns the bytes of shared memory that the stages of Q, K and V need.
 function options.bytes(o)
   local M, N = o.tile[1], o.tile[2]
-  return (o.q_stages * M * o.head + o.stages * N * (o.head + o.value))
+  -- with e4m3, V is in memory twice
+  local raw = o.dtype.bits == 8 and o.v_stages * N * o.value + 2560 or 0
+  return (o.q_stages * M * o.head + o.stages * N * (o.head + o.value) + raw)
     * o.dtype.bits // 8
 end
 
 -- Checks the tile, and that its stages fit.
 local function check(o)
   local M, N = o.tile[1], o.tile[2]
-  rules.integers(WHAT, o, {"stages", "q_stages"}, 1, 8)
+  rules.integers(WHAT, o, {"stages", "q_stages", "v_stages"}, 1, 8)
   rules.need(math.type(M) == "integer" and M % 64 == 0 and M >= 64
     and M <= 192 and math.type(N) == "integer" and N % 16 == 0 and N >= 16
     and N <= 256, WHAT, "tile = {%s, %s}; 64, 128 or 192 rows, and a multiple "
@@ -59,6 +75,10 @@ local function check(o)
   rules.need(options.bytes(o) <= MOST, WHAT, "tile = {%d, %d} with %d stages "
     .. "of Q and %d of K and V needs %d bytes of shared memory; a block has %d",
     M, N, o.q_stages, o.stages, options.bytes(o), MOST)
+  rules.need(not o.narrow or N % 32 == 0, WHAT, "tile = {%d, %d} with elements "
+    .. "of e4m3; a multiple of 32 keys is needed", M, N)
+  rules.need(not o.scaled or 128 % N == 0, WHAT, "tile = {%d, %d} with scales "
+    .. "of 128 keys; a divisor of 128 is needed", M, N)
 end
 
 -- Returns the number of scores that tiles of M rows and N keys compute for a
@@ -100,25 +120,55 @@ local function type_of(x)
   return type(x) == "string" and core.find_dtype(x) or x
 end
 
+-- Sets the options ordered, rises and early, which choose how a consumer
+-- processes a block of keys: the fastest measured way when absent. early: it
+-- issues the next scores before it prepares the product of the last powers,
+-- which are in other registers.
+local function complete_steps(o, given)
+  local masked, many = o.left or o.right, o.consumers > 1
+  o.ordered, o.early = given.ordered, given.early
+  if o.ordered == nil then
+    o.ordered = many and not (o.narrow and o.head == 64 and not masked)
+  end
+  if o.rises == nil and o.narrow then
+    o.rises = masked ~= nil or o.head == 256
+  end
+  if o.early == nil then
+    o.early = not o.narrow and o.head == 128 and o.tile[1] == 128
+      and o.tile[2] <= 128 and not o.modify
+  end
+end
+
 --- Returns all options, from the given ones.
 ---@param given table
 ---@return table
 function options.complete(given)
   rules.options(WHAT, given, NAMES)
-  local known = tiles_of(given)
   rules.need(TILES[given.head], WHAT, "head = %s; 64, 96, 128, 192 or 256 is "
+    .. "needed", core.show(given.head))
+  local narrow = type_of(given.dtype or "bf16") == cute.e4m3
+  local known = tiles_of(given, narrow)
+  rules.need(known, WHAT, "head = %s with elements of e4m3; 64, 128 or 256 is "
     .. "needed", core.show(given.head))
   local o = {head = given.head, value = given.value or given.head,
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
              rows = given.rows, modify = given.modify, list = given.list,
-             ragged = given.ragged, rises = given.rises,
+             ragged = given.ragged, rises = given.rises, narrow = narrow,
+             scaled = given.scaled,
              left = rules.window(WHAT, given, 1),
              right = rules.window(WHAT, given, 2)}
   rules.integers(WHAT, o, {"rows"}, 1, MOST_ROWS)
   if given.causal then o.right = 0 end
-  rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
-    "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
-  rules.need(o.value == o.head or o.value == 128 and o.head == 192, WHAT,
+  o.out = type_of(given.out or (narrow and "bf16" or o.dtype))
+  o.helpers = narrow and 2 or 1
+  rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16 or narrow, WHAT,
+    "elements of %s; bf16, f16 or e4m3 is needed", core.show(given.dtype))
+  rules.need(not narrow and o.out == o.dtype or narrow and (
+    o.out == cute.bf16 or o.out == cute.f16 or o.out == cute.f32), WHAT,
+    "out = %s with elements of %s; the same type, or for e4m3 bf16, f16 or "
+    .. "f32, is needed", core.show(given.out), o.dtype)
+  rules.need(o.value == o.head or o.value == 128 and o.head == 192
+    and not narrow, WHAT,
     "value = %s with head = %d; the same, or 128 with head = 192, is needed",
     core.show(o.value), o.head)
   -- Tiles take different times.
@@ -131,11 +181,12 @@ function options.complete(given)
     .. "listed; multiples of the tile's %d and %d are needed",
     o.list and o.list[1], o.list and o.list[2], o.tile[1], o.tile[2])
   o.q_stages = given.q_stages or 2
+  o.v_stages = given.v_stages or o.stages
   if not given.q_stages and options.bytes(o) > MOST then o.q_stages = 1 end
+  if not given.v_stages and options.bytes(o) > MOST then o.v_stages = 1 end
   check(o)
   o.consumers = o.tile[1] // 64
-  o.ordered = given.ordered
-  if o.ordered == nil then o.ordered = o.consumers > 1 end
+  complete_steps(o, given)
   o.producer_registers, o.registers = table.unpack(REGISTERS[o.consumers])
   o.block = (o.consumers + 1) * WARPGROUP
   return o
@@ -167,14 +218,16 @@ function options.candidates(given)
     end
   end
   add(o.tile[1], o.tile[2])
-  for _, t in ipairs(tiles_of(o)) do add(t[1], t[2]) end
+  for _, t in ipairs(tiles_of(o, o.narrow)) do add(t[1], t[2]) end
   for M = 192, 64, -64 do
     local n = 0
-    for N = MOST_KEYS, 32, -16 do
+    for N = o.narrow and 256 or MOST_KEYS, 32, o.narrow and -32 or -16 do
       local t = {tile = {M, N}, head = o.head, value = o.value, dtype = o.dtype,
-                 stages = o.stages, q_stages = 1}
-      if 3 * N // 4 + o.value // 2 <= VALUES[M // 64] and n < MOST_TILES
-        and options.bytes(t) <= MOST and divides(M, N) then
+                 stages = o.stages, q_stages = 1, v_stages = 1}
+      local held = o.narrow and 5 * N // 8 - 4 or 3 * N // 4
+      if held + o.value // 2 <= VALUES[M // 64] and n < MOST_TILES
+        and options.bytes(t) <= MOST and divides(M, N)
+        and not (o.scaled and 128 % N ~= 0) then
         n = n + 1
         add(M, N)
       end

@@ -39,29 +39,29 @@ local function place(t, M, H, B, section)
   return m, head % H, head // H
 end
 
--- Makes a function find(t) for B concatenated sequences: it returns the tile
--- {m, h, b} at position t in the order, and whether it exists. The tiles of all
--- heads with the same rows are consecutive. Positions must be requested in
--- ascending order.
+-- Makes a function find(t) for B concatenated sequences, and a sequence B of
+-- the rows after them: it returns the tile {m, h, b} at position t in the
+-- order, and whether it exists. The tiles of all heads with the same rows are
+-- consecutive. Positions must be requested in ascending order.
 local function finder(o, S, H, B, cu)
   local at = {b = -1, before = 0, after = 0}
   return function(t)
     local tile = t // H
     cute.loop(function()
-      return cute.ge(tile, at.after) & cute.lt(at.b, B - 1)
+      return cute.ge(tile, at.after) & cute.lt(at.b, B)
     end, function()
       at.b, at.before = at.b + 1, at.after
-      local _, rows = flash.span(cu, at.b, S)
+      local _, rows = flash.span(cu, at.b, S, true)
       at.after = at.after + tiles.count(rows, o.tile[1])
     end)
     return tile - at.before, t % H, at.b, cute.lt(tile, at.after)
   end
 end
 
---- Returns the number of positions for tiles of all heads. B sequences divide
--- `total` rows, and any of them may end with a partial tile.
+--- Returns the number of positions for tiles of all heads. B sequences and the
+-- rows after them divide `total` rows, and each may end with a partial tile.
 function order.places(o, total, H, B)
-  return (total // o.tile[1] + B) * H
+  return (total // o.tile[1] + B + 1) * H
 end
 
 --- Makes iterators over the tiles of this block, one for each "producer" or
@@ -79,7 +79,7 @@ function order.walks(o, S, H, B, share, maker, cu)
   local shared = o.dynamic and utils.DynamicPersistentTileScheduler(params, {
     counter = share.counter, maker = maker, defer_sync = true,
     consumer_group = pipeline.CooperativeGroup(pipeline.Agent.Warp,
-                                               4 * o.consumers + 1)}, at, grid)
+      4 * o.consumers + o.helpers)}, at, grid)
   return function(who)
     local work = shared and shared[who](shared)
       or utils.StaticPersistentTileScheduler(params, at, grid)

@@ -20,15 +20,16 @@ local function copies(x, first)
     cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
 end
 
--- Makes a function of a sequence's first row. It returns a function that loads
--- a box of the sequence into the next stage of operand x.
+-- Makes a function of a sequence's first row. It returns a function (n, h, b)
+-- that loads tile n of the sequence into the next stage of operand x.
 local function filler(x)
   local state = x.pipe:make_producer_state()
   return function(first)
     local into, from = copies(x, first)
-    return function(...)
+    return function(n, h, b)
       x.pipe:producer_acquire(state)
-      cute.copy(x.atom, from(_, ...), into(_, state.index), {
+      local box = x.turned and from(_, 0, n, h, b) or from(_, n, 0, h, b)
+      cute.copy(x.atom, box, into(_, state.index), {
         tma_bar_ptr = x.pipe:producer_get_barrier(state)})
       state:advance()
     end
@@ -50,19 +51,19 @@ function producer.load(q, k, v, group, each, sees)
     local g, seq = h // group, part.batch or b
     local ask_q, ask_k, ask_v = fill_q(part.row), fill_k(part.key),
       fill_v(part.key)
-    ask_q(m, 0, h, seq)
+    ask_q(m, h, seq)
     cute.when(cute.gt(last, first), function()
       local held = last - 1  -- the block whose V is not requested yet
       if at then held = (at(held)) end
-      ask_k(held, 0, g, seq)
+      ask_k(held, g, seq)
       for i in cute.range(last - 2, first - 1, -1) do
         local n = i
         if at then n = (at(i)) end
-        ask_k(n, 0, g, seq)
-        ask_v(0, at and held or n + 1, g, seq)
+        ask_k(n, g, seq)
+        ask_v(at and held or n + 1, g, seq)
         held = n
       end
-      ask_v(0, at and held or first, g, seq)
+      ask_v(at and held or first, g, seq)
     end)
   end)
 end

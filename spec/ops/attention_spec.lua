@@ -143,6 +143,83 @@ describe("ops.attention", function()
 
 end)
 
+describe("ops.attention of sequences", function()
+  local d = 64
+  local function rows(n, heads) return cute.randn({n, heads, d}, cute.bf16) end
+  local function offsets(...) return cute.tensor({...}, cute.i32) end
+
+  for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+    it("gives zeros to rows after the last sequence on " .. device, function()
+      local Q, K, V = rows(200, 2), rows(130, 1), rows(130, 1)
+      local o = {device = device, cu_q = offsets(0, 70, 150),
+                 cu_k = offsets(0, 60, 100)}
+      local O, L = ops.attention(Q, K, V, o)
+      local dQ, dK, dV = ops.attention_backward(Q, Q, K, V, O, L, o)
+      assert.is_true(L(1, 149) > -math.huge and dK(99, 0, 3) ~= 0)
+      for i = 150, 199 do
+        assert.equal(-math.huge, L(1, i))
+        for e = 0, d - 1, 7 do
+          assert.equal(0, O(i, 1, e))
+          assert.equal(0, dQ(i, 1, e))
+        end
+      end
+      for i = 100, 129 do
+        for e = 0, d - 1, 7 do assert.equal(0, dK(i, 0, e) + dV(i, 0, e)) end
+      end
+      o.cu_q, o.cu_k = offsets(0), offsets(0)
+      O, L = ops.attention(Q, K, V, o)
+      assert.equal(-math.huge, L(1, 199))
+      assert.equal(0, O(199, 1, 63))
+    end)
+
+    it("rejects offsets that do not ascend on " .. device, function()
+      for text, o in pairs {
+        ["cu_q[2] = 60; an offset from 70 to the 100 rows is needed"] =
+          {offsets(0, 70, 60), offsets(0, 1, 1)},
+        ["cu_k[1] = 101; an offset from 0 to the 100 rows is needed"] =
+          {offsets(0, 70), offsets(0, 101)},
+        ["cu_q[0] = -1; 0 is needed"] = {offsets(-1, 70), offsets(0, 9)}} do
+        local Q = rows(100, 1)
+        raises("ops.attention: " .. text, function()
+          return (ops.attention(Q, Q, Q, {device = device, cu_q = o[1],
+                                          cu_k = o[2]}))
+        end)
+      end
+    end)
+  end
+
+  -- The call checks offsets only in the host's memory.
+  it("limits offsets in both kernels", function()
+    local Q, K = rows(200, 1), rows(100, 1)
+    local cu_q, cu_k = offsets(-5, 90, 300, 1000), offsets(-9, 150, 200, 70)
+    local function results()
+      return cute.full({200, 1, d}, 0 / 0, cute.bf16),
+        cute.full({1, 200}, 0 / 0, cute.f32)
+    end
+    local want, log = ops.attention(Q, K, K, {device = "sim:sm_80",
+      cu_q = offsets(0, 90, 200, 200), cu_k = offsets(0, 100, 100, 100)})
+    local hopper = require "kernels.attention_sm90" {head = d, ragged = true}
+    local O1, L1 = results()
+    hopper.prepare(Q, K, K, O1, L1, {device = "sim:sm_90a", strict = true,
+      more = {cu_q = cu_q, cu_k = cu_k}}):launch()
+    local general = require "kernels.attention" {head = d}
+    local O2, L2 = results()
+    general.kernel(Q, K, K, O2, L2, 0.125, cu_q, cu_k):launch {
+      grid = general.grid(200, 1, 4), block = general.block,
+      device = "sim:sm_80", strict = true}
+    for i = 0, 199 do
+      for _, L in ipairs {L1, L2} do
+        local x, y = log(0, i), L(0, i)
+        assert.is_true(x == y or math.abs(x - y) < 1e-5)
+      end
+      for e = 0, d - 1, 5 do
+        assert.equal(want(i, 0, e), O2(i, 0, e))
+        assert.is_true(math.abs(want(i, 0, e) - O1(i, 0, e)) < 0.03)
+      end
+    end
+  end)
+end)
+
 describe("ops.attention on Hopper", function()
   local HOPPER = {device = "sim:sm_90a"}
 

@@ -52,6 +52,7 @@ local function hopper_steps(p, k, q, scale)
   for i, s in ipairs(k.launches(q.S, q.T, q.H, q.G, q.B)) do
     p.steps[i] = {kernel = s.kernel, grid = s.grid, block = s.block, ready = {},
       arguments = function(now, out, work)
+        problem.check_offsets(now, q)
         local memory = {}
         for name, from in pairs(place) do
           memory[name] = problem.view(work, from, {sizes[name]})
@@ -83,8 +84,9 @@ local function general_steps(call, p, q, scale, o, extra)
   if extra then extra:begin(p, list.tile[1]) end
   for _, k in ipairs(list) do
     p.steps[#p.steps + 1] = {kernel = k.kernel, block = k.block, ready = {},
-      grid = k.grid(q.S, q.T, q.H, q.G, q.B),
+      grid = k.grid(q.S, q.T, q.H, q.G, q.ragged and q.B + 1 or q.B),
       arguments = function(now, out, work)
+        problem.check_offsets(now, q)
         local a = {now.Q, now.K, now.V, now.O, now.dO,
           problem.view(now.LSE, 0, rows), delta(work), out[1], out[2], out[3],
           scale, now.cu_q, now.cu_k,
@@ -130,7 +132,7 @@ local back, planned = problem.operation("ops.attention_backward", {
                         dtype = operand.plain(t.element_type)}
     end
     local p = call:start(9, results)
-    if q.B == 0 or q.H * q.D == 0 or q.S + q.T == 0 then
+    if q.B == 0 and not q.ragged or q.H * q.D == 0 or q.S + q.T == 0 then
       captured.nothing(call, p)
       return p
     end

@@ -5,6 +5,7 @@ local block_mask = require "cute.ops.attention.block_mask"
 local candidates = require "kernels.attention_sm90.options".candidates
 local core = require "cute.core"
 local cute = require "cute"
+local eight = require "cute.ops.attention.eight"
 local explained = require "cute.ops.attention.explained"
 local general = require "kernels.attention"
 local hopper = require "kernels.attention_sm90"
@@ -29,8 +30,10 @@ local function hopper_kernel(call, device, q, o)
                  causal = o.causal, window = o.window, modify = o.modify,
                  list = o.list, ragged = q.ragged or nil,
                  rises = call.o.alibi_slopes and not o.causal or nil,
-                 rows = q.ragged and math.max(q.S // q.B, 1) or q.S}
-  local plain = not (o.window or o.modify or o.list or q.ragged)
+                 out = q.out, scaled = q.scaled,
+                 rows = q.ragged and math.max(q.S // math.max(q.B, 1), 1)
+                   or q.S}
+  local plain = not (o.window or o.modify or o.list or q.ragged or q.out)
     and q.value == q.D
   given.tile = plain and tuned.tile(q, device, o.causal, function()
     return candidates(given)
@@ -55,9 +58,15 @@ end
 -- Returns the optional operands of a call as the kernel's last argument, or nil
 -- if the call has none of them.
 local function more_of(now, q)
-  if not now.blocks and not now.sinks and not now.cu_q then return nil end
+  problem.check_offsets(now, q)
+  if not now.blocks and not now.sinks and not now.cu_q and not q.out then
+    return nil
+  end
   return {blocks = now.blocks and block_mask.view(now.blocks, q.B, q.H),
-          sinks = now.sinks, cu_q = now.cu_q, cu_k = now.cu_k}
+          sinks = now.sinks, cu_q = now.cu_q, cu_k = now.cu_k,
+          q_scale = eight.scale_view(now.q_scale, q, true),
+          k_scale = eight.scale_view(now.k_scale, q),
+          v_scale = eight.scale_view(now.v_scale, q)}
 end
 
 -- Returns the launch of Hopper's kernel k as a step of a plan
@@ -78,7 +87,8 @@ end
 -- Returns the launch of kernel k, which runs on all devices, as a step of a
 -- plan (cute.ops.tensor_op).
 local function general_step(k, q, scale)
-  return {kernel = k.kernel, grid = k.grid(q.S, q.H, q.B), block = k.block,
+  return {kernel = k.kernel, grid = k.grid(q.S, q.H, q.ragged and q.B + 1
+                                           or q.B), block = k.block,
     ready = {}, arguments = function(now, out)
       local list = {now.Q, now.K, now.V, out[1], out[2], scale, now.cu_q,
                     now.cu_k, more_of(now, q), n = 9}
@@ -117,26 +127,30 @@ local OPTIONS = {listed = "table", tune = "boolean"}
 for name, want in pairs(problem.OPTIONS) do OPTIONS[name] = want end
 
 local attend, planned = problem.operation("ops.attention", {
-  names = {"Q", "K", "V"}, tensors = {"cu_q", "cu_k", "blocks", "sinks"},
+  names = {"Q", "K", "V"}, tensors = {"cu_q", "cu_k", "blocks", "sinks",
+                                      "q_scale", "k_scale", "v_scale"},
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[1], list[2])
   end,
   options = OPTIONS, captured = problem.FUNCTIONS, plan = function(call)
     problem.check_sequences(call)
-    local q = problem.of(call, "", "")
+    local q = problem.of(call, "", "", nil, nil, true)
     check_values(call, q)
+    eight.check(call, q)
     local scale, o = problem.options_of(call, q)
     problem.check_sinks(call, q)
-    if call:dtype("ops.attention", call.Q) ~= q.dtype then
+    if not q.out and call:dtype("ops.attention", call.Q) ~= q.dtype then
       call:fail("O must have the type of Q, %s, not %s", q.dtype,
                 call:dtype("ops.attention", call.Q))
     end
     local shape = modes.extents(call.Q.layout)
     shape[#shape] = q.value
-    local results = {{shape = shape, dtype = q.dtype},
+    local results = {{shape = shape, dtype = q.out or q.dtype},
                      {shape = problem.rows_shape(q), dtype = cute.f32}}
-    local p = call:start(7, results)
-    if cute.product(results[1].shape) == 0 or q.B == 0 then return p end
+    local p = call:start(10, results)
+    if cute.product(results[1].shape) == 0 or q.B == 0 and not q.ragged then
+      return p
+    end
     if q.T == 0 and not call.sinks then
       p.anew, p.steps = true, problem.nothing(call, p, results)
       return p
@@ -144,6 +158,10 @@ local attend, planned = problem.operation("ops.attention", {
     scores.trace_functions(call, o, p)
     o.list, o.value = call.o.listed, q.value
     local k, refused, given, how = hopper_kernel(call, p.device, q, o)
+    if refused and q.out then
+      call:fail("Q has elements of e4m3, which only the kernel for Hopper "
+        .. "takes: %s", refused)
+    end
     if k then
       if call.o.tune then
         k, how = tuned_kernel(call, p, q, given, scale), "measured"
@@ -166,10 +184,12 @@ local attend, planned = problem.operation("ops.attention", {
 ---@param V any (B,T,G,D)
 ---@param o? table {causal: boolean?, window: any[]?, scale: number?,
 -- cu_q: any?, cu_k: any?, score_mod: function?, mask_mod: function?,
--- block_mask: table?, sinks: any?, tune: boolean?, out: any}
+-- block_mask: table?, sinks: any?, tune: boolean?, q_scale: any?,
+-- k_scale: any?, v_scale: any?, dtype: any?, out: any}
 -- score_mod(s, at) replaces the scaled score s. mask_mod(at) reports whether a
 -- row sees a key: row at.q, key at.k, head at.h, sequence at.b. block_mask: a
--- result of ops.block_mask, in place of mask_mod.
+-- result of ops.block_mask, in place of mask_mod. Q, K and V may be of e4m3 on
+-- sm_90a; q_scale, k_scale and v_scale are then factors of their elements.
 function forward.attention(Q, K, V, o)
   return attend(Q, K, V, block_mask.options(refuse, o, Q, K))
 end

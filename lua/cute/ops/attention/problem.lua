@@ -14,10 +14,10 @@ local problem = {}
 local HEADS = {[32] = true, [64] = true, [96] = true, [128] = true,
                [192] = true, [256] = true}
 
--- Reports whether the kernels accept the layout of an operand: heads are
+--- Reports whether the kernels accept the layout of an operand: heads are
 -- contiguous; the address and the strides of the other modes are multiples of
 -- 16 bytes, even for modes of one element; no mode is nested.
-local function fits(t)
+function problem.fits(t)
   local l, rank, step = t.layout, cute.rank(t), 128 // t.element_type.bits
   if rank < 3 then return true end
   for i = 1, rank do
@@ -30,7 +30,7 @@ end
 -- Reports whether a result can be stored to this tensor. LSE is stored element
 -- by element.
 local function apart(t)
-  if t.element_type ~= cute.f32 and not fits(t) then return false end
+  if t.element_type ~= cute.f32 and not problem.fits(t) then return false end
   return rowwise.injective(t)
 end
 
@@ -39,12 +39,14 @@ end
 -- Q, G = heads of K, D = elements of a head, ...}. V of another shape than K is
 -- not checked. Sequences of different lengths (cu_q, cu_k) have no mode B.
 -- paged: K and V are pages of T keys, not batches. narrow: another type that
--- both K and V may have.
-function problem.of(call, like_q, like_k, paged, narrow)
+-- both K and V may have. eight: Q may have elements of e4m3.
+function problem.of(call, like_q, like_k, paged, narrow, eight)
   local Q, K, ragged = call.Q, call.K, call.cu_q ~= nil
   local dtype, rank = Q.element_type, ragged and 3 or 4
-  if dtype ~= cute.bf16 and dtype ~= cute.f16 then
-    call:fail("Q has elements of type %s; bf16 or f16 is needed", dtype)
+  if dtype ~= cute.bf16 and dtype ~= cute.f16
+    and not (eight and dtype == cute.e4m3) then
+    call:fail("Q has elements of type %s; bf16%s f16%s is needed", dtype,
+              eight and "," or " or", eight and " or e4m3" or "")
   end
   for _, name in ipairs {"Q", "K", "V"} do
     local t = call[name]
@@ -104,6 +106,21 @@ function problem.check_sinks(call, q)
   end
 end
 
+--- Checks the offsets of sequences in the host's memory. The kernels limit
+-- offsets, so that those in the memory of a GPU need no check.
+function problem.check_offsets(call, q)
+  for name, total in pairs {cu_q = q.S, cu_k = q.T} do
+    local t = call[name]
+    for i = 0, t and t.device == "host" and cute.size(t) - 1 or -1 do
+      local x, least = t[i], i > 0 and t[i - 1] or 0
+      if x < least or x > (i > 0 and total or 0) then
+        call:fail("%s[%d] = %d; %s is needed", name, i, x, i == 0 and "0"
+          or ("an offset from %d to the %d rows"):format(least, total))
+      end
+    end
+  end
+end
+
 -- Returns the scale of the scores and the options of the kernels.
 function problem.options_of(call, p)
   local o, window = call.o, call.o.window
@@ -138,8 +155,9 @@ problem.OPTIONS = {causal = "boolean", window = "table", scale = "number"}
 problem.FUNCTIONS = {score_mod = "function", mask_mod = "function",
                      softcap = "number", alibi_slopes = "tensor",
                      bias = "tensor"}
-local LAYOUT = {fits = fits, apart = apart, dependent = false,
-                flat = "LSE cu_q cu_k lengths tree k_scale v_scale blocks"}
+local LAYOUT = {fits = problem.fits, apart = apart, dependent = false,
+                flat = "LSE cu_q cu_k lengths tree q_scale k_scale v_scale "
+                  .. "blocks"}
 
 -- Returns an operation on operands of attention; see rowwise.operation.
 function problem.operation(what, spec)

@@ -21,18 +21,23 @@ local CHANGES = {
   {"bias", "s = s + bias[{at.b, at.h, at.q, at.k}]:to(f32)"},
   {"score_mod", "s = score_mod(s, at)"}}
 
+local LOG2E = 1.4426950408889634
+
 -- The largest x for which tanh(x) is x P(x^2) with a relative error of 3e-4,
 -- and the coefficients of P. The hardware's tanh.approx has a larger error, and
 -- its unit is busy with the softmax's powers of 2.
 local NEAR, P0, P1, P2 = 0.8, 0.9996967, -0.3245739, 0.0935748
 
--- Returns cap tanh(s / cap). inverse: 1 / cap. at.near: see flash.near.
+-- Returns cap tanh(s / cap), times log2(e) if at.log2. inverse: 1 / cap. s is
+-- at.raw times at.scale. at.near: see flash.near.
 local function capped(s, cap, inverse, at)
-  if not at.near then return cap * cute.tanh(s * inverse) end
-  at.near(s, cap * NEAR)
-  local square = inverse * inverse
-  local t = s * s
-  return s * cute.fma(cute.fma(t, P2 * (square * square), P1 * square), t, P0)
+  local unit = at.log2 and LOG2E or 1.0
+  if not at.near then return cap * unit * cute.tanh(s * inverse) end
+  local ratio, factor = at.scale * inverse, at.scale * unit
+  local square, t = ratio * ratio, at.raw * at.raw
+  at.near(t, NEAR / ratio)
+  return at.raw * cute.fma(cute.fma(t, P2 * factor * (square * square),
+                                    P1 * factor * square), t, P0 * factor)
 end
 
 local makers = {}  -- functions that make score_mod, by its options
@@ -127,15 +132,15 @@ end
 -- Returns two functions. The first is `modify` of kernels/attention.lua: its
 -- arguments are the captured values. The second, take(captured), replaces
 -- score_mod and mask_mod by the functions of another call, which have the same
--- code. near: the fourth result of `modify`.
-local function modifying(captured, near)
+-- code. near, log2: the fourth and fifth result of `modify`.
+local function modifying(captured, near, log2)
   local f, bind
   local function take(new) f, bind = new:clone() end
   take(captured)
   return function(...)
     bind {...}
     local score, mask = f()
-    return score, mask, bind, near
+    return score, mask, bind, near, log2
   end, take
 end
 
@@ -189,7 +194,9 @@ end
 function scores.trace_functions(call, o, p, positions)
   if not call.captured then return end
   local take
-  o.modify, take = modifying(call.captured, call.o.softcap ~= nil)
+  local g = call.o
+  o.modify, take = modifying(call.captured, g.softcap ~= nil, g.softcap ~= nil
+    and g.alibi_slopes == nil and g.bias == nil and g.score_mod == nil)
   local kinds = check_functions(call, o.modify, positions)
   p.check = function(now) take(now.captured) end
   return kinds

@@ -1,7 +1,7 @@
 --- Generates random kernels whose variables start as nil and get Lua values in
--- loops and branches: numbers, strings, functions and tables. The variables
--- are locals, upvalues, globals, fields and list elements. Plain Lua runs each
--- thread, too.
+-- loops and branches: numbers, strings, functions and tables. The variables are
+-- locals, upvalues, globals, fields and list elements. The expected results
+-- come from plain Lua, which runs the same program for each thread.
 --
 -- A program is marked text. Text between @ marks is a region: the kernel form
 -- replaces it with the kernel's loops and branches, and the plain form with

@@ -1,6 +1,6 @@
---- Helpers for benchmarks of products on a GPU: matrices of normal numbers made
--- there, and results compared with double-precision products or with each
--- other.
+--- Helpers for benchmarks of products on a GPU. They fill matrices with
+-- normally distributed numbers on the GPU, and compare results with
+-- double-precision products or with each other.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"

@@ -1,5 +1,5 @@
---- Helpers for specs of kernels: tensors, small kernels, their compilation, and
--- tables of kernels that run on the simulator and on a GPU alike.
+--- Helpers for specs of kernels: they make tensors and small kernels, compile
+-- them, and run tables of kernels on the simulator and on a GPU alike.
 local assert = require "luassert"
 local core = require "cute.core"
 local cute = require "cute"

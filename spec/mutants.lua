@@ -1,6 +1,6 @@
---- Scripts and kernels of this repository with one fault in their text, run on
--- the simulator. Checks that the simulator reports the fault before the result
--- is compared.
+--- Plants one fault in the text of a script or kernel of this repository and
+-- runs it on the simulator. Checks that the simulator reports the fault before
+-- the result is compared with the reference.
 local copylesson = require "cutelua.bench.copylesson"
 local harness = require "cutelua.bench.harness"
 local lesson = require "cutelua.bench.lesson"

@@ -1,6 +1,6 @@
---- Small correct kernels, and faults of one operand each: a parity, bytes, a
---- count, a mask, a rank, a stage, a number of groups or threads. Checks
---- whether the repair search (cutelua.check.repair) proposes the right edit.
+--- Changes one operand of a small correct kernel: a parity, a number of bytes,
+-- a count, a mask, a rank, a stage, or a number of groups or threads. Checks
+-- whether the repair search (cutelua.check.repair) proposes the right edit.
 local blamed = require "spec.blamed"
 local check = require "cutelua.check"
 local core = require "cute.core"

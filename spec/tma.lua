@@ -1,5 +1,5 @@
 --- Helpers for specs of TMA: kernels that copy tiles through tensor maps, and
--- their expected results, element by element.
+-- the expected results of these kernels, element by element.
 local core = require "cute.core"
 local cute = require "cute"
 

@@ -1,6 +1,6 @@
---- Helpers for specs of a warpgroup's MMA: a kernel of one tile for every kind
--- of instruction, with operands in canonical shared-memory layouts, and its
--- result by the tensor cores' rules.
+--- Helpers for specs of wgmma: for every kind of instruction a kernel of one
+-- tile, with operands in canonical shared-memory layouts. They compute the
+-- expected result by the rounding rules of the tensor cores.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

@@ -1,5 +1,6 @@
--- Tests approximate functions: the simulator gives an H200's bits. The GPU's
--- results are recorded as sums over many inputs, one of them over all 2^32.
+-- Tests that the simulator computes approximate functions with the bits of an
+-- H200. The GPU's results are recorded as sums over many inputs; one of these
+-- sums is over all 2^32 inputs.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"

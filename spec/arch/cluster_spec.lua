@@ -1,5 +1,5 @@
--- Tests launches in clusters: the special registers of blocks, which of them
--- become constants, and rejected launches.
+-- Tests launches in clusters: the special registers that describe blocks, which
+-- of these registers become constants, and the errors for invalid launches.
 local cute = require "cute"
 local raises = require "spec.support".raises
 local arch = cute.arch

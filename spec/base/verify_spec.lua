@@ -1,5 +1,6 @@
--- Tests the element-by-element check of a product: errors that rounding
--- explains pass, and larger ones are found in any element.
+-- Tests the comparison of a product with its reference, element by element.
+-- Errors that rounding explains must pass. A larger error must be found,
+-- whichever element has it.
 local core = require "cute.core"
 local lesson = require "cutelua.bench.lesson"
 local support = require "spec.support"

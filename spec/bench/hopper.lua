@@ -1,5 +1,5 @@
--- Measures Hopper GEMMs on a GPU: D = A B^T in bf16, against cuBLAS, the best
--- of cublasLt and handwritten CUDA texts, in one process:
+-- Measures Hopper GEMMs on a GPU: D = A B^T in bf16. One process compares our
+-- kernel with cuBLAS, the best algorithm of cublasLt, and handwritten CUDA C:
 --
 --    cutelua spec/bench/hopper.lua [--only 4096x4096x4096] [--rounds 5]
 --

@@ -1,5 +1,5 @@
--- Measures ops.gemm with epilogues on a GPU, against cuBLAS and cublasLt, in
--- one process; products of bf16 as in neural networks:
+-- Measures ops.gemm with epilogues on a GPU, for products of bf16 as in neural
+-- networks. One process compares it with cuBLAS and cublasLt:
 --
 --    cutelua spec/bench/ops_fused.lua [--only 4096x4096x4096] [--rounds 5]
 --      [--row gelu]

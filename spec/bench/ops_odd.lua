@@ -1,5 +1,6 @@
--- Measures ops.gemm of matrices whose layout TMA and wgmma do not accept:
--- repacked for the Hopper kernel, by mma.sync, and cuBLAS, alternating, hot:
+-- Measures ops.gemm of matrices whose layout TMA and wgmma do not accept. The
+-- contestants are the Hopper kernel on repacked matrices, the kernel by
+-- mma.sync, and cuBLAS. They alternate, with operands in L2:
 --
 --    cutelua spec/bench/ops_odd.lua [--only bf16] [--rounds 5] [--warm 20]
 --      [--hot 20] [--part 1/12]

@@ -1,8 +1,8 @@
--- Tests polling: random programs of warps that repeatedly read memory and test
--- mbarriers, against all of their interleavings, enumerated in plain Lua. The
--- verdict of check must equal the enumeration's: the same number of results, or
--- a fault of a kind that some interleaving has. CUTELUA_SEEDS: number of
--- programs (60).
+-- Tests polling with random programs of warps that repeatedly read memory and
+-- test mbarriers. The oracle enumerates all of their interleavings in plain
+-- Lua. The verdict of check must equal the enumeration's: the same number of
+-- results, or a fault of a kind that some interleaving has. CUTELUA_SEEDS is
+-- the number of programs (default 60).
 local cute = require "cute"
 local arch = cute.arch
 

@@ -1,6 +1,7 @@
--- Tests cute.pipeline on mbarriers: data that pass through rings of stages
--- between warps with different roles, under any schedule; alternation of roles;
--- the effect of an omitted step. The specs of copies cover TMA.
+-- Tests cute.pipeline on mbarriers. Data pass through rings of stages between
+-- warps with different roles, and must arrive under any schedule. Also tests
+-- warps that change roles, and the report for each omitted step. The specs of
+-- copies test TMA.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch

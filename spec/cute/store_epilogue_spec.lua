@@ -1,6 +1,6 @@
--- Tests tiles.epilogue, which stores accumulators of tiles through a ring in
--- shared memory to a tensor, by TMA. Each element encodes its position, so that
--- all are checked.
+-- Tests tiles.epilogue, which stores the accumulators of a tile to a tensor by
+-- TMA, through a ring of buffers in shared memory. Each element encodes its
+-- position, so that all are checked.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local kernels = require "spec.kernels"

@@ -1,7 +1,7 @@
--- Tests ops.gemm {constant = "B"}: the kernel reads weights before the
--- preceding launch ends. Results have the same bits as without the option. The
--- kernel waits before it reads other operands. The simulator reports weights
--- that a preceding launch writes.
+-- Tests ops.gemm {constant = "B"}, with which the kernel reads weights before
+-- the preceding launch ends. Results must have the same bits as without the
+-- option. The kernel must wait before it reads other operands. The simulator
+-- must report weights that a preceding launch writes.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local ops = require "spec.ops"

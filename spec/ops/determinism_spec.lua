@@ -1,6 +1,6 @@
--- Tests reproducibility guarantees of cute.ops.gemm: configurations that add in
--- the same order give the same bits, a row has the same bits in any batch, and
--- a GPU gives the bits of the simulator.
+-- Tests the reproducibility guarantees of cute.ops.gemm. Configurations that
+-- add in the same order must give the same bits. A row must have the same bits
+-- in any batch. A GPU must give the bits of the simulator.
 local card = require "spec.card"
 local core = require "cute.core"
 local record = require "kernels.tuned.cublas"

@@ -1,6 +1,6 @@
--- Tests cute.ops.elementwise, copy, convert and transpose against plain Lua:
--- random shapes that broadcast, strides and types; tensors whose contiguous
--- modes differ; rejected calls.
+-- Tests cute.ops.elementwise, copy, convert and transpose against plain Lua,
+-- with random types, random strides, and random shapes that broadcast. Some
+-- tensors have different contiguous modes. Invalid calls must raise errors.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

@@ -1,6 +1,6 @@
--- Tests epilogues of cute.ops.gemm against plain Lua, on every family of
--- kernels: vectors and matrices, additional results, reductions, dropout,
--- captured values.
+-- Tests epilogues of cute.ops.gemm against plain Lua, with kernels of every
+-- family. Epilogues use vectors and matrices, additional results, reductions,
+-- dropout, and captured values.
 local choose = require "cute.ops.choose"
 local cute = require "cute"
 local kernels = require "spec.kernels"

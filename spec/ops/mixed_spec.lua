@@ -1,7 +1,7 @@
 -- Tests random calls of ops.gemm and ops.grouped_gemm against plain Lua. They
--- cover what random_spec leaves out: operands and epilogue tensors with some of
--- the batch modes, C of one row or column, sums added to `out`, packed weights,
--- groups, dropout, several reductions, results of any strides.
+-- cover cases that random_spec does not: operands and epilogue tensors with
+-- some of the batch modes, C of one row or column, sums added to `out`, packed
+-- weights, groups, dropout, several reductions, and results with any strides.
 local cute = require "cute"
 local ops = require "spec.ops"
 local support = require "spec.support"

@@ -1,6 +1,6 @@
 -- Tests random calls of ops.gemm against plain Lua: types, strides, batches,
--- scale factors, C and epilogues in all combinations. Each is either right or
--- rejected with an expected message.
+-- scale factors, C and epilogues in all combinations. Each call must give the
+-- right result or raise an expected error.
 local cute = require "cute"
 local ops = require "spec.ops"
 local support = require "spec.support"

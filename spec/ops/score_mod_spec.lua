@@ -1,6 +1,6 @@
--- Tests score_mod and mask_mod of ops.attention: twelve usual functions against
--- the same formulas in plain Lua, captured values in later calls, rejected
--- functions.
+-- Tests score_mod and mask_mod of ops.attention: twelve usual functions are
+-- compared with the same formulas in plain Lua. Also tests captured values that
+-- change between calls, and the errors for rejected functions.
 local cute = require "cute"
 local oracle = require "spec.attention"
 local support = require "spec.support"

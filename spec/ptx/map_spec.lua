@@ -1,4 +1,5 @@
--- Tests tensor maps as 128 bytes: their decoding, and kernels that take them.
+-- Tests tensor maps of 128 bytes: their decoding, and kernels that have such
+-- maps as parameters.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"

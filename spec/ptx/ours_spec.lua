@@ -1,6 +1,7 @@
--- Tests the planted faults of spec/faults/ through the PTX of their kernels:
--- the first fault has the kind and the script's line of the direct path, and
--- the repaired kernels have none. misaligned/example fails while it is traced.
+-- Tests the planted faults of spec/faults/ through the PTX of their kernels.
+-- The first report must have the kind and the script's line of a run without
+-- PTX. Repaired kernels must have no report. misaligned/example fails while it
+-- is traced.
 local check = require "cutelua.check"
 local core = require "cute.core"
 local faults = require "spec.faults"

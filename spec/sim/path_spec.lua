@@ -1,6 +1,6 @@
--- Tests the position of the missing barrier in reports of races: the first
--- reported line does not depend on the schedule, and a barrier at the advised
--- position repairs the kernel.
+-- Tests the position that reports of races advise for a missing barrier. The
+-- first reported line must not depend on the schedule, and a barrier at the
+-- advised position must repair the kernel.
 local assert = require "luassert"
 local support = require "spec.support"
 

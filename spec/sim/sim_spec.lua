@@ -1,5 +1,5 @@
--- Tests the simulator: each kind of fault in a small kernel, with the text of
--- its report; correct kernels over many seeds.
+-- Tests the simulator: small kernels with each kind of fault must have the
+-- expected report, and correct kernels must have none over many seeds.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"

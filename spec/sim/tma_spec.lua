@@ -1,5 +1,5 @@
--- Tests TMA on the simulator: loaded and stored data, and the possible
--- mistakes, each reported with its lines.
+-- Tests TMA on the simulator: the data that it loads and stores, and the report
+-- for each possible mistake, with its lines.
 local cute = require "cute"
 local support = require "spec.support"
 local tma = require "spec.tma"

@@ -1,5 +1,5 @@
--- Tests a warpgroup's MMA in the simulator: every family against the tensor
--- cores' rules, element by element.
+-- Tests wgmma in the simulator: every family of instructions is compared,
+-- element by element, with the rounding rules of the tensor cores.
 local specs = require "spec.warpgroup"
 
 describe("a warpgroup's MMA", function()

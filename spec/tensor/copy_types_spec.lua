@@ -1,5 +1,6 @@
--- Tests the types that each copy accepts: every copy atom and the plain copy,
--- over all pairs of types of one width, and atoms made for a third type.
+-- Tests the types that each copy accepts. Every copy atom and the plain copy
+-- run over all pairs of types of one width, also with atoms made for a third
+-- type.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch

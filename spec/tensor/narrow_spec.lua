@@ -1,5 +1,6 @@
--- Tests sub-byte elements and memory viewed with another type: the simulator
--- against the emitted text run on the host; NVRTC accepts all of it.
+-- Tests elements of less than a byte, and memory viewed with another type. The
+-- simulator is compared with the emitted text, run on the host. NVRTC must
+-- accept all of the text.
 local core = require "cute.core"
 local units = require "spec.sim.units"
 local cute = require "cute"

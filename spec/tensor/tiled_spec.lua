@@ -1,6 +1,6 @@
--- Tests tiled operations: their printed form, partitions that cover a tile
--- exactly once, and kernels that copy and multiply through them on the
--- simulator.
+-- Tests tiled operations: their printed form, and partitions, which must cover
+-- a tile exactly once. Also runs kernels that copy and multiply through them on
+-- the simulator.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -1,5 +1,6 @@
--- Tests the workshop's page in a Chromium, as users have it: served by `cutelua
--- web`, where it has threads, and as files. Needs `make web`.
+-- Tests the workshop's page in a Chromium in both ways in which users open it:
+-- served by `cutelua web`, where it has threads, and as files. Needs `make
+-- web`.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"

@@ -6,13 +6,14 @@
 
 #include "bind/face.h"
 
-// The userdata of a traced scalar. `r` is its instruction. Instructions may be
-// removed and traced again, as in another pass of a loop. `birth` distinguishes
-// the instruction from a later one with the same r.
+// The userdata of a traced scalar. `r` is the IR instruction that computes it.
+// IR instructions may be removed and traced again, as in another pass of a
+// loop. `birth` distinguishes the instruction from a later one with the same r.
 typedef struct Value {
   uint32_t serial, birth;
   Ref r;
-  const void *made;  // address after the instruction that made the value
+  // Address of the Lua bytecode instruction after the one that made the value.
+  const void *made;
   uint32_t tested;   // for a boolean: line where Lua tested it, or 0
   bool consumed;  // for a boolean: whether something used it
   // For a boolean: whether it may stay unused, unless Lua's `if` tested it.

@@ -84,9 +84,9 @@ typedef struct Symbol {
   int64_t divides;
 } Symbol;
 
-// Callbacks of a walk during a trace (kernlib.c). Each pushes what the kernel
-// sees instead of an argument. `count` is the number of elements of a tensor's
-// memory.
+// Callbacks of a walk over the arguments during a trace (kernlib.c). Each
+// pushes the traced value that the kernel gets in place of an argument. `count`
+// is the number of elements of a tensor's memory.
 struct Walk;
 typedef struct Seen {
   void (*number)(const struct Walk *w, DType type);
@@ -156,9 +156,9 @@ const char *argkey_name(lua_State *L, int call);
 // caller has checked that the buffer is open.
 typedef struct LeafMemory { int64_t offset, bytes; } LeafMemory;
 LeafMemory argkey_memory(Ctx *cx, const Leaf *l);
-// Finds leaves with overlapping memory. Sets group[i] to 0 if leaf i overlaps
-// no other, else to a number that all leaves connected by overlaps share.
-// Returns false if no leaves overlap.
+// Finds leaves with overlapping memory among the n leaves at l. Sets group[i]
+// to 0 if leaf i overlaps no other leaf, else to a number that all leaves
+// connected by overlaps share. Returns false if no leaves overlap.
 bool argkey_overlaps(Ctx *cx, const Leaf *l, size_t n, int *group);
 
 // An argument key that is kept with its program, for later launches.
@@ -185,7 +185,8 @@ bool kernlib_unchanged(lua_State *L, int idx);
 const Leaf *argmatch_fit(const Walk *w, const ArgKey *k);
 // Reports whether s can follow a dot in Lua, as in t.name.
 bool argkey_is_name(const char *s, size_t n);
-// Returns where the walk is: "kernel k: argument 2.scale[3]".
+// Returns a text that names the argument at which the walk is: "kernel k:
+// argument 2.scale[3]".
 const char *argkey_path(const Walk *w);
 
 #endif

@@ -53,9 +53,9 @@ TraceLeaves trace_leaves(Ctx *cx, Layout l);
 // kernel function at `func` by the traced values for the kernel.
 void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n);
 
-// donelib.c: checks of a trace. donelib_check_use runs after the kernel's
-// function returned, donelib_check after the verifier accepted the IR. Both
-// raise errors.
+// Checks of a finished trace (donelib.c). donelib_check_use runs after the
+// kernel's Lua function returned, and donelib_check after the verifier accepted
+// the IR. Both raise a Lua error if the check fails.
 void donelib_check_use(Ctx *cx, lua_State *L);
 void donelib_check(Ctx *cx, lua_State *L);
 

@@ -46,9 +46,9 @@ typedef struct Launch {
   struct SimDebug *debug;  // the attached debugger (debug.h), or NULL
 } Launch;
 
-// The path from one access to a later access. NONE: unknown. STRAIGHT: straight
-// ahead. AGAIN: to the next copy of the same line in an unrolled loop. LOOP:
-// through the back edge of a loop.
+// The path through the program from one access of a race to the later one.
+// NONE: unknown. STRAIGHT: straight ahead. AGAIN: to the next copy of the same
+// line in an unrolled loop. LOOP: through the back edge of a loop.
 typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
 
 // A distinct fault, identified by kind, lines, memory object and state. The

@@ -24,9 +24,10 @@ local function text_of(c, arch)
   return table.concat(out, "\n")
 end
 
---- Returns {kernel, tile, stages, refused = {{kernel, reason}}, text, trace()};
--- tostring returns the text. plan.chosen: {name = the chosen kernel, hopper =
--- Hopper's kernel, refused = why that one is not used, options, problem}.
+--- Returns an explanation {kernel, tile, stages, refused = {{kernel, reason}},
+-- text, trace()}; tostring of it returns the text. plan.chosen is {name = the
+-- chosen kernel, hopper = Hopper's kernel, refused = the reason why Hopper's
+-- kernel is not used, options, problem}.
 ---@param nothing string why there may be no kernel
 function explained.of(plan, call, nothing)
   local c = plan.chosen

@@ -1,8 +1,9 @@
 --- The operands and options of ops.attention and of its gradients and decoding:
 -- which layouts the kernels accept, shapes, sequences, scale and window.
 --
--- Q and O (B,S,H,D), K and V (B,T,G,D): the last of the S rows is aligned with
--- the last of the T keys.
+-- Q and O are (B,S,H,D), K and V are (B,T,G,D), for B sequences, S rows, T
+-- keys, H heads of Q, and G heads of K and V with D elements. The last of the S
+-- rows is aligned with the last of the T keys.
 local core = require "cute.core"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
@@ -38,8 +39,8 @@ end
 -- Returns the problem, a table {B = sequences, S = rows, T = keys, H = heads of
 -- Q, G = heads of K, D = elements of a head, ...}. V of another shape than K is
 -- not checked. Sequences of different lengths (cu_q, cu_k) have no mode B.
--- paged: K and V are pages of T keys, not batches. narrow: another type that
--- both K and V may have.
+-- With `paged`, K and V are pages of T keys, not batches. `narrow` is another
+-- type that both K and V may have.
 function problem.of(call, like_q, like_k, paged, narrow)
   local Q, K, ragged = call.Q, call.K, call.cu_q ~= nil
   local dtype, rank = Q.element_type, ragged and 3 or 4

@@ -25,7 +25,8 @@ local CHANGES = {
 -- its unit is busy with the softmax's powers of 2.
 local NEAR, P0, P1, P2 = 0.8, 0.9996967, -0.3245739, 0.0935748
 
--- Returns cap tanh(s / cap). inverse: 1 / cap. at.near: see flash.near.
+-- Returns cap tanh(s / cap). `inverse` is 1 / cap. flash.near describes
+-- at.near.
 local function capped(s, cap, inverse, at)
   if not at.near then return cap * cute.tanh(s * inverse) end
   at.near(s, cap * NEAR)
@@ -126,7 +127,7 @@ end
 -- Returns two functions. The first is `modify` of kernels/attention.lua: its
 -- arguments are the captured values. The second, take(captured), replaces
 -- score_mod and mask_mod by the functions of another call, which have the same
--- code. near: the fourth result of `modify`.
+-- code. `near` becomes the fourth result of `modify`.
 local function modifying(captured, near)
   local f, bind
   local function take(new) f, bind = new:clone() end

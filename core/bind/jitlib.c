@@ -20,9 +20,10 @@ static void set_bytes(lua_State *L, const char *name, const char *p,
 }
 
 // jit_compile(source, arch [, options [, no_cache [, waiting, patience [,
-// name]]]]) -> {cubin=, ptx=, log=, cached=, seconds=, nvrtc=, note=} | nil,
-// message, log. `waiting` is a text to print on stderr if the compilation takes
-// longer than `patience` seconds. `name` is the source's path.
+// name]]]]) -> {cubin=, ptx=, log=, cached=, seconds=, nvrtc=, note=} or, if
+// the compilation fails, nil, a message and the log. `waiting` is a text to
+// print on stderr if the compilation takes longer than `patience` seconds.
+// `name` is the source's path.
 static int l_jit_compile(lua_State *L) {
   uint64_t start = base_nanotime();
   const char *options[32];

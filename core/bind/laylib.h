@@ -90,7 +90,8 @@ Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
 // Functions of layoutfn.c for Lua functions in composed layouts. layoutfn_make
 // creates a LayoutFn of the Lua function at stack index f, with the table of
-// options at stack index opts (0: none), and pushes the userdata that owns it.
+// options at stack index opts, if there is one, and pushes the userdata that
+// owns it.
 const LayoutFn *layoutfn_make(lua_State *L, int f, int opts);
 // Pushes the Lua function of fn.
 void layoutfn_push(lua_State *L, const LayoutFn *fn);

@@ -35,10 +35,10 @@ static bool nvrtc_id(NvrtcId *id, Why *w) {
   return true;
 }
 
-// Writes the name of a file of the cache: "nvrtc-<hash of the search>". The
-// file records the NVRTC that this search found last: path, time, size and
-// version. Until the search or the library file changes, reading the file saves
-// the 0.1 s of opening the library.
+// Writes the name of a file in the disk cache, "nvrtc-<hash of the search>".
+// The file records the path, time, size and version of the NVRTC that this
+// search found last. Until the search or the library file changes, reading the
+// file saves the 0.1 s of opening the library.
 static void memo_name(char name[40]) {
   snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)dl_fingerprint());
 }

@@ -47,9 +47,9 @@ struct SimWarp {
   SimState state;
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that exited the kernel early
-  // State of lanes.c. here: lanes of the running part. waits: number of failed
-  // polls. tries: number of switches between parts since memory change number
-  // `stamp`.
+  // Fields of lanes.c. here: lanes of the running part of a diverged warp.
+  // waits: number of failed polls. tries: number of switches between parts
+  // since memory change number `stamp`.
   uint32_t here, waits, tries;
   uint64_t stamp;
   // list of the parts of a diverged warp that do not run, or NULL

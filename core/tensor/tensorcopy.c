@@ -11,7 +11,7 @@
 enum { MAX_WALK = 256 };
 enum { SRC, DST, PRED, SIDES };
 
-// A loop over elements, common to the source, the destination and the
+// A loop over elements of three sides: the source, the destination and the
 // predicate. Each iteration moves by d[s] elements in the memory of side s, and
 // by `step` in the linear index.
 typedef struct Loop {

@@ -411,7 +411,7 @@ end
 -- Functions of scores
 ---------------------------------------------------------------------------
 
-local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
+local MOST_BLOCK = 1024  -- maximum number of rows or keys of a mask's block
 
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
 -- col[, sloped[, inner[, near]]]). The tile begins at `row` and `col` of all

@@ -373,7 +373,7 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
-local BLOCKS = 132  -- minimum number of blocks: the multiprocessors of an H200
+local BLOCKS = 132  -- minimum number of blocks: one for each SM of an H200
 local WARPS = 8     -- warps of a block; twice as many if a tile has 8 rows of A
 local SHARE = 4096  -- minimum elements of K of each block that shares a tile
 

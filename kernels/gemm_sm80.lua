@@ -243,7 +243,7 @@ local function scaler(o, C, SA, SB, from)
     cute.when(cute.eq((k_tile + 1) % per, 0), function()
       add(k_tile // per)
     end)
-  end, function(k_tiles)  -- adds the accumulators of a partial last block
+  end, function(k_tiles)  -- adds the accumulators of a partial last block of K
     if per > 1 then
       cute.when(cute.ne(k_tiles % per, 0), function() add(k_tiles // per) end)
     end

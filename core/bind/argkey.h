@@ -61,7 +61,7 @@ typedef struct Leaf {
   // value.
   bool free;
   int argument;            // number of the argument that contains the value
-  size_t place;            // number of the leaf, from 1 on
+  size_t place;            // number of this leaf, from 1 on
   uint32_t symbol;         // number of the value's cute.sym_int; 0: none
   int64_t number;          // the value, if it is an integer
   double real;             // the value, if it is a float
@@ -139,7 +139,7 @@ typedef struct Walk {
 // argkey.c: begins a walk. `launch` is the first word: an integer that encodes
 // the other properties that the program is compiled for.
 Walk argkey_begin(Ctx *cx, lua_State *L, uint64_t launch);
-void argkey_add(Walk *w, int idx);  // walks over the next argument
+void argkey_add(Walk *w, int idx);  // walks over the next kernel argument
 void argkey_put(Walk *w, uint64_t word);
 void argkey_value(Walk *w, int idx);   // walks over a value in an argument
 // Appends the address of the object at idx.

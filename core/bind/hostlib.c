@@ -131,7 +131,7 @@ static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
 // Where to allocate a new tensor.
 typedef struct Place {
   Gpu *gpu;     // the GPU, or NULL for the host
-  int at;       // stack index of the GPU
+  int at;       // stack index of the GPU's object
   bool pinned;  // whether host memory is pinned
   bool named;   // whether the options name a device
   bool sim;  // whether that device is the simulator; its memory is the host's

@@ -111,7 +111,7 @@ static int l_kind(lua_State *L) {
   face_checktype(L, 1, LUA_TTABLE);
   lua_Integer launch = face_optint(L, 2, 0);
   lua_settop(L, 2);
-  lua_newtable(L);  // the list of objects, at stack index 3
+  lua_newtable(L);  // list of the objects to keep alive, at stack index 3
   Walk w = argkey_begin(cx, L, (uint64_t)launch);
   w.hold = 3;
   walk_list(&w, 1);

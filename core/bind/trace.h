@@ -15,7 +15,7 @@ typedef struct Value {
   // Address of the Lua bytecode instruction after the one that made the value.
   const void *made;
   uint32_t tested;   // for a boolean: line where Lua tested it, or 0
-  bool consumed;  // for a boolean: whether something used it
+  bool consumed;  // for a boolean: whether a kernel operation used it
   // For a boolean: whether it may stay unused, unless Lua's `if` tested it.
   bool lazy;
   // Whether the value replaces a Lua boolean that changes in a loop or branch,

@@ -98,7 +98,7 @@ typedef struct SimReport {
 typedef struct SimShort {
   // the output, an index into Fn.mem; -1: there is none
   int32_t mem;
-  uint32_t src;        // line of the store
+  uint32_t src;        // source line of the store
   int mode;
   // each: extent of a tile. none, all: number of unwritten elements and of all
   // elements.
@@ -108,7 +108,7 @@ typedef struct SimShort {
 // Memory traffic of an instruction. Its bank conflicts are the wavefronts
 // beyond `least`.
 typedef struct SimStat {
-  uint64_t count;      // number of warp instructions
+  uint64_t count;      // number of executed warp instructions
   uint64_t wavefronts, least;  // shared memory: passes, and minimum of passes
   uint64_t requests, sectors, least_sectors;  // global memory
   uint64_t bytes;      // bytes that the active lanes moved

@@ -151,7 +151,7 @@ struct SimCta {
   // number of the CTA, counted cluster by cluster (without clusters: in grid
   // order)
   uint64_t number;
-  int32_t id[3];           // position in the grid
+  int32_t id[3];           // the CTA's position in the grid
   SimBar bar[MAX_BARS];
   int pool[4];  // for each quarter of the SM: free registers per lane
   // whether the CTA let the next launch start before it waited for the

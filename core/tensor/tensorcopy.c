@@ -34,7 +34,7 @@ typedef struct Cursor {  // iterates over the leaves of a layout
   size_t leaf, leaves;
   Tup shape;
   int64_t left;  // remaining extent of the current leaf
-  Dim stride;    // distance of the next step within the leaf, in elements
+  Dim stride;    // distance to the next step within the leaf, in elements
 } Cursor;
 
 static void cursor_next(Cursor *c) {

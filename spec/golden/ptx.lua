@@ -12,7 +12,7 @@ local variants = {}
 
 -- bytes of each operand and each result in the kernel's arguments
 local EACH = 8
-local OWN = 256   -- bytes of memory that belong to one case
+local OWN = 256   -- bytes of memory that belong to one test case
 
 -- Returns the bits of the register that a type is declared as.
 local function register_bits(type)

@@ -8,7 +8,7 @@ local kernels = require "spec.kernels"
 local support = require "spec.support"
 local all = cute._
 
-local N, THREADS = 24, 4  -- words in and out of a thread; number of threads
+local N, THREADS = 24, 4  -- words that a thread reads and writes; threads
 local ARCHS = {"sm_80", "sm_100a"}
 
 -- Returns packed little-endian elements of a host tensor, n bytes.

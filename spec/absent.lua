@@ -68,8 +68,8 @@ local function put(g, what)
   return ("put(%d, %s)"):format(g:r(SLOTS) - 1, what)
 end
 
--- How to assign and use variables of each kind: P is the variable, K a
--- constant.
+-- Statements that assign and use a variable, by the kind of its value. In them,
+-- P stands for the variable and K for a constant.
 local USES = {
   number = {
     {"P = K"}, {"P = K"}, {"P = (P or 0) + 1"}, {"P = nil", rare = true},

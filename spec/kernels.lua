@@ -216,8 +216,9 @@ function kernels.agree(c)
   end
 end
 
---- Returns the module kernels/NAME with a change in its own text or another
--- file's. f: {what, becomes, nth = occurrence, file = of kernels/}.
+--- Returns the module kernels/NAME after a change of its own text or of another
+-- file in kernels/. f: {the text to replace, its replacement, nth = the
+-- occurrence to replace, file = the name of the other file}.
 function kernels.changed(name, f)
   local file, kept = f.file or name, {}
   for module, m in pairs(package.loaded) do

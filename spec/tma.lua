@@ -224,8 +224,9 @@ function tma.runs(n, rows)
   end
 end
 
--- Cases of im2col: extents (C,W,..,N); for each spatial mode the padding before
--- and after, stride, filter, dilation; the tile.
+-- Cases of im2col. Each is {extents (C,W,..,N), padding before, padding after,
+-- stride, filter, dilation, tile}; the five lists between the extents and the
+-- tile have a number for each spatial mode.
 tma.UNFOLDED = {
   {{32, 9, 3}, {1}, {1}, {1}, {3}, {1}, {8, 32}},
   {{64, 10, 7, 3}, {1, 1}, {1, 1}, {1, 1}, {3, 3}, {1, 1}, {32, 32}},

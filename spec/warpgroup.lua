@@ -10,8 +10,9 @@ local _ = cute._
 
 local specs = {}
 
--- Returns the operation of a case, {a, b, acc, n, src =, a_major =, b_major =,
--- sparse =: the selector of metadata}.
+-- Returns the operation of a case. Fields of a case: a, b, and acc, the types
+-- of A, B, and the accumulators; n, the columns of the MMA; src, the memory
+-- that A comes from; a_major and b_major; sparse, the selector of the metadata.
 local function op_of(c)
   local src, a, b, sparse = c.src or "SMEM", c.a_major, c.b_major, c.sparse
   local function op(kind)

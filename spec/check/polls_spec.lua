@@ -183,11 +183,11 @@ local function fill(n, x)
   return t
 end
 
--- Returns the first state. Fields: rel, the vector clock that the last write to
--- a word releases; by, the warp that wrote the word last; wrote and read, the
--- times of each warp's last write to the data d and last read of it; open,
--- done, the vector clocks of the arrivals in an mbarrier's current phase and in
--- its last complete phase.
+-- Returns the first state of the model. Fields of a state: rel, the vector
+-- clock that the last write to a word releases; by, the warp that wrote the
+-- word last; wrote and read, the times of each warp's last write to the data d
+-- and last read of it; open, done, the vector clocks of the arrivals in an
+-- mbarrier's current phase and in its last complete phase.
 local function first_state(p)
   local function zeros() return fill(p.n, 0) end
   return {m = {0, 0}, d = {0}, pc = fill(p.n, 1), last = zeros(),

@@ -26,8 +26,8 @@ end
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Returns random scale factors for `rows` rows and k elements of K: the option,
--- and the value at (row, k).
+-- Returns random scale factors for `rows` rows and k elements of K: the option
+-- of ops.gemm, and a function that returns the factor of element (row, k).
 local function factor(pick, rows, k, group)
   local kind = pick {"none", "none", "number", "one", "rows", "blocks"}
   local t = pick {"f32", "bf16"}

@@ -334,9 +334,9 @@ local function simulated(text, n)
   return got
 end
 
---- Runs the program of a seed in both forms. Returns "same"; "error" and the
--- message, if the kernel fails; "skipped", if plain Lua fails for a thread; or
--- "different" and both results.
+--- Runs the program of a seed as a kernel and in plain Lua. Returns "same";
+-- "error" and the message, if the kernel fails; "skipped", if plain Lua fails
+-- for a thread; or "different" and the results of both runs.
 ---@param seed integer
 ---@return string verdict, any ...
 function absent.compare(seed)

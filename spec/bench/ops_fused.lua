@@ -42,8 +42,9 @@ local L2 = 50 << 20
 
 local buffer = core.param_memory
 
--- Returns sets of operands: A, B, bias, residual, two results, and a buffer for
--- cuBLAS's sums.
+-- Returns a list of sets of operands. Fields of a set: A and B, the factors;
+-- bias; R, the residual; D and E, M x N outputs; half and other, outputs with
+-- half the columns.
 local function sets_of(m, n, k)
   local bytes = 2 * (m * k + n * k + 2 * m * n)
   local list = {}

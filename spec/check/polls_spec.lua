@@ -10,8 +10,8 @@ local arch = cute.arch
 -- Programs
 ---------------------------------------------------------------------------
 
--- Where the program's words are, and whether its warps are in one block or in
--- several.
+-- Each place says which memory holds the words of a program, and whether its
+-- warps are in one block or in several.
 local PLACES = {"shared", "global", "blocks", "cluster"}
 
 -- Conditions of a spin loop: it continues while the value read satisfies one.

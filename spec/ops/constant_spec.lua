@@ -90,8 +90,8 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  -- Returns D of these kernels, launched with their choices, and the text of
-  -- the last one.
+  -- Returns the output D of these kernels, launched with the options that were
+  -- chosen for them, and the text of the last kernel.
   local function products(make, n, arguments, choices)
     local first, source
     for _, early_b in ipairs {false, true} do

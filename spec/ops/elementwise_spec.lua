@@ -422,8 +422,8 @@ end)
 describe("cute.ops.copy, convert, transpose", function()
   it("transpose with few bank conflicts in a suitable order of reads",
      function()
-    -- {type, rows beyond whole tiles, columns beyond whole tiles}. The
-    -- remainders select the order in which threads read shared memory.
+    -- Each case is {type, rows beyond whole tiles, columns beyond whole tiles}.
+    -- The two remainders select the order in which threads read shared memory.
     for _, c in ipairs {
       {"f32", 0, 0}, {"f32", 1, 1}, {"f32", 2, 3}, {"f32", 3, 1},
       {"bf16", 0, 1}, {"bf16", 1, 1}, {"bf16", 3, 7}, {"bf16", 4, 1},

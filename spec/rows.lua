@@ -40,7 +40,7 @@ end
 
 -- ---- softmax ----
 
---- Returns a lesson of softmax. o.fill: the values of X.
+--- Returns a lesson of softmax. o.fill gives the values of the input X.
 function rows.softmax(o, maker)
   maker = maker or require "kernels.softmax"
   return lesson {

@@ -338,8 +338,8 @@ function tma.try_fold(case, dtype, layout, device)
   return wrong, first
 end
 
--- Groups of rows of an f32 matrix: {first element, number of rows, valid
--- elements in a row}.
+-- Groups of rows of an f32 matrix. Each is {index of the first element, number
+-- of rows, number of valid elements in a row}.
 local GROUPS = {{0, 5, 24}, {1024, 16, 32}, {640, 1, 7}, {1600, 11, 13}}
 
 --- Each block copies a group from y to z through tensor maps that it makes

@@ -49,9 +49,9 @@ local function smem_layout(c, dtype, rows, k, major)
   return cute.tile_to_shape(atom, {rows, k})
 end
 
---- Returns the kernel D = A * B, or D += A * B with c.add: A (64 * groups,K)
--- and B (N,K) are row-major. A sparse A has only its stored elements; its
--- metadata follows D.
+--- Returns a kernel that computes D = A * B^T, or with c.add D += A * B^T. A
+-- (64 * groups,K) and B (N,K) are row-major. A sparse A has only its stored
+-- elements, and its metadata is the argument after D.
 function specs.kernel(c)
   local mma = cute.make_tiled_mma(op_of(c),
                                   cute.make_layout {c.groups or 1, 1, 1})
@@ -163,8 +163,8 @@ function specs.raw(t)
   return cute.recast_tensor(t, core["u" .. t.element_type.bits])
 end
 
---- Returns D by the tensor cores' rules: each instruction adds one sum over its
--- K to an element. A: the dense matrix.
+--- Returns D by the tensor cores' rules: each wgmma instruction adds one sum
+-- over its part of K to an element of D. A is the dense matrix.
 function specs.reference(c, A, B, D)
   -- number of products along K in one instruction
   local step = 256 // core[c.a].bits

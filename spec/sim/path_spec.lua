@@ -55,8 +55,8 @@ local function branch_of(lines, n)
   end
 end
 
--- Returns the lines with barriers at the positions that r's advice gives;
--- first: number of lines before the body.
+-- Returns the lines with barriers at the positions that `advice`, which belongs
+-- to report r, gives. `first` is the number of lines before the kernel's body.
 local function follow(lines, r, first, advice)
   local at, out = {}, {}
   local barrier = advice:match "put ([%w_.]+%(%))" or advice:match

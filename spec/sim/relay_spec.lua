@@ -336,8 +336,8 @@ describe("a barrier over all blocks", function()
     end
   end)
 
-  -- Runs grid barriers of several rounds. own: every thread polls; otherwise
-  -- only the first thread polls.
+  -- Runs grid barriers of several rounds. With `own`, every thread polls;
+  -- otherwise only the first thread of each block does.
   local function rounds(wait, own)
     return function(count, x, y)
       local t, b, n = arch.thread_idx(), arch.block_idx(), arch.grid_dim()

@@ -25,8 +25,8 @@ end
 
 local function line() return debug.getinfo(2, "l").currentline end
 
--- Returns a report's faults as "kind line line2: message", first detected
--- first.
+-- Returns a report's faults as "kind line line2: message", in the order of
+-- detection.
 local function faults(report, base)
   local out = {}
   for i, r in ipairs(report.reports) do

@@ -202,8 +202,8 @@ end)
 -- ---- a ring of mbarriers: a warpgroup fills, another multiplies ----
 
 local STAGES, TILES = 3, 7
--- Runs a ring. bug: the step to omit ("full", "empty", "fence"), or "early" to
--- free a stage too early.
+-- Runs a kernel with a ring of stages. `bug` names the step to omit ("full",
+-- "empty", "fence"), or is "early" to free a stage too early.
 local function ring(bug, seed)
   local tile = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
     "bf16"), {64, 64, STAGES})

@@ -44,8 +44,8 @@ local function tensor(space, type, layout, arg)
   return nil
 end
 
--- Traces a copy of `from` to `to` by an atom made for `own`; returns the error
--- or nil.
+-- Traces a copy from a tensor of type `from` to one of type `to` by an atom
+-- made for type `own`. Returns the error or nil.
 local function trace(a, from, to, own)
   local name, sspace, dspace, words, _, _, bits = table.unpack(a)
   local width = cute[from].bits

@@ -489,8 +489,8 @@ local function kernel(body, launch)
   return X .. 'cute.kernel("k", function(x)\n' .. body .. "\nend)(x):launch "
     .. (launch or "{grid = 1, block = 32}")
 end
--- A script, or {a script, its time limit in seconds}; the message; the
--- underlined line.
+-- Each case has a script, or {a script, its time limit in seconds}; the
+-- message; and the number of the underlined line.
 local SCRIPTS = {
   {"local x = 1\nlocal y = = 2", "unexpected symbol near '='", 2},
   {"print('abc", "unfinished string", 1},

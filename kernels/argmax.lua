@@ -3,14 +3,15 @@
 --     local k = argmax {dtype = cute.bf16, n = 4096}
 --     k.kernel(X, I):launch {grid = k.grid(m), block = k.block}
 --
--- X is (M,N), I is (M) of i32 or i64. Among equal elements the first one
--- counts. NaN is larger than every number or, with smallest = true, smaller.
+-- X is a matrix (M,N). I is a vector (M) of i32 or i64, for the index in each
+-- row. Of equal elements, the first one counts. NaN is larger than every number
+-- or, with smallest = true, smaller.
 --
--- With sample = true the kernel takes (X, I, Seed, by) and finds the largest
--- element of X * by + G, where G are independent Gumbel random numbers. Index i
--- is then drawn with a probability proportional to e^(X[i] * by) (E. J. Gumbel,
--- 1954). Seed is one i64 in global memory. cute.philox computes the random word
--- of an element from the seed and the element's row and column.
+-- With sample = true the kernel's arguments are (X, I, Seed, by). It finds the
+-- largest element of X * by + G, where G are independent Gumbel random numbers.
+-- Index i is then drawn with a probability proportional to e^(X[i] * by) (E. J.
+-- Gumbel, 1954). Seed is one i64 in global memory. cute.philox computes the
+-- random word of an element from the seed and the element's row and column.
 local cute = require "cute"
 local philox = require "cute.philox"
 local rules = require "kernels.operand_rules"

@@ -5,13 +5,14 @@
 --                           modify = modify}
 --     k.kernel(blocks):launch {grid = k.grid(H, B), block = k.block}
 --
--- `blocks` is (B,H,n,1+m) of i32, for n blocks of rows and m blocks of keys. It
--- holds a list for each block of rows. A list begins with the number of its
--- entries. Then it has, in ascending order, an entry for each block of keys
--- with a visible score. An entry is twice the index (from 0) of the block of
--- keys. It is one more if the mask hides some of the block's scores, or if the
--- block extends beyond the last key. kernels/attention.lua describes `modify`,
--- of which only the mask is used.
+-- `blocks` is a tensor (B,H,n,1+m) of i32, for B sequences, H heads, n blocks
+-- of rows and m blocks of keys. `rows` and `keys` are the numbers of rows (S)
+-- and of keys (T). It holds a list for each block of rows. A list begins with
+-- the number of its entries. Then it has, in ascending order, an entry for each
+-- block of keys with a visible score. An entry is twice the index (from 0) of
+-- the block of keys. It is one more if the mask hides some of the block's
+-- scores, or if the block extends beyond the last key. kernels/attention.lua
+-- describes `modify`. Only its mask is used here.
 --
 -- A warp evaluates the mask for all scores of a block. A thread then appends
 -- the results of all warps to the list.
@@ -76,7 +77,8 @@ local function kernel(o, blocks, ...)
   done()
 end
 
---- Returns a kernel of (blocks[, captured values]) and its launch parameters.
+--- Returns a kernel with arguments (blocks[, captured values]), and its launch
+-- parameters.
 ---@param o table {rows: integer, keys: integer, block: integer[],
 -- modify: function}
 ---@return {kernel: any, block: integer, grid: function}

@@ -5,11 +5,12 @@
 --     local y = cute.empty(conv.shape(x, w), cute.bf16)
 --     conv.kernel(x, w, y):launch {grid = conv.grid(y), block = conv.block}
 --
--- x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K) can have any size. In the GEMM, A is
--- a view of x, whose layout has nested modes: a row for each pixel (q,p,n) of
--- y, and a column for each tap (c,s,r) of a filter. A contains each element of
--- x up to R S times, so x is loaded through L1. Predicates, one bit for each
--- row and tap, leave out the padding. B is w and C is y.
+-- The image x is (N,H,W,C), the filters w are (K,R,S,C), and the result y is
+-- (N,P,Q,K), for N images, C channels and K filters. They can have any size. In
+-- the GEMM, A is a view of x, whose layout has nested modes: a row for each
+-- pixel (q,p,n) of y, and a column for each tap (c,s,r) of a filter. A contains
+-- each element of x up to R S times, so x is loaded through L1. Predicates, one
+-- bit for each row and tap, leave out the padding. B is w and C is y.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -112,8 +113,9 @@ local function im2col(o, x, w, y)
     {{column * stride[2], row * stride[1], image}, strides})
 end
 
---- Returns a kernel of (x, w, y), or of (x, w, y, ...) with an epilogue, and
--- its launch parameters: grid(y) and block; shape(x, w) is the shape of y.
+--- Returns a table: `kernel`, with arguments (x, w, y), or (x, w, y, ...) with
+-- an epilogue; its launch parameters grid(y) and `block`; and the function
+-- shape(x, w), which returns the shape of y.
 ---@param options? table {stride: integer|integer[]?, padding:
 -- integer|integer[]?, dilation: integer|integer[]?} and the options of
 -- kernels.gemm_sm80

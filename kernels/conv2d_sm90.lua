@@ -5,11 +5,12 @@
 --     local y = cute.empty(conv.shape(x, w), cute.bf16)
 --     conv.prepare(x, w, y, {device = "gpu"}):launch()
 --
--- x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K) of bf16 or f16. In the GEMM, a row
--- of A is a pixel of y, and a tile along K is 64 channels at one position
--- (s,r) of the filter. TMA computes the addresses of a tile's pixels and writes
--- zeros for the padding, so the loop of the producer is that of a GEMM. B is w
--- and D is y, both as plain matrices.
+-- The image x is (N,H,W,C), the filters w are (K,R,S,C), and the result y is
+-- (N,P,Q,K), all of bf16 or f16, for N images, C channels and K filters. In the
+-- GEMM, a row of A is a pixel of y, and a tile along K is 64 channels at one
+-- position (s,r) of the filter. TMA computes the addresses of a tile's pixels
+-- and writes zeros for the padding, so the loop of the producer is that of a
+-- GEMM. B is w and D is y, both as plain matrices.
 --
 -- C must be a multiple of 64 and K of 8; kernels.conv2d takes other sizes. A
 -- tensor map's corners and a copy's offsets have 8 bits each. They limit the
@@ -185,9 +186,9 @@ function conv2d_sm90.choose(m, n, k, o)
   end
 end
 
---- conv2d_sm90(options): a convolution with these options; see above. Fields:
--- kernel, block, cluster, shape(x, w), takes(x, w, y), arguments(x, w, y),
--- grid(y, sms), prepare(x, w, y, opts).
+--- conv2d_sm90(options): returns a convolution with these options; see above.
+-- Fields of the convolution: kernel, block, cluster, shape(x, w), takes(x, w,
+-- y), arguments(x, w, y), grid(y, sms), prepare(x, w, y, opts).
 setmetatable(conv2d_sm90, {__call = function(_, given) return make(given) end})
 
 return sign.module("kernels.conv2d_sm90", conv2d_sm90)

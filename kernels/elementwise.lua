@@ -5,26 +5,29 @@
 --                            n = 4096 * 4096}
 --     k.kernel(A, B, C, 2.0):launch {grid = k.grid, block = k.block}
 --
--- The kernel's arguments are the inputs, then the results, then the scalars. f
--- gets a vector of each input, converted to f32 if the input is a narrower
--- float, then the scalars. It returns a vector for each result, which is
--- rounded to the result's type. Arithmetic on vectors works element by element.
+-- The kernel's arguments are the inputs, then the results, then the scalars.
+-- The arguments of f are a vector of elements of each input, converted to f32
+-- if the input is a narrower float, and then the scalars. It returns a vector
+-- for each result, which is rounded to the result's type. Arithmetic on vectors
+-- works element by element.
 --
 -- With `n` the tensors have n contiguous elements, in any shape. With `extents`
 -- they have these modes, the first one fastest. Each entry of `inputs` and
 -- `outputs` is then a table {dtype = type, stride = {a stride for each mode},
 -- width = elements that can be accessed at once along the first mode, 1 when
--- absent}. `index` lists a stride for each mode: after the scalars, f gets the
--- offset of each element under these strides. With as_is = true, f returns its
--- only input, and no arithmetic changes the bits.
+-- absent}. The option `index` lists a stride for each mode. f then has one more
+-- argument after the scalars: the offset of each element under these strides.
+-- With as_is = true, f returns its only input, and no arithmetic changes the
+-- bits.
 --
--- Threads process vectors along the first mode, B, which is contiguous in
--- memory. Inputs with turned = true are contiguous along another mode, A (its
--- number is `across`). Their tiles go through shared memory, as (B,A) with B
--- contiguous. A thread loads vectors along A at as many adjacent indices of B
--- as fill 32 bits, and writes one 32-bit word for each index of A. The position
--- of a 16-byte chunk is swizzled by its vector's index along A. So shared
--- memory has no bank conflicts, and accesses to global memory have 16 bytes.
+-- Threads process vectors along the first mode, called B, which is contiguous
+-- in memory. Inputs with turned = true are contiguous along another mode,
+-- called A. The option `across` is the number of mode A. Their tiles go through
+-- shared memory, as (B,A) with B contiguous. A thread loads vectors along A at
+-- as many adjacent indices of B as fill 32 bits, and writes one 32-bit word for
+-- each index of A. The position of a 16-byte chunk is swizzled by its vector's
+-- index along A. So shared memory has no bank conflicts, and accesses to global
+-- memory have 16 bytes.
 --
 -- Rows of an input with shifted = true begin at any address; the tensor itself
 -- begins at a multiple of 16 bytes. The 16-byte chunks that a tile touches are
@@ -73,10 +76,10 @@ local function vectors(extents, stride, width)
   return cute.make_layout({width, shape}, {stride[1], strides})
 end
 
--- Returns a list with a function for each input. The function gets a position
--- and returns the input's elements there, in registers. `at`(t, op) returns a
--- function from the position to a view of the elements or, if its second result
--- is true, to the registers.
+-- Returns a list with a function for each input. The function's argument is a
+-- position; it returns the input's elements there, in registers. `at`(t, op)
+-- returns a function from the position to a view of the elements or, if its
+-- second result is true, to the registers.
 local function reads(tensors, ops, width, at)
   local list = {}
   for i, t in ipairs(tensors) do
@@ -94,9 +97,9 @@ local function reads(tensors, ops, width, at)
   return list
 end
 
--- Returns a list of the results of o.f at the position `...`. ins: functions
--- made by reads(). index(...), if given, returns the offset that becomes the
--- last argument of o.f.
+-- Returns a list of the results of o.f at the position `...`. `ins` is the list
+-- of functions that reads() returned. index(...), if given, returns the offset
+-- that becomes the last argument of o.f.
 local function compute(o, ins, scalars, index, width, ...)
   local args, n = {}, #ins
   for i, read in ipairs(ins) do
@@ -339,10 +342,10 @@ local function shift(o, t, op, at)
   return read, bring, pass
 end
 
--- Distributes threads over a tile: up to `most` lanes of a warp have adjacent
--- vectors along B; the remaining lanes have other coordinates along A. Returns
--- a thread's vector index along B, its first coordinate along A, and the step
--- to its next coordinate along A.
+-- Distributes threads over a tile (B,A). Up to `most` lanes of a warp have
+-- adjacent vectors along B; the remaining lanes have other coordinates along A.
+-- Returns a thread's vector index along B, its first coordinate along A, and
+-- the step to its next coordinate along A.
 local function spread(o, most)
   local along, warps = o.tile[1] // o.width, o.block // 32
   local lanes = math.min(along, most)
@@ -462,7 +465,8 @@ local function sizes(p)
   return up(p.count + rest, p.block * p.steps), p.count
 end
 
---- Returns a kernel of inputs, results and scalars, and its launch parameters.
+--- Returns a kernel with the inputs, the results and the scalars as arguments,
+-- and its launch parameters.
 ---@param o table {f: function, n: integer?, inputs: any[], outputs: any[]?,
 -- scalars: integer?, steps: integer?, block: integer?, width: integer?,
 -- fastmath: boolean?, name: string?, extents: integer[]?, index: integer[]?,

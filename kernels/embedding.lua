@@ -3,8 +3,9 @@
 --     local k = embedding {dtype = cute.bf16, rows = 32000, n = 4096}
 --     k.kernel(I, W, Y):launch {grid = k.grid(m), block = k.block}
 --
--- Forward: Y[m] = W[I[m]]. W is (rows,N), Y (M,N), I (M) of i32 or i64. An
--- index outside 0 to rows - 1 gives a row of NaNs.
+-- Forward: Y[m] = W[I[m]]. The table W is (rows,N). The M indices I are i32 or
+-- i64, and the result Y is (M,N). An index outside 0 to rows - 1 gives a row of
+-- NaNs.
 --
 -- Backward (backward = true): kernel(I, dY, dW) sums the rows of dY (M,N) that
 -- have the same index, and writes the sum to the row of dW at that index. Rows
@@ -79,7 +80,8 @@ local function add_rows(o, width, I, dY, dW)
   end)
 end
 
---- Returns a kernel of (I, W, Y) or (I, dY, dW), and its launch parameters.
+--- Returns a kernel with arguments (I, W, Y) or (I, dY, dW), and its launch
+-- parameters.
 ---@param o table {rows: integer, n: integer, dtype: any, backward: boolean?,
 -- width: integer?}
 -- dtype: the widest type of the rows; width: elements of a vector

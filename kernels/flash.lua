@@ -3,7 +3,7 @@
 --
 --     local team = flash.team(cute.bf16, 4)   -- 4 warps, 16 rows at a time
 --     local sK = team:tile(64, D, 2)                          -- (64,D,PIPE)
---     local load = team:rows(K, sK)           -- rows of K (T,D)
+--     local load = team:rows(K, sK)           -- rows of K (T keys, D)
 --     load(block, stage)
 --     local scores = team:times(sK)
 --     scores(stage, s, take_Q)                -- s += Q K^T
@@ -36,10 +36,10 @@ function flash.exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 --- The names of the options that all attention kernels accept.
 flash.OPTIONS = "name head causal window tile warps held"
 
---- Returns the parameters of an attention kernel, with defaults filled in:
--- head, tile, warps, held (whether Q stays in registers), and the window's
--- limits left and right (see flash.sight). known[head] is a list of defaults
--- for that head size: {tile, warps, held}.
+--- Returns the parameters of an attention kernel as a table, with defaults
+-- filled in. Its fields are head, tile, warps, held (whether Q stays in
+-- registers), and the window's limits `left` and `right` (see flash.sight).
+-- known[head] is a list {tile, warps, held} of the defaults for that head size.
 function flash.options(what, o, known)
   local k = known[o.head]
   if not k then
@@ -86,7 +86,7 @@ end
 ---------------------------------------------------------------------------
 
 --- Returns a view of accumulators (MMA,M,N) with a mode of rows and a mode of
--- columns: ((2,M),(2,N)). Those of a warpgroup's MMA, ((2,2,n),M,N), become
+-- columns: ((2,M),(2,N)). The accumulators of a wgmma, ((2,2,n),M,N), become
 -- ((2,M),(2,n,N)).
 function flash.by_rows(acc)
   local flat = cute.flatten(acc.layout)
@@ -223,9 +223,9 @@ function Team:copy(name, D)
     cute.make_layout {1, 8})
 end
 
---- Makes the load of tiles of a matrix X (S,D) into shared memory, by cp.async:
--- load(block, stage[, inner]). It loads zeros after the last row. inner: all
--- rows of this block are known to exist.
+--- Returns a function load(block, stage[, inner]) that loads tiles of a matrix
+-- X (rows,D) into shared memory s by cp.async. It loads zeros after the last
+-- row. With `inner`, all rows of this block are known to exist.
 function Team:rows(X, s)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local g2s = self:copy("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", D)
@@ -242,7 +242,7 @@ end
 --- Calls f(tile, stage) for tiles last - 1 down to first. Two stages of shared
 -- memory alternate: the next tile is loaded while the current one is processed.
 -- load(tile, stage, inner) loads a tile; `inner` is true for every tile but
--- tile last - 1. meet() synchronizes the threads that share the stages.
+-- tile last - 1. meet() is a barrier for the threads that share the stages.
 ---@param f fun(tile: any, stage: any)
 function flash.walk(first, last, load, meet, f)
   cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
@@ -292,10 +292,11 @@ function Team:left(s, held)
   end, load
 end
 
---- Makes the product with tiles s (N,K,PIPE): f(stage, acc, A) adds A s^T to
--- acc, where A(k) returns block k of the left operand. turned: s is a view by
--- flash.turned, whose N is contiguous. The fragment of the next 16 elements of
--- K is loaded while the current one is multiplied.
+--- Returns a function (stage, acc, A) that adds the product A s^T to acc, for
+-- the tile of s (N,K,PIPE) in that stage. A(k) returns block k of the left
+-- operand. With `turned`, s is a view by flash.turned, in which N is
+-- contiguous. The fragment of the next 16 elements of K is loaded while the
+-- current one is multiplied.
 function Team:times(s, turned)
   local atom = turned and self.ldsm_t or self.ldsm
   local thr = cute.make_tiled_copy_B(atom, self.mma):get_slice(self.tid)
@@ -374,17 +375,18 @@ end
 local Sight = {}
 Sight.__index = Sight
 
---- Makes a sight: it determines which keys (columns of the scores) each row
--- sees. Of S rows and T columns, row i sees the columns from i + T - S - left
--- to i + T - S + right. left = nil or right = nil: no limit on that side.
+--- Makes a sight, which determines the keys (columns of the scores) that each
+-- row sees. The scores have S rows and T columns. Row i sees the columns from i
+-- + T - S - left to i + T - S + right. left = nil or right = nil: no limit on
+-- that side.
 function flash.sight(S, T, left, right)
   return setmetatable({T = T, off = T - S, left = left, right = right}, Sight)
 end
 
---- Returns first, last, from, to for M rows from `row` on and blocks of N
--- columns. Some row sees a column of each of the blocks first to last - 1.
--- Every row sees all columns of the blocks `from` to to - 1; `from` and `to`
--- are nil if these are always the same blocks.
+--- Returns four block indices (first, last, from, to) for M rows from `row` on
+-- and blocks of N columns. Some row sees a column of each of the blocks first
+-- to last - 1. Every row sees all columns of the blocks `from` to to - 1;
+-- `from` and `to` are nil if these are always the same blocks.
 function Sight:blocks(row, M, N)
   local first, last = 0, tiles.count(self.T, N)
   local from, to = 0, last
@@ -428,10 +430,11 @@ function Sight:hide(s, places, row, col, x, take)
   end
 end
 
---- Returns the tiles of keys that a block mask (kernels/block_mask.lua) lists
--- for a block of rows: the number of tiles, and a function (i, ask) that
--- returns the index of tile i and, if `ask` is set, whether the mask hides some
--- of its keys. A listed block consists of `parts` tiles.
+--- Returns two values for the tiles of keys that a block mask
+-- (kernels/block_mask.lua) lists for a block of rows. The first is the number
+-- of tiles. The second is a function (i, ask) that returns the index of tile i
+-- and, if `ask` is set, whether the mask hides some of its keys. A listed block
+-- consists of `parts` tiles.
 ---@param list any (1+m) of i32
 ---@param parts integer tiles of a block
 function flash.listed(list, parts)
@@ -447,7 +450,7 @@ end
 -- Functions of scores
 ---------------------------------------------------------------------------
 
-local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
+local MOST_BLOCK = 1024  -- maximum number of rows or keys of a mask's block
 
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
 -- col[, sloped[, inner[, near[, take]]]]). The tile begins at `row` and `col`

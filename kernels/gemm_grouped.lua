@@ -1,15 +1,16 @@
 --- Computes D_g = A_g B_g^T for all groups g in one launch, as for the experts
--- of a mixture-of-experts layer. N and K are the same for all groups; each
--- group has its own M.
+-- of a mixture-of-experts layer. A_g is (M_g,K), B_g (N,K) and D_g (M_g,N): N
+-- and K are the same for all groups.
 --
 --     local k = gemm_grouped {form = "rows"}
 --     k.kernel(A, B, D, offsets):launch {grid = k.grid(m, n, groups),
 --                                        block = k.block}
 --
--- A (M,K) and D (M,N) hold the rows of all groups. With form = "masked", A
--- (M,K,G) and D (M,N,G) hold each group's rows separately, and counts, the last
--- argument, gives the number of rows of each group: see kernels.groups. B is
--- (N,K,G). The host need not know the number of rows of a group.
+-- A (M,K) and D (M,N) hold the rows of all groups, where M is the number of all
+-- rows. With form = "masked", A (M,K,G) and D (M,N,G) hold the rows of each of
+-- the G groups separately. `counts`, the last argument, then has the number of
+-- rows of each group (see kernels.groups). B is (N,K,G). The host need not know
+-- the number of rows of a group.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"

@@ -203,9 +203,10 @@ local function zero_of(z, h, dtype)
   return twice(z << at | BASES[dtype.name][h])
 end
 
--- Fills the fragment with the eight weights of word w, minus the zero points of
--- their two rows. The fraction of a bf16 has 7 bits, too few for a weight in
--- bits 4 to 7. Such a weight is first moved to bits 0 to 3, by an FMA in f16.
+-- Fills the fragment `frag` with the eight weights of the packed word w, minus
+-- the zero points of the two rows that the weights belong to. The fraction of a
+-- bf16 has 7 bits, too few for a weight in bits 4 to 7. Such a weight is first
+-- moved to bits 0 to 3, by an FMA in f16.
 local function dequantise(w, frag, zeros, dtype)
   local words = cute.recast_tensor(frag, cute.u32)
   local less = cute.arch["sub_packed_" .. dtype.name .. "x2"]
@@ -372,7 +373,7 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
-local BLOCKS = 132  -- minimum number of blocks: the multiprocessors of an H200
+local BLOCKS = 132  -- minimum number of blocks: one for each SM of an H200
 local WARPS = 8     -- warps of a block; twice as many if a tile has 8 rows of A
 local SHARE = 4096  -- minimum elements of K of each block that shares a tile
 
@@ -522,8 +523,8 @@ function gemm_int4.weight(words, along, n, k)
   return words[block * 4 + k // 16 % 4] >> shift & 15
 end
 
---- Returns a kernel of (A, W, S, [Z,] C, [work, turns,] ...) for weights (n,k):
--- see splitk_skinny.launches.
+--- Returns a kernel with arguments (A, W, S, [Z,] C, [work, turns,] ...), for
+-- weights (n,k); see splitk_skinny.launches.
 ---@param o table {n: integer, k: integer, m: integer?, group: integer?,
 -- zeros: boolean?, rows: integer?, columns: integer?, warps: integer[]?,
 -- slice: integer?, stages: integer?, splits: integer?, cluster: boolean?,

@@ -5,10 +5,11 @@
 --     k.kernel(A, B, C):launch {grid = k.grid(m, n), block = k.block}
 --
 -- The kernel is kernels/gemm_sm80.lua with another atom, and has the same
--- arguments and options. 128 threads each compute 8x16 of a tile of C of
--- 128x128, in registers. Shared memory limits the speed: it delivers 128 bytes
--- a clock to a multiprocessor, for 128 multiply-adds. A thread with 8x8 reads
--- 16 floats for 64 multiply-adds, one with 8x16 reads 24 for 128.
+-- arguments and options. A tile of C has 128x128 elements, of which each of 128
+-- threads computes 8x16, in registers. Shared memory limits the speed: it
+-- delivers 128 bytes a clock to a multiprocessor, for 128 multiply-adds. In
+-- each step of K, a thread with 8x8 elements of C reads 16 floats for 64
+-- multiply-adds; a thread with 8x16 elements reads 24 floats for 128.
 --
 -- M and N are contiguous in shared memory: one load reads 4 neighbours, and a
 -- step of K needs 24 registers, not 96. A 16-byte load of a warp takes two

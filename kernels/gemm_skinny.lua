@@ -4,11 +4,11 @@
 --     local k = gemm_skinny {m = 8, n = 4096, k = 4096}
 --     k.kernel(A, B, D):launch {grid = k.grid(m), block = k.block}
 --
--- A (M,K) and B (N,K) have rows at multiples of 16 bytes, K a multiple of 8; D
--- (M,N) has any layout. Batches are a third mode, as in gemm_sm80. B can have 8
--- bits, integers or floats (K: a multiple of 16), which are converted in
--- registers. Factors S (N,K/group), of any type, can follow B: each multiplies
--- the sums of a group.
+-- The rows of A (M,K) and B (N,K) begin at multiples of 16 bytes, and K is a
+-- multiple of 8. D (M,N) has any layout. Batches are a third mode of these
+-- matrices, as in gemm_sm80. B can have elements of 8 bits, integers or floats,
+-- which are converted in registers; K is then a multiple of 16. Factors S
+-- (N,K/group), of any type, can follow B: each multiplies the sums of a group.
 --
 -- Only sums go through shared memory. The 4 threads that hold a row of a
 -- fragment load 16 bytes of a row of B each, together a run of 32 or 64
@@ -77,9 +77,10 @@ local function rows_of(n, o)
   return rows
 end
 
--- Makes a thread's part of an operand: load(slot, run, guard) loads its 16
--- bytes of each row of a run (32 or 64 elements of K) into register slot
--- `slot`, at(slot, s) returns the fragment for MMA s of the run in that slot.
+-- Returns two functions for a thread's part of an operand: load(slot, run,
+-- guard) loads its 16 bytes of each row of a run (32 or 64 elements of K) into
+-- register slot `slot`, at(slot, s) returns the fragment for MMA s of the run
+-- in that slot.
 local function operand(p, t, o)
   local each, halves, own = p.each, o.first and 2 or 1, t.element_type
   local lane, rows = cute.arch.lane_idx(), rows_of(t.shape[1], o)
@@ -126,9 +127,10 @@ local function operand(p, t, o)
   return out
 end
 
--- Makes factors of B, S (N,K/group) or ((128,N/128),K/group), for the rows of
--- this thread's accumulators: load(slot, run) loads the factors of a run (32 or
--- 64 elements of K), and get(slot) returns them, ((1,2),MT,1).
+-- Returns two functions for the factors S of B, (N,K/group) or
+-- ((128,N/128),K/group), in the rows of this thread's accumulators: load(slot,
+-- run) loads the factors of a run (32 or 64 elements of K), and get(slot)
+-- returns them, ((1,2),MT,1).
 local function factors(p, S, o)
   local rows = rows_of(p.n, o)
   local held = cute.make_rmem_tensor({{1, 2}, p.MT, 1, p.unroll},
@@ -311,9 +313,9 @@ local CHOICES = {
   {side = "a", warps = {1, 16}, unroll = 8, most = 8},
 }
 
---- Returns the candidates for m rows of A, n and k: a list of {options, tile,
--- seconds = estimated for an H200, blocks = of a matrix, room = blocks that fit
--- on a multiprocessor}.
+--- Returns the candidates for a product (m,k) x (n,k)^T: a list of {options,
+-- tile, seconds = time estimated for an H200, blocks = number of blocks for a
+-- matrix, room = number of blocks that fit on a multiprocessor}.
 ---@param o table {dtype: any, b_dtype: any?, sms: integer, batches: integer?,
 -- clusters: boolean?, gated: boolean?, group: integer?}
 -- clusters: whether blocks can form clusters
@@ -347,8 +349,8 @@ function gemm_skinny.candidates(m, n, k, o)
   return list
 end
 
---- Returns a kernel of (A, B, [S,] D, [work, turns,] ...) for B of (n,k): see
--- splitk_skinny.launches.
+--- Returns a kernel with arguments (A, B, [S,] D, [work, turns,] ...), for a
+-- matrix B of (n,k); see splitk_skinny.launches.
 ---@param o table {n: integer, k: integer, m: integer?, dtype: any?,
 -- b_dtype: any?, group: integer?, side: string?, count: integer?,
 -- rows: integer?, warps: integer[]?, unroll: integer?, splits: integer?,

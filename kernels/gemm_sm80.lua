@@ -5,12 +5,13 @@
 --                          atoms = {2, 2, 1}, permutation = {32, 32, 16}}
 --     k.kernel(A, B, C):launch {grid = k.grid(m, n), block = k.block}
 --
--- A (M,K), B (N,K) and C (M,N) have any order of modes, any size and alignment;
--- modes can be nested or go through a function (im2col): see cute.tiles. The
--- third mode of (M,K,L) counts batches. An operand without that mode, or with
--- extent 1 or stride 0 there, is the same for all batches. cp.async fills
--- `stages` tiles of shared memory in turn. Within a tile, the fragments of the
--- next block of K are loaded while those of the current block are multiplied.
+-- A (M,K), B (N,K) and C (M,N) have any order of modes, any size and any
+-- alignment. Their modes can be nested or go through a function (im2col); see
+-- cute.tiles. The third mode of (M,K,L) counts batches. An operand without that
+-- mode, or with extent 1 or stride 0 there, is the same for all batches.
+-- cp.async fills `stages` tiles of shared memory in turn. Within a tile, the
+-- fragments of the next block of K are loaded while those of the current block
+-- are multiplied.
 --
 -- An epilogue transforms the accumulators, and takes the further arguments of
 -- the kernel. part.load(t[, dtype]) returns the values of another matrix, or of
@@ -21,18 +22,18 @@
 --     end
 --     k.kernel(A, B, C, bias, residual):launch { ... }
 --
--- gated = true: the product with the first half of B's rows gives the gates,
--- the product with the second half the values that they gate. The epilogue gets
--- both, (gate, up, part, ...), and C (M,N) has half as many columns as B (2N,K)
--- has rows. A tile takes groups of rows from the two halves in turn, so that
--- each thread holds gates and the matching values.
+-- With gated = true, the product of A and the first half of B's rows gives the
+-- gates. The product of A and the second half gives the values that they gate.
+-- The epilogue gets both, (gate, up, part, ...), and C (M,N) has half as many
+-- columns as B (2N,K) has rows. A tile takes groups of rows from the two halves
+-- in turn, so that each thread holds gates and the matching values.
 --
--- blocks = n: the accumulators of n elements of K are scaled before they are
--- added. The kernel takes (A, B, C, SA, SB, ...), SA (M,K/n) and SB (N,K/n),
--- one of which can be nil. Their modes can be nested with strides of 0: one
--- factor then serves several rows.
+-- With blocks = n, the accumulators of each n elements of K are scaled before
+-- they are added. The kernel takes (A, B, C, SA, SB, ...), SA (M,K/n) and SB
+-- (N,K/n), one of which can be nil. Their modes can be nested with strides of
+-- 0: one factor then serves several rows.
 --
--- as = type: A and B are converted to this type for the MMA.
+-- With as = type, A and B are converted to this type for the MMA.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local rules = require "kernels.operand_rules"
@@ -49,7 +50,7 @@ end
 -- Stores C through shared memory. Fragments hold pairs, which would give 4-byte
 -- stores at best; rearranged, they give 16-byte stores of whole rows if the
 -- rows' alignment allows it. The store reuses the memory of an operand's
--- stages, after all threads have read them. each_part(f): calls f(part,
+-- stages, after all threads have read them. each_part(f) calls f(part,
 -- fragment, n) for adjacent parts of C.
 local function store_rows(C, mma, tile, at, stages, each_part)
   local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
@@ -214,7 +215,7 @@ local function each_part(C, columns, sums, f)
 end
 
 -- Returns two functions for accumulators that are scaled by SA and SB. The
--- first is called after each tile along K: when a block of o.blocks elements of
+-- first is called after each tile along K. When a block of o.blocks elements of
 -- K is complete, it adds C's accumulators times the block's factors to separate
 -- sums. The second is called at the end, and copies the sums to the
 -- accumulators.
@@ -242,7 +243,7 @@ local function scaler(o, C, SA, SB, from)
     cute.when(cute.eq((k_tile + 1) % per, 0), function()
       add(k_tile // per)
     end)
-  end, function(k_tiles)  -- adds the accumulators of a partial last block
+  end, function(k_tiles)  -- adds the accumulators of a partial last block of K
     if per > 1 then
       cute.when(cute.ne(k_tiles % per, 0), function() add(k_tiles // per) end)
     end
@@ -262,10 +263,10 @@ local function waits_once(mA, mB, C, async, way, o)
     and C.crd ~= nil and cute.size(C.acc) <= 64
 end
 
--- Makes A and B of this block's tile {bm, bn}, as operands of cute.tiles. Also
--- returns the number of stages, and for each whether cp.async copies it.
--- Without cp.async there are two stages: loads through registers arrive one
--- tile later, so further stages would stay empty.
+-- Returns A and B of this block's tile {bm, bn}, as operands of cute.tiles.
+-- Also returns the number of stages, and two booleans: whether cp.async copies
+-- A, and whether it copies B. Without cp.async there are two stages: loads
+-- through registers arrive one tile later, so further stages would stay empty.
 local function operands(o, mma, mA, mB, at, way, valid_b)
   local function of(t, which, rows, i, more)
     local fetch = type(o.fetch) == "function" and o.fetch(t.element_type)
@@ -414,15 +415,15 @@ local function finisher(o, way, ...)
   end
 end
 
---- Returns a kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an
--- epilogue of (acc, part, ...), and its launch parameters. With pdl the kernel
--- is for dependent launches: it waits for the preceding kernel. The next kernel
--- begins when the blocks of this kernel are done: blocks that began earlier
--- would slow these down. run(A, B, C, way, ...) is the work of one block, for
--- use in other kernels. Fields of way:
--- valid: the existing elements of A (tiles.inside); cached: loads A through L1;
--- at: the tile {bm, bn}; from, k_tiles: the tiles of K;
--- meet: function(C, block), called before C is stored; returns whether this
+--- Returns a kernel with arguments (A, B, C [, alpha, beta]), or (A, B, C, ...)
+-- with an epilogue (acc, part, ...), and its launch parameters. With pdl the
+-- kernel is for dependent launches: it waits for the preceding kernel. The next
+-- kernel begins when the blocks of this kernel are done: blocks that began
+-- earlier would slow these down. run(A, B, C, way, ...) is the work of one
+-- block, for use in other kernels. Fields of way: valid: the existing elements
+-- of A (tiles.inside); cached: loads A through L1; at: the tile {bm, bn}; from,
+-- k_tiles: the tiles of K; meet: function(C, block), called before C is stored;
+-- returns whether this
 --   block stores it;
 -- batch(t), l: replace part.batch and part.l of an epilogue; without them,
 --   part.batch selects batch z, the block's index along z.

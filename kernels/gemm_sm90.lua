@@ -27,31 +27,33 @@
 -- Tiles are ordered in bands: `swizzle` tiles along M, then as many at the next
 -- index along N, and so on. raster_along_m exchanges the roles of M and N.
 --
--- persistent = false: each block computes one tile, at its own index. Use it
--- for results with at most as many tiles as multiprocessors, or twice as many
--- with min_blocks = 2. Consecutive blocks have tiles along M or, with
--- raster_along_m and without clusters, along N. They form runs, whose length
--- (model.run) minimizes the rows of A and B that concurrent blocks read.
+-- With persistent = false, each block computes one tile, whose index is the
+-- block's index. Use it for results with at most as many tiles as
+-- multiprocessors, or twice as many with min_blocks = 2. Consecutive blocks
+-- have tiles along M or, with raster_along_m and without clusters, along N.
+-- They form runs, whose length (model.run) minimizes the rows of A and B that
+-- concurrent blocks read.
 --
--- ahead = "a" or "b", with pdl: no launch that may still be running writes that
--- operand. A block issues the loads of its first tiles before it waits for the
--- preceding launch, and lets the next launch do the same.
+-- ahead = "a" or "b" (together with pdl) states that no launch that may still
+-- be running writes operand A or B. A block issues the loads of its first tiles
+-- before it waits for the preceding launch, and lets the next launch do the
+-- same.
 --
--- split = 2: two blocks of a cluster each compute half of K, for few tiles and
--- large K. Each sends half of its accumulators to the other and stores half of
--- the tile. A block computes one tile.
+-- With split = 2, two blocks of a cluster each compute half of K. This is for
+-- products with few tiles and a large K. Each sends half of its accumulators to
+-- the other and stores half of the tile. A block computes one tile.
 --
--- split = "stream": the last tiles are split along K so that all blocks end at
--- the same time (cute.utils.StreamKTileScheduler). A block without the first
--- step of such a tile stores its partial sums in a workspace; the block with
--- the first step loads them through the ring after its own operands. They are
--- added in the order of K: results depend on the grid, not on timing. Parts of
--- less than `least` steps are avoided. With equal = n, only the tiles that
+-- With split = "stream", the last tiles are split along K so that all blocks
+-- end at the same time (cute.utils.StreamKTileScheduler). A block without the
+-- first step of such a tile stores its partial sums in a workspace; the block
+-- with the first step loads them through the ring after its own operands. They
+-- are added in the order of K: results depend on the grid, not on timing. Parts
+-- of less than `least` steps are avoided. With equal = n, only the tiles that
 -- remain after the full waves are split. Each of them is split into equal
 -- parts: as many as there are blocks for, but at most n.
 --
--- scheduler "static": blocks take tiles in turn; "dynamic": a block that
--- becomes idle draws the next tile from a counter in global memory
+-- With scheduler "static", blocks take tiles in turn. With "dynamic", a block
+-- that becomes idle draws the next tile from a counter in global memory
 -- (cute.utils.DynamicPersistentTileScheduler).
 --
 -- a_hint, b_hint and d_hint (values of cpasync.CacheHint) tell L2 which data is
@@ -63,34 +65,35 @@
 -- rows at a time. While one warpgroup adds, the other multiplies; if the
 -- warpgroups alternate, the tensor cores wait.
 --
--- blocks = 1 or 128 (false: no factors), for 8-bit floats: the accumulators of
--- each tile along K, 128 elements, are scaled before they are added. The
--- factors are SA (M,K/128) and SB (N,K/128), the first arguments of the
--- epilogue. Their modes can be nested with strides of 0. A factor of SB covers
--- `blocks` columns.
+-- With blocks = 1 or 128, for 8-bit floats, the accumulators of each tile along
+-- K, 128 elements, are scaled before they are added. The factors are SA
+-- (M,K/128) and SB (N,K/128), the first arguments of the epilogue. Their modes
+-- can be nested with strides of 0. A factor of SB covers `blocks` columns.
 --
--- batches = true: A (M,K,L), B (N,K,L) and D (M,N,L), matrices of L products; a
--- stride of 0 shares one matrix among all.
+-- With batches = true, A (M,K,L), B (N,K,L) and D (M,N,L) hold the matrices of
+-- L products. A matrix with stride 0 along L is the same for all products.
 --
 -- groups = "rows" or "masked": the device counts the rows of each group
 -- (kernels.groups), and each group has its own B (N,K,G). With "rows", A is
 -- (M,K) and D (M,N), and the kernel's last argument is {offsets = tensor}. With
 -- "masked", A is (M,K,G) and D (M,N,G), and the last argument is {counts =
--- tensor}. groups = "list": separate problems, one of which is passed to
--- arguments(). The last argument is the result of list(), and an epilogue gets
--- only the accumulators. Tiles of the groups are consecutive. A partial tile
--- takes as long as a whole one, since blocks out of step would read data that
--- L2 no longer holds.
+-- tensor}. With groups = "list", the groups are separate problems, and one of
+-- them is passed to arguments(). The last argument is the result of list(), and
+-- an epilogue gets only the accumulators. Tiles of the groups are consecutive.
+-- A partial tile takes as long as a whole one, since blocks out of step would
+-- read data that L2 no longer holds.
 --
--- gated = true: the first half of B's rows makes gates, the second half the
--- values that they gate. The epilogue gets both, (gate, up, part, ...). D (M,N)
--- has half as many columns as B (2N,K) has rows; N must be a multiple of 8.
+-- With gated = true, the product of A and the first half of B's rows gives
+-- gates. The product of A and the second half gives the values that they gate.
+-- The epilogue gets both, (gate, up, part, ...). D (M,N) has half as many
+-- columns as B (2N,K) has rows; N must be a multiple of 8.
 --
--- sources = {{dtype =, major = "n" or "m"}, ...}: matrices like D that the
--- epilogue reads. arguments() takes them after beta (and SA, SB), before the
--- epilogue's own arguments. part.source(i, dtype) returns the values of source
--- i (from 1) at the accumulators' positions. TMA loads `source_stages` parts of
--- each warpgroup's tile ahead to shared memory.
+-- sources = {{dtype =, major = "n" or "m"}, ...} describes matrices with the
+-- extents of D that the epilogue reads. The function arguments() takes them
+-- after beta (and SA, SB), before the epilogue's own arguments. part.source(i,
+-- dtype) returns the values of source i (from 1) at the accumulators'
+-- positions. TMA loads `source_stages` parts of each warpgroup's tile ahead to
+-- shared memory.
 --
 -- Accumulators are stored through shared memory. stmatrix writes them to
 -- `epi_stages` buffers of 64 rows for each warpgroup, and of EN columns with
@@ -272,9 +275,10 @@ local function make(given)
     return not why, why
   end
 
-  --- Returns the grid for results of (m,n) with `sms` multiprocessors; batches:
-  -- number of batches or groups; place: the operands' device, "host" when
-  -- absent. A persistent grid has at most as many blocks as run at once.
+  --- Returns the grid for a D of (m,n) on a device with `sms` multiprocessors.
+  -- `batches` is the number of batches or groups; `place` is the operands'
+  -- device, "host" when absent. A persistent grid has at most as many blocks as
+  -- run at once.
   function self.grid(m, n, sms, batches, place)
     rules.integers("gemm_sm90", {sms = sms}, {"sms"}, 1, 1 << 20)
     local tm, tn = count(m, n)
@@ -335,9 +339,9 @@ local function make(given)
   return self
 end
 
---- gemm_sm90(options): a GEMM with these options; see above. Fields: kernel,
--- block, cluster, atoms(A, B, D), arguments(A, B, D), grid(m, n), prepare(A, B,
--- D, opts).
+--- gemm_sm90(options): returns a GEMM with these options; see above. Fields of
+-- the GEMM: kernel, block, cluster, atoms(A, B, D), arguments(A, B, D), grid(m,
+-- n), prepare(A, B, D, opts).
 setmetatable(gemm_sm90, {__call = function(_, given)
   return make(given)
 end})

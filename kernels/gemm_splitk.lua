@@ -1,5 +1,5 @@
---- A split-K GEMM: for few tiles and a long K, where the tiles alone would
--- leave most multiprocessors idle.
+--- A split-K GEMM, C = A B^T, for problems with few tiles of C and a long K,
+-- where one block for each tile would leave most multiprocessors idle.
 --
 --     local k = gemm_splitk {splits = 8}
 --     local work, turns = k.scratch(m, n)
@@ -17,10 +17,10 @@ local rules = require "kernels.operand_rules"
 local splitk_reduce = require "kernels.splitk_reduce"
 local tiles = require "cute.tiles"
 
---- Returns a kernel of (A, B, C, work, turns [, alpha, beta]), or (..., turns,
--- ...) with an epilogue. scratch(m, n[, dtype]) makes work and turns on the
--- host, which can be copied to a GPU: work is of dtype, the type of the
--- accumulators (f32 when absent), turns are i32 zeros.
+--- Returns a kernel with arguments (A, B, C, work, turns [, alpha, beta]), or
+-- (A, B, C, work, turns, ...) with an epilogue. scratch(m, n[, dtype]) makes
+-- work and turns on the host, which can be copied to a GPU: work is of dtype,
+-- the type of the accumulators (f32 when absent), turns are i32 zeros.
 ---@param o? {splits: integer?} and the options of kernels.gemm_sm80
 ---@param base? string "gemm_simt" for that kernel's options
 return function(o, base)

@@ -1,11 +1,12 @@
 --- Groups of rows whose sizes are read on the device, as for the experts of a
 -- mixture-of-experts layer.
 --
--- The form of groups describes their layout. "rows": a matrix (M,K) holds the
--- rows of all groups consecutively; group g has rows offsets[g] to
--- offsets[g + 1] - 1. "masked": matrices (M,K,G); group g has the first
--- counts[g] rows of matrix g. "list": separate matrices, of any extents; shapes
--- (G,3) has M, N, K of each group.
+-- The form of groups describes their layout. With "rows", a matrix (M,K) holds
+-- the rows of all groups consecutively; group g has rows offsets[g] to
+-- offsets[g + 1] - 1. With "masked", there are G matrices (M,K,G), and group g
+-- has the first counts[g] rows of matrix g. With "list", each group has
+-- separate matrices of any extents; the tensor `shapes` (G,3) holds M, N and K
+-- of each of the G groups.
 --
 -- offsets (G+1) and counts (G) are i32 or i64. An offset is clamped to the
 -- range from the previous one to M, a count to 0 to M: no value causes accesses
@@ -39,11 +40,12 @@ end
 local Search = {}
 Search.__index = Search
 
---- Makes a search that starts before the first group. Fields that describe the
--- group found: its index `group`, its first row (`first`, 0 if masked), the
--- number of its `rows`, the number of tiles along them (`high`); `before`: the
--- number of its first tile, `after`: one past its last. For a list also
--- `columns`, `k` and `across`, the number of tiles along N.
+--- Makes a search that starts before the first group. The search has these
+-- fields, which describe the group found: `group`, its index; `first`, its
+-- first row (0 if masked); `rows`, the number of its rows; `high`, the number
+-- of tiles along them; `before`, the number of its first tile; `after`, one
+-- more than the number of its last tile. For a list it also has `columns` and
+-- `k`, the group's extents, and `across`, the number of tiles along N.
 ---@param form string
 ---@param where any offsets, counts or shapes
 ---@param most any rows of a matrix; nil for a list

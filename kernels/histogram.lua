@@ -1,11 +1,11 @@
---- Counts the occurrences of each value, or of each class of values.
+--- Counts how often each value, or each class of values, occurs in a tensor.
 --
 --     local k = histogram {dtype = cute.u8, n = 1000000, bins = 256}
 --     k.kernel(X, H):launch {grid = k.grid, block = k.block}
 --
--- X has N contiguous elements. The counts are added to H (bins), i32. `bin`, a
--- Lua function of an element, returns the index of its bin; elements with an
--- index outside the bins are not counted.
+-- X has n contiguous elements. The counts are added to H, a vector of `bins`
+-- elements of i32. `bin`, a Lua function of an element, returns the index of
+-- its bin; elements with an index outside the bins are not counted.
 --
 -- Blocks count in shared memory, in `copies` tables; neighbouring warps use
 -- different tables. At the end they add their tables to H.
@@ -77,7 +77,7 @@ local function count(h, X, H)
   end)
 end
 
---- Returns a kernel of (X, H) and its launch parameters.
+--- Returns a kernel with arguments (X, H), and its launch parameters.
 ---@param o table {n: integer, dtype: any, bins: integer, bin: function?,
 -- copies: integer?, steps: integer?, block: integer?, grid: integer?}
 -- bin: maps an element (a traced value) to the index of its bin (when absent,

@@ -16,10 +16,11 @@ local WARP = 32
 multiblock.MOST = WARP  -- most blocks of a row: one lane for each block
 
 -- `state` is an array of u64 words that are 0 before and after a launch. The
--- first word counts the blocks that have begun. The others are the messages
--- between the blocks of each row: an array (sum,from,to,row), with `sum`
--- fastest. A message is the flag SAID and the bits of an f32. The receiver
--- resets a word to 0.
+-- first word counts the blocks that have begun. The other words are the
+-- messages between the blocks of each row. They form an array
+-- (sum,from,to,row), in which index `sum` varies fastest: message `sum` from
+-- block `from` to block `to`. A message is the flag SAID and the bits of an
+-- f32. The receiver resets a word to 0.
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 local SAID = 1 << 32
 

@@ -6,9 +6,10 @@
 -- Forward, for rows h = x + r (r and h with residual = true, else h = x):
 --   rms    y = h rstd w                rstd = 1 / sqrt(mean(h^2) + eps)
 --   layer  y = (h - mean) rstd w + b   rstd = 1 / sqrt(variance(h) + eps)
--- Arguments in this order, without those that were not requested: X, R, W, B,
--- Y, H, Mean, Rstd, eps. X, R, Y, H are (M,N); W (weight = true) and B (bias =
--- true) are (N); Mean and Rstd (save = true, Mean for layer) are f32 (M).
+-- The kernel's arguments are X, R, W, B, Y, H, Mean, Rstd, eps in this order,
+-- without those that the options do not request. X, R, Y, H are (M,N), for M
+-- rows of N elements; W (weight = true) and B (bias = true) are (N); Mean and
+-- Rstd (save = true, Mean for layer) are f32 (M).
 --
 -- Backward (norm.rms_backward, norm.layer_backward) takes X (h above), W, dY,
 -- Mean, Rstd, dH (residual = true: the gradient of h that bypasses the norm),
@@ -232,7 +233,7 @@ local function gradients(plan, a, w, add)
   local function of(t, at)
     return t and t[at.inside and cute.where(at.inside, at.row, 0) or at.row]
   end
-  -- Returns x - mean, dY and g of a chunk.
+  -- Returns three fragments of a chunk: x - mean, dY and g.
   local function operands(at, mean, chunk, last)
     local x = sources[1]:get(at, chunk, last)
     if mean then x = centred(plan, x, mean, chunk) end

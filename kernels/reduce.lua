@@ -13,9 +13,10 @@
 -- any, is applied to loaded values, `after` to the result. X has any type, Y is
 -- f32 or another float; intermediate values are f32. max and min ignore NaNs.
 --
--- all: Y is (1), Parts (k.grid) of f32, Tickets (1) of u32, which is 0 before
--- and after the launch. The last block reduces the partial results of all
--- blocks, in the order of the blocks, so equal inputs give equal results.
+-- For reduce.all, Y has one element, Parts has k.grid elements of f32, and
+-- Tickets one element of u32, which is 0 before and after the launch. The last
+-- block reduces the partial results of all blocks, in the order of the blocks,
+-- so equal inputs give equal results.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local reduce_tensor = require "kernels.reduce_tensor"

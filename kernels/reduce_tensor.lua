@@ -7,15 +7,15 @@
 --                           stride = {1}, sums = cute.f32}
 --     k.kernel(X, Y):launch {grid = k.grid, block = k.block}
 --
--- along: vectors of `width` elements extend along the first folded mode, and
--- `threads` threads of a block share a position. across: vectors extend along
--- the first kept mode, `lanes` vectors of a block are adjacent, and the block's
--- other threads divide the folded modes. In both, a thread loads `steps`
--- vectors at once. With splits > 1, several blocks share a position, and the
--- kernel takes additional last arguments: tensors (POSITIONS,SPLITS) for the
--- partial results, which another reduction then combines. The order of
--- operations depends only on the options, so the same operands give the same
--- bits.
+-- In reduce_tensor.along, vectors of `width` elements extend along the first
+-- folded mode, and `threads` threads of a block share a position. In
+-- reduce_tensor.across, vectors extend along the first kept mode, `lanes`
+-- vectors of a block are adjacent, and the block's other threads divide the
+-- folded modes. In both kernels, a thread loads `steps` vectors at once. With
+-- splits > 1, several blocks share a position, and the kernel takes additional
+-- last arguments: tensors (POSITIONS,SPLITS) for the partial results, which
+-- another reduction then combines. The order of operations depends only on the
+-- options, so the same operands give the same bits.
 --
 -- op: "sum" "mean" "prod" "max" "min" "amax" (of magnitudes) "norm" (root of
 -- the sum of squares) "rms" (root of the mean of squares), or a table {of =
@@ -127,11 +127,12 @@ local function key(x, smallest)
   return smallest and ~x or x
 end
 
--- Returns how to find the largest element (the smallest, if smallest) without
--- its index: f32 and narrower floats are compared directly, other types by
--- keys. Fields: worst, a value below all; of(x) converts x for comparison;
--- most(a, b) is the larger; has(x, most) reports whether x is the maximum;
--- key(most) is its key.
+-- Returns a table of functions that find the largest element (with `smallest`,
+-- the smallest) without its index. f32 and narrower floats are compared
+-- directly, other types by keys. Its fields are: worst, a value below all
+-- others; of(x), which converts x for comparison; most(a, b), which returns the
+-- larger one; has(x, most), which reports whether x is the maximum `most`;
+-- key(most), which returns the key of the maximum.
 local function ranks(dtype, smallest, worst)
   if not dtype.is_float or dtype.bits == 64 then
     return {worst = worst, most = cute.max, has = cute.eq,
@@ -146,10 +147,11 @@ local function ranks(dtype, smallest, worst)
     key = function(x) return key(x, smallest) end}
 end
 
---- Describes the state of argmax for a type, {key, index}: {types, init, take =
--- function(x, index), join = function(a, b), ranks}. `behind` is a faster join
--- for b with larger indices; it exists for types whose smallest key is above
--- the key of init. far: indices are i64.
+--- Returns a description of argmax's state for a type. The state is {key,
+-- index}, and the description is {types, init, take = function(x, index), join
+-- = function(a, b), behind, ranks}. `behind` is a faster join for b with larger
+-- indices; it exists for types whose smallest key is above the key of init.
+-- If `far` is set, indices are i64.
 function reduce_tensor.place(dtype, far, smallest)
   local wide = dtype.bits == 64 or dtype == cute.u32
   local int = wide and cute.i64 or cute.i32

@@ -5,13 +5,13 @@
 --                     positions = 4096}
 --     k.kernel(X, Cos, Sin, Y):launch {grid = k.grid, block = k.block}
 --
--- X and Y are (M,H,D) with contiguous heads. Cos and Sin are (positions, D/2)
--- of f32 or of X's type, row-major. Token m is at position m % positions, or
--- with at = true at P[m], where P, i32, is the kernel's last argument. Element
--- i is paired with i + D/2 or, with interleaved = true, element 2i with 2i + 1.
--- A pair (a, b) becomes (a c - b s, b c + a s), where c and s are the elements
--- of Cos and Sin for the position and the pair. inverse = true rotates by the
--- negative angles, as the gradient requires.
+-- X and Y are (M,H,D), for M tokens and H contiguous heads of D elements. Cos
+-- and Sin are (positions, D/2) of f32 or of X's type, row-major. Token m is at
+-- position m % positions, or with at = true at P[m], where P, i32, is the
+-- kernel's last argument. Element i is paired with i + D/2 or, with interleaved
+-- = true, element 2i with 2i + 1. A pair (a, b) becomes (a c - b s, b c + a s),
+-- where c and s are the elements of Cos and Sin for the position and the pair.
+-- inverse = true rotates by the negative angles, as the gradient requires.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 
@@ -73,7 +73,8 @@ local function head_of(o, name, t)
   end
 end
 
---- Returns a kernel of (X, Cos, Sin, Y[, P]) and its launch parameters.
+--- Returns a kernel with arguments (X, Cos, Sin, Y[, P]), and its launch
+-- parameters.
 ---@param o table {dtype: any, m: integer, heads: integer, d: integer,
 -- positions: integer, interleaved: boolean?, inverse: boolean?, at: boolean?,
 -- block: integer?, pdl: boolean?}

@@ -2,9 +2,9 @@
 -- process each row as a unit (softmax, norms, sums along rows).
 --
 -- `threads` neighbouring threads, a power of two, share a row; a block has
--- `rows` rows. A row is divided into `chunks`. A thread has `steps` vectors of
--- `width` elements of each chunk, (W,S); vector s of thread t begins at element
--- (s * threads + t) * width.
+-- `rows` rows. A row is divided into `chunks` chunks. A thread has `steps`
+-- vectors (S) of `width` elements (W) of each chunk, in a fragment (W,S).
+-- Vector s of thread t begins at element (s * threads + t) * width.
 --
 -- The length of a row decides where its elements are kept between the passes
 -- over the row. A held row is one chunk, in registers. A staged row is in
@@ -159,10 +159,10 @@ function Plan:lane()
   return self.rows == 1 and tid or tid % self.threads
 end
 
---- Calls f(at) for each of m rows that this thread processes. at.row: the row's
--- index; at.inside: whether the row exists, nil if all rows exist; at.turn:
--- alternately 0 and 1, for persistent blocks. `sources`: the tensors that f
--- reads, from Plan:sources.
+--- Calls f(at) for each of m rows that this thread processes. Fields of `at`:
+-- row, the row's index; inside, whether the row exists (nil if all rows exist);
+-- turn, alternately 0 and 1, for persistent blocks. `sources` is the list of
+-- Plan:sources for the tensors that f reads.
 ---@param m any
 ---@param sources table[]
 ---@param f function
@@ -312,11 +312,11 @@ end
 -- Sources: rows that are read more than once
 ---------------------------------------------------------------------------
 
---- Makes sources: rows of tensors that are read chunk by chunk. source:get(at,
--- chunk[, "last"]) returns an f32 vector (W,S), with `other` where the row has
--- no elements. "last" means that the chunk is not read again, so that the copy
--- of the next row can replace it. All sources of a kernel are made at once, in
--- one list.
+--- Returns a list of sources, one for each tensor, whose rows are read chunk by
+-- chunk. source:get(at, chunk[, "last"]) returns an f32 vector (W,S), with
+-- `other` where the row has no elements. "last" means that the chunk is not
+-- read again, so that the copy of the next row can replace it. All sources of a
+-- kernel are made at once, in one list.
 ---@param tensors any[]
 ---@param other number
 ---@return table[]

@@ -1,12 +1,12 @@
---- Prefix sums, products and maxima: along rows, or of one long row in one
--- pass.
+--- Computes prefix sums, products, maxima and minima, either along the rows of
+-- a matrix or, in one pass over memory, of one long row.
 --
 --     local k = scan {dtype = cute.f32, n = 4096}
 --     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
 --
--- X and Y are row-major (M,N), and Y[i,j] = X[i,0] + ... + X[i,j]. Elements of
--- less than 32 bits are added in f32 or i32, others in their own type. A block
--- processes a row, one tile after the other.
+-- X and Y are row-major matrices (M,N), here with N = 4096, and Y[i,j] = X[i,0]
+-- + ... + X[i,j]. Elements of less than 32 bits are added in f32 or i32, others
+-- in their own type. A block processes a row, one tile after the other.
 --
 --     local k = scan {dtype = cute.f32, n = 1 << 28, one_pass = true}
 --     local state = cute.zeros({k.states}, cute.u64)
@@ -129,9 +129,9 @@ function Scan:warp_of(x)
   return r, sum
 end
 
--- Combines the warps' results: returns the result of the warps before this one,
--- and the result of the block. `turn` must alternate between tiles that have no
--- other barrier in between.
+-- Combines the results of the block's warps. Returns two values: the result of
+-- all warps before this one, and the result of the whole block. `turn` must
+-- alternate between tiles that have no other barrier in between.
 function Scan:block_of(sum, turn)
   local tid, warps = (cute.arch.thread_idx()), self.block // WARP
   if warps == 1 then return self.none, sum end
@@ -307,8 +307,8 @@ local function accumulator(t)
   return t
 end
 
---- Returns a kernel of (X, Y), or with one_pass of (X, Y, state), and its
--- launch parameters. X and Y can differ in type.
+--- Returns a kernel with arguments (X, Y), or with one_pass (X, Y, state), and
+-- its launch parameters. X and Y can differ in type.
 ---@param o table {dtype: any, n: integer, op: string?, exclusive: boolean?,
 -- one_pass: boolean?, values: integer?, block: integer?}
 -- dtype: the widest of the operands; n: elements of a row; op: "add" "mul"

@@ -4,12 +4,13 @@
 --     k.kernel(u, delta, A, B, C, y, z, D, bias, h0, h1):launch {
 --       grid = k.grid(batch, channels), block = k.block}
 --
--- h[n] = exp(dt A[n]) h[n] + dt B[n] u; y = (sum over n of C[n] h[n] + D u)
--- silu(z), at each time of each channel; dt = delta, or with softplus log(1 +
--- exp(delta + bias)). u, delta, z, y are (batch, channels, time), B and C
--- (batch, states, time), A (channels, states), D and bias (channels), h0 and h1
--- (batch, channels, states), the states before and after. A, D, bias, h0, h1
--- are f32; z, D, bias, h0, h1 can be nil.
+-- At each time of each channel, the kernel computes h[n] = exp(dt A[n]) h[n] +
+-- dt B[n] u for all states n, and then y = (sum over n of C[n] h[n] + D u)
+-- silu(z). dt is delta or, with softplus, log(1 + exp(delta + bias)). u, delta,
+-- z, y are (batch, channels, time), B and C (batch, states, time), A (channels,
+-- states), D and bias (channels), h0 and h1 (batch, channels, states), the
+-- states before and after. A, D, bias, h0, h1 are f32; z, D, bias, h0, h1 can
+-- be nil.
 --
 -- `lanes` threads share a channel, with a few states each, and advance in time
 -- by groups of four steps for each lane. Each lane computes dt and dt u of its
@@ -32,11 +33,11 @@ Scan.__index = Scan
 -- Tiles of time
 ---------------------------------------------------------------------------
 
--- Makes an operand: {smem = (rows,time,stages), load = function(k, stage)}.
--- load copies tile k along time of the tile `at` of t's rows to a stage of
--- shared memory. Elements outside t are loaded as zeros. Rows are padded by 16
--- bytes, so that lanes that read 16 bytes each from consecutive rows have no
--- bank conflicts.
+-- Returns an operand: {smem = its tensor (rows,time,stages) in shared memory,
+-- load = function(k, stage)}. The function `load` copies tile k along time of
+-- the tile `at` of t's rows to a stage of shared memory. Elements outside t are
+-- loaded as zeros. Rows are padded by 16 bytes, so that lanes that read 16
+-- bytes each from consecutive rows have no bank conflicts.
 function Scan:input(t, rows, at)
   local T, dtype = self.time, t.element_type
   local width = math.min(rules.widest(dtype.bits, t.shape[2]), T // self.lanes)
@@ -169,9 +170,9 @@ local function spread_sum(v, lanes, lane, apart)
   return v
 end
 
--- Returns log2(e) dt, dt u and u of this lane's four steps, from t on in the
--- tile. Steps after the end of time, `left` steps from the tile's beginning,
--- add nothing.
+-- Returns three lists, log2(e) dt, dt u and u, for this lane's four steps,
+-- which begin at step t of the tile. Steps after the end of time, `left` steps
+-- from the tile's beginning, add nothing.
 function Scan:prepare(g, t, left, stage)
   local delta = read(g.delta.smem(_, _, stage), g.c, t)
   local u = read(g.u.smem(_, _, stage), g.c, t)
@@ -242,9 +243,9 @@ local function of_channel(t, at)
   return out.value
 end
 
--- Calls f(i, at, n) for each state of this thread that exists: state n of
--- channel `at`, which is the thread's state number i. t: a tensor (channels,
--- states).
+-- Calls f(i, at, n) for each state of this thread that exists. n is the number
+-- of the state in channel `at`, and i its number among the thread's states. t
+-- is a tensor (channels, states).
 function Scan:states_of(t, at, lane, f)
   for i = 0, self.each_lane - 1 do
     local n = i * self.lanes + lane
@@ -313,8 +314,8 @@ function Scan:run(u, delta, A, B, C, y, more)
   end
 end
 
---- Returns a kernel of (u, delta, A, B, C, y [, z, D, bias, h0, h1]) and its
--- launch parameters.
+--- Returns a kernel with arguments (u, delta, A, B, C, y [, z, D, bias, h0,
+-- h1]), and its launch parameters.
 ---@param o table {dtype: any, states: integer?, softplus: boolean?,
 -- lanes: integer?, channels: integer?, time: integer?}
 -- dtype: the type of u, delta, z, B, C, y; states: 16 when absent; softplus:

@@ -3,12 +3,13 @@
 --     local k = softmax {dtype = cute.bf16, n = 4096}
 --     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
 --
--- Y = softmax(X), both (M,N) and row-major. With backward = true the kernel
--- takes (Y, dY, dX): dX = Y (dY - sum(Y dY)). With loss = true it takes (X, T,
--- Loss, Lse, ignore): Lse = log(sum(e^X)), Loss = Lse - X[T], both f32 (M). T
--- has the index of each row's target (i32 or i64). The loss is 0 where T is
--- `ignore`, and NaN where T is no index of the row. Sums are f32. Mask elements
--- with -inf.
+-- Y = softmax(X), where X and Y are row-major matrices of M rows and N columns.
+-- With backward = true the kernel's arguments are (Y, dY, dX), and it computes
+-- dX = Y (dY - sum(Y dY)). With loss = true its arguments are (X, T, Loss, Lse,
+-- ignore). It then computes Lse = log(sum(e^X)) and Loss = Lse - X[T], both
+-- f32, for each row. T has the index of each row's target (i32 or i64). The
+-- loss is 0 where T is `ignore`, and NaN where T is no index of the row. Sums
+-- are f32. Mask elements with -inf.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
@@ -130,8 +131,8 @@ local OPERANDS = {forward = "X, Y", backward = "Y, dY, dX",
                   loss = "X, T, Loss, Lse, ignore"}
 local COUNT = {forward = 2, backward = 3, loss = 5}
 
---- Returns a kernel of (X, Y), (Y, dY, dX) or (X, T, Loss, Lse, ignore), and
--- its launch parameters.
+--- Returns a kernel with arguments (X, Y), (Y, dY, dX) or (X, T, Loss, Lse,
+-- ignore), and its launch parameters.
 ---@param o table {n: integer, dtype: any, backward: boolean?, loss: boolean?,
 -- values: integer?, threads: integer?, block: integer?, persistent: boolean?}
 -- dtype: the widest of the operands; the rest: see kernels/rows.lua

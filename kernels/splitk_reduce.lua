@@ -20,8 +20,8 @@ local function all_sums(work, V, threads, splits)
     {{1, n * threads}, n, V * threads, V * threads * splits}))
 end
 
---- Adds up the fragments that the blocks of tile `at` have computed, into acc
--- of the last block to arrive. Returns true in that block.
+--- Adds up the fragments that the blocks of tile o.at have computed. The block
+-- that arrives last gets the sums in `acc`; there the function returns true.
 ---@param acc any a fragment
 ---@param o table {work: any, turns: any, at: any, splits: integer,
 -- threads: integer, of: any?}

@@ -35,10 +35,10 @@ local function shares(warps, MT, NT)
   return wm, core.gcd(NT, warps // wm)
 end
 
---- Adds derived fields to plan p: wm and wn, the number of warps along each
--- mode that hold the final sums; `out`, the tiled MMA of these warps; meets,
--- whether blocks reduce in global memory; columns, the number of columns of D's
--- tile.
+--- Adds fields to plan p that follow from its other fields. wm and wn are the
+-- numbers of warps along D's two modes that hold the final sums. `out` is the
+-- tiled MMA of these warps. `meets` tells whether blocks reduce in global
+-- memory. `columns` is the number of columns of D's tile.
 function splitk_skinny.plan(p)
   local w = p.warps[1]
   p.columns = p.gated and p.tile[1] // 2 or p.tile[1]
@@ -52,10 +52,11 @@ function splitk_skinny.plan(p)
   p.meets = p.splits > 1 and not p.cluster
 end
 
---- Returns the launch parameters of f(A, B, ...) by plan p: {plan, kernel,
--- block, cluster, mma, tile, turned, grid(m, batches), scratch(m, batches)}.
--- scratch returns how many f32 and how many i32 zeros the blocks share. If
--- there are any, f takes both arrays (work, turns) after D.
+--- Returns a kernel that calls f(A, B, ...), and its launch parameters by plan
+-- p, as a table with the fields plan, kernel, block, cluster, mma, tile,
+-- turned, grid(m, batches) and scratch(m, batches). scratch returns two
+-- numbers: how many f32, and how many i32 zeros, the blocks share. If there are
+-- any, f takes both arrays (work, turns) after D.
 function splitk_skinny.launches(p, f)
   local function blocks(m)
     return tiles.count(p.n, p.tile[1]) * tiles.count(m or p.m, p.tile[2])
@@ -95,11 +96,11 @@ local function received(p, tid, z)
   return {sums = sums, came = came, others = others}
 end
 
---- Returns the position of this thread. Fields: bn, bm, the coordinates of its
--- tile; l, its batch; batch(t), the matrix of batch l of t; z, the block's part
--- of K; wn, wk, the indices of its warp along N and along K; side, its index
--- among the threads with the same part of K; and the values that these follow
--- from.
+--- Returns the position of this thread as a table. Its fields are: bn, bm, the
+-- coordinates of its tile; l, its batch; batch(t), the matrix of batch l of t;
+-- z, the block's part of K; wn, wk, the indices of its warp along N and along
+-- K; side, its index among the threads with the same part of K; and the values
+-- that these follow from.
 function splitk_skinny.place(p)
   local tid = (cute.arch.thread_idx())
   local block, l, z = cute.arch.block_idx()

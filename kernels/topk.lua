@@ -4,14 +4,16 @@
 --     local k = topk {dtype = cute.bf16, n = 4096, k = 8}
 --     k.kernel(X, Y, I):launch {grid = k.grid(m), block = k.block}
 --
--- X is (M,N), Y (M,k) of X's type, I (M,k) i32; k up to 64. Among equal
+-- X is a matrix of M rows and N columns. Y (M,k), of X's type, gets the k
+-- elements, and I (M,k), of i32, their indices; k is at most 64. Among equal
 -- elements the first counts as larger (with smallest = true: as smaller). NaN
 -- is larger than all numbers.
 --
 -- A warp keeps the best 32 or 64 elements so far, sorted over its lanes.
--- Elements better than the k-th of them wait in a queue; 32 at a time are
--- sorted and merged. On random data, k log(n / k) elements of a row reach the
--- queue. Several warps can share a row; they merge their lists at the end.
+-- A warp puts each element that is better than the k-th of them into a queue.
+-- Every 32 elements of the queue are sorted and merged into the list. On random
+-- data, k log(n / k) elements of a row reach the queue. Several warps can share
+-- a row; they merge their lists at the end.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
@@ -225,7 +227,7 @@ function Top:run(X, Y, I)
   end)
 end
 
---- Returns a kernel of (X, Y, I) and its launch parameters.
+--- Returns a kernel with arguments (X, Y, I), and its launch parameters.
 ---@param o table {n: integer, dtype: any, k: integer, smallest: boolean?,
 -- warps: integer?, block: integer?, width: integer?, unroll: integer?}
 -- dtype: bf16, f16 (n up to 65535) or f32; warps: number of warps for each row

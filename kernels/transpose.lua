@@ -5,9 +5,9 @@
 --                          tile = {128, 128}}
 --     k.kernel(X, Z):launch {grid = k.grid, block = k.block}
 --
--- X and Z are tensors of L (B,A) matrices, possibly with further modes; `from`
--- and `to` are their strides. A is contiguous in X, B in Z. Both tensors begin
--- at multiples of 16 bytes, their rows at any element.
+-- X and Z are tensors of L matrices with the modes B and A, possibly with
+-- further modes; `from` and `to` are their strides. A is contiguous in X, B in
+-- Z. Both tensors begin at multiples of 16 bytes, their rows at any element.
 --
 -- A sector of 32 bytes that is written in part costs as much as two, and tiles
 -- of B x A would split a sector at each end of their rows. So each row of Z has
@@ -93,10 +93,10 @@ local function box(s)
   return cute.make_layout({s.ROWS // s.V, s.pitch, 1}, {s.pitch, 1, 0})
 end
 
--- Makes V maps. Map v covers row v and the rows V, 2 V ... below it, which
--- begin at the same offset within 16 bytes. Its first element is the first one
--- of the 16 bytes in which row v begins. An entry is {atom, coordinates
--- (ROWS,A,L)}.
+-- Returns a list of V tensor maps. Map v covers row v and the rows V, 2 V ...
+-- below it, which begin at the same offset within 16 bytes. Its first element
+-- is the first one of the 16 bytes in which row v begins. An entry is {atom,
+-- coordinates (ROWS,A,L)}.
 local function maps_of(o, s, X)
   local list, l = {}, matrices(o, o.from)
   for v = 0, s.V - 1 do
@@ -287,7 +287,7 @@ local function body(o, s, X, Z, maps)
   end
 end
 
---- Returns a kernel of X and Z, and its launch parameters.
+--- Returns a kernel with arguments (X, Z), and its launch parameters.
 ---@param o table {dtype = of unsigned integers, extents: integer[], from:
 -- integer[], to: integer[], tile: integer[], block: integer?, whole: integer?,
 -- name: string?, pdl: boolean?, maps: boolean?}

@@ -1,7 +1,7 @@
 --- Generates random kernels whose variables start as nil and get Lua values in
--- loops and branches: numbers, strings, functions and tables. The variables
--- are locals, upvalues, globals, fields and list elements. Plain Lua runs each
--- thread, too.
+-- loops and branches: numbers, strings, functions and tables. The variables are
+-- locals, upvalues, globals, fields and list elements. The expected results
+-- come from plain Lua, which runs the same program for each thread.
 --
 -- A program is marked text. Text between @ marks is a region: the kernel form
 -- replaces it with the kernel's loops and branches, and the plain form with
@@ -68,8 +68,8 @@ local function put(g, what)
   return ("put(%d, %s)"):format(g:r(SLOTS) - 1, what)
 end
 
--- How to assign and use variables of each kind: P is the variable, K a
--- constant.
+-- Statements that assign and use a variable, by the kind of its value. In them,
+-- P stands for the variable and K for a constant.
 local USES = {
   number = {
     {"P = K"}, {"P = K"}, {"P = (P or 0) + 1"}, {"P = nil", rare = true},
@@ -334,9 +334,9 @@ local function simulated(text, n)
   return got
 end
 
---- Runs the program of a seed in both forms. Returns "same"; "error" and the
--- message, if the kernel fails; "skipped", if plain Lua fails for a thread; or
--- "different" and both results.
+--- Runs the program of a seed as a kernel and in plain Lua. Returns "same";
+-- "error" and the message, if the kernel fails; "skipped", if plain Lua fails
+-- for a thread; or "different" and the results of both runs.
 ---@param seed integer
 ---@return string verdict, any ...
 function absent.compare(seed)

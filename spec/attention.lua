@@ -1,5 +1,5 @@
---- Helpers for specs of attention: problems, and attention and its gradients in
--- plain Lua, in double precision.
+--- Helpers for specs of attention: they make problems, and compute attention
+-- and its gradients in plain Lua, in double precision.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"

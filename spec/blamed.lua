@@ -1,5 +1,5 @@
---- Small correct kernels with faults planted in their text: the first report
---- and its line are compared with the planted fault.
+--- Plants faults in the text of small correct kernels. The kind and the line of
+-- the simulator's first report are compared with those of the planted fault.
 local support = require "spec.support"
 
 local blamed = {}

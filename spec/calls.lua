@@ -1,8 +1,8 @@
---- Random calls of public functions, nearly all of them wrong. Each call must
--- return, or raise an error that blames the caller: with a kind, at the
+--- Makes random calls of public functions, nearly all of them wrong. Each call
+-- must return or raise an error that blames the caller: with a kind, at the
 -- caller's line, and without a message of Lua's own. Results of calls become
--- arguments of later ones. `make fuzz` runs many, spec/bind/calls_spec.lua a
--- few.
+-- arguments of later calls. `make fuzz` makes many calls,
+-- spec/bind/calls_spec.lua a few.
 local cute = require "cute"
 local core = require "cute.core"
 local random = require "spec.random"

@@ -1,6 +1,6 @@
---- Helpers for benchmarks of products on a GPU: matrices of normal numbers made
--- there, and results compared with double-precision products or with each
--- other.
+--- Helpers for benchmarks of products on a GPU. They fill matrices with
+-- normally distributed numbers on the GPU, and compare results with
+-- double-precision products or with each other.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
@@ -9,8 +9,8 @@ local plans = require "cute.ops.plan"
 
 local card = {}
 
--- For each element type: its CUDA type, the C code that converts a float x to
--- it, and the C code that converts it to double.
+-- Each element type has {its CUDA type, the C code that converts a float x to
+-- that type, the C code that converts a value of that type to double}.
 local TYPES = {
   bf16 = {"unsigned short", [[unsigned b = __float_as_uint(x);
     return (unsigned short)((b + 0x7fff + (b >> 16 & 1)) >> 16);]],

@@ -1,6 +1,5 @@
---- Builds emitted kernels as host programs: one C++ compilation for many
--- kernels, with inline PTX replaced by calls of functions in
--- spec/cudablocks.h.
+--- Compiles the emitted CUDA C of many kernels to one host program, in one C++
+-- compilation. Calls of functions in spec/cudablocks.h replace inline PTX.
 local support = require "spec.support"
 
 local cudahost = {}

@@ -1,6 +1,7 @@
--- Kernels that each do one kind of work, for the cost model (cute.profile
--- .estimate): {name, f = kernel, type, grid, block, cluster, us}. us:
--- microseconds measured on an H100 80GB HBM3 (driver 580.159.04, 2026-11-28).
+-- Kernels that each do one kind of work, for the cost model
+-- (cute.profile.estimate). Each entry is {name, f = kernel, type, grid, block,
+-- cluster, us}. us is the kernel's time in microseconds on an H100 80GB HBM3
+-- (driver 580.159.04, 2026-11-28).
 local cute = require "cute"
 local arch, math_ = cute.arch, cute.math
 

@@ -1,7 +1,7 @@
---- One GEMM in many variants: C = A B^T of bf16. They differ in tile, stages,
--- warps, swizzle, bytes a copy (16, 8, 4), shared memory, clusters, and
--- mma.sync or wgmma. The cost model's estimates are compared with measurements
--- (spec/bench/gemms.lua).
+--- Makes many variants of one GEMM, C = A B^T of bf16. They differ in tile,
+-- stages, warps, swizzle, shared memory, clusters, bytes per copy (16, 8, 4),
+-- and in the instruction (mma.sync or wgmma). spec/bench/gemms.lua compares the
+-- cost model's estimates with measurements.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local gemm_sm90 = require "kernels.gemm_sm90"

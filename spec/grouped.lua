@@ -1,5 +1,5 @@
---- Helpers for specs of cute.ops.grouped_gemm: random problems of groups of
--- rows, and their products in plain Lua.
+--- Helpers for specs of cute.ops.grouped_gemm: they make random problems of
+-- groups of rows, and compute their products in plain Lua.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"

@@ -1,5 +1,6 @@
---- Helpers for specs of kernels/gemm_sm90: configurations and sizes, operands
--- of small whole numbers, and reference sums on the host.
+--- Helpers for specs of kernels/gemm_sm90: they choose configurations and
+-- sizes, fill operands with small whole numbers, and sum the expected products
+-- on the host.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"

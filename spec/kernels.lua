@@ -1,5 +1,5 @@
---- Helpers for specs of kernels: tensors, small kernels, their compilation, and
--- tables of kernels that run on the simulator and on a GPU alike.
+--- Helpers for specs of kernels: they make tensors and small kernels, compile
+-- them, and run tables of kernels on the simulator and on a GPU alike.
 local assert = require "luassert"
 local core = require "cute.core"
 local cute = require "cute"
@@ -216,8 +216,9 @@ function kernels.agree(c)
   end
 end
 
---- Returns the module kernels/NAME with a change in its own text or another
--- file's. f: {what, becomes, nth = occurrence, file = of kernels/}.
+--- Returns the module kernels/NAME after a change of its own text or of another
+-- file in kernels/. f: {the text to replace, its replacement, nth = the
+-- occurrence to replace, file = the name of the other file}.
 function kernels.changed(name, f)
   local file, kept = f.file or name, {}
   for module, m in pairs(package.loaded) do

@@ -1,5 +1,6 @@
---- Helpers for benchmarks: medians with their spread, limits, child processes,
--- an aligned table, progress on a terminal.
+--- Helpers for benchmarks: they compute medians and their spread, set time
+-- limits, start child processes, print aligned tables, and show progress on a
+-- terminal.
 local core = require "cute.core"
 local cute = require "cute"
 local gpu = require "cute.gpu"

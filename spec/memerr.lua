@@ -1,5 +1,5 @@
--- Code that `make memerr` runs repeatedly; in each run another allocation
--- fails. It uses a little of each part of the library.
+-- Uses a little of each part of the library for `make memerr`, which runs this
+-- file repeatedly. In each run another allocation fails.
 local cute = require "cute"
 
 local l = cute.make_layout({8, {8, 8}}, {8, {1, 64}})

@@ -1,6 +1,6 @@
---- Scripts and kernels of this repository with one fault in their text, run on
--- the simulator. Checks that the simulator reports the fault before the result
--- is compared.
+--- Plants one fault in the text of a script or kernel of this repository and
+-- runs it on the simulator. Checks that the simulator reports the fault before
+-- the result is compared with the reference.
 local copylesson = require "cutelua.bench.copylesson"
 local harness = require "cutelua.bench.harness"
 local lesson = require "cutelua.bench.lesson"
@@ -9,8 +9,8 @@ local support = require "spec.support"
 
 local mutants = {}
 
--- Calls f() while a changed text replaces a file's module, with all kernels
--- reloaded.
+-- Calls f() while the module of a file is that of a changed text, and after all
+-- kernels are loaded again.
 local function with(file, text, f)
   local kept, name = {}, file:gsub("^lua/", ""):gsub("%.lua$", "")
   name = name:gsub("/", ".")

@@ -1,6 +1,6 @@
 --- Runs scripts of this repository at odd sizes on the simulator. It must
--- report nothing, and results must be right. spec/fuzz/scripts.lua runs many
--- sizes.
+-- report nothing, and results must be right. spec/fuzz/scripts.lua runs them at
+-- many sizes.
 local core = require "cute.core"
 local cute = require "cute"
 local copylesson = require "cutelua.bench.copylesson"

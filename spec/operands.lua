@@ -1,6 +1,6 @@
---- Small correct kernels, and faults of one operand each: a parity, bytes, a
---- count, a mask, a rank, a stage, a number of groups or threads. Checks
---- whether the repair search (cutelua.check.repair) proposes the right edit.
+--- Changes one operand of a small correct kernel: a parity, a number of bytes,
+-- a count, a mask, a rank, a stage, or a number of groups or threads. Checks
+-- whether the repair search (cutelua.check.repair) proposes the right edit.
 local blamed = require "spec.blamed"
 local check = require "cutelua.check"
 local core = require "cute.core"
@@ -411,9 +411,10 @@ return function(seed)
 end
 ]]
 
--- Faults of three lines each. Line 1: the class, the kernel, the lines that the
--- repair may name (their names, or parts of their text), and which occurrence
--- of the text to change. Line 2: the text. Line 3: its replacement.
+-- The list of faults; each has three lines. Line 1 has the class of the fault,
+-- the kernel, the lines that the repair may name (their names, or parts of
+-- their text), and the number of the occurrence of the text to change. Line 2
+-- is that text, and line 3 its replacement.
 local LIST = [[
 parity box wait
   arch.mbarrier_wait(full, 0)
@@ -737,10 +738,11 @@ local function reference_of(program, launch, other)
   end
 end
 
---- Runs the repair search on a fault. Returns {verdict =, mend =, told = its
--- message, first: whether its first line is a line of the fault, any: whether
--- any line is; right: whether the repaired kernel's results equal the correct
--- ones}. refer: passes the correct results as a reference.
+--- Runs the repair search on a fault. Returns a table with the verdict; mend,
+-- the repair; told, the message of the repair; first, whether the first line
+-- that the repair names is a line of the fault; any, whether any of its lines
+-- is; right, whether the repaired kernel's results equal the correct ones. With
+-- `refer`, the search gets the correct results as a reference.
 ---@param f table of FAULTS
 ---@param refer? boolean
 function operands.try(f, refer)

@@ -1,5 +1,5 @@
---- Helpers for specs of cute.ops: operands of any strides, and their products
--- in plain Lua.
+--- Helpers for specs of cute.ops: they make operands with any strides, and
+-- compute the products of these operands in plain Lua.
 local core = require "cute.core"
 local cute = require "cute"
 

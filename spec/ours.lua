@@ -1,5 +1,6 @@
---- Runs each Hopper kernel of this repository at any size on the simulator, and
--- describes what is wrong with a result. spec/fuzz/hopper.lua runs many sizes.
+--- Runs each Hopper kernel of this repository at a given size on the simulator,
+-- and describes the errors of its result. spec/fuzz/hopper.lua runs them at
+-- many sizes.
 local cute = require "cute"
 local copylesson = require "cutelua.bench.copylesson"
 local gemm_sm90 = require "kernels.gemm_sm90"

@@ -1,8 +1,8 @@
---- Random accesses to tensors, as Lua text: static and dynamic strides,
+--- Makes random accesses to tensors, as Lua text: static and dynamic strides,
 -- swizzled shared memory, alternating stages, slices carried through loops;
--- single elements, vectors, ldmatrix, cp.async. They run three times: traced on
--- the simulator, as emitted text on the host, and as plain Lua, where a tensor
--- is a function of coordinates and no offset is computed.
+-- single elements, vectors, ldmatrix, cp.async. Each program runs three times:
+-- traced on the simulator, as emitted text on the host, and as plain Lua. In
+-- plain Lua a tensor is a function of coordinates, and no offset is computed.
 local random = require "spec.random"
 
 local places = {}

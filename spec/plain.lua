@@ -1,6 +1,6 @@
---- Numbers that behave like traced values: they have a type, and each operation
--- rounds or truncates. A function of vectors that is called with them is its
--- own oracle; plain.cute stands in for `cute`.
+--- Plain numbers that behave like traced values: each has a type, and each
+-- operation rounds or truncates to it. A function of vectors called with such
+-- numbers is its own oracle. plain.cute replaces `cute` in that call.
 local ops = require "spec.ops"
 
 local plain = {}

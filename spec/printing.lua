@@ -1,5 +1,6 @@
---- Kernels that print, for simulator, emitted text and GPU. Each is one launch
--- of a few threads whose output does not depend on the order of warps.
+--- Kernels that print, run on the simulator, as emitted text and on a GPU. Each
+-- is one launch of a few threads whose output does not depend on the order of
+-- warps.
 local cute = require "cute"
 
 local printing = {}

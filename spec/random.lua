@@ -8,13 +8,13 @@
 -- ...}), so that it can be shrunk by removing parts.
 local random = {}
 
--- IN, OUT: elements of a thread in each input and in each output. LEFT: its
--- elements in the output of the final values of locals and fragments.
+-- Each thread has IN elements in each input, OUT elements in each output, and
+-- LEFT elements in the output of the final values of locals and fragments.
 local IN, OUT, LEFT = 8, 16, 32
 
--- For each type: class and bits; `lim`, the bound of an intermediate value;
--- `keep`, the bound of a local or of an element of memory. Bounds of signed
--- integers are those of magnitudes.
+-- Each type has {class, number of bits}. A signed integer also has two bounds
+-- of magnitudes: `lim`, that of an intermediate value, and `keep`, that of a
+-- local or of an element of memory.
 local TYPES = {
   i8 = {"I", 8, 127, 100}, u8 = {"U", 8}, i16 = {"I", 16, 32767, 10000},
   u16 = {"U", 16}, i32 = {"I", 32, (1 << 31) - 1, 1000000}, u32 = {"U", 32},

@@ -1,6 +1,7 @@
---- Row kernels as lessons of the harness, each with its reference in plain Lua,
--- for specs. Each function takes the options of a kernel's maker and returns a
--- lesson. A second argument, `maker` or `module`, replaces the kernel's own.
+--- Row kernels as lessons for specs, each with a reference in plain Lua. Each
+-- function takes the options of the function that makes the kernel, and returns
+-- a lesson. The second argument, `maker` or `module`, replaces the function or
+-- module that makes the kernel.
 local cute = require "cute"
 local lib = require "cutelua.bench.lessonlib"
 
@@ -39,7 +40,7 @@ end
 
 -- ---- softmax ----
 
---- Returns a lesson of softmax. o.fill: the values of X.
+--- Returns a lesson of softmax. o.fill gives the values of the input X.
 function rows.softmax(o, maker)
   maker = maker or require "kernels.softmax"
   return lesson {

@@ -1,4 +1,5 @@
---- Products of sparse matrices by wgmma, against the dense ones.
+--- Computes products of sparse matrices by wgmma, and compares them with dense
+-- products.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local sparse, warpgroup = cute.nvgpu.sparse, cute.nvgpu.warpgroup

@@ -1,4 +1,5 @@
---- Helpers for all specs: errors and texts, running the program, folders.
+--- Helpers for all specs: they check errors and texts, run the program, and
+-- make temporary folders.
 local assert = require "luassert"
 
 local support = {}

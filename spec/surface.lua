@@ -1,5 +1,6 @@
---- Lists what users can call: every function that has a signature. Walks the
--- modules and the types, so that a new function is covered without an edit.
+--- Lists what users can call: every function that has a signature. The list is
+-- made by walking the modules and the types, so that a new function is covered
+-- without an edit.
 local cute = require "cute"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"

@@ -1,5 +1,5 @@
 --- Helpers for specs of TMA: kernels that copy tiles through tensor maps, and
--- their expected results, element by element.
+-- the expected results of these kernels, element by element.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -224,8 +224,9 @@ function tma.runs(n, rows)
   end
 end
 
--- Cases of im2col: extents (C,W,..,N); for each spatial mode the padding before
--- and after, stride, filter, dilation; the tile.
+-- Cases of im2col. Each is {extents (C,W,..,N), padding before, padding after,
+-- stride, filter, dilation, tile}; the five lists between the extents and the
+-- tile have a number for each spatial mode.
 tma.UNFOLDED = {
   {{32, 9, 3}, {1}, {1}, {1}, {3}, {1}, {8, 32}},
   {{64, 10, 7, 3}, {1, 1}, {1, 1}, {1, 1}, {3, 3}, {1, 1}, {32, 32}},
@@ -337,8 +338,8 @@ function tma.try_fold(case, dtype, layout, device)
   return wrong, first
 end
 
--- Groups of rows of an f32 matrix: {first element, number of rows, valid
--- elements in a row}.
+-- Groups of rows of an f32 matrix. Each is {index of the first element, number
+-- of rows, number of valid elements in a row}.
 local GROUPS = {{0, 5, 24}, {1024, 16, 32}, {640, 1, 7}, {1600, 11, 13}}
 
 --- Each block copies a group from y to z through tensor maps that it makes

@@ -1,5 +1,5 @@
--- Helpers for specs of single operations: inputs, launches, a function run over
--- lists.
+-- Helpers for specs of single operations: they make inputs, launch kernels, and
+-- apply a function to lists.
 local assert = require "luassert"
 local cute = require "cute"
 local specs = require "spec.support"

@@ -1,6 +1,6 @@
---- Helpers for specs of a warpgroup's MMA: a kernel of one tile for every kind
--- of instruction, with operands in canonical shared-memory layouts, and its
--- result by the tensor cores' rules.
+--- Helpers for specs of wgmma: for every kind of instruction a kernel of one
+-- tile, with operands in canonical shared-memory layouts. They compute the
+-- expected result by the rounding rules of the tensor cores.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -10,8 +10,9 @@ local _ = cute._
 
 local specs = {}
 
--- Returns the operation of a case, {a, b, acc, n, src =, a_major =, b_major =,
--- sparse =: the selector of metadata}.
+-- Returns the operation of a case. Fields of a case: a, b, and acc, the types
+-- of A, B, and the accumulators; n, the columns of the MMA; src, the memory
+-- that A comes from; a_major and b_major; sparse, the selector of the metadata.
 local function op_of(c)
   local src, a, b, sparse = c.src or "SMEM", c.a_major, c.b_major, c.sparse
   local function op(kind)
@@ -48,9 +49,9 @@ local function smem_layout(c, dtype, rows, k, major)
   return cute.tile_to_shape(atom, {rows, k})
 end
 
---- Returns the kernel D = A * B, or D += A * B with c.add: A (64 * groups,K)
--- and B (N,K) are row-major. A sparse A has only its stored elements; its
--- metadata follows D.
+--- Returns a kernel that computes D = A * B^T, or with c.add D += A * B^T. A
+-- (64 * groups,K) and B (N,K) are row-major. A sparse A has only its stored
+-- elements, and its metadata is the argument after D.
 function specs.kernel(c)
   local mma = cute.make_tiled_mma(op_of(c),
                                   cute.make_layout {c.groups or 1, 1, 1})
@@ -162,8 +163,8 @@ function specs.raw(t)
   return cute.recast_tensor(t, core["u" .. t.element_type.bits])
 end
 
---- Returns D by the tensor cores' rules: each instruction adds one sum over its
--- K to an element. A: the dense matrix.
+--- Returns D by the tensor cores' rules: each wgmma instruction adds one sum
+-- over its part of K to an element of D. A is the dense matrix.
 function specs.reference(c, A, B, D)
   -- number of products along K in one instruction
   local step = 256 // core[c.a].bits

@@ -292,7 +292,7 @@ local function set(list)
   for i, f in ipairs(fitted) do f[1][f[2]] = list[i] end
 end
 
-local FAR = 0.0006  -- penalty for a constant that leaves its start value
+local FAR = 0.0006  -- penalty for a constant that differs from its start value
 
 -- Fits to a list of problems, from `start` on: one constant after the other, a
 -- step up or down, with smaller steps each round. The result is reproducible.

@@ -13,9 +13,9 @@ enum { CHOICES = 8, NAME = 160, IDS = 65536 };
 
 // ---- name patterns ----
 
-// How a name pattern spells one name: the alternative taken by each of its n
-// choices. For choice i: index of the alternative (which), number of
-// alternatives (of), its text, letter and value.
+// The alternatives by which a name pattern with n choices spells one name. For
+// choice i, which[i] is the index of the alternative, of[i] the number of
+// alternatives, and text[i] the alternative's text.
 typedef struct Pick {
   int n;
   int which[CHOICES], of[CHOICES];
@@ -303,9 +303,9 @@ static void row_regs(AtomMma *r, int i, DType t, int all) {
                          : all < bits ? 1 : all / bits);
 }
 
-// Reads from a warpgroup MMA's name which of A and B are MN-major:
-// "..._SS<K,MN>" makes B MN-major. The default is K-major. The name of a sparse
-// MMA also says which lanes supply metadata: "..._SS<K,K,One>",
+// Finds out from the name of a wgmma which of A and B are MN-major. For
+// example, "..._SS<K,MN>" makes B MN-major. The default is K-major. The name of
+// a sparse MMA also says which lanes supply metadata: "..._SS<K,K,One>",
 // "..._SS_TN<One>".
 static void row_majors(AtomMma *r) {
   const char *s = strchr(r->name, '<');

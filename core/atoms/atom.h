@@ -48,10 +48,10 @@ typedef struct AtomMma {
   int selector;
   // Operands: D A B C, then the scales of A and of B (AMF_SCALE), then the
   // metadata of A (AMF_SPARSE); nop is the number of operands. Operand i has
-  // nreg[i] registers in each thread. Their kind, regs[i], is a PTX constraint
-  // letter: 'r' and 'f' have 32 bits, 'd' and 'l' have 64 bits, and 'z' is a
-  // pair of doubles. An operand that a warpgroup reads from shared memory has
-  // one 'l', its descriptor.
+  // nreg[i] registers in each thread. The kind of these registers, regs[i], is
+  // a PTX constraint letter: 'r' and 'f' have 32 bits, 'd' and 'l' have 64
+  // bits, and 'z' is a pair of doubles. An operand that a warpgroup reads from
+  // shared memory has one 'l', its descriptor.
   int nop;
   char regs[8];                 // e.g. "frrf"
   uint8_t nreg[7];              // e.g. 4 4 2 4 for D A B C

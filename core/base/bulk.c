@@ -152,7 +152,8 @@ void bulk_fill(DType t, void *p, size_t at, size_t n, uint64_t bits) {
   }
 }
 
-// Ziggurat of the normal density: 256 layers of equal area zig_v. Layer i is
+// Tables of the ziggurat method for normally distributed numbers. The area
+// under the density is covered by 256 layers of equal area zig_v. Layer i is
 // x[i] wide. Layer 0 includes the tail beyond zig_r. The leading fraction
 // ratio[i] of the width of layer i is entirely under the curve.
 #define LAYERS 256

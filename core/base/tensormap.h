@@ -7,10 +7,11 @@
 #include "base/dtype.h"
 
 // TT(ID, dtype, bytes, bits of the map, class, reductions): element types in
-// the order of CUtensorMapDataType. Class I is integers, F floats, T floats
-// that loads round to tf32. The FTZ types load like the other types, but their
-// reductions flush subnormal numbers. The reductions listed are those that H100
-// and H200 execute. Any other reduction is an illegal instruction there.
+// the order of CUtensorMapDataType. The class is 'I' for integers, 'F' for
+// floats, and 'T' for floats that loads round to tf32. The FTZ types load like
+// the other types, but their reductions flush subnormal numbers. The reductions
+// listed are those that H100 and H200 execute. Any other reduction is an
+// illegal instruction there.
 #define TENSORMAP_TYPES(TT) \
   TT(U8, U8, 1, 0, 'I', "") TT(U16, U16, 2, 1, 'I', "") \
   TT(U32, U32, 4, 2, 'I', "add min max and or xor") \

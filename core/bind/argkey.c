@@ -199,9 +199,9 @@ static int64_t rest_of(const Leaf *l, const Tensor *t) {
          - dim_value(t->off);
 }
 
-// Sets `before` and `after` of a leaf: how far a static layout reaches from its
-// first element. Returns false if the layout is not static or the numbers are
-// large.
+// Sets `before` and `after` of a leaf: how many elements the static layout l
+// reaches before and after its first element. Returns false if the layout is
+// not static or the numbers are large.
 static bool quick_reach(Layout l, Leaf *leaf) {
   int64_t most = INT32_MAX, before = 0, after = 1;
   const Dim *stride = l.stride;

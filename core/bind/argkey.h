@@ -61,7 +61,7 @@ typedef struct Leaf {
   // value.
   bool free;
   int argument;            // number of the argument that contains the value
-  size_t place;            // number of the leaf, from 1 on
+  size_t place;            // number of this leaf, from 1 on
   uint32_t symbol;         // number of the value's cute.sym_int; 0: none
   int64_t number;          // the value, if it is an integer
   double real;             // the value, if it is a float
@@ -84,9 +84,9 @@ typedef struct Symbol {
   int64_t divides;
 } Symbol;
 
-// Callbacks of a walk during a trace (kernlib.c). Each pushes what the kernel
-// sees instead of an argument. `count` is the number of elements of a tensor's
-// memory.
+// Callbacks of a walk over the arguments during a trace (kernlib.c). Each
+// pushes the traced value that the kernel gets in place of an argument. `count`
+// is the number of elements of a tensor's memory.
 struct Walk;
 typedef struct Seen {
   void (*number)(const struct Walk *w, DType type);
@@ -139,7 +139,7 @@ typedef struct Walk {
 // argkey.c: begins a walk. `launch` is the first word: an integer that encodes
 // the other properties that the program is compiled for.
 Walk argkey_begin(Ctx *cx, lua_State *L, uint64_t launch);
-void argkey_add(Walk *w, int idx);  // walks over the next argument
+void argkey_add(Walk *w, int idx);  // walks over the next kernel argument
 void argkey_put(Walk *w, uint64_t word);
 void argkey_value(Walk *w, int idx);   // walks over a value in an argument
 // Appends the address of the object at idx.
@@ -156,9 +156,9 @@ const char *argkey_name(lua_State *L, int call);
 // caller has checked that the buffer is open.
 typedef struct LeafMemory { int64_t offset, bytes; } LeafMemory;
 LeafMemory argkey_memory(Ctx *cx, const Leaf *l);
-// Finds leaves with overlapping memory. Sets group[i] to 0 if leaf i overlaps
-// no other, else to a number that all leaves connected by overlaps share.
-// Returns false if no leaves overlap.
+// Finds leaves with overlapping memory among the n leaves at l. Sets group[i]
+// to 0 if leaf i overlaps no other leaf, else to a number that all leaves
+// connected by overlaps share. Returns false if no leaves overlap.
 bool argkey_overlaps(Ctx *cx, const Leaf *l, size_t n, int *group);
 
 // An argument key that is kept with its program, for later launches.
@@ -185,7 +185,8 @@ bool kernlib_unchanged(lua_State *L, int idx);
 const Leaf *argmatch_fit(const Walk *w, const ArgKey *k);
 // Reports whether s can follow a dot in Lua, as in t.name.
 bool argkey_is_name(const char *s, size_t n);
-// Returns where the walk is: "kernel k: argument 2.scale[3]".
+// Returns a text that names the argument at which the walk is: "kernel k:
+// argument 2.scale[3]".
 const char *argkey_path(const Walk *w);
 
 #endif

@@ -356,9 +356,9 @@ static int l_bad_argument(lua_State *L) {
 
 enum { GIVEN = 6 };  // maximum number of arguments that a message quotes
 
-// usage() -> three texts about the public function being called: name, "given
-// (1, \"x\")", "use cute.size(x, modes...)"; Returns nothing if no public
-// function is being called.
+// usage() -> three texts about the public function being called: its name; its
+// arguments, as in "given (1, \"x\")"; and its use, as in "use cute.size(x,
+// modes...)". Returns nothing if no public function is being called.
 static int l_usage(lua_State *L) {
   Public p;
   char use[512];

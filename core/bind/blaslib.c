@@ -180,7 +180,7 @@ int blaslib_cublas(lua_State *L) {
 // gpu:cublaslt{... like cublas, scale_A=, scale_B=, fast_accum=, bias=,
 // epilogue = "relu" or "gelu", algos = 32, workspace = bytes} -> a list of
 // products, one for each algorithm that cublasLt's heuristic proposes, at most
-// `algos`.
+// `algos` of them.
 int blaslib_cublaslt(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L, false);

@@ -83,11 +83,12 @@ HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count) {
   return new_buffer(L, t, count, 4096);
 }
 
-// map_file(file, dtype, at, count) -> a buffer, and an index. Maps `count`
-// elements, which start at byte `at` of the file, into memory. The index is
-// that of the first of these elements in the buffer. Changes do not reach the
-// file. Returns nothing if the elements cannot be mapped: the caller must read
-// them. The file must not become shorter.
+// map_file(file, dtype, at, count) -> a buffer, and an index in the buffer.
+// Maps `count` elements of type dtype, which start at byte `at` of the file,
+// into memory. The index is the position of the first of these elements in the
+// buffer. Changes of the buffer do not reach the file. Returns nothing if the
+// elements cannot be mapped: the caller must read them. The file must not
+// become shorter.
 static int l_map_file(lua_State *L) {
   luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
   DType t = face_check_dtype(L, 2);

@@ -4,9 +4,9 @@
 
 #include "bind/face.h"
 
-// buflib_new pushes a new host buffer. buflib_check returns the open buffer at
-// idx. buflib_count returns the argument at idx as a count of elements, 0 or
-// more.
+// buflib_new pushes a new host buffer of `count` elements of type t.
+// buflib_check returns the open buffer at stack index idx. buflib_count returns
+// the Lua argument at idx as a number of elements, 0 or more.
 HostBuf *buflib_new(lua_State *L, DType t, size_t count);
 HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count);
 HostBuf *buflib_check(lua_State *L, int idx);
@@ -15,9 +15,9 @@ size_t buflib_count(lua_State *L, int idx);
 // many.
 size_t buflib_size(lua_State *L, int64_t n);
 
-// buflib_field implements b[k] for a host or GPU buffer at 1 and a key at 2:
-// pushes the field or method that both kinds of buffers have, or raises an
-// error. buflib_text pushes the text of a buffer.
+// buflib_field implements b[k] for a host or GPU buffer b at stack index 1 and
+// a key k at 2. It pushes a field or method that both kinds of buffers have, or
+// raises an error. buflib_text pushes the text of a buffer.
 int buflib_field(lua_State *L, DType t, size_t count, size_t bytes,
                  bool closed);
 int buflib_text(lua_State *L, DType t, size_t count, bool closed);

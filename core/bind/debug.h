@@ -6,15 +6,15 @@
 #include "bind/face.h"
 #include "sim/debug.h"
 
-// Reads the options in the table at t. Each stop of the run calls the function
-// `debug`, which returns the goal of the next stop. The option `goal` is the
-// first goal. Pushes the userdata that owns the debugger's state. Without
-// `debug`, pushes nil and returns NULL.
+// Reads the debugger's options in the table at t. `debug` is a function that is
+// called at each stop of the run and returns the goal of the next stop. `goal`
+// is the goal of the first stop. Pushes the userdata that owns the debugger's
+// state. Without `debug`, pushes nil and returns NULL.
 SimDebug *debuglib_start(lua_State *L, int t, const Fn *fn);
 // Ends the debugger after the run. If the function `debug` raised an error,
 // raises it again.
 void debuglib_end(lua_State *L, SimDebug *d);
-// Adds fields to the report on top: the number of steps. If the goal has
+// Adds the number of steps to the report on top of the stack. If the goal has
 // `recall`, also adds the last breakpoint or change that the run met, as in
 // stop:where().
 void debuglib_told(lua_State *L, const SimDebug *d);

@@ -243,8 +243,8 @@ static int l_warps(lua_State *L) {
 }
 
 // stop:bars() -> {{cta=, name=, element=, phase=, arrived=, expected=,
-// bytes=}...}: all mbarriers, and the barriers of the blocks, which have no
-// name
+// bytes=}...}: a list of all mbarriers and of the barriers of all blocks. A
+// block's barrier has no field `name`.
 static int l_bars(lua_State *L) {
   enum { MOST = 512 };
   const DebugBox *b = check_box(L);

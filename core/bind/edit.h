@@ -6,10 +6,10 @@
 #include "bind/face.h"
 #include "sim/edit.h"
 
-// Reads the patches in field `edits` of the table at t: {{ref =, how = "drop"
-// "as" "before" "sem" "value", op =, fence =, sem =, scope = names, read =
-// boolean, imm =, flags =, count =, mem =}, ...} (sim/edit.h). *out points into
-// cx->scratch. Returns the number of patches.
+// Reads the patches in field `edits` of the table at t: {{ref =, how = one of
+// "drop", "as", "before", "sem" and "value", op =, fence =, sem =, scope =
+// names, read = boolean, imm =, flags =, count =, mem =}, ...} (sim/edit.h).
+// *out points into cx->scratch. Returns the number of patches.
 size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
                    const SimEdit **out);
 

@@ -97,10 +97,11 @@ static bool next_role(Operands *w, Role *r) {
   return true;
 }
 
-// Sets operands = {{role =, at =, ref =, type =, value =, mem =}}: the operands
-// with a role. `at` and `ref` are Role's at and v. Optional fields: value, if
-// the operand is constant; lo and hi, its bounds; own, if it is the block's
-// rank in the cluster; mem, its memory object.
+// Sets field `operands` of the table on top to a list {{role =, at =, ref =,
+// type =, value =, mem =}} of i's operands that have a role. `at` and `ref` are
+// the fields `at` and v of Role. Optional fields: value, if the operand is
+// constant; lo and hi, its bounds; own, if it is the block's rank in the
+// cluster; mem, its memory object.
 static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   Role role = {0};
   lua_Integer n = 0;
@@ -152,11 +153,12 @@ static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
     face_set_bool(L, "relaxed", i->flags & CLF_RELAXED);
 }
 
-// sim_sites(fn) -> {{ref =, op =, class =, file =, line =, imm =, flags =}}:
-// the instructions with effects, in order, then an entry whose ref is the end
-// of the function. Optional fields: sem, scope, fence (names), read, relaxed
-// (booleans), count (of threads, arrivals or bytes, if it is constant), mem
-// (object of an mbarrier), map (tensor map of a copy), operands (set_operands).
+// sim_sites(fn) -> {{ref =, op =, class =, file =, line =, imm =, flags =}}: a
+// list of fn's instructions with effects, in order, then an entry whose ref is
+// the end of the function. Optional fields of an entry: sem, scope, fence
+// (names), read, relaxed (booleans), count (of threads, arrivals or bytes, if
+// it is constant), mem (object of an mbarrier), map (tensor map of a copy),
+// operands (set_operands).
 static int l_sim_sites(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_Integer n = 0;

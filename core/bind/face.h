@@ -147,9 +147,10 @@ void face_push_visible(lua_State *L, const char *s, size_t n, bool lines);
 // Pushes external text of several lines for a message. Long lines are shortened
 // in the middle, since the text may be a whole file.
 void face_push_message(lua_State *L, const char *s, size_t n);
-// Returns the number of columns of the terminal fd: the environment variable
-// COLUMNS if it is a positive number, else what the terminal reports. Returns 0
-// if fd is no terminal or the number is unknown.
+// Returns the number of columns of the terminal with file descriptor fd: the
+// value of the environment variable COLUMNS if it is a positive number, else
+// the number that the terminal reports. Returns 0 if fd is no terminal or the
+// number is unknown.
 int face_terminal_columns(int fd);
 
 void face_push_buf(lua_State *L, Buf *b);  // pushes b's text and frees b
@@ -171,9 +172,9 @@ const char *face_typename(lua_State *L, int idx);
 // Finds the stack frame of the innermost user function. Returns false if there
 // is none.
 bool face_user(lua_State *L, lua_Debug *ar);
-// Finds the position of the innermost user function: chunk source (as in
-// lua_Debug.source), current line and function name. Returns false if there is
-// none.
+// Finds the innermost user function on the call stack. Stores the source of its
+// chunk (as in lua_Debug.source), its current line and, in *ar, its name.
+// Returns false if there is no user function.
 bool face_where(lua_State *L, char src[512], int *line, lua_Debug *ar);
 // Writes the line that the innermost user function executes, as "file.lua:31".
 // Returns false if it is not in a file.
@@ -216,9 +217,9 @@ DType face_check_dtype(lua_State *L, int idx);  // accepts a type's name, too
 void face_push_layout(lua_State *L, Layout l);       // copies
 bool face_test_layout(lua_State *L, int idx, Layout *l);
 Layout face_check_layout(lua_State *L, int idx);
-// IntTuples: nested tables of integers, `_`, traced values and bases. Layouts
-// push their shapes by face_push_tup, too. face_check_tup returns a tuple in
-// cx->scratch.
+// Functions for IntTuples, which are nested Lua tables of integers, `_`, traced
+// values and bases. Layouts push their shapes by face_push_tup, too.
+// face_check_tup returns a tuple in cx->scratch.
 Tup face_check_tup(Ctx *cx, lua_State *L, int idx);
 void face_push_tup(lua_State *L, Tup t);
 // Pushes an integer, traced value, _ or basis.

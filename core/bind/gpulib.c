@@ -60,9 +60,10 @@ static int gpu_alive(lua_State *L) {
                                          : gpulib_failed(L, &w);
 }
 
-// gpu:memory() -> a table: bytes in buffers (used), their maximum (peak), bytes
-// allocated from the driver (pool), number of buffers that got a block from the
-// pool (hits) and from the driver (misses), the driver's free and total bytes.
+// gpu:memory() -> {used = bytes in buffers, peak = the largest value of `used`,
+// pool = bytes allocated from the driver, hits = number of buffers that got a
+// block from the pool, misses = number of buffers that got one from the driver,
+// free = and total = bytes as the driver reports them}.
 static int gpu_memory(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   static const GpuPool none;

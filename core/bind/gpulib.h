@@ -51,9 +51,9 @@ const char *gpulib_name(const Gpu *g, char name[16]);
 // with the reason in w, if this fails.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w);
 DevBuf *devlib_check(lua_State *L, int idx);  // returns the open buffer at idx
-// Reads the device at idx ("gpu:1", a device object; nil stands for the host).
-// Pushes and returns the device's GPU. For the host, pushes nil and returns
-// NULL.
+// Reads the device at stack index idx: a name such as "gpu:1", a device object,
+// or nil, which stands for the host. Pushes and returns the device's GPU. For
+// the host, pushes nil and returns NULL.
 Gpu *devlib_place(lua_State *L, int idx);
 // Replaces the host tensor at idx by a copy on the GPU at stack index `gpu`.
 void devlib_move(Ctx *cx, lua_State *L, int idx, int gpu);

@@ -21,9 +21,9 @@ static int capture_close(lua_State *L) {
   return 0;
 }
 
-// Captures the launches of the function at f in a new graph of the GPU at
-// `gpu`, and pushes the graph. The stream at `stream` becomes the graph's
-// default stream. `old` is passed on to graph_end.
+// Captures the launches of the Lua function at stack index f in a new graph of
+// the GPU at stack index `gpu`, and pushes the graph. The stream at stack index
+// `stream` becomes the graph's default stream. `old` is passed on to graph_end.
 static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
                          GpuGraph *old) {
   GpuGraph *x = gpulib_handle(L, gpu, sizeof *x, MT_GRAPH);
@@ -102,9 +102,9 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-// Implements the fields of a graph. graph.nodes: number of launches, copies and
-// fills. graph.bytes: bytes of memory that the graph keeps. graph.device: name
-// of the GPU.
+// Implements the fields of a graph: nodes, the number of its launches, copies
+// and fills; bytes, the bytes of memory that it keeps; device, the name of its
+// GPU.
 static int l_index(lua_State *L) {
   const GpuGraph *x = check_graph(L, 1);
   const char *k = face_checkstr(L, 2);

@@ -20,8 +20,8 @@ typedef struct Hook {
   const void *func;
   const void *skip;  // function of cutelua that ran last; its lines are ignored
   int named;         // number of locals that are already named
-  int line;          // line that runs now
-  bool counts;       // whether the hook examines instructions
+  int line;          // line of the function that runs now
+  bool counts;       // whether the hook examines Lua instructions
   bool notes;        // whether to record writes to tables
   bool records;      // whether to call TRACE_STATE.record at each line
   bool undefined;    // whether undefined values exist

@@ -131,7 +131,7 @@ static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
 // Where to allocate a new tensor.
 typedef struct Place {
   Gpu *gpu;     // the GPU, or NULL for the host
-  int at;       // stack index of the GPU
+  int at;       // stack index of the GPU's object
   bool pinned;  // whether host memory is pinned
   bool named;   // whether the options name a device
   bool sim;  // whether that device is the simulator; its memory is the host's
@@ -162,8 +162,8 @@ static void pin(lua_State *L) {
 }
 
 // Pushes a new tensor with layout l on a new host buffer, and returns the
-// buffer. reuse: while a graph of the simulator is recorded, takes memory of
-// closed tensors that is large enough.
+// buffer. With `reuse`, while a graph of the simulator is recorded, uses the
+// memory of closed tensors if it is large enough.
 static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
                           bool pinned, bool reuse) {
   size_t n;
@@ -256,9 +256,9 @@ int hostlib_full(lua_State *L) {
   return push_filled(cx, L, t, l, 4, &bits);
 }
 
-// Implements full_like(t, x[, dtype]). The result is a compact tensor on t's
-// device, with modes in the order of t's strides. xi and ti are the argument
-// indices of x and t. If xi is 0, the elements are `number`.
+// Implements full_like(t, x[, dtype]), which returns a compact tensor on t's
+// device, with modes in the order of t's strides. xi and ti are the stack
+// indices of the arguments x and dtype. If xi is 0, the elements are `number`.
 int hostlib_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -298,9 +298,10 @@ static int l_manual_seed(lua_State *L) {
   return 0;
 }
 
-// Pushes a tensor of random elements. Arguments: shape (at), type (at + 1),
-// options (at + 2). The numbers are drawn on the host, so that they are the
-// same for each device.
+// Pushes a tensor of random elements. Its shape is the Lua argument at stack
+// index `at`, its type the next argument, and its options the argument after
+// that. The numbers are drawn on the host, so that they are the same for each
+// device.
 static int push_random(lua_State *L, int at, char how) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, at);

@@ -35,9 +35,10 @@ static void walk_list(Walk *w, int idx) {
   }
 }
 
-// Pushes a list of the values that a launch passes. Memory is {buffer, byte
-// offset, bytes}, with tma = atom if it is passed as a tensor map. A number is
-// {dtype, number}. The field `argument` is the number of the script's argument.
+// Pushes a list with an entry for each value that a launch passes. The entry of
+// memory is {buffer, byte offset, bytes}, with tma = atom if it is passed as a
+// tensor map. The entry of a number is {dtype, number}. The field `argument` of
+// an entry is the number of the script's argument that the value comes from.
 // The table of buffers is at stack index `buffers`.
 static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
                         int buffers) {
@@ -110,7 +111,7 @@ static int l_kind(lua_State *L) {
   face_checktype(L, 1, LUA_TTABLE);
   lua_Integer launch = face_optint(L, 2, 0);
   lua_settop(L, 2);
-  lua_newtable(L);  // the list of objects, at stack index 3
+  lua_newtable(L);  // list of the objects to keep alive, at stack index 3
   Walk w = argkey_begin(cx, L, (uint64_t)launch);
   w.hold = 3;
   walk_list(&w, 1);
@@ -157,9 +158,10 @@ static int l_kind_text(lua_State *L) {
   return 1;
 }
 
-// Fields of an argument key. symbolic: some argument is symbolic. numbers: some
-// argument is or contains a number. in_table: a table among the arguments
-// contains a number. arguments: the number of arguments.
+// Implements the fields of an argument key. symbolic: whether some argument is
+// symbolic. numbers: whether some argument is or contains a number. in_table:
+// whether a table among the arguments contains a number. arguments: the number
+// of arguments.
 static int kind_index(lua_State *L) {
   const ArgKey *k = argkey_box(L, 1);
   const char *name = face_checkstr(L, 2);

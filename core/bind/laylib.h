@@ -88,9 +88,10 @@ Tup laylib_coord(Ctx *cx, lua_State *L, int first);
 // LayoutLeft. For LayoutRight, makes a tuple that fits `shape`.
 Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
-// layoutfn.c: Lua functions in composed layouts. layoutfn_make creates a
-// LayoutFn of the Lua function at f, with the table of options at opts, if any,
-// and pushes the userdata that owns it.
+// Functions of layoutfn.c for Lua functions in composed layouts. layoutfn_make
+// creates a LayoutFn of the Lua function at stack index f, with the table of
+// options at stack index opts, if there is one, and pushes the userdata that
+// owns it.
 const LayoutFn *layoutfn_make(lua_State *L, int f, int opts);
 // Pushes the Lua function of fn.
 void layoutfn_push(lua_State *L, const LayoutFn *fn);

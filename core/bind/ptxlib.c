@@ -123,10 +123,10 @@ static int l_variables(lua_State *L) {
   return 1;
 }
 
-// ptx_opcodes(module, entry) -> {opcode = {count, line, place, why}}: how often
-// the entry uses each opcode, and where it first occurs in the PTX (line) and
-// in the source of the PTX (place). why: the reason why the opcode cannot be
-// translated, or nil
+// ptx_opcodes(module, entry) -> {opcode = {count, line, place, why}}. For each
+// opcode that the entry uses, count is the number of its uses, line the first
+// line of the PTX that uses it, and place that line's position in the source of
+// the PTX. why is the reason why the opcode cannot be translated, or nil.
 static int l_opcodes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);

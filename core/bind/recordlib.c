@@ -9,8 +9,8 @@
 // buffer uses.
 #define RECORDING "cute.recording"
 
-// record(list, f): while f() runs, appends the launches and copies of f to the
-// list instead of executing them. f cannot yield. record(nil) ends the
+// record(list, f) calls f(), and appends the launches and copies that f makes
+// to the list instead of executing them. f cannot yield. record(nil) ends the
 // recording, so that later calls are executed.
 static int l_record(lua_State *L) {
   lua_settop(L, 2);

@@ -43,9 +43,10 @@ static int requests_lost(lua_State *L) {
 
 // ---- one request ----
 
-// requests:add {kind=, width=, line=, lanes = {byte, or false if inactive}}:
-// adds a warp's access to the first memory object. The source bytes of
-// cp.async.cg cannot be given and are assumed to be contiguous.
+// requests:add {kind=, width=, line=, lanes = {byte address in the object, or
+// false for an inactive lane; ...}} adds a warp's access to the first memory
+// object. The source bytes of cp.async.cg cannot be given and are assumed to be
+// contiguous.
 static int requests_add(lua_State *L) {
   SimRequests *all = check_requests(L);
   SimRequest r = {.width = (int)face_get_int(L, 2, "width", 4),

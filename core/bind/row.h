@@ -18,7 +18,7 @@
 // all remaining arguments:
 //   *  coordinate    M  modes    H  as S, by modes    K  as L, by modes
 // from the row, not from the call:
-//   k  its number
+//   k  number of the row
 // only for choosing among alternatives, which read their arguments themselves:
 //   A  anything but nil   N  number, traced value, vector
 //   B  tiled operation    F  `_` or a swizzle

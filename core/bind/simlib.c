@@ -659,8 +659,9 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
 // budget=, progress=, pdl=, debug=, goal=, record=, decided=, turns=, unit=,
 // all=, tries=, edits=, strict=}) -> report. Runs a traced function on the CPU.
-// cluster is needed unless the trace fixed it. debug and goal: debuglib.c.
-// record: the report has `requests` (requestlib.c). edits: editlib.c.
+// cluster is needed unless the trace fixed it. debuglib.c describes debug and
+// goal. With record, the report has the field `requests` (requestlib.c).
+// editlib.c describes edits.
 static int l_sim_run(lua_State *L) {
   face_outside(L);
   Ctx *cx = face_enter(L);

@@ -112,9 +112,9 @@ static void hide_numbers(Tensor *t, const TensorMarks *m) {
 }
 
 // symbolic_tensor(dtype, shape, stride, marks) -> a tensor without memory.
-// `marks` has two lists for the extents and two for the strides: the
-// divisibility of each dynamic one (0: static), and its symbol. It also has the
-// fields align and wide (64-bit strides).
+// `marks` has two lists for the extents and two for the strides. One list has
+// the divisibility of each dynamic extent or stride (0: static), the other its
+// symbol. It also has the fields align and wide (64-bit strides).
 static int l_symbolic_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 4);

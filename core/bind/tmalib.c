@@ -49,9 +49,9 @@ void tmalib_push_words(lua_State *L, const uint64_t *words) {
   }
 }
 
-// encode_tensor_map(parameters) -> its 16 words. The fields of the table are
-// named as in TensorMap (base/tensormap.h). Raises an error that names a
-// violated rule.
+// encode_tensor_map(parameters) -> a list of the 16 words of the encoded map.
+// The fields of `parameters` are named as in TensorMap (base/tensormap.h).
+// Raises an error that names a violated rule.
 static int l_encode_tensor_map(lua_State *L) {
   face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);

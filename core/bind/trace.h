@@ -6,15 +6,16 @@
 
 #include "bind/face.h"
 
-// The userdata of a traced scalar. `r` is its instruction. Instructions may be
-// removed and traced again, as in another pass of a loop. `birth` distinguishes
-// the instruction from a later one with the same r.
+// The userdata of a traced scalar. `r` is the IR instruction that computes it.
+// IR instructions may be removed and traced again, as in another pass of a
+// loop. `birth` distinguishes the instruction from a later one with the same r.
 typedef struct Value {
   uint32_t serial, birth;
   Ref r;
-  const void *made;  // address after the instruction that made the value
+  // Address of the Lua bytecode instruction after the one that made the value.
+  const void *made;
   uint32_t tested;   // for a boolean: line where Lua tested it, or 0
-  bool consumed;  // for a boolean: whether something used it
+  bool consumed;  // for a boolean: whether a kernel operation used it
   // For a boolean: whether it may stay unused, unless Lua's `if` tested it.
   bool lazy;
   // Whether the value replaces a Lua boolean that changes in a loop or branch,
@@ -52,9 +53,9 @@ TraceLeaves trace_leaves(Ctx *cx, Layout l);
 // kernel function at `func` by the traced values for the kernel.
 void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n);
 
-// donelib.c: checks of a trace. donelib_check_use runs after the kernel's
-// function returned, donelib_check after the verifier accepted the IR. Both
-// raise errors.
+// Checks of a finished trace (donelib.c). donelib_check_use runs after the
+// kernel's Lua function returned, and donelib_check after the verifier accepted
+// the IR. Both raise a Lua error if the check fails.
 void donelib_check_use(Ctx *cx, lua_State *L);
 void donelib_check(Ctx *cx, lua_State *L);
 

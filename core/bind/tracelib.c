@@ -180,10 +180,10 @@ static const char *agent_of(const Fn *fn, size_t mem) {
   return who;
 }
 
-// fn:shared() -> a list of its shared objects, with the fields of info().mems
-// and: index (from 1 on), file, line, bytes, view (the layout by which the
-// kernel accesses it), views (whether it uses other swizzles, too), agent
-// (asynchronous unit).
+// fn:shared() -> a list of the shared objects of fn. An entry has the fields of
+// info().mems and these: index (from 1 on), file, line, bytes, view (the layout
+// by which the kernel accesses the object), views (whether the kernel also uses
+// other swizzles), agent (the asynchronous unit that accesses the object).
 static int fn_shared(lua_State *L) {
   Fn *fn = face_check_fn(L, 1);
   lua_newtable(L);

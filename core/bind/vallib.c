@@ -390,9 +390,9 @@ static int l_fact_within(lua_State *L) {
   return 1;
 }
 
-// assume(v, lo, hi, div[, narrow]): adds facts about v (bounds, divisor).
-// claim(v, lo, hi, div): does the same, and makes the simulator check the
-// facts.
+// assume(v, lo, hi, div[, narrow]) adds the facts that lo <= v <= hi and that
+// div divides v. claim(v, lo, hi, div) does the same, and makes the simulator
+// check the facts.
 static int l_claim(lua_State *L) {
   Ctx *cx = face_enter(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);

@@ -15,7 +15,7 @@ typedef enum How {
 
 typedef struct Use {
   uint32_t uses;     // how many times its expression or name occurs in the text
-  Ref last;          // last statement that needs the value
+  Ref last;          // last statement of the text that needs the value
   Ref root;  // the statement that contains the expression, if it is inlined
   // of a store: the store to the other half of the word, merged with this store
   Ref pair;
@@ -94,7 +94,7 @@ typedef struct Emit {
   struct NameCell *names;    // hash table of the names in use
   size_t nnames, namecap;
   int depth;          // number of open regions
-  uint32_t src;       // Fn.src index of the statement being written
+  uint32_t src;       // Fn.src index of the statement that is being written
   uint32_t told;      // Fn.src index of the last line that a comment named
 } Emit;
 

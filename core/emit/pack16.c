@@ -43,7 +43,7 @@ typedef struct Pairs {
   // a ring of the operations of this epoch that have no partner yet
   Ref open[OPEN];
   uint32_t nopen;
-  uint32_t found;      // number of merged operations
+  uint32_t found;      // number of pairs of operations merged so far
   int sm;
 } Pairs;
 

@@ -329,7 +329,7 @@ bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
   }
   cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
   gpu_runs(gpu, "cuBLAS", NULL, n);
-  SigHold hold;  // the library's first call loads kernels and may start threads
+  SigHold hold;  // cuBLAS's first call loads kernels and may start threads
   signals_hold(&hold);
   for (int i = 0; i < n && r == CUBLAS_STATUS_SUCCESS; i++)
     r = g->lt ? run_lt(g, stream) : run_gemm(g, stream);

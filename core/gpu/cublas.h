@@ -43,10 +43,10 @@ typedef struct BlasGemm {
 
 // Prepares a product with the default algorithm (cublasGemmEx).
 bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w);
-// Algorithms of cublasLt. blas_lt_algos writes at most max algorithms for a
-// workspace size to algos, the heuristic's best first. The buffers in spec may
-// be NULL. blas_lt_about describes an algorithm. blas_lt_new prepares a product
-// with an algorithm.
+// Functions for algorithms of cublasLt. blas_lt_algos writes at most max
+// algorithms that need no more than `workspace` bytes to algos, the one that
+// the heuristic prefers first. The buffers in spec may be NULL. blas_lt_about
+// describes an algorithm. blas_lt_new prepares a product with an algorithm.
 int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, size_t workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w);
 typedef struct BlasAlgo {

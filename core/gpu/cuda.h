@@ -130,9 +130,9 @@ void gpufn_close(GpuFn *f);
 // observe driver calls report any other k as an error.
 int gpufn_param(const GpuFn *f, int k);
 
-// A launch. `params` are pointers to the arguments, with NULL after the last
-// pointer. They point into memory that lives as long as the struct. `bufs` are
-// the buffers that the arguments point to.
+// A launch of kernel fn. `params` has a pointer to each argument of the kernel,
+// and then NULL. The arguments are in memory that lives as long as the struct.
+// `bufs` are the GPU buffers that the arguments point to.
 typedef struct GpuLaunch {
   GpuFn *fn;
   const GpuStream *stream;  // NULL: the current stream

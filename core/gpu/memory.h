@@ -16,10 +16,10 @@ typedef struct GpuBlock {
   unsigned epoch;  // epoch of the GPU when the block was allocated
   int refs;        // number of references, from a buffer and from graphs
   struct GpuGraph *of;  // graph being captured that uses the block, or NULL
-  // Sets of streams, by number: `used` have used the block since it was last
-  // taken from the pool, `before` used it before that. If g->syncs differs from
-  // `syncs`, the host has waited for the GPU since, and the work of `before` is
-  // done.
+  // Two sets of streams, with a bit for each stream's number. Streams in `used`
+  // have used the block since it was last taken from the pool; streams in
+  // `before` used it before that. If g->syncs differs from `syncs`, the host
+  // has waited for the GPU since, and the work of `before` is done.
   uint64_t used, before;
   unsigned syncs;
 } GpuBlock;

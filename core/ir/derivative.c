@@ -13,7 +13,7 @@ typedef struct Chain {
   Ctx *cx;
   Fn *fn;
   Ref x;
-  Ref *known;       // derivative of each Ref below `end`; 0: it is zero
+  Ref *known;       // derivative of each Ref below `end`; 0: derivative is zero
   uint8_t *is_known;
   uint32_t end;
   int depth;

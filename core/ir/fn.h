@@ -20,7 +20,7 @@ typedef struct Ins {
   uint32_t src;     // index into Fn.src: the script's file and line
   Ref a[3];         // first three operands; operands.h describes the rest
   uint32_t ext, nx; // further operands: Fn.ext.p[ext .. ext+nx)
-  uint32_t reg;     // register numbers: from Fn.reg.p[reg]
+  uint32_t reg;     // its register numbers begin at Fn.reg.p[reg]
   // the script's name of the value, an index into Fn.text; 0: none
   uint32_t name;
   // number that no other instruction ever gets, even after a rollback

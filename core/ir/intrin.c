@@ -317,7 +317,7 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
 #define NOT_M NOT_K
     INTRINS(IN)
 #undef IN
-      break;  // these intrinsics depend on more than their operands
+      break;  // these IR intrinsics depend on more than their operands
   }
   return 0;
 }

@@ -79,9 +79,9 @@ void ir_close(Ctx *cx, Fn *fn);
 // be used here.
 bool ir_visible(const Fn *fn, Ref r);
 
-// Narrow what is known about r. ir_narrow states a fact that follows from r's
-// definition. ir_assume states an assumption or a branch condition, which holds
-// until the innermost open region ends.
+// Narrow the known facts about value r. ir_narrow adds a fact that follows from
+// r's definition. ir_assume states an assumption or a branch condition, which
+// holds until the innermost open region ends.
 void ir_narrow(Fn *fn, Ref r, Fact f);
 void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f);
 

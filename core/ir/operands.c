@@ -36,7 +36,7 @@ static const char *row_operands(const Ins *i) {
     case CO_MOVM: return "WR";
     case CO_UNIVERSAL: case CO_AUTOVEC: case CO_CPASYNC: case CO_SHUFFLE:
     case CO_LOAD: case CO_STORE: case CO_BULK: case CO_TABLE:
-      break;  // not matrix instructions
+      break;  // other operations are no matrix instructions
   }
   return "";
 }

@@ -110,8 +110,8 @@ static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
 }
 
 // Bounds on the coordinates of the left side that the right side's leaves
-// produce, one entry for each left mode. There is one Digits for positive and
-// one for negative strides.
+// produce. Arrays have one entry for each mode of the left side. There is one
+// Digits for positive and one for negative strides.
 typedef struct Digits {
   int64_t *used;  // maximum of the coordinate; DIM_MAX: unknown
   // step of the leaf that fills a mode of traced extent, or 0. The sums of all

@@ -75,8 +75,8 @@ bool traced_positive(Ctx *cx, Dim d);
 // are known.
 void traced_claim(Ctx *cx, Note *nt, TracedRule rule, Layout a, Layout b,
                   Layout r);
-// Returns the right inverse of a plain layout with integer strides. For other
-// strides, returns 1:0.
+// Returns the right inverse of a plain layout with integer strides, or 1:0 if
+// its strides are not integers.
 Layout inverse_offsets(Ctx *cx, Layout l);
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
 // Composes a with a plain b, where a or b has XORed strides.

@@ -79,7 +79,7 @@ Tup layout_stride(Ctx *cx, Layout l);                 // returns the strides as
 Layout layout_inner(Layout l);  // returns l without its outer functions
 // returns plain l with the outer functions of `like`
 Layout layout_outer(Layout l, Layout like);
-bool layout_static(Layout l);  // whether all numbers are static
+bool layout_static(Layout l);  // whether all numbers of l are static
 bool layout_has_basis(Layout l);
 // whether a and b have the same structure and numbers
 bool layout_eq(Layout a, Layout b);

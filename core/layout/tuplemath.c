@@ -749,7 +749,7 @@ Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right) {
 typedef struct Order {
   // extents, and the rank of each in the requested order
   const Dim *shape, *order;
-  size_t n, at;              // at: index of the next leaf
+  size_t n, at;              // at: index of the next leaf to visit
 } Order;
 
 static void by_order(Ctx *cx, TupB *b, Tup shape, Tup order, Order *o) {

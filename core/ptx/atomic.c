@@ -57,7 +57,7 @@ static Ref atomic_word(PtxOp *o, AtomicKind kind, Place p, int64_t at,
 // The parts of an atom or red instruction.
 typedef struct Atomic {
   AtomicKind kind;
-  int n;              // number of registers
+  int n;              // number of data registers
   uint32_t first;     // index of the address operand: red has no result
   uint16_t flags;
   bool read;          // whether the previous values are needed

@@ -18,9 +18,9 @@ static Ref comparable(PtxOp *o, Ref v, DType t) {
   return dtype_bits(t) == 16 ? to(o, DT_F32, v) : v;
 }
 
-// A comparison as an operation of the IR. swaps: its operands are exchanged.
-// negates: its result is negated, for comparisons that are true if an operand
-// is a NaN.
+// A comparison of PTX as an operation of the IR. swaps: whether the operands
+// are exchanged. negates: whether the result is negated, as for comparisons
+// that are true if an operand is a NaN.
 typedef struct Test {
   const char *name;
   Op op;

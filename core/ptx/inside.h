@@ -24,7 +24,7 @@ typedef struct PtxSlot {
   int32_t home;   // number of the register in the pool, if mma or ldmatrix
                   // takes it without a conversion; or -1
   bool variable;
-  bool read;      // whether an instruction reads it
+  bool read;      // whether a PTX instruction reads it
   bool early;     // whether an instruction may read it before any writes it
 } PtxSlot;
 

@@ -82,7 +82,7 @@ typedef enum PtxArgKind {
 typedef struct PtxArg {
   uint8_t kind;    // PtxArgKind
   uint8_t bits;    // width of a float: 32 or 64
-  bool negated;    // whether it is negated, as in !p
+  bool negated;    // whether the operand is negated, as in !p
   uint8_t lane;    // 1 to 4: .x to .w of a vector register; 0: all of it
   uint32_t part, parts;  // parts: first index into PtxModule.args, number
   int64_t value;
@@ -93,7 +93,7 @@ typedef struct PtxIns {
   const char *op;       // "ld.global.v4.f32", interned
   const char *label;    // targets of a .callprototype or .branchtargets;
                         // otherwise NULL
-  uint32_t line;        // line in the PTX text
+  uint32_t line;        // line number in the PTX text
   uint32_t loc;         // index into PtxModule.locs, plus 1; 0: none
   int32_t guard;        // register of the guard predicate, or -1
   bool guard_not;

@@ -312,7 +312,8 @@ void op_set(PtxOp *o, const PtxArg *a, Ref v) {
   }
 }
 
-// Returns the pool of register a, and in `at` its element there.
+// Returns the pool that holds register a. Stores the index of the register in
+// this pool in *at.
 static const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at) {
   PtxBuild *b = o->b;
   if (a->kind != PTX_A_REG || b->slot[a->value].home < 0) {

@@ -32,10 +32,10 @@ void simbulk_run(SimWarp *w, const SimIns *i);
 
 // ---- maps.c ----
 struct SimAsync;
-// Operands of the operations MAPCOPY to MAPPUBLISH. dst: the map that is
-// written. src: the map to publish, or the tensor of MAPADDRESS. map: the
-// argument that MAPCOPY copies. field, mode: the field that MAPSET sets, and
-// the mode to which it belongs. value: slot of the new value.
+// Operands of the operations MAPCOPY to MAPPUBLISH. dst: the tensor map in
+// memory that is written. src: the map to publish, or the tensor of MAPADDRESS.
+// map: the argument that MAPCOPY copies. field, mode: the field that MAPSET
+// sets, and the mode to which it belongs. value: slot of the new value.
 typedef struct SimMapOp {
   SimSide dst, src;
   const TensorMap *map;

@@ -4,9 +4,10 @@
 
 #include "sim/inside.h"
 
-// SimTerm: a value in a slot, or the constant konst if slot is 0. SimTold: a
-// value and its bounds. SimClaim: an assumption (mem is -1), or the coordinate
-// of an element of mem, with bounds for each mode.
+// A SimTerm is a value in a slot, or the constant konst if slot is 0. A SimTold
+// is a value and its bounds. A SimClaim is an assumption of cute.assume (mem is
+// -1), or the coordinate of an accessed element of mem, with bounds for each
+// mode.
 typedef struct SimTerm {
   uint32_t slot;
   bool wide, uniform;

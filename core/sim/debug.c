@@ -11,9 +11,9 @@
 #include "sim/shadow.h"
 #include "sim/wgmma.h"
 
-// The state of a watched element after the last instruction. clk and src
-// identify its last write, so that a store of an equal value counts as a
-// change.
+// The state of a watched element after the last executed instruction. clk and
+// src are the epoch and the line of the last write to the element, so that a
+// store of an equal value counts as a change.
 typedef struct SimKept {
   SimThere there;
   // bits: the value. cluster: number of the first CTA of the cluster whose

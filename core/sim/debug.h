@@ -28,9 +28,9 @@ typedef struct SimElement {
   int warp, lane;          // the thread that owns the registers
 } SimElement;
 
-// Why a run stops. STEP: step `until` is next. POINT: a breakpoint. CHANGE: the
-// element changed, or the same value was stored to it. FAULT: a new fault. END:
-// a fault was found at the end of a cluster.
+// The reason why a run stops. STEP: step `until` is next. POINT: a breakpoint.
+// CHANGE: a watched element changed, or its value was stored to it again.
+// FAULT: a new fault. END: a fault was found at the end of a cluster.
 typedef enum SimWhy {
   WHY_STEP, WHY_POINT, WHY_CHANGE, WHY_FAULT, WHY_END
 } SimWhy;

@@ -24,7 +24,7 @@ struct SimLeft {
   SimLeft *next;
   int32_t mem;             // memory object, an index into Fn.mem
   const LaunchArg *arg;
-  int bits;                // bits of an element
+  int bits;                // bits of an element of the object
   SimMembers of;
   bool moves;              // whether the footprint is known only at the launch
 };

@@ -5,10 +5,10 @@
 
 #include "sim/inside.h"
 
-// Indices of SimMbar.past: what a phase releases to waiting threads. OPEN: the
-// current phase. DONE: the previous phase. FAR_OPEN, FAR_DONE: what threads of
-// other CTAs released in these phases, which only threads that wait with
-// cluster scope acquire.
+// Indices of SimMbar.past, whose entries hold the releases of a phase that
+// waiting threads acquire. OPEN: the current phase. DONE: the previous phase.
+// FAR_OPEN, FAR_DONE: the releases by threads of other CTAs in these two
+// phases, which only threads that wait with cluster scope acquire.
 enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
 
 struct SimMbar {

@@ -907,8 +907,8 @@ void simmem_commit(SimWarp *w) {
 }
 
 // Returns the cp.async of w in flight that writes granule g, and its lane in
-// *lane. Returns NULL if there is none. open: whether to search the cp.asyncs
-// that are in no group yet, or those in groups.
+// *lane. Returns NULL if there is none. With `open`, searches the cp.asyncs
+// that are in no group yet, otherwise those in groups.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t g, bool open,
                                 int *lane) {
   uint32_t at = shadow_byte(w->cluster, g);

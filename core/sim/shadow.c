@@ -874,8 +874,8 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
 }
 
 // Reports races of write x with reads since the last write that do not happen
-// before x. same: x stores the value that the granule has. In this case, reads
-// by threads that stored the same value are no race.
+// before x. `same` means that x stores the value that the granule has. In this
+// case, reads by threads that stored the same value are no race.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
   const SimGran *q = &w->cluster->gran[g];

@@ -46,9 +46,9 @@ typedef struct Launch {
   struct SimDebug *debug;  // the attached debugger (debug.h), or NULL
 } Launch;
 
-// The path from one access to a later access. NONE: unknown. STRAIGHT: straight
-// ahead. AGAIN: to the next copy of the same line in an unrolled loop. LOOP:
-// through the back edge of a loop.
+// The path through the program from one access of a race to the later one.
+// NONE: unknown. STRAIGHT: straight ahead. AGAIN: to the next copy of the same
+// line in an unrolled loop. LOOP: through the back edge of a loop.
 typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
 
 // A distinct fault, identified by kind, lines, memory object and state. The
@@ -98,7 +98,7 @@ typedef struct SimReport {
 typedef struct SimShort {
   // the output, an index into Fn.mem; -1: there is none
   int32_t mem;
-  uint32_t src;        // line of the store
+  uint32_t src;        // source line of the store
   int mode;
   // each: extent of a tile. none, all: number of unwritten elements and of all
   // elements.
@@ -108,7 +108,7 @@ typedef struct SimShort {
 // Memory traffic of an instruction. Its bank conflicts are the wavefronts
 // beyond `least`.
 typedef struct SimStat {
-  uint64_t count;      // number of warp instructions
+  uint64_t count;      // number of executed warp instructions
   uint64_t wavefronts, least;  // shared memory: passes, and minimum of passes
   uint64_t requests, sectors, least_sectors;  // global memory
   uint64_t bytes;      // bytes that the active lanes moved

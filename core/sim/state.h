@@ -47,9 +47,9 @@ struct SimWarp {
   SimState state;
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that exited the kernel early
-  // State of lanes.c. here: lanes of the running part. waits: number of failed
-  // polls. tries: number of switches between parts since memory change number
-  // `stamp`.
+  // Fields of lanes.c. here: lanes of the running part of a diverged warp.
+  // waits: number of failed polls. tries: number of switches between parts
+  // since memory change number `stamp`.
   uint32_t here, waits, tries;
   uint64_t stamp;
   // list of the parts of a diverged warp that do not run, or NULL
@@ -151,7 +151,7 @@ struct SimCta {
   // number of the CTA, counted cluster by cluster (without clusters: in grid
   // order)
   uint64_t number;
-  int32_t id[3];           // position in the grid
+  int32_t id[3];           // the CTA's position in the grid
   SimBar bar[MAX_BARS];
   int pool[4];  // for each quarter of the SM: free registers per lane
   // whether the CTA let the next launch start before it waited for the

@@ -46,7 +46,7 @@ typedef struct SimMmaIns {
 typedef struct SimMatrix {
   const AtomCopy *row;
   bool store;          // whether the instruction is a stmatrix
-  int num;             // number of matrices
+  int num;             // number of 8x8 matrices
   SimSide smem;
   const SimMem *rmem;
   SimWord from;        // movmatrix: the source register

@@ -2,9 +2,9 @@
 // warp, it has the instructions, the bytes that they move, and the waits for
 // other threads.
 //
-// A wait is for a gate: one round of a barrier, or one phase of an mbarrier.
-// The arrivals and completions in that round or phase are the gate's parts. A
-// gate opens when all its parts have come.
+// Each wait of a warp is for a gate, which is one round of a barrier or one
+// phase of an mbarrier. The arrivals and completions in that round or phase are
+// the gate's parts. A gate opens when all its parts have come.
 #ifndef CUTE_SIMTAPE_H
 #define CUTE_SIMTAPE_H
 

@@ -17,7 +17,7 @@ typedef struct SimRule {
   bool emulated;
 } SimRule;
 
-#define SIM_TILE_K 64  // largest K of an instruction on floats
+#define SIM_TILE_K 64  // largest K of an MMA instruction on floats
 
 // Returns c plus the sum of a[i] * b[i] for i < n, computed as one sum, term by
 // term (mma.c).

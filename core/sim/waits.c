@@ -62,8 +62,8 @@ static bool waits_later(const Access *x, const SimWarp *u, SimGroups kind) {
 }
 
 // Finds out why a wait did not cover a group that lane k of warp u started. in:
-// the lane committed the group before the wait. behind: number of groups that
-// the lane committed after this group and before the wait.
+// whether the lane committed the group before the wait. behind: number of
+// groups that the lane committed after this group and before the wait.
 static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
                   SimGroups kind, int k, bool in, uint32_t behind) {
   const SimWaited *d = &u->waited[kind];

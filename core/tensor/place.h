@@ -19,13 +19,14 @@ typedef struct TensorPlace {
 // A view operation f(t, x). place_view applies it to t and to t's place.
 typedef Tensor TensorView(Ctx *cx, Tensor t, const void *x);
 Tensor place_view(Ctx *cx, Tensor t, TensorView *f, const void *x);
-// Returns the place (coordinates in the argument) that results from applying f
-// to place `was`, or NULL if the result does not have shape `shape`.
+// Applies f to place `was` and returns the resulting place, which has
+// coordinates in the same kernel argument. Returns NULL if it does not have
+// shape `shape`.
 const TensorPlace *place_along(Ctx *cx, const TensorPlace *was, Tup shape,
                                TensorView *f, const void *x);
 
-// Returns the place (coordinates in the argument) of an entire argument, or
-// NULL if the layout is composed or has too many modes.
+// Returns the place of an entire kernel argument with layout l, or NULL if l is
+// composed or has too many modes.
 const TensorPlace *place_whole(Ctx *cx, Layout l);
 // place_bytes returns the size of a place that is stored as one block of
 // memory. place_copy copies a place to such a block at `mem` (8-aligned).

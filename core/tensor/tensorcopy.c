@@ -11,7 +11,7 @@
 enum { MAX_WALK = 256 };
 enum { SRC, DST, PRED, SIDES };
 
-// A loop over elements, common to the source, the destination and the
+// A loop over elements of three sides: the source, the destination and the
 // predicate. Each iteration moves by d[s] elements in the memory of side s, and
 // by `step` in the linear index.
 typedef struct Loop {
@@ -34,7 +34,7 @@ typedef struct Cursor {  // iterates over the leaves of a layout
   size_t leaf, leaves;
   Tup shape;
   int64_t left;  // remaining extent of the current leaf
-  Dim stride;    // distance of the next step within the leaf, in elements
+  Dim stride;    // distance to the next step within the leaf, in elements
 } Cursor;
 
 static void cursor_next(Cursor *c) {

@@ -13,7 +13,7 @@
 
 // Returns the number of elements of memory that layout l needs. A swizzle
 // permutes elements within blocks of a power of two, so the number is rounded
-// up. *below: number of elements before the element at offset 0.
+// up. Stores the number of elements before the element at offset 0 in *below.
 static int64_t reach(Ctx *cx, Layout l, const char *what, Dim *below) {
   Layout in = layout_inner(l);
   const Swizzle *sw = layout_swizzle(l);

@@ -121,19 +121,19 @@ void tiled_copy_print(Ctx *cx, const TiledCopy *c, Buf *out);
 void tiled_copy_print_atom(Ctx *cx, const CopyAtom *a, Buf *out);
 
 // ---- tiledcall.c ----
-// copy(): appends the instructions that copy src to dst, atom by atom over the
-// rest modes. pred is NULL or a tensor of bools. It has one element for each
-// index of src's rest modes, or an additional first mode with one element for
-// each atom in V.
+// Implements copy(): appends the instructions that copy src to dst, atom by
+// atom over the rest modes. pred is NULL or a tensor of bools. It has one
+// element for each index of src's rest modes, or an additional first mode with
+// one element for each atom in V.
 void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
                      const Tensor *pred);
 
 // ---- tiledgemm.c ----
-// gemm(): D = A * B + C, where A is (V,M,K), B is (V,N,K), and C and D are
-// (V,M,N), or all have lower ranks. more: the scale factors of A and B, or the
-// metadata of a sparse A. accumulate: for a warpgroup MMA, a predicate that
-// says whether the first products are added to C or overwrite it. If accumulate
-// is 0, they are added.
+// Implements gemm(): D = A * B + C, where A is (V,M,K), B is (V,N,K), and C and
+// D are (V,M,N). V is the mode of an atom's values. Some of the other modes may
+// be absent. more: the scale factors of A and B, or the metadata of a sparse A.
+// accumulate: for a warpgroup MMA, a predicate that says whether the first
+// products are added to C or overwrite it. If accumulate is 0, they are added.
 void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
                 Tensor tc, const Tensor *more, int nmore, Ref accumulate);
 

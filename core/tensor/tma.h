@@ -58,13 +58,14 @@ typedef struct TmaCall {
   Ref rank;            // S2S and R2S: rank of the destination CTA
 } TmaCall;
 
-// copy() through a tensor map: emits one instruction for each box. Both sides
-// have modes ((TMA,TMA_Iter),Rest...). The global side is a tensor of
-// coordinates.
+// Implements copy() through a tensor map: emits one instruction for each box.
+// Both sides have modes ((TMA,TMA_Iter),Rest...). The global side is a tensor
+// of coordinates.
 void tma_copy(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
               const TmaCall *o);
-// copy() without a map. The first mode of both sides is contiguous. For each
-// index of the other modes, one instruction copies the first mode.
+// Implements copy() without a tensor map. The first mode of both sides is
+// contiguous. For each index of the other modes, one instruction copies the
+// first mode.
 void tma_copy_runs(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
                    const TmaCall *o);
 // copy() of registers to another CTA (st.async): one instruction stores 1, 2 or

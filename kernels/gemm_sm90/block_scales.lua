@@ -4,9 +4,10 @@ local cute = require "cute"
 local groups = require "kernels.groups"
 local tiles = require "cute.tiles"
 
---- Makes the factors of a tile: a function (i, k) that returns a fragment like
--- acc, for this warpgroup's i-th 64 rows (from 0, see out.row) and tile k along
--- K. It is called before the products of tile k, so that loads overlap.
+--- Returns a function (i, k) for the factors of a tile. The function returns a
+-- fragment of factors with the layout of acc, for this warpgroup's i-th 64 rows
+-- (from 0, see out.row) and tile k along K. It is called before the products of
+-- tile k, so that loads overlap.
 ---@param o table options
 ---@param out table {D, thread, row}
 ---@param w table work tile

@@ -14,12 +14,12 @@ local SUMS = 216         -- most accumulators of a thread that fit in registers
 -- of an epilogue in a loop.
 local HIDDEN = 4096
 
--- Candidate tiles: {BM, BN}, options (consumers, schedule, ...) and conditions.
--- bits: only for operands of that many bits; wide: only for a D of that many
--- bits; promoted: only for promoted accumulators; few: only for results as
--- narrow as the tile, with one consumer and long tiles along K; grouped: only
--- for groups. deep = n: n times the usual extent along K. min_blocks: blocks on
--- a multiprocessor, each with one tile.
+-- Candidate tiles. Each entry has {BM, BN}, options (consumers, schedule, ...)
+-- and conditions on the product. bits: only for operands of that many bits;
+-- wide: only for a D of that many bits; promoted: only for promoted
+-- accumulators; few: only for results as narrow as the tile, with one consumer
+-- and long tiles along K; grouped: only for groups. deep = n: n times the usual
+-- extent along K. min_blocks: blocks on a multiprocessor, each with one tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
   {64, 16, few = true}, {64, 16, few = true, min_blocks = 2},
@@ -191,9 +191,10 @@ local function settle(chosen, o, m, n, k, waves)
   say("b_hint", row and Hint.EVICT_FIRST or Hint.EVICT_LAST)
 end
 
---- Returns the candidates for a product of (m,k) and (n,k), the best by rule
--- first: each {options =, seconds =, waves =, blocks =, room = blocks that fit
--- on a multiprocessor}, with options for gemm_sm90.
+--- Returns a list of the candidates for a product of (m,k) and (n,k), the one
+-- with the shortest estimate first. Each is {options =, seconds =, waves =,
+-- blocks =, room = blocks that fit on a multiprocessor}, with options for
+-- gemm_sm90.
 ---@param m integer
 ---@param n integer
 ---@param k integer

@@ -1,5 +1,6 @@
---- The sources of an epilogue of kernels/gemm_sm90: matrices like D, whose
--- parts (64 rows, o.epi[2] columns) TMA loads to shared memory.
+--- The sources of an epilogue of kernels/gemm_sm90. A source is a matrix with
+-- the extents of D. TMA loads parts of it, of 64 rows and o.epi[2] columns, to
+-- shared memory.
 --
 -- A warpgroup has its own buffers for `source_stages` parts. Its leader thread
 -- issues the loads of the first parts before the products of a tile. The leader
@@ -79,9 +80,9 @@ function Sources:barrier(n)
   return self.came + (self.group * stages + n % stages)
 end
 
---- Requests part n of a tile from all sources, at position `place` among D's
--- parts. inside: whether the part overlaps D (nil: all parts do). Elements
--- outside D are loaded as zeros.
+--- Requests part n of a tile from all sources. `place` is the position of the
+-- part in D, counted in parts. `inside` tells whether the part overlaps D (nil:
+-- all parts do). Elements outside D are loaded as zeros.
 function Sources:ask(n, place, l, inside)
   local o, bar = self.o, self:barrier(n)
   if inside then

@@ -33,9 +33,10 @@ function Grouped:advance_to_next_work(count)
   self.search:find(self.place)
 end
 
--- Returns {tile_idx}, and the group's rows: {group, first, rows}; for a list
--- also {columns, k_count, new: whether the group differs from the previous
--- one}.
+-- Returns a table with the fields tile_idx, group (the group's index), first
+-- (its first row) and rows (the number of its rows). For a list of problems it
+-- also has columns, k_count and `new`: whether the group differs from the
+-- previous one.
 function Grouped:get_current_work()
   local o, s = self.o, self.search
   local place = self.place - s.before

@@ -100,9 +100,9 @@ function algorithm.axpby(alpha, x, beta, y, pred)
   end
 end
 
---- Applies op to each element of tensors. transform(t, op): t[i] = op(t[i]);
--- transform(a, out, op): out[i] = op(a[i]); transform(a, b, out, op): out[i] =
--- op(a[i], b[i]).
+--- Applies op to each element of tensors. transform(t, op) sets t[i] =
+-- op(t[i]), transform(a, out, op) sets out[i] = op(a[i]), and transform(a, b,
+-- out, op) sets out[i] = op(a[i], b[i]).
 ---@param a cute.Tensor
 ---@param ... cute.Tensor|function
 function algorithm.transform(a, ...)

@@ -57,10 +57,11 @@ function gpu.info(ordinal)
   return ask(ordinal, "info")
 end
 
---- Returns memory statistics in bytes: used (by tensors and buffers); peak;
--- pool (allocated from the driver, whether used or kept for reuse); free and
--- total (as the driver reports). hits counts allocations served by the pool,
--- misses those served by the driver.
+--- Returns a table of memory statistics. These fields are in bytes: used (by
+-- tensors and buffers), peak (the largest value of `used`), pool (allocated
+-- from the driver, whether used or kept for reuse), free and total (as the
+-- driver reports). The field hits counts allocations served by the pool, and
+-- misses counts those served by the driver.
 ---@param ordinal integer|nil
 ---@return table|nil
 ---@return string|nil reason

@@ -1,4 +1,5 @@
---- Compiles generated CUDA C to CUBIN: NVRTC with a disk cache and parsed logs.
+--- Compiles generated CUDA C to a CUBIN by NVRTC. Keeps the results in a disk
+-- cache, and parses NVRTC's log.
 --
 -- The log is read after every compile, also after successful ones: it contains
 -- registers, spills and ptxas's warnings. Lines of the generated source are

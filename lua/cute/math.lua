@@ -212,9 +212,9 @@ end
 local Divisor = {}
 Divisor.__index = Divisor
 
--- Returns the quotient of a nonnegative dividend: the upper half of the product
--- of the dividend and the multiplier, corrected by two shifts. The result is
--- exact for 32 bits.
+-- Returns the quotient of a nonnegative dividend a and the Divisor d: the upper
+-- half of the product of a and the multiplier, corrected by two shifts. The
+-- result is exact for 32 bits.
 local function quotient(a, d)
   if core.typename(d) ~= "table" or getmetatable(d) ~= Divisor then
     core.fail("bad-argument", "a fast divisor can only be the divisor, not the "

@@ -2,10 +2,10 @@
 --
 -- An atom, the smallest tile of such a layout, is given by its major mode ("K"
 -- or "MN"), its swizzle ("INTER", "SW32", "SW64", "SW128") and the width of its
--- elements in bits. It has 8 rows, each as long as the swizzle's span (INTER:
--- 128 bits). KINDS holds swizzles of byte offsets; smem.atom converts them to
--- element offsets. tcgen05 also has "SW128_32B": granules of 32 bytes, in 4
--- rows.
+-- elements in bits. The atom has 8 rows, each as long as the swizzle's span
+-- (for INTER, 128 bits). KINDS holds swizzles of byte offsets; smem.atom
+-- converts them to element offsets. tcgen05 also has "SW128_32B": granules of
+-- 32 bytes, in 4 rows.
 local core = require "cute.core"
 
 local smem = {}

@@ -59,9 +59,9 @@ end
 -- Extents and strides
 ---------------------------------------------------------------------------
 
--- Returns what is known of extent or stride x: for an integer, {n = x, div =
--- x, at least 1}; for a symbol, {div = its divisor, id = its number, wide =
--- whether it has 64 bits}.
+-- Returns a table of what is known about extent or stride x. For an integer it
+-- is {n = x, div = the larger of x and 1}. For a symbol it is {div = its
+-- divisor, id = its number, wide = whether it has 64 bits}.
 local function leaf(what, x)
   if math.type(x) == "integer" then
     if x < 0 then

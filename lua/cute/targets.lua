@@ -30,11 +30,12 @@ for _, row in ipairs {
     thread_registers = 255, block_threads = 1024, quarters = 4}
 end
 
---- Returns the limits of an SM: threads, blocks, shared (bytes), barriers (nil:
--- no limit), registers. reserved: bytes of shared memory that each block takes
--- in addition. shared_unit: allocation unit of shared memory. register_unit:
--- allocation unit of a warp's registers. thread_registers: most registers of a
--- thread. block_threads: most threads of a block.
+--- Returns the limits of an SM as a table. Its fields threads, blocks, shared
+-- (bytes), barriers (nil: no limit) and registers are maxima for an SM.
+-- reserved: bytes of shared memory that each block takes in addition.
+-- shared_unit: allocation unit of shared memory, in bytes. register_unit:
+-- allocation unit of a warp's registers. thread_registers: maximum number of
+-- registers of a thread. block_threads: maximum number of threads of a block.
 ---@param sm integer 80, 90, ...
 ---@return table
 function targets.limits(sm)
@@ -77,10 +78,11 @@ targets.H100 = {arch = "sm_90a", sms = 132, l2_bytes = 50 * MIB}
 
 local function round_up(x, unit) return (x + unit - 1) // unit * unit end
 
---- Returns how many blocks an SM holds at once, and how many each limit would
--- allow: {blocks =, by = {"registers", ...}, limits = {registers =, shared =,
--- threads =, blocks =, barriers =}}. by: the limits that are reached. blocks =
--- 0 means that not even one block fits.
+--- Returns a table {blocks =, by = {"registers", ...}, limits = {registers =,
+-- shared =, threads =, blocks =, barriers =}}. blocks is the number of blocks
+-- that an SM holds at once; 0 means that not even one block fits. limits has
+-- the number of blocks that each limit alone would allow, and `by` lists the
+-- limits that are reached.
 ---@param sm integer
 ---@param block table {threads: integer, registers: integer?, shared: integer?,
 -- barriers: integer?} registers: of a thread, nil where they are not known;

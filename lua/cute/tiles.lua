@@ -12,8 +12,8 @@
 -- things. First, the order of elements in shared memory (K or M contiguous, as
 -- in global memory). Second, the widest copy that rows and extents allow: 16
 -- bytes and cp.async at best, single elements through registers at worst.
--- Third, whether tiles can extend beyond the operand. If the extents are
--- multiples of the tile, no predicates are needed.
+-- Third, whether tiles can extend beyond the operand. (If the extents are
+-- multiples of the tile, no predicates are needed.)
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 local cute = require "cute"
@@ -423,10 +423,10 @@ end
 -- An operand
 ---------------------------------------------------------------------------
 
--- Decides how an operand is copied to shared memory: lead and s_lead, the
--- contiguous modes in global and in shared memory; width, the number of
--- elements of a copy; async, whether cp.async is used; halves, whether load and
--- store are separate calls.
+-- Returns a table that tells how operand t is copied to shared memory. Its
+-- fields are lead and s_lead, the contiguous modes in global and in shared
+-- memory; width, the number of elements of a copy; async, whether cp.async is
+-- used; halves, whether load and store are separate calls.
 local function passage(t, o)
   local bits, arch = t.element_type.bits, o.arch or 80
   local w = {lead = leading(t)}
@@ -535,10 +535,11 @@ function tiles.is_async(t, o)
   return passage(tiles.matrix(in_tiles(t, o.tile[2])), o).async
 end
 
---- Makes the object that moves an operand's tiles. Fields: smem (rows,k,PIPE);
--- frag (MMA,M,K); k_tiles; k_blocks, the steps of fetch along K; moves, the
--- number of moves of a thread for a tile. Methods: load(k_tile, stage) and
--- fetch(stage, k_block); block(k_block) returns the fetched part, which is
+--- Makes the object that moves an operand's tiles. Its fields are the tensors
+-- smem (rows,k,PIPE) and frag (MMA,M,K); k_tiles, the number of tiles along K;
+-- k_blocks, the number of steps of fetch along K in a tile; moves, the number
+-- of copies that a thread makes for a tile. Its methods are load(k_tile, stage)
+-- and fetch(stage, k_block); block(k_block) returns the fetched part, which is
 -- frag(_, _, k_block) if a fetch serves one MMA. Without cp.async, load
 -- consists of take(k_tile), to registers, and put(stage). If K is (BK,k), a
 -- tile can be given by its coordinates in k, whose shape is k_shape.

@@ -28,9 +28,9 @@ local function leaves(f, depth, t, ...)
   local more, result = {...}, {}
   for k, o in ipairs(more) do
     if type(o) ~= "table" or #o ~= #t then
-      core.fail("shape-mismatch", ("transform_leaf: %s and %s, tuple %d, "
-        .. "differ in nesting"):format(tuple.pretty_str(t),
-        tuple.pretty_str(o), k + 1))
+      core.fail("shape-mismatch", ("transform_leaf: tuple 1 is %s and tuple "
+        .. "%d is %s; they differ in nesting"):format(tuple.pretty_str(t),
+        k + 1, tuple.pretty_str(o)))
     end
   end
   for i, x in ipairs(t) do

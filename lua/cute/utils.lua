@@ -1,7 +1,7 @@
---- cute.utils: allocation of shared memory, canonical shared-memory layouts,
--- atoms chosen by types, properties of the hardware, layouts as LaTeX. Tile
--- schedulers are in cute.persistent_schedulers, tensor maps that kernels make
--- in cute.tensormaps.
+--- The functions of cute.utils: allocation of shared memory, canonical
+-- shared-memory layouts, atoms chosen by types, properties of the hardware, and
+-- layouts as LaTeX. Tile schedulers are in cute.persistent_schedulers, tensor
+-- maps that kernels make in cute.tensormaps.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local hopper = require "cute.hopper"

@@ -1,6 +1,6 @@
--- Tests every memory access (operation, type, memory, order, hint) that a trace
--- accepts: it runs on the simulator of a target exactly if CUDA C can be
--- emitted for that target, and that CUDA C compiles.
+-- Tests every memory access (operation, type, memory space, order, hint) that a
+-- trace accepts. It must run on the simulator of a target exactly if CUDA C can
+-- be emitted for that target, and NVRTC must compile that CUDA C.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -1,5 +1,6 @@
--- Tests approximate functions: the simulator gives an H200's bits. The GPU's
--- results are recorded as sums over many inputs, one of them over all 2^32.
+-- Tests that the simulator computes approximate functions with the bits of an
+-- H200. The GPU's results are recorded as sums over many inputs; one of these
+-- sums is over all 2^32 inputs.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -7,8 +8,8 @@ local T = require "spec.values"
 local softmax = require "kernels.softmax"
 local arch = cute.arch
 
--- For each instruction, two sums of its results on the GPU (see mix): over 2^17
--- words, and over all 2^32 words.
+-- For each PTX instruction, two sums of mix of its results on a GPU: over 2^17
+-- input words, and over all 2^32 words.
 local SUMS = {
   {"ex2.approx.f32", "7a3c550fa809099e", "b7a2a06dad9e0e76"},
   {"ex2.approx.ftz.f32", "5667f4cc8ad26628", "1d1556d350d539a8"},
@@ -131,8 +132,9 @@ local SPECIALS = {
 }
 local SPECIAL_IN = {SIGN | INF, SIGN | 77, SIGN, 0, 77, INF, 0x7fc00001}
 
--- Tests of accuracy: the function, inputs of every magnitude, and the relative
--- error that PTX guarantees (lg2, sin, cos: absolute error).
+-- Each test of accuracy has a function, inputs of every magnitude, and the
+-- relative error that PTX guarantees (for lg2, sin, and cos the absolute
+-- error).
 local function magnitudes(u)
   return 2.0 ^ (u * 200 - 100)
 end

@@ -1,5 +1,5 @@
--- Tests bit operations, products and arithmetic under the Python DSL's names.
--- Plain Lua computes the expected results, on edge values and random ones.
+-- Tests bit operations, products and arithmetic under the Python DSL's names,
+-- on edge values and random ones. Plain Lua computes the expected results.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch

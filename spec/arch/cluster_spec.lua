@@ -1,11 +1,12 @@
--- Tests launches in clusters: the special registers of blocks, which of them
--- become constants, and rejected launches.
+-- Tests launches in clusters: the special registers that describe blocks, which
+-- of these registers become constants, and the errors for invalid launches.
 local cute = require "cute"
 local raises = require "spec.support".raises
 local arch = cute.arch
 
--- Returns for each block of the grid: rank, size, cluster_idx, cluster_dim,
--- block_in_cluster_idx, block_in_cluster_dim.
+-- Returns the list of values that the calling block reads: its rank in the
+-- cluster, the size of the cluster, cluster_idx, cluster_dim,
+-- block_in_cluster_idx, and block_in_cluster_dim.
 local function told()
   local list = {arch.block_idx_in_cluster(), arch.cluster_size()}
   for _, f in ipairs {arch.cluster_idx, arch.cluster_dim,

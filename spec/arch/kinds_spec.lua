@@ -1,5 +1,5 @@
 -- Tests the names by which kernels use the rows of the IR's small tables
--- (core/ir/kinds.h): special registers, atomics, fences, hints.
+-- (core/ir/kinds.h): special registers, atomics, fences and hints.
 local core = require "cute.core"
 local cute = require "cute"
 

@@ -1,6 +1,7 @@
 -- Tests mbarriers, cluster barriers, proxy fences, register counts and
--- overlapping kernels: the dump and the text of each operation, compilation for
--- sm_90a, rejection on other targets. Also the mbarriers of sm_80.
+-- overlapping kernels. Each operation must have the expected IR and CUDA C,
+-- compile for sm_90a, and be rejected for targets without it. Also tests the
+-- mbarriers of sm_80.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local raises = require "spec.support".raises

@@ -1,5 +1,6 @@
--- Tests atomics, loads and stores with hints: the simulator's results and
--- rejections; NVRTC must accept their text.
+-- Tests atomics, and loads and stores with hints. The simulator must give the
+-- expected results, invalid calls must raise errors, and NVRTC must accept the
+-- emitted text.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch

@@ -1,6 +1,6 @@
--- Tests narrow numbers packed in registers. Plain Lua computes pairs of 16-bit
--- floats in f32 with one rounding. Conversions of 4- and 8-bit integers to
--- floats are tested with all values.
+-- Tests narrow numbers packed in registers. For pairs of 16-bit floats, plain
+-- Lua computes the expected results in f32, with one rounding. Conversions of
+-- 4- and 8-bit integers to floats are tested with all values.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

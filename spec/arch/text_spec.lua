@@ -1,5 +1,5 @@
--- Tests printf and inline PTX: the simulator's results and rejections; NVRTC
--- must accept their text.
+-- Tests printf and inline PTX. The simulator must give the expected results,
+-- invalid calls must raise errors, and NVRTC must accept the emitted text.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local arch = cute.arch

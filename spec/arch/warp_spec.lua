@@ -1,5 +1,6 @@
--- Tests warp-wide operations and special registers: the simulator's results and
--- rejections; NVRTC must accept their text.
+-- Tests warp-wide operations and special registers. The simulator must give the
+-- expected results, invalid calls must raise errors, and NVRTC must accept the
+-- emitted text.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch

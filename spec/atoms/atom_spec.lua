@@ -1,6 +1,6 @@
--- Tests atoms: their tables against the fragment layouts of the PTX ISA, their
--- names, one tile of each on the simulator against a plain loop, and NVRTC's
--- acceptance of each instruction.
+-- Tests atoms. Their tables must equal the fragment layouts of the PTX ISA. One
+-- tile of each atom runs on the simulator and must equal the result of a plain
+-- loop. NVRTC must accept each instruction. Also tests the names of atoms.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

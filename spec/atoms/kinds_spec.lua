@@ -1,7 +1,7 @@
--- Tests atoms other than the plain tensor-core ones: single-thread, complex,
--- byte-sized values, block-scaled, sparse, movmatrix. Each is compared with a
--- plain loop on the simulator, and must be the expected instruction in NVRTC's
--- PTX.
+-- Tests atoms other than the dense MMAs: single-thread atoms, complex numbers,
+-- values of one byte, block-scaled and sparse MMAs, and movmatrix. Each is
+-- compared with a plain loop on the simulator. NVRTC's PTX must contain the
+-- expected instruction.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

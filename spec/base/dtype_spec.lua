@@ -3,9 +3,10 @@ local core = require "cute.core"
 local to_bits, from_bits = core.to_bits, core.from_bits
 local sim = require "spec.sim.units"
 
--- The formats' fields. ebits, mbits, bias; top: the largest finite code; inf:
--- codes above top are infinity and NaNs; sat: conversions saturate at top; nan:
--- the result of converting a NaN.
+-- Fields of a format: bits, the number of bits; m, the bits of the mantissa;
+-- bias, the bias of the exponent; top, the code of the largest finite number;
+-- inf, the code of infinity; sat, true if conversions saturate at top; nan, the
+-- code that a NaN converts to.
 local FORMATS = {
   f16 = {bits = 16, m = 10, bias = 15, top = 0x7bff, inf = 0x7c00,
          nan = 0x7fff},

@@ -1,5 +1,6 @@
--- Tests suggestions for misspelt names. The nearest name must have the smallest
--- edit distance, computed recursively from its definition.
+-- Tests suggestions for misspelt names. The suggested name must have the
+-- smallest edit distance, which the spec computes recursively from its
+-- definition.
 local core = require "cute.core"
 
 -- Returns the number of edits between two lower-case names: insert, delete,

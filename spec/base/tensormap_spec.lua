@@ -1,5 +1,6 @@
--- Tests tensor maps with the driver's numbers: the message of each broken rule,
--- and bytes that a driver produced. (`make golden` has thousands of both.)
+-- Tests tensor maps against results of the driver: the message for each broken
+-- rule, and the bytes of maps that a driver produced. (`make golden` tests
+-- thousands of both.)
 local core = require "cute.core"
 local support = require "spec.support"
 

@@ -1,13 +1,14 @@
--- Tests the element-by-element check of a product: errors that rounding
--- explains pass, and larger ones are found in any element.
+-- Tests the comparison of a product with its reference, element by element.
+-- Errors that rounding explains must pass. A larger error must be found,
+-- whichever element has it.
 local core = require "cute.core"
 local lesson = require "cutelua.bench.lesson"
 local support = require "spec.support"
 
 local NAN, INF = 0 / 0, 1 / 0
 
--- Parameters of the error bound, by the type of D. unit: half an ulp of 1;
--- least: the smallest positive number of D and of the sums; most: the largest.
+-- Parameters of the error bound, by the type of D. Fields: unit, half an ulp of
+-- 1; least, the smallest positive number of the type; most, its largest number.
 local F32 = {unit = 2^-24, least = 2^-149, most = (2 - 2^-23) * 2.0^127}
 local FORMAT = {
   f16 = {unit = 2^-11, least = 2^-24, most = 65504.0},

@@ -1,4 +1,4 @@
--- Measures on a GPU what graphs, the memory pool and copies cost.
+-- Measures on a GPU the cost of graphs, of the memory pool and of copies.
 local core = require "cute.core"
 local cute = require "cute"
 local measure = require "spec.measure"

@@ -1,6 +1,7 @@
--- Measures the debugger on scripts/gemm3stage.lua at 256^3: seconds of a step
--- back, by line and by instruction, from positions distributed over the run,
--- and seconds of a query for the last change of an element.
+-- Measures the debugger on scripts/gemm3stage.lua at 256^3. It measures the
+-- seconds of a step back, by line and by instruction, from positions
+-- distributed over the run. It also measures the seconds of a query for the
+-- last change of an element.
 local core = require "cute.core"
 local cute = require "cute"
 local random = require "spec.random"

@@ -1,6 +1,7 @@
 -- Compares the cost model with a GPU: `cutelua spec/bench/estimates.lua [card]
--- [sim]`. Each row prints both times in microseconds. The last lines are the
--- median ratio, the share within 15 %, and the pairs of rows in the wrong order
+-- [sim]`. Each printed line has both times of a kernel in microseconds. The
+-- last lines are the median ratio of the two times and the share of kernels
+-- within 15 %. They also have the pairs of kernels that the model ranks wrongly
 -- although their GPU times differ by more than 20 %. With `sim` earlier
 -- measurements replace the GPU.
 local estimates = require "spec.estimates"

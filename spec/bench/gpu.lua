@@ -1,5 +1,6 @@
--- Measures on a GPU the host's cost of a prepared launch, and
--- scripts/gemm3stage.lua against cuBLAS (the script's own table).
+-- Measures on a GPU the host's cost of a prepared launch. Also compares the
+-- time of scripts/gemm3stage.lua with that of cuBLAS, in the script's own
+-- table.
 local cute = require "cute"
 local measure = require "spec.measure"
 

@@ -1,5 +1,5 @@
--- Measures Hopper GEMMs on a GPU: D = A B^T in bf16, against cuBLAS, the best
--- of cublasLt and handwritten CUDA texts, in one process:
+-- Measures Hopper GEMMs on a GPU: D = A B^T in bf16. One process compares our
+-- kernel with cuBLAS, the best algorithm of cublasLt, and handwritten CUDA C:
 --
 --    cutelua spec/bench/hopper.lua [--only 4096x4096x4096] [--rounds 5]
 --
@@ -19,9 +19,10 @@ local dev = device.dev
 local options = card.options {rounds = "5", only = "", warm = "60",
                               hot = "50"}
 
--- Problems: M, N, K, and the name of the handwritten CUDA text for that size.
--- For programmatic dependent launch: pdl, its CUDA text; ours_pdl, our options
--- if they are faster than those of gemm_sm90.choose.
+-- Each problem is {M, N, K, the name of the handwritten CUDA text for that
+-- size}. Two fields are for programmatic dependent launch: pdl, the name of its
+-- CUDA text; ours_pdl, our options where they are faster than those of
+-- gemm_sm90.choose.
 local SHAPES = {
   {512, 512, 512, "512_cold", pdl = "512",
    ours_pdl = {tile = {64, 64, 64}, stages = 8, consumers = 1,

@@ -1,5 +1,5 @@
--- Measures Hopper GEMMs of other types than bf16 on a GPU, against cuBLAS and
--- the best of cublasLt, in one process:
+-- Measures Hopper GEMMs of types other than bf16 on a GPU. One process compares
+-- our kernel with cuBLAS and the best algorithm of cublasLt:
 --
 --    cutelua spec/bench/hopper_types.lua [--only e4m3] [--sizes 2048,4096]
 --

@@ -1,5 +1,5 @@
--- Measures ops.gemm with epilogues on a GPU, against cuBLAS and cublasLt, in
--- one process; products of bf16 as in neural networks:
+-- Measures ops.gemm with epilogues on a GPU, for products of bf16 as in neural
+-- networks. One process compares it with cuBLAS and cublasLt:
 --
 --    cutelua spec/bench/ops_fused.lua [--only 4096x4096x4096] [--rounds 5]
 --      [--row gelu]
@@ -42,8 +42,9 @@ local L2 = 50 << 20
 
 local buffer = core.param_memory
 
--- Returns sets of operands: A, B, bias, residual, two results, and a buffer for
--- cuBLAS's sums.
+-- Returns a list of sets of operands. Fields of a set: A and B, the factors;
+-- bias; R, the residual; D and E, M x N outputs; half and other, outputs with
+-- half the columns.
 local function sets_of(m, n, k)
   local bytes = 2 * (m * k + n * k + 2 * m * n)
   local list = {}

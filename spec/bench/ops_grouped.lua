@@ -114,7 +114,7 @@ local function report(label, r, list)
   end
 end
 
--- Measures the contestants that ways(x, N, K) returns, {name =, run = a
+-- Measures the contestants that ways(x, N, K) returns. Each is {name =, run = a
 -- function that fills x.D}.
 local function compete(N, K, ways)
   local x = operands(N, K)

@@ -1,5 +1,6 @@
 -- Measures operations on whole tensors (ops.elementwise, convert, transpose,
--- reduce) on a GPU, against the driver's copy of as many bytes, in one process:
+-- reduce) on a GPU. One process compares each with the driver's copy of as many
+-- bytes:
 --
 --    cutelua spec/bench/ops_memory.lua [--only turn] [--mib 1024] [--rounds 5]
 --

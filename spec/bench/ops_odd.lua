@@ -1,5 +1,6 @@
--- Measures ops.gemm of matrices whose layout TMA and wgmma do not accept:
--- repacked for the Hopper kernel, by mma.sync, and cuBLAS, alternating, hot:
+-- Measures ops.gemm of matrices whose layout TMA and wgmma do not accept. The
+-- contestants are the Hopper kernel on repacked matrices, the kernel by
+-- mma.sync, and cuBLAS. They alternate, with operands in L2:
 --
 --    cutelua spec/bench/ops_odd.lua [--only bf16] [--rounds 5] [--warm 20]
 --      [--hot 20] [--part 1/12]
@@ -26,9 +27,10 @@ local CALLS = 4  -- calls in one CUDA graph
 
 local CASES = {}
 
--- Adds a case. types: of A and B, and of D; layouts ("tn"): the contiguous
--- modes in BLAS's notation; more: batches, epilogue, off = number of elements
--- before A and B.
+-- Adds a case. `types` names the type of A and B, then that of D. `layouts`,
+-- such as "tn", gives the contiguous modes of A and B in BLAS's notation.
+-- Fields of `more`: batches; epilogue; off, the number of elements before A and
+-- B in their buffers.
 local function case(types, layouts, m, n, k, more)
   local x = more or {}
   x.ab, x.d = types:match "(%w+) (%w+)"

@@ -72,9 +72,10 @@ local words = cute.raw_kernel(TEXT, {name = "words", block = 256})
 local whole = cute.raw_kernel(TEXT, {name = "whole", block = 256})
 local Int4 = getmetatable(cute.ops.int4(function() return 8 end, 16, 64))
 
--- Kinds of weights by name. bits: of a weight. deviation: the standard
--- deviation of unscaled weights. factors: true if there are any. make(n, k,
--- seed) returns {buffer =, B = the operand of ops.gemm}.
+-- Kinds of weights by name. Fields of a kind: bits, the number of bits of a
+-- weight; deviation, the standard deviation of unscaled weights; factors, true
+-- if the weights have scale factors; make, a function of n, k, and a seed that
+-- returns {buffer =, B = the operand of ops.gemm}.
 local KINDS = {
   bf16 = {bits = 16, deviation = 1, make = function(n, k, seed)
     local b = card.matrix(dev, "bf16", n * k, seed << 40)
@@ -107,8 +108,9 @@ end
 
 local function launch(object) return function() object:launch() end end
 
--- Returns a problem: m, n, k, kind, weights to alternate (`own` for ops, `blas`
--- for cuBLAS), buffers a and d, options of ops.
+-- Returns a problem, a table with the fields m, n, k, and kind; own and blas,
+-- the lists of weights that launches of ops and of cuBLAS alternate; the
+-- buffers a and d; and o, the options for ops.
 local function problem(m, layer, kind)
   local n, k = table.unpack(layer)
   local p = {m = m, n = n, k = k, kind = kind, own = {}, blas = {}, o = {},
@@ -137,8 +139,9 @@ local function close(p)
   for _, b in ipairs {p.a, p.d, p.factors} do b:close() end
 end
 
--- Returns the contestants: {name, f(i): launches with the weights number i, the
--- number of weights, reads = true for kernels that only read}.
+-- Returns the list of contestants. Each is {name, f, the number of weights,
+-- reads = true for kernels that only read}, where f(i) launches the contestant
+-- with weights number i.
 local function makers(p)
   local A = card.tensor(p.a, p.m, p.k)
   local function spec(i)

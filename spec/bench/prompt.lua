@@ -1,4 +1,4 @@
--- Measures completion by TAB, and the display of a value.
+-- Measures the time of a completion by TAB, and that of the display of a value.
 local core = require "cute.core"
 local measure = require "spec.measure"
 

@@ -1,6 +1,7 @@
 -- Compares the simulator's runs of kernels through the PTX that NVRTC makes of
--- them with direct runs: time, interleaved in one process, and memory. The
--- results are compared bit for bit first. Measures parser and translation, too.
+-- them with direct runs: their time, interleaved in one process, and their
+-- memory. Before that, it checks that the results have the same bits. Also
+-- measures the parser and the translation.
 local core = require "cute.core"
 local cute = require "cute"
 local measure = require "spec.measure"

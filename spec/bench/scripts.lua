@@ -1,7 +1,7 @@
 -- Measures every script of the GEMM ladder at 256^3 and of the copy ladder at
--- 256 x 256. Times are those of tracing, of NVRTC, of the simulator on one
--- core, and on a GPU from the call to the result with nothing cached. Each
--- number is measured in a process of its own.
+-- 256 x 256. It measures the times of tracing, of NVRTC, and of the simulator
+-- on one core. On a GPU it measures the time from the call to the result with
+-- nothing cached. Each number is measured in a process of its own.
 local core = require "cute.core"
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"

@@ -1,6 +1,6 @@
--- Measures the simulator on scripts/gemm3stage.lua's kernel with all checks on:
--- time, memory, and their growth with the size; and the speed of mma.sync
--- alone.
+-- Measures the simulator on the kernel of scripts/gemm3stage.lua with all
+-- checks on: its time, its memory, and how both grow with the size of the
+-- problem. Also measures the simulator's speed of mma.sync alone.
 local core = require "cute.core"
 local cute = require "cute"
 local lesson = require "cutelua.bench.lessonlib"

@@ -1,6 +1,6 @@
--- Measures the workshop in a Chromium: time until the page is ready, and time
--- of scripts, with one thread (files) and with the threads of a served page.
--- Needs `make web`, node and a Chromium.
+-- Measures the workshop in a Chromium: the time until the page is ready, and
+-- the time of scripts. Scripts run with one thread (page opened as files) and
+-- with several (served page). Needs `make web`, node and a Chromium.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local measure = require "spec.measure"

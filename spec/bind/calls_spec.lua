@@ -1,6 +1,6 @@
--- Calls every public function at random inside and outside kernels: errors
--- blame the caller, with a kind (spec/calls.lua). Also the messages of errors
--- that no check anticipates.
+-- Calls every public function with random arguments, inside and outside kernels
+-- (spec/calls.lua). Each error must name a kind and the caller's line. Also
+-- tests the messages of errors that no check anticipates.
 local calls = require "spec.calls"
 local cute = require "cute"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
 -- Passes numbers too large for layouts, tensors and memory, and numbers that
--- look like a trace's handles: each must be rejected, and none may be mistaken
+-- look like a trace's handles. Each must be rejected, and none may be mistaken
 -- for something else.
 local cute = require "cute"
 local core = require "cute.core"

@@ -1,7 +1,8 @@
--- Tests every public function's error for a wrong call. It must have the
--- function's name as users write it, the argument, the value and a kind, and
--- nothing of Lua or of internals. The functions are found by walking the
--- modules and the types, so that a new one is covered without an edit.
+-- Tests every public function's error for a wrong call. The message must have
+-- the function's name as users write it, the argument, the value and a kind. It
+-- must contain no text of Lua's own messages and no internal name. The spec
+-- finds the functions by walking the modules and the types, so that a new one
+-- is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
 local calls_of = require "spec.calls"

@@ -1,6 +1,6 @@
--- Tests results compared with a reference and with a GPU: which elements
--- differ, and which line wrote them; sizes that reveal faults that square ones
--- hide.
+-- Tests the comparison of a kernel's results with a reference and with a GPU:
+-- it must name the elements that differ and the line that wrote them. Also
+-- tests the proposed sizes, which reveal faults that square sizes hide.
 local check = require "cutelua.check"
 local compare = require "cutelua.check.compare"
 local cute = require "cute"

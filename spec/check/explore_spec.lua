@@ -1,6 +1,6 @@
--- Tests systematic schedules: random programs against all of their
--- interleavings, enumerated in plain Lua; bugs that only one schedule reveals;
--- our kernels.
+-- Tests systematic schedules. Random programs are compared with all of their
+-- interleavings, enumerated in plain Lua. Bugs that only one schedule reveals
+-- must be found. Kernels of this repository must pass.
 local cute = require "cute"
 local planted = require "spec.planted"
 local hopper = require "spec.hopper"

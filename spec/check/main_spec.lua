@@ -1,5 +1,5 @@
--- `cutelua check`: verdicts as text and JSON, saved and replayed schedules,
--- exit codes.
+-- Tests the command `cutelua check`: its verdicts as text and as JSON, saved
+-- and replayed schedules, and its exit codes.
 local cute = require "cute"
 local json = require "cutelua.text.json"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
--- Tests faults of one operand (spec/operands.lua): the repairs that the search
--- proposes.
+-- Tests the repairs that the search proposes for faults of one operand
+-- (spec/operands.lua).
 local operands = require "spec.operands"
 local support = require "spec.support"
 

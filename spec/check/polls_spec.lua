@@ -1,8 +1,8 @@
--- Tests polling: random programs of warps that repeatedly read memory and test
--- mbarriers, against all of their interleavings, enumerated in plain Lua. The
--- verdict of check must equal the enumeration's: the same number of results, or
--- a fault of a kind that some interleaving has. CUTELUA_SEEDS: number of
--- programs (60).
+-- Tests polling with random programs of warps that repeatedly read memory and
+-- test mbarriers. The oracle enumerates all of their interleavings in plain
+-- Lua. The verdict of check must equal the enumeration's: the same number of
+-- results, or a fault of a kind that some interleaving has. CUTELUA_SEEDS is
+-- the number of programs (default 60).
 local cute = require "cute"
 local arch = cute.arch
 
@@ -10,8 +10,8 @@ local arch = cute.arch
 -- Programs
 ---------------------------------------------------------------------------
 
--- Where the program's words are, and whether its warps are in one block or in
--- several.
+-- Each place says which memory holds the words of a program, and whether its
+-- warps are in one block or in several.
 local PLACES = {"shared", "global", "blocks", "cluster"}
 
 -- Conditions of a spin loop: it continues while the value read satisfies one.
@@ -183,11 +183,11 @@ local function fill(n, x)
   return t
 end
 
--- Returns the first state. Fields: rel, the vector clock that the last write to
--- a word releases; by, the warp that wrote the word last; wrote and read, the
--- times of each warp's last write to the data d and last read of it; open,
--- done, the vector clocks of the arrivals in an mbarrier's current phase and in
--- its last complete phase.
+-- Returns the first state of the model. Fields of a state: rel, the vector
+-- clock that the last write to a word releases; by, the warp that wrote the
+-- word last; wrote and read, the times of each warp's last write to the data d
+-- and last read of it; open, done, the vector clocks of the arrivals in an
+-- mbarrier's current phase and in its last complete phase.
 local function first_state(p)
   local function zeros() return fill(p.n, 0) end
   return {m = {0, 0}, d = {0}, pc = fill(p.n, 1), last = zeros(),

@@ -1,7 +1,8 @@
--- Tests the repair search: which synchronization of our kernels is necessary,
--- and whether removed synchronization is put back. spec/faults/repair/ has
--- bugs, and the lines that the search proposes. The whole set: CUTELUA_ALL=1,
--- SPEC_SECONDS=3600 and SPECS=spec/check/repair_spec.lua make test.
+-- Tests the repair search: it must find the synchronization that our kernels
+-- need, and put removed synchronization back. spec/faults/repair/ has faulty
+-- scripts and the lines that the search must propose for them. To test all
+-- kernels, run CUTELUA_ALL=1 SPEC_SECONDS=3600 SPECS=spec/check/repair_spec.lua
+-- make test.
 local check = require "cutelua.check"
 local core = require "cute.core"
 local cute = require "cute"

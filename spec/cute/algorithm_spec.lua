@@ -1,5 +1,6 @@
--- Tests fill, clear, axpby, transform, reduce and all forms of gemm. Also
--- checks that every function of atoms and tiled operations is annotated.
+-- Tests fill, clear, axpby, transform, reduce and all forms of gemm, against
+-- plain Lua. Also checks that every function of atoms and tiled operations is
+-- annotated.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -1,4 +1,5 @@
--- Tests tile schedulers of grouped problems, against lists made by plain loops.
+-- Tests tile schedulers of grouped problems against lists of tiles that plain
+-- loops make.
 local core = require "cute.core"
 local cute = require "cute"
 local brute = require "spec.raster".brute

@@ -1,6 +1,6 @@
 -- Tests the Python DSL's Hopper names, called as in the DSL, with tables for
--- its keyword arguments. Each kernel runs in the simulator and on a GPU, and
--- its text is compiled for sm_90a.
+-- its keyword arguments. Each kernel runs in the simulator and, if there is
+-- one, on a GPU. Its text must compile for sm_90a.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local names = require "spec.program.names"

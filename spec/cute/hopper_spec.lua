@@ -1,5 +1,5 @@
--- Tests cute.utils.hopper_helpers and the epilogue helpers of cute.utils.
--- Compares their names and layouts with tables. A product that uses all of them
+-- Tests cute.utils.hopper_helpers and the epilogue helpers of cute.utils. Their
+-- names and layouts are compared with tables. A product that uses all of them
 -- must equal the exact result.
 local core = require "cute.core"
 local cute = require "cute"

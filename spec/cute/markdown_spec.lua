@@ -1,4 +1,4 @@
--- Converts Markdown to HTML.
+-- Tests the conversion of Markdown to HTML against expected HTML.
 local markdown = require "cutelua.text.markdown"
 
 describe("markdown", function()

@@ -1,5 +1,5 @@
--- Tests cute.math: its names, the effect of {fastmath = ...} on one call, and
--- that errors stay within the bounds of docs/simulator.md.
+-- Tests cute.math: its names, and the effect of {fastmath = ...} on one call.
+-- Errors must stay within the bounds of docs/simulator.md.
 local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises

@@ -1,5 +1,5 @@
--- Tests names of the Python DSL that are aliases here, and its small
--- functions.
+-- Tests names of the Python DSL that are aliases here, and small functions of
+-- the DSL.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

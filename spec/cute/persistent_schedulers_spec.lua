@@ -1,4 +1,4 @@
--- Tests tile schedulers: every tile once, in the requested order.
+-- Tests that tile schedulers return every tile once, in the requested order.
 local core = require "cute.core"
 local cute = require "cute"
 local brute = require "spec.raster".brute

@@ -1,5 +1,5 @@
--- Tests cute.pipeline: data that pass through stages, and the effect of an
--- omitted step.
+-- Tests cute.pipeline on cp.async: data that pass through stages must arrive,
+-- and each omitted step must be reported.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch

@@ -1,4 +1,5 @@
--- Tests structures of shared memory.
+-- Tests structures of shared memory: the offsets and types of their fields, and
+-- errors.
 local cute = require "cute"
 local arch, utils = cute.arch, cute.utils
 local T = require "spec.values"

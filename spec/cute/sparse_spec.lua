@@ -1,5 +1,6 @@
--- Tests sparse matrices: their stored elements and positions, a sparse GEMM
--- against the dense one, and the error for each misuse.
+-- Tests sparse matrices: which elements are stored and the metadata of their
+-- positions, a sparse GEMM against the dense one, and the error for each
+-- misuse.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

@@ -1,6 +1,6 @@
--- Tests tiles.epilogue, which stores accumulators of tiles through a ring in
--- shared memory to a tensor, by TMA. Each element encodes its position, so that
--- all are checked.
+-- Tests tiles.epilogue, which stores the accumulators of a tile to a tensor by
+-- TMA, through a ring of buffers in shared memory. Each element encodes its
+-- position, so that all are checked.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local kernels = require "spec.kernels"
@@ -10,10 +10,10 @@ local cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
 
 local function value(m, n, l) return (m * 7 + n * 13 + l * 31) % 251 end
 
--- Stores the tiles of an M x N x L tensor, each made by one of two blocks. c.n:
--- columns of the MMA of c.groups warpgroups; c.epi, c.stages: columns and
--- number of the ring's stages; c.side: an additional warp that takes no part.
--- Returns the program.
+-- Stores the tiles of an M x N x L tensor, each made by one of two blocks. The
+-- MMA has c.n columns and c.groups warpgroups. The ring has c.stages stages of
+-- c.epi columns each. c.side adds a warp that takes no part. Returns the
+-- program.
 local function leave(c, device)
   local M, N, L = c.shape[1], c.shape[2], c.shape[3]
   local BM, BN, EM, EN = c.tile[1], c.tile[2], 64 * c.groups, c.epi

@@ -1,4 +1,4 @@
--- cute.testing.
+-- Tests the functions of cute.testing.
 local core = require "cute.core"
 local cute = require "cute"
 local arch, testing = cute.arch, cute.testing

@@ -1,4 +1,5 @@
--- Tests cute.utils: layouts of shared memory, atoms by types.
+-- Tests the functions of cute.utils that return layouts of shared memory and
+-- that choose atoms by the types of operands.
 local core = require "cute.core"
 local cute = require "cute"
 local utils = cute.utils

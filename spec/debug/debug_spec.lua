@@ -1,6 +1,6 @@
--- Tests the debugger: steps forward and back, visible values, the times when
--- elements changed. Compared with what the script itself can compute, and with
--- runs without the debugger.
+-- Tests the debugger: steps forward and back, visible values, and the steps at
+-- which elements changed. The expected values come from the script itself and
+-- from runs without the debugger.
 local support = require "spec.support"
 local cute = require "cute"
 

@@ -1,5 +1,5 @@
--- Tests drawings: all output formats have the same cells, with the layout's
--- values.
+-- Tests drawings of layouts. The cells of every output format must be the same,
+-- and must have the layout's values.
 local cute = require "cute"
 local page = require "cutelua.draw.html"
 local pictures = require "cutelua.draw"

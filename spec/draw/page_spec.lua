@@ -1,5 +1,5 @@
--- Tests drawings as pages, in a browser: their cells, highlighting, steps, and
--- layouts that are edited there.
+-- Tests drawings as pages, in a browser: their cells, their highlighting, their
+-- steps, and the layouts that a user edits there.
 local browser = require "spec.browser"
 local cute = require "cute"
 local L = cute.layout

@@ -1,4 +1,5 @@
--- Tests printing in CuTe's formats: LaTeX of layouts and tiled operations.
+-- Tests printing in CuTe's formats against expected LaTeX: layouts and tiled
+-- operations.
 local cute = require "cute"
 local raises = require "spec.support".raises
 local _ = cute._

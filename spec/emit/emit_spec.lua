@@ -1,7 +1,7 @@
--- Tests CUDA C: golden texts of three small kernels, the meaning of the text
--- against the simulator (compiled for the host), and NVRTC's acceptance of it.
--- CUTELUA_WRITE_GOLDEN=1 rewrites the golden texts; read them before you commit
--- them.
+-- Tests emitted CUDA C. The texts of three small kernels must equal golden
+-- texts. Other kernels, compiled for the host, must give the simulator's
+-- results, and NVRTC must accept their text. CUTELUA_WRITE_GOLDEN=1 rewrites
+-- the golden texts; read them before you commit them.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -1,5 +1,6 @@
--- Tests values that the compiler could fold: their approximate functions are
--- computed on the GPU nevertheless, their max and min as PTX defines them.
+-- Tests functions of constants, which the compiler could fold. The GPU must
+-- compute approximate functions nevertheless, and max and min must have the
+-- results that PTX defines.
 local cute = require "cute"
 
 local n, o = cute.zeros({16}, cute.f32), cute.zeros({16}, cute.f32)

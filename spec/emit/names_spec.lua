@@ -1,4 +1,4 @@
--- Tests the user's names in the emitted text: no name can act as code.
+-- Tests that no name of the user's can act as code in the emitted text.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"

@@ -1,5 +1,6 @@
--- Tests arguments that share memory, and what compilers may assume about them.
--- Every back end must behave as if it ran the loads and stores in order.
+-- Tests arguments that share memory, and what the emitted text lets compilers
+-- assume about them. Every back end must behave as if it ran the loads and
+-- stores in order.
 local core = require "cute.core"
 local cute = require "cute"
 local jit = require "cute.jit"

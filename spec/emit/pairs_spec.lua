@@ -1,5 +1,6 @@
--- Tests pairs of 16-bit float operations in the text: where they occur, where
--- they do not, and that they compute the simulator's result for each element.
+-- Tests 16-bit float operations that the emitted text combines in pairs: where
+-- pairs occur, where they do not, and that each element has the simulator's
+-- result.
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"

@@ -1,6 +1,6 @@
--- Tests random walks over tensors (spec/places.lua): plain Lua, which computes
--- no offset, against the simulator and the emitted text as a program of the
--- host. `make fuzz` runs as many as time allows.
+-- Tests random accesses to tensors (spec/places.lua). Plain Lua, which computes
+-- no offset, gives the expected results for the simulator and for the emitted
+-- text, compiled for the host. `make fuzz` runs as many as time allows.
 local cudahost = require "spec.cudahost"
 local places = require "spec.places"
 

@@ -1,5 +1,5 @@
--- Tests level_prefetch_size: loads and cp.async that prefetch memory into L2,
--- by atoms and by cute.arch.load.
+-- Tests the option level_prefetch_size of atoms and of cute.arch.load: their
+-- loads and cp.async must prefetch memory into L2.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -1,5 +1,6 @@
--- Tests all of core/emit/prelude.cu: compilers accept every helper that may
--- precede a kernel, and only the needed ones are emitted.
+-- Tests all of core/emit/prelude.cu. Compilers must accept every helper that
+-- may precede a kernel, and only the helpers that the kernel needs may be
+-- emitted.
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
 local jit = require "cute.jit"

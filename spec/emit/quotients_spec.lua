@@ -1,5 +1,5 @@
--- Tests quotients and remainders in emitted text, and their values on the
--- simulator.
+-- Tests quotients and remainders: how the emitted text computes them, and their
+-- values on the simulator.
 local cute = require "cute"
 local support = require "spec.support"
 

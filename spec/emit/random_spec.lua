@@ -1,5 +1,6 @@
--- Tests random kernels (spec/random.lua): the emitted text as a program of the
--- host against the simulator. `make fuzz` runs as many as time allows.
+-- Tests random kernels (spec/random.lua): the emitted text, compiled for the
+-- host, must give the simulator's results. `make fuzz` runs as many as time
+-- allows.
 local cudahost = require "spec.cudahost"
 local kernels = require "spec.kernels"
 local random = require "spec.random"

@@ -1,5 +1,5 @@
--- The text of a kernel is the same in every process. It does not depend on the
--- order of a Lua table, which differs between processes.
+-- Tests that the text of a kernel is the same in every process. It must not
+-- depend on the order of a Lua table, which differs between processes.
 local support = require "spec.support"
 
 local PROCESSES = 5

@@ -1,5 +1,5 @@
--- Tests the text of a warpgroup's MMA: NVRTC accepts that of every family,
--- without a warning about serialised instructions.
+-- Tests the emitted text of wgmma: NVRTC must accept each family of
+-- instructions without a warning about serialised instructions.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local specs = require "spec.warpgroup"

@@ -1,12 +1,12 @@
--- Random calls of all public functions, inside kernels and outside; each kernel
--- is emitted as CUDA C: `calls.lua SECONDS [SEED]`. Errors without a kind, of
--- Lua's own or at a line of our code are printed with the seed, and the exit
--- code is 1. A process that dies leaves the call in build/calls.txt (under
--- ASan: BUILD=build-asan).
+-- Makes random calls of all public functions, inside kernels and outside, and
+-- emits each kernel as CUDA C. Usage: `calls.lua SECONDS [SEED]`. The script
+-- prints an error, with its seed, if it has no kind, is Lua's own, or is at a
+-- line of our code. The exit code is then 1. If a process dies, build/calls.txt
+-- has the call (under ASan: BUILD=build-asan).
 package.path = "./?.lua;" .. package.path
 local calls = require "spec.calls"
 
-local EACH = 150  -- number of calls in one program
+local EACH = 150  -- number of calls in one kernel
 local seconds = tonumber(arg[1]) or 60
 local seed = math.tointeger(tonumber(arg[2])) or os.time() * 1000
 

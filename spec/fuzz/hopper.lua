@@ -1,7 +1,7 @@
--- Hopper kernels on the simulator, alternating: those of spec/ours.lua at 12
--- odd sizes with random schedules, which must have no reports and right
--- results; and kernels/gemm_sm90 with a planted fault (spec/planted.lua), which
--- must be reported: `hopper.lua SECONDS [SEED]`.
+-- Runs Hopper kernels on the simulator; usage: `hopper.lua SECONDS [SEED]`. Two
+-- tests alternate. The kernels of spec/ours.lua at 12 odd sizes, under random
+-- schedules, must have no reports and right results. kernels/gemm_sm90 with a
+-- planted fault (spec/planted.lua) must have a report.
 package.path = "./?.lua;" .. package.path
 local ours = require "spec.ours"
 local planted = require "spec.planted"

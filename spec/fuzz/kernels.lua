@@ -1,7 +1,8 @@
 -- Compares random kernels on the simulator, bit for bit, with their emitted
--- text, which a C++ compiler compiles for the host: `kernels.lua SECONDS
--- [SEED]`. On a difference the program is shrunk and printed with its text, and
--- the exit code is 1. `kernels.lua 0 SEED` prints the program of one seed.
+-- text, which a C++ compiler compiles for the host. Usage: `kernels.lua SECONDS
+-- [SEED]`. On a difference the script shrinks the program and prints it with
+-- its text. The exit code is then 1. `kernels.lua 0 SEED` prints the program of
+-- one seed.
 package.path = "./?.lua;" .. package.path
 local random = require "spec.random"
 

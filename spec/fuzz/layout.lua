@@ -1,4 +1,5 @@
--- Fuzzes the parser and the algebra with libFuzzer: `layout.lua SECONDS`.
+-- Fuzzes the parser of layouts and the layout algebra with libFuzzer:
+-- `layout.lua SECONDS`.
 package.path = "./?.lua;" .. package.path
 local libfuzzer = require "spec.libfuzzer"
 

@@ -1,6 +1,7 @@
--- Compares random walks over tensors in plain Lua, on the simulator, and as
--- emitted text that a C++ compiler compiles for the host: `places.lua SECONDS
--- [SEED]`. On a difference the program is printed, and the exit code is 1.
+-- Compares random accesses to tensors in plain Lua, on the simulator, and as
+-- emitted text that a C++ compiler compiles for the host. Usage: `places.lua
+-- SECONDS [SEED]`. On a difference the script prints the program, and the exit
+-- code is 1.
 package.path = "./?.lua;" .. package.path
 local places = require "spec.places"
 

@@ -1,6 +1,6 @@
 -- Fuzzes the PTX parser and translation with libFuzzer: `ptx.lua SECONDS`. The
--- first inputs are the PTX of our own kernels and of spec/ptx/, and each opcode
--- of core/ptx/rows.c once.
+-- first inputs are the PTX of our own kernels and of spec/ptx/, and one text
+-- for each opcode of core/ptx/rows.c.
 package.path = "./?.lua;" .. package.path
 local libfuzzer = require "spec.libfuzzer"
 local texts = require "spec.ptx.texts"

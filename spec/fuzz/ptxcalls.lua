@@ -1,8 +1,8 @@
--- Launches PTX with random cuts and exchanged tokens, with random arguments:
--- `ptxcalls.lua SECONDS [SEED]`. An error has a kind in brackets at the end of
--- its first line; one without is printed with its seed, and the exit code is 1.
--- A process that dies leaves its seed in build/ptxcalls.txt (under ASan:
--- BUILD=build-asan).
+-- Launches PTX texts in which random parts are cut and random tokens exchanged,
+-- with random arguments. Usage: `ptxcalls.lua SECONDS [SEED]`. Each error must
+-- have a kind in brackets at the end of its first line. An error without a kind
+-- is printed with its seed, and the exit code is 1. If a process dies,
+-- build/ptxcalls.txt has its seed (under ASan: BUILD=build-asan).
 package.path = "./?.lua;" .. package.path
 local attack = require "spec.ptx.attack"
 

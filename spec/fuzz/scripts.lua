@@ -1,5 +1,6 @@
--- Scripts at odd sizes on the simulator with random schedules: none may have
--- reports or wrong results. `scripts.lua SECONDS [SEED [LAUNCHES]]`.
+-- Runs scripts at odd sizes on the simulator, under random schedules. None may
+-- have reports or wrong results. Usage: `scripts.lua SECONDS [SEED
+-- [LAUNCHES]]`.
 package.path = "./?.lua;" .. package.path
 local odd = require "spec.odd"
 

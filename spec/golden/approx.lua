@@ -1,5 +1,6 @@
---- Checks the golden data of approximate functions, approx.jsonl of the folder
--- CUTELUA_GOLDEN_APPROX_DIR: 64 input words, and the results of an H200.
+--- Checks approximate functions against golden data, approx.jsonl in the folder
+-- CUTELUA_GOLDEN_APPROX_DIR. A line has 64 inputs, as 32-bit words, and the
+-- results of an H200.
 local cute = require "cute"
 local golden = require "spec.golden"
 

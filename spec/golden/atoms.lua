@@ -1,5 +1,6 @@
---- Golden checks of atoms and tiled operations (mma_atoms.jsonl,
--- copy_atoms.jsonl, tiled.jsonl), added to cute.golden's table.
+--- Checks atoms and tiled operations against golden data (mma_atoms.jsonl,
+-- copy_atoms.jsonl, tiled.jsonl). The checks are added to the table of
+-- cute.golden.
 local core = require "cute.core"
 local golden = require "spec.golden"
 

@@ -1,6 +1,7 @@
---- Checks operations against their definitions, by brute force: products,
--- tile_to_shape, with_shape and divides of layouts with integer strides. A
--- swizzle does not matter here, so the layout inside it is checked.
+--- Checks operations on layouts against their definitions, by brute force:
+-- products, tile_to_shape, with_shape and divides of layouts with integer
+-- strides. These definitions do not depend on a swizzle, so for a swizzled
+-- layout the layout inside is checked.
 local core = require "cute.core"
 
 local definition = {}

@@ -1,5 +1,5 @@
---- Golden checks of wgmma's shared-memory descriptors: gmma_desc.jsonl of the
--- folder golden-hopper.
+--- Checks wgmma's shared-memory descriptors against golden data,
+-- gmma_desc.jsonl in the folder golden-hopper.
 local cute = require "cute"
 local golden = require "spec.golden"
 local warpgroup = cute.nvgpu.warpgroup

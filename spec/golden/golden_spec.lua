@@ -1,5 +1,6 @@
--- Runs all golden data: results of CuTe C++ and of a real H200. The folder is
--- that of `make golden` (CUTELUA_GOLDEN_DIR, ../shared/golden).
+-- Runs all checks against golden data, which are results of CuTe C++ and of a
+-- real H200. `make golden` uses the same folder ($CUTELUA_GOLDEN_DIR, by
+-- default ../shared/golden).
 local golden = require "spec.golden"
 local support = require "spec.support"
 

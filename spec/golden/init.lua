@@ -1,4 +1,5 @@
---- Golden data: reference values, one JSON object a line, run against cutelua.
+--- Checks cutelua against golden data: reference values, one JSON object a
+-- line.
 --
 -- `make golden` calls main(). A file `layout.jsonl` of the folder is checked
 -- by golden.ops.layout: a table from op to a function that takes the decoded

@@ -1,4 +1,5 @@
---- Golden checks of IntTuples, layouts, swizzles, and of rejected calls.
+--- Checks IntTuples, layouts, swizzles and the errors of rejected calls against
+-- golden data.
 --
 -- Registers golden.ops.int_tuple, .layout, .swizzle and .inadmissible. Each
 -- parses the argument strings, calls the operation by its CuTe name, and

@@ -1,8 +1,8 @@
---- The golden data of PTX instructions, files of the folder golden-ptx beside
--- CUTELUA_GOLDEN_DIR: results of a GPU are compared with those of the simulator
--- for the same text. A line describes a variant of an instruction: all of its
--- cases must be equal, or the PTX reader must reject its text and name the
--- instruction.
+--- Checks PTX instructions against golden data, files of the folder golden-ptx
+-- beside CUTELUA_GOLDEN_DIR. A GPU's results are compared with those of the
+-- simulator for the same text. A line describes a variant of an instruction.
+-- Either all of its cases are equal, or the PTX reader rejects its text and
+-- names the instruction.
 local cute = require "cute"
 local golden = require "spec.golden"
 
@@ -12,7 +12,7 @@ local variants = {}
 
 -- bytes of each operand and each result in the kernel's arguments
 local EACH = 8
-local OWN = 256   -- bytes of memory that belong to one case
+local OWN = 256   -- bytes of memory that belong to one test case
 
 -- Returns the bits of the register that a type is declared as.
 local function register_bits(type)

@@ -1,5 +1,6 @@
---- Golden checks of tensor maps (tensormap.jsonl): the driver's status for the
--- parameters, and the 128 bytes that it wrote, which are also decoded.
+--- Checks tensor maps against golden data (tensormap.jsonl): the driver's
+-- status for the parameters, and the 128 bytes that it wrote. The bytes are
+-- also decoded.
 local core = require "cute.core"
 local golden = require "spec.golden"
 

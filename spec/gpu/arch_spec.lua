@@ -1,6 +1,7 @@
--- Tests intrinsics, atomics and accesses with hints: each compiles for the
--- architectures that support it, and its results on a GPU equal the simulator's
--- bit for bit. Structured like kernels_spec.lua.
+-- Tests intrinsics, atomics and accesses with hints. Each must compile for the
+-- architectures that support it, and its results on a GPU must equal the
+-- simulator's bit for bit. The kernels are listed in a table, as in
+-- kernels_spec.lua.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

@@ -1,5 +1,5 @@
--- Tests attention, its gradients and its decoding on a GPU: bit-exact with the
--- simulator.
+-- Tests attention, its gradients and its decoding on a GPU: the results must
+-- have the bits of the simulator's results.
 local core = require "cute.core"
 local cute = require "cute"
 local attention = require "kernels.attention"

@@ -1,5 +1,5 @@
--- Calls of cuBLAS and cublasLt for products, recorded by libraries that only
--- print them (spec/gpu/fakeblas.c).
+-- Tests the calls of cuBLAS and cublasLt that products make. Fake libraries
+-- (spec/gpu/fakeblas.c) print these calls and compute nothing.
 local support = require "spec.support"
 
 local cc = os.getenv "CC" or "cc"

@@ -1,5 +1,5 @@
 -- Tests mbarriers, clusters, distributed shared memory, register transfers and
--- overlapping kernels, on the simulator and on an sm_90a card.
+-- overlapping kernels, on the simulator and on a GPU of sm_90a.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch

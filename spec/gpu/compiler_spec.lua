@@ -1,5 +1,5 @@
--- Tests text that NVRTC 13 or its ptxas compiles incorrectly, and the text that
--- the emitter writes instead.
+-- Tests the text that the emitter writes in place of text that NVRTC 13 or its
+-- ptxas compiles incorrectly.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local jit = require "cute.jit"

@@ -1,5 +1,5 @@
--- A driver that records its calls (spec/gpu/fakecuda.c), for specs without a
--- GPU.
+-- Loads a driver that records its calls (spec/gpu/fakecuda.c), for specs
+-- without a GPU.
 local support = require "spec.support"
 
 local fake = {}

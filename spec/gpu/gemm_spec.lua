@@ -1,6 +1,6 @@
--- Tests the kernel of scripts/gemm3stage.lua: the simulator's C equals the
--- GPU's bit for bit, and so does a second launch's, whatever C contained
--- before.
+-- Tests the kernel of scripts/gemm3stage.lua: C on the GPU must equal C on the
+-- simulator bit for bit. This must also hold for a second launch, whatever C
+-- contained before.
 local core = require "cute.core"
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"

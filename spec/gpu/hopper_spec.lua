@@ -1,4 +1,5 @@
--- Tests kernels/gemm_sm90 on a GPU: every configuration at odd sizes, exact.
+-- Tests kernels/gemm_sm90 on a GPU, in every configuration at odd sizes: the
+-- results must be exact.
 local cute = require "cute"
 local hopper = require "spec.hopper"
 

@@ -1,7 +1,7 @@
--- Tests small kernels, listed in a table: each runs on the simulator and on the
--- GPU with the same inputs. The resulting tensors are equal bit for bit (CUDA's
--- functions: within a bound). Without a GPU each still runs on the simulator
--- without a fault, and NVRTC accepts its text.
+-- Tests small kernels, listed in a table. Each runs on the simulator and on the
+-- GPU with the same inputs. The resulting tensors must be equal bit for bit, or
+-- within a bound for CUDA's functions. Without a GPU each still runs on the
+-- simulator without a fault, and NVRTC accepts its text.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

@@ -1,5 +1,6 @@
--- Tests the GEMM ladder on a GPU: every step at ragged and tiny sizes, equal to
--- the simulator bit for bit; one kernel for all sizes of a kind.
+-- Tests the GEMM ladder on a GPU: at partial and tiny sizes every step must
+-- equal the simulator bit for bit. Also tests that one compiled kernel serves
+-- all sizes with the same alignment.
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"
 local load_script = require "spec.lesson"

@@ -1,5 +1,5 @@
--- Launches of kernels on a GPU through cute.kernel: host and device memory,
--- errors, and the result of a faulty kernel.
+-- Tests launches of kernels on a GPU through cute.kernel: arguments in host and
+-- device memory, errors, and what follows a kernel that faults.
 local core = require "cute.core"
 local cute = require "cute"
 local gpu = require "cute.gpu"

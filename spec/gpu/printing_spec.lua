@@ -1,4 +1,4 @@
--- Kernels print the same on a GPU as on the simulator.
+-- Tests that kernels print the same on a GPU as on the simulator.
 local support = require "spec.support"
 
 describe("printing on a GPU #gpu", function()

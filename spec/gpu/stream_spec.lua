@@ -1,6 +1,6 @@
--- Runs programs with streams, events and graphs on the simulator, on a GPU, and
--- on a driver that records its calls (spec/gpu/fakecuda.c), also with work that
--- runs as late as possible.
+-- Runs programs with streams, events and graphs on the simulator and on a GPU.
+-- They also run on a fake driver (spec/gpu/fakecuda.c) that records its calls,
+-- and that can run all work as late as possible.
 local fake = require "spec.gpu.fake"
 local support = require "spec.support"
 

@@ -1,5 +1,5 @@
--- Tests TMA on a GPU: loaded and stored data, tile by tile, and the driver's
--- encoded maps compared with ours.
+-- Tests TMA on a GPU: the data that it loads and stores, tile by tile. Also
+-- compares our encoded tensor maps with the driver's.
 local core = require "cute.core"
 local tma = require "spec.tma"
 

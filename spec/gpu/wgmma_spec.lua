@@ -1,5 +1,5 @@
--- Tests a warpgroup's MMA: the GPU's results equal the simulator's, bit for
--- bit, in every family.
+-- Tests wgmma: the GPU's results must equal the simulator's, bit for bit, for
+-- every family of instructions.
 local specs = require "spec.warpgroup"
 
 local function run(c, device)

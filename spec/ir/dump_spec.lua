@@ -1,4 +1,4 @@
--- Tests the traced function as readable text: the output of `--emit ir`.
+-- Tests the readable text of a traced function, which `--emit ir` prints.
 local cute = require "cute"
 local arch = cute.arch
 local L = cute.make_layout

@@ -1,6 +1,7 @@
--- Tests registers in flight: random kernels of fences, MMAs, groups, waits and
--- uses in loops and branches. A kernel must be rejected if, and only if, one of
--- its paths is wrong; here all paths are walked one by one.
+-- Tests registers in flight with random kernels of fences, MMAs, groups, waits
+-- and uses in loops and branches. A kernel must be rejected if, and only if,
+-- one of its paths is wrong. The spec finds wrong paths by walking all of them
+-- one by one.
 local cute = require "cute"
 local warpgroup = cute.nvgpu.warpgroup
 

@@ -1,5 +1,5 @@
--- Tests fmad and fastmath: options of a kernel and of a launch, the same in the
--- text and in the simulator.
+-- Tests fmad and fastmath, which are options of a kernel and of a launch. The
+-- emitted text and the simulator must treat them alike.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
--- Tests the names of targets' features (core/ir/target.h), and the sentence
--- that reports a feature which a kernel's target lacks.
+-- Tests the names of targets' features (core/ir/target.h), and the error for a
+-- kernel that uses a feature which its target lacks.
 local core = require "cute.core"
 local cute = require "cute"
 local raises = require "spec.support".raises

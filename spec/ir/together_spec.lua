@@ -1,6 +1,6 @@
 -- Tests operations that all lanes must execute together. Every operation with
 -- an effect and every intrinsic runs in all lanes and in a divergent branch.
--- The reports are compared with the operation's table.
+-- The simulator's reports must agree with the table of operations in the IR.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"

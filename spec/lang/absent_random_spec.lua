@@ -1,7 +1,8 @@
 -- Tests random loops, branches and helpers that assign Lua values, such as
--- strings or tables, to variables, fields and lists. Each runs as a kernel of 8
--- threads on the simulator, and in plain Lua, thread by thread. An error is
--- accepted; a different result is not. CUTELUA_SEEDS=20000 runs more of them.
+-- strings or tables, to variables, fields and lists. Each program runs as a
+-- kernel of 8 threads on the simulator, and in plain Lua, thread by thread. The
+-- kernel may raise an error, but must not give another result. CUTELUA_SEEDS is
+-- the number of programs.
 local absent = require "spec.absent"
 local support = require "spec.support"
 

@@ -1,4 +1,5 @@
--- Tests the arguments of kernels: any number of any kind, and rejected ones.
+-- Tests the arguments of kernels: any number of arguments, of every type, and
+-- the errors for invalid arguments.
 local cute = require "cute"
 local support = require "spec.support"
 local message = support.message

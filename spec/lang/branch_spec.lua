@@ -1,8 +1,8 @@
 -- luacheck: ignore 241 512 (tables only written, branches left at once)
--- Tests branches that return values, and branches as the body of a `for`: their
--- results are compared with plain Lua, their text with that of the form with
--- functions. Rejected forms raise errors. Random changes in branches are in
--- loop_carried_random_spec.
+-- Tests branches that return values, and branches as the body of a `for`. Their
+-- results are compared with plain Lua, and their text with that of the form
+-- with functions. Rejected forms must raise errors. loop_carried_random_spec
+-- tests random changes of variables in branches.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

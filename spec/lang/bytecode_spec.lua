@@ -1,6 +1,6 @@
 -- luacheck: ignore 113 111 112 21. 231 311 (functions to read, not to run)
--- Tests facts about functions that string.dump reveals, and whether this Lua
--- version is known.
+-- Tests what cutelua reads from the bytecode of functions, which string.dump
+-- returns, and whether cutelua knows the bytecode of this Lua version.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 

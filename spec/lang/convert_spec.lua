@@ -1,6 +1,6 @@
--- x:to(type) behaves as docs/kernels.md describes for each pair of types, in
--- the simulator and, if there is a C++ compiler, in emitted text. Plain Lua
--- gives the expected values.
+-- Tests that x:to(type) behaves as docs/kernels.md describes for each pair of
+-- types. It runs in the simulator and, if there is a C++ compiler, in emitted
+-- text. Plain Lua computes the expected values.
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"

@@ -1,5 +1,6 @@
--- Tests cute.derivative against differences of the same formulas in plain Lua:
--- functions, operators, branches of values, random expressions, and what has no
+-- Tests cute.derivative against difference quotients of the same formulas in
+-- plain Lua. The formulas use functions, operators and branches of values, or
+-- are random expressions. Also tests the errors for functions without a
 -- derivative.
 local cute = require "cute"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
--- Tests tensors without elements on the host and in kernels, and launches of no
--- blocks.
+-- Tests tensors without elements, on the host and in kernels, and launches with
+-- no blocks.
 local cute = require "cute"
 local support = require "spec.support"
 

@@ -1,6 +1,6 @@
--- Tests docs/errors.md: every wrong example raises its kind of error, every
--- corrected one runs. Examples in Lua are scripts that
--- spec/faults/faults_spec.lua runs: spec/faults/KIND/example.lua for an error,
+-- Tests docs/errors.md: every wrong example must raise its kind of error, and
+-- every corrected one must run. spec/faults/faults_spec.lua runs the examples
+-- in Lua, which are scripts: spec/faults/KIND/example.lua for an error,
 -- report.lua for a fault of the simulator. Shell commands run here.
 local cute = require "cute"
 local faults = require "spec.faults"

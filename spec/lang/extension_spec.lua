@@ -1,6 +1,6 @@
--- Tests names that the workshop adds to the language: they are loaded on first
--- use. If the workshop is not installed, their use raises an error that says
--- so.
+-- Tests names that the workshop adds to the language. They are loaded on first
+-- use. If the workshop is not installed, their use must raise an error that
+-- says so.
 local support = require "spec.support"
 
 local START = [[

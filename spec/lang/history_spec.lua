@@ -1,5 +1,5 @@
--- Tests the history of launches: counters on the simulator, times on a GPU. A
--- fake driver replaces the GPU. Between two events it reports 2 ms, plus 1 ms
+-- Tests the history of launches: counters on the simulator, and times on a GPU.
+-- A fake driver replaces the GPU. Between two events it reports 2 ms, plus 1 ms
 -- for each element.
 local cute = require "cute"
 local fake = require "spec.gpu.fake"

@@ -1,5 +1,5 @@
--- Tests a kernel that continues after an error: a public function may raise any
--- error inside pcall, and the function being traced stays the same.
+-- Tests that a kernel can be traced further after an error. Any error that a
+-- public function raises inside pcall must leave the traced function unchanged.
 local cute = require "cute"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"

@@ -1,6 +1,6 @@
--- Tests random loops, branches and helpers that threads leave early. Each runs
--- as a kernel of 32 threads on the simulator, as emitted text, and in plain
--- Lua, thread by thread, with Lua's own break and return.
+-- Tests random loops, branches and helpers that threads leave early. Each
+-- program runs as a kernel of 32 threads on the simulator and as emitted text.
+-- The oracle is plain Lua, thread by thread, with Lua's own break and return.
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
 local random = require "spec.random"

@@ -1,6 +1,6 @@
--- Tests cute.break_if, cute.return_if and cute.func: values after an early
--- exit, the emitted text, and the simulator's reports about threads that have
--- exited.
+-- Tests cute.break_if, cute.return_if and cute.func: the values of variables
+-- after an early exit, the emitted text, and the simulator's reports about
+-- threads that have exited.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local T = require "spec.values"

@@ -1,5 +1,5 @@
--- The names that lines assign, as cute.lang.lex finds them, are compared with
--- those of a second algorithm that works on tokens.
+-- Tests cute.lang.lex, which finds the names that lines assign. A second
+-- algorithm, which works on tokens, must find the same names.
 local lex = require "cute.lang.lex"
 local tokens = require "cutelua.text.tokens"
 

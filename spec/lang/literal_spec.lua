@@ -1,5 +1,5 @@
--- Tests Lua tables as data: the reader returns what Lua itself evaluates, and
--- rejects anything that is not data.
+-- Tests the reader of Lua tables as data. It must return the value that Lua
+-- itself evaluates, and reject anything that is not data.
 local literal = require "cutelua.text.literal"
 local tables = require "cutelua.tune.tables"
 

@@ -1,7 +1,7 @@
 -- luacheck: ignore 211 212 231 241 311 331 512 542 (kernels to be refused)
 -- Tests mistakes that Lua accepts and the tracer must reject: `==` in all its
--- forms, traced keys, coroutines, pcall; and values other than numbers that
--- loops and branches carry.
+-- forms, traced values as keys of tables, coroutines, and pcall. Also tests the
+-- values other than numbers that loops and branches carry.
 local cute = require "cute"
 local run = require "spec.kernels".run
 local support = require "spec.support"

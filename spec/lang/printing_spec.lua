@@ -1,6 +1,6 @@
 -- Tests printing in kernels: tensors in all memory spaces, and all arguments of
--- printf. The host's print_tensor, plain Lua and the emitted text give the
--- expected output.
+-- printf. The output must equal that of the host's print_tensor, of plain Lua,
+-- and of the emitted text.
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"

@@ -1,6 +1,6 @@
--- The progress of a run is shown on a terminal once the run takes long. Loops
--- that never end are reported within seconds, while long correct loops
--- continue.
+-- Tests that a terminal shows the progress of a simulator run once the run
+-- takes long. Loops that never end must be reported within seconds, while long
+-- correct loops continue.
 local cute = require "cute"
 local progress = require "cutelua.program.progress"
 local arch = cute.arch

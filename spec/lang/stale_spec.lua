@@ -1,6 +1,7 @@
 -- luacheck: globals STALE_G STALE_T
--- A launch uses the script's current values: upvalues, globals and table fields
--- that a trace read are part of the program's key.
+-- Tests that a launch uses the script's current values. The upvalues, globals
+-- and table fields that a trace read are part of the key of the compiled
+-- program.
 local cute = require "cute"
 local core = require "cute.core"
 

@@ -1,6 +1,6 @@
--- Tests nested tables as arguments: random structures arrive in the kernel
--- unchanged, with traced leaves, and the kernel computes the same from them as
--- plain Lua, in the simulator and in the emitted text.
+-- Tests nested tables as arguments of kernels. Random structures must arrive in
+-- the kernel unchanged, with traced values as leaves. The kernel must compute
+-- the same from them as plain Lua, in the simulator and in the emitted text.
 local core = require "cute.core"
 local cute = require "cute"
 local cudahost = require "spec.cudahost"

@@ -1,6 +1,6 @@
 -- Tests kernels compiled for declared arguments: which arguments a launch
--- accepts, and its messages for the others; layouts and coordinates as
--- arguments.
+-- accepts, and its messages for all others. Also tests layouts and coordinates
+-- as arguments.
 local cute = require "cute"
 local jit = require "cute.jit"
 local support = require "spec.support"

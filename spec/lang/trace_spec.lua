@@ -1,7 +1,7 @@
 -- luacheck: ignore 241 331 512 (tables only written, loops left at once)
 -- Tests tracing: loops, branches and all of their checks, with the error texts
--- that users see. Carried variables are checked in the IR and, where values
--- matter, by running the kernel on the simulator.
+-- that users see. Carried variables are checked in the IR and, where their
+-- values matter, by a run of the kernel on the simulator.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local run = kernels.run

@@ -1,7 +1,7 @@
 -- luacheck: ignore 211 212 231 311 331 512 542 113 (kernels to be refused)
 -- Tests traced values in Lua's conditions: `if`, `and`, `or`, `not`, `while`,
--- `until`. A condition on a value that cannot be nil raises an error; a test
--- for nil does not.
+-- `until`. A condition on a value that cannot be nil must raise an error; a
+-- test for nil must not.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

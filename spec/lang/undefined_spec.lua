@@ -1,5 +1,5 @@
--- Tests variables that are nil before a loop or branch: where values set inside
--- are visible.
+-- Tests variables that are nil before a loop or branch, and get a value inside:
+-- where this value can be used.
 local cute = require "cute"
 local support = require "spec.support"
 

@@ -1,5 +1,5 @@
 -- Tests shapes of vectors: broadcasts, slices and reductions of random nested
--- shapes, compared with loops over all coordinates of plain tables.
+-- shapes. The oracle loops over all coordinates of plain tables.
 local cute = require "cute"
 local random = require "spec.random"
 local support = require "spec.support"

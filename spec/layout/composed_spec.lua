@@ -1,6 +1,7 @@
--- Tests composed layouts: a swizzle, a layout or a composed layout on the left
--- of another layout. Each random one carries the Lua function that it
--- represents; the results of the algebra are compared with that function.
+-- Tests composed layouts, which have a swizzle, a layout or a composed layout
+-- on the left of another layout. Each random one is made together with the Lua
+-- function that it represents. The results of the algebra are compared with
+-- that function.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"

@@ -1,6 +1,6 @@
--- Tests domains and codomains: sums of layouts, the common domain of two, and
--- complements, divides and products with basis strides; all checked by
--- evaluation.
+-- Tests domains and codomains of layouts: sums of layouts, the common domain of
+-- two layouts, and complements, divides and products with basis strides. The
+-- results are checked by evaluation at every coordinate.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"

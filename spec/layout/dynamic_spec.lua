@@ -1,6 +1,6 @@
--- Tests layouts with traced extents and strides: in a kernel, the algebra's
--- results must have the values that it computes on the host from the same
--- numbers.
+-- Tests layouts with traced extents and strides. In a kernel, the results of
+-- the algebra must have the values that the algebra computes on the host from
+-- the same numbers.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local raises = require "spec.support".raises

@@ -1,6 +1,6 @@
 -- Tests layouts with an extent of 0: their properties, the operations that
--- accept them, and errors of all others, which name the extent. Strides equal
--- those of torch.zeros(shape).
+-- accept them, and the errors of all other operations, which must name the
+-- extent. Strides must equal those of torch.zeros(shape).
 local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises

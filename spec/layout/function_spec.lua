@@ -1,6 +1,6 @@
--- Tests Lua functions as left sides of composed layouts: gathers and views that
--- strides cannot describe, on the host and in kernels, compared with the
--- function itself.
+-- Tests composed layouts with a Lua function on the left: gathers, and views
+-- that strides cannot describe. On the host and in kernels they are compared
+-- with the function itself.
 local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises

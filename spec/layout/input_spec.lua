@@ -1,5 +1,6 @@
--- Tests user mistakes: ill-formed notation, holes in tables, foreign values,
--- extents of 0, numbers that are too large. And drawing in colour.
+-- Tests the errors for invalid layouts: ill-formed notation, tables with holes,
+-- values of other types, extents of 0, numbers that are too large. Also tests
+-- drawings in colour.
 local cute = require "cute"
 local draw = require "cutelua.draw.print"
 local support = require "spec.support"

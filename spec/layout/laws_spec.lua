@@ -1,7 +1,7 @@
 -- Tests the functions of layouts other than composition, complement and
--- inverses (property_spec). Random layouts with empty modes, zero and negative
--- strides are compared with tables of values. Traced extents and strides must
--- yield the same values.
+-- inverses, which property_spec tests. Random layouts with empty modes, and
+-- with zero and negative strides, are compared with tables of values. Traced
+-- extents and strides must yield the same values.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local try = require "spec.support".try

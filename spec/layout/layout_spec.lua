@@ -1,5 +1,5 @@
 -- Tests layouts in Lua: notation, values, convenience functions, and the
--- messages of errors. The laws of the algebra are in property_spec.lua.
+-- messages of errors. property_spec.lua tests the laws of the algebra.
 local cute = require "cute"
 local support = require "spec.support"
 local ANY, X = cute._, cute.X

@@ -1,5 +1,6 @@
--- Layouts, tuples and host tensors for `make memerr`: every allocation fails
--- once. Failures must be errors, without leaks or incomplete objects.
+-- Uses layouts, tuples and host tensors for `make memerr`, which makes each
+-- allocation fail once. A failed allocation must raise an error, and must not
+-- leave leaks or incomplete objects.
 local cute = require "cute"
 local ANY = cute._
 local L = cute.layout

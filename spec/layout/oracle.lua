@@ -1,5 +1,6 @@
---- An independent implementation of layouts for the specs of the algebra:
--- nested tables, evaluated digit by digit, and seeded random layouts.
+--- The oracle for specs of the layout algebra: an independent implementation of
+-- layouts as nested tables, evaluated digit by digit. Also makes random layouts
+-- from a seed.
 local oracle = {}
 
 -- ---- evaluation ----

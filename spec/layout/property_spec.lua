@@ -1,7 +1,7 @@
--- Tests the laws of the algebra, over seeded random layouts: nesting to depth
--- 3, zero and negative strides, coprime extents or not. The result of an
--- accepted operation must be right at every coordinate. An error is always
--- allowed, but enough cases must be accepted.
+-- Tests the laws of the layout algebra over random layouts from fixed seeds.
+-- They are nested to depth 3, with zero and negative strides, and with coprime
+-- and other extents. The result of an accepted operation must be right at every
+-- coordinate. An error is always allowed, but enough cases must be accepted.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local try = require "spec.support".try

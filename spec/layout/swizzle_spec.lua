@@ -1,5 +1,6 @@
--- Tests swizzles: the function itself, composed layouts, their slices, and the
--- traced form, which is simplified by the known bits.
+-- Tests swizzles: the swizzle function itself, composed layouts with swizzles,
+-- and their slices. Also tests swizzles of traced offsets, whose expressions
+-- are simplified if some bits are known.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"

@@ -1,7 +1,7 @@
--- Layouts with traced extents and strides have the same results in the algebra
--- as their numbers: the same elements, an error while tracing, or a report of
--- the simulator when the launch supplies the numbers. They never differ
--- silently.
+-- Tests layouts with traced extents and strides against the same layouts with
+-- numbers. An operation may give the same elements, raise an error while
+-- tracing, or cause a report of the simulator when the launch supplies the
+-- numbers. It must never give other elements without a report.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"

@@ -1,7 +1,7 @@
--- Tests every function of IntTuples against plain Lua, over random tuples:
--- nested, with empty ones, with zeros and negative numbers. The same cases then
--- run with some numbers traced, and one thread of the simulator must compute
--- the same values.
+-- Tests every function of IntTuples against plain Lua, over random tuples. Some
+-- tuples are nested, contain empty tuples, or have zeros and negative numbers.
+-- The same cases then run with some numbers traced, and one thread of the
+-- simulator must compute the same values.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 

@@ -1,5 +1,5 @@
--- Tests IntTuples as Lua tables. Values are checked against plain Lua over
--- random tuples; docs/layouts.md has one example of each function.
+-- Tests IntTuples as Lua tables. Plain Lua computes the expected values over
+-- random tuples. docs/layouts.md has one example of each function.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"

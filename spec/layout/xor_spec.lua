@@ -1,4 +1,5 @@
--- Tests XORed strides (F2) against carry-less products computed here.
+-- Tests layouts with XORed strides (F2) against carry-less products that this
+-- spec computes.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"

@@ -1,6 +1,6 @@
--- Tests cute.ops.attention, its gradients and decoding against plain Lua in
--- f64: masks, shared heads, views, sequences, rows without keys, rejected
--- calls.
+-- Tests cute.ops.attention, its gradients and its decoding against plain Lua in
+-- f64. Cases: masks, heads that share keys, views, sequences, rows without
+-- keys. Invalid calls must raise errors.
 local cute = require "cute"
 local oracle = require "spec.attention"
 local support = require "spec.support"

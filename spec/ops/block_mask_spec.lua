@@ -1,5 +1,5 @@
--- Tests ops.block_mask: its lists against plain Lua, and attention that skips
--- blocks by them, in both kernels.
+-- Tests the lists of blocks that ops.block_mask returns against plain Lua. Also
+-- tests attention that skips blocks by these lists, in both kernels.
 local cute = require "cute"
 local oracle = require "spec.attention"
 local support = require "spec.support"

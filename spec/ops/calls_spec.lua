@@ -1,6 +1,6 @@
--- Repeated calls of cute.ops take a fast path without Lua. The specs compare
--- the kernel parameters of that path with those of Lua's path, by a fake driver
--- that prints the parameters of launches.
+-- Tests the fast path of repeated calls of cute.ops, which runs no Lua. It must
+-- launch with the same kernel parameters as Lua's path. A fake driver prints
+-- the parameters of launches.
 local fake = require "spec.gpu.fake"
 local support = require "spec.support"
 

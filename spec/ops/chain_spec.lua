@@ -1,7 +1,7 @@
--- Tests chains of cute.ops calls, each reading results of earlier ones, by
--- kernels of all families. Overlap on a GPU, in two streams or in graphs, must
--- not change results. All numbers are small and whole, so that a GPU gives the
--- same bits as the simulator, where nothing overlaps.
+-- Tests chains of cute.ops calls, in which each call reads results of earlier
+-- ones, with kernels of all families. Overlap on a GPU, in two streams or in
+-- graphs, must not change results. All numbers are small and whole, so that a
+-- GPU gives the same bits as the simulator, where nothing overlaps.
 local core = require "cute.core"
 local cute = require "cute"
 

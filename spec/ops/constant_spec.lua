@@ -1,7 +1,7 @@
--- Tests ops.gemm {constant = "B"}: the kernel reads weights before the
--- preceding launch ends. Results have the same bits as without the option. The
--- kernel waits before it reads other operands. The simulator reports weights
--- that a preceding launch writes.
+-- Tests ops.gemm {constant = "B"}, with which the kernel reads weights before
+-- the preceding launch ends. Results must have the same bits as without the
+-- option. The kernel must wait before it reads other operands. The simulator
+-- must report weights that a preceding launch writes.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local ops = require "spec.ops"
@@ -90,8 +90,8 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  -- Returns D of these kernels, launched with their choices, and the text of
-  -- the last one.
+  -- Returns the output D of these kernels, launched with the options that were
+  -- chosen for them, and the text of the last kernel.
   local function products(make, n, arguments, choices)
     local first, source
     for _, early_b in ipairs {false, true} do

@@ -1,6 +1,6 @@
--- Tests reproducibility guarantees of cute.ops.gemm: configurations that add in
--- the same order give the same bits, a row has the same bits in any batch, and
--- a GPU gives the bits of the simulator.
+-- Tests the reproducibility guarantees of cute.ops.gemm. Configurations that
+-- add in the same order must give the same bits. A row must have the same bits
+-- in any batch. A GPU must give the bits of the simulator.
 local card = require "spec.card"
 local core = require "cute.core"
 local record = require "kernels.tuned.cublas"
@@ -57,8 +57,8 @@ end
 -- Orders
 ---------------------------------------------------------------------------
 
--- Problems: types, M, N, K, options, and the minimum number of different orders
--- of addition.
+-- Each problem has the types of its operands, M, N, K, the options of ops.gemm,
+-- and the minimum number of different orders of addition.
 local PROBLEMS = {
   {"bf16", "bf16", 66, 72, 512, {}, 4}, {"f16", "f16", 24, 72, 264, {}, 3},
   {"f32", "f32", 33, 40, 300, {}, 3},
@@ -163,8 +163,8 @@ local function halves(t)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Where rows of a product are computed: {index of the first row in all rows,
--- number of rows, layout of A, layout of D}.
+-- Parts of all rows of a product, each computed by a call of its own: {index of
+-- the first row in all rows, number of rows, layout of A, layout of D}.
 local function odd(t) return copied(t, 1, 1) end
 local PLACES = {
   {0, 1}, {109, 1}, {3, 8}, {5, 17}, {11, 64}, {20, 90},

@@ -1,6 +1,6 @@
--- Tests cute.ops.elementwise, copy, convert and transpose against plain Lua:
--- random shapes that broadcast, strides and types; tensors whose contiguous
--- modes differ; rejected calls.
+-- Tests cute.ops.elementwise, copy, convert and transpose against plain Lua,
+-- with random types, random strides, and random shapes that broadcast. Some
+-- tensors have different contiguous modes. Invalid calls must raise errors.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -422,8 +422,8 @@ end)
 describe("cute.ops.copy, convert, transpose", function()
   it("transpose with few bank conflicts in a suitable order of reads",
      function()
-    -- {type, rows beyond whole tiles, columns beyond whole tiles}. The
-    -- remainders select the order in which threads read shared memory.
+    -- Each case is {type, rows beyond whole tiles, columns beyond whole tiles}.
+    -- The two remainders select the order in which threads read shared memory.
     for _, c in ipairs {
       {"f32", 0, 0}, {"f32", 1, 1}, {"f32", 2, 3}, {"f32", 3, 1},
       {"bf16", 0, 1}, {"bf16", 1, 1}, {"bf16", 3, 7}, {"bf16", 4, 1},

@@ -1,6 +1,6 @@
--- Tests epilogues of cute.ops.gemm against plain Lua, on every family of
--- kernels: vectors and matrices, additional results, reductions, dropout,
--- captured values.
+-- Tests epilogues of cute.ops.gemm against plain Lua, with kernels of every
+-- family. Epilogues use vectors and matrices, additional results, reductions,
+-- dropout, and captured values.
 local choose = require "cute.ops.choose"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -17,8 +17,9 @@ local function matrix(shape, dtype, seed)
                     "k")
 end
 
--- {M, N, K, type, device}: gemm_sm90 in both orientations, gemm_sm80,
--- gemm_skinny, gemm_splitk, gemm_simt; partial tiles and whole ones, batches.
+-- Each case is {kernel, M, N, K, type, device, number of batches}. There are
+-- cases of both orientations of gemm_sm90, of partial and whole tiles, and of
+-- several batches.
 local CASES = {
   {"gemm_sm90", 129, 264, 128, "bf16", "sim:sm_90a"},
   {"gemm_sm90 as D^T", 300, 8, 64, "bf16", "sim:sm_90a"},
@@ -725,8 +726,8 @@ describe("matrices that an epilogue reads", function()
   end
 
   it("come by TMA if it can address them", function()
-    -- C's rows begin at multiples of 16 bytes, or not; C has an unaligned
-    -- address; C has contiguous columns.
+    -- In the cases, the rows of C begin at multiples of 16 bytes, or do not; C
+    -- has an unaligned address; the columns of C are contiguous.
     local turned = cute.make_tensor(matrix({N, M}, "bf16", 6).iterator,
                                     cute.make_layout({M, N}, {1, M}))
     for i, case in ipairs {{like_D(136, 0), 4}, {like_D(137, 0), 3},

@@ -1,5 +1,6 @@
--- Tests the functions of epilogues against plain Lua: checks their error in
--- f32, and that they accept other types and plain numbers.
+-- Tests the functions that epilogues may call. In f32 their error against plain
+-- Lua must stay within a bound. They must also accept other types and plain
+-- numbers.
 local cute = require "cute"
 local ops = cute.ops
 

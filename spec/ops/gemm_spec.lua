@@ -1,5 +1,6 @@
--- Tests cute.ops.gemm against sums in plain Lua: random sizes, strides, types
--- and batches; the chosen kernels; rejected calls.
+-- Tests cute.ops.gemm against sums in plain Lua, with random sizes, strides,
+-- types and batches. Also tests which kernel it chooses, and that invalid calls
+-- raise errors.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"

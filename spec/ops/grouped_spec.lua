@@ -1,6 +1,6 @@
--- Tests cute.ops.grouped_gemm against plain Lua: groups of any number of rows,
--- concatenated or masked, by both families of kernels; lists of problems; wrong
--- calls.
+-- Tests cute.ops.grouped_gemm against plain Lua, with kernels of both families.
+-- Groups have any number of rows, and are concatenated or masked. Also tests
+-- lists of problems, and the errors for wrong calls.
 local cute = require "cute"
 local grouped = require "spec.grouped"
 local kernels = require "spec.kernels"

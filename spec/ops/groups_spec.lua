@@ -1,5 +1,5 @@
 -- Tests groups of rows in kernels/gemm_sm90, called directly, against plain
--- Lua: all kinds of tiles and offsets.
+-- Lua, with all sizes of tiles and all forms of offsets.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"

@@ -1,7 +1,7 @@
 -- Tests random calls of ops.gemm and ops.grouped_gemm against plain Lua. They
--- cover what random_spec leaves out: operands and epilogue tensors with some of
--- the batch modes, C of one row or column, sums added to `out`, packed weights,
--- groups, dropout, several reductions, results of any strides.
+-- cover cases that random_spec does not: operands and epilogue tensors with
+-- some of the batch modes, C of one row or column, sums added to `out`, packed
+-- weights, groups, dropout, several reductions, and results with any strides.
 local cute = require "cute"
 local ops = require "spec.ops"
 local support = require "spec.support"
@@ -91,8 +91,9 @@ local function packed(pick, c, o, rows)
   end
 end
 
--- Returns scale factors for rows of an operand: the option, and the value at
--- (e, row, k).
+-- Returns random scale factors for the rows of an operand: the option of
+-- ops.gemm, and a function that returns the factor of element (row, k) of group
+-- e.
 local function factor(pick, rows, k, groups, ragged)
   local kind = pick {"none", "number", "rows", "blocks", "squares"}
   if kind == "squares" and ragged then kind = "none" end
@@ -111,8 +112,8 @@ local function factor(pick, rows, k, groups, ragged)
   end
 end
 
--- Returns an epilogue of random parts; its value for a sum: f(x, batch, l, i,
--- j, row of D); and the values of its other results.
+-- Returns an epilogue of random parts; the function f(x, batch, l, i, j, row of
+-- D) that returns its value for a sum x; and the values of its other results.
 local function epilogue(pick, c, floats)
   local type_of = c.a == "f64" and {"f64"} or {"f32", "bf16", "f16", "e4m3"}
   local own = c.form == "rows" and {} or c.batch

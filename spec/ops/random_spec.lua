@@ -1,6 +1,6 @@
 -- Tests random calls of ops.gemm against plain Lua: types, strides, batches,
--- scale factors, C and epilogues in all combinations. Each is either right or
--- rejected with an expected message.
+-- scale factors, C and epilogues in all combinations. Each call must give the
+-- right result or raise an expected error.
 local cute = require "cute"
 local ops = require "spec.ops"
 local support = require "spec.support"
@@ -26,8 +26,8 @@ end
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Returns random scale factors for `rows` rows and k elements of K: the option,
--- and the value at (row, k).
+-- Returns random scale factors for `rows` rows and k elements of K: the option
+-- of ops.gemm, and a function that returns the factor of element (row, k).
 local function factor(pick, rows, k, group)
   local kind = pick {"none", "none", "number", "one", "rows", "blocks"}
   local t = pick {"f32", "bf16"}

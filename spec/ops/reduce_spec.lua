@@ -1,5 +1,6 @@
--- Tests cute.ops.reduce against plain Lua: all operations, any reduced modes,
--- strides and types; results that several blocks contribute to; rejected calls.
+-- Tests cute.ops.reduce against plain Lua, with all operations, and any reduced
+-- modes, strides and types. Some results are combined from several blocks.
+-- Invalid calls must raise errors.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

@@ -1,6 +1,7 @@
 -- Tests products whose matrices are repacked for the Hopper kernel
--- (cute.ops.family.repack): random ones against plain Lua, which operands are
--- repacked, the explanation, and the other kinds of calls.
+-- (cute.ops.family.repack). Random products are compared with plain Lua. Also
+-- tests which operands are repacked, how the call explains it, and calls with
+-- other options.
 local calls = require "cute.ops.calls"
 local choices = require "cutelua.text.choice"
 local choose = require "cute.ops.choose"

@@ -1,6 +1,7 @@
--- Tests the operations on rows of cute.ops against plain Lua in f64: norms,
--- softmax, cross entropy and their gradients, the k largest, sampling,
--- embeddings and rotations; strides, types, outputs, and rejected calls.
+-- Tests the operations of cute.ops on rows against plain Lua in f64: norms,
+-- softmax, cross entropy and their gradients, the k largest elements, sampling,
+-- embeddings and rotations. They run with many strides, types and outputs.
+-- Invalid calls must raise errors.
 local cute = require "cute"
 local helpers = require "spec.ops"
 local support = require "spec.support"

@@ -1,5 +1,6 @@
--- Tests scale factors and mixed types of cute.ops.gemm against plain Lua: per
--- tensor, per row, per block of K, for all 8-bit types.
+-- Tests scale factors and mixed types of cute.ops.gemm against plain Lua. Scale
+-- factors apply to a tensor, a row or a block of K, and are tested for all
+-- 8-bit types.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local ops = require "spec.ops"

@@ -1,6 +1,6 @@
 -- Tests products of few rows (kernels/gemm_skinny.lua) against sums in plain
--- Lua: random configurations, sizes and strides; the calls for which ops
--- chooses them.
+-- Lua, with random configurations, sizes and strides. Also tests for which
+-- calls cute.ops chooses this kernel.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_skinny = require "kernels.gemm_skinny"

@@ -1,6 +1,7 @@
--- Tests random calls of operations on whole tensors against plain Lua: random
--- functions of elements, whose text runs on vectors and on numbers; copies,
--- transposes and reductions of any views, with all values of a type.
+-- Tests random calls of operations on whole tensors against plain Lua. The text
+-- of random elementwise functions runs on vectors in the kernel and on numbers
+-- in the oracle. Copies, transposes and reductions read any views, with all
+-- values of a type.
 local core = require "cute.core"
 local cute = require "cute"
 local ops = require "spec.ops"

@@ -1,4 +1,5 @@
--- Tests tiles of gemm_sm90 as narrow as a product's columns allow.
+-- Tests gemm_sm90 with tiles as narrow as the product's number of columns
+-- allows.
 local choose = require "cute.ops.choose"
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"

@@ -1,4 +1,5 @@
--- Tests lines of PTX and SASS with the CUDA C lines that they come from.
+-- Tests the assignment of lines of PTX and SASS to the lines of CUDA C that
+-- they come from.
 local asm = require "cutelua.text.asm"
 local cute = require "cute"
 local jit = require "cute.jit"

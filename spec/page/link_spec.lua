@@ -1,4 +1,5 @@
--- Tests scripts in links: a kernel's page writes them, the workshop reads them.
+-- Tests links that contain a script: a kernel's page writes them, and the
+-- workshop reads them.
 local browser = require "spec.browser"
 local html = require "cutelua.text.html"
 local link = require "cutelua.page.link"

@@ -1,5 +1,5 @@
--- `cutelua explain`: the page shows what emitter, simulator and compiler
--- report; how a browser renders it.
+-- Tests the page of `cutelua explain`: it must show what the emitter, the
+-- simulator and the compiler report. Also tests how a browser renders it.
 local browser = require "spec.browser"
 local cute = require "cute"
 local dkjson = require "dkjson"

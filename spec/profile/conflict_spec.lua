@@ -1,5 +1,5 @@
--- Tests bank conflicts: the map of one access, as text and as a picture. A
--- launch without `record` has no map.
+-- Tests the map of bank conflicts of one access, as text and as a picture. A
+-- launch without `record` must have no map.
 local cute = require "cute"
 
 -- Threads store columns of a (32,32) tile of `dtype` and read its rows.

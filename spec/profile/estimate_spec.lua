@@ -1,6 +1,6 @@
--- Tests estimates: counted bytes against the necessary ones, the cost model on
--- kernels whose time can be computed by hand, and its ranking of many GEMMs
--- against an H200's.
+-- Tests estimates. Counted bytes are compared with the necessary bytes, and the
+-- cost model with kernels whose time can be computed by hand. The model must
+-- rank many GEMMs as an H200's measured times do.
 local assert = require "luassert"
 local cute = require "cute"
 local gemms = require "spec.gemms"

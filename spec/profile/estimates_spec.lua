@@ -1,5 +1,5 @@
--- Tests the cost model against an H100's times: kernels that each do one kind
--- of work.
+-- Tests the cost model against an H100's measured times of kernels that each do
+-- one kind of work.
 local assert = require "luassert"
 local estimates = require "spec.estimates"
 

@@ -1,4 +1,4 @@
---- Runs kernels without their swizzles, and with the ones that find_swizzle
+--- Runs kernels without their swizzles, and with the swizzles that find_swizzle
 -- found.
 local core = require "cute.core"
 local cute = require "cute"

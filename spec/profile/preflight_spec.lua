@@ -1,6 +1,6 @@
--- Tests preflight: a target's missing features are those for which it rejects
--- the kernel; its table has all targets; limits are those of blocks, threads
--- and memory.
+-- Tests preflight. A target's missing features must be those for which the
+-- target rejects the kernel. Its table must have all targets. Its limits are
+-- those on blocks, threads and memory.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"

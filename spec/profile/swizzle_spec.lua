@@ -1,7 +1,7 @@
--- Tests find_swizzle: on the scripts' kernels without their swizzles it finds
--- layouts as good as theirs, and its counts equal the simulator's. Also
--- compares it with brute force, and checks the constraints of vectors, memory,
--- TMA and wgmma.
+-- Tests find_swizzle. For the scripts' kernels without their swizzles it must
+-- find layouts as good as the original ones, and its counts must equal the
+-- simulator's. It is also compared with brute force. The constraints of
+-- vectors, memory, TMA and wgmma are checked.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"

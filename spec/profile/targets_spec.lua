@@ -1,5 +1,5 @@
--- Tests the limits of an SM: our table against NVIDIA's occupancy calculation,
--- if its header is available.
+-- Tests our table of the limits of an SM against NVIDIA's occupancy
+-- calculation, if its header is available.
 local assert = require "luassert"
 local cute = require "cute"
 local support = require "spec.support"

@@ -1,6 +1,6 @@
--- Tests timelines: ranges cost nothing unless they are recorded; in the model
--- they begin and end at the right times; the format stored on a GPU, and its
--- output.
+-- Tests timelines. Ranges must cost nothing unless they are recorded. In the
+-- cost model they must begin and end at the right times. Also tests the clock
+-- values that a GPU stores, and the output made of them.
 local assert = require "luassert"
 local cute = require "cute"
 local kernels = require "spec.kernels"

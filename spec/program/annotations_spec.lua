@@ -1,5 +1,5 @@
--- tools/annotations.lua reports every kind of fault in a text, and nothing in a
--- correct one.
+-- Tests tools/annotations.lua: it must report every kind of fault in a text,
+-- and nothing in a correct text.
 local support = require "spec.support"
 
 local FILES = {

@@ -1,5 +1,5 @@
--- Tests descriptions of names: at the prompt, on the command line, in the
--- reference.
+-- Tests the descriptions of names that the prompt, the command line and the
+-- reference show.
 local browser = require "spec.browser"
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"

@@ -1,4 +1,5 @@
--- The examples in the pages of docs/ give the results that the pages show.
+-- Tests that the examples in the pages of docs/ give the results that the pages
+-- show.
 local core = require "cute.core"
 local cute = require "cute"
 local source = require "cute.lang.source"

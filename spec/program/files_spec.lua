@@ -1,5 +1,5 @@
--- Tests files and text that the program does not control: reading, writing, and
--- which of their characters reach a terminal.
+-- Tests files and text that the program does not control: reading and writing
+-- them, and which of their characters reach a terminal.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local support = require "spec.support"

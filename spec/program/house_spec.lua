@@ -1,5 +1,5 @@
--- The checks of documents, prose and commit messages find the mistakes that
--- they look for.
+-- Tests the checks of documents, prose and commit messages: they must find the
+-- mistakes that they look for.
 local support = require "spec.support"
 
 local docs = dofile "tools/docs.lua"

@@ -1,5 +1,5 @@
--- Tests files installed beside the program: its man page and completion for
--- bash.
+-- Tests the files that are installed beside the program: its man page and its
+-- completion for bash.
 local support = require "spec.support"
 
 describe("the man page", function()

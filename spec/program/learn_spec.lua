@@ -1,5 +1,5 @@
--- Tests the tutorial: its Lua gives the results shown, its exercises check what
--- a learner has to do, and `cutelua learn` accepts answers.
+-- Tests the tutorial. Its Lua must give the results shown. Its exercises must
+-- check what a learner has to do. `cutelua learn` must accept right answers.
 local browser = require "spec.browser"
 local learn = require "cutelua.learn"
 local support = require "spec.support"

@@ -1,4 +1,4 @@
--- Checks which names of the Python DSL exist here.
+-- Tests which names of the Python DSL exist here.
 local cute = require "cute"
 local names = require "spec.program.names"
 

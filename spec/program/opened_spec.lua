@@ -1,6 +1,6 @@
--- Every call that loads, runs, opens or removes something by a computed name
--- has a row in the table of docs/files.md, which says who chooses the name. A
--- new call fails the test until it is reviewed.
+-- Tests that every call that loads, runs, opens or removes something by a
+-- computed name has a row in the table of docs/files.md, which says who chooses
+-- the name. A new call fails the test until it is reviewed.
 local support = require "spec.support"
 
 -- Functions that load, run, open or remove something, as their calls are

@@ -1,4 +1,5 @@
--- If modes of equal order overlap, the program prints a note, once per line.
+-- Tests the note that the program prints, once per line, if modes of equal
+-- order overlap.
 local support = require "spec.support"
 
 local function notes(text)

@@ -1,4 +1,4 @@
--- Checks of the documents as web pages.
+-- Tests the documents as web pages.
 local browser = require "spec.browser"
 local support = require "spec.support"
 

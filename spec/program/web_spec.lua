@@ -1,4 +1,5 @@
--- `cutelua web`: its answers, the hosts that it accepts, and how it ends.
+-- Tests the server of `cutelua web`: its answers, the hosts that it accepts,
+-- and how it ends.
 local http = require "cutelua.program.http"
 local json = require "dkjson"
 local support = require "spec.support"

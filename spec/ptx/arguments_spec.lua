@@ -1,5 +1,6 @@
--- Tests arguments, targets and launches of PTX that do not fit: one sentence
--- each. Numbers that do fit arrive with all their bits.
+-- Tests arguments, targets and launches that do not fit a PTX kernel: each must
+-- raise an error of one sentence. Numbers that fit must arrive with all their
+-- bits.
 local cute = require "cute"
 local support = require "spec.support"
 

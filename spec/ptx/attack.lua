@@ -1,4 +1,5 @@
---- Random PTX with random arguments, through cute.ptx and launch.
+--- Makes random PTX and random arguments, and passes them to cute.ptx and
+-- launch.
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "spec.calls"

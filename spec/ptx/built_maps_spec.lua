@@ -1,5 +1,5 @@
--- Tests tensor maps that a kernel of PTX builds in memory, field by field: the
--- words of the map, the box that a copy moves, and faults.
+-- Tests tensor maps that a PTX kernel builds in memory, field by field. Checks
+-- the words of the map, the box that a copy moves, and the reports of faults.
 local core = require "cute.core"
 local cute = require "cute"
 local mapbuild = require "spec.ptx.mapbuild"

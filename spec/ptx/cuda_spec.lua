@@ -1,5 +1,5 @@
--- Tests kernels of CUDA C, compiled to PTX by NVRTC, read back and run on the
--- simulator at odd sizes; results against Lua, and no report of a fault.
+-- Tests kernels of CUDA C that NVRTC compiles to PTX and the simulator runs at
+-- odd sizes. The results are compared with Lua, and no fault may be reported.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.ptx.kernels"

@@ -1,6 +1,6 @@
---- Differences of traffic between a kernel and the PTX that NVRTC makes of it:
--- NVRTC merges, moves or removes accesses. A difference that is not listed here
--- is an error.
+--- Lists the differences between the memory traffic of a kernel and that of the
+-- PTX that NVRTC makes of it: NVRTC merges, moves or removes accesses. A
+-- difference that is not listed here is an error.
 local differences = {}
 
 -- By name of a change that NVRTC makes: law(counter, direct, ptx) reports

@@ -1,5 +1,5 @@
 -- Tests random forms of instructions, made of the modifiers that the rows of
--- core/ptx/rows.c list: the reader takes each, or rejects it by name.
+-- core/ptx/rows.c list. The reader must take each form, or name it in an error.
 local cute = require "cute"
 local ptxdoc = dofile "tools/ptxdoc.lua"
 

@@ -1,5 +1,6 @@
--- Tests CUDA's float functions: the simulator computes the bits of the
--- instructions that NVRTC makes of a call, for numbers of all magnitudes.
+-- Tests CUDA's float functions. The simulator must compute the bits that result
+-- from the instructions that NVRTC makes of a call, for numbers of all
+-- magnitudes.
 local core = require "cute.core"
 local cute = require "cute"
 local through = require "spec.ptx.through"

@@ -1,5 +1,6 @@
--- Tests PTX where there is a GPU: launches run on the simulator unless the GPU
--- is named, which is an error, and check compares no results with it.
+-- Tests PTX on a machine with a GPU. Launches must run on the simulator unless
+-- the launch names the GPU, which must raise an error. `check` must not compare
+-- results with the GPU.
 local fake = require "spec.gpu.fake"
 
 local CODE = [==[

@@ -1,6 +1,7 @@
 --- Kernels of CUDA C in the style of other projects, with references in Lua.
--- An entry: name, text of the function, launch {grid, block, smem, cluster},
--- args(n) -> arguments and {output = reference(i)}.
+-- Each entry has a name, the text of the function, launch = {grid, block, smem,
+-- cluster}, and a function args(n) that returns the arguments and {output =
+-- reference(i)}.
 local cute = require "cute"
 
 local function ints(n, f)

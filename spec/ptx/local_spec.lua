@@ -1,5 +1,5 @@
--- Tests memory of a thread and generic addresses in PTX: any width, computed
--- positions, pointers that a branch chooses.
+-- Tests a thread's local memory and generic addresses in PTX: accesses of any
+-- width, computed addresses, and pointers that a branch chooses.
 local cute = require "cute"
 
 local HEAD = [[

@@ -1,4 +1,5 @@
--- Tests tensor maps as 128 bytes: their decoding, and kernels that take them.
+-- Tests tensor maps of 128 bytes: their decoding, and kernels that have such
+-- maps as parameters.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -8,7 +9,8 @@ local function pick(list) return list[math.random(#list)] end
 -- Bytes of an element, by the map's type
 local SIZE = {[0] = 1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4}
 
--- Returns random parameters of a map, of which the driver accepts many.
+-- Returns random parameters of a tensor map. The driver would accept many of
+-- the random maps, but not all.
 local function random()
   local p = {im2col = math.random() < 0.4, type = math.random(0, 12),
     rank = math.random(1, 5), interleave = pick {0, 0, 0, 1, 2},

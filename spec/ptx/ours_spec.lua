@@ -1,6 +1,7 @@
--- Tests the planted faults of spec/faults/ through the PTX of their kernels:
--- the first fault has the kind and the script's line of the direct path, and
--- the repaired kernels have none. misaligned/example fails while it is traced.
+-- Tests the planted faults of spec/faults/ through the PTX of their kernels.
+-- The first report must have the kind and the script's line of a run without
+-- PTX. Repaired kernels must have no report. misaligned/example fails while it
+-- is traced.
 local check = require "cutelua.check"
 local core = require "cute.core"
 local faults = require "spec.faults"
@@ -32,8 +33,10 @@ local OTHER = {
     "the copy's thread runs before the other warps write"},
 }
 
--- Scripts whose PTX has no fault, and what proves it: the body of the PTX has a
--- pattern or lacks it (lacks), or is the repaired script's (same).
+-- Scripts whose PTX does not have the script's fault, by name, each with its
+-- proof. Fields of a proof: has, a pattern that the body of the PTX contains;
+-- lacks, a pattern that the body does not contain; same, true if the body
+-- equals that of the repaired script's PTX.
 local ABSENT = {
   -- The overflow of an i32 is undefined in C++ and by the rules of the
   -- language. PTX defines that it wraps, and does not tell i32 from u32: the
@@ -47,8 +50,9 @@ local ABSENT = {
   ["wrong-layout/report"] = {same = true},
 }
 
--- Returns what a check finds: "race:52", "note:52" for what PTX does not
--- guarantee, the verdict, or an error's text.
+-- Returns the finding of a check as text: the kind and line of a fault
+-- ("race:52"), "note:52" for an order that PTX does not guarantee, the verdict,
+-- or the text of an error.
 local function finding(v)
   if type(v) == "string" then
     local line, kind = v:match "^[^\n]-:(%d+): [^\n]*%[(in%-flight)%]"

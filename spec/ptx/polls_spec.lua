@@ -1,5 +1,5 @@
--- Tests loops that poll an mbarrier, as cuda::barrier does: every schedule is
--- ok.
+-- Tests loops that poll an mbarrier, as cuda::barrier does: check must find no
+-- fault in any schedule.
 local cute = require "cute"
 
 -- Each thread adds its number to the one that its neighbour stored before the

@@ -1,6 +1,6 @@
--- Tests input that cannot be read or launched: one sentence with the line and
--- what must hold. The list FOUND holds what libFuzzer found to crash or to pass
--- unseen (`make fuzz-ptx`).
+-- Tests PTX that cannot be read or launched: the error must be one sentence
+-- with the line and the rule that is broken. The list FOUND has texts with
+-- which libFuzzer once crashed the reader or passed it (`make fuzz-ptx`).
 local attack = require "spec.ptx.attack"
 local cute = require "cute"
 local support = require "spec.support"

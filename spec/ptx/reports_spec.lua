@@ -1,5 +1,5 @@
--- Tests the texts and lines of reports on PTX: accesses to memory without
--- types, and lines of inline asm.
+-- Tests the texts and lines of the simulator's reports on PTX: for accesses to
+-- memory without types, and for lines of inline asm.
 local cute = require "cute"
 
 local HEAD = [[

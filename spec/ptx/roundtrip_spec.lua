@@ -1,6 +1,6 @@
--- Tests kernels of the scripts, of the library and of cute.ops, directly and
--- through their own PTX: equal memory, faults, verdicts and traffic.
--- differences.lua lists what NVRTC changes.
+-- Tests kernels of the scripts, of the library and of cute.ops through their
+-- own PTX. Memory, faults, verdicts and traffic must equal those of direct
+-- runs. differences.lua lists what NVRTC changes.
 local core = require "cute.core"
 local differences = require "spec.ptx.differences"
 local library = require "spec.ptx.library"

@@ -1,5 +1,6 @@
--- Tests scalar instructions of PTX: surprising rules, as measured on an H100,
--- and roundings against exact arithmetic in double precision.
+-- Tests scalar instructions of PTX. Instructions with surprising rules must
+-- give the results measured on an H100. Roundings are compared with exact
+-- arithmetic in double precision.
 local variants = require "spec.golden.ptx"
 
 -- ---- rules ----

@@ -1,6 +1,6 @@
--- Tests files of CUDA C: reports and compiler messages name the user's file,
--- headers are read anew, and LAUNCH files list elements in their documented
--- order.
+-- Tests files of CUDA C. Reports and compiler messages must name the user's
+-- file. An edited header must be read anew. Elements in LAUNCH files must have
+-- their documented order.
 local core = require "cute.core"
 local support = require "spec.support"
 

@@ -1,4 +1,4 @@
---- PTX of our own kernels as text, and random changes of it.
+--- Returns the PTX of our own kernels as text, and makes random changes of it.
 local core = require "cute.core"
 local graphs = require "spec.ptx.graphs"
 local kernels = require "spec.ptx.kernels"

@@ -1,5 +1,5 @@
---- A launch of a kernel of the language through the PTX that NVRTC makes of its
--- CUDA C. The PTX's line information names the script's lines.
+--- Launches a kernel of the language through the PTX that NVRTC makes of its
+-- CUDA C. The line information of the PTX names the script's lines.
 local core = require "cute.core"
 local cute = require "cute"
 local kernel = require "cute.lang.kernel"

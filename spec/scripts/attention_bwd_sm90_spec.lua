@@ -1,6 +1,7 @@
 -- Tests the gradients of attention by TMA and wgmma on the simulator, against
--- plain Lua: head sizes, both types, masks, shared heads, partial and tiny
--- sizes, all schedules. Removing a wait, a fence or a barrier must be detected.
+-- plain Lua. Cases: head sizes, both types, masks, heads that share keys,
+-- partial and tiny tiles, and all schedules. The removal of a wait, a fence or
+-- a barrier must be detected.
 local cute = require "cute"
 local backward = require "kernels.attention_bwd_sm90"
 local compiled = require "spec.kernels".compiled

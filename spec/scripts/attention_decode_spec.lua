@@ -1,6 +1,6 @@
--- Tests attention of one query on the simulator, against plain Lua: heads that
--- share keys in one tile, keys split among blocks, sequence lengths. Removing
--- any wait or predicate must be detected.
+-- Tests attention of one query on the simulator, against plain Lua. Cases:
+-- heads that share keys in one tile, keys split among blocks, and sequence
+-- lengths. The removal of any wait or predicate must be detected.
 local compiled = require "spec.kernels".compiled
 local cute = require "cute"
 local decode = require "kernels.attention_decode"

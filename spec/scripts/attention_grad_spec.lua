@@ -1,6 +1,7 @@
--- Tests the gradients of attention on the simulator, against plain Lua: every
--- head size, masks, shared heads, partial tiles, and concatenated sequences.
--- Removing any barrier, wait or predicate must be detected.
+-- Tests the gradients of attention on the simulator, against plain Lua. Cases:
+-- every head size, masks, heads that share keys, partial tiles, and
+-- concatenated sequences. The removal of any barrier, wait or predicate must be
+-- detected.
 local core = require "cute.core"
 local cute = require "cute"
 local attention = require "kernels.attention"

@@ -1,6 +1,7 @@
--- Tests attention by TMA and wgmma on the simulator, against plain Lua: every
--- head size, both types, masks, shared heads, partial and tiny sizes, all
--- schedules. Removing a wait, a fence or a barrier must be detected.
+-- Tests attention by TMA and wgmma on the simulator, against plain Lua. Cases:
+-- every head size, both types, masks, heads that share keys, partial and tiny
+-- tiles, and all schedules. The removal of a wait, a fence or a barrier must be
+-- detected.
 local cute = require "cute"
 local attention = require "kernels.attention_sm90"
 local compiled = require "spec.kernels".compiled

@@ -1,6 +1,6 @@
--- Tests attention on the simulator, against plain Lua: every head size, both
--- types, masks, shared heads, partial and tiny sizes. Removing any barrier,
--- wait or predicate must be detected.
+-- Tests attention on the simulator, against plain Lua. Cases: every head size,
+-- both types, masks, heads that share keys, partial and tiny tiles. The removal
+-- of any barrier, wait or predicate must be detected.
 local cute = require "cute"
 local attention = require "kernels.attention"
 local compiled = require "spec.kernels".compiled

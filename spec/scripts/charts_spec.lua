@@ -1,4 +1,5 @@
--- Tests the scripts of the GEMM ladder: bar charts, and rejected options.
+-- Tests the bar charts that the scripts of the GEMM ladder draw, and the errors
+-- for invalid options.
 local chart = require "cutelua.bench.chart"
 local support = require "spec.support"
 

@@ -1,6 +1,6 @@
--- Tests convolution on the simulator, against its definition: strides, padding,
--- dilation, partial and tiny sizes. Removing any predicate, wait or barrier
--- must be detected.
+-- Tests convolution on the simulator, against its definition. Cases: strides,
+-- padding, dilation, partial and tiny tiles. The removal of any predicate, wait
+-- or barrier must be detected.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"

@@ -1,7 +1,7 @@
--- Tests the copy ladder: every rung is right against plain Lua at whole,
--- partial and tiny sizes, without reports. The numbers in the tables are right,
--- and removing any barrier, wait or predicate is detected. Also the scripts'
--- options.
+-- Tests the copy ladder. At whole, partial and tiny sizes every rung must equal
+-- plain Lua, without reports. The numbers in the tables must be right, and the
+-- removal of any barrier, wait or predicate must be detected. Also tests the
+-- scripts' options.
 local core = require "cute.core"
 local cute = require "cute"
 local lessonlib = require "cutelua.bench.lessonlib"

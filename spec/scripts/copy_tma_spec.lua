@@ -1,6 +1,7 @@
--- Tests the copy by TMA: right at whole, partial and tiny sizes, under many
--- schedules, without reports. Removing any wait, fence or barrier is detected.
--- copy_tile replaces it where TMA does not apply.
+-- Tests the copy by TMA. It must be right at whole, partial and tiny sizes,
+-- under many schedules, without reports. The removal of any wait, fence or
+-- barrier must be detected. Where TMA does not apply, copy_tile must replace
+-- it.
 local cute = require "cute"
 local copylesson = require "cutelua.bench.copylesson"
 local harness = require "cutelua.bench.harness"

@@ -1,5 +1,6 @@
--- Tests GEMMs based on gemm_sm80, split-K and grouped: small whole numbers
--- against sums on the host. Removing any barrier or fence must be detected.
+-- Tests split-K and grouped GEMMs based on gemm_sm80. Operands are small whole
+-- numbers, so that results must equal sums on the host exactly. The removal of
+-- any barrier or fence must be detected.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_grouped = require "kernels.gemm_grouped"

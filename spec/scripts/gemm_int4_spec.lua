@@ -1,6 +1,7 @@
--- Tests 4-bit weights: gemm_int4 with few and many rows, all group sizes, zero
--- points, compared exactly with sums on the host; packing. Removing any
--- barrier, wait or predicate must be detected, and NVRTC must accept the text.
+-- Tests gemm_int4, with weights of 4 bits: few and many rows, all group sizes,
+-- zero points. Results must equal sums on the host exactly. Also tests the
+-- packing of weights. The removal of any barrier, wait or predicate must be
+-- detected, and NVRTC must accept the text.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"

@@ -1,6 +1,7 @@
--- Tests kernels/gemm_sm80 as other kernels use it: epilogues, batches, operands
--- with nested modes or through a function, and cute.tiles in some of a block's
--- threads; small whole numbers against sums on the host.
+-- Tests kernels/gemm_sm80 as other kernels use it: with epilogues, with
+-- batches, with operands that have nested modes or are read through a function.
+-- Also tests cute.tiles in some of a block's threads. Operands are small whole
+-- numbers, so that results must equal sums on the host exactly.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local kernels = require "spec.kernels"

@@ -1,5 +1,6 @@
--- Tests the harness of lessons that define their own operands: comparison of
--- results, rejected options, several launches, the export for other programs.
+-- Tests the harness of lessons that define their own operands: the comparison
+-- of results, the errors for invalid options, several launches, and the export
+-- for other programs.
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
 local support = require "spec.support"

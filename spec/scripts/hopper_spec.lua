@@ -1,6 +1,7 @@
--- Tests kernels/gemm_sm90 and the Hopper rungs of the ladder on the simulator:
--- every schedule, cluster and layout of D, at odd sizes, small whole numbers
--- against sums on the host; and their text under NVRTC.
+-- Tests kernels/gemm_sm90 and the Hopper rungs of the ladder on the simulator,
+-- with every schedule, cluster and layout of D, at odd sizes. Operands are
+-- small whole numbers, so that results must equal sums on the host exactly.
+-- NVRTC must compile the emitted text.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"

@@ -1,6 +1,6 @@
 -- Tests the GEMM ladder on the simulator: every rung at partial and tiny sizes,
--- in all orders of its operands, with alpha and beta. Removing any barrier,
--- wait or predicate must be detected.
+-- in all orders of its operands' modes, with alpha and beta. The removal of any
+-- barrier, wait or predicate must be detected.
 local core = require "cute.core"
 local cute = require "cute"
 local planted = require "spec.planted"

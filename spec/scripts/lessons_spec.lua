@@ -1,6 +1,7 @@
--- Tests lessons of the library's kernels: right on the simulator with every
--- type and option, without reports. A wrong element of any result is detected,
--- NVRTC accepts the GPU kernels, and the export for other programs works.
+-- Tests lessons of the library's kernels. On the simulator they must be right
+-- with every type and option, without reports. A wrong element of any result
+-- must be detected. NVRTC must accept the GPU kernels, and the export for other
+-- programs must work.
 local harness = require "cutelua.bench.harness"
 local kernels = require "spec.kernels"
 local lib = require "cutelua.bench.lessonlib"

@@ -1,5 +1,6 @@
--- Tests scripts/llama.lua and safetensors files: logits against a decoder in
--- plain Lua, in f64, with the same weights; invalid files.
+-- Tests scripts/llama.lua: its logits are compared with those of a decoder in
+-- plain Lua, in f64, with the same weights. Also tests safetensors files, valid
+-- and invalid.
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
 local npy = require "cute.npy"

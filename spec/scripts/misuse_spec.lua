@@ -1,6 +1,6 @@
--- Tests kernels of the library with options they do not support: the error
--- names the option or operand and the script's line. Options at the limits give
--- right results.
+-- Tests kernels of the library with options that they do not support. The error
+-- must name the option or operand and the script's line. With options at the
+-- limits the results must be right.
 local cute = require "cute"
 local support = require "spec.support"
 

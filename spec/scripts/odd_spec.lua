@@ -1,5 +1,5 @@
--- Tests scripts at odd sizes: no reports, right results. `make fuzz` runs as
--- many as there is time for.
+-- Tests scripts at odd sizes: they must have right results and no reports.
+-- `make fuzz` runs as many sizes as there is time for.
 local odd = require "spec.odd"
 
 local EACH = 1  -- number of sizes for each script

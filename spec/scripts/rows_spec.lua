@@ -1,7 +1,7 @@
--- Tests row kernels (softmax, norms, argmax, reductions, rope): right for tiny,
--- partial and long rows, however rows are spread over threads, without reports.
--- Removing any barrier, wait or predicate is detected, and NVRTC accepts the
--- text.
+-- Tests row kernels (softmax, norms, argmax, reductions, rope). With tiny,
+-- partial and long rows, and any distribution of rows over threads, results
+-- must equal plain Lua, without reports. The removal of any barrier, wait or
+-- predicate must be detected, and NVRTC must accept the text.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"

@@ -1,6 +1,7 @@
--- Tests scans, selections and counts, against plain Lua: running sums, Mamba's
--- selective scan, topk, histograms, in any distribution over threads. Removing
--- any barrier, wait or predicate is detected, and NVRTC accepts the text.
+-- Tests scans, selections and counts against plain Lua: running sums, Mamba's
+-- selective scan, topk and histograms, in any distribution over threads. The
+-- removal of any barrier, wait or predicate must be detected, and NVRTC must
+-- accept the text.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"

@@ -1,5 +1,5 @@
--- Tests scripts/train.lua: gradients equal differences of losses, the loss
--- falls, and the plot has a point for each step.
+-- Tests scripts/train.lua. Its gradients must equal difference quotients of the
+-- loss, the loss must fall, and the plot must have a point for each step.
 local chart = require "cutelua.bench.chart"
 local support = require "spec.support"
 

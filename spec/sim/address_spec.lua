@@ -1,5 +1,5 @@
--- Tests memory at addresses: make_ptr of a number that a kernel loads or
--- computes.
+-- Tests accesses to memory through make_ptr of an address that a kernel loads
+-- or computes.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local random = require "spec.random"

@@ -1,5 +1,6 @@
--- Tests matrix atoms on the simulator: every element of D against the plain sum
--- of its row and column, bit for bit; ldmatrix and stmatrix against a copy.
+-- Tests matrix atoms on the simulator. Every element of D must equal the plain
+-- sum of products of its row of A and its column of B, bit for bit. ldmatrix
+-- and stmatrix are compared with a copy.
 local core = require "cute.core"
 local units = require "spec.sim.units"
 local cute = require "cute"

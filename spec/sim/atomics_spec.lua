@@ -1,7 +1,8 @@
--- Tests atomics without a result beside plain accesses: random PTX, in which
--- three lanes of two warps access two words. A race is a pair of accesses to a
--- word by two threads, at most one of them an atomic, at least one a write,
--- with no barrier between. One run reports a race if and only if there is one.
+-- Tests races between plain accesses and atomics without a result. In random
+-- PTX three lanes of two warps access two words. A race is a pair of accesses
+-- to a word by two threads with no barrier between: at least one is a write,
+-- and at most one is an atomic. One run must report a race if, and only if,
+-- there is one.
 local cute = require "cute"
 local Gen = require "spec.random".Gen
 

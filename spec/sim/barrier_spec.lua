@@ -1,5 +1,5 @@
--- Tests barriers with constant and traced numbers: which threads meet, reports
--- of invalid numbers and counts, and the emitted text.
+-- Tests barriers with constant and traced numbers: which threads wait for each
+-- other, reports of invalid numbers and counts, and the emitted text.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local T = require "spec.values"

@@ -1,6 +1,6 @@
--- Tests reports of kernels with a fault in their text: consequences of the
--- cause are folded. spec/faults/ has the causes: missing or wrong barriers,
--- waits, parities, counts, bytes and stages.
+-- Tests reports of kernels with a fault in their text: consequences of a cause
+-- must be folded into its report. The causes are those of spec/faults/: missing
+-- or wrong barriers, waits, parities, counts, bytes and stages.
 local blamed = require "spec.blamed"
 
 describe("a traced argument", function()

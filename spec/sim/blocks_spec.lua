@@ -1,6 +1,6 @@
--- Tests races between the blocks of a launch in global memory: which accesses
--- the PTX memory model calls a race, and which it does not. The reports do not
--- depend on the number of host threads that run the blocks.
+-- Tests races in global memory between the blocks of a launch. The simulator
+-- must report exactly the accesses that the PTX memory model calls a race. The
+-- reports must not depend on the number of host threads that run the blocks.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch

@@ -1,7 +1,7 @@
 -- Tests the checks of shared memory byte by byte. One thread in each of two
 -- warps runs random PTX with accesses of 1 to 16 bytes. A model of single bytes
--- gives the reads of unwritten bytes, the conflicts between two barriers, and
--- the values.
+-- gives the expected reads of unwritten bytes, conflicts between two barriers,
+-- and values.
 local cute = require "cute"
 local support = require "spec.support"
 local Gen = require "spec.random".Gen

@@ -1,7 +1,7 @@
 -- Tests clusters in the simulator: blocks that run together, their barrier,
--- arrivals at each other's mbarriers, and their exit. Also other features of
--- sm_90: register transfer between warps, overlapping launches, named barriers
--- of roles.
+-- arrivals at each other's mbarriers, and their exit. Also tests other features
+-- of sm_90: register transfer between warps, overlapping launches, named
+-- barriers of warps with the same role.
 local cute = require "cute"
 local seeds = require "spec.seeds"
 local support = require "spec.support"

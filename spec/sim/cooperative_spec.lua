@@ -1,4 +1,5 @@
--- Tests cooperative launches: all blocks run at once, or the launch fails.
+-- Tests cooperative launches: either all blocks run at once, or the launch
+-- fails.
 local cute = require "cute"
 local arch = cute.arch
 local kernels = require "spec.kernels"

@@ -1,6 +1,6 @@
 -- Tests global memory shared by threads of one block, or by blocks of one
--- cluster. A missing barrier is reported as in shared memory, whatever the
--- schedule; with the barrier there is no report.
+-- cluster. As in shared memory, a missing barrier must be reported whatever the
+-- schedule. With the barrier there must be no report.
 local cute = require "cute"
 local order = require "spec.sim.order"
 local seeds = require "spec.seeds"

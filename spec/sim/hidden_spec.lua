@@ -1,7 +1,7 @@
--- Tests faults that a GPU usually hides: sources of copies that change during
--- the copy, and instructions that seem to order memory but do not. Each is
--- reported with its lines and a clear message; the corrected kernel has no
--- report.
+-- Tests faults that a GPU usually hides: copies whose source changes during the
+-- copy, and instructions that seem to order memory but do not. Each must be
+-- reported with its lines and a clear message. The corrected kernel must have
+-- no report.
 local cute = require "cute"
 local order = require "spec.sim.order"
 local support = require "spec.support"

@@ -1,8 +1,8 @@
--- Tests a GEMM from Hopper's components in the simulator: blocks of a cluster
--- load half of B for each other by TMA, one warp issues the loads, two
--- warpgroups multiply by wgmma, with mbarriers between them. The complete
--- kernel has no reports at any size and schedule. If any part is missing or
--- wrong, the lines are reported.
+-- Tests a GEMM made of Hopper's components in the simulator. Blocks of a
+-- cluster load half of B for each other by TMA, one warp issues the loads, and
+-- two warpgroups multiply by wgmma, with mbarriers between them. The complete
+-- kernel must have no reports at any size and schedule. If any component is
+-- missing or wrong, the lines must be reported.
 local cute = require "cute"
 local support = require "spec.support"
 local arch, _ = cute.arch, cute._

@@ -1,6 +1,7 @@
--- Tests outputs that a kernel leaves partly unwritten: reported by a coordinate
--- and a count. Not reported if the memory already has a value, if only part of
--- it is passed, or if the kernel allows it.
+-- Tests reports of outputs that a kernel leaves partly unwritten: they must
+-- have a coordinate and a count. There must be no report if the memory already
+-- has a value, if only part of the memory is passed, or if the kernel allows
+-- it.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch

@@ -1,7 +1,7 @@
 -- Tests tensor maps that a kernel writes to memory by any kind of store. A copy
--- that uses one must follow a release by a thread that has seen all the writes,
--- and an acquire in its own block. Each is reported if it is missing or
--- unordered, whatever the schedule.
+-- that uses such a map must follow a release by a thread that has seen all the
+-- writes, and an acquire in its own block. If one of them is missing or
+-- unordered, it must be reported whatever the schedule.
 local cute = require "cute"
 local support = require "spec.support"
 local tma = require "spec.tma"

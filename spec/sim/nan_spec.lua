@@ -1,5 +1,6 @@
--- Tests bits measured on an H100 and an H200 (driver 580.159.04): NaNs,
--- subnormal sums of reductions, elements outside a tensor map, 64-bit fields.
+-- Tests that the simulator computes bits measured on an H100 and an H200
+-- (driver 580.159.04): NaNs, subnormal sums of reductions, elements outside a
+-- tensor map, 64-bit fields.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch

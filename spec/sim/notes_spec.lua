@@ -1,5 +1,5 @@
 -- Tests notes on code that is not faulty, but hardly intended: work whose
--- result is never used. They accompany a run without faults.
+-- result is never used. The notes accompany a run without faults.
 local cute = require "cute"
 local support = require "spec.support"
 local words = require "cute.lang.report"

@@ -11,8 +11,8 @@ local FIELDS = {
 }
 
 -- Parses the bits u of a number. Returns {nan = true}, {sign =, inf = true}, or
--- {sign =, sig = the significand as an integer, exp =, frac = its fraction
--- bits}.
+-- {sign =, sig = the significand as an integer, exp =, frac = the fraction bits
+-- of the significand}.
 local function parse(name, u)
   local f = FIELDS[name]
   local eb, mb, bias = f[1], f[2], f[3]

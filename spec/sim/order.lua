@@ -1,5 +1,5 @@
--- Kernels in which threads of a block pass data to one another, and the
--- simulator's reports over many schedules: for order_spec.lua.
+-- Kernels for order_spec.lua in which threads of a block pass data to one
+-- another. Also collects the simulator's reports over many schedules.
 local assert = require "luassert"
 local cute = require "cute"
 local support = require "spec.support"

@@ -1,7 +1,7 @@
 -- Tests the simulator's memory order inside a block against the PTX memory
 -- model. For every way in which cute.arch passes data between threads, the
--- complete form has no reports on any schedule. If any part is missing, the two
--- lines that race are named on every schedule.
+-- complete kernel must have no reports on any schedule. If any operation is
+-- missing, the two lines that race must be named on every schedule.
 local support = require "spec.support"
 local cute = require "cute"
 local order = require "spec.sim.order"

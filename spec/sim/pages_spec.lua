@@ -74,8 +74,8 @@ local function guard(g)
   return "@p2 ", ("and.b32 a0, tid, %d; setp.ne.u32 p2, a0, 0; "):format(bits)
 end
 
--- Sets the value registers to the thread's number, or to one number for all
--- threads.
+-- Sets the registers that hold values to the thread's number, or to one number
+-- for all threads.
 local function value(g)
   local v = g:chance(50) and "tid" or tostring(g:r(3))
   return ("mov.b32 a0, %s; mov.b32 a1, a0; mov.b32 a2, a0; mov.b32 a3, a0; "

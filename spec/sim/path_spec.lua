@@ -1,6 +1,6 @@
--- Tests the position of the missing barrier in reports of races: the first
--- reported line does not depend on the schedule, and a barrier at the advised
--- position repairs the kernel.
+-- Tests the position that reports of races advise for a missing barrier. The
+-- first reported line must not depend on the schedule, and a barrier at the
+-- advised position must repair the kernel.
 local assert = require "luassert"
 local support = require "spec.support"
 
@@ -55,8 +55,8 @@ local function branch_of(lines, n)
   end
 end
 
--- Returns the lines with barriers at the positions that r's advice gives;
--- first: number of lines before the body.
+-- Returns the lines with barriers at the positions that `advice`, which belongs
+-- to report r, gives. `first` is the number of lines before the kernel's body.
 local function follow(lines, r, first, advice)
   local at, out = {}, {}
   local barrier = advice:match "put ([%w_.]+%(%))" or advice:match

@@ -1,6 +1,7 @@
--- Tests faults planted in a GEMM of Hopper's parts, kernels/gemm_sm90 on
--- cute.pipeline. The simulator reports each one first, with its message and
--- lines, whatever the schedule, the cluster and the seed.
+-- Tests faults planted in a GEMM of Hopper's components, kernels/gemm_sm90 on
+-- cute.pipeline. Whatever the schedule, the cluster and the seed, the
+-- simulator's first report must be the planted fault, with its message and
+-- lines.
 local core = require "cute.core"
 local cute = require "cute"
 local hopper = require "spec.hopper"

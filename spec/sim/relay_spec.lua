@@ -1,7 +1,7 @@
--- Tests blocks that pass data to one another through global memory: the effect
--- of a release and an acquire. A missing part is reported on every schedule,
--- and the complete form has no reports. Also deadlocks on flags, and
--- independence of the number of host threads.
+-- Tests blocks that pass data to one another through global memory by a release
+-- and an acquire. If one of these is missing, it must be reported on every
+-- schedule; the complete kernel must have no reports. Also tests deadlocks of
+-- waits for flags. Reports must not depend on the number of host threads.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -336,8 +336,8 @@ describe("a barrier over all blocks", function()
     end
   end)
 
-  -- Runs grid barriers of several rounds. own: every thread polls; otherwise
-  -- only the first thread polls.
+  -- Runs grid barriers of several rounds. With `own`, every thread polls;
+  -- otherwise only the first thread of each block does.
   local function rounds(wait, own)
     return function(count, x, y)
       local t, b, n = arch.thread_idx(), arch.block_idx(), arch.grid_dim()

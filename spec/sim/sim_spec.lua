@@ -1,5 +1,5 @@
--- Tests the simulator: each kind of fault in a small kernel, with the text of
--- its report; correct kernels over many seeds.
+-- Tests the simulator: small kernels with each kind of fault must have the
+-- expected report, and correct kernels must have none over many seeds.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -25,8 +25,8 @@ end
 
 local function line() return debug.getinfo(2, "l").currentline end
 
--- Returns a report's faults as "kind line line2: message", first detected
--- first.
+-- Returns a report's faults as "kind line line2: message", in the order of
+-- detection.
 local function faults(report, base)
   local out = {}
   for i, r in ipairs(report.reports) do

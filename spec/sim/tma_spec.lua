@@ -1,5 +1,5 @@
--- Tests TMA on the simulator: loaded and stored data, and the possible
--- mistakes, each reported with its lines.
+-- Tests TMA on the simulator: the data that it loads and stores, and the report
+-- for each possible mistake, with its lines.
 local cute = require "cute"
 local support = require "spec.support"
 local tma = require "spec.tma"
@@ -10,9 +10,9 @@ local LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(),
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
 local TILE = {32, 16}  -- 2048 bytes of f32
 
--- Launches f(it) with tile 0 of a tensor, which two CTAs share in a multicast;
--- returns the report. it: atom, ts, tg, bar, s, out, tid. shift: the offset of
--- tile 0.
+-- Launches f(it) with tile 0 of a tensor, which two CTAs share in a multicast,
+-- and returns the report. `it` has the fields atom, ts, tg, bar, s, out, and
+-- tid. `shift` is the offset of tile 0.
 local function report(op, f, seed, shift)
   local ctas = op == MULTICAST and 2 or 1
   local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)
@@ -52,8 +52,9 @@ local function load(bytes, tile, wait)
   end
 end
 
--- Stores tile 0. opts: whether to omit the fence or the wait, and another
--- write.
+-- Returns a kernel body that stores tile 0. With fence, sync, commit, or wait =
+-- false it omits that step. With again = true it writes shared memory once
+-- more.
 local function store(opts)
   return function(x)
     for i = 0, 7 do x.s[x.tid + 64 * i] = 1.0 end
@@ -101,8 +102,8 @@ local function line(text, n)
   end
 end
 
--- {name, operation, kernel, kind of the fault, words of the message, its line,
--- its other line, words of the advice}
+-- Each mistake is {name, operation, kernel, kind of the fault, words of the
+-- message, line of the fault, its other line, words of the advice}.
 local MISTAKES = {
   {"expects too many bytes", LOAD, load(4096), "deadlock",
    "2 warps wait (warp 0, 1) at mbarrier 'bar'[0] for the end of phase 0 "

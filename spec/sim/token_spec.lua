@@ -1,5 +1,5 @@
--- Tests arrivals at mbarriers that return tokens, waits for tokens, and waits
--- with a time limit.
+-- Tests arrivals at mbarriers that return tokens, waits for these tokens, and
+-- waits with a time limit.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

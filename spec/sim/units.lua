@@ -1,5 +1,6 @@
---- Loads the simulator's arithmetic and counting, without a kernel: `make all`
--- builds spec/sim/units.c in the folder $CUTE_BUILD, by default build.
+--- Loads spec/sim/units.c, which runs the simulator's arithmetic and counting
+-- without a kernel. `make all` builds it in the folder $CUTE_BUILD, by default
+-- build.
 local path = (os.getenv "CUTE_BUILD" or "build") .. "/spec/units.so"
 return assert(package.loadlib(path, "luaopen_units"))()
 -- SPDX-License-Identifier: MIT

@@ -1,6 +1,7 @@
--- Tests waits for groups that are present but insufficient, and the advice for
--- them. Cases: no barrier follows the wait; the wait leaves the group pending;
--- the waiting threads started nothing; the wait covers only a store's reads.
+-- Tests reports of waits for groups that do not make a read safe, and the
+-- advice in these reports. Cases: no barrier follows the wait; the wait leaves
+-- the group pending; the waiting threads started nothing; the wait covers only
+-- a store's reads.
 local cute = require "cute"
 local support = require "spec.support"
 

@@ -1,5 +1,5 @@
--- Tests a warpgroup's MMA in the simulator: every family against the tensor
--- cores' rules, element by element.
+-- Tests wgmma in the simulator: every family of instructions is compared,
+-- element by element, with the rounding rules of the tensor cores.
 local specs = require "spec.warpgroup"
 
 describe("a warpgroup's MMA", function()
@@ -202,8 +202,8 @@ end)
 -- ---- a ring of mbarriers: a warpgroup fills, another multiplies ----
 
 local STAGES, TILES = 3, 7
--- Runs a ring. bug: the step to omit ("full", "empty", "fence"), or "early" to
--- free a stage too early.
+-- Runs a kernel with a ring of stages. `bug` names the step to omit ("full",
+-- "empty", "fence"), or is "early" to free a stage too early.
 local function ring(bug, seed)
   local tile = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
     "bf16"), {64, 64, STAGES})

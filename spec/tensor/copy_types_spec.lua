@@ -1,5 +1,6 @@
--- Tests the types that each copy accepts: every copy atom and the plain copy,
--- over all pairs of types of one width, and atoms made for a third type.
+-- Tests the types that each copy accepts. Every copy atom and the plain copy
+-- run over all pairs of types of one width, also with atoms made for a third
+-- type.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -43,8 +44,8 @@ local function tensor(space, type, layout, arg)
   return nil
 end
 
--- Traces a copy of `from` to `to` by an atom made for `own`; returns the error
--- or nil.
+-- Traces a copy from a tensor of type `from` to one of type `to` by an atom
+-- made for type `own`. Returns the error or nil.
 local function trace(a, from, to, own)
   local name, sspace, dspace, words, _, _, bits = table.unpack(a)
   local width = cute[from].bits

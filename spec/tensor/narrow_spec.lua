@@ -1,5 +1,6 @@
--- Tests sub-byte elements and memory viewed with another type: the simulator
--- against the emitted text run on the host; NVRTC accepts all of it.
+-- Tests elements of less than a byte, and memory viewed with another type. The
+-- simulator is compared with the emitted text, run on the host. NVRTC must
+-- accept all of the text.
 local core = require "cute.core"
 local units = require "spec.sim.units"
 local cute = require "cute"
@@ -7,7 +8,7 @@ local kernels = require "spec.kernels"
 local support = require "spec.support"
 local all = cute._
 
-local N, THREADS = 24, 4  -- words in and out of a thread; number of threads
+local N, THREADS = 24, 4  -- words that a thread reads and writes; threads
 local ARCHS = {"sm_80", "sm_100a"}
 
 -- Returns packed little-endian elements of a host tensor, n bytes.

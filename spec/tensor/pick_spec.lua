@@ -1,6 +1,6 @@
--- Tests fragments at traced indices: random layouts, types and coordinates
--- against plain tables; indices out of range, unwritten registers, local
--- memory.
+-- Tests register fragments indexed by traced values. Random layouts, types and
+-- coordinates are compared with plain tables. Also tests indices out of range,
+-- unwritten registers, and local memory.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local random = require "spec.random"

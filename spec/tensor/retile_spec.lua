@@ -1,6 +1,7 @@
--- make_tiled_copy_S of make_tiled_copy_C_atom, and retile, put the accumulators
--- of a tile into the order of a copy that moves a part of the tile. Each
--- element encodes its coordinate, which the destination must have.
+-- Tests retile, and make_tiled_copy_S of make_tiled_copy_C_atom. They put the
+-- accumulators of a tile into the order of a copy that moves a part of the
+-- tile. Each element encodes its coordinate, which must be its coordinate in
+-- the destination.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -1,6 +1,6 @@
--- Tests tiled operations: their printed form, partitions that cover a tile
--- exactly once, and kernels that copy and multiply through them on the
--- simulator.
+-- Tests tiled operations: their printed form, and partitions, which must cover
+-- a tile exactly once. Also runs kernels that copy and multiply through them on
+-- the simulator.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -484,8 +484,8 @@ describe("copy", function()
   end)
 end)
 
--- Computes D = A B + C through shared memory, ldmatrix (or plain loads), the
--- MMA and, optionally, stmatrix; A (M,K) and B (N,K) have the given majors.
+-- Computes D = A B^T through shared memory, ldmatrix (or plain loads), the MMA
+-- and, optionally, stmatrix. A (M,K) and B (N,K) have the given majors.
 local function through_shared(opt)
   local M, N, K = 64, 64, 32
   local A = tensor({M, K}, opt.type, function(i) return i * 7 % 5 - 2 end)

@@ -1,5 +1,6 @@
--- Tests TMA atoms: box, swizzle and coordinates derived from the layouts;
--- copies in the dump, as text, and compiled for sm_90a; and errors.
+-- Tests TMA atoms: the box, the swizzle and the coordinates that are derived
+-- from layouts. Also tests copies in the IR and as text that compiles for
+-- sm_90a, and errors.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local raises = require "spec.support".raises

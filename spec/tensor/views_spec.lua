@@ -1,5 +1,6 @@
--- Tests tensors viewed through layouts: tilers of layouts, counting iterators,
--- host tensors with another element type, negative strides, and bad arguments.
+-- Tests tensors viewed through layouts: tilers that are layouts, counting
+-- iterators, host tensors with another element type, negative strides, and
+-- errors for invalid arguments.
 local cute = require "cute"
 local support = require "spec.support"
 local ANY = cute._

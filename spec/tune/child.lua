@@ -1,6 +1,7 @@
---- A child of the tuner without a GPU: a candidate's time follows from its name
--- and the problem's sizes. $FAKE_TUNE names candidates that misbehave: "hang
--- NAME", "crash NAME", "wrong NAME", "slow SECONDS", one a line.
+--- A child process of the tuner that needs no GPU: it computes a candidate's
+-- time from the candidate's name and the problem's sizes. $FAKE_TUNE names
+-- candidates that misbehave: "hang NAME", "crash NAME", "wrong NAME", "slow
+-- SECONDS", one a line.
 local child = require "cutelua.tune.child"
 
 local fake = {}

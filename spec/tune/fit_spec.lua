@@ -1,5 +1,5 @@
--- tools/fit.lua finds constants that explain the measurements, and the
--- repository's rule is close to its own measurements.
+-- Tests tools/fit.lua: it must find constants that explain given measurements.
+-- The repository's own constants must be close to its own measurements.
 local support = require "spec.support"
 
 local function fit(words, cwd)

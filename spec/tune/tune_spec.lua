@@ -1,6 +1,6 @@
--- `cutelua tune` from end to end, with children that have no GPU
--- (spec/tune/child.lua): it finds the best candidate whatever some of them do,
--- stops and resumes, and keeps its tables intact.
+-- Tests `cutelua tune` from end to end, with child processes that need no GPU
+-- (spec/tune/child.lua). Even if some candidates misbehave, it must find the
+-- best one. It must stop and resume, and keep its tables intact.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"

@@ -1,5 +1,5 @@
 -- Tests the workshop under node, web/engine.js with web/worker.js: requests
--- that only a page makes, and mistakes of users there.
+-- that only a page makes, and the messages for mistakes of users in them.
 local misuse = require "spec.workshop.misuse"
 local npy = require "cute.npy"
 local workshop = require "spec.workshop.asked"

@@ -1,6 +1,6 @@
--- Tests the workshop's source next to its results: related lines, the prompt,
--- the timeline; accessible names and contrasts. Needs `make web` and a
--- Chromium.
+-- Tests the workshop's source view beside the results: related lines, the
+-- prompt, and the timeline. Also tests accessible names and contrasts. Needs
+-- `make web` and a Chromium.
 local browser = require "spec.browser"
 local support = require "spec.support"
 

@@ -1,5 +1,6 @@
--- Tests the workshop's page in a Chromium, as users have it: served by `cutelua
--- web`, where it has threads, and as files. Needs `make web`.
+-- Tests the workshop's page in a Chromium in both ways in which users open it:
+-- served by `cutelua web`, where it has threads, and as files. Needs `make
+-- web`.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"
@@ -488,8 +489,8 @@ local function kernel(body, launch)
   return X .. 'cute.kernel("k", function(x)\n' .. body .. "\nend)(x):launch "
     .. (launch or "{grid = 1, block = 32}")
 end
--- A script, or {a script, its time limit in seconds}; the message; the
--- underlined line.
+-- Each case has a script, or {a script, its time limit in seconds}; the
+-- message; and the number of the underlined line.
 local SCRIPTS = {
   {"local x = 1\nlocal y = = 2", "unexpected symbol near '='", 2},
   {"print('abc", "unfinished string", 1},

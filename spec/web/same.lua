@@ -1,5 +1,6 @@
 --- Compares scripts in the workshop with the native program: their output,
--- their reports, the bits that they wrote, their pages with costs.
+-- their reports, the bits of the tensors that they wrote, and their pages with
+-- costs.
 local assert = require "luassert"
 local support = require "spec.support"
 local workshop = require "spec.workshop.asked"

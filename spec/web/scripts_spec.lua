@@ -1,5 +1,5 @@
--- Tests every script in the workshop under node, compared with the native
--- program: its output, its reports, the bits that it wrote, and its page with
+-- Tests every script in the workshop under node against the native program: its
+-- output, its reports, the bits of the tensors that it wrote, and its page with
 -- costs.
 local same = require "spec.web.same"
 local support = require "spec.support"

@@ -1,5 +1,5 @@
--- Tests the page that `cutelua web` serves, in a Chromium: it may have threads,
--- and its simulator uses them. Needs `make web` and a Chromium.
+-- Tests the page that `cutelua web` serves, in a Chromium: the page may use
+-- threads, and its simulator uses them. Needs `make web` and a Chromium.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"

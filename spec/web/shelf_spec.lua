@@ -1,5 +1,5 @@
--- Tests web/shelf.js under node: the line of arguments, the seed, stored
--- settings.
+-- Tests web/shelf.js under node: it splits the line of arguments, reads the
+-- seed, finds scripts, and stores settings.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 

@@ -1,6 +1,6 @@
--- Tests the workshop for a first-time user: what opens first, empty panels,
--- what a run shows and moves, runs while the user types, and odd scripts. Needs
--- `make web` and a Chromium.
+-- Tests the workshop for a first-time user: which script opens first, empty
+-- panels, what a run shows and which panels it moves, runs while the user
+-- types, and odd scripts. Needs `make web` and a Chromium.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"

@@ -1,6 +1,6 @@
 -- Runs a lesson and then prints every report that its launches had on the
--- simulator: all texts and numbers in it, and a checksum of the bits that they
--- wrote. Usage: told.lua SCRIPT ARGUMENT...
+-- simulator: all texts and numbers in the report. Also prints a checksum of the
+-- bits that the launches wrote. Usage: told.lua SCRIPT ARGUMENT...
 local core = require "cute.core"
 local lib = require "cutelua.bench.lessonlib"
 

@@ -1,5 +1,5 @@
--- build/web/cutelua.js under node, compared with the native program. `make
--- web-test` runs this; `make test` has no emscripten and skips it.
+-- Tests build/web/cutelua.js under node against the native program. `make
+-- web-test` runs this spec; `make test` has no emscripten and skips it.
 local support = require "spec.support"
 
 local web = (os.getenv "CUTE_BUILD" or "build") .. "/web/cutelua"

@@ -1,5 +1,6 @@
--- Answers requests on standard input, a JSON list, as the workshop does. Each
--- answer is a line "answer JSON" after the output.
+-- Reads requests to the workshop from standard input, as a JSON list, and
+-- answers them. Each answer is a line "answer JSON" after the output of its
+-- request.
 local json = require "cutelua.text.json"
 local workshop = require "cutelua.workshop"
 

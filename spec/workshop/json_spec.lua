@@ -1,5 +1,5 @@
--- cutelua.text.json reads JSON that dkjson wrote or that it wrote itself, and
--- rejects everything else.
+-- Tests cutelua.text.json: it must read JSON that dkjson wrote or that it wrote
+-- itself, and reject everything else.
 local dkjson = require "dkjson"
 local json = require "cutelua.text.json"
 

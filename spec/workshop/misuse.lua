@@ -1,5 +1,6 @@
--- Mistakes of users of the workshop, and the messages for them: run natively by
--- spec/workshop/misuse_spec.lua, under node by spec/web/asks_spec.lua.
+-- Mistakes of users of the workshop, and the expected messages.
+-- spec/workshop/misuse_spec.lua runs them natively, spec/web/asks_spec.lua
+-- under node.
 local assert = require "luassert"
 
 local misuse = {}

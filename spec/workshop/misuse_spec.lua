@@ -1,4 +1,5 @@
--- Mistakes of users of the workshop get a one-sentence message, at their line.
+-- Tests that each mistake of a user of the workshop gets a message of one
+-- sentence, at the line of the mistake.
 local misuse = require "spec.workshop.misuse"
 local workshop = require "spec.workshop.asked"
 

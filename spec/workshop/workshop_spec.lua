@@ -1,4 +1,5 @@
--- Tests the workshop's native answers: runs, the prompt after them, pages.
+-- Tests the workshop's native answers: to runs, to input at the prompt after a
+-- run, and for pages.
 local workshop = require "spec.workshop.asked"
 
 -- Returns the answers to requests, each with its output as `out`.

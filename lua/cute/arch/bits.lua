@@ -1,4 +1,5 @@
---- cute.arch, arithmetic: bits, wide products, carries, special registers.
+--- The arithmetic functions of cute.arch: operations on bits, wide products,
+-- carries, and special registers.
 --
 -- Operands are traced i32, u32, i64 or u64 values; plain numbers take the type
 -- of the traced operands. Results have the first operand's type unless noted.
@@ -82,10 +83,10 @@ function bits.lop3(a, b, c, lut)
   return core.intrin("lop3", lut, a, b, c)
 end
 
---- Shifts the 64-bit value whose upper half is b and whose lower half is a. "l"
--- returns the upper half of the left shift, "r" the lower half of the right
--- shift; both shift by shift % 32. "clamp_left" and "clamp_right" shift by
--- min(shift, 32).
+--- Shifts the 64-bit value whose upper half is b and whose lower half is a.
+-- With kind "l" it returns the upper half of the value shifted left, with "r"
+-- the lower half of the value shifted right. Both shift by shift % 32 bits.
+-- "clamp_left" and "clamp_right" do the same, but shift by min(shift, 32) bits.
 ---@param a any a 32-bit integer, the lower half
 ---@param b any a 32-bit integer, the upper half
 ---@param shift any

@@ -1,5 +1,6 @@
---- cute.arch, clusters and other features of sm_90: blocks that run together,
--- register reallocation among warpgroups, overlapping kernels.
+--- The functions of cute.arch for clusters (blocks that run together) and for
+-- other features of sm_90: register reallocation among warpgroups, and
+-- overlapping kernels.
 --
 -- `launch {grid = 64, block = 128, cluster = {2, 1, 1}}` makes clusters of two
 -- blocks; without it each block is a cluster of its own. The functions for

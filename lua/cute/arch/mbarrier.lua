@@ -1,6 +1,7 @@
---- cute.arch, mbarriers (sm_80): barriers in shared memory that work in phases.
--- In each phase an mbarrier counts arrivals of threads and of cp.async. From
--- sm_90 on it also counts the bytes of other asynchronous copies.
+--- The functions of cute.arch for mbarriers (sm_80), which are barriers in
+-- shared memory that work in phases. In each phase an mbarrier counts arrivals
+-- of threads and of cp.async. From sm_90 on it also counts the bytes of other
+-- asynchronous copies.
 --
 --     local full = cute.arch.alloc_smem(cute.i64, STAGES)
 --     cute.when(tid:eq(0), function()
@@ -17,7 +18,7 @@
 --
 -- A barrier is a pointer to an i64 in shared memory, `full + stage`.
 -- peer_cta_rank_in_cluster selects the barrier at the same position in another
--- block of the cluster. opts of arrivals:
+-- block of the cluster. Fields of the argument `opts` of arrivals:
 --   relaxed  true: orders no earlier accesses
 --   scope    scope of the order: "cta", "cluster"
 --   token    true: mbarrier_arrive returns a token, which waits accept instead

@@ -1,5 +1,5 @@
---- cute.arch, memory: atomics, loads and stores with hints, raw shared memory,
--- inline PTX.
+--- The functions of cute.arch for memory: atomics, loads and stores with hints,
+-- and raw shared memory. Also inline PTX.
 --
 -- A pointer is an iterator: `t.iterator`, or `t.iterator + i` for element i. A
 -- tensor can be passed instead and stands for its first element. Options of

@@ -1,7 +1,7 @@
---- cute.arch, several narrow numbers in one register: arithmetic on two floats
--- at once, and 4-bit and 8-bit integers as floats. Conversions combine the
--- integers' bits with the bits of known floats (magic numbers), since
--- conversion instructions are slow.
+--- The functions of cute.arch for several narrow numbers in one register:
+-- arithmetic on two floats at once, and conversions of 4-bit and 8-bit integers
+-- to floats. Conversions combine the integers' bits with the bits of known
+-- floats (magic numbers), since conversion instructions are slow.
 --
 -- Packed functions accept packed words (u32: two values of 16 bits, with the
 -- first in the low half; four values of 8 bits; or eight of 4 bits), pairs {x,

@@ -1,5 +1,5 @@
---- cute.arch, warp-wide operations: masks of lanes, votes, shuffles, matches
--- and reductions.
+--- The warp-wide operations of cute.arch: masks of lanes, votes, shuffles,
+-- matches and reductions.
 --
 -- `mask` names the participating lanes: all of these lanes, and no others, must
 -- execute the operation with this mask. Without a mask the whole warp
@@ -264,9 +264,9 @@ local function float_redux(value, kind, mask, opts)
   return ordered(key):bitcast(core.f32)
 end
 
---- Reduces over the warp in one instruction (sm_80). Integers: "add" "min"
--- "max" "and" "or" "xor" for i32 or u32, and "umin" "umax", which compare as
--- unsigned. Floats: "fmax" "fmin".
+--- Reduces over the warp in one instruction (sm_80). For i32 or u32, `kind` is
+-- "add", "min", "max", "and", "or", "xor", or "umin" or "umax", which compare
+-- as unsigned. For floats it is "fmax" or "fmin".
 ---@param value any
 ---@param kind string
 ---@param mask? any participating lanes

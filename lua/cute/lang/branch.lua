@@ -43,9 +43,9 @@ local function left(slot, field)
   return table.unpack(slot[field .. "_parts"], 1, 2)
 end
 
--- Returns a carry for a slot (see cute.lang.loop_carried): the types of the
--- slot's values at the ends of the two branches, and the known facts about
--- them.
+-- Returns the carry (see cute.lang.loop_carried) of a slot, a variable or
+-- field. It has the types of the slot's values at the ends of the two branches,
+-- and the known facts about these values.
 local function merge_carry(slot, what)
   local sig, init = parts(slot.init)
   local sa, pa = left(slot, "yes")

@@ -63,8 +63,9 @@ devices.simulates = nil
 devices.dry = nil
 
 --- Returns the device with this name: "sim", "sim:sm_80", "gpu", "gpu:1" (the
--- second one), or "auto" (the GPU if there is one). "host", a tensor's
--- location, means "sim". Returns nil and a message when there is no GPU.
+-- second GPU), or "auto" (a GPU if there is one, else the simulator). "host", a
+-- tensor's location, means "sim". Returns nil and a message when there is no
+-- GPU.
 ---@param name? string
 ---@param arch? string the architecture that "sim" selects
 function devices.device(name, arch)

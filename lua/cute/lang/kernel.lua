@@ -54,8 +54,8 @@ function Program.__tostring(p)
     :format(p.info.name, p.info.instructions, p.info.smem)
 end
 
---- Returns CUDA C for an architecture, and for each of its lines the line of
--- the script that produced it.
+--- Returns the program's CUDA C for an architecture, and for each line of CUDA
+-- C the line of the script that produced it.
 ---@param arch? string
 ---@return string text, string[] lines, string name in the text, string[]
 -- options for the compiler

@@ -14,9 +14,9 @@ local carrying = {}
 -- The largest number of scalars in a table that a loop carries.
 local MAX_PARTS = 256
 
--- parts(x) -> signature, scalars, names. Splits x into the scalars that a loop
--- has to carry, as core.parts does, but also accepts plain tables of such
--- values. Returns nil if x cannot be carried.
+-- Splits x into the scalars that a loop has to carry, as core.parts does, but
+-- also accepts plain tables of such values. Returns a signature, the list of
+-- scalars, and the list of their names. Returns nil if x cannot be carried.
 local function parts(x, depth)
   if type(x) ~= "table" then return core.parts(x) end
   depth = depth or 0

@@ -17,9 +17,9 @@ local truth = {}
 
 local OP = bytecode.OP
 
--- SETS holds the opcodes of instructions that set register A; NEVER, those
--- whose result is never nil or false; MAKES, those that may have made a traced
--- value.
+-- Three sets of opcodes. SETS holds those of Lua instructions that set register
+-- A, NEVER those whose result is never nil or false, MAKES those that may have
+-- made a traced value.
 local SETS, NEVER, MAKES = {}, {}, {}
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   GETUPVAL GETTABUP GETTABLE GETI GETFIELD NEWTABLE UNM BNOT NOT LEN CONCAT
@@ -46,9 +46,9 @@ local function sets(flow, i, j, reg)
                        and j == i + 1)
 end
 
--- Returns the instructions that may have set a register's value at instruction
--- `at`; -1 stands for the call of the function. Also returns all instructions
--- that may run in between.
+-- Returns the set of the Lua instructions that may have set the value that
+-- register `reg` has at instruction `at`. In it -1 stands for the call of the
+-- function. Also returns all instructions that may run in between.
 local function setters(flow, at, reg)
   local found, between, pending = {}, {[at] = true}, {at}
   while #pending > 0 do

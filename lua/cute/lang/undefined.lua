@@ -249,9 +249,10 @@ local function snapshot(region)
   return {digest = core.digest(region.mark), ends = ends}
 end
 
--- Compares a slot's final values: a, of a pass in which an undefined value was
--- nil, and b, of a pass in which it was the recorded value. Reports whether
--- they agree. `head` is the value at the begin of pass b.
+-- Compares the final values of a slot in two passes. In the pass with final
+-- value a, an undefined value was nil; in the pass with final value b, it was
+-- the recorded value. Reports whether they agree. `head` is the value at the
+-- begin of pass b.
 local function agree(a, b, head)
   local a_none, b_none = undefined.none(a), undefined.none(b)
   if a_none or b_none then

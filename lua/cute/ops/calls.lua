@@ -11,7 +11,7 @@
 -- of a call. Numbers may differ between launches of one configuration, except
 -- numbers passed as cute.constexpr, which are part of it.
 -- core/bind/plan_cache.c finds a call by its arguments and starts its launches
--- in a microsecond. Calls with a new configuration, and those on the simulator,
+-- in a microsecond. Calls with a new configuration, and calls on the simulator,
 -- run in Lua.
 --
 -- Memory that the blocks of a launch share comes from the memory pool. A launch
@@ -189,8 +189,8 @@ function calls.step(ready, list)
 end
 
 --- Records the source of the last kernel argument in `list`: it is the nth
--- number in argument `at` of the call. part: 1 or 2 for the lower or upper half
--- of an f64.
+-- number in argument `at` of the call. `part` is 1 for the lower half of an
+-- f64, 2 for its upper half, and nil for other types.
 function calls.mark(list, at, nth, part)
   list.from = list.from or {}
   list.from[list.n] = {at, nth, part or 0}

@@ -176,8 +176,8 @@ local function check(p, call)
 end
 
 --- Returns cuBLAS's accumulation order for a problem, in the words of
--- cute.ops.sum_order, and its number of parts of K. Raises an error if they
--- are unknown.
+-- cute.ops.sum_order, and the number of parts into which cuBLAS divides K.
+-- Raises an error if they are unknown.
 ---@return string
 ---@return integer
 function cublas.order(p, call)

@@ -1,6 +1,6 @@
---- Rows of a table selected by indices, and rotations of heads by position:
--- ops.embedding, ops.rope and their gradients, by kernels/embedding.lua and
--- kernels/rope.lua.
+--- Implements ops.embedding, which selects rows of a table by indices,
+-- ops.rope, which rotates heads by position, and their gradients. They use
+-- kernels/embedding.lua and kernels/rope.lua.
 local calls = require "cute.ops.calls"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
@@ -175,11 +175,11 @@ local rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
     return p
   end})
 
---- Rotates pairs of elements of each head by their position: (x_i, x_(i +
--- D/2)), or neighbours with interleaved = true. The cosines and sines of the
--- angles are in row p of Cos and Sin. p is the position along X's mode S, or
--- that of `positions` for each token. inverse = true rotates back, which is the
--- gradient.
+--- Rotates pairs of elements of each head by angles that depend on the token's
+-- position. A pair is (x_i, x_(i + D/2)) or, with interleaved = true, two
+-- neighbours. The cosines and sines of the angles are in row p of Cos and Sin.
+-- p is the position along X's mode S, or that of `positions` for each token.
+-- inverse = true rotates back, which is the gradient.
 ---@param X any (...,S,H,D)
 ---@param Cos any (P,D/2), P at least S
 ---@param Sin any (P,D/2)

@@ -70,8 +70,8 @@ end
 
 -- Returns the elements of a matrix (M,N[,L]) at the accumulators' coordinates.
 -- Their type is the accumulator type if that is a float, else i32 or f32.
--- source: the number of the matrix if the kernel itself loads it. exact: all
--- integers keep their value, if necessary as i64.
+-- `source` is the number of the matrix if the kernel itself loads it. With
+-- `exact`, all integers keep their value, if necessary as i64.
 local function fetch(at, t, source, exact)
   local own = t.element_type
   local dtype = at.sums

@@ -367,10 +367,9 @@ function gemm.offers(A, B, o, C)
   return p, choose.list(p), call
 end
 
---- Explains which kernel gemm would use for the same arguments. Returns
--- {kernel, tile, stages, cluster, split, order = order of additions, promise,
--- why, how, moved = repacked matrices, others, refused, text, trace}. tostring
--- returns the text, and trace() the kernel.
+--- Explains which kernel gemm would use for the same arguments. Returns an
+-- explanation: see choice.explained in cutelua.text.choice for its fields.
+-- tostring returns its text, and the method trace() the traced kernel.
 function gemm.explain(A, B, C, o)
   local alpha, beta
   C, o = ordered(B, C, o)

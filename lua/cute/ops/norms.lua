@@ -93,7 +93,8 @@ local rmsnorm = rowwise.operation("ops.rmsnorm", {names = {"X", "W?"},
   plan = forward("ops.rmsnorm", false)})
 
 --- Normalizes rows: H = X + residual, Y = H / sqrt(mean(H^2) + eps) * W.
--- Returns Y; then H (with residual) and Rstd (with save); see docs/ops.md.
+-- Returns Y, then H if there is a residual, then Rstd = 1 / sqrt(mean(H^2) +
+-- eps) if `save` is set; see docs/ops.md.
 ---@param X any (...,N)
 ---@param W? any (N)
 ---@param o? table {eps: number?, residual: any?, save: boolean?, out: any,
@@ -107,7 +108,8 @@ local layernorm = rowwise.operation("ops.layernorm", {names = {"X", "W?", "B?"},
   plan = forward("ops.layernorm", true)})
 
 --- Normalizes rows: H = X + residual, Y = (H - mean) / sqrt(variance + eps) * W
--- + B. Returns Y; then H (with residual), Mean and Rstd (with save).
+-- + B. Returns Y, then H if there is a residual, then Mean and Rstd = 1 /
+-- sqrt(variance + eps) if `save` is set.
 ---@param X any (...,N)
 ---@param W? any (N)
 ---@param B? any (N)
@@ -187,8 +189,8 @@ local rmsnorm_backward = rowwise.operation("ops.rmsnorm_backward", {
   plan = backward("ops.rmsnorm_backward", false)})
 
 --- Returns the gradients of ops.rmsnorm: dX, and dW if W is given. If the
--- forward call had a residual, X is its H, and `residual` is the gradient of H
--- from elsewhere.
+-- forward call had a residual, X is the H that the call returned, and
+-- `residual` is the gradient of H that bypasses the norm.
 ---@param dY any (...,N)
 ---@param X any (...,N)
 ---@param Rstd any f32, one element for each row

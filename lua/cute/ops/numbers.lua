@@ -11,8 +11,8 @@ end
 local push = numbers.push
 
 --- Appends a number x to a list of kernel arguments. Lua's floats become f32;
--- if the kernel computes in f64, a float is passed as two 32-bit halves. at,
--- nth: where the call has the number (the nth number of argument `at`).
+-- if the kernel computes in f64, a float is passed as two 32-bit halves. The
+-- number is the nth number in argument `at` of the call.
 ---@param list table
 ---@param x any
 ---@param as any the type in which the kernel computes

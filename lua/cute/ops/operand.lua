@@ -1,5 +1,6 @@
---- Operands of a product and their options: matrices with batch modes first,
--- exchanged modes, types and the device.
+--- Checks the operands of a product and converts them to the form that kernels
+-- take. Operands are matrices with batch modes, and two of their modes can be
+-- exchanged. Also determines their types and device.
 --
 -- Users put batch modes first, (...,M,K); the kernels take one batch mode,
 -- which is last, (M,K,L). An extent of 1 broadcasts.

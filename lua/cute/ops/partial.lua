@@ -17,11 +17,12 @@ partial.NAMES = "sum mean prod max min amax norm rms"
 -- Elements of threads
 ---------------------------------------------------------------------------
 
--- Describes which elements of an MMA's tile a thread has. values: the
--- coordinates of a thread's elements relative to its first one. bits: where the
--- first element moves if a bit of the thread index is set: "row" (within the
--- same row), "col" (within the same column), or "far" (to another row and
--- column). even: whether the first elements of all threads are in even columns.
+-- Returns a description of the elements of an MMA's tile that a thread has.
+-- values: the coordinates of a thread's elements relative to its first one.
+-- bits: where the first element moves if a bit of the thread index is set:
+-- "row" (within the same row), "col" (within the same column), or "far" (to
+-- another row and column). even: whether the first elements of all threads are
+-- in even columns.
 local function spread(mma, tile)
   local id = cute.make_identity_tensor {tile[1], tile[2]}
   local function part(t) return mma:get_slice(t):partition_C(id) end
@@ -193,9 +194,9 @@ end
 local BLOCK, MOST = 128, 64
 
 -- Returns a kernel of (P, Y) that computes Y (rows, l) by reducing the parts of
--- P (rows, parts, l) with the operation `name`. limit: the number of parts that
--- exist, if P is larger. n: the total number of elements, if this is the last
--- step. pdl: whether launches are dependent.
+-- P (rows, parts, l) with the operation `name`. `limit` is the number of parts
+-- that exist, if P is larger. `n` is the total number of elements, if this is
+-- the last step of the reduction. `pdl` tells whether launches are dependent.
 local function folder(name, limit, n, pdl)
   local op = partial.OPS[name]
   return cute.kernel("fold_" .. name, {block = BLOCK}, function(P, Y)

@@ -39,7 +39,8 @@ end
 -- p.fused, the fields for scale factors (scales.look) and those for the
 -- epilogue's results (epilogue.look).
 ---@return any like D's default type
----@return integer[] read numbers of the epilogue's values that are read like D
+---@return integer[] read numbers of the captured values that the epilogue reads
+-- as matrices of D's shape
 function problem.types(p, call)
   local o = call.o
   p.tf32 = o.tf32 or call.A.element_type == cute.tf32 or nil

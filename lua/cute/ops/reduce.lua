@@ -79,9 +79,10 @@ local function types_of(op, dtype, count)
   return cute.i32, dtype
 end
 
--- Returns the result's shape, the number of elements of each result, the loops
--- (cute.ops.modes) over kept modes, and those over reduced modes. In the loops,
--- operand 1 is x, 2 the result, and 3 the index within the reduced modes.
+-- Returns four values: the shape of the result; the number of elements of x
+-- that each of its elements combines; the loops (cute.ops.modes) over kept
+-- modes; and those over reduced modes. In the loops, operand 1 is x, 2 the
+-- result, and 3 the index within the reduced modes.
 local function loops_of(x, gone, out)
   local shape, count, kept = modes.extents(x.layout), 1, {}
   for m, n in ipairs(shape) do

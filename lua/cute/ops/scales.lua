@@ -47,9 +47,9 @@ end
 
 -- Returns the kind of a scale factor x for `rows` rows and k elements
 -- ("number", "one", "rows" or "blocks"), and whether each matrix of the batch
--- has factors of its own. groups: the number of groups, if the first mode of x
--- is the group. ragged: whether groups may begin and end at any row. batch: the
--- batch modes of a product without groups.
+-- has factors of its own. `groups` is the number of groups, if the first mode
+-- of x is the group. `ragged` tells whether groups may begin and end at any
+-- row. `batch` lists the batch modes of a product without groups.
 local function kind_of(name, x, rows, k, group, groups, ragged, batch)
   if x == nil then return nil end
   if type(x) == "number" then return "number" end

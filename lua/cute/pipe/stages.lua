@@ -1,4 +1,4 @@
---- cute.pipeline, part: pipelines, which are rings of stages between producers
+--- The pipelines of cute.pipeline, which are rings of stages between producers
 -- and consumers. There is one class for each mechanism that signals a full or
 -- empty stage.
 local sign = require "cute.lang.signature"
@@ -361,10 +361,10 @@ function TmaStore:consumer_release() end  -- luacheck: ignore self
 local Order = {}
 Order.__index = Order
 
---- Makes an object that lets `length` groups of threads take turns: group 0,
--- then group 1 and so on, `depth` steps each. Each group makes one object with
--- its own group_id (which may be traced) on the same storage. producer_group
--- contains the threads that arrive.
+--- Makes an object that lets `length` groups of threads take turns. Group 0
+-- executes `depth` steps, then group 1, and so on. Each group makes one object
+-- with its own group_id (which may be traced) on the same storage.
+-- producer_group contains the threads that arrive.
 ---@param opts table {depth: integer, length: integer, group_id: any,
 -- producer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?}

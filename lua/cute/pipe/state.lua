@@ -1,4 +1,5 @@
---- cute.pipeline, part: the current stage of a ring, and its round.
+--- The states of cute.pipeline, which hold the current stage of a ring and its
+-- round.
 --
 -- A state is a table of three numbers. A device loop carries them, as it does
 -- all fields that its body changes.

@@ -8,7 +8,7 @@ local Call = {}
 
 --- Checks every schedule of a launch on the simulator: see cutelua.check.
 ---@param opts table {grid: any, block: any, orders: integer, seconds: number,
--- surgeon: boolean, reference: fun(...) which stores the right results into the
+-- surgeon: boolean, reference: fun(...) which stores the right results in the
 -- arguments, tolerance: number, gpu: boolean, sizes: fun(...): table arguments
 -- of a size, with options of their launch, tile: integer[], size: integer[]}
 ---@return table verdict

@@ -13,15 +13,15 @@ end
 --- Prepares a product by cuBLAS's default algorithm: D[m,n] = A[m,k] B[n,k],
 -- with f32 accumulators.
 --
--- layout: "tn" (the default), "nt", "nn" or "tt", in BLAS notation. The first
--- letter is A's: in A (M,K), K is contiguous for t and M for n. The second is
--- B's: in B (N,K), K is contiguous for n and N for t. D has N contiguous, or M
--- with m_major = true. The buffers determine the types: floats of 16 to 64
--- bits, or i8 with D of i32 (exact). tf32 = true allows f32 operands to be
--- rounded to tf32. 8-bit floats need cublasLt. batches = 3 requests a batch of
--- three products (cublasGemmStridedBatchedEx). Their matrices are step_A,
--- step_B and step_D elements apart: 0 shares one matrix; an absent step means
--- dense matrices.
+-- The field `layout` is "tn" (the default), "nt", "nn" or "tt", in BLAS
+-- notation. The first letter is for A (M,K): K is contiguous for t and M for n.
+-- The second letter is for B (N,K): K is contiguous for n and N for t. D has N
+-- contiguous, or M with m_major = true. The buffers determine the types: floats
+-- of 16 to 64 bits, or i8 with D of i32 (exact). tf32 = true allows f32
+-- operands to be rounded to tf32. 8-bit floats need cublasLt. batches = 3
+-- requests a batch of three products (cublasGemmStridedBatchedEx). Their
+-- matrices are step_A, step_B and step_D elements apart: 0 shares one matrix;
+-- an absent step means dense matrices.
 ---@param t table m, n, k, A, B, D, layout, m_major, tf32, batches, ordinal; for
 -- floats alpha = 1, beta = 0: D = alpha A B^T + beta D
 ---@return table|nil product with :launch([stream]) and :launch_n(n [, stream])

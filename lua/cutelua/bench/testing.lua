@@ -132,10 +132,11 @@ local function time_on_host(run, opts)
   return (core.clock() - start) * 1e6 / n, "us"
 end
 
---- Measures one launch and returns the value and its unit. On a GPU:
--- microseconds of its clock, averaged. On the simulator: the instructions that
--- its warps execute (the same every time). For a function without a device:
--- microseconds of the host.
+--- Measures one launch and returns the measured value and its unit. On a GPU
+-- the value is the average number of microseconds, by the GPU's clock. On the
+-- simulator it is the number of instructions that the warps execute, the same
+-- every time. For a function without a device it is the number of microseconds
+-- of the host.
 ---@param x table|function a prepared launch (cute.compile), or a function
 ---@param opts? table {warmup_iterations: integer, iterations: integer,
 ---   device: string} 10 and 100 when absent; device: where a function runs,

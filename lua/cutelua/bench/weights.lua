@@ -1,4 +1,5 @@
---- Weights of a model: rows of tensors in safetensors files, or random numbers.
+--- Provides the weights of a model, either rows of tensors in safetensors
+-- files, or random numbers.
 --
 --     local w = weights.open("a.safetensors,b.safetensors", "gpu", 1)
 --     local qkv = w:matrix(6144, 4096, "q_proj", "k_proj", "v_proj")

@@ -273,9 +273,9 @@ local function add(v, with, results, got, want, most, writer)
 end
 
 --- Compares a launch's results on the simulator with those of the GPU, if there
--- is one, and with a reference. Sets fields of the verdict v: compared (a list
--- of comparisons), gpu (its name) or not_compared (the reason), inexact (why
--- the GPU's bits may differ).
+-- is one, and with a reference. Sets these fields of the verdict v: compared, a
+-- list of comparisons; gpu, the GPU's name, or not_compared, the reason why
+-- there was no GPU; inexact, the reason why the GPU's bits may differ.
 ---@param v table a verdict without a bug
 ---@param program table
 ---@param launch table as core.sim_run takes it

@@ -173,11 +173,12 @@ local function with_tries(run)
   end
 end
 
---- Explores all schedules of a launch. Returns a result with verdict ("ok",
--- "bug", "incomplete"), orders, runs, results (the number of different results
--- of one cluster, or of all clusters if they communicate), turns_run, blocks;
--- open: the parts that were not covered. For a bug it also has report, fault,
--- and the options cluster, turns, tries and all with which `run` reproduces it.
+--- Explores all schedules of a launch. Returns a table with these fields:
+-- verdict ("ok", "bug" or "incomplete"); orders; runs; results, the number of
+-- different results of one cluster, or of all clusters if they communicate;
+-- turns_run; blocks; open, the parts that were not covered. For a bug it also
+-- has report, fault, and the options cluster, turns, tries and all, with which
+-- `run` reproduces the bug.
 ---@param run fun(o: table): table runs the launch and restores memory
 ---@param opts {orders: integer, seconds: number, limit: number?} limit: of
 -- core.clock

@@ -505,7 +505,8 @@ end
 -- operands of here.sites. `when` is the priority: smaller values are tried
 -- first. Patches of one line with the same words form one candidate for each
 -- ring. Patches with the same group and words form one candidate, wherever
--- they are. here: {sites =, mems =, numbers =, threads =, ctas =, fault =}.
+-- they are. `here` is a table {sites = the kernel's instructions, mems =,
+-- numbers =, threads =, ctas =, fault =}.
 ---@param here table
 ---@param add fun(site: table, when: integer, edit: table, words: string?)
 function operands.each(here, add)

@@ -45,9 +45,9 @@ end
 
 local AGAIN = ", where n counts its executions,"
 
---- Operations by name: words(o) returns the call in a script, weaker(o) the
--- next weaker operation. `counts` is set if other operations wait for the
--- operation.
+--- Functions for operations, by the operation's name. words(o) returns the call
+-- of operation o in a script, and weaker(o) the next weaker operation. `counts`
+-- is set if other operations wait for o.
 local OPS = {
   ["bar.sync"] = {
     words = function(o)
@@ -326,8 +326,8 @@ local function together(has, add)
 end
 
 --- Returns the operations that a kernel may lack, the smallest first; for some
--- kinds of fault the usual fixes come before all others. here: {sites =,
--- threads =, ctas =, mems =, pdl =}.
+-- kinds of fault the usual fixes come before all others. `here` is a table
+-- {sites = the kernel's instructions, threads =, ctas =, mems =, pdl =}.
 ---@param here table
 ---@param kind string kind of the fault
 ---@return table[]

@@ -272,9 +272,10 @@ function Session:delete(number)
   return not number
 end
 
---- Returns when an element last changed before the current position, and the
--- writer, in the form of session.at; warp is -1 for an agent (asynchronous
--- hardware such as TMA). Returns nil if the element did not change.
+--- Returns the step at which an element last changed before the current
+-- position, and the writer, as a table in the form of session.at. Its field
+-- `warp` is -1 for an agent (asynchronous hardware such as TMA). Returns nil if
+-- the element did not change.
 ---@param what string such as "sA(3,5)"
 ---@return table? at
 function Session:last(what)

@@ -1,7 +1,7 @@
---- Searches for words: in kinds of errors and reports, public names, atoms,
+--- Searches for words in kinds of errors and reports, public names, atoms,
 -- environment variables, and the documents, which the program carries. A word
--- matches at the beginning of a word: "race" in "races" and "block-race", not
--- in "trace".
+-- matches only at the beginning of another word: "race" matches in "races" and
+-- "block-race", but not in "trace".
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local environment = require "cutelua.doc.environment"

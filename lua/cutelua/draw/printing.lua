@@ -1,8 +1,8 @@
---- Prints inside a kernel: cute.printf prints any values of a kernel,
--- cute.print_tensor a tensor. The device's printf accepts at most 32 scalars. A
--- call within that limit becomes one printf, whose output stays together. In
--- the output of a longer call only each line stays together; the lanes of a
--- warp print one after another.
+--- Functions that print inside a kernel: cute.printf prints any values of a
+-- kernel, and cute.print_tensor prints a tensor. The device's printf accepts at
+-- most 32 scalars. A call within that limit becomes one printf, whose output
+-- stays together. In the output of a longer call only each line stays together;
+-- the lanes of a warp print one after another.
 local core = require "cute.core"
 local host = require "cutelua.draw.print"
 local sign = require "cute.lang.signature"
@@ -415,10 +415,10 @@ local function cell_width(t)
   return t.dtype.is_float and 11 or t.dtype == core.boolean and 6 or 5
 end
 
--- Returns what to print of tensor t, at most `limit` elements: {t =, rank =, n
--- = extents of modes 0 to 3, columns and rows = how many are printed, all = the
--- number of elements, registers, memory = where t is}. Rows are those of all
--- matrices.
+-- Returns a table that tells what to print of tensor t, at most `limit`
+-- elements. Its fields are t, rank, n (the extents of modes 0 to 3), columns
+-- and rows (how many are printed; rows are those of all matrices), all (the
+-- number of elements of t), and registers and memory (where t is).
 local function table_of(t, limit)
   local rank = core.rank(t)
   if rank > 4 then

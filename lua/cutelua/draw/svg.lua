@@ -46,9 +46,9 @@ end
 -- a row.
 local BAR_WIDTH, BAR_HEIGHT = 900, 16
 
--- Returns {panel =, left =, top = the position of the grid or of the time axis
--- inside the panel, width =, height = of the panel}; for grids, also the width
--- and height of a cell, cw and ch.
+-- Returns a table with the fields panel; left and top, the position of the grid
+-- or of the time axis inside the panel; width and height, the size of the
+-- panel. For grids it also has cw and ch, the width and height of a cell.
 local function measure(p, panel)
   local m = {panel = panel}
   if panel.bars then

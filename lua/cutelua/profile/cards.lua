@@ -74,9 +74,10 @@ local CARDS = {
     .. "0.86 TB/s; latencies as the H200's"}),
 }
 
---- Returns a GPU by its name ("h200", "h100", "a100", "l40s"): name, arch, sms,
--- clock (Hz), dram (bytes per second), l2_bytes, and rates as above; `source`
--- names the origin of its numbers.
+--- Returns the table of a GPU with this name ("h200", "h100", "a100" or
+-- "l40s"). Its fields are name, arch, sms, clock (Hz), dram (bytes per second),
+-- l2_bytes, and the numbers described above. The field `source` names the
+-- origin of these numbers.
 ---@param name string
 ---@return table
 function cards.card(name)

@@ -191,9 +191,10 @@ end
 estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
                     at = "integer"}
 
--- Returns how a launch is distributed on a GPU: resident (blocks per SM),
--- clusters (in total), places (clusters that can run at once, with one block on
--- each SM), each (clusters that each place runs in sequence), and more.
+-- Returns a table that tells how a launch is distributed on a GPU. Its fields
+-- include resident (blocks per SM), clusters (their total number), places (the
+-- number of clusters that can run at once, with one block on each SM) and each
+-- (the number of clusters that each place runs in sequence).
 local function on_card(p, opts)
   local card = cards.card(opts.card or "h200")
   local sm = tonumber(card.arch:match "%d+")

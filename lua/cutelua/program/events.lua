@@ -18,8 +18,9 @@ function events.timed_launch(p, launch, stream)
   p.events = {from, to}
 end
 
---- Returns how long a recorded launch took, in seconds; waits for a GPU.
--- Returns nil if no watcher was set.
+--- Returns the duration of a recorded launch, in seconds. If the launch is
+-- still running on a GPU, first waits until it is done. Returns nil if no
+-- watcher was set.
 ---@return number?
 function events.seconds(last)
   if last.events then

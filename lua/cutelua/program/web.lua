@@ -65,9 +65,9 @@ end
 -- ---- connections ----
 
 -- A connection has `socket`, `ends` (the time when it is closed in any case)
--- and `text` (the request so far); then `answer`, of which `from` is the next
--- byte to send. `sent` is true while the peer still has to close the
--- connection.
+-- and `text` (the request so far); then `answer` (the bytes of the answer) and
+-- `from` (the index of the next byte of `answer` to send). `sent` is true while
+-- the peer still has to close the connection.
 
 local function answer(c, head, body)
   c.answer, c.from, c.ends = head .. body, 1, core.clock() + ANSWER

@@ -389,7 +389,7 @@ end
 
 -- Compares the elements of a tensor with a list or tensor whose first index is
 -- `base`; returns the number of elements that differ, the index of the first
--- one, and a text about it.
+-- element that differs, and a text about that element.
 local function compare(t, want, base, tolerance)
   local n, at, first = 0, nil, nil
   for i = 0, cute.size(t) - 1 do

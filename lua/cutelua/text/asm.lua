@@ -1,6 +1,6 @@
---- Listings of the compiled code of a program, with the lines of CUDA C that
--- each line belongs to: NVRTC's PTX, and the SASS of the program's CUBIN if
--- nvdisasm is found.
+--- Makes listings of the compiled code of a program: of NVRTC's PTX and, if
+-- nvdisasm is found, of the SASS of the program's CUBIN. They also have the
+-- line of CUDA C to which each of their lines belongs.
 --
 -- A listing has text = {line, ...} and at = {line of the CUDA C or false, ...}.
 -- A listing of SASS also has live = {number of live registers, ...}.

@@ -1,5 +1,5 @@
---- HTML pages in single files: they load nothing else, have a light and a dark
--- theme, and are readable on a phone.
+--- Makes HTML pages that consist of a single file. They load nothing else, have
+-- a light and a dark theme, and are readable on a phone.
 --
 --     local text = html.page {title = "A kernel", style = "p { color: red }",
 --       body = "<p>" .. html.escape(x) .. "</p>", data = {lines = {1, 2}},

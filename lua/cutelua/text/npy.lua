@@ -1,4 +1,4 @@
---- NumPy .npy files, versions 1 to 3, little endian.
+--- Reads and writes NumPy .npy files of versions 1 to 3, little endian.
 --
 -- An array is {dtype = "f32", shape = {M, K}, fortran = false, bytes = ...}.
 -- `bytes` are the elements in file order: in C order the last index varies

@@ -13,7 +13,7 @@ local json = require "cutelua.text.json"
 
 local safetensors = {}
 
-local MOST = 100000000  -- largest number of bytes of a header
+local MOST = 100000000  -- maximum number of bytes of a header
 local TYPES = {F64 = "f64", F32 = "f32", F16 = "f16", BF16 = "bf16",
                F8_E4M3 = "e4m3", F8_E5M2 = "e5m2", I64 = "i64", I32 = "i32",
                I16 = "i16", I8 = "i8", U64 = "u64", U32 = "u32", U16 = "u16",

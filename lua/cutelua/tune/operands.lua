@@ -1,6 +1,6 @@
---- Operands for measuring a product: tensors of normal numbers on the GPU, and
--- a check of the results. There are several sets of operands if one set would
--- stay in L2.
+--- Makes operands for measuring a product, which are tensors of normally
+-- distributed numbers on the GPU, and checks the results. There are several
+-- sets of operands if one set would stay in L2.
 local core = require "cute.core"
 local cute = require "cute"
 local epilogues = require "cutelua.tune.epilogues"

@@ -60,7 +60,7 @@ end
 ---@param shape integer[] {B, H, S, T}: with B = 1 or H = 1, all sequences or
 -- heads share the blocks
 ---@param o? table {block: integer[]?, device: any?, stream: any?}
--- block: {rows, keys}, {128, 128} when absent
+-- block: the extents {rows, keys} of a block, {128, 128} when absent
 ---@return table
 function block_mask.block_mask(mask_mod, shape, o)
   o = o or {}
@@ -92,9 +92,9 @@ function BlockMask.__tostring(m)
     table.concat(m.shape, ","), m.block[1], m.block[2])
 end
 
---- Returns the options of a call, in which `block_mask` is replaced by its
--- contents: mask_mod, the tensor `blocks`, and `listed`, the size of a block. Q
--- and K are the operands, which are not checked yet.
+--- Returns the options o of a call with `block_mask` replaced by three options:
+-- mask_mod, the tensor `blocks`, and `listed`, the size of a block. Q and K are
+-- the operands, which are not checked yet.
 ---@param raise function from tensor_op.failing
 function block_mask.options(raise, o, Q, K)
   if o == nil then return nil end

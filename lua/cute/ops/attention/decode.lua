@@ -212,10 +212,10 @@ local function is_view(V, K)
   return same
 end
 
---- Computes attention of the last S rows of each sequence to all its keys;
--- returns O and LSE. The keys are divided among blocks, so that few sequences
--- keep the GPU busy. A row sees the keys up to its own position; see
--- docs/ops.md.
+--- Computes attention of the last S rows of each sequence to all T keys of the
+-- sequence. Returns O and LSE, the logarithm of each row's sum of exponentials.
+-- The keys are divided among blocks, so that few sequences keep the GPU busy. A
+-- row sees the keys up to its own position; see docs/ops.md.
 ---@param Q any (B,S,H,D)
 ---@param K any (B,T,G,D), or pages (P,page,G,D) with block_table
 ---@param V any like K; the view of the first 512 elements of K's heads, or nil,

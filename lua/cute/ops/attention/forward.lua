@@ -18,8 +18,8 @@ local tensor_op = require "cute.ops.tensor_op"
 local forward = {}
 
 -- Returns Hopper's kernel for a call, or nil and the reason why it does not
--- fit. q: the problem (problem.of). Option `rises` is set for ALiBi, with which
--- scores rise towards a row's own key.
+-- fit. q is the problem (see problem.of). Option o.rises is set for ALiBi, with
+-- which scores rise towards a row's own key.
 local function hopper_kernel(call, device, q, o)
   if not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
@@ -178,7 +178,8 @@ local attend, planned = problem.operation("ops.attention", {
   end})
 
 --- Returns O = softmax(scale Q K^T) V, and LSE, the logarithm of each row's sum
--- of exponentials; see docs/ops.md. A row that sees no key gives 0 and -inf.
+-- of exponentials; see docs/ops.md. For a row that sees no key, O is 0 and LSE
+-- is -inf.
 ---@param Q any (B,S,H,D), or (rows,H,D) with cu_q and cu_k
 ---@param K any (B,T,G,D)
 ---@param V any (B,T,G,D)

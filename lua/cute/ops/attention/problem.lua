@@ -1,8 +1,9 @@
 --- The operands and options of ops.attention and of its gradients and decoding:
 -- which layouts the kernels accept, shapes, sequences, scale and window.
 --
--- Q and O (B,S,H,D), K and V (B,T,G,D): the last of the S rows is aligned with
--- the last of the T keys.
+-- Q and O are (B,S,H,D), K and V are (B,T,G,D), for B sequences, S rows, T
+-- keys, H heads of Q, and G heads of K and V with D elements. The last of the S
+-- rows is aligned with the last of the T keys.
 local core = require "cute.core"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"

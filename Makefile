@@ -21,12 +21,15 @@ CSTD    := -std=c11 -fvisibility=hidden -fPIC -fno-asynchronous-unwind-tables \
              -DCUTE_VERSION='"$(VERSION)"'
 LIBS    := -lm -ldl -lpthread
 
-# core/program/ is only in the program (weblib.c: only in WebAssembly);
-# everything else is also in the library.
+# core/program/ is only in the program (weblib.c: only in WebAssembly), and
+# core/library/ only in libcutelua; everything else is also in the Lua module.
 PROGRAM := $(filter-out %/weblib.c,$(sort $(wildcard core/program/*.c)))
-CORE    := $(filter-out core/program/%,$(sort $(wildcard core/*/*.c)))
+LIBRARY := $(sort $(wildcard core/library/*.c))
+CORE    := $(filter-out core/program/% core/library/%, \
+             $(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
+LOBJ    := $(LIBRARY:core/%.c=$(BUILD)/%.o)
 # Wildcards by level: the program embeds the files of lua/ and kernels/.
 LUA_SRC := $(sort $(wildcard lua/*/*.lua lua/*/*/*.lua lua/*/*/*/*.lua \
              kernels/*.lua kernels/*/*.lua))
@@ -39,7 +42,7 @@ ifeq ($(V),)
 .SILENT:
 endif
 
-all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
+all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so library
 
 # A simulated GEMM spends most of its time in the loops of these files. Their
 # alignment changes that time by up to 5 %.
@@ -88,6 +91,52 @@ $(BUILD)/cutelua: $(OBJ) $(POBJ) $(BUILD)/files
 	  -Wl,--whole-archive $(LUA_LIB) -Wl,--no-whole-archive \
 	  $(EDIT_LIB) $(Z_LIB) $(LIBS)
 
+# libcutelua contains Lua, zlib and the Lua files, and exports only the functions
+# of cutelua.h. Its version of base/heap.c counts the memory of each state.
+LIB_OBJ := $(filter-out $(BUILD)/base/heap.o,$(OBJ)) $(LOBJ) \
+             $(BUILD)/program/embedded.o $(BUILD)/library/embed.o
+SONAME  := libcutelua.so.1
+$(BUILD)/library/embed.c: tools/embed.lua $(LUA_SRC) $(BUILD)/files
+	@mkdir -p $(@D)
+	@echo 'LUA $@'
+	$(LUA) tools/embed.lua $@ $(LUA_SRC)
+
+$(BUILD)/library/embed.o: $(BUILD)/library/embed.c core/program/program.h
+	@echo 'CC $<'
+	$(CC) $(CSTD) $(CFLAGS) $(WARN) -c $< -o $@
+
+# Debian's liblua5.4.a is compiled for programs: it reads stdin, stdout and
+# stderr in a way that a shared library cannot. core/library/streams.c has
+# variables of its own for them.
+LUA_ARCHIVE := $(if $(filter -l:%,$(LUA_LIB)),$(shell \
+  $(CC) -print-file-name=$(LUA_LIB:-l:%=%)),$(LUA_LIB))
+$(BUILD)/library/liblua.a: $(wildcard $(LUA_ARCHIVE)) Makefile
+	@mkdir -p $(@D)
+	@echo 'AR $@'
+	objcopy --redefine-sym stdin=library_stdin \
+	  --redefine-sym stdout=library_stdout \
+	  --redefine-sym stderr=library_stderr $(LUA_ARCHIVE) $@
+
+$(BUILD)/libcutelua.so: $(LIB_OBJ) $(BUILD)/library/liblua.a \
+  core/library/cutelua.map
+	@echo 'LD $@'
+	$(CC) -shared $(CFLAGS) $(STRIP) -Wl,-soname,$(SONAME) -Wl,-z,defs \
+	  -Wl,--version-script=core/library/cutelua.map -o $@ $(LIB_OBJ) \
+	  $(BUILD)/library/liblua.a $(Z_LIB) $(LIBS)
+	ln -sf libcutelua.so $(BUILD)/$(SONAME)
+
+# One object, in which all symbols but those of cutelua.h are local: an
+# application may contain another Lua or zlib.
+$(BUILD)/libcutelua.a: $(LIB_OBJ) $(BUILD)/library/liblua.a
+	@echo 'LD $@'
+	$(CC) -r -nostdlib -o $(BUILD)/library/all.o $(LIB_OBJ) \
+	  $(BUILD)/library/liblua.a $(Z_LIB)
+	objcopy --wildcard --keep-global-symbol='cutelua_*' $(BUILD)/library/all.o
+	rm -f $@
+	ar rcs $@ $(BUILD)/library/all.o
+
+library: $(BUILD)/libcutelua.so $(BUILD)/libcutelua.a
+
 # Parts of the simulator for specs and golden data only.
 UNITS := $(BUILD)/spec/units.o $(addprefix $(BUILD)/,sim/access.o sim/mma.o \
            sim/tile.o sim/tile16.o base/dtype.o)
@@ -99,7 +148,7 @@ $(BUILD)/spec/units.so: $(UNITS)
 	@echo 'LD $@'
 	$(CC) -shared $(CFLAGS) -o $@ $(UNITS) -lm
 
--include $(OBJ:.o=.d) $(POBJ:.o=.d) $(BUILD)/spec/units.d
+-include $(OBJ:.o=.d) $(POBJ:.o=.d) $(LOBJ:.o=.d) $(BUILD)/spec/units.d
 
 # ---- what a user runs ----
 

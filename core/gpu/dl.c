@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/guard.h"
 #include "base/platform.h"
 #include "base/signals.h"
 #include "gpu/dry.h"
@@ -160,6 +161,10 @@ static bool load(Dl *lib) {
 }
 
 static void *get(Dl *lib, Why *w) {
+  if (guard_now && guard_now->untrusted) {
+    why(w, lib->kind, "an untrusted script runs on the simulator only");
+    return NULL;
+  }
   if (dl_disabled()) {
     not_found(lib);
     if (w) *w = lib->why;

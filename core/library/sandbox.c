@@ -1,0 +1,187 @@
+// Opens Lua's libraries, the bindings and the embedded Lua files in a state:
+// all of them, or for untrusted scripts only those that reach nothing outside
+// of the state.
+#include <string.h>
+
+#include <lualib.h>
+
+#include "bind/limit.h"
+#include "library/pattern.h"
+#include "library/state.h"
+#include "program/program.h"
+
+// ---- C functions for lua/cute/lang/untrusted.lua ----
+
+static cutelua_state *state_of(lua_State *L) {
+  return lua_touserdata(L, lua_upvalueindex(1));
+}
+
+// emit(stream, text): passes text to the application, or to the standard
+// stream.
+static int l_emit(lua_State *L) {
+  const cutelua_state *s = state_of(L);
+  size_t n;
+  int stream = (int)luaL_checkinteger(L, 1);
+  const char *text = luaL_checklstring(L, 2, &n);
+  limit_spend(L, 16 + n / 16);
+  if (s->print) s->print(s->print_ud, stream, text, n);
+  else fwrite(text, 1, n, stream == 2 ? stderr : stdout);
+  return 0;
+}
+
+// spend(n): spends n instructions of the budget.
+static int l_spend(lua_State *L) {
+  lua_Number n = luaL_checknumber(L, 1);
+  limit_spend(L, n > 1e18 ? (uint64_t)1e18 : n > 0 ? (uint64_t)n : 0);
+  return 0;
+}
+
+// embedded(module) -> text, chunk name; nothing if there is no such module
+static int l_embedded(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  for (size_t i = 0; i < embedded_count; i++) {
+    const Embedded *e = &embedded_files[i];
+    if (strcmp(e->name, name) != 0 || embedded_is_document(e)) continue;
+    embedded_push(L, e);
+    lua_pushstring(L, e->chunk);
+    return 2;
+  }
+  return 0;
+}
+
+// ---- functions of cute.core that an untrusted state lacks ----
+
+static int refused_with_reason(lua_State *L) {
+  lua_pushnil(L);
+  lua_pushliteral(L, "files are not available to an untrusted script");
+  return 2;
+}
+
+static int refused_gpu(lua_State *L) {
+  lua_pushnil(L);
+  lua_pushliteral(L, "an untrusted script runs on the simulator only [no-gpu]");
+  return 2;
+}
+
+static int refused_ptx(lua_State *L) {
+  return luaL_error(L, "PTX is not available to an untrusted script");
+}
+
+static int refused_false(lua_State *L) {
+  lua_pushboolean(L, 0);
+  return 1;
+}
+
+static int refused_nothing(lua_State *L) {
+  (void)L;
+  return 0;
+}
+
+// Replaces the functions of cute.core, which is on top, that reach the system.
+static void restrict_core(lua_State *L) {
+  static const luaL_Reg files[] = {
+    {"open_input", refused_with_reason}, {"open_aside", refused_with_reason},
+    {"put_in_place", refused_with_reason}, {"file_kind", refused_with_reason},
+    {"map_file", refused_nothing}, {"terminal_columns", refused_nothing},
+    {"isatty", refused_false}, {"debugs", refused_false},
+    {"jit_compile", refused_gpu}, {"nvrtc_version", refused_gpu},
+    {"gpu_open", refused_gpu}, {"driver_tensor_map", refused_gpu},
+    {"inline_ptx", refused_ptx}, {"ptx_parse", refused_ptx},
+    {"ptx_translate", refused_ptx}, {"ptx_entry", refused_ptx},
+    {"ptx_entries", refused_ptx}, {"ptx_head", refused_ptx},
+    {"ptx_opcodes", refused_ptx}, {"ptx_variables", refused_ptx},
+    {NULL, NULL}};
+  luaL_setfuncs(L, files, 0);
+}
+
+// A metatable of the bindings that is its own __index would be reachable by a
+// script, which could give it a finalizer. Gives each of these metatables a
+// table of its methods instead.
+static void hide_metatables(lua_State *L) {
+  lua_pushnil(L);
+  while (lua_next(L, LUA_REGISTRYINDEX)) {
+    bool own = lua_type(L, -2) == LUA_TSTRING && lua_istable(L, -1) &&
+               lua_getfield(L, -1, "__index") == LUA_TTABLE &&
+               lua_rawequal(L, -1, -2);
+    if (lua_gettop(L) > 3) lua_settop(L, 3);  // state, key, metatable
+    if (own) {
+      lua_newtable(L);
+      for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
+        const char *name = lua_type(L, -2) == LUA_TSTRING
+                             ? lua_tostring(L, -2) : "__";
+        if (strncmp(name, "__", 2) == 0) continue;
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, 4);
+      }
+      lua_setfield(L, 3, "__index");
+    }
+    lua_settop(L, 2);
+  }
+}
+
+static void open_untrusted(lua_State *L) {
+  static const luaL_Reg libraries[] = {
+    {LUA_GNAME, luaopen_base}, {LUA_COLIBNAME, luaopen_coroutine},
+    {LUA_TABLIBNAME, luaopen_table}, {LUA_STRLIBNAME, luaopen_string},
+    {LUA_MATHLIBNAME, luaopen_math}, {LUA_UTF8LIBNAME, luaopen_utf8},
+    {LUA_DBLIBNAME, luaopen_debug}, {"cute.core", luaopen_cute_core},
+    {NULL, NULL}};
+  for (const luaL_Reg *l = libraries; l->name; l++) {
+    luaL_requiref(L, l->name, l->func, l->func != luaopen_cute_core);
+    if (l->func == luaopen_cute_core) restrict_core(L);
+    if (l->func == luaopen_string) pattern_open(L);
+    lua_settop(L, 1);
+  }
+  hide_metatables(L);
+}
+
+static void open_trusted(lua_State *L) {
+  luaL_openlibs(L);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushcfunction(L, luaopen_cute_core);
+  lua_setfield(L, -2, "cute.core");
+  embedded_open(L);
+  lua_settop(L, 1);
+}
+
+// Calls the chunk of an embedded module with the table `host` at index 2.
+static void run_module(lua_State *L, const char *module, int results) {
+  lua_getfield(L, 2, "embedded");
+  lua_pushstring(L, module);
+  lua_call(L, 1, 2);
+  size_t n;
+  const char *text = lua_tolstring(L, -2, &n);
+  if (!text) luaL_error(L, "the library lacks module %s", module);
+  if (luaL_loadbufferx(L, text, n, lua_tostring(L, -1), "t") != LUA_OK)
+    lua_error(L);
+  lua_pushvalue(L, 2);
+  lua_call(L, 1, results);
+}
+
+int sandbox_open(lua_State *L) {
+  cutelua_state *s = lua_touserdata(L, 1);
+  static const luaL_Reg funcs[] = {
+    {"emit", l_emit}, {"spend", l_spend}, {"embedded", l_embedded},
+    {NULL, NULL}};
+  luaL_checkversion(L);
+  if (s->untrusted) open_untrusted(L);
+  else open_trusted(L);
+  lua_newtable(L);
+  lua_pushlightuserdata(L, s);
+  luaL_setfuncs(L, funcs, 1);
+  if (!s->print && !s->untrusted) {
+    lua_pushnil(L);
+    lua_setfield(L, 2, "emit");
+  }
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_setfield(L, 2, "loaded");
+  run_module(L, "cute.lang.streams", 0);
+  if (s->untrusted) run_module(L, "cute.lang.untrusted", 0);
+  run_module(L, "cute.embedding", 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, "cutelua.embedding");
+  lua_newtable(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, "cutelua.refs");
+  return 0;
+}
+// SPDX-License-Identifier: MIT

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bind/buflib.h"
-#include "bind/foreign.h"
+#include "library/foreign.h"
 
 enum { MOST_ARGS = 64, MOST_RANK = 8 };
 
@@ -223,10 +223,12 @@ static void push_list(lua_State *L, const int64_t *p, int n) {
 
 static void push_tensor(lua_State *L, Call *c, size_t i) {
   Given *g = &c->given[i];
+  if (g->tensor->device >= 0) {
+    foreign_tensor(L, g->tensor, g->t, g->shape, g->stride);
+    return;
+  }
   state_function(L, "tensor");
-  if (g->tensor->device >= 0)
-    foreign_buffer(L, g->tensor->device, g->t, g->tensor->data, g->reach);
-  else if (g->span) lua_pushvalue(L, g->span->at);
+  if (g->span) lua_pushvalue(L, g->span->at);
   else buflib_new(L, g->t, 0);
   lua_pushinteger(L, (lua_Integer)g->offset);
   push_list(L, g->shape, g->tensor->rank);
@@ -338,11 +340,11 @@ static void push_launch(lua_State *L, Call *c) {
   if (!o.stream) return;
   if (c->task->state->untrusted)
     BAD(L, c, "an untrusted state has no streams");
-  push_place(L, c);
-  int gpu = lua_isnil(L, -1) || strlen(lua_tostring(L, -1)) < 5
-              ? 0 : atoi(lua_tostring(L, -1) + 4);
-  lua_pop(L, 1);
-  foreign_stream(L, gpu, o.stream);
+  state_function(L, "stream");
+  lua_pushlightuserdata(L, o.stream);
+  if (o.device) lua_pushstring(L, o.device);
+  else push_place(L, c);
+  lua_call(L, 2, 1);
   lua_setfield(L, -2, "stream");
 }
 

@@ -67,6 +67,10 @@ static int refused_ptx(lua_State *L) {
   return luaL_error(L, "PTX is not available to an untrusted script");
 }
 
+static int refused_ptr(lua_State *L) {
+  return luaL_error(L, "pointers are not available to an untrusted script");
+}
+
 static int refused_false(lua_State *L) {
   lua_pushboolean(L, 0);
   return 1;
@@ -86,6 +90,8 @@ static void restrict_core(lua_State *L) {
     {"isatty", refused_false}, {"debugs", refused_false},
     {"jit_compile", refused_gpu}, {"nvrtc_version", refused_gpu},
     {"gpu_open", refused_gpu}, {"driver_tensor_map", refused_gpu},
+    {"from_dlpack", refused_ptr}, {"to_dlpack", refused_ptr},
+    {"delete_dlpack", refused_ptr},
     {"inline_ptx", refused_ptx}, {"ptx_parse", refused_ptx},
     {"ptx_translate", refused_ptx}, {"ptx_entry", refused_ptx},
     {"ptx_entries", refused_ptx}, {"ptx_head", refused_ptx},
@@ -94,30 +100,41 @@ static void restrict_core(lua_State *L) {
   luaL_setfuncs(L, files, 0);
 }
 
-// A metatable of the bindings that is its own __index would be reachable by a
-// script, which could give it a finalizer. Gives each of these metatables a
-// table of its methods instead.
-static void hide_metatables(lua_State *L) {
-  lua_pushnil(L);
-  while (lua_next(L, LUA_REGISTRYINDEX)) {
-    bool own = lua_type(L, -2) == LUA_TSTRING && lua_istable(L, -1) &&
-               lua_getfield(L, -1, "__index") == LUA_TTABLE &&
-               lua_rawequal(L, -1, -2);
-    if (lua_gettop(L) > 3) lua_settop(L, 3);  // state, key, metatable
-    if (own) {
-      lua_newtable(L);
-      for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
-        const char *name = lua_type(L, -2) == LUA_TSTRING
-                             ? lua_tostring(L, -2) : "__";
-        if (strncmp(name, "__", 2) == 0) continue;
-        lua_pushvalue(L, -2);
-        lua_pushvalue(L, -2);
-        lua_rawset(L, 4);
-      }
-      lua_setfield(L, 3, "__index");
-    }
-    lua_settop(L, 2);
+// Pushes field `name` of the table at idx without its metamethods.
+static int raw_field(lua_State *L, int idx, const char *name) {
+  lua_pushstring(L, name);
+  return lua_rawget(L, idx);
+}
+
+// Replaces the metatable at index 3 by a table of its methods as its __index.
+static void hide_metatable(lua_State *L) {
+  if (raw_field(L, 3, "to_dlpack") != LUA_TNIL) {
+    lua_pushliteral(L, "to_dlpack");
+    lua_pushcfunction(L, refused_ptr);
+    lua_rawset(L, 3);
   }
+  raw_field(L, 3, "__index");
+  if (!lua_rawequal(L, -1, 3)) return;
+  lua_pushliteral(L, "__index");
+  lua_newtable(L);
+  int methods = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
+    const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2)
+                       : "__";
+    if (strncmp(name, "__", 2) == 0) continue;
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, methods);
+  }
+  lua_rawset(L, 3);
+}
+
+// A metatable of the bindings that is its own __index would be reachable by a
+// script, which could give it a finalizer. Hides all of these metatables.
+static void hide_metatables(lua_State *L) {
+  lua_settop(L, 1);
+  for (lua_pushnil(L); lua_next(L, LUA_REGISTRYINDEX); lua_settop(L, 2))
+    if (lua_type(L, 2) == LUA_TSTRING && lua_istable(L, 3)) hide_metatable(L);
 }
 
 static void open_untrusted(lua_State *L) {

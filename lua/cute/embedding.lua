@@ -166,12 +166,28 @@ function embedding.op(name, places, n, ...)
   return deliver(places, n, pack(ops[name](...)))
 end
 
---- The device that a name such as "gpu" denotes; raises an error if there is
--- none.
-function embedding.device(name)
-  local d, why = devices.device(name)
+-- Streams of the application by GPU and handle. Closing one waits for its GPU,
+-- so they stay open.
+local streams = {}
+
+--- Returns the stream for a stream of the driver on a GPU.
+---@param handle userdata the driver's handle
+---@param name? string "gpu", "gpu:1"; nil: the first GPU
+function embedding.stream(handle, name)
+  local d, why = devices.device(name or "gpu")
   if not d then report.raise(why) end
-  return d
+  if d.kind ~= "gpu" then
+    core.fail("bad-launch", ("the launch has a stream of a GPU, but is on %s")
+      :format(d.name))
+  end
+  local of = streams[d] or {}
+  streams[d] = of
+  local s = of[handle]
+  if s then return s end
+  s, why = d.dev:foreign_stream(handle)
+  if not s then report.raise(why) end
+  of[handle] = s
+  return s
 end
 
 return embedding

@@ -145,7 +145,7 @@ end
 
 local SAFE = {
   [""] = [[assert error ipairs next pairs pcall print rawequal rawget rawlen
-    select tonumber tostring type xpcall _VERSION]],
+    select tonumber tostring type _VERSION]],
   string = [[byte char find format gmatch gsub len lower match pack packsize rep
     reverse sub unpack upper]],
   table = "pack",
@@ -196,6 +196,16 @@ local function tables(out)
     return sort(t, ...)
   end
   return out
+end
+
+-- xpcall of Lua calls the handler inside of the hook that raised the error, where
+-- no other hook runs, so that nothing could end an endless handler.
+local pcall, pack = pcall, table.pack
+
+local function safe_xpcall(f, handler, ...)
+  local results = pack(pcall(f, ...))
+  if results[1] then return unpack(results, 1, results.n) end
+  return false, handler(results[2])
 end
 
 local function coroutines(out)
@@ -272,7 +282,7 @@ function host.globals()
   env.table = tables(pick(G.table, SAFE.table))
   env.coroutine = coroutines(pick(G.coroutine, SAFE.coroutine))
   env.setmetatable, env.getmetatable = safe_setmetatable, safe_getmetatable
-  env.rawset, env.require = safe_rawset, safe_require
+  env.rawset, env.require, env.xpcall = safe_rawset, safe_require, safe_xpcall
   env.load = safe_load(env)
   function env.collectgarbage(what)
     if what == "count" then return collect "count" end

@@ -89,7 +89,9 @@ static void restrict_core(lua_State *L) {
     {"map_file", refused_nothing}, {"terminal_columns", refused_nothing},
     {"isatty", refused_false}, {"debugs", refused_false},
     {"jit_compile", refused_gpu}, {"nvrtc_version", refused_gpu},
+    {"nvrtc_list", refused_gpu}, {"dry_gpu", refused_gpu},
     {"gpu_open", refused_gpu}, {"driver_tensor_map", refused_gpu},
+    {"cache_list", refused_with_reason}, {"cache_clear", refused_with_reason},
     {"from_dlpack", refused_ptr}, {"to_dlpack", refused_ptr},
     {"delete_dlpack", refused_ptr},
     {"inline_ptx", refused_ptx}, {"ptx_parse", refused_ptx},
@@ -153,12 +155,33 @@ static void open_untrusted(lua_State *L) {
   hide_metatables(L);
 }
 
+// The compiler and the search for libraries of CUDA serve one state at a time.
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+
+// Calls the function in upvalue 1 while no other state calls such a function.
+static int alone(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  pthread_mutex_lock(&one);
+  int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  pthread_mutex_unlock(&one);
+  return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
 static void open_trusted(lua_State *L) {
+  static const char *const shared[] = {"jit_compile", "nvrtc_list",
+                                       "gpu_open", NULL};
   luaL_openlibs(L);
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-  lua_pushcfunction(L, luaopen_cute_core);
-  lua_setfield(L, -2, "cute.core");
   embedded_open(L);
+  luaL_requiref(L, "cute.core", luaopen_cute_core, 0);
+  for (int k = 0; shared[k]; k++) {
+    if (lua_getfield(L, -1, shared[k]) == LUA_TNIL) {
+      lua_pop(L, 1);
+      continue;
+    }
+    lua_pushcclosure(L, alone, 1);
+    lua_setfield(L, -2, shared[k]);
+  }
   lua_settop(L, 1);
 }
 

@@ -38,6 +38,66 @@ local function require(name)
   return loaded[name]
 end
 
+-- The public functions of cute.core that scripts may call: all that compute and
+-- reach nothing outside of the state. A new function is added here after a
+-- review.
+local PUBLIC = {}
+for name in ([[
+    ArithmeticTuple E F2 ScaledBasis Swizzle abs acos acosh all_ any_ append
+    asin asinh atan atan2 atanh atom_name autovec_copy back basic_copy
+    basic_copy_if basis_get basis_value blocked_product buffer buffer_from cbrt
+    ceil ceil_div coalesce colex_geq colex_gtr colex_leq colex_less
+    compact_col_major compact_order compact_row_major compatible complement
+    composition congruent constexpr coprofile copy copy_atom_call copy_if
+    copysign cos cos_approx cosh coshape cosize crd2crd crd2idx depth
+    derivative dice div_full domain_distribute domain_offset downcast elem_geq
+    elem_gtr elem_leq elem_less elem_scale empty eq erf erfc evenly_divides
+    ex2_approx exp exp2 expm1 filter filter_zeros find flat_divide flat_product
+    flatten flatten_to_tuple floor fma fmod from_bits front full full_like gcd
+    ge gemm gemm_check gemm_reference get get_1d_coord get_divisibility
+    get_flat_coord get_hier_coord get_leaves get_nonswizzle_portion get_swizzle
+    get_swizzle_portion greatest_common_domain group group_modes gt
+    has_underscore idx2crd increment increment_coord inner_partition
+    inner_product insert is_congruent is_int_tuple is_integer is_major
+    is_static is_weakly_congruent layout layout_add le leading_dim left_inverse
+    lex_geq lex_gtr lex_leq lex_less lg2_approx local_partition local_tile log
+    log10 log1p log2 logical_divide logical_product lt make_basis_like
+    make_composed_layout make_copy_atom make_cotiled_copy make_fragment
+    make_fragment_like make_identity_layout make_identity_tensor make_layout
+    make_layout_image_mask make_layout_like make_layout_tv make_mma_atom
+    make_ordered_layout make_rmem_tensor make_rmem_tensor_like make_smem_tensor
+    make_swizzle make_tensor make_tiled_copy make_tiled_copy_A
+    make_tiled_copy_B make_tiled_copy_C make_tiled_copy_C_atom
+    make_tiled_copy_D make_tiled_copy_S make_tiled_copy_tv make_tiled_mma
+    manual_seed max max_alignment max_common_layout max_common_vector min
+    mma_atom_call ne nullspace on_device ones ones_like outer_partition parse
+    pow prepend product product_each product_like raked_product rand randint
+    randn rank rcp rcp_approx recast recast_layout recast_tensor remove
+    repeat_as_tuple repeat_like replace reverse right_inverse round round_up
+    roundeven rsqrt rsqrt_approx select shape shape_div sin sin_approx sinh
+    size slice slice_ slice_and_offset sqrt sqrt_approx stride sum take tan
+    tanh tanh_approx tensor tile_to_shape tile_unzip tiled_divide tiled_product
+    to_bits trunc tuple tuple_cat undefined_ok unflatten unwrap upcast
+    weakly_compatible weakly_congruent where with_shape wrap zeros zeros_like
+    zip zipped_divide zipped_product]]):gmatch "%S+" do
+  PUBLIC[name] = true
+end
+
+local core = loaded["cute.core"]
+for name, f in next, core do
+  if type(f) == "function" and core.signature(f) and not PUBLIC[name] then
+    core[name] = nil
+  end
+end
+
+-- There is no GPU and no compiler, so their modules are not loaded.
+local function no_gpu()
+  return nil, "an untrusted script runs on the simulator only [no-gpu]"
+end
+loaded["cute.gpu"] = {open = no_gpu, count = function() return 0 end,
+                      available = function() return false end}
+loaded["cute.jit"] = {compile = no_gpu, version = no_gpu}
+
 G.require = require
 G.package = {loaded = loaded}
 G.dofile, G.loadfile = nil, nil
@@ -198,8 +258,8 @@ local function tables(out)
   return out
 end
 
--- xpcall of Lua calls the handler inside of the hook that raised the error, where
--- no other hook runs, so that nothing could end an endless handler.
+-- Lua's xpcall calls the handler inside of the hook that raised the error. No
+-- hook runs there, so that nothing could end an endless handler.
 local pcall, pack = pcall, table.pack
 
 local function safe_xpcall(f, handler, ...)
@@ -282,7 +342,8 @@ function host.globals()
   env.table = tables(pick(G.table, SAFE.table))
   env.coroutine = coroutines(pick(G.coroutine, SAFE.coroutine))
   env.setmetatable, env.getmetatable = safe_setmetatable, safe_getmetatable
-  env.rawset, env.require, env.xpcall = safe_rawset, safe_require, safe_xpcall
+  env.rawset, env.require = safe_rawset, safe_require
+  env.xpcall = safe_xpcall
   env.load = safe_load(env)
   function env.collectgarbage(what)
     if what == "count" then return collect "count" end

@@ -95,7 +95,8 @@ $(BUILD)/cutelua: $(OBJ) $(POBJ) $(BUILD)/files
 # of cutelua.h. Its version of base/heap.c counts the memory of each state.
 LIB_OBJ := $(filter-out $(BUILD)/base/heap.o,$(OBJ)) $(LOBJ) \
              $(BUILD)/program/embedded.o $(BUILD)/library/embed.o
-SONAME  := libcutelua.so.1
+SOVERSION := 1
+SONAME  := libcutelua.so.$(SOVERSION)
 $(BUILD)/library/embed.c: tools/embed.lua $(LUA_SRC) $(BUILD)/files
 	@mkdir -p $(@D)
 	@echo 'LUA $@'
@@ -272,7 +273,7 @@ fuzz-ptx: setup-fuzz
 # Installs the program, its man page and completion; scripts, documents, the
 # program's Lua files for editors, and the workshop if `make web` built it.
 SHARE := $(DESTDIR)$(PREFIX)/share
-install: all $(BUILD)/cutelua.1
+install: all install-library $(BUILD)/cutelua.1
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 \
 	  $(SHARE)/bash-completion/completions $(SHARE)/doc/cutelua
 	install -s -m 755 $(BUILD)/cutelua $(DESTDIR)$(PREFIX)/bin/cutelua
@@ -287,6 +288,28 @@ install: all $(BUILD)/cutelua.1
 	  install -D -m 644 $$f $(SHARE)/cutelua/$$f; done
 	set -e; for f in $(wildcard $(BUILD)/web/*); do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/web/$${f##*/}; done
+
+# Installs libcutelua, its header, and the files by which pkg-config and CMake's
+# find_package find them. LIBDIR is the folder of libraries below PREFIX.
+LIBDIR ?= lib
+install-library: library
+	install -d $(DESTDIR)$(PREFIX)/include \
+	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig \
+	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/cmake/cutelua
+	install -m 644 core/library/cutelua.h $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(BUILD)/libcutelua.so \
+	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.so.$(SOVERSION)
+	ln -sf libcutelua.so.$(SOVERSION) \
+	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.so
+	objcopy --strip-debug $(BUILD)/libcutelua.a \
+	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.a
+	chmod 644 $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.a
+	set -e; for f in cutelua.pc:pkgconfig cutelua-config.cmake:cmake/cutelua \
+	  cutelua-config-version.cmake:cmake/cutelua; do \
+	  sed -e 's|@PREFIX@|$(PREFIX)|g; s|@LIBDIR@|$(LIBDIR)|g' \
+	    -e 's|@VERSION@|$(VERSION)|g; s|@SOVERSION@|$(SOVERSION)|g' \
+	    tools/library/$${f%%:*}.in \
+	    >$(DESTDIR)$(PREFIX)/$(LIBDIR)/$${f#*:}/$${f%%:*}; done
 
 $(BUILD)/cutelua.1: $(BUILD)/cutelua tools/manpage.lua
 	$(BUILD)/cutelua tools/manpage.lua >$@.tmp
@@ -345,7 +368,7 @@ setup-deb:
 
 FORCE:
 
-.PHONY: all demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
+.PHONY: all library install-library demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
   bench ladders fuzz fuzz-ptx install deb rock packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-web setup-webtest setup-deb
 # SPDX-License-Identifier: MIT

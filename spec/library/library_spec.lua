@@ -112,6 +112,62 @@ describe("the examples of libcutelua", function()
   end)
 end)
 
+describe("an installed libcutelua", function()
+  local prefix = "/opt/c"
+  local root, at
+  setup(function()
+    root = dir .. "/root"
+    at = root .. prefix
+    run("make", "-s", "install-library", "BUILD=" .. build, "DESTDIR=" .. root,
+        "PREFIX=" .. prefix, "LIBDIR=lib/arch")
+  end)
+
+  local function check(path)
+    local out, err, code = support.exec({path, "examples/library/scale.lua"},
+      {env = {CUTELUA_NO_CUDA = "1", LD_LIBRARY_PATH = at .. "/lib/arch"}})
+    assert.equal(0, code, out .. err)
+    assert.truthy(out:find "y%[299%] = 897\n")
+  end
+
+  local function has(tool)
+    return select(3, support.exec {"sh", "-c", "command -v " .. tool}) == 0
+  end
+
+  it("is found by pkg-config", function()
+    if not has "pkg-config" then return pending "needs pkg-config" end
+    local out = support.exec({"pkg-config", "--cflags", "--libs", "cutelua"},
+      {env = {PKG_CONFIG_PATH = at .. "/lib/arch/pkgconfig",
+              PKG_CONFIG_SYSROOT_DIR = root}})
+    local path = dir .. "/found"
+    local words = {"cc", "examples/library/scale.c", "-o", path}
+    for word in out:gmatch "%S+" do words[#words + 1] = word end
+    local _, err, code = support.exec(words)
+    assert.equal(0, code, out .. err)
+    check(path)
+  end)
+
+  it("is found by CMake", function()
+    if not has "cmake" then return pending "needs CMake" end
+    support.write(dir .. "/CMakeLists.txt", ([[
+      cmake_minimum_required(VERSION 3.13)
+      project(scale C)
+      find_package(cutelua 0.1 REQUIRED)
+      find_package(cutelua 9.9 QUIET)
+      if(cutelua_FOUND)
+        message(FATAL_ERROR "version 9.9 was found")
+      endif()
+      add_executable(shared %s/examples/library/scale.c)
+      target_link_libraries(shared cutelua::cutelua)
+      add_executable(static %s/examples/library/scale.c)
+      target_link_libraries(static cutelua::static)]]):format(here, here))
+    run("cmake", "-S", dir, "-B", dir .. "/cmake", "-Dcutelua_DIR=" .. at
+      .. "/lib/arch/cmake/cutelua")
+    run("cmake", "--build", dir .. "/cmake")
+    check(dir .. "/cmake/shared")
+    check(dir .. "/cmake/static")
+  end)
+end)
+
 describe("libcutelua", function()
   local driver
   setup(function()

@@ -11,8 +11,6 @@
 #include "bind/buflib.h"
 #include "library/foreign.h"
 
-enum { MOST_ARGS = 64, MOST_RANK = 8 };
-
 // A range of host memory that tensors share, and the buffer that stands for it.
 typedef struct Span {
   uintptr_t from, to;
@@ -149,10 +147,12 @@ static void find_span(Call *c, size_t i) {
   }
 }
 
+// Reports whether a tensor has no gaps. Modes of stride 0 repeat elements.
 static bool is_dense(const Given *g) {
-  size_t n = 1;
-  for (int k = 0; k < g->tensor->rank; k++) n *= (size_t)g->shape[k];
-  return n == g->reach;
+  uint64_t n = 1;
+  for (int k = 0; k < g->tensor->rank && n < g->reach; k++)
+    if (g->stride[k]) n *= (uint64_t)g->shape[k];
+  return n >= g->reach;
 }
 
 static size_t element(const Given *g, const int64_t *at) {
@@ -164,6 +164,7 @@ static size_t element(const Given *g, const int64_t *at) {
 
 static bool next_element(const Given *g, int64_t *at) {
   for (int k = g->tensor->rank - 1; k >= 0; k--) {
+    if (!g->stride[k]) continue;
     if (++at[k] < g->shape[k]) return true;
     at[k] = 0;
   }
@@ -306,18 +307,20 @@ static void set_extents(lua_State *L, Call *c, const char *name,
   lua_setfield(L, -2, name);
 }
 
-// Copies the options that the application knows to *o; others are 0.
+// Copies the application's options to *o. An application that was compiled with
+// a later version of cutelua.h has more fields, which must be 0.
 static void read_launch(lua_State *L, Call *c, cutelua_launch_options *o) {
   const cutelua_launch_options *from = c->task->launch;
   memset(o, 0, sizeof *o);
   if (!from) return;
-  if (from->size < sizeof from->size)
-    BAD(L, c, "the launch options have size %zu", from->size);
+  if (from->size < sizeof *o)
+    BAD(L, c, "the launch options have size %zu; sizeof(cutelua_launch_options)"
+        " is %zu", from->size, sizeof *o);
   for (size_t k = sizeof *o; k < from->size; k++)
     if (((const char *)from)[k])
       BAD(L, c, "the launch options have fields that this version of "
           "libcutelua does not know");
-  memcpy(o, from, from->size < sizeof *o ? from->size : sizeof *o);
+  memcpy(o, from, sizeof *o);
   if (o->flags)
     BAD(L, c, "unknown flags %#x of the launch", (unsigned)o->flags);
 }

@@ -5,6 +5,9 @@
 
 #include "library/state.h"
 
+// The largest numbers of arguments, and of modes of a tensor.
+enum { MOST_ARGS = 64, MOST_RANK = 8 };
+
 // What to call. `name` is an operation of cute.ops; NULL: `ref` is a kernel, or
 // with `calls` a function.
 typedef struct Task {

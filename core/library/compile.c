@@ -34,7 +34,7 @@ typedef struct Room {
 
 static void *put(Room *r, const void *from, size_t n) {
   void *to = r->p ? r->p + r->n : NULL;
-  if (to) memcpy(to, from, n);
+  if (to && n) memcpy(to, from, n);
   r->n += (n + 15) & ~(size_t)15;
   return to;
 }
@@ -48,7 +48,7 @@ static void put_arg(Room *r, cutelua_arg *a) {
   if (a->type == CUTELUA_STRING) a->as.string = put_text(r, a->as.string);
   if (a->type != CUTELUA_TENSOR) return;
   cutelua_tensor *t = &a->as.tensor;
-  size_t n = t->rank > 0 && t->rank <= 64 ? (size_t)t->rank : 0;
+  size_t n = t->rank > 0 && t->rank <= MOST_RANK ? (size_t)t->rank : 0;
   t->dtype = put_text(r, t->dtype);
   if (t->shape) t->shape = put(r, t->shape, n * sizeof *t->shape);
   if (t->stride) t->stride = put(r, t->stride, n * sizeof *t->stride);
@@ -65,10 +65,9 @@ static void put_task(Room *r, Task *to, const Task *from) {
   to->args = args;
   to->launch = NULL;
   if (!from->launch) return;
-  size_t n = from->launch->size;
-  cutelua_launch_options *o = put(r, from->launch, n < sizeof n ? sizeof n : n);
-  if (o && n >= sizeof *o) o->device = put_text(r, o->device);
-  else if (n >= sizeof *o) put_text(r, from->launch->device);
+  cutelua_launch_options *o = put(r, from->launch, from->launch->size);
+  const char *device = put_text(r, from->launch->device);
+  if (o) o->device = device;
   to->launch = o;
 }
 
@@ -161,8 +160,8 @@ cutelua_status cutelua_compile_start(cutelua_state *s, cutelua_ref kernel,
                                      const cutelua_arg *args, size_t nargs,
                                      const cutelua_launch_options *launch,
                                      cutelua_ref *job) {
-  if (!s || !job || nargs > 64 || (nargs && !args) ||
-      (launch && launch->size > 4096))
+  if (!s || !job || nargs > MOST_ARGS || (nargs && !args) ||
+      (launch && (launch->size < sizeof *launch || launch->size > 4096)))
     return CUTELUA_MISUSE;
   *job = 0;
   cutelua_status status = state_check(s);

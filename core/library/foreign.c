@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-enum { DLPACK_MAJOR = 1, ON_CUDA = 2, MOST_RANK = 8 };
+#include "library/call.h"
+
+enum { DLPACK_MAJOR = 1, ON_CUDA = 2 };
 
 typedef struct Managed {
   uint32_t version[2];

@@ -249,16 +249,17 @@ void state_function(lua_State *L, const char *name) {
 
 // ---- opening and closing ----
 
-// Copies the options that the application knows; others are 0. Returns false
-// if it uses an option that this library does not have.
+// Copies the application's options. An application that was compiled with a
+// later version of cutelua.h has more fields. Returns false if it uses a field
+// or a flag that this library does not know.
 static bool read_options(const cutelua_options *from, cutelua_options *o) {
   memset(o, 0, sizeof *o);
   if (!from) return true;
   size_t n = from->size;
-  if (n < sizeof n) return false;
+  if (n < sizeof *o) return false;
   for (size_t i = sizeof *o; i < n; i++)
     if (((const char *)from)[i]) return false;
-  memcpy(o, from, n < sizeof *o ? n : sizeof *o);
+  memcpy(o, from, sizeof *o);
   return !(o->flags & ~(uint64_t)CUTELUA_UNTRUSTED);
 }
 

@@ -194,7 +194,7 @@ no grid: 1 call:launch: the block is missing
 fault: 1 kernel out takes 1 argument (x), got 3 [bad-launch]
 device: 4 argument 1: device -7; CUTELUA_HOST or the number of a GPU is needed
 kind: 4 argument 1 has the unknown type 99 [bad-argument]
-options: 4 the launch options have size 1 [bad-argument]
+options: 4 the launch options have size 1; sizeof(cutelua_launch_options)
 device name: 1 call:launch: no device 'abacus'
 NULL: 4 3 arguments; at most 64 are possible, and not NULL [bad-argument]
 ]]):gmatch "[^\n]+" do
@@ -232,6 +232,14 @@ NULL: 4 3 arguments; at most 64 are possible, and not NULL [bad-argument]
   it("returns all memory of 1000 states #long", function()
     local grown = run(driver, "cycles", "1000"):match "^grown (%-?%d+)\n$"
     assert.is_true(tonumber(grown) < 2000, grown)
+  end)
+
+  it("survives random calls, also when allocations fail", function()
+    local path = compile(dir, {"cc", "-std=c11"}, "spec/library/random.c",
+                         shared())
+    for seed = 1, 2 do
+      assert.truthy(run(path, tostring(seed), "200"):find "^done ")
+    end
   end)
 
   -- Runs rows of hostile.lua, and checks how each ends.

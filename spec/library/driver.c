@@ -11,6 +11,12 @@
 
 #include <cutelua.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 enum { N = 256 };
 
 static const char kernels[] =
@@ -128,6 +134,23 @@ static int run_scripts(char **files) {
   return 0;
 }
 
+// Runs the scripts on a thread with a stack of the documented size.
+static void *scripts_thread(void *files) {
+  return (void *)(intptr_t)run_scripts(files);
+}
+
+static int run_on_small_stack(char **files) {
+  pthread_attr_t a;
+  pthread_t t;
+  void *result = NULL;
+  pthread_attr_init(&a);
+  pthread_attr_setstacksize(&a, SANITIZED ? 8 << 20 : 256 << 10);
+  if (pthread_create(&t, &a, scripts_thread, files) != 0) return 1;
+  pthread_join(t, &result);
+  pthread_attr_destroy(&a);
+  return (int)(intptr_t)result;
+}
+
 // ---- states ----
 
 static long resident(void) {
@@ -184,11 +207,27 @@ static void use(cutelua_state *s, cutelua_ref k, int id) {
   CHECK(cutelua_release(s, job) == CUTELUA_OK);
 }
 
+// Computes row sums by an operation, which chooses its device.
+static void sum_rows(cutelua_state *s) {
+  float x[6] = {1, 2, 3, 4, 5, 6}, y[2] = {0};
+  const int64_t shape[] = {2, 3}, two[] = {2};
+  cutelua_arg args[] = {host(x, "f32", shape, NULL, 2),
+                        {.type = CUTELUA_STRING}, {.type = CUTELUA_STRING}};
+  cutelua_arg to = host(y, "f32", two, NULL, 1);
+  args[1].as.string = "sum";
+  args[2].as.string = "row";
+  args[2].name = "by";
+  cutelua_status r = cutelua_op(s, "reduce", args, 3, &to, 1);
+  if (r != CUTELUA_OK) fail(cutelua_error(s), __LINE__);
+  CHECK(y[0] == 6 && y[1] == 15);
+}
+
 static void *own_state(void *id) {
   for (int n = 0; n < 2; n++) {
     cutelua_state *s = open_state((uintptr_t)id % 2);
     cutelua_ref k = find(s, "k");
     for (int i = 0; i < 2; i++) use(s, k, (int)(uintptr_t)id + i);
+    if (n == 0) sum_rows(s);
     cutelua_close(s);
   }
   return NULL;
@@ -409,7 +448,7 @@ static int run_hooks(unsigned flags) {
 int main(int argc, char **argv) {
   for (int i = 0; i < N; i++) input[i] = (float)i;
   const char *test = argc > 1 ? argv[1] : "";
-  if (strcmp(test, "scripts") == 0) return run_scripts(argv + 2);
+  if (strcmp(test, "scripts") == 0) return run_on_small_stack(argv + 2);
   if (strcmp(test, "cycles") == 0 && argc > 2) return run_cycles(atoi(argv[2]));
   if (strcmp(test, "threads") == 0) return run_threads();
   if (strcmp(test, "fork") == 0) return run_fork();

@@ -49,6 +49,36 @@ static int l_embedded(lua_State *L) {
   return 0;
 }
 
+// require(module) of the modules of cutelua: finds only modules that the library
+// contains, without the workshop. It is a C function, because the tracer follows
+// what Lua functions write to tables.
+static int l_require(lua_State *L) {
+  size_t n;
+  const char *name = luaL_checkstring(L, 1);
+  lua_settop(L, 1);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  if (lua_getfield(L, 2, name) != LUA_TNIL) return 1;
+  lua_pushcfunction(L, l_embedded);
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, LUA_MULTRET);
+  if (strncmp(name, "cutelua", 7) == 0 || lua_gettop(L) < 5) {
+    lua_pushfstring(L, "module '%s' not found", name);
+    return lua_error(L);
+  }
+  const char *text = lua_tolstring(L, 4, &n);
+  if (luaL_loadbufferx(L, text, n, lua_tostring(L, 5), "t") != LUA_OK)
+    return lua_error(L);
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, 5);
+  lua_call(L, 2, 1);
+  if (!lua_isnil(L, -1)) lua_setfield(L, 2, name);
+  if (lua_getfield(L, 2, name) != LUA_TNIL) return 1;
+  lua_pushboolean(L, 1);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, 2, name);
+  return 1;
+}
+
 // ---- functions of cute.core that an untrusted state lacks ----
 
 static int refused_with_reason(lua_State *L) {
@@ -203,7 +233,7 @@ int sandbox_open(lua_State *L) {
   cutelua_state *s = lua_touserdata(L, 1);
   static const luaL_Reg funcs[] = {
     {"emit", l_emit}, {"spend", l_spend}, {"embedded", l_embedded},
-    {NULL, NULL}};
+    {"require", l_require}, {NULL, NULL}};
   luaL_checkversion(L);
   if (s->untrusted) open_untrusted(L);
   else open_trusted(L);

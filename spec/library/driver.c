@@ -397,6 +397,39 @@ static int run_results(void) {
   return wrong;
 }
 
+// ---- operations ----
+
+enum { HEADS = 2, DIM = 64, QUERIES = 16 };
+
+// Attention to a single key returns that key's value in each row.
+static int run_attention(void) {
+  static uint16_t q[QUERIES * HEADS * DIM], k[HEADS * DIM], v[HEADS * DIM];
+  static uint16_t o[QUERIES * HEADS * DIM];
+  const int64_t of_q[] = {1, QUERIES, HEADS, DIM}, of_k[] = {1, 1, HEADS, DIM};
+  cutelua_state *s = open_state(CUTELUA_UNTRUSTED);
+  for (int i = 0; i < QUERIES * HEADS * DIM; i++)
+    q[i] = (uint16_t)(0x3f00 + i % 64);  // bf16 from 0.5 to 0.75
+  for (int i = 0; i < HEADS * DIM; i++) {
+    k[i] = (uint16_t)(0x3e80 + i % 32);
+    v[i] = (uint16_t)(0x4000 + i % 100);
+  }
+  cutelua_arg args[] = {host(q, "bf16", of_q, NULL, 4),
+                        host(k, "bf16", of_k, NULL, 4),
+                        host(v, "bf16", of_k, NULL, 4)};
+  cutelua_arg to = host(o, "bf16", of_q, NULL, 4);
+  cutelua_status r = cutelua_op(s, "attention", args, 3, &to, 1);
+  if (r != CUTELUA_OK) fail(cutelua_error(s), __LINE__);
+  int same = 0;
+  for (int i = 0; i < QUERIES * HEADS * DIM; i++)
+    same += o[i] == v[i % (HEADS * DIM)];
+  printf("%d of %d\n", same, QUERIES * HEADS * DIM);
+  // An operation that does not exist.
+  r = cutelua_op(s, "gemmm", args, 3, &to, 1);
+  printf("%d %s\n", (int)r, cutelua_error(s));
+  cutelua_close(s);
+  return wrong;
+}
+
 // ---- hooks ----
 
 typedef struct Hooks {
@@ -454,6 +487,7 @@ int main(int argc, char **argv) {
   if (strcmp(test, "fork") == 0) return run_fork();
   if (strcmp(test, "wrong") == 0) return run_wrong();
   if (strcmp(test, "results") == 0) return run_results();
+  if (strcmp(test, "attention") == 0) return run_attention();
   if (strcmp(test, "hooks") == 0) return run_hooks(0) || run_hooks(1);
   return 2;
 }

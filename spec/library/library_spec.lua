@@ -215,6 +215,11 @@ NULL: 4 3 arguments; at most 64 are possible, and not NULL [bad-argument]
       .. "(4) [shape-mismatch]\n2 10 18 26\n", run(driver, "results"))
   end)
 
+  it("calls operations by their names", function()
+    local out = run(driver, "attention")
+    assert.truthy(out:find "^2048 of 2048\n1 cute.ops has no 'gemmm'", out)
+  end)
+
   it("uses the application's allocator and print hook", function()
     assert.equal("1 hi\n1 hi\n", run(driver, "hooks"))
   end)

@@ -22,22 +22,6 @@ local spend, loaded = host.spend, host.loaded
 -- Modules
 ---------------------------------------------------------------------------
 
--- require of the modules of cutelua: finds only modules that the library
--- contains, without the workshop.
-local function require(name)
-  local v = loaded[name]
-  if v ~= nil then return v end
-  local text, chunk
-  if type(name) == "string" and not name:find "^cutelua" then
-    text, chunk = host.embedded(name)
-  end
-  if not text then error(("module '%s' not found"):format(name), 0) end
-  local value = load(text, chunk, "t", G)(name, chunk)
-  if value ~= nil then loaded[name] = value end
-  if loaded[name] == nil then loaded[name] = true end
-  return loaded[name]
-end
-
 -- The public functions of cute.core that scripts may call: all that compute and
 -- reach nothing outside of the state. A new function is added here after a
 -- review.
@@ -98,6 +82,7 @@ loaded["cute.gpu"] = {open = no_gpu, count = function() return 0 end,
                       available = function() return false end}
 loaded["cute.jit"] = {compile = no_gpu, version = no_gpu}
 
+local require = host.require
 G.require = require
 G.package = {loaded = loaded}
 G.dofile, G.loadfile = nil, nil

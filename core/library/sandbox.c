@@ -49,9 +49,41 @@ static int l_embedded(lua_State *L) {
   return 0;
 }
 
-// require(module) of the modules of cutelua: finds only modules that the library
-// contains, without the workshop. It is a C function, because the tracer follows
-// what Lua functions write to tables.
+// Names of the workshop that untrusted states have, as rows of the table
+// lua/cutelua/init.lua: kernels and the texts of errors need them. `whole` is
+// the name of a module that is itself the value; NULL: a field of the module.
+static const struct { const char *prefix, *name, *module, *whole; } names[] = {
+  {"cute.", "testing", "cutelua.bench.testing", "cute.testing"},
+  {"workshop.", "explained", "cutelua.text.choice", NULL},
+  {"workshop.", "faults", "cutelua.text.faults", NULL},
+  {"workshop.", "notes", "cutelua.text.faults", NULL}};
+enum { NAMES = sizeof names / sizeof *names };
+
+static bool of_workshop(const char *module) {
+  for (int k = 0; k < NAMES; k++)
+    if (strcmp(names[k].module, module) == 0) return true;
+  return false;
+}
+
+// Sets package.loaded.cutelua to the table of these names.
+static void add_workshop(lua_State *L) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_newtable(L);
+  for (int k = 0; k < NAMES; k++) {
+    luaL_getsubtable(L, -1, names[k].prefix);
+    lua_newtable(L);
+    face_set_str(L, "module", names[k].module);
+    if (names[k].whole) face_set_str(L, "whole", names[k].whole);
+    lua_setfield(L, -2, names[k].name);
+    lua_pop(L, 1);
+  }
+  lua_setfield(L, -2, "cutelua");
+  lua_pop(L, 1);
+}
+
+// require(module) of the modules of cutelua: finds only modules that the
+// library contains, with few of the workshop. The tracer follows what Lua
+// functions write to tables, so it is a C function.
 static int l_require(lua_State *L) {
   size_t n;
   const char *name = luaL_checkstring(L, 1);
@@ -61,7 +93,8 @@ static int l_require(lua_State *L) {
   lua_pushcfunction(L, l_embedded);
   lua_pushvalue(L, 1);
   lua_call(L, 1, LUA_MULTRET);
-  if (strncmp(name, "cutelua", 7) == 0 || lua_gettop(L) < 5) {
+  bool workshop = strncmp(name, "cutelua", 7) == 0;
+  if ((workshop && !of_workshop(name)) || lua_gettop(L) < 5) {
     lua_pushfstring(L, "module '%s' not found", name);
     return lua_error(L);
   }
@@ -183,6 +216,7 @@ static void open_untrusted(lua_State *L) {
     lua_settop(L, 1);
   }
   hide_metatables(L);
+  add_workshop(L);
 }
 
 // The compiler and the search for libraries of CUDA serve one state at a time.

@@ -151,6 +151,21 @@ static int run_on_small_stack(char **files) {
   return (int)(intptr_t)result;
 }
 
+// Runs a script in a trusted and in an untrusted state.
+static int run_allowed(const char *file) {
+  for (unsigned flags = 0; flags < 2; flags++) {
+    cutelua_options o = {.size = sizeof o, .flags = flags,
+                         .instructions = 1000000000, .milliseconds = 60000};
+    cutelua_state *s;
+    cutelua_ref script;
+    if (cutelua_open(&o, &s) != CUTELUA_OK) return 1;
+    if (cutelua_load_file(s, file, &script) != CUTELUA_OK)
+      fail(cutelua_error(s), __LINE__);
+    cutelua_close(s);
+  }
+  return wrong;
+}
+
 // ---- states ----
 
 static long resident(void) {
@@ -487,6 +502,7 @@ int main(int argc, char **argv) {
   if (strcmp(test, "fork") == 0) return run_fork();
   if (strcmp(test, "wrong") == 0) return run_wrong();
   if (strcmp(test, "results") == 0) return run_results();
+  if (strcmp(test, "allowed") == 0 && argc > 2) return run_allowed(argv[2]);
   if (strcmp(test, "attention") == 0) return run_attention();
   if (strcmp(test, "hooks") == 0) return run_hooks(0) || run_hooks(1);
   return 2;

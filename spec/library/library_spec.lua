@@ -173,13 +173,12 @@ describe("an installed libcutelua #noasan", function()
   end)
 end)
 
-describe("libcutelua", function()
-  local driver
-  setup(function()
-    driver = compile(dir, {"cc", "-std=c11"}, "spec/library/driver.c",
-                     shared())
-  end)
+local driver
+setup(function()
+  driver = compile(dir, {"cc", "-std=c11"}, "spec/library/driver.c", shared())
+end)
 
+describe("libcutelua", function()
   it("names each wrong argument", function()
     local out = run(driver, "wrong")
     for want in ([[
@@ -252,7 +251,9 @@ NULL: 4 3 arguments; at most 64 are possible, and not NULL [bad-argument]
       assert.truthy(run(path, tostring(seed), "200"):find "^done ")
     end
   end)
+end)
 
+describe("an untrusted state of libcutelua", function()
   -- Runs rows of hostile.lua, and checks how each ends.
   local function attack(rows)
     local files = {}
@@ -272,6 +273,17 @@ NULL: 4 3 arguments; at most 64 are possible, and not NULL [bad-argument]
     end
     assert.equal(#rows, k, out)
   end
+
+  it("gives an untrusted script what it may use", function()
+    assert.equal("", run(driver, "allowed", "spec/library/allowed.lua"))
+  end)
+
+  it("matches patterns in an untrusted state as Lua does", function()
+    local out = run(driver, "allowed", "spec/library/patterns.lua")
+    local trusted, untrusted = out:match "^(%d+)\n(%d+)\n$"
+    assert.is_truthy(trusted, out)
+    assert.equal(trusted, untrusted)
+  end)
 
   it("lets no hostile script escape, and ends each within its budget",
      function()

@@ -127,21 +127,27 @@ typedef struct cutelua_launch_options {
 
 // ---- the library ----
 
+// The interface and the version of the library, and the meaning of a status.
 CUTELUA_API int cutelua_abi(void);
 CUTELUA_API const char *cutelua_version(void);
 CUTELUA_API const char *cutelua_status_text(cutelua_status status);
 
 // ---- states ----
 
+// Opens a state; `options` may be NULL. Closes it; NULL is ignored.
 CUTELUA_API cutelua_status cutelua_open(const cutelua_options *options,
                                         cutelua_state **state);
 CUTELUA_API void cutelua_close(cutelua_state *state);
+// Ends the call that another thread executes.
 CUTELUA_API void cutelua_interrupt(cutelua_state *state);
+// The bytes of host memory that the state uses, and used at most.
 CUTELUA_API cutelua_status cutelua_memory(cutelua_state *state, uint64_t *used,
                                           uint64_t *peak);
 
 // ---- the last error of a state ----
 
+// The message with its details, its kind, and its line in a script (0:
+// unknown). They are valid until the next call of the state.
 CUTELUA_API const char *cutelua_error(cutelua_state *state);
 CUTELUA_API const char *cutelua_error_kind(cutelua_state *state);
 CUTELUA_API const char *cutelua_error_file(cutelua_state *state);
@@ -149,6 +155,7 @@ CUTELUA_API int cutelua_error_line(cutelua_state *state);
 
 // ---- scripts ----
 
+// Run a script. Messages call the text `name`.
 CUTELUA_API cutelua_status cutelua_load_file(cutelua_state *state,
                                              const char *path,
                                              cutelua_ref *script);
@@ -156,14 +163,19 @@ CUTELUA_API cutelua_status cutelua_load_text(cutelua_state *state,
                                              const char *text, size_t size,
                                              const char *name,
                                              cutelua_ref *script);
+// Finds a kernel or function: a field of the table that the script returned, or
+// a global variable; "" means the value that the script returned.
 CUTELUA_API cutelua_status cutelua_find(cutelua_state *state,
                                         cutelua_ref script, const char *name,
                                         cutelua_ref *found);
+// Forgets a reference.
 CUTELUA_API cutelua_status cutelua_release(cutelua_state *state,
                                            cutelua_ref ref);
 
 // ---- kernels, functions, operations ----
 
+// Launches a kernel, calls a function of a script, or calls an operation of
+// cute.ops by its name.
 CUTELUA_API cutelua_status cutelua_launch(cutelua_state *state,
                                           cutelua_ref kernel,
                                           const cutelua_arg *args, size_t nargs,
@@ -178,6 +190,9 @@ CUTELUA_API cutelua_status cutelua_op(cutelua_state *state, const char *name,
 
 // ---- compilation before the first launch ----
 
+// Traces and compiles a kernel for arguments of these types and shapes:
+// cutelua_compile before it returns, cutelua_compile_start on a thread of its
+// own. cutelua_poll and cutelua_wait return the result, or CUTELUA_PENDING.
 CUTELUA_API cutelua_status cutelua_compile(cutelua_state *state,
                                            cutelua_ref kernel,
                                            const cutelua_arg *args,

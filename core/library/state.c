@@ -13,10 +13,11 @@
 
 #include "bind/limit.h"
 
-// Defaults of untrusted states, and numbers of Lua instructions between checks
-// of a budget.
+// Defaults of untrusted states, numbers of Lua instructions between checks of a
+// budget, and the largest size of a message.
 enum { MEMORY = 256 << 20, INSTRUCTIONS = 100000000, MILLISECONDS = 10000,
-       STEP_UNTRUSTED = 64, STEP_TRUSTED = 1000 };
+       STEP_UNTRUSTED = 64, STEP_TRUSTED = 1000,
+       MESSAGE = 1 << 16 };
 
 int cutelua_abi(void) { return CUTELUA_ABI; }
 
@@ -64,9 +65,11 @@ static void read_position(LastError *e, const char *s, size_t n) {
 }
 
 // Sets *e to a message "file:line: sentence [kind]", which details may follow.
+// Cuts longer messages than MESSAGE bytes.
 static void set_message(LastError *e, const char *s, size_t n,
                         const char *kind) {
   error_free(e);
+  if (n > MESSAGE) n = MESSAGE;
   e->text = malloc(n + 1);
   e->fixed = "memory ran out [out-of-memory]";
   if (e->text) copy_part(e->text, n + 1, s, n);
@@ -190,11 +193,20 @@ cutelua_status state_leave(cutelua_state *s, cutelua_status status) {
   return status;
 }
 
+// Collects garbage if three quarters of the memory limit are in use: tensors
+// that are no longer needed occupy little of Lua's own memory, so its collector
+// may run late.
+static void make_room(lua_State *L, const Guard *g) {
+  if (g->most && atomic_load(&g->used) > g->most - g->most / 4)
+    lua_gc(L, LUA_GCCOLLECT);
+}
+
 cutelua_status state_run(lua_State *L, lua_CFunction f, void *task,
                          LastError *e) {
   Account *a = *(Account **)lua_getextraspace(L);
   Guard *before = guard_now;
   guard_now = &a->guard;
+  make_room(L, &a->guard);
   limit_start(L);
   lua_settop(L, 0);
   lua_pushcfunction(L, f);

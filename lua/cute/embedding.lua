@@ -138,8 +138,10 @@ end
 
 --- Calls a function of a script.
 function embedding.call(f, places, n, ...)
-  if type(f) ~= "function" and not is_kernel(f) then
-    core.fail("bad-argument", "cutelua_call: the reference names no function")
+  if type(f) ~= "function" then
+    core.fail("bad-argument", "cutelua_call: the reference names "
+      .. (is_kernel(f) and "a kernel; cutelua_launch launches it"
+      or "no function"))
   end
   return deliver(places, n, pack(f(...)))
 end

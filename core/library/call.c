@@ -31,8 +31,8 @@ typedef struct Given {
 
 typedef struct Call {
   Task *task;
-  Given given[2 * MOST_ARGS];  // arguments, then results
-  Span span[2 * MOST_ARGS];
+  Given *given;  // arguments, then results
+  Span *span;    // as many at most
   int nspan;
 } Call;
 
@@ -415,7 +415,6 @@ static void check_counts(lua_State *L, Call *c) {
 // does not need their elements.
 static void prepare(lua_State *L, Call *c) {
   const Task *t = c->task;
-  check_counts(L, c);
   for (size_t i = 0; i < t->nargs; i++)
     if (t->args[i].type == CUTELUA_TENSOR)
       read_tensor(L, c, i, &t->args[i].as.tensor);
@@ -465,12 +464,16 @@ static void run_function(lua_State *L, Call *c) {
 
 static int protected(lua_State *L) {
   Task *t = lua_touserdata(L, 1);
-  Call *c = lua_newuserdatauv(L, sizeof *c, 0);
-  memset(c, 0, sizeof *c);
-  c->task = t;
-  prepare(L, c);
-  if (t->calls) run_function(L, c);
-  else run_launch(L, c);
+  Call c = {.task = t};
+  check_counts(L, &c);
+  size_t n = t->nargs + t->nresults;
+  size_t bytes = n * (sizeof *c.given + sizeof *c.span);
+  c.given = lua_newuserdatauv(L, bytes, 0);
+  memset(c.given, 0, bytes);
+  c.span = (Span *)(void *)(c.given + n);
+  prepare(L, &c);
+  if (t->calls) run_function(L, &c);
+  else run_launch(L, &c);
   return 0;
 }
 

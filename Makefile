@@ -109,8 +109,8 @@ $(BUILD)/library/embed.o: $(BUILD)/library/embed.c core/program/program.h
 # Debian's liblua5.4.a is compiled for programs: it reads stdin, stdout and
 # stderr in a way that a shared library cannot. core/library/streams.c has
 # variables of its own for them.
-LUA_ARCHIVE := $(if $(filter -l:%,$(LUA_LIB)),$(shell \
-  $(CC) -print-file-name=$(LUA_LIB:-l:%=%)),$(LUA_LIB))
+LUA_ARCHIVE := $(if $(filter -l%,$(LUA_LIB)),$(shell $(CC) \
+  -print-file-name=$(patsubst -l%,lib%.a,$(LUA_LIB:-l:%=%))),$(LUA_LIB))
 $(BUILD)/library/liblua.a: $(wildcard $(LUA_ARCHIVE)) Makefile
 	@mkdir -p $(@D)
 	@echo 'AR $@'

@@ -358,12 +358,14 @@ void cutelua_close(cutelua_state *s) {
   atomic_store(&s->closing, true);
   atomic_store(&s->account.guard.end, GUARD_ASKED);
   jobs_end(s);
+  pthread_mutex_lock(&s->lock);  // waits for a call of another thread
   Guard *before = guard_now;
   guard_now = &s->account.guard;
   s->account.guard.step = 0;
   lua_sethook(s->L, NULL, 0, 0);
   lua_close(s->L);
   guard_now = before;
+  pthread_mutex_unlock(&s->lock);
   state_free(s);
 }
 // SPDX-License-Identifier: MIT

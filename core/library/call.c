@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bind/buflib.h"
+#include "bind/limit.h"
 #include "library/foreign.h"
 
 // A range of host memory that tensors share, and the buffer that stands for it.
@@ -442,6 +443,7 @@ static void run_launch(lua_State *L, Call *c) {
   push_place(L, c);
   int n = push_args(L, c);
   lua_call(L, n + 3, 0);
+  limit_spend(L, 0);  // the script may have caught the error
   if (!t->compile) finish(c);
 }
 
@@ -454,6 +456,7 @@ static void run_function(lua_State *L, Call *c) {
   lua_pushinteger(L, (lua_Integer)t->nresults);
   int n = push_args(L, c);
   lua_call(L, n + 3, (int)t->nresults);
+  limit_spend(L, 0);
   lua_newtable(L);
   lua_setfield(L, LUA_REGISTRYINDEX, "cutelua.strings");
   int first = lua_gettop(L) - (int)t->nresults + 1;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bind/limit.h"
 #include "library/call.h"
 
 enum { MOST_SCRIPT = 64 << 20 };  // bytes
@@ -26,6 +27,7 @@ static int load_text(lua_State *L) {
   lua_pushlstring(L, l->text, l->size);
   lua_pushstring(L, l->chunk);
   lua_call(L, 2, 1);
+  limit_spend(L, 0);  // the script may have caught the error
   *l->out = state_ref(l->state, L);
   return 0;
 }

@@ -142,6 +142,29 @@ return {
       local x <close> = setmetatable({}, {__close = loop})
       error "x"
     end]]},
+  {"a metamethod that closes a coroutine", "limit", [[
+    local function loop() while true do end end
+    local function f()
+      local x <close> = setmetatable({}, {__close = loop})
+      loop()
+    end
+    local co = coroutine.create(f)
+    coroutine.resume(co)
+    coroutine.close(co)]]},
+  {"a metamethod that closes a wrapped coroutine", "limit", [[
+    local function loop() while true do end end
+    coroutine.wrap(function()
+      local x <close> = setmetatable({}, {__close = loop})
+      loop()
+    end)()]]},
+  {"a suspended coroutine that is closed", "limit", [[
+    local function loop() while true do end end
+    local co = coroutine.create(function()
+      local x <close> = setmetatable({}, {__close = loop})
+      coroutine.yield()
+    end)
+    coroutine.resume(co)
+    coroutine.close(co)]]},
   {"metamethods during a trace", "limit", [[
     local cute = require "cute"
     local function loop() while true do end end

@@ -253,18 +253,34 @@ local function safe_xpcall(f, handler, ...)
   return false, handler(results[2])
 end
 
+local function all(ok, ...)
+  if not ok then error((...), 0) end
+  return ...
+end
+
+-- A hook that ends a coroutine by an error leaves the coroutine without hooks.
+-- Closing the coroutine then calls its __close metamethods, which nothing could
+-- end. Therefore a pcall inside of the coroutine catches the error first, and
+-- closes the variables.
+local function body(f)
+  if type(f) ~= "function" then return f end
+  return function(...) return all(pcall(f, ...)) end
+end
+
 local function coroutines(out)
   -- A new coroutine counts its instructions from 0.
   function out.create(f)
     spend(200)
-    return create(f)
+    return create(body(f))
   end
   function out.wrap(f)
     spend(200)
-    return wrap(f)
+    return wrap(body(f))
   end
   return out
 end
+
+coroutines(G.coroutine)
 
 ---------------------------------------------------------------------------
 -- The globals of a script

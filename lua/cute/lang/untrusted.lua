@@ -16,6 +16,7 @@ local rawget, rawset, setmetatable, type = rawget, rawset, setmetatable, type
 local select, tostring = select, tostring
 local raw_meta, set_raw_meta = debug.getmetatable, debug.setmetatable
 local create, wrap, collect = coroutine.create, coroutine.wrap, collectgarbage
+local pcall = pcall
 local spend, loaded = host.spend, host.loaded
 
 ---------------------------------------------------------------------------
@@ -100,6 +101,31 @@ G.io = {stdout = stream(host.emit, 1), stderr = stream(host.emit, 2),
 G.print = host.printer(host.emit)
 
 ---------------------------------------------------------------------------
+-- Functions of scripts, with hooks in force
+---------------------------------------------------------------------------
+
+local function all(ok, ...)
+  if not ok then error((...), 0) end
+  return ...
+end
+
+-- A hook that ends a coroutine by an error leaves the coroutine without hooks.
+-- Closing the coroutine then calls its __close metamethods, which nothing could
+-- end. Therefore a pcall inside of the coroutine catches the error first, and
+-- closes the variables.
+local function body(f)
+  if type(f) ~= "function" then return f end
+  return function(...) return all(pcall(f, ...)) end
+end
+
+-- Messages call __tostring also while a hook runs, where no other hook does. A
+-- coroutine has hooks of its own.
+local function with_hooks(f)
+  if type(f) ~= "function" then return f end
+  return function(x) return wrap(body(f))(x) end
+end
+
+---------------------------------------------------------------------------
 -- Metatables
 ---------------------------------------------------------------------------
 
@@ -117,7 +143,7 @@ local function copy_meta(meta)
   for key in next, copy do copy[key] = nil end
   for key, v in next, meta do
     if type(key) == "string" and key ~= "__gc" and key ~= "__mode" then
-      copy[key] = v
+      copy[key] = key == "__tostring" and with_hooks(v) or v
     end
   end
   copy[ORIGINAL] = meta
@@ -245,26 +271,12 @@ end
 
 -- Lua's xpcall calls the handler inside of the hook that raised the error. No
 -- hook runs there, so that nothing could end an endless handler.
-local pcall, pack = pcall, table.pack
+local pack = table.pack
 
 local function safe_xpcall(f, handler, ...)
   local results = pack(pcall(f, ...))
   if results[1] then return unpack(results, 1, results.n) end
   return false, handler(results[2])
-end
-
-local function all(ok, ...)
-  if not ok then error((...), 0) end
-  return ...
-end
-
--- A hook that ends a coroutine by an error leaves the coroutine without hooks.
--- Closing the coroutine then calls its __close metamethods, which nothing could
--- end. Therefore a pcall inside of the coroutine catches the error first, and
--- closes the variables.
-local function body(f)
-  if type(f) ~= "function" then return f end
-  return function(...) return all(pcall(f, ...)) end
 end
 
 local function coroutines(out)

@@ -21,12 +21,15 @@ CSTD    := -std=c11 -fvisibility=hidden -fPIC -fno-asynchronous-unwind-tables \
              -DCUTE_VERSION='"$(VERSION)"'
 LIBS    := -lm -ldl -lpthread
 
-# core/program/ is only in the program (weblib.c: only in WebAssembly);
-# everything else is also in the library.
+# core/program/ is only in the program (weblib.c: only in WebAssembly), and
+# core/library/ only in libcutelua; everything else is also in the Lua module.
 PROGRAM := $(filter-out %/weblib.c,$(sort $(wildcard core/program/*.c)))
-CORE    := $(filter-out core/program/%,$(sort $(wildcard core/*/*.c)))
+LIBRARY := $(sort $(wildcard core/library/*.c))
+CORE    := $(filter-out core/program/% core/library/%, \
+             $(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
+LOBJ    := $(LIBRARY:core/%.c=$(BUILD)/%.o)
 # Wildcards by level: the program embeds the files of lua/ and kernels/.
 LUA_SRC := $(sort $(wildcard lua/*/*.lua lua/*/*/*.lua lua/*/*/*/*.lua \
              kernels/*.lua kernels/*/*.lua))
@@ -39,7 +42,7 @@ ifeq ($(V),)
 .SILENT:
 endif
 
-all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
+all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so library
 
 # A simulated GEMM spends most of its time in the loops of these files. Their
 # alignment changes that time by up to 5 %.
@@ -88,6 +91,53 @@ $(BUILD)/cutelua: $(OBJ) $(POBJ) $(BUILD)/files
 	  -Wl,--whole-archive $(LUA_LIB) -Wl,--no-whole-archive \
 	  $(EDIT_LIB) $(Z_LIB) $(LIBS)
 
+# libcutelua contains Lua, zlib and the Lua files, and exports only the functions
+# of cutelua.h. Its version of base/heap.c counts the memory of each state.
+LIB_OBJ := $(filter-out $(BUILD)/base/heap.o,$(OBJ)) $(LOBJ) \
+             $(BUILD)/program/embedded.o $(BUILD)/library/embed.o
+SOVERSION := 1
+SONAME  := libcutelua.so.$(SOVERSION)
+$(BUILD)/library/embed.c: tools/embed.lua $(LUA_SRC) $(BUILD)/files
+	@mkdir -p $(@D)
+	@echo 'LUA $@'
+	$(LUA) tools/embed.lua $@ $(LUA_SRC)
+
+$(BUILD)/library/embed.o: $(BUILD)/library/embed.c core/program/program.h
+	@echo 'CC $<'
+	$(CC) $(CSTD) $(CFLAGS) $(WARN) -c $< -o $@
+
+# Debian's liblua5.4.a is compiled for programs: it reads stdin, stdout and
+# stderr in a way that a shared library cannot. core/library/streams.c has
+# variables of its own for them.
+LUA_ARCHIVE := $(if $(filter -l%,$(LUA_LIB)),$(shell $(CC) \
+  -print-file-name=$(patsubst -l%,lib%.a,$(LUA_LIB:-l:%=%))),$(LUA_LIB))
+$(BUILD)/library/liblua.a: $(wildcard $(LUA_ARCHIVE)) Makefile
+	@mkdir -p $(@D)
+	@echo 'AR $@'
+	objcopy --redefine-sym stdin=library_stdin \
+	  --redefine-sym stdout=library_stdout \
+	  --redefine-sym stderr=library_stderr $(LUA_ARCHIVE) $@
+
+$(BUILD)/libcutelua.so: $(LIB_OBJ) $(BUILD)/library/liblua.a \
+  core/library/cutelua.map
+	@echo 'LD $@'
+	$(CC) -shared $(CFLAGS) $(STRIP) -Wl,-soname,$(SONAME) -Wl,-z,defs \
+	  -Wl,--version-script=core/library/cutelua.map -o $@ $(LIB_OBJ) \
+	  $(BUILD)/library/liblua.a $(Z_LIB) $(LIBS)
+	ln -sf libcutelua.so $(BUILD)/$(SONAME)
+
+# One object, in which all symbols but those of cutelua.h are local: an
+# application may contain another Lua or zlib.
+$(BUILD)/libcutelua.a: $(LIB_OBJ) $(BUILD)/library/liblua.a
+	@echo 'LD $@'
+	$(CC) -r -nostdlib -o $(BUILD)/library/all.o $(LIB_OBJ) \
+	  $(BUILD)/library/liblua.a $(Z_LIB)
+	objcopy --wildcard --keep-global-symbol='cutelua_*' $(BUILD)/library/all.o
+	rm -f $@
+	ar rcs $@ $(BUILD)/library/all.o
+
+library: $(BUILD)/libcutelua.so $(BUILD)/libcutelua.a
+
 # Parts of the simulator for specs and golden data only.
 UNITS := $(BUILD)/spec/units.o $(addprefix $(BUILD)/,sim/access.o sim/mma.o \
            sim/tile.o sim/tile16.o base/dtype.o)
@@ -99,7 +149,7 @@ $(BUILD)/spec/units.so: $(UNITS)
 	@echo 'LD $@'
 	$(CC) -shared $(CFLAGS) -o $@ $(UNITS) -lm
 
--include $(OBJ:.o=.d) $(POBJ:.o=.d) $(BUILD)/spec/units.d
+-include $(OBJ:.o=.d) $(POBJ:.o=.d) $(LOBJ:.o=.d) $(BUILD)/spec/units.d
 
 # ---- what a user runs ----
 
@@ -223,7 +273,7 @@ fuzz-ptx: setup-fuzz
 # Installs the program, its man page and completion; scripts, documents, the
 # program's Lua files for editors, and the workshop if `make web` built it.
 SHARE := $(DESTDIR)$(PREFIX)/share
-install: all $(BUILD)/cutelua.1
+install: all install-library $(BUILD)/cutelua.1
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 \
 	  $(SHARE)/bash-completion/completions $(SHARE)/doc/cutelua
 	install -s -m 755 $(BUILD)/cutelua $(DESTDIR)$(PREFIX)/bin/cutelua
@@ -238,6 +288,28 @@ install: all $(BUILD)/cutelua.1
 	  install -D -m 644 $$f $(SHARE)/cutelua/$$f; done
 	set -e; for f in $(wildcard $(BUILD)/web/*); do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/web/$${f##*/}; done
+
+# Installs libcutelua, its header, and the files by which pkg-config and CMake's
+# find_package find them. LIBDIR is the folder of libraries below PREFIX.
+LIBDIR ?= lib
+install-library: library
+	install -d $(DESTDIR)$(PREFIX)/include \
+	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig \
+	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/cmake/cutelua
+	install -m 644 core/library/cutelua.h $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(BUILD)/libcutelua.so \
+	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.so.$(SOVERSION)
+	ln -sf libcutelua.so.$(SOVERSION) \
+	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.so
+	objcopy --strip-debug $(BUILD)/libcutelua.a \
+	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.a
+	chmod 644 $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.a
+	set -e; for f in cutelua.pc:pkgconfig cutelua-config.cmake:cmake/cutelua \
+	  cutelua-config-version.cmake:cmake/cutelua; do \
+	  sed -e 's|@PREFIX@|$(PREFIX)|g; s|@LIBDIR@|$(LIBDIR)|g' \
+	    -e 's|@VERSION@|$(VERSION)|g; s|@SOVERSION@|$(SOVERSION)|g' \
+	    tools/library/$${f%%:*}.in \
+	    >$(DESTDIR)$(PREFIX)/$(LIBDIR)/$${f#*:}/$${f%%:*}; done
 
 $(BUILD)/cutelua.1: $(BUILD)/cutelua tools/manpage.lua
 	$(BUILD)/cutelua tools/manpage.lua >$@.tmp
@@ -296,7 +368,7 @@ setup-deb:
 
 FORCE:
 
-.PHONY: all demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
+.PHONY: all library install-library demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
   bench ladders fuzz fuzz-ptx install deb rock packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-web setup-webtest setup-deb
 # SPDX-License-Identifier: MIT

@@ -201,6 +201,8 @@ build = {
         "lua/cute/arch/ranges.lua",
       ["cute.arch.warp"] =
         "lua/cute/arch/warp.lua",
+      ["cute.embedding"] =
+        "lua/cute/embedding.lua",
       ["cute.gpu"] =
         "lua/cute/gpu.lua",
       ["cute.grouped"] =
@@ -243,12 +245,16 @@ build = {
         "lua/cute/lang/simreport.lua",
       ["cute.lang.source"] =
         "lua/cute/lang/source.lua",
+      ["cute.lang.streams"] =
+        "lua/cute/lang/streams.lua",
       ["cute.lang.trace"] =
         "lua/cute/lang/trace.lua",
       ["cute.lang.truth"] =
         "lua/cute/lang/truth.lua",
       ["cute.lang.undefined"] =
         "lua/cute/lang/undefined.lua",
+      ["cute.lang.untrusted"] =
+        "lua/cute/lang/untrusted.lua",
       ["cute.lang.unused"] =
         "lua/cute/lang/unused.lua",
       ["cute.layoutenum"] =

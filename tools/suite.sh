@@ -30,7 +30,7 @@ jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 specs=${SPECS:-$(ls spec/*/*_spec.lua | grep -v ^spec/web/)}
 program_specs="cute/npy lang/report program/cli program/program program/repl"
 # Rooms whose subject is C, and the kernel language, half of which is C.
-asan_rooms="arch atoms base bind emit gpu ir lang layout sim tensor"
+asan_rooms="arch atoms base bind emit gpu ir lang layout library sim tensor"
 make=${MAKE:-make}
 long=
 [ -n "$SPECS" ] || long=,long
@@ -167,7 +167,8 @@ run_asan() {
   count "sanitized build" clean_build "$build-asan" STRIP= LUA_LIB="$lua" \
     TILES="$tiles" \
     CFLAGS="$flags,undefined -fno-sanitize-recover=undefined" \
-    "$build-asan/cutelua" "$build-asan/spec/units.so"
+    "$build-asan/cutelua" "$build-asan/spec/units.so" \
+    "$build-asan/libcutelua.so"
   ASAN_OPTIONS=detect_leaks=1:exitcode=99:allocator_may_return_null=1
   ASAN_OPTIONS=$ASAN_OPTIONS:malloc_context_size=4:quarantine_size_mb=64
   UBSAN_OPTIONS=print_stacktrace=1

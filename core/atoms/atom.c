@@ -472,7 +472,7 @@ static Block *row_of(bool mma, int id) {
   do {
     if (!walk(&w)) return NULL;
   } while (id >= w.first + w.count);
-  b = base_realloc(NULL, sizeof *b);
+  b = base_lasting(sizeof *b);
   if (!b) return NULL;
   memset(b, 0, sizeof *b);
   Pick k;

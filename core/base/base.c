@@ -1,4 +1,4 @@
-// Arenas, growing buffers, heap allocation and error reporting.
+// Arenas, growing buffers and error reporting.
 #define _POSIX_C_SOURCE 200809L
 #include "base/base.h"
 
@@ -47,30 +47,7 @@ bool why(Why *w, ErrKind kind, const char *fmt, ...) {
   return false;
 }
 
-// ---- heap ----
-
-#ifdef CUTE_MEMERR
-// Returns 0 if this allocation must fail. The Nth allocation and all later
-// allocations fail, where N is CUTELUA_MEMERR. Without N, or with N = 0, none
-// fails.
-static long memerr_left(void) {
-  static long left = -2;
-  if (left == -2) {
-    const char *s = getenv("CUTELUA_MEMERR");
-    left = s ? atol(s) : 0;
-    if (left <= 0) left = -1;
-  }
-  if (left > 0) left--;
-  return left;
-}
-#endif
-
-void *base_realloc(void *p, size_t n) {
-#ifdef CUTE_MEMERR
-  if (memerr_left() == 0) return NULL;
-#endif
-  return realloc(p, n ? n : 1);
-}
+// ---- allocation ----
 
 bool base_room(void **p, uint32_t *max, uint32_t n, size_t size) {
   if (n <= *max) return true;
@@ -82,15 +59,6 @@ bool base_room(void **p, uint32_t *max, uint32_t n, size_t size) {
   *max = cap;
   return true;
 }
-
-void *base_zeros(size_t n) {
-#ifdef CUTE_MEMERR
-  if (memerr_left() == 0) return NULL;
-#endif
-  return calloc(n ? n : 1, 1);
-}
-
-void base_free(void *p) { free(p); }
 
 void *ctx_realloc(Ctx *cx, void *p, size_t n) {
   void *q = base_realloc(p, n);

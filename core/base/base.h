@@ -73,6 +73,8 @@ void *base_realloc(void *p, size_t n);  // NULL when out of memory
 // Grows the array *p of *max elements of `size` bytes to hold n elements.
 // Returns false, with nothing changed, when memory is exhausted.
 bool base_room(void **p, uint32_t *max, uint32_t n, size_t size);
+// Memory that may outlive the Lua state of the running call.
+void *base_lasting(size_t n);
 // Returns n zeroed bytes. Pages that are never accessed cost nothing.
 void *base_zeros(size_t n);
 void base_free(void *p);

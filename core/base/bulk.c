@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/guard.h"
 #include "base/platform.h"
 // ---- loads and stores of runs ----
 
@@ -332,16 +333,18 @@ size_t bulk_difference(DType t, const void *a, const void *b, size_t n) {
 typedef struct Call {
   void (*run)(void *arg);
   void *arg;
+  Guard *guard;
 } Call;
 
 static void *call(void *p) {
   Call *c = p;
+  guard_now = c->guard;
   c->run(c->arg);
   return NULL;
 }
 
 void bulk_parallel(void (*run)(void *arg), void *arg) {
-  Call c = {run, arg};
+  Call c = {run, arg, guard_now};
   pthread_t t[64];
   int cores = platform_cores(), want = cores > 64 ? 64 : cores, got = 0;
   while (got < want - 1 && pthread_create(&t[got], NULL, call, &c) == 0) got++;
@@ -407,7 +410,7 @@ static void gemm_block(const GemmJob *g, size_t n0, size_t cols, double *rows,
   // element k + 1 of each.
   for (size_t j = 0; j < cols; j++)
     load_row(g->b, n0 + j, g->k, panels + j / 4 * 4 * g->k + j % 4, 4);
-  for (size_t i = 0; i < g->m; i += 4) {
+  for (size_t i = 0; i < g->m && guard_spend(1 + cols * g->k / 4); i += 4) {
     size_t r = g->m - i < 4 ? g->m - i : 4;
     for (size_t q = 0; q < r; q++)
       load_row(g->a, i + q, g->k, rows + q * g->k, 1);

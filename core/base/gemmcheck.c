@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/guard.h"
+
 #define PIECE 256  // elements of a row that a local buffer holds
 #define ROWS 16    // rows that a thread checks at a time
 
@@ -153,6 +155,7 @@ static void norms_of(const BulkMat *x, size_t rows, size_t k, double *out,
                      atomic_size_t *next) {
   for (size_t at; (at = atomic_fetch_add(next, 1) * PIECE) < rows;) {
     size_t n = rows - at < PIECE ? rows - at : PIECE;
+    if (!guard_spend(1 + n * k / 16)) return;
     if (x->stride[1] <= x->stride[0]) {
       for (size_t i = at; i < at + n; i++) out[i] = sqrt(dot(x, i, x, i, k));
       continue;
@@ -194,7 +197,7 @@ static void rows(void *arg) {
   for (size_t n; (n = atomic_fetch_add(&job->next, 1)) * ROWS < job->g->m;) {
     Part p = {0};
     for (size_t i = n * ROWS; i < (n + 1) * ROWS && i < job->g->m; i++)
-      run_row(job, &r, i, &p);
+      if (guard_spend(1 + job->g->n / 4)) run_row(job, &r, i, &p);
     job->part[n] = p;
   }
 }

@@ -4,6 +4,10 @@
 
 #include <glob.h>
 
+void platform_unlock(pthread_mutex_t *const *lock) {
+  pthread_mutex_unlock(*lock);
+}
+
 #ifdef __EMSCRIPTEN__
 
 #include <emscripten.h>

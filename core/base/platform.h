@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Unlocks a mutex when the variable that points to it leaves its scope.
+#define UNLOCKED_AT_END __attribute__((cleanup(platform_unlock)))
+void platform_unlock(pthread_mutex_t *const *lock);
+
 // Opens a shared library without making its symbols visible to other libraries.
 // Returns NULL if it is not found.
 void *platform_open(const char *file);

@@ -13,6 +13,7 @@
 
 #include "base/platform.h"
 #include "base/signals.h"
+#include "bind/limit.h"
 
 // After the first "interrupted" error, code may run GRACE more Lua
 // instructions, to close files and exit. After these GRACE instructions, each
@@ -68,7 +69,8 @@ static void stop_hook(lua_State *L, lua_Debug *ar) {
 }
 
 void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count) {
-  lua_sethook(L, f, mask, count);
+  if (limit_active()) limit_sethook(L, f, mask, count);
+  else lua_sethook(L, f, mask, count);
   if (signals_asked && stop.running) arm(L);
 }
 

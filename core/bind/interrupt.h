@@ -7,7 +7,7 @@
 #include <lua.h>
 
 // Does what lua_sethook does, but keeps the hook of a Ctrl-C that is not
-// handled yet.
+// handled yet, and the hook of a budget (limit.h).
 void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count);
 
 // interrupt_watch counts Ctrl-C in signals_asked from now on, and raises no

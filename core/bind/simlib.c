@@ -3,6 +3,7 @@
 #include "bind/debug.h"
 #include "bind/gpulib.h"
 #include "bind/edit.h"
+#include "bind/limit.h"
 #include "bind/requests.h"
 #include "bind/tma.h"
 
@@ -722,6 +723,7 @@ static int l_sim_run(lua_State *L) {
   lua_pop(L, 1);
   b->result = sim_run(&b->cx, &l, &o);
   if (l.debug) debuglib_end(L, l.debug);
+  limit_spend(L, 0);
   if (b->failed) return lua_error(L);
   settle(all, ntrack);
   set_front(L, fn, 2, b->result);

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/guard.h"
 #include "base/platform.h"
 #include "base/signals.h"
 #include "gpu/dry.h"
@@ -160,6 +162,21 @@ static bool load(Dl *lib) {
 }
 
 static void *get(Dl *lib, Why *w) {
+  if (guard_now && guard_now->untrusted) {
+    why(w, lib->kind, "an untrusted script runs on the simulator only");
+    return NULL;
+  }
+  // Several Lua states may look for a library at a time.
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_t *const held UNLOCKED_AT_END = &lock;
+  pthread_mutex_lock(held);
+  static pid_t first;
+  if (!first) first = getpid();
+  if (lib->state == 1 && first != getpid()) {
+    why(w, lib->kind, "the parent process has opened the GPU, which its child "
+        "after a fork cannot use\n  fork first, or start a new program");
+    return NULL;
+  }
   if (dl_disabled()) {
     not_found(lib);
     if (w) *w = lib->why;

@@ -1,5 +1,6 @@
 // The warps of a cluster: initial values, scheduling, barriers, register
 // reallocation, and detection of deadlocks.
+#include "base/guard.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/debug.h"
@@ -616,7 +617,14 @@ static SimWarp *next(SimCluster *c, bool *others) {
   return NULL;
 }
 
+// Spends the guard's budget for the instructions since the last call.
+static void spend(SimCluster *c) {
+  if (!guard_spend(c->serial - c->beat.spent)) c->stop = true;
+  c->beat.spent = c->serial;
+}
+
 void simcluster_tick(SimCluster *c) {
+  spend(c);
   if (c->tick) c->tick(c->tick_ud);
   if (__atomic_load_n(c->quit, __ATOMIC_RELAXED)) c->stop = true;
 }
@@ -643,6 +651,7 @@ bool simcluster_run(SimCluster *c) {
 
 void simcluster_end(SimCluster *c) {
   bool waiting = false;
+  spend(c);
   for (int k = 0; k < c->prog->nall; k++) {
     c->out->instructions += c->warp[k].count;
     waiting |= c->warp[k].state != SW_DONE;

@@ -489,7 +489,7 @@ static uint64_t quiet_for(SimCluster *c) {
 
 static void look_around(SimCluster *c) {
   enum { OFTEN = 1 << 12 };
-  c->due = c->serial + OFTEN;
+  c->beat.due = c->serial + OFTEN;
   simcluster_tick(c);
 }
 
@@ -499,7 +499,7 @@ static void end_region(SimWarp *w, const SimIns *i) {
     if (!w->active) simexec_find(w);
     return;
   }
-  if (w->cluster->serial >= w->cluster->due) look_around(w->cluster);
+  if (w->cluster->serial >= w->cluster->beat.due) look_around(w->cluster);
   if (w->count > w->cluster->budget) runaway(w, i, 0);
   if (i->head == OP_FOR) {
     end_for(w, i);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/guard.h"
 #include "base/platform.h"
 #include "base/signals.h"
 #include "sim/access.h"
@@ -29,7 +30,9 @@
 #include "sim/turns.h"
 #include "sim/wgmma.h"
 
-enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * SIM_ROOM };
+enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * SIM_ROOM,
+       // instructions of the guard's budget that starting a cluster costs
+       CLUSTER_COST = 256 };
 
 typedef struct Run {
   const SimProg *prog;
@@ -46,6 +49,7 @@ typedef struct Run {
   uint64_t told;
   double part;
   int nasleep;  // number of clusters that wait for others (Worker.asleep)
+  Guard *guard;           // limits of the call that started the run, or NULL
   // results of finished clusters that must wait until earlier clusters are
   // merged
   SimOut *done;
@@ -298,7 +302,7 @@ static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
   while (wait && !r->stop && !r->oom && r->begun < r->total &&
          r->begun >= r->merged + AHEAD + r->most)
     pthread_cond_wait(&r->moved, &r->lock);
-  bool go = !r->stop && !r->oom && r->begun < r->total &&
+  bool go = !r->stop && !r->oom && !guard_ended() && r->begun < r->total &&
             r->begun < r->merged + AHEAD + r->most;
   if (go) *cluster = r->begun++;
   pthread_mutex_unlock(&r->lock);
@@ -318,9 +322,11 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   if (!o) return false;
   c->rng = r->opts->seed * 0x9e3779b97f4a7c15ull + index;
   c->serial = 1;
-  c->due = 0;
+  c->beat.due = 0;
+  c->beat.spent = c->serial;
   c->out = o;
   c->tape = r->tape;
+  guard_spend(CLUSTER_COST);
   simcluster_begin(c, index);
   return true;
 }
@@ -511,6 +517,7 @@ static void *work_decided(Worker *w) {
 // Thread function of a worker: runs clusters one after the other.
 static void *work(void *p) {
   Worker *w = p;
+  guard_now = w->run->guard;
   if (w->turns) return work_decided(w);
   while (another(w)) {
     while (!simcluster_run(w->cluster[0])) {}
@@ -706,7 +713,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (!single) simfits_all(cx, l);
   SimProg *prog = simdecode_make(cx, l);
   if (base_debug("sim")) print_program(cx, prog);
-  Run r = {.opts = o, .prog = prog};
+  Run r = {.opts = o, .prog = prog, .guard = guard_now};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
   // nothing runs if the grid is empty or the function misuses an MMA's
   // registers
@@ -730,6 +737,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   bool ok = (r.requests || !o->record) && !r.oom &&
             (misused || run_all(&r));
   if (ok && r.tape) ok = simclock_play(r.clock, r.tape, goes_on, &r, &r.timing);
+  if (guard_ended()) r.stopped = true;
   if (misused) simreport_flight(prog, &r.fault[r.nfault++]);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   bool whole = ok && !r.stopped && !r.nfault && !none;

@@ -163,8 +163,9 @@ struct SimCluster {
   const SimProg *prog;
   uint32_t index;          // index of the cluster in the launch
   uint64_t rng, serial, budget, patience, mmas;
-  // value of `serial` at which simcluster_tick is called next
-  uint64_t due;
+  // values of `serial` at which simcluster_tick is called next, and up to which
+  // the budget of the guard was spent (base/guard.h)
+  struct { uint64_t due, spent; } beat;
   // number of reads of unchanged global memory in this time slice
   int polls;
   // counters to detect livelocks (quiet_for in exec.c)

@@ -1,0 +1,24 @@
+// The budget of a call into an embedded Lua state (base/guard.h), as a debug
+// hook that raises an error when the call must end.
+#ifndef CUTE_LIMIT_H
+#define CUTE_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <lua.h>
+
+// Sets the hook of the budget in L, which new coroutines inherit. Does nothing
+// if the running call has no guard, or the guard has no `step`.
+void limit_start(lua_State *L);
+// Does what lua_sethook does, and keeps the hook of the budget.
+void limit_sethook(lua_State *L, lua_Hook f, int mask, int count);
+// Reports whether the running call has a hook of the budget.
+bool limit_active(void);
+// Spends n instructions of the budget. Raises an error if the call must end.
+void limit_spend(lua_State *L, uint64_t n);
+// Returns why a call ended: "exceeded its budget of instructions".
+const char *limit_reason(int end);
+
+#endif
+// SPDX-License-Identifier: MIT

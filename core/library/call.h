@@ -1,0 +1,30 @@
+// Calls of kernels, functions and operations (call.c), for cutelua.h's
+// functions and for compilations on threads of their own (compile.c).
+#ifndef CUTE_LIBRARY_CALL_H
+#define CUTE_LIBRARY_CALL_H
+
+#include "library/state.h"
+
+// The largest numbers of arguments, and of modes of a tensor.
+enum { MOST_ARGS = 64, MOST_RANK = 8 };
+
+// What to call. `name` is an operation of cute.ops; NULL: `ref` is a kernel, or
+// with `calls` a function.
+typedef struct Task {
+  cutelua_state *state;
+  cutelua_ref ref;
+  const char *name;
+  const cutelua_arg *args;
+  size_t nargs;
+  cutelua_arg *results;
+  size_t nresults;
+  const cutelua_launch_options *launch;
+  bool calls, compile;
+  bool misuse;  // whether an error means that an argument is invalid
+} Task;
+
+// Executes the task between state_enter and state_leave.
+cutelua_status call_run(Task *t, LastError *e);
+
+#endif
+// SPDX-License-Identifier: MIT

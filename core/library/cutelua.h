@@ -1,0 +1,214 @@
+// cutelua.h: runs kernels and operations of cutelua from C and C++.
+//
+// An application opens a state, loads Lua scripts, and launches their kernels
+// on the CPU simulator or on a GPU. docs/embedding.md states the errors, the
+// units and the rules for threads of each function.
+#ifndef CUTELUA_H
+#define CUTELUA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(CUTELUA_BUILD) && defined(__GNUC__)
+#define CUTELUA_API __attribute__((visibility("default")))
+#else
+#define CUTELUA_API
+#endif
+
+// The number of this interface. A library with a larger number also serves
+// programs that were compiled with a smaller one.
+#define CUTELUA_ABI 1
+
+// A Lua state with its scripts, kernels and memory.
+typedef struct cutelua_state cutelua_state;
+
+// Names a script, a kernel, a function or a compilation of one state. 0 names
+// nothing. A state never reuses a number, so a stale one is an error.
+typedef uint64_t cutelua_ref;
+
+typedef enum cutelua_status {
+  CUTELUA_OK = 0,
+  CUTELUA_ERROR = 1,   // the script, a kernel, a file or the GPU failed
+  CUTELUA_MEMORY = 2,  // memory ran out, or the state's limit was reached
+  CUTELUA_LIMIT = 3,   // a budget was exhausted, or the call interrupted
+  CUTELUA_MISUSE = 4,  // an argument of the C function is invalid
+  CUTELUA_BUSY = 5,    // a hook called a function of its own state
+  CUTELUA_FORKED = 6,  // the state belongs to the parent process
+  CUTELUA_PENDING = 7  // a compilation is not finished
+} cutelua_status;
+
+// Flags of cutelua_options.
+enum {
+  // Scripts are not trusted: they get no files, processes, environment
+  // variables, debug library, bytecode, PTX or GPU.
+  CUTELUA_UNTRUSTED = 1
+};
+
+// Works like lua_Alloc: allocates, resizes, or (new_size 0) frees memory.
+// Returns memory aligned for any type, or NULL. Several threads may call it at
+// a time.
+typedef void *(*cutelua_alloc)(void *ud, void *p, size_t old_size,
+                               size_t new_size);
+// Receives text that scripts, kernels and warnings print. stream is 1 for
+// output and 2 for messages. The text may contain zeros.
+typedef void (*cutelua_print)(void *ud, int stream, const char *text,
+                              size_t size);
+
+// Options of cutelua_open. Zeros mean defaults.
+typedef struct cutelua_options {
+  size_t size;            // sizeof(cutelua_options)
+  uint64_t flags;
+  cutelua_alloc alloc;    // NULL: malloc
+  void *alloc_ud;
+  cutelua_print print;    // NULL: standard output and standard error
+  void *print_ud;
+  uint64_t memory;        // bytes of host memory; 0: no limit, or the default
+                          // of untrusted states, 256 MiB
+  uint64_t instructions;  // budget of each call; 0: none, or the default of
+                          // untrusted states, 100 million
+  uint64_t milliseconds;  // time limit of each call; 0: none, or the default
+                          // of untrusted states, 10 seconds
+} cutelua_options;
+
+// A tensor in the application's memory. Element (i, j, ...) is at
+// data + i * stride[0] + j * stride[1] + ..., counted in elements.
+typedef struct cutelua_tensor {
+  void *data;
+  const char *dtype;      // "f32", "bf16", "f16", "i32", "e4m3" ...
+  const int64_t *shape;
+  const int64_t *stride;  // NULL: the last mode is contiguous, as in C
+  int32_t rank;           // 1 to 8
+  int32_t device;         // CUTELUA_HOST, or the number of a GPU
+} cutelua_tensor;
+
+enum { CUTELUA_HOST = -1 };
+
+typedef enum cutelua_type {
+  CUTELUA_TENSOR = 1,
+  CUTELUA_INTEGER = 2,
+  CUTELUA_NUMBER = 3,
+  CUTELUA_BOOLEAN = 4,
+  CUTELUA_STRING = 5,
+  CUTELUA_REF = 6
+} cutelua_type;
+
+// An argument, or the place of a result.
+typedef struct cutelua_arg {
+  cutelua_type type;
+  // Not NULL: the argument is this field of a table of options, which is
+  // passed after all other arguments.
+  const char *name;
+  union {
+    cutelua_tensor tensor;
+    int64_t integer;      // integers and booleans
+    double number;
+    const char *string;
+    cutelua_ref ref;
+    uint64_t reserved[12];
+  } as;
+} cutelua_arg;
+
+// Options of a launch. Zeros mean defaults.
+typedef struct cutelua_launch_options {
+  size_t size;            // sizeof(cutelua_launch_options)
+  uint32_t grid[3];       // blocks; 0 in the second or third: 1
+  uint32_t block[3];      // threads
+  uint32_t cluster[3];    // blocks of a cluster
+  uint32_t flags;         // 0
+  const char *device;     // "sim", "sim:sm_80", "gpu", "gpu:1"; NULL: the
+                          // device of the tensors
+  void *stream;           // a CUstream of the driver, or NULL
+  int64_t seed;           // of the simulator's schedule
+} cutelua_launch_options;
+
+// ---- the library ----
+
+// The interface and the version of the library, and the meaning of a status.
+CUTELUA_API int cutelua_abi(void);
+CUTELUA_API const char *cutelua_version(void);
+CUTELUA_API const char *cutelua_status_text(cutelua_status status);
+
+// ---- states ----
+
+// Opens a state; `options` may be NULL. Closes it; NULL is ignored.
+CUTELUA_API cutelua_status cutelua_open(const cutelua_options *options,
+                                        cutelua_state **state);
+CUTELUA_API void cutelua_close(cutelua_state *state);
+// Ends the call that another thread executes.
+CUTELUA_API void cutelua_interrupt(cutelua_state *state);
+// The bytes of host memory that the state uses, and used at most.
+CUTELUA_API cutelua_status cutelua_memory(cutelua_state *state, uint64_t *used,
+                                          uint64_t *peak);
+
+// ---- the last error of a state ----
+
+// The message with its details, its kind, and its line in a script (0:
+// unknown). They are valid until the next call of the state.
+CUTELUA_API const char *cutelua_error(cutelua_state *state);
+CUTELUA_API const char *cutelua_error_kind(cutelua_state *state);
+CUTELUA_API const char *cutelua_error_file(cutelua_state *state);
+CUTELUA_API int cutelua_error_line(cutelua_state *state);
+
+// ---- scripts ----
+
+// Run a script. Messages call the text `name`.
+CUTELUA_API cutelua_status cutelua_load_file(cutelua_state *state,
+                                             const char *path,
+                                             cutelua_ref *script);
+CUTELUA_API cutelua_status cutelua_load_text(cutelua_state *state,
+                                             const char *text, size_t size,
+                                             const char *name,
+                                             cutelua_ref *script);
+// Finds a kernel or function: a field of the table that the script returned, or
+// a global variable; "" means the value that the script returned.
+CUTELUA_API cutelua_status cutelua_find(cutelua_state *state,
+                                        cutelua_ref script, const char *name,
+                                        cutelua_ref *found);
+// Forgets a reference.
+CUTELUA_API cutelua_status cutelua_release(cutelua_state *state,
+                                           cutelua_ref ref);
+
+// ---- kernels, functions, operations ----
+
+// Launches a kernel, calls a function of a script, or calls an operation of
+// cute.ops by its name.
+CUTELUA_API cutelua_status cutelua_launch(cutelua_state *state,
+                                          cutelua_ref kernel,
+                                          const cutelua_arg *args, size_t nargs,
+                                          const cutelua_launch_options *opts);
+CUTELUA_API cutelua_status cutelua_call(cutelua_state *state,
+                                        cutelua_ref function,
+                                        const cutelua_arg *args, size_t nargs,
+                                        cutelua_arg *results, size_t nresults);
+CUTELUA_API cutelua_status cutelua_op(cutelua_state *state, const char *name,
+                                      const cutelua_arg *args, size_t nargs,
+                                      cutelua_arg *results, size_t nresults);
+
+// ---- compilation before the first launch ----
+
+// Traces and compiles a kernel for arguments of these types and shapes:
+// cutelua_compile before it returns, cutelua_compile_start on a thread of its
+// own. cutelua_poll and cutelua_wait return the result, or CUTELUA_PENDING.
+CUTELUA_API cutelua_status cutelua_compile(cutelua_state *state,
+                                           cutelua_ref kernel,
+                                           const cutelua_arg *args,
+                                           size_t nargs,
+                                           const cutelua_launch_options *opts);
+CUTELUA_API cutelua_status
+cutelua_compile_start(cutelua_state *state, cutelua_ref kernel,
+                      const cutelua_arg *args, size_t nargs,
+                      const cutelua_launch_options *opts, cutelua_ref *job);
+CUTELUA_API cutelua_status cutelua_poll(cutelua_state *state, cutelua_ref job);
+CUTELUA_API cutelua_status cutelua_wait(cutelua_state *state, cutelua_ref job,
+                                        uint64_t milliseconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,12 @@
+// Lua's functions for patterns, for untrusted scripts: matching spends the
+// budget of the call, so that a pattern that takes exponential time ends.
+#ifndef CUTE_PATTERN_H
+#define CUTE_PATTERN_H
+
+#include <lua.h>
+
+// Replaces find, match, gmatch and gsub in the table on top of the stack.
+void pattern_open(lua_State *L);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,99 @@
+// States of libcutelua, for the files of this room.
+#ifndef CUTE_LIBRARY_STATE_H
+#define CUTE_LIBRARY_STATE_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "base/base.h"
+#include "base/guard.h"
+#include "bind/face.h"
+#define CUTELUA_BUILD
+#include "library/cutelua.h"
+
+// The memory of a state. The guard is the first member, so that guard_now also
+// points to the account.
+typedef struct Account {
+  Guard guard;
+  cutelua_alloc alloc;
+  void *alloc_ud;
+} Account;
+
+// Allocates memory of an account (heap.c): Lua's allocator.
+void *account_alloc(void *account, void *p, size_t old, size_t new);
+
+typedef struct LastError {
+  char *text;        // message with its details; NULL: none
+  char kind[32], file[256];
+  int line;          // 0: unknown
+  const char *fixed;  // text that needs no memory, used if `text` is NULL
+} LastError;
+
+// A compilation that runs on a thread of its own (compile.c).
+typedef struct Job Job;
+
+struct cutelua_state {
+  Account account;
+  lua_State *L;
+  pid_t pid;
+  pthread_mutex_t lock;    // held by the thread that is in a call
+  _Atomic(const void *) holder;  // identity of that thread, or NULL
+  bool untrusted;
+  cutelua_print print;
+  void *print_ud;
+  uint64_t instructions, milliseconds;
+  LastError error;
+  cutelua_ref last;        // last reference that was given out
+  // The list of compilations, which job_lock protects; job_done is signaled
+  // when one ends.
+  Job *jobs;
+  cutelua_ref last_job;
+  pthread_mutex_t job_lock;
+  pthread_cond_t job_done;
+  _Atomic bool closing;
+};
+
+// ---- state.c ----
+
+// Returns CUTELUA_OK if this thread may call functions of the state.
+cutelua_status state_check(cutelua_state *s);
+// Begins a call: takes the state's lock, and starts its budget. On failure,
+// returns a status other than CUTELUA_OK, and the caller must return it.
+cutelua_status state_enter(cutelua_state *s);
+// Ends a call and returns `status`.
+cutelua_status state_leave(cutelua_state *s, cutelua_status status);
+// Records an error of the C interface itself. Returns CUTELUA_MISUSE.
+cutelua_status state_misuse(cutelua_state *s, const char *fmt, ...)
+  PRINTF_LIKE(2, 3);
+// Records that a file cannot be read. Returns CUTELUA_ERROR.
+cutelua_status state_io(cutelua_state *s, const char *path, const char *why);
+// Calls f(task) in a protected call of L. Records an error in *e.
+cutelua_status state_run(lua_State *L, lua_CFunction f, void *task,
+                         LastError *e);
+void error_free(LastError *e);
+
+// Stores the value on top of L under a new reference, and pops it.
+cutelua_ref state_ref(cutelua_state *s, lua_State *L);
+// Pushes the value of a reference, or raises an error.
+void state_push(cutelua_state *s, lua_State *L, cutelua_ref ref);
+// Pushes function `name` of lua/cute/embedding.lua.
+void state_function(lua_State *L, const char *name);
+
+// ---- compile.c ----
+
+// Waits for the threads of all compilations, and frees them.
+void jobs_end(cutelua_state *s);
+// Waits for a compilation, and frees it. Returns false if `ref` names none.
+bool job_release(cutelua_state *s, cutelua_ref ref);
+
+// ---- sandbox.c ----
+
+// Opens Lua's libraries and the bindings. Call it as a lua_CFunction with the
+// state as light userdata.
+int sandbox_open(lua_State *L);
+
+#endif
+// SPDX-License-Identifier: MIT

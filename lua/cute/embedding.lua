@@ -1,0 +1,180 @@
+--- What the library libcutelua (core/library) needs of Lua: loads scripts,
+-- finds their kernels and functions, and calls them. The library calls this
+-- chunk with a table of C functions and gets the functions of `embedding`.
+local host = ...
+local core = require "cute.core"
+local devices = require "cute.lang.devices"
+local report = require "cute.lang.report"
+local source = require "cute.lang.source"
+
+local embedding = {}
+
+-- Functions of Lua's libraries are kept here, so that a script that replaces
+-- them does not affect this module.
+local byte, getmetatable, load = string.byte, getmetatable, load
+local pack, unpack, rawget, type = table.pack, table.unpack, rawget, type
+
+-- Sends what scripts and cutelua print to the application. (untrusted.lua does
+-- this in untrusted states.)
+if host.emit and not host.globals then
+  local emit = host.emit
+  local out = host.stream(emit, 1)
+  rawset(io, "stdout", out)
+  rawset(io, "stderr", host.stream(emit, 2))
+  rawset(io, "write", function(...) return out:write(...) end)
+  rawset(_G, "print", host.printer(emit))
+end
+
+-- Returns the globals of a new script of a trusted state: a copy of the
+-- state's globals.
+local function own_globals()
+  local env = {}
+  for name, v in pairs(_G) do env[name] = v end
+  env._G = env
+  return env
+end
+
+-- Marks the tables that cutelua_load_file and cutelua_load_text return.
+local Script = {}
+
+--- Runs a script. Returns an object for embedding.find.
+---@param text string
+---@param chunk string the chunk's name, with "@" or "="
+function embedding.load(text, chunk)
+  text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
+  if byte(text) == 27 then
+    core.fail("lua", chunk:sub(2) .. ": this is a compiled chunk, not Lua "
+      .. "source text")
+  end
+  local env = (host.globals or own_globals)()
+  local f, message = load(text, chunk, "t", env)
+  if not f then error(message, 0) end
+  if chunk:sub(1, 1) == "=" then source.add(chunk, text) end
+  return setmetatable({env = env, value = f()}, Script)
+end
+
+local function is_kernel(v)
+  local meta = type(v) == "table" and getmetatable(v)
+  return meta and rawget(meta, "__host") == "kernel"
+end
+
+--- Returns a kernel or function of a script: a field of the table that the
+-- script returned, or a global variable. The name "" means the returned value.
+function embedding.find(script, name)
+  if getmetatable(script) ~= Script then
+    core.fail("bad-argument", "cutelua_find: the reference names no script")
+  end
+  local value = script.value
+  local found
+  if name == "" then found = value end
+  if name ~= "" and type(value) == "table" and not is_kernel(value) then
+    found = rawget(value, name)
+  end
+  if found == nil and is_kernel(value) and value.name == name then
+    found = value
+  end
+  if found == nil then found = rawget(script.env, name) end
+  if is_kernel(found) or type(found) == "function" then return found end
+  core.fail("unknown-name", found == nil
+    and ("the script has no kernel or function '%s'"):format(name)
+    or ("'%s' of the script is a %s, not a kernel or function")
+      :format(name, type(found)))
+end
+
+--- Returns a tensor on a buffer, from element `offset` on.
+function embedding.tensor(buffer, offset, shape, stride)
+  local all = core.make_tensor(buffer, core.make_layout(buffer.count))
+  if offset > 0 then all = core.domain_offset(offset, all) end
+  return core.make_tensor(all, core.make_layout(shape, stride))
+end
+
+local function on_device(opts, place)
+  if opts.device then return opts end
+  opts.device = place or "sim"
+  return opts
+end
+
+local function check_kernel(k, what)
+  if not is_kernel(k) then
+    core.fail("bad-argument", what .. ": the reference names no kernel")
+  end
+end
+
+--- Launches a kernel. `place` is the GPU of the tensors, or nil.
+function embedding.launch(k, opts, place, ...)
+  check_kernel(k, "cutelua_launch")
+  k(...):launch(on_device(opts, place))
+end
+
+--- Traces and compiles a kernel for these arguments.
+function embedding.compile(k, opts, place, ...)
+  check_kernel(k, "cutelua_compile")
+  local ready, why = k(...):compile(on_device(opts, place))
+  if not ready then report.raise(why) end
+  local program = ready.program
+  if ready.device.kind == "gpu" then
+    local made, message = program:compile()
+    if not made then report.raise(message) end
+  end
+end
+
+-- Copies tensors of the results to their places, and returns other results.
+-- places[i] is a tensor, or nil.
+local function deliver(places, n, results)
+  local out = {}
+  for i = 1, n do
+    local to = places[i]
+    if to and core.typename(results[i]) ~= "tensor" then
+      core.fail("type-mismatch", ("result %d is %s, not a tensor"):format(i,
+        core.show(results[i])))
+    elseif to then
+      to:copy_from(results[i])
+    else
+      out[i] = results[i]
+    end
+  end
+  return unpack(out, 1, n)
+end
+
+--- Calls a function of a script.
+function embedding.call(f, places, n, ...)
+  if type(f) ~= "function" then
+    core.fail("bad-argument", "cutelua_call: the reference names "
+      .. (is_kernel(f) and "a kernel; cutelua_launch launches it"
+      or "no function"))
+  end
+  return deliver(places, n, pack(f(...)))
+end
+
+--- Calls an operation of cute.ops by its name.
+function embedding.op(name, places, n, ...)
+  local ops = require "cute.ops"
+  return deliver(places, n, pack(ops[name](...)))
+end
+
+-- Streams of the application by GPU and handle. Closing one waits for its GPU,
+-- so they stay open.
+local streams = {}
+
+--- Returns the stream for a stream of the driver on a GPU.
+---@param handle userdata the driver's handle
+---@param name? string "gpu", "gpu:1"; nil: the first GPU
+function embedding.stream(handle, name)
+  local d, why = devices.device(name or "gpu")
+  if not d then report.raise(why) end
+  if d.kind ~= "gpu" then
+    core.fail("bad-launch", ("the launch has a stream of a GPU, but is on %s")
+      :format(d.name))
+  end
+  local of = streams[d] or {}
+  streams[d] = of
+  local s = of[handle]
+  if s then return s end
+  s, why = d.dev:foreign_stream(handle)
+  if not s then report.raise(why) end
+  of[handle] = s
+  return s
+end
+
+return embedding
+-- SPDX-License-Identifier: MIT

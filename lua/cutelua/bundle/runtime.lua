@@ -142,12 +142,15 @@ runtime.code = [==[
 // ---- errors ----
 
 static THREAD char error_text[512];
+// Whether `fail` only returns its status, because nobody will read the text.
+static THREAD int quiet;
 
 #ifdef __GNUC__
 __attribute__((format(printf, 2, 3)))
 #endif
 static int fail(int status, const char *format, ...) {
   va_list list;
+  if (quiet) return status;
   va_start(list, format);
   vsnprintf(error_text, sizeof error_text, format, list);
   va_end(list);
@@ -712,27 +715,28 @@ static int check_memories(const Entry *e, const Slot *s,
   return status;
 }
 
-// Finds the variant for the tensors on an architecture. If there is none,
-// describes why the variant that takes most of the tensors does not fit.
-static int find_variant(const Entry *e, int arch, const bun_tensor *const *t,
-                        const Variant **out) {
-  int status = check_all(e, t), tried = 0, best = -1, fit = 0, own;
+// Reports whether the size of a call is among those of a variant, as far as the
+// first and last one tell.
+static int in_range(const Variant *v, const bun_tensor *const *t) {
+  const Sizes *s = &v->size;
+  if (s->of < 0 || t[s->of]->rank <= s->mode) return 1;
+  int64_t m = t[s->of]->extent[s->mode];
+  return m >= s->first && m <= s->last;
+}
+
+// Describes why no variant for an architecture takes the tensors: the fault in
+// the variant that takes most of them.
+static int no_variant(const Entry *e, int arch, const bun_tensor *const *t) {
+  int tried = 0, best = -1, fit = 0, status = BUN_OK;
   char text[sizeof error_text];
-  if (status) return status;
   for (int i = 0; i < e->variants; i++) {
-    const Variant *v = &e->variant[i];
-    if (v->arch != arch) continue;
-    own = check_variant(e, v, t, &fit);
+    if (e->variant[i].arch != arch) continue;
+    int own = check_variant(e, &e->variant[i], t, &fit);
     tried++;
-    if (!own) {
-      *out = v;
-      return check_apart(e, t);
-    }
-    if (fit > best) {
-      best = fit;
-      status = own;
-      memcpy(text, error_text, sizeof text);
-    }
+    if (fit <= best) continue;
+    best = fit;
+    status = own;
+    memcpy(text, error_text, sizeof text);
   }
   if (!tried)
     return fail(BUN_E_NO_CUBIN, "%s has no kernel for %s", e->name,
@@ -743,6 +747,21 @@ static int find_variant(const Entry *e, int arch, const bun_tensor *const *t,
     snprintf(error_text + n, sizeof error_text - n, " (by the most similar of "
              "%d specialisations)", tried);
   return status;
+}
+
+// Finds the variant for the tensors on an architecture.
+static int find_variant(const Entry *e, int arch, const bun_tensor *const *t,
+                        const Variant **out) {
+  int status = check_all(e, t), fit, other = BUN_E_NO_CUBIN;
+  if (status) return status;
+  quiet = 1;
+  for (int i = 0; i < e->variants && other; i++) {
+    *out = &e->variant[i];
+    if ((*out)->arch == arch && in_range(*out, t))
+      other = check_variant(e, *out, t, &fit);
+  }
+  quiet = 0;
+  return other ? no_variant(e, arch, t) : check_apart(e, t);
 }
 
 // ---- launches ----

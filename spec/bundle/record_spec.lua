@@ -308,6 +308,15 @@ describe("cutelua bundle", function()
     assert.truthy(err:find("align = 12; a power of two", 1, true), err)
   end)
 
+  it("does not run kernels with other numbers", function()
+    -- With 65 elements, the kernel would read beyond its tensors.
+    bundle([[cute.bundle.add("f", function(a, b, n)
+      twice(a, b, n):launch {grid = 1, block = 96}
+    end, {x, y, cute.bundle.number("n", 64)})]], "", function(c)
+      assert.same({{name = "n", dtype = "i32"}}, c.functions[1].numbers)
+    end)
+  end)
+
   it("names numbers of kernels", function()
     bundle([[cute.bundle.add("f", twice, {x, y, cute.bundle.number("count", 64),
       grid = 1, block = 64, names = {"from", "to"}})]], "", function(c)

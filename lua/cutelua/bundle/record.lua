@@ -95,9 +95,6 @@ function Session:run(program, launch)
     table.insert(self.replay or self.capture, l)
     return {ok = true, stopped = true, output = "", reports = {}, lines = {},
             relies = {}, seconds = 0, instructions = 0}
-  elseif self.replay then
-    table.insert(self.replay, l)
-    return core.sim_run(program.fn, launch)
   elseif self.capture then
     l.check = self:verdict(program, launch)
     table.insert(self.capture, l)
@@ -477,6 +474,17 @@ local function put_back(tensors, bytes)
   for i, t in ipairs(tensors) do put_bytes(t.buffer, t.offset, bytes[i]) end
 end
 
+-- Returns the launches of a call whose kernels do not run. other: with other
+-- numbers.
+local function dry_run(self, call, other)
+  local was = self.dry
+  self.dry = true
+  local ok, list = pcall(collect, self, "replay", call, other)
+  self.dry = was
+  if not ok then error(list, 0) end
+  return list
+end
+
 -- Raises an error if a function launches something else when its tensors are
 -- zeros and its kernels do not run. Then the host reads elements of tensors.
 local function check_steady(self, name, tensors, launches, call)
@@ -484,9 +492,7 @@ local function check_steady(self, name, tensors, launches, call)
   if not bytes then return end
   for i, b in ipairs(bytes) do zeros[i] = ("\0"):rep(#b) end
   put_back(tensors, zeros)
-  self.dry = true
-  local ok, others = pcall(collect, self, "replay", call, false)
-  self.dry = false
+  local ok, others = pcall(dry_run, self, call, false)
   put_back(tensors, bytes)
   local same = ok and #others == #launches
   for k, l in ipairs(launches) do
@@ -528,16 +534,7 @@ function Session:variant_of(name, f, config)
                  call)
   end
   add_results(name, tensors, results, config)
-  local others = {}
-  if #numbers > 0 then
-    local after = not self.dry and bytes_of(tensors)
-    if not self.dry and not (before and after) then
-      fail(name, "a function with numbers takes at most %d bytes", LARGEST)
-    end
-    if after then put_back(table.move(tensors, 1, given, 1, {}), before) end
-    others = collect(self, "replay", call, true)
-    if after then put_back(tensors, after) end
-  end
+  local others = #numbers > 0 and dry_run(self, call, true) or {}
   local variant = describe.variant(name, launches, {roots = tensors,
     since = since, zeroed = self.zeroed,
     numbers = find_numbers(name, numbers, launches, others)})

@@ -473,6 +473,8 @@ local FLOATS = {bf16 = {16, 8, 3e-3}, f16 = {16, 5, 6e-4},
 local function constant(n, v)
   if n.dtype == "i32" then return ("%d"):format(v) end
   if n.dtype == "i64" then return ("INT64_C(%d)"):format(v) end
+  if v ~= v then return "NAN" end
+  if v - v ~= 0 then return v > 0 and "INFINITY" or "-INFINITY" end
   local text = ("%.17g"):format(v)
   if not text:find "[.en]" then text = text .. ".0" end
   return n.dtype == "f32" and ("(float)%s"):format(text) or text

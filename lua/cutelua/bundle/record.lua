@@ -84,7 +84,8 @@ function Session:verdict(program, launch)
   for i, o in ipairs(v.open) do open[i] = o.text end
   return {kernel = v.kernel, verdict = v.verdict, grid = launch.grid,
           orders = v.orders, runs = v.runs, blocks = v.blocks,
-          turns = v.turns, open = open, notes = v.notes}
+          turns = v.turns, open = open, notes = v.notes,
+          results = v.results, sums = v.sums ~= nil}
 end
 
 -- Replaces the simulator's run: records the launch, then runs it.
@@ -126,7 +127,9 @@ local function test_of(roots, before, numbers, launches)
   end
   local inexact = false
   for _, l in ipairs(launches) do
+    local c = l.check or {}
     inexact = inexact or core.sim_inexact(l.program.fn) ~= nil
+      or c.sums or (c.results or 1) > 1
   end
   return {tensors = tensors, numbers = values, inexact = inexact}
 end
@@ -135,9 +138,9 @@ end
 function Session:alone(l)
   local variant, roots = describe.variant(l.program.info.name, {l}, {})
   local before = self.tests and bytes_of(roots)
-  local checked = self:verdict(l.program, l.launch)
+  l.check = self:verdict(l.program, l.launch)
   local found = core.sim_run(l.program.fn, l.launch)
-  variant.checks = {checked}
+  variant.checks = {l.check}
   variant.tests = {self.tests and test_of(roots, before, variant.numbers,
     {l})}
   variant.program = l.program

@@ -494,6 +494,35 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *out, CUtensorMapDataType type,
   return 0;
 }
 
+CUresult cuTensorMapEncodeIm2col(CUtensorMap *out, CUtensorMapDataType type,
+                                 cuuint32_t rank, void *at,
+                                 const cuuint64_t *extent,
+                                 const cuuint64_t *stride, const int *lower,
+                                 const int *upper, cuuint32_t channels,
+                                 cuuint32_t pixels, const cuuint32_t *step,
+                                 CUtensorMapInterleave interleave,
+                                 CUtensorMapSwizzle swizzle,
+                                 CUtensorMapL2promotion l2,
+                                 CUtensorMapFloatOOBfill fill) {
+  TensorMap m;
+  Why why;
+  memset(&m, 0, sizeof m);
+  m.im2col = true;
+  m.type = type, m.rank = rank, m.address = (uint64_t)(uintptr_t)at;
+  m.interleave = interleave, m.swizzle = swizzle, m.l2 = l2, m.fill = fill;
+  m.channels = channels, m.pixels = pixels;
+  for (int i = 0; i < TENSORMAP_RANK; i++) m.step[i] = 1;
+  for (cuuint32_t i = 0; i < rank; i++) {
+    m.extent[i] = (int64_t)extent[i];
+    if (i + 1 < rank) m.stride[i] = (int64_t)stride[i];
+    if (i + 2 < rank) m.lower[i] = lower[i], m.upper[i] = upper[i];
+    m.step[i] = step[i];
+  }
+  if (!tensormap_check(&m, &why)) return 1;
+  tensormap_encode(&m, out->opaque);
+  return 0;
+}
+
 __attribute__((destructor)) static void report(void) {
   if (getenv("FAKE_COUNT"))
     fprintf(stderr, "loads %d, unloads %d, launches %d\n", loads, unloads,

@@ -59,4 +59,15 @@ add("decode", ops.attention_decode, {bf16(2, 1, 8, 128), bf16(2, 512, 2, 128),
 add("embedding", ops.embedding, {cute.zeros({16}, cute.i32), bf16(100, 64)})
 add("grouped", ops.grouped_gemm, {bf16(256, 64), bf16(2, 128, 64),
   cute.tensor({0, 100, 256}, cute.i32)})
+
+-- A convolution, whose image has a tensor map in im2col mode.
+local conv = require "kernels.conv2d_sm90" {padding = 1, stride = 2,
+                                            tile = {128, 64, 64}}
+local image, filter = bf16(2, 9, 9, 64), bf16(64, 3, 3, 64)
+local result = cute.zeros(conv.shape(image, filter), cute.bf16)
+add("convolution", function(x, w, y)
+  local list = conv.arguments(x, w, y)
+  conv.kernel(table.unpack(list, 1, list.n)):launch {grid = conv.grid(y),
+    block = conv.block, cluster = conv.cluster}
+end, {image, filter, result})
 -- SPDX-License-Identifier: MIT

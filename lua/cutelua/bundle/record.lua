@@ -230,8 +230,9 @@ for word in ([[stream tensor status status_name error arch archs careful load
   OWN[word] = true
 end
 
--- Adds a variant to the function of a name. Launches that fit no function of
--- their kernel's name get a name with a number.
+-- Adds a variant to the function with a name. If `free`, the name is that of a
+-- kernel, and gets a number where the function with the name has other
+-- arguments; otherwise, that is an error.
 function Session:keep(name, v, free)
   if OWN[name] or name:find "_v$" or name:find "_workspace$" then
     if not free then

@@ -455,6 +455,34 @@ build = {
         "lua/cutelua/bench/testing.lua",
       ["cutelua.bench.weights"] =
         "lua/cutelua/bench/weights.lua",
+      ["cutelua.bundle.certificate"] =
+        "lua/cutelua/bundle/certificate.lua",
+      ["cutelua.bundle.describe"] =
+        "lua/cutelua/bundle/describe.lua",
+      ["cutelua.bundle.expression"] =
+        "lua/cutelua/bundle/expression.lua",
+      ["cutelua.bundle.header"] =
+        "lua/cutelua/bundle/header.lua",
+      ["cutelua.bundle"] =
+        "lua/cutelua/bundle/init.lua",
+      ["cutelua.bundle.lz4"] =
+        "lua/cutelua/bundle/lz4.lua",
+      ["cutelua.bundle.main"] =
+        "lua/cutelua/bundle/main.lua",
+      ["cutelua.bundle.range"] =
+        "lua/cutelua/bundle/range.lua",
+      ["cutelua.bundle.record"] =
+        "lua/cutelua/bundle/record.lua",
+      ["cutelua.bundle.runtime"] =
+        "lua/cutelua/bundle/runtime.lua",
+      ["cutelua.bundle.sha256"] =
+        "lua/cutelua/bundle/sha256.lua",
+      ["cutelua.bundle.state"] =
+        "lua/cutelua/bundle/state.lua",
+      ["cutelua.bundle.test_program"] =
+        "lua/cutelua/bundle/test_program.lua",
+      ["cutelua.bundle.write"] =
+        "lua/cutelua/bundle/write.lua",
       ["cutelua.cache.compile"] =
         "lua/cutelua/cache/compile.lua",
       ["cutelua.cache.compilers"] =

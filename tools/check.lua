@@ -222,6 +222,7 @@ local LUA_ROOMS = {
   text = {},
   bench = {"check", "program", "text"},
   analyses = {"check", "profile", "text"},
+  bundle = {"check", "text"},
   check = {"analyses", "bench", "profile", "program", "text"},
   debug = {"program"},
   doc = {"text"},

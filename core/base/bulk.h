@@ -23,6 +23,7 @@ struct HostBuf {
   // set from a string). In all other buffers, the simulator reports reads of
   // undefined elements.
   bool defined;
+  uint64_t serial;  // number of the buffer, in the order of creation
   void (*unpin)(HostBuf *b);  // unpins pinned memory before it is freed
   // The GPU for which the memory is pinned, and the `epoch` of its context at
   // that time.

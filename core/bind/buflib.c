@@ -4,6 +4,7 @@
 #include "bind/gpulib.h"
 #include "bind/trace.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,12 +38,18 @@ void buflib_grew(lua_State *L, size_t bytes) {
   if (kib >= 1024) lua_gc(L, LUA_GCSTEP, kib > 1 << 30 ? 1 << 30 : (int)kib);
 }
 
+// Number of the newest buffer of the process.
+static atomic_uint_least64_t newest;
+
+uint64_t buflib_newest(void) { return atomic_load(&newest); }
+
 // Pushes a buffer without memory. If the buffer will use memory of another
 // buffer, the caller stores that one as uservalue 1.
 static HostBuf *push_closed(lua_State *L) {
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 1);
   memset(b, 0, sizeof *b);
   b->closed = true;
+  b->serial = atomic_fetch_add(&newest, 1) + 1;
   luaL_setmetatable(L, MT_BUFFER);
   return b;
 }

@@ -22,6 +22,9 @@ int buflib_field(lua_State *L, DType t, size_t count, size_t bytes,
                  bool closed);
 int buflib_text(lua_State *L, DType t, size_t count, bool closed);
 
+// Returns the number (HostBuf.serial) of the buffer created last.
+uint64_t buflib_newest(void);
+
 // Returns the address of the open buffer at idx, and records that kernels may
 // access the buffer by it from now on.
 lua_Integer buflib_address(lua_State *L, int idx);

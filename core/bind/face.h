@@ -51,6 +51,7 @@ void graphlib_open(lua_State *L);
 void recordlib_open(lua_State *L);
 void jitlib_open(lua_State *L);
 void launchlib_open(lua_State *L);
+void bundlelib_open(lua_State *L);
 void plan_cache_open(lua_State *L);
 void symlib_open(lua_State *L);
 void tmalib_open(lua_State *L);

@@ -44,6 +44,7 @@ int luaopen_cute_core(lua_State *L) {
   recordlib_open(L);
   jitlib_open(L);
   launchlib_open(L);
+  bundlelib_open(L);
   plan_cache_open(L);
   symlib_open(L);
   tmalib_open(L);

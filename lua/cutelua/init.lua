@@ -62,7 +62,8 @@ local FUNCTIONS = {
     total(field: string, op?: string)]]},
 }
 -- Each row: prefix of the name, name, and the module that is its value.
-local MODULES = {{"cute.", "cli", "cutelua.program.cli"},
+local MODULES = {{"cute.", "bundle", "cutelua.bundle"},
+  {"cute.", "cli", "cutelua.program.cli"},
   {"cute.", "npy", "cutelua.text.npy"},
   {"cute.", "testing", "cutelua.bench.testing"},
   {"workshop.", "passes", "cutelua.debug.passes"}}

@@ -152,7 +152,8 @@ describe("show.text", function()
     local by = {}
     for _, topic in ipairs(topics.of(cute)) do by[topic.title] = topic.names end
     assert.is_true(#(by.more or {}) <= 12, table.concat(by.more or {}, " "))
-    assert.truthy(table.concat(by.modules, " "):find("arch cli", 1, true))
+    local modules = table.concat(by.modules, " ")
+    assert.truthy(modules:find("arch bundle cli", 1, true))
     assert.truthy(table.concat(by["control flow"], " "):find "range")
     fits(shown(cute, 40):gsub("  %w+[^\n]*", "", 0), 80, 400)
     for _, line in ipairs(support.lines(shown(cute, 40))) do

@@ -41,6 +41,7 @@ cute.gpu.stats = require "cutelua.bench.measure".stats
 cute.utils.print_latex = require "cutelua.draw.print".print_latex
 cute.utils.print_latex_tv = require "cutelua.draw.print".print_latex_tv
 cute.cli = require "cutelua.program.cli"
+cute.bundle = require "cutelua.bundle"
 cute.absf = require "cute.math".absf
 cute.absi = require "cute.math".absi
 cute.add = require "cute.math".add

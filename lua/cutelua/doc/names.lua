@@ -62,6 +62,7 @@ local TOPICS = {
   {"cute.jit", names = "cute.jit."},
   {"cute.npy", names = "cute.npy."},
   {"cute.cli", names = "cute.cli."},
+  {"cute.bundle", names = "cute.bundle."},
 }
 local by_module, title_order = {}, {}
 for i, topic in ipairs(TOPICS) do
@@ -184,6 +185,7 @@ end
 local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.gpu"] = "cute.gpu", ["cute.jit"] = "cute.jit",
   ["cute.npy"] = "cutelua.text.npy", ["cute.cli"] = "cutelua.program.cli",
+  ["cute.bundle"] = "cutelua.bundle",
   ["cute.nvgpu"] = "cute.nvgpu", ["cute.testing"] = "cutelua.bench.testing",
   ["cute.pipeline"] = "cute.pipeline", ["cute.utils"] = "cute.utils",
   ["cute.ops"] = "cute.ops", ["cute.tiles"] = "cute.tiles",

@@ -206,15 +206,18 @@ local function run_plain(opt, words)
   return code
 end
 
--- Runs a command that starts its script several times, such as the debugger.
-local function debugged(opt, words)
-  local result
-  local code = protected(opt, function()
-    result = require "cutelua.debug.prompt".main(words, function(own)
-      return run_script(opt, own, 1)
+-- Makes a command that starts its script itself, perhaps several times, from a
+-- module whose main(words, run) returns an exit code.
+local function starter(module)
+  return function(opt, words)
+    local result
+    local code = protected(opt, function()
+      result = require(module).main(words, function(own)
+        return run_script(opt, own, 1)
+      end)
     end)
-  end)
-  return code ~= 0 and code or result
+    return code ~= 0 and code or result
+  end
 end
 
 -- Makes a command that runs a script in a session, from a module with these
@@ -251,7 +254,7 @@ program.commands = {
   {"run", "script [arguments]", "runs it, as without `run`",
    run = run_plain},
   {"debug", "script [arguments]", "steps forward and back",
-   run = debugged},
+   run = starter "cutelua.debug.prompt"},
   {"check", "[options] script [arguments]", "checks all schedules",
    run = session "cutelua.check.main"},
   {"profile", "[options] script [arguments]", "memory traffic, bank conflicts",
@@ -262,6 +265,8 @@ program.commands = {
    run = session "cutelua.cache.compile"},
   {"cache", "list|verify|clear|path", "the cache of compiled kernels",
    run = plain "cutelua.cache.main"},
+  {"bundle", "[options] script [arguments]", "writes its kernels as C",
+   run = starter "cutelua.bundle.main"},
   {"learn", "[lesson]", "the tutorial, with exercises",
    run = plain "cutelua.learn.main"},
   {"web", "[--port N]", "serves the workshop to a browser",

@@ -1,0 +1,191 @@
+// What a bundle records of launches: the properties that a program is compiled
+// for, for each value that a launch passes, and the origin of host buffers.
+#include "bind/argkey.h"
+#include "bind/buflib.h"
+#include "bind/laylib.h"
+
+#include <string.h>
+
+// A walk over the words of an argument key, which appends a description of each
+// leaf to the list at stack index `list`.
+typedef struct Scan {
+  lua_State *L;
+  Ctx *cx;
+  const ArgKey *k;
+  const uint64_t *at;
+  int list;
+  lua_Integer n;
+} Scan;
+
+static Dim dim_of(uint64_t word) {
+  Dim d;
+  memcpy(&d, &word, sizeof d);
+  return d;
+}
+
+// Returns the number of words of a string, with its head.
+static size_t string_words(uint64_t head) {
+  return 1 + (ARG_MORE(head) + 7) / 8;
+}
+
+// Appends the table on top to the list, with the symbol of its leaf.
+static void append(Scan *s, int argument) {
+  face_set_int(s->L, "argument", argument);
+  if (s->k->symbol[s->n])
+    face_set_int(s->L, "symbol", (lua_Integer)s->k->symbol[s->n]);
+  lua_rawseti(s->L, s->list, ++s->n);
+}
+
+// Sets the field `name` of the table on top to the list of n words.
+static void set_words(lua_State *L, const char *name, const uint64_t *w,
+                      size_t n) {
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_pushinteger(L, (lua_Integer)w[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, name);
+}
+
+// Reads a plain layout at s->at. Sets the fields shape and stride of the table
+// on top, lists of the extents and strides of all leaves, and shape_div and
+// stride_div if the layout is dynamic. Appends leaves for dynamic extents and
+// strides, which belong to leaf number `of` (0: to a tensor without memory).
+static void scan_plain(Scan *s, uint64_t flags, int argument, lua_Integer of) {
+  lua_State *L = s->L;
+  size_t n = (size_t)*s->at++, leaves = 0;
+  uint64_t *shape = NEW(s->cx, uint64_t, n + 1);
+  for (size_t i = 0; i < n; i++)
+    if (dim_kind(dim_of(s->at[i])) != DIM_TUP) shape[leaves++] = s->at[i];
+  const uint64_t *stride = s->at + n, *div = stride + leaves;
+  bool dynamic = flags & ARG_DYNAMIC;
+  set_words(L, "shape", shape, leaves);
+  set_words(L, "stride", stride, leaves);
+  s->at = div + (dynamic ? 2 * leaves : 0);
+  if (!dynamic) return;
+  set_words(L, "shape_div", div, leaves);
+  set_words(L, "stride_div", div + leaves, leaves);
+  for (size_t i = 0; i < 2 * leaves; i++) {
+    if (!div[i]) continue;
+    bool extent = i < leaves;
+    lua_createtable(L, 0, 5);
+    face_set_str(L, "kind", extent ? "extent" : "stride");
+    face_push_dtype(L, !extent && flags & ARG_WIDE ? DT_I64 : DT_I32);
+    lua_setfield(L, -2, "dtype");
+    face_set_int(L, "of", of);
+    face_set_int(L, "mode", (lua_Integer)(extent ? i : i - leaves) + 1);
+    append(s, argument);
+  }
+}
+
+// Reads a layout. The table on top describes its owner.
+static void scan_layout(Scan *s, uint64_t flags, int argument, lua_Integer of) {
+  if (flags & ARG_COMPOSED) s->at += string_words(*s->at);
+  else scan_plain(s, flags, argument, of);
+}
+
+static void scan_tensor(Scan *s, int argument) {
+  lua_State *L = s->L;
+  uint64_t flags = ARG_MORE(s->at[0]), align = s->at[1];
+  s->at += 2;
+  lua_createtable(L, 0, 9);
+  face_set_str(L, "kind", flags & ARG_COORD ? "coordinates" : "tensor");
+  face_push_dtype(L, (DType)(flags & 255));
+  lua_setfield(L, -2, "dtype");
+  face_set_int(L, "align", (lua_Integer)align);
+  face_set_bool(L, "wide", flags & ARG_WIDE);
+  if (flags & ARG_COORD) {
+    s->at += string_words(*s->at);
+    scan_layout(s, flags, argument, 0);
+    lua_pop(L, 1);
+    return;
+  }
+  lua_pushvalue(L, -1);
+  append(s, argument);
+  scan_layout(s, flags, argument, s->n);
+  lua_pop(L, 1);
+}
+
+static void scan_value(Scan *s, int argument);
+
+static void scan_table(Scan *s, int argument) {
+  size_t n = ARG_MORE(*s->at);
+  s->at += 2;
+  for (size_t i = 0; i < n; i++) {
+    ArgTag key = ARG_TAG(*s->at);
+    s->at += key == ARG_STRING ? string_words(*s->at) : key == ARG_INT ? 2 : 1;
+    scan_value(s, argument);
+  }
+}
+
+static void scan_value(Scan *s, int argument) {
+  lua_State *L = s->L;
+  uint64_t head = *s->at;
+  luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
+  switch ((int)ARG_TAG(head)) {
+  case ARG_TABLE: scan_table(s, argument); return;
+  case ARG_TENSOR: scan_tensor(s, argument); return;
+  case ARG_TMA:
+    s->at += string_words(head);
+    lua_createtable(L, 0, 3);
+    face_set_str(L, "kind", "map");
+    append(s, argument);
+    return;
+  case ARG_LAYOUT:
+    s->at++;
+    lua_newtable(L);
+    scan_layout(s, ARG_MORE(head), argument, 0);
+    lua_pop(L, 1);
+    return;
+  case ARG_NUMBER:
+    s->at++;
+    lua_createtable(L, 0, 4);
+    face_set_str(L, "kind", "number");
+    face_push_dtype(L, (DType)ARG_MORE(head));
+    lua_setfield(L, -2, "dtype");
+    append(s, argument);
+    return;
+  case ARG_STRING: s->at += string_words(head); return;
+  case ARG_CONST: s->at += 3; return;
+  case ARG_INT: case ARG_FLOAT: case ARG_OBJECT: s->at += 2; return;
+  default: s->at++;
+  }
+}
+
+// kind_leaves(kind) -> a list that describes the values that a launch of a
+// program with this argument key passes, in order: {kind = "tensor", dtype,
+// align, wide[, shape, stride[, shape_div, stride_div]]}, {kind = "map"}, {kind
+// = "number", dtype}, {kind = "extent" or "stride", dtype, of = number of the
+// tensor's value, mode = from 1 on}; each with `argument` and, if it is a
+// cute.sym_int, the number of its symbol.
+static int l_kind_leaves(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const ArgKey *k = argkey_box(L, 1);
+  lua_settop(L, 1);
+  lua_createtable(L, (int)k->nleaf, 0);
+  Scan s = {.L = L, .cx = cx, .k = k, .at = k->w + 1, .list = 2};
+  for (int i = 1; i <= k->arguments; i++) scan_value(&s, i);
+  return 1;
+}
+
+// buffer_origin(buffer) -> the buffer's number, in the order of creation, and
+// whether the host wrote the whole buffer. buffer_origin() -> the number of the
+// newest buffer.
+static int l_buffer_origin(lua_State *L) {
+  if (lua_isnoneornil(L, 1)) {
+    lua_pushinteger(L, (lua_Integer)buflib_newest());
+    return 1;
+  }
+  const HostBuf *b = buflib_check(L, 1);
+  lua_pushinteger(L, (lua_Integer)b->serial);
+  lua_pushboolean(L, b->defined);
+  return 2;
+}
+
+void bundlelib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"kind_leaves", l_kind_leaves}, {"buffer_origin", l_buffer_origin},
+    {NULL, NULL}};
+  face_setfuncs(L, funcs);
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,91 @@
+--- `cutelua bundle SCRIPT`: kernels with launch functions in C, without Lua and
+-- without a compiler at run time. docs/deploy.md describes it.
+--
+--     cute.bundle.add("gemm_relu", function(A, B)
+--       return cute.ops.gemm(A, B, {epilogue = cute.ops.relu})
+--     end, {A, B})
+--
+-- While `cutelua bundle` runs the script, each add() becomes a C function.
+-- Otherwise add() has no effect.
+local expression = require "cutelua.bundle.expression"
+local core = require "cute.core"
+local kernel = require "cute.lang.kernel"
+local sign = require "cute.lang.signature"
+local state = require "cutelua.bundle.state"
+
+local bundle = {}
+
+local function fail(text, ...)
+  core.fail("bad-argument", "cute.bundle.add: " .. text:format(...))
+end
+
+local KEYS = {grid = true, examples = true, names = true, results = true,
+              sizes = true, arguments = true, align = true}
+
+local function check_config(config)
+  for k in pairs(config) do
+    if math.type(k) ~= "integer" and not KEYS[k] and not kernel.OPTIONS[k] then
+      local known = {}
+      for name in pairs(KEYS) do known[name] = true end
+      for name in pairs(kernel.OPTIONS) do known[name] = true end
+      sign.unknown("option", k, known)
+    end
+  end
+end
+
+--- Adds a function to the bundle: a kernel, or a function of tensors that
+-- launches kernels, such as cute.ops.gemm. `config` has its arguments and, for
+-- a kernel, the options of a launch (grid, block ...). With the same name and
+-- other extents, it adds a specialisation to the function of that name.
+---@param name string the C function's name, without the bundle's name
+---@param f any a kernel, or a function
+---@param config table {arguments..., names: string[], results: string[],
+-- align: integer bytes to which the tensors are aligned (as in the script),
+-- examples: table[] arguments of a kernel with symbolic arguments; or, for a
+-- range of sizes: sizes = {first, last, step}, arguments = function(size),
+-- examples: integer[] sizes that are run}
+function bundle.add(name, f, config)
+  if not name:find "^%a[%w_]*$" then
+    fail("'%s' is not a C identifier", name)
+  end
+  check_config(config)
+  if state.session then state.session:add(name, f, config) end
+end
+
+--- Declares a number among the arguments of a function as a parameter of the C
+-- function. Without it, the number is a constant. `value` is what the function
+-- gets while the script runs.
+---@param name string
+---@param value number
+function bundle.number(name, value)
+  if not name:find "^%a[%w_]*$" then
+    core.fail("bad-argument", ("cute.bundle.number: '%s' is not a C "
+      .. "identifier"):format(name))
+  end
+  if not state.session then return value end
+  return setmetatable({name = name, value = value}, state.Number)
+end
+
+--- Returns the architecture for which `cutelua bundle` runs the script, or nil
+-- in other runs. A script can add functions for some architectures only.
+---@return string?
+function bundle.arch() return state.session and state.session.arch or nil end
+
+--- Returns a / b, rounded up, for the function of a grid.
+---@param a any an integer or an extent
+---@param b any
+function bundle.ceil_div(a, b) return (a + b - 1) // b end
+
+--- Returns the lesser of two integers or extents, for the function of a grid.
+function bundle.min(a, b) return expression.min(a, b) end
+
+--- Returns the greater of two integers or extents, for the function of a grid.
+function bundle.max(a, b) return expression.max(a, b) end
+
+return sign.public("bundle.", bundle, [[
+  add(name: string, f: function|kernel, config: table)
+  number(name: string, value: number) arch()
+  ceil_div(a: integer|extent, b: integer|extent)
+  min(a: integer|extent, b: integer|extent)
+  max(a: integer|extent, b: integer|extent)]])
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,241 @@
+--- Merges the variants of a function for many sizes to variants for ranges of
+-- sizes.
+--
+-- A size is one integer, such as the number of rows. The launches of a function
+-- were recorded for each size of a range. Consecutive sizes share a variant if
+-- their kernels have the same code and everything else is equal, except numbers
+-- (extents, strides, grids, kernel arguments). Each such number must be a
+-- formula a + b ceil(size / d) that gives the recorded number for every size.
+-- So the merged variant launches, for each size, exactly what was recorded.
+local range = {}
+
+-- The largest divisor of a formula.
+local MOST = 512
+
+local Formula = {}
+Formula.__index = Formula
+range.Formula = Formula
+
+--- Reports whether v is a formula and no plain number.
+function range.is_formula(v) return getmetatable(v) == Formula end
+
+local function new(a, b, d, symbol)
+  return setmetatable({a = a, b = b, d = d, symbol = symbol}, Formula)
+end
+
+--- Returns a formula for a table with its fields, as it was before it was
+-- written to a file.
+function range.restore(t) return setmetatable(t, Formula) end
+
+-- Calls f(list, key) for each number of a variant that a formula may replace.
+local function each_number(v, f)
+  for _, t in ipairs(v.tensors) do
+    for i in ipairs(t.shape) do f(t.shape, i) end
+    for i in ipairs(t.stride) do f(t.stride, i) end
+  end
+  for _, s in ipairs(v.steps) do
+    for i = 1, s.grid and 3 or 0 do f(s.grid, i) end
+    for _, x in ipairs(s.values or {}) do
+      if x.kind == "CONSTANT" then f(x, "n") end
+      if x.map ~= 0 then
+        for i in ipairs(x.map.extent) do f(x.map.extent, i) end
+        for i in ipairs(x.map.stride) do f(x.map.stride, i) end
+      end
+    end
+  end
+end
+
+-- Appends a plain value to a list of texts, tables with sorted keys.
+local function spell(v, out)
+  if type(v) ~= "table" then
+    out[#out + 1] = tostring(v)
+    return
+  end
+  local keys = {}
+  for k in pairs(v) do keys[#keys + 1] = tostring(k) end
+  table.sort(keys)
+  local own = {}
+  for k, x in pairs(v) do own[tostring(k)] = x end
+  out[#out + 1] = "{"
+  for _, k in ipairs(keys) do
+    out[#out + 1] = k .. "="
+    spell(own[k], out)
+    out[#out + 1] = ","
+  end
+  out[#out + 1] = "}"
+end
+
+-- Returns the numbers of a variant, and a text of everything else. source(step)
+-- returns the code of a step's kernel.
+local function split(v, source)
+  local numbers, places = {}, {}
+  each_number(v, function(list, key)
+    numbers[#numbers + 1], places[#places + 1] = list[key], {list, key}
+  end)
+  for i, p in ipairs(places) do p[1][p[2]] = "?" .. i end
+  local out = {}
+  for _, s in ipairs(v.steps) do
+    if s.program then out[#out + 1] = source(s) end
+  end
+  for _, field in ipairs {"tensors", "numbers", "apart"} do
+    for _, t in ipairs(v[field]) do
+      local copy = {}
+      for k, x in pairs(t) do
+        if k ~= "align" and k ~= "value" then copy[k] = x end
+      end
+      spell(copy, out)
+    end
+  end
+  for _, s in ipairs(v.steps) do
+    local copy = {}
+    -- The sizes of memory that is shared or set to 0 are merged separately.
+    for k, x in pairs(s) do
+      if k ~= "program" and not (s.kernel == -1 and (k == "at" or k == "n"))
+      then
+        copy[k] = x
+      end
+    end
+    spell(copy, out)
+  end
+  out[#out + 1] = "regions " .. #v.regions
+  for i, p in ipairs(places) do p[1][p[2]] = numbers[i] end
+  return numbers, table.concat(out)
+end
+
+local function ceil_div(m, d) return (m + d - 1) // d end
+
+-- Returns the formula with divisor d for the values q[i] at the sizes m[i], or
+-- nil if there is none.
+local function fit(m, q, d)
+  local first, a, b = ceil_div(m[1], d), nil, nil
+  for i = 2, #m do
+    local c = ceil_div(m[i], d)
+    if not b and c ~= first then
+      if (q[i] - q[1]) % (c - first) ~= 0 then return nil end
+      b = (q[i] - q[1]) // (c - first)
+      a = q[1] - b * first
+    end
+    if b and q[i] ~= a + b * c or not b and q[i] ~= q[1] then return nil end
+  end
+  return b and new(a, b, d)
+end
+
+-- State of one number while sizes are added to a group: its values, and once
+-- they vary the formulas that give all of them.
+local Slot = {}
+Slot.__index = Slot
+
+-- Returns the formulas that remain if the value at size m is q; nil if none
+-- does. Returns an empty list for a constant.
+function Slot:after(sizes, m, q)
+  if not self.formulas then
+    if q == self.values[1] then return {} end
+    local all, values, list = {}, {}, {}
+    for i, x in ipairs(sizes) do all[i], values[i] = x, self.values[i] end
+    all[#all + 1], values[#values + 1] = m, q
+    for d = 1, MOST do list[#list + 1] = fit(all, values, d) end
+    return list[1] and list or nil
+  end
+  local list = {}
+  for _, f in ipairs(self.formulas) do
+    if f.a + f.b * ceil_div(m, f.d) == q then list[#list + 1] = f end
+  end
+  return list[1] and list or nil
+end
+
+-- Starts a group with one size.
+local function start(m, v, numbers, text)
+  local slots = {}
+  for i, q in ipairs(numbers) do
+    slots[i] = setmetatable({values = {q}}, Slot)
+  end
+  return {sizes = {m}, variant = v, slots = slots, text = text}
+end
+
+-- Adds a size to a group, or returns false if the group cannot have it.
+local function extend(g, m, v, numbers, text)
+  if text ~= g.text then return false end
+  local next_formulas = {}
+  for i, q in ipairs(numbers) do
+    local list = g.slots[i]:after(g.sizes, m, q)
+    if not list then return false end
+    next_formulas[i] = list
+  end
+  for i, s in ipairs(g.slots) do
+    s.formulas = next_formulas[i][1] and next_formulas[i] or nil
+    if not s.formulas then s.values[#s.values + 1] = numbers[i] end
+    if s.formulas and #s.values > 0 then s.values = {s.values[1]} end
+  end
+  g.sizes[#g.sizes + 1] = m
+  local own = g.variant
+  for i, bytes in ipairs(v.regions) do
+    own.regions[i] = math.max(own.regions[i], bytes)
+  end
+  for i, s in ipairs(v.steps) do
+    local mine = own.steps[i]
+    if s.kernel == -1 then mine.n = math.max(mine.n, s.n) end
+  end
+  for i, t in ipairs(v.tensors) do
+    own.tensors[i].align = math.max(own.tensors[i].align, t.align)
+  end
+  return true
+end
+
+-- Finds the mode of a tensor that is the size itself.
+local function size_of(g)
+  local found
+  for i, t in ipairs(g.variant.tensors) do
+    for j, f in ipairs(t.shape) do
+      if not found and range.is_formula(f) and f.a == 0 and f.b == 1
+        and f.d == 1 then
+        found = {tensor = i - 1, mode = j - 1}
+      end
+    end
+  end
+  return found
+end
+
+-- Ends a group: stores the formulas in its variant.
+local function finish(g, step, least, most)
+  local i = 0
+  each_number(g.variant, function(list, key)
+    i = i + 1
+    local s = g.slots[i]
+    if s.formulas then list[key] = s.formulas[1] end
+  end)
+  local v = g.variant
+  if #g.sizes > 1 then
+    v.size = size_of(g)
+    if not v.size then return nil end
+    v.size.from, v.size.to = g.sizes[1], g.sizes[#g.sizes]
+    v.size.step, v.size.least, v.size.most = step, least, most
+  end
+  return v
+end
+
+--- Returns the variants for ranges of sizes. list: {{size, variant}, ...}, with
+-- sizes in ascending order and `step` apart. Returns nil if no extent of a
+-- tensor is the size.
+---@return table[]?
+function range.merge(list, step, source)
+  local out, group = {}, nil
+  local least, most = list[1][1], list[#list][1]
+  local function close()
+    local v = finish(group, step, least, most)
+    out[#out + 1] = v
+    return v ~= nil
+  end
+  for _, row in ipairs(list) do
+    local numbers, text = split(row[2], source)
+    if not group then
+      group = start(row[1], row[2], numbers, text)
+    elseif not extend(group, row[1], row[2], numbers, text) then
+      if not close() then return nil end
+      group = start(row[1], row[2], numbers, text)
+    end
+  end
+  return close() and out or nil
+end
+
+return range
+-- SPDX-License-Identifier: MIT

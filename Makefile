@@ -79,7 +79,8 @@ $(BUILD)/embed.o: $(BUILD)/embed.c core/program/program.h
 $(BUILD)/cute/core.so: $(OBJ) $(BUILD)/files
 	@mkdir -p $(BUILD)/cute
 	@echo 'LD $@'
-	$(CC) -shared $(CFLAGS) -o $@ $(OBJ) $(LIBS)
+	$(CC) -shared $(CFLAGS) -Wl,--exclude-libs,libz.a -o $@ $(OBJ) $(Z_LIB) \
+	  $(LIBS)
 
 # Lua is linked completely and its API exported, so that C modules of Lua can be
 # loaded; libedit and zlib export nothing. zlib unpacks the Lua files in the

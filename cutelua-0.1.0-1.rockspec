@@ -12,6 +12,7 @@ Nothing of CUDA is needed to build it or to simulate.]],
   license = "MIT",
 }
 dependencies = {"lua >= 5.4, < 5.5"}
+external_dependencies = {ZLIB = {header = "zlib.h"}}
 build = {
   type = "make",
   build_target = "build/cute/core.so",
@@ -691,6 +692,8 @@ build = {
         "lua/cutelua/text/mistakes.lua",
       ["cutelua.text.npy"] =
         "lua/cutelua/text/npy.lua",
+      ["cutelua.text.npz"] =
+        "lua/cutelua/text/npz.lua",
       ["cutelua.text.output"] =
         "lua/cutelua/text/output.lua",
       ["cutelua.text.safetensors"] =

@@ -41,7 +41,8 @@ $(SOURCE)/stamp: tools/source.sh
 	touch $@
 
 LUA_C := $(filter-out lua.c luac.c,$(notdir $(wildcard $(LUA_INC)/*.c)))
-Z_C   := adler32.c crc32.c inffast.c inflate.c inftrees.c zutil.c
+Z_C   := adler32.c crc32.c deflate.c inffast.c inflate.c inftrees.c trees.c \
+           zutil.c
 THEIRS := $(patsubst %.c,$(BUILD)/theirs/%.o,$(LUA_C) $(Z_C))
 vpath %.c $(LUA_INC) $(Z_INC)
 $(THEIRS): $(BUILD)/theirs/%.o: %.c tools/web.mk

@@ -24,6 +24,9 @@ struct HostBuf {
   // undefined elements.
   bool defined;
   uint64_t serial;  // number of the buffer, in the order of creation
+  bool readonly;  // whether another library shares the memory for reading only
+  // Other owners of the memory at `raw`, or NULL if this buffer alone owns it.
+  struct Shared *shared;
   void (*unpin)(HostBuf *b);  // unpins pinned memory before it is freed
   // The GPU for which the memory is pinned, and the `epoch` of its context at
   // that time.

@@ -10,16 +10,25 @@
 
 #include "base/gemmcheck.h"
 #include "base/platform.h"
+#include "base/shared.h"
 
 // ---- lifetime ----
+
+// Frees the memory that a buffer allocated, or ends the mapping of a file if
+// `mapped` is not 0.
+static void release(void *raw, size_t mapped) {
+  if (mapped) platform_unmap(raw, mapped);
+  else base_free(raw);
+}
 
 // Frees the buffer's memory, unless the memory belongs to another buffer.
 static void buffer_free(HostBuf *b) {
   if (b->unpin) b->unpin(b);
   b->unpin = NULL;
-  if (b->mapped) platform_unmap(b->raw, b->mapped);
-  else base_free(b->raw);
+  if (b->shared) shared_drop(b->shared);
+  else release(b->raw, b->mapped);
   b->p = b->raw = NULL;
+  b->shared = NULL;
   b->mapped = 0;
   b->closed = true;
 }
@@ -121,6 +130,23 @@ static int l_map_file(lua_State *L) {
   return 2;
 }
 
+HostBuf *buflib_foreign(lua_State *L, DType t, size_t count, void *p) {
+  HostBuf *b = push_closed(L);
+  b->t = t;
+  b->count = count;
+  b->bytes = (count * (size_t)dtype_bits(t) + 7) / 8;
+  b->p = p;
+  b->closed = false;
+  b->defined = true;
+  return b;
+}
+
+Shared *buflib_share(HostBuf *b) {
+  if (!b->shared) b->shared = shared_new(release, b->raw, b->mapped);
+  if (b->shared) shared_keep(b->shared);
+  return b->shared;
+}
+
 void buflib_push_owner(lua_State *L, int idx) {
   lua_pushvalue(L, idx);
   if (lua_getiuservalue(L, -1, 1) == LUA_TNIL) lua_pop(L, 1);
@@ -144,6 +170,19 @@ HostBuf *buflib_reuse(lua_State *L, int idx, DType t, size_t count) {
 HostBuf *buflib_check(lua_State *L, int idx) {
   HostBuf *b = face_check(L, idx, MT_BUFFER, "buffer");
   if (b->closed) face_error(L, ERR_CLOSED, "the buffer was closed");
+  return b;
+}
+
+void buflib_check_writable(lua_State *L, bool readonly) {
+  if (readonly)
+    face_error(L, ERR_ARG, "the memory is another library's, which shares it "
+               "for reading only\n  t:clone() is a copy that can be written");
+}
+
+// Returns the open buffer at idx. Raises an error if it cannot be written.
+static HostBuf *check_target(lua_State *L, int idx) {
+  HostBuf *b = buflib_check(L, idx);
+  buflib_check_writable(L, b->readonly);
   return b;
 }
 
@@ -231,7 +270,7 @@ static int buffer_get(lua_State *L) {
 
 static int buffer_set(lua_State *L) {
   face_outside(L);
-  HostBuf *b = buflib_check(L, 1);
+  HostBuf *b = check_target(L, 1);
   size_t i = check_index(L, 2, b);
   dtype_store(b->t, b->p, i, check_element(L, 3, b->t));
   b->defined = true;
@@ -267,9 +306,11 @@ int buflib_text(lua_State *L, DType t, size_t count, bool closed) {
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
-  if (strcmp(face_checkstr(L, 2), "defined") != 0)
+  const char *k = face_checkstr(L, 2);
+  bool readonly = strcmp(k, "readonly") == 0;
+  if (!readonly && strcmp(k, "defined") != 0)
     return buflib_field(L, b->t, b->count, b->bytes, b->closed);
-  lua_pushboolean(L, b->defined);
+  lua_pushboolean(L, readonly ? b->readonly : b->defined);
   return 1;
 }
 
@@ -370,7 +411,7 @@ static int self(lua_State *L) {
 // b:fill(value)
 static int buffer_fill(lua_State *L) {
   face_outside(L);
-  HostBuf *b = buflib_check(L, 1);
+  HostBuf *b = check_target(L, 1);
   bulk_fill(b->t, b->p, 0, b->count, check_element(L, 2, b->t));
   b->defined = true;
   return self(L);
@@ -380,7 +421,7 @@ static int buffer_fill(lua_State *L) {
 // numbers.
 static int buffer_fill_normal(lua_State *L) {
   face_outside(L);
-  HostBuf *b = buflib_check(L, 1);
+  HostBuf *b = check_target(L, 1);
   lua_Integer seed = face_optint(L, 2, 0);
   double mean = face_optnum(L, 3, 0), sd = face_optnum(L, 4, 1);
   bulk_normal(b->t, b->p, b->count, (uint64_t)seed, mean, sd);
@@ -391,7 +432,7 @@ static int buffer_fill_normal(lua_State *L) {
 // b:fill_int(seed, lo, hi): fills b with random integers from lo to hi.
 static int buffer_fill_int(lua_State *L) {
   face_outside(L);
-  HostBuf *b = buflib_check(L, 1);
+  HostBuf *b = check_target(L, 1);
   lua_Integer seed = face_checkint(L, 2);
   lua_Integer lo = face_checkint(L, 3), hi = face_checkint(L, 4);
   if (hi < lo || (uint64_t)hi - (uint64_t)lo >= (uint64_t)1 << 53)
@@ -417,7 +458,7 @@ static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
 // and stores them in b from `at` on.
 static int buffer_copy(lua_State *L) {
   face_outside(L);
-  HostBuf *b = buflib_check(L, 1), *s = buflib_check(L, 2);
+  HostBuf *b = check_target(L, 1), *s = buflib_check(L, 2);
   size_t at = opt_count(L, 3, 0), from = opt_count(L, 4, 0);
   check_range(L, from, 0, s->count);
   size_t n = opt_count(L, 5, s->count - from);
@@ -441,7 +482,7 @@ static int buffer_to(lua_State *L) {
 // b:cut(bits): clears the lowest bits of every f32.
 static int buffer_cut(lua_State *L) {
   face_outside(L);
-  HostBuf *b = buflib_check(L, 1);
+  HostBuf *b = check_target(L, 1);
   lua_Integer bits = face_checkint(L, 2);
   if (b->t != DT_F32 || bits < 0 || bits > 23)
     face_error(L, ERR_TYPE, "cut: 0 to 23 bits of f32 elements can be "
@@ -496,7 +537,7 @@ static int buffer_bytes(lua_State *L) {
 // b:set_bytes(string [, at]): sets elements from `at` on to raw bytes.
 static int buffer_set_bytes(lua_State *L) {
   face_outside(L);
-  HostBuf *b = buflib_check(L, 1);
+  HostBuf *b = check_target(L, 1);
   size_t len, bytes, at = opt_count(L, 3, 0);
   const char *s = face_checklstr(L, 2, &len);
   size_t bits = (size_t)dtype_bits(b->t);
@@ -624,7 +665,7 @@ static int l_gemm_reference(lua_State *L) {
   size_t k = buflib_count(L, 6);
   BulkMat a = check_mat(L, 1, 7, "a", m, k), b = check_mat(L, 2, 7, "b", n, k);
   BulkMat d = check_mat(L, 3, 7, "d", m, n);
-  HostBuf *out = buflib_check(L, 3);
+  HostBuf *out = check_target(L, 3);
   if (dtype_bits(d.t) < 8)
     face_error(L, ERR_TYPE, "gemm_reference: D cannot have elements of %s",
                dtype_name(d.t));

@@ -11,6 +11,8 @@ HostBuf *buflib_new(lua_State *L, DType t, size_t count);
 HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count);
 HostBuf *buflib_check(lua_State *L, int idx);
 size_t buflib_count(lua_State *L, int idx);
+// Raises an error if `readonly`.
+void buflib_check_writable(lua_State *L, bool readonly);
 // Returns n as a count of elements. Raises an error if no memory can hold that
 // many.
 size_t buflib_size(lua_State *L, int64_t n);
@@ -41,6 +43,13 @@ void buflib_note(lua_State *L, DType t, size_t i);
 void buflib_push_owner(lua_State *L, int idx);
 // Pushes a new buffer on the memory of the buffer at idx, and returns it.
 HostBuf *buflib_reuse(lua_State *L, int idx, DType t, size_t count);
+
+// Pushes a buffer on memory at p that another library owns. The caller sets
+// `shared`, whose last drop releases the memory.
+HostBuf *buflib_foreign(lua_State *L, DType t, size_t count, void *p);
+// Adds an owner to the memory of a buffer that owns memory, for shared_drop.
+// Returns NULL if there is no memory.
+struct Shared *buflib_share(HostBuf *b);
 
 // Tells the garbage collector about memory that it does not manage.
 void buflib_grew(lua_State *L, size_t bytes);

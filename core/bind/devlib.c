@@ -127,6 +127,8 @@ static int devbuf_index(lua_State *L) {
   char name[16];
   if (strcmp(k, "device") == 0)
     lua_pushstring(L, gpulib_name(b->own.gpu, name));
+  else if (strcmp(k, "readonly") == 0)
+    lua_pushboolean(L, b->readonly);
   else if (strcmp(k, "address") == 0)
     lua_pushinteger(L, (lua_Integer)b->ptr);
   else
@@ -541,6 +543,7 @@ static int tensor_copy_from(lua_State *L) {
   check_alike(cx, L, &to, &from);
   Span d = span_of(cx, L, 1), s = span_of(cx, L, 2);
   if (tensor_count(cx, &to, "copy_from") == 0) return lua_settop(L, 1), 1;
+  buflib_check_writable(L, d.host ? d.host->readonly : d.dev->readonly);
   if (d.host && s.host && recordlib_recorded(L)) return lua_settop(L, 1), 1;
   int64_t bits = dtype_bits(to.type);
   if (bits % 8 || !tensor_dense(cx, to.l) ||
@@ -594,6 +597,7 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
   int64_t n = tensor_count(cx, t, "fill"), size = dtype_bits(t->type);
   Why w;
   if (n == 0) return;
+  buflib_check_writable(L, s.dev->readonly);
   if (size >= 8 && tensor_dense(cx, t->l)) {
     size_t at = (size_t)(s.at + dim_value(s.t.off) * size / 8);
     must(L, devbuf_fill(s.dev, at, (size_t)n, bits, (int)size / 8, NULL, &w),

@@ -28,6 +28,7 @@ EXPORT int luaopen_cute_core(lua_State *L);  // require "cute.core"
 void arglib_open(lua_State *L);
 void cutelib_open(lua_State *L);
 void filelib_open(lua_State *L);
+void ziplib_open(lua_State *L);
 void layoutlib_open(lua_State *L);
 void layoutfn_open(lua_State *L);
 void tuplelib_open(lua_State *L);
@@ -47,6 +48,7 @@ void atomlib_open(lua_State *L);
 void buflib_open(lua_State *L);
 void gpulib_open(lua_State *L);
 void devlib_open(lua_State *L);
+void dlpacklib_open(lua_State *L);
 void graphlib_open(lua_State *L);
 void recordlib_open(lua_State *L);
 void jitlib_open(lua_State *L);

@@ -583,6 +583,7 @@ static const struct Handle {
     {"stream_number(stream?)", gpu_stream_number},
     {"buffer(dtype, count?)", devlib_buffer},
     {"stream()", gpu_stream}, {"event()", gpu_event},
+    {"foreign_stream(handle)", dlpacklib_stream},
     {"load(cubin, name, parameters?)", gpu_load},
     {"cublas(options)", blaslib_cublas},
     {"cublaslt(options)", blaslib_cublaslt},

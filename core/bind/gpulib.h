@@ -72,6 +72,10 @@ void devlib_pin(lua_State *L, int idx, Gpu *g);
 int devlib_buffer(lua_State *L);  // gpu:buffer(...)
 extern const luaL_Reg devlib_methods[];  // methods of tensors (devlib.c)
 
+// dlpacklib.c: methods of tensors, and gpu:foreign_stream(handle)
+extern const luaL_Reg dlpacklib_methods[];
+int dlpacklib_stream(lua_State *L);
+
 // blaslib.c: methods of a GPU, and of products
 int blaslib_cublas(lua_State *L);
 int blaslib_cublaslt(lua_State *L);

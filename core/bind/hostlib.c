@@ -73,6 +73,7 @@ void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
                  int value) {
   HostBuf *b = buffer_of(L, idx);
   check_writable(cx, L);
+  buflib_check_writable(L, b->readonly);
   size_t i = host_index(cx, L, b, t, off);
   dtype_store(t->type, b->p, i, check_bits(L, value, t->type));
   b->defined = true;
@@ -89,6 +90,7 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
   if (n == 0) return;
   HostBuf *b = buffer_of(L, idx);
   check_writable(cx, L);
+  buflib_check_writable(L, b->readonly);
   uint64_t bits = check_bits(L, value, t->type);
   if (tensor_dense(cx, t->l)) {
     size_t first = host_index(cx, L, b, t, t->off);

@@ -326,7 +326,7 @@ static void *pack_memory(Ctx *cx, const Leaf *leaf) {
 }
 
 // Launches `l` with the parameters for n leaves. Returns false if some memory
-// is not on the GPU of the launch.
+// is not on the GPU of the launch, or may only be read.
 static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
                        size_t n) {
   uint64_t *value = NEW(cx, uint64_t, n + 1);
@@ -338,7 +338,9 @@ static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
     l.params[i] = &value[i];
     value[i] = leaf[i].bits;
     if (!leaf[i].pointer) continue;
-    if (leaf[i].host || leaf[i].dev->own.gpu != l.fn->own.gpu) return false;
+    if (leaf[i].host || leaf[i].dev->own.gpu != l.fn->own.gpu ||
+        leaf[i].dev->readonly)
+      return false;
     l.params[i] = pack_memory(cx, &leaf[i]);
     l.bufs[l.nbufs++] = leaf[i].dev;
   }

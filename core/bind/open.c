@@ -15,6 +15,7 @@ int luaopen_cute_core(lua_State *L) {
   arglib_open(L);
   cutelib_open(L);
   filelib_open(L);
+  ziplib_open(L);
   layoutlib_open(L);
   layoutfn_open(L);
   tuplelib_open(L);
@@ -40,6 +41,7 @@ int luaopen_cute_core(lua_State *L) {
   buflib_open(L);
   gpulib_open(L);
   devlib_open(L);
+  dlpacklib_open(L);
   graphlib_open(L);
   recordlib_open(L);
   jitlib_open(L);

@@ -408,6 +408,7 @@ static void methods_open(lua_State *L) {
   face_newtype(L, MT_TENSOR, meta);
   face_setfuncs(L, hostlib_methods);
   face_setfuncs(L, devlib_methods);
+  face_setfuncs(L, dlpacklib_methods);
   lua_pop(L, 1);
 }
 

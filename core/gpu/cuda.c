@@ -261,15 +261,30 @@ bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w) {
   return !g->capture || graph_takes(g->capture, s, w);
 }
 
-bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w) {
-  CUstream h;
+// Returns a free number for a stream of g, or 0 if there is none.
+static int free_number(const Gpu *g, Why *w) {
   enum { MOST = sizeof g->stream / sizeof *g->stream };
   int k = 1;
   while (k < MOST && g->stream[k]) k++;
-  if (k == MOST)
-    return why(w, ERR_LIMIT, "%d streams are open: close some", MOST - 1);
-  if (!gpu_use(g, w) || !CU(cuStreamCreate, (&h, flags))) return false;
+  if (k < MOST) return k;
+  why(w, ERR_LIMIT, "%d streams are open: close some", MOST - 1);
+  return 0;
+}
+
+bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w) {
+  CUstream h;
+  int k = free_number(g, w);
+  if (!k || !gpu_use(g, w) || !CU(cuStreamCreate, (&h, flags))) return false;
   *s = (GpuStream){.own = {g, g->epoch, false}, .s = h, .number = k};
+  g->stream[k] = s;
+  return true;
+}
+
+bool gpustream_foreign(GpuStream *s, Gpu *g, CUstream h, Why *w) {
+  int k = free_number(g, w);
+  if (!k || !gpu_use(g, w)) return false;
+  *s = (GpuStream){.own = {g, g->epoch, false}, .s = h, .number = k,
+                   .foreign = true};
   g->stream[k] = s;
   return true;
 }
@@ -283,10 +298,12 @@ void gpustream_close(GpuStream *s) {
 
 void gpustream_end(GpuStream *s) {
   Gpu *g = s->own.gpu;
-  if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
-    // wait, because a new stream may get s's number
+  // A new stream may get the number of s, so its work must have ended. The
+  // owner of a foreign stream may have destroyed it.
+  if (s->foreign) g->api->cuCtxSynchronize();
+  else if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
     g->api->cuStreamSynchronize(s->s);
-  g->api->cuStreamDestroy_v2(s->s);
+  if (!s->foreign) g->api->cuStreamDestroy_v2(s->s);
   g->stream[s->number] = NULL;
   if (g->now == s) g->now = NULL;
 }

@@ -40,6 +40,7 @@ typedef struct Gpu {
   int nran;  // number of kernels that ran; 5 means more than `ran` holds
   char lost[640];
   struct GpuPool *pool;          // pool of device memory; NULL before first use
+  struct GpuReturns *returns;    // exported memory that came back, or NULL
   size_t since;  // bytes requested since devlib_new last ran Lua's collector
   struct GpuStream *stream[64];  // open streams by number
   const struct GpuStream *now;   // current stream, or NULL
@@ -86,8 +87,12 @@ typedef struct GpuStream {
   GpuOwned own;
   CUstream s;
   int number;  // 1 to 63: the stream's bit in GpuBlock's sets of streams
+  bool foreign;  // whether another library owns the driver's stream
 } GpuStream;
 bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
+// Makes s stand for the stream `h` of another library, which keeps it open
+// until s is closed.
+bool gpustream_foreign(GpuStream *s, Gpu *g, CUstream h, Why *w);
 // Waits for the stream's work. A stream that a graph captures ends with the
 // capture.
 void gpustream_close(GpuStream *s);

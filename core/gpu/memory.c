@@ -1,8 +1,10 @@
 // A GPU's memory pool, buffers allocated from the pool, and copies between
 // buffers and the host.
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shared.h"
 #include "gpu/inside.h"
 
 // ---- blocks ----
@@ -74,8 +76,14 @@ void block_keep(GpuBlock *b) { b->refs++; }
 void block_drop(GpuBlock *b) {
   Gpu *g = b->gpu;
   bool lost = b->epoch != g->epoch;  // the driver freed it with the context
-  bool spare = --b->refs == 1 && !lost && g->capture && b->of == g->capture;
+  bool captured = g->capture && b->of == g->capture;
+  bool spare = --b->refs == 1 && !lost && !b->shared && captured;
   if (b->refs && !spare) return;
+  if (b->shared) {
+    shared_drop(b->shared);
+    base_free(b);
+    return;
+  }
   if (lost) {
     base_free(b);
     return;
@@ -94,6 +102,97 @@ void block_drop(GpuBlock *b) {
   put(g->pool, b);
 }
 
+// ---- memory that other libraries use ----
+
+// Blocks that other libraries have released, on any thread. Each such library
+// and the GPU are owners; the last one frees the struct.
+typedef struct GpuReturns {
+  pthread_mutex_t lock;
+  int owners;
+  bool closed;     // whether the GPU was closed: its blocks are gone
+  GpuBlock *list;
+} GpuReturns;
+
+static void returns_drop(GpuReturns *r) {
+  bool last = --r->owners == 0;
+  pthread_mutex_unlock(&r->lock);
+  if (!last) return;
+  pthread_mutex_destroy(&r->lock);
+  base_free(r);
+}
+
+// A block that another library uses.
+typedef struct Lent {
+  GpuReturns *to;
+  GpuBlock *block;
+} Lent;
+
+static void lent_release(void *p, size_t bytes) {
+  Lent *l = p;
+  (void)bytes;
+  pthread_mutex_lock(&l->to->lock);
+  if (l->to->closed) {
+    base_free(l->block);
+  } else {
+    l->block->next = l->to->list;
+    l->to->list = l->block;
+  }
+  returns_drop(l->to);
+  base_free(l);
+}
+
+Shared *devbuf_share(DevBuf *b) {
+  Gpu *g = b->own.gpu;
+  if (b->block->shared) {
+    shared_keep(b->block->shared);
+    return b->block->shared;
+  }
+  if (!g->returns) {
+    g->returns = base_zeros(sizeof *g->returns);
+    if (!g->returns) return NULL;
+    pthread_mutex_init(&g->returns->lock, NULL);
+    g->returns->owners = 1;
+  }
+  Lent *l = base_zeros(sizeof *l);
+  Shared *s = l ? shared_new(lent_release, l, 0) : NULL;
+  if (!s) {
+    base_free(l);
+    return NULL;
+  }
+  *l = (Lent){g->returns, b->block};
+  pthread_mutex_lock(&g->returns->lock);
+  g->returns->owners++;
+  pthread_mutex_unlock(&g->returns->lock);
+  block_keep(b->block);
+  return s;
+}
+
+// Takes back the blocks that other libraries have released. Waits for the GPU,
+// since streams of these libraries may still use the blocks.
+static void take_back(Gpu *g) {
+  if (!g->returns || g->capture) return;
+  pthread_mutex_lock(&g->returns->lock);
+  GpuBlock *list = g->returns->list;
+  g->returns->list = NULL;
+  pthread_mutex_unlock(&g->returns->lock);
+  if (list) g->api->cuCtxSynchronize();
+  while (list) {
+    GpuBlock *b = list;
+    list = b->next;
+    block_drop(b);
+  }
+}
+
+static void returns_close(Gpu *g) {
+  if (!g->returns) return;
+  g->capture = NULL;
+  take_back(g);
+  pthread_mutex_lock(&g->returns->lock);
+  g->returns->closed = true;
+  returns_drop(g->returns);
+  g->returns = NULL;
+}
+
 void pool_forget(Gpu *g) {
   if (!g->pool) return;
   for (GpuBlock *b = pop(g->pool); b; b = pop(g->pool)) base_free(b);
@@ -101,6 +200,7 @@ void pool_forget(Gpu *g) {
 }
 
 void pool_close(Gpu *g) {
+  returns_close(g);
   pool_forget(g);
   base_free(g->pool);
   g->pool = NULL;
@@ -112,6 +212,7 @@ bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
   *bytes = 0;
   if (!g->pool || !g->ctx) return true;
   if (!gpu_waits(g, "giving memory back", w) || !gpu_use(g, w)) return false;
+  take_back(g);
   for (GpuBlock *b = pop(g->pool); b; b = pop(g->pool)) {
     *bytes += b->bytes;
     g->pool->held -= b->bytes;
@@ -124,8 +225,9 @@ bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
 
 bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
   Gpu *g = b->gpu;
-  // The driver makes the default stream (NULL) wait for all other streams.
-  if (!s) return true;
+  // The driver makes the default stream (NULL) wait for all other streams. The
+  // user orders work on memory of another library.
+  if (!s || b->shared) return true;
   uint64_t bit = (uint64_t)1 << s->number;
   if (b->used & bit) return true;
   uint64_t others = busy(b) & ~bit;
@@ -206,6 +308,7 @@ static bool allocate(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none,
   if (!gpu_use(g, w)) return false;
   if (!g->pool && !(g->pool = base_zeros(sizeof *g->pool)))
     return why(w, ERR_MEMORY, "out of memory");
+  take_back(g);
   if (reuse(b, g, t, count, none)) return true;
   GpuBlock *block = new_block(g, bytes, w);
   if (!block) return false;
@@ -216,6 +319,22 @@ static bool allocate(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none,
 
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w) {
   return allocate(b, g, t, count, 0, w);
+}
+
+bool devbuf_foreign(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t ptr,
+                    Shared *shared, Why *w) {
+  size_t bytes;
+  if (!bytes_of(t, count, &bytes))
+    return why(w, ERR_MEMORY, "%zu elements of %s are too many", count,
+               dtype_name(t));
+  if (!gpu_use(g, w)) return false;
+  GpuBlock *block = base_zeros(sizeof *block);
+  if (!block) return why(w, ERR_MEMORY, "out of memory");
+  *block = (GpuBlock){.ptr = ptr, .bytes = bytes, .gpu = g, .epoch = g->epoch,
+                      .refs = 1, .shared = shared};
+  *b = (DevBuf){.own = {g, g->epoch, false}, .t = t, .count = count,
+                .bytes = bytes, .ptr = ptr, .block = block};
+  return true;
 }
 
 bool devbuf_scratch(DevBuf *b, Gpu *g, size_t bytes, const GpuStream *s,

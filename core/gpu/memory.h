@@ -22,6 +22,7 @@ typedef struct GpuBlock {
   // has waited for the GPU since, and the work of `before` is done.
   uint64_t used, before;
   unsigned syncs;
+  struct Shared *shared;  // owners of memory of another library, or NULL
 } GpuBlock;
 
 typedef struct GpuPool {
@@ -50,11 +51,19 @@ typedef struct DevBuf {
   size_t count, bytes;
   uint64_t ptr;     // CUdeviceptr; 0 when closed
   GpuBlock *block;
+  bool readonly;    // whether another library shares it for reading only
 } DevBuf;
 // Allocate a buffer of count elements. devbuf_reuse only takes free blocks of
 // the pool, and returns false if none fits.
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
 bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count);
+// Makes a buffer of count elements on memory at ptr that another library owns.
+// The buffer takes over one owner's place in `shared` if this succeeds.
+bool devbuf_foreign(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t ptr,
+                    struct Shared *shared, Why *w);
+// Adds an owner to the buffer's memory, who calls shared_drop on any thread.
+// Returns NULL if there is no memory.
+struct Shared *devbuf_share(DevBuf *b);
 // Allocates bytes for the next work on stream s. Chooses no block that another
 // stream may still use, so that the work need not wait.
 bool devbuf_scratch(DevBuf *b, Gpu *g, size_t bytes, const GpuStream *s,

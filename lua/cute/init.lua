@@ -34,7 +34,8 @@ local PARTS = {
     compile(kernel: kernel, arguments...) device(name?: string|device,
     arch?: string)]],
   ["cute.stream"] = [[
-    stream(device?) event(device?) with_stream(stream, f: function,
+    stream(device?) external_stream(handle: integer, device?)
+    event(device?) with_stream(stream, f: function,
     arguments...) synchronize(device?) graph(f: function, opts?: table)]],
   ["cute.tuple"] = [[
     transform_leaf(f, t, more...) find_if(t, f) filter_tuple(t, f, more...)
@@ -123,7 +124,8 @@ return sign.parts(cute, "cute", "cute.", PARTS, function(name)
   if name == "runtime" then
     return sign.namespace({make_ptr = cute.make_ptr,
       make_fake_tensor = cute.make_fake_tensor,
-      make_fake_compact_tensor = cute.make_fake_compact_tensor}, "cute.runtime")
+      make_fake_compact_tensor = cute.make_fake_compact_tensor,
+      from_dlpack = cute.from_dlpack}, "cute.runtime")
   end
   local module = MODULES[name] and require(MODULES[name])
   if not module or sign.namespaces[module] then return module end

@@ -157,6 +157,20 @@ function stream.stream(device)
   return must(d.dev:stream())
 end
 
+--- Returns a stream for a stream of another library, such as PyTorch's. The
+-- handle is the driver's CUstream as an integer. The library must keep the
+-- stream open until the result is closed. Handle 0 is the default stream, for
+-- which work needs no stream: the function returns nil.
+---@param handle integer
+---@param device? any the GPU when absent
+---@return any?
+function stream.external_stream(handle, device)
+  local d = device_of(device)
+  if handle == 0 then return nil end
+  if d.kind == "sim" then return setmetatable({}, Stream) end
+  return must(d.dev:foreign_stream(handle))
+end
+
 --- Makes an event. record([stream]) records the progress of a stream. sync()
 -- waits until the stream has reached the event; done() reports whether it has.
 -- elapsed(event) returns the time between two events in milliseconds.

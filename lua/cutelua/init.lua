@@ -65,6 +65,8 @@ local FUNCTIONS = {
 local MODULES = {{"cute.", "bundle", "cutelua.bundle"},
   {"cute.", "cli", "cutelua.program.cli"},
   {"cute.", "npy", "cutelua.text.npy"},
+  {"cute.", "npz", "cutelua.text.npz"},
+  {"cute.", "safetensors", "cutelua.text.safetensors"},
   {"cute.", "testing", "cutelua.bench.testing"},
   {"workshop.", "passes", "cutelua.debug.passes"}}
 

@@ -291,7 +291,7 @@ describe("safetensors.open", function()
     refuses("a header of 18446744073709551615 bytes in a file of 10",
             function() return safetensors.open {path} end)
     refuses("not a safetensors file", header "{")
-    refuses("the header is no object", header "3")
+    refuses('its header begins with "3" at byte 8', header "3")
     refuses("a has no shape or data_offsets", header '{"a":{"dtype":"F32"}}')
     refuses('the type "C64", which is not supported',
       header '{"a":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}}')

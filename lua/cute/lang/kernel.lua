@@ -272,11 +272,27 @@ function Prepared.__tostring(p)
   return ("%s on %s"):format(tostring(p.program), tostring(p.device))
 end
 
+-- Raises an error if the kernel writes memory that another library shares for
+-- reading only.
+local function check_readonly(info, values)
+  for i, v in ipairs(values) do
+    local t = core.typename(v[1])
+    if (t == "buffer" or t == "device buffer") and v[1].readonly
+      and info.args[i].written
+    then
+      core.fail("bad-argument", ("kernel %s writes argument %d, whose memory "
+        .. "another library shares for reading only\n  t:clone() is a copy "
+        .. "that can be written"):format(info.name, v.argument or i))
+    end
+  end
+end
+
 --- Returns the description of a launch that core.sim_run accepts.
 ---@param p table a prepared launch
 ---@param opts table
 function kernel.sim_launch(p, opts, values, grid)
   devices.check_places(p.program.info.name, values, "host")
+  check_readonly(p.program.info, values)
   if p.cooperative then
     require "cute.targets".check_resident(p, grid)
   end
@@ -367,6 +383,7 @@ function kernel.gpu_values(name, device, values, written)
 end
 
 local function gpu_values(p, values)
+  check_readonly(p.program.info, values)
   return kernel.gpu_values(p.program.info.name, p.device, values, function(i)
     return p.program.info.args[i].written
   end)

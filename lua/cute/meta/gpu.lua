@@ -96,6 +96,13 @@ function Gpu:event() end
 ---@return integer
 function Gpu:free_memory() end
 
+---Returns a stream for the driver's stream with this handle, which another
+---library owns and keeps open (cute.external_stream).
+---@param handle integer
+---@return any? stream
+---@return string? message
+function Gpu:foreign_stream(handle) end
+
 ---Returns the driver's description of the GPU: name, architecture,
 ---multiprocessors, memory, clocks.
 ---@return table

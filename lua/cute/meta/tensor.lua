@@ -437,6 +437,21 @@ function cute.buffer(dtype, count) end
 ---@return cute.Buffer
 function cute.buffer_from(dtype, values) end
 
+---Makes a tensor on the memory of another library, without a copy. The argument
+---is the pointer to a managed tensor of DLPack: light userdata, or its address.
+---Its deleter is called once, when no tensor uses the memory any more. After an
+---error, the caller still owns the managed tensor.
+---
+---     t = cute.tensor({3, 4}, cute.f32)
+---     u = cute.from_dlpack(t:to_dlpack())
+---     u[0] = 7
+---     t(0)  --> 7.0
+---@param pointer userdata|integer
+---@param opts? {versioned: boolean} false: a DLManagedTensor, of versions of
+---DLPack before 1.0
+---@return cute.Tensor
+function cute.from_dlpack(pointer, opts) end
+
 ---------------------------------------------------------------------------
 -- Tensors: parts and copies of memory
 ---------------------------------------------------------------------------
@@ -594,6 +609,17 @@ function Tensor:to(device, opts) end
 ---@param opts? {stream: any}
 ---@return cute.Tensor
 function Tensor:clone(opts) end
+
+---Returns the memory of a tensor for another library, as a pointer to a managed
+---tensor of DLPack. The memory lives until the library calls the deleter, even
+---if the script closes the tensor.
+---
+---     t = cute.zeros({4, 6}, cute.f32)
+---     type(t:to_dlpack())  --> userdata
+---@param opts? {versioned: boolean} false: a DLManagedTensor, for libraries
+---that know only versions of DLPack before 1.0
+---@return userdata pointer
+function Tensor:to_dlpack(opts) end
 
 ---Copies all elements from a tensor of the same shape and type, from any
 ---device. If layouts differ or have gaps, a kernel on the destination GPU moves

@@ -61,6 +61,8 @@ local TOPICS = {
   {"cute.gpu", names = "cute.gpu."},
   {"cute.jit", names = "cute.jit."},
   {"cute.npy", names = "cute.npy."},
+  {"cute.npz", names = "cute.npz."},
+  {"cute.safetensors", names = "cute.safetensors."},
   {"cute.cli", names = "cute.cli."},
   {"cute.bundle", names = "cute.bundle."},
 }
@@ -184,7 +186,9 @@ end
 -- For each namespace, the module whose head comment describes it.
 local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.gpu"] = "cute.gpu", ["cute.jit"] = "cute.jit",
-  ["cute.npy"] = "cutelua.text.npy", ["cute.cli"] = "cutelua.program.cli",
+  ["cute.npy"] = "cutelua.text.npy", ["cute.npz"] = "cutelua.text.npz",
+  ["cute.safetensors"] = "cutelua.text.safetensors",
+  ["cute.cli"] = "cutelua.program.cli",
   ["cute.bundle"] = "cutelua.bundle",
   ["cute.nvgpu"] = "cute.nvgpu", ["cute.testing"] = "cutelua.bench.testing",
   ["cute.pipeline"] = "cute.pipeline", ["cute.utils"] = "cute.utils",

@@ -111,11 +111,16 @@ local function read_list(text, at, close, item)
   end
 end
 
+-- Whether names of an object must differ.
+local unique = false
+
 local function read_object(text, at, level)
-  local out = {}
+  local out, met = {}, {}
   return out, read_list(text, at, "}", function(from)
     if text:sub(from, from) ~= '"' then wrong(from, "a name expected") end
     local name, to = read_string(text, from)
+    if unique and met[name] then wrong(from, "a name that was there before") end
+    met[name] = true
     to = text:match("^[ \t\r\n]*:[ \t\r\n]*()", to) or wrong(to, "':' expected")
     out[name], to = read(text, to, level + 1)
     return to
@@ -152,9 +157,11 @@ end
 --- Returns the Lua value of a JSON text; null is nil. Returns nil and a message
 -- for invalid JSON.
 ---@param text string
+---@param distinct? boolean whether an object whose names repeat is invalid
 ---@return any
 ---@return string? message
-function json.decode(text)
+function json.decode(text, distinct)
+  unique = distinct or false
   local ok, value, at = pcall(read, text, text:match "^[ \t\r\n]*()", 1)
   if not ok then return nil, "no JSON: " .. tostring(value) end
   at = text:match("^[ \t\r\n]*()", at)

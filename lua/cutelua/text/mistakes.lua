@@ -234,8 +234,6 @@ local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
 
 -- Names of the Python DSL that are written differently here.
 local ELSEWHERE = {
-  from_dlpack = "tensors are the library's own: cute.tensor, cute.zeros, "
-    .. "cute.npy.read",
   jit = "a Lua function runs as it is on the host, and inlined in a kernel",
   const_expr = "values of Lua are constants, and Lua's `if` chooses by them",
   dynamic_expr = "branch with cute.when(condition, f, g)",

@@ -363,12 +363,11 @@ function npy.read(path, opt)
   return array
 end
 
---- Writes a .npy file: writes a temporary file, which then replaces the file.
----@param path string
+--- Returns the bytes of a .npy file.
 ---@param array table {dtype: string, shape: integer[], fortran: boolean?,
 -- bytes: string}
----@return boolean? ok, string? message
-function npy.write(path, array)
+---@return string
+function npy.text(array)
   local t = by_name[tostring(array.dtype)]
   local header = npy.make_header(array.dtype, array.shape, array.fortran)
   local n = count(array.shape)
@@ -378,7 +377,16 @@ function npy.write(path, array)
       type(array.bytes) == "string" and #array.bytes
       or core.show(array.bytes)))
   end
-  return output.write_file(path, header, array.bytes)
+  return header .. array.bytes
+end
+
+--- Writes a .npy file: writes a temporary file, which then replaces the file.
+---@param path string
+---@param array table {dtype: string, shape: integer[], fortran: boolean?,
+-- bytes: string}
+---@return boolean? ok, string? message
+function npy.write(path, array)
+  return output.write_file(path, npy.text(array))
 end
 
 -- ---- buffers and tensors ----
@@ -429,6 +437,7 @@ end
 return sign.public("npy.", npy, [[
   read(path: string, opts?: {dtype shape})
   write(path: string, array: {bytes dtype fortran shape})
+  text(array: {bytes dtype fortran shape})
   header(bytes: string, dtype?) strides(array: table) tensor(array: table)
   make_header(dtype: string|dtype, shape: table, fortran?: boolean)
   of_buffer(buffer: buffer, shape: table, fortran?: boolean)

@@ -1,23 +1,30 @@
---- Reads tensors of safetensors files: 8 bytes with the header's length n, n
--- bytes of JSON {name = {dtype, shape, data_offsets = {from, to}}}, then the
--- data. (https://huggingface.co/docs/safetensors, format of version 0.4)
+--- Reads and writes tensors of safetensors files: 8 bytes with the header's
+-- length n, n bytes of JSON {name = {dtype, shape, data_offsets = {from, to}}},
+-- then the data (the format of Hugging Face's safetensors 0.8).
 --
---     local f = safetensors.open {"model-1.safetensors", "model-2.safetensors"}
+--     local f = cute.safetensors.open {"model-1.safetensors",
+--                                      "model-2.safetensors"}
 --     local w = f:tensor "model.norm.weight"    -- a host tensor
+--     cute.safetensors.write("out.safetensors", {w = w})
 --
 -- Only the headers are kept in memory. f:tensor maps a tensor's data, and reads
 -- it only if the system cannot map it.
 local core = require "cute.core"
 local cute = require "cute"
 local json = require "cutelua.text.json"
+local output = require "cutelua.text.output"
+local sign = require "cute.lang.signature"
 
 local safetensors = {}
 
 local MOST = 100000000  -- maximum number of bytes of a header
 local TYPES = {F64 = "f64", F32 = "f32", F16 = "f16", BF16 = "bf16",
-               F8_E4M3 = "e4m3", F8_E5M2 = "e5m2", I64 = "i64", I32 = "i32",
-               I16 = "i16", I8 = "i8", U64 = "u64", U32 = "u32", U16 = "u16",
-               U8 = "u8", BOOL = "boolean"}
+               F8_E4M3 = "e4m3", F8_E5M2 = "e5m2", F8_E8M0 = "ue8m0",
+               F6_E2M3 = "e2m3", F6_E3M2 = "e3m2", F4 = "e2m1",
+               I64 = "i64", I32 = "i32", I16 = "i16", I8 = "i8", U64 = "u64",
+               U32 = "u32", U16 = "u16", U8 = "u8", BOOL = "boolean"}
+local NAMES = {}
+for name, t in pairs(TYPES) do NAMES[t] = name end
 
 local function fail(path, text, ...)
   core.fail("io", ("%s: %s"):format(core.visible(path), text:format(...)))
@@ -25,9 +32,15 @@ end
 
 local function is_size(x) return math.type(x) == "integer" and x >= 0 end
 
+-- Returns where the entry of this name begins in a header, as text.
+local function position(header, name)
+  local at = header:find('"' .. name .. '"', 1, true)
+  return at and (" (byte %d)"):format(at + 7) or ""
+end
+
 -- Checks one entry of the header; `size` is the number of bytes of data.
-local function check(path, name, e, size)
-  local what = core.visible(name)
+local function check(path, header, name, e, size)
+  local what = core.visible(name) .. position(header, name)
   local shape = type(e) == "table" and e.shape
   local at = type(e) == "table" and e.data_offsets
   if type(shape) ~= "table" or type(at) ~= "table" or #at ~= 2 then
@@ -36,23 +49,74 @@ local function check(path, name, e, size)
   local type_ = TYPES[e.dtype]
   if not type_ then fail(path, "%s has the type %s, which is not supported",
                          what, core.show(e.dtype)) end
-  local bytes = cute[type_].bits // 8
+  local bits = cute[type_].bits
   for i, n in ipairs(shape) do
-    if not is_size(n) or n > 0 and bytes > size // n and bytes > 0 then
+    if not is_size(n) or n > 0 and bits > 0 and bits // 8 > size // n then
       fail(path, "%s: extent %d is %s", what, i, core.show(n))
     end
-    bytes = bytes * n
+    bits = bits * n
+  end
+  if bits % 8 ~= 0 then
+    fail(path, "%s: %d bits are no whole number of bytes", what, bits)
   end
   if not (is_size(at[1]) and is_size(at[2])) or at[1] > at[2]
-    or at[2] > size or at[2] - at[1] ~= bytes then
+    or at[2] > size or at[2] - at[1] ~= bits // 8 then
     fail(path, "%s: data_offsets are %s to %s; a range of %d bytes inside the "
          .. "file's %d bytes of data is needed",
-         what, core.show(at[1]), core.show(at[2]), bytes, size)
+         what, core.show(at[1]), core.show(at[2]), bits // 8, size)
   end
 end
 
--- Adds the tensors of one file to the entries.
-local function add(entries, path)
+-- Checks that the entries cover all `size` bytes of data, without overlap. The
+-- data begins at byte `from` of the file.
+local function check_cover(path, entries, from, size)
+  local list, at = {}, 0
+  for name, e in pairs(entries) do
+    list[#list + 1] = {name, e.data_offsets[1], e.data_offsets[2]}
+  end
+  table.sort(list, function(a, b)
+    if a[2] ~= b[2] then return a[2] < b[2] end
+    return a[3] < b[3] or a[3] == b[3] and a[1] < b[1]
+  end)
+  for _, e in ipairs(list) do
+    if e[2] ~= at then
+      fail(path, "%s begins at byte %d; byte %d is needed, since tensors have "
+        .. "neither gaps nor overlaps", core.visible(e[1]), from + e[2],
+        from + at)
+    end
+    at = e[3]
+  end
+  if at ~= size then
+    fail(path, "no tensor has the data from byte %d on", from + at)
+  end
+end
+
+-- Returns the tensors' entries and the metadata of a header.
+local function parse(path, header)
+  if header:sub(1, 1) ~= "{" then
+    fail(path, "not a safetensors file: its header begins with %s at byte 8, "
+      .. "not with {", core.show(header:sub(1, 1)))
+  end
+  local entries, message = json.decode(header, true)
+  if type(entries) ~= "table" then
+    message = (message or ""):gsub("^no JSON: ", ""):gsub("byte (%d+)",
+      function(n) return ("byte %d"):format(n + 7) end)
+    fail(path, "not a safetensors file: its header is not JSON: %s", message)
+  end
+  local metadata = entries.__metadata__
+  for k, v in pairs(type(metadata) == "table" and metadata or {}) do
+    if type(k) ~= "string" or type(v) ~= "string" then metadata = false end
+  end
+  if metadata ~= nil and type(metadata) ~= "table" then
+    fail(path, "__metadata__%s must be an object of strings",
+         position(header, "__metadata__"))
+  end
+  entries.__metadata__ = nil
+  return entries, metadata or {}
+end
+
+-- Adds the tensors of one file to self.
+local function add(self, path)
   local f, why = core.open_input(path)
   if not f then fail(path, "%s", why) end
   local head = f:read(8)
@@ -66,18 +130,18 @@ local function add(entries, path)
          n, total)
   end
   f:seek("set", 8)
-  local header, message = json.decode(f:read(n))
-  if type(header) ~= "table" then
-    fail(path, "not a safetensors file: %s",
-         message or "the header is no object")
+  local header = n == 0 and "" or f:read(n)
+  local found, metadata = parse(path, header)
+  for name, e in pairs(found) do
+    check(path, header, name, e, total - 8 - n)
   end
-  header.__metadata__ = nil
-  for name, e in pairs(header) do
-    check(path, name, e, total - 8 - n)
-    if entries[name] then
+  check_cover(path, found, 8 + n, total - 8 - n)
+  for k, v in pairs(metadata) do self.metadata[k] = v end
+  for name, e in pairs(found) do
+    if self.entries[name] then
       fail(path, "%s is in two files", core.visible(name))
     end
-    entries[name] = {file = f, path = path, dtype = TYPES[e.dtype],
+    self.entries[name] = {file = f, path = path, dtype = TYPES[e.dtype],
       shape = e.shape, at = 8 + n + e.data_offsets[1],
       bytes = e.data_offsets[2] - e.data_offsets[1]}
   end
@@ -89,11 +153,12 @@ Files.__index = Files
 --- Opens files. Raises an error if one is not a valid safetensors file, or if
 -- two have a tensor of one name.
 ---@param paths string[]
----@return table files with the field `entries`, tensors by name
+---@return table files with the fields `entries`, tensors by name, and
+-- `metadata`, strings by name
 function safetensors.open(paths)
-  local entries = {}
-  for _, path in ipairs(paths) do add(entries, path) end
-  return setmetatable({entries = entries}, Files)
+  local files = setmetatable({entries = {}, metadata = {}}, Files)
+  for _, path in ipairs(paths) do add(files, path) end
+  return files
 end
 
 --- Returns a tensor on the host, with contiguous rows.
@@ -117,5 +182,86 @@ function Files:tensor(name)
   return cute.make_tensor(cute.buffer_from(e.dtype, bytes), layout)
 end
 
-return safetensors
+-- Returns the shape of a tensor as a list, and its elements in row-major order
+-- as bytes.
+local function contents(name, t)
+  local shape = cute.shape(t)
+  shape = type(shape) == "table" and shape or {shape}
+  for _, n in ipairs(shape) do
+    if math.type(n) ~= "integer" then
+      core.fail("shape-mismatch", ("safetensors.write: the shape %s of %s is "
+        .. "nested; extents must be integers"):format(core.show(shape), name))
+    end
+  end
+  if not NAMES[tostring(t.dtype)] then
+    core.fail("type-mismatch", ("safetensors.write: the format has no type for "
+      .. "elements of %s (%s)"):format(t.dtype, name))
+  end
+  local buffer = cute.buffer(t.dtype, cute.size(t))
+  local rows = cute.make_tensor(buffer,
+                                cute.make_layout(shape, cute.LayoutRight))
+  if #buffer > 0 then rows:copy_from(t:to "host") end
+  if #buffer * t.dtype.bits % 8 ~= 0 then
+    core.fail("shape-mismatch", ("safetensors.write: %d elements of %s (%s) "
+      .. "are no whole number of bytes"):format(#buffer, t.dtype, name))
+  end
+  return shape, buffer:bytes()
+end
+
+-- Returns names in the order of their data: wide types come first, so that
+-- every tensor is aligned.
+local function ordered(tensors)
+  local names = {}
+  for name, t in pairs(tensors) do
+    if type(name) ~= "string" or name == "__metadata__"
+      or core.typename(t) ~= "tensor" then
+      core.fail("bad-argument", ("safetensors.write: %s = %s is not a tensor "
+        .. "with a name"):format(core.show(name), core.show(t)))
+    end
+    names[#names + 1] = name
+  end
+  table.sort(names, function(a, b)
+    local x, y = tensors[a].dtype.bits, tensors[b].dtype.bits
+    if x ~= y then return x > y end
+    return a < b
+  end)
+  return names
+end
+
+--- Writes tensors by name: their elements in row-major order, whatever their
+-- strides and device. A temporary file is written first, and then replaces the
+-- file.
+---@param path string
+---@param tensors table<string, any>
+---@param metadata? table<string, string>
+---@return boolean? ok, string? message
+function safetensors.write(path, tensors, metadata)
+  local fields, pieces, at = {}, {}, 0
+  for k, v in pairs(metadata or {}) do
+    if type(k) ~= "string" or type(v) ~= "string" then
+      core.fail("bad-argument", ("safetensors.write: metadata has %s = %s; "
+        .. "both must be strings"):format(core.show(k), core.show(v)))
+    end
+  end
+  if metadata and next(metadata) then
+    fields[1] = '"__metadata__":' .. json.encode(metadata)
+  end
+  for i, name in ipairs(ordered(tensors)) do
+    local shape, bytes = contents(name, tensors[name])
+    fields[#fields + 1] = ('%s:{"dtype":"%s","shape":[%s],"data_offsets":'
+      .. '[%d,%d]}'):format(json.encode(name),
+      NAMES[tostring(tensors[name].dtype)], table.concat(shape, ","), at,
+      at + #bytes)
+    pieces[i], at = bytes, at + #bytes
+  end
+  local header = "{" .. table.concat(fields, ",") .. "}"
+  header = header .. (" "):rep(-#header % 8)
+  return output.write_file(path, ("<I8"):pack(#header), header,
+                           table.unpack(pieces))
+end
+
+return sign.public("safetensors.", safetensors, [[
+  open(paths: table)
+  write(path: string, tensors: table, metadata?: table)
+]])
 -- SPDX-License-Identifier: MIT

@@ -1,0 +1,23 @@
+// Memory with several owners: buffers of Lua states, and other libraries. The
+// owner that leaves last releases the memory, on any thread.
+#ifndef CUTE_SHARED_H
+#define CUTE_SHARED_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+typedef struct Shared {
+  atomic_int owners;
+  void (*release)(void *what, size_t bytes);
+  void *what;    // argument of `release`, which is called once
+  size_t bytes;
+} Shared;
+
+// Returns an object with one owner, or NULL if there is no memory.
+Shared *shared_new(void (*release)(void *what, size_t bytes), void *what,
+                   size_t bytes);
+void shared_keep(Shared *s);  // adds an owner
+void shared_drop(Shared *s);  // removes an owner
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/dlpack.h"
-#include "base/shared.h"
+#include "bind/dlpacklib.h"
 #include "bind/tensorlib.h"
 #include "gpu/memory.h"
 #include "layout/composed.h"
@@ -100,8 +99,8 @@ static bool is_versioned(lua_State *L, int idx) {
   return yes;
 }
 
-static Given given_at(lua_State *L, int idx, bool versioned) {
-  Given g = {.managed = check_pointer(L, idx), .versioned = versioned};
+static Given given_of(lua_State *L, void *managed, bool versioned) {
+  Given g = {.managed = managed, .versioned = versioned};
   if (!versioned) {
     g.t = &((DLManagedTensor *)g.managed)->t;
     return g;
@@ -230,13 +229,17 @@ static void check_given(lua_State *L, const Given *g, DType type) {
                "bytes are not supported: pack them", dtype_name(type));
 }
 
-// from_dlpack(pointer [, {versioned =}]) -> a tensor on the memory of a managed
-// tensor of DLPack, whose deleter is called once the memory is unused. After an
-// error the caller still owns the managed tensor.
-static int l_from_dlpack(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  face_outside(L);
-  Given g = given_at(L, 1, is_versioned(L, 2));
+// Returns the alignment that kernels may assume of an address. There are few
+// alignments, since each one needs a program of its own.
+static int64_t alignment(uintptr_t at) {
+  uintptr_t a = at ? at & -at : HOSTBUF_ALIGN;
+  return a >= 64 ? 64 : a >= 16 ? 16 : (int64_t)a;
+}
+
+void dlpacklib_import(lua_State *L, void *managed, bool versioned) {
+  Ctx *cx = face_state(L);
+  int top = lua_gettop(L) + 1;
+  Given g = given_of(L, managed, versioned);
   const DLTensor *d = g.t;
   DType type = type_of(L, d->dtype);
   check_given(L, &g, type);
@@ -248,16 +251,25 @@ static int l_from_dlpack(lua_State *L) {
                "pointer is NULL");
   if (r.lo * bits % 8)
     face_error(L, ERR_ALIGN, "from_dlpack: the tensor starts inside a byte");
-  Tensor t = {.space = SP_HOST, .type = type, .l = layout_from(cx, d, stride),
-              .off = dim_int(cx, -r.lo)};
   uintptr_t at = (uintptr_t)d->data + (uintptr_t)d->byte_offset;
-  t.align = at ? (int64_t)(at & -at) : HOSTBUF_ALIGN;
-  if (t.align > HOSTBUF_ALIGN) t.align = HOSTBUF_ALIGN;
+  Tensor t = {.space = SP_HOST, .type = type, .l = layout_from(cx, d, stride),
+              .off = dim_int(cx, -r.lo), .align = alignment(at)};
   if (r.hi > 0 && t.align * 8 < bits)
     face_error(L, ERR_ALIGN, "from_dlpack: the first element of %s is at an "
                "address that is a multiple of only %lld bytes",
                dtype_name(type), (long long)t.align);
   push_on(L, &g, &t, (size_t)(r.hi - r.lo), (char *)at + r.lo * bits / 8);
+  lua_replace(L, top);
+  lua_settop(L, top);
+}
+
+// from_dlpack(pointer [, {versioned =}]) -> a tensor on the memory of a managed
+// tensor of DLPack, whose deleter is called once the memory is unused. After an
+// error the caller still owns the managed tensor.
+static int l_from_dlpack(lua_State *L) {
+  face_enter(L);
+  face_outside(L);
+  dlpacklib_import(L, check_pointer(L, 1), is_versioned(L, 2));
   return 1;
 }
 
@@ -299,8 +311,8 @@ static void fill_extents(Tensor *t, int64_t *to, int n) {
 }
 
 // Raises an error if DLPack cannot describe the tensor.
-static void check_out(Ctx *cx, lua_State *L, const Tensor *t) {
-  const TensorBox *b = tensorlib_box(L, 1);
+static void check_out(Ctx *cx, lua_State *L, int idx, const Tensor *t) {
+  const TensorBox *b = tensorlib_box(L, idx);
   if (t->l.outer || !layout_static(t->l) || layout_has_basis(t->l))
     face_error(L, ERR_ARG, "to_dlpack: DLPack describes tensors by strides, "
                "which %s does not have", layout_text(cx, t->l));
@@ -311,11 +323,11 @@ static void check_out(Ctx *cx, lua_State *L, const Tensor *t) {
     face_error(L, ERR_ALIGN, "to_dlpack: the tensor starts inside a byte");
 }
 
-// Returns the memory of the tensor at 1, with one more owner. Sets *at and
+// Returns the memory of the tensor at idx, with one more owner. Sets *at and
 // *device.
-static Shared *memory_out(lua_State *L, const Tensor *t, char **at,
+static Shared *memory_out(lua_State *L, int idx, const Tensor *t, char **at,
                           DLDevice *device, bool *readonly) {
-  lua_getiuservalue(L, 1, 1);
+  lua_getiuservalue(L, idx, 1);
   int64_t from = dim_value(t->off) * dtype_bits(t->type) / 8;
   Shared *s;
   if (face_test(L, -1, MT_DEVBUF)) {
@@ -338,39 +350,47 @@ static Shared *memory_out(lua_State *L, const Tensor *t, char **at,
   return s;
 }
 
-// t:to_dlpack([{versioned =}]) -> light userdata: a managed tensor of DLPack
-// on t's memory. Its consumer calls its deleter once.
-static int tensor_to_dlpack(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  face_outside(L);
-  Tensor t = face_check_tensor(L, 1);
-  bool versioned = is_versioned(L, 2);
-  lua_settop(L, 2);
-  check_out(cx, L, &t);
+// Makes a managed tensor on the memory of the tensor at idx.
+static Made *make(lua_State *L, int idx, bool versioned) {
+  Ctx *cx = face_state(L);
+  Tensor t = face_check_tensor(L, idx);
+  check_out(cx, L, idx, &t);
   int n = (int)tup_leaves(t.l.shape);
   DLTensor d = {.ndim = n, .dtype = type_out(L, t.type)};
   bool readonly;
   char *at;
-  Shared *memory = memory_out(L, &t, &at, &d.device, &readonly);
+  Shared *memory = memory_out(L, idx, &t, &at, &d.device, &readonly);
   Made *m = base_zeros(sizeof *m + 2 * (size_t)n * sizeof *m->extents);
   if (!m) {
     shared_drop(memory);
     face_error(L, ERR_MEMORY, "out of memory");
   }
-  lua_pushlightuserdata(L, m);
   m->memory = memory;
   fill_extents(&t, m->extents, n);
   d.data = at;
   d.shape = m->extents;
   d.strides = m->extents + n;
-  if (!versioned) {
+  if (versioned)
+    m->m.versioned = (DLManagedTensorVersioned){
+      .version = {DLPACK_MAJOR, DLPACK_MINOR}, .owner = m,
+      .deleter = made_delete_versioned, .flags = readonly ? DL_READ_ONLY : 0,
+      .t = d};
+  else
     m->m.old = (DLManagedTensor){d, m, made_delete_old};
-    return 1;
-  }
-  m->m.versioned = (DLManagedTensorVersioned){
-    .version = {DLPACK_MAJOR, DLPACK_MINOR}, .owner = m,
-    .deleter = made_delete_versioned, .flags = readonly ? DL_READ_ONLY : 0,
-    .t = d};
+  return m;
+}
+
+DLManagedTensorVersioned *dlpacklib_export(lua_State *L, int idx) {
+  return &make(L, lua_absindex(L, idx), true)->m.versioned;
+}
+
+// t:to_dlpack([{versioned =}]) -> light userdata: a managed tensor of DLPack
+// on t's memory. Its consumer calls its deleter once.
+static int tensor_to_dlpack(lua_State *L) {
+  face_enter(L);
+  face_outside(L);
+  bool versioned = is_versioned(L, 2);
+  lua_pushlightuserdata(L, make(L, 1, versioned));
   return 1;
 }
 

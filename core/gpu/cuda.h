@@ -13,6 +13,8 @@
 #include "gpu/cudaapi.h"
 #include "base/dtype.h"
 
+struct Shared;
+
 typedef struct Gpu {
   const CudaApi *api;  // NULL before gpu_init succeeds
   const CublasApi *blas_api;
@@ -40,6 +42,11 @@ typedef struct Gpu {
   int nran;  // number of kernels that ran; 5 means more than `ran` holds
   char lost[640];
   struct GpuPool *pool;          // pool of device memory; NULL before first use
+  // Allocates memory in place of the pool, for calls from another library
+  // (library/python.c). NULL: the pool does.
+  bool (*allocate)(void *allocator, int ordinal, size_t bytes, uint64_t *ptr,
+                   struct Shared **shared, Why *w);
+  void *allocator;
   struct GpuReturns *returns;    // exported memory that came back, or NULL
   size_t since;  // bytes requested since devlib_new last ran Lua's collector
   struct GpuStream *stream[64];  // open streams by number

@@ -294,33 +294,6 @@ static bool reuse(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none) {
   return true;
 }
 
-bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count) {
-  return reuse(b, g, t, count, 0);
-}
-
-// Allocates a buffer, whose block no stream of the set `none` may still use.
-static bool allocate(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none,
-                     Why *w) {
-  size_t bytes;
-  if (!bytes_of(t, count, &bytes))
-    return why(w, ERR_MEMORY, "%zu elements of %s are too many", count,
-               dtype_name(t));
-  if (!gpu_use(g, w)) return false;
-  if (!g->pool && !(g->pool = base_zeros(sizeof *g->pool)))
-    return why(w, ERR_MEMORY, "out of memory");
-  take_back(g);
-  if (reuse(b, g, t, count, none)) return true;
-  GpuBlock *block = new_block(g, bytes, w);
-  if (!block) return false;
-  g->pool->misses++;
-  init(b, g, t, count, bytes, block);
-  return true;
-}
-
-bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w) {
-  return allocate(b, g, t, count, 0, w);
-}
-
 bool devbuf_foreign(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t ptr,
                     Shared *shared, Why *w) {
   size_t bytes;
@@ -335,6 +308,46 @@ bool devbuf_foreign(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t ptr,
   *b = (DevBuf){.own = {g, g->epoch, false}, .t = t, .count = count,
                 .bytes = bytes, .ptr = ptr, .block = block};
   return true;
+}
+
+bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count) {
+  return !g->allocate && reuse(b, g, t, count, 0);
+}
+
+// Allocates a buffer by the allocator of another library.
+static bool allocate_foreign(DevBuf *b, Gpu *g, DType t, size_t count,
+                             size_t bytes, Why *w) {
+  uint64_t ptr;
+  Shared *s;
+  if (!g->allocate(g->allocator, g->ordinal, bytes, &ptr, &s, w)) return false;
+  if (devbuf_foreign(b, g, t, count, ptr, s, w)) return true;
+  shared_drop(s);
+  return false;
+}
+
+// Allocates a buffer, whose block no stream of the set `none` may still use.
+static bool allocate(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none,
+                     Why *w) {
+  size_t bytes;
+  if (!bytes_of(t, count, &bytes))
+    return why(w, ERR_MEMORY, "%zu elements of %s are too many", count,
+               dtype_name(t));
+  if (!gpu_use(g, w)) return false;
+  if (g->allocate && !g->capture)
+    return allocate_foreign(b, g, t, count, bytes, w);
+  if (!g->pool && !(g->pool = base_zeros(sizeof *g->pool)))
+    return why(w, ERR_MEMORY, "out of memory");
+  take_back(g);
+  if (reuse(b, g, t, count, none)) return true;
+  GpuBlock *block = new_block(g, bytes, w);
+  if (!block) return false;
+  g->pool->misses++;
+  init(b, g, t, count, bytes, block);
+  return true;
+}
+
+bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w) {
+  return allocate(b, g, t, count, 0, w);
 }
 
 bool devbuf_scratch(DevBuf *b, Gpu *g, size_t bytes, const GpuStream *s,

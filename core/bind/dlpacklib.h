@@ -1,0 +1,20 @@
+// The exchange of tensors by DLPack (dlpacklib.c), for the library's calls from
+// Python.
+#ifndef CUTE_DLPACKLIB_H
+#define CUTE_DLPACKLIB_H
+
+#include <stdbool.h>
+
+#include <lua.h>
+
+#include "base/dlpack.h"
+#include "base/shared.h"
+
+// Pushes a tensor on the memory of a managed tensor, which it owns from then
+// on. If it raises an error, the caller still owns the managed tensor.
+void dlpacklib_import(lua_State *L, void *managed, bool versioned);
+// Returns a managed tensor on the memory of the tensor at idx.
+DLManagedTensorVersioned *dlpacklib_export(lua_State *L, int idx);
+
+#endif
+// SPDX-License-Identifier: MIT

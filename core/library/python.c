@@ -1,0 +1,972 @@
+// Calls from Python: converts arguments and results between Python's objects
+// and Lua's values, and hands tensors over by DLPack without a copy. The
+// package python/cutelua loads the library by ctypes and passes the addresses
+// of the functions of Python's stable interface that this file uses.
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dlpack.h"
+#include "bind/dlpacklib.h"
+#include "bind/gpulib.h"
+#include "bind/tensorlib.h"
+#include "library/python.h"
+#include "library/state.h"
+
+// Functions of Python's stable interface: name, result, parameters.
+#define PYTHON(F) \
+  F(Py_IncRef, void, (PyObject *)) \
+  F(Py_DecRef, void, (PyObject *)) \
+  F(PyTuple_Size, ptrdiff_t, (PyObject *)) \
+  F(PyTuple_GetItem, PyObject *, (PyObject *, ptrdiff_t)) \
+  F(PyTuple_New, PyObject *, (ptrdiff_t)) \
+  F(PyTuple_SetItem, int, (PyObject *, ptrdiff_t, PyObject *)) \
+  F(PyList_Size, ptrdiff_t, (PyObject *)) \
+  F(PyList_GetItem, PyObject *, (PyObject *, ptrdiff_t)) \
+  F(PyList_New, PyObject *, (ptrdiff_t)) \
+  F(PyList_Append, int, (PyObject *, PyObject *)) \
+  F(PyDict_New, PyObject *, (void)) \
+  F(PyDict_SetItem, int, (PyObject *, PyObject *, PyObject *)) \
+  F(PyDict_Next, int, (PyObject *, ptrdiff_t *, PyObject **, PyObject **)) \
+  F(PyLong_AsLongLong, long long, (PyObject *)) \
+  F(PyLong_AsUnsignedLongLong, unsigned long long, (PyObject *)) \
+  F(PyLong_FromLongLong, PyObject *, (long long)) \
+  F(PyFloat_AsDouble, double, (PyObject *)) \
+  F(PyFloat_FromDouble, PyObject *, (double)) \
+  F(PyBool_FromLong, PyObject *, (long)) \
+  F(PyUnicode_AsUTF8AndSize, const char *, (PyObject *, ptrdiff_t *)) \
+  F(PyUnicode_DecodeUTF8, PyObject *, (const char *, ptrdiff_t, \
+                                       const char *)) \
+  F(PyObject_Type, PyObject *, (PyObject *)) \
+  F(PyObject_GetAttrString, PyObject *, (PyObject *, const char *)) \
+  F(PyObject_CallObject, PyObject *, (PyObject *, PyObject *)) \
+  F(PyObject_IsTrue, int, (PyObject *)) \
+  F(PyCapsule_New, PyObject *, (void *, const char *, \
+                                void (*)(PyObject *))) \
+  F(PyCapsule_GetPointer, void *, (PyObject *, const char *)) \
+  F(PyCapsule_IsValid, int, (PyObject *, const char *)) \
+  F(PyCapsule_SetName, int, (PyObject *, const char *)) \
+  F(PyErr_Occurred, PyObject *, (void)) \
+  F(PyErr_Clear, void, (void)) \
+  F(PyErr_CheckSignals, int, (void)) \
+  F(PyErr_SetString, void, (PyObject *, const char *)) \
+  F(PyEval_SaveThread, void *, (void)) \
+  F(PyEval_RestoreThread, void, (void *)) \
+  F(PyGILState_Ensure, int, (void)) \
+  F(PyGILState_Release, void, (int)) \
+  F(Py_IsInitialized, int, (void))
+
+// Objects of Python: types, None, and functions of the package.
+#define OBJECTS(F) \
+  F(bool_type) F(int_type) F(float_type) F(str_type) F(tuple_type) \
+  F(list_type) F(dict_type) F(none) F(type_error) \
+  F(failed)   /* the result of a call that failed: see cutelua_error */ \
+  F(ref_type)     /* class of references to Lua values, with `number` */ \
+  F(tensor_type)  /* class of tensors that no library wraps */ \
+  F(classify)  /* f(type): address of its DLPackExchangeAPI, or 0 */ \
+  F(convert)  /* f(object): a capsule, or a simpler value */ \
+  F(wrap)     /* f(capsule, like): the tensor of a result */ \
+  F(check_grad)  /* f(object): raises an error if gradients are recorded */
+
+static struct {
+#define FIELD(name, result, args) result (*name) args;
+  PYTHON(FIELD)
+#undef FIELD
+#define FIELD(name) PyObject *name;
+  OBJECTS(FIELD)
+#undef FIELD
+} py;
+
+const char *cutelua_python_names(void) {
+#define NAME(name, result, args) #name " "
+  return PYTHON(NAME);
+#undef NAME
+}
+
+const char *cutelua_python_objects(void) {
+#define NAME(name) #name " "
+  return OBJECTS(NAME);
+#undef NAME
+}
+
+void cutelua_python_start(void *const *values) {
+  memcpy(&py, values, sizeof py);
+}
+
+// ---- the exchange interface of DLPack 1.3 ----
+
+typedef struct Exchange {
+  struct { uint32_t major, minor; } version;
+  void *previous;
+  int (*allocate)(DLTensor *like, DLManagedTensorVersioned **out, void *error,
+                  void (*set_error)(void *error, const char *kind,
+                                    const char *message));
+  int (*from_object)(void *object, DLManagedTensorVersioned **out);
+  int (*to_object)(DLManagedTensorVersioned *t, void **object);
+  int (*view)(void *object, DLTensor *out);
+  int (*stream)(int32_t device, int32_t id, void **out);
+} Exchange;
+
+// Types of tensors met so far, with their interfaces; NULL: none.
+static struct { PyObject *type; const Exchange *api; } known[64];
+static int nknown;
+
+static const Exchange *exchange_of(PyObject *type) {
+  for (int i = 0; i < nknown; i++)
+    if (known[i].type == type) return known[i].api;
+  PyObject *args = py.PyTuple_New(1);
+  if (!args) return NULL;
+  py.Py_IncRef(type);
+  py.PyTuple_SetItem(args, 0, type);
+  PyObject *got = py.PyObject_CallObject(py.classify, args);
+  py.Py_DecRef(args);
+  if (!got) return NULL;
+  const Exchange *api =
+    (const Exchange *)(uintptr_t)py.PyLong_AsUnsignedLongLong(got);
+  py.Py_DecRef(got);
+  if (nknown < (int)(sizeof known / sizeof *known)) {
+    py.Py_IncRef(type);
+    known[nknown].type = type;
+    known[nknown++].api = api;
+  }
+  return api;
+}
+
+// ---- a call ----
+
+// A step that makes the arguments on Lua's stack.
+typedef enum StepKind {
+  STEP_NIL, STEP_BOOL, STEP_INT, STEP_FLOAT, STEP_TEXT,
+  STEP_TENSOR, STEP_REF, STEP_TABLE, STEP_FIELD, STEP_ITEM
+} StepKind;
+
+typedef struct Step {
+  StepKind op;
+  size_t size;
+  union {
+    int64_t i;
+    double x;
+    const char *text;
+    void *managed;
+  } as;
+} Step;
+
+// A result: a value, or the start of a list of `size` results.
+typedef enum Kind { RES_NIL, RES_BOOL, RES_INT, RES_FLOAT, RES_TEXT,
+                    RES_TENSOR, RES_LIST, RES_NAMED, RES_REF } Kind;
+typedef struct Res {
+  Kind kind;
+  size_t size;
+  union {
+    int64_t i;
+    double x;
+    char *text;
+    DLManagedTensorVersioned *tensor;
+  } as;
+} Res;
+
+enum { MOST_DEPTH = 16, HERE = 48 };
+
+typedef struct PyCall {
+  cutelua_state *state;
+  cutelua_ref ref;
+  unsigned flags;
+  Step few[HERE], *step;
+  size_t nstep, maxstep;
+  Res some[HERE], *res;
+  size_t nres, maxres;
+  int nargs;                // values that the steps leave on the stack
+  const Exchange *api;      // interface of the first tensor that has one
+  PyObject *like;           // first tensor of another kind, or NULL
+  bool host, gpu;           // whether some tensor is there
+  int device;               // number of the GPU
+  void *stream;
+} PyCall;
+
+// Flags of cutelua_python_call.
+enum { NO_GRAD_CHECK = 1, ALL_RESULTS = 2 };
+
+static bool grow(void **p, void *here, size_t *max, size_t need, size_t size) {
+  if (need <= *max) return true;
+  size_t n = *max * 2;
+  void *q = *p == here ? malloc(n * size) : realloc(*p, n * size);
+  if (!q) return false;
+  if (*p == here) memcpy(q, here, *max * size);
+  *p = q;
+  *max = n;
+  return true;
+}
+
+static Step *step(PyCall *c, StepKind op) {
+  if (!grow((void **)&c->step, c->few, &c->maxstep, c->nstep + 1,
+            sizeof *c->step))
+    return NULL;
+  Step *s = &c->step[c->nstep++];
+  *s = (Step){.op = op};
+  return s;
+}
+
+static bool fail(const char *text) {
+  if (!py.PyErr_Occurred()) py.PyErr_SetString(py.type_error, text);
+  return false;
+}
+
+// ---- arguments ----
+
+static bool read_value(PyCall *c, PyObject *x, int depth);
+
+static void place(PyCall *c, const DLTensor *t) {
+  if (t->device.kind == DL_CUDA || t->device.kind == DL_CUDA_MANAGED) {
+    if (!c->gpu) c->device = t->device.id;
+    c->gpu = true;
+  } else {
+    c->host = true;
+  }
+}
+
+static bool read_tensor(PyCall *c, PyObject *x, const Exchange *api) {
+  PyObject *grad = c->flags & NO_GRAD_CHECK
+    ? NULL : py.PyObject_GetAttrString(x, "requires_grad");
+  if (grad) {
+    bool on = py.PyObject_IsTrue(grad) == 1;
+    py.Py_DecRef(grad);
+    PyObject *args = on ? py.PyTuple_New(1) : NULL;
+    if (args) {
+      py.Py_IncRef(x);
+      py.PyTuple_SetItem(args, 0, x);
+      PyObject *ok = py.PyObject_CallObject(py.check_grad, args);
+      py.Py_DecRef(args);
+      if (!ok) return false;
+      py.Py_DecRef(ok);
+    }
+  } else {
+    py.PyErr_Clear();
+  }
+  DLManagedTensorVersioned *m = NULL;
+  if (api->from_object(x, &m) != 0 || !m)
+    return fail("the tensor cannot be exported by DLPack");
+  Step *s = step(c, STEP_TENSOR);
+  if (!s) {
+    m->deleter(m);
+    return fail("out of memory");
+  }
+  s->as.managed = m;
+  s->size = 1;
+  if (!c->api) c->api = api;
+  place(c, &m->t);
+  return true;
+}
+
+static bool read_capsule(PyCall *c, PyObject *x) {
+  bool versioned = py.PyCapsule_IsValid(x, "dltensor_versioned");
+  if (!versioned && !py.PyCapsule_IsValid(x, "dltensor")) return false;
+  void *m = py.PyCapsule_GetPointer(x, versioned ? "dltensor_versioned"
+                                                 : "dltensor");
+  Step *s = m ? step(c, STEP_TENSOR) : NULL;
+  if (!s) return fail("out of memory");
+  py.PyCapsule_SetName(x, versioned ? "used_dltensor_versioned"
+                                    : "used_dltensor");
+  s->as.managed = m;
+  s->size = versioned;
+  place(c, versioned ? &((DLManagedTensorVersioned *)m)->t
+                     : &((DLManagedTensor *)m)->t);
+  return true;
+}
+
+static bool read_int(PyCall *c, PyObject *x) {
+  long long i = py.PyLong_AsLongLong(x);
+  if (i == -1 && py.PyErr_Occurred()) {
+    py.PyErr_Clear();
+    i = (long long)py.PyLong_AsUnsignedLongLong(x);
+    if (i == -1 && py.PyErr_Occurred()) {
+      py.PyErr_Clear();
+      return fail("an integer does not fit in 64 bits");
+    }
+  }
+  Step *s = step(c, STEP_INT);
+  if (!s) return fail("out of memory");
+  s->as.i = i;
+  return true;
+}
+
+static bool read_text(PyCall *c, PyObject *x, StepKind op) {
+  ptrdiff_t n;
+  const char *text = py.PyUnicode_AsUTF8AndSize(x, &n);
+  Step *s = text ? step(c, op) : NULL;
+  if (!s) return fail("a name of an argument is not a string");
+  s->as.text = text;
+  s->size = (size_t)n;
+  return true;
+}
+
+static bool read_items(PyCall *c, PyObject *x, bool list, int depth) {
+  ptrdiff_t n = list ? py.PyList_Size(x) : py.PyTuple_Size(x);
+  if (!step(c, STEP_TABLE)) return fail("out of memory");
+  for (ptrdiff_t i = 0; i < n; i++) {
+    PyObject *item = list ? py.PyList_GetItem(x, i) : py.PyTuple_GetItem(x, i);
+    if (!item || !read_value(c, item, depth)) return false;
+    Step *s = step(c, STEP_ITEM);
+    if (!s) return fail("out of memory");
+    s->as.i = i + 1;
+  }
+  return true;
+}
+
+static bool read_dict(PyCall *c, PyObject *x, int depth) {
+  PyObject *key, *value;
+  ptrdiff_t at = 0;
+  if (!step(c, STEP_TABLE)) return fail("out of memory");
+  while (py.PyDict_Next(x, &at, &key, &value)) {
+    if (value == py.none) continue;
+    if (!read_value(c, value, depth) || !read_text(c, key, STEP_FIELD))
+      return false;
+  }
+  return true;
+}
+
+static bool read_number(PyCall *c, PyObject *x, PyObject *type) {
+  if (type == py.int_type) return read_int(c, x);
+  Step *s = step(c, type == py.float_type ? STEP_FLOAT : STEP_BOOL);
+  if (!s) return fail("out of memory");
+  if (type == py.float_type) s->as.x = py.PyFloat_AsDouble(x);
+  else s->as.i = py.PyObject_IsTrue(x);
+  return true;
+}
+
+// Reads an object of a type that is not built in.
+static bool read_other(PyCall *c, PyObject *x, int depth) {
+  PyObject *args = py.PyTuple_New(1);
+  if (!args) return false;
+  py.Py_IncRef(x);
+  py.PyTuple_SetItem(args, 0, x);
+  PyObject *simple = py.PyObject_CallObject(py.convert, args);
+  py.Py_DecRef(args);
+  if (!simple) return false;
+  bool ok = read_capsule(c, simple);
+  if (ok && !c->like) c->like = x;
+  if (!ok && !py.PyErr_Occurred()) ok = read_value(c, simple, depth + 8);
+  py.Py_DecRef(simple);
+  return ok;
+}
+
+static bool read_ref(PyCall *c, PyObject *x) {
+  PyObject *number = py.PyObject_GetAttrString(x, "number");
+  Step *s = number ? step(c, STEP_REF) : NULL;
+  if (s) s->as.i = py.PyLong_AsLongLong(number);
+  if (number) py.Py_DecRef(number);
+  return s != NULL;
+}
+
+static bool read_value(PyCall *c, PyObject *x, int depth) {
+  if (depth > MOST_DEPTH) return fail("an argument is nested too deep");
+  if (x == py.none) return step(c, STEP_NIL) != NULL;
+  PyObject *type = py.PyObject_Type(x);
+  py.Py_DecRef(type);  // x keeps its type alive
+  if (type == py.int_type || type == py.float_type || type == py.bool_type)
+    return read_number(c, x, type);
+  if (type == py.str_type) return read_text(c, x, STEP_TEXT);
+  if (type == py.tuple_type || type == py.list_type)
+    return read_items(c, x, type == py.list_type, depth + 1);
+  if (type == py.dict_type) return read_dict(c, x, depth + 1);
+  if (type == py.ref_type) return read_ref(c, x);
+  const Exchange *api = exchange_of(type);
+  if (py.PyErr_Occurred()) return false;
+  return api ? read_tensor(c, x, api) : read_other(c, x, depth);
+}
+
+static bool read_args(PyCall *c, PyObject *args, PyObject *options) {
+  ptrdiff_t n = py.PyTuple_Size(args);
+  for (ptrdiff_t i = 0; i < n; i++)
+    if (!read_value(c, py.PyTuple_GetItem(args, i), 0)) return false;
+  c->nargs = (int)n;
+  if (options == py.none) return true;
+  c->nargs++;
+  return read_dict(c, options, 1);
+}
+
+static void drop_step(Step *s) {
+  if (s->op != STEP_TENSOR || !s->as.managed) return;
+  DLManagedTensorVersioned *v = s->as.managed;
+  DLManagedTensor *old = s->as.managed;
+  if (s->size && v->deleter) v->deleter(v);
+  if (!s->size && old->deleter) old->deleter(old);
+  s->as.managed = NULL;
+}
+
+// ---- the call in Lua ----
+
+// Executes a step. Imported tensors are also stored in the list at `opened`.
+static void run_step(lua_State *L, PyCall *c, Step *s, int opened) {
+  switch (s->op) {
+    case STEP_NIL: lua_pushnil(L); return;
+    case STEP_BOOL: lua_pushboolean(L, (int)s->as.i); return;
+    case STEP_INT: lua_pushinteger(L, s->as.i); return;
+    case STEP_FLOAT: lua_pushnumber(L, s->as.x); return;
+    case STEP_TEXT: lua_pushlstring(L, s->as.text, s->size); return;
+    case STEP_REF: state_push(c->state, L, (cutelua_ref)s->as.i); return;
+    case STEP_TABLE: lua_newtable(L); return;
+    case STEP_ITEM: lua_rawseti(L, -2, s->as.i); return;
+    case STEP_FIELD:
+      lua_pushlstring(L, s->as.text, s->size);
+      lua_insert(L, -2);
+      lua_rawset(L, -3);
+      return;
+    case STEP_TENSOR:
+      dlpacklib_import(L, s->as.managed, s->size != 0);
+      s->as.managed = NULL;  // the tensor owns it
+      lua_getiuservalue(L, -1, 1);
+      lua_rawseti(L, opened, (lua_Integer)lua_rawlen(L, opened) + 1);
+      return;
+  }
+}
+
+// Pushes the stream of the GPU at stack index `gpu` for a driver's stream; nil
+// for the default stream. Streams are kept, since a closed one makes the host
+// wait.
+static void push_stream(lua_State *L, int gpu, void *handle) {
+  if ((uintptr_t)handle <= 1) {  // 1 is the name of the default stream
+    lua_pushnil(L);
+    return;
+  }
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, "cutelua.streams");
+  lua_pushfstring(L, "%p %d", handle,
+                  ((Gpu *)lua_touserdata(L, gpu))->ordinal);
+  lua_pushvalue(L, -1);
+  if (lua_rawget(L, -3) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_getfield(L, gpu, "foreign_stream");
+    lua_pushvalue(L, gpu);
+    lua_pushlightuserdata(L, handle);
+    lua_call(L, 2, 2);
+    if (lua_isnil(L, -2))
+      face_error(L, ERR_LIMIT, "%s", lua_tostring(L, -1));
+    lua_pop(L, 1);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, -5);
+  }
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+// Memory that the allocator of another library made.
+static void release_managed(void *p, size_t bytes) {
+  (void)bytes;
+  DLManagedTensorVersioned *m = p;
+  if (m->deleter) m->deleter(m);
+}
+
+static void keep_error(void *error, const char *kind, const char *message) {
+  (void)kind;
+  why(error, ERR_MEMORY, "%s", message);
+}
+
+// Allocates memory of a GPU by the library of the call's tensors.
+static bool allocate(void *ud, int ordinal, size_t bytes, uint64_t *ptr,
+                     Shared **shared, Why *w) {
+  const Exchange *api = ud;
+  int64_t shape = (int64_t)bytes;
+  DLTensor like = {.device = {DL_CUDA, ordinal}, .ndim = 1,
+                   .dtype = {DL_UINT, 8, 1}, .shape = &shape};
+  DLManagedTensorVersioned *m = NULL;
+  why(w, ERR_MEMORY, "the allocator has no %zu bytes", bytes);
+  if (api->allocate(&like, &m, w, keep_error) != 0 || !m) return false;
+  *shared = shared_new(release_managed, m, 0);
+  if (!*shared) {
+    release_managed(m, 0);
+    return why(w, ERR_MEMORY, "out of memory");
+  }
+  *ptr = (uint64_t)(uintptr_t)m->t.data + m->t.byte_offset;
+  return true;
+}
+
+static Res *result(lua_State *L, PyCall *c, Kind kind) {
+  if (!grow((void **)&c->res, c->some, &c->maxres, c->nres + 1,
+            sizeof *c->res))
+    face_error(L, ERR_MEMORY, "out of memory");
+  Res *r = &c->res[c->nres++];
+  *r = (Res){.kind = kind};
+  return r;
+}
+
+static void write_text(lua_State *L, PyCall *c, int idx) {
+  size_t n;
+  const char *text = lua_tolstring(L, idx, &n);
+  Res *r = result(L, c, RES_TEXT);
+  r->as.text = malloc(n + 1);
+  if (!r->as.text) face_error(L, ERR_MEMORY, "out of memory");
+  memcpy(r->as.text, text, n);
+  r->size = n;
+}
+
+static void write_value(lua_State *L, PyCall *c, int idx, int depth);
+
+// Writes a table: as a list if it has the indices 1 to n, else with the names
+// of its fields. Other keys are not passed on.
+static void write_table(lua_State *L, PyCall *c, int idx, int depth) {
+  size_t n = (size_t)lua_rawlen(L, idx), at = c->nres;
+  if (depth > MOST_DEPTH)
+    face_error(L, ERR_TYPE, "a result is a table nested more than %d deep",
+               MOST_DEPTH);
+  result(L, c, n ? RES_LIST : RES_NAMED)->size = n;
+  for (size_t i = 1; i <= n; i++) {
+    lua_rawgeti(L, idx, (lua_Integer)i);
+    write_value(L, c, lua_gettop(L), depth + 1);
+    lua_pop(L, 1);
+  }
+  if (n) return;
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING) continue;
+    write_text(L, c, lua_gettop(L) - 1);
+    write_value(L, c, lua_gettop(L), depth + 1);
+    n++;
+  }
+  c->res[at].size = n;
+}
+
+// Writes the value at idx. May leave values on the stack.
+static void write_any(lua_State *L, PyCall *c, int idx, int depth) {
+  luaL_checkstack(L, 8, "results");
+  switch (lua_type(L, idx)) {
+    case LUA_TNIL: result(L, c, RES_NIL); return;
+    case LUA_TBOOLEAN:
+      result(L, c, RES_BOOL)->as.i = lua_toboolean(L, idx);
+      return;
+    case LUA_TNUMBER:
+      if (lua_isinteger(L, idx))
+        result(L, c, RES_INT)->as.i = lua_tointeger(L, idx);
+      else
+        result(L, c, RES_FLOAT)->as.x = lua_tonumber(L, idx);
+      return;
+    case LUA_TSTRING: write_text(L, c, idx); return;
+    default: break;
+  }
+  if (tensorlib_box(L, idx)) {
+    DLManagedTensorVersioned *m = dlpacklib_export(L, idx);
+    result(L, c, RES_TENSOR)->as.tensor = m;
+    return;
+  }
+  if (lua_istable(L, idx) && !lua_getmetatable(L, idx)) {
+    write_table(L, c, lua_absindex(L, idx), depth);
+    return;
+  }
+  const char *type = face_typename(L, idx);
+  if (strcmp(type, "dtype") == 0) {
+    luaL_tolstring(L, idx, NULL);
+    write_text(L, c, lua_gettop(L));
+    return;
+  }
+  lua_pushvalue(L, idx);
+  cutelua_ref ref = state_ref(c->state, L);
+  result(L, c, RES_REF)->as.i = (int64_t)ref;
+}
+
+static void write_value(lua_State *L, PyCall *c, int idx, int depth) {
+  int top = lua_gettop(L);
+  write_any(L, c, idx, depth);
+  lua_settop(L, top);
+}
+
+// Closes the buffers of results and arguments. Python owns results from here
+// on; arguments belong to the caller again.
+static void close_all(lua_State *L, int opened) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, opened);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, opened, i);
+    if (luaL_getmetafield(L, -1, "close") != LUA_TNIL) {
+      lua_insert(L, -2);
+      lua_call(L, 1, 0);
+    } else {
+      lua_pop(L, 1);
+    }
+  }
+}
+
+// Adds the buffers of the tensors among results to the list at `opened`.
+static void note_results(lua_State *L, int first, int opened) {
+  for (int i = first, top = lua_gettop(L); i <= top; i++) {
+    if (!tensorlib_box(L, i)) continue;
+    if (lua_getiuservalue(L, i, 1) == LUA_TUSERDATA)
+      lua_rawseti(L, opened, (lua_Integer)lua_rawlen(L, opened) + 1);
+    else
+      lua_pop(L, 1);
+  }
+}
+
+// Calls the value of the reference with the arguments, in the stack: the task,
+// the list of opened buffers, the module lua/cute/python.lua.
+static int call_inside(lua_State *L) {
+  PyCall *c = lua_touserdata(L, 1);
+  int opened = 2, first = lua_gettop(L) + 1;
+  state_push(c->state, L, c->ref);
+  if (!lua_isfunction(L, -1)) {
+    lua_getfield(L, 3, "launch");
+    lua_insert(L, -2);
+    c->nargs++;
+  }
+  luaL_checkstack(L, c->nargs + 20, "arguments");
+  for (size_t i = 0; i < c->nstep; i++) run_step(L, c, &c->step[i], opened);
+  lua_call(L, c->nargs, LUA_MULTRET);
+  int n = lua_gettop(L) - first + 1;
+  for (int i = 0; i < n; i++) write_value(L, c, first + i, 0);
+  lua_settop(L, first + n - 1);
+  note_results(L, first, opened);
+  c->nargs = n;
+  return 0;
+}
+
+// Sets devices.simulates: without a GPU among the arguments, operations run on
+// the simulator.
+static void set_simulates(lua_State *L, int module, bool on) {
+  lua_getfield(L, module, "devices");
+  lua_pushboolean(L, on);
+  lua_setfield(L, -2, "simulates");
+  lua_pop(L, 1);
+}
+
+// Makes the call's stream and allocator those of its GPU. Returns the GPU.
+static Gpu *enter_gpu(lua_State *L, PyCall *c) {
+  Why w;
+  if (!gpulib_open_gpu(L, c->device, &w)) face_error(L, w.kind, "%s", w.msg);
+  int at = lua_gettop(L);
+  Gpu *g = lua_touserdata(L, at);
+  push_stream(L, at, c->stream);
+  lua_setiuservalue(L, at, 1);
+  lua_getiuservalue(L, at, 1);
+  g->now = lua_touserdata(L, -1);
+  if (c->api && c->api->allocate) {
+    g->allocate = allocate;
+    g->allocator = (void *)(uintptr_t)c->api;
+  }
+  lua_pop(L, 1);
+  return g;
+}
+
+static void leave_gpu(lua_State *L, int at, Gpu *g) {
+  g->now = NULL;
+  g->allocate = NULL;
+  lua_pushnil(L);
+  lua_setiuservalue(L, at, 1);
+}
+
+static int call_protected(lua_State *L) {
+  PyCall *c = lua_touserdata(L, 1);
+  Gpu *g = NULL;
+  arena_reset(&face_state(L)->scratch);
+  lua_newtable(L);                             // 2: opened buffers
+  lua_getfield(L, LUA_REGISTRYINDEX, "cutelua.python");  // 3: the module
+  if (lua_isnil(L, 3)) {
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "cute.python");
+    lua_call(L, 1, 1);
+    lua_replace(L, 3);
+    lua_pushvalue(L, 3);
+    lua_setfield(L, LUA_REGISTRYINDEX, "cutelua.python");
+  }
+  bool simulates = c->host && !c->gpu;
+  if (c->gpu) g = enter_gpu(L, c);             // 4: the GPU
+  if (simulates) set_simulates(L, 3, true);
+  lua_pushlightuserdata(L, face_state(L));  // bindings expect this upvalue
+  lua_pushcclosure(L, call_inside, 1);
+  lua_pushvalue(L, 1), lua_pushvalue(L, 2), lua_pushvalue(L, 3);
+  int status = lua_pcall(L, 3, 0, 0);
+  if (simulates) set_simulates(L, 3, false);
+  if (g) leave_gpu(L, 4, g);
+  if (status != LUA_OK) {
+    int e = lua_gettop(L);
+    close_all(L, 2);
+    lua_settop(L, e);
+    return lua_error(L);
+  }
+  close_all(L, 2);
+  return 0;
+}
+
+// ---- results ----
+
+static void drop_result(Res *r) {
+  if (r->kind == RES_TENSOR && r->as.tensor)
+    r->as.tensor->deleter(r->as.tensor);
+  if (r->kind == RES_TEXT) free(r->as.text);
+  r->kind = RES_NIL;
+}
+
+static void capsule_gone(PyObject *capsule) {
+  if (!py.PyCapsule_IsValid(capsule, "dltensor_versioned")) return;
+  DLManagedTensorVersioned *m =
+    py.PyCapsule_GetPointer(capsule, "dltensor_versioned");
+  m->deleter(m);
+}
+
+static PyObject *call2(PyObject *f, PyObject *a, PyObject *b) {
+  PyObject *args = a && b ? py.PyTuple_New(2) : NULL;
+  if (!args) return NULL;
+  py.PyTuple_SetItem(args, 0, a);
+  py.Py_IncRef(b);
+  py.PyTuple_SetItem(args, 1, b);
+  PyObject *out = py.PyObject_CallObject(f, args);
+  py.Py_DecRef(args);
+  return out;
+}
+
+static PyObject *make_tensor(PyCall *c, Res *r) {
+  DLManagedTensorVersioned *m = r->as.tensor;
+  r->as.tensor = NULL;
+  if (c->api) {
+    void *out = NULL;
+    if (c->api->to_object(m, &out) == 0) return out;
+    return NULL;
+  }
+  PyObject *capsule = py.PyCapsule_New(m, "dltensor_versioned", capsule_gone);
+  if (!capsule) {
+    m->deleter(m);
+    return NULL;
+  }
+  return call2(py.wrap, capsule, c->like ? c->like : py.none);
+}
+
+static PyObject *make_value(PyCall *c, size_t *at);
+
+static PyObject *make_named(PyCall *c, size_t *at, size_t n) {
+  PyObject *out = py.PyDict_New();
+  for (size_t i = 0; out && i < n; i++) {
+    PyObject *key = make_value(c, at), *x = make_value(c, at);
+    bool ok = key && x && py.PyDict_SetItem(out, key, x) == 0;
+    if (key) py.Py_DecRef(key);
+    if (x) py.Py_DecRef(x);
+    if (ok) continue;
+    py.Py_DecRef(out);
+    out = NULL;
+  }
+  return out;
+}
+
+static PyObject *make_list(PyCall *c, size_t *at, size_t n) {
+  PyObject *out = py.PyList_New(0);
+  for (size_t i = 0; out && i < n; i++) {
+    PyObject *x = make_value(c, at);
+    bool ok = x && py.PyList_Append(out, x) == 0;
+    if (x) py.Py_DecRef(x);
+    if (ok) continue;
+    py.Py_DecRef(out);
+    out = NULL;
+  }
+  return out;
+}
+
+// Makes the object of result *at, and moves *at to the next result.
+static PyObject *make_value(PyCall *c, size_t *at) {
+  Res *r = &c->res[(*at)++];
+  switch (r->kind) {
+    case RES_NIL: py.Py_IncRef(py.none); return py.none;
+    case RES_BOOL: return py.PyBool_FromLong((long)r->as.i);
+    case RES_INT: return py.PyLong_FromLongLong(r->as.i);
+    case RES_FLOAT: return py.PyFloat_FromDouble(r->as.x);
+    case RES_TEXT:
+      return py.PyUnicode_DecodeUTF8(r->as.text, (ptrdiff_t)r->size,
+                                     "surrogateescape");
+    case RES_TENSOR: return make_tensor(c, r);
+    case RES_LIST: return make_list(c, at, r->size);
+    case RES_NAMED: return make_named(c, at, r->size);
+    case RES_REF: {
+      PyObject *number = py.PyLong_FromLongLong(r->as.i);
+      PyObject *args = number ? py.PyTuple_New(1) : NULL;
+      if (!args) return NULL;
+      py.PyTuple_SetItem(args, 0, number);
+      PyObject *out = py.PyObject_CallObject(py.ref_type, args);
+      py.Py_DecRef(args);
+      return out;
+    }
+  }
+  return NULL;
+}
+
+// Returns None, the result, or a tuple of several results.
+static PyObject *make_results(PyCall *c) {
+  size_t at = 0;
+  int n = c->nargs;
+  if (n == 1) return make_value(c, &at);
+  if (n == 0) {
+    py.Py_IncRef(py.none);
+    return py.none;
+  }
+  PyObject *out = py.PyTuple_New(n);
+  for (int i = 0; out && i < n; i++) {
+    PyObject *x = make_value(c, &at);
+    if (x) {
+      py.PyTuple_SetItem(out, i, x);
+      continue;
+    }
+    py.Py_DecRef(out);
+    out = NULL;
+  }
+  return out;
+}
+
+// ---- Ctrl-C ----
+
+// The state whose call a signal ends, and Python's handler.
+static cutelua_state *interruptible;
+static struct sigaction python_handler;
+
+static void on_interrupt(int sig) {
+  if (interruptible) cutelua_interrupt(interruptible);
+  if (python_handler.sa_handler != SIG_DFL &&
+      python_handler.sa_handler != SIG_IGN)
+    python_handler.sa_handler(sig);
+}
+
+// Lets Ctrl-C end a call that runs on the simulator. Returns false if another
+// call already does, or Python does not handle Ctrl-C.
+static bool watch_interrupts(cutelua_state *s) {
+  struct sigaction ours = {.sa_handler = on_interrupt};
+  sigaction(SIGINT, NULL, &python_handler);
+  if (interruptible || python_handler.sa_flags & SA_SIGINFO ||
+      python_handler.sa_handler == SIG_DFL ||
+      python_handler.sa_handler == SIG_IGN)
+    return false;
+  interruptible = s;
+  return sigaction(SIGINT, &ours, NULL) == 0;
+}
+
+static void unwatch_interrupts(void) {
+  sigaction(SIGINT, &python_handler, NULL);
+  interruptible = NULL;
+}
+
+// ---- the interface ----
+
+// The stream that the library of some tensor named during this call.
+static _Thread_local void *named_stream;
+
+void cutelua_python_stream(void *stream) { named_stream = stream; }
+
+static bool find_stream(PyCall *c) {
+  if (c->gpu && !c->stream) c->stream = named_stream;
+  if (!c->gpu || !c->api || !c->api->stream) return true;
+  if (c->api->stream(DL_CUDA, c->device, &c->stream) == 0) return true;
+  return fail("the current stream of the tensors' library is unknown");
+}
+
+static PyObject *run(PyCall *c) {
+  bool watched = c->host && !c->gpu && watch_interrupts(c->state);
+  void *thread = py.PyEval_SaveThread();
+  cutelua_status status = state_enter(c->state);
+  if (status == CUTELUA_OK)
+    status = state_leave(c->state, state_run(c->state->L, call_protected, c,
+                                             &c->state->error));
+  py.PyEval_RestoreThread(thread);
+  if (watched) unwatch_interrupts();
+  if (watched && py.PyErr_CheckSignals() != 0) return NULL;
+  if (status == CUTELUA_OK) return make_results(c);
+  PyObject *number = py.PyLong_FromLongLong(status), *args;
+  args = number ? py.PyTuple_New(1) : NULL;
+  if (!args) return NULL;
+  py.PyTuple_SetItem(args, 0, number);
+  PyObject *none = py.PyObject_CallObject(py.failed, args);
+  py.Py_DecRef(args);
+  if (none) py.Py_DecRef(none);
+  return none ? (fail("the call failed"), NULL) : NULL;
+}
+
+PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
+                              PyObject *args, PyObject *options,
+                              unsigned flags, void *stream) {
+  PyCall c = {.state = s, .ref = ref, .flags = flags, .maxstep = HERE,
+              .maxres = HERE, .stream = stream};
+  c.step = c.few;
+  c.res = c.some;
+  PyObject *out = NULL;
+  named_stream = NULL;
+  if (read_args(&c, args, options) && find_stream(&c)) out = run(&c);
+  for (size_t i = 0; i < c.nstep; i++) drop_step(&c.step[i]);
+  for (size_t i = 0; i < c.nres; i++) drop_result(&c.res[i]);
+  if (c.step != c.few) free(c.step);
+  if (c.res != c.some) free(c.res);
+  return out;
+}
+
+// ---- memory of Python's objects ----
+
+// A managed tensor on memory that a Python object owns.
+typedef struct Held {
+  DLManagedTensorVersioned m;
+  PyObject *owner;
+  int64_t extents[];
+} Held;
+
+static void held_gone(DLManagedTensorVersioned *m) {
+  Held *h = m->owner;
+  if (py.Py_IsInitialized()) {
+    int lock = py.PyGILState_Ensure();
+    py.Py_DecRef(h->owner);
+    py.PyGILState_Release(lock);
+  }
+  free(h);
+}
+
+PyObject *cutelua_python_capsule(void *data, int rank, const int64_t *extents,
+                                 int code, int bits, int device, int id,
+                                 int readonly, PyObject *owner) {
+  size_t n = 2 * (size_t)rank * sizeof *extents;
+  Held *h = calloc(1, sizeof *h + n);
+  if (!h) return NULL;
+  memcpy(h->extents, extents, n);
+  h->m = (DLManagedTensorVersioned){
+    .version = {DLPACK_MAJOR, DLPACK_MINOR}, .owner = h, .deleter = held_gone,
+    .flags = readonly ? DL_READ_ONLY : 0,
+    .t = {.data = data, .device = {device, id}, .ndim = rank,
+          .dtype = {(uint8_t)code, (uint8_t)bits, 1}, .shape = h->extents,
+          .strides = h->extents + rank}};
+  py.Py_IncRef(owner);
+  h->owner = owner;
+  PyObject *capsule = py.PyCapsule_New(&h->m, "dltensor_versioned",
+                                       capsule_gone);
+  if (!capsule) held_gone(&h->m);
+  return capsule;
+}
+
+// ---- tensors of Python's class cutelua.Tensor ----
+
+DLManagedTensorVersioned *cutelua_python_take(PyObject *capsule) {
+  DLManagedTensorVersioned *m =
+    py.PyCapsule_GetPointer(capsule, "dltensor_versioned");
+  if (m) py.PyCapsule_SetName(capsule, "used_dltensor_versioned");
+  return m;
+}
+
+void cutelua_python_drop(DLManagedTensorVersioned *m) { m->deleter(m); }
+
+static void old_gone(DLManagedTensor *m) {
+  DLManagedTensorVersioned *v = m->owner;
+  v->deleter(v);
+  free(m);
+}
+
+static void old_capsule_gone(PyObject *capsule) {
+  if (!py.PyCapsule_IsValid(capsule, "dltensor")) return;
+  DLManagedTensor *m = py.PyCapsule_GetPointer(capsule, "dltensor");
+  m->deleter(m);
+}
+
+PyObject *cutelua_python_share(DLManagedTensorVersioned *m, int versioned,
+                               PyObject *owner) {
+  const DLTensor *t = &m->t;
+  int64_t extents[2 * 64];
+  size_t n = (size_t)t->ndim * sizeof *extents;
+  memcpy(extents, t->shape, n);
+  memcpy(extents + t->ndim, t->strides, n);
+  PyObject *capsule = cutelua_python_capsule(
+    (char *)t->data + t->byte_offset, t->ndim, extents, t->dtype.code,
+    t->dtype.bits, t->device.kind, t->device.id,
+    (m->flags & DL_READ_ONLY) != 0, owner);
+  if (versioned || !capsule) return capsule;
+  DLManagedTensor *old = calloc(1, sizeof *old);
+  DLManagedTensorVersioned *v = cutelua_python_take(capsule);
+  py.Py_DecRef(capsule);
+  if (!old) return NULL;
+  *old = (DLManagedTensor){v->t, v, old_gone};
+  return py.PyCapsule_New(old, "dltensor", old_capsule_gone);
+}
+// SPDX-License-Identifier: MIT

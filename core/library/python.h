@@ -1,0 +1,42 @@
+// Functions that the package python/cutelua calls by ctypes. They are not part
+// of cutelua.h: a package uses only the library of its own version.
+#ifndef CUTE_LIBRARY_PYTHON_H
+#define CUTE_LIBRARY_PYTHON_H
+
+#include "base/dlpack.h"
+#define CUTELUA_BUILD
+#include "library/cutelua.h"
+
+typedef void PyObject;
+
+// The names of the functions of Python's stable interface and of the objects
+// whose addresses cutelua_python_start expects, in this order.
+CUTELUA_API const char *cutelua_python_names(void);
+CUTELUA_API const char *cutelua_python_objects(void);
+CUTELUA_API void cutelua_python_start(void *const *values);
+
+// Calls the function or launches the kernel that `ref` names, with a tuple of
+// arguments and a dictionary of options, or None. Returns a new reference, or
+// NULL with an exception. `stream` is a CUDA stream for tensors whose library
+// does not name its own. The caller holds Python's lock.
+CUTELUA_API PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
+                                          PyObject *args, PyObject *options,
+                                          unsigned flags, void *stream);
+
+// Returns a capsule with a managed tensor of DLPack on the memory at `data`,
+// which `owner` keeps alive. `extents` are `rank` extents, then strides.
+CUTELUA_API PyObject *cutelua_python_capsule(void *data, int rank,
+                                             const int64_t *extents, int code,
+                                             int bits, int device, int id,
+                                             int readonly, PyObject *owner);
+// Names the CUDA stream of a tensor that an object of `convert` describes.
+CUTELUA_API void cutelua_python_stream(void *stream);
+// Takes the managed tensor from a capsule.
+CUTELUA_API DLManagedTensorVersioned *cutelua_python_take(PyObject *capsule);
+CUTELUA_API void cutelua_python_drop(DLManagedTensorVersioned *m);
+// Returns a capsule of either form with memory of m, which `owner` keeps alive.
+CUTELUA_API PyObject *cutelua_python_share(DLManagedTensorVersioned *m,
+                                           int versioned, PyObject *owner);
+
+#endif
+// SPDX-License-Identifier: MIT

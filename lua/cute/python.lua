@@ -1,0 +1,249 @@
+--- What calls from Python (core/library/python.c) need of Lua: launches of
+-- kernels, operations by name, functions written as text, the shapes of an
+-- operation's results, and runs under all checks.
+local core = require "cute.core"
+local devices = require "cute.lang.devices"
+local kernel = require "cute.lang.kernel"
+local source = require "cute.lang.source"
+
+local python = {devices = devices}
+
+local function is_kernel(v)
+  local meta = type(v) == "table" and getmetatable(v)
+  return meta and rawget(meta, "__host") == "kernel"
+end
+
+-- Returns the number of arguments without the options that may follow them.
+local function split(n, ...)
+  local last = select(n, ...)
+  local options = type(last) == "table" and getmetatable(last) == nil
+  return options and last or nil, options and n - 1 or n
+end
+
+--- Launches kernel k. The last argument may be a table of launch options.
+function python.launch(k, ...)
+  if not is_kernel(k) then
+    core.fail("bad-argument", ("%s cannot be called: it is neither a function "
+      .. "nor a kernel"):format(core.show(k)))
+  end
+  local opts, n = split(select("#", ...), ...)
+  opts = opts or {}
+  if not opts.device and devices.simulates then opts.device = "sim" end
+  k(table.unpack({...}, 1, n)):launch(opts)
+end
+
+---------------------------------------------------------------------------
+-- Functions as text
+---------------------------------------------------------------------------
+
+local written = {}  -- functions by their text
+
+--- Returns the function that a text such as "function(x) return x * 2 end"
+-- defines. The same text gives the same function, so that a call finds its plan
+-- again. `cute` is a global of the text.
+local function compiled(text)
+  local f = written[text]
+  if f then return f end
+  local chunk = "=" .. (text:match "^%s*([^\n]*)" or "text")
+  local code = "return " .. text
+  source.add(chunk, code)
+  local env = setmetatable({cute = require "cute"}, {__index = _G})
+  local make, why = load(code, chunk, "t", env)
+  if not make then error(why, 0) end
+  f = make()
+  written[text] = f
+  return f
+end
+
+-- Replaces texts that begin with "function(" by the functions.
+local function with_functions(x)
+  if type(x) == "string" and x:find "^%s*function%s*%(" then
+    return compiled(x)
+  elseif type(x) == "table" and getmetatable(x) == nil then
+    for k, v in pairs(x) do x[k] = with_functions(v) end
+  end
+  return x
+end
+
+--- Calls an operation of cute.ops by its name. An argument or option that is
+-- the text of a function becomes the function.
+function python.op(name, ...)
+  local ops = require "cute.ops"
+  local f = ops[name]
+  if type(f) ~= "function" then
+    core.fail("unknown-name", ("cute.ops has no operation %s"):format(name))
+  end
+  local args = table.pack(...)
+  for i = 1, args.n do args[i] = with_functions(args[i]) end
+  return f(table.unpack(args, 1, args.n))
+end
+
+--- Reports whether there is an operation of this name.
+function python.operation(name)
+  local ok, f = pcall(function() return (require "cute.ops")[name] end)
+  return ok and type(f) == "function"
+end
+
+---------------------------------------------------------------------------
+-- Scripts
+---------------------------------------------------------------------------
+
+--- Runs a script. Returns its functions and kernels by name: the fields of the
+-- table that it returned, or what it returned, and its global variables.
+---@param text string
+---@param chunk string the chunk's name, with "@" or "="
+---@return table parts {name = value}
+function python.load(text, chunk)
+  text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
+  if text:byte(1) == 27 then
+    core.fail("lua", chunk:sub(2) .. ": this is a compiled chunk, not Lua "
+      .. "source text")
+  end
+  local globals = {}
+  local env = setmetatable({}, {__index = _G, __newindex = function(t, k, v)
+    globals[k] = true
+    rawset(t, k, v)
+  end})
+  env._G = env
+  env.cute = require "cute"
+  globals._G, globals.cute = nil, nil
+  source.add(chunk, text)
+  local f, message = load(text, chunk, "t", env)
+  if not f then error(message, 0) end
+  local value, parts = f(), {}
+  for name in pairs(globals) do parts[name] = env[name] end
+  if is_kernel(value) then
+    parts[value.name or "kernel"] = value
+  elseif type(value) == "function" then
+    parts.main = value
+  elseif type(value) == "table" then
+    for name, v in pairs(value) do
+      if type(name) == "string" then parts[name] = v end
+    end
+  end
+  return parts
+end
+
+--- Returns the names of a function's parameters.
+function python.arity(f)
+  local names = {}
+  for i = 1, debug.getinfo(f, "u").nparams do names[i] = debug.getlocal(f, i) end
+  return names
+end
+
+---------------------------------------------------------------------------
+-- Shapes of results
+---------------------------------------------------------------------------
+
+-- An extent that is not known: the text of an expression that Python computes.
+local Extent = {}
+Extent.__index = function(_, k)
+  core.fail("bad-argument", ("an extent is a number; it has no field %s")
+    :format(core.show(k)))
+end
+
+local function text_of(x)
+  if getmetatable(x) == Extent then return rawget(x, "text") end
+  if math.type(x) ~= "integer" then
+    core.fail("bad-argument", ("an extent is %s; an integer is needed")
+      :format(core.show(x)))
+  end
+  return tostring(x)
+end
+
+local function extent(text) return setmetatable({text = text}, Extent) end
+
+for event, operator in pairs {__add = "+", __sub = "-", __mul = "*",
+                              __idiv = "//", __mod = "%"} do
+  Extent[event] = function(a, b)
+    return extent(("(%s %s %s)"):format(text_of(a), operator, text_of(b)))
+  end
+end
+
+local function unknown()
+  core.fail("bad-argument", "the extents of a fake function have no values: "
+    .. "compute with + - * // % only")
+end
+Extent.__lt, Extent.__le, Extent.__unm = unknown, unknown, unknown
+
+-- Returns what stands for argument x of a function that computes shapes: for a
+-- tensor, given as {tensor = number, rank =, dtype =}, a table with its shape.
+local function stand_in(x)
+  if type(x) ~= "table" or not x.tensor then return x end
+  local shape = {}
+  for i = 1, x.rank do shape[i] = extent(("s%d_%d"):format(x.tensor, i)) end
+  return {shape = shape, dtype = x.dtype, like = x.tensor}
+end
+
+--- Calls a script's function that returns the shapes of results, {shape = {...},
+-- dtype =} each; the dtype of the first tensor when absent. Returns a list of
+-- {shape = expressions, dtype = name}.
+function python.shapes(f, ...)
+  local args = table.pack(...)
+  local first
+  for i = 1, args.n do
+    args[i] = stand_in(args[i])
+    if type(args[i]) == "table" and args[i].like then
+      first = first or args[i]
+    end
+  end
+  local results = table.pack(f(table.unpack(args, 1, args.n)))
+  local out = {}
+  for i = 1, results.n do
+    local r = results[i]
+    if type(r) ~= "table" or type(r.shape) ~= "table" then
+      core.fail("bad-argument", ("result %d of the fake function is %s; {shape "
+        .. "= {...}, dtype = ...} is needed"):format(i, core.show(r)))
+    end
+    local shape = {}
+    for k, n in ipairs(r.shape) do shape[k] = text_of(n) end
+    shape[#shape + 1] = "end"  -- an empty shape remains a list
+    out[i] = {shape = shape,
+              dtype = tostring(r.dtype or first and first.dtype or "f32")}
+  end
+  return out
+end
+
+---------------------------------------------------------------------------
+-- Runs under all checks
+---------------------------------------------------------------------------
+
+-- What launches found since python.watch(true): a list of texts.
+local found
+
+local function told(v)
+  local lines = {}
+  if v.report and v.report.details then lines[1] = v.report:details() end
+  return table.concat({tostring(v), table.unpack(lines)}, "\n")
+end
+
+--- Checks each launch on the simulator from now on: it explores schedules, as
+-- call:check does, with these options. Without options, ends that, and returns
+-- the list of what the checks found.
+---@param opts? {seconds: number?, orders: integer?}
+---@return string[]?
+function python.watch(opts)
+  if not opts then
+    local list = found or {}
+    kernel.runner, found = nil, nil
+    return list
+  end
+  local check = require "cutelua.check"
+  found = {}
+  kernel.runner = {run = function(program, launch)
+    local v = check.launch(program, launch, opts)
+    if v.verdict == "bug" then
+      found[#found + 1] = told(v)
+    elseif v.verdict == "incomplete" then
+      found[#found + 1] = ("kernel %s: incomplete: %s"):format(v.kernel,
+        tostring(v))
+    elseif v.notes and v.notes[1] then
+      found[#found + 1] = ("kernel %s: %s"):format(v.kernel,
+        table.concat(v.notes, "\n"))
+    end
+    return core.sim_run(program.fn, launch)
+  end}
+end
+
+return python
+-- SPDX-License-Identifier: MIT

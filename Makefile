@@ -325,6 +325,11 @@ deb: setup-deb
 rock: setup-check
 	@sh tools/rock.sh $(BUILD)/rock $(BUILD)
 
+# Builds $(BUILD)/wheel/cutelua-VERSION-py3-none-manylinux_*.whl, for pip.
+wheel: setup-build
+	@$(MAKE) --no-print-directory -j$(JOBS) library
+	@python3 tools/wheel.py $(BUILD) $(VERSION)
+
 # Installs and tries both packages in a root of their own. Needs root, and the
 # network for debootstrap; the tests do not include it.
 packages: setup-deb deb rock
@@ -370,6 +375,6 @@ setup-deb:
 FORCE:
 
 .PHONY: all library install-library demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
-  bench ladders fuzz fuzz-ptx install deb rock packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
+  bench ladders fuzz fuzz-ptx install deb rock wheel packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-web setup-webtest setup-deb
 # SPDX-License-Identifier: MIT

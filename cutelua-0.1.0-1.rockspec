@@ -404,6 +404,8 @@ build = {
         "lua/cute/pipeline.lua",
       ["cute.pointer"] =
         "lua/cute/pointer.lua",
+      ["cute.python"] =
+        "lua/cute/python.lua",
       ["cute.smem"] =
         "lua/cute/smem.lua",
       ["cute.smemstruct"] =
@@ -516,6 +518,8 @@ build = {
         "lua/cutelua/check/sync.lua",
       ["cutelua.check.warp_schedule"] =
         "lua/cutelua/check/warp_schedule.lua",
+      ["cutelua.check.watch"] =
+        "lua/cutelua/check/watch.lua",
       ["cutelua.debug"] =
         "lua/cutelua/debug/init.lua",
       ["cutelua.debug.locals"] =

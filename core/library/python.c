@@ -293,8 +293,13 @@ static bool read_int(PyCall *c, PyObject *x) {
 static bool read_text(PyCall *c, PyObject *x, StepKind op) {
   ptrdiff_t n;
   const char *text = py.PyUnicode_AsUTF8AndSize(x, &n);
-  Step *s = text ? step(c, op) : NULL;
-  if (!s) return fail("a name of an argument is not a string");
+  if (!text) {
+    py.PyErr_Clear();
+    return fail(op == STEP_FIELD ? "a key of a dictionary is not a string"
+                                 : "a string is not valid Unicode");
+  }
+  Step *s = step(c, op);
+  if (!s) return fail("out of memory");
   s->as.text = text;
   s->size = (size_t)n;
   return true;

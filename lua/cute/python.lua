@@ -3,7 +3,7 @@
 -- operation's results, and runs under all checks.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
-local kernel = require "cute.lang.kernel"
+local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
 
 local python = {devices = devices}
@@ -127,7 +127,9 @@ end
 --- Returns the names of a function's parameters.
 function python.arity(f)
   local names = {}
-  for i = 1, debug.getinfo(f, "u").nparams do names[i] = debug.getlocal(f, i) end
+  for i = 1, debug.getinfo(f, "u").nparams do
+    names[i] = debug.getlocal(f, i)
+  end
   return names
 end
 
@@ -175,9 +177,9 @@ local function stand_in(x)
   return {shape = shape, dtype = x.dtype, like = x.tensor}
 end
 
---- Calls a script's function that returns the shapes of results, {shape = {...},
--- dtype =} each; the dtype of the first tensor when absent. Returns a list of
--- {shape = expressions, dtype = name}.
+--- Calls a script's function that returns {shape = {...}, dtype =} for each
+-- result; the dtype of the first tensor when absent. Returns a list of {shape =
+-- expressions, dtype = name}.
 function python.shapes(f, ...)
   local args = table.pack(...)
   local first
@@ -204,46 +206,9 @@ function python.shapes(f, ...)
   return out
 end
 
----------------------------------------------------------------------------
--- Runs under all checks
----------------------------------------------------------------------------
-
--- What launches found since python.watch(true): a list of texts.
-local found
-
-local function told(v)
-  local lines = {}
-  if v.report and v.report.details then lines[1] = v.report:details() end
-  return table.concat({tostring(v), table.unpack(lines)}, "\n")
-end
-
---- Checks each launch on the simulator from now on: it explores schedules, as
--- call:check does, with these options. Without options, ends that, and returns
--- the list of what the checks found.
----@param opts? {seconds: number?, orders: integer?}
----@return string[]?
-function python.watch(opts)
-  if not opts then
-    local list = found or {}
-    kernel.runner, found = nil, nil
-    return list
-  end
-  local check = require "cutelua.check"
-  found = {}
-  kernel.runner = {run = function(program, launch)
-    local v = check.launch(program, launch, opts)
-    if v.verdict == "bug" then
-      found[#found + 1] = told(v)
-    elseif v.verdict == "incomplete" then
-      found[#found + 1] = ("kernel %s: incomplete: %s"):format(v.kernel,
-        tostring(v))
-    elseif v.notes and v.notes[1] then
-      found[#found + 1] = ("kernel %s: %s"):format(v.kernel,
-        table.concat(v.notes, "\n"))
-    end
-    return core.sim_run(program.fn, launch)
-  end}
-end
+--- Checks each launch on the simulator from now on, or without options ends
+-- that, and returns the list of what the checks found (cutelua.check.watch).
+function python.watch(opts) return sign.workshop.watch_launches(opts) end
 
 return python
 -- SPDX-License-Identifier: MIT

@@ -51,6 +51,7 @@ local FUNCTIONS = {
       .. "python_name tested_expression traced"},
   {"workshop.", "cutelua.text.surplus", "surplus"},
   {"workshop.", "cutelua.program.events", "timed_launch"},
+  {"workshop.", "cutelua.check.watch", "watch_launches"},
   {"workshop.", "cutelua.program.progress", "progress"},
   {"workshop.", "cutelua.tune.tables", "users_table"},
   {"call:", "cutelua.analyses.call", [[

@@ -569,10 +569,10 @@ def convert(x):
     if module in ("numpy", "ml_dtypes") and hasattr(x, "shape") \
             and hasattr(x, "dtype"):
         return _of_numpy(x, module)
-    name = NAMES.get(str(x).replace("torch.", ""))
-    if name and type(x).__name__ in ("dtype", "type") or name and module in (
-            "numpy", "ml_dtypes"):
-        return name
+    name = (x.__name__.rstrip("_") if isinstance(x, type)
+            else str(x).replace("torch.", ""))
+    if name in NAMES and (isinstance(x, type) or module != "builtins"):
+        return NAMES[name]
     if hasattr(x, "__dlpack__"):
         return _of_dlpack(x, module)
     interface = getattr(x, "__cuda_array_interface__", None)
@@ -621,17 +621,13 @@ def wrap(capsule, like):
             return t
     import ml_dtypes
     name = next(k for k, v in NAMES.items() if v == t.dtype)
-    raw = (ctypes.c_uint8 * (max(t.shape, default=1) and _bytes(t))
-           ).from_address(t.data_ptr)
-    raw._tensor = t
-    flat = library.frombuffer(raw, dtype=getattr(ml_dtypes, name))
-    return library.lib.stride_tricks.as_strided(
-        flat, t.shape, [s * flat.itemsize for s in t.strides])
-
-
-def _bytes(t):
     size = TYPES[t.dtype][1] // 8
-    return size * (1 + sum((n - 1) * s for n, s in zip(t.shape, t.strides)))
+    reach = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.strides))
+    raw = (ctypes.c_uint8 * (0 if 0 in t.shape else reach * size)
+           ).from_address(t.data_ptr)
+    raw._tensor = t  # the array keeps `raw`, which keeps the memory
+    return library.ndarray(t.shape, getattr(ml_dtypes, name), raw, 0,
+                           [s * size for s in t.strides])
 
 
 def failed(status):

@@ -21,6 +21,10 @@ return {
   {"CUTELUA_NVRTC", "The absolute path of the NVRTC library to use, or of a "
     .. "folder with one: a toolkit, a Python environment, or the target of "
     .. "`pip install --target`. No other is searched for."},
+  {"CUTELUA_LIBRARY", "The `libcutelua.so` that the Python package loads in "
+    .. "place of its own.", ["for"] = "the Python package"},
+  {"CUTELUA_PYTHON", "The Python, with PyTorch and NumPy, that runs the tests "
+    .. "of the Python package; `python3` when absent.", ["for"] = "specs"},
   {"CUDA_HOME", "An absolute path of a CUDA toolkit, searched for NVRTC and "
     .. "cuBLAS after the loader's own folders."},
   {"CUDA_PATH", "The same as CUDA_HOME, searched after it."},

@@ -94,7 +94,8 @@ static int gpu_trim(lua_State *L) {
 }
 
 static int gpu_capturing(lua_State *L) {
-  lua_pushboolean(L, gpulib_check(L, 1)->capture != NULL);
+  const Gpu *g = gpulib_check(L, 1);
+  lua_pushboolean(L, g->capture || g->captured);
   return 1;
 }
 

@@ -217,7 +217,7 @@ void gpu_close(Gpu *g) {
 }
 
 bool gpu_waits(const Gpu *g, const char *what, Why *w) {
-  return !g->capture ||
+  return (!g->capture && !g->captured) ||
          why(w, ERR_CAPTURE, "%s waits for the GPU, which runs nothing while "
              "a graph is captured", what);
 }

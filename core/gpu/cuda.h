@@ -47,6 +47,7 @@ typedef struct Gpu {
   bool (*allocate)(void *allocator, int ordinal, size_t bytes, uint64_t *ptr,
                    struct Shared **shared, Why *w);
   void *allocator;
+  bool captured;  // whether another library captures the current stream
   struct GpuReturns *returns;    // exported memory that came back, or NULL
   size_t since;  // bytes requested since devlib_new last ran Lua's collector
   struct GpuStream *stream[64];  // open streams by number

@@ -640,6 +640,10 @@ static Gpu *enter_gpu(lua_State *L, PyCall *c) {
   lua_setiuservalue(L, at, 1);
   lua_getiuservalue(L, at, 1);
   g->now = lua_touserdata(L, -1);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (g->now && g->api->cuStreamIsCapturing)
+    g->api->cuStreamIsCapturing(g->now->s, &status);
+  g->captured = status != CU_STREAM_CAPTURE_STATUS_NONE;
   if (c->api && c->api->allocate) {
     g->allocate = allocate;
     g->allocator = (void *)(uintptr_t)c->api;
@@ -650,6 +654,7 @@ static Gpu *enter_gpu(lua_State *L, PyCall *c) {
 
 static void leave_gpu(lua_State *L, int at, Gpu *g) {
   g->now = NULL;
+  g->captured = false;
   g->allocate = NULL;
   lua_pushnil(L);
   lua_setiuservalue(L, at, 1);

@@ -609,8 +609,11 @@ def wrap(capsule, like):
     t = Tensor(capsule)
     module = type(like).__module__.split(".")[0]
     if module == "jax" or module == "jaxlib":
-        from jax import dlpack
-        return dlpack.from_dlpack(t)
+        import jax
+        # JAX silently converts 64-bit types to 32 bits if they are not enabled.
+        if TYPES[t.dtype][1] == 64 and not jax.config.jax_enable_x64:
+            return t
+        return jax.dlpack.from_dlpack(t)
     library = sys.modules.get(module)
     if module not in ("numpy", "torch", "cupy"):
         return t

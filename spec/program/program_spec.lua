@@ -157,7 +157,7 @@ describe("cutelua", function()
       assert.truthy(text:find("nearest: " .. near, 1, true), text)
       assert.is_nil(text:find("not there yet", 1, true), text)
     end
-    assert.truthy(says "jit(1)":find("runs as it is on the host", 1, true))
+    assert.truthy(says "runtime.launch(1)":find("launch {grid = g", 1, true))
     assert.truthy(says "nvgpu.tcgen05.x()":find("specific to Blackwell", 1,
                                                 true))
   end)

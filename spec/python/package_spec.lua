@@ -51,6 +51,12 @@ describe("the Python package", function()
     run("test_numpy.py", 4)
   end)
 
+  it("passes its tests with JAX", function()
+    local why = lacking("jax", "numpy")
+    if why then return pending(why) end
+    run("test_jax.py", 2)
+  end)
+
   it("passes its tests with PyTorch #long", function()
     local why = lacking("torch", "numpy")
     if why then return pending(why) end

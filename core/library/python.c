@@ -50,6 +50,8 @@
   F(PyErr_Occurred, PyObject *, (void)) \
   F(PyErr_Clear, void, (void)) \
   F(PyErr_CheckSignals, int, (void)) \
+  F(PyErr_Fetch, void, (PyObject **, PyObject **, PyObject **)) \
+  F(PyErr_Restore, void, (PyObject *, PyObject *, PyObject *)) \
   F(PyErr_SetString, void, (PyObject *, const char *)) \
   F(PyEval_SaveThread, void *, (void)) \
   F(PyEval_RestoreThread, void, (void *)) \
@@ -890,10 +892,14 @@ PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
   PyObject *out = NULL;
   named_stream = NULL;
   if (read_args(&c, args, options) && find_stream(&c)) out = run(&c);
+  // Deleters may run code of Python, which expects no pending exception.
+  PyObject *type = NULL, *value = NULL, *trace = NULL;
+  if (!out) py.PyErr_Fetch(&type, &value, &trace);
   for (size_t i = 0; i < c.nstep; i++) drop_step(&c.step[i]);
   for (size_t i = 0; i < c.nres; i++) drop_result(&c.res[i]);
   if (c.step != c.few) free(c.step);
   if (c.res != c.some) free(c.res);
+  if (!out) py.PyErr_Restore(type, value, trace);
   return out;
 }
 

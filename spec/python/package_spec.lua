@@ -1,6 +1,7 @@
 -- Tests the Python package: runs the tests of spec/python in Python, and
 -- installs the wheel in a fresh virtual environment. CUTELUA_PYTHON names a
 -- Python that has PyTorch and NumPy.
+local fake = require "spec.gpu.fake"
 local support = require "spec.support"
 
 local library = support.read "build/libcutelua.so" and "build/libcutelua.so"
@@ -15,10 +16,12 @@ local function has(module)
 end
 
 -- Runs a file of tests; each must pass, and at least `least` must run.
-local function run(file, least)
+-- libraries: a folder with a driver, or nil.
+local function run(file, least, libraries)
   local out, err, code = support.exec {"env", "CUTELUA_LIBRARY=" .. library,
-    "PYTHONPATH=python:spec/python", "PYTHONDONTWRITEBYTECODE=1", python,
-    "spec/python/" .. file}
+    "PYTHONPATH=python:spec/python", "PYTHONDONTWRITEBYTECODE=1",
+    libraries and "LD_LIBRARY_PATH=" .. libraries or "CUTELUA_NO_CUDA=1",
+    "CUTELUA_CACHE=0", python, "spec/python/" .. file}
   assert(code == 0, out .. err)
   local passed = select(2, ("\n" .. out):gsub("\nok ", ""))
   assert.is_true(passed >= least, out)
@@ -43,6 +46,14 @@ describe("the Python package", function()
     local why = lacking()
     if why then return pending(why) end
     run("test_package.py", 24)
+  end)
+
+  it("passes its tests on a driver that records its calls", function()
+    local why = lacking() or not fake.there and "needs a C compiler"
+    if why then return pending(why) end
+    fake.build()
+    run("test_gpu.py", 5, fake.folder)
+    fake.remove()
   end)
 
   it("passes its tests with NumPy", function()

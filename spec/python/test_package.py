@@ -387,9 +387,9 @@ class Calls(unittest.TestCase):
             with open("/proc/self/statm") as f:
                 return int(f.read().split()[1]) * mmap.PAGESIZE
 
-        work(2000)
+        work(1000)
         before, used = resident(), cutelua.default().memory[0]
-        work(8000)
+        work(4000)
         self.assertLess(resident() - before, 4 << 20)
         self.assertLess(cutelua.default().memory[0] - used, 4 << 20)
 

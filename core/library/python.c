@@ -63,8 +63,9 @@
 #define OBJECTS(F) \
   F(bool_type) F(int_type) F(float_type) F(str_type) F(tuple_type) \
   F(list_type) F(dict_type) F(none) F(type_error) \
-  F(failed)   /* the result of a call that failed: see cutelua_error */ \
-  F(ref_type)     /* class of references to Lua values, with `number` */ \
+  F(failed)   /* f(status, state's address): raises a call's error */ \
+  F(ref_type)     /* class of references to Lua values, with `number`; made \
+                     of the number and the state's address */ \
   F(tensor_type)  /* class of tensors that no library wraps */ \
   F(classify)  /* f(type): address of its DLPackExchangeAPI, or 0 */ \
   F(convert)  /* f(object): a capsule, or a simpler value */ \
@@ -722,6 +723,18 @@ static PyObject *call2(PyObject *f, PyObject *a, PyObject *b) {
   return out;
 }
 
+// Returns f(number, address of the call's state).
+static PyObject *with_state(const PyCall *c, PyObject *f, int64_t number) {
+  PyObject *args = py.PyTuple_New(2);
+  if (!args) return NULL;
+  py.PyTuple_SetItem(args, 0, py.PyLong_FromLongLong(number));
+  py.PyTuple_SetItem(args, 1,
+                     py.PyLong_FromLongLong((int64_t)(intptr_t)c->state));
+  PyObject *out = py.PyObject_CallObject(f, args);
+  py.Py_DecRef(args);
+  return out;
+}
+
 static PyObject *make_tensor(PyCall *c, Res *r) {
   DLManagedTensorVersioned *m = r->as.tensor;
   r->as.tensor = NULL;
@@ -781,15 +794,7 @@ static PyObject *make_value(PyCall *c, size_t *at) {
     case RES_TENSOR: return make_tensor(c, r);
     case RES_LIST: return make_list(c, at, r->size);
     case RES_NAMED: return make_named(c, at, r->size);
-    case RES_REF: {
-      PyObject *number = py.PyLong_FromLongLong(r->as.i);
-      PyObject *args = number ? py.PyTuple_New(1) : NULL;
-      if (!args) return NULL;
-      py.PyTuple_SetItem(args, 0, number);
-      PyObject *out = py.PyObject_CallObject(py.ref_type, args);
-      py.Py_DecRef(args);
-      return out;
-    }
+    case RES_REF: return with_state(c, py.ref_type, r->as.i);
   }
   return NULL;
 }
@@ -872,12 +877,7 @@ static PyObject *run(PyCall *c) {
   if (watched) unwatch_interrupts();
   if (watched && py.PyErr_CheckSignals() != 0) return NULL;
   if (status == CUTELUA_OK) return make_results(c);
-  PyObject *number = py.PyLong_FromLongLong(status), *args;
-  args = number ? py.PyTuple_New(1) : NULL;
-  if (!args) return NULL;
-  py.PyTuple_SetItem(args, 0, number);
-  PyObject *none = py.PyObject_CallObject(py.failed, args);
-  py.Py_DecRef(args);
+  PyObject *none = with_state(c, py.failed, status);
   if (none) py.Py_DecRef(none);
   return none ? (fail("the call failed"), NULL) : NULL;
 }

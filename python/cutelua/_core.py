@@ -36,6 +36,7 @@ _status_text = _declare("cutelua_status_text", _text, ctypes.c_int)
 _load_text = _declare("cutelua_load_text", ctypes.c_int, _ptr, _text,
                       ctypes.c_size_t, _text, _ptr)
 _find = _declare("cutelua_find", ctypes.c_int, _ptr, _u64, _text, _ptr)
+_release = _declare("cutelua_release", ctypes.c_int, _ptr, _u64)
 _memory = _declare("cutelua_memory", ctypes.c_int, _ptr, _ptr, _ptr)
 _version = _declare("cutelua_version", _text)
 _call = _declare("cutelua_python_call", _object, _ptr, _u64, _object, _object,
@@ -113,6 +114,7 @@ def make_error(text, kind="bad-argument", file="", line=0):
 # ---- states ----
 
 _tls = threading.local()
+_states = {}  # states by address; they are never closed
 
 
 class State:
@@ -134,6 +136,8 @@ class State:
             raise make_error(_status_text(status).decode(), "out-of-memory")
         self._as_parameter_ = state
         self._state = state.value
+        self._dead = []  # references that no Function has any more
+        _states[self._state] = self
         number = _u64()
         code = b"return require 'cute.python'"
         self._check(_load_text(state, code, len(code), b"python",
@@ -143,7 +147,6 @@ class State:
             f = _u64()
             self._check(_find(state, number, name.encode(), ctypes.byref(f)))
             self._parts[name] = f.value
-        self._lock = threading.Lock()
 
     def _error(self, status):
         text = _error_text(self._state).decode(errors="replace")
@@ -158,7 +161,6 @@ class State:
             raise self._error(status)
 
     def _run(self, part, *args):
-        _tls.state = self
         return _call(self._state, self._parts[part], args, None, 1, None)
 
     @property
@@ -228,19 +230,21 @@ class Function:
 
     __slots__ = ("number", "name", "state", "_state", "__weakref__")
 
-    def __init__(self, number):
-        state = getattr(_tls, "state", None)
-        self.number, self.name = number, "function"
-        self.state = state
-        self._state = state._state if state else None
+    def __init__(self, number, state):
+        self.number, self.name, self._state = number, "function", state
+        self.state = _states[state]
+        dead = self.state._dead
+        while len(dead) > 100:
+            _release(state, dead.pop())
+
+    def __del__(self):
+        self.state._dead.append(self.number)
 
     def __call__(self, *args, **options):
-        _tls.state = self.state
         return _call(self._state, self.number, args, options or None, 0,
                      getattr(_tls, "stream", None))
 
     def _without_grad(self, *args):
-        _tls.state = self.state
         return _call(self._state, self.number, args, None, 1,
                      getattr(_tls, "stream", None))
 
@@ -633,9 +637,9 @@ def wrap(capsule, like):
                            [s * size for s in t.strides])
 
 
-def failed(status):
+def failed(status, state):
     """Raises the error of the call that failed."""
-    raise _tls.state._error(status)
+    raise _states[state]._error(status)
 
 
 def check_grad(x):

@@ -19,7 +19,6 @@ class Operation:
 
     def __call__(self, *args, **options):
         state = default()
-        _tls.state = state
         return _call(state._state, state._parts["op"], (self.name,) + args,
                      options or None, 0, getattr(_tls, "stream", None))
 

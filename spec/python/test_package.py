@@ -383,15 +383,32 @@ class Calls(unittest.TestCase):
                     pass
             gc.collect()
 
+        collect = cutelua.loads("return function() collectgarbage() "
+                                "collectgarbage() end").main
+
+        def used():
+            gc.collect()
+            collect()
+            return cutelua.default().memory[0]
+
+        make = cutelua.loads("return function() return function() end "
+                             "end").main
+        for _ in range(1000):
+            make()
+        before = used()
+        for _ in range(3000):
+            make()
+        self.assertLess(used() - before, 100_000)
+
         def resident():
             with open("/proc/self/statm") as f:
                 return int(f.read().split()[1]) * mmap.PAGESIZE
 
         work(1000)
-        before, used = resident(), cutelua.default().memory[0]
+        pages, before = resident(), used()
         work(4000)
-        self.assertLess(resident() - before, 4 << 20)
-        self.assertLess(cutelua.default().memory[0] - used, 4 << 20)
+        self.assertLess(used() - before, 100_000)
+        self.assertLess(resident() - pages, 4 << 20)
 
     def test_take_few_microseconds(self):
         x = floats(*range(32))

@@ -539,6 +539,24 @@ def _of_dlpack(x, module):
         return x.__dlpack__(**options)
 
 
+def _of_torch(x):
+    """Describes a tensor of a torch without DLPack's interface in C."""
+    if x.requires_grad:
+        check_grad(x)
+        x = x.detach()
+    torch = sys.modules["torch"]
+    name = NAMES.get(str(x.dtype)[6:])
+    kind = {"cpu": 1, "cuda": 2}.get(x.device.type)
+    if (not name or not kind or x.layout is not torch.strided or x.is_conj()
+            or x.is_neg() or TYPES[name][1] < 8):
+        return _of_dlpack(x, "torch")
+    if kind == 2:
+        _name_stream(getattr(_tls, "stream", None) or torch.cuda.current_stream(
+            x.device).cuda_stream)
+    return _make(x.data_ptr() or None, name, x.shape, x.stride(), kind,
+                 x.device.index or 0, 0, x)
+
+
 def _of_numpy(x, module):
     kind = x.dtype.kind
     if x.shape == () and not hasattr(x, "__dlpack__"):  # a scalar
@@ -565,11 +583,14 @@ def convert(x):
     for base in (bool, int, float, str, dict):
         if isinstance(x, base):
             return base(x)
+    module = type(x).__module__.split(".")[0]
+    torch = sys.modules.get("torch")
+    if torch and isinstance(x, torch.Tensor):
+        return _of_torch(x)
     if isinstance(x, tuple):
         return tuple(x)
     if isinstance(x, list):
         return list(x)
-    module = type(x).__module__.split(".")[0]
     if module in ("numpy", "ml_dtypes") and hasattr(x, "shape") \
             and hasattr(x, "dtype"):
         return _of_numpy(x, module)

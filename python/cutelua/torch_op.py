@@ -8,6 +8,8 @@ from ._core import Error, Module, NAMES, default, make_error
 _LIBRARIES = {}
 _DTYPES = {v: getattr(torch, k) for k, v in NAMES.items()
            if hasattr(torch, k)}
+# Whether torch lacks DLPack's exchange interface in C (before 2.10).
+_OLD = not hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
 _OURS = {v: k for k, v in _DTYPES.items()}
 
 
@@ -115,6 +117,9 @@ class Op:
         run = f._without_grad
 
         def implementation(*args):
+            if _OLD:
+                args = [x.detach() if isinstance(x, torch.Tensor) else x
+                        for x in args]
             out = run(*args)
             n = len(out) if type(out) is tuple else 1
             if n != results or not all(isinstance(t, torch.Tensor) for t in (

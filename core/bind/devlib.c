@@ -313,13 +313,14 @@ static void copy_out(lua_State *L, HostBuf *h, int64_t at, DevBuf *b,
 static void copy_span(lua_State *L, const Span *s, HostBuf *h, DevBuf *d,
                       int64_t at, Way way) {
   Why w;
-  if (s->host && h)
-    memmove((char *)h->p + at, (char *)s->host->p + s->at, (size_t)s->bytes);
-  else if (s->host)
+  char *from = s->host && h && s->bytes ? s->host->p : NULL;
+  if (from)
+    memmove((char *)h->p + at, from + s->at, (size_t)s->bytes);
+  else if (s->host && !h)
     copy_in(L, d, at, s->host, s->at, s->bytes, way);
-  else if (h)
+  else if (h && s->dev)
     copy_out(L, h, at, s->dev, s->at, s->bytes, way);
-  else
+  else if (s->dev)
     must(L, devbuf_copy(d, (size_t)at, s->dev, (size_t)s->at,
                         (size_t)s->bytes, way.stream, &w), &w);
   if (s->host && h && s->host->defined) h->defined = true;

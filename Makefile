@@ -326,7 +326,7 @@ rock: setup-check
 	@sh tools/rock.sh $(BUILD)/rock $(BUILD)
 
 # Builds $(BUILD)/wheel/cutelua-VERSION-py3-none-manylinux_*.whl, for pip.
-wheel: setup-build
+wheel: setup-wheel
 	@$(MAKE) --no-print-directory -j$(JOBS) library
 	@python3 tools/wheel.py $(BUILD) $(VERSION)
 
@@ -355,6 +355,8 @@ clean:
 
 setup-build:
 	@sh tools/setup.sh build
+setup-wheel:
+	@sh tools/setup.sh build wheel
 setup-test:
 	@sh tools/setup.sh build test
 setup-fuzz:
@@ -376,5 +378,5 @@ FORCE:
 
 .PHONY: all library install-library demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
   bench ladders fuzz fuzz-ptx install deb rock wheel packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
-  setup-asan setup-rules setup-check setup-web setup-webtest setup-deb
+  setup-asan setup-rules setup-check setup-wheel setup-web setup-webtest setup-deb
 # SPDX-License-Identifier: MIT

@@ -38,6 +38,10 @@ build() {
   need zlib1g-dev header zlib.h
   need zlib1g-dev archive libz.a
 }
+wheel() {
+  need python3 have python3
+  need binutils have objdump
+}
 test() {
   need lua-busted module busted.runner
   need lua-dkjson module dkjson

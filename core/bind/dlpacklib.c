@@ -80,11 +80,9 @@ static void delete_versioned(void *p, size_t bytes) {
   if (m->deleter) m->deleter(m);
 }
 
-// Returns the pointer at idx: light userdata, or an address as an integer.
+// Returns the pointer at idx, light userdata: a script cannot make one.
 static void *check_pointer(lua_State *L, int idx) {
-  void *p = lua_islightuserdata(L, idx)
-    ? lua_touserdata(L, idx)
-    : lua_isinteger(L, idx) ? (void *)(uintptr_t)lua_tointeger(L, idx) : NULL;
+  void *p = lua_islightuserdata(L, idx) ? lua_touserdata(L, idx) : NULL;
   if (!p) face_argerror(L, idx, "pointer to a managed tensor of DLPack");
   return p;
 }
@@ -405,11 +403,17 @@ static int l_delete_dlpack(lua_State *L) {
 
 // ---- streams ----
 
+// Returns the driver's handle at idx, light userdata or an integer.
+static void *stream_handle(lua_State *L, int idx) {
+  return lua_islightuserdata(L, idx) ? lua_touserdata(L, idx)
+         : (void *)(uintptr_t)face_checkint(L, idx);
+}
+
 // gpu:foreign_stream(handle) -> a stream for the driver's stream with this
 // handle, which another library owns.
 int dlpacklib_stream(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
-  CUstream h = (CUstream)check_pointer(L, 2);
+  CUstream h = (CUstream)stream_handle(L, 2);
   GpuStream *s = gpulib_handle(L, 1, sizeof *s, MT_STREAM);
   Why w;
   if (gpustream_foreign(s, g, h, &w)) return 1;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu/dl.h"
+
 // The first kind of error that is not caused by misuse (base/errors.h).
 #define FIRST_WORLD ERR_IO
 
@@ -41,6 +43,20 @@ bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w) {
   lua_replace(L, top + 1);
   lua_settop(L, top + 1);
   return true;
+}
+
+CUcontext gpulib_context(void) {
+  Why w;
+  CUcontext now = NULL;
+  const CudaApi *api = dl_cuda(&w);
+  if (api) api->cuCtxGetCurrent(&now);
+  return now;
+}
+
+void gpulib_restore(CUcontext before) {
+  Why w;
+  if (before && gpulib_context() != before)
+    dl_cuda(&w)->cuCtxSetCurrent(before);
 }
 
 void gpulib_ran(lua_State *L, Gpu *g, const char *who) {

@@ -31,6 +31,10 @@ void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
 int gpulib_times(lua_State *L, int idx);
 // Returns the stream at idx, or NULL if the argument is nil.
 GpuStream *gpulib_stream(lua_State *L, int idx);
+// gpulib_context returns the driver's current context of this thread, or NULL.
+// gpulib_restore makes it current again, if it is not NULL.
+CUcontext gpulib_context(void);
+void gpulib_restore(CUcontext before);
 // Records that the script's current line launches the kernel `who`.
 void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 // Key in the registry of a list of objects that the graph being captured keeps

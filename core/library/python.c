@@ -2,10 +2,12 @@
 // and Lua's values, and hands tensors over by DLPack without a copy. The
 // package python/cutelua loads the library by ctypes and passes the addresses
 // of the functions of Python's stable interface that this file uses.
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/dlpack.h"
 #include "bind/dlpacklib.h"
@@ -678,6 +680,7 @@ static int call_protected(lua_State *L) {
     lua_setfield(L, LUA_REGISTRYINDEX, "cutelua.python");
   }
   bool simulates = c->host && !c->gpu;
+  CUcontext before = c->gpu ? gpulib_context() : NULL;
   if (c->gpu) g = enter_gpu(L, c);             // 4: the GPU
   if (simulates) set_simulates(L, 3, true);
   lua_pushlightuserdata(L, face_state(L));  // bindings expect this upvalue
@@ -686,14 +689,11 @@ static int call_protected(lua_State *L) {
   int status = lua_pcall(L, 3, 0, 0);
   if (simulates) set_simulates(L, 3, false);
   if (g) leave_gpu(L, 4, g);
-  if (status != LUA_OK) {
-    int e = lua_gettop(L);
-    close_all(L, 2);
-    lua_settop(L, e);
-    return lua_error(L);
-  }
+  int top = lua_gettop(L);
   close_all(L, 2);
-  return 0;
+  lua_settop(L, top);
+  gpulib_restore(before);
+  return status == LUA_OK ? 0 : lua_error(L);
 }
 
 // ---- results ----
@@ -838,6 +838,8 @@ static void on_interrupt(int sig) {
 // call already does, or Python does not handle Ctrl-C.
 static bool watch_interrupts(cutelua_state *s) {
   struct sigaction ours = {.sa_handler = on_interrupt};
+  // Python handles signals in its main thread.
+  if (syscall(SYS_gettid) != getpid()) return false;
   sigaction(SIGINT, NULL, &python_handler);
   if (interruptible || python_handler.sa_flags & SA_SIGINFO ||
       python_handler.sa_handler == SIG_DFL ||

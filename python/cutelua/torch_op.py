@@ -35,7 +35,7 @@ class _Schema:
             raise make_error("the schema %r is not of the form "
                              "\"(Tensor x, float a) -> Tensor\"" % text)
         self.text = text.strip()
-        self.parameters = [p for p in _split(m[1]) if p != "*"]
+        self.parameters = _split(m[1])
         self.tensors = [p.split()[0] in ("Tensor", "Tensor?")
                         for p in self.parameters]
         result = m[2]
@@ -43,10 +43,10 @@ class _Schema:
             self.results = len(_split(result[1:-1]))
         else:
             self.results = 1
-        if "!" in text or "[]" in result:
+        if "!" in text or "[]" in result or "*" in m[1]:
             raise make_error("the schema %r: an operation that changes its "
-                             "arguments or returns a list is not supported"
-                             % text)
+                             "arguments, returns a list or has parameters "
+                             "after * is not supported" % text)
 
 
 def _default_schema(names):

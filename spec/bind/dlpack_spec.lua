@@ -261,7 +261,7 @@ describe("types and devices of DLPack", function()
     end
     rejected("multiple of only 2 bytes", {bytes = SIX, shape = {2}, offset = 2,
                                           versioned = false})
-    for _, x in ipairs {false, "x", 0} do
+    for _, x in ipairs {false, "x", 0, 4096} do
       local ok, message = pcall(cute.from_dlpack, x)
       assert.is_false(ok)
       assert.truthy(message:find("bad argument #1", 1, true), message)

@@ -248,6 +248,23 @@ class Gpu(unittest.TestCase):
         must(cu.cuGraphExecDestroy(run))
         must(cu.cuGraphDestroy(graph))
 
+    def test_the_callers_context_stays_current(self):
+        def current():
+            c = P()
+            must(cu.cuCtxGetCurrent(ctypes.byref(c)))
+            return c.value
+
+        x = Tensor(8)
+        m.copy(x)
+        ours = current()
+        must(cu.cuCtxSetCurrent(P(77)))
+        m.copy(x)
+        self.assertEqual(current(), 77)
+        with Raises(cutelua.Error):
+            m.add(x, x, x, grid=0.5)
+        self.assertEqual(current(), 77)
+        must(cu.cuCtxSetCurrent(P(ours)))
+
     def test_memory_of_the_array_interface(self):
         class Array:
             def __init__(self, n):

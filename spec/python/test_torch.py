@@ -181,6 +181,10 @@ class Operations(unittest.TestCase):
             cutelua.op("nothing", cutelua.loads("x = 1"))
         with Raises(cutelua.BadArgument, "is not of the form"):
             cutelua.op("odd", cutelua.loads(SQUARE), schema="Tensor x")
+        for text in ("(Tensor(a!) x) -> Tensor", "(Tensor x) -> Tensor[]",
+                     "(Tensor x, *, float a) -> Tensor"):
+            with Raises(cutelua.BadArgument, "is not supported"):
+                cutelua.op("odd", cutelua.loads(SQUARE), schema=text)
         with Raises(cutelua.Error, "cannot be registered"):
             cutelua.op("odd", cutelua.loads(SQUARE), schema="(Tenser x) -> "
                                                             "Tensor")

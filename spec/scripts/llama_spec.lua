@@ -292,7 +292,8 @@ describe("safetensors.open", function()
             function() return safetensors.open {path} end)
     refuses("not a safetensors file", header "{")
     refuses('its header begins with "3" at byte 8', header "3")
-    refuses("a has no shape or data_offsets", header '{"a":{"dtype":"F32"}}')
+    refuses("a (byte 9) has no shape or data_offsets",
+            header '{"a":{"dtype":"F32"}}')
     refuses('the type "C64", which is not supported',
       header '{"a":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}}')
     for _, at in ipairs {"[0,4]", "[4,0]", "[-8,0]", "[0,9]", '["a",8]'} do

@@ -438,7 +438,7 @@ function cute.buffer(dtype, count) end
 function cute.buffer_from(dtype, values) end
 
 ---Makes a tensor on the memory of another library, without a copy. The argument
----is the pointer to a managed tensor of DLPack: light userdata, or its address.
+---is the pointer to a managed tensor of DLPack, light userdata from C code.
 ---Its deleter is called once, when no tensor uses the memory any more. After an
 ---error, the caller still owns the managed tensor.
 ---
@@ -446,7 +446,7 @@ function cute.buffer_from(dtype, values) end
 ---     u = cute.from_dlpack(t:to_dlpack())
 ---     u[0] = 7
 ---     t(0)  --> 7.0
----@param pointer userdata|integer
+---@param pointer userdata
 ---@param opts? {versioned: boolean} false: a DLManagedTensor, of versions of
 ---DLPack before 1.0
 ---@return cute.Tensor

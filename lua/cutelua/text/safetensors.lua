@@ -27,7 +27,8 @@ local NAMES = {}
 for name, t in pairs(TYPES) do NAMES[t] = name end
 
 local function fail(path, text, ...)
-  core.fail("io", ("%s: %s"):format(core.visible(path), text:format(...)))
+  core.fail("io", ("safetensors.open: %s: %s"):format(core.visible(path),
+    text:format(...)))
 end
 
 local function is_size(x) return math.type(x) == "integer" and x >= 0 end
@@ -177,7 +178,8 @@ function Files:tensor(name)
   e.file:seek("set", e.at)
   local bytes = e.bytes == 0 and "" or e.file:read(e.bytes)
   if not bytes or #bytes ~= e.bytes then
-    fail(e.path, "%s could not be read", core.visible(name))
+    core.fail("io", ("%s: %s could not be read"):format(core.visible(e.path),
+      core.visible(name)))
   end
   return cute.make_tensor(cute.buffer_from(e.dtype, bytes), layout)
 end

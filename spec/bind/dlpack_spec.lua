@@ -308,6 +308,19 @@ describe("export by DLPack", function()
     assert.equal(1, deletions(function() peer.release(out, true, true) end))
   end)
 
+  it("accepts streams of other libraries on the simulator", function()
+    local s = cute.external_stream(4096, "sim")
+    local one = cute.kernel("one", function(x) x[0] = 1 end)
+    local x = cute.zeros({1}, cute.f32)
+    one(x):launch {grid = 1, block = 1, device = "sim", stream = s}
+    assert.equal(1, x(0))
+    s:close()
+    assert.is_nil(cute.external_stream(0, "sim"))
+    local ok, message = pcall(cute.external_stream, "x", "sim")
+    assert.is_false(ok)
+    assert.truthy(message:find("bad argument #1", 1, true), message)
+  end)
+
   it("rejects the export of layouts without strides", function()
     local sw = cute.make_composed_layout(cute.make_swizzle(1, 0, 2), 0,
                                          cute.make_layout({4, 2}, {2, 1}))

@@ -23,6 +23,12 @@ function M.temporary(x)
   return z
 end
 function M.to_host(x) return x:to "host"(0) end
+function M.other(x, handle)
+  local s = cute.external_stream(handle, x.device)
+  local y = cute.with_stream(s, function() return x:clone() end)
+  s:close()
+  return y
+end
 function M.used() return cute.gpu.memory() end
 function M.lazy(x) return cute.full({4}, 3, cute.f32, {device = x.device}) end
 M.add = cute.kernel("add", function(x, y, z)
@@ -225,6 +231,16 @@ class Gpu(unittest.TestCase):
             self.assertEqual(x.read(), [7] * 8)
             del x, y
             gc.collect()
+
+    def test_work_runs_in_a_stream_that_the_script_names(self):
+        s = stream()
+        x = Tensor(8)
+        fill(x, 2.5, s)
+        y = m.other(x, s)
+        fill(x, 7, s)
+        must(cu.cuStreamSynchronize(P(s)))
+        self.assertEqual((y.read(), x.read()), ([2.5] * 8, [7] * 8))
+        must(cu.cuStreamDestroy_v2(P(s)))  # the library still owns it
 
     def test_calls_are_captured(self):
         s = Tensor.stream = stream()

@@ -131,6 +131,10 @@ assert {"cutelua/py.typed", "cutelua/__init__.pyi"} <= names
   it("runs a first kernel in a fresh environment without network #long",
       function()
     local why = lacking()
+    if not why and select(3, support.exec {"python3", "-c",
+      "import ensurepip, venv"}) ~= 0 then
+      why = "needs python3-venv"
+    end
     if why then return pending(why) end
     local path = wheel()
     local script = support.write(dir .. "/gelu.lua",

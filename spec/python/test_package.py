@@ -346,8 +346,17 @@ class Calls(unittest.TestCase):
         self.assertEqual((len(out), all(out.values())), (80, True))
 
     def test_end_by_ctrl_c_and_later_calls_work(self):
+        # A process that a shell starts in the background ignores Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         loop = cutelua.loads("function go(x) while true do end end")
-        for f in (lambda: loop.go(floats(1)),):
+        spin = cutelua.loads("""
+return cute.kernel("spin", function(x)
+  for _ = 1, 20 do
+    for i in cute.range(1 << 30) do x[0] = x[0] + i end
+  end
+end)""").spin
+        for f in (lambda: loop.go(floats(1)),
+                  lambda: spin(floats(1), grid=1, block=1)):
             timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
             timer.start()
             begun = time.perf_counter()

@@ -227,6 +227,27 @@ static void check_given(lua_State *L, const Given *g, DType type) {
                "bytes are not supported: pack them", dtype_name(type));
 }
 
+// Describes pairs of e2m1 (PyTorch's float4_e2m1fn_x2) as single elements: the
+// innermost dimension becomes twice as long.
+static void split_pairs(Ctx *cx, lua_State *L, DLTensor *d, int64_t *stride) {
+  int inner = d->ndim - 1;
+  while (inner >= 0 && stride[inner] != 1) inner--;
+  if (inner < 0)
+    face_error(L, ERR_ALIGN, "from_dlpack: pairs of float4_e2m1fn need a "
+               "dimension with stride 1");
+  int64_t *shape = NEW(cx, int64_t, (size_t)d->ndim);
+  for (int i = 0; i < d->ndim; i++) {
+    bool overflow = i == inner
+      ? __builtin_mul_overflow(d->shape[i], 2, &shape[i])
+      : __builtin_mul_overflow(stride[i], 2, &stride[i]);
+    if (overflow) face_error(L, ERR_LIMIT, "from_dlpack: dimension %d of pairs "
+                             "is too large", i + 1);
+    if (i != inner) shape[i] = d->shape[i];
+  }
+  d->shape = shape;
+  d->strides = stride;
+}
+
 // Returns the alignment that kernels may assume of an address. There are few
 // alignments, since each one needs a program of its own.
 static int64_t alignment(uintptr_t at) {
@@ -238,10 +259,13 @@ void dlpacklib_import(lua_State *L, void *managed, bool versioned) {
   Ctx *cx = face_state(L);
   int top = lua_gettop(L) + 1;
   Given g = given_of(L, managed, versioned);
-  const DLTensor *d = g.t;
-  DType type = type_of(L, d->dtype);
+  DLTensor t = *g.t, *d = &t;
+  bool pairs = t.dtype.code == DL_E2M1FN && t.dtype.lanes == 2;
+  if (pairs) t.dtype.lanes = 1;
+  DType type = type_of(L, t.dtype);
   check_given(L, &g, type);
-  const int64_t *stride = strides_of(cx, d);
+  int64_t *stride = strides_of(cx, d);
+  if (pairs) split_pairs(cx, L, d, stride);
   Reach r = reach_of(L, d, stride);
   int64_t bits = dtype_bits(type);
   if (r.hi > 0 && !d->data)
@@ -250,13 +274,13 @@ void dlpacklib_import(lua_State *L, void *managed, bool versioned) {
   if (r.lo * bits % 8)
     face_error(L, ERR_ALIGN, "from_dlpack: the tensor starts inside a byte");
   uintptr_t at = (uintptr_t)d->data + (uintptr_t)d->byte_offset;
-  Tensor t = {.space = SP_HOST, .type = type, .l = layout_from(cx, d, stride),
+  Tensor x = {.space = SP_HOST, .type = type, .l = layout_from(cx, d, stride),
               .off = dim_int(cx, -r.lo), .align = alignment(at)};
-  if (r.hi > 0 && t.align * 8 < bits)
+  if (r.hi > 0 && x.align * 8 < bits)
     face_error(L, ERR_ALIGN, "from_dlpack: the first element of %s is at an "
                "address that is a multiple of only %lld bytes",
-               dtype_name(type), (long long)t.align);
-  push_on(L, &g, &t, (size_t)(r.hi - r.lo), (char *)at + r.lo * bits / 8);
+               dtype_name(type), (long long)x.align);
+  push_on(L, &g, &x, (size_t)(r.hi - r.lo), (char *)at + r.lo * bits / 8);
   lua_replace(L, top);
   lua_settop(L, top);
 }

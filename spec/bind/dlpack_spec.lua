@@ -217,6 +217,17 @@ describe("types and devices of DLPack", function()
     end
   end)
 
+  it("reads pairs of 4-bit floats as single elements", function()
+    local t = cute.from_dlpack(peer.make {bytes = "\x21\x43\x65\x07",
+      shape = {2, 2}, code = 17, bits = 4, lanes = 2})
+    assert.equal("(2,4):(4,1)", tostring(t.layout))
+    assert.same({0.5, 1, 1.5, 2, 3, 4, 6, 0}, elements(t, 2, 4))
+    t = cute.from_dlpack(peer.make {bytes = "\x21\x43\x65\x07",
+      shape = {2, 2}, strides = {1, 2}, code = 17, bits = 4, lanes = 2})
+    assert.equal("(4,2):(1,4)", tostring(t.layout))
+    assert.equal(4, t(1, 1))
+  end)
+
   it("rejects other types by their names", function()
     for what, fields in pairs {
       ["complex64"] = {code = 5, bits = 64},
@@ -229,7 +240,9 @@ describe("types and devices of DLPack", function()
       ["handle64"] = {code = 3, bits = 64}, ["bool1"] = {code = 6, bits = 1},
       ["float128"] = {code = 2, bits = 128}, ["int2"] = {code = 0, bits = 2},
       ["float32 x4"] = {lanes = 4},
-      ["float4_e2m1fn x2"] = {code = 17, bits = 4, lanes = 2},
+      ["float4_e2m1fn x4"] = {code = 17, bits = 4, lanes = 4},
+      ["pairs of float4_e2m1fn need"] = {code = 17, bits = 4, lanes = 2,
+                                         strides = {2}},
       ["e2m1 that are padded"] = {code = 17, bits = 4, flags = 4},
       ["unknown type code 99"] = {code = 99}} do
       fields.bytes, fields.shape = SIX, {2}

@@ -97,6 +97,14 @@ class Tensors(unittest.TestCase):
             with Raises(cutelua.TypeMismatch, "complex"):
                 m.kind(torch.zeros(3, dtype=dtype))
 
+    def test_of_packed_4_bit_floats(self):
+        pairs = getattr(torch, "float4_e2m1fn_x2", None)
+        if pairs is None:
+            self.skipTest("needs float4_e2m1fn_x2")
+        x = torch.tensor([[0x21, 0x43]], dtype=torch.uint8).view(pairs)
+        self.assertEqual(m.shape(x), ("(1,4):(4,1)", "host"))
+        self.assertEqual(m.kind(x), "e2m1")
+
     def test_that_no_memory_describes_are_rejected(self):
         for x in (torch.zeros(3, device="meta"), torch.zeros(3).to_sparse(),
                   torch.zeros(2, dtype=torch.complex64).conj()):

@@ -3,7 +3,8 @@ local support = require "spec.support"
 
 local made = {}
 
-local BASE = "core/base/tensormap.c core/base/dtype.c core/base/base.c"
+local BASE = "core/base/tensormap.c core/base/dtype.c core/base/base.c "
+  .. "core/base/heap.c"
 
 --- Reports whether a compiler is present.
 function made.has(compiler)

@@ -507,6 +507,7 @@ describe("a launch of what is known", function()
       "kernel axpy: this launch takes 5 arguments, got 4 [bad-launch]",
       "kernel axpy: arguments 1 and 2 share memory, but this launch was "
         .. "compiled for arguments that do not [bad-launch]",
+      "  compile another launch for arguments that share memory",
       "grid = -1; one to three integers of at least 0 are needed [bad-launch]",
       "the device buffer was closed [closed]",
       "call:launch: the device buffer was closed [closed]"})

@@ -165,7 +165,7 @@ describe("a GPU #gpu", function()
     fails("grid extent 2 is 65536", {args = args, grid = {1, 65536},
                                      block = 32})
     fails("block must be a number", {args = args, grid = 1})
-    fails("bytes of shared memory", {args = args, grid = 1, block = 32,
+    fails("static shared memory", {args = args, grid = 1, block = 32,
                                      smem = 1 << 20})
     fails("kernel argument 2 is a number", {args = {b, 1}, grid = 1,
                                             block = 32})

@@ -276,8 +276,8 @@ describe("the caches", function()
     local words = {os.getenv "CC" or "cc", "-g", "-O1", "-Icore",
       "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o",
       program, "spec/gpu/cachefuzz.c"}
-    for _, file in ipairs {"gpu/cache", "base/base", "base/platform",
-        "base/signals"} do
+    for _, file in ipairs {"gpu/cache", "base/base", "base/heap",
+        "base/platform", "base/signals"} do
       words[#words + 1] = ("core/%s.c"):format(file)
     end
     table.move({"-lpthread", "-ldl"}, 1, 2, #words + 1, words)

@@ -1,8 +1,8 @@
--- Both blocks of a cluster multicast half of a box to both blocks. Fault: no
--- barrier of the cluster follows mbarrier_init. expect: cutelua: simulator:
--- kernel multicast: 1 fault [kernel-fault] expect:
--- spec/faults/mbarrier/multicast_no_made.lua:60 in main chunk expect:
--- multicast_no_made.lua:41: mbarrier 'full'[0] is used with nothing
+-- Two blocks of a cluster each load half of a box for both. Fault: no barrier
+-- of the cluster follows mbarrier_init.
+-- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
+-- expect: spec/faults/mbarrier/multicast_no_made.lua:60 in main chunk
+-- expect: multicast_no_made.lua:41: mbarrier 'full'[0] is used with nothing
 --   that orders its mbarrier_init before the use: a block needs sync_threads(),
 --   a cluster mbarrier_init_fence() and the cluster barrier [mbarrier]
 -- expect: the other: multicast_no_made.lua:29

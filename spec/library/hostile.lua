@@ -324,7 +324,7 @@ return {
     k(cute.zeros({1}, cute.f32)):launch {grid = 1, block = 1}]]},
   {"a product of 4096^3", "limit", [[
     local cute = require "cute"
-    local A = cute.full({2048, 2048}, 1, cute.bf16)
+    local A = cute.full({4096, 4096}, 1, cute.bf16)
     cute.ops.gemm(A, A)]]},
   {"a reference product", "limit", [[
     local cute = require "cute"

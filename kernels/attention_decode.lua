@@ -41,13 +41,15 @@ local _ = cute._
 -- The number of warps in a block of the second kernel.
 local WARPS = 8
 
--- The number of warps of the second kernel that fit on a GPU beside the first
--- kernel: they begin early, and wait for it.
+-- The number of warps of the second kernel that fit on a GPU beside the blocks
+-- of the first kernel. They start before the first kernel ends, and wait for
+-- its results.
 local MOST = 3072
 
 -- Returns how the second kernel divides its work among warps. A job is 32 to
--- 512 columns of a row of O. Returns the number of jobs, their columns, and the
--- number of warps for each job, which divide the row's parts among them.
+-- 512 columns of a row of O. Returns the number of jobs, the number of columns
+-- of a job, and the number of warps of a job. The warps of a job divide the
+-- row's partial results among them.
 local function jobs_of(o, B, S, H)
   local columns = o.value % 128 == 0 and 128 or o.value % 64 == 0 and 64 or 32
   local rows = B * S * H
@@ -60,8 +62,8 @@ local function jobs_of(o, B, S, H)
   return jobs, columns, o.chunk and WARPS // 2 or groups
 end
 
--- The second kernel: combines the results of a row's parts, each weighted by
--- its sum of exponentials.
+-- The second kernel: adds the partial results of each row, each weighted by its
+-- sum of exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
   local lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()

@@ -163,9 +163,9 @@ function flash.section(x, first, count)
 end
 
 --- Returns the first row of sequence b and its number of rows, from the offsets
--- `cu` at which B sequences begin. Offsets are limited to `total` rows. With
--- `rest`, the rows after the last sequence are sequence B; otherwise it is
--- empty.
+-- `cu` at which B sequences begin. Offsets are limited to `total` rows. b = B
+-- stands for the rows after the last sequence if `rest` is set, and otherwise
+-- for no rows.
 function flash.span(cu, b, total, rest)
   local last = cute.size(cu) - 1
   local from = cute.min(cute.max(cu[b], 0), total)
@@ -206,8 +206,9 @@ function flash.group(Q, K)
   return cute.size(Q, mode) // cute.size(K, mode)
 end
 
---- Returns the index of this block's tile in a sequence of S rows, counted from
--- the last tile if `turned`. A block after the last tile exits the kernel.
+--- Returns the index of this block's tile of M rows in a sequence of S rows. If
+-- `turned`, block 0 has the last tile. With `cu`, a block beyond the last tile
+-- exits the kernel.
 function flash.place(S, M, turned, cu)
   local at = cute.arch.block_idx()
   if cu then cute.return_if(cute.ge(at * M, S)) end
@@ -386,7 +387,7 @@ end
 --- Returns four block indices (first, last, from, to) for M rows from `row` on
 -- and blocks of N columns. Some row sees a column of each of the blocks first
 -- to last - 1. Every row sees all columns of the blocks `from` to to - 1;
--- `from` and `to` are nil if these are always the same blocks.
+-- `from` and `to` are nil if both ranges are always the same.
 function Sight:blocks(row, M, N)
   local first, last = 0, tiles.count(self.T, N)
   local from, to = 0, last
@@ -540,7 +541,7 @@ function flash.each(s, take)
   end
 end
 
--- The largest limit of flash.near, whose fourth power f32 can hold.
+-- The largest limit that flash.near uses. f32 can hold its fourth power.
 local MOST_LIMIT = 2.0 ^ 15
 
 --- Makes a record of the squares x^2 that a score_mod passes to at.near(x^2,

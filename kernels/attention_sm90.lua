@@ -27,13 +27,14 @@
 -- sequences of different lengths. A tile may contain values of the next
 -- sequence. Their weights are 0, but an infinity or a NaN among them makes O
 -- NaN. rises: the kernel searches each block for the largest scores first. This
--- saves time if scores rise from the last key to the first: else, scores far
--- above those of earlier blocks are computed twice. v_stages: number of tiles
--- of V of e4m3 that shared memory holds before they are transposed. scaled:
--- k_scale and v_scale (B,blocks,G) have a factor for each block of 128 keys of
--- each head. Otherwise, q_scale (H), k_scale (G) and v_scale (G) have a factor
--- for each head. early: a consumer issues the next scores before it prepares
--- the product of the last powers with V.
+-- saves time if scores rise from the last key to the first. Without `rises`, a
+-- block whose scores far exceed those of earlier blocks is computed twice.
+-- v_stages: number of tiles of V of e4m3 that shared memory holds before they
+-- are transposed. scaled: k_scale and v_scale (B,blocks,G) have a factor for
+-- each block of 128 keys of each head. Otherwise, q_scale (H), k_scale (G) and
+-- v_scale (G) have a factor for each head. early: a consumer issues the product
+-- for the next scores before it rescales O and converts the previous powers to
+-- 16 bits.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"

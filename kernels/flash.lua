@@ -551,7 +551,7 @@ local MOST_LIMIT = 2.0 ^ 15
 -- fourth powers, because a sum takes less time than a maximum.
 function flash.near()
   local sums, n = cute.make_rmem_tensor({5}, cute.f32), 0
-  sums:fill(0)  -- four sums, which do not depend on each other, and their limit
+  sums:fill(0)  -- four independent sums, and the fourth power of the limit
   return {
     note = function(square, limit)
       n = n % 4 + 1

@@ -79,8 +79,9 @@ local function narrow(acc, to, k, dtype)
   to(_, _, k):store(from:load():to(dtype))
 end
 
--- Makes a function f(stage, i) that loads the row values `near` (LSE or delta)
--- of two rows of Q: columns 2i and 2i + 1 of this thread's scores.
+-- Returns a function (stage, i) that loads two row values from `near` (LSEs or
+-- deltas in shared memory). They belong to columns 2i and 2i + 1 of this
+-- thread's scores, which are rows of Q.
 local function numbers(o, near)
   local quad, n = cute.arch.lane_idx() % 4, o.tile[1] // 8
   local all = cute.make_tensor(near.iterator, cute.make_layout(
@@ -91,8 +92,8 @@ local function numbers(o, near)
   end
 end
 
--- Makes a function hide(s, row, value), which replaces hidden elements of
--- scores s: rows of Q from `row` on.
+-- Returns a function hide(s, row, value), which replaces hidden elements of
+-- scores s by `value`. The columns of s are the rows of Q from `row` on.
 local function hider(o, x)
   local off = x.T - x.S
   local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
@@ -114,7 +115,7 @@ local function hider(o, x)
   end
 end
 
--- Makes the store of dS^T to shared memory.
+-- Returns a function that stores dS^T to shared memory.
 local function saver(o, x, ds)
   local atom = cute.make_copy_atom("SM90_U16x8_STSM_T", o.dtype)
   local r2s = cute.make_tiled_copy_C(atom, x.mma.scores):get_slice(x.tid)
@@ -148,9 +149,9 @@ local function changer(o, x)
 end
 
 --- Returns the accumulators of dK and dV, and step(m, masked, r), which adds
--- the products of tile m of rows, of head r among those that share a head of K.
--- hidden: whether the kernel has a mask. masked: with `hidden`, whether the
--- mask hides scores of this tile.
+-- the products of tile m of rows. r is the index of its head among the heads of
+-- Q that share a head of K. hidden: whether the kernel has a mask. masked: with
+-- `hidden`, whether the mask hides scores of this tile.
 return function(o, x, hidden)
   local P, c = products(o, x), x.scale * flash.LOG2E
   local logs, deltas = numbers(o, x.q.near), numbers(o, x.g.near)

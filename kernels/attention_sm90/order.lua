@@ -23,8 +23,9 @@ function order.section(o, T, group)
   return math.max(L2 // bytes, 1) * group
 end
 
--- Returns the tile {m, h, b} at position t in the order. Without `section`, the
--- tiles of a head are consecutive; with it, tiles with the same rows are.
+-- Returns m, h and b of the tile at position t in the order: tile m of M tiles
+-- of rows, head h, batch b. Without `section`, the tiles of a head are
+-- consecutive; with it, tiles with the same rows are.
 local function place(t, M, H, B, section)
   local m, head
   if section then
@@ -39,10 +40,10 @@ local function place(t, M, H, B, section)
   return m, head % H, head // H
 end
 
--- Makes a function find(t) for B concatenated sequences, and a sequence B of
--- the rows after them: it returns the tile {m, h, b} at position t in the
--- order, and whether it exists. The tiles of all heads with the same rows are
--- consecutive. Positions must be requested in ascending order.
+-- Returns a function (t) for B concatenated sequences and a sequence B of the
+-- rows after them. It returns m, h and b of the tile at position t in the
+-- order, and whether the tile exists. The tiles of all heads with the same rows
+-- are consecutive. Positions must be requested in ascending order.
 local function finder(o, S, H, B, cu)
   local at = {b = -1, before = 0, after = 0}
   return function(t)
@@ -58,8 +59,9 @@ local function finder(o, S, H, B, cu)
   end
 end
 
---- Returns the number of positions for tiles of all heads. B sequences and the
--- rows after them divide `total` rows, and each may end with a partial tile.
+--- Returns the number of positions for the tiles of H heads. The B sequences
+-- and the rows after them have `total` rows, and each of them may end with a
+-- partial tile.
 function order.places(o, total, H, B)
   return (total // o.tile[1] + B + 1) * H
 end

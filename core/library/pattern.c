@@ -311,8 +311,8 @@ static const char *try_at(Match *m, const char *s, const char *p) {
 
 // ---- the functions ----
 
-// Returns the byte at which a search begins, given as argument idx; n + 1 if it
-// is behind the end of n bytes.
+// Returns the index, counted from 0, at which a search in n bytes begins. Lua's
+// argument idx counts from 1. Returns n + 1 if the index is behind the end.
 static size_t start(lua_State *L, int idx, size_t n) {
   lua_Integer at = luaL_optinteger(L, idx, 1);
   if (at > 0) return (size_t)at - 1 > n ? n + 1 : (size_t)at - 1;
@@ -440,7 +440,7 @@ static void add_text(Match *m, luaL_Buffer *b, const char *s, const char *e) {
   luaL_addlstring(b, r, (size_t)(end - r));
 }
 
-// Adds the replacement of the match from s to e. Returns false if the text
+// Adds the replacement of the match from s to e. Returns false if the match
 // stays as it is.
 static bool add_value(Match *m, luaL_Buffer *b, const char *s, const char *e,
                       int type) {

@@ -46,8 +46,8 @@ local function with_epilogue(opt, class, size)
   return all
 end
 
---- Returns the class of the products that a command line asks for, whose first
--- has these sizes; or nil and the reason.
+--- Returns the class of the products that a command line requests, or nil and
+-- the reason why there is none. size: {M, N, K} of the first product.
 ---@param opt table
 ---@param size integer[]
 ---@return string? class

@@ -27,8 +27,8 @@ function made.must(...)
   return out
 end
 
---- Reports whether programs that are compiled with these flags, those of a
--- sanitizer, run on this machine.
+--- Reports whether a program that is compiled with these flags of a sanitizer
+-- runs on this machine.
 function made.sanitizes(flags)
   local folder = support.folder()
   local name = support.write(folder .. "/x.c", "int main(void) { return 0; }")
@@ -45,7 +45,8 @@ function made.bundle(...)
                       {env = {CUTELUA_NO_CUDA = "0"}})
 end
 
---- Builds the fake driver; returns its folder. flags: of the compiler.
+--- Builds the fake driver, and returns its folder. flags: further flags for the
+-- compiler. lua: builds the driver for Lua programs.
 function made.driver(flags, lua)
   local folder = support.folder()
   made.must("cc -shared -fPIC -Icore -g " .. (flags or ""),

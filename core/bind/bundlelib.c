@@ -160,8 +160,9 @@ static void scan_value(Scan *s, int argument) {
 // program with this argument key passes, in order: {kind = "tensor", dtype,
 // align, wide[, shape, stride[, shape_div, stride_div]]}, {kind = "map"}, {kind
 // = "number", dtype}, {kind = "extent" or "stride", dtype, of = number of the
-// tensor's value, mode = from 1 on}; each with `argument` and, if it is a
-// cute.sym_int, the number of its symbol.
+// tensor's value, mode = from 1 on}; Each entry also has `argument`, the number
+// of the launch's argument, and `symbol`, the number of its symbol, if it is a
+// cute.sym_int.
 static int l_kind_leaves(lua_State *L) {
   Ctx *cx = face_enter(L);
   const ArgKey *k = argkey_box(L, 1);

@@ -188,9 +188,9 @@ static bool at_frontier(Match *m, const char *s, const char *p,
   return !in_set(before, p, end - 1) && in_set(here, p, end - 1);
 }
 
-// Matches an item without a quantifier of its own: a capture, %b, %f or %1.
-// Returns false if p begins none. Sets *to to the end of the whole match, or to
-// NULL; or sets *p and *s to continue behind the item, with *to unchanged.
+// Matches a capture, %b, %f or %1, which take no quantifier, or a final '$'.
+// Returns false if *p begins no such item. If *done becomes true, *to is the
+// end of the whole match, or NULL. Otherwise, *p and *s are behind the item.
 static bool special(Match *m, const char **s, const char **p,
                     const char **to, bool *done) {
   const char *q = *p;

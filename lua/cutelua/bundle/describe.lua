@@ -144,7 +144,8 @@ function Work:region(name, l, i)
   return at
 end
 
--- Returns a kernel's parameter in memory.
+-- Returns the description of value i of launch l, a kernel parameter that is an
+-- address or a tensor map.
 local function memory_value(name, roots, work, l, i)
   local v, a = l.launch.args[i], l.program.info.args[i]
   local root = root_of(roots, v[1], v[2])

@@ -809,8 +809,9 @@ function Softmax:attempt(s, again, change, n, near)
     return over
   end
   cute.when(over, function() end, function() add_parts(self, parts) end)
-  -- The loop runs at most once, but the compiler does not know that. Otherwise
-  -- it computes values of both calls of `change` once, which takes registers.
+  -- The loop runs at most once, but the compiler does not know that. If it did,
+  -- it would compute the values that both calls of `change` share only once,
+  -- and keep them in registers.
   local more, block = over, n
   cute.loop(function() return more end, function()
     repeated(block)

@@ -171,7 +171,8 @@ static int raw_field(lua_State *L, int idx, const char *name) {
   return lua_rawget(L, idx);
 }
 
-// Replaces the metatable at index 3 by a table of its methods as its __index.
+// Disables to_dlpack in the metatable at index 3. If the metatable is its own
+// __index, makes a table of its methods its __index instead.
 static void hide_metatable(lua_State *L) {
   if (raw_field(L, 3, "to_dlpack") != LUA_TNIL) {
     lua_pushliteral(L, "to_dlpack");

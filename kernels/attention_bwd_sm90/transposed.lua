@@ -22,8 +22,8 @@ local function narrowed(o, mma)
     {{2, 2, 2}, 1, M // 16})
 end
 
--- Makes the products of this thread's warpgroup. Each function issues one
--- product as a wgmma group of its own.
+-- Returns the products of this thread's warpgroup as functions. Each function
+-- issues one product as a separate wgmma group.
 local function products(o, x)
   local M, N, D = o.tile[1], o.tile[2], o.head
   local scores, keys, dq = x.mma.scores, x.mma.keys, x.mma.dq
@@ -123,10 +123,11 @@ local function saver(o, x, ds)
   return function(stage) cute.copy(atom, from, to(_, _, _, stage)) end
 end
 
--- Makes a function (s, row, r) for kernels with functions of scores. It returns
--- a function (k) that changes the scores of 8 rows of Q, block k of s, and
--- returns the derivatives of the new scores, or nil if there is no score_mod.
--- r: the index of the head of Q among those that share a head of K.
+-- Returns a function (s, row, r) for kernels with functions of scores. That
+-- function returns a function (k), which changes block k of s, the scores of 8
+-- rows of Q. The latter returns the derivatives of the new scores, or nil if
+-- there is no score_mod. r: the index of the head of Q among those that share a
+-- head of K.
 local function changer(o, x)
   local M, N = o.tile[1], o.tile[2]
   local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
@@ -174,8 +175,8 @@ return function(o, x, hidden)
     end
   end
 
-  -- Does the same with functions of scores, and stores the left operand P^T.
-  -- Multiplies P in s by the derivatives of the scores.
+  -- Applies the functions of scores, replaces scores s by P, and sets the left
+  -- operand P^T. Then multiplies P in s by the derivatives of the scores.
   local function changed_powers(s, row, masked, r)
     local p = cute.make_fragment_like(s)
     local base = x.score and flash.LOG2E or c

@@ -127,7 +127,7 @@ return function(o)
       end
       return table.unpack(all, 1, 5)
     end
-    local function rows(m, h, at)  -- of O that belong to a tile
+    local function rows(m, h, at)  -- returns the rows of O of a tile
       return flash.section(more.O(_, h, _), at.row + m * M, at.S - m * M)
     end
     local score, mask, done, near, log2

@@ -10,7 +10,8 @@ function made.has(compiler)
   return select(3, support.exec {compiler, "--version"}) == 0
 end
 
--- Runs a command, a list of words with nil or texts of several words.
+-- Returns a list of all words in the arguments, which are texts of one or more
+-- words.
 local function words_of(...)
   local list = {}
   for _, text in ipairs {...} do

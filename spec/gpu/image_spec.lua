@@ -53,7 +53,7 @@ local function sh(line, more)
   return out
 end
 
--- Returns where a result came from, and the bytes' words.
+-- Returns where a result came from, such as "image", and the text of its CUBIN.
 local function from(out) return out:match "\t(%l+)\n", (out:match "^[^\t]*") end
 
 local function compiles()

@@ -170,7 +170,8 @@ local function read(opt, name)
   return text
 end
 
--- Returns the kernels of a certificate by architecture, name and hash.
+-- Returns {["ARCH NAME HASH"] = kernel} for a list of a certificate's kernels.
+-- `field` is the name of the hash's field.
 local function by_hash(list, field)
   local out = {}
   for _, k in ipairs(list) do

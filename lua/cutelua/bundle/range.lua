@@ -87,7 +87,8 @@ local function split(v, source)
   end
   for _, s in ipairs(v.steps) do
     local copy = {}
-    -- The sizes of memory that is shared or set to 0 are merged separately.
+    -- The offset `at` and size `n` of memory that a step sets to 0 are merged
+    -- separately.
     for k, x in pairs(s) do
       if k ~= "program" and not (s.kernel == -1 and (k == "at" or k == "n"))
       then

@@ -879,7 +879,8 @@ end
 -- Sessions
 ---------------------------------------------------------------------------
 
--- Notes the counters of cute.ops, which are 0 between launches.
+-- Records in session.zeroed the buffers of cute.ops's counters, which are 0
+-- between launches. Returns a function that ends the recording.
 local function watch_counts(session)
   local calls = require "cute.ops.calls"
   local counts = calls.counts

@@ -18,10 +18,10 @@
 -- cache has further tensors, all optional. pages (B,n) of i32: K and V are
 -- pages (P,page,G,D), and the keys of sequence b are those of the pages
 -- pages[b]. k and v (B,S,G,D): the last keys and values of each sequence, which
--- the kernel first stores in K and V. tree (S,S) or (B,S,S), integers: row s
--- sees of the last S keys only those before itself, or itself, where tree[s] is
--- not 0. k_scale and v_scale, (1) or (G) of f32, are factors of K and V, which
--- may have elements of e4m3; k and v, of Q's type, are divided by them.
+-- the kernel first stores in K and V. tree (S,S) or (B,S,S), integers: of the
+-- last S keys, row s sees key j, with j at most s, only if tree[s][j] is not 0.
+-- k_scale and v_scale, (1) or (G) of f32, are factors of K and V, which may
+-- have elements of e4m3; k and v, of Q's type, are divided by them.
 --
 -- head = 576 is a latent head (MLA): G is 1, the values are the first 512
 -- elements of the keys, V and v are not used, and O has heads of 512.
@@ -173,7 +173,8 @@ local function complete_blocks(p, warps, bytes)
     p.stages, bytes, SMEM - RESERVED)
   p.blocks = p.blocks or most
   p.warps = warps
-  -- All threads copy 16 bytes of up to 128 neighbouring bytes of a row at once.
+  -- In one copy, each thread copies 16 bytes, and the threads cover at most 128
+  -- adjacent bytes of each row.
   local rows = 32 * warps * 8 // core.gcd(p.head * p.bits // 16, 64)
   rules.need(p.tile[2] % rows == 0, "attention_decode", "tile = {any, %d}; a "
     .. "multiple of %d keys, which the threads copy at once, is needed",
@@ -225,22 +226,26 @@ local function complete(o)
   return p
 end
 
---- Returns the kernels in the order in which they run. Each kernel has a
--- function grid(n, S, H, B). rows: the number of rows in a tile. plan(T, S, H,
--- B[, sms]) returns n = {blocks =, slots =}: the number of blocks of the first
--- kernel, and of slots in memory for the results of parts. append: nil, or a
--- kernel that must run first if k and v are given.
+--- Returns a list of two kernels in the order in which they run, each with a
+-- function grid(n, S, H, B). The list also has these fields. rows: the number
+-- of rows in a tile. append: nil, or a third kernel, which must run before the
+-- two if cache.k and cache.v are given. plan(T, S, H, B[, sms]): a function
+-- that returns n = {blocks = number of blocks of the first kernel, slots =
+-- number of partial results in `parts`}, where sms is the number of
+-- multiprocessors.
 ---@param o table {head: integer, group: integer?, rows: integer?,
 -- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
 -- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,
 -- batch_invariant: boolean?, wgmma: boolean?, early: boolean?}
 -- group: heads of Q for each head of K and V, 1 when absent; rows: S, 1 when
--- absent; bits: of an element of K, 16 when absent; tile: {any, keys}; stages:
--- tiles of K in shared memory; modify: see kernels/attention.lua; blocks:
--- blocks on each multiprocessor; least: minimum number of tiles in a part;
--- batch_invariant: parts have the same keys in any batch; wgmma: latent heads
--- are multiplied by wgmma; early: with pdl, the kernel reads lengths, pages and
--- all keys but the new ones before it waits for the preceding launch
+-- absent; bits: the number of bits of an element of K, 16 when absent; tile:
+-- {any, keys}; stages: number of tiles of K in shared memory; modify: see
+-- kernels/attention.lua; blocks: number of blocks on each multiprocessor;
+-- least: minimum number of tiles of keys in a part; batch_invariant: how a
+-- sequence is divided into parts does not depend on the batch; wgmma: whether
+-- the kernel for latent heads uses wgmma; early: with pdl, the kernel reads
+-- lengths, pages and all keys but the new ones before it waits for the
+-- preceding launch
 return function(o)
   local p = complete(o)
   local function made(name, f, block, grid)

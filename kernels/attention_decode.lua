@@ -122,8 +122,8 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
   end)
 end
 
--- Stores the new keys and values of a sequence. It runs first if several blocks
--- of the main kernel read them.
+-- The kernel that stores the new keys and values of a sequence. It runs before
+-- the first kernel if several blocks of that kernel read them.
 local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
                       cache)
   if o.pdl then cute.arch.griddepcontrol_wait() end
@@ -139,13 +139,14 @@ local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
   end
 end
 
--- Tiles of keys by head size, and the number of their stages.
+-- By head size: the number of keys in a tile, and the number of stages of K and
+-- V.
 local DEFAULT = {[32] = {64, 4}, [64] = {64, 3}, [96] = {32, 3},
                  [128] = {32, 3}, [192] = {32, 2}, [256] = {32, 2},
                  [576] = {32, 2}}
 
--- The same for elements of 8 bits; a third number is the tile for more than 16
--- rows.
+-- The same numbers for elements of 8 bits. A third number is the number of keys
+-- in a tile for more than 16 rows.
 local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {64, 2},
                 [128] = {32, 2, 64}, [192] = {32, 2}, [256] = {16, 3}}
 
@@ -236,16 +237,16 @@ end
 ---@param o table {head: integer, group: integer?, rows: integer?,
 -- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
 -- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,
--- batch_invariant: boolean?, wgmma: boolean?, early: boolean?}
--- group: heads of Q for each head of K and V, 1 when absent; rows: S, 1 when
--- absent; bits: the number of bits of an element of K, 16 when absent; tile:
--- {any, keys}; stages: number of tiles of K in shared memory; modify: see
--- kernels/attention.lua; blocks: number of blocks on each multiprocessor;
--- least: minimum number of tiles of keys in a part; batch_invariant: how a
--- sequence is divided into parts does not depend on the batch; wgmma: whether
--- the kernel for latent heads uses wgmma; early: with pdl, the kernel reads
--- lengths, pages and all keys but the new ones before it waits for the
--- preceding launch
+-- batch_invariant: boolean?, wgmma: boolean?, early: boolean?} group: heads of
+-- Q for each head of K and V, 1 when absent; rows: the number S of rows of a
+-- sequence, 1 when absent; bits: the number of bits of an element of K, 16 when
+-- absent; tile: {any, keys}; stages: number of tiles of K in shared memory;
+-- modify: see kernels/attention.lua; blocks: number of blocks on each
+-- multiprocessor; least: minimum number of tiles of keys in a part;
+-- batch_invariant: how a sequence is divided into parts does not depend on the
+-- batch; wgmma: whether the kernel for latent heads uses wgmma; early: with
+-- pdl, the kernel reads lengths, pages and all keys but the new ones before it
+-- waits for the preceding launch
 return function(o)
   local p = complete(o)
   local function made(name, f, block, grid)

@@ -785,13 +785,13 @@ local function add_parts(self, parts)
   for i = 0, self.rows - 1 do self.sum[i] = self.sum[i] + parts[i] end
 end
 
---- Replaces scores by their powers and adds these to the sums, without
--- searching for each row's largest score, which costs a comparison for each
--- score. If a base is too small, calls again(), which restores the scores of
--- the warp's rows, and changes the bases. Returns whether it changed bases;
--- `fix` then holds the factors for the rows' accumulators. change(n), if given,
--- is first applied to the scores of block n. With `near`, `change` also gets a
--- record of flash.near in the first attempt.
+--- Replaces scores s by their powers and adds the powers to the sums. It does
+-- not search for each row's largest score, which would cost a comparison for
+-- each score. If a base is too small, it calls again(), which restores the
+-- scores of the warp's rows, and then changes the bases. Returns whether it
+-- changed bases; `fix` then holds the factors for the rows' accumulators.
+-- change(n), if given, is first applied to the scores of block n. With `near`,
+-- `change` also gets a record of flash.near in the first attempt.
 function Softmax:attempt(s, again, change, n, near)
   local record = near and flash.near()
   local parts, over = self:guess(s, change and function(take)

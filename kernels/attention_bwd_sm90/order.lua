@@ -19,7 +19,7 @@ local tiles = require "cute.tiles"
 
 local order = {}
 
--- The maximum bytes of rows of Q, dO and dQ in a section.
+-- The maximum number of bytes that the rows of Q, dO and dQ in a section take.
 local L2 = 40 << 20
 
 -- If the order of sums is fixed, a section has at least HEADS heads, and its

@@ -13,10 +13,11 @@ local pipeline, utils = cute.pipeline, cute.utils
 
 local order = {}
 
--- The maximum bytes of keys and values in a section.
+-- The maximum number of bytes that the keys and values of a section take.
 local L2 = 32 << 20
 
---- Returns the number of heads of Q, of all batches, in a section.
+--- Returns the number of heads of Q in a section, which may belong to several
+-- batches.
 ---@param group integer the heads of Q that share one of K
 function order.section(o, T, group)
   local bytes = math.max(T * (o.head + o.value) * o.dtype.bits // 8, 1)

@@ -7,7 +7,7 @@ local source = require "cute.lang.source"
 
 local many = {}
 
--- Returns the options of a launch without the call.
+-- Returns the options of a launch, without launch[1], the call.
 local function options_of(launch)
   local o = {}
   for k, v in pairs(launch) do

@@ -7,7 +7,8 @@ local gemm = require "cute.ops.gemm"
 local operands = require "cutelua.tune.operands"
 local worker = require "cutelua.tune.worker"
 
--- loops: the sizes in the order of the nested loops over their values.
+-- loops: the indices of the sizes M, N and K, in the order of the nested loops
+-- over their values, the outermost first.
 local products = {section = "gemm", form = "M,N,K", count = 3,
                   loops = {2, 3, 1}, noun = "product"}
 

@@ -11,32 +11,38 @@
 -- rows is aligned with the last of the T keys. For concatenated sequences of
 -- different lengths, Q and O are (total,H,D), and LSE is (H,total). Two more
 -- arguments, cu_q and cu_k (B + 1 of i32, "cu_seqlens"), then give the
--- positions: sequence b of Q has the rows from cu_q[b] to cu_q[b + 1]. A table,
--- or nil, follows them. Its field `blocks` has lists of kernels/block_mask.lua,
--- if the option `list` is the size {rows, keys} of the listed blocks. Its field
--- `sinks` (H) has a number for each head whose power of e is added to the sum
--- of each row, as if a key without a value had this score; LSE contains it.
+-- positions: sequence b of Q has the rows from cu_q[b] to cu_q[b + 1]. A table
+-- `more`, or nil, follows them. The option `list` is the size {rows, keys} of a
+-- block of a block mask; more.blocks then has the lists of visible blocks
+-- (kernels/block_mask.lua). more.sinks (H), if given, has a score x for each
+-- head. exp(x) is added to the sum of each row, as if a key without a value had
+-- the score x. LSE includes it.
 --
--- modify(...), a function of further arguments, returns three functions.
--- score(s, at) replaces the scaled score s of a row and a key; mask(at) reports
--- whether the row sees the key; done() is called after the trace. at is {b =,
--- h =, q =, k =}: the sequence, the head of Q, the row, the key. If the fourth
--- result is true, score has another formula if at.near exists (flash.near). If
--- the fifth result is true, score returns log2(e) times the score if at.log2.
+-- The option `modify` is a function of all arguments after `more`. It returns
+-- three functions and two booleans, all of which may be nil. score(s, at)
+-- replaces the scaled score s of a row and a key; mask(at) reports whether the
+-- row sees the key; done() is called after the trace. `at` has the indices from
+-- 0 of the sequence (at.b), the head of Q (at.h), the row (at.q) and the key
+-- (at.k). The first boolean says that `score` uses a cheaper formula if at.near
+-- is set (flash.near). The second says that `score` returns log2(e) times the
+-- score if at.log2 is set.
 --
--- A block processes a tile of rows. Its scores for a tile of keys stay in
--- registers. There they become exponentials ("powers": 2^x), the left operand
--- of the product with V, while cp.async loads the next keys.
+-- A block processes a tile of rows. The scores of these rows and a tile of keys
+-- stay in registers. Their exponentials ("powers", computed as 2^x) are the
+-- left operand of the product with V. Meanwhile, cp.async loads the next tile
+-- of keys.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 local _ = cute._
 
--- Loops over tiles of keys, from the last to the first, for a tile of rows from
--- `row` on. V is loaded while the scores are computed, and the next tile of K
--- while the scores are used. sees: results of Sight:blocks and, of a list of
--- blocks, the function of flash.listed. alter(s, kb, hidden) changes scores.
+-- Loops over tiles of keys, from the last to the first, for the block's tile of
+-- rows. V is loaded while the scores are computed, and the next tile of K while
+-- the scores are used. sees = {first, last, from, to, at}: the four results of
+-- Sight:blocks and, with a block mask, the function of flash.listed. alter(s,
+-- kb, hidden) changes the scores s of tile kb. `hidden` is true if a row may
+-- not see all keys of the tile.
 local function walk(o, team, sees, Q, K, V, state, acc, alter)
   local BM, BN = o.tile[1], o.tile[2]
   local arch = cute.arch

@@ -1,6 +1,6 @@
 --- The gradients of attention on mma.sync, for the forward pass in
--- kernels/attention.lua: several kernels that are called in sequence with the
--- same arguments.
+-- kernels/attention.lua. Several kernels run one after another with the same
+-- arguments.
 --
 --     for _, k in ipairs(attention_bwd {head = 128, causal = true}) do
 --       k.kernel(Q, K, V, O, dO, LSE, delta, dQ, dK, dV, scale):launch {
@@ -8,19 +8,20 @@
 --     end
 --
 -- Q, O, dO and dQ are (B,S,H,D); K, V, dK and dV (B,T,G,D); LSE and delta
--- (B,H,S) of f32. delta, each row's sum of O dO, is computed first. P are the
--- weights. dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K, dK = dS^T Q.
+-- (B,H,S) of f32. The first kernel computes delta, each row's sum of O dO. With
+-- the weights P = softmax(scale Q K^T), dV = P^T dO, dS = P (dO V^T - delta),
+-- dQ = dS K, dK = dS^T Q.
 --
 -- A block either owns a tile of keys and iterates over the rows of Q that see
 -- it, or owns a tile of rows of Q and iterates over keys. Both recompute the
 -- weights P. Blocks that own keys compute P transposed, so that its registers
--- are the left operand of the next product. There are no atomics, except for
--- the option `gradients`: equal inputs give equal bits.
+-- are the left operand of the next product. Without the option `gradients`,
+-- there are no atomics, and equal inputs give equal bits.
 --
--- A table, or nil, follows cu_k. It is needed for the option `gradients`, which
--- requests gradients of tensors that score_mod reads
--- (kernels/score_gradients.lua): `sums`, a vector of f32 for each of them, and
--- `parts` (reads,tiles,H,B), both filled with zeros.
+-- A table `more`, or nil, follows cu_k. The option `gradients` requests the
+-- gradients of tensors that score_mod reads (kernels/score_gradients.lua). It
+-- needs more.sums, a list of an f32 vector for each of these tensors, and
+-- more.parts, a tensor (reads,tiles,H,B). The caller fills both with zeros.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local flash = require "kernels.flash"
@@ -66,8 +67,9 @@ end
 -- Weights and their factors
 ---------------------------------------------------------------------------
 
--- Loads one number per row (LSE or delta) to shared memory (N,PIPE), one tile
--- at a time. Loads zeros after the last row.
+-- Returns a function (block, stage) that loads a tile of x to shared memory s
+-- (N,PIPE). x has one number for each row: the LSE or delta. The function loads
+-- zeros after the last row.
 local function numbers(team, x, s)
   local n = cute.size(s, 0)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS_ZFILL", cute.f32,
@@ -90,10 +92,12 @@ local function in_bits(lse)
   return cute.where(cute.eq(lse, -math.huge), 0.0, lse * flash.LOG2E)
 end
 
--- Converts s to the weights P and, if requested, dp to dS: lse(i, j) and
--- delta(i, j) return the numbers for accumulator (i, j) of a thread. slopes
--- has the derivatives of changed scores, if any. add(i, j, d, w), if given, is
--- called with the gradient d of each changed score and its weight w.
+-- Replaces the scores s by the weights P = 2^(c s - lse). If dp, the gradients
+-- of P, is given, replaces it by dS. lse(i, j) and delta(i, j) return the
+-- numbers for row i and column j of a thread's accumulators. slopes, if given,
+-- has the derivatives of the scores that score_mod returned. add(i, j, d, w),
+-- if given, is called for each of these scores with its gradient d and weight
+-- w.
 local function weigh(s, dp, c, lse, delta, slopes, add)
   local sr, pr = flash.by_rows(s), dp and flash.by_rows(dp)
   local slope = slopes and flash.by_rows(slopes)
@@ -118,7 +122,8 @@ local function left(acc, dtype)
   return flash.left_operand(narrow)
 end
 
--- Returns lse and delta of a tile of rows. They stay in registers.
+-- Returns two functions of i. They return the LSE (in base 2) and the delta of
+-- row i of a thread's accumulators, which stay in registers.
 local function held_numbers(row, places, S, lse, delta)
   local n = cute.size(places, 0)
   local l = cute.make_rmem_tensor({n}, cute.f32)
@@ -134,8 +139,9 @@ local function held_numbers(row, places, S, lse, delta)
   return function(i) return l[i] end, function(i) return d[i] end
 end
 
--- Returns lse and delta of the current tile of rows, which are columns of the
--- transposed scores. Both are in shared memory.
+-- Returns two functions (_, j). They return the LSE (in base 2) and the delta
+-- of column j of a thread's accumulators of transposed scores, whose columns
+-- are rows of Q. sL and sD are these numbers in shared memory.
 local function passing_numbers(places, sL, sD, stage)
   local l, d = {}, {}
   for j = 0, cute.size(places, 1) - 1 do
@@ -151,8 +157,8 @@ end
 
 -- Iterates over tiles. This block's tiles X and Z (Q and dO, or K and V) are
 -- multiplied with tiles Y and W (K and V, or Q and dO): the scores are X Y^T,
--- the gradients of the weights Z W^T. Each step adds dS Y to dX and, if the
--- block has keys, P W to dZ.
+-- the gradients of the weights Z W^T. Each step adds dS Y to t.dX and P W to
+-- t.dZ, if these accumulators exist.
 local function walk(o, team, t, c)
   local BM, BN = o.tile[1], o.tile[2]
   local first, last, from, to = t.sight:blocks(t.row, BM, BN)
@@ -239,7 +245,7 @@ local function of_rows(o, a)
   finish()
   local function store() a.adder:store(a.parts(_, bm, h, b), o.warps) end
   if a.adder and a.cu_q then
-    -- Rows after the last sequence have no sums.
+    -- Block b = B has the rows after the last sequence, which have no sums.
     cute.when(cute.lt(b, cute.size(a.parts, 3)), store)
   elseif a.adder then store() end
   t.dX:store(t.dX:load() * a.scale)

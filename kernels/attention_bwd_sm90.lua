@@ -18,20 +18,20 @@
 -- and iterates over the tiles of rows that see it. One thread, the producer,
 -- issues TMA loads of Q and dO far ahead of their use. Two or three warpgroups,
 -- the consumers, issue the MMAs. Another thread (two threads if the order of
--- sums is fixed) adds their tiles of dQ to f32 accumulators in global memory.
--- The last kernel converts these to dQ.
+-- sums is fixed) adds the consumers' tiles of dQ to f32 accumulators in global
+-- memory. The last kernel converts these accumulators to dQ.
 --
 -- tile {rows, keys}: the tile of scores that a block computes at once. stages,
 -- do_stages: numbers of tiles of Q and of dO in shared memory. ds_stages:
 -- number of tiles of dS. pieces: number of parts in which the consumers hand
--- over a tile of dQ, or one of two slices of it. sum_stages: number of such
--- parts in shared memory. rounded: dS is computed from P in 16 bits, which
--- saves registers. deterministic: blocks add to dQ in a fixed order (true when
--- absent), so that equal inputs give equal bits. ragged: sequences of different
--- lengths, with cu_q and cu_k, as for kernels/attention_sm90.lua. modify: makes
--- score_mod and mask_mod, see kernels/attention.lua. keys, heads, sms: the
--- numbers of keys, of heads of K in all batches, and of multiprocessors, if
--- known; they select the tile.
+-- over a tile of dQ, or each of its two slices. sum_stages: number of such
+-- parts that shared memory holds. rounded: dS is computed from P in 16 bits,
+-- which saves registers. deterministic: blocks add to dQ in a fixed order (true
+-- when absent), so that equal inputs give equal bits. ragged: cu_q and cu_k
+-- give sequences of different lengths, as for kernels/attention_sm90.lua.
+-- modify: a function that returns score_mod and mask_mod, see
+-- kernels/attention.lua. keys, heads, sms: the numbers of keys, of heads of K
+-- in all batches, and of multiprocessors, if known; they select the tile.
 local cute = require "cute"
 local edges = require "kernels.attention_bwd_sm90.edges"
 local flash = require "kernels.flash"
@@ -78,8 +78,8 @@ return function(given)
                        {min_blocks = 1})
   self.behind = kernel("attention_dq", 128 * o.consumers, edges.behind(o))
 
-  --- Returns the TMA atoms and coordinates of the operands, in make_kernel's
-  -- order.
+  --- Returns a list {atom, coordinates} of each operand for TMA, in the order
+  -- of the kernel's parameters.
   ---@param t table the tensors, see arguments()
   ---@param acc any the accumulators of dQ
   function self.maps(t, acc)
@@ -107,15 +107,16 @@ return function(given)
     return true
   end
 
-  -- Returns the number of tiles of rows of a head in a batch, or of all B
-  -- sequences of S rows.
+  -- Returns the number of tiles of rows of a head: in one batch of S rows, or
+  -- with `ragged` in all B sequences, which have S rows in total.
   local function tiles_of(S, B)
     return o.ragged and sequences.count(S, B, M) or tiles.count(S, M)
   end
 
-  --- Returns the sizes of the memory that the kernels share: numbers of f32 for
-  -- the accumulators of dQ and for the LSE and delta of each row, and of i32
-  -- counters (0 if the order of sums is not fixed).
+  --- Returns the sizes of the buffers that the kernels share: {sums = number of
+  -- f32 accumulators of dQ, logs = number of f32 LSEs, delta = number of f32
+  -- deltas, turns = number of i32 counters, 0 if the order of sums is not
+  -- fixed}.
   ---@return {sums: integer, logs: integer, delta: integer, turns: integer}
   function self.sizes(S, H, B)
     local rows = tiles_of(S, B) * M * H * (o.ragged and 1 or B)
@@ -123,8 +124,9 @@ return function(given)
             turns = o.deterministic and rows // M + 1 or 0}
   end
 
-  -- Returns views of the tensors of self.sizes(): the accumulators as
-  -- (256,k,tiles), and the LSE and delta as (rows,H,B) each.
+  -- Returns three views of `memory`, which has a buffer for each size of
+  -- self.sizes(): the accumulators as (256,k,tiles), the LSEs as (rows,H,B),
+  -- and the deltas as (rows,H,B).
   local function views(S, H, B, memory)
     local count = tiles_of(S, B) * M
     if o.ragged then B = 1 end
@@ -137,8 +139,9 @@ return function(given)
       cute.make_tensor(memory.delta.iterator, rows)
   end
 
-  --- Returns the sums of O dO as (B,H,S), or as (H,rows) for concatenated
-  -- sequences, whose tiles of self.padding rows do not overlap (sequences.lua).
+  --- Returns the buffer `delta`, each row's sum of O dO, as a tensor (B,H,S),
+  -- or (H,rows) for concatenated sequences. There, each sequence begins with a
+  -- new tile of self.padding rows (sequences.lua).
   function self.delta(delta, S, H, B)
     local count = tiles_of(S, B) * M
     if o.ragged then

@@ -18,10 +18,10 @@
 -- cache has further tensors, all optional. pages (B,n) of i32: K and V are
 -- pages (P,page,G,D), and the keys of sequence b are those of the pages
 -- pages[b]. k and v (B,S,G,D): the last keys and values of each sequence, which
--- the kernel first stores in K and V. tree (S,S) or (B,S,S), integers: row s
--- sees of the last S keys only those before itself, or itself, where tree[s] is
--- not 0. k_scale and v_scale, (1) or (G) of f32, are factors of K and V, which
--- may have elements of e4m3; k and v, of Q's type, are divided by them.
+-- the kernel first stores in K and V. tree (S,S) or (B,S,S), integers: of the
+-- last S keys, row s sees key j, with j at most s, only if tree[s][j] is not 0.
+-- k_scale and v_scale, (1) or (G) of f32, are factors of K and V, which may
+-- have elements of e4m3; k and v, of Q's type, are divided by them.
 --
 -- head = 576 is a latent head (MLA): G is 1, the values are the first 512
 -- elements of the keys, V and v are not used, and O has heads of 512.
@@ -41,13 +41,15 @@ local _ = cute._
 -- The number of warps in a block of the second kernel.
 local WARPS = 8
 
--- The number of warps of the second kernel that fit on a GPU beside the first
--- kernel: they begin early, and wait for it.
+-- The number of warps of the second kernel that fit on a GPU beside the blocks
+-- of the first kernel. They start before the first kernel ends, and wait for
+-- its results.
 local MOST = 3072
 
 -- Returns how the second kernel divides its work among warps. A job is 32 to
--- 512 columns of a row of O. Returns the number of jobs, their columns, and the
--- number of warps for each job, which divide the row's parts among them.
+-- 512 columns of a row of O. Returns the number of jobs, the number of columns
+-- of a job, and the number of warps of a job. The warps of a job divide the
+-- row's partial results among them.
 local function jobs_of(o, B, S, H)
   local columns = o.value % 128 == 0 and 128 or o.value % 64 == 0 and 64 or 32
   local rows = B * S * H
@@ -60,8 +62,8 @@ local function jobs_of(o, B, S, H)
   return jobs, columns, o.chunk and WARPS // 2 or groups
 end
 
--- The second kernel: combines the results of a row's parts, each weighted by
--- its sum of exponentials.
+-- The second kernel: adds the partial results of each row, each weighted by its
+-- sum of exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
   local lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()
@@ -120,8 +122,8 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
   end)
 end
 
--- Stores the new keys and values of a sequence. It runs first if several blocks
--- of the main kernel read them.
+-- The kernel that stores the new keys and values of a sequence. It runs before
+-- the first kernel if several blocks of that kernel read them.
 local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
                       cache)
   if o.pdl then cute.arch.griddepcontrol_wait() end
@@ -137,13 +139,14 @@ local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
   end
 end
 
--- Tiles of keys by head size, and the number of their stages.
+-- By head size: the number of keys in a tile, and the number of stages of K and
+-- V.
 local DEFAULT = {[32] = {64, 4}, [64] = {64, 3}, [96] = {32, 3},
                  [128] = {32, 3}, [192] = {32, 2}, [256] = {32, 2},
                  [576] = {32, 2}}
 
--- The same for elements of 8 bits; a third number is the tile for more than 16
--- rows.
+-- The same numbers for elements of 8 bits. A third number is the number of keys
+-- in a tile for more than 16 rows.
 local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {64, 2},
                 [128] = {32, 2, 64}, [192] = {32, 2}, [256] = {16, 3}}
 
@@ -171,7 +174,8 @@ local function complete_blocks(p, warps, bytes)
     p.stages, bytes, SMEM - RESERVED)
   p.blocks = p.blocks or most
   p.warps = warps
-  -- All threads copy 16 bytes of up to 128 neighbouring bytes of a row at once.
+  -- In one copy, each thread copies 16 bytes, and the threads cover at most 128
+  -- adjacent bytes of each row.
   local rows = 32 * warps * 8 // core.gcd(p.head * p.bits // 16, 64)
   rules.need(p.tile[2] % rows == 0, "attention_decode", "tile = {any, %d}; a "
     .. "multiple of %d keys, which the threads copy at once, is needed",
@@ -223,22 +227,26 @@ local function complete(o)
   return p
 end
 
---- Returns the kernels in the order in which they run. Each kernel has a
--- function grid(n, S, H, B). rows: the number of rows in a tile. plan(T, S, H,
--- B[, sms]) returns n = {blocks =, slots =}: the number of blocks of the first
--- kernel, and of slots in memory for the results of parts. append: nil, or a
--- kernel that must run first if k and v are given.
+--- Returns a list of two kernels in the order in which they run, each with a
+-- function grid(n, S, H, B). The list also has these fields. rows: the number
+-- of rows in a tile. append: nil, or a third kernel, which must run before the
+-- two if cache.k and cache.v are given. plan(T, S, H, B[, sms]): a function
+-- that returns n = {blocks = number of blocks of the first kernel, slots =
+-- number of partial results in `parts`}, where sms is the number of
+-- multiprocessors.
 ---@param o table {head: integer, group: integer?, rows: integer?,
 -- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
 -- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,
--- batch_invariant: boolean?, wgmma: boolean?, early: boolean?}
--- group: heads of Q for each head of K and V, 1 when absent; rows: S, 1 when
--- absent; bits: of an element of K, 16 when absent; tile: {any, keys}; stages:
--- tiles of K in shared memory; modify: see kernels/attention.lua; blocks:
--- blocks on each multiprocessor; least: minimum number of tiles in a part;
--- batch_invariant: parts have the same keys in any batch; wgmma: latent heads
--- are multiplied by wgmma; early: with pdl, the kernel reads lengths, pages and
--- all keys but the new ones before it waits for the preceding launch
+-- batch_invariant: boolean?, wgmma: boolean?, early: boolean?} group: heads of
+-- Q for each head of K and V, 1 when absent; rows: the number S of rows of a
+-- sequence, 1 when absent; bits: the number of bits of an element of K, 16 when
+-- absent; tile: {any, keys}; stages: number of tiles of K in shared memory;
+-- modify: see kernels/attention.lua; blocks: number of blocks on each
+-- multiprocessor; least: minimum number of tiles of keys in a part;
+-- batch_invariant: how a sequence is divided into parts does not depend on the
+-- batch; wgmma: whether the kernel for latent heads uses wgmma; early: with
+-- pdl, the kernel reads lengths, pages and all keys but the new ones before it
+-- waits for the preceding launch
 return function(o)
   local p = complete(o)
   local function made(name, f, block, grid)

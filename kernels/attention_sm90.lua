@@ -20,19 +20,21 @@
 -- {rows, keys}: the tile of scores that a block computes at once. stages:
 -- number of tiles of K, and of V, in shared memory. q_stages: number of tiles
 -- of Q; with 2, the next tile of Q is loaded early. ordered: consumers issue
--- products in turn. modify: makes score_mod and mask_mod, see
+-- products in turn. modify: a function that returns score_mod and mask_mod, see
 -- kernels/attention.lua. list {rows, keys}: the tensor `blocks` of
 -- kernels/block_mask.lua lists the visible blocks of this size, and the mask
--- applies only to blocks that it hides in part. ragged: sequences of different
--- lengths, with cu_q and cu_k. A tile may contain values of the next sequence.
--- Their weights are 0, but 0 times an infinity or a NaN is NaN. rises: the
--- kernel searches each block for the largest scores first. This saves time if
--- scores rise from the last key to the first: else, scores far above those
--- of earlier blocks are computed twice. v_stages: number of tiles of V of e4m3
--- that are not transposed yet. scaled: blocks of 128 keys have scales, k_scale
--- and v_scale (B,blocks,G). Otherwise heads have: q_scale (H), k_scale and
--- v_scale (G). early: a consumer issues the next scores before it prepares the
--- product of the last powers with V.
+-- applies only to blocks that it hides in part. ragged: cu_q and cu_k give
+-- sequences of different lengths. A tile may contain values of the next
+-- sequence. Their weights are 0, but an infinity or a NaN among them makes O
+-- NaN. rises: the kernel searches each block for the largest scores first. This
+-- saves time if scores rise from the last key to the first. Without `rises`, a
+-- block whose scores far exceed those of earlier blocks is computed twice.
+-- v_stages: number of tiles of V of e4m3 that shared memory holds before they
+-- are transposed. scaled: k_scale and v_scale (B,blocks,G) have a factor for
+-- each block of 128 keys of each head. Otherwise, q_scale (H), k_scale (G) and
+-- v_scale (G) have a factor for each head. early: a consumer issues the product
+-- for the next scores before it rescales O and converts the previous powers to
+-- 16 bits.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -85,9 +87,9 @@ return function(given)
     return true
   end
 
-  --- Returns the number of heads that run together, and a counter, which is 0
-  -- between launches: blocks draw tiles from it if tiles take different times.
-  -- Returns nil if all take the same time.
+  --- Returns {section = number of heads whose tiles run together, counter = the
+  -- counter from which blocks draw tiles}, or nil if all tiles take the same
+  -- time. The counter is 0 between launches.
   ---@param counter? any an i32 tensor of 0, allocated when absent
   function self.share(Q, K, counter)
     if not o.dynamic then return nil end
@@ -120,8 +122,8 @@ return function(given)
     return a
   end
 
-  --- Returns the grid for B batches of H heads of S rows, or for B sequences
-  -- of S rows together.
+  --- Returns the grid for B batches of H heads of S rows, or with `ragged` for
+  -- B sequences, which have S rows in total.
   ---@param sms? integer multiprocessors, 132 when absent
   function self.grid(S, H, B, sms)
     return math.min(o.ragged and order.places(o, S, H, B)

@@ -163,9 +163,9 @@ function flash.section(x, first, count)
 end
 
 --- Returns the first row of sequence b and its number of rows, from the offsets
--- `cu` at which B sequences begin. Offsets are limited to `total` rows. With
--- `rest`, the rows after the last sequence are sequence B; otherwise it is
--- empty.
+-- `cu` at which B sequences begin. Offsets are limited to `total` rows. b = B
+-- stands for the rows after the last sequence if `rest` is set, and otherwise
+-- for no rows.
 function flash.span(cu, b, total, rest)
   local last = cute.size(cu) - 1
   local from = cute.min(cute.max(cu[b], 0), total)
@@ -206,8 +206,9 @@ function flash.group(Q, K)
   return cute.size(Q, mode) // cute.size(K, mode)
 end
 
---- Returns the index of this block's tile in a sequence of S rows, counted from
--- the last tile if `turned`. A block after the last tile exits the kernel.
+--- Returns the index of this block's tile of M rows in a sequence of S rows. If
+-- `turned`, block 0 has the last tile. With `cu`, a block beyond the last tile
+-- exits the kernel.
 function flash.place(S, M, turned, cu)
   local at = cute.arch.block_idx()
   if cu then cute.return_if(cute.ge(at * M, S)) end
@@ -386,7 +387,7 @@ end
 --- Returns four block indices (first, last, from, to) for M rows from `row` on
 -- and blocks of N columns. Some row sees a column of each of the blocks first
 -- to last - 1. Every row sees all columns of the blocks `from` to to - 1;
--- `from` and `to` are nil if these are always the same blocks.
+-- `from` and `to` are nil if both ranges are always the same.
 function Sight:blocks(row, M, N)
   local first, last = 0, tiles.count(self.T, N)
   local from, to = 0, last
@@ -540,7 +541,7 @@ function flash.each(s, take)
   end
 end
 
--- The largest limit of flash.near, whose fourth power f32 can hold.
+-- The largest limit that flash.near uses. f32 can hold its fourth power.
 local MOST_LIMIT = 2.0 ^ 15
 
 --- Makes a record of the squares x^2 that a score_mod passes to at.near(x^2,
@@ -550,7 +551,7 @@ local MOST_LIMIT = 2.0 ^ 15
 -- fourth powers, because a sum takes less time than a maximum.
 function flash.near()
   local sums, n = cute.make_rmem_tensor({5}, cute.f32), 0
-  sums:fill(0)  -- four sums, which do not depend on each other, and their limit
+  sums:fill(0)  -- four independent sums, and the fourth power of the limit
   return {
     note = function(square, limit)
       n = n % 4 + 1
@@ -784,13 +785,13 @@ local function add_parts(self, parts)
   for i = 0, self.rows - 1 do self.sum[i] = self.sum[i] + parts[i] end
 end
 
---- Replaces scores by their powers and adds these to the sums, without
--- searching for each row's largest score, which costs a comparison for each
--- score. If a base is too small, calls again(), which restores the scores of
--- the warp's rows, and changes the bases. Returns whether it changed bases;
--- `fix` then holds the factors for the rows' accumulators. change(n), if given,
--- is first applied to the scores of block n. With `near`, `change` also gets a
--- record of flash.near in the first attempt.
+--- Replaces scores s by their powers and adds the powers to the sums. It does
+-- not search for each row's largest score, which would cost a comparison for
+-- each score. If a base is too small, it calls again(), which restores the
+-- scores of the warp's rows, and then changes the bases. Returns whether it
+-- changed bases; `fix` then holds the factors for the rows' accumulators.
+-- change(n), if given, is first applied to the scores of block n. With `near`,
+-- `change` also gets a record of flash.near in the first attempt.
 function Softmax:attempt(s, again, change, n, near)
   local record = near and flash.near()
   local parts, over = self:guess(s, change and function(take)
@@ -808,8 +809,9 @@ function Softmax:attempt(s, again, change, n, near)
     return over
   end
   cute.when(over, function() end, function() add_parts(self, parts) end)
-  -- The loop runs at most once, but the compiler does not know that. Otherwise
-  -- it computes values of both calls of `change` once, which takes registers.
+  -- The loop runs at most once, but the compiler does not know that. If it did,
+  -- it would compute the values that both calls of `change` share only once,
+  -- and keep them in registers.
   local more, block = over, n
   cute.loop(function() return more end, function()
     repeated(block)

@@ -1,11 +1,11 @@
 --- Dropout of scores: at:kept(p, seed) of score_mod and mask_mod decides by
 -- random bits whether a score is kept.
 --
--- A block of Philox4x32-10 has 16 random bytes, one for each of the scores that
--- a thread holds of 16 rows and 32 keys. The block for row q and key k of head
--- h in sequence b has the Philox key `seed` and the counter (k // 32 * 4 + k %
--- 8 // 2, q // 16 * 8 + q % 8, h, b). The score's byte is byte k % 2 * 2 + q %
--- 16 // 8 of the block's word k % 32 // 8.
+-- A block of Philox4x32-10 has 16 random bytes, one for each score that a
+-- thread holds in a tile of 16 rows and 32 keys. The block for row q and key k
+-- of head h in sequence b has the Philox key `seed` and the counter (k // 32 *
+-- 4 + k % 8 // 2, q // 16 * 8 + q % 8, h, b). The score's byte is byte k % 2 *
+-- 2 + q % 16 // 8 of the block's word k % 32 // 8.
 local core = require "cute.core"
 local cute = require "cute"
 local philox = require "cute.philox"
@@ -23,14 +23,14 @@ local function limit(p)
     .. "than 1 is needed"):format(core.show(p)))
 end
 
--- Returns words 0 and 1 of the Philox counter for row q and key k; see above.
--- Words 2 and 3 are the head and the sequence.
+-- Returns words 0 and 1 of the Philox counter for row q and key k, as the head
+-- of this file defines them. Words 2 and 3 are the head and the sequence.
 local function counter(q, k)
   return (k // 32 * 4 + k % 8 // 2):to(cute.u32),
     (q // 16 * 8 + q % 8):to(cute.u32)
 end
 
--- Returns words[i + 1] for a traced i32, i, from 0 to 3.
+-- Returns words[i + 1]. i is a traced i32 from 0 to 3.
 local function pick(words, i)
   local odd = (i % 2):eq(1)
   return cute.where(i:lt(2), cute.where(odd, words[2], words[1]),
@@ -56,8 +56,9 @@ function kept.at(b, h, q, k)
   return {b = b, h = h, q = q, k = k, kept = one}
 end
 
--- Computes the Philox blocks for a tile: one for each pair of this thread's
--- rows and each 32 columns (16 if 32 do not divide the tile). Returns {word 0,
+-- Computes the Philox blocks for the tile of scores that begins at `row` and
+-- `col`. There is a block for each pair of this thread's rows and each 32
+-- columns, or each 16 columns if 32 do not divide the tile. Returns {word 0,
 -- word 1, word 2, word 3 of all these blocks}, and the number of blocks along
 -- the columns.
 local function tile_words(o, places, row, col, step, seed)
@@ -83,8 +84,9 @@ end
 
 --- Returns a function (i, j, p, seed) that returns whether a score of a tile is
 -- kept. i and j are the score's row and column among the thread's accumulators.
--- `places` gives their positions in the tile: two rows 8 apart, two adjacent
--- columns in each 8.
+-- `places` gives their positions in the tile: a thread has two rows 8 apart,
+-- and two adjacent columns in each 8. The tile begins at `row` and `col` of all
+-- scores.
 ---@param o table {b: any, h: any, tile: integer[]}
 function kept.tile(o, places, row, col)
   local wide = o.tile[2] % 32 == 0

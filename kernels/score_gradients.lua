@@ -19,9 +19,10 @@ local _ = cute._
 
 local score_gradients = {}
 
---- Returns the reads of the tensors, a list, on which score y depends: {value =
--- the element, at = its offset, key = equal for equal offsets, tensor = its
--- tensor's index in the list}.
+--- Returns a list of the reads of `tensors` on which score y depends. Each is
+-- {value = the element that was read, at = its offset, key = an identifier of
+-- the offset, tensor = index of its tensor in `tensors`}. Equal offsets have
+-- equal keys.
 ---@param y any
 ---@param tensors any[]
 ---@return table[]
@@ -38,8 +39,9 @@ function score_gradients.reads(y, tensors)
   return list
 end
 
---- Returns the kinds of the reads of a function score(s, at): {tensor =, shared
--- =} each. Called in a kernel.
+--- Returns a list that describes each read of a function score(s, at): {tensor
+-- = index of the tensor in `tensors`, shared = whether the read is shared}. It
+-- must be called while a kernel is traced.
 ---@param score function
 ---@param s any a score
 ---@param tensors any[]
@@ -57,7 +59,8 @@ function score_gradients.kinds(score, s, tensors)
   return kinds
 end
 
---- Returns the number of shared reads, of tensor `i` only if it is given.
+--- Returns the number of shared reads of tensor i, or of all tensors if i is
+-- absent.
 ---@param kinds {tensor: integer, shared: boolean}[]
 ---@param i? integer
 function score_gradients.count(kinds, i)
@@ -76,10 +79,11 @@ local Adder = {}
 Adder.__index = Adder
 
 --- Makes an adder, which adds the gradients of a thread's scores.
----@param kinds {tensor: integer, shared: boolean}[] of all reads
+---@param kinds {tensor: integer, shared: boolean}[] result of
+-- score_gradients.kinds
 ---@param tensors any[] the tensors with requested gradients
----@param sums any[] f32 vectors for these gradients; element i belongs to the
--- element at offset i of the tensor
+---@param sums any[] an f32 vector for each tensor; its element i is the
+-- gradient of the tensor's element at offset i
 function score_gradients.adder(kinds, tensors, sums)
   local n = score_gradients.count(kinds)
   local held = n > 0 and cute.make_rmem_tensor({n}, cute.f32)
@@ -88,7 +92,8 @@ function score_gradients.adder(kinds, tensors, sums)
                        held = held, n = n}, Adder)
 end
 
---- Returns the reads of a score y, with its derivatives.
+--- Returns the reads of a score y (score_gradients.reads), each with a field
+-- slope, the derivative of y by the element.
 function Adder:reads(y)
   local list = score_gradients.reads(y, self.tensors)
   for _, r in ipairs(list) do r.slope = cute.derivative(y, r.value) end
@@ -152,11 +157,12 @@ function score_gradients.clearing()
     end)}
 end
 
---- Returns the kernel that adds the parts of tensor i: sums(parts, sums,
--- captured values of modify ...). parts is (reads,tiles,H,B), sums as in
--- score_gradients.adder. A block, one warp, belongs to one shared read of one
--- head in one sequence. If several blocks read the same element, the first one
--- adds the parts of all.
+--- Returns the kernel (parts, sums, ...) that adds the parts of tensor i to
+-- sums, and its launch parameters. parts is (reads,tiles,H,B), sums is the
+-- tensor's vector of gradients, and the other arguments are the captured values
+-- for o.modify. A block, one warp, belongs to one shared read of one head in
+-- one sequence. If several blocks read the same element, the first one adds the
+-- parts of all.
 ---@param o table {modify: function, kinds: table[], at: integer[]} at: the
 -- positions of the tensors among the captured values
 ---@param i integer
@@ -215,9 +221,9 @@ function score_gradients.adding(o, i)
           block = 32, grid = function(H, B) return {#mine * H * B, 1, 1} end}
 end
 
---- Returns the kernel that computes the gradients of sinks, and its launch
--- parameters: sinks(sinks, LSE, delta, dSinks, cu_q). sinks and dSinks are (H);
--- LSE and delta, each row's sum of O dO, are (B,H,S), or (H,total) with the
+--- Returns the kernel (sinks, LSE, delta, dSinks[, cu_q]) that computes the
+-- gradients of sinks, and its launch parameters. sinks and dSinks are (H); LSE
+-- and delta, each row's sum of O dO, are (B,H,S), or (H,total) with the
 -- positions cu_q (B + 1) of sequences. A sink has the weight P = exp(sink -
 -- LSE) in each row of its head, and no value, so its gradient is the sum of -P
 -- delta over the rows, in a fixed order. padding: the values of each sequence

@@ -18,7 +18,8 @@ typedef struct Guard {
   _Atomic int end;             // a GuardEnd
   _Atomic int64_t left;        // number of instructions that may be executed
   _Atomic uint64_t deadline;   // value of base_nanotime; 0: none
-  // Limit, current and largest number of bytes of the state's memory.
+  // The state's memory in bytes: the limit, the current use, and the maximum so
+  // far.
   size_t most;
   _Atomic size_t used, peak;
   // Number of Lua instructions between two checks; 0: Lua runs without checks.
@@ -30,7 +31,7 @@ typedef struct Guard {
 } Guard;
 
 // The guard of the running call; NULL outside of the library libcutelua. A
-// thread that a call starts inherits its guard.
+// thread that a call starts inherits the guard of the call.
 extern _Thread_local Guard *guard_now;
 
 // Spends n instructions of the running call's budget, and reads the clock.

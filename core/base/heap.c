@@ -6,8 +6,8 @@
 
 #ifdef CUTE_MEMERR
 // Returns 0 if this allocation must fail. The Nth allocation and all later
-// allocations fail, where N is CUTELUA_MEMERR. Without N, or with N = 0, none
-// fails.
+// allocations fail, where N is the environment variable CUTELUA_MEMERR. Without
+// N, or with N = 0, none fails.
 static long memerr_left(void) {
   static long left = -2;
   if (left == -2) {

@@ -1,5 +1,7 @@
-// What a bundle records of launches: the properties that a program is compiled
-// for, for each value that a launch passes, and the origin of host buffers.
+// Functions of cute.core by which `cutelua bundle` records launches.
+// kind_leaves describes the values that a launch passes, and the properties
+// that the program was compiled for. buffer_origin describes how a host buffer
+// was made.
 #include "bind/argkey.h"
 #include "bind/buflib.h"
 #include "bind/laylib.h"
@@ -23,7 +25,8 @@ static Dim dim_of(uint64_t word) {
   return d;
 }
 
-// Returns the number of words of a string, with its head.
+// Returns the number of words of a string in an argument key, including its
+// head.
 static size_t string_words(uint64_t head) {
   return 1 + (ARG_MORE(head) + 7) / 8;
 }
@@ -47,10 +50,11 @@ static void set_words(lua_State *L, const char *name, const uint64_t *w,
   lua_setfield(L, -2, name);
 }
 
-// Reads a plain layout at s->at. Sets the fields shape and stride of the table
-// on top, lists of the extents and strides of all leaves, and shape_div and
-// stride_div if the layout is dynamic. Appends leaves for dynamic extents and
-// strides, which belong to leaf number `of` (0: to a tensor without memory).
+// Reads a layout that is not composed at s->at. Sets the fields shape and
+// stride of the table on top, lists of the extents and strides of all leaves,
+// and shape_div and stride_div if the layout is dynamic. Appends leaves for
+// dynamic extents and strides, which belong to leaf number `of` (0: to a tensor
+// without memory).
 static void scan_plain(Scan *s, uint64_t flags, int argument, lua_Integer of) {
   lua_State *L = s->L;
   size_t n = (size_t)*s->at++, leaves = 0;
@@ -156,8 +160,9 @@ static void scan_value(Scan *s, int argument) {
 // program with this argument key passes, in order: {kind = "tensor", dtype,
 // align, wide[, shape, stride[, shape_div, stride_div]]}, {kind = "map"}, {kind
 // = "number", dtype}, {kind = "extent" or "stride", dtype, of = number of the
-// tensor's value, mode = from 1 on}; each with `argument` and, if it is a
-// cute.sym_int, the number of its symbol.
+// tensor's value, mode = from 1 on}; Each entry also has `argument`, the number
+// of the launch's argument, and `symbol`, the number of its symbol, if it is a
+// cute.sym_int.
 static int l_kind_leaves(lua_State *L) {
   Ctx *cx = face_enter(L);
   const ArgKey *k = argkey_box(L, 1);

@@ -43,7 +43,8 @@ static void limit_hook(lua_State *L, lua_Debug *ar) {
   int count = lua_gethookcount(L);
   if (ar->event == LUA_HOOKCOUNT) limit_spend(L, (uint64_t)count);
   else if (guard_ended()) end_call(L);
-  // The coroutine was suspended when an earlier call ended.
+  // If the counts differ, the coroutine was suspended when an earlier call
+  // ended.
   if (count != g->step) limit_start(L);
 }
 

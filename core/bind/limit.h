@@ -17,7 +17,8 @@ void limit_sethook(lua_State *L, lua_Hook f, int mask, int count);
 bool limit_active(void);
 // Spends n instructions of the budget. Raises an error if the call must end.
 void limit_spend(lua_State *L, uint64_t n);
-// Returns why a call ended: "exceeded its budget of instructions".
+// Returns the reason why a call ended, such as "exceeded its budget of
+// instructions".
 const char *limit_reason(int end);
 
 #endif

@@ -8,7 +8,7 @@
 
 // Returns the function table of a driver with one GPU: of target sm, such as
 // 90, with this many multiprocessors, KiB of shared memory of a block, and this
-// name (NULL: a name that says that it is absent).
+// name. If `name` is NULL, the GPU's name says that there is no GPU.
 const CudaApi *dry_driver(int sm, int sms, int smem_kb, const char *name);
 
 #endif

@@ -55,9 +55,9 @@ static bool version_of_name(const char *path, const char *stem, int *major,
          sscanf(name + n, "%d.%d", major, minor) == 2;
 }
 
-// Reads the version from the names of the library's file and of its companion
-// libnvrtc-builtins, which tell it without opening the library. Returns false
-// if they do not tell it.
+// Reads the version from the name of the library's file or of its companion
+// libnvrtc-builtins, without opening the library. Returns false if no name
+// contains it.
 static bool guess_version(Nvrtc *v) {
   char pattern[1100], *real = realpath(v->path, NULL);
   // CUDA 11.2 to 11.8 share a name that is no version.
@@ -235,7 +235,8 @@ static bool knows(const Nvrtc *v, const char *arch) {
   return false;
 }
 
-// Says why a library is not used, if its version is known to be too new.
+// Returns true, and writes the reason to v->why, if a library's version is
+// known to be too new for the driver.
 static bool too_new(Nvrtc *v, int driver) {
   if (v->major == 0 || runs(driver, v->major)) return false;
   snprintf(v->why, sizeof v->why, "its code needs a driver for CUDA %d; this "

@@ -33,7 +33,7 @@ typedef struct Given {
 typedef struct Call {
   Task *task;
   Given *given;  // arguments, then results
-  Span *span;    // as many at most
+  Span *span;    // ranges of host memory
   int nspan;
 } Call;
 
@@ -172,9 +172,9 @@ static bool next_element(const Given *g, int64_t *at) {
   return false;
 }
 
-// Copies a tensor from the application's memory to its buffer, or back. Back,
-// writes only what differs: other threads may read tensors that a kernel only
-// reads.
+// Copies a tensor from the application's memory to its buffer or, with `back`,
+// from the buffer to that memory. The latter writes only what differs, because
+// other threads may read tensors that the kernel does not change.
 static void move_tensor(const Given *g, bool back) {
   if (!g->span) return;
   size_t size = (size_t)dtype_bits(g->t) / 8, bytes = bytes_of(g);
@@ -195,7 +195,7 @@ static void move_tensor(const Given *g, bool back) {
   } while (next_element(g, at));
 }
 
-// Allocates the buffers, and pushes them.
+// Allocates a buffer for each span, and pushes all buffers.
 static void make_buffers(lua_State *L, Call *c) {
   luaL_checkstack(L, c->nspan + 20, "buffers of arguments");
   for (int k = 0; k < c->nspan; k++) {
@@ -280,7 +280,8 @@ static int push_args(lua_State *L, Call *c) {
   return n + 1;
 }
 
-// Pushes the GPU of the tensors, "gpu:1"; nil if all are on the host.
+// Pushes the name of the tensors' GPU, such as "gpu:1", or nil if all tensors
+// are on the host.
 static void push_place(lua_State *L, const Call *c) {
   for (size_t i = 0; i < c->task->nargs; i++) {
     const cutelua_tensor *t = c->given[i].tensor;
@@ -384,7 +385,8 @@ static void read_result(lua_State *L, Call *c, size_t k, int idx) {
                k + 1, face_show(L, idx));
 }
 
-// Pushes the places of the results: the tensors among them, by number.
+// Pushes a table that maps the number of each result that is a tensor to the
+// tensor that receives it.
 static void push_places(lua_State *L, Call *c) {
   const Task *t = c->task;
   lua_newtable(L);

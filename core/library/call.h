@@ -8,8 +8,8 @@
 // The largest numbers of arguments, and of modes of a tensor.
 enum { MOST_ARGS = 64, MOST_RANK = 8 };
 
-// What to call. `name` is an operation of cute.ops; NULL: `ref` is a kernel, or
-// with `calls` a function.
+// A call to execute. It calls the operation `name` of cute.ops or, if `name` is
+// NULL, launches the kernel `ref`. With `calls`, `ref` is a function to call.
 typedef struct Task {
   cutelua_state *state;
   cutelua_ref ref;

@@ -9,7 +9,7 @@
 #include "base/signals.h"
 #include "library/call.h"
 
-// References of compilations have this bit, and are no Lua values.
+// References to compilations have this bit, and do not refer to Lua values.
 #define JOB_BIT ((cutelua_ref)1 << 63)
 
 struct Job {
@@ -54,7 +54,8 @@ static void put_arg(Room *r, cutelua_arg *a) {
   if (t->stride) t->stride = put(r, t->stride, n * sizeof *t->stride);
 }
 
-// Copies the arguments and options of a task to r.
+// Sets *to to a copy of task *from, whose arguments and options are copied to
+// r.
 static void put_task(Room *r, Task *to, const Task *from) {
   cutelua_arg *args = put(r, from->args, from->nargs * sizeof *args);
   for (size_t i = 0; i < from->nargs; i++) {

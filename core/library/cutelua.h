@@ -96,7 +96,7 @@ typedef enum cutelua_type {
   CUTELUA_REF = 6
 } cutelua_type;
 
-// An argument, or the place of a result.
+// An argument, or the place where a result is stored.
 typedef struct cutelua_arg {
   cutelua_type type;
   // Not NULL: the argument is this field of a table of options, which is
@@ -127,27 +127,31 @@ typedef struct cutelua_launch_options {
 
 // ---- the library ----
 
-// The interface and the version of the library, and the meaning of a status.
+// Return the number of the library's interface, the library's version, and the
+// meaning of a status in words.
 CUTELUA_API int cutelua_abi(void);
 CUTELUA_API const char *cutelua_version(void);
 CUTELUA_API const char *cutelua_status_text(cutelua_status status);
 
 // ---- states ----
 
-// Opens a state; `options` may be NULL. Closes it; NULL is ignored.
+// cutelua_open opens a state; `options` may be NULL. cutelua_close closes a
+// state; NULL is ignored.
 CUTELUA_API cutelua_status cutelua_open(const cutelua_options *options,
                                         cutelua_state **state);
 CUTELUA_API void cutelua_close(cutelua_state *state);
-// Ends the call that another thread executes.
+// Ends the call of the state that another thread executes.
 CUTELUA_API void cutelua_interrupt(cutelua_state *state);
-// The bytes of host memory that the state uses, and used at most.
+// Stores the number of bytes of host memory that the state uses in *used, and
+// their maximum so far in *peak.
 CUTELUA_API cutelua_status cutelua_memory(cutelua_state *state, uint64_t *used,
                                           uint64_t *peak);
 
 // ---- the last error of a state ----
 
-// The message with its details, its kind, and its line in a script (0:
-// unknown). They are valid until the next call of the state.
+// Return the message with its details, the kind of the error, and its file and
+// line in a script ("" and 0: unknown). The texts are valid until the next call
+// of the state.
 CUTELUA_API const char *cutelua_error(cutelua_state *state);
 CUTELUA_API const char *cutelua_error_kind(cutelua_state *state);
 CUTELUA_API const char *cutelua_error_file(cutelua_state *state);
@@ -155,7 +159,7 @@ CUTELUA_API int cutelua_error_line(cutelua_state *state);
 
 // ---- scripts ----
 
-// Run a script. Messages call the text `name`.
+// Run a script from a file, or from a text, which error messages call `name`.
 CUTELUA_API cutelua_status cutelua_load_file(cutelua_state *state,
                                              const char *path,
                                              cutelua_ref *script);
@@ -174,8 +178,8 @@ CUTELUA_API cutelua_status cutelua_release(cutelua_state *state,
 
 // ---- kernels, functions, operations ----
 
-// Launches a kernel, calls a function of a script, or calls an operation of
-// cute.ops by its name.
+// cutelua_launch launches a kernel, cutelua_call calls a function of a script,
+// and cutelua_op calls an operation of cute.ops by its name.
 CUTELUA_API cutelua_status cutelua_launch(cutelua_state *state,
                                           cutelua_ref kernel,
                                           const cutelua_arg *args, size_t nargs,
@@ -191,8 +195,9 @@ CUTELUA_API cutelua_status cutelua_op(cutelua_state *state, const char *name,
 // ---- compilation before the first launch ----
 
 // Traces and compiles a kernel for arguments of these types and shapes:
-// cutelua_compile before it returns, cutelua_compile_start on a thread of its
-// own. cutelua_poll and cutelua_wait return the result, or CUTELUA_PENDING.
+// cutelua_compile before it returns, cutelua_compile_start on a separate
+// thread. cutelua_poll and cutelua_wait return the result of
+// cutelua_compile_start's compilation, or CUTELUA_PENDING.
 CUTELUA_API cutelua_status cutelua_compile(cutelua_state *state,
                                            cutelua_ref kernel,
                                            const cutelua_arg *args,

@@ -188,9 +188,9 @@ static bool at_frontier(Match *m, const char *s, const char *p,
   return !in_set(before, p, end - 1) && in_set(here, p, end - 1);
 }
 
-// Matches an item without a quantifier of its own: a capture, %b, %f or %1.
-// Returns false if p begins none. Sets *to to the end of the whole match, or to
-// NULL; or sets *p and *s to continue behind the item, with *to unchanged.
+// Matches a capture, %b, %f or %1, which take no quantifier, or a final '$'.
+// Returns false if *p begins no such item. If *done becomes true, *to is the
+// end of the whole match, or NULL. Otherwise, *p and *s are behind the item.
 static bool special(Match *m, const char **s, const char **p,
                     const char **to, bool *done) {
   const char *q = *p;
@@ -311,8 +311,8 @@ static const char *try_at(Match *m, const char *s, const char *p) {
 
 // ---- the functions ----
 
-// Returns the byte at which a search begins, given as argument idx; n + 1 if it
-// is behind the end of n bytes.
+// Returns the index, counted from 0, at which a search in n bytes begins. Lua's
+// argument idx counts from 1. Returns n + 1 if the index is behind the end.
 static size_t start(lua_State *L, int idx, size_t n) {
   lua_Integer at = luaL_optinteger(L, idx, 1);
   if (at > 0) return (size_t)at - 1 > n ? n + 1 : (size_t)at - 1;
@@ -440,7 +440,7 @@ static void add_text(Match *m, luaL_Buffer *b, const char *s, const char *e) {
   luaL_addlstring(b, r, (size_t)(end - r));
 }
 
-// Adds the replacement of the match from s to e. Returns false if the text
+// Adds the replacement of the match from s to e. Returns false if the match
 // stays as it is.
 static bool add_value(Match *m, luaL_Buffer *b, const char *s, const char *e,
                       int type) {

@@ -81,9 +81,9 @@ static void add_workshop(lua_State *L) {
   lua_pop(L, 1);
 }
 
-// require(module) of the modules of cutelua: finds only modules that the
-// library contains, with few of the workshop. The tracer follows what Lua
-// functions write to tables, so it is a C function.
+// require(module) for the modules of cutelua. It finds only modules that the
+// library contains, few of which belong to the workshop. It is a C function
+// because the tracer follows what Lua functions write to tables.
 static int l_require(lua_State *L) {
   size_t n;
   const char *name = luaL_checkstring(L, 1);
@@ -171,7 +171,8 @@ static int raw_field(lua_State *L, int idx, const char *name) {
   return lua_rawget(L, idx);
 }
 
-// Replaces the metatable at index 3 by a table of its methods as its __index.
+// Disables to_dlpack in the metatable at index 3. If the metatable is its own
+// __index, makes a table of its methods its __index instead.
 static void hide_metatable(lua_State *L) {
   if (raw_field(L, 3, "to_dlpack") != LUA_TNIL) {
     lua_pushliteral(L, "to_dlpack");

@@ -109,7 +109,8 @@ cutelua_status state_io(cutelua_state *s, const char *path, const char *why) {
   return CUTELUA_ERROR;
 }
 
-// Records the error on top of L, of a call with Lua's status `status`.
+// Records in *e the error on top of L, which ended a call with Lua's status
+// `status`.
 static cutelua_status record(lua_State *L, int status, LastError *e) {
   const Guard *g = guard_now;
   size_t n = 0;
@@ -153,7 +154,7 @@ int cutelua_error_line(cutelua_state *s) { return s ? s->error.line : 0; }
 
 // ---- calls ----
 
-// Its address identifies a thread.
+// The address of this variable identifies a thread.
 static _Thread_local char self;
 
 static uint64_t deadline(const cutelua_state *s) {
@@ -298,7 +299,8 @@ static int panic(lua_State *L) {
   return 0;
 }
 
-// Waits of job_done end at a time of the monotonic clock.
+// Initializes the locks of a state. job_done uses the monotonic clock, so that
+// changes of the time of day do not affect waits.
 static void init_locks(cutelua_state *s) {
   pthread_condattr_t clock;
   pthread_condattr_init(&clock);
@@ -328,7 +330,7 @@ cutelua_status cutelua_open(const cutelua_options *options,
   s->pid = getpid();
   init_locks(s);
   set_options(s, &o);
-  // Opening has no budget.
+  // Opening a state spends no budget.
   Guard *g = &s->account.guard;
   int step = g->step;
   g->step = 0;

@@ -1,4 +1,4 @@
-// States of libcutelua, for the files of this room.
+// States of libcutelua, for the files of this folder.
 #ifndef CUTE_LIBRARY_STATE_H
 #define CUTE_LIBRARY_STATE_H
 

@@ -35,7 +35,7 @@ static cutelua_arg number(double x) {
   return a;
 }
 
-// y = 3 x, by a launch of the kernel.
+// Computes y = 3 x by a launch of the kernel.
 static int launch(cutelua_state *s, cutelua_ref script) {
   static float x[N], y[N];
   const int64_t shape[] = {N};
@@ -70,7 +70,7 @@ static int call(cutelua_state *s, cutelua_ref script) {
   return count.as.integer != N || y[1] != 5;
 }
 
-// D = A B^T, by an operation of cute.ops.
+// Computes D = A B^T by an operation of cute.ops.
 static int multiply(cutelua_state *s) {
   static float a[ROWS * DEPTH], b[COLUMNS * DEPTH], d[ROWS * COLUMNS];
   const int64_t m_k[] = {ROWS, DEPTH}, n_k[] = {COLUMNS, DEPTH};

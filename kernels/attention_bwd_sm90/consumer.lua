@@ -1,7 +1,7 @@
---- The consumer warpgroups of kernels/attention_bwd_sm90: the gradients of a
--- tile of keys, and its parts of dQ.
+--- The consumer warpgroups of kernels/attention_bwd_sm90: they compute the
+-- gradients of a tile of keys, and what the tile adds to dQ.
 --
--- Heads of up to 128 elements use the products of transposed.lua, longer ones
+-- Heads of up to 128 elements use the products of transposed.lua, longer heads
 -- those of wide.lua.
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -63,7 +63,7 @@ local function finish(o, x, dk, dv)
     end)
   end
   if not o.ragged then return boxes() end
-  -- Another sequence may follow in the tile.
+  -- The next sequence may begin within the tile, where TMA must not store.
   cute.when(cute.eq(cute.size(x.dk.rows, 0), o.tile[2]), boxes, function()
     for _, t in ipairs {x.dv, x.dk} do
       flash.store_rows(t.smem(cute._, cute._, 0), t.rows, cute.arch.warp_idx(),

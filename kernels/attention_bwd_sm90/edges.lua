@@ -1,5 +1,5 @@
 --- The first and the last kernel of kernels/attention_bwd_sm90, before and
--- behind the main one. Each has a block for each tile of rows.
+-- after the main kernel. Each has a block for each tile of rows.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local parts = require "kernels.attention_bwd_sm90.parts"
@@ -7,8 +7,8 @@ local sequences = require "kernels.attention_bwd_sm90.sequences"
 
 local edges = {}
 
--- Returns the sum of O dO of a row. The `lanes` lanes of the row each return a
--- part of it.
+-- Returns this lane's part of the sum of O dO of a row. `lanes` lanes share the
+-- row.
 local function product(O, dO, row, lane, lanes)
   local function vectors(t) return cute.zipped_divide(t(row, cute._), {8}) end
   local a, b, sum = vectors(O), vectors(dO), 0.0
@@ -34,8 +34,9 @@ local function clear(acc, tid)
   end
 end
 
--- Returns this block's sequence (sequences.part), the index of the block's tile
--- in it, and the index in a head: place, or place among those of all sequences.
+-- Returns this block's sequence (sequences.part) and the index of the block's
+-- tile in it. `place` is the tile's index among the tiles of a head in one
+-- batch or, with cu, in all sequences.
 local function find(o, cu, place, b, X)
   if not cu then
     return sequences.part(nil, b, cute.size(X, 1)), place
@@ -43,11 +44,11 @@ local function find(o, cu, place, b, X)
   return sequences.find(cu, place, cute.size(X, 0), o.tile[1])
 end
 
---- Returns the first kernel: before(O, dO, LSE, logs, delta, acc, turns, cu_q).
--- It stores each row's sum of O dO to delta, and its LSE to base 2 to logs.
--- logs is infinity for a row that sees no key, and for rows after the last.
--- Clears acc, the accumulators of dQ, and `turns`, the counters of the blocks'
--- turns, if given.
+--- Returns the function of the first kernel: (O, dO, LSE, logs, delta, acc,
+-- turns, cu_q). It stores each row's sum of O dO to delta, and its LSE in base
+-- 2 to logs. For a row that sees no key, and for rows after the last one, logs
+-- is infinity. If given, the kernel clears acc, the accumulators of dQ, and
+-- turns, the counters of the blocks' turns.
 function edges.before(o)
   local M = o.tile[1]
   local lanes = o.head == 96 and 4 or 8
@@ -95,8 +96,8 @@ function edges.before(o)
   end
 end
 
---- Returns the last kernel, behind(acc, dQ, scale, cu_q): it converts the
--- accumulators to dQ.
+--- Returns the function of the last kernel, (acc, dQ, scale, cu_q). It converts
+-- the accumulators acc to dQ.
 function edges.behind(o)
   local M, D = o.tile[1], o.head // o.slices
   local mma, l = parts.mmas(o).dq, parts.layouts(o)

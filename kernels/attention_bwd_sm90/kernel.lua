@@ -25,9 +25,9 @@ local function draw(turns)
   return function() return s[0] end
 end
 
--- Makes the functions by which this block waits for its turn to add to a tile
--- of dQ, and passes the turn on (see producer.add). The counter of a tile holds
--- the number of blocks that have added to the tile.
+-- Returns the argument `turns` of producer.add, by which this block waits for
+-- its turn to add to a tile of dQ, and passes the turn on. The counter of a
+-- tile holds the number of blocks that have added to the tile.
 local function queue(o, turns, x)
   if not turns then return nil end
   return {pair = x.acc.pair,
@@ -47,7 +47,8 @@ local function queue(o, turns, x)
     end}
 end
 
--- The operands that have TMA atoms. g is dO.
+-- The operands that have TMA atoms. g is dO; `acc` adds to the accumulators of
+-- dQ, and `first` stores the first sums there.
 local NAMES = {"q", "k", "v", "g", "dk", "dv", "acc", "first"}
 
 -- Returns the operands with their tiles in shared memory, by name.
@@ -131,7 +132,8 @@ end
 
 -- Sets the fields of x that depend on the block's tile of keys, at position t
 -- in the order of tiles. Returns a function that calls f(m, h, b) for each tile
--- of rows that sees these keys, and whether the tile exists (nil: it does).
+-- of rows that sees these keys. Also returns whether the tile of keys exists;
+-- nil means that it does.
 local function settle(o, x, t, section, more)
   local S, H = cute.size(x.q.coords, 0), cute.size(x.q.coords, 2)
   local count = o.ragged
@@ -155,8 +157,8 @@ end
 -- coordinates of each of NAMES, then logs and delta (rows,H,B), scale, the
 -- number of heads in a section (order.lua), the counters if the order of sums
 -- is fixed, and, for concatenated sequences, {cu_q, cu_k, dK, dV}. The
--- arguments of o.modify follow. The atom `acc` adds tiles of dQ, the atom
--- `first` stores them.
+-- arguments of o.modify follow. The atom `acc` adds tiles of dQ to the
+-- accumulators, the atom `first` overwrites the accumulators.
 ---@return function
 return function(o)
   local l, mma = parts.layouts(o), parts.mmas(o)
@@ -186,7 +188,7 @@ return function(o)
     if o.modify then
       x.score, x.mask, done = o.modify(select(2 * #NAMES + 7, ...))
     end
-    -- Calls f if this block's tile exists.
+    -- Calls f if this block's tile of keys exists.
     local function when(f)
       if exists then cute.when(exists, f) else f() end
     end

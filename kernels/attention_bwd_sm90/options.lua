@@ -41,13 +41,13 @@ function options.bytes(o)
     + 4 * M * (sums + o.stages + o.do_stages)
 end
 
--- Selects the number of consumers for heads of more than 128 elements, and the
+-- Sets the number of consumers for heads of more than 128 elements, and the
 -- number of slices of dQ.
 local function divide_wide(o)
   local M, N = o.tile[1], o.tile[2]
   o.consumers = o.head == 192 and 3 or 2
   o.slices, o.divided = o.head // 64 // o.consumers, "columns"
-  o.shared = o.slices == 2 and o.ds_stages == 1  -- P and dS, their memory
+  o.shared = o.slices == 2 and o.ds_stages == 1  -- P and dS share memory
   rules.need(M == 64 and math.type(N) == "integer" and N >= 16 and N <= 256
     and N % 16 == 0 and N % (8 * o.consumers) == 0, WHAT, "tile = {%s, %s} "
     .. "with heads of %d; 64 rows, and a multiple of %d up to 256 keys are "
@@ -55,7 +55,7 @@ local function divide_wide(o)
     o.consumers == 3 and 48 or 16)
 end
 
--- Selects how consumers divide dQ.
+-- Sets how consumers divide dQ among them (see parts.lua).
 local function divide(o)
   local M, N, D = o.tile[1], o.tile[2], o.head
   rules.need(math.type(N) == "integer" and N % 64 == 0 and N >= 64 and N <= 192
@@ -78,7 +78,8 @@ local function check(o)
   o.wide = o.head > 128
   local part = o.wide and divide_wide or divide
   part(o)
-  -- Two slices of dQ leave through the same memory, so it is divided.
+  -- Two slices of dQ pass through the same shared memory, so each slice is
+  -- divided into pieces.
   o.pieces = o.pieces or o.slices == 2 and 4 or 1
   o.sum_stages = o.sum_stages or o.pieces
   local runs = o.tile[1] * o.head // o.slices // (4 * WARPGROUP * o.consumers)
@@ -90,9 +91,9 @@ local function check(o)
     options.bytes(o), MOST)
 end
 
--- Returns the tile of full attention with heads of 256: the default or, if its
--- blocks leave more multiprocessors idle in the end, a tile of 64 keys. Its
--- blocks take 0.92 of the time.
+-- Returns the tile of full attention with heads of 256: the default tile or, if
+-- all blocks then finish earlier, a tile of 64 keys. A block with 64 keys takes
+-- 0.92 of the time of a default block.
 local function fewer_keys(o, given)
   if o.head ~= 256 or o.left or o.right or o.ragged then return o.tile end
   local function time(N, block)

@@ -10,23 +10,24 @@
 -- their tiles of keys. They then draw their tiles from a counter, so that a
 -- block waits only for blocks that already run. Blocks of a head then follow
 -- each other through the same rows, each a step behind the one before it. A
--- section therefore has more heads, of which fewer blocks run at once, and only
--- the rows between the first and the last of these blocks must fit into L2.
+-- section therefore has more heads, so that fewer blocks of each head run at
+-- once. Only the rows between the first and the last of these blocks must then
+-- fit into L2.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 
 local order = {}
 
--- The maximum bytes of rows of Q, dO and dQ in a section.
+-- The maximum number of bytes that the rows of Q, dO and dQ in a section take.
 local L2 = 40 << 20
 
--- If the order of sums is fixed, the least number of heads in a section, and of
--- their elements.
+-- If the order of sums is fixed, a section has at least HEADS heads, and its
+-- heads have at least ELEMENTS elements in total.
 local HEADS, ELEMENTS = 16, 2048
 
--- The least number of tiles in a section: about two for each multiprocessor, so
--- that tiles with few rows fill the time at its end.
+-- The minimum number of tiles in a section, about two for each multiprocessor.
+-- Tiles with few rows then keep multiprocessors busy at the end of a section.
 local TILES = 256
 
 --- Returns the number of heads of K, of all batches, in a section.
@@ -39,8 +40,8 @@ function order.section(o, S, T, group)
                   tiles.count(TILES, tiles.count(T, o.tile[2])))
 end
 
---- Returns the tile {n, g, b} at position t in the order: n of N tiles of keys,
--- g of G heads of K, b of B batches.
+--- Returns n, g and b of the tile at position t in the order: tile n of N tiles
+-- of keys, head g of G heads of K, batch b of B.
 function order.place(t, N, G, B, section)
   local first = t // (section * N) * section
   local rest = t % (section * N)
@@ -69,8 +70,8 @@ function order.walk(o, first, last, heads, f)
   end
 end
 
---- Returns the number of tiles of keys that add to the rows from `row` on
--- before tile n does, and the number of all tiles that add to them.
+--- Returns the position of tile n of keys among the tiles that add to dQ of the
+-- tile of rows from `row` on, and the number of these tiles.
 function order.turn(o, sight, n, row)
   local first, last = sight:blocks(row, o.tile[1], o.tile[2])
   return n - first, last - first
@@ -89,9 +90,9 @@ function order.idle(o, S, T)
   return false
 end
 
---- Returns the range of the tiles of rows that see keys of tile n. Then returns
--- the range of the tiles whose rows see all keys of tile n, or nil if there is
--- no mask.
+--- Returns first, last, from and to. Rows of the tiles `first` to last - 1 see
+-- some keys of tile n of keys. The rows of the tiles `from` to to - 1 see all
+-- of these keys; `from` and `to` are nil if there is no mask.
 function order.rows(o, n, S, T)
   local M, N = o.tile[1], o.tile[2]
   local first, last = 0, tiles.count(S, M)

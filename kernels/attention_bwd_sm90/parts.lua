@@ -89,7 +89,8 @@ function parts.accumulators(mma, M, N)
   return cute.make_rmem_tensor(mma:partition_shape_C {M, N}, cute.f32)
 end
 
---- Issues a product as a wgmma group of its own. Returns its accumulators.
+--- Issues the product of a and b as a separate wgmma group. Returns acc, the
+-- accumulators.
 function parts.request(mma, acc, a, b)
   warpgroup.fence()
   cute.gemm(mma, acc, a, b, acc)
@@ -104,9 +105,10 @@ function parts.extents(o)
   return {o.tile[1], o.head // o.slices}
 end
 
---- Returns this thread's part of `count` slices of accumulators of dQ, or
--- pieces of slices, which are consecutive in shared or global memory:
--- (4,R,count) for R runs of four. Runs of a warp are consecutive.
+--- Returns the part of t that belongs to this thread: (4,R,count), R runs of
+-- four accumulators in each slice. t has `count` slices of accumulators of dQ,
+-- or pieces of slices, one after another in shared or global memory. The runs
+-- of a warp's threads are adjacent.
 ---@param pieces? integer the number of pieces of a slice, 1 when absent
 function parts.runs(o, t, tid, count, pieces)
   local threads = 128 * o.consumers

@@ -1,6 +1,6 @@
 --- The producer warps of kernels/attention_bwd_sm90: a thread of one warp loads
--- K, V, Q and dO by TMA, a thread of each of one or two other warps adds tiles
--- of dQ to global memory.
+-- K, V, Q and dO by TMA. One or two threads, each of another warp, add tiles of
+-- dQ to global memory.
 local cute = require "cute"
 
 local _ = cute._
@@ -9,8 +9,8 @@ local cpasync = cute.nvgpu.cpasync
 local producer = {}
 
 --- Returns a function that loads or stores a tile of operand x, a table with
--- `atom`, `coords` and `smem`. Its arguments are the stage in shared memory, a
--- barrier or nil, the tile's index in both modes, and further coordinates.
+-- `atom`, `coords` and `smem`. The function's arguments are the stage in shared
+-- memory, a barrier or nil, the tile's two indices, and further coordinates.
 function producer.mover(x, store)
   local s = x.smem
   local g = cute.local_tile(x.coords, {cute.size(s, 0), cute.size(s, 1)},
@@ -61,19 +61,21 @@ function producer.load(x, ready, at, each)
 end
 
 --- Adds the tiles of dQ, which consumers store to shared memory, to the
--- accumulators in global memory. One thread calls this function. With turns,
--- two threads call it, which alternate: while one waits until its addition is
--- complete, and passes the turn, the other one adds the next tile.
+-- accumulators in global memory. One thread calls this function. With `turns`,
+-- two threads call it and alternate. While one thread waits until its addition
+-- is complete, and passes the turn, the other thread adds the next tile.
 ---@param turns? table wait(m, tile) returns when it is this block's turn to add
--- to a tile, and whether it is the first one, which stores; pass(tile) begins
--- the next block's turn; pair: the order of the two threads
--- (pipeline.PipelineOrder). Without turns, all blocks add to zeros.
+-- to a tile. Its result is whether this block is the first one, which stores
+-- instead of adding. pass(tile) begins the next block's turn. pair: the order
+-- of the two threads (pipeline.PipelineOrder). Without turns, the accumulators
+-- are 0 at first, and all blocks add.
 function producer.add(x, each, turns)
   local add = producer.mover(x.acc, true)
   local store = turns and producer.mover(x.first, true)
   local full = x.acc.pipe:make_consumer_state()
   local read = x.acc.pipe:make_consumer_state()
-  -- Releases the next memory. `pending` copies may not have read theirs yet.
+  -- Releases the oldest stage of shared memory that is not released. The last
+  -- `pending` copies may still read their stages.
   local function release(pending)
     cute.arch.cp_async_bulk_wait_group(pending, true)
     x.acc.pipe:consumer_release(read)

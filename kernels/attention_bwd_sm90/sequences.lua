@@ -1,7 +1,7 @@
 --- Concatenated sequences of different lengths, for kernels/attention_bwd_sm90.
 --
--- The tiles of all sequences are numbered together, so that every sequence has
--- enough of them: sequence b begins with tile cu[b] // size + b, where cu has
+-- The tiles of all sequences are numbered together. Every sequence has enough
+-- tiles, because sequence b begins with tile cu[b] // size + b, where cu has
 -- the positions of the sequences among all rows (or keys). The rows of a tile
 -- after the end of its sequence are padding. Rows after the last sequence are
 -- sequence B, which has no keys; keys after it are a sequence without rows.
@@ -15,8 +15,8 @@ local sequences = {}
 ---@param size integer the rows of a tile
 function sequences.count(total, B, size) return total // size + B + 1 end
 
---- Returns sequence b: {b = b, first = its first row, rows =, tile = its first
--- tile}. Without cu, b is a batch of `total` rows.
+--- Returns sequence b: {b = b, first = its first row, rows = its number of
+-- rows, tile = its first tile}. Without cu, b is a batch of `total` rows.
 ---@param total any the number of all rows
 ---@param size integer
 ---@param rest? boolean gives the rows after the last sequence to sequence B
@@ -26,8 +26,8 @@ function sequences.part(cu, b, total, size, rest)
   return {b = b, first = first, rows = rows, tile = first // size + b}
 end
 
---- Returns the sequence to which tile t belongs, as `part` does, and the index
--- of t among its tiles. The tile may have no rows.
+--- Returns the sequence to which tile t belongs (see sequences.part), and the
+-- index of t among the sequence's tiles. The tile may have no rows.
 function sequences.find(cu, t, total, size)
   local B, b = cute.size(cu) - 1, 0
   cute.loop(function()

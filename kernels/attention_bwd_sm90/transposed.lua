@@ -22,8 +22,8 @@ local function narrowed(o, mma)
     {{2, 2, 2}, 1, M // 16})
 end
 
--- Makes the products of this thread's warpgroup. Each function issues one
--- product as a wgmma group of its own.
+-- Returns the products of this thread's warpgroup as functions. Each function
+-- issues one product as a separate wgmma group.
 local function products(o, x)
   local M, N, D = o.tile[1], o.tile[2], o.head
   local scores, keys, dq = x.mma.scores, x.mma.keys, x.mma.dq
@@ -79,8 +79,9 @@ local function narrow(acc, to, k, dtype)
   to(_, _, k):store(from:load():to(dtype))
 end
 
--- Makes a function f(stage, i) that loads the row values `near` (LSE or delta)
--- of two rows of Q: columns 2i and 2i + 1 of this thread's scores.
+-- Returns a function (stage, i) that loads two row values from `near` (LSEs or
+-- deltas in shared memory). They belong to columns 2i and 2i + 1 of this
+-- thread's scores, which are rows of Q.
 local function numbers(o, near)
   local quad, n = cute.arch.lane_idx() % 4, o.tile[1] // 8
   local all = cute.make_tensor(near.iterator, cute.make_layout(
@@ -91,8 +92,8 @@ local function numbers(o, near)
   end
 end
 
--- Makes a function hide(s, row, value), which replaces hidden elements of
--- scores s: rows of Q from `row` on.
+-- Returns a function hide(s, row, value), which replaces hidden elements of
+-- scores s by `value`. The columns of s are the rows of Q from `row` on.
 local function hider(o, x)
   local off = x.T - x.S
   local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
@@ -114,7 +115,7 @@ local function hider(o, x)
   end
 end
 
--- Makes the store of dS^T to shared memory.
+-- Returns a function that stores dS^T to shared memory.
 local function saver(o, x, ds)
   local atom = cute.make_copy_atom("SM90_U16x8_STSM_T", o.dtype)
   local r2s = cute.make_tiled_copy_C(atom, x.mma.scores):get_slice(x.tid)
@@ -122,10 +123,11 @@ local function saver(o, x, ds)
   return function(stage) cute.copy(atom, from, to(_, _, _, stage)) end
 end
 
--- Makes a function (s, row, r) for kernels with functions of scores. It returns
--- a function (k) that changes the scores of 8 rows of Q, block k of s, and
--- returns the derivatives of the new scores, or nil if there is no score_mod.
--- r: the index of the head of Q among those that share a head of K.
+-- Returns a function (s, row, r) for kernels with functions of scores. That
+-- function returns a function (k), which changes block k of s, the scores of 8
+-- rows of Q. The latter returns the derivatives of the new scores, or nil if
+-- there is no score_mod. r: the index of the head of Q among those that share a
+-- head of K.
 local function changer(o, x)
   local M, N = o.tile[1], o.tile[2]
   local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
@@ -148,9 +150,9 @@ local function changer(o, x)
 end
 
 --- Returns the accumulators of dK and dV, and step(m, masked, r), which adds
--- the products of tile m of rows, of head r among those that share a head of K.
--- hidden: whether the kernel has a mask. masked: with `hidden`, whether the
--- mask hides scores of this tile.
+-- the products of tile m of rows. r is the index of its head among the heads of
+-- Q that share a head of K. hidden: whether the kernel has a mask. masked: with
+-- `hidden`, whether the mask hides scores of this tile.
 return function(o, x, hidden)
   local P, c = products(o, x), x.scale * flash.LOG2E
   local logs, deltas = numbers(o, x.q.near), numbers(o, x.g.near)
@@ -173,8 +175,8 @@ return function(o, x, hidden)
     end
   end
 
-  -- Does the same with functions of scores, and stores the left operand P^T.
-  -- Multiplies P in s by the derivatives of the scores.
+  -- Applies the functions of scores, replaces scores s by P, and sets the left
+  -- operand P^T. Then multiplies P in s by the derivatives of the scores.
   local function changed_powers(s, row, masked, r)
     local p = cute.make_fragment_like(s)
     local base = x.score and flash.LOG2E or c

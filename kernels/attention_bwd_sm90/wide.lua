@@ -13,8 +13,8 @@ local parts = require "kernels.attention_bwd_sm90.parts"
 local _ = cute._
 local warpgroup = cute.nvgpu.warpgroup
 
--- Makes the products of this thread's warpgroup. Each function issues one
--- product as a wgmma group of its own.
+-- Returns the products of this thread's warpgroup as functions. Each function
+-- issues one product as a separate wgmma group.
 local function products(o, x)
   local M, N, D = o.tile[1], o.tile[2], o.head
   local scores, keys, dq = x.mma.scores, x.mma.keys, x.mma.dq
@@ -67,7 +67,8 @@ local function products(o, x)
   return it
 end
 
--- Makes the store of scores s, in 16 bits, to tiles t (rows,keys,PIPE).
+-- Returns a function that stores scores, in 16 bits, to tiles t
+-- (rows,keys,PIPE).
 local function saver(o, x, t)
   local atom = cute.make_copy_atom("SM90_U16x4_STSM_T", o.dtype)
   local r2s = cute.make_tiled_copy_C(atom, x.mma.scores):get_slice(x.tid)
@@ -102,7 +103,7 @@ return function(o, x, hidden)
     end
   end
 
-  -- Replaces scores by P.
+  -- Replaces scores s by the weights P.
   local function powers(s, row, masked)
     hide(s, row, masked, -math.huge)
     local all, log = flash.by_rows(s), numbers(x.q, q.index)
@@ -114,8 +115,8 @@ return function(o, x, hidden)
     end
   end
 
-  -- Does the same with functions of scores. Returns P times the derivatives of
-  -- the scores.
+  -- Applies the functions of scores, and replaces scores s by the weights P.
+  -- Returns P times the derivatives of the scores.
   local function changed_powers(s, row, masked, r)
     local N = o.tile[2]
     local derivatives = flash.change {score = x.score, mask = x.mask,
@@ -178,8 +179,8 @@ return function(o, x, hidden)
     if o.ds_stages == 2 then stage = 1 - stage end
   end
 
-  -- Does the same with one memory for both: dS overwrites P after the product
-  -- for dV has read P.
+  -- Does what apart() does, but P and dS share memory: dS overwrites P after
+  -- the product for dV has read P.
   local function shared(s, dp, product)
     x.meet:arrive_and_wait()  -- all have read the last dS
     save_p(s, 0)
@@ -195,7 +196,7 @@ return function(o, x, hidden)
     save_ds(dp, 0)
     cute.arch.fence_view_async_shared()
     x.meet:arrive_and_wait()
-    -- While a slice of dQ leaves, half of the product for dK runs.
+    -- While a slice of dQ is handed over, half of the product for dK runs.
     for slice = 0, 1 do
       local sums = P.to_dq(slice, 0)
       P.to_half_dk(slice, q.index, 0)

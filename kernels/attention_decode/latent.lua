@@ -20,8 +20,9 @@ function latent.warps(o)
   return M // 16, o.across or M == 64 and 2 or 4
 end
 
--- Makes a function f(values, combine) for the warps that share rows. It
--- combines values[i], of row i, over the lanes of a quad and over these warps.
+-- Returns a function (values, combine) for the warps that share rows. It
+-- combines values[i], a thread's value for row i, over the lanes of a quad and
+-- over these warps.
 local function exchange(o, places, rows)
   local _, columns = latent.warps(o)
   local column = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -46,9 +47,10 @@ local function exchange(o, places, rows)
   end, column
 end
 
--- Makes the softmax of a thread's rows. take(s, acc) replaces scores by their
--- powers and rescales acc, the accumulators of earlier powers. finish(acc)
--- divides acc by the sums and returns their logarithms.
+-- Returns the softmax of a thread's rows as an object of two functions. take(s,
+-- acc) replaces scores by their powers and rescales acc, the accumulators of
+-- earlier powers. finish(acc) divides acc by the sums and returns their
+-- logarithms.
 local function softmax(rows, c, share)
   local top = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)

@@ -1,5 +1,5 @@
---- The kernel of kernels/attention_decode for latent heads (MLA) on wgmma: 64
--- rows, which are heads of Q and new rows.
+--- The kernel of kernels/attention_decode for latent heads (MLA) on wgmma: a
+-- tile has 64 rows, one for each head of Q and each new query.
 --
 -- Two warpgroups share each tile of keys. Both compute all scores and their
 -- exponentials ("powers"), which stay in registers. Each multiplies the powers
@@ -16,8 +16,8 @@ local WARPGROUP = 128
 
 local latent = {}
 
--- Returns the layout of tiles in shared memory, (rows,D,PIPE): columns of 128
--- bytes, one after the other.
+-- Returns the layout of tiles in shared memory, (rows,D,PIPE): blocks of 128
+-- bytes of each row, one block after the other.
 local function stages(dtype, rows, D, count)
   return cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128", dtype),
                             {rows, D, count}, {0, 1, 2})
@@ -85,8 +85,8 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
                                    1024)
   local P = products(o, dtype, tid % WARPGROUP, group, sQ, sK)
   local f, done = part.functions(o, ...)
-  -- Makes the shared memory that each thread has written visible to the wgmmas
-  -- of all.
+  -- Makes shared memory that each thread has written visible to the wgmmas of
+  -- all threads.
   local function meet()
     cute.arch.fence_view_async_shared()
     cute.arch.sync_threads()

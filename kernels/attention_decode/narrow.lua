@@ -2,11 +2,11 @@
 -- Registers hold the elements as f16: one instruction converts two.
 --
 -- Shared memory and ldmatrix treat two adjacent e4m3 as one element of 16 bits.
--- From the keys, a lane thus gets four neighbours along D, where a fragment of
--- f16 has two pairs that are 8 apart. Q's columns are therefore stored in the
--- same order (see put_row). From the values, a lane gets two columns of D for
--- each key, which belong to two fragments. O's columns are in that order (see
--- column).
+-- From the keys, a lane thus gets four neighbours along D. A fragment of f16
+-- has two pairs that are 8 apart instead. Q's columns are therefore stored in
+-- the order of the keys' columns (see put_row). From the values, a lane gets
+-- two columns of D for each key, which belong to two fragments. This changes
+-- the order of O's columns (see column).
 local cute = require "cute"
 local flash = require "kernels.flash"
 
@@ -17,8 +17,8 @@ local narrow = {}
 --- Returns K or V as pairs of elements: f16, with half of the columns.
 function narrow.pairs_of(t) return cute.recast_tensor(t, cute.f16) end
 
---- Stores x, the nth 8 neighbours in a row of Q, in the order in which lanes
--- get the keys.
+--- Stores x, elements 8 n to 8 n + 7 of a row of Q, in the order in which lanes
+-- get the elements of a key.
 function narrow.put_row(row, n, x)
   local four = cute.make_rmem_tensor({4}, x.element_type)
   for i = 0, 1 do
@@ -33,9 +33,10 @@ function narrow.column(x)
   return x // 16 * 16 + x % 8 * 2 + x % 16 // 8
 end
 
--- Makes the loop over the blocks of K of tiles s (N,K,PIPE) of pairs: each(
--- stage, f) calls f(k, words) with the fragment of block k as u32, two for each
--- 8 rows of N. The next fragment is loaded before that.
+-- Returns a function each(stage, f), which loops over the blocks of K of a tile
+-- of s (N,K,PIPE), whose elements are pairs of e4m3. It calls f(k, words) with
+-- the fragment of block k as u32, two for each 8 rows of N. The next fragment
+-- is loaded before each call.
 local function walker(team, s, atom)
   local thr = cute.make_tiled_copy_B(atom, team.mma):get_slice(team.tid)
   local from = thr:partition_S(s)                             -- (CPY,N,K,PIPE)
@@ -63,7 +64,7 @@ local function walker(team, s, atom)
 end
 
 -- Makes a right operand of a product, a fragment (4,N) of f16, and a function
--- that sets its nth 8 rows from a u32 of four e4m3.
+-- that sets column n of the fragment from a u32 of four e4m3.
 local function fragment(N)
   local frag = cute.make_rmem_tensor({{2, 2}, N}, cute.f16)
   local four = cute.make_rmem_tensor({4}, cute.e4m3)

@@ -42,9 +42,9 @@ local function copy_of(team, name, dtype, D)
     cute.make_layout {1, 8})
 end
 
--- Makes the shared memory for tiles of keys and values, and the functions
--- scores(stage, s, Q) and weigh(stage, acc, p), which add their products to s
--- and acc.
+-- Returns the shared memory for tiles of keys and of values, and two functions:
+-- scores(stage, s, Q) adds Q K^T to s, and weigh(stage, acc, p) adds p V to
+-- acc. small: K and V have elements of 8 bits.
 local function make_tiles(o, team, small)
   local BN, D = o.tile[2], small and o.head // 2 or o.head
   local sK, sV = team:tile(BN, D, o.stages), team:tile(BN, D, o.stages)
@@ -54,9 +54,9 @@ local function make_tiles(o, team, small)
   return sK, sV, team:times(sK), team:times(flash.turned(sV), true)
 end
 
---- Makes a function load(block, page, stage, inner) that loads a block of t,
--- which is K or V. at: sequence b, head g, T keys. If K is paged, `page` is the
--- index of the block's page.
+--- Returns a function (block, page, stage, inner) that loads a block of t,
+-- which is K or V. at = {b = sequence, g = head of K, T = number of keys}. If K
+-- is paged, `page` is the index of the block's page.
 function part.loader(o, team, t, s, at, paged)
   local BN, D = o.tile[2], cute.size(s, 1)
   local g2s = copy_of(team, "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", t.element_type,
@@ -83,8 +83,8 @@ local MOST = 65504.0  -- of f16
 --- Loads the tile of rows of Q that belongs to a row of work (see share.lua).
 -- Row r of the tile is head r % group of row r // group. Rows after the last
 -- are zeros. If the team multiplies f16, elements of bf16 that exceed f16
--- become the largest f16. small: K has elements of 8 bits, so columns are
--- stored in their order (see narrow.lua).
+-- become the largest f16. small: K has elements of 8 bits, so the columns of Q
+-- are stored in the order of narrow.put_row.
 function part.load_rows(o, team, mQ, sQ, at, small)
   local BM, each = o.tile[1], o.head // 8
   local R = at.R
@@ -142,13 +142,13 @@ function part.append(o, x, S, T, first, last, row, thread, scale)
 end
 
 --- Returns the scale of head g from tensor t, which has one element for all
--- heads or one for each; 1 without t.
+-- heads or one element for each. Returns 1 if t is nil.
 function part.scale_of(t, g)
   if not t then return 1.0 end
   return t[cute.size(t) == 1 and 0 or g]
 end
 
---- Returns a function of a key's index that returns its row of t, K or V.
+--- Returns a function that returns the row of t (K or V) for a key's index.
 function part.row_of(t, b, g, pages)
   local size = cute.size(t, 1)
   return function(i)
@@ -162,13 +162,13 @@ local function tree_of(tree, b)
   return tree and (cute.rank(tree) == 2 and tree or tree(b, _, _)) or nil
 end
 
--- Returns how many of T keys all of the last S rows see. A tree may hide the
--- first of the new keys.
+-- Returns the number of first keys, of T, that every one of the S rows sees. A
+-- tree may hide any of the last S keys.
 local function seen_by_all(T, S, tree) return T - (tree and S or S - 1) end
 
--- Hides the keys after those that a row sees, from the scores of the block of
--- keys that begins at `col`: row s of S sees keys up to T - S + s and, with
--- `tree`, those of the last S keys that tree (S,S) selects.
+-- Sets the scores s of keys that a row does not see to -inf. The block of keys
+-- begins at `col`. Query q of S sees the keys up to T - S + q. With `tree`
+-- (S,S), it sees of the last S keys only those that tree[q] selects.
 local function hide(o, s, places, col, at, tree)
   local all, S, T = flash.by_rows(s), at.S, at.T
   for i = 0, cute.size(all, 0) - 1 do
@@ -188,9 +188,8 @@ local function hide(o, s, places, col, at, tree)
   end
 end
 
--- Applies score_mod and mask_mod, the functions f (see kernels/attention.lua),
--- to scores. For rows and keys after the last, the functions get the last
--- index.
+-- Applies f.score and f.mask (see kernels/attention.lua) to scores s. For rows
+-- and keys after the last one, these functions get the index of the last one.
 local function change(o, f, s, places, col, scale, at)
   local all = flash.by_rows(s)
   for i = 0, cute.size(all, 0) - 1 do
@@ -206,8 +205,9 @@ local function change(o, f, s, places, col, scale, at)
   end
 end
 
---- Returns the functions {score, mask} of o.modify, made of the captured
--- values, and the function that ends their use. Returns nothing without them.
+--- Returns {score = score_mod, mask = mask_mod}, which o.modify makes from the
+-- captured values, and the function `done` of o.modify. Returns nothing without
+-- o.modify.
 function part.functions(o, ...)
   if not o.modify then return end
   local score, mask, done = o.modify(...)
@@ -233,9 +233,9 @@ function part.each(work, one)
   end
 end
 
---- Processes the tiles of a part, from last - 1 down to `first`. Calls begin()
--- after the first loads are issued, and then f(block, stage) for each tile,
--- while later tiles are loaded.
+--- Processes the tiles of keys of a part, from last - 1 down to `first`. Calls
+-- begin() after the first loads are issued, and then f(block, stage) for each
+-- tile. Meanwhile, later tiles are loaded.
 function part.walk(o, first, last, load, page_of, meet, begin, f)
   local ahead = o.stages - 1
   for i = 0, ahead - 1 do
@@ -262,9 +262,10 @@ function part.walk(o, first, last, load, page_of, meet, begin, f)
   cute.arch.cp_async_wait_group(0)
 end
 
---- Stores the results of a part: acc, multiplied by `factor` if given, and
--- logs[i] for row i. If `writer` is given, only threads for which it is true
--- store. column(d): the column of O for column d of the accumulators.
+--- Stores the results of a part at index `place`: acc, multiplied by `factor`
+-- if given, to mParts, and logs[i] of row i to mLogs. If `writer` is given,
+-- only threads for which it is true store. column(d), if given, returns the
+-- column of O for column d of the accumulators.
 function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
                     writer, column)
   local out, rows = mParts(place, _, _), flash.by_rows(acc)
@@ -285,16 +286,16 @@ function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
 end
 
 --- Waits for the preceding launches (griddepcontrol). The next launch may then
--- begin: it may read what those launches have written before it waits for this
--- one.
+-- begin. Before it waits for this launch, it may read only what the preceding
+-- launches have written.
 function part.begin(o)
   if not o.pdl then return end
   cute.arch.griddepcontrol_wait()
   cute.arch.griddepcontrol_launch_dependents()
 end
 
--- The same, later: with o.early, the kernel reads lengths, pages and old keys
--- before it waits.
+-- Does what part.begin does, but later. With o.early, the kernel reads lengths,
+-- pages and old keys before it waits.
 local function arrive(o)
   if o.early then
     cute.arch.griddepcontrol_wait()
@@ -302,7 +303,8 @@ local function arrive(o)
   end
 end
 
---- The kernel. cache, more: see kernels/attention_decode.lua.
+--- The function of the kernel. cache: see kernels/attention_decode.lua. The
+-- further arguments are the captured values for o.modify.
 function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
                      cache, ...)
   if not o.early then part.begin(o) end
@@ -310,7 +312,7 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
   local BM, BN, D, more = o.tile[1], o.tile[2], o.head, cache or {}
   local pages = more.pages
   local e = part.extents(o, mQ, mK, pages)
-  -- Some positions in the memory for parts are not used.
+  -- Some indices of mParts and mLogs are not used.
   mParts, mLogs = cute.undefined_ok(mParts), cute.undefined_ok(mLogs)
   local work = part.share(o, e, lengths, mParts)
 

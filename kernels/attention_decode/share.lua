@@ -1,8 +1,8 @@
 --- Divides the keys of all sequences among the blocks of
 -- kernels/attention_decode.
 --
--- A row of work is a tile of rows together with the keys that it reads: `per`
--- of them belong to each sequence. The key tiles of all rows of work form one
+-- A row of work is a tile of rows together with the keys that it reads. Each
+-- sequence has `per` rows of work. The key tiles of all rows of work form one
 -- list, in order, and each block processes `each` consecutive tiles of it. A
 -- block therefore processes the end of one row of work, some whole rows of
 -- work, and the beginning of another one, whatever lengths the sequences have.
@@ -11,8 +11,8 @@
 -- row of work instead: each row is divided into parts of `each` tiles. This
 -- takes less time if `each` grows by at most share.SLACK tiles.
 --
--- With o.chunk, a part has a fixed number of tiles and begins at a multiple of
--- it. The parts of a sequence then do not depend on the other sequences.
+-- With o.chunk, a part has o.chunk tiles and begins at a multiple of o.chunk.
+-- The parts of a sequence then do not depend on the other sequences.
 local cute = require "cute"
 
 local share = {}
@@ -20,8 +20,8 @@ local share = {}
 local Share = {}
 Share.__index = Share
 
--- The number of tiles that take as long as the change from one row of work to
--- the next: storing results, loading Q, and waiting for the first keys.
+-- The time of a change from one row of work to the next, in tiles: a block
+-- stores results, loads Q, and waits for the first keys.
 share.SLACK = 2
 
 local function at_least(x, n) return (x + (n - 1)) // n end
@@ -61,7 +61,7 @@ function share.new(o, T, lengths, B, per, blocks)
   return self
 end
 
--- Returns the sum of the padded numbers of tiles of all sequences and, if
+-- Returns two numbers: the sum of Share:padded over all sequences and, if
 -- `longest` is set, the largest number of tiles of a sequence.
 function Share:count(longest)
   local n = self:tiles(0)
@@ -133,7 +133,7 @@ end
 
 --- Calls f(b, row, first, last, place) for each part of block `item`: the tiles
 -- `first` to last - 1 of row of work `row` of sequence b. place: the index at
--- which the part's results are stored; no other part has it.
+-- which the part's results are stored, which differs for each part.
 function Share:walk(item, f)
   local uniform = cute.arch.make_warp_uniform
   local per, at = self.per, item * self.each

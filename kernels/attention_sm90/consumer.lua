@@ -1,13 +1,13 @@
 --- The consumer warpgroups of kernels/attention_sm90: the products and the
 -- softmax of a tile of rows, 64 for each warpgroup.
 --
--- A warpgroup issues the scores of the next keys before the product of the last
--- powers with V. While that product runs, it computes the powers of the new
--- scores, relative to the largest of the earlier scores. Only if a power is too
--- large, it computes the scores again and searches for the largest. Powers stay
--- in registers: accumulators are distributed over the threads like a left
--- operand. Warpgroups issue products in turn, so that one computes powers while
--- another one multiplies.
+-- A warpgroup issues the product for the scores of the next keys before the
+-- product of the previous powers with V. While the latter runs, it computes the
+-- powers of the new scores, relative to the largest of the earlier scores. Only
+-- if a power is too large, the warpgroup computes the scores again and searches
+-- for the largest one. Powers stay in registers, because accumulators are
+-- distributed over the threads like a left operand. Warpgroups issue products
+-- in turn, so that one warpgroup computes powers while another one multiplies.
 local cute = require "cute"
 local eight = require "kernels.attention_sm90.eight"
 local flash = require "kernels.flash"
@@ -30,9 +30,9 @@ function consumer.mmas(o)
   return cute.make_tiled_mma(scores, groups), cute.make_tiled_mma(out, groups)
 end
 
--- The turns of the warpgroups: wait() returns when it is this warpgroup's turn,
--- pass() begins the turn of the next warpgroup. Warpgroup g waits at named
--- barrier g + 1.
+-- Returns the functions by which warpgroups take turns: wait() returns when it
+-- is this warpgroup's turn, and pass() begins the turn of the next warpgroup.
+-- tail() ends the turns. Warpgroup g waits at named barrier g + 1.
 local function turns(o, group)
   if not o.ordered then
     local function nothing() end
@@ -55,16 +55,17 @@ local function turns(o, group)
     end}
 end
 
--- Makes registers for the powers that follow p, a left operand of products that
--- may still execute: p, and take(), which copies them to the operand.
+-- Makes registers for the next powers while products that read the left operand
+-- p may still execute. Returns {p = these registers, take = a function that
+-- copies them to the operand p}.
 local function spare(p, scale)
   local next = cute.make_fragment_like(p)
   local function words(t)
     return cute.make_tensor(cute.recast_tensor(t, cute.u32).iterator,
                             cute.make_layout {cute.size(t) // 2})
   end
-  -- An addition, of a number that the compiler does not know to be 0, keeps the
-  -- compiler from using the same registers. It would serialize the products.
+  -- Adding a 0 that the compiler does not know keeps it from using the
+  -- registers of p for `next`, which would serialize the products.
   local zero = cute.where(cute.gt(scale, 0), 0, 1):to(cute.u32)
   local from, to = words(next), words(p)
   return {p = next, take = function()
@@ -72,8 +73,9 @@ local function spare(p, scale)
   end}
 end
 
--- Makes the products of this thread's warpgroup. scores() issues s = Q K^T, and
--- weigh() issues acc += p V. narrow() converts the powers in s to 16 bits in p.
+-- Returns the products of this thread's warpgroup as functions. scores() issues
+-- s = Q K^T, and weigh() issues acc += p V. narrow() converts the powers in s
+-- to 16 bits in p. again() computes s without wgmma.
 local function products(o, x)
   local M, N = o.tile[1], o.tile[2]
   local times_k, times_v = x.mma_s, x.mma_o
@@ -128,8 +130,8 @@ local function products(o, x)
 end
 
 -- Processes the blocks of keys that a tile of rows sees, from the last to the
--- first. sees: the results of Sight:blocks or flash.listed. alter(masked): from
--- flash.altering.
+-- first. sees = {first, last, from, to, at} as in kernels/attention.lua.
+-- alter(masked) returns the function of flash.altering for this tile.
 local function mainloop(x, P, turn, state, sight, sees, alter)
   local first, last, from, to, at = table.unpack(sees, 1, 5)
   local k, v = x.k.state, x.v.state
@@ -238,9 +240,9 @@ end
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
 -- mma_o: any, ready: any, sees: function, tid: any, lse: any, scale: any,
 -- sinks: any?, score: function?, mask: function?, near: boolean?,
--- rises: boolean?, more: table?, group: integer}
--- lse: (B,H,S) or (H,rows); score, mask, near: see kernels/attention.lua; more:
--- see kernels/attention_sm90.lua; group: heads of Q that share one of K
+-- rises: boolean?, more: table?, group: integer} lse: (B,H,S) or (H,rows);
+-- score, mask, near: results of `modify`, see kernels/attention.lua; more: see
+-- kernels/attention_sm90.lua; group: heads of Q that share one of K
 ---@param each fun(f: function) calls f(m, h, b) for each of these tiles
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4

@@ -6,11 +6,11 @@
 -- element of 16 bits. Its transposed registers hold two elements of D for each
 -- key, which byte permutations separate, and stmatrix stores four keys of each.
 --
--- The order of keys and of elements of D changes thereby. Of 32 keys, column
+-- This changes the order of keys and of elements of D. Within 32 keys, column
 -- 16 h + 4 t + j of a transposed tile is key 16 h + 8 (j // 2) + 2 t + j % 2.
 -- These are the columns whose scores a lane holds, so powers become a left
--- operand without an exchange between lanes. Of 16 elements of D, row 8 e + g
--- of a transposed tile is element 2 g + e. A lane thus holds four adjacent
+-- operand without an exchange between lanes. Within 16 elements of D, row 8 e +
+-- g of a transposed tile is element 2 g + e. A lane thus holds four adjacent
 -- elements of O.
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -34,10 +34,11 @@ function eight.mmas(o)
   return mma(o.tile[2], "SMEM"), mma(o.value, "RMEM")
 end
 
--- Makes a function (from, to) by which a warp transposes its part of a tile of
--- V, from stage `from` of v (N,D/2,PIPE), pairs of elements, to stage `to` of
--- vt (D,N/2,PIPE), pairs of keys. early: loads the next 32 keys before it
--- stores the last ones, which takes 8 registers.
+-- Returns a function (from, to) by which a warp transposes its part of a tile
+-- of V. It reads stage `from` of v (N,D/2,PIPE), which holds pairs of elements
+-- of D. It writes stage `to` of vt (D,N/2,PIPE), which holds pairs of keys.
+-- early: whether it loads 32 keys before it stores the previous 32, which takes
+-- 8 more registers.
 local function transposer(v, vt, part, early)
   local mma = cute.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", {1, 1, 1},
                                   {16, 16, 16})
@@ -57,8 +58,9 @@ local function transposer(v, vt, part, early)
       cute.recast_tensor(r, cute.u32)
   end
   local across = D // 32
-  -- Loads the nth part of a tile, 32 keys of 32 elements. Returns the registers
-  -- of 16 keys each: two words for each 16 elements of D.
+  -- Loads part n of a tile: 32 elements of D of 32 keys. Returns the registers
+  -- {[0] = of the first 16 keys, of the other 16 keys}, two words for each 16
+  -- elements of D.
   local function load(n, from)
     local given = {}
     for h = 0, 1 do
@@ -114,9 +116,9 @@ function eight.transpose(o, v, vt, part, each, sees)
   end)
 end
 
--- Makes a function (q, k) that computes the scores s of the warp's rows again,
--- from stages q and k of Q and K, by mma.sync. ldmatrix takes two adjacent
--- elements for one of 16 bits.
+-- Returns a function (q, k) that computes the scores s of the warp's rows again
+-- by mma.sync. q and k are the pipeline states of the tiles of Q and K.
+-- ldmatrix treats two adjacent elements as one element of 16 bits.
 local function scores_again(o, x, s)
   local M, N = o.tile[1], o.tile[2]
   local warps = flash.team(cute.f16, 4 * o.consumers)
@@ -184,22 +186,23 @@ function eight.products(o, x)
   return P
 end
 
--- The largest e4m3. A sum of powers that is not larger consists of powers that
--- e4m3 can represent.
+-- The largest e4m3. If a sum of powers does not exceed it, e4m3 can represent
+-- each of the powers.
 local MOST = 448.0
 
 -- The power of 2 that the largest score of a row gets when its base changes.
--- The smallest normal e4m3 is 2^-6. If each block is searched for its largest
--- score, powers may then rise by 2^3. Otherwise the sum of a thread's powers in
--- a block is at most MOST even if all scores are equal.
+-- The smallest normal e4m3 is 2^-6. LIFT holds if each block is searched for
+-- its largest score: powers may then rise by 2^3. LOW_LIFT holds otherwise: the
+-- sum of a thread's powers in a block is at most MOST even if all scores are
+-- equal.
 local LIFT, LOW_LIFT = 5.0, 2.0
 
---- Makes the factors of a tile of rows of head h in batch b, from the scales of
--- operands in x.more: `scale` of the scores, of_v() of O. before(change)
--- returns a function like change (flash.altering), which applies the scale of
--- block n of keys, and then `change` if there is one. rebase(n), if given,
--- rescales the accumulators of O to the scale of block n of V. lift, most: see
--- flash.softmax.
+--- Returns the factors of a tile of rows of head h in batch b, from the
+-- operands' scales in x.more. `scale` is the factor of the scores, and of_v()
+-- returns the factor of O. before(change) returns a function like change
+-- (flash.altering), which applies the scale of block n of keys, and then
+-- `change` if there is one. rebase(n), if given, rescales the accumulators of O
+-- to the scale of block n of V. lift, most: see flash.softmax.
 function eight.factors(o, x, P, h, b)
   local q, k, v = x.more.q_scale, x.more.k_scale, x.more.v_scale
   local g, scale = h // x.group, x.scale
@@ -244,8 +247,9 @@ function eight.rows(x, h, b, part)
   return flash.section(x.more.O(_, h, _), part.row, part.S)
 end
 
---- Makes the store of a tile: each thread stores four adjacent elements of O at
--- a time. Also stores the logarithms of the rows' sums.
+--- Returns a function that stores a tile of O, of which each thread stores four
+-- adjacent elements at a time. It also stores the logarithms of the rows' sums
+-- to lse.
 ---@return function (state, row, S, lse, O, factors): O (S,D); factors: from
 -- eight.factors
 function eight.store(o, x, P)

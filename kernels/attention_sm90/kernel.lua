@@ -14,15 +14,15 @@ local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
 local warpgroup = cute.nvgpu.warpgroup
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
--- Returns the layout of tiles in shared memory, (rows,D,PIPE): swizzled runs of
--- 128 bytes, or 64 where a row is not a multiple of 128.
+-- Returns the layout of tiles in shared memory, (rows,D,PIPE): swizzled over
+-- 128 bytes, or over 64 bytes if 64 does not divide D.
 local function stages(o, rows, D, count)
   local kind = D % 64 == 0 and "K_SW128" or "K_SW64"
   return cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, o.dtype),
                             {rows, D, count}, {0, 1, 2})
 end
 
--- Returns the layout of stages() for elements of another type, with the widest
+-- Returns the layout of stages() for elements of type dtype, with the widest
 -- swizzle that divides a row.
 local function widest(dtype, rows, D, count)
   local kind = "K_" .. smem.widest(D * dtype.bits)
@@ -38,8 +38,10 @@ local function turned(o, rows, D, count)
 end
 
 --- Makes the kernel of complete options.
----@return table {f =, q =, k =, v =, o =}: layouts (rows,D,PIPE); of v
--- (D,rows,PIPE), or with o.narrow (rows,D/2,PIPE) of pairs, without o
+---@return table {f = the kernel's function, q, k, v, o = the layouts of the
+-- operands in shared memory}. The layouts are (rows,D,PIPE), but that of v is
+-- (D,rows,PIPE). With o.narrow, v is (rows,D/2,PIPE) of pairs of elements, and
+-- there is no field o.
 return function(o)
   local M, N = o.tile[1], o.tile[2]
   local layout = o.narrow and {
@@ -101,9 +103,9 @@ return function(o)
     local walk = order.walks(o, S, H, B, share, loader, cu_q)
     pipeline.agent_sync()
     local edges = flash.sight(S, T, o.left, o.right)
-    -- Returns a table about sequence b: its number of rows S, and which keys
-    -- they see (flash.sight). If sequences are concatenated, also has its first
-    -- row and its first key.
+    -- Returns a table about sequence b: {S = its number of rows, sight = which
+    -- keys they see (flash.sight)}. For concatenated sequences, the table also
+    -- has {row = the sequence's first row, key = its first key}.
     local function part(b)
       if not cu_q then return {S = S, sight = edges} end
       local row, rows = flash.span(cu_q, b, S, true)
@@ -125,7 +127,7 @@ return function(o)
       end
       return table.unpack(all, 1, 5)
     end
-    local function rows(m, h, at)  -- of O that belong to a tile
+    local function rows(m, h, at)  -- returns the rows of O of a tile
       return flash.section(more.O(_, h, _), at.row + m * M, at.S - m * M)
     end
     local score, mask, done, near, log2

@@ -18,11 +18,11 @@ local NAMES = "name head value dtype causal window rows tile stages q_stages "
   .. "ordered modify list ragged rises out scaled"
   .. " v_stages early"
 
--- Tiles {rows, keys, time of a row, the same if causal} by head size: for each
--- number of rows the fastest of those that registers and shared memory allow.
--- The time is relative to the first tile of full attention, measured for 512 to
--- 16384 rows on an H100 and an H200. It is infinite where ptxas serializes the
--- wgmmas.
+-- Lists of tiles {rows, keys, time, time with a causal mask} by head size: for
+-- each number of rows, the fastest tile that registers and shared memory allow.
+-- The time for a score is relative to that of the list's first tile without a
+-- mask, measured for 512 to 16384 rows on an H100 and an H200. It is infinite
+-- where ptxas serializes the wgmmas.
 local TILES = {
   [64] = {{192, 128, 1}, {192, 96, math.huge, 0.96}, {128, 128, 1.2},
           {64, 128, 1.6}},
@@ -32,16 +32,17 @@ local TILES = {
 }
 local SHORT = {{128, 128, 1}}  -- for heads of 192 with values of 128
 
--- Tiles for elements of e4m3, the fastest for 16384 rows on an H200; those for
--- causal masks and windows; those for scales of 128 keys.
+-- Lists of tiles for elements of e4m3, the fastest for 16384 rows on an H200.
+-- EIGHT is for full attention, MASKED for causal masks and windows, and the
+-- last list for scales of 128 keys.
 local EIGHT = {[64] = {{192, 160, 1}, {128, 128, 1.1}},
                [128] = {{128, 160, 1}}, [256] = {{128, 96, 1}}}
 local MASKED = {[64] = EIGHT[64], [128] = {{128, 192, 1}}, [256] = EIGHT[256]}
 local SCALED = {[64] = {{192, 128, 1}}, [128] = {{128, 128, 1}},
                 [256] = {{128, 64, 1}}}
 
--- Returns the tiles among which the rule chooses, or nil for a head size that
--- has none. narrow: whether the elements are of e4m3.
+-- Returns the list of tiles from which `fastest` selects one, or nil for a head
+-- size without tiles. narrow: whether the elements are of e4m3.
 local function tiles_of(o, narrow)
   if narrow then
     local masked = o.causal or o.window or o.left or o.right
@@ -58,7 +59,7 @@ local REGISTERS = {{}, {40, 232}, {32, 160}}
 --- Returns the bytes of shared memory that the stages of Q, K and V need.
 function options.bytes(o)
   local M, N = o.tile[1], o.tile[2]
-  -- with e4m3, V is in memory twice
+  -- with e4m3, shared memory holds V as loaded and transposed
   local raw = o.dtype.bits == 8 and o.v_stages * N * o.value + 2560 or 0
   return (o.q_stages * M * o.head + o.stages * N * (o.head + o.value) + raw)
     * o.dtype.bits // 8
@@ -82,8 +83,8 @@ local function check(o)
 end
 
 -- Returns the number of scores that tiles of M rows and N keys compute for a
--- sequence of `rows` rows and as many keys: those of whole tiles, and with
--- causal = true only of tiles that some row sees.
+-- sequence of `rows` rows and as many keys: all scores of each tile, but with
+-- causal = true only of tiles of which some row sees a key.
 local function scores(rows, M, N, causal)
   local n, keys = 0, tiles.count(rows, N) * N
   for i = 1, tiles.count(rows, M) do
@@ -115,15 +116,14 @@ local function dividing(known, list)
   end
 end
 
--- Returns an element type that is given by name or as a type.
+-- Returns the element type x, which may be given by name.
 local function type_of(x)
   return type(x) == "string" and core.find_dtype(x) or x
 end
 
 -- Sets the options ordered, rises and early, which choose how a consumer
--- processes a block of keys: the fastest measured way when absent. early: it
--- issues the next scores before it prepares the product of the last powers,
--- which are in other registers.
+-- processes a block of keys. An absent option gets the value that was measured
+-- to be the fastest.
 local function complete_steps(o, given)
   local masked, many = o.left or o.right, o.consumers > 1
   o.ordered, o.early = given.ordered, given.early
@@ -171,7 +171,7 @@ function options.complete(given)
     and not narrow, WHAT,
     "value = %s with head = %d; the same, or 128 with head = 192, is needed",
     core.show(o.value), o.head)
-  -- Tiles take different times.
+  -- With these options, tiles take different times.
   o.dynamic = o.left ~= nil or o.right ~= nil or o.list ~= nil
     or o.ragged
   o.tile = given.tile or o.list and dividing(known, o.list)
@@ -192,17 +192,17 @@ function options.complete(given)
   return o
 end
 
--- The most registers of a thread for scores, their powers and O, by the number
--- of consumers.
+-- The maximum number of a thread's registers for scores, their powers and O, by
+-- the number of consumers.
 local VALUES = {200, 200, 128}
 
--- The most tiles with the same number of rows among the candidates, and their
--- most keys.
+-- The maximum number of candidates with the same number of rows, and the
+-- maximum number of keys of a candidate.
 local MOST_TILES, MOST_KEYS = 4, 176
 
---- Returns tiles to measure: the default tile first, then the other tiles of
--- the rule, then those with the most keys that registers and shared memory
--- allow.
+--- Returns tiles {rows, keys} to measure: the default tile, then the other
+-- tiles of its list, then tiles with as many keys as registers and shared
+-- memory allow.
 ---@param given table
 ---@return integer[][]
 function options.candidates(given)

@@ -13,18 +13,20 @@ local pipeline, utils = cute.pipeline, cute.utils
 
 local order = {}
 
--- The maximum bytes of keys and values in a section.
+-- The maximum number of bytes that the keys and values of a section take.
 local L2 = 32 << 20
 
---- Returns the number of heads of Q, of all batches, in a section.
+--- Returns the number of heads of Q in a section, which may belong to several
+-- batches.
 ---@param group integer the heads of Q that share one of K
 function order.section(o, T, group)
   local bytes = math.max(T * (o.head + o.value) * o.dtype.bits // 8, 1)
   return math.max(L2 // bytes, 1) * group
 end
 
--- Returns the tile {m, h, b} at position t in the order. Without `section`, the
--- tiles of a head are consecutive; with it, tiles with the same rows are.
+-- Returns m, h and b of the tile at position t in the order: tile m of M tiles
+-- of rows, head h, batch b. Without `section`, the tiles of a head are
+-- consecutive; with it, tiles with the same rows are.
 local function place(t, M, H, B, section)
   local m, head
   if section then
@@ -39,10 +41,10 @@ local function place(t, M, H, B, section)
   return m, head % H, head // H
 end
 
--- Makes a function find(t) for B concatenated sequences, and a sequence B of
--- the rows after them: it returns the tile {m, h, b} at position t in the
--- order, and whether it exists. The tiles of all heads with the same rows are
--- consecutive. Positions must be requested in ascending order.
+-- Returns a function (t) for B concatenated sequences and a sequence B of the
+-- rows after them. It returns m, h and b of the tile at position t in the
+-- order, and whether the tile exists. The tiles of all heads with the same rows
+-- are consecutive. Positions must be requested in ascending order.
 local function finder(o, S, H, B, cu)
   local at = {b = -1, before = 0, after = 0}
   return function(t)
@@ -58,8 +60,9 @@ local function finder(o, S, H, B, cu)
   end
 end
 
---- Returns the number of positions for tiles of all heads. B sequences and the
--- rows after them divide `total` rows, and each may end with a partial tile.
+--- Returns the number of positions for the tiles of H heads. The B sequences
+-- and the rows after them have `total` rows, and each of them may end with a
+-- partial tile.
 function order.places(o, total, H, B)
   return (total // o.tile[1] + B + 1) * H
 end

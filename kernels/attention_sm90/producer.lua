@@ -20,8 +20,9 @@ local function copies(x, first)
     cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
 end
 
--- Makes a function of a sequence's first row. It returns a function (n, h, b)
--- that loads tile n of the sequence into the next stage of operand x.
+-- Returns a function (first) for operand x, where `first` is a sequence's first
+-- row. That function returns a function (n, h, b), which loads tile n of the
+-- sequence into the next stage of x.
 local function filler(x)
   local state = x.pipe:make_producer_state()
   return function(first)
@@ -41,9 +42,9 @@ end
 -- it.
 ---@param each fun(f: function) calls f(m, h, b, part) for each tile; part is
 -- its sequence
----@param sees function (m, h, b, part) returns the first block of keys and one
--- past the last; the fifth result returns the index of such a block, if they
--- are listed
+---@param sees function (m, h, b, part) returns the index of the first block of
+-- keys and one past the last. With a block mask, the fifth result is a function
+-- that converts such an index to the index of a listed block
 function producer.load(q, k, v, group, each, sees)
   local fill_q, fill_k, fill_v = filler(q), filler(k), filler(v)
   each(function(m, h, b, part)
@@ -69,9 +70,9 @@ function producer.load(q, k, v, group, each, sees)
 end
 
 --- Stores the tiles of O, which overwrite Q in shared memory, and releases that
--- memory. One lane of a warp stores a tile by TMA. If another sequence follows
--- in the tile, all lanes store the rows that belong to the first one.
----@param ready any barriers: a stage has its tile of O
+-- memory. One lane of a warp stores a tile by TMA. If the next sequence begins
+-- within the tile, all lanes store only the rows of the tile's own sequence.
+---@param ready any barriers that complete when a stage holds its tile of O
 ---@param rows? fun(m: any, h: any, part: table): any the rows of O of a tile,
 -- if another sequence may follow
 function producer.store(q, o, ready, each, rows)

@@ -1,6 +1,7 @@
---- What the library libcutelua (core/library) needs of Lua: loads scripts,
--- finds their kernels and functions, and calls them. The library calls this
--- chunk with a table of C functions and gets the functions of `embedding`.
+--- The part of the library libcutelua (core/library) that is written in Lua. It
+-- loads scripts, finds their kernels and functions, and calls them. The library
+-- calls this chunk with a table of C functions and gets the functions of
+-- `embedding`.
 local host = ...
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -156,7 +157,7 @@ end
 -- so they stay open.
 local streams = {}
 
---- Returns the stream for a stream of the driver on a GPU.
+--- Returns the stream object for a CUstream of the driver on a GPU.
 ---@param handle userdata the driver's handle
 ---@param name? string "gpu", "gpu:1"; nil: the first GPU
 function embedding.stream(handle, name)

@@ -77,7 +77,7 @@ describe("a bundle", function()
       at "unit_test.c", at "unit.c"))
     local out, _, code = made.run(driver, at "test " .. at "unit_test.bin",
                                   {FAKE_LOG = at "c.log"})
-    -- The driver runs no kernel but axpy.
+    -- The fake driver executes only the kernel axpy.
     assert.equal(1, code)
     for _, wrong in ipairs {"linear .-: tensor 3", "hopper .-: tensor 2",
                             "scale .-: tensor 0"} do
@@ -260,8 +260,8 @@ describe("a bundle of ranges of sizes", function()
       .. " spec/bundle/sizes.lua gpu", {FAKE_LOG = at "lua.log",
       FAKE_MEMORY = "100000000"})
     assert.equal(0, code, said .. err)
-    -- Memory differs: the C program uses the same for all sizes, and parts of
-    -- one workspace.
+    -- Addresses differ: the C program uses the same memory for all sizes, and
+    -- parts of one workspace.
     local function logged(name)
       return lines_of((support.read(at(name)):gsub("<m%d*%+%d+>", "<memory>")))
     end
@@ -305,7 +305,7 @@ describe("a bundle of operations", function()
     _, err, code = made.run(own[3], support.program .. " spec/bundle/ops.lua "
       .. "gpu", {FAKE_LOG = at "lua.log", FAKE_MEMORY = "1000000000"})
     assert.equal(0, code, err)
-    -- Results and temporary memory are in other places.
+    -- Results and temporary memory have other addresses.
     local function logged(name)
       return lines_of((support.read(at(name)):gsub("<m%d*%+%d+>", "<memory>")))
     end
@@ -315,7 +315,8 @@ describe("a bundle of operations", function()
   end)
 end)
 
--- For each call of misuse.c: the status, and texts that the message contains.
+-- For each call of misuse.c: its name, the status, and texts that the message
+-- contains.
 local MISUSE = {
   {"before a context", "NO_CONTEXT", "no CUDA context is current"},
   {"right", "OK"}, {"other size", "OK"},

@@ -345,7 +345,7 @@ CUresult cuMemcpyDtoH_v2(void *d, CUdeviceptr s, size_t n) {
   memcpy(d, (void *)(uintptr_t)s, n);
   return 0;
 }
-// Memory of an odd number of bytes is that of GPU 1.
+// Memory whose number of bytes is odd belongs to GPU 1, other memory to GPU 0.
 CUresult cuPointerGetAttribute(void *out, int a, CUdeviceptr p) {
   pthread_mutex_lock(&lock);
   const Memory *m = memory_of(p);
@@ -425,7 +425,8 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction f, void **p) {
   const Stream *s = (const Stream *)(const void *)c->hStream;
   pthread_mutex_lock(&lock);
   const Kernel *k = (const Kernel *)(const void *)f;
-  // The kernel `axpy` (x, n, y, n, a), or (x, y, a) for 256 elements, runs.
+  // Only the kernel `axpy` is executed. Its parameters are (x, n, y, n, a), or
+  // (x, y, a) for 256 elements.
   int runs = strcmp(k->name, "axpy") == 0;
   int ok = k->module > 0 && is_context(current) &&
            (!s || (is_context(s->context) && s->context->id == s->id));
@@ -452,7 +453,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p,
   return (void)extra, launch(c, f, p);
 }
 #endif
-// A multiprocessor, of which there are FAKE_SMS (132), holds one block.
+// Returns the number of multiprocessors: FAKE_SMS, or 132. Each holds one
+// block.
 static int sms(void) {
   const char *s = getenv("FAKE_SMS");
   return s ? atoi(s) : 132;

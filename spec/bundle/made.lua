@@ -11,7 +11,8 @@ function made.has(compiler)
   return select(3, support.exec {compiler, "--version"}) == 0
 end
 
--- Runs a command, a list of words with nil or texts of several words.
+-- Returns a list of all words in the arguments, which are texts of one or more
+-- words.
 local function words_of(...)
   local list = {}
   for _, text in ipairs {...} do
@@ -28,8 +29,8 @@ function made.must(...)
   return out
 end
 
---- Reports whether programs that are compiled with these flags, those of a
--- sanitizer, run on this machine.
+--- Reports whether a program that is compiled with these flags of a sanitizer
+-- runs on this machine.
 function made.sanitizes(flags)
   local folder = support.folder()
   local name = support.write(folder .. "/x.c", "int main(void) { return 0; }")
@@ -46,7 +47,8 @@ function made.bundle(...)
                       {env = {CUTELUA_NO_CUDA = "0"}})
 end
 
---- Builds the fake driver; returns its folder. flags: of the compiler.
+--- Builds the fake driver, and returns its folder. flags: further flags for the
+-- compiler. lua: builds the driver for Lua programs.
 function made.driver(flags, lua)
   local folder = support.folder()
   made.must("cc -shared -fPIC -Icore -g " .. (flags or ""),

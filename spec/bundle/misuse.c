@@ -63,7 +63,7 @@ typedef struct Linear {
 
 static char *memory;
 
-// Returns right arguments, at different places of the memory.
+// Returns correct arguments, whose tensors do not overlap.
 static Linear right(void) {
   Linear x = {unit_matrix(memory, UNIT_BF16, 256, 128),
               unit_matrix(memory + (1 << 20), UNIT_BF16, 512, 128),
@@ -160,7 +160,7 @@ static char *allocate(size_t n) {
   return (char *)(uintptr_t)at;
 }
 
-// Memory that is not, or not as a whole, that of the GPU.
+// Passes tensors in memory that is not the GPU's, or not completely.
 static void careful(void) {
   unit_tensor x = unit_vector(memory, UNIT_F32, 1000), y = x;
   char *own = allocate(8192), *other = allocate(8193);
@@ -182,7 +182,8 @@ static void careful(void) {
   unit_careful(0);
 }
 
-// A stream of a destroyed context, and a new context at the same address.
+// Passes a stream of a destroyed context, after a new context got the same
+// address.
 static void contexts(Context c) {
   Linear x = right();
   unit_stream s = new_stream();

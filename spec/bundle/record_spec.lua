@@ -1,5 +1,6 @@
--- What `cutelua bundle` records of a script, which scripts it rejects, and the
--- certificate. Oracles: the programs lz4 and sha256sum, integers in Lua.
+-- Tests what `cutelua bundle` records of a script, which scripts it rejects,
+-- and the certificate. Oracles: the programs lz4 and sha256sum, integers in
+-- Lua.
 local made = require "spec.bundle.made"
 local core = require "cute.core"
 local expression = require "cutelua.bundle.expression"
@@ -24,8 +25,8 @@ local function with_folder(f)
   assert(ok, why)
 end
 
--- Bundles a script; returns output, errors and code, and calls f with the
--- certificate and the folder.
+-- Bundles a script. Returns the output, the errors and the exit code. Calls f
+-- with the certificate and the bundle's folder.
 local function bundle(code, words, f)
   local out, err, rc
   with_folder(function(folder)
@@ -36,7 +37,7 @@ local function bundle(code, words, f)
   return out, err, rc
 end
 
--- Bytes that repeat in some places, like code.
+-- Returns n random bytes with repetitions, as machine code has them.
 local function some_bytes(n, seed)
   local out, past = {}, {}
   math.randomseed(seed)

@@ -39,7 +39,7 @@ static void *run(void *out) {
     x.extent[0] = y.extent[0] = 4 * (i % 250);
     failed += unit_hopper(&A, &B, &D, s) != UNIT_OK;
     failed += unit_axpy(&x, &y, 1.0f, s) != UNIT_OK;
-    x.dtype = 99;  // errors are of the thread
+    x.dtype = 99;  // each thread has its own error
     failed += unit_axpy(&x, &y, 1.0f, s) != UNIT_E_DTYPE ||
               !strstr(unit_error(), "tensor x");
     x.dtype = UNIT_F32;

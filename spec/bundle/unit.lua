@@ -1,5 +1,6 @@
 -- The script of the bundle that the specs compile. With the argument "gpu" it
--- launches the same on a GPU, for a comparison of what the driver gets.
+-- launches the same kernels on a GPU, so that the specs can compare what the
+-- driver gets.
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local ops = cute.ops
@@ -79,7 +80,7 @@ else
                 {vector(76), vector(76), 3.0}}})
 end
 
--- A matrix with any rows and row strides.
+-- The kernel takes a matrix with any number of rows and any row stride.
 local scale = cute.kernel("scale", function(x, factor, n)
   local i, j = cute.arch.block_idx(), cute.arch.thread_idx()
   for _ in cute.when(j:lt(n)) do x[{i, j}] = x[{i, j}] * factor end
@@ -99,7 +100,7 @@ else
     examples = {{part, 1.5, 20}}})
 end
 
--- A launch that is a function of its own.
+-- This launch becomes a separate function of the bundle.
 local x, y = there(vector(256), vector(256))
 axpy(x, y, 1.5):launch {grid = 2, block = 128, pdl = true}
 -- SPDX-License-Identifier: MIT

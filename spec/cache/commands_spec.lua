@@ -84,7 +84,7 @@ describe("cutelua cache", function()
     local text = support.read(list[1])
     support.write(list[1], text:sub(1, -2), string.char(text:byte(-1) ~ 1))
     support.exec {"chmod", "666", list[2]}
-    -- The file of another entry
+    -- The file contains another entry.
     support.write(list[3], support.read(list[4]))
     out, err, status = cache {"verify"}
     assert.same({"", 1}, {err, status})
@@ -97,7 +97,7 @@ describe("cutelua cache", function()
     out = cache {"list"}
     assert.truthy(out:find(list[2]:match "[^/]+$" .. ": others could have "
       .. "written it", 1, true), out)
-    -- Compiling replaces them.
+    -- Compiling replaces the damaged entries.
     fill {"first", "second", "third", "fourth"}
     assert.equal(dir .. "/own/cutelua: 4 entries good, 0 not\n",
                  (cache {"verify"}))

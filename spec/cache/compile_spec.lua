@@ -43,7 +43,7 @@ local function compile(words, more)
                      {env = environment(more)})
 end
 
--- The lines that the fake compiler wrote, sorted.
+-- Returns the lines that the fake compiler wrote, sorted.
 local function compiled()
   local list = support.lines(support.read(dir .. "/log") or "")
   table.sort(list)

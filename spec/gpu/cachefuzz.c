@@ -1,6 +1,6 @@
-// Damages the file of a cache entry in random ways, and reads it back after
-// each. The reader must never take a damaged entry, and always the whole one.
-//   cachefuzz SEED ROUNDS, with XDG_CACHE_HOME set
+// Damages the file of a cache entry in random ways, and reads the entry after
+// each damage. The reader must reject all damaged entries, and accept the
+// intact one. cachefuzz SEED ROUNDS, with XDG_CACHE_HOME set
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

@@ -53,7 +53,7 @@ local function sh(line, more)
   return out
 end
 
--- Returns where a result came from, and the bytes' words.
+-- Returns where a result came from, such as "image", and the text of its CUBIN.
 local function from(out) return out:match "\t(%l+)\n", (out:match "^[^\t]*") end
 
 local function compiles()
@@ -89,7 +89,7 @@ describe("the image's cache", function()
     assert.equal(bytes .. "\timage\n", out)
     assert.is_nil(support.read(dir .. "/own/cutelua"))
     assert.equal("", sh("ls " .. dir .. "/own 2>/dev/null || true"))
-    -- A kernel that the image lacks
+    -- The image lacks this kernel.
     out = run("two", image {CUTELUA_NO_CUDA = "1"})
     assert.truthy(out:find "^NVRTC was not found")
     assert.equal("compiled", (from(run("two", image()))))
@@ -150,7 +150,7 @@ describe("the image's cache", function()
       assert.equal(trusted, from(run("one", image())) == "image", mode)
     end
     sh("chmod 644 " .. entry)
-    -- symbolic links, also to good folders and files
+    -- Symbolic links are not followed, even to good folders and files.
     sh(("ln -s image %s/linked; mv %s %s.good; ln -s %s.good %s"):format(dir,
       entry, entry, entry, entry))
     assert.not_equal("image", (from(run("one", image()))))

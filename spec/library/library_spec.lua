@@ -9,7 +9,7 @@ local library = build .. "/libcutelua.so"
 local ENV = {CUTELUA_NO_CUDA = "1"}
 
 local WARN = {"-Wall", "-Wextra", "-Wconversion", "-Werror"}
--- Programs that use a library with the sanitizers have them, too.
+-- Programs that use a library with sanitizers are compiled with them, too.
 local sanitized = os.getenv "CUTE_SANITIZED" ~= nil
 if sanitized then
   table.move({"-g", "-fsanitize=address,undefined"}, 1, 2, #WARN + 1, WARN)

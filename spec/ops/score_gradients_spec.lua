@@ -1,6 +1,6 @@
--- The option `gradients` of ops.attention_backward, the gradients of sinks and
--- of tensors that score_mod reads, against differences of the loss sum(O dO) in
--- plain Lua.
+-- Tests the option `gradients` of ops.attention_backward. The gradients of
+-- sinks and of tensors that score_mod reads are compared with difference
+-- quotients of the loss sum(O dO), which plain Lua computes.
 local core = require "cute.core"
 local cute = require "cute"
 local oracle = require "spec.attention"
@@ -24,8 +24,8 @@ local function slope(p, list, i)
   return (loss[2] - loss[1]) / (2 * STEP)
 end
 
--- Compares elements of gradient g with slopes. elements: their indices in g,
--- and in the list.
+-- Compares elements of gradient g with the derivatives that slope() returns.
+-- elements: {[index in g] = index in the list}.
 local function compare(what, p, g, list, elements)
   local off, all = 0.0, 0.0
   local got = core.param_memory(g:to "host")
@@ -233,8 +233,8 @@ describe("gradients of sinks", function()
 end)
 
 describe("gradients of attention on a GPU #gpu", function()
-  -- Compares the gradients for these options, a function of the function that
-  -- returns a tensor on the device, with those on the simulator.
+  -- Compares the gradients on the GPU with those on the simulator. options(on)
+  -- returns the options of a call; on(t) returns tensor t on the call's device.
   local function check(p, options)
     local function results(device)
       local function on(t) return device == "gpu" and t:to "gpu" or t end

@@ -1,6 +1,6 @@
--- `cutelua tune attention`: its table with children that have no GPU, the check
--- of results on the simulator, and the tiles that ops.attention takes from a
--- table.
+-- Tests `cutelua tune attention`: the table that it writes with fake child
+-- processes, its check of results on the simulator, and the tiles that
+-- ops.attention takes from a table.
 local attention = require "cutelua.tune.attention"
 local candidates = require "kernels.attention_sm90.options".candidates
 local support = require "spec.support"

@@ -118,8 +118,8 @@ local function body(f)
   return function(...) return all(pcall(f, ...)) end
 end
 
--- Messages call __tostring also while a hook runs, where no other hook does. A
--- coroutine has hooks of its own.
+-- Error messages call __tostring even while a hook runs, and Lua calls no other
+-- hook meanwhile. A coroutine has hooks of its own.
 local function with_hooks(f)
   if type(f) ~= "function" then return f end
   return function(x) return wrap(body(f))(x) end

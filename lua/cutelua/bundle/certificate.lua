@@ -12,8 +12,8 @@ local write = require "cutelua.bundle.write"
 
 local certificate = {}
 
--- Returns the arguments of a kernel's launch in words, for programs that load
--- the plain cubin.
+-- Returns the description of a kernel argument v in the certificate. It serves
+-- programs that launch the cubin themselves.
 local function argument_of(v)
   local out = {kind = v.kind:lower(), tensor = v.of, offset = v.n}
   if v.kind == "CONSTANT" then out = {kind = "constant", bits = v.n}
@@ -27,7 +27,8 @@ local function argument_of(v)
   return out
 end
 
--- Returns the name of a plain file of a kernel, without an ending.
+-- Returns the name, without an ending, of the file that --cubin or --ptx writes
+-- for a kernel.
 local function file_of(b, kernel, at)
   return ("%s.%d.%s.%s"):format(b.name, at, kernel.code.symbol, kernel.arch)
 end
@@ -93,7 +94,8 @@ end
 -- certificate.
 local function made(b)
   local code = write.code(b)
-  -- The version stands for both files, so it is computed with a placeholder.
+  -- The version is a hash of both files. Because the header contains it, it is
+  -- computed with a placeholder there.
   local version = sha256(write.header(b, ("0"):rep(16)) .. code):sub(1, 16)
   local header = write.header(b, version)
   return {[".h"] = header, [".c"] = code}, {
@@ -168,7 +170,8 @@ local function read(opt, name)
   return text
 end
 
--- Returns the kernels of a certificate by architecture, name and hash.
+-- Returns {["ARCH NAME HASH"] = kernel} for a list of a certificate's kernels.
+-- `field` is the name of the hash's field.
 local function by_hash(list, field)
   local out = {}
   for _, k in ipairs(list) do
@@ -211,8 +214,8 @@ local function compare_kernels(was, now, say)
   end
 end
 
--- Returns the functions of a certificate as JSON by name, without what
--- compare_kernels and verdicts compare.
+-- Returns {[name of a function] = its JSON} for a certificate. The JSON lacks
+-- what compare_kernels and verdicts compare.
 local function function_texts(c)
   local out = {}
   local function plain(v)

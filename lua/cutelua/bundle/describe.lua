@@ -1,13 +1,14 @@
 --- Describes recorded launches as plain tables, from which C code is generated.
 --
--- A launch has these fields. program: the traced kernel; launch: as
--- core.sim_run takes it; leaves: from core.kind_leaves; origin[value]: the
--- memory of a value, {serial, defined, bytes, zero}.
+-- A recorded launch has these fields. program: the traced kernel. launch: the
+-- argument of core.sim_run. leaves: the result of core.kind_leaves. origin[i]:
+-- the buffer of value i, {serial = its number, defined = whether the host wrote
+-- it, bytes = its size, zero = whether the call made it and it holds zeros}.
 --
 -- A root is a tensor of the C function: {name, buffer, offset, bytes, dtype,
--- shape, stride}. The result, a variant, has the tensors with all that the
--- kernels assume of them, the numbers, and the steps. runtime.lua explains
--- their fields.
+-- shape, stride}. The result is a variant. It has the tensors with all that the
+-- kernels assume of them, the numbers, and the steps; runtime.lua explains the
+-- fields of each.
 local core = require "cute.core"
 
 local describe = {}
@@ -60,8 +61,8 @@ local function root_of(roots, buffer, at)
   return found
 end
 
--- Returns the roots of launches whose tensors no one named: one for each place
--- in memory where an argument begins.
+-- Returns the roots of launches outside of cute.bundle.add: one root for each
+-- address at which an argument begins.
 local function own_roots(launches)
   local roots = {}
   for _, l in ipairs(launches) do
@@ -104,7 +105,7 @@ local function own_roots(launches)
   return roots
 end
 
--- Returns the bits of a number of a type, as the driver gets them.
+-- Returns the bits of number x of type dtype, as the driver gets them.
 local function bits_of(dtype, x)
   if dtype.is_integer then return dtype.bits == 64 and x or x & 0xffffffff end
   return core.to_bits(dtype, x)
@@ -116,8 +117,8 @@ local ALIGNED = 256
 local Work = {}
 Work.__index = Work
 
--- Returns the number of the part of the workspace for a buffer that is not an
--- argument.
+-- Returns the index of the workspace's region for the buffer of value i of
+-- launch l, which is no argument of the C function.
 function Work:region(name, l, i)
   local v = l.launch.args[i]
   local buffer = v[1]
@@ -143,7 +144,8 @@ function Work:region(name, l, i)
   return at
 end
 
--- Returns a kernel's parameter in memory.
+-- Returns the description of value i of launch l, a kernel parameter that is an
+-- address or a tensor map.
 local function memory_value(name, roots, work, l, i)
   local v, a = l.launch.args[i], l.program.info.args[i]
   local root = root_of(roots, v[1], v[2])
@@ -226,8 +228,8 @@ local function tensors_of(name, roots)
   return list
 end
 
--- Returns the pairs of tensors, of which one is written, that did not overlap
--- in the recorded launches.
+-- Returns the pairs of tensors that must not overlap: the kernels write one of
+-- them, and they did not overlap in the recorded launches.
 local function apart(roots)
   local list = {}
   for i, a in ipairs(roots) do
@@ -282,7 +284,8 @@ function describe.variant(name, launches, o)
     roots
 end
 
---- Places the parts of the workspace of a variant one after the other.
+--- Assigns offsets to the regions of a variant's workspace, one after the
+-- other.
 function describe.place(v)
   local at, bytes = {}, 0
   for i, n in ipairs(v.regions) do

@@ -3,11 +3,12 @@
 -- packs it to a fraction of its size.
 local lz4 = {}
 
--- The last bytes of a block are literal, and no match begins close to its end:
--- rules of the format.
+-- Rules of the format: the last LITERAL bytes of a block are literal, no match
+-- begins in the last CLOSE bytes, and a match is at most FARTHEST bytes back.
 local LITERAL, CLOSE, FARTHEST = 5, 12, 65535
 
--- Returns a length beyond the 15 that a token can hold, as bytes.
+-- Returns the bytes that follow a token and complete length n, or "" if n is
+-- less than 15 and fits into the token.
 local function more(n)
   if n < 15 then return "" end
   n = n - 15
@@ -56,7 +57,7 @@ function lz4.pack(s)
   return table.concat(out)
 end
 
---- Returns the FNV-1a hash of 64 bits.
+--- Returns the 64-bit FNV-1a hash of the bytes s.
 ---@param s string
 ---@return integer
 function lz4.hash(s)

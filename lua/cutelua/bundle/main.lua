@@ -114,7 +114,8 @@ end
 -- The largest size of a child's result in bytes.
 local LARGEST = 1 << 32
 
--- Appends a plain value to a list as Lua text.
+-- Appends value v, a string, number, boolean or table of these, to the list
+-- `out` as Lua text.
 local function plain(v, out)
   if type(v) ~= "table" then
     out[#out + 1] = type(v) == "string" and ("%q"):format(v)
@@ -131,7 +132,7 @@ local function plain(v, out)
   out[#out + 1] = "}"
 end
 
--- Runs as the child process that records one architecture.
+-- Records one architecture; this function runs in a child process.
 local function recorded(opt, words, run)
   local record = require "cutelua.bundle.record"
   local functions, code = record.run(opt.archs[1], {seconds = opt.seconds,

@@ -23,8 +23,7 @@ local function new(a, b, d, symbol)
   return setmetatable({a = a, b = b, d = d, symbol = symbol}, Formula)
 end
 
---- Returns a formula for a table with its fields, as it was before it was
--- written to a file.
+--- Makes table t a formula again after it was read from a file, and returns it.
 function range.restore(t) return setmetatable(t, Formula) end
 
 -- Calls f(list, key) for each number of a variant that a formula may replace.
@@ -45,7 +44,7 @@ local function each_number(v, f)
   end
 end
 
--- Appends a plain value to a list of texts, tables with sorted keys.
+-- Appends value v as text to the list `out`. The keys of a table are sorted.
 local function spell(v, out)
   if type(v) ~= "table" then
     out[#out + 1] = tostring(v)
@@ -88,7 +87,8 @@ local function split(v, source)
   end
   for _, s in ipairs(v.steps) do
     local copy = {}
-    -- The sizes of memory that is shared or set to 0 are merged separately.
+    -- The offset `at` and size `n` of memory that a step sets to 0 are merged
+    -- separately.
     for k, x in pairs(s) do
       if k ~= "program" and not (s.kernel == -1 and (k == "at" or k == "n"))
       then
@@ -120,13 +120,13 @@ local function fit(m, q, d)
   return b and new(a, b, d)
 end
 
--- State of one number while sizes are added to a group: its values, and once
--- they vary the formulas that give all of them.
+-- The state of one number while sizes are added to a group: the number's values
+-- so far and, once they vary, the formulas that give all of these values.
 local Slot = {}
 Slot.__index = Slot
 
--- Returns the formulas that remain if the value at size m is q; nil if none
--- does. Returns an empty list for a constant.
+-- Returns the formulas that remain if the number's value at size m is q, or nil
+-- if none remains. Returns an empty list while all values are equal.
 function Slot:after(sizes, m, q)
   if not self.formulas then
     if q == self.values[1] then return {} end
@@ -152,7 +152,8 @@ local function start(m, v, numbers, text)
   return {sizes = {m}, variant = v, slots = slots, text = text}
 end
 
--- Adds a size to a group, or returns false if the group cannot have it.
+-- Adds size m to group g. Returns false if the group's formulas cannot give the
+-- numbers of this size.
 local function extend(g, m, v, numbers, text)
   if text ~= g.text then return false end
   local next_formulas = {}
@@ -181,7 +182,7 @@ local function extend(g, m, v, numbers, text)
   return true
 end
 
--- Finds the mode of a tensor that is the size itself.
+-- Finds the tensor and the mode whose extent is the size itself.
 local function size_of(g)
   local found
   for i, t in ipairs(g.variant.tensors) do

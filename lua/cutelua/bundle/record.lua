@@ -61,7 +61,8 @@ local function recorded(program, launch, since, zeroed)
     local v = launch.args[i]
     if core.typename(v[1]) == "buffer" then
       local serial, defined = core.buffer_origin(v[1])
-      -- Memory that existed before is an argument; its contents are of no use.
+      -- Memory that existed before the call is an argument, so its contents do
+      -- not matter.
       local fresh = defined and (serial > since or zeroed[v[1]])
       l.origin[i] = {serial = serial, defined = defined,
         bytes = (#v[1] * v[1].dtype.bits + 7) // 8,
@@ -104,7 +105,8 @@ function Session:run(program, launch)
   return self:alone(l)
 end
 
--- Copies the bytes of roots.
+-- Returns a list of the bytes of each root, or nil if they are too large for a
+-- test.
 local function bytes_of(roots)
   local list, total = {}, 0
   for i, r in ipairs(roots) do
@@ -152,7 +154,8 @@ end
 -- Functions
 ---------------------------------------------------------------------------
 
--- Returns a text that two variants of one C function have in common.
+-- Returns a text of a variant's parameters. It is equal for all variants of one
+-- C function.
 local function signature(v)
   local out = {}
   for _, t in ipairs(v.tensors) do
@@ -230,9 +233,9 @@ for word in ([[stream tensor status status_name error arch archs careful load
   OWN[word] = true
 end
 
--- Adds a variant to the function with a name. If `free`, the name is that of a
--- kernel, and gets a number where the function with the name has other
--- arguments; otherwise, that is an error.
+-- Adds variant v to the function `name`. If the known function of this name has
+-- other parameters, raises an error or, with `free`, appends a number to the
+-- name. free: the name is that of a kernel.
 function Session:keep(name, v, free)
   if OWN[name] or name:find "_v$" or name:find "_workspace$" then
     if not free then
@@ -370,7 +373,8 @@ local function arguments_of(f, config, moved)
   return list, tensors, numbers
 end
 
--- Returns a copy of arguments in which numbers have their values, or others.
+-- Returns a copy of arguments v in which each cute.bundle.number is replaced by
+-- its value or, with `other`, by another value.
 local function with_numbers(v, other)
   if getmetatable(v) == state.Number then
     local x = v.value
@@ -384,7 +388,7 @@ local function with_numbers(v, other)
   return v
 end
 
--- Adds the tensors that a function returned to its tensors.
+-- Appends the tensors that a function returned to the list of its tensors.
 local function add_results(name, tensors, results, config)
   local taken = {}
   for _, t in ipairs(tensors) do taken[t.name] = true end
@@ -420,8 +424,9 @@ local function add_results(name, tensors, results, config)
   end
 end
 
--- Finds the numbers of a call by comparing its launches with those of a call
--- with other numbers: {list, at = {[launch] = {[value] = index}}}.
+-- Finds the kernel arguments that are numbers of a call, by comparing its
+-- launches with `others`, the launches of a call with other numbers. Returns
+-- {list = the numbers, at = {[launch] = {[value] = index in list}}}.
 local function find_numbers(name, numbers, launches, others)
   local list, at = {}, {}
   for i, n in ipairs(numbers) do
@@ -473,13 +478,13 @@ local function collect(self, field, f, ...)
   return list, table.pack(table.unpack(out, 2, out.n))
 end
 
--- Copies the bytes of tensors back.
+-- Restores the bytes of tensors.
 local function put_back(tensors, bytes)
   for i, t in ipairs(tensors) do put_bytes(t.buffer, t.offset, bytes[i]) end
 end
 
--- Returns the launches of a call whose kernels do not run. other: with other
--- numbers.
+-- Makes a call whose kernels do not run, and returns its launches. other: the
+-- call gets other numbers.
 local function dry_run(self, call, other)
   local was = self.dry
   self.dry = true
@@ -489,8 +494,9 @@ local function dry_run(self, call, other)
   return list
 end
 
--- Raises an error if a function launches something else when its tensors are
--- zeros and its kernels do not run. Then the host reads elements of tensors.
+-- Raises an error if a function makes other launches when its tensors are zeros
+-- and its kernels do not run. Such a function reads elements of tensors on the
+-- host.
 local function check_steady(self, name, tensors, launches, call)
   local bytes, zeros = bytes_of(tensors), {}
   if not bytes then return end
@@ -571,7 +577,8 @@ end
 -- The largest numbers of sizes of a range, and of specialisations for them.
 local MOST_SIZES, MOST_VARIANTS = 65536, 128
 
--- Checks the range of sizes of a configuration; returns its three numbers.
+-- Checks the range of sizes of a configuration. Returns the first size, the
+-- last size and the step.
 local function sizes_of(name, config)
   local sizes = config.sizes
   local from, to, step
@@ -872,7 +879,8 @@ end
 -- Sessions
 ---------------------------------------------------------------------------
 
--- Notes the counters of cute.ops, which are 0 between launches.
+-- Records in session.zeroed the buffers of cute.ops's counters, which are 0
+-- between launches. Returns a function that ends the recording.
 local function watch_counts(session)
   local calls = require "cute.ops.calls"
   local counts = calls.counts
@@ -885,8 +893,8 @@ local function watch_counts(session)
 end
 
 -- Returns how many blocks of a step run at once on the GPU that the simulator
--- models, if the kernel may wait for other blocks: it loads words that others
--- publish. Returns 0 for other kernels.
+-- models, if the kernel may wait for other blocks: it loads words that other
+-- blocks publish. Returns 0 for other kernels.
 local function together(step, text, sm)
   if not text:find "ld%.acquire[%w.]*%.global"
     and not text:find "ld%.relaxed[%w.]*%.global"

@@ -1,6 +1,7 @@
 --- SHA-256, with which a certificate names texts and files.
 
--- The first 32 bits of the fractional parts of the roots of primes.
+-- Returns the first 32 bits of the fractional parts of p^power for the first n
+-- primes p.
 local function roots(n, power)
   local list, p = {}, 2
   while #list < n do

@@ -1,7 +1,8 @@
 --- Writes the C files of a bundle.
 --
--- A bundle is {name, archs = {name, ...} the newest first, functions = as
--- record.run returns them, with `arch` in each variant}.
+-- A bundle is {name, archs = list of names, the newest first, functions = list
+-- of functions}. The functions are those of record.run, with a field `arch` in
+-- each variant.
 local expression = require "cutelua.bundle.expression"
 local header = require "cutelua.bundle.header"
 local lz4 = require "cutelua.bundle.lz4"
@@ -61,7 +62,8 @@ end
 -- Code of kernels
 ---------------------------------------------------------------------------
 
--- Returns the number of a kernel, adding it.
+-- Returns the index of a step's kernel in the table of kernels. Adds the kernel
+-- if the table lacks it.
 function Writer:kernel(step)
   local code = step.code
   local big = step.cluster[1] * step.cluster[2] * step.cluster[3] > 8
@@ -114,8 +116,8 @@ end
 -- Tables of functions
 ---------------------------------------------------------------------------
 
--- Splits a number or formula: returns the number or 0, and the number of the
--- formula, from 1 on, or 0.
+-- Returns two numbers for v. A plain number gives the number and 0. A formula
+-- gives 0 and the formula's index, counted from 1.
 function Writer:formula(v)
   if not range.is_formula(v) then return v, 0 end
   local row = ("{INT64_C(%d), INT64_C(%d), %d}"):format(v.a, v.b, v.d)
@@ -126,14 +128,16 @@ function Writer:formula(v)
   return 0, self.formula_at[row]
 end
 
--- Splits a list of n numbers and formulas into two lists.
+-- Returns two lists for a list v of n numbers and formulas: the first and the
+-- second results of Writer:formula.
 function Writer:formulas_of(v, n)
   local plain, by = {}, {}
   for i = 1, n do plain[i], by[i] = self:formula(v and v[i] or 0) end
   return plain, by
 end
 
--- Returns the number of a tensor map, adding it.
+-- Returns the index of tensor map m in the table of maps. Adds the map if the
+-- table lacks it.
 function Writer:map(m)
   local extent, extent_by = self:formulas_of(m.extent, 5)
   local stride, stride_by = self:formulas_of(m.stride, 4)
@@ -307,7 +311,8 @@ local function renamed(text, name)
 end
 write.renamed = renamed
 
--- The name of the bundle that is being written, for the length of lines.
+-- The name of the bundle that is being written, which determines the length of
+-- lines.
 local own_name = "bun"
 
 -- Breaks a list of words into lines of at most 78 characters.
@@ -454,7 +459,8 @@ static uint64_t bits_of_@(TYPE v) {
 }
 ]]
 
--- Returns the functions that give the bits of floats, as far as they are used.
+-- Returns the C functions that convert floats to bits. Only those that bundle b
+-- needs are included.
 local function bit_functions(b)
   local used, out = {}, {}
   for _, f in ipairs(b.functions) do

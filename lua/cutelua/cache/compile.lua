@@ -170,9 +170,9 @@ function Stub.__index(t, k)
   return t[k]
 end
 
--- Makes a job of a kernel that a launch needs. Returns what stands for the
--- compiled kernel, or nil for a kernel that the script compiles for another
--- purpose.
+-- Adds a job that compiles a kernel which a launch needs. Returns a Stub in
+-- place of the compiled kernel, or nil for a kernel that the script compiles
+-- for another purpose.
 function Session:defer(source, opts)
   if opts.cache == false or opts.arch ~= self.arch then return nil end
   local key = table.concat({source, table.unpack(opts.options or {})}, "\0")

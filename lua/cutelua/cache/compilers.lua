@@ -1,4 +1,4 @@
---- Tells which NVRTC libraries are installed, and why one of them is used.
+--- Prints which NVRTC libraries are installed, and why one of them is used.
 local core = require "cute.core"
 
 local compilers = {}

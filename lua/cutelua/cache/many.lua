@@ -7,7 +7,7 @@ local source = require "cute.lang.source"
 
 local many = {}
 
--- Returns the options of a launch without the call.
+-- Returns the options of a launch, without launch[1], the call.
 local function options_of(launch)
   local o = {}
   for k, v in pairs(launch) do
@@ -21,7 +21,8 @@ local function place_of(call, o)
   return (devices.pick(ok and values or nil, o, "auto"))
 end
 
--- Returns what a launch on a GPU needs compiled, or nil.
+-- Returns the job {source, arch, options} that compiles the kernel of a launch
+-- on a GPU, or nil if the launch needs none.
 local function job_of(call, o)
   local k = call.kernel
   local device = place_of(rawget(k, "source") and call.values or call, o)

@@ -89,9 +89,10 @@ local function wait(p)
   end
 end
 
---- Compiles jobs {source, arch, options} in at most n processes. Sets seconds,
--- cached, nvrtc and notes of each; or failed, the message, and died, if the
--- process that compiled it has ended. Calls tell(job) after each.
+--- Compiles jobs {source, arch, options} in at most n processes. Sets the
+-- fields seconds, cached, nvrtc and notes of each job. If a job fails, sets its
+-- field `failed` to the message instead, and `died` if the process that
+-- compiled it has ended. Calls tell(job) after each.
 ---@param jobs table[]
 ---@param n integer
 ---@param into? string folder of an image's cache

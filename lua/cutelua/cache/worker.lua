@@ -3,8 +3,9 @@
 -- A request is a line of fields separated by tabs: compile, target, folder of
 -- an image's cache or "", options separated by \x1f, source text. In fields,
 -- the letters after a backslash stand for characters (escape). The answer is
--- done with seconds, "1" if the code was in a cache, NVRTC's version, and notes
--- about the caches; or fail with the message.
+-- the word done, the seconds, "1" if the code was in a cache, NVRTC's version,
+-- and notes about the caches. If the compilation fails, the answer is the word
+-- fail and the message.
 local child = require "cutelua.tune.child"
 local core = require "cute.core"
 

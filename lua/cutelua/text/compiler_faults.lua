@@ -14,8 +14,9 @@ local function union(a, b)
   return out
 end
 
--- What is known about the 64-bit registers of a PTX function: of[r], the
--- parameters whose memory r may point to; chosen[r]: r depends on a selection.
+-- Records in f what a line of a PTX function says about a 64-bit register r.
+-- f.of[r]: the parameters whose memory r may point to. f.chosen[r]: whether r
+-- depends on a selection.
 local function note_register(f, line)
   local op, to, rest = line:match "^%s*(%l[%w.:_]*)%s+(%%rd%d+),%s*(.-);"
   if not op then return end

@@ -90,8 +90,9 @@ function attention.names(problem, card, job)
   return names
 end
 
--- Returns a kernel, its arguments and its grid. new(name, shape, dtype) makes
--- the tensors.
+-- Returns a call of the kernel whose tile is called `name`, for problem o, and
+-- the options {grid, block} of the launch. new(name, shape, dtype) makes the
+-- tensors.
 local function launch_of(o, name, device, new)
   local tile = tuned.tile_of(name, candidates(options_of(o)))
   if not tile then error(("no tile is called '%s'"):format(name), 0) end
@@ -145,7 +146,8 @@ function attention.of(problem, place)
   return o
 end
 
--- Returns an operand of a problem, or a result, which all tiles share.
+-- Returns an operand of problem o, or a result, which the kernels of all tiles
+-- share.
 local function tensor(o, name, shape, dtype)
   if o.from[name] then
     return compact(o.numbers.iterator + o.from[name], shape)

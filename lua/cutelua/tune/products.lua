@@ -7,7 +7,8 @@ local gemm = require "cute.ops.gemm"
 local operands = require "cutelua.tune.operands"
 local worker = require "cutelua.tune.worker"
 
--- loops: the sizes in the order of the nested loops over their values.
+-- loops: the indices of the sizes M, N and K, in the order of the nested loops
+-- over their values, the outermost first.
 local products = {section = "gemm", form = "M,N,K", count = 3,
                   loops = {2, 3, 1}, noun = "product"}
 
@@ -46,8 +47,8 @@ local function with_epilogue(opt, class, size)
   return all
 end
 
---- Returns the class of the products that a command line asks for, whose first
--- has these sizes; or nil and the reason.
+--- Returns the class of the products that a command line requests, or nil and
+-- the reason why there is none. size: {M, N, K} of the first product.
 ---@param opt table
 ---@param size integer[]
 ---@return string? class

@@ -40,9 +40,10 @@ local function hopper_kernels(call, device, q, o, extra)
   return k
 end
 
--- Makes the launches of Hopper's kernels k the steps of plan p. Returns a
--- function like that of general_steps, and the rows of a tile if the rows of
--- sequences are apart (kernels/attention_bwd_sm90/sequences.lua).
+-- Sets the steps of plan p to the launches of Hopper's kernels k. Returns the
+-- function that general_steps describes. For concatenated sequences, also
+-- returns the number of rows of a tile (padding in
+-- kernels/attention_bwd_sm90/sequences.lua).
 local function hopper_steps(p, k, q, scale)
   local sizes, place = k.sizes(q.S, q.H, q.B), {}
   p.main, p.floats = 2, 0
@@ -72,9 +73,10 @@ local function hopper_steps(p, k, q, scale)
   end, q.ragged and k.options.tile[1] or nil
 end
 
--- Makes the launches of the kernels for all devices the steps of plan p. extra:
--- from captured.gradients, or nil. Returns a function that returns each row's
--- sum of O dO, from the memory that the launches share.
+-- Sets the steps of plan p to the launches of the kernels for all devices.
+-- extra: from captured.gradients, or nil. Returns a function (work) that
+-- returns a tensor of each row's sum of O dO. work is the memory that the
+-- launches share.
 local function general_steps(call, p, q, scale, o, extra)
   local rows = problem.rows_shape(q)
   local function delta(work) return problem.view(work, 0, rows) end
@@ -98,8 +100,8 @@ local function general_steps(call, p, q, scale, o, extra)
   return delta
 end
 
--- The options of ops.attention, and `deterministic`: whether the order of sums
--- is fixed. gradients: the text of captured.positions.
+-- The types of the options: those of ops.attention, deterministic (whether the
+-- order of sums is fixed), and gradients (the text of captured.positions).
 local OPTIONS = {deterministic = "boolean", gradients = "string"}
 for name, kind in pairs(problem.OPTIONS) do OPTIONS[name] = kind end
 
@@ -159,8 +161,8 @@ local back, planned = problem.operation("ops.attention_backward", {
     return p
   end})
 
--- Returns the options of a call, in which block_mask is replaced by its
--- contents, and `gradients` by a text (captured.positions).
+-- Returns the options of a call. The option block_mask is replaced by its
+-- contents (block_mask.options), and gradients by a text (captured.positions).
 local function options_of(o, Q, K)
   o = block_mask.options(refuse, o, Q, K)
   if o and (o.blocks or o.gradients) then

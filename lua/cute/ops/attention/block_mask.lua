@@ -57,8 +57,8 @@ end
 --- Returns the blocks of scores that a mask does not hide, for the option
 -- `block_mask` of ops.attention. It evaluates the mask for all scores.
 ---@param mask_mod function see ops.attention
----@param shape integer[] {B, H, S, T}: with B = 1 or H = 1, all sequences or
--- heads share the blocks
+---@param shape integer[] {B, H, S, T}: sequences, heads, rows and keys. With B
+-- = 1, all sequences share the blocks; with H = 1, all heads do
 ---@param o? table {block: integer[]?, device: any?, stream: any?}
 -- block: the extents {rows, keys} of a block, {128, 128} when absent
 ---@return table
@@ -127,7 +127,8 @@ function block_mask.options(raise, o, Q, K)
   return new
 end
 
---- Returns the lists of blocks as a view for B sequences and H heads.
+--- Returns the lists of blocks as a view for B sequences and H heads, which may
+-- share lists.
 function block_mask.view(blocks, B, H)
   local l = blocks.layout
   local n, m = l.shape[3], l.shape[4]

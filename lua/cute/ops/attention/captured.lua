@@ -87,7 +87,8 @@ function captured.sinks(p, q, i, delta, padding)
     end}
 end
 
---- Adds the steps that set the gradients which a call requests to 0 to plan p.
+--- Adds steps to plan p that set the requested gradients, results 4 and later,
+-- to zeros.
 function captured.nothing(call, p)
   for i = 4, #p.results do
     local r = p.results[i]
@@ -101,8 +102,9 @@ function captured.nothing(call, p)
   end
 end
 
--- Raises an error if score_mod reads no element of a tensor, or if the call
--- demands a fixed order of sums that have none.
+-- Raises an error if score_mod reads no element of a tensor of `list`. Also
+-- raises one if the call requests a fixed order of sums, but score_mod has
+-- reads whose gradients are added atomically.
 local function check_reads(call, kinds, list)
   for i, x in ipairs(list) do
     local reads = 0
@@ -128,8 +130,8 @@ end
 local Extra = {}
 Extra.__index = Extra
 
---- Adds the step that clears the memory of the sums to plan p. rows: the rows
--- in a tile of the kernels.
+--- Adds the step to plan p that clears the memory of the sums. rows: the number
+-- of rows in a tile of the kernels.
 function Extra:begin(p, rows)
   local first, q = p.floats, self.q
   for _, x in ipairs(self.list) do
@@ -146,7 +148,8 @@ function Extra:begin(p, rows)
     end}
 end
 
---- Returns the memory of the sums, an argument of the kernels.
+--- Returns {parts, sums}, views of the memory `work`: the argument `more` of
+-- kernels/attention_bwd.lua.
 function Extra:memory(work)
   local m = {parts = cute.make_tensor(work.iterator + self.parts_at,
                                       cute.make_layout(self.shape)), sums = {}}
@@ -169,7 +172,8 @@ local function adding(self, i)
 end
 
 -- Returns the step that converts the sums x to a result, for options o. The
--- tensors `to`, like the result, and `work` only give layouts and types.
+-- tensor `to` only gives the layout and type of the result, and `work` those of
+-- the memory that the launches share.
 local function converting(x, to, work, o)
   local function sums(memory)
     return cute.make_tensor(memory.iterator + x.from, x.layout)
@@ -197,10 +201,10 @@ function Extra:finish(p, call)
   work:close()
 end
 
---- Traces the functions of a call (scores.trace_functions). If the call asks
--- for gradients of captured tensors, returns an object with the methods begin,
--- memory and finish, and `options`, the option `gradients` of
--- kernels/attention_bwd.lua.
+--- Traces the functions of a call (scores.trace_functions). If the call
+-- requests gradients of captured tensors, returns an Extra: an object with the
+-- methods begin, memory and finish. Its field `options` is the option
+-- `gradients` of kernels/attention_bwd.lua.
 function captured.gradients(call, p, q, o)
   local list, at = {}, {}
   local tensors = captured.tensors(call)

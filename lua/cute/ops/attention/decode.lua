@@ -111,7 +111,8 @@ local function latent_of(call)
           D = LATENT, value = VALUE}
 end
 
--- Returns the problem of a call. K may be narrower than Q.
+-- Returns the problem of a call (problem.of). The elements of K may have fewer
+-- bits than those of Q.
 local function problem_of(call)
   local Q = call.Q
   if cute.rank(Q) == 4 and Q.shape[4] == LATENT and not call.V then
@@ -124,7 +125,7 @@ local function problem_of(call)
 end
 
 -- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). n:
--- the result of the kernel's function plan, {blocks =, slots =}.
+-- {blocks, slots}, the result of the kernel's function plan.
 local function step_of(call, p, k, n, q, made, scale)
   local cache = call.block_table or call.k or call.tree or call.k_scale
     or call.v_scale
@@ -218,8 +219,8 @@ end
 -- row sees the keys up to its own position; see docs/ops.md.
 ---@param Q any (B,S,H,D)
 ---@param K any (B,T,G,D), or pages (P,page,G,D) with block_table
----@param V any like K; the view of the first 512 elements of K's heads, or nil,
--- for latent heads of 576
+---@param V any like K. For latent heads of 576 elements: nil, or the view of
+-- the first 512 elements of K's heads
 ---@param o? table {lengths: any?, block_table: any?, k: any?, v: any?,
 -- tree: any?, k_scale: any?, v_scale: any?, scale: number?,
 -- batch_invariant: boolean?, constant: string?, score_mod: function?,

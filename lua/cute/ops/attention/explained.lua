@@ -9,8 +9,8 @@ local Explained = {}
 Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
 
--- Returns a choice as text: the problem, the chosen kernel, and why Hopper's
--- kernel was not chosen.
+-- Returns the choice c, a plan's field `chosen`, as text: the problem, the
+-- chosen kernel, and why Hopper's kernel was not chosen.
 local function text_of(c, arch)
   local q, o = c.problem, c.options
   local out = {("%s rows, %d keys, %d heads of %d that share %d, %s, on "

@@ -11,9 +11,9 @@ local score_gradients = require "kernels.score_gradients"
 
 local scores = {}
 
--- Statements that change the scaled score s, in this order, by the option that
--- requires them. 'shift' is the row's position among the keys, 'small' is 1 /
--- softcap.
+-- A list of {option, the statement that this option adds}. The statements
+-- change the scaled score s in this order. 'shift' is T - S, the number of keys
+-- before row 0's own key. 'small' is 1 / softcap.
 local CHANGES = {
   {"softcap", "s = capped(s, softcap, small, at)"},
   {"alibi_slopes", "s = s - alibi_slopes[at.h] "

@@ -348,7 +348,7 @@ describe("ops.attention", function()
          oracle.forward(p), BOUND.bf16)
   end)
 
-  it("gives NaN, not -inf, to rows with a score of NaN", function()
+  it("gives NaN, not -inf, to rows with a score of NaN #long", function()
     local function attend(attention, p, device, key)
       p.K[{0, key, 0, 3}] = 0 / 0
       local O, L = attention(p.Q, p.K, p.V, {device = device})
@@ -427,7 +427,7 @@ describe("ops.attention", function()
 end)
 
 describe("ops.attention", function()
-  it("takes sequences of different lengths on wgmma", function()
+  it("takes sequences of different lengths on wgmma #long", function()
     local lengths = {{70, 90}, {0, 4}, {3, 0}, {130, 40}, {64, 64}, {1, 70}}
     local cu_q, cu_k = positions(lengths)
     local all = oracle.problem {s = cu_q[7], t = cu_k[7], h = 2, g = 1, d = 64}
@@ -472,7 +472,7 @@ describe("ops.attention", function()
     end
   end)
 
-  it("multiplies heads of 192 with values of 128", function()
+  it("multiplies heads of 192 with values of 128 #long", function()
     local p = oracle.problem {b = 2, s = 70, t = 140, h = 2, g = 1, d = 192,
                               right = 0}
     local V = cute.make_tensor(p.V.iterator, cute.make_layout(
@@ -497,7 +497,7 @@ describe("ops.attention", function()
       end)
   end)
 
-  it("adds sinks to the sums of rows", function()
+  it("adds sinks to the sums of rows #long", function()
     local list = {0.5, -30, 12, -math.huge}
     for i, d in ipairs {32, 64} do
       local p = oracle.problem {b = 2, s = 70, t = 90, h = 4, g = 2, d = d,

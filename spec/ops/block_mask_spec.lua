@@ -70,7 +70,7 @@ end
 
 describe("ops.block_mask", function()
   for i, case in ipairs(CASES) do
-    it("lists the blocks of " .. case[1] .. support.long(i, 2), function()
+    it("lists the blocks of " .. case[1] .. support.long(i), function()
       for _, shape in ipairs {{case[4], case[5], 150, 300},
                               {case[4], case[5], 256, 128}} do
         for _, block in ipairs {{128, 128}, {256, 64}} do
@@ -87,7 +87,7 @@ describe("ops.block_mask", function()
       end
     end)
 
-    it("skips the hidden blocks of " .. case[1] .. support.long(i, 2),
+    it("skips the hidden blocks of " .. case[1] .. support.long(i),
        function()
       local p = oracle.problem {b = 2, s = 140, t = 210, h = 2, g = 1, d = 64}
       check("sim:sm_80", case, p, {device = "sim"})

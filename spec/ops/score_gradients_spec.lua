@@ -191,7 +191,7 @@ describe("gradients of captured tensors", function()
 end)
 
 describe("gradients of sinks", function()
-  it("are right for sequences of different lengths on wgmma", function()
+  it("are right for sequences of different lengths on wgmma #long", function()
     local p = problem(64, 150)  -- two tiles of rows for each sequence
     local function flat(t)
       return cute.make_tensor(t.iterator, cute.make_layout(

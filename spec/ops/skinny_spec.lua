@@ -405,7 +405,7 @@ describe("ops.gemm of few rows", function()
 end)
 
 describe("ops.gemm of few rows", function()
-  it("has candidates that compile without spills #noasan", function()
+  it("has candidates that compile without spills #noasan #long", function()
     for _, s in ipairs {{1, 4096, 4096, cute.bf16}, {8, 1024, 8192, cute.bf16},
                         {16, 8192, 8192, cute.bf16},
                         {32, 4096, 14336, cute.bf16},

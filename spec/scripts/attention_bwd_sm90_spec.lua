@@ -66,7 +66,7 @@ end
 
 describe("attention_bwd_sm90", function()
   for i, d in ipairs {64, 96, 128, 192, 256} do
-    it("is right with heads of " .. d .. support.long(i, 3), function()
+    it("is right with heads of " .. d .. support.long(i), function()
       check {s = 90, t = 140, d = d, causal = true, dtype = cute.f16}
       check {s = 85, t = 85, d = d, h = 2, g = 1}
     end)
@@ -75,7 +75,7 @@ describe("attention_bwd_sm90", function()
   for i, with in ipairs {{deterministic = false}, {ds_stages = 1},
                          {stages = 3}, {rounded = true}, {sum_stages = 2},
                          {tile = {64, 64}, stages = 1, do_stages = 1}} do
-    it("is right with other options, " .. i .. support.long(i, 2), function()
+    it("is right with other options, " .. i .. support.long(i), function()
       check({s = 150, t = 140, d = 64, h = 2, g = 1, causal = true}, with)
       check({s = 70, t = 140, d = 64, b = 2}, with)
     end)
@@ -89,21 +89,21 @@ describe("attention_bwd_sm90", function()
   for i, c in ipairs {{65, 63}, {2, 300}, {2, 64}, {129, 2}, {200, 72},
                       {64, 200}} do
     it(("is right for %d rows and %d keys%s"):format(c[1], c[2],
-       support.long(i, 2)), function()
+       support.long(i)), function()
       check {s = c[1], t = c[2], d = 64, seed = i}
       check({s = c[1], t = c[2], d = 64, causal = true, seed = i},
             {tile = {64, 64}})
     end)
   end
 
-  it("takes batches and heads that share keys", function()
+  it("takes batches and heads that share keys #long", function()
     check({b = 2, s = 70, t = 100, h = 4, g = 2, d = 64, causal = true},
           {tile = {64, 64}})
     check({b = 2, s = 35, t = 70, h = 6, g = 2, d = 64},
           {tile = {64, 64}, stages = 1})
   end)
 
-  it("takes windows", function()
+  it("takes windows #long", function()
     for i, w in ipairs {{0, 5}, {20, 0}, {100, 30}, {nil, 70}, {50}} do
       check({s = 130, t = 150, d = 64, left = w[1], right = w[2], seed = i},
             {tile = {64, 64}})
@@ -143,7 +143,7 @@ describe("attention_bwd_sm90", function()
     end
   end)
 
-  it("has the same bits in every order of blocks", function()
+  it("has the same bits in every order of blocks #long", function()
     local first
     for seed = 1, 4 do
       local p = problem {s = 70, t = 180, d = 64, h = 2, g = 1}
@@ -261,7 +261,7 @@ end
 
 describe("attention_bwd_sm90 of concatenated sequences", function()
   for i, d in ipairs {64, 128, 256, 96, 192} do
-    it("is that of each, with heads of " .. d .. support.long(i, 3), function()
+    it("is that of each, with heads of " .. d .. support.long(i), function()
       for _, causal in ipairs {false, true} do
         check_sequences({h = 2, g = 1, d = d, causal = causal, seed = i},
                         {{5, 70}, {130, 130}, {64, 3}, {1, 100}})
@@ -462,7 +462,7 @@ end
 describe("attention_bwd_sm90's faults are reported:", function()
   local problems = {}
   for i, f in ipairs(FAULTS) do
-    it(oracle.title(f) .. support.long(i, 3), function()
+    it(oracle.title(f) .. support.long(i), function()
       local d = f.d or 64
       problems[d] = problems[d] or problem {s = 200, t = 90, d = d, h = 2,
                                             g = 1}

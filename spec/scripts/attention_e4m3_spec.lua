@@ -68,7 +68,7 @@ describe("attention_sm90 of e4m3", function()
     assert.is_true(oracle.distance(p.O, out) < 1e-6)
   end)
 
-  it("computes scores again if a power is too large", function()
+  it("computes scores again if a power is too large #long", function()
     for _, scale in ipairs {1, 10, 1e4} do
       check {s = 70, t = 330, d = 128, scale = scale,
              with = {tile = {128, 64}}}
@@ -185,7 +185,7 @@ local function vector(list)
 end
 
 describe("ops.attention of e4m3", function()
-  it("takes scales of heads", function()
+  it("takes scales of heads #long", function()
     local p = problem {b = 2, s = 90, t = 200, h = 4, g = 2, d = 128,
                        causal = true}
     local O, LSE = ops.attention(p.Q, p.K, p.V, {device = SIM, causal = true,
@@ -220,7 +220,7 @@ describe("ops.attention of e4m3", function()
     end)
   end
 
-  it("takes sequences of different lengths, masks and sinks", function()
+  it("takes sequences of different lengths, masks and sinks #long", function()
     local p = problem {s = 200, t = 200, h = 2, d = 64}
     local function rows(t)
       return cute.make_tensor(t.iterator, cute.make_layout({200, 2, 64},

@@ -71,7 +71,7 @@ end
 
 describe("attention_sm90", function()
   for i, d in ipairs {64, 96, 128, 192, 256} do
-    it("is right with heads of " .. d .. support.long(i, 3), function()
+    it("is right with heads of " .. d .. support.long(i), function()
       check {s = 100, t = 230, d = d, causal = true, dtype = cute.f16}
       check {s = 256, t = 256, d = d, h = 2, g = 1, sms = 1}
     end)
@@ -80,7 +80,7 @@ describe("attention_sm90", function()
   -- The largest score of a row rises from block to block.
   for i, d in ipairs {64, 96, 128, 192, 256} do
     it(("computes scores of heads of %d again if a power is too large%s")
-       :format(d, support.long(i, 4)), function()
+       :format(d, support.long(i)), function()
       for _, scale in ipairs {10, 1e4, 3e9} do
         check {s = 70, t = 330, d = d, scale = scale, seed = i}
         check {s = 70, t = 330, d = d, scale = scale, with = {rises = true}}
@@ -93,7 +93,7 @@ describe("attention_sm90", function()
   for i, c in ipairs {{65, 63}, {1, 300}, {2, 64}, {1, 1}, {129, 1},
                       {200, 72}, {64, 200}} do
     it(("is right for %d rows and %d keys%s"):format(c[1], c[2],
-       support.long(i, 3)), function()
+       support.long(i)), function()
       check {s = c[1], t = c[2], d = 64, seed = i}
       check {s = c[1], t = c[2], d = 64, causal = true, seed = i,
              with = {tile = {64, 32}}}
@@ -110,7 +110,7 @@ describe("attention_sm90", function()
     end)
   end
 
-  it("takes windows", function()
+  it("takes windows #long", function()
     for _, w in ipairs {{0, 0}, {20, 0}, {100, 30}, {300, 0}, {nil, 70},
                         {50}} do
       check {s = 200, t = 230, d = 64, left = w[1], right = w[2],
@@ -191,7 +191,7 @@ describe("attention_sm90", function()
 end)
 
 describe("attention_sm90", function()
-  it("issues scores before it prepares the product of the last powers",
+  it("issues scores before it prepares the product of the last powers #long",
      function()
     for _, o in ipairs {{t = 170, causal = true}, {t = 90, scale = 10},
                         {t = 170, left = 30, right = 5, window = true},
@@ -231,7 +231,8 @@ describe("attention_sm90", function()
     end
   end)
 
-  it("is right in all schedules for sequences of different lengths", function()
+  it("is right in all schedules for sequences of different lengths #long",
+     function()
     local Q = cute.randn({200, 1, 64}, cute.bf16)
     local K = cute.randn({60, 1, 64}, cute.bf16)
     local k = attention {head = 64, tile = {128, 16}, ragged = true}
@@ -368,7 +369,7 @@ local FAULTS = {
 
 describe("attention_sm90's faults are reported:", function()
   for i, f in ipairs(FAULTS) do
-    it(oracle.title(f) .. support.long(i, 3), function()
+    it(oracle.title(f) .. support.long(i), function()
       local make = oracle.changed("attention_sm90", table.unpack(f, 1, 4))
       local ok, r = pcall(run, make, {s = 200, t = 200, d = 64, h = 2, sms = 1,
         scale = 10, with = {tile = {128, 32}}})

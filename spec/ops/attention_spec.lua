@@ -189,7 +189,7 @@ describe("ops.attention of sequences", function()
   end
 
   -- The call checks offsets only in the host's memory.
-  it("limits offsets in both kernels", function()
+  it("limits offsets in both kernels #long", function()
     local Q, K = rows(200, 1), rows(100, 1)
     local cu_q, cu_k = offsets(-5, 90, 300, 1000), offsets(-9, 150, 200, 70)
     local function results()
@@ -689,7 +689,7 @@ describe("ops.attention_decode of several rows", function()
     end
   end)
 
-  it("takes trees, by a tensor or by mask_mod", function()
+  it("takes trees, by a tensor or by mask_mod #long", function()
     local tree = cute.tensor(ancestors(), cute.i32)
     local p = problem(4, 64)
     function p.modify(s, _, _, q, k)
@@ -756,7 +756,7 @@ local function narrowed(x, shape, S, scale)
 end
 
 describe("ops.attention_decode of a tree", function()
-  it("hides a first new key that ends a tile", function()
+  it("hides a first new key that ends a tile #long", function()
     local tree = cute.tensor({{0, 0}, {0, 1}}, cute.i32)
     for _, c in ipairs {{64, 4}, {576, 4}, {576, 20}} do
       local d, h = table.unpack(c)
@@ -895,7 +895,7 @@ describe("ops.attention_decode of latent heads", function()
       end)
   end
 
-  it("takes pages, and stores new keys", function()
+  it("takes pages, and stores new keys #long", function()
     local p = latent(2, 2, 8, 128)
     local n = cute.tensor({128, 70}, cute.i32)
     local O, L = ops.attention_decode(p.Q, p.K, nil, with(SIM, {lengths = n}))

@@ -376,7 +376,7 @@ describe("batch_invariant", function()
        function() check_rows(c, index, "gpu") end)
   end
 
-  it("is the same in a card's way of mma.sync", function()
+  it("is the same in a card's way of mma.sync #long", function()
     check_rows(CASES[1], 1, "sim:sm_80")
   end)
 

@@ -445,7 +445,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("turn tiles of them, whole and at edges", function()
+  it("turn tiles of them, whole and at edges #long", function()
     for i, c in ipairs {{"bf16", 128, 403, {64, 128}}, {"i8", 144, 403,
       {64, 128}}, {"f32", 68, 211, {32, 64}}, {"f64", 66, 101, {32, 32}},
       {"bf16", 131, 403, {64, 128}}, {"i8", 129, 289, {64, 128}}} do
@@ -459,7 +459,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("transpose between memory that others write", function()
+  it("transpose between memory that others write #long", function()
     -- X is every other matrix of `all`; Y is the matrices in between.
     local B, A = 65, 275
     local n, all = B * A, filled({4, 65, 275}, "bf16", 5)

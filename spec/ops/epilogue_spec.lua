@@ -725,7 +725,7 @@ describe("matrices that an epilogue reads", function()
     return view
   end
 
-  it("come by TMA if it can address them", function()
+  it("come by TMA if it can address them #long", function()
     -- In the cases, the rows of C begin at multiples of 16 bytes, or do not; C
     -- has an unaligned address; the columns of C are contiguous.
     local turned = cute.make_tensor(matrix({N, M}, "bf16", 6).iterator,
@@ -763,7 +763,7 @@ describe("matrices that an epilogue reads", function()
     end))
   end)
 
-  it("are out itself, call after call with other ones", function()
+  it("are out itself, call after call with other ones #long", function()
     for seed = 1, 3 do
       local D, was = matrix({M, N}, "f32", seed), {}
       for i = 0, M * N - 1 do was[i] = D(i // N, i % N) end
@@ -890,7 +890,7 @@ describe("parts of a tile that an epilogue of gemm_sm80 comes to in a loop",
     end)
   end
 
-  it("cover all of D, and nothing else", function()
+  it("cover all of D, and nothing else #long", function()
     for _, c in ipairs {{70, 33}, {64, 64}, {64, 128}, {129, 200}, {5, 1}} do
       assert.is_nil(run(c[1], c[2], nil, true))
       assert.is_nil(run(c[1], c[2], nil, nil))

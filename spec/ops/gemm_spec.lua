@@ -263,7 +263,7 @@ describe("ops.gemm", function()
     assert.is_nil(ops.differs(A, B, cute.ops.gemm(A, B, C, o), want or
       function(_, _, _, sum) return sum end))
   end
-  it("computes matrices that share B as rows of one product", function()
+  it("computes matrices that share B as rows of one product #long", function()
     local A, B = matrix {2, 3, 5, 64}, matrix({24, 64}, nil, 2)
     local R, bias = matrix({2, 3, 5, 24}, nil, 3), matrix({1, 24}, nil, 4)
     bias = cute.make_tensor(bias.iterator, cute.make_layout {24})
@@ -446,7 +446,7 @@ describe("ops.gemm", function()
     end
   end)
 
-  it("has Hopper's kernel for batches", function()
+  it("has Hopper's kernel for batches #long", function()
     for i, c in ipairs {{{3, 130, 64}, {72, 64}, {3, 130, 72}},
       {{2, 3, 64, 72}, {2, 1, 40, 72}, {2, 3, 64, 40}},
       {{4, 40, 128}, {4, 200, 128}, {4, 40, 200}},

@@ -474,7 +474,7 @@ describe("ops.sample", function()
     return out
   end
 
-  it("draws by softmax, temperature, top_k and top_p", function()
+  it("draws by softmax, temperature, top_k and top_p #long", function()
     local I = frequencies(P, 1)
     frequencies(scaled(function(_, p) return p * p end), 2, {temperature = 0.5})
     frequencies(P, 3, {top_k = 5})

@@ -117,7 +117,7 @@ describe("factors and mixed types", function()
     kernels.compiles(e:trace(), {"sm_90a"})
   end)
 
-  it("of blocks of 8-bit floats may be of 16 bits", function()
+  it("of blocks of 8-bit floats may be of 16 bits #long", function()
     local A, B = matrix({40, 256}, "e4m3"), matrix({48, 256}, "e4m3", 2)
     local a, b = matrix({40, 2}, "bf16", 3), matrix({48, 2}, "f16", 4)
     local o = {device = "sim:sm_90a", scale_a = a, scale_b = b,
@@ -135,7 +135,7 @@ describe("factors and mixed types", function()
     end
   end)
 
-  it("belong to each matrix of a batch, or to all", function()
+  it("belong to each matrix of a batch, or to all #long", function()
     local L, M, N, K = 3, 20, 24, 256
     local A, B = matrix({L, M, K}, "e4m3"), matrix({L, N, K}, "e4m3", 2)
     -- Layouts of factors, by name: {a function that returns the extents for n

@@ -85,7 +85,8 @@ describe("gradients of captured tensors", function()
     end)
   end
 
-  it("are right for an element that several heads and batches read", function()
+  it("are right for an element that several heads and batches read #long",
+     function()
     local p = problem(D, 70)  -- two tiles of rows
     local pair, list = floats(2, 3)
     p.modify = function(s, b, h) return s * list[h % 2] + s * list[b] end
@@ -102,7 +103,7 @@ describe("gradients of captured tensors", function()
     end
   end)
 
-  it("are right for the options alibi_slopes and bias", function()
+  it("are right for the options alibi_slopes and bias #long", function()
     local p = problem()
     local whole = cute.randn({1, H, 1, T}, cute.f32, {seed = 5})
     local list = {}
@@ -142,7 +143,7 @@ describe("gradients of captured tensors", function()
     compare("middle", p, out, list, {[0] = 0, 1, 2, 3})
   end)
 
-  it("are right for sequences of different lengths", function()
+  it("are right for sequences of different lengths #long", function()
     local p = problem()
     local function flat(t)
       return cute.make_tensor(t.iterator, cute.make_layout(

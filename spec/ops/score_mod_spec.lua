@@ -256,7 +256,7 @@ describe("ops.attention with functions of scores", function()
       end)
   end)
 
-  it("keeps the same scores in decoding", function()
+  it("keeps the same scores in decoding #long", function()
     local one = oracle.problem {s = 3, t = 40, h = 2, g = 1, d = 32, right = 0}
     function one.modify(x, b, h, q, k) return only(kept(b, h, q, k), x) end
     local _, lse = oracle.forward(one)

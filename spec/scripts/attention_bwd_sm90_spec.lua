@@ -127,7 +127,8 @@ describe("attention_bwd_sm90", function()
     end
   end)
 
-  it("keeps scores far below 0 apart from what follows the keys", function()
+  it("keeps scores far below 0 apart from what follows the keys #long",
+     function()
     for _, d in ipairs {64, 256} do
       local p = problem {s = 70, t = 70, d = d}
       for i = 0, cute.size(p.Q) - 1 do
@@ -156,7 +157,7 @@ describe("attention_bwd_sm90", function()
     end
   end)
 
-  it("takes operands with other strides", function()
+  it("takes operands with other strides #long", function()
     local p = problem {b = 2, s = 70, t = 80, h = 2, d = 64}
     local function heads_first(t)  -- in memory (B,H,S,D)
       local b, s, h, d = table.unpack(t.shape)
@@ -269,7 +270,7 @@ describe("attention_bwd_sm90 of concatenated sequences", function()
     end)
   end
 
-  it("takes empty sequences, windows and any order of sums", function()
+  it("takes empty sequences, windows and any order of sums #long", function()
     check_sequences({h = 2, g = 2, d = 64, left = 30, right = 10},
       {{0, 0}, {64, 64}, {0, 20}, {20, 0}, {70, 80}}, {deterministic = false})
     check_sequences({h = 2, g = 1, d = 64, left = 30, right = 0},
@@ -319,7 +320,7 @@ describe("attention_bwd_sm90", function()
     schedules({s = 70, t = 100, d = 64}, {ds_stages = 1})
   end)
 
-  it("is right in all schedules with functions of scores", function()
+  it("is right in all schedules with functions of scores #long", function()
     local function score(s, at) return s * s + at.k:to(cute.f32) end
     local function mask(at) return ((at.q + at.k) % 3):ne(0) end
     for _, d in ipairs {64, 256} do

@@ -43,7 +43,7 @@ describe("attention of one query", function()
     end)
   end
 
-  it("is right in any number of parts, of any size", function()
+  it("is right in any number of parts, of any size #long", function()
     for _, c in ipairs {{1, 1}, {1, 3}, {64, 1}, {300, 5}, {300, 9}} do
       check {s = 1, t = c[1], d = 32, n = c[2], h = 2, g = 2}
     end
@@ -54,7 +54,7 @@ describe("attention of one query", function()
     check {s = 1, t = 70, d = 64, h = 33, g = 1, n = 2, dtype = cute.f16}
   end)
 
-  it("takes several rows of a sequence, in one tile or more", function()
+  it("takes several rows of a sequence, in one tile or more #long", function()
     check {b = 2, s = 3, t = 100, d = 64, h = 4, g = 2, n = 3}
     check {s = 7, t = 90, d = 32, h = 30, g = 2, n = 4, dtype = cute.f16}
     check {s = 4, t = 4, d = 32, h = 2, g = 1, n = 2}

@@ -97,7 +97,7 @@ describe("attention_sm90 of e4m3", function()
     assert.is_true(p.LSE(0, 0, 170) > -math.huge)
   end)
 
-  it("is right in all schedules", function()
+  it("is right in all schedules #long", function()
     for _, o in ipairs {{s = 128, t = 80, causal = true, sms = 1},
                         {s = 190, t = 70, h = 2, g = 1, sms = 1},
                         {s = 70, t = 70, with = {tile = {64, 32},
@@ -112,7 +112,7 @@ describe("attention_sm90 of e4m3", function()
     end
   end)
 
-  it("has no bank conflict in shared memory", function()
+  it("has no bank conflict in shared memory #long", function()
     for _, d in ipairs {64, 128, 256} do
       local r = check {s = 128, t = 128, d = d, with = {tile = {128, 64}}}
       for _, l in ipairs(r.lines) do assert.equal(0, l.conflicts) end

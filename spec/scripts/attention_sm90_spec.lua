@@ -118,7 +118,7 @@ describe("attention_sm90", function()
     end
   end)
 
-  it("takes functions of scores", function()
+  it("takes functions of scores #long", function()
     for _, o in ipairs {{s = 130, t = 130, causal = true},
                         {s = 70, t = 256, h = 2, left = 90, window = true}} do
       o.d, o.modify = 64, modified
@@ -127,7 +127,7 @@ describe("attention_sm90", function()
     end
   end)
 
-  it("multiplies the listed blocks of keys only", function()
+  it("multiplies the listed blocks of keys only #long", function()
     local o = {b = 2, s = 100, t = 90, h = 2, d = 64, sms = 1, scale = 10,
       with = {tile = {128, 16}, modify = modify, list = {128, 32}},
       more = lists(2, 2, {{1, 2, 5}, {}, {2}, {0, 5}})}
@@ -170,7 +170,7 @@ describe("attention_sm90", function()
     assert.is_true(select(2, oracle.distance(p.LSE, lse)) < 2e-6)
   end)
 
-  it("takes operands with other strides", function()
+  it("takes operands with other strides #long", function()
     local p = oracle.problem {b = 2, s = 90, t = 100, h = 2, d = 64}
     local function heads_first(t)  -- in memory (B,H,S,D)
       local b, s, h, d = table.unpack(t.shape)
@@ -245,7 +245,7 @@ describe("attention_sm90", function()
     assert.equal("ok", v.verdict, tostring(v))
   end)
 
-  it("has no bank conflict", function()
+  it("has no bank conflict #long", function()
     for _, d in ipairs {64, 96, 128, 256} do
       local r = check {s = 128, t = 64, d = d}
       for _, l in ipairs(r.lines) do assert.equal(0, l.conflicts) end
@@ -293,7 +293,7 @@ describe("attention_sm90", function()
                                    (oracle.forward(p))) < 6e-3)
   end)
 
-  it("has tiles that waste few rows", function()
+  it("has tiles that waste few rows #long", function()
     for rows, want in pairs {[1] = 64, [64] = 64, [65] = 128, [128] = 128,
                              [129] = 192, [256] = 128, [512] = 192,
                              [16384] = 192} do

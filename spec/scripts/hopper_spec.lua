@@ -318,7 +318,7 @@ describe("stream-K in gemm_sm90", function()
     end
   end)
 
-  it("takes alpha, beta and an epilogue", function()
+  it("takes alpha, beta and an epilogue #long", function()
     local D = matrix(m, n, 3)
     local was = {}
     for i = 0, m * n - 1 do was[i] = D(i // n, i % n) end
@@ -330,7 +330,7 @@ describe("stream-K in gemm_sm90", function()
     end))
   end)
 
-  it("is reported if partial sums are passed wrongly", function()
+  it("is reported if partial sums are passed wrongly #long", function()
     assert.same({"ends"}, {changed()})
     local race = "read by block .* and write by block .* with nothing to order"
     for _, sem in ipairs {"release", "acquire"} do

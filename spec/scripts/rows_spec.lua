@@ -158,7 +158,7 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("softmax takes equal numbers of any size", function()
+  it("softmax takes equal numbers of any size #long", function()
     local list = {}
     for e = 28, 127 do
       for _, f in ipairs {1, 1.125, 1.375, 1.75} do
@@ -185,7 +185,7 @@ describe("kernels along rows", function()
     every_way "softmax_backward"
   end)
 
-  it("norms are right however rows are spread", function()
+  it("norms are right however rows are spread #long", function()
     every_way("norm", {weight = true})
     every_way("norm", {weight = true, bias = true, layer = true})
     for _, layer in ipairs {false, true} do

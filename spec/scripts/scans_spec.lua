@@ -328,7 +328,7 @@ describe("histograms", function()
 end)
 
 describe("the selective scan", function()
-  it("is right with and without its parts", function()
+  it("is right with and without its parts #long", function()
     check("mamba", {softplus = true}, {{2, 33, 45}, {1, 5, 32}, {1, 1, 1}},
           {"f32", "bf16"})
     check("mamba", {without = {z = true, D = true, bias = true, h0 = true,

@@ -121,8 +121,8 @@ void mbar_reserve(Emit *e) {
     names_reserve(e, name_of(e, &e->mbar[k]));
 }
 
-// Writes an arrival or an expected byte count. An mbarrier of another CTA has
-// the same offset in that CTA's shared memory as in this CTA's.
+// Writes the device function for an arrival or for an expected byte count. With
+// `far`, the mbarrier is that of CTA `rank`: it has the same offset there.
 static void print_one(Emit *e, const struct MbarCall *m) {
   bool bytes = m->op == OP_MBARTX, sink = !bytes || m->flags & MBF_ARRIVE;
   bool loop = m->many && m->old, count = m->many && !m->old;

@@ -237,7 +237,8 @@ describe("a TMA copy", function()
           cute.group_modes(s, 0, 2), cute.group_modes(s, 0, 2))
         cute.copy(atom, g(cute._, 0), ts, {tma_bar_ptr = bar})
       end)
-    -- The coordinates are those of an atom whose modes have another order.
+    -- Traces a copy of a tile in shared memory with this layout. Its TMA atom
+    -- is made for the layout `from`, sw128 when absent.
     local function placed(op, layout, from)
       local x, c = cpasync.make_tiled_tma_atom(op, matrix(512, 256),
         from or sw128(128, 64), {128, 64})

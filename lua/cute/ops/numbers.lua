@@ -1,4 +1,5 @@
---- Appends the numbers of a call to the arguments of a kernel.
+--- Appends scalar arguments, such as alpha and beta, to the arguments of a
+-- kernel.
 local calls = require "cute.ops.calls"
 local cute = require "cute"
 

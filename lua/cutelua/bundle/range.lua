@@ -64,7 +64,8 @@ local function spell(v, out)
   out[#out + 1] = "}"
 end
 
--- Returns the numbers of a variant, and a text of everything else. source(step)
+-- Returns the list of all numbers in a variant, and a text of everything else,
+-- so that variants which differ only in numbers have equal texts. source(step)
 -- returns the code of a step's kernel.
 local function split(v, source)
   local numbers, places = {}, {}

@@ -61,8 +61,8 @@ end
 -- ---- the learner's code ----
 
 -- Returns the learner's texts of the Lua blocks before block request.index, by
--- number. Also returns all of these texts joined, which identify the globals
--- after them.
+-- number. Also returns all texts before it joined: the key of the globals that
+-- exist after these blocks ran.
 local function texts_before(request, blocks)
   local texts, all = {}, {}
   for _, one in ipairs(request.before or {}) do

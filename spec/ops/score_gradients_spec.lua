@@ -163,6 +163,32 @@ describe("gradients of captured tensors", function()
     compare("sinks", p, got[5], p.sinks, {[0] = 1, 2, 3, 4})
   end)
 
+  it("leave out rows after the last sequence #long", function()
+    local d = 64
+    local factors = floats(2, 5)
+    local Q = cute.randn({90, 2, d}, cute.bf16)
+    local K = cute.randn({70, 2, d}, cute.bf16)
+    -- Returns the gradient of `factors` from the first rows of Q and K.
+    local function gradient(rows, keys, device)
+      local function first(x, n)
+        return cute.make_tensor(x.iterator, cute.make_layout({n, 2, d},
+                                                             x.stride))
+      end
+      local q, k = first(Q, rows), first(K, keys)
+      return run({Q = q, K = k, V = k, dO = q}, {device = device,
+        gradients = {factors}, cu_q = cute.tensor({0, 30, 60}, cute.i32),
+        cu_k = cute.tensor({0, 20, 50}, cute.i32),
+        score_mod = function(s, at) return s * factors[at.h] end})[4]
+    end
+    for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+      local all, exact = gradient(90, 70, device), gradient(60, 50, device)
+      for h = 0, 1 do
+        assert.is_true(exact(h) ~= 0)
+        assert.equal(exact(h), all(h))
+      end
+    end
+  end)
+
   it("demand tensors that score_mod reads", function()
     local p = problem()
     local function call(o)

@@ -407,7 +407,12 @@ function calls.one(p, f)
     message = r[2]
     why = calls.complaint(message)
   else
-    for i = 2, r.n do p:add(r[i]) end
+    if f.name:find "to_dlpack" and type(r[2]) == "userdata" then
+      -- The caller owns an exported tensor, and must delete it.
+      core.delete_dlpack(r[2], args[2])
+    else
+      for i = 2, r.n do p:add(r[i]) end
+    end
     if r[2] == nil and type(r[3]) == "string" then
       message = r[3]
       for _, pattern in ipairs(RAW) do

@@ -152,23 +152,19 @@ static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
 
 // Reports that NVRTC does not support the job's architecture, and lists those
 // that it supports.
-static bool unknown_arch(const NvrtcApi *api, const JitJob *job, Why *w) {
-  enum { MOST = 64 };
-  int n = 0, major = 0, minor = 0, list[MOST];
+static bool unknown_arch(const Nvrtc *v, const JitJob *job, Why *w) {
   char names[512] = "";
-  bool told = api->nvrtcGetNumSupportedArchs && api->nvrtcGetSupportedArchs &&
-              api->nvrtcGetNumSupportedArchs(&n) == NVRTC_SUCCESS &&
-              n <= MOST && api->nvrtcGetSupportedArchs(list) == NVRTC_SUCCESS;
-  api->nvrtcVersion(&major, &minor);
   size_t at = 0;
-  for (int i = 0; told && i < n && at + 16 < sizeof names; i++)
-    at += (size_t)snprintf(names + at, sizeof names - at, " sm_%d", list[i]);
-  return why(w, ERR_ARCH, "NVRTC %d.%d does not support %s%s%s", major, minor,
-             job->arch, told ? "; it supports" : "", names);
+  for (int i = 0; i < v->narchs && at + 16 < sizeof names; i++)
+    at += (size_t)snprintf(names + at, sizeof names - at, " sm_%d",
+                           v->archs[i]);
+  return why(w, ERR_ARCH, "NVRTC %d.%d does not support %s%s%s", v->major,
+             v->minor, job->arch, v->narchs ? "; it supports" : "", names);
 }
 
-static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
+static bool compile_held(const Nvrtc *v, const JitJob *job, JitOut *out,
                          Why *w) {
+  const NvrtcApi *api = &v->api;
   nvrtcProgram p = NULL;
   nvrtcResult r = NVRTC_ERROR_INVALID_OPTION;
   for (int fewer = 0; r == NVRTC_ERROR_INVALID_OPTION && fewer < 3; fewer++) {
@@ -191,7 +187,7 @@ static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
   if (r == NVRTC_ERROR_INVALID_OPTION && out->log &&
       strstr(out->log, "gpu-architecture")) {
     out->log_n = 0;  // unknown_arch's message says the same as the log
-    return unknown_arch(api, job, w);
+    return unknown_arch(v, job, w);
   }
   if (r != NVRTC_SUCCESS)
     return why(w, ERR_COMPILE, "NVRTC rejected the source (%s)",
@@ -257,7 +253,7 @@ static bool compile(const JitJob *job, JitOut *out, Why *w) {
   Wait wait;
   signals_hold(&hold);
   wait_begin(&wait, job);
-  bool ok = compile_held(&v->api, job, out, w);
+  bool ok = compile_held(v, job, out, w);
   wait_end(&wait);
   signals_release(&hold);
   return ok;

@@ -343,6 +343,10 @@ static bool with_cache(Cache *c, const JitJob *job, JitOut *out, Why *w) {
   return ok;
 }
 
+static void clear(JitOut *out) {
+  *out = (JitOut){.log = "", .cubin = "", .ptx = ""};
+}
+
 // Looks a job up in the image's cache. An entry whose code the driver does not
 // load is a miss.
 static bool with_image(Cache *c, const JitJob *job, JitOut *out) {
@@ -352,12 +356,8 @@ static bool with_image(Cache *c, const JitJob *job, JitOut *out) {
   CacheKey key = cache_key(text, n);
   bool ok = lookup(c, &key, out);
   if (ok && !nvrtc_loads(out->major)) {
-    char kept[sizeof out->notes];
-    memcpy(kept, out->notes, sizeof kept);
     jit_free(out);
-    memset(out, 0, sizeof *out);
-    memcpy(out->notes, kept, sizeof kept);
-    out->log = out->cubin = out->ptx = "";
+    clear(out);
     ok = false;
   }
   out->image = ok;
@@ -380,8 +380,7 @@ static bool put_into(const JitJob *job, const JitOut *out, Why *w) {
 }
 
 bool jit_compile(const JitJob *job, JitOut *out, Why *w) {
-  memset(out, 0, sizeof *out);
-  out->log = out->cubin = out->ptx = "";
+  clear(out);
   if (job->noptions > MAX_OPTIONS)
     return why(w, ERR_LIMIT, "more than %d options of NVRTC", MAX_OPTIONS);
   Cache own, image;

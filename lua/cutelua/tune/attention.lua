@@ -156,9 +156,6 @@ local function tensor(o, name, shape, dtype)
   return o.own[name]
 end
 
---- Returns the part of the warm-up time that a problem needs.
-function Attention:warmth() return operands.warmth(self.flops) end
-
 --- Returns a tile in the form that the benchmark takes. Its results are checked
 -- first.
 ---@param name string

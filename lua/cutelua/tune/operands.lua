@@ -52,7 +52,8 @@ end
 -- one.
 ---@param problem string
 ---@param make? function
----@return table types of A, B, D, layouts "tn", D's order, m, n, k, D's columns
+---@return table types of A, B, D, layouts "tn", D's order, m, n, k, D's
+-- columns, flops
 function operands.parse(problem, make)
   local w = {}
   for word in problem:gmatch "%S+" do w[#w + 1] = word end
@@ -62,7 +63,7 @@ function operands.parse(problem, make)
              a = of(w[1]), b = of(w[2]), d = of(w[3]), tf32 = w[1] == "tf32",
              layouts = w[4], order = w[5], m = extent(1), n = extent(2),
              k = extent(3), make = make}
-  o.columns = o.n
+  o.columns, o.flops = o.n, 2.0 * o.m * o.n * o.k
   if make then
     local more = epilogue_of(o, function(kind, dtype)
       return stand_in(read_as(o, kind), dtype)

@@ -66,10 +66,10 @@ end
 --- Parses the text of a product.
 ---@param problem string
 ---@param make? function makes its epilogue
----@return table # operands.parse, and sizes, title, flops
+---@return table # operands.parse, and sizes, title
 function products.parse(problem, make)
   local o = operands.parse(problem, make)
-  o.sizes, o.flops = {o.m, o.n, o.k}, 2.0 * o.m * o.n * o.k
+  o.sizes = {o.m, o.n, o.k}
   o.title = ("%dx%dx%d"):format(o.m, o.n, o.k)
   return o
 end

@@ -150,7 +150,7 @@ local function measure(problem, rounds, warm, hot, cold, ...)
     answer("begin", name)
     list[i] = contestant(o, name)
   end
-  local part = operands.warmth(o.flops or 2.0 * o.m * o.n * o.k)
+  local part = operands.warmth(o.flops)
   local results = assert(timer.bench(list, {
     rounds = math.tointeger(tonumber(rounds)), warm_ms = part * warm,
     settle_ms = part == 1 and #list > 1 and SETTLE or nil,

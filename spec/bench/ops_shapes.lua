@@ -120,7 +120,7 @@ local function contestants(s, sets)
       by_algorithm[j] = turns
       if turns then last[turns] = runs[#runs] end
     end
-    local part = operands.warmth(s.m, s.n, s.k) / 4
+    local part = operands.warmth(2.0 * s.m * s.n * s.k) / 4
     return #by_algorithm > 1 and gpu.best(by_algorithm, {
       warm_ms = part * options.warm, hot_ms = part * options.hot})
       or by_algorithm[1]
@@ -189,7 +189,7 @@ local function compete(s)
       list[#list + 1] = {launch = worker.in_turn(runs)}
     end
   end
-  local part = operands.warmth(s.m, s.n, s.k)
+  local part = operands.warmth(2.0 * s.m * s.n * s.k)
   local r = assert(gpu.bench(list, {
     rounds = tonumber(options.rounds), warm_ms = part * options.warm,
     hot_ms = part * options.hot, cold = false,
@@ -272,7 +272,7 @@ local function constant(s, copied)
       list[#list + 1] = x
     end
   end
-  local part = operands.warmth(s.m, s.n, s.k) / 4
+  local part = operands.warmth(2.0 * s.m * s.n * s.k) / 4
   local r = assert(gpu.bench(list, {rounds = tonumber(options.rounds),
     warm_ms = part * options.warm, hot_ms = part * options.hot, cold = false}))
   local function us(i) return r[i].hot.median * 1e3 / list[i].each end

@@ -248,7 +248,7 @@ function Session:finish(code)
     return 1
   end
   local start = core.clock()
-  pool.run(self.jobs, self.opt.jobs or pool.cores(), self.opt.into, row)
+  pool.run(self.jobs, self.opt.jobs, self.opt.into, row)
   local failed, uncached = tell_failures(self.jobs)
   local hits = 0
   for _, job in ipairs(self.jobs) do hits = hits + (job.cached and 1 or 0) end

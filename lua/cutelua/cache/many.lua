@@ -46,8 +46,7 @@ local function compile(jobs, n)
   if not there or not sys.spawn or os.getenv "CUTELUA_CACHE" == "0" then
     return
   end
-  local pool = require "cutelua.cache.pool"
-  pool.run(jobs, n or pool.cores())
+  require "cutelua.cache.pool".run(jobs, n)
 end
 
 --- Prepares many launches. Their kernels are compiled in parallel processes, in

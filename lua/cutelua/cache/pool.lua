@@ -12,12 +12,6 @@ local pool = {}
 -- Seconds after which a compilation counts as hung.
 local LIMIT = 3600
 
---- Returns the number of cores of this computer.
-function pool.cores()
-  local p <close> = io.popen "nproc 2>/dev/null"
-  return p and math.tointeger(tonumber(p:read "l")) or 2
-end
-
 local function finish(job, a)
   if a[1] == "done" then
     job.seconds, job.cached = tonumber(a[2]), a[3] == "1"
@@ -94,13 +88,13 @@ end
 -- field `failed` to the message instead, and `died` if the process that
 -- compiled it has ended. Calls tell(job) after each.
 ---@param jobs table[]
----@param n integer
+---@param n? integer all cores when absent
 ---@param into? string folder of an image's cache
 ---@param tell? fun(job: table)
 function pool.run(jobs, n, into, tell)
   tell = tell or function() end
-  local p = {jobs = jobs, most = math.min(n, #jobs), next = 1, open = #jobs,
-             children = {}, into = into, tell = tell}
+  local p = {jobs = jobs, most = math.min(n or child.cores(), #jobs), next = 1,
+             open = #jobs, children = {}, into = into, tell = tell}
   while p.open > 0 do
     hand_out(p)
     wait(p)

@@ -24,6 +24,14 @@ function child.new(module, word)
   return setmetatable({process = process, text = "", said = ""}, Child)
 end
 
+--- Returns how many children can compile at once: the number of cores of this
+-- computer.
+---@return integer
+function child.cores()
+  local p <close> = io.popen "nproc 2>/dev/null"
+  return p and math.tointeger(tonumber(p:read "l")) or 2
+end
+
 --- Sends a request that has to be answered within some seconds. `job` is kept
 -- with the child for the caller.
 function Child:ask(job, seconds, ...)

@@ -2,6 +2,7 @@
 -- candidates for given sizes, and write the best candidates into a table that
 -- ops.gemm and ops.attention read (docs/tuning.md).
 local attention = require "cutelua.tune.attention"
+local child = require "cutelua.tune.child"
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local epilogues = require "cutelua.tune.epilogues"
@@ -168,11 +169,6 @@ end
 
 ---------------------------------------------------------------------------
 
-local function cores()
-  local p <close> = io.popen "nproc 2>/dev/null"
-  return p and tonumber(p:read "l") or 2
-end
-
 local function command(words, worker)
   local opt, message = cli.try_parse(words, SPEC)
   if not opt then refuse("%s", message) end
@@ -187,7 +183,8 @@ local function command(words, worker)
       or "")
   end
   opt.problems = problems_of(opt)
-  opt.jobs, opt.worker = opt.jobs or cores(), worker or "cutelua.tune.worker"
+  opt.jobs = opt.jobs or child.cores()
+  opt.worker = worker or "cutelua.tune.worker"
   if opt.out then
     local ok, why = cli.writable(opt.out)
     if not ok then refuse("--out: %s", why) end

@@ -45,10 +45,8 @@ end
 --- Answers the requests on standard input until its end.
 function worker.main()
   for line in io.lines() do
-    local f = {}
-    for field in (line .. "\t"):gmatch "([^\t]*)\t" do
-      f[#f + 1] = worker.unescape(field)
-    end
+    local f = child.fields(line)
+    for i, field in ipairs(f) do f[i] = worker.unescape(field) end
     local options = {}
     for o in f[4]:gmatch "[^\x1f]+" do options[#options + 1] = o end
     local out, why = worker.compile({source = f[5], arch = f[2],

@@ -24,6 +24,17 @@ function child.new(module, word)
   return setmetatable({process = process, text = "", said = ""}, Child)
 end
 
+--- Returns the fields of a request or of an answer.
+---@param line string
+---@return string[]
+function child.fields(line)
+  local fields = {}
+  for field in (line .. "\t"):gmatch "([^\t]*)\t" do
+    fields[#fields + 1] = field
+  end
+  return fields
+end
+
 --- Returns how many children can compile at once: the number of cores of this
 -- computer.
 ---@return integer
@@ -54,11 +65,7 @@ function Child:answers()
       if line:find "%S" then self.said = line end
       return ""
     end
-    local fields = {}
-    for field in (line:sub(2) .. "\t"):gmatch "([^\t]*)\t" do
-      fields[#fields + 1] = field
-    end
-    list[#list + 1] = fields
+    list[#list + 1] = child.fields(line:sub(2))
     return ""
   end)
   return list

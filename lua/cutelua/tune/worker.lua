@@ -175,9 +175,7 @@ end
 function worker.main(epilogue)
   if epilogue then named, make = assert(epilogues.load(epilogue)) end
   for line in io.lines() do
-    local words = {}
-    for word in (line .. "\t"):gmatch "([^\t]*)\t" do words[#words + 1] = word
-    end
+    local words = child.fields(line)
     worker.now = ""
     local ok, why = pcall(VERBS[words[1]], table.unpack(words, 2))
     if not ok then

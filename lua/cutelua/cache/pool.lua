@@ -14,9 +14,8 @@ local LIMIT = 3600
 
 local function finish(job, a)
   if a[1] == "done" then
-    job.seconds, job.cached = tonumber(a[2]), a[3] == "1"
-    job.nvrtc, job.notes = a[4], {}
-    for note in worker.unescape(a[5]):gmatch "[^\n]+" do
+    job.seconds, job.cached, job.notes = tonumber(a[2]), a[3] == "1", {}
+    for note in worker.unescape(a[4]):gmatch "[^\n]+" do
       table.insert(job.notes, note)
     end
   else
@@ -84,7 +83,7 @@ local function wait(p)
 end
 
 --- Compiles jobs {source, arch, options} in at most n processes. Sets the
--- fields seconds, cached, nvrtc and notes of each job. If a job fails, sets its
+-- fields seconds, cached and notes of each job. If a job fails, sets its
 -- field `failed` to the message instead, and `died` if the process that
 -- compiled it has ended. Calls tell(job) after each.
 ---@param jobs table[]

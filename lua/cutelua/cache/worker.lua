@@ -3,9 +3,9 @@
 -- A request is a line of fields separated by tabs: compile, target, folder of
 -- an image's cache or "", options separated by \x1f, source text. In fields,
 -- the letters after a backslash stand for characters (escape). The answer is
--- the word done, the seconds, "1" if the code was in a cache, NVRTC's version,
--- and notes about the caches. If the compilation fails, the answer is the word
--- fail and the message.
+-- the word done, the seconds, "1" if the code was in a cache, and notes about
+-- the caches. If the compilation fails, the answer is the word fail and the
+-- message.
 local child = require "cutelua.tune.child"
 local core = require "cute.core"
 
@@ -25,17 +25,6 @@ function worker.escape(text) return (text:gsub("[\\\n\t\r]", LETTER)) end
 ---@return string
 function worker.unescape(field) return (field:gsub("\\(.)", CHARACTER)) end
 
---- Compiles a job {source, arch, options} into the user's cache and, with
--- `into`, into a folder.
----@param job table
----@param into? string
----@return table? out of core.jit_compile
----@return string? message
-function worker.compile(job, into)
-  return core.jit_compile(job.source, job.arch, job.options, false, nil, nil,
-                          nil, into)
-end
-
 -- The line break ends a line that the compiler may have left unfinished.
 local function answer(...)
   io.stdout:write("\n", child.MARK, table.concat({...}, "\t"), "\n")
@@ -49,11 +38,11 @@ function worker.main()
     for i, field in ipairs(f) do f[i] = worker.unescape(field) end
     local options = {}
     for o in f[4]:gmatch "[^\x1f]+" do options[#options + 1] = o end
-    local out, why = worker.compile({source = f[5], arch = f[2],
-      options = options}, f[3] ~= "" and f[3] or nil)
+    local out, why = core.jit_compile(f[5], f[2], options, false, nil, nil,
+      nil, f[3] ~= "" and f[3] or nil)
     if out then
       answer("done", ("%.3f"):format(out.seconds), out.cached and "1" or "0",
-             out.nvrtc, worker.escape(table.concat(out.notes, "\n")))
+             worker.escape(table.concat(out.notes, "\n")))
     else
       answer("fail", worker.escape(why))
     end

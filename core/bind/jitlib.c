@@ -94,10 +94,9 @@ static int l_nvrtc_version(lua_State *L) {
   return 1;
 }
 
-// nvrtc_list([arch]) -> {{path=, version=, chosen=, why=, archs=}, ...},
-// driver: the NVRTC libraries found, newest first; `chosen` marks the one that
-// compiles for `arch`. driver: the version of CUDA that the driver is for, or
-// nil.
+// nvrtc_list([arch]) -> {{path=, version=, chosen=, why=}, ...}, driver: the
+// NVRTC libraries found, newest first; `chosen` marks the one that compiles for
+// `arch`. driver: the version of CUDA that the driver is for, or nil.
 static int l_nvrtc_list(lua_State *L) {
   enum { MOST = 32 };
   const Nvrtc *list[MOST];
@@ -105,7 +104,7 @@ static int l_nvrtc_list(lua_State *L) {
   int n = nvrtc_list(list, MOST), driver = nvrtc_driver();
   lua_newtable(L);
   for (int i = 0; i < n; i++) {
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 4);
     lua_pushstring(L, list[i]->path), lua_setfield(L, -2, "path");
     if (list[i]->major) {
       lua_pushfstring(L, "%d.%d", list[i]->major, list[i]->minor);
@@ -113,12 +112,6 @@ static int l_nvrtc_list(lua_State *L) {
     }
     face_set_bool(L, "chosen", list[i] == chosen);
     set_bytes(L, "why", list[i]->why, strlen(list[i]->why));
-    lua_newtable(L);
-    for (int k = 0; k < list[i]->narchs; k++) {
-      lua_pushinteger(L, list[i]->archs[k]);
-      lua_rawseti(L, -2, k + 1);
-    }
-    lua_setfield(L, -2, "archs");
     lua_rawseti(L, -2, i + 1);
   }
   if (driver <= 0) return 1;

@@ -178,12 +178,14 @@ static void set_look(lua_State *L, CacheBox *b, const CacheFile *f,
   b->mem = NULL;
 }
 
-// cache_list(image, verify) -> {dir=, on=, note=, max=, bytes=, {name=, bytes=,
-// used=, state=, key=, nvrtc=}, ...}: the entries of the user's own cache or
-// the image's, the least recently used first. With `verify`, a state is "good"
-// only if the checksum is right.
+// cache_list(image [, verify]) -> {dir=, on=, note=, max=, bytes=, {name=,
+// bytes=, used=, state=, key=, nvrtc=}, ...}: the entries of the user's own
+// cache or the image's, the least recently used first. If `verify` is true, a
+// state is "good" only if the checksum is right. If it is nil, no entry is
+// read, and state, key and nvrtc are missing.
 static int l_cache_list(lua_State *L) {
   bool image = lua_toboolean(L, 1), verify = lua_toboolean(L, 2);
+  bool look = !lua_isnoneornil(L, 2);
   CacheBox *b = push_cache(L, image);
   size_t n, total;
   b->list = cache_list(&b->c, &n, &total);
@@ -200,7 +202,7 @@ static int l_cache_list(lua_State *L) {
     lua_setfield(L, -2, "bytes");
     lua_pushinteger(L, b->list[i].used / 1000000000);
     lua_setfield(L, -2, "used");
-    set_look(L, b, &b->list[i], verify);
+    if (look) set_look(L, b, &b->list[i], verify);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;

@@ -27,7 +27,7 @@ local function size(bytes)
 end
 
 -- Returns the open caches: the user's own, and the image's if there is one.
--- Prints why one of them cannot be used.
+-- Prints why one of them cannot be used. verify: see core.cache_list.
 local function caches(verify)
   local list = {}
   for _, image in ipairs {false, true} do
@@ -128,7 +128,7 @@ end
 
 local function path()
   local code = 1
-  for _, c in ipairs(caches(false)) do
+  for _, c in ipairs(caches()) do
     if c.on then
       print(c.dir)
       code = 0

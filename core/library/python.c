@@ -99,6 +99,23 @@ void cutelua_python_start(void *const *values) {
   memcpy(&py, values, sizeof py);
 }
 
+// ---- calls of Python's functions ----
+
+// Calls f(a), or f(a, b) if b is not NULL.
+static PyObject *call(PyObject *f, PyObject *a, PyObject *b) {
+  PyObject *args = py.PyTuple_New(b ? 2 : 1);
+  if (!args) return NULL;
+  py.Py_IncRef(a);
+  py.PyTuple_SetItem(args, 0, a);
+  if (b) {
+    py.Py_IncRef(b);
+    py.PyTuple_SetItem(args, 1, b);
+  }
+  PyObject *out = py.PyObject_CallObject(f, args);
+  py.Py_DecRef(args);
+  return out;
+}
+
 // ---- the exchange interface of DLPack 1.3 ----
 
 typedef struct Exchange {
@@ -120,12 +137,7 @@ static int nknown;
 static const Exchange *exchange_of(PyObject *type) {
   for (int i = 0; i < nknown; i++)
     if (known[i].type == type) return known[i].api;
-  PyObject *args = py.PyTuple_New(1);
-  if (!args) return NULL;
-  py.Py_IncRef(type);
-  py.PyTuple_SetItem(args, 0, type);
-  PyObject *got = py.PyObject_CallObject(py.classify, args);
-  py.Py_DecRef(args);
+  PyObject *got = call(py.classify, type, NULL);
   if (!got) return NULL;
   const Exchange *api =
     (const Exchange *)(uintptr_t)py.PyLong_AsUnsignedLongLong(got);
@@ -236,12 +248,8 @@ static bool read_tensor(PyCall *c, PyObject *x, const Exchange *api) {
   if (grad) {
     bool on = py.PyObject_IsTrue(grad) == 1;
     py.Py_DecRef(grad);
-    PyObject *args = on ? py.PyTuple_New(1) : NULL;
-    if (args) {
-      py.Py_IncRef(x);
-      py.PyTuple_SetItem(args, 0, x);
-      PyObject *ok = py.PyObject_CallObject(py.check_grad, args);
-      py.Py_DecRef(args);
+    if (on) {
+      PyObject *ok = call(py.check_grad, x, NULL);
       if (!ok) return false;
       py.Py_DecRef(ok);
     }
@@ -346,12 +354,7 @@ static bool read_number(PyCall *c, PyObject *x, PyObject *type) {
 
 // Reads an object of a type that is not built in.
 static bool read_other(PyCall *c, PyObject *x, int depth) {
-  PyObject *args = py.PyTuple_New(1);
-  if (!args) return false;
-  py.Py_IncRef(x);
-  py.PyTuple_SetItem(args, 0, x);
-  PyObject *simple = py.PyObject_CallObject(py.convert, args);
-  py.Py_DecRef(args);
+  PyObject *simple = call(py.convert, x, NULL);
   if (!simple) return false;
   bool ok = read_capsule(c, simple);
   if (ok && !c->like) c->like = x;
@@ -712,26 +715,13 @@ static void capsule_gone(PyObject *capsule) {
   m->deleter(m);
 }
 
-static PyObject *call2(PyObject *f, PyObject *a, PyObject *b) {
-  PyObject *args = a && b ? py.PyTuple_New(2) : NULL;
-  if (!args) return NULL;
-  py.PyTuple_SetItem(args, 0, a);
-  py.Py_IncRef(b);
-  py.PyTuple_SetItem(args, 1, b);
-  PyObject *out = py.PyObject_CallObject(f, args);
-  py.Py_DecRef(args);
-  return out;
-}
-
 // Returns f(number, address of the call's state).
 static PyObject *with_state(const PyCall *c, PyObject *f, int64_t number) {
-  PyObject *args = py.PyTuple_New(2);
-  if (!args) return NULL;
-  py.PyTuple_SetItem(args, 0, py.PyLong_FromLongLong(number));
-  py.PyTuple_SetItem(args, 1,
-                     py.PyLong_FromLongLong((int64_t)(intptr_t)c->state));
-  PyObject *out = py.PyObject_CallObject(f, args);
-  py.Py_DecRef(args);
+  PyObject *a = py.PyLong_FromLongLong(number);
+  PyObject *b = py.PyLong_FromLongLong((int64_t)(intptr_t)c->state);
+  PyObject *out = a && b ? call(f, a, b) : NULL;
+  if (a) py.Py_DecRef(a);
+  if (b) py.Py_DecRef(b);
   return out;
 }
 
@@ -748,7 +738,9 @@ static PyObject *make_tensor(PyCall *c, Res *r) {
     m->deleter(m);
     return NULL;
   }
-  return call2(py.wrap, capsule, c->like ? c->like : py.none);
+  PyObject *out = call(py.wrap, capsule, c->like ? c->like : py.none);
+  py.Py_DecRef(capsule);
+  return out;
 }
 
 static PyObject *make_value(PyCall *c, size_t *at);

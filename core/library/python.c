@@ -68,7 +68,6 @@
   F(failed)   /* f(status, state's address): raises a call's error */ \
   F(ref_type)     /* class of references to Lua values, with `number`; made \
                      of the number and the state's address */ \
-  F(tensor_type)  /* class of tensors that no library wraps */ \
   F(classify)  /* f(type): address of its DLPackExchangeAPI, or 0 */ \
   F(convert)  /* f(object): a capsule, or a simpler value */ \
   F(wrap)     /* f(capsule, like): the tensor of a result */ \
@@ -202,7 +201,7 @@ typedef struct PyCall {
 } PyCall;
 
 // Flags of cutelua_python_call.
-enum { NO_GRAD_CHECK = 1, ALL_RESULTS = 2 };
+enum { NO_GRAD_CHECK = 1 };
 
 static bool grow(void **p, void *here, size_t *max, size_t need, size_t size) {
   if (need <= *max) return true;

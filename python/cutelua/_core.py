@@ -679,8 +679,8 @@ def _start():
     ours = dict(bool_type=bool, int_type=int, float_type=float, str_type=str,
                 tuple_type=tuple, list_type=list, dict_type=dict, none=None,
                 type_error=TypeError, failed=failed, ref_type=Function,
-                tensor_type=Tensor, classify=classify, convert=convert,
-                wrap=wrap, check_grad=check_grad)
+                classify=classify, convert=convert, wrap=wrap,
+                check_grad=check_grad)
     _start.keep = list(ours.values())
     values = (_ptr * (len(names) + len(objects)))(
         *(ctypes.cast(getattr(api, n), _ptr).value for n in names),

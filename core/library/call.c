@@ -483,8 +483,12 @@ static int protected(lua_State *L) {
 }
 
 cutelua_status call_run(Task *t, LastError *e) {
+  cutelua_state *s = t->state;
+  cutelua_status status = state_enter(s);
+  if (status != CUTELUA_OK) return status;
   t->misuse = false;
-  cutelua_status status = state_run(t->state->L, protected, t, e);
-  return status == CUTELUA_ERROR && t->misuse ? CUTELUA_MISUSE : status;
+  status = state_run(s->L, protected, t, e ? e : &s->error);
+  if (status == CUTELUA_ERROR && t->misuse) status = CUTELUA_MISUSE;
+  return state_leave(s, status);
 }
 // SPDX-License-Identifier: MIT

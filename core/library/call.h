@@ -23,7 +23,8 @@ typedef struct Task {
   bool misuse;  // whether an error means that an argument is invalid
 } Task;
 
-// Executes the task between state_enter and state_leave.
+// Executes the task in a call of its state. Records an error in *e, or as the
+// state's last error if e is NULL.
 cutelua_status call_run(Task *t, LastError *e);
 
 #endif

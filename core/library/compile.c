@@ -84,8 +84,7 @@ static void *work(void *p) {
   Job *j = p;
   cutelua_state *s = j->state;
   LastError e = {0};
-  cutelua_status status = state_enter(s);
-  if (status == CUTELUA_OK) status = state_leave(s, call_run(&j->task, &e));
+  cutelua_status status = call_run(&j->task, &e);
   pthread_mutex_lock(&s->job_lock);
   j->status = status;
   j->error = e;
@@ -152,9 +151,7 @@ cutelua_status cutelua_compile(cutelua_state *s, cutelua_ref kernel,
                                const cutelua_arg *args, size_t nargs,
                                const cutelua_launch_options *launch) {
   Task t = task_of(s, kernel, args, nargs, launch);
-  cutelua_status status = state_enter(s);
-  if (status != CUTELUA_OK) return status;
-  return state_leave(s, call_run(&t, &s->error));
+  return call_run(&t, NULL);
 }
 
 cutelua_status cutelua_compile_start(cutelua_state *s, cutelua_ref kernel,

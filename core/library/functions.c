@@ -150,18 +150,12 @@ cutelua_status cutelua_release(cutelua_state *s, cutelua_ref ref) {
 
 // ---- calls ----
 
-static cutelua_status run(Task *t) {
-  cutelua_status status = state_enter(t->state);
-  if (status != CUTELUA_OK) return status;
-  return state_leave(t->state, call_run(t, &t->state->error));
-}
-
 cutelua_status cutelua_launch(cutelua_state *s, cutelua_ref kernel,
                               const cutelua_arg *args, size_t nargs,
                               const cutelua_launch_options *launch) {
   Task t = {.state = s, .ref = kernel, .args = args, .nargs = nargs,
             .launch = launch};
-  return run(&t);
+  return call_run(&t, NULL);
 }
 
 cutelua_status cutelua_call(cutelua_state *s, cutelua_ref function,
@@ -169,7 +163,7 @@ cutelua_status cutelua_call(cutelua_state *s, cutelua_ref function,
                             cutelua_arg *results, size_t nresults) {
   Task t = {.state = s, .ref = function, .args = args, .nargs = nargs,
             .results = results, .nresults = nresults, .calls = true};
-  return run(&t);
+  return call_run(&t, NULL);
 }
 
 cutelua_status cutelua_op(cutelua_state *s, const char *name,
@@ -177,6 +171,6 @@ cutelua_status cutelua_op(cutelua_state *s, const char *name,
                           cutelua_arg *results, size_t nresults) {
   Task t = {.state = s, .name = name ? name : "", .args = args, .nargs = nargs,
             .results = results, .nresults = nresults, .calls = true};
-  return run(&t);
+  return call_run(&t, NULL);
 }
 // SPDX-License-Identifier: MIT

@@ -36,19 +36,6 @@ static int l_spend(lua_State *L) {
   return 0;
 }
 
-// embedded(module) -> text, chunk name; nothing if there is no such module
-static int l_embedded(lua_State *L) {
-  const char *name = luaL_checkstring(L, 1);
-  for (size_t i = 0; i < embedded_count; i++) {
-    const Embedded *e = &embedded_files[i];
-    if (strcmp(e->name, name) != 0 || embedded_is_document(e)) continue;
-    embedded_push(L, e);
-    lua_pushstring(L, e->chunk);
-    return 2;
-  }
-  return 0;
-}
-
 // Names of the workshop that untrusted states have, as rows of the table
 // lua/cutelua/init.lua: kernels and the texts of errors need them. `whole` is
 // the name of a module that is itself the value; NULL: a field of the module.
@@ -85,24 +72,19 @@ static void add_workshop(lua_State *L) {
 // library contains, few of which belong to the workshop. It is a C function
 // because the tracer follows what Lua functions write to tables.
 static int l_require(lua_State *L) {
-  size_t n;
   const char *name = luaL_checkstring(L, 1);
   lua_settop(L, 1);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   if (lua_getfield(L, 2, name) != LUA_TNIL) return 1;
-  lua_pushcfunction(L, l_embedded);
-  lua_pushvalue(L, 1);
-  lua_call(L, 1, LUA_MULTRET);
+  const Embedded *e = embedded_module(name);
   bool workshop = strncmp(name, "cutelua", 7) == 0;
-  if ((workshop && !of_workshop(name)) || lua_gettop(L) < 5) {
+  if ((workshop && !of_workshop(name)) || !e) {
     lua_pushfstring(L, "module '%s' not found", name);
     return lua_error(L);
   }
-  const char *text = lua_tolstring(L, 4, &n);
-  if (luaL_loadbufferx(L, text, n, lua_tostring(L, 5), "t") != LUA_OK)
-    return lua_error(L);
+  embedded_load(L, e);
   lua_pushvalue(L, 1);
-  lua_pushvalue(L, 5);
+  lua_pushstring(L, e->chunk);
   lua_call(L, 2, 1);
   if (!lua_isnil(L, -1)) lua_setfield(L, 2, name);
   if (lua_getfield(L, 2, name) != LUA_TNIL) return 1;
@@ -252,14 +234,9 @@ static void open_trusted(lua_State *L) {
 
 // Calls the chunk of an embedded module with the table `host` at index 2.
 static void run_module(lua_State *L, const char *module, int results) {
-  lua_getfield(L, 2, "embedded");
-  lua_pushstring(L, module);
-  lua_call(L, 1, 2);
-  size_t n;
-  const char *text = lua_tolstring(L, -2, &n);
-  if (!text) luaL_error(L, "the library lacks module %s", module);
-  if (luaL_loadbufferx(L, text, n, lua_tostring(L, -1), "t") != LUA_OK)
-    lua_error(L);
+  const Embedded *e = embedded_module(module);
+  if (!e) luaL_error(L, "the library lacks module %s", module);
+  embedded_load(L, e);
   lua_pushvalue(L, 2);
   lua_call(L, 1, results);
 }
@@ -267,8 +244,8 @@ static void run_module(lua_State *L, const char *module, int results) {
 int sandbox_open(lua_State *L) {
   cutelua_state *s = lua_touserdata(L, 1);
   static const luaL_Reg funcs[] = {
-    {"emit", l_emit}, {"spend", l_spend}, {"embedded", l_embedded},
-    {"require", l_require}, {NULL, NULL}};
+    {"emit", l_emit}, {"spend", l_spend}, {"require", l_require},
+    {NULL, NULL}};
   luaL_checkversion(L);
   if (s->untrusted) open_untrusted(L);
   else open_trusted(L);

@@ -37,31 +37,36 @@ void embedded_push(lua_State *L, const Embedded *e) {
 
 bool embedded_is_document(const Embedded *e) { return strchr(e->name, '/'); }
 
-static const Embedded *find(const char *name) {
+const Embedded *embedded_module(const char *name) {
   size_t lo = 0, hi = embedded_count;
   while (lo < hi) {
     size_t mid = (lo + hi) / 2;
     int c = strcmp(embedded_files[mid].name, name);
-    if (c == 0) return &embedded_files[mid];
+    const Embedded *e = &embedded_files[mid];
+    if (c == 0) return embedded_is_document(e) ? NULL : e;
     if (c < 0) lo = mid + 1;
     else hi = mid;
   }
   return NULL;
 }
 
+void embedded_load(lua_State *L, const Embedded *e) {
+  size_t size;
+  embedded_push(L, e);
+  const char *text = lua_tolstring(L, -1, &size);
+  if (luaL_loadbufferx(L, text, size, e->chunk, "t") != LUA_OK) lua_error(L);
+  lua_remove(L, -2);
+}
+
 // Finds a module among the embedded files: a function of package.searchers.
 static int embedded_search(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
-  const Embedded *e = find(name);
-  if (!e || embedded_is_document(e)) {
+  const Embedded *e = embedded_module(name);
+  if (!e) {
     lua_pushfstring(L, "no embedded module '%s'", name);
     return 1;
   }
-  embedded_push(L, e);
-  size_t size;
-  const char *text = lua_tolstring(L, -1, &size);
-  if (luaL_loadbufferx(L, text, size, e->chunk, "t") != LUA_OK)
-    return lua_error(L);
+  embedded_load(L, e);
   lua_pushstring(L, e->chunk + 1);
   return 2;
 }

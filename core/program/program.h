@@ -21,6 +21,8 @@ extern const Embedded embedded_files[];  // all embedded files, sorted by name
 extern const size_t embedded_count;
 
 bool embedded_is_document(const Embedded *e);
+// Finds the embedded module of this name. NULL: there is none.
+const Embedded *embedded_module(const char *name);
 
 // Creates a Lua state without libraries. NULL: out of memory.
 lua_State *program_state(void);
@@ -30,6 +32,8 @@ int program_open(lua_State *L);
 
 // Pushes the text of an embedded file.
 void embedded_push(lua_State *L, const Embedded *e);
+// Pushes the function that an embedded module compiles to.
+void embedded_load(lua_State *L, const Embedded *e);
 // Sets package.searchers: package.preload, then the embedded files, then the
 // file system as in the standalone lua.
 void embedded_open(lua_State *L);

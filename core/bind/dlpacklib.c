@@ -51,10 +51,18 @@ static DType type_of(lua_State *L, DLDataType d) {
              "(%d bits) are not supported", d.code, d.bits);
 }
 
+bool dlpacklib_type(DType t, DLDataType *out) {
+  for (int i = 0; i < TYPES; i++) {
+    if (types[i].t != t) continue;
+    *out = (DLDataType){types[i].code, types[i].bits, 1};
+    return true;
+  }
+  return false;
+}
+
 static DLDataType type_out(lua_State *L, DType t) {
-  for (int i = 0; i < TYPES; i++)
-    if (types[i].t == t)
-      return (DLDataType){types[i].code, types[i].bits, 1};
+  DLDataType d;
+  if (dlpacklib_type(t, &d)) return d;
   face_error(L, ERR_TYPE, "to_dlpack: DLPack has no type for elements of %s",
              dtype_name(t));
 }

@@ -8,8 +8,11 @@
 #include <lua.h>
 
 #include "base/dlpack.h"
+#include "base/dtype.h"
 #include "base/shared.h"
 
+// Sets *out to DLPack's type of elements. Returns false if it has none for t.
+bool dlpacklib_type(DType t, DLDataType *out);
 // Pushes a tensor on the memory of a managed tensor, which it owns from then
 // on. If it raises an error, the caller still owns the managed tensor.
 void dlpacklib_import(lua_State *L, void *managed, bool versioned);

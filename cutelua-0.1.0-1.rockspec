@@ -240,6 +240,8 @@ build = {
         "lua/cute/lang/region.lua",
       ["cute.lang.report"] =
         "lua/cute/lang/report.lua",
+      ["cute.lang.script"] =
+        "lua/cute/lang/script.lua",
       ["cute.lang.signature"] =
         "lua/cute/lang/signature.lua",
       ["cute.lang.simreport"] =

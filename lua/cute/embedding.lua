@@ -6,13 +6,15 @@ local host = ...
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"
+local scripts = require "cute.lang.script"
 local source = require "cute.lang.source"
 
 local embedding = {}
 
 -- Functions of Lua's libraries are kept here, so that a script that replaces
 -- them does not affect this module.
-local byte, getmetatable, load = string.byte, getmetatable, load
+local getmetatable, load = getmetatable, load
+local is_kernel, source_of = scripts.is_kernel, scripts.source
 local pack, unpack, rawget, type = table.pack, table.unpack, rawget, type
 
 -- Sends what scripts and cutelua print to the application. (untrusted.lua does
@@ -42,21 +44,12 @@ local Script = {}
 ---@param text string
 ---@param chunk string the chunk's name, with "@" or "="
 function embedding.load(text, chunk)
-  text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
-  if byte(text) == 27 then
-    core.fail("lua", chunk:sub(2) .. ": this is a compiled chunk, not Lua "
-      .. "source text")
-  end
+  text = source_of(text, chunk)
   local env = (host.globals or own_globals)()
   local f, message = load(text, chunk, "t", env)
   if not f then error(message, 0) end
   if chunk:sub(1, 1) == "=" then source.add(chunk, text) end
   return setmetatable({env = env, value = f()}, Script)
-end
-
-local function is_kernel(v)
-  local meta = type(v) == "table" and getmetatable(v)
-  return meta and rawget(meta, "__host") == "kernel"
 end
 
 --- Returns a kernel or function of a script: a field of the table that the

@@ -3,15 +3,12 @@
 -- operation's results, and runs under all checks.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local script = require "cute.lang.script"
 local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
 
 local python = {devices = devices}
-
-local function is_kernel(v)
-  local meta = type(v) == "table" and getmetatable(v)
-  return meta and rawget(meta, "__host") == "kernel"
-end
+local is_kernel = script.is_kernel
 
 -- Returns the number of arguments without the options that may follow them.
 local function split(n, ...)
@@ -94,11 +91,7 @@ end
 ---@param chunk string the chunk's name, with "@" or "="
 ---@return table parts {name = value}
 function python.load(text, chunk)
-  text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
-  if text:byte(1) == 27 then
-    core.fail("lua", chunk:sub(2) .. ": this is a compiled chunk, not Lua "
-      .. "source text")
-  end
+  text = script.source(text, chunk)
   local globals = {}
   local env = setmetatable({}, {__index = _G, __newindex = function(t, k, v)
     globals[k] = true

@@ -1,15 +1,8 @@
 --- Compiles script text to functions, for the program and the workshop.
+local scripts = require "cute.lang.script"
 local source = require "cute.lang.source"
 
-local script = {}
-
---- Returns a script's text as Lua loads it: without a byte order mark, and
--- without a first line that begins with "#", which is for the shell.
----@param text string
----@return string
-function script.plain(text)
-  return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
-end
+local script = {plain = scripts.plain}
 
 -- Functions of Lua's libraries are kept here, so that a script that replaces
 -- them does not affect this module.

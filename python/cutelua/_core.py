@@ -113,7 +113,14 @@ def make_error(text, kind="bad-argument", file="", line=0):
 
 # ---- states ----
 
-_tls = threading.local()
+
+class _Thread(threading.local):
+    """What each thread has of its own."""
+
+    stream = None  # handle of the stream of cutelua.stream
+
+
+_tls = _Thread()
 _states = {}  # states by address; they are never closed
 
 
@@ -242,11 +249,10 @@ class Function:
 
     def __call__(self, *args, **options):
         return _call(self._state, self.number, args, options or None, 0,
-                     getattr(_tls, "stream", None))
+                     _tls.stream)
 
     def _without_grad(self, *args):
-        return _call(self._state, self.number, args, None, 1,
-                     getattr(_tls, "stream", None))
+        return _call(self._state, self.number, args, None, 1, _tls.stream)
 
     def __repr__(self):
         return "<cutelua function %s>" % self.name
@@ -285,7 +291,7 @@ class stream:
         self.handle = int(handle)
 
     def __enter__(self):
-        self._before = getattr(_tls, "stream", None)
+        self._before = _tls.stream
         _tls.stream = self.handle
         return self
 
@@ -529,7 +535,7 @@ def _of_dlpack(x, module):
     options = {"max_version": (1, 3)}
     handle = None
     if x.__dlpack_device__()[0] == 2:
-        handle = getattr(_tls, "stream", None) or _current_stream(module)
+        handle = _tls.stream or _current_stream(module)
         options["stream"] = handle or 1
         _name_stream(handle)
     try:
@@ -551,8 +557,8 @@ def _of_torch(x):
             or x.is_neg() or TYPES[name][1] < 8):
         return _of_dlpack(x, "torch")
     if kind == 2:
-        _name_stream(getattr(_tls, "stream", None) or torch.cuda.current_stream(
-            x.device).cuda_stream)
+        _name_stream(_tls.stream
+                     or torch.cuda.current_stream(x.device).cuda_stream)
     return _make(x.data_ptr() or None, name, x.shape, x.stride(), kind,
                  x.device.index or 0, 0, x)
 
@@ -603,7 +609,7 @@ def convert(x):
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
         handle = interface.get("stream")
-        _name_stream(getattr(_tls, "stream", None) or handle)
+        _name_stream(_tls.stream or handle)
         return _of_interface(interface, 2, getattr(x, "device_id", 0) or 0, x)
     capsule = _of_buffer(x)
     if capsule is not None:

@@ -20,7 +20,7 @@ class Operation:
     def __call__(self, *args, **options):
         state = default()
         return _call(state._state, state._parts["op"], (self.name,) + args,
-                     options or None, 0, getattr(_tls, "stream", None))
+                     options or None, 0, _tls.stream)
 
     def __repr__(self):
         return "<cutelua operation %s>" % self.name

@@ -3,7 +3,8 @@ import re
 
 import torch
 
-from ._core import Error, Module, NAMES, default, make_error
+from ._core import (
+    Error, GradientError, Module, NAMES, default, make_error)
 
 _LIBRARIES = {}
 _DTYPES = {v: getattr(torch, k) for k, v in NAMES.items()
@@ -73,6 +74,11 @@ def _stand_ins(args):
     return out, extents
 
 
+def _results(values):
+    """Returns a list as a function of torch does: one value, or a tuple."""
+    return values[0] if len(values) == 1 else tuple(values)
+
+
 class Op:
     """An operation of torch that cutelua.op registered; call it as a function.
     """
@@ -138,7 +144,7 @@ class Op:
                                  "a function fake" % self.name)
             out = [first.new_empty(first.shape)
                    for _ in range(self.schema.results)]
-            return out[0] if len(out) == 1 else tuple(out)
+            return _results(out)
         stand_ins, extents = _stand_ins(args)
         shapes = self._state._run("shapes", self.fake, *stand_ins)
         if len(shapes) != self.schema.results:
@@ -148,12 +154,11 @@ class Op:
         out = [torch.empty([_evaluate(n, extents) for n in s["shape"][:-1]],
                            dtype=_DTYPES[s["dtype"]], device=device)
                for s in shapes]
-        return out[0] if len(out) == 1 else tuple(out)
+        return _results(out)
 
     def _without_backward(self, keyset, *args):
         if torch.is_grad_enabled() and any(
                 isinstance(x, torch.Tensor) and x.requires_grad for x in args):
-            from ._core import GradientError
             raise GradientError("%s has no backward, but an argument requires "
                                 "a gradient: add a function backward to %s, or "
                                 "write torch.no_grad()"
@@ -184,7 +189,7 @@ class Op:
             out = [torch.empty(args[first + i].shape,
                                dtype=args[first + i].dtype,
                                device=args[first + i].device) for i in wanted]
-            return out[0] if len(out) == 1 else tuple(out)
+            return _results(out)
 
         torch.library.register_fake("%s::%s" % (namespace, back), fake,
                                     lib=library)
@@ -211,7 +216,7 @@ class Op:
             result = [None] * len(s.parameters)
             for i, g in zip(wanted, out):
                 result[i] = g if ctx.needs_input_grad[i] else None
-            return result[0] if len(result) == 1 else tuple(result)
+            return _results(result)
 
         torch.library.register_autograd(self.name, backward,
                                         setup_context=setup_context,

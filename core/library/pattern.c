@@ -184,7 +184,6 @@ static bool at_frontier(Match *m, const char *s, const char *p,
                         const char *end) {
   int before = s == m->text ? 0 : (unsigned char)s[-1];
   int here = s == m->text_end ? 0 : (unsigned char)*s;
-  (void)m;
   return !in_set(before, p, end - 1) && in_set(here, p, end - 1);
 }
 

@@ -13,17 +13,12 @@ local range = {}
 local MOST = 512
 
 local Formula = {}
-Formula.__index = Formula
-range.Formula = Formula
 
 --- Reports whether v is a formula and no plain number.
 function range.is_formula(v) return getmetatable(v) == Formula end
 
-local function new(a, b, d, symbol)
-  return setmetatable({a = a, b = b, d = d, symbol = symbol}, Formula)
-end
-
---- Makes table t a formula again after it was read from a file, and returns it.
+--- Makes table t = {a, b, d} a formula, also after it was read from a file, and
+-- returns it.
 function range.restore(t) return setmetatable(t, Formula) end
 
 -- Calls f(list, key) for each number of a variant that a formula may replace.
@@ -105,41 +100,37 @@ end
 
 local function ceil_div(m, d) return (m + d - 1) // d end
 
--- Returns the formula with divisor d for the values q[i] at the sizes m[i], or
--- nil if there is none.
-local function fit(m, q, d)
-  local first, a, b = ceil_div(m[1], d), nil, nil
-  for i = 2, #m do
-    local c = ceil_div(m[i], d)
-    if not b and c ~= first then
-      if (q[i] - q[1]) % (c - first) ~= 0 then return nil end
-      b = (q[i] - q[1]) // (c - first)
-      a = q[1] - b * first
-    end
-    if b and q[i] ~= a + b * c or not b and q[i] ~= q[1] then return nil end
+-- Returns the formula with divisor d that is `was` for all sizes from `from` to
+-- `to`, and q for the next size m, or nil if there is none.
+local function fit(from, to, was, m, q, d)
+  local first, last = ceil_div(from, d), ceil_div(m, d)
+  if ceil_div(to, d) ~= first or last == first
+    or (q - was) % (last - first) ~= 0 then
+    return nil
   end
-  return b and new(a, b, d)
+  local b = (q - was) // (last - first)
+  return range.restore {a = was - b * first, b = b, d = d}
 end
 
--- The state of one number while sizes are added to a group: the number's values
--- so far and, once they vary, the formulas that give all of these values.
+-- The state of one number while sizes are added to a group: its value at the
+-- first size and, once it varies, the formulas that give all values so far.
 local Slot = {}
 Slot.__index = Slot
 
 -- Returns the formulas that remain if the number's value at size m is q, or nil
 -- if none remains. Returns an empty list while all values are equal.
 function Slot:after(sizes, m, q)
-  if not self.formulas then
-    if q == self.values[1] then return {} end
-    local all, values, list = {}, {}, {}
-    for i, x in ipairs(sizes) do all[i], values[i] = x, self.values[i] end
-    all[#all + 1], values[#values + 1] = m, q
-    for d = 1, MOST do list[#list + 1] = fit(all, values, d) end
-    return list[1] and list or nil
-  end
   local list = {}
-  for _, f in ipairs(self.formulas) do
-    if f.a + f.b * ceil_div(m, f.d) == q then list[#list + 1] = f end
+  if self.formulas then
+    for _, f in ipairs(self.formulas) do
+      if f.a + f.b * ceil_div(m, f.d) == q then list[#list + 1] = f end
+    end
+  elseif q == self.value then
+    return list
+  else
+    for d = 1, MOST do
+      list[#list + 1] = fit(sizes[1], sizes[#sizes], self.value, m, q, d)
+    end
   end
   return list[1] and list or nil
 end
@@ -148,7 +139,7 @@ end
 local function start(m, v, numbers, text)
   local slots = {}
   for i, q in ipairs(numbers) do
-    slots[i] = setmetatable({values = {q}}, Slot)
+    slots[i] = setmetatable({value = q}, Slot)
   end
   return {sizes = {m}, variant = v, slots = slots, text = text}
 end
@@ -165,8 +156,6 @@ local function extend(g, m, v, numbers, text)
   end
   for i, s in ipairs(g.slots) do
     s.formulas = next_formulas[i][1] and next_formulas[i] or nil
-    if not s.formulas then s.values[#s.values + 1] = numbers[i] end
-    if s.formulas and #s.values > 0 then s.values = {s.values[1]} end
   end
   g.sizes[#g.sizes + 1] = m
   local own = g.variant

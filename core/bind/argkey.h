@@ -183,6 +183,20 @@ bool kernlib_unchanged(lua_State *L, int idx);
 // arguments of a walk. Raises an error that names an argument that does not fit
 // the key.
 const Leaf *argmatch_fit(const Walk *w, const ArgKey *k);
+// A plain layout in words. It has n words of a shape and `leaves` strides.
+// shape_div and stride_div have the divisibility of each extent and stride.
+// They are NULL in a static layout.
+typedef struct ArgLayout {
+  size_t n, leaves;
+  const uint64_t *shape, *stride, *shape_div, *stride_div;
+} ArgLayout;
+// Reads a plain layout from the words at *at, and advances *at past it.
+ArgLayout argmatch_layout(const uint64_t **at, bool dynamic);
+// Returns the extent or stride in a word of a layout.
+Dim argmatch_dim(uint64_t word);
+// Returns the number of words of a string, a TMA atom, a number or a constant,
+// including its head.
+size_t argmatch_words(const uint64_t *at);
 // Reports whether s can follow a dot in Lua, as in t.name.
 bool argkey_is_name(const char *s, size_t n);
 // Returns a text that names the argument at which the walk is: "kernel k:

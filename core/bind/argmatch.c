@@ -24,25 +24,16 @@ typedef struct Fit {
 
 // ---- words ----
 
-// A plain layout in words. It has n words of a shape and `leaves` strides.
-// shape_div and stride_div have the divisibility of each extent and stride.
-// They are NULL in a static layout.
-typedef struct View {
-  size_t n, leaves;
-  const uint64_t *shape, *stride, *shape_div, *stride_div;
-} View;
-
-static Dim dim_of(uint64_t word) {
+Dim argmatch_dim(uint64_t word) {
   Dim d;
   memcpy(&d, &word, sizeof d);
   return d;
 }
 
-// Reads a layout from the words at *at, and advances *at past it.
-static View view(const uint64_t **at, bool dynamic) {
-  View v = {.n = (size_t)**at, .shape = *at + 1};
+ArgLayout argmatch_layout(const uint64_t **at, bool dynamic) {
+  ArgLayout v = {.n = (size_t)**at, .shape = *at + 1};
   for (size_t i = 0; i < v.n; i++)
-    v.leaves += dim_kind(dim_of(v.shape[i])) != DIM_TUP;
+    v.leaves += dim_kind(argmatch_dim(v.shape[i])) != DIM_TUP;
   v.stride = v.shape + v.n;
   if (dynamic) {
     v.shape_div = v.stride + v.leaves;
@@ -52,7 +43,14 @@ static View view(const uint64_t **at, bool dynamic) {
   return v;
 }
 
-static size_t string_words(uint64_t head) { return (ARG_MORE(head) + 7) / 8; }
+size_t argmatch_words(const uint64_t *at) {
+  switch ((int)ARG_TAG(*at)) {
+  case ARG_INT: case ARG_FLOAT: case ARG_OBJECT: return 2;
+  case ARG_STRING: case ARG_TMA: return 1 + (ARG_MORE(*at) + 7) / 8;
+  case ARG_CONST: return 3;
+  default: return 1;
+  }
+}
 
 // Prints a string up to its first 0 byte. The text of a composed layout has ids
 // of Lua functions after that byte, which messages do not show.
@@ -62,7 +60,7 @@ static void print_string(Fit *f, const uint64_t *at, Buf *b) {
 }
 
 static void print_dim(Fit *f, uint64_t word, uint64_t div, Buf *b) {
-  Dim d = dim_of(word);
+  Dim d = argmatch_dim(word);
   if (div > 1) buf_printf(f->cx, b, "?{div=%lld}", (long long)div);
   else if (div) buf_puts(f->cx, b, "?");
   else buf_puts(f->cx, b, tup_text(f->cx, &d));
@@ -71,10 +69,10 @@ static void print_dim(Fit *f, uint64_t word, uint64_t div, Buf *b) {
 // Prints a tuple with the nesting of v's shape. Its leaves are `words` or, if
 // that is NULL, the extents of the shape. *at is the index of the next word of
 // the shape, and *leaf that of the next leaf.
-static void print_tuple(Fit *f, const View *v, const uint64_t *words,
+static void print_tuple(Fit *f, const ArgLayout *v, const uint64_t *words,
                         const uint64_t *div, size_t *at, size_t *leaf,
                         Buf *b) {
-  Dim d = dim_of(v->shape[(*at)++]);
+  Dim d = argmatch_dim(v->shape[(*at)++]);
   if (dim_kind(d) != DIM_TUP) {
     uint64_t word = words ? words[*leaf] : (uint64_t)d.w;
     print_dim(f, word, div ? div[*leaf] : 0, b);
@@ -94,7 +92,7 @@ static void print_layout(Fit *f, const uint64_t *at, uint64_t flags, Buf *b) {
     print_string(f, at, b);
     return;
   }
-  View v = view(&at, flags & ARG_DYNAMIC);
+  ArgLayout v = argmatch_layout(&at, flags & ARG_DYNAMIC);
   size_t word = 0, leaf = 0;
   print_tuple(f, &v, NULL, v.shape_div, &word, &leaf, b);
   buf_puts(f->cx, b, ":");
@@ -110,7 +108,7 @@ static void print_tensor(Fit *f, const uint64_t *at, Buf *b) {
     buf_puts(f->cx, b, "the coordinates ");
     print_string(f, at, b);
     buf_puts(f->cx, b, " o ");
-    at += 1 + string_words(*at);
+    at += argmatch_words(at);
     print_layout(f, at, flags, b);
     return;
   }
@@ -229,15 +227,15 @@ static void fit_number(Fit *f) {
 
 // Computes the extents and strides of the given layout v. Takes dynamic extents
 // and strides from the leaves of the arguments.
-static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
+static void given_numbers(Fit *f, const ArgLayout *v, Dim *shape, Dim *stride) {
   for (size_t i = 0, leaf = 0; i < v->n; i++) {
-    Dim d = dim_of(v->shape[i]);
+    Dim d = argmatch_dim(v->shape[i]);
     if (dim_kind(d) == DIM_TUP) continue;
     if (v->shape_div && v->shape_div[leaf]) d.w = f->leaf++->number;
     shape[leaf++] = d;
   }
   for (size_t i = 0; i < v->leaves; i++) {
-    stride[i] = dim_of(v->stride[i]);
+    stride[i] = argmatch_dim(v->stride[i]);
     if (v->stride_div && v->stride_div[i]) stride[i].w = f->leaf++->number;
   }
 }
@@ -260,23 +258,23 @@ static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
 static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
   if ((given ^ want) & ARG_COMPOSED) return false;
   if (given & ARG_COMPOSED) {
-    size_t n = 1 + string_words(*f->given);
+    size_t n = argmatch_words(f->given);
     if (*f->given != *f->want ||
         memcmp(f->given, f->want, n * sizeof *f->given) != 0)
       return false;
     f->given += n, f->want += n;
     return true;
   }
-  View g = view(&f->given, given & ARG_DYNAMIC);
-  View v = view(&f->want, want & ARG_DYNAMIC);
+  ArgLayout g = argmatch_layout(&f->given, given & ARG_DYNAMIC);
+  ArgLayout v = argmatch_layout(&f->want, want & ARG_DYNAMIC);
   if (g.n != v.n || g.leaves != v.leaves) return false;
   Dim *shape = NEW(f->cx, Dim, g.leaves), *stride = NEW(f->cx, Dim, g.leaves);
   DType type = want & ARG_WIDE ? DT_I64 : DT_I32;
   given_numbers(f, &g, shape, stride);
   for (size_t i = 0, leaf = 0; i < v.n; i++) {
-    bool tup = dim_kind(dim_of(v.shape[i])) == DIM_TUP;
+    bool tup = dim_kind(argmatch_dim(v.shape[i])) == DIM_TUP;
     bool dynamic = !tup && v.shape_div && v.shape_div[leaf];
-    Dim d = tup ? dim_of(g.shape[i]) : shape[leaf];
+    Dim d = tup ? argmatch_dim(g.shape[i]) : shape[leaf];
     int64_t div = dynamic ? (int64_t)v.shape_div[leaf] : 0;
     if (dynamic ? !take_number(f, d, div, DT_I32, 0)
                 : d.w != (int64_t)v.shape[i])
@@ -306,7 +304,7 @@ static void fit_tensor(Fit *f) {
            "that reach beyond 2^31 elements");
   f->given += 2, f->want += 2;
   if (v & ARG_COORD) {
-    size_t n = 1 + string_words(*f->want);
+    size_t n = argmatch_words(f->want);
     if (*f->given != *f->want ||
         memcmp(f->given, f->want, n * sizeof *f->want) != 0)
       differ(f, given, want, "");
@@ -324,7 +322,7 @@ static void fit_tensor(Fit *f) {
 }
 
 static void fit_tma(Fit *f) {
-  size_t n = 1 + string_words(*f->want);
+  size_t n = argmatch_words(f->want);
   if (*f->given != *f->want ||
       memcmp(f->given, f->want, n * sizeof *f->want) != 0)
     differ(f, f->given, f->want, "\n  of the same operation, type, box and "
@@ -334,11 +332,6 @@ static void fit_tma(Fit *f) {
 }
 
 // ---- tables ----
-
-static size_t key_words(const uint64_t *k) {
-  ArgTag tag = ARG_TAG(*k);
-  return tag == ARG_STRING ? 1 + string_words(*k) : tag == ARG_INT ? 2 : 1;
-}
 
 static void fit_value(Fit *f);
 
@@ -352,9 +345,9 @@ static void fit_table(Fit *f) {
   size_t n = ARG_MORE(*want);
   f->depth++;
   for (size_t i = 0; i < n; i++) {
-    size_t k = key_words(f->want);
+    size_t k = argmatch_words(f->want);
     f->key[f->depth - 1] = f->given;
-    if (key_words(f->given) != k ||
+    if (argmatch_words(f->given) != k ||
         memcmp(f->given, f->want, k * sizeof *f->want) != 0) {
       const char *is = path_of(f);
       f->key[f->depth - 1] = f->want;
@@ -374,15 +367,6 @@ static const char *of_kernel(Ctx *cx, const ArgKey *k) {
   return k->name ? arena_printf(cx, &cx->scratch, "kernel %s: ", k->name) : "";
 }
 
-static size_t constant_words(const uint64_t *at) {
-  switch ((int)ARG_TAG(*at)) {
-  case ARG_INT: case ARG_FLOAT: case ARG_OBJECT: return 2;
-  case ARG_STRING: return 1 + string_words(*at);
-  case ARG_CONST: return 3;
-  default: return 1;
-  }
-}
-
 static void fit_value(Fit *f) {
   const uint64_t *given = f->given, *want = f->want;
   switch ((int)ARG_TAG(*want)) {
@@ -399,7 +383,7 @@ static void fit_value(Fit *f) {
       differ(f, given, want, "");
     return;
   }
-  size_t n = constant_words(want);
+  size_t n = argmatch_words(want);
   if (*given != *want || memcmp(given, want, n * sizeof *want) != 0)
     differ(f, given, want, "");
   f->given += n, f->want += n;

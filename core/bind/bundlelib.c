@@ -6,8 +6,6 @@
 #include "bind/buflib.h"
 #include "bind/laylib.h"
 
-#include <string.h>
-
 // A walk over the words of an argument key, which appends a description of each
 // leaf to the list at stack index `list`.
 typedef struct Scan {
@@ -18,18 +16,6 @@ typedef struct Scan {
   int list;
   lua_Integer n;
 } Scan;
-
-static Dim dim_of(uint64_t word) {
-  Dim d;
-  memcpy(&d, &word, sizeof d);
-  return d;
-}
-
-// Returns the number of words of a string in an argument key, including its
-// head.
-static size_t string_words(uint64_t head) {
-  return 1 + (ARG_MORE(head) + 7) / 8;
-}
 
 // Appends the table on top to the list, with the symbol of its leaf.
 static void append(Scan *s, int argument) {
@@ -57,21 +43,21 @@ static void set_words(lua_State *L, const char *name, const uint64_t *w,
 // without memory).
 static void scan_plain(Scan *s, uint64_t flags, int argument, lua_Integer of) {
   lua_State *L = s->L;
-  size_t n = (size_t)*s->at++, leaves = 0;
-  uint64_t *shape = NEW(s->cx, uint64_t, n + 1);
-  for (size_t i = 0; i < n; i++)
-    if (dim_kind(dim_of(s->at[i])) != DIM_TUP) shape[leaves++] = s->at[i];
-  const uint64_t *stride = s->at + n, *div = stride + leaves;
   bool dynamic = flags & ARG_DYNAMIC;
+  ArgLayout v = argmatch_layout(&s->at, dynamic);
+  uint64_t *shape = NEW(s->cx, uint64_t, v.leaves + 1);
+  size_t leaves = 0;
+  for (size_t i = 0; i < v.n; i++)
+    if (dim_kind(argmatch_dim(v.shape[i])) != DIM_TUP)
+      shape[leaves++] = v.shape[i];
   set_words(L, "shape", shape, leaves);
-  set_words(L, "stride", stride, leaves);
-  s->at = div + (dynamic ? 2 * leaves : 0);
+  set_words(L, "stride", v.stride, leaves);
   if (!dynamic) return;
-  set_words(L, "shape_div", div, leaves);
-  set_words(L, "stride_div", div + leaves, leaves);
+  set_words(L, "shape_div", v.shape_div, leaves);
+  set_words(L, "stride_div", v.stride_div, leaves);
   for (size_t i = 0; i < 2 * leaves; i++) {
-    if (!div[i]) continue;
     bool extent = i < leaves;
+    if (!(extent ? v.shape_div[i] : v.stride_div[i - leaves])) continue;
     lua_createtable(L, 0, 5);
     face_set_str(L, "kind", extent ? "extent" : "stride");
     face_push_dtype(L, !extent && flags & ARG_WIDE ? DT_I64 : DT_I32);
@@ -84,7 +70,7 @@ static void scan_plain(Scan *s, uint64_t flags, int argument, lua_Integer of) {
 
 // Reads a layout. The table on top describes its owner.
 static void scan_layout(Scan *s, uint64_t flags, int argument, lua_Integer of) {
-  if (flags & ARG_COMPOSED) s->at += string_words(*s->at);
+  if (flags & ARG_COMPOSED) s->at += argmatch_words(s->at);
   else scan_plain(s, flags, argument, of);
 }
 
@@ -99,7 +85,7 @@ static void scan_tensor(Scan *s, int argument) {
   face_set_int(L, "align", (lua_Integer)align);
   face_set_bool(L, "wide", flags & ARG_WIDE);
   if (flags & ARG_COORD) {
-    s->at += string_words(*s->at);
+    s->at += argmatch_words(s->at);
     scan_layout(s, flags, argument, 0);
     lua_pop(L, 1);
     return;
@@ -116,8 +102,7 @@ static void scan_table(Scan *s, int argument) {
   size_t n = ARG_MORE(*s->at);
   s->at += 2;
   for (size_t i = 0; i < n; i++) {
-    ArgTag key = ARG_TAG(*s->at);
-    s->at += key == ARG_STRING ? string_words(*s->at) : key == ARG_INT ? 2 : 1;
+    s->at += argmatch_words(s->at);  // the key
     scan_value(s, argument);
   }
 }
@@ -129,31 +114,27 @@ static void scan_value(Scan *s, int argument) {
   switch ((int)ARG_TAG(head)) {
   case ARG_TABLE: scan_table(s, argument); return;
   case ARG_TENSOR: scan_tensor(s, argument); return;
-  case ARG_TMA:
-    s->at += string_words(head);
-    lua_createtable(L, 0, 3);
-    face_set_str(L, "kind", "map");
-    append(s, argument);
-    return;
   case ARG_LAYOUT:
     s->at++;
     lua_newtable(L);
     scan_layout(s, ARG_MORE(head), argument, 0);
     lua_pop(L, 1);
     return;
+  case ARG_TMA:
+    lua_createtable(L, 0, 3);
+    face_set_str(L, "kind", "map");
+    append(s, argument);
+    break;
   case ARG_NUMBER:
-    s->at++;
     lua_createtable(L, 0, 4);
     face_set_str(L, "kind", "number");
     face_push_dtype(L, (DType)ARG_MORE(head));
     lua_setfield(L, -2, "dtype");
     append(s, argument);
-    return;
-  case ARG_STRING: s->at += string_words(head); return;
-  case ARG_CONST: s->at += 3; return;
-  case ARG_INT: case ARG_FLOAT: case ARG_OBJECT: s->at += 2; return;
-  default: s->at++;
+    break;
+  default: break;
   }
+  s->at += argmatch_words(s->at);
 }
 
 // kind_leaves(kind) -> a list that describes the values that a launch of a

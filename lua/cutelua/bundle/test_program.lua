@@ -201,6 +201,20 @@ static int compare(const char *name, const Memory *m, int n, Call *c) {
 }
 ]==]
 
+-- What bench() measures now, which precedes the cases.
+local BENCH = [==[
+#ifdef BUN_BENCH
+static struct Bench {
+  const Entry *entry;
+  const Variant *variant;
+  const bun_tensor *tensor[8 * BUN_RANK];
+  bun_tensor copy[8 * BUN_RANK];
+  uint64_t number[64];
+} bench_now;
+#endif
+
+]==]
+
 local TAIL = [==[
 // ---- the program ----
 
@@ -359,14 +373,6 @@ static void bench_case(Measured *m) {
   free(m->list);
 }
 
-static struct Bench {
-  const Entry *entry;
-  const Variant *variant;
-  const bun_tensor *tensor[8 * BUN_RANK];
-  bun_tensor copy[8 * BUN_RANK];
-  uint64_t number[64];
-} bench_now;
-
 // Replaces the driver's call to remember what a function launches.
 static void bench(void) {
   bun_stream stream;
@@ -510,10 +516,12 @@ local function case_of(f, at, v, test, nth, data)
     passed[i] = ("&t[%d]"):format(i - 1)
   end
   local sent = table.move(passed, 1, #passed, 1, {})
-  local numbers = {}
+  local bits = {}
   for i, n in ipairs(v.numbers) do
-    sent[#sent + 1] = constant(n, test.numbers[i])
-    numbers[i] = sent[#sent]
+    local number = constant(n, test.numbers[i])
+    sent[#sent + 1] = number
+    bits[i] = ("    bench_now.number[%d] = %s;\n"):format(i - 1,
+      write.bits(n.dtype, number))
   end
   if write.works(f) then
     sent[#sent + 1] = "c->work"
@@ -521,14 +529,6 @@ local function case_of(f, at, v, test, nth, data)
   end
   local query = write.works(f) and ("bun_%s_workspace(%s,\n      "
     .. "&c->work_bytes)"):format(f.name, table.concat(passed, ", ")) or "0"
-  local bits = {}
-  for i, n in ipairs(v.numbers) do
-    local float = n.dtype == "f32" or n.dtype == "f64"
-    bits[i] = ("    bench_now.number[%d] = %s;\n"):format(i - 1,
-      float and ("bits_of_%s(%s)"):format(n.dtype, numbers[i])
-      or n.dtype == "i32" and ("(uint32_t)%s"):format(numbers[i])
-      or ("(uint64_t)%s"):format(numbers[i]))
-  end
   local code = ([[
 static const Memory memory_%d[] = {%s};
 static int case_%d(Call *c, bun_stream stream, int query) {
@@ -577,13 +577,10 @@ function test_program.write(b, version)
       end
     end
   end
-  local bench = TAIL:match "(static struct Bench {.-} bench_now;\n)"
-  local tail = TAIL:gsub("static struct Bench {.-} bench_now;\n\n", "")
   local text = HEAD:gsub("// %-%-%-%- cases %-%-%-%-\n",
     ("%%0\nenum { MEMORIES = %d };\n"):format(most)) .. "\n"
-    .. "#ifdef BUN_BENCH\n" .. bench .. "#endif\n\n"
-    .. table.concat(cases, "\n") .. "\n"
-    .. tail:gsub("DATA", ("%d"):format(data.at)):gsub("CASES",
+    .. BENCH .. table.concat(cases, "\n") .. "\n"
+    .. TAIL:gsub("DATA", ("%d"):format(data.at)):gsub("CASES",
       (table.concat(rows, ",\n"):gsub("%%", "%%%%")))
   text = text:gsub('#include "bun%.', '#include "' .. b.name .. ".")
     :gsub("%f[%w]bun_test", b.name .. "_test"):gsub("%f[%w]bun%.c",

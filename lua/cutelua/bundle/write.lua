@@ -19,7 +19,7 @@ local DTYPES = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64",
 local NUMBER = {}
 for i, t in ipairs(DTYPES) do NUMBER[t] = i end
 
--- C types of numbers, and the code that turns one into 64 bits.
+-- C types of numbers.
 local C_TYPE = {i32 = "int32_t", i64 = "int64_t", f32 = "float", f64 = "double"}
 
 local function number_of(dtype)
@@ -411,6 +411,14 @@ local function declarations(f)
   return table.concat(out, "\n") .. "\n"
 end
 
+--- Returns the C code of the 64 bits of a number, whose C code is `text`.
+function write.bits(dtype, text)
+  if dtype == "f32" or dtype == "f64" then
+    return ("bits_of_%s(%s)"):format(dtype, text)
+  end
+  return ("(%s)%s"):format(dtype == "i32" and "uint32_t" or "uint64_t", text)
+end
+
 -- Returns C code that defines a function.
 local function definition(f, index)
   local types, names = parameters(f)
@@ -418,11 +426,7 @@ local function definition(f, index)
   for i in ipairs(f.variants[1].tensors) do tensors[i] = names[i] end
   local out = {}
   for i, n in ipairs(f.variants[1].numbers) do
-    local name = names[#tensors + i]
-    numbers[i] = (n.dtype == "f32" or n.dtype == "f64")
-      and ("bits_of_%s(%s)"):format(n.dtype, name)
-      or n.dtype == "i32" and ("(uint32_t)%s"):format(name)
-      or ("(uint64_t)%s"):format(name)
+    numbers[i] = write.bits(n.dtype, names[#tensors + i])
   end
   local memory = works(f) and {"void *work", "size_t bytes"} or {}
   local all = plus(plus({"uint64_t version"}, table.unpack(types)),
@@ -580,8 +584,6 @@ function write.code(b)
   b.kernels = w.kernels
   return renamed(table.concat(out, "\n"), b.name)
 end
-
-write.number_of, write.C_TYPE = number_of, C_TYPE
 
 return write
 -- SPDX-License-Identifier: MIT

@@ -23,7 +23,6 @@
 #ifdef LUA_SIDE
 #define FAKE_CLUSTERS
 #define cuModuleLoadData base_ModuleLoadData
-#define cuModuleGetFunction base_ModuleGetFunction
 #define cuFuncSetAttribute base_FuncSetAttribute
 #define cuFuncGetAttribute base_FuncGetAttribute
 #define cuLaunchKernel base_LaunchKernel
@@ -32,7 +31,6 @@
 #define cuMemcpyHtoD_v2 base_MemcpyHtoD
 #include "../gpu/fakecuda.c"
 #undef cuModuleLoadData
-#undef cuModuleGetFunction
 #undef cuFuncSetAttribute
 #undef cuFuncGetAttribute
 #undef cuLaunchKernel
@@ -191,9 +189,6 @@ static Kernel *kernel_of(CUfunction f) {
   for (int i = nkernels; i-- > 0;)
     if (kernels[i].base == (void *)f) return &kernels[i];
   abort();
-}
-CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
-  return base_ModuleGetFunction(f, m, name);
 }
 CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f) {
   (void)f;

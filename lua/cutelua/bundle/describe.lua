@@ -14,7 +14,6 @@ local core = require "cute.core"
 local describe = {}
 
 local RANK = 8
-describe.RANK = RANK
 
 function describe.fail(name, text, ...)
   core.fail("bad-argument", ("bundle: %s: %s"):format(name,
@@ -155,7 +154,6 @@ local function memory_value(name, roots, work, l, i)
     value.of, value.n = root - 1, v[2] - r.offset
     r.read, r.written = r.read or a.read or a.shared,
       r.written or a.written
-    r.used = true
     local align = v.tma and 16 or math.max(a.align, 1)
     r.align = math.max(r.align or 1, align)
   else

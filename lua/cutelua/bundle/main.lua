@@ -8,7 +8,6 @@ local output = require "cutelua.text.output"
 local range = require "cutelua.bundle.range"
 local report = require "cute.lang.report"
 local sys = require "cute.sys"
-local write = require "cutelua.bundle.write"
 
 local main = {}
 
@@ -237,8 +236,6 @@ function main.main(words, run)
   if opt.verify then return certificate.verify(opt, b) end
   return certificate.write(opt, b)
 end
-
-main.write = write
 
 return main
 -- SPDX-License-Identifier: MIT

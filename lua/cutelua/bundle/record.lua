@@ -415,7 +415,7 @@ local function add_results(name, tensors, results, config)
         local shape, stride = describe.modes(v, bytes)
         tensors[#tensors + 1] = {name = own, buffer = buffer,
           offset = offset, bytes = bytes, dtype = v.element_type,
-          shape = shape, stride = stride, result = true}
+          shape = shape, stride = stride}
       end
     elseif v ~= nil then
       fail(name, "the function returned %s; only tensors are possible",

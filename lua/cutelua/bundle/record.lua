@@ -332,6 +332,14 @@ local function sorted_keys(t)
   return keys
 end
 
+-- Returns the fields of a root (see describe.lua) for tensor t, without a name.
+local function root_of(t)
+  local buffer, offset, bytes = core.param_memory(t)
+  local shape, stride = describe.modes(t, bytes)
+  return {buffer = buffer, offset = offset, bytes = bytes,
+          dtype = t.element_type, shape = shape, stride = stride}
+end
+
 -- Walks over the arguments of a function. Returns a copy with the numbers of
 -- cute.bundle.number replaced by values, the tensors and these numbers, in the
 -- order of the arguments. moved: see moved_tensor.
@@ -343,11 +351,9 @@ local function arguments_of(f, config, moved)
     if kind == "tensor" then
       at = at + 1
       if config.align then v = moved_tensor(v, config.align, moved) end
-      local buffer, offset, bytes = core.param_memory(v)
-      local shape, stride = describe.modes(v, bytes)
-      tensors[#tensors + 1] = {name = unique(names[at] or name),
-        buffer = buffer, offset = offset, bytes = bytes,
-        dtype = v.element_type, shape = shape, stride = stride}
+      local root = root_of(v)
+      root.name = unique(names[at] or name)
+      tensors[#tensors + 1] = root
     elseif getmetatable(v) == state.Number then
       numbers[#numbers + 1] = {name = unique(v.name), value = v.value,
                                set = v}
@@ -402,20 +408,16 @@ local function add_results(name, tensors, results, config)
     local v = results[i]
     if core.typename(v) == "tensor" then
       count = count + 1
-      local buffer, offset, bytes = core.param_memory(v)
-      local known
+      local root, known = root_of(v), nil
       for _, t in ipairs(tensors) do
-        known = known or t.buffer == buffer and t.offset == offset
+        known = known or t.buffer == root.buffer and t.offset == root.offset
       end
       if not known then
         local own = (config.results or {})[count] or tensor_count == 1 and "out"
           or "out" .. count
         while taken[own] do own = own .. "_" end
-        taken[own] = true
-        local shape, stride = describe.modes(v, bytes)
-        tensors[#tensors + 1] = {name = own, buffer = buffer,
-          offset = offset, bytes = bytes, dtype = v.element_type,
-          shape = shape, stride = stride}
+        taken[own], root.name = true, own
+        tensors[#tensors + 1] = root
       end
     elseif v ~= nil then
       fail(name, "the function returned %s; only tensors are possible",
@@ -757,12 +759,7 @@ function Session:example(name, p, variant, grid, leaves, example)
   local by_argument = {}
   for i = 1, #example do
     local v = example[i]
-    if core.typename(v) == "tensor" then
-      local buffer, offset, bytes = core.param_memory(v)
-      local shape, stride = describe.modes(v, bytes)
-      by_argument[i] = {buffer = buffer, offset = offset, bytes = bytes,
-                        shape = shape, stride = stride}
-    end
+    if core.typename(v) == "tensor" then by_argument[i] = root_of(v) end
   end
   for _, l in ipairs(leaves) do
     values[l[3]] = l[2] and by_argument[l[1]].shape[l[2]] or example[l[1]]

@@ -38,6 +38,14 @@ local function plain_source(text)
   return (("\n" .. text):gsub("\n%s*//[^\n]*", ""))
 end
 
+-- Returns the SHA-256 of the PTX of a step's or kernel's code. Functions share
+-- kernels, so it keeps the hash of each text.
+local known = {}
+local function ptx_hash(code)
+  known[code.ptx] = known[code.ptx] or sha256(code.ptx)
+  return known[code.ptx]
+end
+
 local function kernels_of(b)
   local list = {}
   for i, k in ipairs(b.kernels) do
@@ -46,7 +54,7 @@ local function kernels_of(b)
                file = file_of(b, k, i), registers = c.registers,
                smem_dynamic = k.smem,
                source_sha256 = sha256(plain_source(c.source)),
-               ptx_sha256 = sha256(c.ptx),
+               ptx_sha256 = ptx_hash(c),
                cubin_sha256 = sha256(c.cubin), cubin_bytes = #c.cubin}
   end
   return list
@@ -57,7 +65,7 @@ local function step_of(s)
   local values = {}
   for i, v in ipairs(s.values) do values[i] = argument_of(v) end
   return {kind = "launch", kernel = s.code.symbol, grid = s.grid,
-          ptx_sha256 = sha256(s.code.ptx),
+          ptx_sha256 = ptx_hash(s.code),
           block = s.block, cluster = s.cluster, smem_dynamic = s.smem,
           pdl = s.pdl or false, cooperative = s.cooperative or false,
           arguments = values}

@@ -485,15 +485,21 @@ local function put_back(tensors, bytes)
   for i, t in ipairs(tensors) do put_bytes(t.buffer, t.offset, bytes[i]) end
 end
 
+-- Calls f without running the kernels that it launches. Returns its first
+-- result.
+local function dry(self, f, ...)
+  local was = self.dry
+  self.dry = true
+  local ok, result = pcall(f, ...)
+  self.dry = was
+  if not ok then error(result, 0) end
+  return result
+end
+
 -- Makes a call whose kernels do not run, and returns its launches. other: the
 -- call gets other numbers.
 local function dry_run(self, call, other)
-  local was = self.dry
-  self.dry = true
-  local ok, list = pcall(collect, self, "replay", call, other)
-  self.dry = was
-  if not ok then error(list, 0) end
-  return list
+  return dry(self, collect, self, "replay", call, other)
 end
 
 -- Raises an error if a function makes other launches when its tensors are zeros
@@ -605,15 +611,12 @@ end
 function Session:add_range(name, f, config)
   local from, to, step = sizes_of(name, config)
   local list = {}
-  self.dry = true
-  local ok, why = pcall(function()
+  dry(self, function()
     for size = from, to, step do
       local v = self:variant_of(name, f, at_size(name, config, size))
       list[#list + 1] = {size, v}
     end
   end)
-  self.dry = false
-  if not ok then error(why, 0) end
   local texts = {}
   local merged = range.merge(list, step, function(s)
     texts[s.program] = texts[s.program] or s.program:cuda(self.arch)

@@ -247,17 +247,18 @@ function Session:keep(name, v, free)
   local unique = namer()
   for _, t in ipairs(v.tensors) do t.name = unique(t.name) end
   for _, x in ipairs(v.numbers) do x.name = unique(x.name) end
+  local parameters, takes = signature(v), domain(v)
   for n = 1, math.huge do
     local own = n == 1 and name or ("%s_%d"):format(name, n)
     local f = self.by_name[own]
     if not f then
-      f = {name = own, signature = signature(v), variants = {}, free = free}
+      f = {name = own, signature = parameters, variants = {}, free = free}
       self.by_name[own] = f
       self.functions[#self.functions + 1] = f
     end
-    local fits, twin = f.signature == signature(v) and f.free == free, nil
+    local fits, twin = f.signature == parameters and f.free == free, nil
     for _, other in ipairs(f.variants) do
-      if domain(other) == domain(v) then twin = other end
+      if domain(other) == takes then twin = other end
     end
     if fits and twin and same_steps(twin, v) then return end
     if fits and not twin then

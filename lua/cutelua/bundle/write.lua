@@ -289,18 +289,28 @@ local function works(f)
 end
 write.works = works
 
--- Returns the parameters of a function and their names, without the workspace
--- and the stream.
-local function parameters(f)
+-- Returns the parameters of a function, without the version, and their names:
+-- those of the launch or, with `query`, of the query of the workspace's size.
+local function parameters(f, query)
   local types, names = {}, {}
+  local function add(type, name)
+    types[#types + 1], names[#names + 1] = type .. name, name
+  end
   for _, t in ipairs(f.variants[1].tensors) do
-    types[#types + 1] = "const bun_tensor *" .. t.name
-    names[#names + 1] = t.name
+    add("const bun_tensor *", t.name)
+  end
+  if query then
+    add("size_t *", "bytes")
+    return types, names
   end
   for _, n in ipairs(f.variants[1].numbers) do
-    types[#types + 1] = C_TYPE[n.dtype] .. " " .. n.name
-    names[#names + 1] = n.name
+    add(C_TYPE[n.dtype] .. " ", n.name)
   end
+  if works(f) then
+    add("void *", "work")
+    add("size_t ", "bytes")
+  end
+  add("bun_stream ", "stream")
   return types, names
 end
 
@@ -332,10 +342,18 @@ local function wrapped(start, words, ending)
   return table.concat(lines, "\n")
 end
 
-local function plus(words, ...)
-  local out = table.move(words, 1, #words, 1, {})
-  for _, w in ipairs {...} do out[#out + 1] = w end
-  return out
+-- Returns the head of the function NAME_v, which also gets the version.
+local function head(name, types, ending)
+  return wrapped(("int bun_%s_v("):format(name),
+    {"uint64_t version", table.unpack(types)}, ending)
+end
+
+-- Returns the declaration of NAME_v, and a function that passes it the version.
+local function declaration(name, types, names)
+  return table.concat({head(name, types, ");"),
+    wrapped(("static inline int bun_%s("):format(name), types, ") {"),
+    wrapped(("  return bun_%s_v("):format(name),
+      {"BUN_VERSION", table.unpack(names)}, ");"), "}"}, "\n")
 end
 
 -- Returns a number or formula as text; `m` is the size.
@@ -379,34 +397,10 @@ local function comment(f)
 end
 
 local function declarations(f)
-  local types, names = parameters(f)
-  local out = {comment(f)}
-  local memory = works(f) and {"void *work", "size_t bytes"} or {}
-  local passed = works(f) and {"work", "bytes"} or {}
-  local all = plus(types, table.unpack(memory))
-  all[#all + 1] = "bun_stream stream"
-  local given = plus(names, table.unpack(passed))
-  given[#given + 1] = "stream"
-  out[#out + 1] = wrapped(("int bun_%s_v("):format(f.name),
-    plus({"uint64_t version"}, table.unpack(all)), ");")
-  out[#out + 1] = wrapped(("static inline int bun_%s("):format(f.name), all,
-    ") {")
-  out[#out + 1] = wrapped(("  return bun_%s_v("):format(f.name),
-    plus({"BUN_VERSION"}, table.unpack(given)), ");") .. "\n}"
+  local out = {comment(f), declaration(f.name, parameters(f))}
   if works(f) then
-    local query, sent = {}, {}
-    for i, t in ipairs(f.variants[1].tensors) do
-      query[i], sent[i] = "const bun_tensor *" .. t.name, t.name
-    end
-    out[#out + 1] = "// Sets *bytes to the size of the workspace for these "
-      .. "tensors."
-    out[#out + 1] = wrapped(("int bun_%s_workspace_v("):format(f.name),
-      plus(plus({"uint64_t version"}, table.unpack(query)), "size_t *bytes"),
-      ");")
-    out[#out + 1] = wrapped(("static inline int bun_%s_workspace("):format(
-      f.name), plus(query, "size_t *bytes"), ") {")
-    out[#out + 1] = wrapped(("  return bun_%s_workspace_v("):format(f.name),
-      plus(plus({"BUN_VERSION"}, table.unpack(sent)), "bytes"), ");") .. "\n}"
+    out[3] = "// Sets *bytes to the size of the workspace for these tensors."
+    out[4] = declaration(f.name .. "_workspace", parameters(f, true))
   end
   return table.concat(out, "\n") .. "\n"
 end
@@ -421,33 +415,21 @@ end
 
 -- Returns C code that defines a function.
 local function definition(f, index)
-  local types, names = parameters(f)
   local tensors, numbers = {}, {}
-  for i in ipairs(f.variants[1].tensors) do tensors[i] = names[i] end
-  local out = {}
+  for i, t in ipairs(f.variants[1].tensors) do tensors[i] = t.name end
   for i, n in ipairs(f.variants[1].numbers) do
-    numbers[i] = write.bits(n.dtype, names[#tensors + i])
+    numbers[i] = write.bits(n.dtype, n.name)
   end
-  local memory = works(f) and {"void *work", "size_t bytes"} or {}
-  local all = plus(plus({"uint64_t version"}, table.unpack(types)),
-    table.unpack(memory))
-  all[#all + 1] = "bun_stream stream"
-  out[1] = wrapped(("int bun_%s_v("):format(f.name), all, ") {")
   local list_text = "  const bun_tensor *const tensor_list[] = {"
-  out[2] = wrapped(list_text, tensors, "};")
   if not numbers[1] then numbers[1] = "0" end
-  out[3] = wrapped("  const uint64_t number_list[] = {", numbers, "};")
-  out[4] = ("  return launch(version, &entries[%d], tensor_list, number_list,\n"
+  local out = {head(f.name, parameters(f), ") {"),
+    wrapped(list_text, tensors, "};"),
+    wrapped("  const uint64_t number_list[] = {", numbers, "};"),
+    ("  return launch(version, &entries[%d], tensor_list, number_list,\n"
     .. "                %s, stream);\n}\n"):format(index,
-    works(f) and "work, bytes" or "NULL, 0")
+    works(f) and "work, bytes" or "NULL, 0")}
   if works(f) then
-    local query = {}
-    for i, name in ipairs(tensors) do
-      query[i] = "const bun_tensor *" .. name
-    end
-    out[5] = wrapped(("int bun_%s_workspace_v("):format(f.name),
-      plus(plus({"uint64_t version"}, table.unpack(query)), "size_t *bytes"),
-      ") {")
+    out[5] = head(f.name .. "_workspace", parameters(f, true), ") {")
     out[6] = wrapped(list_text, tensors, "};")
     out[7] = ("  return workspace(version, &entries[%d], tensor_list,\n"
       .. "                   bytes);\n}\n"):format(index)

@@ -56,30 +56,22 @@ function kept.at(b, h, q, k)
   return {b = b, h = h, q = q, k = k, kept = one}
 end
 
--- Computes the Philox blocks for the tile of scores that begins at `row` and
--- `col`. There is a block for each pair of this thread's rows and each 32
--- columns, or each 16 columns if 32 do not divide the tile. Returns {word 0,
--- word 1, word 2, word 3 of all these blocks}, and the number of blocks along
--- the columns.
-local function tile_words(o, places, row, col, step, seed)
-  local parts, pairs_ = cute.size(places, 1) // step, cute.size(places, 0) // 2
-  local c0 = cute.make_rmem_tensor({parts * pairs_}, cute.u32)
-  local c1 = cute.make_rmem_tensor({parts * pairs_}, cute.u32)
-  for i = 0, pairs_ - 1 do
-    for j = 0, parts - 1 do
-      c0[i * parts + j], c1[i * parts + j] = counter(
-        row + places(2 * i, 0)[1], col + places(0, step * j)[2])
-    end
-  end
+-- Computes n Philox blocks of head o.h in sequence o.b. place(i) returns the
+-- row and the key of block i. Returns {word 0, word 1, word 2, word 3 of all
+-- these blocks}.
+local function blocks(o, n, place, seed)
+  local c0 = cute.make_rmem_tensor({n}, cute.u32)
+  local c1 = cute.make_rmem_tensor({n}, cute.u32)
+  for i = 0, n - 1 do c0[i], c1[i] = counter(place(i)) end
   local zero = c0:load() * 0
   local words = {philox.four(c0:load(), c1:load(), zero + as_word(o.h),
                              zero + as_word(o.b), philox.key(seed))}
-  for n = 1, 4 do
-    local r = cute.make_rmem_tensor({parts * pairs_}, cute.u32)
-    r:store(words[n])
-    words[n] = r
+  for w = 1, 4 do
+    local r = cute.make_rmem_tensor({n}, cute.u32)
+    r:store(words[w])
+    words[w] = r
   end
-  return words, parts
+  return words
 end
 
 --- Returns a function (i, j, p, seed) that returns whether a score of a tile is
@@ -89,12 +81,18 @@ end
 -- scores.
 ---@param o table {b: any, h: any, tile: integer[]}
 function kept.tile(o, places, row, col)
+  -- There is a Philox block for each pair of this thread's rows and each 32
+  -- columns, or each 16 columns if 32 do not divide the tile.
   local wide = o.tile[2] % 32 == 0
   local step = wide and 8 or 4
-  local words, parts, of
+  local pairs_, parts = cute.size(places, 0) // 2, cute.size(places, 1) // step
+  local words, of
   return function(i, j, p, seed)
     if not rawequal(of, seed) then
-      words, parts = tile_words(o, places, row, col, step, seed)
+      words = blocks(o, pairs_ * parts, function(n)
+        return row + places(n // parts * 2, 0)[1],
+          col + places(0, n % parts * step)[2]
+      end, seed)
       of = seed
     end
     local at, n = i // 2 * parts + j // step, j % step // 2 + 1
@@ -116,26 +114,14 @@ function kept.turned(o, places, row, col)
   local keys, columns = cute.size(places, 0) // 2, cute.size(places, 1)
   local parts = (columns + 3) // 4 * 2  -- two for each 16 columns
   local words, of
-  local function fill(seed)
-    local n = keys * parts
-    local c0 = cute.make_rmem_tensor({n}, cute.u32)
-    local c1 = cute.make_rmem_tensor({n}, cute.u32)
-    for i = 0, n - 1 do
-      c0[i], c1[i] = counter(col + places(0, i % parts // 2 * 4 + i % 2)[2],
-                             row + places(i // parts * 2, 0)[1])
-    end
-    local zero = c0:load() * 0
-    words = {philox.four(c0:load(), c1:load(), zero + as_word(o.h),
-                         zero + as_word(o.b), philox.key(seed))}
-    for w = 1, 4 do
-      local r = cute.make_rmem_tensor({n}, cute.u32)
-      r:store(words[w])
-      words[w] = r
-    end
-    of = seed
-  end
   return function(i, j, p, seed)
-    if not rawequal(of, seed) then fill(seed) end
+    if not rawequal(of, seed) then
+      words = blocks(o, keys * parts, function(n)
+        return col + places(0, n % parts // 2 * 4 + n % 2)[2],
+          row + places(n // parts * 2, 0)[1]
+      end, seed)
+      of = seed
+    end
     local key = row + places(i // 2 * 2, 0)[1]
     local at = i // 2 * parts + j // 4 * 2 + j % 2
     local word = cute.where((key % 32):lt(16), words[1 + i % 2][at],

@@ -297,10 +297,7 @@ end
 -- Does what part.begin does, but later. With o.early, the kernel reads lengths,
 -- pages and old keys before it waits.
 local function arrive(o)
-  if o.early then
-    cute.arch.griddepcontrol_wait()
-    cute.arch.griddepcontrol_launch_dependents()
-  end
+  if o.early then part.begin(o) end
 end
 
 --- The function of the kernel. cache: see kernels/attention_decode.lua. The

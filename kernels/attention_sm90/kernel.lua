@@ -6,7 +6,6 @@ local eight = require "kernels.attention_sm90.eight"
 local flash = require "kernels.flash"
 local order = require "kernels.attention_sm90.order"
 local producer = require "kernels.attention_sm90.producer"
-
 local smem = require "cute.smem"
 
 local _ = cute._
@@ -14,26 +13,18 @@ local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
 local warpgroup = cute.nvgpu.warpgroup
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
--- Returns the layout of tiles in shared memory, (rows,D,PIPE): swizzled over
--- 128 bytes, or over 64 bytes if 64 does not divide D.
-local function stages(o, rows, D, count)
-  local kind = D % 64 == 0 and "K_SW128" or "K_SW64"
-  return cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, o.dtype),
-                            {rows, D, count}, {0, 1, 2})
-end
-
--- Returns the layout of stages() for elements of type dtype, with the widest
+-- Returns the layout of tiles in shared memory, (rows,D,PIPE), with the widest
 -- swizzle that divides a row.
-local function widest(dtype, rows, D, count)
+local function stages(dtype, rows, D, count)
   local kind = "K_" .. smem.widest(D * dtype.bits)
   return cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, dtype),
                             {rows, D, count}, {0, 1, 2})
 end
 
 -- Returns the layout of stages() with transposed modes: (D,rows,PIPE).
-local function turned(o, rows, D, count)
-  local kind = D % 64 == 0 and "MN_SW128" or "MN_SW64"
-  return cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, o.dtype),
+local function turned(dtype, rows, D, count)
+  local kind = "MN_" .. smem.widest(D * dtype.bits)
+  return cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, dtype),
                             {D, rows, count}, {1, 0, 2})
 end
 
@@ -44,15 +35,15 @@ end
 -- there is no field o.
 return function(o)
   local M, N = o.tile[1], o.tile[2]
-  local layout = o.narrow and {
-      q = widest(o.dtype, M, o.head, o.q_stages),
-      k = widest(o.dtype, N, o.head, o.stages),
-      v = widest(cute.f16, N, o.value // 2, o.v_stages),
-      vt = widest(o.dtype, o.value, N, o.stages)}
-    or {q = stages(o, M, o.head, o.q_stages),
-        k = stages(o, N, o.head, o.stages),
-        v = turned(o, N, o.value, o.stages),
-        o = stages(o, M, o.value, o.q_stages)}
+  local layout = {q = stages(o.dtype, M, o.head, o.q_stages),
+                  k = stages(o.dtype, N, o.head, o.stages)}
+  if o.narrow then
+    layout.v = stages(cute.f16, N, o.value // 2, o.v_stages)
+    layout.vt = stages(o.dtype, o.value, N, o.stages)
+  else
+    layout.v = turned(o.dtype, N, o.value, o.stages)
+    layout.o = stages(o.dtype, M, o.value, o.q_stages)
+  end
   local mma_s, mma_o = (o.narrow and eight or consumer).mmas(o)
 
   local function kernel(tma_q, cQ, tma_k, cK, tma_v, cV, tma_o, cO, LSE, scale,

@@ -73,9 +73,44 @@ local function spare(p, scale)
   end}
 end
 
--- Returns the products of this thread's warpgroup as functions. scores() issues
--- s = Q K^T, and weigh() issues acc += p V. narrow() converts the powers in s
--- to 16 bits in p. again() computes s without wgmma.
+-- Adds the functions to products P (see below) that depend on the type of Q's
+-- elements. again() computes s without wgmma. narrow() converts the powers in s
+-- to 16 bits in P.p.
+local function complete(o, x, P)
+  local M, N = o.tile[1], o.tile[2]
+  local s, p, next = P.s, P.p, P.next
+  -- the registers of s in the order of p
+  local powers = cute.make_tensor(s.iterator, p.layout)
+  local warps = flash.team(o.dtype, 4 * o.consumers)
+  -- Computes the scores of the warp's rows again by mma.sync, which needs few
+  -- registers for 16 keys at a time.
+  function P.again(q, k)
+    local part = warps.mma:partition_shape_C {M, 16}
+    s:fill(0)
+    -- The loop keeps the text short: the compiler takes milliseconds for each
+    -- MMA.
+    for i in cute.range(o.head // 16) do
+      local rows = cute.local_tile(x.q.smem(_, _, q.index), {M, 16}, {0, i})
+      local left = warps:left(rows)(0)
+      for n = 0, N // 16 - 1 do
+        local keys = cute.local_tile(x.k.smem, {16, 16, o.stages}, {n, i, 0})
+        warps:times(keys)(k.index,
+          cute.make_tensor(s.iterator + 8 * n, part),
+          function() return left end)
+      end
+    end
+    -- before one lane releases the keys to the next bulk copy
+    cute.arch.fence_view_async_shared()
+    cute.arch.sync_warp()
+  end
+  P.pack = next and function() next.p:store(powers:load():to(o.dtype)) end
+  P.narrow = next and next.take or function()
+    p:store(powers:load():to(o.dtype))
+  end
+end
+
+-- Returns the products of this thread's warpgroup. scores() issues s = Q K^T,
+-- and weigh() issues acc += p V. complete() adds further functions.
 local function products(o, x)
   local M, N = o.tile[1], o.tile[2]
   local times_k, times_v = x.mma_s, x.mma_o
@@ -86,13 +121,11 @@ local function products(o, x)
   local s = cute.make_rmem_tensor(times_k:partition_shape_C {M, N}, cute.f32)
   local acc = cute.make_rmem_tensor(times_v:partition_shape_C {M, o.value},
                                     cute.f32)
-  local p = cute.make_rmem_tensor({{2, 2, 2}, 1, N // 16}, o.dtype)
-  -- the registers of s in the order of p
-  local powers = cute.make_tensor(s.iterator, p.layout)
-  local next = x.early and spare(p, x.scale)
-  local warps = flash.team(o.dtype, 4 * o.consumers)
+  -- One wgmma multiplies 256 bits of each row of p.
+  local width = 256 // o.dtype.bits
+  local p = cute.make_rmem_tensor({{width // 8, 2, 2}, 1, N // width}, o.dtype)
   times_k:set(warpgroup.Field.ACCUMULATE, false)
-  return {s = s, acc = acc,
+  local P = {s = s, acc = acc, p = p, next = x.early and spare(p, x.scale),
     places = flash.by_rows(thr_s:partition_C(cute.make_identity_tensor {M, N})),
     scores = function(q, k)
       cute.gemm(times_k, s, Q(_, _, _, q.index), K(_, _, _, k.index), s)
@@ -101,32 +134,10 @@ local function products(o, x)
     weigh = function(v)
       cute.gemm(times_v, acc, p, V(_, _, _, v.index), acc)
       warpgroup.commit_group()
-    end,
-    -- Computes the scores of the warp's rows again by mma.sync, which needs few
-    -- registers for 16 keys at a time.
-    again = function(q, k)
-      local part = warps.mma:partition_shape_C {M, 16}
-      s:fill(0)
-      -- The loop keeps the text short: the compiler takes milliseconds for each
-      -- MMA.
-      for i in cute.range(o.head // 16) do
-        local rows = cute.local_tile(x.q.smem(_, _, q.index), {M, 16}, {0, i})
-        local left = warps:left(rows)(0)
-        for n = 0, N // 16 - 1 do
-          local keys = cute.local_tile(x.k.smem, {16, 16, o.stages}, {n, i, 0})
-          warps:times(keys)(k.index,
-            cute.make_tensor(s.iterator + 8 * n, part),
-            function() return left end)
-        end
-      end
-      -- before one lane releases the keys to the next bulk copy
-      cute.arch.fence_view_async_shared()
-      cute.arch.sync_warp()
-    end,
-    pack = next and function() next.p:store(powers:load():to(o.dtype)) end,
-    narrow = next and next.take or function()
-      p:store(powers:load():to(o.dtype))
     end}
+  local add = o.narrow and eight.complete or complete
+  add(o, x, P)
+  return P
 end
 
 -- Processes the blocks of keys that a tile of rows sees, from the last to the
@@ -249,7 +260,7 @@ function consumer.run(o, x, each)
   for _, operand in ipairs {x.q, x.k, x.v} do
     operand.state = operand.pipe:make_consumer_state()
   end
-  local P = (o.narrow and eight.products or products)(o, x)
+  local P = products(o, x)
   local turn = turns(o, group)
   local leave = (o.narrow and eight.store or store)(o, x, P, group)
   each(function(m, h, b, part)

@@ -148,42 +148,21 @@ local function scores_again(o, x, s)
   end
 end
 
---- Makes the products of this thread's warpgroup, like `products` of
+--- Adds the functions again() and narrow() to products P, like `complete` of
 -- kernels/attention_sm90/consumer.lua.
-function eight.products(o, x)
-  local M, N = o.tile[1], o.tile[2]
-  local times_k, times_v = x.mma_s, x.mma_o
-  local thr_s, thr_o = times_k:get_slice(x.tid), times_v:get_slice(x.tid)
-  local Q = times_k:make_fragment_A(thr_s:partition_A(x.q.smem))
-  local K = times_k:make_fragment_B(thr_s:partition_B(x.k.smem))
-  local V = times_v:make_fragment_B(thr_o:partition_B(x.v.smem))
-  local s = cute.make_rmem_tensor(times_k:partition_shape_C {M, N}, cute.f32)
-  local acc = cute.make_rmem_tensor(times_v:partition_shape_C {M, o.value},
-                                    cute.f32)
-  local p = cute.make_rmem_tensor({{4, 2, 2}, 1, N // 32}, o.dtype)
+function eight.complete(o, x, P)
+  local p, n32 = P.p, o.tile[2] // 32
   -- the registers of s in the order of p
-  local powers = cute.make_tensor(s.iterator, cute.make_layout(
-    {{{2, 2}, 2, 2}, 1, N // 32}, {{{1, 4}, 2, 8}, 0, 16}))
-  times_k:set(warpgroup.Field.ACCUMULATE, false)
-  local P = {s = s, acc = acc}
-  P.places = flash.by_rows(thr_s:partition_C(cute.make_identity_tensor {M, N}))
-  function P.scores(q, k)
-    cute.gemm(times_k, s, Q(_, _, _, q.index), K(_, _, _, k.index), s)
-    warpgroup.commit_group()
-  end
-  function P.weigh(v)
-    cute.gemm(times_v, acc, p, V(_, _, _, v.index), acc)
-    warpgroup.commit_group()
-  end
-  P.again = scores_again(o, x, s)
+  local powers = cute.make_tensor(P.s.iterator, cute.make_layout(
+    {{{2, 2}, 2, 2}, 1, n32}, {{{1, 4}, 2, 8}, 0, 16}))
+  P.again = scores_again(o, x, P.s)
   function P.narrow(n, state)
     if state.rebase then state.rebase(n) end
-    for k = 0, N // 32 - 1 do
+    for k = 0, n32 - 1 do
       p(_, _, k):store(powers(_, _, k):load():reshape({{4, 2, 2}, 1}):to(
         o.dtype))
     end
   end
-  return P
 end
 
 -- The largest e4m3. If a sum of powers does not exceed it, e4m3 can represent

@@ -162,7 +162,7 @@ local SMEM, RESERVED = 233472, 1024
 local LEAST = 2
 
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "
-  .. "least batch_invariant wgmma across early"
+  .. "least batch_invariant wgmma early"
 
 -- Sets the number of blocks that a multiprocessor can hold. A thread needs up
 -- to 255 registers, so each of the multiprocessor's four partitions has room
@@ -196,7 +196,7 @@ local function complete(o)
     group = o.group or 1, pdl = o.pdl,
     stages = o.stages or known[2],
     held = o.held, modify = o.modify, least = o.least or LEAST,
-    blocks = o.blocks, across = o.across, bits = o.bits or 16}
+    blocks = o.blocks, bits = o.bits or 16}
   local most = p.value == p.head and 64 or 1024
   if math.type(p.group) ~= "integer" or p.group < 1 or p.group > most then
     core.fail("bad-argument", ("attention_decode: group = %s; 1 to %d heads of "

@@ -17,7 +17,7 @@ local latent = {}
 -- columns.
 function latent.warps(o)
   local M = o.tile[1]
-  return M // 16, o.across or M == 64 and 2 or 4
+  return M // 16, M == 64 and 2 or 4
 end
 
 -- Returns a function (values, combine) for the warps that share rows. It

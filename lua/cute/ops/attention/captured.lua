@@ -90,16 +90,7 @@ end
 --- Adds steps to plan p that set the requested gradients, results 4 and later,
 -- to zeros.
 function captured.nothing(call, p)
-  for i = 4, #p.results do
-    local r = p.results[i]
-    local t = call.out[i] or cute.empty(r.shape, r.dtype, {device = p.place})
-    call.out[i], p.anew = t, true
-    for _, s in ipairs(elementwise.filling(t, 0, cute.f32, call.o)) do
-      local arguments = s.arguments
-      function s.arguments(now, out) return arguments(now, {out[i]}) end
-      p.steps[#p.steps + 1] = s
-    end
-  end
+  for i = 4, #p.results do problem.fill_result(call, p, i, 0) end
 end
 
 -- Raises an error if score_mod reads no element of a tensor of `list`. Also

@@ -170,7 +170,7 @@ local step = problem.operation("ops.attention_decode", {
     local p = call:start(10, results)
     if cute.product(results[1].shape) == 0 then return p end
     if keys == 0 then
-      p.anew, p.steps = true, problem.nothing(call, p, results)
+      problem.nothing(call, p)
       return p
     end
     local o = {head = q.D, group = q.H // q.G, rows = q.S, pdl = p.pdl,

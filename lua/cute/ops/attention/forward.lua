@@ -152,7 +152,7 @@ local attend, planned = problem.operation("ops.attention", {
       return p
     end
     if q.T == 0 and not call.sinks then
-      p.anew, p.steps = true, problem.nothing(call, p, results)
+      problem.nothing(call, p)
       return p
     end
     scores.trace_functions(call, o, p)

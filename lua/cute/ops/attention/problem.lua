@@ -166,20 +166,23 @@ function problem.operation(what, spec)
   return rowwise.operation(what, spec)
 end
 
--- Returns the launches that set O to 0 and LSE to -inf, for rows without keys.
-function problem.nothing(call, p, results)
-  local steps = {}
-  for i, value in ipairs {0.0, -math.huge} do
-    local r = results[i]
-    local t = call.out[i] or cute.empty(r.shape, r.dtype, {device = p.place})
-    call.out[i] = t
-    for _, s in ipairs(elementwise.filling(t, value, cute.f32, call.o)) do
-      local arguments = s.arguments
-      function s.arguments(now, out) return arguments(now, {out[i]}) end
-      steps[#steps + 1] = s
-    end
+--- Adds steps to plan p that fill result i with a value. Makes the result if
+-- the call does not give it.
+function problem.fill_result(call, p, i, value)
+  local r = p.results[i]
+  local t = call.out[i] or cute.empty(r.shape, r.dtype, {device = p.place})
+  call.out[i], p.anew = t, true
+  for _, s in ipairs(elementwise.filling(t, value, cute.f32, call.o)) do
+    local arguments = s.arguments
+    function s.arguments(now, out) return arguments(now, {out[i]}) end
+    p.steps[#p.steps + 1] = s
   end
-  return steps
+end
+
+-- Adds steps to plan p that set O to 0 and LSE to -inf, for rows without keys.
+function problem.nothing(call, p)
+  problem.fill_result(call, p, 1, 0.0)
+  problem.fill_result(call, p, 2, -math.huge)
 end
 
 -- Returns a view of the f32 memory that the launches of a call share, from

@@ -2,6 +2,7 @@
 -- size, registers, shared memory.
 local core = require "cute.core"
 local cute = require "cute"
+local eight = require "kernels.attention_sm90.eight"
 local rules = require "kernels.operand_rules"
 local tiles = require "cute.tiles"
 
@@ -160,7 +161,7 @@ function options.complete(given)
   rules.integers(WHAT, o, {"rows"}, 1, MOST_ROWS)
   if given.causal then o.right = 0 end
   o.out = type_of(given.out or (narrow and "bf16" or o.dtype))
-  o.helpers = narrow and 2 or 1
+  o.helpers = narrow and eight.WARPS or 1
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16 or narrow, WHAT,
     "elements of %s; bf16, f16 or e4m3 is needed", core.show(given.dtype))
   rules.need(not narrow and o.out == o.dtype or narrow and (

@@ -271,9 +271,11 @@ fuzz-ptx: setup-fuzz
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@CUTE_BUILD=$(BUILD) $(BUILD)/cutelua spec/fuzz/ptx.lua $(or $(SECONDS),60)
 
-# Installs the program, its man page and completion; scripts, documents, the
-# program's Lua files for editors, and the workshop if `make web` built it.
+# Installs the program, its man page and completion; scripts, documents with
+# their examples, the program's Lua files for editors, and the workshop if `make
+# web` built it.
 SHARE := $(DESTDIR)$(PREFIX)/share
+WEB_FILES ?= $(wildcard $(BUILD)/web/*)
 install: all install-library $(BUILD)/cutelua.1
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 \
 	  $(SHARE)/bash-completion/completions $(SHARE)/doc/cutelua
@@ -287,7 +289,9 @@ install: all install-library $(BUILD)/cutelua.1
 	  install -D -m 644 $$f $(SHARE)/doc/cutelua/$$f; done
 	set -e; for f in scripts/*.lua $(LUA_SRC); do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/$$f; done
-	set -e; for f in $(wildcard $(BUILD)/web/*); do \
+	set -e; for f in examples/*.md examples/*/*; do \
+	  install -D -m 644 $$f $(SHARE)/doc/cutelua/$$f; done
+	set -e; for f in $(WEB_FILES); do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/web/$${f##*/}; done
 
 # Installs libcutelua, its header, and the files by which pkg-config and CMake's
@@ -329,6 +333,12 @@ rock: setup-check
 wheel: setup-wheel
 	@$(MAKE) --no-print-directory -j$(JOBS) library
 	@python3 tools/wheel.py $(BUILD) $(VERSION)
+
+# Writes the files of a release to $(BUILD)/dist: the source archive, the Debian
+# package, the source rock and the wheel, with their SHA-256 sums. The working
+# tree must equal the last commit.
+dist:
+	@sh tools/dist.sh $(BUILD)
 
 # Installs and tries both packages in a root of their own. Needs root, and the
 # network for debootstrap; the tests do not include it.
@@ -377,6 +387,6 @@ setup-deb:
 FORCE:
 
 .PHONY: all library install-library demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
-  bench ladders fuzz fuzz-ptx install deb rock wheel packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
+  bench ladders fuzz fuzz-ptx install deb rock wheel dist packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-wheel setup-web setup-webtest setup-deb
 # SPDX-License-Identifier: MIT

@@ -1,7 +1,8 @@
 #!/bin/sh
 # deb.sh BUILD: builds BUILD/cutelua_VERSION_ARCH.deb from the files that `make
-# install` installs.
+# install` installs. Their times become SOURCE_DATE_EPOCH if that is set.
 set -e
+umask 022
 build=$1
 top=$(pwd)
 work=$build/deb
@@ -19,7 +20,8 @@ printf 'Source: cutelua\n\nPackage: cutelua\nArchitecture: any\n' \
   >"$work/debian/control"
 needs=$(cd "$work" && dpkg-shlibdeps -O root/usr/bin/cutelua 2>/dev/null |
   sed -n 's/^shlibs:Depends=//p')
-size=$(du -sk "$root/usr" | cut -f1)
+size=$(find "$root/usr" -type f -printf '%s\n' |
+  awk '{ n += int(($1 + 1023) / 1024) } END { print n }')
 cat >"$root/DEBIAN/control" <<END
 Package: cutelua
 Version: $version
@@ -36,6 +38,10 @@ Description: CuTe layouts, tensors and GPU kernels in Lua
  are looked for when first used, and not needed to simulate.
 END
 deb=$build/cutelua_${version}_$arch.deb
-dpkg-deb --root-owner-group --build "$root" "$deb" >/dev/null
+[ -z "$SOURCE_DATE_EPOCH" ] ||
+  find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" '{}' +
+# With several threads, the compressed bytes depend on their number.
+DPKG_DEB_THREADS_MAX=1 dpkg-deb --root-owner-group --build "$root" "$deb" \
+  >/dev/null
 echo "$deb: $(($(wc -c <"$deb") / 1024)) KiB, needs $needs"
 # SPDX-License-Identifier: MIT

@@ -81,6 +81,7 @@ check() {
   fuzz
   rules
   need luarocks have luarocks
+  need dpkg-dev have dpkg-shlibdeps
 }
 
 # PACKAGE...: prints the size of the download and of the installation: (to

@@ -1,0 +1,152 @@
+-- Tests `make dist` in a copy of the committed and changed files, which becomes
+-- a repository of its own: contents and sums of the files, and that the
+-- unpacked source builds the same bytes without git.
+local support = require "spec.support"
+
+local build = os.getenv "CUTE_BUILD" or "build"
+local VERSION = support.read "VERSION":match "%S+"
+local NAME = "cutelua-" .. VERSION
+
+local dir, tree, dist
+
+-- Runs a shell script in a folder; returns output, errors and code.
+local function sh(folder, script, env)
+  local all = {GIT_CONFIG_GLOBAL = "/dev/null", MAKEFLAGS = "",
+    GIT_AUTHOR_NAME = "a", GIT_AUTHOR_EMAIL = "a", GIT_COMMITTER_NAME = "a",
+    GIT_COMMITTER_EMAIL = "a", GIT_COMMITTER_DATE = "1700000000 +0000"}
+  for name, value in pairs(env or {}) do all[name] = value end
+  return support.exec({"sh", "-c", script}, {cwd = folder, env = all})
+end
+
+local function must(folder, script, env)
+  local out, err, code = sh(folder, script, env)
+  assert(code == 0, script .. ": " .. err .. out)
+  return out
+end
+
+-- Returns a set of the words of a text, without a prefix.
+local function set(text, prefix)
+  local names = {}
+  for name in text:gmatch "[^\n]+" do
+    if name:sub(1, #prefix) == prefix then names[name:sub(#prefix + 1)] = true
+    end
+  end
+  return names
+end
+
+local function lacking()
+  for _, tool in ipairs {"git", "dpkg-shlibdeps", "luarocks", "python3",
+                         "objdump"} do
+    if select(3, sh(".", "command -v " .. tool)) ~= 0 then
+      return "needs " .. tool
+    end
+  end
+  if select(3, sh(".", "git rev-parse HEAD")) ~= 0 then
+    return "needs a git checkout"
+  end
+end
+
+describe("make dist #long #noasan", function()
+  local why = lacking()
+  if why then
+    pending(why)
+    return
+  end
+  setup(function()
+    dir = support.folder()
+    tree = dir .. "/tree"
+    dist = tree .. "/build/dist"
+    -- Times are kept, so that make compiles nothing again.
+    must(".", ([[
+      mkdir -p %s/build
+      git ls-files -z --cached --others --exclude-standard |
+        xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%%s\0" "$f"; done' \
+        sh | xargs -0 cp -p --parents -t %s
+      tar -C %s -c --exclude='./wasm*' --exclude=./kit --exclude=./dist . |
+        tar -C %s/build -x]]):format(tree, tree, build, tree))
+    must(tree, "git init -q && git add -A && git commit -qm x && make dist")
+  end)
+  teardown(function() support.remove(dir) end)
+
+  it("writes five files with their sums", function()
+    local names = must(dist, "ls")
+    assert.truthy(names:find(("^SHA256SUMS\n%s%%-1.src.rock\n"
+      .. "%s%%-py3%%-none%%-manylinux_2_%%d+_x86_64.whl\n%s.tar.gz\n"
+      .. "cutelua_%s_%%w+.deb\n$"):format(NAME:gsub("%-", "%%-"),
+      NAME:gsub("%-", "%%-"), NAME:gsub("%-", "%%-"), VERSION)), names)
+    local out = must(dist, "sha256sum -c SHA256SUMS")
+    assert.equal(4, select(2, out:gsub(": OK\n", "")))
+  end)
+
+  it("archives the files of the commit, with its time", function()
+    local archive = must(dist, "tar -tzf " .. NAME .. ".tar.gz")
+    assert.same(set(must(tree, "git ls-files"), ""), set(archive, NAME .. "/"))
+    local times = must(dist, "TZ=UTC tar -tvzf " .. NAME .. ".tar.gz | "
+      .. "awk '{print $2, $4, $5}' | sort -u")
+    assert.equal("0/0 2023-11-14 22:13\n", times)
+  end)
+
+  it("packs the program, libcutelua and the documents for Debian", function()
+    local list = must(dist, "dpkg-deb -c cutelua_*.deb | awk '{print $6}'")
+    local names = set(list, "./usr/")
+    for name in ([[bin/cutelua include/cutelua.h lib/libcutelua.a
+        lib/libcutelua.so.1 lib/pkgconfig/cutelua.pc
+        lib/cmake/cutelua/cutelua-config.cmake share/man/man1/cutelua.1.gz
+        share/doc/cutelua/copyright share/doc/cutelua/docs/deploy.md
+        share/doc/cutelua/examples/library/scale.c
+        share/cutelua/scripts/gemm3stage.lua
+        share/bash-completion/completions/cutelua]]):gmatch "%S+" do
+      assert.is_true(names[name], name)
+    end
+    assert.equal(VERSION .. "\n", must(dist, "dpkg-deb -f *.deb Version"))
+    local out = must(dist, "dpkg-deb -x *.deb ../x && ../x/usr/bin/cutelua "
+      .. "--version && file -b --mime-type ../x/usr/bin/cutelua")
+    assert.truthy(out:find("cutelua " .. VERSION, 1, true), out)
+  end)
+
+  it("builds the same package and wheel from the archive without git",
+     function()
+    must(dir, "tar -xzf " .. dist .. "/" .. NAME .. ".tar.gz")
+    must(dir .. "/" .. NAME, [[make -s -j "$(nproc)" all &&
+      WEB_FILES= sh tools/deb.sh build && python3 tools/wheel.py build ]]
+      .. VERSION, {SOURCE_DATE_EPOCH = "1700000000"})
+    must(dir .. "/" .. NAME, ([[cmp build/*.deb %s/*.deb &&
+      cmp build/wheel/*.whl %s/*.whl]]):format(dist, dist))
+    local _, err, code = sh(dir .. "/" .. NAME, "make dist")
+    assert.equal(2, code)
+    assert.truthy(err:find("dist: a release is made from a commit, and this "
+      .. "folder is no git checkout\n", 1, true), err)
+    -- The archive and the rock, too, have the same bytes in a second run.
+    local sums = support.read(dist .. "/SHA256SUMS")
+    must(tree, "touch VERSION README.md && make dist")
+    assert.equal(sums, support.read(dist .. "/SHA256SUMS"))
+  end)
+
+  it("makes a rock that luarocks installs", function()
+    must(dist, ("luarocks --lua-version=5.4 --tree=%s/rocks install "
+      .. "--deps-mode=none %s-1.src.rock CFLAGS='-O0 -fPIC -std=c11' "
+      .. "LUA_INCDIR=%s"):format(dir, NAME, os.getenv "LUA_INC"
+      or "/usr/include/lua5.4"))
+    local out = must(dir, [[LUA_CPATH="rocks/lib/lua/5.4/?.so" \
+      LUA_PATH="rocks/share/lua/5.4/?.lua;rocks/share/lua/5.4/?/init.lua" \
+      lua5.4 -e 'print(require("cute").make_layout({4, 8}, {8, 1}))']])
+    assert.equal("(4,8):(8,1)\n", out)
+  end)
+
+  it("names changed files and missing tools", function()
+    support.write(tree .. "/new.lua", "")
+    support.write(tree .. "/LICENSE", "none")
+    local _, err, code = sh(tree, "make dist")
+    assert.equal(2, code)
+    assert.truthy(err:find("dist: a release contains only committed files; "
+      .. "commit or remove: LICENSE, new.lua\n", 1, true), err)
+    must(dir, [[mkdir some && for tool in sh cat git tar gzip sha256sum \
+      objdump strip python3; do ln -s "$(command -v $tool)" some/; done]])
+    _, err, code = sh(tree, "exec sh tools/dist.sh build",
+                      {PATH = dir .. "/some"})
+    assert.equal(1, code)
+    assert.equal("dist: dpkg-deb, dpkg-shlibdeps, luarocks must be installed "
+      .. "to make a release\n", err)
+  end)
+end)
+-- SPDX-License-Identifier: MIT

@@ -1,68 +1,25 @@
-// Launches the kernel of scale.lua from C++: a state whose destructor closes
-// it, errors as exceptions, and untrusted scripts with limits.
+// Launches the kernel of scale.lua from C++, in a state for untrusted scripts,
+// with limits.
 //
-//     c++ scale.cpp $(pkg-config --cflags --libs cutelua) -o scale
+//     c++ -std=c++17 scale.cpp $(pkg-config --cflags --libs cutelua) -o scale
 //     ./scale scale.lua
 #include <cstdint>
 #include <cstdio>
-#include <memory>
-#include <stdexcept>
+#include <exception>
 #include <string>
 #include <vector>
 
-#include <cutelua.h>
-
-class State {
- public:
-  explicit State(const cutelua_options &options) {
-    cutelua_state *opened = nullptr;
-    const cutelua_status status = cutelua_open(&options, &opened);
-    if (status != CUTELUA_OK)
-      throw std::runtime_error(cutelua_status_text(status));
-    state_.reset(opened);
-  }
-
-  // Throws the error of the state unless a call succeeded.
-  void check(cutelua_status status) const {
-    if (status != CUTELUA_OK)
-      throw std::runtime_error(std::string(cutelua_error(state_.get())));
-  }
-
-  cutelua_state *get() const { return state_.get(); }
-
- private:
-  struct Close {
-    void operator()(cutelua_state *s) const { cutelua_close(s); }
-  };
-  std::unique_ptr<cutelua_state, Close> state_;
-};
-
-static cutelua_arg tensor(std::vector<float> &data, const int64_t &size) {
-  cutelua_arg a = {};
-  a.type = CUTELUA_TENSOR;
-  a.as.tensor.data = data.data();
-  a.as.tensor.dtype = "f32";
-  a.as.tensor.shape = &size;
-  a.as.tensor.rank = 1;
-  a.as.tensor.device = CUTELUA_HOST;
-  return a;
-}
+#include "state.hpp"
 
 static bool scale(const State &s, const char *path) {
-  cutelua_ref script = 0, kernel = 0;
-  s.check(cutelua_load_file(s.get(), path, &script));
-  s.check(cutelua_find(s.get(), script, "scale", &kernel));
+  const cutelua_ref kernel = s.find(s.load(path), "scale");
   const int64_t size = 1000;
   std::vector<float> x(1000, 2), y(1000);
-  cutelua_arg factor = {};
-  factor.type = CUTELUA_NUMBER;
-  factor.as.number = 4;
-  const cutelua_arg args[] = {tensor(x, size), tensor(y, size), factor};
-  cutelua_launch_options launch = {};
-  launch.size = sizeof launch;
-  launch.grid[0] = 8;
-  launch.block[0] = 128;
-  s.check(cutelua_launch(s.get(), kernel, args, 3, &launch));
+  cutelua_launch_options options = {};
+  options.size = sizeof options;
+  options.grid[0] = 8;
+  options.block[0] = 128;
+  s.launch(kernel, {tensor(x, size), tensor(y, size), number(4)}, options);
   std::printf("y[999] = %g\n", static_cast<double>(y[999]));
   return y[999] == 8;
 }
@@ -71,11 +28,15 @@ static bool scale(const State &s, const char *path) {
 static bool ends(const State &s) {
   const std::string endless = "while true do end";
   cutelua_ref script = 0;
-  const cutelua_status status = cutelua_load_text(
-    s.get(), endless.data(), endless.size(), "endless", &script);
-  std::printf("status %d: %s\n", static_cast<int>(status),
-              cutelua_error(s.get()));
-  return status == CUTELUA_LIMIT;
+  try {
+    s.check(cutelua_load_text(s.get(), endless.data(), endless.size(),
+                              "endless", &script));
+  } catch (const Error &e) {
+    std::printf("status %d, kind %s, %s:%d: %s\n", static_cast<int>(e.status),
+                e.kind.c_str(), e.file.c_str(), e.line, e.what());
+    return e.status == CUTELUA_LIMIT;
+  }
+  return false;
 }
 
 int main(int argc, char **argv) try {

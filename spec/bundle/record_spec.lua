@@ -337,8 +337,8 @@ describe("cutelua bundle", function()
     end)
   end)
 
-  it("bundles the scripts of docs/deploy.md", function()
-    local text, count = support.read "docs/deploy.md", 0
+  it("bundles the scripts of docs/bundle.md", function()
+    local text, count = support.read "docs/bundle.md", 0
     local block = "<!%-%- file (%w+)%.lua %-%->\n```lua\n(.-)```"
     for name, code in text:gmatch(block) do
       with_folder(function(folder)

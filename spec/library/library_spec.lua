@@ -108,8 +108,18 @@ describe("the examples of libcutelua", function()
   it("run in C++ without a warning", function()
     local path = compile(dir, {"c++", "-std=c++17", "-Wpedantic"},
                          "examples/library/scale.cpp", shared())
-    assert.equal("y[999] = 8\nstatus 3: endless:1: the script exceeded its "
-      .. "budget of instructions [limit]\n", run(path, script))
+    assert.equal("y[999] = 8\nstatus 3, kind limit, endless:1: endless:1: the "
+      .. "script exceeded its budget of instructions [limit]\n",
+      run(path, script))
+  end)
+
+  it("run in several threads of C++, each with a state", function()
+    local path = compile(dir, {"c++", "-std=c++17", "-Wpedantic"},
+                         "examples/library/threads.cpp", shared())
+    assert.equal("1\n2\n3\n4\n", run(path, script))
+    local out, _, code = support.exec({path, dir .. "/none.lua"}, {env = ENV})
+    assert.equal(1, code)
+    assert.equal(4, select(2, out:gsub("none%.lua", "")))
   end)
 
   it("run in Python by ctypes #noasan", function()

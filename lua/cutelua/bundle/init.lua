@@ -1,5 +1,5 @@
 --- `cutelua bundle SCRIPT`: kernels with launch functions in C, without Lua and
--- without a compiler at run time. docs/deploy.md describes it.
+-- without a compiler at run time. docs/bundle.md describes it.
 --
 --     cute.bundle.add("gemm_relu", function(A, B)
 --       return cute.ops.gemm(A, B, {epilogue = cute.ops.relu})

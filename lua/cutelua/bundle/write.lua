@@ -511,7 +511,7 @@ end
 function write.header(b, version)
   own_name = b.name
   local out = {("// %s.h: launch functions of GPU kernels, by cutelua %s. See "
-    .. "docs/deploy.md of cutelua.\n"):format(b.name, core.version),
+    .. "docs/bundle.md of cutelua.\n"):format(b.name, core.version),
     (header:gsub("@VERSION@", "0x" .. version):gsub("#ifdef __cplusplus\n",
       "#define BUN_RANK 8\n\n%0", 1)), dtype_enum(b)}
   for _, f in ipairs(b.functions) do out[#out + 1] = declarations(f) end

@@ -23,6 +23,9 @@ extern "C" {
 // programs that were compiled with a smaller one.
 #define CUTELUA_ABI 1
 
+// The version of this header; cutelua_version returns that of the library.
+#define CUTELUA_VERSION "0.2.0"
+
 // A Lua state with its scripts, kernels and memory.
 typedef struct cutelua_state cutelua_state;
 

@@ -167,7 +167,7 @@ describe("an installed libcutelua #noasan", function()
     support.write(dir .. "/CMakeLists.txt", ([[
       cmake_minimum_required(VERSION 3.13)
       project(scale C)
-      find_package(cutelua 0.1 REQUIRED)
+      find_package(cutelua 0.2 REQUIRED)
       find_package(cutelua 9.9 QUIET)
       if(cutelua_FOUND)
         message(FATAL_ERROR "version 9.9 was found")

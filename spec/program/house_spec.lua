@@ -99,6 +99,20 @@ x = "# what is no comment"  # of each leaf, what it is
 end)
 
 describe("VERSION", function()
+  it("is the version of the header, the rockspec and the changelog", function()
+    local version = support.read "VERSION":match "^(%d+%.%d+%.%d+)\n$"
+    local header = support.read "core/library/cutelua.h"
+    assert.equal(version, header:match '#define CUTELUA_VERSION "([^"]*)"')
+    local rockspec = support.read("cutelua-" .. version .. "-1.rockspec")
+    assert.truthy(rockspec:find(('\nversion = "%s-1"\n'):format(version), 1,
+                                true))
+    assert.equal(version, support.read "CHANGELOG.md":match "\n## ([%d.]+)")
+    for _, path in ipairs {"docs/cpp.md", "examples/library/CMakeLists.txt"} do
+      assert.equal(version:match "^%d+%.%d+", support.read(path):match
+        "find_package%(cutelua ([%d.]+) REQUIRED%)", path)
+    end
+  end)
+
   it("is the version that the program prints", function()
     assert.equal("cutelua " .. support.read "VERSION":match "%S+" .. " ",
       support.run {"--version"}:match "^cutelua [%d.]+ ")

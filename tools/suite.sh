@@ -199,7 +199,7 @@ run_rules() {
   grep -v '^counts' "$work/check"
   sed -n 's/^counts //p' "$work/check" >>"$counts"
   count "luacheck" luacheck -q --cache "$build/luacheck" \
-    core lua kernels scripts spec tools
+    core lua kernels scripts spec tools examples
   count "annotations and what editors would mark" lua5.4 tools/annotations.lua
 }
 

@@ -107,4 +107,84 @@ describe("the commands of the pages #noasan", function()
     end
   end
 end)
+
+-- Returns the blocks of a page in one language, each as a text.
+local function of_language(path, language)
+  local list = {}
+  for _, block in ipairs(blocks(path)) do
+    if block[1] == language then list[#list + 1] = block[2] end
+  end
+  return list
+end
+
+describe("docs/embedding.md #noasan", function()
+  it("has a program that compiles and runs", function()
+    local dir = support.folder()
+    local list = of_language("docs/embedding.md", "c")
+    assert.equal(1, #list)
+    local source = support.write(dir .. "/program.c", [[
+#include <stdio.h>
+#include <cutelua.h>
+int main(void) {
+  float x[300], y[300];
+  for (int i = 0; i < 300; i++) x[i] = (float)i;
+]], list[1], '\n  printf("%g\\n", (double)y[299]);\n}\n')
+    for _, words in ipairs {
+        {"cc", "-std=c11", "-Wall", "-Werror", "-Icore/library", source, "-L"
+          .. build, "-lcutelua", "-Wl,-rpath," .. build, "-o", dir .. "/run"},
+        {"cp", "examples/library/scale.lua", dir}} do
+      local out, err, code = support.exec(words)
+      assert(code == 0, err .. out)
+    end
+    assert.same({"897\n", "", 0}, {support.exec({dir .. "/run"},
+      {cwd = dir, env = {CUTELUA_NO_CUDA = "1"}})})
+    support.remove(dir)
+  end)
+end)
+
+describe("docs/python.md #noasan", function()
+  local dir
+  setup(function()
+    dir = support.folder()
+    for _, text in ipairs(of_language("docs/python.md", "lua")) do
+      support.write(dir .. "/" .. text:match "^%-%- (%w+%.lua)\n", text)
+    end
+  end)
+  teardown(function() support.remove(dir) end)
+
+  local function run(python, code)
+    local out, err, rc = support.exec({python, "-c", code}, {cwd = dir, env = {
+      PYTHONPATH = here .. "/python", PYTHONDONTWRITEBYTECODE = "1",
+      CUTELUA_LIBRARY = build .. "/libcutelua.so", CUTELUA_NO_CUDA = "1"}})
+    assert(rc == 0, err .. out)
+    return out
+  end
+
+  it("has scripts that run", function()
+    assert.equal("[0.0, 6.0] [2.0, 2.0]\n", run("python3", [[
+import array, cutelua
+x = array.array("f", [0, 3])
+gelu = cutelua.load("gelu.lua").gelu(x).tolist()
+assert gelu[0] == 0 and abs(gelu[1] - 2.9959502) < 1e-5, gelu
+scale = cutelua.load("scale.lua")
+assert scale.schema == "(Tensor x, float a) -> Tensor"
+print(scale.forward(x, 2.0).tolist(),
+      scale.backward(array.array("f", [1, 1]), x, 2.0).tolist())]]))
+  end)
+
+  it("has blocks for PyTorch that run #long", function()
+    local python = os.getenv "CUTELUA_PYTHON" or "python3"
+    if select(3, support.exec {python, "-c", "import torch"}) ~= 0 then
+      return pending "needs torch (CUTELUA_PYTHON names a Python that has it)"
+    end
+    local list = of_language("docs/python.md", "python")
+    assert.equal(3, #list)
+    local first, n = list[1]:gsub("[^\n]*%.cuda%(%)[^\n]*", "")
+    assert.equal(1, n)
+    assert.equal("2.0\n", run(python, first
+      .. "\nx = torch.randn(8, 4, requires_grad=True)\n" .. list[2]
+      .. "\nprint(x.grad.max().item())\nx = torch.randn(64, 32)\n" .. list[3]
+      .. "\ntest_gelu()\n"))
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -154,6 +154,7 @@ describe("docs/pictures.md", function() check "docs/pictures.md" end)
 describe("docs/estimate.md", function() check "docs/estimate.md" end)
 describe("docs/timeline.md", function() check "docs/timeline.md" end)
 describe("docs/debugging.md", function() check "docs/debugging.md" end)
+describe("docs/cache.md", function() check "docs/cache.md" end)
 
 -- Returns the names between backticks in a text, with their counts.
 local function names_in(text)

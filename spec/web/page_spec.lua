@@ -345,8 +345,8 @@ describe("output", function()
     local all = 0  -- number of characters that the script printed
     for i = 1, 300000 do all = all + #tostring(i) + 1 end
     -- The Worker sends a message every 50 ms, and sends up to 64 lines after a
-    -- pause one by one. The limit also holds on a busy machine.
-    assert.is_true(v[1] < 600, v[1])
+    -- pause of 50 ms one by one. On a busy machine the Worker itself pauses.
+    assert.is_true(v[1] < 65 * (v[3] / 0.05 + 2), v[1])
     assert.equal(all - (1 << 20), v[2])
     print(("        300000 lines in %.2f s, %d messages"):format(v[3], v[1]))
     assert.is_true(v[5] <= 400000 and v[5] > 390000, v[5])

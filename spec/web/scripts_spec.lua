@@ -14,7 +14,7 @@ end
 
 -- Runs a list of scripts under node; sends the files first.
 local function under_node(list, all)
-  local asks = {{engine = {seconds = 60}}}
+  local asks = {{engine = {seconds = 300}}}
   for _, path in ipairs(list) do
     asks[#asks + 1] = workshop.put(path, support.read(path))
   end

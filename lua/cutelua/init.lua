@@ -50,6 +50,7 @@ local FUNCTIONS = {
     "always_true argument missing_argument no_field number_of_arguments "
       .. "python_name tested_expression traced"},
   {"workshop.", "cutelua.text.surplus", "surplus"},
+  {"workshop.", "cutelua.profile.conflict", "profiled"},
   {"workshop.", "cutelua.program.events", "timed_launch"},
   {"workshop.", "cutelua.check.watch", "watch_launches"},
   {"workshop.", "cutelua.program.progress", "progress"},

@@ -37,6 +37,24 @@ local function copied(threads)
   end)(cute.zeros({64, 64}, cute.bf16), cute.zeros({128}, cute.bf16))
 end
 
+describe("bank conflicts", function()
+  it("are printed with the report of a profile, and not of a launch", function()
+    local call = columns(cute.f32, ROWS)
+    local r = call:profile(ONE)
+    local text = tostring(r)
+    assert.matches("^simulator: kernel columns: profile\n", text)
+    for _, part in ipairs {r:traffic(), tostring(r:conflicts()[1]),
+        "report:find_swizzle() searches"} do
+      assert.matches("\n" .. part, text, 1, true)
+    end
+    local padded = columns(cute.f32, cute.make_layout({32, 32}, {33, 1}))
+    assert.matches("\nno bank conflicts$", tostring(padded:profile(ONE)))
+    local plain = call:launch {grid = 1, block = 32, device = "sim"}
+    assert.equal("simulator: kernel columns: nothing to report",
+      tostring(plain))
+  end)
+end)
+
 describe("conflicts", function()
   it("are reported for a cp.async that reads many lines", function()
     local block = {grid = 1, block = 128}

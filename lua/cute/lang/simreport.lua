@@ -74,9 +74,11 @@ local function told(self, all)
   if #self.reports > 0 and sign.workshop.faults then
     return sign.workshop.faults(self, all)
   end
+  local profiled = self.ok and self.requests and sign.workshop.profiled
   local text = {("simulator: kernel %s: %s"):format(self.kernel or "?",
     self.reports[1] and "faults" or self.stopped and "stopped"
-    or "nothing to report")}
+    or profiled and "profile" or "nothing to report")}
+  if profiled then text[2] = profiled(self) end
   for _, r in ipairs(self.reports) do
     text[#text + 1] = ("%s: %s [%s]"):format(at(r.file, r.line) or "?",
                                              r.message, r.kind)

@@ -453,5 +453,24 @@ end
 
 sign.class("conflict", Conflict, "svg()")
 
+-- The largest number of lines with conflicts that a printed report explains.
+local EXPLAINED = 4
+
+--- Returns what a printed report says about recorded accesses: the memory
+-- traffic, and the lines with the most bank conflicts.
+---@param report table a report of k:profile without faults
+---@return string
+function conflict.profiled(report)
+  local list, out = conflict.list(report), {report:traffic()}
+  for i = 1, math.min(#list, EXPLAINED) do out[i + 1] = tostring(list[i]) end
+  if #list > EXPLAINED then
+    out[#out + 1] = ("... and %s with conflicts: report:conflicts() has all")
+      :format(plural(#list - EXPLAINED, "more line"))
+  end
+  out[#out + 1] = list[1] and "report:find_swizzle() searches for layouts "
+    .. "without these conflicts" or "no bank conflicts"
+  return table.concat(out, "\n")
+end
+
 return conflict
 -- SPDX-License-Identifier: MIT

@@ -103,6 +103,21 @@ local function put_code(out, lines)
   end
 end
 
+-- Width of the column of names in the list of a module.
+local NAMES = 30
+
+-- Adds a row of a module's list: a name with its parameters, and the first
+-- sentence of its comment. A name wider than its column has a line of its own.
+local function put_row(out, usage, text)
+  if #usage > NAMES then
+    out[#out + 1] = "  " .. cut(usage, WIDTH - 2)
+    usage = ""
+  end
+  local head = ("  %-" .. NAMES .. "s  "):format(usage)
+  local line = (head .. cut(text, WIDTH - #head)):gsub("%s+$", "")
+  if line ~= "" then out[#out + 1] = line end
+end
+
 local function put_inside(out, item)
   local by_topic, order = {}, {}
   for _, one in ipairs(names.inside(item)) do
@@ -122,9 +137,7 @@ local function put_inside(out, item)
     if topic ~= "" and topic ~= item.name then out[#out + 1] = topic end
     for _, one in ipairs(by_topic[topic]) do
       local usage = doc.usage(one):sub(#item.name + 2)
-      local head = ("  %-30s "):format(cut(usage, 38))
-      local text = one.doc and comments.summary(one.doc) or ""
-      out[#out + 1] = (head .. cut(text, WIDTH - #head)):gsub("%s+$", "")
+      put_row(out, usage, one.doc and comments.summary(one.doc) or "")
     end
   end
 end

@@ -63,7 +63,8 @@ echo 'return {by = 5, threads = 64}' > part.lua; run 7
       out)
     assert.truthy(out:find("\n   - t[3]\t6\tone\ttwo\n   + t[3]\t15\tone\ttwo\n"
       .. "   kernel fill, ran for ", 1, true), out)
-    assert.truthy(out:find("     as before: bytes of memory 128", 1, true))
+    assert.truthy(out:find("\n     %- [^\n]* %* 2;\n     %+ [^\n]* %* 5;\n"
+      .. "     as before: bytes of memory 128"), out)
     assert.truthy(out:find("\n   the same output\n", 1, true))
     assert.truthy(out:find("     bytes of memory: 128 -> 256\n", 1, true), out)
     assert.truthy(out:find "\n%-%- run 4 of[^\n]*; exit code 1\n", out)

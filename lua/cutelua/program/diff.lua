@@ -54,8 +54,11 @@ local function arch_of(program)
   return program.arch or last and last.arch or devices.ARCH
 end
 
--- Returns CUDA C without the comment lines that name its source.
-local function cuda_of(program)
+--- Returns the CUDA C of a program without the comment lines that name its
+-- source.
+---@param program table
+---@return string
+function diff.cuda(program)
   local out = {}
   for _, line in ipairs(lines.of((program:cuda(arch_of(program))))) do
     if not line:find "^%s*//" then out[#out + 1] = line end
@@ -94,7 +97,7 @@ local function marked(a, b)
   return table.concat(out, "\n")
 end
 
-local MADE = {cuda = cuda_of, ptx = ptx_of, sass = sass_of}
+local MADE = {cuda = diff.cuda, ptx = ptx_of, sass = sass_of}
 
 function Diff.__index(d, k)
   local make = MADE[k]
@@ -228,7 +231,7 @@ end
 
 function Diff.__tostring(d)
   local out = {head(d)}
-  local a, b = cuda_of(d.before), cuda_of(d.now)
+  local a, b = diff.cuda(d.before), diff.cuda(d.now)
   local changed = lines.changes(a, b, "  ", MOST_LINES)
   out[2] = changed or "  the same CUDA C"
   add_numbers(out, {}, {{"smem", "bytes of shared memory"}}, d.before.info,

@@ -22,8 +22,11 @@ local PAUSE = 0.1
 local SETTLED = 0.05
 -- The largest number of bytes of a run's output that are kept to compare.
 local MOST_OUTPUT = 1 << 20
--- The largest number of changed lines of output to show.
+-- The largest number of changed lines to show of the output, and of the CUDA C
+-- of a kernel.
 local MOST_LINES = 12
+-- The largest number of bytes of a kernel's CUDA C that are kept to compare.
+local MOST_CUDA = 1 << 18
 
 ---------------------------------------------------------------------------
 -- In the child process
@@ -51,6 +54,13 @@ local function registers(program)
   return made and made.resources and made.resources.registers
 end
 
+-- Returns the CUDA C of a launched program; nil if it is long or cannot be
+-- emitted.
+local function cuda_of(program)
+  local ok, text = pcall(diff.cuda, program)
+  return ok and #text <= MOST_CUDA and text or nil
+end
+
 local function write_report(path, files, kernels)
   local f <close> = io.open(path, "w")
   if not f then return end
@@ -60,6 +70,7 @@ local function write_report(path, files, kernels)
   for _, k in ipairs(kernels) do
     k.numbers.registers = registers(k.program)
     f:write(("{kernel = %q"):format(k.name))
+    if k.cuda then f:write((", cuda = %q"):format(k.cuda)) end
     for name, v in pairs(k.numbers) do
       f:write((", %s = %q"):format(name, v))
     end
@@ -95,7 +106,9 @@ function watch.child(path)
       k = {name = name, numbers = {}}
       by_name[name], kernels[#kernels + 1] = k, k
     end
-    k.program = p.program
+    if k.program ~= p.program then
+      k.program, k.cuda = p.program, cuda_of(p.program)
+    end
     events.seconds(last)
     add_counters(k.numbers, last)
   end
@@ -208,6 +221,9 @@ local function kernel_lines(out, before, now)
           show.seconds(k.seconds), show.seconds(was.seconds))
       end
       out[#out + 1] = head
+      if k.cuda and was.cuda then
+        out[#out + 1] = lines.changes(was.cuda, k.cuda, "     ", MOST_LINES)
+      end
       for _, line in ipairs(diff.counters(was, k)) do
         out[#out + 1] = "   " .. line
       end

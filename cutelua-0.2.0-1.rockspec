@@ -552,6 +552,8 @@ build = {
         "lua/cutelua/draw/latex.lua",
       ["cutelua.draw.layouts"] =
         "lua/cutelua/draw/layouts.lua",
+      ["cutelua.draw.main"] =
+        "lua/cutelua/draw/main.lua",
       ["cutelua.draw.palette"] =
         "lua/cutelua/draw/palette.lua",
       ["cutelua.draw.picture"] =
@@ -610,10 +612,14 @@ build = {
         "lua/cutelua/profile/conflict.lua",
       ["cutelua.profile.estimate"] =
         "lua/cutelua/profile/estimate.lua",
+      ["cutelua.profile.estimates"] =
+        "lua/cutelua/profile/estimates.lua",
       ["cutelua.profile.main"] =
         "lua/cutelua/profile/main.lua",
       ["cutelua.profile.preflight"] =
         "lua/cutelua/profile/preflight.lua",
+      ["cutelua.profile.session"] =
+        "lua/cutelua/profile/session.lua",
       ["cutelua.profile.swizzle"] =
         "lua/cutelua/profile/swizzle.lua",
       ["cutelua.profile.timeline"] =

@@ -81,6 +81,24 @@ cute.arch.popc(value: integer|value)
     assert.is_truthy(doc.lookup "cute":find "\n  make_layout%(")
   end)
 
+  it("aligns the descriptions of a module's names", function()
+    for _, name in ipairs {"cute", "cute.arch", "cute.ops"} do
+      local text, rows = doc.lookup(name), 0
+      for line in text:gmatch "\n(  %S[^\n]*)" do
+        assert.is_true(#line <= 79, line)
+        -- After a name and its parameters, a description begins in column 35.
+        local usage = line:match "^  [%a_][%w_]*%b()%s+()%u"
+          or line:match "^  [%a_][%w_]*%s%s+()%u"
+        if usage then
+          rows = rows + 1
+          assert.equal(35, usage, line)
+        end
+      end
+      assert.is_true(rows > 9, name)
+      assert.falsy(text:find("%.%.%. %u"), name)
+    end
+  end)
+
   it("offers near names, and knows variables of the environment", function()
     local text, message = doc.lookup "make_layot"
     assert.is_nil(text)
@@ -513,7 +531,8 @@ describe("options of commands", function()
   it("are listed by --help", function()
     for command, path in pairs {[""] = "program/main", doc = "doc/init",
         check = "check/main", debug = "debug/prompt", explain = "page/main",
-        profile = "profile/main",
+        profile = "profile/main", estimate = "profile/estimates",
+        draw = "draw/main",
         ["tune gemm"] = "tune/init"} do
       local words = {}
       for word in command:gmatch "%S+" do words[#words + 1] = word end
@@ -530,7 +549,7 @@ describe("options of commands", function()
     end
     local help = support.run {"--help"}
     for _, command in ipairs {"tune", "run", "debug", "check", "profile",
-                             "explain", "doc"} do
+        "estimate", "draw", "explain", "doc", "help", "version"} do
       assert.is_truthy(help:find("\n  " .. command .. " ", 1, true), command)
     end
   end)

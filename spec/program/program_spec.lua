@@ -114,6 +114,43 @@ describe("cutelua", function()
   end)
 end)
 
+describe("a command of cutelua", function()
+  setup(function() dir = support.folder() end)
+  teardown(function() support.remove(dir) end)
+
+  it("has its help and its version as commands, too", function()
+    assert.equal(clean {"--help"}, clean {"help"})
+    assert.equal(clean {"--version"}, clean {"version"})
+    assert.equal(clean {"profile", "--help"}, clean {"help", "profile"})
+    local out, err, code = support.run {"help", "profle"}
+    assert.equal("cutelua: help: there is no command 'profle': did you mean "
+      .. "profile?\n", err)
+    assert.equal("", out)
+    assert.equal(2, code)
+  end)
+
+  it("names the command that a misspelt word is near", function()
+    for word, near in pairs {chek = "check", porfile = "profile",
+        drwa = "draw", Help = "help"} do
+      local out, err, code = support.run {word, "x.lua"}
+      assert.equal(("cutelua: there is no command or file '%s': did you mean "
+        .. "`cutelua %s`?\n"):format(word, near), err)
+      assert.equal("", out)
+      assert.equal(2, code)
+    end
+    -- A file of that name is a script, and other words are missing files.
+    support.write(dir .. "/chek", "print 'a script'")
+    local out = support.exec {"bash", "-c", ("cd %s; '%s' chek"):format(dir,
+      support.program:find "^/" and support.program
+      or os.getenv "PWD" .. "/" .. support.program)}
+    assert.equal("a script\n", out)
+    local _, err, code = support.run {"xyzzy"}
+    assert.equal("cutelua: cannot open xyzzy: No such file or directory [io]\n",
+      err)
+    assert.equal(1, code)
+  end)
+end)
+
 describe("cutelua", function()
   setup(function() dir = support.folder() end)
   teardown(function() support.remove(dir) end)

@@ -71,6 +71,29 @@ local function say(text)
   return support.run({}, {stdin = text})
 end
 
+describe("words of the prompt", function()
+  it("leaves at exit and quit, unless the user has such a variable", function()
+    for _, word in ipairs {"exit", "quit", " exit ()", "quit();"} do
+      local out, err, code = say("1\n" .. word .. "\n2\n")
+      assert.equal("1\n", out)
+      assert.equal("", err)
+      assert.equal(0, code)
+    end
+    assert.equal("5\n7\n", (say "exit = 5\nexit\nquit = 7\nquit\n"))
+    assert.equal(1, select(3, say "error 'no'\nexit\n"))
+    local _, err = say "exit(1)\n"
+    assert.matches("did you mean os.exit?", err, 1, true)
+  end)
+
+  it("prints its help for ?? without a name", function()
+    local help = say "help\n"
+    for _, text in ipairs {"??", " ? ? ", "???"} do
+      assert.equal(help, (say(text .. "\n")))
+    end
+    assert.matches("`exit` leaves", help, 1, true)
+  end)
+end)
+
 describe("the prompt without a terminal", function()
   it("prints values, and no prompts", function()
     local out, err, code = say "1 + 1\nx = 5\n\nx, nil\n= x\nf = print\nf()\n"

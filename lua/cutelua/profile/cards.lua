@@ -74,6 +74,20 @@ local CARDS = {
     .. "0.86 TB/s; latencies as the H200's"}),
 }
 
+--- Returns the names of the cards, sorted.
+---@return string[]
+function cards.names()
+  local names = {}
+  for n in pairs(CARDS) do names[#names + 1] = n end
+  table.sort(names)
+  return names
+end
+
+--- Reports whether a card with this name is known.
+---@param name string
+---@return boolean
+function cards.known(name) return CARDS[name] ~= nil end
+
 --- Returns the table of a GPU with this name ("h200", "h100", "a100" or
 -- "l40s"). Its fields are name, arch, sms, clock (Hz), dram (bytes per second),
 -- l2_bytes, and the numbers described above. The field `source` names the
@@ -83,12 +97,8 @@ local CARDS = {
 function cards.card(name)
   local card = CARDS[name]
   if card then return card end
-  local names = {}
-  for n in pairs(CARDS) do names[#names + 1] = n end
-  table.sort(names)
-  core.fail("unknown-name", ("no card %s; known cards: "
-    .. "%s"):format(core.show(name),
-    table.concat(names, " ")))
+  core.fail("unknown-name", ("no card %s; known cards: %s"):format(
+    core.show(name), table.concat(cards.names(), " ")))
 end
 
 --- Raises an error if a grid has no blocks: there would be nothing to time.

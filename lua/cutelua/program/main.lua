@@ -246,6 +246,60 @@ local function session(module)
   end
 end
 
+-- Returns the command with a name similar to a word, or nil.
+local function nearest_command(word)
+  local names = {}
+  for i, row in ipairs(program.commands) do names[i] = row[1] end
+  return core.nearest(word, names)
+end
+
+local function command_of(word)
+  for _, row in ipairs(program.commands) do
+    if row[1] == word then return row end
+  end
+end
+
+local VERSION = [==[
+usage: cutelua version
+Prints the version, and the NVRTC libraries that compile kernels.
+]==]
+
+-- Runs `cutelua version`.
+local function print_version(_, words)
+  local first = words and words[1]
+  if first == "--help" or first == "-h" then
+    io.write(VERSION)
+    return 0
+  end
+  print(("cutelua %s (%s)"):format(sys.version, _VERSION))
+  require "cutelua.cache.compilers".print()
+  return 0
+end
+
+local HELP_OF = [==[
+usage: cutelua help [COMMAND]
+Prints the options of cutelua, or of a command.
+]==]
+
+-- Runs `cutelua help [COMMAND]`.
+local function print_help(opt, words)
+  local topic = words[1]
+  if not topic then
+    io.write(program.help())
+    return 0
+  elseif topic == "--help" or topic == "-h" then
+    io.write(HELP_OF)
+    return 0
+  end
+  local row = command_of(topic)
+  if row then return row.run(opt, {"--help", [0] = words[0]}) end
+  local near = nearest_command(topic)
+  report.tell(("cutelua: help: there is no command '%s'%s"):format(
+    core.visible(topic), near and ": did you mean " .. near .. "?"
+    or "; cutelua help lists the commands"))
+  return 2
+end
+
 --- Commands by name, in the order of --help: their arguments, their effect, and
 -- how they run. A script with such a name is started as ./tune.
 program.commands = {
@@ -259,6 +313,10 @@ program.commands = {
    run = session "cutelua.check.main"},
   {"profile", "[options] script [arguments]", "memory traffic, bank conflicts",
    run = session "cutelua.profile.main"},
+  {"estimate", "[options] script [arguments]", "time and limits on a card",
+   run = session "cutelua.profile.estimates"},
+  {"draw", "[options] LAYOUT", "draws a layout",
+   run = plain "cutelua.draw.main"},
   {"explain", "script [arguments] -o FILE", "writes a page of its kernels",
    run = session "cutelua.page.main"},
   {"compile", "[options] script [arguments]", "compiles ahead of time",
@@ -274,20 +332,30 @@ program.commands = {
   {"doc", "[names]", "describes names", run = plain "cutelua.doc"},
   {"ptx", "FILE", "lists kernels of PTX or CUDA C",
    run = plain "cutelua.ptx.list"},
+  {"help", "[command]", "prints this text, or that command's",
+   run = print_help},
+  {"version", "", "prints the version", run = print_version},
 }
 
-local function command_of(word)
-  for _, row in ipairs(program.commands) do
-    if row[1] == word then return row end
-  end
-end
-
-local function help()
+--- Returns the text that --help prints.
+---@return string
+function program.help()
   local lines = {}
   for i, row in ipairs(program.commands) do
     lines[i] = ("  %-40s  %s"):format(row[1] .. " " .. row[2], row[3])
   end
   return (HELP:gsub("COMMANDS", (table.concat(lines, "\n"):gsub("%%", "%%%%"))))
+end
+
+-- Returns an exit code if a word is neither a file nor a command, but resembles
+-- a command; reports that command. Returns nil if the word may be a script.
+local function reject_near(word)
+  if not word:find "^%a+$" or core.file_kind(word) then return nil end
+  local near = nearest_command(word)
+  if not near then return nil end
+  report.tell(("cutelua: there is no command or file '%s': did you mean "
+    .. "`cutelua %s`?"):format(word, near))
+  return 2
 end
 
 -- Runs `cutelua --watch ...`: each run gets the options without --watch.
@@ -316,12 +384,10 @@ function program.main(argv)
     return 2
   end
   if opt.help then
-    io.write(help())
+    io.write(program.help())
     return 0
   elseif opt.version then
-    print(("cutelua %s (%s)"):format(sys.version, _VERSION))
-    require "cutelua.cache.compilers".print()
-    return 0
+    return print_version()
   end
   if opt.watch then return watched(opt, argv) end
   local command = opt.script and command_of(argv[opt.script])
@@ -329,6 +395,8 @@ function program.main(argv)
     local words = table.move(argv, opt.script + 1, #argv, 1, {[0] = argv[0]})
     return command.run(opt, words)
   end
+  local mistaken = opt.script and reject_near(argv[opt.script])
+  if mistaken then return mistaken end
   local arg = set_arg(argv, opt.script)
   local code = run_steps(opt)
   if code ~= 0 and not opt.interactive then return code end

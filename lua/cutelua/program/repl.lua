@@ -28,7 +28,7 @@ local HISTORY_SIZE = 2000
 local LONGEST = 4096
 local HELP = [[
 Type Lua; values are printed. An unfinished input continues in the next line.
-Ctrl-C drops the input, or stops the running code; Ctrl-D leaves.
+Ctrl-C drops the input, or stops the running code; Ctrl-D or `exit` leaves.
 A `local` typed at the prompt becomes a global of the prompt; `ans` is the
 last value that was printed.
 Set: cute = require "cute", _ = cute._, X = cute.X.
@@ -258,11 +258,27 @@ function repl:time(f)
   return ok
 end
 
+-- Inputs that leave the prompt, unless the user has a variable of that name.
+local LEAVES = {exit = true, quit = true}
+
+--- Reports whether an input leaves the prompt: `exit` or `quit`, perhaps with
+-- parentheses.
+---@param text string
+---@return boolean
+function repl:leaves(text)
+  local name = text:match "^%s*(%a+)%s*;?%s*$"
+    or text:match "^%s*(%a+)%s*%(%s*%)%s*;?%s*$"
+  return LEAVES[name] == true and self.env[name] == nil
+end
+
 --- Runs one complete input and prints its results. Returns false if it failed.
 ---@param text string
 ---@return boolean ok
 function repl:eval(text)
-  if text:find("?", 1, true) then
+  if text:find "^%s*%?%s*%?[%s?]*$" then
+    print(HELP)
+    return true
+  elseif text:find("?", 1, true) then
     local name, code = require "cutelua.doc".asked(text)
     if name then return self:answer(name, code) end
   end
@@ -310,12 +326,15 @@ function repl:input(read)
   return text
 end
 
+-- Reads and runs inputs. Returns true if one of them leaves the prompt, and
+-- nothing at the end of input.
 function repl:loop(read, remember)
   while true do
     local text = self:input(read)
     if text == nil then return end
     if text and text:find "%S" then
       if #text <= LONGEST then remember(text) end
+      if self:leaves(text) then return true end
       self:eval(text)
     end
   end
@@ -330,17 +349,18 @@ function repl:run()
   self.failed = false
   if lines.terminal then
     runs.watcher = function(p) self:note_run(p.program) end
-    print(("cutelua %s (%s): `help` explains, Ctrl-D leaves")
+    print(("cutelua %s (%s): `help` explains, `exit` leaves")
       :format(sys.version, _VERSION))
   end
   local folder = lines.editor and folders.state()
   local path = folder and sys.mkdirs(folder) and folder .. "/history"
   for _, entry in ipairs(read_history(path)) do lines:add(entry) end
-  self:loop(function(prompt) return lines:read(prompt) end, function(text)
-    lines:add(text)
-    if path then write_history(path, text) end
-  end)
-  if lines.terminal then print() end
+  local left = self:loop(function(prompt) return lines:read(prompt) end,
+    function(text)
+      lines:add(text)
+      if path then write_history(path, text) end
+    end)
+  if lines.terminal and not left then print() end
   lines:close()
   return not lines.terminal and self.failed and 1 or 0
 end

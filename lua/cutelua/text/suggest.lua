@@ -22,6 +22,7 @@ local OTHERS = {None = "nil, or cute._ in a coordinate", True = "true",
     "cute.arch.sync_threads", __syncwarp = "cute.arch.sync_warp",
   atomicAdd = "cute.arch.atomic_add", atomicMax = "cute.arch.atomic_max",
   __shared__ = "cute.make_smem_tensor",
+  exit = "os.exit", quit = "os.exit",
   unpack = "table.unpack", loadstring = "load"}
 
 ---------------------------------------------------------------------------

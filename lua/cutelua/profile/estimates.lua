@@ -1,0 +1,56 @@
+--- `cutelua estimate SCRIPT`: prints the estimated time on a GPU of a script's
+-- launches, each kernel and grid once.
+local cards = require "cutelua.profile.cards"
+local core = require "cute.core"
+local estimate = require "cutelua.profile.estimate"
+local session = require "cutelua.profile.session"
+
+local estimates = {}
+
+estimates.HELP = [==[
+usage: cutelua estimate [options] script [arguments]
+       cutelua estimate [options] FILE.ptx|FILE.cu --launch LAUNCH
+Runs a script on the simulator and prints, for each kernel and grid, the time
+that a card is estimated to take, and what limits it. The card need not be
+present. docs/estimate.md explains the figures and their error.
+
+  --card NAME    h200, h100, a100 or l40s (default h200)
+  --cold         L2 is empty at the start
+  --registers N  of each thread (default: those that NVRTC reports)
+  --at N         the block or cluster that is simulated (default 0)
+  --kernel NAME  this kernel only
+  --help         prints this text and stops
+
+Exit code: 0 success, 1 an error or no launch, 2 a wrong command line, 130
+interrupted.
+]==]
+
+--- Parses the words after `estimate`: see session.options.
+---@param words string[]
+function estimates.options(words)
+  local opt, why = session.options("estimate", words, {["--at"] = "integer",
+    ["--card"] = "string", ["--cold"] = "flag", ["--kernel"] = "string",
+    ["--registers"] = "integer"})
+  if opt and opt.card and not cards.known(opt.card) then
+    return nil, ("--card: no card '%s'; known cards: %s"):format(
+      core.visible(opt.card), table.concat(cards.names(), " "))
+  end
+  return opt, why
+end
+
+-- Prints the estimate of a launch, then runs the whole launch.
+local function look(program, launch, opt)
+  local prepared = {program = program, grid = launch.grid, block = launch.block,
+    values = launch.args, device = {sm = launch.sm}, seed = launch.seed,
+    budget = launch.budget, pdl = launch.pdl, progress = launch.progress}
+  print((estimate.of(prepared, {card = opt.card, cold = opt.cold,
+    registers = opt.registers, at = opt.at})))
+  return core.sim_run(program.fn, launch)
+end
+
+--- Starts a session that estimates the launches until finish().
+---@param opt table
+function estimates.start(opt) return session.start("estimate", opt, look) end
+
+return estimates
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,103 @@
+--- Commands that run a script on the simulator and print figures of its
+-- launches, each kernel and grid once: `cutelua profile` and `cutelua
+-- estimate`.
+local core = require "cute.core"
+local devices = require "cute.lang.devices"
+local kernel = require "cute.lang.kernel"
+local report = require "cute.lang.report"
+local sign = require "cute.lang.signature"
+
+local session = {}
+
+-- Returns the value of an option, which is the word w, or nil and a message.
+local function value_of(name, kind, w)
+  if (w or "") == "" then
+    return nil, ("'%s' needs an argument"):format(name)
+  end
+  if kind == "string" then return w end
+  local n = w:find "^%d+$" and math.tointeger(tonumber(w))
+  if n then return n end
+  return nil, ("%s: a whole number is needed, got '%s'"):format(name, w)
+end
+
+--- Parses the words after a command. `known` has the kind of each option: flag,
+-- string or integer. Returns the options without dashes, in which `script` is
+-- the index of the script's word; nil and a message for invalid words.
+---@param command string
+---@param words string[]
+---@param known table<string, string>
+function session.options(command, words, known)
+  local opt, i = {}, 1
+  while words[i] and words[i]:sub(1, 1) == "-" do
+    local a = words[i]
+    local kind, key = known[a], a:gsub("^%-+", "")
+    if a == "--help" or a == "-h" then
+      opt.help = true
+      return opt
+    elseif not kind then
+      local names = {"--help"}
+      for name in pairs(known) do names[#names + 1] = name end
+      local near = core.nearest(a, names)
+      return nil, ("unknown option '%s'%s; %s --help lists them"):format(a,
+        near and (" (did you mean %s?)"):format(near) or "", command)
+    elseif kind == "flag" then
+      opt[key], i = true, i + 1
+    else
+      local why
+      opt[key], why = value_of(a, kind, words[i + 1])
+      if why then return nil, why end
+      i = i + 2
+    end
+  end
+  if not words[i] then return nil, command .. ": which script?" end
+  opt.script = i
+  return opt
+end
+
+local Session = {}
+Session.__index = Session
+
+--- Starts a session, in which look(program, launch, opt) prints the figures of
+-- a launch. `look` runs the launch and returns the simulator's report.
+---@param command string
+---@param opt table
+---@param look fun(program: table, launch: table, opt: table): table
+function session.start(command, opt, look)
+  local s = setmetatable({command = command, opt = opt, look = look, seen = {},
+                          names = {}, n = 0}, Session)
+  devices.simulates = true
+  kernel.runner = {run = function(program, launch)
+    return s:run(program, launch)
+  end}
+  return s
+end
+
+--- Runs a launch, and prints its figures unless the same kernel and grid were
+-- printed before.
+function Session:run(program, launch)
+  local name = program.info.name
+  local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
+  self.names[name] = true
+  if self.seen[key] or (self.opt.kernel or name) ~= name then
+    return core.sim_run(program.fn, launch)
+  end
+  local found = self.look(program, launch, self.opt)
+  if #found.reports == 0 then self.seen[key], self.n = true, self.n + 1 end
+  return found
+end
+
+--- Ends the session; returns the exit code.
+---@param code integer the script's exit code
+function Session:finish(code)
+  kernel.runner, devices.simulates = nil, nil
+  if code ~= 0 or self.n > 0 then return code end
+  local why = "the script launched nothing"
+  if next(self.names) then
+    why = sign.no_such("kernel launched", self.opt.kernel, self.names)
+  end
+  report.tell(("cutelua: %s: %s"):format(self.command, why))
+  return 1
+end
+
+return session
+-- SPDX-License-Identifier: MIT

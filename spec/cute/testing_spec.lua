@@ -7,6 +7,78 @@ local raises = require "spec.support".raises
 local launch = T.launch
 local _ = cute._
 
+describe("testing.assert_close", function()
+  local close = testing.assert_close
+  local function tensor(list, dtype)
+    return cute.tensor(list, dtype or cute.f32)
+  end
+  local X = tensor {{1, 2, 3}, {4, 5, 6}}
+
+  it("accepts what is within the tolerance of the type", function()
+    close(X, tensor {{1, 2, 3}, {4, 5, 6}})
+    close(X, {{1, 2, 3 + 1e-6}, {4, 5, 6}})
+    raises("1 of 6 elements differ", close, X, {{1, 2, 3 + 3e-5}, {4, 5, 6}})
+    close(tensor({1, 2}, cute.bf16), {1.01, 2.03})
+    raises("2 of 2 elements differ", close, tensor({1, 2}, cute.bf16),
+      {1.02, 2.06})
+    close(X, {{1, 2, 3}, {4, 5, 6.5}}, {atol = 0.5, rtol = 0})
+    close(X, {{1, 2, 3}, {4, 5, 8}}, {rtol = 0.25, atol = 0})
+    raises("1 of 6", close, X, {{1, 2, 3}, {4, 5, 8.1}}, {rtol = 0.25,
+                                                          atol = 0})
+    raises("1 of 2", close, tensor({1, 2}, cute.i32), tensor({1, 3}, cute.i32))
+    raises("1 of 1 element differs", close, tensor({math.maxinteger}, cute.i64),
+      tensor({math.maxinteger - 1}, cute.i64))
+    close(cute.zeros({0, 3}, cute.f32), cute.zeros({0, 3}, cute.f32))
+  end)
+
+  it("reports the first difference by rows, and the largest ones", function()
+    local Y = tensor {{1, 2, 3.5}, {4.75, 5, 6}}
+    raises("testing.assert_close: 2 of 6 elements differ: rtol = 0, atol = "
+      .. "0.25; the first is (0,2): got 3, want 3.5 [lua]\n  largest absolute "
+      .. "difference 0.75 at (1,0), largest relative difference 0.158 at (1,0)",
+      close, X, Y, {rtol = 0, atol = 0.25})
+    -- Columns that are contiguous are the same tensor.
+    local turned = cute.make_tensor(tensor({1, 4, 2, 5, 3, 6}).iterator,
+                                    cute.make_layout({2, 3}, {1, 2}))
+    close(turned, X)
+    raises("the first is (0,2): got 3, want 3.5", close, turned, Y)
+    local nested = cute.make_tensor(X.iterator,
+                                    cute.layout "((2,1),3):((3,0),1)")
+    close(nested, nested)
+  end)
+
+  it("never accepts a NaN, unless both are and equal_nan is set", function()
+    local nan = tensor {1, 0 / 0, 3}
+    raises("1 of 3 elements differ: rtol = 1, atol = inf; the first is (1)",
+      close, nan, tensor {1, 2, 3}, {rtol = 1, atol = math.huge})
+    raises("NaN: 0 of got, 1 of want", close, tensor {1, 2, 3}, nan,
+      {equal_nan = true})
+    raises("NaN: 1 of got, 1 of want; a NaN differs from everything without "
+      .. "equal_nan = true", close, nan, nan)
+    close(nan, nan, {equal_nan = true})
+    local inf = tensor {math.huge}
+    close(inf, inf)
+    raises("got inf, want -inf", close, inf, tensor {-math.huge},
+      {rtol = math.huge})
+    raises("got inf, want 1", close, inf, tensor {1}, {rtol = math.huge})
+  end)
+
+  it("compares shapes and types, and checks its options", function()
+    raises("got has shape (2,3), want has shape (3,2) [shape-mismatch]", close,
+      X, cute.zeros({3, 2}, cute.f32))
+    raises("got has type f32, want has type f64", close, X,
+      tensor({{1, 2, 3}, {4, 5, 6}}, cute.f64))
+    close(X, tensor({{1, 2, 3}, {4, 5, 6}}, cute.i8), {check_dtype = false})
+    for _, v in ipairs {-1, 0 / 0, "1"} do
+      raises("atol = " .. core.show(v) .. "; a number of at least 0 is needed",
+        close, X, X, {atol = v})
+    end
+    raises("no option 'rto' (did you mean rtol?)", close, X, X, {rto = 1})
+    raises("a tensor in memory is needed", close,
+      cute.make_identity_tensor {2, 3}, X)
+  end)
+end)
+
 describe("testing", function()
   it("asserts, on the host and in kernels", function()
     local O = cute.zeros({32}, "i32")

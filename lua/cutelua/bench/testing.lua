@@ -1,7 +1,8 @@
---- cute.testing: assertions in a kernel, conversion of tensors, timing, and
+--- cute.testing: assertions, comparison and conversion of tensors, timing, and
 -- selecting the fastest of several configurations.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
+local cute = require "cute"
 local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"
 
@@ -75,6 +76,187 @@ function testing.padded(t)
   buffer:fill(0)
   return core.make_tensor(buffer, core.make_layout(t.shape, stride))
     :copy_from(t:to "host")
+end
+
+---------------------------------------------------------------------------
+-- Comparing tensors
+---------------------------------------------------------------------------
+
+-- Relative and absolute tolerance by element type: a few rounding errors of
+-- the type. Types that are not listed must be equal.
+local TOLERANCE = {f64 = {1e-7, 1e-7}, f32 = {1.3e-6, 1e-5},
+  tf32 = {1e-3, 1e-5}, f16 = {1e-3, 1e-5}, bf16 = {1.6e-2, 1e-5},
+  e4m3 = {0.13, 2e-3}, e5m2 = {0.25, 1e-4}}
+local EXACT = {0, 0}
+
+local function fail(kind, text, ...)
+  core.fail(kind, "assert_close: " .. text:format(...))
+end
+
+local function check_tensor(name, t)
+  if t.memspace == "coord" then
+    fail("bad-argument", "%s is %s; a tensor in memory is needed", name,
+      tostring(t))
+  end
+end
+
+-- Returns the extents of a tensor's modes, without nesting.
+local function extents(t)
+  local list = {}
+  for i, n in ipairs(cute.flatten_to_tuple(t.shape)) do list[i] = n end
+  return list
+end
+
+local function check_shapes(got, want)
+  local a, b = extents(got), extents(want)
+  local same = #a == #b
+  for i = 1, #a do same = same and a[i] == b[i] end
+  if not same then
+    fail("shape-mismatch", "got has shape %s, want has shape %s", got.shape,
+      want.shape)
+  end
+  return a
+end
+
+local function check_types(got, want, opts)
+  if opts.check_dtype ~= false and got.dtype ~= want.dtype then
+    fail("type-mismatch", "got has type %s, want has type %s; with check_dtype "
+      .. "= false only the values are compared", got.dtype, want.dtype)
+  end
+end
+
+-- Returns a tolerance: the option, else the larger default of both types.
+local function tolerance(name, i, got, want, opts)
+  local v = opts[name]
+  if v == nil then
+    return math.max((TOLERANCE[got.dtype.name] or EXACT)[i],
+      (TOLERANCE[want.dtype.name] or EXACT)[i])
+  elseif type(v) ~= "number" or v ~= v or v < 0 then
+    fail("bad-argument", "%s = %s; a number of at least 0 is needed", name,
+      core.show(v))
+  end
+  return v
+end
+
+-- Returns the coordinate of element i, counted with the first mode fastest,
+-- and its number with the last mode fastest.
+local function place(shape, i)
+  local c, nth = {}, 0
+  for k, n in ipairs(shape) do c[k], i = i % n, i // n end
+  for k, n in ipairs(shape) do nth = nth * n + c[k] end
+  return "(" .. table.concat(c, ",") .. ")", nth
+end
+
+-- Returns |a - b| of two numbers. Integers of 64 bits are subtracted exactly.
+local function distance(a, b)
+  if math.type(a) == "integer" and math.type(b) == "integer" then
+    local d = a < b and b - a or a - b
+    return d < 0 and d + 2.0 ^ 64 or d
+  end
+  return math.abs(a - b)
+end
+
+-- Reports whether two elements agree. Returns their difference if both are
+-- finite numbers.
+local function agree(a, b, o)
+  if a == b then return true, 0 end
+  if a ~= a or b ~= b then return o.equal_nan and a ~= a and b ~= b end
+  if type(a) ~= "number" or type(b) ~= "number" then return false end
+  local d = distance(a, b)
+  if d - d ~= 0 then return false end
+  return d <= o.atol + o.rtol * math.abs(b), d
+end
+
+-- Keeps in r.name the largest of the given differences, with its coordinate.
+local function largest(r, name, d, shape, i)
+  if d > (r[name] and r[name].d or 0) then
+    r[name] = {d = d, at = place(shape, i)}
+  end
+end
+
+-- Compares all elements. Returns the number of differing ones as `count`, the
+-- numbers of NaN as got_nan and want_nan, the differing element that a reader
+-- of rows meets first, and the largest differences of finite elements.
+local function compare(got, want, shape, o)
+  local r = {n = 0, count = 0, got_nan = 0, want_nan = 0}
+  for i, a in got:elements() do
+    local b = want[i]
+    local ok, d = agree(a, b, o)
+    r.n = r.n + 1
+    if a ~= a then r.got_nan = r.got_nan + 1 end
+    if b ~= b then r.want_nan = r.want_nan + 1 end
+    if not ok then
+      r.count = r.count + 1
+      local at, nth = place(shape, i)
+      if not r.first or nth < r.first.nth then
+        r.first = {nth = nth, at = at, got = a, want = b}
+      end
+    end
+    if d and d > 0 then
+      largest(r, "absolute", d, shape, i)
+      if b ~= 0 then largest(r, "relative", d / math.abs(b), shape, i) end
+    end
+  end
+  return r
+end
+
+local function number(x)
+  return math.type(x) == "float" and ("%.9g"):format(x) or tostring(x)
+end
+
+local function differences(r, o)
+  local out = {("%d of %s: rtol = %g, atol = %g; the first is %s: got %s, want "
+    .. "%s"):format(r.count, report.plural(r.n, "element differs",
+      "elements differ"), o.rtol, o.atol, r.first.at, number(r.first.got),
+    number(r.first.want))}
+  local parts = {}
+  for _, name in ipairs {"absolute", "relative"} do
+    local most = r[name]
+    parts[#parts + 1] = most and ("largest %s difference %.3g at %s"):format(
+      name, most.d, most.at)
+  end
+  if parts[1] then out[#out + 1] = table.concat(parts, ", ") end
+  if r.got_nan + r.want_nan > 0 then
+    out[#out + 1] = ("NaN: %d of got, %d of want%s"):format(r.got_nan,
+      r.want_nan, o.equal_nan and "" or "; a NaN differs from everything "
+      .. "without equal_nan = true")
+  end
+  return table.concat(out, "\n  ")
+end
+
+--- Raises an error unless |got - want| <= atol + rtol |want| for each element
+-- of two tensors of the same shape and type. The error has the number of
+-- differing elements, the first of them with its coordinate, and the largest
+-- absolute and relative difference. NaN differs from everything, also from NaN
+-- unless equal_nan is true; infinities must be equal. The tensors may be on any
+-- device.
+--
+--     local x = cute.tensor({1, 2, 3}, cute.f32)
+--     cute.testing.assert_close(x, cute.tensor({1, 2, 3 + 1e-6}, cute.f32))
+--
+---@param got table a tensor
+---@param want table a tensor, or nested lists of numbers
+---@param opts? table {rtol: number, atol: number, equal_nan: boolean,
+-- check_dtype: boolean} rtol and atol: a few rounding errors of the type when
+-- absent (0 for integers); check_dtype = false: the types may differ
+function testing.assert_close(got, want, opts)
+  core.outside()
+  opts = opts or {}
+  check_tensor("got", got)
+  if core.typename(want) ~= "tensor" then
+    want = cute.tensor(want, cute.f64)
+    opts = setmetatable({check_dtype = false}, {__index = opts})
+  end
+  check_tensor("want", want)
+  local shape = check_shapes(got, want)
+  check_types(got, want, opts)
+  local o = {rtol = tolerance("rtol", 1, got, want, opts),
+             atol = tolerance("atol", 2, got, want, opts),
+             equal_nan = opts.equal_nan}
+  local r = compare(got:to "host", want:to "host", shape, o)
+  if r.count > 0 then
+    core.fail("lua", "testing.assert_close: " .. differences(r, o))
+  end
 end
 
 ---------------------------------------------------------------------------
@@ -260,7 +442,10 @@ function testing.autotune_jit(params, make, opts)
 end
 
 return sign.public("testing.", testing, [[
-  assert_(condition, text?: string) convert(src: tensor, dst: tensor)
+  assert_(condition, text?: string)
+  assert_close(got: tensor, want: tensor|table,
+    opts?: {atol check_dtype equal_nan rtol})
+  convert(src: tensor, dst: tensor)
   padded(t: tensor)
   benchmark(x: prepared|launch|blas|function,
     opts?: {device iterations ordinal warmup_iterations})

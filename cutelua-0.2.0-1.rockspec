@@ -436,6 +436,8 @@ build = {
         "lua/cutelua/analyses/prepared.lua",
       ["cutelua.analyses.report"] =
         "lua/cutelua/analyses/report.lua",
+      ["cutelua.bench.attention_lists"] =
+        "lua/cutelua/bench/attention_lists.lua",
       ["cutelua.bench.blas"] =
         "lua/cutelua/bench/blas.lua",
       ["cutelua.bench.chart"] =
@@ -454,6 +456,8 @@ build = {
         "lua/cutelua/bench/measure.lua",
       ["cutelua.bench.oracle"] =
         "lua/cutelua/bench/oracle.lua",
+      ["cutelua.bench.reference"] =
+        "lua/cutelua/bench/reference.lua",
       ["cutelua.bench.replay"] =
         "lua/cutelua/bench/replay.lua",
       ["cutelua.bench.testing"] =

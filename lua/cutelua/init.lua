@@ -63,13 +63,16 @@ local FUNCTIONS = {
     conflicts() find_swizzle(name?) followers() json() notes() traffic()
     total(field: string, op?: string)]]},
 }
--- Each row: prefix of the name, name, and the module that is its value.
+-- Each row: prefix of the name, name, and the module that is its value. whole:
+-- the users' name of the value, if it is not the prefix with the name.
 local MODULES = {{"cute.", "bundle", "cutelua.bundle"},
   {"cute.", "cli", "cutelua.program.cli"},
   {"cute.", "npy", "cutelua.text.npy"},
   {"cute.", "npz", "cutelua.text.npz"},
   {"cute.", "safetensors", "cutelua.text.safetensors"},
   {"cute.", "testing", "cutelua.bench.testing"},
+  {"ops.", "reference", "cutelua.bench.reference",
+    whole = "cute.ops.reference"},
   {"workshop.", "passes", "cutelua.debug.passes"}}
 
 local workshop = {}
@@ -90,7 +93,7 @@ for _, row in ipairs(FUNCTIONS) do
   end
 end
 for _, row in ipairs(MODULES) do
-  add(row[1], row[2], {module = row[3], whole = row[1] .. row[2]})
+  add(row[1], row[2], {module = row[3], whole = row.whole or row[1] .. row[2]})
 end
 
 return workshop

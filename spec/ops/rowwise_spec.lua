@@ -1,11 +1,12 @@
--- Tests the operations of cute.ops on rows against plain Lua in f64: norms,
+-- Tests the operations of cute.ops on rows against ops.reference and plain Lua
+-- in f64: norms,
 -- softmax, cross entropy and their gradients, the k largest elements, sampling,
 -- embeddings and rotations. They run with many strides, types and outputs.
 -- Invalid calls must raise errors.
 local cute = require "cute"
 local helpers = require "spec.ops"
 local support = require "spec.support"
-local ops, raises = cute.ops, support.raises
+local ops, raises, reference = cute.ops, support.raises, cute.ops.reference
 
 local SIM = {device = "sim"}
 local BOUND = {f32 = 4e-6, f16 = 2e-3, bf16 = 1.6e-2}
@@ -68,6 +69,18 @@ local function compare_flat(t, list)
   compare(flat, function() return list end)
 end
 
+-- Returns a function of i that returns row i of a tensor.
+local function rows_from(t)
+  local rows = rows_of(t)
+  return function(i) return rows[i] end
+end
+
+-- Returns the elements of a tensor as a list, the last mode fastest.
+local function elements(t)
+  return rows_of(cute.make_tensor(t.iterator,
+                                  cute.make_layout {cute.size(t)}))[1]
+end
+
 local function sum(n, f)
   local s = 0
   for j = 1, n do s = s + f(j) end
@@ -82,22 +95,6 @@ local function statistics(h, layer, eps)
   return mean, 1 / math.sqrt(sum(n, function(j)
     return (h[j] - mean) ^ 2
   end) / n + eps)
-end
-
-local function normed(h, w, b, layer, eps)
-  local mean, rstd = statistics(h, layer, eps)
-  local y = {}
-  for j, v in ipairs(h) do
-    y[j] = (v - mean) * rstd * (w and w[j] or 1) + (b and b[j] or 0)
-  end
-  return y
-end
-
-local function added(a, b)
-  if not b then return a end
-  local out = {}
-  for j, v in ipairs(a) do out[j] = v + b[j] end
-  return out
 end
 
 -- Returns dX, and the row's contributions to dW and dB.
@@ -129,30 +126,28 @@ describe("ops of norms", function()
         local n = c[1][#c[1]]
         local X, R = normal(c[1], c[2], c[3]), normal(c[1], c[2], c[3])
         local W, B = normal({n}, "f32"), normal({n}, "f32")
-        local x, r, w, b = rows_of(X), rows_of(R), rows_of(W)[1], rows_of(B)[1]
-        local eps = 1e-3
-        local o = sim {eps = eps}
-        local Y
-        if layer then Y = ops.layernorm(X, W, B, o)
-        else Y, b = ops.rmsnorm(X, W, o), nil end
-        compare(Y, function(i) return normed(x[i], w, b, layer, eps) end)
+        local Y, want
+        if layer then
+          Y = ops.layernorm(X, W, B, sim {eps = 1e-3})
+          want = reference.layernorm(X, W, B, {eps = 1e-3})
+        else
+          Y = ops.rmsnorm(X, W, sim {eps = 1e-3})
+          want = reference.rmsnorm(X, W, {eps = 1e-3})
+        end
+        compare(Y, rows_from(want))
         -- Repeats the call with a residual, saved statistics and a given
         -- output.
         local out = cute.zeros(c[1], cute.f32)
-        o = sim {eps = eps, residual = R, save = true, out = out,
-                 device = "sim:sm_90a"}
-        local results = {ops[name](X, W, o)}
+        local results = {ops[name](X, W, sim {eps = 1e-3, residual = R,
+          save = true, out = out, device = "sim:sm_90a"})}
+        local right = {reference[name](X, W, {eps = 1e-3, residual = R,
+                                              save = true})}
         assert.equal(out, results[1])
-        compare(out, function(i)
-          return normed(added(x[i], r[i]), w, nil, layer, eps)
-        end)
-        compare(results[2], function(i) return added(x[i], r[i]) end)
-        local means, rstds = {}, {}
-        for k, row in ipairs(x) do
-          means[k], rstds[k] = statistics(added(row, r[k]), layer, eps)
+        assert.equal(#right, #results)
+        for k, t in ipairs(results) do
+          if k <= 2 then compare(t, rows_from(right[k]))
+          else compare_flat(t, elements(right[k])) end
         end
-        compare_flat(results[layer and 4 or 3], rstds)
-        if layer then compare_flat(results[3], means) end
       end)
     end
   end
@@ -223,7 +218,7 @@ describe("ops of norms", function()
     local X, dY = normal({4, 24}, "f32"), normal({4, 24}, "f32")
     local x, dy = rows_of(X), rows_of(dY)
     local Y, rstd = ops.rmsnorm(X, sim {save = true})
-    compare(Y, function(i) return normed(x[i], nil, nil, false, 1e-6) end)
+    compare(Y, rows_from(reference.rmsnorm(X)))
     local dX, dW = ops.rmsnorm_backward(dY, X, rstd, SIM)
     assert.is_nil(dW)
     compare(dX, function(i)
@@ -301,28 +296,13 @@ describe("ops of norms", function()
     local all = normal({5, 50}, "f32")
     local X = cute.make_tensor(all.iterator + 3,
                                cute.make_layout({4, 40}, {50, 1}))
-    local x = rows_of(X)
-    compare(ops.rmsnorm(X, SIM), function(i)
-      return normed(x[i], nil, nil, false, 1e-6)
-    end)
-    compare(ops.softmax(X, sim {dtype = "bf16"}), function(i)
-      local s = sum(40, function(j) return math.exp(x[i][j]) end)
-      local y = {}
-      for j = 1, 40 do y[j] = math.exp(x[i][j]) / s end
-      return y
-    end)
+    compare(ops.rmsnorm(X, SIM), rows_from(reference.rmsnorm(X)))
+    compare(ops.softmax(X, sim {dtype = "bf16"}),
+            rows_from(reference.softmax(X)))
   end)
 end)
 
 -- ---- softmax and cross entropy ----
-
-local function softmax(x)
-  local most = math.max(table.unpack(x))
-  local s = sum(#x, function(j) return math.exp(x[j] - most) end)
-  local y = {}
-  for j, v in ipairs(x) do y[j] = math.exp(v - most) / s end
-  return y, most + math.log(s)
-end
 
 describe("ops.softmax and ops.cross_entropy", function()
   for _, c in ipairs {{{3, 5, 40}, "bf16"}, {{7, 129}, "f32"}, {{2, 3}, "f16"},
@@ -330,9 +310,10 @@ describe("ops.softmax and ops.cross_entropy", function()
     it(("compute (%s) %s%s"):format(table.concat(c[1], ","), c[2], c[3]
       and ", columns contiguous" or ""), function()
       local X, dY = normal(c[1], c[2], c[3]), normal(c[1], c[2])
-      local x, dy, n = rows_of(X), rows_of(dY), c[1][#c[1]]
+      local dy, n = rows_of(dY), c[1][#c[1]]
       local Y = ops.softmax(X, SIM)
-      compare(Y, function(i) return (softmax(x[i])) end)
+      local right = reference.softmax(X)
+      compare(Y, rows_from(right))
       local y = rows_of(Y)
       compare(ops.softmax_backward(dY, Y, SIM), function(i)
         local dot = sum(n, function(j) return y[i][j] * dy[i][j] end)
@@ -347,22 +328,17 @@ describe("ops.softmax and ops.cross_entropy", function()
         t[i + 1] = i == 1 and -100 or i * 7 % n
         T[at] = t[i + 1]
       end)
-      local losses, lses = {}, {}
-      for i = 1, #x do
-        lses[i] = select(2, softmax(x[i]))
-        losses[i] = t[i] < 0 and 0 or lses[i] - x[i][t[i] + 1]
-      end
+      local losses, lses = reference.cross_entropy(X, T)
       local Loss, Lse = ops.cross_entropy(X, T, SIM)
-      compare_flat(Loss, losses)
-      compare_flat(Lse, lses)
+      compare_flat(Loss, elements(losses))
+      compare_flat(Lse, elements(lses))
       local g = normal(rows, "f32")
-      local by = rows_of(cute.make_tensor(g.iterator,
-                                          cute.make_layout {#x}))[1]
+      local by, p = elements(g), rows_of(right)
       compare(ops.cross_entropy_backward(g, X, T, Lse, SIM), function(i)
-        local p, dx = softmax(x[i]), {}
+        local dx = {}
         for j = 1, n do
           dx[j] = t[i] < 0 and 0
-            or (p[j] - (j == t[i] + 1 and 1 or 0)) * by[i]
+            or (p[i][j] - (j == t[i] + 1 and 1 or 0)) * by[i]
         end
         return dx
       end)

@@ -145,6 +145,7 @@ end
 -- of these names in the package's table (lua/cutelua/init.lua), which is loaded
 -- when a name is missing.
 local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
+  ["cute.ops"] = "ops.",
   ["cute.gpu"] = "gpu.", gpu = "gpu.", ["cute.jit"] = "jit.", jit = "jit.",
   call = "call:", prepared = "prepared:", report = "report:",
   workshop = "workshop."}

@@ -370,6 +370,8 @@ build = {
         "lua/cute/ops/numbers.lua",
       ["cute.ops.operand"] =
         "lua/cute/ops/operand.lua",
+      ["cute.ops.operators"] =
+        "lua/cute/ops/operators.lua",
       ["cute.ops.partial"] =
         "lua/cute/ops/partial.lua",
       ["cute.ops.plan"] =

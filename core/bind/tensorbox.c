@@ -27,6 +27,7 @@ static TensorBox *push_box(lua_State *L, const Tensor *t) {
   b->host = NULL;
   b->dev = NULL;
   b->serial = 0;
+  b->sum = false;
   b->t.l = layout_copy(b + 1, t->l);
   if (t->base) {
     Dim *base = (Dim *)(void *)((char *)(b + 1) + lb);

@@ -169,12 +169,59 @@ static int tensor_tostring(lua_State *L) {
   return 1;
 }
 
-// iterator + n, n + iterator -> the iterator that is n elements further on
+// ---- operators ----
+
+// operators(f): registers a function f(sign, a, b) of lua/cute, which applies
+// an operator to each element of whole tensors.
+#define OPERATORS "cute.operators"  // key of f in the registry
+static int l_operators(lua_State *L) {
+  face_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, OPERATORS);
+  return 0;
+}
+
+// Reports whether the value at idx is a tensor in memory that a host program
+// computes with: no iterator, which is a tensor of the shape 1, and no
+// coordinate tensor.
+static bool is_whole(lua_State *L, int idx) {
+  const TensorBox *b = tensorlib_box(L, idx);
+  if (!b || b->t.mem || b->t.space == SP_COORD) return false;
+  Tup shape = b->t.l.shape;
+  return !(tup_is_leaf(shape) && dim_is(*shape, 1));
+}
+
+// Applies an operator to whole tensors and numbers at 1 and 2, outside of a
+// kernel. Returns false for other operands and inside a kernel.
+static bool apply_whole(lua_State *L, Ctx *cx, const char *sign) {
+  if (ir_fn(cx) || !(is_whole(L, 1) || is_whole(L, 2))) return false;
+  for (int i = 1; i <= 2; i++)
+    if (!is_whole(L, i) && lua_type(L, i) != LUA_TNUMBER) return false;
+  if (lua_getfield(L, LUA_REGISTRYINDEX, OPERATORS) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return false;
+  }
+  lua_pushstring(L, sign);
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, 2);
+  bool step = *sign == '+' && (lua_isinteger(L, 1) || lua_isinteger(L, 2));
+  lua_call(L, 3, 1);
+  TensorBox *result = tensorlib_box(L, -1);
+  if (result) result->sum = step;
+  return true;
+}
+
+// iterator + n, n + iterator -> the iterator that is n elements further on;
+// tensor + tensor, tensor + number -> the sums of elements, outside of a kernel
 static int tensor_add(lua_State *L) {
   Ctx *cx = face_enter(L);
+  if (apply_whole(L, cx, "+")) return 1;
   int at = tensorlib_box(L, 1) ? 1 : 2;
   Tensor t = face_check_tensor(L, at);
   Dim o;
+  if (!ir_fn(cx) && is_whole(L, at) && lua_type(L, 3 - at) != LUA_TNUMBER)
+    face_error(L, ERR_ARG, "operator '+' does not apply to %s and %s",
+               face_show(L, 1), face_show(L, 2));
   if (!face_test_dim(cx, L, 3 - at, &o))
     face_error(L, ERR_ARG, "only an integer can be added to an iterator, not "
                "a %s; elements are added with a:load() + b:load()",
@@ -183,6 +230,65 @@ static int tensor_add(lua_State *L) {
   tensorlib_push_view(L, &t, at);
   return 1;
 }
+
+// Binary and unary operators: O(metamethod, sign).
+#define BINARY(O) \
+  O(sub, "-") O(mul, "*") O(div, "/") O(idiv, "//") O(mod, "%") O(pow, "^") \
+  O(band, "&") O(bor, "|") O(bxor, "~") O(shl, "<<") O(shr, ">>")
+#define UNARY(O) O(unm, "-") O(bnot, "~")
+
+enum {
+#define SIGN(name, sign) SIGN_##name,
+  BINARY(SIGN) UNARY(SIGN)
+#undef SIGN
+};
+static const char *const signs[] = {
+#define SIGN(name, sign) sign,
+  BINARY(SIGN) UNARY(SIGN)
+#undef SIGN
+};
+
+// Applies the operator signs[k] to tensors and numbers.
+static int tensor_operator(lua_State *L, int k) {
+  const char *sign = signs[k];
+  Ctx *cx = face_enter(L);
+  if (apply_whole(L, cx, sign)) return 1;
+  const char *a = face_show(L, 1), *b = face_show(L, 2);
+  if (!ir_fn(cx))
+    face_error(L, ERR_ARG, "operator '%s' does not apply to %s and %s", sign,
+               a, b);
+  face_error(L, ERR_ARG, "operator '%s' in a kernel needs elements or vectors, "
+             "not %s and %s\n  write x[i] %s y[i], or x:load() %s y:load()",
+             sign, a, b, sign, sign);
+}
+
+// Computes -t or ~t.
+static int tensor_unary(lua_State *L, int k) {
+  Ctx *cx = face_enter(L);
+  if (apply_whole(L, cx, k == SIGN_unm ? "unm" : "bnot")) return 1;
+  face_error(L, ERR_ARG, "operator '%s' does not apply to %s%s", signs[k],
+             face_show(L, 1), ir_fn(cx) ? "\n  write an element, x[i], or a "
+             "vector, x:load()" : "");
+}
+
+// t < u, t <= u: Lua would convert the result to one boolean.
+static int tensor_less(lua_State *L, int equal) {
+  face_error(L, ERR_ARG, "operator '%s' does not apply to %s and %s\n  write "
+             "cute.ops.elementwise(cute.%s, x, y) to compare each element",
+             equal ? "<=" : "<", face_show(L, 1), face_show(L, 2),
+             equal ? "le" : "lt");
+}
+
+static const FnRow operators[] = {
+#define EVENT(name, sign) {"__" #name, "", NUMBERED(tensor_operator, \
+                                                   SIGN_##name)},
+  BINARY(EVENT)
+#undef EVENT
+#define EVENT(name, sign) {"__" #name, "", NUMBERED(tensor_unary, SIGN_##name)},
+  UNARY(EVENT)
+#undef EVENT
+  {"__lt", "", NUMBERED(tensor_less, 0)},
+  {"__le", "", NUMBERED(tensor_less, 1)}, LAST_ROW};
 
 // t:fill(x): sets every element to x.
 static int tensor_lfill(lua_State *L) {
@@ -270,6 +376,10 @@ static int l_make_tensor(lua_State *L) {
   Dim d;
   Layout l = laylib_layout(cx, L, 2);
   if (face_test_tensor(L, 1, &t)) {
+    if (tensorlib_box(L, 1)->sum)
+      face_error(L, ERR_ARG, "an iterator is needed, not %s, the sums x + n of "
+                 "elements\n  write x.iterator + n for a view that begins n "
+                 "elements later, or (x + n).iterator", face_show(L, 1));
     if (t.space != SP_COORD) check_offsets(cx, L, l);
     t = tensor_view(cx, t, l);
     tensorlib_push_view(L, &t, 1);
@@ -406,6 +516,7 @@ static void methods_open(lua_State *L) {
     {"data_ptr()", tensor_data_ptr},
     {"get_tensor(layout, swizzle?, dtype?)", tensor_get_tensor}, {NULL, NULL}};
   face_newtype(L, MT_TENSOR, meta);
+  face_setrows(L, operators);
   face_setfuncs(L, hostlib_methods);
   face_setfuncs(L, devlib_methods);
   face_setfuncs(L, dlpacklib_methods);
@@ -441,7 +552,8 @@ static int l_unswizzled(lua_State *L) {
 }
 
 void tensorlib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {{"unswizzled", l_unswizzled}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {{"unswizzled", l_unswizzled},
+                                   {"operators", l_operators}, {NULL, NULL}};
   face_setfuncs(L, funcs);
   methods_open(L);
   face_setrows(L, rows);

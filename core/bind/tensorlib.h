@@ -14,6 +14,7 @@ typedef struct TensorBox {
   struct DevBuf *dev;     // the tensor's device buffer, or NULL
   uint32_t serial;  // serial of the Fn whose traced values t uses; 0: none
   uint32_t born;    // `births` of that Fn when the tensor was created
+  bool sum;         // the result of tensor + integer outside of a kernel
 } TensorBox;
 
 // Returns the tensor at idx, or NULL if there is none. Does not check that it

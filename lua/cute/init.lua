@@ -112,6 +112,9 @@ cute.AddressSpace = {gmem = "gmem", smem = "smem", rmem = "rmem",
                      generic = "gmem"}
 
 core.mover(function(...) return require "cute.ops.elementwise".move(...) end)
+core.operators(function(...)
+  return require "cute.ops.operators".apply(...)
+end)
 
 return sign.parts(cute, "cute", "cute.", PARTS, function(name)
   if name == "math" then

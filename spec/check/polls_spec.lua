@@ -482,7 +482,7 @@ local function words_of(p, m)
     arch.sync_threads()
   end
   function x.at(o) return words + (o.at - 1) end
-  x.d = cute.make_tensor(words + 2, cute.make_layout {1})
+  x.d = cute.make_tensor(words.iterator + 2, cute.make_layout {1})
   return x
 end
 
@@ -612,7 +612,8 @@ local function verdict(place, n, f)
       arch.sync_threads()
       words = s.iterator
     end
-    local x = {data = cute.make_tensor(words + 2, cute.make_layout {2}), y = y,
+    local x = {data = cute.make_tensor(words.iterator + 2,
+      cute.make_layout {2}), y = y,
                scope = PUT[place].scope}
     function x.store(v, at, how)
       arch.store(words + (at or 0), v, how or PUT[place])

@@ -32,7 +32,7 @@ end)
 -- `strict`, which needs 16-byte alignment, rejects the view.
 local function check_views(device)
   local A, B = ramp(68, 0), cute.zeros({64}, cute.f32)
-  local view = cute.make_tensor(A + 1, cute.make_layout {64})
+  local view = cute.make_tensor(A.iterator + 1, cute.make_layout {64})
   local opts = {grid = 1, block = 16, device = device}
   for offset, source in pairs {[0] = A, [1] = view} do
     local call = vector(source, B)
@@ -72,7 +72,7 @@ describe("launches on a GPU #gpu", function()
     local x = ramp(64, 0)
     local b = (core.param_memory(x))
     local low = cute.make_tensor(b, cute.make_layout {32})
-    local high = cute.make_tensor(x + 32, cute.make_layout {32})
+    local high = cute.make_tensor(x.iterator + 32, cute.make_layout {32})
     assert.is_true(double(high, low):launch {grid = 1, block = 32,
                                              device = "gpu"})
     for i = 0, 31 do

@@ -105,7 +105,8 @@ describe("a kernel compiled for symbolic tensors", function()
     refused("argument 1 is a tensor of f32, (4,8):(9,1), aligned to 256 bytes"
       .. takes, matrix(4, 8, 9), y, 1.0)
     refused("argument 1 is a tensor of f32, (2,4):(8,1), aligned to 4 bytes"
-      .. takes, cute.make_tensor(x + 1, cute.make_layout({2, 4}, {8, 1})), y,
+      .. takes, cute.make_tensor(x.iterator + 1,
+        cute.make_layout({2, 4}, {8, 1})), y,
       1.0)
     refused("argument 1 is a tensor of f32, (8):(1), aligned to 256 bytes"
       .. takes, cute.zeros({8}, cute.f32), y, 1.0)
@@ -128,7 +129,8 @@ describe("a kernel compiled for symbolic tensors", function()
     refused("this launch takes 3 arguments, got 5 [bad-launch]", x, y, 1.0, 2,
       3)
     -- The view starts 16 bytes into the tensor, so it is 16-byte aligned.
-    local row = cute.make_tensor(x + 4, cute.make_layout({2, 4}, {8, 1}))
+    local row = cute.make_tensor(x.iterator + 4,
+      cute.make_layout({2, 4}, {8, 1}))
     assert.is_true(run(row, cute.zeros({2, 4}, cute.f32), 1.0).ok)
   end)
 

@@ -61,6 +61,87 @@ local function matrix(shape, dtype, seed)
 end
 local SIM = {device = "sim"}
 
+describe("operators of whole tensors", function()
+  local X = cute.tensor({{1, 2, 3}, {4, 5, -6}}, cute.f32)
+  local Y = cute.tensor({10, 20, 40}, cute.f32)
+  local I = cute.tensor({5, -3}, cute.i32)
+
+  local function is(want, dtype, t)
+    cute.testing.assert_close(t, cute.tensor(want, dtype), {rtol = 0, atol = 0})
+  end
+
+  it("apply to each element, with numbers on either side", function()
+    is({{2, 4, 6}, {8, 10, -12}}, cute.f32, X + X)
+    is({{2, 3, 4}, {5, 6, -5}}, cute.f32, X + 1)
+    is({{2, 3, 4}, {5, 6, -5}}, cute.f32, 1 + X)
+    is({{11, 22, 43}, {14, 25, 34}}, cute.f32, Y + X)
+    is({{0.5, -0.5, -1.5}, {-2.5, -3.5, 7.5}}, cute.f32, 1.5 - X)
+    is({{10, 40, 120}, {40, 100, -240}}, cute.f32, X * Y)
+    is({{0.25, 0.5, 0.75}, {1, 1.25, -1.5}}, cute.f32, X / 4)
+    is({{0, 1, 1}, {2, 2, -3}}, cute.f32, X // 2)
+    is({{1, 4, 9}, {16, 25, 36}}, cute.f32, X ^ 2)
+    is({{-1, -2, -3}, {-4, -5, 6}}, cute.f32, -X)
+    is({2, -2}, cute.i32, I // 2)
+    is({2, 0}, cute.i32, I % 3)
+    is({1, 1}, cute.i32, I & 1)
+    is({7, -1}, cute.i32, I | 2)
+    is({4, -4}, cute.i32, I ~ 1)
+    is({-6, 2}, cute.i32, ~I)
+    is({10, -6}, cute.i32, I << 1)
+    is({2, -2}, cute.i32, I >> 1)
+    is({2.5, -1.5}, cute.f32, I / 2)
+    is({6, -2}, cute.bf16, cute.tensor({5, -3}, cute.bf16) + 1)
+  end)
+
+  it("keep operands, and mean a copy", function()
+    local Z = X + 0
+    Z[{0, 0}] = 9
+    assert.equal(1.0, X(0, 0))
+  end)
+
+  it("leave steps of iterators as they are", function()
+    assert.equal("ptr[f32,host]+2 o 1:0", tostring(X.iterator + 2))
+    assert.equal("ptr[f32,host]+2 o 1:0", tostring(2 + X.iterator))
+    support.raises("operator '*' does not apply to tensor ptr[f32,host] o 1:0 "
+      .. "and 2", function() return X.iterator * 2 end)
+    support.raises("only an integer can be added to an iterator, not a tensor",
+      function() return X.iterator + X.iterator end)
+    support.raises("write x.iterator + n for a view that begins n elements "
+      .. "later", function() return cute.make_tensor(X + 2, 3) end)
+    assert.equal(3.0, cute.make_tensor((X + 2).iterator, 3)(0))
+    assert.equal(3.0, cute.make_tensor(X.iterator + 2, 3)(0))
+  end)
+
+  it("reject other operands, and say what to write in a kernel", function()
+    for _, v in ipairs {"a", {}, true, cute.layout "4"} do
+      for _, f in ipairs {function() return X + v end,
+          function() return X * v end} do
+        support.raises("does not apply to tensor ptr[f32,host] o (2,3):(3,1) "
+          .. "and ", f)
+      end
+    end
+    support.raises("operator '<' does not apply to", function()
+      return X < X
+    end)
+    support.raises("write cute.ops.elementwise(cute.le, x, y) to compare",
+      function() return X <= 1 end)
+    support.raises("modes of extents 3 and 2 do not broadcast", function()
+      return X + I
+    end)
+    local function kernel(f)
+      return function()
+        cute.kernel("k", f)(X, X):launch {grid = 1, block = 32, device = "sim"}
+      end
+    end
+    support.raises("write x[i] * y[i], or x:load() * y:load()",
+      kernel(function(x, y) return x * y end))
+    support.raises("elements are added with a:load() + b:load()",
+      kernel(function(x, y) return x + y end))
+    support.raises("write an element, x[i], or a vector, x:load()",
+      kernel(function(x, _) return -x end))
+  end)
+end)
+
 describe("cute.ops.elementwise", function()
   ops.problems(it, random)
 

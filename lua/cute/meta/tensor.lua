@@ -209,7 +209,8 @@ function cute.from_bits(dtype, bits) end
 ---A tensor: memory, or coordinates, accessed through a layout. `t(c)` reads an
 ---element or, with `cute._` in the coordinate, returns a slice; `t[c] = x`
 ---writes an element. Layout functions that rearrange modes or tile also accept
----tensors.
+---tensors. Outside of a kernel, operators apply to each element: `x + y`, `2 *
+---x`, as cute.ops.elementwise does.
 ---@class cute.Tensor
 ---@field shape cute.Tuple the layout's extents
 ---@field stride cute.Tuple the layout's strides
@@ -220,9 +221,13 @@ function cute.from_bits(dtype, bits) end
 ---@field alignment integer known alignment of its address, in bytes
 ---@field address integer address of its first element, for cute.make_ptr; not
 ---for tensors made in a kernel
----@field iterator cute.Tensor its first element alone; `+ n` moves it
+---@field iterator cute.Tensor its first element alone; `+ n` moves an iterator
 ---@field device "host"|"gpu"|string|nil device of its data; "gpu:1": the second
----@operator add(cute.Int): cute.Tensor
+---@operator add(cute.Int|cute.Tensor): cute.Tensor
+---@operator sub(number|cute.Tensor): cute.Tensor
+---@operator mul(number|cute.Tensor): cute.Tensor
+---@operator div(number|cute.Tensor): cute.Tensor
+---@operator unm: cute.Tensor
 ---@overload fun(...: cute.Coord): any
 local Tensor = {}
 

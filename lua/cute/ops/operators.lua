@@ -1,0 +1,35 @@
+--- Operators of whole tensors outside of kernels, such as x + y and 2 * x:
+-- each is a call of ops.elementwise.
+local elementwise = require "cute.ops.elementwise".elementwise
+
+local operators = {}
+
+local BINARY = {
+  ["+"] = function(x, y) return x + y end,
+  ["-"] = function(x, y) return x - y end,
+  ["*"] = function(x, y) return x * y end,
+  ["/"] = function(x, y) return x / y end,
+  ["//"] = function(x, y) return x // y end,
+  ["%"] = function(x, y) return x % y end,
+  ["^"] = function(x, y) return x ^ y end,
+  ["&"] = function(x, y) return x & y end,
+  ["|"] = function(x, y) return x | y end,
+  ["~"] = function(x, y) return x ~ y end,
+  ["<<"] = function(x, y) return x << y end,
+  [">>"] = function(x, y) return x >> y end}
+local UNARY = {unm = function(x) return -x end,
+               bnot = function(x) return ~x end}
+
+--- Applies an operator to each element of tensors and numbers that broadcast.
+---@param sign string an operator, or "unm" or "bnot"
+---@param x table|number
+---@param y table|number
+---@return table
+function operators.apply(sign, x, y)
+  local unary = UNARY[sign]
+  if unary then return (elementwise(unary, x)) end
+  return (elementwise(BINARY[sign], x, y))
+end
+
+return operators
+-- SPDX-License-Identifier: MIT

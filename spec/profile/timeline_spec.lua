@@ -416,5 +416,18 @@ describe("ranges of the library", function()
       assert.is_true(w.stop >= ends[2 * i] - 1)
     end
   end)
+
+  it("say what grey parts of a warp are", function()
+    local launch = {grid = 1, block = 64, registers = 32}
+    local t = meeting(cute.arch.range)(zeros(64)):timeline(launch)
+    local text = "grey: a warp outside of the kernel's named ranges"
+    assert.matches("\n" .. text .. "$", tostring(t))
+    assert.matches(text, cute.draw(t, {as = "text"}), 1, true)
+    t = meeting(plainly)(zeros(64)):timeline(launch)
+    text = "cute.arch.range(name, f) in the kernel gives parts of their work "
+      .. "names and colours"
+    assert.matches(text, tostring(t), 1, true)
+    assert.matches(text, cute.draw(t, {as = "svg"}), 1, true)
+  end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -253,6 +253,17 @@ end
 -- Text, Perfetto, pictures
 ---------------------------------------------------------------------------
 
+-- Returns a sentence about the time of warps that belongs to no named range.
+local function unnamed(spans)
+  for _, s in ipairs(spans) do
+    if s.kind == "range" then
+      return "grey: a warp outside of the kernel's named ranges"
+    end
+  end
+  return "grey: warps; cute.arch.range(name, f) in the kernel gives parts of "
+    .. "their work names and colours"
+end
+
 function Timeline:__tostring()
   local sums, names, last = {}, {}, 0
   for _, s in ipairs(self.spans) do
@@ -283,6 +294,7 @@ function Timeline:__tostring()
       .. "full"):format(self.dropped)
   end
   text[#text + 1] = require "cutelua.text.columns".table(rows, 1)
+  if self.spans[1] then text[#text + 1] = unnamed(self.spans) end
   return core.visible(table.concat(text, "\n"), true)
 end
 
@@ -414,6 +426,9 @@ function Timeline:__draw(opts)
   if all > most then
     p.captions[1] = ("the first %d of %d blocks: pass blocks = N for more")
       :format(most, all)
+  end
+  if self.spans[1] then
+    p.captions[#p.captions + 1] = unnamed(self.spans)
   end
   for _, b in ipairs(blocks) do
     for _, s in ipairs(b.spans) do last = math.max(last, s.stop * 1e-3) end

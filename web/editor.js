@@ -314,6 +314,17 @@ var cuteEditor = (function () {
       }};
   }
 
+  // Lays an editor out again when its width changes, because the width of
+  // reports is a number of pixels.
+  function followWidth(cm, root) {
+    var width = root.clientWidth;
+    new ResizeObserver(function () {
+      if (root.clientWidth == width) return;
+      width = root.clientWidth;
+      if (width) cm.refresh();
+    }).observe(root);
+  }
+
   // ---- the editor ----
 
   function editor(root, host) {
@@ -328,6 +339,7 @@ var cuteEditor = (function () {
       "Ctrl-[": "indentLess"};
     cm.setOption("extraKeys", cm.own);
     tabs(cm);
+    followWidth(cm, root);
     var check = checks(cm, host.ask, host), told = reports(cm);
     var column = heat(cm), numbers = lineNumbers(cm), lit = [], quiet = false;
 

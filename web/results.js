@@ -406,6 +406,14 @@ var cuteResults = (function () {
       };
       return select;
     }
+    // Draws the timeline again when the pane's width changes.
+    var drawnWidth = 0;
+    new ResizeObserver(function () {
+      var root = el("timeline"), width = root.clientWidth;
+      if (!width || width == drawnWidth || !times[at]) return;
+      root.dataset.kernel = "";
+      drawTimeline();
+    }).observe(el("timeline"));
     async function drawTimeline() {
       var root = el("timeline"), p = answer && answer.page;
       var k = p && p.kernels[at], id = at;
@@ -418,6 +426,7 @@ var cuteResults = (function () {
       }
       if (root.dataset.kernel === String(at)) return;
       root.dataset.kernel = at;
+      drawnWidth = root.clientWidth;
       root.textContent = "";
       root.appendChild(make("p", "none", "reckoning the time of " + k.name
         + " ..."));

@@ -157,6 +157,8 @@ var workshop = (function () {
       return say(r.error);
     }
     leave();
+    // A narrow window's shelf covers the editor, where reports appear.
+    if (!wide()) shelfOpen(false);
     await quiet();
     var answer = await during(r.title, "run", r.fields);
     slow = answer.stopped ? slow : answer.seconds > LIVE_S;

@@ -246,6 +246,60 @@ describe("the results of a run", function()
   end)
 end)
 
+describe("the shelf beside results", function()
+  if not browser.find() then return end
+
+  -- Opens and closes the shelf after a run with a report, and with a timeline.
+  local LOOK = [==[
+    const shelf = on => {
+      if (document.body.classList.contains("shelved") != on)
+        click("#open-shelf");
+      return sleep(400);
+    };
+    // By how many pixels an element is wider than what it is in.
+    const beyond = (css, outer) => Math.round(Math.max(0,
+      $(css).getBoundingClientRect().right
+      - $(outer).getBoundingClientRect().right));
+    const out = [];
+    await shelf(false);
+    open("copy_async.lua");
+    await run(cm.getValue().replace(/^.*cp_async_wait_group.*$/m, ""));
+    if (innerWidth < 760) click("[data-room=source]");
+    await sleep(300);
+    out.push(beyond(".CodeMirror .note", "#editor"));
+    await shelf(true);
+    out.push(beyond(".CodeMirror .note", "#editor"));
+    await run();
+    out.push(document.body.classList.contains("shelved"));
+    await shelf(false);
+    open("gemm3stage.lua");
+    await run();
+    if (innerWidth < 760) click("[data-room=results]");
+    click("#tab-timeline");
+    await until(() => count("#timeline svg"), "no timeline");
+    out.push(beyond("#timeline svg", "#timeline"));
+    await shelf(true);
+    out.push(beyond("#timeline svg", "#timeline"));
+    // The labels of the time axis are apart.
+    const axis = all("#timeline svg text.s").map(t => t.getBoundingClientRect())
+      .filter(b => b.width);
+    out.push(axis.length > 1, axis.every((b, i) => !i
+      || b.left >= axis[i - 1].right));
+    return out;]==]
+
+  it("covers no report and no timeline", function()
+    local steps = {}
+    for i, width in ipairs {1280, 390} do
+      steps[i] = {width = width, script = LOOK}
+    end
+    for i, v in ipairs(visit(steps)) do
+      local width = steps[i].width
+      -- The shelf of a narrow window closes when a run begins.
+      assert.same({0, 0, width >= 1200, 0, 0, true, true}, v, width)
+    end
+  end)
+end)
+
 describe("a run while typing", function()
   if not browser.find() then return end
 

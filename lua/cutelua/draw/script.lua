@@ -299,9 +299,10 @@ var cutePicture = function (root, data) {
         + "' height='" + (H - 2 * inner) + "'"
         + (colour ? " fill='" + colour + "'" : " class='idle'") + "/></g>");
     });
-    for (var i = 0; i < 6; i++) {
-      out.push(text(left + i / 5 * W, p.rowLabels.length * H + 16,
-        (p.last * i / 5).toPrecision(3) + " " + p.unit, " class='s'"));
+    var steps = Math.max(1, Math.min(5, Math.floor(W / 75)));
+    for (var i = 0; i <= steps; i++) {
+      out.push(text(left + i / steps * W, p.rowLabels.length * H + 16,
+        (p.last * i / steps).toPrecision(3) + " " + p.unit, " class='s'"));
     }
     return out.join("") + "</svg>";
   }

@@ -129,6 +129,29 @@ describe("a command of cutelua", function()
     assert.equal(2, code)
   end)
 
+  it("draws layouts and atoms, in the terminal and as files", function()
+    local out = clean {"draw", "(2,2):(2,1)"}
+    assert.matches("^%(2,2%):%(2,1%)\n.*| 0 | 1 |.*| 2 | 3 |", out)
+    assert.matches("^MMA_Atom SM80_16x8x16_F32BF16BF16F32_TN, 16 x 8 x 16\n",
+      clean {"draw", "SM80_16x8x16_F32BF16BF16F32_TN"})
+    assert.equal("", clean {"draw", "-o", dir .. "/l.svg", "(2,2):(2,1)"})
+    assert.matches("^<svg", support.read(dir .. "/l.svg"))
+    assert.matches("T3", clean {"draw", "--tile", "2,2", "(4,1):(1,0)"})
+    for _, c in ipairs {{{"draw"}, 2, "LAYOUT is needed"},
+        {{"draw", "--tile", "2", "4"}, 2, "two extents M,N expected, got '2'"},
+        {{"draw", "--tile", "0,1", "4"}, 1, "extents of 1 or more"},
+        {{"draw", "(4,"}, 1, "bad-notation"},
+        {{"draw", "SM80_no"}, 1, "no copy atom 'SM80_no'"},
+        {{"estimate"}, 2, "estimate: which script?"},
+        {{"estimate", "--cald"}, 2, "did you mean --card?"},
+        {{"estimate", "--at", "x", "s"}, 2, "whole number is needed, got 'x'"},
+        {{"profile", "--kernel"}, 2, "'--kernel' needs an argument"}} do
+      local _, err, code = support.run(c[1])
+      assert.matches(c[3], err, 1, true)
+      assert.equal(c[2], code)
+    end
+  end)
+
   it("names the command that a misspelt word is near", function()
     for word, near in pairs {chek = "check", porfile = "profile",
         drwa = "draw", Help = "help"} do

@@ -129,6 +129,18 @@ describe("a LAUNCH file", function()
     assert.equal(1, failed)
   end)
 
+  it("serves estimate", function()
+    local out, _, code = with(LAUNCH, {"estimate", "--card", "h100",
+                                       "--registers", "16"})
+    assert.matches("^kernel twice on H100 SXM: [%d.]+ us .*\nline .*"
+      .. "\nk%.ptx:15 .*\ny: as expected\n$", out)
+    assert.equal(0, code)
+    local _, why, wrong = with(LAUNCH, {"estimate", "--card", "h1000"})
+    assert.equal("cutelua: --card: no card 'h1000'; known cards: a100 h100 "
+      .. "h200 l40s\n", why)
+    assert.equal(2, wrong)
+  end)
+
   it("may be a Lua table, with several launches on one memory", function()
     local path = folder .. "/l.lua"
     support.write(path, [[

@@ -23,6 +23,8 @@ local SPEC = {
      choices = {"offset", "thread", "value", "bank", "none"},
      help = "what the colours show"},
     {"--dtype", "string", help = "element type, for banks"},
+    {"--limit", "int", min = 1, max = 1 << 20,
+     help = "the most cells (default 32768)"},
     {"--title", "string", help = "the picture's title"},
   },
 }
@@ -54,7 +56,7 @@ function main.main(words)
   local opt = cli.parse(words, SPEC)
   local text = opt.args[1]
   draw.draw(atom(text) or text, {file = opt.output, tile = pair(opt.tile),
-    by = opt.by, dtype = opt.dtype, title = opt.title})
+    by = opt.by, dtype = opt.dtype, limit = opt.limit, title = opt.title})
   return 0
 end
 

@@ -59,6 +59,8 @@ static void limit_both(lua_State *L, lua_Debug *ar) {
 void limit_start(lua_State *L) {
   if (guard_now && guard_now->step)
     lua_sethook(L, limit_hook, LUA_MASKCOUNT, guard_now->step);
+  else if (lua_gethook(L) == limit_hook)
+    lua_sethook(L, NULL, 0, 0);
 }
 
 bool limit_active(void) { return guard_now && guard_now->step; }

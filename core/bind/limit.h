@@ -8,8 +8,8 @@
 
 #include <lua.h>
 
-// Sets the hook of the budget in L, which new coroutines inherit. Does nothing
-// if the running call has no guard, or the guard has no `step`.
+// Sets the hook of the budget in L, which new coroutines inherit. Removes it if
+// the running call has no guard, or the guard has no `step`.
 void limit_start(lua_State *L);
 // Does what lua_sethook does, and keeps the hook of the budget.
 void limit_sethook(lua_State *L, lua_Hook f, int mask, int count);

@@ -863,9 +863,11 @@ static PyObject *run(PyCall *c) {
   bool watched = c->host && !c->gpu && watch_interrupts(c->state);
   void *thread = py.PyEval_SaveThread();
   cutelua_status status = state_enter(c->state);
-  if (status == CUTELUA_OK)
+  if (status == CUTELUA_OK) {
+    state_watch(c->state, watched);
     status = state_leave(c->state, state_run(c->state->L, call_protected, c,
                                              &c->state->error));
+  }
   py.PyEval_RestoreThread(thread);
   if (watched) unwatch_interrupts();
   if (watched && py.PyErr_CheckSignals() != 0) return NULL;

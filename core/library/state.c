@@ -188,6 +188,11 @@ cutelua_status state_enter(cutelua_state *s) {
   return CUTELUA_OK;
 }
 
+void state_watch(cutelua_state *s, bool on) {
+  if (!s->instructions && !s->milliseconds)
+    s->account.guard.step = on ? STEP_TRUSTED : 0;
+}
+
 cutelua_status state_leave(cutelua_state *s, cutelua_status status) {
   atomic_store(&s->holder, NULL);
   pthread_mutex_unlock(&s->lock);

@@ -63,6 +63,9 @@ cutelua_status state_check(cutelua_state *s);
 // Begins a call: takes the state's lock, and starts its budget. On failure,
 // returns a status other than CUTELUA_OK, and the caller must return it.
 cutelua_status state_enter(cutelua_state *s);
+// Decides whether cutelua_interrupt ends Lua code of this call of a state
+// without limits. If it does, Lua code takes three times as long.
+void state_watch(cutelua_state *s, bool on);
 // Ends a call and returns `status`.
 cutelua_status state_leave(cutelua_state *s, cutelua_status status);
 // Records an error of the C interface itself. Returns CUTELUA_MISUSE.

@@ -133,10 +133,9 @@ class State:
     """
 
     def __init__(self, memory=0, seconds=0, instructions=0):
-        # A call with a time limit checks for Ctrl-C in Lua code, too.
-        ms = int(seconds * 1000) if seconds else 31_536_000_000
+        ms = max(int(seconds * 1000), 1) if seconds else 0
         o = _Options(ctypes.sizeof(_Options), memory=memory,
-                     instructions=instructions, milliseconds=max(ms, 1))
+                     instructions=instructions, milliseconds=ms)
         state = _ptr()
         status = _open(ctypes.byref(o), ctypes.byref(state))
         if status != 0:

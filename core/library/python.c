@@ -28,6 +28,7 @@
   F(PyList_GetItem, PyObject *, (PyObject *, ptrdiff_t)) \
   F(PyList_New, PyObject *, (ptrdiff_t)) \
   F(PyList_Append, int, (PyObject *, PyObject *)) \
+  F(PyDict_Size, ptrdiff_t, (PyObject *)) \
   F(PyDict_New, PyObject *, (void)) \
   F(PyDict_SetItem, int, (PyObject *, PyObject *, PyObject *)) \
   F(PyDict_Next, int, (PyObject *, ptrdiff_t *, PyObject **, PyObject **)) \
@@ -41,7 +42,8 @@
   F(PyUnicode_DecodeUTF8, PyObject *, (const char *, ptrdiff_t, \
                                        const char *)) \
   F(PyObject_Type, PyObject *, (PyObject *)) \
-  F(PyObject_GetAttrString, PyObject *, (PyObject *, const char *)) \
+  F(PyObject_GetAttr, PyObject *, (PyObject *, PyObject *)) \
+  F(PyObject_HasAttrString, int, (PyObject *, const char *)) \
   F(PyObject_CallObject, PyObject *, (PyObject *, PyObject *)) \
   F(PyObject_IsTrue, int, (PyObject *)) \
   F(PyCapsule_New, PyObject *, (void *, const char *, \
@@ -65,13 +67,15 @@
 #define OBJECTS(F) \
   F(bool_type) F(int_type) F(float_type) F(str_type) F(tuple_type) \
   F(list_type) F(dict_type) F(none) F(type_error) \
+  F(requires_grad)  /* the name "requires_grad" */ \
   F(failed)   /* f(status, state's address): raises a call's error */ \
-  F(ref_type)     /* class of references to Lua values, with `number`; made \
-                     of the number and the state's address */ \
+  F(ref_type)  /* class of references to Lua values, a subclass of Callable; \
+                  made of the number and the state's address */ \
   F(classify)  /* f(type): address of its DLPackExchangeAPI, or 0 */ \
   F(convert)  /* f(object): a capsule, or a simpler value */ \
   F(wrap)     /* f(capsule, like): the tensor of a result */ \
-  F(check_grad)  /* f(object): raises an error if gradients are recorded */
+  F(check_grad)  /* f(object): raises an error if gradients are recorded */ \
+  F(bind)  /* f(callable without a state): sets its fields */
 
 static struct {
 #define FIELD(name, result, args) result (*name) args;
@@ -129,13 +133,18 @@ typedef struct Exchange {
   int (*stream)(int32_t device, int32_t id, void **out);
 } Exchange;
 
-// Types of tensors met so far, with their interfaces; NULL: none.
-static struct { PyObject *type; const Exchange *api; } known[64];
+// Types of tensors met so far, with their interfaces (NULL: none), and whether
+// their tensors have an attribute requires_grad.
+static struct { PyObject *type; const Exchange *api; bool grad; } known[64];
 static int nknown;
 
-static const Exchange *exchange_of(PyObject *type) {
-  for (int i = 0; i < nknown; i++)
-    if (known[i].type == type) return known[i].api;
+static const Exchange *exchange_of(PyObject *type, bool *grad) {
+  for (int i = 0; i < nknown; i++) {
+    if (known[i].type != type) continue;
+    *grad = known[i].grad;
+    return known[i].api;
+  }
+  *grad = py.PyObject_HasAttrString(type, "requires_grad");
   PyObject *got = call(py.classify, type, NULL);
   if (!got) return NULL;
   const Exchange *api =
@@ -144,6 +153,7 @@ static const Exchange *exchange_of(PyObject *type) {
   if (nknown < (int)(sizeof known / sizeof *known)) {
     py.Py_IncRef(type);
     known[nknown].type = type;
+    known[nknown].grad = *grad;
     known[nknown++].api = api;
   }
   return api;
@@ -228,6 +238,22 @@ static bool fail(const char *text) {
   return false;
 }
 
+// ---- objects that can be called ----
+
+// What an object of Python's class Callable holds, after the head that every
+// object of Python has.
+typedef struct Callable {
+  cutelua_state *state;  // NULL: py.bind sets the fields before the first call
+  cutelua_ref number;
+  uint64_t flags;        // of cutelua_python_call
+} Callable;
+
+static ptrdiff_t head;  // bytes of an object's head
+
+static Callable *callable_of(PyObject *x) {
+  return (Callable *)(void *)((char *)x + head);
+}
+
 // ---- arguments ----
 
 static bool read_value(PyCall *c, PyObject *x, int depth);
@@ -241,20 +267,19 @@ static void place(PyCall *c, const DLTensor *t) {
   }
 }
 
+// Raises an error if gradients of tensor x are recorded.
+static bool check_grad(PyObject *x) {
+  PyObject *grad = py.PyObject_GetAttr(x, py.requires_grad);
+  if (!grad) return false;
+  bool on = py.PyObject_IsTrue(grad) == 1;
+  py.Py_DecRef(grad);
+  if (!on) return true;
+  PyObject *ok = call(py.check_grad, x, NULL);
+  if (ok) py.Py_DecRef(ok);
+  return ok != NULL;
+}
+
 static bool read_tensor(PyCall *c, PyObject *x, const Exchange *api) {
-  PyObject *grad = c->flags & NO_GRAD_CHECK
-    ? NULL : py.PyObject_GetAttrString(x, "requires_grad");
-  if (grad) {
-    bool on = py.PyObject_IsTrue(grad) == 1;
-    py.Py_DecRef(grad);
-    if (on) {
-      PyObject *ok = call(py.check_grad, x, NULL);
-      if (!ok) return false;
-      py.Py_DecRef(ok);
-    }
-  } else {
-    py.PyErr_Clear();
-  }
   DLManagedTensorVersioned *m = NULL;
   if (api->from_object(x, &m) != 0 || !m)
     return fail("the tensor cannot be exported by DLPack");
@@ -363,10 +388,8 @@ static bool read_other(PyCall *c, PyObject *x, int depth) {
 }
 
 static bool read_ref(PyCall *c, PyObject *x) {
-  PyObject *number = py.PyObject_GetAttrString(x, "number");
-  Step *s = number ? step(c, STEP_REF) : NULL;
-  if (s) s->as.i = py.PyLong_AsLongLong(number);
-  if (number) py.Py_DecRef(number);
+  Step *s = step(c, STEP_REF);
+  if (s) s->as.i = (int64_t)callable_of(x)->number;
   return s != NULL;
 }
 
@@ -382,9 +405,11 @@ static bool read_value(PyCall *c, PyObject *x, int depth) {
     return read_items(c, x, type == py.list_type, depth + 1);
   if (type == py.dict_type) return read_dict(c, x, depth + 1);
   if (type == py.ref_type) return read_ref(c, x);
-  const Exchange *api = exchange_of(type);
-  if (py.PyErr_Occurred()) return false;
-  return api ? read_tensor(c, x, api) : read_other(c, x, depth);
+  bool grad = false;
+  const Exchange *api = exchange_of(type, &grad);
+  if (!api) return !py.PyErr_Occurred() && read_other(c, x, depth);
+  if (grad && !(c->flags & NO_GRAD_CHECK) && !check_grad(x)) return false;
+  return read_tensor(c, x, api);
 }
 
 static bool read_args(PyCall *c, PyObject *args, PyObject *options) {
@@ -392,7 +417,7 @@ static bool read_args(PyCall *c, PyObject *args, PyObject *options) {
   for (ptrdiff_t i = 0; i < n; i++)
     if (!read_value(c, py.PyTuple_GetItem(args, i), 0)) return false;
   c->nargs = (int)n;
-  if (options == py.none) return true;
+  if (options == py.none || !py.PyDict_Size(options)) return true;
   c->nargs++;
   return read_dict(c, options, 1);
 }
@@ -825,19 +850,31 @@ static void on_interrupt(int sig) {
     python_handler.sa_handler(sig);
 }
 
+// Reports whether this is the main thread, where Python handles signals.
+static bool in_main_thread(void) {
+  static _Thread_local unsigned known_for;
+  static _Thread_local bool main;
+  if (known_for != state_forks() + 1) {
+    known_for = state_forks() + 1;
+    main = syscall(SYS_gettid) == getpid();
+  }
+  return main;
+}
+
 // Lets Ctrl-C end a call that runs on the simulator. Returns false if another
 // call already does, or Python does not handle Ctrl-C.
 static bool watch_interrupts(cutelua_state *s) {
   struct sigaction ours = {.sa_handler = on_interrupt};
-  // Python handles signals in its main thread.
-  if (syscall(SYS_gettid) != getpid()) return false;
-  sigaction(SIGINT, NULL, &python_handler);
-  if (interruptible || python_handler.sa_flags & SA_SIGINFO ||
+  if (!in_main_thread() || interruptible) return false;
+  if (sigaction(SIGINT, &ours, &python_handler) != 0) return false;
+  if (python_handler.sa_flags & SA_SIGINFO ||
       python_handler.sa_handler == SIG_DFL ||
-      python_handler.sa_handler == SIG_IGN)
+      python_handler.sa_handler == SIG_IGN) {
+    sigaction(SIGINT, &python_handler, NULL);
     return false;
+  }
   interruptible = s;
-  return sigaction(SIGINT, &ours, NULL) == 0;
+  return true;
 }
 
 static void unwatch_interrupts(void) {
@@ -896,6 +933,64 @@ PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
   if (c.res != c.some) free(c.res);
   if (!out) py.PyErr_Restore(type, value, trace);
   return out;
+}
+
+// The CUDA stream that `with cutelua.stream(handle)` names in this thread.
+static _Thread_local void *chosen_stream;
+
+void cutelua_python_choose(void *stream) { chosen_stream = stream; }
+
+// The method __call__ of the class Callable.
+static PyObject *call_object(PyObject *self, PyObject *args,
+                             PyObject *options) {
+  Callable *f = callable_of(self);
+  if (!f->state) {
+    PyObject *none = call(py.bind, self, NULL);
+    if (!none) return NULL;
+    py.Py_DecRef(none);
+  }
+  return cutelua_python_call(f->state, f->number, args,
+                             options ? options : py.none, (unsigned)f->flags,
+                             chosen_stream);
+}
+
+// The structures of Python's stable interface that describe a class.
+typedef struct Member {
+  const char *name;
+  int type;
+  ptrdiff_t offset;
+  int flags;
+  const char *doc;
+} Member;
+typedef struct Slot {
+  int slot;
+  void *value;
+} Slot;
+typedef struct Spec {
+  const char *name;
+  int size, item_size;
+  unsigned flags;
+  Slot *slots;
+} Spec;
+// TYPE_FLAGS: the default ones, and that the class may have subclasses.
+enum { MEMBER_U64 = 18, SLOT_CALL = 50, SLOT_MEMBERS = 72,
+       TYPE_FLAGS = 1 << 18 | 1 << 10 };
+
+PyObject *cutelua_python_class(int bytes, PyObject *(*from_spec)(void *)) {
+  static Member members[] = {
+    {"_state", MEMBER_U64, offsetof(Callable, state), 0, NULL},
+    {"number", MEMBER_U64, offsetof(Callable, number), 0, NULL},
+    {"_flags", MEMBER_U64, offsetof(Callable, flags), 0, NULL}, {NULL}};
+  static Slot slots[] = {{SLOT_MEMBERS, members}, {0}, {0}};
+  PyObject *(*function)(PyObject *, PyObject *, PyObject *) = call_object;
+  if (!head)
+    for (Member *m = members; m->name; m++) m->offset += bytes;
+  head = bytes;
+  slots[1].slot = SLOT_CALL;
+  memcpy(&slots[1].value, &function, sizeof function);
+  Spec spec = {"cutelua.Callable", bytes + (int)sizeof(Callable), 0, TYPE_FLAGS,
+               slots};
+  return from_spec(&spec);
 }
 
 // ---- memory of Python's objects ----

@@ -23,6 +23,15 @@ CUTELUA_API PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
                                           PyObject *args, PyObject *options,
                                           unsigned flags, void *stream);
 
+// Creates the class Callable, whose objects call a Lua function or kernel. They
+// have the fields _state, number and _flags, which are arguments of
+// cutelua_python_call. bytes: the size of an object of Python without fields.
+// from_spec: Python's function PyType_FromSpec.
+CUTELUA_API PyObject *cutelua_python_class(int bytes,
+                                           PyObject *(*from_spec)(void *));
+// Names the CUDA stream of this thread's calls of such objects; NULL: none.
+CUTELUA_API void cutelua_python_choose(void *stream);
+
 // Returns a capsule with a managed tensor of DLPack on the memory at `data`,
 // which `owner` keeps alive. `extents` are `rank` extents, then strides.
 CUTELUA_API PyObject *cutelua_python_capsule(void *data, int rank,

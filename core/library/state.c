@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "bind/limit.h"
 
@@ -164,9 +163,21 @@ static uint64_t deadline(const cutelua_state *s) {
                              1000000;
 }
 
+// The number of forks between the first process and this one. Reading it costs
+// less than a call of getpid.
+static atomic_uint forks;
+
+static void count_fork(void) { atomic_fetch_add(&forks, 1); }
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
+
+unsigned state_forks(void) {
+  return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
 cutelua_status state_check(cutelua_state *s) {
   if (!s) return CUTELUA_MISUSE;
-  if (s->pid != getpid()) return CUTELUA_FORKED;
+  if (s->forks != state_forks()) return CUTELUA_FORKED;
   return atomic_load(&s->holder) == &self ? CUTELUA_BUSY : CUTELUA_OK;
 }
 
@@ -332,7 +343,9 @@ cutelua_status cutelua_open(const cutelua_options *options,
   if (!read_options(options, &o)) return CUTELUA_MISUSE;
   cutelua_state *s = calloc(1, sizeof *s);
   if (!s) return CUTELUA_MEMORY;
-  s->pid = getpid();
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, watch_forks);
+  s->forks = state_forks();
   init_locks(s);
   set_options(s, &o);
   // Opening a state spends no budget.
@@ -361,7 +374,8 @@ cutelua_status cutelua_open(const cutelua_options *options,
 }
 
 void cutelua_close(cutelua_state *s) {
-  if (!s || s->pid != getpid() || atomic_load(&s->holder) == &self) return;
+  if (!s || s->forks != state_forks() || atomic_load(&s->holder) == &self)
+    return;
   atomic_store(&s->closing, true);
   atomic_store(&s->account.guard.end, GUARD_ASKED);
   jobs_end(s);

@@ -38,7 +38,7 @@ typedef struct Job Job;
 struct cutelua_state {
   Account account;
   lua_State *L;
-  pid_t pid;
+  unsigned forks;          // state_forks() of the process that opened the state
   pthread_mutex_t lock;    // held by the thread that is in a call
   _Atomic(const void *) holder;  // identity of that thread, or NULL
   bool untrusted;
@@ -58,6 +58,9 @@ struct cutelua_state {
 
 // ---- state.c ----
 
+// Returns a number that differs between this process and those that it was
+// forked from.
+unsigned state_forks(void);
 // Returns CUTELUA_OK if this thread may call functions of the state.
 cutelua_status state_check(cutelua_state *s);
 // Begins a call: takes the state's lock, and starts its budget. On failure,

@@ -62,23 +62,24 @@ local function with_functions(x)
   return x
 end
 
---- Calls an operation of cute.ops by its name. An argument or option that is
--- the text of a function becomes the function.
-function python.op(name, ...)
-  local ops = require "cute.ops"
-  local f = ops[name]
-  if type(f) ~= "function" then
-    core.fail("unknown-name", ("cute.ops has no operation %s"):format(name))
-  end
-  local args = table.pack(...)
-  for i = 1, args.n do args[i] = with_functions(args[i]) end
-  return f(table.unpack(args, 1, args.n))
-end
-
---- Reports whether there is an operation of this name.
+--- Returns the operation of cute.ops with this name, as a function whose
+-- arguments and options may be texts of functions, which become the functions;
+-- nil if there is none.
 function python.operation(name)
   local ok, f = pcall(function() return (require "cute.ops")[name] end)
-  return ok and type(f) == "function"
+  if not ok or type(f) ~= "function" then return nil end
+  return function(...)
+    local texts = false
+    for i = 1, select("#", ...) do
+      local x = select(i, ...)
+      if type(x) == "table" then with_functions(x) end
+      texts = texts or type(x) == "string"
+    end
+    if not texts then return f(...) end
+    local args = table.pack(...)
+    for i = 1, args.n do args[i] = with_functions(args[i]) end
+    return f(table.unpack(args, 1, args.n))
+  end
 end
 
 ---------------------------------------------------------------------------

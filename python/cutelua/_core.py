@@ -49,6 +49,11 @@ _drop = _declare("cutelua_python_drop", None, _ptr, lib=_held)
 _share = _declare("cutelua_python_share", _object, _ptr, ctypes.c_int, _object,
                   lib=_held)
 _name_stream = _declare("cutelua_python_stream", None, _ptr, lib=_held)
+_choose_stream = _declare("cutelua_python_choose", None, _ptr, lib=_held)
+_Callable = _declare("cutelua_python_class", _object, ctypes.c_int, _ptr,
+                     lib=_held)(
+    object.__basicsize__,
+    ctypes.cast(ctypes.pythonapi.PyType_FromSpec, _ptr))
 
 version = _version().decode()
 
@@ -149,7 +154,7 @@ class State:
         self._check(_load_text(state, code, len(code), b"python",
                                ctypes.byref(number)))
         self._parts = {}
-        for name in ("load", "op", "shapes", "watch", "operation", "arity"):
+        for name in ("load", "shapes", "watch", "operation", "arity"):
             f = _u64()
             self._check(_find(state, number, name.encode(), ctypes.byref(f)))
             self._parts[name] = f.value
@@ -221,7 +226,7 @@ def _make_default():
 _default_pid = 0
 
 
-class Function:
+class Function(_Callable):
     """A Lua function or kernel.
 
     f(x, y, alpha=2): positional arguments are the function's, keywords become
@@ -234,7 +239,7 @@ class Function:
     function returns, as are the tensors that it returns.
     """
 
-    __slots__ = ("number", "name", "state", "_state", "__weakref__")
+    __slots__ = ("name", "state", "__weakref__")
 
     def __init__(self, number, state):
         self.number, self.name, self._state = number, "function", state
@@ -246,15 +251,20 @@ class Function:
     def __del__(self):
         self.state._dead.append(self.number)
 
-    def __call__(self, *args, **options):
-        return _call(self._state, self.number, args, options or None, 0,
-                     _tls.stream)
-
-    def _without_grad(self, *args):
-        return _call(self._state, self.number, args, None, 1, _tls.stream)
+    def _without_grad(self):
+        """Returns a function that takes tensors that require gradients."""
+        return _Quiet(self)
 
     def __repr__(self):
         return "<cutelua function %s>" % self.name
+
+
+class _Quiet(_Callable):
+    __slots__ = ("function",)
+
+    def __init__(self, f):
+        self.function, self.number, self._state = f, f.number, f._state
+        self._flags = 1
 
 
 class Module:
@@ -292,10 +302,12 @@ class stream:
     def __enter__(self):
         self._before = _tls.stream
         _tls.stream = self.handle
+        _choose_stream(self.handle)
         return self
 
     def __exit__(self, *_):
         _tls.stream = self._before
+        _choose_stream(self._before)
 
 
 # ---- element types ----
@@ -677,13 +689,46 @@ def check_grad(x):
                             "cutelua.op")
 
 
+_operations = []  # operations of cute.ops
+
+
+def _forget_operations():
+    """Detaches operations from the parent's state after fork."""
+    for f in _operations:
+        f._state = 0
+
+
+os.register_at_fork(after_in_child=_forget_operations)
+
+
+class Operation(_Callable):
+    """An operation of cute.ops."""
+
+    __slots__ = ("name", "__name__", "_function")
+
+    def __init__(self, name):
+        self.name = self.__name__ = name
+        _operations.append(self)
+
+    def __repr__(self):
+        return "<cutelua operation %s>" % self.name
+
+
+def bind(operation):
+    """Attaches an operation to the state of the process."""
+    f = default()._run("operation", operation.name)
+    operation._function, operation.number = f, f.number
+    operation._state = f._state
+
+
 def _start():
     api = ctypes.pythonapi
     names = _declare("cutelua_python_names", _text)().decode().split()
     objects = _declare("cutelua_python_objects", _text)().decode().split()
     ours = dict(bool_type=bool, int_type=int, float_type=float, str_type=str,
                 tuple_type=tuple, list_type=list, dict_type=dict, none=None,
-                type_error=TypeError, failed=failed, ref_type=Function,
+                type_error=TypeError, requires_grad="requires_grad",
+                failed=failed, ref_type=Function, bind=bind,
                 classify=classify, convert=convert, wrap=wrap,
                 check_grad=check_grad)
     _start.keep = list(ours.values())

@@ -120,7 +120,7 @@ class Op:
         return "<cutelua operation %s of torch>" % self.name
 
     def _implementation(self, f, results):
-        run = f._without_grad
+        run = f._without_grad()
 
         def implementation(*args):
             if _OLD:

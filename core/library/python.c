@@ -14,6 +14,7 @@
 #include "bind/gpulib.h"
 #include "bind/tensorlib.h"
 #include "library/python.h"
+#include "library/recycle.h"
 #include "library/state.h"
 
 // Functions of Python's stable interface: name, result, parameters.
@@ -206,12 +207,15 @@ typedef struct PyCall {
   const Exchange *api;      // interface of the first tensor that has one
   PyObject *like;           // first tensor of another kind, or NULL
   bool host, gpu;           // whether some tensor is there
+  bool recycles, recycled;  // whether recycle_push may be called, and was
+  bool refs;                // whether some result is a reference
   int device;               // number of the GPU
   void *stream;
 } PyCall;
 
-// Flags of cutelua_python_call.
-enum { NO_GRAD_CHECK = 1 };
+// Flags of cutelua_python_call. OURS: the function is cutelua's own, and keeps
+// no tensor after a call whose results are no references.
+enum { NO_GRAD_CHECK = 1, OURS = 2 };
 
 static bool grow(void **p, void *here, size_t *max, size_t need, size_t size) {
   if (need <= *max) return true;
@@ -450,6 +454,11 @@ static void run_step(lua_State *L, PyCall *c, Step *s, int opened) {
       lua_rawset(L, -3);
       return;
     case STEP_TENSOR:
+      if (c->recycles && s->size && recycle_push(L, s->as.managed)) {
+        s->as.managed = NULL;
+        c->recycled = true;
+        return;
+      }
       dlpacklib_import(L, s->as.managed, s->size != 0);
       s->as.managed = NULL;  // the tensor owns it
       lua_getiuservalue(L, -1, 1);
@@ -466,11 +475,16 @@ static void push_stream(lua_State *L, int gpu, void *handle) {
     lua_pushnil(L);
     return;
   }
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, "cutelua.streams");
-  lua_pushfstring(L, "%p %d", handle,
-                  ((Gpu *)lua_touserdata(L, gpu))->ordinal);
-  lua_pushvalue(L, -1);
-  if (lua_rawget(L, -3) == LUA_TNIL) {
+  static const char key[64];  // the addresses are keys of GPUs' tables
+  int ordinal = ((Gpu *)lua_touserdata(L, gpu))->ordinal;
+  const char *k = &key[ordinal & 63];
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, k) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, k);
+  }
+  if (lua_rawgetp(L, -1, handle) == LUA_TNIL) {
     lua_pop(L, 1);
     lua_getfield(L, gpu, "foreign_stream");
     lua_pushvalue(L, gpu);
@@ -479,12 +493,10 @@ static void push_stream(lua_State *L, int gpu, void *handle) {
     if (lua_isnil(L, -2))
       face_error(L, ERR_LIMIT, "%s", lua_tostring(L, -1));
     lua_pop(L, 1);
-    lua_pushvalue(L, -2);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, -5);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, -3, handle);
   }
-  lua_replace(L, -3);
-  lua_pop(L, 1);
+  lua_replace(L, -2);
 }
 
 // Memory that the allocator of another library made.
@@ -596,6 +608,7 @@ static void write_any(lua_State *L, PyCall *c, int idx, int depth) {
   }
   lua_pushvalue(L, idx);
   cutelua_ref ref = state_ref(c->state, L);
+  c->refs = true;
   result(L, c, RES_REF)->as.i = (int64_t)ref;
 }
 
@@ -637,6 +650,7 @@ static int call_inside(lua_State *L) {
   PyCall *c = lua_touserdata(L, 1);
   int opened = 2, first = lua_gettop(L) + 1;
   state_push(c->state, L, c->ref);
+  c->recycles = c->flags & OURS || !lua_isfunction(L, -1);
   if (!lua_isfunction(L, -1)) {
     lua_getfield(L, 3, "launch");
     lua_insert(L, -2);
@@ -717,6 +731,7 @@ static int call_protected(lua_State *L) {
   if (simulates) set_simulates(L, 3, false);
   if (g) leave_gpu(L, 4, g);
   int top = lua_gettop(L);
+  if (c->recycled) recycle_end(L, status == LUA_OK && !c->refs);
   close_all(L, 2);
   lua_settop(L, top);
   gpulib_restore(before);

@@ -708,6 +708,7 @@ class Operation(_Callable):
 
     def __init__(self, name):
         self.name = self.__name__ = name
+        self._flags = 2
         _operations.append(self)
 
     def __repr__(self):

@@ -45,18 +45,20 @@ bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w) {
   return true;
 }
 
+Gpu *gpulib_known(lua_State *L, lua_Integer ordinal) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, "cute.gpus");
+  lua_rawgeti(L, -1, ordinal + 1);
+  Gpu *g = lua_touserdata(L, -1);
+  lua_pop(L, 2);
+  return g;
+}
+
 CUcontext gpulib_context(void) {
   Why w;
   CUcontext now = NULL;
   const CudaApi *api = dl_cuda(&w);
   if (api) api->cuCtxGetCurrent(&now);
   return now;
-}
-
-void gpulib_restore(CUcontext before) {
-  Why w;
-  if (before && gpulib_context() != before)
-    dl_cuda(&w)->cuCtxSetCurrent(before);
 }
 
 void gpulib_ran(lua_State *L, Gpu *g, const char *who) {

@@ -23,6 +23,8 @@ Gpu *gpulib_check(lua_State *L, int idx);
 // Pushes the object of the GPU with this number. Returns false if there is no
 // such GPU.
 bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w);
+// Returns the GPU with this number if gpulib_open_gpu has opened it, or NULL.
+Gpu *gpulib_known(lua_State *L, lua_Integer ordinal);
 // Pushes a userdata with metatable tname for a struct that starts with a
 // GpuOwned, marked as closed. The userdata keeps the GPU at stack index `gpu`
 // alive.
@@ -31,10 +33,8 @@ void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
 int gpulib_times(lua_State *L, int idx);
 // Returns the stream at idx, or NULL if the argument is nil.
 GpuStream *gpulib_stream(lua_State *L, int idx);
-// gpulib_context returns the driver's current context of this thread, or NULL.
-// gpulib_restore makes it current again, if it is not NULL.
+// Returns the driver's current context of this thread, or NULL.
 CUcontext gpulib_context(void);
-void gpulib_restore(CUcontext before);
 // Records that the script's current line launches the kernel `who`.
 void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 // Key in the registry of a list of objects that the graph being captured keeps

@@ -624,6 +624,12 @@ static void close_all(lua_State *L, int opened) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, opened);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, opened, i);
+    DevBuf *b = face_test(L, -1, MT_DEVBUF);
+    if (b) {
+      devbuf_close(b);
+      lua_pop(L, 1);
+      continue;
+    }
     if (luaL_getmetafield(L, -1, "close") != LUA_TNIL) {
       lua_insert(L, -2);
       lua_call(L, 1, 0);
@@ -676,9 +682,13 @@ static void set_simulates(lua_State *L, int module, bool on) {
   lua_pop(L, 1);
 }
 
-// Makes the call's stream and allocator those of its GPU. Returns the GPU.
-static Gpu *enter_gpu(lua_State *L, PyCall *c) {
+// Makes the call's stream and allocator those of its GPU. Returns the GPU. Sets
+// *before to the context that was current.
+static Gpu *enter_gpu(lua_State *L, PyCall *c, CUcontext *before) {
   Why w;
+  const Gpu *opened = gpulib_known(L, c->device);
+  if (opened) opened->api->cuCtxGetCurrent(before);
+  else *before = gpulib_context();
   if (!gpulib_open_gpu(L, c->device, &w)) face_error(L, w.kind, "%s", w.msg);
   int at = lua_gettop(L);
   Gpu *g = lua_touserdata(L, at);
@@ -696,6 +706,12 @@ static Gpu *enter_gpu(lua_State *L, PyCall *c) {
   }
   lua_pop(L, 1);
   return g;
+}
+
+static void restore(const Gpu *g, CUcontext before) {
+  CUcontext now = NULL;
+  g->api->cuCtxGetCurrent(&now);
+  if (before && now != before) g->api->cuCtxSetCurrent(before);
 }
 
 static void leave_gpu(lua_State *L, int at, Gpu *g) {
@@ -721,8 +737,8 @@ static int call_protected(lua_State *L) {
     lua_setfield(L, LUA_REGISTRYINDEX, "cutelua.python");
   }
   bool simulates = c->host && !c->gpu;
-  CUcontext before = c->gpu ? gpulib_context() : NULL;
-  if (c->gpu) g = enter_gpu(L, c);             // 4: the GPU
+  CUcontext before = NULL;
+  if (c->gpu) g = enter_gpu(L, c, &before);    // 4: the GPU
   if (simulates) set_simulates(L, 3, true);
   lua_pushlightuserdata(L, face_state(L));  // bindings expect this upvalue
   lua_pushcclosure(L, call_inside, 1);
@@ -734,7 +750,7 @@ static int call_protected(lua_State *L) {
   if (c->recycled) recycle_end(L, status == LUA_OK && !c->refs);
   close_all(L, 2);
   lua_settop(L, top);
-  gpulib_restore(before);
+  if (g) restore(g, before);
   return status == LUA_OK ? 0 : lua_error(L);
 }
 

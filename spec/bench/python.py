@@ -68,7 +68,9 @@ function M.batch(name, n, extent)
   batches[name](1)
   local begun = os.clock()
   batches[name](n)
-  return (os.clock() - begun) / n * 1e6
+  local us = (os.clock() - begun) / n * 1e6
+  collectgarbage()
+  return us
 end
 return M
 """

@@ -54,6 +54,7 @@
   F(PyCapsule_SetName, int, (PyObject *, const char *)) \
   F(PyErr_Occurred, PyObject *, (void)) \
   F(PyErr_Clear, void, (void)) \
+  F(PyErr_ExceptionMatches, int, (PyObject *)) \
   F(PyErr_CheckSignals, int, (void)) \
   F(PyErr_Fetch, void, (PyObject **, PyObject **, PyObject **)) \
   F(PyErr_Restore, void, (PyObject *, PyObject *, PyObject *)) \
@@ -76,7 +77,10 @@
   F(convert)  /* f(object): a capsule, or a simpler value */ \
   F(wrap)     /* f(capsule, like): the tensor of a result */ \
   F(check_grad)  /* f(object): raises an error if gradients are recorded */ \
-  F(bind)  /* f(callable without a state): sets its fields */
+  F(bind)  /* f(callable without a state): sets its fields */ \
+  F(gradient_error)  /* class of the error that check_grad raises */ \
+  F(differentiate)  /* f(operation, arguments, options): calls the operation, \
+                       and records its gradients */
 
 static struct {
 #define FIELD(name, result, args) result (*name) args;
@@ -105,19 +109,24 @@ void cutelua_python_start(void *const *values) {
 
 // ---- calls of Python's functions ----
 
-// Calls f(a), or f(a, b) if b is not NULL.
-static PyObject *call(PyObject *f, PyObject *a, PyObject *b) {
-  PyObject *args = py.PyTuple_New(b ? 2 : 1);
+// Calls f with the arguments up to the first NULL.
+static PyObject *call_with(PyObject *f, PyObject *const list[3]) {
+  int n = 0;
+  while (n < 3 && list[n]) n++;
+  PyObject *args = py.PyTuple_New(n);
   if (!args) return NULL;
-  py.Py_IncRef(a);
-  py.PyTuple_SetItem(args, 0, a);
-  if (b) {
-    py.Py_IncRef(b);
-    py.PyTuple_SetItem(args, 1, b);
+  for (int i = 0; i < n; i++) {
+    py.Py_IncRef(list[i]);
+    py.PyTuple_SetItem(args, i, list[i]);
   }
   PyObject *out = py.PyObject_CallObject(f, args);
   py.Py_DecRef(args);
   return out;
+}
+
+// Calls f(a), or f(a, b) if b is not NULL.
+static PyObject *call(PyObject *f, PyObject *a, PyObject *b) {
+  return call_with(f, (PyObject *const[]){a, b, NULL});
 }
 
 // ---- the exchange interface of DLPack 1.3 ----
@@ -980,9 +989,14 @@ static PyObject *call_object(PyObject *self, PyObject *args,
     if (!none) return NULL;
     py.Py_DecRef(none);
   }
-  return cutelua_python_call(f->state, f->number, args,
-                             options ? options : py.none, (unsigned)f->flags,
-                             chosen_stream);
+  if (!options) options = py.none;
+  PyObject *out = cutelua_python_call(f->state, f->number, args, options,
+                                      (unsigned)f->flags, chosen_stream);
+  if (out || !(f->flags & OURS) ||
+      !py.PyErr_ExceptionMatches(py.gradient_error))
+    return out;
+  py.PyErr_Clear();
+  return call_with(py.differentiate, (PyObject *const[]){self, args, options});
 }
 
 // The structures of Python's stable interface that describe a class.

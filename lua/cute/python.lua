@@ -62,6 +62,15 @@ local function with_functions(x)
   return x
 end
 
+-- Replaces the names of options in the list o.gradients by these options:
+-- ops.attention_backward recognizes tensors by identity, but a tensor of Python
+-- becomes a new object at each place.
+local function find_gradients(o)
+  for i, v in ipairs(type(o.gradients) == "table" and o.gradients or {}) do
+    if type(v) == "string" then o.gradients[i] = o[v] end
+  end
+end
+
 --- Returns the operation of cute.ops with this name, as a function whose
 -- arguments and options may be texts of functions, which become the functions;
 -- nil if there is none.
@@ -72,7 +81,10 @@ function python.operation(name)
     local texts = false
     for i = 1, select("#", ...) do
       local x = select(i, ...)
-      if type(x) == "table" then with_functions(x) end
+      if type(x) == "table" then
+        with_functions(x)
+        if x.gradients then find_gradients(x) end
+      end
       texts = texts or type(x) == "string"
     end
     if not texts then return f(...) end

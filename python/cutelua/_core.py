@@ -722,6 +722,12 @@ def bind(operation):
     operation._state = f._state
 
 
+def differentiate(operation, args, options):
+    """Calls an operation of cute.ops whose gradients torch records."""
+    from .gradients import call
+    return call(operation, args, options or {})
+
+
 def _start():
     api = ctypes.pythonapi
     names = _declare("cutelua_python_names", _text)().decode().split()
@@ -731,7 +737,8 @@ def _start():
                 type_error=TypeError, requires_grad="requires_grad",
                 failed=failed, ref_type=Function, bind=bind,
                 classify=classify, convert=convert, wrap=wrap,
-                check_grad=check_grad)
+                check_grad=check_grad, gradient_error=GradientError,
+                differentiate=differentiate)
     _start.keep = list(ours.values())
     values = (_ptr * (len(names) + len(objects)))(
         *(ctypes.cast(getattr(api, n), _ptr).value for n in names),

@@ -52,7 +52,7 @@ describe("the Python package", function()
     local why = lacking() or not fake.there and "needs a C compiler"
     if why then return pending(why) end
     fake.build()
-    run("test_gpu.py", 7, fake.folder)
+    run("test_gpu.py", 8, fake.folder)
     fake.remove()
   end)
 
@@ -72,6 +72,12 @@ describe("the Python package", function()
     local why = lacking("torch", "numpy")
     if why then return pending(why) end
     run("test_torch.py", 11)
+  end)
+
+  it("passes its tests of gradients with PyTorch #long", function()
+    local why = lacking("torch", "numpy")
+    if why then return pending(why) end
+    run("test_gradients.py", 7)
   end)
 end)
 

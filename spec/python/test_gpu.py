@@ -310,6 +310,46 @@ class Gpu(unittest.TestCase):
         with cutelua.stream(stream()):
             self.assertEqual(m.device(x), "gpu")
 
+    def test_tensors_of_lua_serve_later_calls(self):
+        n = cutelua.loads("""
+function copies(x, y) return x:clone(), y and y:clone() end
+function names(x, y) return ("%p"):format(x), ("%p"):format(y) end
+function holds(x) return function() return x:clone() end end
+function fails(x) error("no good") end""")
+        for f in (n.copies, n.names, n.holds, n.fails):
+            f._flags = 2  # as those of cute.ops
+        a, b, c = Tensor(8), Tensor(8), Tensor(4)
+        for value, x in ((1, a), (2, b), (3, c)):
+            fill(x, value, None)
+        for x, y in ((a, b), (b, a), (c, a), (a, a)):
+            got = n.copies(x, y)
+            must(cu.cuCtxSynchronize())
+            self.assertEqual([t.read() for t in got], [x.read(), y.read()])
+            self.assertEqual(len(open_ones), 0)
+            del got
+            gc.collect()
+        first, second = n.names(a, b)
+        self.assertNotEqual(first, second)
+        self.assertEqual(n.names(b, a), (first, second))
+        self.assertEqual(n.names(c, a)[1], first)
+        # A tensor that an object refers to after the call stays closed.
+        held = n.holds(a)
+        for x in (a, b):
+            n.copies(x, x)
+            with Raises(cutelua.Closed):
+                held()
+        for _ in range(3):
+            with Raises(cutelua.LuaError, "no good"):
+                n.fails(a)
+        self.assertEqual(len(open_ones), 0)
+        # More kinds of tensors than are kept.
+        for k in list(range(1, 100)) * 2:
+            x = Tensor(k)
+            fill(x, k, None)
+            y = n.copies(x, None)[0]
+            must(cu.cuCtxSynchronize())
+            self.assertEqual(y.read(), [k] * k)
+
     def test_a_kernel_gets_the_tensors_addresses(self):
         x, y, z = Tensor(8), Tensor(8), Tensor(8)
         try:

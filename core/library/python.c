@@ -936,6 +936,35 @@ static bool find_stream(PyCall *c) {
   return fail("the current stream of the tensors' library is unknown");
 }
 
+char *python_run(cutelua_state *s, cutelua_ref ref,
+                 DLManagedTensorVersioned *tensors, size_t n, void *stream) {
+  PyCall c = {.state = s, .ref = ref, .maxstep = HERE, .maxres = HERE,
+              .stream = stream, .nargs = (int)n};
+  c.step = c.few;
+  c.res = c.some;
+  char *message = NULL;
+  cutelua_status status = CUTELUA_MEMORY;
+  for (size_t i = 0; i < n; i++) {
+    Step *t = step(&c, STEP_TENSOR);
+    if (!t) goto done;
+    t->as.managed = &tensors[i];
+    t->size = 1;
+    place(&c, &tensors[i].t);
+  }
+  status = state_enter(s);
+  if (status != CUTELUA_OK) goto done;
+  status = state_run(s->L, call_protected, &c, &s->error);
+  if (status != CUTELUA_OK && cutelua_error(s))
+    message = strdup(cutelua_error(s));
+  state_leave(s, status);
+done:
+  for (size_t i = 0; i < c.nres; i++) drop_result(&c.res[i]);
+  if (c.step != c.few) free(c.step);
+  if (c.res != c.some) free(c.res);
+  if (status == CUTELUA_OK || message) return message;
+  return strdup(cutelua_status_text(status));
+}
+
 static PyObject *run(PyCall *c) {
   bool watched = c->host && !c->gpu && watch_interrupts(c->state);
   void *thread = py.PyEval_SaveThread();
@@ -1025,7 +1054,8 @@ PyObject *cutelua_python_class(int bytes, PyObject *(*from_spec)(void *)) {
   static Member members[] = {
     {"_state", MEMBER_U64, offsetof(Callable, state), 0, NULL},
     {"number", MEMBER_U64, offsetof(Callable, number), 0, NULL},
-    {"_flags", MEMBER_U64, offsetof(Callable, flags), 0, NULL}, {NULL}};
+    {"_flags", MEMBER_U64, offsetof(Callable, flags), 0, NULL},
+    {NULL, 0, 0, 0, NULL}};
   static Slot slots[] = {{SLOT_MEMBERS, members}, {0}, {0}};
   PyObject *(*function)(PyObject *, PyObject *, PyObject *) = call_object;
   if (!head)

@@ -32,6 +32,12 @@ CUTELUA_API PyObject *cutelua_python_class(int bytes,
 // Names the CUDA stream of this thread's calls of such objects; NULL: none.
 CUTELUA_API void cutelua_python_choose(void *stream);
 
+// Calls a function with n tensors, without Python. Returns NULL, or the message
+// of an error, which the caller frees. `stream` is the CUDA stream for tensors
+// on a GPU.
+char *python_run(cutelua_state *s, cutelua_ref ref,
+                 DLManagedTensorVersioned *tensors, size_t n, void *stream);
+
 // Returns a capsule with a managed tensor of DLPack on the memory at `data`,
 // which `owner` keeps alive. `extents` are `rank` extents, then strides.
 CUTELUA_API PyObject *cutelua_python_capsule(void *data, int rank,

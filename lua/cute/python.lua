@@ -29,6 +29,33 @@ function python.launch(k, ...)
   k(table.unpack({...}, 1, n)):launch(opts)
 end
 
+--- Returns a function for programs of XLA: it takes the n arguments of f or of
+-- a kernel, then the tensors of its results. A kernel gets all of them, and the
+-- launch options `options`. The results of a function are copied.
+---@param f any
+---@param n integer
+---@param options? table
+function python.for_xla(f, n, options)
+  if is_kernel(f) then
+    return function(...)
+      local args = table.pack(...)
+      args[args.n + 1] = options or {}
+      python.launch(f, table.unpack(args, 1, args.n + 1))
+    end
+  end
+  return function(...)
+    local args = table.pack(...)
+    local outs = table.move(args, n + 1, args.n, 1, {n = args.n - n})
+    args[n + 1] = options
+    local results = table.pack(f(table.unpack(args, 1, options and n + 1 or n)))
+    if results.n ~= outs.n then
+      core.fail("bad-argument", ("the function returned %d results; the call "
+        .. "of cutelua.jax names %d"):format(results.n, outs.n))
+    end
+    for i = 1, outs.n do outs[i]:copy_from(results[i]) end
+  end
+end
+
 ---------------------------------------------------------------------------
 -- Functions as text
 ---------------------------------------------------------------------------

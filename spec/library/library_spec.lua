@@ -41,11 +41,12 @@ local dir
 setup(function() dir = support.folder() end)
 teardown(function() support.remove(dir) end)
 
--- Returns the functions that cutelua.h and python.h declare, in order.
+-- Returns the functions that cutelua.h, python.h and xla.h declare, in order.
 local function declared()
   local names = {}
   local text = support.read "core/library/cutelua.h"
     .. support.read "core/library/python.h"
+    .. support.read "core/library/xla.h"
   for name in text:gmatch "CUTELUA_API[^(]-(cutelua_[%w_]+)%(" do
     names[#names + 1] = name
   end

@@ -1,0 +1,233 @@
+// Calls from programs of XLA, such as those that jax.jit compiles: a handler of
+// XLA's foreign function interface, which passes buffers to a Lua function. The
+// interface is one of structures in C, and XLA passes its functions with each
+// call, so this file needs neither a header nor a library of XLA.
+#include "library/xla.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "library/python.h"
+
+// ---- the interface ----
+
+// The head of most structures: their size in bytes, and a list of extensions.
+typedef struct Extension {
+  size_t size;
+  int type;  // 1: Metadata
+  struct Extension *next;
+} Extension;
+typedef struct Head {
+  size_t size;
+  Extension *extensions;
+} Head;
+
+typedef struct Version {
+  Head head;
+  int major, minor;
+} Version;
+
+// What XLA asks for when a handler is registered.
+typedef struct Metadata {
+  Extension head;
+  struct {
+    size_t size;
+    Version version;
+    uint32_t traits;  // 0: none
+    int64_t state_type;
+  } *out;
+} Metadata;
+
+typedef struct Buffer {
+  Head head;
+  int type;
+  void *data;
+  int64_t rank, *shape;
+} Buffer;
+
+// Arguments or results; kind 1: a Buffer.
+typedef struct Buffers {
+  Head head;
+  int64_t n;
+  int *kinds;
+  Buffer **list;
+} Buffers;
+
+typedef struct Text {
+  const char *p;
+  size_t n;
+} Text;
+typedef struct Scalar {
+  int type;
+  void *value;
+} Scalar;
+
+// Named constants of the program; kind 3: a Scalar.
+typedef struct Attributes {
+  Head head;
+  int64_t n;
+  int *kinds;
+  Text **names;
+  void **list;
+} Attributes;
+
+typedef struct Error Error;
+typedef struct NewError {
+  Head head;
+  const char *message;
+  int code;
+} NewError;
+typedef struct StreamOf {
+  Head head;
+  void *context, *stream;
+} StreamOf;
+typedef struct DeviceOf {
+  Head head;
+  void *context;
+  int32_t ordinal;
+} DeviceOf;
+
+typedef struct Api {
+  Head head;
+  Version version;
+  void *internal;
+  Error *(*new_error)(NewError *);
+  void *others[3];
+  Error *(*stream)(StreamOf *);
+  void *more[12];
+  Error *(*device)(DeviceOf *);
+} Api;
+
+typedef struct Frame {
+  Head head;
+  const Api *api;
+  void *context;
+  int stage;  // 3: execution
+  Buffers in, out;
+  Attributes attributes;
+  void *future;
+} Frame;
+
+enum { METADATA = 1, BUFFER = 1, SCALAR = 3, S64 = 5, EXECUTION = 3,
+       MAJOR = 0, MINOR = 3, INVALID = 3, FAILED = 13 };
+
+// DLPack's code and bits of each of XLA's element types.
+static const struct { uint8_t code, bits; } types[] = {
+  [1] = {DL_BOOL, 8}, [2] = {DL_INT, 8}, [3] = {DL_INT, 16}, [4] = {DL_INT, 32},
+  [5] = {DL_INT, 64}, [6] = {DL_UINT, 8}, [7] = {DL_UINT, 16},
+  [8] = {DL_UINT, 32}, [9] = {DL_UINT, 64}, [10] = {DL_FLOAT, 16},
+  [11] = {DL_FLOAT, 32}, [12] = {DL_FLOAT, 64}, [16] = {DL_BFLOAT, 16},
+  [19] = {DL_E5M2, 8}, [20] = {DL_E4M3FN, 8}, [33] = {DL_E8M0FNU, 8}};
+enum { TYPES = sizeof types / sizeof *types };
+
+// ---- a call ----
+
+// Identifies this process: a program that another process compiled must not run
+// here, since it names a function of that process.
+static uint64_t process;
+
+static Error *fail(const Frame *f, int code, const char *message) {
+  NewError e = {{sizeof e, NULL}, message, code};
+  return f->api->new_error(&e);
+}
+
+static int64_t attribute(const Frame *f, const char *name) {
+  const Attributes *a = &f->attributes;
+  for (int64_t i = 0; i < a->n; i++) {
+    const Scalar *s = a->list[i];
+    if (a->kinds[i] == SCALAR && a->names[i]->n == strlen(name) &&
+        memcmp(a->names[i]->p, name, a->names[i]->n) == 0 && s->type == S64)
+      return *(const int64_t *)s->value;
+  }
+  return 0;
+}
+
+static void keep(DLManagedTensorVersioned *m) { (void)m; }
+
+// Describes the buffers of a list from m on. Returns the number of buffers, or
+// -1 if one has a type that tensors cannot have.
+static int64_t describe(const Buffers *from, DLDevice device, uint64_t flags,
+                        DLManagedTensorVersioned *m) {
+  for (int64_t i = 0; i < from->n; i++) {
+    const Buffer *b = from->list[i];
+    if (from->kinds[i] != BUFFER || b->type < 0 || b->type >= TYPES ||
+        !types[b->type].bits)
+      return -1;
+    m[i] = (DLManagedTensorVersioned){
+      .version = {DLPACK_MAJOR, DLPACK_MINOR}, .deleter = keep, .flags = flags,
+      .t = {.data = b->data, .device = device, .ndim = (int32_t)b->rank,
+            .dtype = {types[b->type].code, types[b->type].bits, 1},
+            .shape = b->shape}};
+  }
+  return from->n;
+}
+
+static Error *execute(const Frame *f, DLDevice device, void *stream) {
+  if ((uint64_t)attribute(f, "process") != process)
+    return fail(f, INVALID, "cutelua: another process compiled the program");
+  DLManagedTensorVersioned *m =
+    calloc((size_t)(f->in.n + f->out.n + 1), sizeof *m);
+  if (!m) return fail(f, FAILED, "cutelua: out of memory");
+  int64_t n = describe(&f->in, device, DL_READ_ONLY, m);
+  int64_t k = n < 0 ? -1 : describe(&f->out, device, 0, m + n);
+  Error *e = NULL;
+  if (k < 0) {
+    e = fail(f, INVALID, "cutelua: an array has elements of a type that "
+             "tensors cannot have");
+  } else {
+    char *message = python_run(
+      (cutelua_state *)(intptr_t)attribute(f, "state"),
+      (cutelua_ref)attribute(f, "number"), m, (size_t)(n + k), stream);
+    if (message) e = fail(f, FAILED, message);
+    free(message);
+  }
+  free(m);
+  return e;
+}
+
+// Answers what XLA asks for instead of a call. Returns false if this is a call.
+static bool answers(const Frame *f) {
+  const Extension *x = f->head.extensions;
+  if (x && x->type == METADATA) {
+    Version *v = &((const Metadata *)(const void *)x)->out->version;
+    // Versions 0.1 to 0.3 have the same fields. XLA decides whether it serves
+    // handlers of an older version.
+    int theirs = f->api->version.minor;
+    v->major = MAJOR;
+    v->minor = theirs < MINOR ? theirs : MINOR;
+    ((const Metadata *)(const void *)x)->out->traits = 0;
+    return true;
+  }
+  return f->stage != EXECUTION;
+}
+
+static Error *on_cpu(Frame *f) {
+  if (answers(f)) return NULL;
+  return execute(f, (DLDevice){DL_CPU, 0}, NULL);
+}
+
+static Error *on_gpu(Frame *f) {
+  if (answers(f)) return NULL;
+  const Api *api = f->api;
+  if (api->head.size < sizeof *api)
+    return fail(f, INVALID, "cutelua: this version of JAX does not name the "
+                "GPU of a call");
+  StreamOf s = {{sizeof s, NULL}, f->context, NULL};
+  Error *e = api->stream(&s);
+  if (e) return e;
+  DeviceOf d = {{sizeof d, NULL}, f->context, 0};
+  if ((e = api->device(&d)) != NULL) return e;
+  return execute(f, (DLDevice){DL_CUDA, d.ordinal}, s.stream);
+}
+
+// ---- registration ----
+
+void *cutelua_xla_handler(int gpu, uint64_t token) {
+  Error *(*handler)(Frame *) = gpu ? on_gpu : on_cpu;
+  void *p;
+  process = token;
+  memcpy(&p, &handler, sizeof p);
+  return p;
+}
+// SPDX-License-Identifier: MIT

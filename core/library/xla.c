@@ -192,8 +192,8 @@ static bool answers(const Frame *f) {
   if (x && x->type == METADATA) {
     Version *v = &((const Metadata *)(const void *)x)->out->version;
     // Versions 0.1 to 0.3 have the same fields. XLA decides whether it serves
-    // handlers of an older version.
-    int theirs = f->api->version.minor;
+    // handlers of an older version. Version 0.1 asks without its functions.
+    int theirs = f->api ? f->api->version.minor : 1;
     v->major = MAJOR;
     v->minor = theirs < MINOR ? theirs : MINOR;
     ((const Metadata *)(const void *)x)->out->traits = 0;

@@ -54,9 +54,9 @@ def checked(f=None, *, seconds=10.0, orders=None):
 
 
 def __getattr__(name):
-    if name == "ops":
+    if name in ("ops", "jax"):
         import importlib
-        return importlib.import_module(".ops", __name__)
+        return importlib.import_module("." + name, __name__)
     if name == "CheckFailed":
         from .check import CheckFailed
         return CheckFailed

@@ -3,6 +3,7 @@ from typing import Any, Callable, List, Optional, Tuple, TypeVar, overload
 
 __version__: str
 ops: ModuleType
+jax: ModuleType
 
 F = TypeVar("F", bound=Callable[..., Any])
 

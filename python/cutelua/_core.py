@@ -658,7 +658,7 @@ def wrap(capsule, like):
             return t
         return jax.dlpack.from_dlpack(t)
     library = sys.modules.get(module)
-    if module not in ("numpy", "torch", "cupy"):
+    if module not in ("numpy", "torch", "cupy", "tvm_ffi"):
         return t
     try:
         return library.from_dlpack(t)

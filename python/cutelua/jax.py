@@ -12,7 +12,7 @@ import os
 import jax
 import numpy
 
-from ._core import _declare, _ptr, make_error
+from ._core import Operation, _declare, _ptr, bind, make_error
 
 _handler = _declare("cutelua_xla_handler", _ptr, ctypes.c_int,
                     ctypes.c_uint64)
@@ -51,7 +51,8 @@ def _shape(x):
 
 
 def call(f, *arrays, result=None, **options):
-    """Calls a Lua function or kernel with arrays, also inside of jax.jit.
+    """Calls a Lua function, kernel or operation with arrays, also inside of
+    jax.jit.
 
     result: what the results are like: an array, a jax.ShapeDtypeStruct, or a
     list of them; like the first array if absent. A function returns its
@@ -59,6 +60,10 @@ def call(f, *arrays, result=None, **options):
     options: constants for the function's last argument, or launch options.
     """
     _register()
+    if isinstance(f, Operation):
+        if not f._state:
+            bind(f)
+        f = f._function
     arrays = [jax.numpy.asarray(x) for x in arrays]
     if result is None:
         if not arrays:

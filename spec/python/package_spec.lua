@@ -52,7 +52,7 @@ describe("the Python package", function()
     local why = lacking() or not fake.there and "needs a C compiler"
     if why then return pending(why) end
     fake.build()
-    run("test_gpu.py", 8, fake.folder)
+    run("test_gpu.py", 9, fake.folder)
     fake.remove()
   end)
 
@@ -66,6 +66,12 @@ describe("the Python package", function()
     local why = lacking("jax", "numpy")
     if why then return pending(why) end
     run("test_jax.py", 2)
+  end)
+
+  it("passes its tests with TVM-FFI", function()
+    local why = lacking("tvm_ffi", "numpy")
+    if why then return pending(why) end
+    run("test_tvm.py", 2)
   end)
 
   it("passes its tests with PyTorch #long", function()

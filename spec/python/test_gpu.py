@@ -7,6 +7,7 @@ import unittest
 
 import cutelua
 import support
+import xla
 from test_package import Raises
 
 P, I64 = ctypes.c_void_p, ctypes.c_int64
@@ -349,6 +350,24 @@ function fails(x) error("no good") end""")
             y = n.copies(x, None)[0]
             must(cu.cuCtxSynchronize())
             self.assertEqual(y.read(), [k] * k)
+
+    def test_programs_of_xla_call_functions(self):
+        s = stream()
+        square = cutelua.loads("function f(x) return x:clone(), x end").f
+        g = square.state._run("for_xla", square, 1, None)
+        x, y, z = Tensor(8), Tensor(8), Tensor(8)
+        frame = xla.Frame([x], [y, z], s, dict(
+            process=xla.TOKEN, state=g._state, number=g.number))
+        fill(x, 2.5, s)
+        self.assertIsNone(frame.run())
+        fill(x, 7, s)  # comes after the copies
+        must(cu.cuStreamSynchronize(P(s)))
+        self.assertEqual((y.read(), z.read()), ([2.5] * 8, [2.5] * 8))
+        frame = xla.Frame([x], [y], s, dict(
+            process=xla.TOKEN, state=g._state, number=g.number))
+        self.assertIn("the function returned 2 results", frame.run())
+        frame = xla.Frame([x], [y, z], s, dict(process=1))
+        self.assertIn("another process", frame.run())
 
     def test_a_kernel_gets_the_tensors_addresses(self):
         x, y, z = Tensor(8), Tensor(8), Tensor(8)

@@ -1,0 +1,4 @@
+from typing import Any
+
+
+def call(f: Any, *arrays: Any, result: Any = ..., **options: Any) -> Any: ...

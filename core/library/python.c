@@ -627,12 +627,13 @@ static void write_value(lua_State *L, PyCall *c, int idx, int depth) {
   lua_settop(L, top);
 }
 
-// Closes the buffers of results and arguments. Python owns results from here
-// on; arguments belong to the caller again.
+// Closes the buffers of results and arguments, and empties their list. Python
+// owns results from here on; arguments belong to the caller again.
 static void close_all(lua_State *L, int opened) {
-  lua_Integer n = (lua_Integer)lua_rawlen(L, opened);
-  for (lua_Integer i = 1; i <= n; i++) {
+  for (lua_Integer i = (lua_Integer)lua_rawlen(L, opened); i > 0; i--) {
     lua_rawgeti(L, opened, i);
+    lua_pushnil(L);
+    lua_rawseti(L, opened, i);
     DevBuf *b = face_test(L, -1, MT_DEVBUF);
     if (b) {
       devbuf_close(b);
@@ -731,11 +732,21 @@ static void leave_gpu(lua_State *L, int at, Gpu *g) {
   lua_setiuservalue(L, at, 1);
 }
 
+// Pushes the list of opened buffers, which is empty between calls.
+static void push_opened(lua_State *L) {
+  static const char key;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
+}
+
 static int call_protected(lua_State *L) {
   PyCall *c = lua_touserdata(L, 1);
   Gpu *g = NULL;
   arena_reset(&face_state(L)->scratch);
-  lua_newtable(L);                             // 2: opened buffers
+  push_opened(L);                              // 2: opened buffers
   lua_getfield(L, LUA_REGISTRYINDEX, "cutelua.python");  // 3: the module
   if (lua_isnil(L, 3)) {
     lua_getglobal(L, "require");

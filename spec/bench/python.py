@@ -6,13 +6,14 @@ line for each: name, microseconds by Python, microseconds of the same call in
 Lua (0: there is none). Further arguments: number of batches, calls of each."""
 import ctypes
 import gc
+import random
 import sys
 import time
 
 import cutelua
 
 lib = ctypes.PyDLL(sys.argv[1] + "/tensors.so")
-BATCHES, CALLS = (int(x) for x in (sys.argv[2:] + ["21", "1000"])[:2])
+BATCHES, CALLS = (int(x) for x in (sys.argv[2:] + ["41", "500"])[:2])
 new, drop = lib.bench_new, lib.bench_drop
 new.restype, new.argtypes = ctypes.c_void_p, [ctypes.c_int64, ctypes.c_int]
 drop.argtypes = [ctypes.c_void_p]
@@ -97,20 +98,21 @@ def batch(f):
     return (time.thread_time() - begun) / CALLS * 1e6
 
 
-def median(values):
-    return sorted(values)[len(values) // 2]
+def mean(values):
+    return sum(values) / len(values)
 
 
+# Means, and a random order, because Lua's garbage collection falls on any batch
+# of Python's calls. Lua's own calls are measured without it.
 times = {name: [] for name, _, _ in CASES}
 plain = {name: [] if name else [0] for _, _, name in CASES}
 for f in CASES:
     f[1]()
 gc.disable()
 for _ in range(BATCHES):
-    for name, f, lua in CASES:
+    for name, f, lua in random.sample(CASES, len(CASES)):
         times[name].append(batch(f))
-    for name in plain:
-        if name:
-            plain[name].append(m.batch(name, CALLS, 64))
+        if lua:
+            plain[lua].append(m.batch(lua, CALLS, 64))
 for name, _, lua in CASES:
-    print("%s\t%.2f\t%.2f" % (name, median(times[name]), median(plain[lua])))
+    print("%s\t%.2f\t%.2f" % (name, mean(times[name]), mean(plain[lua])))

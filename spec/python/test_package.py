@@ -485,10 +485,10 @@ class Package(unittest.TestCase):
             elif isinstance(node, ast.AnnAssign):
                 stubs.add(node.target.id)
         names = {n for n in dir(cutelua) if not n.startswith("_")}
-        names |= {"__version__", "CheckFailed", "ops"}
+        names |= {"__version__", "CheckFailed", "ops", "jax"}
         names -= {"torch_op", "check", "TYPES"}
         self.assertEqual(stubs, names)
-        for name in names - {"ops", "__version__"} - set(cutelua.TYPES):
+        for name in names - {"ops", "jax", "__version__"} - set(cutelua.TYPES):
             self.assertTrue(getattr(cutelua, name).__doc__, name)
 
 

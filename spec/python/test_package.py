@@ -368,6 +368,9 @@ end)""").spin
                       signal.default_int_handler)
 
     def test_work_in_a_child_process(self):
+        text = "function(v) return v * v end"
+        elementwise = cutelua.ops.elementwise
+        self.assertEqual(elementwise(text, floats(3)).tolist(), [9])
         child = os.fork()
         if child == 0:
             ok = False
@@ -375,7 +378,8 @@ end)""").spin
                 m.nop()
             except cutelua.Error:
                 n = cutelua.load(PATH)
-                ok = n.square(floats(4)).tolist() == [16]
+                ok = (n.square(floats(4)).tolist()
+                      == elementwise(text, floats(4)).tolist() == [16])
             os._exit(0 if ok else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
 

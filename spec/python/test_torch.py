@@ -137,6 +137,11 @@ class Tensors(unittest.TestCase):
                                             "cute.max(x, 0) end")
         want = torch.relu(a.float() @ b.float().T)
         torch.testing.assert_close(d.float(), want, rtol=1e-2, atol=1e-1)
+        out = torch.empty(48, 48, dtype=torch.bfloat16)
+        same = cutelua.ops.gemm(a, b, out=out)
+        self.assertEqual(same.data_ptr(), out.data_ptr())
+        torch.testing.assert_close(out.float(), a.float() @ b.float().T,
+                                   rtol=1e-2, atol=1e-1)
         q, k, v = (torch.randn(1, 2, 32, 64).half() for _ in range(3))
         o = cutelua.ops.attention(*(x.transpose(1, 2).contiguous()
                                     for x in (q, k, v)))

@@ -502,6 +502,19 @@ static void push_few(lua_State *L, const Fn *fn, const SimShort *s) {
   lua_setfield(L, -2, "few");
 }
 
+// Pushes the table `nonfinite` of a report: the first operation that made a NaN
+// or infinity.
+static void push_nonfinite(lua_State *L, const Fn *fn,
+                           const SimNonfinite *f) {
+  lua_createtable(L, 0, 6);
+  set_string(L, "message", f->text);
+  set_place(L, fn, "file", "line", f->src);
+  set_triple(L, "block", f->block);
+  set_triple(L, "thread", f->thread);
+  face_set_int(L, "count", (int64_t)f->count);
+  lua_setfield(L, -2, "nonfinite");
+}
+
 static void push_orders(lua_State *L, const Fn *fn, const SimOrders *o) {
   static const struct { uint32_t flag; const char *name; } FLAGS[] = {
     {SIM_FULL, "full"}, {SIM_LANES, "lanes"}, {SIM_MISSED, "missed"},
@@ -564,6 +577,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_int(L, "granules", (int64_t)r->granules);
   face_set_int(L, "left", r->left);
   if (r->few.mem >= 0) push_few(L, fn, &r->few);
+  if (r->nonfinite.text) push_nonfinite(L, fn, &r->nonfinite);
   face_set_num(L, "seconds", r->seconds);
   face_set_bool(L, "stopped", r->stopped);
   lua_pushlstring(L, r->output ? r->output : "", r->noutput);

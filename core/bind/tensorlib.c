@@ -538,6 +538,7 @@ static const FnRow rows[] = {
   {"local_partition(tensor, threads, index, proj?)", "",
    FN(l_local_partition)},
   {"undefined_ok(tensor)", "X>X", FN(tensor_undefined_ok)},
+  {"nonfinite_ok(tensor)", "X>X", FN(tensor_nonfinite_ok)},
   {"recast_tensor(tensor, dtype)", "Xt>X", FN(tensor_recast)},
   {"recast(tensor, dtype)", "Xt>X", FN(tensor_recast)},
   LAST_ROW};

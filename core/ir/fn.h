@@ -68,6 +68,7 @@ typedef struct Mem {
   int8_t swizzle[3]; // swizzle of the layout: b, m, s; 0 0 0: none
   bool views;        // whether views of the object differ in swizzle
   bool undefined_ok; // whether the simulator allows reads of unwritten elements
+  bool nonfinite_ok; // whether a NaN or infinity in it is meant
   bool ptx;  // whether a kernel in PTX uses the object, as bytes or registers
 } Mem;
 

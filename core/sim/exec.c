@@ -4,6 +4,7 @@
 #include "sim/bulk.h"
 #include "sim/claim.h"
 #include "sim/debug.h"
+#include "sim/finite.h"
 #include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
@@ -721,7 +722,10 @@ static bool step(SimWarp *w, const SimIns *i) {
       return true;
     case OP_SYNCWARP: simexec_groups(w, i, NULL); return true;
     case OP_ATOMIC: atomic(w, i); return false;
-    case OP_INTRIN: case OP_ASK: simintrin_run(w, i); return true;
+    case OP_INTRIN: case OP_ASK:
+      simintrin_run(w, i);
+      if (i->watch) simfinite_note(w, i);
+      return true;
     case OP_PRINTF: print(w, i); return true;
     case OP_TRAP: trap(w, i); return true;
     case OP_RMEM: declare_registers(w, i->x); return true;
@@ -746,6 +750,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_VAR:
     case OP_VGET:
       compute(w, i);
+      if (i->watch) simfinite_note(w, i);
       if (i->op == OP_DIV || i->op == OP_MOD) simtaint_divide(w, i);
       else if (i->jump) simwrap_note(w, i);
       if (i->wraps && w->wraps) simwrap_compare(w, i);

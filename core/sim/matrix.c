@@ -1,6 +1,7 @@
 // Executes tensor-core instructions and matrix copies: gathers the registers of
 // a warp into tiles by the fragment layouts of tables.c, and scatters tiles to
 // registers.
+#include "sim/finite.h"
 #include "sim/regs.h"
 #include "sim/tables.h"
 
@@ -244,7 +245,20 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
                                        (((uint64_t)1 << bits) - 1));
 }
 
-static void mma_float(SimWarp *w, const SimMmaIns *x, int g) {
+// Records NaNs and infinities among the results d of an MMA, before they
+// replace the accumulators in the registers.
+static void watch(SimWarp *w, const SimIns *i, const SimMmaIns *x, int g,
+                  const float *a, const float *b, const float *d) {
+  int m = x->row->m, n = x->row->n;
+  if (!w->cluster->prog->watched || !simfinite_any(d, m * n)) return;
+  float *c = room(w, 3);
+  simmatrix_gather(w, x, &x->c, g, c);
+  if (x->row->d_type == DT_F16) simmatrix_widen_f16(c, m * n);
+  simfinite_tile(w, i, g, &(SimTile){a, b, c, d, m, n, x->row->k});
+}
+
+static void mma_float(SimWarp *w, const SimIns *i, int g) {
+  const SimMmaIns *x = i->x;
   float *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
   int m = x->row->m, n = x->row->n;
   float_tile(w, x, g, &x->a, a);
@@ -253,6 +267,7 @@ static void mma_float(SimWarp *w, const SimMmaIns *x, int g) {
   bool half = x->row->d_type == DT_F16;
   if (half) simmatrix_widen_f16(c, m * n);
   simmma_tile(&x->m, m, n, a, b, c, c);
+  watch(w, i, x, g, a, b, c);
   if (half) simmatrix_narrow_f16(c, m * n);
   simmatrix_scatter(w, x, g, c);
 }
@@ -418,9 +433,11 @@ static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
 
 // Executes dp4a, dp2a and packed multiply-adds, in which every lane has its own
 // tile.
-static void mma_lanes(SimWarp *w, const SimMmaIns *x) {
+static void mma_lanes(SimWarp *w, const SimIns *i) {
+  const SimMmaIns *x = i->x;
   const AtomMma *r = x->row;
   enum { MOST = 8 };
+  bool watched = w->cluster->prog->watched;
   for (int l = 0; l < LANES; l++) {
     if (!(w->active >> l & 1)) continue;
     const SimOperand *o[3] = {&x->a, &x->b, &x->c};
@@ -435,7 +452,9 @@ static void mma_lanes(SimWarp *w, const SimMmaIns *x) {
         uint64_t p = u[0][m * r->k + k], q = u[1][n * r->k + k];
         if (r->d_type == DT_F32) {
           SimIns f = {.op = OP_FMA, .type = DT_F32};
-          d = simalu_one(&f, p, q, d);
+          uint64_t sum = simalu_one(&f, p, q, d);
+          if (watched) simfinite_fma(w, i, l, DT_F32, p, q, d, sum);
+          d = sum;
         } else {
           d += (uint64_t)((int64_t)dtype_to_double(r->a_type, p) *
                           (int64_t)dtype_to_double(r->b_type, q));
@@ -448,7 +467,9 @@ static void mma_lanes(SimWarp *w, const SimMmaIns *x) {
 
 // Executes UniversalFMA. Every lane computes its own result, in the result's
 // type.
-static void fma_lanes(SimWarp *w, const SimMmaIns *x) {
+static void fma_lanes(SimWarp *w, const SimIns *i) {
+  const SimMmaIns *x = i->x;
+  bool watched = w->cluster->prog->watched;
   const AtomMma *r = x->row;
   DType t = r->d_type;
   SimIns f = {.op = OP_FMA, .type = (uint8_t)t}, cv = {.op = OP_CVT};
@@ -463,7 +484,9 @@ static void fma_lanes(SimWarp *w, const SimMmaIns *x) {
       cv.to = (uint8_t)t;
       u[k] = simalu_one(&cv, u[k], 0, 0);
     }
-    joined_put(w, &x->d, 0, l, simalu_one(&f, u[0], u[1], u[2]));
+    uint64_t d = simalu_one(&f, u[0], u[1], u[2]);
+    if (watched) simfinite_fma(w, i, l, t, u[0], u[1], u[2], d);
+    joined_put(w, &x->d, 0, l, d);
   }
 }
 
@@ -562,8 +585,8 @@ void simmatrix_mma(SimWarp *w, const SimIns *i) {
   bool alone = atom_mma_alone(x->row);
   define(w, i, x);
   if (alone) {
-    if (x->row->kind == MK_FMA) fma_lanes(w, x);
-    else mma_lanes(w, x);
+    if (x->row->kind == MK_FMA) fma_lanes(w, i);
+    else mma_lanes(w, i);
     return;
   }
   w->cluster->mmas++;
@@ -577,7 +600,7 @@ void simmatrix_mma(SimWarp *w, const SimIns *i) {
     else if (a == DT_C64) mma_complex(w, x, g);
     else if (a == DT_B1) mma_bit(w, x, g);
     else if (dtype_is_int(a)) mma_int(w, x, g);
-    else mma_float(w, x, g);
+    else mma_float(w, i, g);
   }
 }
 

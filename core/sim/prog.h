@@ -114,6 +114,7 @@ typedef struct SimIns {
   // wide: values have 64 bits. For an ATOMIC, idle: its result is unused.
   // alone: it is idle and commutes with atomics of the same AtomicKind.
   bool wide, idle, alone;
+  uint8_t watch;       // a SimWatch, for results of arithmetic (finite.h)
   // END: the Op of its region; FOR: whether its bounds are uniform
   uint8_t head;
   uint16_t flags;      // Ins.flags
@@ -182,6 +183,7 @@ typedef struct SimProg {
   int registers;       // with setmaxnreg: registers per thread at the start
   int nmbar;           // maximum number of mbarriers of a cluster
   bool polls;          // whether the kernel accesses memory with a memory order
+  bool watched;        // whether results are checked for NaNs (finite.h)
   int before;  // actor of the preceding launch; 0: that launch is complete
   int nteam;           // number of warpgroups, if the kernel uses wgmma
   // nactor: number of actors with epochs (order.c), which are warps, an agent

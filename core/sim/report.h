@@ -3,7 +3,7 @@
 #define CUTE_SIMREPORT_H
 
 #include "sim/misuse.h"
-#include "sim/prog.h"
+#include "sim/origin.h"
 
 typedef struct SimText { char *p; size_t n, cap; } SimText;
 bool simreport_printf(SimText *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -130,6 +130,7 @@ typedef struct SimOut {
   // largest number of granules whose accesses were tracked at a time
   uint64_t granules;
   SimText text;            // the output of printf
+  SimOrigins origins;      // NaNs and infinities from finite operands
 } SimOut;
 
 enum { MAX_NOTES = 8 };

@@ -18,6 +18,7 @@
 #include "sim/bulk.h"
 #include "sim/clock.h"
 #include "sim/debug.h"
+#include "sim/finite.h"
 #include "sim/fits.h"
 #include "sim/lanes.h"
 #include "sim/lead.h"
@@ -57,6 +58,7 @@ typedef struct Run {
   pthread_cond_t moved;   // signaled when `merged` increases
   SimFault *fault, *note;
   uint32_t nfault, nnote;
+  SimOrigins origins;
   SimStat *stat;
   uint64_t instructions, mmas, turns, granules, early;
   SimOrders *order;       // results of systematic schedules
@@ -150,6 +152,7 @@ static void merge(Run *r, SimOut *o) {
     merge_into(r->note, &r->nnote, MAX_NOTES, &o->note[k]);
   for (uint32_t k = 0; k < r->prog->nstat; k++)
     add_stat(&r->stat[k], &o->stat[k]);
+  simfinite_merge(&r->origins, &o->origins);
   r->instructions += o->instructions;
   r->mmas += o->mmas;
   r->early += o->early;
@@ -595,6 +598,7 @@ void sim_free(SimResult *r) {
   base_free(r->note);
   base_free(r->line);
   base_free(r->output);
+  base_free(r->nonfinite.text);
   timing_free(&r->timing);
   base_free(r);
 }
@@ -692,6 +696,15 @@ static SimResult *result(Run *r) {
   return s;
 }
 
+static bool add_origin(const SimOrigin *o, SimResult *s) {
+  SimNonfinite *f = &s->nonfinite;
+  *f = (SimNonfinite){.src = o->i->src, .count = o->count,
+                      .text = simfinite_text(o)};
+  memcpy(f->block, o->block, sizeof f->block);
+  memcpy(f->thread, o->thread, sizeof f->thread);
+  return f->text;
+}
+
 static void print_program(Ctx *cx, const SimProg *p) {
   Buf text = {0};
   simdump_prog(cx, p, &text);
@@ -732,6 +745,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_mutex_init(&r.atomics, NULL);
   pthread_cond_init(&r.moved, NULL);
   const SimLeft *left = simleft_make(cx, prog);
+  const SimInputs *inputs = one ? NULL : simfinite_make(cx, prog);
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
   if (o->machine && !none) watch(cx, &r);
   bool ok = (r.requests || !o->record) && !r.oom &&
@@ -747,10 +761,16 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
   SimShort few = {.mem = -1};
   if (whole && !r.nfault && !one) few = simleft_short(cx, prog);
+  const SimOrigin *origin =
+    whole && !r.nfault ? simfinite_first(prog, inputs, &r.origins) : NULL;
   r.nfault = simlead_arrange(prog, r.fault, r.nfault);
   simblocks_free(prog);
   simrelay_free(prog);
   SimResult *s = ok ? result(&r) : NULL;
+  if (s && origin && !add_origin(origin, s)) {
+    sim_free(s);
+    s = NULL;
+  }
   while (r.done) {
     SimOut *next = r.done->next;
     out_free(r.done);

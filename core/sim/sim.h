@@ -105,6 +105,15 @@ typedef struct SimShort {
   int64_t from, extent, each, none, all;
 } SimShort;
 
+// The first operation that made a NaN or infinity from finite operands, in a
+// launch that stored one to an output.
+typedef struct SimNonfinite {
+  char *text;              // the operation; NULL: there is none
+  uint32_t src;            // source line
+  int32_t block[3], thread[3];
+  uint64_t count;          // number of such results of this line
+} SimNonfinite;
+
 // Memory traffic of an instruction. Its bank conflicts are the wavefronts
 // beyond `least`.
 typedef struct SimStat {
@@ -177,6 +186,7 @@ typedef struct SimResult {
   int64_t left;           // number of unwritten elements of all outputs
   // An output for which the grid is too small. few.mem is -1 if there is none.
   SimShort few;
+  SimNonfinite nonfinite;
   // whether too many reports or `progress` ended the run
   bool stopped;
   double seconds;

@@ -13,6 +13,7 @@
 // three, is reported as a note (simwgmma_alone).
 #include "sim/wgmma.h"
 
+#include "sim/finite.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/shadow.h"
@@ -283,6 +284,21 @@ static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
   }
 }
 
+// Records NaNs and infinities among a warp's rows d of the result.
+static void watch(SimWarp *w, const Job *j, const float *a, const float *b,
+                  const float *d) {
+  const SimMmaIns *x = j->i->x;
+  int n = ROWS * x->row->n;
+  bool watched = w->cluster->prog->watched && !dtype_is_int(x->row->d_type);
+  if (!watched || !simfinite_any(d, n)) return;
+  float *c = simmatrix_room(w, 3);
+  if (j->add) simmatrix_gather(w, x, &x->c, 0, c);
+  else memset(c, 0, (size_t)n * 4);
+  if (x->row->d_type == DT_F16 && j->add) simmatrix_widen_f16(c, n);
+  simfinite_tile(w, j->i, 0, &(SimTile){a, b, c, d, ROWS, x->row->n,
+                                        x->row->k});
+}
+
 // Computes a warp's rows of D. b: the elements of B, converted.
 static void compute(SimWarp *w, const Job *j, const void *b) {
   const SimMmaIns *x = j->i->x;
@@ -299,6 +315,7 @@ static void compute(SimWarp *w, const Job *j, const void *b) {
   if (half && j->add) simmatrix_widen_f16(c, n);
   if (row->flags & AMF_SPARSE) multiply_sparse(w, x, a, b, c);
   else multiply(x, ROWS, a, b, c);
+  if (!(row->flags & AMF_SPARSE)) watch(w, j, a, b, c);
   if (half) simmatrix_narrow_f16(c, n);
   simmatrix_scatter(w, x, 0, c);
 }

@@ -182,4 +182,114 @@ describe("a note tells of a grid that is too small", function()
     end)
   end)
 end)
+
+describe("a note tells of the first NaN or infinity", function()
+  local math = cute.math
+  -- Returns n numbers, element i being f(i), in a tensor of type t.
+  local function numbers(f, t)
+    local x = cute.zeros({32}, t or cute.f32)
+    for i = 0, 31 do x[i] = f(i) end
+    return x
+  end
+  local function count(i) return i end
+  local function out(t) return cute.zeros({32}, t or cute.f32) end
+
+  -- Runs y[t] = f(x[t], t). Expects a note with this text, or none.
+  local function expect(text, f, x, y)
+    local r, said = run(function(a, b)
+      local t = arch.thread_idx()
+      b[t] = f(a[t], t)
+    end, x or numbers(count), y or out())
+    assert.is_true(r.ok, tostring(r))
+    local line = debug.getinfo(f, "S").linedefined
+    assert.same(text and {("cutelua: note: kernel k: notes_spec.lua:%d: the "
+      .. "first NaN or infinity from finite inputs: %s; if this is meant, "
+      .. "call cute.nonfinite_ok(output)"):format(line, text)} or {}, said)
+  end
+
+  it("that each kind of operation makes from finite numbers", function()
+    expect("5 / 0 is inf, in block (0,0,0), thread (5,0,0)",
+      function(x) return x / (x - 5) end)
+    expect("0 / 0 is NaN, in block (0,0,0), thread (0,0,0)",
+      function(x) return x / x end)
+    expect("log(-3) is NaN, in block (0,0,0), thread (0,0,0), 3 times in all",
+      function(x) return math.log(x - 3) + 1 end, numbers(function(i)
+        return i + 0.5 * (i // 3) * 2 - (i < 3 and i or 0)
+      end))
+    expect("1e+20 * 1e+20 is inf, in block (0,0,0), thread (31,0,0)",
+      function(x) return x * x end,
+      numbers(function(i) return i == 31 and 1e20 or i end))
+    expect("the conversion of 66000 to f16 is inf, in block (0,0,0), thread "
+      .. "(22,0,0), 10 times in all",
+      function(x) return (x * 3000):to(cute.f16) end, nil, out(cute.f16))
+    expect("40000 * 2 is inf, in block (0,0,0), thread (4,0,0), 28 times in "
+      .. "all", function(x) return x * 2 end,
+      numbers(function(i) return i * 10000 // 1 > 60000 and 40000 or i * 1e4
+      end, cute.f16), out(cute.f16))
+    expect("-1e+300 * 1e+10 is -inf, in block (0,0,0), thread (0,0,0), 32 "
+      .. "times in all", function(x) return x * 1e10 end,
+      numbers(function() return -1e300 end, cute.f64), out(cute.f64))
+  end)
+
+  it("that the sum of an MMA makes", function()
+    local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
+    local function product(value)
+      return run(function(a, b, c)
+        local slice = mma:get_slice(arch.thread_idx())
+        local A, B = slice:partition_A(a), slice:partition_B(b)
+        local C = slice:partition_C(c)
+        local rA, rB = mma:make_fragment_A(A), mma:make_fragment_B(B)
+        local rC = mma:make_fragment_C(C)
+        cute.autovec_copy(A, rA)
+        cute.autovec_copy(B, rB)
+        rC:fill(value)
+        cute.gemm(mma, rC, rA, rB, rC)
+        cute.autovec_copy(rC, C)
+      end, cute.full({16, 16}, 2.0^70, cute.bf16),
+        cute.full({8, 16}, 2.0^60, cute.bf16), cute.zeros({16, 8}, cute.f32))
+    end
+    local r, said = product(1)
+    assert.is_true(r.ok, tostring(r))
+    assert.equal(1, #said)
+    assert.matches("^cutelua: note: kernel k: notes_spec.lua:%d+: the first "
+      .. "NaN or infinity from finite inputs: the sum of an MMA %(accumulator "
+      .. "1, largest product 1.180592e%+21 %* 1.152922e%+18%) is inf, in block "
+      .. "%(0,0,0%), thread %(0,0,0%), 128 times in all;", said[1])
+    assert.same({}, select(2, product(1 / 0)))
+  end)
+
+  it("not of one that is meant or reaches no output", function()
+    -- Infinities that the kernel or its input has are operands.
+    expect(nil, function(x) return x + 1 / 0 end)
+    expect(nil, function(x) return cute.where(x:lt(3), -1 / 0, x) end)
+    expect(nil, function(x) return 1 / x end,
+      numbers(function(i) return i == 9 and 1 / 0 or i end))
+    -- An infinity on the way to a finite result does no harm.
+    expect(nil, function(x) return 1 / (1 + math.exp(x * 100)) end)
+    expect(nil, function(x) return cute.where(x:eq(0), 0, 1 / x) end)
+    expect(nil, function(x) return (x * 1e38):to(cute.f16):to(cute.f32) * 0 end,
+      numbers(function() return 0 end))
+    -- Branches that are not taken divide by nothing.
+    local r, said = run(function(a, b)
+      local t = arch.thread_idx()
+      cute.when(t:gt(0), function() b[t] = a[t] / t:to(cute.f32) end)
+    end, numbers(count), out())
+    assert.is_true(r.ok)
+    assert.same({}, said)
+  end)
+
+  it("not where the kernel declares that its output may have some", function()
+    local function log(declare)
+      local r, said = run(function(a, b)
+        local t = arch.thread_idx()
+        if declare then cute.nonfinite_ok(b) end
+        b[t] = math.log(a[t])
+      end, numbers(count), out())
+      assert.is_true(r.ok)
+      return #said
+    end
+    assert.equal(1, log(false))
+    assert.equal(0, log(true))
+  end)
+end)
 -- SPDX-License-Identifier: MIT

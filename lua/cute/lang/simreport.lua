@@ -21,6 +21,9 @@
 -- relies: list, like `reports`: where the kernel relies on behaviour of GPUs
 --   that PTX does not guarantee.
 -- few: set if the grid seems too small for an output: see core/sim/left.c.
+-- nonfinite: set if an output has a NaN or infinity that the launch made from
+--   finite inputs: the operation, {message=, file=, line=, block=, thread=,
+--   count=}.
 -- notes(): sentences on behaviour that is no fault but hardly intended.
 --
 -- tostring(report) prints the leading faults, report:details() all of them,
@@ -48,7 +51,8 @@ local function has_notes(report)
   local program = report.program
   if not report.ok or report.stopped or not program then return false end
   program.unread = program.unread or core.sim_unread(program.fn)
-  if report.few or program.unread[1] or (report.relies or {})[1] then
+  if report.few or report.nonfinite or program.unread[1]
+    or (report.relies or {})[1] then
     return true
   end
   for _, s in ipairs(report.lines) do

@@ -55,14 +55,15 @@ for name in ([[
     make_tiled_copy_B make_tiled_copy_C make_tiled_copy_C_atom
     make_tiled_copy_D make_tiled_copy_S make_tiled_copy_tv make_tiled_mma
     manual_seed max max_alignment max_common_layout max_common_vector min
-    mma_atom_call ne nullspace on_device ones ones_like outer_partition parse
-    pow prepend product product_each product_like raked_product rand randint
-    randn rank rcp rcp_approx recast recast_layout recast_tensor remove
-    repeat_as_tuple repeat_like replace reverse right_inverse round round_up
-    roundeven rsqrt rsqrt_approx select shape shape_div sin sin_approx sinh
-    size slice slice_ slice_and_offset sqrt sqrt_approx stride sum take tan
-    tanh tanh_approx tensor tile_to_shape tile_unzip tiled_divide tiled_product
-    to_bits trunc tuple tuple_cat undefined_ok unflatten unwrap upcast
+    mma_atom_call ne nonfinite_ok nullspace on_device ones ones_like
+    outer_partition parse pow prepend product product_each product_like
+    raked_product rand randint randn rank rcp rcp_approx recast recast_layout
+    recast_tensor remove repeat_as_tuple repeat_like replace reverse
+    right_inverse round round_up roundeven rsqrt rsqrt_approx select shape
+    shape_div sin sin_approx sinh size slice slice_ slice_and_offset sqrt
+    sqrt_approx stride sum take tan tanh tanh_approx tensor tile_to_shape
+    tile_unzip tiled_divide tiled_product to_bits trunc tuple tuple_cat
+    undefined_ok unflatten unwrap upcast
     weakly_compatible weakly_congruent where with_shape wrap zeros zeros_like
     zip zipped_divide zipped_product]]):gmatch "%S+" do
   PUBLIC[name] = true

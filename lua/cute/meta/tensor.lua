@@ -531,6 +531,14 @@ cute.recast = cute.recast_tensor
 ---@return cute.Tensor
 function cute.undefined_ok(tensor) end
 
+---Returns the tensor itself and declares that NaNs and infinities in it are
+---meant. The simulator otherwise names the first operation that makes one from
+---finite numbers, if it may have reached an output. Call it for an output such
+---as the logarithms of sums of masked rows.
+---@param tensor cute.Tensor
+---@return cute.Tensor
+function cute.nonfinite_ok(tensor) end
+
 ---Marks a kernel argument as a constant of the program. A call with another
 ---value compiles another program.
 ---@param x any a number, which is a plain Lua number in the kernel, or a table

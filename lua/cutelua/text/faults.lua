@@ -424,6 +424,14 @@ function faults.notes(report)
     add(at(o.file, o.line), ("shared tensor '%s' is written here but never "
       .. "read"):format(o.name))
   end
+  local n = report.nonfinite
+  if n then
+    add(at(n.file, n.line), ("the first NaN or infinity from finite inputs: "
+      .. "%s, in block %s, thread %s%s; if this is meant, call "
+      .. "cute.nonfinite_ok(output)"):format(n.message, triple(n.block),
+      triple(n.thread), n.count > 1 and (", %d times in all"):format(n.count)
+      or ""))
+  end
   local f = report.few
   if f then
     add(at(f.file, f.line), ("%d of %d elements of global tensor '%s' were "

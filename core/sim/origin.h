@@ -1,0 +1,26 @@
+// Lines where operations made NaNs or infinities (finite.c).
+#ifndef CUTE_SIMORIGIN_H
+#define CUTE_SIMORIGIN_H
+
+#include "sim/prog.h"
+
+// A line where an operation made a NaN or infinity from finite operands.
+// The fields except `count` describe the first time.
+typedef struct SimOrigin {
+  const SimIns *i;
+  bool nan;                // whether the result is a NaN
+  // an MMA: v has the accumulator and the factors of the largest product
+  bool sum;
+  int n;                   // number of operands in v
+  double v[3], result;
+  int32_t block[3], thread[3];
+  uint64_t count;          // number of such results of the line
+} SimOrigin;
+enum { SIM_ORIGINS = 8 };  // maximum number of lines that are kept
+typedef struct SimOrigins {
+  SimOrigin at[SIM_ORIGINS];
+  int n;
+} SimOrigins;
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -313,6 +313,16 @@ static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
              "(%s)", what, (int)want, (int)have, (int)want, name);
 }
 
+// Makes the simulator check that a thread index is not negative, unless the
+// known bounds say so. Indices without known bounds are not checked.
+static void claim_thread(Ctx *cx, Dim thr) {
+  Fn *fn = ir_fn(cx);
+  Fact f = ir_fact(fn, dim_getref(thr));
+  if (f.lo >= 0 || f.lo <= -(1 << 20) || fn->aside) return;
+  ir_claim(cx, fn, (Claim){.v = dim_getref(thr), .hi = INT64_MAX,
+                           .slice = true});
+}
+
 static int tiled_get_slice(lua_State *L) {
   Ctx *cx = face_enter(L);
   const AtomBox *b = face_check(L, 1, MT_TILED, "tiled operation");
@@ -327,7 +337,10 @@ static int tiled_get_slice(lua_State *L) {
                "operation of %lld threads", (long long)least,
                dim_static(thr) ? "" : " or more",
                (long long)threads_of(cx, b));
-  if (!dim_static(thr)) check_threads(cx, L, b, thr);
+  if (!dim_static(thr)) {
+    check_threads(cx, L, b, thr);
+    claim_thread(cx, thr);
+  }
   lua_newuserdatauv(L, 1, 2);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
@@ -360,15 +373,47 @@ static const AtomBox *check_part(Ctx *cx, lua_State *L, int which, Dim *thr,
   return b;
 }
 
+// Raises an error if the tensor to partition among threads is a fragment of a
+// tiled MMA, which has the values of one thread.
+static void check_unpartitioned(Ctx *cx, lua_State *L, Dim thr, int which,
+                                const Subject *s) {
+  if (s->layout || s->t.space != SP_RMEM || dim_static(thr)) return;
+  const Mem *m = ir_memof(ir_fn(cx), s->t.mem);
+  if (!m->operand) return;
+  const char *name = ir_str(ir_fn(cx), m->name);
+  face_error(L, ERR_SHAPE, "partition_%c: the fragment%s%s%s of operand %c has "
+             "the values of one thread already\n  to use it with a tiled copy, "
+             "write slice:retile(fragment); partition the tensor in shared or "
+             "global memory instead", which, *name ? " '" : "", name,
+             *name ? "'" : "", m->operand);
+}
+
 static int partition(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
   Subject s;
   const AtomBox *b = check_part(cx, L, which, &thr, &s);
+  check_unpartitioned(cx, L, thr, which, &s);
   Tensor t = b->kind == BOX_MMA
     ? tiled_mma_partition(cx, &b->mma, (char)which, s.t, thr)
     : tiled_copy_partition(cx, &b->copy, (char)which, s.t, thr);
   return push_view(L, &s, &t, 2);
+}
+
+// Raises an error if a fragment of operand A is retiled for a copy that was
+// made for operand B, or the other way round.
+static void check_retile(Ctx *cx, lua_State *L, const AtomBox *b,
+                         const Subject *s) {
+  if (s->layout || s->t.space != SP_RMEM || !b->copy.operand) return;
+  const Mem *m = ir_memof(ir_fn(cx), s->t.mem);
+  char have = b->copy.operand, want = m->operand;
+  if (want == have || (want != 'A' && want != 'B')) return;
+  const char *name = ir_str(ir_fn(cx), m->name);
+  face_error(L, ERR_SHAPE, "retile: the fragment%s%s%s is operand %c of a "
+             "tiled MMA, but this copy was made for operand %c: it would put "
+             "values into other threads' places\n  make the copy with "
+             "make_tiled_copy_%c(atom, mma)", *name ? " '" : "", name,
+             *name ? "'" : "", want, have, want);
 }
 
 static int slice_retile(lua_State *L) {
@@ -376,6 +421,7 @@ static int slice_retile(lua_State *L) {
   Dim thr;
   Subject s;
   const AtomBox *b = check_part(cx, L, 'S', &thr, &s);
+  check_retile(cx, L, b, &s);
   Tensor t = s.t;
   t.l = tiled_copy_retile(cx, &b->copy, t.l);
   return push_view(L, &s, &t, 2);
@@ -384,13 +430,15 @@ static int slice_retile(lua_State *L) {
 // Pushes a register fragment of layout l. If the subject is a layout, pushes l
 // itself.
 static int push_fragment(Ctx *cx, lua_State *L, const Subject *s, DType type,
-                         Layout l) {
+                         Layout l, int which) {
   if (s->layout && !ir_fn(cx)) {
     face_push_layout(L, l);
     return 1;
   }
   face_tracing(cx, L, "a register fragment");
   Tensor t = tensor_make_rmem(cx, type, l);
+  Fn *fn = ir_fn(cx);
+  fn->mem.p[ir_get(fn, t.mem)->imm].operand = (char)which;
   face_push_tensor(L, &t, 0);
   return 1;
 }
@@ -401,7 +449,8 @@ static int partition_fragment(lua_State *L, int which) {
   Subject s;
   const AtomBox *b = check_part(cx, L, which, &thr, &s);
   return push_fragment(cx, L, &s, tiled_mma_type(&b->mma.atom, (char)which),
-                       tiled_mma_fragment(cx, &b->mma, (char)which, s.t.l));
+                       tiled_mma_fragment(cx, &b->mma, (char)which, s.t.l),
+                       which);
 }
 
 // Pushes a tensor of descriptors, by which a warpgroup MMA reads a partition in
@@ -431,7 +480,8 @@ static int make_fragment(lua_State *L, int which) {
   if (gmma_from_shared(a, (char)which))
     return push_descriptors(cx, L, a, which, &s);
   return push_fragment(cx, L, &s, tiled_mma_type(a, (char)which),
-                       tiled_mma_make_fragment(cx, a, (char)which, s.t.l));
+                       tiled_mma_make_fragment(cx, a, (char)which, s.t.l),
+                       which);
 }
 
 static int partition_shape(lua_State *L, int which) {

@@ -69,6 +69,8 @@ typedef struct Mem {
   bool views;        // whether views of the object differ in swizzle
   bool undefined_ok; // whether the simulator allows reads of unwritten elements
   bool nonfinite_ok; // whether a NaN or infinity in it is meant
+  // a fragment of a tiled MMA's operand: 'A', 'B' or 'C'; 0: another object
+  char operand;
   bool ptx;  // whether a kernel in PTX uses the object, as bytes or registers
 } Mem;
 
@@ -116,8 +118,8 @@ typedef struct Claim {
   Ref mem;  // object that is accessed; 0: cute.assume made the assertion
   Ref when;  // condition under which the assertion is checked; 0: always
   // write: the access writes mem; more: the next entry is for the next mode of
-  // the coordinate
-  bool write, more;
+  // the coordinate; slice: v is the thread index of a get_slice
+  bool write, more, slice;
   uint32_t note;     // index into Fn.text; 0: none
   uint32_t src;
   uint32_t rule;     // a TracedRule, or 0

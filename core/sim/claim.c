@@ -33,6 +33,7 @@ static void tell_assumption(SimWarp *w, const SimIns *i, int l) {
   SimFault *f = simreport_fault(w, SIM_TRAP, l, i->src, 0, -1, 0);
   if (!f) return;
   f->assumed.wrong = true;
+  f->assumed.slice = ((const SimClaim *)i->x)->slice;
   f->assumed.value = value_at(w, &t->value, l);
   f->assumed.lo = t->lo;
   f->assumed.hi = t->hi;

@@ -27,7 +27,7 @@ typedef struct SimClaim {
   // index into Fn.text: a named range of the script begins or ends here; 0: an
   // assertion
   uint32_t note;
-  bool begins;
+  bool begins, slice;
   SimTold *part;
   // the TracedRule by which the third layout must follow from the other two; 0:
   // none

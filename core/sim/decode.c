@@ -745,6 +745,7 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
                   .mem = c->mem ? (int32_t)g->fn->ins.p[c->mem].imm : -1,
                   .write = c->write, .when = term_of(g, c->when, true),
                   .note = c->note, .begins = c->lo, .rule = c->rule,
+                  .slice = c->slice,
                   .good = arena_zero(g->cx, &g->cx->scratch, 8)};
   *d = (SimIns){.op = OP_TRAP, .src = c->src, .ref = at ? c->at : 0, .stat = -1,
                 .who = WHO_LANE, .x = s};
@@ -917,6 +918,7 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   place_ranks(&g);
   decode_all(&g);
   simwrap_find(cx, p);
+  simfinite_guards(cx, p);
   p->value_bytes = (g.top + 63) & ~63u;
   p->ntaint = (p->value_bytes - p->value_base) / SLOT + 1;
   p->shift = __builtin_ctz((unsigned)g.gran);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ir/intrin.h"
+#include "ir/operands.h"
 #include "ir/rows.h"
 #include "sim/regs.h"
 
@@ -83,6 +84,85 @@ bool simfinite_wanted(const Fn *fn) {
               rule_of(m->type);
   }
   return output;
+}
+
+// ---- guards ----
+
+// A search for results that a kernel guards: in cute.where(sum:ne(0), 1 / sum,
+// 0) the condition replaces the infinity. A result is guarded if its value only
+// reaches selections, and the condition of one of them depends on an operand of
+// the result.
+typedef struct Guards {
+  const Fn *fn;
+  bool *escapes;       // for each value: it has other uses than selections
+  bool *tested;        // for each value: a condition depends on its operands
+  // for each value: the last selection whose condition, or whose value,
+  // depends on it
+  Ref *decides, *reaches;
+} Guards;
+
+enum { DEPTH = 6, NEAR = 3 };  // depth of searches through operands
+
+static void find_escapes(Guards *g) {
+  for (Ref r = (Ref)g->fn->ins.n - 1; r > 0; r--) {
+    const Ins *i = ir_get(g->fn, r);
+    bool pure = op_pure((Op)i->op);
+    if (i->op == OP_SEL || op_rows[i->op].rule == RULE_CMP ||
+        (pure && !g->escapes[r]))
+      continue;
+    Operand o;
+    for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
+      if (o.kind == OPERAND_VALUE) g->escapes[o.ref] = true;
+  }
+}
+
+static void find_condition(Guards *g, Ref select, Ref r, int depth) {
+  const Ins *i = ir_get(g->fn, r);
+  if (!r || i->op == OP_CONST || g->decides[r] == select) return;
+  g->decides[r] = select;
+  for (int k = 0; depth && op_pure((Op)i->op) && k < 3; k++)
+    find_condition(g, select, i->a[k], depth - 1);
+}
+
+// Reports whether the condition of `select` depends on value r.
+static bool depends(const Guards *g, Ref select, Ref r, int depth) {
+  const Ins *i = ir_get(g->fn, r);
+  if (!r || i->op == OP_CONST) return false;
+  if (g->decides[r] == select) return true;
+  for (int k = 0; depth && op_pure((Op)i->op) && k < 3; k++)
+    if (depends(g, select, i->a[k], depth - 1)) return true;
+  return false;
+}
+
+static void find_tested(Guards *g, Ref select, Ref r, int depth) {
+  const Ins *i = ir_get(g->fn, r);
+  if (!r || !op_pure((Op)i->op) || g->reaches[r] == select) return;
+  g->reaches[r] = select;
+  for (int k = 0; k < 3; k++) {
+    if (depends(g, select, i->a[k], NEAR)) g->tested[r] = true;
+    if (depth) find_tested(g, select, i->a[k], depth - 1);
+  }
+}
+
+void simfinite_guards(Ctx *cx, SimProg *p) {
+  if (!p->watched) return;
+  size_t n = p->fn->ins.n;
+  Guards g = {.fn = p->fn, .escapes = arena_zero(cx, &cx->scratch, n),
+              .tested = arena_zero(cx, &cx->scratch, n),
+              .decides = arena_zero(cx, &cx->scratch, n * sizeof(Ref)),
+              .reaches = arena_zero(cx, &cx->scratch, n * sizeof(Ref))};
+  find_escapes(&g);
+  for (Ref r = 1; r < n; r++) {
+    const Ins *i = ir_get(p->fn, r);
+    if (i->op != OP_SEL) continue;
+    find_condition(&g, r, i->a[0], DEPTH);
+    find_tested(&g, r, i->a[1], DEPTH);
+    find_tested(&g, r, i->a[2], DEPTH);
+  }
+  for (uint32_t k = 0; k < p->nins; k++) {
+    Ref r = p->ins[k].ref;
+    if (g.tested[r] && !g.escapes[r]) p->ins[k].watch = WATCH_NONE;
+  }
 }
 
 // ---- recording ----

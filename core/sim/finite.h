@@ -18,6 +18,8 @@ SimWatch simfinite_rule(const SimIns *d);
 // inputs are unknown or if no output has a type with infinities or NaNs, except
 // outputs declared by cute.nonfinite_ok.
 bool simfinite_wanted(const Fn *fn);
+// Clears the rules of results that the kernel guards by cute.where.
+void simfinite_guards(Ctx *cx, SimProg *p);
 // Records the results of instruction i of w that are NaNs or infinities
 // although the operands are finite.
 void simfinite_note(SimWarp *w, const SimIns *i);

@@ -260,7 +260,9 @@ static void say_tuple(SimText *t, const int64_t *v, int n, bool extents) {
 
 static void say_assumption(SimText *t, const SimFault *f) {
   long long v = (long long)f->assumed.value;
-  if (f->assumed.value < f->assumed.lo || f->assumed.value > f->assumed.hi)
+  if (f->assumed.slice)
+    simreport_printf(t, "get_slice gets the negative thread index %lld", v);
+  else if (f->assumed.value < f->assumed.lo || f->assumed.value > f->assumed.hi)
     simreport_printf(t, "a value that was assumed to lie in [%lld,%lld] is "
                      "%lld", (long long)f->assumed.lo,
                      (long long)f->assumed.hi, v);

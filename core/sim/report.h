@@ -94,8 +94,13 @@ typedef struct SimFault {
     int lane;              // SHUFFLE: the lane that is missing
     uint32_t text;         // TRAP: index into Fn.text; 0: none
     char layout[280];  // LAYOUT: text that describes how the layout is wrong
-    // TRAP of cute.assume: the value, and the assumed range and divisor.
-    struct { uint32_t none; bool wrong; int64_t value, lo, hi, div; } assumed;
+    // TRAP of cute.assume: the value, and the assumed range and divisor. slice:
+    // the value is the thread index of a get_slice.
+    struct {
+      uint32_t none;
+      bool wrong, slice;
+      int64_t value, lo, hi, div;
+    } assumed;
   };
   // Valid if r.lack is set. The mbarrier, its phase, the bytes that were
   // completed (or, if `open` is set, expected so far), and all bytes that

@@ -44,6 +44,9 @@ typedef struct TiledCopy {
   Layout tiler[TILED_MODES];  // Tiler_MN: a tile for each mode
   bool tiler_int[TILED_MODES];  // whether a tile n:1 prints as n
   int ntiler;
+  // the operand ('A', 'B') of the tiled MMA from which the copy was made, if A
+  // and B differ in their layouts; 0: another copy
+  char operand;
 } TiledCopy;
 
 // ---- tiled.c ----

@@ -88,7 +88,12 @@ TiledCopy tiled_copy_of_mma(Ctx *cx, CopyAtom a, const TiledMma *m, char abc) {
   Dim tile[2];
   for (int i = 0; i < 2; i++)
     tile[i] = dim_int(cx, tiled_mma_extent(cx, m, abc, mode[i]));
-  return tiled_copy_tv(cx, a, tiled_mma_tv(cx, m, abc), tup_of(cx, tile, 2));
+  TiledCopy c = tiled_copy_tv(cx, a, tiled_mma_tv(cx, m, abc),
+                              tup_of(cx, tile, 2));
+  if (abc != 'C' && !layout_equals(cx, tiled_mma_tv(cx, m, 'A'),
+                                   tiled_mma_tv(cx, m, 'B')))
+    c.operand = abc;
+  return c;
 }
 
 TiledCopy tiled_copy_of_copy(Ctx *cx, CopyAtom a, const TiledCopy *c,

@@ -59,6 +59,9 @@ faults.ADVICE = {
 --- Advice for certain messages, as {kind, pattern of the message, advice,
 -- phrase that describes the fault's second line}.
 local SPECIAL = {
+  {"assertion", "negative thread index", "let only the threads of the tile "
+    .. "slice it: tid - n belongs into cute.when(tid:ge(n), function() ... "
+    .. "end)"},
   {"block-race", "takes a number", "let the block that draws the last number "
     .. "reset the counter: it counts all tiles, plus one for each block that "
     .. "draws"},

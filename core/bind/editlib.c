@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "ir/lost_sums.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
 
@@ -376,6 +377,26 @@ static int l_sim_unread(lua_State *L) {
   return 1;
 }
 
+// sim_lost_sums(fn) -> {{file =, line =}, ...}: lines of MMAs that overwrite
+// sums of an MMA that nothing reads
+static int l_sim_lost_sums(lua_State *L) {
+  face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, 0, 0);
+  lua_Integer n = 0;
+  uint32_t last = 0;
+  for (Ref r = 0; (r = lost_sums(fn, r)) != 0;) {
+    uint32_t src = ir_get(fn, r)->src;
+    if (!src || src == last) continue;
+    last = src;
+    lua_createtable(L, 0, 2);
+    face_set_str(L, "file", ir_str(fn, fn->src.p[src].file));
+    face_set_int(L, "line", fn->src.p[src].line);
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
 // ---- patches ----
 
 static Op find_op(const char *name) {
@@ -599,6 +620,7 @@ void editlib_open(lua_State *L) {
                                   {"sim_value", l_sim_value},
                                   {"sim_inexact", l_sim_inexact},
                                   {"sim_unread", l_sim_unread},
+                                  {"sim_lost_sums", l_sim_lost_sums},
                                   {"with_edits", l_with_edits},
                                   {NULL, NULL}};
   face_setfuncs(L, funcs);

@@ -267,6 +267,10 @@ describe("a note tells of the first NaN or infinity", function()
     -- An infinity on the way to a finite result does no harm.
     expect(nil, function(x) return 1 / (1 + math.exp(x * 100)) end)
     expect(nil, function(x) return cute.where(x:eq(0), 0, 1 / x) end)
+    -- A condition on x guards 1 / x; a condition on the index does not.
+    expect(nil, function(x) return cute.where(x:ne(0), 1 / x, -1 / 0) end)
+    expect("1 / 0 is inf, in block (0,0,0), thread (0,0,0)",
+      function(x, t) return cute.where(t:lt(30), 1 / x, 0) end)
     expect(nil, function(x) return (x * 1e38):to(cute.f16):to(cute.f32) * 0 end,
       numbers(function() return 0 end))
     -- Branches that are not taken divide by nothing.
@@ -290,6 +294,118 @@ describe("a note tells of the first NaN or infinity", function()
     end
     assert.equal(1, log(false))
     assert.equal(0, log(true))
+  end)
+end)
+
+describe("a note tells of sums of an MMA that are lost", function()
+  local warpgroup = cute.nvgpu.warpgroup
+  local mma = cute.make_tiled_mma(
+    warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64, 16}, "SMEM"))
+  local atom = warpgroup.make_smem_layout_atom("K_SW128", "bf16")
+
+  -- Runs a kernel whose body gets a function that issues the MMAs of a product
+  -- and waits for them, the function `read`, which stores an accumulator, and
+  -- n. Returns the messages.
+  local count = 0
+  local function told(body, n)
+    local said, tell = {}, words.tell
+    count = count + 1  -- A note is written once for each name of a kernel.
+    words.tell = function(text) said[#said + 1] = text end
+    local k = cute.kernel("k" .. count, function(out, steps)
+      local s = cute.make_smem_tensor(cute.bf16,
+        cute.tile_to_shape(atom, {64, 64}), 1024)
+      local tid = arch.thread_idx()
+      cute.when(tid:eq(0), function() s:fill(0) end)
+      local thr = mma:get_slice(tid)
+      local a = mma:make_fragment_A(thr:partition_A(s))
+      local b = mma:make_fragment_B(thr:partition_B(s))
+      local acc = thr:partition_fragment_C(cute.make_layout {64, 64})
+      arch.fence_view_async_shared()
+      arch.sync_threads()
+      local function product(add)
+        if add ~= nil then mma:set(warpgroup.Field.ACCUMULATE, add) end
+        warpgroup.fence()
+        cute.gemm(mma, acc, a, b, acc)
+        warpgroup.commit_group()
+        warpgroup.wait_group(0)
+      end
+      local function read() out[tid] = acc[0] end
+      body(product, read, steps)
+      read()
+    end)
+    local ok, r = pcall(function()
+      return support.report(k(cute.zeros({128}, cute.f32), n or 3):launch {
+        grid = 1, block = 128, device = "sim:sm_90a", faults = "return"})
+    end)
+    words.tell = tell
+    if not ok then error(r, 0) end
+    assert.is_true(r.ok, tostring(r))
+    return said
+  end
+
+  it("in a loop, or one after the other", function()
+    for _, body in ipairs {
+      function(product, _, n)
+        for _ in cute.range(n) do product(false) end
+      end,
+      function(product)
+        for _ = 1, 2 do product(false) end
+      end,
+      function(product, read, n)
+        for _ in cute.range(n) do
+          for _ in cute.range(n) do product(false) end
+          read()
+        end
+      end} do
+      local said = told(body)
+      assert.equal(1, #said)
+      assert.matches("^cutelua: note: kernel k%d: notes_spec.lua:%d+: this MMA "
+        .. "overwrites sums of an MMA that nothing has read, because "
+        .. "ACCUMULATE is false; set ACCUMULATE to true after the first MMA of "
+        .. "each sum$", said[1])
+    end
+  end)
+
+  it("not where they are added, read, or made once", function()
+    for _, body in ipairs {
+      function(product) product(false) end,
+      function(product, _, n)
+        product(false)
+        for _ in cute.range(n) do product(true) end
+      end,
+      function(product, _, n)
+        for i in cute.range(n) do product(i:gt(0)) end
+      end,
+      function(product, _, n)
+        mma:set(warpgroup.Field.ACCUMULATE, false)
+        for _ in cute.range(n) do
+          product()
+          mma:set(warpgroup.Field.ACCUMULATE, true)
+        end
+      end,
+      function(product, read, n)
+        for _ in cute.range(n) do
+          product(false)
+          product(true)
+          read()
+        end
+      end,
+      function(product, read)
+        product(false)
+        read()
+        product(false)
+      end,
+      function(product)
+        for _ in cute.range(1) do product(false) end
+      end,
+      function(product, _, n)
+        for i in cute.range(n) do
+          cute.when(i:eq(0), function() product(false) end)
+          product(true)
+        end
+      end} do
+      assert.same({}, told(body))
+    end
   end)
 end)
 -- SPDX-License-Identifier: MIT

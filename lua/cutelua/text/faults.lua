@@ -427,6 +427,12 @@ function faults.notes(report)
     add(at(o.file, o.line), ("shared tensor '%s' is written here but never "
       .. "read"):format(o.name))
   end
+  program.lost = program.lost or core.sim_lost_sums(program.fn)
+  for _, o in ipairs(program.lost) do
+    add(at(o.file, o.line), "this MMA overwrites sums of an MMA that nothing "
+      .. "has read, because ACCUMULATE is false; set ACCUMULATE to true after "
+      .. "the first MMA of each sum")
+  end
   local n = report.nonfinite
   if n then
     add(at(n.file, n.line), ("the first NaN or infinity from finite inputs: "

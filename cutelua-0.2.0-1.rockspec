@@ -716,6 +716,8 @@ build = {
         "lua/cutelua/text/output.lua",
       ["cutelua.text.safetensors"] =
         "lua/cutelua/text/safetensors.lua",
+      ["cutelua.text.strays"] =
+        "lua/cutelua/text/strays.lua",
       ["cutelua.text.suggest"] =
         "lua/cutelua/text/suggest.lua",
       ["cutelua.text.surplus"] =

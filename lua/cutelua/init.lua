@@ -49,6 +49,7 @@ local FUNCTIONS = {
   {"workshop.", "cutelua.text.mistakes",
     "always_true argument missing_argument no_field number_of_arguments "
       .. "python_name tested_expression traced"},
+  {"workshop.", "cutelua.text.strays", "strays"},
   {"workshop.", "cutelua.text.surplus", "surplus"},
   {"workshop.", "cutelua.profile.conflict", "profiled"},
   {"workshop.", "cutelua.program.events", "timed_launch"},

@@ -63,13 +63,15 @@ local CONSTANT = {
 }
 
 -- Reads a function's prototype: {code = bytes, parameters = count, k =
--- constants, up = {{in_stack, index}, ...}, inner = its functions}. Constants
--- and upvalues are numbered from 0.
+-- constants, up = {{in_stack, index}, ...}, inner = its functions, first = its
+-- first line, steps = for each instruction, the change of the line as a signed
+-- byte (empty without debug information), lines = the lines of instructions for
+-- which it is -128}. Constants, upvalues and instructions are numbered from 0.
 local function prototype(r)
-  local p = {k = {}, up = {}, inner = {}}
+  local p = {k = {}, up = {}, inner = {}, lines = {}}
   -- The source's name is not used.
   text(r)
-  size(r)  -- first line
+  p.first = size(r)
   size(r)  -- last line
   p.parameters = byte(r)
   -- The vararg flag and the number of registers are not used.
@@ -82,16 +84,26 @@ local function prototype(r)
     byte(r)
   end
   for i = 1, size(r) do p.inner[i] = prototype(r) end
-  -- A dump without debug information has four empty lists here.
-  for _ = 1, 4 do assert(size(r) == 0) end
+  p.steps = bytes(r, size(r))
+  for _ = 1, size(r) do
+    local i = size(r)
+    p.lines[i] = size(r)
+  end
+  -- The names of locals, with their ranges, and of upvalues are not used.
+  for _ = 1, size(r) do
+    text(r)
+    size(r)
+    size(r)
+  end
+  for _ = 1, size(r) do text(r) end
   return p
 end
 
 -- Returns the prototype of a Lua function, or nil if it cannot be read or has
--- more than `most` bytes.
-local function read(f, most)
+-- more than `most` bytes. with_lines: whether it has lines.
+local function read(f, most, with_lines)
   if most and core.dumps_more(f, most) then return nil end
-  local ok, dump = pcall(string.dump, f, true)
+  local ok, dump = pcall(string.dump, f, not with_lines)
   if not ok or dump:sub(1, #HEADER) ~= HEADER then return nil end
   local p
   ok, p = pcall(prototype, {dump, at = #HEADER + 2})
@@ -144,7 +156,9 @@ local function uses(p, out)
   for op, a, b, c in instructions(p) do
     if op == OP.GETUPVAL then at(b).whole = true
     elseif op == OP.SETUPVAL then at(b).set = true
-    elseif op == OP.GETTABUP then at(b).keys[p.k[c]] = true
+    elseif op == OP.GETTABUP then
+      local keys = at(b).keys
+      if keys[p.k[c]] == nil then keys[p.k[c]] = true end
     elseif op == OP.SETTABUP then at(a).keys[p.k[b]] = false
     end
   end
@@ -184,6 +198,43 @@ function bytecode.upvalues(f)
   if answers.n == MOST then answers = {n = 0} end
   answers[dump], answers.n = out, answers.n + 1
   return out
+end
+
+local function line_of(p, i)
+  local line = p.first
+  for k = 1, math.min(i + 1, #p.steps) do
+    local step = string.unpack("b", p.steps, k)
+    line = step == -128 and p.lines[k - 1] or line + step
+  end
+  return line
+end
+
+-- Returns the first line where p or one of its inner functions assigns upvalue
+-- n or, with a key, the field `key` of upvalue n.
+local function assigned(p, n, key)
+  local i = 0
+  for op, a, b in instructions(p) do
+    if key == nil and op == OP.SETUPVAL and b == n
+      or key ~= nil and op == OP.SETTABUP and a == n and p.k[b] == key then
+      return line_of(p, i)
+    end
+    i = i + 1
+  end
+  for _, q in ipairs(p.inner) do
+    for m, u in pairs(q.up) do
+      local line = not u[1] and u[2] == n and assigned(q, m, key)
+      if line then return line end
+    end
+  end
+end
+
+--- Returns the first line where a function or an inner function assigns upvalue
+-- n, counted from 1, or with a key the field `key` of this upvalue. Returns nil
+-- if the line is unknown.
+---@return integer?
+function bytecode.assigned(f, n, key)
+  local p = read(f, nil, true)
+  return p and #p.steps > 0 and assigned(p, n - 1, key) or nil
 end
 
 -- Returns the instructions that may run next after instruction i.

@@ -492,6 +492,8 @@ function trace.run(name, func, opts, ...)
   end
   if report.keep then report.keep(nil) end
   local outer = unused.iterators()
+  local strays = sign.workshop.strays
+  local tell_strays = strays and strays(name, func)
   local ok, fn = pcall(core.trace, name, func, opts, handler, ...)
   if ok then
     local used, why = xpcall(unused.check_iterators, handler)
@@ -502,6 +504,7 @@ function trace.run(name, func, opts, ...)
   if not opts.record then regions.restore() end
   regions.begin(before)
   if not ok then error(fn, 0) end
+  if tell_strays then tell_strays() end
   local read = dependencies.take(func, opts.held, ran)
   read.elements = elements
   return fn, read

@@ -34,6 +34,8 @@ static void tell_assumption(SimWarp *w, const SimIns *i, int l) {
   if (!f) return;
   f->assumed.wrong = true;
   f->assumed.slice = ((const SimClaim *)i->x)->slice;
+  // The accesses that follow from a wrong thread index are not reported, too.
+  w->cluster->stop |= f->assumed.slice;
   f->assumed.value = value_at(w, &t->value, l);
   f->assumed.lo = t->lo;
   f->assumed.hi = t->hi;

@@ -58,6 +58,7 @@ describe("the code of a Lua function", function()
     local function f()
       local mine = read + GLOBAL_A
       GLOBAL_B = mine
+      mine = GLOBAL_B
       return function()
         set = GLOBAL_C
         mine = tab.field
@@ -68,9 +69,11 @@ describe("the code of a Lua function", function()
     local uses = bytecode.upvalues(f)
     for i = 1, 4 do by_name[debug.getupvalue(f, i)] = uses[i] end
     assert.same({
-      read = {whole = true, keys = {}}, set = {set = true, keys = {}},
-      tab = {keys = {field = true, other = false}},
-      _ENV = {keys = {GLOBAL_A = true, GLOBAL_B = false, GLOBAL_C = true}},
+      read = {whole = true, balance = 1, keys = {}},
+      set = {set = true, balance = -1, keys = {}},
+      tab = {balance = 0, keys = {field = true, other = false}},
+      _ENV = {balance = 0,
+              keys = {GLOBAL_A = true, GLOBAL_B = false, GLOBAL_C = true}},
     }, by_name)
     assert.is_nil(bytecode.upvalues(print))
   end)

@@ -150,12 +150,14 @@ end
 -- that bytecode.upvalues returns.
 local function uses(p, out)
   local function at(i)
-    out[i] = out[i] or {keys = {}}
+    out[i] = out[i] or {keys = {}, balance = 0}
     return out[i]
   end
   for op, a, b, c in instructions(p) do
-    if op == OP.GETUPVAL then at(b).whole = true
-    elseif op == OP.SETUPVAL then at(b).set = true
+    if op == OP.GETUPVAL then
+      at(b).whole, at(b).balance = true, at(b).balance + 1
+    elseif op == OP.SETUPVAL then
+      at(b).set, at(b).balance = true, at(b).balance - 1
     elseif op == OP.GETTABUP then
       local keys = at(b).keys
       if keys[p.k[c]] == nil then keys[p.k[c]] = true end
@@ -167,7 +169,7 @@ local function uses(p, out)
       local in_stack, index = q.up[i][1], q.up[i][2]
       if not in_stack then
         local mine = at(index)
-        mine.set = mine.set or u.set
+        mine.set, mine.balance = mine.set or u.set, mine.balance + u.balance
         mine.whole = mine.whole or u.whole
         for k, read_only in pairs(u.keys) do
           if mine.keys[k] ~= false then mine.keys[k] = read_only end
@@ -183,10 +185,11 @@ end
 local answers, MOST = {n = 0}, 500
 
 --- Returns how a function and its inner functions use each upvalue, numbered
--- from 1: {whole = is its value read as a whole?, set = is it assigned?, keys =
+-- from 1: {whole = is its value read as a whole?, set = is it assigned?,
+-- balance = how many more instructions read it than assign it, keys =
 -- {[constant that indexes it] = true if only read, false if assigned}}. Unused
 -- upvalues are absent. Returns nil if the code cannot be read.
----@return table<integer, {whole: boolean?, set: boolean?, keys: table}>?
+---@return table<integer, table>?
 function bytecode.upvalues(f)
   local ok, dump = pcall(string.dump, f, true)
   if not ok then return nil end

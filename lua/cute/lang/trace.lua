@@ -493,18 +493,19 @@ function trace.run(name, func, opts, ...)
   if report.keep then report.keep(nil) end
   local outer = unused.iterators()
   local strays = sign.workshop.strays
-  local tell_strays = strays and strays(name, func)
+  local stray = strays and strays(name, func)
   local ok, fn = pcall(core.trace, name, func, opts, handler, ...)
   if ok then
     local used, why = xpcall(unused.check_iterators, handler)
     if not used then ok, fn = false, why end
   end
   unused.iterators(outer)
+  if stray then stray:look() end
   -- With opts.record, a debugger still shows the values of the trace.
   if not opts.record then regions.restore() end
   regions.begin(before)
+  if stray then stray:tell() end
   if not ok then error(fn, 0) end
-  if tell_strays then tell_strays() end
   local read = dependencies.take(func, opts.held, ran)
   read.elements = elements
   return fn, read

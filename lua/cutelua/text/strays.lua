@@ -8,78 +8,103 @@ local at = require "cute.lang.simreport".at
 
 local strays = {}
 
--- Calls each(kind, n, key, table) for each variable that func may assign by
--- mistake. kind "local": upvalue n, a number that func also reads. kind
--- "global": the field `key` of the table, which is upvalue n, _ENV.
-local function each_stray(func, each)
+-- A number that the script has in a local, or a global that it does not have.
+-- func: the kernel's function. n: number of the upvalue, which is the local or
+-- _ENV. use: how func uses the local. before: the number. changed: whether the
+-- trace assigned the local. env, key: the table of globals, and the name.
+local Stray = {}
+Stray.__index = Stray
+
+-- Returns the variables that func may assign by mistake.
+local function candidates(func)
+  local list = {}
+  local function add(stray)
+    stray.func = func
+    list[#list + 1] = setmetatable(stray, Stray)
+  end
   for n, use in pairs(bytecode.upvalues(func) or {}) do
     local name, value = debug.getupvalue(func, n)
     if use.set and use.whole and math.type(value) then
-      each("local", n, value)
+      add {n = n, name = name, use = use, before = value}
     elseif name == "_ENV" and type(value) == "table" then
       for key, only_read in pairs(use.keys) do
         if not only_read and rawget(value, key) == nil then
-          each("global", n, key, value)
+          add {n = n, name = key, key = key, env = value}
         end
       end
     end
   end
+  return list
 end
 
-local function tell(kernel, func, n, key, text)
-  local line = bytecode.assigned(func, n, key)
-  local info = debug.getinfo(func, "S")
+local SHARES = "the kernel assigns the global '%s', which it shares with the "
+  .. "script and all kernels; write `local %s = ...`"
+local TRACED = "the kernel assigns a traced value to '%s', a local of the "
+  .. "script, where no later code can use it; declare the local in the kernel"
+local ONCE = "'%s' is a local of the script: the kernel changed it once, on "
+  .. "the host, when it was traced, not in each thread or launch; declare it "
+  .. "in the kernel, or count in a tensor by cute.arch.atomic_add"
+local UNSEEN = "'%s' is a local of the script, which keeps its value: what the "
+  .. "threads assign to it does not reach the script; count in a tensor by "
+  .. "cute.arch.atomic_add"
+
+-- Returns what is wrong with a global. Tables and functions may be meant to be
+-- shared, such as a table of results. The value may be nil again, because
+-- branches restore what they change.
+function Stray:global()
+  local kind = type(rawget(self.env, self.key))
+  local shared = kind == "table" or kind == "function" or kind == "string"
+  return not shared and SHARES or nil
+end
+
+-- Returns what is wrong with a local of the script. A local that traced loops
+-- and branches carry has its number again. It is no mistake if the kernel also
+-- uses the number that it computes.
+function Stray:outer()
+  local _, now = debug.getupvalue(self.func, self.n)
+  if core.typename(now) == "value" then return TRACED end
+  if math.type(now) and now ~= self.before then return ONCE end
+  return self.changed and self.use.balance <= 0 and UNSEEN or nil
+end
+
+function Stray:tell(kernel)
+  local text = self.key and self:global() or not self.key and self:outer()
+  if not text then return end
+  local line = bytecode.assigned(self.func, self.n, self.key)
+  local info = debug.getinfo(self.func, "S")
   words.note(core.visible(("kernel %s: %s: %s"):format(kernel,
-    at(info.source, line or info.linedefined), text)))
+    at(info.source, line or info.linedefined),
+    text:format(self.name, self.name))))
 end
 
--- Reports a local of the script that the trace changed.
-local function tell_local(kernel, func, n, before)
-  local name, now = debug.getupvalue(func, n)
-  local traced = core.typename(now) == "value"
-  if not traced and (math.type(now) == nil or now == before) then return end
-  if name == "(no name)" then return end
-  -- The text has no numbers, so that it is written once.
-  tell(kernel, func, n, nil, (traced
-    and "the kernel assigns a traced value to '%s', a local of the script, "
-      .. "where no later code can use it; declare the local in the kernel"
-    or "'%s' is a local of the script: the kernel changed it once, on the "
-      .. "host, when it was traced, not in each thread or launch; declare it "
-      .. "in the kernel, or count in a tensor by cute.arch.atomic_add")
-    :format(name))
-end
+local Strays = {}
+Strays.__index = Strays
 
--- Reports a global that the kernel makes. Tables and functions may be meant to
--- be shared, such as a table of results. The value may be nil again, because
--- loops restore what they change.
-local function tell_global(kernel, func, n, key, env)
-  local kind = type(rawget(env, key))
-  if kind == "table" or kind == "function" or kind == "string" then return end
-  tell(kernel, func, n, key, ("the kernel assigns the global '%s', which it "
-    .. "shares with the script and all kernels; write `local %s = ...`")
-    :format(key, key))
-end
-
---- Looks at the variables outside of a kernel that its function assigns, before
--- the function is traced. Returns a function that tells of mistakes after the
--- trace, or nil if none is possible.
----@param kernel string name of the kernel
----@param func function
----@return fun()?
-function strays.strays(kernel, func)
-  local found = {}
-  each_stray(func, function(...) found[#found + 1] = {...} end)
-  if not found[1] then return nil end
-  return function()
-    for _, s in ipairs(found) do
-      local kind, n, key, env = table.unpack(s)
-      if kind == "local" then
-        tell_local(kernel, func, n, key)
-      else
-        tell_global(kernel, func, n, key, env)
-      end
+-- Looks at the variables at the end of the trace, before those that loops and
+-- branches carry get their former values.
+function Strays:look()
+  for _, s in ipairs(self.list) do
+    if not s.key then
+      local _, now = debug.getupvalue(s.func, s.n)
+      s.changed = not rawequal(now, s.before)
     end
   end
+end
+
+-- Tells of mistakes after the trace.
+function Strays:tell()
+  for _, s in ipairs(self.list) do s:tell(self.kernel) end
+end
+
+--- Returns an object that looks for mistaken assignments in the trace that
+-- follows, or nil if the function cannot make any.
+---@param kernel string name of the kernel
+---@param func function
+---@return {look: fun(self), tell: fun(self)}?
+function strays.strays(kernel, func)
+  local list = candidates(func)
+  if not list[1] then return nil end
+  return setmetatable({kernel = kernel, list = list}, Strays)
 end
 
 return strays

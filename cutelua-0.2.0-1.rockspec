@@ -698,6 +698,8 @@ build = {
         "lua/cutelua/text/errors.lua",
       ["cutelua.text.faults"] =
         "lua/cutelua/text/faults.lua",
+      ["cutelua.text.foreign"] =
+        "lua/cutelua/text/foreign.lua",
       ["cutelua.text.html"] =
         "lua/cutelua/text/html.lua",
       ["cutelua.text.json"] =

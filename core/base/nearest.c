@@ -1,9 +1,11 @@
-// Edit distance between names, and the nearest name of a list.
+// Edit distance between names, and the nearest name of a list. A name of
+// another language (synonyms.h) is nearest to the own name of the same meaning.
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/synonyms.h"
 
 static char lower(char c) {
   return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -38,6 +40,30 @@ Nearest nearest_of(const char *name) {
   return (Nearest){.name = name, .name_len = strlen(name), .edits = INT_MAX};
 }
 
+// Reports whether the word of n letters is in a space-separated list.
+static bool is_listed(const char *list, const char *word, size_t n) {
+  for (size_t k; *(list += strspn(list, " ")); list += k) {
+    k = strcspn(list, " ");
+    if (k == n && memcmp(list, word, n) == 0) return true;
+  }
+  return false;
+}
+
+// Reports whether the unknown name is another language's name for the candidate
+// s of n letters.
+static bool is_synonym(const Nearest *to, const char *s, size_t n) {
+  static const char *const rows[][2] = {
+#define SYN(foreign, own) {foreign, own},
+    SYNONYMS(SYN)
+#undef SYN
+  };
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+    if (strlen(rows[k][1]) == n && memcmp(rows[k][1], s, n) == 0 &&
+        is_listed(rows[k][0], to->name, to->name_len))
+      return true;
+  return false;
+}
+
 // Reports whether the candidate s precedes the best name so far in alphabetical
 // order.
 static bool before(const char *s, size_t n, const Nearest *to) {
@@ -48,7 +74,8 @@ static bool before(const char *s, size_t n, const Nearest *to) {
 
 void nearest_offer(Nearest *to, const char *s, size_t n) {
   int most = (int)to->name_len / 3;
-  int d = nearest_edits(to->name, to->name_len, s, n);
+  int d = is_synonym(to, s, n) ? -1
+                               : nearest_edits(to->name, to->name_len, s, n);
   bool begins = to->name_len > 3 && n >= to->name_len &&
                 memcmp(s, to->name, to->name_len) == 0;
   if ((d > most && d > 1 && !begins) || d > to->edits) return;

@@ -9,6 +9,39 @@
 
 // ---- messages ----
 
+// Advice on the values that users of other languages pass in place of a `want`.
+static const char *advice_on(const char *want, const char *got) {
+  const char *end = strrchr(got, '.');
+  if (strcmp(want, "function") == 0)
+    return "\n  write f for the function itself: f() is what a call of it "
+           "returns";
+  if (strncmp(want, "integer", 7) == 0 && end &&
+      strspn(end + 1, "0123456789") == strlen(end + 1))
+    return "\n  write a // b for an integer: a / b is a float";
+  return "";
+}
+
+// Reports whether method p was called with a dot, as in x.lt(4), so that the
+// first argument is in the place of the receiver.
+static bool called_with_dot(const Public *p, int arg, const char *got) {
+  const char *what = p->ar.namewhat;
+  if (!p->method || !p->own || !what || strcmp(what, "field") != 0)
+    return false;
+  return arg == 1 || strcmp(got, "no value") == 0;
+}
+
+// Raises the error that method p was called with a dot. `use` shows how to call
+// it: "value:lt(other)".
+static _Noreturn void dot_error(lua_State *L, const Public *p,
+                                const char *use) {
+  const char *colon = strchr(use, ':');
+  bool any = lua_getlocal(L, &p->ar, *p->ar.what == 'C' ? 1 : -1) ||
+             lua_getlocal(L, &p->ar, 1);
+  face_error(L, ERR_ARG, "'%s' is a method, but was called with a dot, on %s"
+             "\n  write x%s with a colon", p->name,
+             any ? face_show(L, -1) : "no value", colon ? colon : use);
+}
+
 // Raises the error that argument number `arg` of p is not a `want`. In a
 // method, the receiver is argument 1. `arg` is 0 or less if the number is
 // unknown, as for a field of options.
@@ -16,12 +49,13 @@ static _Noreturn void complain(lua_State *L, const Public *p, int arg,
                                const char *want, const char *got) {
   char use[512], at[16] = "";
   public_usage(p, use, sizeof use);
+  if (called_with_dot(p, arg, got)) dot_error(L, p, use);
   if (p->method && arg == 1)
     face_error(L, ERR_ARG, "'%s' was called on %s (%s expected)\n  use %s",
                p->name, got, want, use);
   if (arg > 0) snprintf(at, sizeof at, " #%d", arg - p->method);
   face_error(L, ERR_ARG, "bad argument%s to '%s' (%s expected, got %s)\n"
-             "  use %s", at, p->name, want, got, use);
+             "  use %s%s", at, p->name, want, got, use, advice_on(want, got));
 }
 
 // Raises the error for operand `arg` of the metamethod `name`. (The metamethod

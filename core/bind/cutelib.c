@@ -38,6 +38,17 @@ static int dtype_index(lua_State *L) {
   return 1;
 }
 
+// Raises the error for a call of an element type, as in cute.Float32(1).
+static int dtype_call(lua_State *L) {
+  DType t = *(DType *)luaL_checkudata(L, 1, MT_DTYPE);
+  bool number = lua_type(L, 2) == LUA_TNUMBER;
+  face_error(L, ERR_ARG, "the element type %s was called like a function, with "
+             "%s\n  write %s%s%s:to(cute.%s)", dtype_name(t),
+             lua_gettop(L) > 1 ? face_show(L, 2) : "no value",
+             number ? "(" : "", number ? face_show(L, 2) : "x",
+             number ? ")" : "", dtype_name(t));
+}
+
 // to_bits(dtype, number) -> raw bits (an integer) of the number rounded to the
 // type
 static int l_to_bits(lua_State *L) {
@@ -68,7 +79,8 @@ static int l_find_dtype(lua_State *L) {
 
 static void dtypes_open(lua_State *L) {
   static const luaL_Reg meta[] = {
-    {"__tostring", dtype_tostring}, {"__index", dtype_index}, {NULL, NULL}};
+    {"__tostring", dtype_tostring}, {"__index", dtype_index},
+    {"__call", dtype_call}, {NULL, NULL}};
   face_newtype(L, MT_DTYPE, meta);
   lua_pop(L, 1);
   lua_createtable(L, DT_COUNT, 0);

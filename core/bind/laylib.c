@@ -142,14 +142,25 @@ static Ref as_index(Ctx *cx, Ref r) {
   return ir_cvt(cx, ir_fn(cx), dtype_bits(t) == 64 ? DT_I64 : DT_I32, r);
 }
 
+// Raises the error that the traced value r is a float where an index is needed.
+static _Noreturn void not_an_integer(lua_State *L, Ref r) {
+  const Fn *fn = ir_fn(face_ctx(L));
+  const char *type = dtype_name(ir_type(fn, r));
+  if (ir_get(fn, r)->op == OP_DIV)
+    face_error(L, ERR_TYPE, "an integer is needed, but a / b is a traced %s\n  "
+               "write a // b for an integer", type);
+  face_error(L, ERR_TYPE, "an integer is needed, got a traced %s: convert it "
+             "with :to(cute.i32)", type);
+}
+
 bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
   int isnum;
   switch (lua_type(L, idx)) {
   case LUA_TNUMBER: {
     lua_Integer v = lua_tointegerx(L, idx, &isnum);
     if (!isnum)
-      face_error(L, ERR_ARG, "an integer is needed, got %g",
-                 lua_tonumber(L, idx));
+      face_error(L, ERR_ARG, "an integer is needed, got %g\n  write a // b for "
+                 "an integer: a / b is a float", lua_tonumber(L, idx));
     *d = dim_int(cx, v);
     return true;
   }
@@ -167,8 +178,7 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
     if (b || laylib_box(L, idx) || !face_test_value(cx, L, idx, &r))
       return false;
     if (!dtype_is_int(ir_type(ir_fn(cx), r)))
-      face_error(L, ERR_TYPE, "an integer is needed, got a traced %s: convert "
-                 "it with :to(cute.i32)", dtype_name(ir_type(ir_fn(cx), r)));
+      not_an_integer(L, r);
     *d = dim_fold(cx, as_index(cx, r));
     return true;
   }

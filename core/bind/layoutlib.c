@@ -318,6 +318,14 @@ static int l_basis_get(lua_State *L) {
 static int l_swizzle(lua_State *L) {
   Ctx *cx = face_enter(L);
   int64_t b = face_checkint(L, 1), m = face_checkint(L, 2);
+  Swizzle w;
+  if (lua_isnoneornil(L, 3) && !swizzle_test_masks(b, m, &w))
+    face_error(L, ERR_INADMISSIBLE, "cute.make_swizzle: two arguments are "
+               "masks, and 0x%llx and 0x%llx do not form a swizzle: they must "
+               "have equally many contiguous bits and not overlap\n  write "
+               "cute.make_swizzle(b, m, s) for 2^b units of 2^m elements that "
+               "are 2^s units apart", (unsigned long long)b,
+               (unsigned long long)m);
   laylib_push_swizzle(L, lua_isnoneornil(L, 3)
                            ? swizzle_from_masks(cx, b, m)
                            : swizzle_make(cx, b, m, face_checkint(L, 3)));

@@ -297,6 +297,10 @@ static int v_index(lua_State *L) {
     return 1;
   }
   if (v && !k) element_indexed(L, "a traced value");
+  if (v && k && *k >= 'x' && *k <= 'z' && !k[1])
+    face_error(L, ERR_NAME, "a traced value has no field '%s': functions such "
+               "as thread_idx() return x, y and z as three results\n  write "
+               "local x, y, z = cute.arch.thread_idx()", k);
   if (v && k) {
     Nearest n = nearest_of(k);
     nearest_offer_words(&n, "lt le gt ge eq ne to bitcast dtype");

@@ -2,6 +2,7 @@
 -- of cute, methods of calls, prepared launches and reports. cute loads the
 -- table when a name is missing (sign.added), and the module of a row when the
 -- name is first used.
+local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
 -- Options of all products by cuBLAS.
@@ -47,9 +48,11 @@ local FUNCTIONS = {
     "failed_compile slow_compile with_wgmma_lines"},
   {"workshop.", "cutelua.text.faults", "faults notes"},
   {"workshop.", "cutelua.text.mistakes",
-    "always_true argument missing_argument no_field number_of_arguments "
-      .. "python_name tested_expression traced"},
+    "always_true argument idle_iterator missing_argument no_field "
+      .. "number_of_arguments odd_launch tested_expression traced"},
   {"workshop.", "cutelua.text.strays", "strays"},
+  {"workshop.", "cutelua.text.foreign",
+    "called_namespace indexed_kernel option python_name"},
   {"workshop.", "cutelua.text.surplus", "surplus"},
   {"workshop.", "cutelua.profile.conflict", "profiled"},
   {"workshop.", "cutelua.program.events", "timed_launch"},
@@ -97,5 +100,10 @@ for _, row in ipairs(MODULES) do
   add(row[1], row[2], {module = row[3], whole = row.whole or row[1] .. row[2]})
 end
 
-return workshop
+-- The table has no names for scripts: they require "cute".
+return setmetatable(workshop, {__index = function(_, name)
+  core.fail("unknown-name", ("module cutelua has no '%s': its functions are "
+    .. "fields of cute\n  write local cute = require \"cute\", then "
+    .. "cute.%s"):format(tostring(name), tostring(name)))
+end})
 -- SPDX-License-Identifier: MIT

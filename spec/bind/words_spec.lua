@@ -261,11 +261,12 @@ describe("every public function #long", function()
         = function() cute.range(4, {unrol = 2}) end,
       ["testing.tune: no option 'iteration' (did you mean iterations?): there"]
         = function() cute.testing.tune(print, {}, {iteration = 3}) end,
-      ["pipeline.PipelineCpAsync: no option 'stages': there are barrier "
-        .. "num_stages"] = function()
+      ["pipeline.PipelineCpAsync: no option 'stages' (did you mean "
+        .. "num_stages?): there are barrier num_stages"] = function()
           cute.pipeline.PipelineCpAsync {stages = 3}
         end,
-      ["cute.make_copy_atom: no option 'bits': there are num_bits_per_copy"]
+      ["cute.make_copy_atom: no option 'bits' (did you mean "
+        .. "num_bits_per_copy?): there are num_bits_per_copy"]
         = function()
           cute.make_copy_atom("UniversalCopy", cute.f32, {bits = 128})
         end,

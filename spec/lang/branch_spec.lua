@@ -367,9 +367,13 @@ describe("branches as the body of a for", function()
   end)
 
   it("are no statement", function()
-    assert.matches("^this comparison was never used", message(function(_, n)
-      cute.when(n:lt(3))
-    end))
+    assert.matches("^cute.when got no function, and no `for` runs over it",
+      message(function(_, n) cute.when(n:lt(3)) end))
+    local function body() end
+    assert.equal("cute.when got no function: body() returns nothing, and its "
+      .. "result was passed [bad-argument]\n  write cute.when(c, body) for the "
+      .. "function itself",
+      message(function(_, n) cute.when(n:lt(3), body()) end))
     assert.equal("bad argument #2 to 'cute.when' (function expected, got nil) "
       .. "[bad-argument]\n  use cute.when(condition, f?, g?)",
       message(function(_, n) cute.when(n:lt(3), nil) end))
@@ -386,22 +390,24 @@ describe("branches as the body of a for", function()
     local function told(what, f)
       local line = debug.getinfo(f, "S").linedefined + 1
       local text = said(f)
-      assert.is_truthy(text:find(("branch_spec.lua:%d: %s is an iterator that "
-        .. "no `for` loop uses"):format(line, what), 1, true), text)
+      assert.is_truthy(text:find(("branch_spec.lua:%d: %s"):format(line, what),
+        1, true), text)
     end
-    told("cute.when(c)", function(o)
+    local when = "cute.when got no function, and no `for` runs over it"
+    told(when, function(o)
       cute.when(true)
       o[0] = 1
     end)
-    told("cute.when(c)", function(o)
+    told(when, function(o)
       cute.when(false)
       o[0] = 1
     end)
-    told("cute.cases(c, ...)", function(o)
+    local no_for = " is an iterator that no `for` loop uses"
+    told("cute.cases(c, ...)" .. no_for, function(o)
       cute.cases(false, true)
       o[0] = 1
     end)
-    told("cute.range(n)", function(o)
+    told("cute.range(n)" .. no_for, function(o)
       cute.range(4)
       o[0] = 1
     end)

@@ -135,8 +135,9 @@ function kernel.extents(what, v)
   for i = 1, 3 do
     if math.type(out[i]) ~= "integer" or out[i] < least then
       core.fail("bad-launch", ("%s = %s; one to three integers of at least %d "
-        .. "are needed")
-        :format(what, tostring(out[i]), least))
+        .. "are needed%s"):format(what, tostring(out[i]), least,
+        math.type(out[i]) == "float" and "\n  write a // b for an integer: a / "
+        .. "b is a float" or ""))
     end
   end
   for i = 1, 3 do
@@ -705,7 +706,15 @@ end
 ---------------------------------------------------------------------------
 
 local Kernel = {__closed = true, __host = "kernel"}
-Kernel.__index = Kernel
+
+function Kernel.__index(k, key)
+  if type(key) == "string" then return Kernel[key] end
+  local reader = debug.getinfo(2, "S")  -- C: ipairs, next
+  if reader.what == "C" or core.own_source(reader.source) then return nil end
+  local explain = sign.workshop.indexed_kernel
+  core.fail("bad-argument", explain and explain(k, key)
+    or ("kernel %s is not a list"):format(k.name))
+end
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
 
@@ -857,6 +866,16 @@ end, Call)
 -- counts as a failed launch.
 function Call.launch(call, ...)
   if core.launch_known(call, (...), Device, opened) then return true end
+  local opts, block = ...
+  local colon = getmetatable(call) == Call
+  if colon and (block ~= nil or type(opts) == "number")
+    or type(call) == "table" and getmetatable(call) == nil
+  then
+    local explain = sign.workshop.odd_launch
+    if explain then
+      core.fail("bad-argument", explain(call, colon, opts, block))
+    end
+  end
   return launch_anew(call, ...)
 end
 core.name(Call.launch, "call:launch(opts?)")
@@ -872,7 +891,9 @@ function Kernel:__call(...)
   local n = select("#", ...)
   if n > self.most then
     local explain = sign.workshop.number_of_arguments
-    core.fail("bad-launch", explain and explain(self, n)
+    local last = select(n, ...)
+    core.fail("bad-launch", explain
+      and explain(self, n, is_options(last) and last)
       or ("kernel %s got %d arguments"):format(self.name, n))
   end
   local resolve = rawget(self, "resolve")

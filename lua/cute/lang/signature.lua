@@ -240,6 +240,12 @@ function sign.no_such(kind, name, known, of)
   local names = {}
   for n in pairs(known) do names[#names + 1] = n end
   table.sort(names)
+  local explain = kind == "option" and sign.workshop.option
+  local advice = explain and explain(name)
+  if advice then
+    return ("%sno option '%s': %s"):format(of and of .. ": " or "", name,
+      advice)
+  end
   local near = type(name) == "string" and sign.nearest(name, names)
   return ("%sno %s %s%s: there %s %s"):format(
     of and of .. ": " or "", kind,
@@ -394,6 +400,16 @@ local function no_name(t, full, load, more)
   end
 end
 
+-- Returns a function for __call that raises the error for a call of the
+-- namespace itself, as in cute.jit(f).
+local function called(full)
+  return function()
+    local explain = sign.workshop.called_namespace
+    core.fail("bad-argument", explain and explain(full)
+      or full .. " is not a function")
+  end
+end
+
 --- The names under which users reach namespaces: the text "cute.arch" for the
 -- table of cute.arch, for example.
 sign.namespaces = setmetatable({}, {__mode = "k"})
@@ -408,7 +424,8 @@ sign.namespaces = setmetatable({}, {__mode = "k"})
 ---@return table t
 function sign.namespace(t, full, load, more)
   sign.namespaces[t] = full
-  return setmetatable(t, {lazy = more, __index = no_name(t, full, load, more)})
+  return setmetatable(t, {lazy = more, __index = no_name(t, full, load, more),
+                          __call = called(full)})
 end
 
 --- Makes a namespace whose functions are loaded with their modules when they

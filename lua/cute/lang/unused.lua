@@ -4,6 +4,8 @@
 -- access. For iterators in a kernel, such a call is `cute.when(c)` or
 -- `cute.range(n)` outside of a `for`.
 local core = require "cute.core"
+local sign = require "cute.lang.signature"
+local source = require "cute.lang.source"
 
 local unused = {}
 
@@ -11,14 +13,14 @@ local unused = {}
 -- but not used, by kernel.
 unused.places = {}
 
--- Returns the line of the script that made the current call, or nil if there is
--- none.
+-- Returns the place and the text of the script's line that made the current
+-- call, or nil if there is none.
 local function caller()
   for level = 4, 13 do
     local info = debug.getinfo(level, "Sl")
     if not info then return end
     if info.currentline > 0 and not core.own_source(info.source) then
-      return ("%s:%d"):format(info.short_src, info.currentline)
+      return ("%s:%d"):format(info.short_src, info.currentline), info
     end
   end
 end
@@ -30,7 +32,7 @@ function unused.note(k)
 end
 
 -- The iterators that the kernel being traced made so far: {iterator, text of
--- the call, line of the script}.
+-- the call, line of the script, description of the calling function}.
 local iterators = {}
 
 --- Records an iterator of a kernel. It is marked as `begun` when a `for` first
@@ -56,9 +58,11 @@ end
 function unused.check_iterators()
   for _, it in ipairs(iterators) do
     if it[3] and not it[1].begun then
-      error(("%s: %s is an iterator that no `for` loop uses [bad-argument]\n  "
-        .. "write for ... in %s do ... end"):format(it[3],
-        it[2], it[2]), 0)
+      local explain = sign.workshop.idle_iterator
+      error(("%s: %s"):format(it[3], explain
+        and explain(it[2], source.line(it[4].source, it[4].currentline))
+        or it[2] .. " is an iterator that no `for` loop uses [bad-argument]"),
+        0)
     end
   end
 end

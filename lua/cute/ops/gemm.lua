@@ -41,10 +41,13 @@ end
 
 local function same_extent(x, i, y, j)
   local a, b = cute.size(x.l, i), cute.size(y.l, j)
-  if a ~= b then
-    fail("%s is %s and %s is %s: %s is %d in one and %d in the other", x.name,
-      x.t.layout, y.name, y.t.layout, x.modes[i + 1], a, b)
-  end
+  if a == b then return end
+  local turned = cute.size(y.l, 1 - j) == a and y
+    or cute.size(x.l, 1 - i) == b and x
+  local advice = turned and ("\n  write cute.select(%s, {1, 0}): %s must be "
+    .. "(%s)"):format(turned.name, turned.name, table.concat(turned.modes, ","))
+  fail("%s is %s and %s is %s: %s is %d in one and %d in the other%s", x.name,
+    x.t.layout, y.name, y.t.layout, x.modes[i + 1], a, b, advice or "")
 end
 
 ---------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 --- The text of faults that the simulator found, with advice.
 local core = require "cute.core"
+local source = require "cute.lang.source"
 local words = require "cute.lang.report"
 local at = require "cute.lang.simreport".at
 
@@ -277,6 +278,11 @@ local SECOND = {
   ["uninitialised roles"] = "the write",
 }
 
+local IN_WHERE = "cute.where(c, x, y) computes both x and y, also where c is "
+  .. "false: read in cute.when(c, function() return x end, function() return y "
+  .. "end), or clamp the index"
+local NEAR_LINES = 8  -- the most lines between a read and its cute.where
+
 -- The function that waits for groups of asynchronous operations, by the words
 -- in a fault's message that name the operation.
 local GROUPS = {["by wgmma"] = "warpgroup.wait_group",
@@ -293,6 +299,22 @@ local function fewer(r)
         :format(call, r.most)
     end
   end
+end
+
+-- Reports whether a line of the script that reads a tensor passes the value to
+-- cute.where, which computes both of its values: in the same line, or as a
+-- local in one of the next lines.
+local function is_in_where(r)
+  local line = r.file and source.line(r.file, r.line)
+  if not line or not r.message:find "^read" then return false end
+  if line:find "%f[%w_]where%s*%(" then return true end
+  local name = line:match "^%s*local%s+([%a_][%w_]*)%s*=[^=]"
+  for n = r.line + 1, name and r.line + NEAR_LINES or 0 do
+    local next_line = source.line(r.file, n)
+    if next_line and next_line:find("%f[%w_]where%s*%(.*%f[%w_]" .. name
+      .. "%f[^%w_]") then return true end
+  end
+  return false
 end
 
 -- Names of asynchronous operations in messages. If the message of a fault says
@@ -319,6 +341,7 @@ function faults.advice(r)
   if r.lack == "pending" then return fewer(r), second end
   if LACKS[key] then return LACKS[key], second end
   if r.way then return on_the_way(r), second end
+  if r.kind == "out-of-bounds" and is_in_where(r) then return IN_WHERE end
   for _, s in ipairs(SPECIAL) do
     if r.kind == s[1] and r.message:find(s[2]) then
       return s[3], s[4] or second

@@ -66,17 +66,59 @@ function mistakes.argument(sentence)
   return "an argument has the wrong type or value"
 end
 
+-- Returns the options of a launch as text: "{grid = 1, block = 64}".
+local function options_text(options)
+  local out, order = {}, {grid = 1, block = 2}
+  for name, value in pairs(options) do
+    out[#out + 1] = {name, type(name) ~= "string" and core.show(value)
+      or ("%s = %s"):format(name, core.show(value))}
+  end
+  table.sort(out, function(a, b)
+    local i, j = order[a[1]] or 3, order[b[1]] or 3
+    if i ~= j then return i < j end
+    return tostring(a[1]) < tostring(b[1])
+  end)
+  for i, row in ipairs(out) do out[i] = row[2] end
+  return "{" .. table.concat(out, ", ") .. "}"
+end
+
 --- Returns a sentence that lists a kernel's parameters and the number of
 -- arguments passed.
 ---@param k table
 ---@param n integer
+---@param options? table the last argument if it contains options of a launch
 ---@return string
-function mistakes.number_of_arguments(k, n)
+function mistakes.number_of_arguments(k, n, options)
   local names, u = {}, debug.getinfo(k.func, "u")
   for i = 1, u.nparams do names[i] = debug.getlocal(k.func, i) or "?" end
   if u.isvararg then names[#names + 1] = "..." end
+  if options then
+    local shown = options_text(options)
+    return ("kernel %s got the options of a launch, %s, as an argument\n  "
+      .. "write %s(%s):launch %s"):format(k.name, shown, k.name,
+      table.concat(names, ", "), shown)
+  end
   return ("kernel %s takes %d argument%s (%s), got %d"):format(k.name,
     u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
+end
+
+--- Returns the message for a launch that was called with a dot, or with a grid
+-- and a block as two arguments.
+---@param call any the receiver
+---@param colon boolean was the launch called with a colon?
+---@param grid any
+---@param block any
+---@return string
+function mistakes.odd_launch(call, colon, grid, block)
+  if not colon then
+    return ("'call:launch' is a method, but was called with a dot, on %s\n  "
+      .. "write k(arguments...):launch {grid = g, block = b} with a colon")
+      :format(options_text(call))
+  end
+  grid, block = core.show(grid), block ~= nil and core.show(block)
+  return ("call:launch takes one table of options, but was given (%s)\n  "
+    .. "write :launch {grid = %s, block = %s}"):format(block
+    and grid .. ", " .. block or grid, grid, block or "b")
 end
 
 --- Returns a sentence that names the first parameter whose argument is nil.
@@ -202,6 +244,28 @@ function mistakes.always_true(name, argument)
       or "")
 end
 
+--- Returns the message for an iterator that no `for` runs over, such as
+-- cute.when(c) as a statement.
+---@param what string "cute.when(c)"
+---@param line? string the script's line with the call
+---@return string
+function mistakes.idle_iterator(what, line)
+  local call = line and what:find "^cute%.when"
+    and line:match "when%s*(%b())"
+  local f = call and call:match ",%s*([%a_][%w_.:]*)%s*%b()%s*%)$"
+  if f then
+    return ("cute.when got no function: %s() returns nothing, and its result "
+      .. "was passed [bad-argument]\n  write cute.when(c, %s) for the "
+      .. "function itself"):format(f, f)
+  elseif what:find "^cute%.when" then
+    return "cute.when got no function, and no `for` runs over it "
+      .. "[bad-argument]\n  write cute.when(c, function() ... end), or for _ "
+      .. "in cute.when(c) do ... end"
+  end
+  return ("%s is an iterator that no `for` loop uses [bad-argument]\n  write "
+    .. "for ... in %s do ... end"):format(what, what)
+end
+
 ---------------------------------------------------------------------------
 -- Names
 ---------------------------------------------------------------------------
@@ -226,42 +290,6 @@ function mistakes.no_field(f, key, members)
     type(key) == "string" and "'" .. key .. "'" or core.show(key),
     three and "\n  call it: local x, y, z = " .. what .. "()"
       or near and " (did you mean " .. near .. "?)" or "")
-end
-
--- Words that occur only in the Python DSL's names of features of Blackwell.
-local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
-  "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
-
--- Names of the Python DSL that are written differently here.
-local ELSEWHERE = {
-  jit = "a Lua function runs as it is on the host, and inlined in a kernel",
-  const_expr = "values of Lua are constants, and Lua's `if` chooses by them",
-  dynamic_expr = "branch with cute.when(condition, f, g)",
-  launch = "write k(arguments...):launch {grid = g, block = b}",
-}
-
--- Element types that the Python DSL has and for which there is no arithmetic,
--- atom or conversion here.
-local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
-                  Float8E3M4 = true, Int128 = true}
-
---- Returns advice on a name of the Python DSL that is written differently here
--- or belongs to a feature that is not supported, and whether that feature is
--- specific to Blackwell; nil for other names.
----@param name string
----@return string? advice
----@return boolean? later
-function mistakes.python_name(name)
-  if NO_TYPES[name] then
-    return "\n  kernels do not support that element type; supported: "
-      .. "cute.Float8E4M3FN, Float8E5M2, Float8E8M0FNU, Uint128"
-  end
-  if ELSEWHERE[name] then return "\n  " .. ELSEWHERE[name] end
-  for _, part in ipairs(LATER) do
-    if name:lower():find(part, 1, true) then
-      return "\n  features specific to Blackwell are not supported yet", true
-    end
-  end
 end
 
 return mistakes

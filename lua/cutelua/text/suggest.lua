@@ -2,28 +2,11 @@
 -- fields and modules, and syntax of other languages. Reports show the guess
 -- below Lua's own message.
 local core = require "cute.core"
+local foreign = require "cutelua.text.foreign"
 local source = require "cute.lang.source"
 local tokens = require "cutelua.text.tokens"
 
 local suggest = {}
-
--- Names of Python and CUDA C, with the names that Lua or cute uses instead.
-local OTHERS = {None = "nil, or cute._ in a coordinate", True = "true",
-  False = "false", len = "#list, cute.size(x)", enumerate = "ipairs",
-  str = "tostring", int = "x // 1, in a kernel x:to(cute.i32)",
-  float = "in a kernel x:to(cute.f32)", dict = "{}", list = "{}",
-  cutlass = "cute", torch = "cute", np = "cute", null = "nil",
-  nullptr = "nil", NULL = "nil",
-  threadIdx = "local x, y, z = cute.arch.thread_idx()",
-  blockIdx = "local x, y, z = cute.arch.block_idx()",
-  blockDim = "local x, y, z = cute.arch.block_dim()",
-  gridDim = "local x, y, z = cute.arch.grid_dim()",
-  __syncthreads = "cute.arch.sync_threads", syncthreads =
-    "cute.arch.sync_threads", __syncwarp = "cute.arch.sync_warp",
-  atomicAdd = "cute.arch.atomic_add", atomicMax = "cute.arch.atomic_max",
-  __shared__ = "cute.make_smem_tensor",
-  exit = "os.exit", quit = "os.exit",
-  unpack = "table.unpack", loadstring = "load"}
 
 ---------------------------------------------------------------------------
 -- Values
@@ -74,7 +57,7 @@ end
 
 -- Returns the name that was likely meant by an undefined one, or nil.
 local function other(name, known, env)
-  if OTHERS[name] then return OTHERS[name] end
+  if foreign.NAMES[name] then return foreign.NAMES[name] end
   local list, cute = {}, package.loaded.cute
   for n in pairs(known) do list[#list + 1] = n end
   local near = core.nearest(name, list)
@@ -315,7 +298,7 @@ local FOREIGN = {
     .. "value}"},
 }
 
-local function foreign(sentence, text)
+local function other_language(sentence, text)
   local line = text:gsub("%b\"\"", '""'):gsub("%b''", "''")
   if sentence:find "near '%['$" and line:find "[=(,{]%s*%[" then
     return line:find "%[.*%sfor%s.*%sin%s" and "Lua has no comprehensions: "
@@ -335,7 +318,7 @@ function suggest.syntax(sentence, frame)
   local eof = sentence:find "near <eof>$"
   for n = frame.line, eof and 1 or frame.line, -1 do
     local text = source.line(frame.source, n)
-    local advice = text and foreign(sentence, text)
+    local advice = text and other_language(sentence, text)
     if advice then
       return n == frame.line and advice or ("line %d: %s"):format(n, advice)
     end

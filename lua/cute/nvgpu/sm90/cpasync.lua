@@ -538,6 +538,41 @@ local function by_place(t, order)
     core.get_nonswizzle_portion(t.layout), tiler), {{1, 1}}))
 end
 
+-- Returns the call that merges the first modes of a tensor into one mode of
+-- `size` elements, or nil if they do not have that many.
+local function grouped(name, t, size)
+  local n = 1
+  for i = 0, core.rank(t) - 1 do
+    local extent = core.size(t, i)
+    n = math.type(extent) == "integer" and n * extent or 0
+    if i > 0 and n == size then
+      return ("cute.group_modes(%s, 0, %d)"):format(name, i + 1)
+    end
+  end
+end
+
+-- Raises the error that mode 0 of one or both of the tensors is not the whole
+-- tile.
+local function no_tile(atom, smem_tensor, gmem_tensor)
+  local tile, few, advice = atom.values, {}, {}
+  local rows = {{"smem_tensor", smem_tensor}, {"gmem_tensor", gmem_tensor}}
+  for _, row in ipairs(rows) do
+    row.size = core.size(row[2], 0)
+    if math.type(row.size) == "integer" then tile = math.max(tile, row.size) end
+  end
+  for _, row in ipairs(rows) do
+    if row.size ~= tile then
+      few[#few + 1] = ("%s in %s"):format(core.show(row.size), row[1])
+      advice[#advice + 1] = grouped(row[1], row[2], tile)
+    end
+  end
+  core.fail("shape-mismatch", ("tma_partition: mode 0 must be the whole tile "
+    .. "of %d elements, but has %s\n  %s%s\n  %s"):format(tile,
+    few[1] and table.concat(few, " and ") or "gaps in shared memory",
+    advice[1] and "write " .. table.concat(advice, " and ") .. "\n  " or "",
+    smem_tensor, gmem_tensor))
+end
+
 --- Partitions a tile in shared memory and the tile's coordinates into what each
 -- instruction of an atom copies: ((TMA,TMA_Iter),Rest...). The first mode of
 -- both tensors must be the tile (see cute.group_modes). cta_coord in cta_layout
@@ -555,10 +590,7 @@ function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
   local inverse = core.right_inverse(tile)
   local size = core.size(smem_tensor, 0)
   if core.size(inverse) ~= size or core.size(gmem_tensor, 0) ~= size then
-    core.fail("shape-mismatch", ("tma_partition: the tile has %s elements in "
-      .. "shared memory, but %s of coordinates\n  %s\n  %s\n  group_modes "
-      .. "merges the modes of a tile"):format(core.show(size),
-      core.show(core.size(gmem_tensor, 0)), smem_tensor, gmem_tensor))
+    no_tile(atom, smem_tensor, gmem_tensor)
   end
   local order = core.logical_divide(inverse, atom.values)
   local s, g = by_place(smem_tensor, order), by_place(gmem_tensor, order)

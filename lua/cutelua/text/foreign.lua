@@ -1,0 +1,201 @@
+--- Names, options and calls of the Python DSL, CUDA C, Triton and PyTorch, and
+-- what a script writes instead. (Names that differ only in spelling, such as
+-- `grid_dim` for `grid`, are rows of core/base/synonyms.h.)
+local core = require "cute.core"
+
+local foreign = {}
+
+-- Adds a row for each name of a space-separated list.
+local function rows(out, list)
+  for names, text in pairs(list) do
+    for name in names:gmatch "%S+" do out[name] = text end
+  end
+  return out
+end
+
+--- Names and what to write instead of each.
+foreign.NAMES = rows({}, {
+  -- Python
+  ["None"] = "nil, or cute._ in a coordinate", ["True"] = "true",
+  ["False"] = "false", ["len"] = "#list, cute.size(x)",
+  ["enumerate"] = "ipairs", ["str"] = "tostring",
+  ["int"] = "x // 1, in a kernel x:to(cute.i32)",
+  ["float"] = "in a kernel x:to(cute.f32)", ["dict list"] = "{}",
+  ["cutlass torch np tl triton"] = "cute", ["null nullptr NULL"] = "nil",
+  ["isinstance"] = "type(x), core types by x.__name",
+  -- CUDA C: threads
+  ["threadIdx"] = "local x, y, z = cute.arch.thread_idx()",
+  ["blockIdx"] = "local x, y, z = cute.arch.block_idx()",
+  ["blockDim"] = "local x, y, z = cute.arch.block_dim()",
+  ["gridDim"] = "local x, y, z = cute.arch.grid_dim()",
+  ["warpSize"] = "32", ["dim3"] = "{x, y, z}",
+  ["__syncthreads syncthreads"] = "cute.arch.sync_threads",
+  ["__syncwarp syncwarp"] = "cute.arch.sync_warp",
+  ["__threadfence"] = "cute.arch.fence_acq_rel_gpu",
+  ["__threadfence_block"] = "cute.arch.fence_acq_rel_cta",
+  ["__global__"] = "cute.kernel(\"name\", function(...) end)",
+  ["__device__"] = "a Lua function",
+  ["__launch_bounds__"] = "cute.kernel(\"name\", {block = 128}, "
+    .. "function(...) end)",
+  -- CUDA C: memory
+  ["__shared__ shared_memory SharedMemory"] = "cute.make_smem_tensor",
+  ["cudaMalloc"] = "cute.zeros({m, n}, cute.f32, {device = \"gpu\"})",
+  ["cudaMemcpy cudaMemcpyAsync"] = "tensor:to, tensor:copy_from",
+  ["cudaFree"] = "nothing: tensors are freed when they are not used",
+  ["cudaDeviceSynchronize cuda_synchronize"] = "cute.synchronize",
+  ["cudaStreamCreate Stream"] = "cute.stream",
+  ["__ldg __ldcs"] = "t[i]",
+  ["atomicAdd"] = "cute.arch.atomic_add",
+  ["atomicMax"] = "cute.arch.atomic_max",
+  ["atomicMin"] = "cute.arch.atomic_min",
+  ["atomicCAS"] = "cute.arch.atomic_cas",
+  ["atomicExch"] = "cute.arch.atomic_exch",
+  -- CUDA C: warps and arithmetic
+  ["__shfl_sync"] = "cute.arch.shuffle_sync",
+  ["__shfl_up_sync"] = "cute.arch.shuffle_sync_up",
+  ["__shfl_down_sync"] = "cute.arch.shuffle_sync_down",
+  ["__shfl_xor_sync"] = "cute.arch.shuffle_sync_bfly",
+  ["__ballot_sync"] = "cute.arch.vote_ballot_sync",
+  ["__any_sync"] = "cute.arch.vote_any_sync",
+  ["__all_sync"] = "cute.arch.vote_all_sync",
+  ["__popc"] = "cute.arch.popc", ["__clz"] = "cute.arch.clz",
+  ["__fmaf_rn fmaf"] = "cute.fma", ["rsqrtf __frsqrt_rn"] = "cute.rsqrt",
+  ["expf __expf"] = "cute.exp", ["logf __logf"] = "cute.log",
+  ["sqrtf"] = "cute.sqrt", ["tanhf"] = "cute.tanh", ["fabsf fabs"] = "cute.abs",
+  ["fmaxf fmax maximum"] = "cute.max", ["fminf fmin minimum"] = "cute.min",
+  ["__float2half __float2bfloat16 __half2float"] = "x:to(cute.f16)",
+  ["half __half float16"] = "cute.f16",
+  ["__nv_bfloat16 nv_bfloat16 bfloat16"] = "cute.bf16",
+  ["float32"] = "cute.f32", ["float64 double"] = "cute.f64",
+  ["int8"] = "cute.i8", ["int16"] = "cute.i16", ["int32"] = "cute.i32",
+  ["int64"] = "cute.i64", ["uint8"] = "cute.u8", ["uint32"] = "cute.u32",
+  ["uint64"] = "cute.u64", ["float8e4nv float8_e4m3fn"] = "cute.e4m3",
+  ["float8e5 float8_e5m2"] = "cute.e5m2", ["bool"] = "cute.boolean",
+  -- Triton
+  ["program_id"] = "cute.arch.block_idx", ["num_programs"] =
+    "cute.arch.grid_dim", ["cdiv"] = "cute.ceil_div",
+  ["arange"] = "cute.arch.thread_idx, or a loop over cute.range(n)",
+  ["static_range"] = "cute.range_constexpr",
+  ["load"] = "t[i], tensor:load(), or cute.copy with {pred = p} for a mask",
+  ["store"] = "t[i] = x, tensor:store(x), or cute.copy with {pred = p}",
+  ["dot matmul mma"] = "cute.gemm(mma, acc, a, b, acc) in a kernel, "
+    .. "cute.ops.gemm(A, B) on the host",
+  ["device_print"] = "cute.printf", ["device_assert"] = "cute.testing.assert_",
+  ["static_assert"] = "assert", ["static_print"] = "print",
+  ["debug_barrier"] = "cute.arch.sync_threads",
+  ["multiple_of max_contiguous"] = "cute.assume",
+  ["make_block_ptr advance"] = "cute.local_tile(t, tile, coordinate)",
+  ["make_tensor_descriptor"] = "cute.nvgpu.cpasync.make_tiled_tma_atom",
+  ["atomic_xchg"] = "cute.arch.atomic_exch",
+  ["broadcast_to reshape"] = "vector:broadcast_to, vector:reshape",
+  ["autotune"] = "cute.testing.autotune_jit",
+  ["do_bench"] = "cute.testing.benchmark",
+  ["inline_asm_elementwise asm"] = "cute.arch.inline_ptx",
+  -- the Python DSL
+  ["launch"] = "k(arguments...):launch {grid = g, block = b}",
+  -- PyTorch
+  ["from_numpy"] = "cute.tensor(list), cute.npy.read(path)",
+  ["allclose assert_close"] = "cute.testing.assert_close",
+  -- Lua 5.1
+  ["unpack"] = "table.unpack", ["loadstring"] = "load",
+  ["exit quit"] = "os.exit",
+})
+
+-- Names of the Python DSL and others that need a sentence, not another name.
+local SENTENCES = {
+  jit = "a Lua function runs as it is on the host, and inlined in a kernel",
+  const_expr = "values of Lua are constants, and Lua's `if` chooses by them",
+  dynamic_expr = "branch with cute.when(condition, f, g)",
+}
+
+-- Words that occur only in the Python DSL's names of features of Blackwell.
+local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
+  "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
+
+-- Element types that the Python DSL has and for which there is no arithmetic,
+-- atom or conversion here.
+local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
+                  Float8E3M4 = true, Int128 = true}
+
+--- Returns advice on a name that is written differently here or belongs to a
+-- feature that is not supported, and whether that feature is specific to
+-- Blackwell; nil for other names.
+---@param name string
+---@return string? advice
+---@return boolean? later
+function foreign.python_name(name)
+  if NO_TYPES[name] then
+    return "\n  kernels do not support that element type; supported: "
+      .. "cute.Float8E4M3FN, Float8E5M2, Float8E8M0FNU, Uint128"
+  end
+  if SENTENCES[name] then return "\n  " .. SENTENCES[name] end
+  if foreign.NAMES[name] then return "\n  write " .. foreign.NAMES[name] end
+  for _, part in ipairs(LATER) do
+    if name:lower():find(part, 1, true) then
+      return "\n  features specific to Blackwell are not supported yet", true
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Options
+---------------------------------------------------------------------------
+
+-- Options of other languages that no option here replaces, and what a script
+-- does instead.
+local OPTIONS = rows({}, {
+  ["smem shared shared_mem shared_memory smem_bytes smem_size sharedMem "
+    .. "shared_bytes dynamic_smem"] = "a kernel's shared memory is the sum of "
+    .. "its tensors (cute.make_smem_tensor): leave the option out",
+  ["num_warps warps"] = "write block = 32 * warps",
+  ["num_stages stages"] = "a launch has no stages: pass the number to the "
+    .. "kernel's pipeline, {num_stages = n}",
+  ["waves_per_eu maxnreg max_registers maxrregcount num_regs"] = "registers "
+    .. "follow from cute.kernel(name, {block = b, min_blocks = n}, f), or from "
+    .. "cute.arch.setmaxregister_increase",
+  ["args arguments kernel_args"] = "arguments are passed by the call: "
+    .. "k(x, y):launch {grid = g, block = b}",
+  ["n size length"] = "pass it as an argument of the kernel",
+  ["requires_grad"] = "derivatives are kernels of their own: cute.ops lists "
+    .. "them",
+  ["trans_a trans_b transA transB transpose_a transpose_b"] = "transpose the "
+    .. "operand's layout instead: cute.select(t, {1, 0})",
+  ["keepdim keepdims"] = "the result has no mode for the axis: broadcast it "
+    .. "by a layout with stride 0",
+})
+
+--- Returns a sentence about an option of another language that has no
+-- counterpart, or nil.
+---@param name any
+---@return string?
+function foreign.option(name)
+  return type(name) == "string" and OPTIONS[name] or nil
+end
+
+---------------------------------------------------------------------------
+-- Calls
+---------------------------------------------------------------------------
+
+--- Returns the message for a call of a namespace, as in cute.jit(f).
+---@param full string "cute.jit"
+---@return string
+function foreign.called_namespace(full)
+  local name = full:match "[^.]+$"
+  local advice = foreign.python_name(name)
+  return ("%s was called, but it is a table of functions%s"):format(full,
+    advice or ("\n  write %s.NAME(...); ?%s lists the names"):format(full,
+      full))
+end
+
+--- Returns the message for k[g](x), the launch of Triton.
+---@param k table the kernel
+---@param grid any
+---@return string
+function foreign.indexed_kernel(k, grid)
+  return ("kernel %s was indexed by %s, as Triton launches a kernel\n  write "
+    .. "%s(arguments...):launch {grid = g, block = b}"):format(k.name,
+    core.show(grid), k.name)
+end
+
+return foreign
+-- SPDX-License-Identifier: MIT

@@ -404,6 +404,20 @@ static const char *mem_name(const Fn *fn, const Mem *m) {
   return s;
 }
 
+// Sets t.rounds = {[name] = number of phases} for arrays of mbarriers. Arrays
+// with equal names are left out.
+static void set_rounds(lua_State *L, const Fn *fn, const SimReport *r) {
+  if (!r->nround) return;
+  lua_createtable(L, 0, r->nround);
+  for (int k = 0; k < r->nround; k++) {
+    const char *name = mem_name(fn, &fn->mem.p[r->round[k].mem]);
+    bool twice = lua_getfield(L, -1, name) != LUA_TNIL;
+    lua_pop(L, 1);
+    face_set_int(L, name, twice ? -1 : r->round[k].phases);
+  }
+  lua_setfield(L, -2, "rounds");
+}
+
 static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
                         const SimReport *r) {
   static const char *const way[] = {"", "straight", "again", "loop"};
@@ -424,6 +438,7 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
     face_set_int(L, "arrivals", r->arrivals);
     face_set_int(L, "bytes", r->bytes);
   }
+  set_rounds(L, fn, r);
   set_string(L, "way", way[r->way]);
   set_place(L, fn, "loop_file", "loop", r->loop);
   if (r->outside) face_set_bool(L, "outside", true);

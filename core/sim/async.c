@@ -282,6 +282,7 @@ static void tell_held(SimAsync *a) {
   if (!f) return;
   memcpy(f->gone.cta, c->cta[at / size].id, sizeof f->gone.cta);
   f->gone.landed = true;
+  if (a->mbar) simmbar_rounds(c, a->mbar, &f->r);
 }
 
 void simasync_end(SimCluster *c) {

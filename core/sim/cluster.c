@@ -357,12 +357,15 @@ static bool is_gone(const SimCluster *c, int rank) {
   return true;
 }
 
+// Reports that a CTA may have exited. `landed` is the mbarrier of a copy that
+// is not waited for; NULL: an access of a thread.
 static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
-                      bool landed) {
+                      const SimMbar *landed) {
   SimFault *f = simreport_fault(w, SIM_EXIT, lane, src, 0, -1, 0);
   if (!f) return;
   memcpy(f->gone.cta, w->cluster->cta[rank].id, sizeof f->gone.cta);
   f->gone.landed = landed;
+  if (landed) simmbar_rounds(w->cluster, landed, &f->r);
 }
 
 // A CTA is known to run if w synchronized with a thread of the CTA, directly or
@@ -387,7 +390,7 @@ bool simcluster_runs(SimWarp *w, int l, int rank) {
 void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
                       bool keep) {
   SimCluster *c = w->cluster;
-  if (is_gone(c, rank)) tell_gone(w, i->src, l, rank, false);
+  if (is_gone(c, rank)) tell_gone(w, i->src, l, rank, NULL);
   if (!keep) return;
   SimReach *r = &c->reach[rank * c->prog->nall + w->id];
   if (r->clk != w->clk) r->lanes = 0;
@@ -436,7 +439,7 @@ static void check_ends(SimCluster *c) {
     SimWarp *w = &c->warp[k % p->nall];
     int rank = k / p->nall;
     if (r->clk && !knows(c, rank, w->id, r->lanes, r->clk))
-      tell_gone(w, r->src, __builtin_ctz(r->lanes), rank, false);
+      tell_gone(w, r->src, __builtin_ctz(r->lanes), rank, NULL);
   }
   for (int k = 0; k < c->nmbar; k++) {
     const SimMbar *b = &c->mbar[k];
@@ -444,7 +447,8 @@ static void check_ends(SimCluster *c) {
     if (!b->landed || knows(c, rank, simmbar_actor(c, b), 1, b->landed))
       continue;
     if (b->moved || !knows(c, rank, b->lander, 1u << b->lane, b->left))
-      tell_gone(&c->warp[b->lander], b->land, b->lane, rank, b->moved);
+      tell_gone(&c->warp[b->lander], b->land, b->lane, rank,
+                b->moved ? b : NULL);
   }
 }
 

@@ -800,8 +800,22 @@ static void land(SimAsync *a, SimStage stage) {
   c->stop = true;
 }
 
-bool simmbar_ahead(const SimWarp *w, const SimMbar *b) {
-  return *waits_of(w->cluster, w->id, b) > b->phase;
+int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b) {
+  return (int64_t)*waits_of(w->cluster, w->id, b) - b->phase;
+}
+
+void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r) {
+  int64_t size = c->prog->smem_bytes;
+  r->nround = 0;
+  for (int k = 0; k < c->nmbar; k++) {
+    const SimMbar *b = &c->mbar[k];
+    int n = 0;
+    if (b->at / size != of->at / size) continue;
+    while (n < r->nround && r->round[n].mem != b->mem) n++;
+    if (n == SIM_ROUNDS) continue;
+    if (n == r->nround) r->round[r->nround++] = (SimRound){b->mem, 0};
+    r->round[n].phases += (int64_t)b->phase - b->born + b->begun;
+  }
 }
 
 const SimAsync *simmbar_landing(const SimWarp *w) {

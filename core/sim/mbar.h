@@ -117,8 +117,11 @@ void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
 // phase when the copy started. landed: the copy is complete.
 void simmbar_late(SimFault *f, const SimWarp *w, const SimMbar *b,
                   uint32_t phase, bool landed);
-// Reports whether w passed a wait at b although the phase was not complete.
-bool simmbar_ahead(const SimWarp *w, const SimMbar *b);
+// Returns how many more waits w passed at b than b completed phases.
+int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b);
+// Records in r how many phases the mbarriers in the CTA of mbarrier `of` began,
+// summed over each array of mbarriers.
+void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r);
 // Returns the pending mbarrier arrival that follows w's cp.asyncs, or NULL.
 const struct SimAsync *simmbar_landing(const SimWarp *w);
 void simmbar_reset(SimCluster *c);

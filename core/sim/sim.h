@@ -54,7 +54,12 @@ typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
 // A distinct fault, identified by kind, lines, memory object and state. The
 // report describes the first occurrence. `count` is the number of warp
 // instructions that had the fault.
-enum { SIM_MODES = 8 };
+enum { SIM_MODES = 8, SIM_ROUNDS = 8 };
+
+// An array of mbarriers, an index into Fn.mem, and how many phases its elements
+// began.
+typedef struct SimRound { int32_t mem; int64_t phases; } SimRound;
+
 typedef struct SimReport {
   SimKind kind;
   int32_t mem;         // memory object, an index into Fn.mem, or -1
@@ -86,6 +91,9 @@ typedef struct SimReport {
   // arrivals and bytes that the phase should expect in addition; negative:
   // fewer
   int64_t arrivals, bytes;
+  // waits that nobody ends: the CTA's arrays of mbarriers
+  SimRound round[SIM_ROUNDS];
+  int nround;
   // LACK_PENDING: number of groups that the wait leaves pending, and that it
   // may leave
   uint32_t pending, most;

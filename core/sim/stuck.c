@@ -171,9 +171,13 @@ static void judge_mbarrier(Stop *s, bool nobody) {
   const SimMbar *b = &s->w->cluster->mbar[s->w->mbar];
   bool some = b->missing < b->expected || b->begun;
   bool fills = simroles_fills(s->w);
+  int64_t ahead = simmbar_ahead(s->w, b);
+  // A producer waits for an empty stage, and the readers ended: its waits are
+  // one ahead, because the first one passed at once.
+  bool last = nobody && b->early && !some && ahead == 1;
   if (!b->missing) {
     s->lack = LACK_BYTES;
-  } else if (!fills && simmbar_ahead(s->w, b)) {
+  } else if (!fills && ahead > 0 && !last) {
     s->lack = LACK_PARITY;
   } else if (b->expected > (uint32_t)(p->nthread * p->ncta) ||
              (nobody && b->missing < b->expected)) {
@@ -288,6 +292,7 @@ static void tell_mbarrier(const Stop *s) {
   f->deadlock.came = b->missing;
   f->deadlock.needed = b->expected;
   f->deadlock.bytes = b->bytes;
+  simmbar_rounds(s->w->cluster, b, &f->r);
 }
 
 static void tell_cluster(const Stop *s) {

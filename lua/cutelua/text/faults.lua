@@ -281,6 +281,9 @@ local SECOND = {
 local IN_WHERE = "cute.where(c, x, y) computes both x and y, also where c is "
   .. "false: read in cute.when(c, function() return x end, function() return y "
   .. "end), or clamp the index"
+local REFILL = "the stage is filled again while its previous copy is in "
+  .. "flight: acquire it before the copy, pipe:producer_acquire(state), with a "
+  .. "state that advances, or wait at the mbarrier of its readers"
 local NEAR_LINES = 8  -- the most lines between a read and its cute.where
 
 -- The function that waits for groups of asynchronous operations, by the words
@@ -299,6 +302,49 @@ local function fewer(r)
         :format(call, r.most)
     end
   end
+end
+
+-- Returns the name of the array of mbarriers that signal full stages if `name`
+-- signals empty ones, and the reverse; nil for other names.
+local function other_side(name)
+  if name:find "empty" then return (name:gsub("empty", "full")), name end
+  if name:find "full" then return name, (name:gsub("full", "empty")) end
+end
+
+-- Returns advice if a ring of stages was filled and released a different number
+-- of times, or if one side waits for the other side, which ended.
+local function uneven(r)
+  local rounds, names = r.rounds or {}, {}
+  local ended = r.kind == "deadlock" and r.lack == "nobody"
+    and r.message:find("exited without arriving", 1, true)
+  if ended and r.tensor then
+    names[1] = r.tensor
+  elseif r.kind == "exited-block" then
+    for name in pairs(rounds) do names[#names + 1] = name end
+    table.sort(names)
+  end
+  for _, name in ipairs(names) do
+    local full, empty = other_side(name)
+    local filled, released = rounds[full], rounds[empty]
+    local some = filled and released and released > 0
+    -- A reader that waits for a full stage holds at most one other stage.
+    if some and ended and (name == empty or filled - released < 2)
+      or some and not ended and filled > released then
+      return ("filled %d stages, released %d%s: do both loops count alike?")
+        :format(filled, released, ended and ", and this waits for one more"
+        or "")
+    end
+  end
+end
+
+-- Reports whether a thread's copies into shared memory, in one line, overlap.
+local function is_refill(r)
+  return (r.kind == "warp-race" or r.kind == "race")
+    and r.message:find "^write after a write by a "
+    and (r.message:find("cp.async", 1, true)
+      or r.message:find("bulk copy", 1, true))
+    and r.line == r.line2 and r.file == r.file2 and r.other == r.thread[1]
+    and r.thread[2] == 0 and r.thread[3] == 0
 end
 
 -- Reports whether a line of the script that reads a tensor passes the value to
@@ -339,6 +385,9 @@ function faults.advice(r)
     key = "race turn far"
   end
   if r.lack == "pending" then return fewer(r), second end
+  local loops = uneven(r)
+  if loops then return loops, second end
+  if is_refill(r) then return REFILL, second end
   if LACKS[key] then return LACKS[key], second end
   if r.way then return on_the_way(r), second end
   if r.kind == "out-of-bounds" and is_in_where(r) then return IN_WHERE end

@@ -6,8 +6,8 @@
 --   3) at mbarrier 'full'[1] for the end of phase 2 (parity 0), which lacks 1
 --   of 1 arrival; 1 warp exited without arriving [deadlock]
 -- expect: made: ring_tiles_1.lua:32
--- expect: no running thread arrives there: initialize the mbarrier with the
---   number of threads that do, or let the missing threads arrive
+-- expect: filled 7 stages, released 7, and this waits for one more: do both
+--   loops count alike?
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

@@ -1,12 +1,13 @@
 -- One warp copies by cp.async, which arrives at mbarriers, and another warp
 -- reads. Fault: nothing waits for an empty stage.
 -- expect: cutelua: simulator: kernel arrivals: 1 fault [kernel-fault]
--- expect: spec/faults/warp-race/arrivals_no_ask.lua:51 in main chunk
--- expect: arrivals_no_ask.lua:37: write after a write by a cp.async that is in
+-- expect: spec/faults/warp-race/arrivals_no_ask.lua:52 in main chunk
+-- expect: arrivals_no_ask.lua:38: write after a write by a cp.async that is in
 --   flight: element 0 of shared tensor 's' [warp-race]
 -- expect: the other: thread 0
--- expect: wait for it first: cp_async_wait_group(n), or the mbarrier that all
---   readers arrive at
+-- expect: the stage is filled again while its previous copy is in flight:
+--   acquire it before the copy, pipe:producer_acquire(state), with a state that
+--   advances, or wait at the mbarrier of its readers
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

@@ -78,6 +78,7 @@ void nearest_offer(Nearest *to, const char *s, size_t n) {
                                : nearest_edits(to->name, to->name_len, s, n);
   bool begins = to->name_len > 3 && n >= to->name_len &&
                 memcmp(s, to->name, to->name_len) == 0;
+  if (d > 0 && to->name_len < 2) return;
   if ((d > most && d > 1 && !begins) || d > to->edits) return;
   if (d == to->edits && !before(s, n, to)) return;
   to->best = s;

@@ -20,8 +20,10 @@ typedef struct Nearest {
 Nearest nearest_of(const char *name);
 // Offers the candidate s of n letters. Keeps the pointer s and does not copy
 // the text. A candidate is near if at most a third of the letters of the
-// unknown name differ, or if the unknown name is its prefix. Of equally near
-// candidates, the alphabetically first wins.
+// unknown name differ, or if the unknown name is its prefix; a name of one
+// letter is near to the same letter only. Nearest of all is the own name for a
+// name of another language (synonyms.h). Of equally near candidates, the
+// alphabetically first wins.
 void nearest_offer(Nearest *to, const char *s, size_t n);
 // Offers each word of a space-separated list.
 void nearest_offer_words(Nearest *to, const char *list);

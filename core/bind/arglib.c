@@ -18,6 +18,13 @@ static const char *advice_on(const char *want, const char *got) {
   if (strncmp(want, "integer", 7) == 0 && end &&
       strspn(end + 1, "0123456789") == strlen(end + 1))
     return "\n  write a // b for an integer: a / b is a float";
+  if (strncmp(want, "element type", 12) == 0 && *got >= '0' && *got <= '9')
+    return "\n  write the shape as one table: {m, n}";
+  if (strncmp(want, "tensor", 6) == 0 && strncmp(got, "traced ", 7) == 0)
+    return "\n  write t(i, _) for a part of tensor t, t.iterator + i for an "
+           "address: t[i] is the value of an element";
+  if (strncmp(want, "vector", 6) == 0 && *got != '"')
+    return "\n  write t:fill(x) to set all elements to one value";
   return "";
 }
 

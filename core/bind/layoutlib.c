@@ -323,8 +323,8 @@ static int l_swizzle(lua_State *L) {
     face_error(L, ERR_INADMISSIBLE, "cute.make_swizzle: two arguments are "
                "masks, and 0x%llx and 0x%llx do not form a swizzle: they must "
                "have equally many contiguous bits and not overlap\n  write "
-               "cute.make_swizzle(b, m, s) for 2^b units of 2^m elements that "
-               "are 2^s units apart", (unsigned long long)b,
+               "cute.make_swizzle(b, m, s) to xor the b bits from bit m + s "
+               "on into those from bit m on", (unsigned long long)b,
                (unsigned long long)m);
   laylib_push_swizzle(L, lua_isnoneornil(L, 3)
                            ? swizzle_from_masks(cx, b, m)

@@ -134,13 +134,15 @@ const TensorMarks *tensor_marks(lua_State *L, int idx) {
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first) {
   int top = lua_gettop(L);
   if (top < first) face_error(L, ERR_ARG, "a coordinate is missing");
-  if (top == first) return face_check_tup(cx, L, first);
+  if (top == first && !lua_isnil(L, first))
+    return face_check_tup(cx, L, first);
   TupB b = {0};
   tupb_open(cx, &b);
   for (int i = first; i <= top; i++) {
     Dim d;
     if (lua_isnil(L, i))
-      face_error(L, ERR_ARG, "mode %d of the coordinate is nil", i - first);
+      face_error(L, ERR_ARG, "mode %d of the coordinate is nil\n  write "
+                 "cute._ for all of a mode", i - first);
     if (face_test_dim(cx, L, i, &d))
       tupb_leaf(cx, &b, d);
     else

@@ -28,7 +28,7 @@ local function nearest(name, list)
   local best, least
   for _, c in ipairs(list) do
     local d = edits(name:lower(), c:lower())
-    local near = d <= math.max(1, #name // 3)
+    local near = d <= (#name < 2 and 0 or math.max(1, #name // 3))
       or #name > 3 and c:sub(1, #name) == name
     local better = not least or d < least or d == least and c < best
     if near and better then best, least = c, d end
@@ -51,6 +51,14 @@ describe("the nearest name", function()
       for i = 1, math.random(0, 6) do list[i] = word() end
       assert.equal(nearest(name, list), core.nearest(name, list),
                    name .. " of " .. table.concat(list, " "))
+    end
+  end)
+
+  it("is the own name for a name of another language", function()
+    for name, own in pairs {gridDim = "grid", num_threads = "block",
+                            astype = "to", lane_id = "lane_idx"} do
+      assert.equal(own, core.nearest(name, {name .. "s", own, "x"}))
+      assert.not_equal(own, core.nearest(name, {name .. "s", "x"}))
     end
   end)
 

@@ -195,7 +195,8 @@ describe("cute.range", function()
   end)
 
   it("names the limit that is no integer", function()
-    assert.equal("cute.range: a limit is 1.5, not an integer [bad-argument]",
+    assert.equal("cute.range: a limit is 1.5, not an integer [bad-argument]\n  "
+      .. "write a // b for an integer: a / b is a float",
       (message(function() for _ in cute.range(1.5) do return end end)))
   end)
 end)

@@ -246,8 +246,9 @@ function kernel.check_options(opts, known)
     elseif not MOST[name] and not types:find(t, 1, true)
     then
       core.fail("bad-launch", ("%s of %s: %s is needed")
-        :format(name, core.show(value),
-        types == "integer" and "an integer" or types == "integer float"
+        :format(name, core.show(value), name == "stream"
+        and "a stream (the current one if the option is left out)"
+        or types == "integer" and "an integer" or types == "integer float"
         and "a number" or "a " .. types:gsub(" ", " or ")))
     end
     local want = is_odd(name, value)
@@ -817,6 +818,11 @@ local function traced(call, opts)
   core.outside()
   unused.forget(call.kernel)
   check_options(opts)
+  if opts.threads and not (opts.block or call.kernel.block) then
+    core.fail("bad-launch", ("the block is missing: threads = %d is the number "
+      .. "of the host's threads that simulate\n  write block = %d"):format(
+      opts.threads, opts.threads))
+  end
   return specialise(call.kernel, call, call:block(opts.block),
                     kernel.cluster(opts.cluster),
                     numerics_of(call.kernel, opts))
@@ -868,7 +874,8 @@ function Call.launch(call, ...)
   if core.launch_known(call, (...), Device, opened) then return true end
   local opts, block = ...
   local colon = getmetatable(call) == Call
-  if colon and (block ~= nil or type(opts) == "number")
+  if colon and (block ~= nil or type(opts) == "number"
+      or type(opts) == "table" and rawget(opts, 1) ~= nil)
     or type(call) == "table" and getmetatable(call) == nil
   then
     local explain = sign.workshop.odd_launch

@@ -90,8 +90,9 @@ local function limits(what, a, b, step, opts)
   for i = 1, 3 do
     local v = given[i]
     if math.type(v) ~= "integer" and core.typename(v) ~= "value" then
-      core.fail("bad-argument", ("%s: a limit is %s, not an integer")
-        :format(what, core.show(v)))
+      core.fail("bad-argument", ("%s: a limit is %s, not an integer%s")
+        :format(what, core.show(v), math.type(v) == "float" and "\n  write a "
+        .. "// b for an integer: a / b is a float" or ""))
     end
   end
   if step == 0 then core.fail("bad-argument", what .. ": the step is 0") end

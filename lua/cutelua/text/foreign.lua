@@ -117,6 +117,12 @@ local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
 local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
                   Float8E3M4 = true, Int128 = true}
 
+-- Returns what to write for a name of another language: also for one without
+-- the leading underscores that it has in CUDA C.
+local function own_name(name)
+  return foreign.NAMES[name] or foreign.NAMES["__" .. name]
+end
+
 --- Returns advice on a name that is written differently here or belongs to a
 -- feature that is not supported, and whether that feature is specific to
 -- Blackwell; nil for other names.
@@ -129,7 +135,7 @@ function foreign.python_name(name)
       .. "cute.Float8E4M3FN, Float8E5M2, Float8E8M0FNU, Uint128"
   end
   if SENTENCES[name] then return "\n  " .. SENTENCES[name] end
-  if foreign.NAMES[name] then return "\n  write " .. foreign.NAMES[name] end
+  if own_name(name) then return "\n  write " .. own_name(name) end
   for _, part in ipairs(LATER) do
     if name:lower():find(part, 1, true) then
       return "\n  features specific to Blackwell are not supported yet", true
@@ -170,6 +176,59 @@ local OPTIONS = rows({}, {
 ---@return string?
 function foreign.option(name)
   return type(name) == "string" and OPTIONS[name] or nil
+end
+
+---------------------------------------------------------------------------
+-- Fields and methods
+---------------------------------------------------------------------------
+
+-- Fields and methods of tensors and values in other languages, and what to
+-- write for those of x.
+local FIELDS = rows({}, {
+  ["T t mT transpose permute swapaxes"] = "cute.select(x, {1, 0}) for the "
+    .. "transposed view, cute.ops.transpose(x) for a copy",
+  ["view reshape flatten ravel"] = "cute.make_tensor(x.iterator, layout), or "
+    .. "cute.composition(x, layout)",
+  ["item"] = "x(0)", ["numpy cpu"] = "x:to \"host\"",
+  ["cuda gpu"] = "x:to \"gpu\"", ["tolist"] = "x(i) for each element",
+  ["contiguous"] = "cute.ops.copy(x)",
+  ["ndim dim"] = "cute.rank(x)", ["numel nelement"] = "cute.size(x)",
+  ["nbytes itemsize element_size"] = "cute.size(x) * x.element_type.bits // 8",
+  ["half"] = "x:to(cute.f16)", ["float"] = "x:to(cute.f32)",
+  ["bfloat16"] = "x:to(cute.bf16)", ["int"] = "x:to(cute.i32)",
+  ["sum mean max min amax"] = "cute.ops.reduce(x, \"sum\") on the host, "
+    .. "x:load():reduce(\"add\", 0) in a kernel",
+  ["exp"] = "cute.exp(x)", ["sqrt"] = "cute.sqrt(x)", ["abs"] = "cute.abs(x)",
+  ["zero_ fill_"] = "x:fill(0)", ["copy_"] = "x:copy_from(y)",
+  ["data_ptr"] = "x.iterator", ["requires_grad backward grad"] =
+    "a kernel for the derivative: cute.ops has those of its operations",
+})
+
+-- Returns a sentence about a missing field that another language has.
+local function missing_field(message)
+  local name = message:match "has no field '([%w_]+)'"
+    or message:match "a traced value has no '([%w_]+)'"
+  return name and FIELDS[name] and "write " .. FIELDS[name]
+end
+
+-- Returns a sentence about a method that a line calls with a dot, so that the
+-- public function cute.NAME gets no first argument: x.size().
+local function dotted(message, text)
+  local name = message:match("^[^\n]*bad argument #1 to 'cute%.([%w_]+)'.-"
+    .. "got no value")
+  local of = name and text:match("([%a_][%w_]*)%." .. name .. "%s*%(")
+  if of and of ~= "cute" then
+    return ("write %s:%s(...) with a colon"):format(of, name)
+  end
+end
+
+--- Returns advice on a line whose error is the use of another language's
+-- method, or nil.
+---@param message string
+---@param text string
+---@return string?
+function foreign.line(message, text)
+  return missing_field(message) or dotted(message, text)
 end
 
 ---------------------------------------------------------------------------

@@ -115,10 +115,14 @@ function mistakes.odd_launch(call, colon, grid, block)
       .. "write k(arguments...):launch {grid = g, block = b} with a colon")
       :format(options_text(call))
   end
-  grid, block = core.show(grid), block ~= nil and core.show(block)
-  return ("call:launch takes one table of options, but was given (%s)\n  "
-    .. "write :launch {grid = %s, block = %s}"):format(block
-    and grid .. ", " .. block or grid, grid, block or "b")
+  local given = block ~= nil and "(%s, %s)" or "(%s)"
+  given = given:format(core.show(grid), core.show(block))
+  if type(grid) == "table" and grid[1] ~= nil and block == nil then
+    given, grid, block = options_text(grid), grid[1], grid[2]
+  end
+  return ("call:launch takes a table of named options, but was given %s\n  "
+    .. "write :launch {grid = %s, block = %s}"):format(given, core.show(grid),
+    block == nil and "b" or core.show(block))
 end
 
 --- Returns a sentence that names the first parameter whose argument is nil.

@@ -192,7 +192,7 @@ end
 ---@return string?
 function suggest.value(message, level, frame)
   local text = source.line(frame.source, frame.line)
-  local walk = text and walked(message, text)
+  local walk = text and (walked(message, text) or foreign.line(message, text))
   if walk or not text or not message:find "%f[%w]nil%f[%W]" then return walk end
   local vars = {text = source.text(frame.source)}
   vars.known, vars.held, vars.env = variables(level + 1)
@@ -288,6 +288,9 @@ local FOREIGN = {
   {"^%s*const%s", "write local x = ..."}, {"^%s*auto%s", "write local x = ..."},
   {"^%s*var%s", "write local x = ..."}, {"^%s*let%s", "write local x = ..."},
   {"^%s*int%s", "write local x = ..."}, {"^%s*float%s", "write local x = ..."},
+  {"<<<.*>>>%s*%(", "write k(arguments...):launch {grid = g, block = b}"},
+  {"%[[^%[%]\"']+,[^%[%]]*%]%s*%(", "write k(arguments...):launch {grid = g, "
+    .. "block = b}"},
   {"%[[^%[%]\"']+,[^%[%]]*%]", "write t[{i, j}] for an element, t(i, _) for a "
     .. "part"},
   {"%[[^%[%]\"']*:[^%[%]]*%]", "a part of a tensor is t(i, _), a tile "

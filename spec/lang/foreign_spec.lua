@@ -1,0 +1,183 @@
+-- Tests the messages for habits of CUDA C, Triton, PyTorch and the Python DSL:
+-- each must begin with the cause, at the script's line, and say what to write.
+local core = require "cute.core"
+local cute = require "cute"
+local errors = require "cutelua.text.errors"
+local foreign = require "cutelua.text.foreign"
+local source = require "cute.lang.source"
+
+local HEAD = [[
+local cute = require "cute"
+local x, y = cute.full({64}, 1, cute.f32), cute.zeros({64}, cute.f32)
+local t = cute.zeros({4, 8}, cute.f32)
+local k = cute.kernel("k", function(y) y[cute.arch.thread_idx()] = 1.0 end)
+]]
+local _, LINES = HEAD:gsub("\n", "")
+
+-- Returns what the program prints for a script.
+local function said(text)
+  local name = "=habit.lua"
+  source.add(name, HEAD .. text)
+  local f, why = load(HEAD .. text, name)
+  if not f then return errors.format(why) end
+  local ok, failure = xpcall(f, errors.capture)
+  assert.is_false(ok, text)
+  return errors.format(failure)
+end
+
+-- Asserts that the report of a script begins with `cause`, shows the script's
+-- first line, and contains `advice`.
+local function check(text, cause, advice)
+  local got = said(text)
+  assert.equal(cause, got:sub(1, #cause), text)
+  assert.truthy(got:find(("habit.lua:%d"):format(LINES + 1), 1, true), got)
+  assert.truthy(got:find(advice, 1, true), got)
+end
+
+local function kernel(body, options)
+  return ("cute.kernel('k', function(x, y) local t = cute.arch.thread_idx() "
+    .. "%s end)(x, y):launch {%s}"):format(body,
+    options or "grid = 1, block = 64, device = 'sim'")
+end
+
+describe("a habit of another language", function()
+  it("is a launch", function()
+    local write = "write :launch {grid = 1, block = 64}"
+    local triton = "kernel k was indexed by "
+    for _, row in ipairs {
+      {"k(y).launch {grid = 1, block = 64}", "'call:launch' is a method, but "
+        .. "was called with a dot, on {grid = 1, block = 64}", "with a colon"},
+      {"k(y):launch(1, 64)", "call:launch takes a table of named options, but "
+        .. "was given (1, 64)", write},
+      {"k(y):launch({1}, {64})", "call:launch takes a table of named options",
+        "write :launch {grid = {1}, block = {64}}"},
+      {"k(y):launch {1, 64}", "call:launch takes a table of named options, "
+        .. "but was given {1, 64}", write},
+      {"k(y, {grid = 1, block = 64})", "kernel k got the options of a launch, "
+        .. "{grid = 1, block = 64}, as an argument",
+        "write k(y):launch {grid = 1, block = 64}"},
+      {"k[{1}](y)", triton .. "{1}", "write k(arguments...):launch {grid = g"},
+      {"k[8](y)", triton .. "8", "write k(arguments...):launch {grid = g"},
+      {"k(y):launch {grid = 1, threads = 64}", "call:launch: the block is "
+        .. "missing: threads = 64 is the number of the host's threads",
+        "write block = 64"},
+      {"k(y):launch {grid = 128 / 64, block = 64}", "call:launch: grid = 2.0; "
+        .. "one to three integers", "write a // b for an integer"},
+      {"k(y):launch {grid = 1, block = 64, stream = 0}",
+        "call:launch: stream of 0: a stream", "if the option is left out"},
+    } do
+      check(table.unpack(row))
+    end
+    for _, text in ipairs {"k<<<1, 64>>>(y)", "k[1, 64](y)"} do
+      assert.truthy(said(text):find("write k(arguments...):launch", 1, true))
+    end
+  end)
+
+  it("is an option's name", function()
+    for option, meant in pairs {grid_dim = "grid", gridDim = "grid",
+        block_dim = "block", num_threads = "block", fast_math = "fastmath",
+        cluster_shape = "cluster"} do
+      check(("k(y):launch {%s = 1}"):format(option), ("call:launch: no option "
+        .. "'%s' (did you mean %s?)"):format(option, meant), "there are")
+    end
+    for option, advice in pairs {smem = "leave the option out",
+        shared_mem = "leave the option out", num_warps = "block = 32 * warps",
+        num_stages = "{num_stages = n}", maxnreg = "min_blocks"} do
+      check(("k(y):launch {%s = 1}"):format(option), ("call:launch: no option "
+        .. "'%s': "):format(option), advice)
+    end
+  end)
+
+  it("is a name", function()
+    for _, row in ipairs {
+      {"cute.jit(print)", "cute.jit was called, but it is a table of functions",
+        "a Lua function runs as it is on the host"},
+      {"cute.arch(1)", "cute.arch was called, but it is a table of functions",
+        "write cute.arch.NAME(...)"},
+      {"cute.Float32(1)", "the element type f32 was called like a function, "
+        .. "with 1", "write (1):to(cute.f32)"},
+      {kernel "y[t] = cute.Float32(x[t])", "the element type f32 was called "
+        .. "like a function, with traced f32", "write x:to(cute.f32)"},
+      {"require('cutelua').zeros({4}, 'f32')", "module cutelua has no 'zeros'",
+        "write local cute = require \"cute\", then cute.zeros"},
+      {kernel "y[cute.arch.thread_idx().x] = 1", "a traced value has no field "
+        .. "'x'", "write local x, y, z = cute.arch.thread_idx()"},
+      {kernel "cute.arch.syncthreads()", "cute.arch has no 'syncthreads'",
+        "write cute.arch.sync_threads"},
+      {kernel "cute.arch.shfl_down_sync(t, 1)",
+        "cute.arch has no 'shfl_down_sync'", "cute.arch.shuffle_sync_down"},
+      {kernel "y[cute.program_id(0)] = 1", "cute has no 'program_id'",
+        "write cute.arch.block_idx"},
+      {"cute.zeros({4}, cute.float32)", "cute has no 'float32'",
+        "write cute.f32"},
+      {"print(t.T)", "a tensor has no field 'T'", "cute.select(x, {1, 0})"},
+      {"print(x.numel())", "a tensor has no field 'numel'",
+        "write cute.size(x)"},
+    } do
+      check(table.unpack(row))
+    end
+  end)
+
+end)
+
+describe("a habit of another language in a call", function()
+  it("is a dot in place of a colon", function()
+    for _, row in ipairs {
+      {kernel "cute.when(t.lt(4), print)", "'value:lt' is a method, but was "
+        .. "called with a dot, on 4", "write x:lt(other) with a colon"},
+      {kernel "y[t] = x[t].to(cute.f16)", "'value:to' is a method, but was "
+        .. "called with a dot, on f16", "write x:to(dtype) with a colon"},
+      {"print(x.size())", "bad argument #1 to 'cute.size'",
+        "write x:size(...) with a colon"},
+    } do
+      check(table.unpack(row))
+    end
+  end)
+
+  it("is an argument", function()
+    for _, row in ipairs {
+      {kernel "y[t] = x[t / 2]", "an integer is needed, but a / b is a traced "
+        .. "f32", "write a // b for an integer"},
+      {"print(x[3 / 2])", "an integer is needed, got 1.5", "write a // b"},
+      {kernel "for i in cute.range(64 / 3) do y[i] = 1 end",
+        "cute.range: a limit is 21.33", "write a // b"},
+      {"cute.make_swizzle(3, 3)", "cute.make_swizzle: two arguments are masks, "
+        .. "and 0x3 and 0x3 do not form a swizzle",
+        "write cute.make_swizzle(b, m, s)"},
+      {"cute.zeros(64, 4)", "bad argument #2 to 'cute.zeros' (element type "
+        .. "such as cute.bf16 expected, got 4)",
+        "write the shape as one table: {m, n}"},
+      {kernel "local s = y(nil)", "mode 0 of the coordinate is nil",
+        "write cute._ for all of a mode"},
+      {kernel "y:store(1.0)", "bad argument #1 to 'tensor:store'",
+        "write t:fill(x)"},
+      {kernel "cute.arch.atomic_add(y[t], 1.0)", "bad argument #1 to "
+        .. "'cute.arch.atomic_add' (tensor expected, got traced f32",
+        "t.iterator + i for an address"},
+      {kernel "cute.loop(t:lt(4), t:lt(5))", "bad argument #1 to 'cute.loop' "
+        .. "(function expected, got traced boolean",
+        "write f for the function"},
+      {"cute.ops.gemm(t, cute.zeros({8, 6}, cute.f32), {device = 'sim'})",
+        "ops.gemm: A is (4,8):(8,1) and B is (8,6):(6,1): K is 8 in one and 6",
+        "write cute.select(B, {1, 0}): B must be (N,K)"},
+    } do
+      check(table.unpack(row))
+    end
+  end)
+
+  it("is replaced by names that exist", function()
+    local n = 0
+    for name, text in pairs(foreign.NAMES) do
+      for path in text:gmatch "%f[%w_]cute[%w_.]*[%w_]" do
+        local v = cute
+        for part in path:gmatch "%.([%w_]+)" do v = v[part] end
+        assert.is_not_nil(v, name .. ": " .. path)
+        n = n + 1
+      end
+    end
+    assert.is_true(n > 50)
+    assert.is_nil(core.nearest("grid_dim", {"cluster", "stream"}))
+    assert.equal("grid", core.nearest("grid_dim", {"block", "grid"}))
+  end)
+end)
+-- SPDX-License-Identifier: MIT

@@ -46,6 +46,7 @@
   SYN("strides", "stride") \
   SYN("ptr data data_ptr pointer", "iterator") \
   SYN("sync synchronise wait", "synchronize") \
+  SYN("get_thread_slice get_thr_slice thread_slice", "get_slice") \
   /* thread indices and barriers */ \
   SYN("threadIdx thread_id tid", "thread_idx") \
   SYN("blockIdx block_id bid program_id", "block_idx") \

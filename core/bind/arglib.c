@@ -23,6 +23,9 @@ static const char *advice_on(const char *want, const char *got) {
   if (strncmp(want, "tensor", 6) == 0 && strncmp(got, "traced ", 7) == 0)
     return "\n  write t(i, _) for a part of tensor t, t.iterator + i for an "
            "address: t[i] is the value of an element";
+  if (strcmp(want, "kernel") == 0)
+    return "\n  write (k, x, y, {grid = g, block = b}): the kernel, its "
+           "arguments, then the options";
   if (strncmp(want, "vector", 6) == 0 && *got != '"')
     return "\n  write t:fill(x) to set all elements to one value";
   return "";
@@ -37,16 +40,16 @@ static bool called_with_dot(const Public *p, int arg, const char *got) {
   return arg == 1 || strcmp(got, "no value") == 0;
 }
 
-// Raises the error that method p was called with a dot. `use` shows how to call
-// it: "value:lt(other)".
-static _Noreturn void dot_error(lua_State *L, const Public *p,
-                                const char *use) {
-  const char *colon = strchr(use, ':');
-  bool any = lua_getlocal(L, &p->ar, *p->ar.what == 'C' ? 1 : -1) ||
-             lua_getlocal(L, &p->ar, 1);
+// Raises the error that method p was called with a dot. `arg` and `got` are the
+// bad argument's number and text. `use` shows how to call the method:
+// "value:lt(other)".
+static _Noreturn void dot_error(lua_State *L, const Public *p, int arg,
+                                const char *got, const char *use) {
+  bool any = arg > 1 && (lua_getlocal(L, &p->ar, *p->ar.what == 'C' ? 1 : -1) ||
+                         lua_getlocal(L, &p->ar, 1));
   face_error(L, ERR_ARG, "'%s' is a method, but was called with a dot, on %s"
-             "\n  write x%s with a colon", p->name,
-             any ? face_show(L, -1) : "no value", colon ? colon : use);
+             "\n  write %s with a colon", p->name, any ? face_show(L, -1) : got,
+             use);
 }
 
 // Raises the error that argument number `arg` of p is not a `want`. In a
@@ -56,7 +59,7 @@ static _Noreturn void complain(lua_State *L, const Public *p, int arg,
                                const char *want, const char *got) {
   char use[512], at[16] = "";
   public_usage(p, use, sizeof use);
-  if (called_with_dot(p, arg, got)) dot_error(L, p, use);
+  if (called_with_dot(p, arg, got)) dot_error(L, p, arg, got, use);
   if (p->method && arg == 1)
     face_error(L, ERR_ARG, "'%s' was called on %s (%s expected)\n  use %s",
                p->name, got, want, use);

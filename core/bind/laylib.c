@@ -321,11 +321,17 @@ int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n) {
   int top = lua_gettop(L);
   if (lua_type(L, first) == LUA_TTABLE) {
     lua_pushliteral(L, "mode");
-    // Modes may be given as {mode = {0, 2}}.
-    bool named = lua_rawget(L, first) == LUA_TTABLE;
-    if (named) lua_replace(L, first);
-    else lua_pop(L, 1);
-    *n = (int)lua_rawlen(L, first);
+    // Modes may be given as {mode = {0, 2}} or {mode = 1}.
+    int named = lua_rawget(L, first);
+    if (named == LUA_TNIL) lua_pop(L, 1);
+    else lua_replace(L, first);
+    if (named == LUA_TNUMBER) {
+      int *one = NEW(cx, int, 1);
+      *n = 1;
+      *one = laylib_mode(L, first);
+      return one;
+    }
+    *n = (int)list_length(L, first, "list of modes");
     int *m = NEW(cx, int, (size_t)*n + 1);
     for (int i = 0; i < *n; i++) {
       lua_rawgeti(L, first, i + 1);

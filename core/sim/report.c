@@ -690,8 +690,7 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
       break;
     case MBAR_UNORDERED:
       simreport_printf(t, " is used with nothing that orders its mbarrier_init "
-                       "before the use: a block needs sync_threads(), a "
-                       "cluster mbarrier_init_fence() and the cluster barrier");
+                       "before the use");
       break;
     case MBAR_UNFENCED:
       simreport_printf(t, " is passed to a bulk copy with no "

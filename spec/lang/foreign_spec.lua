@@ -108,6 +108,9 @@ describe("a habit of another language", function()
         "cute.arch has no 'shfl_down_sync'", "cute.arch.shuffle_sync_down"},
       {kernel "y[cute.program_id(0)] = 1", "cute has no 'program_id'",
         "write cute.arch.block_idx"},
+      {kernel "cute.cp_async_commit_group()",
+        "cute has no 'cp_async_commit_group'",
+        "write cute.arch.cp_async_commit_group"},
       {"cute.zeros({4}, cute.float32)", "cute has no 'float32'",
         "write cute.f32"},
       {"print(t.T)", "a tensor has no field 'T'", "cute.select(x, {1, 0})"},
@@ -124,9 +127,11 @@ describe("a habit of another language in a call", function()
   it("is a dot in place of a colon", function()
     for _, row in ipairs {
       {kernel "cute.when(t.lt(4), print)", "'value:lt' is a method, but was "
-        .. "called with a dot, on 4", "write x:lt(other) with a colon"},
+        .. "called with a dot, on 4", "write value:lt(other) with a colon"},
       {kernel "y[t] = x[t].to(cute.f16)", "'value:to' is a method, but was "
-        .. "called with a dot, on f16", "write x:to(dtype) with a colon"},
+        .. "called with a dot, on f16", "write value:to(dtype) with a colon"},
+      {"print(x.load())", "'tensor:load' is a method, but was called with a "
+        .. "dot, on no value", "write tensor:load() with a colon"},
       {"print(x.size())", "bad argument #1 to 'cute.size'",
         "write x:size(...) with a colon"},
     } do
@@ -144,6 +149,14 @@ describe("a habit of another language in a call", function()
       {"cute.make_swizzle(3, 3)", "cute.make_swizzle: two arguments are masks, "
         .. "and 0x3 and 0x3 do not form a swizzle",
         "write cute.make_swizzle(b, m, s)"},
+      {"cute.size(t, {modes = 1})", "cute.size: a list of modes is a list such "
+        .. "as", "this table has the key modes"},
+      {kernel "cute.pipeline.PipelineAsync.create(2)", "PipelineAsync takes a "
+        .. "table of options, not 2", "write PipelineAsync {num_stages = n"},
+      {"cute.compile(k(y), {grid = 1, block = 64})", "bad argument #1 to "
+        .. "'cute.compile' (kernel expected", "write (k, x, y, {grid = g"},
+      {"cute.zeros({4}, 'f32', {device = 'cuda'})", "cute.zeros: no device "
+        .. "'cuda' (did you mean gpu?)", "host, gpu"},
       {"cute.zeros(64, 4)", "bad argument #2 to 'cute.zeros' (element type "
         .. "such as cute.bf16 expected, got 4)",
         "write the shape as one table: {m, n}"},
@@ -163,6 +176,13 @@ describe("a habit of another language in a call", function()
     } do
       check(table.unpack(row))
     end
+  end)
+
+  it("is a list of modes with one mode", function()
+    local t = cute.zeros({4, 8}, cute.f32)
+    assert.equal(8, cute.size(t, {mode = 1}))
+    assert.equal(8, cute.size(t, {mode = {1}}))
+    assert.equal(4, cute.size(t, {mode = 0}))
   end)
 
   it("is replaced by names that exist", function()

@@ -369,9 +369,26 @@ function sign.strict(name, t, fields)
   return sign.closed(name, t, fields)
 end
 
+-- Returns the name of another namespace that contains `name`, or nil.
+local function elsewhere(name)
+  local best
+  for t, full in pairs(sign.namespaces) do
+    local functions = sign.lazy(t)
+    if full:find "^cute" and (rawget(t, name) ~= nil or functions[name]) then
+      local found = full .. "." .. name
+      if not best or #found < #best or #found == #best and found < best then
+        best = found
+      end
+    end
+  end
+  return best
+end
+
 local function advice(name, names)
   local python, later = python_name(name)
   if python and not later then return python end
+  local found = #name > 2 and elsewhere(name)
+  if found then return "\n  write " .. found end
   local near = sign.nearest(name, names)
   near = near and "\n  nearest: " .. near or ""
   if not later and near == "" and #names <= 12 then

@@ -13,6 +13,10 @@ local function branch() return require "cute.lang.branch" end
 local function trace() return require "cute.lang.trace" end
 
 local function count_of(what, opts, least)
+  if type(opts) ~= "table" then
+    core.fail("bad-argument", ("%s takes a table of options, not %s\n  write "
+      .. "%s {num_stages = n, ...}"):format(what, core.show(opts), what))
+  end
   local n = opts.num_stages
   if math.type(n) ~= "integer" or n < least then
     core.fail("bad-argument", ("%s: num_stages must be a Lua integer of %d or "

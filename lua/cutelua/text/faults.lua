@@ -119,6 +119,12 @@ local SPECIAL = {
   {"tensor-map", "more elements", "the tensor passed to update_tma_descriptor "
     .. "must lie within its buffer"},
   {"tensor-map", "no valid", "call copy_tensormap() of this atom first"},
+  {"mbarrier", "nothing that orders its mbarrier_init", "put sync_threads() "
+    .. "between mbarrier_init and the first use; in a cluster, "
+    .. "mbarrier_init_fence() and the cluster barrier (cluster_arrive, "
+    .. "cluster_wait)", "its mbarrier_init"},
+  {"mbarrier", "no mbarrier_init_fence", "call mbarrier_init_fence() "
+    .. "between mbarrier_init and the barrier", "its mbarrier_init"},
   {"mbarrier", "in use in the memory", "an mbarrier's memory cannot hold data "
     .. "before mbarrier_inval: is this index too large, or is the memory used "
     .. "twice?"},

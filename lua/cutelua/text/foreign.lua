@@ -95,7 +95,11 @@ foreign.NAMES = rows({}, {
   ["launch"] = "k(arguments...):launch {grid = g, block = b}",
   -- PyTorch
   ["from_numpy"] = "cute.tensor(list), cute.npy.read(path)",
-  ["allclose assert_close"] = "cute.testing.assert_close",
+  ["allclose assert_close assert_allclose isclose"] =
+    "cute.testing.assert_close",
+  ["copy_async async_copy memcpy_async"] = "cute.copy with an atom of "
+    .. "cute.nvgpu.cpasync",
+  ["cp_async_wait_all"] = "cute.arch.cp_async_wait_group(0)",
   -- Lua 5.1
   ["unpack"] = "table.unpack", ["loadstring"] = "load",
   ["exit quit"] = "os.exit",
@@ -199,7 +203,7 @@ local FIELDS = rows({}, {
   ["sum mean max min amax"] = "cute.ops.reduce(x, \"sum\") on the host, "
     .. "x:load():reduce(\"add\", 0) in a kernel",
   ["exp"] = "cute.exp(x)", ["sqrt"] = "cute.sqrt(x)", ["abs"] = "cute.abs(x)",
-  ["zero_ fill_"] = "x:fill(0)", ["copy_"] = "x:copy_from(y)",
+  ["zero zero_ fill_ clear"] = "x:fill(0)", ["copy_"] = "x:copy_from(y)",
   ["data_ptr"] = "x.iterator", ["requires_grad backward grad"] =
     "a kernel for the derivative: cute.ops has those of its operations",
 })

@@ -1,10 +1,11 @@
 -- Loads one box by TMA, doubles it and stores it by TMA. Fault: no fence
 -- follows mbarrier_init.
 -- expect: cutelua: simulator: kernel box: 1 fault [kernel-fault]
--- expect: spec/faults/mbarrier/box_no_init_fence.lua:54 in main chunk
--- expect: box_no_init_fence.lua:39: mbarrier 'full'[0] is passed to a bulk copy
+-- expect: spec/faults/mbarrier/box_no_init_fence.lua:55 in main chunk
+-- expect: box_no_init_fence.lua:40: mbarrier 'full'[0] is passed to a bulk copy
 --   with no mbarrier_init_fence() after its mbarrier_init [mbarrier]
--- expect: the other: box_no_init_fence.lua:33
+-- expect: its mbarrier_init: box_no_init_fence.lua:34
+-- expect: call mbarrier_init_fence() between mbarrier_init and the barrier
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

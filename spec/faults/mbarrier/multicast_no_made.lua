@@ -1,11 +1,13 @@
 -- Two blocks of a cluster each load half of a box for both. Fault: no barrier
 -- of the cluster follows mbarrier_init.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
--- expect: spec/faults/mbarrier/multicast_no_made.lua:60 in main chunk
--- expect: multicast_no_made.lua:41: mbarrier 'full'[0] is used with nothing
---   that orders its mbarrier_init before the use: a block needs sync_threads(),
---   a cluster mbarrier_init_fence() and the cluster barrier [mbarrier]
--- expect: the other: multicast_no_made.lua:29
+-- expect: spec/faults/mbarrier/multicast_no_made.lua:62 in main chunk
+-- expect: multicast_no_made.lua:43: mbarrier 'full'[0] is used with nothing
+--   that orders its mbarrier_init before the use [mbarrier]
+-- expect: its mbarrier_init: multicast_no_made.lua:31
+-- expect: put sync_threads() between mbarrier_init and the first use; in a
+--   cluster, mbarrier_init_fence() and the cluster barrier (cluster_arrive,
+--   cluster_wait)
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

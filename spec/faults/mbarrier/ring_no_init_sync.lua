@@ -1,11 +1,13 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
 -- Fault: no barrier follows mbarrier_init.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
--- expect: spec/faults/mbarrier/ring_no_init_sync.lua:59 in main chunk
--- expect: ring_no_init_sync.lua:47: mbarrier 'full'[0] is used with nothing
---   that orders its mbarrier_init before the use: a block needs sync_threads(),
---   a cluster mbarrier_init_fence() and the cluster barrier [mbarrier]
--- expect: the other: ring_no_init_sync.lua:30
+-- expect: spec/faults/mbarrier/ring_no_init_sync.lua:61 in main chunk
+-- expect: ring_no_init_sync.lua:49: mbarrier 'full'[0] is used with nothing
+--   that orders its mbarrier_init before the use [mbarrier]
+-- expect: its mbarrier_init: ring_no_init_sync.lua:32
+-- expect: put sync_threads() between mbarrier_init and the first use; in a
+--   cluster, mbarrier_init_fence() and the cluster barrier (cluster_arrive,
+--   cluster_wait)
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

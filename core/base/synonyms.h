@@ -40,6 +40,15 @@
   SYN("is_causal", "causal") \
   SYN("sm_scale softmax_scale", "scale") \
   SYN("epsilon", "eps") \
+  /* operations of reductions; architectures */ \
+  SYN("add plus", "sum") \
+  SYN("avg average", "mean") \
+  SYN("maximum", "max") \
+  SYN("minimum", "min") \
+  SYN("multiply mul product", "prod") \
+  SYN("90 90a sm90 sm90a hopper h100 h200 H100 H200", "sm_90a") \
+  SYN("80 sm80 ampere a100 A100", "sm_80") \
+  SYN("89 sm89 ada", "sm_89") \
   /* fields and methods */ \
   SYN("astype cast type convert", "to") \
   SYN("numel nelement", "size") \

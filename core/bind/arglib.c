@@ -12,7 +12,9 @@
 // Advice on the values that users of other languages pass in place of a `want`.
 static const char *advice_on(const char *want, const char *got) {
   const char *end = strrchr(got, '.');
-  if (strcmp(want, "function") == 0)
+  bool result = strcmp(got, "nil") == 0 || strcmp(got, "no value") == 0 ||
+                strncmp(got, "traced ", 7) == 0;
+  if (result && strstr(want, "function"))
     return "\n  write f for the function itself: f() is what a call of it "
            "returns";
   if (strncmp(want, "integer", 7) == 0 && end &&
@@ -23,6 +25,9 @@ static const char *advice_on(const char *want, const char *got) {
   if (strncmp(want, "tensor", 6) == 0 && strncmp(got, "traced ", 7) == 0)
     return "\n  write t(i, _) for a part of tensor t, t.iterator + i for an "
            "address: t[i] is the value of an element";
+  if (strncmp(want, "number", 6) == 0 && strncmp(got, "tensor ", 7) == 0)
+    return "\n  write x:load() for the vector of a tensor in a kernel, "
+           "cute.ops.elementwise(f, x) on the host";
   if (strcmp(want, "kernel") == 0)
     return "\n  write (k, x, y, {grid = g, block = b}): the kernel, its "
            "arguments, then the options";

@@ -115,7 +115,8 @@ lua_Integer face_check_fits(lua_State *L, int idx, DType t) {
   snprintf(text, sizeof text, "%g", d);
   face_error(L, ERR_TYPE, "the number %s does not fit in %s%s",
              d != d ? "nan" : text, dtype_name(t), ir_fn(face_ctx(L))
-             ? ": convert the traced value with :to(cute.f32)" : "");
+             ? ": write an integer, or convert the traced value with "
+               ":to(cute.f32)" : "");
 }
 
 uint64_t face_number_bits(lua_State *L, int idx, DType t) {

@@ -88,6 +88,37 @@ describe("a habit of another language", function()
     end
   end)
 
+  it("is an option or operation of cute.ops", function()
+    for _, row in ipairs {
+      {"cute.ops.gemm(t, t, {bias = x})", "ops.gemm: no option 'bias': pass it "
+        .. "as C", "cute.ops.gemm(A, B, bias)"},
+      {"cute.ops.gemm(t, t, {trans_b = true})",
+        "ops.gemm: no option 'trans_b': transpose the operand's layout",
+        "cute.select(t, {1, 0})"},
+      {"cute.ops.reduce(t, 'sum', {axis = 1})",
+        "ops.reduce: no option 'axis': write by = \"row\"", "by = {0}"},
+      {"cute.ops.softmax(t, {dim = -1})", "ops.softmax: no option 'dim': the "
+        .. "operation runs along the last mode", "cute.select(x, {1, 0})"},
+      {"cute.ops.reduce(t, 'add')", "ops.reduce: no operation 'add' (did you "
+        .. "mean sum?)", "there are"},
+      {"cute.ops.sdpa(t, t, t)", "cute.ops has no 'sdpa'",
+        "write cute.ops.attention(Q, K, V)"},
+      {"cute.ops.relu(t)", "bad argument #1 to 'ops.relu'",
+        "cute.ops.elementwise(f, x) on the host"},
+      {"t:to(cute.f16)", "tensor:to: f16 is an element type, not a device",
+        "write cute.ops.convert(x, cute.f16)"},
+      {"k(y):launch {grid = 1, block = 64, arch = 'hopper'}",
+        "call:launch: no architecture 'hopper' (did you mean sm_90a?)",
+        "sm_80"},
+      {"cute.ops.gemm(t, t, {num_warps = 4})",
+        "ops.gemm: no option 'num_warps': there are", "alpha"},
+    } do
+      check(table.unpack(row))
+    end
+    assert.truthy(said("print(t @ t)"):find("write cute.ops.gemm(A, B)", 1,
+                                            true))
+  end)
+
   it("is a name", function()
     for _, row in ipairs {
       {"cute.jit(print)", "cute.jit was called, but it is a table of functions",

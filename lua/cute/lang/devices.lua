@@ -19,8 +19,10 @@ local ARCHS = core.archs()
 
 function devices.sm(arch)
   if not ARCHS[arch] then
-    core.fail("wrong-arch", ("no architecture '%s': there are %s")
-      :format(tostring(arch), table.concat(ARCHS, " ")))
+    local near = core.nearest(tostring(arch), ARCHS)
+    core.fail("wrong-arch", ("no architecture '%s'%s: there are %s"):format(
+      tostring(arch), near and " (did you mean " .. near .. "?)" or "",
+      table.concat(ARCHS, " ")))
   end
   return ARCHS[arch]
 end

@@ -135,7 +135,7 @@ function kernel.extents(what, v)
   for i = 1, 3 do
     if math.type(out[i]) ~= "integer" or out[i] < least then
       core.fail("bad-launch", ("%s = %s; one to three integers of at least %d "
-        .. "are needed%s"):format(what, tostring(out[i]), least,
+        .. "are needed%s"):format(what, core.show(out[i]), least,
         math.type(out[i]) == "float" and "\n  write a // b for an integer: a / "
         .. "b is a float" or ""))
     end

@@ -241,7 +241,7 @@ function sign.no_such(kind, name, known, of)
   for n in pairs(known) do names[#names + 1] = n end
   table.sort(names)
   local explain = kind == "option" and sign.workshop.option
-  local advice = explain and explain(name)
+  local advice = explain and explain(name, known)
   if advice then
     return ("%sno option '%s': %s"):format(of and of .. ": " or "", name,
       advice)

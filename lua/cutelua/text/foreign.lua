@@ -94,6 +94,14 @@ foreign.NAMES = rows({}, {
   -- the Python DSL
   ["launch"] = "k(arguments...):launch {grid = g, block = b}",
   -- PyTorch
+  ["sum mean prod amax argmax"] = "cute.ops.reduce(x, \"sum\") for a tensor "
+    .. "on the host, x:load():reduce(\"add\", 0) for one in a kernel",
+  ["bmm einsum linear mm addmm"] = "cute.ops.gemm(A, B), whose B is (N,K)",
+  ["scaled_dot_product_attention sdpa flash_attention flash_attn"] =
+    "cute.ops.attention(Q, K, V)",
+  ["layer_norm"] = "cute.ops.layernorm", ["rms_norm"] = "cute.ops.rmsnorm",
+  ["cast astype"] = "x:to(cute.f32) for a value, cute.ops.convert(x, dtype) "
+    .. "for a tensor",
   ["from_numpy"] = "cute.tensor(list), cute.npy.read(path)",
   ["allclose assert_close assert_allclose isclose"] =
     "cute.testing.assert_close",
@@ -152,34 +160,53 @@ end
 ---------------------------------------------------------------------------
 
 -- Options of other languages that no option here replaces, and what a script
--- does instead.
-local OPTIONS = rows({}, {
-  ["smem shared shared_mem shared_memory smem_bytes smem_size sharedMem "
-    .. "shared_bytes dynamic_smem"] = "a kernel's shared memory is the sum of "
-    .. "its tensors (cute.make_smem_tensor): leave the option out",
-  ["num_warps warps"] = "write block = 32 * warps",
-  ["num_stages stages"] = "a launch has no stages: pass the number to the "
-    .. "kernel's pipeline, {num_stages = n}",
-  ["waves_per_eu maxnreg max_registers maxrregcount num_regs"] = "registers "
-    .. "follow from cute.kernel(name, {block = b, min_blocks = n}, f), or from "
-    .. "cute.arch.setmaxregister_increase",
-  ["args arguments kernel_args"] = "arguments are passed by the call: "
-    .. "k(x, y):launch {grid = g, block = b}",
-  ["n size length"] = "pass it as an argument of the kernel",
-  ["requires_grad"] = "derivatives are kernels of their own: cute.ops lists "
-    .. "them",
-  ["trans_a trans_b transA transB transpose_a transpose_b"] = "transpose the "
-    .. "operand's layout instead: cute.select(t, {1, 0})",
-  ["keepdim keepdims"] = "the result has no mode for the axis: broadcast it "
-    .. "by a layout with stride 0",
-})
+-- does instead: by an option that the called function has, and by name.
+local OPTIONS = {
+  block = rows({}, {
+    ["smem shared shared_mem shared_memory smem_bytes smem_size sharedMem "
+      .. "shared_bytes dynamic_smem"] = "a kernel's shared memory is the sum "
+      .. "of its tensors (cute.make_smem_tensor): leave the option out",
+    ["num_warps warps"] = "write block = 32 * warps",
+    ["num_stages stages"] = "a launch has no stages: pass the number to the "
+      .. "kernel's pipeline, {num_stages = n}",
+    ["waves_per_eu maxnreg max_registers maxrregcount num_regs"] = "registers "
+      .. "follow from cute.kernel(name, {block = b, min_blocks = n}, f), or "
+      .. "from cute.arch.setmaxregister_increase",
+    ["args arguments kernel_args"] = "arguments are passed by the call: "
+      .. "k(x, y):launch {grid = g, block = b}",
+  }),
+  epilogue = rows({}, {
+    ["bias"] = "pass it as C: cute.ops.gemm(A, B, bias)",
+    ["activation"] = "write epilogue = function(acc) return "
+      .. "cute.ops.relu(acc) end",
+    ["trans_a trans_b transA transB transpose_a transpose_b"] = "transpose "
+      .. "the operand's layout instead: cute.select(t, {1, 0})",
+  }),
+  by = rows({}, {
+    ["axis axes dim dims"] = "write by = \"row\" for the last mode, or by = "
+      .. "{0} for a list of modes",
+    ["keepdim keepdims"] = "the result lacks the reduced modes: give it a "
+      .. "layout with a mode of stride 0",
+  }),
+  dtype = rows({}, {
+    ["axis axes dim dims"] = "the operation runs along the last mode: pass a "
+      .. "view such as cute.select(x, {1, 0}) for another",
+    ["requires_grad"] = "derivatives are operations of their own",
+  }),
+}
+local ORDER = {"block", "epilogue", "by", "dtype"}
 
 --- Returns a sentence about an option of another language that has no
 -- counterpart, or nil.
 ---@param name any
+---@param known table its keys are the existing options
 ---@return string?
-function foreign.option(name)
-  return type(name) == "string" and OPTIONS[name] or nil
+function foreign.option(name, known)
+  for _, option in ipairs(ORDER) do
+    if known[option] and OPTIONS[option][name] then
+      return OPTIONS[option][name]
+    end
+  end
 end
 
 ---------------------------------------------------------------------------

@@ -282,6 +282,8 @@ local FOREIGN = {
   {"&&", "write and, for traced values &"},
   {"||", "write or, for traced values |"},
   {"![%a_(]", "write not, for traced values ~"},
+  {"[%w_%)]%s*@%s*[%a_]", "write cute.ops.gemm(A, B), which multiplies by B "
+    .. "transposed"},
   {"^%s*//", "a comment begins with --"}, {"^%s*/%*", "a comment begins with "
     .. "--"}, {"^%s*#", "a comment begins with --"},
   {"%?.+:", "write cute.where(condition, x, y)"},

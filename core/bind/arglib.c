@@ -14,6 +14,8 @@ static const char *advice_on(const char *want, const char *got) {
   const char *end = strrchr(got, '.');
   bool result = strcmp(got, "nil") == 0 || strcmp(got, "no value") == 0 ||
                 strncmp(got, "traced ", 7) == 0;
+  if (strcmp(got, "a function") == 0 && strncmp(want, "at most", 7) != 0)
+    return "\n  write f() for the result of function f";
   if (result && strstr(want, "function"))
     return "\n  write f for the function itself: f() is what a call of it "
            "returns";
@@ -83,7 +85,8 @@ static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
     face_error(L, ERR_ARG, "an element was set to a bad value (%s expected, "
                "got %s)", want, got);
   if (set || strcmp(name, "index") == 0)
-    face_error(L, ERR_ARG, "bad index (%s expected, got %s)", want, got);
+    face_error(L, ERR_ARG, "bad index (%s expected, got %s)%s", want, got,
+               advice_on(want, got));
   face_error(L, ERR_ARG, "bad operand #%d of '%s' (%s expected, got %s)", arg,
              name, want, got);
 }

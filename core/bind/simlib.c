@@ -404,8 +404,9 @@ static const char *mem_name(const Fn *fn, const Mem *m) {
   return s;
 }
 
-// Sets t.rounds = {[name] = number of phases} for arrays of mbarriers. Arrays
-// with equal names are left out.
+// Sets t.rounds = {[name] = number of phases} for arrays of mbarriers. Sets
+// t.ring to the name of the array that the fault is about. Arrays with equal
+// names have the number -1.
 static void set_rounds(lua_State *L, const Fn *fn, const SimReport *r) {
   if (!r->nround) return;
   lua_createtable(L, 0, r->nround);
@@ -416,6 +417,7 @@ static void set_rounds(lua_State *L, const Fn *fn, const SimReport *r) {
     face_set_int(L, name, twice ? -1 : r->round[k].phases);
   }
   lua_setfield(L, -2, "rounds");
+  set_string(L, "ring", mem_name(fn, &fn->mem.p[r->round[0].mem]));
 }
 
 static void push_report(lua_State *L, Ctx *cx, const Fn *fn,

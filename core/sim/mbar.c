@@ -806,7 +806,8 @@ int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b) {
 
 void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r) {
   int64_t size = c->prog->smem_bytes;
-  r->nround = 0;
+  r->nround = 1;
+  r->round[0] = (SimRound){of->mem, 0};
   for (int k = 0; k < c->nmbar; k++) {
     const SimMbar *b = &c->mbar[k];
     int n = 0;

@@ -120,7 +120,7 @@ void simmbar_late(SimFault *f, const SimWarp *w, const SimMbar *b,
 // Returns how many more waits w passed at b than b completed phases.
 int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b);
 // Records in r how many phases the mbarriers in the CTA of mbarrier `of` began,
-// summed over each array of mbarriers.
+// summed over each array of mbarriers. The array of `of` comes first.
 void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r);
 // Returns the pending mbarrier arrival that follows w's cp.asyncs, or NULL.
 const struct SimAsync *simmbar_landing(const SimWarp *w);

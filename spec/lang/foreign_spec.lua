@@ -34,6 +34,8 @@ local function check(text, cause, advice)
   assert.truthy(got:find(advice, 1, true), got)
 end
 
+local STATE = "local s = cute.pipeline.make_pipeline_state('producer', 2) "
+
 local function kernel(body, options)
   return ("cute.kernel('k', function(x, y) local t = cute.arch.thread_idx() "
     .. "%s end)(x, y):launch {%s}"):format(body,
@@ -204,6 +206,38 @@ describe("a habit of another language in a call", function()
       {"cute.ops.gemm(t, cute.zeros({8, 6}, cute.f32), {device = 'sim'})",
         "ops.gemm: A is (4,8):(8,1) and B is (8,6):(6,1): K is 8 in one and 6",
         "write cute.select(B, {1, 0}): B must be (N,K)"},
+    } do
+      check(table.unpack(row))
+    end
+  end)
+
+  it("is a function or a condition", function()
+    for _, row in ipairs {
+      {kernel "local i = cute.arch.thread_idx y[i] = 1", "bad index (integer "
+        .. "or tuple expected, got a function)", "write f() for the result"},
+      {kernel "local i = cute.arch.thread_idx y[i + 1] = 1", "attempt to "
+        .. "perform arithmetic on a function value (local 'i')",
+        "write i() for the result of function i"},
+      {kernel "cute.when(t, function() y[0] = 1 end)",
+        "cute.when: the condition is i32, not a boolean", "write x:ne(0)"},
+      {kernel "cute.when(t:eq(0), print, t:eq(1), print)", "bad argument #4 to "
+        .. "'cute.when'", "cute.cases(c1, c2)"},
+      {kernel "cute.range(0, 4, function(i) y[i] = 1 end)",
+        "cute.range: a limit is a function", "write for i in cute.range"},
+      {kernel "cute.printf(t)", "bad argument #1 to 'cute.printf'",
+        "write cute.printf(\"{}\", x)"},
+      {kernel "cute.if_(t:eq(0), print)", "cute has no 'if_'",
+        "write cute.when(condition, f, g)"},
+      {kernel(STATE .. "y[s.index()] = 1"),
+        "attempt to call a number value (field 'index')",
+        "write .index without ()"},
+      {kernel(STATE .. "y[s.stage] = 1"), "a PipelineState has no 'stage'",
+        "write x.index"},
+      {"cute.kernel('k', function(a, b) a(0, 0, 0) end)(t):launch {grid = 1, "
+        .. "block = 1, device = 'sim'}", "", "kernel k takes 2 arguments (a, "
+        .. "b), got 1: the missing ones are nil"},
+      {"print(cute.make_layout({2, 4}).shape())", "(2,4) cannot be called",
+        "write it without ()"},
     } do
       check(table.unpack(row))
     end

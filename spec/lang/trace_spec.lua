@@ -538,8 +538,8 @@ describe("traced values in Lua's own operators", function()
 
   it("take the type of the other operand, or report that it does not fit",
     function()
-      assert.equal("the number 0.5 does not fit in i32: convert the traced "
-        .. "value with :to(cute.f32) [type-mismatch]",
+      assert.equal("the number 0.5 does not fit in i32: write an integer, or "
+        .. "convert the traced value with :to(cute.f32) [type-mismatch]",
         (message(function(n) return n * 0.5 end, 5)))
       assert.equal("5000000000 does not fit in i32 [type-mismatch]",
         (message(function(n) return n + 5000000000 end, 5)))

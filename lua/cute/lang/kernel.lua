@@ -723,9 +723,9 @@ function Kernel.__tostring(k) return "kernel " .. k.name end
 local made = 0
 
 local function new_program(k, args, kind, opts)
-  function opts.missing()
+  function opts.missing(about_nil)
     local find = sign.workshop.missing_argument
-    return find and find(k, args)
+    return find and find(k, args, about_nil)
   end
   opts.min_blocks = k.min_blocks
   opts.numbers, opts.in_table = kind.numbers, kind.in_table

@@ -463,9 +463,10 @@ local function surplus(...)
   return check and check(...)
 end
 
---- Traces func as kernel `name` with these arguments. opts.missing(): returns a
--- sentence that names an argument that is nil, or nil. opts.numbers: whether
--- some arguments are numbers. opts.in_table: whether some of these are in
+--- Traces func as kernel `name` with these arguments. opts.missing(about_nil):
+-- returns a sentence about missing arguments or, if the error is about nil,
+-- about an argument that is nil; else nil. opts.numbers: whether some
+-- arguments are numbers. opts.in_table: whether some of these are in
 -- tables. opts.held: see dependencies.take.
 ---@return userdata fn, table read the record of cute.lang.dependencies
 function trace.run(name, func, opts, ...)
@@ -480,8 +481,10 @@ function trace.run(name, func, opts, ...)
   local before = regions.begin(opts.state)
   local function handler(message)
     message = explain(message)
-    local missing = type(message) == "string"
-      and message:find "%f[%a]nil%f[%A]" and opts.missing()
+    local about_nil = type(message) == "string"
+      and message:find "%f[%a]nil%f[%A]" ~= nil
+    local missing = (about_nil or report.parse(tostring(message)).kind)
+      and opts.missing(about_nil)
     if missing then message = message .. "\n  " .. missing end
     if opts.numbers and type(message) == "string"
       and is_static(message, opts.in_table) then

@@ -290,6 +290,8 @@ local IN_WHERE = "cute.where(c, x, y) computes both x and y, also where c is "
 local REFILL = "the stage is filled again while its previous copy is in "
   .. "flight: acquire it before the copy, pipe:producer_acquire(state), with a "
   .. "state that advances, or wait at the mbarrier of its readers"
+local ONE_THREAD = "let one thread initialize it, cute.when(tid:eq(0), "
+  .. "function() ... end), then call sync_threads()"
 local NEAR_LINES = 8  -- the most lines between a read and its cute.where
 
 -- The function that waits for groups of asynchronous operations, by the words
@@ -320,26 +322,16 @@ end
 -- Returns advice if a ring of stages was filled and released a different number
 -- of times, or if one side waits for the other side, which ended.
 local function uneven(r)
-  local rounds, names = r.rounds or {}, {}
+  local full, empty = other_side(r.ring or "")
+  local filled, released = (r.rounds or {})[full], (r.rounds or {})[empty]
   local ended = r.kind == "deadlock" and r.lack == "nobody"
     and r.message:find("exited without arriving", 1, true)
-  if ended and r.tensor then
-    names[1] = r.tensor
-  elseif r.kind == "exited-block" then
-    for name in pairs(rounds) do names[#names + 1] = name end
-    table.sort(names)
-  end
-  for _, name in ipairs(names) do
-    local full, empty = other_side(name)
-    local filled, released = rounds[full], rounds[empty]
-    local some = filled and released and released > 0
-    -- A reader that waits for a full stage holds at most one other stage.
-    if some and ended and (name == empty or filled - released < 2)
-      or some and not ended and filled > released then
-      return ("filled %d stages, released %d%s: do both loops count alike?")
-        :format(filled, released, ended and ", and this waits for one more"
-        or "")
-    end
+  if math.min(filled or 0, released or 0) < 1 then return end
+  -- A reader that waits for a full stage holds at most one other stage.
+  if ended and (r.ring == empty or filled - released < 2)
+    or r.kind == "exited-block" and filled > released then
+    return ("filled %d stages, released %d%s: do both loops count alike?")
+      :format(filled, released, ended and ", and this waits for one more" or "")
   end
 end
 
@@ -394,6 +386,9 @@ function faults.advice(r)
   local loops = uneven(r)
   if loops then return loops, second end
   if is_refill(r) then return REFILL, second end
+  if r.line2 == r.line and r.message:find "initialized a second time" then
+    return ONE_THREAD, second
+  end
   if LACKS[key] then return LACKS[key], second end
   if r.way then return on_the_way(r), second end
   if r.kind == "out-of-bounds" and is_in_where(r) then return IN_WHERE end

@@ -105,6 +105,14 @@ foreign.NAMES = rows({}, {
   ["from_numpy"] = "cute.tensor(list), cute.npy.read(path)",
   ["allclose assert_close assert_allclose isclose"] =
     "cute.testing.assert_close",
+  ["warp_sum warp_reduce warp_reduce_sum reduce_sum"] =
+    "cute.arch.warp_reduction_sum",
+  ["warp_max warp_reduce_max"] = "cute.arch.warp_reduction_max",
+  ["if_ if_then if_else cond"] = "cute.when(condition, f, g)",
+  ["for_ for_range fori_loop for_generate"] =
+    "for i in cute.range(lo, hi) do ... end",
+  ["while_ while_loop"] = "cute.loop(condition, body)",
+  ["print"] = "print(x) on the host, cute.printf(format, x) in a kernel",
   ["copy_async async_copy memcpy_async"] = "cute.copy with an atom of "
     .. "cute.nvgpu.cpasync",
   ["cp_async_wait_all"] = "cute.arch.cp_async_wait_group(0)",
@@ -231,14 +239,15 @@ local FIELDS = rows({}, {
     .. "x:load():reduce(\"add\", 0) in a kernel",
   ["exp"] = "cute.exp(x)", ["sqrt"] = "cute.sqrt(x)", ["abs"] = "cute.abs(x)",
   ["zero zero_ fill_ clear"] = "x:fill(0)", ["copy_"] = "x:copy_from(y)",
-  ["data_ptr"] = "x.iterator", ["requires_grad backward grad"] =
+  ["data_ptr"] = "x.iterator",
+  ["stage stage_index"] = "x.index", ["requires_grad backward grad"] =
     "a kernel for the derivative: cute.ops has those of its operations",
 })
 
 -- Returns a sentence about a missing field that another language has.
 local function missing_field(message)
   local name = message:match "has no field '([%w_]+)'"
-    or message:match "a traced value has no '([%w_]+)'"
+    or message:match "^[^\n]*%f[%a]an? [%w ]+ has no '([%w_]+)'"
   return name and FIELDS[name] and "write " .. FIELDS[name]
 end
 
@@ -253,13 +262,44 @@ local function dotted(message, text)
   end
 end
 
+-- Patterns of messages, and the advice to print for each, in which %1 is the
+-- pattern's first capture.
+local LINES = {
+  {"on a function value %(%a+ '([%w_]+)'%)",
+    "write %1() for the result of function %1"},
+  {"%([%d,]+%) cannot be called: it is not a function",
+    "write it without (): a shape or stride is a field"},
+  {"attempt to call a number value %(field '([%w_]+)'%)",
+    "write .%1 without (): it is a field"},
+  {"the condition is [iuf]%d+, not a boolean",
+    "write x:ne(0), or another comparison such as x:lt(y), for a condition"},
+  {"to 'cute%.when' %(at most 3 expected",
+    "write for a, b in cute.cases(c1, c2) do ... end for else if"},
+  {"no copy atom 'UniversalCopy'", "write a num_bits_per_copy that is a power "
+    .. "of two from the element's bits to 256"},
+  {"cute%.range: a limit is a function",
+    "write for i in cute.range(lo, hi) do ... end"},
+  {"to 'cute%.printf' %(string expected, got traced",
+    "write cute.printf(\"{}\", x)"},
+  {"to 'cute%.printf' %(string expected, got tensor",
+    "write cute.print_tensor(x)"},
+}
+
+local function known_line(message)
+  local first = message:match "^[^\n]*"
+  for _, row in ipairs(LINES) do
+    local at, _, name = first:find(row[1])
+    if at then return (row[2]:gsub("%%1", name or "")) end
+  end
+end
+
 --- Returns advice on a line whose error is the use of another language's
 -- method, or nil.
 ---@param message string
 ---@param text string
 ---@return string?
 function foreign.line(message, text)
-  return missing_field(message) or dotted(message, text)
+  return missing_field(message) or dotted(message, text) or known_line(message)
 end
 
 ---------------------------------------------------------------------------

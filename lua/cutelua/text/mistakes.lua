@@ -125,16 +125,18 @@ function mistakes.odd_launch(call, colon, grid, block)
     block == nil and "b" or core.show(block))
 end
 
---- Returns a sentence that names the first parameter whose argument is nil.
+--- Returns a sentence that says how many arguments are missing or, if the
+-- error is about nil, names the first parameter whose argument is nil.
 ---@param k table
 ---@param args table
+---@param about_nil boolean
 ---@return string?
-function mistakes.missing_argument(k, args)
+function mistakes.missing_argument(k, args, about_nil)
   if args.n < k.takes then
     return mistakes.number_of_arguments(k, args.n)
       .. ": the missing ones are nil"
   end
-  for i = 1, k.takes do
+  for i = 1, about_nil and k.takes or 0 do
     if args[i] == nil then
       return ("kernel %s: argument %d (%s) is nil"):format(k.name, i,
         debug.getlocal(k.func, i) or "?")

@@ -573,6 +573,25 @@ local function no_tile(atom, smem_tensor, gmem_tensor)
     smem_tensor, gmem_tensor))
 end
 
+-- Raises an error if the modes of the tile in shared memory and of the tile's
+-- coordinates have different extents, as in (32,16) and (16,32).
+local function check_tiles(smem_tensor, gmem_tensor)
+  local s, g = core.get(smem_tensor.layout, 0), core.get(gmem_tensor.layout, 0)
+  local n, extents = core.rank(s), {{}, {}}
+  if n ~= core.rank(g) then return end
+  for i = 0, n - 1 do
+    local a, b = core.size(s, i), core.size(g, i)
+    if math.type(a) ~= "integer" or math.type(b) ~= "integer" then return end
+    extents[1][i + 1], extents[2][i + 1] = a, b
+  end
+  local a, b = table.concat(extents[1], ","), table.concat(extents[2], ",")
+  if a ~= b then
+    core.fail("shape-mismatch", ("tma_partition: the tile is (%s) in "
+      .. "smem_tensor, but (%s) in gmem_tensor\n  %s\n  %s"):format(a, b,
+      smem_tensor, gmem_tensor))
+  end
+end
+
 --- Partitions a tile in shared memory and the tile's coordinates into what each
 -- instruction of an atom copies: ((TMA,TMA_Iter),Rest...). The first mode of
 -- both tensors must be the tile (see cute.group_modes). cta_coord in cta_layout
@@ -592,6 +611,7 @@ function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
   if core.size(inverse) ~= size or core.size(gmem_tensor, 0) ~= size then
     no_tile(atom, smem_tensor, gmem_tensor)
   end
+  check_tiles(smem_tensor, gmem_tensor)
   local order = core.logical_divide(inverse, atom.values)
   local s, g = by_place(smem_tensor, order), by_place(gmem_tensor, order)
   if atom.num_multicast == 1 then return s, g end

@@ -70,11 +70,27 @@ describe("a habit of another language", function()
     } do
       check(table.unpack(row))
     end
-    for _, text in ipairs {"k<<<1, 64>>>(y)", "k[1, 64](y)"} do
-      assert.truthy(said(text):find("write k(arguments...):launch", 1, true))
+    for text, advice in pairs {
+      ["k<<<1, 64>>>(y)"] = "write k(arguments...):launch",
+      ["k[1, 64](y)"] = "write k(arguments...):launch",
+      ["local f = function(x, n: cute.i32) end"] = "parameters have no types",
+      ["local f = (x) => x + 1"] = "write function(x) return ... end",
+      ["if x is None then end"] = "write x == nil",
+      ["cute::copy(x, y)"] = "write cute.copy with a dot",
+      ["cute.arch.atomic_add(&y[0], 1)"] = "write t.iterator + i",
+      ["local z = 1.0f"] = "write numbers without a suffix",
+      ["print(f'{x}')"] = "for a string with values",
+      ["require 'cutelua.kernel'"] = "then cute.kernel",
+      ["cute.kernel('k', {grid = 1}, print)"] = "no option 'grid': it is an "
+        .. "option of k(x):launch",
+    } do
+      assert.truthy(said(text):find(advice, 1, true), text)
     end
   end)
 
+end)
+
+describe("a habit of another language in a name", function()
   it("is an option's name", function()
     for option, meant in pairs {grid_dim = "grid", gridDim = "grid",
         block_dim = "block", num_threads = "block", fast_math = "fastmath",

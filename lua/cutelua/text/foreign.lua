@@ -21,7 +21,8 @@ foreign.NAMES = rows({}, {
   ["enumerate"] = "ipairs", ["str"] = "tostring",
   ["int"] = "x // 1, in a kernel x:to(cute.i32)",
   ["float"] = "in a kernel x:to(cute.f32)", ["dict list"] = "{}",
-  ["cutlass torch np tl triton"] = "cute", ["null nullptr NULL"] = "nil",
+  ["cutlass cutelua torch np tl triton"] = "cute",
+  ["null nullptr NULL"] = "nil",
   ["isinstance"] = "type(x), core types by x.__name",
   -- CUDA C: threads
   ["threadIdx"] = "local x, y, z = cute.arch.thread_idx()",
@@ -170,6 +171,10 @@ end
 -- Options of other languages that no option here replaces, and what a script
 -- does instead: by an option that the called function has, and by name.
 local OPTIONS = {
+  min_blocks = rows({}, {
+    ["grid cluster stream device seed pdl cooperative arch"] = "it is an "
+      .. "option of k(x):launch {grid = g, block = b}",
+  }),
   block = rows({}, {
     ["smem shared shared_mem shared_memory smem_bytes smem_size sharedMem "
       .. "shared_bytes dynamic_smem"] = "a kernel's shared memory is the sum "
@@ -202,7 +207,7 @@ local OPTIONS = {
     ["requires_grad"] = "derivatives are operations of their own",
   }),
 }
-local ORDER = {"block", "epilogue", "by", "dtype"}
+local ORDER = {"min_blocks", "block", "epilogue", "by", "dtype"}
 
 --- Returns a sentence about an option of another language that has no
 -- counterpart, or nil.
@@ -285,8 +290,13 @@ local LINES = {
     "write cute.print_tensor(x)"},
 }
 
-local function known_line(message)
+local function known_line(message, text)
   local first = message:match "^[^\n]*"
+  if first:find "operator '//'" and text:find "^%s*//" then
+    return "write a comment with --"
+  elseif first:find "%(global 'f'%)" and text:find "%f[%w_]f[\"']" then
+    return "write (\"x is %g\"):format(x) for a string with values"
+  end
   for _, row in ipairs(LINES) do
     local at, _, name = first:find(row[1])
     if at then return (row[2]:gsub("%%1", name or "")) end
@@ -299,7 +309,8 @@ end
 ---@param text string
 ---@return string?
 function foreign.line(message, text)
-  return missing_field(message) or dotted(message, text) or known_line(message)
+  return missing_field(message) or dotted(message, text)
+    or known_line(message, text)
 end
 
 ---------------------------------------------------------------------------

@@ -231,7 +231,7 @@ function suggest.module(message)
   local head, name = message:match "^(.*module '([^'\n]+)' not found):\n"
   if not head then return message end
   local root, rest = name:match "^([^.]+)%.?(.*)$"
-  if root == "cutlass" then root = "cute" end
+  if root == "cutlass" or root == "cutelua" then root = "cute" end
   if root == "cute" then
     local value = package.loaded.cute
     for part in rest:gmatch "[^.]+" do
@@ -258,6 +258,12 @@ end
 -- Patterns for lines of other languages that Lua cannot parse, and for each
 -- what to write instead.
 local FOREIGN = {
+  {"%f[%w_]function[^()]*%([^()]*[%w_]%s*:", "parameters have no types: write "
+    .. "function(x, n) ... end"},
+  {"=>", "write function(x) return ... end"},
+  {"%f[%w_]is%s+None", "write x == nil"},
+  {"%f[%w_]is%s+not%s+None", "write x ~= nil"},
+  {"[%w_]::[%w_]", "write cute.copy with a dot"},
   {"^%s*@", "Lua has no decorators: local k = cute.kernel(\"k\", "
     .. "function(x) ... end)"},
   {"^%s*def%s", "write local function f(x) ... end"},
@@ -286,6 +292,7 @@ local FOREIGN = {
     .. "transposed"},
   {"^%s*//", "a comment begins with --"}, {"^%s*/%*", "a comment begins with "
     .. "--"}, {"^%s*#", "a comment begins with --"},
+  {"[%(,]%s*&%s*[%a_]", "write t.iterator + i for the address of element i"},
   {"%?.+:", "write cute.where(condition, x, y)"},
   {"^%s*const%s", "write local x = ..."}, {"^%s*auto%s", "write local x = ..."},
   {"^%s*var%s", "write local x = ..."}, {"^%s*let%s", "write local x = ..."},
@@ -308,6 +315,9 @@ local function other_language(sentence, text)
   if sentence:find "near '%['$" and line:find "[=(,{]%s*%[" then
     return line:find "%[.*%sfor%s.*%sin%s" and "Lua has no comprehensions: "
       .. "fill a list in a loop" or "a list is {1, 2, 3}"
+  end
+  if sentence:find "^malformed number" then
+    return "write numbers without a suffix such as f or u: 1.0, 0xff"
   end
   for _, row in ipairs(FOREIGN) do
     if line:find(row[1]) then return row[2] end

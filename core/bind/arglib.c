@@ -93,16 +93,22 @@ static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
 
 // Raises the error for argument `arg` of the C function at stack level `level`.
 // The message names the public function that the user called, and the number of
-// the argument there.
-static _Noreturn void bad_argument(lua_State *L, int level, int arg,
-                                   const char *want) {
+// the argument there. `got` describes what was given.
+static _Noreturn void wrong_argument(lua_State *L, int level, int arg,
+                                     const char *want, const char *got) {
   Public p;
   luaL_checkstack(L, 16, "error message");
   if (!public_find(L, &p))
     face_error(L, ERR_ARG, "bad argument #%d (%s expected, got %s)", arg, want,
-               face_show(L, arg));
+               got);
   complain(L, &p, p.level == level ? arg : public_argument(L, &p, arg), want,
-           face_show(L, arg));
+           got);
+}
+
+static _Noreturn void bad_argument(lua_State *L, int level, int arg,
+                                   const char *want) {
+  luaL_checkstack(L, 16, "error message");
+  wrong_argument(L, level, arg, want, face_show(L, arg));
 }
 
 void face_argerror(lua_State *L, int arg, const char *want) {
@@ -123,9 +129,16 @@ static void too_many(lua_State *L, int level, int most, int method) {
   while (n > most && lua_isnil(L, n)) n--;
   lua_settop(L, n);
   if (n <= most) return;
-  snprintf(want, sizeof want, most > method ? "at most %d" : "none",
-           most - method);
-  bad_argument(L, level, most + 1, want);
+  if (most > method)
+    snprintf(want, sizeof want, "at most %d argument%s", most - method,
+             most - method == 1 ? "" : "s");
+  else
+    snprintf(want, sizeof want, "no arguments");
+  luaL_checkstack(L, 16, "error message");
+  const char *first = face_show(L, most + 1);
+  wrong_argument(L, level, most + 1, want,
+                 lua_pushfstring(L, "%d; #%d is %s", n - method,
+                                 most + 1 - method, first));
 }
 
 void arglib_check_count(lua_State *L, const Entry *e) {

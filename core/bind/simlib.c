@@ -428,6 +428,7 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   set_string(L, "message", r->text);
   set_place(L, fn, "file", "line", r->src);
   set_place(L, fn, "file2", "line2", r->src2);
+  set_place(L, fn, "wait_file", "wait", r->waited);
   set_triple(L, "block", r->block);
   set_triple(L, "thread", r->thread);
   face_set_int(L, "count", (int64_t)r->count);

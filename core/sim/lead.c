@@ -146,6 +146,7 @@ static void conclude(SimFault *all, uint32_t n) {
       continue;
     f->r.lack = LACK_PARITY;
     f->late = later->late;
+    f->r.waited = later->r.waited;
   }
 }
 

@@ -18,7 +18,7 @@
 enum { MAX_COUNT = (1 << 20) - 1 };
 
 // The last use of an mbarrier by a warp: epoch, lanes and line.
-struct SimUse { uint32_t clk, lanes, src; };
+struct SimUse { uint32_t clk, lanes, src, waited; };
 
 // The last wait of a warp that passed, in phase `phase` because phase - 1 was
 // complete: epoch, lanes and line.
@@ -305,7 +305,7 @@ static bool next_group(Visit *v, Group *g) {
   if (v->x.i->op == OP_MBARINVAL) return true;
   struct SimUse *u = &g->b->use[w->id];
   uint32_t lanes = u->clk == v->clk ? u->lanes : 0;
-  *u = (struct SimUse){v->clk, lanes | g->mask, v->x.i->src};
+  *u = (struct SimUse){v->clk, lanes | g->mask, v->x.i->src, u->waited};
   return true;
 }
 
@@ -616,6 +616,7 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   SimMbar *b = g->b;
   ++*waits_of(w->cluster, w->id, b);
   b->early |= !b->phase;
+  b->use[w->id].waited = i->src;
   struct SimPassed *d = &b->passed[w->id];
   if (d == b->missed || i->wide || w->teamwork) return;
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
@@ -632,14 +633,22 @@ static int64_t flying_to(const SimCluster *c, const SimMbar *b,
   return n;
 }
 
+// Returns the warp whose waits at b ordered w's accesses: w itself or, if w
+// never waited, the warp of its block that waited most often on its behalf.
+static const SimWarp *waiter_of(const SimWarp *w, const SimMbar *b) {
+  const SimCluster *c = w->cluster;
+  const SimWarp *u = w - w->in, *best = w;
+  if (*waits_of(c, w->id, b)) return w;
+  for (int k = 0; k < c->prog->nwarp; k++, u++)
+    if (*waits_of(c, u->id, b) > *waits_of(c, best->id, b)) best = u;
+  return best;
+}
+
 static SimLack lack_of(const SimWarp *w, const SimMbar *b, uint32_t phase,
                        bool landed) {
   const SimCluster *c = w->cluster;
-  uint32_t own = *waits_of(c, w->id, b), n = own;
-  const SimWarp *u = w - w->in;
-  // If w never waited, another thread may have waited on its behalf.
-  for (int k = 0; k < c->prog->nwarp && !own; k++, u++)
-    if (*waits_of(c, u->id, b) > n) n = *waits_of(c, u->id, b);
+  uint32_t own = *waits_of(c, w->id, b);
+  uint32_t n = *waits_of(c, waiter_of(w, b)->id, b);
   if (n && !landed && (b->phase > phase ? n > phase
                        : b->bytes < flying_to(c, b, phase)))
     return LACK_BYTES;
@@ -651,6 +660,8 @@ void simmbar_late(SimFault *f, const SimWarp *w, const SimMbar *b,
                   uint32_t phase, bool landed) {
   const SimCluster *c = w->cluster;
   f->r.lack = lack_of(w, b, phase, landed);
+  f->r.waited = f->r.lack == LACK_PARITY
+    ? b->use[waiter_of(w, b)->id].waited : 0;
   f->late.mem = b->mem;
   f->late.element = b->element;
   f->late.phase = phase;
@@ -817,6 +828,10 @@ void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r) {
     if (n == r->nround) r->round[r->nround++] = (SimRound){b->mem, 0};
     r->round[n].phases += (int64_t)b->phase - b->born + b->begun;
   }
+}
+
+bool simmbar_skipped(const SimWarp *w, const SimMbar *b) {
+  return b->phase == b->born + 1 && *waits_of(w->cluster, w->id, b) == b->born;
 }
 
 const SimAsync *simmbar_landing(const SimWarp *w) {

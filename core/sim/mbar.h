@@ -122,6 +122,9 @@ int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b);
 // Records in r how many phases the mbarriers in the CTA of mbarrier `of` began,
 // summed over each array of mbarriers. The array of `of` comes first.
 void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r);
+// Reports whether w never passed a wait at b although b's first phase, and no
+// other, is complete, so that w now waits for the second phase.
+bool simmbar_skipped(const SimWarp *w, const SimMbar *b);
 // Returns the pending mbarrier arrival that follows w's cp.asyncs, or NULL.
 const struct SimAsync *simmbar_landing(const SimWarp *w);
 void simmbar_reset(SimCluster *c);

@@ -72,6 +72,7 @@ typedef struct SimReport {
   // src: line of this access. src2: line of the other access. Both are indices
   // into Fn.src; 0: none.
   uint32_t src, src2;
+  uint32_t waited;  // LACK_PARITY: line of the wait that passed too early, or 0
   // number of modes of coord; 0: the coordinate is that of the element
   int modes;
   int64_t coord[SIM_MODES];  // a coordinate that is outside the shape

@@ -179,6 +179,9 @@ static void judge_mbarrier(Stop *s, bool nobody) {
     s->lack = LACK_BYTES;
   } else if (!fills && ahead > 0 && !last) {
     s->lack = LACK_PARITY;
+  } else if (!fills && !nobody && !some && simmbar_skipped(s->w, b)) {
+    s->lack = LACK_PARITY;
+    s->rank = 2;
   } else if (b->expected > (uint32_t)(p->nthread * p->ncta) ||
              (nobody && b->missing < b->expected)) {
     s->lack = LACK_COUNT;

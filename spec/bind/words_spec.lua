@@ -374,8 +374,11 @@ describe("an easily mistaken name", function()
       .. "expected, got \"x\") [bad-argument]", cute.arch.bfi, 1, 2, "x", 3)
     says("a call has no 'lanch' (did you mean launch?) [unknown-name]",
       function() k(1):lanch {} end)
-    says("bad argument #2 to 'tensor:fill' (at most 1 expected, got 2) "
-      .. "[bad-argument]", function() T:fill(1, 2) end)
+    says("bad argument #2 to 'tensor:fill' (at most 1 argument expected, got "
+      .. "3; #2 is 7) [bad-argument]", function() T:fill(1, 7, 8) end)
+    says("bad argument #3 to 'cute.coalesce' (at most 2 arguments expected, "
+      .. "got 3; #3 is 2) [bad-argument]", cute.coalesce, cute.layout "4:1",
+      {1}, 2)
     says("'tensor:fill' was called on 5 (tensor expected) [bad-argument]",
       T.fill, 5, 1)
     says("bad argument #1 to 'layout:coalesce' (integer or tuple expected, "

@@ -940,6 +940,15 @@ function kernel.resolve(k, takes, call)
   rawset(k, "resolve", {takes = takes, call = call})
 end
 
+-- Raises the error of cute.kernel for arguments without a name or a function.
+local function not_a_kernel(name, opts, func)
+  if type(name) ~= "string" then core.bad_argument(1, "string", name) end
+  if func ~= nil or type(opts) == "table" and next(opts) ~= nil then
+    core.bad_argument(3, "function", func)
+  end
+  core.bad_argument(2, "function", opts)
+end
+
 --- Makes a kernel of a Lua function. With fmad = true, a multiplication
 -- followed by an addition becomes one FMA. fastmath = true implies fmad and
 -- uses the hardware's approximations for f32.
@@ -951,8 +960,7 @@ function kernel.kernel(name, opts, func)
   if type(name) == "function" then name, func = "kernel", name end
   if type(opts) == "function" then opts, func = {}, opts end
   if type(name) ~= "string" or type(func) ~= "function" then
-    core.fail("bad-argument", ("cute.kernel takes a name and a function, got "
-      .. "%s and %s"):format(core.show(name), core.show(func)))
+    not_a_kernel(name, opts, func)
   end
   if not name:find "^[%a_][%w_]*$" then
     core.fail("bad-argument", ("cute.kernel: '%s' is not a C identifier")

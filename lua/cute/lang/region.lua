@@ -175,6 +175,16 @@ local function see_upvalues(view, f, level)
   end
 end
 
+-- Raises an error if the function at a level lacks debug information, without
+-- which its locals have no names and are not found.
+local function check_names(level)
+  if debug.getinfo(level + 1, "l").currentline >= 0 then return end
+  core.fail("bad-argument", "a function without debug information contains a "
+    .. "traced loop or branch: its locals cannot be carried\n  load it from "
+    .. "its source, or compile it without strip (string.dump(f), luac without "
+    .. "-s)")
+end
+
 --- Collects the slots that can change: the locals of the frame at `level` (or
 -- the upvalues of `functions`), and the upvalues of every function that can be
 -- reached from there. Of the functions in lua/cute, it searches only those in
@@ -184,6 +194,7 @@ function regions.collect(level, functions)
                 chunks = {}, fixed = state.open and state.open.view.fixed
                   or dependencies.fixed()}
   if level then
+    check_names(level + 1)
     for n = 1, math.huge do
       local name, v = debug.getlocal(level + 1, n)
       if not name then break end
@@ -302,8 +313,9 @@ local FORMS = {["cute.when"] = "branch", ["cute.cases"] = "branch",
 ---@param view table from regions.collect
 function regions.open(what, key, view)
   if core.region_depth() >= MAX_DEPTH then
-    core.fail("limit", ("loops and branches nest at most %d deep"):format(
-      MAX_DEPTH))
+    core.fail("limit", ("loops and branches nest at most %d deep\n  use "
+      .. "cute.loop(cond, body) instead of a recursion: a traced condition "
+      .. "never ends it"):format(MAX_DEPTH))
   end
   local memo = state.memo[key] or {ways = {}, carries = {}}
   state.memo[key] = memo
@@ -322,6 +334,10 @@ function regions.open(what, key, view)
                              line = select(2, core.script_line())}, Region)
   return state.open
 end
+
+--- Returns the innermost open region, or nil.
+---@return table?
+function regions.opened() return state.open end
 
 --- Returns the innermost open region that cute.break_if or cute.return_if can
 -- leave, or nil: a loop, or a function of cute.func.

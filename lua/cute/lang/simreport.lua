@@ -9,7 +9,8 @@
 --   follow from), way= (of a race: the path through the program from the other
 --   access to this one: "straight"; "again", to a line that an unrolled loop
 --   repeats; or "loop", through the end of a loop), loop_file=, loop= (line of
---   a loop that leads back without a barrier), outside= (true if the missing
+--   a loop that leads back without a barrier), wait_file=, wait= (line of a
+--   wait at an mbarrier that passed too early), outside= (true if the missing
 --   barrier has to be outside of a branch)}.
 -- lines: memory traffic by source line, each {file=, line=, op=, shared=,
 --   global=, out= (from shared memory to global), count=, wavefronts=,

@@ -299,12 +299,30 @@ local function call_on_host(f, ...)
   return table.unpack(result, 2, result.n)
 end
 
+-- The maximum number of calls of one function of cute.func inside each other.
+local MAX_CALLS = 256
+
+-- Raises an error if f calls itself without end.
+local function check_recursion(f)
+  local n, region = 0, regions.opened()
+  while region do
+    if region.func == f then n = n + 1 end
+    region = region.outer
+  end
+  if n >= MAX_CALLS then
+    core.fail("limit", ("cute.func: this function called itself %d times: a "
+      .. "traced condition never ends a recursion\n  write cute.loop(cond, "
+      .. "body), or end the recursion by a number that Lua knows"):format(n))
+  end
+end
+
 local function call_traced(f, ...)
   local args = table.pack(...)
   core.hook(false)
+  check_recursion(f)
   local region <close> = regions.open("cute.func", regions.call_place "func ",
                                       regions.collect(nil, {f}))
-  region.leavable, region.results = "func", {}
+  region.leavable, region.results, region.func = "func", {}, f
   region:start(1)
   local results
   repeat
@@ -436,8 +454,15 @@ local function is_known()
   return known
 end
 
--- Adds advice to a message of Lua that may be about a traced value.
+-- Rewrites Lua's message about a yield. Adds advice to a message that may be
+-- about a traced value.
 local function explain(message)
+  if type(message) == "string" and message:find "attempt to yield" then
+    local _, why = pcall(core.fail, "inside-kernel", "coroutine.yield outside "
+      .. "of a coroutine of the kernel: a kernel is traced at once, and cannot "
+      .. "be suspended")
+    return why
+  end
   if type(message) ~= "string" or message:find("%[[%l-]+%]")
     or not (message:find "cute%.value" or message:find "'for' "
             or message:find "%(field '%?'%)") then

@@ -55,7 +55,7 @@ end
 -- Fields of a fault that Report.plain copies unchanged.
 local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
   "coord", "layout", "block", "thread", "other", "count", "lack", "leads",
-  "way", "loop", "outside"}
+  "way", "loop", "wait", "outside"}
 
 --- Returns a fault in the form that docs/errors.md describes for programs.
 ---@param r table an element of report.reports
@@ -64,7 +64,8 @@ function Report.plain(r)
   local out = {advice = faults.advice(r),
                file = r.file and source.short(r.file),
                file2 = r.file2 and source.short(r.file2),
-               loop_file = r.loop_file and source.short(r.loop_file)}
+               loop_file = r.loop_file and source.short(r.loop_file),
+               wait_file = r.wait_file and source.short(r.wait_file)}
   for _, k in ipairs(FIELDS) do out[k] = r[k] end
   return out
 end

@@ -66,13 +66,21 @@ end
 -- The failure that errors.keep recorded most recently.
 local kept
 
+-- Removes the positions that coroutine.wrap puts in front of an error whose
+-- text has a position: the positions of the calls that resumed the coroutine.
+local function without_resumes(err)
+  if type(err) ~= "string" then return err end
+  local inner = err:match "^[^%s:]+:%d+: ([^%s:]+:%d+: .*)$"
+  return inner and without_resumes(inner) or err
+end
+
 --- Records an error and its stack; xpcall uses this function as message
 -- handler.
 ---@param err any
 ---@param above? integer functions to leave out
 ---@return table failure
 function errors.capture(err, above)
-  above = above or 0
+  above, err = above or 0, without_resumes(err)
   if kept and kept.value == err then
     local failure = kept
     kept = nil

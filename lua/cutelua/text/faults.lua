@@ -263,8 +263,8 @@ local LACKS = {
     .. "\"cluster\"})",
   ["deadlock first"] = "an empty stage needs no reader in the first round: let "
     .. "the producer wait for parity 1 first, then 0, 1, ...",
-  ["deadlock parity"] = "a wait here passed before its phase was complete: let "
-    .. "the readers wait for parity 0 first, then 1, 0, ...",
+  ["deadlock parity"] = "this wait is for a phase that is not next for these "
+    .. "threads: let the readers wait for parity 0 first, then 1, 0, ...",
   ["deadlock count"] = "initialize the mbarrier with the number of threads "
     .. "that arrive in a phase, or let the missing threads arrive",
   ["deadlock nobody"] = "no running thread arrives there: initialize the "
@@ -438,6 +438,8 @@ function faults.text(r, known)
     elseif thread then other = other .. ", " .. thread end
     text[#text + 1] = ("    %s: %s"):format(what, other)
   end
+  local wait = at(r.wait_file, r.wait)
+  if wait then text[#text + 1] = "    the wait: " .. wait end
   local times = r.count > 1 and (", %d times"):format(r.count) or ""
   if r.kind ~= "unwritten" and r.kind ~= "in-flight" then
     text[#text + 1] = ("    first in block %s, thread %s%s")

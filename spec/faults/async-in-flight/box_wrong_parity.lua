@@ -1,11 +1,12 @@
 -- Loads one box by TMA, doubles it and stores it by TMA. Fault: the wait has
 -- the wrong parity.
 -- expect: cutelua: simulator: kernel box: 1 fault [kernel-fault]
--- expect: spec/faults/async-in-flight/box_wrong_parity.lua:58 in main chunk
--- expect: box_wrong_parity.lua:48: read of shared memory while a bulk copy to
+-- expect: spec/faults/async-in-flight/box_wrong_parity.lua:59 in main chunk
+-- expect: box_wrong_parity.lua:49: read of shared memory while a bulk copy to
 --   it is in flight (the wait at mbarrier 'full'[0] passed before the end of
 --   phase 0: wrong parity): element 0 of shared tensor 's' [async-in-flight]
--- expect: the bulk copy: box_wrong_parity.lua:42, thread 0
+-- expect: the bulk copy: box_wrong_parity.lua:43, thread 0
+-- expect: the wait: box_wrong_parity.lua:45
 -- expect: wait for the parity of this phase: 0 for the first, then 1, 0, ...
 -- expect: 4 more may follow from it
 local cute = require "cute"

@@ -1,11 +1,12 @@
 -- Two blocks send each other values by st.async. Fault: the wait has the wrong
 -- parity.
 -- expect: cutelua: simulator: kernel letters: 1 fault [kernel-fault]
--- expect: spec/faults/async-in-flight/letters_parity.lua:32 in main chunk
--- expect: letters_parity.lua:30: read of shared memory while an st.async to it
+-- expect: spec/faults/async-in-flight/letters_parity.lua:33 in main chunk
+-- expect: letters_parity.lua:31: read of shared memory while an st.async to it
 --   is in flight (the wait at mbarrier 'came'[0] passed before the end of phase
 --   0: wrong parity): element 31 of shared tensor 'mail' [async-in-flight]
--- expect: the st.async: letters_parity.lua:26, thread 31
+-- expect: the st.async: letters_parity.lua:27, thread 31
+-- expect: the wait: letters_parity.lua:28
 -- expect: wait for the parity of this phase: 0 for the first, then 1, 0, ...
 -- expect: 4 more may follow from it
 local cute = require "cute"

@@ -2,11 +2,11 @@
 -- for a full stage has the wrong parity.
 -- expect: cutelua: simulator: kernel roles: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/roles_wait_parity.lua:46 in main chunk
--- expect: roles_wait_parity.lua:31: no warp can go on: 1 warp waits (warp 0) at
---   mbarrier 'empty'[0] for the end of phase 0 (parity 0), which lacks 32 of 32
+-- expect: roles_wait_parity.lua:38: no warp can go on: 1 warp waits (warp 1) at
+--   mbarrier 'full'[0] for the end of phase 1 (parity 1), which lacks 32 of 32
 --   arrivals [deadlock]
--- expect: some threads or bytes never arrive at the barrier that other threads
---   wait at
+-- expect: this wait is for a phase that is not next for these threads: let the
+--   readers wait for parity 0 first, then 1, 0, ...
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -242,6 +242,24 @@ end
 local Dynamic, Giver, Taker = {}, {}, {}
 Dynamic.__index = Dynamic
 
+-- Raises an error for an option of DynamicPersistentTileScheduler.
+local function bad_option(name, want, given)
+  core.fail("bad-argument", ("DynamicPersistentTileScheduler: %s must be %s, "
+    .. "got %s\n  write {counter = an i32 tensor of global memory that holds 0,"
+    .. " consumer_group = CooperativeGroup(Agent.Warp, n)}"):format(name, want,
+    given == nil and "nothing" or core.show(given)))
+end
+
+local function check_dynamic(opts)
+  local counter, group = opts.counter, opts.consumer_group
+  if core.typename(counter) ~= "tensor" or counter.memspace ~= "gmem"
+    or counter.dtype ~= core.i32 then
+    bad_option("counter", "an i32 tensor of global memory", counter)
+  elseif type(group) ~= "table" or group.agent == nil then
+    bad_option("consumer_group", "a CooperativeGroup", group)
+  end
+end
+
 --- Makes a scheduler that gives tiles to clusters as they become idle. A
 -- cluster's first tile has the number of the cluster. The numbers of its other
 -- tiles are drawn from a counter in global memory. This balances tiles that
@@ -274,6 +292,7 @@ Dynamic.__index = Dynamic
 ---@param grid_dim? any[]
 function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
                                                  grid_dim)
+  check_dynamic(opts)
   block_idx = block_idx or {arch.block_idx()}
   grid_dim = grid_dim or {arch.grid_dim()}
   local stages, group = opts.num_stages or 2, opts.consumer_group

@@ -32,18 +32,17 @@ describe("an error that no check anticipated", function()
     return (text:gsub("^[^\n]-calls_spec.lua:%d+: ", ""))
   end
 
-  it("names the arguments, from Lua's own message", function()
+  it("names the arguments, for Lua's own message too", function()
     local params = cute.utils.PersistentTileSchedulerParams({4, 4, 1},
                                                             {1, 1, 1})
     local said
     cute.kernel("k", function()
       said = message(cute.utils.DynamicPersistentTileScheduler, params, {})
     end)():trace {block = 32}
-    assert.equal("bad arguments to 'utils.DynamicPersistentTileScheduler' ("
-      .. "'group' is nil, where a table or an object is expected) "
-      .. "[bad-argument]\n  given ({cluster_shape = {1, 1, 1}}, {})\n"
-      .. "  use utils.DynamicPersistentTileScheduler(params, opts, block_idx?, "
-      .. "grid_dim?)", said)
+    assert.equal("utils.DynamicPersistentTileScheduler: counter must be an "
+      .. "i32 tensor of global memory, got nothing [bad-argument]\n  write "
+      .. "{counter = an i32 tensor of global memory that holds 0, "
+      .. "consumer_group = CooperativeGroup(Agent.Warp, n)}", said)
     assert.equal("bad arguments to 'cli.help' ('name' is nil, where a string "
       .. "or a number is expected) [bad-argument]\n  given ({})\n"
       .. "  use cli.help(spec)", message(cute.cli.help, {}))

@@ -191,7 +191,9 @@ function sync.changes(site, here, add)
   if not f then return end
   f(site, function(as)
     as.how = "as"
-    add(as, sync.words(as))
+    local words, old = sync.words(as), sync.words(site)
+    if words ~= old then words = words .. " in place of " .. old end
+    add(as, words)
   end, here)
 end
 

@@ -7,8 +7,8 @@
 -- expect: the cp.async: cp_async_wait_count.lua:18, thread 31
 -- expect: the wait leaves its group pending: cp_async_wait_group(0) waits for
 --   that group too
--- expect: fixed by cute.arch.cp_async_wait_group(0) at
---   cp_async_wait_count.lua:21
+-- expect: fixed by cute.arch.cp_async_wait_group(0) in place of
+--   cute.arch.cp_async_wait_group(2) at cp_async_wait_count.lua:21
 local cute = require "cute"
 local arch = cute.arch
 

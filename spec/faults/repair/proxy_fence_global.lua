@@ -1,13 +1,14 @@
 -- The proxy fence before a bulk copy is for another memory space.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: proxy_fence_global.lua:29: read by a bulk copy after a thread's
+-- expect: proxy_fence_global.lua:30: read by a bulk copy after a thread's
 --   write, with no fence_proxy("async") and barrier in between: element 0 of
 --   shared tensor 's' [race]
--- expect: the other: proxy_fence_global.lua:24, thread 0
+-- expect: the other: proxy_fence_global.lua:25, thread 0
 -- expect: call fence_view_async_shared() in the threads that wrote, then
 --   synchronize at a barrier
--- expect: fixed by cute.arch.fence_proxy("async") at proxy_fence_global.lua:25
+-- expect: fixed by cute.arch.fence_proxy("async") in place of
+--   cute.arch.fence_proxy("async.global") at proxy_fence_global.lua:26
 local cute = require "cute"
 local arch = cute.arch
 

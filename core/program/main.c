@@ -1,7 +1,9 @@
 // The `cutelua` program: a Lua state with the bindings and the Lua files of
 // lua/ and kernels/. lua/cutelua/program/main.lua handles the command line.
+#define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +88,23 @@ static void keep_numbers(void) {
       return;
 }
 
+// Reports once that a write reached the limit on the size of files. After the
+// return the write fails with EFBIG, so that its caller raises an error.
+static void on_size_limit(int sig) {
+  static volatile sig_atomic_t told;
+  static const char text[] = "cutelua: note: a file reached the limit of its "
+    "size (ulimit -f)\n";
+  (void)sig;
+  int e = errno;
+  if (!told && write(2, text, sizeof text - 1) > 0) told = 1;
+  errno = e;
+}
+
 int main(int argc, char **argv) {
+  struct sigaction limit = {.sa_handler = on_size_limit,
+                            .sa_flags = SA_RESTART};
   keep_numbers();
+  sigaction(SIGXFSZ, &limit, NULL);
   atexit(check_output);
   lua_State *L = program_state();
   if (!L) {

@@ -27,8 +27,8 @@ docs/explain.md describes it.
   --help         prints this text and stops
 
 PTX and registers come from NVRTC, SASS from nvdisasm, if they are installed.
-Exit code: 0 success, 1 an error (the page, if written, has it) or no launch,
-2 a wrong command line, 130 interrupted.
+Exit code: 0 success, 1 an error (the page shows it, if a kernel was launched
+before) or no launch, 2 a wrong command line, 130 interrupted.
 ]==]
 
 --- Parses the words after `explain`. Returns the options, in which `script` is
@@ -117,11 +117,15 @@ end
 function Session:finish(code, message)
   code = self.watch.code or code
   if code == 130 then message = nil end
-  self.watch:finish(message, message and report.parse(message).line)
   local kernels = self.page.kernels
+  local launched = #kernels > 0
+  self.watch:finish(message, message and report.parse(message).line)
   if code == 130 then return code end
-  if #kernels == 0 then
-    if message then return code end  -- already printed
+  if message and not launched then
+    report.tell("cutelua: explain: nothing was launched before this error; "
+      .. "nothing was written")
+    return code
+  elseif not launched then
     local why = "the script launched nothing"
     if next(self.watch.names) then
       why = sign.no_such("kernel launched", self.opt.kernel, self.watch.names)

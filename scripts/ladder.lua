@@ -78,17 +78,13 @@ end
 local function sizes_of(text, default)
   if not text then return default end
   local sizes = {}
-  for word in text:gmatch "[^,]+" do
-    local n = math.tointeger(tonumber(word))
+  for word in (text .. ","):gmatch "([^,]*)," do
+    local n = cli.whole(word)
     if not n or n < 1 or n > 0x7fffffff then
-      lib.stop(job, ("--sizes: whole numbers of at least 1 are expected, "
-        .. "got '%s'"):format(word))
+      lib.stop(job, ("--sizes: whole numbers of at least 1, separated by "
+        .. "commas, are expected, got '%s'"):format(word))
     end
     sizes[#sizes + 1] = n
-  end
-  if #sizes == 0 then
-    lib.stop(job, ("--sizes: whole numbers of at least 1 are expected, "
-      .. "got '%s'"):format(text))
   end
   return sizes
 end

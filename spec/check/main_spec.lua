@@ -264,7 +264,7 @@ describe("cutelua check", function()
       {{"--order", "1", "x"}, "unknown option '%-%-order'"},
       {{"--orders"}, "'%-%-orders' needs an argument"},
       {{"--orders", "-1", "x"},
-        "%-%-orders: a number above 0 is needed, got '%-1'"},
+        "%-%-orders: a whole number above 0 is needed, got '%-1'"},
       {{"--save", "", "x"}, "'%-%-save' needs an argument"},
       {{"--replay", dir .. "/no", "x"}, "cannot open .*/no: "}} do
       local out, err, code = check(table.unpack(words[1]))

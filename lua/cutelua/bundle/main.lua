@@ -4,6 +4,7 @@
 -- kernels that a script keeps depend on the architecture.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local literal = require "cutelua.text.literal"
 local output = require "cutelua.text.output"
 local range = require "cutelua.bundle.range"
 local report = require "cute.lang.report"
@@ -92,7 +93,7 @@ function main.options(words)
   local why
   opt.archs, why = read_archs(opt.archs)
   if not opt.archs then return nil, "bundle: " .. why end
-  local seconds = tonumber(opt.seconds)
+  local seconds = literal.decimal(opt.seconds)
   if not seconds or seconds < 0 then
     return nil, ("bundle: --check: a number of at least 0 is needed, got '%s'")
       :format(opt.seconds)

@@ -10,6 +10,7 @@ local devices = require "cute.lang.devices"
 local exit = require "cutelua.program.exit"
 local gpu = require "cute.gpu"
 local jit = require "cute.jit"
+local literal = require "cutelua.text.literal"
 local pool = require "cutelua.cache.pool"
 local report = require "cute.lang.report"
 local sys = require "cute.sys"
@@ -72,7 +73,7 @@ function main.options(words)
     if (value or "") == "" then
       return nil, ("'%s' needs an argument"):format(a)
     end
-    local most, n = COUNTS[name], math.tointeger(tonumber(value))
+    local most, n = COUNTS[name], literal.whole(value)
     if most and not (n and n >= 1 and n <= most) then
       return nil, ("%s: a whole number from 1 to %d is needed, got '%s'")
         :format(a, most, value)

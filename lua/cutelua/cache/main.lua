@@ -1,5 +1,6 @@
 --- `cutelua cache`: shows, verifies and clears the caches of compiled kernels.
 local core = require "cute.core"
+local literal = require "cutelua.text.literal"
 local report = require "cute.lang.report"
 
 local main = {}
@@ -157,7 +158,7 @@ function main.main(words)
   if verb == "clear" and words[2] then
     local text = words[2]:match "^%-%-mb=(.*)$" or words[2] == "--mb"
       and words[3]
-    keep = math.tointeger(tonumber(text or ""))
+    keep = literal.whole(text)
     if not text or words[words[2] == "--mb" and 4 or 3] then
       return refuse(" clear: the only option is --mb N")
     elseif not keep or keep < 0 or keep > 1 << 30 then

@@ -9,6 +9,7 @@ local devices = require "cute.lang.devices"
 local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
 local lessonlib = require "cutelua.bench.lessonlib"
+local literal = require "cutelua.text.literal"
 local memory = require "cutelua.program.memory"
 local report = require "cute.lang.report"
 local warp_schedule = require "cutelua.check.warp_schedule"
@@ -55,7 +56,7 @@ local VALUED = {["--orders"] = "orders", ["--seconds"] = "seconds",
 local FLAGS = {["--json"] = "json", ["--surgeon"] = "surgeon",
   ["--sizes"] = "sizes", ["--strict"] = "strict",
   ["--no-gpu"] = "no_gpu", ["--help"] = "help", ["-h"] = "help"}
-local COUNTS = {orders = math.tointeger, seconds = tonumber}
+local COUNTS = {orders = literal.whole, seconds = literal.decimal}
 
 --- Parses the words after `check`. Returns the options, in which `script` is
 -- the index of the script's word; nil and a message for invalid words.
@@ -73,10 +74,10 @@ function main.options(words)
       end
       local name = VALUED[a]
       local read = COUNTS[name]
-      opt[name] = not read and value or read(tonumber(value))
+      opt[name] = not read and value or read(value)
       if read and not (opt[name] and opt[name] > 0) then
-        return nil, ("%s: a number above 0 is needed, got '%s'"):format(a,
-          value)
+        return nil, ("%s: a %snumber above 0 is needed, got '%s'"):format(a,
+          read == literal.whole and "whole " or "", core.visible(value))
       end
     else
       return nil, ("unknown option '%s'; check --help lists them"):format(a)

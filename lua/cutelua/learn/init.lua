@@ -12,6 +12,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local errors = require "cutelua.text.errors"
+local literal = require "cutelua.text.literal"
 local script = require "cutelua.program.script"
 local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
@@ -26,7 +27,7 @@ learn.names = {"layouts", "algebra", "tensors", "copies", "swizzles",
 ---@param name string|integer
 ---@return table? lesson, string? message
 function learn.lesson(name)
-  local number = math.tointeger(tonumber(name) or name)
+  local number = literal.whole(tostring(name))
   local known = number and learn.names[number]
   for i, n in ipairs(learn.names) do
     if n == name then known, number = n, i end

@@ -16,10 +16,16 @@
 -- underscores in the result. Words that are not options are rejected unless
 -- `args = {name=, help=, many=}` accepts them (`opt.args`, a list).
 local core = require "cute.core"
+local literal = require "cutelua.text.literal"
 local output = require "cutelua.text.output"
 local sign = require "cute.lang.signature"
 
 local cli = {}
+
+--- Returns the whole number that a word consists of, or nil: literal.whole.
+---@param text string?
+---@return integer?
+function cli.whole(text) return literal.whole(text) end
 
 --- Options that all scripts of the repository can have, by name.
 cli.common = {
@@ -60,14 +66,14 @@ local readers = {}
 
 function readers.int(o, text)
   if not text:find "^[+-]?%d+$" then return nil, "a whole number" end
-  local x = math.tointeger(tonumber(text))
+  local x = cli.whole(text)
   if not x then return nil, "a whole number of at most 63 bits" end
   return number_in_range(o, x, text)
 end
 
 function readers.number(o, text)
-  local x = tonumber(text)
-  if not x or x - x ~= 0 then return nil, "a finite number" end
+  local x = literal.decimal(text)
+  if not x then return nil, "a finite number" end
   return number_in_range(o, x, text)
 end
 
@@ -290,6 +296,7 @@ cli.output = output.output
 function cli.nearest(name, list) return sign.nearest(name, list) end
 
 return sign.public("cli.", cli, [[
+  whole(text?: string)
   nearest(name: string, list: table)
   try_parse(words: table, spec: table)
   parse(words: table, spec: table)

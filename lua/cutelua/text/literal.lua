@@ -141,5 +141,24 @@ function literal.read(text)
   return result
 end
 
+--- Returns the whole number that a word of a command line consists of, or nil.
+-- Hexadecimal numbers, points, exponents and spaces are rejected, and so are
+-- numbers of more than 63 bits.
+---@param text string?
+---@return integer?
+function literal.whole(text)
+  return text and text:find "^[+-]?%d+$" and math.tointeger(tonumber(text))
+    or nil
+end
+
+--- Returns the finite decimal number that a word of a command line consists of,
+-- or nil. Hexadecimal numbers and spaces are rejected.
+---@param text string?
+---@return number?
+function literal.decimal(text)
+  local x = text and text:find "^[+-]?[%d.]+[eE]?[+-]?%d*$" and tonumber(text)
+  return x and x - x == 0 and x or nil
+end
+
 return literal
 -- SPDX-License-Identifier: MIT

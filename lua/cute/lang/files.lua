@@ -30,6 +30,33 @@ function files.rest(f, most)
   return table.concat(pieces)
 end
 
+-- The largest size of a line of standard input, in bytes.
+local LINE = 4 * MIB
+
+--- Returns the next line of standard input without its end, or nil at the end
+-- of input. Raises an error for a line that is too long: the input may be a
+-- device that never ends a line. Reads single bytes, since a larger read would
+-- wait for input after the line.
+---@return string?
+function files.line()
+  local f, pieces, n, part = io.stdin, {}, 0, {}
+  for i = 1, LINE do
+    local c = f:read(1)
+    if not c and i == 1 then return nil end
+    if not c or c == "\n" then
+      pieces[n + 1] = table.concat(part)
+      return table.concat(pieces)
+    end
+    part[#part + 1] = c
+    if #part == 4096 then
+      n = n + 1
+      pieces[n], part = table.concat(part), {}
+    end
+  end
+  core.fail("io", ("a line of standard input is longer than %d MiB"):format(
+    LINE // MIB))
+end
+
 --- Returns the bytes of a file, or nil and a reason.
 ---@param path string
 ---@param most? integer bytes; files.MOST when absent

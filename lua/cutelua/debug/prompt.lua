@@ -3,6 +3,7 @@
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local debugger = require "cutelua.debug"
+local files = require "cute.lang.files"
 local report = require "cute.lang.report"
 
 local has_sys, sys = pcall(require, "cute.sys")
@@ -39,7 +40,7 @@ local commands = {}
 
 local function count(text)
   if text == "" then return 1 end
-  local n = math.tointeger(tonumber(text))
+  local n = cli.whole(text)
   if not n or n < 1 then
     core.fail("bad-argument", ("'%s'; a count of at least 1 is needed")
       :format(text))
@@ -165,7 +166,7 @@ local function reader()
   end
   return function()
     if terminal and not sys.ask "(debug) " then return false end
-    return io.read()
+    return files.line()
   end
 end
 

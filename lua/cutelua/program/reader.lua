@@ -1,6 +1,7 @@
 --- Reads typed lines: on a terminal with the line editor (cursor keys, history,
 -- TAB), on an unknown terminal with a prompt only, elsewhere as plain input.
 local core = require "cute.core"
+local files = require "cute.lang.files"
 local menu = require "cutelua.program.menu"
 
 local has_sys, sys = pcall(require, "cute.sys")
@@ -28,7 +29,7 @@ end
 ---@return string|false|nil line nil at the end of input, false after Ctrl-C
 function reader:read(prompt)
   if self.editor then return self.editor:read(prompt) end
-  if not self.terminal or sys.ask(prompt) then return io.read() end
+  if not self.terminal or sys.ask(prompt) then return files.line() end
   print()
   return false
 end

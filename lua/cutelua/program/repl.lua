@@ -7,6 +7,7 @@
 local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
+local files = require "cute.lang.files"
 local folders = require "cutelua.program.folders"
 local tokens = require "cutelua.text.tokens"
 local reader = require "cutelua.program.reader"
@@ -317,7 +318,7 @@ function repl:input(read)
   local text = read "> "
   while text do
     local f, _, unfinished = self:compile(text)
-    if f or not unfinished then return text end
+    if f or not unfinished or #text > files.MOST then return text end
     self.begun = text .. "\n"
     local more = read ">> "
     if more == nil then return text end

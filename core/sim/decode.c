@@ -252,7 +252,7 @@ static void place_init(Prog *g, Ref r) {
   if (i->op != OP_SREG && bits < 64) v &= ((uint64_t)1 << bits) - 1;
   *n = (SimInit){.slot = g->slot[r], .wide = sim_wide((DType)i->type),
                  .spread = g->spread[r] || !g->uni[r], .kind = i->op,
-                 .imm = (int64_t)v};
+                 .imm = (int64_t)v, .src = i->src};
 }
 
 static void place_values(Prog *g) {

@@ -204,10 +204,40 @@ static int rank_of(const SimFault *f) {
   return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
 }
 
-typedef struct Seat { uint32_t group, fault; int place, rank; } Seat;
+static bool is_wild_write(const SimFault *f) {
+  return f->r.kind == SIM_OOB && f->access.write;
+}
+
+// Reports whether f is less severe than a write outside of a tensor: a read
+// outside, or a read of a register that nothing wrote. Two swapped predicates
+// of a copy cause all three.
+static bool yields(const Fn *fn, const SimFault *f) {
+  if (f->r.kind == SIM_OOB) return !f->access.write;
+  return f->r.kind == SIM_UNINIT && f->r.mem >= 0 &&
+         fn->mem.p[f->r.mem].space == SP_RMEM;
+}
+
+// Reports whether the faults of group `of` are reported after the others: some
+// fault is a write outside of a tensor, and all of the group yield to it.
+static bool is_late(const Fn *fn, const SimFault *f, uint32_t n,
+                    const uint32_t *of, uint32_t group) {
+  bool wild = false;
+  for (uint32_t k = 0; k < n; k++) {
+    if (of[k] == group && !yields(fn, &f[k])) return false;
+    wild |= is_wild_write(&f[k]);
+  }
+  return wild;
+}
+
+typedef struct Seat {
+  uint32_t group, fault;
+  int place, rank;
+  bool late;
+} Seat;
 
 static int by_seat(const void *a, const void *b) {
   const Seat *x = a, *y = b;
+  if (x->late != y->late) return x->late ? 1 : -1;
   if (x->group != y->group) return x->group < y->group ? -1 : 1;
   if (x->place != y->place) return x->place < y->place ? -1 : 1;
   if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
@@ -228,7 +258,8 @@ uint32_t simlead_arrange(const SimProg *p, SimFault *f, uint32_t n) {
   if (room) {
     group(fn, f, n, of);
     for (uint32_t k = 0; k < n; k++)
-      seat[k] = (Seat){of[k], k, place_of(&f[k], f), rank_of(&f[k])};
+      seat[k] = (Seat){of[k], k, place_of(&f[k], f), rank_of(&f[k]),
+                       is_late(fn, f, n, of, of[k])};
     qsort(seat, n, sizeof *seat, by_seat);
     memcpy(all, f, n * sizeof *f);
   }

@@ -146,6 +146,7 @@ typedef struct SimInit {
   bool spread, wide;
   uint8_t kind;        // Op of the IR instruction that defines the value
   int64_t imm;         // the bits of a constant, or an SReg
+  uint32_t src;        // source line of the first use, or 0
 } SimInit;
 
 // n rows of `size` bytes for each of 32 lanes, at offset `at` in SimWarp.v.

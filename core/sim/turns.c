@@ -127,9 +127,12 @@ static bool alike_warps(const SimProg *p) {
 // the schedule.
 static uint32_t undecided(const SimProg *p, uint32_t *src) {
   uint32_t flags = 0;
-  for (uint32_t k = 0; k < p->ninit; k++)
-    if (p->init[k].kind == OP_SREG && p->init[k].imm == SR_SMID)
-      flags |= SIM_CLOCK;
+  for (uint32_t k = 0; k < p->ninit; k++) {
+    const SimInit *n = &p->init[k];
+    if (n->kind != OP_SREG || n->imm != SR_SMID) continue;
+    flags |= SIM_CLOCK;
+    *src = n->src;
+  }
   for (uint32_t k = 0; k < p->nins; k++) {
     const SimIns *i = &p->ins[k];
     const SimSide *s = i->x;

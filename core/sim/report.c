@@ -46,6 +46,16 @@ bool simreport_same(const SimReport *a, const SimReport *b) {
          a->mem == b->mem && a->state == b->state;
 }
 
+const SimReport *simreport_of(const SimWarp *w, SimKind kind, uint32_t src,
+                              int32_t mem) {
+  const SimOut *o = w->cluster->out;
+  for (uint32_t k = 0; k < o->nfault; k++) {
+    const SimReport *r = &o->fault[k].r;
+    if (r->kind == kind && r->src == src && r->mem == mem) return r;
+  }
+  return NULL;
+}
+
 // If report r equals one of the n reports in `all`, adds 1 to that report's
 // count. Otherwise returns false.
 static bool count_again(const SimCluster *c, SimFault *all, uint32_t n,

@@ -141,6 +141,10 @@ typedef struct SimOut {
 enum { MAX_NOTES = 8 };
 
 typedef struct SimWarp SimWarp;
+// Returns the report of a fault of this kind at line src on a memory object, or
+// NULL.
+const SimReport *simreport_of(const SimWarp *w, SimKind kind, uint32_t src,
+                              int32_t mem);
 // Counts a fault of lane `lane` (-1: of no particular lane). Returns the fault
 // if it is new. Returns NULL if it is known or there are too many faults.
 SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,

@@ -28,20 +28,27 @@ static bool accesses(const SimIns *i) {
          (i->op >= OP_TMALOAD && i->op <= OP_BULKSEND);
 }
 
+// Updates the regions around instruction k to those around the next one.
+// Returns false if they are nested too deeply.
+static bool step(const SimProg *p, uint32_t k, Path *at) {
+  const SimIns *i = &p->ins[k];
+  if (i->op == OP_ELSE) at->r[at->n - 1].other = true;
+  if (i->op == OP_END) at->n--;
+  if (i->op != OP_IF && i->op != OP_FOR && i->op != OP_LOOP &&
+      i->op != OP_ONCE)
+    return true;
+  if (at->n == DEEP) return false;
+  at->r[at->n++] = (Region){k, i->op, false};
+  return true;
+}
+
 // Finds the regions around the first access of line src. Returns false if the
 // line has no access or the regions are nested too deeply.
 static bool path_of(const SimProg *p, uint32_t src, Path *at) {
   at->n = 0;
   for (uint32_t k = 0; k < p->nins; k++) {
-    const SimIns *i = &p->ins[k];
-    if (i->src == src && accesses(i)) return true;
-    if (i->op == OP_ELSE) at->r[at->n - 1].other = true;
-    if (i->op == OP_END) at->n--;
-    if (i->op != OP_IF && i->op != OP_FOR && i->op != OP_LOOP &&
-        i->op != OP_ONCE)
-      continue;
-    if (at->n == DEEP) return false;
-    at->r[at->n++] = (Region){k, i->op, false};
+    if (p->ins[k].src == src && accesses(&p->ins[k])) return true;
+    if (!step(p, k, at)) return false;
   }
   return false;
 }
@@ -73,17 +80,21 @@ bool simroles_parts(const SimProg *p, const SimIns *branch) {
   return by_thread(p->fn, branch->ref, &left);
 }
 
+// Reports whether different threads execute the code of two paths.
+static bool parted(const SimProg *p, const Path *a, const Path *b) {
+  int k = 0;
+  while (k < a->n && k < b->n && a->r[k].head == b->r[k].head &&
+         a->r[k].other == b->r[k].other)
+    k++;
+  if (k == a->n || k == b->n || a->r[k].op != OP_IF || b->r[k].op != OP_IF)
+    return false;
+  if (!simroles_parts(p, &p->ins[a->r[k].head])) return false;
+  return a->r[k].head == b->r[k].head || (loops(a, k) && loops(b, k));
+}
+
 bool simroles_apart(const SimProg *p, uint32_t src, uint32_t src2) {
   Path a, b;
-  if (!path_of(p, src, &a) || !path_of(p, src2, &b)) return false;
-  int k = 0;
-  while (k < a.n && k < b.n && a.r[k].head == b.r[k].head &&
-         a.r[k].other == b.r[k].other)
-    k++;
-  if (k == a.n || k == b.n || a.r[k].op != OP_IF || b.r[k].op != OP_IF)
-    return false;
-  if (!simroles_parts(p, &p->ins[a.r[k].head])) return false;
-  return a.r[k].head == b.r[k].head || (loops(&a, k) && loops(&b, k));
+  return path_of(p, src, &a) && path_of(p, src2, &b) && parted(p, &a, &b);
 }
 
 static const SimMem *filled_by(const SimIns *i, bool *copy) {
@@ -97,11 +108,13 @@ static const SimMem *filled_by(const SimIns *i, bool *copy) {
 
 uint32_t simroles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
                           SimLack *lack) {
-  for (uint32_t k = 0; k < p->nins; k++) {
+  Path own, at = {.n = 0};
+  bool known = path_of(p, src, &own);
+  for (uint32_t k = 0; k < p->nins; known = known && step(p, k, &at), k++) {
     bool copy;
     const SimMem *to = filled_by(&p->ins[k], &copy);
     if (!to || to->index != m->index) continue;
-    if (!copy && !simroles_apart(p, p->ins[k].src, src)) continue;
+    if (!copy && !(known && parted(p, &at, &own))) continue;
     *lack = copy ? LACK_WAIT : LACK_ROLES;
     return p->ins[k].src;
   }

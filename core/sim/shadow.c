@@ -643,9 +643,16 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
 // Reports a read of an unwritten element. Names the copy or the warp role that
 // should have written it.
 static void say_undefined(Access *x, int l, uint32_t g) {
-  const SimProg *p = x->w->cluster->prog;
+  const SimCluster *c = x->w->cluster;
   SimLack lack = LACK_NONE;
-  uint32_t src2 = simroles_bringer(p, x->m, x->i->src, &lack);
+  // A line that was reported before has the same src2. A search would take too
+  // long for each of its reads.
+  const SimReport *same =
+    simreport_of(x->w, SIM_UNINIT, x->i->src, x->m->index);
+  bool full = c->out->nfault >= (uint32_t)c->max_reports;
+  uint32_t src2 = same   ? same->src2
+                  : full ? 0
+                         : simroles_bringer(c->prog, x->m, x->i->src, &lack);
   SimFault *f = fault_at(x, SIM_UNINIT, l, src2, g);
   if (f) f->r.lack = lack;
 }

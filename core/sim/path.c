@@ -121,6 +121,19 @@ static bool is_loop(const SimIns *i) {
   return i->op == OP_FOR || i->op == OP_LOOP;
 }
 
+// Reports whether, in the loop from head to end, a clear path leads from some
+// access of a to the loop's end or, with `back`, from its head to some access.
+static bool is_clear(const SimProg *p, const Lines *a, uint32_t head,
+                     uint32_t end, bool back, const SimFault *f) {
+  for (int k = 0; k < a->n; k++) {
+    uint32_t at = a->at[k];
+    if (at >= head && at <= end &&
+        straight(p, back ? head : at, back ? at : end, f) == CLEAR)
+      return true;
+  }
+  return false;
+}
+
 // Returns the innermost loop in which a clear path leads from an instruction of
 // a, through the back edge, to an instruction of b in the next iteration.
 // Returns NULL if there is none.
@@ -130,14 +143,9 @@ static const SimIns *clear_loop(const SimProg *p, const Lines *a,
   for (uint32_t head = 0; head < p->nins; head++) {
     if (!is_loop(&p->ins[head])) continue;
     uint32_t end = p->ins[head].jump - 1;
-    for (int k = 0; k < a->n; k++)
-      for (int j = 0; j < b->n; j++) {
-        uint32_t from = a->at[k], to = b->at[j];
-        if (from < head || from > end || to < head || to > end) continue;
-        if (straight(p, from, end, f) == CLEAR &&
-            straight(p, head, to, f) == CLEAR)
-          found = &p->ins[head];
-      }
+    if (is_clear(p, a, head, end, false, f) &&
+        is_clear(p, b, head, end, true, f))
+      found = &p->ins[head];
   }
   return found;
 }

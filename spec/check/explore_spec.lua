@@ -488,7 +488,11 @@ describe("a verdict", function()
     end)
     v = clock(zeros(1)):check {grid = 1, block = 1}
     assert.equal("incomplete", v.verdict)
-    assert.matches("clock or on its SM", v.open[1].text)
+    assert.matches("clock or on its SM %(explore_spec.lua:%d+%)",
+                   v.open[1].text)
+    v = cute.kernel("sm", function(y) y[0] = arch.smid() end)(zeros(1)):check {
+      grid = 1, block = 1}
+    assert.matches("its SM %(explore_spec.lua:%d+%)", v.open[1].text)
   end)
 
   it("of a barrier over blocks is ok, relaxed it is a bug", function()

@@ -265,6 +265,10 @@ describe("cutelua check", function()
       {{"--orders"}, "'%-%-orders' needs an argument"},
       {{"--orders", "-1", "x"},
         "%-%-orders: a whole number above 0 is needed, got '%-1'"},
+      {{"--orders", "0x10", "x"},
+        "%-%-orders: a whole number above 0 is needed, got '0x10'"},
+      {{"--seconds", "0x10", "x"},
+        "%-%-seconds: a number above 0 is needed, got '0x10'"},
       {{"--save", "", "x"}, "'%-%-save' needs an argument"},
       {{"--replay", dir .. "/no", "x"}, "cannot open .*/no: "}} do
       local out, err, code = check(table.unpack(words[1]))

@@ -467,4 +467,23 @@ describe("the page of a kernel in a browser", function()
     assert.truthy(f[5] == "16" or f[5] == "17")
   end)
 end)
+
+describe("a page of nothing", function()
+  setup(function() dir = support.folder() end)
+  teardown(function() support.remove(dir) end)
+
+  it("is not written for a script that launches nothing", function()
+    local path, bad = dir .. "/none.html", dir .. "/bad.lua"
+    for text, why in pairs {["local x = = 1"] = "unexpected symbol near '='",
+        ["error 'boom'"] = "boom", ["local x = 1"] = "launched nothing"} do
+      support.write(bad, text)
+      local out, err, code = explain {bad, "-o", path}
+      assert.equal("", out)
+      assert.truthy(err:find(why, 1, true), err)
+      assert.matches("nothing was written\n$", err)
+      assert.equal(1, code)
+      assert.is_nil(support.read(path))
+    end
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -60,8 +60,11 @@ describe("cli", function()
       message("--scale", "3"))
     assert.equal("--scale: a finite number expected, got '1e400'",
       message("--scale=1e400"))
-    assert.equal("--scale: a finite number expected, got 'nan'",
-      message("--scale", "nan"))
+    for _, text in ipairs {"nan", "0x10", " 1", "1 ", "1_0", "", "0x1p3",
+        "1e", "..", "-"} do
+      assert.equal(("--scale: a finite number expected, got '%s'"):format(text),
+        message("--scale", text))
+    end
   end)
 
   it("rejects other invalid values", function()

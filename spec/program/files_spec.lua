@@ -258,6 +258,19 @@ x.y = 1' | ]] .. support.program .. " /dev/stdin"}
     assert.equal(1, code)
   end)
 
+  it("has an end of its lines, too", function()
+    local at = support.folder()
+    for _, words in ipairs {"", "learn layouts"} do
+      local _, err, code = support.exec {"sh", "-c", ("p=$(readlink -f '%s'); "
+        .. "cd %s; timeout 20 $p %s </dev/zero"):format(support.program, at,
+        words)}
+      assert.equal("cutelua: a line of standard input is longer than 4 MiB "
+        .. "[io]\n", err)
+      assert.equal(1, code)
+    end
+    support.remove(at)
+  end)
+
   it("is no LUA_INIT", function()
     local out, err = support.run({"-e", "print(1)"}, {env = {
       LUA_INIT = "print 'init'", LUA_INIT_5_4 = "print 'init'"}})
@@ -337,6 +350,28 @@ describe("the history", function()
                    left == "f\n" and #support.read(at .. "/f"))
       support.remove(at)
     end
+  end)
+
+  it("fails at the limit on the size of files (ulimit -f)", function()
+    local at = support.folder()
+    local function limited(code)
+      return support.exec({"sh", "-c", 'ulimit -f 8; exec "$@"', "sh",
+        support.program, "-e", code}, {env = {CUTELUA_CACHE = "0"}})
+    end
+    local note = "cutelua: note: a file reached the limit of its size "
+      .. "(ulimit -f)\n"
+    local _, err, code = limited('local ok, why = require '
+      .. '"cutelua.program.cli".write_file("' .. at .. '/f", ("x"):rep(1 << 20)'
+      .. ') io.stderr:write(why, "\\n")')
+    assert.equal(note .. "cannot write " .. at .. "/f: File too large [io]\n",
+                 err)
+    assert.equal(0, code)
+    assert.is_nil(support.read(at .. "/f"))
+    _, err, code = limited 'print(("x"):rep(1 << 20))'
+    assert.equal(note .. "cutelua: standard output could not be written [io]\n",
+                 err)
+    assert.equal(1, code)
+    support.remove(at)
   end)
 end)
 -- SPDX-License-Identifier: MIT

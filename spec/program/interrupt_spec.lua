@@ -143,6 +143,32 @@ describe("Ctrl-C", function()
       go() k(t):launch(s)]])
   end)
 
+  it("stops a launch with very many faults", function()
+    -- Each of 4000 lines reads what another warp writes, or nothing wrote.
+    local path = support.write(dir .. "/many.lua", [[
+      local cute = require "cute"
+      local text = {"local cute = ... return function(y)",
+        "local t = cute.arch.thread_idx()",
+        "local s = cute.make_smem_tensor(cute.i32, cute.make_layout(64))",
+        "for _ = 1, 1 do"}
+      for i = 1, 4000 do
+        text[#text + 1] = ("s[%d] = s[%d] + t"):format(i % 64, (7 * i + 1) % 64)
+      end
+      text[#text + 1] = "end y[t] = s[t % 64] end"
+      local f = load(table.concat(text, "\n"), "=many")(cute)
+      local k = cute.kernel("k", f)
+      local y = cute.zeros({256}, cute.i32)
+      k(y):launch {grid = 400, block = 256, device = "sim"}
+    ]])
+    local began = os.time()
+    local _, err, code = support.exec {"timeout", "-s", "INT", "2",
+      support.program, path}
+    -- The launch ends by itself, or Ctrl-C ends it.
+    assert.truthy(code == 1 and err:find("kernel k: 1 fault", 1, true)
+      or err:find("interrupted", 1, true), err)
+    assert.truthy(os.time() - began <= 10)
+  end)
+
   it("stops code that runs NVRTC, at any time", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     for i = 1, 3 do

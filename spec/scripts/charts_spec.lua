@@ -96,7 +96,8 @@ describe("a GEMM script", function()
   end)
 
   it("rejects invalid sizes of the ladder", function()
-    for _, text in ipairs {"0", "a", "64,-1", "1.5"} do
+    for _, text in ipairs {"0", "a", "64,-1", "1.5", "0x80", "64,", "1e2",
+        " 64"} do
       local _, err, code = run("ladder", "--sizes", text, "--device", "sim")
       assert.is_truthy(err:find("--sizes: whole numbers", 1, true), err)
       assert.equal(1, code)

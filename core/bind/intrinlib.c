@@ -232,9 +232,10 @@ static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
       (space == SP_SMEM || (far && space == SP_DSMEM)))
     return p;
   Tensor x = face_check_tensor(L, idx);
-  face_error(L, ERR_ARG, "an mbarrier must be an i64 in %sshared memory, got\n"
-             "  %s\n  cute.arch.alloc_smem(cute.i64, n) has room for n of "
-             "them", far ? "" : "this block's ", tensor_show(cx, &x));
+  face_error(L, ERR_ARG, "an mbarrier must be an i64 in %sshared memory, got "
+             "%s in %s memory\n  %s\n  cute.arch.alloc_smem(cute.i64, n) has "
+             "room for n of them", far ? "" : "this block's ",
+             dtype_name(p.type), ir_space_word(space), tensor_show(cx, &x));
 }
 
 // Replaces an mbarrier in another block's shared memory by the one at the same

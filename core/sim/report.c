@@ -482,13 +482,17 @@ static void say_block_race(SimText *t, const SimProg *p, const SimFault *f) {
   say_element(t, p, f);
 }
 
-static void say_barrier(SimText *t, const SimFault *f) {
+static void say_barrier(SimText *t, const SimProg *p, const SimFault *f) {
   long long n = (long long)f->barrier.n, others = (long long)f->barrier.others;
   long long id = (long long)f->barrier.id;
   switch (f->barrier.how) {
     case BAR_ODD:
-      simreport_printf(t, "a barrier for %lld threads, which is not a whole "
-                       "number of warps of the block", n);
+      if (n > p->nthread)
+        simreport_printf(t, "a barrier for %lld threads in a block of %lld", n,
+                         (long long)p->nthread);
+      else
+        simreport_printf(t, "a barrier for %lld threads, which is not a whole "
+                         "number of warps of the block", n);
       break;
     case BAR_TWICE:
       simreport_printf(t, "the same warp arrives twice at barrier %lld before "
@@ -643,7 +647,7 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
                          __builtin_popcount(f->lanes.gone),
                          __builtin_popcount(f->lanes.gone) == 1 ? "s" : "ve");
       break;
-    case SIM_BARRIER: say_barrier(t, f); break;
+    case SIM_BARRIER: say_barrier(t, p, f); break;
     case SIM_METADATA: say_metadata(t, f); break;
     case SIM_WARPGROUP: say_team(t, f); break;
     case SIM_FLIGHT: say_flight(t, p); break;

@@ -19,7 +19,7 @@ faults.ADVICE = {
     .. "elements are written elsewhere, pass only the part that is written "
     .. "here, or call cute.undefined_ok(tensor)",
   ["async-in-flight"] = "add cp_async_wait_group(n) with a smaller n, and "
-    .. "sync_threads(), before the read",
+    .. "sync_threads(), before the read and after cp_async_commit_group()",
   ["in-flight"] = "commit the MMA with wgmma.commit_group, and before the use "
     .. "wait with wgmma.wait_group 0, or N with the N groups committed since",
   ["race"] = "put sync_threads() between the two lines",
@@ -145,6 +145,10 @@ local SPECIAL = {
     .. "warpgroup, or sync_threads(), between the two"},
   {"barrier-mismatch", "previous phase", "let the arriving threads wait for "
     .. "the barrier's last round; give each role a barrier of its own"},
+  {"mbarrier", "a second time", "let one thread of the block initialize it: "
+    .. "cute.when(thread_idx:eq(0), ...)"},
+  {"divergent", "have returned", "let all threads reach it: put cute.when "
+    .. "around the work in place of cute.return_if before it"},
   {"deadlock", "last written", "which thread should store the value that this "
     .. "waits for?",
     "the last store"},
@@ -374,6 +378,19 @@ local function agent_of(r)
   end
 end
 
+-- Returns advice for a deadlock at barrier `id`, where no running thread can
+-- arrive.
+local function missing(id)
+  if id == "0" then
+    return "all threads of the block must execute sync_threads() equally "
+      .. "often: move it out of branches, and out of loops whose trip count "
+      .. "differs, or use cute.arch.barrier(id, n) for some warps"
+  end
+  return ("no running thread arrives there: let the missing threads call "
+    .. "cute.arch.barrier_arrive(%s, n), or name the number n of the threads "
+    .. "that arrive"):format(id)
+end
+
 -- Returns the advice for a fault, and a phrase that describes its second line.
 function faults.advice(r)
   local key = ("%s %s"):format(r.kind, r.lack or "")
@@ -389,6 +406,8 @@ function faults.advice(r)
   if r.line2 == r.line and r.message:find "initialized a second time" then
     return ONE_THREAD, second
   end
+  local id = key == "deadlock nobody" and r.message:match " at barrier (%d+),"
+  if id then return missing(id), nil end
   if LACKS[key] then return LACKS[key], second end
   if r.way then return on_the_way(r), second end
   if r.kind == "out-of-bounds" and is_in_where(r) then return IN_WHERE end

@@ -7,7 +7,7 @@
 --   [async-in-flight]
 -- expect: the cp.async: groups_no_wait.lua:32, thread 63
 -- expect: add cp_async_wait_group(n) with a smaller n, and sync_threads(),
---   before the read
+--   before the read and after cp_async_commit_group()
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -5,7 +5,7 @@
 --   flight (wait missing): element 127 of shared tensor 's' [async-in-flight]
 -- expect: the cp.async: report.lua:24, thread 31
 -- expect: add cp_async_wait_group(n) with a smaller n, and sync_threads(),
---   before the read
+--   before the read and after cp_async_commit_group()
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)

@@ -1,11 +1,12 @@
 -- Two warps fill a buffer and two warps read it, by named barriers. Fault: the
 -- writers do not arrive.
 -- expect: cutelua: simulator: kernel named: 1 fault [kernel-fault]
--- expect: spec/faults/deadlock/named_no_filled.lua:37 in main chunk
--- expect: named_no_filled.lua:28: no warp can go on: 2 warps wait (warp 2, 3)
+-- expect: spec/faults/deadlock/named_no_filled.lua:38 in main chunk
+-- expect: named_no_filled.lua:29: no warp can go on: 2 warps wait (warp 2, 3)
 --   at barrier 2, where 64 threads arrived and 128 are needed [deadlock]
--- expect: no running thread arrives there: initialize the mbarrier with the
---   number of threads that do, or let the missing threads arrive
+-- expect: no running thread arrives there: let the missing threads call
+--   cute.arch.barrier_arrive(2, n), or name the number n of the threads that
+--   arrive
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -1,11 +1,12 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
--- expect: spec/faults/deadlock/report.lua:14 in run
--- expect: report.lua:19: no warp can go on: 1 warp waits (warp 0) at barrier 1,
+-- expect: spec/faults/deadlock/report.lua:15 in run
+-- expect: report.lua:20: no warp can go on: 1 warp waits (warp 0) at barrier 1,
 --   where 32 threads arrived and 64 are needed; 1 warp exited without arriving
 --   [deadlock]
--- expect: no running thread arrives there: initialize the mbarrier with the
---   number of threads that do, or let the missing threads arrive
+-- expect: no running thread arrives there: let the missing threads call
+--   cute.arch.barrier_arrive(1, n), or name the number n of the threads that
+--   arrive
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

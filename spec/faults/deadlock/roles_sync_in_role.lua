@@ -1,11 +1,12 @@
 -- One warp fills a ring by stores, and another warp reads it. Fault: only one
 -- of the two warps calls sync_threads().
 -- expect: cutelua: simulator: kernel roles: 1 fault [kernel-fault]
--- expect: spec/faults/deadlock/roles_sync_in_role.lua:45 in main chunk
--- expect: roles_sync_in_role.lua:38: no warp can go on: 1 warp waits (warp 1)
+-- expect: spec/faults/deadlock/roles_sync_in_role.lua:46 in main chunk
+-- expect: roles_sync_in_role.lua:39: no warp can go on: 1 warp waits (warp 1)
 --   at barrier 0, where 32 threads arrived and 64 are needed [deadlock]
--- expect: no running thread arrives there: initialize the mbarrier with the
---   number of threads that do, or let the missing threads arrive
+-- expect: all threads of the block must execute sync_threads() equally often:
+--   move it out of branches, and out of loops whose trip count differs, or use
+--   cute.arch.barrier(id, n) for some warps
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

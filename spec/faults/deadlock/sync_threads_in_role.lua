@@ -1,11 +1,12 @@
 -- sync_threads() of the whole block is in the branch of one warp's role.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/deadlock/sync_threads_in_role.lua:28 in main chunk
--- expect: sync_threads_in_role.lua:21: no warp can go on: 1 warp waits (warp 0)
+-- expect: spec/faults/deadlock/sync_threads_in_role.lua:29 in main chunk
+-- expect: sync_threads_in_role.lua:22: no warp can go on: 1 warp waits (warp 0)
 --   at barrier 0, where 32 threads arrived and 64 are needed; 1 warp exited
 --   without arriving [deadlock]
--- expect: no running thread arrives there: initialize the mbarrier with the
---   number of threads that do, or let the missing threads arrive
+-- expect: all threads of the block must execute sync_threads() equally often:
+--   move it out of branches, and out of loops whose trip count differs, or use
+--   cute.arch.barrier(id, n) for some warps
 local cute = require "cute"
 local arch = cute.arch
 local when = cute.when

@@ -6,7 +6,7 @@
 --   [async-in-flight]
 -- expect: the cp.async: cp_async_wait.lua:18, thread 31
 -- expect: add cp_async_wait_group(n) with a smaller n, and sync_threads(),
---   before the read
+--   before the read and after cp_async_commit_group()
 -- expect: fixed by cute.arch.cp_async_wait_group(0) before
 --   cp_async_wait.lua:21
 local cute = require "cute"

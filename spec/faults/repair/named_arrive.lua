@@ -1,13 +1,14 @@
 -- The writers do not arrive at a named barrier.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: named_arrive.lua:20: no warp can go on: 2 warps wait (warp 2, 3) at
+-- expect: named_arrive.lua:21: no warp can go on: 2 warps wait (warp 2, 3) at
 --   barrier 1, where 64 threads arrived and 128 are needed; 2 warps exited
 --   without arriving [deadlock]
--- expect: no running thread arrives there: initialize the mbarrier with the
---   number of threads that do, or let the missing threads arrive
+-- expect: no running thread arrives there: let the missing threads call
+--   cute.arch.barrier_arrive(1, n), or name the number n of the threads that
+--   arrive
 -- expect: fixed by cute.arch.barrier_arrive(1, 128) at the end of
---   named_arrive.lua:17
+--   named_arrive.lua:18
 local cute = require "cute"
 local arch = cute.arch
 

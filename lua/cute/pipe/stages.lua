@@ -165,6 +165,20 @@ end
 Async.make_producer_state = CpAsync.make_producer_state
 Async.make_consumer_state = CpAsync.make_consumer_state
 
+-- Checks that a state of make_pipeline_state is of this user ("producer" or
+-- "consumer"), and that pipeline p has its stages.
+local function check_state(p, what, state, user)
+  local is = rawget(state, "user")
+  if state.stages > p.num_stages then
+    core.fail("bad-argument", ("%s: the state has %d stages, but the pipeline "
+      .. "has %d"):format(what, state.stages, p.num_stages))
+  elseif is and is ~= user then
+    core.fail("bad-argument", ("%s: the state is a %s's, whose first phase is "
+      .. "%d\n  write make_pipeline_state(\"%s\", %d)"):format(what, is,
+      is == "producer" and 1 or 0, user, p.num_stages))
+  end
+end
+
 -- Waits, unless a try_wait has already reported the phase as complete.
 local function wait_unless(token, array, state, scope)
   local function wait() array:wait(state.index, state.phase, scope) end
@@ -181,11 +195,13 @@ end
 
 --- Waits until the stage is empty. token: the result of producer_try_acquire.
 function Async:producer_acquire(state, token)
+  check_state(self, "producer_acquire", state, "producer")
   arch.range("producer_acquire", wait_unless, token, self.empty, state)
 end
 
 --- Reports whether the stage is empty, after waiting for a while.
 function Async:producer_try_acquire(state)
+  check_state(self, "producer_try_acquire", state, "producer")
   return self.empty:try_wait(state.index, state.phase)
 end
 
@@ -199,11 +215,13 @@ end
 
 --- Waits until the stage is full. token: the result of consumer_try_wait.
 function Async:consumer_wait(state, token)
+  check_state(self, "consumer_wait", state, "consumer")
   arch.range("consumer_wait", wait_unless, token, self.full, state)
 end
 
 --- Reports whether the stage is full, after waiting for a while.
 function Async:consumer_try_wait(state)
+  check_state(self, "consumer_try_wait", state, "consumer")
   return self.full:try_wait(state.index, state.phase)
 end
 
@@ -277,12 +295,14 @@ end
 -- expects its bytes. tx_count replaces the pipeline's number of bytes for this
 -- stage.
 function Tma:producer_acquire(state, token, tx_count)
+  check_state(self, "producer_acquire", state, "producer")
   arch.range("producer_acquire", wait_unless, token, self.empty, state,
              self.scope)
   self.full:arrive_and_expect_tx(state.index, tx_count or self.tx_count)
 end
 
 function Tma:producer_try_acquire(state)
+  check_state(self, "producer_try_acquire", state, "producer")
   return self.empty:try_wait(state.index, state.phase, self.scope)
 end
 

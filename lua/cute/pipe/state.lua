@@ -35,12 +35,18 @@ end
 ---@param stages integer
 function states.make_pipeline_state(type, stages)
   sign.one_of("make_pipeline_state", "user", type, "producer consumer")
-  return states.PipelineState(stages, 0, 0, type == "producer" and 1 or 0)
+  local state = states.PipelineState(stages, 0, 0,
+                                     type == "producer" and 1 or 0)
+  state.user = type
+  return state
 end
 
 --- Returns a new state object at the same position.
 function State:clone()
-  return states.PipelineState(self.stages, self.count, self.index, self.phase)
+  local state = states.PipelineState(self.stages, self.count, self.index,
+                                     self.phase)
+  state.user = rawget(self, "user")
+  return state
 end
 
 local function known_range(s)

@@ -67,13 +67,12 @@ function sync.NamedBarrier(opts)
   local id, n = opts.barrier_id, opts.num_threads
   if core.typename(id) ~= "value"
     and (math.type(id) ~= "integer" or id < 0 or id > 15) then
-    core.fail("bad-argument", ("NamedBarrier: id %s is not in 0 to 15")
-      :format(tostring(id)))
+    core.fail("bad-argument", ("NamedBarrier: barrier_id must be an integer "
+      .. "from 0 to 15, got %s"):format(core.show(id)))
   end
   if math.type(n) ~= "integer" or n < 32 or n % 32 ~= 0 then
-    core.fail("bad-argument", ("NamedBarrier: %s threads; a multiple of 32 is "
-      .. "needed")
-      :format(tostring(n)))
+    core.fail("bad-argument", ("NamedBarrier: num_threads must be a multiple "
+      .. "of 32, got %s"):format(core.show(n)))
   end
   return setmetatable({barrier_id = id, num_threads = n}, Barrier)
 end

@@ -72,6 +72,8 @@ describe("cli", function()
       message("--device", "cuda"))
     assert.equal("--arch: a name such as sm_80 or sm_90a expected, got "
       .. "'hopper'", message("--arch", "hopper"))
+    assert.equal("--arch: a supported architecture, such as sm_80 or sm_90a, "
+      .. "expected, got 'sm_12'", message("--arch", "sm_12"))
     assert.equal("--m needs a value", message("--m"))
     assert.equal("--plot takes no value", message("--plot=yes"))
     assert.equal("-o needs --emit too", message("-o", "f"))

@@ -271,6 +271,34 @@ x.y = 1' | ]] .. support.program .. " /dev/stdin"}
     support.remove(at)
   end)
 
+  it("is missing, which is said before its options are checked", function()
+    for _, name in ipairs {"none.ptx", "none.cu", "none.lua"} do
+      local _, err, code = support.run {name}
+      assert.equal(("cutelua: cannot open %s: No such file or directory [io]\n")
+        :format(name), err)
+      assert.equal(1, code)
+    end
+  end)
+
+  it("has the command's options before it", function()
+    local at = support.folder()
+    local KERNEL = [[local cute = require "cute"
+      cute.kernel("k", function() end)():launch {grid = 1, block = 32,
+        device = "sim"} ]]
+    local function notes(text)
+      support.write(at .. "/s.lua", KERNEL .. text)
+      local _, err = support.run {"check", at .. "/s.lua", "--seconds", "5",
+                                  "--other"}
+      return err:find("cutelua: note: --seconds is behind the script, which "
+        .. "reads no arguments: write it before the script\n", 1, true) ~= nil,
+        err:find("--other", 1, true) ~= nil
+    end
+    assert.same({true, false}, {notes ""})
+    assert.same({false, false}, {notes "print(#arg)"})
+    assert.same({false, false}, {notes "print(...)"})
+    support.remove(at)
+  end)
+
   it("is no LUA_INIT", function()
     local out, err = support.run({"-e", "print(1)"}, {env = {
       LUA_INIT = "print 'init'", LUA_INIT_5_4 = "print 'init'"}})

@@ -16,6 +16,7 @@
 -- underscores in the result. Words that are not options are rejected unless
 -- `args = {name=, help=, many=}` accepts them (`opt.args`, a list).
 local core = require "cute.core"
+local devices = require "cute.lang.devices"
 local literal = require "cutelua.text.literal"
 local output = require "cutelua.text.output"
 local sign = require "cute.lang.signature"
@@ -32,7 +33,7 @@ cli.common = {
   device = {"--device", "choice", choices = {"auto", "sim", "gpu"},
     default = "auto", help = "the device; auto: the GPU if there is one"},
   arch = {"--arch", "string", pattern = "^sm_%d%d+[af]?$",
-    want = "a name such as sm_80 or sm_90a",
+    want = "a name such as sm_80 or sm_90a", known = "arch",
     help = "target of the simulator and --emit, such as sm_90a"},
   emit = {"--emit", "choice", choices = {"ir", "cu", "ptx", "sass", "cubin"},
     help = "writes the generated text and runs nothing"},
@@ -80,6 +81,9 @@ end
 function readers.string(o, text)
   if o.pattern and not text:find(o.pattern) then
     return nil, o.want or "a value like " .. o.pattern
+  end
+  if o.known == "arch" and not pcall(devices.sm, text) then
+    return nil, "a supported architecture, such as sm_80 or sm_90a,"
   end
   return text
 end

@@ -220,6 +220,22 @@ local function starter(module)
   end
 end
 
+-- Reports options of a command that are behind its script, and so belong to the
+-- script's arguments, if the script reads no arguments.
+local function note_behind(help, words, at)
+  local text = words[at] ~= "-" and files.read(words[at], nil, "plain")
+  local reads = not text or text:find "%f[%w_]arg%f[^%w_]"
+    or text:find("...", 1, true)
+  if reads then return end
+  for i = at + 1, #words do
+    local name = words[i]:match "^%-%-%l[%l-]*"
+    if name and help:find("\n  " .. name:gsub("%-", "%%-") .. "[ \n]") then
+      report.note(("%s is behind the script, which reads no arguments: write "
+        .. "it before the script"):format(name))
+    end
+  end
+end
+
 -- Makes a command that runs a script in a session, from a module with these
 -- functions: options(words) finds the script (or returns nil and a message),
 -- whole(own), if present, may do everything and return the exit code,
@@ -241,6 +257,7 @@ local function session(module)
       report.tell("cutelua: " .. message)
       return code or 2
     end
+    note_behind(main.HELP, words, own.script)
     opt.stop = started.stop
     return started:finish(protected(opt, run_script, opt, words, own.script))
   end

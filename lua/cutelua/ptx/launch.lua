@@ -495,6 +495,10 @@ end
 ---@param path string FILE.ptx or FILE.cu
 ---@param words string[] --launch FILE and further options
 function launch.main(path, words)
+  if not core.file_kind(path) then
+    core.fail("io", ("cannot open %s: No such file or directory"):format(
+      core.visible(path)))
+  end
   local opt = cli.parse(words, OPTIONS)
   local spec = launch.read(opt.launch)
   local launches = launches_of(spec, opt.launch)

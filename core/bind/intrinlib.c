@@ -43,7 +43,7 @@ static int l_intrin(lua_State *L) {
   const char *name = face_checkstr(L, 1);
   int64_t imm = face_checkint(L, 2);
   int n = lua_gettop(L) - 2;
-  Fn *fn = face_tracing(cx, L, name);
+  Fn *fn = face_tracing(cx, L, "it");
   DType t[3] = {DT_NONE, DT_NONE, DT_NONE};
   luaL_argcheck(L, n <= 3, 3, "too many operands");
   for (int k = 0; k < n; k++) t[k] = operand_type(cx, L, 3 + k);

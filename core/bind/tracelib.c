@@ -802,7 +802,7 @@ static int l_effect(lua_State *L) {
     {"wgmma_wait", OP_WGWAIT, 0}};
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
-  Fn *fn = face_tracing(cx, L, name);
+  Fn *fn = face_tracing(cx, L, "it");
   for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
     if (strcmp(ops[k].name, name) != 0) continue;
     Ins i = {.op = (uint8_t)ops[k].op, .imm = face_optint(L, 2, 0),

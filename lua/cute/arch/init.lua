@@ -96,8 +96,8 @@ function arch.barrier_arrive(id, threads, opts)
   local what = id
   id, threads, opts = named(id, threads, opts)
   if not threads then
-    core.fail("bad-argument", ("barrier_arrive needs the number of threads, "
-      .. "got only %s"):format(core.show(what)))
+    core.fail("bad-argument", ("the number of threads is missing: write "
+      .. "barrier_arrive(%s, n)"):format(core.show(what)))
   end
   local number, traced = check_id("barrier_arrive", id)
   core.effect("bar_arrive" .. aligned("barrier_arrive", opts), number, threads,

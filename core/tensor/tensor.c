@@ -585,10 +585,13 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
     t.l = layout_recast(cx, t.l, from, to);
     if (!dim_is(t.off, 0)) {
       int64_t div = dim_div(cx, t.off);
+      int each = 1;  // number of elements whose size is a multiple of `to` bits
+      while (each * from % to != 0) each++;
       if ((div * from) % to != 0)
         ctx_fail(cx, ERR_ALIGN,
                  "recast_tensor: the offset is not a multiple of %d bits\n"
-                 "  %s", to, tensor_show(cx, &t));
+                 "  %s\n  use an offset that is a multiple of %d elements", to,
+                 tensor_show(cx, &t), each);
       t.off = dim_quo(cx, dim_mul(cx, t.off, was), is);
     }
     if (t.mem) {  // declare a second name of the memory, with the new type

@@ -397,28 +397,6 @@ local function advice(name, names)
   return (python or "") .. near
 end
 
-local MODULES = {"cute", "cute.arch", "cute.math", "cute.nvgpu",
-  "cute.pipeline", "cute.utils"}
-
--- Whether `elsewhere` is searching, so that the errors of its own accesses do
--- not start further searches.
-local searching = false
-
--- Returns the advice for a name that another module has, or nil.
-local function elsewhere(full, name)
-  if searching then return nil end
-  searching = true
-  local found
-  for _, module in ipairs(MODULES) do
-    local ok, v = pcall(function() return require(module)[name] end)
-    if module ~= full and not found and ok and v ~= nil then
-      found = ("\n  it is %s.%s"):format(module, name)
-    end
-  end
-  searching = false
-  return found
-end
-
 -- Returns a function for __index that raises an error which suggests the most
 -- similar name of t. `load` may find further names.
 local function no_name(t, full, load, more)
@@ -435,7 +413,7 @@ local function no_name(t, full, load, more)
     end
     table.sort(names)
     core.fail("unknown-name", ("%s has no '%s'%s"):format(full, tostring(name),
-      elsewhere(full, name) or advice(tostring(name), names)) .. absent(full))
+      advice(tostring(name), names)) .. absent(full))
   end
 end
 

@@ -145,8 +145,6 @@ local SPECIAL = {
     .. "warpgroup, or sync_threads(), between the two"},
   {"barrier-mismatch", "previous phase", "let the arriving threads wait for "
     .. "the barrier's last round; give each role a barrier of its own"},
-  {"mbarrier", "a second time", "let one thread of the block initialize it: "
-    .. "cute.when(thread_idx:eq(0), ...)"},
   {"divergent", "have returned", "let all threads reach it: put cute.when "
     .. "around the work in place of cute.return_if before it"},
   {"deadlock", "last written", "which thread should store the value that this "

@@ -278,7 +278,7 @@ local LINES = {
     "write .%1 without (): it is a field"},
   {"the condition is [iuf]%d+, not a boolean",
     "write x:ne(0), or another comparison such as x:lt(y), for a condition"},
-  {"to 'cute%.when' %(at most 3 expected",
+  {"to 'cute%.when' %(at most 3 arguments",
     "write for a, b in cute.cases(c1, c2) do ... end for else if"},
   {"no copy atom 'UniversalCopy'", "write a num_bits_per_copy that is a power "
     .. "of two from the element's bits to 256"},

@@ -1,7 +1,7 @@
 -- Fault: a function of cute.arch is called as one of cute.
 -- expect: cutelua: cute has no 'sync_threads' [unknown-name]
 -- expect: spec/faults/unknown-name/of_other_module.lua:7 in kernel k
--- expect: it is cute.arch.sync_threads
+-- expect: write cute.arch.sync_threads
 local cute = require "cute"
 cute.kernel("k", function()
   cute.sync_threads()  -- wrong

@@ -25,17 +25,22 @@ typedef struct Match {
   const char *text, *text_end, *pattern_end;
   int depth;       // remaining depth of recursion
   int count;       // number of captures so far
-  uint32_t steps;  // steps since the last payment
+  uint64_t steps;  // steps since the last payment
   Capture capture[CAPTURES];
 } Match;
 
 static const char *match(Match *m, const char *s, const char *p);
 
-static void step(Match *m) {
-  if (++m->steps < STEPS) return;
-  m->steps = 0;
-  limit_spend(m->L, STEPS);
+// Spends n of the budget, in payments of at least STEPS. A short search pays
+// nothing, so that message handlers can search after the budget's end.
+static void pay(lua_State *L, uint64_t *steps, uint64_t n) {
+  if ((*steps += n) < STEPS) return;
+  n = *steps;
+  *steps = 0;
+  limit_spend(L, n);
 }
+
+static void step(Match *m) { pay(m->L, &m->steps, 1); }
 
 // ---- single characters ----
 
@@ -323,9 +328,10 @@ static const char *find_plain(lua_State *L, const char *s, size_t n,
                               const char *p, size_t np) {
   if (np == 0) return s;
   const char *last = s + n;
+  uint64_t steps = 0;
   while ((size_t)(last - s) >= np) {
     const char *at = memchr(s, *p, (size_t)(last - s) - np + 1);
-    limit_spend(L, 1 + (uint64_t)((at ? at : last) - s) / 16);
+    pay(L, &steps, 1 + (uint64_t)((at ? at : last) - s) / 16);
     if (!at) return NULL;
     if (memcmp(at, p, np) == 0) return at;
     s = at + 1;
@@ -444,7 +450,7 @@ static void add_text(Match *m, luaL_Buffer *b, const char *s, const char *e) {
 static bool add_value(Match *m, luaL_Buffer *b, const char *s, const char *e,
                       int type) {
   lua_State *L = m->L;
-  limit_spend(L, 4 + (uint64_t)(e - s) / 16);
+  pay(L, &m->steps, 4 + (uint64_t)(e - s) / 16);
   if (type == LUA_TFUNCTION) {
     lua_pushvalue(L, 3);
     lua_call(L, push_captures(m, s, e), 1);

@@ -501,23 +501,46 @@ static void push_path(lua_State *L, const Fn *fn, const SimOrders *o) {
   }
 }
 
-// Pushes the table `few` of a report: the grid has too few blocks for an output
-// tensor.
-static void push_few(lua_State *L, const Fn *fn, const SimShort *s) {
-  const Mem *m = &fn->mem.p[s->mem];
+static void push_ranges(lua_State *L, const SimRanges *r) {
+  lua_createtable(L, 0, 5);
+  face_set_int(L, "mode", r->mode);
+  face_set_int(L, "extent", r->extent);
+  face_set_int(L, "n", r->n);
+  if (r->period) face_set_int(L, "period", r->period);
+  int64_t n = r->n < SIM_RANGES ? r->n : SIM_RANGES;
+  lua_createtable(L, (int)n, 0);
+  for (int64_t k = 0; k < n; k++) {
+    lua_createtable(L, 2, 0);
+    lua_pushinteger(L, r->from[k]);
+    lua_rawseti(L, -2, 1);
+    lua_pushinteger(L, r->to[k]);
+    lua_rawseti(L, -2, 2);
+    lua_rawseti(L, -2, k + 1);
+  }
+  lua_setfield(L, -2, "ranges");
+}
+
+// Pushes an element of the list `gaps` of a report: a part of an argument that
+// was never read or stored.
+static void push_gap(lua_State *L, const Fn *fn, const SimGap *g) {
+  const Mem *m = &fn->mem.p[g->mem];
   const char *name = ir_str(fn, m->name);
-  const Src *at = &fn->src.p[s->src];
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 11);
   face_set_str(L, "tensor", *name ? name : ir_str(fn, fn->arg.p[m->arg].name));
-  if (s->src) face_set_str(L, "file", ir_str(fn, at->file));
-  if (s->src) face_set_int(L, "line", at->line);
-  face_set_int(L, "mode", s->mode);
-  face_set_int(L, "from", s->from);
-  face_set_int(L, "extent", s->extent);
-  face_set_int(L, "each", s->each);
-  face_set_int(L, "none", s->none);
-  face_set_int(L, "all", s->all);
-  lua_setfield(L, -2, "few");
+  if (g->src) set_place(L, fn, "file", "line", g->src);
+  face_set_bool(L, "stored", g->stored);
+  face_set_bool(L, "map", g->map);
+  face_set_bool(L, "all", g->all);
+  face_set_bool(L, "few", g->few);
+  face_set_int(L, "rank", g->rank);
+  face_set_int(L, "none", g->none);
+  face_set_int(L, "size", g->size);
+  lua_createtable(L, g->n, 0);
+  for (int k = 0; k < g->n; k++) {
+    push_ranges(L, &g->of[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  lua_setfield(L, -2, "modes");
 }
 
 // Pushes the table `nonfinite` of a report: the first operation that made a NaN
@@ -560,7 +583,7 @@ static void push_orders(lua_State *L, const Fn *fn, const SimOrders *o) {
 
 static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
                         const SimResult *r) {
-  lua_createtable(L, 0, 11);
+  lua_createtable(L, 0, 12);
   face_set_bool(L, "ok", r->nreport == 0 && !r->stopped);
   lua_createtable(L, (int)r->nreport, 0);
   for (size_t k = 0; k < r->nreport; k++) {
@@ -594,8 +617,13 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_int(L, "ctas", (int64_t)r->ctas);
   face_set_int(L, "granules", (int64_t)r->granules);
   face_set_int(L, "left", r->left);
-  if (r->few.mem >= 0) push_few(L, fn, &r->few);
   if (r->nonfinite.text) push_nonfinite(L, fn, &r->nonfinite);
+  lua_createtable(L, r->ngap, 0);
+  for (int k = 0; k < r->ngap; k++) {
+    push_gap(L, fn, &r->gap[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  lua_setfield(L, -2, "gaps");
   face_set_num(L, "seconds", r->seconds);
   face_set_bool(L, "stopped", r->stopped);
   lua_pushlstring(L, r->output ? r->output : "", r->noutput);

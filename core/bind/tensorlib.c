@@ -537,6 +537,7 @@ static const FnRow rows[] = {
    FN(tensor_outer_partition)},
   {"local_partition(tensor, threads, index, proj?)", "",
    FN(l_local_partition)},
+  {"partial_ok(tensor)", "X>X", FN(tensor_partial_ok)},
   {"undefined_ok(tensor)", "X>X", FN(tensor_undefined_ok)},
   {"nonfinite_ok(tensor)", "X>X", FN(tensor_nonfinite_ok)},
   {"recast_tensor(tensor, dtype)", "Xt>X", FN(tensor_recast)},

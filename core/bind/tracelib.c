@@ -96,6 +96,7 @@ static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
   face_set_int(L, "count", m->count);
   face_set_int(L, "align", m->align);
   face_set_int(L, "offset", m->offset);
+  face_set_bool(L, "partial_ok", m->partial_ok);
   face_set_bool(L, "undefined_ok", m->undefined_ok);
 }
 

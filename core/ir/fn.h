@@ -67,6 +67,7 @@ typedef struct Mem {
   uint32_t view;
   int8_t swizzle[3]; // swizzle of the layout: b, m, s; 0 0 0: none
   bool views;        // whether views of the object differ in swizzle
+  bool partial_ok;   // whether parts may be left unread or unwritten
   bool undefined_ok; // whether the simulator allows reads of unwritten elements
   bool nonfinite_ok; // whether a NaN or infinity in it is meant
   // a fragment of a tiled MMA's operand: 'A', 'B' or 'C'; 0: another object

@@ -22,6 +22,9 @@ struct SimArea {
   bool maps;
   uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
   SimPlace **place;
+  // for each granule a bit: whether the launch read it, and whether it stored
+  // to it; NULL: not recorded (cover.h)
+  uint64_t *read, *stored;
 };
 
 // simblocks_areas finds the areas of all pointer arguments and of memory that

@@ -26,6 +26,8 @@
 //   matrix.c    tensor cores and matrix copies
 //   wgmma.c     warpgroup MMAs
 //   members.c   footprint of a layout; left.c: unwritten outputs
+//   cover.c     parts of arguments that are never read or stored
+//   meant.c     arguments that a kernel accesses in part on purpose
 //   claim.c     assumptions about values, traced layouts
 //   wrap.c      integer overflow
 //   taint.c     uninitialised registers

@@ -6,14 +6,8 @@
 // because these maps may be for loads. If an argument is a part of a tensor,
 // only that part counts. cute.undefined_ok allows unwritten elements.
 //
-// A kernel may keep a part of an output that was written before. Such an output
-// is reported only if the grid looks too small, and only as a note. All of
-// these must hold:
-// - The blocks store adjacent tiles of equal length, at least two in a mode,
-//   and the tiles form a box that begins at the first element.
-// - A tensor that the kernel reads has the output's whole extent in that mode.
-// - No argument, and no extent of a tensor that is read, equals the end of the
-//   stores.
+// A kernel may keep a part of an output that was written before. cover.c finds
+// the parts that a mistake seems to omit.
 #include "sim/bulk.h"
 #include "sim/left.h"
 #include "sim/members.h"
@@ -153,125 +147,5 @@ int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found,
   int64_t n = 0;
   for (; t; t = t->next) n += look(p, t, found, ud);
   return n;
-}
-
-// ---- grids that are too small ----
-
-// The part of an output that the kernel stored to, measured along each mode
-// from the first element.
-typedef struct Stored {
-  const SimArea *area;
-  const LaunchArg *arg;
-  int bits;
-  SimMembers of;
-  // for each mode: first coordinate that was not stored
-  int64_t end[MEMBER_MODES];
-  // for each mode: length of a block's tile; 0: the lengths differ, or there is
-  // only one block
-  int64_t each[MEMBER_MODES];
-} Stored;
-
-static uint64_t writer(const Stored *s, int64_t element) {
-  int64_t at = element * s->bits / 8;
-  if (at >= (int64_t)s->arg->bytes) return 0;
-  return simblocks_writer(s->area, (const uint8_t *)s->arg->p + at);
-}
-
-static void measure(Stored *s, int k) {
-  int64_t stride = s->of.stride[k], start = 0, c = 1;
-  uint64_t one = writer(s, 0);
-  s->end[k] = s->each[k] = 0;
-  if (!one) return;
-  bool even = true;
-  for (;; c++) {
-    uint64_t w = c < s->of.extent[k] ? writer(s, c * stride) : 0;
-    if (w == one) continue;
-    if (!start) s->each[k] = c;
-    else even &= c - start == s->each[k];
-    if (!w) break;
-    start = c;
-    one = w;
-  }
-  if (!even || !start) s->each[k] = 0;
-  s->end[k] = c;
-}
-
-// Reports whether n equals a scalar argument of the launch, or an extent of a
-// tensor that the kernel reads.
-static bool names(Ctx *cx, const SimProg *p, int64_t n) {
-  for (size_t k = 0; k < p->fn->arg.n; k++)
-    if (!p->fn->arg.p[k].pointer &&
-        (int32_t)p->launch->arg[k].bits == (int32_t)n)
-      return true;
-  for (size_t k = 0; k < p->fn->mem.n; k++) {
-    const Mem *m = &p->fn->mem.p[k];
-    if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
-    if (!p->fn->arg.p[m->arg].read) continue;
-    const LaunchArg *a = &p->launch->arg[m->arg];
-    SimMembers t = {0};
-    if (a->map ? !simmembers_map(&t, a->map, dtype_bits(m->type))
-               : !simmembers_layout(cx, &t, p->launch, m))
-      return true;  // The extents are unknown, so n may be an extent.
-    for (int j = 0; j < t.n; j++)
-      if (t.extent[j] == n) return true;
-  }
-  return false;
-}
-
-// Reports whether the blocks stored exactly to the elements of the box below
-// `end`, and each block stored to at least one element.
-static bool is_box(Ctx *cx, const SimProg *p, const Stored *s, SimShort *few) {
-  uint64_t blocks = p->nunit * (uint64_t)p->ncta, met = 0;
-  uint8_t *seen = arena_zero(cx, &cx->scratch, blocks + 1);
-  int64_t at[MEMBER_MODES] = {0}, element = 0;
-  for (;;) {
-    bool in = true;
-    for (int k = 0; k < s->of.n; k++) in &= at[k] < s->end[k];
-    uint64_t w = writer(s, element);
-    if (in != (w > 0)) return false;
-    if (w && !seen[w]) seen[w] = 1, met++;
-    few->all++;
-    few->none += !w;
-    int k = 0;
-    while (k < s->of.n && ++at[k] == s->of.extent[k]) {
-      element -= (s->of.extent[k] - 1) * s->of.stride[k];
-      at[k++] = 0;
-    }
-    if (k == s->of.n) return met == blocks;
-    element += s->of.stride[k];
-  }
-}
-
-static bool is_short(Ctx *cx, const SimProg *p, int32_t mem, SimShort *few) {
-  const Mem *m = &p->fn->mem.p[mem];
-  if (m->space != SP_GMEM && m->space != SP_TMAP) return false;
-  const LaunchArg *a = &p->launch->arg[m->arg];
-  if (!p->fn->arg.p[m->arg].written || is_free(p, m->arg)) return false;
-  Stored s = {.area = simblocks_area(p, m->arg), .arg = a,
-              .bits = dtype_bits(m->type)};
-  if (!s.area->watched || s.bits < 8) return false;
-  if (a->map ? !simmembers_map(&s.of, a->map, s.bits)
-             : !simmembers_layout(cx, &s.of, p->launch, m))
-    return false;
-  int cut = -1;
-  for (int k = 0; k < s.of.n; k++) {
-    measure(&s, k);
-    if (s.end[k] == s.of.extent[k]) continue;
-    if (!s.each[k] || names(cx, p, s.end[k])) return false;
-    if (names(cx, p, s.of.extent[k])) cut = k;
-  }
-  if (cut < 0) return false;
-  *few = (SimShort){.mem = mem, .src = line_of(p, mem), .mode = cut,
-                    .from = s.end[cut], .extent = s.of.extent[cut],
-                    .each = s.each[cut]};
-  return is_box(cx, p, &s, few);
-}
-
-SimShort simleft_short(Ctx *cx, const SimProg *p) {
-  SimShort few;
-  if (p->nunit > 1 && !p->relay && !ir_has_addresses(p->fn))
-    for (size_t k = 0; k < p->fn->mem.n; k++)
-      if (is_short(cx, p, (int32_t)k, &few)) return few;
-  return (SimShort){.mem = -1};
 }
 // SPDX-License-Identifier: MIT

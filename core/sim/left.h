@@ -1,4 +1,4 @@
-// Finds unwritten outputs and unwritten elements of outputs (left.c).
+// Finds unwritten elements of outputs (left.c).
 #ifndef CUTE_SIMLEFT_H
 #define CUTE_SIMLEFT_H
 
@@ -11,9 +11,6 @@ SimLeft *simleft_make(Ctx *cx, const SimProg *p);
 // Returns the number of unwritten elements after the launch. Calls `found` for
 // each output that has unwritten elements, unless `found` is NULL.
 int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found, void *ud);
-// Returns an output for which the grid looks too small (left.c), with mem -1 if
-// there is none.
-SimShort simleft_short(Ctx *cx, const SimProg *p);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -7,6 +7,7 @@
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/bulk.h"
+#include "sim/cover.h"
 #include "sim/mbar.h"
 #include "sim/members.h"
 #include "sim/regs.h"
@@ -404,6 +405,8 @@ static void notes(const Access *x, uint32_t mask, int how) {
 static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const SimMem *m = x->m;
   meet_others(x, mask, NULL, 0);
+  if (m->area && m->area->read)
+    simcover_lanes(m->area->read, m, mask, x->at, x->bytes);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     if (lacks(m, x->at[l], x->bytes)) fault_place(x, SIM_UNINIT, l);
@@ -476,6 +479,8 @@ static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
   bool strong = x->i->sem != 0;
   uint8_t flags = shadow_flags(x->i);
   meet_others(x, mask, buf[0], sizeof buf[0]);
+  if (m->area && m->area->stored)
+    simcover_lanes(m->area->stored, m, mask, x->at, x->bytes);
   if (m->area && m->area->maps) simmaps_wrote(x, mask);
   if (strong || changes(x, mask, buf)) simspin_moved(c, true);
   for (int l = 0; l < LANES; l++) {
@@ -522,6 +527,7 @@ void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
   Access x = {.w = w, .i = i, .m = m, .bytes = n, .agent = true};
   x.at[lane] = at;
   meet_others(&x, 1u << lane, NULL, 0);
+  if (m->area && m->area->read) simcover_run(m->area->read, m, at, n);
   if (lacks(m, at, n)) told_uninit(w, i, m, lane, at);
 }
 
@@ -540,6 +546,7 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
     if (lacks(m, at, n)) told_uninit(w, i, m, lane, at);
   }
   meet_others(&x, 1u << lane, data, 0);
+  if (m->area && m->area->stored) simcover_run(m->area->stored, m, at, n);
   if (m->area && m->area->maps) simmaps_wrote(&x, 1u << lane);
   simspin_moved(w->cluster, true);
   if (m->defined) set_defined(m->defined, at, n);

@@ -32,18 +32,12 @@ static bool put_mode(SimMembers *t, int64_t extent, int64_t stride) {
   return true;
 }
 
-static bool put_layout(Ctx *cx, SimMembers *t, const char *text) {
+bool simmembers_parse(Ctx *cx, const Launch *l, const Mem *m, Layout *to) {
+  const char *text = layout_of(cx, l, ir_str(l->fn, m->layout),
+                               (size_t)m->arg);
   if (!*text || strchr(text, '_')) return false;
-  Layout l = layout_parse(cx, text, strlen(text));
-  if (l.outer || !layout_static(l)) return false;
-  l = layout_flatten(cx, l);
-  size_t n = tup_leaves(l.shape);
-  Dim *shape = NEW(cx, Dim, n);
-  tup_collect(l.shape, shape);
-  for (size_t k = 0; k < n; k++)
-    if (!put_mode(t, dim_value(shape[k]), dim_value(l.stride[k])))
-      return false;
-  return true;
+  *to = layout_parse(cx, text, strlen(text));
+  return !to->outer && layout_static(*to);
 }
 
 bool simmembers_map(SimMembers *t, const TensorMap *m, int bits) {
@@ -55,8 +49,16 @@ bool simmembers_map(SimMembers *t, const TensorMap *m, int bits) {
 
 bool simmembers_layout(Ctx *cx, SimMembers *t, const Launch *l,
                        const Mem *m) {
-  const char *text = ir_str(l->fn, m->layout);
-  return put_layout(cx, t, layout_of(cx, l, text, (size_t)m->arg));
+  Layout y;
+  if (!simmembers_parse(cx, l, m, &y)) return false;
+  y = layout_flatten(cx, y);
+  size_t n = tup_leaves(y.shape);
+  Dim *shape = NEW(cx, Dim, n);
+  tup_collect(y.shape, shape);
+  for (size_t k = 0; k < n; k++)
+    if (!put_mode(t, dim_value(shape[k]), dim_value(y.stride[k])))
+      return false;
+  return true;
 }
 
 // Returns the mode of t with the largest stride below `below`, or -1 if there

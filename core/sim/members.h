@@ -2,6 +2,7 @@
 #ifndef CUTE_SIMMEMBERS_H
 #define CUTE_SIMMEMBERS_H
 
+#include "layout/layout.h"
 #include "sim/sim.h"
 
 enum { MEMBER_MODES = 16 };
@@ -13,6 +14,9 @@ struct SimMembers {
 };
 typedef struct SimMembers SimMembers;
 
+// Reads the layout of an object of global memory, with the extents of the
+// launch. Returns false if it is unknown at the launch.
+bool simmembers_parse(Ctx *cx, const Launch *l, const Mem *m, Layout *to);
 // Fill in the footprint of an object of global memory, or of the tensor of a
 // tensor map with elements of `bits` bits. Return false if it is unknown at the
 // launch.

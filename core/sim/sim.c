@@ -17,6 +17,7 @@
 #include "sim/blocks.h"
 #include "sim/bulk.h"
 #include "sim/clock.h"
+#include "sim/cover.h"
 #include "sim/debug.h"
 #include "sim/finite.h"
 #include "sim/fits.h"
@@ -746,6 +747,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_cond_init(&r.moved, NULL);
   const SimLeft *left = simleft_make(cx, prog);
   const SimInputs *inputs = one ? NULL : simfinite_make(cx, prog);
+  if (!single && !none && !o->decided) simcover_start(cx, prog);
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
   if (o->machine && !none) watch(cx, &r);
   bool ok = (r.requests || !o->record) && !r.oom &&
@@ -759,10 +761,10 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   // outputs, so unwritten elements are not reported.
   if (whole && !r.tape)
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
-  SimShort few = {.mem = -1};
-  if (whole && !r.nfault && !one) few = simleft_short(cx, prog);
   const SimOrigin *origin =
     whole && !r.nfault ? simfinite_first(prog, inputs, &r.origins) : NULL;
+  SimGap gap[SIM_GAPS];
+  int ngap = whole && !r.nfault ? simcover_find(cx, prog, gap) : 0;
   r.nfault = simlead_arrange(prog, r.fault, r.nfault);
   simblocks_free(prog);
   simrelay_free(prog);
@@ -788,7 +790,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_mutex_destroy(&r.lock);
   if (!s) ctx_fail(cx, ERR_MEMORY, "out of memory in the simulator");
   s->left = unwritten;
-  s->few = few;
+  memcpy(s->gap, gap, (size_t)ngap * sizeof *gap);
+  s->ngap = ngap;
   s->seconds = (double)(base_nanotime() - start) * 1e-9;
   return s;
 }

@@ -102,17 +102,29 @@ typedef struct SimReport {
   char *text;
 } SimReport;
 
-// An output in which blocks store adjacent tiles of one size, but no element
-// from coordinate `from` of mode `mode` on.
-typedef struct SimShort {
-  // the output, an index into Fn.mem; -1: there is none
-  int32_t mem;
-  uint32_t src;        // source line of the store
+// Ranges of coordinates in one mode of a tensor. With a period, range k is
+// from[0] + k * period to to[0] + k * period; otherwise only the first RANGES
+// ranges are here. Ranges include both ends.
+enum { SIM_RANGES = 3, SIM_GAPS = 4 };
+typedef struct SimRanges {
   int mode;
-  // each: extent of a tile. none, all: number of unwritten elements and of all
-  // elements.
-  int64_t from, extent, each, none, all;
-} SimShort;
+  int64_t extent, n, period, from[SIM_RANGES], to[SIM_RANGES];
+} SimRanges;
+
+// A part of an argument that a launch never reads or stores (cover.c): the
+// elements with a coordinate in at least one of the ranges or, if `all` is set,
+// in each of them.
+typedef struct SimGap {
+  int32_t mem;         // the argument's object, an index into Fn.mem
+  uint32_t src;        // source line of the first load or store
+  bool stored;         // whether the elements are never stored
+  bool map;            // whether the modes are those of a tensor map
+  bool all;
+  bool few;            // whether more blocks might reach the elements
+  int rank, n;         // rank of the tensor; number of ranges
+  SimRanges of[2];
+  int64_t none, size;  // number of these elements, and of all elements
+} SimGap;
 
 // The first operation that made a NaN or infinity from finite operands, in a
 // launch that stored one to an output.
@@ -193,9 +205,10 @@ typedef struct SimResult {
   char *output;           // output of printf, in the order of CTAs
   size_t noutput;
   int64_t left;           // number of unwritten elements of all outputs
-  // An output for which the grid is too small. few.mem is -1 if there is none.
-  SimShort few;
   SimNonfinite nonfinite;
+  // parts of arguments that were never read or stored, outputs first
+  SimGap gap[SIM_GAPS];
+  int ngap;
   // whether too many reports or `progress` ended the run
   bool stopped;
   double seconds;

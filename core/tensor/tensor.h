@@ -101,6 +101,7 @@ Dim tensor_at(Ctx *cx, Tensor t, Dim i);
 // Returns t marked so that the simulator allows reads of unwritten elements.
 Tensor tensor_undefined_ok(Ctx *cx, Tensor t);
 Tensor tensor_nonfinite_ok(Ctx *cx, Tensor t);
+Tensor tensor_partial_ok(Ctx *cx, Tensor t);
 // Asserts that the element at coord is inside t's shape and inside the kernel
 // argument that t views. Asserts nothing that is known already.
 void tensor_claim(Ctx *cx, const Tensor *t, Tup coord, bool write);

@@ -295,6 +295,13 @@ Tensor tensor_nonfinite_ok(Ctx *cx, Tensor t) {
   return t;
 }
 
+Tensor tensor_partial_ok(Ctx *cx, Tensor t) {
+  need_memory(cx, &t, "partial_ok");
+  Fn *fn = ir_fn(cx);
+  fn->mem.p[ir_get(fn, t.mem)->imm].partial_ok = true;
+  return t;
+}
+
 Ref tensor_load(Ctx *cx, Tensor t, Tup coord) {
   need_memory(cx, &t, "load");
   tensor_check_coord(cx, &t, coord);

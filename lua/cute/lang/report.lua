@@ -34,8 +34,9 @@ function report.tell(text)
   io.stderr:write(core.message(text), "\n")
 end
 
--- The notes written so far, as a set of texts. Numbers of elements are removed
--- from the texts, so notes that differ only in such a number count as one.
+-- The notes written so far, as a set of texts. Numbers of elements and the
+-- coordinates of elements that were never read or stored are removed from the
+-- texts, so notes that differ only in such numbers count as one.
 local noted = {}
 
 --- Returns a note as a line and marks it as written. Returns nil if it was
@@ -44,6 +45,10 @@ local noted = {}
 ---@return string? line
 function report.new_note(text)
   local key = text:gsub(": (%l+) %d+ of ", ": %1 of ")
+  if key:find("were never", 1, true) then
+    local place, rest = key:match "^(.-:%d+: )(.*)$"
+    if place then key = place .. rest:gsub("%d+", "") end
+  end
   if noted[key] then return nil end
   noted[key] = true
   return "cutelua: note: " .. text

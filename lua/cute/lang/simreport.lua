@@ -53,7 +53,7 @@ local function has_notes(report)
   if not report.ok or report.stopped or not program then return false end
   program.unread = program.unread or core.sim_unread(program.fn)
   program.lost = program.lost or core.sim_lost_sums(program.fn)
-  if report.few or report.nonfinite or program.unread[1] or program.lost[1]
+  if report.gaps[1] or report.nonfinite or program.unread[1] or program.lost[1]
     or (report.relies or {})[1] then
     return true
   end

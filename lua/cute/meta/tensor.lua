@@ -524,6 +524,15 @@ function cute.recast_tensor(tensor, dtype) end
 
 cute.recast = cute.recast_tensor
 
+---Returns the tensor itself, and says that the kernel reads or stores only a
+---part of it on purpose. The simulator then writes no note about elements of
+---this argument that the launch never reads or stores.
+---
+---     cute.partial_ok(mK)      -- the window hides the first keys
+---@param tensor cute.Tensor an argument of the kernel
+---@return cute.Tensor
+function cute.partial_ok(tensor) end
+
 ---Returns the tensor itself and allows reads of elements that were never
 ---written, which the simulator otherwise reports. Use it for rows that no load
 ---fills and whose values are masked afterwards.

@@ -38,8 +38,8 @@ local CUTE = {
     buffer_from on_device make_rmem_tensor make_rmem_tensor_like
     make_fragment make_fragment_like make_smem_tensor local_tile
     local_partition inner_partition outer_partition recast recast_tensor
-    undefined_ok nonfinite_ok broadcast to_bits from_bits cute.algorithm
-    cute.pointer cute.smemstruct cute.symbolic]]},
+    partial_ok undefined_ok nonfinite_ok broadcast to_bits from_bits
+    cute.algorithm cute.pointer cute.smemstruct cute.symbolic]]},
   {"atoms", [[make_copy_atom make_mma_atom atom_name make_tiled_copy
     make_tiled_copy_A make_tiled_copy_B make_tiled_copy_C
     make_tiled_copy_C_atom make_tiled_copy_D make_tiled_copy_S

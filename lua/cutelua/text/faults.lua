@@ -501,6 +501,63 @@ local function stores_outside(lines, add)
   end
 end
 
+-- Returns the coordinates that a part has in a mode: "rows 8 to 15".
+local function coordinates(gap, m)
+  local noun, tail = "elements", ""
+  if gap.rank == 2 and not gap.map then
+    noun = m.mode == 0 and "rows" or "columns"
+  elseif gap.rank > 1 then
+    noun, tail = "coordinates", (" of mode %d"):format(m.mode)
+  end
+  local list = {}
+  for k, r in ipairs(m.ranges) do
+    list[k] = r[1] == r[2] and tostring(r[1]) or ("%d to %d"):format(r[1], r[2])
+  end
+  local only = m.n == 1 and m.ranges[1]
+  if only and only[1] == only[2] then noun = noun:sub(1, -2) end
+  if m.n > #list and m.period then
+    return ("%s %s of every %d%s"):format(noun, list[1], m.period, tail)
+  end
+  local last = m.n > #list and "others" or #list > 1 and table.remove(list)
+  local text = table.concat(list, ", ")
+  if last then text = text .. " and " .. last end
+  return ("%s %s%s"):format(noun, text, tail)
+end
+
+-- Reports whether too few blocks explain a gap: they leave out the end of an
+-- output's mode, and the gap is that part of this output or of a mode of an
+-- input with the same coordinates.
+local function explained(gap, gaps)
+  for _, other in ipairs(gaps) do
+    for _, m in ipairs(other.stored and other.few and other.modes or {}) do
+      local own = gap.modes[1]
+      if own.extent == m.extent and own.ranges[1][1] == m.ranges[1][1] then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+-- Returns a note on a part of a tensor that a launch never read or stored.
+local function missing(gap, gaps)
+  local parts = {}
+  for k, m in ipairs(gap.modes) do parts[k] = coordinates(gap, m) end
+  local text = table.concat(parts, gap.all and " in " or ", and ")
+  local ask = gap.stored and "does the copy cover the whole tile"
+    or "is the tile's coordinate right"
+  for _, m in ipairs(gap.modes) do
+    if m.period then ask = "does each step cover a whole tile" end
+  end
+  if explained(gap, gaps) then
+    ask = "is the grid too small, or a coordinate wrong"
+  end
+  return ("%s of %s'%s' were never %s (%d of %d elements); %s? "
+    .. "cute.partial_ok says that this is meant"):format(text,
+    gap.map and "the tensor map of " or "", gap.tensor,
+    gap.stored and "stored" or "read", gap.none, gap.size, ask)
+end
+
 --- Returns notes on a run without faults. They are sentences about behaviour
 -- that was probably not intended, with source lines.
 ---@param report table
@@ -533,12 +590,8 @@ function faults.notes(report)
       triple(n.thread), n.count > 1 and (", %d times in all"):format(n.count)
       or ""))
   end
-  local f = report.few
-  if f then
-    add(at(f.file, f.line), ("%d of %d elements of global tensor '%s' were "
-      .. "never written: the stores along mode %d end at %d of %d, %d for each "
-      .. "block; is the grid too small?"):format(f.none, f.all, f.tensor,
-      f.mode, f.from, f.extent, f.each))
+  for _, gap in ipairs(report.gaps or {}) do
+    add(at(gap.file, gap.line), missing(gap, report.gaps))
   end
   return list
 end

@@ -1,0 +1,281 @@
+// Finds parts of arguments that a launch never reads or stores, although
+// nothing in the kernel says that they are left out on purpose. Such a part
+// suggests a wrong coordinate of a tile, a step between tiles that exceeds the
+// tile, or too few blocks. A part is told only if all of these hold:
+// - The kernel reads the argument and does not write it, or the opposite.
+// - Data, scalar arguments and limits of the kernel do not decide the part
+//   (meant.c). No scalar argument equals its first coordinate.
+// - The accessed elements are all elements with coordinates in certain ranges.
+//   In the modes with gaps, the ranges begin at 0 and have at least two
+//   coordinates. For outputs, the omitted elements may also form a box.
+// - Another tensor of the kernel has a mode of the same extent. For an output,
+//   the kernel reads that tensor.
+// - A single block accesses more than the first part of a mode.
+// - No other argument shares the memory.
+// - cute.partial_ok and, for an output, cute.undefined_ok do not name it.
+#include "sim/bulk.h"
+#include "sim/cover.h"
+#include "sim/meant.h"
+
+#include <string.h>
+
+// ---- recording ----
+
+// Returns the only argument with memory in area a, or -1 if there are several.
+static int32_t owner(const SimProg *p, const SimArea *a) {
+  int32_t found = -1;
+  for (size_t k = 0; k < p->fn->arg.n; k++) {
+    if (!p->fn->arg.p[k].pointer ||
+        simblocks_area(p, (int32_t)k) != a) continue;
+    if (found >= 0) return -1;
+    found = (int32_t)k;
+  }
+  return found;
+}
+
+static uint64_t *bits_of(Ctx *cx, const SimArea *a) {
+  size_t n = ((a->bytes >> a->shift) + 1) / 64 + 1;
+  return arena_zero(cx, &cx->scratch, n * sizeof(uint64_t));
+}
+
+static bool is_partial(const Fn *fn, int32_t arg) {
+  for (size_t k = 0; k < fn->mem.n; k++) {
+    const Mem *m = &fn->mem.p[k];
+    bool own = (m->space == SP_GMEM || m->space == SP_TMAP) && m->arg == arg;
+    if (own && (m->partial_ok || (m->undefined_ok && fn->arg.p[arg].written)))
+      return true;
+  }
+  return false;
+}
+
+void simcover_start(Ctx *cx, SimProg *p) {
+  if (ir_has_addresses(p->fn)) return;
+  const SimMeant *meant = NULL;  for (int k = 0; k < p->narea; k++) {
+    SimArea *a = &p->area[k];
+    int32_t arg = owner(p, a);
+    if (arg < 0 || a->maps) continue;
+    const Arg *g = &p->fn->arg.p[arg];
+    if (g->read == g->written || is_partial(p->fn, arg)) continue;
+    if (!meant) meant = simmeant_all(cx, p);
+    if (meant[arg].free) continue;
+    if (g->read) a->read = bits_of(cx, a);
+    else a->stored = bits_of(cx, a);
+  }
+  p->meant = meant;
+}
+
+void simcover_run(uint64_t *map, const SimMem *m, int64_t at, int64_t bytes) {
+  if (bytes < 1) return;
+  const SimArea *a = m->area;
+  size_t g = (size_t)(m->p - a->p + at) >> a->shift;
+  size_t last = (size_t)(m->p - a->p + at + bytes - 1) >> a->shift;
+  for (; g / 64 < last / 64; g = (g / 64 + 1) * 64)
+    simcover_set(&map[g / 64], ~(uint64_t)0 << (g & 63));
+  uint64_t upto = ~(uint64_t)0 >> (63 - (last & 63));
+  simcover_set(&map[last / 64], upto & ~(uint64_t)0 << (g & 63));
+}
+
+// ---- the covered coordinates ----
+
+// An argument, its accessed elements, and for each coordinate of each mode the
+// bits HIT and MISSED: whether an element there was accessed, and whether one
+// was not.
+enum { HIT = 1, MISSED = 2, MOST = 1 << 26 };
+typedef struct Cover {
+  const SimArea *area;
+  const uint64_t *map;
+  const LaunchArg *arg;
+  int bits;
+  SimShape s;
+  uint8_t *seen[COVER_MODES];
+  int64_t hit, size;
+} Cover;
+
+static bool is_hit(const Cover *c, int64_t element) {
+  const uint8_t *byte = (const uint8_t *)c->arg->p + element * c->bits / 8;
+  size_t g = (size_t)(byte - c->area->p) >> c->area->shift;
+  return c->map[g / 64] >> (g & 63) & 1;
+}
+
+// Visits all elements. Leaves out those that are beyond the memory.
+static void visit(Cover *c) {
+  const SimShape *s = &c->s;
+  int64_t at[COVER_LEAVES] = {0}, x[COVER_MODES] = {0}, element = 0;
+  for (;;) {
+    bool there = (element + 1) * c->bits <= (int64_t)c->arg->bytes * 8;
+    bool hit = there && is_hit(c, element);
+    c->size += there;
+    c->hit += hit;
+    for (int k = 0; k < s->rank && there; k++)
+      c->seen[k][x[k]] |= hit ? HIT : MISSED;
+    int k = 0;
+    while (k < s->n && at[k] == s->extent[k] - 1) {
+      element -= at[k] * s->stride[k];
+      x[s->of[k]] -= at[k] * s->step[k];
+      at[k++] = 0;
+    }
+    if (k == s->n) return;
+    at[k]++;
+    element += s->stride[k];
+    x[s->of[k]] += s->step[k];
+  }
+}
+
+// Reports whether all granules of the argument were accessed.
+static bool is_full(const Cover *c) {
+  size_t g = (size_t)((const uint8_t *)c->arg->p - c->area->p);
+  size_t end = g + c->arg->bytes;
+  g >>= c->area->shift;
+  end >>= c->area->shift;
+  while (g < end && (g & 63) == 0 && g + 64 <= end && !~c->map[g / 64]) g += 64;
+  for (; g < end; g++) {
+    if (!(c->map[g / 64] >> (g & 63) & 1)) return false;
+    while ((g & 63) == 63 && g + 65 <= end && !~c->map[g / 64 + 1]) g += 64;
+  }
+  return true;
+}
+
+static int64_t count_of(const Cover *c, int mode, uint8_t bit) {
+  int64_t n = 0;
+  for (int64_t k = 0; k < c->s.size[mode]; k++)
+    n += (c->seen[mode][k] & bit) != 0;
+  return n;
+}
+
+static int64_t product_of(const Cover *c, uint8_t bit) {
+  int64_t n = 1;
+  for (int k = 0; k < c->s.rank; k++) n *= count_of(c, k, bit);
+  return n;
+}
+
+// Collects the coordinates of a mode where nothing was accessed or, with
+// `boxed`, where something was not.
+static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
+  const uint8_t *seen = c->seen[mode];
+  int64_t n = c->s.size[mode], from = -1, last = -1;
+  bool even = true;
+  *r = (SimRanges){.mode = mode, .extent = n};
+  for (int64_t k = 0; k <= n; k++) {
+    bool in = k < n && (boxed ? (seen[k] & MISSED) != 0 : !(seen[k] & HIT));
+    if (in && from < 0) from = k;
+    if (in || from < 0) continue;
+    if (r->n == 1) r->period = from - last;
+    // the tensor's end may cut off the last one of several equal ranges
+    int64_t length = r->to[0] - r->from[0] + 1;
+    if (r->n) even &= from - last == r->period &&
+                      (k == n ? k - from <= length : k - from == length);
+    if (r->n < SIM_RANGES) r->from[r->n] = from, r->to[r->n] = k - 1;
+    r->n++;
+    last = from;
+    from = -1;
+  }
+  if (!even || r->n < 2) r->period = 0;
+}
+
+// ---- what is told ----
+
+static bool is_scalar(const SimProg *p, int64_t n) {
+  for (size_t k = 0; k < p->fn->arg.n; k++)
+    if (!p->fn->arg.p[k].pointer &&
+        (int32_t)p->launch->arg[k].bits == (int32_t)n)
+      return true;
+  return false;
+}
+
+// Reports whether another argument, which the kernel reads if `stored` is set,
+// has a mode of extent n.
+static bool is_shared(Ctx *cx, const SimProg *p, int32_t arg, int64_t n,
+                      bool stored) {
+  for (size_t k = 0; k < p->fn->arg.n; k++) {
+    const Arg *a = &p->fn->arg.p[k];
+    SimShape s;
+    if ((int32_t)k == arg || !a->pointer || (stored && !a->read)) continue;
+    if (!stored && !a->read && !a->written) continue;
+    if (simmeant_shape(cx, p, (int32_t)k, &s) < 0) continue;
+    for (int j = 0; j < s.rank; j++)
+      if (s.size[j] == n) return true;
+  }
+  return false;
+}
+
+static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
+                    SimGap *g) {
+  const SimMeant *m = &p->meant[arg];
+  bool one = p->nunit * (uint64_t)p->ncta == 1, deep = false;
+  if (!one && !m->moves) return false;
+  g->few = !one;
+  for (int k = 0; k < g->n; k++) {
+    const SimRanges *r = &g->of[k];
+    bool end = r->n == 1 && r->to[0] == r->extent - 1;
+    deep |= !end;
+    g->few &= end;
+    if (r->from[0] < 2 || is_scalar(p, r->from[0])) return false;
+    if (simmeant_ends(m, r->from[0])) return false;
+    if (!is_shared(cx, p, arg, r->extent, g->stored)) return false;
+    if (!g->all && count_of(c, r->mode, HIT) < 2) return false;
+  }
+  return !one || deep;
+}
+
+// Returns the first line that reads an argument's memory, or that writes it.
+static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const SimIns *i = &p->ins[k];
+    const SimMem *m = NULL;
+    if (i->op == (stored ? OP_ST : OP_LD)) m = ((const SimSide *)i->x)->mem;
+    const SimCopy *c = i->x;
+    if (i->op == OP_COPY) m = stored ? c->dst.mem : c->src.mem;
+    if (i->op == OP_CPASYNC && !stored) m = c->src.mem;
+    bool out = i->op == OP_TMASTORE || i->op == OP_BULKSTORE;
+    if (stored ? out : i->op == OP_TMALOAD || i->op == OP_BULKLOAD)
+      m = ((const SimBulk *)i->x)->global;
+    if (!m || m->index < 0) continue;
+    const Mem *own = &p->fn->mem.p[m->index];
+    bool global = own->space == SP_GMEM || own->space == SP_TMAP;
+    if (global && own->arg == arg) return i->src;
+  }
+  return 0;
+}
+
+static bool find_gap(Ctx *cx, const SimProg *p, int32_t arg, SimGap *g) {
+  SimArea *a = simblocks_area(p, arg);
+  if (!a || (!a->read && !a->stored)) return false;
+  Cover c = {.area = a, .map = a->read ? a->read : a->stored,
+             .arg = &p->launch->arg[arg]};
+  if (is_full(&c)) return false;
+  int32_t mem = simmeant_shape(cx, p, arg, &c.s);
+  if (mem < 0) return false;
+  c.bits = dtype_bits(p->fn->mem.p[mem].type);
+  int64_t size = 1;
+  for (int k = 0; k < c.s.rank; k++) {
+    size *= c.s.size[k];
+    if (size > MOST) return false;
+    c.seen[k] = arena_zero(cx, &cx->scratch, (size_t)c.s.size[k]);
+  }
+  visit(&c);
+  *g = (SimGap){.mem = mem, .stored = a->stored, .rank = c.s.rank,
+                .map = c.arg->map, .none = c.size - c.hit, .size = c.size};
+  if (c.hit == 0 || g->none == 0 || c.size != size) return false;
+  g->all = product_of(&c, HIT) != c.hit;
+  if (g->all && (!g->stored || product_of(&c, MISSED) != g->none))
+    return false;
+  for (int k = 0; k < c.s.rank; k++) {
+    int64_t n = g->all ? count_of(&c, k, MISSED) : count_of(&c, k, HIT);
+    if (n == c.s.size[k]) continue;
+    if (g->n == 2) return false;
+    ranges_of(&c, k, g->all, &g->of[g->n++]);
+  }
+  g->src = line_of(p, arg, g->stored);
+  return is_told(cx, p, &c, arg, g);
+}
+
+int simcover_find(Ctx *cx, const SimProg *p, SimGap gap[SIM_GAPS]) {
+  int n = 0;
+  if (!p->meant) return 0;
+  for (int stored = 1; stored >= 0; stored--)
+    for (size_t k = 0; k < p->fn->arg.n && n < SIM_GAPS; k++)
+      if (p->fn->arg.p[k].pointer && p->fn->arg.p[k].written == stored)
+        n += find_gap(cx, p, (int32_t)k, &gap[n]);
+  return n;
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,47 @@
+// Parts of arguments that a launch never reads or stores (cover.c).
+#ifndef CUTE_SIMCOVER_H
+#define CUTE_SIMCOVER_H
+
+#include "sim/blocks.h"
+
+// Begins to record which granules of the arguments the launch reads and stores.
+void simcover_start(Ctx *cx, SimProg *p);
+// Writes the parts that were never read or stored to `gap`. Returns their
+// number.
+int simcover_find(Ctx *cx, const SimProg *p, SimGap gap[SIM_GAPS]);
+
+static inline void simcover_set(uint64_t *word, uint64_t bits) {
+  if (bits & ~__atomic_load_n(word, __ATOMIC_RELAXED))
+    __atomic_fetch_or(word, bits, __ATOMIC_RELAXED);
+}
+
+// Records an access to `bytes` bytes from byte `at` of object m on.
+void simcover_run(uint64_t *map, const SimMem *m, int64_t at, int64_t bytes);
+
+// Records accesses by the lanes of mask to `bytes` bytes each, in the bits of
+// m->area->read or m->area->stored.
+static inline void simcover_lanes(uint64_t *map, const SimMem *m, uint32_t mask,
+                                  const int64_t *at, int bytes) {
+  const SimArea *a = m->area;
+  if (bytes >> a->shift > 1) {
+    for (; mask; mask &= mask - 1)
+      simcover_run(map, m, at[__builtin_ctz(mask)], bytes);
+    return;
+  }
+  int64_t base = m->p - a->p;
+  size_t word = SIZE_MAX;
+  uint64_t bits = 0;
+  for (; mask; mask &= mask - 1) {
+    size_t g = (size_t)(base + at[__builtin_ctz(mask)]) >> a->shift;
+    if (g / 64 != word) {
+      if (bits) simcover_set(&map[word], bits);
+      word = g / 64;
+      bits = 0;
+    }
+    bits |= (uint64_t)1 << (g & 63);
+  }
+  if (bits) simcover_set(&map[word], bits);
+}
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,451 @@
+// Finds the arguments that a kernel may access in part on purpose. A part that
+// is never read or stored suggests a mistake only if the kernel's code decides
+// the part, and the code has no limit for it. The part is taken as meant if an
+// address of the argument, or a condition or a loop around its accesses,
+// depends on
+// - data: values in global or shared memory, clocks, inline PTX;
+// - a scalar argument of the kernel;
+// - the block, in a comparison with a number that is no bound of any argument:
+//   a bound is an extent, or a number that divides one (a number of tiles).
+//
+// Dependences are found by a forward pass over the function, which is repeated
+// until nothing changes because variables and registers are mutable.
+#include "ir/intrin.h"
+#include "ir/operands.h"
+#include "layout/algebra.h"
+#include "layout/notation.h"
+#include "sim/meant.h"
+#include "sim/members.h"
+
+#include <string.h>
+
+// What a value depends on.
+enum { ON_DATA = 1, ON_SCALAR = 2, ON_BLOCK = 4, ON_LOOP = 8 };
+
+// The state of the analysis. All arrays are indexed by instruction.
+typedef struct Meant {
+  Ctx *cx;
+  const SimProg *p;
+  const Fn *fn;
+  uint8_t *on;       // what the value, the variable or the object depends on
+  bool *sizes;       // for each argument: whether it is a number of a layout
+  // The instructions that write a variable or a register object: a linked list
+  // for each. The BREAKIFs that leave a region: a linked list for each.
+  Ref *writer, *next;
+  Ref *leaver, *after;
+  // mark of the last search that met the instruction, and number of searches
+  uint32_t *met, search;
+  SimMeant *all;     // for each argument
+  SimShape *shape;   // for each argument; rank 0: unknown
+} Meant;
+
+// ---- shapes ----
+
+static bool put_shape(Ctx *cx, SimShape *s, Layout l) {
+  s->rank = tup_rank(l.shape);
+  if (s->rank > COVER_MODES || tup_leaves(l.shape) > COVER_LEAVES) return false;
+  Tup mode = tup_first(l.shape);
+  const Dim *stride = l.stride;
+  for (int k = 0; k < s->rank; k++, mode = tup_next(mode)) {
+    size_t n = tup_leaves(mode);
+    Dim *leaf = NEW(cx, Dim, n);
+    tup_collect(mode, leaf);
+    s->size[k] = 1;
+    for (size_t j = 0; j < n; j++, s->n++) {
+      int64_t extent = dim_value(leaf[j]), d = dim_value(*stride++);
+      if (d < 0 || extent < 1) return false;
+      s->of[s->n] = k;
+      s->step[s->n] = s->size[k];
+      // a mode of stride 0 reaches a single element
+      s->extent[s->n] = d ? extent : 1;
+      s->stride[s->n] = d;
+      s->size[k] *= s->extent[s->n];
+    }
+  }
+  return true;
+}
+
+static bool map_shape(SimShape *s, const TensorMap *m, int bits) {
+  SimMembers t = {0};
+  if (!simmembers_map(&t, m, bits)) return false;
+  s->rank = s->n = t.n;
+  for (int k = 0; k < t.n; k++) {
+    if (m->step[k] > 1) return false;
+    s->of[k] = k;
+    s->step[k] = 1;
+    s->size[k] = s->extent[k] = t.extent[k];
+    s->stride[k] = t.stride[k];
+  }
+  return true;
+}
+
+int32_t simmeant_shape(Ctx *cx, const SimProg *p, int32_t k, SimShape *s) {
+  const Fn *fn = p->fn;
+  for (size_t j = 0; j < fn->mem.n; j++) {
+    const Mem *m = &fn->mem.p[j];
+    if ((m->space != SP_GMEM && m->space != SP_TMAP) || m->arg != k) continue;
+    const LaunchArg *a = &p->launch->arg[k];
+    memset(s, 0, sizeof *s);
+    if (m->ptx || dtype_bits(m->type) < 8) return -1;
+    if (a->map) return map_shape(s, a->map, dtype_bits(m->type)) ? (int32_t)j
+                                                                : -1;
+    Layout l;
+    if (!simmembers_parse(cx, p->launch, m, &l)) return -1;
+    return put_shape(cx, s, l) ? (int32_t)j : -1;
+  }
+  return -1;
+}
+
+// Reports whether n is a bound of an argument: an extent, an extent less 1, or
+// a number that divides an extent or the number of elements.
+static bool is_bound(const Meant *g, int64_t n) {
+  if (n < 0) n = -n;
+  if (n == 0) return false;
+  for (size_t k = 0; k < g->fn->arg.n; k++) {
+    const SimShape *s = &g->shape[k];
+    int64_t size = 1;
+    for (int j = 0; j < s->rank; j++) {
+      size *= s->size[j];
+      if (s->size[j] % n == 0 || s->size[j] - 1 == n) return true;
+    }
+    if (s->rank && size % n == 0) return true;
+  }
+  return false;
+}
+
+// ---- what values depend on ----
+
+static uint8_t on_arg(const Meant *g, const Ins *i) {
+  return g->sizes[i->imm] ? 0 : ON_SCALAR;
+}
+
+static uint8_t on_special(SReg s) {
+  switch (s) {
+    case SR_CTAID_X: case SR_CTAID_Y: case SR_CTAID_Z:
+    case SR_CLUSTERID_X: case SR_CLUSTERID_Y: case SR_CLUSTERID_Z:
+    case SR_CLUSTER_CTAID_X: case SR_CLUSTER_CTAID_Y: case SR_CLUSTER_CTAID_Z:
+    case SR_CLUSTER_CTARANK:
+      return ON_BLOCK;
+    case SR_SMID: return ON_DATA;
+    default: return 0;
+  }
+}
+
+static uint8_t on_own(const Meant *g, const Ins *i) {
+  switch ((Op)i->op) {
+    case OP_ARG: return on_arg(g, i);
+    case OP_SREG: return on_special((SReg)i->imm);
+    case OP_FOR: return ON_LOOP;
+    case OP_LOOP: return ON_LOOP;
+    case OP_ASM: case OP_MAPWORD: case OP_ADDRESS: return ON_DATA;
+    case OP_ASK: {
+      IntrinId id = intrin_id(i->imm);
+      bool clock = id == IN_CLOCK || id == IN_CLOCK64 || id == IN_TIMER ||
+                   id == IN_TIMERLO || id == IN_WARPID;
+      return clock ? ON_DATA : 0;
+    }
+    default: return 0;
+  }
+}
+
+static bool is_registers(const Meant *g, Ref r) {
+  return r && ir_get(g->fn, r)->op == OP_RMEM;
+}
+
+static uint8_t on_operand(const Meant *g, const Operand *o) {
+  switch ((OperandKind)o->kind) {
+    case OPERAND_VALUE: case OPERAND_PRED: case OPERAND_LANES:
+      return g->on[o->ref];
+    case OPERAND_VAR: case OPERAND_RUN:
+      return o->read ? g->on[o->ref] : 0;
+    case OPERAND_MEM:
+      if (!o->read || o->barrier) return 0;
+      return is_registers(g, o->ref) ? g->on[o->ref] | g->on[o->off] : ON_DATA;
+    default: return 0;
+  }
+}
+
+// Reports whether an operand is a variable or registers that are written.
+static bool is_target(const Meant *g, const Operand *o) {
+  if (!o->ref || !o->written) return false;
+  if (o->kind == OPERAND_VAR || o->kind == OPERAND_RUN) return true;
+  return o->kind == OPERAND_MEM && is_registers(g, o->ref);
+}
+
+static uint8_t on_result(const Meant *g, const Ins *i) {
+  uint8_t on = on_own(g, i);
+  Operand o;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
+    if (o.ref) on |= on_operand(g, &o);
+  return on;
+}
+
+// Passes what instruction r depends on to its result and its targets. The
+// region around it depends on `control`. Returns whether something changed.
+static bool pass_on(Meant *g, Ref r, uint8_t control) {
+  const Ins *i = ir_get(g->fn, r);
+  uint8_t on = on_result(g, i);
+  bool changed = (g->on[r] | on) != g->on[r];
+  g->on[r] |= on;
+  Operand o;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
+    if (!is_target(g, &o)) continue;
+    uint8_t to = g->on[o.ref] | on | (control & ~ON_LOOP);
+    changed |= to != g->on[o.ref];
+    g->on[o.ref] = to;
+  }
+  return changed;
+}
+
+enum { DEPTH = 256 };  // maximum number of open regions
+
+static bool opens(Op op) {
+  return op == OP_FOR || op == OP_LOOP || op == OP_ONCE || op == OP_IF;
+}
+
+static bool pass(Meant *g) {
+  uint8_t control[DEPTH + 1] = {0};
+  int depth = 0;
+  bool changed = false;
+  for (Ref r = 1; r < g->fn->ins.n; r++) {
+    Op op = (Op)ir_get(g->fn, r)->op;
+    if (op == OP_NOP) continue;
+    changed |= pass_on(g, r, control[depth]);
+    if (opens(op) && depth < DEPTH) {
+      control[depth + 1] = control[depth] | g->on[r];
+      depth++;
+    } else if (op == OP_END && depth) {
+      depth--;
+    }
+  }
+  return changed;
+}
+
+// ---- conditions ----
+
+// The limits of one condition or of several ones.
+static void add_limit(Meant *g, SimMeant *m, int64_t n, bool far) {
+  for (uint32_t k = 0; k < m->n; k++)
+    if (m->limit[k] == n && m->far[k] == far) return;
+  if (m->n == m->cap) {
+    uint32_t cap = m->cap ? m->cap * 2 : 16;
+    int64_t *limit = NEW(g->cx, int64_t, cap);
+    bool *to = NEW(g->cx, bool, cap);
+    if (m->n) memcpy(limit, m->limit, m->n * sizeof *limit);
+    if (m->n) memcpy(to, m->far, m->n * sizeof *to);
+    m->limit = limit;
+    m->far = to;
+    m->cap = cap;
+  }
+  m->limit[m->n] = n;
+  m->far[m->n++] = far;
+}
+
+// Adds the constants of a sum to the limits. Returns whether one of them, or a
+// number of a layout, is a bound.
+static bool add_terms(Meant *g, SimMeant *m, Ref r, bool far, int depth) {
+  const Ins *i = ir_get(g->fn, r);
+  if (depth > 8) return false;
+  if (i->op == OP_CONST) {
+    add_limit(g, m, i->imm, far);
+    return is_bound(g, i->imm);
+  }
+  if (i->op == OP_ARG) return !on_arg(g, i);
+  bool sum = i->op == OP_ADD || i->op == OP_SUB;
+  if (!sum && i->op != OP_CVT && i->op != OP_NEG) return false;
+  bool bound = add_terms(g, m, i->a[0], far, depth + 1);
+  return (sum && add_terms(g, m, i->a[1], far, depth + 1)) | bound;
+}
+
+static void see_compare(Meant *g, SimMeant *m, Ref r) {
+  const Ins *i = ir_get(g->fn, r);
+  if (dtype_is_float(ir_type(g->fn, i->a[0]))) return;
+  bool far = (g->on[i->a[0]] | g->on[i->a[1]]) & ON_BLOCK;
+  bool bound = add_terms(g, m, i->a[0], far, 0);
+  bound |= add_terms(g, m, i->a[1], far, 0);
+  if (far && !bound) m->free = true;
+}
+
+static void see(Meant *g, SimMeant *m, Ref r, bool limits);
+
+static void see_writers(Meant *g, SimMeant *m, Ref r, bool limits) {
+  for (Ref w = g->writer[r]; w; w = g->next[w]) see(g, m, w, limits);
+}
+
+// Collects the comparisons on which value r depends. With `limits`, a minimum
+// or a choice that depends on the block is a limit, too.
+static void see(Meant *g, SimMeant *m, Ref r, bool limits) {
+  if (!r || g->met[r] == g->search) return;
+  g->met[r] = g->search;
+  const Ins *i = ir_get(g->fn, r);
+  Op op = (Op)i->op;
+  if (op == OP_LT || op == OP_LE || op == OP_EQ || op == OP_NE)
+    see_compare(g, m, r);
+  bool chooses = op == OP_MIN || op == OP_MAX || op == OP_SEL;
+  if (limits && chooses && g->on[r] & ON_BLOCK) m->free = true;
+  if (op == OP_VAR || op == OP_RMEM) see_writers(g, m, r, limits);
+  Operand o;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
+    bool deep = o.kind == OPERAND_MEM ? is_registers(g, o.ref)
+                                      : o.kind != OPERAND_OBJECT &&
+                                        o.kind != OPERAND_MAP;
+    if (o.ref && deep) see(g, m, o.ref, limits);
+  }
+}
+
+static void see_condition(Meant *g, SimMeant *m, Ref p) {
+  if (g->on[p] & (ON_DATA | ON_SCALAR)) m->free = true;
+  if (m->free) return;
+  g->search++;
+  see(g, m, p, false);
+}
+
+static void see_bounds(Meant *g, SimMeant *m, const Ins *i) {
+  for (int k = 0; k < 3; k++)
+    if (g->on[i->a[k]] & (ON_DATA | ON_SCALAR)) m->free = true;
+  if (g->on[i->a[1]] & ON_BLOCK) m->free = true;
+  if (m->free) return;
+  g->search++;
+  see(g, m, i->a[0], true);
+}
+
+// Collects the conditions of the region that instruction r opens.
+static void see_region(Meant *g, SimMeant *m, Ref r) {
+  const Ins *i = ir_get(g->fn, r);
+  if (i->op == OP_IF) see_condition(g, m, i->a[0]);
+  if (i->op == OP_FOR) see_bounds(g, m, i);
+  for (Ref b = g->leaver[r]; b && !m->free; b = g->after[b])
+    see_condition(g, m, ir_get(g->fn, b)->a[0]);
+}
+
+// ---- accesses ----
+
+static SimMeant *meant_of(Meant *g, Ref mem) {
+  const Mem *m = ir_memof(g->fn, mem);
+  bool global = m->space == SP_GMEM || m->space == SP_TMAP;
+  return global && m->arg != NO_ARG ? &g->all[m->arg] : NULL;
+}
+
+static void see_address(Meant *g, SimMeant *m, Ref r) {
+  if (g->on[r] & (ON_DATA | ON_SCALAR)) m->free = true;
+  if (g->on[r] & (ON_BLOCK | ON_LOOP)) m->moves = true;
+}
+
+// An access of instruction i to an argument. The `depth` regions in `open` are
+// around it, and the nexit conditions in `exits` end threads before it.
+static void see_access(Meant *g, const Ins *i, const Operand *o,
+                       const Ref *open, int depth, Ref exits) {
+  SimMeant *m = meant_of(g, o->ref);
+  if (!m || m->free) return;
+  if (o->kind == OPERAND_MEM) see_address(g, m, o->off);
+  Operand q;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);) {
+    if (q.kind == OPERAND_PRED && q.ref) see_condition(g, m, q.ref);
+    if (q.kind != OPERAND_VALUE || !q.ref) continue;
+    if (o->kind == OPERAND_MAP) see_address(g, m, q.ref);
+    // the number of bytes that a cp.async reads
+    if (i->op == OP_CPASYNC) see_condition(g, m, q.ref);
+  }
+  for (int k = 0; k < depth && !m->free; k++) see_region(g, m, open[k]);
+  for (Ref e = exits; e && !m->free; e = g->after[e])
+    see_condition(g, m, ir_get(g->fn, e)->a[0]);
+}
+
+static bool is_access(const Ins *i, const Operand *o) {
+  if (!o->ref) return false;
+  if (o->kind == OPERAND_MAP)
+    return i->op == OP_TMALOAD || i->op == OP_TMASTORE;
+  return o->kind == OPERAND_MEM;
+}
+
+// Links the writers of variables and registers, and the exits of regions.
+// Returns the last instruction that ends threads.
+static void link_all(Meant *g) {
+  Ref open[DEPTH];
+  int depth = 0;
+  for (Ref r = 1; r < g->fn->ins.n; r++) {
+    const Ins *i = ir_get(g->fn, r);
+    if (opens((Op)i->op) && depth < DEPTH) open[depth++] = r;
+    if (i->op == OP_END && depth) depth--;
+    if (i->op == OP_BREAKIF && i->imm <= depth && i->imm > 0) {
+      Ref from = open[depth - i->imm];
+      g->after[r] = g->leaver[from];
+      g->leaver[from] = r;
+    }
+    Operand o;
+    bool linked = false;
+    for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
+      // an instruction with several targets is in the list of the first
+      if (!is_target(g, &o) || linked) continue;
+      g->next[r] = g->writer[o.ref];
+      g->writer[o.ref] = r;
+      linked = true;
+    }
+  }
+}
+
+static void see_all(Meant *g) {
+  Ref open[DEPTH], exits = 0;
+  int depth = 0;
+  for (Ref r = 1; r < g->fn->ins.n; r++) {
+    const Ins *i = ir_get(g->fn, r);
+    if (opens((Op)i->op) && depth < DEPTH) open[depth++] = r;
+    if (i->op == OP_END && depth) depth--;
+    if (i->op == OP_EXITIF) {
+      g->after[r] = exits;
+      exits = r;
+    }
+    Operand o;
+    for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
+      if (is_access(i, &o)) see_access(g, i, &o, open, depth, exits);
+  }
+}
+
+// Marks the scalar arguments that are numbers of a layout.
+static void find_sizes(Meant *g) {
+  for (size_t k = 0; k < g->fn->mem.n; k++) {
+    const Mem *m = &g->fn->mem.p[k];
+    if ((m->space != SP_GMEM && m->space != SP_TMAP) || m->arg == NO_ARG)
+      continue;
+    size_t arg = (size_t)m->arg;
+    for (const char *s = ir_str(g->fn, m->layout); *s; s++)
+      if (*s == '?' && ++arg < g->fn->arg.n) g->sizes[arg] = true;
+  }
+}
+
+SimMeant *simmeant_all(Ctx *cx, const SimProg *p) {
+  const Fn *fn = p->fn;
+  size_t n = fn->ins.n, args = fn->arg.n + 1;
+  Arena *a = &cx->scratch;
+  Meant g = {.cx = cx, .p = p, .fn = fn};
+  g.on = arena_zero(cx, a, n);
+  g.sizes = arena_zero(cx, a, args * sizeof *g.sizes);
+  g.writer = arena_zero(cx, a, n * sizeof *g.writer);
+  g.next = arena_zero(cx, a, n * sizeof *g.next);
+  g.leaver = arena_zero(cx, a, n * sizeof *g.leaver);
+  g.after = arena_zero(cx, a, n * sizeof *g.after);
+  g.met = arena_zero(cx, a, n * sizeof *g.met);
+  g.all = arena_zero(cx, a, args * sizeof *g.all);
+  g.shape = arena_zero(cx, a, args * sizeof *g.shape);
+  for (size_t k = 0; k < fn->arg.n; k++)
+    if (simmeant_shape(cx, p, (int32_t)k, &g.shape[k]) < 0) g.shape[k].rank = 0;
+  find_sizes(&g);
+  link_all(&g);
+  while (pass(&g)) {}
+  see_all(&g);
+  return g.all;
+}
+
+bool simmeant_ends(const SimMeant *m, int64_t end) {
+  for (uint32_t k = 0; k < m->n; k++) {
+    int64_t n = m->limit[k];
+    if (n < 0) n = -n;
+    if (n == end || n + 1 == end) return true;
+    // elements may be accessed in vectors, or in tiles of a block
+    if (!m->far[k] || n < 2 || end % n) continue;
+    int64_t q = end / n;
+    if ((q & (q - 1)) == 0) return true;
+  }
+  return false;
+}
+// SPDX-License-Identifier: MIT

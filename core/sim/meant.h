@@ -1,0 +1,41 @@
+// Which arguments a kernel accesses in part on purpose (meant.c).
+#ifndef CUTE_SIMMEANT_H
+#define CUTE_SIMMEANT_H
+
+#include "sim/blocks.h"
+
+// How the kernel accesses the memory of an argument.
+// - free: the part that is accessed depends on data, on a scalar argument or on
+//   a limit of the kernel, so it says nothing about mistakes.
+// - moves: the addresses of loads or stores depend on the block or on a loop.
+// - limit: the n constants with which conditions compare. far: for each of
+//   them, whether the compared value depends on the block.
+struct SimMeant {
+  bool free, moves;
+  uint32_t n, cap;
+  int64_t *limit;
+  bool *far;
+};
+// Returns the accesses to each argument of the function.
+SimMeant *simmeant_all(Ctx *cx, const SimProg *p);
+// Reports whether a condition may exclude the elements of a mode from
+// coordinate `end` on.
+bool simmeant_ends(const SimMeant *m, int64_t end);
+
+// The modes of an argument's layout at the top level, mode by mode.
+enum { COVER_MODES = 8, COVER_LEAVES = 16 };
+typedef struct SimShape {
+  int rank, n;                  // number of modes; number of leaves
+  int64_t size[COVER_MODES];    // extent of each mode
+  // for each leaf: its mode, and the step of the mode's coordinate
+  int of[COVER_LEAVES];
+  int64_t step[COVER_LEAVES];
+  int64_t extent[COVER_LEAVES], stride[COVER_LEAVES];
+} SimShape;
+// Fills in the shape of the tensor of argument k, which is an object of the
+// function. Returns the index of this object in Fn.mem, or -1 if the shape is
+// unknown.
+int32_t simmeant_shape(Ctx *cx, const SimProg *p, int32_t k, SimShape *s);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -66,6 +66,9 @@ end
 -- sum of exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
+  -- Rows of tiles beyond the rows of Q, and unused places, are not read.
+  cute.partial_ok(mParts)
+  cute.partial_ok(mLogs)
   local lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()
   local e = part.extents(o, mQ, mK, cache and cache.pages)
   local H = e.G * o.group

@@ -8,6 +8,7 @@
 // - The accessed elements are all elements with coordinates in certain ranges.
 //   In the modes with gaps, the ranges begin at 0 and have at least two
 //   coordinates. For outputs, the omitted elements may also form a box.
+// - In these modes, an address depends on more than constants.
 // - Another tensor of the kernel has a mode of the same extent. For an output,
 //   the kernel reads that tensor.
 // - A single block accesses more than the first part of a mode.
@@ -209,7 +210,8 @@ static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
     bool end = r->n == 1 && r->to[0] == r->extent - 1;
     deep |= !end;
     g->few &= end;
-    if (r->from[0] < 2 || is_scalar(p, r->from[0])) return false;
+    if (r->from[0] < 2 || !(m->mode >> r->mode & 1)) return false;
+    if (is_scalar(p, r->from[0])) return false;
     if (simmeant_ends(m, r->from[0])) return false;
     if (!is_shared(cx, p, arg, r->extent, g->stored)) return false;
     if (!g->all && count_of(c, r->mode, HIT) < 2) return false;

@@ -4,7 +4,7 @@
 // address of the argument, or a condition or a loop around its accesses,
 // depends on
 // - data: values in global or shared memory, clocks, inline PTX;
-// - a scalar argument of the kernel;
+// - a scalar argument of the kernel, unless a condition compares with it;
 // - the block, in a comparison with a number that is no bound of any argument:
 //   a bound is an extent, or a number that divides one (a number of tiles).
 //
@@ -120,32 +120,28 @@ static uint8_t on_arg(const Meant *g, const Ins *i) {
 }
 
 static uint8_t on_special(SReg s) {
-  switch (s) {
-    case SR_CTAID_X: case SR_CTAID_Y: case SR_CTAID_Z:
-    case SR_CLUSTERID_X: case SR_CLUSTERID_Y: case SR_CLUSTERID_Z:
-    case SR_CLUSTER_CTAID_X: case SR_CLUSTER_CTAID_Y: case SR_CLUSTER_CTAID_Z:
-    case SR_CLUSTER_CTARANK:
-      return ON_BLOCK;
-    case SR_SMID: return ON_DATA;
-    default: return 0;
-  }
+  bool block = (s >= SR_CTAID_X && s <= SR_CTAID_Z) ||
+               (s >= SR_CLUSTERID_X && s <= SR_CLUSTERID_Z) ||
+               (s >= SR_CLUSTER_CTAID_X && s <= SR_CLUSTER_CTAID_Z) ||
+               s == SR_CLUSTER_CTARANK;
+  return block ? ON_BLOCK : s == SR_SMID ? ON_DATA : 0;
 }
 
+static bool is_clock(const Ins *i) {
+  IntrinId id = intrin_id(i->imm);
+  return id == IN_CLOCK || id == IN_CLOCK64 || id == IN_TIMER ||
+         id == IN_TIMERLO || id == IN_WARPID;
+}
+
+// Returns what an instruction's result depends on besides its operands.
 static uint8_t on_own(const Meant *g, const Ins *i) {
-  switch ((Op)i->op) {
-    case OP_ARG: return on_arg(g, i);
-    case OP_SREG: return on_special((SReg)i->imm);
-    case OP_FOR: return ON_LOOP;
-    case OP_LOOP: return ON_LOOP;
-    case OP_ASM: case OP_MAPWORD: case OP_ADDRESS: return ON_DATA;
-    case OP_ASK: {
-      IntrinId id = intrin_id(i->imm);
-      bool clock = id == IN_CLOCK || id == IN_CLOCK64 || id == IN_TIMER ||
-                   id == IN_TIMERLO || id == IN_WARPID;
-      return clock ? ON_DATA : 0;
-    }
-    default: return 0;
-  }
+  Op op = (Op)i->op;
+  if (op == OP_ARG) return on_arg(g, i);
+  if (op == OP_SREG) return on_special((SReg)i->imm);
+  if (op == OP_FOR || op == OP_LOOP) return ON_LOOP;
+  bool data = op == OP_ASM || op == OP_MAPWORD || op == OP_ADDRESS ||
+              (op == OP_ASK && is_clock(i));
+  return data ? ON_DATA : 0;
 }
 
 static bool is_registers(const Meant *g, Ref r) {
@@ -153,16 +149,13 @@ static bool is_registers(const Meant *g, Ref r) {
 }
 
 static uint8_t on_operand(const Meant *g, const Operand *o) {
-  switch ((OperandKind)o->kind) {
-    case OPERAND_VALUE: case OPERAND_PRED: case OPERAND_LANES:
-      return g->on[o->ref];
-    case OPERAND_VAR: case OPERAND_RUN:
-      return o->read ? g->on[o->ref] : 0;
-    case OPERAND_MEM:
-      if (!o->read || o->barrier) return 0;
-      return is_registers(g, o->ref) ? g->on[o->ref] | g->on[o->off] : ON_DATA;
-    default: return 0;
-  }
+  OperandKind k = (OperandKind)o->kind;
+  if (k == OPERAND_VALUE || k == OPERAND_PRED || k == OPERAND_LANES)
+    return g->on[o->ref];
+  if (!o->read || o->barrier || k == OPERAND_OBJECT || k == OPERAND_MAP)
+    return 0;
+  if (k != OPERAND_MEM) return g->on[o->ref];
+  return is_registers(g, o->ref) ? g->on[o->ref] | g->on[o->off] : ON_DATA;
 }
 
 // Reports whether an operand is a variable or registers that are written.
@@ -190,7 +183,7 @@ static bool pass_on(Meant *g, Ref r, uint8_t control) {
   Operand o;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
     if (!is_target(g, &o)) continue;
-    uint8_t to = g->on[o.ref] | on | (control & ~ON_LOOP);
+    uint8_t to = g->on[o.ref] | on | (control & (uint8_t)~ON_LOOP);
     changed |= to != g->on[o.ref];
     g->on[o.ref] = to;
   }
@@ -241,32 +234,42 @@ static void add_limit(Meant *g, SimMeant *m, int64_t n, bool far) {
   m->far[m->n++] = far;
 }
 
-// Adds the constants of a sum to the limits. Returns whether one of them, or a
-// number of a layout, is a bound.
+static void see(Meant *g, SimMeant *m, Ref r, bool limits);
+
+// Adds the constants and the scalar arguments of a sum to the limits. Returns
+// whether one of them, or a number of a layout, is a bound.
 static bool add_terms(Meant *g, SimMeant *m, Ref r, bool far, int depth) {
   const Ins *i = ir_get(g->fn, r);
-  if (depth > 8) return false;
-  if (i->op == OP_CONST) {
-    add_limit(g, m, i->imm, far);
-    return is_bound(g, i->imm);
+  if (i->op == OP_CONST || i->op == OP_ARG) {
+    uint64_t bits = i->op == OP_ARG ? g->p->launch->arg[i->imm].bits : 0;
+    bool wide = dtype_bits((DType)i->type) > 32;
+    int64_t n = i->op == OP_CONST ? i->imm
+              : wide ? (int64_t)bits : (int32_t)bits;
+    add_limit(g, m, n, far);
+    return is_bound(g, n);
   }
-  if (i->op == OP_ARG) return !on_arg(g, i);
   bool sum = i->op == OP_ADD || i->op == OP_SUB;
-  if (!sum && i->op != OP_CVT && i->op != OP_NEG) return false;
+  if (depth > 8 || (!sum && i->op != OP_CVT && i->op != OP_NEG)) {
+    // the condition depends on a scalar argument in another way
+    if (g->on[r] & ON_SCALAR) m->free = true;
+    see(g, m, r, false);
+    return false;
+  }
   bool bound = add_terms(g, m, i->a[0], far, depth + 1);
   return (sum && add_terms(g, m, i->a[1], far, depth + 1)) | bound;
 }
 
 static void see_compare(Meant *g, SimMeant *m, Ref r) {
   const Ins *i = ir_get(g->fn, r);
-  if (dtype_is_float(ir_type(g->fn, i->a[0]))) return;
+  if (dtype_is_float(ir_type(g->fn, i->a[0]))) {
+    if (g->on[r] & ON_SCALAR) m->free = true;
+    return;
+  }
   bool far = (g->on[i->a[0]] | g->on[i->a[1]]) & ON_BLOCK;
   bool bound = add_terms(g, m, i->a[0], far, 0);
   bound |= add_terms(g, m, i->a[1], far, 0);
   if (far && !bound) m->free = true;
 }
-
-static void see(Meant *g, SimMeant *m, Ref r, bool limits);
 
 static void see_writers(Meant *g, SimMeant *m, Ref r, bool limits) {
   for (Ref w = g->writer[r]; w; w = g->next[w]) see(g, m, w, limits);
@@ -279,8 +282,11 @@ static void see(Meant *g, SimMeant *m, Ref r, bool limits) {
   g->met[r] = g->search;
   const Ins *i = ir_get(g->fn, r);
   Op op = (Op)i->op;
-  if (op == OP_LT || op == OP_LE || op == OP_EQ || op == OP_NE)
+  if (op == OP_ARG && on_arg(g, i)) m->free = true;
+  if (op == OP_LT || op == OP_LE || op == OP_EQ || op == OP_NE) {
     see_compare(g, m, r);
+    return;
+  }
   bool chooses = op == OP_MIN || op == OP_MAX || op == OP_SEL;
   if (limits && chooses && g->on[r] & ON_BLOCK) m->free = true;
   if (op == OP_VAR || op == OP_RMEM) see_writers(g, m, r, limits);
@@ -294,7 +300,7 @@ static void see(Meant *g, SimMeant *m, Ref r, bool limits) {
 }
 
 static void see_condition(Meant *g, SimMeant *m, Ref p) {
-  if (g->on[p] & (ON_DATA | ON_SCALAR)) m->free = true;
+  if (g->on[p] & ON_DATA) m->free = true;
   if (m->free) return;
   g->search++;
   see(g, m, p, false);
@@ -326,9 +332,43 @@ static SimMeant *meant_of(Meant *g, Ref mem) {
   return global && m->arg != NO_ARG ? &g->all[m->arg] : NULL;
 }
 
-static void see_address(Meant *g, SimMeant *m, Ref r) {
+static void see_value(Meant *g, SimMeant *m, Ref r) {
   if (g->on[r] & (ON_DATA | ON_SCALAR)) m->free = true;
   if (g->on[r] & (ON_BLOCK | ON_LOOP)) m->moves = true;
+}
+
+// Finds the modes of argument `arg` along which offset r moves: the part of the
+// offset that is not constant is no multiple of the mode's whole length.
+static void see_offset(Meant *g, SimMeant *m, int32_t arg, Ref r) {
+  const SimShape *s = &g->shape[arg];
+  see_value(g, m, r);
+  const Ins *i = ir_get(g->fn, r);
+  while (i->op == OP_CVT) i = ir_get(g->fn, r = i->a[0]);
+  bool sum = i->op == OP_ADD;
+  if (sum && ir_get(g->fn, i->a[1])->op == OP_CONST) r = i->a[0];
+  else if (sum && ir_get(g->fn, i->a[0])->op == OP_CONST) r = i->a[1];
+  if (ir_get(g->fn, r)->op == OP_CONST) return;
+  int64_t div = ir_fact(g->fn, r).div;
+  for (int k = 0; k < s->n; k++)
+    if (s->extent[k] > 1 && div % (s->extent[k] * s->stride[k]) != 0)
+      m->mode |= 1u << s->of[k];
+}
+
+// Finds the modes of a tensor map's tensor along which a box moves.
+static void see_box(Meant *g, SimMeant *m, const Ins *i) {
+  Operand q;
+  int mode = 0;
+  bool first = i->op == OP_TMALOAD;
+  // the values of a load begin with a mask and a policy, of a store with a
+  // policy
+  int skip = first ? 2 : 1;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);) {
+    if (q.kind != OPERAND_VALUE || skip-- > 0) continue;
+    if (!q.ref) continue;
+    see_value(g, m, q.ref);
+    if (ir_get(g->fn, q.ref)->op != OP_CONST) m->mode |= 1u << mode;
+    mode++;
+  }
 }
 
 // An access of instruction i to an argument. The `depth` regions in `open` are
@@ -337,12 +377,14 @@ static void see_access(Meant *g, const Ins *i, const Operand *o,
                        const Ref *open, int depth, Ref exits) {
   SimMeant *m = meant_of(g, o->ref);
   if (!m || m->free) return;
-  if (o->kind == OPERAND_MEM) see_address(g, m, o->off);
+  if (o->kind == OPERAND_MEM)
+    see_offset(g, m, ir_memof(g->fn, o->ref)->arg, o->off);
+  else
+    see_box(g, m, i);
   Operand q;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);) {
     if (q.kind == OPERAND_PRED && q.ref) see_condition(g, m, q.ref);
     if (q.kind != OPERAND_VALUE || !q.ref) continue;
-    if (o->kind == OPERAND_MAP) see_address(g, m, q.ref);
     // the number of bytes that a cp.async reads
     if (i->op == OP_CPASYNC) see_condition(g, m, q.ref);
   }

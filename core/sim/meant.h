@@ -7,11 +7,14 @@
 // How the kernel accesses the memory of an argument.
 // - free: the part that is accessed depends on data, on a scalar argument or on
 //   a limit of the kernel, so it says nothing about mistakes.
-// - moves: the addresses of loads or stores depend on the block or on a loop.
+// - moves: an address depends on the block or on a loop.
+// - mode: mask of the modes along which an address depends on more than
+//   constants.
 // - limit: the n constants with which conditions compare. far: for each of
 //   them, whether the compared value depends on the block.
 struct SimMeant {
   bool free, moves;
+  uint32_t mode;
   uint32_t n, cap;
   int64_t *limit;
   bool *far;

@@ -502,11 +502,12 @@ static void push_path(lua_State *L, const Fn *fn, const SimOrders *o) {
 }
 
 static void push_ranges(lua_State *L, const SimRanges *r) {
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 6);
   face_set_int(L, "mode", r->mode);
   face_set_int(L, "extent", r->extent);
   face_set_int(L, "n", r->n);
   if (r->period) face_set_int(L, "period", r->period);
+  if (r->tail) face_set_int(L, "tail", r->tail);
   int64_t n = r->n < SIM_RANGES ? r->n : SIM_RANGES;
   lua_createtable(L, (int)n, 0);
   for (int64_t k = 0; k < n; k++) {

@@ -7,7 +7,8 @@
 //   (meant.c). No scalar argument equals its first coordinate.
 // - The accessed elements are all elements with coordinates in certain ranges.
 //   In the modes with gaps, the ranges begin at 0 and have at least two
-//   coordinates. For outputs, the omitted elements may also form a box.
+//   coordinates. There are at most three gaps, or they are periodic. For
+//   outputs, the omitted elements may also form a box.
 // - In these modes, an address depends on more than constants.
 // - Another tensor of the kernel has a mode of the same extent. For an output,
 //   the kernel reads that tensor.
@@ -161,10 +162,11 @@ static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
     if (in && from < 0) from = k;
     if (in || from < 0) continue;
     if (r->n == 1) r->period = from - last;
-    // the tensor's end may cut off the last one of several equal ranges
+    // the last range may end early or late, with the tensor
     int64_t length = r->to[0] - r->from[0] + 1;
-    if (r->n) even &= from - last == r->period &&
-                      (k == n ? k - from <= length : k - from == length);
+    if (r->n)
+      even &= from - last == r->period && (k == n || k - from == length);
+    if (r->n && k - from > length) r->tail = from;
     if (r->n < SIM_RANGES) r->from[r->n] = from, r->to[r->n] = k - 1;
     r->n++;
     last = from;
@@ -211,6 +213,7 @@ static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
     deep |= !end;
     g->few &= end;
     if (r->from[0] < 2 || !(m->mode >> r->mode & 1)) return false;
+    if (r->n > SIM_RANGES && !r->period) return false;
     if (is_scalar(p, r->from[0])) return false;
     if (simmeant_ends(m, r->from[0])) return false;
     if (!is_shared(cx, p, arg, r->extent, g->stored)) return false;

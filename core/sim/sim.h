@@ -103,12 +103,13 @@ typedef struct SimReport {
 } SimReport;
 
 // Ranges of coordinates in one mode of a tensor. With a period, range k is
-// from[0] + k * period to to[0] + k * period; otherwise only the first RANGES
-// ranges are here. Ranges include both ends.
+// from[0] + k * period to to[0] + k * period, and if tail is not 0, the last
+// range is tail to extent - 1. Without a period, only the first RANGES ranges
+// are here. Ranges include both ends.
 enum { SIM_RANGES = 3, SIM_GAPS = 4 };
 typedef struct SimRanges {
   int mode;
-  int64_t extent, n, period, from[SIM_RANGES], to[SIM_RANGES];
+  int64_t extent, n, period, tail, from[SIM_RANGES], to[SIM_RANGES];
 } SimRanges;
 
 // A part of an argument that a launch never reads or stores (cover.c): the

@@ -142,13 +142,13 @@ describe("a note tells of a grid that is too small", function()
   local function map(x, y, b, t) y[b * 32 + t] = x[b * 32 + t] end
 
   it("for a vector or for columns of a matrix", function()
-    assert.matches("^cutelua: note: kernel k: notes_spec.lua:%d+: 320 of 640 "
-      .. "elements of global tensor 'b' were never written: the stores along "
-      .. "mode 0 end at 320 of 640, 32 for each block; is the grid too "
-      .. "small%?$",
+    assert.matches("^cutelua: note: kernel k: notes_spec.lua:%d+: elements 320 "
+      .. "to 639 of 'b' were never stored %(320 of 640 elements%); is the grid "
+      .. "too small, or a coordinate wrong%? cute.partial_ok says that this is "
+      .. "meant$",
       run_grid(10, zeros(640), zeros(640), map))
-    assert.matches("160 of 640 elements .* mode 1 end at 15 of 20, 5 for each "
-      .. "block", run_grid({1, 3}, zeros(32, 20), zeros(32, 20),
+    assert.matches("columns 15 to 19 of 'b' were never stored %(160 of 640 "
+      .. "elements%)", run_grid({1, 3}, zeros(32, 20), zeros(32, 20),
         function(x, y, _, t)
           local _, by = arch.block_idx()
           for j = 0, 4 do y[{t, by * 5 + j}] = x[{t, by * 5 + j}] end

@@ -516,9 +516,10 @@ local function coordinates(gap, m)
   local only = m.n == 1 and m.ranges[1]
   if only and only[1] == only[2] then noun = noun:sub(1, -2) end
   if m.n > #list and m.period then
-    return ("%s %s of every %d%s"):format(noun, list[1], m.period, tail)
+    local rest = m.tail and (" and %d to %d"):format(m.tail, m.extent - 1) or ""
+    return ("%s %s of every %d%s%s"):format(noun, list[1], m.period, rest, tail)
   end
-  local last = m.n > #list and "others" or #list > 1 and table.remove(list)
+  local last = #list > 1 and table.remove(list)
   local text = table.concat(list, ", ")
   if last then text = text .. " and " .. last end
   return ("%s %s%s"):format(noun, text, tail)

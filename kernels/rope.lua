@@ -98,6 +98,10 @@ return function(o)
     local x_of, y_of = head_of(o, "X", X), head_of(o, "Y", Y)
     rules.dense("rope", "Cos", Cos, o.positions * pairs_of)
     rules.dense("rope", "Sin", Sin, o.positions * pairs_of)
+    if o.m < o.positions then  -- the tables are longer than the sequence
+      cute.partial_ok(Cos)
+      cute.partial_ok(Sin)
+    end
     rules.need(not o.at == not P, "rope", o.at and "at = true needs operand P"
       or "operand P needs at = true")
     local i = (cute.arch.block_idx()) * block + (cute.arch.thread_idx())

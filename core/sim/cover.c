@@ -12,6 +12,7 @@
 // - In these modes, an address depends on more than constants.
 // - Another tensor of the kernel has a mode of the same extent. For an output,
 //   the kernel reads that tensor.
+// - Periodic gaps are no parts of records, one or more for each thread.
 // - A single block accesses more than the first part of a mode.
 // - No other argument shares the memory.
 // - cute.partial_ok and, for an output, cute.undefined_ok do not name it.
@@ -201,6 +202,15 @@ static bool is_shared(Ctx *cx, const SimProg *p, int32_t arg, int64_t n,
   return false;
 }
 
+// Reports whether periodic gaps are parts of records: each thread accesses some
+// elements of its own records, at constant offsets, as fields of a struct.
+static bool is_record(const Cover *c, const SimMeant *m, const SimRanges *r) {
+  int k = 0;
+  while (c->s.of[k] != r->mode) k++;
+  int64_t step = r->period * c->s.stride[k];
+  return step > 0 && m->unit > 0 && m->unit % step == 0;
+}
+
 static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                     SimGap *g) {
   const SimMeant *m = &p->meant[arg];
@@ -214,6 +224,7 @@ static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
     g->few &= end;
     if (r->from[0] < 2 || !(m->mode >> r->mode & 1)) return false;
     if (r->n > SIM_RANGES && !r->period) return false;
+    if (is_record(c, m, r)) return false;
     if (is_scalar(p, r->from[0])) return false;
     if (simmeant_ends(m, r->from[0])) return false;
     if (!is_shared(cx, p, arg, r->extent, g->stored)) return false;

@@ -35,6 +35,9 @@ typedef struct Meant {
   Ref *leaver, *after;
   // mark of the last search that met the instruction, and number of searches
   uint32_t *met, search;
+  // The arguments for which a condition or a region was searched: bit k % 64 of
+  // argument k.
+  uint64_t *done;
   SimMeant *all;     // for each argument
   SimShape *shape;   // for each argument; rank 0: unknown
 } Meant;
@@ -299,9 +302,18 @@ static void see(Meant *g, SimMeant *m, Ref r, bool limits) {
   }
 }
 
+// Reports whether condition or region r was searched for argument m, and marks
+// it as searched.
+static bool is_done(Meant *g, const SimMeant *m, Ref r) {
+  uint64_t bit = (uint64_t)1 << ((m - g->all) & 63);
+  bool done = g->done[r] & bit && g->fn->arg.n <= 64;
+  g->done[r] |= bit;
+  return done;
+}
+
 static void see_condition(Meant *g, SimMeant *m, Ref p) {
   if (g->on[p] & ON_DATA) m->free = true;
-  if (m->free) return;
+  if (m->free || is_done(g, m, p)) return;
   g->search++;
   see(g, m, p, false);
 }
@@ -318,6 +330,7 @@ static void see_bounds(Meant *g, SimMeant *m, const Ins *i) {
 // Collects the conditions of the region that instruction r opens.
 static void see_region(Meant *g, SimMeant *m, Ref r) {
   const Ins *i = ir_get(g->fn, r);
+  if (is_done(g, m, r)) return;
   if (i->op == OP_IF) see_condition(g, m, i->a[0]);
   if (i->op == OP_FOR) see_bounds(g, m, i);
   for (Ref b = g->leaver[r]; b && !m->free; b = g->after[b])
@@ -337,6 +350,15 @@ static void see_value(Meant *g, SimMeant *m, Ref r) {
   if (g->on[r] & (ON_BLOCK | ON_LOOP)) m->moves = true;
 }
 
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
 // Finds the modes of argument `arg` along which offset r moves: the part of the
 // offset that is not constant is no multiple of the mode's whole length.
 static void see_offset(Meant *g, SimMeant *m, int32_t arg, Ref r) {
@@ -349,6 +371,7 @@ static void see_offset(Meant *g, SimMeant *m, int32_t arg, Ref r) {
   else if (sum && ir_get(g->fn, i->a[0])->op == OP_CONST) r = i->a[1];
   if (ir_get(g->fn, r)->op == OP_CONST) return;
   int64_t div = ir_fact(g->fn, r).div;
+  m->unit = gcd(div, m->unit);
   for (int k = 0; k < s->n; k++)
     if (s->extent[k] > 1 && div % (s->extent[k] * s->stride[k]) != 0)
       m->mode |= 1u << s->of[k];
@@ -467,6 +490,7 @@ SimMeant *simmeant_all(Ctx *cx, const SimProg *p) {
   g.leaver = arena_zero(cx, a, n * sizeof *g.leaver);
   g.after = arena_zero(cx, a, n * sizeof *g.after);
   g.met = arena_zero(cx, a, n * sizeof *g.met);
+  g.done = arena_zero(cx, a, n * sizeof *g.done);
   g.all = arena_zero(cx, a, args * sizeof *g.all);
   g.shape = arena_zero(cx, a, args * sizeof *g.shape);
   for (size_t k = 0; k < fn->arg.n; k++)

@@ -15,6 +15,9 @@
 struct SimMeant {
   bool free, moves;
   uint32_t mode;
+  // largest number of elements that divides the parts of all addresses that are
+  // not constant; 0: there is no such part
+  int64_t unit;
   uint32_t n, cap;
   int64_t *limit;
   bool *far;

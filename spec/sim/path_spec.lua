@@ -8,7 +8,7 @@ local HEAD = [[
 local cute = require "cute"
 local arch = cute.arch
 local k = cute.kernel("k", function(x, y)
-  local t = arch.thread_idx()
+  local t = arch.thread_idx() cute.partial_ok(y)
   local s = cute.make_smem_tensor(cute.i32, cute.make_layout(%d))
 ]]
 local TAIL = [[

@@ -514,7 +514,10 @@ local function coordinates(gap, m)
     list[k] = r[1] == r[2] and tostring(r[1]) or ("%d to %d"):format(r[1], r[2])
   end
   local only = m.n == 1 and m.ranges[1]
-  if only and only[1] == only[2] then noun = noun:sub(1, -2) end
+  local each = m.period and m.n > #list and m.ranges[1]
+  if (only and only[1] == only[2]) or (each and each[1] == each[2]) then
+    noun = noun:sub(1, -2)
+  end
   if m.n > #list and m.period then
     local rest = m.tail and (" and %d to %d"):format(m.tail, m.extent - 1) or ""
     return ("%s %s of every %d%s%s"):format(noun, list[1], m.period, rest, tail)

@@ -14,6 +14,8 @@
 struct SimPattern {  // an instruction's last address pattern and its passes
   uint32_t mask;
   uint32_t rel[32];
+  // Shared memory: passes, and minimum of passes. Global memory: sectors, and
+  // whether all lanes access adjacent bytes.
   int32_t x, y;
 };
 

@@ -273,6 +273,7 @@ static void count_global(Access *x, uint32_t mask) {
   s->requests++;
   s->least_sectors += (uint64_t)((lane_count(mask) * x->bytes + 31) / 32);
   if (!relative(x, mask, 0, 32, rel)) {
+    q->mask = 0;
     s->sectors += (uint64_t)global_sectors(x, mask);
     return;
   }
@@ -280,6 +281,9 @@ static void count_global(Access *x, uint32_t mask) {
     q->mask = mask;
     memcpy(q->rel, rel, sizeof rel);
     q->x = global_sectors(x, mask);
+    q->y = 1;
+    for (int l = 0; l < LANES; l++)
+      if (rel[l] != rel[0] + (uint32_t)(l * x->bytes)) q->y = 0;
   }
   s->sectors += (uint64_t)q->x;
 }
@@ -401,12 +405,25 @@ static void notes(const Access *x, uint32_t mask, int how) {
   for (; mask; mask &= mask - 1) note(x, __builtin_ctz(mask), how);
 }
 
+// Records in the bits of `map` which bytes of global memory the lanes access
+// (cover.h). count_global has found whether they are adjacent, except for a
+// cp.async, which is counted later.
+static void cover(const Access *x, uint32_t mask, uint64_t *map) {
+  const SimPattern *q = x->w->cluster->pattern;
+  bool counted = x->i->op != OP_CPASYNC && x->i->stat >= 0;
+  if (counted) q += x->i->stat * 2 + 1;
+  if (counted && mask == FULL && q->mask == FULL && q->y)
+    simcover_run(map, x->m, x->at[0], LANES * x->bytes);
+  else
+    simcover_lanes(map, x->m, mask, x->at, x->bytes);
+}
+
 // Copies the bytes that each lane of mask loads to buf + lane * stride.
 static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const SimMem *m = x->m;
   meet_others(x, mask, NULL, 0);
   if (m->area && m->area->read)
-    simcover_lanes(m->area->read, m, mask, x->at, x->bytes);
+    cover(x, mask, m->area->read);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     if (lacks(m, x->at[l], x->bytes)) fault_place(x, SIM_UNINIT, l);
@@ -480,7 +497,7 @@ static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
   uint8_t flags = shadow_flags(x->i);
   meet_others(x, mask, buf[0], sizeof buf[0]);
   if (m->area && m->area->stored)
-    simcover_lanes(m->area->stored, m, mask, x->at, x->bytes);
+    cover(x, mask, m->area->stored);
   if (m->area && m->area->maps) simmaps_wrote(x, mask);
   if (strong || changes(x, mask, buf)) simspin_moved(c, true);
   for (int l = 0; l < LANES; l++) {

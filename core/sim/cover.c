@@ -67,17 +67,6 @@ void simcover_start(Ctx *cx, SimProg *p) {
   p->meant = meant;
 }
 
-void simcover_run(uint64_t *map, const SimMem *m, int64_t at, int64_t bytes) {
-  if (bytes < 1) return;
-  const SimArea *a = m->area;
-  size_t g = (size_t)(m->p - a->p + at) >> a->shift;
-  size_t last = (size_t)(m->p - a->p + at + bytes - 1) >> a->shift;
-  for (; g / 64 < last / 64; g = (g / 64 + 1) * 64)
-    simcover_set(&map[g / 64], ~(uint64_t)0 << (g & 63));
-  uint64_t upto = ~(uint64_t)0 >> (63 - (last & 63));
-  simcover_set(&map[last / 64], upto & ~(uint64_t)0 << (g & 63));
-}
-
 // ---- the covered coordinates ----
 
 // An argument, its accessed elements, and for each coordinate of each mode the

@@ -378,7 +378,7 @@ end
 
 -- Returns advice for a deadlock at barrier `id`, where no running thread can
 -- arrive.
-local function missing(id)
+local function absent_arrivals(id)
   if id == "0" then
     return "all threads of the block must execute sync_threads() equally "
       .. "often: move it out of branches, and out of loops whose trip count "
@@ -405,7 +405,7 @@ function faults.advice(r)
     return ONE_THREAD, second
   end
   local id = key == "deadlock nobody" and r.message:match " at barrier (%d+),"
-  if id then return missing(id), nil end
+  if id then return absent_arrivals(id), nil end
   if LACKS[key] then return LACKS[key], second end
   if r.way then return on_the_way(r), second end
   if r.kind == "out-of-bounds" and is_in_where(r) then return IN_WHERE end
@@ -544,7 +544,7 @@ local function explained(gap, gaps)
 end
 
 -- Returns a note on a part of a tensor that a launch never read or stored.
-local function missing(gap, gaps)
+local function missing_part(gap, gaps)
   local parts = {}
   for k, m in ipairs(gap.modes) do parts[k] = coordinates(gap, m) end
   local text = table.concat(parts, gap.all and " in " or ", and ")
@@ -595,7 +595,7 @@ function faults.notes(report)
       or ""))
   end
   for _, gap in ipairs(report.gaps or {}) do
-    add(at(gap.file, gap.line), missing(gap, report.gaps))
+    add(at(gap.file, gap.line), missing_part(gap, report.gaps))
   end
   return list
 end

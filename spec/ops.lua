@@ -2,6 +2,7 @@
 -- compute the products of these operands in plain Lua.
 local core = require "cute.core"
 local cute = require "cute"
+local support = require "spec.support"
 
 local ops = {}
 
@@ -139,27 +140,41 @@ function ops.at(t, batch, i, j)
   return t(table.unpack(c))
 end
 
+-- Returns rows 0 to n - 1 of t, each as a list of parts of `width` elements.
+-- The last part ends in zeros.
+local function parts(t, batch, n, width)
+  local K, rows = t.shape[cute.rank(t)], {}
+  for i = 0, n - 1 do
+    rows[i] = {}
+    for from = 0, K - 1, math.max(width, 1) do
+      local part = {}
+      for k = from, from + width - 1 do
+        part[#part + 1] = k < K and ops.at(t, batch, i, k) or 0
+      end
+      table.insert(rows[i], part)
+    end
+  end
+  return rows
+end
+
 --- Calls f(batch, i, j, dot product of A's row i and B's row j) for all
 -- elements of D.
 function ops.each(A, B, D, f)
   local rank = cute.rank(D)
   local M, N, K = D.shape[rank - 1], D.shape[rank], A.shape[cute.rank(A)]
-  local batches = 1
+  local width = math.min(K, 128)
+  local dot, batches = support.products(width), 1
   for mode = 1, rank - 2 do batches = batches * D.shape[mode] end
   for l = 0, batches - 1 do
     local batch, rest = {}, l
     for mode = rank - 2, 1, -1 do
       batch[mode], rest = rest % D.shape[mode], rest // D.shape[mode]
     end
-    local a, b = {}, {}
-    for k = 0, K - 1 do
-      for i = 0, M - 1 do a[i * K + k] = ops.at(A, batch, i, k) end
-      for j = 0, N - 1 do b[j * K + k] = ops.at(B, batch, j, k) end
-    end
+    local a, b = parts(A, batch, M, width), parts(B, batch, N, width)
     for i = 0, M - 1 do
       for j = 0, N - 1 do
-        local sum = 0
-        for k = 0, K - 1 do sum = sum + a[i * K + k] * b[j * K + k] end
+        local sum, x, y = 0, a[i], b[j]
+        for p = 1, #x do sum = sum + dot(x[p], y[p]) end
         f(batch, i, j, sum)
       end
     end

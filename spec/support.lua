@@ -81,6 +81,28 @@ function support.same(a, b) return a == b or a ~= a and b ~= b end
 ---@param x number
 function support.f32(x) return (string.unpack("f", string.pack("f", x))) end
 
+local products = {}
+
+--- Returns two functions for lists x, y and `to` of d numbers: dot(x, y), and
+-- add(to, w, x), which adds w x to `to`. Such products take most of the time of
+-- references in Lua, so their loops are written out.
+---@param d integer at most 1000
+---@return fun(x: number[], y: number[]): number dot
+---@return fun(to: number[], w: number, x: number[]) add
+function support.products(d)
+  if not products[d] then
+    local terms, sums = {"0"}, {}
+    for i = 1, d do
+      terms[i] = ("x[%d] * y[%d]"):format(i, i)
+      sums[i] = ("to[%d] = to[%d] + w * x[%d]"):format(i, i, i)
+    end
+    products[d] = table.pack(load(("return function(x, y) return %s end, "
+      .. "function(to, w, x) %s end"):format(table.concat(terms, " + "),
+      table.concat(sums, "\n")))())
+  end
+  return table.unpack(products[d])
+end
+
 --- Returns a text with the nth occurrence of `from` replaced.
 ---@param text string
 ---@param from string
@@ -166,8 +188,9 @@ end
 ---@param opt? {stdin: string?, env: table<string,string>?, cwd: string?}
 function support.exec(words, opt)
   opt = opt or {}
-  local dir = support.folder()
-  support.write(dir .. "/in", opt.stdin or "")
+  -- os.tmpname starts no process; a folder takes two to make and to remove.
+  local input, output, errors = os.tmpname(), os.tmpname(), os.tmpname()
+  support.write(input, opt.stdin or "")
   local line = {}
   if opt.cwd then line[1] = "cd " .. quote(opt.cwd) .. " &&" end
   line[#line + 1] = "env"
@@ -175,11 +198,10 @@ function support.exec(words, opt)
     line[#line + 1] = quote(name .. "=" .. value)
   end
   for _, word in ipairs(words) do line[#line + 1] = quote(word) end
-  local command = ("%s <%s/in >%s/out 2>%s/err"):format(
-    table.concat(line, " "), dir, dir, dir)
-  local _, how, code = os.execute(command)
-  local out, err = support.read(dir .. "/out"), support.read(dir .. "/err")
-  support.remove(dir)
+  local _, how, code = os.execute(("%s <%s >%s 2>%s"):format(
+    table.concat(line, " "), input, output, errors))
+  local out, err = support.read(output), support.read(errors)
+  for _, name in ipairs {input, output, errors} do os.remove(name) end
   return out, err, how == "signal" and 128 + code or code
 end
 

@@ -56,6 +56,7 @@ function convolution.lesson(about, make)
       local taps, o = convolution.options(p)
       local P, Q = convolution.extents(p)
       local n, i, j = pixel // (P * Q), pixel // Q % P, pixel % Q
+      local f, filter = p.f, taps * taps * p.c
       local y = {}
       for k = 1, p.k do y[k] = 0.0 end
       for r = 0, taps - 1 do
@@ -65,10 +66,9 @@ function convolution.lesson(about, make)
           local inside = h >= 0 and h < p.h and w >= 0 and w < p.w
           local at = ((n * p.h + h) * p.w + w) * p.c
           for c = 0, inside and p.c - 1 or -1 do
-            local x = p.x[at + c]
-            for k = 0, p.k - 1 do
-              y[k + 1] = y[k + 1]
-                + x * p.f[((k * taps + r) * taps + s) * p.c + c]
+            local x, e = p.x[at + c], (r * taps + s) * p.c + c
+            for k = 1, p.k do
+              y[k], e = y[k] + x * f[e], e + filter
             end
           end
         end

@@ -11,15 +11,35 @@ local COMPILERS = {{"gcc", "-std=c11"}, {"clang", "-std=c11"},
 local WARNINGS = "-Wall -Wextra -Wconversion -Werror -fsyntax-only"
 local FILES = {"unit.c", "unit_test.c", "-DUNIT_BENCH unit_test.c"}
 
-local folder, driver
+-- Folders: the current bundle, the bundle of unit.lua, and the driver that all
+-- tests share.
+local folder, unit, driver
+
+setup(function()
+  if not there then return end
+  driver, unit = made.driver(), support.folder()
+  local out, err, code = made.bundle("-o " .. unit, "--test --cubin --ptx",
+                                     "spec/bundle/unit.lua")
+  assert(code == 0 and err == "", err)
+  assert.truthy(out:find("6 functions, 7 specialisations", 1, true), out)
+end)
+teardown(function()
+  if not there then return end
+  support.remove(unit)
+  support.remove(driver)
+end)
 
 local function at(name) return folder .. "/" .. name end
 
--- Compiles a C file of this folder with the bundle; returns the program.
+-- Compiles a C file of this folder with the bundle, once for all tests with the
+-- same flags; returns the program.
 local function program(name, flags)
-  made.must(("cc -g %s -I%s -o %s spec/bundle/%s.c %s -ldl -pthread"):format(
-    flags or "", folder, at(name), name, at "unit.c"))
-  return at(name)
+  local path = at(((name .. (flags or "")):gsub("%W+", "_")))
+  if not support.read(path) then
+    made.must(("cc -g %s -I%s -o %s spec/bundle/%s.c %s -ldl -pthread"):format(
+      flags or "", folder, path, name, at "unit.c"))
+  end
+  return path
 end
 
 local function lines_of(text)
@@ -33,18 +53,7 @@ describe("a bundle", function()
     pending "needs a C compiler and NVRTC"
     return
   end
-  setup(function()
-    folder = support.folder()
-    driver = made.driver()
-    local out, err, code = made.bundle("-o " .. folder, "--test --cubin --ptx",
-                                       "spec/bundle/unit.lua")
-    assert(code == 0 and err == "", err)
-    assert.truthy(out:find("6 functions, 7 specialisations", 1, true), out)
-  end)
-  teardown(function()
-    support.remove(folder)
-    support.remove(driver)
-  end)
+  setup(function() folder = unit end)
 
   for _, row in ipairs(COMPILERS) do
     it("compiles without a warning: " .. table.concat(row, " "), function()
@@ -122,9 +131,6 @@ end)
 
 describe("a bundle on other GPUs", function()
   if not there then return end
-  setup(function() driver = made.driver() end)
-  teardown(function() support.remove(driver) end)
-
   it("takes the newest code that a GPU runs, and checks its shared memory",
   function()
     local own <close> = setmetatable({support.folder()},
@@ -233,7 +239,6 @@ describe("a bundle of ranges of sizes", function()
   if not there then return end
   setup(function()
     folder = support.folder()
-    driver = made.driver()
     local out, err, code = made.bundle("-o " .. folder, "--test",
                                        "spec/bundle/sizes.lua")
     assert(code == 0 and err == "", err)
@@ -241,10 +246,7 @@ describe("a bundle of ranges of sizes", function()
     -- boxes.
     assert.truthy(out:find("3 functions, 5 specialisations", 1, true), out)
   end)
-  teardown(function()
-    support.remove(folder)
-    support.remove(driver)
-  end)
+  teardown(function() support.remove(folder) end)
 
   it("passes the driver what launches in Lua pass", function()
     local lua_driver <close> = setmetatable({made.driver("", true)},
@@ -372,20 +374,12 @@ end
 
 describe("a bundle in a program", function()
   if not there then return end
-  setup(function()
-    folder = support.folder()
-    driver = made.driver()
-    local _, err, code = made.bundle("-o " .. folder, "spec/bundle/unit.lua")
-    assert(code == 0, err)
-  end)
-  teardown(function()
-    support.remove(folder)
-    support.remove(driver)
-  end)
+  setup(function() folder = unit end)
 
   for _, flags in ipairs {"", "-fsanitize=address,undefined "
       .. "-fno-sanitize-recover=undefined"} do
-    it("names each wrong argument " .. flags, function()
+    it("names each wrong argument " .. flags
+      .. support.long(flags == "" and 1 or 2), function()
       if not made.sanitizes(flags) then pending("needs " .. flags) return end
       local path = program("misuse", flags)
       local out, err, code = made.run(driver, path)
@@ -398,9 +392,9 @@ describe("a bundle in a program", function()
   it("is part of a C++ program", function()
     if not made.has "c++" then pending "needs c++" return end
     made.must(("c++ -std=c++17 -x c++ -Wall -Wextra -I%s -o %s "
-      .. "spec/bundle/misuse.c %s -ldl -pthread"):format(folder, at "misuse",
+      .. "spec/bundle/misuse.c %s -ldl -pthread"):format(folder, at "misuse_cc",
       at "unit.c"))
-    local out, err, code = made.run(driver, at "misuse")
+    local out, err, code = made.run(driver, at "misuse_cc")
     assert.equal(0, code, err)
     check_misuse(out)
   end)
@@ -426,7 +420,7 @@ describe("a bundle in a program", function()
       .. "launch clusters", 1, true), out)
   end)
 
-  it("is safe in 8 threads with 1000 launches each", function()
+  it("is safe in 8 threads with 1000 launches each #long", function()
     local flags = "-fsanitize=thread -O1"
     if not made.sanitizes(flags) then pending("needs " .. flags) return end
     local path = program("threads", flags)

@@ -66,10 +66,12 @@ progress() {
   done
 }
 
-# slowest BUILD: sorts the names on standard input, the slowest of the last run
-# first, so that all processors finish together. Unknown files come first.
+# slowest BUILD TAGS: sorts the names on standard input, the slowest of the last
+# run first, so that all processors finish together. Unknown files come first.
+# spec/seconds_long.txt has the files that take longer with their #long tests.
 slowest() {
-  ls spec/seconds.txt "$1/seconds.txt" 2>/dev/null | xargs cat |
+  case $2 in *,long) long_times= ;; *) long_times=spec/seconds_long.txt ;; esac
+  cat spec/seconds.txt "$1/seconds.txt" $long_times 2>/dev/null |
     awk 'NR == FNR { t[$2] = $1; next }
       { print ($1 in t ? t[$1] : 1e9), $1 }' - "$work/names" |
     sort -k1,1rn -k2 | cut -d' ' -f2
@@ -86,7 +88,7 @@ busted() {
   export CUTELUA CUTE_BUILD CUTE_COUNTS CUTE_OUT
   printf '%s\n' "$@" >"$work/names"
   : >"$work/seconds"
-  slowest "$dir" |
+  slowest "$dir" "$tags" |
     xargs -P "$jobs" -I '{}' sh tools/spec.sh "$lua" "$tags" '{}' |
     progress $#
   cat "$work/seconds" >>"$dir/seconds.txt"

@@ -616,7 +616,8 @@ end
 
 describe("the text means what the simulator does", function()
   for seed = 1, 8 do
-    it("in random expressions, seed " .. seed, function()
+    it("in random expressions, seed " .. seed .. support.long(seed, 4),
+      function()
       host_agrees(random_kernel(seed))
     end)
     it("on the GPU #gpu, seed " .. seed, function()

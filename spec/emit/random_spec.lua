@@ -9,7 +9,7 @@ local support = require "spec.support"
 describe("random kernels", function()
   for first = 1, 41, 20 do
     it(("mean the same as text and in the simulator, seeds from %d")
-      :format(first), function()
+      :format(first) .. support.long(first), function()
         if not cudahost.compiler() then
           return pending "needs a C++ compiler"
         end

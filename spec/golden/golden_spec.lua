@@ -11,7 +11,7 @@ local function run(dir)
 end
 
 describe("the golden data", function()
-  it("passes, and no case is skipped", function()
+  it("passes, and no case is skipped #long", function()
     local sum, _, text = run()
     if not sum then
       pending "needs the golden data"

@@ -271,7 +271,7 @@ describe("the caches", function()
     end
   end)
 
-  it("take no damaged entry, under the sanitizers", function()
+  it("take no damaged entry, under the sanitizers #long", function()
     local program = dir .. "/fuzz"
     local words = {os.getenv "CC" or "cc", "-g", "-O1", "-Icore",
       "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o",

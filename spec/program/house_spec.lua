@@ -90,7 +90,7 @@ x = "# what is no comment"  # of each leaf, what it is
     assert.equal(6, #found)
   end)
 
-  it("draws a sample", function()
+  it("draws a sample #long", function()
     local text = support.exec {"lua5.4", "tools/prose.lua", "sample", "47"}
     local rows = select(2, text:gsub("\n *%d+%. ", ""))
     assert.equal(60 + 30 + 30, rows - select(2,

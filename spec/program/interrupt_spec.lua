@@ -169,38 +169,40 @@ describe("Ctrl-C", function()
     assert.truthy(os.time() - began <= 10)
   end)
 
-  it("stops code that runs NVRTC, at any time", function()
-    if not require "cute.jit".version() then return pending "needs NVRTC" end
-    for i = 1, 3 do
+  for i = 1, 3 do
+    it(("stops code that runs NVRTC, after %d ms"):format(50 * i)
+      .. support.long(i), function()
+      if not require "cute.jit".version() then return pending "needs NVRTC" end
       local out, status = talk {{LONG:gsub("\n", " ") .. "\n", "> "},
         {"print('g'..'o') for _ = 1, 100 do compile(3000) end\n", "go\r\n"},
         {"\3", "\r\n> ", 50 * i}, {"6 * 7\n", "42\r\n> "}}
       assert.truthy(out:find("interrupted\n", 1, true), out)
       assert.equal(0, status)
-    end
-  end)
+    end)
+  end
 end)
 
 describe("Ctrl-C", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("ends a script in the middle of NVRTC with its own exit code", function()
-    if not require "cute.jit".version() then return pending "needs NVRTC" end
-    local path = support.write(dir .. "/s.lua", LONG .. [[
-      jit.version()
-      os.execute(("(sleep 0.%s; kill -%s %d) >/dev/null 2>&1 &"):format(
-        arg[1], arg[2], io.open "/proc/self/stat":read "n"))
-      for i = 1, 100 do compile(3000) end]])
-    for i = 1, 3 do
+  for i = 1, 3 do
+    it(("ends a script in NVRTC with its own exit code, after %d ms"):format(
+      50 * i) .. support.long(i), function()
+      if not require "cute.jit".version() then return pending "needs NVRTC" end
+      local path = support.write(dir .. "/s.lua", LONG .. [[
+        jit.version()
+        os.execute(("(sleep 0.%s; kill -%s %d) >/dev/null 2>&1 &"):format(
+          arg[1], arg[2], io.open "/proc/self/stat":read "n"))
+        for i = 1, 100 do compile(3000) end]])
       local pause = ("%03d"):format(i * 50)
       local _, err, code = support.run {path, pause, "INT"}
       assert.truthy(err:find("cutelua: interrupted", 1, true), err)
       assert.equal(130, code)
       _, _, code = support.run {path, pause, "TERM"}
       assert.equal(128 + 15, code)
-    end
-  end)
+    end)
+  end
 
   it("ends the wait for another process's compile", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end

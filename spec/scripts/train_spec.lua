@@ -19,11 +19,12 @@ local function train(words)
 end
 
 describe("training a transformer", function()
-  for _, device in ipairs {"sim", "gpu #gpu"} do
+  for device, words in pairs {["sim"] = "--batch 4 --rate 0.01",
+      ["sim in batches of 16 #long"] = "", ["gpu #gpu"] = ""} do
     it("follows its gradients and lowers the loss on " .. device, function()
       local path <const> = support.folder() .. "/loss.svg"
-      local errors, losses = train(("--steps %d --device %s --svg %s")
-        :format(STEPS, device:match "^%S+", path))
+      local errors, losses = train(("--steps %d --device %s --svg %s %s")
+        :format(STEPS, device:match "^%S+", path, words))
       assert.equal(9, #errors)  -- one error for each weight
       for _, e in ipairs(errors) do assert.is_true(e < 0.02, tostring(e)) end
       assert.equal(STEPS, #losses)

@@ -39,7 +39,7 @@ describe("cutelua.text.json", function()
     return "{" .. table.concat(out, ",") .. "}"
   end
 
-  it("reads difficult valid texts as dkjson does", function()
+  it("reads difficult valid texts as dkjson does #long", function()
     for _, text in ipairs {"-0", "-0.0", "1e400", "-1E+400", "1e-400", "0.1",
         "5e-324", "1.7976931348623157e308", "12345678901234567890",
         "9223372036854775807", "-9223372036854775808", "9223372036854775808",

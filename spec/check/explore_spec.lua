@@ -285,7 +285,7 @@ local function is_misuse(v)
 end
 
 describe("all schedules", function()
-  it("of random programs have the results that all interleavings have",
+  it("of random programs have the results that all interleavings have #long",
      function()
     local most = 0
     randomly(40, function(random, seed)

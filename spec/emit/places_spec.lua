@@ -20,7 +20,7 @@ describe("random places", function()
     end
   end)
 
-  it("are found wrong where the text is", function()
+  it("are found wrong where the text is #long", function()
     if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)

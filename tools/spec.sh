@@ -3,7 +3,7 @@
 # it. A process that dies counts as one failure. The spec's standard error is
 # shown if it fails.
 lua=$1 tags=$2 spec=$3
-out=$CUTE_OUT/$(basename "$spec").$$
+out=$CUTE_OUT/${spec##*/}.$$
 CUTE_SUMMARY=$out.counts
 case $lua in
   /* | lua*) CUTELUA_LUA=$lua ;;
@@ -12,7 +12,6 @@ esac
 export CUTE_SUMMARY CUTELUA_LUA
 exe=$(command -v busted)
 run() {
-  rm -f "$out.counts"
   timeout "${SPEC_SECONDS:-900}" "$lua" "$exe" \
     --lpath='lua/?.lua;lua/?/init.lua;./?.lua' --cpath="$CUTE_BUILD/?.so" \
     --exclude-tags="$tags" --helper=spec/quick.lua -o tools/summary.lua \
@@ -21,7 +20,9 @@ run() {
 run
 code=$?
 # Sometimes the leak checker itself dies at the end of a process.
-if grep -q "LeakSanitizer has encountered a fatal error" "$out.err"; then
+if [ "$code" != 0 ] &&
+  grep -q "LeakSanitizer has encountered a fatal error" "$out.err"; then
+  rm -f "$out.counts"
   run
   code=$?
 fi
@@ -32,7 +33,7 @@ if [ -s "$out.counts" ]; then
   if [ "$code" != 0 ] && [ "$failed" = 0 ]; then
     failed=1 why="exit code $code"
   fi
-  sed -n '2,$p' "$out.counts" >>"$CUTE_OUT/pending"
+  [ "$pending" = 0 ] || sed -n '2,$p' "$out.counts" >>"$CUTE_OUT/pending"
 fi
 echo "$passed $failed" >>"$CUTE_COUNTS"
 # Seconds of CPU, including child processes: the cost of the file, whatever else

@@ -63,7 +63,8 @@ for name in ([[ArithmeticTuple E F2 ScaledBasis Swizzle abs acos acosh all_
     sqrt_approx stride sum take tan tanh tanh_approx tensor tile_to_shape
     tile_unzip tiled_divide tiled_product to_bits trunc tuple tuple_cat
     undefined_ok unflatten unwrap upcast weakly_compatible weakly_congruent
-    where with_shape wrap zeros zeros_like zip zipped_divide zipped_product]]):gmatch "%S+" do
+    where with_shape wrap zeros zeros_like zip zipped_divide
+    zipped_product]]):gmatch "%S+" do
   PUBLIC[name] = true
 end
 

@@ -56,7 +56,8 @@ for name in ([[ArithmeticTuple E F2 ScaledBasis Swizzle abs acos acosh all_
     manual_seed max max_alignment max_common_layout max_common_vector min
     mma_atom_call ne nonfinite_ok nullspace on_device ones ones_like
     outer_partition parse partial_ok pow prepend product product_each
-    product_like raked_product rand randint randn rank rcp rcp_approx recast recast_layout
+    product_like raked_product rand randint randn rank rcp rcp_approx recast
+    recast_layout
     recast_tensor remove repeat_as_tuple repeat_like replace reverse
     right_inverse round round_up roundeven rsqrt rsqrt_approx select shape
     shape_div sin sin_approx sinh size slice slice_ slice_and_offset sqrt

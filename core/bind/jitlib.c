@@ -36,8 +36,9 @@ static void push_notes(lua_State *L, const JitOut *out) {
 
 // jit_compile(source, arch [, options [, no_cache [, waiting, patience [, name
 // [, into]]]]]) -> {cubin=, ptx=, log=, cached=, image=, seconds=, nvrtc=,
-// notes=} | nil, message, log. `waiting` is a text to print on stderr if the
-// compilation takes longer than `patience` seconds. `name` is the source's
+// notes=} | nil, message, log, warning about the cache's folder. `waiting` is a
+// text to print on stderr if the compilation takes longer than `patience`
+// seconds. `name` is the source's
 // path, `into` the folder of an image's cache that receives the result too.
 static int l_jit_compile(lua_State *L) {
   uint64_t start = base_nanotime();
@@ -65,8 +66,9 @@ static int l_jit_compile(lua_State *L) {
   if (!jit_compile(&job, out, &w)) {
     face_fail2(L, w.kind, "%s", w.msg);
     lua_pushlstring(L, out->log, out->log_n);
+    lua_pushstring(L, out->notes[3]);
     jit_free(out);
-    return 3;
+    return 4;
   }
   lua_createtable(L, 0, 9);
   lua_pushlstring(L, out->log, out->log_n), lua_setfield(L, -2, "log");
@@ -178,10 +180,10 @@ static void set_look(lua_State *L, CacheBox *b, const CacheFile *f,
   b->mem = NULL;
 }
 
-// cache_list(image [, verify]) -> {dir=, on=, note=, max=, bytes=, {name=,
-// bytes=, used=, state=, key=, nvrtc=}, ...}: the entries of the user's own
-// cache or the image's, the least recently used first. If `verify` is true, a
-// state is "good" only if the checksum is right. If it is nil, no entry is
+// cache_list(image [, verify]) -> {dir=, on=, note=, warning=, max=, bytes=,
+// {name=, bytes=, used=, state=, key=, nvrtc=}, ...}: the entries of the user's
+// own cache or the image's, the least recently used first. If `verify` is true,
+// a state is "good" only if the checksum is right. If it is nil, no entry is
 // read, and state, key and nvrtc are missing.
 static int l_cache_list(lua_State *L) {
   bool image = lua_toboolean(L, 1), verify = lua_toboolean(L, 2);
@@ -192,6 +194,7 @@ static int l_cache_list(lua_State *L) {
   lua_createtable(L, (int)n, 5);
   set_bytes(L, "dir", b->c.dir, strlen(b->c.dir));
   set_bytes(L, "note", b->c.note, strlen(b->c.note));
+  set_bytes(L, "warning", b->c.warning, strlen(b->c.warning));
   face_set_bool(L, "on", b->c.on);
   face_set_num(L, "max", (double)cache_cap());
   face_set_num(L, "bytes", (double)total);
@@ -208,7 +211,8 @@ static int l_cache_list(lua_State *L) {
   return 1;
 }
 
-// cache_clear(keep) -> number of removed entries, their bytes | nil, message.
+// cache_clear(keep) -> number of removed entries, their bytes, warning about
+// the folder or "" | nil, message.
 static int l_cache_clear(lua_State *L) {
   lua_Integer keep = luaL_checkinteger(L, 1);
   CacheBox *b = push_cache(L, false);
@@ -219,7 +223,8 @@ static int l_cache_clear(lua_State *L) {
   size_t n = cache_clear(&b->c, keep > 0 ? (size_t)keep : 0, &bytes);
   lua_pushinteger(L, (lua_Integer)n);
   lua_pushinteger(L, (lua_Integer)bytes);
-  return 2;
+  lua_pushstring(L, b->c.warning);
+  return 3;
 }
 
 void jitlib_open(lua_State *L) {

@@ -94,6 +94,23 @@ static bool is_ours(const Cache *c, const struct stat *st) {
   return is_owned(c, st) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
+// Removes all entries and other files of the user's own folder, to which other
+// users could write: they may have placed the files, or renamed files of this
+// user. The sticky bit marks the folder until its last file is removed, so that
+// no other process trusts the files in the meantime.
+static bool take_over(Cache *c, mode_t was) {
+  size_t bytes;
+  if (fchmod(c->fd, S_ISVTX | 0700) != 0) return false;
+  c->on = true;
+  size_t n = cache_clear(c, 0, &bytes);
+  c->on = false;
+  snprintf(c->warning, sizeof c->warning, "other users could write to the "
+           "cache folder %.300s (mode %04o): its mode is 0700 now, and its %zu "
+           "entr%s removed", c->dir, (unsigned)was & 07777u, n,
+           n == 1 ? "y was" : "ies were");
+  return fchmod(c->fd, 0700) == 0;
+}
+
 static const char *unfit(Cache *c, const struct stat *st) {
   errno = EPERM;
   if (!is_owned(c, st)) return "cannot use the cache folder of another user,";
@@ -101,7 +118,10 @@ static const char *unfit(Cache *c, const struct stat *st) {
     return is_ours(c, st) ? NULL
            : "cannot use a cache folder that others can write to,";
   mode_t mode = c->image ? 0755 : 0700;
-  if ((st->st_mode & 0777) == mode || fchmod(c->fd, mode) == 0) return NULL;
+  bool open = st->st_mode & (S_IWGRP | S_IWOTH | S_ISVTX);
+  if (open && !c->image ? take_over(c, st->st_mode)
+      : (st->st_mode & 0777) == mode || fchmod(c->fd, mode) == 0)
+    return NULL;
   return "cannot set the mode of the cache folder";
 }
 

@@ -17,8 +17,10 @@
 // for the image's cache. The user's own folder (0700, not a symbolic link) and
 // the files read (0600, plain files) must belong to the effective user. The
 // image's folder and files must belong to root or to the effective user, and
-// nobody else may be able to write to them. All accesses use the folder's
-// descriptor, and never follow or wait for objects that another user created.
+// nobody else may be able to write to them. If others can write to the user's
+// own folder, its files are removed when it is opened. All accesses use the
+// folder's descriptor, and never follow or wait for objects that another user
+// created.
 #ifndef CUTE_CACHE_H
 #define CUTE_CACHE_H
 
@@ -31,6 +33,7 @@ typedef struct Cache {
   int fd;          // descriptor of the folder, if `on`
   char dir[900];
   char note[480];  // reason why the cache does not work, or ""
+  char warning[480];  // that others could write to the folder, or ""
 } Cache;
 
 typedef struct CacheKey {

@@ -394,6 +394,7 @@ bool jit_compile(const JitJob *job, JitOut *out, Why *w) {
     if (!job->no_cache && !dl_disabled()) cache_open(&own);
     ok = with_cache(&own, job, out, w);
     memcpy(out->notes[0], own.note, sizeof out->notes[0]);
+    memcpy(out->notes[3], own.warning, sizeof out->notes[3]);
     cache_close(&own);
     if (!ok && w && w->kind == ERR_NONVRTC && *out->notes[1]) {
       size_t n = strlen(w->msg);

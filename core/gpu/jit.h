@@ -27,9 +27,10 @@ typedef struct JitOut {
   size_t log_n, cubin_n, ptx_n;
   bool cached, image;  // image: from the image's cache
   int major, minor;    // version of NVRTC
-  // Reasons why the user's own cache or the image's does not work, or why the
-  // driver may reject the code, or "".
-  char notes[3][480];
+  // Reasons why the user's own cache or the image's does not work, why the
+  // driver may reject the code, and a warning about the own cache's folder, or
+  // "". The warning is also set if the compilation failed.
+  char notes[4][480];
   void *mem[3];        // memory of log, cubin and ptx
 } JitOut;
 

@@ -150,7 +150,7 @@ end
 
 local warned = {}
 
--- Prints each reason why a cache does not work once.
+-- Prints each note about a cache once.
 local function warn_once(notes)
   for _, note in ipairs(notes) do
     local kind = note:match "^[^:]*"
@@ -179,13 +179,14 @@ function jit.compile(source, opts)
   local name = opts.name or "kernel"
   local waiting = core.isatty(2)
     and ("cutelua: compiling kernel %s for %s ...\n"):format(name, opts.arch)
-  local out, message, log = core.jit_compile(text, opts.arch, opts.options,
-    opts.cache == false, waiting or nil, jit.patience)
+  local out, message, log, warning = core.jit_compile(text, opts.arch,
+    opts.options, opts.cache == false, waiting or nil, jit.patience)
   if waiting and out and not out.cached and out.seconds >= jit.patience then
     local slow = sign.workshop.slow_compile
     if slow then slow(name, out.seconds, opts.lines) end
   end
   if not out then
+    if (warning or "") ~= "" then warn_once {warning} end
     if not log or log == "" then return nil, message end
     local explain = sign.workshop.failed_compile
     if not explain then return nil, message, log end

@@ -40,13 +40,17 @@ local function entries()
   return support.lines(out)
 end
 
+local function before()
+  dir = support.folder()
+  library = nvrtcs.make(dir .. "/lib", "13.9")
+end
+local function after() support.remove(dir) end
+
+teardown(function() nvrtcs.remove() end)
+
 describe("cutelua cache", function()
-  before_each(function()
-    dir = support.folder()
-    library = nvrtcs.make(dir .. "/lib", "13.9")
-  end)
-  after_each(function() support.remove(dir) end)
-  teardown(function() nvrtcs.remove() end)
+  before_each(before)
+  after_each(after)
 
   it("lists what is in the caches, the last used first", function()
     fill {"first", "second"}
@@ -109,6 +113,29 @@ describe("cutelua cache", function()
     assert.equal(1, status)
     assert.truthy(err:find("cannot use a cache folder that others can write to",
       1, true), err)
+  end)
+
+end)
+
+describe("cutelua cache", function()
+  before_each(before)
+  after_each(after)
+
+  it("says that others could write to the folder", function()
+    local said = ("cutelua: cache: other users could write to the cache folder "
+      .. "%s/own/cutelua (mode 0772): its mode is 0700 now, and its 2 entries "
+      .. "were removed\n"):format(dir)
+    for words, want in pairs {list = {"", 0}, verify = {"", 1},
+        clear = {"removed 0 entries, 0.0 KB\n", 0}} do
+      fill {"first", "second"}
+      support.exec {"chmod", "772", dir .. "/own/cutelua"}
+      local out, err, status = cache {words}
+      assert.same({said, want[2]}, {err, status})
+      if want[1] ~= "" then assert.equal(want[1], out) end
+      out, err, status = cache {"verify"}
+      assert.same({dir .. "/own/cutelua: 0 entries good, 0 not\n", "", 0},
+                  {out, err, status})
+    end
   end)
 
   it("clears all, or all but the last used", function()

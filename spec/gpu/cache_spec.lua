@@ -372,11 +372,35 @@ describe("the compile cache", function()
     end
   end)
 
-  it("takes a folder that others can write to for this user alone",
-      function()
-    sh("mkdir " .. dir .. "/cutelua; chmod 777 " .. dir .. "/cutelua")
-    replaces "0777"
-    assert.equal("700 directory\n", modes(dir .. "/cutelua"))
+  it("empties a folder that others can write to, and says so once", function()
+    local folder, kept = dir .. "/cutelua", dir .. "/kept"
+    run(dir)
+    sh(("cp -p %s %s; ls %s > %s.names"):format(entry(), kept, folder, kept))
+    for _, mode in ipairs {"0777", "0720", "0702", "1777", "1700"} do
+      sh(("cp -p %s %s; touch %s/nvrtc-planted; chmod %s %s"):format(kept,
+        entry(), folder, mode, folder))
+      local out, err = run(dir)
+      assert.equal("false", (words(out)), mode)
+      assert.equal(("cutelua: warning: other users could write to the cache "
+        .. "folder %s (mode %s): its mode is 0700 now, and its 1 entry was "
+        .. "removed\n"):format(folder, mode), err)
+      assert.equal("700 directory\n", modes(folder))
+      assert.equal(support.read(kept .. ".names"),
+                   (support.exec {"ls", folder}))
+      out, err = run(dir)
+      assert.equal("true", (words(out)), mode)
+      assert.equal("", err)
+    end
+  end)
+
+  it("says that a folder was emptied though the compilation fails", function()
+    sh("mkdir -m 0770 " .. dir .. "/cutelua")
+    local out, err = run(dir, nil, "no C")
+    assert.equal("error", out:match "^error")
+    assert.truthy(err:find(dir .. "/cutelua (mode 0770): its mode is 0700 now, "
+      .. "and its 0 entries were removed\n", 1, true), err)
+    sh("chmod 0750 " .. dir .. "/cutelua")
+    replaces "a folder that others can read"
   end)
 
   it("uses no folder behind a symbolic link", function()

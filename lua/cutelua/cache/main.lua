@@ -37,6 +37,9 @@ local function caches(verify)
     if c.note then
       report.tell("cutelua: cache: " .. core.visible(c.note))
     end
+    if c.warning then
+      report.tell("cutelua: cache: " .. core.visible(c.warning))
+    end
     if c.on or c.note then list[#list + 1] = c end
   end
   if #list == 0 then
@@ -111,16 +114,19 @@ local function verify()
         report.plural(good, "entry", "entries"), bad,
         old > 0 and (", %d %s"):format(old, STATES.old) or ""))
     end
-    if c.note or bad > 0 then code = 1 end
+    if c.note or c.warning or bad > 0 then code = 1 end
   end
   return code
 end
 
 local function clear(keep)
-  local n, bytes = core.cache_clear(keep << 20)
+  local n, bytes, warning = core.cache_clear(keep << 20)
   if not n then
     report.tell("cutelua: cache: " .. bytes)
     return 1
+  end
+  if warning ~= "" then
+    report.tell("cutelua: cache: " .. core.visible(warning))
   end
   print(("removed %s, %s"):format(report.plural(n, "entry", "entries"),
     size(bytes)))

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -68,14 +69,40 @@ static int sys_divert(lua_State *L) {
 }
 
 // Becomes the program `words`, in the child process. The child also ends when
-// its parent does.
+// its parent does. If the system cannot run the program, writes the error's
+// number to the pipe `told`, which the program's start closes.
 static _Noreturn void become(char **words, int fd, bool own_errors,
-                             pid_t parent) {
+                             pid_t parent, int told) {
   platform_end_with_parent();
   if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&
       (own_errors || dup2(fd, 2) == 2))
     execvp(words[0], words);
+  int e = errno;
+  if (write(told, &e, sizeof e) < 0) _exit(126);
   _exit(127);
+}
+
+// Runs a program in a child process, and stores the child's id. Returns 0 or an
+// error's number.
+static int start(char **words, int fd, bool own_errors, pid_t *child) {
+  int told[2], e = 0;
+  if (pipe2(told, O_CLOEXEC) != 0) return errno;
+  pid_t parent = getpid(), pid = fork();
+  if (pid == 0) become(words, fd, own_errors, parent, told[1]);
+  if (pid < 0) e = errno;
+  close(told[1]);
+  ssize_t n = 0;
+  if (pid > 0) {
+    int sent;
+    do n = read(told[0], &sent, sizeof sent);
+    while (n < 0 && errno == EINTR);
+    if (n == (ssize_t)sizeof sent) e = sent;
+  }
+  close(told[0]);
+  if (pid > 0 && e)
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+  *child = pid;
+  return e;
 }
 
 // spawn(words [, own_errors]) -> process | nil, reason: runs program words[1]
@@ -98,11 +125,14 @@ static int sys_spawn(lua_State *L) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
     return failed(L, errno);
   p->fd = fd[0];
-  pid_t parent = getpid(), pid = fork();
-  if (pid == 0) become(words, fd[1], own_errors, parent);
-  int e = errno;
+  pid_t pid = 0;
+  int e = start(words, fd[1], own_errors, &pid);
   close(fd[1]);
-  if (pid < 0) return failed(L, e);
+  if (e) {
+    lua_pushnil(L);
+    lua_pushfstring(L, "%s: %s", words[0], strerror(e));
+    return 2;
+  }
   p->pid = pid;
   return 1;
 }
@@ -258,16 +288,41 @@ static int sys_lock(lua_State *L) {
   return 1;
 }
 
+#define SELF "/proc/self/exe"
+
+// Reports whether a file can be run without another program that interprets it.
+static bool is_machine_code(const char *path) {
+  char head[4] = "";
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  bool ok = read(fd, head, 4) == 4 && memcmp(head, "\177ELF", 4) == 0;
+  close(fd);
+  return ok;
+}
+
+// Stores the path with which the running executable was started, as the kernel
+// passed it, for systems without /proc. If it names a script, which starts with
+// #! and this program's path, there is no such path.
+static bool started_as(char out[PATH_MAX]) {
+  const char *s = (const char *)getauxval(AT_EXECFN);
+  return s && is_machine_code(s) && realpath(s, out);
+}
+
 // program() -> path of the running executable
 static int sys_program(lua_State *L) {
-  lua_pushliteral(L, "/proc/self/exe");
+  char path[PATH_MAX];
+  bool other = access(SELF, X_OK) != 0 && started_as(path);
+  lua_pushstring(L, other ? path : SELF);
   return 1;
 }
 
 // home() -> folder of the running executable | nil, reason
 static int sys_home(lua_State *L) {
   char path[PATH_MAX];
-  ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+  ssize_t n = readlink(SELF, path, sizeof path);
+  int e = errno;
+  if (n < 0 && started_as(path)) n = (ssize_t)strlen(path);
+  errno = e;
   while (n > 0 && path[n - 1] != '/') n--;
   if (n <= 0) return failed(L, errno);
   lua_pushlstring(L, path, (size_t)n);

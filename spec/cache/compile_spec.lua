@@ -236,5 +236,37 @@ describe("cutelua compile", function()
     assert.truthy(err:find("compile: kernels are not cached: cannot make", 1,
       true), err)
   end)
+
+  it("needs no /proc", function()
+    local hidden = {"unshare", "-m", "sh", "-c",
+                    'mount -t tmpfs none /proc && exec "$0" "$@"'}
+    local function without_proc(words)
+      local all = table.move(hidden, 1, #hidden, 1, {})
+      return support.exec(table.move(words, 1, #words, #all + 1, all),
+                          {env = environment()})
+    end
+    if select(3, without_proc {"true"}) ~= 0 then
+      return pending "needs root and unshare"
+    end
+    local words = {support.program, "compile", "--arch", "sm_80,sm_90",
+                   script()}
+    local out, err, status = without_proc(words)
+    assert.same({"", 0}, {err, status})
+    assert.equal("13.9 sm_80, 13.9 sm_80, 13.9 sm_90a, 13.9 sm_90a", compiled())
+    assert.equal(2, select(2, out:gsub("2 kernels in", "")))
+    -- A script as the program: the kernel's path to the program is the
+    -- script's.
+    local itself = support.write(dir .. "/itself", "#!" .. support.program
+      .. "\n" .. [[
+      local sys = require "cute.sys"
+      print(sys.spawn {sys.program(), "--version"})
+      print(sys.spawn {"/nowhere/program"})
+    ]])
+    support.exec {"chmod", "755", itself}
+    out, err, status = without_proc {itself}
+    assert.same({"nil\t/proc/self/exe: No such file or directory\n"
+      .. "nil\t/nowhere/program: No such file or directory\n", "", 0},
+      {out, err, status})
+  end)
 end)
 -- SPDX-License-Identifier: MIT

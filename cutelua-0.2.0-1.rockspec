@@ -700,6 +700,8 @@ build = {
         "lua/cutelua/text/faults.lua",
       ["cutelua.text.foreign"] =
         "lua/cutelua/text/foreign.lua",
+      ["cutelua.text.gguf"] =
+        "lua/cutelua/text/gguf.lua",
       ["cutelua.text.html"] =
         "lua/cutelua/text/html.lua",
       ["cutelua.text.json"] =

@@ -14,6 +14,7 @@ cute.jit.ptx_lines = require "cutelua.text.compiler".ptx_lines
 cute.npy = require "cutelua.text.npy"
 cute.npz = require "cutelua.text.npz"
 cute.safetensors = require "cutelua.text.safetensors"
+cute.gguf = require "cutelua.text.gguf"
 cute.nvgpu = require "cute.nvgpu"
 cute.testing = require "cutelua.bench.testing"
 cute.pipeline = require "cute.pipeline"

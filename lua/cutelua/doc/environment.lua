@@ -64,6 +64,8 @@ return {
     ["for"] = "specs"},
   {"CUTELUA_LUA", "The Lua interpreter that runs specs; `lua5.4` when "
     .. "absent.", ["for"] = "specs"},
+  {"LUA_INC", "The folder of Lua's headers, with which specs build a rock.",
+    ["for"] = "specs"},
   {"CUTE_BUILD", "The build folder; `build` when absent.",
     ["for"] = "specs"},
   {"CUTE_SUMMARY", "The file for a spec's counts.", ["for"] = "specs"},

@@ -466,6 +466,8 @@ build = {
         "lua/cutelua/bench/testing.lua",
       ["cutelua.bench.weights"] =
         "lua/cutelua/bench/weights.lua",
+      ["cutelua.bundle.any"] =
+        "lua/cutelua/bundle/any.lua",
       ["cutelua.bundle.certificate"] =
         "lua/cutelua/bundle/certificate.lua",
       ["cutelua.bundle.describe"] =

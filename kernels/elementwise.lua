@@ -20,6 +20,9 @@
 -- With as_is = true, f returns its only input, and no arithmetic changes the
 -- bits.
 --
+-- With dynamic = true, the extents of the modes follow as the last arguments;
+-- they replace those of `extents`. There must be no turned inputs.
+--
 -- Threads process vectors along the first mode, called B, which is contiguous
 -- in memory. Inputs with turned = true are contiguous along another mode,
 -- called A. The option `across` is the number of mode A. Their tiles go through
@@ -160,7 +163,8 @@ end
 local function straight(o, inputs, outputs, scalars)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local get, put = walker(o, inputs, outputs, scalars, o.width, 0)
-  local at = o.count >= 1 << 31 and block:to(cute.i64) or block
+  local at = not o.dynamic and o.count >= 1 << 31 and block:to(cute.i64)
+    or block
   local first = at * (o.block * o.steps) + tid
   local function whole()
     local results = {}
@@ -168,17 +172,18 @@ local function straight(o, inputs, outputs, scalars)
     for s = 0, o.steps - 1 do put(results[s], first + s * o.block) end
   end
   local wholes = o.count // (o.block * o.steps)
-  if wholes == o.grid then return whole() end
+  if not o.dynamic and wholes == o.grid then return whole() end
   local rest = o.extents[1] % o.width
+  local last = o.dynamic and cute.arch.grid_dim() or o.grid
   cute.when(cute.lt(block, wholes), whole, function()
     for s = 0, o.steps - 1 do
       local v = first + s * o.block
       cute.when(cute.lt(v, o.count), function() put(get(v), v) end)
     end
-    if rest == 0 then return end
+    if math.type(rest) and rest == 0 then return end
     local one, put_one = walker(o, inputs, outputs, scalars, 1,
                                 o.extents[1] - rest)
-    cute.when(cute.eq(block, o.grid - 1) & cute.lt(tid, rest), function()
+    cute.when(cute.eq(block, last - 1) & cute.lt(tid, rest), function()
       put_one(one(tid), tid)
     end)
   end)
@@ -465,6 +470,14 @@ local function sizes(p)
   return up(p.count + rest, p.block * p.steps), p.count
 end
 
+-- Returns p with the extents that the kernel's last arguments have.
+local function with_extents(p, args, from)
+  local e = table.move(args, from, from + #p.extents - 1, 1, {})
+  local count = e[1] // p.width
+  for i = 2, #e do count = count * e[i] end
+  return setmetatable({extents = e, count = count}, {__index = p})
+end
+
 --- Returns a kernel with the inputs, the results and the scalars as arguments,
 -- and its launch parameters.
 ---@param o table {f: function, n: integer?, inputs: any[], outputs: any[]?,
@@ -475,10 +488,12 @@ end
 -- one result like the first input; steps: number of vectors of each thread;
 -- width: elements of a vector; tile: its extents {along the first mode, along
 -- mode `across`}; pdl: waits for the preceding launch (dependent launch)
----@return {kernel: any, grid: integer, block: integer}
+---@return {kernel: any, grid: integer, block: integer, share: integer?} with
+-- the number of elements of each block, unless `across` is set
 return function(o)
   rules.options("elementwise", o, "f n inputs outputs scalars steps block "
-    .. "width fastmath name extents index across tile pdl as_is wide")
+    .. "width fastmath name extents index across tile pdl as_is wide "
+    .. "dynamic")
   if not o.extents then rules.given("elementwise", o, "n") end
   rules.integers("elementwise", o, {"block"}, 1, 1024)
   rules.integers("elementwise", o, {"steps", "width"}, 1, 1024)
@@ -488,7 +503,9 @@ return function(o)
   if not o.extents then side_by_side(o, p) end
   p.steps = o.steps or p.width > 4 and 2 or 1
   p.grid = sizes(p)
-  return {block = p.block, grid = p.grid, kernel = cute.kernel(
+  return {block = p.block, grid = p.grid,
+    share = not p.across and p.width * p.block * p.steps or nil,
+    kernel = cute.kernel(
     o.name or "elementwise", {fastmath = o.fastmath ~= false},
     function(...)
       local args = {...}
@@ -505,7 +522,9 @@ return function(o)
       end
       if p.pdl then cute.arch.griddepcontrol_wait() end
       local body = p.across and turned or straight
-      body(p, {table.unpack(args, 1, ins)},
+      local own = p.dynamic and with_extents(p, args, ins + outs + p.scalars
+        + 1) or p
+      body(own, {table.unpack(args, 1, ins)},
            {table.unpack(args, ins + 1, ins + outs)}, more)
     end)}
 end

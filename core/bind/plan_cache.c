@@ -654,6 +654,15 @@ static int l_rest(lua_State *L) {
   return 0;
 }
 
+// calls:forget(): drops all entries.
+static int l_forget(lua_State *L) {
+  Calls *c = face_check(L, 1, MT_CALLS, "calls");
+  lua_newtable(L);
+  lua_setiuservalue(L, 1, CALLS_ENTRIES);
+  c->count = 0;
+  return 0;
+}
+
 // calls(most, form) -> a cache of at most `most` entries. The function `form`
 // returns the form (see push_form) of a Lua function f as form(f).
 static int l_calls(lua_State *L) {
@@ -681,7 +690,8 @@ void plan_cache_open(lua_State *L) {
   static const luaL_Reg funcs[] = {{"calls", l_calls}, {NULL, NULL}};
   static const luaL_Reg calls[] = {
     {"__call", l_call}, {"add(plan, arguments...)", l_add},
-    {"ready(run, arguments...)", l_ready}, {"rest()", l_rest}, {NULL, NULL}};
+    {"ready(run, arguments...)", l_ready}, {"rest()", l_rest},
+    {"forget()", l_forget}, {NULL, NULL}};
   static const luaL_Reg none[] = {{NULL, NULL}};
   face_newtype(L, MT_CALLS, calls);
   face_newtype(L, MT_ENTRY, none);

@@ -290,6 +290,89 @@ describe("a bundle of ranges of sizes", function()
   end)
 end)
 
+-- Asserts that launches {elements, blocks} have `each` blocks for each part of
+-- the elements, where all parts have equal size. Returns that size.
+local function part_of(list, each)
+  local low, high = 0, math.huge
+  for _, l in ipairs(list) do
+    if l[2] == each then low = math.max(low, l[1])
+    else high = math.min(high, l[1]) end
+  end
+  for part = low, high - 1 do
+    local fits = true
+    for _, l in ipairs(list) do
+      fits = fits and (l[1] + part - 1) // part * each == l[2]
+    end
+    if fits then return part end
+  end
+  error(("no size between %d and %d"):format(low, high))
+end
+
+describe("a bundle for any size", function()
+  if not there then return end
+  setup(function()
+    folder = support.folder()
+    driver = made.driver()
+    -- The script compares the results of its examples with sums in Lua.
+    local out, err, code = made.bundle("-o " .. folder, "--test --check 0 "
+      .. "--arch sm_80,sm_90a", "spec/bundle/any.lua")
+    assert(code == 0 and err == "", err)
+    assert.truthy(out:find("10 functions, 19 specialisations", 1, true), out)
+  end)
+  teardown(function()
+    support.remove(folder)
+    support.remove(driver)
+  end)
+
+  it("launches as many blocks as each size needs", function()
+    local flags = "-fsanitize=address,undefined"
+    if not made.sanitizes(flags) then flags = "" end
+    made.must(("cc -g %s -I%s -o %s spec/bundle/any.c %s -ldl -pthread")
+      :format(flags, folder, at "any", at "any.c"))
+    for cc = 80, 90, 10 do
+      os.remove(at "c.log")
+      local out, err, code = made.run(driver, at "any", {FAKE_LOG = at "c.log",
+        FAKE_CC = tostring(cc)})
+      assert.equal(0, code, out .. err)
+      local launches, m = {{}, {}, {}}, 0
+      for i, line in ipairs(lines_of(support.read(at "c.log"))) do
+        local which = (i - 1) % 3 + 1
+        if which == 1 then m = m < 400 and m + 1 or m + 997 end
+        local size = ({m, 9 * m, 4 * m})[which]
+        local blocks, rest = line:match
+          "^[%w_]+ grid (%d+) 1 1 .* parameters (.*)$"
+        table.insert(launches[which], {size, tonumber(blocks)})
+        -- Each tensor of m rows has the argument m.
+        local given = ("%x"):format(which == 3 and 4 * m or m)
+        assert.truthy((" " .. rest .. " "):find(" " .. given .. " ", 1, true))
+      end
+      assert.equal(469, #launches[3])
+      local tile = part_of(launches[1], launches[1][1][2])
+      assert.truthy(tile == 16 or tile == 32 or tile == 64 or tile == 128, tile)
+      assert.equal(0, part_of(launches[2], 1) % 128)
+      assert.equal(0, part_of(launches[3], 1) % 128)
+      for name, text in pairs {
+        none = "extent 0 is 0; 1 to 22358698 in steps of 1 are possible",
+        negative = "extent 0 is -1; 1 to 22358698 in steps of 1 are possible",
+        unequal = "tensor D: extent 0 is 8; 7 is needed",
+        large = "extent 0 is 1073741824; 1 to 22358698",
+        step = "extent 0 is 6; 4 to 1073741824 in steps of 4"} do
+        local said = out:match(name .. ": ANY_E_EXTENT: ([^\n]*)")
+        assert.truthy(said and said:find(text, 1, true), out)
+      end
+    end
+  end)
+
+  it("has C code without warnings", function()
+    for _, row in ipairs(COMPILERS) do
+      if made.has(row[1]) then
+        made.must(row[1], row[2], WARNINGS, at "any.c")
+        made.must(row[1], row[2], WARNINGS, at "any_test.c")
+      end
+    end
+  end)
+end)
+
 describe("a bundle of operations", function()
   if not there then return end
   it("passes the driver what launches in Lua pass #long", function()

@@ -188,6 +188,43 @@ local WRONG = {
       p[i] = s[63 - i]
     end)
     race(x):launch {grid = 1, block = 64}]], "race"},
+  {"any extent where a kernel needs a static one", [[
+    cute.bundle.add("f", cute.ops.softmax, {sizes = {1, "any"},
+      arguments = function(n) return {cute.rand({64, n}, cute.f32)} end})]],
+   "f: kernel softmax needs static extents, but argument 1 has the extents "
+    .. "(64,?), argument 2 has the extents (64,?): give a last size"},
+  {"any size of a kernel that loads vectors", [[
+    cute.bundle.add("f", cute.ops.convert, {sizes = {1, "any"},
+      arguments = function(n) return {cute.rand({n}, cute.f32), "bf16"} end})]],
+   "f: its launches for sizes 3 and 4 differ in more than formulas of the "
+    .. "size: give a last size, or a larger step"},
+  {"any size with a workspace", [[
+    cute.bundle.add("f", function(A, B)
+      return cute.ops.gemm(cute.ops.gemm(A, B), B)
+    end, {sizes = {1, "any"}, arguments = function(n)
+      return {cute.rand({n, 64}, cute.bf16), cute.rand({64, 64}, cute.bf16)}
+    end})]], "f: it needs a workspace, whose size depends on the size"},
+  {"any size of another number of launches", [[
+    cute.bundle.add("f", cute.ops.reduce, {sizes = {1, "any"},
+      arguments = function(n) return {cute.rand({n, 512}, cute.f32), "sum"} end,
+      examples = {1000}})]], "f: it launches 2 kernels for size 1000 and 1 for "
+    .. "size 2: give a last size"},
+  {"any size of a kernel of the script", [[
+    cute.bundle.add("f", function(a, b)
+      twice(a, b, 64):launch {grid = 1, block = 64}
+    end, {sizes = {1, "any"}, arguments = function(n)
+      return {cute.rand({n}, cute.f32), cute.zeros({n}, cute.f32)}
+    end})]], "f: the function launches kernel twice itself: only kernels of "
+    .. "cute.ops are traced for any size"},
+  {"an example beyond the largest size", [[
+    cute.bundle.add("f", cute.ops.softmax, {sizes = {2, "any", 2},
+      arguments = function(n) return {cute.rand({n, 64}, cute.f32)} end,
+      examples = {4, 5}})]],
+   "f: the example 5 is not among the sizes 2 to 33538048"},
+  {"sizes of another form", [[
+    cute.bundle.add("f", cute.ops.softmax, {sizes = {0, "any"},
+      arguments = function(n) return {cute.rand({n, 64}, cute.f32)} end})]],
+   'sizes or last = "any"'},
   {"an argument of the command", "", "no architecture 'sm_1'",
    words = "--arch sm_1", code = 2},
   {"a name of the command", "", "is not a C identifier", words = "--name 1",
@@ -354,7 +391,7 @@ describe("cutelua bundle", function()
         count = count + 1
       end)
     end
-    assert.equal(3, count)
+    assert.equal(4, count)
   end)
 
   it("leaves a script alone that runs otherwise", function()

@@ -48,6 +48,23 @@ function calls.new()
   return known
 end
 
+--- True while a bundle traces kernels for any size. Kernels that get extents
+-- from a plan then have them as arguments; the number of these last arguments
+-- is the field `extents` of a step. `share` is the number of elements that each
+-- of its blocks handles.
+calls.any = false
+
+--- Returns the number of rows by which an operation chooses its kernel: m, or
+-- that of another size if a bundle uses one kernel for all sizes.
+---@param m integer
+---@return integer
+function calls.typical(m) return m end
+
+--- Drops all known configurations of all operations.
+function calls.forget()
+  for _, known in ipairs(all) do known:forget() end
+end
+
 --- Returns the results of a call that reuses a known configuration: the tensors
 -- of `out` or, where `out` has none, the new tensors `...`.
 ---@param out any a tensor, a list of them, or nil

@@ -465,7 +465,7 @@ end
 
 -- Returns the kernel for problem p; f is the user's function.
 local function kernel_of(p, f)
-  local tile = choose_turned(p)
+  local tile = not calls.any and choose_turned(p) or nil
   local turn = tile and anywhere(p)
   if turn then return turn end
   local w = vector(p)
@@ -473,8 +473,10 @@ local function kernel_of(p, f)
     across = p.across, scalars = p.scalars or 0, as_is = p.as_is,
     block = tile and tile[3], wide = p.far, pdl = p.pdl,
     steps = steps_of(p, w),
+    dynamic = calls.any or nil,
     index = p.index and select(2, modes.column(p.loops, p.index)) or nil}
   o.extents = modes.column(p.loops, 1)
+  p.extents = calls.any and o.extents
   local function side(list)
     local out = {}
     for i, x in ipairs(list) do
@@ -528,7 +530,9 @@ local function arguments_of(p, made)
       if not x.number then numbers.push(args, call.operands[i]) end
     end
     for _, t in ipairs(out) do numbers.push(args, t) end
-    return p.f and push_numbers(p, call, args) or args
+    if p.f then args = push_numbers(p, call, args) end
+    for _, n in ipairs(p.extents or {}) do numbers.push(args, n) end
+    return args
   end
 end
 
@@ -590,7 +594,8 @@ local function plan_of(p, call)
   return {device = p.device, place = p.place, results = results,
     check = checker(p, take),
     steps = {{kernel = made.kernel, grid = made.grid, block = made.block,
-              ready = {}, pdl = p.pdl, arguments = arguments_of(p, made)}}}
+              ready = {}, pdl = p.pdl, arguments = arguments_of(p, made),
+              extents = p.extents and #p.extents, share = made.share}}}
 end
 
 ---------------------------------------------------------------------------

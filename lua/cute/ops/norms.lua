@@ -1,5 +1,6 @@
 --- RMSNorm and LayerNorm along rows, forward and backward, by kernels/norm.lua:
 -- ops.rmsnorm, ops.layernorm, ops.rmsnorm_backward, ops.layernorm_backward.
+local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local cute = require "cute"
 local norm = require "kernels.norm"
@@ -67,11 +68,12 @@ local function forward(name, layer)
     if o.save then result("Rstd", rows, cute.f32) end
     local p = call:start(4, results)
     if m * n == 0 then return p end
+    local few = calls.typical(m) <= FEW
     local k = norm[layer and "layer" or "rms"](tensor_op.with(rowwise.shape_of(
       {X, R, call.out[1], call.out[at.H or 0]}, 4, {results[1].dtype, own}), {
         weight = call.W and true, bias = call.B and true,
         residual = R and true, save = o.save or nil,
-        pdl = m <= FEW and p.pdl or nil}))
+        pdl = few and p.pdl or nil}))
     p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)
       return in_order(k, {X = rowwise.matrix(now.operands[1]),
         W = now.W and rowwise.vector(now.W),
@@ -81,7 +83,7 @@ local function forward(name, layer)
         Mean = rowwise.vector(out[at.Mean or 0]),
         Rstd = rowwise.vector(out[at.Rstd or 0]), eps = eps})
     end)
-    p.steps[1].pdl = m <= FEW and p.pdl or nil
+    p.steps[1].pdl = few and p.pdl or nil
     return p
   end
 end

@@ -1,5 +1,6 @@
 --- The largest elements of rows, and indices drawn from rows: ops.topk,
 -- ops.sample; kernels/topk.lua, kernels/sample.lua, kernels/argmax.lua.
+local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local cute = require "cute"
 local largest = require "kernels.argmax"
@@ -39,7 +40,7 @@ end
 -- these elements and for their indices.
 local function finding(X, k, smallest, m, views)
   local o = rowwise.shape_of({X}, 1, {})
-  local few = m <= FEW and o.n >= LONG
+  local few = calls.typical(m) <= FEW and o.n >= LONG
   local made = topk {n = o.n, dtype = o.dtype, k = k, smallest = smallest,
                      width = o.width, warps = few and WARPS or nil,
                      unroll = few and UNROLL or nil}

@@ -43,7 +43,8 @@ end
 -- align: integer bytes to which the tensors are aligned (as in the script),
 -- examples: table[] arguments of a kernel with symbolic arguments; or, for a
 -- range of sizes: sizes = {first, last, step}, arguments = function(size),
--- examples: integer[] sizes that are run}
+-- examples: integer[] sizes that are run; last = "any": one kernel of cute.ops
+-- for all sizes}
 function bundle.add(name, f, config)
   if not name:find "^%a[%w_]*$" then
     fail("'%s' is not a C identifier", name)

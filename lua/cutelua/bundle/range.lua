@@ -5,7 +5,8 @@
 -- were recorded for each size of a range. Consecutive sizes share a variant if
 -- their kernels have the same code and everything else is equal, except numbers
 -- (extents, strides, grids, kernel arguments). Each such number must be a
--- formula a + b ceil(size / d) that gives the recorded number for every size.
+-- formula a + b ceil(c size / d) that gives the recorded number for every size.
+-- c is 1 (nil), unless the caller gives the formula in place of the numbers.
 -- So the merged variant launches, for each size, exactly what was recorded.
 local range = {}
 
@@ -21,14 +22,24 @@ function range.is_formula(v) return getmetatable(v) == Formula end
 -- returns it.
 function range.restore(t) return setmetatable(t, Formula) end
 
+--- Returns the value of a formula for a size.
+local function value(f, size)
+  return f.a + f.b * (((f.c or 1) * size + f.d - 1) // f.d)
+end
+
+range.value = value
+
 -- Calls f(list, key) for each number of a variant that a formula may replace.
-local function each_number(v, f)
+-- plain: leaves out the grids that are given as formulas.
+local function each_number(v, f, plain)
   for _, t in ipairs(v.tensors) do
     for i in ipairs(t.shape) do f(t.shape, i) end
     for i in ipairs(t.stride) do f(t.stride, i) end
   end
   for _, s in ipairs(v.steps) do
-    for i = 1, s.grid and 3 or 0 do f(s.grid, i) end
+    for i = 1, s.grid and 3 or 0 do
+      if not (plain and range.is_formula(s.grid[i])) then f(s.grid, i) end
+    end
     for _, x in ipairs(s.values or {}) do
       if x.kind == "CONSTANT" then f(x, "n") end
       if x.map ~= 0 then
@@ -66,7 +77,7 @@ local function split(v, source)
   local numbers, places = {}, {}
   each_number(v, function(list, key)
     numbers[#numbers + 1], places[#places + 1] = list[key], {list, key}
-  end)
+  end, true)
   for i, p in ipairs(places) do p[1][p[2]] = "?" .. i end
   local out = {}
   for _, s in ipairs(v.steps) do
@@ -123,7 +134,7 @@ function Slot:after(sizes, m, q)
   local list = {}
   if self.formulas then
     for _, f in ipairs(self.formulas) do
-      if f.a + f.b * ceil_div(m, f.d) == q then list[#list + 1] = f end
+      if value(f, m) == q then list[#list + 1] = f end
     end
   elseif q == self.value then
     return list
@@ -193,7 +204,7 @@ local function finish(g, step, least, most)
     i = i + 1
     local s = g.slots[i]
     if s.formulas then list[key] = s.formulas[1] end
-  end)
+  end, true)
   local v = g.variant
   if #g.sizes > 1 then
     v.size = size_of(g)
@@ -202,6 +213,22 @@ local function finish(g, step, least, most)
     v.size.step, v.size.least, v.size.most = step, least, most
   end
   return v
+end
+
+--- Reports whether variant `one` of a size has the numbers that the formulas of
+-- variant v give for it.
+function range.agrees(v, one, size)
+  local wanted = {}
+  each_number(v, function(list, key)
+    local x = list[key]
+    wanted[#wanted + 1] = range.is_formula(x) and value(x, size) or x
+  end)
+  local i, same = 0, true
+  each_number(one, function(list, key)
+    i = i + 1
+    same = same and list[key] == wanted[i]
+  end)
+  return same and i == #wanted
 end
 
 --- Returns the variants for ranges of sizes. list: {{size, variant}, ...}, with

@@ -4,6 +4,7 @@
 -- Each launch outside of cute.bundle.add becomes a function with the kernel's
 -- name. The result is a list of functions: {name, variants = {{tensors,
 -- numbers, apart, equal, steps, work, tests, checks}}}, see describe.lua.
+local any = require "cutelua.bundle.any"
 local check = require "cutelua.check"
 local core = require "cute.core"
 local cute = require "cute"
@@ -171,7 +172,8 @@ end
 local function words(list)
   local out = {}
   for i, v in ipairs(list or {}) do
-    out[i] = range.is_formula(v) and ("%d+%d*%d"):format(v.a, v.b, v.d) or v
+    out[i] = range.is_formula(v) and ("%d+%d*%d/%d"):format(v.a, v.b, v.c or 1,
+      v.d) or v
   end
   return table.concat(out, ",")
 end
@@ -541,6 +543,7 @@ function Session:variant_of(name, f, config)
   local function call(other)
     local own = {}
     for i = 1, list.n do own[i] = with_numbers(list[i], other) end
+    if self.any then self.any:begin() end
     return f(table.unpack(own, 1, list.n))
   end
   local launches, results = collect(self, "capture", call, false)
@@ -593,6 +596,10 @@ local function sizes_of(name, config)
   local from, to, step
   if type(sizes) == "table" then
     from, to, step = sizes[1], sizes[2], sizes[3] or 1
+    if to == "any" and math.type(from) == "integer"
+      and math.type(step) == "integer" then
+      to = from + step
+    end
   end
   for _, n in ipairs {from or false, to or false, step or false} do
     if math.type(n) ~= "integer" or n < 1 then from = nil end
@@ -600,7 +607,7 @@ local function sizes_of(name, config)
   if not (from and to and step) or to < from or (to - from) % step ~= 0
     or (to - from) // step >= MOST_SIZES then
     fail(name, "sizes = %s; {first, last, step} is needed, with at most %d "
-      .. "sizes", core.show(sizes), MOST_SIZES)
+      .. "sizes or last = \"any\"", core.show(sizes), MOST_SIZES)
   elseif type(config.arguments) ~= "function" then
     fail(name, "sizes needs arguments = function(size) return {...} end")
   end
@@ -647,9 +654,83 @@ function Session:add_range(name, f, config)
   for _, v in ipairs(merged) do self:keep(name, v, false) end
 end
 
+-- Calls a function for a size, without running kernels, while self.any watches
+-- its launches.
+function Session:watch(name, f, config, size)
+  local list = arguments_of(f, at_size(name, config, size), {})
+  local own = {}
+  for i = 1, list.n do own[i] = with_numbers(list[i], false) end
+  local others = collect(self, "capture", function()
+    self.any:begin()
+    return f(table.unpack(own, 1, list.n))
+  end)
+  if others[1] then
+    fail(name, "the function launches kernel %s itself: only kernels of "
+      .. "cute.ops are traced for any size; give a last size",
+         others[1].program.info.name)
+  end
+  self.any:finish(size)
+end
+
+-- Records the launches of a function for any size: traces its kernels for
+-- extents that each launch provides. Returns the variant.
+function Session:any_variant(name, f, config, from, step)
+  local sizes = any.sizes(from, step)
+  self.any = any.new(name, from, step)
+  local main = (config.examples or {})[1] or any.main(sizes)
+  local list = {}
+  dry(self, function()
+    self:watch(name, f, config, main)
+    for _, size in ipairs(sizes) do
+      if size ~= main then self:watch(name, f, config, size) end
+    end
+    self.any:fit()
+    for i, size in ipairs(sizes) do
+      list[i] = {size, self:variant_of(name, f, at_size(name, config, size))}
+      self.any:grids(list[i][2])
+    end
+  end)
+  local merged = range.merge(list, step, function(s)
+    return (s.program:cuda(self.arch))
+  end)
+  any.check(name, merged, list)
+  local v = merged[1]
+  local last = any.last(v, from, step)
+  v.size.from, v.size.least, v.size.to, v.size.most = from, from, last, last
+  for _, t in ipairs(v.tensors) do t.wide = false end
+  for _, size in ipairs(config.examples or {main}) do
+    if size < from or size > last or (size - from) % step ~= 0 then
+      fail(name, "the example %d is not among the sizes %d to %d", size, from,
+           last)
+    end
+    local one = self:variant_of(name, f, at_size(name, config, size))
+    if size > 1 and not range.agrees(v, one, size) then
+      fail(name, "its launches for size %d differ from the formulas that the "
+        .. "launches for sizes up to %d gave: give a last size", size,
+           sizes[#sizes])
+    end
+    table.move(one.checks, 1, #one.checks, #v.checks + 1, v.checks)
+    v.tests[#v.tests + 1] = one.tests[1]
+  end
+  return v
+end
+
+-- Adds a function for any size.
+function Session:add_any(name, f, config)
+  local from, _, step = sizes_of(name, config)
+  local restore = any.patch(self)
+  local ok, v = pcall(self.any_variant, self, name, f, config, from, step)
+  self.any = nil
+  restore()
+  if not ok then error(v, 0) end
+  self:keep(name, v, false)
+end
+
 -- Adds a function of tensors.
 function Session:add_function(name, f, config)
-  if config.sizes then return self:add_range(name, f, config) end
+  if type(config.sizes) == "table" and config.sizes[2] == "any" then
+    return self:add_any(name, f, config)
+  elseif config.sizes then return self:add_range(name, f, config) end
   self:keep(name, self:variant_of(name, f, config), false)
 end
 

@@ -38,9 +38,9 @@ typedef struct Kernel {
   int big;  // whether its clusters have more than 8 blocks
 } Kernel;
 
-// A number that depends on the size m of a call: a + b ceil(m / d).
+// A number that depends on the size m of a call: a + b ceil(c m / d).
 typedef struct Formula {
-  int64_t a, b, d;
+  int64_t a, b, c, d;
 } Formula;
 
 // The parameters of cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col. Strides
@@ -543,7 +543,7 @@ static int check_value(const Entry *e, int of, int what, int mode, int64_t is,
 static int64_t computed(int k, int64_t m, int64_t plain) {
   if (!k) return plain;
   const Formula *f = &formulas[k - 1];
-  return f->a + f->b * ((m + f->d - 1) / f->d);
+  return f->a + f->b * ((f->c * m + f->d - 1) / f->d);
 }
 
 // Checks whether a tensor is what a variant wants as tensor number `of` of a

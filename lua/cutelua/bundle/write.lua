@@ -120,7 +120,8 @@ end
 -- gives 0 and the formula's index, counted from 1.
 function Writer:formula(v)
   if not range.is_formula(v) then return v, 0 end
-  local row = ("{INT64_C(%d), INT64_C(%d), %d}"):format(v.a, v.b, v.d)
+  local row = ("{INT64_C(%d), INT64_C(%d), %d, %d}"):format(v.a, v.b, v.c or 1,
+    v.d)
   if not self.formula_at[row] then
     table.insert(self.formulas, row)
     self.formula_at[row] = #self.formulas
@@ -359,7 +360,8 @@ end
 -- Returns a number or formula as text; `m` is the size.
 local function number_text(v)
   if not range.is_formula(v) then return "" .. v end
-  local text = v.d == 1 and "m" or ("ceil(m / %d)"):format(v.d)
+  local text = v.c and ("%d m"):format(v.c) or "m"
+  if v.d ~= 1 then text = ("ceil(%s / %d)"):format(text, v.d) end
   if v.b ~= 1 then text = ("%d %s"):format(v.b, text) end
   return v.a == 0 and text or ("%d + %s"):format(v.a, text)
 end
@@ -535,7 +537,7 @@ function write.code(b)
     and table.concat(w.maps, ",\n  ")
     or "{0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, 0, 0}")
   w:add("static const Formula formulas[] = {\n  %s};\n", w.formulas[1]
-    and table.concat(w.formulas, ",\n  ") or "{0, 0, 1}")
+    and table.concat(w.formulas, ",\n  ") or "{0, 0, 1, 1}")
   w:add("static const Arch archs[] = {%s};\n",
         table.concat(arch_rows(b.archs), ", "))
   w:add('static const char arch_names[] = "%s";\n',

@@ -1,0 +1,355 @@
+--- Traces the kernels of cute.ops once for any size, such as a number of rows.
+--
+-- A function of tensors is called for several sizes. All calls use the kernels
+-- that the first one chose. The extents and strides that differ between the
+-- calls become symbols (cute.symbolic), and the kernels are traced with them.
+-- range.lua then finds the formulas that give the launches' numbers for each
+-- size.
+local calls = require "cute.ops.calls"
+local choose = require "cute.ops.choose"
+local core = require "cute.core"
+local cute = require "cute"
+local describe = require "cutelua.bundle.describe"
+local range = require "cutelua.bundle.range"
+local report = require "cute.lang.report"
+
+local any = {}
+
+local fail = describe.fail
+
+-- The largest size, and the largest number of elements that a tensor spans.
+-- Kernels compute with 32 bits, and threads beyond the last tile count further
+-- than there are elements.
+local LARGEST, SPAN = 1 << 30, (1 << 31) - (1 << 20)
+
+-- Families of products whose kernels take extents that each launch provides,
+-- and whose blocks share no memory.
+local FAMILIES = {gemm_sm80 = true, gemm_simt = true}
+
+-- Steps from the first size to those that are tried: small numbers, and the
+-- neighbours of multiples of tiles. Size 1 is none of them, because strides of
+-- modes with one element are 0.
+local TRIED = {1, 2, 3, 4, 6, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96,
+               127, 128, 129, 130, 191, 255, 256, 257, 383, 511, 512, 513, 640}
+
+--- Returns the sizes for which a function is called.
+---@param from integer
+---@param step integer
+---@return integer[]
+function any.sizes(from, step)
+  local list = {}
+  for i, n in ipairs(TRIED) do list[i] = from + n * step end
+  return list
+end
+
+--- Returns the size by which kernels are chosen if there is no example.
+function any.main(sizes)
+  for _, size in ipairs(sizes) do if size >= 128 then return size end end
+  return sizes[#sizes]
+end
+
+local Any = {}
+Any.__index = Any
+
+--- Returns an object that watches the calls of one function.
+---@param name string
+---@param from integer
+---@param step integer
+function any.new(name, from, step)
+  return setmetatable({name = name, from = from, step = step, sizes = {},
+                       chosen = {}, typical = {}, launches = {},
+                       watching = true}, Any)
+end
+
+--- Begins a call of the function.
+function Any:begin() self.choice, self.rows, self.at = 0, 0, 0 end
+
+-- Returns the number of rows of the first size.
+function Any:rows_of(m)
+  self.rows = self.rows + 1
+  self.typical[self.rows] = self.typical[self.rows] or m
+  return self.typical[self.rows]
+end
+
+-- Returns the choice for a product: that of the first size.
+function Any:choose(p)
+  self.choice = self.choice + 1
+  local kept = self.chosen[self.choice]
+  if not kept then
+    for _, c in ipairs((choose.list(p))) do
+      if not kept and FAMILIES[c.family] and not c.moved and not c.swap then
+        kept = c
+      end
+    end
+    if not kept then
+      fail(self.name, "no kernel multiplies %s by %s for any size: give a last "
+        .. "size", p.a, p.b)
+    end
+    self.chosen[self.choice] = kept
+  elseif p.order and p.order ~= kept.order then
+    fail(self.name, "the order of additions depends on the size: give a last "
+      .. "size")
+  end
+  local own, options = {}, {}
+  for k, v in pairs(kept) do own[k] = v end
+  for k, v in pairs(kept.options) do options[k] = v end
+  own.options, own.how, own.others, own.refused = options, "by rule", {}, {}
+  return own
+end
+
+---------------------------------------------------------------------------
+-- Extents and strides
+---------------------------------------------------------------------------
+
+local function is_plain(t)
+  return core.typename(t) == "tensor" and not t.layout.is_composed
+    and t.memspace ~= "coord"
+end
+
+-- Returns all extents, then all strides of a tensor.
+local function numbers_of(t)
+  local list = cute.flatten_to_tuple(t.shape)
+  list = table.move(list, 1, #list, 1, {})
+  local stride = cute.flatten_to_tuple(t.stride)
+  return table.move(stride, 1, #stride, #list + 1, list)
+end
+
+-- Notes the extents and strides of a launch's tensors.
+function Any:see(step, list)
+  local l = self.launches[self.at]
+  if not l then
+    l = {kernel = step.kernel.name, args = {}, share = step.share, count = {}}
+    self.launches[self.at] = l
+  end
+  local first = list.n - (step.extents or 0)
+  l.count[#l.count + 1] = step.extents
+    and cute.product {table.unpack(list, first + 1, list.n)}
+  for i = 1, list.n do
+    local numbers = is_plain(list[i]) and numbers_of(list[i])
+      or i > first and {list[i]}
+    if numbers then
+      local a = l.args[i] or {values = {}, is_number = i > first}
+      l.args[i] = a
+      table.insert(a.values, numbers)
+    end
+  end
+end
+
+--- Ends a call for a size.
+function Any:finish(size)
+  table.insert(self.sizes, size)
+  self.count = self.count or self.at
+  if self.count == 0 then fail(self.name, "the function launched no kernel") end
+  if self.at ~= self.count then
+    fail(self.name, "it launches %d kernels for size %d and %d for size %d: "
+      .. "give a last size", self.count, self.sizes[1], self.at, size)
+  end
+end
+
+-- Returns the divisor of a number that has these values for the sizes, as far
+-- as it is known for all sizes: the number must be linear.
+function Any:divisor(values)
+  local index = {}
+  for i, size in ipairs(self.sizes) do
+    index[i] = (size - self.from) // self.step
+  end
+  local rise, run = values[2] - values[1], index[2] - index[1]
+  if rise % run ~= 0 then return 1 end
+  local b = rise // run
+  local a = values[1] - b * index[1]
+  for i, v in ipairs(values) do
+    if v ~= a + b * index[i] then return 1 end
+  end
+  return core.gcd(a, b)
+end
+
+--- Makes symbols of the extents and strides that vary, after the calls for all
+-- sizes. Numbers with equal values for all sizes share a symbol.
+function Any:fit()
+  local symbols = {}
+  for _, l in ipairs(self.launches) do
+    for i, a in pairs(l.args) do
+      local first = a.values[1]
+      for at in ipairs(first) do
+        local values, varies = {}, false
+        for k, list in ipairs(a.values) do
+          if #list ~= #first or #a.values ~= #self.sizes then
+            fail(self.name, "argument %d of kernel %s has another form for "
+              .. "some sizes: give a last size", i, l.kernel)
+          end
+          values[k] = list[at]
+          varies = varies or list[at] ~= first[at]
+        end
+        if varies then
+          local key = table.concat(values, " ")
+          symbols[key] = symbols[key]
+            or cute.sym_int(32, {divisibility = self:divisor(values)})
+          a.symbol = a.symbol or {}
+          a.symbol[at] = symbols[key]
+        end
+      end
+    end
+  end
+  self.watching = false
+end
+
+--- Replaces the grid of each step of a variant whose blocks share the elements
+-- of a tensor equally by a formula of the size, if their number is a multiple
+-- of the size.
+function Any:grids(variant)
+  for at, l in ipairs(self.launches) do
+    local step, count = variant.steps[at], l.count
+    local c = l.share and count[1] // self.sizes[1]
+    for i, size in ipairs(self.sizes) do
+      if c and count[i] ~= c * size then c = nil end
+    end
+    if c then
+      local g = core.gcd(c, l.share)
+      step.grid[1] = range.restore {a = 0, b = 1, c = c ~= g and c // g or nil,
+                                    d = l.share // g}
+    end
+  end
+end
+
+-- Returns nested tables like x, whose leaves are symbols or, without a symbol,
+-- the leaves of x. at: {number of leaves before x}.
+local function replaced(x, symbol, at)
+  if type(x) ~= "table" then
+    at[1] = at[1] + 1
+    return symbol[at[1]] or x
+  end
+  local out = {}
+  for i, v in ipairs(x) do out[i] = replaced(v, symbol, at) end
+  return out
+end
+
+-- Returns the declaration of argument t of a launch. Modes with one element
+-- have the strides that they have for other sizes.
+local function declared(t, a)
+  local at, first = {0}, a.values[1]
+  local shape = replaced(t.shape, a.symbol, at)
+  local fixed = {}
+  for i, v in ipairs(first) do fixed[i] = a.symbol[i] or v end
+  return cute.symbolic {dtype = t.element_type, shape = shape,
+                        stride = replaced(t.stride, fixed, at),
+                        align = math.min(t.alignment, 256)}
+end
+
+-- Returns the extents of a launch's arguments as text, with ? for those that
+-- vary.
+local function extents_text(l)
+  local out = {}
+  for i, a in pairs(l.args) do
+    local own, first = {}, a.values[1]
+    for k = 1, a.is_number and 1 or #first // 2 do
+      own[k] = a.symbol and a.symbol[k] and "?" or tostring(first[k])
+    end
+    if a.symbol then
+      out[#out + 1] = ("argument %d has the extents (%s)"):format(i,
+        table.concat(own, ","))
+    end
+  end
+  table.sort(out)
+  return table.concat(out, ", ")
+end
+
+-- Launches a step of an operation like cute.ops.calls.launch, with symbols in
+-- place of the numbers that vary.
+function Any:launch(step, list, o, check)
+  self.at = self.at + 1
+  if self.watching then return self:see(step, list) end
+  if check then check() end
+  local l = self.launches[self.at]
+  local args, values = {}, table.move(list, 1, list.n, 1, {n = list.n})
+  for i, a in pairs(l and l.args or {}) do
+    if a.is_number and not a.symbol then values[i] = cute.constexpr(list[i]) end
+  end
+  table.move(values, 1, list.n, 1, args)
+  for i, a in pairs(l and l.args or {}) do
+    if a.symbol then
+      args[i] = a.is_number and a.symbol[1] or declared(list[i], a)
+    end
+  end
+  local ok, p, why = pcall(function()
+    return step.kernel(table.unpack(args, 1, list.n)):compile {
+      grid = step.grid, block = step.block, cluster = step.cluster,
+      pdl = step.pdl, device = o.device}
+  end)
+  if not ok and l then
+    fail(self.name, "kernel %s needs static extents, but %s: give a last size\n"
+      .. "  %s", l.kernel, extents_text(l), tostring(p))
+  elseif not p then
+    report.raise(why)
+  end
+  if p.kind.symbolic then p(table.unpack(values, 1, list.n))
+  else p:launch() end
+end
+
+--- Replaces the choice of kernels and their launches in cute.ops by those of
+-- session.any. Returns a function that ends this.
+function any.patch(session)
+  local was_choose, was_launch = choose.choose, calls.launch
+  local was_typical = calls.typical
+  calls.forget()
+  choose.choose = function(p) return session.any:choose(p) end
+  calls.launch = function(...) return session.any:launch(...) end
+  calls.typical = function(m) return session.any:rows_of(m) end
+  calls.any = true
+  return function()
+    choose.choose, calls.launch = was_choose, was_launch
+    calls.typical, calls.any = was_typical, false
+    calls.forget()
+  end
+end
+
+-- Returns the number of elements that tensor t of a variant spans for a size.
+local function span(t, size)
+  local n = 1.0
+  for i, e in ipairs(t.shape) do
+    local d = t.stride[i]
+    if range.is_formula(e) then e = range.value(e, size) end
+    if range.is_formula(d) then d = range.value(d, size) end
+    n = n + (e - 1.0) * d
+  end
+  return n
+end
+
+--- Returns the largest size from `from` on, in steps, whose tensors are not too
+-- large.
+function any.last(v, from, step)
+  local low, high = 0, (LARGEST - from) // step
+  while low < high do
+    local middle = (low + high + 1) // 2
+    local fits = true
+    for _, t in ipairs(v.tensors) do
+      fits = fits and span(t, from + middle * step) <= SPAN
+    end
+    if fits then low = middle else high = middle - 1 end
+  end
+  return from + low * step
+end
+
+--- Raises an error unless one variant serves all sizes, without a workspace.
+---@param name string
+---@param merged? table[] the result of range.merge
+---@param list table[] {{size, variant}, ...}
+function any.check(name, merged, list)
+  if not merged then fail(name, "no extent of a tensor is the size") end
+  local first = merged[1]
+  if merged[2] then
+    local to = first.size and first.size.to or list[1][1]
+    local other
+    for i, row in ipairs(list) do
+      if row[1] == to then other = list[i + 1][1] end
+    end
+    fail(name, "its launches for sizes %d and %d differ in more than formulas "
+      .. "of the size: give a last size, or a larger step", to, other)
+  end
+  if first.regions[1] then
+    fail(name, "it needs a workspace, whose size depends on the size: give a "
+      .. "last size")
+  end
+end
+
+return any
+-- SPDX-License-Identifier: MIT

@@ -1,6 +1,7 @@
 -- Tests files and numbers where readers, writers and libraries of other
 -- projects differ from their formats or from each other (measured with
--- safetensors 0.8.0, ml_dtypes 0.6.0, torch 2.15, JAX 0.12).
+-- safetensors 0.8.0, ml_dtypes 0.6.0, torch 2.15, JAX 0.12). GGUF has a spec of
+-- its own, gguf_spec; the exchange with Python is in spec/python/.
 local cute = require "cute"
 local core = require "cute.core"
 local npy = require "cute.npy"
@@ -325,6 +326,14 @@ describe("numbers", function()
         assert.truthy(k < 2 and v(k) ~= v(k) or k >= 2 and v(k) == 7 - k)
       end
     end
+    -- Elements of 8 bits are not sorted in a wrong way, but rejected.
+    for _, t in ipairs {"e4m3", "e5m2"} do
+      local ok, why = pcall(cute.ops.topk, cute.tensor({1, nan}, cute[t]), 1,
+                            {device = "sim"})
+      assert.is_false(ok)
+      assert.truthy(why:find("type " .. t .. "; bf16, f16 or f32 is needed", 1,
+                             true), why)
+    end
   end)
 
   it("convert to types without infinities by one rule", function()
@@ -354,6 +363,19 @@ describe("numbers", function()
     local p = cute.make_tensor(b, cute.make_layout {4}):to_dlpack()
     local t = cute.from_dlpack(p)
     assert.same({0.5, 1, 1.5, 2}, {t(0), t(1), t(2), t(3)})
+  end)
+
+  it("share memory through DLPack at any alignment, and keep it writable",
+  function()
+    local x = cute.zeros({64}, cute.f32)
+    for at = 0, 33 do
+      local view = cute.make_tensor(x.iterator + at, cute.make_layout {8})
+      local u = cute.from_dlpack(view:to_dlpack())
+      u:set(3, at + 1)
+      assert.equal(at + 1, x(at + 3))
+      x:set(at + 3, -1)
+      assert.equal(-1, u(3))
+    end
   end)
 
   it("keep 64-bit integers through DLPack", function()

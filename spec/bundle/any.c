@@ -38,6 +38,13 @@ static int line(int64_t m) {
   return any_line(&x, &d, NULL);
 }
 
+static int mixed(int64_t m) {
+  any_tensor a = any_matrix(p, ANY_BF16, m, 256);
+  any_tensor b = any_matrix(q, ANY_BF16, 512, 256);
+  any_tensor d = any_matrix(s, ANY_BF16, m, 512);
+  return any_mixed(&a, &b, &d, NULL);
+}
+
 int main(void) {
   void *library = dlopen("libcuda.so.1", RTLD_NOW), *context;
   int(*retain)(void **, int), (*set_current)(void *);
@@ -58,6 +65,7 @@ int main(void) {
     failed += fused9(m) != ANY_OK;
     failed += line(4 * m) != ANY_OK;
   }
+  for (int64_t m = 255; m <= 257; m++) failed += mixed(m) != ANY_OK;
   if (failed) printf("%s\n", any_error());
   say("none", product(0, 0));
   say("negative", product(-1, -1));

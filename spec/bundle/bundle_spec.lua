@@ -368,7 +368,6 @@ describe("a bundle for any size", function()
     for _, row in ipairs(COMPILERS) do
       if made.has(row[1]) then
         made.must(row[1], row[2], WARNINGS, at "any.c")
-        made.must(row[1], row[2], WARNINGS, at "any_test.c")
       end
     end
   end)

@@ -2,10 +2,12 @@
 -- and the certificate. Oracles: the programs lz4 and sha256sum, integers in
 -- Lua.
 local made = require "spec.bundle.made"
+local any = require "cutelua.bundle.any"
 local core = require "cute.core"
 local expression = require "cutelua.bundle.expression"
 local json = require "cutelua.text.json"
 local lz4 = require "cutelua.bundle.lz4"
+local range = require "cutelua.bundle.range"
 local sha256 = require "cutelua.bundle.sha256"
 local support = require "spec.support"
 
@@ -108,6 +110,44 @@ describe("bundle's texts", function()
       end
       assert.equal(table.concat(want, " ") .. " ", made.must(folder .. "/e"))
     end)
+  end)
+end)
+
+-- Returns the variant for any size, from `from` on in steps, of launches with
+-- one block for each `part` rows.
+local function merged(part, from, step)
+  local function at(m)
+    return {m, {tensors = {{shape = {m}, stride = {1}, align = 1}},
+      numbers = {}, apart = {}, regions = {}, steps = {{program = "k",
+      grid = {(m + part - 1) // part, 1, 1}, values = {}}}}}
+  end
+  local list = {}
+  for i, m in ipairs(any.sizes(from, step)) do list[i] = at(m) end
+  return any.merged("f", list, from, step, at, function() return "" end)
+end
+
+describe("a grid for any size", function()
+  it("is that of every size, by a formula that few sizes give", function()
+    for _, step in ipairs {1, 8, 24} do
+      for _, part in ipairs {1, 2, 7, 32, 56, 77, 80, 128, 184, 192, 208, 383,
+                             500, 512, 1000, 2048} do
+        local grid = merged(part, step, step).steps[1].grid
+        for m = step, 20000, step do
+          local blocks = range.is_formula(grid[1])
+            and range.value(grid[1], m) or grid[1]
+          assert.equal((m + part - 1) // part, blocks, m)
+        end
+        assert.equal(1, grid[2])
+      end
+    end
+  end)
+
+  it("is none if its formula is not known", function()
+    for _, part in ipairs {2049, 3000, 16000} do
+      local ok, why = pcall(merged, part, 1, 1)
+      assert.is_false(ok, part)
+      assert.truthy(why:find("differ in more than formulas", 1, true), why)
+    end
   end)
 end)
 

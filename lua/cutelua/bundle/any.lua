@@ -26,11 +26,10 @@ local LARGEST, SPAN = 1 << 30, (1 << 31) - (1 << 20)
 -- and whose blocks share no memory.
 local FAMILIES = {gemm_sm80 = true, gemm_simt = true}
 
--- Steps from the first size to those that are tried: small numbers, and the
--- neighbours of multiples of tiles. Size 1 is none of them, because strides of
+-- Steps from the first size to those that are tried first: small numbers, and
+-- the neighbours of powers of two. Size 1 is none of them, because strides of
 -- modes with one element are 0.
-local TRIED = {1, 2, 3, 4, 6, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96,
-               127, 128, 129, 130, 191, 255, 256, 257, 383, 511, 512, 513, 640}
+local TRIED = {1, 2, 3, 7, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 511, 640}
 
 --- Returns the sizes for which a function is called.
 ---@param from integer
@@ -329,11 +328,9 @@ function any.last(v, from, step)
   return from + low * step
 end
 
---- Raises an error unless one variant serves all sizes, without a workspace.
----@param name string
----@param merged? table[] the result of range.merge
----@param list table[] {{size, variant}, ...}
-function any.check(name, merged, list)
+-- Raises an error unless one variant serves all sizes, without a workspace.
+-- merged: the result of range.merge.
+local function check(name, merged, list)
   if not merged then fail(name, "no extent of a tensor is the size") end
   local first = merged[1]
   if merged[2] then
@@ -348,6 +345,46 @@ function any.check(name, merged, list)
   if first.regions[1] then
     fail(name, "it needs a workspace, whose size depends on the size: give a "
       .. "last size")
+  end
+end
+
+-- Steps to large sizes, which are tried if a grid is the same for all others:
+-- a block may handle more rows than these have.
+local FAR = {2048, 16384}
+
+-- Reports whether a step of a variant has the same grid for all sizes.
+local function is_constant(v)
+  for _, s in ipairs(v.steps) do
+    local g = s.grid
+    if not (range.is_formula(g[1]) or range.is_formula(g[2])
+      or range.is_formula(g[3])) then return true end
+  end
+  return false
+end
+
+--- Returns the variant for all sizes. If several formulas give the numbers of
+-- the known sizes, further sizes decide.
+---@param name string
+---@param list table[] {{size, variant}, ...}
+---@param from integer
+---@param step integer
+---@param at fun(size: integer): table makes an entry of the list
+---@param source fun(step: table): string
+function any.merged(name, list, from, step, at, source)
+  local is_far = false
+  while true do
+    local merged, open = range.merge(list, step, source)
+    check(name, merged, list)
+    local more = {range.telling(open, from, step)}
+    if not more[1] and not is_far and is_constant(merged[1]) then
+      is_far = true
+      for i, n in ipairs(FAR) do more[i] = from + n * step end
+    end
+    if not more[1] then return merged[1] end
+    -- range.merge put formulas into the first variant.
+    list[1] = at(list[1][1])
+    for _, size in ipairs(more) do list[#list + 1] = at(size) end
+    table.sort(list, function(a, b) return a[1] < b[1] end)
   end
 end
 

@@ -11,7 +11,7 @@
 local range = {}
 
 -- The largest divisor of a formula.
-local MOST = 512
+local MOST = 2048
 
 local Formula = {}
 
@@ -197,13 +197,15 @@ local function size_of(g)
   return found
 end
 
--- Ends a group: stores the formulas in its variant.
-local function finish(g, step, least, most)
+-- Ends a group: stores the formulas in its variant. Appends the lists of
+-- formulas for numbers that several formulas give to `open`.
+local function finish(g, step, least, most, open)
   local i = 0
   each_number(g.variant, function(list, key)
     i = i + 1
     local s = g.slots[i]
     if s.formulas then list[key] = s.formulas[1] end
+    if s.formulas and s.formulas[2] then open[#open + 1] = s.formulas end
   end, true)
   local v = g.variant
   if #g.sizes > 1 then
@@ -234,12 +236,13 @@ end
 --- Returns the variants for ranges of sizes. list: {{size, variant}, ...}, with
 -- sizes in ascending order and `step` apart. Returns nil if no extent of a
 -- tensor is the size.
----@return table[]?
+---@return table[]? variants
+---@return table[]? open lists of formulas that give the same numbers
 function range.merge(list, step, source)
-  local out, group = {}, nil
+  local out, open, group = {}, {}, nil
   local least, most = list[1][1], list[#list][1]
   local function close()
-    local v = finish(group, step, least, most)
+    local v = finish(group, step, least, most, open)
     out[#out + 1] = v
     return v ~= nil
   end
@@ -252,7 +255,47 @@ function range.merge(list, step, source)
       group = start(row[1], row[2], numbers, text)
     end
   end
-  return close() and out or nil
+  if not close() then return nil end
+  return out, open
+end
+
+-- Returns how many of the formulas do not give the number for a size that most
+-- of them give.
+local function told(formulas, size)
+  local count, most = {}, 0
+  for _, f in ipairs(formulas) do
+    local x = value(f, size)
+    count[x] = (count[x] or 0) + 1
+    most = math.max(most, count[x])
+  end
+  return #formulas - most
+end
+
+-- Returns the size, at most `last` steps from the first one, that tells most
+-- formulas from the others, or nil. Stops at one that tells half of them.
+local function best_of(formulas, from, step, last)
+  local best, most = nil, 0
+  for n = 1, last do
+    local score = told(formulas, from + n * step)
+    if score > most then best, most = from + n * step, score end
+    if 2 * most >= #formulas then break end
+  end
+  return best
+end
+
+--- Returns a size for which the formulas of one of the lists `open` differ, or
+-- nil if they give the same numbers for all sizes. Multiples of a step s tell
+-- divisors d and d + 1 apart up to s (d + 1).
+---@param open table[]
+---@param from integer the first size
+---@param step integer
+---@return integer?
+function range.telling(open, from, step)
+  for _, formulas in ipairs(open) do
+    local size = best_of(formulas, from, step, 2 * MOST // step)
+      or best_of(formulas, from, step, 2 * MOST)
+    if size then return size end
+  end
 end
 
 return range

@@ -685,16 +685,17 @@ function Session:any_variant(name, f, config, from, step)
       if size ~= main then self:watch(name, f, config, size) end
     end
     self.any:fit()
-    for i, size in ipairs(sizes) do
-      list[i] = {size, self:variant_of(name, f, at_size(name, config, size))}
-      self.any:grids(list[i][2])
-    end
   end)
-  local merged = range.merge(list, step, function(s)
+  local function at(size)
+    local v = dry(self, self.variant_of, self, name, f,
+                  at_size(name, config, size))
+    self.any:grids(v)
+    return {size, v}
+  end
+  for i, size in ipairs(sizes) do list[i] = at(size) end
+  local v = any.merged(name, list, from, step, at, function(s)
     return (s.program:cuda(self.arch))
   end)
-  any.check(name, merged, list)
-  local v = merged[1]
   local last = any.last(v, from, step)
   v.size.from, v.size.least, v.size.to, v.size.most = from, from, last, last
   for _, t in ipairs(v.tensors) do t.wide = false end

@@ -237,6 +237,27 @@ describe("cutelua compile", function()
       true), err)
   end)
 
+end)
+
+describe("cutelua compile", function()
+  before_each(before)
+  after_each(after)
+
+  it("stores all kernels in a folder that others could write to", function()
+    support.exec {"mkdir", "-p", dir .. "/own/cutelua"}
+    support.exec {"chmod", "777", dir .. "/own/cutelua"}
+    local words = {"--arch", "sm_80", script '"one", "two", "three", "four"'}
+    local _, err, status = compile(words)
+    assert.equal(0, status)
+    assert.equal(("cutelua: warning: other users could write to the cache "
+      .. "folder %s/own/cutelua (mode 0777): its mode is 0700 now, and its 0 "
+      .. "entries were removed\n"):format(dir), err)
+    local out
+    out, err, status = compile(words)
+    assert.same({"", 0}, {err, status})
+    assert.truthy(out:find "4 of them in the cache already")
+  end)
+
   it("needs no /proc", function()
     local hidden = {"unshare", "-m", "sh", "-c",
                     'mount -t tmpfs none /proc && exec "$0" "$@"'}

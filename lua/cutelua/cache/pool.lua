@@ -4,6 +4,8 @@
 -- A child that dies, such as by a fault of the compiler, fails only its job: a
 -- new child continues.
 local child = require "cutelua.tune.child"
+local core = require "cute.core"
+local report = require "cute.lang.report"
 local sys = require "cute.sys"
 local worker = require "cutelua.cache.worker"
 
@@ -92,6 +94,12 @@ end
 ---@param tell? fun(job: table)
 function pool.run(jobs, n, into, tell)
   tell = tell or function() end
+  -- If others could write to the cache's folder, it is emptied here: a child
+  -- could remove what another child has stored.
+  local warning = core.cache_list(false).warning
+  if warning then
+    report.tell("cutelua: warning: " .. core.visible(warning))
+  end
   local p = {jobs = jobs, most = math.min(n or child.cores(), #jobs), next = 1,
              open = #jobs, children = {}, into = into, tell = tell}
   while p.open > 0 do

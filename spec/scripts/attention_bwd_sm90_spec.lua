@@ -294,7 +294,8 @@ describe("attention_bwd_sm90", function()
     for i, s in ipairs(k.launches(p.s, p.t, p.h, p.g, b)) do
       local a = k.arguments(i, p, p.scale, m, cu)
       local call = s.kernel(table.unpack(a, 1, a.n))
-      local v = call:check {grid = s.grid, block = s.block, gpu = false}
+      local v = call:check {grid = s.grid, block = s.block, gpu = false,
+                            seconds = 600}
       assert.equal("ok", v.verdict, tostring(v))
       call:launch {grid = s.grid, block = s.block, device = "sim:sm_90a"}
     end

@@ -209,24 +209,27 @@ static bool is_wild_write(const SimFault *f) {
 }
 
 // Reports whether f is less severe than a write outside of a tensor: a read
-// outside, or a read of a register that nothing wrote. Two swapped predicates
-// of a copy cause all three.
-static bool yields(const Fn *fn, const SimFault *f) {
+// outside, a read of a register that nothing wrote, or a race in that tensor.
+// Two swapped predicates of a copy cause all of them.
+static bool yields(const Fn *fn, const SimFault *f, const SimFault *wild) {
   if (f->r.kind == SIM_OOB) return !f->access.write;
-  return f->r.kind == SIM_UNINIT && f->r.mem >= 0 &&
-         fn->mem.p[f->r.mem].space == SP_RMEM;
+  if (f->r.mem < 0) return false;
+  if (f->r.kind == SIM_RACE) return f->r.mem == wild->r.mem;
+  return f->r.kind == SIM_UNINIT && fn->mem.p[f->r.mem].space == SP_RMEM;
 }
 
 // Reports whether the faults of group `of` are reported after the others: some
 // fault is a write outside of a tensor, and all of the group yield to it.
 static bool is_late(const Fn *fn, const SimFault *f, uint32_t n,
                     const uint32_t *of, uint32_t group) {
-  bool wild = false;
-  for (uint32_t k = 0; k < n; k++) {
-    if (of[k] == group && !yields(fn, &f[k])) return false;
-    wild |= is_wild_write(&f[k]);
+  for (uint32_t w = 0; w < n; w++) {
+    if (!is_wild_write(&f[w])) continue;
+    bool late = true;
+    for (uint32_t k = 0; k < n && late; k++)
+      late = of[k] != group || yields(fn, &f[k], &f[w]);
+    if (late) return true;
   }
-  return wild;
+  return false;
 }
 
 typedef struct Seat {

@@ -124,9 +124,9 @@ describe("tile schedulers", function()
 
   it("are one program for all extents, one for each shape of clusters",
     function()
-    local traced, seen = 0, nil
+    local traced, seen = {n = 0}, nil
     local k = cute.kernel("walk", function(C, params)
-      traced = traced + 1
+      traced.n = traced.n + 1
       seen = {math.type(params.swizzle_size), params.raster_along_m,
               math.type(params.cluster_shape[1]), params.tiles[1].dtype}
       local walk = utils.StaticPersistentTileScheduler(params)
@@ -148,7 +148,7 @@ describe("tile schedulers", function()
       for i = 0, m - 1 do
         for j = 0, n - 1 do assert.equal(1, C[i * 9 + j]) end
       end
-      return traced
+      return traced.n
     end
     assert.equal(1, launch(3, 4, {1, 1, 1}, 2))
     assert.same({"integer", true, "integer", cute.i32}, seen)

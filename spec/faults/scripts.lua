@@ -84,7 +84,7 @@ local FAULTS = {
     {COMMIT, 1, FLIES}, {BELOW, 5, OUT}},
   {"histogram", file = "kernels/histogram", {SYNC, 1, RACE}, {SYNC, 2, RACE},
     {BELOW, 2, OUT}, {COPY, 1, UNWRITTEN}},
-  {"softmax", file = "kernels/rows", {SYNC, 1, RACE}, {BELOW, 3, RACE},
+  {"softmax", file = "kernels/rows", {SYNC, 1, RACE}, {BELOW, 3, OUT},
     {PRED, 2, RACE}},
   {"layernorm", file = "kernels/rows", {SYNC, 1, RACE}, {BELOW, 3, OUT},
     {PRED, 2, OUT},

@@ -209,10 +209,10 @@ local function run_case(seed)
   local g = setmetatable({state = seed}, random.Gen)
   local t = structure(g, 1, {}, rows)
   local like = clone(t, rows, its, {})
-  local traced, got = 0, nil
+  local traced, got = {n = 0}, nil
   local out = cute.zeros({1}, cute.i32)
   local k = cute.kernel("k", function(arg, o)
-    traced, got = traced + 1, {}
+    traced.n, got = traced.n + 1, {}
     check_same(like, arg, its, got)
     o[0] = weight(like, its, function(from, key, row)
       return (row.see or row.weigh or same)(rawget(got[from], key))
@@ -237,7 +237,7 @@ local function run_case(seed)
     assert.equal(want(), out[0], "seed " .. seed)
   end
   check_refused(g, t, rows, run, out)
-  assert.equal(1, traced, "seed " .. seed)
+  assert.equal(1, traced.n, "seed " .. seed)
   local program = k(t, out):trace {block = 1}
   if seed % 16 == 0 then kernels.compiles(program, {"sm_80", "sm_90a"}) end
   return {text = program.source, grid = 1, block = 1,
@@ -270,10 +270,10 @@ describe("a structure of arguments", function()
   end)
 
   it("is one program for all numbers, but not for other constants", function()
-    local traced = 0
+    local traced = {n = 0}
     local o = cute.zeros({1}, cute.f32)
     local k = cute.kernel("k", function(c, n, out)
-      traced = traced + 1
+      traced.n = traced.n + 1
       local sum = 0.0
       for i = 1, c.unroll do sum = sum + c.list[i] * n end
       out[0] = sum
@@ -284,13 +284,13 @@ describe("a structure of arguments", function()
       return o[0]
     end
     for i = 1.0, 3 do assert.equal(i * 3, launch(2, {1.0, 2.0}, i)) end
-    assert.equal(1, traced)
+    assert.equal(1, traced.n)
     for i = 1.0, 3 do assert.equal(i * 7, launch(2, {3.0, 4.0}, i)) end
-    assert.equal(1, traced)
+    assert.equal(1, traced.n)
     assert.equal(3.0, launch(1, {3.0, 4.0}, 1.0))
-    assert.equal(2, traced)
+    assert.equal(2, traced.n)
     assert.equal(12.0, launch(3, {3.0, 4.0, 5.0}, 1.0))
-    assert.equal(3, traced)
+    assert.equal(3, traced.n)
     local top = 0
     local s = cute.kernel("s", function(out, n)
       top = top + 1
@@ -325,17 +325,17 @@ describe("a structure of arguments", function()
 
   it("in a constexpr is the table itself, and watched", function()
     local c = {n = 2}
-    local traced = 0
+    local traced = {n = 0}
     local o = cute.zeros({1}, cute.i32)
     local k = cute.kernel("k", function(t, out)
-      traced = traced + 1
+      traced.n = traced.n + 1
       assert.equal(c, t)
       out[0] = t.n
     end)
     for i, n in ipairs {2, 2, 5} do
       c.n = n
       k(cute.constexpr(c), o):launch {grid = 1, block = 1, device = "sim"}
-      assert.same({n, i < 3 and 1 or 2}, {o[0], traced})
+      assert.same({n, i < 3 and 1 or 2}, {o[0], traced.n})
     end
     assert.equal("constexpr 5", tostring(cute.constexpr(5)))
   end)

@@ -686,6 +686,8 @@ build = {
         "lua/cutelua/ptx/map.lua",
       ["cutelua.ptx.raw"] =
         "lua/cutelua/ptx/raw.lua",
+      ["cutelua.ptx.triton"] =
+        "lua/cutelua/ptx/triton.lua",
       ["cutelua.text.asm"] =
         "lua/cutelua/text/asm.lua",
       ["cutelua.text.choice"] =

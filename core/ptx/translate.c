@@ -428,7 +428,10 @@ static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
     bool wide = strstr(i->op, "64") != NULL;
     return wide ? ptx_bound_pointer(b, at) : PLAIN;
   }
-  if (is_op(i, "mov") || is_op(i, "cvta")) return ptx_root(b, &a[1]);
+  if (is_op(i, "mov") || is_op(i, "cvta") ||
+      strcmp(i->op, "cvt.u64.u32") == 0) {
+    return ptx_root(b, &a[1]);
+  }
   if (i->args < 3) return PLAIN;
   if (is_op(i, "add")) return root_sum(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
   if (is_op(i, "sub")) {
@@ -439,6 +442,18 @@ static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
   if (is_op(i, "mad")) return i->args < 4 ? PLAIN : ptx_root(b, &a[3]);
   if (is_op(i, "selp")) return join(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
   return PLAIN;
+}
+
+// Returns the root of register r if the instruction writes it. Only 64-bit
+// registers hold addresses, because an address of shared memory is an offset.
+// The exception is the address of a tensor map that is a parameter, which a mov
+// may put into a register of 32 bits.
+static int32_t root_written(const PtxBuild *b, const PtxIns *i, uint32_t r) {
+  PtxType own = b->m->regs.p[b->f->reg + r].type;
+  if (own.kind == PTX_F || own.bits < 32) return PLAIN;
+  int32_t root = root_result(b, i);
+  if (own.bits == 64 || root == UNSEEN) return root;
+  return root >= 0 && b->bound[root].map && is_op(i, "mov") ? root : PLAIN;
 }
 
 static void roots(PtxBuild *b) {
@@ -452,11 +467,8 @@ static void roots(PtxBuild *b) {
       const PtxArg *a = &b->m->args.p[i->arg];
       if (a->kind != PTX_A_REG) continue;
       PtxSlot *s = &b->slot[a->value];
-      // Only 64-bit registers hold addresses, because an address of shared
-      // memory is an offset.
-      PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
-      if (own.bits != 64 || own.kind == PTX_F || s->home >= 0) continue;
-      int32_t now = join(s->root, root_result(b, i));
+      if (s->home >= 0) continue;
+      int32_t now = join(s->root, root_written(b, i, (uint32_t)a->value));
       changed = changed || now != s->root;
       s->root = now;
     }

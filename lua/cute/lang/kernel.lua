@@ -828,18 +828,28 @@ local function traced(call, opts)
                     numerics_of(call.kernel, opts))
 end
 
+-- Returns the options of a launch, which a kernel of another compiler may
+-- complete (see kernel.resolve).
+local function completed(call, opts)
+  local resolve = rawget(call.kernel, "resolve")
+  if not (resolve and resolve.options) then return opts end
+  check_options(opts)
+  return resolve.options(call, opts)
+end
+
 --- Traces a kernel; no device is needed. Returns a program with .source, .ir
 -- and .resources for `arch` (sm_90a when absent).
 ---@param opts table {block: integer|integer[], arch: string, fmad: boolean,
 -- fastmath: boolean}
 function Call:trace(opts)
-  return view((traced(self, opts or {})), opts and opts.arch or devices.ARCH)
+  opts = completed(self, opts or {})
+  return view((traced(self, opts)), opts.arch or devices.ARCH)
 end
 
 --- Prepares a launch: traces, compiles and packs everything that it needs.
 ---@param opts {grid: any, block: any, device: string}
 function Call:compile(opts)
-  opts = opts or {}
+  opts = completed(self, opts or {})
   local program, kind = traced(self, opts)
   local values = not kind.symbolic and core.launch_values(self) or nil
   local device, why = devices.pick(values, opts,
@@ -936,8 +946,10 @@ end
 ---@param k table
 ---@param takes integer number of arguments that `call` takes
 ---@param call fun(...) returns the arguments
-function kernel.resolve(k, takes, call)
-  rawset(k, "resolve", {takes = takes, call = call})
+---@param options? fun(call, opts): table returns the options of a launch in
+-- place of `opts`, and may replace arguments of the call, a list
+function kernel.resolve(k, takes, call, options)
+  rawset(k, "resolve", {takes = takes, call = call, options = options})
 end
 
 -- Raises the error of cute.kernel for arguments without a name or a function.

@@ -101,6 +101,7 @@ cute.compile_all = require "cutelua.cache.many".compile_all
 cute.raw_kernel = require "cutelua.ptx.raw".raw_kernel
 cute.ptx = require "cutelua.ptx".ptx
 cute.cuda = require "cutelua.ptx".cuda
+cute.triton = require "cutelua.ptx.triton".triton
 cute.recast_ptr = require "cute.pointer".recast_ptr
 cute.reduce = require "cute.algorithm".reduce
 cute.rem = require "cute.math".rem

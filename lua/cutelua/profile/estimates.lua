@@ -9,7 +9,7 @@ local estimates = {}
 
 estimates.HELP = [==[
 usage: cutelua estimate [options] script [arguments]
-       cutelua estimate [options] FILE.ptx|FILE.cu --launch LAUNCH
+       cutelua estimate [options] FILE.ptx|FILE.cu|NAME.json --launch LAUNCH
 Runs a script on the simulator and prints, for each kernel and grid, the time
 that a card is estimated to take, and what limits it. The card need not be
 present. docs/estimate.md explains the figures and their error.

@@ -8,7 +8,7 @@ local main = {}
 
 main.HELP = [==[
 usage: cutelua profile [options] script [arguments]
-       cutelua profile [options] FILE.ptx|FILE.cu --launch LAUNCH
+       cutelua profile [options] FILE.ptx|FILE.cu|NAME.json --launch LAUNCH
 Runs a script on the simulator and prints, for each kernel and grid, the memory
 traffic of each line, and the lanes that conflict in shared memory with a
 layout that avoids it. docs/profile.md explains the figures.

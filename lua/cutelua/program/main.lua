@@ -111,7 +111,7 @@ local function look_beside(name)
 end
 
 local function script_function(opt, name, env)
-  if name:find "%.ptx$" or name:find "%.cu$" then
+  if name:find "%.ptx$" or name:find "%.cu$" or name:find "%.json$" then
     return function(...)
       return require "cutelua.ptx.launch".main(name, {...})
     end
@@ -184,8 +184,9 @@ end
 
 local RUN = [==[
 usage: cutelua run script [arguments]
-       cutelua run FILE.ptx|FILE.cu --launch LAUNCH
-Runs a script, or launches PTX or CUDA C as a LAUNCH file says (docs/ptx.md).
+       cutelua run FILE.ptx|FILE.cu|NAME.json --launch LAUNCH
+Runs a script, or launches PTX, CUDA C, or a kernel that Triton compiled (its
+metadata NAME.json) as a LAUNCH file says (docs/ptx.md).
 The word `run` may be left out.
 ]==]
 

@@ -200,11 +200,20 @@ end
 -- string "ptx": reports name lines of the PTX, not of its source,
 -- undefined_ok: integer[] positions of parameters whose memory may have
 -- elements that nothing writes, such as a workspace}
-function Module:kernel(name, opts)
+function Module:kernel(name, opts) return ptx.made(self, name, opts) end
+
+--- Returns an entry of a module as a kernel, like Module:kernel.
+---@param module cute.PtxModule
+---@param name string
+---@param opts? table
+---@param own? table of a compiler whose kernels have hidden parameters: {takes
+-- = number of arguments, expand = function(...), which returns those of all
+-- parameters with their number n, options = see kernel.resolve}
+function ptx.made(module, name, opts, own)
   for k in pairs(opts or {}) do
     if not KERNEL[k] then sign.unknown("option", k, KERNEL) end
   end
-  local entry = core.ptx_entry(self.module, name)
+  local entry = core.ptx_entry(module.module, name)
   local smem = opts and opts.smem or 0
   if math.type(smem) ~= "integer" or smem < 0 then
     core.fail("bad-argument", ("smem = %s: bytes of dynamic shared memory "
@@ -212,7 +221,7 @@ function Module:kernel(name, opts)
   end
   local undefined_ok = opts and opts.undefined_ok or {}
   check_positions(entry, undefined_ok)
-  local used = core.ptx_variables(self.module, entry.name)
+  local used = core.ptx_variables(module.module, entry.name)
   local n = #entry.parameters
   local made = kernel.kernel((entry.name:gsub("[^%w_]", "_")), {
     block = entry.reqntid}, function(...)
@@ -226,15 +235,15 @@ function Module:kernel(name, opts)
     for i, v in ipairs(used) do
       list[#list + 1] = {v.index, given[n + i], "variable", 0}
     end
-    core.ptx_translate(self.module, entry.name, list, smem, self.file,
+    core.ptx_translate(module.module, entry.name, list, smem, module.file,
                        opts and opts.lines == "ptx" or false)
   end)
-  kernel.resolve(made, n, function(...)
-    local args = table.pack(...)
+  kernel.resolve(made, own and own.takes or n, function(...)
+    local args = own and own.expand(...) or table.pack(...)
     converted(entry, args)
-    for i, v in ipairs(used) do args[args.n + i] = memory_of(self, v) end
+    for i, v in ipairs(used) do args[args.n + i] = memory_of(module, v) end
     return table.unpack(args, 1, args.n + #used)
-  end)
+  end, own and own.options)
   return made
 end
 

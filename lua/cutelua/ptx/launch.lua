@@ -9,6 +9,7 @@ local npy = require "cutelua.text.npy"
 local ptx = require "cutelua.ptx"
 local script = require "cutelua.program.script"
 local sign = require "cute.lang.signature"
+local triton = require "cutelua.ptx.triton"
 
 local launch = {}
 
@@ -30,7 +31,7 @@ launch.FORMS = {
             fill = "string number list", values = "list", npy = "string",
             seed = "integer"},
   map = {tensor = "string", box = "list", swizzle = "integer",
-         bytes = "string"},
+         bytes = "string", padding = "string"},
   expect = {npy = "string", values = "list", tolerance = "number"},
 }
 local FORMS = launch.FORMS
@@ -234,10 +235,26 @@ local function named(memory, name, what)
                               tostring(name))
 end
 
+-- Makes the argument for a tensor descriptor of Triton, whose kernel has the
+-- box and the swizzle.
+local function descriptor(spec, t, what)
+  for _, key in ipairs {"box", "swizzle", "bytes"} do
+    if spec[key] then
+      fail("%s: the metadata of Triton has the map's box and swizzle: remove "
+        .. "'%s'", what, key)
+    end
+  end
+  return {map = t, padding = spec.padding}
+end
+
 -- Makes a tensor map: of its bytes, or a TMA atom that moves boxes of a tensor.
-local function tensor_map(spec, memory, what)
+local function tensor_map(spec, memory, what, described)
   check(spec, what, FORMS.map)
   local t = named(memory, spec.tensor, what)
+  if described then return descriptor(spec, t, what) end
+  if spec.padding then
+    fail("%s: only a tensor descriptor of Triton has 'padding'", what)
+  end
   if spec.bytes then
     if spec.box or spec.swizzle then
       fail("%s: the map is given as bytes, which already contain its box and "
@@ -304,14 +321,15 @@ local KINDS = {
 }
 
 -- Returns one argument from its description: a number, a tensor's name, or a
--- table with one key: tensor, map, bytes, fields, or an element type.
-function argument(a, memory, what)
+-- table with one key: tensor, map, bytes, fields, or an element type. described:
+-- the kernel is Triton's, whose maps are tensor descriptors.
+function argument(a, memory, what, described)
   if type(a) == "number" or type(a) == "boolean" then return a end
   if type(a) == "string" then return named(memory, a, what) end
   local name, value
   if type(a) == "table" then name, value = next(a) end
   if name and next(a, name) == nil then
-    if KINDS[name] then return KINDS[name](value, memory, what) end
+    if KINDS[name] then return KINDS[name](value, memory, what, described) end
     if SCALARS[name] and is_a(value, "number boolean") then
       return {value, name}
     end
@@ -324,11 +342,12 @@ end
 -- Launches
 ---------------------------------------------------------------------------
 
---- Reads a file of PTX, or compiles one of CUDA C.
+--- Reads a file of PTX or metadata of Triton, or compiles a file of CUDA C.
 ---@param path string
 ---@param spec table a LAUNCH, for include, define and arch
----@return cute.PtxModule
+---@return cute.PtxModule|cute.TritonModule
 function launch.module(path, spec)
+  if path:find "%.json$" then return triton.module(path) end
   if path:find "%.cu$" then
     return ptx.cuda(path, {include = spec.include, define = spec.define,
                            arch = spec.arch})
@@ -349,7 +368,8 @@ local function one(module, spec, memory, what, opt)
   end
   local args = {}
   for i, a in ipairs(spec.args or {}) do
-    args[i] = argument(a, memory, ("%s, argument %d"):format(what, i))
+    args[i] = argument(a, memory, ("%s, argument %d"):format(what, i),
+                       module.own ~= nil)
   end
   k(table.unpack(args)):launch {
     grid = spec.grid or 1, block = spec.block or k.block,
@@ -449,7 +469,8 @@ local function expect(spec, memory)
 end
 
 local OPTIONS = {script = "FILE.ptx", name = "ptx",
-  about = "Launches the entries of a PTX or CUDA C file as a LAUNCH file says.",
+  about = "Launches the entries of a file of PTX or CUDA C, or the kernel of "
+    .. "Triton's metadata, as a LAUNCH file says.",
   options = {
     {"--launch", "file", required = true, help = "the LAUNCH file"},
     {"--device", "string", default = "sim", place = "sim|sim:sm_90a",
@@ -492,7 +513,7 @@ local function set_symbol(module, name, values)
 end
 
 --- Launches entries of a PTX or CUDA C file as a LAUNCH file describes.
----@param path string FILE.ptx or FILE.cu
+---@param path string FILE.ptx, FILE.cu, or NAME.json of Triton
 ---@param words string[] --launch FILE and further options
 function launch.main(path, words)
   if not core.file_kind(path) then

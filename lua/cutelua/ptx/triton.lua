@@ -1,0 +1,407 @@
+--- Kernels that Triton compiled: its metadata (NAME.json) and the PTX beside it.
+--
+--     local k = cute.triton "softmax.json"
+--     k(x, out, 1000, 1000):launch {grid = 64}
+--
+-- The metadata has what a launch of Triton takes from it: threads, cluster,
+-- dynamic shared memory, options, and the sizes of the scratch memory behind
+-- the hidden pointers that follow the kernel's own parameters.
+local core = require "cute.core"
+local cute = require "cute"
+local files = require "cute.lang.files"
+local json = require "cutelua.text.json"
+local kernel = require "cute.lang.kernel"
+local map = require "cutelua.ptx.map"
+local ptx = require "cutelua.ptx"
+local sign = require "cute.lang.signature"
+
+local triton = {}
+
+local function fail(path, ...)
+  core.fail("bad-argument", core.visible(path) .. ": " .. string.format(...))
+end
+
+local WARP = 32  -- threads
+
+---------------------------------------------------------------------------
+-- Metadata
+---------------------------------------------------------------------------
+
+-- Fields that a launch needs: name, type, and the value of an older version of
+-- Triton, which has no such field. Without that value, the field must be there.
+local FIELDS = {
+  {"name", "string"}, {"num_warps", "integer"}, {"target", "table"},
+  {"shared", "integer", 0}, {"num_ctas", "integer", 1},
+  {"global_scratch_size", "integer", 0}, {"global_scratch_align", "integer", 1},
+  {"profile_scratch_size", "integer", 0},
+  {"profile_scratch_align", "integer", 1}, {"tensordesc_meta", "table", {}},
+  {"launch_pdl", "boolean", false}, {"launch_cooperative_grid", "boolean", false},
+  {"instrumentation_mode", "string", ""}}
+
+-- Adds the fields of older versions, and checks the types of all fields.
+local function check_fields(path, meta)
+  for _, field in ipairs(FIELDS) do
+    local name, want, old = table.unpack(field)
+    if meta[name] == nil then meta[name] = old end
+    local v = meta[name]
+    if v == nil then
+      fail(path, "this is no metadata of Triton: it has no '%s'", name)
+    elseif (math.type(v) or type(v)) ~= want or want == "integer" and v < 0 then
+      fail(path, "'%s' must be %s, not %s", name, want == "integer"
+        and "an integer of at least 0" or "a " .. want, core.show(v))
+    end
+  end
+  for _, name in ipairs {"num_warps", "num_ctas", "global_scratch_align",
+                         "profile_scratch_align"} do
+    if meta[name] < 1 then
+      fail(path, "'%s' must be at least 1, not %d", name, meta[name])
+    end
+  end
+end
+
+-- Raises an error if the kernel needs what no simulated launch has.
+local function check_supported(path, meta)
+  if meta.target.backend ~= "cuda" then
+    fail(path, "the kernel was compiled for the backend %s; only cuda has PTX",
+         core.show(meta.target.backend))
+  elseif meta.instrumentation_mode ~= "" then
+    fail(path, "instrumentation_mode '%s' adds hidden parameters that are not "
+      .. "supported; compile without it", meta.instrumentation_mode)
+  end
+end
+
+-- Returns the metadata of Triton in a file, with all FIELDS, and the sizes that
+-- the file has for scratch memory.
+local function metadata_of(path)
+  local text, why = files.read(path)
+  if not text then
+    core.fail("io", ("cute.triton: %s: %s"):format(core.visible(path), why))
+  end
+  local meta, message = json.decode(text)
+  if message then
+    fail(path, "not valid JSON: %s", (message:gsub("^no JSON: ", "")))
+  elseif type(meta) ~= "table" then
+    fail(path, "this is no metadata of Triton, but %s", core.show(meta))
+  elseif meta.child_paths then
+    fail(path, "this file lists the files of a compiled kernel; give the file "
+      .. "NAME.json beside it")
+  end
+  local given = {global_scratch = meta.global_scratch_size,
+                 profile_scratch = meta.profile_scratch_size}
+  check_fields(path, meta)
+  check_supported(path, meta)
+  return meta, given
+end
+
+---------------------------------------------------------------------------
+-- Parameters
+---------------------------------------------------------------------------
+
+-- Returns the hidden parameters, which follow all others, as a list {size =
+-- bytes for each block, align}. Triton 3.3 added the first, 3.4 the second.
+local function hidden_of(meta, given)
+  local list = {}
+  for _, name in ipairs {"global_scratch", "profile_scratch"} do
+    if given[name] then
+      list[#list + 1] = {size = meta[name .. "_size"], name = name,
+                         align = meta[name .. "_align"]}
+    end
+  end
+  return list
+end
+
+-- Returns the kernel's own parameters as a list {at = position of the first
+-- parameter of the PTX, n = number of parameters}. A tensor descriptor has
+-- parameters for the map, the extents and the strides, and `desc` of the
+-- metadata.
+local function own_parameters(path, entry, meta, last)
+  local list, at, nth = {}, 1, 0
+  while at <= last do
+    local p = {at = at, n = 1}
+    if map.takes(entry.parameters[at]) then
+      nth = nth + 1
+      p.desc = meta.tensordesc_meta[nth]
+      if type(p.desc) ~= "table" or type(p.desc.block_size) ~= "table" then
+        fail(path, "the metadata describes %d tensor descriptors, but the PTX "
+          .. "has more", nth - 1)
+      end
+      p.n = 1 + 2 * #p.desc.block_size
+    end
+    list[#list + 1] = p
+    at = at + p.n
+  end
+  if nth ~= #meta.tensordesc_meta or at ~= last + 1 then
+    fail(path, "the metadata describes %d tensor descriptors, but the PTX has "
+      .. "parameters for %d", #meta.tensordesc_meta, nth)
+  end
+  return list
+end
+
+-- By the element type in the metadata, CU_TENSOR_MAP_DATA_TYPE; others are the
+-- same in both.
+local MAP_TYPE = {[8] = 10, [9] = 8, [10] = 9}
+
+-- Returns the extents and strides of a tensor as two lists.
+local function modes(t)
+  local shape, stride = t.shape, t.stride
+  if type(shape) == "number" then return {shape}, {stride} end
+  return shape, stride
+end
+
+-- Checks the tensor of a descriptor; `what` begins an error's message.
+local function check_described(t, desc, what)
+  local rank = #desc.block_size
+  if core.typename(t) ~= "tensor" then
+    core.fail("bad-argument", ("%s is a tensor descriptor: write {map = x} "
+      .. "with a tensor x"):format(what))
+  end
+  local shape, stride = modes(t)
+  local size = t.element_type.bits // 8
+  if #shape ~= rank or stride[rank] ~= 1 then
+    core.fail("bad-argument", ("%s: a descriptor of %d extents whose last "
+      .. "stride is 1 is needed, not the layout %s"):format(what, rank,
+      tostring(t.layout)))
+  elseif size ~= desc.elem_size then
+    core.fail("bad-argument", ("%s: elements of %d bytes are needed, not %s")
+      :format(what, desc.elem_size, t.element_type.name))
+  elseif desc.is_im2col or desc.fp4_padded then
+    core.fail("bad-argument", ("%s: descriptors of im2col and of fp4 are not "
+      .. "supported"):format(what))
+  end
+end
+
+-- Appends the parameters of a tensor descriptor to a list: the map, which moves
+-- boxes of block_size elements, the extents and the strides.
+local function add_descriptor(list, given, desc, what)
+  local t = given.map
+  check_described(t, desc, what)
+  local shape, stride = modes(t)
+  local rank, size = #shape, desc.elem_size
+  local p = {type = MAP_TYPE[desc.elem_type] or desc.elem_type, rank = rank,
+             swizzle = desc.swizzle, fill = given.padding == "nan" and 1 or 0,
+             address = t.iterator.address, extent = {}, stride = {}, box = {},
+             l2 = 2}
+  for i = 1, rank do  -- a map begins with the contiguous extent
+    p.extent[i] = shape[rank + 1 - i]
+    p.box[i] = desc.block_size[rank + 1 - i]
+    if i > 1 then p.stride[i - 1] = stride[rank + 1 - i] * size end
+  end
+  local words = core.encode_tensor_map(p)
+  list[#list + 1] = {tensor = t,
+    map = ("<" .. ("i8"):rep(16)):pack(table.unpack(words))}
+  table.move(shape, 1, rank, #list + 1, list)
+  table.move(stride, 1, rank, #list + 1, list)
+end
+
+-- Returns n bytes in which blocks keep temporary data.
+local function scratch(n) return cute.zeros({math.max(n, 1)}, cute.u8) end
+
+-- Returns all arguments of the PTX for those of the kernel's own parameters.
+local function expanded(k, ...)
+  local args = table.pack(...)
+  if args.n ~= #k.own then
+    core.fail("bad-argument", ("Triton's kernel %s takes %d arguments, not %d")
+      :format(k.entry.name, #k.own, args.n))
+  end
+  local list = {}
+  for i, p in ipairs(k.own) do
+    if p.desc then
+      local what = ("Triton's kernel %s: argument %d"):format(k.entry.name, i)
+      local given = args[i]
+      if type(given) ~= "table" or getmetatable(given) then
+        given = {map = given}
+      end
+      for key in pairs(given) do
+        if key ~= "map" and key ~= "padding" then
+          core.fail("bad-argument", ("%s: {map =, padding =} has no field %s")
+            :format(what, core.show(key)))
+        end
+      end
+      add_descriptor(list, given, p.desc, what)
+    else
+      list[p.at] = args[i]
+    end
+  end
+  for i = 1, #k.hidden do list[k.last + i] = scratch(0) end
+  list.n = k.last + #k.hidden
+  return list
+end
+
+---------------------------------------------------------------------------
+-- Kernels
+---------------------------------------------------------------------------
+
+-- Checks that the PTX is that of the metadata.
+local function check_entry(path, file, module, meta)
+  local names = module:entries()
+  local found = false
+  for _, name in ipairs(names) do found = found or name == meta.name end
+  if not found then
+    fail(path, "the kernel is '%s', but %s has %s", meta.name,
+         core.visible(file), #names == 0 and "no entry"
+         or table.concat(names, ", "))
+  end
+  local _, target = core.ptx_head(module.module)
+  local arch = target:match "^sm_(%d+)"
+  if tonumber(arch) ~= meta.target.arch then
+    fail(path, "the target is sm_%s, but %s is for %s",
+         tostring(meta.target.arch), core.visible(file), target)
+  end
+  local entry = core.ptx_entry(module.module, meta.name)
+  local threads = entry.reqntid or entry.maxntid
+  threads = threads and threads[1] * threads[2] * threads[3]
+  if threads and threads ~= WARP * meta.num_warps then
+    fail(path, "num_warps = %d are %d threads, but %s has %d", meta.num_warps,
+         WARP * meta.num_warps, core.visible(file), threads)
+  end
+  return entry
+end
+
+-- Returns the PTX beside the metadata.
+local function ptx_beside(path, meta)
+  local base = path:gsub("%.json$", "")
+  local own = base .. ".ptx"
+  local named = (path:match "^(.*/)" or "") .. meta.name .. ".ptx"
+  for _, file in ipairs {own, named} do
+    if core.file_kind(file) then return file end
+  end
+  if core.file_kind(base .. ".cubin") then
+    fail(path, "there is only a cubin beside it, no %s: copy the PTX from "
+      .. "Triton's cache, or write compiled.asm[\"ptx\"] to that file",
+      core.visible(own))
+  end
+  fail(path, "the PTX %s does not exist", core.visible(own))
+end
+
+-- Returns the options of a launch with those of the metadata: the grid counts
+-- programs, each of which is a cluster of num_ctas blocks. Fills in the scratch
+-- memory of the call.
+local function launch_options(k, call, opts)
+  local made = {}
+  for name, v in pairs(opts or {}) do made[name] = v end
+  local grid = kernel.extents("grid", made.grid)
+  local ctas = k.meta.num_ctas
+  made.grid = {grid[1] * ctas, grid[2], grid[3]}
+  if ctas > 1 then
+    if made.cluster == nil then made.cluster = ctas end
+    if made.cluster ~= ctas then
+      core.fail("bad-launch", ("Triton's kernel %s has num_ctas = %d, and takes "
+        .. "no other cluster"):format(k.entry.name, ctas))
+    end
+  end
+  if made.pdl == nil then made.pdl = k.meta.launch_pdl or nil end
+  if made.cooperative == nil then
+    made.cooperative = k.meta.launch_cooperative_grid or nil
+  end
+  local blocks = made.grid[1] * grid[2] * grid[3]
+  for i, h in ipairs(k.hidden) do
+    local size = h.size * blocks
+    local t = call[k.last + i]
+    if cute.size(t) < size then call[k.last + i] = scratch(size) end
+  end
+  return made
+end
+
+---@class cute.TritonModule
+---@field path string of the metadata
+---@field file string chunk name of the PTX, for reports
+---@field meta table the metadata
+---@field ptx cute.PtxModule
+---@field module userdata of core.ptx_parse
+---@field entry table of core.ptx_entry
+---@field own table[] of own_parameters
+---@field hidden table[] of hidden_of
+---@field last integer number of the PTX's parameters that are not hidden
+local Module = {}
+Module.__index = Module
+
+--- Returns the name of the only kernel, as a list.
+---@return string[]
+function Module:entries() return {self.entry.name} end
+
+--- Returns a variable of the PTX as a tensor of bytes.
+function Module:variable(name) return self.ptx:variable(name) end
+
+-- Returns the positions of parameters of the PTX whose memory may have elements
+-- that nothing writes: those of the user's list, which counts arguments, and
+-- the hidden pointers.
+local function undefined_ok(k, list)
+  local out = {}
+  for _, i in ipairs(list or {}) do
+    if not k.own[i] then
+      core.fail("bad-argument", ("undefined_ok = %s: positions of the %d "
+        .. "arguments are needed"):format(core.show(i), #k.own))
+    end
+    out[#out + 1] = k.own[i].at
+  end
+  for i = 1, #k.hidden do out[#out + 1] = k.last + i end
+  return out
+end
+
+--- Returns the kernel, which takes the arguments that the kernel in Triton
+-- takes, without those that are constants.
+---@param name? string must be that of the metadata
+---@param opts? table {lines, undefined_ok} as for PTX
+function Module:kernel(name, opts)
+  if name and name ~= self.entry.name then
+    fail(self.path, "the kernel is '%s', not '%s'", self.entry.name, name)
+  elseif opts and opts.smem and opts.smem ~= self.meta.shared then
+    fail(self.path, "shared = %d in the metadata; smem = %d is not needed",
+         self.meta.shared, opts.smem)
+  end
+  return ptx.made(self.ptx, self.entry.name, {
+    smem = self.entry.dynamic and self.meta.shared or 0,
+    lines = opts and opts.lines,
+    undefined_ok = undefined_ok(self, opts and opts.undefined_ok)}, {
+    takes = #self.own,
+    expand = function(...) return expanded(self, ...) end,
+    options = function(call, o) return launch_options(self, call, o) end})
+end
+
+--- Reads metadata of Triton and the PTX beside it.
+---@param path string NAME.json
+---@return cute.TritonModule
+function triton.module(path)
+  local meta, given = metadata_of(path)
+  local file = ptx_beside(path, meta)
+  local module = ptx.ptx(file)
+  local entry = check_entry(path, file, module, meta)
+  local hidden = hidden_of(meta, given)
+  local last = #entry.parameters - #hidden
+  for i = last + 1, #entry.parameters do
+    local p = entry.parameters[i]
+    if last < 0 or p.array or p.bits ~= 64 then
+      fail(path, "Triton adds %d hidden pointers, but the last of the %d "
+        .. "parameters in %s are no pointers", #hidden, #entry.parameters,
+        core.visible(file))
+    end
+  end
+  return setmetatable({path = path, file = module.file, meta = meta,
+    ptx = module, module = module.module, entry = entry, hidden = hidden,
+    last = last, own = own_parameters(path, entry, meta, last)}, Module)
+end
+
+--- Returns the kernel that Triton compiled: reads its metadata and the PTX
+-- beside it. The kernel takes the arguments of the kernel in Triton, without
+-- those that are constants: a tensor for a pointer, {map = x} for a tensor
+-- descriptor. A launch needs `grid` alone, in programs.
+---@param path string NAME.json of Triton's cache; NAME.ptx must be beside it
+---@param opts? table {lines: string "ptx": reports name lines of the PTX,
+-- undefined_ok: integer[] positions of parameters whose memory may have
+-- elements that nothing writes}
+function triton.triton(path, opts)
+  for name in pairs(opts or {}) do
+    if name ~= "lines" and name ~= "undefined_ok" then
+      sign.unknown("option", name, {lines = true, undefined_ok = true})
+    end
+  end
+  return triton.module(path):kernel(nil, opts)
+end
+
+sign.class("triton module", Module, [[
+  kernel(name?: string, opts?: {lines undefined_ok smem}) entries()
+  variable(name: string)]],
+           "path file meta ptx module entry own hidden last")
+
+return triton
+-- SPDX-License-Identifier: MIT

@@ -495,6 +495,9 @@ static bool comes_along(SimWarp *w, const SimIns *i) {
 bool simcluster_registers(SimWarp *w, const SimIns *i) {
   int *pool = &w->cta->pool[w->in % 4], n = (int)i->imm;
   bool more = i->flags & RGF_INC;
+  // A setmaxnreg for the number that the warp has needs no synchronization:
+  // Triton executes the same setmaxnreg.dec twice in a row.
+  if (n == w->registers) return true;
   if (!w->wanted && !comes_along(w, i)) return true;
   if (more ? n < w->registers : n > w->registers) {
     misallot(w, i, 0, ALLOT_COUNT, NULL);

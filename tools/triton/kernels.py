@@ -207,7 +207,7 @@ ROWS = [
      ("N", "K"), {"num_stages": 3}, (90,)),
     ("matmul_warps", matmul_device_maps,
      dict({"a": F16, "b": F16, "c": F16}, **SHAPE),
-     {"BM": 64, "BN": 64, "BK": 64, "PROGRAMS": 3, "SPECIAL": True},
+     {"BM": 128, "BN": 64, "BK": 64, "PROGRAMS": 3, "SPECIAL": True},
      ("N", "K"), {"num_stages": 3}, (90,)),
 ]
 

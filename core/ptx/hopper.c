@@ -168,6 +168,9 @@ void row_mbarrier(PtxOp *o, int k) {
   if (!gone) x[2] = op_operand(o, 1, DT_I32);
   Op op = init ? OP_MBARINIT : tx ? OP_MBARTX : OP_MBARINVAL;
   emit(o, (Ins){.op = (uint8_t)op, .flags = flags}, x, gone ? 2 : 3);
+  if (init && o->b->flags & PTX_INIT_FENCED) {
+    ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_FENCE, .imm = FE_MBARINIT});
+  }
 }
 
 // Translates cp.async.mbarrier.arrive.

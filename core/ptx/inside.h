@@ -66,8 +66,7 @@ typedef struct PtxBuild {
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated
-  bool ptx_lines;         // whether instructions of the IR get lines of the
-                          // PTX text, instead of those that .loc gives
+  unsigned flags;         // of ptx_translate
   int64_t reduced;        // offset in shared memory of the word for
                           // barrier.red, or -1
   Ref local;              // local memory of the thread, or 0

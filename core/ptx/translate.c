@@ -690,7 +690,7 @@ static Ref guard_of(PtxBuild *b, const PtxIns *i) {
 }
 
 static void line_of(PtxBuild *b, const PtxIns *i, const char *file) {
-  if (i->loc && !b->ptx_lines) {
+  if (i->loc && !(b->flags & PTX_LINES)) {
     const PtxLoc *l = ptx_loc(b->m, i->loc);
     const PtxFile *f = ptx_file(b->m, l);
     if (f) {
@@ -854,9 +854,9 @@ static void check_launch(Ctx *cx, const Fn *fn, const PtxFunc *f) {
 
 void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const PtxBound *bound, size_t n, int64_t smem,
-                   const char *file, bool ptx_lines) {
+                   const char *file, unsigned flags) {
   PtxBuild b = {.cx = cx, .fn = fn, .m = m, .f = f, .bound = bound,
-                .nbound = n, .ptx_lines = ptx_lines};
+                .nbound = n, .flags = flags};
   b.slot = NEW(cx, PtxSlot, f->regs + 1);
   for (uint32_t r = 0; r < f->regs; r++) b.slot[r] = (PtxSlot){.home = -1};
   check_launch(cx, fn, f);

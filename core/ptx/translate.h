@@ -19,13 +19,20 @@ typedef struct PtxBound {
   uint32_t size;    // number of bytes in `bytes`
 } PtxBound;
 
+// Flags of a translation.
+enum {
+  PTX_LINES = 1,  // instructions get the lines of the PTX text instead of those
+                  // of .loc
+  PTX_INIT_FENCED = 2,  // each mbarrier.init is followed by a
+                        // fence.mbarrier_init
+};
+
 // Appends the body of entry f to fn, which is being traced. smem is the number
-// of bytes of dynamic shared memory. With ptx_lines, instructions get the lines
-// of the PTX text instead of those of .loc. Fails with ERR_PTX, whose message
+// of bytes of dynamic shared memory; flags: PTX_LINES and others. Fails with ERR_PTX, whose message
 // names the line, or with ERR_ARG for parameters that do not fit.
 void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const PtxBound *bound, size_t n, int64_t smem,
-                   const char *file, bool ptx_lines);
+                   const char *file, unsigned flags);
 
 // Returns the reason why an opcode is rejected because of its name or a
 // modifier, or NULL. A translation may still reject its operands.

@@ -208,7 +208,8 @@ function Module:kernel(name, opts) return ptx.made(self, name, opts) end
 ---@param opts? table
 ---@param own? table of a compiler whose kernels have hidden parameters: {takes
 -- = number of arguments, expand = function(...), which returns those of all
--- parameters with their number n, options = see kernel.resolve}
+-- parameters with their number n, options = see kernel.resolve, init_fenced =
+-- does each mbarrier.init act as if a fence.mbarrier_init followed?}
 function ptx.made(module, name, opts, own)
   for k in pairs(opts or {}) do
     if not KERNEL[k] then sign.unknown("option", k, KERNEL) end
@@ -236,7 +237,8 @@ function ptx.made(module, name, opts, own)
       list[#list + 1] = {v.index, given[n + i], "variable", 0}
     end
     core.ptx_translate(module.module, entry.name, list, smem, module.file,
-                       opts and opts.lines == "ptx" or false)
+                       opts and opts.lines == "ptx" or false,
+                       own and own.init_fenced)
   end)
   kernel.resolve(made, own and own.takes or n, function(...)
     local args = own and own.expand(...) or table.pack(...)

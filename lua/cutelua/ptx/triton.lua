@@ -189,8 +189,8 @@ local function add_descriptor(list, given, desc, what)
   local words = core.encode_tensor_map(p)
   list[#list + 1] = {tensor = t,
     map = ("<" .. ("i8"):rep(16)):pack(table.unpack(words))}
-  table.move(shape, 1, rank, #list + 1, list)
-  table.move(stride, 1, rank, #list + 1, list)
+  for i = 1, rank do list[#list + 1] = shape[i] end
+  for i = 1, rank do list[#list + 1] = stride[i] end
 end
 
 -- Returns n bytes in which blocks keep temporary data.
@@ -354,6 +354,8 @@ function Module:kernel(name, opts)
     lines = opts and opts.lines,
     undefined_ok = undefined_ok(self, opts and opts.undefined_ok)}, {
     takes = #self.own,
+    -- Within one block, code of Triton has no fence behind mbarrier.init.
+    init_fenced = self.meta.num_ctas == 1,
     expand = function(...) return expanded(self, ...) end,
     options = function(call, o) return launch_options(self, call, o) end})
 end

@@ -158,6 +158,8 @@ typedef struct Fn {
   int32_t block[3];       // block size in threads; 0: not known yet
   int32_t cluster[3];     // cluster size in blocks; 0: not known yet
   int32_t min_blocks;     // second argument of __launch_bounds__; 0: none
+  int32_t registers;      // .maxnreg of PTX: the largest number a thread has at
+                          // the start; 0: none
   bool fmad, fastmath;    // float options (fast.c)
   bool tell;  // whether to print to standard error how passes change code
   VEC(Ins) ins;           // instructions; ins.p[0] is a NOP

@@ -271,6 +271,12 @@ fuzz-ptx: setup-fuzz
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@CUTE_BUILD=$(BUILD) $(BUILD)/cutelua spec/fuzz/ptx.lua $(or $(SECONDS),60)
 
+# Compiles kernels by Triton (pinned, in a virtual environment of 1 GB), runs them
+# in the simulator, and compares them with NumPy. TRITON="--seeds 20 matmul".
+triton: setup-build
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@sh tools/triton/run.sh $(BUILD) $(TRITON)
+
 # Installs the program, its man page and completion; scripts, documents with
 # their examples, the program's Lua files for editors, and the workshop if `make
 # web` built it.
@@ -387,6 +393,6 @@ setup-deb:
 FORCE:
 
 .PHONY: all library install-library demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
-  bench ladders fuzz fuzz-ptx install deb rock wheel dist packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
+  bench ladders fuzz fuzz-ptx triton install deb rock wheel dist packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-wheel setup-web setup-webtest setup-deb
 # SPDX-License-Identifier: MIT

@@ -10,8 +10,10 @@ const PtxFile *ptx_file(const PtxModule *m, const PtxLoc *l) {
 }
 
 // Reports whether a file is a header of the system or of the CUDA toolkit, such
-// as /usr/local/cuda/include/cuda_fp16.hpp or nvidia/cu13/include/cuda/barrier.
-static bool is_header(const char *name) {
+// as /usr/local/cuda/include/cuda_fp16.hpp or nvidia/cu13/include/cuda/barrier,
+// or belongs to Triton, such as site-packages/triton/language/standard.py.
+static bool is_library(const char *name) {
+  if (strstr(name, "/triton/language/")) return true;
   const char *end = strstr(name, "/include/");
   if (!end) return false;
   if (strncmp(name, "/usr/", 5) == 0 || strncmp(name, "/opt/", 5) == 0) {
@@ -28,7 +30,7 @@ static bool is_header(const char *name) {
 const PtxLoc *ptx_loc(const PtxModule *m, uint32_t loc) {
   for (uint32_t at = loc; at; at = m->locs.p[at - 1].parent) {
     const PtxFile *f = ptx_file(m, &m->locs.p[at - 1]);
-    if (f && !is_header(f->name)) return &m->locs.p[at - 1];
+    if (f && !is_library(f->name)) return &m->locs.p[at - 1];
   }
   return &m->locs.p[loc - 1];
 }

@@ -4,12 +4,14 @@
     python3 tools/triton/compare.py [--cutelua build/cutelua] [--seeds N] [NAME...]
 
 Compiles the kernels of kernels.py, runs each with several sizes and seeds, and
-prints a table. Exits with 1 if a result is wrong or a run has a report.
+prints a table. Then plants faults in the PTX. Exits with 1 if a result is wrong,
+a run of a correct kernel has a report, or a fault is not reported at its line.
 """
 # SPDX-License-Identifier: MIT
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ import time
 
 import numpy as np
 
+import faults
 import kernels
 from cases import CASES
 
@@ -54,11 +57,37 @@ def run(program, meta, key, size, seeds, folder):
     return error, int(count), first
 
 
+def plant_all(program, made, seeds, folder):
+    """Plants the faults of faults.py; returns the number that went wrong."""
+    bad = 0
+    with open(os.path.join(HERE, "kernels.py")) as f:
+        source = f.read().split("\n")
+    for row in faults.FAULTS:
+        key, size, pattern, nth, new = row[:5]
+        if key not in made:
+            continue
+        base = os.path.join(folder, "planted")
+        shutil.copy(made[key], base + ".json")
+        with open(made[key][:-4] + "ptx") as f:
+            text = f.read()
+        with open(base + ".ptx", "w") as f:
+            f.write(faults.plant(text, pattern, nth, new))
+        _, count, first = run(program, base + ".json", key, size, seeds, folder)
+        why = faults.judge(row, first, source)
+        bad += why is not None
+        head = next((l for l in first.split("\n") if "kernels.py:" in l), "")
+        print(f"{key:24} {pattern[:34]!r:38} {count}/{seeds}  "
+              f"{why or 'reported'}: {head.strip()[:90]}", flush=True)
+    return bad
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cutelua", default="build/cutelua")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--folder", help="keeps the PTX and the metadata there")
+    parser.add_argument("--sizes", type=int, default=9,
+                        help="the most sizes of a kernel")
     parser.add_argument("names", nargs="*")
     opt = parser.parse_args()
     failed, runs = False, 0
@@ -66,10 +95,11 @@ def main():
         kept = opt.folder or folder
         print(f"{'kernel':26}{'size':18}{'error':>9}{'runs':>6}{'reports':>9}"
               f"{'s':>7}")
-        for key, meta in kernels.compile_all(kept, opt.names).items():
+        made = kernels.compile_all(kept, opt.names)
+        for key, meta in made.items():
             name = key.rsplit("_sm", 1)[0]
             _, sizes, most = CASES[name]
-            for size in sizes:
+            for size in sizes[:opt.sizes]:
                 start = time.monotonic()
                 error, count, first = run(opt.cutelua, meta, key, size,
                                           opt.seeds, folder)
@@ -82,7 +112,8 @@ def main():
                       f"{'' if good else '  WRONG'}", flush=True)
                 if first:
                     print("    " + first.strip().replace("\n", "\n    "))
-    print(f"{runs} runs")
+        print(f"{runs} runs\n\nplanted faults")
+        failed = plant_all(opt.cutelua, made, opt.seeds, folder) > 0 or failed
     return failed
 
 

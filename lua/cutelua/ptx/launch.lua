@@ -321,15 +321,17 @@ local KINDS = {
 }
 
 -- Returns one argument from its description: a number, a tensor's name, or a
--- table with one key: tensor, map, bytes, fields, or an element type. described:
--- the kernel is Triton's, whose maps are tensor descriptors.
+-- table with one key: tensor, map, bytes, fields, or an element type. With
+-- `described`, the kernel is Triton's, whose maps are tensor descriptors.
 function argument(a, memory, what, described)
   if type(a) == "number" or type(a) == "boolean" then return a end
   if type(a) == "string" then return named(memory, a, what) end
   local name, value
   if type(a) == "table" then name, value = next(a) end
   if name and next(a, name) == nil then
-    if KINDS[name] then return KINDS[name](value, memory, what, described) end
+    if KINDS[name] then
+      return KINDS[name](value, memory, what, described)
+    end
     if SCALARS[name] and is_a(value, "number boolean") then
       return {value, name}
     end

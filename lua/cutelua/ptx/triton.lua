@@ -1,4 +1,4 @@
---- Kernels that Triton compiled: its metadata (NAME.json) and the PTX beside it.
+--- Kernels that Triton compiled: metadata (NAME.json) and the PTX beside it.
 --
 --     local k = cute.triton "softmax.json"
 --     k(x, out, 1000, 1000):launch {grid = 64}
@@ -35,7 +35,8 @@ local FIELDS = {
   {"global_scratch_size", "integer", 0}, {"global_scratch_align", "integer", 1},
   {"profile_scratch_size", "integer", 0},
   {"profile_scratch_align", "integer", 1}, {"tensordesc_meta", "table", {}},
-  {"launch_pdl", "boolean", false}, {"launch_cooperative_grid", "boolean", false},
+  {"launch_pdl", "boolean", false},
+  {"launch_cooperative_grid", "boolean", false},
   {"instrumentation_mode", "string", ""}}
 
 -- Adds the fields of older versions, and checks the types of all fields.
@@ -285,8 +286,8 @@ local function launch_options(k, call, opts)
   if ctas > 1 then
     if made.cluster == nil then made.cluster = ctas end
     if made.cluster ~= ctas then
-      core.fail("bad-launch", ("Triton's kernel %s has num_ctas = %d, and takes "
-        .. "no other cluster"):format(k.entry.name, ctas))
+      core.fail("bad-launch", ("Triton's kernel %s has num_ctas = %d, and "
+        .. "takes no other cluster"):format(k.entry.name, ctas))
     end
   end
   if made.pdl == nil then made.pdl = k.meta.launch_pdl or nil end

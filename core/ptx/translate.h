@@ -28,8 +28,9 @@ enum {
 };
 
 // Appends the body of entry f to fn, which is being traced. smem is the number
-// of bytes of dynamic shared memory; flags: PTX_LINES and others. Fails with ERR_PTX, whose message
-// names the line, or with ERR_ARG for parameters that do not fit.
+// of bytes of dynamic shared memory; flags: PTX_LINES and others. Fails with
+// ERR_PTX, whose message names the line, or with ERR_ARG for parameters that do
+// not fit.
 void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const PtxBound *bound, size_t n, int64_t smem,
                    const char *file, unsigned flags);

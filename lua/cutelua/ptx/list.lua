@@ -12,11 +12,11 @@ local list = {}
 
 local SPEC = {
   script = "ptx", name = "ptx",
-  about = "Lists the entries of PTX or CUDA C: parameters with their byte "
+  about = "Lists the entries of PTX, CUDA C or Triton's metadata: parameters with their byte "
     .. "offsets, shared memory, module variables, opcodes with their counts, "
     .. "and what the reader rejects. Exit code: 0 all is modelled, 1 an error "
     .. "or something is not, 2 a wrong command line.",
-  args = {name = "FILE", required = true, help = "FILE.ptx or FILE.cu"},
+  args = {name = "FILE", required = true, help = "FILE.ptx, FILE.cu or NAME.json"},
   options = {
     {"--launch", "file", help = "for CUDA C: takes include, define and arch "
       .. "from this LAUNCH file"}}}
@@ -31,15 +31,32 @@ end
 -- bytes of dynamic shared memory.
 local POINTEE, DYNAMIC = 1 << 20, 64 << 10
 
+-- Returns the rank of the tensor maps that an entry copies by: the largest of
+-- its opcodes.
+local function map_rank(module, entry)
+  local rank = 1
+  for op in pairs(core.ptx_opcodes(module.module, entry.name)) do
+    local n = op:match "bulk%.tensor%.(%d)d"
+    rank = math.max(rank, tonumber(n) or 1)
+  end
+  return rank
+end
+
+-- Returns a tensor map of boxes of 16 x 1 x ... bytes.
+local function trial_map(rank)
+  local p = {type = 0, rank = rank, extent = {16}, box = {16}, stride = {}}
+  for i = 2, rank do p.extent[i], p.box[i], p.stride[i - 1] = 1, 1, 16 end
+  return ("<" .. ("i8"):rep(16)):pack(table.unpack(core.encode_tensor_map(p)))
+end
+
 -- Returns arguments that have the form of an entry's parameters.
-local function trial_arguments(entry)
+local function trial_arguments(entry, rank)
   local args = {}
   for i, p in ipairs(entry.parameters) do
     local bytes = p.bits // 8 * p.count
     if map.takes(p) then
-      args[i] = {tensor = cute.zeros({POINTEE}, cute.u8), map = ("<" ..
-        ("i8"):rep(16)):pack(table.unpack(core.encode_tensor_map {type = 0,
-          rank = 1, extent = {POINTEE}, box = {16}}))}
+      args[i] = {tensor = cute.zeros({POINTEE}, cute.u8),
+                 map = trial_map(rank)}
     elseif p.array then
       args[i] = ("\0"):rep(bytes)
     elseif p.bits == 64 and p.kind ~= "f" then
@@ -57,7 +74,8 @@ local function trial(module, entry)
   local ok, why = pcall(function()
     local smem = entry.dynamic and DYNAMIC or 0
     local k = module:kernel(entry.name, {smem = smem})
-    k(table.unpack(trial_arguments(entry))):trace {
+    local rank = map_rank(module, entry)
+    k(table.unpack(trial_arguments(entry, rank))):trace {
       block = entry.reqntid or 32, cluster = entry.cluster,
       arch = devices.ARCH}
   end)
@@ -66,11 +84,13 @@ local function trial(module, entry)
   return (text.message or tostring(why)):gsub(" %[[%l-]+%]", "", 1)
 end
 
-local function show_parameters(entry)
+local function show_parameters(module, entry)
+  local notes = module.own and module:notes() or {}
   for i, p in ipairs(entry.parameters) do
     local size = p.array and ("[%d]"):format(p.count) or ""
+    local note = notes[i] or map.takes(p) and "a tensor map"
     say("  %2d  byte %4d  %s%d%s  %s%s", i, p.offset, p.kind, p.bits, size,
-        p.name, map.takes(p) and "  (a tensor map)" or "")
+        p.name, note and ("  (%s)"):format(note) or "")
   end
 end
 
@@ -116,7 +136,7 @@ local function show(module, name)
   local entry = core.ptx_entry(module.module, name)
   say("entry %s, line %d%s", entry.name, entry.line,
       module.file == "=ptx" and " of its PTX" or "")
-  show_parameters(entry)
+  show_parameters(module, entry)
   show_memory(entry)
   local ok, variables = pcall(core.ptx_variables, module.module, name)
   for _, v in ipairs(ok and variables or {}) do
@@ -124,7 +144,7 @@ local function show(module, name)
         v.constant and "constant" or "global")
   end
   if show_opcodes(module, entry) > 0 then return false end
-  local why = trial(module, entry)
+  local why = trial(module.ptx or module, entry)
   if why then say("  REJECTED: %s", why) end
   return not why
 end

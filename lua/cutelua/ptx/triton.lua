@@ -361,6 +361,25 @@ function Module:kernel(name, opts)
     options = function(call, o) return launch_options(self, call, o) end})
 end
 
+--- Returns notes on the parameters of the PTX, by position: the argument that
+-- gives each one, or its purpose if it is hidden.
+---@return string[]
+function Module:notes()
+  local notes = {}
+  for k, p in ipairs(self.own) do
+    local rank = p.n // 2
+    for i = 0, p.n - 1 do
+      notes[p.at + i] = ("argument %d%s"):format(k, not p.desc and ""
+        or i == 0 and ": map" or i <= rank and ": extent" or ": stride")
+    end
+  end
+  for i, h in ipairs(self.hidden) do
+    notes[self.last + i] = ("hidden: %s, %d bytes for each block"):format(
+      h.name, h.size)
+  end
+  return notes
+end
+
 --- Reads metadata of Triton and the PTX beside it.
 ---@param path string NAME.json
 ---@return cute.TritonModule
@@ -402,7 +421,7 @@ function triton.triton(path, opts)
 end
 
 sign.class("triton module", Module, [[
-  kernel(name?: string, opts?: {lines undefined_ok smem}) entries()
+  kernel(name?: string, opts?: {lines undefined_ok smem}) entries() notes()
   variable(name: string)]],
            "path file meta ptx module entry own hidden last")
 

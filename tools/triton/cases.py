@@ -4,6 +4,8 @@ Each function of CASES returns, for one problem, the tensors by name, the
 arguments in order, the grid, and the expected outputs in f64 by name.
 """
 # SPDX-License-Identifier: MIT
+import math
+
 import numpy as np
 
 
@@ -84,6 +86,116 @@ def device_maps(rng, M, N, K):
     return tensors, ["a", "b", "c", M, N, K], [3], want
 
 
+def scan(rng, n):
+    x = normal(rng, n)
+    return ({"x": x, "out": np.zeros_like(x)}, ["x", "out", n], [1],
+            {"out": np.cumsum(x.astype(float))})
+
+
+def sort(rng, n):
+    x = normal(rng, n)
+    return ({"x": x, "out": np.zeros_like(x)}, ["x", "out", n], [1],
+            {"out": np.sort(x)})
+
+
+def argmax(rng, rows, n):
+    x = normal(rng, (rows, n))
+    return ({"x": x, "out": np.zeros(rows, np.int32)}, ["x", "out", n, n],
+            [rows], {"out": x.argmax(1)})
+
+
+def gelu(rng, n):
+    x = normal(rng, n)
+    erf = np.vectorize(math.erf)
+    return ({"x": x, "out": np.zeros_like(x)}, ["x", "out", n],
+            [cdiv(n, 256)],
+            {"out": x / 2.0 * (1 + erf(x.astype(float) / math.sqrt(2)))})
+
+
+def gather(rng, rows, n):
+    table = normal(rng, (50, n))
+    index = rng.integers(0, 50, rows)
+    return ({"table": table, "index": index,
+             "out": np.zeros((rows, n), np.float32)},
+            ["table", "index", "out", n, n], [rows], {"out": table[index]})
+
+
+def histogram(rng, n):
+    x = rng.integers(0, 32, n).astype(np.int32)
+    return ({"x": x, "out": np.zeros(32, np.int32)}, ["x", "out", n],
+            [cdiv(n, 256)], {"out": np.bincount(x, minlength=32)})
+
+
+def split_k(rng, M, N, K):
+    tensors, want = operands(rng, M, N, K)
+    tensors["c"] = np.zeros((M, N), np.float32)
+    return (tensors, ["a", "b", "c", M, N, K], [cdiv(M, 32), cdiv(N, 32), 2],
+            want)
+
+
+def locked_sum(rng, n):
+    x = normal(rng, n)
+    rows = np.zeros(cdiv(n, 128) * 128)
+    rows[:n] = x
+    return ({"x": x, "out": np.zeros(128, np.float32),
+             "lock": np.zeros(1, np.int32)}, ["x", "out", "lock", n],
+            [cdiv(n, 128)], {"out": rows.reshape(-1, 128).sum(0)})
+
+
+def transpose(rng, M, N):
+    x = normal(rng, (M, N))
+    return ({"x": x, "out": np.zeros((N, M), np.float32)},
+            ["x", "out", M, N], [cdiv(M, 32), cdiv(N, 32)], {"out": x.T})
+
+
+def bf16(x):
+    """Returns the bf16 of floats, rounded to zero: as bits, and as f64."""
+    bits = (x.view(np.uint32) >> 16).astype(np.uint16)
+    return bits, (bits.astype(np.uint32) << 16).view(np.float32).astype(float)
+
+
+def rms_norm(rng, rows, n):
+    (x, v), (w, g) = bf16(normal(rng, (rows, n))), bf16(normal(rng, n))
+    r = 1 / np.sqrt((v * v).mean(1, keepdims=True) + 1e-5)
+    return ({"x:bf16": x, "w:bf16": w, "out:bf16": np.zeros_like(x)},
+            ["x", "w", "out", n, n, 1e-5], [rows], {"out": v * r * g})
+
+
+def matmul_f32(rng, M, N, K):
+    a, b = normal(rng, (M, K)), normal(rng, (N, K))
+    return ({"a": a, "b": b, "c": np.zeros((M, N), np.float32)},
+            ["a", "b", "c", M, N, K], [cdiv(M, 64), cdiv(N, 64)],
+            {"c": a.astype(float) @ b.T.astype(float)})
+
+
+def matmul_i8(rng, M, N, K):
+    a, b = (rng.integers(-128, 128, s).astype(np.int8) for s in ((M, K), (N, K)))
+    return ({"a": a, "b": b, "c": np.zeros((M, N), np.int32)},
+            ["a", "b", "c", M, N, K], [cdiv(M, 64), cdiv(N, 64)],
+            {"c": a.astype(int) @ b.T.astype(int)})
+
+
+def matmul_e4m3(rng, M, N, K):
+    # The bytes of 1, 1.125, 1.25 ... 1.875, and of their negatives
+    bits = [rng.integers(0, 8, s) for s in ((M, K), (N, K))]
+    signs = [rng.integers(0, 2, s) for s in ((M, K), (N, K))]
+    a, b = ((0x38 + x + 128 * s).astype(np.uint8) for x, s in zip(bits, signs))
+    va, vb = ((1 + x / 8) * (1 - 2 * s) for x, s in zip(bits, signs))
+    return ({"a:e4m3": a, "b:e4m3": b, "c": np.zeros((M, N), np.float32)},
+            ["a", "b", "c", M, N, K], [cdiv(M, 64), cdiv(N, 64)],
+            {"c": va @ vb.T})
+
+
+def wide(rng, M, N, K):
+    tensors, args, _, want = matmul(rng, M, N, K)
+    return tensors, args, [cdiv(M, 128), cdiv(N, 64)], want
+
+
+def wide_add(rng, n):
+    tensors, args, _, want = add(rng, n)
+    return tensors, args, [cdiv(n, 512)], want
+
+
 # Names of kernels: function of this file, sizes, largest relative error.
 EVEN = [(100, 80, 112), (130, 144, 48), (64, 64, 16)]
 CASES = {
@@ -97,4 +209,20 @@ CASES = {
     "matmul_host_maps": (host_maps, EVEN, 1e-3),
     "matmul_device_maps": (device_maps, EVEN, 1e-3),
     "matmul_warps": (device_maps, EVEN, 1e-3),
+    "scan": (scan, [(1000,), (1,), (257,)], 1e-5),
+    "sort": (sort, [(200,), (1,), (256,)], 0),
+    "argmax": (argmax, [(3, 1000), (2, 5)], 0),
+    "gelu": (gelu, [(1001,), (3,)], 1e-6),
+    "gather": (gather, [(5, 100), (1, 7)], 0),
+    "histogram": (histogram, [(1000,), (3,)], 0),
+    "split_k": (split_k, [(33, 48, 80), (65, 16, 16)], 1e-3),
+    "locked_sum": (locked_sum, [(1000,), (130,)], 1e-5),
+    "transpose": (transpose, [(33, 65), (5, 7)], 0),
+    "rms_norm": (rms_norm, [(3, 500), (2, 9)], 8e-3),
+    "matmul_tf32": (matmul_f32, EVEN, 1e-2),
+    "matmul_i8": (matmul_i8, EVEN, 0),
+    "matmul_e4m3": (matmul_e4m3, EVEN, 1e-3),
+    "add_clusters": (wide_add, [(1001,), (1,)], 0),
+    "softmax_clusters": (softmax, [(3, 1000), (2, 7)], 1e-6),
+    "matmul_clusters": (wide, EVEN, 1e-3),
 }

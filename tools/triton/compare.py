@@ -36,8 +36,8 @@ def run(program, meta, key, size, seeds, folder):
             "arch": arch + ("a" if arch == "90" else ""), "tensors": {},
             "outputs": {}}
     for n, t in tensors.items():
-        case["tensors"][n] = os.path.join(folder, n + ".npy")
-        np.save(case["tensors"][n], t)
+        case["tensors"][n] = os.path.join(folder, n.split(":")[0] + ".npy")
+        np.save(case["tensors"][n], t.view(f"V{t.itemsize}") if ":" in n else t)
     for n in want:
         case["outputs"][n] = os.path.join(folder, n + ".out.npy")
     path = os.path.join(folder, "case.json")

@@ -15,6 +15,8 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+import more
+
 
 @triton.jit
 def add(x, y, out, n, B: tl.constexpr):
@@ -171,6 +173,7 @@ def matmul_device_maps(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr,
 
 
 F16, F32, I32 = "*fp16", "*fp32", "i32"
+BF16, INTS = "*bf16", "*i32"
 SHAPE = {"M": I32, "N": I32, "K": I32}
 TILE = {"BM": 64, "BN": 64, "BK": 32}
 MATMUL = dict({"a": F16, "b": F16, "c": F16}, **SHAPE, lda=I32, ldb=I32,
@@ -209,6 +212,44 @@ ROWS = [
      dict({"a": F16, "b": F16, "c": F16}, **SHAPE),
      {"BM": 128, "BN": 64, "BK": 64, "PROGRAMS": 3, "SPECIAL": True},
      ("N", "K"), {"num_stages": 3}, (90,)),
+    ("scan", more.scan, {"x": F32, "out": F32, "n": I32}, {"B": 1024}, (), {},
+     (80, 90)),
+    ("sort", more.sort, {"x": F32, "out": F32, "n": I32}, {"B": 256}, (), {},
+     (80, 90)),
+    ("argmax", more.argmax, {"x": F32, "out": INTS, "stride": I32, "n": I32},
+     {"B": 1024}, (), {}, (80, 90)),
+    ("gelu", more.gelu, {"x": F32, "out": F32, "n": I32}, {"B": 256}, (), {},
+     (80, 90)),
+    ("gather", more.gather, {"table": F32, "index": "*i64", "out": F32,
+                             "stride": I32, "n": I32}, {"B": 128}, (), {},
+     (80, 90)),
+    ("histogram", more.histogram, {"x": INTS, "out": INTS, "n": I32},
+     {"B": 256, "BINS": 32}, (), {}, (80, 90)),
+    ("split_k", more.split_k, dict({"a": F16, "b": F16, "c": F32}, **SHAPE),
+     {"BM": 32, "BN": 32, "BK": 32, "S": 2}, ("N", "K"), {}, (80, 90)),
+    ("locked_sum", more.locked_sum, {"x": F32, "out": F32, "lock": INTS,
+                                     "n": I32}, {"B": 128}, (), {}, (80, 90)),
+    ("transpose", more.transpose, {"x": F32, "out": F32, "M": I32, "N": I32},
+     {"B": 32}, (), {}, (80, 90)),
+    ("rms_norm", more.rms_norm, {"x": BF16, "w": BF16, "out": BF16,
+                                 "stride": I32, "n": I32, "eps": "fp32"},
+     {"B": 512}, (), {}, (80, 90)),
+    ("matmul_tf32", more.matmul_any, dict({"a": F32, "b": F32, "c": F32},
+                                          **SHAPE),
+     TILE, ("N", "K"), {}, (80, 90)),
+    ("matmul_i8", more.matmul_any, dict({"a": "*i8", "b": "*i8", "c": INTS},
+                                        **SHAPE),
+     {"BM": 64, "BN": 64, "BK": 64}, ("N", "K"), {"num_warps": 8}, (80, 90)),
+    ("matmul_e4m3", more.matmul_any, dict({"a": "*fp8e4nv", "b": "*fp8e4nv",
+                                           "c": F32}, **SHAPE),
+     {"BM": 64, "BN": 64, "BK": 64}, ("N", "K"), {}, (90,)),
+    ("add_clusters", add, {"x": F32, "y": F32, "out": F32, "n": I32},
+     {"B": 512}, (), {"num_ctas": 2}, (90,)),
+    ("softmax_clusters", softmax, {"x": F32, "out": F32, "stride": I32,
+                                   "n": I32}, {"B": 1024}, (),
+     {"num_ctas": 2}, (90,)),
+    ("matmul_clusters", matmul, MATMUL, {"BM": 128, "BN": 64, "BK": 32}, EVEN,
+     {"num_stages": 3, "num_ctas": 2}, (90,)),
 ]
 
 

@@ -215,7 +215,7 @@ describe("reports on registers and lines of PTX", function()
 end)
 
 describe("lines of reports on PTX", function()
-  it("name the user's line of a call that the toolkit's headers inline",
+  it("name the user's line of a call that a library's file inlines",
     function()
       -- user.cu:10 calls 2:20, which calls 3:30, where the access is
       local store = [[.loc 1 10 3
@@ -234,6 +234,7 @@ describe("lines of reports on PTX", function()
         {"/data/nvidia/cu13/include/cuda/barrier",
          "/data/cuda-13/include/b.h", 10},
         {"mine.cuh", "/usr/include/b.h", 20},
+        {"mine.py", "/v/site-packages/triton/language/standard.py", 20},
         {"/opt/x/include/a.h", "mine.cuh", 30},
         {"/data/include/a.h", "/data/include/b.h", 30}} do
         local _, lines = run(store:format(row[1], row[2]))

@@ -141,7 +141,8 @@ local WRONG = {
   {{name = "tern"}, "the kernel is 'tern', but %S+/k.ptx has turn"},
   {{num_warps = 8}, "num_warps = 8 are 256 threads, but %S+/k.ptx has 128"},
   {{num_warps = false}, "this is no metadata of Triton: it has no 'num_warps'"},
-  {{num_warps = "4"}, "'num_warps' must be an integer of at least 0, not \"4\""},
+  {{num_warps = "4"},
+   "'num_warps' must be an integer of at least 0, not \"4\""},
   {{num_ctas = 0}, "'num_ctas' must be at least 1, not 0"},
   {{target = {backend = "cuda", arch = 80}},
    "the target is sm_80, but %S+/k.ptx is for sm_90a"},
@@ -155,22 +156,25 @@ local WRONG = {
   {{child_paths = {x = "y"}}, "this file lists the files of a compiled kernel; "
    .. "give the file NAME.json beside it"}}
 
+local folder, base
+
+local function make_folder()
+  folder = support.folder()
+  base = folder .. "/k"
+end
+
+local function remove_folder() support.remove(folder) end
+
+local function write(text, meta)
+  support.write(base .. ".ptx", text)
+  support.write(base .. ".json", json.encode(meta))
+end
+
+local function ints(n) return cute.zeros({n}, cute.i32) end
+
 describe("a kernel of Triton", function()
-  local folder, base
-
-  setup(function()
-    folder = support.folder()
-    base = folder .. "/k"
-  end)
-
-  teardown(function() support.remove(folder) end)
-
-  local function write(text, meta)
-    support.write(base .. ".ptx", text)
-    support.write(base .. ".json", json.encode(meta))
-  end
-
-  local function ints(n) return cute.zeros({n}, cute.i32) end
+  setup(make_folder)
+  teardown(remove_folder)
 
   it("gets scratch memory, threads and shared memory", function()
     write(SCRATCH, META)
@@ -220,6 +224,8 @@ describe("a kernel of Triton", function()
     rejects(cute.make_tensor(cute.zeros({32}, cute.f16).iterator,
       cute.make_layout({8, 4}, {4, 1})),
       ": elements of 4 bytes are needed, not f16")
+    rejects({map = x, padding = "one"},
+      ': padding = "one"; "zero" or "nan" is needed')
     rejects({map = x, box = 3}, ": {map =, padding =} has no field \"box\"")
   end)
 
@@ -251,6 +257,30 @@ describe("a kernel of Triton", function()
     assert.matches("Triton's kernel ranks has num_ctas = 2, and takes no other "
       .. "cluster", why)
   end)
+
+  it("starts with the registers of .maxnreg", function()
+    for _, row in ipairs {{".maxnreg 66", 64}, {"", 256},
+                          {".minnctapersm 4", 128}} do
+      local k = cute.ptx([[
+        .version 8.6
+        .target sm_90a
+        .address_size 64
+        .visible .entry k(.param .u64 out) .reqntid 128 ]] .. row[1] .. [[
+        { setmaxnreg.dec.sync.aligned.u32 256; ret; }]]):kernel "k"
+      local ok, why = k(ints(1)):launch {grid = 1, device = "sim:sm_90a",
+                                         faults = "return"}
+      assert.equal(row[2] == 256, ok ~= nil)
+      if not ok then
+        assert.matches(("setmaxnreg.dec cannot change %d registers a thread to "
+          .. "256"):format(row[2]), why)
+      end
+    end
+  end)
+end)
+
+describe("metadata of Triton", function()
+  setup(make_folder)
+  teardown(remove_folder)
 
   local function run(command, launch, ...)
     support.write(folder .. "/l.json", launch)

@@ -693,6 +693,10 @@ describe("setmaxnreg", function()
     local TWO = {grid = 1, cluster = 1, block = 256}
     clean(twice(arch.sync_threads), TWO)
     clean(twice(group), TWO)
+    clean(function()
+      arch.setmaxregister_decrease(40)
+      arch.setmaxregister_decrease(40)
+    end, TWO)
     tells("registers: warp %d executes its next setmaxnreg with nothing that "
       .. "orders it after warp %d's previous one: warps of a warpgroup "
       .. "%(%d to %d%) must synchronize in between$", twice(arch.sync_warp),

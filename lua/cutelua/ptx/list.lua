@@ -12,11 +12,12 @@ local list = {}
 
 local SPEC = {
   script = "ptx", name = "ptx",
-  about = "Lists the entries of PTX, CUDA C or Triton's metadata: parameters with their byte "
-    .. "offsets, shared memory, module variables, opcodes with their counts, "
-    .. "and what the reader rejects. Exit code: 0 all is modelled, 1 an error "
-    .. "or something is not, 2 a wrong command line.",
-  args = {name = "FILE", required = true, help = "FILE.ptx, FILE.cu or NAME.json"},
+  about = "Lists the entries of PTX, CUDA C or Triton's metadata: parameters "
+    .. "with their byte offsets, shared memory, module variables, opcodes with "
+    .. "their counts, and what the reader rejects. Exit code: 0 all is "
+    .. "modelled, 1 an error or something is not, 2 a wrong command line.",
+  args = {name = "FILE", required = true,
+          help = "FILE.ptx, FILE.cu or NAME.json"},
   options = {
     {"--launch", "file", help = "for CUDA C: takes include, define and arch "
       .. "from this LAUNCH file"}}}

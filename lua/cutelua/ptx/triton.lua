@@ -174,12 +174,16 @@ end
 -- Appends the parameters of a tensor descriptor to a list: the map, which moves
 -- boxes of block_size elements, the extents and the strides.
 local function add_descriptor(list, given, desc, what)
-  local t = given.map
+  local t, padding = given.map, given.padding or "zero"
+  if padding ~= "zero" and padding ~= "nan" then
+    core.fail("bad-argument", ("%s: padding = %s; \"zero\" or \"nan\" is "
+      .. "needed"):format(what, core.show(padding)))
+  end
   check_described(t, desc, what)
   local shape, stride = modes(t)
   local rank, size = #shape, desc.elem_size
   local p = {type = MAP_TYPE[desc.elem_type] or desc.elem_type, rank = rank,
-             swizzle = desc.swizzle, fill = given.padding == "nan" and 1 or 0,
+             swizzle = desc.swizzle, fill = padding == "nan" and 1 or 0,
              address = t.iterator.address, extent = {}, stride = {}, box = {},
              l2 = 2}
   for i = 1, rank do  -- a map begins with the contiguous extent

@@ -22,7 +22,8 @@ local names = {}
 local TOPICS = {
   {"Kernels", modules = "cute.lang.kernel cutelua.ptx.raw cutelua.debug "
     .. "cutelua.cache.many "
-    .. "cutelua.ptx cute.lang.devices cutelua.analyses.call "
+    .. "cutelua.ptx cutelua.ptx.triton cute.lang.devices "
+    .. "cutelua.analyses.call "
     .. "cutelua.analyses.prepared"},
   {"Loops, branches, variables",
    modules = "cute.lang.trace cute.lang.branch"},

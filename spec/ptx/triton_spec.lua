@@ -348,5 +348,18 @@ describe("metadata of Triton", function()
     os.remove(path)
     rejects("No such file or directory")
   end)
+
+  it("is read, not machine code in place of PTX", function()
+    local cubin = folder .. "/k.cubin"
+    support.write(cubin, "\x7fELF\2\n")
+    support.write(folder .. "/l.json", "{}")
+    for _, command in ipairs {"run", "check"} do
+      local _, err, code = support.exec {support.program, command, cubin,
+        "--launch", folder .. "/l.json"}
+      assert.matches("k.cubin is machine code, not PTX %[bad%-ptx%]", err)
+      assert.matches("extract it by `cuobjdump %-ptx`", err)
+      assert.equal(1, code)
+    end
+  end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -110,8 +110,14 @@ local function look_beside(name)
     package.path)
 end
 
+-- Kinds of files with PTX, or with machine code in its place, which
+-- cutelua.ptx rejects.
+local PTX_FILES = {ptx = true, cu = true, json = true, cubin = true,
+                   fatbin = true}
+
 local function script_function(opt, name, env)
-  if name:find "%.ptx$" or name:find "%.cu$" or name:find "%.json$" then
+  local kind = name:match "%.(%a+)$"
+  if PTX_FILES[kind] then
     return function(...)
       return require "cutelua.ptx.launch".main(name, {...})
     end

@@ -282,7 +282,15 @@ local function read(path, name)
   return text
 end
 
+-- First bytes of machine code: ELF (a cubin or a program), a fat binary.
+local MACHINE = {["\x7fELF"] = true, ["\x50\xed\x55\xba"] = true}
+
 local function module(text, file)
+  if MACHINE[text:sub(1, 4)] then
+    core.fail("bad-ptx", ("%s is machine code, not PTX\n  write PTX by `nvcc "
+      .. "-ptx`, extract it by `cuobjdump -ptx`, or copy NAME.ptx from "
+      .. "Triton's cache"):format(core.visible(file:sub(2))))
+  end
   return setmetatable({module = core.ptx_parse(text), file = file,
                        variables = {}}, Module)
 end
@@ -291,7 +299,9 @@ end
 ---@param text string the text, or the path of a file (without a line break)
 ---@return cute.PtxModule
 function ptx.ptx(text)
-  if text:find "\n" then return module(text, "=ptx") end
+  if text:find "\n" or MACHINE[text:sub(1, 4)] then
+    return module(text, "=ptx")
+  end
   return module(read(text, "cute.ptx"), "@" .. text)
 end
 

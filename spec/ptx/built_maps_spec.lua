@@ -88,15 +88,17 @@ describe("a tensor map that PTX builds", function()
     end
   end)
 
-  it("has no CUDA C, which an estimate needs", function()
+  it("has no CUDA C; an estimate does without the registers", function()
     local text = mapbuild.text({rank = 1, extent = {32}, stride = {},
       elemtype = 2, box = {8}, bytes = 32}, "shared")
-    local ok, why = pcall(function()
-      cute.ptx(text):kernel "k"(x, cute.zeros({32}, cute.i64),
-        cute.zeros({8}, cute.u32), 0, 0):estimate {grid = 1, block = 32}
-    end)
+    local call = cute.ptx(text):kernel "k"(x, cute.zeros({32}, cute.i64),
+      cute.zeros({8}, cute.u32), 0, 0)
+    local ok, why = pcall(function() return call:trace({block = 32}).source end)
     assert.is_false(ok)
     assert.matches("of a kernel read from PTX has no CUDA C", tostring(why))
+    local e = call:estimate {grid = 1, block = 32}
+    assert.is_nil(e.registers)
+    assert.matches("registers unknown: the PTX has no CUDA C", tostring(e))
   end)
 
   it("is reported if it is not acquired, released or valid", function()

@@ -77,6 +77,15 @@ function Program:cuda(arch)
   return made.text, made.lines, made.name, made.options
 end
 
+--- Reports whether the program has CUDA C. Some programs from PTX have none.
+---@param program table
+---@param arch string
+---@return boolean
+function kernel.has_cuda(program, arch)
+  local ok, why = pcall(program.cuda, program, arch)
+  return ok or not tostring(why):find("has no CUDA C", 1, true)
+end
+
 --- Compiles a program for an architecture. Returns the result of
 -- cute.jit.compile: {cubin, resources, log, ...}.
 ---@param arch? string

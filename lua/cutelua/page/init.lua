@@ -435,6 +435,7 @@ local function conflicts_of(self, report, key)
   return out
 end
 
+local NO_CUDA = "This PTX has instructions that have no CUDA C."
 local NO_COMPILER = "PTX, SASS and registers are not here: CUDA's compiler "
   .. "makes them, which no page has; `cutelua explain SCRIPT -o k.html` shows "
   .. "them where it is installed"
@@ -444,9 +445,12 @@ local NO_COMPILER = "PTX, SASS and registers are not here: CUDA's compiler "
 local function kernel_of(self, program, launch, report, costs)
   local keys, counts, notes = {}, {}, {}
   local key = key_maker(self, keys)
-  local cu = cuda(program, program.arch, key)
-  local made = self.lazy and {missing = {NO_COMPILER}}
-    or asm.of(program, program.arch)
+  local has_cuda = require "cute.lang.kernel".has_cuda
+  local plain = not program.info.ptx or has_cuda(program, program.arch)
+  local cu = plain and cuda(program, program.arch, key)
+    or {text = {"// " .. NO_CUDA}, at = {0}}
+  local made = not plain and {missing = {NO_CUDA}}
+    or self.lazy and {missing = {NO_COMPILER}} or asm.of(program, program.arch)
   local e, why
   if report.ok and costs then
     e, why = estimate_of(program, launch, made)

@@ -45,12 +45,17 @@ local function product(t) return t[1] * t[2] * t[3] end
 -- Requirements of a launch
 ---------------------------------------------------------------------------
 
--- Returns the registers and barriers of the kernel that the compiler reports;
--- an empty table without a compiler.
+-- Returns the registers and barriers of the kernel that the compiler reports.
+-- Without a compiler, or for PTX that has no CUDA C, returns a table with the
+-- reason alone.
 local function resources(p, arch)
+  local has_cuda = require "cute.lang.kernel".has_cuda
+  if p.program.info.ptx and not has_cuda(p.program, arch) then
+    return {why = "the PTX has no CUDA C"}
+  end
   local out, message = p.program:compile(arch)
   if out then return out.resources end
-  if message:find("no-nvrtc", 1, true) then return {} end
+  if message:find("no-nvrtc", 1, true) then return {why = "no NVRTC"} end
   require "cute.lang.report".raise(message)
 end
 
@@ -202,8 +207,9 @@ local function on_card(p, opts)
   p.program.fn:check_arch(sm, card.arch)
   local r = opts.registers and {registers = opts.registers,
     barriers = p.program.info.barriers} or resources(p, card.arch)
-  local x = {card = card, registers = r.registers, at = opts.at or 0,
-             threads = product(p.block), shared = p.program.info.smem,
+  local x = {card = card, registers = r.registers, why = r.why,
+             at = opts.at or 0, threads = product(p.block),
+             shared = p.program.info.smem,
              ncta = product(p.program.cluster), bytes = footprint(p)}
   x.occupancy = targets.occupancy(sm, {threads = x.threads, shared = x.shared,
     registers = r.registers, barriers = r.barriers})
@@ -309,8 +315,8 @@ function estimate.of(p, opts, events)
     cycles = math.max(cycles, begins), launch = x.card.launch,
     begins = begins >= cycles or nil,
     seconds = x.card.launch + math.max(cycles, begins) / x.card.clock,
-    occupancy = x.occupancy, registers = x.registers, shared = x.shared,
-    threads = x.threads, waves = x.clusters / x.room,
+    occupancy = x.occupancy, registers = x.registers, why = x.why,
+    shared = x.shared, threads = x.threads, waves = x.clusters / x.room,
     clusters = x.clusters, idle = x.idle},
     Estimate)
   e.tail = e.waves - math.ceil(e.waves) + 1
@@ -370,7 +376,7 @@ function Estimate:__tostring()
   add("blocks of an SM: %d, limited by %s (%s)", self.occupancy.blocks,
       table.concat(self.occupancy.by, " and "), limits_text(self.occupancy))
   add("registers %s, shared memory %d bytes, threads %d",
-      self.registers or "unknown: no NVRTC", self.shared, self.threads)
+      self.registers or "unknown: " .. self.why, self.shared, self.threads)
   add("waves %.2f, the last one %.0f %% full", self.waves, 100 * self.tail)
   if self.idle then
     add("note: the last of %d clusters moves no data: is the grid larger than "

@@ -75,6 +75,16 @@ def attention(rng, heads, S):
             {"out": np.einsum("hij,hjd->hid", p, v.astype(float))})
 
 
+def attention_warps(rng, heads, S):
+    q, k, v = (normal(rng, (heads, S, 64), np.float16) for _ in range(3))
+    s = np.einsum("hid,hjd->hij", q.astype(float), k.astype(float)) / 8
+    p = np.exp(s - s.max(2, keepdims=True))
+    p /= p.sum(2, keepdims=True)
+    return ({"q": q, "k": k, "v": v, "out": np.zeros_like(q)},
+            ["q", "k", "v", "out", 0.125, heads, S], [cdiv(S, 128), heads],
+            {"out": np.einsum("hij,hjd->hid", p, v.astype(float))})
+
+
 def host_maps(rng, M, N, K):
     tensors, want = operands(rng, M, N, K)
     return (tensors, [{"map": "a"}, {"map": "b"}, {"map": "c"}, K],
@@ -222,6 +232,7 @@ CASES = {
     "matmul_tf32": (matmul_f32, EVEN, 1e-2),
     "matmul_i8": (matmul_i8, EVEN, 0),
     "matmul_e4m3": (matmul_e4m3, EVEN, 1e-3),
+    "attention_warps": (attention_warps, [(2, 128), (1, 256)], 2e-3),
     "add_clusters": (wide_add, [(1001,), (1,)], 0),
     "softmax_clusters": (softmax, [(3, 1000), (2, 7)], 1e-6),
     "matmul_clusters": (wide, EVEN, 1e-3),

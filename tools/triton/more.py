@@ -1,5 +1,5 @@
-"""More kernels in Triton: scans, sorts, atomics, locks, clusters, types of
-products. kernels.py compiles them."""
+"""More kernels in Triton: scans, sorts, atomics, locks, types of products,
+attention with warp specialization. kernels.py compiles them."""
 # SPDX-License-Identifier: MIT
 import triton
 import triton.language as tl
@@ -118,3 +118,30 @@ def matmul_any(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr,
         acc = tl.dot(va, vb, acc)
     tl.store(c + i[:, None] * N + j[None, :], acc,
              mask=(i[:, None] < M) & (j[None, :] < N))
+
+
+@triton.jit
+def attention_warps(q, k, v, out, scale, H, S, BM: tl.constexpr,
+                    BN: tl.constexpr, D: tl.constexpr):
+    dq = tl.make_tensor_descriptor(q, [H * S, D], [D, 1], [BM, D])
+    dk = tl.make_tensor_descriptor(k, [H * S, D], [D, 1], [BN, D])
+    dv = tl.make_tensor_descriptor(v, [H * S, D], [D, 1], [BN, D])
+    do = tl.make_tensor_descriptor(out, [H * S, D], [D, 1], [BM, D])
+    base = tl.program_id(1) * S
+    i = base + tl.program_id(0) * BM
+    vq = dq.load([i, 0])
+    most = tl.full([BM], -float("inf"), dtype=tl.float32)
+    total = tl.zeros([BM], dtype=tl.float32)
+    acc = tl.zeros([BM, D], dtype=tl.float32)
+    for n in tl.range(0, S, BN, warp_specialize=True):
+        vk = dk.load([base + n, 0])
+        s = tl.dot(vq, vk.T) * (scale * 1.44269504)
+        top = tl.maximum(most, tl.max(s, 1))
+        p = tl.exp2(s - top[:, None])
+        shrink = tl.exp2(most - top)
+        total = total * shrink + tl.sum(p, 1)
+        vv = dv.load([base + n, 0])
+        acc = acc * shrink[:, None]
+        acc = tl.dot(p.to(tl.float16), vv, acc)
+        most = top
+    do.store([i, 0], (acc / total[:, None]).to(tl.float16))

@@ -186,6 +186,16 @@ describe("a kernel of Triton", function()
       for i = 0, blocks * 128 - 1 do assert.equal((i ~ 127) + 7, out[i]) end
     end
     assert.equal("ok", k(out, 7):check({grid = 5}).verdict)
+    assert.matches("turn", tostring(k(out, 7):trace({block = 128}).ir))
+    local p = k(out, 7):compile {grid = 3, device = "sim"}
+    p(out, 9)
+    assert.equal(127 + 9, out[0])
+    for _, f in ipairs {function() p(out, 9, {grid = 4}) end,
+                        function() p:launch {grid = 4} end} do
+      local _, why = pcall(f)
+      assert.matches("kernel turn has hidden arguments that depend on the grid "
+        .. "of :compile; compile it again for another grid", why)
+    end
   end)
 
   it("of an older version has one hidden parameter, or none", function()

@@ -533,6 +533,24 @@ local function check_compiled(p, opts)
   end
 end
 
+-- Raises an error if the options change the grid of a prepared launch whose
+-- hidden arguments depend on the grid (see kernel.resolve).
+local function check_grid(p, opts)
+  local resolve = rawget(p, "resolve")
+  if opts and opts.grid and resolve and resolve.options then
+    core.fail("bad-launch", ("kernel %s has hidden arguments that depend on "
+      .. "the grid of :compile; compile it again for another grid"):format(
+      p.program.info.name))
+  end
+end
+
+-- Returns the arguments of a prepared launch for those of a call.
+local function resolved(p, resolve, ...)
+  local args = table.pack(resolve.call(...))
+  if resolve.options then resolve.options(args, nil, p.grid) end
+  return table.unpack(args, 1, args.n)
+end
+
 local function run_now(p, opts, values, grid)
   local faults, name = opts.faults or p.faults, p.program.info.name
   local ok, result = pcall(KINDS[p.device.kind].run, p, opts, values, grid)
@@ -589,6 +607,7 @@ end
 function Prepared:launch(opts)
   check_options(opts)
   check_compiled(self, opts)
+  check_grid(self, opts)
   return run(self, opts, nil, opts and opts.grid and extents("grid", opts.grid))
 end
 
@@ -618,8 +637,9 @@ local function launch_with(p, ...)
   end
   check_options(opts)
   check_compiled(p, opts)
+  check_grid(p, opts)
   if resolve then
-    args = table.pack(resolve.call(table.unpack(args, 1, n)))
+    args = table.pack(resolved(p, resolve, table.unpack(args, 1, n)))
     n = args.n
   end
   local values = core.launch_fit(p.kind, table.unpack(args, 1, n))
@@ -655,7 +675,7 @@ function Prepared:try(opts, ...)
   local known = not resolve and not opts.stream and rawget(self, "launcher")
   if known and known(self, ...) then return true end
   check_options(opts)
-  local args = resolve and table.pack(pcall(resolve.call, ...))
+  local args = resolve and table.pack(pcall(resolved, self, resolve, ...))
     or {true, n = select("#", ...) + 1, ...}
   local fits, values = args[1], nil
   if fits then
@@ -955,8 +975,9 @@ end
 ---@param k table
 ---@param takes integer number of arguments that `call` takes
 ---@param call fun(...) returns the arguments
----@param options? fun(call, opts): table returns the options of a launch in
--- place of `opts`, and may replace arguments of the call, a list
+---@param options? fun(call, opts, grid): table? returns the options of a launch
+-- in place of `opts`, and may replace arguments of the call, a list. With the
+-- grid of a prepared launch, it only replaces arguments.
 function kernel.resolve(k, takes, call, options)
   rawset(k, "resolve", {takes = takes, call = call, options = options})
 end

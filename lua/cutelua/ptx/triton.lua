@@ -278,15 +278,29 @@ local function ptx_beside(path, meta)
   fail(path, "the PTX %s does not exist", core.visible(own))
 end
 
+-- Fills in the scratch memory of a call for a grid of blocks.
+local function add_scratch(k, call, grid)
+  local blocks = grid[1] * grid[2] * grid[3]
+  for i, h in ipairs(k.hidden) do
+    local size = h.size * blocks
+    local t = call[k.last + i]
+    if cute.size(t) < size then call[k.last + i] = scratch(size) end
+  end
+end
+
 -- Returns the options of a launch with those of the metadata: the grid counts
 -- programs, each of which is a cluster of num_ctas blocks. Fills in the scratch
--- memory of the call.
-local function launch_options(k, call, opts)
+-- memory of the call. `prepared` is the grid of a prepared launch, in blocks.
+local function launch_options(k, call, opts, prepared)
+  if prepared then return add_scratch(k, call, prepared) end
   local made = {}
   for name, v in pairs(opts or {}) do made[name] = v end
-  local grid = kernel.extents("grid", made.grid)
   local ctas = k.meta.num_ctas
-  made.grid = {grid[1] * ctas, grid[2], grid[3]}
+  if made.grid ~= nil then  -- a trace needs none
+    local grid = kernel.extents("grid", made.grid)
+    made.grid = {grid[1] * ctas, grid[2], grid[3]}
+    add_scratch(k, call, made.grid)
+  end
   if ctas > 1 then
     if made.cluster == nil then made.cluster = ctas end
     if made.cluster ~= ctas then
@@ -297,12 +311,6 @@ local function launch_options(k, call, opts)
   if made.pdl == nil then made.pdl = k.meta.launch_pdl or nil end
   if made.cooperative == nil then
     made.cooperative = k.meta.launch_cooperative_grid or nil
-  end
-  local blocks = made.grid[1] * grid[2] * grid[3]
-  for i, h in ipairs(k.hidden) do
-    local size = h.size * blocks
-    local t = call[k.last + i]
-    if cute.size(t) < size then call[k.last + i] = scratch(size) end
   end
   return made
 end
@@ -362,7 +370,7 @@ function Module:kernel(name, opts)
     -- Within one block, code of Triton has no fence behind mbarrier.init.
     init_fenced = self.meta.num_ctas == 1,
     expand = function(...) return expanded(self, ...) end,
-    options = function(call, o) return launch_options(self, call, o) end})
+    options = function(...) return launch_options(self, ...) end})
 end
 
 --- Returns notes on the parameters of the PTX, by position: the argument that

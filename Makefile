@@ -22,14 +22,17 @@ CSTD    := -std=c11 -fvisibility=hidden -fPIC -fno-asynchronous-unwind-tables \
 LIBS    := -lm -ldl -lpthread
 
 # core/program/ is only in the program (weblib.c: only in WebAssembly), and
-# core/library/ only in libcutelua; everything else is also in the Lua module.
+# core/library/ only in libcutelua, and core/capture/ only in libcutecapture;
+# everything else is also in the Lua module.
 PROGRAM := $(filter-out %/weblib.c,$(sort $(wildcard core/program/*.c)))
 LIBRARY := $(sort $(wildcard core/library/*.c))
-CORE    := $(filter-out core/program/% core/library/%, \
+CAPTURE := $(sort $(wildcard core/capture/*.c))
+CORE    := $(filter-out core/program/% core/library/% core/capture/%, \
              $(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 LOBJ    := $(LIBRARY:core/%.c=$(BUILD)/%.o)
+COBJ    := $(CAPTURE:core/%.c=$(BUILD)/%.o)
 # Wildcards by level: the program embeds the files of lua/ and kernels/.
 LUA_SRC := $(sort $(wildcard lua/*/*.lua lua/*/*/*.lua lua/*/*/*/*.lua \
              kernels/*.lua kernels/*/*.lua))
@@ -137,7 +140,16 @@ $(BUILD)/libcutelua.a: $(LIB_OBJ) $(BUILD)/library/liblua.a
 	rm -f $@
 	ar rcs $@ $(BUILD)/library/all.o
 
-library: $(BUILD)/libcutelua.so $(BUILD)/libcutelua.a
+# The library of core/capture/ is preloaded into other programs. Its dlsym must
+# end in a jump to the C library's dlsym.
+$(BUILD)/capture/hooks.o: ALIGN := -foptimize-sibling-calls
+$(BUILD)/libcutecapture.so: $(COBJ)
+	@echo 'LD $@'
+	$(CC) -shared $(CFLAGS) $(STRIP) -Wl,-soname,libcutecapture.so \
+	  -Wl,-z,defs -o $@ $(COBJ) $(LIBS)
+
+library: $(BUILD)/libcutelua.so $(BUILD)/libcutelua.a \
+  $(BUILD)/libcutecapture.so
 
 # Parts of the simulator for specs and golden data only.
 UNITS := $(BUILD)/spec/units.o $(addprefix $(BUILD)/,sim/access.o sim/mma.o \
@@ -150,7 +162,8 @@ $(BUILD)/spec/units.so: $(UNITS)
 	@echo 'LD $@'
 	$(CC) -shared $(CFLAGS) -o $@ $(UNITS) -lm
 
--include $(OBJ:.o=.d) $(POBJ:.o=.d) $(LOBJ:.o=.d) $(BUILD)/spec/units.d
+-include $(OBJ:.o=.d) $(POBJ:.o=.d) $(LOBJ:.o=.d) $(COBJ:.o=.d) \
+  $(BUILD)/spec/units.d
 
 # ---- what a user runs ----
 
@@ -300,8 +313,9 @@ install: all install-library $(BUILD)/cutelua.1
 	set -e; for f in $(WEB_FILES); do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/web/$${f##*/}; done
 
-# Installs libcutelua, its header, and the files by which pkg-config and CMake's
-# find_package find them. LIBDIR is the folder of libraries below PREFIX.
+# Installs libcutelua, its header, the files by which pkg-config and CMake's
+# find_package find them, and libcutecapture. LIBDIR is the folder of libraries
+# below PREFIX.
 LIBDIR ?= lib
 install-library: library
 	install -d $(DESTDIR)$(PREFIX)/include \
@@ -312,6 +326,8 @@ install-library: library
 	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.so.$(SOVERSION)
 	ln -sf libcutelua.so.$(SOVERSION) \
 	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.so
+	install -m 755 $(BUILD)/libcutecapture.so \
+	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutecapture.so
 	objcopy --strip-debug $(BUILD)/libcutelua.a \
 	  $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.a
 	chmod 644 $(DESTDIR)$(PREFIX)/$(LIBDIR)/libcutelua.a

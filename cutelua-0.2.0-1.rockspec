@@ -676,6 +676,8 @@ build = {
         "lua/cutelua/program/watch.lua",
       ["cutelua.program.web"] =
         "lua/cutelua/program/web.lua",
+      ["cutelua.ptx.capture"] =
+        "lua/cutelua/ptx/capture.lua",
       ["cutelua.ptx"] =
         "lua/cutelua/ptx/init.lua",
       ["cutelua.ptx.launch"] =

@@ -187,6 +187,7 @@ local ROOMS = {
           "ptx"},
   program = {"base", "atoms", "bind"},
   library = {"base", "bind", "program"},
+  capture = {"gpu"},
 }
 
 rule("rooms include only what lies below them", C, function(path, text,

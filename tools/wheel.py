@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """wheel.py BUILD VERSION: writes BUILD/wheel/cutelua-VERSION-...whl from
-python/ and BUILD/libcutelua.so, with Python's standard library alone. The
-platform tag follows from the versions of glibc's symbols that objdump lists."""
+python/, BUILD/libcutelua.so and BUILD/libcutecapture.so, with Python's standard
+library alone. The platform tag follows from the versions of glibc's symbols
+that objdump lists."""
 import base64
 import hashlib
 import os
@@ -71,8 +72,8 @@ class Wheel:
         self.zip.close()
 
 
-def main():
-    library = build + "/libcutelua.so"
+def version_of(library):
+    """Returns the glibc that a library needs, which must be old enough."""
     need = glibc(library)
     if need > NEWEST:
         fail("%s needs glibc %d.%d; at most %d.%d is allowed" % (
@@ -82,6 +83,12 @@ def main():
                                r"\.so\.\d+$", n)]
     if strange:
         fail("%s needs %s" % (library, ", ".join(strange)))
+    return need
+
+
+def main():
+    libraries = "libcutelua.so", "libcutecapture.so"
+    need = max(version_of("%s/%s" % (build, name)) for name in libraries)
     tag = "py3-none-manylinux_%d_%d_x86_64" % max(need, OLDEST)
     out = "%s/wheel" % build
     os.makedirs(out, exist_ok=True)
@@ -97,11 +104,13 @@ def main():
                 with open(os.path.join(folder, name), "rb") as f:
                     wheel.add(os.path.join(folder, name)[len("python/"):],
                               f.read())
-    stripped = out + "/libcutelua.so"
-    run("strip", "--strip-unneeded", "-o", stripped, library)
-    with open(stripped, "rb") as f:
-        wheel.add("cutelua/libcutelua.so", f.read(), 0o755)
-    os.remove(stripped)
+    for name in libraries:
+        stripped = "%s/%s" % (out, name)
+        run("strip", "--strip-unneeded", "-o", stripped,
+            "%s/%s" % (build, name))
+        with open(stripped, "rb") as f:
+            wheel.add("cutelua/" + name, f.read(), 0o755)
+        os.remove(stripped)
     info = "cutelua-%s.dist-info" % version
     with open("LICENSE", "rb") as f:
         wheel.add(info + "/LICENSE", f.read())

@@ -115,9 +115,17 @@ end
 local PTX_FILES = {ptx = true, cu = true, json = true, cubin = true,
                    fatbin = true}
 
+-- Reports whether the name is that of a folder with recorded launches.
+local function is_capture(name)
+  return core.file_kind(name) == "folder"
+    and (core.file_kind(name .. "/LAUNCH.json")
+         or core.file_kind(name .. "/module.ptx")
+         or core.file_kind(name .. "/1/LAUNCH.json"))
+end
+
 local function script_function(opt, name, env)
   local kind = name:match "%.(%a+)$"
-  if PTX_FILES[kind] then
+  if PTX_FILES[kind] or is_capture(name) then
     return function(...)
       return require "cutelua.ptx.launch".main(name, {...})
     end
@@ -191,8 +199,10 @@ end
 local RUN = [==[
 usage: cutelua run script [arguments]
        cutelua run FILE.ptx|FILE.cu|NAME.json --launch LAUNCH
-Runs a script, or launches PTX, CUDA C, or a kernel that Triton compiled (its
-metadata NAME.json) as a LAUNCH file says (docs/ptx.md).
+       cutelua run FOLDER
+Runs a script, launches PTX, CUDA C, or a kernel that Triton compiled (its
+metadata NAME.json) as a LAUNCH file says, or repeats the launch that
+libcutecapture recorded in a folder (docs/ptx.md).
 The word `run` may be left out.
 ]==]
 

@@ -98,6 +98,11 @@ end
 
 -- Returns the argument for a parameter that is one scalar or pointer.
 local function plain(p, value, what)
+  if type(value) == "string" then
+    local format = p.kind == "f" and p.bits == 32 and "<f"
+      or "<i" .. p.bits // 8
+    return (format:unpack(value))
+  end
   if type(value) == "table" and getmetatable(value) == nil then
     local v, kind, bits = typed(value, what)
     if bits == p.bits and kind == p.kind then return v end
@@ -249,6 +254,18 @@ function ptx.made(module, name, opts, own)
   return made
 end
 
+--- Returns the description of a variable of the module, .global or .const, or
+-- nil if no entry uses such a variable.
+---@param name string
+---@return table?
+function Module:uses(name)
+  for _, entry in ipairs(self:entries()) do
+    for _, v in ipairs(core.ptx_variables(self.module, entry)) do
+      if v.name == name then return v end
+    end
+  end
+end
+
 --- Returns a variable of the module, .global or .const, as a tensor of bytes.
 -- All launches of the module share it.
 ---@param name string
@@ -256,11 +273,8 @@ end
 function Module:variable(name)
   local t = self.variables[name]
   if t then return t end
-  for _, entry in ipairs(self:entries()) do
-    for _, v in ipairs(core.ptx_variables(self.module, entry)) do
-      if v.name == name then return memory_of(self, v) end
-    end
-  end
+  local v = self:uses(name)
+  if v then return memory_of(self, v) end
   core.fail("unknown-name", ("the module has no variable '%s' that an entry "
     .. "uses"):format(name))
 end
@@ -271,7 +285,7 @@ function Module:entries() return core.ptx_entries(self.module) end
 
 sign.class("ptx module", Module, [[
   kernel(name: string, opts?: {lines smem undefined_ok}) entries()
-  variable(name: string)]],
+  variable(name: string) uses(name: string)]],
            "file module variables")
 
 local function read(path, name)

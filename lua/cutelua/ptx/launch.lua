@@ -26,12 +26,13 @@ launch.FORMS = {
             undefined_ok = "list"},
   file = {memory = "object", launches = "list", expect = "object",
           include = "list", define = "object", arch = "string",
-          symbols = "object"},
+          symbols = "object", capture = "integer", files = "object"},
   tensor = {dtype = "string", shape = "integer list", strides = "integer list",
             fill = "string number list", values = "list", npy = "string",
             seed = "integer"},
   map = {tensor = "string", box = "list", swizzle = "integer",
-         bytes = "string", padding = "string"},
+         bytes = "string", padding = "string", offset = "integer"},
+  pointer = {tensor = "string", offset = "integer"},
   expect = {npy = "string", values = "list", tolerance = "number"},
 }
 local FORMS = launch.FORMS
@@ -247,10 +248,27 @@ local function descriptor(spec, t, what)
   return {map = t, padding = spec.padding}
 end
 
+-- Returns the memory of a tensor from byte `offset` on, as bytes.
+local function from_byte(t, offset, what)
+  if not offset or offset == 0 then return t end
+  local bytes = core.cosize(t.layout) * t.element_type.bits // 8
+  if offset < 0 or offset >= bytes then
+    fail("%s: offset %d, but the tensor has %d bytes", what, offset, bytes)
+  end
+  return cute.make_tensor(cute.recast_ptr(t.iterator, cute.u8) + offset,
+                          cute.make_layout(bytes - offset))
+end
+
+-- Returns the memory of a tensor from a byte on.
+local function pointer(spec, memory, what)
+  check(spec, what, FORMS.pointer)
+  return from_byte(named(memory, spec.tensor, what), spec.offset, what)
+end
+
 -- Makes a tensor map: of its bytes, or a TMA atom that moves boxes of a tensor.
 local function tensor_map(spec, memory, what, described)
   check(spec, what, FORMS.map)
-  local t = named(memory, spec.tensor, what)
+  local t = from_byte(named(memory, spec.tensor, what), spec.offset, what)
   if described then return descriptor(spec, t, what) end
   if spec.padding then
     fail("%s: only a tensor descriptor of Triton has 'padding'", what)
@@ -316,13 +334,14 @@ launch.SCALARS = SCALARS
 local KINDS = {
   tensor = function(v, _, what) return tensor(v, what) end,
   map = tensor_map,
+  pointer = pointer,
   bytes = function(v, _, what) return bytes_of(v, what) end,
   fields = fields_of,
 }
 
 -- Returns one argument from its description: a number, a tensor's name, or a
--- table with one key: tensor, map, bytes, fields, or an element type. With
--- `described`, the kernel is Triton's, whose maps are tensor descriptors.
+-- table with one key: tensor, pointer, map, bytes, fields, or an element type.
+-- With `described`, the kernel is Triton's, whose maps are tensor descriptors.
 function argument(a, memory, what, described)
   if type(a) == "number" or type(a) == "boolean" then return a end
   if type(a) == "string" then return named(memory, a, what) end
@@ -336,8 +355,8 @@ function argument(a, memory, what, described)
       return {value, name}
     end
   end
-  fail("%s: a number, a tensor's name, or {tensor}, {map}, {bytes}, {fields}, "
-    .. "{f32: 1.5} expected, not %s", what, core.show(a))
+  fail("%s: a number, a tensor's name, or {tensor}, {pointer}, {map}, "
+    .. "{bytes}, {fields}, {f32: 1.5} expected, not %s", what, core.show(a))
 end
 
 ---------------------------------------------------------------------------
@@ -474,7 +493,7 @@ local OPTIONS = {script = "FILE.ptx", name = "ptx",
   about = "Launches the entries of a file of PTX or CUDA C, or the kernel of "
     .. "Triton's metadata, as a LAUNCH file says.",
   options = {
-    {"--launch", "file", required = true, help = "the LAUNCH file"},
+    {"--launch", "file", help = "the LAUNCH file"},
     {"--device", "string", default = "sim", place = "sim|sim:sm_90a",
      help = "where to run"},
     {"--ptx-lines", "flag", help = "reports name lines of the PTX, not of "
@@ -514,16 +533,29 @@ local function set_symbol(module, name, values)
   for i = 1, #bytes do v[i - 1] = bytes:byte(i) end
 end
 
---- Launches entries of a PTX or CUDA C file as a LAUNCH file describes.
----@param path string FILE.ptx, FILE.cu, or NAME.json of Triton
+--- Launches entries of a PTX or CUDA C file as a LAUNCH file describes, or the
+-- recorded launch of a folder.
+---@param path string FILE.ptx, FILE.cu, NAME.json of Triton, or a folder of
+-- libcutecapture
 ---@param words string[] --launch FILE and further options
 function launch.main(path, words)
-  if not core.file_kind(path) then
+  local kind = core.file_kind(path)
+  if not kind then
     core.fail("io", ("cannot open %s: No such file or directory"):format(
       core.visible(path)))
   end
   local opt = cli.parse(words, OPTIONS)
-  local spec = launch.read(opt.launch)
+  local spec
+  if kind == "folder" then
+    if opt.launch then
+      fail("%s is a folder with its own LAUNCH.json: leave out --launch", path)
+    end
+    path, opt.launch = path .. "/module.ptx", path .. "/LAUNCH.json"
+    spec = require "cutelua.ptx.capture".read(path, opt.launch)
+  elseif not opt.launch then
+    fail("%s: --launch FILE is missing", path)
+  end
+  spec = spec or launch.read(opt.launch)
   local launches = launches_of(spec, opt.launch)
   local module = launch.module(path, spec)
   local memory = {}
@@ -531,7 +563,10 @@ function launch.main(path, words)
     memory[name] = tensor(t, "memory." .. name)
   end
   for name, values in pairs(spec.symbols or {}) do
-    set_symbol(module, name, values)
+    -- A capture has the variables that other entries use, too.
+    if not spec.capture or module:uses(name) then
+      set_symbol(module, name, values)
+    end
   end
   local run = {device = opt.device, lines = opt.ptx_lines and "ptx" or nil}
   for i, l in ipairs(launches) do

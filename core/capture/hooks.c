@@ -1,0 +1,382 @@
+// Functions of the driver that the library replaces: those that load modules,
+// find kernels and launch them. Programs reach them as symbols, by dlsym, or by
+// cuGetProcAddress, which the library replaces, too.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/inside.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef void *CUlibrary, *CUkernel;
+
+void warn_once(int which, const char *format, ...) {
+  static atomic_int said[WARNINGS];
+  va_list args;
+  if (atomic_exchange(&said[which], 1)) return;
+  char text[1024];
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  fprintf(stderr, "cutecapture: %s\n", text);
+}
+
+// ---- the real functions ----
+
+static void *(*real_dlsym)(void *, const char *);
+
+// Finds the C library's dlsym. dlvsym is not replaced.
+static void find_dlsym(void) {
+  static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17",
+                                         "GLIBC_2.2.5"};
+  for (int i = 0; i < 3 && !real_dlsym; i++)
+    *(void **)(void *)&real_dlsym = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+}
+
+static void *driver_library(void) {
+  static void *_Atomic library;
+  void *lib = library;
+  if (!lib) library = lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (!lib) library = lib = dlopen("libcuda.so.1", RTLD_LAZY);
+  return lib;
+}
+
+void *driver_function(const char *name) {
+  void *lib = driver_library();
+  if (!real_dlsym) find_dlsym();
+  return lib && real_dlsym ? real_dlsym(lib, name) : NULL;
+}
+
+// ---- handles of modules and kernels ----
+
+typedef struct Known {
+  struct Known *next;
+  const void *handle;
+  Kernel k;  // name is NULL for modules and libraries
+} Known;
+
+static Known *known[4096];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static Known **slot(const void *handle) {
+  return &known[((uintptr_t)handle >> 4) % 4096];
+}
+
+// A later handle with the same address hides the earlier one.
+static void know(const void *handle, const Kernel *k) {
+  Known *e = calloc(1, sizeof *e);
+  if (!e) return;
+  e->handle = handle, e->k = *k;
+  if (k->name) e->k.name = strdup(k->name);
+  pthread_mutex_lock(&lock);
+  e->next = *slot(handle);
+  *slot(handle) = e;
+  pthread_mutex_unlock(&lock);
+}
+
+static bool known_of(const void *handle, Kernel *k) {
+  pthread_mutex_lock(&lock);
+  const Known *e = *slot(handle);
+  while (e && e->handle != handle) e = e->next;
+  if (e) *k = e->k;
+  pthread_mutex_unlock(&lock);
+  return e != NULL;
+}
+
+static void loaded(const void *handle, const void *data, bool library) {
+  if (!launch_wanted()) return;
+  Kernel k = {image_new(data), NULL, NULL, NULL};
+  if (library) k.library = (void *)(uintptr_t)handle;
+  else k.module = (CUmodule)(uintptr_t)handle;
+  if (k.image) know(handle, &k);
+}
+
+// Remembers a kernel of the module or library `of`.
+static void found(const void *handle, const void *of, const char *name) {
+  Kernel k;
+  if (!launch_wanted() || !known_of(of, &k)) return;
+  k.name = (char *)(uintptr_t)name;
+  know(handle, &k);
+}
+
+// Asks the driver about a kernel that the program found in another way, such
+// as cuModuleEnumerateFunctions.
+static bool ask(CUfunction f, Kernel *k) {
+  CUresult (*name_of)(const char **, const void *);
+  CUresult (*module_of)(void **, const void *);
+  const char *name = NULL;
+  void *of = NULL;
+  static const char *const ways[2][2] = {
+    {"cuFuncGetName", "cuFuncGetModule"},
+    {"cuKernelGetName", "cuKernelGetLibrary"}};
+  for (int i = 0; i < 2; i++) {
+    DRIVER(name_of, ways[i][0]);
+    DRIVER(module_of, ways[i][1]);
+    if (!name_of || !module_of || name_of(&name, f) || module_of(&of, f) ||
+        !name || !known_of(of, k))
+      continue;
+    found(f, of, name);
+    return known_of(f, k);
+  }
+  return false;
+}
+
+static int before(CUfunction f, const CUlaunchConfig *c, void **params,
+                  void **extra) {
+  Kernel k;
+  if (!launch_wanted()) return 0;
+  if (!(known_of(f, &k) && k.name) && !ask(f, &k)) {
+    warn_once(WARN_KERNEL, "a launch is not recorded: its kernel was loaded in "
+              "a way that is not observed");
+    return 0;
+  }
+  return launch_before(&k, f, c, params, extra);
+}
+
+// ---- the hooks ----
+
+// H(name, name for cuGetProcAddress, parameters, arguments). REAL(name) is the
+// driver's function.
+#define LAUNCH_ARGS \
+  (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, \
+   unsigned by, unsigned bz, unsigned smem, CUstream s, void **p, void **extra)
+#define COOPERATIVE_ARGS \
+  (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, \
+   unsigned by, unsigned bz, unsigned smem, CUstream s, void **p)
+#define EX_ARGS (const CUlaunchConfig *c, CUfunction f, void **p, void **extra)
+#define HOOKS(H) \
+  H(cuModuleLoadData, (CUmodule *m, const void *image)) \
+  H(cuModuleLoadDataEx, (CUmodule *m, const void *image, unsigned n, \
+                         void *options, void **values)) \
+  H(cuModuleLoadFatBinary, (CUmodule *m, const void *image)) \
+  H(cuLibraryLoadData, (CUlibrary *l, const void *image, void *jit, void **jv, \
+                        unsigned nj, void *options, void **values, \
+                        unsigned n)) \
+  H(cuModuleGetFunction, (CUfunction *f, CUmodule m, const char *name)) \
+  H(cuLibraryGetKernel, (CUkernel *k, CUlibrary l, const char *name)) \
+  H(cuLibraryGetModule, (CUmodule *m, CUlibrary l)) \
+  H(cuKernelGetFunction, (CUfunction *f, CUkernel k)) \
+  H(cuLaunchKernel, LAUNCH_ARGS) H(cuLaunchKernel_ptsz, LAUNCH_ARGS) \
+  H(cuLaunchKernelEx, EX_ARGS) H(cuLaunchKernelEx_ptsz, EX_ARGS) \
+  H(cuLaunchCooperativeKernel, COOPERATIVE_ARGS) \
+  H(cuLaunchCooperativeKernel_ptsz, COOPERATIVE_ARGS) \
+  H(cuGetProcAddress, (const char *name, void **p, int version, \
+                       unsigned long long flags)) \
+  H(cuGetProcAddress_v2, (const char *name, void **p, int version, \
+                          unsigned long long flags, int *status))
+
+#define H(name, params) EXPORT CUresult name params;
+HOOKS(H)
+#undef H
+EXPORT void *dlsym(void *handle, const char *name);
+
+typedef struct Hook {
+  const char *name;
+  void *ours;
+  void *_Atomic real;
+} Hook;
+
+#define H(name, params) {#name, NULL, NULL},
+static Hook hooks[] = {HOOKS(H)};
+#undef H
+enum { HOOKED = sizeof hooks / sizeof *hooks };
+
+__attribute__((constructor)) static void start(void) {
+  int i = 0;
+  if (!real_dlsym) find_dlsym();
+#define H(name, params) \
+  { \
+    CUresult (*p) params = name; \
+    memcpy(&hooks[i++].ours, &p, sizeof p); \
+  }
+  HOOKS(H)
+#undef H
+}
+
+static Hook *hook_of(const char *name) {
+  if (name[0] != 'c' || name[1] != 'u') return NULL;
+  for (int i = 0; i < HOOKED; i++)
+    if (strcmp(hooks[i].name, name) == 0) return &hooks[i];
+  return NULL;
+}
+
+static void *real_of(const char *name) {
+  Hook *h = hook_of(name);
+  if (!h->real) h->real = driver_function(name);
+  return h->real;
+}
+
+// Declares `real`, a pointer to the driver's function; returns CUDA's error for
+// a missing function if there is none.
+#define REAL(name, params) \
+  CUresult (*real) params; \
+  *(void **)(void *)&real = real_of(#name); \
+  if (!real) return 500
+
+CUresult cuModuleLoadData(CUmodule *m, const void *image) {
+  REAL(cuModuleLoadData, (CUmodule *, const void *));
+  CUresult r = real(m, image);
+  if (!r) loaded(*m, image, false);
+  return r;
+}
+
+CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n,
+                            void *options, void **values) {
+  REAL(cuModuleLoadDataEx, (CUmodule *, const void *, unsigned, void *,
+                            void **));
+  CUresult r = real(m, image, n, options, values);
+  if (!r) loaded(*m, image, false);
+  return r;
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule *m, const void *image) {
+  REAL(cuModuleLoadFatBinary, (CUmodule *, const void *));
+  CUresult r = real(m, image);
+  if (!r) loaded(*m, image, false);
+  return r;
+}
+
+CUresult cuLibraryLoadData(CUlibrary *l, const void *image, void *jit,
+                           void **jv, unsigned nj, void *options,
+                           void **values, unsigned n) {
+  REAL(cuLibraryLoadData, (CUlibrary *, const void *, void *, void **, unsigned,
+                           void *, void **, unsigned));
+  CUresult r = real(l, image, jit, jv, nj, options, values, n);
+  if (!r) loaded(*l, image, true);
+  return r;
+}
+
+CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
+  REAL(cuModuleGetFunction, (CUfunction *, CUmodule, const char *));
+  CUresult r = real(f, m, name);
+  if (!r) found(*f, m, name);
+  return r;
+}
+
+CUresult cuLibraryGetKernel(CUkernel *k, CUlibrary l, const char *name) {
+  REAL(cuLibraryGetKernel, (CUkernel *, CUlibrary, const char *));
+  CUresult r = real(k, l, name);
+  if (!r) found(*k, l, name);
+  return r;
+}
+
+CUresult cuLibraryGetModule(CUmodule *m, CUlibrary l) {
+  Kernel k;
+  REAL(cuLibraryGetModule, (CUmodule *, CUlibrary));
+  CUresult r = real(m, l);
+  if (!r && launch_wanted() && known_of(l, &k)) {
+    k.module = *m;
+    know(*m, &k);
+  }
+  return r;
+}
+
+CUresult cuKernelGetFunction(CUfunction *f, CUkernel of) {
+  Kernel k;
+  REAL(cuKernelGetFunction, (CUfunction *, CUkernel));
+  CUresult r = real(f, of);
+  if (!r && launch_wanted() && known_of(of, &k)) know(*f, &k);
+  return r;
+}
+
+// ---- launches ----
+
+#define CONFIG {gx, gy, gz, bx, by, bz, smem, s, NULL, 0}
+
+#define LAUNCH(name) \
+  CUresult name LAUNCH_ARGS { \
+    REAL(name, LAUNCH_ARGS); \
+    CUlaunchConfig c = CONFIG; \
+    int record = before(f, &c, p, extra); \
+    CUresult r = real(f, gx, gy, gz, bx, by, bz, smem, s, p, extra); \
+    if (record) launch_after(record); \
+    return r; \
+  }
+LAUNCH(cuLaunchKernel)
+LAUNCH(cuLaunchKernel_ptsz)
+
+#define EX(name) \
+  CUresult name EX_ARGS { \
+    REAL(name, EX_ARGS); \
+    int record = before(f, c, p, extra); \
+    CUresult r = real(c, f, p, extra); \
+    if (record) launch_after(record); \
+    return r; \
+  }
+EX(cuLaunchKernelEx)
+EX(cuLaunchKernelEx_ptsz)
+
+#define COOPERATIVE(name) \
+  CUresult name COOPERATIVE_ARGS { \
+    REAL(name, COOPERATIVE_ARGS); \
+    CUlaunchConfig c = CONFIG; \
+    CUlaunchAttribute a; \
+    memset(&a, 0, sizeof a); \
+    a.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, a.value.cooperative = 1; \
+    c.attrs = &a, c.numAttrs = 1; \
+    int record = before(f, &c, p, NULL); \
+    CUresult r = real(f, gx, gy, gz, bx, by, bz, smem, s, p); \
+    if (record) launch_after(record); \
+    return r; \
+  }
+COOPERATIVE(cuLaunchCooperativeKernel)
+COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
+
+// ---- look-ups ----
+
+// Replaces a function that cuGetProcAddress found. Bit 1 of `flags` asks for
+// functions that use the default stream of each thread.
+static void replace(const char *name, void **p, int version,
+                    unsigned long long flags) {
+  char variant[128];
+  const char *suffix = flags & 2 ? "_ptsz" : "";
+  if (!name || !p || !*p) return;
+  if (strcmp(name, "cuGetProcAddress") == 0 && version >= 12000) suffix = "_v2";
+  snprintf(variant, sizeof variant, "%s%s", name, suffix);
+  Hook *h = hook_of(variant);
+  if (!h && *suffix) h = hook_of(name);
+  if (!h) return;
+  if (!h->real) h->real = *p;
+  *p = h->ours;
+}
+
+CUresult cuGetProcAddress(const char *name, void **p, int version,
+                          unsigned long long flags) {
+  REAL(cuGetProcAddress, (const char *, void **, int, unsigned long long));
+  CUresult r = real(name, p, version, flags);
+  if (!r) replace(name, p, version, flags);
+  return r;
+}
+
+CUresult cuGetProcAddress_v2(const char *name, void **p, int version,
+                             unsigned long long flags, int *status) {
+  REAL(cuGetProcAddress_v2, (const char *, void **, int, unsigned long long,
+                             int *));
+  CUresult r = real(name, p, version, flags, status);
+  if (!r) replace(name, p, version, flags);
+  return r;
+}
+
+// The C library's dlsym finds its caller by the return address, so the last
+// call must be a jump: the Makefile compiles this file with
+// -foptimize-sibling-calls.
+void *dlsym(void *handle, const char *name) {
+  if (!real_dlsym) find_dlsym();
+  Hook *h = hook_of(name);
+  if (!h || handle == RTLD_NEXT || handle == RTLD_DEFAULT)
+    return real_dlsym(handle, name);
+  void *p = real_dlsym(handle, name);
+  Dl_info at;
+  if (!p || !dladdr(p, &at) || !at.dli_fname ||
+      !strstr(at.dli_fname, "libcuda.so"))
+    return p;
+  if (!h->real) h->real = p;
+  return h->ours;
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,83 @@
+// libcutecapture.so: a library for LD_PRELOAD that records kernel launches of a
+// program as folders for `cutelua check`. docs/ptx.md describes its use.
+//
+// The library never makes a call of the program fail: after an error of its own
+// it prints a warning once, and the call continues.
+#ifndef CUTE_CAPTURE_INSIDE_H
+#define CUTE_CAPTURE_INSIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu/cudaapi.h"
+
+// ---- modules (module.c) ----
+
+// The image of a module, as the program passed it to the driver.
+typedef struct Image {
+  const unsigned char *data;
+  size_t size;
+  bool owned;   // whether `data` is a copy that the library made
+} Image;
+
+// Remembers an image. Returns NULL if the memory is exhausted.
+Image *image_new(const void *data);
+// Returns the PTX text of an image that has the entry `name`, in memory of its
+// own; or NULL, with the reason in `why`.
+char *image_ptx(const Image *image, const char *name, char *why, size_t size);
+
+// ---- entries of PTX (entry.c) ----
+
+enum { PARAMS = 512, NAME = 256 };
+
+typedef struct Param {
+  char kind;      // of the type: 'u', 's', 'b' or 'f'
+  bool array;     // a structure or an array of bytes
+  size_t size, align, offset;
+} Param;
+
+// Reports whether the text has the entry `name`, and returns the position of
+// its parameter list.
+const char *entry_find(const char *ptx, const char *name);
+// Writes the parameters of an entry to `out`; returns their number, or -1 if
+// the text is not understood.
+int entry_params(const char *ptx, const char *name, Param out[PARAMS]);
+// Calls `use` for the name of each .global and .const variable of a module.
+void entry_variables(const char *ptx, void (*use)(const char *name, void *data),
+                     void *data);
+
+// ---- launches (launch.c) ----
+
+typedef struct Kernel {
+  const Image *image;
+  CUmodule module;   // NULL if the kernel is that of a CUlibrary
+  void *library;
+  char *name;
+} Kernel;
+
+// Reports whether launches are still to be recorded.
+bool launch_wanted(void);
+// Records a launch if it is selected. Returns the number of the record, for
+// launch_after, or 0.
+int launch_before(const Kernel *k, CUfunction f, const CUlaunchConfig *c,
+                  void **params, void **extra);
+// Completes the record of a launch.
+void launch_after(int record);
+
+// ---- the driver (hooks.c) ----
+
+// Returns a function of the driver, or NULL.
+void *driver_function(const char *name);
+// Prints a warning with this number, at most once in a process.
+void warn_once(int which, const char *format, ...)
+  __attribute__((format(printf, 2, 3)));
+
+enum { WARN_PTX, WARN_LARGE, WARN_GRAPH, WARN_FOLDER, WARN_MEMORY, WARN_KERNEL,
+       WARN_PARAMS, WARN_DRIVER, WARNINGS };
+
+// Sets `f` to a function of the driver. The types of both are the same.
+#define DRIVER(f, name) (*(void **)(void *)&(f) = driver_function(name))
+
+#endif
+// SPDX-License-Identifier: MIT

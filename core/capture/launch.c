@@ -1,0 +1,521 @@
+// Records of launches. A record is a folder with LAUNCH.json, module.ptx and a
+// .npy file for each allocation that the parameters reach. The folder gets its
+// name when it is complete.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/inside.h"
+
+enum { FORMAT = 1, REGIONS = 256, PATH = 4096, SYMBOL = 64 << 10 };
+
+// An allocation that the parameters reach.
+typedef struct Region {
+  uint64_t base;
+  size_t size, after;  // after: bytes of the file of its final contents, or 0
+} Region;
+
+// A record that launch_before began and launch_after completes.
+typedef struct Record {
+  struct Record *next;
+  int number;
+  char folder[PATH], final[PATH];
+  FILE *json;
+  char *text;
+  size_t bytes, ptx;
+  Region region[REGIONS];
+  int regions;
+  CUstream stream;
+} Record;
+
+// What a launch passes: its kernel and the bytes of its parameters.
+typedef struct Passed {
+  const Kernel *k;
+  CUfunction f;
+  const CUlaunchConfig *c;
+  int n;
+  Param param[PARAMS];
+  const unsigned char *value[PARAMS];
+} Passed;
+
+static struct {
+  const char *folder, *kernel;
+  int count, skip;
+  bool after;
+  uint64_t most;  // largest number of bytes of a record
+} settings;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Record *open_records;
+static int seen, taken;  // selected launches; records that were begun
+static bool stopped;     // whether a folder could not be written
+
+static int number(const char *name, int otherwise) {
+  const char *s = getenv(name);
+  return s && *s ? atoi(s) : otherwise;
+}
+
+static void configure(void) {
+  const char *after = getenv("CUTELUA_CAPTURE_AFTER");
+  settings.folder = getenv("CUTELUA_CAPTURE");
+  settings.kernel = getenv("CUTELUA_CAPTURE_KERNEL");
+  if (!settings.kernel || !*settings.kernel) settings.kernel = "*";
+  settings.count = number("CUTELUA_CAPTURE_COUNT", 1);
+  settings.skip = number("CUTELUA_CAPTURE_SKIP", 0);
+  settings.most = (uint64_t)number("CUTELUA_CAPTURE_MB", 256) << 20;
+  settings.after = after && strcmp(after, "1") == 0;
+  if (settings.folder && !*settings.folder) settings.folder = NULL;
+}
+
+bool launch_wanted(void) {
+  pthread_once(&once, configure);
+  if (!settings.folder) return false;
+  pthread_mutex_lock(&lock);
+  bool wanted = !stopped && taken < settings.count;
+  pthread_mutex_unlock(&lock);
+  return wanted;
+}
+
+// ---- memory of the GPU ----
+
+// Waits for the work before the launch. A stream that another thread captures
+// must not see this wait, for which the driver has a mode.
+static bool finish_work(void) {
+  CUresult (*mode)(int *), (*wait)(void);
+  int relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+  DRIVER(mode, "cuThreadExchangeStreamCaptureMode");
+  DRIVER(wait, "cuCtxSynchronize");
+  if (mode) mode(&relaxed);
+  bool ok = wait && wait() == CUDA_SUCCESS;
+  if (mode) mode(&relaxed);
+  return ok;
+}
+
+static bool capturing(CUstream s) {
+  CUresult (*is)(CUstream, CUstreamCaptureStatus *);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  DRIVER(is, "cuStreamIsCapturing");
+  return is && (is(s, &status) || status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+static bool copy(void *to, uint64_t from, size_t n) {
+  CUresult (*download)(void *, CUdeviceptr, size_t);
+  DRIVER(download, "cuMemcpyDtoH_v2");
+  return download && download(to, from, n) == CUDA_SUCCESS;
+}
+
+// Returns the number of the allocation that contains the address, or -1.
+static int region_of(Record *r, uint64_t address) {
+  CUresult (*range)(CUdeviceptr *, size_t *, CUdeviceptr);
+  CUdeviceptr base;
+  size_t size;
+  if (address < 4096) return -1;
+  for (int i = 0; i < r->regions; i++)
+    if (address - r->region[i].base < r->region[i].size) return i;
+  DRIVER(range, "cuMemGetAddressRange_v2");
+  if (!range || range(&base, &size, address) || address < base ||
+      address - base >= size || r->regions == REGIONS)
+    return -1;
+  r->region[r->regions] = (Region){base, size, 0};
+  return r->regions++;
+}
+
+// ---- files ----
+
+static FILE *create(const Record *r, const char *name) {
+  char path[PATH + 64];
+  snprintf(path, sizeof path, "%s/%s", r->folder, name);
+  return fopen(path, "wb");
+}
+
+static bool closed(FILE *f) {
+  bool ok = !ferror(f);
+  return fclose(f) == 0 && ok;
+}
+
+// Writes an allocation as a .npy file. Returns the number of the file's bytes,
+// or 0.
+static size_t write_region(const Record *r, const Region *region,
+                           const char *name) {
+  enum { PIECE = 16 << 20 };
+  bool words = region->size % 4 == 0;
+  char head[129];
+  FILE *f = create(r, name);
+  char *piece = malloc(PIECE);
+  bool ok = f && piece;
+  snprintf(head, sizeof head, "\x93NUMPY\x01%c\x76%c{'descr': '%s', "
+           "'fortran_order': False, 'shape': (%zu,), }", 1, 1,
+           words ? "<u4" : "|u1", words ? region->size / 4 : region->size);
+  head[7] = head[9] = 0;
+  for (size_t i = 10; i < 127; i++)
+    if (!head[i]) memset(head + i, ' ', 127 - i);
+  head[127] = '\n';
+  if (ok) ok = fwrite(head, 1, 128, f) == 128;
+  for (size_t at = 0; ok && at < region->size; at += PIECE) {
+    size_t n = region->size - at < PIECE ? region->size - at : PIECE;
+    ok = copy(piece, region->base + at, n) && fwrite(piece, 1, n, f) == n;
+  }
+  free(piece);
+  if (f) ok = closed(f) && ok;
+  return ok ? region->size + 128 : 0;
+}
+
+static void remove_folder(const Record *r) {
+  char path[PATH + 64];
+  for (int i = 0; i < 2 * r->regions + 2; i++) {
+    if (i < 2) snprintf(path, sizeof path, "%s/%s", r->folder,
+                        i ? "LAUNCH.json" : "module.ptx");
+    else snprintf(path, sizeof path, "%s/%s%d.npy", r->folder,
+                  i % 2 ? "after" : "m", (i - 2) / 2);
+    unlink(path);
+  }
+  rmdir(r->folder);
+}
+
+// ---- LAUNCH.json ----
+
+static void write_hex(FILE *f, const unsigned char *p, size_t n) {
+  fputc('"', f);
+  for (size_t i = 0; i < n; i++) fprintf(f, "%02x", p[i]);
+  fputc('"', f);
+}
+
+static void write_pointer(Record *r, int i, uint64_t v) {
+  uint64_t offset = v - r->region[i].base;
+  if (offset) fputs("{\"pointer\": {\"tensor\": ", r->json);
+  fprintf(r->json, "\"m%d\"", i);
+  if (offset)
+    fprintf(r->json, ", \"offset\": %llu}}", (unsigned long long)offset);
+}
+
+static uint64_t word(const unsigned char *p) {
+  uint64_t v;
+  memcpy(&v, p, 8);
+  return v;
+}
+
+// Writes a structure as its bytes, or as fields if it has pointers.
+static void write_struct(Record *r, const Param *p, const unsigned char *v) {
+  bool pointers = false;
+  for (size_t at = 0; at + 8 <= p->size; at += 8)
+    pointers = region_of(r, word(v + at)) >= 0 || pointers;
+  if (pointers && p->size == 128 && p->align >= 64) {
+    int i = region_of(r, word(v));
+    if (i >= 0) {
+      fprintf(r->json, "{\"map\": {\"tensor\": \"m%d\", \"offset\": %llu, "
+              "\"bytes\": ", i,
+              (unsigned long long)(word(v) - r->region[i].base));
+      write_hex(r->json, v, p->size);
+      fputs("}}", r->json);
+      return;
+    }
+  }
+  if (!pointers) {
+    fputs("{\"bytes\": ", r->json);
+    write_hex(r->json, v, p->size);
+    fputc('}', r->json);
+    return;
+  }
+  fputs("{\"fields\": {", r->json);
+  for (size_t at = 0; at < p->size;) {
+    uint32_t low;
+    int i = at + 8 <= p->size && at % 8 == 0 ? region_of(r, word(v + at)) : -1;
+    fprintf(r->json, "%s\"%zu\": ", at ? ", " : "", at);
+    if (i >= 0) {
+      write_pointer(r, i, word(v + at));
+      at += 8;
+    } else if (at + 4 <= p->size) {
+      memcpy(&low, v + at, 4);
+      fprintf(r->json, "{\"u32\": %u}", low);
+      at += 4;
+    } else {
+      fprintf(r->json, "{\"u8\": %u}", v[at++]);
+    }
+  }
+  fputs("}}", r->json);
+}
+
+static void write_float(FILE *f, const Param *p, const unsigned char *v) {
+  float single;
+  double d;
+  if (p->size == 4) memcpy(&single, v, 4), d = (double)single;
+  else memcpy(&d, v, 8);
+  if (isfinite(d)) {
+    fprintf(f, "{\"f%zu\": %.*g}", p->size * 8, p->size == 4 ? 9 : 17, d);
+    return;
+  }
+  fputs("{\"bytes\": ", f);
+  write_hex(f, v, p->size);
+  fputc('}', f);
+}
+
+static void write_argument(Record *r, const Param *p, const unsigned char *v) {
+  uint64_t whole = 0;
+  int i = -1;
+  if (p->array || p->size > 8) {
+    write_struct(r, p, v);
+  } else if (p->kind == 'f' && p->size >= 4) {
+    write_float(r->json, p, v);
+  } else {
+    memcpy(&whole, v, p->size);
+    if (p->size == 8) i = region_of(r, whole);
+    if (i >= 0) write_pointer(r, i, whole);
+    else if (p->size == 8)
+      fprintf(r->json, "{\"u64\": %lld}", (long long)whole);
+    else fprintf(r->json, "{\"u%zu\": %llu}", p->size * 8,
+                 (unsigned long long)whole);
+  }
+}
+
+typedef struct Symbols {
+  Record *r;
+  const Kernel *k;
+  int n;
+} Symbols;
+
+// Writes the contents of a variable of the module.
+static void write_symbol(const char *name, void *data) {
+  Symbols *s = data;
+  CUresult (*of)(CUdeviceptr *, size_t *, void *, const char *);
+  CUdeviceptr at;
+  size_t n;
+  unsigned char *bytes;
+  DRIVER(of, s->k->module ? "cuModuleGetGlobal_v2" : "cuLibraryGetGlobal");
+  if (!of || of(&at, &n, s->k->module ? (void *)s->k->module : s->k->library,
+                name) || n > SYMBOL || !(bytes = malloc(n)))
+    return;
+  if (copy(bytes, at, n)) {
+    fprintf(s->r->json, "%s\n  \"%s\": ", s->n++ ? "," : "", name);
+    write_hex(s->r->json, bytes, n);
+  }
+  free(bytes);
+}
+
+static void write_launch(Record *r, const Passed *p, const char *ptx) {
+  const CUlaunchConfig *c = p->c;
+  Symbols symbols = {r, p->k, 0};
+  fprintf(r->json, "{\"capture\": %d, \"entry\": \"%s\",\n \"grid\": "
+          "[%u, %u, %u], \"block\": [%u, %u, %u], \"smem\": %u", FORMAT,
+          p->k->name, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
+          c->blockDimY, c->blockDimZ, c->sharedMemBytes);
+  for (unsigned i = 0; i < c->numAttrs; i++) {
+    const CUlaunchAttribute *a = &c->attrs[i];
+    int id = (int)a->id;
+    if (id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && a->value.clusterDim.x)
+      fprintf(r->json, ", \"cluster\": [%u, %u, %u]", a->value.clusterDim.x,
+              a->value.clusterDim.y, a->value.clusterDim.z);
+    else if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && a->value.cooperative)
+      fputs(", \"cooperative\": true", r->json);
+    else if (id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+             a->value.programmaticStreamSerializationAllowed)
+      fputs(", \"pdl\": true", r->json);
+  }
+  fputs(",\n \"args\": [", r->json);
+  for (int i = 0; i < p->n; i++) {
+    if (i) fputs(", ", r->json);
+    write_argument(r, &p->param[i], p->value[i]);
+  }
+  fputs("],\n \"symbols\": {", r->json);
+  entry_variables(ptx, write_symbol, &symbols);
+  fputs("},\n", r->json);
+}
+
+// Writes the files of the allocations, and their names into LAUNCH.json.
+static bool write_memory(Record *r) {
+  char name[64];
+  fputs(" \"memory\": {", r->json);
+  for (int i = 0; i < r->regions; i++) {
+    snprintf(name, sizeof name, "m%d.npy", i);
+    if (!write_region(r, &r->region[i], name)) return false;
+    fprintf(r->json, "%s\"m%d\": {\"npy\": \"%s\"}", i ? ", " : "", i, name);
+  }
+  fputs("}", r->json);
+  return true;
+}
+
+// Ends LAUNCH.json, with the sizes of the files, and gives the folder its name.
+static bool complete(Record *r) {
+  if (settings.after) {
+    fputs(",\n \"expect\": {", r->json);
+    for (int i = 0; i < r->regions; i++)
+      fprintf(r->json, "%s\"m%d\": {\"npy\": \"after%d.npy\"}", i ? ", " : "",
+              i, i);
+    fputs("}", r->json);
+  }
+  fprintf(r->json, ",\n \"files\": {\"module.ptx\": %zu", r->ptx);
+  for (int i = 0; i < r->regions; i++) {
+    fprintf(r->json, ", \"m%d.npy\": %zu", i, r->region[i].size + 128);
+    if (settings.after)
+      fprintf(r->json, ", \"after%d.npy\": %zu", i, r->region[i].after);
+  }
+  fputs("}}\n", r->json);
+  fflush(r->json);
+  FILE *f = r->text ? create(r, "LAUNCH.json") : NULL;
+  if (!f) return false;
+  bool ok = fwrite(r->text, 1, r->bytes, f) == r->bytes;
+  return closed(f) && ok && rename(r->folder, r->final) == 0;
+}
+
+// ---- selection ----
+
+static uint64_t total(const Record *r) {
+  uint64_t n = 0;
+  for (int i = 0; i < r->regions; i++) n += r->region[i].size;
+  return n;
+}
+
+// Sets the addresses of the parameters' values. Returns false if the driver
+// knows other sizes than the PTX, or the launch passes fewer bytes.
+static bool values(Passed *p, void **params, void **extra) {
+  CUresult (*info)(CUfunction, size_t, size_t *, size_t *);
+  const unsigned char *buffer = NULL;
+  size_t offset, size, bytes = 0;
+  DRIVER(info, p->k->library ? "cuKernelGetParamInfo" : "cuFuncGetParamInfo");
+  for (void **e = extra; e && *e && !params; e += 2) {
+    if ((uintptr_t)*e == 1) buffer = e[1];
+    else if ((uintptr_t)*e == 2) bytes = *(size_t *)e[1];
+  }
+  for (int i = 0; i < p->n; i++) {
+    const Param *a = &p->param[i];
+    p->value[i] = params ? params[i] : buffer ? buffer + a->offset : NULL;
+    if (!p->value[i] || (!params && a->offset + a->size > bytes) ||
+        (info && !info(p->f, (size_t)i, &offset, &size) && size != a->size)) {
+      warn_once(WARN_PARAMS, "a launch of %s is not recorded: the PTX does not "
+                "have the parameters of the launch", p->k->name);
+      return false;
+    }
+  }
+  return true;
+}
+
+static Record *new_record(int n) {
+  Record *r = calloc(1, sizeof *r);
+  if (!r) return NULL;
+  r->number = n;
+  if (settings.count > 1) {
+    if (n == 1) mkdir(settings.folder, 0777);
+    snprintf(r->final, sizeof r->final, "%s/%d", settings.folder, n);
+  } else {
+    snprintf(r->final, sizeof r->final, "%s", settings.folder);
+  }
+  snprintf(r->folder, sizeof r->folder, "%.4000s.%ld.tmp", r->final,
+           (long)getpid());
+  r->json = open_memstream(&r->text, &r->bytes);
+  if (r->json && access(r->final, F_OK) == 0) errno = EEXIST;
+  else if (r->json && mkdir(r->folder, 0777) == 0) return r;
+  warn_once(WARN_FOLDER, "cannot write %s: %s", r->final, strerror(errno));
+  stopped = true;
+  if (r->json) fclose(r->json);
+  free(r->text);
+  free(r);
+  return NULL;
+}
+
+static void end_record(Record *r, bool good) {
+  if (!good) remove_folder(r);
+  fclose(r->json);
+  free(r->text);
+  free(r);
+}
+
+// Writes everything that is known before the launch. Warns if that fails.
+static bool fill(Record *r, const Passed *p, const char *ptx) {
+  FILE *f = create(r, "module.ptx");
+  r->ptx = strlen(ptx);
+  bool ok = f && fwrite(ptx, 1, r->ptx, f) == r->ptx;
+  if (f) ok = closed(f) && ok;
+  write_launch(r, p, ptx);
+  uint64_t bytes = total(r);
+  if (ok && bytes > settings.most) {
+    warn_once(WARN_LARGE, "a launch of %s is not recorded: its allocations "
+              "have %llu MiB, more than CUTELUA_CAPTURE_MB=%llu", p->k->name,
+              (unsigned long long)(bytes + (1 << 20) - 1) >> 20,
+              (unsigned long long)settings.most >> 20);
+    return false;
+  }
+  if (!ok || !write_memory(r)) {
+    warn_once(WARN_MEMORY, "a launch of %s is not recorded: its memory cannot "
+              "be copied to %s", p->k->name, r->folder);
+    return false;
+  }
+  return true;
+}
+
+// Records a selected launch. The caller holds the lock.
+static int begin(Passed *p, void **params, void **extra) {
+  char why[256];
+  char *ptx = image_ptx(p->k->image, p->k->name, why, sizeof why);
+  Record *r = NULL;
+  if (!ptx) {
+    warn_once(WARN_PTX, "a launch of %s is not recorded: %s", p->k->name, why);
+    return 0;
+  }
+  p->n = entry_params(ptx, p->k->name, p->param);
+  if (p->n < 0)
+    warn_once(WARN_PARAMS, "a launch of %s is not recorded: the parameters of "
+              "its PTX are not understood", p->k->name);
+  else if (!finish_work())
+    warn_once(WARN_DRIVER, "a launch of %s is not recorded: the GPU's work "
+              "before it failed", p->k->name);
+  else if (values(p, params, extra))
+    r = new_record(taken + 1);
+  if (r && !fill(r, p, ptx)) {
+    end_record(r, false);
+    r = NULL;
+  }
+  free(ptx);
+  if (!r) return 0;
+  r->next = open_records;
+  open_records = r;
+  return taken = r->number;
+}
+
+int launch_before(const Kernel *k, CUfunction f, const CUlaunchConfig *c,
+                  void **params, void **extra) {
+  if (!c || fnmatch(settings.kernel, k->name, 0) != 0) return 0;
+  if (capturing(c->hStream)) {
+    warn_once(WARN_GRAPH, "a launch of %s is not recorded: its stream is "
+              "captured for a graph", k->name);
+    return 0;
+  }
+  Passed *p = calloc(1, sizeof *p);
+  if (!p) return 0;
+  p->k = k, p->f = f, p->c = c;
+  pthread_mutex_lock(&lock);
+  int record = 0;
+  if (!stopped && taken < settings.count && seen++ >= settings.skip)
+    record = begin(p, params, extra);
+  pthread_mutex_unlock(&lock);
+  free(p);
+  return record;
+}
+
+void launch_after(int record) {
+  char name[64];
+  pthread_mutex_lock(&lock);
+  Record **at = &open_records;
+  while (*at && (*at)->number != record) at = &(*at)->next;
+  Record *r = *at;
+  if (r) *at = r->next;
+  bool good = r != NULL;
+  if (good && settings.after) good = finish_work();
+  for (int i = 0; good && settings.after && i < r->regions; i++) {
+    snprintf(name, sizeof name, "after%d.npy", i);
+    r->region[i].after = write_region(r, &r->region[i], name);
+    good = r->region[i].after > 0;
+  }
+  good = good && complete(r);
+  if (r && !good)
+    warn_once(WARN_FOLDER, "cannot write %s: %s", r->final, strerror(errno));
+  if (r) end_record(r, good);
+  pthread_mutex_unlock(&lock);
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,236 @@
+-- Tests libcutecapture.so: programs record their launches on a fake driver, and
+-- the simulator repeats the launches.
+local support = require "spec.support"
+local json = require "cutelua.text.json"
+
+local cc = os.getenv "CC" or "cc"
+
+local PTX = [[
+.version 8.0
+.target sm_90
+.address_size 64
+// a comment with .entry other(
+.visible .const .align 4 .b8 table[16];
+.global .align 4 .u32 count = 7;
+.visible .entry axpy(.param .u64 .ptr .global .align 16 y, .param .u64 x,
+  .param .f32 a, /* the number */ .param .u32 n)
+{
+  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<6>; .reg .b64 %rd<6>;
+  ld.param.u64 %rd0, [y];
+  ld.param.u64 %rd1, [x];
+  ld.param.f32 %f0, [a];
+  ld.param.u32 %r0, [n];
+  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;
+  mad.lo.u32 %r4, %r2, %r3, %r1;
+  setp.ge.u32 %p0, %r4, %r0;
+  @%p0 bra OUT;
+  mul.wide.u32 %rd2, %r4, 4;
+  add.s64 %rd3, %rd0, %rd2;
+  add.s64 %rd4, %rd1, %rd2;
+  ld.global.f32 %f1, [%rd3];
+  ld.global.f32 %f2, [%rd4];
+  mul.rn.f32 %f3, %f0, %f2;
+  add.rn.f32 %f4, %f3, %f1;
+  st.global.f32 [%rd3], %f4;
+OUT:
+  ret;
+}
+.visible .entry packed(.param .u64 y, .param .u64 x, .param .f32 a,
+  .param .u32 n, .param .align 8 .b8 s[16])
+{
+  .reg .b32 %r<6>; .reg .f32 %f<6>; .reg .b64 %rd<6>;
+  ld.param.u64 %rd0, [y];
+  ld.param.u64 %rd1, [s];
+  ld.param.u32 %r0, [s+8];
+  ld.param.f32 %f0, [s+12];
+  ld.const.f32 %f3, [table+4];
+  cvt.rn.f32.u32 %f1, %r0;
+  ld.global.f32 %f2, [%rd1+4];
+  fma.rn.f32 %f2, %f0, %f2, %f1;
+  add.rn.f32 %f2, %f2, %f3;
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %tid.x;
+  or.b32 %r1, %r1, %r2;
+  .reg .pred %p<1>;
+  setp.ne.u32 %p0, %r1, 0;
+  @%p0 bra OUT;
+  st.global.f32 [%rd0], %f2;
+OUT:
+  ret;
+}
+]]
+
+local can = select(3, support.exec {cc, "--version"}) == 0
+  and support.read "build/libcutecapture.so"
+local folder, image
+
+local function build()
+  folder = support.folder()
+  image = support.write(folder .. "/k.ptx", PTX)
+  for _, words in ipairs {
+    {"-shared", "-fPIC", "-o", folder .. "/libcuda.so.1",
+     "spec/capture/fakecuda.c"},
+    {"-o", folder .. "/program", "spec/capture/program.c"}} do
+    local _, err, code = support.exec {cc, "-Icore", "-g",
+      table.unpack(words)}
+    assert(code == 0, err)
+  end
+end
+
+local function remove() support.remove(folder) end
+
+-- Runs the program with the library. Returns what it prints, and its errors.
+-- `env`: settings whose names begin with CUTELUA_CAPTURE or FAKE.
+local function record(way, kernel, env, times, file)
+  env.LD_LIBRARY_PATH = folder
+  env.LD_PRELOAD = (os.getenv "PWD" or ".") .. "/build/libcutecapture.so"
+  local out, err, code = support.exec({folder .. "/program", way,
+    file or image, kernel, tostring(times or 1)}, {env = env})
+  assert.equal(0, code, err)
+  return out, err
+end
+
+local function cutelua(...)
+  local out, err, code = support.exec {support.program, ...}
+  return out, err, code
+end
+
+describe("libcutecapture", function()
+  if not can then
+    pending "needs a C compiler and make library"
+    return
+  end
+  setup(build)
+  teardown(remove)
+
+  local WAYS = {"dlsym", "proc", "ptsz", "library", "cooperative"}
+
+  it("records a launch in every way that a program makes it", function()
+    for _, way in ipairs(WAYS) do
+      local to = folder .. "/" .. way
+      local out, err = record(way, "axpy", {CUTELUA_CAPTURE = to,
+        CUTELUA_CAPTURE_AFTER = "1"}, 2)
+      assert.equal("", err)
+      assert.equal("1 11 20.8\n", out, way)
+      -- 0.1 x[i] + y[i], which the fake driver computed
+      out, err = cutelua("run", to)
+      assert.equal("m0: as expected\n", out, way .. err)
+      local l = json.decode(support.read(to .. "/LAUNCH.json"))
+      assert.same({4, 1, 1}, l.grid)
+      assert.same({32, 1, 1}, l.block)
+      assert.equal(64, l.smem)
+      assert.same(way == "proc" and {2, 1, 1} or nil, l.cluster)
+      assert.equal(way == "proc" or nil, l.pdl)
+      assert.equal(way == "proc" or way == "cooperative" or nil, l.cooperative)
+      assert.equal("0000803f000000400000404000008040", l.symbols.table)
+      assert.equal(PTX, support.read(to .. "/module.ptx"))
+    end
+  end)
+
+  it("finds a wrong result", function()
+    local to = folder .. "/wrong"
+    record("dlsym", "axpy", {CUTELUA_CAPTURE = to, CUTELUA_CAPTURE_AFTER = "1"})
+    local ptx = PTX:gsub("add.rn.f32 %%f4", "sub.rn.f32 %%f4")
+    support.write(to .. "/module.ptx", ptx)
+    local out = cutelua("run", to)
+    assert.matches("^m0: 100 of 256 elements differ", out)
+  end)
+
+  it("selects launches by name and number", function()
+    local to = folder .. "/many"
+    local _, err = record("dlsym", "packed", {CUTELUA_CAPTURE = to,
+      CUTELUA_CAPTURE_KERNEL = "pa*d", CUTELUA_CAPTURE_COUNT = "2",
+      CUTELUA_CAPTURE_SKIP = "1"}, 5)
+    assert.equal("", err)
+    assert.is_truthy(support.read(to .. "/2/LAUNCH.json"))
+    assert.is_nil(support.read(to .. "/3/LAUNCH.json"))
+    local l = json.decode(support.read(to .. "/1/LAUNCH.json"))
+    local y = {tensor = "m0", offset = 512}
+    assert.same({"m0", {pointer = y}, {f32 = 0.100000001}, {u32 = 100},
+      {fields = {["0"] = {pointer = y}, ["8"] = {u32 = 100},
+                 ["12"] = {u32 = 0x40200000}}}}, l.args)
+    local out, wrong = cutelua("check", to .. "/2")
+    assert.matches("^check: kernel packed: ok\n", out, wrong)
+    out, wrong = cutelua("run", to)
+    assert.equal("", out)
+    assert.matches("it has a folder for each launch, such as .*/many/1 %[bad",
+                   wrong)
+    record("dlsym", "packed", {CUTELUA_CAPTURE = folder .. "/none",
+      CUTELUA_CAPTURE_KERNEL = "axpy"})
+    assert.is_nil(support.read(folder .. "/none/LAUNCH.json"))
+  end)
+
+  it("warns once and lets the program run", function()
+    local to = folder .. "/odd"
+    for _, case in ipairs {
+      {{CUTELUA_CAPTURE_MB = "0"}, "its allocations have 1 MiB, more than "
+        .. "CUTELUA_CAPTURE_MB=0"},
+      {{FAKE_CAPTURING = "1"}, "its stream is captured for a graph"},
+      {{FAKE_SIZE = "4"}, "does not have the parameters of the launch"},
+      {{CUTELUA_CAPTURE = folder .. "/no/such/folder"},
+       "cannot write .*/no/such/folder: No such file"},
+      {{CUTELUA_CAPTURE = folder}, "cannot write .*: File exists"},
+    } do
+      case[1].CUTELUA_CAPTURE = case[1].CUTELUA_CAPTURE or to
+      local out, err = record("dlsym", "axpy", case[1], 3)
+      assert.equal("1 16 30.7\n", out)
+      assert.matches("^cutecapture: [^\n]*" .. case[2] .. "[^\n]*\n$", err)
+    end
+    local list = support.exec {"ls", folder}
+    assert.is_nil(list:find "%.tmp")
+    assert.is_nil(list:find "odd")
+  end)
+
+  it("finds the PTX beside the same machine code", function()
+    local code = "\127ELF" .. ("\0"):rep(28) .. ("<i8i8"):pack(64, 0)
+      .. ("\0"):rep(6) .. ("<i2i2i2i2"):pack(56, 1, 0, 0) .. "\0\0"
+      .. ("c"):rep(56)
+    local to, cubin = folder .. "/machine", folder .. "/k.cubin"
+    support.write(cubin, code)
+    local _, err = record("dlsym", "axpy", {CUTELUA_CAPTURE = to,
+      CUTELUA_CAPTURE_PTX = "/nonexistent"}, 1, cubin)
+    assert.matches("its module is machine code: load the PTX itself, or name "
+      .. "the folder of X.cubin and X.ptx in CUTELUA_CAPTURE_PTX\n$", err)
+    _, err = record("dlsym", "axpy", {CUTELUA_CAPTURE = to,
+      CUTELUA_CAPTURE_PTX = folder}, 1, cubin)
+    assert.equal("", err)
+    assert.equal(PTX, support.read(to .. "/module.ptx"))
+  end)
+end)
+
+describe("a folder of libcutecapture", function()
+  if not can then
+    pending "needs a C compiler and make library"
+    return
+  end
+  setup(build)
+  teardown(remove)
+
+  it("reports a folder that cannot be read, in one sentence", function()
+    local to = folder .. "/to"
+    record("dlsym", "axpy", {CUTELUA_CAPTURE = to})
+    local text = support.read(to .. "/LAUNCH.json")
+    local function refuses(why)
+      local _, err, code = cutelua("check", to)
+      assert.equal(1, code)
+      assert.matches("^cutelua: [^\n]*" .. why .. " %[bad%-launch%]\n$", err)
+    end
+    support.write(to .. "/LAUNCH.json", (text:gsub('"capture": 1',
+                                                   '"capture": 2')))
+    refuses "LAUNCH.json has version 2 of the format; .* reads version 1"
+    support.write(to .. "/LAUNCH.json", (text:gsub('"capture": 1, ', "")))
+    refuses "LAUNCH.json has version no of the format; .* reads version 1"
+    support.write(to .. "/LAUNCH.json", text:sub(1, -30))
+    refuses "LAUNCH.json is not valid JSON: [^\n]*"
+    support.write(to .. "/LAUNCH.json", text)
+    local npy = support.read(to .. "/m0.npy")
+    support.write(to .. "/m0.npy", npy:sub(1, 500))
+    refuses "is cut short: m0.npy has 500 bytes, not 1152"
+    os.remove(to .. "/m0.npy")
+    refuses "is cut short: m0.npy has no bytes, not 1152"
+    support.write(to .. "/m0.npy", npy)
+    os.remove(to .. "/module.ptx")
+    refuses "has no module.ptx: record the launch with a program that keeps .*"
+  end)
+end)
+-- SPDX-License-Identifier: MIT

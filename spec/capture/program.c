@@ -1,0 +1,139 @@
+// A program that launches kernels of an image, for specs of libcutecapture.
+//   program WAY IMAGE KERNEL TIMES
+// WAY is how it finds the driver's functions and passes parameters:
+//   dlsym    dlsym of libcuda.so.1, cuModuleLoadData, cuLaunchKernel
+//   proc     cuGetProcAddress, cuModuleLoadDataEx, cuLaunchKernelEx with a
+//            cluster, PDL and the cooperative attribute
+//   ptsz     cuGetProcAddress_v2 for the default stream of a thread,
+//            cuModuleLoadFatBinary, cuLaunchKernel with a buffer
+//   library  cuGetProcAddress_v2, cuLibraryLoadData, a CUkernel
+//   cooperative  dlsym, cuLibraryLoadData, cuKernelGetFunction,
+//            cuLaunchCooperativeKernel
+// It prints the sums y of the kernel axpy.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/cudaapi.h"
+
+typedef CUresult Proc(const char *, void **, int, unsigned long long, int *);
+
+static void *driver;
+static Proc *proc;
+static unsigned long long flags;
+
+static void *get(const char *name) {
+  void *p = NULL;
+  if (!proc) p = dlsym(driver, name);
+  else if (proc(name, &p, 12000, flags, NULL)) p = NULL;
+  if (!p) fprintf(stderr, "no %s\n", name), exit(1);
+  return p;
+}
+
+#define CALL(type, name, args) \
+  do { \
+    CUresult (*call) type; \
+    *(void **)&call = get(name); \
+    if (call args) fprintf(stderr, "%s failed\n", name), exit(1); \
+  } while (0)
+
+static void *image_of(const char *path) {
+  FILE *f = fopen(path, "rb");
+  char *text = calloc(1, 1 << 20);
+  if (!f || !fread(text, 1, (1 << 20) - 1, f)) exit(2);
+  return fclose(f), text;
+}
+
+static CUfunction kernel_of(const char *way, void *image, const char *name) {
+  CUmodule m;
+  void *l, *k;
+  CUfunction f;
+  if (!strcmp(way, "library") || !strcmp(way, "cooperative")) {
+    CALL((void **, const void *, void *, void **, unsigned, void *, void **,
+          unsigned), "cuLibraryLoadData", (&l, image, 0, 0, 0, 0, 0, 0));
+    CALL((void **, void *, const char *), "cuLibraryGetKernel", (&k, l, name));
+    if (!strcmp(way, "library")) return k;
+    CALL((CUfunction *, void *), "cuKernelGetFunction", (&f, k));
+    return f;
+  }
+  if (!strcmp(way, "dlsym"))
+    CALL((CUmodule *, const void *), "cuModuleLoadData", (&m, image));
+  else if (!strcmp(way, "ptsz"))
+    CALL((CUmodule *, const void *), "cuModuleLoadFatBinary", (&m, image));
+  else
+    CALL((CUmodule *, const void *, unsigned, void *, void **),
+         "cuModuleLoadDataEx", (&m, image, 0, NULL, NULL));
+  memset(image, 'x', 1 << 20);  // an image may change after it was loaded
+  CALL((CUfunction *, CUmodule, const char *), "cuModuleGetFunction",
+       (&f, m, name));
+  return f;
+}
+
+// The parameters of all kernels begin like those of axpy. `packed` has a
+// structure and a tensor map.
+typedef struct Params {
+  CUdeviceptr y, x;
+  float a;
+  int n;
+  struct { CUdeviceptr p; int n; float a; } pack;
+  _Alignas(64) CUtensorMap map;
+} Params;
+
+static void launch(const char *way, CUfunction f, Params *p) {
+  void *params[] = {&p->y, &p->x, &p->a, &p->n, &p->pack, &p->map};
+  size_t size = 24;
+  void *extra[] = {(void *)1, p, (void *)2, &size, NULL};
+  CUlaunchAttribute a[3];
+  memset(a, 0, sizeof a);
+  a[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  a[0].value.clusterDim.x = 2;
+  a[0].value.clusterDim.y = a[0].value.clusterDim.z = 1;
+  a[1].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, a[1].value.cooperative = 1;
+  a[2].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  a[2].value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig c = {4, 1, 1, 32, 1, 1, 64, NULL, a, 3};
+  if (!strcmp(way, "proc"))
+    CALL((const CUlaunchConfig *, CUfunction, void **, void **),
+         "cuLaunchKernelEx", (&c, f, params, NULL));
+  else if (!strcmp(way, "cooperative"))
+    CALL((CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+          unsigned, CUstream, void **), "cuLaunchCooperativeKernel",
+         (f, 4, 1, 1, 32, 1, 1, 64, NULL, params));
+  else
+    CALL((CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+          unsigned, CUstream, void **, void **), "cuLaunchKernel",
+         (f, 4, 1, 1, 32, 1, 1, 64, NULL, strcmp(way, "ptsz") ? params : NULL,
+          strcmp(way, "ptsz") ? NULL : extra));
+}
+
+// The first words of a tensor map are its address; spec/capture/map.h has the
+// further words, which core/base/tensormap.c encoded.
+int main(int argc, char **argv) {
+  float x[100], y[100];
+  CUdeviceptr all;
+  Params p;
+  if (argc < 5) return 3;
+  memset(&p, 0, sizeof p);
+  driver = dlopen("libcuda.so.1", RTLD_LAZY);
+  const char *way = argv[1];
+  if (!strcmp(way, "proc")) *(void **)&proc = dlsym(driver, "cuGetProcAddress");
+  else if (!strcmp(way, "ptsz") || !strcmp(way, "library"))
+    *(void **)&proc = dlsym(driver, "cuGetProcAddress_v2");
+  CUfunction f = kernel_of(way, image_of(argv[2]), argv[3]);
+  CALL((CUdeviceptr *, size_t), proc ? "cuMemAlloc" : "cuMemAlloc_v2",
+       (&all, 1024));
+  p.y = all, p.x = all + 512, p.a = 0.1f, p.n = 100;
+  p.pack.p = p.x, p.pack.n = 100, p.pack.a = 2.5f;
+  for (int i = 0; i < 100; i++) x[i] = (float)i, y[i] = 1;
+  memset((void *)(uintptr_t)all, 0, 1024);
+  memcpy((void *)(uintptr_t)p.x, x, sizeof x);
+  memcpy((void *)(uintptr_t)p.y, y, sizeof y);
+  if (!strcmp(way, "ptsz")) flags = 2;
+  for (int i = 0; i < atoi(argv[4]); i++) launch(way, f, &p);
+  const float *out = (const float *)(uintptr_t)p.y;
+  printf("%g %g %g\n", (double)out[0], (double)out[50], (double)out[99]);
+  return 0;
+}
+// SPDX-License-Identifier: MIT

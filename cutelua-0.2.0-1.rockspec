@@ -678,6 +678,8 @@ build = {
         "lua/cutelua/program/web.lua",
       ["cutelua.ptx.capture"] =
         "lua/cutelua/ptx/capture.lua",
+      ["cutelua.ptx.card"] =
+        "lua/cutelua/ptx/card.lua",
       ["cutelua.ptx"] =
         "lua/cutelua/ptx/init.lua",
       ["cutelua.ptx.launch"] =

@@ -262,9 +262,10 @@ static int event_elapsed(lua_State *L) {
 
 // ---- kernels ----
 
-// gpu:load(cubin, name [, parameters]) -> the kernel. `parameters` is the
-// number of the kernel's parameters. If it is absent, a launch asks the driver
-// for the number.
+// gpu:load(image, name [, parameters]) -> the kernel. The image is machine
+// code, or PTX that begins with ".version". `parameters` is the number of the
+// kernel's parameters. If it is absent, a launch asks the driver for the
+// number.
 static int gpu_load(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   size_t n;

@@ -405,10 +405,25 @@ static int fn_attribute(const GpuFn *f, CUfunction_attribute a) {
   return v;
 }
 
-static bool load_held(Gpu *g, CUmodule *mod, const void *cubin, Why *w) {
+// Compiles PTX by the driver. A failure gives the first line of its log.
+static bool load_ptx(Gpu *g, CUmodule *mod, const char *ptx, Why *w) {
+  char log[512] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER,
+                            CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+  if (!g->api->cuModuleLoadDataEx) return CU(cuModuleLoadData, (mod, ptx));
+  CUresult r = g->api->cuModuleLoadDataEx(mod, ptx, 2, options, values);
+  log[strcspn(log, "\n")] = 0;
+  if (r == CUDA_SUCCESS || !*log)
+    return gpu_check(g, r, "cuModuleLoadDataEx", w);
+  return why(w, ERR_COMPILE, "the driver rejects the PTX: %s", log);
+}
+
+static bool load_held(Gpu *g, CUmodule *mod, const void *image, Why *w) {
   SigHold hold;
   signals_hold(&hold);
-  bool ok = CU(cuModuleLoadData, (mod, cubin));
+  bool ok = strncmp(image, ".version", 8) == 0 ? load_ptx(g, mod, image, w)
+          : CU(cuModuleLoadData, (mod, image));
   signals_release(&hold);
   return ok;
 }

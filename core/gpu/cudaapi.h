@@ -22,7 +22,7 @@ typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef int CUdevice_attribute, CUfunction_attribute, CUstreamCaptureMode,
-  CUstreamCaptureStatus;
+  CUstreamCaptureStatus, CUjit_option;
 typedef struct CUgraphExecUpdateResultInfo {
   int result;
   CUgraphNode errorNode, errorFromNode;
@@ -105,6 +105,8 @@ typedef struct {
   K(CU_FUNC_ATTRIBUTE_BINARY_VERSION, 6) \
   K(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8) \
   K(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 14) \
+  K(CU_JIT_ERROR_LOG_BUFFER, 5) \
+  K(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6) \
   K(CU_STREAM_NON_BLOCKING, 1) \
   K(CU_EVENT_DISABLE_TIMING, 2) \
   K(CU_MEMHOSTREGISTER_PORTABLE, 1) \
@@ -213,6 +215,8 @@ typedef struct {
   F(CUresult, cuLaunchKernel, \
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
      unsigned, CUstream, void **, void **)) \
+  G(CUresult, cuModuleLoadDataEx, \
+    (CUmodule *, const void *, unsigned, CUjit_option *, void **)) \
   G(CUresult, cuLaunchKernelEx, \
     (const CUlaunchConfig *, CUfunction, void **, void **)) \
   G(CUresult, cuOccupancyMaxActiveClusters, \

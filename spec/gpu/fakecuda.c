@@ -10,6 +10,7 @@
 //   FAKE_LOST  no other context after a fault
 //   FAKE_FAIL  "cuMemcpyHtoD_v2 2": the second call of that function fails
 //   FAKE_SAY   prints buffers, copies and waits on standard error
+//   FAKE_PTX   prints PTX that is loaded; PTX with the word newest is rejected
 //   FAKE_PARAMS  prints the first words of the parameters of launches
 //   FAKE_GPUS  number of GPUs
 //   FAKE_CUDA  version of CUDA that the driver is for (13000 if absent)
@@ -596,6 +597,27 @@ CUresult cuGraphExecDestroy(CUgraphExec x) {
 CUresult cuModuleLoadData(CUmodule *m, const void *p) {
   CALLED(cuModuleLoadData);
   return (void)p, *m = make('M', 1), 0;
+}
+// Loads PTX of versions up to that of the driver's CUDA.
+CUresult cuModuleLoadDataEx(CUmodule *m, const void *p, unsigned n,
+                            CUjit_option *options, void **values) {
+  int version, major = 0, minor = 0, most;
+  CALLED(cuModuleLoadDataEx);
+  cuDriverGetVersion(&version);
+  // CUDA 13.0 has PTX 9.0; CUDA 12.8 and 12.9 have 8.7 and 8.8.
+  most = version >= 13000 ? 90 + version % 1000 / 10
+       : 80 + version % 1000 / 10 - 1;
+  sscanf(p, ".version %d.%d", &major, &minor);
+  if (getenv("FAKE_PTX")) fprintf(stderr, "%s", (const char *)p);
+  if (n != 2 || options[0] != CU_JIT_ERROR_LOG_BUFFER ||
+      options[1] != CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+    return 1;
+  if (10 * major + minor > most || strstr(p, "newest")) {
+    snprintf(values[0], (size_t)(uintptr_t)values[1],
+             "ptxas fatal   : a fault of this text\nsecond line");
+    return 218;
+  }
+  return *m = make('M', 1), 0;
 }
 CUresult cuModuleUnload(CUmodule m) { return drop(m, 'M'); }
 CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {

@@ -1,25 +1,50 @@
--- Tests PTX on a machine with a GPU. Launches must run on the simulator unless
--- the launch names the GPU, which must raise an error. `check` must not compare
--- results with the GPU.
+-- Tests PTX on a machine with a GPU: a launch that names the GPU passes the
+-- text and the arguments to the driver, and `check` compares the results. The
+-- fake driver computes axpy; a test of the tag #gpu uses a real driver.
+local card = require "cutelua.ptx.card"
 local fake = require "spec.gpu.fake"
+local support = require "spec.support"
 
-local CODE = [==[
-local cute = require "cute"
-local k = cute.ptx [[
+-- axpy of the fake driver: y[i] = a x[i] + shift, with a rounding of the
+-- product.
+local PTX = [[
 .version 8.0
 .target sm_80
 .address_size 64
-.visible .entry k(.param .u64 y) {
-.reg .b64 %rd<2>;
-ld.param.u64 %rd0, [y];
-cvta.to.global.u64 %rd1, %rd0;
-st.global.u32 [%rd1], 7;
-ret;
+.visible .entry axpy(.param .u64 y, .param .u64 x, .param .f32 a, .param .u32 n,
+  .param .u64 shift)
+{
+  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<6>; .reg .b64 %rd<8>;
+  ld.param.u64 %rd0, [y];
+  ld.param.u64 %rd1, [x];
+  ld.param.f32 %f0, [a];
+  ld.param.u32 %r0, [n];
+  mov.u32 %r1, %tid.x;
+  setp.ge.u32 %p0, %r1, %r0;
+  @%p0 bra OUT;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd0, %rd2;
+  add.s64 %rd4, %rd1, %rd2;
+  ld.param.u64 %rd5, [shift];
+  cvt.rn.f32.s64 %f1, %rd5;
+  ld.global.f32 %f2, [%rd4];
+  mul.f32 %f3, %f0, %f2;
+  add.f32 %f4, %f3, %f1;
+  st.global.f32 [%rd3], %f4;
+OUT:
+  ret;
 }
-]]:kernel "k"
-local y = cute.zeros({1}, cute.i32)
-local launch = {grid = 1, block = 1, device = DEVICE}
-]==]
+]]
+
+local CODE = ([==[
+local cute = require "cute"
+local text = [[%s]]
+local k = cute.ptx(text):kernel "axpy"
+local y, x = cute.ones({32}, cute.f32), cute.ones({32}, cute.f32)
+x:fill(3.0)
+local launch = {grid = 1, block = 32}
+local card = {grid = 1, block = 32, device = "gpu"}
+]==]):gsub("%%s", function() return PTX end)
 
 describe("PTX where there is a GPU", function()
   if not fake.there then
@@ -29,36 +54,147 @@ describe("PTX where there is a GPU", function()
   setup(fake.build)
   teardown(fake.remove)
 
-  local function run(device, code)
-    return fake.run(CODE:gsub("DEVICE", device) .. code)
+  local function run(code, env)
+    return fake.run(CODE .. code, nil, env)
   end
 
   it("runs on the simulator by default", function()
-    local out, err = run("nil", [[k(y):launch(launch) print(y[0])]])
-    assert.equal("7\n", out, err)
+    local out, err = run([[k(y, x, 2, 32, 0):launch(launch) print(y[0])]],
+                         {FAKE_PTX = "1"})
+    assert.equal("6.0\n", out, err)
+    assert.equal("", err)
   end)
 
-  it("is rejected on the GPU", function()
-    for _, device in ipairs {'"gpu"', '"gpu:0"'} do
-      local out = run(device, [[print(message(function()
-        k(y):launch(launch)
-      end)) print(y[0])]])
-      assert.matches("^kernel k is PTX, which runs on the simulator; the "
-        .. "launch is on .-\n  launch it with device = \"sim\"; on a GPU, load "
-        .. "the PTX itself\n", out:gsub(" %[bad%-launch%]", ""))
-      assert.matches("\n0\n$", out)
+  it("is compiled by the driver without contraction", function()
+    local out, err = run([[k(y, x, 2, 32, 0):launch(card) print(y[0])]],
+                         {FAKE_PTX = "1"})
+    assert.equal("6.0\n", out, err)
+    assert.equal(PTX:gsub("mul.f32", "mul.rn.f32")
+                    :gsub("add.f32", "add.rn.f32"), err)
+  end)
+
+  it("passes the bytes of each parameter", function()
+    local _, err = run([[
+      k(y, x, 0.5, 7, -2):launch(card)
+      local all = cute.ptx(".version 8.0\n.target sm_80\n.address_size 64\n"
+        .. ".visible .entry all(.param .f64 d, .param .b16 h,"
+        .. ".param .align 8 .b8 s[16], .param .align 8 .b8 t[8],"
+        .. ".param .u64 p) { ret; }"):kernel "all"
+      all(1.5, 258, {[0] = {3, "i32"}, [8] = y}, "abcdefgh", 0):launch(card)]],
+      {FAKE_PARAMS = "1"})
+    local first, second = err:match "^launch axpy (.-)\nlaunch all (.-)\n$"
+    local p = {}
+    for w in first:gmatch "%S+" do p[#p + 1] = w end
+    assert.equal("3f000000", p[5]:sub(-8))
+    assert.equal("7", p[6]:sub(-1))
+    assert.equal("fffffffffffffffe", p[7])
+    p = {}
+    for w in second:gmatch "%S+" do p[#p + 1] = w end
+    assert.equal("3ff8000000000000", p[3])
+    assert.equal("102", p[4]:sub(-3))
+    assert.equal("3", p[5])
+    assert.equal("6867666564636261", p[6])
+    assert.equal("0", p[7])
+  end)
+
+  it("is compared with the simulator by check", function()
+    local out, err = run [[
+      local v = k(y, x, 2, 32, 0):check(launch)
+      print(v.verdict, v.gpu, v.compared[1].count, v.compared[1].most)
+      local other = cute.ptx((text:gsub("mul.f32", "add.f32"))):kernel "axpy"
+      print(other(y, x, 2, 32, 0):check(launch).compared[1].count)]]
+    assert.matches("^ok\t[^\n]+\t0\t0\n32\n$", out, err)
+  end)
+
+  it("lowers the version that the driver does not read", function()
+    local _, err = run([[
+      k = cute.ptx((text:gsub("8.0", "9.4", 1))):kernel "axpy"
+      k(y, x, 2, 32, 0):launch(card)
+      ]], {FAKE_PTX = "1"})
+    assert.matches("^.version 9.0\n", err)
+    local out = run([[
+      k = cute.ptx((text:gsub("8.0", "9.4 // newest", 1))):kernel "axpy"
+      print(message(function() k(y, x, 2, 32, 0):launch(card) end))]],
+      {FAKE_CUDA = "12090"})
+    assert.matches("^kernel axpy is PTX 9.4, but this driver, of CUDA 12.9, "
+      .. "reads PTX up to 8.8\n  install a newer driver, or compile for the "
+      .. "older version %(Triton: ptx_version=88%)\n.*: a fault of this text",
+      out)
+  end)
+
+  it("does not run with variables of its module", function()
+    local out, err = run [[
+      k = cute.ptx((text:gsub("size 64", "size 64\n.global .u32 count;", 1)
+        :gsub("mov.u32 %%r1", "ld.global.u32 %%r1, [count]; %0", 1)))
+        :kernel "axpy"
+      print(message(function() k(y, x, 2, 32, 0):launch(card) end))
+      local v = k(y, x, 2, 32, 0):check(launch)
+      print(v.verdict, v.gpu, v.not_compared)]]
+    local why = "the entry uses the module's variable count, which exists on "
+      .. "the simulator only"
+    assert.equal("kernel axpy: " .. why .. " [bad-launch]\nok\tnil\t" .. why
+      .. "\n", out, err)
+  end)
+end)
+
+describe("the text for a driver", function()
+  it("has the default rounding wherever a compiler may contract", function()
+    for from, to in pairs {
+      ["add.f32 a"] = "add.rn.f32 a", ["mul.ftz.f32 a"] = "mul.rn.ftz.f32 a",
+      ["@%p1 sub.f64 a"] = "@%p1 sub.rn.f64 a",
+      ["mul.sat.f16x2 a"] = "mul.rn.sat.f16x2 a",
+      ["add.bf16 a"] = "add.rn.bf16 a", ["add.rz.f32 a"] = "add.rz.f32 a",
+      ["mul.wide.u32 a"] = "mul.wide.u32 a", ["add.s32 a"] = "add.s32 a",
+      ["atom.global.add.f32 a"] = "atom.global.add.f32 a",
+      ["fma.rn.f32 a"] = "fma.rn.f32 a", ["add.f32x2 a"] = "add.rn.f32x2 a",
+    } do
+      assert.equal(to, card.exact(from))
     end
   end)
 
-  it("is checked without a comparison with the GPU", function()
-    local out, err = run("nil", [[
-      local v = k(y):check(launch)
-      print(v.verdict, v.gpu, v.not_compared)
-      print(message(function()
-        k(y):check {grid = 1, block = 1, gpu = true}
-      end))]])
-    assert.equal("ok\tnil\tPTX runs on the simulator only\ncall:check: PTX "
-      .. "runs on the simulator only [bad-launch]\n", out, err)
+  -- Returns the number of FFMA instructions in machine code for sm_90: opcodes
+  -- whose low 9 bits are 0x23, in instructions of 16 bytes.
+  local function fused(cubin)
+    local sections, n = ("<I8"):unpack(cubin, 41), ("<I2"):unpack(cubin, 61)
+    local count = 0
+    for i = 0, n - 1 do
+      local _, kind, flags, _, offset, size =
+        ("<I4I4I8I8I8I8"):unpack(cubin, sections + 64 * i + 1)
+      local code = kind == 1 and flags & 4 > 0
+      for at = offset + 1, code and offset + size or 0, 16 do
+        if ("<I2"):unpack(cubin, at) & 0x1ff == 0x23 then count = count + 1 end
+      end
+    end
+    return count
+  end
+
+  it("has no contraction in ptxas's machine code", function()
+    local ptxas = "/usr/local/cuda/bin/ptxas"
+    if not support.read(ptxas) then
+      pending "needs ptxas"
+      return
+    end
+    local dir, counts = support.folder(), {}
+    for i, text in ipairs {PTX, card.exact(PTX)} do
+      support.write(dir .. "/k.ptx", text)
+      local _, err, code = support.exec {ptxas, "-arch=sm_90a", "-o",
+        dir .. "/k.cubin", dir .. "/k.ptx"}
+      assert.equal(0, code, err)
+      counts[i] = fused(support.read(dir .. "/k.cubin"))
+    end
+    support.remove(dir)
+    assert.same({1, 0}, counts)
+  end)
+end)
+
+describe("PTX on a card", function()
+  it("has the simulator's bits #gpu", function()
+    local _, _, code = support.run_lua {"-e", CODE .. [[
+      for i = 0, 31 do x[i] = 1 / (i + 3) end
+      local v = k(y, x, 0.1, 32, 0):check(launch)
+      os.exit(v.verdict == "ok" and v.gpu ~= nil and v.compared[1].count == 0)
+    ]]}
+    assert.equal(0, code)
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -403,6 +403,7 @@ end
 -- Returns the program's kernel on a GPU, which is loaded once. Its module stays
 -- loaded until the program is collected or the context is lost.
 local function load_gpu(program, dev)
+  if program.card then return program.card.load(program, dev) end
   local compiled, message = program:compile()
   if not compiled then return nil, message end
   compiled.loaded = compiled.loaded or {}
@@ -418,12 +419,15 @@ end
 -- arguments.
 local function gpu_launch(p, args, grid)
   devices.check_stream(p.stream, p.device)
+  local card = p.program.card
   local f, message = load_gpu(p.program, p.device.dev)
   if not f then return nil, message end
+  if card then args = card.pack(p.program, args) end
   return f:prepare {args = args, grid = grid or p.grid or 1, block = p.block,
                     cluster = p.program.cluster, pdl = p.pdl,
                     cooperative = p.cooperative,
-                    smem = p.program.info.smem, stream = p.stream}
+                    smem = card and card.smem or p.program.info.smem,
+                    stream = p.stream}
 end
 
 -- Returns zeros and null addresses as placeholders, for a prepared launch whose
@@ -438,7 +442,10 @@ local function no_values(program)
 end
 
 local function prepare_gpu(p)
-  if not p.values then
+  if p.program.card and not p.values then
+    core.fail("bad-launch", ("kernel %s is PTX: for a GPU it is prepared with "
+      .. "its arguments"):format(p.program.info.name))
+  elseif not p.values then
     local run, message = gpu_launch(p, no_values(p.program))
     if not run then return nil, message end
     p.launcher = not p.faults and core.launcher(run, p.kind, p.grid)
@@ -451,7 +458,7 @@ local function prepare_gpu(p)
   p.run, p.copies = run, copies
   -- If nothing has to be copied or printed, p.launch only makes one call of the
   -- driver.
-  if not next(copies) and not p.program.info.prints then
+  if not next(copies) and not p.program.info.prints and not p.program.card then
     local launch, faults = run.launch, p.faults
     p.launcher = not faults and core.launcher(run, p.kind, true)
     p.launch = function(_, opts)
@@ -469,7 +476,7 @@ end
 -- launches the program again without running Lua.
 local function keep_launch(p)
   local launches, device = p.program.launches, p.device
-  if device.kind == "gpu" and not next(p.copies) then
+  if device.kind == "gpu" and not p.program.card and not next(p.copies) then
     launches[device] = gpu_launch(p, no_values(p.program))
   end
 end
@@ -767,6 +774,7 @@ local function new_program(k, args, kind, opts)
     fn = fn, kind = kind, read = read, info = fn:info(), texts = {},
     cubins = {}, launches = {}, block = opts.block, cluster = opts.cluster,
     views = {}, locals = locals, kernel = k, number = made, runs = {},
+    card = k.card and k.card(),
     numerics = {fmad = opts.fmad, fastmath = opts.fastmath}}, Program)
   for _, text in ipairs(program.warnings) do
     io.stderr:write("cutelua: warning: kernel ", k.name, ": ", text, "\n")
@@ -884,11 +892,6 @@ function Call:compile(opts)
   local device, why = devices.pick(values, opts,
                                    program.info.ptx and "sim" or "auto")
   if not device then return nil, why end
-  if device.kind == "gpu" and program.info.ptx then
-    core.fail("bad-launch", ("kernel %s is PTX, which runs on the simulator; "
-      .. "the launch is on %s\n  launch it with device = \"sim\"; on a GPU, "
-      .. "load the PTX itself"):format(program.info.name, tostring(device)))
-  end
   program = view(program, device.arch)
   program.fn:check_smem(device.sm)
   program.fn:check_arch(device.sm, device.arch)

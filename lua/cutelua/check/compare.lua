@@ -220,7 +220,8 @@ end
 --- Returns the GPU on which a program can run, or nil and the reason why there
 -- is none.
 function compare.gpu(program)
-  if program.info.ptx then return nil, "PTX runs on the simulator only" end
+  local odd = program.card and program.card.why
+  if odd then return nil, odd end
   local simulates = devices.simulates
   devices.simulates = nil
   local ok, device, why = pcall(devices.device, "gpu")

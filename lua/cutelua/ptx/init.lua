@@ -1,4 +1,5 @@
---- Kernels in PTX or CUDA C of any producer, translated for the simulator.
+--- Kernels in PTX or CUDA C of any producer, translated for the simulator or
+-- compiled by a GPU's driver.
 --
 --     local saxpy = cute.ptx("saxpy.ptx"):kernel "saxpy"
 --     saxpy(n, 2.0, x, y):launch {grid = 8, block = 128}
@@ -11,6 +12,7 @@ local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local files = require "cute.lang.files"
 local kernel = require "cute.lang.kernel"
+local card = require "cutelua.ptx.card"
 local map = require "cutelua.ptx.map"
 local sign = require "cute.lang.signature"
 
@@ -172,6 +174,22 @@ local function arguments(entry, given)
   return list
 end
 
+-- Returns for each parameter how a launch passes it: the string of its bytes,
+-- the sorted offsets of its fields, or false for one value.
+local function passed_as(entry, given)
+  local list = {}
+  for i, p in ipairs(entry.parameters) do
+    local v = given[i]
+    list[i] = type(v) == "string" and v
+    if p.array and type(v) == "table" and getmetatable(v) == nil then
+      list[i] = {}
+      for offset in pairs(v) do table.insert(list[i], offset) end
+      table.sort(list[i])
+    end
+  end
+  return list
+end
+
 ---------------------------------------------------------------------------
 -- Modules
 ---------------------------------------------------------------------------
@@ -229,10 +247,12 @@ function ptx.made(module, name, opts, own)
   check_positions(entry, undefined_ok)
   local used = core.ptx_variables(module.module, entry.name)
   local n = #entry.parameters
+  local passed
   local made = kernel.kernel((entry.name:gsub("[^%w_]", "_")), {
     block = entry.reqntid}, function(...)
     local given = {...}
     local list = arguments(entry, given)
+    passed = passed_as(entry, given)
     for _, i in ipairs(undefined_ok) do
       if core.typename(given[i]) == "tensor" then
         cute().undefined_ok(given[i])
@@ -244,6 +264,10 @@ function ptx.made(module, name, opts, own)
     core.ptx_translate(module.module, entry.name, list, smem, module.file,
                        opts and opts.lines == "ptx" or false,
                        own and own.init_fenced)
+  end)
+  -- Called for each program, after its trace.
+  rawset(made, "card", function()
+    return card.new(module.text, entry, passed, used, smem)
   end)
   kernel.resolve(made, own and own.takes or n, function(...)
     local args = own and own.expand(...) or table.pack(...)
@@ -286,7 +310,7 @@ function Module:entries() return core.ptx_entries(self.module) end
 sign.class("ptx module", Module, [[
   kernel(name: string, opts?: {lines smem undefined_ok}) entries()
   variable(name: string) uses(name: string)]],
-           "file module variables")
+           "file module text variables")
 
 local function read(path, name)
   local text, why = files.read(path)
@@ -306,7 +330,7 @@ local function module(text, file)
       .. "Triton's cache"):format(core.visible(file:sub(2))))
   end
   return setmetatable({module = core.ptx_parse(text), file = file,
-                       variables = {}}, Module)
+                       text = text, variables = {}}, Module)
 end
 
 --- Reads PTX. Raises [bad-ptx] with the line.

@@ -1,0 +1,137 @@
+--- PTX on a GPU. The driver compiles the text of the module; the launch passes
+-- the arguments of the simulator's launch.
+local core = require "cute.core"
+
+local card = {}
+
+--- Returns PTX in which no multiplication is contracted with an addition. The
+-- compiler contracts `add`, `sub` and `mul` of floats without a rounding
+-- modifier only, so that `.rn`, their default, turns contraction off.
+---@param text string
+---@return string
+function card.exact(text)
+  return (text:gsub("%f[%w_%.%$%%]([asm][duu][dbl])(%.[%w%.:]+)",
+    function(op, modifiers)
+      if (op == "add" or op == "sub" or op == "mul")
+        and (modifiers:find "%.f%d+x?2?$" or modifiers:find "%.bf16x?2?$")
+        and not modifiers:find "%.r[nzmp]%f[%W]" then
+        return op .. ".rn" .. modifiers
+      end
+    end))
+end
+
+--- Returns the newest version of PTX that a driver reads, as 10 times the major
+-- plus the minor number.
+---@param cuda integer the CUDA version of the driver, 13000 for 13.0
+---@return integer
+function card.newest(cuda)
+  local major, minor = cuda // 1000, cuda % 1000 // 10
+  -- CUDA 11.0 began with PTX 7.0, CUDA 12.0 with 8.0 and 13.0 with 9.0. Only
+  -- CUDA 12.6 and later 12.x are one version behind.
+  if major == 12 and minor >= 6 then minor = minor - 1 end
+  return (major - 4) * 10 + minor
+end
+
+--- Returns the text for a driver, and the version of the text if that is newer
+-- than what the driver reads. The line `.version` is then lowered. The driver
+-- accepts such a text if it uses no newer instruction.
+---@param text string
+---@param cuda integer
+---@return string text, string? lowered
+function card.text(text, cuda)
+  text = card.exact(text)
+  local at, major, minor, after = text:match "()%.version%s+(%d+)%.(%d+)()"
+  if not at then return text end
+  local most = card.newest(cuda)
+  local newer = major * 10 + minor > most
+  local version = newer and ("%d.%d"):format(most // 10, most % 10)
+    or major .. "." .. minor
+  return (".version %s%s"):format(version, text:sub(after)),
+    newer and major .. "." .. minor or nil
+end
+
+-- Returns a value of the simulator's launch, {dtype, number}, as the driver
+-- takes it. The simulator has the bits of an f64 as an integer.
+local function scalar(v, kind, bits)
+  if core.typename(v[1]) ~= "dtype" then return v end
+  local name = kind == "f" and bits == 32 and "f32" or "i" .. bits
+  return {core.find_dtype(name), v[2]}
+end
+
+-- Returns the bytes of a structure from the values of its fields.
+local function structure(p, values, fields)
+  local bytes = ("\0"):rep(p.bits // 8 * p.count)
+  for i, f in ipairs(fields) do
+    local v = values[i]
+    local packed
+    if core.typename(v[1]) ~= "dtype" then
+      packed = ("<I8"):pack(v[1].address + v[2])
+    elseif v[1].is_integer then
+      packed = ("<i" .. v[1].bits // 8):pack(v[2])
+    else
+      packed = ("<f"):pack(v[2])
+    end
+    bytes = bytes:sub(1, f) .. packed .. bytes:sub(f + #packed + 1)
+  end
+  return bytes
+end
+
+--- Returns the functions by which a program of PTX is launched on a GPU.
+---@param text string the PTX
+---@param entry table of core.ptx_entry
+---@param passed table for each parameter a string of its bytes, a list of the
+-- offsets of its fields, or false
+---@param variables table[] of core.ptx_variables
+---@param smem integer bytes of dynamic shared memory
+---@return table
+function card.new(text, entry, passed, variables, smem)
+  local made = {loaded = {}, smem = smem}
+  if #variables > 0 then
+    made.why = ("the entry uses the module's variable %s, which exists on the "
+      .. "simulator only"):format(variables[1].name)
+  end
+
+  function made.load(_, dev)
+    if made.why then
+      core.fail("bad-launch", ("kernel %s: %s"):format(entry.name, made.why))
+    end
+    local f = made.loaded[dev]
+    if f and f:usable() then return f end
+    local major, minor = tostring(dev:info().cuda):match "^(%d+)%.(%d+)"
+    local cuda = major * 1000 + minor * 10
+    local own, lowered = card.text(text, cuda)
+    local why
+    f, why = dev:load(own, entry.name, #entry.parameters)
+    if not f and lowered then
+      why = ("kernel %s is PTX %s, but this driver, of CUDA %d.%d, reads PTX "
+        .. "up to %s\n  install a newer driver, or compile for the older "
+        .. "version (Triton: ptx_version=%d)\n  %s"):format(entry.name,
+        lowered, cuda // 1000, cuda % 1000 // 10,
+        own:match "^.version (%S+)", card.newest(cuda), why)
+    end
+    made.loaded[dev] = f
+    return f, why
+  end
+
+  function made.pack(_, values)
+    local out, at = {}, 1
+    for i, p in ipairs(entry.parameters) do
+      local how = passed[i]
+      if type(how) == "string" then
+        out[i] = how
+      elseif how then
+        out[i] = structure(p, {table.unpack(values, at, at + #how - 1)}, how)
+        at = at + #how
+      else
+        out[i] = scalar(values[at], p.kind, p.bits)
+        at = at + 1
+      end
+    end
+    return out
+  end
+
+  return made
+end
+
+return card
+-- SPDX-License-Identifier: MIT

@@ -23,6 +23,22 @@ return {
     .. "`pip install --target`. No other is searched for."},
   {"CUTELUA_LIBRARY", "The `libcutelua.so` that the Python package loads in "
     .. "place of its own.", ["for"] = "the Python package"},
+  {"CUTELUA_CAPTURE", "The folder that gets the recorded launch.",
+   ["for"] = "libcutecapture"},
+  {"CUTELUA_CAPTURE_KERNEL", "A pattern of the names of recorded kernels; `*` "
+    .. "when absent.", ["for"] = "libcutecapture"},
+  {"CUTELUA_CAPTURE_SKIP", "The number of launches of these kernels before the "
+    .. "first that is recorded.", ["for"] = "libcutecapture"},
+  {"CUTELUA_CAPTURE_COUNT", "The number of recorded launches; 1 when absent.",
+   ["for"] = "libcutecapture"},
+  {"CUTELUA_CAPTURE_MB", "Size limit in MiB of the allocations of a recorded "
+    .. "launch; 256 when absent.", ["for"] = "libcutecapture"},
+  {"CUTELUA_CAPTURE_AFTER", "`1` records the memory after the launch, too.",
+   ["for"] = "libcutecapture"},
+  {"CUTELUA_CAPTURE_PTX", "A folder in which `X.ptx` is the PTX of the machine "
+    .. "code `X.cubin`.", ["for"] = "libcutecapture"},
+  {"TRITON_CACHE_DIR", "Triton's cache, which is searched for PTX; "
+    .. "`~/.triton/cache` when absent.", ["for"] = "libcutecapture"},
   {"CUTELUA_PYTHON", "The Python, with PyTorch and NumPy, that runs the tests "
     .. "of the Python package; `python3` when absent.", ["for"] = "specs"},
   {"CUDA_HOME", "An absolute path of a CUDA toolkit, searched for NVRTC and "

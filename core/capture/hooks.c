@@ -89,12 +89,21 @@ static bool known_of(const void *handle, Kernel *k) {
   return e != NULL;
 }
 
-static void loaded(const void *handle, const void *data, bool library) {
-  if (!launch_wanted()) return;
-  Kernel k = {image_new(data), NULL, NULL, NULL};
+// Remembers a module or library with its image.
+static void keep(const void *handle, const Image *image, bool library) {
+  Kernel k = {image, NULL, NULL, NULL};
   if (library) k.library = (void *)(uintptr_t)handle;
   else k.module = (CUmodule)(uintptr_t)handle;
   if (k.image) know(handle, &k);
+}
+
+// Remembers a module or library that was loaded from memory. The memory may be
+// the result of cuLinkComplete, of which the linked PTX is known.
+static void loaded(const void *handle, const void *data, bool library) {
+  Kernel linked;
+  if (!launch_wanted()) return;
+  bool known_link = known_of(data, &linked) && linked.library == data;
+  keep(handle, known_link ? linked.image : image_new(data), library);
 }
 
 // Remembers a kernel of the module or library `of`.
@@ -150,11 +159,17 @@ static int before(CUfunction f, const CUlaunchConfig *c, void **params,
   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, \
    unsigned by, unsigned bz, unsigned smem, CUstream s, void **p)
 #define EX_ARGS (const CUlaunchConfig *c, CUfunction f, void **p, void **extra)
+#define LINK_ARGS \
+  (void *state, int type, void *data, size_t size, const char *name, \
+   unsigned n, void *options, void **values)
 #define HOOKS(H) \
   H(cuModuleLoadData, (CUmodule *m, const void *image)) \
   H(cuModuleLoadDataEx, (CUmodule *m, const void *image, unsigned n, \
                          void *options, void **values)) \
   H(cuModuleLoadFatBinary, (CUmodule *m, const void *image)) \
+  H(cuModuleLoad, (CUmodule *m, const char *path)) \
+  H(cuLinkAddData_v2, LINK_ARGS) \
+  H(cuLinkComplete, (void *state, void **cubin, size_t *size)) \
   H(cuLibraryLoadData, (CUlibrary *l, const void *image, void *jit, void **jv, \
                         unsigned nj, void *options, void **values, \
                         unsigned n)) \
@@ -239,6 +254,39 @@ CUresult cuModuleLoadFatBinary(CUmodule *m, const void *image) {
   REAL(cuModuleLoadFatBinary, (CUmodule *, const void *));
   CUresult r = real(m, image);
   if (!r) loaded(*m, image, false);
+  return r;
+}
+
+CUresult cuModuleLoad(CUmodule *m, const char *path) {
+  REAL(cuModuleLoad, (CUmodule *, const char *));
+  CUresult r = real(m, path);
+  if (!r && launch_wanted()) keep(*m, image_file(path), false);
+  return r;
+}
+
+// ---- the driver's linker, which returns machine code ----
+
+enum { LINK_PTX = 1 };  // CU_JIT_INPUT_PTX
+
+CUresult cuLinkAddData_v2 LINK_ARGS {
+  REAL(cuLinkAddData_v2, LINK_ARGS);
+  CUresult r = real(state, type, data, size, name, n, options, values);
+  char *text = !r && type == LINK_PTX && launch_wanted() ? malloc(size + 1)
+             : NULL;
+  if (text) {
+    memcpy(text, data, size);
+    text[size] = 0;
+    if (size >= 4) keep(state, image_new(text), true);
+    free(text);
+  }
+  return r;
+}
+
+CUresult cuLinkComplete(void *state, void **cubin, size_t *size) {
+  Kernel k;
+  REAL(cuLinkComplete, (void *, void **, size_t *));
+  CUresult r = real(state, cubin, size);
+  if (!r && launch_wanted() && known_of(state, &k)) keep(*cubin, k.image, true);
   return r;
 }
 
@@ -336,6 +384,7 @@ static void replace(const char *name, void **p, int version,
                     unsigned long long flags) {
   char variant[128];
   const char *suffix = flags & 2 ? "_ptsz" : "";
+  if (name && strcmp(name, "cuLinkAddData") == 0) name = "cuLinkAddData_v2";
   if (!name || !p || !*p) return;
   if (strcmp(name, "cuGetProcAddress") == 0 && version >= 12000) suffix = "_v2";
   snprintf(variant, sizeof variant, "%s%s", name, suffix);

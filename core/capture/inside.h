@@ -23,6 +23,8 @@ typedef struct Image {
 
 // Remembers an image. Returns NULL if the memory is exhausted.
 Image *image_new(const void *data);
+// Remembers the image in a file. Returns NULL if the file cannot be read.
+Image *image_file(const char *path);
 // Returns the PTX text of an image that has the entry `name`, in memory of its
 // own; or NULL, with the reason in `why`.
 char *image_ptx(const Image *image, const char *name, char *why, size_t size);

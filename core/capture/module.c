@@ -175,6 +175,14 @@ static char *file_bytes(const char *path, size_t *size) {
   return out;
 }
 
+Image *image_file(const char *path) {
+  size_t size;
+  char *bytes = file_bytes(path, &size);
+  Image *image = bytes && size >= 4 ? image_new(bytes) : NULL;
+  free(bytes);
+  return image;
+}
+
 // Returns the text of PATH.ptx if PATH.cubin equals the image.
 static char *beside(const Image *image, const char *path) {
   char ptx[4096];

@@ -103,7 +103,8 @@ describe("libcutecapture", function()
   setup(build)
   teardown(remove)
 
-  local WAYS = {"dlsym", "proc", "ptsz", "library", "cooperative"}
+  local WAYS = {"dlsym", "proc", "ptsz", "library", "cooperative", "file",
+                "link"}
 
   it("records a launch in every way that a program makes it", function()
     for _, way in ipairs(WAYS) do

@@ -58,6 +58,25 @@ CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n,
 CUresult cuModuleLoadFatBinary(CUmodule *m, const void *image) {
   return cuModuleLoadData(m, image);
 }
+CUresult cuModuleLoad(CUmodule *m, const char *path) {
+  return cuModuleLoadData(m, path);
+}
+// The linker's result does not depend on its inputs.
+CUresult cuLinkCreate_v2(unsigned n, void *options, void **values,
+                         void **state) {
+  (void)n, (void)options, (void)values;
+  return *state = malloc(64), 0;
+}
+CUresult cuLinkAddData_v2(void *state, int type, void *data, size_t size,
+                          const char *name, unsigned n, void *options,
+                          void **values) {
+  (void)state, (void)data, (void)size, (void)name, (void)n, (void)options;
+  return (void)values, type == 1 ? 0 : 1;
+}
+CUresult cuLinkComplete(void *state, void **cubin, size_t *size) {
+  static char code[64] = "\177ELF";
+  return (void)state, *cubin = code, *size = sizeof code, 0;
+}
 // A function's handle is its name.
 CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
   return (void)m, *f = (CUfunction)(void *)strdup(name), 0;

@@ -9,6 +9,8 @@
 //   library  cuGetProcAddress_v2, cuLibraryLoadData, a CUkernel
 //   cooperative  dlsym, cuLibraryLoadData, cuKernelGetFunction,
 //            cuLaunchCooperativeKernel
+//   file     dlsym, cuModuleLoad, cuLaunchKernel
+//   link     dlsym, cuLinkAddData of PTX, cuModuleLoadData, cuLaunchKernel
 // It prints the sums y of the kernel axpy.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -46,7 +48,20 @@ static void *image_of(const char *path) {
   return fclose(f), text;
 }
 
-static CUfunction kernel_of(const char *way, void *image, const char *name) {
+// Returns the machine code that the driver's linker makes of PTX.
+static void *link_image(char *image) {
+  void *state, *cubin;
+  size_t size;
+  CALL((unsigned, void *, void **, void **), "cuLinkCreate_v2",
+       (0, NULL, NULL, &state));
+  CALL((void *, int, void *, size_t, const char *, unsigned, void *, void **),
+       "cuLinkAddData_v2", (state, 1, image, strlen(image), "", 0, NULL, NULL));
+  CALL((void *, void **, size_t *), "cuLinkComplete", (state, &cubin, &size));
+  return cubin;
+}
+
+static CUfunction kernel_of(const char *way, void *image, const char *path,
+                            const char *name) {
   CUmodule m;
   void *l, *k;
   CUfunction f;
@@ -58,7 +73,12 @@ static CUfunction kernel_of(const char *way, void *image, const char *name) {
     CALL((CUfunction *, void *), "cuKernelGetFunction", (&f, k));
     return f;
   }
-  if (!strcmp(way, "dlsym"))
+  if (!strcmp(way, "file"))
+    CALL((CUmodule *, const char *), "cuModuleLoad", (&m, path));
+  else if (!strcmp(way, "link"))
+    CALL((CUmodule *, const void *), "cuModuleLoadData",
+         (&m, link_image(image)));
+  else if (!strcmp(way, "dlsym"))
     CALL((CUmodule *, const void *), "cuModuleLoadData", (&m, image));
   else if (!strcmp(way, "ptsz"))
     CALL((CUmodule *, const void *), "cuModuleLoadFatBinary", (&m, image));
@@ -72,17 +92,16 @@ static CUfunction kernel_of(const char *way, void *image, const char *name) {
 }
 
 // The parameters of all kernels begin like those of axpy. `packed` has a
-// structure and a tensor map.
+// structure, too.
 typedef struct Params {
   CUdeviceptr y, x;
   float a;
   int n;
   struct { CUdeviceptr p; int n; float a; } pack;
-  _Alignas(64) CUtensorMap map;
 } Params;
 
 static void launch(const char *way, CUfunction f, Params *p) {
-  void *params[] = {&p->y, &p->x, &p->a, &p->n, &p->pack, &p->map};
+  void *params[] = {&p->y, &p->x, &p->a, &p->n, &p->pack};
   size_t size = 24;
   void *extra[] = {(void *)1, p, (void *)2, &size, NULL};
   CUlaunchAttribute a[3];
@@ -108,8 +127,6 @@ static void launch(const char *way, CUfunction f, Params *p) {
           strcmp(way, "ptsz") ? NULL : extra));
 }
 
-// The first words of a tensor map are its address; spec/capture/map.h has the
-// further words, which core/base/tensormap.c encoded.
 int main(int argc, char **argv) {
   float x[100], y[100];
   CUdeviceptr all;
@@ -121,7 +138,7 @@ int main(int argc, char **argv) {
   if (!strcmp(way, "proc")) *(void **)&proc = dlsym(driver, "cuGetProcAddress");
   else if (!strcmp(way, "ptsz") || !strcmp(way, "library"))
     *(void **)&proc = dlsym(driver, "cuGetProcAddress_v2");
-  CUfunction f = kernel_of(way, image_of(argv[2]), argv[3]);
+  CUfunction f = kernel_of(way, image_of(argv[2]), argv[2], argv[3]);
   CALL((CUdeviceptr *, size_t), proc ? "cuMemAlloc" : "cuMemAlloc_v2",
        (&all, 1024));
   p.y = all, p.x = all + 512, p.a = 0.1f, p.n = 100;

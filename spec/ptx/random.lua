@@ -185,7 +185,8 @@ local function head()
   mov.u32 %t1, %ctaid.x; shl.b32 %t1, %t1, 6; add.u32 %t1, %t1, %at;
   mul.wide.u32 %u0, %t1, WORDS; add.s64 %to, %all, %u0;
   st.shared.b32 [%own], %at;
-  bar.sync 0;]]
+  bar.sync 0;
+  ld.shared.b32 %t2, [%own];]]
   each(function(pool, i, kind)
     -- Word 7 i + t (mod 256) of the input
     add("  mad.lo.u32 %%t0, %%t1, 5, %d; and.b32 %%t0, %%t0, 254;", words * 7)

@@ -1,5 +1,6 @@
 -- Tests libcutecapture.so: programs record their launches on a fake driver, and
 -- the simulator repeats the launches.
+local core = require "cute.core"
 local support = require "spec.support"
 local json = require "cutelua.text.json"
 
@@ -56,6 +57,41 @@ OUT:
   @%p0 bra OUT;
   st.global.f32 [%rd0], %f2;
 OUT:
+  ret;
+}
+.visible .entry mapped(.param .u64 y, .param .u64 x, .param .f32 a,
+  .param .u32 n, .param .align 8 .b8 s[16], .param .align 64 .b8 m[128])
+{
+  .shared .align 1024 .b8 box[128];
+  .shared .align 8 .b64 bar;
+  .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<6>;
+  mov.u32 %r0, %ctaid.x;
+  setp.ne.u32 %p0, %r0, 0;
+  @%p0 bra DONE;
+  mov.b64 %rd0, m;
+  ld.param.u64 %rd1, [y];
+  mov.u32 %r3, %tid.x;
+  mov.u32 %r4, box;
+  mov.u32 %r5, bar;
+  setp.ne.u32 %p0, %r3, 0;
+  @%p0 bra WAIT;
+  mbarrier.init.shared::cta.b64 [%r5], 1;
+  fence.proxy.async.shared::cta;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], 128;
+  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes
+    [%r4], [%rd0, {4, 1}], [%r5];
+WAIT:
+  bar.sync 0;
+TRY:
+  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r5], 0;
+  @!%p1 bra TRY;
+  shl.b32 %r6, %r3, 2;
+  add.u32 %r7, %r4, %r6;
+  ld.shared.u32 %r8, [%r7];
+  cvt.u64.u32 %rd2, %r6;
+  add.u64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r8;
+DONE:
   ret;
 }
 ]]
@@ -161,6 +197,32 @@ describe("libcutecapture", function()
     assert.is_nil(support.read(folder .. "/none/LAUNCH.json"))
   end)
 
+  it("records a tensor map", function()
+    -- 5 rows of 20 numbers; boxes of 4 rows of 8
+    local words = core.encode_tensor_map {type = 2, rank = 2, address = 0,
+      extent = {20, 5}, stride = {80}, box = {8, 4}}
+    local bytes = ("<" .. ("i8"):rep(16)):pack(table.unpack(words))
+    local to = folder .. "/map"
+    local _, err = record("dlsym", "mapped", {CUTELUA_CAPTURE = to,
+      FAKE_MAP = support.write(folder .. "/map.bin", bytes)})
+    assert.equal("", err)
+    local text = support.read(to .. "/LAUNCH.json")
+    local map = json.decode(text).args[6].map
+    assert.same({"m0", 512, 256}, {map.tensor, map.offset, #map.bytes})
+    local want, npy = {}, support.read(to .. "/m0.npy")
+    for row = 1, 4 do
+      for column = 4, 11 do
+        want[#want + 1] = ("<f"):pack(20 * row + column)
+      end
+    end
+    support.write(to .. "/want.npy", npy:sub(1, 128) .. table.concat(want)
+      .. npy:sub(257))
+    support.write(to .. "/LAUNCH.json", (text:gsub('"files"',
+      '"expect": {"m0": {"npy": "want.npy"}}, "files"')))
+    local out, wrong = cutelua("run", to)
+    assert.equal("m0: as expected\n", out, wrong)
+  end)
+
   it("warns once and lets the program run", function()
     local to = folder .. "/odd"
     for _, case in ipairs {
@@ -181,6 +243,15 @@ describe("libcutecapture", function()
     assert.is_nil(list:find "%.tmp")
     assert.is_nil(list:find "odd")
   end)
+end)
+
+describe("the PTX of libcutecapture", function()
+  if not can then
+    pending "needs a C compiler and make library"
+    return
+  end
+  setup(build)
+  teardown(remove)
 
   it("finds the PTX beside the same machine code", function()
     local code = "\127ELF" .. ("\0"):rep(28) .. ("<i8i8"):pack(64, 0)
@@ -196,6 +267,88 @@ describe("libcutecapture", function()
       CUTELUA_CAPTURE_PTX = folder}, 1, cubin)
     assert.equal("", err)
     assert.equal(PTX, support.read(to .. "/module.ptx"))
+  end)
+
+  -- A fat binary of the texts {bytes, packed size, flags, plain size, arch}.
+  local function fatbin(parts)
+    local out = ""
+    for _, p in ipairs(parts) do
+      local bytes = p[1] .. ("\0"):rep(-#p[1] % 8)
+      out = out .. ("<I2I2I4I8I4I4I2I2I4I8I8I8I8"):pack(1, 0x101, 72, #bytes,
+        p[2], 64, 0, 8, p[5], 0, p[3], 0, p[4]) .. ("\0"):rep(8) .. bytes
+    end
+    return ("<I4I2I2I8"):pack(0xba55ed50, 1, 16, #out) .. out
+  end
+
+  -- A block of LZ4: some literals, the repetition of 8 blanks, literals.
+  local function lz4(text)
+    local function literals(s, more)
+      local n = #s - 15
+      return string.char(0xf0 | more) .. ("\255"):rep(n // 255)
+        .. string.char(n % 255) .. s
+    end
+    return literals(text:sub(1, 100), 3) .. "\1\0" .. literals(text:sub(108), 0)
+  end
+
+  it("is found in a fat binary", function()
+    local text = PTX:sub(1, 99) .. (" "):rep(8) .. PTX:sub(100)
+    local packed, zstd = lz4(text), "\x28\xb5\x2f\xfd no data"
+    local other = PTX:gsub("axpy", "axpz")
+    local cases = {
+      {{{text, 0, 0x11, 0, 90}}, text},
+      {{{packed, #packed, 0x2011, #text, 90}}, text},
+      {{{PTX, 0, 0x11, 0, 80}, {text, 0, 0x11, 0, 90}}, text},
+      {{{text, 0, 0x11, 0, 80}, {other, 0, 0x11, 0, 90}}, text},
+      {{{other, 0, 0x11, 0, 90}}, nil, "its fat binary has no PTX of it: "
+        .. "compile with nvcc %-gencode arch=compute_90,code=compute_90"},
+      {{{zstd, #zstd, 0x8011, 900, 90}}, nil,
+       "its PTX is compressed: compile with nvcc %-%-compress%-mode=speed"},
+      {{{packed:sub(1, 90), 90, 0x2011, #text, 90}}, nil, "its PTX is compr"},
+    }
+    for i, case in ipairs(cases) do
+      local to = folder .. "/fat" .. i
+      local path = support.write(to .. ".bin", fatbin(case[1]))
+      local _, err = record("dlsym", "axpy", {CUTELUA_CAPTURE = to}, 1, path)
+      assert.equal(case[2], support.read(to .. "/module.ptx"), i .. err)
+      if case[3] then assert.matches(case[3], err) end
+    end
+  end)
+end)
+
+describe("dlsym of libcutecapture", function()
+  if not can then
+    pending "needs a C compiler and make library"
+    return
+  end
+  setup(build)
+  teardown(remove)
+
+  -- Two libraries define `value`; that of the first calls the next one. A
+  -- dlsym whose caller is not the first library would find `value` there.
+  it("finds the next definition after its caller", function()
+    local function compile(name, text, ...)
+      local source = support.write(folder .. "/" .. name .. ".c", text)
+      local _, err, code = support.exec {cc, "-D_GNU_SOURCE", "-o", folder
+        .. "/" .. name, source, ...}
+      assert.equal(0, code, err)
+    end
+    compile("libb.so", "int value(void) { return 2; }", "-shared", "-fPIC")
+    compile("liba.so", [[
+#include <dlfcn.h>
+int value(void) {
+  int (*next)(void);
+  *(void **)(void *)&next = dlsym(RTLD_NEXT, "value");
+  return 10 + next();
+}]], "-shared", "-fPIC")
+    compile("next", [[
+#include <stdio.h>
+int value(void);
+int main(void) { return printf("%d\n", value()) < 0; }]],
+      "-Wl,--no-as-needed", folder .. "/liba.so", folder .. "/libb.so")
+    local out, err = support.exec({folder .. "/next"}, {env = {
+      LD_LIBRARY_PATH = folder, CUTELUA_CAPTURE = folder .. "/x",
+      LD_PRELOAD = (os.getenv "PWD" or ".") .. "/build/libcutecapture.so"}})
+    assert.equal("12\n", out, err)
   end)
 end)
 

@@ -92,16 +92,18 @@ static CUfunction kernel_of(const char *way, void *image, const char *path,
 }
 
 // The parameters of all kernels begin like those of axpy. `packed` has a
-// structure, too.
+// structure, and `mapped` also a tensor map, whose bytes are in the file of
+// FAKE_MAP. Their address becomes that of x.
 typedef struct Params {
   CUdeviceptr y, x;
   float a;
   int n;
   struct { CUdeviceptr p; int n; float a; } pack;
+  _Alignas(64) CUtensorMap map;
 } Params;
 
 static void launch(const char *way, CUfunction f, Params *p) {
-  void *params[] = {&p->y, &p->x, &p->a, &p->n, &p->pack};
+  void *params[] = {&p->y, &p->x, &p->a, &p->n, &p->pack, &p->map};
   size_t size = 24;
   void *extra[] = {(void *)1, p, (void *)2, &size, NULL};
   CUlaunchAttribute a[3];
@@ -148,6 +150,10 @@ int main(int argc, char **argv) {
   memcpy((void *)(uintptr_t)p.x, x, sizeof x);
   memcpy((void *)(uintptr_t)p.y, y, sizeof y);
   if (!strcmp(way, "ptsz")) flags = 2;
+  if (getenv("FAKE_MAP")) {
+    memcpy(&p.map, image_of(getenv("FAKE_MAP")), sizeof p.map);
+    memcpy(&p.map, &p.x, 8);
+  }
   for (int i = 0; i < atoi(argv[4]); i++) launch(way, f, &p);
   const float *out = (const float *)(uintptr_t)p.y;
   printf("%g %g %g\n", (double)out[0], (double)out[50], (double)out[99]);

@@ -90,7 +90,7 @@ describe("make dist #long #noasan", function()
     local list = must(dist, "dpkg-deb -c cutelua_*.deb | awk '{print $6}'")
     local names = set(list, "./usr/")
     for name in ([[bin/cutelua include/cutelua.h lib/libcutelua.a
-        lib/libcutelua.so.1 lib/pkgconfig/cutelua.pc
+        lib/libcutelua.so.1 lib/libcutecapture.so lib/pkgconfig/cutelua.pc
         lib/cmake/cutelua/cutelua-config.cmake share/man/man1/cutelua.1.gz
         share/doc/cutelua/copyright share/doc/cutelua/docs/deploy.md
         share/doc/cutelua/examples/library/scale.c

@@ -106,6 +106,22 @@ describe("PTX where there is a GPU", function()
     assert.matches("^ok\t[^\n]+\t0\t0\n32\n$", out, err)
   end)
 
+  it("is launched by a LAUNCH file with --device gpu", function()
+    local dir = support.folder()
+    local ptx = support.write(dir .. "/k.ptx", PTX)
+    local file = support.write(dir .. "/l.json", [[{"block": 32,
+      "args": ["y", "x", 2, 3, 1], "memory": {"x": {"shape": 3, "fill": 3.0},
+      "y": {"shape": 3}}, "expect": {"y": {"values": [7, 7, 7]}}}]])
+    for device, text in pairs {sim = "", gpu = card.exact(PTX)} do
+      local out, err = support.exec({support.program, "run", ptx, "--launch",
+        file, "--device", device}, {env = {LD_LIBRARY_PATH = fake.folder,
+        CUTELUA_NO_CUDA = "0", FAKE_PTX = "1"}})
+      assert.equal("y: as expected\n", out, err)
+      assert.equal(text, err)
+    end
+    support.remove(dir)
+  end)
+
   it("lowers the version that the driver does not read", function()
     local _, err = run([[
       k = cute.ptx((text:gsub("8.0", "9.4", 1))):kernel "axpy"

@@ -494,7 +494,7 @@ local OPTIONS = {script = "FILE.ptx", name = "ptx",
     .. "Triton's metadata, as a LAUNCH file says.",
   options = {
     {"--launch", "file", help = "the LAUNCH file"},
-    {"--device", "string", default = "sim", place = "sim|sim:sm_90a",
+    {"--device", "string", default = "sim", place = "sim|sim:sm_90a|gpu",
      help = "where to run"},
     {"--ptx-lines", "flag", help = "reports name lines of the PTX, not of "
       .. "its source"}}}

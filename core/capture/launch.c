@@ -243,13 +243,18 @@ static void write_struct(Record *r, const Param *p, const unsigned char *v) {
   fputs("}}", r->json);
 }
 
+// The locale of the program may have another decimal point.
 static void write_float(FILE *f, const Param *p, const unsigned char *v) {
+  char text[40];
   float single;
   double d;
   if (p->size == 4) memcpy(&single, v, 4), d = (double)single;
   else memcpy(&d, v, 8);
   if (isfinite(d)) {
-    fprintf(f, "{\"f%zu\": %.*g}", p->size * 8, p->size == 4 ? 9 : 17, d);
+    snprintf(text, sizeof text, "%.*g", p->size == 4 ? 9 : 17, d);
+    size_t point = strspn(text, "-+0123456789e");
+    if (text[point]) text[point] = '.';
+    fprintf(f, "{\"f%zu\": %s}", p->size * 8, text);
     return;
   }
   fputs("{\"bytes\": ", f);

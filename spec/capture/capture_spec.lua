@@ -96,8 +96,12 @@ DONE:
 }
 ]]
 
+local library = (os.getenv "CUTE_BUILD" or "build") .. "/libcutecapture.so"
+if library:sub(1, 1) ~= "/" then
+  library = (os.getenv "PWD" or ".") .. "/" .. library
+end
 local can = select(3, support.exec {cc, "--version"}) == 0
-  and support.read "build/libcutecapture.so"
+  and support.read(library) and not os.getenv "CUTE_SANITIZED"
 local folder, image
 
 local function build()
@@ -119,7 +123,7 @@ local function remove() support.remove(folder) end
 -- `env`: settings whose names begin with CUTELUA_CAPTURE or FAKE.
 local function record(way, kernel, env, times, file)
   env.LD_LIBRARY_PATH = folder
-  env.LD_PRELOAD = (os.getenv "PWD" or ".") .. "/build/libcutecapture.so"
+  env.LD_PRELOAD = library
   local out, err, code = support.exec({folder .. "/program", way,
     file or image, kernel, tostring(times or 1)}, {env = env})
   assert.equal(0, code, err)
@@ -347,7 +351,7 @@ int main(void) { return printf("%d\n", value()) < 0; }]],
       "-Wl,--no-as-needed", folder .. "/liba.so", folder .. "/libb.so")
     local out, err = support.exec({folder .. "/next"}, {env = {
       LD_LIBRARY_PATH = folder, CUTELUA_CAPTURE = folder .. "/x",
-      LD_PRELOAD = (os.getenv "PWD" or ".") .. "/build/libcutecapture.so"}})
+      LD_PRELOAD = library}})
     assert.equal("12\n", out, err)
   end)
 end)

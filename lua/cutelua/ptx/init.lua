@@ -23,6 +23,7 @@ local function cute() return require "cute" end  -- loaded when first used
 ---@class cute.PtxModule
 ---@field file string chunk name for reports
 ---@field module userdata of core.ptx_parse
+---@field text string the PTX
 local Module = {}
 Module.__index = Module
 

@@ -36,6 +36,8 @@ local FUNCTIONS = {
     cuda(text: string, opts?: {arch define include options})]]},
   {"cute.", "cutelua.ptx.triton",
     "triton(path: string, opts?: {lines undefined_ok})"},
+  {"cute.", "cutelua.ptx.dsl",
+    "dsl(path: string, opts?: {kernel lines smem})"},
   {"cute.", "cutelua.ptx.raw", "raw_kernel(text: string, opts?: table)"},
   {"cute.utils.", "cutelua.draw.print", [[
     print_latex(x, opts?: {color})

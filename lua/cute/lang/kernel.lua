@@ -948,6 +948,7 @@ function Kernel:__call(...)
   local resolve = rawget(self, "resolve")
   local call = resolve and table.pack(resolve.call(...)) or {n = n, ...}
   call.kernel = self
+  if resolve and resolve.options then call.given = table.pack(...) end
   if not rawget(self, "called") then unused.note(self) end
   return setmetatable(call, Call)
 end

@@ -3,6 +3,7 @@
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local cute = require "cute"
+local dsl = require "cutelua.ptx.dsl"
 local json = require "cutelua.text.json"
 local map = require "cutelua.ptx.map"
 local npy = require "cutelua.text.npy"
@@ -369,6 +370,7 @@ end
 ---@return cute.PtxModule|cute.TritonModule
 function launch.module(path, spec)
   if path:find "%.json$" then return triton.module(path) end
+  if path:find "%.mlir$" then return dsl.module(path) end
   if path:find "%.cu$" then
     return ptx.cuda(path, {include = spec.include, define = spec.define,
                            arch = spec.arch})
@@ -393,7 +395,7 @@ local function one(module, spec, memory, what, opt)
                        module.own ~= nil)
   end
   k(table.unpack(args)):launch {
-    grid = spec.grid or 1, block = spec.block or k.block,
+    grid = spec.grid or not module.host and 1 or nil, block = spec.block or k.block,
     cluster = spec.cluster, pdl = spec.pdl, cooperative = spec.cooperative,
     seed = spec.seed, device = opt.device}
 end

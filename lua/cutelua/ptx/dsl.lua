@@ -1,0 +1,476 @@
+--- Kernels that the CuTe DSL compiled: the PTX and the IR that it keeps in a
+-- folder.
+--
+--     local gemm = cute.dsl "dump"
+--     gemm(a, b, c):launch()
+--
+-- The IR has the function of the host that launches the kernel. The arguments
+-- are those of this function, from which the module computes grid, block,
+-- cluster, shared memory and the parameters of the PTX.
+local core = require "cute.core"
+local files = require "cute.lang.files"
+local host = require "cutelua.ptx.host"
+local mlir = require "cutelua.ptx.mlir"
+local ptx = require "cutelua.ptx"
+local sign = require "cute.lang.signature"
+
+local dsl = {}
+
+local function fail(path, ...)
+  core.fail("bad-argument", core.visible(path) .. ": " .. string.format(...))
+end
+
+---------------------------------------------------------------------------
+-- Files
+---------------------------------------------------------------------------
+
+local KEEP = "compile with CUTE_DSL_KEEP=ptx,ir and CUTE_DSL_DUMP_DIR set to a "
+  .. "folder that exists"
+
+local ARCHS = {"sm_90a", "sm_90", "sm_80", "sm_86", "sm_87", "sm_89", "sm_100a",
+  "sm_100f", "sm_103a", "sm_120a"}
+
+-- Returns the PTX beside cute_dsl_NAME_clean.mlir: NAME.ARCH.ptx, or the name
+-- of the IR with the ending .ptx.
+local function ptx_beside(path)
+  local folder, name = path:match "^(.*/)([^/]*)$"
+  folder, name = folder or "", name or path
+  local own = name:gsub("%.mlir$", "")
+  local base = own:match "^cute_dsl_(.*)_clean$" or own
+  for _, arch in ipairs(ARCHS) do
+    local file = ("%s%s.%s.ptx"):format(folder, base, arch)
+    if core.file_kind(file) then return file end
+  end
+  local file = folder .. own .. ".ptx"
+  if core.file_kind(file) then return file end
+  fail(path, "there is no PTX beside it, such as %s.sm_90a.ptx\n  %s",
+       core.visible(base), KEEP)
+end
+
+-- Returns the IR in a file.
+local function ir_of(path)
+  local text, why = files.read(path)
+  if not text then
+    core.fail("io", ("cute.dsl: %s: %s\n  %s"):format(core.visible(path), why,
+      KEEP))
+  end
+  local m = mlir.read(text)
+  local hosts = {}
+  for _, f in ipairs(m.hosts) do
+    mlir.each(f.body, function(i)
+      if i.op:find "^cuda%.launch_ex" and hosts[#hosts] ~= f then
+        hosts[#hosts + 1] = f
+      end
+    end)
+  end
+  if #hosts == 0 then
+    fail(path, next(m.kernels) and "no function of the host launches a kernel "
+      .. "in the way of version 4.8 of the CuTe DSL" or "this is no IR of "
+      .. "version 4.8 of the CuTe DSL: it has no cuda.kernel\n  %s", KEEP)
+  elseif #hosts > 1 then
+    fail(path, "%d functions of the host launch kernels; one is expected",
+         #hosts)
+  end
+  return m, hosts[1]
+end
+
+---------------------------------------------------------------------------
+-- Arguments
+---------------------------------------------------------------------------
+
+-- Returns the numbers of a nested list, from left to right.
+local function flat(x, list)
+  list = list or {}
+  if type(x) == "table" then
+    for _, y in ipairs(x) do flat(y, list) end
+  else
+    list[#list + 1] = x
+  end
+  return list
+end
+
+-- Returns the tuple with the numbers of a tensor, after a check that they fit.
+local function fit(tuple, numbers, what, kind)
+  local leaves, out = mlir.leaves(tuple), {}
+  if #leaves ~= #numbers then
+    core.fail("bad-argument", ("%s has %d %ss; the kernel was compiled for %d")
+      :format(what, #numbers, kind, #leaves))
+  end
+  for i, leaf in ipairs(leaves) do
+    local n = numbers[i]
+    if leaf.n and leaf.n ~= n and kind == "extent" then
+      core.fail("bad-argument", ("%s: %s %d is %d; the kernel was compiled for "
+        .. "%d"):format(what, kind, i, n, leaf.n))
+    elseif leaf.dynamic and n % leaf.div ~= 0 then
+      core.fail("bad-argument", ("%s: %s %d is %d; the kernel was compiled for "
+        .. "multiples of %d"):format(what, kind, i, n, leaf.div))
+    end
+    out[i] = {n = n}
+  end
+  return mlir.with_leaves(tuple, out)
+end
+
+-- Raises an error unless the static strides of modes with more than one element
+-- are those of the tensor.
+local function check_strides(layout, shape, stride, what)
+  local extents = flat(shape)
+  for i, leaf in ipairs(mlir.leaves(layout.stride)) do
+    local n = flat(stride)[i]
+    if leaf.n and leaf.n ~= n and extents[i] > 1 then
+      core.fail("bad-argument", ("%s: stride %d is %d; the kernel was compiled "
+        .. "for %d"):format(what, i, n, leaf.n))
+    end
+  end
+end
+
+-- Returns the value of a tensor for a parameter of the host's function.
+local function tensor_value(t, x, what)
+  if core.typename(x) ~= "tensor" then
+    core.fail("bad-argument", ("%s must be a tensor, not %s"):format(what,
+      core.show(x)))
+  end
+  local want = mlir.dtype(t.element)
+  if want and want ~= x.element_type then
+    core.fail("bad-argument", ("%s has elements of %s; the kernel was compiled "
+      .. "for %s"):format(what, x.element_type.name, want.name))
+  elseif x.iterator.address % (t.align or 1) ~= 0 then
+    core.fail("bad-argument", ("%s: its address is not aligned to %d bytes, "
+      .. "for which the kernel was compiled"):format(what, t.align))
+  end
+  if t.name == "cute.ptr" or not t.layout then return {memory = x} end
+  local layout = {shape = fit(t.layout.shape, flat(x.shape), what, "extent"),
+                  stride = fit(t.layout.stride, flat(x.stride), what, "stride")}
+  check_strides(t.layout, x.shape, x.stride, what)
+  return {memory = x, layout = layout}
+end
+
+-- Returns the value of a scalar for a parameter of the host's function.
+local function scalar_value(t, x, what)
+  local kind, bits = t.text:match "^([if])(%d+)$"
+  if type(x) == "boolean" then x = x and 1 or 0 end
+  if type(x) == "table" and #x == 2 then x = x[1] end
+  if not kind then return {unknown = "an argument of type " .. t.text} end
+  if type(x) ~= "number" or kind == "i" and not math.tointeger(x) then
+    core.fail("bad-argument", ("%s must be %s of %s bits, not %s"):format(what,
+      kind == "i" and "an integer" or "a number", bits, core.show(x)))
+  end
+  return {n = kind == "i" and math.tointeger(x) or x}
+end
+
+local function is_memory(t) return t.name == "cute.memref" or t.name == "cute.ptr" end
+
+-- Returns the values of the parameters of the host's function. The stream is no
+-- argument of the user.
+local function host_values(k, args)
+  local out, at = {}, 0
+  for i, p in ipairs(k.host.parameters) do
+    if p.type.name:find "cuda%.stream" then
+      out[i] = {unknown = "stream"}
+    else
+      at = at + 1
+      local what = ("%s: argument %d"):format(k.name, at)
+      out[i] = (is_memory(p.type) and tensor_value or scalar_value)(p.type,
+        args[at], what)
+    end
+  end
+  return out
+end
+
+---------------------------------------------------------------------------
+-- Parameters of the PTX
+---------------------------------------------------------------------------
+
+local function need(v, what)
+  if v.unknown then
+    core.fail("bad-argument", ("%s depends on %s, which this reader of the IR "
+      .. "does not compute"):format(what, v.unknown))
+  end
+  return v
+end
+
+-- Appends the fields of dynamic leaves {value, type} to a list.
+local function add_leaves(list, tuple, value)
+  if not tuple then return end
+  local values
+  for i, leaf in ipairs(mlir.leaves(tuple)) do
+    if leaf.dynamic then
+      values = values or mlir.leaves(value)
+      list[#list + 1] = {values[i] and values[i].n, "i" .. leaf.dynamic,
+                         leaf.dynamic // 8}
+    end
+  end
+end
+
+-- Returns the fields of a kernel's parameter, {value, type, bytes}; none if the
+-- PTX has no such parameter; or the map.
+local function fields_of(t, v, what)
+  local list = {}
+  if t.name:find "tma" and t.name:find "atom" then
+    return {}, need(v, what).map or need({unknown = t.name}, what)
+  elseif is_memory(t) then
+    list[1] = {need(v, what).memory, nil, 8}
+  end
+  if t.layout and t.name ~= "cute.ptr" or t.tuple then
+    local l = {}
+    add_leaves(l, t.tuple, t.tuple and {})
+    if t.layout then
+      local shape, stride = t.layout.shape, t.layout.stride
+      local first = #list
+      add_leaves(list, shape, {})
+      add_leaves(list, stride, {})
+      if #list > first then
+        for i = #list, first + 1, -1 do list[i] = nil end
+        need(v, what)
+        add_leaves(list, shape, v.layout and v.layout.shape or v.shape)
+        add_leaves(list, stride, v.layout and v.layout.stride or v.stride)
+      end
+    elseif #l > 0 then
+      add_leaves(list, t.tuple, need(v, what))
+    end
+  end
+  local kind, bits = t.text:match "^([if])(%d+)$"
+  if kind then
+    list[1] = {need(v, what).n, kind .. bits, (bits + 7) // 8}
+  elseif t.name == "cute.tiled_mma" or t.name:find "%.mma$" then
+    for i, f in ipairs(v.fields or {}) do
+      list[i] = {f.n, "i" .. f.bits, (f.bits + 7) // 8}
+    end
+  end
+  return list
+end
+
+-- Gives fields their byte offsets; returns the bytes of the structure.
+local function place(list)
+  local at, align = 0, 1
+  for _, f in ipairs(list) do
+    at = (at + f[3] - 1) // f[3] * f[3]
+    f.at, at, align = at, at + f[3], math.max(align, f[3])
+  end
+  return (at + align - 1) // align * align
+end
+
+local function encoded(map)
+  local size = map.memory.element_type.bits // 8
+  local p = {}
+  for k, x in pairs(map) do p[k] = x end
+  p.memory, p.stride, p.address = nil, {}, map.memory.iterator.address
+  for i, s in ipairs(map.stride) do p.stride[i] = s * size end
+  return {tensor = map.memory,
+    map = ("<" .. ("i8"):rep(16)):pack(table.unpack(
+      core.encode_tensor_map(p)))}
+end
+
+-- Returns the argument for a parameter of the PTX.
+local function argument(p, list, map)
+  if map then return encoded(map) end
+  if not p.array then
+    local f = list[1]
+    return f[2] and p.kind ~= "f" and f[2]:find "^f" and {f[1], f[2]} or f[1]
+  end
+  local fields = {}
+  for _, f in ipairs(list) do
+    local type = f[2]
+    if f[2] == nil then
+      fields[f.at] = f[1]
+    else
+      fields[f.at] = {f[1], type == "i1" and "u8" or type}
+    end
+  end
+  return fields
+end
+
+-- Returns all arguments of the PTX for a launch of host.run.
+local function arguments_of(k, launch)
+  local out, at = {}, 0
+  for i, p in ipairs(k.kernel.parameters) do
+    local what = ("%s: parameter %d of the kernel"):format(k.name, i)
+    local list, map = fields_of(p.type, launch.args[i] or {unknown = "nothing"},
+                                what)
+    local bytes = map and 128 or place(list)
+    if bytes > 0 then
+      at = at + 1
+      local own = k.entry.parameters[at]
+      local have = own and own.bits // 8 * own.count
+      if have ~= bytes then
+        fail(k.path, "parameter %d of the kernel has %d bytes in the IR, but %s "
+          .. "in the PTX", i, bytes, have or "is missing")
+      end
+      out[at] = argument(own, list, map)
+    end
+  end
+  if at ~= #k.entry.parameters then
+    fail(k.path, "the kernel has %d parameters in the IR, but %d in the PTX", at,
+         #k.entry.parameters)
+  end
+  out.n = at
+  return out
+end
+
+---------------------------------------------------------------------------
+-- Kernels
+---------------------------------------------------------------------------
+
+-- Runs the host's function with the arguments of a call; returns the launch of
+-- the kernel.
+local function launch_of(k, args)
+  if args.n ~= k.takes then
+    core.fail("bad-argument", ("%s takes %d arguments, not %d"):format(k.name,
+      k.takes, args.n))
+  end
+  local found
+  for _, l in ipairs(host.run(k.ir, k.host, host_values(k, args), k.path)) do
+    if l.kernel == k.kernel.name then
+      if found then
+        fail(k.path, "the host's function launches kernel %s several times",
+             k.kernel.name)
+      end
+      found = l
+    end
+  end
+  return found or fail(k.path, "with these arguments, the host's function does "
+    .. "not launch kernel %s", k.kernel.name)
+end
+
+-- Returns the numbers of a launch's field, which must be known.
+local function known(k, list, name)
+  local out = {}
+  for i, v in ipairs(list) do
+    if not v.n then
+      core.fail("bad-launch", ("%s: %s depends on %s, which this reader of the "
+        .. "IR does not compute\n  give it: launch {%s = ...}"):format(k.name,
+        name, v.unknown, name))
+    end
+    out[i] = v.n
+  end
+  return out
+end
+
+-- Returns the options of a launch, with those that the IR tells.
+local function options_of(k, given, opts)
+  local made = {}
+  for name, v in pairs(opts or {}) do made[name] = v end
+  local l = launch_of(k, given)
+  for _, name in ipairs {"grid", "block", "cluster"} do
+    if made[name] == nil and l[name] then made[name] = known(k, l[name], name) end
+  end
+  for _, name in ipairs {"pdl", "cooperative"} do
+    local v = l[name]
+    if made[name] == nil and v and v.n and v.n ~= 0 then made[name] = true end
+  end
+  return made
+end
+
+---@class cute.DslModule
+local Module = {}
+Module.__index = Module
+
+--- Returns the names of the kernels that the host's function launches.
+---@return string[]
+function Module:entries()
+  local list, seen = {}, {}
+  mlir.each(self.host.body, function(i)
+    local name = i.op:find "^cuda%.launch_ex" and i.text:match "::@([%w_%.$]+)"
+    if name and not seen[name] then
+      seen[name] = true
+      list[#list + 1] = name
+    end
+  end)
+  return list
+end
+
+--- Returns a variable of the PTX as a tensor of bytes.
+---@param name string
+---@return cute.Tensor
+function Module:variable(name) return self.ptx:variable(name) end
+
+-- Returns the bytes of dynamic shared memory that the host's function gives.
+local function smem_of(self, name, given)
+  if given then return given end
+  local text, bytes
+  mlir.each(self.host.body, function(i)
+    local config = i.op:find "^cuda%.launch_ex"
+      and i.text:match "::@([%w_%.$]+)<" == name and i.text:match "<(%%.-)>"
+    if config then text = config end
+  end)
+  mlir.each(self.host.body, function(i)
+    if i.results[1] == text then
+      text = i.text:match "dynamicSmemBytes = (%%[%w_%-]+)"
+    end
+  end)
+  if not text then return 0 end
+  mlir.each(self.host.body, function(i)
+    if i.results[1] == text then
+      if i.op == "cute.kernel_smem_size" then
+        bytes = mlir.shared_bytes(self.ir.kernels[name], self.ir.aliases)
+      elseif i.op == "arith.constant" then
+        bytes = math.tointeger(tonumber(i.text:match "^(%S+)"))
+      end
+    end
+  end)
+  return bytes or fail(self.path, "the bytes of dynamic shared memory are no "
+    .. "constant of the IR\n  give them: {smem = ...}")
+end
+
+--- Returns a kernel, which takes the arguments of the host's function.
+---@param name? string of the kernel; may be left out if there is one kernel
+---@param opts? table {smem, lines, undefined_ok} as for PTX
+function Module:kernel(name, opts)
+  local names = self:entries()
+  if not name and #names > 1 then
+    fail(self.path, "the host's function launches %s: name one of them",
+         table.concat(names, ", "))
+  end
+  local entry = core.ptx_entry(self.ptx.module, name or names[1])
+  local kernel = self.ir.kernels[entry.name]
+  if not kernel then
+    fail(self.path, "the IR has no kernel %s, which the PTX has", entry.name)
+  end
+  local k = {path = self.path, ir = self.ir, host = self.host, kernel = kernel,
+             entry = entry, takes = self.takes, name = self.host.name}
+  local own = {smem = smem_of(self, entry.name, opts and opts.smem),
+               lines = opts and opts.lines}
+  return ptx.made(self.ptx, entry.name, own, {
+    takes = self.takes,
+    expand = function(...)
+      return arguments_of(k, launch_of(k, table.pack(...)))
+    end,
+    options = function(call, o) return options_of(k, call.given, o) end})
+end
+
+--- Reads the IR that the CuTe DSL kept, and the PTX beside it.
+---@param path string cute_dsl_NAME_clean.mlir
+---@return cute.DslModule
+function dsl.module(path)
+  local ir, f = ir_of(path)
+  local module = ptx.ptx(ptx_beside(path))
+  local takes = 0
+  for _, p in ipairs(f.parameters) do
+    if not p.type.name:find "cuda%.stream" then takes = takes + 1 end
+  end
+  return setmetatable({path = path, file = module.file, ptx = module, ir = ir,
+    module = module.module, host = f, takes = takes}, Module)
+end
+
+--- Returns the kernel that the CuTe DSL compiled: reads the IR that it kept and
+-- the PTX beside it. The kernel takes the arguments of the @cute.jit function;
+-- grid, block, cluster and shared memory come from the IR.
+---@param path string cute_dsl_NAME_clean.mlir of CUTE_DSL_DUMP_DIR
+---@param opts? table {kernel: string its name if there are several, smem:
+-- integer bytes of dynamic shared memory, lines: string "ptx": reports name
+-- lines of the PTX}
+function dsl.dsl(path, opts)
+  local known_options = {kernel = true, smem = true, lines = true}
+  for name in pairs(opts or {}) do
+    if not known_options[name] then
+      sign.unknown("option", name, known_options)
+    end
+  end
+  return dsl.module(path):kernel(opts and opts.kernel, opts)
+end
+
+sign.class("dsl module", Module, [[
+  kernel(name?: string, opts?: {lines smem}) entries() variable(name: string)]],
+           "path file ptx ir module host takes")
+
+return dsl
+-- SPDX-License-Identifier: MIT

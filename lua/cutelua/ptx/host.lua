@@ -1,0 +1,492 @@
+--- Computes what the host's function in the IR of the CuTe DSL gives a launch:
+-- grid, block, cluster, and the values of the kernel's parameters. An operation
+-- that is not known gives a value {unknown = its name}; only a launch that
+-- needs this value fails.
+local core = require "cute.core"
+local mlir = require "cutelua.ptx.mlir"
+
+local host = {}
+
+-- Returns {n = i} for each integer.
+local function numbers(list)
+  local out = {}
+  for i, v in ipairs(list) do out[i] = {n = v} end
+  return out
+end
+
+-- Raises `why` as the reason for which the value of an instruction is unknown.
+local function give_up(why) error({unknown = why}, 0) end
+
+local function leaf_values(v)
+  local out = {}
+  for i, leaf in ipairs(mlir.leaves(v)) do
+    if not leaf.n then give_up "a value that is not a number" end
+    out[i] = leaf.n
+  end
+  return out
+end
+
+local function product(list)
+  local p = 1
+  for _, v in ipairs(list) do p = p * v end
+  return p
+end
+
+local function floordiv(a, b) return a // b end
+
+-- Integer division of C, which truncates towards 0.
+local function truncated(a, b)
+  local q = math.abs(a) // math.abs(b)
+  return (a < 0) ~= (b < 0) and -q or q
+end
+
+local function ceildiv(a, b) return -(-a // b) end
+
+-- Operations on two integers.
+local BINARY = {
+  addi = function(a, b) return a + b end,
+  subi = function(a, b) return a - b end,
+  muli = function(a, b) return a * b end,
+  divsi = truncated, divui = floordiv, floordivsi = floordiv,
+  ceildivsi = ceildiv, ceildivui = ceildiv,
+  remsi = math.fmod, remui = function(a, b) return a % b end,
+  minsi = math.min, minui = math.min, maxsi = math.max, maxui = math.max,
+  andi = function(a, b) return a & b end, ori = function(a, b) return a | b end,
+  xori = function(a, b) return a ~ b end,
+  shli = function(a, b) return a << b end,
+  shrui = function(a, b) return a >> b end,
+  shrsi = function(a, b) return a // (1 << b) end,
+}
+
+local COMPARE = {
+  eq = function(a, b) return a == b end, ne = function(a, b) return a ~= b end,
+  lt = function(a, b) return a < b end, le = function(a, b) return a <= b end,
+  gt = function(a, b) return a > b end, ge = function(a, b) return a >= b end,
+}
+
+local DIVISIONS = {divsi = true, divui = true, floordivsi = true, remsi = true,
+  remui = true, ceildivsi = true, ceildivui = true, div = true, mod = true}
+
+-- Operations on the leaves of tuples.
+local TUPLE = {tuple_add = BINARY.addi, tuple_sub = BINARY.subi,
+  tuple_mul = BINARY.muli, tuple_div = truncated, tuple_mod = math.fmod,
+  ceil_div = ceildiv}
+
+-- Returns the mode of a tuple that a list of positions names.
+local function mode_of(v, text)
+  local list = text:match "mode = %[(.-)%]"
+  for i in (list or ""):gmatch "%d+" do
+    if v.n or v.basis then break end
+    v = v[i + 1] or give_up "a mode that the tuple does not have"
+  end
+  return v
+end
+
+local function layout_of(v)
+  if v.layout then return v.layout end
+  if v.shape then return v end
+  give_up "a layout that is not known"
+end
+
+-- Returns strides of a shape whose first mode is contiguous.
+local function compact(shape)
+  local list, step = {}, 1
+  for i, leaf in ipairs(mlir.leaves(shape)) do
+    list[i] = {n = step}
+    step = step * leaf.n
+  end
+  return mlir.with_leaves(shape, list)
+end
+
+-- Returns a tuple of the type whose dynamic leaves have the values in `list`.
+local function filled(tuple, list)
+  local at = 0
+  local out = {}
+  for i, leaf in ipairs(mlir.leaves(tuple)) do
+    if leaf.dynamic then
+      at = at + 1
+      out[i] = list[at] or give_up "too few values"
+    else
+      out[i] = leaf
+    end
+  end
+  return mlir.with_leaves(tuple, out)
+end
+
+-- Returns the number of dynamic leaves of a type's tuple.
+local function dynamic_count(tuple)
+  local n = 0
+  for _, leaf in ipairs(tuple and mlir.leaves(tuple) or {}) do
+    if leaf.dynamic then n = n + 1 end
+  end
+  return n
+end
+
+-- Returns the layout or tuple of a type without dynamic leaves, or nil.
+local function constant(t)
+  if not t then return nil end
+  if t.name == "cute.memref" or t.name == "cute.ptr" or t.tuple and t.layout then
+    return nil
+  elseif t.layout then
+    if not t.layout.stride or dynamic_count(t.layout.shape) > 0
+      or dynamic_count(t.layout.stride) > 0 then return nil end
+    return t.layout
+  elseif t.tuple and dynamic_count(t.tuple) == 0 then
+    return t.tuple
+  end
+end
+
+---------------------------------------------------------------------------
+-- Instructions
+---------------------------------------------------------------------------
+
+local run_body
+
+-- Each function takes the state, the instruction, its operands and the type of
+-- its first result, and returns the results.
+local RUN = {}
+
+RUN["cute.size"] = function(_, i, a)
+  local v = a[1]
+  if not v.n and not v.basis and (v.layout or v.shape) then
+    v = layout_of(v).shape
+  end
+  return {n = product(leaf_values(mode_of(v, i.text)))}
+end
+
+RUN["cute.cosize"] = function(_, _, a)
+  local l = layout_of(a[1])
+  local shape, stride = leaf_values(l.shape), leaf_values(l.stride)
+  local last = 0
+  for k, n in ipairs(shape) do last = last + (n - 1) * stride[k] end
+  return {n = last + 1}
+end
+
+RUN["cute.get_layout"] = function(_, _, a) return layout_of(a[1]) end
+RUN["cute.get_shape"] = function(_, _, a) return layout_of(a[1]).shape end
+RUN["cute.get_stride"] = function(_, _, a) return layout_of(a[1]).stride end
+
+RUN["cute.get_leaves"] = function(_, i, a)
+  local list = mlir.leaves(a[1])
+  if #list ~= #i.results then give_up "leaves" end
+  return table.unpack(list)
+end
+
+RUN["cute.get_scalars"] = function(state, i, a)
+  local list = mlir.leaves(a[1])
+  if #list == #i.results then return table.unpack(list) end
+  local t = mlir.type(i.text:match ":%s*(.*)$" or "", state.aliases)
+  local types, out = t.tuple and mlir.leaves(t.tuple) or {}, {}
+  for k, leaf in ipairs(types) do
+    if leaf.dynamic then out[#out + 1] = list[k] end
+  end
+  if #out ~= #i.results then give_up "scalars" end
+  return table.unpack(out)
+end
+
+local function fill(_, _, a, t)
+  local list = {}
+  for _, v in ipairs(a) do
+    for _, leaf in ipairs(mlir.leaves(v)) do list[#list + 1] = leaf end
+  end
+  local leaves = t.tuple and mlir.leaves(t.tuple) or {}
+  if #list == #leaves then return mlir.with_leaves(t.tuple, list) end
+  return filled(t.tuple or give_up "a type without a tuple", list)
+end
+for name in ("make_int_tuple make_shape make_stride make_coord to_int_tuple")
+    :gmatch "%S+" do
+  RUN["cute." .. name] = fill
+end
+
+RUN["cute.make_layout"] = function(_, _, a)
+  return {shape = a[1], stride = a[2] or compact(a[1])}
+end
+
+RUN["cute.make_identity_layout"] = function(_, _, a)
+  return {shape = a[1], stride = {basis = "identity"}}
+end
+
+RUN["cute.get_iter"] = function(_, _, a)
+  return {memory = a[1].memory or give_up "a pointer that is not known"}
+end
+
+RUN["cute.make_view"] = function(_, _, a)
+  return {memory = a[1].memory or give_up "a pointer that is not known",
+          layout = layout_of(a[2])}
+end
+
+RUN["cute.select"] = function(_, i, a)
+  local function pick(tuple)
+    local out = {}
+    for k in (i.text:match "mode = %[(.-)%]" or ""):gmatch "%d+" do
+      out[#out + 1] = tuple[k + 1]
+    end
+    return out
+  end
+  if a[1].shape then
+    return {shape = pick(a[1].shape), stride = pick(a[1].stride)}
+  end
+  return pick(a[1])
+end
+
+local function binary(f, op)
+  return function(_, _, a)
+    local x, y = a[1].n, a[2] and a[2].n
+    if not (x and y) then give_up "a number that is not known" end
+    if y == 0 and DIVISIONS[op] then give_up "a division by 0" end
+    return {n = math.tointeger(f(x, y))}
+  end
+end
+for op, f in pairs(BINARY) do RUN["arith." .. op] = binary(f, op) end
+
+for op, f in pairs(TUPLE) do
+  RUN["cute." .. op] = function(_, _, a, t)
+    local x, y = leaf_values(a[1]), leaf_values(a[2])
+    local out = {}
+    if #x ~= #y then give_up "tuples of other profiles" end
+    for k = 1, #x do
+      if y[k] == 0 and f ~= BINARY.addi and f ~= BINARY.muli
+        and f ~= BINARY.subi then give_up "a division by 0" end
+      out[k] = math.tointeger(f(x[k], y[k]))
+    end
+    if not t.tuple then return mlir.with_leaves(a[1], numbers(out)) end
+    return mlir.with_leaves(t.tuple, numbers(out))
+  end
+end
+
+RUN["cute.make_tile"] = function() give_up "a tile" end
+
+for op in ("extsi extui trunci index_cast index_castui"):gmatch "%S+" do
+  RUN["arith." .. op] = function(_, _, a) return a[1] end
+end
+
+RUN["arith.cmpi"] = function(_, i, a)
+  local x, y = a[1].n, a[2].n
+  if not (x and y) then give_up "a number that is not known" end
+  local how = i.text:match "^(%l+)"
+  local f = COMPARE[how] or COMPARE[how:sub(2)] or give_up "a comparison"
+  if how:find "^u" and (x < 0 or y < 0) then
+    x, y = x ~ math.mininteger, y ~ math.mininteger
+  end
+  return {n = f(x, y) and 1 or 0}
+end
+
+RUN["arith.select"] = function(_, _, a)
+  return a[1].n and a[1].n ~= 0 and a[2] or a[1].n and a[3]
+    or give_up "a condition that is not known"
+end
+
+RUN["arith.constant"] = function(_, i)
+  local word = i.text:match "^(%S+)"
+  local n = word == "true" and 1 or word == "false" and 0 or tonumber(word)
+  return {n = n or give_up("the constant " .. tostring(word))}
+end
+
+RUN["cute.kernel_smem_size"] = function(state, i)
+  local k = state.module.kernels[i.text:match "::@([%w_%.$]+)"]
+  return {n = k and mlir.shared_bytes(k, state.aliases)
+    or give_up "the size of a kernel"}
+end
+
+-- An atom of an MMA has its operands as fields.
+RUN["cute.make_atom"] = function(_, i, a)
+  local types = mlir.split(i.text:match ":%s*%((.-)%)%s*%->" or "")
+  local fields = {}
+  for k, v in ipairs(a) do
+    fields[k] = {n = v.n, bits = tonumber(types[k]:match "^[if](%d+)$")}
+  end
+  return {fields = fields}
+end
+for op in ("make_tiled_mma make_tiled_copy"):gmatch "%S+" do
+  RUN["cute." .. op] = function(_, _, a) return a[1] end
+end
+
+-- CU_TENSOR_MAP_DATA_TYPE by the name in the IR.
+local MAP_TYPE = {U8 = 0, U16 = 1, U32 = 2, S32 = 3, U64 = 4, S64 = 5,
+  F16_RN = 6, F32_RN = 7, F64_RN = 8, BF16_RN = 9, F32_FTZ_RN = 10, TF32_RN = 11,
+  TF32_FTZ_RN = 12}
+
+-- Returns the element type and the boxes of the map that moves tiles of a tensor:
+-- {memory, type, swizzle, extent, stride, box}, whose lists begin with the
+-- map's first mode. `box` of the IR lists (extent, mode of the tensor), and the
+-- coordinates' layout says which mode of the map each mode of the tensor has.
+local function tensor_map(atom, swizzle, a, coordinates)
+  local boxes, how = atom:match 'tma_gbasis = <"(.-)">, tma_format = ([%w_]+)'
+  local kind = MAP_TYPE[how or ""]
+  local box = boxes and mlir.layout(boxes)
+  if not (kind and box and box.stride and a[1].memory) then give_up "a map" end
+  local extents = {}
+  local sizes = mlir.leaves(box.shape)
+  for k, leaf in ipairs(mlir.leaves(box.stride)) do
+    local mode = leaf.basis:match "^1@(%d+)$" or give_up "a nested box"
+    extents[mode + 0] = (extents[mode + 0] or 1) * sizes[k].n
+  end
+  local shape, stride = leaf_values(a[1].layout.shape),
+    leaf_values(a[1].layout.stride)
+  local map = {memory = a[1].memory, type = kind, rank = #shape, fill = 0,
+    swizzle = tonumber(swizzle or 0), l2 = 0,
+    extent = {}, stride = {}, box = {}}
+  for k, leaf in ipairs(mlir.leaves(coordinates.layout.stride)) do
+    local d = tonumber((leaf.basis or ""):match "^1@(%d+)$")
+      or give_up "nested coordinates"
+    map.extent[d + 1], map.box[d + 1] = shape[k], extents[k - 1] or 1
+    map.stride[d] = stride[k]
+  end
+  return map
+end
+
+local function tma(state, i, a)
+  local given, made = i.text:match ":%s*%((.*)%)%s*%->%s*%((.*)%)$"
+  local function type_at(list, k)
+    return mlir.type(mlir.split(list or "")[k] or "", state.aliases)
+  end
+  local t = type_at(made, 2)
+  if not t.layout then give_up "coordinates" end
+  if a[1].unknown then give_up(a[1].unknown) end
+  local layout = layout_of(a[1])
+  return {map = tensor_map(type_at(made, 1).text, type_at(given, 2).swizzle, a,
+                           t)},
+    {layout = {shape = layout.shape, stride = t.layout.stride}}
+end
+for kind in ("load store reduce"):gmatch "%S+" do
+  RUN["cute_nvgpu.atom.make_non_exec_tiled_tma_" .. kind] = tma
+end
+
+RUN["scf.if"] = function(state, i, a)
+  if not a[1].n then give_up "a condition that is not known" end
+  local body = i.regions[a[1].n ~= 0 and 1 or 2]
+  return table.unpack(body and run_body(state, body) or {})
+end
+
+-- Returns the value of a name, which may be unknown.
+local function value_of(state, name)
+  return state.values[name] or {unknown = "a value of another function"}
+end
+
+-- Returns the names of operands in a text, in order.
+local function names_in(text)
+  local list = {}
+  for name in text:gmatch "%%[%w_%-]+#?%d*" do list[#list + 1] = name end
+  return list
+end
+
+-- Returns the values in parentheses behind a word, which must be known.
+local function numbers_of(state, text, word)
+  local out = {}
+  for _, name in ipairs(names_in(text:match(word .. "%s*(%b())") or "")) do
+    out[#out + 1] = value_of(state, name)
+  end
+  return out
+end
+
+-- Attributes of a launch: the name in the table, and in the IR.
+local ATTRIBUTES = {cooperative = "cooperative",
+  programmatic_stream_serialization_allowed = "pdl"}
+
+-- Records what an instruction tells about a launch; returns whether it does.
+local function launch_of(state, i)
+  local op = i.op:match "^cuda%.launch_cfg%.([%w_]+)$"
+  if op == "create" then
+    local smem = i.text:match "dynamicSmemBytes = (%%[%w_%-]+)"
+    state.configs[i.results[1]] = {line = i.line,
+      grid = numbers_of(state, i.text, "gridDim ="),
+      block = numbers_of(state, i.text, "blockDim ="),
+      smem = smem and value_of(state, smem) or {n = 0}}
+  elseif op then
+    local c = state.configs[i.text:match "^%[(.-)%]" or ""]
+    local names = names_in(i.text:match "^%b[]%s*(.-)%s+:" or "")
+    if not c then return true end
+    if op == "cluster_dim" then
+      c.cluster = numbers_of(state, i.text, "^%b[]")
+    elseif ATTRIBUTES[op] then
+      c[ATTRIBUTES[op]] = value_of(state, names[1] or "")
+    end
+  elseif i.op:find "^cuda%.launch_ex" then
+    local name, config, args = i.text:match
+      "::@([%w_%.$]+)<(.-)>%s*(%b())"
+    local l = setmetatable({kernel = name, args = {}, line = i.line},
+                           {__index = state.configs[config or ""] or {}})
+    for k, arg in ipairs(names_in(args or "")) do
+      l.args[k] = value_of(state, arg)
+    end
+    state.launches[#state.launches + 1] = l
+  else
+    return false
+  end
+  return true
+end
+
+-- Returns the values of an instruction's results, as a list.
+local function results_of(state, i)
+  local operands = {}
+  local before = i.text:match "^(.-)%s:%s" or i.text
+  for k, name in ipairs(names_in(before)) do
+    operands[k] = value_of(state, name)
+  end
+  local arrow = i.text:match "%->%s*(.*)$" or i.text:match "%sto%s+(!.*)$"
+  local t = mlir.type(arrow or i.text:match "%s:%s+(.*)$"
+    or i.text:match "^:%s*(.*)$" or "", state.aliases)
+  local f = RUN[i.op]
+  local why = i.op
+  if f then
+    for _, v in ipairs(operands) do
+      if v.unknown and f ~= tma then f, why = nil, v.unknown end
+    end
+  end
+  local out = f and table.pack(pcall(f, state, i, operands, t))
+  if out and out[1] and out.n > 1 then return {table.unpack(out, 2)} end
+  if out and not out[1] then
+    if type(out[2]) ~= "table" then error(out[2], 0) end
+    why = i.op .. ": " .. out[2].unknown
+  end
+  local known = (arrow or i.op:find "^cute%.make_") and constant(t)
+  if known then return {known} end
+  local list = {}
+  for k = 1, #i.results do list[k] = {unknown = why, line = i.line} end
+  return list
+end
+
+-- Runs the instructions of a body; returns the values that it yields.
+function run_body(state, body)
+  for _, i in ipairs(body) do
+    if i.op == "scf.yield" then
+      local out = {}
+      for k, name in ipairs(names_in(i.text:match "^(.-)%s:" or "")) do
+        out[k] = value_of(state, name)
+      end
+      return out
+    elseif i.op:find "^scf%.[fw]" then
+      mlir.each(i.regions and i.regions[1] or {}, function(x)
+        if x.op:find "^cuda%.launch_ex" then
+          core.fail("bad-argument", ("%s, line %d: a launch in a loop of the "
+            .. "host's function is not supported"):format(state.path, x.line))
+        end
+      end)
+    end
+    if not launch_of(state, i) then
+      for k, v in ipairs(results_of(state, i)) do
+        if i.results[k] then state.values[i.results[k]] = v end
+      end
+    end
+  end
+  return {}
+end
+
+--- Runs the host's function. Returns its launches as a list {kernel = name,
+-- args, grid, block, cluster, smem, pdl, cooperative, line}, whose numbers are
+-- values {n} or {unknown}.
+---@param module table of mlir.read
+---@param f table a function of module.hosts
+---@param args table values of its parameters
+---@param path string names the file in errors
+---@return table[]
+function host.run(module, f, args, path)
+  local state = {module = module, aliases = module.aliases, values = {},
+                 configs = {}, launches = {}, path = path}
+  for i, p in ipairs(f.parameters) do state.values[p.name] = args[i] end
+  run_body(state, f.body)
+  return state.launches
+end
+
+return host
+-- SPDX-License-Identifier: MIT

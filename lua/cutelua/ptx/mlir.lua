@@ -1,0 +1,294 @@
+--- Reads the IR that the CuTe DSL keeps beside its PTX (CUTE_DSL_KEEP=ir): the
+-- functions of the host that launch kernels, and the kernels' parameters.
+local core = require "cute.core"
+
+local mlir = {}
+
+---------------------------------------------------------------------------
+-- Types
+---------------------------------------------------------------------------
+
+-- Parses a tuple such as "(?,?{i64 div=8},(1,2@1))". Returns nested lists whose
+-- leaves are tables: n = integer, or `dynamic` = bits and `div` = divisor, or
+-- `basis` = text; then the position behind the tuple. `_` is a leaf, too.
+local function parse_tuple(text, at)
+  at = text:match("^%s*()", at)
+  if text:sub(at, at) == "(" then
+    local list = {}
+    at = text:match("^%(%s*()", at)
+    while text:sub(at, at) ~= ")" do
+      if at > #text then return nil, at end
+      list[#list + 1], at = parse_tuple(text, at)
+      if not list[#list] then return nil, at end
+      at = text:match("^%s*,?%s*()", at)
+    end
+    return list, at + 1
+  end
+  local word, attributes, after = text:match("^(%?)(%b{})()", at)
+  if not word then
+    word, after = text:match("^([^,():%s]+)()", at)
+    attributes = ""
+  end
+  if not word then return nil, at end
+  if word == "?" then
+    return {dynamic = attributes:find "i64" and 64
+      or tonumber(attributes:match "i(%d+)") or 32,
+      div = tonumber(attributes:match "div=(%d+)") or 1}, after
+  end
+  return {n = math.tointeger(tonumber(word)), basis = word}, after
+end
+
+local function is_leaf(t) return t.n or t.dynamic or t.basis end
+
+--- Returns the leaves of a tuple, from left to right.
+---@param t table
+---@return table[]
+function mlir.leaves(t, list)
+  list = list or {}
+  if is_leaf(t) then
+    list[#list + 1] = t
+  else
+    for _, x in ipairs(t) do mlir.leaves(x, list) end
+  end
+  return list
+end
+
+--- Returns a tuple with other leaves, in the same places.
+---@param t table
+---@param list table[]
+---@return table
+function mlir.with_leaves(t, list)
+  local at = 0
+  local function walk(x)
+    if is_leaf(x) then
+      at = at + 1
+      return list[at]
+    end
+    local out = {}
+    for i, y in ipairs(x) do out[i] = walk(y) end
+    return out
+  end
+  return walk(t)
+end
+
+-- Returns the tuples of "shape:stride", or of a tuple alone.
+local function parse_layout(text)
+  local shape, at = parse_tuple(text, 1)
+  if not shape then return nil end
+  local stride
+  if text:sub(at, at) == ":" then stride = parse_tuple(text, at + 1) end
+  return {shape = shape, stride = stride}
+end
+
+--- Parses "shape:stride" as {shape, stride}; nil if the text has another form.
+---@param text string
+---@return table?
+function mlir.layout(text) return parse_layout(text) end
+
+-- Splits the parameters of a type at commas outside brackets and strings.
+local function split(text)
+  local list, depth, from, quoted = {}, 0, 1, false
+  for at, c in text:gmatch '()([<>(){}%[%],"])' do
+    if c == '"' then quoted = not quoted
+    elseif quoted then  -- luacheck: ignore 542
+    elseif c:find "[<({%[]" then depth = depth + 1
+    elseif c:find "[>)}%]]" then depth = depth - 1
+    elseif depth == 0 then
+      list[#list + 1], from = text:sub(from, at - 1), at + 1
+    end
+  end
+  list[#list + 1] = text:sub(from)
+  for i, x in ipairs(list) do list[i] = x:match "^%s*(.-)%s*$" end
+  return list
+end
+mlir.split = split
+
+local TUPLES = {int_tuple = true, shape = true, stride = true, coord = true}
+
+--- Parses a type. Returns {name = text before "<", text}, and for tuples
+-- `tuple`, for layouts and memory `layout`, for memory `element`, `space` and
+-- `align`.
+---@param text string
+---@param aliases table<string, string>
+---@return table
+function mlir.type(text, aliases)
+  text = aliases[text] or text
+  local name, inside = text:match "^!?([%w_%.]+)<(.*)>$"
+  local t = {name = name or text, text = text}
+  local short = t.name:match "^cute%.(.*)"
+  if TUPLES[short] then
+    t.tuple = parse_tuple(inside:match '"(.-)"' or "", 1)
+  elseif short == "tile" then
+    local list = (inside:match '"(.-)"' or ""):gsub(":[^;%]]*", "")
+      :gsub("%[", "("):gsub("%]", ")"):gsub(";", ",")
+    t.tuple = parse_tuple(list, 1)
+  elseif short == "layout" then
+    t.layout = parse_layout(inside:match '"(.-)"' or "")
+  elseif short == "composed_layout" then
+    t.layout = parse_layout(inside:match '"(.-)"':match " o ([^o]*)$" or "")
+    t.swizzle = inside:match "S<(%d+),%d+,%d+>"
+  elseif short == "coord_tensor" then
+    local first, second = inside:match '"(.-)",%s*"(.-)"'
+    t.tuple = parse_tuple(first or "", 1)
+    t.layout = parse_layout(second or "")
+  elseif short == "memref" or short == "ptr" then
+    local parts = split(inside)
+    t.element, t.space = parts[1], parts[2]
+    t.align = tonumber(inside:match "align<(%d+)>")
+    local layout = inside:match '"(.-)"'
+    t.layout = layout and parse_layout(layout:match " o ([^o]*)$" or layout)
+  end
+  return t
+end
+
+---------------------------------------------------------------------------
+-- Functions
+---------------------------------------------------------------------------
+
+-- Returns the parameters of "(%arg0: T, %arg1: U {attributes})" as a list
+-- {name, type}.
+local function parameters(text, aliases)
+  local list = {}
+  for _, part in ipairs(split(text)) do
+    local name, type = part:match "^(%%[%w_]+):%s*(.*)$"
+    if name then
+      type = type:gsub("%s*%b{}$", "")
+      list[#list + 1] = {name = name, type = mlir.type(type, aliases)}
+    end
+  end
+  return list
+end
+
+-- Returns an instruction of a line: results by name, operation, its text.
+local function instruction(line, number)
+  local results, rest = line:match "^(%%[^=]-)%s*=%s*(.*)$"
+  local op, text = (rest or line):match "^([%w_%.]+)%s*(.*)$"
+  if not op then return nil end
+  local i = {op = op, text = text, line = number, results = {}}
+  for name, count in (results or ""):gmatch "(%%[%w_%-]+):?(%d*)" do
+    if count ~= "" then
+      for k = 0, count - 1 do i.results[#i.results + 1] = name .. "#" .. k end
+    else
+      i.results[#i.results + 1] = name
+    end
+  end
+  return i
+end
+
+-- Reads the lines of a region up to its closing brace. Returns its instructions
+-- and the number of the closing line. An instruction has the regions that
+-- follow it.
+local function region(lines, at)
+  local body = {}
+  while lines[at] do
+    local line = lines[at]
+    if line:find "^}" then return body, at end
+    local i = instruction(line, at)
+    if line:find "{$" then
+      i = i or {op = "?", text = line, line = at, results = {}}
+      i.regions = {}
+      repeat
+        i.regions[#i.regions + 1], at = region(lines, at + 1)
+      until not (lines[at] and lines[at]:find "^}.*{$")
+    end
+    if i then body[#body + 1] = i end
+    at = at + 1
+  end
+  return body, at
+end
+
+-- Returns the lines of a text without locations and spaces around them.
+local function lines_of(text)
+  local list = {}
+  for line in (text .. "\n"):gmatch "(.-)\r?\n" do
+    line = line:gsub("%s+loc%b()", "")
+    list[#list + 1] = line:match "^%s*(.-)%s*$"
+  end
+  return list
+end
+
+--- Reads the kept IR. Returns {aliases, kernels by name, hosts = list}; each
+-- function is {name, parameters, body, line, attributes}.
+---@param text string
+---@return table
+function mlir.read(text)
+  local m = {aliases = {}, kernels = {}, hosts = {}}
+  local lines = lines_of(text)
+  for _, line in ipairs(lines) do
+    local name, value = line:match "^(![%w_]+)%s*=%s*(.*)$"
+    if name then m.aliases[name] = value end
+  end
+  local at = 1
+  while lines[at] do
+    local kind, name, list, rest = lines[at]:match
+      "^([%w%.]+)[%l%s]* @([%w_%.$]+)(%b())(.*{)$"
+    if kind == "cuda.kernel" or kind == "func.func" then
+      local f = {name = name, line = at, attributes = rest,
+                 parameters = parameters(list:sub(2, -2), m.aliases)}
+      f.body, at = region(lines, at + 1)
+      if kind == "cuda.kernel" then
+        m.kernels[name] = f
+      else
+        m.hosts[#m.hosts + 1] = f
+      end
+    end
+    at = at + 1
+  end
+  return m
+end
+
+--- Calls f for each instruction of a body and of its regions.
+---@param body table
+---@param f fun(i: table)
+function mlir.each(body, f)
+  for _, i in ipairs(body) do
+    f(i)
+    for _, r in ipairs(i.regions or {}) do mlir.each(r, f) end
+  end
+end
+
+--- Returns the bytes of shared memory that a kernel's allocations take, one
+-- behind another with their alignments.
+---@param kernel table
+---@param aliases table
+---@return integer
+function mlir.shared_bytes(kernel, aliases)
+  local list = {}
+  mlir.each(kernel.body, function(i)
+    if i.op ~= "cute.memref.alloca" then return end
+    local type = i.text:match "^[^:]*{.-}%s*:%s*(.*)$"
+      or i.text:match "%)%s*:%s*(.*)$"
+    local t = mlir.type(type or "", aliases)
+    if t.space ~= "smem" then return end
+    local cosize = 1
+    local shape, stride = mlir.leaves(t.layout.shape),
+      mlir.leaves(t.layout.stride)
+    for k, s in ipairs(shape) do
+      cosize = cosize + (s.n - 1) * (stride[k].n or 0)
+    end
+    local bits = tonumber(t.element:match "(%d+)") or 8
+    list[#list + 1] = {bytes = (cosize * bits + 7) // 8, align = t.align or 1,
+      part = tonumber(i.text:match "partition_id = (%d+)") or 0, at = #list}
+  end)
+  table.sort(list, function(a, b)
+    if a.part ~= b.part then return a.part < b.part end
+    return a.at < b.at
+  end)
+  local bytes = 0
+  for _, x in ipairs(list) do
+    bytes = (bytes + x.align - 1) // x.align * x.align + x.bytes
+  end
+  return bytes
+end
+
+--- Returns the element type of cutelua for one of the IR, or nil.
+---@param name string f32, i8, ui8, f8E4M3FN ...
+---@return cute.DType?
+function mlir.dtype(name)
+  local known = {f8E4M3FN = "e4m3", f8E5M2 = "e5m2", tf32 = "f32",
+                 i1 = "u8"}
+  return core.find_dtype(known[name] or name:gsub("^ui", "u"):gsub("^si", "i"))
+end
+
+return mlir
+-- SPDX-License-Identifier: MIT

@@ -132,11 +132,17 @@ static void barrier_arrive(PtxOp *o) {
                              : number(o, DT_I32, 1);
   Ref x[4] = {p.mem, p.off, n, rank};
   uint32_t count = rank ? 4 : 3;
-  bool token = k == 1 && state->kind == PTX_A_REG;
-  if (tx) {
-    if (token) ptx_fail(o->b, "'%s' with a state is not modelled", o->i->op);
+  bool token = k == 1 && state->kind == PTX_A_REG &&
+               (!tx || o->b->slot[state->value].read);
+  if (tx && !token) {
     emit(o, (Ins){.op = OP_MBARTX, .flags = flags | MBF_ARRIVE}, x, count);
-  } else if (token) {
+    return;
+  }
+  if (tx) {  // expects the bytes, then arrives once and returns the state
+    emit(o, (Ins){.op = OP_MBARTX, .flags = flags}, x, count);
+    x[2] = number(o, DT_I32, 1);
+  }
+  if (token) {
     op_set(o, state, emit(o, (Ins){.op = OP_MBARTOKEN, .type = DT_U64,
                                    .flags = flags}, x, 3));
   } else {

@@ -1,23 +1,70 @@
 """Faults that compare.py plants in the PTX of kernels.py, one at a time.
 
-Rows: kernel, size, name of the fault, pattern of the PTX, occurrence (from 0),
-text in its place, kinds of reports that are right for the first fault, and
-texts of lines in kernels.py, one of which the first report must name.
+Rows: kernel, size, name of the fault, pattern of the PTX, (first occurrence,
+last occurrence) from 0, text in their place, kinds of reports that are right
+for the first report, and texts of lines in kernels.py, one of which the first
+report must name. The DSL unrolls loops, so that a line of the source has
+several places in the PTX.
 """
 # SPDX-License-Identifier: MIT
 import re
 
-FAULTS = []
+ALL = (0, None)
+FIRST = (0, 0)
+WAIT = r"\tmbarrier\.try_wait[^\n]*\n\t@P1 bra"
+RACE = ("race", "async-in-flight", "async-race", "uninitialised")
+ORDER = RACE + ("mbarrier", "deadlock")
+GEMM80, GEMM90 = (130, 70, 160), (200, 100, 320, 2)
+
+FAULTS = [
+    ("add", (127,), "bound one too high", r"setp\.ge\.s32", FIRST,
+     "setp.gt.s32", ("out-of-bounds",), ("x[i] + y[i]",)),
+    ("row_sum", (5, 77), "barrier removed", r"\tbar\.sync[^\n]*\n", FIRST, "",
+     RACE, ("part[",)),
+    ("gemm80", GEMM80, "wait_group 2 instead of 1",
+     r"(cp\.async\.wait_group[ \t]+)1", FIRST, r"\g<1>2", RACE,
+     ("cute.copy(load_", "cute.copy(copy")),
+    ("gemm80", GEMM80, "wait_group removed", r"\tcp\.async\.wait_group[^\n]*\n",
+     FIRST, "", RACE, ("cute.copy(load_", "cute.copy(copy")),
+    ("gemm80", GEMM80, "barrier of the loop removed", r"\tbar\.sync[^\n]*\n",
+     FIRST, "", RACE, ("cute.copy(load_", "cute.copy(copy")),
+    ("gemm80", GEMM80, "commit_group removed", r"\tcp\.async\.commit_group;\n",
+     (2, 2), "", RACE, ("cute.copy(load_", "cute.copy(copy")),
+    ("gemm90", GEMM90, "consumer's wait removed", WAIT, (10, None), "\tbra",
+     ORDER, ("cute.gemm", "cute.copy(atom_")),
+    ("gemm90", GEMM90, "producer's wait removed", WAIT, (0, 6), "\tbra",
+     ORDER, ("cute.gemm", "cute.copy(atom_", "producer_")),
+    ("gemm90", GEMM90, "expect_tx halved", r"24576;", ALL, "12288;",
+     ORDER, ("producer_", "cute.copy(atom_", "consumer_wait")),
+    ("gemm90", GEMM90, "7 arrivals instead of 8", r"(mov\.b32 \t%r97, )8;",
+     FIRST, r"\g<1>7;", ORDER, ("PipelineTmaAsync.create", "consumer_release")),
+    ("gemm90", GEMM90, "release removed",
+     r"\tmbarrier\.arrive\.shared\.b64 [^\n]*\n", ALL, "", ORDER,
+     ("consumer_release", "producer_acquire", "PipelineTmaAsync.create")),
+    ("gemm90", GEMM90, "fence of the mbarriers removed",
+     r"fence\.mbarrier_init\.release\.cluster;", FIRST, "", ORDER,
+     ("PipelineTmaAsync.create", "cute.copy(atom_", "producer_")),
+    ("gemm90", GEMM90, "barrier behind init removed", r"\tbar\.sync[^\n]*\n",
+     FIRST, "", ORDER, ("PipelineTmaAsync.create", "producer_", "consumer_")),
+    ("gemm90", GEMM90, "wgmma.wait_group 1",
+     r"(wgmma\.wait_group\.sync\.aligned[ \t]+)0", ALL, r"\g<1>1",
+     RACE + ("in-flight",), ("tc[i] = acc[i]", "cute.copy(atom_", "cute.gemm")),
+    ("gemm90", GEMM90, "registers over the pool",
+     r"(setmaxnreg\.inc[^\n]*\t)232", FIRST, r"\g<1>248",
+     ("registers", "deadlock"), ("setmaxregister_",)),
+]
 
 
 def plant(text, row):
-    """Replaces an occurrence of a row's pattern; raises if there is none."""
-    _, _, _, pattern, nth, new = row[:6]
+    """Replaces occurrences of a row's pattern; raises if there is none."""
+    _, _, _, pattern, (first, last), new = row[:6]
     found = list(re.finditer(pattern, text))
-    if nth >= len(found):
+    chosen = found[first:None if last is None else last + 1]
+    if not chosen:
         raise ValueError(f"{len(found)} places match {pattern!r}")
-    m = found[nth]
-    return text[:m.start()] + m.expand(new) + text[m.end():]
+    for m in reversed(chosen):
+        text = text[:m.start()] + m.expand(new) + text[m.end():]
+    return text
 
 
 def judge(row, report, source):

@@ -126,7 +126,6 @@ def gemm80_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor,
     lsb, lrb = lb.partition_S(sb), lb.retile(rb)
     tas.fill(0)  # rows outside the matrices
     tbs.fill(0)
-    cute.arch.sync_threads()
     for s in cutlass.range_constexpr(STAGES80 - 1):
         if s < steps:
             for i in cutlass.range_constexpr(cute.size(tas, mode=[1])):

@@ -112,8 +112,8 @@ end
 
 -- Kinds of files with PTX, or with machine code in its place, which
 -- cutelua.ptx rejects.
-local PTX_FILES = {ptx = true, cu = true, json = true, mlir = true, cubin = true,
-                   fatbin = true}
+local PTX_FILES = {ptx = true, cu = true, json = true, mlir = true,
+                   cubin = true, fatbin = true}
 
 -- Reports whether the name is that of a folder with recorded launches.
 local function is_capture(name)

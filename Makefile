@@ -290,6 +290,11 @@ triton: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/triton/run.sh $(BUILD) $(TRITON)
 
+# Does the same for kernels of the CuTe DSL. DSL="--seeds 20 gemm90".
+dsl: setup-build
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@sh tools/dsl/run.sh $(BUILD) $(DSL)
+
 # Installs the program, its man page and completion; scripts, documents with
 # their examples, the program's Lua files for editors, and the workshop if `make
 # web` built it.
@@ -409,6 +414,6 @@ setup-deb:
 FORCE:
 
 .PHONY: all library install-library demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
-  bench ladders fuzz fuzz-ptx triton install deb rock wheel dist packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
+  bench ladders fuzz fuzz-ptx triton dsl install deb rock wheel dist packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-wheel setup-web setup-webtest setup-deb
 # SPDX-License-Identifier: MIT

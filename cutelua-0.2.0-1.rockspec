@@ -680,6 +680,10 @@ build = {
         "lua/cutelua/ptx/capture.lua",
       ["cutelua.ptx.card"] =
         "lua/cutelua/ptx/card.lua",
+      ["cutelua.ptx.dsl"] =
+        "lua/cutelua/ptx/dsl.lua",
+      ["cutelua.ptx.host"] =
+        "lua/cutelua/ptx/host.lua",
       ["cutelua.ptx"] =
         "lua/cutelua/ptx/init.lua",
       ["cutelua.ptx.launch"] =
@@ -688,6 +692,8 @@ build = {
         "lua/cutelua/ptx/list.lua",
       ["cutelua.ptx.map"] =
         "lua/cutelua/ptx/map.lua",
+      ["cutelua.ptx.mlir"] =
+        "lua/cutelua/ptx/mlir.lua",
       ["cutelua.ptx.raw"] =
         "lua/cutelua/ptx/raw.lua",
       ["cutelua.ptx.triton"] =

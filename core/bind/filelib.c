@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "bind/face.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -107,6 +108,40 @@ static int l_file_kind(lua_State *L) {
   mode_t m = st.st_mode;
   lua_pushstring(L, S_ISREG(m) ? "file" : S_ISDIR(m) ? "folder"
                   : S_ISCHR(m) || S_ISBLK(m) ? "device" : "pipe");
+  return 1;
+}
+
+// The userdata of an open folder, which is closed when it is collected.
+static int folder_close(lua_State *L) {
+  DIR **d = lua_touserdata(L, 1);
+  if (*d) closedir(*d);
+  *d = NULL;
+  return 0;
+}
+
+// folder_names(path) -> list of the names in a folder, without "." and "..", in
+// any order | nil, reason.
+static int l_folder_names(lua_State *L) {
+  const char *path = face_checkstr(L, 1);
+  lua_newtable(L);
+  DIR **d = lua_newuserdatauv(L, sizeof(DIR *), 0);
+  *d = NULL;
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, folder_close);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__gc");
+  lua_setfield(L, -2, "__close");
+  lua_setmetatable(L, -2);
+  *d = opendir(path);
+  if (!*d) return failed(L, errno);
+  lua_toclose(L, -1);
+  lua_Integer n = 0;
+  for (struct dirent *e; (e = readdir(*d)); ) {
+    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+    lua_pushstring(L, e->d_name);
+    lua_rawseti(L, -3, ++n);
+  }
+  lua_settop(L, -2);
   return 1;
 }
 
@@ -257,7 +292,8 @@ void filelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"open_input", l_open_input}, {"open_aside", l_open_aside},
     {"put_in_place", l_put_in_place},
-    {"file_kind", l_file_kind}, {"visible", l_visible},
+    {"file_kind", l_file_kind}, {"folder_names", l_folder_names},
+    {"visible", l_visible},
     {"message", l_message},
     {"isatty", l_isatty}, {"terminal_columns", l_terminal_columns},
     {NULL, NULL}};

@@ -33,7 +33,7 @@ return {
     assert(getmetatable(cute.kernel("k", function() end)) == nil)]]},
   {"PTX and compilers", "ok", [[
     local cute = require "cute"
-    for _, name in ipairs {"ptx", "cuda", "triton", "raw_kernel",
+    for _, name in ipairs {"ptx", "cuda", "triton", "dsl", "raw_kernel",
       "nvrtc_version", "from_dlpack", "debug", "doc", "cli", "npy", "load",
       "save", "draw"} do
       assert(not pcall(function() return assert(cute[name]) end), name)

@@ -22,7 +22,7 @@ local names = {}
 local TOPICS = {
   {"Kernels", modules = "cute.lang.kernel cutelua.ptx.raw cutelua.debug "
     .. "cutelua.cache.many "
-    .. "cutelua.ptx cutelua.ptx.triton cute.lang.devices "
+    .. "cutelua.ptx cutelua.ptx.triton cutelua.ptx.dsl cute.lang.devices "
     .. "cutelua.analyses.call "
     .. "cutelua.analyses.prepared"},
   {"Loops, branches, variables",

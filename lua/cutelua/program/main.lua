@@ -123,9 +123,17 @@ local function is_capture(name)
          or core.file_kind(name .. "/1/LAUNCH.json"))
 end
 
+-- Reports whether a folder has files that the CuTe DSL keeps.
+local function keeps_ir(folder)
+  for _, name in ipairs(core.folder_names(folder) or {}) do
+    if name:find "%.mlir$" or name:find "%.ptx$" then return true end
+  end
+  return false
+end
+
 local function script_function(opt, name, env)
   local kind = name:match "%.(%a+)$"
-  if PTX_FILES[kind] or is_capture(name) then
+  if PTX_FILES[kind] or is_capture(name) or keeps_ir(name) then
     return function(...)
       return require "cutelua.ptx.launch".main(name, {...})
     end
@@ -198,11 +206,7 @@ end
 
 local RUN = [==[
 usage: cutelua run script [arguments]
-       cutelua run FILE.ptx|FILE.cu|NAME.json --launch LAUNCH
-       cutelua run FOLDER
-Runs a script, launches PTX, CUDA C, or a kernel that Triton compiled (its
-metadata NAME.json) as a LAUNCH file says, or repeats the launch that
-libcutecapture recorded in a folder (docs/ptx.md).
+  if PTX_FILES[kind] or is_capture(name) or keeps_ir(name) then
 The word `run` may be left out.
 ]==]
 

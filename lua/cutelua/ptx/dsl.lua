@@ -47,6 +47,23 @@ local function ptx_beside(path)
        core.visible(base), KEEP)
 end
 
+-- Returns the path of the only IR in a folder.
+local function only(folder)
+  local found = {}
+  for _, name in ipairs(core.folder_names(folder) or {}) do
+    if name:find "^cute_dsl_.*_clean%.mlir$" then found[#found + 1] = name end
+  end
+  table.sort(found)
+  if #found == 0 then
+    fail(folder, "this folder has no IR of the CuTe DSL, "
+      .. "cute_dsl_NAME_clean.mlir\n  %s", KEEP)
+  elseif #found > 1 then
+    fail(folder, "this folder has the IR of %d functions: name a file, such as "
+      .. "%s", #found, core.visible(found[1]))
+  end
+  return folder:gsub("/*$", "/") .. found[1]
+end
+
 -- Returns the IR in a file.
 local function ir_of(path)
   local text, why = files.read(path)
@@ -157,7 +174,9 @@ local function scalar_value(t, x, what)
   return {n = kind == "i" and math.tointeger(x) or x}
 end
 
-local function is_memory(t) return t.name == "cute.memref" or t.name == "cute.ptr" end
+local function is_memory(t)
+  return t.name == "cute.memref" or t.name == "cute.ptr"
+end
 
 -- Returns the values of the parameters of the host's function. The stream is no
 -- argument of the user.
@@ -188,13 +207,13 @@ local function need(v, what)
   return v
 end
 
--- Appends the fields of dynamic leaves {value, type} to a list.
-local function add_leaves(list, tuple, value)
-  if not tuple then return end
+-- Appends the fields of the dynamic leaves of a tuple, {value, type, bytes}, to
+-- a list. `tuple` is that of the type, `value` that of the argument v.
+local function add_leaves(list, tuple, value, v, what)
   local values
-  for i, leaf in ipairs(mlir.leaves(tuple)) do
+  for i, leaf in ipairs(tuple and mlir.leaves(tuple) or {}) do
     if leaf.dynamic then
-      values = values or mlir.leaves(value)
+      values = values or need(v, what) and mlir.leaves(value or {})
       list[#list + 1] = {values[i] and values[i].n, "i" .. leaf.dynamic,
                          leaf.dynamic // 8}
     end
@@ -210,23 +229,12 @@ local function fields_of(t, v, what)
   elseif is_memory(t) then
     list[1] = {need(v, what).memory, nil, 8}
   end
-  if t.layout and t.name ~= "cute.ptr" or t.tuple then
-    local l = {}
-    add_leaves(l, t.tuple, t.tuple and {})
-    if t.layout then
-      local shape, stride = t.layout.shape, t.layout.stride
-      local first = #list
-      add_leaves(list, shape, {})
-      add_leaves(list, stride, {})
-      if #list > first then
-        for i = #list, first + 1, -1 do list[i] = nil end
-        need(v, what)
-        add_leaves(list, shape, v.layout and v.layout.shape or v.shape)
-        add_leaves(list, stride, v.layout and v.layout.stride or v.stride)
-      end
-    elseif #l > 0 then
-      add_leaves(list, t.tuple, need(v, what))
-    end
+  if t.layout and t.name ~= "cute.ptr" then
+    local l = v.layout or v
+    add_leaves(list, t.layout.shape, l.shape, v, what)
+    add_leaves(list, t.layout.stride, l.stride, v, what)
+  elseif t.tuple then
+    add_leaves(list, t.tuple, v, v, what)
   end
   local kind, bits = t.text:match "^([if])(%d+)$"
   if kind then
@@ -292,15 +300,15 @@ local function arguments_of(k, launch)
       local own = k.entry.parameters[at]
       local have = own and own.bits // 8 * own.count
       if have ~= bytes then
-        fail(k.path, "parameter %d of the kernel has %d bytes in the IR, but %s "
-          .. "in the PTX", i, bytes, have or "is missing")
+        fail(k.path, "parameter %d of the kernel has %d bytes in the IR, but "
+          .. "%s in the PTX", i, bytes, have or "none")
       end
       out[at] = argument(own, list, map)
     end
   end
   if at ~= #k.entry.parameters then
-    fail(k.path, "the kernel has %d parameters in the IR, but %d in the PTX", at,
-         #k.entry.parameters)
+    fail(k.path, "the kernel has %d parameters in the IR, but %d in the PTX",
+         at, #k.entry.parameters)
   end
   out.n = at
   return out
@@ -351,7 +359,9 @@ local function options_of(k, given, opts)
   for name, v in pairs(opts or {}) do made[name] = v end
   local l = launch_of(k, given)
   for _, name in ipairs {"grid", "block", "cluster"} do
-    if made[name] == nil and l[name] then made[name] = known(k, l[name], name) end
+    if made[name] == nil and l[name] then
+      made[name] = known(k, l[name], name)
+    end
   end
   for _, name in ipairs {"pdl", "cooperative"} do
     local v = l[name]
@@ -438,9 +448,10 @@ function Module:kernel(name, opts)
 end
 
 --- Reads the IR that the CuTe DSL kept, and the PTX beside it.
----@param path string cute_dsl_NAME_clean.mlir
+---@param path string a folder, or its file cute_dsl_NAME_clean.mlir
 ---@return cute.DslModule
 function dsl.module(path)
+  if core.file_kind(path) == "folder" then path = only(path) end
   local ir, f = ir_of(path)
   local module = ptx.ptx(ptx_beside(path))
   local takes = 0
@@ -454,7 +465,8 @@ end
 --- Returns the kernel that the CuTe DSL compiled: reads the IR that it kept and
 -- the PTX beside it. The kernel takes the arguments of the @cute.jit function;
 -- grid, block, cluster and shared memory come from the IR.
----@param path string cute_dsl_NAME_clean.mlir of CUTE_DSL_DUMP_DIR
+---@param path string the folder CUTE_DSL_DUMP_DIR, or its file
+-- cute_dsl_NAME_clean.mlir if there are several
 ---@param opts? table {kernel: string its name if there are several, smem:
 -- integer bytes of dynamic shared memory, lines: string "ptx": reports name
 -- lines of the PTX}

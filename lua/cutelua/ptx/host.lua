@@ -125,7 +125,8 @@ end
 -- Returns the layout or tuple of a type without dynamic leaves, or nil.
 local function constant(t)
   if not t then return nil end
-  if t.name == "cute.memref" or t.name == "cute.ptr" or t.tuple and t.layout then
+  if t.name == "cute.memref" or t.name == "cute.ptr"
+    or t.tuple and t.layout then
     return nil
   elseif t.layout then
     if not t.layout.stride or dynamic_count(t.layout.shape) > 0
@@ -303,13 +304,13 @@ end
 
 -- CU_TENSOR_MAP_DATA_TYPE by the name in the IR.
 local MAP_TYPE = {U8 = 0, U16 = 1, U32 = 2, S32 = 3, U64 = 4, S64 = 5,
-  F16_RN = 6, F32_RN = 7, F64_RN = 8, BF16_RN = 9, F32_FTZ_RN = 10, TF32_RN = 11,
-  TF32_FTZ_RN = 12}
+  F16_RN = 6, F32_RN = 7, F64_RN = 8, BF16_RN = 9, F32_FTZ_RN = 10,
+  TF32_RN = 11, TF32_FTZ_RN = 12}
 
--- Returns the element type and the boxes of the map that moves tiles of a tensor:
--- {memory, type, swizzle, extent, stride, box}, whose lists begin with the
--- map's first mode. `box` of the IR lists (extent, mode of the tensor), and the
--- coordinates' layout says which mode of the map each mode of the tensor has.
+-- Returns the map that moves boxes of a tensor: {memory, type, swizzle, extent,
+-- stride, box}, whose lists begin with the map's first mode. tma_gbasis of the
+-- IR has the extents of the box and the tensor's modes; the layout of the
+-- coordinates has the map's mode for each mode of the tensor.
 local function tensor_map(atom, swizzle, a, coordinates)
   local boxes, how = atom:match 'tma_gbasis = <"(.-)">, tma_format = ([%w_]+)'
   local kind = MAP_TYPE[how or ""]

@@ -364,13 +364,16 @@ end
 -- Launches
 ---------------------------------------------------------------------------
 
---- Reads a file of PTX or metadata of Triton, or compiles a file of CUDA C.
+--- Reads a file of PTX, metadata of Triton or a folder of the CuTe DSL, or
+-- compiles a file of CUDA C.
 ---@param path string
 ---@param spec table a LAUNCH, for include, define and arch
----@return cute.PtxModule|cute.TritonModule
+---@return cute.PtxModule|cute.TritonModule|cute.DslModule
 function launch.module(path, spec)
   if path:find "%.json$" then return triton.module(path) end
-  if path:find "%.mlir$" then return dsl.module(path) end
+  if path:find "%.mlir$" or core.file_kind(path) == "folder" then
+    return dsl.module(path)
+  end
   if path:find "%.cu$" then
     return ptx.cuda(path, {include = spec.include, define = spec.define,
                            arch = spec.arch})
@@ -395,7 +398,8 @@ local function one(module, spec, memory, what, opt)
                        module.own ~= nil)
   end
   k(table.unpack(args)):launch {
-    grid = spec.grid or not module.host and 1 or nil, block = spec.block or k.block,
+    grid = spec.grid or not module.host and 1 or nil,
+    block = spec.block or k.block,
     cluster = spec.cluster, pdl = spec.pdl, cooperative = spec.cooperative,
     seed = spec.seed, device = opt.device}
 end

@@ -1,0 +1,154 @@
+-- Tests kernels that the CuTe DSL compiled, by the PTX and IR of its form in
+-- spec/ptx/dsl: arguments, extents, grid, cluster, shared memory, tensor maps,
+-- LAUNCH files, and what is rejected.
+local cute = require "cute"
+local support = require "spec.support"
+
+local function text(name) return support.read("spec/ptx/dsl/" .. name) end
+
+-- out = x * factor; the tensors have two modes and strides of their rows.
+local IR, PTX = text "cute_dsl_scale_clean.mlir", text "scale.sm_90a.ptx"
+-- Copies the box of 4 x 8 elements from column 4 on by a tensor map, and writes
+-- the extents behind it.
+local MAP_IR, MAP = text "cute_dsl_copy_clean.mlir", text "copy.sm_90a.ptx"
+
+local folder
+
+-- Writes a folder as the DSL keeps it; without `ptx`, it has the IR alone.
+local function keep(name, ir, ptx)
+  support.write(("%s/cute_dsl_%s_clean.mlir"):format(folder, name), ir)
+  os.remove(folder .. "/" .. name .. ".sm_90a.ptx")
+  if ptx then support.write(folder .. "/" .. name .. ".sm_90a.ptx", ptx) end
+  return ("%s/cute_dsl_%s_clean.mlir"):format(folder, name)
+end
+
+local function matrix(rows, columns, stride)
+  local memory = cute.zeros({rows * stride}, cute.f32)
+  return cute.make_tensor(memory.iterator,
+    cute.make_layout({rows, columns}, {stride, 1}))
+end
+
+-- Returns the text with `from` replaced by `to`, which must change it.
+local function changed(s, from, to)
+  local out, n = s:gsub(from, to)
+  assert(n > 0, from)
+  return out
+end
+
+describe("a kernel of the CuTe DSL", function()
+  before_each(function() folder = support.folder() end)
+  after_each(function() support.remove(folder) end)
+
+  it("takes the host's arguments, and the rest from the IR", function()
+    keep("scale", IR, PTX)
+    local k = cute.dsl(folder)
+    local x, out = matrix(5, 28, 32), matrix(5, 28, 28)
+    for i = 0, 4 do
+      for j = 0, 27 do x[{i, j}] = 100 * i + j end
+    end
+    k(x, out, 0.5):launch {device = "sim:sm_90a"}
+    for i = 0, 4 do
+      for j = 0, 27 do assert.equal((100 * i + j) / 2, out[{i, j}]) end
+    end
+    assert.equal("ok", k(x, out, 0.5):check({}).verdict)
+    -- 140 elements are 3 tiles of 64; each is a cluster of 2 blocks of 32
+    -- threads.
+    local run = k(x, out, 0.5):compile {device = "sim:sm_90a"}
+    assert.same({6, 1, 1}, {table.unpack(run.grid, 1, 3)})
+  end)
+
+  it("gets a grid that the IR does not tell", function()
+    keep("scale", changed(IR, "arith.muli %%1", "own.op %%1"), PTX)
+    local k = cute.dsl(folder)
+    local x, out = matrix(2, 4, 4), matrix(2, 4, 4)
+    x[{1, 2}] = 6
+    support.raises({"scale: grid depends on own.op, which this reader of the "
+      .. "IR does not compute", "give it: launch {grid = ...}"}, function()
+      k(x, out, 2):launch {device = "sim:sm_90a"}
+    end)
+    k(x, out, 2):launch {grid = 2, device = "sim:sm_90a"}
+    assert.equal(12, out[{1, 2}])
+  end)
+
+  it("gets a tensor map of the IR's box, and the extents", function()
+    keep("copy", MAP_IR, MAP)
+    local k = cute.dsl(folder)
+    local x, out = matrix(3, 12, 16), cute.zeros({34}, cute.f32)
+    for i = 0, 2 do
+      for j = 0, 11 do x[{i, j}] = 100 * i + j + 1 end
+    end
+    for seed = 1, 3 do
+      k(x, out):launch {seed = seed, device = "sim:sm_90a"}
+    end
+    for i = 0, 31 do
+      local row, column = i // 8, 4 + i % 8
+      assert.equal(row < 3 and 100 * row + column + 1 or 0, out[i])
+    end
+    local bits = cute.recast_tensor(out, cute.i32)
+    assert.same({3, 12}, {bits[32], bits[33]})
+  end)
+
+  it("rejects arguments that do not fit", function()
+    keep("scale", IR, PTX)
+    local k = cute.dsl(folder)
+    local x, out = matrix(5, 28, 32), matrix(5, 28, 28)
+    local function rejects(message, ...)
+      support.raises("scale" .. message, k, ...)
+    end
+    rejects(" takes 3 arguments, not 2", x, out)
+    rejects(": argument 1 must be a tensor, not 3", 3, out, 1)
+    rejects(": argument 3 must be a number of 32 bits, not \"a\"", x, out, "a")
+    rejects(": argument 2 has elements of f16; the kernel was compiled for f32",
+            x, cute.zeros({5, 28}, cute.f16), 1)
+    rejects(": argument 2 has 1 extents; the kernel was compiled for 2", x,
+            cute.zeros({5}, cute.f32), 1)
+    rejects(": argument 1: extent 2 is 27; the kernel was compiled for "
+      .. "multiples of 4", matrix(5, 27, 28), out, 1)
+    rejects(": argument 1: stride 1 is 30; the kernel was compiled for "
+      .. "multiples of 4", matrix(5, 28, 30), out, 1)
+    rejects(": argument 1: stride 2 is 5; the kernel was compiled for 1",
+      cute.make_tensor(matrix(5, 28, 28).iterator,
+        cute.make_layout({5, 28}, {4, 5})), out, 1)
+  end)
+
+  it("rejects folders and files that do not fit", function()
+    local function rejects(message, path)
+      support.raises((path or folder) .. message, cute.dsl, path or folder)
+    end
+    rejects ": this folder has no IR of the CuTe DSL, cute_dsl_NAME_clean.mlir"
+    local path = keep("scale", IR, nil)
+    rejects(": there is no PTX beside it, such as scale.sm_90a.ptx", path)
+    keep("copy", MAP_IR, MAP)
+    rejects(": this folder has the IR of 2 functions: name a file, such as "
+      .. "cute_dsl_copy_clean.mlir")
+    keep("scale", "module {}\n", PTX)
+    rejects(": this is no IR of version 4.8 of the CuTe DSL: it has no "
+      .. "cuda.kernel", path)
+    keep("scale", changed(IR, "launch_ex", "launch_new"), PTX)
+    rejects(": no function of the host launches a kernel in the way of version "
+      .. "4.8 of the CuTe DSL", path)
+    keep("scale", IR, changed(PTX, "kernel_scale_0", "other"))
+    assert.has_error(function() cute.dsl(path) end)
+    keep("scale", IR, changed(PTX, "p1%[24%]", "p1[32]"))
+    local k = cute.dsl(path)
+    support.raises(path .. ": parameter 2 of the kernel has 24 bytes in the "
+      .. "IR, but 32 in the PTX", k, matrix(4, 4, 4), matrix(4, 4, 4), 1)
+  end)
+
+  it("runs by a LAUNCH file without grid, block and shared bytes", function()
+    keep("scale", IR, PTX)
+    support.write(folder .. "/launch.json", [[
+      {"args": ["x", "out", 0.5],
+       "memory": {"x": {"dtype": "f32", "shape": [3, 4], "fill": 3.0},
+                  "out": {"dtype": "f32", "shape": [3, 4]}},
+       "expect": {"out": {"values": [1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5,
+                                     1.5, 1.5, 1.5, 1.5]}}}]])
+    for _, command in ipairs {"run", "check"} do
+      local out, err, code = support.run {command, folder, "--launch",
+                                          folder .. "/launch.json"}
+      assert.equal(0, code, out .. err)
+      assert.matches("out: as expected", out)
+    end
+  end)
+end)
+-- SPDX-License-Identifier: MIT

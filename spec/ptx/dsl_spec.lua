@@ -88,6 +88,20 @@ describe("a kernel of the CuTe DSL", function()
     assert.same({3, 12}, {bits[32], bits[33]})
   end)
 
+  it("may wait with the state of arrive.expect_tx", function()
+    keep("copy", MAP_IR, changed(MAP, "TRY:\n  {.-\n  }\n", [[
+AGAIN:
+  mbarrier.try_wait.shared.b64 %%p1, [%%r3+128], %%rd3;
+  @!%%p1 bra AGAIN;
+TRY:
+  bar.sync 0;
+]]))
+    local x, out = matrix(4, 12, 12), cute.zeros({34}, cute.f32)
+    for j = 0, 11 do x[{3, j}] = j end
+    cute.dsl(folder)(x, out):launch {device = "sim:sm_90a"}
+    for j = 0, 7 do assert.equal(4 + j, out[3 * 8 + j]) end
+  end)
+
   it("rejects arguments that do not fit", function()
     keep("scale", IR, PTX)
     local k = cute.dsl(folder)

@@ -244,6 +244,9 @@ for op, f in pairs(TUPLE) do
   RUN["cute." .. op] = function(_, _, a, t)
     local x, y = leaf_values(a[1]), leaf_values(a[2])
     local out = {}
+    if op == "ceil_div" then  -- a tile may have fewer modes
+      for k = #y + 1, #x do y[k] = 1 end
+    end
     if #x ~= #y then give_up "tuples of other profiles" end
     for k = 1, #x do
       if y[k] == 0 and f ~= BINARY.addi and f ~= BINARY.muli
@@ -253,6 +256,50 @@ for op, f in pairs(TUPLE) do
     if not t.tuple then return mlir.with_leaves(a[1], numbers(out)) end
     return mlir.with_leaves(t.tuple, numbers(out))
   end
+end
+
+-- Returns the mode of a layout, shape and stride alike.
+RUN["cute.get"] = function(_, i, a)
+  if not a[1].shape then return mode_of(a[1], i.text) end
+  return {shape = mode_of(a[1].shape, i.text),
+          stride = mode_of(a[1].stride, i.text)}
+end
+
+-- Divides modes without inner modes by the extents of a tile.
+RUN["cute.zipped_divide"] = function(_, _, a)
+  local l, tile = layout_of(a[1]), mlir.leaves(a[2])
+  local inner = {shape = {}, stride = {}}
+  local rest = {shape = {}, stride = {}}
+  for k = 1, #l.shape do
+    local n, step = l.shape[k].n, l.stride[k].n
+    if not (n and step) then give_up "a nested mode" end
+    local size = tile[k] and (tile[k].n or give_up "a tile") or 1
+    if k <= #tile then
+      inner.shape[k], inner.stride[k] = {n = size}, {n = step}
+    end
+    rest.shape[k] = {n = ceildiv(n, size)}
+    rest.stride[k] = {n = step * size}
+  end
+  return {memory = a[1].memory,
+          layout = {shape = {inner.shape, rest.shape},
+                    stride = {inner.stride, rest.stride}}}
+end
+
+-- Keeps the modes whose coordinate is `_`; other coordinates must be 0.
+RUN["cute.slice"] = function(_, _, a)
+  local function keep(tuple, coord, out)
+    if coord.basis == "_" then
+      out[#out + 1] = tuple
+    elseif coord.n then
+      if coord.n ~= 0 then give_up "a coordinate that is not 0" end
+    else
+      for k, c in ipairs(coord) do keep(tuple[k], c, out) end
+    end
+    return out
+  end
+  local l = layout_of(a[1])
+  return {memory = a[1].memory, layout = {shape = keep(l.shape, a[2], {}),
+                                          stride = keep(l.stride, a[2], {})}}
 end
 
 RUN["cute.make_tile"] = function() give_up "a tile" end
@@ -311,7 +358,7 @@ local MAP_TYPE = {U8 = 0, U16 = 1, U32 = 2, S32 = 3, U64 = 4, S64 = 5,
 -- stride, box}, whose lists begin with the map's first mode. tma_gbasis of the
 -- IR has the extents of the box and the tensor's modes; the layout of the
 -- coordinates has the map's mode for each mode of the tensor.
-local function tensor_map(atom, swizzle, a, coordinates)
+local function tensor_map(atom, swizzle, a, coordinates, share)
   local boxes, how = atom:match 'tma_gbasis = <"(.-)">, tma_format = ([%w_]+)'
   local kind = MAP_TYPE[how or ""]
   local box = boxes and mlir.layout(boxes)
@@ -333,6 +380,12 @@ local function tensor_map(atom, swizzle, a, coordinates)
     map.extent[d + 1], map.box[d + 1] = shape[k], extents[k - 1] or 1
     map.stride[d] = stride[k]
   end
+  -- Each of several CTAs that share a tile copies a part of it: the box is
+  -- divided from its last mode on.
+  for d = map.rank, 1, -1 do
+    local n = map.box[d]
+    map.box[d], share = ceildiv(n, share), ceildiv(share, n)
+  end
   return map
 end
 
@@ -346,7 +399,8 @@ local function tma(state, i, a)
   if a[1].unknown then give_up(a[1].unknown) end
   local layout = layout_of(a[1])
   return {map = tensor_map(type_at(made, 1).text, type_at(given, 2).swizzle, a,
-                           t)},
+                           t, tonumber(i.text:match "num_multicast = (%d+)")
+                             or 1)},
     {layout = {shape = layout.shape, stride = t.layout.stride}}
 end
 for kind in ("load store reduce"):gmatch "%S+" do

@@ -221,7 +221,7 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
 
 // ptx_translate(module, entry, list of arguments, bytes of dynamic shared
 // memory, chunk name, whether reports name lines of the PTX, whether each
-// mbarrier.init is fenced): appends the entry's operations to the trace.
+// mbarrier.init is fenced, whether lanes store by TMA together): appends the entry's operations to the trace.
 static int l_translate(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "ptx");
@@ -239,7 +239,8 @@ static int l_translate(lua_State *L) {
   box->ptx_sm = atoi(m->target + 3);
   box->ptx_only = m->target[strlen(m->target) - 1] == 'a';
   unsigned flags = (lua_toboolean(L, 6) ? PTX_LINES : 0u) |
-                   (lua_toboolean(L, 7) ? PTX_INIT_FENCED : 0u);
+                   (lua_toboolean(L, 7) ? PTX_INIT_FENCED : 0u) |
+                   (lua_toboolean(L, 8) ? PTX_STORE_ONCE : 0u);
   ptx_translate(cx, fn, m, f, bound, n, face_checkint(L, 4),
                 face_checkstr(L, 5), flags);
   return 0;

@@ -270,6 +270,14 @@ static void tensor_load(PtxOp *o) {
                 .flags = (uint16_t)flags}, x, n + more);
 }
 
+// Returns whether this lane is the lowest of those that execute the instruction
+// together.
+static Ref is_lowest(PtxOp *o) {
+  Ref active = op_intrin(o, IN_ACTIVE, 0, 0, 0, 0);
+  Ref below = op2(o, OP_AND, active, op_intrin(o, IN_LMLT, 0, 0, 0, 0));
+  return op2(o, OP_EQ, below, number(o, DT_U32, 0));
+}
+
 static void tensor_store(PtxOp *o, bool reduce) {
   Ref x[16];
   uint32_t n = 0;
@@ -294,8 +302,12 @@ static void tensor_store(PtxOp *o, bool reduce) {
   x[n++] = hint ? op_operand(o, 2, DT_I64) : 0;
   uint32_t modes = coordinates(o, op_arg(o, 0), x + n);
   check_map(o, map, modes, flags);
+  PtxBuild *b = o->b;
+  bool once = b->flags & PTX_STORE_ONCE && !reduce;
+  if (once) ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {is_lowest(o)}});
   emit(o, (Ins){.op = OP_TMASTORE, .imm = bits_of(map),
                 .flags = (uint16_t)flags}, x, n + modes);
+  if (once) ir_close(b->cx, b->fn);
 }
 
 // Returns the place in this CTA's shared memory at the offset of a cluster

@@ -25,6 +25,8 @@ enum {
                   // of .loc
   PTX_INIT_FENCED = 2,  // each mbarrier.init is followed by a
                         // fence.mbarrier_init
+  PTX_STORE_ONCE = 4,  // lanes that execute a store by TMA together execute it
+                       // once
 };
 
 // Appends the body of entry f to fn, which is being traced. smem is the number

@@ -239,10 +239,12 @@ local function fields_of(t, v, what)
   local kind, bits = t.text:match "^([if])(%d+)$"
   if kind then
     list[1] = {need(v, what).n, kind .. bits, (bits + 7) // 8}
-  elseif t.name == "cute.tiled_mma" or t.name:find "%.mma$" then
+  elseif t.name == "cute.tiled_mma" or t.name:find "%.mma$"
+    or t.name == "cute.fast_divmod_divisor" then
     for i, f in ipairs(v.fields or {}) do
       list[i] = {f.n, "i" .. f.bits, (f.bits + 7) // 8}
     end
+    if t.name == "cute.fast_divmod_divisor" then need(v, what) end
   end
   return list
 end
@@ -441,6 +443,8 @@ function Module:kernel(name, opts)
                lines = opts and opts.lines}
   return ptx.made(self.ptx, entry.name, own, {
     takes = self.takes,
+    -- A warp copies by TMA as a whole; code of the DSL elects no lane to store.
+    store_once = true,
     expand = function(...)
       return arguments_of(k, launch_of(k, table.pack(...)))
     end,

@@ -336,6 +336,20 @@ RUN["cute.kernel_smem_size"] = function(state, i)
     or give_up "the size of a kernel"}
 end
 
+-- The struct of a divisor d: d, multiplier and two shifts, so that for 32 bits
+-- n / d = (((n - h) >> first) + h) >> second, h = the high half of the product.
+RUN["cute.fast_divmod.create_divisor"] = function(_, i, a)
+  local d = a[1].n
+  if not (d and d > 0 and i.text:find "divisor<32>") then
+    give_up "a divisor"
+  end
+  local log = 0
+  while 1 << log < d do log = log + 1 end
+  local multiplier = ((1 << 32) * ((1 << log) - d)) // d + 1
+  return {fields = {{n = d, bits = 32}, {n = multiplier & 0xffffffff, bits = 32},
+    {n = math.min(log, 1), bits = 8}, {n = math.max(log - 1, 0), bits = 8}}}
+end
+
 -- An atom of an MMA has its operands as fields.
 RUN["cute.make_atom"] = function(_, i, a)
   local types = mlir.split(i.text:match ":%s*%((.-)%)%s*%->" or "")

@@ -233,7 +233,8 @@ function Module:kernel(name, opts) return ptx.made(self, name, opts) end
 ---@param own? table of a compiler whose kernels have hidden parameters: {takes
 -- = number of arguments, expand = function(...), which returns those of all
 -- parameters with their number n, options = see kernel.resolve, init_fenced =
--- does each mbarrier.init act as if a fence.mbarrier_init followed?}
+-- does each mbarrier.init act as if a fence.mbarrier_init followed?, store_once
+-- = do lanes that execute a store by TMA together store once?}
 function ptx.made(module, name, opts, own)
   for k in pairs(opts or {}) do
     if not KERNEL[k] then sign.unknown("option", k, KERNEL) end
@@ -264,7 +265,7 @@ function ptx.made(module, name, opts, own)
     end
     core.ptx_translate(module.module, entry.name, list, smem, module.file,
                        opts and opts.lines == "ptx" or false,
-                       own and own.init_fenced)
+                       own and own.init_fenced, own and own.store_once)
   end)
   -- Called for each program, after its trace.
   rawset(made, "card", function()

@@ -221,7 +221,8 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
 
 // ptx_translate(module, entry, list of arguments, bytes of dynamic shared
 // memory, chunk name, whether reports name lines of the PTX, whether each
-// mbarrier.init is fenced, whether lanes store by TMA together): appends the entry's operations to the trace.
+// mbarrier.init is fenced, whether lanes store by TMA together): appends the
+// entry's operations to the trace.
 static int l_translate(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "ptx");

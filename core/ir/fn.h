@@ -159,7 +159,7 @@ typedef struct Fn {
   int32_t cluster[3];     // cluster size in blocks; 0: not known yet
   int32_t min_blocks;     // second argument of __launch_bounds__; 0: none
   int32_t registers;      // .maxnreg of PTX: the largest number a thread has at
-                          // the start; 0: none
+                          // the start; 0: none; -1: ptxas chooses a number
   bool fmad, fastmath;    // float options (fast.c)
   bool tell;  // whether to print to standard error how passes change code
   VEC(Ins) ins;           // instructions; ins.p[0] is a NOP

@@ -860,7 +860,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   b.slot = NEW(cx, PtxSlot, f->regs + 1);
   for (uint32_t r = 0; r < f->regs; r++) b.slot[r] = (PtxSlot){.home = -1};
   check_launch(cx, fn, f);
-  fn->registers = (int32_t)f->maxnreg;
+  fn->registers = f->maxnreg ? (int32_t)f->maxnreg : -1;
   fn->min_blocks = (int32_t)f->minnctapersm;
   ir_at(cx, fn, file, f->line);  // line at which memory objects are created
   Frame fr = {.b = &b};

@@ -102,6 +102,30 @@ TRY:
     for j = 0, 7 do assert.equal(4 + j, out[3 * 8 + j]) end
   end)
 
+  it("may raise registers to fewer than fit, without .maxnreg", function()
+    local code = [[
+.version 8.8
+.target sm_90a
+.address_size 64
+.visible .entry k() .reqntid 128 %s {
+  setmaxnreg.inc.sync.aligned.u32 232;
+  ret;
+}
+]]
+    local function launch(limit)
+      cute.ptx(code:format(limit)):kernel "k"():launch {
+        device = "sim:sm_90a", grid = 1, block = 128}
+    end
+    launch ""
+    assert.error_matches(function() launch ".maxnreg 240" end,
+      "setmaxnreg.inc cannot change 240 registers a thread to 232")
+  end)
+end)
+
+describe("cute.dsl", function()
+  before_each(function() folder = support.folder() end)
+  after_each(function() support.remove(folder) end)
+
   it("rejects arguments that do not fit", function()
     keep("scale", IR, PTX)
     local k = cute.dsl(folder)

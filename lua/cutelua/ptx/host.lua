@@ -240,6 +240,24 @@ local function binary(f, op)
 end
 for op, f in pairs(BINARY) do RUN["arith." .. op] = binary(f, op) end
 
+-- Floats are rounded to f32, of which the host computes scales.
+local function rounded(x) return (("<f"):unpack(("<f"):pack(x))) end
+
+local FLOAT = {
+  addf = BINARY.addi, subf = BINARY.subi, mulf = BINARY.muli,
+  divf = function(a, b) return a / b end,
+  maximumf = math.max, minimumf = math.min,
+  negf = function(a) return -a end, sitofp = function(a) return a + 0.0 end,
+}
+for op, f in pairs(FLOAT) do
+  RUN["arith." .. op] = function(_, i, a)
+    local x, y = a[1].n, a[2] and a[2].n
+    if not x or a[2] and not y then give_up "a number that is not known" end
+    if i.text:find "f64" then return {n = f(x, y)} end
+    return {n = rounded(f(x, y))}
+  end
+end
+
 for op, f in pairs(TUPLE) do
   RUN["cute." .. op] = function(_, _, a, t)
     local x, y = leaf_values(a[1]), leaf_values(a[2])
@@ -346,7 +364,8 @@ RUN["cute.fast_divmod.create_divisor"] = function(_, i, a)
   local log = 0
   while 1 << log < d do log = log + 1 end
   local multiplier = ((1 << 32) * ((1 << log) - d)) // d + 1
-  return {fields = {{n = d, bits = 32}, {n = multiplier & 0xffffffff, bits = 32},
+  return {fields = {{n = d, bits = 32},
+    {n = multiplier & 0xffffffff, bits = 32},
     {n = math.min(log, 1), bits = 8}, {n = math.max(log - 1, 0), bits = 8}}}
 end
 

@@ -102,6 +102,7 @@ cute.raw_kernel = require "cutelua.ptx.raw".raw_kernel
 cute.ptx = require "cutelua.ptx".ptx
 cute.cuda = require "cutelua.ptx".cuda
 cute.triton = require "cutelua.ptx.triton".triton
+cute.dsl = require "cutelua.ptx.dsl".dsl
 cute.recast_ptr = require "cute.pointer".recast_ptr
 cute.reduce = require "cute.algorithm".reduce
 cute.rem = require "cute.math".rem

@@ -451,6 +451,16 @@ function Module:kernel(name, opts)
     options = function(call, o) return options_of(k, call.given, o) end})
 end
 
+--- Reports whether a folder has IR that the CuTe DSL kept.
+---@param folder string
+---@return boolean
+function dsl.has_ir(folder)
+  for _, name in ipairs(core.folder_names(folder) or {}) do
+    if name:find "%.mlir$" then return true end
+  end
+  return false
+end
+
 --- Reads the IR that the CuTe DSL kept, and the PTX beside it.
 ---@param path string a folder, or its file cute_dsl_NAME_clean.mlir
 ---@return cute.DslModule

@@ -552,7 +552,7 @@ function launch.main(path, words)
   end
   local opt = cli.parse(words, OPTIONS)
   local spec
-  if kind == "folder" then
+  if kind == "folder" and not dsl.has_ir(path) then
     if opt.launch then
       fail("%s is a folder with its own LAUNCH.json: leave out --launch", path)
     end

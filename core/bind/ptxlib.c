@@ -78,29 +78,46 @@ static int l_entry(lua_State *L) {
   return 1;
 }
 
-// Pushes the initial bytes of a variable as a string.
-static void push_contents(Ctx *cx, lua_State *L, const PtxModule *m,
-                          const PtxVar *v) {
+// Pushes the initial bytes of a variable as a string, with zeros in place of
+// addresses.
+static void push_contents(lua_State *L, const PtxModule *m, const PtxVar *v) {
   luaL_Buffer text;
   size_t each = v->type.bits / 8u;
   luaL_buffinit(L, &text);
   for (uint32_t k = 0; k < v->inits; k++) {
     const PtxInit *e = &m->inits.p[v->init + k];
-    if (e->symbol) {
-      ctx_fail(cx, ERR_PTX, "line %u: variable %s holds the address of %s, "
-               "which is not modelled", (unsigned)v->line, v->name, e->symbol);
-    }
-    luaL_addlstring(&text, (const char *)&e->value, each);
+    int64_t value = e->symbol ? 0 : e->value;
+    luaL_addlstring(&text, (const char *)&value, each);
   }
   luaL_pushresult(&text);
 }
 
-// ptx_variables(module, entry) -> {{index, name, bytes, contents, constant}}:
-// the module's variables that the entry uses
+// Pushes {{byte, name, offset}}: the bytes of a variable that hold addresses of
+// other variables, plus an offset.
+static void push_addresses(lua_State *L, const PtxModule *m, const PtxVar *v) {
+  lua_Integer n = 0;
+  lua_newtable(L);
+  for (uint32_t k = 0; k < v->inits; k++) {
+    const PtxInit *e = &m->inits.p[v->init + k];
+    if (!e->symbol) continue;
+    lua_createtable(L, 3, 0);
+    lua_pushinteger(L, k * (v->type.bits / 8));
+    lua_rawseti(L, -2, 1);
+    lua_pushstring(L, e->symbol);
+    lua_rawseti(L, -2, 2);
+    lua_pushinteger(L, e->value);
+    lua_rawseti(L, -2, 3);
+    lua_rawseti(L, -2, ++n);
+  }
+}
+
+// ptx_variables(module, entry) -> {{index, name, bytes, contents, addresses,
+// constant}}: the module's variables that the entry uses
 static int l_variables(lua_State *L) {
   Ctx *cx = face_enter(L);
-  const PtxModule *m = check_module(L, 1);
+  PtxModule *m = check_module(L, 1);
   const PtxFunc *f = ptx_entry(cx, m, face_checkstr(L, 2));
+  f = ptx_whole(cx, m, f);
   PtxVars used = {0};
   ptx_variables(cx, m, f, &used);
   size_t n = used.n;
@@ -110,14 +127,16 @@ static int l_variables(lua_State *L) {
   lua_createtable(L, (int)n, 0);
   for (size_t k = 0; k < n; k++) {
     const PtxVar *v = &m->vars.p[list[k]];
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
     face_set_int(L, "index", list[k] + 1);
     lua_pushstring(L, v->name);
     lua_setfield(L, -2, "name");
     face_set_int(L, "bytes", v->type.bits / 8 * v->type.lanes * v->count);
     face_set_bool(L, "constant", v->space == PTX_CONST);
-    push_contents(cx, L, m, v);
+    push_contents(L, m, v);
     lua_setfield(L, -2, "contents");
+    push_addresses(L, m, v);
+    lua_setfield(L, -2, "addresses");
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   return 1;
@@ -226,8 +245,9 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
 static int l_translate(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "ptx");
-  const PtxModule *m = check_module(L, 1);
+  PtxModule *m = check_module(L, 1);
   const PtxFunc *f = ptx_entry(cx, m, face_checkstr(L, 2));
+  f = ptx_whole(cx, m, f);
   face_checktype(L, 3, LUA_TTABLE);
   size_t n = (size_t)lua_rawlen(L, 3);
   PtxBound *bound = NEW(cx, PtxBound, n + 1);

@@ -126,11 +126,14 @@ static Ref truth(PtxOp *o, DType t) {
 void row_set(PtxOp *o, int k) {
   (void)k;
   if (o->types != 2) op_reject(o, "two types are needed, .dtype.stype");
-  DType t = o->elem[0], raw = unsigned_of(dtype_bits(t));
+  DType t = o->elem[0];
+  bool mask = o->pair[1] && (t == DT_U32 || t == DT_I32);
+  if (mask) t = DT_U16;  // a pair of masks
+  DType raw = unsigned_of(dtype_bits(t));
   Ref none = number(o, raw, 0);
   Ref v = op3(o, OP_SEL, combine(o, compared(o, 1, 0)), truth(o, t), none);
   if (o->pair[1]) {
-    if (!o->pair[0])
+    if (!o->pair[0] && !mask)
       op_reject(o, "a comparison of pairs needs a pair as result type");
     Ref hi = op3(o, OP_SEL, combine(o, compared(o, 1, 1)), truth(o, t), none);
     hi = op2(o, OP_SHL, to(o, DT_U32, hi), number(o, DT_U32, 16));

@@ -298,6 +298,12 @@ void row_function(PtxOp *o, int k);  // k: SoftApprox
 void row_mul24(PtxOp *o, int k);     // k = 0: mul24; 1: mad24
 void row_sad(PtxOp *o, int k);
 void row_dot(PtxOp *o, int k);       // k: SoftOp
+// video.c: k is a VideoOp, with VIDEO_BYTES for four bytes, not two halves
+typedef enum VideoOp {
+  VIDEO_ADD, VIDEO_SUB, VIDEO_MIN, VIDEO_MAX, VIDEO_ABSDIFF, VIDEO_SET
+} VideoOp;
+enum { VIDEO_BYTES = 8 };
+void row_video(PtxOp *o, int k);
 // bits.c
 void row_logic(PtxOp *o, int k);     // k: OP_AND, OP_OR, OP_XOR
 void row_not(PtxOp *o, int k);
@@ -341,6 +347,9 @@ void row_redux(PtxOp *o, int k);
 void row_elect(PtxOp *o, int k);
 void row_active(PtxOp *o, int k);
 void row_trap(PtxOp *o, int k);
+void row_call(PtxOp *o, int k);
+void row_print(PtxOp *o, int k);
+void row_check(PtxOp *o, int k);
 void row_sleep(PtxOp *o, int k);
 void row_nothing(PtxOp *o, int k);
 // matrix.c

@@ -348,7 +348,7 @@ static Ref local_offset(PtxOp *o, const PtxArg *a) {
 
 void row_load(PtxOp *o, int k) {
   (void)k;
-  if (op_has(o, "param")) {
+  if (op_has(o, "param") || op_has(o, "param::entry")) {
     op_vector(o);
     load_param(o);
     return;
@@ -369,6 +369,9 @@ void row_load(PtxOp *o, int k) {
 
 void row_store(PtxOp *o, int k) {
   (void)k;
+  if (op_has(o, "param")) {
+    op_reject(o, "a parameter of the entry cannot be written");
+  }
   Access x = access_of(o, 1);
   Where w = op_where(o);
   const PtxArg *a = op_arg(o, 0);

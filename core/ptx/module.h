@@ -141,6 +141,8 @@ typedef struct PtxFunc {
   uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];  // 0: no directive
   uint32_t maxnreg, minnctapersm, maxclusterrank;         // 0: no directive
   bool explicitcluster;
+  uint32_t whole;             // index + 1 into PtxModule.funcs of the copy with
+                              // the functions that it calls, or 0
 } PtxFunc;
 
 // A declaration that hides one of the same name in an outer scope.
@@ -188,6 +190,9 @@ const char *ptx_name(Ctx *cx, PtxModule *m, const char *s, size_t n);
 // innermost position. loc: number + 1 in PtxModule.locs.
 const PtxLoc *ptx_loc(const PtxModule *m, uint32_t loc);
 const PtxFile *ptx_file(const PtxModule *m, const PtxLoc *l);
+
+// Reports whether a position is in a header of the toolkit or of the system.
+bool ptx_in_header(const PtxModule *m, uint32_t loc);
 
 // Returns this position as "saxpy.cu:3", or NULL if there is none.
 const char *ptx_place(Ctx *cx, const PtxModule *m, uint32_t loc);

@@ -21,9 +21,9 @@
   "num nan and or xor ftz"
 #define REDUCES "popc and or aligned u32 pred"
 #define REDUCED "three barriers, and a word of shared memory"
+#define VIDEO_NOTE "selectors of lanes are rejected"
 #define EVERYTHING "*"  // PtxRow.emit checks the modifiers itself
 #define LATER "needs sm_100, which is not modelled yet"
-#define CALLS "calls of functions are not modelled"
 
 static const PtxRow rows[] = {
   // arithmetic
@@ -65,6 +65,30 @@ static const PtxRow rows[] = {
   {"cos", 1, false, row_function, SOFT_COS, "approx ftz f32", ""},
   {"tanh", 1, false, row_function, SOFT_TANH, "approx f32 f16 f16x2 bf16 "
    "bf16x2", ""},
+  {"vadd2", 1, false, row_video, VIDEO_ADD, "sat u32 s32",
+   VIDEO_NOTE},
+  {"vadd4", 1, false, row_video, VIDEO_ADD | VIDEO_BYTES, "sat u32 s32",
+   VIDEO_NOTE},
+  {"vsub2", 1, false, row_video, VIDEO_SUB, "sat u32 s32",
+   VIDEO_NOTE},
+  {"vsub4", 1, false, row_video, VIDEO_SUB | VIDEO_BYTES, "sat u32 s32",
+   VIDEO_NOTE},
+  {"vmin2", 1, false, row_video, VIDEO_MIN, "sat add u32 s32",
+   VIDEO_NOTE},
+  {"vmin4", 1, false, row_video, VIDEO_MIN | VIDEO_BYTES, "sat add u32 s32",
+   VIDEO_NOTE},
+  {"vmax2", 1, false, row_video, VIDEO_MAX, "sat add u32 s32",
+   VIDEO_NOTE},
+  {"vmax4", 1, false, row_video, VIDEO_MAX | VIDEO_BYTES, "sat add u32 s32",
+   VIDEO_NOTE},
+  {"vabsdiff2", 1, false, row_video, VIDEO_ABSDIFF, "sat add u32 s32",
+   VIDEO_NOTE},
+  {"vabsdiff4", 1, false, row_video, VIDEO_ABSDIFF | VIDEO_BYTES,
+   "sat add u32 s32", VIDEO_NOTE},
+  {"vset2", 1, false, row_video, VIDEO_SET,
+   "eq ne lt le gt ge add u32 s32", VIDEO_NOTE},
+  {"vset4", 1, false, row_video, VIDEO_SET | VIDEO_BYTES,
+   "eq ne lt le gt ge add u32 s32", VIDEO_NOTE},
   // bits
   {"and", 1, false, row_logic, OP_AND, "pred " BITS, ""},
   {"or", 1, false, row_logic, OP_OR, "pred " BITS, ""},
@@ -104,11 +128,12 @@ static const PtxRow rows[] = {
    "shared::cluster local u64 u32", ""},
   {"isspacep", 1, false, row_isspacep, 0, "global shared shared::cta "
    "shared::cluster local", ""},
-  {"ld", 1, false, row_load, 0, "param const nc v2 v4 v8 " MEMORY " L2::64B "
-   "L2::128B L2::256B " ANY_TYPE, ".volatile is .relaxed.sys"},
-  {"ldu", 1, false, row_load, 0, "global v2 v4 " ANY_TYPE, ""},
-  {"st", 0, false, row_store, 0, "v2 v4 v8 " MEMORY " " ANY_TYPE,
+  {"ld", 1, false, row_load, 0, "param param::entry param::func const nc v2 "
+   "v4 v8 " MEMORY " L2::64B L2::128B L2::256B " ANY_TYPE,
    ".volatile is .relaxed.sys"},
+  {"ldu", 1, false, row_load, 0, "global v2 v4 " ANY_TYPE, ""},
+  {"st", 0, false, row_store, 0, "param param::func v2 v4 v8 " MEMORY " "
+   ANY_TYPE, ".volatile is .relaxed.sys"},
   {"st.async", 0, false, row_send, 0, "weak shared::cluster "
    "mbarrier::complete_tx::bytes v2 v4 b32 b64 " WORDS " f32 f64", ""},
   {"atom", 1, false, row_atomic, 0, "add min max and or xor exch cas inc dec "
@@ -152,7 +177,8 @@ static const PtxRow rows[] = {
   {"fence.mbarrier_init", 0, false, row_proxy, 0, EVERYTHING, ""},
   {"shfl", 1, false, row_shuffle, 0, "sync idx up down bfly b32", ""},
   {"vote", 1, false, row_vote, 0, "sync any all uni ballot pred b32", ""},
-  {"match", 1, false, row_match, 0, "sync any all b32 b64", ""},
+  {"match", 1, false, row_match, 0, "sync any all b32 b64",
+   "orders memory among its lanes in headers of the toolkit"},
   {"redux", 1, false, row_redux, 0, "sync add min max and or xor u32 s32 b32",
    ""},
   {"elect", 1, false, row_elect, 0, "sync",
@@ -161,6 +187,10 @@ static const PtxRow rows[] = {
   {"nanosleep", 0, false, row_sleep, 0, "u32", ""},
   {"pmevent", 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
   {"trap", 0, false, row_trap, 0, "", ""},
+  {"brkpt", 0, false, row_trap, 1, "", "ends the launch with a report"},
+  {"call", 0, false, row_call, 0, "uni", "the function's text replaces it; "
+   "recursion and calls through registers are rejected"},
+  {"brx.idx", 0, false, row_call, 0, "uni", "a tree of compares"},
   // matrices
   {"mma", 1, true, row_mma, 0, EVERYTHING, "the shapes of docs/atoms.md"},
   {"ldmatrix", 1, true, row_matrix, 0, EVERYTHING,
@@ -192,15 +222,21 @@ static const PtxRow rows[] = {
   {"stacksave", 0, false, NULL, 0, "", "memory of a thread is not modelled"},
   {"stackrestore", 0, false, NULL, 0, "",
    "memory of a thread is not modelled"},
-  {"call", 0, false, NULL, 0, "", CALLS},
-  {"brx", 0, false, NULL, 0, "", "indirect branches are not modelled"},
-  {"brkpt", 0, false, NULL, 0, "", "there is no debugger of the card"},
   {"multimem", 0, false, NULL, 0, "", "several devices are not modelled"},
 };
+
+// Instructions that copies of functions contain in place of calls of vprintf,
+// and where a thread must not continue.
+static const PtxRow made[] = {
+  {".print", 0, false, row_print, 0, "", ""},
+  {".check", 0, false, row_check, 0, "", ""}};
 
 // ---- looking one up ----
 
 const PtxRow *ptxrow_find(const char *op) {
+  for (size_t k = 0; op[0] == '.' && k < sizeof made / sizeof *made; k++) {
+    if (strcmp(made[k].name, op) == 0) return &made[k];
+  }
   const PtxRow *best = NULL;
   size_t most = 0;
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
@@ -238,8 +274,6 @@ static const char *unlisted(Ctx *cx, const PtxRow *row, const char *mod) {
     bool own = !later[q].row || strcmp(later[q].row, row->name) == 0;
     if (own && strcmp(later[q].mod, mod) == 0) return LATER;
   }
-  // only calls store to .param
-  if (strcmp(row->name, "st") == 0 && strcmp(mod, "param") == 0) return CALLS;
   return arena_printf(cx, &cx->scratch, "modifier .%s", mod);
 }
 

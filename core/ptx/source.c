@@ -27,6 +27,11 @@ static bool is_library(const char *name) {
   return false;
 }
 
+bool ptx_in_header(const PtxModule *m, uint32_t loc) {
+  const PtxFile *f = loc ? ptx_file(m, &m->locs.p[loc - 1]) : NULL;
+  return f && is_header(f->name);
+}
+
 const PtxLoc *ptx_loc(const PtxModule *m, uint32_t loc) {
   for (uint32_t at = loc; at; at = m->locs.p[at - 1].parent) {
     const PtxFile *f = ptx_file(m, &m->locs.p[at - 1]);

@@ -153,6 +153,12 @@ void row_match(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
   bool all = op_has(o, "all"), wide = t.bits == 64;
   if (!all) op_has(o, "any");
+  // The destructor of libcu++'s pipelines relies on match.sync ordering memory,
+  // which the PTX ISA does not promise.
+  if (ptx_in_header(o->b->m, o->i->loc)) {
+    ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_SYNCWARP,
+                                      .a = {op_operand(o, 2, DT_U32)}});
+  }
   IntrinId id = all ? (wide ? IN_MATCHALL64 : IN_MATCHALL)
                     : (wide ? IN_MATCHANY64 : IN_MATCHANY);
   Ref v = op_intrin(o, id, 0, op_operand(o, 1, unsigned_of(t.bits)),
@@ -213,12 +219,43 @@ void row_active(PtxOp *o, int k) {
   op_result(o, op_intrin(o, IN_ACTIVE, 0, 0, 0, 0));
 }
 
+// Emits a report with a text for threads where p is false.
+static void report_unless(PtxOp *o, Ref p, const char *text) {
+  uint32_t at = ir_text(o->b->cx, o->b->fn, text, strlen(text));
+  ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_TRAP, .imm = at, .a = {p}});
+}
+
 void row_trap(PtxOp *o, int k) {
+  report_unless(o, number(o, DT_BOOL, 0), k ? "brkpt" : "trap");
+}
+
+// Translates .check p, text.
+void row_check(PtxOp *o, int k) {
+  (void)k;
+  const PtxArg *text = op_arg(o, 1);
+  report_unless(o, op_pred(o, op_arg(o, 0)), text->name);
+}
+
+// Translates .print text, values.
+void row_print(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
-  uint32_t text = ir_text(b->cx, b->fn, "trap", 4);
-  ir_emit(b->cx, b->fn, (Ins){.op = OP_TRAP, .imm = text,
-                              .a = {number(o, DT_BOOL, 0)}});
+  const char *text = op_arg(o, 0)->name;
+  uint32_t n = o->i->args - 1;
+  Ref *v = NEW(b->cx, Ref, n + 1);
+  for (uint32_t q = 0; q < n; q++) {
+    const PtxArg *a = op_arg(o, q + 1);
+    v[q] = op_value(o, a, op_dtype(b->m->regs.p[b->f->reg +
+                                                (uint32_t)a->value].type));
+  }
+  Ins i = {.op = OP_PRINTF, .imm = ir_text(b->cx, b->fn, text, strlen(text))};
+  operands_emit(b->cx, b->fn, i, v, n, NULL, 0);
+}
+
+// Rejects a call that no copy of the function replaced.
+void row_call(PtxOp *o, int k) {
+  (void)k;
+  op_reject(o, "it has no text to replace it");
 }
 
 void row_sleep(PtxOp *o, int k) {

@@ -713,7 +713,7 @@ static void close_region(PtxBuild *b, bool has_else) {
 }
 
 static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
-  if (i->op[0] == '.') return;  // .callprototype
+  if (i->label) return;  // .callprototype
   b->at = i;
   line_of(b, i, file);
   const PtxRow *row = row_of(b, i);
@@ -880,6 +880,40 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   emit(&fr, file);
 }
 
+// Adds variable k to `used`, unless it was added before.
+static void use_variable(Ctx *cx, const PtxModule *m, int64_t k, bool *seen,
+                         PtxVars *used) {
+  uint8_t space = m->vars.p[k].space;
+  if (seen[k] || (space != PTX_GLOBAL && space != PTX_CONST)) return;
+  seen[k] = true;
+  vec_push(cx, *used, (uint32_t)k);
+}
+
+// Returns the index of the module's variable of that name, or -1.
+static int64_t variable_named(const PtxModule *m, const char *name) {
+  for (size_t k = 0; k < m->vars.n; k++) {
+    const PtxVar *v = &m->vars.p[k];
+    bool global = v->space == PTX_GLOBAL || v->space == PTX_CONST;
+    if (global && strcmp(v->name, name) == 0) return (int64_t)k;
+  }
+  return -1;
+}
+
+// Adds the variables whose addresses variable v holds.
+static void follow_addresses(Ctx *cx, const PtxModule *m, const PtxVar *v,
+                             bool *seen, PtxVars *used) {
+  for (uint32_t q = 0; q < v->inits; q++) {
+    const PtxInit *e = &m->inits.p[v->init + q];
+    if (!e->symbol) continue;
+    int64_t k = variable_named(m, e->symbol);
+    if (k < 0 || v->type.bits != 64) {
+      ctx_fail(cx, ERR_PTX, "line %u: variable %s holds the address of %s, "
+               "which is not modelled", (unsigned)v->line, v->name, e->symbol);
+    }
+    use_variable(cx, m, k, seen, used);
+  }
+}
+
 void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
                    PtxVars *used) {
   bool *seen = NEW(cx, bool, m->vars.n + 1);
@@ -890,12 +924,11 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
     for (uint32_t k = 0; k < ins->args; k++) {
       const PtxArg *a = &m->args.p[ins->arg + k];
       const PtxArg *x = a->kind == PTX_A_ADDRESS ? &m->args.p[a->part] : a;
-      if (x->kind != PTX_A_VAR || seen[x->value]) continue;
-      const PtxVar *v = &m->vars.p[x->value];
-      if (v->space != PTX_GLOBAL && v->space != PTX_CONST) continue;
-      seen[x->value] = true;
-      vec_push(cx, *used, (uint32_t)x->value);
+      if (x->kind == PTX_A_VAR) use_variable(cx, m, x->value, seen, used);
     }
+  }
+  for (size_t k = 0; k < used->n; k++) {
+    follow_addresses(cx, m, &m->vars.p[used->p[k]], seen, used);
   }
 }
 

@@ -40,6 +40,10 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
 // Returns the reason why an opcode is rejected because of its name or a
 // modifier, or NULL. A translation may still reject its operands.
 const char *ptx_rejects(Ctx *cx, const char *op);
+// Returns f with the text of all functions that it calls: f itself, or a copy
+// that is made once. Errors: ERR_PTX for calls that cannot be replaced.
+const PtxFunc *ptx_whole(Ctx *cx, PtxModule *m, const PtxFunc *f);
+
 // Returns the bytes of f's shared variables, and in *dynamic whether it names
 // an external array, whose size a launch gives.
 int64_t ptx_shared(const PtxModule *m, const PtxFunc *f, bool *dynamic);

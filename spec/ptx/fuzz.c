@@ -105,6 +105,7 @@ static PtxBound bind(Run *r, const PtxVar *v, bool plain) {
 static void translate(Run *r, const PtxFunc *f, uint64_t random) {
   Ctx *cx = &r->cx;
   r->used.n = 0;
+  f = ptx_whole(cx, &r->m, f);
   ptx_variables(cx, &r->m, f, &r->used);
   ir_init(cx, &r->fn, f->name);
   r->fn.serial = ++r->work.fns;

@@ -58,13 +58,13 @@ describe("cutelua ptx", function()
       .. "modifier %.foo\n", listed("add%.f32", "add.foo.f32"))
     assert.matches("\n       1  tex%.2d  REJECTED, line 16: textures are not "
       .. "modelled\n", listed("add%.f32 [^;]*", "tex.2d"))
-    assert.matches("\n       1  call%.uni  REJECTED, line 16: calls of "
-      .. "functions are not modelled\n",
-      listed("add%.f32 [^;]*", "call.uni %%f1, f"))
-    assert.matches("\n       1  st%.param%.b32  REJECTED, line 18 "
-      .. "%(user%.cu:9%): calls of functions are not modelled\n",
+    assert.matches("\n  REJECTED: line 16: a call of f: the module has no "
+      .. "such function with a body\n",
+      listed("add%.f32 [^;]*", "call.uni f"))
+    assert.matches("\n       1  wmma%.mma  REJECTED, line 18 "
+      .. "%(user%.cu:9%): layouts of wmma fragments are not known\n",
       listed("add%.f32 [^;]*", '.file 1 "/u/user.cu"\n.loc 1 9 2\n'
-        .. "st.param.b32 [n], %%f1"))
+        .. "wmma.mma %%f1"))
     assert.matches("\n  REJECTED: line 16: 'add%.f32' cannot have 2 "
       .. "operands\n",
       listed("add%.f32 [^;]*", "add.f32 %%f1, %%f0"))

@@ -75,11 +75,12 @@ local NAMES = {
   {"ret r0;", "'ret' takes no operands"},
   {"add.u32 r9, r0, r0;", "'add.u32': r9 is not declared here"},
   {"{ .reg .b32 q; mov.b32 q, 1; } add.u32 r1, q, q;", "q is not declared"},
-  {"call f;", "'call' is not modelled: calls of functions"},
-  {"call k;", "'call' is not modelled: calls of functions"},
+  {"call f;", "a call of f: the module has no such function with a body"},
+  {"call k;", "a call of k: the module has no such function with a body"},
+  {"call;", "'call': a function's name is missing"},
   {"mov.u64 d1, k;", "the address of function k; indirect calls are not "
     .. "modelled"},
-  {"brx.idx r0, L;", "indirect branches are not modelled"},
+  {"brx.idx r0, L;", "no .branchtargets 'L' is declared"},
   {"tcgen05.wait::ld.sync.aligned;", "needs sm_100"},
   {"add.u64 r0, r1, r1;", "operand r1 must have the "
     .. "instruction's 64 bits, not 32"},
@@ -215,8 +216,8 @@ describe("PTX that cannot be read", function()
   it("is rejected with the line of its source, too", function()
     local text = message(BODY .. ".loc 1 30 5\n"
       .. 'call.uni (r0), f, (r1);\nret;\n}\n.file 1 "/u/user.cu"\n')
-    assert.matches("^line 8: 'call.uni' .*: calls of functions are not "
-      .. "modelled %(user.cu:30%) %[bad%-ptx%]$", text)
+    assert.matches("^line 8: a call of f: the module has no such function "
+      .. "with a body %(user.cu:30%) %[bad%-ptx%]$", text)
   end)
 
   it("is rejected wherever it is cut off", function()

@@ -31,6 +31,53 @@ local SPARSE = [[
 }
 ]]
 
+-- Calls with scalars and bytes, printf with a text, an assertion, an indirect
+-- branch, and the workspace of a grid.
+local CALLS = [[
+.version 8.0
+.target sm_90a
+.address_size 64
+.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);
+.extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l,
+  .param .b64 n, .param .b64 s);
+.global .align 1 .b8 $str[8] = {37, 100, 32, 37, 115, 10};
+.global .align 1 .b8 $who[3] = {104, 105};
+.global .align 8 .u64 table[2] = {$str, generic($who)};
+.func (.param .align 4 .b8 r[8]) swap(.param .align 4 .b8 a[8], .reg .b32 n) {
+  .reg .b32 x, y; .reg .pred p; .local .align 4 .b8 own[8];
+  ld.param.b32 x, [a]; ld.param.b32 y, [a+4];
+  setp.lt.s32 p, x, n; @p bra L;
+  st.local.b32 [own+4], x; ld.local.b32 x, [own+4];
+  st.param.v2.b32 [r], {y, x}; ret;
+  L: st.param.b32 [r], x; st.param.b32 [r+4], y;
+}
+.visible .entry k(.param .u64 x) {
+  .local .align 8 .b8 depot[16];
+  .reg .b64 %SP, %SPL, d<8>; .reg .b32 r<8>; .reg .pred p;
+  mov.u64 %SPL, depot; cvta.local.u64 %SP, %SPL;
+  ld.param.u64 d0, [x]; ld.global.u32 r0, [d0];
+  { .param .align 4 .b8 a[8]; .param .align 4 .b8 b[8];
+    st.param.b32 [a], r0; st.param.b32 [a+4], 5;
+    setp.eq.u32 p, r0, 3;
+    @p call.uni (b), swap, (a, r0);
+    ld.param.b32 r1, [b+4]; }
+  mov.u64 d1, $str; cvta.global.u64 d2, d1;
+  mov.u64 d3, $who; cvta.global.u64 d4, d3;
+  add.u64 d5, %SP, 0; st.local.u32 [%SPL], r1; st.local.u64 [%SPL+8], d4;
+  { .param .b64 f; .param .b64 v; .param .b32 q;
+    st.param.b64 [f], d2; st.param.b64 [v], d5;
+    call.uni (q), vprintf, (f, v); ld.param.b32 r2, [q]; }
+  @!p call __assertfail, (d2, d4, 7, d2, 1);
+  mov.u32 r3, %envreg1; mov.u64 d6, table;
+  ld.global.u64 d7, [d6+8]; ld.u8 r4, [d7];
+  ts: .branchtargets A, B, A;
+  brx.idx r0, ts;
+  A: add.u32 r4, r4, r3;
+  B: st.global.u32 [d0], r4;
+  ret;
+}
+]]
+
 -- Adds the texts in the files of spec/ptx/.
 local function of_specs(add)
   local p <close> = io.popen "ls spec/ptx/*.lua"
@@ -47,6 +94,7 @@ local function of_specs(add)
       stride = {160}, elemtype = 2, box = {8, 4}, bytes = 128}, space))
   end
   add("sparse", SPARSE)
+  add("calls", CALLS)
   for i = 1, 20 do
     math.randomseed(i)
     add("graph" .. i, graphs.ptx(graphs.random(function(n)

@@ -307,6 +307,8 @@ function kernel.sim_launch(p, opts, values, grid)
   if p.cooperative then
     require "cute.targets".check_resident(p, grid)
   end
+  local resolve = rawget(p, "resolve")
+  if resolve and resolve.before then resolve.before(p.cooperative) end
   return {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
     cooperative = p.cooperative,
@@ -982,8 +984,10 @@ end
 ---@param options? fun(call, opts, grid): table? returns the options of a launch
 -- in place of `opts`, and may replace arguments of the call, a list. With the
 -- grid of a prepared launch, it only replaces arguments.
-function kernel.resolve(k, takes, call, options)
-  rawset(k, "resolve", {takes = takes, call = call, options = options})
+---@param before? fun(cooperative: boolean?) prepares a launch on the simulator
+function kernel.resolve(k, takes, call, options, before)
+  rawset(k, "resolve", {takes = takes, call = call, options = options,
+                        before = before})
 end
 
 -- Raises the error of cute.kernel for arguments without a name or a function.

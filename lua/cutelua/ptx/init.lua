@@ -195,14 +195,34 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
--- Returns the memory of a module's variable, with its contents.
-local function memory_of(module, v)
+-- Returns the memory of v, one of the module's variables in the list `used`,
+-- with its contents. They may have addresses of other variables of the list.
+local function memory_of(module, v, used)
   local t = module.variables[v.name]
   if t then return t end
   t = cute().zeros({math.max(v.bytes, 1)}, core.find_dtype "u8")
   for i = 1, #v.contents do t[i - 1] = v.contents:byte(i) end
   module.variables[v.name] = t
+  for _, a in ipairs(v.addresses) do
+    for _, target in ipairs(used) do
+      if target.name == a[2] then
+        local to = memory_of(module, target, used).iterator.address + a[3]
+        for i = 0, 7 do t[a[1] + i] = to >> 8 * i & 255 end
+      end
+    end
+  end
   return t
+end
+
+-- Name of the hidden variable with the workspace that the driver gives to
+-- cooperative launches, and the byte that tells whether a launch is one
+-- (core/ptx/calls.h).
+local WORKSPACE, FLAG = "grid workspace", 60
+
+local function prepare_workspace(t, cooperative)
+  if not t then return end
+  for i = 0, cute().size(t) - 1 do t[i] = 0 end
+  t[FLAG] = cooperative and 1 or 0
 end
 
 local KERNEL = {smem = true, lines = true, undefined_ok = true}
@@ -274,20 +294,26 @@ function ptx.made(module, name, opts, own)
   kernel.resolve(made, own and own.takes or n, function(...)
     local args = own and own.expand(...) or table.pack(...)
     converted(entry, args)
-    for i, v in ipairs(used) do args[args.n + i] = memory_of(module, v) end
+    for i, v in ipairs(used) do
+      args[args.n + i] = memory_of(module, v, used)
+    end
     return table.unpack(args, 1, args.n + #used)
-  end, own and own.options)
+  end, own and own.options, function(cooperative)
+    prepare_workspace(module.variables[WORKSPACE], cooperative)
+  end)
   return made
 end
 
---- Returns the description of a variable of the module, .global or .const, or
--- nil if no entry uses such a variable.
+--- Returns the description of a variable of the module, .global or .const, and
+-- those of all variables of an entry that uses it; nil if no entry does.
 ---@param name string
 ---@return table?
+---@return table[]?
 function Module:uses(name)
   for _, entry in ipairs(self:entries()) do
-    for _, v in ipairs(core.ptx_variables(self.module, entry)) do
-      if v.name == name then return v end
+    local used = core.ptx_variables(self.module, entry)
+    for _, v in ipairs(used) do
+      if v.name == name then return v, used end
     end
   end
 end
@@ -299,8 +325,8 @@ end
 function Module:variable(name)
   local t = self.variables[name]
   if t then return t end
-  local v = self:uses(name)
-  if v then return memory_of(self, v) end
+  local v, used = self:uses(name)
+  if v then return memory_of(self, v, used) end
   core.fail("unknown-name", ("the module has no variable '%s' that an entry "
     .. "uses"):format(name))
 end

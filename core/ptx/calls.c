@@ -1,0 +1,630 @@
+// calls.c: copies a function into a form without calls: each call is replaced
+// by the text of the function, a brx.idx by a tree of compares. Parameters of
+// calls become registers, or local memory if their bytes are accessed one by
+// one.
+#include <string.h>
+
+#include "ptx/calls.h"
+
+static bool is_op(const char *op, const char *name) {
+  size_t n = strlen(name);
+  return strncmp(op, name, n) == 0 && (op[n] == 0 || op[n] == '.');
+}
+
+static const char *name_of(PtxCopy *x, const char *s) {
+  return ptx_name(x->b.cx, x->m, s, strlen(s));
+}
+
+// ---- parts of the copy ----
+
+void copy_push(PtxCopy *x, const char *op, const PtxArg *a, uint32_t n) {
+  PtxModule *m = x->m;
+  if (m->ins.n - x->out.ins >= MOST_COPIED) {
+    ptx_fail(&x->b, "the functions that are called make more than %d "
+             "instructions", MOST_COPIED);
+  }
+  PtxIns i = {.op = name_of(x, op), .line = x->b.at->line,
+              .loc = x->b.at->loc, .guard = -1,
+              .arg = (uint32_t)m->args.n, .args = n};
+  for (uint32_t k = 0; k < n; k++) vec_push(x->b.cx, m->args, a[k]);
+  vec_push(x->b.cx, m->ins, i);
+}
+
+PtxArg copy_register(PtxCopy *x, PtxType t) {
+  PtxReg r = {t, "call", (int32_t)(x->m->regs.n - x->out.reg)};
+  vec_push(x->b.cx, x->m->regs, r);
+  return (PtxArg){.kind = PTX_A_REG, .value = r.number, .name = "call"};
+}
+
+PtxArg copy_address(PtxCopy *x, PtxArg base, int64_t value) {
+  PtxArg a = {.kind = PTX_A_ADDRESS, .value = value, .parts = 1,
+              .part = (uint32_t)x->m->args.n};
+  vec_push(x->b.cx, x->m->args, base);
+  return a;
+}
+
+static uint32_t new_label(PtxCopy *x, const char *name) {
+  PtxLabel l = {.name = name};
+  vec_push(x->b.cx, x->m->labels, l);
+  return (uint32_t)x->m->labels.n - 1;
+}
+
+static PtxArg label_arg(const PtxCopy *x, uint32_t label) {
+  return (PtxArg){.kind = PTX_A_LABEL, .value = label,
+                  .name = x->m->labels.p[label].name};
+}
+
+// Returns the position in a function, given where its call was inlined.
+static uint32_t position(PtxCopy *x, uint32_t loc, uint32_t call) {
+  if (!loc || !call) return loc ? loc : call;
+  PtxLoc l = x->m->locs.p[loc - 1];
+  l.parent = position(x, l.parent, call);
+  vec_push(x->b.cx, x->m->locs, l);
+  return (uint32_t)x->m->locs.n;
+}
+
+// ---- bodies ----
+
+// Returns the index of a variable in the copy.
+static int64_t var_in(const PtxBody *y, int64_t var) {
+  uint32_t end = y->f->var + y->f->vars;
+  if (var < y->first || var >= end) return var;
+  return y->var[var - y->first];
+}
+
+// Returns an operand of the body's function as an operand of the copy.
+static PtxArg arg_in(PtxCopy *x, const PtxBody *y, PtxArg a) {
+  PtxModule *m = x->m;
+  if (a.kind == PTX_A_REG) a.value += y->reg;
+  else if (a.kind == PTX_A_VAR) a.value = var_in(y, a.value);
+  else if (a.kind == PTX_A_LABEL) a.value = y->label[a.value - y->f->label];
+  if (!a.parts) return a;
+  uint32_t from = a.part;
+  a.part = (uint32_t)m->args.n;
+  for (uint32_t k = 0; k < a.parts; k++) {
+    PtxArg none = {0};
+    vec_push(x->b.cx, m->args, none);
+  }
+  for (uint32_t k = 0; k < a.parts; k++) {
+    PtxArg part = arg_in(x, y, m->args.p[from + k]);
+    m->args.p[a.part + k] = part;
+  }
+  return a;
+}
+
+// Declares the registers, variables and labels of a function once more.
+static PtxBody open_body(PtxCopy *x, const PtxFunc *f, const PtxBody *outer) {
+  PtxModule *m = x->m;
+  PtxBody y = {.f = f, .outer = outer, .loc = x->b.at ? x->b.at->loc : 0,
+               .first = f->rets ? f->ret : f->params ? f->param : f->var};
+  y.reg = (uint32_t)m->regs.n - x->out.reg;
+  for (uint32_t k = 0; k < f->regs; k++) {
+    PtxReg r = m->regs.p[f->reg + k];
+    vec_push(x->b.cx, m->regs, r);
+  }
+  y.label = NEW(x->b.cx, uint32_t, f->labels + 1);
+  for (uint32_t k = 0; k < f->labels; k++) {
+    y.label[k] = new_label(x, m->labels.p[f->label + k].name);
+  }
+  y.end = outer ? new_label(x, f->name) : 0;
+  uint32_t n = f->var + f->vars - y.first;
+  y.var = NEW(x->b.cx, int32_t, n + 1);
+  for (uint32_t k = 0; k < n; k++) {
+    y.var[k] = (int32_t)(y.first + k);
+    PtxVar v = m->vars.p[y.first + k];
+    // A call sets the parameters of the function later.
+    if (v.space == PTX_REG || y.first + k < f->var) continue;
+    int32_t *shared = &x->shared[y.first + k];
+    y.var[k] = *shared ? *shared : (int32_t)m->vars.n;
+    if (*shared) continue;
+    if (v.space == PTX_SHARED) *shared = y.var[k];
+    vec_push(x->b.cx, m->vars, v);
+  }
+  return y;
+}
+
+static void copy_body(PtxCopy *x, const PtxBody *y);
+
+// ---- parameters of a call ----
+
+// Returns the type of a parameter, as a register's type: b32 and the like.
+static PtxType register_type(const PtxVar *v) {
+  return (PtxType){v->type.kind == PTX_F ? PTX_F : PTX_B, 1, v->type.bits};
+}
+
+static void move(PtxCopy *x, const char *how, PtxType t, PtxArg to,
+                 PtxArg from) {
+  const PtxArg a[2] = {to, from};
+  copy_push(x, arena_printf(x->b.cx, &x->b.cx->scratch, "%s.b%d", how, t.bits),
+            a, 2);
+}
+
+// Finds the .param memory of parameter v of function body y, or of its result:
+// the variable that the call names, or a new one if the call names a register
+// or a number. Returns whether it is a new one.
+static bool place_param(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
+  PtxVar own = x->m->vars.p[v];
+  if (own.space == PTX_REG) return false;
+  int32_t *at = &y->var[v - y->first];
+  if (a.kind == PTX_A_VAR && x->m->vars.p[a.value].space == PTX_PARAM) {
+    const PtxVar *given = &x->m->vars.p[a.value];
+    long long has = ptx_bytes(given) * given->count;
+    long long needs = ptx_bytes(&own) * own.count;
+    if (has < needs) {
+      ptx_fail(&x->b, "%s has %lld bytes, parameter %s of %s has %lld",
+               given->name, has, own.name, y->f->name, needs);
+    }
+    *at = (int32_t)a.value;
+    return false;
+  }
+  bool plain = a.kind == PTX_A_REG || a.kind == PTX_A_INT ||
+               a.kind == PTX_A_FLOAT || a.kind == PTX_A_SINK;
+  if (!plain || own.array) {
+    ptx_fail(&x->b, "parameter %s of %s takes a .param variable", own.name,
+             y->f->name);
+  }
+  *at = (int32_t)x->m->vars.n;
+  vec_push(x->b.cx, x->m->vars, own);
+  return true;
+}
+
+static PtxArg register_in(const PtxBody *y, const PtxVar *v) {
+  return (PtxArg){.kind = PTX_A_REG, .value = (int64_t)y->reg + v->reg,
+                  .name = v->name};
+}
+
+// Passes operand a of the call to parameter v of function body y.
+static void pass(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
+  PtxVar own = x->m->vars.p[v];
+  PtxType t = register_type(&own);
+  if (own.space == PTX_REG) {
+    move(x, "mov", t, register_in(y, &own), a);
+  } else if (place_param(x, y, v, a)) {
+    PtxArg var = {.kind = PTX_A_VAR, .value = y->var[v - y->first],
+                  .name = own.name};
+    move(x, "st.param", t, copy_address(x, var, 0), a);
+  }
+}
+
+// Moves result v of function body y to operand a of the call, if it is a
+// register.
+static void take_result(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
+  PtxVar own = x->m->vars.p[v];
+  PtxType t = register_type(&own);
+  if (a.kind != PTX_A_REG) return;
+  if (own.space == PTX_REG) {
+    move(x, "mov", t, a, register_in(y, &own));
+    return;
+  }
+  PtxArg var = {.kind = PTX_A_VAR, .value = y->var[v - y->first],
+                .name = own.name};
+  move(x, "ld.param", t, a, copy_address(x, var, 0));
+}
+
+// Checks the number of operands that the call passes or receives.
+static void check_number(PtxCopy *x, const PtxBody *y, uint32_t n,
+                         const PtxArg *list, const char *what) {
+  uint32_t given = list ? list->parts : 0;
+  if (given == n) return;
+  ptx_fail(&x->b, "function %s has %u %s, the call %u", y->f->name,
+           (unsigned)n, what, (unsigned)given);
+}
+
+// Connects the results of function body y to the operands of the call.
+static void results(PtxCopy *x, PtxBody *y, const PtxArg *list, bool behind) {
+  const PtxFunc *f = y->f;
+  for (uint32_t k = 0; k < f->rets; k++) {
+    PtxArg a = x->m->args.p[list->part + k];
+    if (behind) take_result(x, y, f->ret + k, a);
+    else place_param(x, y, f->ret + k, a);
+  }
+}
+
+// ---- calls ----
+
+static const PtxFunc *callee(PtxCopy *x, const char *name) {
+  const PtxFunc *found = NULL;
+  for (size_t k = 0; k < x->m->funcs.n; k++) {
+    const PtxFunc *f = &x->m->funcs.p[k];
+    if (!f->entry && f->body && strcmp(f->name, name) == 0) found = f;
+  }
+  return found;
+}
+
+// Stores the integer v in the .param variable, or register, that receives the
+// call's result.
+static void give_number(PtxCopy *x, const PtxArg *list, int64_t v) {
+  if (!list || !list->parts) return;
+  PtxArg to = x->m->args.p[list->part];
+  PtxArg value = {.kind = PTX_A_INT, .value = v};
+  PtxType t = {PTX_B, 1, 32};
+  if (to.kind == PTX_A_VAR) {
+    move(x, "st.param", t, copy_address(x, to, 0), value);
+  } else if (to.kind == PTX_A_REG) {
+    move(x, "mov", t, to, value);
+  }
+}
+
+// Replaces a call of a function that the driver provides.
+static void system_call(PtxCopy *x, const char *name, const PtxArg *result,
+                        const PtxArg *list) {
+  uint32_t n = list ? list->parts : 0;
+  const PtxArg *p = n ? &x->m->args.p[list->part] : NULL;
+  PtxArg copy[8];
+  for (uint32_t k = 0; k < n && k < 8; k++) copy[k] = p[k];
+  if (strcmp(name, "vprintf") == 0 && n == 2) {
+    prints_call(x, copy);
+    give_number(x, result, 1);
+  } else if (strcmp(name, "__assertfail") == 0 && n == 5) {
+    prints_assert(x, copy);
+  } else if (strcmp(name, "malloc") == 0 || strcmp(name, "free") == 0) {
+    ptx_fail(&x->b, "a call of %s: the heap of the device is not modelled",
+             name);
+  } else {
+    ptx_fail(&x->b, "a call of %s: the module has no such function with a "
+             "body", name);
+  }
+}
+
+// Rejects a function that is called inside its own text.
+static void check_recursion(PtxCopy *x, const PtxBody *y, const PtxFunc *f) {
+  int depth = 0;
+  for (const PtxBody *at = y; at; at = at->outer, depth++) {
+    if (at->f == f) {
+      ptx_fail(&x->b, "a call of %s inside %s: recursion is not modelled",
+               f->name, f->name);
+    }
+  }
+  if (depth > MOST_CALLS) {
+    ptx_fail(&x->b, "more than %d calls inside each other", MOST_CALLS);
+  }
+}
+
+static void call(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
+  const PtxArg *name = NULL, *result = NULL, *list = NULL;
+  PtxArg *copy = NEW(x->b.cx, PtxArg, i->args + 1);
+  for (uint32_t k = 0; k < i->args; k++) {
+    PtxArg a = x->m->args.p[i->arg + k];
+    bool is_list = a.kind == PTX_A_LIST;
+    copy[k] = is_list || a.kind == PTX_A_REG ? arg_in(x, y, a) : a;
+    if (is_list && !name) result = &copy[k];
+    else if (is_list) list = list ? list : &copy[k];
+    else if (!name) name = &copy[k];
+  }
+  if (!name) ptx_fail(&x->b, "'%s': a function's name is missing", i->op);
+  if (name->kind != PTX_A_FUNC) {
+    ptx_fail(&x->b, "a call through a register: indirect calls are not "
+             "modelled");
+  }
+  const PtxFunc *f = callee(x, name->name);
+  if (!f) {
+    system_call(x, name->name, result, list);
+    return;
+  }
+  check_recursion(x, y, f);
+  PtxBody body = open_body(x, f, y);
+  const PtxIns *at = x->b.at;
+  check_number(x, &body, f->params, list, "parameters");
+  check_number(x, &body, f->rets, result, "results");
+  for (uint32_t k = 0; k < f->params; k++) {
+    pass(x, &body, f->param + k, x->m->args.p[list->part + k]);
+  }
+  if (f->rets) results(x, &body, result, false);
+  copy_body(x, &body);
+  x->b.at = at;
+  if (f->rets) results(x, &body, result, true);
+}
+
+// ---- indirect branches ----
+
+// Returns the targets that a .branchtargets of the function lists.
+static const PtxIns *targets(PtxCopy *x, const PtxFunc *f, const char *name) {
+  for (uint32_t k = f->ins; name && k < f->ins + f->n_ins; k++) {
+    const PtxIns *i = &x->m->ins.p[k];
+    if (i->label && strcmp(i->label, name) == 0 &&
+        strcmp(i->op, ".branchtargets") == 0) {
+      return i;
+    }
+  }
+  ptx_fail(&x->b, "'%s': no .branchtargets '%s' is declared", x->b.at->op,
+           name ? name : "");
+}
+
+static void jump(PtxCopy *x, PtxArg p, PtxArg to) {
+  copy_push(x, "bra", &to, 1);
+  x->m->ins.p[x->m->ins.n - 1].guard = (int32_t)p.value;
+}
+
+static PtxArg compare(PtxCopy *x, const char *how, PtxArg index, int64_t v) {
+  PtxArg p = copy_register(x, (PtxType){PTX_P, 1, 1});
+  const PtxArg a[3] = {p, index, {.kind = PTX_A_INT, .value = v}};
+  copy_push(x, how, a, 3);
+  return p;
+}
+
+static void set_label(PtxCopy *x, uint32_t label) {
+  x->m->labels.p[label].at = (uint32_t)x->m->ins.n;
+}
+
+// Branches to the target of an index from `least` to `last`.
+static void select(PtxCopy *x, PtxArg index, const PtxArg *to, int64_t least,
+                   int64_t last) {
+  if (least == last) {
+    copy_push(x, "bra", &to[least], 1);
+    return;
+  }
+  int64_t middle = (least + last + 1) / 2;
+  uint32_t upper = new_label(x, "brx");
+  jump(x, compare(x, "setp.ge.u32", index, middle), label_arg(x, upper));
+  select(x, index, to, least, middle - 1);
+  set_label(x, upper);
+  select(x, index, to, middle, last);
+}
+
+static void indexed(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
+  if (!is_op(i->op, "brx.idx") || i->args != 2) {
+    ptx_fail(&x->b, "'%s' takes an index and a list of labels", i->op);
+  }
+  PtxArg index = arg_in(x, y, x->m->args.p[i->arg]);
+  PtxIns list = *targets(x, y->f, x->m->args.p[i->arg + 1].name);
+  PtxArg *to = NEW(x->b.cx, PtxArg, list.args + 1);
+  for (uint32_t k = 0; k < list.args; k++) {
+    to[k] = x->m->args.p[list.arg + k];
+    if (to[k].kind != PTX_A_LABEL) {
+      ptx_fail(&x->b, "'%s': no label '%s' is in scope here", i->op,
+               to[k].name ? to[k].name : "");
+    }
+    to[k] = arg_in(x, y, to[k]);
+  }
+  PtxArg p = compare(x, "setp.lt.u32", index, list.args);
+  PtxArg text = {.kind = PTX_A_SINK,
+                 .name = name_of(x, "the index of brx.idx has no target")};
+  const PtxArg check[2] = {p, text};
+  copy_push(x, ".check", check, 2);
+  select(x, index, to, 0, (int64_t)list.args - 1);
+}
+
+// ---- instructions ----
+
+// Replaces `mov r, %envreg1` by half of the address of a workspace, as the
+// driver gives to cooperative launches: %envreg1 has the upper half, %envreg2
+// the lower one. The workspace is zero at first, but for the word at GRID_FLAG,
+// which is 0 in other launches, where the address is 0.
+static void environment(PtxCopy *x, PtxArg to, bool upper) {
+  PtxModule *m = x->m;
+  if (x->workspace < 0) {
+    PtxVar v = {.name = name_of(x, "grid workspace"), .space = PTX_GLOBAL,
+                .type = {PTX_B, 1, 8}, .count = GRID_BYTES, .array = true,
+                .align = 16, .line = x->b.at->line, .ptr_space = PTX_REG};
+    x->workspace = (int32_t)m->vars.n;
+    vec_push(x->b.cx, m->vars, v);
+  }
+  PtxType wide = {PTX_B, 1, 64};
+  PtxArg at = copy_register(x, wide), half = copy_register(x, wide);
+  move(x, "mov", wide, at, (PtxArg){.kind = PTX_A_VAR, .value = x->workspace,
+                                    .name = "grid workspace"});
+  PtxArg zero = {.kind = PTX_A_INT};
+  PtxArg by = {.kind = PTX_A_INT, .value = upper ? 32 : 0};
+  PtxArg flag = copy_register(x, (PtxType){PTX_B, 1, 32});
+  const PtxArg load[2] = {flag, copy_address(x, at, GRID_FLAG)};
+  copy_push(x, "ld.global.b32", load, 2);
+  PtxArg p = compare(x, "setp.ne.u32", flag, 0);
+  PtxArg given = copy_register(x, wide);
+  const PtxArg choose[4] = {given, at, zero, p};
+  copy_push(x, "selp.b64", choose, 4);
+  const PtxArg shift[3] = {half, given, by}, low[2] = {to, half};
+  copy_push(x, "shr.u64", shift, 3);
+  copy_push(x, "cvt.u32.u64", low, 2);
+}
+
+static void copy_plain(PtxCopy *x, const PtxBody *y, PtxIns i) {
+  PtxModule *m = x->m;
+  PtxArg *a = NEW(x->b.cx, PtxArg, i.args + 1);
+  for (uint32_t k = 0; k < i.args; k++) {
+    a[k] = arg_in(x, y, m->args.p[i.arg + k]);
+  }
+  if (i.args == 2 && a[1].kind == PTX_A_SPECIAL && is_op(i.op, "mov") &&
+      i.guard < 0 && (strcmp(a[1].name, "%envreg1") == 0 ||
+                      strcmp(a[1].name, "%envreg2") == 0)) {
+    environment(x, a[0], a[1].name[7] == '1');
+    return;
+  }
+  copy_push(x, i.op, a, i.args);
+  PtxIns *new = &m->ins.p[m->ins.n - 1];
+  new->label = i.label;
+  new->guard = i.guard < 0 ? -1 : i.guard + (int32_t)y->reg;
+  new->guard_not = i.guard_not;
+}
+
+// Emits a call or an indirect branch for the threads that the guard admits.
+static void copy_guarded(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
+  uint32_t behind = 0;
+  if (i->guard >= 0) {
+    PtxArg p = {.kind = PTX_A_REG, .value = i->guard + (int64_t)y->reg};
+    behind = new_label(x, "call");
+    jump(x, p, label_arg(x, behind));
+    x->m->ins.p[x->m->ins.n - 1].guard_not = !i->guard_not;
+  }
+  if (is_op(i->op, "call")) call(x, y, i);
+  else indexed(x, y, i);
+  if (i->guard >= 0) set_label(x, behind);
+}
+
+static void copy_body(PtxCopy *x, const PtxBody *y) {
+  PtxModule *m = x->m;
+  const PtxFunc f = *y->f;
+  for (uint32_t k = 0, l = 0; k <= f.n_ins; k++) {
+    for (; l < f.labels && m->labels.p[f.label + l].at == f.ins + k; l++) {
+      set_label(x, y->label[l]);
+    }
+    if (k == f.n_ins) break;
+    PtxIns i = m->ins.p[f.ins + k];
+    i.loc = y->outer ? position(x, i.loc, y->loc) : i.loc;
+    PtxIns *at = NEW(x->b.cx, PtxIns, 1);
+    *at = i;
+    x->b.at = at;
+    if (is_op(i.op, "call") || is_op(i.op, "brx")) {
+      copy_guarded(x, y, at);
+    } else if (is_op(i.op, "ret") && y->outer) {
+      if (i.guard < 0 && k + 1 == f.n_ins) continue;
+      i.op = name_of(x, "bra");
+      PtxArg end = label_arg(x, y->end);
+      copy_push(x, i.op, &end, 1);
+      PtxIns *jump_out = &m->ins.p[m->ins.n - 1];
+      jump_out->guard = i.guard < 0 ? -1 : i.guard + (int32_t)y->reg;
+      jump_out->guard_not = i.guard_not;
+    } else {
+      copy_plain(x, y, i);
+    }
+  }
+  if (y->outer) set_label(x, y->end);
+}
+
+// ---- parameters of calls as registers or local memory ----
+
+static bool is_param_access(const PtxIns *i) {
+  return strncmp(i->op, "ld.param", 8) == 0 ||
+         strncmp(i->op, "st.param", 8) == 0;
+}
+
+// Returns which operand of an access to .param memory is the address.
+static uint32_t address_at(const PtxIns *i) { return i->op[0] == 'l'; }
+
+static int last_bits(const char *op) {
+  const char *type = strrchr(op, '.') + 1;
+  int bits = 0;
+  for (type += *type != 0; *type >= '0' && *type <= '9'; type++) {
+    bits = bits * 10 + *type - '0';
+  }
+  return bits;
+}
+
+// Reports whether an access reads or writes all of a scalar variable, from or
+// to a register of the same width.
+static bool is_whole(const PtxCopy *x, const PtxIns *i, const PtxVar *v) {
+  const PtxArg *a = &x->m->args.p[i->arg];
+  uint32_t at = address_at(i);
+  const PtxArg *r = &a[1 - at];
+  if (i->args != 2 || a[at].value != 0 || v->array || v->type.bits < 16 ||
+      v->type.lanes > 1 || last_bits(i->op) != v->type.bits) {
+    return false;
+  }
+  if (r->kind != PTX_A_REG) return r->kind != PTX_A_VECTOR;
+  return x->m->regs.p[x->out.reg + (uint32_t)r->value].type.bits ==
+         v->type.bits;
+}
+
+// Finds the .param variables of calls that cannot be registers. Sets reg[k],
+// for variable k of the copy, to -1.
+static void find_memory(const PtxCopy *x, int64_t *reg) {
+  const PtxModule *m = x->m;
+  for (size_t k = x->out.ins; k < m->ins.n; k++) {
+    const PtxIns *i = &m->ins.p[k];
+    bool access = is_param_access(i);
+    for (uint32_t q = 0; q < i->args; q++) {
+      const PtxArg *a = &m->args.p[i->arg + q];
+      const PtxArg *v = a->kind == PTX_A_ADDRESS ? &m->args.p[a->part] : a;
+      if (v->kind != PTX_A_VAR || v->value < x->out.var) continue;
+      bool whole = access && q == address_at(i) &&
+                   is_whole(x, i, &m->vars.p[v->value]);
+      if (!whole) reg[v->value - x->out.var] = -1;
+    }
+  }
+}
+
+// Returns an access's opcode for local memory.
+static const char *local_op(PtxCopy *x, const char *op) {
+  const char *rest = strchr(op + 3, '.');
+  return name_of(x, arena_printf(x->b.cx, &x->b.cx->scratch, "%.2s.local%s",
+                                 op, rest ? rest : ""));
+}
+
+static void place_access(PtxCopy *x, PtxIns *i, const int64_t *reg) {
+  PtxModule *m = x->m;
+  PtxArg *a = &m->args.p[i->arg];
+  uint32_t at = address_at(i);
+  if (i->args != 2 || a[at].kind != PTX_A_ADDRESS) return;
+  const PtxArg *v = &m->args.p[a[at].part];
+  if (v->kind == PTX_A_REG) {  // an address that the function computed
+    if (i->op[0] == 's') i->op = local_op(x, i->op);
+    return;
+  }
+  if (v->kind != PTX_A_VAR || v->value < x->out.var) return;
+  int64_t r = reg[v->value - x->out.var];
+  if (r < 0) {
+    i->op = local_op(x, i->op);
+    return;
+  }
+  bool wide = m->vars.p[v->value].type.bits == 64;
+  bool half = m->vars.p[v->value].type.bits == 16;
+  i->op = name_of(x, wide ? "mov.b64" : half ? "mov.b16" : "mov.b32");
+  a[at] = (PtxArg){.kind = PTX_A_REG, .value = r, .name = "call"};
+  if (at == 0) return;
+}
+
+// Turns the .param variables of calls into registers or local memory.
+static void place_params(PtxCopy *x) {
+  PtxModule *m = x->m;
+  size_t n = m->vars.n - x->out.var;
+  int64_t *reg = NEW(x->b.cx, int64_t, n + 1);
+  memset(reg, 0, (n + 1) * sizeof *reg);
+  find_memory(x, reg);
+  for (size_t k = 0; k < n; k++) {
+    PtxVar *v = &m->vars.p[x->out.var + k];
+    if (v->space != PTX_PARAM) {
+      reg[k] = -1;
+    } else if (reg[k] < 0) {
+      v->space = PTX_LOCAL;
+    } else {
+      reg[k] = copy_register(x, register_type(v)).value;
+    }
+  }
+  for (size_t k = x->out.ins; k < m->ins.n; k++) {
+    PtxIns *i = &m->ins.p[k];
+    if (is_param_access(i)) place_access(x, i, reg);
+  }
+}
+
+// ---- the copy ----
+
+// Reports whether a function has an instruction that only a copy replaces.
+static bool needs_copy(const PtxModule *m, const PtxFunc *f) {
+  for (uint32_t k = f->ins; k < f->ins + f->n_ins; k++) {
+    const PtxIns *i = &m->ins.p[k];
+    if (is_op(i->op, "call") || is_op(i->op, "brx")) return true;
+    const PtxArg *a = &m->args.p[i->arg];
+    if (i->args == 2 && a[1].kind == PTX_A_SPECIAL &&
+        strncmp(a[1].name, "%envreg", 7) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+const PtxFunc *ptx_whole(Ctx *cx, PtxModule *m, const PtxFunc *f) {
+  if (f->whole) return &m->funcs.p[f->whole - 1];
+  if (!needs_copy(m, f)) return f;
+  size_t at = (size_t)(f - m->funcs.p);
+  PtxFunc own = *f;
+  PtxCopy x = {.b = {.cx = cx, .m = m, .f = &own}, .m = m, .out = own,
+               .workspace = -1};
+  x.out.entry = false;
+  x.out.reg = (uint32_t)m->regs.n;
+  x.out.var = (uint32_t)m->vars.n;
+  x.out.label = (uint32_t)m->labels.n;
+  x.out.ins = (uint32_t)m->ins.n;
+  x.shared = NEW(cx, int32_t, m->vars.n + 1);
+  memset(x.shared, 0, (m->vars.n + 1) * sizeof *x.shared);
+  PtxBody y = open_body(&x, &own, NULL);
+  copy_body(&x, &y);
+  prints_check(&x);
+  place_params(&x);
+  x.out.n_ins = (uint32_t)m->ins.n - x.out.ins;
+  x.out.labels = (uint32_t)m->labels.n - x.out.label;
+  x.out.regs = (uint32_t)m->regs.n - x.out.reg;
+  x.out.vars = (uint32_t)m->vars.n - x.out.var;
+  vec_push(cx, m->funcs, x.out);
+  m->funcs.p[at].whole = (uint32_t)m->funcs.n;
+  return &m->funcs.p[m->funcs.n - 1];
+}
+// SPDX-License-Identifier: MIT

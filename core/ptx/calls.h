@@ -1,0 +1,62 @@
+// A copy of a PTX function whose calls are replaced by the functions' text.
+#ifndef PTX_CALLS_H
+#define PTX_CALLS_H
+
+#include "ptx/inside.h"
+
+// Limits on the instructions of a copy, and on calls inside calls.
+enum { MOST_COPIED = 1 << 19, MOST_CALLS = 64 };
+
+// The workspace of a cooperative launch: its size, and the byte that tells
+// whether the launch is cooperative.
+enum { GRID_BYTES = 64, GRID_FLAG = 60 };
+
+// One function's text within the copy.
+typedef struct PtxBody {
+  const PtxFunc *f;
+  const struct PtxBody *outer;  // the body with the call; NULL for the entry
+  uint32_t reg;     // number in the copy of the function's first register
+  uint32_t first;   // index into PtxModule.vars of the function's first
+                    // variable
+  int32_t *var;     // for each variable of the function from `first` on, its
+                    // index in the copy
+  uint32_t *label;  // for each label of the function, its index in the copy
+  uint32_t end;     // label behind the text, to which `ret` branches
+  uint32_t loc;     // position of the call, as number + 1 in PtxModule.locs
+} PtxBody;
+
+// A text that a call of printf was found to print: the address's operand, the
+// text, and the call.
+typedef struct PtxText {
+  PtxArg a;
+  const char *text;
+  const PtxIns *at;
+} PtxText;
+
+typedef struct PtxCopy {
+  PtxBuild b;        // for messages: the module, the function and the line
+  PtxModule *m;
+  PtxFunc out;
+  int32_t *shared;    // for each shared variable of a function, its index in
+                      // the copy, which all calls share, or 0
+  PtxText *text;      // the texts of all calls of printf
+  uint32_t texts, text_cap;
+  int32_t workspace;  // variable that %envreg1 and %envreg2 address, or -1
+} PtxCopy;
+
+// Appends an instruction with n operands, at the position of the instruction
+// that is being copied.
+void copy_push(PtxCopy *x, const char *op, const PtxArg *a, uint32_t n);
+// Declares a register of the copy. Returns the register as an operand.
+PtxArg copy_register(PtxCopy *x, PtxType t);
+// Returns the address [base + value] as an operand.
+PtxArg copy_address(PtxCopy *x, PtxArg base, int64_t value);
+
+// prints.c: calls of vprintf and __assertfail. p: the arguments of the call.
+void prints_call(PtxCopy *x, const PtxArg *p);
+void prints_assert(PtxCopy *x, const PtxArg *p);
+// Rejects a printf whose text another instruction of the copy changes.
+void prints_check(PtxCopy *x);
+
+#endif
+// SPDX-License-Identifier: MIT

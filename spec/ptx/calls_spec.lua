@@ -1,0 +1,337 @@
+-- Tests calls and indirect branches in PTX: parameters in registers and in
+-- .param memory, guards, printf, assertions, and calls that are rejected.
+local cute = require "cute"
+local support = require "spec.support"
+
+local HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
+local ENTRY = [[
+.visible .entry k(.param .u64 pin, .param .u64 pout) {
+.reg .b64 in, out, u, a, b;
+.reg .b32 t, n, x, y;
+.reg .b16 h;
+.reg .f64 f;
+.reg .pred p;
+ld.param.u64 in, [pin]; ld.param.u64 out, [pout];
+mov.u32 t, %tid.x;
+mul.wide.u32 u, t, 4; add.s64 in, in, u; add.s64 out, out, u;
+ld.global.b32 n, [in];
+]]
+
+local function text(functions, body)
+  return HEAD .. functions .. ENTRY .. body .. "\nret;\n}\n"
+end
+
+-- Runs body with n = values(thread). Returns the result of each thread.
+local function run(functions, body, values)
+  local x, y = cute.zeros({32}, cute.i32), cute.zeros({32}, cute.i32)
+  for k = 0, 31 do x[k] = values(k) end
+  cute.ptx(text(functions, body)):kernel "k"(x, y):launch {grid = 1, block = 32,
+    device = "sim:sm_90a"}
+  return function(k) return y[k] end
+end
+
+local function each(got, want)
+  for k = 0, 31 do assert.equal(want(k), got(k)) end
+end
+
+local function own(k) return k - 7 end
+
+local function message(functions, body)
+  return (support.message(function() run(functions, body, own) end))
+end
+
+local ADD = [[
+.func (.param .b32 r) add(.param .b32 a, .param .b32 b) {
+.reg .b32 x, y;
+ld.param.b32 x, [a]; ld.param.b32 y, [b];
+add.s32 x, x, y;
+st.param.b32 [r], x;
+ret;
+}
+]]
+
+describe("a call in PTX", function()
+  it("passes registers and numbers", function()
+    each(run(ADD, "call (x), add, (n, 5); st.global.b32 [out], x;", own),
+      function(k) return k - 2 end)
+  end)
+
+  it("passes .param variables", function()
+    each(run(ADD, [[
+      { .param .b32 a; .param .b32 b; .param .b32 r;
+        st.param.b32 [a], n; st.param.b32 [b], -3;
+        call.uni (r), add, (a, b);
+        ld.param.b32 x, [r]; }
+      st.global.b32 [out], x;]], own), function(k) return k - 10 end)
+  end)
+
+  it("passes parameters that are registers", function()
+    each(run([[
+      .func (.reg .b32 r) twice(.reg .b32 a) { add.s32 r, a, a; ret; }
+      ]], "call (x), twice, (n); call (y), twice, (x); "
+      .. "st.global.b32 [out], y;", own), function(k) return 4 * (k - 7) end)
+  end)
+
+  it("passes bytes, and reads them in other widths", function()
+    each(run([[
+      .func (.param .align 4 .b8 r[8]) swap(.param .align 4 .b8 a[8]) {
+      .reg .b32 x, y;
+      ld.param.b32 x, [a]; ld.param.b32 y, [a+4];
+      st.param.v2.b32 [r], {y, x};
+      ret;
+      }]], [[
+      { .param .align 4 .b8 a[8]; .param .align 4 .b8 r[8];
+        mov.b32 y, 0x01020304;
+        st.param.b32 [a+0], n; st.param.b32 [a+4], y;
+        call (r), swap, (a);
+        ld.param.b8 h, [r+1]; ld.param.b32 x, [r+4]; }
+      cvt.u32.u16 y, h; mad.lo.s32 x, x, 10, y;
+      st.global.b32 [out], x;]], own),
+      function(k) return (k - 7) * 10 + 3 end)
+  end)
+
+  it("runs for the threads that its guard admits", function()
+    each(run(ADD, [[
+      setp.lt.s32 p, n, 0; mov.b32 x, 100;
+      @p call (x), add, (n, 50);
+      @!p call (x), add, (x, n);
+      st.global.b32 [out], x;]], own),
+      function(k) return k < 7 and k + 43 or k + 93 end)
+  end)
+
+end)
+
+describe("the text of a called function in PTX", function()
+  it("returns from the middle of the function, in a loop", function()
+    each(run([[
+      .func (.param .b32 r) steps(.param .b32 a) {
+      .reg .b32 x, i; .reg .pred p, q;
+      ld.param.b32 x, [a]; mov.b32 i, 0;
+      L: setp.le.s32 p, x, 0;
+      @p st.param.b32 [r], i;
+      @p ret;
+      add.s32 i, i, 1; sub.s32 x, x, 3;
+      setp.gt.s32 q, i, 5;
+      @!q bra L;
+      st.param.b32 [r], -1;
+      ret;
+      }]], [[
+      mov.b32 y, 0;
+      M: call (x), steps, (n);
+      add.s32 y, y, x; add.s32 n, n, 9;
+      setp.lt.s32 p, n, 12;
+      @p bra M;
+      st.global.b32 [out], y;]], own), function(k)
+      local n, y = k - 7, 0
+      repeat
+        local i = n <= 0 and 0 or (n + 2) // 3
+        y, n = y + (i > 5 and -1 or i), n + 9
+      until n >= 12
+      return y
+    end)
+  end)
+
+  it("gives each call its own local memory", function()
+    each(run([[
+      .func (.param .b32 r) last(.param .b32 a) {
+      .local .b32 m[2]; .reg .b32 x;
+      ld.param.b32 x, [a];
+      st.local.b32 [m+4], x; ld.local.b32 x, [m+4];
+      st.param.b32 [r], x;
+      }]], "call (x), last, (n); call (y), last, (3); mad.lo.s32 x, y, 100, x;"
+      .. "st.global.b32 [out], x;", own), function(k) return k + 293 end)
+  end)
+
+  it("keeps the tensor of a pointer that it passes", function()
+    local functions = [[
+      .func get(.param .b64 p, .param .b32 i) {
+      .reg .b64 a, b; .reg .b32 x;
+      ld.param.b64 a, [p]; ld.param.b32 x, [i];
+      mul.wide.s32 b, x, 4; add.s64 a, a, b;
+      st.global.b32 [a], x;
+      ret;
+      }
+      ]]
+    each(run(functions, "call get, (out, 0);", own), function() return 0 end)
+    assert.matches("outside global tensor 'pout': byte 128 ",
+      message(functions, "call get, (out, 1);"), 1, true)
+  end)
+
+  it("shares a function's shared memory among calls", function()
+    each(run([[
+      .func (.param .b32 r) turn(.param .b32 a, .param .b32 i) {
+      .shared .b32 s[32]; .reg .b32 x, t, at;
+      ld.param.b32 x, [a]; ld.param.b32 t, [i];
+      mov.b32 at, s; mad.lo.s32 at, t, 4, at;
+      st.shared.b32 [at], x;
+      bar.sync 0;
+      xor.b32 t, t, 31; mov.b32 at, s; mad.lo.s32 at, t, 4, at;
+      ld.shared.b32 x, [at];
+      bar.sync 0;
+      st.param.b32 [r], x;
+      }]], "call (x), turn, (n, t); call (y), turn, (x, t); "
+      .. "mad.lo.s32 x, x, 100, y; st.global.b32 [out], x;", own),
+      function(k) return (31 - k - 7) * 100 + k - 7 end)
+  end)
+
+  it("names the line of a fault inside the function", function()
+    local t = text([[
+      .func put(.param .b64 p) {
+      .reg .b64 a;
+      ld.param.b64 a, [p];
+      st.global.b32 [a+4096], 1;
+      }
+      ]], "call put, (out);")
+    local x = cute.zeros({32}, cute.i32)
+    assert.matches("ptx:7: ", support.message(function()
+      cute.ptx(t):kernel "k"(x, x):launch {grid = 1, block = 32,
+        device = "sim:sm_90a"}
+    end), 1, true)
+  end)
+
+  it("is rejected if it cannot be replaced", function()
+    local loop = [[
+      .func one();
+      .func two() { call one; }
+      .func one() { call two; }
+      ]]
+    for _, case in ipairs {
+      {loop, "call one;", "a call of one inside one: recursion is not "
+        .. "modelled"},
+      {"", "mov.b64 a, 0; call a, (n);", "a call through a register: "
+        .. "indirect calls are not modelled"},
+      {".extern .func one();\n", "call one;", "a call of one: the module "
+        .. "has no such function with a body"},
+      {".extern .func (.param .b64 r) malloc(.param .b64 n);\n",
+        "call (a), malloc, (u);", "a call of malloc: the heap of the "
+        .. "device is not modelled"},
+      {ADD, "call (x), add, (n);", "function add has 2 parameters, the call 1"},
+      {ADD, "call add, (n, n);", "function add has 1 results, the call 0"},
+      {ADD, "{ .param .b8 a; call (x), add, (a, n); }",
+        "a has 1 bytes, parameter a of add has 4"},
+      {ADD, "call (x), add, ([in], n);",
+        "parameter a of add takes a .param variable"}} do
+      assert.matches(case[3], message(case[1], case[2]), 1, true)
+    end
+  end)
+end)
+
+describe("brx.idx", function()
+  local BODY = [[
+    list: .branchtargets A, B, C, A, D;
+    add.s32 x, n, 7; setp.gt.u32 p, x, LAST; @p bra D;
+    brx.idx x, list;
+    A: mov.b32 y, 10; bra E;
+    B: mov.b32 y, 11; bra C;
+    D: mov.b32 y, 13; bra E;
+    C: add.s32 y, x, 12;
+    E: st.global.b32 [out], y;]]
+
+  it("branches by an index", function()
+    each(run("", (BODY:gsub("LAST", "4")), own), function(k)
+      return k > 4 and 13 or ({10, k + 12, k + 12, 10, 13})[k + 1]
+    end)
+  end)
+
+  it("reports an index without a target", function()
+    assert.matches("the index of brx.idx has no target",
+      message("", (BODY:gsub("LAST", "7"))), 1, true)
+  end)
+
+  it("needs a list of labels", function()
+    for _, case in ipairs {
+      {"brx.idx n, list;", "no .branchtargets 'list' is declared"},
+      {"list: .branchtargets A; brx.idx n, list;", "no label 'A' is in scope"},
+      {"A: list: .branchtargets A; brx.idx n;", "takes an index and a list"}}
+    do
+      assert.matches(case[2], message("", case[1]), 1, true)
+    end
+  end)
+end)
+
+describe("printf in CUDA C", function()
+  local core = require "cute.core"
+  local module, why = core.jit_compile("", "compute_80")
+  if not module and tostring(why):find "no%-nvrtc" then
+    pending "needs NVRTC"
+    return
+  end
+
+  -- Returns what the statements print in a launch with one thread.
+  local function printed(statements)
+    local path = os.tmpname()
+    support.write(path, ([[
+      local cute = require "cute"
+      local k = cute.cuda(%q):kernel "k"
+      local x = cute.zeros({4}, cute.i32)
+      for i = 0, 3 do x[i] = 10 * i - 5 end
+      k(x):launch {grid = 1, block = 1, device = "sim:sm_90a"}]]):format(
+      "__device__ __noinline__ void say(const char *s, int n) {\n"
+      .. '  printf("say %s %d\\n", s, n);\n}\n'
+      .. 'extern "C" __global__ void k(const int *x) {\n' .. statements
+      .. "\n}\n"))
+    local out, err = support.exec {support.program, path}
+    os.remove(path)
+    return out .. err
+  end
+
+  it("prints numbers of all kinds", function()
+    assert.equal(("%d|%5d|%-5d|%u|%x|%X|%o|%c|%%\n"):format(-5, 5, 15, 25, 255,
+      255, 8, 65), printed [[printf("%d|%5d|%-5d|%u|%x|%X|%o|%c|%%\n", x[0],
+      x[1], x[2], x[3], 255, 255, 8, 65);]])
+    assert.equal(("%f|%.3f|%e|%g|%10.2f|%a\n"):format(-5, 5, 15, 25.5, 1.25,
+      0.5), printed [[printf("%f|%.3f|%e|%g|%10.2f|%a\n", (float)x[0],
+      (double)x[1], (float)x[2], x[3] + 0.5f, 1.25, 0.5);]])
+    assert.equal("-5000000000 4294967295 18446744073709551615 7\n",
+      printed [[printf("%lld %u %llu %d\n", x[0] * 1000000000ll,
+      0xffffffffu, 0xffffffffffffffffull, 7);]])
+  end)
+
+  it("prints texts and plain formats", function()
+    assert.equal("plain\n", printed [[printf("plain\n");]])
+    assert.equal("a 50% -5|  right|le\n", printed
+      [[printf("a %s %d|%7s|%.2s\n", "50%", x[0], "right", "left");]])
+    assert.equal("say one -5\nsay two 5\n",
+      printed [[say("one", x[0]); say("two", x[1]);]])
+  end)
+
+  it("returns the number of values", function()
+    assert.equal("x\n1\n", printed [[int r = printf("x\n"); printf("%d\n", r >
+      -1);]])
+  end)
+
+  it("prints texts that a condition chooses", function()
+    assert.equal("no\nyes 5 yes!\n", printed [[
+      for (int i = 0; i < 2; i++)
+        printf(x[i] > 0 ? "%s %d %s!\n" : "%s\n", x[i] > 0 ? "yes" : "no",
+          x[i], x[i] > 0 ? "yes" : "no");]])
+  end)
+
+  it("rejects formats that only a run knows", function()
+    assert.matches("printf: the format must be a constant (k.cu:6)",
+      printed [[const char *s[3] = {"a", "b", "c"};
+      printf(s[x[1] % 3]);]], 1, true)
+    assert.matches("printf: a text for %s must be a constant (k.cu:6)",
+      printed [[const char *s[3] = {"a", "b", "c"};
+      printf("%s %s", s[x[1] % 3], s[x[2] & 1]);]], 1, true)
+    assert.matches("printf: '%*' is not modelled",
+      printed [[printf("%*d", 3, x[0]);]], 1, true)
+  end)
+
+  it("reports an assertion with its text and line", function()
+    local k = cute.cuda([[
+
+extern "C" __global__ void k(const int *x) {
+  assert(x[threadIdx.x] < 5);
+}]]):kernel "k"
+    local x = cute.zeros({32}, cute.i32)
+    x[9] = 5
+    local report = support.message(function()
+      k(x):launch {grid = 1, block = 32, device = "sim:sm_90a"}
+    end)
+    assert.matches("k.cu:3: assertion failed: x[threadIdx.x] < 5", report,
+      1, true)
+    assert.matches("thread (9,0,0)", report, 1, true)
+  end)
+end)
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,86 @@
+-- Tests kernels of CUDA C that call device functions, or that use cooperative
+-- groups, libcu++ and CUB. NVRTC compiles them, and the simulator runs them.
+local core = require "cute.core"
+local cute = require "cute"
+local list = require "spec.ptx.language"
+
+local TOOLKIT = "/usr/local/cuda/include"
+
+local function has_headers()
+  local f = io.open(TOOLKIT .. "/cccl/cuda/barrier")
+  return f and f:close()
+end
+
+local function compile(k, arch)
+  return cute.cuda(k.text, {arch = arch, options = {"--std=c++17"},
+    include = k.toolkit and {TOOLKIT, TOOLKIT .. "/cccl"} or nil})
+end
+
+-- Runs entry k on a problem of size n. Returns the call and its launch.
+local function launch(k, kernel, n, seed)
+  local args, wrong = k.make(n)
+  local options = {grid = k.one and 1 or (n + 63) // 64, block = 64,
+    cooperative = k.cooperative, device = "sim:sm_90a", seed = seed}
+  local call = kernel(table.unpack(args))
+  call:launch(options)
+  assert.is_nil(wrong())
+  return call, options
+end
+
+describe("a grid of cooperative groups", function()
+  it("cannot synchronise without a cooperative launch", function()
+    local module = core.jit_compile("", "compute_80")
+    if not module or not has_headers() then
+      pending "needs NVRTC and the CUDA toolkit's headers"
+      return
+    end
+    for _, k in ipairs(list) do
+      if k.cooperative then
+        local kernel = compile(k, "sm_90a"):kernel "k"
+        for _, cooperative in ipairs {true, false, true} do
+          local call = kernel(table.unpack((k.make(130))))
+          local ok, why = pcall(call.launch, call, {grid = 3, block = 64,
+            cooperative = cooperative, device = "sim:sm_90a"})
+          assert.equal(cooperative, ok)
+          if not ok then assert.matches("k.cu:7: .*trap", tostring(why)) end
+        end
+      end
+    end
+  end)
+end)
+
+describe("the language of CUDA C", function()
+  local module, why = core.jit_compile("", "compute_80")
+  if not module and tostring(why):find "no%-nvrtc" then
+    pending "needs NVRTC"
+    return
+  end
+  for _, k in ipairs(list) do
+    for _, arch in ipairs {"sm_80", "sm_90a"} do
+      it(("computes %s for %s"):format(k.name, arch), function()
+        if k.toolkit and not has_headers() then
+          pending "needs the CUDA toolkit's headers"
+          return
+        end
+        local kernel = compile(k, arch):kernel "k"
+        for _, n in ipairs {1, 65, 200} do launch(k, kernel, n, n) end
+      end)
+    end
+
+    it(("finds nothing wrong in schedules of %s #long"):format(k.name),
+      function()
+        if k.toolkit and not has_headers() then
+          pending "needs the CUDA toolkit's headers"
+          return
+        end
+        local kernel = compile(k, "sm_90a"):kernel "k"
+        for seed = 1, 10 do launch(k, kernel, 130, seed) end
+        local _, options = launch(k, kernel, 130)
+        options.orders = 100
+        local verdict = kernel(table.unpack((k.make(130)))):check(options)
+        assert.is_true(verdict.verdict == "ok"
+          or verdict.verdict == "incomplete", tostring(verdict))
+      end)
+  end
+end)
+-- SPDX-License-Identifier: MIT

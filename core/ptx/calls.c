@@ -92,6 +92,34 @@ static PtxArg arg_in(PtxCopy *x, const PtxBody *y, PtxArg a) {
   return a;
 }
 
+// Reports whether a parameter may be a tensor map, or hold some.
+static bool may_be_map(const PtxVar *v) {
+  return v->array && v->align >= 64 && ptx_bytes(v) * v->count >= 128;
+}
+
+// Reports whether function f uses the address of its parameter v as a number.
+static bool takes_address(const PtxModule *m, const PtxFunc *f, uint32_t v) {
+  for (uint32_t k = f->ins; k < f->ins + f->n_ins; k++) {
+    const PtxIns *i = &m->ins.p[k];
+    const PtxArg *a = &m->args.p[i->arg];
+    if (i->args == 2 && a[1].kind == PTX_A_VAR && a[1].value == v) return true;
+  }
+  return false;
+}
+
+// Reports whether an entry reads a structure at addresses that it computes. The
+// copy then reads the structure from local memory. A tensor map stays a
+// parameter.
+static bool computes_addresses(const PtxModule *m, const PtxFunc *f) {
+  bool any = false;
+  for (uint32_t k = f->param; k < f->param + f->params; k++) {
+    if (!takes_address(m, f, k)) continue;
+    if (may_be_map(&m->vars.p[k])) return false;
+    any = any || m->vars.p[k].space == PTX_PARAM;
+  }
+  return any;
+}
+
 // Declares the registers, variables and labels of a function once more.
 static PtxBody open_body(PtxCopy *x, const PtxFunc *f, const PtxBody *outer) {
   PtxModule *m = x->m;
@@ -112,8 +140,11 @@ static PtxBody open_body(PtxCopy *x, const PtxFunc *f, const PtxBody *outer) {
   for (uint32_t k = 0; k < n; k++) {
     y.var[k] = (int32_t)(y.first + k);
     PtxVar v = m->vars.p[y.first + k];
+    bool local = !outer && x->computes && v.space == PTX_PARAM &&
+                 takes_address(m, f, y.first + k);
+    if (local) v.space = PTX_LOCAL;
     // A call sets the parameters of the function later.
-    if (v.space == PTX_REG || y.first + k < f->var) continue;
+    if (v.space == PTX_REG || (y.first + k < f->var && !local)) continue;
     int32_t *shared = &x->shared[y.first + k];
     y.var[k] = *shared ? *shared : (int32_t)m->vars.n;
     if (*shared) continue;
@@ -417,6 +448,32 @@ static void environment(PtxCopy *x, PtxArg to, bool upper) {
   copy_push(x, "cvt.u32.u64", low, 2);
 }
 
+static bool is_param_access(const PtxIns *i) {
+  return strncmp(i->op, "ld.param", 8) == 0 ||
+         strncmp(i->op, "st.param", 8) == 0;
+}
+
+// Returns which operand of an access to .param memory is the address.
+static uint32_t address_at(const PtxIns *i) { return i->op[0] == 'l'; }
+
+// Returns an access's opcode for local memory.
+static const char *local_op(PtxCopy *x, const char *op) {
+  const char *rest = strchr(op + 3, '.');
+  return name_of(x, arena_printf(x->b.cx, &x->b.cx->scratch, "%.2s.local%s",
+                                 op, rest ? rest : ""));
+}
+
+// Reports whether an instruction accesses a parameter at an address that the
+// function computed. The parameter is then in local memory.
+static bool is_computed(const PtxCopy *x, const PtxBody *y, const PtxIns *i,
+                        const PtxArg *a) {
+  if (!y->outer && !x->computes) return false;
+  if (!is_param_access(i) || i->args != 2) return false;
+  const PtxArg *place = &a[address_at(i)];
+  return place->kind == PTX_A_ADDRESS &&
+         x->m->args.p[place->part].kind == PTX_A_REG;
+}
+
 static void copy_plain(PtxCopy *x, const PtxBody *y, PtxIns i) {
   PtxModule *m = x->m;
   PtxArg *a = NEW(x->b.cx, PtxArg, i.args + 1);
@@ -429,7 +486,10 @@ static void copy_plain(PtxCopy *x, const PtxBody *y, PtxIns i) {
     environment(x, a[0], a[1].name[7] == '1');
     return;
   }
-  copy_push(x, i.op, a, i.args);
+  const char *op = i.op;
+  if (is_computed(x, y, &i, a)) op = local_op(x, op);
+  if (x->computes && is_op(op, "cvta.param")) op = "cvta.local.u64";
+  copy_push(x, op, a, i.args);
   PtxIns *new = &m->ins.p[m->ins.n - 1];
   new->label = i.label;
   new->guard = i.guard < 0 ? -1 : i.guard + (int32_t)y->reg;
@@ -450,9 +510,27 @@ static void copy_guarded(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   if (i->guard >= 0) set_label(x, behind);
 }
 
+// Copies the structures that the entry reads at computed addresses.
+static void fetch_params(PtxCopy *x, const PtxBody *y) {
+  for (uint32_t k = y->f->param; k < y->f->param + y->f->params; k++) {
+    if (y->var[k - y->first] == (int32_t)k) continue;
+    PtxArg from = {.kind = PTX_A_VAR, .value = k};
+    PtxArg to = {.kind = PTX_A_VAR, .value = y->var[k - y->first]};
+    from.name = to.name = x->m->vars.p[k].name;
+    const PtxArg a[2] = {to, from};
+    copy_push(x, ".fetch", a, 2);
+  }
+}
+
 static void copy_body(PtxCopy *x, const PtxBody *y) {
   PtxModule *m = x->m;
   const PtxFunc f = *y->f;
+  if (x->computes && !y->outer) {
+    PtxIns *first = NEW(x->b.cx, PtxIns, 1);
+    *first = (PtxIns){.line = f.line};
+    x->b.at = first;
+    fetch_params(x, y);
+  }
   for (uint32_t k = 0, l = 0; k <= f.n_ins; k++) {
     for (; l < f.labels && m->labels.p[f.label + l].at == f.ins + k; l++) {
       set_label(x, y->label[l]);
@@ -481,14 +559,6 @@ static void copy_body(PtxCopy *x, const PtxBody *y) {
 }
 
 // ---- parameters of calls as registers or local memory ----
-
-static bool is_param_access(const PtxIns *i) {
-  return strncmp(i->op, "ld.param", 8) == 0 ||
-         strncmp(i->op, "st.param", 8) == 0;
-}
-
-// Returns which operand of an access to .param memory is the address.
-static uint32_t address_at(const PtxIns *i) { return i->op[0] == 'l'; }
 
 static int last_bits(const char *op) {
   const char *type = strrchr(op, '.') + 1;
@@ -532,23 +602,12 @@ static void find_memory(const PtxCopy *x, int64_t *reg) {
   }
 }
 
-// Returns an access's opcode for local memory.
-static const char *local_op(PtxCopy *x, const char *op) {
-  const char *rest = strchr(op + 3, '.');
-  return name_of(x, arena_printf(x->b.cx, &x->b.cx->scratch, "%.2s.local%s",
-                                 op, rest ? rest : ""));
-}
-
 static void place_access(PtxCopy *x, PtxIns *i, const int64_t *reg) {
   PtxModule *m = x->m;
   PtxArg *a = &m->args.p[i->arg];
   uint32_t at = address_at(i);
   if (i->args != 2 || a[at].kind != PTX_A_ADDRESS) return;
   const PtxArg *v = &m->args.p[a[at].part];
-  if (v->kind == PTX_A_REG) {  // an address that the function computed
-    if (i->op[0] == 's') i->op = local_op(x, i->op);
-    return;
-  }
   if (v->kind != PTX_A_VAR || v->value < x->out.var) return;
   int64_t r = reg[v->value - x->out.var];
   if (r < 0) {
@@ -559,7 +618,6 @@ static void place_access(PtxCopy *x, PtxIns *i, const int64_t *reg) {
   bool half = m->vars.p[v->value].type.bits == 16;
   i->op = name_of(x, wide ? "mov.b64" : half ? "mov.b16" : "mov.b32");
   a[at] = (PtxArg){.kind = PTX_A_REG, .value = r, .name = "call"};
-  if (at == 0) return;
 }
 
 // Turns the .param variables of calls into registers or local memory.
@@ -603,11 +661,12 @@ static bool needs_copy(const PtxModule *m, const PtxFunc *f) {
 
 const PtxFunc *ptx_whole(Ctx *cx, PtxModule *m, const PtxFunc *f) {
   if (f->whole) return &m->funcs.p[f->whole - 1];
-  if (!needs_copy(m, f)) return f;
+  bool computes = computes_addresses(m, f);
+  if (!computes && !needs_copy(m, f)) return f;
   size_t at = (size_t)(f - m->funcs.p);
   PtxFunc own = *f;
   PtxCopy x = {.b = {.cx = cx, .m = m, .f = &own}, .m = m, .out = own,
-               .workspace = -1};
+               .workspace = -1, .computes = computes};
   x.out.entry = false;
   x.out.reg = (uint32_t)m->regs.n;
   x.out.var = (uint32_t)m->vars.n;

@@ -39,6 +39,8 @@ typedef struct PtxCopy {
   PtxFunc out;
   int32_t *shared;    // for each shared variable of a function, its index in
                       // the copy, which all calls share, or 0
+  bool computes;      // whether the entry reads its parameters at addresses
+                      // that it computes
   PtxText *text;      // the texts of all calls of printf
   uint32_t texts, text_cap;
   int32_t workspace;  // variable that %envreg1 and %envreg2 address, or -1

@@ -45,6 +45,10 @@ typedef struct PtxMma {
   int n, id[MMA_ATOMS];
 } PtxMma;
 
+// Bytes of shared memory that the system reserves on a card. Cooperative groups
+// of several warps keep their barriers in the second half.
+enum { RESERVED_BYTES = 1024 };
+
 typedef struct PtxRow PtxRow;
 typedef struct PtxBuild {
   Ctx *cx;
@@ -69,6 +73,8 @@ typedef struct PtxBuild {
   unsigned flags;         // of ptx_translate
   int64_t reduced;        // offset in shared memory of the word for
                           // barrier.red, or -1
+  int64_t reserved;       // offset in shared memory of the bytes that the
+                          // system reserves, if the function names them
   Ref local;              // local memory of the thread, or 0
   int64_t *local_at;      // offset of each variable in local memory
   int64_t local_bytes;
@@ -350,6 +356,7 @@ void row_trap(PtxOp *o, int k);
 void row_call(PtxOp *o, int k);
 void row_print(PtxOp *o, int k);
 void row_check(PtxOp *o, int k);
+void row_fetch(PtxOp *o, int k);     // params.c
 void row_sleep(PtxOp *o, int k);
 void row_nothing(PtxOp *o, int k);
 // matrix.c

@@ -191,8 +191,9 @@ const char *ptx_name(Ctx *cx, PtxModule *m, const char *s, size_t n);
 const PtxLoc *ptx_loc(const PtxModule *m, uint32_t loc);
 const PtxFile *ptx_file(const PtxModule *m, const PtxLoc *l);
 
-// Reports whether a position is in a header of the toolkit or of the system.
-bool ptx_in_header(const PtxModule *m, uint32_t loc);
+// Reports whether a header of the toolkit whose name contains `header` is in
+// the chain of calls that were inlined at a position.
+bool ptx_through(const PtxModule *m, uint32_t loc, const char *header);
 
 // Returns this position as "saxpy.cu:3", or NULL if there is none.
 const char *ptx_place(Ctx *cx, const PtxModule *m, uint32_t loc);

@@ -145,6 +145,15 @@ static Ref special(PtxOp *o, const char *name) {
     if (strcmp(name, rows[k].name)) continue;
     return intrin_emit(b->cx, b->fn, rows[k].id, 0, none);
   }
+  static const struct { const char *name; int at; } reserved[] = {
+    {"%reserved_smem_offset_begin", 0}, {"%reserved_smem_offset_0", 0},
+    {"%reserved_smem_offset_1", RESERVED_BYTES / 2},
+    {"%reserved_smem_offset_cap", RESERVED_BYTES},
+    {"%reserved_smem_offset_end", RESERVED_BYTES}};
+  for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++) {
+    if (strcmp(name, reserved[k].name)) continue;
+    return number(o, DT_U32, b->reserved + reserved[k].at);
+  }
   SReg r = sreg_find(name + 1);
   if (r != SR_COUNT && r != SR_WARP) return ir_sreg(b->cx, b->fn, r);
   ptx_fail(b, "special register %s is not modelled", name);

@@ -47,4 +47,37 @@ Ref op_param(PtxOp *o, uint32_t at, int bits) {
   }
   ptx_fail(b, "nothing was passed for byte %u of the parameters", (unsigned)at);
 }
+
+// Reports whether all n bytes from byte `at` of the parameters on were passed.
+static bool all_passed(const PtxBuild *b, uint32_t at, uint32_t n) {
+  for (uint32_t k = 0; k < n; k++) if (!covering(b, at + k, 1)) return false;
+  return true;
+}
+
+// Translates .fetch to, from: copies the bytes of parameter `from` that were
+// passed to local variable `to`.
+void row_fetch(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  int64_t to_at = b->local_at[op_arg(o, 0)->value];
+  const PtxVar *v = &b->m->vars.p[op_arg(o, 1)->value];
+  uint32_t size = (uint32_t)(ptx_bytes(v) * v->count);
+  bool bytes = dtype_bits(ir_memof(b->fn, b->local)->type) == 8;
+  for (uint32_t at = 0; at < size; at++) {
+    bool word = at % 4 == 0 && at + 4 <= size;
+    Ref off = number(o, DT_I32, to_at + at);
+    int32_t pointer = ptx_bound_pointer(b, v->offset + at);
+    if (pointer >= 0 && b->object[pointer]) {
+      Ref address = ir_emit(b->cx, b->fn, (Ins){.op = OP_ADDRESS,
+        .type = DT_I64, .a = {b->object[pointer]}});
+      local_store(o, off, as(o, DT_U64, address));
+      at += 7;
+    } else if (word && all_passed(b, v->offset + at, 4)) {
+      local_store(o, off, op_param(o, v->offset + at, 32));
+      at += 3;
+    } else if (bytes && all_passed(b, v->offset + at, 1)) {
+      local_store(o, off, op_param(o, v->offset + at, 8));
+    }
+  }
+}
 // SPDX-License-Identifier: MIT

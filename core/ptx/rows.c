@@ -178,7 +178,7 @@ static const PtxRow rows[] = {
   {"shfl", 1, false, row_shuffle, 0, "sync idx up down bfly b32", ""},
   {"vote", 1, false, row_vote, 0, "sync any all uni ballot pred b32", ""},
   {"match", 1, false, row_match, 0, "sync any all b32 b64",
-   "orders memory among its lanes in headers of the toolkit"},
+   "orders memory among its lanes in libcu++'s pipelines"},
   {"redux", 1, false, row_redux, 0, "sync add min max and or xor u32 s32 b32",
    ""},
   {"elect", 1, false, row_elect, 0, "sync",
@@ -225,11 +225,12 @@ static const PtxRow rows[] = {
   {"multimem", 0, false, NULL, 0, "", "several devices are not modelled"},
 };
 
-// Instructions that copies of functions contain in place of calls of vprintf,
-// and where a thread must not continue.
+// Instructions that only copies of functions contain: prints, checks that a
+// thread may continue, and copies of parameters to local memory.
 static const PtxRow made[] = {
   {".print", 0, false, row_print, 0, "", ""},
-  {".check", 0, false, row_check, 0, "", ""}};
+  {".check", 0, false, row_check, 0, "", ""},
+  {".fetch", 0, false, row_fetch, 0, "", ""}};
 
 // ---- looking one up ----
 

@@ -27,9 +27,12 @@ static bool is_library(const char *name) {
   return false;
 }
 
-bool ptx_in_header(const PtxModule *m, uint32_t loc) {
-  const PtxFile *f = loc ? ptx_file(m, &m->locs.p[loc - 1]) : NULL;
-  return f && is_header(f->name);
+bool ptx_through(const PtxModule *m, uint32_t loc, const char *header) {
+  for (uint32_t at = loc; at; at = m->locs.p[at - 1].parent) {
+    const PtxFile *f = ptx_file(m, &m->locs.p[at - 1]);
+    if (f && is_header(f->name) && strstr(f->name, header)) return true;
+  }
+  return false;
 }
 
 const PtxLoc *ptx_loc(const PtxModule *m, uint32_t loc) {

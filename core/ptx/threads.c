@@ -84,6 +84,13 @@ void row_fence(PtxOp *o, int k) {
 
 // ---- shuffles ----
 
+// Orders memory among the lanes of a mask, as __syncwarp does. The PTX ISA does
+// not promise that shfl.sync and match.sync do, but headers of the toolkit rely
+// on it.
+static void order_lanes(PtxOp *o, Ref mask) {
+  ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_SYNCWARP, .a = {mask}});
+}
+
 // Returns the lane that a shuffle reads, and whether it is in the segment that
 // operand c describes (PTX ISA, shfl.sync).
 static Ref source_lane(PtxOp *o, IntrinId id, Ref by, Ref c, Ref *inside) {
@@ -120,6 +127,10 @@ void row_shuffle(PtxOp *o, int k) {
   }
   Ref c = op_operand(o, 3, DT_I32), by = op_operand(o, 2, DT_I32), inside = 0;
   Ref mask = op_operand(o, 4, DT_U32), v = op_operand(o, 1, DT_U32), from = 0;
+  // Tiles of several warps meet there.
+  if (ptx_through(o->b->m, o->i->loc, "/cooperative_groups/details/sync.h")) {
+    order_lanes(o, mask);
+  }
   int64_t fixed;
   bool is_fixed = ir_const(o->b->fn, c, &fixed);
   if (p || !is_fixed) from = source_lane(o, id, by, c, &inside);
@@ -153,11 +164,9 @@ void row_match(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
   bool all = op_has(o, "all"), wide = t.bits == 64;
   if (!all) op_has(o, "any");
-  // The destructor of libcu++'s pipelines relies on match.sync ordering memory,
-  // which the PTX ISA does not promise.
-  if (ptx_in_header(o->b->m, o->i->loc)) {
-    ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_SYNCWARP,
-                                      .a = {op_operand(o, 2, DT_U32)}});
+  // The destructor of libcu++'s pipelines needs the lanes' order.
+  if (ptx_through(o->b->m, o->i->loc, "/cuda/pipeline")) {
+    order_lanes(o, op_operand(o, 2, DT_U32));
   }
   IntrinId id = all ? (wide ? IN_MATCHALL64 : IN_MATCHALL)
                     : (wide ? IN_MATCHANY64 : IN_MATCHANY);

@@ -490,6 +490,20 @@ static bool reduces(const PtxBuild *b) {
   return false;
 }
 
+// Reports whether the function reads a special register with an address of
+// reserved shared memory.
+static bool names_reserved(const PtxBuild *b) {
+  for (uint32_t k = 0; k < b->f->n_ins; k++) {
+    const PtxIns *i = &b->m->ins.p[b->f->ins + k];
+    const PtxArg *a = &b->m->args.p[i->arg];
+    if (i->args == 2 && a[1].kind == PTX_A_SPECIAL &&
+        strncmp(a[1].name, "%reserved_smem", 14) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Reports whether any instruction reads or writes the condition code's carry.
 static bool carries(const PtxBuild *b) {
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
@@ -546,12 +560,46 @@ static void shared_memory(PtxBuild *b, int64_t dynamic) {
   at = lay_out(m, b->f, true, at, b->shared);
   b->reduced = (at + dynamic + 3) / 4 * 4;
   int64_t bytes = reduces(b) ? b->reduced + 4 : at + dynamic;
+  b->reserved = (bytes + 15) / 16 * 16;
+  if (names_reserved(b)) bytes = b->reserved + RESERVED_BYTES;
   if (bytes == 0) return;
   Mem mem = {.space = SP_SMEM, .type = DT_U8, .align = 1024, .count = bytes,
              .ptx = true};
   mem.name = ir_text(b->cx, b->fn, "shared memory", 13);
   b->smem = ir_mem(b->cx, b->fn, mem);
   b->fn->smem_bytes = bytes;
+}
+
+// Closes a region. Every IF of the IR gets an ELSE, because the simulator
+// relies on it.
+static void close_region(PtxBuild *b, bool has_else) {
+  Fn *fn = b->fn;
+  Ref head = fn->region.p[fn->region.n - 1];
+  if (!has_else && ir_get(fn, head)->op == OP_IF) ir_else(b->cx, fn);
+  ir_close(b->cx, fn);
+}
+
+// Clears the barriers in reserved shared memory: 5 words, for tiles of 2 to 32
+// warps. On a card, their first contents are unknown, and each warp clears its
+// own bit before it uses it.
+static void clear_reserved(PtxBuild *b) {
+  if (!names_reserved(b)) return;
+  Ctx *cx = b->cx;
+  Fn *fn = b->fn;
+  Ref zero = ir_int(cx, fn, DT_U32, 0), first = ir_int(cx, fn, DT_BOOL, 1);
+  static const SReg tid[] = {SR_TID_X, SR_TID_Y, SR_TID_Z};
+  for (int k = 0; k < 3; k++) {
+    Ref own = ir_op2(cx, fn, OP_EQ, ir_sreg(cx, fn, tid[k]),
+                     ir_int(cx, fn, DT_I32, 0));
+    first = ir_op2(cx, fn, OP_AND, first, own);
+  }
+  ir_open(cx, fn, (Ins){.op = OP_IF, .a = {first}});
+  for (int k = 0; k < 5; k++) {
+    Ref at = ir_int(cx, fn, DT_I32, b->reserved + RESERVED_BYTES / 2 + 4 * k);
+    ir_emit(cx, fn, (Ins){.op = OP_ST, .a = {b->smem, at, zero}});
+  }
+  close_region(b, false);
+  ir_emit(cx, fn, (Ins){.op = OP_BAR});
 }
 
 // Names an argument's memory after its parameter or variable.
@@ -701,15 +749,6 @@ static void line_of(PtxBuild *b, const PtxIns *i, const char *file) {
     }
   }
   ir_at(b->cx, b->fn, file, i->line);
-}
-
-// Closes a region. Every IF of the IR gets an ELSE, because the simulator
-// relies on it.
-static void close_region(PtxBuild *b, bool has_else) {
-  Fn *fn = b->fn;
-  Ref head = fn->region.p[fn->region.n - 1];
-  if (!has_else && ir_get(fn, head)->op == OP_IF) ir_else(b->cx, fn);
-  ir_close(b->cx, fn);
 }
 
 static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
@@ -877,6 +916,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   local_memory(&b);
   objects(&b);
   variables(&b);
+  clear_reserved(&b);
   emit(&fr, file);
 }
 

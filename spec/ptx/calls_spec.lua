@@ -157,6 +157,26 @@ describe("the text of a called function in PTX", function()
       message(functions, "call get, (out, 1);"), 1, true)
   end)
 
+  it("reads a parameter at an address that the function computes", function()
+    each(run([[
+      .func (.param .b32 r) pick(.param .align 4 .b8 a[16], .param .b32 k) {
+      .reg .b64 p, u; .reg .b32 x, i;
+      mov.b64 p, a; ld.param.b32 i, [k];
+      mul.wide.u32 u, i, 4; add.s64 p, p, u;
+      ld.param.b32 x, [p]; add.s32 x, x, 1; st.param.b32 [p], x;
+      ld.param.b32 i, [a+8]; mad.lo.s32 x, i, 100, x;
+      st.param.b32 [r], x;
+      }]], [[
+      { .param .align 4 .b8 a[16];
+        mov.b32 x, 3; st.param.v4.b32 [a], {n, t, x, 7};
+        and.b32 y, t, 3;
+        call (x), pick, (a, y); }
+      st.global.b32 [out], x;]], own), function(k)
+      local v = ({k - 7, k, 3, 7})[k % 4 + 1] + 1
+      return v + 100 * (k % 4 == 2 and v or 3)
+    end)
+  end)
+
   it("shares a function's shared memory among calls", function()
     each(run([[
       .func (.param .b32 r) turn(.param .b32 a, .param .b32 i) {
@@ -174,6 +194,9 @@ describe("the text of a called function in PTX", function()
       function(k) return (31 - k - 7) * 100 + k - 7 end)
   end)
 
+end)
+
+describe("a report on a call in PTX", function()
   it("names the line of a fault inside the function", function()
     local t = text([[
       .func put(.param .b64 p) {
@@ -213,6 +236,60 @@ describe("the text of a called function in PTX", function()
         "parameter a of add takes a .param variable"}} do
       assert.matches(case[3], message(case[1], case[2]), 1, true)
     end
+  end)
+end)
+
+describe("a structure that a kernel takes", function()
+  local STRUCT = HEAD .. [[
+.visible .entry k(.param .u64 pout, .param .align 8 .b8 s[24]) {
+.reg .b64 out, p, q, u, v; .reg .b32 t, x, y; .reg .b16 h;
+ld.param.u64 out, [pout];
+mov.u32 t, %tid.x; mul.wide.u32 u, t, 4; add.s64 out, out, u;
+]]
+  local BYTES = ("<i4i4i4i4i8"):pack(11, 12, 13, 14, 1 << 40 | 5)
+
+  local function launch(body, value)
+    local y = cute.zeros({4}, cute.i32)
+    cute.ptx(STRUCT .. body .. "st.global.b32 [out], x; ret;\n}\n"):kernel "k"(
+      y, value):launch {grid = 1, block = 4, device = "sim:sm_90a"}
+    return {y[0], y[1], y[2], y[3]}
+  end
+
+  it("is read at computed addresses", function()
+    local body = [[
+      mov.b64 p, s; add.s64 p, p, u; ld.param.b32 x, [p];
+      ld.param.b64 v, [s+16]; cvt.u32.u64 y, v; add.s32 x, x, y;
+    ]]
+    assert.same({16, 17, 18, 19}, launch(body, BYTES))
+    assert.same({26, 27, 28, 29}, launch(body, {[0] = {21, "i32"},
+      [4] = {22, "i32"}, [8] = {23, "i32"}, [12] = {24, "i32"},
+      [16] = {5, "i64"}}))
+  end)
+
+  it("is read at generic addresses, in other widths", function()
+    assert.same({11, 13, 0, 14}, launch([[
+      .reg .pred e;
+      mov.b64 p, s; cvta.param.u64 q, p; mul.wide.u32 v, t, 4;
+      add.s64 q, q, v; setp.eq.u32 e, t, 2; @e add.s64 q, q, 1;
+      setp.eq.u32 e, t, 1; @e add.s64 q, q, 4;
+      ld.u8 h, [q]; cvt.u32.u16 x, h;
+    ]], BYTES))
+  end)
+
+  it("keeps its pointers", function()
+    local x = cute.zeros({4}, cute.i32)
+    for i = 0, 3 do x[i] = 7 * i end
+    assert.same({0, 7, 14, 21}, launch([[
+      mov.b64 p, s; and.b64 v, u, 0; add.s64 p, p, v;
+      ld.param.b64 q, [p+8]; add.s64 q, q, u; ld.global.b32 x, [q];
+    ]], {[0] = {3, "i32"}, [8] = x}))
+  end)
+
+  it("reports bytes that nothing passed", function()
+    assert.matches("read of uninitialised memory", support.message(function()
+      launch("mov.b64 p, s; add.s64 p, p, u; ld.param.b32 x, [p];",
+        {[0] = {1, "i32"}, [4] = {2, "i32"}})
+    end), 1, true)
   end)
 end)
 

@@ -1,7 +1,8 @@
 --- Kernels of CUDA C with device functions, printf and headers of the toolkit,
 -- with references in Lua. Each entry has a name, a text, the launch's options,
 -- and a function make(n) that returns the arguments and a function that returns
--- a message for a wrong result. `toolkit`: the text includes its headers.
+-- a message for a wrong result. `toolkit`: which of its headers the text
+-- includes, "libcu" or "cub".
 local cute = require "cute"
 
 local function ints(n, f)
@@ -123,6 +124,33 @@ extern "C" __global__ void k(int *y, const int *x, int n) {
   end)
 end}
 
+add {name = "structures_read_by_index", text = [[
+struct Modes { int n, size[6]; float scale[6]; };
+__device__ __noinline__ float sum(const Modes *m, int i) {
+  float r = 0;
+  for (int d = 0; d < m->n; d++) {
+    r += i % m->size[d] * m->scale[d];
+    i /= m->size[d];
+  }
+  return r;
+}
+extern "C" __global__ void k(float *y, const __grid_constant__ Modes m,
+                             int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = sum(&m, i) + m.scale[i % 6];
+}]], make = function(n)
+  local y, size, scale = floats(n), {3, 5, 2, 4}, {0.5, 8, 64, 256, 7, 9}
+  local bytes = ("<i4i4i4i4i4i4i4ffffff"):pack(4, 3, 5, 2, 4, 0, 0,
+    table.unpack(scale))
+  return {y, bytes, n}, equals(y, n, function(i)
+    local r, rest = scale[i % 6 + 1], i
+    for d = 1, 4 do
+      r, rest = r + rest % size[d] * scale[d], rest // size[d]
+    end
+    return r
+  end)
+end}
+
 add {name = "tables_of_pointers", text = [[
 __device__ float a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8};
 __constant__ float *rows[2] = {a, b + 1};
@@ -175,7 +203,7 @@ end}
 -- Cooperative groups
 ---------------------------------------------------------------------------
 
-add {name = "a_grid_that_synchronises", toolkit = true, cooperative = true,
+add {name = "a_grid_that_synchronises", toolkit = "libcu", cooperative = true,
   text = [[
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
@@ -192,7 +220,7 @@ extern "C" __global__ void k(int *x, int *y, int n) {
   return {x, y, n}, equals(x, n, function(i) return i * 3 + 1 end)
 end}
 
-add {name = "tiles_that_reduce_and_scan", toolkit = true, text = [[
+add {name = "tiles_that_reduce_and_scan", toolkit = "libcu", text = [[
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
@@ -221,11 +249,71 @@ extern "C" __global__ void k(int *y, const int *x, int n) {
   end)
 end}
 
+add {name = "tiles_of_two_warps", toolkit = "libcu", text = [[
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(int *y, const int *x, int n) {
+  __shared__ cg::block_tile_memory<64> memory;
+  auto b = cg::this_thread_block(memory);
+  auto t = cg::tiled_partition<64>(b);
+  int i = blockIdx.x * 64 + threadIdx.x, v = i < n ? x[i] : 0, m = 0;
+  int s = cg::reduce(t, v, cg::plus<int>());
+  if (v > 0) {
+    auto c = cg::coalesced_threads();
+    m = c.shfl(v, 0) + 100 * c.size() + 10000 * c.thread_rank();
+  }
+  if (i < n) y[i] = s + 1000000 * m;
+}]], make = function(n)
+  local x, y = ints(n, noise), ints(n)
+  return {y, x, n}, equals(y, n, function(i)
+    local sum, first, size, rank = 0, nil, 0, 0
+    for k = i // 64 * 64, i // 64 * 64 + 63 do
+      local v = k < n and noise(k) or 0
+      sum = sum + v
+      if k // 32 == i // 32 and v > 0 then
+        first, size = first or v, size + 1
+        if k < i then rank = rank + 1 end
+      end
+    end
+    local m = noise(i) > 0 and first + 100 * size + 10000 * rank or 0
+    return (sum + 1000000 * m + (1 << 31)) % (1 << 32) - (1 << 31)
+  end)
+end}
+
+add {name = "a_grid_that_arrives_and_waits", toolkit = "libcu",
+  cooperative = true, text = [[
+#include <cooperative_groups.h>
+extern "C" __global__ void k(float *x, int n) {
+  auto g = cooperative_groups::this_grid();
+  for (int t = 0; t < 3; t++) {
+    for (unsigned i = g.thread_rank(); i < n; i += g.size())
+      x[(t + 1) % 2 * n + i] = 0.5f * (x[t % 2 * n + (i + 1) % n]
+                                       + x[t % 2 * n + (i + n - 1) % n]);
+    auto token = g.barrier_arrive();
+    g.barrier_wait(std::move(token));
+  }
+}]], make = function(n)
+  local x, was = floats(2 * n, noise), {}
+  for i = 0, n - 1 do was[i] = noise(i) end
+  for _ = 1, 3 do
+    local now = {}
+    for i = 0, n - 1 do now[i] = (was[(i + 1) % n] + was[(i - 1) % n]) / 2 end
+    was = now
+  end
+  return {x, n}, function()
+    for i = 0, n - 1 do
+      if x[n + i] ~= was[i] then return ("element %d: %s"):format(i, x[n + i])
+      end
+    end
+  end
+end}
+
 ---------------------------------------------------------------------------
 -- libcu++
 ---------------------------------------------------------------------------
 
-add {name = "barriers_with_tokens", toolkit = true, text = [[
+add {name = "barriers_with_tokens", toolkit = "libcu", text = [[
 #include <cuda/barrier>
 #include <cooperative_groups.h>
 extern "C" __global__ void k(int *y, const int *x, int n) {
@@ -267,7 +355,7 @@ local function reversed(n)
   end)
 end
 
-add {name = "a_pipeline_of_a_thread", toolkit = true, one = true,
+add {name = "a_pipeline_of_a_thread", toolkit = "libcu", one = true,
   text = staged [[
   __shared__ int s[3][64];
   auto pipe = cuda::make_pipeline();
@@ -285,7 +373,7 @@ add {name = "a_pipeline_of_a_thread", toolkit = true, one = true,
     pipe.consumer_release();
   }]], make = reversed}
 
-add {name = "a_pipeline_of_a_block", toolkit = true, one = true,
+add {name = "a_pipeline_of_a_block", toolkit = "libcu", one = true,
   text = staged [[
   __shared__ int s[2][64];
   __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
@@ -302,7 +390,96 @@ add {name = "a_pipeline_of_a_block", toolkit = true, one = true,
     pipe.consumer_release();
   }]], make = reversed}
 
-add {name = "atomic_references", toolkit = true, text = [[
+add {name = "roles_of_a_pipeline", toolkit = "libcu", one = true,
+  text = staged [[
+  __shared__ int s[2][64];
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+  auto b = cg::this_thread_block();
+  auto w = cg::tiled_partition<32>(b);
+  bool first = b.thread_rank() < 32;
+  auto pipe = cuda::make_pipeline(b, &state, first
+    ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer);
+  for (; f < tiles; f++) {
+    if (first) {
+      pipe.producer_acquire();
+      cuda::memcpy_async(w, &s[f % 2][0], x + f * 64,
+                         cuda::aligned_size_t<4>(256), pipe);
+      pipe.producer_commit();
+    } else {
+      pipe.consumer_wait();
+      for (int j = threadIdx.x - 32; j < 64; j += 32)
+        y[f * 64 + j] = s[f % 2][63 - j];
+      pipe.consumer_release();
+    }
+  }]], make = reversed}
+
+add {name = "copies_with_a_barrier", toolkit = "libcu", one = true,
+  text = "#include <cuda/barrier>\n" .. staged [[
+  __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+  __shared__ alignas(16) int s[64];
+  auto b = cg::this_thread_block();
+  if (threadIdx.x == 0) init(&bar, blockDim.x);
+  b.sync();
+  for (; f < tiles; f++) {
+    cuda::memcpy_async(b, s, x + f * 64, cuda::aligned_size_t<4>(256), bar);
+    bar.arrive_and_wait();
+    y[f * 64 + threadIdx.x] = s[63 - threadIdx.x];
+    bar.arrive_and_wait();
+  }]], make = reversed}
+
+add {name = "copies_of_a_group", toolkit = "libcu", one = true,
+  text = "#include <cooperative_groups/memcpy_async.h>\n" .. staged [[
+  __shared__ int s[2][64];
+  auto b = cg::this_thread_block();
+  if (tiles) cg::memcpy_async(b, s[0], x, 256);
+  for (; f < tiles; f++) {
+    if (f + 1 < tiles) {
+      cg::memcpy_async(b, s[(f + 1) % 2], x + (f + 1) * 64, 256);
+      cg::wait_prior<1>(b);
+    } else {
+      cg::wait(b);
+    }
+    y[f * 64 + threadIdx.x] = s[f % 2][63 - threadIdx.x];
+    b.sync();
+  }]], make = reversed}
+
+add {name = "bulk_copies_with_tokens", toolkit = "libcu", one = true,
+  arch = "sm_90a", text = "#include <cuda/barrier>\n#include <cuda/ptx>\n"
+  .. staged [[
+  namespace ptx = cuda::ptx;
+  using Barrier = cuda::barrier<cuda::thread_scope_block>;
+  __shared__ alignas(16) int s[64];
+  __shared__ Barrier bar;
+  if (threadIdx.x == 0) {
+    init(&bar, blockDim.x);
+    ptx::fence_proxy_async(ptx::space_shared);
+  }
+  __syncthreads();
+  for (; f < tiles; f++) {
+    Barrier::arrival_token token;
+    if (threadIdx.x == 0) {
+      cuda::device::memcpy_async_tx(s, x + f * 64,
+                                    cuda::aligned_size_t<16>(256), bar);
+      token = cuda::device::barrier_arrive_tx(bar, 1, 256);
+    } else {
+      token = bar.arrive();
+    }
+    bar.wait(std::move(token));
+    int v = s[63 - threadIdx.x];
+    __syncthreads();
+    s[threadIdx.x] = v;
+    ptx::fence_proxy_async(ptx::space_shared);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, y + f * 64, s,
+                         256);
+      ptx::cp_async_bulk_commit_group();
+      ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
+    }
+    __syncthreads();
+  }]], make = reversed}
+
+add {name = "atomic_references", toolkit = "libcu", text = [[
 #include <cuda/atomic>
 extern "C" __global__ void k(int *c, int *y, unsigned long long *z, float *w,
                              int n) {
@@ -332,14 +509,14 @@ end}
 ---------------------------------------------------------------------------
 
 -- Types of the runtime that NVRTC lacks and CUB names.
-local CUB = [[
+list.cub = [[
 typedef int cudaError_t;
 enum {cudaSuccess};
 enum cudaSharedMemConfig {cudaSharedMemBankSizeDefault,
   cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte};
 ]]
 
-add {name = "cub_reduces_and_scans", toolkit = true, text = CUB .. [[
+add {name = "cub_reduces_and_scans", toolkit = "cub", text = [[
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/warp/warp_scan.cuh>
@@ -368,7 +545,7 @@ extern "C" __global__ void k(int *y, const int *x, int n) {
   end)
 end}
 
-add {name = "cub_sorts", toolkit = true, one = true, text = CUB .. [[
+add {name = "cub_sorts", toolkit = "cub", one = true, text = [[
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_store.cuh>
 #include <cub/block/block_radix_sort.cuh>

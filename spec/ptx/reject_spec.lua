@@ -103,7 +103,6 @@ local PLACES = {
   {"ld.shared.u32 r0, [x];", "x is in .param, which the instruction does not"},
   {"ld.u32 r0, [x];", "x is in .param, which the instruction does not"},
   {"cp.async.ca.shared.global [x], [d0], 4;", "x is in .param"},
-  {"mov.b64 d1, x;", "the address of x is not modelled"},
   {"mbarrier.init.shared.b64 [s+4], 1;", "an mbarrier needs an address that is "
     .. "a multiple of 8 bytes"},
   {"st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [s+4], d0, "

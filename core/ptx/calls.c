@@ -496,7 +496,12 @@ static void copy_plain(PtxCopy *x, const PtxBody *y, PtxIns i) {
   new->guard_not = i.guard_not;
 }
 
-// Emits a call or an indirect branch for the threads that the guard admits.
+// Reports whether other instructions replace this one in a copy.
+static bool is_replaced(const PtxIns *i) {
+  return is_op(i->op, "call") || is_op(i->op, "brx") || is_op(i->op, "wmma");
+}
+
+// Emits what replaces an instruction, for the threads that the guard admits.
 static void copy_guarded(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   uint32_t behind = 0;
   if (i->guard >= 0) {
@@ -505,8 +510,17 @@ static void copy_guarded(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
     jump(x, p, label_arg(x, behind));
     x->m->ins.p[x->m->ins.n - 1].guard_not = !i->guard_not;
   }
-  if (is_op(i->op, "call")) call(x, y, i);
-  else indexed(x, y, i);
+  if (is_op(i->op, "call")) {
+    call(x, y, i);
+  } else if (is_op(i->op, "wmma")) {
+    PtxArg *a = NEW(x->b.cx, PtxArg, i->args + 1);
+    for (uint32_t k = 0; k < i->args; k++) {
+      a[k] = arg_in(x, y, x->m->args.p[i->arg + k]);
+    }
+    wmma_replace(x, a, i->args);
+  } else {
+    indexed(x, y, i);
+  }
   if (i->guard >= 0) set_label(x, behind);
 }
 
@@ -541,7 +555,7 @@ static void copy_body(PtxCopy *x, const PtxBody *y) {
     PtxIns *at = NEW(x->b.cx, PtxIns, 1);
     *at = i;
     x->b.at = at;
-    if (is_op(i.op, "call") || is_op(i.op, "brx")) {
+    if (is_replaced(&i)) {
       copy_guarded(x, y, at);
     } else if (is_op(i.op, "ret") && y->outer) {
       if (i.guard < 0 && k + 1 == f.n_ins) continue;
@@ -649,7 +663,7 @@ static void place_params(PtxCopy *x) {
 static bool needs_copy(const PtxModule *m, const PtxFunc *f) {
   for (uint32_t k = f->ins; k < f->ins + f->n_ins; k++) {
     const PtxIns *i = &m->ins.p[k];
-    if (is_op(i->op, "call") || is_op(i->op, "brx")) return true;
+    if (is_replaced(i)) return true;
     const PtxArg *a = &m->args.p[i->arg];
     if (i->args == 2 && a[1].kind == PTX_A_SPECIAL &&
         strncmp(a[1].name, "%envreg", 7) == 0) {

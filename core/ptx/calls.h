@@ -60,5 +60,8 @@ void prints_assert(PtxCopy *x, const PtxArg *p);
 // Rejects a printf whose text another instruction of the copy changes.
 void prints_check(PtxCopy *x);
 
+// wmma.c: replaces a wmma instruction with n operands.
+void wmma_replace(PtxCopy *x, const PtxArg *a, uint32_t n);
+
 #endif
 // SPDX-License-Identifier: MIT

@@ -197,6 +197,8 @@ static const PtxRow rows[] = {
    "the shapes of docs/atoms.md"},
   {"stmatrix", 0, true, row_matrix, 1, EVERYTHING,
    "the shapes of docs/atoms.md"},
+  {"wmma", 0, false, row_call, 0, EVERYTHING, "m16n16k16 and m16n16k8, by mma: "
+   "fragments have the layout of mma"},
   {"movmatrix", 1, false, row_movmatrix, 0, "sync aligned m8n8 trans b16", ""},
   // Hopper
   {"mbarrier", 1, false, row_mbarrier, 0, EVERYTHING, ""},
@@ -210,7 +212,6 @@ static const PtxRow rows[] = {
   // rejected
   {"tcgen05", 0, false, NULL, 0, "", LATER},
   {"clusterlaunchcontrol", 0, false, NULL, 0, "", LATER},
-  {"wmma", 0, false, NULL, 0, "", "layouts of wmma fragments are not known"},
   {"tex", 0, false, NULL, 0, "", "textures are not modelled"},
   {"tld4", 0, false, NULL, 0, "", "textures are not modelled"},
   {"txq", 0, false, NULL, 0, "", "textures are not modelled"},

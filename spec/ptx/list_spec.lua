@@ -61,10 +61,10 @@ describe("cutelua ptx", function()
     assert.matches("\n  REJECTED: line 16: a call of f: the module has no "
       .. "such function with a body\n",
       listed("add%.f32 [^;]*", "call.uni f"))
-    assert.matches("\n       1  wmma%.mma  REJECTED, line 18 "
-      .. "%(user%.cu:9%): layouts of wmma fragments are not known\n",
+    assert.matches("\n       1  suld%.b  REJECTED, line 18 "
+      .. "%(user%.cu:9%): surfaces are not modelled\n",
       listed("add%.f32 [^;]*", '.file 1 "/u/user.cu"\n.loc 1 9 2\n'
-        .. "wmma.mma %%f1"))
+        .. "suld.b %%f1"))
     assert.matches("\n  REJECTED: line 16: 'add%.f32' cannot have 2 "
       .. "operands\n",
       listed("add%.f32 [^;]*", "add.f32 %%f1, %%f0"))

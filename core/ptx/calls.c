@@ -17,6 +17,19 @@ static const char *name_of(PtxCopy *x, const char *s) {
 
 // ---- parts of the copy ----
 
+// Records that the next instruction writes register r.
+static void define(PtxCopy *x, int64_t r) {
+  if (r >= x->defs) {
+    uint32_t more = (uint32_t)r * 2 + 64;
+    uint32_t *bigger = NEW(x->b.cx, uint32_t, more);
+    memset(bigger, 0, more * sizeof *bigger);
+    if (x->defs) memcpy(bigger, x->def, x->defs * sizeof *bigger);
+    x->def = bigger;
+    x->defs = more;
+  }
+  x->def[r] = x->def[r] ? SEVERAL : (uint32_t)x->m->ins.n + 1;
+}
+
 void copy_push(PtxCopy *x, const char *op, const PtxArg *a, uint32_t n) {
   PtxModule *m = x->m;
   if (m->ins.n - x->out.ins >= MOST_COPIED) {
@@ -27,6 +40,13 @@ void copy_push(PtxCopy *x, const char *op, const PtxArg *a, uint32_t n) {
               .loc = x->b.at->loc, .guard = -1,
               .arg = (uint32_t)m->args.n, .args = n};
   for (uint32_t k = 0; k < n; k++) vec_push(x->b.cx, m->args, a[k]);
+  if (n && a[0].kind == PTX_A_REG) define(x, a[0].value);
+  for (uint32_t k = 0; n && k < a[0].parts; k++) {
+    const PtxArg *part = &m->args.p[a[0].part + k];
+    if (a[0].kind != PTX_A_ADDRESS && part->kind == PTX_A_REG) {
+      define(x, part->value);
+    }
+  }
   vec_push(x->b.cx, m->ins, i);
 }
 
@@ -306,8 +326,12 @@ static void check_recursion(PtxCopy *x, const PtxBody *y, const PtxFunc *f) {
                f->name, f->name);
     }
   }
-  if (depth > MOST_CALLS) {
-    ptx_fail(&x->b, "more than %d calls inside each other", MOST_CALLS);
+  if (depth > DEEPEST_CALL) {
+    ptx_fail(&x->b, "more than %d calls inside each other", DEEPEST_CALL);
+  }
+  if (++x->calls > MOST_CALLS) {
+    ptx_fail(&x->b, "the functions that are called make more than %d calls",
+             MOST_CALLS);
   }
 }
 

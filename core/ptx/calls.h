@@ -4,8 +4,11 @@
 
 #include "ptx/inside.h"
 
-// Limits on the instructions of a copy, and on calls inside calls.
-enum { MOST_COPIED = 1 << 19, MOST_CALLS = 64 };
+// Limits on the instructions and the calls of a copy, and on calls inside each
+// other.
+enum { MOST_COPIED = 1 << 19, MOST_CALLS = 1 << 16, DEEPEST_CALL = 64 };
+
+enum { SEVERAL = UINT32_MAX };
 
 // The workspace of a cooperative launch: its size, and the byte that tells
 // whether the launch is cooperative.
@@ -39,8 +42,12 @@ typedef struct PtxCopy {
   PtxFunc out;
   int32_t *shared;    // for each shared variable of a function, its index in
                       // the copy, which all calls share, or 0
+  uint32_t calls;     // number of calls that were replaced
   bool computes;      // whether the entry reads its parameters at addresses
                       // that it computes
+  uint32_t *def;      // for each register of the copy, its only definition as
+                      // index + 1 into PtxModule.ins, 0, or SEVERAL
+  uint32_t defs;      // number of elements of def
   PtxText *text;      // the texts of all calls of printf
   uint32_t texts, text_cap;
   int32_t workspace;  // variable that %envreg1 and %envreg2 address, or -1

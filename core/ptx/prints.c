@@ -22,18 +22,11 @@ static bool begins(const char *op, const char *name) {
 
 // Returns the only instruction that defines register r, or NULL.
 static const PtxIns *definition(const PtxCopy *x, int64_t r) {
-  const PtxModule *m = x->m;
-  const PtxIns *found = NULL;
-  for (size_t k = x->out.ins; k < m->ins.n; k++) {
-    const PtxIns *i = &m->ins.p[k];
-    const PtxArg *a = &m->args.p[i->arg];
-    if (!i->args || a->kind != PTX_A_REG || a->value != r) continue;
-    const PtxRow *row = ptxrow_find(i->op);
-    if (!row || !row->dsts) continue;
-    if (found || i->guard >= 0) return NULL;
-    found = i;
-  }
-  return found;
+  uint32_t at = r < x->defs ? x->def[r] : 0;
+  if (at == 0 || at == SEVERAL) return NULL;
+  const PtxIns *i = &x->m->ins.p[at - 1];
+  bool plain = x->m->args.p[i->arg].kind == PTX_A_REG && i->guard < 0;
+  return plain ? i : NULL;
 }
 
 // Returns the only value that is stored to all of .param variable v, or NULL.

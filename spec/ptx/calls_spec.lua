@@ -212,6 +212,16 @@ describe("a report on a call in PTX", function()
     end), 1, true)
   end)
 
+  it("is rejected if there are too many calls", function()
+    local functions = {".func g0() { ret; }\n"}
+    for i = 1, 40 do
+      functions[i + 1] = (".func g%d() { call g%d; call g%d; }\n"):format(i,
+        i - 1, i - 1)
+    end
+    assert.matches("the functions that are called make more than 65536 calls",
+      message(table.concat(functions), "call g40;"), 1, true)
+  end)
+
   it("is rejected if it cannot be replaced", function()
     local loop = [[
       .func one();

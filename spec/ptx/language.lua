@@ -571,5 +571,32 @@ extern "C" __global__ void k(int *y, const int *x, int n) {
   return {y, x, n}, equals(y, n, function(i) return sorted[i + 1] end)
 end}
 
+---------------------------------------------------------------------------
+-- Faults
+---------------------------------------------------------------------------
+
+-- Kernels of the list with a planted fault: {name, text, its replacement, part
+-- of a line that the report must name}.
+list.faults = {}
+for _, f in ipairs {
+  {"a_pipeline_of_a_block", "pipe.consumer_wait();", "", "s[t %"},
+  {"barriers_with_tokens", "b.wait(std::move(token));", "", "y[i] ="},
+  {"copies_with_a_barrier", "bar.arrive_and_wait();\n    y", "\n    y", "y["},
+  {"copies_of_a_group", "cg::wait_prior<1>(b);", "", "y["},
+  {"a_grid_that_synchronises", "g.sync();", "", "y[i] ="},
+  {"tiles_that_reduce_and_scan", "if (i < n) y[i]", "y[i]", "y[i] ="},
+  {"cub_reduces_and_scans", "int sum = Reduce(r).Sum(v);",
+    "int sum = Reduce(r).Sum(v); Reduce(r).Sum(v);", "Sum(v)"}} do
+  for _, k in ipairs(list) do
+    if k.name == f[1] then
+      local from, to = k.text:find(f[2], 1, true)
+      local text = k.text:sub(1, from - 1) .. f[3] .. k.text:sub(to + 1)
+      list.faults[#list.faults + 1] = {name = "wrong_" .. k.name, text = text,
+        toolkit = k.toolkit, one = k.one, cooperative = k.cooperative,
+        make = k.make, line = f[4]}
+    end
+  end
+end
+
 return list
 -- SPDX-License-Identifier: MIT

@@ -13,9 +13,9 @@ end
 
 -- Returns one text with the kernels of all entries of a kind, because headers
 -- take long to compile. Each is in a namespace, and has its entry's name.
-local function text_of(kind, arch)
+local function text_of(from, kind, arch)
   local includes, seen, parts = {}, {}, {}
-  for _, k in ipairs(list) do
+  for _, k in ipairs(from) do
     if k.toolkit == kind and (not k.arch or k.arch == arch) then
       local text = k.text:gsub("#include [^\n]*\n", function(line)
         if not seen[line] then includes[#includes + 1] = line end
@@ -34,7 +34,7 @@ local modules = {}
 
 local function compile(k, arch)
   local key = ("%s %s"):format(k.toolkit, arch)
-  modules[key] = modules[key] or cute.cuda(text_of(k.toolkit, arch), {
+  modules[key] = modules[key] or cute.cuda(text_of(list, k.toolkit, arch), {
     arch = arch, options = {"--std=c++17"},
     include = k.toolkit and {TOOLKIT, TOOLKIT .. "/cccl"} or nil})
   return modules[key]:kernel(k.name .. "_k")
@@ -50,6 +50,36 @@ local function launch(k, kernel, n, seed)
   assert.is_nil(wrong())
   return call, options
 end
+
+describe("a fault in CUDA C that uses the toolkit's headers", function()
+  local faulty, texts = {}, {}
+  for _, k in ipairs(list.faults) do
+    it("is reported with its line: " .. k.name, function()
+      if not core.jit_compile("", "compute_80") or not has_headers() then
+        pending "needs NVRTC and the CUDA toolkit's headers"
+        return
+      end
+      local kind = k.toolkit
+      texts[kind] = texts[kind] or text_of(list.faults, kind, "sm_80")
+      faulty[kind] = faulty[kind] or cute.cuda(texts[kind], {arch = "sm_80",
+        options = {"--std=c++17"}, include = {TOOLKIT, TOOLKIT .. "/cccl"}})
+      local kernel = faulty[kind]:kernel(k.name .. "_k")
+      local args = k.make(130)
+      local ok, why = pcall(kernel(table.unpack(args)).launch,
+        kernel(table.unpack(args)), {grid = k.one and 1 or 3, block = 64,
+          cooperative = k.cooperative, device = "sim:sm_90a"})
+      assert.is_false(ok)
+      local lines = {}
+      for line in texts[kind]:gmatch "([^\n]*)\n" do
+        lines[#lines + 1] = line
+      end
+      for at in tostring(why):gmatch "k%.cu:(%d+):" do
+        if lines[tonumber(at)]:find(k.line, 1, true) then return end
+      end
+      error(why)
+    end)
+  end
+end)
 
 describe("a grid of cooperative groups", function()
   it("cannot synchronise without a cooperative launch", function()

@@ -30,7 +30,7 @@ static bool is_library(const char *name) {
 bool ptx_through(const PtxModule *m, uint32_t loc, const char *header) {
   for (uint32_t at = loc; at; at = m->locs.p[at - 1].parent) {
     const PtxFile *f = ptx_file(m, &m->locs.p[at - 1]);
-    if (f && is_header(f->name) && strstr(f->name, header)) return true;
+    if (f && is_library(f->name) && strstr(f->name, header)) return true;
   }
   return false;
 }

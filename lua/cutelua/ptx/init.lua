@@ -24,6 +24,7 @@ local function cute() return require "cute" end  -- loaded when first used
 ---@field file string chunk name for reports
 ---@field module userdata of core.ptx_parse
 ---@field text string the PTX
+---@field variables table<string, cute.Tensor> memory of variables by name
 local Module = {}
 Module.__index = Module
 

@@ -12,6 +12,8 @@
 // - In these modes, an address depends on more than constants.
 // - Another tensor of the kernel has a mode of the same extent. For an output,
 //   the kernel reads that tensor.
+// - For an output, the inputs are not all read completely, or none of them has
+//   the extents of the stored part; for an input, the same of the outputs.
 // - Periodic gaps are no parts of records, one or more for each thread.
 // - A single block accesses more than the first part of a mode.
 // - No other argument shares the memory.
@@ -53,7 +55,8 @@ static bool is_partial(const Fn *fn, int32_t arg) {
 
 void simcover_start(Ctx *cx, SimProg *p) {
   if (ir_has_addresses(p->fn)) return;
-  const SimMeant *meant = NULL;  for (int k = 0; k < p->narea; k++) {
+  const SimMeant *meant = NULL;
+  for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     int32_t arg = owner(p, a);
     if (arg < 0 || a->maps) continue;
@@ -242,6 +245,35 @@ static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
   return 0;
 }
 
+// Reports whether all elements of argument k were accessed.
+static bool is_complete(const SimProg *p, int32_t k) {
+  const SimArea *a = simblocks_area(p, k);
+  if (!a || (!a->read && !a->stored)) return false;
+  return is_full(&(Cover){.area = a, .map = a->read ? a->read : a->stored,
+                          .arg = &p->launch->arg[k]});
+}
+
+// Reports whether the accessed box is a copy of a whole tensor, or the part
+// that a whole tensor needs: the kernel reads all inputs of an output (or
+// stores all outputs of an input) completely, and one of them has the box's
+// extents. An example is a matrix that is stored into the corner of a larger
+// one.
+static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, bool stored) {
+  bool found = false;
+  for (size_t k = 0; k < p->fn->arg.n; k++) {
+    const Arg *a = &p->fn->arg.p[k];
+    if (!a->pointer || !(stored ? a->read : a->written)) continue;
+    SimShape s;
+    if (!is_complete(p, (int32_t)k)) return false;
+    if (simmeant_shape(cx, p, (int32_t)k, &s) < 0 || s.rank != c->s.rank)
+      continue;
+    int mode = 0;
+    while (mode < s.rank && s.size[mode] == count_of(c, mode, HIT)) mode++;
+    found |= mode == s.rank;
+  }
+  return found;
+}
+
 static bool find_gap(Ctx *cx, const SimProg *p, int32_t arg, SimGap *g) {
   SimArea *a = simblocks_area(p, arg);
   if (!a || (!a->read && !a->stored)) return false;
@@ -270,6 +302,7 @@ static bool find_gap(Ctx *cx, const SimProg *p, int32_t arg, SimGap *g) {
     if (g->n == 2) return false;
     ranges_of(&c, k, g->all, &g->of[g->n++]);
   }
+  if (!g->all && is_part(cx, p, &c, g->stored)) return false;
   g->src = line_of(p, arg, g->stored);
   return is_told(cx, p, &c, arg, g);
 }

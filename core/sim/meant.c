@@ -102,8 +102,8 @@ int32_t simmeant_shape(Ctx *cx, const SimProg *p, int32_t k, SimShape *s) {
 // Reports whether n is a bound of an argument: an extent, an extent less 1, or
 // a number that divides an extent or the number of elements.
 static bool is_bound(const Meant *g, int64_t n) {
+  if (n == 0 || n == INT64_MIN) return false;
   if (n < 0) n = -n;
-  if (n == 0) return false;
   for (size_t k = 0; k < g->fn->arg.n; k++) {
     const SimShape *s = &g->shape[k];
     int64_t size = 1;
@@ -324,6 +324,9 @@ static void see_bounds(Meant *g, SimMeant *m, const Ins *i) {
   if (g->on[i->a[1]] & ON_BLOCK) m->free = true;
   if (m->free) return;
   g->search++;
+  // a loop from the block on compares the block with its end
+  bool far = g->on[i->a[0]] & ON_BLOCK;
+  if (far && !add_terms(g, m, i->a[1], true, 0)) m->free = true;
   see(g, m, i->a[0], true);
 }
 
@@ -505,8 +508,8 @@ SimMeant *simmeant_all(Ctx *cx, const SimProg *p) {
 bool simmeant_ends(const SimMeant *m, int64_t end) {
   for (uint32_t k = 0; k < m->n; k++) {
     int64_t n = m->limit[k];
-    if (n < 0) n = -n;
-    if (n == end || n + 1 == end) return true;
+    if (n < 0 && n != INT64_MIN) n = -n;
+    if (n == end || n == end - 1) return true;
     // elements may be accessed in vectors, or in tiles of a block
     if (!m->far[k] || n < 2 || end % n) continue;
     int64_t q = end / n;

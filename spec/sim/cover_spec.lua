@@ -266,6 +266,42 @@ describe("no note tells of elements", function()
     end))
   end)
 
+  it("beyond the end of a loop that begins at the block", function()
+    local function stride(n)
+      return map(2, ones(256), zeros(256), function(x, y, i)
+        for k in cute.range(i, n, 64) do y[k] = x[k] end
+      end)
+    end
+    assert.same({}, stride(200))
+    assert.same({}, stride(256))
+    -- 64 is a number of elements of two blocks
+    assert.same({}, stride(64))
+    -- compared values beyond those of 63 bits
+    for _, n in ipairs {math.mininteger, math.maxinteger} do
+      assert.equal(2, #map(2, ones(128), zeros(128), function(x, y, i)
+        cute.when(i:to(cute.i64):ne(n), function() y[i] = x[i] end)
+      end))
+    end
+  end)
+
+  it("around a copy of a whole tensor, or beyond what all outputs need",
+     function()
+    -- Multiplies the leading (m,n) elements of x and z.
+    local function corner(x, z, y, m, n)
+      return notes(run(m, n, function(a, b, c)
+        local at = {(arch.block_idx()), (arch.thread_idx())}
+        c[at] = a[at] * b[at]
+      end, x, z, y))
+    end
+    assert.same({}, corner(ones(16, 32), ones(16, 32), zeros(32, 32), 16, 32))
+    assert.same({}, corner(ones(32, 16), ones(32, 16), zeros(32, 32), 32, 16))
+    assert.same({}, corner(ones(32, 32), ones(32, 32), zeros(16, 16), 16, 16))
+    -- an input of the same extents is not read completely
+    assert.same({"rows 16 to 31 of 'c' were never stored",
+                 "rows 16 to 31 of 'b' were never read"},
+                corner(ones(16, 32), ones(32, 32), zeros(32, 32), 16, 32))
+  end)
+
   it("of tensors that are updated or share memory", function()
     assert.same({}, map(10, ones(640), zeros(640), function(_, y, i)
       y[i] = y[i] + 1

@@ -432,6 +432,25 @@ end
 
 local functions, keys
 
+-- Returns functions that apply an operator to a tensor and another value.
+local function operators()
+  local list = {}
+  for _, sign in ipairs {"+", "-", "*", "/", "//", "%", "^", "&", "|", "~",
+                         "<<", ">>"} do
+    local apply = load(("local x, y = ...; local z = x %s y; return z")
+      :format(sign), "=spec/calls.lua")
+    local function f(x, y)
+      if core.typename(x) == "tensor" or core.typename(y) == "tensor" then
+        return apply(x, y)
+      end
+    end
+    local types = {"tensor", "number", "tensor", keys = {}}
+    list[#list + 1] = {f = f, name = "tensor " .. sign, method = false,
+                       parameters = {types, types}}
+  end
+  return list
+end
+
 --- Returns all public functions with the types of their parameters.
 ---@return table[]
 function calls.functions()
@@ -442,6 +461,7 @@ function calls.functions()
     f.parameters = parameters(f.signature)
     f.method = f.signature:match "^[^(]+:" ~= nil
   end
+  table.move(operators(), 1, 12, #functions + 1, functions)
   keys = option_names()
   return functions
 end

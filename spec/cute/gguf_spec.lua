@@ -215,4 +215,89 @@ w.close()
     assert.truthy(seen > 30)
   end)
 end)
+-- Changes a text at random: cuts it, or overwrites a byte or a number.
+local function damaged(s)
+  local numbers = {0, 1, 3, 31, 255, 1 << 31, 1 << 32, 1 << 61, 1 << 62,
+                   math.mininteger, -1, -32, #s, #s // 2}
+  for _ = 1, math.random(3) do
+    local kind, at = math.random(4), math.random(#s)
+    local n = numbers[math.random(#numbers)]
+    local new = kind == 2 and string.char(math.random(0, 255))
+      or kind == 3 and ("<i8"):pack(n) or ("<I4"):pack(n & 0xffffffff)
+    if kind == 1 then s = s:sub(1, at)
+    else s = s:sub(1, at - 1) .. new .. s:sub(at + #new) end
+  end
+  return s
+end
+
+describe("a damaged file", function()
+  local function valid()
+    return file({field("general.alignment", 4, ("<I4"):pack(32)),
+      field("name", 8, text "a\0b"), field("yes", 7, "\1"),
+      field("deep", 9, ("<I4I8I4I8i2I4I8"):pack(9, 2, 3, 1, -7, 5, 0))},
+      {info("W", {3, 2}, 0, 0), info("q", {32, 2}, 2, 32),
+       info("s", {}, 0, 96), info("e", {0, 4}, 1, 128),
+       info("m", {64}, 40, 128), info("k", {256}, 12, 192)},
+      ("\1\2\3\4"):rep(100))
+  end
+
+  -- Reads all tensors of a file, and their elements.
+  local function read()
+    local f = cute.gguf.open {path "x.gguf"}
+    for name in pairs(f.entries) do
+      for _, how in ipairs {"tensor", "blocks", "values"} do
+        local ok, t = pcall(f[how], f, name)
+        if ok then
+          local n = 0
+          for _ in t:elements() do n = n + 1 end
+          assert.equal(cute.size(t), n)
+        else
+          assert.matches(" %[[%l-]+%]$", t)
+        end
+      end
+    end
+  end
+
+  it("is read, or its error says what is wrong", function()
+    math.randomseed(5)
+    valid()
+    local whole = assert(support.read(path "x.gguf"))
+    read()
+    local rejected = 0
+    for _ = 1, 300 do
+      support.write(path "x.gguf", damaged(whole))
+      local ok, message = pcall(read)
+      if not ok then
+        rejected = rejected + 1
+        assert.matches("gguf_spec%.lua:%d+: gguf%.open: .* %[io%]$", message)
+      end
+    end
+    assert.is_true(rejected > 50 and rejected < 300, tostring(rejected))
+  end)
+
+  it("does not fill the memory with the zeros of a sparse file", function()
+    for what, rest in pairs {
+      ["more than 16777216 elements"] = ("<I4I4I8"):pack(9, 0, 1 << 30),
+      ["a text has 1073741824 bytes"] = ("<I4I8"):pack(8, 1 << 30)} do
+      local f = assert(io.open(path "x.gguf", "wb"))
+      f:write("GGUF", ("<I4I8I8"):pack(3, 0, 1), text "a", rest)
+      f:seek("set", 1 << 32)
+      f:write "x"
+      f:close()
+      local ok, message = pcall(cute.gguf.open, {path "x.gguf"})
+      assert.is_false(ok)
+      assert.truthy(message:find(what, 1, true), message)
+    end
+  end)
+
+  it("is not confused with wrong calls", function()
+    local f = cute.gguf.open {valid()}
+    support.raises("bad argument #1 to 'gguf:tensor' (string expected, got "
+      .. "no value)", function() f:tensor() end)
+    support.raises("'gguf:values' is a method, but was called with a dot",
+      function() f.values "W" end)
+    support.raises("has no 'tensors' (did you mean tensor?)",
+      function() f:tensors() end)
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -19,6 +19,10 @@ local gguf = {}
 
 local DEEPEST = 8  -- of arrays inside arrays
 
+-- The most elements of all arrays of a file's metadata, and the most bytes of a
+-- text. Without limits, a sparse file of many zeros would fill the memory.
+local MOST_ELEMENTS, MOST_BYTES = 1 << 24, 1 << 26
+
 -- Types of elements by number: {name, elements of a block, bytes of a block,
 -- the type here}.
 local TYPES = {[0] = {"F32", 1, 4, "f32"}, {"F16", 1, 2, "f16"},
@@ -83,7 +87,13 @@ function Reader:count(what, least)
   return n
 end
 
-function Reader:text() return self:bytes(self:count("bytes of a text", 1)) end
+function Reader:text()
+  local n = self:count("bytes of a text", 1)
+  if n > MOST_BYTES then
+    self:fail("a text has %d bytes; %d is the limit", n, MOST_BYTES)
+  end
+  return self:bytes(n)
+end
 
 function Reader:value(type_, depth)
   if PLAIN[type_] then
@@ -100,8 +110,12 @@ function Reader:value(type_, depth)
     self:fail("arrays are nested more than %d deep", DEEPEST)
   end
   local of = self:number "<I4"
-  local list = {}
-  for i = 1, self:count("elements", LEAST[of] or 1) do
+  local list, n = {}, self:count("elements", LEAST[of] or 1)
+  self.elements = self.elements + n
+  if self.elements > MOST_ELEMENTS then
+    self:fail("the metadata have more than %d elements", MOST_ELEMENTS)
+  end
+  for i = 1, n do
     list[i] = self:value(of, depth + 1)
   end
   return list
@@ -171,7 +185,8 @@ local function add(files, path)
   local total = f:seek "end"
   if not total then fail(path, "a file is needed; this is a pipe or device") end
   f:seek("set", 0)
-  local r = setmetatable({file = f, path = path, at = 0, total = total}, Reader)
+  local r = setmetatable({file = f, path = path, at = 0, total = total,
+    elements = 0}, Reader)
   if total < 24 or r:bytes(4) ~= "GGUF" then
     fail(path, "not a GGUF file: it does not begin with GGUF and two counts")
   end
@@ -362,6 +377,10 @@ function Files:values(name)
   return cute.make_tensor(cute.buffer_from("f32", table.concat(pieces)),
                           cute.make_layout(e.shape, cute.LayoutRight))
 end
+
+sign.class("gguf", Files, [[
+  tensor(name: string) blocks(name: string) values(name: string)
+]])
 
 return sign.public("gguf.", gguf, [[
   open(paths: table)

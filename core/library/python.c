@@ -180,6 +180,7 @@ typedef enum StepKind {
 typedef struct Step {
   StepKind op;
   size_t size;
+  PyObject *owner;  // object that contains the text or the reference, or NULL
   union {
     int64_t i;
     double x;
@@ -244,6 +245,14 @@ static Step *step(PyCall *c, StepKind op) {
   Step *s = &c->step[c->nstep++];
   *s = (Step){.op = op};
   return s;
+}
+
+// Keeps the object that a step refers to until the end of the call. The object
+// may be in a list that another thread, or code of an argument's class, changes
+// in the meantime.
+static void own(Step *s, PyObject *owner) {
+  py.Py_IncRef(owner);
+  s->owner = owner;
 }
 
 static bool fail(const char *text) {
@@ -352,7 +361,17 @@ static bool read_text(PyCall *c, PyObject *x, StepKind op) {
   if (!s) return fail("out of memory");
   s->as.text = text;
   s->size = (size_t)n;
+  own(s, x);
   return true;
+}
+
+// Reads an item of a list or dictionary. Code of the item's class may remove it
+// from the container.
+static bool read_held(PyCall *c, PyObject *item, int depth) {
+  py.Py_IncRef(item);
+  bool ok = read_value(c, item, depth);
+  py.Py_DecRef(item);
+  return ok;
 }
 
 static bool read_items(PyCall *c, PyObject *x, bool list, int depth) {
@@ -360,7 +379,7 @@ static bool read_items(PyCall *c, PyObject *x, bool list, int depth) {
   if (!step(c, STEP_TABLE)) return fail("out of memory");
   for (ptrdiff_t i = 0; i < n; i++) {
     PyObject *item = list ? py.PyList_GetItem(x, i) : py.PyTuple_GetItem(x, i);
-    if (!item || !read_value(c, item, depth)) return false;
+    if (!item || !read_held(c, item, depth)) return false;
     Step *s = step(c, STEP_ITEM);
     if (!s) return fail("out of memory");
     s->as.i = i + 1;
@@ -374,8 +393,10 @@ static bool read_dict(PyCall *c, PyObject *x, int depth) {
   if (!step(c, STEP_TABLE)) return fail("out of memory");
   while (py.PyDict_Next(x, &at, &key, &value)) {
     if (value == py.none) continue;
-    if (!read_value(c, value, depth) || !read_text(c, key, STEP_FIELD))
-      return false;
+    py.Py_IncRef(key);
+    bool ok = read_held(c, value, depth) && read_text(c, key, STEP_FIELD);
+    py.Py_DecRef(key);
+    if (!ok) return false;
   }
   return true;
 }
@@ -394,21 +415,28 @@ static bool read_other(PyCall *c, PyObject *x, int depth) {
   PyObject *simple = call(py.convert, x, NULL);
   if (!simple) return false;
   bool ok = read_capsule(c, simple);
-  if (ok && !c->like) c->like = x;
+  if (ok && !c->like) {
+    py.Py_IncRef(x);
+    c->like = x;
+  }
   if (!ok && !py.PyErr_Occurred()) ok = read_value(c, simple, depth + 8);
   py.Py_DecRef(simple);
   return ok;
 }
 
 static bool read_ref(PyCall *c, PyObject *x) {
+  if (callable_of(x)->state != c->state)
+    return fail("an argument is a function of another cutelua.State");
   Step *s = step(c, STEP_REF);
-  if (s) s->as.i = (int64_t)callable_of(x)->number;
-  return s != NULL;
+  if (!s) return fail("out of memory");
+  s->as.i = (int64_t)callable_of(x)->number;
+  own(s, x);
+  return true;
 }
 
 static bool read_value(PyCall *c, PyObject *x, int depth) {
   if (depth > MOST_DEPTH) return fail("an argument is nested too deep");
-  if (x == py.none) return step(c, STEP_NIL) != NULL;
+  if (x == py.none) return step(c, STEP_NIL) || fail("out of memory");
   PyObject *type = py.PyObject_Type(x);
   py.Py_DecRef(type);  // x keeps its type alive
   if (type == py.int_type || type == py.float_type || type == py.bool_type)
@@ -436,6 +464,7 @@ static bool read_args(PyCall *c, PyObject *args, PyObject *options) {
 }
 
 static void drop_step(Step *s) {
+  if (s->owner) py.Py_DecRef(s->owner);
   if (s->op != STEP_TENSOR || !s->as.managed) return;
   DLManagedTensorVersioned *v = s->as.managed;
   DLManagedTensor *old = s->as.managed;
@@ -585,7 +614,8 @@ static void write_table(lua_State *L, PyCall *c, int idx, int depth) {
 
 // Writes the value at idx. May leave values on the stack.
 static void write_any(lua_State *L, PyCall *c, int idx, int depth) {
-  luaL_checkstack(L, 8, "results");
+  if (!lua_checkstack(L, 8))
+    face_error(L, ERR_LIMIT, "the results need a deeper stack of Lua");
   switch (lua_type(L, idx)) {
     case LUA_TNIL: result(L, c, RES_NIL); return;
     case LUA_TBOOLEAN:
@@ -672,7 +702,9 @@ static int call_inside(lua_State *L) {
     lua_insert(L, -2);
     c->nargs++;
   }
-  luaL_checkstack(L, c->nargs + 20, "arguments");
+  if (!lua_checkstack(L, c->nargs + 20))
+    face_error(L, ERR_LIMIT, "a call with %d arguments; the limit is about %d",
+               c->nargs, LUAI_MAXSTACK);
   for (size_t i = 0; i < c->nstep; i++) run_step(L, c, &c->step[i], opened);
   lua_call(L, c->nargs, LUA_MULTRET);
   int n = lua_gettop(L) - first + 1;
@@ -1009,6 +1041,7 @@ PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
   if (!out) py.PyErr_Fetch(&type, &value, &trace);
   for (size_t i = 0; i < c.nstep; i++) drop_step(&c.step[i]);
   for (size_t i = 0; i < c.nres; i++) drop_result(&c.res[i]);
+  if (c.like) py.Py_DecRef(c.like);
   if (c.step != c.few) free(c.step);
   if (c.res != c.some) free(c.res);
   if (!out) py.PyErr_Restore(type, value, trace);
@@ -1121,14 +1154,28 @@ PyObject *cutelua_python_capsule(void *data, int rank, const int64_t *extents,
 
 // ---- tensors of Python's class cutelua.Tensor ----
 
+enum { MOST_RANK = 64 };
+
 DLManagedTensorVersioned *cutelua_python_take(PyObject *capsule) {
   DLManagedTensorVersioned *m =
     py.PyCapsule_GetPointer(capsule, "dltensor_versioned");
-  if (m) py.PyCapsule_SetName(capsule, "used_dltensor_versioned");
+  if (!m) return NULL;
+  const DLTensor *t = &m->t;
+  bool fits = m->version.major == DLPACK_MAJOR && t->dtype.lanes == 1 &&
+              t->ndim >= 0 && t->ndim <= MOST_RANK &&
+              (t->ndim == 0 || (t->shape && t->strides));
+  if (!fits) {
+    fail("the capsule contains no tensor of DLPack 1 with strides and at most "
+         "64 modes");
+    return NULL;
+  }
+  py.PyCapsule_SetName(capsule, "used_dltensor_versioned");
   return m;
 }
 
-void cutelua_python_drop(DLManagedTensorVersioned *m) { m->deleter(m); }
+void cutelua_python_drop(DLManagedTensorVersioned *m) {
+  if (m->deleter) m->deleter(m);
+}
 
 static void old_gone(DLManagedTensor *m) {
   DLManagedTensorVersioned *v = m->owner;
@@ -1144,8 +1191,12 @@ static void old_capsule_gone(PyObject *capsule) {
 
 PyObject *cutelua_python_share(DLManagedTensorVersioned *m, int versioned,
                                PyObject *owner) {
+  if (!m) {
+    fail("the tensor was closed");
+    return NULL;
+  }
   const DLTensor *t = &m->t;
-  int64_t extents[2 * 64];
+  int64_t extents[2 * MOST_RANK];
   size_t n = (size_t)t->ndim * sizeof *extents;
   memcpy(extents, t->shape, n);
   memcpy(extents + t->ndim, t->strides, n);

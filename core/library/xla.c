@@ -4,7 +4,9 @@
 // call, so this file needs neither a header nor a library of XLA.
 #include "library/xla.h"
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,15 +147,29 @@ static int64_t attribute(const Frame *f, const char *name) {
 
 static void keep(DLManagedTensorVersioned *m) { (void)m; }
 
-// Describes the buffers of a list from m on. Returns the number of buffers, or
-// -1 if one has a type that tensors cannot have.
+enum { MOST_RANK = 64 };
+
+// Returns what prevents a call with the buffers of a list, or NULL.
+static const char *unfit(const Buffers *list) {
+  if (list->n < 0 || list->n > INT_MAX)
+    return "cutelua: the number of arrays is wrong";
+  for (int64_t i = 0; i < list->n; i++) {
+    const Buffer *b = list->list[i];
+    if (list->kinds[i] != BUFFER || b->type < 0 || b->type >= TYPES ||
+        !types[b->type].bits)
+      return "cutelua: an array has elements of a type that tensors cannot "
+             "have";
+    if (b->rank < 0 || b->rank > MOST_RANK)
+      return "cutelua: an array has more than 64 modes";
+  }
+  return NULL;
+}
+
+// Describes the buffers of a list from m on. Returns the number of buffers.
 static int64_t describe(const Buffers *from, DLDevice device, uint64_t flags,
                         DLManagedTensorVersioned *m) {
   for (int64_t i = 0; i < from->n; i++) {
     const Buffer *b = from->list[i];
-    if (from->kinds[i] != BUFFER || b->type < 0 || b->type >= TYPES ||
-        !types[b->type].bits)
-      return -1;
     m[i] = (DLManagedTensorVersioned){
       .version = {DLPACK_MAJOR, DLPACK_MINOR}, .deleter = keep, .flags = flags,
       .t = {.data = b->data, .device = device, .ndim = (int32_t)b->rank,
@@ -164,24 +180,25 @@ static int64_t describe(const Buffers *from, DLDevice device, uint64_t flags,
 }
 
 static Error *execute(const Frame *f, DLDevice device, void *stream) {
+  if (f->head.size < offsetof(Frame, future) || f->api->version.major != MAJOR)
+    return fail(f, INVALID, "cutelua: this version of XLA's interface is not "
+                "supported");
   if ((uint64_t)attribute(f, "process") != process)
     return fail(f, INVALID, "cutelua: another process compiled the program");
+  cutelua_state *state = (cutelua_state *)(intptr_t)attribute(f, "state");
+  if (!state) return fail(f, INVALID, "cutelua: the call names no function");
+  const char *wrong = unfit(&f->in);
+  if (!wrong) wrong = unfit(&f->out);
+  if (wrong) return fail(f, INVALID, wrong);
   DLManagedTensorVersioned *m =
     calloc((size_t)(f->in.n + f->out.n + 1), sizeof *m);
   if (!m) return fail(f, FAILED, "cutelua: out of memory");
   int64_t n = describe(&f->in, device, DL_READ_ONLY, m);
-  int64_t k = n < 0 ? -1 : describe(&f->out, device, 0, m + n);
-  Error *e = NULL;
-  if (k < 0) {
-    e = fail(f, INVALID, "cutelua: an array has elements of a type that "
-             "tensors cannot have");
-  } else {
-    char *message = python_run(
-      (cutelua_state *)(intptr_t)attribute(f, "state"),
-      (cutelua_ref)attribute(f, "number"), m, (size_t)(n + k), stream);
-    if (message) e = fail(f, FAILED, message);
-    free(message);
-  }
+  n += describe(&f->out, device, 0, m + n);
+  char *message = python_run(state, (cutelua_ref)attribute(f, "number"), m,
+                             (size_t)n, stream);
+  Error *e = message ? fail(f, FAILED, message) : NULL;
+  free(message);
   free(m);
   return e;
 }

@@ -368,7 +368,10 @@ class Tensor:
     def __init__(self, capsule):
         self._p = _take(capsule)
         t = _Managed.from_address(self._p).t
-        self.dtype = _BY_CODE[t.code, t.bits]
+        self.dtype = _BY_CODE.get((t.code, t.bits))
+        if not self.dtype:
+            raise make_error("a tensor cannot have elements of DLPack's type "
+                             "%d with %d bits" % (t.code, t.bits))
         self.shape = tuple(t.shape[:t.ndim])
         self.strides = tuple(t.strides[:t.ndim])
         self.device = "cpu" if t.device == 1 else "cuda:%d" % t.id
@@ -379,7 +382,12 @@ class Tensor:
         if p:
             _drop(p)
 
+    def _check_open(self):
+        if not self._p:
+            raise make_error("the tensor was closed", "closed")
+
     def __dlpack_device__(self):
+        self._check_open()
         t = _Managed.from_address(self._p).t
         return t.device, t.id
 
@@ -389,10 +397,12 @@ class Tensor:
             raise BufferError("a cutelua.Tensor is exported without a copy")
         if dl_device is not None and dl_device != self.__dlpack_device__():
             raise BufferError("a cutelua.Tensor stays on its device")
+        self._check_open()
         new = max_version is not None and max_version[0] >= 1
         return _share(self._p, int(new), self)
 
     def _interface(self):
+        self._check_open()
         code, bits, typestr = TYPES[self.dtype]
         if not typestr:
             raise AttributeError("elements of %s have no array interface"
@@ -418,6 +428,7 @@ class Tensor:
 
     def tolist(self):
         """Returns the elements as nested lists."""
+        self._check_open()
         code, bits, typestr = TYPES[self.dtype]
         kind = {v: k for k, v in _FORMATS.items() if k not in "cli"}
         kind["i32"] = "i"

@@ -369,6 +369,38 @@ function fails(x) error("no good") end""")
         frame = xla.Frame([x], [y, z], s, dict(process=1))
         self.assertIn("another process", frame.run())
 
+    def test_programs_of_xla_with_wrong_structures_are_rejected(self):
+        s, x, y = stream(), Tensor(8), Tensor(8)
+        f = cutelua.loads("function f(x) return x:clone() end").f
+        g = f.state._run("for_xla", f, 1, None)
+        names = dict(process=xla.TOKEN, state=g._state, number=g.number)
+
+        def frame(**integers):
+            return xla.Frame([x], [y], s, dict(names, **integers))
+
+        self.assertIsNone(frame().run())
+        self.assertIn("names no function", frame(state=0).run())
+        self.assertIn("names nothing", frame(number=1 << 40).run())
+        for field, value, what in (
+                ("rank", -1, "more than 64 modes"),
+                ("rank", 65, "more than 64 modes"),
+                ("rank", (1 << 32) + 1, "more than 64 modes"),
+                ("type", -1, "elements of a type"),
+                ("type", 13, "elements of a type"),
+                ("type", 1 << 20, "elements of a type")):
+            c = frame()
+            setattr(c.buffers[0], field, value)
+            self.assertIn(what, c.run())
+        c = frame()
+        for name in ("arguments", "results"):
+            for n in (-1, 1 << 40):
+                c = frame()
+                getattr(c.call, name).n = n
+                self.assertIn("number of arrays is wrong", c.run())
+        c = frame()
+        c.call.size = 64
+        self.assertIn("version of XLA's interface", c.run())
+
     def test_a_kernel_gets_the_tensors_addresses(self):
         x, y, z = Tensor(8), Tensor(8), Tensor(8)
         try:

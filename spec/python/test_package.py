@@ -309,6 +309,112 @@ class DLPack(unittest.TestCase):
         self.assertEqual(y.tolist(), [1, 20, 3])
 
 
+class _Array:
+    """An object whose tensor is the result of a function."""
+
+    def __init__(self, export):
+        self.export = export
+
+    def __dlpack__(self, **_):
+        return self.export()
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+class Hostile(unittest.TestCase):
+    def setUp(self):
+        self.t = m.all(floats(1, 2, 3))
+
+    def test_arguments_that_change_their_containers(self):
+        g = cutelua.loads("function f(t) return t[1], #t end")
+        share = self.t.__dlpack__
+        items = ["x" * 1000]
+
+        def clear():
+            items[0] = None
+            gc.collect()
+            self.junk = ["y" * 1000 for _ in range(100)]
+            return share()
+
+        items.append(_Array(clear))
+        self.assertEqual(g.f(items), ("x" * 1000, 2))
+        items = []
+
+        def shorten():
+            items.clear()
+            return share()
+
+        items += [_Array(shorten), 1, 2]
+        with Raises(IndexError):
+            g.f(items)
+        named = {}
+
+        def replace():
+            named.clear()
+            named.update({str(i): i for i in range(1000)})
+            return share()
+
+        named["x"] = _Array(replace)
+        cutelua.loads("function f(t) end").f(named)
+
+    def test_lists_that_another_thread_changes(self):
+        g = cutelua.loads("""function f(t)
+          for i = 1, 3e6 do end
+          return t[1], t.x
+        end""")
+        named = {"x": "x" * 1000}
+        items = ["y" * 1000, _Array(self.t.__dlpack__)]
+        stop = threading.Event()
+
+        def change():
+            while not stop.is_set():
+                items[0] = "y" * 1000
+                items[1] = _Array(self.t.__dlpack__)
+                named["x"] = "x" * 1000
+
+        thread = threading.Thread(target=change)
+        thread.start()
+        try:
+            for _ in range(3):
+                self.assertEqual(g.f(items)[0], "y" * 1000)
+                self.assertEqual(g.f(named)[1], "x" * 1000)
+        finally:
+            stop.set()
+            thread.join()
+
+    def test_wrong_capsules(self):
+        used = self.t.__dlpack__()
+        m.all(_Array(lambda: used))
+        for bad in (used, self.t, 5, self.t.__dlpack__()):
+            with Raises((TypeError, ValueError)):
+                cutelua.Tensor(bad)
+        for bad in (used, self.t.__dlpack__()):
+            with Raises(cutelua.TypeMismatch, "neither a tensor nor a value"):
+                m.all(bad)
+        with Raises(ZeroDivisionError):
+            m.all(_Array(lambda: 1 / 0))
+        with Raises(TypeError, "nested too deep"):
+            again = _Array(lambda: again)
+            m.all(again)
+
+    def test_closed_tensors(self):
+        t = self.t
+        t.__del__()
+        t.__del__()
+        for f in (t.__dlpack__, t.__dlpack_device__, t.tolist,
+                  lambda: t.__array_interface__, lambda: m.all(t)):
+            with Raises(cutelua.Closed, "the tensor was closed"):
+                f()
+
+    def test_functions_of_another_state_and_too_many_arguments(self):
+        other = cutelua.State().loads("function f() return 1 end")
+        with Raises(TypeError, "a function of another cutelua.State"):
+            m.all(other.f)
+        with Raises(cutelua.LimitReached, "a call with 1000000 arguments"):
+            m.all(*range(1000000))
+
+
 class Calls(unittest.TestCase):
     def test_of_operations_take_functions_as_text(self):
         a = floats(*(i % 5 - 2 for i in range(32 * 32)))

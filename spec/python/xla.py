@@ -76,7 +76,8 @@ class Frame:
         kinds = (I32 * len(names))(*[3] * len(names))
         lists = _pointers(names), _pointers(scalars)
         self.keep += [names, values, scalars, kinds, lists]
-        self.call = Call(0, None, ctypes.addressof(_api), stream, 3, a, r,
+        self.call = Call(ctypes.sizeof(Call), None,
+                         ctypes.addressof(_api), stream, 3, a, r,
                          Attributes(0, None, len(names),
                                     ctypes.addressof(kinds),
                                     *map(ctypes.addressof, lists)), None)
@@ -88,6 +89,7 @@ class Frame:
         kinds = (I32 * len(tensors))(*[1] * len(tensors))
         pointers = _pointers(buffers)
         self.keep += [shapes, buffers, kinds, pointers]
+        self.buffers = buffers
         return List(0, None, len(tensors), ctypes.addressof(kinds),
                     ctypes.addressof(pointers))
 

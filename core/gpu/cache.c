@@ -94,10 +94,10 @@ static bool is_ours(const Cache *c, const struct stat *st) {
   return is_owned(c, st) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-// Removes all entries and other files of the user's own folder, to which other
-// users could write: they may have placed the files, or renamed files of this
-// user. The sticky bit marks the folder until its last file is removed, so that
-// no other process trusts the files in the meantime.
+// Removes all entries and other files of the cache from the user's own folder,
+// to which other users could write: they may have placed the files, or renamed
+// files of this user. The sticky bit marks the folder until its last file is
+// removed, so that no other process trusts the files in the meantime.
 static bool take_over(Cache *c, mode_t was) {
   size_t bytes;
   if (fchmod(c->fd, S_ISVTX | 0700) != 0) return false;
@@ -384,7 +384,14 @@ static void remove_old(Cache *c, const char *name, const struct stat *st) {
     unlinkat(c->fd, name, 0);
 }
 
-// Lists the entries of the folder. Calls other(c, name, stat) for other files.
+// Reports whether a file's name begins as those of the cache: with the two
+// hashes of a key, or with "nvrtc-". Files with other names are left alone.
+static bool is_own_name(const char *s) {
+  return strspn(s, "0123456789abcdef") >= 32 || strncmp(s, "nvrtc-", 6) == 0;
+}
+
+// Lists the entries of the folder. Calls other(c, name, stat) for other files
+// of the cache.
 static CacheFile *list_files(Cache *c, size_t *count, size_t *total,
                              void (*other)(Cache *, const char *,
                                            const struct stat *)) {
@@ -395,7 +402,8 @@ static CacheFile *list_files(Cache *c, size_t *count, size_t *total,
   size_t n = 0, cap = 0;
   *total = 0;
   for (struct dirent *e; d && (e = readdir(d)); ) {
-    if (strlen(e->d_name) >= sizeof list->name) continue;
+    if (strlen(e->d_name) >= sizeof list->name || !is_own_name(e->d_name))
+      continue;
     struct stat st;
     if (fstatat(c->fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISREG(st.st_mode))

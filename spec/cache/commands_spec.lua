@@ -138,6 +138,35 @@ describe("cutelua cache", function()
     end
   end)
 
+  it("leaves files that are not its own, and what links name", function()
+    fill {"first"}
+    local folder, name = dir .. "/own/cutelua", ("0"):rep(32)
+    local _, err, status = support.exec({"sh", "-c", [[
+      mkdir ../kept $0$1.jit 1$1.lock
+      for f in Cargo.lock x.jit x.0123.tmp ../kept/$1.jit ../kept/$1.lock; do
+        echo kept >$f
+        touch -d '90 days ago' $f
+      done
+      ln -s ../kept/$1.jit 2$1.jit
+      ln -s ../kept/$1.lock 3$1.lock
+      ln -s ../kept 4$1.jit
+      ln ../kept/$1.jit 5$1.jit
+      ln -s / nvrtc-root
+      chmod 0777 .]], "6", name}, {cwd = folder})
+    assert.same({"", 0}, {err, status})
+    local out
+    out, err = cache {"clear"}
+    assert.equal("removed 0 entries, 0.0 KB\n", out)
+    assert.truthy(err:find("mode is 0700 now, and its 2 entries were removed",
+      1, true), err)
+    assert.equal(table.concat({"1" .. name .. ".lock", "2" .. name .. ".jit",
+      "3" .. name .. ".lock", "4" .. name .. ".jit", "6" .. name .. ".jit",
+      "Cargo.lock", "nvrtc-root", "x.0123.tmp", "x.jit", ""}, "\n"),
+      (support.exec {"env", "LC_ALL=C", "ls", "-A", folder}))
+    assert.equal("kept\nkept\n", (support.exec {"sh", "-c",
+      "cat " .. dir .. "/own/kept/*"}))
+  end)
+
   it("clears all, or all but the last used", function()
     fill {"first", "second", "third", "BIG1", "BIG2"}
     local list = entries()
@@ -151,9 +180,10 @@ describe("cutelua cache", function()
     assert.same({list[5]}, entries())
     fill({"first"}, dir .. "/image")
     fill {"second"}
-    support.write(dir .. "/own/cutelua/x.lock", "")
-    support.write(dir .. "/own/cutelua/x.0123.tmp", "")
-    support.exec {"touch", "-d", "1 hour ago", dir .. "/own/cutelua/x.0123.tmp"}
+    local name = dir .. "/own/cutelua/" .. ("0"):rep(32)
+    support.write(name .. ".lock", "")
+    support.write(name .. ".0123.tmp", "")
+    support.exec {"touch", "-d", "1 hour ago", name .. ".0123.tmp"}
     local image = {CUTELUA_CACHE_IMAGE = dir .. "/image"}
     out, err, status = cache({"clear"}, image)
     assert.same({"", 0}, {err, status})

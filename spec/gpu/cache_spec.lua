@@ -180,9 +180,9 @@ describe("the compile cache", function()
     local path = entry()
     os.remove(path)
     support.write((path:gsub("jit$", "lock")), "")
-    support.write(dir .. "/cutelua/old.0123.tmp", "half")
+    support.write(dir .. "/cutelua/nvrtc-old.0123.tmp", "half")
     support.exec {"touch", "-d", "2 hours ago",
-                  dir .. "/cutelua/old.0123.tmp"}
+                  dir .. "/cutelua/nvrtc-old.0123.tmp"}
     assert.equal("false", (words((run(dir)))))
     assert.equal("true", (words((run(dir)))))
     assert.same({}, only(dir, ".lock"))

@@ -20,6 +20,9 @@
 -- With as_is = true, f returns its only input, and no arithmetic changes the
 -- bits.
 --
+-- With nonfinite = true, NaNs and infinities in the results are meant
+-- (cute.nonfinite_ok).
+--
 -- With dynamic = true, the extents of the modes follow as the last arguments;
 -- they replace those of `extents`. There must be no turned inputs.
 --
@@ -493,7 +496,7 @@ end
 return function(o)
   rules.options("elementwise", o, "f n inputs outputs scalars steps block "
     .. "width fastmath name extents index across tile pdl as_is wide "
-    .. "dynamic")
+    .. "dynamic nonfinite")
   if not o.extents then rules.given("elementwise", o, "n") end
   rules.integers("elementwise", o, {"block"}, 1, 1024)
   rules.integers("elementwise", o, {"steps", "width"}, 1, 1024)
@@ -519,6 +522,7 @@ return function(o)
         if op.dtype ~= args[i].element_type then
           args[i] = cute.recast_tensor(args[i], op.dtype)
         end
+        if p.nonfinite and i > ins then cute.nonfinite_ok(args[i]) end
       end
       if p.pdl then cute.arch.griddepcontrol_wait() end
       local body = p.across and turned or straight

@@ -93,6 +93,22 @@ describe("operators of whole tensors", function()
     is({6, -2}, cute.bf16, cute.tensor({5, -3}, cute.bf16) + 1)
   end)
 
+  it("print no note on infinities and NaNs, unlike functions", function()
+    local function said(operation)
+      local _, err, status = support.run_lua({"-e", [[
+        local cute = require "cute"
+        local x = cute.tensor({0, 1}, cute.f32)
+        local y = ]] .. operation .. " print(y(0))"})
+      assert.equal(0, status, err)
+      return err
+    end
+    assert.equal("", said "1 / x")
+    assert.equal("", said "x / 0 - x / 0")
+    assert.equal("", said "(1 / x) // 1")
+    assert.truthy(said "cute.ops.elementwise(function(a) return 1 / a end, x)"
+      :find("1 / 0 is inf", 1, true))
+  end)
+
   it("keep operands, and mean a copy", function()
     local Z = X + 0
     Z[{0, 0}] = 9

@@ -122,6 +122,9 @@ describe("a command of cutelua", function()
     assert.equal(clean {"--help"}, clean {"help"})
     assert.equal(clean {"--version"}, clean {"version"})
     assert.equal(clean {"profile", "--help"}, clean {"help", "profile"})
+    local _, said, status = support.run {"version", "x"}
+    assert.same({"cutelua: version: unexpected argument 'x'\n", 2},
+                {said, status})
     local out, err, code = support.run {"help", "profle"}
     assert.equal("cutelua: help: there is no command 'profle': did you mean "
       .. "profile?\n", err)

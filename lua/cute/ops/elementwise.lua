@@ -472,7 +472,7 @@ local function kernel_of(p, f)
   local o = {f = f, name = p.name, width = w, fastmath = false, tile = tile,
     across = p.across, scalars = p.scalars or 0, as_is = p.as_is,
     block = tile and tile[3], wide = p.far, pdl = p.pdl,
-    steps = steps_of(p, w),
+    nonfinite = p.nonfinite, steps = steps_of(p, w),
     dynamic = calls.any or nil,
     index = p.index and select(2, modes.column(p.loops, p.index)) or nil}
   o.extents = modes.column(p.loops, 1)
@@ -686,6 +686,14 @@ function ops.elementwise(f, ...)
     end
   end
   return start("ops.elementwise", f, o, list)
+end
+
+--- Applies an operator to tensors and numbers. No note tells of NaNs and
+-- infinities in the result: they follow from IEEE 754, as in x / 0.
+---@param f function
+---@param ... any tensors, numbers
+function ops.operator(f, ...)
+  return start("ops.elementwise", f, NONE, {...}, {nonfinite = true})
 end
 
 --- Returns a copy of src, or copies src into dst with conversion to dst's type.

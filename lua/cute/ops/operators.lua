@@ -1,6 +1,6 @@
 --- Operators of whole tensors outside of kernels, such as x + y and 2 * x:
--- each is a call of ops.elementwise.
-local elementwise = require "cute.ops.elementwise".elementwise
+-- each runs as ops.elementwise does.
+local operator = require "cute.ops.elementwise".operator
 
 local operators = {}
 
@@ -27,8 +27,8 @@ local UNARY = {unm = function(x) return -x end,
 ---@return table
 function operators.apply(sign, x, y)
   local unary = UNARY[sign]
-  if unary then return (elementwise(unary, x)) end
-  return (elementwise(BINARY[sign], x, y))
+  if unary then return (operator(unary, x)) end
+  return (operator(BINARY[sign], x, y))
 end
 
 return operators

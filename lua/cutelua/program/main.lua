@@ -308,6 +308,10 @@ local function print_version(_, words)
   if first == "--help" or first == "-h" then
     io.write(VERSION)
     return 0
+  elseif first then
+    report.tell(("cutelua: version: unexpected argument '%s'"):format(
+      core.visible(first)))
+    return 2
   end
   print(("cutelua %s (%s)"):format(sys.version, _VERSION))
   require "cutelua.cache.compilers".print()

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "ir/intrin.h"
+#include "ir/lost_lanes.h"
 #include "ir/lost_sums.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
@@ -397,6 +399,41 @@ static int l_sim_lost_sums(lua_State *L) {
   return 1;
 }
 
+typedef struct LaneList {
+  lua_State *L;
+  const Fn *fn;
+  lua_Integer n;
+} LaneList;
+
+static void add_lanes(void *ud, const LostLanes *l) {
+  LaneList *list = ud;
+  lua_State *L = list->L;
+  const Fn *fn = list->fn;
+  uint32_t src = ir_get(fn, l->at)->src;
+  int64_t d = 0;
+  if (!src) return;
+  lua_createtable(L, 0, 6);
+  face_set_str(L, "file", ir_str(fn, fn->src.p[src].file));
+  face_set_int(L, "line", fn->src.p[src].line);
+  face_set_bool(L, "twice", l->twice);
+  face_set_int(L, "lanes", l->lanes);
+  const Ins *i = ir_get(fn, l->shuffle);
+  face_set_str(L, "op", intrin_row(intrin_id(i->imm))->name);
+  if (ir_const(fn, i->a[1], &d)) face_set_int(L, "distance", d);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// sim_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, op =, distance =},
+// ...}: sums of shuffles that lack lanes, or count lanes twice
+static int l_sim_lost_lanes(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, 0, 0);
+  LaneList list = {.L = L, .fn = fn};
+  lost_lanes(cx, fn, add_lanes, &list);
+  return 1;
+}
+
 // ---- patches ----
 
 static Op find_op(const char *name) {
@@ -620,6 +657,7 @@ void editlib_open(lua_State *L) {
                                   {"sim_value", l_sim_value},
                                   {"sim_inexact", l_sim_inexact},
                                   {"sim_unread", l_sim_unread},
+                                  {"sim_lost_lanes", l_sim_lost_lanes},
                                   {"sim_lost_sums", l_sim_lost_sums},
                                   {"with_edits", l_with_edits},
                                   {NULL, NULL}};

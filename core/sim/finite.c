@@ -1,7 +1,8 @@
 // NaNs and infinities. A result is recorded if it is a NaN or an infinity
-// although all operands of its operation are finite numbers. Infinities that a
-// kernel writes as constants, such as the first maximum of a softmax, are
-// operands and never recorded. Many recorded results do no harm: exp(x) may be
+// although all operands of its operation are finite numbers, or if it is a NaN
+// and no operand is one, as in -inf - -inf. Infinities that a kernel writes as
+// constants, such as the first maximum of a softmax, are operands and never
+// recorded themselves. Many recorded results do no harm: exp(x) may be
 // infinite where 1 / (1 + exp(x)) is wanted. Therefore a launch is reported
 // only if all its inputs are finite and an output has a NaN or an infinity.
 #include "sim/finite.h"
@@ -191,7 +192,7 @@ static SimOrigin *origin(SimWarp *w, const SimIns *i, int l, bool nan) {
 static void record(SimWarp *w, const SimIns *i, int l, int n, const double *v,
                    double result) {
   for (int k = 0; k < n; k++)
-    if (!isfinite(v[k])) return;
+    if (isnan(v[k]) || (!isnan(result) && !isfinite(v[k]))) return;
   SimOrigin *o = origin(w, i, l, isnan(result));
   if (!o) return;
   o->n = n;

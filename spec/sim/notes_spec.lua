@@ -408,4 +408,75 @@ describe("a note tells of sums of an MMA that are lost", function()
     end
   end)
 end)
+
+it("a note tells of a NaN from infinities that the kernel writes", function()
+  local function difference(y, masked)
+    local r, said = run(function(x, out)
+      local t = arch.lane_idx()
+      local v = cute.where(t:lt(masked), -math.huge, x[t])
+      local most = cute.where(t:lt(masked), -math.huge, x[t])
+      out[t] = cute.exp(v - most)
+    end, cute.ones({32}, cute.f32), y)
+    assert.is_true(r.ok)
+    return said
+  end
+  local y = cute.zeros({32}, cute.f32)
+  assert.same({}, difference(y, 0))
+  local said = difference(y, 3)
+  assert.is_true(y(2) ~= y(2))
+  assert.equal(1, #said)
+  assert.matches("first NaN or infinity from finite inputs: %-inf %- %-inf is "
+    .. "NaN, in block %(0,0,0%), thread %(0,0,0%), 3 times", said[1])
+end)
+
+describe("a note tells of a sum of shuffles", function()
+  -- Sums 64 numbers by shuffles of these distances; `use` stores the sum.
+  local function sums(shuffle, distances, use)
+    local y = cute.zeros({32}, cute.f32)
+    local r, said = run(function(x, out)
+      local lane = arch.lane_idx()
+      local v = x[lane] + x[lane + 32]
+      for _, d in ipairs(distances) do
+        local u = arch["shuffle_sync_" .. shuffle](v, d)
+        v = use and use(v, u, d, lane) or v + u
+      end
+      cute.when(shuffle == "up" or lane:eq(0), function() out[lane] = v end)
+    end, cute.ones({64}, cute.f32), y)
+    assert.is_true(r.ok)
+    return said, y
+  end
+
+  it("that lacks the values of some lanes", function()
+    local said, y = sums("down", {8, 4, 2, 1})
+    assert.equal(32.0, y(0))
+    assert.equal(1, #said)
+    assert.matches("no sum contains the values of lanes 16 to 31;", said[1])
+    said, y = sums("down", {16, 8, 4, 2})
+    assert.equal(32.0, y(0))
+    assert.matches("values of 16 lanes, first lane 1,", said[1])
+    said, y = sums("down", {16, 8, 4, 2, 1})
+    assert.equal(64.0, y(0))
+    assert.same({}, said)
+    assert.same({}, (sums("bfly", {1, 2, 4, 8, 16})))
+  end)
+
+  it("that counts the own value of a lane twice", function()
+    local said, y = sums("up", {1, 2, 4, 8, 16})
+    assert.equal(64.0, y(0))
+    assert.equal(1, #said)
+    assert.matches("counts values twice in lane 0: no lane is 1 before, "
+      .. "so shfl.up returns the lane's own value", said[1])
+    said, y = sums("up", {1, 2, 4, 8, 16}, function(v, u, d, lane)
+      return cute.where(lane:ge(d), v + u, v)
+    end)
+    assert.equal(64.0, y(31))
+    assert.equal(2.0, y(0))
+    assert.same({}, said)
+    said = sums("up", {1, 2, 4, 8, 16}, function(v, u, d, lane)
+      cute.when(lane:ge(d), function() v = v + u end)
+      return v
+    end)
+    assert.same({}, said)
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -562,6 +562,42 @@ local function missing_part(gap, gaps)
     gap.stored and "stored" or "read", gap.none, gap.size, ask)
 end
 
+-- Returns a set of lanes as text: "lanes 0 to 3, 16", or their number if they
+-- are many ranges.
+local function lanes_text(mask)
+  local list, n, k = {}, 0, 0
+  while k < 32 do
+    local first = k
+    while k < 32 and mask >> k & 1 == 1 do k = k + 1 end
+    n = n + k - first
+    if k > first then
+      list[#list + 1] = k == first + 1 and tostring(first)
+        or ("%d to %d"):format(first, k - 1)
+    end
+    k = k + 1
+  end
+  if #list > 3 then
+    return ("%d lanes, first lane %s,"):format(n, list[1]:match "%d+")
+  end
+  return (n == 1 and "lane " or "lanes ") .. table.concat(list, ", ")
+end
+
+-- Returns the note on a sum of shuffles that is wrong in some lanes.
+local function lost_lanes(o)
+  local lanes = lanes_text(o.lanes)
+  if not o.twice then
+    return ("no sum contains the values of %s; do the distances of the "
+      .. "shuffles cover all lanes, and does the lane that uses the sum hold "
+      .. "it?"):format(lanes)
+  end
+  local up = o.op == "shfl.up"
+  return ("the sum counts values twice in %s: no lane is %d %s, so %s returns "
+    .. "the lane's own value; %s"):format(lanes, o.distance,
+    up and "before" or "after", o.op, up
+    and ("add it only where lane:ge(%d)"):format(o.distance)
+    or "only the first lanes hold the sum; warp_reduction_sum gives it to all")
+end
+
 --- Returns notes on a run without faults. They are sentences about behaviour
 -- that was probably not intended, with source lines.
 ---@param report table
@@ -585,6 +621,13 @@ function faults.notes(report)
     add(at(o.file, o.line), "this MMA overwrites sums of an MMA that nothing "
       .. "has read, because ACCUMULATE is false; set ACCUMULATE to true after "
       .. "the first MMA of each sum")
+  end
+  program.lanes = program.lanes or core.sim_lost_lanes(program.fn)
+  local before
+  for _, o in ipairs(program.lanes) do
+    local place = at(o.file, o.line)
+    if place ~= before then add(place, lost_lanes(o)) end
+    before = place
   end
   local n = report.nonfinite
   if n then

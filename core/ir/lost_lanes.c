@@ -1,0 +1,337 @@
+// Sums over the lanes of a warp that are wrong in a lane that is used. A lane
+// for which shfl.up or shfl.down finds no source lane gets its own value, and
+// would add it twice. A chain of shuffles whose distances do not cover the warp
+// omits the values of some lanes.
+//
+// A backward pass finds for each value the lanes whose value some effect needs:
+// a store by lane 0 needs lane 0 of its operand, and a shuffle down by 16 needs
+// lane 16 of what it shuffles. The pass knows conditions that depend on the
+// thread's index alone, and takes all other conditions as true and as false.
+#include "ir/lost_lanes.h"
+
+#include "ir/eval.h"
+#include "ir/intrin.h"
+#include "ir/operands.h"
+
+enum { DEPTH = 64, WARP = 32, NEAR = 12 };
+static const uint32_t ALL = 0xffffffff;
+
+typedef struct Lanes {
+  const Fn *fn;
+  // for each instruction: the lanes that may execute it; the lanes whose result
+  // (of a VAR or registers: whose value) an effect needs
+  uint32_t *active, *need;
+  // for each condition: the lanes where it may be false, and where it may be
+  // true; whether they are known
+  uint32_t *where[2];
+  bool *met[2];
+  bool changed;
+} Lanes;
+
+// ---- conditions that depend on the thread's index alone ----
+
+static int64_t special(const Fn *fn, SReg s, int32_t t, bool *known) {
+  const int32_t *b = fn->block;
+  switch ((int)s) {
+    case SR_TID_X: return t % b[0];
+    case SR_TID_Y: return t / b[0] % b[1];
+    case SR_TID_Z: return t / b[0] / b[1];
+    case SR_NTID_X: return b[0];
+    case SR_NTID_Y: return b[1];
+    case SR_NTID_Z: return b[2];
+    case SR_LANE: return t % WARP;
+    case SR_WARP: return t / WARP;
+    default: *known = false; return 0;
+  }
+}
+
+// Computes value r in thread t. Clears *known if r depends on more than the
+// index of the thread.
+static uint64_t value_in(const Fn *fn, Ref r, int32_t t, bool *known,
+                         int depth) {
+  const Ins *i = ir_get(fn, r);
+  Op op = (Op)i->op;
+  if (op == OP_CONST) return (uint64_t)i->imm;
+  if (op == OP_SREG) return (uint64_t)special(fn, (SReg)i->imm, t, known);
+  bool scalar = op_pure(op) && op != OP_MATH &&
+                op != OP_INTRIN && op != OP_BITCAST;
+  DType type = i->a[0] ? ir_type(fn, i->a[0]) : DT_I32;
+  if (!scalar || depth == 0 || dtype_is_float(type) ||
+      dtype_is_float((DType)i->type)) {
+    *known = false;
+    return 0;
+  }
+  uint64_t v[3] = {0};
+  for (int k = 0; k < 3 && *known; k++)
+    if (i->a[k]) v[k] = value_in(fn, i->a[k], t, known, depth - 1);
+  if (!*known) return 0;
+  if (op == OP_SEL) return v[0] & 1 ? v[1] : v[2];
+  if (op == OP_CVT) {
+    uint64_t u = (uint64_t)eval_widen(type, v[0]);
+    return (DType)i->type == DT_BOOL ? u != 0 : eval_narrow((DType)i->type, u);
+  }
+  for (int k = 0; k < 3; k++) v[k] = (uint64_t)eval_widen(type, v[k]);
+  return eval_scalar(op, type, v[0], v[1], v[2]);
+}
+
+// Returns the lanes in which condition p may be `yes`.
+static uint32_t lanes_where(Lanes *g, Ref p, bool yes);
+
+static uint32_t find_where(Lanes *g, Ref p, bool yes) {
+  const Fn *fn = g->fn;
+  const Ins *i = ir_get(fn, p);
+  int32_t threads = fn->block[0] * fn->block[1] * fn->block[2];
+  if (i->op == OP_NOT) return lanes_where(g, i->a[0], !yes);
+  if (i->op == (yes ? OP_AND : OP_OR))
+    return lanes_where(g, i->a[0], yes) & lanes_where(g, i->a[1], yes);
+  // elect.sync chooses the first lane
+  if (yes && i->op == OP_ASK && intrin_id(i->imm) == IN_ELECT) return 1;
+  if (yes && i->op == OP_NE && ir_get(fn, i->a[0])->op == OP_ASK &&
+      intrin_id(ir_get(fn, i->a[0])->imm) == IN_ELECT)
+    return 1;
+  uint32_t lanes = 0;
+  for (int32_t t = 0; t < threads && lanes != ALL; t++) {
+    bool known = true;
+    bool is = value_in(fn, p, t, &known, NEAR) & 1;
+    if (!known) return ALL;
+    if (is == yes) lanes |= 1u << t % WARP;
+  }
+  return threads ? lanes : ALL;
+}
+
+static uint32_t lanes_where(Lanes *g, Ref p, bool yes) {
+  if (!g->met[yes][p]) g->where[yes][p] = find_where(g, p, yes);
+  g->met[yes][p] = true;
+  return g->where[yes][p];
+}
+
+static bool opens(Op op) {
+  return op == OP_FOR || op == OP_LOOP || op == OP_ONCE || op == OP_IF;
+}
+
+static void find_active(Lanes *g) {
+  uint32_t lanes[DEPTH + 1] = {ALL};
+  Ref head[DEPTH + 1] = {0};
+  int depth = 0, deep = 0;
+  for (Ref r = 1; r < g->fn->ins.n; r++) {
+    const Ins *i = ir_get(g->fn, r);
+    g->active[r] = lanes[depth];
+    if (opens((Op)i->op)) {
+      if (depth == DEPTH || deep) { deep++; continue; }
+      lanes[depth + 1] = lanes[depth];
+      if (i->op == OP_IF) lanes[depth + 1] &= lanes_where(g, i->a[0], true);
+      head[++depth] = r;
+    } else if (i->op == OP_ELSE && !deep) {
+      Ref p = ir_get(g->fn, head[depth])->a[0];
+      lanes[depth] = lanes[depth - 1] & lanes_where(g, p, false);
+    } else if (i->op == OP_END) {
+      if (deep) deep--;
+      else if (depth) depth--;
+    }
+  }
+}
+
+// ---- shuffles ----
+
+static bool is_shuffle(const Ins *i) {
+  return i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
+}
+
+// Returns the lane from which lane l gets its value, or -1 if it is unknown.
+// Sets *own if there is no such lane, so that l gets its own value.
+static int source_of(const Fn *fn, const Ins *i, int l, bool *own) {
+  int64_t d;
+  *own = false;
+  if (!ir_const(fn, i->a[1], &d)) return -1;
+  int keep = intrin_segment(i->imm >> 16), c = intrin_clamp(i->imm >> 16);
+  int first = l & keep, last = first | (c & ~keep), from = -1;
+  bool in = true;
+  switch (intrin_shuffle(intrin_id(i->imm))) {
+    case SH_UP:
+      from = l - (int)d;
+      in = from >= last;
+      break;
+    case SH_DOWN:
+      from = l + (int)d;
+      in = from <= last;
+      break;
+    case SH_BFLY:
+      from = l ^ (int)d;
+      in = from <= last;
+      break;
+    case SH_IDX:
+      from = first | ((int)d & ~keep);
+      in = from <= last;
+      break;
+  }
+  *own = !in;
+  return in ? from & (WARP - 1) : l;
+}
+
+// ---- the lanes that are needed ----
+
+static void want(Lanes *g, Ref r, uint32_t lanes) {
+  if (!r || (g->need[r] & lanes) == lanes) return;
+  g->need[r] |= lanes;
+  g->changed = true;
+}
+
+static void want_shuffle(Lanes *g, const Ins *i, uint32_t lanes) {
+  for (int l = 0; l < WARP; l++) {
+    bool own;
+    if (!(lanes >> l & 1)) continue;
+    int from = source_of(g->fn, i, l, &own);
+    want(g, i->a[0], from < 0 ? ALL : 1u << from);
+  }
+  want(g, i->a[1], lanes);
+}
+
+static bool is_registers(const Fn *fn, Ref r) {
+  return r && ir_get(fn, r)->op == OP_RMEM;
+}
+
+// Reports whether instruction i only computes: it has no effect other than on
+// its result, variables and registers.
+static bool computes(const Fn *fn, const Ins *i) {
+  Op op = (Op)i->op;
+  if (op_pure(op) || op == OP_LD || op == OP_VGET || op == OP_VSET ||
+      op == OP_PICK)
+    return true;
+  return op == OP_ST && is_registers(fn, i->a[0]);
+}
+
+static void pass_on(Lanes *g, Ref r) {
+  const Fn *fn = g->fn;
+  const Ins *i = ir_get(fn, r);
+  uint32_t lanes = g->need[r], at = g->active[r];
+  if (i->op == OP_NOP || ir_is_mem(fn, r) || i->op == OP_VAR) {
+    if (i->op == OP_VAR) want(g, i->a[0], lanes);
+    return;
+  }
+  if (i->op == OP_SEL) {
+    want(g, i->a[0], lanes);
+    want(g, i->a[1], lanes & lanes_where(g, i->a[0], true));
+    want(g, i->a[2], lanes & lanes_where(g, i->a[0], false));
+    return;
+  }
+  if (is_shuffle(i)) {
+    want_shuffle(g, i, lanes);
+    return;
+  }
+  bool pure = computes(fn, i);
+  if (i->op == OP_VSET) lanes = g->need[i->a[0]] & at;
+  if (i->op == OP_ST && pure) lanes = g->need[i->a[0]] & at;
+  if (!pure) lanes = i->op == OP_ASK ? ALL : at;
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+    if (!o.ref) continue;
+    bool target = i->op == OP_VSET && o.kind == OPERAND_VAR;
+    bool object = o.kind == OPERAND_MEM || o.kind == OPERAND_RUN ||
+                  o.kind == OPERAND_OBJECT;
+    if (o.kind == OPERAND_MEM) want(g, o.off, lanes);
+    if (object && (!is_registers(fn, o.ref) || !o.read)) continue;
+    if (!target) want(g, o.ref, object && !pure ? ALL : lanes);
+  }
+}
+
+// ---- what is reported ----
+
+// Reports whether lanes may have different values of r that stem from different
+// elements of global memory: r is a loaded element, or a sum of such elements
+// in a loop, at an address that contains the index of the thread or lane as
+// such. Sets *ok to false at operations that may repeat values in several
+// lanes.
+static bool varies(const Fn *fn, Ref r, bool *ok, int depth) {
+  const Ins *i = ir_get(fn, r);
+  if (!r || depth == 0) return false;
+  if (i->op == OP_SREG)
+    return i->imm == SR_TID_X || i->imm == SR_LANE;
+  bool mixes = i->op == OP_MOD || i->op == OP_AND || i->op == OP_DIV ||
+               i->op == OP_SHR || i->op == OP_SEL || i->op == OP_MIN ||
+               i->op == OP_MAX || i->op == OP_ASK;
+  if (mixes) *ok = false;
+  bool found = i->op == OP_FOR && varies(fn, i->a[0], ok, depth - 1);
+  if (!op_pure((Op)i->op)) return found;
+  for (int k = 0; k < 3; k++) found |= varies(fn, i->a[k], ok, depth - 1);
+  return found;
+}
+
+static bool is_input(const Fn *fn, Ref r, bool *ok, int depth) {
+  const Ins *i = ir_get(fn, r);
+  if (!r || depth == 0) return false;
+  if (i->op == OP_LD)
+    return ir_get(fn, i->a[0])->op == OP_GMEM &&
+           varies(fn, i->a[1], ok, NEAR);
+  bool found = false;
+  if (i->op == OP_VGET) {
+    for (Ref s = 1; s < fn->ins.n; s++) {
+      const Ins *set = ir_get(fn, s);
+      if (set->op == OP_VSET && set->a[0] == i->a[0] && s != r)
+        found |= is_input(fn, set->a[1], ok, depth - 1);
+    }
+    return found;
+  }
+  if (i->op == OP_ASK || i->op == OP_SEL) *ok = false;
+  if (!op_pure((Op)i->op)) return false;
+  for (int k = 0; k < 3; k++) found |= is_input(fn, i->a[k], ok, depth - 1);
+  return found;
+}
+
+// Returns the shuffle in the sum of a value and its shuffle, and *of, the
+// value. Returns 0 if instruction i is no such sum.
+static Ref shuffle_in(const Fn *fn, const Ins *i, Ref *of) {
+  for (int k = 0; k < 2 && i->op == OP_ADD; k++) {
+    const Ins *s = ir_get(fn, i->a[k]);
+    *of = i->a[1 - k];
+    if (is_shuffle(s) && s->a[0] == *of) return i->a[k];
+  }
+  return 0;
+}
+
+static void look_at(const Lanes *g, Ref r, LostLanes *l) {
+  const Fn *fn = g->fn;
+  Ref of, s = shuffle_in(fn, ir_get(fn, r), &of);
+  if (!s || !g->need[r]) return;
+  uint32_t lanes = g->need[r] & g->active[r];
+  *l = (LostLanes){.shuffle = s, .twice = true};
+  for (int k = 0; k < WARP; k++) {
+    bool own;
+    if (lanes >> k & 1 && source_of(fn, ir_get(fn, s), k, &own) >= 0 && own)
+      l->lanes |= 1u << k;
+  }
+  if (l->lanes) {
+    l->at = r;
+    return;
+  }
+  bool ok = true;
+  uint32_t none = g->active[of] & ~g->need[of];
+  Ref inner, first = shuffle_in(fn, ir_get(fn, of), &inner);
+  if (first || !none || !is_input(fn, of, &ok, NEAR) || !ok) return;
+  *l = (LostLanes){.at = r, .shuffle = s, .lanes = none};
+}
+
+void lost_lanes(Ctx *cx, const Fn *fn,
+                void (*found)(void *ud, const LostLanes *l), void *ud) {
+  bool any = false;
+  for (Ref r = 1; r < fn->ins.n && !any; r++)
+    any = is_shuffle(ir_get(fn, r));
+  if (!any || fn->block[0] < WARP) return;
+  Lanes g = {.fn = fn};
+  g.active = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g.active);
+  g.need = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g.need);
+  for (int k = 0; k < 2; k++) {
+    g.where[k] = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof(uint32_t));
+    g.met[k] = arena_zero(cx, &cx->scratch, fn->ins.n);
+  }
+  find_active(&g);
+  do {
+    g.changed = false;
+    for (Ref r = (Ref)fn->ins.n - 1; r > 0; r--) pass_on(&g, r);
+  } while (g.changed);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    LostLanes l = {0};
+    look_at(&g, r, &l);
+    if (l.at) found(ud, &l);
+  }
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,22 @@
+// Finds shuffles whose sums lack the values of some lanes, or count values of
+// some lanes twice (lost_lanes.c).
+#ifndef CUTE_LOST_LANES_H
+#define CUTE_LOST_LANES_H
+
+#include "ir/ir.h"
+
+typedef struct LostLanes {
+  Ref at;         // the sum of a value and its shuffle, or 0: no more
+  Ref shuffle;    // the shuffle
+  // true: `lanes` add their own value twice, because no lane is at the
+  // shuffle's distance; false: no sum contains the values of `lanes`
+  bool twice;
+  uint32_t lanes;
+} LostLanes;
+
+// Calls `found` for each such sum.
+void lost_lanes(Ctx *cx, const Fn *fn,
+                void (*found)(void *ud, const LostLanes *l), void *ud);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -379,21 +379,22 @@ static int l_sim_unread(lua_State *L) {
   return 1;
 }
 
-// sim_lost_sums(fn) -> {{file =, line =}, ...}: lines of MMAs that overwrite
-// sums of an MMA that nothing reads
+// sim_lost_sums(fn) -> {{file =, line =, reset =}, ...}: lines that overwrite
+// sums that nothing reads; reset: whether a loop resets the sum
 static int l_sim_lost_sums(lua_State *L) {
-  face_enter(L);
+  Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
   lua_createtable(L, 0, 0);
   lua_Integer n = 0;
   uint32_t last = 0;
-  for (Ref r = 0; (r = lost_sums(fn, r)) != 0;) {
+  for (Ref r = 0; (r = lost_sums(cx, fn, r)) != 0;) {
     uint32_t src = ir_get(fn, r)->src;
     if (!src || src == last) continue;
     last = src;
-    lua_createtable(L, 0, 2);
+    lua_createtable(L, 0, 3);
     face_set_str(L, "file", ir_str(fn, fn->src.p[src].file));
     face_set_int(L, "line", fn->src.p[src].line);
+    face_set_bool(L, "reset", ir_get(fn, r)->op != OP_WGMMA);
     lua_rawseti(L, -2, ++n);
   }
   return 1;

@@ -1,10 +1,14 @@
-// Sums of warpgroup MMAs that are lost. An MMA whose field ACCUMULATE is false
-// overwrites its accumulator. If it does so in each iteration of a loop in
-// which nothing else reads the accumulator, or after another MMA with no read
-// in between, the earlier sums are lost.
+// Sums that are lost. A warpgroup MMA whose field ACCUMULATE is false overwrites
+// its accumulator. If it does so in each iteration of a loop in which nothing
+// else reads the accumulator, or after another MMA with no read in between, the
+// earlier sums are lost. A loop also loses the sums of its earlier iterations
+// if each iteration begins by resetting the accumulators of an MMA, or a
+// variable, and only adds to them afterwards.
 #include "ir/lost_sums.h"
 
 #include "ir/operands.h"
+
+#include <string.h>
 
 // Returns the index in Fn.mem of the registers that the MMA writes, and in *reg
 // the first of these registers.
@@ -95,11 +99,97 @@ static bool follows_mma(const Fn *fn, Ref r, int64_t mem, uint32_t reg) {
   return false;
 }
 
-Ref lost_sums(const Fn *fn, Ref after) {
+// ---- resets in loops ----
+
+// Returns the object or the variable that instruction r sets to a constant, or
+// 0 if it sets none.
+static Ref reset_by(const Fn *fn, Ref r) {
+  const Ins *i = ir_get(fn, r);
+  if (i->op == OP_VSET && ir_get(fn, i->a[1])->op == OP_CONST) return i->a[0];
+  bool fills = i->op == OP_FILL && ir_get(fn, i->a[2])->op == OP_CONST;
+  return fills ? i->a[0] : 0;
+}
+
+static bool uses(const Fn *fn, const Ins *i, Ref r) {
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if (o.ref == r || (o.off && o.off == r)) return true;
+  return false;
+}
+
+// Reports whether i only adds to the sum in `what`: an MMA that accumulates, or
+// a sum that is set to the variable again. Sets `sum` of results that contain
+// the variable's value.
+static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
+  const Ins *i = ir_get(fn, r);
+  bool mma = false, reads_sum = false;
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+    if (o.kind == OPERAND_RUN && o.ref == what) mma = o.read && o.written;
+    Ref v = o.kind == OPERAND_MEM ? o.off : o.ref;
+    if (v > base && sum[(v - base) / 64] >> ((v - base) & 63) & 1)
+      reads_sum = true;
+  }
+  if (mma) return i->op == OP_MMA;
+  bool get = i->op == OP_VGET && i->a[0] == what;
+  bool plus = reads_sum && (i->op == OP_ADD || i->op == OP_FMA);
+  if (get || plus)
+    sum[(r - base) / 64] |= (uint64_t)1 << ((r - base) & 63);
+  if (i->op == OP_VSET && i->a[0] == what) return true;
+  return get || plus || (!reads_sum && !uses(fn, i, what));
+}
+
+// Returns the loop that executes instruction r in each of several iterations,
+// or 0.
+static Ref loop_of(const Fn *fn, Ref r, Ref *end) {
+  int depth = 0;
+  Ref first = r - 1;
+  for (; first > 0; first--) {
+    const Ins *i = ir_get(fn, first);
+    if (i->op == OP_END) depth++;
+    else if (begins(i) && depth-- == 0) break;
+  }
+  if (!first || ir_get(fn, first)->op != OP_FOR || runs_once(fn, first))
+    return 0;
+  for (depth = 0, *end = first + 1; *end < fn->ins.n; ++*end) {
+    const Ins *i = ir_get(fn, *end);
+    if (i->op == OP_END && depth-- == 0) return first;
+    if (begins(i)) depth++;
+  }
+  return 0;
+}
+
+// Reports whether instruction r resets a sum in each iteration of a loop that
+// adds to the sum and does not use it, and whether later instructions use it.
+static bool resets_sum(Ctx *cx, const Fn *fn, Ref r) {
+  Ref what = reset_by(fn, r), end = 0;
+  Ref first = what ? loop_of(fn, r, &end) : 0;
+  if (!first || what > first || !dtype_is_float(ir_type(fn, what)))
+    return false;
+  for (Ref j = first + 1; j < r; j++)
+    if (uses(fn, ir_get(fn, j), what)) return false;
+  uint64_t *sum = NEW(cx, uint64_t, (end - first) / 64 + 1);
+  memset(sum, 0, ((end - first) / 64 + 1) * sizeof *sum);
+  bool adding = false, used = false;
+  for (Ref j = r + 1; j < end; j++) {
+    if (reset_by(fn, j) == what && j != r && ir_get(fn, j)->op == OP_FILL)
+      continue;
+    if (!adds(fn, j, what, sum, first)) return false;
+    const Ins *i = ir_get(fn, j);
+    adding |= i->op == OP_MMA ? uses(fn, i, what)
+            : i->op == OP_VSET && i->a[0] == what && !reset_by(fn, j);
+  }
+  for (Ref j = end; j < fn->ins.n && !used; j++)
+    used = uses(fn, ir_get(fn, j), what) && reset_by(fn, j) != what;
+  return adding && used;
+}
+
+Ref lost_sums(Ctx *cx, const Fn *fn, Ref after) {
   for (Ref r = after + 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     uint32_t reg;
     bool in_loop = false;
+    if (resets_sum(cx, fn, r)) return r;
     if (!overwrites(fn, i)) continue;
     int64_t mem = target(fn, i, &reg);
     if (follows_mma(fn, r, mem, reg)) return r;

@@ -429,6 +429,35 @@ it("a note tells of a NaN from infinities that the kernel writes", function()
     .. "NaN, in block %(0,0,0%), thread %(0,0,0%), 3 times", said[1])
 end)
 
+it("a note tells of a sum that each iteration of a loop resets", function()
+  -- Adds x in a loop. The sum is reset `where`; `also` uses it in the loop.
+  local function total(where, also)
+    local y = cute.zeros({32}, cute.f32)
+    local r, said = run(function(x, out)
+      local sum, t = cute.var(0.0, cute.f32), arch.lane_idx()
+      for i in cute.range(4) do
+        if where == "loop" then sum.value = 0.0 end
+        for j = 0, 1 do sum.value = sum.value + x[{t, 2 * i + j}] end
+        if also then also(out, t, sum) end
+      end
+      if not also then out[t] = sum.value end
+    end, cute.ones({32, 8}, cute.f32), y)
+    assert.is_true(r.ok)
+    return said, y(5)
+  end
+  local said, sum = total("loop")
+  assert.equal(2.0, sum)
+  assert.equal(1, #said)
+  assert.matches("spec.lua:%d+: each iteration of the loop resets the sum, so "
+    .. "the sums of all iterations but the last are lost", said[1])
+  said, sum = total("before")
+  assert.equal(8.0, sum)
+  assert.same({}, said)
+  assert.same({}, (total("loop", function(out, t, v)
+    out[t] = v.value
+  end)))
+end)
+
 describe("a note tells of a sum of shuffles", function()
   -- Sums 64 numbers by shuffles of these distances; `use` stores the sum.
   local function sums(shuffle, distances, use)

@@ -618,7 +618,9 @@ function faults.notes(report)
   end
   program.lost = program.lost or core.sim_lost_sums(program.fn)
   for _, o in ipairs(program.lost) do
-    add(at(o.file, o.line), "this MMA overwrites sums of an MMA that nothing "
+    add(at(o.file, o.line), o.reset and "each iteration of the loop resets the "
+      .. "sum, so the sums of all iterations but the last are lost; reset it "
+      .. "before the loop" or "this MMA overwrites sums of an MMA that nothing "
       .. "has read, because ACCUMULATE is false; set ACCUMULATE to true after "
       .. "the first MMA of each sum")
   end

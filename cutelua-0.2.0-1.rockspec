@@ -708,6 +708,8 @@ build = {
         "lua/cutelua/text/compiler.lua",
       ["cutelua.text.compiler_faults"] =
         "lua/cutelua/text/compiler_faults.lua",
+      ["cutelua.text.crossed"] =
+        "lua/cutelua/text/crossed.lua",
       ["cutelua.text.errors"] =
         "lua/cutelua/text/errors.lua",
       ["cutelua.text.faults"] =

@@ -117,6 +117,10 @@ static bool uses(const Fn *fn, const Ins *i, Ref r) {
   return false;
 }
 
+static bool is_mma(const Ins *i) {
+  return i->op == OP_MMA || i->op == OP_WGMMA;
+}
+
 // Reports whether i only adds to the sum in `what`: an MMA that accumulates, or
 // a sum that is set to the variable again. Sets `sum` of results that contain
 // the variable's value.
@@ -125,12 +129,12 @@ static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
   bool mma = false, reads_sum = false;
   Operand o;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
-    if (o.kind == OPERAND_RUN && o.ref == what) mma = o.read && o.written;
+    if (o.kind == OPERAND_RUN && o.ref == what && o.written) mma = true;
     Ref v = o.kind == OPERAND_MEM ? o.off : o.ref;
     if (v > base && sum[(v - base) / 64] >> ((v - base) & 63) & 1)
       reads_sum = true;
   }
-  if (mma) return i->op == OP_MMA;
+  if (mma) return is_mma(i);
   bool get = i->op == OP_VGET && i->a[0] == what;
   bool plus = reads_sum && (i->op == OP_ADD || i->op == OP_FMA);
   if (get || plus)
@@ -176,7 +180,7 @@ static bool resets_sum(Ctx *cx, const Fn *fn, Ref r) {
       continue;
     if (!adds(fn, j, what, sum, first)) return false;
     const Ins *i = ir_get(fn, j);
-    adding |= i->op == OP_MMA ? uses(fn, i, what)
+    adding |= is_mma(i) ? uses(fn, i, what)
             : i->op == OP_VSET && i->a[0] == what && !reset_by(fn, j);
   }
   for (Ref j = end; j < fn->ins.n && !used; j++)

@@ -108,6 +108,36 @@ static void check_swizzle(const Boxes *b, int64_t n) {
                swizzle_text(cx, sw), x, pair_text(b));
 }
 
+// Checks that the values of a box, which are contiguous in shared memory, have
+// the coordinates of the box in the order of the tensor map: its mode 0 varies
+// fastest. Another order means that shared memory has another layout than the
+// atom.
+static void check_order(const Boxes *b) {
+  Ctx *cx = b->cx;
+  const TmaAtom *a = b->a;
+  Dim from[TENSORMAP_RANK], to[TENSORMAP_RANK];
+  if (a->flags & BKF_IM2COL || a->ctas > 1) return;
+  Tup zero = layout_eval_tup(cx, b->global->l, tup_int(cx, 0));
+  if ((int64_t)tup_leaves(zero) != a->map.rank) return;
+  tup_collect(zero, from);
+  for (int64_t i = 1; i < a->values; i *= 2) {
+    tup_collect(layout_eval_tup(cx, b->global->l, tup_int(cx, i)), to);
+    int64_t rest = i;
+    for (int k = 0; k < a->map.rank; k++) {
+      Dim d = dim_sub(cx, to[k], from[k]);
+      int64_t want = rest % a->map.box[k];
+      rest /= a->map.box[k];
+      if (a->map.step[k] > 1 || !dim_static(d)) return;
+      if (dim_value(d) != want)
+        ctx_fail(cx, ERR_INADMISSIBLE, "copy: the atom was made for another "
+                 "layout: value %" PRId64 " of a box in shared memory is %"
+                 PRId64 " after the first along mode %d of the tensor map, not "
+                 "%" PRId64 "%s\n  make the atom and the tensor from the same "
+                 "layout", i, want, (int)k, dim_value(d), pair_text(b));
+    }
+  }
+}
+
 static void check_boxes(Boxes *b) {
   Ctx *cx = b->cx;
   int64_t n = count(cx, layout_inner(b->global->l), "copy");
@@ -120,6 +150,7 @@ static void check_boxes(Boxes *b) {
              "the coordinates name %" PRId64 "%s", have, n, pair_text(b));
   check_shared(b);
   check_swizzle(b, n);
+  check_order(b);
 }
 
 // ---- one box ----

@@ -50,6 +50,7 @@ local FUNCTIONS = {
   {"workshop.", "cutelua.text.choice", "explained"},
   {"workshop.", "cutelua.text.compiler",
     "failed_compile slow_compile with_wgmma_lines"},
+  {"workshop.", "cutelua.text.crossed", "crossed"},
   {"workshop.", "cutelua.text.faults", "faults notes"},
   {"workshop.", "cutelua.text.mistakes",
     "always_true argument idle_iterator missing_argument no_field "

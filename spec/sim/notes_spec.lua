@@ -409,6 +409,42 @@ describe("a note tells of sums of an MMA that are lost", function()
   end)
 end)
 
+it("a note tells of arguments in another order than the parameters", function()
+  -- Calls a kernel with the parameters x, w, b and y.
+  local function said(order)
+    local list, tell = {}, words.tell
+    words.tell = function(text) list[#list + 1] = text end
+    local k = cute.kernel("k", function(x, w, b, y)
+      local t = arch.thread_idx()
+      y[t] = x[t] * w[t] + b[t]
+    end)
+    local x, w, b = cute.ones({32}, "f32"), cute.ones({32}, "f32"),
+      cute.zeros({32}, "f32")
+    local y = cute.zeros({32}, "f32")
+    local c, none = b, cute.zeros({32}, "f32")
+    local function launch(call)
+      call:launch {grid = 1, block = 32, device = "sim"}
+    end
+    if order == "crossed" then launch(k(x, b, w, y))
+    elseif order == "straight" then launch(k(x, w, b, y))
+    elseif order == "others" then launch(k(x, c, none, y))
+    else
+      launch(k(x, w, b, y))
+      launch(k(x, b, w, y))
+    end
+    words.tell = tell
+    return list
+  end
+  local list = said "crossed"
+  assert.equal(1, #list)
+  assert.matches("kernel k: .*notes_spec.lua:%d+: parameter 'w' gets the "
+    .. "script's 'b', and parameter 'b' gets 'w'; is the order of the "
+    .. "arguments right%?", list[1])
+  for _, order in ipairs {"straight", "others", "later"} do
+    assert.same({}, said(order))
+  end
+end)
+
 it("a note tells of a NaN from infinities that the kernel writes", function()
   local function difference(y, masked)
     local r, said = run(function(x, out)

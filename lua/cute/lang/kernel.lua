@@ -951,7 +951,11 @@ function Kernel:__call(...)
   local call = resolve and table.pack(resolve.call(...)) or {n = n, ...}
   call.kernel = self
   if resolve and resolve.options then call.given = table.pack(...) end
-  if not rawget(self, "called") then unused.note(self) end
+  if not rawget(self, "called") then
+    unused.note(self)
+    local crossed = sign.workshop.crossed
+    if crossed then crossed(self.name, self.func, call) end
+  end
   return setmetatable(call, Call)
 end
 

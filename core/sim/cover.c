@@ -9,9 +9,10 @@
 //   In the modes with gaps, the ranges begin at 0 and have at least two
 //   coordinates. There are at most three gaps, or they are periodic. For
 //   outputs, the omitted elements may also form a box.
-// - In these modes, an address depends on more than constants.
-// - Another tensor of the kernel has a mode of the same extent. For an output,
-//   the kernel reads that tensor.
+// - In these modes, an address depends on more than constants, or on at least
+//   8 constants where the kernel compares with the extent.
+// - Another tensor of the kernel has a mode of the same extent (for an output,
+//   the kernel reads that tensor), or the kernel compares with the extent.
 // - For an output, the inputs are not all read completely, or none of them has
 //   the extents of the stored part; for an input, the same of the outputs.
 // - Periodic gaps are no parts of records, one or more for each thread.
@@ -203,6 +204,40 @@ static bool is_record(const Cover *c, const SimMeant *m, const SimRanges *r) {
   return step > 0 && m->unit > 0 && m->unit % step == 0;
 }
 
+// Reports whether a limit of the kernel may leave out the coordinates from
+// `end` on. A limit that is the extent of another mode is taken as a mistake if
+// no limit is the extent of this mode.
+static bool is_limit(const Cover *c, const SimMeant *m, const SimRanges *r) {
+  int64_t end = r->from[0];
+  if (!simmeant_ends(m, end)) return false;
+  if (r->n > 1 || r->to[0] != r->extent - 1 || !simmeant_bounds(m, end) ||
+      simmeant_bounds(m, r->extent))
+    return true;
+  for (int k = 0; k < c->s.rank; k++)
+    if (k != r->mode && c->s.size[k] == end) return false;
+  return true;
+}
+
+// Reports whether a loop around the accesses has as many iterations as the
+// extent has tiles of the accessed coordinates.
+static bool is_counted(const SimMeant *m, const SimRanges *r) {
+  int64_t tile = r->from[0], tiles = (r->extent + tile - 1) / tile;
+  bool end = r->n == 1 && r->to[0] == r->extent - 1;
+  for (uint32_t k = 0; k < m->ends && end && tiles > 1; k++)
+    if (m->end[k] == tiles) return true;
+  return false;
+}
+
+// Reports whether the accesses to a mode step over the coordinates of a whole
+// block's threads, although the kernel compares with the extent.
+static bool is_stride(const SimProg *p, const SimMeant *m,
+                      const SimRanges *r) {
+  const int32_t *b = p->launch->block;
+  int64_t threads = (int64_t)b[0] * b[1] * b[2];
+  return r->from[0] == 1 && r->period == threads && threads > 1 &&
+         simmeant_bounds(m, r->extent);
+}
+
 static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                     SimGap *g) {
   const SimMeant *m = &p->meant[arg];
@@ -214,12 +249,14 @@ static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
     bool end = r->n == 1 && r->to[0] == r->extent - 1;
     deep |= !end;
     g->few &= end;
-    if (r->from[0] < 2 || !(m->mode >> r->mode & 1)) return false;
+    bool compares = simmeant_bounds(m, r->extent) || is_counted(m, r);
+    bool moves = m->mode >> r->mode & 1 || (r->from[0] >= 8 && compares);
+    if ((r->from[0] < 2 && !is_stride(p, m, r)) || !moves) return false;
     if (r->n > SIM_RANGES && !r->period) return false;
     if (is_record(c, m, r)) return false;
     if (is_scalar(p, r->from[0])) return false;
-    if (simmeant_ends(m, r->from[0])) return false;
-    if (!is_shared(cx, p, arg, r->extent, g->stored)) return false;
+    if (is_limit(c, m, r)) return false;
+    if (!compares && !is_shared(cx, p, arg, r->extent, g->stored)) return false;
     if (!g->all && count_of(c, r->mode, HIT) < 2) return false;
   }
   return !one || deep;

@@ -20,7 +20,8 @@
 #include <string.h>
 
 // What a value depends on.
-enum { ON_DATA = 1, ON_SCALAR = 2, ON_BLOCK = 4, ON_LOOP = 8 };
+enum { ON_DATA = 1, ON_SCALAR = 2, ON_BLOCK = 4, ON_LOOP = 8,
+       ON_THREAD = 16 };
 
 // The state of the analysis. All arrays are indexed by instruction.
 typedef struct Meant {
@@ -127,7 +128,9 @@ static uint8_t on_special(SReg s) {
                (s >= SR_CLUSTERID_X && s <= SR_CLUSTERID_Z) ||
                (s >= SR_CLUSTER_CTAID_X && s <= SR_CLUSTER_CTAID_Z) ||
                s == SR_CLUSTER_CTARANK;
-  return block ? ON_BLOCK : s == SR_SMID ? ON_DATA : 0;
+  bool thread = s == SR_LANE || s == SR_WARP ||
+                (s >= SR_TID_X && s <= SR_TID_Z);
+  return block ? ON_BLOCK : thread ? ON_THREAD : s == SR_SMID ? ON_DATA : 0;
 }
 
 static bool is_clock(const Ins *i) {
@@ -268,7 +271,20 @@ static void see_compare(Meant *g, SimMeant *m, Ref r) {
     if (g->on[r] & ON_SCALAR) m->free = true;
     return;
   }
-  bool far = (g->on[i->a[0]] | g->on[i->a[1]]) & ON_BLOCK;
+  uint8_t on = g->on[i->a[0]] | g->on[i->a[1]];
+  bool far = on & ON_BLOCK;
+  // the threads that start copies of boxes do not decide their coordinates
+  if (on == ON_THREAD && !m->threads) return;
+  const Ins *sum = ir_get(g->fn, i->a[0]), *end = ir_get(g->fn, i->a[1]);
+  const Ins *more = sum->op == OP_ADD ? ir_get(g->fn, sum->a[1]) : NULL;
+  if (more && more->op == OP_CONST && end->op == OP_CONST &&
+      is_bound(g, end->imm) && i->op != OP_EQ && i->op != OP_NE) {
+    // x + 16 < 70: the limit of x is 54
+    add_limit(g, m, end->imm, far);
+    add_limit(g, m, end->imm - more->imm, far);
+    add_terms(g, m, sum->a[0], far, 0);
+    return;
+  }
   bool bound = add_terms(g, m, i->a[0], far, 0);
   bound |= add_terms(g, m, i->a[1], far, 0);
   if (far && !bound) m->free = true;
@@ -323,6 +339,9 @@ static void see_bounds(Meant *g, SimMeant *m, const Ins *i) {
     if (g->on[i->a[k]] & (ON_DATA | ON_SCALAR)) m->free = true;
   if (g->on[i->a[1]] & ON_BLOCK) m->free = true;
   if (m->free) return;
+  const Ins *end = ir_get(g->fn, i->a[1]);
+  if (end->op == OP_CONST && m->ends < MEANT_ENDS)
+    m->end[m->ends++] = end->imm;
   g->search++;
   // a loop from the block on compares the block with its end
   bool far = g->on[i->a[0]] & ON_BLOCK;
@@ -351,6 +370,7 @@ static SimMeant *meant_of(Meant *g, Ref mem) {
 static void see_value(Meant *g, SimMeant *m, Ref r) {
   if (g->on[r] & (ON_DATA | ON_SCALAR)) m->free = true;
   if (g->on[r] & (ON_BLOCK | ON_LOOP)) m->moves = true;
+  if (g->on[r] & ON_THREAD) m->threads = true;
 }
 
 static int64_t gcd(int64_t a, int64_t b) {
@@ -503,6 +523,14 @@ SimMeant *simmeant_all(Ctx *cx, const SimProg *p) {
   while (pass(&g)) {}
   see_all(&g);
   return g.all;
+}
+
+bool simmeant_bounds(const SimMeant *m, int64_t n) {
+  for (uint32_t k = 0; k < m->ends; k++)
+    if (m->end[k] == n) return true;
+  for (uint32_t k = 0; k < m->n; k++)
+    if (m->limit[k] == n) return true;
+  return false;
 }
 
 bool simmeant_ends(const SimMeant *m, int64_t end) {

@@ -7,13 +7,16 @@
 // How the kernel accesses the memory of an argument.
 // - free: the part that is accessed depends on data, on a scalar argument or on
 //   a limit of the kernel, so it says nothing about mistakes.
-// - moves: an address depends on the block or on a loop.
+// - moves: an address depends on the block or on a loop. threads: an address
+//   depends on the thread's index.
 // - mode: mask of the modes along which an address depends on more than
 //   constants.
 // - limit: the n constants with which conditions compare. far: for each of
 //   them, whether the compared value depends on the block.
+// - end: the constants at which loops around its accesses end.
+enum { MEANT_ENDS = 8 };  // maximum number of ends of loops
 struct SimMeant {
-  bool free, moves;
+  bool free, moves, threads;
   uint32_t mode;
   // largest number of elements that divides the parts of all addresses that are
   // not constant; 0: there is no such part
@@ -21,12 +24,16 @@ struct SimMeant {
   uint32_t n, cap;
   int64_t *limit;
   bool *far;
+  uint32_t ends;
+  int64_t end[MEANT_ENDS];
 };
 // Returns the accesses to each argument of the function.
 SimMeant *simmeant_all(Ctx *cx, const SimProg *p);
 // Reports whether a condition may exclude the elements of a mode from
 // coordinate `end` on.
 bool simmeant_ends(const SimMeant *m, int64_t end);
+// Reports whether a condition or the end of a loop compares with n.
+bool simmeant_bounds(const SimMeant *m, int64_t n);
 
 // The modes of an argument's layout at the top level, mode by mode.
 enum { COVER_MODES = 8, COVER_LEAVES = 16 };

@@ -90,6 +90,64 @@ describe("a note tells of a matrix product", function()
   end)
 end)
 
+-- Returns the notes of a kernel that stores to y (50,70) where column c is less
+-- than `limit`.
+local function limited(limit)
+  return notes(run({3, 50}, 32, function(x, y)
+    local c, r = arch.block_idx()
+    c = c * 32 + arch.thread_idx()
+    cute.when(c:lt(limit), function() y[{r, c}] = x[{r, c}] end)
+  end, ones(50, 70), zeros(50, 70)))
+end
+
+-- Returns the notes of the sums of 6 rows of x by 128 threads. The loop begins
+-- at the index of the thread or, if it is forgotten, at 0.
+local function row_sums(forgotten, n)
+  return notes(run(6, 128, function(x, y)
+    local t, row = arch.thread_idx(), arch.block_idx()
+    local sum = cute.var(0.0, cute.f32)
+    for i in cute.range(forgotten and 0 or t, n, 128) do
+      sum.value = sum.value + x[{row, i}]
+    end
+    arch.atomic_add(y.iterator + row, sum.value)
+  end, ones(6, 1000), zeros(6)))
+end
+
+describe("a note tells of a limit", function()
+  it("that is the extent of another mode", function()
+    assert.same({"columns 50 to 69 of 'y' were never stored",
+                 "columns 50 to 69 of 'x' were never read"}, limited(50))
+    assert.same({}, limited(70))
+    assert.same({}, limited(40))
+  end)
+
+  it("that a loop reaches in steps of a block, without the thread's index",
+     function()
+    assert.same({"columns 1 to 127 of every 128 of 'x' were never read"},
+                row_sums(true, 1000))
+    assert.same({}, row_sums(false, 1000))
+    assert.same({}, row_sums(false, 500))
+  end)
+
+  it("of the threads, whose tiles end before it", function()
+    -- each thread adds elements at distances of 64, of which the last is `last`
+    local function counted(last)
+      return notes(run(6, 64, function(x, y)
+        local first = arch.block_idx() * 256 + arch.thread_idx()
+        for j = 0, last do
+          local i = first + j * 64
+          cute.when(i:lt(1500), function()
+            arch.atomic_add(y.iterator, x[i])
+          end)
+        end
+      end, ones(1500), zeros(1)))
+    end
+    assert.same({"elements 192 to 255 of every 256 of 'x' were never read"},
+                counted(2))
+    assert.same({}, counted(3))
+  end)
+end)
+
 -- Copies x to y of `extent` elements with blocks of 64 that begin 128 apart.
 local function apart(extent, step)
   return notes(run(extent // step, 64, function(x, y)

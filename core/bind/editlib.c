@@ -8,6 +8,7 @@
 #include "ir/intrin.h"
 #include "ir/lost_lanes.h"
 #include "ir/lost_sums.h"
+#include "ir/unread_parts.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
 
@@ -400,14 +401,44 @@ static int l_sim_lost_sums(lua_State *L) {
   return 1;
 }
 
-typedef struct LaneList {
+// A list of findings in a function.
+typedef struct FoundList {
   lua_State *L;
   const Fn *fn;
   lua_Integer n;
-} LaneList;
+} FoundList;
+
+static void add_part(void *ud, const UnreadPart *u) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  const Fn *fn = list->fn;
+  uint32_t src = ir_get(fn, u->at)->src;
+  if (!src) return;
+  lua_createtable(L, 0, 7);
+  face_set_str(L, "file", ir_str(fn, fn->src.p[src].file));
+  face_set_int(L, "line", fn->src.p[src].line);
+  face_set_str(L, "name", ir_str(fn, u->mem->name));
+  face_set_str(L, "layout", ir_str(fn, u->mem->layout));
+  face_set_int(L, "count", u->mem->count);
+  face_set_int(L, "n", u->n);
+  face_set_int(L, "first", u->first);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// sim_unread_parts(fn) -> {{name =, layout =, count =, n =, first =, file =,
+// line =}, ...}: shared tensors of which the kernel fills n elements that it
+// never reads
+static int l_sim_unread_parts(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, 0, 0);
+  FoundList list = {.L = L, .fn = fn};
+  if (!has_computed_descriptors(fn)) unread_parts(cx, fn, add_part, &list);
+  return 1;
+}
 
 static void add_lanes(void *ud, const LostLanes *l) {
-  LaneList *list = ud;
+  FoundList *list = ud;
   lua_State *L = list->L;
   const Fn *fn = list->fn;
   uint32_t src = ir_get(fn, l->at)->src;
@@ -430,7 +461,7 @@ static int l_sim_lost_lanes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
   lua_createtable(L, 0, 0);
-  LaneList list = {.L = L, .fn = fn};
+  FoundList list = {.L = L, .fn = fn};
   lost_lanes(cx, fn, add_lanes, &list);
   return 1;
 }
@@ -658,6 +689,7 @@ void editlib_open(lua_State *L) {
                                   {"sim_value", l_sim_value},
                                   {"sim_inexact", l_sim_inexact},
                                   {"sim_unread", l_sim_unread},
+                                  {"sim_unread_parts", l_sim_unread_parts},
                                   {"sim_lost_lanes", l_sim_lost_lanes},
                                   {"sim_lost_sums", l_sim_lost_sums},
                                   {"with_edits", l_with_edits},

@@ -1,9 +1,9 @@
-// Sums that are lost. A warpgroup MMA whose field ACCUMULATE is false overwrites
-// its accumulator. If it does so in each iteration of a loop in which nothing
-// else reads the accumulator, or after another MMA with no read in between, the
-// earlier sums are lost. A loop also loses the sums of its earlier iterations
-// if each iteration begins by resetting the accumulators of an MMA, or a
-// variable, and only adds to them afterwards.
+// Sums that are lost. A warpgroup MMA whose field ACCUMULATE is false
+// overwrites its accumulator. If it does so in each iteration of a loop in
+// which nothing else reads the accumulator, or after another MMA with no read
+// in between, the earlier sums are lost. A loop also loses the sums of its
+// earlier iterations if each iteration begins by resetting the accumulators of
+// an MMA, or a variable, and only adds to them afterwards.
 #include "ir/lost_sums.h"
 
 #include "ir/operands.h"

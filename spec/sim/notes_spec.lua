@@ -465,6 +465,33 @@ it("a note tells of a NaN from infinities that the kernel writes", function()
     .. "NaN, in block %(0,0,0%), thread %(0,0,0%), 3 times", said[1])
 end)
 
+it("a note tells of a part of a shared tensor that is filled, not read",
+   function()
+  -- Sums the first n columns of a tile of 4 x 8 that all threads fill.
+  local function columns(n, also)
+    local y = cute.zeros({32}, cute.f32)
+    local r, said = run(function(x, out)
+      local t, sum = arch.thread_idx(), 0.0
+      local s = cute.make_smem_tensor(cute.f32,
+        cute.make_layout({4, 8}, {8, 1}))
+      s[{t // 8, t % 8}] = x[t]
+      arch.sync_threads()
+      for k = 0, n - 1 do sum = sum + s[{t // 8, k}] end
+      if also then sum = sum + s[{0, x[0]:to(cute.i32)}] end
+      out[t] = sum
+    end, cute.ones({32}, cute.f32), y)
+    assert.is_true(r.ok)
+    assert.equal(n + (also and 1.0 or 0), y(9))
+    return said
+  end
+  local said = columns(7)
+  assert.equal(1, #said)
+  assert.matches("4 of 32 elements of shared tensor 's', %(4,8%):%(8,1%), are "
+    .. "written here but never read; the first is element 7;", said[1])
+  assert.same({}, columns(8))
+  assert.same({}, columns(7, true))  -- an element that the data choose
+end)
+
 it("a note tells of a sum that each iteration of a loop resets", function()
   -- Adds x in a loop. The sum is reset `where`; `also` uses it in the loop.
   local function total(where, also)

@@ -52,10 +52,11 @@ local function has_notes(report)
   local program = report.program
   if not report.ok or report.stopped or not program then return false end
   program.unread = program.unread or core.sim_unread(program.fn)
+  program.parts = program.parts or core.sim_unread_parts(program.fn)
   program.lost = program.lost or core.sim_lost_sums(program.fn)
   program.lanes = program.lanes or core.sim_lost_lanes(program.fn)
   if report.gaps[1] or report.nonfinite or program.unread[1] or program.lost[1]
-    or program.lanes[1] or (report.relies or {})[1] then
+    or program.lanes[1] or program.parts[1] or (report.relies or {})[1] then
     return true
   end
   for _, s in ipairs(report.lines) do

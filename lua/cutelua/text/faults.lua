@@ -616,6 +616,13 @@ function faults.notes(report)
     add(at(o.file, o.line), ("shared tensor '%s' is written here but never "
       .. "read"):format(o.name))
   end
+  program.parts = program.parts or core.sim_unread_parts(program.fn)
+  for _, o in ipairs(program.parts) do
+    add(at(o.file, o.line), ("%d of %d elements of shared tensor '%s', %s, are "
+      .. "written here but never read; the first is element %d; do the loops "
+      .. "that read it cover the whole tile?"):format(o.n, o.count, o.name,
+      o.layout, o.first))
+  end
   program.lost = program.lost or core.sim_lost_sums(program.fn)
   for _, o in ipairs(program.lost) do
     add(at(o.file, o.line), o.reset and "each iteration of the loop resets the "

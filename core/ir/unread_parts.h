@@ -1,0 +1,20 @@
+// Finds parts of shared tensors that a kernel fills and never reads
+// (unread_parts.c).
+#ifndef CUTE_UNREAD_PARTS_H
+#define CUTE_UNREAD_PARTS_H
+
+#include "ir/ir.h"
+
+typedef struct UnreadPart {
+  Ref at;          // the first instruction that fills unread elements
+  const Mem *mem;
+  // number of unread elements, and the first of them, as an offset
+  int64_t n, first;
+} UnreadPart;
+
+// Calls `found` for each shared tensor that has such a part.
+void unread_parts(Ctx *cx, const Fn *fn,
+                  void (*found)(void *ud, const UnreadPart *u), void *ud);
+
+#endif
+// SPDX-License-Identifier: MIT

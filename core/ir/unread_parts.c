@@ -6,9 +6,9 @@
 //
 // A vector counts as read if one of its elements is read, because vectors may
 // fetch more than a kernel needs. A single unread element is no part: a scan
-// over warps does not read the last sum. A tensor is not looked at if nothing
-// reads what one of the warps fills: this warp may keep its values in
-// registers.
+// over warps does not read the last sum. Threads whose fills nothing reads may
+// keep their values in registers. Therefore a tensor is not looked at if they
+// are a whole warp or threads of consecutive numbers.
 #include "ir/unread_parts.h"
 
 #include "ir/eval.h"
@@ -21,6 +21,7 @@ typedef struct Tile {
   uint8_t *how;    // for each element: FILLED, READ
   Ref *by;         // for each element: the first instruction that fills it
   uint32_t *who;   // for each element: the warps that fill it
+  int32_t *last;   // for each element: the last thread that fills it
   bool open;       // an access has an unknown place
 } Tile;
 
@@ -111,6 +112,7 @@ static void access(Parts *g, Ref r, int32_t thread) {
       if (o.read) t->how[k] |= READ;
       if (o.written) t->how[k] |= FILLED;
       if (o.written) t->who[k] |= 1u << thread / WARP;
+      if (o.written) t->last[k] = thread;
       if (o.written && !t->by[k]) t->by[k] = r;
     }
   }
@@ -163,15 +165,25 @@ static void widen(Parts *g, Tile *t) {
   }
 }
 
-// Reports whether something that each warp fills is read, if the warp fills a
-// part of the tile.
-static bool serves_all(const Parts *g, const Tile *t) {
+// Reports whether the threads whose fills nothing reads are neither a whole
+// warp nor threads of consecutive numbers.
+static bool is_scattered(const Parts *g, const Tile *t) {
+  enum { THREADS = 1024 };
+  uint8_t how[THREADS] = {0};
   uint32_t fills = 0, read = 0;
+  int32_t first = -1, last = -1, n = 0;
   for (int64_t k = 0; k < ir_memof(g->fn, t->object)->count; k++) {
     fills |= t->who[k];
     if (t->how[k] & READ) read |= t->who[k];
+    if (t->who[k]) how[t->last[k] % THREADS] |= t->how[k];
   }
-  return fills == read;
+  for (int32_t k = 0; k < THREADS; k++) {
+    if (how[k] != FILLED) continue;
+    if (first < 0) first = k;
+    last = k;
+    n++;
+  }
+  return fills == read && (n == 0 || last - first + 1 != n);
 }
 
 static bool make_tiles(Parts *g) {
@@ -185,7 +197,8 @@ static bool make_tiles(Parts *g) {
     g->tile[k] = (Tile){
       .object = m->ref, .how = arena_zero(g->cx, a, (size_t)m->count),
       .by = arena_zero(g->cx, a, (size_t)m->count * sizeof(Ref)),
-      .who = arena_zero(g->cx, a, (size_t)m->count * sizeof(uint32_t))};
+      .who = arena_zero(g->cx, a, (size_t)m->count * sizeof(uint32_t)),
+      .last = arena_zero(g->cx, a, (size_t)m->count * sizeof(int32_t))};
     any = true;
   }
   return any;
@@ -207,7 +220,7 @@ void unread_parts(Ctx *cx, const Fn *fn,
     const Mem *m = &fn->mem.p[k];
     UnreadPart u = {.mem = m};
     int64_t read = 0;
-    if (!t->object || t->open || !serves_all(&g, t)) continue;
+    if (!t->object || t->open || !is_scattered(&g, t)) continue;
     widen(&g, t);
     for (int64_t j = 0; j < m->count; j++) {
       read += (t->how[j] & READ) != 0;

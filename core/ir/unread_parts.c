@@ -5,8 +5,9 @@
 // that depend on anything else are taken as true and as false.
 //
 // A vector counts as read if one of its elements is read, because vectors may
-// fetch more than a kernel needs. A single unread element is no part: a scan
-// over warps does not read the last sum. Threads whose fills nothing reads may
+// fetch more than a kernel needs. Unread elements that are contiguous are no
+// part: a scan over warps does not read the last sum, and a buffer may be
+// larger than its use. Threads whose fills nothing reads may
 // keep their values in registers. Therefore a tensor is not looked at if they
 // are a whole warp or threads of consecutive numbers.
 #include "ir/unread_parts.h"
@@ -14,7 +15,8 @@
 #include "ir/eval.h"
 #include "ir/operands.h"
 
-enum { DEPTH = 64, WARP = 32, FILLED = 1, READ = 2, MOST = 1 << 22 };
+enum { DEPTH = 64, WARP = 32, LEAST = 16, FILLED = 1, READ = 2,
+       MOST = 1 << 22 };
 
 typedef struct Tile {
   Ref object;
@@ -190,7 +192,7 @@ static bool make_tiles(Parts *g) {
   bool any = false;
   for (size_t k = 0; k < g->fn->mem.n; k++) {
     const Mem *m = &g->fn->mem.p[k];
-    if (m->space != SP_SMEM || m->count < 2 || m->count > MOST || m->ptx ||
+    if (m->space != SP_SMEM || m->count < LEAST || m->count > MOST || m->ptx ||
         !m->name || dtype_bits(m->type) < 8)
       continue;
     Arena *a = &g->cx->scratch;
@@ -219,15 +221,16 @@ void unread_parts(Ctx *cx, const Fn *fn,
     Tile *t = &g.tile[k];
     const Mem *m = &fn->mem.p[k];
     UnreadPart u = {.mem = m};
-    int64_t read = 0;
+    int64_t read = 0, last = 0;
     if (!t->object || t->open || !is_scattered(&g, t)) continue;
     widen(&g, t);
     for (int64_t j = 0; j < m->count; j++) {
       read += (t->how[j] & READ) != 0;
       if (t->how[j] != FILLED) continue;
       if (!u.n++) u.first = j, u.at = t->by[j];
+      last = j;
     }
-    if (read && u.n > 1) found(ud, &u);
+    if (read && u.n > 1 && last - u.first + 1 != u.n) found(ud, &u);
   }
 }
 // SPDX-License-Identifier: MIT

@@ -728,6 +728,8 @@ build = {
         "lua/cutelua/text/markdown.lua",
       ["cutelua.text.mistakes"] =
         "lua/cutelua/text/mistakes.lua",
+      ["cutelua.text.nils"] =
+        "lua/cutelua/text/nils.lua",
       ["cutelua.text.npy"] =
         "lua/cutelua/text/npy.lua",
       ["cutelua.text.npz"] =

@@ -237,6 +237,43 @@ describe("a script", function()
   end)
 end)
 
+describe("a script that runs", function()
+  it("gets a note about a name that is nil and stored in a field", function()
+    local note = "cutelua: note: SCRIPT:%d: '%s' is nil: no local or global "
+      .. "has that name%s\n"
+    for text, want in pairs {
+      ["local o = {causal = True,\n n = None}"] = note:format(3, "True",
+        ": write true") .. note:format(4, "None", ": write nil"),
+      ["local function f() return False end\nf()"] = note:format(3, "False",
+        ": write false"),
+      ["local scores = 1\nlocal o = {out = score, n = scores}"] =
+        note:format(4, "score", " (did you mean scores?)"),
+    } do
+      local err, code = said(text)
+      assert.equal(want, err)
+      assert.equal(0, code)
+    end
+    for _, text in ipairs {
+      "True = true\nlocal o = {causal = True}",
+      "local None\nlocal o = {n = None}",
+      "DEBUG = DEBUG or false\nlocal o = {debug = DEBUG, jit = jit}",
+      "local out = 1\nlocal o = {out = out, debug = DEBUG, n = o}",
+      "function make() return {made = later} end\nlater = 1\nmake()",
+      "local unpack = unpack or table.unpack",
+    } do
+      assert.equal("", (said(text)))
+    end
+  end)
+
+  it("gets a note about an operand that its function does not get", function()
+    assert.equal("cutelua: note: ops.elementwise: the function at SCRIPT:3 has "
+      .. "1 parameter, but there are 2 operands: it does not get the last\n",
+      (said("cute.ops.elementwise(function(x) return x + 1 end, t, t, "
+        .. "{device = 'sim'})")))
+  end)
+
+end)
+
 describe("a script", function()
   it("gets no note about kernels that are launched or inspected", function()
     assert.equal("", (said([[

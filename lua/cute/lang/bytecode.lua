@@ -203,7 +203,44 @@ function bytecode.upvalues(f)
   return out
 end
 
-local function line_of(p, i)
+local line_of
+
+-- Adds to `out` the reads and assignments of globals in p and its inner
+-- functions; env is the number of p's upvalue _ENV.
+local function globals(p, env, out)
+  for i = 0, #p.code // 4 - 1 do
+    local w = string.unpack("=I4", p.code, 4 * i + 1)
+    local op, a = w & 0x7f, w >> 7 & 0xff
+    if op == OP.GETTABUP and w >> 16 & 0xff == env then
+      -- A chunk ends with a return, so that an instruction follows.
+      local to = string.unpack("=I4", p.code, 4 * i + 5)
+      out[#out + 1] = {name = p.k[w >> 24], line = line_of(p, i),
+        field = to & 0x7f == OP.SETFIELD and to & 0x8000 == 0
+          and to >> 24 == a and p.k[to >> 16 & 0xff]}
+    elseif op == OP.SETTABUP and a == env then
+      out.assigned[p.k[w >> 16 & 0xff]] = true
+    end
+  end
+  for _, q in ipairs(p.inner) do
+    for n, u in pairs(q.up) do
+      if not u[1] and u[2] == env then globals(q, n, out) end
+    end
+  end
+  return out
+end
+
+--- Returns the reads of globals in a chunk and its functions, as a list of
+-- {name =, line =, field = name of the field that gets the value, or false}.
+-- `assigned` of the list is the set of the globals that they assign. Returns
+-- nil if the code cannot be read.
+---@param chunk function
+---@return table?
+function bytecode.globals(chunk)
+  local p = read(chunk, nil, true)
+  return p and #p.steps > 0 and globals(p, 0, {assigned = {}}) or nil
+end
+
+function line_of(p, i)
   local line = p.first
   for k = 1, math.min(i + 1, #p.steps) do
     local step = string.unpack("b", p.steps, k)

@@ -363,6 +363,26 @@ function sign.closed(name, t, fields)
   end})
 end
 
+--- Makes the methods of a class report a call with a dot, as in `at.col(bias)`.
+---@param name string the users' name of an object: "at"
+---@param class table metatable and methods of the objects
+---@return table class
+function sign.colons(name, class)
+  for key, f in pairs(class) do
+    if type(f) == "function" and not key:find "^__" then
+      class[key] = function(self, ...)
+        if getmetatable(self) ~= class then
+          core.fail("bad-argument", ("'%s:%s' is a method, but was called "
+            .. "with a dot, on %s\n  write %s:%s(...) with a colon"):format(
+            name, key, core.show(self), name, key))
+        end
+        return f(self, ...)
+      end
+    end
+  end
+  return class
+end
+
 --- Does the same as sign.closed for a documented class.
 function sign.strict(name, t, fields)
   sign.classes[t] = true

@@ -15,6 +15,7 @@ local modes = require "cute.ops.modes"
 local numbers = require "cute.ops.numbers"
 local operand = require "cute.ops.operand"
 local philox = require "cute.philox"
+local report = require "cute.lang.report"
 local sign = require "cute.lang.signature"
 local transpose = require "kernels.transpose"
 local tensor_op = require "cute.ops.tensor_op"
@@ -56,7 +57,7 @@ function At:dropout(x, p, seed)
   return philox.dropout(x, philox.words(row, column, batch, seed), p)
 end
 
-sign.closed("at", At)
+sign.closed("at", sign.colons("at", At))
 
 local function where_is(f)
   local i = debug.getinfo(f, "S")
@@ -554,6 +555,11 @@ local function plan_of(p, call)
         .. "parameter", where_is(p.f),
              most, #p.operands == 1 and "is 1 operand"
              or ("are %d operands"):format(#p.operands))
+    end
+    if most and most > 0 and most < #p.operands then
+      report.note(("ops.elementwise: %s has %d parameter%s, but there are %d "
+        .. "operands: it does not get the last"):format(where_is(p.f), most,
+        most == 1 and "" or "s", #p.operands))
     end
     p.captured, p.floats = call.captured, {}
     for i, v in ipairs(call.captured.values) do

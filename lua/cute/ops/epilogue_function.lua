@@ -190,7 +190,7 @@ function At:batch_index()
   return self.place.l or (select(3, cute.arch.block_idx()))
 end
 
-sign.closed("at", At)
+sign.closed("at", sign.colons("at", At))
 
 local Reduction = {}
 Reduction.__index = Reduction
@@ -246,10 +246,14 @@ end
 -- its results and returns them. A function of cute gets the vectors without
 -- `at`.
 local function results_of(f, original, shape, ...)
-  local n = select("#", ...)
-  if not capture.is_users(original) then n = n - 1 end
-  local takes = debug.getinfo(original, "u").nparams
-  if takes > n then
+  local n, users = select("#", ...), capture.is_users(original)
+  if not users then n = n - 1 end
+  local of = debug.getinfo(original, "u")
+  local takes = of.nparams
+  if users and n == 3 and takes == 1 and not of.isvararg then
+    fail("%s has 1 parameter, but a gated product gives it two vectors: write "
+      .. "function(gate, up, at)", where_is(original))
+  elseif takes > n then
     fail("%s has %d parameters, but gets %d values: accumulators and `at`",
          where_is(original), takes, n)
   end

@@ -146,7 +146,9 @@ local function script_function(opt, name, env)
   if name == "-" or core.file_kind(name) ~= "file" then
     source.add(chunk, text)
   end
-  return script.load(text, chunk, opt.interactive and env or nil)
+  local f = script.load(text, chunk, opt.interactive and env or nil)
+  opt.chunk = {f, chunk:sub(2), text}
+  return f
 end
 
 local function set_arg(argv, at)
@@ -156,8 +158,12 @@ local function set_arg(argv, at)
   return arg
 end
 
--- Reports kernels that a script called but never launched.
-local function note_unlaunched()
+-- The most notes on names that are nil.
+local MOST_NILS = 5
+
+-- Reports kernels that a script called but never launched, and names without a
+-- value that it stored in fields.
+local function note_unlaunched(opt)
   local unused, notes = package.loaded["cute.lang.unused"], {}
   for k, place in pairs(unused and unused.places or {}) do
     local text = ("%s: kernel %s was called and never launched: write "
@@ -166,6 +172,11 @@ local function note_unlaunched()
   end
   if unused then unused.places = {} end
   table.sort(notes)
+  if opt.chunk then
+    local nils = require "cutelua.text.nils"
+    table.move(nils.notes(table.unpack(opt.chunk)), 1, MOST_NILS,
+               1 + #notes, notes)
+  end
   for _, text in ipairs(notes) do report.tell("cutelua: note: " .. text) end
 end
 
@@ -223,7 +234,7 @@ local function run_plain(opt, words)
     return 2
   end
   local code = protected(opt, run_script, opt, words, 1)
-  if code == 0 then note_unlaunched() end
+  if code == 0 then note_unlaunched(opt) end
   return code
 end
 
@@ -250,7 +261,10 @@ local function note_behind(help, words, at)
   if reads then return end
   for i = at + 1, #words do
     local name = words[i]:match "^%-%-%l[%l-]*"
-    if name and help:find("\n  " .. name:gsub("%-", "%%-") .. "[ \n]") then
+    if name == "--launch" and help:find(" --launch LAUNCH", 1, true) then
+      report.note("--launch describes the launches of a .ptx or .cu file; a "
+        .. "script launches its kernels itself")
+    elseif name and help:find("\n  " .. name:gsub("%-", "%%-") .. "[ \n]") then
       report.note(("%s is behind the script, which reads no arguments: write "
         .. "it before the script"):format(name))
     end
@@ -280,7 +294,9 @@ local function session(module)
     end
     note_behind(main.HELP, words, own.script)
     opt.stop = started.stop
-    return started:finish(protected(opt, run_script, opt, words, own.script))
+    local result = protected(opt, run_script, opt, words, own.script)
+    if result == 0 then note_unlaunched(opt) end
+    return started:finish(result)
   end
 end
 
@@ -450,7 +466,7 @@ function program.main(argv)
       local f = script_function(opt, argv[opt.script], env)
       return f(table.unpack(arg))
     end)
-    if code == 0 then note_unlaunched() end
+    if code == 0 then note_unlaunched(opt) end
   end
   if repl and not opt.script then look_beside "./" end
   if repl then return repl:run() end

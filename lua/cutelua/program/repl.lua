@@ -12,6 +12,7 @@ local folders = require "cutelua.program.folders"
 local tokens = require "cutelua.text.tokens"
 local reader = require "cutelua.program.reader"
 local errors = require "cutelua.text.errors"
+local nils = require "cutelua.text.nils"
 local report = require "cute.lang.report"
 local runs = require "cute.lang.history"
 local script = require "cutelua.program.script"
@@ -293,7 +294,8 @@ function repl:eval(text)
   end
   local f, message, _, first = self:compile(text)
   self.count = self.count + 1
-  source.add(("=(prompt):%d"):format(self.count), text)
+  local chunk = ("(prompt):%d"):format(self.count)
+  source.add("=" .. chunk, text)
   if not f then
     self:tell {message = message, frames = {}}
     return false
@@ -306,6 +308,9 @@ function repl:eval(text)
       for i = first + 1, out.n do out[i] = repl.show(out[i]) end
       print(table.concat(out, "\t", first + 1, out.n))
     end)
+  end
+  for _, note in ipairs(out[1] and nils.notes(f, chunk, text) or {}) do
+    report.tell("note: " .. note)
   end
   self:tell_changes()
   return out[1]

@@ -144,7 +144,7 @@ describe("a command of cutelua", function()
         {{"draw", "--tile", "2", "4"}, 2, "two extents M,N expected, got '2'"},
         {{"draw", "--tile", "0,1", "4"}, 1, "extents of 1 or more"},
         {{"draw", "(4,"}, 1, "bad-notation"},
-        {{"draw", "SM80_no"}, 1, "no copy atom 'SM80_no'"},
+        {{"draw", "SM80_no"}, 1, "no atom 'SM80_no'"},
         {{"estimate"}, 2, "estimate: which script?"},
         {{"estimate", "--cald"}, 2, "did you mean --card?"},
         {{"estimate", "--at", "x", "s"}, 2, "whole number is needed, got 'x'"},

@@ -2,6 +2,7 @@
 -- ops.rope, which rotates heads by position, and their gradients. They use
 -- kernels/embedding.lua and kernels/rope.lua.
 local calls = require "cute.ops.calls"
+local core = require "cute.core"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
 local kernel = require "kernels.embedding"
@@ -128,7 +129,23 @@ end
 
 local function is_rotated(t) return cute.rank(t) < 3 or tokens(t) ~= nil end
 
+-- Raises an error if a position in the host's memory is no row of the tables.
+-- The kernel reads the table at any position that it gets.
+local function check_positions(call)
+  local at, of = call.positions, call.Cos.layout
+  if core.typename(at) ~= "tensor" or at.device ~= "host"
+    or at.element_type ~= cute.i32 then return end
+  local rows = cute.size(of.shape[1])
+  for i = 0, cute.size(at) - 1 do
+    if at[i] < 0 or at[i] >= rows then
+      call:fail("positions[%d] = %d, but Cos is %s: positions are its rows, 0 "
+        .. "to %d", i, at[i], of, rows - 1)
+    end
+  end
+end
+
 local rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
+  check = check_positions,
   flat = "Cos Sin positions", tensors = {"positions"}, fits = is_rotated,
   apart = function(t) return is_rotated(t) and rowwise.injective(t) end,
   options = {interleaved = "boolean", inverse = "boolean"},

@@ -294,6 +294,10 @@ end
 function operand.check_options(what, known, o)
   for name, v in pairs(o) do
     local want = known[name]
+    if math.type(name) then
+      fail("the list %s is no tensor: write cute.tensor(list, cute.f32)",
+        core.show(o))
+    end
     if not want then sign.unknown("option", name, known, what) end
     local t = type(v) == "number" and "number" or core.typename(v)
     local fits = false

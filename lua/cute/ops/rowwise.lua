@@ -410,6 +410,7 @@ function rowwise.operation(what, spec)
   local function run(list, o, f, plan)
     local call = begin(list, o, f)
     local copied = prepare(call, names, spec)
+    if spec.check then spec.check(call) end
     if not plan or copied then
       plan = planned(call)
       plan.anew = plan.anew or copied

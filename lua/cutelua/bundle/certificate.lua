@@ -174,7 +174,10 @@ local LARGEST = 1 << 30
 
 local function read(opt, name)
   local text, why = output.read_plain(opt.folder .. "/" .. name, LARGEST)
-  if not text then core.fail("io", "bundle: " .. why) end
+  if not text then
+    core.fail("io", ("bundle: %s: `cutelua bundle` without --verify writes it")
+      :format((why:gsub(" %[io%]$", ""))))
+  end
   return text
 end
 

@@ -415,7 +415,11 @@ function Session:finish(code, message)
     self:write(json.encode {form = 1, kind = "error", message = message}, "\n")
   end
   self:tell_left()
-  if self.tried then self:tell_sizes() end
+  if self.tried then self:tell_sizes()
+  elseif self.opt.sizes and code == 0 then
+    report.note("--sizes: the script is no lesson, so that its own size alone "
+      .. "was checked; k:check has an option `sizes`")
+  end
   if self.why and not self.compared and not self.opt.json then
     self:write("check: the GPU was not compared: ", self.why, "\n")
   end

@@ -32,9 +32,14 @@ local SPEC = {
 -- Returns the atom with this name, or nil.
 local function atom(name)
   if not name:find "^SM%d" then return nil end
-  local ok, found = pcall(cute.make_mma_atom, name)
-  if ok then return found end
-  return cute.make_copy_atom(name, cute.f32)
+  local is_mma, mma = pcall(cute.make_mma_atom, name)
+  if is_mma then return mma end
+  local is_copy, copy = pcall(cute.make_copy_atom, name, cute.f32)
+  if is_copy then return copy end
+  core.fail("unknown-name", ("draw: no atom '%s'\n  nearest MMA atoms: %s\n  "
+    .. "nearest copy atoms: %s"):format(core.visible(name),
+    mma:match "nearest: ([^\n]*)" or "none",
+    copy:match "nearest: ([^\n]*)" or "none"))
 end
 
 -- Returns the two integers of a text "M,N"; nil without text.

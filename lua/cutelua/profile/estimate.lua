@@ -205,6 +205,10 @@ local function on_card(p, opts)
   local sm = tonumber(card.arch:match "%d+")
   p.program.fn:check_smem(sm)
   p.program.fn:check_arch(sm, card.arch)
+  if opts.registers and (opts.registers < 1 or opts.registers > 255) then
+    core.fail("bad-argument", ("registers = %d: a thread has 1 to 255"):format(
+      opts.registers))
+  end
   local r = opts.registers and {registers = opts.registers,
     barriers = p.program.info.barriers} or resources(p, card.arch)
   local x = {card = card, registers = r.registers, why = r.why,

@@ -34,6 +34,10 @@ function estimates.options(words)
   if opt and opt.card and not cards.known(opt.card) then
     return nil, ("--card: no card '%s'; known cards: %s"):format(
       core.visible(opt.card), table.concat(cards.names(), " "))
+  elseif opt and opt.registers
+    and (opt.registers < 1 or opt.registers > 255) then
+    return nil, ("--registers: a number from 1 to 255 is needed, got %d")
+      :format(opt.registers)
   end
   return opt, why
 end

@@ -77,7 +77,17 @@ foreign.NAMES = rows({}, {
     "cute.arch.grid_dim", ["cdiv"] = "cute.ceil_div",
   ["arange"] = "cute.arch.thread_idx, or a loop over cute.range(n)",
   ["static_range"] = "cute.range_constexpr",
-  ["load"] = "t[i], tensor:load(), or cute.copy with {pred = p} for a mask",
+  ["load"] = "t[i], tensor:load(), or cute.copy with {pred = p} for a mask; "
+    .. "for a file cute.npy.tensor(cute.npy.read(path))",
+  ["load_npy read_npy fromfile"] = "cute.npy.tensor(cute.npy.read(path))",
+  ["save save_npy tofile"] = "cute.npy.write(path, {dtype =, shape =, "
+    .. "bytes =}), cute.safetensors.write(path, {name = tensor})",
+  ["load_file safe_open"] = "cute.safetensors.open {path}",
+  ["save_file"] = "cute.safetensors.write(path, {name = tensor})",
+  ["shfl shfl_sync"] = "cute.arch.shuffle_sync",
+  ["shfl_down shuffle_down"] = "cute.arch.shuffle_sync_down",
+  ["shfl_up shuffle_up"] = "cute.arch.shuffle_sync_up",
+  ["shfl_xor shuffle_xor"] = "cute.arch.shuffle_sync_bfly",
   ["store"] = "t[i] = x, tensor:store(x), or cute.copy with {pred = p}",
   ["dot matmul mma"] = "cute.gemm(mma, acc, a, b, acc) in a kernel, "
     .. "cute.ops.gemm(A, B) on the host",
@@ -195,6 +205,16 @@ local OPTIONS = {
     ["trans_a trans_b transA transB transpose_a transpose_b"] = "transpose "
       .. "the operand's layout instead: cute.select(t, {1, 0})",
   }),
+  alibi_slopes = rows({}, {
+    ["attn_mask mask attention_mask"] = "write bias = t for numbers that are "
+      .. "added to the scores, mask_mod = function(at) for true and false",
+    ["dropout dropout_p p_drop"] = "write mask_mod = function(at) return "
+      .. "at:kept(p, seed) end",
+    ["enable_gqa num_kv_heads"] = "leave it out: heads of Q share those of K "
+      .. "and V",
+    ["window_size"] = "write window = {left, right}",
+    ["cu_seqlens cu_seqlens_q cu_seqlens_k"] = "write cu_q = t, cu_k = t",
+  }),
   by = rows({}, {
     ["axis axes dim dims"] = "write by = \"row\" for the last mode, or by = "
       .. "{0} for a list of modes",
@@ -207,7 +227,8 @@ local OPTIONS = {
     ["requires_grad"] = "derivatives are operations of their own",
   }),
 }
-local ORDER = {"min_blocks", "block", "epilogue", "by", "dtype"}
+local ORDER = {"min_blocks", "block", "epilogue", "alibi_slopes", "by",
+  "dtype"}
 
 --- Returns a sentence about an option of another language that has no
 -- counterpart, or nil.
@@ -270,6 +291,16 @@ end
 -- Patterns of messages, and the advice to print for each, in which %1 is the
 -- pattern's first capture.
 local LINES = {
+  {"at most %d+ arguments? expected, got %d+; #2 is \"cannot ",
+    "the call inside returned nil and a message: write assert(...) around it"},
+  {"a layout has no field %d", "write l(i) for an offset, cute.get(l, i) for a "
+    .. "mode, l.shape and l.stride for its lists"},
+  {"operand #%d of '%w+' %(number or traced value expected, got tensor",
+    "write t[i] for an element, t:load() for a vector of all; in an epilogue "
+    .. "at:col(t), at:row(t) or at:tile(t); pass ops.elementwise one more "
+    .. "operand"},
+  {"attempt to call a number value$", "write t(i, j) for an element, t(i, _) "
+    .. "for a part"},
   {"on a function value %(%a+ '([%w_]+)'%)",
     "write %1() for the result of function %1"},
   {"%([%d,]+%) cannot be called: it is not a function",
@@ -280,6 +311,9 @@ local LINES = {
     "write x:ne(0), or another comparison such as x:lt(y), for a condition"},
   {"to 'cute%.when' %(at most 3 arguments",
     "write for a, b in cute.cases(c1, c2) do ... end for else if"},
+  {"no copy atom 'SM80_CP_ASYNC_[%w_]+'", "write a num_bits_per_copy of 32, "
+    .. "64 or 128, a name with a type such as "
+    .. "SM80_CP_ASYNC_CACHEALWAYS<uint128_t>"},
   {"no copy atom 'UniversalCopy'", "write a num_bits_per_copy that is a power "
     .. "of two from the element's bits to 256"},
   {"cute%.range: a limit is a function",
@@ -292,7 +326,13 @@ local LINES = {
 
 local function known_line(message, text)
   local first = message:match "^[^\n]*"
-  if first:find "operator '//'" and text:find "^%s*//" then
+  if text:find "^%s*#" and first:find "get length of" then
+    return "write a comment with --"
+  elseif first:find "%[bad%-argument%]" and first:find "to 'cute%.copy' %("
+    and text:find "%f[%w_]pred%f[^%w_]" then
+    return "write pred = t, a tensor of booleans with one for each access; for "
+      .. "one condition cute.when(c, function() cute.copy(...) end)"
+  elseif first:find "operator '//'" and text:find "^%s*//" then
     return "write a comment with --"
   elseif first:find "%(global 'f'%)" and text:find "%f[%w_]f[\"']" then
     return "write (\"x is %g\"):format(x) for a string with values"

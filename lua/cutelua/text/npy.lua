@@ -343,6 +343,16 @@ local function read_open(f, opt)
   return array
 end
 
+-- Elements of an array are in its tensor only.
+local Array = {}
+
+function Array.__index(_, key)
+  if math.type(key) then
+    core.fail("bad-argument", "an array of a .npy file has its elements as "
+      .. "bytes\n  write cute.npy.tensor(array) for a tensor")
+  end
+end
+
 --- Reads a file, also a pipe or a device. bf16, e4m3, e5m2 and ue8m0, which
 -- ml_dtypes writes as '<V2', '<V1', '<f1' and '<V1', are recognized only by
 -- `dtype`.
@@ -360,7 +370,7 @@ function npy.read(path, opt)
   if not array then
     return nil, ("%s %s [io]"):format(core.visible(path), why)
   end
-  return array
+  return setmetatable(array, Array)
 end
 
 --- Returns the bytes of a .npy file.

@@ -162,12 +162,24 @@ function safetensors.open(paths)
   return files
 end
 
+-- Raises the error for a name that no file has.
+local function no_tensor(entries, name)
+  local names = {}
+  for n in pairs(entries) do names[#names + 1] = n end
+  table.sort(names)
+  local near = core.nearest(name, names)
+  core.fail("unknown-name", ("no file has %s%s"):format(core.visible(name),
+    near and (" (did you mean %s?)"):format(core.visible(near))
+    or #names <= 12 and ": there are " .. core.visible(table.concat(names, " "))
+    or (", of %d tensors"):format(#names)))
+end
+
 --- Returns a tensor on the host, with contiguous rows.
 ---@param name string
 ---@return any
 function Files:tensor(name)
   local e = self.entries[name]
-  if not e then core.fail("io", "no file has " .. core.visible(name)) end
+  if not e then no_tensor(self.entries, name) end
   local layout = cute.make_layout(#e.shape == 0 and {1} or e.shape,
                                   cute.LayoutRight)
   local buffer, first = core.map_file(e.file, e.dtype, e.at, cute.size(layout))
@@ -261,6 +273,8 @@ function safetensors.write(path, tensors, metadata)
   return output.write_file(path, ("<I8"):pack(#header), header,
                            table.unpack(pieces))
 end
+
+sign.class("safetensors", Files, "tensor(name: string)")
 
 return sign.public("safetensors.", safetensors, [[
   open(paths: table)

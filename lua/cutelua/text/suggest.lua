@@ -283,7 +283,9 @@ local FOREIGN = {
     .. "launch {grid = g, block = b}"},
   {"[%w_%])]%s*[%+%-%*/%%|&^]=", "Lua has no += or similar operators: write x "
     .. "= x + y"},
-  {"%+%+", "write i = i + 1"},
+  {"%+%+", "write i = i + 1"}, {"%*%*", "write x ^ y"},
+  {"^%s*try%s*:", "write local ok, message = pcall(f, ...)"},
+  {"^%s*with%s.*:%s*$", "write local x <close> = ..."},
   {"!=", "write ~=, for traced values x:ne(y)"},
   {"&&", "write and, for traced values &"},
   {"||", "write or, for traced values |"},

@@ -132,6 +132,12 @@ function problem.options_of(call, p)
     call:fail("scale = %s; the kernels multiply in f32 and need a number from "
       .. "2^-126 to 2^127", core.show(scale))
   end
+  for key in next, window or {} do
+    if key ~= 1 and key ~= 2 then
+      call:fail("window has the key %s; it is a list of two numbers, {left, "
+        .. "right}", core.show(key))
+    end
+  end
   for i = 1, 2 do
     local w = window and window[i]
     if w and (math.type(w) ~= "integer" or w < 0) then

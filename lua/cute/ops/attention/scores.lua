@@ -154,10 +154,26 @@ function scores.push_captured(call, list)
   return list
 end
 
+--- Raises an error if a function has more parameters than it gets: Python's
+-- FlexAttention passes the four indices one by one.
+---@param call table
+---@param name string "score_mod"
+---@param f function?
+---@param gets string its parameters, separated by commas
+function scores.check_parameters(call, name, f, gets)
+  local of, n = f and debug.getinfo(f, "u"), select(2, gets:gsub("%a+", ""))
+  if of and of.nparams > n then
+    call:fail("%s has %d parameters, but is called with (%s): the indices are "
+      .. "the fields at.b, at.h, at.q and at.k", name, of.nparams, gets)
+  end
+end
+
 -- Raises an error unless score_mod returns a float and mask_mod a boolean.
 -- Traces the two functions in a separate kernel to find out. Returns the kinds
 -- of score_mod's reads of the captured values at positions `at`, if given.
 local function check_functions(call, modify, positions)
+  scores.check_parameters(call, "score_mod", call.o.score_mod, "s, at")
+  scores.check_parameters(call, "mask_mod", call.o.mask_mod, "at")
   local list, kinds = scores.push_captured(call, {n = 0}), {}
   local program = cute.kernel("score", function(...)
     local score, mask, done = modify(...)

@@ -1,0 +1,10 @@
+-- A window whose sides have names, although it is a list.
+-- expect: cutelua: ops.attention: window has the key "left"; it is a list of
+--   two numbers, {left, right} [bad-argument]
+-- expect: spec/faults/bad-argument/window_names.lua:8 in main chunk
+
+local cute = require "cute"
+local Q = cute.ones({1, 16, 2, 64}, cute.bf16)
+cute.ops.attention(Q, Q, Q, {device = "sim:sm_80",
+  window = {left = 4}})  -- wrong
+-- mend:   window = {4}})

@@ -100,6 +100,22 @@ static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
   face_set_bool(L, "undefined_ok", m->undefined_ok);
 }
 
+// Reports whether a kernel reads an argument and has no effect: it stores to no
+// argument or raw address, prints nothing and meets no other thread.
+static bool has_no_effect(const Fn *fn) {
+  bool reads = false;
+  for (size_t i = 0; i < fn->arg.n; i++) {
+    if (fn->arg.p[i].written) return false;
+    reads |= fn->arg.p[i].pointer && fn->arg.p[i].read;
+  }
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Op op = ir_get(fn, r)->op;
+    if (op == OP_PTR || op == OP_ATOMIC) return false;
+    if (op_effect(op) & (EF_ORDERED | EF_LATER)) return false;
+  }
+  return reads && !((const FnBox *)fn)->ptx_sm;
+}
+
 // fn:info() -> {name=, smem=, barriers=, instructions=, args={...},
 // mems={...}}: properties of the traced function
 static int fn_info(lua_State *L) {
@@ -113,6 +129,7 @@ static int fn_info(lua_State *L) {
   for (Ref r = 1; r < fn->ins.n; r++)
     prints |= ir_get(fn, r)->op == OP_PRINTF;
   face_set_bool(L, "prints", prints);
+  face_set_bool(L, "idle", has_no_effect(fn));
   face_set_bool(L, "ptx", ((const FnBox *)fn)->ptx_sm != 0);
   face_set_bool(L, "addresses", ir_has_addresses(fn));
   lua_createtable(L, (int)fn->arg.n, 0);

@@ -54,7 +54,7 @@ local FUNCTIONS = {
   {"workshop.", "cutelua.text.faults", "faults notes"},
   {"workshop.", "cutelua.text.mistakes",
     "always_true argument idle_iterator missing_argument no_field "
-      .. "number_of_arguments odd_launch tested_expression traced"},
+      .. "note_idle number_of_arguments odd_launch tested_expression traced"},
   {"workshop.", "cutelua.text.strays", "strays"},
   {"workshop.", "cutelua.text.foreign",
     "called_namespace indexed_kernel option python_name"},

@@ -265,6 +265,22 @@ describe("a script that runs", function()
     end
   end)
 
+  it("gets a note about a kernel that stores nothing", function()
+    local note = "cutelua: note: SCRIPT:3: kernel k stores nothing to its "
+      .. "arguments, so that a launch has no effect: write t[i] = x or "
+      .. "t:store(x)\n"
+    local kernel = "local k = cute.kernel('k', function(x) local i = 0\n%s "
+      .. "end)\n" .. LAUNCH
+    assert.equal(note, (said(kernel:format "local v = x[i] * 2")))
+    assert.equal(note, (said(kernel:format("local r = cute.make_rmem_tensor(4, "
+      .. "cute.f32)\nr:store(x(0, cute._):load() * 2)"))))
+    for _, body in ipairs {"x[i] = x[i] * 2", "", "cute.printf('{}\\n', x[i])",
+                           "cute.arch.atomic_add(x.iterator, x[i])"} do
+      assert.is_nil((said(kernel:format(body))):find("stores nothing", 1, true),
+                    body)
+    end
+  end)
+
   it("gets a note about an operand that its function does not get", function()
     assert.equal("cutelua: note: ops.elementwise: the function at SCRIPT:3 has "
       .. "1 parameter, but there are 2 operands: it does not get the last\n",

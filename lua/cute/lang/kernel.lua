@@ -781,6 +781,9 @@ local function new_program(k, args, kind, opts)
   for _, text in ipairs(program.warnings) do
     io.stderr:write("cutelua: warning: kernel ", k.name, ": ", text, "\n")
   end
+  local note_idle = program.info.idle and not program.warnings[1]
+    and sign.workshop.note_idle
+  if note_idle then note_idle(k) end
   return program
 end
 

@@ -298,7 +298,7 @@ function errors.format(failure, opt)
   local out = {(opt.prefix or "") .. parts.sentence:gsub(":$", "") .. tag}
   local max = opt.traceback and math.huge or MAX_LINES
   if report.world[parts.kind] then
-    local done = parts.kind == "driver-error" or parts.kind == "io"
+    local done = parts.kind == "driver-error"
       -- The sentence about a failed launch is followed by the script's line
       -- with the launch.
       or parts.sentence:find "^kernel "

@@ -2,6 +2,7 @@
 -- fields and names that do not exist. The language loads this module for the
 -- first error of these kinds (sign.workshop).
 local core = require "cute.core"
+local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 local tokens = require "cutelua.text.tokens"
 
@@ -142,6 +143,18 @@ function mistakes.missing_argument(k, args, about_nil)
         debug.getlocal(k.func, i) or "?")
     end
   end
+end
+
+--- Notes that a kernel of the script has no effect.
+---@param k table
+function mistakes.note_idle(k)
+  local info = debug.getinfo(k.func, "S")
+  if core.own_source(info.source) or info.source:find "kernels[/%.]" then
+    return
+  end
+  report.note(("%s:%d: kernel %s stores nothing to its arguments, so that a "
+    .. "launch has no effect: write t[i] = x or t:store(x)"):format(
+    info.short_src, info.linedefined, k.name))
 end
 
 ---------------------------------------------------------------------------

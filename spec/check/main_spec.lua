@@ -49,6 +49,14 @@ describe("cutelua check", function()
       .. "steps in 1 block; 3 runs\ndone\n$", out)
   end)
 
+  it("says that a script is no lesson, which has sizes", function()
+    local out, err, code = check("--sizes", dir .. "/s.lua", "1")
+    assert.equal("cutelua: note: --sizes: the script is no lesson, so that its "
+      .. "own size alone was checked; k:check has an option `sizes`\n", err)
+    assert.matches("kernel last: ok", out)
+    assert.equal(0, code)
+  end)
+
   it("continues after a launch whose time is estimated", function()
     support.write(dir .. "/g.lua", [[
       local cute = require "cute"

@@ -320,6 +320,7 @@ describe("an estimate rejects", function()
   end
 
   it("cards that it does not know", function()
+    refused("registers = 0: a thread has 1 to 255", {registers = 0})
     refused('no card "h20"; known cards: a100 h100 h200 l40s', {card = "h20"})
   end)
 

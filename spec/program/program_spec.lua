@@ -146,6 +146,7 @@ describe("a command of cutelua", function()
         {{"draw", "(4,"}, 1, "bad-notation"},
         {{"draw", "SM80_no"}, 1, "no atom 'SM80_no'"},
         {{"estimate"}, 2, "estimate: which script?"},
+        {{"estimate", "--registers", "0", "s"}, 2, "number from 1 to 255"},
         {{"estimate", "--cald"}, 2, "did you mean --card?"},
         {{"estimate", "--at", "x", "s"}, 2, "whole number is needed, got 'x'"},
         {{"profile", "--kernel"}, 2, "'--kernel' needs an argument"}} do

@@ -226,6 +226,21 @@ describe("a note tells of gaps", function()
         y[at] = x[at]
       end, cute.ones(nested, cute.f32), zeros(32, 32):mark_layout_dynamic())))
   end)
+
+  it("in an output as long as a guard, if the grid is not", function()
+    local function fill(grid, extent, limit)
+      return notes(run(grid, 32, function(x, n)
+        local i = arch.block_idx() * 32 + arch.thread_idx()
+        cute.when(i:lt(limit or n), function() x[i] = 1 end)
+      end, zeros(extent), extent))
+    end
+    assert.same({"elements 96 to 119 of 'x' were never stored"}, fill(3, 120))
+    assert.same({"elements 64 to 119 of 'x' were never stored"},
+                fill(2, 120, 120))
+    assert.same({}, fill(4, 120))
+    assert.same({}, fill(4, 128, 120))
+    assert.same({}, fill(1, 120))
+  end)
 end)
 
 -- Copies x to y by `grid` blocks of 32. body(x, y, i, b, t, n) is the kernel.
@@ -536,21 +551,6 @@ describe("a note tells of a tensor that TMA reads", function()
     assert.same({"columns 48 to 63 of 'out' were never stored",
                  "coordinates 48 to 63 of mode 0 of the tensor map of 'a' were "
                  .. "never read"}, load({3, 3}, ones(48, 64), zeros(48, 64)))
-  end)
-
-  it("tell of a guard that is as long as an output, unlike the grid", function()
-    local function fill(grid, extent, limit)
-      return notes(run(grid, 32, function(x, n)
-        local i = arch.block_idx() * 32 + arch.thread_idx()
-        cute.when(i:lt(limit or n), function() x[i] = 1 end)
-      end, zeros(extent), extent))
-    end
-    assert.same({"elements 96 to 119 of 'x' were never stored"}, fill(3, 120))
-    assert.same({"elements 64 to 119 of 'x' were never stored"},
-                fill(2, 120, 120))
-    assert.same({}, fill(4, 120))
-    assert.same({}, fill(4, 128, 120))
-    assert.same({}, fill(1, 120))
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -294,9 +294,9 @@ local function session(module)
     end
     note_behind(main.HELP, words, own.script)
     opt.stop = started.stop
-    local result = protected(opt, run_script, opt, words, own.script)
+    local result, text = protected(opt, run_script, opt, words, own.script)
     if result == 0 then note_unlaunched(opt) end
-    return started:finish(result)
+    return started:finish(result, text)
   end
 end
 

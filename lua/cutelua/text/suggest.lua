@@ -173,6 +173,25 @@ local function beyond(text, vars)
   end
 end
 
+-- Returns a sentence about the local that a line reads and that is nil because
+-- a function that reads a file failed, or nil. Such a function returns nil and
+-- a message, as io.open does.
+local function failed(message, frame, vars)
+  local name = message:match "%(%a+ '([%a_][%w_]*)'%)"
+  if not name or not vars.known[name] or not vars.text then return end
+  local call, n = nil, 0
+  for text in vars.text:gmatch "([^\n]*)\n?" do
+    n = n + 1
+    if n >= frame.line then break end
+    local names, f = bare(text):match "local%s+([%w_%s,]-)%s*=%s*([%w_.]+)%s*%("
+    if f and (", " .. names .. ","):find("[%s,]" .. name .. "[%s,]") then
+      call = (f:find "%.read$" or f == "io.open") and f or nil
+    end
+  end
+  return call and ("'%s' is nil: %s returns nil and a message if it fails\n  "
+    .. "write assert(%s(...)) to see the message"):format(name, call, call)
+end
+
 -- Returns advice if a `for` loop iterates over a value that is not an iterator.
 local function walked(message, text)
   if message:find "%(for iterator" or message:find "to 'for iterator'"
@@ -198,7 +217,7 @@ function suggest.value(message, level, frame)
   vars.known, vars.held, vars.env = variables(level + 1)
   return vars.env and undefined(message, text, vars)
     or missing(message, text, vars)
-    or beyond(text, vars)
+    or beyond(text, vars) or failed(message, frame, vars)
 end
 
 ---------------------------------------------------------------------------

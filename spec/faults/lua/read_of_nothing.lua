@@ -1,0 +1,10 @@
+-- An array of a file that does not exist.
+-- expect: cutelua: attempt to index a nil value (local 'array') [lua]
+-- expect: spec/faults/lua/read_of_nothing.lua:9 in main chunk
+-- expect: 'array' is nil: cute.npy.read returns nil and a message if it fails
+-- expect: write assert(cute.npy.read(...)) to see the message
+
+local cute = require "cute"
+local array = cute.npy.read("/dev/null/none.npy")  -- wrong
+print(array.shape)  -- wrong
+-- mend: assert(cute.npy.read("/dev/null/none.npy") == nil)

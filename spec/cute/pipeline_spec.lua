@@ -154,5 +154,19 @@ describe("NamedBarrier", function()
   end)
 end)
 
+describe("a state that advances", function()
+  it("is the result", function()
+    local O = cute.zeros({2}, "i32")
+    launch(function(out)
+      local pipe = cute.pipeline.PipelineCpAsync {num_stages = 3}
+      local write = pipe:make_producer_state()
+      out[0] = write:advance().index
+      write = write:advance(4)
+      out[1] = write.index
+    end, {O}, {block = 1})
+    assert.same({1, 2}, {O[0], O[1]})
+  end)
+end)
+
 ---------------------------------------------------------------------------
 -- SPDX-License-Identifier: MIT

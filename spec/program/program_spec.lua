@@ -407,6 +407,8 @@ describe("cutelua", function()
       {2, "'--kernel' needs an argument", "profile", "--kernel"},
       {2, "unknown option '--x'; profile --help lists them", "profile", "--x"},
       {2, "run: which script?", "run"},
+      {2, "'--emit' is an option of lessons, behind their name; other scripts "
+       .. "print k(...):trace({block = n}).source", "--emit", "cu"},
       {2, "unknown option '-x'; run --help says more", "run", "-x"}} do
       local out, err, code = support.run(table.move(row, 3, #row, 1, {}))
       assert.equal("", out)

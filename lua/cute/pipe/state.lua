@@ -69,8 +69,12 @@ end
 --- Advances to the next stage, or by `count` stages if other threads use the
 -- stages in between.
 ---@param count? integer|cute.Value 0 or more
+---@return table self
 function State:advance(count)
-  if count == nil or count == 1 then return step(self, 1) end
+  if count == nil or count == 1 then
+    step(self, 1)
+    return self
+  end
   if math.type(count) and (math.type(count) ~= "integer" or count < 0) then
     core.fail("bad-argument", ("advance: %s stages"):format(tostring(count)))
   end
@@ -80,6 +84,7 @@ function State:advance(count)
   self.index = place - rounds * self.stages
   self.phase = (self.phase ~ rounds) & 1
   known_range(self)
+  return self
 end
 
 --- Moves back to the previous stage.

@@ -38,6 +38,13 @@ local FLAGS = {["-i"] = "interactive", ["--watch"] = "watch",
   ["--version"] = "version", ["-v"] = "version", ["--help"] = "help",
   ["-h"] = "help"}
 
+-- Options of lessons (scripts/), and what other scripts have instead.
+local LESSONS = {
+  ["--emit"] = "other scripts print k(...):trace({block = n}).source",
+  ["--arch"] = "other scripts launch with device = \"sim:sm_80\"",
+  ["--device"] = "other scripts launch with device = \"sim\"",
+  ["--seed"] = "other scripts launch with seed = n"}
+
 --- Parses the command line. Returns {steps = {{"-e", code}, ...}, script =
 -- index of the script's name in argv, and flags by name}.
 ---@param argv table argv[0] is the program
@@ -66,7 +73,9 @@ function program.options(argv)
       end
       opt.steps[#opt.steps + 1] = {a:sub(1, 2), value}
     else
-      return nil, ("unknown option '%s'; --help lists them"):format(a)
+      return nil, LESSONS[a] and (("'%s' is an option of lessons, behind "
+        .. "their name; %s"):format(a, LESSONS[a]))
+        or ("unknown option '%s'; --help lists them"):format(a)
     end
     i = i + 1
   end

@@ -38,13 +38,6 @@ local FLAGS = {["-i"] = "interactive", ["--watch"] = "watch",
   ["--version"] = "version", ["-v"] = "version", ["--help"] = "help",
   ["-h"] = "help"}
 
--- Options of lessons (scripts/), and what other scripts have instead.
-local LESSONS = {
-  ["--emit"] = "other scripts print k(...):trace({block = n}).source",
-  ["--arch"] = "other scripts launch with device = \"sim:sm_80\"",
-  ["--device"] = "other scripts launch with device = \"sim\"",
-  ["--seed"] = "other scripts launch with seed = n"}
-
 --- Parses the command line. Returns {steps = {{"-e", code}, ...}, script =
 -- index of the script's name in argv, and flags by name}.
 ---@param argv table argv[0] is the program
@@ -73,9 +66,8 @@ function program.options(argv)
       end
       opt.steps[#opt.steps + 1] = {a:sub(1, 2), value}
     else
-      return nil, LESSONS[a] and (("'%s' is an option of lessons, behind "
-        .. "their name; %s"):format(a, LESSONS[a]))
-        or ("unknown option '%s'; --help lists them"):format(a)
+      local advice = require "cutelua.text.foreign".lesson_option(a)
+      return nil, advice or ("unknown option '%s'; --help lists them"):format(a)
     end
     i = i + 1
   end
@@ -264,15 +256,16 @@ end
 -- Reports options of a command that are behind its script, and so belong to the
 -- script's arguments, if the script reads no arguments.
 local function note_behind(help, words, at)
+  local foreign = require "cutelua.text.foreign"
   local text = words[at] ~= "-" and files.read(words[at], nil, "plain")
   local reads = not text or text:find "%f[%w_]arg%f[^%w_]"
     or text:find("...", 1, true)
   if reads then return end
   for i = at + 1, #words do
     local name = words[i]:match "^%-%-%l[%l-]*"
-    if name == "--launch" and help:find(" --launch LAUNCH", 1, true) then
-      report.note("--launch describes the launches of a .ptx or .cu file; a "
-        .. "script launches its kernels itself")
+    local launches = name and foreign.launch_option(name, help)
+    if launches then
+      report.note(launches)
     elseif name and help:find("\n  " .. name:gsub("%-", "%%-") .. "[ \n]") then
       report.note(("%s is behind the script, which reads no arguments: write "
         .. "it before the script"):format(name))

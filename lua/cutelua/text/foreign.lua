@@ -243,6 +243,33 @@ function foreign.option(name, known)
   end
 end
 
+-- Options of lessons (scripts/), and what other scripts have instead.
+local LESSONS = {emit = "print k(...):trace({block = n}).source",
+  arch = "launch with device = \"sim:sm_80\"",
+  device = "launch with device = \"sim\"", seed = "launch with seed = n"}
+
+--- Returns the message for an option of lessons before the name of a script, or
+-- nil for other options.
+---@param option string
+---@return string?
+function foreign.lesson_option(option)
+  local advice = LESSONS[option:match "^%-%-(%l+)$"]
+  return advice and ("'%s' is an option of lessons, behind their name; other "
+    .. "scripts %s"):format(option, advice)
+end
+
+--- Returns the note on an option for files of PTX and CUDA C that is behind
+-- the name of a script, or nil for other options.
+---@param option string
+---@param help string the command's --help
+---@return string?
+function foreign.launch_option(option, help)
+  if option == "--launch" and help:find("--launch LAUNCH", 1, true) then
+    return "--launch describes the launches of a .ptx or .cu file; a script "
+      .. "launches its kernels itself"
+  end
+end
+
 ---------------------------------------------------------------------------
 -- Fields and methods
 ---------------------------------------------------------------------------

@@ -457,13 +457,13 @@ parity tma reads,uses,wait
   pipeline.PipelineState(STAGES, 0, 0, 1)
 parity tma writes,loads,ask
   pipe:make_producer_state()
-  pipe:make_consumer_state()
+  pipeline.PipelineState(STAGES, 0, 0, 0)
 parity async reads,uses,wait
   pipe:make_consumer_state()
-  pipe:make_producer_state()
+  pipeline.PipelineState(STAGES, 0, 0, 1)
 parity async writes,loads,ask
   pipe:make_producer_state()
-  pipe:make_consumer_state()
+  pipeline.PipelineState(STAGES, 0, 0, 0)
 parity two ask
   (bars + (i + STAGES), 1 - turn)
   (bars + (i + STAGES), 0)

@@ -80,7 +80,8 @@ describe("host tensors", function()
         for _, v in ipairs {1.5, 1 / 0, 1e15, range[2] + 1.0} do
           local text = support.message(function() store(v) end)
           assert.truthy(text:find(("the number %g does not fit in %s%s")
-            :format(v, name, kernel and ": convert" or " [type"), 1, true),
+            :format(v, name, kernel and ": write an"
+              or " [type"), 1, true),
             text)
         end
         assert.truthy(support.message(function() store(0 / 0) end)

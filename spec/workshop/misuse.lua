@@ -56,7 +56,7 @@ misuse.list = {
   run("\nlocal x\nprint(x.y)", {line = 3,
     says = "attempt to index a nil value (local 'x')"}),
   run("coroutine.wrap(function() error 'in one' end)()", {line = 1,
-    says = "script.lua:1: in one"}),
+    says = "in one"}),
   run("local function f(n) return 1 + f(n) end\nf(1)", {line = 1,
     says = "stack overflow"}),
   run("local t = setmetatable({}, {__index = function(t, k)\n"

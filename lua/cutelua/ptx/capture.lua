@@ -24,11 +24,12 @@ local function check_files(folder, files)
   for name in pairs(files) do names[#names + 1] = name end
   table.sort(names)
   for _, name in ipairs(names) do
-    local n = size_of(folder .. "/" .. name)
     if name:find("/", 1, true) then
       fail("%s: LAUNCH.json names the file %s outside the folder", folder,
            core.show(name))
-    elseif not n and name == "module.ptx" then
+    end
+    local n = size_of(folder .. "/" .. name)
+    if not n and name == "module.ptx" then
       fail("%s has no module.ptx: record the launch with a program that keeps "
         .. "its PTX", folder)
     elseif n ~= files[name] then

@@ -644,6 +644,8 @@ build = {
         "lua/cutelua/program/exit.lua",
       ["cutelua.program.explain"] =
         "lua/cutelua/program/explain.lua",
+      ["cutelua.program.fidelity"] =
+        "lua/cutelua/program/fidelity.lua",
       ["cutelua.program.folders"] =
         "lua/cutelua/program/folders.lua",
       ["cutelua.program.http"] =
@@ -714,6 +716,8 @@ build = {
         "lua/cutelua/text/errors.lua",
       ["cutelua.text.faults"] =
         "lua/cutelua/text/faults.lua",
+      ["cutelua.text.fidelity"] =
+        "lua/cutelua/text/fidelity.lua",
       ["cutelua.text.foreign"] =
         "lua/cutelua/text/foreign.lua",
       ["cutelua.text.gguf"] =

@@ -28,7 +28,7 @@ local function arguments(text)
 end
 
 -- Returns the rows of ops.h: {macro, name, operands, imm, rule, effect, who,
--- note}. A comment before or after a row is its note.
+-- fidelity, note}. A comment before or after a row is its note.
 local function operations(text)
   local rows, before = {}, {}
   text = text:match "\n#endif\n\n(//.-)#undef SCALAR"
@@ -42,9 +42,10 @@ local function operations(text)
       local a = arguments(inside:sub(2, -2))
       local row = {macro = macro, name = a[2]:sub(2, -2),
         operands = a[3]:sub(2, -2), imm = a[4], rule = a[5], effect = a[6],
-        who = a[7], note = {}}
+        who = a[7], fidelity = a[8], note = {}}
       if macro == "SCALAR" then
         row.imm, row.rule, row.effect, row.who = "NONE", a[4], "PURE", "LANE"
+        row.fidelity = a[5]
       end
       table.move(before, 1, #before, 1, row.note)
       local said = tail:match "^// ?(.*)$"
@@ -62,13 +63,13 @@ local function operations(text)
   return rows
 end
 
--- Returns the rows of intrin.h: {name, signature, class, sm, text}.
+-- Returns the rows of intrin.h: {name, signature, class, fidelity, sm, text}.
 local function intrinsics(text)
   local rows = {}
   text = text:match "#define INTRINS%(IN%)(.-)\n\n"
   for inside in text:gmatch "%f[%w]IN(%b())" do
     local a = arguments((inside:sub(2, -2):gsub("%s*\\\n%s*", " ")))
-    rows[#rows + 1] = {a[2]:sub(2, -2), a[3]:sub(2, -2), a[4], a[5], a[6]}
+    rows[#rows + 1] = {a[2]:sub(2, -2), a[3]:sub(2, -2), a[4], a[5], a[6], a[7]}
   end
   return rows
 end
@@ -94,20 +95,22 @@ local function operation_table()
   for i, r in ipairs(operations(read "core/ir/ops.h")) do
     rows[i] = {code(r.name), code(r.operands),
       r.imm == "NONE" and "" or code(r.imm), code(r.rule), code(r.effect),
-      code(r.who), cell(table.concat(r.note, " "))}
+      code(r.who), code(r.fidelity), cell(table.concat(r.note, " "))}
   end
   add_table(out, {"operation", "operands", "immediate", "result", "effect",
-                  "threads", "note"}, rows)
+                  "threads", "fidelity", "note"}, rows)
   return out
 end
 
 local function intrinsic_table()
   local out, rows = {}, {}
   for i, r in ipairs(intrinsics(read "core/ir/intrin.h")) do
-    rows[i] = {code(r[1]), code(r[2]), code(r[3]), r[4] == "0" and "" or r[4],
-      code(r[5]:gsub('" +"', ""):sub(2, -2):gsub("%%%%", "%%"))}
+    rows[i] = {code(r[1]), code(r[2]), code(r[3]), code(r[4]),
+      r[5] == "0" and "" or r[5],
+      code(r[6]:gsub('" +"', ""):sub(2, -2):gsub("%%%%", "%%"))}
   end
-  add_table(out, {"intrinsic", "signature", "class", "sm", "text"}, rows)
+  add_table(out, {"intrinsic", "signature", "class", "fidelity", "sm",
+                  "text"}, rows)
   return out
 end
 

@@ -3,12 +3,21 @@
 #include "base/soft.h"
 
 static const char *const names[SOFT_COUNT] = {
-#define SO(id, name) name,
+#define SO(id, name, how) name,
   SOFT_OPS(SO)
 #undef SO
 };
 
 const char *soft_name(SoftOp op) { return names[op]; }
+
+Fidelity soft_fidelity(SoftOp op) {
+  static const uint8_t t[SOFT_COUNT] = {
+#define SO(id, name, how) FI_##how,
+    SOFT_OPS(SO)
+#undef SO
+  };
+  return (Fidelity)t[op];
+}
 
 static uint64_t one(Soft s, const uint64_t x[3]) {
   bool number = dtype_is_float((DType)s.type);

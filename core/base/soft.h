@@ -8,24 +8,28 @@
 #define CUTE_SOFT_H
 
 #include "base/dtype.h"
+#include "base/fidelity.h"
 
-// SO(ID, "name in PTX"). The operands are a, b and c. Soft.type is the type of
-// the result.
+// SO(ID, "name in PTX", fidelity). The operands are a, b and c. Soft.type is
+// the type of the result. fidelity: a row of base/fidelity.h.
 #define SOFT_OPS(SO) \
-  SO(ADD, "add") SO(SUB, "sub") SO(MUL, "mul") SO(FMA, "fma") \
-  SO(DIV, "div") SO(RCP, "rcp") SO(SQRT, "sqrt") \
-  SO(MIN, "min") SO(MAX, "max") SO(NEG, "neg") SO(ABS, "abs") \
-  SO(CVT, "cvt")          /* converts from Soft.from */ \
-  SO(RINT, "cvt.rint")    /* rounds to an integral value */ \
-  SO(APPROX, "approx")    /* Soft.mode selects the function */ \
-  SO(DIV_APPROX, "div.approx") SO(DIV_FULL, "div.full") \
-  SO(PACK, "cvt.pack")    /* c a b, from the high bits down */ \
-  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* Soft.from: type of b; .mode: .hi */ \
-  SO(BMSK, "bmsk") SO(SZEXT, "szext")  /* Soft.mode: .clamp */ \
-  SO(FNS, "fns") SO(PRMT, "prmt")      /* Soft.mode: SoftPermute */ \
-  SO(MADHI_SAT, "mad.hi.sat") SO(MAD24HI_SAT, "mad24.hi.sat")
+  SO(ADD, "add", EXACT) SO(SUB, "sub", EXACT) SO(MUL, "mul", EXACT) \
+  SO(FMA, "fma", EXACT) \
+  SO(DIV, "div", EXACT) SO(RCP, "rcp", EXACT) SO(SQRT, "sqrt", EXACT) \
+  SO(MIN, "min", EXACT) SO(MAX, "max", EXACT) \
+  SO(NEG, "neg", EXACT) SO(ABS, "abs", EXACT) \
+  SO(CVT, "cvt", EXACT)          /* converts from Soft.from */ \
+  SO(RINT, "cvt.rint", EXACT)    /* rounds to an integral value */ \
+  SO(APPROX, "approx", UNIT)    /* Soft.mode selects the function */ \
+  SO(DIV_APPROX, "div.approx", UNIT) SO(DIV_FULL, "div.full", UNIT) \
+  SO(PACK, "cvt.pack", EXACT)    /* c a b, from the high bits down */ \
+  /* Soft.from: type of b; .mode: .hi */ \
+  SO(DP4A, "dp4a", EXACT) SO(DP2A, "dp2a", EXACT) \
+  SO(BMSK, "bmsk", EXACT) SO(SZEXT, "szext", EXACT) /* Soft.mode: .clamp */ \
+  SO(FNS, "fns", EXACT) SO(PRMT, "prmt", EXACT)  /* Soft.mode: SoftPermute */ \
+  SO(MADHI_SAT, "mad.hi.sat", EXACT) SO(MAD24HI_SAT, "mad24.hi.sat", EXACT)
 typedef enum SoftOp {
-#define SO(id, name) SOFT_##id,
+#define SO(id, name, fidelity) SOFT_##id,
   SOFT_OPS(SO)
 #undef SO
   SOFT_COUNT
@@ -71,6 +75,7 @@ static inline Soft soft_unpack(int64_t u) {
 }
 
 const char *soft_name(SoftOp op);
+Fidelity soft_fidelity(SoftOp op);
 
 // Computes one lane's result from zero-extended operands.
 uint64_t soft_eval(Soft s, const uint64_t x[3]);

@@ -1,6 +1,7 @@
 // Lua bindings of the simulator: sim_run(fn, options) -> report.
 #include "bind/buflib.h"
 #include "bind/debug.h"
+#include "bind/fidelitylib.h"
 #include "bind/gpulib.h"
 #include "bind/edit.h"
 #include "bind/limit.h"
@@ -735,6 +736,9 @@ static int l_sim_run(lua_State *L) {
   if (!lua_isnil(L, -1)) b->progress = lua_gettop(L);
   Launch l = {.fn = fn, .sm = (int)face_get_int(L, 2, "sm", 0),
               .pdl = face_get_bool(L, 2, "pdl")};
+  if (face_get_bool(L, 2, "fidelity"))
+    l.executed = arena_zero(&b->cx, &b->cx.scratch,
+                            fn->ins.n * sizeof *l.executed);
   for (int k = 0; k < 3; k++)
     l.cluster[k] = fn->cluster[k] ? fn->cluster[k] : 1;
   get_extents(L, 2, "grid", l.grid);
@@ -789,6 +793,10 @@ static int l_sim_run(lua_State *L) {
   settle(all, ntrack);
   set_front(L, fn, 2, b->result);
   push_result(L, &b->cx, fn, b->result);
+  if (l.executed) {
+    fidelitylib_push(L, &b->cx, fn, l.sm, l.executed);
+    lua_setfield(L, -2, "fidelity");
+  }
   if (l.debug) debuglib_told(L, l.debug);
   if (b->result->requests) {
     *requestlib_push(L) = *b->result->requests;

@@ -152,6 +152,13 @@ typedef struct Index {
   size_t n, cap;          // n: used slots; cap: all slots, a power of 2
 } Index;
 
+// A note that instruction `at` is less exact than its operation's row says,
+// because of the text in PTX from which it was translated.
+typedef struct Loose {
+  Ref at;
+  Fidelity how;
+} Loose;
+
 typedef struct Fn {
   uint32_t serial;        // number that no other traced function has
   uint32_t name;          // index into Fn.text
@@ -171,6 +178,7 @@ typedef struct Fn {
   Buf chars;
   VEC(Mem) mem;
   VEC(Arg) arg;
+  VEC(Loose) loose;
   // kernels in PTX: the first misuse of registers, which the simulator reports
   Flight flight;
   int64_t smem_bytes;     // bytes of dynamic shared memory that objects use

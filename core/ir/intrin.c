@@ -16,7 +16,8 @@ static const Intrin rows[IN_COUNT] = {
 #define L INTRIN_L
 #define A INTRIN_A
 #define M INTRIN_M
-#define IN(id, name, sig, class, sm, text) {name, sig, text, class, sm},
+#define IN(id, name, sig, class, how, sm, text) \
+  {name, sig, text, class, sm, FI_##how},
   INTRINS(IN)
 #undef IN
 #undef M
@@ -309,7 +310,7 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_SOFT: case IN_SOFT64:
       return soft_eval(soft_unpack(imm), (uint64_t[3]){a, b, c});
     case IN_COUNT:
-#define IN(id, name, sig, class, sm, text) NOT_##class(id)
+#define IN(id, name, sig, class, how, sm, text) NOT_##class(id)
 #define NOT_P(id)
 #define NOT_K(id) case IN_##id:
 #define NOT_L NOT_K

@@ -31,7 +31,7 @@ const char *ir_space_word(Space s) {
 
 const char *math_name(MathFn f) {
   static const char *const t[] = {
-#define MF(id, name, n) name,
+#define MF(id, name, n, how) name,
     MATHS(MF)
 #undef MF
   };
@@ -40,11 +40,20 @@ const char *math_name(MathFn f) {
 
 int math_arity(MathFn f) {
   static const unsigned char t[] = {
-#define MF(id, name, n) n,
+#define MF(id, name, n, how) n,
     MATHS(MF)
 #undef MF
   };
   return t[f];
+}
+
+Fidelity math_fidelity(MathFn f) {
+  static const unsigned char t[] = {
+#define MF(id, name, n, how) FI_##how,
+    MATHS(MF)
+#undef MF
+  };
+  return (Fidelity)t[f];
 }
 
 // ---- creation ----
@@ -71,6 +80,7 @@ void ir_clear(Fn *fn) {
   buf_free(&fn->chars);
   vec_free(fn->mem);
   vec_free(fn->arg);
+  vec_free(fn->loose);
   vec_free(fn->region);
   vec_free(fn->scope);
   vec_free(fn->open);
@@ -262,6 +272,11 @@ Ref ir_cons(Ctx *cx, Fn *fn, Ins ins, Fact fact) {
 Ref ir_emit(Ctx *cx, Fn *fn, Ins ins) {
   for (int i = 0; i < 3; i++) ir_use(cx, fn, ins.a[i]);
   return ir_append(cx, fn, ins, fold_full((DType)ins.type));
+}
+
+void ir_note_fidelity(Ctx *cx, Fn *fn, Ref r, Fidelity how) {
+  Loose l = {r, how};
+  vec_push(cx, fn->loose, l);
 }
 
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m) { return ir_mem_of(cx, fn, m, 0, 0); }

@@ -55,6 +55,8 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a);
 // Appends an instruction for which there is no function above, without
 // simplification. Use operands_emit if it has more operands than Ins.a[] holds.
 Ref ir_emit(Ctx *cx, Fn *fn, Ins ins);
+// Notes that instruction r is less exact than its operation's row says.
+void ir_note_fidelity(Ctx *cx, Fn *fn, Ref r, Fidelity how);
 // Declares memory object m: sets m.ref and returns that Ref.
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m);
 // Declares an OP_DSMEM: the shared object as seen in the CTA of rank `rank`.

@@ -12,7 +12,7 @@ static const SRegRow sregs[] = {
 };
 
 static const AtomicRow atomics[] = {
-#define AT(id, name, cuda, op) {name, cuda, OP_##op},
+#define AT(id, name, cuda, op, how) {name, cuda, OP_##op, FI_##how},
   ATOMICS(AT)
 #undef AT
 };

@@ -52,16 +52,23 @@ typedef struct SRegRow {
 } SRegRow;
 const SRegRow *sreg_row(SReg r);
 
-// AT(ID, "name in PTX", "CUDA", op): atomic operations. op combines the old
-// value with the operand. It is NOP if the new value does not depend on both.
+// AT(ID, "name in PTX", "CUDA", op, fidelity): atomic operations. op combines
+// the old value with the operand. It is NOP if the new value does not depend on
+// both.
+// fidelity: a row of base/fidelity.h.
 #define ATOMICS(AT) \
-  AT(ADD, "add", "atomicAdd", ADD) AT(MIN, "min", "atomicMin", MIN) \
-  AT(MAX, "max", "atomicMax", MAX) AT(AND, "and", "atomicAnd", AND) \
-  AT(OR, "or", "atomicOr", OR) AT(XOR, "xor", "atomicXor", XOR) \
-  AT(EXCH, "exch", "atomicExch", NOP) AT(CAS, "cas", "atomicCAS", NOP) \
-  AT(INC, "inc", "atomicInc", NOP) AT(DEC, "dec", "atomicDec", NOP)
+  AT(ADD, "add", "atomicAdd", ADD, ORDER) \
+  AT(MIN, "min", "atomicMin", MIN, EXACT) \
+  AT(MAX, "max", "atomicMax", MAX, EXACT) \
+  AT(AND, "and", "atomicAnd", AND, EXACT) \
+  AT(OR, "or", "atomicOr", OR, EXACT) \
+  AT(XOR, "xor", "atomicXor", XOR, EXACT) \
+  AT(EXCH, "exch", "atomicExch", NOP, EXACT) \
+  AT(CAS, "cas", "atomicCAS", NOP, EXACT) \
+  AT(INC, "inc", "atomicInc", NOP, EXACT) \
+  AT(DEC, "dec", "atomicDec", NOP, EXACT)
 typedef enum AtomicKind {
-#define AT(id, name, cuda, op) AT_##id,
+#define AT(id, name, cuda, op, fidelity) AT_##id,
   ATOMICS(AT)
 #undef AT
   AT_COUNT
@@ -69,6 +76,7 @@ typedef enum AtomicKind {
 typedef struct AtomicRow {
   const char *name, *cuda;
   uint8_t op;  // the Op
+  uint8_t fidelity;  // the Fidelity
 } AtomicRow;
 const AtomicRow *atomic_row(AtomicKind k);
 

@@ -14,9 +14,10 @@
 #define EF_LEAVE EF_ORDERED
 
 const OpRow op_rows[OP_COUNT] = {
-#define OP(id, text, sig, immediate, demands, does, together) \
+#define OP(id, text, sig, immediate, demands, does, together, how) \
   {.name = text, .operands = sig, .imm = IMM_##immediate, \
-   .rule = RULE_##demands, .effect = EF_##does, .who = WHO_##together},
+   .rule = RULE_##demands, .effect = EF_##does, .who = WHO_##together, \
+   .fidelity = FI_##how},
 #include "ir/ops.h"
 };
 

@@ -1,9 +1,9 @@
 // The table of IR operations:
-//   OP(NAME, "name", "operands", imm, rule, effect, who)
+//   OP(NAME, "name", "operands", imm, rule, effect, who, fidelity)
 //   LEAF(...)  an OP that precedes the first instruction
 //   DO(...)  an OP without a result
-//   SCALAR(NAME, "name", "operands", rule)  a pure function of scalar values,
-//         computed lane by lane
+//   SCALAR(NAME, "name", "operands", rule, fidelity)  a pure function of scalar
+//         values, computed lane by lane
 // A file that includes this one defines OP, and the other macros if it treats
 // them differently. Defined as `case OP_##id:`, they form the cases of a
 // switch.
@@ -67,6 +67,8 @@
 //   WARP  all lanes of the warp     FULL  all 32
 //   ROW   as its row of intrin.h or of the MMA atoms, or its flags, specify
 //   TEXT  unknown: it depends on the script's inline PTX
+// fidelity: how its result compares with a GPU's, a row of base/fidelity.h;
+// ROW: as its function, its row of intrin.h, its atom or its AtomicKind says
 #ifndef LEAF
 #define LEAF(...) OP(__VA_ARGS__)
 #endif
@@ -74,186 +76,197 @@
 #define DO(...) OP(__VA_ARGS__)
 #endif
 #ifndef SCALAR
-#define SCALAR(id, name, operands, rule) \
-  OP(id, name, operands, NONE, rule, PURE, LANE)
+#define SCALAR(id, name, operands, rule, fidelity) \
+  OP(id, name, operands, NONE, rule, PURE, LANE, fidelity)
 #endif
 
 // Does nothing: entry 0 of Fn.ins, and instructions that a rollback removed.
-DO(NOP, "nop", "", NONE, NONE, NONE, LANE)
-LEAF(CONST, "const", "", RAW, ANY, KNOWN, LANE)
-LEAF(ARG, "arg", "", ARG, ANY, KNOWN, LANE)   // a scalar argument of the kernel
-LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // a special register, as i32
+DO(NOP, "nop", "", NONE, NONE, NONE, LANE, EXACT)
+LEAF(CONST, "const", "", RAW, ANY, KNOWN, LANE, EXACT)
+// a scalar argument of the kernel
+LEAF(ARG, "arg", "", ARG, ANY, KNOWN, LANE, EXACT)
+// a special register, as i32
+LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE, EXACT)
 // memory objects, whose elements have type Ins.type
-LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
+LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE, EXACT)  // a pointer argument
 // The i64 address of the object's first byte.
-LEAF(ADDRESS, "address", "o.g", NONE, ANY, KNOWN, LANE)
+LEAF(ADDRESS, "address", "o.g", NONE, ANY, KNOWN, LANE, EXACT)
 // Word number Ins.imm of a tensor map that is an argument, as a u64.
-LEAF(MAPWORD, "tmap.word", "m", RAW, ANY, KNOWN, LANE)
-LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
+LEAF(MAPWORD, "tmap.word", "m", RAW, ANY, KNOWN, LANE, EXACT)
+// shared memory of the CTA
+LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE, EXACT)
 // An object in shared memory of another CTA of the cluster. Operands: this
 // CTA's object, the rank of the other CTA.
-OP(DSMEM, "dsmem", "o.s v/k", MEM, ANY, OBJECT, LANE)
-OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
+OP(DSMEM, "dsmem", "o.s v/k", MEM, ANY, OBJECT, LANE, EXACT)
+OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE, EXACT)  // registers of the thread
 // The matrix descriptor of wgmma for the start of a shared object; imm: the
 // bits of the descriptor except the address. Adding 1 to it advances by 16
 // bytes.
-LEAF(DESC, "desc", "v", RAW, ANY, KNOWN, LANE)
-LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE)  // a tensor map, an argument
+LEAF(DESC, "desc", "v", RAW, ANY, KNOWN, LANE, EXACT)
+// a tensor map, an argument
+LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE, EXACT)
 // A tensor map in memory, 16 elements of 64 bits. With m, an argument that is a
 // tensor map, it has the box of m. Without m, its box is not known, and it
 // describes a tensor at a raw address.
-OP(TMAPAT, "tmap.at", "d m?", MEM, ANY, OBJECT, LANE)
-OP(PTR, "ptr", "v", MEM, ANY, OBJECT, LANE)  // global memory at an i64 address
+OP(TMAPAT, "tmap.at", "d m?", MEM, ANY, OBJECT, LANE, EXACT)
+// global memory at an i64 address
+OP(PTR, "ptr", "v", MEM, ANY, OBJECT, LANE, EXACT)
 // Arithmetic, which eval.c defines for every type.
-SCALAR(ADD, "add", "vv", SAME)
-SCALAR(SUB, "sub", "vv", SAME)
-SCALAR(MUL, "mul", "vv", SAME)
-SCALAR(DIV, "div", "vv", SAME)  // rounds down for integers, as in Lua
+SCALAR(ADD, "add", "vv", SAME, EXACT)
+SCALAR(SUB, "sub", "vv", SAME, EXACT)
+SCALAR(MUL, "mul", "vv", SAME, EXACT)
+SCALAR(DIV, "div", "vv", SAME, EXACT)  // rounds down for integers, as in Lua
 // rounds down for integers, and works as Lua's % for floats
-SCALAR(MOD, "mod", "vv", SAME)
-SCALAR(MIN, "min", "vv", SAME)
-SCALAR(MAX, "max", "vv", SAME)
-SCALAR(NEG, "neg", "v", SAME)
-SCALAR(ABS, "abs", "v", SAME)
-SCALAR(FMA, "fma", "vvv", FLT)  // rounds once
-SCALAR(AND, "and", "vv", INT)
-SCALAR(OR, "or", "vv", INT)
-SCALAR(XOR, "xor", "vv", INT)
-SCALAR(NOT, "not", "v", INT)    // pred: !a; integers: ~a
-SCALAR(SHL, "shl", "vv", SHF)
-SCALAR(SHR, "shr", "vv", SHF)   // arithmetic shift for signed types
-SCALAR(LT, "lt", "vv", CMP)
-SCALAR(LE, "le", "vv", CMP)
-SCALAR(EQ, "eq", "vv", CMP)
-SCALAR(NE, "ne", "vv", CMP)
-OP(SEL, "sel", "pvv", NONE, SEL, PURE, LANE)
+SCALAR(MOD, "mod", "vv", SAME, EXACT)
+SCALAR(MIN, "min", "vv", SAME, EXACT)
+SCALAR(MAX, "max", "vv", SAME, EXACT)
+SCALAR(NEG, "neg", "v", SAME, EXACT)
+SCALAR(ABS, "abs", "v", SAME, EXACT)
+SCALAR(FMA, "fma", "vvv", FLT, EXACT)  // rounds once
+SCALAR(AND, "and", "vv", INT, EXACT)
+SCALAR(OR, "or", "vv", INT, EXACT)
+SCALAR(XOR, "xor", "vv", INT, EXACT)
+SCALAR(NOT, "not", "v", INT, EXACT)    // pred: !a; integers: ~a
+SCALAR(SHL, "shl", "vv", SHF, EXACT)
+SCALAR(SHR, "shr", "vv", SHF, EXACT)   // arithmetic shift for signed types
+SCALAR(LT, "lt", "vv", CMP, EXACT)
+SCALAR(LE, "le", "vv", CMP, EXACT)
+SCALAR(EQ, "eq", "vv", CMP, EXACT)
+SCALAR(NE, "ne", "vv", CMP, EXACT)
+OP(SEL, "sel", "pvv", NONE, SEL, PURE, LANE, EXACT)
 // converts any type to any type: base/dtype.h
-OP(CVT, "cvt", "v", NONE, ANY, PURE, LANE)
+OP(CVT, "cvt", "v", NONE, ANY, PURE, LANE, EXACT)
 // reinterprets bits as a type of the same width
-OP(BITCAST, "bitcast", "v", NONE, ANY, PURE, LANE)
-OP(MATH, "math", "vv?", MATH, FLT, PURE, LANE)
+OP(BITCAST, "bitcast", "v", NONE, ANY, PURE, LANE, EXACT)
+OP(MATH, "math", "vv?", MATH, FLT, PURE, LANE, ROW)
 // Intrinsics: rows of intrin.h, which specify their types.
-OP(INTRIN, "intrin", "=", INTRIN, ANY, PURE, LANE)
-OP(ASK, "ask", "=", INTRIN, ANY, ASK, ROW)
+OP(INTRIN, "intrin", "=", INTRIN, ANY, PURE, LANE, ROW)
+OP(ASK, "ask", "=", INTRIN, ANY, ASK, ROW, ROW)
 // Accesses to elements of memory objects. LD returns the element. flags:
 // HINT_*.
-OP(LD, "ld", "r", NONE, ANY, MEMORY, LANE)
-DO(ST, "st", "wv", NONE, NONE, MEMORY, LANE)  // flags: HINT_*
-DO(FILL, "fill", "w.r v", ELEMENTS, SET, REGS, LANE)
+OP(LD, "ld", "r", NONE, ANY, MEMORY, LANE, EXACT)
+DO(ST, "st", "wv", NONE, NONE, MEMORY, LANE, EXACT)  // flags: HINT_*
+DO(FILL, "fill", "w.r v", ELEMENTS, SET, REGS, LANE, EXACT)
 // PICK reads and PUT writes one of several registers, by an index known only at
 // run time. An index out of range is an error. Values of PUT: the new value,
 // the index.
-OP(PICK, "pick", "r.r v", ELEMENTS, ANY, REGS, LANE)
-DO(PUT, "put", "a.r vv", ELEMENTS, NONE, REGS, LANE)
+OP(PICK, "pick", "r.r v", ELEMENTS, ANY, REGS, LANE, EXACT)
+DO(PUT, "put", "a.r vv", ELEMENTS, NONE, REGS, LANE, EXACT)
 // Vector copies of 8 to 256 bits, contiguous on both sides.
-DO(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE)
+DO(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE, EXACT)
 // cp.async: the optional operands are a predicate that says whether it reads,
 // and the number of bytes that it reads. It fills the remaining bytes with
 // zeros. Without these operands it reads all bytes.
-DO(CPASYNC, "cp.async", "w.s r.g p?v?", BITS, NONE, ASYNC(CPWAIT), LANE)
-DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE)
-DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
+DO(CPASYNC, "cp.async", "w.s r.g p?v?", BITS, NONE, ASYNC(CPWAIT), LANE, EXACT)
+DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE, EXACT)
+DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE, EXACT)
 // Instructions of atoms: operands D A B C ..., or destination and source.
-DO(MMA, "mma", "=", MMA, NONE, REGS, ROW)
-DO(MATRIX, "matrix", "=", COPY, NONE, MEET, FULL)  // ldmatrix, stmatrix
+DO(MMA, "mma", "=", MMA, NONE, REGS, ROW, ROW)
+DO(MATRIX, "matrix", "=", COPY, NONE, MEET, FULL, EXACT)  // ldmatrix, stmatrix
 // MMA of a warpgroup: D, A (registers or a DESC), B (a DESC), a predicate
 // whether D is added, the metadata of a sparse A.
-DO(WGMMA, "wgmma", "=", MMA, NONE, ASYNC(WGWAIT), FULL)
-DO(WGFENCE, "wgmma.fence", "", NONE, NONE, ORDER, FULL)
-DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, ORDER, FULL)
-DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, ORDER, FULL)
+DO(WGMMA, "wgmma", "=", MMA, NONE, ASYNC(WGWAIT), FULL, ROW)
+DO(WGFENCE, "wgmma.fence", "", NONE, NONE, ORDER, FULL, EXACT)
+DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, ORDER, FULL, EXACT)
+DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, ORDER, FULL, EXACT)
 // Order among threads. Operands: the number of threads, and the barrier's
 // number if it is traced.
-DO(BAR, "bar.sync", "v/t?v?", BARRIER, NONE, ORDER, WARP)
-DO(BARARRIVE, "bar.arrive", "v/t?v?", BARRIER, NONE, ORDER, WARP)
-DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
-DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
+DO(BAR, "bar.sync", "v/t?v?", BARRIER, NONE, ORDER, WARP, EXACT)
+DO(BARARRIVE, "bar.arrive", "v/t?v?", BARRIER, NONE, ORDER, WARP, EXACT)
+DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK, EXACT)
+DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE, EXACT)
 // Mbarriers count arrivals and bytes in phases. A parity names a phase. flags:
 // HINT_*, MBF_*. MBARARRIVE and MBARTOKEN may make several arrivals at once.
 // MBARTOKEN returns the phase of these arrivals. A last operand k is the rank
 // of the CTA that has the mbarrier (default: this CTA). Value of MBARINIT: the
 // number of arrivals that complete a phase.
-DO(MBARINIT, "mbarrier.init", "bv/n", NONE, NONE, MEET, LANE)
+DO(MBARINIT, "mbarrier.init", "bv/n", NONE, NONE, MEET, LANE, EXACT)
 // Values: the number of arrivals, the rank of a CTA.
-DO(MBARARRIVE, "mbarrier.arrive", "bv/e v/k?", NONE, NONE, MEET, LANE)
+DO(MBARARRIVE, "mbarrier.arrive", "bv/e v/k?", NONE, NONE, MEET, LANE, EXACT)
 // returns a u64
-OP(MBARTOKEN, "mbarrier.arrive.token", "bv", NONE, ANY, MEET, LANE)
+OP(MBARTOKEN, "mbarrier.arrive.token", "bv", NONE, ANY, MEET, LANE, EXACT)
 // Values: the number of bytes, the rank of a CTA.
-DO(MBARTX, "mbarrier.expect_tx", "bv/y v/k?", NONE, NONE, MEET, LANE)
+DO(MBARTX, "mbarrier.expect_tx", "bv/y v/k?", NONE, NONE, MEET, LANE, EXACT)
 // First value: the phase, as a parity or an MBARTOKEN. Second value: a time
 // limit in nanoseconds. MBARTRY returns whether the phase completed.
-DO(MBARWAIT, "mbarrier.wait", "bv/q", NONE, NONE, MEET, LANE)
-OP(MBARTRY, "mbarrier.try_wait", "bv/q v?", NONE, ANY, MEET, LANE)
-DO(MBARINVAL, "mbarrier.inval", "b", NONE, NONE, MEET, LANE)
+DO(MBARWAIT, "mbarrier.wait", "bv/q", NONE, NONE, MEET, LANE, EXACT)
+OP(MBARTRY, "mbarrier.try_wait", "bv/q v?", NONE, ANY, MEET, LANE, EXACT)
+DO(MBARINVAL, "mbarrier.inval", "b", NONE, NONE, MEET, LANE, EXACT)
 // Arrives when the thread's earlier cp.async copies have completed.
-DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE)
+DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE, EXACT)
 // Stores 1, 2 or 4 values to shared memory of a CTA of the cluster, at the
 // place that w has in this CTA. The first value is the CTA's rank. An mbarrier
 // of that CTA counts the bytes.
-DO(STASYNC, "st.async", "w.s bv/k vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
+DO(STASYNC, "st.async", "w.s bv/k vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE,
+   EXACT)
 // Cluster barriers; flags: CLF_*.
-DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW)
-DO(CLUSTERWAIT, "cluster.wait", "", NONE, NONE, ORDER, ROW)
+DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW, EXACT)
+DO(CLUSTERWAIT, "cluster.wait", "", NONE, NONE, ORDER, ROW, EXACT)
 // Registers that a warpgroup takes from its block's pool or returns; flags:
 // RGF_*.
-DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, NONE, ORDER, FULL)
+DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, NONE, ORDER, FULL, EXACT)
 // Overlapping launches (programmatic dependent launch): GRIDWAIT waits for the
 // preceding launches, GRIDLAUNCH lets dependent ones start.
-DO(GRIDWAIT, "griddepcontrol.wait", "", NONE, NONE, ORDER, LANE)
-DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, ORDER, LANE)
+DO(GRIDWAIT, "griddepcontrol.wait", "", NONE, NONE, ORDER, LANE, EXACT)
+DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, ORDER, LANE,
+   EXACT)
 // Bulk copies, which the async proxy executes. flags: BKF_*. TMA copies boxes
 // of a tensor map. Its values are coordinates, mode 0 first, followed by the
 // offsets of im2col. Loads have the mbarrier that counts their bytes, a mask of
 // destination CTAs of the cluster (default: this CTA), and a cache policy.
 // Stores have a cache policy.
 DO(TMALOAD, "tma.load", "w.s m b v/c?v? vv?v?v?v?v?v?v?", BITS, NONE,
-   ASYNC(MBARWAIT), LANE)
+   ASYNC(MBARWAIT), LANE, EXACT)
 DO(TMASTORE, "tma.store", "M r.s v? vv?v?v?v?v?v?v?", BITS, NONE,
-   ASYNC(BULKWAIT), LANE)
+   ASYNC(BULKWAIT), LANE, ROW)
 // Prefetches a box into L2. Without coordinates, prefetches the tensor map.
 DO(TMAPREFETCH, "tma.prefetch", "m v?v?v?v?v?v?v?v?v?", NONE, NONE, ORDER,
-   LANE)
-DO(BULKLOAD, "bulk.load", "w.s r.g b v/c?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
-DO(BULKSTORE, "bulk.store", "w.g r.s v?", BITS, NONE, ASYNC(BULKWAIT), LANE)
+   LANE, EXACT)
+DO(BULKLOAD, "bulk.load", "w.s r.g b v/c?v?", BITS, NONE, ASYNC(MBARWAIT), LANE,
+   EXACT)
+DO(BULKSTORE, "bulk.store", "w.g r.s v?", BITS, NONE, ASYNC(BULKWAIT), LANE,
+   ROW)
 // Copies to shared memory of the CTA whose rank is the last operand. An
 // mbarrier of that CTA counts the bytes.
-DO(BULKSEND, "bulk.send", "w.s r.s b v/k", BITS, NONE, ASYNC(MBARWAIT), LANE)
+DO(BULKSEND, "bulk.send", "w.s r.s b v/k", BITS, NONE, ASYNC(MBARWAIT), LANE,
+   EXACT)
 // BULKCOMMIT makes a group of a thread's stores. BULKWAIT waits until at most
 // imm groups are pending.
-DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE)
-DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE)
+DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE, EXACT)
+DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE, EXACT)
 // Tensor maps in memory. COPY copies an argument's map. ADDRESS sets the
 // tensor's address. Other threads may then read and write the tensor. SET sets
 // one field of the map: Ins.flags is the TensorMapField, Ins.imm the mode. The
 // async proxy sees a changed map after a release fence and ACQUIRE. It also
 // sees one after PUBLISH, by which a warp copies the map from shared memory.
-DO(MAPCOPY, "tmap.copy", "D m", NONE, NONE, MEMORY, LANE)
-DO(MAPADDRESS, "tmap.address", "D a.g", NONE, NONE, MEMORY, LANE)
-DO(MAPSET, "tmap.set", "D v", MODE, NONE, MEMORY, LANE)
-DO(MAPACQUIRE, "tmap.acquire", "d", NONE, NONE, MEET, LANE)
-DO(MAPPUBLISH, "tmap.publish", "D d", NONE, NONE, MEET, FULL)
+DO(MAPCOPY, "tmap.copy", "D m", NONE, NONE, MEMORY, LANE, EXACT)
+DO(MAPADDRESS, "tmap.address", "D a.g", NONE, NONE, MEMORY, LANE, EXACT)
+DO(MAPSET, "tmap.set", "D v", MODE, NONE, MEMORY, LANE, EXACT)
+DO(MAPACQUIRE, "tmap.acquire", "d", NONE, NONE, MEET, LANE, EXACT)
+DO(MAPPUBLISH, "tmap.publish", "D d", NONE, NONE, MEET, FULL, EXACT)
 // Values: the operand and, for CAS, the compared value. Returns the old value.
-OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)
-DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)
-DO(ASM, "asm", "X*v*", TEXT, NONE, ACT, TEXT)  // inline PTX
-DO(TRAP, "trap", "p", TEXT, NONE, ACT, LANE)   // traps if p is false
+OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE, ROW)
+DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE, EXACT)
+DO(ASM, "asm", "X*v*", TEXT, NONE, ACT, TEXT, TEXT)  // inline PTX
+DO(TRAP, "trap", "p", TEXT, NONE, ACT, LANE, EXACT)   // traps if p is false
 // a variable is a mutable scalar
-OP(VAR, "var", "v", NONE, SAME, VAR, LANE)     // value: the initial value
-OP(VGET, "get", "x", NONE, SAME, VAR, LANE)
-DO(VSET, "set", "Xv", NONE, SET, VAR, LANE)
+// value: the initial value
+OP(VAR, "var", "v", NONE, SAME, VAR, LANE, EXACT)
+OP(VGET, "get", "x", NONE, SAME, VAR, LANE, EXACT)
+DO(VSET, "set", "Xv", NONE, SET, VAR, LANE, EXACT)
 // Values: first, limit, step. The result is the counter, an i32 or i64.
-OP(FOR, "for", "vvv", UNROLL, SAME, OPEN, LANE)
+OP(FOR, "for", "vvv", UNROLL, SAME, OPEN, LANE, EXACT)
 // repeats until a BREAKIF leaves it
-DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE)
+DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE, EXACT)
 // executes once; a BREAKIF can leave it
-DO(ONCE, "once", "", NONE, NONE, OPEN, LANE)
+DO(ONCE, "once", "", NONE, NONE, OPEN, LANE, EXACT)
 // if p is true, leaves Ins.imm regions
-DO(BREAKIF, "break.if", "p", LEVELS, NONE, LEAVE, LANE)
+DO(BREAKIF, "break.if", "p", LEVELS, NONE, LEAVE, LANE, EXACT)
 // ends the thread if p is true
-DO(EXITIF, "exit.if", "p", NONE, NONE, LEAVE, LANE)
-DO(IF, "if", "p", NONE, NONE, OPEN, LANE)
-DO(ELSE, "else", "", NONE, NONE, TURN, LANE)
-DO(END, "end", "", NONE, NONE, CLOSE, LANE)
+DO(EXITIF, "exit.if", "p", NONE, NONE, LEAVE, LANE, EXACT)
+DO(IF, "if", "p", NONE, NONE, OPEN, LANE, EXACT)
+DO(ELSE, "else", "", NONE, NONE, TURN, LANE, EXACT)
+DO(END, "end", "", NONE, NONE, CLOSE, LANE, EXACT)
 #undef SCALAR
 #undef DO
 #undef LEAF

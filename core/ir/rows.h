@@ -3,9 +3,10 @@
 #define CUTE_IRROWS_H
 
 #include "base/base.h"
+#include "base/fidelity.h"
 
 typedef enum Op {
-#define OP(id, name, operands, imm, rule, effect, who) OP_##id,
+#define OP(id, name, operands, imm, rule, effect, who, fidelity) OP_##id,
 #include "ir/ops.h"
   OP_COUNT
 } Op;
@@ -37,6 +38,7 @@ typedef struct OpRow {
   uint16_t effect;   // bits EF_*
   uint8_t done;  // EF_LATER: the Op that waits until this operation completes
   uint8_t imm, rule, who;
+  uint8_t fidelity;  // the Fidelity
 } OpRow;
 extern const OpRow op_rows[OP_COUNT];
 
@@ -46,32 +48,38 @@ static inline bool op_pure(Op op) { return op_rows[op].effect & EF_PURE; }
 static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
 const char *who_name(Who who);  // returns a name such as "lane"
 
-// MF(id, "name", operands): float functions of OP_MATH. The last rows are the
-// hardware's approximate functions, for f32 only, which have their own names.
+// MF(id, "name", operands, fidelity): float functions of OP_MATH. The last rows
+// are the hardware's approximate functions, for f32 only, which have their own
+// names.
 #define MATHS(MF) \
-  MF(SQRT, "sqrt", 1) MF(RSQRT, "rsqrt", 1) MF(RCP, "rcp", 1) \
-  MF(EXP, "exp", 1) MF(EXP2, "exp2", 1) MF(EXPM1, "expm1", 1) \
-  MF(LOG, "log", 1) MF(LOG2, "log2", 1) MF(LOG10, "log10", 1) \
-  MF(LOG1P, "log1p", 1) MF(SIN, "sin", 1) MF(COS, "cos", 1) \
-  MF(TAN, "tan", 1) MF(ASIN, "asin", 1) MF(ACOS, "acos", 1) \
-  MF(ATAN, "atan", 1) MF(SINH, "sinh", 1) MF(COSH, "cosh", 1) \
-  MF(TANH, "tanh", 1) MF(ASINH, "asinh", 1) MF(ACOSH, "acosh", 1) \
-  MF(ATANH, "atanh", 1) MF(ERF, "erf", 1) MF(ERFC, "erfc", 1) \
-  MF(CBRT, "cbrt", 1) MF(FLOOR, "floor", 1) MF(CEIL, "ceil", 1) \
-  MF(TRUNC, "trunc", 1) MF(ROUND, "round", 1) MF(RINT, "rint", 1) \
-  MF(POW, "pow", 2) MF(ATAN2, "atan2", 2) MF(COPYSIGN, "copysign", 2) \
-  MF(FMOD, "fmod", 2) MF(EX2APPROX, "ex2.approx", 1) \
-  MF(TANHAPPROX, "tanh.approx", 1) MF(RCPAPPROX, "rcp.approx", 1) \
-  MF(SINAPPROX, "sin.approx", 1) MF(COSAPPROX, "cos.approx", 1) \
-  MF(LG2APPROX, "lg2.approx", 1) MF(SQRTAPPROX, "sqrt.approx", 1) \
-  MF(RSQRTAPPROX, "rsqrt.approx", 1) MF(DIVAPPROX, "div.full", 2)
+  MF(SQRT, "sqrt", 1, EXACT) MF(RSQRT, "rsqrt", 1, CUDA) \
+  MF(RCP, "rcp", 1, EXACT) MF(EXP, "exp", 1, CUDA) MF(EXP2, "exp2", 1, CUDA) \
+  MF(EXPM1, "expm1", 1, CUDA) MF(LOG, "log", 1, CUDA) \
+  MF(LOG2, "log2", 1, CUDA) MF(LOG10, "log10", 1, CUDA) \
+  MF(LOG1P, "log1p", 1, CUDA) MF(SIN, "sin", 1, CUDA) MF(COS, "cos", 1, CUDA) \
+  MF(TAN, "tan", 1, CUDA) MF(ASIN, "asin", 1, CUDA) MF(ACOS, "acos", 1, CUDA) \
+  MF(ATAN, "atan", 1, CUDA) MF(SINH, "sinh", 1, CUDA) \
+  MF(COSH, "cosh", 1, CUDA) MF(TANH, "tanh", 1, CUDA) \
+  MF(ASINH, "asinh", 1, CUDA) MF(ACOSH, "acosh", 1, CUDA) \
+  MF(ATANH, "atanh", 1, CUDA) MF(ERF, "erf", 1, CUDA) \
+  MF(ERFC, "erfc", 1, CUDA) MF(CBRT, "cbrt", 1, CUDA) \
+  MF(FLOOR, "floor", 1, EXACT) MF(CEIL, "ceil", 1, EXACT) \
+  MF(TRUNC, "trunc", 1, EXACT) MF(ROUND, "round", 1, EXACT) \
+  MF(RINT, "rint", 1, EXACT) MF(POW, "pow", 2, CUDA) \
+  MF(ATAN2, "atan2", 2, CUDA) MF(COPYSIGN, "copysign", 2, EXACT) \
+  MF(FMOD, "fmod", 2, EXACT) MF(EX2APPROX, "ex2.approx", 1, UNIT) \
+  MF(TANHAPPROX, "tanh.approx", 1, UNIT) MF(RCPAPPROX, "rcp.approx", 1, UNIT) \
+  MF(SINAPPROX, "sin.approx", 1, UNIT) MF(COSAPPROX, "cos.approx", 1, UNIT) \
+  MF(LG2APPROX, "lg2.approx", 1, UNIT) MF(SQRTAPPROX, "sqrt.approx", 1, UNIT) \
+  MF(RSQRTAPPROX, "rsqrt.approx", 1, UNIT) MF(DIVAPPROX, "div.full", 2, UNIT)
 typedef enum MathFn {
-#define MF(id, name, n) MF_##id,
+#define MF(id, name, n, fidelity) MF_##id,
   MATHS(MF)
 #undef MF
   MF_COUNT
 } MathFn;
 const char *math_name(MathFn f);
+Fidelity math_fidelity(MathFn f);
 int math_arity(MathFn f);
 static inline bool math_is_approx(MathFn f) { return f >= MF_EX2APPROX; }
 

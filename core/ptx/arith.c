@@ -22,13 +22,27 @@ static Soft descriptor(PtxOp *o, SoftOp op, uint8_t allowed) {
 
 static bool is_plain(Soft s) { return s.mode == SOFT_RN && !s.flags; }
 
+// Notes that a compiler may contract the float product or sum r, because the
+// instruction names no rounding. Returns r.
+static Ref contractible(PtxOp *o, Ref r) {
+  if (ptxrow_find(o->i->op)->fidelity != FI_CONTRACTED) return r;
+  if (!dtype_is_float(o->elem[0])) return r;
+  for (int k = 0; k < o->n; k++) {
+    const char *m = o->mod[k];
+    if (m[0] == 'r' && strchr("nzmp", m[1]) && m[1] && !m[2]) return r;
+  }
+  ir_note_fidelity(o->b->cx, o->b->fn, r, FI_CONTRACTED);
+  return r;
+}
+
 // Emits the operation s on the instruction's n sources.
 static void soft_result(PtxOp *o, Soft s, uint32_t n) {
   DType raw = unsigned_of(op_type(o, 0).bits);
   Ref x[3] = {0, 0, 0};
   for (uint32_t k = 0; k < n; k++) x[k] = op_operand(o, k + 1, raw);
   if (o->pair[0]) s.flags |= SOFT_PAIR;
-  op_result(o, op_soft(o, s, dtype_bits(raw), x[0], x[1], x[2]));
+  Ref r = op_soft(o, s, dtype_bits(raw), x[0], x[1], x[2]);
+  op_result(o, contractible(o, r));
 }
 
 // Returns operand k of a float instruction as a value of its element type.
@@ -51,15 +65,17 @@ static void float_op(PtxOp *o, Soft s, Op op, uint32_t n) {
   }
   if (!o->pair[0]) {
     Ref a = element(o, 1), b = element(o, 2);
-    op_result(o, n == 3 ? op3(o, op, a, b, element(o, 3)) : op2(o, op, a, b));
+    Ref r = n == 3 ? op3(o, op, a, b, element(o, 3)) : op2(o, op, a, b);
+    op_result(o, contractible(o, r));
     return;
   }
   for (size_t k = 0; k < sizeof packed / sizeof *packed; k++) {
     if (packed[k].op != op) continue;
     IntrinId id = o->elem[0] == DT_BF16 ? packed[k].brain : packed[k].half;
-    op_result(o, op_intrin(o, id, 0, op_operand(o, 1, DT_U32),
-                           op_operand(o, 2, DT_U32),
-                           n == 3 ? op_operand(o, 3, DT_U32) : 0));
+    Ref r = op_intrin(o, id, 0, op_operand(o, 1, DT_U32),
+                      op_operand(o, 2, DT_U32),
+                      n == 3 ? op_operand(o, 3, DT_U32) : 0);
+    op_result(o, contractible(o, r));
     return;
   }
 }

@@ -105,6 +105,10 @@ typedef struct PtxOp {
 // A row of the table of opcodes.
 struct PtxRow {
   const char *name;   // first words of the opcode: "ld", "cp.async.bulk"
+  // how its result compares with a GPU's: a Fidelity, FI_ROW if it is that of
+  // the IR's operations; FI_CONTRACTED only for floats whose text allows it,
+  // FI_WEAKER only for .sc and .volatile
+  uint8_t fidelity;
   uint8_t dsts;       // number of leading operands that the instruction writes
   bool homes;         // whether the instruction may take its registers from a
                       // PtxPool, without a conversion

@@ -25,205 +25,231 @@
 #define EVERYTHING "*"  // PtxRow.emit checks the modifiers itself
 #define LATER "needs sm_100, which is not modelled yet"
 
+// values of PtxRow.fidelity
+enum { ROW = FI_ROW, CONTRACTED = FI_CONTRACTED, WEAKER = FI_WEAKER };
+
 static const PtxRow rows[] = {
   // arithmetic
-  {"add", 1, false, row_sum, OP_ADD, ROUNDS " ftz sat cc " INTS
+  {"add", CONTRACTED, 1, false, row_sum, OP_ADD, ROUNDS " ftz sat cc " INTS
    " s16x2 u16x2 " FLOATS, ""},
-  {"sub", 1, false, row_sum, OP_SUB, ROUNDS " ftz sat cc " INTS
+  {"sub", CONTRACTED, 1, false, row_sum, OP_SUB, ROUNDS " ftz sat cc " INTS
    " s16x2 u16x2 " FLOATS, ""},
-  {"addc", 1, false, row_sum, OP_ADD, "cc " WORDS, ""},
-  {"subc", 1, false, row_sum, OP_SUB, "cc " WORDS, ""},
-  {"mul", 1, false, row_mul, 0, "lo hi wide " ROUNDS " ftz sat " INTS " "
+  {"addc", ROW, 1, false, row_sum, OP_ADD, "cc " WORDS, ""},
+  {"subc", ROW, 1, false, row_sum, OP_SUB, "cc " WORDS, ""},
+  {"mul", CONTRACTED, 1, false, row_mul, 0,
+    "lo hi wide " ROUNDS " ftz sat " INTS " "
    FLOATS, ""},
-  {"mad", 1, false, row_mul, 1, "lo hi wide " ROUNDS " ftz sat cc " INTS
+  {"mad", ROW, 1, false, row_mul, 1, "lo hi wide " ROUNDS " ftz sat cc " INTS
    " f32 f64", ""},
-  {"madc", 1, false, row_mul, 2, "lo hi cc " WORDS, ""},
-  {"fma", 1, false, row_mul, 1, ROUNDS " ftz sat relu oob " FLOATS, ""},
-  {"mul24", 1, false, row_mul24, 0, "lo hi u32 s32", ""},
-  {"mad24", 1, false, row_mul24, 1, "lo hi sat u32 s32", ""},
-  {"sad", 1, false, row_sad, 0, INTS, ""},
-  {"div", 1, false, row_divide, OP_DIV, "approx full " ROUNDS " ftz " INTS
+  {"madc", ROW, 1, false, row_mul, 2, "lo hi cc " WORDS, ""},
+  {"fma", ROW, 1, false, row_mul, 1, ROUNDS " ftz sat relu oob " FLOATS, ""},
+  {"mul24", ROW, 1, false, row_mul24, 0, "lo hi u32 s32", ""},
+  {"mad24", ROW, 1, false, row_mul24, 1, "lo hi sat u32 s32", ""},
+  {"sad", ROW, 1, false, row_sad, 0, INTS, ""},
+  {"div", ROW, 1, false, row_divide, OP_DIV, "approx full " ROUNDS " ftz " INTS
    " f32 f64", ""},
-  {"rem", 1, false, row_divide, OP_MOD, INTS, ""},
-  {"min", 1, false, row_extreme, OP_MIN, "ftz NaN xorsign abs relu " INTS
+  {"rem", ROW, 1, false, row_divide, OP_MOD, INTS, ""},
+  {"min", ROW, 1, false, row_extreme, OP_MIN, "ftz NaN xorsign abs relu " INTS
    " s16x2 u16x2 " FLOATS, ""},
-  {"max", 1, false, row_extreme, OP_MAX, "ftz NaN xorsign abs relu " INTS
+  {"max", ROW, 1, false, row_extreme, OP_MAX, "ftz NaN xorsign abs relu " INTS
    " s16x2 u16x2 " FLOATS, ""},
-  {"neg", 1, false, row_sign, OP_NEG, "ftz s16 s32 s64 " FLOATS, ""},
-  {"abs", 1, false, row_sign, OP_ABS, "ftz s16 s32 s64 " FLOATS, ""},
-  {"dp4a", 1, false, row_dot, SOFT_DP4A, "u32 s32", ""},
-  {"dp2a", 1, false, row_dot, SOFT_DP2A, "lo hi u32 s32", ""},
-  {"rcp", 1, false, row_function, SOFT_A_RCP, "approx " ROUNDS
+  {"neg", ROW, 1, false, row_sign, OP_NEG, "ftz s16 s32 s64 " FLOATS, ""},
+  {"abs", ROW, 1, false, row_sign, OP_ABS, "ftz s16 s32 s64 " FLOATS, ""},
+  {"dp4a", ROW, 1, false, row_dot, SOFT_DP4A, "u32 s32", ""},
+  {"dp2a", ROW, 1, false, row_dot, SOFT_DP2A, "lo hi u32 s32", ""},
+  {"rcp", ROW, 1, false, row_function, SOFT_A_RCP, "approx " ROUNDS
    " ftz f32 f64", ""},
-  {"sqrt", 1, false, row_function, SOFT_A_SQRT, "approx " ROUNDS
+  {"sqrt", ROW, 1, false, row_function, SOFT_A_SQRT, "approx " ROUNDS
    " ftz f32 f64", ""},
-  {"rsqrt", 1, false, row_function, SOFT_RSQRT, "approx ftz f32 f64", ""},
-  {"ex2", 1, false, row_function, SOFT_EX2, "approx ftz f32 f16 f16x2 bf16 "
+  {"rsqrt", ROW, 1, false, row_function, SOFT_RSQRT, "approx ftz f32 f64", ""},
+  {"ex2", ROW, 1, false, row_function, SOFT_EX2,
+    "approx ftz f32 f16 f16x2 bf16 "
    "bf16x2", ""},
-  {"lg2", 1, false, row_function, SOFT_LG2, "approx ftz f32", ""},
-  {"sin", 1, false, row_function, SOFT_SIN, "approx ftz f32", ""},
-  {"cos", 1, false, row_function, SOFT_COS, "approx ftz f32", ""},
-  {"tanh", 1, false, row_function, SOFT_TANH, "approx f32 f16 f16x2 bf16 "
+  {"lg2", ROW, 1, false, row_function, SOFT_LG2, "approx ftz f32", ""},
+  {"sin", ROW, 1, false, row_function, SOFT_SIN, "approx ftz f32", ""},
+  {"cos", ROW, 1, false, row_function, SOFT_COS, "approx ftz f32", ""},
+  {"tanh", ROW, 1, false, row_function, SOFT_TANH, "approx f32 f16 f16x2 bf16 "
    "bf16x2", ""},
-  {"vadd2", 1, false, row_video, VIDEO_ADD, "sat u32 s32",
+  {"vadd2", ROW, 1, false, row_video, VIDEO_ADD, "sat u32 s32",
    VIDEO_NOTE},
-  {"vadd4", 1, false, row_video, VIDEO_ADD | VIDEO_BYTES, "sat u32 s32",
+  {"vadd4", ROW, 1, false, row_video, VIDEO_ADD | VIDEO_BYTES, "sat u32 s32",
    VIDEO_NOTE},
-  {"vsub2", 1, false, row_video, VIDEO_SUB, "sat u32 s32",
+  {"vsub2", ROW, 1, false, row_video, VIDEO_SUB, "sat u32 s32",
    VIDEO_NOTE},
-  {"vsub4", 1, false, row_video, VIDEO_SUB | VIDEO_BYTES, "sat u32 s32",
+  {"vsub4", ROW, 1, false, row_video, VIDEO_SUB | VIDEO_BYTES, "sat u32 s32",
    VIDEO_NOTE},
-  {"vmin2", 1, false, row_video, VIDEO_MIN, "sat add u32 s32",
+  {"vmin2", ROW, 1, false, row_video, VIDEO_MIN, "sat add u32 s32",
    VIDEO_NOTE},
-  {"vmin4", 1, false, row_video, VIDEO_MIN | VIDEO_BYTES, "sat add u32 s32",
+  {"vmin4", ROW, 1, false, row_video, VIDEO_MIN | VIDEO_BYTES,
+    "sat add u32 s32",
    VIDEO_NOTE},
-  {"vmax2", 1, false, row_video, VIDEO_MAX, "sat add u32 s32",
+  {"vmax2", ROW, 1, false, row_video, VIDEO_MAX, "sat add u32 s32",
    VIDEO_NOTE},
-  {"vmax4", 1, false, row_video, VIDEO_MAX | VIDEO_BYTES, "sat add u32 s32",
+  {"vmax4", ROW, 1, false, row_video, VIDEO_MAX | VIDEO_BYTES,
+    "sat add u32 s32",
    VIDEO_NOTE},
-  {"vabsdiff2", 1, false, row_video, VIDEO_ABSDIFF, "sat add u32 s32",
+  {"vabsdiff2", ROW, 1, false, row_video, VIDEO_ABSDIFF, "sat add u32 s32",
    VIDEO_NOTE},
-  {"vabsdiff4", 1, false, row_video, VIDEO_ABSDIFF | VIDEO_BYTES,
+  {"vabsdiff4", ROW, 1, false, row_video, VIDEO_ABSDIFF | VIDEO_BYTES,
    "sat add u32 s32", VIDEO_NOTE},
-  {"vset2", 1, false, row_video, VIDEO_SET,
+  {"vset2", ROW, 1, false, row_video, VIDEO_SET,
    "eq ne lt le gt ge add u32 s32", VIDEO_NOTE},
-  {"vset4", 1, false, row_video, VIDEO_SET | VIDEO_BYTES,
+  {"vset4", ROW, 1, false, row_video, VIDEO_SET | VIDEO_BYTES,
    "eq ne lt le gt ge add u32 s32", VIDEO_NOTE},
   // bits
-  {"and", 1, false, row_logic, OP_AND, "pred " BITS, ""},
-  {"or", 1, false, row_logic, OP_OR, "pred " BITS, ""},
-  {"xor", 1, false, row_logic, OP_XOR, "pred " BITS, ""},
-  {"not", 1, false, row_not, 0, "pred " BITS, ""},
-  {"cnot", 1, false, row_cnot, 0, BITS, ""},
-  {"shl", 1, false, row_shift, OP_SHL, BITS, ""},
-  {"shr", 1, false, row_shift, OP_SHR, BITS " " INTS, ""},
-  {"shf", 1, false, row_funnel, 0, "l r clamp wrap b32", ""},
-  {"lop3", 1, false, row_lop3, 0, "and or b32", ""},
-  {"prmt", 1, false, row_prmt, 0, "b32 f4e b4e rc8 ecl ecr rc16", ""},
-  {"popc", 1, false, row_count, IN_POPC, "b32 b64", ""},
-  {"clz", 1, false, row_count, IN_CLZ, "b32 b64", ""},
-  {"brev", 1, false, row_count, IN_BREV, "b32 b64", ""},
-  {"bfind", 1, false, row_bfind, 0, "shiftamt " WORDS, ""},
-  {"bfe", 1, false, row_bitfield, 0, WORDS, ""},
-  {"bfi", 1, false, row_bitfield, 1, "b32 b64", ""},
-  {"bmsk", 1, false, row_mask, SOFT_BMSK, "clamp wrap b32", ""},
-  {"szext", 1, false, row_mask, SOFT_SZEXT, "clamp wrap u32 s32", ""},
-  {"fns", 1, false, row_mask, SOFT_FNS, "b32", ""},
+  {"and", ROW, 1, false, row_logic, OP_AND, "pred " BITS, ""},
+  {"or", ROW, 1, false, row_logic, OP_OR, "pred " BITS, ""},
+  {"xor", ROW, 1, false, row_logic, OP_XOR, "pred " BITS, ""},
+  {"not", ROW, 1, false, row_not, 0, "pred " BITS, ""},
+  {"cnot", ROW, 1, false, row_cnot, 0, BITS, ""},
+  {"shl", ROW, 1, false, row_shift, OP_SHL, BITS, ""},
+  {"shr", ROW, 1, false, row_shift, OP_SHR, BITS " " INTS, ""},
+  {"shf", ROW, 1, false, row_funnel, 0, "l r clamp wrap b32", ""},
+  {"lop3", ROW, 1, false, row_lop3, 0, "and or b32", ""},
+  {"prmt", ROW, 1, false, row_prmt, 0, "b32 f4e b4e rc8 ecl ecr rc16", ""},
+  {"popc", ROW, 1, false, row_count, IN_POPC, "b32 b64", ""},
+  {"clz", ROW, 1, false, row_count, IN_CLZ, "b32 b64", ""},
+  {"brev", ROW, 1, false, row_count, IN_BREV, "b32 b64", ""},
+  {"bfind", ROW, 1, false, row_bfind, 0, "shiftamt " WORDS, ""},
+  {"bfe", ROW, 1, false, row_bitfield, 0, WORDS, ""},
+  {"bfi", ROW, 1, false, row_bitfield, 1, "b32 b64", ""},
+  {"bmsk", ROW, 1, false, row_mask, SOFT_BMSK, "clamp wrap b32", ""},
+  {"szext", ROW, 1, false, row_mask, SOFT_SZEXT, "clamp wrap u32 s32", ""},
+  {"fns", ROW, 1, false, row_mask, SOFT_FNS, "b32", ""},
   // comparisons
-  {"setp", 1, false, row_setp, 0, COMPARES " " BITS " " INTS " " FLOATS, ""},
-  {"set", 1, false, row_set, 0, COMPARES " " BITS " " INTS " " FLOATS, ""},
-  {"selp", 1, false, row_selp, 0, BITS " " INTS " f32 f64", ""},
-  {"slct", 1, false, row_slct, 0, "ftz " BITS " " INTS " f32 f64", ""},
-  {"testp", 1, false, row_testp, 0, "finite infinite number notanumber "
+  {"setp", ROW, 1, false, row_setp, 0, COMPARES " " BITS " " INTS " " FLOATS,
+    ""},
+  {"set", ROW, 1, false, row_set, 0, COMPARES " " BITS " " INTS " " FLOATS, ""},
+  {"selp", ROW, 1, false, row_selp, 0, BITS " " INTS " f32 f64", ""},
+  {"slct", ROW, 1, false, row_slct, 0, "ftz " BITS " " INTS " f32 f64", ""},
+  {"testp", ROW, 1, false, row_testp, 0, "finite infinite number notanumber "
    "normal subnormal f32 f64", ""},
-  {"copysign", 1, false, row_copysign, 0, "f32 f64", ""},
+  {"copysign", ROW, 1, false, row_copysign, 0, "f32 f64", ""},
   // conversions
-  {"cvt", 1, false, row_cvt, 0, "rni rzi rmi rpi " ROUNDS " rna ftz sat relu "
+  {"cvt", ROW, 1, false, row_cvt, 0,
+    "rni rzi rmi rpi " ROUNDS " rna ftz sat relu "
    "satfinite u8 s8 " INTS " " FLOATS " tf32 e4m3x2 e5m2x2", ""},
-  {"cvt.pack", 1, false, row_cvt_pack, 0, "sat s16 u16 s8 u8 s4 u4 s2 u2 s32 "
+  {"cvt.pack", ROW, 1, false, row_cvt_pack, 0,
+    "sat s16 u16 s8 u8 s4 u4 s2 u2 s32 "
    "b32", ""},
   // memory
-  {"mov", 1, false, row_mov, 0, "pred b8 b128 " BITS " " INTS " f32 f64", ""},
-  {"cvta", 1, false, row_cvta, 0, "to global param shared shared::cta "
+  {"mov", ROW, 1, false, row_mov, 0, "pred b8 b128 " BITS " " INTS " f32 f64",
+    ""},
+  {"cvta", ROW, 1, false, row_cvta, 0, "to global param shared shared::cta "
    "shared::cluster local u64 u32", ""},
-  {"isspacep", 1, false, row_isspacep, 0, "global shared shared::cta "
+  {"isspacep", ROW, 1, false, row_isspacep, 0, "global shared shared::cta "
    "shared::cluster local", ""},
-  {"ld", 1, false, row_load, 0, "param param::entry param::func const nc v2 "
+  {"ld", WEAKER, 1, false, row_load, 0,
+    "param param::entry param::func const nc v2 "
    "v4 v8 " MEMORY " L2::64B L2::128B L2::256B " ANY_TYPE,
    ".volatile is .relaxed.sys"},
-  {"ldu", 1, false, row_load, 0, "global v2 v4 " ANY_TYPE, ""},
-  {"st", 0, false, row_store, 0, "param param::func v2 v4 v8 " MEMORY " "
+  {"ldu", ROW, 1, false, row_load, 0, "global v2 v4 " ANY_TYPE, ""},
+  {"st", WEAKER, 0, false, row_store, 0,
+    "param param::func v2 v4 v8 " MEMORY " "
    ANY_TYPE, ".volatile is .relaxed.sys"},
-  {"st.async", 0, false, row_send, 0, "weak shared::cluster "
+  {"st.async", ROW, 0, false, row_send, 0, "weak shared::cluster "
    "mbarrier::complete_tx::bytes v2 v4 b32 b64 " WORDS " f32 f64", ""},
-  {"atom", 1, false, row_atomic, 0, "add min max and or xor exch cas inc dec "
+  {"atom", ROW, 1, false, row_atomic, 0,
+    "add min max and or xor exch cas inc dec "
    "noftz v2 v4 v8 " MEMORY " b128 " BITS " " WORDS " " FLOATS " acq_rel",
    ".b128 is rejected"},
-  {"red", 0, false, row_atomic, 1, "add min max and or xor inc dec noftz v2 "
+  {"red", ROW, 0, false, row_atomic, 1,
+    "add min max and or xor inc dec noftz v2 "
    "v4 v8 " MEMORY " " BITS " " WORDS " " FLOATS " acq_rel", ""},
-  {"prefetch", 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
-  {"prefetchu", 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
-  {"prefetch.tensormap", 0, false, row_prefetch, 0, EVERYTHING, ""},
-  {"tensormap.replace", 0, false, row_replace, 0, "tile global shared::cta "
+  {"prefetch", ROW, 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
+  {"prefetchu", ROW, 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
+  {"prefetch.tensormap", ROW, 0, false, row_prefetch, 0, EVERYTHING, ""},
+  {"tensormap.replace", ROW, 0, false, row_replace, 0,
+    "tile global shared::cta "
    "b1024 b32 b64 global_address rank box_dim global_dim global_stride "
    "element_stride elemtype interleave_layout swizzle_mode fill_mode",
    "also updates the fields of the map that follow from the others"},
-  {"tensormap.cp_fenceproxy", 0, false, row_publish, 0, "global shared::cta "
+  {"tensormap.cp_fenceproxy", ROW, 0, false, row_publish, 0,
+    "global shared::cta "
    "tensormap::generic release gpu sys sync aligned", ""},
-  {"cp.async", 0, false, row_copy, 0, "ca cg shared shared::cta global "
+  {"cp.async", ROW, 0, false, row_copy, 0, "ca cg shared shared::cta global "
    "L2::cache_hint L2::64B L2::128B L2::256B", ""},
-  {"cp.async.commit_group", 0, false, row_copy_wait, 0, "", ""},
-  {"cp.async.wait_group", 0, false, row_copy_wait, 0, "", ""},
-  {"cp.async.wait_all", 0, false, row_copy_wait, 0, "", ""},
-  {"cp.async.mbarrier.arrive", 0, false, row_copy_arrive, 0, "noinc shared "
+  {"cp.async.commit_group", ROW, 0, false, row_copy_wait, 0, "", ""},
+  {"cp.async.wait_group", ROW, 0, false, row_copy_wait, 0, "", ""},
+  {"cp.async.wait_all", ROW, 0, false, row_copy_wait, 0, "", ""},
+  {"cp.async.mbarrier.arrive", ROW, 0, false, row_copy_arrive, 0,
+    "noinc shared "
    "shared::cta b64", ""},
-  {"cp.async.bulk", 0, false, row_bulk, 0, EVERYTHING, ""},
-  {"cp.reduce.async.bulk", 0, false, row_bulk, 0, EVERYTHING, ""},
+  {"cp.async.bulk", ROW, 0, false, row_bulk, 0, EVERYTHING, ""},
+  {"cp.reduce.async.bulk", ROW, 0, false, row_bulk, 0, EVERYTHING, ""},
   // threads
-  {"bar", 0, false, row_barrier, 1, "cta sync arrive", ""},
-  {"bar.red", 1, false, row_barrier, 1, REDUCES, REDUCED},
-  {"bar.cta.red", 1, false, row_barrier, 1, REDUCES, REDUCED},
-  {"bar.warp", 0, false, row_warp_barrier, 0, "sync", ""},
-  {"barrier", 0, false, row_barrier, 0, "cta sync arrive aligned", ""},
-  {"barrier.red", 1, false, row_barrier, 0, REDUCES, REDUCED},
-  {"barrier.cta.red", 1, false, row_barrier, 0, REDUCES, REDUCED},
-  {"barrier.cluster", 0, false, row_cluster, 0, "arrive wait release acquire "
+  {"bar", ROW, 0, false, row_barrier, 1, "cta sync arrive", ""},
+  {"bar.red", ROW, 1, false, row_barrier, 1, REDUCES, REDUCED},
+  {"bar.cta.red", ROW, 1, false, row_barrier, 1, REDUCES, REDUCED},
+  {"bar.warp", ROW, 0, false, row_warp_barrier, 0, "sync", ""},
+  {"barrier", ROW, 0, false, row_barrier, 0, "cta sync arrive aligned", ""},
+  {"barrier.red", ROW, 1, false, row_barrier, 0, REDUCES, REDUCED},
+  {"barrier.cta.red", ROW, 1, false, row_barrier, 0, REDUCES, REDUCED},
+  {"barrier.cluster", ROW, 0, false, row_cluster, 0,
+    "arrive wait release acquire "
    "relaxed aligned", ""},
-  {"membar", 0, false, row_fence, 0, "cta gl sys", "orders as acq_rel, not sc"},
-  {"fence", 0, false, row_fence, 0, "acq_rel cta cluster gpu sys", ""},
-  {"fence.sc", 0, false, row_fence, 0, "cta cluster gpu sys",
+  {"membar", WEAKER, 0, false, row_fence, 0, "cta gl sys",
+    "orders as acq_rel, not sc"},
+  {"fence", ROW, 0, false, row_fence, 0, "acq_rel cta cluster gpu sys", ""},
+  {"fence.sc", WEAKER, 0, false, row_fence, 0, "cta cluster gpu sys",
    "orders as acq_rel"},
-  {"fence.proxy", 0, false, row_proxy, 0, EVERYTHING, ""},
-  {"fence.mbarrier_init", 0, false, row_proxy, 0, EVERYTHING, ""},
-  {"shfl", 1, false, row_shuffle, 0, "sync idx up down bfly b32", ""},
-  {"vote", 1, false, row_vote, 0, "sync any all uni ballot pred b32", ""},
-  {"match", 1, false, row_match, 0, "sync any all b32 b64",
+  {"fence.proxy", ROW, 0, false, row_proxy, 0, EVERYTHING, ""},
+  {"fence.mbarrier_init", ROW, 0, false, row_proxy, 0, EVERYTHING, ""},
+  {"shfl", ROW, 1, false, row_shuffle, 0, "sync idx up down bfly b32", ""},
+  {"vote", ROW, 1, false, row_vote, 0, "sync any all uni ballot pred b32", ""},
+  {"match", ROW, 1, false, row_match, 0, "sync any all b32 b64",
    "orders memory among its lanes in libcu++'s pipelines"},
-  {"redux", 1, false, row_redux, 0, "sync add min max and or xor u32 s32 b32",
+  {"redux", ROW, 1, false, row_redux, 0,
+    "sync add min max and or xor u32 s32 b32",
    ""},
-  {"elect", 1, false, row_elect, 0, "sync",
+  {"elect", ROW, 1, false, row_elect, 0, "sync",
    "a lane of the middle, or the lowest where its number is read"},
-  {"activemask", 1, false, row_active, 0, "b32", ""},
-  {"nanosleep", 0, false, row_sleep, 0, "u32", ""},
-  {"pmevent", 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
-  {"trap", 0, false, row_trap, 0, "", ""},
-  {"brkpt", 0, false, row_trap, 1, "", "ends the launch with a report"},
-  {"call", 0, false, row_call, 0, "uni", "the function's text replaces it; "
+  {"activemask", ROW, 1, false, row_active, 0, "b32", ""},
+  {"nanosleep", ROW, 0, false, row_sleep, 0, "u32", ""},
+  {"pmevent", ROW, 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
+  {"trap", ROW, 0, false, row_trap, 0, "", ""},
+  {"brkpt", ROW, 0, false, row_trap, 1, "", "ends the launch with a report"},
+  {"call", ROW, 0, false, row_call, 0, "uni",
+    "the function's text replaces it; "
    "recursion and calls through registers are rejected"},
-  {"brx.idx", 0, false, row_call, 0, "uni", "a tree of compares"},
+  {"brx.idx", ROW, 0, false, row_call, 0, "uni", "a tree of compares"},
   // matrices
-  {"mma", 1, true, row_mma, 0, EVERYTHING, "the shapes of docs/atoms.md"},
-  {"ldmatrix", 1, true, row_matrix, 0, EVERYTHING,
+  {"mma", ROW, 1, true, row_mma, 0, EVERYTHING, "the shapes of docs/atoms.md"},
+  {"ldmatrix", ROW, 1, true, row_matrix, 0, EVERYTHING,
    "the shapes of docs/atoms.md"},
-  {"stmatrix", 0, true, row_matrix, 1, EVERYTHING,
+  {"stmatrix", ROW, 0, true, row_matrix, 1, EVERYTHING,
    "the shapes of docs/atoms.md"},
-  {"wmma", 0, false, row_call, 0, EVERYTHING, "m16n16k16 and m16n16k8, by mma: "
+  {"wmma", ROW, 0, false, row_call, 0, EVERYTHING,
+    "m16n16k16 and m16n16k8, by mma: "
    "fragments have the layout of mma"},
-  {"movmatrix", 1, false, row_movmatrix, 0, "sync aligned m8n8 trans b16", ""},
+  {"movmatrix", ROW, 1, false, row_movmatrix, 0, "sync aligned m8n8 trans b16",
+    ""},
   // Hopper
-  {"mbarrier", 1, false, row_mbarrier, 0, EVERYTHING, ""},
-  {"wgmma", 1, false, row_wgmma, 0, "sync aligned fence commit_group "
+  {"mbarrier", ROW, 1, false, row_mbarrier, 0, EVERYTHING, ""},
+  {"wgmma", ROW, 1, false, row_wgmma, 0, "sync aligned fence commit_group "
    "wait_group", ""},
-  {"wgmma.mma_async", 1, true, row_wgmma, 0, EVERYTHING,
+  {"wgmma.mma_async", ROW, 1, true, row_wgmma, 0, EVERYTHING,
    "imm-scale 1, no base offset"},
-  {"mapa", 1, false, row_mapa, 0, "shared::cluster u32 u64", ""},
-  {"setmaxnreg", 0, false, row_cluster, 0, "inc dec sync aligned u32", ""},
-  {"griddepcontrol", 0, false, row_cluster, 0, "wait launch_dependents", ""},
+  {"mapa", ROW, 1, false, row_mapa, 0, "shared::cluster u32 u64", ""},
+  {"setmaxnreg", ROW, 0, false, row_cluster, 0, "inc dec sync aligned u32", ""},
+  {"griddepcontrol", ROW, 0, false, row_cluster, 0, "wait launch_dependents",
+    ""},
   // rejected
-  {"tcgen05", 0, false, NULL, 0, "", LATER},
-  {"clusterlaunchcontrol", 0, false, NULL, 0, "", LATER},
-  {"tex", 0, false, NULL, 0, "", "textures are not modelled"},
-  {"tld4", 0, false, NULL, 0, "", "textures are not modelled"},
-  {"txq", 0, false, NULL, 0, "", "textures are not modelled"},
-  {"suld", 0, false, NULL, 0, "", "surfaces are not modelled"},
-  {"sust", 0, false, NULL, 0, "", "surfaces are not modelled"},
-  {"sured", 0, false, NULL, 0, "", "surfaces are not modelled"},
-  {"suq", 0, false, NULL, 0, "", "surfaces are not modelled"},
-  {"alloca", 0, false, NULL, 0, "", "memory of a thread is not modelled"},
-  {"stacksave", 0, false, NULL, 0, "", "memory of a thread is not modelled"},
-  {"stackrestore", 0, false, NULL, 0, "",
+  {"tcgen05", ROW, 0, false, NULL, 0, "", LATER},
+  {"clusterlaunchcontrol", ROW, 0, false, NULL, 0, "", LATER},
+  {"tex", ROW, 0, false, NULL, 0, "", "textures are not modelled"},
+  {"tld4", ROW, 0, false, NULL, 0, "", "textures are not modelled"},
+  {"txq", ROW, 0, false, NULL, 0, "", "textures are not modelled"},
+  {"suld", ROW, 0, false, NULL, 0, "", "surfaces are not modelled"},
+  {"sust", ROW, 0, false, NULL, 0, "", "surfaces are not modelled"},
+  {"sured", ROW, 0, false, NULL, 0, "", "surfaces are not modelled"},
+  {"suq", ROW, 0, false, NULL, 0, "", "surfaces are not modelled"},
+  {"alloca", ROW, 0, false, NULL, 0, "", "memory of a thread is not modelled"},
+  {"stacksave", ROW, 0, false, NULL, 0, "",
+    "memory of a thread is not modelled"},
+  {"stackrestore", ROW, 0, false, NULL, 0, "",
    "memory of a thread is not modelled"},
-  {"multimem", 0, false, NULL, 0, "", "several devices are not modelled"},
+  {"multimem", ROW, 0, false, NULL, 0, "", "several devices are not modelled"},
 };
 
 // Instructions that only copies of functions contain: prints, checks that a

@@ -751,6 +751,21 @@ static void line_of(PtxBuild *b, const PtxIns *i, const char *file) {
   ir_at(b->cx, b->fn, file, i->line);
 }
 
+// Notes that the instructions of the IR from `from` on order memory more weakly
+// than an instruction of PTX with .sc or .volatile.
+static void note_order(PtxBuild *b, const PtxRow *row, const char *op,
+                       Ref from) {
+  if (row->fidelity != FI_WEAKER) return;
+  bool fence = row->emit == row_fence;
+  if (!fence && !strstr(op, ".volatile")) return;
+  for (Ref r = from; r < b->fn->ins.n; r++) {
+    Op made = (Op)ir_get(b->fn, r)->op;
+    bool access = made == OP_LD || made == OP_ST || made == OP_COPY;
+    if (made == OP_FENCE || (!fence && access))
+      ir_note_fidelity(b->cx, b->fn, r, FI_WEAKER);
+  }
+}
+
 static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
   if (i->label) return;  // .callprototype
   b->at = i;
@@ -764,7 +779,9 @@ static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
     Ref p = guard_of(b, i);
     ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {p}});
   }
+  Ref from = (Ref)b->fn->ins.n;
   row->emit(&o, row->k);
+  note_order(b, row, i->op, from);
   if (i->guard >= 0) close_region(b, false);
   for (int k = 0; k < o.n; k++) {
     if (!(o.used >> k & 1)) {

@@ -795,8 +795,14 @@ void simexec_between(SimWarp *w) {
     simexec_turn(w);
 }
 
+// Counts an execution of i. Several host threads may run clusters.
+static void count_execution(const SimProg *p, const SimIns *i) {
+  uint64_t *n = &p->launch->executed[i->ref];
+  __atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
+}
+
 // Runs w until it must wait, yields, or ends. watched: a debugger or an event
-// log is attached.
+// log is attached, or executions are counted.
 static inline void run(SimWarp *w, bool watched) {
   enum { SLICE = 1 << 16,  // other warps run after this many instructions
          // other lanes of the warp run after this many failed polls
@@ -809,6 +815,7 @@ static inline void run(SimWarp *w, bool watched) {
     if (watched && c->prog->launch->debug && !simdebug_before(w, i)) return;
     w->pc++;
     if (w->part && i->who > WHO_LANE && !simlanes_together(w, i)) return;
+    if (watched && c->prog->launch->executed) count_execution(c->prog, i);
     if (watched && c->tape) simtape_begin(w, i);
     bool go = execute(w, i);
     if (watched && c->tape) simtape_end(w, i, prog + w->pc == i);
@@ -820,7 +827,8 @@ static inline void run(SimWarp *w, bool watched) {
 
 void simexec_warp(SimWarp *w) {
   const SimCluster *c = w->cluster;
-  if (c->prog->launch->debug || c->tape) run(w, true);
+  const Launch *l = c->prog->launch;
+  if (l->debug || c->tape || l->executed) run(w, true);
   else run(w, false);
 }
 // SPDX-License-Identifier: MIT

@@ -44,6 +44,9 @@ typedef struct Launch {
   const SimEdit *edit;   // patches of fn (edit.h)
   size_t nedit;
   struct SimDebug *debug;  // the attached debugger (debug.h), or NULL
+  // for each instruction of fn: number of executions by warps, which the run
+  // increases; NULL: they are not counted
+  uint64_t *executed;
 } Launch;
 
 // The path through the program from one access of a race to the later one.

@@ -205,7 +205,7 @@ local LAUNCH = {
   arch = "string", seed = "integer", threads = "integer", budget = "integer",
   faults = "string", progress = "function", output = "userdata table boolean",
   stream = "userdata table", fmad = "boolean", fastmath = "boolean",
-  record = "boolean", strict = "boolean"}
+  record = "boolean", strict = "boolean", fidelity = "boolean"}
 
 kernel.OPTIONS = LAUNCH
 
@@ -315,6 +315,7 @@ function kernel.sim_launch(p, opts, values, grid)
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
     budget = opts.budget or p.budget, record = opts.record or p.record,
     strict = opts.strict or p.strict,
+    fidelity = opts.fidelity or p.fidelity,
     progress = opts.progress or p.progress or function() end}  -- for Ctrl-C
 end
 
@@ -710,7 +711,7 @@ local function prepare(program, kind, values, opts, device)
                           stream = opts.stream, progress = opts.progress,
                           output = opts.output, pdl = opts.pdl,
                           cooperative = opts.cooperative,
-                          record = opts.record,
+                          record = opts.record, fidelity = opts.fidelity,
                           strict = opts.strict}, Prepared)
   return KINDS[device.kind].prepare(p)
 end

@@ -18,6 +18,8 @@
 -- instructions, mmas, ctas, seconds, output (of printf), stopped.
 -- requests: recorded accesses to shared memory, if the launch has record
 --   = true.
+-- fidelity: if the launch has fidelity = true: how its results compare with a
+--   GPU's (cutelua.text.fidelity). tostring(fidelity) prints it.
 -- granules: largest number of memory granules that a cluster tracked.
 -- relies: list, like `reports`: where the kernel relies on behaviour of GPUs
 --   that PTX does not guarantee.
@@ -104,10 +106,18 @@ function Report:__tostring() return told(self, false) end
 ---@return string
 function Report:details() return told(self, true) end
 
+local Fidelity = {__tostring = function(f)
+  return sign.workshop.fidelity and sign.workshop.fidelity(f) or "fidelity"
+end}
+
 --- Converts the table that core.sim_run returns to a report of a program.
 function simreport.attach(report, program)
   report.kernel = report.kernel or (program and program.info.name)
   report.program = program
+  if report.fidelity then
+    report.fidelity.kernel = report.kernel
+    setmetatable(report.fidelity, Fidelity)
+  end
   return setmetatable(report, Report)
 end
 

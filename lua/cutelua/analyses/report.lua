@@ -78,6 +78,9 @@ function Report:json()
                instructions = self.instructions, blocks = self.ctas,
                seconds = self.seconds}
   for i, r in ipairs(self.reports) do out.faults[i] = Report.plain(r) end
+  if self.fidelity then
+    out.fidelity = require "cutelua.text.fidelity".plain(self.fidelity)
+  end
   local notes = self:notes()
   out.notes = notes[1] and notes or nil
   for i, s in ipairs(self.lines) do

@@ -6,6 +6,7 @@ local cli = require "cutelua.program.cli"
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local fidelity = require "cutelua.program.fidelity"
 local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
 local lessonlib = require "cutelua.bench.lessonlib"
@@ -37,6 +38,8 @@ ok are compared with the GPU, if there is one, and with a lesson's reference.
                  tile more); a size that a kernel rejects is no bug
   --strict       notes about behaviour that cards have and PTX does not
                  guarantee are bugs
+  --fidelity     also prints which operations a GPU computes with the same bits
+                 (docs/simulator.md); with --json as a line of its own
   --no-gpu       does not compare with a GPU
   --json         prints verdicts as JSON, one a line, on standard output; the
                  script's output goes to standard error
@@ -55,7 +58,8 @@ local VALUED = {["--orders"] = "orders", ["--seconds"] = "seconds",
   ["--kernel"] = "kernel", ["--save"] = "save", ["--replay"] = "replay"}
 local FLAGS = {["--json"] = "json", ["--surgeon"] = "surgeon",
   ["--sizes"] = "sizes", ["--strict"] = "strict",
-  ["--no-gpu"] = "no_gpu", ["--help"] = "help", ["-h"] = "help"}
+  ["--fidelity"] = "fidelity", ["--no-gpu"] = "no_gpu",
+  ["--help"] = "help", ["-h"] = "help"}
 local COUNTS = {orders = literal.whole, seconds = literal.decimal}
 
 --- Parses the words after `check`. Returns the options, in which `script` is
@@ -133,7 +137,8 @@ function main.start(opt)
     s:watch(program, launch)
     s:note(program, launch)
     return s:run(program, launch)
-  end}
+  end, fidelity = function() s:print_fidelity() end}
+  if opt.fidelity then s:print_fidelity() end
   return s
 end
 
@@ -143,6 +148,20 @@ local GRACE = 0.1
 --- Runs a launch as the script would, after its check; the script then
 -- continues.
 function Session:run(program, launch)
+  launch.fidelity = self.show_fidelity and true or nil
+  local found = self:run_limited(program, launch)
+  if self.show_fidelity then self.show_fidelity(program, launch, found) end
+  return found
+end
+
+-- From now on, prints the fidelity of each launch after its verdict.
+function Session:print_fidelity()
+  self.show_fidelity = self.show_fidelity or fidelity.printer(
+    self.opt.json and "json" or "text", self.out)
+end
+
+-- Runs a launch within the time limit.
+function Session:run_limited(program, launch)
   if not self.limit then return core.sim_run(program.fn, launch) end
   local found = core.sim_run(program.fn, check.until_time(launch,
     self.limit + GRACE * self.opt.seconds))

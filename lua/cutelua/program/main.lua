@@ -217,14 +217,29 @@ local function run_script(opt, words, at)
 end
 
 local RUN = [==[
-usage: cutelua run script [arguments]
-  if PTX_FILES[kind] or is_capture(name) or keeps_ir(name) then
-The word `run` may be left out.
+usage: cutelua run [options] script [arguments]
+       cutelua run [options] FILE.ptx|FILE.cu|NAME.json --launch LAUNCH
+       cutelua run [options] FOLDER [--launch LAUNCH]
+Runs a script, or launches PTX, CUDA C, or a kernel that Triton compiled (its
+metadata NAME.json) as a LAUNCH file says. A folder has a kernel that the CuTe
+DSL compiled, or a launch that libcutecapture recorded (docs/ptx.md).
+Without options, the word `run` may be left out.
+
+  --fidelity     runs on the simulator, and prints which operations a GPU
+                 computes with the same bits (docs/simulator.md)
+  --format FORM  of --fidelity: text or json (text); with json the script's
+                 output goes to standard error
+  --help         prints this text and stops
 ]==]
 
 -- Runs a script and reports kernels that it never launched.
 local function run_plain(opt, words)
   local first = words[1]
+  if first == "--fidelity" or first == "--format" then
+    words = require "cutelua.program.fidelity".take(words)
+    if not words then return 2 end
+    first = words[1]
+  end
   if first == "--help" or first == "-h" then
     io.write(RUN)
     return 0

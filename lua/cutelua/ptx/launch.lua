@@ -4,6 +4,7 @@ local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local cute = require "cute"
 local dsl = require "cutelua.ptx.dsl"
+local fidelity = require "cutelua.program.fidelity"
 local json = require "cutelua.text.json"
 local map = require "cutelua.ptx.map"
 local npy = require "cutelua.text.npy"
@@ -502,6 +503,10 @@ local OPTIONS = {script = "FILE.ptx", name = "ptx",
     {"--launch", "file", help = "the LAUNCH file"},
     {"--device", "string", default = "sim", place = "sim|sim:sm_90a|gpu",
      help = "where to run"},
+    {"--fidelity", "flag", help = "prints which operations a GPU computes "
+      .. "with the same bits"},
+    {"--format", "string", default = "text", place = "text|json",
+     help = "the form of --fidelity"},
     {"--ptx-lines", "flag", help = "reports name lines of the PTX, not of "
       .. "its source"}}}
 
@@ -539,6 +544,17 @@ local function set_symbol(module, name, values)
   for i = 1, #bytes do v[i - 1] = bytes:byte(i) end
 end
 
+-- Starts printing the fidelity of launches if the options ask for it.
+local function start_fidelity(opt)
+  if not fidelity.FORMATS[opt.format] then
+    core.fail("bad-argument", ("--format is text or json, not %s"):format(
+      core.show(opt.format)))
+  end
+  if not opt.fidelity then return end
+  local ok, why = fidelity.start(opt.format)
+  if not ok then error(why, 0) end
+end
+
 --- Launches entries of a PTX or CUDA C file as a LAUNCH file describes, or the
 -- recorded launch of a folder.
 ---@param path string FILE.ptx, FILE.cu, NAME.json of Triton, or a folder of
@@ -551,6 +567,7 @@ function launch.main(path, words)
       core.visible(path)))
   end
   local opt = cli.parse(words, OPTIONS)
+  start_fidelity(opt)
   local spec
   if kind == "folder" and not dsl.has_ir(path) then
     if opt.launch then

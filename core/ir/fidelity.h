@@ -1,0 +1,39 @@
+// Reports which executed instructions a GPU computes with the same bits, and
+// where values that may differ reach control flow, addresses or
+// synchronization.
+#ifndef CUTE_IRFIDELITY_H
+#define CUTE_IRFIDELITY_H
+
+#include "ir/ir.h"
+
+// What a GPU computes compared with the simulator: the same bits; the same bits
+// as measured on an H100 and H200; a value within a bound; the same value in
+// memory that the simulator orders more weakly.
+typedef enum Agreement {
+  AGREE_EXACT, AGREE_SM90, AGREE_BOUND, AGREE_TIMING, AGREE_COUNT
+} Agreement;
+const char *agreement_name(Agreement a);
+const char *fidelity_name(Fidelity f);
+const char *fidelity_text(Fidelity f);
+
+// Where a value that may differ matters for more than rounding.
+typedef enum Reach {
+  REACH_NONE, REACH_CONTROL, REACH_ADDRESS, REACH_SYNC, REACH_CHOICE
+} Reach;
+const char *reach_name(Reach r);
+
+// The result for one instruction.
+typedef struct Faith {
+  uint64_t count;   // number of warps' executions
+  Fidelity how;
+  Agreement agree;
+  Reach reach;      // how the instruction uses a value that may differ
+  Ref from;         // the instruction that made this value, if `reach` is set
+} Faith;
+
+// Returns an entry for each instruction of fn, in cx->scratch. executed[r] is
+// the number of executions of instruction r. sm: the architecture, such as 90.
+Faith *fidelity_find(Ctx *cx, const Fn *fn, int sm, const uint64_t *executed);
+
+#endif
+// SPDX-License-Identifier: MIT

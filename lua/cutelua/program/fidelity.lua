@@ -1,0 +1,97 @@
+--- `--fidelity`: prints, for each launch, which operations a GPU computes with
+-- the same bits. Each kernel and grid is printed once.
+local core = require "cute.core"
+local devices = require "cute.lang.devices"
+local json = require "cutelua.text.json"
+local kernel = require "cute.lang.kernel"
+local report = require "cute.lang.report"
+local simreport = require "cute.lang.simreport"
+local sys = require "cute.sys"
+local texts = require "cutelua.text.fidelity"
+
+local fidelity = {}
+
+fidelity.FORMATS = {text = true, json = true}
+
+--- Returns a function that prints the fidelity of a launch's report, unless it
+-- printed the same program and grid before.
+---@param format string text or json
+---@param out userdata a file
+function fidelity.printer(format, out)
+  local seen = {}
+  return function(program, launch, found)
+    local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
+    if seen[key] or not found.fidelity then return end
+    seen[key] = true
+    local f = simreport.attach(found, program).fidelity
+    out:write(format == "json" and json.encode(texts.plain(f))
+      or texts.fidelity(f), "\n")
+    out:flush()
+  end
+end
+
+--- Prints the fidelity of all launches from now on, which run on the simulator.
+-- A runner of launches that has a function `fidelity`, such as that of
+-- `cutelua check`, prints it itself.
+---@param format? string text (the default) or json, with which the script's
+-- output goes to standard error
+---@return boolean? ok
+---@return string? message
+function fidelity.start(format)
+  local runner = kernel.runner
+  if runner and runner.fidelity then
+    runner.fidelity()
+    return true
+  end
+  local out, why = io.stdout, nil
+  if format == "json" then out, why = sys.divert() end
+  if not out then
+    return nil, ("cannot write standard output: %s [io]"):format(why)
+  end
+  local show = fidelity.printer(format or "text", out)
+  local run = runner and runner.run or function(program, launch)
+    return core.sim_run(program.fn, launch)
+  end
+  devices.simulates = true
+  kernel.runner = {run = function(program, launch)
+    launch.fidelity = true
+    local found = run(program, launch)
+    show(program, launch, found)
+    return found
+  end}
+  return true
+end
+
+--- Takes --fidelity and --format from the beginning of the words after `run`.
+-- Returns the other words; nil after reporting invalid words.
+---@param words string[]
+---@return string[]?
+function fidelity.take(words)
+  local i, on, format = 1, false, nil
+  while words[i] == "--fidelity" or words[i] == "--format" do
+    if words[i] == "--fidelity" then
+      on, i = true, i + 1
+    else
+      format, i = words[i + 1], i + 2
+      if not fidelity.FORMATS[format] then
+        report.tell(("cutelua: run: --format is text or json, not %s"):format(
+          core.show(format)))
+        return nil
+      end
+    end
+  end
+  if format and not on then
+    report.tell "cutelua: run: --format needs --fidelity"
+    return nil
+  end
+  local ok, why = true, nil
+  if on then ok, why = fidelity.start(format) end
+  if not ok then
+    report.tell("cutelua: run: " .. why)
+    return nil
+  end
+  return table.move(words, i, #words, 1, {[0] = words[0]})
+end
+
+return fidelity
+-- SPDX-License-Identifier: MIT

@@ -6,7 +6,6 @@ local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
 local report = require "cute.lang.report"
 local simreport = require "cute.lang.simreport"
-local sys = require "cute.sys"
 local texts = require "cutelua.text.fidelity"
 
 local fidelity = {}
@@ -44,7 +43,7 @@ function fidelity.start(format)
     return true
   end
   local out, why = io.stdout, nil
-  if format == "json" then out, why = sys.divert() end
+  if format == "json" then out, why = require "cute.sys".divert() end
   if not out then
     return nil, ("cannot write standard output: %s [io]"):format(why)
   end

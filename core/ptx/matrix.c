@@ -66,9 +66,30 @@ void row_mma(PtxOp *o, int k) {
                 r.reg, r.regs);
 }
 
+// Returns the atom of an ldmatrix or stmatrix, or -1. ptxas accepts the
+// modifiers in any order, such as .x4.trans.m8n8 of tilelang.
+static int find_matrix(PtxOp *o) {
+  static const char *const order[] = {
+    "sync", "aligned", "m8n8", "m16n8", "x1", "x2", "x4", "trans", "shared",
+    "shared::cta", "b16", "b8"};
+  int id = atom_copy_ptx(o->i->op), found = 0;
+  if (id >= 0) return id;
+  Ctx *cx = o->b->cx;
+  size_t name = strcspn(o->i->op, ".");
+  char *op = arena_printf(cx, &cx->scratch, "%.*s", (int)name, o->i->op);
+  for (size_t q = 0; q < sizeof order / sizeof *order; q++) {
+    for (int j = 0; j < o->n; j++) {
+      if (strcmp(o->mod[j], order[q])) continue;
+      op = arena_printf(cx, &cx->scratch, "%s.%s", op, order[q]);
+      found++;
+    }
+  }
+  return found == o->n ? atom_copy_ptx(op) : -1;
+}
+
 void row_matrix(PtxOp *o, int k) {
   PtxBuild *b = o->b;
-  int id = atom_copy_ptx(o->i->op);
+  int id = find_matrix(o);
   if (id < 0) ptx_fail(b, "'%s' is not modelled", o->i->op);
   bool load = k == 0;
   Runs r = {.n = 0};

@@ -822,12 +822,15 @@ static void decode_all(Prog *g) {
 
 // Returns the number of registers that a thread has at the start of a kernel
 // with setmaxnreg. It is the largest number with which the required number of
-// CTAs fits on an SM, up to the kernel's own limit. The warps are distributed
-// over the quarters of an SM. A thread's registers are allocated in units of 8.
-static int registers_of(const SimProg *p) {
+// CTAs fits on an SM, up to the kernel's own limit, and up to the largest number
+// that a setmaxnreg.inc requests (largest; 0: none), as ptxas 13.0 allocates
+// them. The warps are distributed over the quarters of an SM. A thread's
+// registers are allocated in units of 8.
+static int registers_of(const SimProg *p, int64_t largest) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
   int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));
   int most = p->fn->registers > 0 ? p->fn->registers : 256;
+  if (largest && largest < most) most = (int)largest;
   return (n > most ? most : n) & ~7;
 }
 
@@ -837,11 +840,14 @@ static int registers_of(const SimProg *p) {
 static void count_actors(SimProg *p, const Launch *l) {
   enum { MOST = 128 };  // maximum number of mbarriers of a CTA
   const Fn *fn = l->fn;
-  int64_t n = 0, agents = 0;
+  int64_t n = 0, agents = 0, most = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     agents |= op_effect((Op)i->op) & EF_LATER && i->op != OP_CPASYNC;
-    if (i->op == OP_SETMAXNREG) p->registers = registers_of(p);
+    if (i->op == OP_SETMAXNREG) {
+      if (i->flags & RGF_INC && i->imm > most) most = i->imm;
+      p->registers = registers_of(p, most);
+    }
     if (i->op == OP_WGMMA || i->op == OP_WGCOMMIT || i->op == OP_WGWAIT)
       p->nteam = p->ncta * ((p->nwarp + 3) / 4);
     if (i->op == OP_MBARINIT) n += ir_memof(fn, i->a[0])->count;

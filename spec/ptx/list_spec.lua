@@ -46,6 +46,30 @@ describe("cutelua ptx", function()
     assert.equal(0, code)
   end)
 
+  it("translates copies through maps of any number of modes", function()
+    local mapped = folder .. "/mapped.ptx"
+    for rank = 1, 5 do
+      support.write(mapped, ([[
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .align 64 .b8 map[128])
+{
+  .reg .b32 %%r<8>; .reg .b64 %%rd<2>;
+  .shared .align 128 .b8 s[256];
+  mov.b64 %%rd0, map;
+  mov.u32 %%r0, s;
+  mov.u32 %%r1, 0;
+  cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group
+    [%%rd0, {%s}], [%%r0];
+  ret;
+}
+]]):format(rank, ("%r1, "):rep(rank - 1) .. "%r1"))
+      local out, err, code = support.exec {support.program, "ptx", mapped}
+      assert.equal(0, code, out .. err)
+    end
+  end)
+
   it("lists what is rejected, and memory", function()
     local bad = folder .. "/rejected.ptx"
     local function listed(from, to)

@@ -235,7 +235,7 @@ Without options, the word `run` may be left out.
 -- Runs a script and reports kernels that it never launched.
 local function run_plain(opt, words)
   local first = words[1]
-  if first == "--fidelity" or first == "--format" then
+  if first and first:find "^%-%-f[io]" then
     words = require "cutelua.program.fidelity".take(words)
     if not words then return 2 end
     first = words[1]

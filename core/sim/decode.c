@@ -822,10 +822,10 @@ static void decode_all(Prog *g) {
 
 // Returns the number of registers that a thread has at the start of a kernel
 // with setmaxnreg. It is the largest number with which the required number of
-// CTAs fits on an SM, up to the kernel's own limit, and up to the largest number
-// that a setmaxnreg.inc requests (largest; 0: none), as ptxas 13.0 allocates
-// them. The warps are distributed over the quarters of an SM. A thread's
-// registers are allocated in units of 8.
+// CTAs fits on an SM, up to the kernel's own limit, and up to the number
+// `largest` that some setmaxnreg.inc requests (0: none), as in ptxas 13.0. The
+// warps are distributed over the quarters of an SM. A thread's registers are
+// allocated in units of 8.
 static int registers_of(const SimProg *p, int64_t largest) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
   int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));

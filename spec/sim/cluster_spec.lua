@@ -683,7 +683,7 @@ describe("setmaxnreg", function()
         if first then cute.when(arch.warp_idx():lt(4), first) end
         arch.setmaxregister_decrease(40)
         between()
-        arch.setmaxregister_increase(48)
+        arch.setmaxregister_increase(64)
       end
     end
     local function group()
@@ -702,7 +702,7 @@ describe("setmaxnreg", function()
       .. "%(%d to %d%) must synchronize in between$", twice(arch.sync_warp),
       TWO)
     tells("registers: warp %d executes its next setmaxnreg with nothing ",
-          twice(group, function() arch.setmaxregister_decrease(48) end), TWO)
+          twice(group, function() arch.setmaxregister_decrease(56) end), TWO)
   end)
 
   it("takes upwards, gives downwards", function()

@@ -255,9 +255,9 @@ static const PtxRow rows[] = {
 // Instructions that only copies of functions contain: prints, checks that a
 // thread may continue, and copies of parameters to local memory.
 static const PtxRow made[] = {
-  {".print", 0, false, row_print, 0, "", ""},
-  {".check", 0, false, row_check, 0, "", ""},
-  {".fetch", 0, false, row_fetch, 0, "", ""}};
+  {".print", ROW, 0, false, row_print, 0, "", ""},
+  {".check", ROW, 0, false, row_check, 0, "", ""},
+  {".fetch", ROW, 0, false, row_fetch, 0, "", ""}};
 
 // ---- looking one up ----
 

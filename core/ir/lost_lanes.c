@@ -6,7 +6,8 @@
 // A backward pass finds for each value the lanes whose value some effect needs:
 // a store by lane 0 needs lane 0 of its operand, and a shuffle down by 16 needs
 // lane 16 of what it shuffles. The pass knows conditions that depend on the
-// thread's index alone, and takes all other conditions as true and as false.
+// thread's index alone. It takes bounds as true and as false, and omits effects
+// under all other conditions.
 #include "ir/lost_lanes.h"
 
 #include "ir/eval.h"
@@ -77,6 +78,13 @@ static uint64_t value_in(const Fn *fn, Ref r, int32_t t, bool *known,
 // Returns the lanes in which condition p may be `yes`.
 static uint32_t lanes_where(Lanes *g, Ref p, bool yes);
 
+// Reports whether a condition may be that of a bound, as in `i < n`, which holds
+// in all lanes of most warps. Any other condition that is unknown may choose
+// just the lanes whose sums are right.
+static bool is_bound(Op op) {
+  return op == OP_LT || op == OP_LE;
+}
+
 static uint32_t find_where(Lanes *g, Ref p, bool yes) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, p);
@@ -93,7 +101,7 @@ static uint32_t find_where(Lanes *g, Ref p, bool yes) {
   for (int32_t t = 0; t < threads && lanes != ALL; t++) {
     bool known = true;
     bool is = value_in(fn, p, t, &known, NEAR) & 1;
-    if (!known) return ALL;
+    if (!known) return is_bound((Op)i->op) ? ALL : 0;
     if (is == yes) lanes |= 1u << t % WARP;
   }
   return threads ? lanes : ALL;

@@ -362,6 +362,7 @@ add {name = "words_that_blocks_exchange", block = 32, text = [[
   params = "const int *x, int *y, int n, unsigned long long *box",
   grid = function() return 2 end,
   args = function(n)
+    n = math.min(n, 4)
     local x = ints(n, noise)
     local box = cute.zeros({256}, cute.u64)
     return {x, ints(4, function() return 0 end), n, box}, 2, function(at)

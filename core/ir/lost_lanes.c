@@ -78,9 +78,9 @@ static uint64_t value_in(const Fn *fn, Ref r, int32_t t, bool *known,
 // Returns the lanes in which condition p may be `yes`.
 static uint32_t lanes_where(Lanes *g, Ref p, bool yes);
 
-// Reports whether a condition may be that of a bound, as in `i < n`, which holds
-// in all lanes of most warps. Any other condition that is unknown may choose
-// just the lanes whose sums are right.
+// Reports whether a condition may be that of a bound, as in `i < n`, which
+// holds in all lanes of most warps. Any other condition that is unknown may
+// choose just the lanes whose sums are right.
 static bool is_bound(Op op) {
   return op == OP_LT || op == OP_LE;
 }

@@ -97,7 +97,10 @@ describe("the wheel", function()
     support.exec {"mkdir", dir .. "/build"}
     local from = library:sub(1, 1) == "/" and library
       or support.exec {"sh", "-c", "printf %s \"$PWD/\""} .. library
-    support.exec {"ln", "-s", from, dir .. "/build/libcutelua.so"}
+    for _, name in ipairs {"libcutelua.so", "libcutecapture.so"} do
+      support.exec {"ln", "-s", (from:gsub("[^/]*$", name)),
+                    dir .. "/build/" .. name}
+    end
     local out, err, code = support.exec {"python3", "tools/wheel.py",
       dir .. "/build", "1.2.3"}
     assert(code == 0, out .. err)

@@ -99,8 +99,8 @@ end
 --- Returns the position of this thread as a table. Its fields are: bn, bm, the
 -- coordinates of its tile; l, its batch; batch(t), the matrix of batch l of t;
 -- z, the block's part of K; wn, wk, the indices of its warp along N and along
--- K; side, its index among the threads with the same part of K; and the values
--- that these follow from.
+-- K; side, its index among the block's threads with the same wk; tid and block,
+-- its index and the block's; across, the number of tiles along N.
 function splitk_skinny.place(p)
   local tid = (cute.arch.thread_idx())
   local block, l, z = cute.arch.block_idx()

@@ -142,7 +142,8 @@ function Top:drain(queue, list, lane)
 end
 
 -- Loads a vector of row x that begins at element `at`, or the last vector if
--- the row has none there. Returns its keys, 0 beyond the row.
+-- none begins there. Returns a function that returns the list of the elements'
+-- keys (see Top:key); an element beyond the row has key 0.
 function Top:keys(x, at)
   local atom = cute.make_copy_atom("UniversalCopy", x.element_type,
                                    self.width * x.element_type.bits)

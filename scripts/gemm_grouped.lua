@@ -12,8 +12,8 @@ local gemm_grouped = require "kernels.gemm_grouped"
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
--- Returns the offsets of the groups, and the end of the last one. The last
--- group has twice the average number of rows, the first has none.
+-- Returns the offsets of the groups, and the end of the last one. The numbers
+-- of rows grow in equal steps from 0; the last group also has the rest.
 local function uneven(p)
   return function(b)
     b[0] = 0

@@ -11,8 +11,8 @@
 // reported more than once.
 typedef void FlightDone(void *ud, Ref wait, Ref mma);
 
-// Walks all paths of fn and returns the first violation, if any. `done` may be
-// NULL. Uses cx->scratch.
+// Walks all paths of fn. Returns the first use of registers that an MMA in
+// flight may still write, if any. `done` may be NULL. Uses cx->scratch.
 Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud);
 
 #endif

@@ -97,7 +97,8 @@ struct SimRelay {
   Message *message;        // snapshots; index 0 is unused
   Last *last;              // hash table by chain and cluster
   uint32_t nlast, maxlast, nchain;
-  Reader *reader;          // list entries of all granules; index 0 is unused
+  Reader *reader;          // entries of the lists of readers of each granule of
+                           // memory; index 0 is unused
   uint32_t *word;
   uint32_t *todo;          // snapshots that a query must still visit
   uint32_t nmessage, maxmessage, nreader, maxreader, free, nword, maxword,

@@ -330,8 +330,9 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
   return NULL;
 }
 
-// Returns the index in c->async of agent number `number` of w. Returns -1 if
-// there is no such agent or other agents must complete before it.
+// Returns the index in c->async of the asynchronous operation with this number
+// among those of w that complete on an mbarrier. Returns -1 if there is none,
+// or if other operations must complete before it.
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
   for (size_t k = 0; k < c->nasync; k++)

@@ -125,8 +125,9 @@ end
 -- Scripts
 ---------------------------------------------------------------------------
 
---- Runs a script. Returns its functions and kernels by name: the fields of the
--- table that it returned, or what it returned, and its global variables.
+--- Runs a script. Returns its functions and kernels by name: those of its
+-- global variables, and those of the fields of the table that it returned. A
+-- result that is a kernel has its own name, and a function the name "main".
 ---@param text string
 ---@param chunk string the chunk's name, with "@" or "="
 ---@return table parts {name = value}

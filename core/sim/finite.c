@@ -96,7 +96,7 @@ bool simfinite_wanted(const Fn *fn) {
 typedef struct Guards {
   const Fn *fn;
   bool *escapes;       // for each value: it has other uses than selections
-  bool *tested;        // for each value: a condition depends on an operand of it
+  bool *tested;        // whether a condition depends on an operand of a value
   // for each value: the last selection whose condition, or whose value,
   // depends on it
   Ref *decides, *reaches;

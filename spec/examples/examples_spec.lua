@@ -84,7 +84,9 @@ describe("the example in Python #noasan", function()
   -- Unpacks the wheel, as pip does, and returns its environment.
   local function environment()
     must {"mkdir", "-p", dir .. "/wheel"}
-    must {"ln", "-sf", build .. "/libcutelua.so", dir .. "/libcutelua.so"}
+    for _, name in ipairs {"libcutelua.so", "libcutecapture.so"} do
+      must {"ln", "-sf", build .. "/" .. name, dir .. "/" .. name}
+    end
     local path = must {"python3", "tools/wheel.py", dir, "1.0"}:match "^(%S+): "
     must {"python3", "-m", "zipfile", "-e", path, dir .. "/site"}
     return {PYTHONPATH = dir .. "/site:examples/python", CUTELUA_NO_CUDA = "1",

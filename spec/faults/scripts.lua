@@ -85,7 +85,7 @@ local FAULTS = {
   {"histogram", file = "kernels/histogram", {SYNC, 1, RACE}, {SYNC, 2, RACE},
     {BELOW, 2, OUT}, {COPY, 1, UNWRITTEN}},
   {"softmax", file = "kernels/rows", {SYNC, 1, RACE}, {BELOW, 3, OUT},
-    {PRED, 2, RACE}},
+    {PRED, 2, OUT}},
   {"layernorm", file = "kernels/rows", {SYNC, 1, RACE}, {BELOW, 3, OUT},
     {PRED, 2, OUT},
     {PRED, 3}},

@@ -712,9 +712,9 @@ describe("a kernel", function()
     closed:close()
     for text, opts in pairs {
       ["no option 'sed' (did you mean seed?): there are arch block "
-        .. "budget cluster cooperative device fastmath faults fmad grid "
-        .. "output pdl progress record seed stream strict threads "
-        .. "[unknown-name]"] = {sed = 1},
+        .. "budget cluster cooperative device fastmath faults "
+        .. "fidelity fmad grid output pdl progress record seed stream strict "
+        .. "threads [unknown-name]"] = {sed = 1},
       ['seed of "x": an integer is needed [bad-launch]'] = {seed = "x"},
       ["threads of 1.5: an integer is needed [bad-launch]"] = {threads = 1.5},
       ["the block is missing: write launch {grid = g, block = b} "

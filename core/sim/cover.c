@@ -221,7 +221,8 @@ static bool is_limit(const Cover *c, const SimMeant *m, const SimRanges *r) {
 // Reports whether a loop around the accesses has as many iterations as the
 // extent has tiles of the accessed coordinates.
 static bool is_counted(const SimMeant *m, const SimRanges *r) {
-  int64_t tile = r->from[0], tiles = (r->extent + tile - 1) / tile;
+  int64_t tile = r->from[0];
+  int64_t tiles = tile ? (r->extent + tile - 1) / tile : 0;
   bool end = r->n == 1 && r->to[0] == r->extent - 1;
   for (uint32_t k = 0; k < m->ends && end && tiles > 1; k++)
     if (m->end[k] == tiles) return true;

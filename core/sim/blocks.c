@@ -262,12 +262,6 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
   }
 }
 
-uint64_t simblocks_writer(const SimArea *a, const uint8_t *byte) {
-  size_t g = (size_t)(byte - a->p) >> a->shift;
-  const uint64_t *first = a->first[WRITE][g / PAGE];
-  return first ? cta(first[g % PAGE]) : 0;
-}
-
 static uint64_t last_key(const SimArea *a, size_t n, int plane, size_t g) {
   const uint64_t *p = a->last[plane][n];
   return p && p[g] ? p[g] : a->first[plane][n][g];

@@ -44,9 +44,6 @@ void simblocks_start(Ctx *cx, SimProg *p);
 void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *at, int bytes,
                       const uint8_t *data, int stride);
-// Returns the number, counted from 1, of the first block that stored to a byte
-// of an area. Returns 0 if none did.
-uint64_t simblocks_writer(const SimArea *a, const uint8_t *byte);
 // Calls `found` for all races, in the order of addresses.
 typedef void (*Found)(void *ud, const SimFault *f);
 void simblocks_find(const SimProg *p, Found found, void *ud);

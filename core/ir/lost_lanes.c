@@ -113,10 +113,6 @@ static uint32_t lanes_where(Lanes *g, Ref p, bool yes) {
   return g->where[yes][p];
 }
 
-static bool opens(Op op) {
-  return op == OP_FOR || op == OP_LOOP || op == OP_ONCE || op == OP_IF;
-}
-
 static void find_active(Lanes *g) {
   uint32_t lanes[DEPTH + 1] = {ALL};
   Ref head[DEPTH + 1] = {0};
@@ -124,7 +120,7 @@ static void find_active(Lanes *g) {
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
     g->active[r] = lanes[depth];
-    if (opens((Op)i->op)) {
+    if (op_opens((Op)i->op)) {
       if (depth == DEPTH || deep) { deep++; continue; }
       lanes[depth + 1] = lanes[depth];
       if (i->op == OP_IF) lanes[depth + 1] &= lanes_where(g, i->a[0], true);

@@ -47,11 +47,6 @@ static bool reads(const Fn *fn, const Ins *i, int64_t mem) {
   return false;
 }
 
-static bool begins(const Ins *i) {
-  return i->op == OP_FOR || i->op == OP_LOOP || i->op == OP_IF ||
-         i->op == OP_ONCE;
-}
-
 // Reports whether the loop at r executes its body at most once.
 static bool runs_once(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r);
@@ -70,7 +65,7 @@ static bool loop_reads(const Fn *fn, Ref r, int64_t mem, bool *in_loop) {
   for (; first > 0; first--) {
     const Ins *i = ir_get(fn, first);
     if (i->op == OP_END) depth++;
-    else if (begins(i) && depth-- == 0) break;
+    else if (op_opens((Op)i->op) && depth-- == 0) break;
   }
   const Ins *head = first ? ir_get(fn, first) : NULL;
   *in_loop = head && (head->op == OP_FOR || head->op == OP_LOOP) &&
@@ -79,7 +74,7 @@ static bool loop_reads(const Fn *fn, Ref r, int64_t mem, bool *in_loop) {
   for (Ref j = first + 1; *in_loop && j < fn->ins.n; j++) {
     const Ins *i = ir_get(fn, j);
     if (i->op == OP_END && depth-- == 0) break;
-    if (begins(i)) depth++;
+    if (op_opens((Op)i->op)) depth++;
     if (reads(fn, i, mem)) return true;
   }
   return false;
@@ -91,7 +86,7 @@ static bool follows_mma(const Fn *fn, Ref r, int64_t mem, uint32_t reg) {
   for (Ref j = r - 1; j > 0; j--) {
     const Ins *i = ir_get(fn, j);
     uint32_t its;
-    if (begins(i) || i->op == OP_ELSE || i->op == OP_END || reads(fn, i, mem))
+    if (op_effect((Op)i->op) & (EF_OPENS | EF_CLOSES) || reads(fn, i, mem))
       return false;
     if (i->op == OP_WGMMA && target(fn, i, &its) == mem && its == reg)
       return true;
@@ -151,14 +146,14 @@ static Ref loop_of(const Fn *fn, Ref r, Ref *end) {
   for (; first > 0; first--) {
     const Ins *i = ir_get(fn, first);
     if (i->op == OP_END) depth++;
-    else if (begins(i) && depth-- == 0) break;
+    else if (op_opens((Op)i->op) && depth-- == 0) break;
   }
   if (!first || ir_get(fn, first)->op != OP_FOR || runs_once(fn, first))
     return 0;
   for (depth = 0, *end = first + 1; *end < fn->ins.n; ++*end) {
     const Ins *i = ir_get(fn, *end);
     if (i->op == OP_END && depth-- == 0) return first;
-    if (begins(i)) depth++;
+    if (op_opens((Op)i->op)) depth++;
   }
   return 0;
 }

@@ -45,6 +45,10 @@ extern const OpRow op_rows[OP_COUNT];
 static inline const char *op_name(Op op) { return op_rows[op].name; }
 static inline unsigned op_effect(Op op) { return op_rows[op].effect; }
 static inline bool op_pure(Op op) { return op_rows[op].effect & EF_PURE; }
+// Reports whether op begins a region and ends none, as ELSE does.
+static inline bool op_opens(Op op) {
+  return (op_rows[op].effect & (EF_OPENS | EF_CLOSES)) == EF_OPENS;
+}
 static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
 const char *who_name(Who who);  // returns a name such as "lane"
 

@@ -120,10 +120,6 @@ static void access(Parts *g, Ref r, int32_t thread) {
   }
 }
 
-static bool opens(Op op) {
-  return op == OP_FOR || op == OP_LOOP || op == OP_ONCE || op == OP_IF;
-}
-
 // Executes the function in thread t, without loops.
 static void run_thread(Parts *g, int32_t t) {
   bool active[DEPTH + 1] = {true};
@@ -134,7 +130,7 @@ static void run_thread(Parts *g, int32_t t) {
     if (i->op == OP_NOP) continue;
     evaluate(g, r, t);
     if (active[depth]) access(g, r, t);
-    if (opens((Op)i->op)) {
+    if (op_opens((Op)i->op)) {
       Ref p = i->op == OP_IF ? i->a[0] : 0;
       active[depth + 1] = active[depth] &&
                           !(p && g->known[p] && !(g->value[p] & 1));

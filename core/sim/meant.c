@@ -198,10 +198,6 @@ static bool pass_on(Meant *g, Ref r, uint8_t control) {
 
 enum { DEPTH = 256 };  // maximum number of open regions
 
-static bool opens(Op op) {
-  return op == OP_FOR || op == OP_LOOP || op == OP_ONCE || op == OP_IF;
-}
-
 static bool pass(Meant *g) {
   uint8_t control[DEPTH + 1] = {0};
   int depth = 0;
@@ -210,7 +206,7 @@ static bool pass(Meant *g) {
     Op op = (Op)ir_get(g->fn, r)->op;
     if (op == OP_NOP) continue;
     changed |= pass_on(g, r, control[depth]);
-    if (opens(op) && depth < DEPTH) {
+    if (op_opens(op) && depth < DEPTH) {
       control[depth + 1] = control[depth] | g->on[r];
       depth++;
     } else if (op == OP_END && depth) {
@@ -453,7 +449,7 @@ static void link_all(Meant *g) {
   int depth = 0;
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
-    if (opens((Op)i->op) && depth < DEPTH) open[depth++] = r;
+    if (op_opens((Op)i->op) && depth < DEPTH) open[depth++] = r;
     if (i->op == OP_END && depth) depth--;
     if (i->op == OP_BREAKIF && i->imm <= depth && i->imm > 0) {
       Ref from = open[depth - i->imm];
@@ -477,7 +473,7 @@ static void see_all(Meant *g) {
   int depth = 0;
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
-    if (opens((Op)i->op) && depth < DEPTH) open[depth++] = r;
+    if (op_opens((Op)i->op) && depth < DEPTH) open[depth++] = r;
     if (i->op == OP_END && depth) depth--;
     if (i->op == OP_EXITIF) {
       g->after[r] = exits;

@@ -34,9 +34,7 @@ static bool step(const SimProg *p, uint32_t k, Path *at) {
   const SimIns *i = &p->ins[k];
   if (i->op == OP_ELSE) at->r[at->n - 1].other = true;
   if (i->op == OP_END) at->n--;
-  if (i->op != OP_IF && i->op != OP_FOR && i->op != OP_LOOP &&
-      i->op != OP_ONCE)
-    return true;
+  if (!op_opens((Op)i->op)) return true;
   if (at->n == DEEP) return false;
   at->r[at->n++] = (Region){k, i->op, false};
   return true;

@@ -264,6 +264,10 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]);
 // Evaluates an intrinsic of class P for one lane, on raw bits (zero-extended).
 uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]);
 
+static inline bool intrin_is_clock(IntrinId id) {
+  return id >= IN_CLOCK && id <= IN_TIMERLO;
+}
+
 // Shuffles: four kinds for each of three types. The immediate is operand c of
 // PTX's shfl: bits 0-4 hold the last lane of a segment that may be read, or for
 // UP the first lane. Bits 8-12 hold the segment mask, which is 32 minus the

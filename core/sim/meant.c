@@ -133,10 +133,9 @@ static uint8_t on_special(SReg s) {
   return block ? ON_BLOCK : thread ? ON_THREAD : s == SR_SMID ? ON_DATA : 0;
 }
 
-static bool is_clock(const Ins *i) {
+static bool reads_hardware(const Ins *i) {
   IntrinId id = intrin_id(i->imm);
-  return id == IN_CLOCK || id == IN_CLOCK64 || id == IN_TIMER ||
-         id == IN_TIMERLO || id == IN_WARPID;
+  return intrin_is_clock(id) || id == IN_WARPID;
 }
 
 // Returns what an instruction's result depends on besides its operands.
@@ -146,7 +145,7 @@ static uint8_t on_own(const Meant *g, const Ins *i) {
   if (op == OP_SREG) return on_special((SReg)i->imm);
   if (op == OP_FOR || op == OP_LOOP) return ON_LOOP;
   bool data = op == OP_ASM || op == OP_MAPWORD || op == OP_ADDRESS ||
-              (op == OP_ASK && is_clock(i));
+              (op == OP_ASK && reads_hardware(i));
   return data ? ON_DATA : 0;
 }
 

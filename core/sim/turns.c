@@ -74,11 +74,6 @@ static uint64_t agent_id(uint64_t warp, uint32_t number) {
   return warp | (uint64_t)number << 32;
 }
 
-static bool is_clock(IntrinId id) {
-  return id == IN_CLOCK || id == IN_CLOCK64 || id == IN_TIMER ||
-         id == IN_TIMERLO;
-}
-
 // Reports whether clusters are interchangeable, because no cluster reads its
 // index. Runs that differ only by a permutation of interchangeable clusters
 // count as equal.
@@ -137,7 +132,7 @@ static uint32_t undecided(const SimProg *p, uint32_t *src) {
     const SimIns *i = &p->ins[k];
     const SimSide *s = i->x;
     bool clock = (i->op == OP_INTRIN || i->op == OP_ASK) &&
-                 is_clock(intrin_id(i->imm));
+                 intrin_is_clock(intrin_id(i->imm));
     bool sum = i->op == OP_ATOMIC && i->alone &&
                dtype_is_float((DType)s->type);
     if (!flags && (clock || sum)) *src = i->src;

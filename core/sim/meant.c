@@ -368,15 +368,6 @@ static void see_value(Meant *g, SimMeant *m, Ref r) {
   if (g->on[r] & ON_THREAD) m->threads = true;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 // Finds the modes of argument `arg` along which offset r moves: the part of the
 // offset that is not constant is no multiple of the mode's whole length.
 static void see_offset(Meant *g, SimMeant *m, int32_t arg, Ref r) {
@@ -389,7 +380,7 @@ static void see_offset(Meant *g, SimMeant *m, int32_t arg, Ref r) {
   else if (sum && ir_get(g->fn, i->a[0])->op == OP_CONST) r = i->a[1];
   if (ir_get(g->fn, r)->op == OP_CONST) return;
   int64_t div = ir_fact(g->fn, r).div;
-  m->unit = gcd(div, m->unit);
+  m->unit = base_gcd(div, m->unit);
   for (int k = 0; k < s->n; k++)
     if (s->extent[k] > 1 && div % (s->extent[k] * s->stride[k]) != 0)
       m->mode |= 1u << s->of[k];

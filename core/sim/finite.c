@@ -168,24 +168,27 @@ void simfinite_guards(Ctx *cx, SimProg *p) {
 
 // ---- recording ----
 
-static SimOrigin *origin(SimWarp *w, const SimIns *i, int l, bool nan) {
-  SimCluster *c = w->cluster;
-  SimOrigins *all = &c->out->origins;
+// Adds n to the count of an origin of i's line and operation. Returns false if
+// there is none.
+static bool count_again(SimOrigins *all, const SimIns *i, bool nan,
+                        uint64_t n) {
   for (int k = 0; k < all->n; k++) {
     SimOrigin *o = &all->at[k];
     if (o->i->src != i->src || o->i->op != i->op || o->nan != nan) continue;
-    o->count++;
-    return NULL;
+    o->count += n;
+    return true;
   }
-  if (all->n == SIM_ORIGINS) return NULL;
+  return false;
+}
+
+static SimOrigin *origin(SimWarp *w, const SimIns *i, int l, bool nan) {
+  SimCluster *c = w->cluster;
+  SimOrigins *all = &c->out->origins;
+  if (count_again(all, i, nan, 1) || all->n == SIM_ORIGINS) return NULL;
   SimOrigin *o = &all->at[all->n++];
   *o = (SimOrigin){.i = i, .nan = nan, .count = 1};
   memcpy(o->block, w->cta->id, sizeof o->block);
-  const int32_t *b = c->prog->launch->block;
-  int t = w->in * LANES + l;
-  o->thread[0] = t % b[0];
-  o->thread[1] = t / b[0] % b[1];
-  o->thread[2] = t / b[0] / b[1];
+  simreport_thread(c->prog, w->in * LANES + l, o->thread);
   return o;
 }
 
@@ -401,13 +404,8 @@ static bool inputs_finite(const SimProg *p, const SimInputs *t) {
 void simfinite_merge(SimOrigins *all, const SimOrigins *more) {
   for (int k = 0; k < more->n; k++) {
     const SimOrigin *m = &more->at[k];
-    int j = 0;
-    while (j < all->n && (all->at[j].i->src != m->i->src ||
-                          all->at[j].i->op != m->i->op ||
-                          all->at[j].nan != m->nan))
-      j++;
-    if (j < all->n) all->at[j].count += m->count;
-    else if (j < SIM_ORIGINS) all->at[all->n++] = *m;
+    if (!count_again(all, m->i, m->nan, m->count) && all->n < SIM_ORIGINS)
+      all->at[all->n++] = *m;
   }
 }
 

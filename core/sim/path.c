@@ -161,9 +161,7 @@ static void turn(const SimProg *p, SimFault *f) {
   r->src = r->src2;
   r->src2 = src;
   r->other = (t[2] * b[1] + t[1]) * b[0] + t[0];
-  t[0] = other % b[0];
-  t[1] = other / b[0] % b[1];
-  t[2] = other / b[0] / b[1];
+  simreport_thread(p, other, t);
   for (int k = 0; k < 3; k++) {
     cta[k] = r->block[k];
     r->block[k] = f->race.cta[k];

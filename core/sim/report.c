@@ -34,7 +34,7 @@ const char *sim_lack_name(SimLack k) {
 
 // ---- counting ----
 
-static void thread_at(const SimProg *p, int linear, int32_t out[3]) {
+void simreport_thread(const SimProg *p, int linear, int32_t out[3]) {
   const int32_t *b = p->launch->block;
   out[0] = linear % b[0];
   out[1] = linear / b[0] % b[1];
@@ -77,7 +77,8 @@ static SimFault *begin(const SimWarp *w, SimFault *f, int lane,
   memset(f, 0, sizeof *f);
   f->r = *r;
   memcpy(f->r.block, w->cta->id, sizeof f->r.block);
-  thread_at(c->prog, w->in * LANES + (lane < 0 ? 0 : lane), f->r.thread);
+  simreport_thread(c->prog, w->in * LANES + (lane < 0 ? 0 : lane),
+                   f->r.thread);
   f->serial = c->serial;
   return f;
 }

@@ -140,6 +140,9 @@ typedef struct SimOut {
 
 enum { MAX_NOTES = 8 };
 
+// Finds the index of thread number `linear` of a block.
+void simreport_thread(const SimProg *p, int linear, int32_t out[3]);
+
 typedef struct SimWarp SimWarp;
 // Returns the report of a fault of this kind at line src on a memory object, or
 // NULL.

@@ -57,9 +57,9 @@ static bool runs_once(const Fn *fn, Ref r) {
   return v[2] > 0 ? v[1] - v[0] <= v[2] : v[0] - v[1] <= -v[2];
 }
 
-// Reports whether an instruction of the region that contains r reads registers
-// `mem`, if r is in a loop that executes r in each iteration.
-static bool loop_reads(const Fn *fn, Ref r, int64_t mem, bool *in_loop) {
+// Returns the instruction that begins the region that contains r, and the
+// region's END. Returns 0 if no region contains r.
+static Ref region_of(const Fn *fn, Ref r, Ref *end) {
   int depth = 0;
   Ref first = r - 1;
   for (; first > 0; first--) {
@@ -67,16 +67,23 @@ static bool loop_reads(const Fn *fn, Ref r, int64_t mem, bool *in_loop) {
     if (i->op == OP_END) depth++;
     else if (op_opens((Op)i->op) && depth-- == 0) break;
   }
-  const Ins *head = first ? ir_get(fn, first) : NULL;
-  *in_loop = head && (head->op == OP_FOR || head->op == OP_LOOP) &&
-             !runs_once(fn, first);
-  depth = 0;
-  for (Ref j = first + 1; *in_loop && j < fn->ins.n; j++) {
-    const Ins *i = ir_get(fn, j);
+  if (!first) return 0;
+  for (depth = 0, *end = r; *end < fn->ins.n; ++*end) {
+    const Ins *i = ir_get(fn, *end);
     if (i->op == OP_END && depth-- == 0) break;
     if (op_opens((Op)i->op)) depth++;
-    if (reads(fn, i, mem)) return true;
   }
+  return first;
+}
+
+// Reports whether an instruction of the region that contains r reads registers
+// `mem`, if r is in a loop that executes r in each iteration.
+static bool loop_reads(const Fn *fn, Ref r, int64_t mem, bool *in_loop) {
+  Ref end, first = region_of(fn, r, &end);
+  Op op = (Op)ir_get(fn, first)->op;
+  *in_loop = (op == OP_FOR || op == OP_LOOP) && !runs_once(fn, first);
+  for (Ref j = first + 1; *in_loop && j < end; j++)
+    if (reads(fn, ir_get(fn, j), mem)) return true;
   return false;
 }
 
@@ -141,21 +148,9 @@ static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
 // Returns the loop that executes instruction r in each of several iterations,
 // or 0.
 static Ref loop_of(const Fn *fn, Ref r, Ref *end) {
-  int depth = 0;
-  Ref first = r - 1;
-  for (; first > 0; first--) {
-    const Ins *i = ir_get(fn, first);
-    if (i->op == OP_END) depth++;
-    else if (op_opens((Op)i->op) && depth-- == 0) break;
-  }
-  if (!first || ir_get(fn, first)->op != OP_FOR || runs_once(fn, first))
-    return 0;
-  for (depth = 0, *end = first + 1; *end < fn->ins.n; ++*end) {
-    const Ins *i = ir_get(fn, *end);
-    if (i->op == OP_END && depth-- == 0) return first;
-    if (op_opens((Op)i->op)) depth++;
-  }
-  return 0;
+  Ref first = region_of(fn, r, end);
+  bool loop = ir_get(fn, first)->op == OP_FOR && !runs_once(fn, first);
+  return loop ? first : 0;
 }
 
 // Reports whether instruction r resets a sum in each iteration of a loop that

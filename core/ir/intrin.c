@@ -387,4 +387,20 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]) {
   }
   return ir_cons(cx, fn, i, fact_of(fn, id, a));
 }
+
+// ---- shuffles ----
+
+bool intrin_source(ShuffleKind kind, int64_t imm, int l, int b, int *from) {
+  int seg = intrin_segment(imm), clamp = intrin_clamp(imm);
+  int least = l & seg, most = least | (clamp & ~seg), at = l;
+  switch (kind) {
+    case SH_UP: at = l - b; break;
+    case SH_DOWN: at = l + b; break;
+    case SH_BFLY: at = l ^ b; break;
+    case SH_IDX: at = least | (b & ~seg); break;
+  }
+  bool in = kind == SH_UP ? at >= most : at <= most;
+  *from = in ? at & 31 : l;
+  return in;
+}
 // SPDX-License-Identifier: MIT

@@ -282,6 +282,9 @@ static inline ShuffleKind intrin_shuffle(IntrinId id) {
 }
 static inline int intrin_clamp(int64_t imm) { return (int)(imm & 31); }
 static inline int intrin_segment(int64_t imm) { return (int)(imm >> 8 & 31); }
+// Finds the lane from which lane l reads in a shuffle with operand b. Returns
+// false if l may not read that lane. It then reads its own value.
+bool intrin_source(ShuffleKind kind, int64_t imm, int l, int b, int *from);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -145,31 +145,12 @@ static bool is_shuffle(const Ins *i) {
 // Sets *own if there is no such lane, so that l gets its own value.
 static int source_of(const Fn *fn, const Ins *i, int l, bool *own) {
   int64_t d;
+  int from;
   *own = false;
   if (!ir_const(fn, i->a[1], &d)) return -1;
-  int keep = intrin_segment(i->imm >> 16), c = intrin_clamp(i->imm >> 16);
-  int first = l & keep, last = first | (c & ~keep), from = -1;
-  bool in = true;
-  switch (intrin_shuffle(intrin_id(i->imm))) {
-    case SH_UP:
-      from = l - (int)d;
-      in = from >= last;
-      break;
-    case SH_DOWN:
-      from = l + (int)d;
-      in = from <= last;
-      break;
-    case SH_BFLY:
-      from = l ^ (int)d;
-      in = from <= last;
-      break;
-    case SH_IDX:
-      from = first | ((int)d & ~keep);
-      in = from <= last;
-      break;
-  }
-  *own = !in;
-  return in ? from & (WARP - 1) : l;
+  *own = !intrin_source(intrin_shuffle(intrin_id(i->imm)), intrin_imm(i->imm),
+                        l, (int)d, &from);
+  return from;
 }
 
 // ---- the lanes that are needed ----

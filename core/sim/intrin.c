@@ -152,21 +152,6 @@ static void reduce(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Returns the lane from which lane l reads in a shuffle.
-static int shuffle_from(ShuffleKind kind, int l, int b, int64_t c) {
-  int seg = intrin_segment(c), clamp = intrin_clamp(c);
-  int most = (l & seg) | (clamp & ~seg), least = l & seg, from = l;
-  switch (kind) {
-    case SH_UP:
-      from = l - b;
-      return from >= most ? from : l;
-    case SH_DOWN: from = l + b; break;
-    case SH_BFLY: from = l ^ b; break;
-    case SH_IDX: from = least | (b & ~seg); break;
-  }
-  return from <= most ? from : l;
-}
-
 // Executes a shuffle. Lanes that are in the mask but not active, and active
 // lanes outside the mask, were reported before.
 static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
@@ -175,7 +160,7 @@ static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
   int from[LANES];
   for (int l = 0; l < LANES; l++) {
     int b = (int)(operand(w, i, id, 1, l) & 31);
-    from[l] = shuffle_from(intrin_shuffle(id), l, b, intrin_imm(i->imm)) & 31;
+    intrin_source(intrin_shuffle(id), intrin_imm(i->imm), l, b, &from[l]);
     out[l] = operand(w, i, id, 0, from[l]);
     if (!(w->active & part & 1u << l) || part >> from[l] & 1) continue;
     SimFault *f = simreport_fault(w, SIM_SHUFFLE, l, i->src, 0, -1, 0);

@@ -10,9 +10,9 @@
 // under all other conditions.
 #include "ir/lost_lanes.h"
 
-#include "ir/eval.h"
 #include "ir/intrin.h"
 #include "ir/operands.h"
+#include "ir/thread_value.h"
 
 enum { DEPTH = 64, WARP = 32, NEAR = 12 };
 static const uint32_t ALL = 0xffffffff;
@@ -31,48 +31,17 @@ typedef struct Lanes {
 
 // ---- conditions that depend on the thread's index alone ----
 
-static int64_t special(const Fn *fn, SReg s, int32_t t, bool *known) {
-  const int32_t *b = fn->block;
-  switch ((int)s) {
-    case SR_TID_X: return t % b[0];
-    case SR_TID_Y: return t / b[0] % b[1];
-    case SR_TID_Z: return t / b[0] / b[1];
-    case SR_NTID_X: return b[0];
-    case SR_NTID_Y: return b[1];
-    case SR_NTID_Z: return b[2];
-    case SR_LANE: return t % WARP;
-    case SR_WARP: return t / WARP;
-    default: *known = false; return 0;
-  }
-}
-
-// Computes value r in thread t. Clears *known if r depends on more than the
+// Computes value r in thread t. Returns false if r depends on more than the
 // index of the thread.
-static uint64_t value_in(const Fn *fn, Ref r, int32_t t, bool *known,
-                         int depth) {
+static bool value_in(const Fn *fn, Ref r, int32_t t, int depth,
+                     uint64_t *value) {
   const Ins *i = ir_get(fn, r);
-  Op op = (Op)i->op;
-  if (op == OP_CONST) return (uint64_t)i->imm;
-  if (op == OP_SREG) return (uint64_t)special(fn, (SReg)i->imm, t, known);
-  bool scalar = op_pure(op) && op != OP_MATH &&
-                op != OP_INTRIN && op != OP_BITCAST;
-  DType type = i->a[0] ? ir_type(fn, i->a[0]) : DT_I32;
-  if (!scalar || depth == 0 || dtype_is_float(type) ||
-      dtype_is_float((DType)i->type)) {
-    *known = false;
-    return 0;
-  }
+  bool leaf = i->op == OP_CONST || i->op == OP_SREG;
+  if (!thread_value_has(fn, i) || (depth == 0 && !leaf)) return false;
   uint64_t v[3] = {0};
-  for (int k = 0; k < 3 && *known; k++)
-    if (i->a[k]) v[k] = value_in(fn, i->a[k], t, known, depth - 1);
-  if (!*known) return 0;
-  if (op == OP_SEL) return v[0] & 1 ? v[1] : v[2];
-  if (op == OP_CVT) {
-    uint64_t u = (uint64_t)eval_widen(type, v[0]);
-    return (DType)i->type == DT_BOOL ? u != 0 : eval_narrow((DType)i->type, u);
-  }
-  for (int k = 0; k < 3; k++) v[k] = (uint64_t)eval_widen(type, v[k]);
-  return eval_scalar(op, type, v[0], v[1], v[2]);
+  for (int k = 0; k < 3; k++)
+    if (i->a[k] && !value_in(fn, i->a[k], t, depth - 1, &v[k])) return false;
+  return thread_value(fn, i, t, v, value);
 }
 
 // Returns the lanes in which condition p may be `yes`.
@@ -99,10 +68,9 @@ static uint32_t find_where(Lanes *g, Ref p, bool yes) {
     return 1;
   uint32_t lanes = 0;
   for (int32_t t = 0; t < threads && lanes != ALL; t++) {
-    bool known = true;
-    bool is = value_in(fn, p, t, &known, NEAR) & 1;
-    if (!known) return is_bound((Op)i->op) ? ALL : 0;
-    if (is == yes) lanes |= 1u << t % WARP;
+    uint64_t is;
+    if (!value_in(fn, p, t, NEAR, &is)) return is_bound((Op)i->op) ? ALL : 0;
+    if ((is & 1) == yes) lanes |= 1u << t % WARP;
   }
   return threads ? lanes : ALL;
 }

@@ -14,6 +14,7 @@
 
 #include "ir/eval.h"
 #include "ir/operands.h"
+#include "ir/thread_value.h"
 
 enum { DEPTH = 64, WARP = 32, LEAST = 16, FILLED = 1, READ = 2,
        MOST = 1 << 22 };
@@ -36,51 +37,17 @@ typedef struct Parts {
   bool *known;
 } Parts;
 
-static uint64_t special(const Fn *fn, SReg s, int32_t t, bool *known) {
-  const int32_t *b = fn->block;
-  switch ((int)s) {
-    case SR_TID_X: return (uint64_t)(t % b[0]);
-    case SR_TID_Y: return (uint64_t)(t / b[0] % b[1]);
-    case SR_TID_Z: return (uint64_t)(t / b[0] / b[1]);
-    case SR_NTID_X: return (uint64_t)b[0];
-    case SR_NTID_Y: return (uint64_t)b[1];
-    case SR_NTID_Z: return (uint64_t)b[2];
-    case SR_LANE: return (uint64_t)(t % WARP);
-    case SR_WARP: return (uint64_t)(t / WARP);
-    default: *known = false; return 0;
-  }
-}
-
 // Computes the value of instruction r in thread t from those of its operands.
 static void evaluate(Parts *g, Ref r, int32_t t) {
   const Ins *i = ir_get(g->fn, r);
-  Op op = (Op)i->op;
-  DType type = i->a[0] ? ir_type(g->fn, i->a[0]) : (DType)i->type;
-  bool *known = &g->known[r];
-  *known = !dtype_is_float((DType)i->type) && !dtype_is_float(type);
-  if (!*known) return;
-  if (op == OP_CONST) {
-    g->value[r] = (uint64_t)i->imm;
-    return;
-  }
-  if (op == OP_SREG) {
-    g->value[r] = special(g->fn, (SReg)i->imm, t, known);
-    return;
-  }
-  *known = op_pure(op) && op != OP_MATH && op != OP_INTRIN && op != OP_BITCAST;
   uint64_t v[3] = {0};
-  for (int k = 0; k < 3 && *known; k++) {
+  bool known = thread_value_has(g->fn, i);
+  for (int k = 0; k < 3 && known; k++) {
     if (!i->a[k]) continue;
-    *known = g->known[i->a[k]];
-    DType its = ir_type(g->fn, i->a[k]);
-    if (*known) v[k] = (uint64_t)eval_widen(its, g->value[i->a[k]]);
+    known = g->known[i->a[k]];
+    v[k] = g->value[i->a[k]];
   }
-  if (!*known) return;
-  if (op == OP_SEL) g->value[r] = v[0] & 1 ? v[1] : v[2];
-  else if (op == OP_CVT)
-    g->value[r] = (DType)i->type == DT_BOOL
-                ? v[0] != 0 : eval_narrow((DType)i->type, v[0]);
-  else g->value[r] = eval_scalar(op, type, v[0], v[1], v[2]);
+  g->known[r] = known && thread_value(g->fn, i, t, v, &g->value[r]);
 }
 
 static Tile *tile_of(Parts *g, Ref object) {

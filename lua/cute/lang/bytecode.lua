@@ -203,18 +203,28 @@ function bytecode.upvalues(f)
   return out
 end
 
-local line_of
+-- Returns the lines of a prototype's instructions, numbered from 0.
+local function lines_of(p)
+  local list, line = {}, p.first
+  for i = 0, #p.steps - 1 do
+    local step = string.unpack("b", p.steps, i + 1)
+    line = step == -128 and p.lines[i] or line + step
+    list[i] = line
+  end
+  return list
+end
 
 -- Adds to `out` the reads and assignments of globals in p and its inner
 -- functions; env is the number of p's upvalue _ENV.
 local function globals(p, env, out)
+  local lines = lines_of(p)
   for i = 0, #p.code // 4 - 1 do
     local w = string.unpack("=I4", p.code, 4 * i + 1)
     local op, a = w & 0x7f, w >> 7 & 0xff
     if op == OP.GETTABUP and w >> 16 & 0xff == env then
       -- A chunk ends with a return, so that an instruction follows.
       local to = string.unpack("=I4", p.code, 4 * i + 5)
-      out[#out + 1] = {name = p.k[w >> 24], line = line_of(p, i),
+      out[#out + 1] = {name = p.k[w >> 24], line = lines[i],
         field = to & 0x7f == OP.SETFIELD and to & 0x8000 == 0
           and to >> 24 == a and p.k[to >> 16 & 0xff]}
     elseif op == OP.SETTABUP and a == env then
@@ -240,15 +250,6 @@ function bytecode.globals(chunk)
   return p and #p.steps > 0 and globals(p, 0, {assigned = {}}) or nil
 end
 
-function line_of(p, i)
-  local line = p.first
-  for k = 1, math.min(i + 1, #p.steps) do
-    local step = string.unpack("b", p.steps, k)
-    line = step == -128 and p.lines[k - 1] or line + step
-  end
-  return line
-end
-
 -- Returns the first line where p or one of its inner functions assigns upvalue
 -- n or, with a key, the field `key` of upvalue n.
 local function assigned(p, n, key)
@@ -256,7 +257,7 @@ local function assigned(p, n, key)
   for op, a, b in instructions(p) do
     if key == nil and op == OP.SETUPVAL and b == n
       or key ~= nil and op == OP.SETTABUP and a == n and p.k[b] == key then
-      return line_of(p, i)
+      return lines_of(p)[i]
     end
     i = i + 1
   end

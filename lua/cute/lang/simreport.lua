@@ -49,14 +49,22 @@ local function at(file, line)
 end
 simreport.at = at
 
+--- Finds what a program computes for nothing, once per program. Sets the
+-- fields unread, parts, lost and lanes, which are lists.
+---@param program table
+function simreport.find_losses(program)
+  if program.lanes then return end
+  program.unread = core.sim_unread(program.fn)
+  program.parts = core.sim_unread_parts(program.fn)
+  program.lost = core.sim_lost_sums(program.fn)
+  program.lanes = core.sim_lost_lanes(program.fn)
+end
+
 -- Reports whether a run has notes.
 local function has_notes(report)
   local program = report.program
   if not report.ok or report.stopped or not program then return false end
-  program.unread = program.unread or core.sim_unread(program.fn)
-  program.parts = program.parts or core.sim_unread_parts(program.fn)
-  program.lost = program.lost or core.sim_lost_sums(program.fn)
-  program.lanes = program.lanes or core.sim_lost_lanes(program.fn)
+  simreport.find_losses(program)
   if report.gaps[1] or report.nonfinite or program.unread[1] or program.lost[1]
     or program.lanes[1] or program.parts[1] or (report.relies or {})[1] then
     return true

@@ -2,7 +2,8 @@
 local core = require "cute.core"
 local source = require "cute.lang.source"
 local words = require "cute.lang.report"
-local at = require "cute.lang.simreport".at
+local simreport = require "cute.lang.simreport"
+local at = simreport.at
 
 local faults = {}
 
@@ -611,19 +612,17 @@ function faults.notes(report)
   if not report.ok or report.stopped or not program then return list end
   for i, r in ipairs(report.relies or {}) do list[i] = faults.reliance(r) end
   stores_outside(report.lines, add)
-  program.unread = program.unread or core.sim_unread(program.fn)
+  simreport.find_losses(program)
   for _, o in ipairs(program.unread) do
     add(at(o.file, o.line), ("shared tensor '%s' is written here but never "
       .. "read"):format(o.name))
   end
-  program.parts = program.parts or core.sim_unread_parts(program.fn)
   for _, o in ipairs(program.parts) do
     add(at(o.file, o.line), ("%d of %d elements of shared tensor '%s', %s, are "
       .. "written here but never read; the first is element %d; do the loops "
       .. "that read it cover the whole tile?"):format(o.n, o.count, o.name,
       o.layout, o.first))
   end
-  program.lost = program.lost or core.sim_lost_sums(program.fn)
   for _, o in ipairs(program.lost) do
     add(at(o.file, o.line), o.reset and "each iteration of the loop resets the "
       .. "sum, so the sums of all iterations but the last are lost; reset it "
@@ -631,7 +630,6 @@ function faults.notes(report)
       .. "has read, because ACCUMULATE is false; set ACCUMULATE to true after "
       .. "the first MMA of each sum")
   end
-  program.lanes = program.lanes or core.sim_lost_lanes(program.fn)
   local before
   for _, o in ipairs(program.lanes) do
     local place = at(o.file, o.line)

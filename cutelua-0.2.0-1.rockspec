@@ -728,6 +728,8 @@ build = {
         "lua/cutelua/text/json.lua",
       ["cutelua.text.literal"] =
         "lua/cutelua/text/literal.lua",
+      ["cutelua.text.mapped"] =
+        "lua/cutelua/text/mapped.lua",
       ["cutelua.text.markdown"] =
         "lua/cutelua/text/markdown.lua",
       ["cutelua.text.mistakes"] =

@@ -13,6 +13,7 @@
 -- first; the tensors here have contiguous rows and the slowest extent first.
 local core = require "cute.core"
 local cute = require "cute"
+local mapped = require "cutelua.text.mapped"
 local sign = require "cute.lang.signature"
 
 local gguf = {}
@@ -307,24 +308,6 @@ local function entry(self, name)
     or core.fail("io", "no file has " .. core.visible(tostring(name)))
 end
 
--- Returns the data of an entry as a tensor of this type and shape.
-local function data(e, dtype, shape)
-  local layout = cute.make_layout(#shape == 0 and {1} or shape,
-                                  cute.LayoutRight)
-  local buffer, first = core.map_file(e.file, dtype, e.at, cute.size(layout))
-  if buffer then
-    local all = cute.make_tensor(buffer, cute.make_layout(#buffer))
-    return cute.make_tensor(all.iterator + first, layout)
-  end
-  e.file:seek("set", e.at)
-  local bytes = e.bytes == 0 and "" or e.file:read(e.bytes)
-  if not bytes or #bytes ~= e.bytes then
-    core.fail("io", ("%s: %s could not be read"):format(core.visible(e.path),
-      e.what))
-  end
-  return cute.make_tensor(cute.buffer_from(dtype, bytes), layout)
-end
-
 --- Returns a tensor on the host, with contiguous rows. Raises an error if its
 -- elements are quantised in blocks.
 ---@param name string
@@ -335,7 +318,7 @@ function Files:tensor(name)
     core.fail("type-mismatch", ("%s has the type %s, blocks of %d elements; "
       .. "f:blocks returns their bytes"):format(e.what, e.type, e.block))
   end
-  return data(e, e.dtype, e.shape)
+  return mapped.tensor(e, e.what, e.dtype, e.shape)
 end
 
 --- Returns the bytes of a tensor's blocks as a tensor of u8 on the host, whose
@@ -347,7 +330,7 @@ function Files:blocks(name)
   local shape = table.move(e.shape, 1, #e.shape, 1, {})
   local rank = math.max(#shape, 1)
   shape[rank] = (shape[rank] or 1) // e.block * e.block_bytes
-  return data(e, "u8", shape)
+  return mapped.tensor(e, e.what, "u8", shape)
 end
 
 --- Returns a tensor on the host; quantised elements become f32. Of the
@@ -366,12 +349,7 @@ function Files:values(name)
   local out, pieces = {}, {}
   e.file:seek("set", e.at)
   for i = 1, e.bytes // e.block_bytes do
-    local s = e.file:read(e.block_bytes)
-    if not s or #s < e.block_bytes then
-      core.fail("io", ("%s: %s could not be read"):format(core.visible(e.path),
-        e.what))
-    end
-    decode(s, out)
+    decode(mapped.read(e, e.block_bytes, e.what), out)
     pieces[i] = format:pack(table.unpack(out, 1, e.block))
   end
   return cute.make_tensor(cute.buffer_from("f32", table.concat(pieces)),

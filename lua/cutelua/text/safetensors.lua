@@ -12,6 +12,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local json = require "cutelua.text.json"
+local mapped = require "cutelua.text.mapped"
 local output = require "cutelua.text.output"
 local sign = require "cute.lang.signature"
 
@@ -180,20 +181,7 @@ end
 function Files:tensor(name)
   local e = self.entries[name]
   if not e then no_tensor(self.entries, name) end
-  local layout = cute.make_layout(#e.shape == 0 and {1} or e.shape,
-                                  cute.LayoutRight)
-  local buffer, first = core.map_file(e.file, e.dtype, e.at, cute.size(layout))
-  if buffer then
-    local all = cute.make_tensor(buffer, cute.make_layout(#buffer))
-    return cute.make_tensor(all.iterator + first, layout)
-  end
-  e.file:seek("set", e.at)
-  local bytes = e.bytes == 0 and "" or e.file:read(e.bytes)
-  if not bytes or #bytes ~= e.bytes then
-    core.fail("io", ("%s: %s could not be read"):format(core.visible(e.path),
-      core.visible(name)))
-  end
-  return cute.make_tensor(cute.buffer_from(e.dtype, bytes), layout)
+  return mapped.tensor(e, core.visible(name), e.dtype, e.shape)
 end
 
 -- Returns the shape of a tensor as a list, and its elements in row-major order

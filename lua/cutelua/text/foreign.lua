@@ -5,8 +5,9 @@ local core = require "cute.core"
 
 local foreign = {}
 
--- Adds a row for each name of a space-separated list.
-local function rows(out, list)
+-- Returns a table with a row for each name of the space-separated lists.
+local function rows(list)
+  local out = {}
   for names, text in pairs(list) do
     for name in names:gmatch "%S+" do out[name] = text end
   end
@@ -14,7 +15,7 @@ local function rows(out, list)
 end
 
 --- Names and what to write instead of each.
-foreign.NAMES = rows({}, {
+foreign.NAMES = rows {
   -- Python
   ["None"] = "nil, or cute._ in a coordinate", ["True"] = "true",
   ["False"] = "false", ["len"] = "#list, cute.size(x)",
@@ -130,7 +131,7 @@ foreign.NAMES = rows({}, {
   -- Lua 5.1
   ["unpack"] = "table.unpack", ["loadstring"] = "load",
   ["exit quit"] = "os.exit",
-})
+}
 
 -- Names of the Python DSL and others that need a sentence, not another name.
 local SENTENCES = {
@@ -181,11 +182,11 @@ end
 -- Options of other languages that no option here replaces, and what a script
 -- does instead: by an option that the called function has, and by name.
 local OPTIONS = {
-  min_blocks = rows({}, {
+  min_blocks = rows {
     ["grid cluster stream device seed pdl cooperative arch"] = "it is an "
       .. "option of k(x):launch {grid = g, block = b}",
-  }),
-  block = rows({}, {
+  },
+  block = rows {
     ["smem shared shared_mem shared_memory smem_bytes smem_size sharedMem "
       .. "shared_bytes dynamic_smem"] = "a kernel's shared memory is the sum "
       .. "of its tensors (cute.make_smem_tensor): leave the option out",
@@ -197,15 +198,15 @@ local OPTIONS = {
       .. "from cute.arch.setmaxregister_increase",
     ["args arguments kernel_args"] = "arguments are passed by the call: "
       .. "k(x, y):launch {grid = g, block = b}",
-  }),
-  epilogue = rows({}, {
+  },
+  epilogue = rows {
     ["bias"] = "pass it as C: cute.ops.gemm(A, B, bias)",
     ["activation"] = "write epilogue = function(acc) return "
       .. "cute.ops.relu(acc) end",
     ["trans_a trans_b transA transB transpose_a transpose_b"] = "transpose "
       .. "the operand's layout instead: cute.select(t, {1, 0})",
-  }),
-  alibi_slopes = rows({}, {
+  },
+  alibi_slopes = rows {
     ["attn_mask mask attention_mask"] = "write bias = t for numbers that are "
       .. "added to the scores, mask_mod = function(at) for true and false",
     ["dropout dropout_p p_drop"] = "write mask_mod = function(at) return "
@@ -214,18 +215,18 @@ local OPTIONS = {
       .. "and V",
     ["window_size"] = "write window = {left, right}",
     ["cu_seqlens cu_seqlens_q cu_seqlens_k"] = "write cu_q = t, cu_k = t",
-  }),
-  by = rows({}, {
+  },
+  by = rows {
     ["axis axes dim dims"] = "write by = \"row\" for the last mode, or by = "
       .. "{0} for a list of modes",
     ["keepdim keepdims"] = "the result lacks the reduced modes: give it a "
       .. "layout with a mode of stride 0",
-  }),
-  dtype = rows({}, {
+  },
+  dtype = rows {
     ["axis axes dim dims"] = "the operation runs along the last mode: pass a "
       .. "view such as cute.select(x, {1, 0}) for another",
     ["requires_grad"] = "derivatives are operations of their own",
-  }),
+  },
 }
 local ORDER = {"min_blocks", "block", "epilogue", "alibi_slopes", "by",
   "dtype"}
@@ -276,7 +277,7 @@ end
 
 -- Fields and methods of tensors and values in other languages, and what to
 -- write for those of x.
-local FIELDS = rows({}, {
+local FIELDS = rows {
   ["T t mT transpose permute swapaxes"] = "cute.select(x, {1, 0}) for the "
     .. "transposed view, cute.ops.transpose(x) for a copy",
   ["view reshape flatten ravel"] = "cute.make_tensor(x.iterator, layout), or "
@@ -295,7 +296,7 @@ local FIELDS = rows({}, {
   ["data_ptr"] = "x.iterator",
   ["stage stage_index"] = "x.index", ["requires_grad backward grad"] =
     "a kernel for the derivative: cute.ops has those of its operations",
-})
+}
 
 -- Returns a sentence about a missing field that another language has.
 local function missing_field(message)

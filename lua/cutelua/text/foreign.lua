@@ -317,8 +317,15 @@ local function dotted(message, text)
 end
 
 -- Patterns of messages, and the advice to print for each, in which %1 is the
--- pattern's first capture.
+-- pattern's first capture. A row may have a pattern of the line, too.
 local LINES = {
+  {"get length of", "write a comment with --", "^%s*#"},
+  {"operator '//'", "write a comment with --", "^%s*//"},
+  {"to 'cute%.copy' %(.*%[bad%-argument%]", "write pred = t, a tensor of "
+    .. "booleans with one for each access; for one condition cute.when(c, "
+    .. "function() cute.copy(...) end)", "%f[%w_]pred%f[^%w_]"},
+  {"%(global 'f'%)", "write (\"x is %g\"):format(x) for a string with values",
+    "%f[%w_]f[\"']"},
   {"at most %d+ arguments? expected, got %d+; #2 is \"cannot ",
     "the call inside returned nil and a message: write assert(...) around it"},
   {"a layout has no field %d", "write l(i) for an offset, cute.get(l, i) for a "
@@ -354,20 +361,11 @@ local LINES = {
 
 local function known_line(message, text)
   local first = message:match "^[^\n]*"
-  if text:find "^%s*#" and first:find "get length of" then
-    return "write a comment with --"
-  elseif first:find "%[bad%-argument%]" and first:find "to 'cute%.copy' %("
-    and text:find "%f[%w_]pred%f[^%w_]" then
-    return "write pred = t, a tensor of booleans with one for each access; for "
-      .. "one condition cute.when(c, function() cute.copy(...) end)"
-  elseif first:find "operator '//'" and text:find "^%s*//" then
-    return "write a comment with --"
-  elseif first:find "%(global 'f'%)" and text:find "%f[%w_]f[\"']" then
-    return "write (\"x is %g\"):format(x) for a string with values"
-  end
   for _, row in ipairs(LINES) do
     local at, _, name = first:find(row[1])
-    if at then return (row[2]:gsub("%%1", name or "")) end
+    if at and (not row[3] or text:find(row[3])) then
+      return (row[2]:gsub("%%1", name or ""))
+    end
   end
 end
 

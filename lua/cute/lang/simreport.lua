@@ -23,7 +23,9 @@
 -- granules: largest number of memory granules that a cluster tracked.
 -- relies: list, like `reports`: where the kernel relies on behaviour of GPUs
 --   that PTX does not guarantee.
--- few: set if the grid seems too small for an output: see core/sim/left.c.
+-- gaps: the parts of arguments that the launch never read or stored, each
+--   {tensor=, file=, line=, stored=, map=, all=, few=, rank=, none=, size=,
+--   modes=}: see SimGap in core/sim/sim.h.
 -- nonfinite: set if an output has a NaN or infinity that the launch made from
 --   finite inputs: the operation, {message=, file=, line=, block=, thread=,
 --   count=}.

@@ -18,7 +18,6 @@
 typedef struct Image {
   const unsigned char *data;
   size_t size;
-  bool owned;   // whether `data` is a copy that the library made
 } Image;
 
 // Remembers an image. Returns NULL if the memory is exhausted.

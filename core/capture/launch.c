@@ -15,11 +15,12 @@
 #include "capture/inside.h"
 
 enum { FORMAT = 1, REGIONS = 256, PATH = 4096, SYMBOL = 64 << 10 };
+enum { NPY_HEAD = 128 };  // bytes of a .npy file before its contents
 
 // An allocation that the parameters reach.
 typedef struct Region {
   uint64_t base;
-  size_t size, after;  // after: bytes of the file of its final contents, or 0
+  size_t size;
 } Region;
 
 // A record that launch_before began and launch_after completes.
@@ -124,7 +125,7 @@ static int region_of(Record *r, uint64_t address) {
   if (!range || range(&base, &size, address) || address < base ||
       address - base >= size || r->regions == REGIONS)
     return -1;
-  r->region[r->regions] = (Region){base, size, 0};
+  r->region[r->regions] = (Region){base, size};
   return r->regions++;
 }
 
@@ -141,13 +142,19 @@ static bool closed(FILE *f) {
   return fclose(f) == 0 && ok;
 }
 
-// Writes an allocation as a .npy file. Returns the number of the file's bytes,
-// or 0.
-static size_t write_region(const Record *r, const Region *region,
-                           const char *name) {
+static bool write_file(const Record *r, const char *name, const char *p,
+                       size_t n) {
+  FILE *f = create(r, name);
+  bool ok = f && fwrite(p, 1, n, f) == n;
+  return f && closed(f) && ok;
+}
+
+// Writes an allocation as a .npy file.
+static bool write_region(const Record *r, const Region *region,
+                         const char *name) {
   enum { PIECE = 16 << 20 };
   bool words = region->size % 4 == 0;
-  char head[129];
+  char head[NPY_HEAD + 1];
   FILE *f = create(r, name);
   char *piece = malloc(PIECE);
   bool ok = f && piece;
@@ -155,17 +162,16 @@ static size_t write_region(const Record *r, const Region *region,
            "'fortran_order': False, 'shape': (%zu,), }", 1, 1,
            words ? "<u4" : "|u1", words ? region->size / 4 : region->size);
   head[7] = head[9] = 0;
-  for (size_t i = 10; i < 127; i++)
-    if (!head[i]) memset(head + i, ' ', 127 - i);
-  head[127] = '\n';
-  if (ok) ok = fwrite(head, 1, 128, f) == 128;
+  size_t end = 10 + strlen(head + 10);
+  memset(head + end, ' ', NPY_HEAD - 1 - end);
+  head[NPY_HEAD - 1] = '\n';
+  if (ok) ok = fwrite(head, 1, NPY_HEAD, f) == NPY_HEAD;
   for (size_t at = 0; ok && at < region->size; at += PIECE) {
     size_t n = region->size - at < PIECE ? region->size - at : PIECE;
     ok = copy(piece, region->base + at, n) && fwrite(piece, 1, n, f) == n;
   }
   free(piece);
-  if (f) ok = closed(f) && ok;
-  return ok ? region->size + 128 : 0;
+  return f && closed(f) && ok;
 }
 
 static void remove_folder(const Record *r) {
@@ -186,6 +192,12 @@ static void write_hex(FILE *f, const unsigned char *p, size_t n) {
   fputc('"', f);
   for (size_t i = 0; i < n; i++) fprintf(f, "%02x", p[i]);
   fputc('"', f);
+}
+
+static void write_bytes(FILE *f, const unsigned char *p, size_t n) {
+  fputs("{\"bytes\": ", f);
+  write_hex(f, p, n);
+  fputc('}', f);
 }
 
 static void write_pointer(Record *r, int i, uint64_t v) {
@@ -219,9 +231,7 @@ static void write_struct(Record *r, const Param *p, const unsigned char *v) {
     }
   }
   if (!pointers) {
-    fputs("{\"bytes\": ", r->json);
-    write_hex(r->json, v, p->size);
-    fputc('}', r->json);
+    write_bytes(r->json, v, p->size);
     return;
   }
   fputs("{\"fields\": {", r->json);
@@ -257,9 +267,7 @@ static void write_float(FILE *f, const Param *p, const unsigned char *v) {
     fprintf(f, "{\"f%zu\": %s}", p->size * 8, text);
     return;
   }
-  fputs("{\"bytes\": ", f);
-  write_hex(f, v, p->size);
-  fputc('}', f);
+  write_bytes(f, v, p->size);
 }
 
 static void write_argument(Record *r, const Param *p, const unsigned char *v) {
@@ -357,16 +365,14 @@ static bool complete(Record *r) {
   }
   fprintf(r->json, ",\n \"files\": {\"module.ptx\": %zu", r->ptx);
   for (int i = 0; i < r->regions; i++) {
-    fprintf(r->json, ", \"m%d.npy\": %zu", i, r->region[i].size + 128);
-    if (settings.after)
-      fprintf(r->json, ", \"after%d.npy\": %zu", i, r->region[i].after);
+    size_t bytes = r->region[i].size + NPY_HEAD;
+    fprintf(r->json, ", \"m%d.npy\": %zu", i, bytes);
+    if (settings.after) fprintf(r->json, ", \"after%d.npy\": %zu", i, bytes);
   }
   fputs("}}\n", r->json);
   fflush(r->json);
-  FILE *f = r->text ? create(r, "LAUNCH.json") : NULL;
-  if (!f) return false;
-  bool ok = fwrite(r->text, 1, r->bytes, f) == r->bytes;
-  return closed(f) && ok && rename(r->folder, r->final) == 0;
+  return r->text && write_file(r, "LAUNCH.json", r->text, r->bytes) &&
+         rename(r->folder, r->final) == 0;
 }
 
 // ---- selection ----
@@ -433,10 +439,8 @@ static void end_record(Record *r, bool good) {
 
 // Writes everything that is known before the launch. Warns if that fails.
 static bool fill(Record *r, const Passed *p, const char *ptx) {
-  FILE *f = create(r, "module.ptx");
   r->ptx = strlen(ptx);
-  bool ok = f && fwrite(ptx, 1, r->ptx, f) == r->ptx;
-  if (f) ok = closed(f) && ok;
+  bool ok = write_file(r, "module.ptx", ptx, r->ptx);
   write_launch(r, p, ptx);
   uint64_t bytes = total(r);
   if (ok && bytes > settings.most) {
@@ -514,8 +518,7 @@ void launch_after(int record) {
   if (good && settings.after) good = finish_work();
   for (int i = 0; good && settings.after && i < r->regions; i++) {
     snprintf(name, sizeof name, "after%d.npy", i);
-    r->region[i].after = write_region(r, &r->region[i], name);
-    good = r->region[i].after > 0;
+    good = write_region(r, &r->region[i], name);
   }
   good = good && complete(r);
   if (r && !good)

@@ -65,7 +65,6 @@ Image *image_new(const void *data) {
   if (fixed) return image;
   void *copy = image->size <= LARGEST ? malloc(image->size) : NULL;
   image->data = copy ? memcpy(copy, data, image->size) : NULL;
-  image->owned = copy != NULL;
   return image;
 }
 

@@ -260,13 +260,13 @@ function Any:launch(step, list, o, check)
   if check then check() end
   local l = self.launches[self.at]
   local args, values = {}, table.move(list, 1, list.n, 1, {n = list.n})
-  for i, a in pairs(l and l.args or {}) do
-    if a.is_number and not a.symbol then values[i] = cute.constexpr(list[i]) end
-  end
-  table.move(values, 1, list.n, 1, args)
+  table.move(list, 1, list.n, 1, args)
   for i, a in pairs(l and l.args or {}) do
     if a.symbol then
       args[i] = a.is_number and a.symbol[1] or declared(list[i], a)
+    elseif a.is_number then
+      values[i] = cute.constexpr(list[i])
+      args[i] = values[i]
     end
   end
   local ok, p, why = pcall(function()
@@ -305,10 +305,7 @@ end
 local function span(t, size)
   local n = 1.0
   for i, e in ipairs(t.shape) do
-    local d = t.stride[i]
-    if range.is_formula(e) then e = range.value(e, size) end
-    if range.is_formula(d) then d = range.value(d, size) end
-    n = n + (e - 1.0) * d
+    n = n + (range.value(e, size) - 1.0) * range.value(t.stride[i], size)
   end
   return n
 end

@@ -22,12 +22,15 @@ function range.is_formula(v) return getmetatable(v) == Formula end
 -- returns it.
 function range.restore(t) return setmetatable(t, Formula) end
 
---- Returns the value of a formula for a size.
+-- Returns the value of a formula for a size.
 local function value(f, size)
   return f.a + f.b * (((f.c or 1) * size + f.d - 1) // f.d)
 end
 
-range.value = value
+--- Returns the value of a formula for a size, or v itself if it is a number.
+function range.value(v, size)
+  return range.is_formula(v) and value(v, size) or v
+end
 
 -- Calls f(list, key) for each number of a variant that a formula may replace.
 -- plain: leaves out the grids that are given as formulas.
@@ -222,8 +225,7 @@ end
 function range.agrees(v, one, size)
   local wanted = {}
   each_number(v, function(list, key)
-    local x = list[key]
-    wanted[#wanted + 1] = range.is_formula(x) and value(x, size) or x
+    wanted[#wanted + 1] = range.value(list[key], size)
   end)
   local i, same = 0, true
   each_number(one, function(list, key)

@@ -532,6 +532,17 @@ local function check_steady(self, name, tensors, launches, call)
   end
 end
 
+-- Returns a function that calls f with a list of arguments. Its parameter is
+-- that of with_numbers.
+function Session:caller(f, list)
+  return function(other)
+    local own = {}
+    for i = 1, list.n do own[i] = with_numbers(list[i], other) end
+    if self.any then self.any:begin() end
+    return f(table.unpack(own, 1, list.n))
+  end
+end
+
 -- Returns the variant of a function of tensors with static extents. If the
 -- session is dry, kernels do not run.
 function Session:variant_of(name, f, config)
@@ -540,12 +551,7 @@ function Session:variant_of(name, f, config)
   local given, since = #tensors, core.buffer_origin()
   local before = not self.dry and bytes_of(tensors)
   self.since = since
-  local function call(other)
-    local own = {}
-    for i = 1, list.n do own[i] = with_numbers(list[i], other) end
-    if self.any then self.any:begin() end
-    return f(table.unpack(own, 1, list.n))
-  end
+  local call = self:caller(f, list)
   local launches, results = collect(self, "capture", call, false)
   self.since = nil
   if #launches == 0 then
@@ -614,6 +620,11 @@ local function sizes_of(name, config)
   return from, to, step
 end
 
+-- Returns a function that returns the CUDA C of a step's kernel.
+function Session:source()
+  return function(step) return (step.program:cuda(self.arch)) end
+end
+
 -- Adds a function for a range of sizes: records the launches of each size
 -- without running them, and runs those of the examples.
 function Session:add_range(name, f, config)
@@ -625,11 +636,7 @@ function Session:add_range(name, f, config)
       list[#list + 1] = {size, v}
     end
   end)
-  local texts = {}
-  local merged = range.merge(list, step, function(s)
-    texts[s.program] = texts[s.program] or s.program:cuda(self.arch)
-    return texts[s.program]
-  end)
+  local merged = range.merge(list, step, self:source())
   if not merged then
     fail(name, "no extent of a tensor is the size")
   elseif #merged > MOST_VARIANTS then
@@ -658,12 +665,7 @@ end
 -- its launches.
 function Session:watch(name, f, config, size)
   local list = arguments_of(f, at_size(name, config, size), {})
-  local own = {}
-  for i = 1, list.n do own[i] = with_numbers(list[i], false) end
-  local others = collect(self, "capture", function()
-    self.any:begin()
-    return f(table.unpack(own, 1, list.n))
-  end)
+  local others = collect(self, "capture", self:caller(f, list), false)
   if others[1] then
     fail(name, "the function launches kernel %s itself: only kernels of "
       .. "cute.ops are traced for any size; give a last size",
@@ -693,9 +695,7 @@ function Session:any_variant(name, f, config, from, step)
     return {size, v}
   end
   for i, size in ipairs(sizes) do list[i] = at(size) end
-  local v = any.merged(name, list, from, step, at, function(s)
-    return (s.program:cuda(self.arch))
-  end)
+  local v = any.merged(name, list, from, step, at, self:source())
   local last = any.last(v, from, step)
   v.size.from, v.size.least, v.size.to, v.size.most = from, from, last, last
   for _, t in ipairs(v.tensors) do t.wide = false end

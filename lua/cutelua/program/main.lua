@@ -271,6 +271,7 @@ end
 -- Reports options of a command that are behind its script, and so belong to the
 -- script's arguments, if the script reads no arguments.
 local function note_behind(help, words, at)
+  if not words[at + 1] then return end
   local foreign = require "cutelua.text.foreign"
   local text = words[at] ~= "-" and files.read(words[at], nil, "plain")
   local reads = not text or text:find "%f[%w_]arg%f[^%w_]"

@@ -406,21 +406,15 @@ end
 
 local CARDS = {[80] = "a100", [89] = "l40s", [90] = "h200"}
 
--- Returns a launch in the form that the functions of cutelua.profile take.
-local function prepared(program, launch)
-  return {program = program, values = launch.args, grid = launch.grid,
-    block = launch.block, device = {sm = launch.sm}, seed = launch.seed,
-    budget = launch.budget, pdl = launch.pdl}
-end
-
 -- Estimates a launch's time on a GPU of its architecture. Returns nil and the
 -- reason if that is not possible.
 local function estimate_of(program, launch, made)
   local card = CARDS[launch.sm]
   if not card then return nil, "no estimate: no card of " .. program.arch end
   local r = made.compiled and made.compiled.resources
-  local ok, e = pcall(require "cutelua.profile.estimate".of,
-    prepared(program, launch), {card = card, registers = r and r.registers})
+  local estimate = require "cutelua.profile.estimate"
+  local ok, e = pcall(estimate.of, estimate.launched(program, launch),
+    {card = card, registers = r and r.registers})
   if ok then return e end
   return nil, "no estimate: " .. core.visible(tostring(e), true)
 end
@@ -536,7 +530,8 @@ function Page:timeline(n)
   if not CARDS[launch.sm] then
     core.fail("wrong-arch", "no timeline: no card of " .. program.arch)
   end
-  return require "cutelua.profile.timeline".by_model(prepared(program, launch),
+  local launched = require "cutelua.profile.estimate".launched
+  return require "cutelua.profile.timeline".by_model(launched(program, launch),
     {card = CARDS[launch.sm]})
 end
 

@@ -298,6 +298,17 @@ local function loads(e, x, found)
     * x.ncta * ((x.threads + 31) // 32))
 end
 
+--- Returns a launch that runs on the simulator as a prepared launch, which
+-- estimate.of takes.
+---@param program table
+---@param launch table
+---@return table
+function estimate.launched(program, launch)
+  return {program = program, values = launch.args, grid = launch.grid,
+    block = launch.block, device = {sm = launch.sm}, seed = launch.seed,
+    budget = launch.budget, pdl = launch.pdl}
+end
+
 --- Estimates a prepared launch on the simulator.
 ---@param p any the result of call:compile
 ---@param opts? table {card: string?, cold: boolean?, registers: integer?, at:

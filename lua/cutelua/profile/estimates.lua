@@ -44,9 +44,8 @@ end
 
 -- Prints the estimate of a launch, then runs the whole launch.
 local function look(program, launch, opt)
-  local prepared = {program = program, grid = launch.grid, block = launch.block,
-    values = launch.args, device = {sm = launch.sm}, seed = launch.seed,
-    budget = launch.budget, pdl = launch.pdl, progress = launch.progress}
+  local prepared = estimate.launched(program, launch)
+  prepared.progress = launch.progress
   print((estimate.of(prepared, {card = opt.card, cold = opt.cold,
     registers = opt.registers, at = opt.at})))
   return core.sim_run(program.fn, launch)

@@ -68,6 +68,20 @@ function support.quietly(f)
   if not ok then error(why, 0) end
 end
 
+--- Calls f(...) without printing its notes. Returns the notes as a list, then
+-- the results of f. Errors of f are raised.
+---@param f function
+---@return string[] said
+function support.told(f, ...)
+  local words = require "cute.lang.report"
+  local said <const>, tell <const> = {}, words.tell
+  words.tell = function(text) said[#said + 1] = text end
+  local results = table.pack(pcall(f, ...))
+  words.tell = tell
+  if not results[1] then error(results[2], 0) end
+  return said, table.unpack(results, 2, results.n)
+end
+
 --- Returns the simulator's report from the results of a launch with faults =
 -- "return", whether it has faults or not: support.report(k(x):launch {...}).
 function support.report(ok, message, report)

@@ -1,15 +1,13 @@
 -- Tests notes on variables outside of a kernel that the kernel assigns by
 -- mistake: locals of the script and globals.
 local cute = require "cute"
-local words = require "cute.lang.report"
+local support = require "spec.support"
 
 -- Runs a script in an environment of its own. With `failure`, it must raise an
 -- error that matches this pattern. Returns the messages on stderr.
 local runs = 0
 local function told(text, failure)
   runs = runs + 1  -- A note is written once for each name of a kernel.
-  local said, tell = {}, words.tell
-  words.tell = function(line) said[#said + 1] = line end
   local env = setmetatable({cute = cute, x = cute.ones({32}, cute.f32),
                             y = cute.zeros({32}, cute.f32)}, {__index = _G})
   local script = ([[
@@ -17,8 +15,8 @@ local function launch(f, ...)
   cute.kernel("k%d", f)(x, y, ...):launch {grid = 1, block = 32, device = "sim"}
 end
 ]]):format(runs) .. text
-  local ok, why = pcall(assert(load(script, "@stray.lua", "t", env)))
-  words.tell = tell
+  local said, ok, why = support.told(pcall,
+    assert(load(script, "@stray.lua", "t", env)))
   if failure then assert.matches(failure, why) else assert.is_true(ok, why) end
   return said
 end

@@ -6,20 +6,14 @@
 local cute = require "cute"
 local json = require "cutelua.text.json"
 local support = require "spec.support"
-local words = require "cute.lang.report"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync
 
 -- Launches kernel f and returns its report; nothing is printed.
 local function run(grid, block, f, ...)
-  local tell = words.tell
-  words.tell = function() end
-  local arguments = {...}
-  local ok, r = pcall(function()
-    return support.report(cute.kernel("k", f)(table.unpack(arguments)):launch {
+  local _, r = support.told(function(...)
+    return support.report(cute.kernel("k", f)(...):launch {
       grid = grid, block = block, device = "sim:sm_90a", faults = "return"})
-  end)
-  words.tell = tell
-  if not ok then error(r, 0) end
+  end, ...)
   assert.is_true(r.ok, tostring(r))
   return r
 end

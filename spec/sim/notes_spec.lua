@@ -2,24 +2,18 @@
 -- result is never used. The notes accompany a run without faults.
 local cute = require "cute"
 local support = require "spec.support"
-local words = require "cute.lang.report"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync
 
 -- Returns the report of a launch with 32 threads, and its messages on stderr.
 local function run(f, ...)
-  local said, tell = {}, words.tell
-  words.tell = function(text) said[#said + 1] = text end
   local k <const> = cute.kernel("k", f)
-  local arguments = {...}
-  local ok, r = pcall(function()
+  local said, r = support.told(function(...)
     local launch = {grid = 1, block = 32, device = "sim:sm_90a",
       faults = "return"}
-    local r = support.report(k(table.unpack(arguments)):launch(launch))
-    support.report(k(table.unpack(arguments)):launch(launch))
+    local r = support.report(k(...):launch(launch))
+    support.report(k(...):launch(launch))
     return r
-  end)
-  words.tell = tell
-  if not ok then error(r, 0) end
+  end, ...)
   return r, said
 end
 
@@ -124,17 +118,13 @@ end)
 describe("a note tells of a grid that is too small", function()
   -- Computes y[i] = f(x[i]) by `grid` blocks of 32; returns the messages.
   local function run_grid(grid, x, y, body, n)
-    local said, tell = {}, words.tell
-    words.tell = function(text) said[#said + 1] = text end
     local k = cute.kernel("k", function(a, b, m)
       body(a, b, arch.block_idx(), arch.thread_idx(), m)
     end)
-    local ok, r = pcall(function()
+    local said, r = support.told(function()
       return support.report(k(x, y, n):launch {grid = grid, block = 32,
         device = "sim", faults = "return"})
     end)
-    words.tell = tell
-    if not ok then error(r, 0) end
     assert.is_true(r.ok, tostring(r))
     return said[1]
   end
@@ -308,9 +298,7 @@ describe("a note tells of sums of an MMA that are lost", function()
   -- n. Returns the messages.
   local count = 0
   local function told(body, n)
-    local said, tell = {}, words.tell
     count = count + 1  -- A note is written once for each name of a kernel.
-    words.tell = function(text) said[#said + 1] = text end
     local k = cute.kernel("k" .. count, function(out, steps)
       local s = cute.make_smem_tensor(cute.bf16,
         cute.tile_to_shape(atom, {64, 64}), 1024)
@@ -333,12 +321,10 @@ describe("a note tells of sums of an MMA that are lost", function()
       body(product, read, steps)
       read()
     end)
-    local ok, r = pcall(function()
+    local said, r = support.told(function()
       return support.report(k(cute.zeros({128}, cute.f32), n or 3):launch {
         grid = 1, block = 128, device = "sim:sm_90a", faults = "return"})
     end)
-    words.tell = tell
-    if not ok then error(r, 0) end
     assert.is_true(r.ok, tostring(r))
     return said
   end
@@ -412,8 +398,6 @@ end)
 it("a note tells of arguments in another order than the parameters", function()
   -- Calls a kernel with the parameters x, w, b and y.
   local function said(order)
-    local list, tell = {}, words.tell
-    words.tell = function(text) list[#list + 1] = text end
     local k = cute.kernel("k", function(x, w, b, y)
       local t = arch.thread_idx()
       y[t] = x[t] * w[t] + b[t]
@@ -425,15 +409,15 @@ it("a note tells of arguments in another order than the parameters", function()
     local function launch(call)
       call:launch {grid = 1, block = 32, device = "sim"}
     end
-    if order == "crossed" then launch(k(x, b, w, y))
-    elseif order == "straight" then launch(k(x, w, b, y))
-    elseif order == "others" then launch(k(x, c, none, y))
-    else
-      launch(k(x, w, b, y))
-      launch(k(x, b, w, y))
-    end
-    words.tell = tell
-    return list
+    return (support.told(function()
+      if order == "crossed" then launch(k(x, b, w, y))
+      elseif order == "straight" then launch(k(x, w, b, y))
+      elseif order == "others" then launch(k(x, c, none, y))
+      else
+        launch(k(x, w, b, y))
+        launch(k(x, b, w, y))
+      end
+    end))
   end
   local list = said "crossed"
   assert.equal(1, #list)

@@ -100,11 +100,16 @@ local library = (os.getenv "CUTE_BUILD" or "build") .. "/libcutecapture.so"
 if library:sub(1, 1) ~= "/" then
   library = (os.getenv "PWD" or ".") .. "/" .. library
 end
-local can = select(3, support.exec {cc, "--version"}) == 0
-  and support.read(library) and not os.getenv "CUTE_SANITIZED"
+if select(3, support.exec {cc, "--version"}) ~= 0
+  or not support.read(library) or os.getenv "CUTE_SANITIZED" then
+  describe("libcutecapture", function()
+    pending "needs a C compiler and make library"
+  end)
+  return
+end
 local folder, image
 
-local function build()
+setup(function()
   folder = support.folder()
   image = support.write(folder .. "/k.ptx", PTX)
   for _, words in ipairs {
@@ -115,9 +120,8 @@ local function build()
       table.unpack(words)}
     assert(code == 0, err)
   end
-end
-
-local function remove() support.remove(folder) end
+end)
+teardown(function() support.remove(folder) end)
 
 -- Runs the program with the library. Returns what it prints, and its errors.
 -- `env`: settings whose names begin with CUTELUA_CAPTURE or FAKE.
@@ -130,19 +134,7 @@ local function record(way, kernel, env, times, file)
   return out, err
 end
 
-local function cutelua(...)
-  local out, err, code = support.exec {support.program, ...}
-  return out, err, code
-end
-
 describe("libcutecapture", function()
-  if not can then
-    pending "needs a C compiler and make library"
-    return
-  end
-  setup(build)
-  teardown(remove)
-
   local WAYS = {"dlsym", "proc", "ptsz", "library", "cooperative", "file",
                 "link"}
 
@@ -154,7 +146,7 @@ describe("libcutecapture", function()
       assert.equal("", err)
       assert.equal("1 11 20.8\n", out, way)
       -- 0.1 x[i] + y[i], which the fake driver computed
-      out, err = cutelua("run", to)
+      out, err = support.run {"run", to}
       assert.equal("m0: as expected\n", out, way .. err)
       local l = json.decode(support.read(to .. "/LAUNCH.json"))
       assert.same({4, 1, 1}, l.grid)
@@ -173,7 +165,7 @@ describe("libcutecapture", function()
     record("dlsym", "axpy", {CUTELUA_CAPTURE = to, CUTELUA_CAPTURE_AFTER = "1"})
     local ptx = PTX:gsub("add.rn.f32 %%f4", "sub.rn.f32 %%f4")
     support.write(to .. "/module.ptx", ptx)
-    local out = cutelua("run", to)
+    local out = support.run {"run", to}
     assert.matches("^m0: 100 of 256 elements differ", out)
   end)
 
@@ -190,9 +182,9 @@ describe("libcutecapture", function()
     assert.same({"m0", {pointer = y}, {f32 = 0.100000001}, {u32 = 100},
       {fields = {["0"] = {pointer = y}, ["8"] = {u32 = 100},
                  ["12"] = {u32 = 0x40200000}}}}, l.args)
-    local out, wrong = cutelua("check", to .. "/2")
+    local out, wrong = support.run {"check", to .. "/2"}
     assert.matches("^check: kernel packed: ok\n", out, wrong)
-    out, wrong = cutelua("run", to)
+    out, wrong = support.run {"run", to}
     assert.equal("", out)
     assert.matches("it has a folder for each launch, such as .*/many/1 %[bad",
                    wrong)
@@ -223,7 +215,7 @@ describe("libcutecapture", function()
       .. npy:sub(257))
     support.write(to .. "/LAUNCH.json", (text:gsub('"files"',
       '"expect": {"m0": {"npy": "want.npy"}}, "files"')))
-    local out, wrong = cutelua("run", to)
+    local out, wrong = support.run {"run", to}
     assert.equal("m0: as expected\n", out, wrong)
   end)
 
@@ -250,13 +242,6 @@ describe("libcutecapture", function()
 end)
 
 describe("the PTX of libcutecapture", function()
-  if not can then
-    pending "needs a C compiler and make library"
-    return
-  end
-  setup(build)
-  teardown(remove)
-
   it("finds the PTX beside the same machine code", function()
     local code = "\127ELF" .. ("\0"):rep(28) .. ("<i8i8"):pack(64, 0)
       .. ("\0"):rep(6) .. ("<i2i2i2i2"):pack(56, 1, 0, 0) .. "\0\0"
@@ -320,13 +305,6 @@ describe("the PTX of libcutecapture", function()
 end)
 
 describe("dlsym of libcutecapture", function()
-  if not can then
-    pending "needs a C compiler and make library"
-    return
-  end
-  setup(build)
-  teardown(remove)
-
   -- Two libraries define `value`; that of the first calls the next one. A
   -- dlsym whose caller is not the first library would find `value` there.
   it("finds the next definition after its caller", function()
@@ -357,19 +335,12 @@ int main(void) { return printf("%d\n", value()) < 0; }]],
 end)
 
 describe("a folder of libcutecapture", function()
-  if not can then
-    pending "needs a C compiler and make library"
-    return
-  end
-  setup(build)
-  teardown(remove)
-
   it("reports a folder that cannot be read, in one sentence", function()
     local to = folder .. "/to"
     record("dlsym", "axpy", {CUTELUA_CAPTURE = to})
     local text = support.read(to .. "/LAUNCH.json")
     local function refuses(why)
-      local _, err, code = cutelua("check", to)
+      local _, err, code = support.run {"check", to}
       assert.equal(1, code)
       assert.matches("^cutelua: [^\n]*" .. why .. " %[bad%-launch%]\n$", err)
     end

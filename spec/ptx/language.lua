@@ -4,6 +4,7 @@
 -- a message for a wrong result. `toolkit`: which of its headers the text
 -- includes, "libcu" or "cub".
 local cute = require "cute"
+local support = require "spec.support"
 
 local function ints(n, f)
   local t = cute.zeros({n}, cute.i32)
@@ -589,9 +590,8 @@ for _, f in ipairs {
     "int sum = Reduce(r).Sum(v); Reduce(r).Sum(v);", "Sum(v)"}} do
   for _, k in ipairs(list) do
     if k.name == f[1] then
-      local from, to = k.text:find(f[2], 1, true)
-      local text = k.text:sub(1, from - 1) .. f[3] .. k.text:sub(to + 1)
-      list.faults[#list.faults + 1] = {name = "wrong_" .. k.name, text = text,
+      list.faults[#list.faults + 1] = {name = "wrong_" .. k.name,
+        text = support.change(k.text, f[2], 1, f[3]),
         toolkit = k.toolkit, one = k.one, cooperative = k.cooperative,
         make = k.make, line = f[4]}
     end

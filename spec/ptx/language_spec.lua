@@ -30,14 +30,20 @@ local function text_of(from, kind, arch)
     .. table.concat(parts)
 end
 
-local modules = {}
+local modules = {[list] = {}, [list.faults] = {}}
 
-local function compile(k, arch)
+-- Returns the kernel of entry k of a list, and the text of its module.
+local function compile(from, k, arch)
   local key = ("%s %s"):format(k.toolkit, arch)
-  modules[key] = modules[key] or cute.cuda(text_of(list, k.toolkit, arch), {
-    arch = arch, options = {"--std=c++17"},
-    include = k.toolkit and {TOOLKIT, TOOLKIT .. "/cccl"} or nil})
-  return modules[key]:kernel(k.name .. "_k")
+  local m = modules[from][key]
+  if not m then
+    local text = text_of(from, k.toolkit, arch)
+    m = {text = text, module = cute.cuda(text, {arch = arch,
+      options = {"--std=c++17"},
+      include = k.toolkit and {TOOLKIT, TOOLKIT .. "/cccl"} or nil})}
+    modules[from][key] = m
+  end
+  return m.module:kernel(k.name .. "_k"), m.text
 end
 
 -- Runs entry k on a problem of size n. Returns the call and its launch.
@@ -52,25 +58,19 @@ local function launch(k, kernel, n, seed)
 end
 
 describe("a fault in CUDA C that uses the toolkit's headers", function()
-  local faulty, texts = {}, {}
   for _, k in ipairs(list.faults) do
     it("is reported with its line: " .. k.name, function()
       if not core.jit_compile("", "compute_80") or not has_headers() then
         pending "needs NVRTC and the CUDA toolkit's headers"
         return
       end
-      local kind = k.toolkit
-      texts[kind] = texts[kind] or text_of(list.faults, kind, "sm_80")
-      faulty[kind] = faulty[kind] or cute.cuda(texts[kind], {arch = "sm_80",
-        options = {"--std=c++17"}, include = {TOOLKIT, TOOLKIT .. "/cccl"}})
-      local kernel = faulty[kind]:kernel(k.name .. "_k")
-      local args = k.make(130)
-      local ok, why = pcall(kernel(table.unpack(args)).launch,
-        kernel(table.unpack(args)), {grid = k.one and 1 or 3, block = 64,
-          cooperative = k.cooperative, device = "sim:sm_90a"})
+      local kernel, text = compile(list.faults, k, "sm_80")
+      local call = kernel(table.unpack((k.make(130))))
+      local ok, why = pcall(call.launch, call, {grid = k.one and 1 or 3,
+        block = 64, cooperative = k.cooperative, device = "sim:sm_90a"})
       assert.is_false(ok)
       local lines = {}
-      for line in texts[kind]:gmatch "([^\n]*)\n" do
+      for line in text:gmatch "([^\n]*)\n" do
         lines[#lines + 1] = line
       end
       for at in tostring(why):gmatch "k%.cu:(%d+):" do
@@ -90,7 +90,7 @@ describe("a grid of cooperative groups", function()
     end
     for _, k in ipairs(list) do
       if k.cooperative then
-        local kernel = compile(k, "sm_90a")
+        local kernel = compile(list, k, "sm_90a")
         for _, cooperative in ipairs {true, false, true} do
           local call = kernel(table.unpack((k.make(130))))
           local ok, why = pcall(call.launch, call, {grid = 3, block = 64,
@@ -116,7 +116,7 @@ describe("the language of CUDA C", function()
           pending "needs the CUDA toolkit's headers"
           return
         end
-        local kernel = compile(k, arch)
+        local kernel = compile(list, k, arch)
         for _, n in ipairs {1, 65, 200} do launch(k, kernel, n, n) end
       end)
     end
@@ -127,7 +127,7 @@ describe("the language of CUDA C", function()
           pending "needs the CUDA toolkit's headers"
           return
         end
-        local kernel = compile(k, "sm_90a")
+        local kernel = compile(list, k, "sm_90a")
         for seed = 1, 4 do launch(k, kernel, 130, seed) end
         local _, options = launch(k, kernel, 130)
         options.orders = 25

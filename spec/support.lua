@@ -41,6 +41,14 @@ function support.remove(path)
   os.execute("rm -rf " .. quote(path))
 end
 
+--- Returns a path that does not depend on the current folder.
+---@param path string
+---@return string
+function support.absolute(path)
+  if path:sub(1, 1) == "/" then return path end
+  return support.exec {"pwd"}:gsub("%s+$", "") .. "/" .. path
+end
+
 function support.read(path)
   local f <close> = io.open(path, "rb")
   return f and f:read "a"
@@ -217,6 +225,17 @@ function support.exec(words, opt)
   local out, err = support.read(output), support.read(errors)
   for _, name in ipairs {input, output, errors} do os.remove(name) end
   return out, err, how == "signal" and 128 + code or code
+end
+
+--- Runs a command, which must succeed; returns its standard output. An error
+-- contains what the command printed.
+---@param words string[]
+---@param opt? {stdin: string?, env: table<string,string>?, cwd: string?}
+---@return string
+function support.must(words, opt)
+  local out, err, code = support.exec(words, opt)
+  assert(code == 0, table.concat(words, " ") .. ": " .. err .. out)
+  return out
 end
 
 --- Runs the interpreter with these arguments and the module paths of this

@@ -96,10 +96,8 @@ DONE:
 }
 ]]
 
-local library = (os.getenv "CUTE_BUILD" or "build") .. "/libcutecapture.so"
-if library:sub(1, 1) ~= "/" then
-  library = (os.getenv "PWD" or ".") .. "/" .. library
-end
+local library = support.absolute(os.getenv "CUTE_BUILD" or "build")
+  .. "/libcutecapture.so"
 if select(3, support.exec {cc, "--version"}) ~= 0
   or not support.read(library) or os.getenv "CUTE_SANITIZED" then
   describe("libcutecapture", function()
@@ -116,9 +114,7 @@ setup(function()
     {"-shared", "-fPIC", "-o", folder .. "/libcuda.so.1",
      "spec/capture/fakecuda.c"},
     {"-o", folder .. "/program", "spec/capture/program.c"}} do
-    local _, err, code = support.exec {cc, "-Icore", "-g",
-      table.unpack(words)}
-    assert(code == 0, err)
+    support.must {cc, "-Icore", "-g", table.unpack(words)}
   end
 end)
 teardown(function() support.remove(folder) end)

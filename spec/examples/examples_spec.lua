@@ -8,16 +8,9 @@ local nvrtcs = require "spec.gpu.nvrtcs"
 local support = require "spec.support"
 local core = require "cute.core"
 
-local build = os.getenv "CUTE_BUILD" or "build"
-local here = support.exec {"pwd"}:gsub("%s+$", "")
-if build:sub(1, 1) ~= "/" then build = here .. "/" .. build end
+local must = support.must
+local build = support.absolute(os.getenv "CUTE_BUILD" or "build")
 local sanitized = os.getenv "CUTE_SANITIZED" ~= nil
-
-local function must(words, env)
-  local out, err, code = support.exec(words, {env = env})
-  assert(code == 0, table.concat(words, " ") .. ": " .. err .. out)
-  return out
-end
 
 local dir
 setup(function() dir = support.folder() end)
@@ -71,7 +64,8 @@ describe("the example of an application with its own Lua", function()
       "-l:liblua5.4.a", "-lm", "-ldl", "-o", path}
     local env = {CUTELUA_NO_CUDA = "1", LUA_CPATH = build .. "/?.so",
                  LUA_PATH = "lua/?.lua;lua/?/init.lua;./?.lua"}
-    assert.equal("8.0\n", must({path, "examples/lua/app.lua"}, env))
+    assert.equal("8.0\n", must({path, "examples/lua/app.lua"},
+                                {env = env}))
     local wrong = support.write(dir .. "/wrong.lua",
       "require('cute').ones({2}, 'f99')")
     local _, err, code = support.exec({path, wrong}, {env = env})
@@ -97,9 +91,9 @@ describe("the example in Python #noasan", function()
     local env = environment()
     assert.equal("[-0.1587, 0.0, 2.996]\n[-2.0, 0.0, 6.0]\n"
       .. "kernel-fault gelu.lua 13\n",
-      must({"python3", "examples/python/gelu.py"}, env))
+      must({"python3", "examples/python/gelu.py"}, {env = env}))
     assert.equal("passed\n", must({"python3", "-c", "import test_gelu as t\n"
-      .. "t.test_gelu()\nt.test_add()\nprint('passed')"}, env))
+      .. "t.test_gelu()\nt.test_add()\nprint('passed')"}, {env = env}))
     -- A kernel with a race fails.
     support.write(dir .. "/race.lua", (support.read "examples/python/gelu.lua"
       :gsub("z%[i%] = x%[i%]", "z[0] = x[i]")))
@@ -114,13 +108,12 @@ describe("the example in Python #noasan", function()
       return pending "needs pytest (CUTELUA_PYTHON names a Python that has it)"
     end
     assert.truthy(must({python, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-      "examples/python/test_gelu.py"}, env):find("2 passed", 1, true))
+      "examples/python/test_gelu.py"}, {env = env}):find("2 passed", 1, true))
   end)
 end)
 
 describe("the images of examples/container #noasan", function()
-  local program = support.program
-  if program:sub(1, 1) ~= "/" then program = here .. "/" .. program end
+  local program = support.absolute(support.program)
   local function make(name)
     local context = dir .. "/context"
     must {"mkdir", "-p", context}

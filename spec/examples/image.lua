@@ -5,11 +5,7 @@ local support = require "spec.support"
 
 local image = {}
 
-local function must(...)
-  local out, err, code = support.exec {...}
-  assert(code == 0, table.concat({...}, " ") .. ": " .. err .. out)
-  return out
-end
+local function must(...) return support.must {...} end
 
 -- Enters the folder $1 as user $2 without network, and runs the other words.
 local ENTER = [[mount --rbind /proc "$1/proc" || exit 125

@@ -4,9 +4,7 @@ local made = require "spec.bundle.made"
 local support = require "spec.support"
 local core = require "cute.core"
 
-local build = os.getenv "CUTE_BUILD" or "build"
-local here = support.exec {"pwd"}:gsub("%s+$", "")
-if build:sub(1, 1) ~= "/" then build = here .. "/" .. build end
+local build = support.absolute(os.getenv "CUTE_BUILD" or "build")
 
 -- Returns the blocks of a page: {language, text, from = file, run = folder}.
 local function blocks(path)
@@ -65,12 +63,11 @@ describe("the commands of the pages #noasan", function()
   setup(function()
     dir = support.folder()
     driver = made.driver()
-    local _, err, code = support.exec {"sh", "-c", [[
+    support.must {"sh", "-c", [[
       cp -r examples "$1" && mkdir "$1/bin" &&
       ln -s "$(realpath "$3")" "$1/bin/cutelua" &&
       make -s install-library BUILD="$2" PREFIX="$1/opt/cutelua"]],
       "sh", dir, build, support.program}
-    assert(code == 0, err)
     env = {PATH = dir .. "/bin:" .. os.getenv "PATH", LIBRARY_PATH = driver,
            LD_LIBRARY_PATH = driver, CUTELUA_NO_CUDA = "0",
            CUTELUA_CACHE = "0"}
@@ -133,8 +130,7 @@ int main(void) {
         {"cc", "-std=c11", "-Wall", "-Werror", "-Icore/library", source, "-L"
           .. build, "-lcutelua", "-Wl,-rpath," .. build, "-o", dir .. "/run"},
         {"cp", "examples/library/scale.lua", dir}} do
-      local out, err, code = support.exec(words)
-      assert(code == 0, err .. out)
+      support.must(words)
     end
     assert.same({"897\n", "", 0}, {support.exec({dir .. "/run"},
       {cwd = dir, env = {CUTELUA_NO_CUDA = "1"}})})
@@ -153,11 +149,9 @@ describe("docs/python.md #noasan", function()
   teardown(function() support.remove(dir) end)
 
   local function run(python, code)
-    local out, err, rc = support.exec({python, "-c", code}, {cwd = dir, env = {
-      PYTHONPATH = here .. "/python", PYTHONDONTWRITEBYTECODE = "1",
+    return support.must({python, "-c", code}, {cwd = dir, env = {
+      PYTHONPATH = support.absolute "python", PYTHONDONTWRITEBYTECODE = "1",
       CUTELUA_LIBRARY = build .. "/libcutelua.so", CUTELUA_NO_CUDA = "1"}})
-    assert(rc == 0, err .. out)
-    return out
   end
 
   it("has scripts that run", function()

@@ -2,9 +2,7 @@
 -- simulator, threads, forks, hooks, limits, and hostile scripts.
 local support = require "spec.support"
 
-local build = os.getenv "CUTE_BUILD" or "build"
-local here = support.exec {"pwd"}:gsub("%s+$", "")
-if build:sub(1, 1) ~= "/" then build = here .. "/" .. build end
+local build = support.absolute(os.getenv "CUTE_BUILD" or "build")
 local library = build .. "/libcutelua.so"
 local ENV = {CUTELUA_NO_CUDA = "1"}
 
@@ -165,6 +163,7 @@ describe("an installed libcutelua #noasan", function()
 
   it("is found by CMake", function()
     if not has "cmake" then return pending "needs CMake" end
+    local source = support.absolute "examples/library/scale.c"
     support.write(dir .. "/CMakeLists.txt", ([[
       cmake_minimum_required(VERSION 3.13)
       project(scale C)
@@ -173,10 +172,10 @@ describe("an installed libcutelua #noasan", function()
       if(cutelua_FOUND)
         message(FATAL_ERROR "version 9.9 was found")
       endif()
-      add_executable(shared %s/examples/library/scale.c)
+      add_executable(shared %s)
       target_link_libraries(shared cutelua::cutelua)
-      add_executable(static %s/examples/library/scale.c)
-      target_link_libraries(static cutelua::static)]]):format(here, here))
+      add_executable(static %s)
+      target_link_libraries(static cutelua::static)]]):format(source, source))
     run("cmake", "-S", dir, "-B", dir .. "/cmake", "-Dcutelua_DIR=" .. at
       .. "/lib/arch/cmake/cutelua")
     run("cmake", "--build", dir .. "/cmake")

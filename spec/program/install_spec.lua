@@ -46,15 +46,10 @@ describe("completion", function()
   end)
   teardown(function() support.remove(dir) end)
 
-  local here = support.exec {"pwd"}:gsub("%s+$", "")
-
   local function complete(...)
-    local program_path = support.program
-    if program_path:sub(1, 1) ~= "/" then
-      program_path = here .. "/" .. program_path
-    end
     local text = support.exec {"bash", dir .. "/words.bash",
-      here .. "/tools/completion.bash", program_path, dir, "cutelua", ...}
+      support.absolute "tools/completion.bash",
+      support.absolute(support.program), dir, "cutelua", ...}
     local out = {}
     for line in text:gmatch "[^\n]+" do out[#out + 1] = line end
     table.sort(out)

@@ -82,7 +82,7 @@ static void delete_old(void *p, size_t bytes) {
   if (m->deleter) m->deleter(m);
 }
 
-static void delete_versioned(void *p, size_t bytes) {
+void dlpacklib_release(void *p, size_t bytes) {
   (void)bytes;
   DLManagedTensorVersioned *m = p;
   if (m->deleter) m->deleter(m);
@@ -184,7 +184,7 @@ static Layout layout_from(Ctx *cx, const DLTensor *t, const int64_t *stride) {
 static void push_on(lua_State *L, const Given *g, const Tensor *t, size_t count,
                     char *p) {
   int kind = g->t->device.kind;
-  void (*release)(void *, size_t) = g->versioned ? delete_versioned
+  void (*release)(void *, size_t) = g->versioned ? dlpacklib_release
                                                  : delete_old;
   Why w = {ERR_MEMORY, "out of memory"};
   if (kind == DL_CPU || kind == DL_CUDA_HOST) {
@@ -428,7 +428,7 @@ static int tensor_to_dlpack(lua_State *L) {
 // tensor that no consumer takes.
 static int l_delete_dlpack(lua_State *L) {
   void *p = check_pointer(L, 1);
-  if (is_versioned(L, 2)) delete_versioned(p, 0);
+  if (is_versioned(L, 2)) dlpacklib_release(p, 0);
   else delete_old(p, 0);
   return 0;
 }

@@ -16,6 +16,9 @@ bool dlpacklib_type(DType t, DLDataType *out);
 // Pushes a tensor on the memory of a managed tensor, which it owns from then
 // on. If it raises an error, the caller still owns the managed tensor.
 void dlpacklib_import(lua_State *L, void *managed, bool versioned);
+// Calls the deleter of a managed tensor of the versioned form: a function for
+// shared_new, which ignores `bytes`.
+void dlpacklib_release(void *managed, size_t bytes);
 // Returns a managed tensor on the memory of the tensor at idx.
 DLManagedTensorVersioned *dlpacklib_export(lua_State *L, int idx);
 

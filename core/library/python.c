@@ -466,10 +466,9 @@ static bool read_args(PyCall *c, PyObject *args, PyObject *options) {
 static void drop_step(Step *s) {
   if (s->owner) py.Py_DecRef(s->owner);
   if (s->op != STEP_TENSOR || !s->as.managed) return;
-  DLManagedTensorVersioned *v = s->as.managed;
   DLManagedTensor *old = s->as.managed;
-  if (s->size && v->deleter) v->deleter(v);
-  if (!s->size && old->deleter) old->deleter(old);
+  if (s->size) dlpacklib_release(s->as.managed, 0);
+  else if (old->deleter) old->deleter(old);
   s->as.managed = NULL;
 }
 
@@ -537,13 +536,6 @@ static void push_stream(lua_State *L, int gpu, void *handle) {
   lua_replace(L, -2);
 }
 
-// Memory that the allocator of another library made.
-static void release_managed(void *p, size_t bytes) {
-  (void)bytes;
-  DLManagedTensorVersioned *m = p;
-  if (m->deleter) m->deleter(m);
-}
-
 static void keep_error(void *error, const char *kind, const char *message) {
   (void)kind;
   why(error, ERR_MEMORY, "%s", message);
@@ -559,9 +551,9 @@ static bool allocate(void *ud, int ordinal, size_t bytes, uint64_t *ptr,
   DLManagedTensorVersioned *m = NULL;
   why(w, ERR_MEMORY, "the allocator has no %zu bytes", bytes);
   if (api->allocate(&like, &m, w, keep_error) != 0 || !m) return false;
-  *shared = shared_new(release_managed, m, 0);
+  *shared = shared_new(dlpacklib_release, m, 0);
   if (!*shared) {
-    release_managed(m, 0);
+    dlpacklib_release(m, 0);
     return why(w, ERR_MEMORY, "out of memory");
   }
   *ptr = (uint64_t)(uintptr_t)m->t.data + m->t.byte_offset;
@@ -1174,7 +1166,7 @@ DLManagedTensorVersioned *cutelua_python_take(PyObject *capsule) {
 }
 
 void cutelua_python_drop(DLManagedTensorVersioned *m) {
-  if (m->deleter) m->deleter(m);
+  dlpacklib_release(m, 0);
 }
 
 static void old_gone(DLManagedTensor *m) {

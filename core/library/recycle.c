@@ -73,17 +73,11 @@ static char *address(const DLManagedTensorVersioned *m) {
   return (char *)m->t.data + m->t.byte_offset;
 }
 
-static void release(void *p, size_t bytes) {
-  (void)bytes;
-  DLManagedTensorVersioned *m = p;
-  if (m->deleter) m->deleter(m);
-}
-
 // Assigns the memory of m to the closed buffer of an entry.
 static void open_again(lua_State *L, Entry *e, DLManagedTensorVersioned *m) {
   Why w = {ERR_MEMORY, "out of memory"};
   DevBuf *b = e->buffer;
-  Shared *s = shared_new(release, m, 0);
+  Shared *s = shared_new(dlpacklib_release, m, 0);
   if (!s || !devbuf_foreign(b, e->gpu, b->t, b->count,
                             (uint64_t)(uintptr_t)(address(m) - e->before), s,
                             &w)) {

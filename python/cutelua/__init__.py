@@ -50,7 +50,8 @@ def checked(f=None, *, seconds=10.0, orders=None):
     finding raises CheckFailed.
     """
     from .check import checked as make
-    return make(f, seconds=seconds, orders=orders)
+    guard = make(seconds=seconds, orders=orders)
+    return guard(f) if f else guard
 
 
 def __getattr__(name):

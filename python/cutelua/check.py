@@ -11,13 +11,8 @@ class CheckFailed(AssertionError):
 class checked:
     """See cutelua.checked."""
 
-    def __new__(cls, f=None, **options):
-        self = super().__new__(cls)
+    def __init__(self, **options):
         self.options = {k: v for k, v in options.items() if v is not None}
-        return self(f) if f else self
-
-    def __init__(self, f=None, **options):
-        pass
 
     def __enter__(self):
         default()._run("watch", self.options)

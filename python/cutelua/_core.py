@@ -145,7 +145,6 @@ class State:
         status = _open(ctypes.byref(o), ctypes.byref(state))
         if status != 0:
             raise make_error(_status_text(status).decode(), "out-of-memory")
-        self._as_parameter_ = state
         self._state = state.value
         self._dead = []  # references that no Function has any more
         _states[self._state] = self

@@ -133,14 +133,12 @@ end
 ---@return table parts {name = value}
 function python.load(text, chunk)
   text = script.source(text, chunk)
-  local globals = {}
-  local env = setmetatable({}, {__index = _G, __newindex = function(t, k, v)
+  local globals, env = {}, {cute = require "cute"}
+  env._G = env
+  setmetatable(env, {__index = _G, __newindex = function(t, k, v)
     globals[k] = true
     rawset(t, k, v)
   end})
-  env._G = env
-  env.cute = require "cute"
-  globals._G, globals.cute = nil, nil
   source.add(chunk, text)
   local f, message = load(text, chunk, "t", env)
   if not f then error(message, 0) end

@@ -727,9 +727,8 @@ static Gpu *enter_gpu(lua_State *L, PyCall *c, CUcontext *before) {
   int at = lua_gettop(L);
   Gpu *g = lua_touserdata(L, at);
   push_stream(L, at, c->stream);
-  lua_setiuservalue(L, at, 1);
-  lua_getiuservalue(L, at, 1);
   g->now = lua_touserdata(L, -1);
+  lua_setiuservalue(L, at, 1);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (g->now && g->api->cuStreamIsCapturing)
     g->api->cuStreamIsCapturing(g->now->s, &status);
@@ -738,7 +737,6 @@ static Gpu *enter_gpu(lua_State *L, PyCall *c, CUcontext *before) {
     g->allocate = allocate;
     g->allocator = (void *)(uintptr_t)c->api;
   }
-  lua_pop(L, 1);
   return g;
 }
 
@@ -756,21 +754,12 @@ static void leave_gpu(lua_State *L, int at, Gpu *g) {
   lua_setiuservalue(L, at, 1);
 }
 
-// Pushes the list of opened buffers, which is empty between calls.
-static void push_opened(lua_State *L) {
-  static const char key;
-  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE) return;
-  lua_pop(L, 1);
-  lua_newtable(L);
-  lua_pushvalue(L, -1);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
-}
-
 static int call_protected(lua_State *L) {
   PyCall *c = lua_touserdata(L, 1);
   Gpu *g = NULL;
   arena_reset(&face_state(L)->scratch);
-  push_opened(L);                              // 2: opened buffers
+  // 2: the list of opened buffers, which is empty between calls
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, "cutelua.opened");
   lua_getfield(L, LUA_REGISTRYINDEX, "cutelua.python");  // 3: the module
   if (lua_isnil(L, 3)) {
     lua_getglobal(L, "require");
@@ -971,12 +960,26 @@ static bool find_stream(PyCall *c) {
   return fail("the current stream of the tensors' library is unknown");
 }
 
+// Prepares a call without arguments.
+static void begin(PyCall *c) {
+  c->step = c->few;
+  c->res = c->some;
+  c->maxstep = c->maxres = HERE;
+}
+
+// Releases the arguments and results that nobody took.
+static void end(PyCall *c) {
+  for (size_t i = 0; i < c->nstep; i++) drop_step(&c->step[i]);
+  for (size_t i = 0; i < c->nres; i++) drop_result(&c->res[i]);
+  if (c->like) py.Py_DecRef(c->like);
+  if (c->step != c->few) free(c->step);
+  if (c->res != c->some) free(c->res);
+}
+
 char *python_run(cutelua_state *s, cutelua_ref ref,
                  DLManagedTensorVersioned *tensors, size_t n, void *stream) {
-  PyCall c = {.state = s, .ref = ref, .maxstep = HERE, .maxres = HERE,
-              .stream = stream, .nargs = (int)n};
-  c.step = c.few;
-  c.res = c.some;
+  PyCall c = {.state = s, .ref = ref, .stream = stream, .nargs = (int)n};
+  begin(&c);
   char *message = NULL;
   cutelua_status status = CUTELUA_MEMORY;
   for (size_t i = 0; i < n; i++) {
@@ -993,9 +996,7 @@ char *python_run(cutelua_state *s, cutelua_ref ref,
     message = strdup(cutelua_error(s));
   state_leave(s, status);
 done:
-  for (size_t i = 0; i < c.nres; i++) drop_result(&c.res[i]);
-  if (c.step != c.few) free(c.step);
-  if (c.res != c.some) free(c.res);
+  end(&c);
   if (status == CUTELUA_OK || message) return message;
   return strdup(cutelua_status_text(status));
 }
@@ -1021,21 +1022,15 @@ static PyObject *run(PyCall *c) {
 PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
                               PyObject *args, PyObject *options,
                               unsigned flags, void *stream) {
-  PyCall c = {.state = s, .ref = ref, .flags = flags, .maxstep = HERE,
-              .maxres = HERE, .stream = stream};
-  c.step = c.few;
-  c.res = c.some;
+  PyCall c = {.state = s, .ref = ref, .flags = flags, .stream = stream};
+  begin(&c);
   PyObject *out = NULL;
   named_stream = NULL;
   if (read_args(&c, args, options) && find_stream(&c)) out = run(&c);
   // Deleters may run code of Python, which expects no pending exception.
   PyObject *type = NULL, *value = NULL, *trace = NULL;
   if (!out) py.PyErr_Fetch(&type, &value, &trace);
-  for (size_t i = 0; i < c.nstep; i++) drop_step(&c.step[i]);
-  for (size_t i = 0; i < c.nres; i++) drop_result(&c.res[i]);
-  if (c.like) py.Py_DecRef(c.like);
-  if (c.step != c.few) free(c.step);
-  if (c.res != c.some) free(c.res);
+  end(&c);
   if (!out) py.PyErr_Restore(type, value, trace);
   return out;
 }

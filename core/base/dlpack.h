@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 3 };
+enum { DLPACK_RANK = 64 };  // most modes of a tensor that cutelua takes
 
 // Kinds of devices. Memory of CPU, CUDA_HOST (pinned) is the host's.
 enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };

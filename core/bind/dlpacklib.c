@@ -10,8 +10,6 @@
 #include "gpu/memory.h"
 #include "layout/composed.h"
 
-enum { MAX_RANK = 64 };
-
 // ---- element types ----
 
 static const struct TypeRow {
@@ -227,9 +225,9 @@ static void check_device(lua_State *L, DLDevice d) {
 static void check_given(lua_State *L, const Given *g, DType type) {
   const DLTensor *t = g->t;
   check_device(L, t->device);
-  if (t->ndim < 0 || t->ndim > MAX_RANK || (t->ndim && !t->shape))
+  if (t->ndim < 0 || t->ndim > DLPACK_RANK || (t->ndim && !t->shape))
     face_error(L, ERR_SHAPE, "from_dlpack: the tensor has %d dimensions; 0 to "
-               "%d are supported", t->ndim, MAX_RANK);
+               "%d are supported", t->ndim, DLPACK_RANK);
   if (g->padded && dtype_bits(type) < 8)
     face_error(L, ERR_TYPE, "from_dlpack: elements of %s that are padded to "
                "bytes are not supported: pack them", dtype_name(type));

@@ -1141,15 +1141,13 @@ PyObject *cutelua_python_capsule(void *data, int rank, const int64_t *extents,
 
 // ---- tensors of Python's class cutelua.Tensor ----
 
-enum { MOST_RANK = 64 };
-
 DLManagedTensorVersioned *cutelua_python_take(PyObject *capsule) {
   DLManagedTensorVersioned *m =
     py.PyCapsule_GetPointer(capsule, "dltensor_versioned");
   if (!m) return NULL;
   const DLTensor *t = &m->t;
   bool fits = m->version.major == DLPACK_MAJOR && t->dtype.lanes == 1 &&
-              t->ndim >= 0 && t->ndim <= MOST_RANK &&
+              t->ndim >= 0 && t->ndim <= DLPACK_RANK &&
               (t->ndim == 0 || (t->shape && t->strides));
   if (!fits) {
     fail("the capsule contains no tensor of DLPack 1 with strides and at most "
@@ -1183,7 +1181,7 @@ PyObject *cutelua_python_share(DLManagedTensorVersioned *m, int versioned,
     return NULL;
   }
   const DLTensor *t = &m->t;
-  int64_t extents[2 * MOST_RANK];
+  int64_t extents[2 * DLPACK_RANK];
   size_t n = (size_t)t->ndim * sizeof *extents;
   memcpy(extents, t->shape, n);
   memcpy(extents + t->ndim, t->strides, n);

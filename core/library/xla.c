@@ -147,8 +147,6 @@ static int64_t attribute(const Frame *f, const char *name) {
 
 static void keep(DLManagedTensorVersioned *m) { (void)m; }
 
-enum { MOST_RANK = 64 };
-
 // Returns what prevents a call with the buffers of a list, or NULL.
 static const char *unfit(const Buffers *list) {
   if (list->n < 0 || list->n > INT_MAX)
@@ -159,7 +157,7 @@ static const char *unfit(const Buffers *list) {
         !types[b->type].bits)
       return "cutelua: an array has elements of a type that tensors cannot "
              "have";
-    if (b->rank < 0 || b->rank > MOST_RANK)
+    if (b->rank < 0 || b->rank > DLPACK_RANK)
       return "cutelua: an array has more than 64 modes";
   }
   return NULL;

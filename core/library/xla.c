@@ -205,13 +205,14 @@ static Error *execute(const Frame *f, DLDevice device, void *stream) {
 static bool answers(const Frame *f) {
   const Extension *x = f->head.extensions;
   if (x && x->type == METADATA) {
-    Version *v = &((const Metadata *)(const void *)x)->out->version;
+    const Metadata *asked = (const void *)x;
+    Version *v = &asked->out->version;
     // Versions 0.1 to 0.3 have the same fields. XLA decides whether it serves
     // handlers of an older version. Version 0.1 asks without its functions.
     int theirs = f->api ? f->api->version.minor : 1;
     v->major = MAJOR;
     v->minor = theirs < MINOR ? theirs : MINOR;
-    ((const Metadata *)(const void *)x)->out->traits = 0;
+    asked->out->traits = 0;
     return true;
   }
   return f->stage != EXECUTION;

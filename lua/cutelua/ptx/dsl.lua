@@ -10,6 +10,7 @@
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local host = require "cutelua.ptx.host"
+local map = require "cutelua.ptx.map"
 local mlir = require "cutelua.ptx.mlir"
 local ptx = require "cutelua.ptx"
 local sign = require "cute.lang.signature"
@@ -259,20 +260,9 @@ local function place(list)
   return (at + align - 1) // align * align
 end
 
-local function encoded(map)
-  local size = map.memory.element_type.bits // 8
-  local p = {}
-  for k, x in pairs(map) do p[k] = x end
-  p.memory, p.stride, p.address = nil, {}, map.memory.iterator.address
-  for i, s in ipairs(map.stride) do p.stride[i] = s * size end
-  return {tensor = map.memory,
-    map = ("<" .. ("i8"):rep(16)):pack(table.unpack(
-      core.encode_tensor_map(p)))}
-end
-
 -- Returns the argument for a parameter of the PTX.
-local function argument(p, list, map)
-  if map then return encoded(map) end
+local function argument(p, list, made)
+  if made then return {tensor = made.memory, map = map.encode(made)} end
   if not p.array then
     local f = list[1]
     return f[2] and p.kind ~= "f" and f[2]:find "^f" and {f[1], f[2]} or f[1]
@@ -294,9 +284,9 @@ local function arguments_of(k, launch)
   local out, at = {}, 0
   for i, p in ipairs(k.kernel.parameters) do
     local what = ("%s: parameter %d of the kernel"):format(k.name, i)
-    local list, map = fields_of(p.type, launch.args[i] or {unknown = "nothing"},
-                                what)
-    local bytes = map and 128 or place(list)
+    local given = launch.args[i] or {unknown = "nothing"}
+    local list, made = fields_of(p.type, given, what)
+    local bytes = made and map.BYTES or place(list)
     if bytes > 0 then
       at = at + 1
       local own = k.entry.parameters[at]
@@ -305,7 +295,7 @@ local function arguments_of(k, launch)
         fail(k.path, "parameter %d of the kernel has %d bytes in the IR, but "
           .. "%s in the PTX", i, bytes, have or "none")
       end
-      out[at] = argument(own, list, map)
+      out[at] = argument(own, list, made)
     end
   end
   if at ~= #k.entry.parameters then

@@ -387,10 +387,10 @@ local MAP_TYPE = {U8 = 0, U16 = 1, U32 = 2, S32 = 3, U64 = 4, S64 = 5,
   F16_RN = 6, F32_RN = 7, F64_RN = 8, BF16_RN = 9, F32_FTZ_RN = 10,
   TF32_RN = 11, TF32_FTZ_RN = 12}
 
--- Returns the map that moves boxes of a tensor: {memory, type, swizzle, extent,
--- stride, box}, whose lists begin with the map's first mode. tma_gbasis of the
--- IR has the extents of the box and the tensor's modes; the layout of the
--- coordinates has the map's mode for each mode of the tensor.
+-- Returns the map that moves boxes of a tensor: the parameters of
+-- core.encode_tensor_map, and `memory`, the tensor. tma_gbasis of the IR has
+-- the extents of the box and the tensor's modes; the layout of the coordinates
+-- has the map's mode for each mode of the tensor.
 local function tensor_map(atom, swizzle, a, coordinates, share)
   local boxes, how = atom:match 'tma_gbasis = <"(.-)">, tma_format = ([%w_]+)'
   local kind = MAP_TYPE[how or ""]
@@ -404,8 +404,12 @@ local function tensor_map(atom, swizzle, a, coordinates, share)
   end
   local shape, stride = leaf_values(a[1].layout.shape),
     leaf_values(a[1].layout.stride)
-  local map = {memory = a[1].memory, type = kind, rank = #shape, fill = 0,
-    swizzle = tonumber(swizzle or 0), l2 = 0,
+  local memory = a[1].memory
+  for k, s in ipairs(stride) do  -- in bytes
+    stride[k] = s * (memory.element_type.bits // 8)
+  end
+  local map = {memory = memory, address = memory.iterator.address, type = kind,
+    rank = #shape, fill = 0, swizzle = tonumber(swizzle or 0), l2 = 0,
     extent = {}, stride = {}, box = {}}
   for k, leaf in ipairs(mlir.leaves(coordinates.layout.stride)) do
     local d = tonumber((leaf.basis or ""):match "^1@(%d+)$")

@@ -47,7 +47,7 @@ end
 local function trial_map(rank)
   local p = {type = 0, rank = rank, extent = {16}, box = {16}, stride = {}}
   for i = 2, rank do p.extent[i], p.box[i], p.stride[i - 1] = 1, 1, 16 end
-  return ("<" .. ("i8"):rep(16)):pack(table.unpack(core.encode_tensor_map(p)))
+  return map.encode(p)
 end
 
 -- Returns arguments that have the form of an entry's parameters.

@@ -1,5 +1,5 @@
---- Tensor maps that are passed as their 128 bytes: decoded, and bound to the
--- memory of a tensor.
+--- Tensor maps that are passed as their 128 bytes: encoding, decoding,
+-- and binding to the memory of a tensor.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -78,6 +78,13 @@ function map.atom(bytes, t, args, what)
   p.values = p.im2col and p.channels * p.pixels or cute.product(p.box)
   p.tile = p.values
   return core.tma_atom(p)
+end
+
+--- Returns the bytes of a tensor map.
+---@param p table of core.encode_tensor_map
+---@return string
+function map.encode(p)
+  return ("<" .. ("i8"):rep(16)):pack(table.unpack(core.encode_tensor_map(p)))
 end
 
 --- Replaces the arguments of a call that are tensor maps as bytes, or tables

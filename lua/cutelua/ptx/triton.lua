@@ -191,9 +191,7 @@ local function add_descriptor(list, given, desc, what)
     p.box[i] = desc.block_size[rank + 1 - i]
     if i > 1 then p.stride[i - 1] = stride[rank + 1 - i] * size end
   end
-  local words = core.encode_tensor_map(p)
-  list[#list + 1] = {tensor = t,
-    map = ("<" .. ("i8"):rep(16)):pack(table.unpack(words))}
+  list[#list + 1] = {tensor = t, map = map.encode(p)}
   for i = 1, rank do list[#list + 1] = shape[i] end
   for i = 1, rank do list[#list + 1] = stride[i] end
 end

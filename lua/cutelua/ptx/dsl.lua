@@ -96,17 +96,6 @@ end
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns the numbers of a nested list, from left to right.
-local function flat(x, list)
-  list = list or {}
-  if type(x) == "table" then
-    for _, y in ipairs(x) do flat(y, list) end
-  else
-    list[#list + 1] = x
-  end
-  return list
-end
-
 -- Returns the tuple with the numbers of a tensor, after a check that they fit.
 local function fit(tuple, numbers, what, kind)
   local leaves, out = mlir.leaves(tuple), {}
@@ -130,10 +119,9 @@ end
 
 -- Raises an error unless the static strides of modes with more than one element
 -- are those of the tensor.
-local function check_strides(layout, shape, stride, what)
-  local extents = flat(shape)
+local function check_strides(layout, extents, strides, what)
   for i, leaf in ipairs(mlir.leaves(layout.stride)) do
-    local n = flat(stride)[i]
+    local n = strides[i]
     if leaf.n and leaf.n ~= n and extents[i] > 1 then
       core.fail("bad-argument", ("%s: stride %d is %d; the kernel was compiled "
         .. "for %d"):format(what, i, n, leaf.n))
@@ -156,9 +144,11 @@ local function tensor_value(t, x, what)
       .. "for which the kernel was compiled"):format(what, t.align))
   end
   if t.name == "cute.ptr" or not t.layout then return {memory = x} end
-  local layout = {shape = fit(t.layout.shape, flat(x.shape), what, "extent"),
-                  stride = fit(t.layout.stride, flat(x.stride), what, "stride")}
-  check_strides(t.layout, x.shape, x.stride, what)
+  local extents = core.flatten_to_tuple(x.shape)
+  local strides = core.flatten_to_tuple(x.stride)
+  local layout = {shape = fit(t.layout.shape, extents, what, "extent"),
+                  stride = fit(t.layout.stride, strides, what, "stride")}
+  check_strides(t.layout, extents, strides, what)
   return {memory = x, layout = layout}
 end
 
@@ -388,34 +378,30 @@ function Module:variable(name) return self.ptx:variable(name) end
 -- Returns the bytes of dynamic shared memory that the host's function gives.
 local function smem_of(self, name, given)
   if given then return given end
-  local text, bytes
+  local made, config = {}, nil  -- instructions by their first result
   mlir.each(self.host.body, function(i)
-    local config = i.op:find "^cuda%.launch_ex"
+    made[i.results[1] or ""] = i
+    config = i.op:find "^cuda%.launch_ex"
       and i.text:match "::@([%w_%.$]+)<" == name and i.text:match "<(%%.-)>"
-    if config then text = config end
+      or config
   end)
-  mlir.each(self.host.body, function(i)
-    if i.results[1] == text then
-      text = i.text:match "dynamicSmemBytes = (%%[%w_%-]+)"
-    end
-  end)
-  if not text then return 0 end
-  mlir.each(self.host.body, function(i)
-    if i.results[1] == text then
-      if i.op == "cute.kernel_smem_size" then
-        bytes = mlir.shared_bytes(self.ir.kernels[name], self.ir.aliases)
-      elseif i.op == "arith.constant" then
-        bytes = math.tointeger(tonumber(i.text:match "^(%S+)"))
-      end
-    end
-  end)
+  local create = made[config]
+  local size = create and create.text:match "dynamicSmemBytes = (%%[%w_%-]+)"
+  if not config or create and not size then return 0 end
+  local bytes
+  local i = made[size]
+  if i and i.op == "cute.kernel_smem_size" then
+    bytes = mlir.shared_bytes(self.ir.kernels[name], self.ir.aliases)
+  elseif i and i.op == "arith.constant" then
+    bytes = math.tointeger(tonumber(i.text:match "^(%S+)"))
+  end
   return bytes or fail(self.path, "the bytes of dynamic shared memory are no "
     .. "constant of the IR\n  give them: {smem = ...}")
 end
 
 --- Returns a kernel, which takes the arguments of the host's function.
 ---@param name? string of the kernel; may be left out if there is one kernel
----@param opts? table {smem, lines, undefined_ok} as for PTX
+---@param opts? table {smem, lines} as for PTX
 function Module:kernel(name, opts)
   local names = self:entries()
   if not name and #names > 1 then

@@ -65,7 +65,8 @@ local COMPARE = {
 }
 
 local DIVISIONS = {divsi = true, divui = true, floordivsi = true, remsi = true,
-  remui = true, ceildivsi = true, ceildivui = true, div = true, mod = true}
+  remui = true, ceildivsi = true, ceildivui = true, tuple_div = true,
+  tuple_mod = true, ceil_div = true}
 
 -- Operations on the leaves of tuples.
 local TUPLE = {tuple_add = BINARY.addi, tuple_sub = BINARY.subi,
@@ -267,8 +268,7 @@ for op, f in pairs(TUPLE) do
     end
     if #x ~= #y then give_up "tuples of other profiles" end
     for k = 1, #x do
-      if y[k] == 0 and f ~= BINARY.addi and f ~= BINARY.muli
-        and f ~= BINARY.subi then give_up "a division by 0" end
+      if y[k] == 0 and DIVISIONS[op] then give_up "a division by 0" end
       out[k] = math.tointeger(f(x[k], y[k]))
     end
     if not t.tuple then return mlir.with_leaves(a[1], numbers(out)) end
@@ -479,11 +479,9 @@ local ATTRIBUTES = {cooperative = "cooperative",
 local function launch_of(state, i)
   local op = i.op:match "^cuda%.launch_cfg%.([%w_]+)$"
   if op == "create" then
-    local smem = i.text:match "dynamicSmemBytes = (%%[%w_%-]+)"
-    state.configs[i.results[1]] = {line = i.line,
+    state.configs[i.results[1]] = {
       grid = numbers_of(state, i.text, "gridDim ="),
-      block = numbers_of(state, i.text, "blockDim ="),
-      smem = smem and value_of(state, smem) or {n = 0}}
+      block = numbers_of(state, i.text, "blockDim =")}
   elseif op then
     local c = state.configs[i.text:match "^%[(.-)%]" or ""]
     local names = names_in(i.text:match "^%b[]%s*(.-)%s+:" or "")
@@ -496,7 +494,7 @@ local function launch_of(state, i)
   elseif i.op:find "^cuda%.launch_ex" then
     local name, config, args = i.text:match
       "::@([%w_%.$]+)<(.-)>%s*(%b())"
-    local l = setmetatable({kernel = name, args = {}, line = i.line},
+    local l = setmetatable({kernel = name, args = {}},
                            {__index = state.configs[config or ""] or {}})
     for k, arg in ipairs(names_in(args or "")) do
       l.args[k] = value_of(state, arg)
@@ -534,7 +532,7 @@ local function results_of(state, i)
   local known = (arrow or i.op:find "^cute%.make_") and constant(t)
   if known then return {known} end
   local list = {}
-  for k = 1, #i.results do list[k] = {unknown = why, line = i.line} end
+  for k = 1, #i.results do list[k] = {unknown = why} end
   return list
 end
 
@@ -565,8 +563,8 @@ function run_body(state, body)
 end
 
 --- Runs the host's function. Returns its launches as a list {kernel = name,
--- args, grid, block, cluster, smem, pdl, cooperative, line}, whose numbers are
--- values {n} or {unknown}.
+-- args, grid, block, cluster, pdl, cooperative}, whose numbers are values {n}
+-- or {unknown}.
 ---@param module table of mlir.read
 ---@param f table a function of module.hosts
 ---@param args table values of its parameters

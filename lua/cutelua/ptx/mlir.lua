@@ -71,8 +71,11 @@ function mlir.with_leaves(t, list)
   return walk(t)
 end
 
--- Returns the tuples of "shape:stride", or of a tuple alone.
-local function parse_layout(text)
+--- Parses "shape:stride" as {shape, stride}, a tuple alone as {shape}; nil if
+-- the text has another form.
+---@param text string
+---@return table?
+function mlir.layout(text)
   local shape, at = parse_tuple(text, 1)
   if not shape then return nil end
   local stride
@@ -80,13 +83,10 @@ local function parse_layout(text)
   return {shape = shape, stride = stride}
 end
 
---- Parses "shape:stride" as {shape, stride}; nil if the text has another form.
+--- Splits the parameters of a type at commas outside brackets and strings.
 ---@param text string
----@return table?
-function mlir.layout(text) return parse_layout(text) end
-
--- Splits the parameters of a type at commas outside brackets and strings.
-local function split(text)
+---@return string[]
+function mlir.split(text)
   local list, depth, from, quoted = {}, 0, 1, false
   for at, c in text:gmatch '()([<>(){}%[%],"])' do
     if c == '"' then quoted = not quoted
@@ -101,7 +101,6 @@ local function split(text)
   for i, x in ipairs(list) do list[i] = x:match "^%s*(.-)%s*$" end
   return list
 end
-mlir.split = split
 
 local TUPLES = {int_tuple = true, shape = true, stride = true, coord = true}
 
@@ -123,20 +122,20 @@ function mlir.type(text, aliases)
       :gsub("%[", "("):gsub("%]", ")"):gsub(";", ",")
     t.tuple = parse_tuple(list, 1)
   elseif short == "layout" then
-    t.layout = parse_layout(inside:match '"(.-)"' or "")
+    t.layout = mlir.layout(inside:match '"(.-)"' or "")
   elseif short == "composed_layout" then
-    t.layout = parse_layout(inside:match '"(.-)"':match " o ([^o]*)$" or "")
+    t.layout = mlir.layout(inside:match '"(.-)"':match " o ([^o]*)$" or "")
     t.swizzle = inside:match "S<(%d+),%d+,%d+>"
   elseif short == "coord_tensor" then
     local first, second = inside:match '"(.-)",%s*"(.-)"'
     t.tuple = parse_tuple(first or "", 1)
-    t.layout = parse_layout(second or "")
+    t.layout = mlir.layout(second or "")
   elseif short == "memref" or short == "ptr" then
-    local parts = split(inside)
+    local parts = mlir.split(inside)
     t.element, t.space = parts[1], parts[2]
     t.align = tonumber(inside:match "align<(%d+)>")
     local layout = inside:match '"(.-)"'
-    t.layout = layout and parse_layout(layout:match " o ([^o]*)$" or layout)
+    t.layout = layout and mlir.layout(layout:match " o ([^o]*)$" or layout)
   end
   return t
 end
@@ -149,7 +148,7 @@ end
 -- {name, type}.
 local function parameters(text, aliases)
   local list = {}
-  for _, part in ipairs(split(text)) do
+  for _, part in ipairs(mlir.split(text)) do
     local name, type = part:match "^(%%[%w_]+):%s*(.*)$"
     if name then
       type = type:gsub("%s*%b{}$", "")
@@ -208,7 +207,7 @@ local function lines_of(text)
 end
 
 --- Reads the kept IR. Returns {aliases, kernels by name, hosts = list}; each
--- function is {name, parameters, body, line, attributes}.
+-- function is {name, parameters, body}.
 ---@param text string
 ---@return table
 function mlir.read(text)
@@ -220,10 +219,10 @@ function mlir.read(text)
   end
   local at = 1
   while lines[at] do
-    local kind, name, list, rest = lines[at]:match
-      "^([%w%.]+)[%l%s]* @([%w_%.$]+)(%b())(.*{)$"
+    local kind, name, list = lines[at]:match
+      "^([%w%.]+)[%l%s]* @([%w_%.$]+)(%b()).*{$"
     if kind == "cuda.kernel" or kind == "func.func" then
-      local f = {name = name, line = at, attributes = rest,
+      local f = {name = name,
                  parameters = parameters(list:sub(2, -2), m.aliases)}
       f.body, at = region(lines, at + 1)
       if kind == "cuda.kernel" then

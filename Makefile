@@ -288,12 +288,12 @@ fuzz-ptx: setup-fuzz
 # in the simulator, and compares them with NumPy. TRITON="--seeds 20 matmul".
 triton: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@sh tools/triton/run.sh $(BUILD) $(TRITON)
+	@sh tools/ptx/compare.sh $(BUILD) triton triton==3.9.0 $(TRITON)
 
 # Does the same for kernels of the CuTe DSL. DSL="--seeds 20 gemm90".
 dsl: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@sh tools/dsl/run.sh $(BUILD) $(DSL)
+	@sh tools/ptx/compare.sh $(BUILD) dsl nvidia-cutlass-dsl==4.8.1 $(DSL)
 
 # Installs the program, its man page and completion; scripts, documents with
 # their examples, the program's Lua files for editors, and the workshop if `make

@@ -8,15 +8,9 @@ prints a table. Then plants faults in the PTX. Exits with 1 if a result is wrong
 a run of a correct kernel has a report, or a fault is not reported at its line.
 """
 # SPDX-License-Identifier: MIT
-import argparse
 import glob
-import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
 import warnings
 
 import numpy as np
@@ -24,6 +18,8 @@ import numpy as np
 import faults
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(os.path.dirname(HERE), "ptx"))
+import seeds
 
 
 def normal(rng, *shape, dtype=np.float16):
@@ -69,111 +65,34 @@ CASES = {
 }
 
 
-def compile_all(folder, names):
-    """Returns the IR of each kernel by name."""
-    os.environ.update(CUTE_DSL_ARCH="sm_90a", CUTE_DSL_KEEP="ptx,ir",
-                      CUTE_DSL_LINEINFO="1", CUTE_DSL_DUMP_DIR=folder,
-                      CUTE_DSL_NO_CACHE="1")
-    warnings.simplefilter("ignore")
-    import kernels
-    made = {}
-    for name, function in kernels.COMPILE.items():
-        if not names or name in names:
-            function()
-            made[name], = glob.glob(
-                os.path.join(folder, f"cute_dsl_cutlass_{name}_*.mlir"))
-    return made
+class Dsl(seeds.Compiler):
+    def compile_all(self, folder, names):
+        os.environ.update(CUTE_DSL_ARCH="sm_90a", CUTE_DSL_KEEP="ptx,ir",
+                          CUTE_DSL_LINEINFO="1", CUTE_DSL_DUMP_DIR=folder,
+                          CUTE_DSL_NO_CACHE="1")
+        warnings.simplefilter("ignore")
+        import kernels
+        made = {}
+        for name, function in kernels.COMPILE.items():
+            if not names or name in names:
+                function()
+                made[name], = glob.glob(
+                    os.path.join(folder, f"cute_dsl_cutlass_{name}_*.mlir"))
+        return made
 
+    def ptx_of(self, file):
+        folder, name = os.path.split(file)
+        return os.path.join(folder, name[len("cute_dsl_"):-len("_clean.mlir")]
+                            + ".sm_90a.ptx")
 
-def run(program, ir, name, size, seeds, folder):
-    """Runs a case; returns (relative error, runs with a report, the first)."""
-    tensors, args, want = CASES[name][0](np.random.default_rng(sum(size)), *size)
-    case = {"ir": ir, "args": args, "seeds": seeds, "tensors": {}, "outputs": {}}
-    for n, t in tensors.items():
-        case["tensors"][n] = os.path.join(folder, n + ".npy")
-        np.save(case["tensors"][n], t)
-    for n in want:
-        case["outputs"][n] = os.path.join(folder, n + ".out.npy")
-    path = os.path.join(folder, "case.json")
-    with open(path, "w") as f:
-        json.dump(case, f)
-    done = subprocess.run([program, os.path.join(HERE, "run.lua"), path],
-                          capture_output=True, text=True)
-    if done.returncode:
-        return float("inf"), seeds, done.stderr
-    error = 0
-    for n, w in want.items():
-        got = np.load(case["outputs"][n]).astype(float)
-        if np.isnan(got).any():
-            error = float("inf")
-        error = max(error, np.abs(got - w).max() / max(np.abs(w).max(), 1e-30))
-    count, _, first = done.stdout.partition("\n")
-    return error, int(count), first
+    def limits(self, key):
+        return CASES[key][1:]
 
-
-def ptx_of(ir):
-    folder, name = os.path.split(ir)
-    return os.path.join(folder, name[len("cute_dsl_"):-len("_clean.mlir")]
-                        + ".sm_90a.ptx")
-
-
-def plant_all(program, made, seeds, folder):
-    """Plants the faults of faults.py; returns the number that went wrong."""
-    bad = 0
-    with open(os.path.join(HERE, "kernels.py")) as f:
-        source = f.read().split("\n")
-    for row in faults.FAULTS:
-        name, size, what = row[:3]
-        if name not in made:
-            continue
-        base = os.path.join(folder, "planted")
-        shutil.copy(made[name], base + ".mlir")
-        with open(ptx_of(made[name])) as f:
-            text = f.read()
-        with open(base + ".ptx", "w") as f:
-            f.write(faults.plant(text, row))
-        _, count, first = run(program, base + ".mlir", name, size, seeds, folder)
-        why = faults.judge(row, first, source)
-        bad += why is not None
-        head = next((l for l in first.split("\n") if "kernels.py:" in l), "")
-        print(f"{name:12}{what:34}{count}/{seeds}  "
-              f"{why or 'reported'}: {head.strip()[:90]}", flush=True)
-    return bad
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cutelua", default="build/cutelua")
-    parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--folder", help="keeps the PTX and the IR there")
-    parser.add_argument("names", nargs="*")
-    opt = parser.parse_args()
-    failed, runs = False, 0
-    with tempfile.TemporaryDirectory() as folder:
-        kept = os.path.abspath(opt.folder or folder)
-        os.makedirs(kept, exist_ok=True)
-        made = compile_all(kept, opt.names)
-        print(f"{'kernel':12}{'size':18}{'error':>9}{'runs':>6}{'reports':>9}"
-              f"{'s':>7}")
-        for name, ir in made.items():
-            _, sizes, most = CASES[name]
-            for size in sizes:
-                start = time.monotonic()
-                error, count, first = run(opt.cutelua, ir, name, size, opt.seeds,
-                                          folder)
-                took = time.monotonic() - start
-                good = error <= most and count == 0
-                failed = failed or not good
-                runs += opt.seeds
-                print(f"{name:12}{' x '.join(map(str, size)):18}{error:9.1e}"
-                      f"{opt.seeds:6}{count:9}{took:7.1f}"
-                      f"{'' if good else '  WRONG'}", flush=True)
-                if first:
-                    print("    " + first.strip().replace("\n", "\n    "))
-        print(f"{runs} runs\n\nplanted faults")
-        failed = plant_all(opt.cutelua, made, opt.seeds, folder) > 0 or failed
-    return failed
+    def problem(self, key, size):
+        rng = np.random.default_rng(sum(size))
+        tensors, args, want = CASES[key][0](rng, *size)
+        return {"args": args, "device": "sim:sm_90a"}, tensors, want
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(seeds.main(Dsl("dsl", HERE, faults)))

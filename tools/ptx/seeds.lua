@@ -1,8 +1,9 @@
--- Runs a kernel of Triton with several seeds: cutelua run.lua CASE. CASE is a
--- JSON file that compare.py writes: the metadata, the grid, arguments, tensors
--- by name (`x`, or `x:bf16` with a type that NumPy lacks) as .npy files, the
--- number of seeds, and files for the outputs. Prints the number of runs with a
--- report, and the text of the first report.
+-- Runs a kernel of Triton or of the CuTe DSL with several seeds: cutelua
+-- seeds.lua CASE. CASE is a JSON file that seeds.py writes: the compiler and
+-- its file, the grid for Triton, the device, arguments, tensors by name (`x`,
+-- or `x:bf16` with a type that NumPy lacks) as .npy files, the number of seeds,
+-- and files for the outputs. Prints the number of runs with a report, and the
+-- text of the first report.
 local cute = require "cute"
 local json = require "cutelua.text.json"
 local npy = cute.npy
@@ -28,12 +29,12 @@ local function fill()
   end
 end
 
-local k = cute.triton(case.meta)
+local k = cute[case.compiler](case.file)
 local reported, first = 0, nil
 for seed = 1, case.seeds do
   fill()
   local ok, why = k(table.unpack(args)):launch {grid = case.grid, seed = seed,
-    faults = "return", device = "sim:sm_" .. case.arch}
+    faults = "return", device = case.device}
   if not ok then
     reported = reported + 1
     first = first or why

@@ -474,6 +474,18 @@ it("a note tells of a part of a shared tensor that is filled, not read",
     .. "written here but never read; the first is element 7;", said[1])
   assert.same({}, columns(8))
   assert.same({}, columns(7, true))  -- an element that the data choose
+
+  -- A condition on a scalar argument, which is 5 here, may let all be read.
+  local y = cute.zeros({32}, cute.f32)
+  local _, all = run(function(x, out, n)
+    local s, t = cute.make_smem_tensor(cute.f32, cute.make_layout(32)),
+      arch.thread_idx()
+    s[t] = x[t]
+    arch.sync_threads()
+    out[t] = s[t // 2 * 2]
+    cute.when(n:gt(0), function() out[t] = s[t] end)
+  end, cute.ones({32}, cute.f32), y, 5)
+  assert.same({}, all)
 end)
 
 it("a note tells of a sum that each iteration of a loop resets", function()

@@ -55,6 +55,15 @@ describe("a kernel of the CuTe DSL", function()
     -- threads.
     local run = k(x, out, 0.5):compile {device = "sim:sm_90a"}
     assert.same({6, 1, 1}, {table.unpack(run.grid, 1, 3)})
+    -- The prepared launch takes other arguments for which the grid is the same.
+    local other = matrix(5, 28, 28)
+    run(x, other, 2)
+    assert.equal(2 * 301, other[{3, 1}])
+    local large = matrix(9, 28, 32)
+    support.raises({"scale: with these arguments, the IR has the grid (8,1,1), "
+      .. "but :compile had (6,1,1)", "compile it again"}, function()
+      run(large, matrix(9, 28, 28), 2)
+    end)
   end)
 
   it("gets a grid that the IR does not tell", function()

@@ -557,7 +557,10 @@ end
 -- Returns the arguments of a prepared launch for those of a call.
 local function resolved(p, resolve, ...)
   local args = table.pack(resolve.call(...))
-  if resolve.options then resolve.options(args, nil, p.grid) end
+  if resolve.options then
+    args.given = table.pack(...)
+    resolve.options(args, nil, p.grid)
+  end
   return table.unpack(args, 1, args.n)
 end
 

@@ -352,6 +352,21 @@ local function options_of(k, given, opts)
   return made
 end
 
+-- Raises an error if the IR tells another grid for these arguments than that of
+-- a prepared launch.
+local function check_grid(k, given, grid)
+  local l, want = launch_of(k, given), {}
+  for i, v in ipairs(l.grid or {}) do want[i] = v.n or grid[i] end
+  for i, n in ipairs(want) do
+    if n ~= grid[i] then
+      core.fail("bad-launch", ("%s: with these arguments, the IR has the grid "
+        .. "(%s), but :compile had (%s); compile it again for these "
+        .. "arguments"):format(k.name, table.concat(want, ","),
+        table.concat(grid, ",", 1, #want)))
+    end
+  end
+end
+
 ---@class cute.DslModule
 local Module = {}
 Module.__index = Module
@@ -424,7 +439,10 @@ function Module:kernel(name, opts)
     expand = function(...)
       return arguments_of(k, launch_of(k, table.pack(...)))
     end,
-    options = function(call, o) return options_of(k, call.given, o) end})
+    options = function(call, o, prepared)
+      if prepared then return check_grid(k, call.given, prepared) end
+      return options_of(k, call.given, o)
+    end})
 end
 
 --- Reports whether a folder has IR that the CuTe DSL kept.

@@ -688,6 +688,8 @@ build = {
         "lua/cutelua/ptx/host.lua",
       ["cutelua.ptx"] =
         "lua/cutelua/ptx/init.lua",
+      ["cutelua.ptx.kinds"] =
+        "lua/cutelua/ptx/kinds.lua",
       ["cutelua.ptx.launch"] =
         "lua/cutelua/ptx/launch.lua",
       ["cutelua.ptx.list"] =

@@ -2,6 +2,7 @@
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local errors = require "cutelua.text.errors"
+local kinds = require "cutelua.ptx.kinds"
 local report = require "cute.lang.report"
 local script = require "cutelua.program.script"
 local source = require "cute.lang.source"
@@ -111,30 +112,8 @@ local function look_beside(name)
     package.path)
 end
 
--- Kinds of files with PTX, or with machine code in its place, which
--- cutelua.ptx rejects.
-local PTX_FILES = {ptx = true, cu = true, json = true, mlir = true,
-                   cubin = true, fatbin = true}
-
--- Reports whether the name is that of a folder with recorded launches.
-local function is_capture(name)
-  return core.file_kind(name) == "folder"
-    and (core.file_kind(name .. "/LAUNCH.json")
-         or core.file_kind(name .. "/module.ptx")
-         or core.file_kind(name .. "/1/LAUNCH.json"))
-end
-
--- Reports whether a folder has files that the CuTe DSL keeps.
-local function keeps_ir(folder)
-  for _, name in ipairs(core.folder_names(folder) or {}) do
-    if name:find "%.mlir$" or name:find "%.ptx$" then return true end
-  end
-  return false
-end
-
 local function script_function(opt, name, env)
-  local kind = name:match "%.(%a+)$"
-  if PTX_FILES[kind] or is_capture(name) or keeps_ir(name) then
+  if kinds.of(name) then
     return function(...)
       return require "cutelua.ptx.launch".main(name, {...})
     end

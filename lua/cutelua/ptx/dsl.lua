@@ -445,16 +445,6 @@ function Module:kernel(name, opts)
     end})
 end
 
---- Reports whether a folder has IR that the CuTe DSL kept.
----@param folder string
----@return boolean
-function dsl.has_ir(folder)
-  for _, name in ipairs(core.folder_names(folder) or {}) do
-    if name:find "%.mlir$" then return true end
-  end
-  return false
-end
-
 --- Reads the IR that the CuTe DSL kept, and the PTX beside it.
 ---@param path string a folder, or its file cute_dsl_NAME_clean.mlir
 ---@return cute.DslModule

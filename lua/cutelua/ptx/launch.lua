@@ -6,6 +6,7 @@ local cute = require "cute"
 local dsl = require "cutelua.ptx.dsl"
 local fidelity = require "cutelua.program.fidelity"
 local json = require "cutelua.text.json"
+local kinds = require "cutelua.ptx.kinds"
 local map = require "cutelua.ptx.map"
 local npy = require "cutelua.text.npy"
 local ptx = require "cutelua.ptx"
@@ -371,11 +372,12 @@ end
 ---@param spec table a LAUNCH, for include, define and arch
 ---@return cute.PtxModule|cute.TritonModule|cute.DslModule
 function launch.module(path, spec)
-  if path:find "%.json$" then return triton.module(path) end
-  if path:find "%.mlir$" or core.file_kind(path) == "folder" then
+  local kind = kinds.of(path)
+  if kind == "triton" then return triton.module(path) end
+  if kind == "dsl" or core.file_kind(path) == "folder" then
     return dsl.module(path)
   end
-  if path:find "%.cu$" then
+  if kind == "cuda" then
     return ptx.cuda(path, {include = spec.include, define = spec.define,
                            arch = spec.arch})
   end
@@ -561,15 +563,14 @@ end
 -- libcutecapture
 ---@param words string[] --launch FILE and further options
 function launch.main(path, words)
-  local kind = core.file_kind(path)
-  if not kind then
+  if not core.file_kind(path) then
     core.fail("io", ("cannot open %s: No such file or directory"):format(
       core.visible(path)))
   end
   local opt = cli.parse(words, OPTIONS)
   start_fidelity(opt)
   local spec
-  if kind == "folder" and not dsl.has_ir(path) then
+  if kinds.of(path) == "capture" then
     if opt.launch then
       fail("%s is a folder with its own LAUNCH.json: leave out --launch", path)
     end

@@ -25,7 +25,7 @@ static bool is_plain(Soft s) { return s.mode == SOFT_RN && !s.flags; }
 // Notes that a compiler may contract the float product or sum r, because the
 // instruction names no rounding. Returns r.
 static Ref contractible(PtxOp *o, Ref r) {
-  if (ptxrow_find(o->i->op)->fidelity != FI_CONTRACTED) return r;
+  if (ptx_row(o->b, o->i)->fidelity != FI_CONTRACTED) return r;
   if (!dtype_is_float(o->elem[0])) return r;
   for (int k = 0; k < o->n; k++) {
     const char *m = o->mod[k];

@@ -169,12 +169,8 @@ typedef struct Def {
   uint32_t region, pos, at;
 } Def;
 
-static const PtxRow *row_of(const PtxBuild *b, const PtxIns *i) {
-  return b->row[i - b->m->ins.p - b->f->ins];
-}
-
 static bool is_dst(const PtxBuild *b, const PtxIns *i, uint32_t k) {
-  const PtxRow *row = row_of(b, i);
+  const PtxRow *row = ptx_row(b, i);
   return row && k < row->dsts;
 }
 
@@ -276,7 +272,7 @@ static void homes(PtxBuild *b) {
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t i = b->f->ins; i < b->f->ins + b->f->n_ins; i++) {
       const PtxIns *ins = &b->m->ins.p[i];
-      const PtxRow *row = row_of(b, ins);
+      const PtxRow *row = ptx_row(b, ins);
       if (!row || !row->homes) continue;
       for (uint32_t k = 0; k < ins->args; k++) {
         const PtxArg *a = &b->m->args.p[ins->arg + k];
@@ -462,7 +458,7 @@ static void roots(PtxBuild *b) {
     changed = false;
     for (uint32_t k = 0; k < b->f->n_ins; k++) {
       const PtxIns *i = &b->m->ins.p[b->f->ins + k];
-      const PtxRow *row = row_of(b, i);
+      const PtxRow *row = ptx_row(b, i);
       if (!row || !row->dsts || !i->args) continue;
       const PtxArg *a = &b->m->args.p[i->arg];
       if (a->kind != PTX_A_REG) continue;
@@ -770,7 +766,7 @@ static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
   if (i->label) return;  // .callprototype
   b->at = i;
   line_of(b, i, file);
-  const PtxRow *row = row_of(b, i);
+  const PtxRow *row = ptx_row(b, i);
   if (!row) ptx_fail(b, "'%s' is not modelled", i->op);
   PtxOp o = {.b = b, .i = i, .arg = &b->m->args.p[i->arg]};
   take_apart(&o);

@@ -6,11 +6,6 @@
 
 #include "ptx/calls.h"
 
-static bool is_op(const char *op, const char *name) {
-  size_t n = strlen(name);
-  return strncmp(op, name, n) == 0 && (op[n] == 0 || op[n] == '.');
-}
-
 static const char *name_of(PtxCopy *x, const char *s) {
   return ptx_name(x->b.cx, x->m, s, strlen(s));
 }
@@ -417,7 +412,7 @@ static void select(PtxCopy *x, PtxArg index, const PtxArg *to, int64_t least,
 }
 
 static void indexed(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
-  if (!is_op(i->op, "brx.idx") || i->args != 2) {
+  if (!ptx_is(i->op, "brx.idx") || i->args != 2) {
     ptx_fail(&x->b, "'%s' takes an index and a list of labels", i->op);
   }
   PtxArg index = arg_in(x, y, x->m->args.p[i->arg]);
@@ -504,7 +499,7 @@ static void copy_plain(PtxCopy *x, const PtxBody *y, PtxIns i) {
   for (uint32_t k = 0; k < i.args; k++) {
     a[k] = arg_in(x, y, m->args.p[i.arg + k]);
   }
-  if (i.args == 2 && a[1].kind == PTX_A_SPECIAL && is_op(i.op, "mov") &&
+  if (i.args == 2 && a[1].kind == PTX_A_SPECIAL && ptx_is(i.op, "mov") &&
       i.guard < 0 && (strcmp(a[1].name, "%envreg1") == 0 ||
                       strcmp(a[1].name, "%envreg2") == 0)) {
     environment(x, a[0], a[1].name[7] == '1');
@@ -512,7 +507,7 @@ static void copy_plain(PtxCopy *x, const PtxBody *y, PtxIns i) {
   }
   const char *op = i.op;
   if (is_computed(x, y, &i, a)) op = local_op(x, op);
-  if (x->computes && is_op(op, "cvta.param")) op = "cvta.local.u64";
+  if (x->computes && ptx_is(op, "cvta.param")) op = "cvta.local.u64";
   copy_push(x, op, a, i.args);
   PtxIns *new = &m->ins.p[m->ins.n - 1];
   new->label = i.label;
@@ -522,7 +517,7 @@ static void copy_plain(PtxCopy *x, const PtxBody *y, PtxIns i) {
 
 // Reports whether other instructions replace this one in a copy.
 static bool is_replaced(const PtxIns *i) {
-  return is_op(i->op, "call") || is_op(i->op, "brx") || is_op(i->op, "wmma");
+  return ptx_is(i->op, "call") || ptx_is(i->op, "brx") || ptx_is(i->op, "wmma");
 }
 
 // Emits what replaces an instruction, for the threads that the guard admits.
@@ -534,9 +529,9 @@ static void copy_guarded(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
     jump(x, p, label_arg(x, behind));
     x->m->ins.p[x->m->ins.n - 1].guard_not = !i->guard_not;
   }
-  if (is_op(i->op, "call")) {
+  if (ptx_is(i->op, "call")) {
     call(x, y, i);
-  } else if (is_op(i->op, "wmma")) {
+  } else if (ptx_is(i->op, "wmma")) {
     PtxArg *a = NEW(x->b.cx, PtxArg, i->args + 1);
     for (uint32_t k = 0; k < i->args; k++) {
       a[k] = arg_in(x, y, x->m->args.p[i->arg + k]);
@@ -581,7 +576,7 @@ static void copy_body(PtxCopy *x, const PtxBody *y) {
     x->b.at = at;
     if (is_replaced(&i)) {
       copy_guarded(x, y, at);
-    } else if (is_op(i.op, "ret") && y->outer) {
+    } else if (ptx_is(i.op, "ret") && y->outer) {
       if (i.guard < 0 && k + 1 == f.n_ins) continue;
       i.op = name_of(x, "bra");
       PtxArg end = label_arg(x, y->end);

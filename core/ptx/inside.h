@@ -2,6 +2,8 @@
 #ifndef PTX_INSIDE_H
 #define PTX_INSIDE_H
 
+#include <string.h>
+
 #include "base/soft.h"
 #include "ir/intrin.h"
 #include "ir/operands.h"
@@ -102,6 +104,12 @@ typedef struct PtxOp {
   int types;
 } PtxOp;
 
+// Reports whether the first words of an opcode are `name`.
+static inline bool ptx_is(const char *op, const char *name) {
+  size_t n = strlen(name);
+  return strncmp(op, name, n) == 0 && (op[n] == 0 || op[n] == '.');
+}
+
 // A row of the table of opcodes.
 struct PtxRow {
   const char *name;   // first words of the opcode: "ld", "cp.async.bulk"
@@ -132,9 +140,6 @@ void ptxrow_check(PtxOp *o, const PtxRow *row);
 _Noreturn void ptx_fail(const PtxBuild *b, const char *fmt, ...)
   PRINTF_LIKE(2, 3);
 
-// Reports whether the opcode takes its registers from a pool, without a
-// conversion.
-bool ptxrow_homes(const char *op);
 // Returns the type of the elements in the registers of operand k of MMA i.
 // Returns DT_NONE if i is not an MMA, or if operand k is not one of the atom's
 // register operands.

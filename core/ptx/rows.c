@@ -269,8 +269,7 @@ const PtxRow *ptxrow_find(const char *op) {
   size_t most = 0;
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
     size_t n = strlen(rows[k].name);
-    if (n <= most || strncmp(rows[k].name, op, n)) continue;
-    if (op[n] && op[n] != '.') continue;
+    if (n <= most || !ptx_is(op, rows[k].name)) continue;
     best = &rows[k];
     most = n;
   }
@@ -325,9 +324,8 @@ void ptxrow_check(PtxOp *o, const PtxRow *row) {
 
 const char *ptx_rejects(Ctx *cx, const char *op) {
   static const char *const flow[] = {"bra", "ret", "exit"};
-  size_t n = strcspn(op, ".");
   for (size_t k = 0; k < sizeof flow / sizeof *flow; k++) {
-    if (strlen(flow[k]) == n && strncmp(op, flow[k], n) == 0) return NULL;
+    if (ptx_is(op, flow[k])) return NULL;
   }
   if (op[0] == '.') return NULL;  // a prototype
   const PtxRow *row = ptxrow_find(op);

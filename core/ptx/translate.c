@@ -24,13 +24,8 @@ typedef struct Frame {
   Shape shape;
 } Frame;
 
-static bool is_op(const PtxIns *i, const char *name) {
-  size_t n = strlen(name);
-  return strncmp(i->op, name, n) == 0 && (i->op[n] == 0 || i->op[n] == '.');
-}
-
 static bool ends(const PtxIns *i) {
-  return is_op(i, "ret") || is_op(i, "exit") || is_op(i, "bra");
+  return ptx_is(i->op, "ret") || ptx_is(i->op, "exit") || ptx_is(i->op, "bra");
 }
 
 // Rejects a branch to a label that is not visible.
@@ -82,7 +77,7 @@ static void split(Frame *fr) {
     x->n--;
     b->at = last;
     uint32_t next = g->to[0], to = SHAPE_NONE;
-    if (is_op(last, "bra")) {
+    if (ptx_is(last->op, "bra")) {
       const PtxArg *a = last->args == 1 ? &m->args.p[last->arg] : NULL;
       if (!a) ptx_fail(b, "'%s' cannot have %u operands", last->op, last->args);
       if (a->kind != PTX_A_LABEL && a->name) no_label(b, a->name);
@@ -415,7 +410,7 @@ static int32_t root_sum(int32_t a, int32_t b) {
 static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
   const PtxArg *a = &b->m->args.p[i->arg];
   if (i->args < 2) return PLAIN;
-  if (is_op(i, "ld") && strstr(i->op, ".param")) {
+  if (ptx_is(i->op, "ld") && strstr(i->op, ".param")) {
     const PtxArg *base = &b->m->args.p[a[1].part];
     if (a[1].kind != PTX_A_ADDRESS || base->kind != PTX_A_VAR) return PLAIN;
     const PtxVar *v = &b->m->vars.p[base->value];
@@ -424,19 +419,23 @@ static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
     bool wide = strstr(i->op, "64") != NULL;
     return wide ? ptx_bound_pointer(b, at) : PLAIN;
   }
-  if (is_op(i, "mov") || is_op(i, "cvta") ||
+  if (ptx_is(i->op, "mov") || ptx_is(i->op, "cvta") ||
       strcmp(i->op, "cvt.u64.u32") == 0) {
     return ptx_root(b, &a[1]);
   }
   if (i->args < 3) return PLAIN;
-  if (is_op(i, "add")) return root_sum(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
-  if (is_op(i, "sub")) {
+  if (ptx_is(i->op, "add")) {
+    return root_sum(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
+  }
+  if (ptx_is(i->op, "sub")) {
     int32_t x = ptx_root(b, &a[1]), y = ptx_root(b, &a[2]);
     if (x >= 0 && x == y) return PLAIN;
     return y == PLAIN || y == UNSEEN ? x : MIXED;
   }
-  if (is_op(i, "mad")) return i->args < 4 ? PLAIN : ptx_root(b, &a[3]);
-  if (is_op(i, "selp")) return join(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
+  if (ptx_is(i->op, "mad")) return i->args < 4 ? PLAIN : ptx_root(b, &a[3]);
+  if (ptx_is(i->op, "selp")) {
+    return join(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
+  }
   return PLAIN;
 }
 
@@ -449,7 +448,7 @@ static int32_t root_written(const PtxBuild *b, const PtxIns *i, uint32_t r) {
   if (own.kind == PTX_F || own.bits < 32) return PLAIN;
   int32_t root = root_result(b, i);
   if (own.bits == 64 || root == UNSEEN) return root;
-  return root >= 0 && b->bound[root].map && is_op(i, "mov") ? root : PLAIN;
+  return root >= 0 && b->bound[root].map && ptx_is(i->op, "mov") ? root : PLAIN;
 }
 
 static void roots(PtxBuild *b) {

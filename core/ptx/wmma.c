@@ -87,6 +87,16 @@ static int place_of(const Fragment *f, int r, int *column) {
   return 8 * (f->bits == 32 ? r % half >> 1 : r % half);
 }
 
+// Returns the address that is `by` bytes, a number of 32 bits, behind another.
+static PtxArg behind(PtxCopy *x, PtxArg at, PtxArg by) {
+  PtxType own = x->m->regs.p[x->out.reg + (uint32_t)at.value].type;
+  if (own.bits < 64) return compute(x, "add.s32", b32, at, by);
+  PtxArg longer = copy_register(x, b64);
+  const PtxArg cvt[2] = {longer, by};
+  copy_push(x, "cvt.u64.u32", cvt, 2);
+  return compute(x, "add.s64", b64, at, longer);
+}
+
 // Finds the address of the lane's first element.
 static void open_fragment(Fragment *f, int each, PtxArg stride) {
   PtxCopy *x = f->x;
@@ -105,32 +115,17 @@ static void open_fragment(Fragment *f, int each, PtxArg stride) {
   PtxArg row = f->along ? g : t, column = f->along ? t : g;
   row = compute(x, "mul.lo.u32", b32, row, f->stride);
   column = compute(x, "mul.lo.u32", b32, column, integer(f->unit.bits / 8));
-  PtxArg off = compute(x, "add.u32", b32, row, column);
-  if (wide) {
-    PtxArg longer = copy_register(x, b64);
-    const PtxArg cvt[2] = {longer, off};
-    copy_push(x, "cvt.u64.u32", cvt, 2);
-    off = longer;
-  }
-  f->base = compute(x, wide ? "add.s64" : "add.s32", wide ? b64 : b32, at, off);
+  f->base = behind(x, at, compute(x, "add.u32", b32, row, column));
 }
 
 // Returns the address of an element at a distance from the lane's first one.
 static PtxArg element_at(Fragment *f, int row, int column) {
   PtxCopy *x = f->x;
-  bool wide =
-    x->m->regs.p[x->out.reg + (uint32_t)f->base.value].type.bits == 64;
   int rows = f->along ? row : column, columns = f->along ? column : row;
   PtxArg base = f->base;
   if (rows) {
-    PtxArg by = compute(x, "mul.lo.u32", b32, f->stride, integer(rows));
-    if (wide) {
-      PtxArg longer = copy_register(x, b64);
-      const PtxArg cvt[2] = {longer, by};
-      copy_push(x, "cvt.u64.u32", cvt, 2);
-      by = longer;
-    }
-    base = compute(x, wide ? "add.s64" : "add.s32", wide ? b64 : b32, base, by);
+    base = behind(x, base, compute(x, "mul.lo.u32", b32, f->stride,
+                                   integer(rows)));
   }
   return copy_address(x, base, f->place.value + columns * f->unit.bits / 8);
 }

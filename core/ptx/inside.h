@@ -76,7 +76,8 @@ typedef struct PtxBuild {
   int64_t reduced;        // offset in shared memory of the word for
                           // barrier.red, or -1
   int64_t reserved;       // offset in shared memory of the bytes that the
-                          // system reserves, if the function names them
+                          // system reserves, or -1 if the function does not
+                          // name them
   Ref local;              // local memory of the thread, or 0
   int64_t *local_at;      // offset of each variable in local memory
   int64_t local_bytes;

@@ -555,8 +555,8 @@ static void shared_memory(PtxBuild *b, int64_t dynamic) {
   at = lay_out(m, b->f, true, at, b->shared);
   b->reduced = (at + dynamic + 3) / 4 * 4;
   int64_t bytes = reduces(b) ? b->reduced + 4 : at + dynamic;
-  b->reserved = (bytes + 15) / 16 * 16;
-  if (names_reserved(b)) bytes = b->reserved + RESERVED_BYTES;
+  b->reserved = names_reserved(b) ? (bytes + 15) / 16 * 16 : -1;
+  if (b->reserved >= 0) bytes = b->reserved + RESERVED_BYTES;
   if (bytes == 0) return;
   Mem mem = {.space = SP_SMEM, .type = DT_U8, .align = 1024, .count = bytes,
              .ptx = true};
@@ -578,7 +578,7 @@ static void close_region(PtxBuild *b, bool has_else) {
 // warps. On a card, their first contents are unknown, and each warp clears its
 // own bit before it uses it.
 static void clear_reserved(PtxBuild *b) {
-  if (!names_reserved(b)) return;
+  if (b->reserved < 0) return;
   Ctx *cx = b->cx;
   Fn *fn = b->fn;
   Ref zero = ir_int(cx, fn, DT_U32, 0), first = ir_int(cx, fn, DT_BOOL, 1);

@@ -36,14 +36,14 @@ static const Test tests[] = {
   {"ltu", OP_LE, true, true}, {"leu", OP_LT, true, true},
   {"gtu", OP_LE, false, true}, {"geu", OP_LT, false, true}};
 
-static Ref compare(PtxOp *o, bool number, Ref a, Ref b) {
+Ref op_compare(PtxOp *o, bool floats, Ref a, Ref b) {
   for (size_t k = 0; k < sizeof tests / sizeof *tests; k++) {
     const Test *t = &tests[k];
     if (!op_has(o, t->name)) continue;
     Ref p = op2(o, t->op, t->swaps ? b : a, t->swaps ? a : b);
     return t->negates ? op1(o, OP_NOT, p) : p;
   }
-  if (op_has(o, "ne") && !number) return op2(o, OP_NE, a, b);
+  if (op_has(o, "ne") && !floats) return op2(o, OP_NE, a, b);
   Ref apart = op2(o, OP_OR, op2(o, OP_LT, a, b), op2(o, OP_LT, b, a));
   if (op_has(o, "ne")) return apart;
   if (op_has(o, "equ")) return op1(o, OP_NOT, apart);
@@ -68,7 +68,7 @@ static Ref compared(PtxOp *o, int k, int half) {
   DType e = o->elem[k];
   const PtxArg *x = op_arg(o, 1), *y = op_arg(o, 2);
   if (op_root(o, x) >= 0 && op_root(o, x) == op_root(o, y)) {
-    return compare(o, false, op_offset(o, x), op_offset(o, y));
+    return op_compare(o, false, op_offset(o, x), op_offset(o, y));
   }
   DType own = dtype_is_float(e) && t.bits > 16 && !o->pair[k]
               ? e : op_dtype(t);
@@ -80,7 +80,7 @@ static Ref compared(PtxOp *o, int k, int half) {
     b = to(o, DT_U16, op2(o, OP_SHR, b, n));
   }
   bool f = dtype_is_float(e);
-  return compare(o, f, comparable(o, a, e), comparable(o, b, e));
+  return op_compare(o, f, comparable(o, a, e), comparable(o, b, e));
 }
 
 // Combines the predicate p with operand 3 of the instruction, if there is one,

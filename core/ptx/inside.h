@@ -201,6 +201,9 @@ static inline Ref to(PtxOp *o, DType t, Ref a) {
   return ir_cvt(o->b->cx, o->b->fn, t, a);
 }
 Ref op_intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c);
+// Returns whether a compares to b as a modifier such as .lt says. floats:
+// whether they are floats, one of which may be a NaN.
+Ref op_compare(PtxOp *o, bool floats, Ref a, Ref b);
 static inline DType unsigned_of(int bits) {
   return bits == 8 ? DT_U8 : bits == 16 ? DT_U16 : bits == 32 ? DT_U32 : DT_U64;
 }

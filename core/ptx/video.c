@@ -20,17 +20,6 @@ static Ref limited(PtxOp *o, Ref v, int bits, bool sign) {
   return op2(o, OP_MIN, v, number(o, DT_I32, most));
 }
 
-// Returns whether lane a compares to lane b as the modifiers say.
-static Ref compared(PtxOp *o, Ref a, Ref b) {
-  if (op_has(o, "eq")) return op2(o, OP_EQ, a, b);
-  if (op_has(o, "ne")) return op2(o, OP_NE, a, b);
-  if (op_has(o, "lt")) return op2(o, OP_LT, a, b);
-  if (op_has(o, "le")) return op2(o, OP_LE, a, b);
-  if (op_has(o, "gt")) return op2(o, OP_LT, b, a);
-  if (op_has(o, "ge")) return op2(o, OP_LE, b, a);
-  op_reject(o, "a comparison such as .lt is missing");
-}
-
 static Ref lane_result(PtxOp *o, VideoOp v, Ref a, Ref b) {
   switch (v) {
   case VIDEO_ADD: return op2(o, OP_ADD, a, b);
@@ -40,7 +29,7 @@ static Ref lane_result(PtxOp *o, VideoOp v, Ref a, Ref b) {
   case VIDEO_ABSDIFF:
     return op2(o, OP_SUB, op2(o, OP_MAX, a, b), op2(o, OP_MIN, a, b));
   case VIDEO_SET:
-    return op3(o, OP_SEL, compared(o, a, b), number(o, DT_I32, 1),
+    return op3(o, OP_SEL, op_compare(o, false, a, b), number(o, DT_I32, 1),
                number(o, DT_I32, 0));
   }
   return a;

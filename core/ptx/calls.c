@@ -107,6 +107,22 @@ static PtxArg arg_in(PtxCopy *x, const PtxBody *y, PtxArg a) {
   return a;
 }
 
+// Returns the operands of an instruction of the body as operands of the copy.
+static PtxArg *args_in(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
+  PtxArg *a = NEW(x->b.cx, PtxArg, i->args + 1);
+  for (uint32_t k = 0; k < i->args; k++) {
+    a[k] = arg_in(x, y, x->m->args.p[i->arg + k]);
+  }
+  return a;
+}
+
+// Gives the newest instruction of the copy the guard of one of the body.
+static void copy_guard(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
+  PtxIns *newest = &x->m->ins.p[x->m->ins.n - 1];
+  newest->guard = i->guard < 0 ? -1 : i->guard + (int32_t)y->reg;
+  newest->guard_not = i->guard_not;
+}
+
 // Reports whether a parameter may be a tensor map, or hold some.
 static bool may_be_map(const PtxVar *v) {
   return v->array && v->align >= 64 && ptx_bytes(v) * v->count >= 128;
@@ -494,11 +510,7 @@ static bool is_computed(const PtxCopy *x, const PtxBody *y, const PtxIns *i,
 }
 
 static void copy_plain(PtxCopy *x, const PtxBody *y, PtxIns i) {
-  PtxModule *m = x->m;
-  PtxArg *a = NEW(x->b.cx, PtxArg, i.args + 1);
-  for (uint32_t k = 0; k < i.args; k++) {
-    a[k] = arg_in(x, y, m->args.p[i.arg + k]);
-  }
+  PtxArg *a = args_in(x, y, &i);
   if (i.args == 2 && a[1].kind == PTX_A_SPECIAL && ptx_is(i.op, "mov") &&
       i.guard < 0 && (strcmp(a[1].name, "%envreg1") == 0 ||
                       strcmp(a[1].name, "%envreg2") == 0)) {
@@ -509,10 +521,8 @@ static void copy_plain(PtxCopy *x, const PtxBody *y, PtxIns i) {
   if (is_computed(x, y, &i, a)) op = local_op(x, op);
   if (x->computes && ptx_is(op, "cvta.param")) op = "cvta.local.u64";
   copy_push(x, op, a, i.args);
-  PtxIns *new = &m->ins.p[m->ins.n - 1];
-  new->label = i.label;
-  new->guard = i.guard < 0 ? -1 : i.guard + (int32_t)y->reg;
-  new->guard_not = i.guard_not;
+  x->m->ins.p[x->m->ins.n - 1].label = i.label;
+  copy_guard(x, y, &i);
 }
 
 // Reports whether other instructions replace this one in a copy.
@@ -532,11 +542,7 @@ static void copy_guarded(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   if (ptx_is(i->op, "call")) {
     call(x, y, i);
   } else if (ptx_is(i->op, "wmma")) {
-    PtxArg *a = NEW(x->b.cx, PtxArg, i->args + 1);
-    for (uint32_t k = 0; k < i->args; k++) {
-      a[k] = arg_in(x, y, x->m->args.p[i->arg + k]);
-    }
-    wmma_replace(x, a, i->args);
+    wmma_replace(x, args_in(x, y, i), i->args);
   } else {
     indexed(x, y, i);
   }
@@ -578,12 +584,9 @@ static void copy_body(PtxCopy *x, const PtxBody *y) {
       copy_guarded(x, y, at);
     } else if (ptx_is(i.op, "ret") && y->outer) {
       if (i.guard < 0 && k + 1 == f.n_ins) continue;
-      i.op = name_of(x, "bra");
       PtxArg end = label_arg(x, y->end);
-      copy_push(x, i.op, &end, 1);
-      PtxIns *jump_out = &m->ins.p[m->ins.n - 1];
-      jump_out->guard = i.guard < 0 ? -1 : i.guard + (int32_t)y->reg;
-      jump_out->guard_not = i.guard_not;
+      copy_push(x, "bra", &end, 1);
+      copy_guard(x, y, &i);
     } else {
       copy_plain(x, y, i);
     }

@@ -389,7 +389,6 @@ void row_proxy(PtxOp *o, int k);
 void row_wgmma(PtxOp *o, int k);
 void row_cluster(PtxOp *o, int k);
 void row_mapa(PtxOp *o, int k);
-void row_send(PtxOp *o, int k);
 
 // ---- maps.c: tensor maps ----
 

@@ -307,7 +307,9 @@ static void tensor_store(PtxOp *o, bool reduce) {
   if (once) ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {is_lowest(o)}});
   emit(o, (Ins){.op = OP_TMASTORE, .imm = bits_of(map),
                 .flags = (uint16_t)flags}, x, n + modes);
-  if (once) ir_close(b->cx, b->fn);
+  if (!once) return;
+  ir_else(b->cx, b->fn);
+  ir_close(b->cx, b->fn);
 }
 
 // Returns the place in this CTA's shared memory at the offset of a cluster

@@ -238,6 +238,9 @@ function support.must(words, opt)
   return out
 end
 
+--- Are the headers of Lua installed?
+support.lua_headers = support.read "/usr/include/lua5.4/lua.h" ~= nil
+
 --- Runs the interpreter with these arguments and the module paths of this
 -- process.
 ---@param words string[]

@@ -156,7 +156,7 @@ static bool make_tiles(Parts *g) {
   for (size_t k = 0; k < g->fn->mem.n; k++) {
     const Mem *m = &g->fn->mem.p[k];
     if (m->space != SP_SMEM || m->count < LEAST || m->count > MOST || m->ptx ||
-        !m->name || dtype_bits(m->type) < 8)
+        !m->name || m->partial_ok || dtype_bits(m->type) < 8)
       continue;
     Arena *a = &g->cx->scratch;
     g->tile[k] = (Tile){

@@ -323,7 +323,7 @@ return {
       cute.make_smem_tensor(cute.f32, 1 << 40)[0] = x[0]
     end)
     k(cute.zeros({1}, cute.f32)):launch {grid = 1, block = 1}]]},
-  {"a product of 4096^3", "limit", [[
+  {"a product of 4096^3", "limit, or memory on many cores", [[
     local cute = require "cute"
     local A = cute.full({4096, 4096}, 1, cute.bf16)
     cute.ops.gemm(A, A)]]},

@@ -128,6 +128,10 @@ describe("the examples of libcutelua", function()
 end)
 
 describe("an installed libcutelua #noasan", function()
+  if not support.lua_headers then
+    pending "needs the headers of Lua"
+    return
+  end
   local prefix = "/opt/c"
   local root, at
   setup(function()
@@ -277,7 +281,7 @@ describe("an untrusted state of libcutelua", function()
       k = k + 1
       local row = rows[k]
       local ends = status == "0" and "ok" or status == "2" and "memory" or kind
-      assert.equal(row[2], ends, row[1] .. ": " .. text)
+      assert.truthy(row[2]:find(ends, 1, true), row[1] .. ": " .. text)
       -- The time limit is 1.5 s, the memory limit 128 MiB.
       assert.is_true(tonumber(seconds) < 5, row[1] .. ": " .. seconds)
       assert.is_true(tonumber(mib) <= 128, row[1] .. ": " .. mib)

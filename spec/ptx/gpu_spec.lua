@@ -2,7 +2,10 @@
 -- text and the arguments to the driver, and `check` compares the results. The
 -- fake driver computes axpy; a test of the tag #gpu uses a real driver.
 local card = require "cutelua.ptx.card"
+local core = require "cute.core"
+local cute = require "cute"
 local fake = require "spec.gpu.fake"
+local kernels = require "spec.ptx.kernels"
 local support = require "spec.support"
 
 -- axpy of the fake driver: y[i] = a x[i] + shift, with a rounding of the
@@ -46,6 +49,10 @@ local launch = {grid = 1, block = 32}
 local card = {grid = 1, block = 32, device = "gpu"}
 ]==]):gsub("%%s", function() return PTX end)
 
+local function run(code, env)
+  return fake.run(CODE .. code, nil, env)
+end
+
 describe("PTX where there is a GPU", function()
   if not fake.there then
     pending "needs a C compiler"
@@ -53,10 +60,6 @@ describe("PTX where there is a GPU", function()
   end
   setup(fake.build)
   teardown(fake.remove)
-
-  local function run(code, env)
-    return fake.run(CODE .. code, nil, env)
-  end
 
   it("runs on the simulator by default", function()
     local out, err = run([[k(y, x, 2, 32, 0):launch(launch) print(y[0])]],
@@ -79,8 +82,11 @@ describe("PTX where there is a GPU", function()
       local all = cute.ptx(".version 8.0\n.target sm_80\n.address_size 64\n"
         .. ".visible .entry all(.param .f64 d, .param .b16 h,"
         .. ".param .align 8 .b8 s[16], .param .align 8 .b8 t[8],"
-        .. ".param .u64 p) { ret; }"):kernel "all"
-      all(1.5, 258, {[0] = {3, "i32"}, [8] = y}, "abcdefgh", 0):launch(card)]],
+        .. ".param .u64 p, .param .b8 u[1], .param .align 2 .b8 v[6])"
+        .. "{ ret; }"):kernel "all"
+      all(1.5, 258, {[0] = {3, "i32"}, [8] = y}, "abcdefgh", 0,
+        {[0] = {-2, "i8"}}, {[0] = {-2, "i16"}, [4] = {7, "u8"}})
+        :launch(card)]],
       {FAKE_PARAMS = "1"})
     local first, second = err:match "^launch axpy (.-)\nlaunch all (.-)\n$"
     local p = {}
@@ -95,6 +101,7 @@ describe("PTX where there is a GPU", function()
     assert.equal("3", p[5])
     assert.equal("6867666564636261", p[6])
     assert.equal("0", p[7])
+    assert.equal("70000fffe", p[9]:sub(-9))
   end)
 
   it("is compared with the simulator by check", function()
@@ -105,6 +112,16 @@ describe("PTX where there is a GPU", function()
       print(other(y, x, 2, 32, 0):check(launch).compared[1].count)]]
     assert.matches("^ok\t[^\n]+\t0\t0\n32\n$", out, err)
   end)
+
+end)
+
+describe("PTX on a fake driver", function()
+  if not fake.there then
+    pending "needs a C compiler"
+    return
+  end
+  setup(fake.build)
+  teardown(fake.remove)
 
   it("is launched by a LAUNCH file with --device gpu", function()
     local dir = support.folder()
@@ -136,6 +153,19 @@ describe("PTX where there is a GPU", function()
       .. "reads PTX up to 8.8\n  install a newer driver, or compile for the "
       .. "older version %(Triton: ptx_version=88%)\n.*: a fault of this text",
       out)
+  end)
+
+  it("copies back tensors that a computed address may reach", function()
+    -- %rd3 holds a number first, and then an address.
+    local out, err = run([[
+      text = text:gsub("mul.wide.u32 %%rd2",
+        "mul.wide.u32 %%rd3, %%r1, 4; %0", 1)
+      k = cute.ptx(text):kernel "axpy"
+      k(y, x, 2, 32, 0):launch(card)
+      print(y[0])
+      local v = k(y, x, 2, 32, 0):check(launch)
+      print(v.verdict, v.compared[1].count)]], {FAKE_PTX = "1"})
+    assert.matches("^6.0\nok\t0\n$", out, err)
   end)
 
   it("does not run with variables of its module", function()
@@ -204,6 +234,23 @@ describe("the text for a driver", function()
 end)
 
 describe("PTX on a card", function()
+  for _, k in ipairs(kernels) do
+    it("has the simulator's bits in " .. k.name .. " #gpu", function()
+      local kernel = cute.cuda(kernels.source(k)):kernel(k.name,
+                                                         {smem = k.smem})
+      local results, n = {}, math.min(k.most or 125, 125)
+      for i, device in ipairs {"sim", "gpu"} do
+        local args, out = k.args(n)
+        local options = kernels.launch(k, n)
+        options.device = device
+        kernel(table.unpack(args)):launch(options)
+        results[i] = core.param_memory(type(out) == "number" and args[out]
+          or out)
+      end
+      assert.is_true((results[1]:equal(results[2])))
+    end)
+  end
+
   it("has the simulator's bits #gpu", function()
     local _, _, code = support.run_lua {"-e", CODE .. [[
       for i = 0, 31 do x[i] = 1 / (i + 3) end

@@ -452,12 +452,13 @@ end)
 it("a note tells of a part of a shared tensor that is filled, not read",
    function()
   -- Sums the first n columns of a tile of 4 x 8 that all threads fill.
-  local function columns(n, also)
+  local function columns(n, also, meant)
     local y = cute.zeros({32}, cute.f32)
     local r, said = run(function(x, out)
       local t, sum = arch.thread_idx(), 0.0
       local s = cute.make_smem_tensor(cute.f32,
         cute.make_layout({4, 8}, {8, 1}))
+      if meant then cute.partial_ok(s) end
       s[{t // 8, t % 8}] = x[t]
       arch.sync_threads()
       for k = 0, n - 1 do sum = sum + s[{t // 8, k}] end
@@ -472,6 +473,7 @@ it("a note tells of a part of a shared tensor that is filled, not read",
   assert.equal(1, #said)
   assert.matches("4 of 32 elements of shared tensor 's', %(4,8%):%(8,1%), are "
     .. "written here but never read; the first is element 7;", said[1])
+  assert.same({}, columns(7, false, true))
   assert.same({}, columns(8))
   assert.same({}, columns(7, true))  -- an element that the data choose
 

@@ -46,15 +46,19 @@ class Compiler:
 
 
 def run(program, compiler, file, key, size, seeds, folder):
-    """Runs a case; returns (relative error, runs with a report, the first)."""
+    """Runs a case; returns (relative error, runs with a report, the first).
+
+    The case's files are written to `folder`; their paths are relative to it.
+    """
     fields, tensors, want = compiler.problem(key, size)
-    case = dict(fields, compiler=compiler.name, file=file, seeds=seeds,
-                tensors={}, outputs={})
+    case = dict(fields, compiler=compiler.name,
+                file=os.path.relpath(file, folder), seeds=seeds,
+                tensors={n: n.split(":")[0] + ".npy" for n in tensors},
+                outputs={n: n + ".out.npy" for n in want})
+    os.makedirs(folder, exist_ok=True)
     for n, t in tensors.items():
-        case["tensors"][n] = os.path.join(folder, n.split(":")[0] + ".npy")
-        np.save(case["tensors"][n], t.view(f"V{t.itemsize}") if ":" in n else t)
-    for n in want:
-        case["outputs"][n] = os.path.join(folder, n + ".out.npy")
+        np.save(os.path.join(folder, case["tensors"][n]),
+                t.view(f"V{t.itemsize}") if ":" in n else t)
     path = os.path.join(folder, "case.json")
     with open(path, "w") as f:
         json.dump(case, f)
@@ -64,7 +68,7 @@ def run(program, compiler, file, key, size, seeds, folder):
         return float("inf"), seeds, done.stderr
     error = 0
     for n, w in want.items():
-        got = np.load(case["outputs"][n]).astype(float)
+        got = np.load(os.path.join(folder, case["outputs"][n])).astype(float)
         if np.isnan(got).any():
             error = float("inf")
         error = max(error, np.abs(got - w).max() / max(np.abs(w).max(), 1e-30))
@@ -114,7 +118,7 @@ def main(compiler):
     parser = argparse.ArgumentParser()
     parser.add_argument("--cutelua", default="build/cutelua")
     parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--folder", help="keeps what the compiler writes there")
+    parser.add_argument("--folder", help="keeps the compiler's files and the cases there")
     parser.add_argument("--sizes", type=int, default=9,
                         help="the most sizes of a kernel")
     parser.add_argument("names", nargs="*")
@@ -130,13 +134,15 @@ def main(compiler):
             sizes, most = compiler.limits(key)
             for size in sizes[:opt.sizes]:
                 start = time.monotonic()
-                error, count, first = run(opt.cutelua, compiler, file, key, size,
-                                          opt.seeds, folder)
+                numbers = [str(n) for n in size]
+                error, count, first = run(
+                    opt.cutelua, compiler, file, key, size, opt.seeds,
+                    os.path.join(kept, "cases", "-".join([key, *numbers])))
                 took = time.monotonic() - start
                 good = error <= max(most, 1e-7) and count == 0
                 failed = failed or not good
                 runs += opt.seeds
-                print(f"{key:26}{' x '.join(map(str, size)):18}{error:9.1e}"
+                print(f"{key:26}{' x '.join(numbers):18}{error:9.1e}"
                       f"{opt.seeds:6}{count:9}{took:7.1f}"
                       f"{'' if good else '  WRONG'}", flush=True)
                 if first:

@@ -359,6 +359,16 @@ local function outcome(name, faults, ok, result, more)
   report.raise(message)
 end
 
+--- Reports whether a kernel may write the memory of its argument i. A store to
+-- an address that the kernel computes may reach the memory of any argument.
+---@param info table of a program
+---@param i integer
+---@return boolean
+function kernel.may_write(info, i)
+  local a = info.args[i]
+  return a.written or info.addresses and a.pointer
+end
+
 --- Returns the arguments of a launch in the form that the driver needs, and the
 -- copies of host tensors. The buffer of a device tensor is passed directly.
 -- The buffer of a host tensor is copied to the device for the launch, and
@@ -397,9 +407,10 @@ function kernel.gpu_values(name, device, values, written)
 end
 
 local function gpu_values(p, values)
-  check_readonly(p.program.info, values)
-  return kernel.gpu_values(p.program.info.name, p.device, values, function(i)
-    return p.program.info.args[i].written
+  local info = p.program.info
+  check_readonly(info, values)
+  return kernel.gpu_values(info.name, p.device, values, function(i)
+    return kernel.may_write(info, i) and not values[i][1].readonly
   end)
 end
 

@@ -526,10 +526,11 @@ cute.recast = cute.recast_tensor
 
 ---Returns the tensor itself, and says that the kernel reads or stores only a
 ---part of it on purpose. The simulator then writes no note about elements of
----this argument that the launch never reads or stores.
+---this argument that the launch never reads or stores, or about elements of
+---this shared tensor that are written but never read.
 ---
 ---     cute.partial_ok(mK)      -- the window hides the first keys
----@param tensor cute.Tensor an argument of the kernel
+---@param tensor cute.Tensor an argument of the kernel, or a shared tensor
 ---@return cute.Tensor
 function cute.partial_ok(tensor) end
 

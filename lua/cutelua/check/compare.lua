@@ -14,6 +14,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
+local kernel = require "cute.lang.kernel"
 local memory = require "cutelua.program.memory"
 local source = require "cute.lang.source"
 
@@ -208,8 +209,9 @@ local function results_of(program, launch, all)
   local list = {}
   for i, a in ipairs(program.info.args) do
     local v = launch.args[i]
-    if a.pointer and (a.written or all) then
-      local r = {name = a.name, buffer = v[1], i = i, written = a.written}
+    local written = kernel.may_write(program.info, i)
+    if a.pointer and (written or all) then
+      local r = {name = a.name, buffer = v[1], i = i, written = written}
       r.n, r.at, r.coord = elements(layout_of(program, v, i), v[1], v[2])
       list[#list + 1] = r
     end
@@ -252,7 +254,6 @@ local function after(restore, results, f)
 end
 
 local function on_gpu(program, launch, device)
-  local kernel = require "cute.lang.kernel"
   local p = assert(kernel.elsewhere(program, launch, device))
   p.output = false
   p:launch()

@@ -309,7 +309,7 @@ end
 function Session:note(program, launch)
   local last
   for i, v in ipairs(launch.args) do
-    if program.info.args[i].written then
+    if kernel.may_write(program.info, i) then
       last = last or {program = program, launch = launch,
                       restore = memory.keep(program, launch.args)}
       self.last[v[1]] = {last = last, i = i}

@@ -3,6 +3,7 @@
 -- launch is checked against. This allows a program to try a launch without
 -- effect, or to repeat it.
 local core = require "cute.core"
+local kernel = require "cute.lang.kernel"
 
 local memory = {}
 
@@ -21,8 +22,8 @@ function memory.keep(program, args, all)
     kept[#kept + 1] = {buffer, core.buffer_keep(buffer)}
   end
   for i, v in ipairs(args) do
-    local a = program.info.args[i]
-    if a.written or (all or anywhere) and a.pointer then keep(v[1]) end
+    if kernel.may_write(program.info, i)
+      or all and program.info.args[i].pointer then keep(v[1]) end
   end
   for _, buffer in ipairs(anywhere and core.addressed_buffers() or {}) do
     keep(buffer)

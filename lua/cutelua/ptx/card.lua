@@ -58,7 +58,8 @@ local function scalar(v, kind, bits)
   return {core.find_dtype(name), v[2]}
 end
 
--- Returns the bytes of a structure from the values of its fields.
+-- Returns the bytes of a structure from the values of its fields. A program
+-- takes integers of 8 and 16 bits in 32 bits.
 local function structure(p, values, fields)
   local bytes = ("\0"):rep(p.bits // 8 * p.count)
   for i, f in ipairs(fields) do
@@ -67,11 +68,13 @@ local function structure(p, values, fields)
     if core.typename(v[1]) ~= "dtype" then
       packed = ("<I8"):pack(v[1].address + v[2])
     elseif v[1].is_integer then
-      packed = ("<i" .. v[1].bits // 8):pack(v[2])
+      packed = ("<i8"):pack(v[2])
+      local bits = f.bits > 0 and f.bits or v[1].bits
+      packed = packed:sub(1, bits // 8)
     else
       packed = ("<f"):pack(v[2])
     end
-    bytes = bytes:sub(1, f) .. packed .. bytes:sub(f + #packed + 1)
+    bytes = bytes:sub(1, f.at) .. packed .. bytes:sub(f.at + #packed + 1)
   end
   return bytes
 end
@@ -79,8 +82,9 @@ end
 --- Returns the functions by which a program of PTX is launched on a GPU.
 ---@param text string the PTX
 ---@param entry table of core.ptx_entry
----@param passed table for each parameter a string of its bytes, a list of the
--- offsets of its fields, or false
+---@param passed table for each parameter a string of its bytes, a list of
+-- its fields, {at = byte offset, bits = size, or 0 for that of the value}, or
+-- false
 ---@param variables table[] of core.ptx_variables
 ---@param smem integer bytes of dynamic shared memory
 ---@return table

@@ -32,27 +32,25 @@ Module.__index = Module
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Appends the fields of a structure, a table {[offset] = value or {value,
--- dtype}}, to the list of arguments.
-local function add_fields(list, entry, p, fields)
-  local offsets = {}
-  for offset in pairs(fields) do
-    if math.type(offset) ~= "integer" or offset < 0 then
+-- Returns the fields of a structure, a table {[offset] = value or {value,
+-- dtype}}, in ascending order: {at = offset, value, kind, bits}.
+local function sorted(entry, p, fields)
+  local list = {}
+  for at, value in pairs(fields) do
+    if math.type(at) ~= "integer" or at < 0 then
       core.fail("bad-argument", ("entry %s: a field of %s is named by its byte "
-        .. "offset, not by %s"):format(entry.name, p.name, core.show(offset)))
+        .. "offset, not by %s"):format(entry.name, p.name, core.show(at)))
     end
-    offsets[#offsets + 1] = offset
-  end
-  table.sort(offsets)
-  for _, offset in ipairs(offsets) do
-    local value, kind, bits = fields[offset], "", 0
+    local f = {at = at, value = value, kind = "", bits = 0}
     if type(value) == "table" then
       local dtype = core.find_dtype(value[2])
-      value, kind = value[1], dtype.is_integer and "u" or "f"
-      bits = dtype.bits
+      f.value, f.kind = value[1], dtype.is_integer and "u" or "f"
+      f.bits = dtype.bits
     end
-    list[#list + 1] = {p.offset + offset, value, kind, bits}
+    list[#list + 1] = f
   end
+  table.sort(list, function(a, b) return a.at < b.at end)
+  return list
 end
 
 -- Returns `value` as a signed integer of `bits` bits; nil if the value is no
@@ -168,7 +166,9 @@ local function arguments(entry, given)
   for i, p in ipairs(entry.parameters) do
     local value = given[i]
     if p.array and type(value) == "table" then
-      add_fields(list, entry, p, value)
+      for _, f in ipairs(sorted(entry, p, value)) do
+        list[#list + 1] = {p.offset + f.at, f.value, f.kind, f.bits}
+      end
     else
       list[#list + 1] = {p.offset, value, p.kind, p.bits}
     end
@@ -177,16 +177,14 @@ local function arguments(entry, given)
 end
 
 -- Returns for each parameter how a launch passes it: the string of its bytes,
--- the sorted offsets of its fields, or false for one value.
+-- its sorted fields, or false for one value.
 local function passed_as(entry, given)
   local list = {}
   for i, p in ipairs(entry.parameters) do
     local v = given[i]
     list[i] = type(v) == "string" and v
     if p.array and type(v) == "table" and getmetatable(v) == nil then
-      list[i] = {}
-      for offset in pairs(v) do table.insert(list[i], offset) end
-      table.sort(list[i])
+      list[i] = sorted(entry, p, v)
     end
   end
   return list

@@ -1,0 +1,65 @@
+-- A case of tools/ptx/seeds.lua: a kernel of another compiler, with the
+-- arguments of one launch.
+local cute = require "cute"
+local json = require "cutelua.text.json"
+local npy = cute.npy
+
+local case = {}
+case.__index = case
+
+--- Reads a case; raises an error if that is impossible.
+---@param path string of case.json; paths in it are relative to its folder
+function case.read(path)
+  local f <close> = assert(io.open(path))
+  local self = setmetatable(assert(json.decode(f:read "a")), case)
+  self.folder = path:match "^(.*/)[^/]*$" or ""
+  self.kernel = cute[self.compiler](self.folder .. self.file)
+  return self
+end
+
+-- Reads the tensors. Returns the arguments of a launch, and by name
+-- {buffer = ..., shape = ...}.
+local function fill(self)
+  local tensors, arrays, args = {}, {}, {}
+  for name, path in pairs(self.tensors) do
+    local dtype
+    name, dtype = name:match "^(%w+):?(%w*)$"
+    local a = assert(npy.read(self.folder .. path,
+                              {dtype = dtype ~= "" and dtype or nil}))
+    local buffer
+    tensors[name], buffer = npy.tensor(a)
+    arrays[name] = {buffer = buffer, shape = a.shape}
+  end
+  for i, a in ipairs(self.args) do
+    if type(a) == "table" then
+      args[i] = {map = tensors[a.map], padding = a.padding}
+    else
+      args[i] = tensors[a] or a
+    end
+  end
+  return args, arrays
+end
+
+--- Launches the kernel on tensors read anew, on the case's device by default.
+---@param options table of the launch, besides grid and device
+---@return boolean? ok
+---@return string? why the text of a report
+---@return table arrays by name: {buffer = ..., shape = ...}
+function case:launch(options)
+  local args, arrays = fill(self)
+  options.grid = self.grid
+  options.device = options.device or self.device
+  local ok, why = self.kernel(table.unpack(args)):launch(options)
+  return ok, why, arrays
+end
+
+--- Writes the outputs to their files.
+function case:write(arrays)
+  for name, path in pairs(self.outputs) do
+    local a = arrays[name]
+    assert(npy.write(self.folder .. path, npy.of_buffer(a.buffer, a.shape)))
+  end
+end
+
+return case
+-- SPDX-License-Identifier: MIT

@@ -16,12 +16,14 @@ local function has(module)
 end
 
 -- Runs a file of tests; each must pass, and at least `least` must run.
--- libraries: a folder with a driver, or nil.
-local function run(file, least, libraries)
+-- device: nil for the CPU, "cuda", or a folder with a driver.
+local function run(file, least, device)
+  local driver = device == "cuda" and "CUTELUA_TEST_DEVICE=cuda"
+    or device and "LD_LIBRARY_PATH=" .. device or "CUTELUA_NO_CUDA=1"
   local out, err, code = support.exec {"env", "CUTELUA_LIBRARY=" .. library,
-    "PYTHONPATH=python:spec/python", "PYTHONDONTWRITEBYTECODE=1",
-    libraries and "LD_LIBRARY_PATH=" .. libraries or "CUTELUA_NO_CUDA=1",
-    "FAKE_LATE=1", "CUTELUA_CACHE=0", "JAX_PLATFORMS=cpu", python,
+    "PYTHONPATH=python:spec/python", "PYTHONDONTWRITEBYTECODE=1", driver,
+    "FAKE_LATE=1", "CUTELUA_CACHE=0",
+    "JAX_PLATFORMS=" .. (device == "cuda" and "cuda" or "cpu"), python,
     "spec/python/" .. file}
   assert(code == 0, out .. err)
   local passed = select(2, ("\n" .. out):gsub("\nok ", ""))
@@ -85,6 +87,18 @@ describe("the Python package", function()
     local why = lacking("torch", "numpy")
     if why then return pending(why) end
     run("test_gradients.py", 7)
+  end)
+
+  it("passes its tests with JAX on a GPU #gpu", function()
+    local why = lacking("jax", "numpy")
+    if why then return pending(why) end
+    run("test_jax.py", 5, "cuda")
+  end)
+
+  it("passes its tests of gradients on a GPU #gpu", function()
+    local why = lacking("torch", "numpy")
+    if why then return pending(why) end
+    run("test_gradients.py", 7, "cuda")
   end)
 end)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tests gradients of cutelua.ops with PyTorch on the CPU: they must equal those
-of the same formula in PyTorch."""
+"""Tests gradients of cutelua.ops with PyTorch: they must equal those of the same
+formula in PyTorch. CUTELUA_TEST_DEVICE names the device (cpu)."""
+import os
 import unittest
 
 import torch
@@ -10,6 +11,8 @@ import support
 from cutelua import GradientError, ops
 from test_package import Raises
 
+DEVICE = os.environ.get("CUTELUA_TEST_DEVICE", "cpu")
+torch.set_default_device(DEVICE)
 torch.manual_seed(0)
 random = torch.randn
 
@@ -22,7 +25,7 @@ def gradients(f, tensors):
     xs = [x.detach().clone().requires_grad_() for x in tensors]
     results = f(*xs)
     results = results if isinstance(results, tuple) else (results,)
-    g = torch.Generator().manual_seed(1)
+    g = torch.Generator(DEVICE).manual_seed(1)
     sum((y.float() * torch.randn(y.shape, generator=g)).sum()
         for y in results).backward()
     return [x.grad for x in xs]

@@ -1,4 +1,4 @@
-"""Tests the package cutelua with JAX on the CPU."""
+"""Tests the package cutelua with JAX, on the device that JAX selects."""
 import unittest
 
 import jax

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/shared.h"
 #include "gpu/dl.h"
 
 #define MAX_ARGS 1024  // maximum number of arguments of a kernel
@@ -282,6 +283,25 @@ static int gpu_load(lua_State *L) {
 
 static GpuFn *check_kernel(lua_State *L, int idx) {
   return face_check(L, idx, MT_GPUFN, "loaded kernel");
+}
+
+static void keep_variable(void *what, size_t bytes) { (void)what, (void)bytes; }
+
+// gpu:variable(kernel, name) -> a buffer of u8 on a variable of the kernel's
+// module. It must not be used after the kernel is closed.
+static int gpu_variable(lua_State *L) {
+  Gpu *g = gpulib_check(L, 1);
+  const GpuFn *f = check_kernel(L, 2);
+  const char *name = face_checkstr(L, 3);
+  uint64_t ptr;
+  size_t bytes;
+  Why w = {ERR_MEMORY, "out of memory"};
+  DevBuf *b = gpulib_handle(L, 1, sizeof *b, MT_DEVBUF);
+  if (!gpufn_variable(f, name, &ptr, &bytes, &w)) return gpulib_failed(L, &w);
+  Shared *s = shared_new(keep_variable, NULL, 0);
+  if (s && devbuf_foreign(b, g, DT_U8, bytes, ptr, s, &w)) return 1;
+  base_free(s);
+  return gpulib_failed(L, &w);
 }
 
 static int fn_close(lua_State *L) {
@@ -575,7 +595,7 @@ static int l_driver_tensor_map(lua_State *L) {
 static const struct Handle {
   const char *name;
   lua_CFunction close;
-  luaL_Reg methods[20];  // the last one is followed by a NULL name
+  luaL_Reg methods[24];  // the last one is followed by a NULL name
 } handles[] = {
   {MT_GPU, NULL, {
     {"info()", gpu_info}, {"alive()", gpu_alive}, {"sync()", gpu_l_sync},
@@ -587,6 +607,7 @@ static const struct Handle {
     {"stream()", gpu_stream}, {"event()", gpu_event},
     {"foreign_stream(handle)", dlpacklib_stream},
     {"load(cubin, name, parameters?)", gpu_load},
+    {"variable(kernel, name)", gpu_variable},
     {"cublas(options)", blaslib_cublas},
     {"cublaslt(options)", blaslib_cublaslt},
     {"cublaslt_first(options)", blaslib_first},

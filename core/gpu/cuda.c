@@ -454,6 +454,18 @@ void gpufn_close(GpuFn *f) {
   if (gpu_disown(&f->own)) f->own.gpu->api->cuModuleUnload(f->mod);
 }
 
+bool gpufn_variable(const GpuFn *f, const char *name, uint64_t *ptr,
+                    size_t *bytes, Why *w) {
+  Gpu *g = f->own.gpu;
+  CUdeviceptr at;
+  if (!gpu_usable(&f->own, "loaded kernel", w) || !gpu_use(g, w)) return false;
+  if (!g->api->cuModuleGetGlobal_v2)
+    return why(w, ERR_NOGPU, "this driver has no cuModuleGetGlobal");
+  if (!CU(cuModuleGetGlobal_v2, (&at, bytes, f->mod, name))) return false;
+  *ptr = at;
+  return true;
+}
+
 int gpufn_param(const GpuFn *f, int k) {
   const CudaApi *api = f->own.gpu->api;
   size_t offset, size;

@@ -138,6 +138,9 @@ typedef struct GpuFn {
 } GpuFn;
 bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name, Why *w);
 void gpufn_close(GpuFn *f);
+// Finds a variable of the kernel's module: its address and bytes.
+bool gpufn_variable(const GpuFn *f, const char *name, uint64_t *ptr,
+                    size_t *bytes, Why *w);
 // Returns the size of parameter k in bytes; 0: there is no parameter k; -1: the
 // driver is too old to report sizes. Call it only for k < nparam: tools that
 // observe driver calls report any other k as an error.

@@ -221,6 +221,8 @@ typedef struct {
     (const CUlaunchConfig *, CUfunction, void **, void **)) \
   G(CUresult, cuOccupancyMaxActiveClusters, \
     (int *, CUfunction, const CUlaunchConfig *)) \
+  G(CUresult, cuModuleGetGlobal_v2, \
+    (CUdeviceptr *, size_t *, CUmodule, const char *)) \
   G(CUresult, cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *)) \
   G(CUresult, cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode)) \
   G(CUresult, cuStreamEndCapture, (CUstream, CUgraph *)) \

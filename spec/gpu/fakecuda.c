@@ -35,6 +35,7 @@ typedef struct Handle {
 
 static Handle *handles;
 static int context, contexts, retained, sticky;
+static int count;  // variable of each module, which counts its axpy launches
 static long work;  // number of elements that all axpy have processed
 static int lost;  // with FAKE_LOST set: the error of all further calls
 static int capturing;  // number of streams that are capturing
@@ -161,6 +162,7 @@ static void run(Op *o) {
       ((float *)(void *)o->to)[i] =
         o->a * ((float *)(void *)o->from)[i] + (float)o->shift;
     work += (long)o->n;
+    count++;
     break;
   case 'b': sticky = CUDA_ERROR_ILLEGAL_ADDRESS; break;
   case 'e': o->event->work = work; break;
@@ -625,6 +627,13 @@ CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
   if (strcmp(name, "none") == 0) return 500;
   snprintf(h->name, sizeof h->name, "%s", name);
   return *f = (CUfunction)m, 0;
+}
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *p, size_t *n, CUmodule m,
+                              const char *name) {
+  CALLED(cuModuleGetGlobal_v2);
+  find(m);
+  if (strcmp(name, "count") != 0) return 500;
+  return *p = (CUdeviceptr)&count, *n = sizeof count, 0;
 }
 CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f) {
   return find(f), *v = a == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 512

@@ -168,18 +168,48 @@ describe("PTX on a fake driver", function()
     assert.matches("^6.0\nok\t0\n$", out, err)
   end)
 
-  it("does not run with variables of its module", function()
-    local out, err = run [[
-      k = cute.ptx((text:gsub("size 64", "size 64\n.global .u32 count;", 1)
-        :gsub("mov.u32 %%r1", "ld.global.u32 %%r1, [count]; %0", 1)))
-        :kernel "axpy"
-      print(message(function() k(y, x, 2, 32, 0):launch(card) end))
-      local v = k(y, x, 2, 32, 0):check(launch)
-      print(v.verdict, v.gpu, v.not_compared)]]
-    local why = "the entry uses the module's variable count, which exists on "
+  -- The entry increments the variable `count` on the simulator, like the fake
+  -- driver.
+  local COUNT = [[
+    local function counted(decl)
+      return cute.ptx((text:gsub("size 64", "size 64\n" .. decl, 1)
+        :gsub("mov.u32 %%r1", "atom.global.add.u32 %%r2, [count], n; %0", 1)
+        :gsub("n; mov", "1; mov", 1)))
+    end
+  ]]
+
+  it("uses the variables of its module", function()
+    local out, err = run(COUNT .. [[
+      local module = counted ".global .u32 count = 5;"
+      k = module:kernel "axpy"
+      for _, where in ipairs {card, card, {grid = 1, block = 1}} do
+        k(y, x, 2, 1, 0):launch(where)
+        print(module:variable "count"[0])
+      end
+      local v = k(y, x, 2, 1, 0):check {grid = 1, block = 1}
+      print(v.verdict, v.gpu ~= nil)]], {FAKE_PTX = "1"})
+    assert.equal("6\n7\n8\nok\ttrue\n", out, err)
+    assert.matches("\n%.visible %.global %.u32 count = 5;", err)
+  end)
+
+  it("reports variables that the driver lacks or that hold addresses",
+     function()
+    local out, err = run(COUNT .. [[
+      for _, decl in ipairs {".const .u32 other = 7;",
+        ".const .u32 other = 7; .global .u64 count = other;"} do
+        local module = counted(decl:find "count" and decl
+          or ".global .u32 count; " .. decl)
+        module = cute.ptx((module.text:gsub("mov.u32 %%r1",
+          "ld.const.u32 %%r2, [other]; %0", 1)))
+        local k = module:kernel "axpy"
+        print(message(function() k(y, x, 2, 1, 0):launch(card) end))
+        print(k(y, x, 2, 1, 0):check(launch).not_compared)
+      end]])
+    local why = "the module's variable count holds addresses, which exist on "
       .. "the simulator only"
-    assert.equal("kernel axpy: " .. why .. " [bad-launch]\nok\tnil\t" .. why
-      .. "\n", out, err)
+    assert.equal("kernel axpy: variable other: cuModuleGetGlobal: "
+      .. "CUDA_ERROR_OTHER (in words) [driver-error]\nnil\nkernel axpy: "
+      .. why .. " [bad-launch]\n" .. why .. "\n", out, err)
   end)
 end)
 
@@ -250,6 +280,21 @@ describe("PTX on a card", function()
       assert.is_true((results[1]:equal(results[2])))
     end)
   end
+
+  it("has the module's variables #gpu", function()
+    local _, err, code = support.run_lua {"-e", CODE .. [[
+      local module = cute.ptx((text:gsub("size 64", "size 64\n"
+        .. ".global .u32 count = 5; .const .u32 weight[2] = {3, 4};", 1)
+        :gsub("mov.u32 %%r1", "ld.const.u32 %%r3, [weight+4];"
+          .. "atom.global.add.u32 %%r2, [count], %%r3; %0", 1)))
+      local call = module:kernel "axpy"(y, x, 2, 32, 0)
+      for i, where in ipairs {card, card, launch} do
+        call:launch(where)
+        assert(module:variable "count"[0] == (5 + 128 * i) % 256)
+      end
+      assert(call:check(launch).gpu)]]}
+    assert.equal(0, code, err)
+  end)
 
   it("has the simulator's bits #gpu", function()
     local _, _, code = support.run_lua {"-e", CODE .. [[

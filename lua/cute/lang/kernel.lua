@@ -377,7 +377,9 @@ end
 ---@param device table
 ---@param values table[]
 ---@param written fun(i: integer): boolean
-function kernel.gpu_values(name, device, values, written)
+---@param place? fun(i: integer): table?, string? returns the device buffer for
+-- the copy of a host tensor, or nil and perhaps a message
+function kernel.gpu_values(name, device, values, written, place)
   devices.check_places(name, values, device.place)
   local dev = device.dev
   local args, copies, why = {}, {}, nil
@@ -389,7 +391,10 @@ function kernel.gpu_values(name, device, values, written)
       if not copy then
         copy = {}
         local message
-        copy.buffer, message = dev:buffer(buffer.dtype, buffer.count)
+        if place then copy.buffer, message = place(i) end
+        if not copy.buffer and not message then
+          copy.buffer, message = dev:buffer(buffer.dtype, buffer.count)
+        end
         why = why or message
         copies[buffer] = copy
       end
@@ -411,6 +416,8 @@ local function gpu_values(p, values)
   check_readonly(info, values)
   return kernel.gpu_values(info.name, p.device, values, function(i)
     return kernel.may_write(info, i) and not values[i][1].readonly
+  end, p.program.card and function(i)
+    return p.program.card.place(p.device.dev, i)
   end)
 end
 

@@ -4,6 +4,10 @@ local core = require "cute.core"
 
 local card = {}
 
+--- Name of the hidden variable with the workspace that the driver gives to
+--- cooperative launches (core/ptx/calls.h).
+card.WORKSPACE = "grid workspace"
+
 --- Returns PTX in which no multiplication is contracted with an addition. The
 -- compiler contracts `add`, `sub` and `mul` of floats without a rounding
 -- modifier only, so that `.rn`, their default, turns contraction off.
@@ -18,6 +22,14 @@ function card.exact(text)
         return op .. ".rn" .. modifiers
       end
     end))
+end
+
+-- Returns PTX whose variables the driver finds by name: all are visible.
+local function visible(text)
+  for _, space in ipairs {"global", "const"} do
+    text = text:gsub("%f[^\n%z]([ \t]*%." .. space .. "%s)", ".visible %1")
+  end
+  return text
 end
 
 --- Returns the newest version of PTX that a driver reads, as 10 times the major
@@ -39,7 +51,7 @@ end
 ---@param cuda integer
 ---@return string text, string? lowered
 function card.text(text, cuda)
-  text = card.exact(text)
+  text = visible(card.exact(text))
   local at, major, minor, after = text:match "()%.version%s+(%d+)%.(%d+)()"
   if not at then return text end
   local most = card.newest(cuda)
@@ -90,9 +102,11 @@ end
 ---@return table
 function card.new(text, entry, passed, variables, smem)
   local made = {loaded = {}, smem = smem}
-  if #variables > 0 then
-    made.why = ("the entry uses the module's variable %s, which exists on the "
-      .. "simulator only"):format(variables[1].name)
+  for _, v in ipairs(variables) do
+    if #v.addresses > 0 then
+      made.why = ("the module's variable %s holds addresses, which exist on "
+        .. "the simulator only"):format(v.name)
+    end
   end
 
   function made.load(_, dev)
@@ -115,6 +129,25 @@ function card.new(text, entry, passed, variables, smem)
     end
     made.loaded[dev] = f
     return f, why
+  end
+
+  -- number of values of a launch in front of those for variables
+  local before = 0
+  for i = 1, #entry.parameters do
+    local how = passed[i]
+    before = before + (type(how) == "string" and 0 or how and #how or 1)
+  end
+
+  -- Returns the memory of the module's variable that is value i of a launch.
+  -- Returns nil for other values, and a message if the driver fails.
+  function made.place(dev, i)
+    local v = variables[i - before]
+    if not v or v.name == card.WORKSPACE then return nil end
+    local f, why = made.load(nil, dev)
+    if not f then return nil, why end
+    local memory
+    memory, why = dev:variable(f, v.name)
+    return memory, why and ("variable %s: %s"):format(v.name, why)
   end
 
   function made.pack(_, values)

@@ -213,10 +213,9 @@ local function memory_of(module, v, used)
   return t
 end
 
--- Name of the hidden variable with the workspace that the driver gives to
--- cooperative launches, and the byte that tells whether a launch is one
+-- The byte of the hidden workspace that tells whether a launch is cooperative
 -- (core/ptx/calls.h).
-local WORKSPACE, FLAG = "grid workspace", 60
+local FLAG = 60
 
 local function prepare_workspace(t, cooperative)
   if not t then return end
@@ -298,7 +297,7 @@ function ptx.made(module, name, opts, own)
     end
     return table.unpack(args, 1, args.n + #used)
   end, own and own.options, function(cooperative)
-    prepare_workspace(module.variables[WORKSPACE], cooperative)
+    prepare_workspace(module.variables[card.WORKSPACE], cooperative)
   end)
   return made
 end

@@ -263,20 +263,21 @@ static int event_elapsed(lua_State *L) {
 
 // ---- kernels ----
 
-// gpu:load(image, name [, parameters]) -> the kernel. The image is machine
-// code, or PTX that begins with ".version". `parameters` is the number of the
-// kernel's parameters. If it is absent, a launch asks the driver for the
-// number.
+// gpu:load(image, name [, parameters [, level]]) -> the kernel. The image is
+// machine code, or PTX that begins with ".version". `parameters` is the number
+// of the kernel's parameters. If it is absent, a launch asks the driver for the
+// number. `level` is that of the driver's optimisations of PTX, 0 to 4 (4).
 static int gpu_load(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   size_t n;
   const char *cubin = face_checklstr(L, 2, &n);
   const char *name = face_checkstr(L, 3);
   if (n < 64) face_argerror(L, 2, "CUBIN");
-  lua_Integer params = face_optint(L, 4, -1);
+  lua_Integer params = face_optint(L, 4, -1), level = face_optint(L, 5, 4);
   GpuFn *f = gpulib_handle(L, 1, sizeof *f, MT_GPUFN);
   Why w;
-  if (!gpufn_load(f, g, cubin, name, &w)) return gpulib_failed(L, &w);
+  if (!gpufn_load(f, g, cubin, name, (int)level, &w))
+    return gpulib_failed(L, &w);
   if (params >= 0 && params <= MAX_ARGS) f->nparam = (int)params;
   return 1;
 }
@@ -606,7 +607,7 @@ static const struct Handle {
     {"buffer(dtype, count?)", devlib_buffer},
     {"stream()", gpu_stream}, {"event()", gpu_event},
     {"foreign_stream(handle)", dlpacklib_stream},
-    {"load(cubin, name, parameters?)", gpu_load},
+    {"load(cubin, name, parameters?, level?)", gpu_load},
     {"variable(kernel, name)", gpu_variable},
     {"cublas(options)", blaslib_cublas},
     {"cublaslt(options)", blaslib_cublaslt},

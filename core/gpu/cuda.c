@@ -406,33 +406,38 @@ static int fn_attribute(const GpuFn *f, CUfunction_attribute a) {
 }
 
 // Compiles PTX by the driver. A failure gives the first line of its log.
-static bool load_ptx(Gpu *g, CUmodule *mod, const char *ptx, Why *w) {
+static bool load_ptx(Gpu *g, CUmodule *mod, const char *ptx, int level,
+                     Why *w) {
   char log[512] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER,
-                            CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+                            CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                            CU_JIT_OPTIMIZATION_LEVEL};
+  void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1),
+                    (void *)(uintptr_t)level};
   if (!g->api->cuModuleLoadDataEx) return CU(cuModuleLoadData, (mod, ptx));
-  CUresult r = g->api->cuModuleLoadDataEx(mod, ptx, 2, options, values);
+  CUresult r = g->api->cuModuleLoadDataEx(mod, ptx, 3, options, values);
   log[strcspn(log, "\n")] = 0;
   if (r == CUDA_SUCCESS || !*log)
     return gpu_check(g, r, "cuModuleLoadDataEx", w);
   return why(w, ERR_COMPILE, "the driver rejects the PTX: %s", log);
 }
 
-static bool load_held(Gpu *g, CUmodule *mod, const void *image, Why *w) {
+static bool load_held(Gpu *g, CUmodule *mod, const void *image, int level,
+                      Why *w) {
   SigHold hold;
   signals_hold(&hold);
-  bool ok = strncmp(image, ".version", 8) == 0 ? load_ptx(g, mod, image, w)
+  bool ptx = strncmp(image, ".version", 8) == 0;
+  bool ok = ptx ? load_ptx(g, mod, image, level, w)
           : CU(cuModuleLoadData, (mod, image));
   signals_release(&hold);
   return ok;
 }
 
 bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
-                Why *w) {
+                int level, Why *w) {
   CUmodule mod;
   CUfunction fn;
-  if (!gpu_use(g, w) || !load_held(g, &mod, cubin, w)) return false;
+  if (!gpu_use(g, w) || !load_held(g, &mod, cubin, level, w)) return false;
   if (!CU(cuModuleGetFunction, (&fn, mod, name))) {
     if (g->ctx) g->api->cuModuleUnload(mod);
     return false;

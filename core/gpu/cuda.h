@@ -136,7 +136,10 @@ typedef struct GpuFn {
   int smem_dynamic;
   int nparam;        // number of parameters, or -1 if unknown
 } GpuFn;
-bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name, Why *w);
+// Loads a kernel from machine code, or from PTX that begins with ".version",
+// which the driver compiles with optimisations of a level from 0 to 4.
+bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
+                int level, Why *w);
 void gpufn_close(GpuFn *f);
 // Finds a variable of the kernel's module: its address and bytes.
 bool gpufn_variable(const GpuFn *f, const char *name, uint64_t *ptr,

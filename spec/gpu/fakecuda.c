@@ -611,9 +611,11 @@ CUresult cuModuleLoadDataEx(CUmodule *m, const void *p, unsigned n,
        : 80 + version % 1000 / 10 - 1;
   sscanf(p, ".version %d.%d", &major, &minor);
   if (getenv("FAKE_PTX")) fprintf(stderr, "%s", (const char *)p);
-  if (n != 2 || options[0] != CU_JIT_ERROR_LOG_BUFFER ||
-      options[1] != CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+  if (n != 3 || options[0] != CU_JIT_ERROR_LOG_BUFFER ||
+      options[1] != CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES ||
+      options[2] != CU_JIT_OPTIMIZATION_LEVEL)
     return 1;
+  if (getenv("FAKE_LEVEL")) fprintf(stderr, "O%d\n", (int)(size_t)values[2]);
   if (10 * major + minor > most || strstr(p, "newest")) {
     snprintf(values[0], (size_t)(uintptr_t)values[1],
              "ptxas fatal   : a fault of this text\nsecond line");

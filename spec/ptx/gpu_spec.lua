@@ -76,6 +76,24 @@ describe("PTX where there is a GPU", function()
                     :gsub("add.f32", "add.rn.f32"), err)
   end)
 
+  it("is compiled by the driver with optimisations of the kernel's level",
+     function()
+    local _, err = run([[
+      for level = 4, 0, -4 do
+        k = cute.ptx(text):kernel("axpy", {optimize = level})
+        k(y, x, 2, 32, 0):launch(card)
+      end
+      k(y, x, 2, 32, 0):launch(card)]], {FAKE_LEVEL = "1"})
+    assert.equal("O4\nO0\n", err)
+    for _, level in ipairs {5, -1, 1.5, true} do
+      local _, text = pcall(function()
+        cute.ptx(PTX):kernel("axpy", {optimize = level})
+      end)
+      assert.truthy(text:find("optimize = " .. tostring(level)
+        .. ": a level from 0 to 4 expected", 1, true), text)
+    end
+  end)
+
   it("passes the bytes of each parameter", function()
     local _, err = run([[
       k(y, x, 0.5, 7, -2):launch(card)

@@ -3,7 +3,11 @@
 -- schedule. As a script, runs programs on the simulator and on a GPU, and
 -- prints the number of programs whose results differ:
 --
---     build/cutelua spec/ptx/random.lua 2000 [first seed]
+--     build/cutelua spec/ptx/random.lua 2000 [first seed [level]]
+--
+-- `level` is that of the driver's optimisations (0). Without optimisations, the
+-- card executes the instructions of the text. ptxas's optimisations change bits
+-- of NaNs, and cancel rcp.approx.ftz of rcp.approx.ftz.
 local random = {}
 
 random.GRID, random.BLOCK = 2, 64
@@ -227,10 +231,11 @@ random.HEAD = head():gsub("WORDS", tostring(random.WORDS * 4))
 ---@param text string
 ---@param seed integer of the input
 ---@param options table of the launch, besides grid and block
+---@param level? integer of the driver's optimisations
 ---@return integer[]
-function random.run(text, seed, options)
+function random.run(text, seed, options, level)
   local cute = require "cute"
-  local k = cute.ptx(text):kernel "k"
+  local k = cute.ptx(text):kernel("k", {optimize = level})
   local x = cute.zeros({256}, cute.i32)
   local state = seed
   for i = 0, 255 do
@@ -258,13 +263,13 @@ function random.difference(a, b)
   end
 end
 
-local function main(count, first)
+local function main(count, first, level)
   local bad = 0
   for seed = first, first + count - 1 do
     local text = random.program(seed)
     local ok, why = pcall(function()
       local a = random.run(text, seed, {})
-      local b = random.run(text, seed, {device = "gpu"})
+      local b = random.run(text, seed, {device = "gpu"}, level)
       local at = random.difference(a, b)
       return at and ("word %d of thread %d is %08x on the simulator, %08x on "
         .. "the card"):format((at - 1) % random.WORDS, (at - 1) // random.WORDS,
@@ -280,7 +285,8 @@ local function main(count, first)
 end
 
 if arg and arg[0] and arg[0]:find "random%.lua$" then
-  os.exit(main(tonumber(arg[1]) or 200, tonumber(arg[2]) or 1))
+  os.exit(main(tonumber(arg[1]) or 200, tonumber(arg[2]) or 1,
+               math.tointeger(tonumber(arg[3] or 0))))
 end
 
 return random

@@ -43,7 +43,7 @@ describe("random PTX", function()
     for seed = 1, 200 do
       local text = random.program(seed)
       local at = random.difference(random.run(text, seed, {}),
-                                   random.run(text, seed, {device = "gpu"}))
+        random.run(text, seed, {device = "gpu"}, 0))
       assert.is_nil(at, "seed " .. seed)
     end
   end)

@@ -179,6 +179,18 @@ def fill(x, value, s):
     must(cu.cuMemsetD32Async(P(x.memory.p), bits, ctypes.c_size_t(x.n), P(s)))
 
 
+class Array:
+    """An array of a library without DLPack."""
+
+    def __init__(self, n, readonly=False):
+        self.memory, self.n, self.readonly = Memory(4 * n), n, readonly
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"version": 3, "shape": (self.n,), "typestr": "<f4",
+                "data": (self.memory.p, self.readonly), "stream": 1}
+
+
 class Gpu(unittest.TestCase):
     def setUp(self):
         Tensor.stream, Tensor.room = None, 1 << 30
@@ -282,16 +294,14 @@ class Gpu(unittest.TestCase):
         self.assertEqual(current(), 77)
         must(cu.cuCtxSetCurrent(P(ours)))
 
+    def test_kernels_do_not_write_memory_for_reading_only(self):
+        x = Array(8, readonly=True)
+        for _ in range(2):
+            with Raises(cutelua.BadArgument, "writes argument 3, whose memory "
+                        "another library shares for reading only"):
+                m.add(x, x, x, grid=1, block=8)
+
     def test_memory_of_the_array_interface(self):
-        class Array:
-            def __init__(self, n):
-                self.memory, self.n = Memory(4 * n), n
-
-            @property
-            def __cuda_array_interface__(self):
-                return {"version": 3, "shape": (self.n,), "typestr": "<f4",
-                        "data": (self.memory.p, False), "stream": 1}
-
         x = Array(8)
         fill(x, 4, None)
         y = m.copy(x)

@@ -288,7 +288,7 @@ end
 local function check_readonly(info, values)
   for i, v in ipairs(values) do
     local t = core.typename(v[1])
-    if (t == "buffer" or t == "device buffer") and v[1].readonly
+    if (t == "buffer" or t == "devbuf") and v[1].readonly
       and info.args[i].written
     then
       core.fail("bad-argument", ("kernel %s writes argument %d, whose memory "

@@ -99,8 +99,9 @@ end
 -- false
 ---@param variables table[] of core.ptx_variables
 ---@param smem integer bytes of dynamic shared memory
+---@param level integer of the driver's optimisations
 ---@return table
-function card.new(text, entry, passed, variables, smem)
+function card.new(text, entry, passed, variables, smem, level)
   local made = {loaded = {}, smem = smem}
   for _, v in ipairs(variables) do
     if #v.addresses > 0 then
@@ -119,7 +120,7 @@ function card.new(text, entry, passed, variables, smem)
     local cuda = major * 1000 + minor * 10
     local own, lowered = card.text(text, cuda)
     local why
-    f, why = dev:load(own, entry.name, #entry.parameters)
+    f, why = dev:load(own, entry.name, #entry.parameters, level)
     if not f and lowered then
       why = ("kernel %s is PTX %s, but this driver, of CUDA %d.%d, reads PTX "
         .. "up to %s\n  install a newer driver, or compile for the older "

@@ -223,7 +223,7 @@ local function prepare_workspace(t, cooperative)
   t[FLAG] = cooperative and 1 or 0
 end
 
-local KERNEL = {smem = true, lines = true, undefined_ok = true}
+local KERNEL = {smem = true, lines = true, undefined_ok = true, optimize = true}
 
 -- Raises an error unless `list`, the option undefined_ok, is a list of
 -- positions of the entry's parameters, counted from 1.
@@ -241,7 +241,8 @@ end
 ---@param opts? table {smem: integer bytes of dynamic shared memory (0), lines:
 -- string "ptx": reports name lines of the PTX, not of its source,
 -- undefined_ok: integer[] positions of parameters whose memory may have
--- elements that nothing writes, such as a workspace}
+-- elements that nothing writes, such as a workspace, optimize: integer level of
+-- the driver's optimisations for a GPU, 0 to 4 (4)}
 function Module:kernel(name, opts) return ptx.made(self, name, opts) end
 
 --- Returns an entry of a module as a kernel, like Module:kernel.
@@ -262,6 +263,11 @@ function ptx.made(module, name, opts, own)
   if math.type(smem) ~= "integer" or smem < 0 then
     core.fail("bad-argument", ("smem = %s: bytes of dynamic shared memory "
       .. "expected"):format(core.show(smem)))
+  end
+  local level = opts and opts.optimize or 4
+  if math.type(level) ~= "integer" or level < 0 or level > 4 then
+    core.fail("bad-argument", ("optimize = %s: a level from 0 to 4 expected")
+      :format(core.show(level)))
   end
   local undefined_ok = opts and opts.undefined_ok or {}
   check_positions(entry, undefined_ok)
@@ -287,7 +293,7 @@ function ptx.made(module, name, opts, own)
   end)
   -- Called for each program, after its trace.
   rawset(made, "card", function()
-    return card.new(module.text, entry, passed, used, smem)
+    return card.new(module.text, entry, passed, used, smem, level)
   end)
   kernel.resolve(made, own and own.takes or n, function(...)
     local args = own and own.expand(...) or table.pack(...)
@@ -334,7 +340,7 @@ end
 function Module:entries() return core.ptx_entries(self.module) end
 
 sign.class("ptx module", Module, [[
-  kernel(name: string, opts?: {lines smem undefined_ok}) entries()
+  kernel(name: string, opts?: {lines optimize smem undefined_ok}) entries()
   variable(name: string) uses(name: string)]],
            "file module text variables")
 

@@ -21,7 +21,8 @@ local POOLS = {
 
 -- Statements. A name of a pool stands for a random register of the pool; #N
 -- for a random number less than N; (a|b) for one of the words. %t0 to %t2 are
--- registers of 32 bits for intermediate values, and %u0 one of 64 bits. The
+-- registers of 32 bits for intermediate values, and %u0 one of 64 bits. A sum
+-- with -0 makes a NaN canonical where compilers choose its bits. The
 -- first group is possible inside branches, too.
 local PLAIN = {
   "(add|sub|mul.lo).(u32|s32) r, r, r", "(and|or|xor).b32 r, r, r",
@@ -54,12 +55,14 @@ local PLAIN = {
   "not.pred p, p", "set.(lt|ge).(u32.f32|u32.s32) r, X, X",
   "(add|sub|mul).(rn|rz|rm|rp).f32 f, f, f", "(add|sub|mul).rn.ftz.f32 f, f, f",
   "(add|mul).rn.sat.f32 f, f, f", "fma.(rn|rz|rm|rp).f32 f, f, f, f",
-  "fma.rn.ftz.f32 f, f, f, f", "(min|max).f32 f, f, f",
+  "fma.rn.ftz.f32 f, f, f, f",
+  "add.rn.f32 %t0, f, 0f80000000; (min|max).f32 f, %t0, f",
   "(min|max).NaN.f32 f, f, f", "(neg|abs).f32 f, f", "(neg|abs).ftz.f32 f, f",
   "div.(rn|rz).f32 f, f, f", "sqrt.(rn|rm).f32 f, f", "rcp.(rn|rp).f32 f, f",
   "div.approx.f32 f, f, f", "div.full.f32 f, f, f", "rcp.approx.ftz.f32 f, f",
   "(rsqrt|sqrt).approx.f32 f, f", "(ex2|lg2|sin|cos).approx.f32 f, f",
-  "tanh.approx.f32 f, f", "copysign.f32 f, f, f",
+  "tanh.approx.f32 f, f",
+  "copysign.f32 %t0, f, f; add.rn.f32 f, %t0, 0f80000000",
   "(add|sub|mul).(rn|rz|rm|rp).f64 d, d, d", "fma.(rn|rz).f64 d, d, d, d",
   "(min|max).f64 d, d, d", "div.rn.f64 d, d, d", "sqrt.rn.f64 d, d",
   "(add|sub|mul).rn.f16 h, h, h", "fma.rn.f16 h, h, h, h",

@@ -112,8 +112,17 @@ function Gpu:info() end
 ---@param cubin string
 ---@param name string
 ---@param parameters? integer number of its parameters, if known
+---@param level? integer of the driver's optimisations of PTX, 0 to 4 (4)
 ---@return cute.GpuFunction
-function Gpu:load(cubin, name, parameters) end
+function Gpu:load(cubin, name, parameters, level) end
+
+---Returns the memory of a variable of a kernel's module, as a buffer of u8. Do
+---not use the buffer after the kernel is closed.
+---@param kernel cute.GpuFunction
+---@param name string
+---@return any? buffer
+---@return string? message
+function Gpu:variable(kernel, name) end
 
 ---Returns statistics of the buffer pool: used, peak, pool, hits, misses, free
 ---and total (bytes).

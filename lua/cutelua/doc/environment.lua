@@ -41,6 +41,8 @@ return {
     .. "`~/.triton/cache` when absent.", ["for"] = "libcutecapture"},
   {"CUTELUA_PYTHON", "The Python, with PyTorch and NumPy, that runs the tests "
     .. "of the Python package; `python3` when absent.", ["for"] = "specs"},
+  {"CUTELUA_TEST_DEVICE", "The device of PyTorch on which the tests of the "
+    .. "Python package's gradients run; `cpu` when absent.", ["for"] = "specs"},
   {"CUDA_HOME", "An absolute path of a CUDA toolkit, searched for NVRTC and "
     .. "cuBLAS after the loader's own folders."},
   {"CUDA_PATH", "The same as CUDA_HOME, searched after it."},

@@ -220,8 +220,7 @@ static const PtxRow rows[] = {
   {"stmatrix", ROW, 0, true, row_matrix, 1, EVERYTHING,
    "the shapes of docs/atoms.md"},
   {"wmma", ROW, 0, false, row_call, 0, EVERYTHING,
-    "m16n16k16 and m16n16k8, by mma: "
-   "fragments have the layout of mma"},
+   "by mma: fragments have the layout of mma"},
   {"movmatrix", ROW, 1, false, row_movmatrix, 0, "sync aligned m8n8 trans b16",
     ""},
   // Hopper

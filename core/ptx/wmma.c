@@ -1,35 +1,44 @@
 // wmma.c: wmma instructions as loads, stores and mma instructions. The PTX ISA
-// leaves the layout of wmma's fragments open: they have that of mma.m16n8k16
-// and its kin, whose results are the halves of the 16 columns.
+// leaves the layout of wmma's fragments open: they have that of the fragments
+// of one or two mma instructions with the same K.
 #include <string.h>
 
 #include "ptx/calls.h"
 
-// The layout of the fragments for a type of A and B.
+// A type of A and B, the rows and columns of A in the mma instruction, and the
+// bits of an element.
 typedef struct Kind {
-  const char *type;  // the type in the opcode of a load
-  const char *mma;   // the mma instruction without the types of D and C
-  int bits;          // of an element
-  int copies;        // how often A and B hold each element
-  int k;             // columns of A
+  const char *type;
+  int rows, k, bits;
 } Kind;
 
 static const Kind kinds[] = {
-  {"f16", "mma.sync.aligned.m16n8k16.row.col%s.%s.f16.f16.%s", 16, 2, 16},
-  {"bf16", "mma.sync.aligned.m16n8k16.row.col%s.%s.bf16.bf16.%s", 16, 1, 16},
-  {"tf32", "mma.sync.aligned.m16n8k8.row.col%s.%s.tf32.tf32.%s", 32, 1, 8},
-  {"s8", "mma.sync.aligned.m16n8k16.row.col%s.%s.s8.s8.%s", 8, 1, 16},
-  {"u8", "mma.sync.aligned.m16n8k16.row.col%s.%s.u8.u8.%s", 8, 1, 16}};
+  {"f16", 16, 16, 16}, {"bf16", 16, 16, 16}, {"tf32", 16, 8, 32},
+  {"s8", 16, 16, 8}, {"u8", 16, 16, 8}, {"f64", 8, 4, 64}, {"s4", 8, 32, 4},
+  {"u4", 8, 32, 4}, {"b1", 8, 128, 1}};
+
+// The extents of a wmma. An mma instruction has at least as many rows as
+// columns: m8n32k16 is `turned`, the product of the transposed matrices. rows,
+// columns: how many mma instructions cover the result, which has 8 columns in
+// each.
+typedef struct Extents {
+  int m, n, k;
+  bool turned;
+  int height;  // rows of the mma instruction's result: 8 or 16
+  int rows, columns;
+} Extents;
 
 // A fragment in memory. Lane 4 g + t has in register r, element h, the element
-// at g + row(r) and t * each + column(r) + h.
+// at g + row(r) and t * each + column(r) + h, in the order of the mma
+// instruction: rows of A or C, columns of B.
 typedef struct Fragment {
   PtxCopy *x;
-  char part;            // 'a', 'b', 'c' or 'd'
-  int bits, regs, step;  // step: distance of a lane's elements along columns
-  int copies;
+  char part;            // 'a', 'b', 'c' or 'd' of the mma instruction
+  Extents shape;
+  int bits, regs;
+  int each;             // elements in a register
+  int copies;           // how often the fragment holds each register
   bool along;           // whether columns are adjacent in memory
-  PtxType unit;         // type of an element in memory
   PtxArg base, place;   // base: register with the address of the lane's first
                         // element; place: the address operand
   PtxArg stride;        // register with the bytes between rows
@@ -47,13 +56,35 @@ _Noreturn static void reject(PtxCopy *x, const char *why) {
   ptx_fail(&x->b, "'%s' is not modelled: %s", x->b.at->op, why);
 }
 
-static const Kind *kind_of(PtxCopy *x, const char *op) {
-  static const char *const shapes[] = {"m16n16k16", "m16n16k8"};
-  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-    bool fits = word(op, shapes[kinds[k].k == 8]);
-    if (fits && word(op, kinds[k].type)) return &kinds[k];
+// Returns the shape that an opcode names.
+static Extents shape_of_op(PtxCopy *x, const char *op) {
+  static const Extents all[] = {
+    {.m = 16, .n = 16, .k = 16}, {.m = 32, .n = 8, .k = 16},
+    {.m = 8, .n = 32, .k = 16}, {.m = 16, .n = 16, .k = 8},
+    {.m = 8, .n = 8, .k = 4}, {.m = 8, .n = 8, .k = 32},
+    {.m = 8, .n = 8, .k = 128}};
+  for (size_t q = 0; q < sizeof all / sizeof *all; q++) {
+    Extents s = all[q];
+    const char *name = arena_printf(x->b.cx, &x->b.cx->scratch, "m%dn%dk%d",
+                                    s.m, s.n, s.k);
+    if (!word(op, name)) continue;
+    s.turned = s.m < s.n;
+    int m = s.turned ? s.n : s.m, n = s.turned ? s.m : s.n;
+    s.height = m > 8 ? 16 : 8;
+    s.rows = m / s.height, s.columns = n / 8;
+    return s;
   }
-  reject(x, "shapes other than m16n16k16 and m16n16k8, or this type");
+  reject(x, "this shape");
+}
+
+// Returns the kind of A and B for a type and a shape.
+static const Kind *kind_of(PtxCopy *x, const char *type, const Extents *s) {
+  for (size_t q = 0; q < sizeof kinds / sizeof *kinds; q++) {
+    const Kind *k = &kinds[q];
+    if (strcmp(k->type, type) == 0 && k->k == s->k && k->rows == s->height)
+      return k;
+  }
+  reject(x, "this type with this shape");
 }
 
 static PtxArg integer(int64_t v) {
@@ -72,19 +103,38 @@ static PtxArg compute(PtxCopy *x, const char *op, PtxType t, PtxArg a,
 static const PtxType b16 = {PTX_B, 1, 16}, b32 = {PTX_B, 1, 32},
                      b64 = {PTX_B, 1, 64};
 
+// Returns a register with the bytes of a number of elements.
+static PtxArg bytes_of(const Fragment *f, PtxArg elements) {
+  PtxArg bits = compute(f->x, "mul.lo.u32", b32, elements, integer(f->bits));
+  return compute(f->x, "shr.u32", b32, bits, integer(3));
+}
+
+// Returns how many registers of a matrix of A or B hold 8 of its rows.
+static int registers_of_8(const Fragment *f) {
+  return f->shape.k / (4 * f->each);
+}
+
+// Returns register a as a list of one register.
+static PtxArg vector_of_one(PtxCopy *x, PtxArg a) {
+  PtxArg all = {.kind = PTX_A_VECTOR, .part = (uint32_t)x->m->args.n,
+                .parts = 1};
+  vec_push(x->b.cx, x->m->args, a);
+  return all;
+}
+
 // Returns the row of register r, and in *column its column.
 static int place_of(const Fragment *f, int r, int *column) {
-  if (f->part == 'a') {
-    *column = f->step * (r >> 1);
-    return 8 * (r & 1);
+  int own = f->part == 'a' || f->part == 'b' ? registers_of_8(f) : 0;
+  int groups = f->part == 'b' ? 1 : f->shape.height / 8;
+  if (own) {  // registers of 8 rows alternate
+    int tile = r / (own * groups), at = r % (own * groups);
+    *column = 4 * f->each * (at / groups);
+    return 8 * groups * tile + 8 * (at % groups);
   }
-  int half = f->regs / 2;
-  if (f->part == 'b') {
-    *column = f->step * (r % half);
-    return 8 * (r / half);
-  }
-  *column = 8 * (r / half) + (f->bits == 32 ? r & 1 : 0);
-  return 8 * (f->bits == 32 ? r % half >> 1 : r % half);
+  own = 2 / f->each;  // registers of 8 rows of a result
+  int tile = r / (own * groups), at = r % (own * groups);
+  *column = (f->shape.columns > 1 ? 8 * tile : 0) + at % own;
+  return (f->shape.columns > 1 ? 0 : 16 * tile) + 8 * (at / own);
 }
 
 // Returns the address that is `by` bytes, a number of 32 bits, behind another.
@@ -98,7 +148,7 @@ static PtxArg behind(PtxCopy *x, PtxArg at, PtxArg by) {
 }
 
 // Finds the address of the lane's first element.
-static void open_fragment(Fragment *f, int each, PtxArg stride) {
+static void open_fragment(Fragment *f, PtxArg stride) {
   PtxCopy *x = f->x;
   const PtxArg *base = &x->m->args.p[f->place.part];
   bool wide = base->kind == PTX_A_REG &&
@@ -110,11 +160,12 @@ static void open_fragment(Fragment *f, int each, PtxArg stride) {
   copy_push(x, wide ? "mov.b64" : "mov.b32", start, 2);
   PtxArg g = compute(x, "shr.u32", b32, lane, integer(2));
   PtxArg t = compute(x, "and.b32", b32, lane, integer(3));
-  t = compute(x, "mul.lo.u32", b32, t, integer(each));
-  f->stride = compute(x, "mul.lo.u32", b32, stride, integer(f->unit.bits / 8));
+  bool result = f->part == 'c' || f->part == 'd';
+  t = compute(x, "mul.lo.u32", b32, t, integer(result ? 2 : f->each));
+  f->stride = bytes_of(f, stride);
   PtxArg row = f->along ? g : t, column = f->along ? t : g;
   row = compute(x, "mul.lo.u32", b32, row, f->stride);
-  column = compute(x, "mul.lo.u32", b32, column, integer(f->unit.bits / 8));
+  column = bytes_of(f, column);
   f->base = behind(x, at, compute(x, "add.u32", b32, row, column));
 }
 
@@ -127,7 +178,7 @@ static PtxArg element_at(Fragment *f, int row, int column) {
     base = behind(x, base, compute(x, "mul.lo.u32", b32, f->stride,
                                    integer(rows)));
   }
-  return copy_address(x, base, f->place.value + columns * f->unit.bits / 8);
+  return copy_address(x, base, f->place.value + columns * f->bits / 8);
 }
 
 static const char *access(const Fragment *f, const char *how, int bits) {
@@ -157,11 +208,12 @@ static void load_bytes(Fragment *f, int row, int column, PtxArg reg) {
 // Loads or stores register r of a fragment whose registers hold n elements.
 static void transfer(Fragment *f, int r, PtxArg reg, bool store) {
   PtxCopy *x = f->x;
-  int column, row = place_of(f, r, &column), n = 32 / f->unit.bits;
+  int column, row = place_of(f, r, &column), n = f->each;
   if (n == 1 || f->along) {
     PtxArg at = element_at(f, row, column);
     const PtxArg ld[2] = {reg, at}, st[2] = {at, reg};
-    copy_push(x, access(f, store ? "st" : "ld", 32), store ? st : ld, 2);
+    copy_push(x, access(f, store ? "st" : "ld", f->bits > 32 ? 64 : 32),
+              store ? st : ld, 2);
     return;
   }
   PtxArg part[4], all = {.kind = PTX_A_VECTOR, .parts = (uint32_t)n};
@@ -182,40 +234,50 @@ static void transfer(Fragment *f, int r, PtxArg reg, bool store) {
   if (!store) copy_push(x, "mov.b32", join, 2);
 }
 
+// Returns the last word of an opcode, its type.
+static const char *type_of(const char *op) { return strrchr(op, '.') + 1; }
+
+// Returns the extent of a matrix along the axis whose elements are adjacent.
+static int adjacent(char part, bool row, const Extents *s) {
+  if (part == 'a') return row ? s->k : s->m;
+  if (part == 'b') return row ? s->n : s->k;
+  return row ? s->n : s->m;
+}
+
 // Translates wmma.load and wmma.store. a: the operands.
 static void move_fragment(PtxCopy *x, const PtxArg *a, uint32_t n, char part,
                           bool store) {
-  const char *op = x->b.at->op;
-  bool result = part == 'c' || part == 'd';
+  const char *op = x->b.at->op, *type = type_of(op);
+  bool result = part == 'c' || part == 'd', row = word(op, "row");
   Fragment f = {.x = x, .part = part, .copies = 1, .bits = 32,
-                .along = word(op, part == 'b' ? "col" : "row")};
-  const Kind *k = NULL;
-  if (!result) {
-    k = kind_of(x, op);
-    f.bits = k->bits;
-    f.copies = k->copies;
-  } else if (word(op, "f16")) {
-    f.bits = 16;
-  }
-  f.unit = (PtxType){PTX_B, 1, (uint16_t)f.bits};
-  f.regs = result ? f.bits / 4 : f.bits == 8 ? 2 : 4;
-  f.step = f.bits == 32 ? 4 : 8;
-  const PtxArg list = a[store ? 1 : 0];
+                .shape = shape_of_op(x, op)};
+  if (f.shape.turned && !result) f.part = part == 'a' ? 'b' : 'a';
+  f.along = part == 'b' ? !row : result && f.shape.turned ? !row : row;
+  if (!result) f.bits = kind_of(x, type, &f.shape)->bits;
+  else if (strcmp(type, "f16") == 0) f.bits = 16;
+  else if (strcmp(type, "f64") == 0) f.bits = 64;
+  f.each = f.bits > 32 ? 1 : 32 / f.bits;
+  int groups = f.shape.height / 8;
+  f.regs = f.part == 'a' ? f.shape.rows * groups * registers_of_8(&f)
+         : f.part == 'b' ? f.shape.columns * registers_of_8(&f)
+         : f.shape.rows * f.shape.columns * groups * 2 / f.each;
+  if (!result && strcmp(type, "f16") == 0) f.copies = 8 / f.regs;
+  PtxArg list = a[store ? 1 : 0];
   f.place = a[store ? 0 : 1];
-  if (n < 2 || f.place.kind != PTX_A_ADDRESS || list.kind != PTX_A_VECTOR ||
+  if (list.kind != PTX_A_VECTOR) list = vector_of_one(x, list);
+  if (n < 2 || f.place.kind != PTX_A_ADDRESS ||
       list.parts != (uint32_t)(f.regs * f.copies)) {
     reject(x, "these operands");
   }
-  int least = k && ((part == 'a') == word(op, "row")) ? k->k : 16;
-  int each = result ? 2 : 32 / f.bits;
-  open_fragment(&f, each, n > 2 ? a[2] : integer(least));
+  open_fragment(&f, n > 2 ? a[2] : integer(adjacent(part, row, &f.shape)));
   for (int r = 0; r < f.regs; r++) {
     PtxArg reg = x->m->args.p[list.part + (uint32_t)r];
     transfer(&f, r, reg, store);
-    if (f.copies < 2) continue;
-    const PtxArg again[2] = {x->m->args.p[list.part + (uint32_t)(r + f.regs)],
-                             reg};
-    copy_push(x, "mov.b32", again, 2);
+    for (int c = 1; c < f.copies; c++) {
+      const PtxArg again[2] = {
+        x->m->args.p[list.part + (uint32_t)(r + c * f.regs)], reg};
+      copy_push(x, "mov.b32", again, 2);
+    }
   }
 }
 
@@ -225,47 +287,124 @@ static PtxArg some_of(PtxCopy *x, const PtxArg *a, int first, int n) {
                   .parts = (uint32_t)n};
 }
 
-// Translates wmma.mma to two mma instructions.
-static void multiply(PtxCopy *x, const PtxArg *a, uint32_t n) {
-  const char *op = x->b.at->op;
-  const Kind *k = NULL;
-  const char *d = strrchr(op, '.') + 1;  // type of C
-  for (size_t q = 0; q < sizeof kinds / sizeof *kinds; q++) {
-    bool own = strcmp(kinds[q].type, "f16") != 0 && word(op, kinds[q].type);
-    if (own) k = &kinds[q];
-  }
-  bool single = k && strcmp(d, k->type) == 0;  // without a type of C
-  if (single || !(word(op, "m16n16k16") || (word(op, "m16n16k8") && k))) {
-    reject(x, "shapes other than m16n16k16 and m16n16k8");
-  }
-  if (!k) k = &kinds[0];
-  const char *result = strcmp(d, "f16") == 0 ? "f16.f16"
-                     : strcmp(d, "f32") == 0 ? "f32.f32" : "";
-  if (k == &kinds[0] && !strstr(op, result)) {
-    reject(x, "different types of C and D");
-  }
-  int c = strcmp(d, "f16") == 0 ? 4 : 8, most = k->bits == 8 ? 2 : 4;
-  const int parts[4] = {c, most * k->copies, most * k->copies, c};
-  for (int q = 0; q < 4; q++) {
-    if (n != 4 || a[q].kind != PTX_A_VECTOR ||
-        a[q].parts != (uint32_t)parts[q]) {
-      reject(x, "these operands");
+// The types of a wmma.mma: of D, of A and B, and of C.
+typedef struct Types {
+  const char *d, *ab, *c;
+} Types;
+
+// Reads the types behind the shape of an opcode: those of D and C for f16,
+// otherwise those of D, A, B and C.
+static Types types_of(PtxCopy *x, const char *op) {
+  static const char *const names[] = {"f16", "bf16", "tf32", "f32", "f64",
+    "s8", "u8", "s4", "u4", "b1", "s32"};
+  const char *found[4] = {0};
+  int n = 0;
+  for (const char *p = op; (p = strchr(p, '.')) != NULL;) {
+    size_t size = strcspn(++p, ".");
+    for (size_t q = 0; q < sizeof names / sizeof *names && n < 4; q++) {
+      bool same = strlen(names[q]) == size && !strncmp(p, names[q], size);
+      if (same) found[n++] = names[q];
     }
   }
-  const char *name = arena_printf(x->b.cx, &x->b.cx->scratch, k->mma,
-    word(op, "satfinite") ? ".satfinite" : "", d, d);
-  for (int half = 0; half < 2; half++) {
+  if (n == 2) return (Types){found[0], "f16", found[1]};
+  if (n != 4 || strcmp(found[1], found[2])) reject(x, "these types");
+  return (Types){found[0], found[1], found[3]};
+}
+
+// Returns registers of f32 in place of the list a of n pairs of f16: with
+// their values, or for a result.
+static PtxArg widened(PtxCopy *x, const PtxArg *a, int n, bool fill) {
+  const PtxType f32 = {PTX_F, 1, 32};
+  PtxArg part[8], all = {.kind = PTX_A_VECTOR, .parts = 2 * (uint32_t)n};
+  for (int q = 0; q < 2 * n; q++) part[q] = copy_register(x, f32);
+  all.part = (uint32_t)x->m->args.n;
+  for (int q = 0; q < 2 * n; q++) vec_push(x->b.cx, x->m->args, part[q]);
+  for (int q = 0; fill && q < n; q++) {
+    PtxArg half[2] = {copy_register(x, b16), copy_register(x, b16)};
+    PtxArg pair = {.kind = PTX_A_VECTOR, .parts = 2,
+                   .part = (uint32_t)x->m->args.n};
+    for (int h = 0; h < 2; h++) vec_push(x->b.cx, x->m->args, half[h]);
+    const PtxArg split[2] = {pair, x->m->args.p[a->part + (uint32_t)q]};
+    copy_push(x, "mov.b32", split, 2);
+    for (int h = 0; h < 2; h++) {
+      const PtxArg cvt[2] = {part[2 * q + h], half[h]};
+      copy_push(x, "cvt.f32.f16", cvt, 2);
+    }
+  }
+  return all;
+}
+
+// Rounds registers of f32 to the list d of n pairs of f16.
+static void narrow(PtxCopy *x, const PtxArg *d, int n, const PtxArg *from) {
+  for (int q = 0; q < n; q++) {
+    const PtxArg *low = &x->m->args.p[from->part + 2 * (uint32_t)q];
+    const PtxArg cvt[3] = {x->m->args.p[d->part + (uint32_t)q], low[1],
+                           low[0]};
+    copy_push(x, "cvt.rn.f16x2.f32", cvt, 3);
+  }
+}
+
+// Emits the mma instructions of a product. r: D, A, B and C in the order of the
+// mma instruction, with n[q] registers for each part.
+static void multiply_tiles(PtxCopy *x, const Extents *s, const char *name,
+                           const PtxArg *r, const int *n) {
+  int tiles = s->rows * s->columns;
+  for (int t = 0; t < tiles; t++) {
+    int a = s->rows > 1 ? t : 0, b = s->columns > 1 ? t : 0;
     const PtxArg list[4] = {
-      some_of(x, &a[0], half * c / 2, c / 2), some_of(x, &a[1], 0, most),
-      some_of(x, &a[2], half * most / 2, most / 2),
-      some_of(x, &a[3], half * c / 2, c / 2)};
+      some_of(x, &r[0], t * n[0], n[0]), some_of(x, &r[1], a * n[1], n[1]),
+      some_of(x, &r[2], b * n[2], n[2]), some_of(x, &r[3], t * n[3], n[3])};
     copy_push(x, name, list, 4);
   }
+}
+
+// Translates wmma.mma.
+static void multiply(PtxCopy *x, const PtxArg *a, uint32_t n) {
+  const char *op = x->b.at->op;
+  Types t = types_of(x, op);
+  Extents s = shape_of_op(x, op);
+  const Kind *k = kind_of(x, t.ab, &s);
+  int groups = s.height / 8, own = k->k * k->bits / (k->bits > 32 ? 256 : 128);
+  int wide = s.rows * s.columns * groups * 2;  // registers of a wide result
+  bool half_d = strcmp(t.d, "f16") == 0, half_c = strcmp(t.c, "f16") == 0;
+  bool f16 = strcmp(t.ab, "f16") == 0;
+  bool good = f16 || strcmp(t.d, t.c) == 0;
+  const int all[4] = {half_d ? wide / 2 : wide,
+                      f16 ? 8 : s.turned ? own : s.rows * groups * own,
+                      f16 ? 8 : s.turned ? s.rows * groups * own
+                                         : s.columns * own,
+                      half_c ? wide / 2 : wide};
+  PtxArg r[4];
+  for (uint32_t q = 0; q < 4 && good; q++) {
+    good = n == 4;
+    if (!good) break;
+    r[q] = a[q].kind == PTX_A_VECTOR ? a[q] : vector_of_one(x, a[q]);
+    good = r[q].parts == (uint32_t)all[q];
+  }
+  if (!good || (f16 && word(op, "satfinite"))) reject(x, "these operands");
+  if (s.turned) {
+    PtxArg b = r[1];
+    r[1] = r[2], r[2] = b;
+  }
+  bool mixed = half_d != half_c;
+  const PtxArg d = r[0];
+  if (mixed && half_c) r[3] = widened(x, &r[3], wide / 2, true);
+  if (mixed && half_d) r[0] = widened(x, &r[0], wide / 2, false);
+  const char *sum = mixed ? "f32" : t.d;
+  int each = wide / (s.rows * s.columns) / (half_d && !mixed ? 2 : 1);
+  const int parts[4] = {each, groups * own, own, each};
+  const char *name = arena_printf(x->b.cx, &x->b.cx->scratch,
+    "mma.sync.aligned.m%dn8k%d.row.col%s.%s.%s.%s.%s%s", s.height, s.k,
+    word(op, "satfinite") ? ".satfinite" : "", sum, t.ab, t.ab, sum,
+    word(op, "xor") ? ".xor.popc" : word(op, "and") ? ".and.popc" : "");
+  multiply_tiles(x, &s, name, r, parts);
+  if (mixed && half_d) narrow(x, &d, wide / 2, &r[0]);
 }
 
 void wmma_replace(PtxCopy *x, const PtxArg *a, uint32_t n) {
   const char *op = x->b.at->op;
   bool store = strncmp(op, "wmma.store.d.", 13) == 0;
+  if (n < 2) reject(x, "these operands");
   if (strncmp(op, "wmma.mma.", 9) == 0) multiply(x, a, n);
   else if (store) move_fragment(x, a, n, 'd', true);
   else if (strncmp(op, "wmma.load.", 10) == 0 && op[10] && op[10] <= 'c' &&

@@ -15,40 +15,50 @@ local TEXT = [[
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 using namespace nvcuda::wmma;
-template <class T, class E, class C, class LA, class LB, int K, bool ROW>
-__device__ void product(C *d, const E *a, const E *b, const C *c, int la,
+template <class T, class E, class C, class D, class LA, class LB, int M, int N,
+          int K, bool ROW>
+__device__ void product(D *d, const E *a, const E *b, const C *c, int la,
                         int lb, int lc, layout_t layout, bool shared) {
-  __shared__ alignas(16) E s[16 * 16];
-  fragment<matrix_a, 16, 16, K, T, LA> fa;
-  fragment<matrix_b, 16, 16, K, T, LB> fb;
-  fragment<accumulator, 16, 16, K, C> fc, fd;
+  __shared__ alignas(16) E s[32 * 16];
+  fragment<matrix_a, M, N, K, T, LA> fa;
+  fragment<matrix_b, M, N, K, T, LB> fb;
+  fragment<accumulator, M, N, K, C> fc;
+  fragment<accumulator, M, N, K, D> fd;
   if (shared) {
-    for (int i = threadIdx.x; i < 16 * K; i += 32)
-      s[i] = ROW ? a[i / K * la + i % K] : a[i / 16 * la + i % 16];
+    for (int i = threadIdx.x; i < M * K; i += 32)
+      s[i] = ROW ? a[i / K * la + i % K] : a[i / M * la + i % M];
     __syncwarp();
-    load_matrix_sync(fa, s, ROW ? K : 16);
+    load_matrix_sync(fa, s, ROW ? K : M);
   } else {
     load_matrix_sync(fa, a, la);
   }
   load_matrix_sync(fb, b, lb);
   load_matrix_sync(fc, c, lc, layout);
   mma_sync(fd, fa, fb, fc);
-  for (int i = 0; i < fd.num_elements; i++) fd.x[i] = fd.x[i] + fc.x[i];
+  for (int i = 0; i < fd.num_elements; i++) fd.x[i] = fd.x[i] + fd.x[i];
   store_matrix_sync(d, fd, lc, layout);
 }
 ]]
 
--- Kernels as {name, type of fragments, type in memory, type of C, K, layout of
--- A, layout of B, layout of C}.
+-- Kernels as {name, type of fragments, type in memory, types of C and D, M, N,
+-- K, layout of A, layout of B, layout of C}.
 local KINDS = {}
-for _, t in ipairs {{"__half", "__half", "float", 16},
-                    {"__half", "__half", "__half", 16},
-                    {"__nv_bfloat16", "__nv_bfloat16", "float", 16},
-                    {"precision::tf32", "float", "float", 8},
-                    {"signed char", "signed char", "int", 16}} do
-  for way = 0, 7 do
-    KINDS[#KINDS + 1] = {"k" .. #KINDS, t[1], t[2], t[3], t[4], way & 1,
-      way >> 1 & 1, way >> 2}
+local SHAPES = {{16, 16, 16}, {32, 8, 16}, {8, 32, 16}}
+for _, t in ipairs {{"__half", "__half", "float", "float"},
+                    {"__half", "__half", "__half", "__half"},
+                    {"__half", "__half", "__half", "float"},
+                    {"__half", "__half", "float", "__half"},
+                    {"__nv_bfloat16", "__nv_bfloat16", "float", "float"},
+                    {"precision::tf32", "float", "float", "float",
+                      {{16, 16, 8}}},
+                    {"double", "double", "double", "double", {{8, 8, 4}}},
+                    {"signed char", "signed char", "int", "int"},
+                    {"unsigned char", "unsigned char", "int", "int"}} do
+  for _, shape in ipairs(t[5] or SHAPES) do
+    for way = 0, 7 do
+      KINDS[#KINDS + 1] = {"k" .. #KINDS, t[1], t[2], t[3], t[4], shape[1],
+        shape[2], shape[3], way & 1, way >> 1 & 1, way >> 2}
+    end
   end
 end
 
@@ -59,18 +69,19 @@ local function source()
     out[#out + 1] = ([[
 extern "C" __global__ void %s(%s *d, const %s *a, const %s *b,
     const %s *c, int la, int lb, int lc, int shared) {
-  product<%s, %s, %s, %s, %s, %d, %s>(d, a, b, c, la, lb, lc, %s,
+  product<%s, %s, %s, %s, %s, %s, %d, %d, %d, %s>(d, a, b, c, la, lb, lc, %s,
     shared);
 }
-]]):format(k[1], k[4], k[3], k[3], k[4], k[2], k[3], k[4], layout(k[6]),
-      layout(k[7]), k[5], k[6] == 0,
-      k[8] == 0 and "mem_row_major" or "mem_col_major")
+]]):format(k[1], k[5], k[3], k[3], k[4], k[2], k[3], k[4], k[5], layout(k[9]),
+      layout(k[10]), k[6], k[7], k[8], k[9] == 0,
+      k[11] == 0 and "mem_row_major" or "mem_col_major")
   end
   return table.concat(out)
 end
 
 local DTYPES = {__half = "f16", __nv_bfloat16 = "bf16", float = "f32",
-                int = "i32", ["signed char"] = "i8"}
+                int = "i32", ["signed char"] = "i8", ["unsigned char"] = "u8",
+                double = "f64"}
 
 -- Returns a tensor of a matrix, row- or column-major with leading extent
 -- `lead`, and a function that indexes it.
@@ -84,26 +95,84 @@ local function matrix(dtype, rows, columns, col, lead, f)
 end
 
 local function check(module, k, shared, more)
-  local depth, ab, cd = k[5], DTYPES[k[3]], DTYPES[k[4]]
-  local function fa(i, j) return (i * 7 + j * 3) % 11 - 5 end
-  local function fb(i, j) return (i * 5 + j * 9) % 7 - 3 end
+  local m, n, depth = k[6], k[7], k[8]
+  local ab, unsigned = DTYPES[k[3]], k[3] == "unsigned char" and 5 or 0
+  local function fa(i, j) return (i * 7 + j * 3) % 11 - 5 + unsigned end
+  local function fb(i, j) return (i * 5 + j * 9) % 7 - 3 + unsigned end
   local function fc(i, j) return (i * 3 + j) % 13 - 6 end
-  local la = (k[6] == 1 and 16 or depth) + more
-  local lb, lc = (k[7] == 1 and depth or 16) + more, 16 + more
-  local a = matrix(ab, 16, depth, k[6], la, fa)
-  local b = matrix(ab, depth, 16, k[7], lb, fb)
-  local c = matrix(cd, 16, 16, k[8], lc, fc)
-  local d, at = matrix(cd, 16, 16, k[8], lc, function() return 0 end)
+  local la = (k[9] == 1 and m or depth) + more
+  local lb, lc = (k[10] == 1 and depth or n) + more,
+    (k[11] == 1 and m or n) + more
+  local a = matrix(ab, m, depth, k[9], la, fa)
+  local b = matrix(ab, depth, n, k[10], lb, fb)
+  local c = matrix(DTYPES[k[4]], m, n, k[11], lc, fc)
+  local d, at = matrix(DTYPES[k[5]], m, n, k[11], lc, function() return 0 end)
   module:kernel(k[1])(d, a, b, c, la, lb, lc, shared):launch {grid = 1,
     block = 32, device = "sim:sm_90a"}
-  for i = 0, 15 do
-    for j = 0, 15 do
-      local want = 2 * fc(i, j)
+  for i = 0, m - 1 do
+    for j = 0, n - 1 do
+      local want = fc(i, j)
       for q = 0, depth - 1 do want = want + fa(i, q) * fb(q, j) end
-      if d[at(i, j)] ~= want then
+      if d[at(i, j)] ~= 2 * want then
         error(("%s %s, shared %d: %d, %d: %s, not %s"):format(k[1],
-          table.concat(k, " ", 2), shared, i, j, d[at(i, j)], want))
+          table.concat(k, " ", 2), shared, i, j, d[at(i, j)], 2 * want))
       end
+    end
+  end
+end
+
+-- PTX of a product of small integers or bits, whose A is row- and whose B is
+-- column-major. `types`: those of D, A, B and C.
+local SMALL = [[
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c,
+                  .param .u32 lead) {
+.reg .b32 r<8>; .reg .b64 p<4>;
+ld.param.u64 p0, [d]; ld.param.u64 p1, [a];
+ld.param.u64 p2, [b]; ld.param.u64 p3, [c];
+ld.param.u32 r6, [lead];
+wmma.load.a.sync.aligned.row.SHAPE.global.TYPE {r0}, [p1], r6;
+wmma.load.b.sync.aligned.col.SHAPE.TYPE {r1}, [p2], r6;
+wmma.load.c.sync.aligned.row.SHAPE.global.s32 {r2, r3}, [p3];
+wmma.mma.OPsync.aligned.row.col.SHAPE.s32.TYPE.TYPE.s32 {r4, r5}, {r0}, {r1},
+  {r2, r3};
+wmma.store.d.sync.aligned.row.SHAPE.global.s32 [p0], {r4, r5};
+ret;
+}
+]]
+
+-- Multiplies random words of elements of `bits` bits. product(x, y) is the sum
+-- that two elements add. Rows have twice the bytes of a fragment.
+local function small(shape, kind, op, bits, product)
+  local k = 128 // bits
+  local text = SMALL:gsub("SHAPE", shape):gsub("TYPE", kind):gsub("OP", op)
+  local words, side = {}, {}
+  for q = 1, 2 do
+    side[q] = cute.zeros({64}, cute.u32)
+    words[q] = {}
+    for i = 0, 63 do
+      words[q][i] = (i * 2654435761 ~ q * (i + 7) * 40503) & 0xffffffff
+      side[q][i] = words[q][i]
+    end
+  end
+  local function element(q, row, i)
+    local at = i * bits
+    local v = words[q][row * 8 + at // 32] >> at % 32 & (1 << bits) - 1
+    return kind == "s4" and v >= 8 and v - 16 or v
+  end
+  local c, d = cute.zeros({64}, cute.i32), cute.zeros({64}, cute.i32)
+  for i = 0, 63 do c[i] = i * 5 - 99 end
+  cute.ptx(text):kernel "k"(d, side[1], side[2], c, 2 * k):launch {grid = 1,
+    block = 32, device = "sim:sm_80"}
+  for i = 0, 7 do
+    for j = 0, 7 do
+      local want = c[i * 8 + j]
+      for q = 0, k - 1 do
+        want = want + product(element(1, i, q), element(2, j, q))
+      end
+      assert.equal(want, d[i * 8 + j])
     end
   end
 end
@@ -125,6 +194,14 @@ describe("nvcuda::wmma in CUDA C", function()
     end)
   end
 
+  it("multiplies 4-bit integers and bits", function()
+    local function times(x, y) return x * y end
+    small("m8n8k32", "s4", "", 4, times)
+    small("m8n8k32", "u4", "", 4, times)
+    small("m8n8k128", "b1", "xor.popc.", 1, function(x, y) return x ~ y end)
+    small("m8n8k128", "b1", "and.popc.", 1, times)
+  end)
+
   it("is rejected for other shapes", function()
     local support = require "spec.support"
     local HEAD = [[
@@ -136,12 +213,18 @@ describe("nvcuda::wmma in CUDA C", function()
 ld.param.u64 a, [p];
 ]]
     for _, case in ipairs {
-      {"wmma.load.a.sync.aligned.row.m32n8k16.global.f16 {r0, r1}, [a];",
-        "shapes other than m16n16k16"},
+      {"wmma.load.a.sync.aligned.row.m16n8k16.global.f16 {r0, r1}, [a];",
+        "this shape"},
+      {"wmma.load.a.sync.aligned.row.m32n8k16.global.tf32 {r0, r1}, [a];",
+        "this type with this shape"},
+      {"wmma.load.a.sync.aligned.row.m8n8k32.global.s8 r0, [a];",
+        "this type with this shape"},
       {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {r0, r1}, [a];",
         "these operands"},
       {"wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64 {d0, d1}, {d0}, "
-        .. "{d1}, {d2, d3};", "shapes other than m16n16k16"},
+        .. "{d1}, {d2};", "these operands"},
+      {"wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.u8.s32 {r0}, {r0}, "
+        .. "{r1}, {r2};", "these types"},
       {"wmma.fill r0, r1;", "this instruction"}} do
       assert.matches(case[2], support.message(function()
         local x = cute.zeros({64}, cute.f32)

@@ -650,9 +650,8 @@ static void place_access(PtxCopy *x, PtxIns *i, const int64_t *reg) {
     i->op = local_op(x, i->op);
     return;
   }
-  bool wide = m->vars.p[v->value].type.bits == 64;
-  bool half = m->vars.p[v->value].type.bits == 16;
-  i->op = name_of(x, wide ? "mov.b64" : half ? "mov.b16" : "mov.b32");
+  i->op = name_of(x, arena_printf(x->b.cx, &x->b.cx->scratch, "mov.b%d",
+                                  m->vars.p[v->value].type.bits));
   a[at] = (PtxArg){.kind = PTX_A_REG, .value = r, .name = "call"};
 }
 

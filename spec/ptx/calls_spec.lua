@@ -72,6 +72,39 @@ describe("a call in PTX", function()
       .. "st.global.b32 [out], y;", own), function(k) return 4 * (k - 7) end)
   end)
 
+  it("passes and returns 128 bits", function()
+    -- Returns the four words of the parameter in the opposite order.
+    local swap = [[
+.func (.param .b128 r) swap(%s) {
+.reg .b128 q; .reg .b64 d0, d1; .reg .b32 w<4>;
+%s
+mov.b128 {d0, d1}, q;
+mov.b64 {w0, w1}, d0; mov.b64 {w2, w3}, d1;
+mov.b64 d0, {w3, w2}; mov.b64 d1, {w1, w0};
+mov.b128 q, {d0, d1};
+st.param.b128 [r], q;
+ret;
+}
+]]
+    local body = [[
+.reg .b128 q; .reg .b32 w<4>;
+mov.b32 x, 1000; mov.b32 y, 2000;
+mov.b64 a, {n, x}; mov.b64 b, {y, t}; mov.b128 q, {a, b};
+{ .param .b128 v, w; %s ld.param.b128 q, [w]; }
+mov.b128 {a, b}, q; mov.b64 {w0, w1}, a; mov.b64 {w2, w3}, b;
+mad.lo.s32 x, w1, 3, w0; mad.lo.s32 x, w2, 7, x; mad.lo.s32 x, w3, 11, x;
+st.global.b32 [out], x;]]
+    for _, way in ipairs {
+      {".param .b128 p", "ld.param.b128 q, [p];",
+        "st.param.b128 [v], q; call.uni (w), swap, (v);"},
+      {".param .b128 p", "ld.param.b128 q, [p];",
+        "call.uni (w), swap, (q);"},
+      {".reg .b128 p", "mov.b128 q, p;", "call.uni (w), swap, (q);"}} do
+      each(run(swap:format(way[1], way[2]), body:format(way[3]), own),
+        function(k) return k + 3 * 2000 + 7 * 1000 + 11 * own(k) end)
+    end
+  end)
+
   it("passes bytes, and reads them in other widths", function()
     each(run([[
       .func (.param .align 4 .b8 r[8]) swap(.param .align 4 .b8 a[8]) {

@@ -34,6 +34,14 @@ Ref op_param(PtxOp *o, uint32_t at, int bits) {
     v = op2(o, OP_SHR, v, number(o, DT_U32, 8 * (int64_t)(at - p->offset)));
     return to(o, want, v);
   }
+  uint32_t inside = at % 8;  // pointers are aligned to 8 bytes
+  int32_t pointer = ptx_bound_pointer(b, at - inside);
+  if (pointer >= 0 && b->object[pointer] && inside + (uint32_t)bytes <= 8) {
+    Ref v = ir_emit(b->cx, b->fn, (Ins){.op = OP_ADDRESS, .type = DT_I64,
+                                        .a = {b->object[pointer]}});
+    v = op2(o, OP_SHR, as(o, DT_U64, v), number(o, DT_U32, 8 * inside));
+    return to(o, want, v);
+  }
   // The bytes may span two fields: read and combine two halves.
   if (bytes >= 2) {
     int half = bits / 2;
@@ -68,9 +76,7 @@ void row_fetch(PtxOp *o, int k) {
     Ref off = number(o, DT_I32, to_at + at);
     int32_t pointer = ptx_bound_pointer(b, v->offset + at);
     if (pointer >= 0 && b->object[pointer]) {
-      Ref address = ir_emit(b->cx, b->fn, (Ins){.op = OP_ADDRESS,
-        .type = DT_I64, .a = {b->object[pointer]}});
-      local_store(o, off, as(o, DT_U64, address));
+      local_store(o, off, op_param(o, v->offset + at, 64));
       at += 7;
     } else if (word && all_passed(b, v->offset + at, 4)) {
       local_store(o, off, op_param(o, v->offset + at, 32));

@@ -64,6 +64,24 @@ describe("an argument of PTX", function()
     assert.same({5.0, -0.1}, {out[0], out[1]})
   end)
 
+  it("may be a pointer in a register that other values use, too", function()
+    local out, y = cute.zeros({4}, cute.i32), cute.zeros({4}, cute.i32)
+    y[1] = 42
+    local k = module(", .param .u64 y, .param .u32 off", [[
+      mov.u64 d1, 4;
+      ld.param.u32 r0, [off]; cvt.u64.u32 d2, r0; mul.lo.u64 d2, d2, d1;
+      ld.param.u64 d1, [y]; add.u64 d1, d1, d2; ld.global.b32 r1, [d1];
+      ld.param.u64 d1, [x]; add.u64 d1, d1, d2; st.global.b32 [d1], r1;
+      shr.u32 r1, r1, 1;
+      ld.param.u32 r2, [x]; ld.param.u64 d1, [x]; cvt.u32.u64 r3, d1;
+      setp.eq.u32 p0, r2, r3; @p0 st.global.b32 [d0], r1;]]):kernel "k"
+    k(out, y, 1):launch(SIM)
+    assert.same({21, 42}, {out[0], out[1]})
+    local _, why = k(out, y, 999):launch {grid = 1, block = 1,
+      device = "sim:sm_90a", faults = "return"}
+    assert.matches("ptx:10: read at address .* %[out%-of%-bounds%]", why)
+  end)
+
   it("is converted when a prepared launch gets others", function()
     local out = cute.zeros({1}, cute.f64)
     local k = module(", .param .f64 n", "ld.param.b64 d1, [n];\n"

@@ -11,9 +11,14 @@ const PtxFile *ptx_file(const PtxModule *m, const PtxLoc *l) {
 
 // Reports whether a file is a header of the system or of the CUDA toolkit, such
 // as /usr/local/cuda/include/cuda_fp16.hpp or nvidia/cu13/include/cuda/barrier,
-// or belongs to Triton, such as site-packages/triton/language/standard.py.
+// or belongs to CUTLASS, tilelang or Triton, such as
+// site-packages/triton/language/standard.py.
 static bool is_library(const char *name) {
-  if (strstr(name, "/triton/language/")) return true;
+  static const char *const parts[] = {"/triton/language/", "/include/cute/",
+                                      "/include/cutlass/", "/tl_templates/"};
+  for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+    if (strstr(name, parts[k])) return true;
+  }
   const char *end = strstr(name, "/include/");
   if (!end) return false;
   if (strncmp(name, "/usr/", 5) == 0 || strncmp(name, "/opt/", 5) == 0) {

@@ -235,6 +235,8 @@ describe("lines of reports on PTX", function()
          "/data/cuda-13/include/b.h", 10},
         {"mine.cuh", "/usr/include/b.h", 20},
         {"mine.py", "/v/site-packages/triton/language/standard.py", 20},
+        {"mine.cu", "/v/cutlass/include/cute/atom/copy_atom.hpp", 20},
+        {"/v/cutlass/include/cutlass/a.h", "/v/src/tl_templates/b.h", 10},
         {"/opt/x/include/a.h", "mine.cuh", 30},
         {"/data/include/a.h", "/data/include/b.h", 30}} do
         local _, lines = run(store:format(row[1], row[2]))

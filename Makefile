@@ -288,12 +288,23 @@ fuzz-ptx: setup-fuzz
 # in the simulator, and compares them with NumPy. TRITON="--seeds 20 matmul".
 triton: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@sh tools/ptx/compare.sh $(BUILD) triton triton==3.9.0 $(TRITON)
+	@sh tools/ptx/compare.sh $(BUILD) triton $(TRITON)
 
 # Does the same for kernels of the CuTe DSL. DSL="--seeds 20 gemm90".
 dsl: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@sh tools/ptx/compare.sh $(BUILD) dsl nvidia-cutlass-dsl==4.8.1 $(DSL)
+	@sh tools/ptx/compare.sh $(BUILD) dsl $(DSL)
+
+# Does the same for nvcc, NVRTC, clang, Numba, tilelang and CUTLASS's templates,
+# in a virtual environment of 6 GB. COMPILERS="--seeds 20 numba".
+compilers: setup-build
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@sh tools/ptx/compare.sh $(BUILD) compilers $(COMPILERS)
+
+# Only plants the faults of triton, dsl and compilers, and prints a table.
+planted: setup-build
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@sh tools/ptx/planted.sh $(BUILD)
 
 # Installs the program, its man page and completion; scripts, documents with
 # their examples, the program's Lua files for editors, and the workshop if `make
@@ -414,6 +425,6 @@ setup-deb:
 FORCE:
 
 .PHONY: all library install-library demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
-  bench ladders fuzz fuzz-ptx triton dsl install deb rock wheel dist packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
+  bench ladders fuzz fuzz-ptx triton dsl compilers planted install deb rock wheel dist packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-wheel setup-web setup-webtest setup-deb
 # SPDX-License-Identifier: MIT

@@ -85,6 +85,9 @@ class Dsl(seeds.Compiler):
         return os.path.join(folder, name[len("cute_dsl_"):-len("_clean.mlir")]
                             + ".sm_90a.ptx")
 
+    def source(self, key):
+        return os.path.join(HERE, "kernels.py")
+
     def limits(self, key):
         return CASES[key][1:]
 
@@ -95,4 +98,4 @@ class Dsl(seeds.Compiler):
 
 
 if __name__ == "__main__":
-    sys.exit(seeds.main(Dsl("dsl", HERE, faults)))
+    sys.exit(seeds.main(Dsl("dsl", faults.FAULTS)))

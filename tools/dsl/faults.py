@@ -1,13 +1,9 @@
 """Faults that compare.py plants in the PTX of kernels.py, one at a time.
 
-Rows: kernel, size, name of the fault, pattern of the PTX, (first occurrence,
-last occurrence) from 0, text in their place, kinds of reports that are right
-for the first report, and texts of lines in kernels.py, one of which the first
-report must name. The DSL unrolls loops, so that a line of the source has
-several places in the PTX.
+The rows are those of seeds.Compiler. The DSL unrolls loops, so that a line of
+the source has several places in the PTX.
 """
 # SPDX-License-Identifier: MIT
-import re
 
 ALL = (0, None)
 FIRST = (0, 0)
@@ -54,22 +50,3 @@ FAULTS = [
      ("registers", "deadlock"), ("setmaxregister_",)),
 ]
 
-
-def edit(row):
-    """Returns a row's title, pattern, first and last occurrence, and text."""
-    what, pattern, (first, last), new = row[2:6]
-    return what, pattern, first, last, new
-
-
-def judge(row, report, source):
-    """Returns what is wrong with the report of a planted fault, or None."""
-    kinds, lines = row[6:]
-    heads = re.findall(r"kernels\.py:(\d+): [^\n]*\[([\w-]+)\]", report)
-    if not heads:
-        return "no report"
-    line, kind = heads[0]
-    if kind not in kinds:
-        return "kind " + kind
-    if any(text in source[int(line) - 1] for text in lines):
-        return None
-    return "line " + line

@@ -14,6 +14,9 @@ function case.read(path)
   local self = setmetatable(assert(json.decode(f:read "a")), case)
   self.folder = path:match "^(.*/)[^/]*$" or ""
   self.kernel = cute[self.compiler](self.folder .. self.file)
+  if self.entry then
+    self.kernel = self.kernel:kernel(self.entry, {smem = self.smem})
+  end
   return self
 end
 
@@ -41,13 +44,14 @@ local function fill(self)
 end
 
 --- Launches the kernel on tensors read anew, on the case's device by default.
----@param options table of the launch, besides grid and device
+---@param options table of the launch, besides grid, block and cluster
 ---@return boolean? ok
 ---@return string? why the text of a report
 ---@return table arrays by name: {buffer = ..., shape = ...}
 function case:launch(options)
   local args, arrays = fill(self)
-  options.grid = self.grid
+  options.grid, options.block = self.grid, self.block
+  options.cluster = self.cluster
   options.device = options.device or self.device
   local ok, why = self.kernel(table.unpack(args)):launch(options)
   return ok, why, arrays

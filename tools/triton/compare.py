@@ -29,6 +29,9 @@ class Triton(seeds.Compiler):
     def ptx_of(self, file):
         return file[:-len("json")] + "ptx"
 
+    def source(self, key):
+        return os.path.join(HERE, "kernels.py")
+
     def limits(self, key):
         return CASES[key.rsplit("_sm", 1)[0]][1:]
 
@@ -41,4 +44,4 @@ class Triton(seeds.Compiler):
 
 
 if __name__ == "__main__":
-    sys.exit(seeds.main(Triton("triton", HERE, faults)))
+    sys.exit(seeds.main(Triton("triton", faults.FAULTS)))

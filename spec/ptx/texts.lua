@@ -78,6 +78,49 @@ local CALLS = [[
 }
 ]]
 
+-- wmma with shapes whose M, N and K differ, other types of C and D, f64, and a
+-- function with 128 bits.
+local MATRICES = [[
+.version 8.3
+.target sm_90
+.address_size 64
+.func (.param .b128 r) same(.param .b128 a) {
+  .reg .b128 q; ld.param.b128 q, [a]; st.param.b128 [r], q; ret;
+}
+.visible .entry k(.param .u64 x) {
+  .reg .b32 a<8>, b<8>, c<8>, h<4>; .reg .f32 f<8>; .reg .f64 d<6>;
+  .reg .b64 p, w; .reg .b128 q<2>;
+  ld.param.u64 p, [x];
+  wmma.load.a.sync.aligned.row.m32n8k16.global.f16
+    {a0, a1, a2, a3, a4, a5, a6, a7}, [p], 16;
+  wmma.load.b.sync.aligned.row.m32n8k16.global.f16
+    {b0, b1, b2, b3, b4, b5, b6, b7}, [p+64], 8;
+  wmma.load.c.sync.aligned.col.m32n8k16.global.f16 {h0, h1, h2, h3}, [p];
+  wmma.mma.sync.aligned.row.row.m32n8k16.f32.f16
+    {f0, f1, f2, f3, f4, f5, f6, f7}, {a0, a1, a2, a3, a4, a5, a6, a7},
+    {b0, b1, b2, b3, b4, b5, b6, b7}, {h0, h1, h2, h3};
+  wmma.store.d.sync.aligned.row.m32n8k16.global.f32 [p],
+    {f0, f1, f2, f3, f4, f5, f6, f7}, 8;
+  wmma.load.a.sync.aligned.col.m8n32k16.global.s8 {a0}, [p], 16;
+  wmma.load.b.sync.aligned.col.m8n32k16.global.s8 {b0, b1, b2, b3}, [p], 32;
+  wmma.load.c.sync.aligned.row.m8n32k16.global.s32
+    {c0, c1, c2, c3, c4, c5, c6, c7}, [p];
+  wmma.mma.sync.aligned.col.col.m8n32k16.s32.s8.s8.s32.satfinite
+    {c0, c1, c2, c3, c4, c5, c6, c7}, {a0}, {b0, b1, b2, b3},
+    {c0, c1, c2, c3, c4, c5, c6, c7};
+  wmma.load.a.sync.aligned.row.m8n8k4.global.f64 {d0}, [p];
+  wmma.load.b.sync.aligned.col.m8n8k4.global.f64 {d1}, [p], 4;
+  wmma.load.c.sync.aligned.col.m8n8k4.global.f64 {d2, d3}, [p];
+  wmma.mma.sync.aligned.row.col.m8n8k4.rn.f64.f64.f64.f64 {d4, d5}, {d0}, {d1},
+    {d2, d3};
+  wmma.store.d.sync.aligned.col.m8n8k4.global.f64 [p], {d4, d5}, 8;
+  mov.b64 w, 8; mov.b128 q0, {w, p};
+  call.uni (q1), same, (q0);
+  st.global.b128 [p], q1;
+  ret;
+}
+]]
+
 -- Adds the texts in the files of spec/ptx/.
 local function of_specs(add)
   local p <close> = io.popen "ls spec/ptx/*.lua"
@@ -95,6 +138,7 @@ local function of_specs(add)
   end
   add("sparse", SPARSE)
   add("calls", CALLS)
+  add("matrices", MATRICES)
   for i = 1, 20 do
     math.randomseed(i)
     add("graph" .. i, graphs.ptx(graphs.random(function(n)

@@ -129,6 +129,94 @@ TRY:
   end)
 end)
 
+-- Returns the IR whose host repeats the launch of kernel scale in a loop from
+-- text `open` to text `close`, and launches it from out to x in the same turn.
+-- The function has a further argument, %arg3.
+local function repeated(open, close)
+  local ir = changed(IR, "%%arg2: f32, %%stream", "%%arg2: f32, %%arg3: i32, "
+    .. "%%stream")
+  local launch = ir:match "%%6 = (cuda.launch_ex[^\n]*\n)"
+  local back = changed(launch, "%(%%arg0, %%arg1,", "(%%arg1, %%arg0,")
+  ir = changed(ir, "%%3 = cute.kernel_smem_size", (open .. "\n%3 = "
+    .. "cute.kernel_smem_size"):gsub("%%", "%%%%"))
+  return changed(ir, "%%6 = cuda.launch_ex[^\n]*\n", ("%6 = " .. launch
+    .. "%7 = " .. back .. close .. "\n"):gsub("%%", "%%%%"))
+end
+
+local FOR = "scf.for %arg9 = %c0_i32 to %arg3 step %c1_i32  : i32 {"
+local WHILE = [[
+%9 = scf.while (%arg9 = %arg3) : (i32) -> i32 {
+  %10 = arith.cmpi sgt, %arg9, %c0_i32 : i32
+  scf.condition(%10) %arg9 : i32
+} do {
+^bb0(%arg9: i32 loc("while":1:2)):]]
+local DOWN = "%11 = arith.subi %arg9, %c1_i32 : i32\nscf.yield %11 : i32\n}"
+
+describe("launches of a host's function in the CuTe DSL", function()
+  before_each(function() folder = support.folder() end)
+  after_each(function() support.remove(folder) end)
+
+  it("repeat in loops", function()
+    for _, ir in ipairs {repeated(FOR, "}"), repeated(WHILE, DOWN)} do
+      keep("scale", ir, PTX)
+      local k = cute.dsl(folder)
+      for turns = 0, 3 do
+        local x, out = matrix(3, 4, 4), matrix(3, 4, 4)
+        x[{1, 2}] = 5
+        local calls = k(x, out, 2, turns)
+        assert.equal(2 * turns, #calls)
+        calls:launch {device = "sim:sm_90a"}
+        assert.equal(5 * 4 ^ turns, x[{1, 2}])
+        assert.equal(turns > 0 and 5 * 4 ^ turns / 2 or 0, out[{1, 2}])
+      end
+      local x = matrix(3, 4, 4)
+      x[{2, 3}] = 1
+      assert.is_nil(k(x, matrix(3, 4, 4), 2, 2):check({}).fault)
+      assert.equal(16, x[{2, 3}])
+      support.raises("launches kernel kernel_scale_0 several times: launch all "
+        .. "kernels together", cute.dsl(folder, {kernel = "kernel_scale_0"}),
+        x, x, 2, 2)
+    end
+  end)
+
+  it("stop at the first report", function()
+    keep("scale", repeated(FOR, "}"),
+         changed(PTX, "(st%.global%.f32 %[%%%w+)", "%1+4096"))
+    local k = cute.dsl(folder)
+    local x, out = matrix(3, 4, 4), matrix(3, 4, 4)
+    local ok, why = k(x, out, 2, 2):launch {device = "sim:sm_90a",
+                                           faults = "return"}
+    assert.falsy(ok)
+    assert.matches("out%-of%-bounds", why)
+    assert.equal("out-of-bounds", k(x, out, 2, 2):check({}).fault.kind)
+  end)
+
+  it("are rejected in loops whose turns are unknown", function()
+    keep("scale", repeated("%50 = own.op %arg3 : i32\n"
+      .. changed(FOR, "%%arg3", "%%%%50"), "}"), PTX)
+    support.raises("a launch in a loop whose turns depend on own.op",
+      cute.dsl(folder), matrix(3, 4, 4), matrix(3, 4, 4), 2, 2)
+    keep("scale", repeated(WHILE, changed(DOWN, "subi", "addi")), PTX)
+    support.raises("turns depend on a loop of more than 4,096 turns",
+      cute.dsl(folder), matrix(3, 4, 4), matrix(3, 4, 4), 2, 1)
+  end)
+
+  it("run by a LAUNCH file without an entry", function()
+    keep("scale", repeated(FOR, "}"), PTX)
+    support.write(folder .. "/launch.json", [[
+      {"args": ["x", "out", 2.0, 3],
+       "memory": {"x": {"dtype": "f32", "shape": [1, 4], "fill": 3.0},
+                  "out": {"dtype": "f32", "shape": [1, 4]}},
+       "expect": {"x": {"values": [192, 192, 192, 192]}}}]])
+    for _, command in ipairs {"run", "check"} do
+      local out, err, code = support.run {command, folder, "--launch",
+                                          folder .. "/launch.json"}
+      assert.equal(0, code, out .. err)
+      assert.matches("x: as expected", out)
+    end
+  end)
+end)
+
 describe("cute.dsl", function()
   before_each(function() folder = support.folder() end)
   after_each(function() support.remove(folder) end)

@@ -53,6 +53,44 @@ def gemm80(rng, m, n, k, *more):
             ["a", "b", "c", *more], {"c": a.astype(float) @ b.astype(float).T})
 
 
+def blend(rng, n):
+    x, y = normal(rng, n), normal(rng, n)
+    want = 0.25 * x.astype(float) + 0.75 * y.astype(float)
+    return ({"x": x, "y": y, "out": np.zeros_like(x)}, ["x", "y", "out", 0.25],
+            {"out": want})
+
+
+def rms_norm(rng, m, n):
+    x, w = normal(rng, m, n), normal(rng, n)
+    wide = x.astype(float)
+    want = wide / np.sqrt((wide ** 2).mean(1, keepdims=True) + 1e-5) * w
+    return ({"x": x, "w": w, "out": np.zeros_like(x)}, ["x", "w", "out"],
+            {"out": want})
+
+
+def gemm80_relu(rng, m, n, k):
+    a, b = normal(rng, m, k), normal(rng, n, k)
+    bias = normal(rng, n, dtype=np.float32)
+    want = a.astype(float) @ b.astype(float).T + bias
+    return ({"a": a, "b": b, "bias": bias, "c": np.zeros((m, n), np.float16)},
+            ["a", "b", "bias", "c"], {"c": np.maximum(want, 0)})
+
+
+def smooth(rng, n, steps):
+    x = normal(rng, n, dtype=np.float32)
+    want = x.astype(float)
+    for _ in range(2 * steps):
+        wide = np.pad(want, 1, "edge")
+        want = (wide[:-2] + wide[1:-1] + wide[2:]) / 3
+    return ({"x": x, "y": np.zeros_like(x)}, ["x", "y", steps], {"x": want})
+
+
+def tree(rng, n):
+    x = normal(rng, n, dtype=np.float32)
+    return ({"x": x, "out": np.zeros(1, np.float32)}, ["x", "out"],
+            {"out": x.astype(float).sum()})
+
+
 # Name: the function for one problem, which returns tensors by name, arguments
 # and results in f64 by name; sizes; the largest relative error.
 CASES = {
@@ -62,6 +100,12 @@ CASES = {
     "gemm80": (gemm80, [(1, 1, 32), (65, 63, 64), (130, 70, 160)], 1e-6),
     "gemm90": (gemm80, [(1, 1, 8, 1), (129, 65, 72, 3), (200, 100, 136, 2),
                         (300, 130, 320, 5)], 1e-6),
+    "blend": (blend, [(8,), (1000,), (2056,)], 1e-3),
+    "rms_norm": (rms_norm, [(1, 8), (3, 1000), (5, 1024)], 1e-3),
+    "gemm80_relu": (gemm80_relu, [(1, 8, 32), (65, 72, 64), (130, 136, 160)],
+                    1e-3),
+    "smooth": (smooth, [(1, 1), (129, 2), (1000, 3)], 1e-6),
+    "tree": (tree, [(1,), (2,), (1000,)], 1e-6),
 }
 
 
@@ -72,8 +116,9 @@ class Dsl(seeds.Compiler):
                           CUTE_DSL_NO_CACHE="1")
         warnings.simplefilter("ignore")
         import kernels
+        import more
         made = {}
-        for name, function in kernels.COMPILE.items():
+        for name, function in {**kernels.COMPILE, **more.COMPILE}.items():
             if not names or name in names:
                 function()
                 made[name], = glob.glob(

@@ -97,15 +97,12 @@ def attention(q: cute.Tensor, k: cute.Tensor, v: cute.Tensor, out: cute.Tensor,
 TILE80, STAGES80 = (64, 64, 32), 3
 
 
-@cute.kernel
-def gemm80_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor,
-                  layout: cute.ComposedLayout, copy: cute.TiledCopy,
-                  mma: cute.TiledMma):
+# Adds a tile of a b^T to acc.
+@cute.jit
+def product80(a: cute.Tensor, b: cute.Tensor, layout: cute.ComposedLayout,
+              copy: cute.TiledCopy, mma: cute.TiledMma, sa: cute.Tensor,
+              sb: cute.Tensor, acc: cute.Tensor, m: Int32, n: Int32):
     tid, _, _ = cute.arch.thread_idx()
-    m, n, _ = cute.arch.block_idx()
-    smem = SmemAllocator()
-    sa = smem.allocate_tensor(Float16, layout, 128)
-    sb = smem.allocate_tensor(Float16, layout, 128)
     tile = (TILE80[0], TILE80[2])
     ga, gb = cute.local_tile(a, tile, (m, None)), cute.local_tile(b, tile, (n, None))
     ia = cute.local_tile(cute.make_identity_tensor(a.shape), tile, (m, 0))
@@ -117,8 +114,6 @@ def gemm80_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor,
     at = mma.get_slice(tid)
     ra = mma.make_fragment_A(at.partition_A(sa[None, None, 0]))
     rb = mma.make_fragment_B(at.partition_B(sb[None, None, 0]))
-    acc = cute.make_rmem_tensor(at.partition_shape_C(TILE80[:2]), Float32)
-    acc.fill(0.0)
     atom = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), Float16)
     load_a, load_b = cute.make_tiled_copy_A(atom, mma), cute.make_tiled_copy_B(atom, mma)
     la, lb = load_a.get_slice(tid), load_b.get_slice(tid)
@@ -150,6 +145,21 @@ def gemm80_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor,
             cute.copy(load_a, lsa[None, None, kk, k % STAGES80], lra[None, None, kk])
             cute.copy(load_b, lsb[None, None, kk, k % STAGES80], lrb[None, None, kk])
             cute.gemm(mma, acc, ra[None, None, kk], rb[None, None, kk], acc)
+
+
+@cute.kernel
+def gemm80_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor,
+                  layout: cute.ComposedLayout, copy: cute.TiledCopy,
+                  mma: cute.TiledMma):
+    tid, _, _ = cute.arch.thread_idx()
+    m, n, _ = cute.arch.block_idx()
+    smem = SmemAllocator()
+    sa = smem.allocate_tensor(Float16, layout, 128)
+    sb = smem.allocate_tensor(Float16, layout, 128)
+    at = mma.get_slice(tid)
+    acc = cute.make_rmem_tensor(at.partition_shape_C(TILE80[:2]), Float32)
+    acc.fill(0.0)
+    product80(a, b, layout, copy, mma, sa, sb, acc, m, n)
     tc = at.partition_C(cute.local_tile(c, TILE80[:2], (m, n)))
     ti = at.partition_C(cute.local_tile(
         cute.make_identity_tensor(c.shape), TILE80[:2], (m, n)))
@@ -158,8 +168,8 @@ def gemm80_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor,
             tc[i] = acc[i]
 
 
-@cute.jit
-def gemm80(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+def parts80():
+    """The MMA, the copy and the layout of a stage of product80."""
     mma = cute.make_tiled_mma(warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16)),
                               (2, 2, 1), permutation_mnk=(32, 32, 16))
     atom = cute.make_copy_atom(cpasync.CopyG2SOp(), Float16, num_bits_per_copy=128)
@@ -167,11 +177,19 @@ def gemm80(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
                                    cute.make_layout((1, 8)))
     rows = cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0,
                                      cute.make_layout((8, 32), stride=(32, 1)))
-    layout = cute.tile_to_shape(rows, (64, 32, STAGES80), (0, 1, 2))
+    return mma, copy, cute.tile_to_shape(rows, (64, 32, STAGES80), (0, 1, 2))
+
+
+def grid80(c):
+    return (cute.ceil_div(cute.size(c, mode=[0]), TILE80[0]),
+            cute.ceil_div(cute.size(c, mode=[1]), TILE80[1]), 1)
+
+
+@cute.jit
+def gemm80(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    mma, copy, layout = parts80()
     gemm80_kernel(a, b, c, layout, copy, mma).launch(
-        grid=(cute.ceil_div(cute.size(c, mode=[0]), TILE80[0]),
-              cute.ceil_div(cute.size(c, mode=[1]), TILE80[1]), 1),
-        block=(THREADS, 1, 1))
+        grid=grid80(c), block=(THREADS, 1, 1))
 
 
 # A persistent, warp-specialised GEMM for Hopper: a warp loads by TMA, two

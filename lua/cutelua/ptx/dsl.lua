@@ -300,19 +300,26 @@ end
 -- Kernels
 ---------------------------------------------------------------------------
 
--- Runs the host's function with the arguments of a call; returns the launch of
--- the kernel.
-local function launch_of(k, args)
+-- Runs the host's function of a kernel or a module with the arguments of a
+-- call; returns its launches.
+local function launches_of(k, args)
+  local name = k.host.name
   if args.n ~= k.takes then
-    core.fail("bad-argument", ("%s takes %d arguments, not %d"):format(k.name,
+    core.fail("bad-argument", ("%s takes %d arguments, not %d"):format(name,
       k.takes, args.n))
   end
+  return host.run(k.ir, k.host, host_values(k, args), k.path)
+end
+
+-- Returns the only launch of a kernel.
+local function launch_of(k, args)
+  if k.all then return args[1] end
   local found
-  for _, l in ipairs(host.run(k.ir, k.host, host_values(k, args), k.path)) do
+  for _, l in ipairs(launches_of(k, args)) do
     if l.kernel == k.kernel.name then
       if found then
-        fail(k.path, "the host's function launches kernel %s several times",
-             k.kernel.name)
+        fail(k.path, "the host's function launches kernel %s several times: "
+          .. "launch all kernels together", k.kernel.name)
       end
       found = l
     end
@@ -414,26 +421,21 @@ local function smem_of(self, name, given)
     .. "constant of the IR\n  give them: {smem = ...}")
 end
 
---- Returns a kernel, which takes the arguments of the host's function.
----@param name? string of the kernel; may be left out if there is one kernel
----@param opts? table {smem, lines} as for PTX
-function Module:kernel(name, opts)
-  local names = self:entries()
-  if not name and #names > 1 then
-    fail(self.path, "the host's function launches %s: name one of them",
-         table.concat(names, ", "))
-  end
-  local entry = core.ptx_entry(self.ptx.module, name or names[1])
+-- Returns a kernel. It takes the arguments of the host's function, or with
+-- `all` a launch of this function.
+local function kernel_of(self, name, opts, all)
+  local entry = core.ptx_entry(self.ptx.module, name)
   local kernel = self.ir.kernels[entry.name]
   if not kernel then
     fail(self.path, "the IR has no kernel %s, which the PTX has", entry.name)
   end
   local k = {path = self.path, ir = self.ir, host = self.host, kernel = kernel,
-             entry = entry, takes = self.takes, name = self.host.name}
+             entry = entry, takes = self.takes, name = self.host.name,
+             all = all}
   local own = {smem = smem_of(self, entry.name, opts and opts.smem),
                lines = opts and opts.lines}
   return ptx.made(self.ptx, entry.name, own, {
-    takes = self.takes,
+    takes = all and 1 or self.takes,
     -- A warp copies by TMA as a whole; code of the DSL elects no lane to store.
     store_once = true,
     expand = function(...)
@@ -443,6 +445,84 @@ function Module:kernel(name, opts)
       if prepared then return check_grid(k, call.given, prepared) end
       return options_of(k, call.given, o)
     end})
+end
+
+--- Returns a kernel, which takes the arguments of the host's function.
+---@param name? string of the kernel; may be left out if there is one kernel
+---@param opts? table {smem, lines} as for PTX
+function Module:kernel(name, opts)
+  local names = self:entries()
+  if not name and #names > 1 then
+    fail(self.path, "the host's function launches %s: name one of them",
+         table.concat(names, ", "))
+  end
+  return kernel_of(self, name or names[1], opts)
+end
+
+--- Reports whether the host's function may launch more than once: in a loop, or
+-- at several places.
+---@return boolean
+function Module:several()
+  local places = 0
+  local function count(body, weight)
+    for _, i in ipairs(body) do
+      if i.op:find "^cuda%.launch_ex" then places = places + weight end
+      local loop = i.op == "scf.for" or i.op == "scf.while"
+      for _, r in ipairs(i.regions or {}) do
+        count(r, loop and 2 or weight)
+      end
+    end
+  end
+  count(self.host.body, 1)
+  return places > 1
+end
+
+---@class cute.DslCalls
+local Calls = {}
+Calls.__index = Calls
+
+--- Launches the kernels in the order of the host's function. Returns what the
+-- last launch returns, or the first with an error.
+---@param opts? table of each launch
+function Calls:launch(opts)
+  local ok, why
+  for _, c in ipairs(self) do
+    ok, why = c:launch(opts or {})
+    if not ok and why then break end
+  end
+  return ok, why
+end
+
+--- Checks each launch, and then launches it. Returns the verdict of the last
+-- one, or the first verdict with a fault.
+---@param opts? table of each check
+---@return table verdict
+function Calls:check(opts)
+  local verdict
+  for _, c in ipairs(self) do
+    verdict = c:check(opts or {})
+    if verdict.fault then break end
+    c:launch {device = opts and opts.device}
+  end
+  return verdict
+end
+
+--- Returns a function that takes the arguments of the host's function. Its
+-- result is a list of the calls of kernels that this function makes, with
+-- methods launch and check.
+---@param opts? table {smem, lines} as for PTX
+---@return function
+function Module:calls(opts)
+  local kernels = {}
+  return function(...)
+    local list = {}
+    for i, l in ipairs(launches_of(self, table.pack(...))) do
+      local k = kernels[l.kernel] or kernel_of(self, l.kernel, opts, true)
+      kernels[l.kernel] = k
+      list[i] = k(l)
+    end
+    return setmetatable(list, Calls)
+  end
 end
 
 --- Reads the IR that the CuTe DSL kept, and the PTX beside it.
@@ -462,10 +542,12 @@ end
 
 --- Returns the kernel that the CuTe DSL compiled: reads the IR that it kept and
 -- the PTX beside it. The kernel takes the arguments of the @cute.jit function;
--- grid, block, cluster and shared memory come from the IR.
+-- grid, block, cluster and shared memory come from the IR. If the function
+-- launches several times, the call of its result is a list of the calls of
+-- kernels, in order, with methods launch and check for all of them.
 ---@param path string the folder CUTE_DSL_DUMP_DIR, or its file
 -- cute_dsl_NAME_clean.mlir if there are several
----@param opts? table {kernel: string its name if there are several, smem:
+---@param opts? table {kernel: string names one of several kernels, smem:
 -- integer bytes of dynamic shared memory, lines: string "ptx": reports name
 -- lines of the PTX}
 function dsl.dsl(path, opts)
@@ -475,12 +557,15 @@ function dsl.dsl(path, opts)
       sign.unknown("option", name, known_options)
     end
   end
-  return dsl.module(path):kernel(opts and opts.kernel, opts)
+  local module, name = dsl.module(path), opts and opts.kernel
+  local own = opts and {smem = opts.smem, lines = opts.lines}
+  if not name and module:several() then return module:calls(own) end
+  return module:kernel(name, own)
 end
 
 sign.class("dsl module", Module, [[
-  kernel(name?: string, opts?: {lines smem}) entries() variable(name: string)]],
-           "path file ptx ir module host takes")
+  kernel(name?: string, opts?: {lines smem}) entries() variable(name: string)
+  several() calls(opts?: {lines smem})]], "path file ptx ir module host takes")
 
 return dsl
 -- SPDX-License-Identifier: MIT

@@ -536,25 +536,101 @@ local function results_of(state, i)
   return list
 end
 
+---------------------------------------------------------------------------
+-- Loops
+---------------------------------------------------------------------------
+
+local MOST_TURNS = 4096  -- turns of all loops of a function
+
+local function count_turn(state)
+  state.turns = state.turns + 1
+  if state.turns > MOST_TURNS then give_up "a loop of more than 4,096 turns" end
+end
+
+-- Returns the names in a text "(%a = %x, %b = %y)", and the values of %x and
+-- %y.
+local function carried(state, text)
+  local names, values = {}, {}
+  for name, from in (text or ""):gmatch "(%%[%w_]+)%s*=%s*(%%[%w_%-]+#?%d*)" do
+    names[#names + 1] = name
+    values[#values + 1] = value_of(state, from)
+  end
+  return names, values
+end
+
+local function give(state, names, values)
+  for k, name in ipairs(names or {}) do state.values[name] = values[k] end
+end
+
+-- Each function runs a loop and returns the values of its results.
+local LOOPS = {}
+
+LOOPS["scf.for"] = function(state, i)
+  local var, text = i.text:match "(%%[%w_]+)%s*=%s*(.*)$"
+  local bounds = {}
+  for k, name in ipairs(names_in(text)) do
+    local v = value_of(state, name)
+    if k > 3 then break end
+    bounds[k] = v.n or give_up(v.unknown or "a bound")
+  end
+  local first, last, step = table.unpack(bounds)
+  local names, values = carried(state, text:match "iter_args(%b())")
+  if step < 1 then give_up "a step that is not positive" end
+  for n = first, last - 1, step do
+    count_turn(state)
+    state.values[var] = {n = n}
+    give(state, names, values)
+    values = run_body(state, i.regions[1])
+  end
+  return values
+end
+
+LOOPS["scf.while"] = function(state, i)
+  local names, values = carried(state, i.text:match "^(%b())")
+  while true do
+    count_turn(state)
+    give(state, names, values)
+    values = run_body(state, i.regions[1])
+    local go = table.remove(values, 1) or {}
+    if not go.n then give_up(go.unknown or "a condition") end
+    if go.n == 0 then return values end
+    give(state, i.regions[2].takes, values)
+    values = run_body(state, i.regions[2])
+  end
+end
+
+-- Runs a loop. If a value is unknown on which the number of turns depends, the
+-- loop must not launch, and its results are unknown.
+local function loop(state, i)
+  local ok, out = pcall(LOOPS[i.op], state, i)
+  if ok then return out end
+  if type(out) ~= "table" then error(out, 0) end
+  for _, r in ipairs(i.regions) do
+    mlir.each(r, function(x)
+      if x.op:find "^cuda%.launch_ex" then
+        core.fail("bad-argument", ("%s, line %d: a launch in a loop whose "
+          .. "turns depend on %s, which this reader of the IR does not compute")
+          :format(state.path, x.line, out.unknown))
+      end
+    end)
+  end
+  local list = {}
+  for k = 1, #i.results do list[k] = {unknown = out.unknown} end
+  return list
+end
+
 -- Runs the instructions of a body; returns the values that it yields.
 function run_body(state, body)
   for _, i in ipairs(body) do
-    if i.op == "scf.yield" then
+    if i.op == "scf.yield" or i.op == "scf.condition" then
       local out = {}
-      for k, name in ipairs(names_in(i.text:match "^(.-)%s:" or "")) do
+      for k, name in ipairs(names_in(i.text:match "^(.-)%s:" or i.text)) do
         out[k] = value_of(state, name)
       end
       return out
-    elseif i.op:find "^scf%.[fw]" then
-      mlir.each(i.regions and i.regions[1] or {}, function(x)
-        if x.op:find "^cuda%.launch_ex" then
-          core.fail("bad-argument", ("%s, line %d: a launch in a loop of the "
-            .. "host's function is not supported"):format(state.path, x.line))
-        end
-      end)
     end
     if not launch_of(state, i) then
-      for k, v in ipairs(results_of(state, i)) do
+      for k, v in ipairs((LOOPS[i.op] and loop or results_of)(state, i)) do
         if i.results[k] then state.values[i.results[k]] = v end
       end
     end
@@ -572,7 +648,7 @@ end
 ---@return table[]
 function host.run(module, f, args, path)
   local state = {module = module, aliases = module.aliases, values = {},
-                 configs = {}, launches = {}, path = path}
+                 configs = {}, launches = {}, path = path, turns = 0}
   for i, p in ipairs(f.parameters) do state.values[p.name] = args[i] end
   run_body(state, f.body)
   return state.launches

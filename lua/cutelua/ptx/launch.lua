@@ -385,14 +385,17 @@ function launch.module(path, spec)
 end
 
 local function one(module, spec, memory, what, opt)
-  if not spec.entry and #module:entries() ~= 1 then
+  local all = not spec.entry and module.host and module:several()
+  if not spec.entry and not all and #module:entries() ~= 1 then
     fail("%s names no entry: the file has %s", what,
          table.concat(module:entries(), ", "))
   end
   local name = spec.entry or module:entries()[1]
-  local k = module:kernel(name, {smem = spec.smem, lines = opt.lines,
-                               undefined_ok = spec.undefined_ok})
-  if not (spec.block or k.block) then
+  local k = all and module:calls {smem = spec.smem, lines = opt.lines}
+    or module:kernel(name, {smem = spec.smem, lines = opt.lines,
+                            undefined_ok = spec.undefined_ok})
+  local block = spec.block or not all and k.block or nil
+  if not (all or block) then
     fail("%s has no block, and entry %s no .reqntid", what, name)
   end
   local args = {}
@@ -402,7 +405,7 @@ local function one(module, spec, memory, what, opt)
   end
   k(table.unpack(args)):launch {
     grid = spec.grid or not module.host and 1 or nil,
-    block = spec.block or k.block,
+    block = block,
     cluster = spec.cluster, pdl = spec.pdl, cooperative = spec.cooperative,
     seed = spec.seed, device = opt.device}
 end

@@ -176,13 +176,17 @@ end
 
 -- Reads the lines of a region up to its closing brace. Returns its instructions
 -- and the number of the closing line. An instruction has the regions that
--- follow it.
+-- follow it; a region whose block has parameters has their names in `takes`.
 local function region(lines, at)
   local body = {}
   while lines[at] do
     local line = lines[at]
     if line:find "^}" then return body, at end
     local i = instruction(line, at)
+    for name in (line:match "^%^bb%d+(%b())" or ""):gmatch "(%%[%w_]+):" do
+      body.takes = body.takes or {}
+      table.insert(body.takes, name)
+    end
     if line:find "{$" then
       i = i or {op = "?", text = line, line = at, results = {}}
       i.regions = {}

@@ -106,6 +106,8 @@ CASES = {
                     1e-3),
     "smooth": (smooth, [(1, 1), (129, 2), (1000, 3)], 1e-6),
     "tree": (tree, [(1,), (2,), (1000,)], 1e-6),
+    "flash80": (attention, [(1, 1, 1), (2, 65, 63), (1, 130, 200)], 1e-3),
+    "flash90": (attention, [(1, 1, 1), (2, 65, 63), (1, 130, 200)], 1e-3),
 }
 
 
@@ -115,10 +117,12 @@ class Dsl(seeds.Compiler):
                           CUTE_DSL_LINEINFO="1", CUTE_DSL_DUMP_DIR=folder,
                           CUTE_DSL_NO_CACHE="1")
         warnings.simplefilter("ignore")
+        import flash
         import kernels
         import more
         made = {}
-        for name, function in {**kernels.COMPILE, **more.COMPILE}.items():
+        for name, function in {**kernels.COMPILE, **more.COMPILE,
+                               **flash.COMPILE}.items():
             if not names or name in names:
                 function()
                 made[name], = glob.glob(
@@ -131,7 +135,11 @@ class Dsl(seeds.Compiler):
                             + ".sm_90a.ptx")
 
     def source(self, key):
-        return os.path.join(HERE, "kernels.py")
+        import flash
+        import more
+        file = "flash" if key in flash.COMPILE else \
+            "more" if key in more.COMPILE else "kernels"
+        return os.path.join(HERE, file + ".py")
 
     def limits(self, key):
         return CASES[key][1:]

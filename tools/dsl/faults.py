@@ -1,4 +1,4 @@
-"""Faults that compare.py plants in the PTX of kernels.py, one at a time.
+"""Faults that compare.py plants in the PTX of its kernels, one at a time.
 
 The rows are those of seeds.Compiler. The DSL unrolls loops, so that a line of
 the source has several places in the PTX.
@@ -10,6 +10,10 @@ FIRST = (0, 0)
 WAIT = r"\tmbarrier\.try_wait[^\n]*\n\t@P1 bra"
 RACE = ("race", "async-in-flight", "async-race", "uninitialised")
 ORDER = RACE + ("mbarrier", "deadlock")
+BAR = r"\tbar\.sync[^\n]*\n"
+LOADS = ("cute.copy(plain", "load_k.", "cute.copy(trans", "load_v.", "load_q.",
+         "cute.copy(copy")
+RELU80, FLASH = (130, 136, 160), (1, 130, 200)
 GEMM80, GEMM90 = (130, 70, 160), (200, 100, 320, 2)
 
 FAULTS = [
@@ -48,5 +52,40 @@ FAULTS = [
     ("gemm90", GEMM90, "registers over the pool",
      r"(setmaxnreg\.inc[^\n]*\t)232", FIRST, r"\g<1>248",
      ("registers", "deadlock"), ("setmaxregister_",)),
+    ("blend", (1000,), "bound one vector too high", r"setp\.le\.s32", FIRST,
+     "setp.lt.s32", ("out-of-bounds",), ("cute.autovec_copy",)),
+    ("rms_norm", (3, 1000), "barrier removed", BAR, FIRST, "", RACE,
+     ("part[",)),
+    ("gemm80_relu", RELU80, "barrier after the product removed", BAR,
+     (1, 1), "", RACE, ("tsc[i] =", "cute.copy(load_", "product80(")),
+    ("gemm80_relu", RELU80, "barrier before the stores removed", BAR,
+     (2, 2), "", RACE, ("tsc[i] =", "cute.autovec_copy", "local_tile(sc")),
+    ("smooth", (1000, 3), "bound of the second kernel one too high",
+     r"setp\.ge\.s32", (1, 1), "setp.gt.s32", ("out-of-bounds",),
+     ("out[i] =", "x[i]")),
+    ("flash80", FLASH, "wait_group 2 instead of 1",
+     r"(cp\.async\.wait_group[ \t]+)1", FIRST, r"\g<1>2", RACE, LOADS),
+    ("flash80", FLASH, "wait removed", r"\tcp\.async\.wait_group[^\n]*\n",
+     FIRST, "", RACE, LOADS),
+    ("flash80", FLASH, "barrier before the products removed", BAR, FIRST, "",
+     RACE, LOADS),
+    ("flash80", FLASH, "barrier after the products removed", BAR, (1, 1), "",
+     RACE, LOADS),
+    ("flash80", FLASH, "commit removed", r"\tcp\.async\.commit_group;\n",
+     (1, 1), "", RACE, LOADS),
+    ("flash90", FLASH, "half of the bytes expected", r"16384;", ALL, "8192;",
+     ORDER, ("producer_", "cute.copy(atom_", "consumer_wait")),
+    ("flash90", FLASH, "release removed",
+     r"\tmbarrier\.arrive\.shared\.b64 [^\n]*\n", ALL, "", ORDER,
+     ("consumer_release", "producer_", "PipelineTmaAsync.create")),
+    ("flash90", FLASH, "fence of the mbarriers removed",
+     r"fence\.mbarrier_init\.release\.cluster;", ALL, "", ORDER,
+     ("PipelineTmaAsync.create", "cute.copy(atom_", "producer_")),
+    ("flash90", FLASH, "wait_group of the scores 1",
+     r"(wgmma\.wait_group\.sync\.aligned[ \t]+)0", FIRST, r"\g<1>1",
+     RACE + ("in-flight",), ("online_softmax", "s[(c, r)", "cute.gemm")),
+    ("flash90", FLASH, "wait_group of the output 1",
+     r"(wgmma\.wait_group\.sync\.aligned[ \t]+)0", (1, 1), r"\g<1>1",
+     RACE + ("in-flight",), ("o[(c, r)", "cute.copy(atom_", "cute.gemm",
+                             "as_operand", "s.load()")),
 ]
-

@@ -220,9 +220,8 @@ end
 RUN["cute.select"] = function(_, i, a)
   local function pick(tuple)
     local out = {}
-    for k in (i.text:match "mode = %[(.-)%]" or ""):gmatch "%d+" do
-      out[#out + 1] = tuple[k + 1]
-    end
+    local list = i.text:match "^<%[(.-)%]>" or i.text:match "mode = %[(.-)%]"
+    for k in (list or ""):gmatch "%d+" do out[#out + 1] = tuple[k + 1] end
     return out
   end
   if a[1].shape then

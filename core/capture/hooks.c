@@ -136,6 +136,11 @@ static bool ask(CUfunction f, Kernel *k) {
   return false;
 }
 
+bool kernel_selected(CUfunction f) {
+  Kernel k;
+  return ((known_of(f, &k) && k.name) || ask(f, &k)) && launch_selects(k.name);
+}
+
 static int before(CUfunction f, const CUlaunchConfig *c, void **params,
                   void **extra) {
   Kernel k;
@@ -162,6 +167,8 @@ static int before(CUfunction f, const CUlaunchConfig *c, void **params,
 #define LINK_ARGS \
   (void *state, int type, void *data, size_t size, const char *name, \
    unsigned n, void *options, void **values)
+#define INSTANTIATE_ARGS \
+  (CUgraphExec *e, CUgraph g, CUgraphNode *bad, char *log, size_t size)
 #define HOOKS(H) \
   H(cuModuleLoadData, (CUmodule *m, const void *image)) \
   H(cuModuleLoadDataEx, (CUmodule *m, const void *image, unsigned n, \
@@ -181,6 +188,23 @@ static int before(CUfunction f, const CUlaunchConfig *c, void **params,
   H(cuLaunchKernelEx, EX_ARGS) H(cuLaunchKernelEx_ptsz, EX_ARGS) \
   H(cuLaunchCooperativeKernel, COOPERATIVE_ARGS) \
   H(cuLaunchCooperativeKernel_ptsz, COOPERATIVE_ARGS) \
+  H(cuGraphInstantiate, INSTANTIATE_ARGS) \
+  H(cuGraphInstantiate_v2, INSTANTIATE_ARGS) \
+  H(cuGraphInstantiateWithFlags, (CUgraphExec *e, CUgraph g, \
+                                  unsigned long long options)) \
+  H(cuGraphInstantiateWithParams, (CUgraphExec *e, CUgraph g, void *options)) \
+  H(cuGraphInstantiateWithParams_ptsz, (CUgraphExec *e, CUgraph g, \
+                                        void *options)) \
+  H(cuGraphExecUpdate, (CUgraphExec e, CUgraph g, CUgraphNode *bad, \
+                        int *why)) \
+  H(cuGraphExecUpdate_v2, (CUgraphExec e, CUgraph g, void *why)) \
+  H(cuGraphExecKernelNodeSetParams, (CUgraphExec e, CUgraphNode node, \
+                                     const void *params)) \
+  H(cuGraphExecKernelNodeSetParams_v2, (CUgraphExec e, CUgraphNode node, \
+                                        const void *params)) \
+  H(cuGraphExecDestroy, (CUgraphExec e)) \
+  H(cuGraphLaunch, (CUgraphExec e, CUstream s)) \
+  H(cuGraphLaunch_ptsz, (CUgraphExec e, CUstream s)) \
   H(cuGetProcAddress, (const char *name, void **p, int version, \
                        unsigned long long flags)) \
   H(cuGetProcAddress_v2, (const char *name, void **p, int version, \
@@ -376,7 +400,72 @@ EX(cuLaunchKernelEx_ptsz)
 COOPERATIVE(cuLaunchCooperativeKernel)
 COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 
+CUresult capture_launch(const CUlaunchConfig *c, CUfunction f, void **params,
+                        void **extra) {
+  return cuLaunchKernelEx(c, f, params, extra);
+}
+
+// ---- graphs ----
+
+// A hook that calls the driver's function, and then `then` if it succeeded.
+#define AFTER(name, params, args, then) \
+  CUresult name params { \
+    REAL(name, params); \
+    CUresult r = real args; \
+    if (!r) then; \
+    return r; \
+  }
+AFTER(cuGraphInstantiate, INSTANTIATE_ARGS, (e, g, bad, log, size),
+      graph_keep(*e, g))
+AFTER(cuGraphInstantiate_v2, INSTANTIATE_ARGS, (e, g, bad, log, size),
+      graph_keep(*e, g))
+AFTER(cuGraphInstantiateWithFlags,
+      (CUgraphExec *e, CUgraph g, unsigned long long options), (e, g, options),
+      graph_keep(*e, g))
+AFTER(cuGraphInstantiateWithParams, (CUgraphExec *e, CUgraph g, void *options),
+      (e, g, options), graph_keep(*e, g))
+AFTER(cuGraphInstantiateWithParams_ptsz,
+      (CUgraphExec *e, CUgraph g, void *options), (e, g, options),
+      graph_keep(*e, g))
+AFTER(cuGraphExecUpdate,
+      (CUgraphExec e, CUgraph g, CUgraphNode *bad, int *why), (e, g, bad, why),
+      graph_keep(e, g))
+AFTER(cuGraphExecUpdate_v2, (CUgraphExec e, CUgraph g, void *why), (e, g, why),
+      graph_keep(e, g))
+AFTER(cuGraphExecKernelNodeSetParams,
+      (CUgraphExec e, CUgraphNode node, const void *params), (e, node, params),
+      graph_change(e, node, params))
+AFTER(cuGraphExecKernelNodeSetParams_v2,
+      (CUgraphExec e, CUgraphNode node, const void *params), (e, node, params),
+      graph_change(e, node, params))
+AFTER(cuGraphExecDestroy, (CUgraphExec e), (e), graph_forget(e))
+
+#define GRAPH_LAUNCH(name) \
+  CUresult name(CUgraphExec e, CUstream s) { \
+    REAL(name, (CUgraphExec, CUstream)); \
+    CUresult r; \
+    return graph_run(e, s, &r) ? r : real(e, s); \
+  }
+GRAPH_LAUNCH(cuGraphLaunch)
+GRAPH_LAUNCH(cuGraphLaunch_ptsz)
+
 // ---- look-ups ----
+
+// Returns the symbol of a function that has other parameters since CUDA 12.
+static const char *symbol_of(const char *name, int version) {
+  static const char *const changed[][3] = {
+    {"cuGetProcAddress", "cuGetProcAddress", "cuGetProcAddress_v2"},
+    {"cuGraphInstantiate", "cuGraphInstantiate_v2",
+     "cuGraphInstantiateWithFlags"},
+    {"cuGraphExecUpdate", "cuGraphExecUpdate", "cuGraphExecUpdate_v2"},
+    {"cuGraphExecKernelNodeSetParams", "cuGraphExecKernelNodeSetParams",
+     "cuGraphExecKernelNodeSetParams_v2"},
+    {"cuLinkAddData", "cuLinkAddData_v2", "cuLinkAddData_v2"}};
+  int column = version >= 12000 ? 2 : 1;
+  for (size_t k = 0; name && k < sizeof changed / sizeof *changed; k++)
+    if (strcmp(name, changed[k][0]) == 0) return changed[k][column];
+  return name;
+}
 
 // Replaces a function that cuGetProcAddress found. Bit 1 of `flags` asks for
 // functions that use the default stream of each thread.
@@ -384,9 +473,8 @@ static void replace(const char *name, void **p, int version,
                     unsigned long long flags) {
   char variant[128];
   const char *suffix = flags & 2 ? "_ptsz" : "";
-  if (name && strcmp(name, "cuLinkAddData") == 0) name = "cuLinkAddData_v2";
+  name = symbol_of(name, version);
   if (!name || !p || !*p) return;
-  if (strcmp(name, "cuGetProcAddress") == 0 && version >= 12000) suffix = "_v2";
   snprintf(variant, sizeof variant, "%s%s", name, suffix);
   Hook *h = hook_of(variant);
   if (!h && *suffix) h = hook_of(name);

@@ -59,6 +59,10 @@ typedef struct Kernel {
 
 // Reports whether launches are still to be recorded.
 bool launch_wanted(void);
+// Reports whether the names of selected kernels fit.
+bool launch_selects(const char *name);
+// Reports whether a stream is being captured for a graph.
+bool launch_capturing(CUstream s);
 // Records a launch if it is selected. Returns the number of the record, for
 // launch_after, or 0.
 int launch_before(const Kernel *k, CUfunction f, const CUlaunchConfig *c,
@@ -66,7 +70,24 @@ int launch_before(const Kernel *k, CUfunction f, const CUlaunchConfig *c,
 // Completes the record of a launch.
 void launch_after(int record);
 
+// ---- graphs (graph.c) ----
+
+// Remembers a graph that was instantiated, or whose nodes update another one.
+void graph_keep(CUgraphExec e, CUgraph g);
+void graph_forget(CUgraphExec e);
+// Changes the parameters of a kernel node of an instantiated graph.
+void graph_change(CUgraphExec e, CUgraphNode node, const void *params);
+// Runs a graph node by node if one of its kernels is selected. Returns false if
+// the driver must launch the graph.
+bool graph_run(CUgraphExec e, CUstream s, CUresult *result);
+
 // ---- the driver (hooks.c) ----
+
+// Reports whether a kernel is known and its name is selected.
+bool kernel_selected(CUfunction f);
+// Launches a kernel, and records the launch if it is selected.
+CUresult capture_launch(const CUlaunchConfig *c, CUfunction f, void **params,
+                        void **extra);
 
 // Returns a function of the driver, or NULL.
 void *driver_function(const char *name);

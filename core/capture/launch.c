@@ -100,7 +100,11 @@ static bool finish_work(void) {
   return ok;
 }
 
-static bool capturing(CUstream s) {
+bool launch_selects(const char *name) {
+  return fnmatch(settings.kernel, name, 0) == 0;
+}
+
+bool launch_capturing(CUstream s) {
   CUresult (*is)(CUstream, CUstreamCaptureStatus *);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   DRIVER(is, "cuStreamIsCapturing");
@@ -489,12 +493,8 @@ static int begin(Passed *p, void **params, void **extra) {
 
 int launch_before(const Kernel *k, CUfunction f, const CUlaunchConfig *c,
                   void **params, void **extra) {
-  if (!c || fnmatch(settings.kernel, k->name, 0) != 0) return 0;
-  if (capturing(c->hStream)) {
-    warn_once(WARN_GRAPH, "a launch of %s is not recorded: its stream is "
-              "captured for a graph", k->name);
-    return 0;
-  }
+  if (!c || !launch_selects(k->name)) return 0;
+  if (launch_capturing(c->hStream)) return 0;  // a launch of the graph follows
   Passed *p = calloc(1, sizeof *p);
   if (!p) return 0;
   p->k = k, p->f = f, p->c = c;

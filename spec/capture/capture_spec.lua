@@ -112,7 +112,7 @@ setup(function()
   image = support.write(folder .. "/k.ptx", PTX)
   for _, words in ipairs {
     {"-shared", "-fPIC", "-o", folder .. "/libcuda.so.1",
-     "spec/capture/fakecuda.c"},
+     "spec/capture/fakecuda.c", "spec/capture/fakegraph.c"},
     {"-o", folder .. "/program", "spec/capture/program.c"}} do
     support.must {cc, "-Icore", "-g", table.unpack(words)}
   end
@@ -220,7 +220,6 @@ describe("libcutecapture", function()
     for _, case in ipairs {
       {{CUTELUA_CAPTURE_MB = "0"}, "its allocations have 1 MiB, more than "
         .. "CUTELUA_CAPTURE_MB=0"},
-      {{FAKE_CAPTURING = "1"}, "its stream is captured for a graph"},
       {{FAKE_SIZE = "4"}, "does not have the parameters of the launch"},
       {{CUTELUA_CAPTURE = folder .. "/no/such/folder"},
        "cannot write .*/no/such/folder: No such file"},
@@ -234,6 +233,61 @@ describe("libcutecapture", function()
     local list = support.exec {"ls", folder}
     assert.is_nil(list:find "%.tmp")
     assert.is_nil(list:find "odd")
+  end)
+end)
+
+describe("libcutecapture with graphs", function()
+  local function run(to, n)
+    for i = 1, n do
+      local out, err = support.run {"run", ("%s/%d"):format(to, i)}
+      assert.equal("m0: as expected\n", out, err)
+    end
+  end
+
+  it("records each kernel with the memory before it", function()
+    local to = folder .. "/graph"
+    -- The graph clears y, and adds 0.1 x and 0.2 x.
+    local out, err = record("graph", "axpy", {CUTELUA_CAPTURE = to,
+      CUTELUA_CAPTURE_COUNT = "2", CUTELUA_CAPTURE_AFTER = "1",
+      FAKE_SAY = "1"})
+    assert.equal("", err)
+    assert.equal("0 15 29.7\n", out)
+    run(to, 2)
+    local first = json.decode(support.read(to .. "/1/LAUNCH.json"))
+    local second = json.decode(support.read(to .. "/2/LAUNCH.json"))
+    assert.same({f32 = 0.100000001}, first.args[3])
+    assert.same({f32 = 0.200000003}, second.args[3])
+    assert.same({nil, {2, 1, 1}}, {first.cluster, second.cluster})
+    -- y before the second kernel is 0.1 x
+    local npy = support.read(to .. "/2/m0.npy")
+    assert.equal(("<f"):pack(("<f"):unpack(("<f"):pack(0.1 * 50))),
+                 npy:sub(129 + 200, 132 + 200))
+  end)
+
+  it("records launches that a stream captured", function()
+    local to = folder .. "/stream"
+    local out, err = record("stream", "axpy", {CUTELUA_CAPTURE = to,
+      CUTELUA_CAPTURE_COUNT = "3", CUTELUA_CAPTURE_SKIP = "1",
+      CUTELUA_CAPTURE_AFTER = "1", FAKE_SAY = "1"}, 3)
+    -- The last launch of the graph is not observed.
+    assert.equal("graph launched\n", err)
+    assert.equal("1 31 60.4\n", out)
+    run(to, 3)
+  end)
+
+  it("leaves other graphs to the driver", function()
+    local to = folder .. "/host"
+    local out, err = record("host", "axpy", {CUTELUA_CAPTURE = to,
+      FAKE_SAY = "1"}, 2)
+    assert.equal("0 15 29.7\n", out)
+    assert.matches("^cutecapture: launches of a graph are not recorded: it has "
+      .. "nodes other than kernels, copies and memsets\ngraph launched\n"
+      .. "graph launched\n$", err)
+    out, err = record("graph", "axpy", {CUTELUA_CAPTURE = to,
+      CUTELUA_CAPTURE_KERNEL = "other", FAKE_SAY = "1"})
+    assert.equal("0 15 29.7\n", out)
+    assert.equal("graph launched\n", err)
+    assert.is_nil(support.read(to .. "/LAUNCH.json"))
   end)
 end)
 

@@ -11,6 +11,10 @@
 //            cuLaunchCooperativeKernel
 //   file     dlsym, cuModuleLoad, cuLaunchKernel
 //   link     dlsym, cuLinkAddData of PTX, cuModuleLoadData, cuLaunchKernel
+//   graph    dlsym, a graph that clears y and launches the kernel twice, the
+//            second time with a cluster and a = 0.2
+//   host     the same with a host function
+//   stream   dlsym, a graph of two launches that a stream captures
 // It prints the sums y of the kernel axpy.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/cudaapi.h"
+#include "fakegraph.h"
 
 typedef CUresult Proc(const char *, void **, int, unsigned long long, int *);
 
@@ -129,6 +133,54 @@ static void launch(const char *way, CUfunction f, Params *p) {
           strcmp(way, "ptsz") ? NULL : extra));
 }
 
+// Makes a graph whose nodes are added in the opposite order. Their parameters
+// change after it was instantiated.
+static CUgraphExec graph_of(const char *way, CUfunction f, Params *p) {
+  void *params[] = {&p->y, &p->x, &p->a, &p->n};
+  KernelNode k = {f, {4, 1, 1}, {32, 1, 1}, 64, params, NULL, NULL, NULL};
+  SetNode clear = {p->y, 0, 0, 4, 100, 1};
+  CUgraph g;
+  CUgraphExec e;
+  CUgraphNode n[4];
+  unsigned cluster[16] = {2, 1, 1};
+  CALL((CUgraph *, unsigned), "cuGraphCreate", (&g, 0));
+  for (int i = 0; i < 2; i++)
+    CALL((CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+          const KernelNode *), "cuGraphAddKernelNode_v2",
+         (&n[i], g, NULL, 0, &k));
+  CALL((CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const SetNode *,
+        void *), "cuGraphAddMemsetNode", (&n[2], g, NULL, 0, &clear, NULL));
+  if (!strcmp(way, "host"))
+    CALL((CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const void *),
+         "cuGraphAddHostNode", (&n[3], g, NULL, 0, NULL));
+  const CUgraphNode from[] = {n[1], n[2]}, to[] = {n[0], n[1]};
+  CALL((CUgraph, const CUgraphNode *, const CUgraphNode *, size_t),
+       "cuGraphAddDependencies", (g, from, to, 2));
+  CALL((CUgraphNode, int, const void *), "cuGraphKernelNodeSetAttribute",
+       (n[0], CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, cluster));
+  CALL((CUgraphExec *, CUgraph, unsigned long long),
+       "cuGraphInstantiateWithFlags", (&e, g, 0));
+  p->a = 0.2f;
+  CALL((CUgraphExec, CUgraphNode, const KernelNode *),
+       "cuGraphExecKernelNodeSetParams_v2", (e, n[0], &k));
+  p->a = 7;  // the graph has copies of the parameters
+  CALL((CUgraph), "cuGraphDestroy", (g));
+  return e;
+}
+
+// Makes a graph by capturing a stream.
+static CUgraphExec stream_of(CUfunction f, Params *p) {
+  CUgraph g;
+  CUgraphExec e;
+  CALL((CUstream, int), "cuStreamBeginCapture_v2", (NULL, 0));
+  for (int i = 0; i < 2; i++) launch("dlsym", f, p);
+  CALL((CUstream, CUgraph *), "cuStreamEndCapture", (NULL, &g));
+  CALL((CUgraphExec *, CUgraph, unsigned long long),
+       "cuGraphInstantiateWithFlags", (&e, g, 0));
+  CALL((CUgraph), "cuGraphDestroy", (g));
+  return e;
+}
+
 int main(int argc, char **argv) {
   float x[100], y[100];
   CUdeviceptr all;
@@ -154,7 +206,15 @@ int main(int argc, char **argv) {
     memcpy(&p.map, image_of(getenv("FAKE_MAP")), sizeof p.map);
     memcpy(&p.map, &p.x, 8);
   }
-  for (int i = 0; i < atoi(argv[4]); i++) launch(way, f, &p);
+  bool graph = !strcmp(way, "graph") || !strcmp(way, "host");
+  bool stream = !strcmp(way, "stream");
+  CUgraphExec e = graph ? graph_of(way, f, &p) : stream ? stream_of(f, &p)
+                : NULL;
+  for (int i = 0; i < atoi(argv[4]); i++) {
+    if (e) CALL((CUgraphExec, CUstream), "cuGraphLaunch", (e, NULL));
+    else launch(way, f, &p);
+  }
+  if (e) CALL((CUgraphExec), "cuGraphExecDestroy", (e));
   const float *out = (const float *)(uintptr_t)p.y;
   printf("%g %g %g\n", (double)out[0], (double)out[50], (double)out[99]);
   return 0;

@@ -14,14 +14,21 @@
 
 #include "capture/inside.h"
 
-enum { FORMAT = 1, REGIONS = 256, PATH = 4096, SYMBOL = 64 << 10 };
+enum { FORMAT = 1, REGIONS = 4096, PATH = 4096, SYMBOL = 64 << 10 };
 enum { NPY_HEAD = 128 };  // bytes of a .npy file before its contents
+enum { PIECE = 16 << 20, MISSES = 1 << 14 };
 
 // An allocation that the parameters reach.
 typedef struct Region {
   uint64_t base;
   size_t size;
 } Region;
+
+// A word of an allocation that is an address in an allocation.
+typedef struct Pointer {
+  int region;
+  uint64_t offset, value;
+} Pointer;
 
 // A record that launch_before began and launch_after completes.
 typedef struct Record {
@@ -33,7 +40,9 @@ typedef struct Record {
   size_t bytes, ptx;
   Region region[REGIONS];
   int regions;
-  CUstream stream;
+  Pointer *pointer;
+  size_t pointers, room;
+  uint64_t missed[MISSES];  // addresses / 256 that are in no allocation
 } Record;
 
 // What a launch passes: its kernel and the bytes of its parameters.
@@ -49,7 +58,7 @@ typedef struct Passed {
 static struct {
   const char *folder, *kernel;
   int count, skip;
-  bool after;
+  bool after, pointers;
   uint64_t most;  // largest number of bytes of a record
 } settings;
 
@@ -64,15 +73,20 @@ static int number(const char *name, int otherwise) {
   return s && *s ? atoi(s) : otherwise;
 }
 
+static bool is_set(const char *name) {
+  const char *s = getenv(name);
+  return s && strcmp(s, "1") == 0;
+}
+
 static void configure(void) {
-  const char *after = getenv("CUTELUA_CAPTURE_AFTER");
   settings.folder = getenv("CUTELUA_CAPTURE");
   settings.kernel = getenv("CUTELUA_CAPTURE_KERNEL");
   if (!settings.kernel || !*settings.kernel) settings.kernel = "*";
   settings.count = number("CUTELUA_CAPTURE_COUNT", 1);
   settings.skip = number("CUTELUA_CAPTURE_SKIP", 0);
   settings.most = (uint64_t)number("CUTELUA_CAPTURE_MB", 256) << 20;
-  settings.after = after && strcmp(after, "1") == 0;
+  settings.after = is_set("CUTELUA_CAPTURE_AFTER");
+  settings.pointers = is_set("CUTELUA_CAPTURE_POINTERS");
   if (settings.folder && !*settings.folder) settings.folder = NULL;
 }
 
@@ -133,6 +147,58 @@ static int region_of(Record *r, uint64_t address) {
   return r->regions++;
 }
 
+static int known_region(const Record *r, uint64_t address) {
+  int i = 0;
+  while (i < r->regions && address - r->region[i].base >= r->region[i].size)
+    i++;
+  return i < r->regions ? i : -1;
+}
+
+// ---- pointers in memory ----
+
+// Adds the words of an allocation that are addresses of recorded allocations,
+// with `add` of any allocation. Addresses are multiples of 8, and smaller than
+// 2^47. Allocations begin at multiples of 256.
+static bool add_words(Record *r, int region, uint64_t from,
+                      const uint64_t *word, size_t n, bool add) {
+  for (size_t k = 0; k < n; k++) {
+    uint64_t v = word[k], page = v >> 8;
+    if (v < 1 << 20 || v >> 47 || r->missed[page % MISSES] == page) continue;
+    if ((add ? region_of(r, v) : known_region(r, v)) < 0) {
+      r->missed[page % MISSES] = page;
+      continue;
+    }
+    if (r->pointers == r->room) {
+      size_t room = 2 * r->room + 64;
+      Pointer *p = realloc(r->pointer, room * sizeof *p);
+      if (!p) return false;
+      r->pointer = p, r->room = room;
+    }
+    r->pointer[r->pointers++] = (Pointer){region, from + 8 * k, v};
+  }
+  return true;
+}
+
+// Finds the pointers in all allocations, to which `add` adds the allocations
+// that they reach, until these are larger than a record may be.
+static bool find_pointers(Record *r, bool add) {
+  uint64_t bytes = 0;
+  uint64_t *piece = malloc(PIECE);
+  bool ok = piece != NULL;
+  r->pointers = 0;
+  for (int i = 0; ok && i < r->regions && bytes <= settings.most; i++) {
+    const Region *own = &r->region[i];
+    bytes += own->size;
+    for (size_t at = 0; ok && at + 8 <= own->size; at += PIECE) {
+      size_t n = own->size - at < PIECE ? own->size - at : PIECE;
+      ok = copy(piece, own->base + at, n) &&
+           add_words(r, i, at, piece, n / 8, add);
+    }
+  }
+  free(piece);
+  return ok;
+}
+
 // ---- files ----
 
 static FILE *create(const Record *r, const char *name) {
@@ -156,7 +222,6 @@ static bool write_file(const Record *r, const char *name, const char *p,
 // Writes an allocation as a .npy file.
 static bool write_region(const Record *r, const Region *region,
                          const char *name) {
-  enum { PIECE = 16 << 20 };
   bool words = region->size % 4 == 0;
   char head[NPY_HEAD + 1];
   FILE *f = create(r, name);
@@ -345,16 +410,34 @@ static void write_launch(Record *r, const Passed *p, const char *ptx) {
   fputs("},\n", r->json);
 }
 
-// Writes the files of the allocations, and their names into LAUNCH.json.
+// Writes the names of the allocations' files into LAUNCH.json, and the pointers
+// of each.
+static void write_names(Record *r, const char *name) {
+  size_t k = 0;
+  for (int i = 0; i < r->regions; i++) {
+    fprintf(r->json, "%s\n  \"m%d\": {\"npy\": \"%s%d.npy\"", i ? "," : "", i,
+            name, i);
+    size_t first = k;
+    for (; k < r->pointers && r->pointer[k].region == i; k++) {
+      uint64_t v = r->pointer[k].value;
+      fprintf(r->json, "%s\"%llu\": ", k == first ? ", \"pointers\": {" : ", ",
+              (unsigned long long)r->pointer[k].offset);
+      write_pointer(r, known_region(r, v), v);
+    }
+    fputs(k > first ? "}}" : "}", r->json);
+  }
+  fputs("}", r->json);
+}
+
+// Writes the files of the allocations.
 static bool write_memory(Record *r) {
   char name[64];
   fputs(" \"memory\": {", r->json);
   for (int i = 0; i < r->regions; i++) {
     snprintf(name, sizeof name, "m%d.npy", i);
     if (!write_region(r, &r->region[i], name)) return false;
-    fprintf(r->json, "%s\"m%d\": {\"npy\": \"%s\"}", i ? ", " : "", i, name);
   }
-  fputs("}", r->json);
+  write_names(r, "m");
   return true;
 }
 
@@ -362,10 +445,8 @@ static bool write_memory(Record *r) {
 static bool complete(Record *r) {
   if (settings.after) {
     fputs(",\n \"expect\": {", r->json);
-    for (int i = 0; i < r->regions; i++)
-      fprintf(r->json, "%s\"m%d\": {\"npy\": \"after%d.npy\"}", i ? ", " : "",
-              i, i);
-    fputs("}", r->json);
+    if (settings.pointers && !find_pointers(r, false)) return false;
+    write_names(r, "after");
   }
   fprintf(r->json, ",\n \"files\": {\"module.ptx\": %zu", r->ptx);
   for (int i = 0; i < r->regions; i++) {
@@ -438,6 +519,7 @@ static void end_record(Record *r, bool good) {
   if (!good) remove_folder(r);
   fclose(r->json);
   free(r->text);
+  free(r->pointer);
   free(r);
 }
 
@@ -446,6 +528,7 @@ static bool fill(Record *r, const Passed *p, const char *ptx) {
   r->ptx = strlen(ptx);
   bool ok = write_file(r, "module.ptx", ptx, r->ptx);
   write_launch(r, p, ptx);
+  if (settings.pointers) ok = find_pointers(r, true) && ok;
   uint64_t bytes = total(r);
   if (ok && bytes > settings.most) {
     warn_once(WARN_LARGE, "a launch of %s is not recorded: its allocations "

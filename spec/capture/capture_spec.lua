@@ -36,6 +36,30 @@ local PTX = [[
 OUT:
   ret;
 }
+.visible .entry table_axpy(.param .u64 t, .param .u64 x, .param .f32 a,
+  .param .u32 n)
+{
+  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<6>; .reg .b64 %rd<6>;
+  ld.param.u64 %rd5, [t];
+  ld.global.u64 %rd0, [%rd5];
+  ld.global.u64 %rd1, [%rd5+16];
+  ld.param.f32 %f0, [a];
+  ld.param.u32 %r0, [n];
+  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;
+  mad.lo.u32 %r4, %r2, %r3, %r1;
+  setp.ge.u32 %p0, %r4, %r0;
+  @%p0 bra OUT;
+  mul.wide.u32 %rd2, %r4, 4;
+  add.s64 %rd3, %rd0, %rd2;
+  add.s64 %rd4, %rd1, %rd2;
+  ld.global.f32 %f1, [%rd3];
+  ld.global.f32 %f2, [%rd4];
+  mul.rn.f32 %f3, %f0, %f2;
+  add.rn.f32 %f4, %f3, %f1;
+  st.global.f32 [%rd3], %f4;
+OUT:
+  ret;
+}
 .visible .entry packed(.param .u64 y, .param .u64 x, .param .f32 a,
   .param .u32 n, .param .align 8 .b8 s[16])
 {
@@ -233,6 +257,35 @@ describe("libcutecapture", function()
     local list = support.exec {"ls", folder}
     assert.is_nil(list:find "%.tmp")
     assert.is_nil(list:find "odd")
+  end)
+end)
+
+describe("libcutecapture with pointers in memory", function()
+  it("records allocations that words in memory reach", function()
+    local to = folder .. "/table"
+    local out, err = record("table", "table_axpy", {CUTELUA_CAPTURE = to,
+      CUTELUA_CAPTURE_POINTERS = "1", CUTELUA_CAPTURE_AFTER = "1"})
+    assert.equal("", err)
+    assert.equal("1 6 10.9\n", out)
+    local l = json.decode(support.read(to .. "/LAUNCH.json"))
+    local words = {["0"] = "m1", ["16"] = {pointer = {tensor = "m2",
+      offset = 64}}, ["24"] = "m0"}
+    assert.same({npy = "m0.npy", pointers = words}, l.memory.m0)
+    assert.same({npy = "after0.npy", pointers = words}, l.expect.m0)
+    assert.same({npy = "m1.npy"}, l.memory.m1)
+    assert.is_nil(l.memory.m3)
+    out, err = support.run {"run", to}
+    assert.equal("m0: as expected\nm1: as expected\nm2: as expected\n", out,
+                 err)
+    assert.matches("table_axpy: ok", (support.run {"check", to}))
+    -- Without the setting, the table's words are numbers.
+    record("table", "table_axpy", {CUTELUA_CAPTURE = folder .. "/plain"})
+    out, err = support.run {"run", folder .. "/plain"}
+    assert.equal("", out)
+    assert.matches("which belongs to no argument", err)
+    record("table", "table_axpy", {CUTELUA_CAPTURE = folder .. "/tight",
+      CUTELUA_CAPTURE_POINTERS = "1", CUTELUA_CAPTURE_MB = "0"})
+    assert.is_nil(support.read(folder .. "/tight/LAUNCH.json"))
   end)
 end)
 

@@ -1,6 +1,7 @@
 // A CUDA driver for specs of libcutecapture: memory is the host's, and a module
 // accepts any image. Kernels whose names begin with axpy compute
-// y[i] = a * x[i] + y[i]; other kernels do nothing.
+// y[i] = a * x[i] + y[i], and `table_axpy` does so with the addresses y and x in
+// words 0 and 2 of its first parameter. Other kernels do nothing.
 //   FAKE_SAY        prints a line for each graph that the driver launches
 //   FAKE_SIZE       size of each parameter that cuFuncGetParamInfo returns
 #define _GNU_SOURCE
@@ -113,8 +114,10 @@ CUresult cuFuncGetParamInfo(CUfunction f, size_t i, size_t *offset,
 static void run(CUfunction f, void **p, void **extra) {
   const char *name = (const char *)(void *)f;
   const char *b = extra ? extra[1] : NULL;
-  if (strncmp(name, "axpy", 4)) return;
+  bool indirect = strcmp(name, "table_axpy") == 0;
+  if (strncmp(name, "axpy", 4) && !indirect) return;
   float *y = *(float **)(b ? b : p[0]), *x = *(float **)(b ? b + 8 : p[1]);
+  if (indirect) x = ((float **)(void *)y)[2], y = *(float **)(void *)y;
   float a = *(float *)(b ? b + 16 : p[2]);
   int n = *(int *)(b ? b + 20 : p[3]);
   for (int i = 0; i < n; i++) y[i] += a * x[i];

@@ -15,6 +15,8 @@
 //            second time with a cluster and a = 0.2
 //   host     the same with a host function
 //   stream   dlsym, a graph of two launches that a stream captures
+//   table    dlsym, y is a table: words 0 to 3 are the addresses of y, a number,
+//            that of x in another allocation, and that of the table
 // It prints the sums y of the kernel axpy.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -202,6 +204,16 @@ int main(int argc, char **argv) {
   memcpy((void *)(uintptr_t)p.x, x, sizeof x);
   memcpy((void *)(uintptr_t)p.y, y, sizeof y);
   if (!strcmp(way, "ptsz")) flags = 2;
+  if (!strcmp(way, "table")) {
+    CUdeviceptr far, words;
+    CALL((CUdeviceptr *, size_t), "cuMemAlloc_v2", (&far, 4096));
+    CALL((CUdeviceptr *, size_t), "cuMemAlloc_v2", (&words, 40));
+    memset((void *)(uintptr_t)far, 0, 4096);
+    memcpy((void *)(uintptr_t)(far + 64), x, sizeof x);
+    const CUdeviceptr list[] = {p.y, 12345678901, far + 64, words, 7};
+    memcpy((void *)(uintptr_t)words, list, sizeof list);
+    p.y = words, p.x = 0;
+  }
   if (getenv("FAKE_MAP")) {
     memcpy(&p.map, image_of(getenv("FAKE_MAP")), sizeof p.map);
     memcpy(&p.map, &p.x, 8);
@@ -215,7 +227,7 @@ int main(int argc, char **argv) {
     else launch(way, f, &p);
   }
   if (e) CALL((CUgraphExec), "cuGraphExecDestroy", (e));
-  const float *out = (const float *)(uintptr_t)p.y;
+  const float *out = (const float *)(uintptr_t)all;
   printf("%g %g %g\n", (double)out[0], (double)out[50], (double)out[99]);
   return 0;
 }

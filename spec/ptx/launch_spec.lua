@@ -71,6 +71,14 @@ local WRONG = {
    .. "offsets and values, not 8"},
   {'"x", "y"', '"x", {"fields": {"z": 8}}', "the key of a field must be "
    .. "its byte offset, not 'z'"},
+  {'{"shape": 5}', '{"shape": 5, "pointers": {"4": "x"}}', "memory.y: the key "
+   .. "of a pointer must be the byte offset of a word of 8 bytes of the "
+   .. "tensor, not '4'"},
+  {'{"shape": 5}', '{"shape": 5, "pointers": {"16": "x"}}', "not '16'"},
+  {'{"shape": 5}', '{"shape": 5, "pointers": {"8": 3}}', "memory.y.pointers, "
+   .. "byte 8 must be a tensor's name or {\"pointer\": ...}, not 3"},
+  {'{"shape": 5}', '{"shape": 5, "pointers": {"0": "z"}}', "memory.y.pointers, "
+   .. "byte 0: no tensor is called 'z'"},
   {'"values": %[2, 4, 6, 8, 10%]', "", "expect.y has neither 'npy' nor "
    .. "'values'; exactly one of them is needed"},
   {"^{", '{"launches": [{"entry": "twice"}], ', "beside 'launches', "
@@ -183,6 +191,35 @@ describe("a LAUNCH file", function()
       assert.matches("%[bad%-ptx%]", err)
       assert.equal(1, code)
     end
+  end)
+end)
+describe("pointers of a LAUNCH file", function()
+  local folder
+
+  setup(function() folder = support.folder() end)
+  teardown(function() support.remove(folder) end)
+
+  it("put addresses into tensors", function()
+    -- Each block doubles the elements behind the address in its word of t.
+    local blocks = PTX:gsub("ld.param.u64 %%rd0, %[x%];", [[
+ld.param.u64 %%rd0, [x]; mov.u32 %%r2, %%ctaid.x; mul.wide.u32 %%rd2, %%r2, 8;
+add.s64 %%rd0, %%rd0, %%rd2; ld.global.u64 %%rd0, [%%rd0];]]):gsub(
+      "ld.param.u64 %%rd1, %[y%];", "mov.u64 %%rd1, %%rd0;")
+    local path = support.write(folder .. "/blocks.ptx", blocks)
+    local l = support.write(folder .. "/blocks.json", [[
+      {"grid": 2, "block": 32, "args": ["t", "a", 2],
+       "memory": {"t": {"dtype": "i64", "shape": 2, "pointers":
+          {"0": "a", "8": {"pointer": {"tensor": "b", "offset": 8}}}},
+          "a": {"shape": 2, "values": [1, 2]},
+          "b": {"shape": 4, "values": [3, 4, 5, 6]}},
+       "expect": {"a": {"values": [2, 4]}, "b": {"values": [3, 4, 10, 12]}}}]])
+    for _, command in ipairs {"run", "check"} do
+      local out, err = support.run {command, path, "--launch", l}
+      assert.matches("a: as expected\nb: as expected\n", out, err)
+    end
+    support.write(l, (support.read(l):gsub('"a", 2%]', '"a", 3]')))
+    local _, err = support.run {"run", path, "--launch", l}
+    assert.matches("out%-of%-bounds", err)
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -32,11 +32,12 @@ launch.FORMS = {
           symbols = "object", capture = "integer", files = "object"},
   tensor = {dtype = "string", shape = "integer list", strides = "integer list",
             fill = "string number list", values = "list", npy = "string",
-            seed = "integer"},
+            seed = "integer", pointers = "object"},
   map = {tensor = "string", box = "list", swizzle = "integer",
          bytes = "string", padding = "string", offset = "integer"},
   pointer = {tensor = "string", offset = "integer"},
-  expect = {npy = "string", values = "list", tolerance = "number"},
+  expect = {npy = "string", values = "list", tolerance = "number",
+            pointers = "object"},
 }
 local FORMS = launch.FORMS
 for k, types in pairs(FORMS.launch) do FORMS.file[k] = types end
@@ -188,7 +189,7 @@ local function tensor(spec, what)
   check(spec, what, FORMS.tensor)
   if spec.npy then
     for k in pairs(spec) do
-      if k ~= "npy" and k ~= "dtype" then
+      if k ~= "npy" and k ~= "dtype" and k ~= "pointers" then
         fail("%s has both npy and %s: remove one of them", what, k)
       end
     end
@@ -333,6 +334,29 @@ for name in ("u8 u16 u32 u64 i8 i16 i32 i64 f32 f64"):gmatch "%S+" do
 end
 launch.SCALARS = SCALARS
 
+-- Writes addresses into the memory of a tensor: `list` has tensors, or bytes of
+-- tensors, by the byte offset of the word.
+local function set_pointers(t, list, memory, what)
+  local words = core.cosize(t.layout) * t.element_type.bits // 64
+  local view = cute.make_tensor(cute.recast_ptr(t.iterator, cute.u8),
+                                cute.make_layout(math.max(8 * words, 1)))
+  for offset, value in pairs(list or {}) do
+    local at = math.tointeger(tonumber(offset))
+    if not at or at < 0 or at % 8 ~= 0 or at >= 8 * words then
+      fail("%s: the key of a pointer must be the byte offset of a word of 8 "
+        .. "bytes of the tensor, not '%s'", what, offset)
+    end
+    local where = ("%s.pointers, byte %d"):format(what, at)
+    local to = argument(value, memory, where)
+    if core.typename(to) ~= "tensor" then
+      fail("%s must be a tensor's name or {\"pointer\": ...}, not %s", where,
+           core.show(value))
+    end
+    local address = to.iterator.address
+    for i = 0, 7 do view[at + i] = address >> 8 * i & 255 end
+  end
+end
+
 -- By the key of an argument's object: the function that makes the argument.
 local KINDS = {
   tensor = function(v, _, what) return tensor(v, what) end,
@@ -462,8 +486,9 @@ end
 
 -- Compares a tensor with the values or the file that a LAUNCH file expects.
 -- Returns how many elements differ, of how many, and a text about the first.
-local function differences(t, e, what)
+local function differences(t, e, what, memory)
   local other = e.npy and of_file(e.npy, what)
+  if other then set_pointers(other, e.pointers, memory, what) end
   local own = other and row_major(t) or in_memory(t)
   local have, size = other and cute.size(other) or #e.values, cute.size(own)
   if have ~= size then
@@ -493,7 +518,7 @@ local function expect(spec, memory)
       fail("%s: tolerance is %s; at least 0 is needed", what,
            core.show(e.tolerance))
     end
-    local n, size, first = differences(t, e, what)
+    local n, size, first = differences(t, e, what, memory)
     print(("%s: %s"):format(name, n == 0 and "as expected"
       or ("%d of %d elements differ; %s"):format(n, size, first)))
     wrong = wrong or n > 0
@@ -588,6 +613,9 @@ function launch.main(path, words)
   local memory = {}
   for name, t in pairs(spec.memory or {}) do
     memory[name] = tensor(t, "memory." .. name)
+  end
+  for name, t in pairs(spec.memory or {}) do
+    set_pointers(memory[name], t.pointers, memory, "memory." .. name)
   end
   for name, values in pairs(spec.symbols or {}) do
     -- A capture has the variables that other entries use, too.

@@ -33,6 +33,8 @@ return {
    ["for"] = "libcutecapture"},
   {"CUTELUA_CAPTURE_MB", "Size limit in MiB of the allocations of a recorded "
     .. "launch; 256 when absent.", ["for"] = "libcutecapture"},
+  {"CUTELUA_CAPTURE_POINTERS", "`1` also records allocations that words in "
+    .. "recorded allocations reach.", ["for"] = "libcutecapture"},
   {"CUTELUA_CAPTURE_AFTER", "`1` records the memory after the launch, too.",
    ["for"] = "libcutecapture"},
   {"CUTELUA_CAPTURE_PTX", "A folder in which `X.ptx` is the PTX of the machine "

@@ -143,7 +143,7 @@ local function compare(program, launch, checks)
   local sum = before()
   local theirs, other = through.launch(program, launch, ptx_text)
   local ptx = core.sim_run(theirs.fn, other)
-  if checks then
+  if checks and checks(launch, ptx_text) then
     before()
     pair.verdicts = {verdict(program, launch), verdict(theirs, other)}
     core.sim_run(theirs.fn, other)
@@ -163,13 +163,13 @@ end
 --- Returns a kernel.runner that runs each launch on the simulator also through
 -- its PTX, and calls found(comparison) for it.
 ---@param found fun(pair: RoundTrip)
----@param checks? fun(program: table): boolean compares the verdicts of `check`
+---@param checks? fun(launch: table, ptx: string): boolean whether to compare
+-- the verdicts of `check` for this launch
 function roundtrip.runner(found, checks)
   local runner
   runner = {run = function(program, launch)
     kernel.runner = nil
-    local ok, pair, direct = pcall(compare, program, launch,
-                                   checks and checks(program))
+    local ok, pair, direct = pcall(compare, program, launch, checks)
     kernel.runner = runner
     if not ok then error(pair, 0) end
     found(pair)

@@ -75,22 +75,41 @@ local function compare(case, arch, checks)
   assert.is_true(launches > 0)
 end
 
+-- Returns a function for roundtrip.during. Verdicts of a launch are compared
+-- unless `seen`, a list of the launches for the preceding architecture, has the
+-- same PTX and sizes at its place. For most kernels, the PTX of sm_80 differs
+-- from that of sm_90a only in the line `.target`.
+local function unless_equal(seen)
+  local n = 0
+  return function(launch, ptx)
+    local words = {(ptx:gsub("%.target [^\n]*", ""))}
+    for _, list in ipairs {launch.grid, launch.block} do
+      table.move(list, 1, 3, #words + 1, words)
+    end
+    local key = table.concat(words, " ")
+    n = n + 1
+    local equal = seen[n] == key
+    seen[n] = key
+    return not equal
+  end
+end
+
 describe("our kernels through their own PTX:", function()
   if not core.jit_compile("extern \"C\" __global__ void k() {}",
                           "compute_80") then
     pending "needs NVRTC"
     return
   end
-  local function always() return true end
   for _, cases in ipairs {scripts(), library} do
     for _, case in ipairs(cases) do
+      local seen = {}
       for k, arch in ipairs(case.archs) do
         local name = ("%s for %s"):format(case.name, arch)
         if SHORT[case.name] == k then
           it(name, function() compare(case, arch) end)
         end
         it(name .. ", verdicts #long", function()
-          compare(case, arch, always)
+          compare(case, arch, unless_equal(seen))
         end)
       end
     end

@@ -4,7 +4,7 @@
 #   quick    the spec files of at most 1.5 s, without tests of the tag #long
 #   test     every spec without tests of the tag #long
 #   specs    every spec, through stock lua5.4 and BUILD/cute/core.so
-#   program  the specs of the program, through BUILD/cutelua itself
+#   program  specs of modules of the program, through BUILD/cutelua itself
 #   gpu      every spec with the GPU-only ones, through BUILD/cutelua
 #   sanitizer  scripts on a GPU under the toolkit's compute-sanitizer
 #   asan     the specs of the rooms whose subject is C, those of the program,
@@ -28,7 +28,9 @@ counts=$work/counts
 : >"$work/pending"
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 specs=${SPECS:-$(ls spec/*/*_spec.lua | grep -v ^spec/web/)}
-program_specs="cute/npy lang/report program/cli program/program program/repl"
+# Specs that start the program, such as program/repl, are not listed: they start
+# the same program from stock lua5.4.
+program_specs="cute/npy lang/report program/cli"
 # Rooms whose subject is C, and the kernel language, half of which is C.
 asan_rooms="arch atoms base bind emit gpu ir lang layout library sim tensor"
 make=${MAKE:-make}
@@ -179,7 +181,9 @@ run_asan() {
   list=$specs
   if [ -z "$SPECS" ]; then
     list=spec/program/smoke_spec.lua
-    for s in $program_specs; do list="$list spec/${s}_spec.lua"; done
+    for s in $program_specs program/program program/repl; do
+      list="$list spec/${s}_spec.lua"
+    done
     for room in $asan_rooms; do list="$list $(ls spec/"$room"/*_spec.lua)"; done
     list=$(printf '%s\n' $list | sort -u)  # lang/report is in both lists
   fi

@@ -56,8 +56,9 @@ describe("a bundle", function()
   end
   setup(function() folder = unit end)
 
-  for _, row in ipairs(COMPILERS) do
-    it("compiles without a warning: " .. table.concat(row, " "), function()
+  for i, row in ipairs(COMPILERS) do
+    it("compiles without a warning: " .. table.concat(row, " ")
+       .. support.long(i, 3), function()
       if not made.has(row[1]) then pending("needs " .. row[1]) return end
       for _, file in ipairs(FILES) do
         local flag, name = file:match "^(%-%S+ )(.*)$"

@@ -7,14 +7,14 @@ local random = require "spec.random"
 local support = require "spec.support"
 
 describe("random kernels", function()
-  for first = 1, 41, 20 do
+  for first = 1, 51, 10 do
     it(("mean the same as text and in the simulator, seeds from %d")
       :format(first) .. support.long(first), function()
         if not cudahost.compiler() then
           return pending "needs a C++ compiler"
         end
         local batch = {}
-        for i = 1, 20 do batch[i] = random.program(first + i - 1) end
+        for i = 1, 10 do batch[i] = random.program(first + i - 1) end
         for i, wrong in ipairs(random.host(batch)) do
           assert.is_false(wrong, ("seed %d: %s\n%s"):format(batch[i].seed,
             tostring(wrong), random.text(batch[i])))

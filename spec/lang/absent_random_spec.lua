@@ -9,7 +9,7 @@ local support = require "spec.support"
 describe("values that random loops and branches give to nil variables",
   function()
     local most = tonumber(os.getenv "CUTELUA_SEEDS") or 400
-    local STEP = math.max(100, most // 10)
+    local STEP = math.max(50, most // 10)
     for first = 1, most, STEP do
       it(("is each thread's, or an error, seeds from %d"):format(first)
          .. support.long(first),

@@ -185,11 +185,11 @@ end
 
 describe("early exits of random loops, branches and helpers", function()
   local most = tonumber(os.getenv "CUTELUA_SEEDS") or 50
-  for first = 1, most, 25 do
+  for first = 1, most, 10 do
     it(("is as in plain Lua, seeds from %d"):format(first)
        .. support.long(first), function()
       local runs, wants, wheres, breaks = {}, {}, {}, 0
-      for seed = first, math.min(first + 24, most) do
+      for seed = first, math.min(first + 9, most) do
         local text, n = program(seed), seed % 6
         local where = ("seed %d\n%s"):format(seed, as_kernel(text))
         breaks = breaks + select(2, text:gsub("@break", ""))

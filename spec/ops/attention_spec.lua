@@ -67,8 +67,9 @@ end
 describe("ops.attention", function()
   for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
     it("and its gradients are right on " .. device, function()
-      check({s = 70, t = 90, d = 64, b = 2, h = 4, g = 2}, device)
-      check({s = 33, t = 65, d = 32, causal = true, dtype = cute.f16}, device)
+      check({s = 70, t = 90, d = 64, h = 4, g = 2}, device)
+      check({s = 33, t = 65, d = 32, b = 2, causal = true, dtype = cute.f16},
+            device)
       check({s = 40, t = 40, d = 64, h = 2, g = 1, left = 9, right = 2,
              window = {9, 2}, scale = 0.1, deterministic = false}, device)
     end)

@@ -57,8 +57,8 @@ describe("attention_sm90 of e4m3", function()
   for i, d in ipairs {64, 128, 256} do
     it("is right with heads of " .. d .. support.long(i), function()
       check {s = 100, t = 330, d = d, causal = true, out = cute.f16}
-      check {s = 70, t = 500, d = d, h = 2, g = 1, sms = 1, out = cute.bf16}
-      check {s = 70, t = 300, d = d, left = 40, right = 10, window = {40, 10}}
+      check {s = 70, t = 300, d = d, h = 2, g = 1, sms = 1, out = cute.bf16}
+      check {s = 70, t = 290, d = d, left = 40, right = 10, window = {40, 10}}
     end)
   end
 
@@ -201,7 +201,7 @@ describe("ops.attention of e4m3", function()
   for i, d in ipairs {64, 128, 256} do
     it(("takes scales of 128 keys, heads of %d%s"):format(d, support.long(i)),
        function()
-      local p = problem {b = 2, s = 90, t = 300, h = 4, g = 2, d = d}
+      local p = problem {b = 2, s = 60, t = 300, h = 4, g = 2, d = d}
       local ks = cute.zeros({2, 3, 2}, cute.f32)
       local vs = cute.zeros({2, 3, 2}, cute.f32)
       for j = 0, 11 do

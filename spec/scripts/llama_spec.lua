@@ -194,7 +194,7 @@ describe("scripts/llama.lua", function()
 
   it("fails if the logits cannot be written", function()
     local _, err, code = support.run {"scripts/llama.lua", "--device", "sim",
-                                      "--logits", "/dev/full"}
+      "--batch", "1", "--prompt", "2", "--tokens", "1", "--logits", "/dev/full"}
     assert.equal("llama: cannot write /dev/full: No space left on device "
       .. "[io]\n", err)
     assert.equal(1, code)

@@ -36,7 +36,7 @@ describe("training a transformer", function()
 
   it("fails if the plot cannot be written", function()
     local _, err, code = support.run {"scripts/train.lua", "--steps", "1",
-      "--batch", "1", "--device", "sim", "--svg", "/dev/full"}
+      "--batch", "1", "--length", "4", "--device", "sim", "--svg", "/dev/full"}
     assert.equal("train: cannot write /dev/full: No space left on device "
       .. "[io]\n", err)
     assert.equal(1, code)

@@ -80,6 +80,8 @@ build = {
         "kernels/attention_sm90/producer.lua",
       ["kernels.block_mask"] =
         "kernels/block_mask.lua",
+      ["kernels.block_mask_rows"] =
+        "kernels/block_mask_rows.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
       ["kernels.conv2d_sm90"] =

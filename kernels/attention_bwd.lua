@@ -18,10 +18,14 @@
 -- are the left operand of the next product. Without the option `gradients`,
 -- there are no atomics, and equal inputs give equal bits.
 --
--- A table `more`, or nil, follows cu_k. The option `gradients` requests the
--- gradients of tensors that score_mod reads (kernels/score_gradients.lua). It
--- needs more.sums, a list of an f32 vector for each of these tensors, and
--- more.parts, a tensor (reads,tiles,H,B). The caller fills both with zeros.
+-- A table `more`, or nil, follows cu_k. The option `list` {rows, keys} is the
+-- size of a block of a block mask. It needs more.blocks, the lists of
+-- kernels/block_mask.lua, and more.lists, those of kernels/block_mask_rows.lua
+-- for the tile `turned`. Blocks then neither load nor compute tiles that the
+-- mask hides. The option `gradients` requests the gradients of tensors that
+-- score_mod reads (kernels/score_gradients.lua). It needs more.sums, a list of
+-- an f32 vector for each of these tensors, and more.parts, a tensor
+-- (reads,tiles,H,B). The caller fills both with zeros.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local flash = require "kernels.flash"
@@ -158,10 +162,12 @@ end
 -- Iterates over tiles. This block's tiles X and Z (Q and dO, or K and V) are
 -- multiplied with tiles Y and W (K and V, or Q and dO): the scores are X Y^T,
 -- the gradients of the weights Z W^T. Each step adds dS Y to t.dX and P W to
--- t.dZ, if these accumulators exist.
-local function walk(o, team, t, c)
+-- t.dZ, if these accumulators exist. count, at: the results of flash.listed for
+-- the visible tiles of a block mask, nil without one.
+local function walk(o, team, t, c, count, at)
   local BM, BN = o.tile[1], o.tile[2]
   local first, last, from, to = t.sight:blocks(t.row, BM, BN)
+  if at then first, last = 0, count end
   local places = team:places(BM, BN)
   local function load(block, stage, inner)
     for _, f in ipairs(t.loads) do f(block, stage, inner) end
@@ -190,7 +196,7 @@ local function walk(o, team, t, c)
     weigh(s, dp, t.change and flash.LOG2E or c, lse, delta, slopes, add)
     if t.dZ then t.W.turned(stage, t.dZ, left(s, team.dtype)) end
     if t.dX then t.Y.turned(stage, t.dX, left(dp, team.dtype)) end
-  end)
+  end, at)
 end
 
 -- Allocates the shared memory and makes the tiled products for both kinds of
@@ -241,7 +247,13 @@ local function of_rows(o, a)
     flash.numbers(a.delta, b, h, a.cu_q, true))
   function t.numbers() return lse, delta end
   t.change, t.adder, t.rows = change(o, a, b, h, S, cute.size(K, 0)), a.adder, S
-  walk(o, team, t, a.scale * flash.LOG2E)
+  local function listed()
+    if o.list then
+      return flash.listed(a.blocks(b, h, bm // (o.list[1] // BM), _),
+                          o.list[2] // o.tile[2])
+    end
+  end
+  walk(o, team, t, a.scale * flash.LOG2E, listed())
   finish()
   local function store() a.adder:store(a.parts(_, bm, h, b), o.warps) end
   if a.adder and a.cu_q then
@@ -283,7 +295,10 @@ local function of_keys(o, a)
                numbers(team, number(a.LSE), sL),
                numbers(team, number(a.delta), sD)}
     t.change = change(o, a, b, h, cute.size(K, 0), cute.size(Q, 0), true)
-    walk(o, team, t, a.scale * flash.LOG2E)
+    local function listed()
+      if o.list then return flash.listed(a.lists(b, h, bm, _), 1) end
+    end
+    walk(o, team, t, a.scale * flash.LOG2E, listed())
   end
   finish()
   if t.dX then
@@ -304,13 +319,17 @@ local DEFAULT = {
 --- Returns the kernels in the order in which they run, each with its function
 -- grid(S, T, H, G, B).
 ---@param o table {head: integer, causal: boolean?, window: any[]?,
--- tile: integer[]?, warps: integer?, modify: function?, gradients: table?} as
+-- tile: integer[]?, warps: integer?, modify: function?, list: integer[]?,
+-- gradients: table?} as
 -- for kernels/attention.lua; gradients: {kinds, at}, see
 -- kernels/score_gradients.lua
----@return {kernel: any, block: integer, grid: function}[]
+---@return {kernel: any, block: integer, grid: function}[] with the fields tile
+-- and turned, the extents {rows, keys} of the tiles of blocks that own rows and
+-- of those that own keys
 return function(o)
-  rules.options("attention_bwd", o, "modify gradients " .. flash.OPTIONS)
+  rules.options("attention_bwd", o, "modify list gradients " .. flash.OPTIONS)
   local p = flash.options("attention_bwd", o, DEFAULT)
+  p.list = o.list
   rules.need(p.tile[2] <= 32 * p.warps, "attention_bwd",
     "tiles of %d columns; at most %d, one for each thread, are "
       .. "possible", p.tile[2],
@@ -325,6 +344,7 @@ return function(o)
         local a = {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE,
                    scale = scale, delta = delta, dQ = dQ, dK = dK, dV = dV,
                    cu_q = cu_q, cu_k = cu_k}
+        if o.list then a.blocks, a.lists = more.blocks, more.lists end
         local done
         if o.modify then a.score, a.mask, done = o.modify(...) end
         if fields.adds and o.gradients then
@@ -356,7 +376,7 @@ return function(o)
     list[3] = keys("attention_dk", {keys = true})
     list[4] = keys("attention_dv", {values = true})
   end
-  list.tile = p.tile
+  list.tile, list.turned = p.tile, {p.tile[2], p.tile[1]}
   return list
 end
 -- SPDX-License-Identifier: MIT

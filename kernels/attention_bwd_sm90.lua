@@ -28,7 +28,9 @@
 -- parts that shared memory holds. rounded: dS is computed from P in 16 bits,
 -- which saves registers. deterministic: blocks add to dQ in a fixed order (true
 -- when absent), so that equal inputs give equal bits. ragged: cu_q and cu_k
--- give sequences of different lengths, as for kernels/attention_sm90.lua.
+-- give sequences of different lengths, as for kernels/attention_sm90.lua. list:
+-- a tile of keys is multiplied only with the tiles of rows that the tensor
+-- `lists` of kernels/block_mask_rows.lua lists.
 -- modify: a function that returns score_mod and mask_mod, see
 -- kernels/attention.lua. keys, heads, sms: the numbers of keys, of heads of K
 -- in all batches, and of multiprocessors, if known; they select the tile.
@@ -58,8 +60,8 @@ end
 ---@param given table {head: integer, dtype: any?, causal: boolean?,
 -- window: any[]?, tile: integer[]?, stages: integer?, do_stages: integer?,
 -- ds_stages: integer?, sum_stages: integer?, pieces: integer?,
--- rounded: boolean?, deterministic: boolean?,
--- ragged: boolean?, modify: function?, keys: integer?, heads: integer?,
+-- rounded: boolean?, deterministic: boolean?, ragged: boolean?,
+-- list: boolean?, modify: function?, keys: integer?, heads: integer?,
 -- sms: integer?, name: string?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
@@ -171,8 +173,10 @@ return function(given)
   ---@param scale number above 0
   ---@param memory {sums: any, logs: any, delta: any, turns: any?} tensors of
   -- self.sizes() elements, not initialized
-  ---@param cu? {cu_q: any, cu_k: any} the positions of concatenated sequences
-  function self.arguments(i, t, scale, memory, cu)
+  ---@param more? {cu_q: any, cu_k: any, lists: any, before: any} the positions
+  -- of concatenated sequences; with `list`, the tensors of
+  -- kernels/block_mask_rows.lua for the tile of `options`
+  function self.arguments(i, t, scale, memory, more)
     flash.check(WHAT, o.head, t)
     rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)
     local ok, why = self.takes(t.Q, t.K, t.V, t.dO, t.dK, t.dV)
@@ -180,14 +184,14 @@ return function(given)
     local all = flash.batched(t.Q)
     local B, S, H = all.shape[1], all.shape[2], all.shape[3]
     local T, G = table.unpack(flash.batched(t.K).shape, 2, 3)
-    if o.ragged then B = cute.size(cu.cu_q) - 1 end
+    if o.ragged then B = cute.size(more.cu_q) - 1 end
     local acc, logs, delta = views(S, H, B, memory)
-    local cu_q = o.ragged and cu.cu_q or nil
+    local cu_q = o.ragged and more.cu_q or nil
     local turns = o.deterministic and memory.turns or nil
     if i == 1 then
       -- If blocks take turns, the first block that adds to a tile stores it.
       -- The accumulators are then cleared only if some tiles get no block.
-      local clear = not turns or o.ragged or order.idle(o, S, T)
+      local clear = not turns or o.ragged or o.list or order.idle(o, S, T)
       return {t.O, t.dO, t.LSE, logs, delta, clear and acc or nil, turns, cu_q,
               n = 8}
     elseif i == 3 then
@@ -200,8 +204,8 @@ return function(given)
     a[17], a[18], a[19], a[20] = logs, delta, scale + 0.0,
       order.section(o, S, T, H // G)
     a[21] = turns
-    a[22] = o.ragged and {cu_q = cu_q, cu_k = cu.cu_k, dK = t.dK, dV = t.dV}
-      or nil
+    a[22] = o.ragged and {cu_q = cu_q, cu_k = more.cu_k, dK = t.dK, dV = t.dV}
+      or o.list and {lists = more.lists, before = more.before} or nil
     return a
   end
 

@@ -243,20 +243,24 @@ end
 --- Calls f(tile, stage) for tiles last - 1 down to first. Two stages of shared
 -- memory alternate: the next tile is loaded while the current one is processed.
 -- load(tile, stage, inner) loads a tile; `inner` is true for every tile but
--- tile last - 1. meet() is a barrier for the threads that share the stages.
+-- tile last - 1. meet() is a barrier for the threads that share the stages. at:
+-- the function that flash.listed returns, if the tiles are those of a list.
+-- `inner` is then false.
 ---@param f fun(tile: any, stage: any)
-function flash.walk(first, last, load, meet, f)
-  cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
+---@param at? function
+function flash.walk(first, last, load, meet, f, at)
+  local function tile_of(i) return at and (at(i)) or i end
+  cute.when(cute.gt(last, first), function() load(tile_of(last - 1), 0) end)
   cute.arch.cp_async_commit_group()
   local stage = 0
-  for tile in cute.range(last - 1, first - 1, -1) do
+  for i in cute.range(last - 1, first - 1, -1) do
     cute.arch.cp_async_wait_group(0)
     meet()
-    cute.when(cute.gt(tile, first), function()
-      load(tile - 1, 1 - stage, true)
+    cute.when(cute.gt(i, first), function()
+      load(tile_of(i - 1), 1 - stage, not at)
     end)
     cute.arch.cp_async_commit_group()
-    f(tile, stage)
+    f(tile_of(i), stage)
     stage = 1 - stage
   end
 end

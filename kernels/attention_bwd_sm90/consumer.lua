@@ -78,7 +78,7 @@ end
 -- tid: any, S: any, T: any, n: any, at: table, heads: any, rows: any[]}
 -- rows: see order.rows
 function consumer.run(o, x)
-  local first, last, from, to = table.unpack(x.rows, 1, 4)
+  local from, to = table.unpack(x.rows, 3, 4)
   x.q.state, x.g.state = x.q.pipe:make_consumer_state(),
     x.g.pipe:make_consumer_state()
   x.meet = pipeline.NamedBarrier {barrier_id = 1,
@@ -93,7 +93,7 @@ function consumer.run(o, x)
   dv:fill(0)
   x.ready:wait(0, 0)
   x.ready:wait(1, 0)
-  order.walk(o, first, last, x.heads, function(m, r)
+  order.walk(o, x, function(m, r)
     step(m, from and cute.lt(m, from) | cute.ge(m, to) or nil, r)
   end)
   finish(o, x, dk, dv)

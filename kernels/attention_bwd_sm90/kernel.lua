@@ -27,22 +27,24 @@ end
 
 -- Returns the argument `turns` of producer.add, by which this block waits for
 -- its turn to add to a tile of dQ, and passes the turn on. The counter of a
--- tile holds the number of blocks that have added to the tile.
+-- tile holds the number of blocks that have added to the tile. With a block
+-- mask, it holds the index of the last tile of keys that was added, plus one.
 local function queue(o, turns, x)
   if not turns then return nil end
   return {pair = x.acc.pair,
-    wait = function(m, tile)
-      local mine = order.turn(o, x.sight, x.n, m * o.tile[1])
+    wait = function(m, tile, before)
+      local mine = before and before()
+        or order.turn(o, x.sight, x.n, m * o.tile[1])
       local at = turns.iterator + tile + 1
       local now = cute.arch.load(at, cute.i32, {sem = "acquire", scope = "gpu"})
       cute.loop(function() return cute.ne(now, mine) end, function()
         now = cute.arch.load(at, cute.i32, {sem = "acquire", scope = "gpu"})
       end)
       cute.arch.fence_proxy "async.global"
-      return cute.eq(mine, 0)
+      return cute.eq(mine, 0), before and x.n + 1 - mine or 1
     end,
-    pass = function(tile)
-      cute.arch.atomic_add(turns.iterator + tile + 1, 1,
+    pass = function(tile, step)
+      cute.arch.atomic_add(turns.iterator + tile + 1, step,
                            {sem = "release", scope = "gpu"})
     end}
 end
@@ -130,6 +132,22 @@ local function move(o, x, q, k, more)
   x.dk.rows, x.dv.rows = rest(more.dK), rest(more.dV)
 end
 
+-- Returns a function (r) for a block mask. The function returns the number of
+-- tiles of rows of head r that see this block's keys, and a function (i). The
+-- latter returns the index of tile i of them, and a function that returns the
+-- tile's number in more.before (kernels/block_mask_rows.lua).
+local function lister(x, more)
+  return function(r)
+    local b, h, n = x.at.b, x.at.g * x.heads + r, x.at.n
+    local list = more.lists(b, h, n, _)
+    return list[0], function(i)
+      return list[1 + i] >> 1, function()
+        return more.before[{b, h, n, 1 + i}]
+      end
+    end
+  end
+end
+
 -- Sets the fields of x that depend on the block's tile of keys, at position t
 -- in the order of tiles. Returns a function that calls f(m, h, b) for each tile
 -- of rows that sees these keys. Also returns whether the tile of keys exists;
@@ -146,9 +164,10 @@ local function settle(o, x, t, section, more)
   x.rows = {order.rows(o, x.n, x.S, x.T)}
   function x.acc.tile(m, h) return (at.b * H + h) * count + q.tile + m end
   if o.ragged then move(o, x, q, k, more) end
+  x.listed = o.list and lister(x, more)
   return function(f)
-    order.walk(o, x.rows[1], x.rows[2], x.heads, function(m, r)
-      f(m, at.g * x.heads + r, at.b)
+    order.walk(o, x, function(m, r, before)
+      f(m, at.g * x.heads + r, at.b, before)
     end)
   end, exists
 end
@@ -156,8 +175,9 @@ end
 --- Makes the kernel of complete options. Its arguments are the TMA atom and the
 -- coordinates of each of NAMES, then logs and delta (rows,H,B), scale, the
 -- number of heads in a section (order.lua), the counters if the order of sums
--- is fixed, and, for concatenated sequences, {cu_q, cu_k, dK, dV}. The
--- arguments of o.modify follow. The atom `acc` adds tiles of dQ to the
+-- is fixed, and a table or nil: {cu_q, cu_k, dK, dV} for concatenated
+-- sequences, {lists, before} with a block mask (kernels/block_mask_rows.lua).
+-- The arguments of o.modify follow. The atom `acc` adds tiles of dQ to the
 -- accumulators, the atom `first` overwrites the accumulators.
 ---@return function
 return function(o)

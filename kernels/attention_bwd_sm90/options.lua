@@ -12,7 +12,8 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
-  .. "sum_stages rounded deterministic pieces ragged modify keys heads sms"
+  .. "sum_stages rounded deterministic pieces ragged list modify keys heads "
+  .. "sms"
 
 -- The default {tile, stages, do_stages, ds_stages} by head size. MASKED has the
 -- defaults that differ for kernels with a mask, CHANGED for kernels with
@@ -117,7 +118,7 @@ function options.complete(given)
     left = rules.window(WHAT, given, 1), right = rules.window(WHAT, given, 2),
     deterministic = given.deterministic ~= false}
   if given.causal then o.right = 0 end
-  o.ragged, o.modify = given.ragged, given.modify
+  o.ragged, o.modify, o.list = given.ragged, given.modify, given.list
   known = o.modify and CHANGED[given.head]
     or (o.left or o.right or o.ragged) and MASKED[given.head] or known
   o.sum_stages, o.pieces = given.sum_stages, given.pieces

@@ -51,22 +51,34 @@ function order.place(t, N, G, B, section)
   return n, head % G, head // G
 end
 
---- Calls f(m, r) for all tiles of rows from `first` to last - 1 and each of
--- `heads` heads of Q that share one of K.
+--- Calls f(m, r[, before]) for all tiles m of rows from x.rows[1] to x.rows[2]
+-- - 1 and each r of x.heads heads of Q that share one of K. With a block mask,
+-- the tiles are those of x.listed(r); before() then returns the tile's number
+-- in `before` (kernels/block_mask_rows.lua).
 --
 -- If the order of sums is fixed and the mask is causal, the last rows come
 -- first, each tile for all heads. Blocks whose rows end together then begin
 -- with the same tile, one just after another, and none catches up with the
 -- block whose turn is before its own, because that one has more rows.
-function order.walk(o, first, last, heads, f)
-  if not (o.deterministic and o.right) then
+function order.walk(o, x, f)
+  local first, last, heads = x.rows[1], x.rows[2], x.heads
+  local late = o.deterministic and o.right
+  if x.listed then
+    for r in cute.range(heads) do
+      local count, at = x.listed(r)
+      for i in cute.range(count) do
+        local m, before = at(late and count - 1 - i or i)
+        f(m, r, before)
+      end
+    end
+  elseif not late then
     for r in cute.range(heads) do
       for m in cute.range(first, last) do f(m, r) end
     end
-    return
-  end
-  for m in cute.range(last - 1, first - 1, -1) do
-    for r in cute.range(heads) do f(m, r) end
+  else
+    for m in cute.range(last - 1, first - 1, -1) do
+      for r in cute.range(heads) do f(m, r) end
+    end
   end
 end
 

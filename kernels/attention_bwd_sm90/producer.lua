@@ -65,8 +65,9 @@ end
 -- two threads call it and alternate. While one thread waits until its addition
 -- is complete, and passes the turn, the other thread adds the next tile.
 ---@param turns? table wait(m, tile) returns when it is this block's turn to add
--- to a tile. Its result is whether this block is the first one, which stores
--- instead of adding. pass(tile) begins the next block's turn. pair: the order
+-- to a tile. It returns whether this block is the first one, which stores
+-- instead of adding, and `step`. pass(tile, step) begins the next block's turn.
+-- pair: the order
 -- of the two threads (pipeline.PipelineOrder). Without turns, the accumulators
 -- are 0 at first, and all blocks add.
 function producer.add(x, each, turns)
@@ -82,10 +83,10 @@ function producer.add(x, each, turns)
     read:advance()
   end
   local n = x.acc.slices * x.acc.pieces
-  local function put(m, h)
-    local tile, first = x.acc.tile(m, h), nil
+  local function put(m, h, before)
+    local tile, first, step = x.acc.tile(m, h), nil, nil
     if turns then
-      first = turns.wait(m, tile)
+      first, step = turns.wait(m, tile, before)
       turns.pair:wait()
     end
     for i = 0, n - 1 do
@@ -105,17 +106,18 @@ function producer.add(x, each, turns)
     if turns then
       turns.pair:arrive()
       cute.arch.cp_async_bulk_wait_group(0)
-      turns.pass(tile)
+      turns.pass(tile, step)
     end
   end
   if not turns then
-    each(put)
+    each(function(m, h) put(m, h) end)
     cute.arch.cp_async_bulk_wait_group(0)
     return
   end
   local nth = 0
-  each(function(m, h)
-    cute.when(cute.eq(nth % 2, turns.pair.group_id), function() put(m, h) end,
+  each(function(m, h, _, before)
+    cute.when(cute.eq(nth % 2, turns.pair.group_id),
+              function() put(m, h, before) end,
               function()
                 for _ = 1, n do
                   full:advance()

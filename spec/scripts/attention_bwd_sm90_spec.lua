@@ -290,7 +290,8 @@ describe("attention_bwd_sm90", function()
 
   -- Checks all schedules of the launches of kernels k.
   local function verdicts(k, p, cu)
-    local m, b = memory(k, p), cu and cute.size(cu.cu_q) - 1 or p.b
+    local m = memory(k, p)
+    local b = cu and cu.cu_q and cute.size(cu.cu_q) - 1 or p.b
     for i, s in ipairs(k.launches(p.s, p.t, p.h, p.g, b)) do
       local a = k.arguments(i, p, p.scale, m, cu)
       local call = s.kernel(table.unpack(a, 1, a.n))
@@ -319,6 +320,29 @@ describe("attention_bwd_sm90", function()
     schedules({s = 96, t = 130, d = 64, causal = true},
               {tile = {64, 64}, deterministic = false})
     schedules({s = 70, t = 100, d = 64}, {ds_stages = 1})
+  end)
+
+  it("is right in all schedules of blocks that skip tiles #long", function()
+    local function mask(at) return (at.q // 128 * 2):ne(at.k // 64) end
+    for _, d in ipairs {64, 256} do
+      local p = problem {s = 200, t = 200, d = d, modify = function(s, _, _, q,
+                                                                    k)
+        return q // 128 * 2 ~= k // 64 and s or -math.huge
+      end}
+      local blocks = cute.ops.block_mask(mask, {1, 1, 200, 200}, {
+        device = "sim", block = {128, 64}}).blocks
+      local k = made(backward, p, {list = true, modify = function()
+        return nil, mask
+      end})
+      local by = require "kernels.block_mask_rows" {rows = 200, keys = 200,
+        block = {128, 64}, tile = k.options.tile}
+      local shape = by.shape(1, 1)
+      local more = {lists = cute.zeros(shape, cute.i32),
+                    before = cute.zeros(shape, cute.i32)}
+      by.kernel(blocks, more.lists, more.before):launch {
+        grid = by.grid(1, 1), block = by.block, device = "sim"}
+      verdicts(k, p, more)
+    end
   end)
 
   it("is right in all schedules with functions of scores #long", function()

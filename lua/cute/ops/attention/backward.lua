@@ -32,6 +32,7 @@ local function hopper_kernels(call, device, q, o, extra)
   local k = hopper {head = q.D, causal = o.causal, window = o.window,
                     dtype = q.dtype, deterministic = call.o.deterministic,
                     ragged = q.ragged or nil, modify = o.modify,
+                    list = o.list and true,
                     keys = q.T, heads = q.G * q.B,
                     sms = device.info and device.info.sms or 132}
   local ok, why = k.takes(call.Q, call.K, call.V, call.dO, call.out[2],
@@ -44,15 +45,17 @@ end
 -- function that general_steps describes. For concatenated sequences, also
 -- returns the number of rows of a tile (padding in
 -- kernels/attention_bwd_sm90/sequences.lua).
-local function hopper_steps(p, k, q, scale)
+local function hopper_steps(call, p, k, q, scale)
   local sizes, place = k.sizes(q.S, q.H, q.B), {}
-  p.main, p.floats = 2, 0
+  p.floats = 0
   for _, name in ipairs {"sums", "logs", "delta", "turns"} do
     place[name], p.floats = p.floats, p.floats + sizes[name]
   end
+  local more = call.blocks and block_mask.by_keys(call, p, q, k.options.tile)
+  p.main = #p.steps + 2
   for i, s in ipairs(k.launches(q.S, q.T, q.H, q.G, q.B)) do
-    p.steps[i] = {kernel = s.kernel, grid = s.grid, block = s.block, ready = {},
-      arguments = function(now, out, work)
+    p.steps[#p.steps + 1] = {kernel = s.kernel, grid = s.grid,
+      block = s.block, ready = {}, arguments = function(now, out, work)
         problem.check_offsets(now, q)
         local memory = {}
         for name, from in pairs(place) do
@@ -62,7 +65,7 @@ local function hopper_steps(p, k, q, scale)
         local list = k.arguments(i, {Q = now.Q, K = now.K, V = now.V,
           O = now.O, dO = now.dO, dQ = out[1], dK = out[2], dV = out[3],
           LSE = problem.view(now.LSE, 0, problem.rows_shape(q))}, scale, memory,
-          now)
+          more and more(now, work) or now)
         return i == 2 and now.captured and scores.push_captured(now, list)
           or list
       end}
@@ -84,15 +87,17 @@ local function general_steps(call, p, q, scale, o, extra)
   o.gradients = extra and extra.options
   local list = gradients(o)
   if extra then extra:begin(p, list.tile[1]) end
+  local lists = call.blocks and block_mask.by_keys(call, p, q, list.turned)
   for _, k in ipairs(list) do
     p.steps[#p.steps + 1] = {kernel = k.kernel, block = k.block, ready = {},
       grid = k.grid(q.S, q.T, q.H, q.G, q.ragged and q.B + 1 or q.B),
       arguments = function(now, out, work)
         problem.check_offsets(now, q)
+        local more = lists and lists(now, work)
+        if extra then more = extra:memory(work, more) end
         local a = {now.Q, now.K, now.V, now.O, now.dO,
           problem.view(now.LSE, 0, rows), delta(work), out[1], out[2], out[3],
-          scale, now.cu_q, now.cu_k,
-          extra and extra:memory(work) or nil, n = 14}
+          scale, now.cu_q, now.cu_k, more, n = 14}
         return now.captured and scores.push_captured(now, a) or a
       end}
   end
@@ -102,12 +107,13 @@ end
 
 -- The types of the options: those of ops.attention, deterministic (whether the
 -- order of sums is fixed), and gradients (the text of captured.positions).
-local OPTIONS = {deterministic = "boolean", gradients = "string"}
+local OPTIONS = {deterministic = "boolean", gradients = "string",
+                 listed = "table"}
 for name, kind in pairs(problem.OPTIONS) do OPTIONS[name] = kind end
 
 local back, planned = problem.operation("ops.attention_backward", {
   names = {"dO", "Q", "K", "V", "O", "LSE"},
-  tensors = {"cu_q", "cu_k", "sinks"},
+  tensors = {"cu_q", "cu_k", "blocks", "sinks"},
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[2], list[3])
   end,
@@ -143,10 +149,11 @@ local back, planned = problem.operation("ops.attention_backward", {
         .. "needed", call.Q.layout, call.K.layout)
     end
     local extra = captured.gradients(call, p, q, o)
+    o.list = call.o.listed
     local k, refused = hopper_kernels(call, p.device, q, o, extra)
     local delta, padding
     if k then
-      delta, padding = hopper_steps(p, k, q, scale)
+      delta, padding = hopper_steps(call, p, k, q, scale)
     else
       delta = general_steps(call, p, q, scale, o, extra)
     end
@@ -165,11 +172,8 @@ local back, planned = problem.operation("ops.attention_backward", {
 -- contents (block_mask.options), and gradients by a text (captured.positions).
 local function options_of(o, Q, K)
   o = block_mask.options(refuse, o, Q, K)
-  if o and (o.blocks or o.gradients) then
-    o = tensor_op.with(o)
-    o.blocks, o.listed = nil, nil
-  end
   if o and o.gradients ~= nil then
+    o = tensor_op.with(o)
     o.gradients = captured.positions(refuse, o, scores.traced_of(refuse, o, Q,
                                                                  K))
   end

@@ -1,5 +1,6 @@
 --- ops.block_mask: the blocks of scores that a mask does not hide. See
 -- kernels/block_mask.lua.
+local by_keys = require "kernels.block_mask_rows"
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -135,6 +136,34 @@ function block_mask.view(blocks, B, H)
   return cute.make_tensor(blocks.iterator, cute.make_layout({B, H, n, m}, {
     l.shape[1] > 1 and l.stride[1] or 0, l.shape[2] > 1 and l.stride[2] or 0,
     l.stride[3], l.stride[4]}))
+end
+
+--- Adds the step to plan p that lists tiles of rows for each tile of keys
+-- (kernels/block_mask_rows.lua), for a call with a block mask. Returns a
+-- function (now, work) that returns a table: {blocks = the lists of blocks of
+-- the call `now`, lists, before = the new lists in the memory `work` that the
+-- launches share}. q: the problem. tile: {rows, keys}
+---@return function
+function block_mask.by_keys(call, p, q, tile)
+  local shape = modes.extents(call.blocks.layout)
+  local B, H = shape[1], shape[2]
+  local k = by_keys {rows = q.S, keys = q.T, block = call.o.listed, tile = tile}
+  local extents, first = k.shape(H, B), p.floats
+  local count = cute.product(extents)
+  p.floats = first + 2 * count
+  local function lists(work, nth)
+    return cute.recast_tensor(problem.view(work, first + nth * count, extents),
+                              cute.i32)
+  end
+  p.steps[#p.steps + 1] = {kernel = k.kernel, block = k.block, ready = {},
+    grid = k.grid(H, B), arguments = function(now, _, work)
+      return {now.blocks, lists(work, 0), lists(work, 1), n = 3}
+    end}
+  return function(now, work)
+    return {blocks = block_mask.view(now.blocks, q.B, q.H),
+            lists = block_mask.view(lists(work, 0), q.B, q.H),
+            before = block_mask.view(lists(work, 1), q.B, q.H)}
+  end
 end
 
 return block_mask

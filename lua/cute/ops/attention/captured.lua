@@ -139,11 +139,13 @@ function Extra:begin(p, rows)
     end}
 end
 
---- Returns {parts, sums}, views of the memory `work`: the argument `more` of
--- kernels/attention_bwd.lua.
-function Extra:memory(work)
-  local m = {parts = cute.make_tensor(work.iterator + self.parts_at,
-                                      cute.make_layout(self.shape)), sums = {}}
+--- Sets the fields parts and sums of table m, views of the memory `work`, for
+-- the argument `more` of kernels/attention_bwd.lua. Returns m, which is a new
+-- table if absent.
+function Extra:memory(work, m)
+  m = m or {}
+  m.parts, m.sums = cute.make_tensor(work.iterator + self.parts_at,
+                                     cute.make_layout(self.shape)), {}
   for i, x in ipairs(self.list) do
     m.sums[i] = problem.view(work, x.from, {x.count})
   end

@@ -324,17 +324,17 @@ describe("attention_bwd_sm90", function()
 
   it("is right in all schedules of blocks that skip tiles #long", function()
     local function mask(at) return (at.q // 128 * 2):ne(at.k // 64) end
-    for _, d in ipairs {64, 256} do
-      local p = problem {s = 200, t = 200, d = d, modify = function(s, _, _, q,
+    for _, d in ipairs {64} do
+      local p = problem {s = 140, t = 140, d = d, modify = function(s, _, _, q,
                                                                     k)
         return q // 128 * 2 ~= k // 64 and s or -math.huge
       end}
-      local blocks = cute.ops.block_mask(mask, {1, 1, 200, 200}, {
+      local blocks = cute.ops.block_mask(mask, {1, 1, 140, 140}, {
         device = "sim", block = {128, 64}}).blocks
       local k = made(backward, p, {list = true, modify = function()
         return nil, mask
       end})
-      local by = require "kernels.block_mask_rows" {rows = 200, keys = 200,
+      local by = require "kernels.block_mask_rows" {rows = 140, keys = 140,
         block = {128, 64}, tile = k.options.tile}
       local shape = by.shape(1, 1)
       local more = {lists = cute.zeros(shape, cute.i32),

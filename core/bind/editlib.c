@@ -426,14 +426,14 @@ static void add_part(void *ud, const UnreadPart *u) {
 }
 
 // sim_unread_parts(fn) -> {{name =, layout =, count =, n =, first =, file =,
-// line =}, ...}: shared tensors of which the kernel fills n elements that it
-// never reads
+// line =}, ...}: fragments of which the kernel loads n elements that it never
+// reads
 static int l_sim_unread_parts(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
   lua_createtable(L, 0, 0);
   FoundList list = {.L = L, .fn = fn};
-  if (!has_computed_descriptors(fn)) unread_parts(cx, fn, add_part, &list);
+  unread_parts(cx, fn, add_part, &list);
   return 1;
 }
 

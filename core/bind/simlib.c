@@ -545,6 +545,20 @@ static void push_gap(lua_State *L, const Fn *fn, const SimGap *g) {
   lua_setfield(L, -2, "modes");
 }
 
+// Pushes an element of the list `unread` of a report: a shared tensor with
+// elements that were stored and never read.
+static void push_unread(lua_State *L, const Fn *fn, const SimUnread *u) {
+  const Mem *m = &fn->mem.p[u->mem];
+  lua_createtable(L, 0, 8);
+  face_set_str(L, "name", ir_str(fn, m->name));
+  face_set_str(L, "layout", ir_str(fn, m->layout));
+  if (u->src) set_place(L, fn, "file", "line", u->src);
+  face_set_bool(L, "whole", u->whole);
+  face_set_int(L, "count", u->count);
+  face_set_int(L, "n", u->n);
+  face_set_int(L, "first", u->first);
+}
+
 // Pushes the table `nonfinite` of a report: the first operation that made a NaN
 // or infinity.
 static void push_nonfinite(lua_State *L, const Fn *fn,
@@ -617,6 +631,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_int(L, "instructions", (int64_t)r->instructions);
   face_set_int(L, "mmas", (int64_t)r->mmas);
   face_set_int(L, "ctas", (int64_t)r->ctas);
+  face_set_bool(L, "empty", r->empty);
   face_set_int(L, "granules", (int64_t)r->granules);
   face_set_int(L, "left", r->left);
   if (r->nonfinite.text) push_nonfinite(L, fn, &r->nonfinite);
@@ -626,6 +641,12 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
     lua_rawseti(L, -2, k + 1);
   }
   lua_setfield(L, -2, "gaps");
+  lua_createtable(L, r->nunread, 0);
+  for (int k = 0; k < r->nunread; k++) {
+    push_unread(L, fn, &r->unread[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  lua_setfield(L, -2, "unread");
   face_set_num(L, "seconds", r->seconds);
   face_set_bool(L, "stopped", r->stopped);
   lua_pushlstring(L, r->output ? r->output : "", r->noutput);

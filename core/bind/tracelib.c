@@ -100,25 +100,43 @@ static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
   face_set_bool(L, "undefined_ok", m->undefined_ok);
 }
 
-// Reports whether a kernel reads an argument and has no effect: it stores to no
-// argument or raw address, prints nothing and meets no other thread.
+// Reports whether a kernel reads an argument and has no effect.
 static bool has_no_effect(const Fn *fn) {
   bool reads = false;
-  for (size_t i = 0; i < fn->arg.n; i++) {
-    if (fn->arg.p[i].written) return false;
+  for (size_t i = 0; i < fn->arg.n; i++)
     reads |= fn->arg.p[i].pointer && fn->arg.p[i].read;
+  return reads && ir_is_idle(fn) && !((const FnBox *)fn)->ptx_sm;
+}
+
+static void use(const Fn *fn, Ref r, bool *used) {
+  if (ir_get(fn, r)->op == OP_ARG) used[ir_get(fn, r)->imm] = true;
+}
+
+// Marks the arguments that instructions and assertions use.
+static void find_used(const Fn *fn, bool *used) {
+  Operand o;
+  for (size_t k = 0; k < fn->claim.n; k++) {
+    use(fn, fn->claim.p[k].v, used);
+    use(fn, fn->claim.p[k].limit, used);
   }
   for (Ref r = 1; r < fn->ins.n; r++) {
-    Op op = ir_get(fn, r)->op;
-    if (op == OP_PTR || op == OP_ATOMIC) return false;
-    if (op_effect(op) & (EF_ORDERED | EF_LATER)) return false;
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_NOP) continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      use(fn, o.ref, used);
+      use(fn, o.off, used);
+      if (!o.ref || !ir_is_mem(fn, o.ref)) continue;
+      const Mem *m = ir_memof(fn, o.ref);
+      bool global = m->space == SP_GMEM || m->space == SP_TMAP;
+      if (global && m->arg != NO_ARG) used[m->arg] = true;
+    }
   }
-  return reads && !((const FnBox *)fn)->ptx_sm;
 }
 
 // fn:info() -> {name=, smem=, barriers=, instructions=, args={...},
 // mems={...}}: properties of the traced function
 static int fn_info(lua_State *L) {
+  Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
   lua_newtable(L);
   face_set_str(L, "name", ir_str(fn, fn->name));
@@ -133,6 +151,8 @@ static int fn_info(lua_State *L) {
   face_set_bool(L, "ptx", ((const FnBox *)fn)->ptx_sm != 0);
   face_set_bool(L, "addresses", ir_has_addresses(fn));
   lua_createtable(L, (int)fn->arg.n, 0);
+  bool *used = arena_zero(cx, &cx->scratch, fn->arg.n + 1);
+  find_used(fn, used);
   for (size_t i = 0; i < fn->arg.n; i++) {
     const Arg *a = &fn->arg.p[i];
     lua_newtable(L);
@@ -141,6 +161,7 @@ static int fn_info(lua_State *L) {
     lua_setfield(L, -2, "dtype");
     face_set_bool(L, "pointer", a->pointer);
     face_set_bool(L, "map", a->map);
+    face_set_bool(L, "used", used[i]);
     face_set_bool(L, "written", a->written);
     face_set_bool(L, "read", a->read);
     face_set_bool(L, "shared", ir_arg_shared(fn, i));

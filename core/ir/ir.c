@@ -313,6 +313,21 @@ bool ir_has_addresses(const Fn *fn) {
   return false;
 }
 
+bool ir_is_idle(const Fn *fn) {
+  for (size_t k = 0; k < fn->arg.n; k++)
+    if (fn->arg.p[k].written) return false;
+  // cute.assume has an effect, because it checks values.
+  for (size_t k = 0; k < fn->claim.n; k++)
+    if (!fn->claim.p[k].mem && !fn->claim.p[k].rule) return false;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Op op = (Op)ir_get(fn, r)->op;
+    if (op == OP_PRINTF || op == OP_TRAP || op == OP_ASM ||
+        op == OP_GRIDLAUNCH || op == OP_PTR)
+      return false;
+  }
+  return true;
+}
+
 int ir_barriers(const Fn *fn) {
   int most = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {

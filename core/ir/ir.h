@@ -138,6 +138,9 @@ static inline bool ir_is_map_of_any(const Ins *i) {
 // Reports whether fn accesses global memory at addresses that it computes,
 // which may alias any argument.
 bool ir_has_addresses(const Fn *fn);
+// Reports whether the function has no visible effect: no store, no output, no
+// trap, no assertion.
+bool ir_is_idle(const Fn *fn);
 // Returns how many named barriers of a block are in use, as ptxas counts them.
 // It counts up to the highest number, or all 16 if a number is not constant.
 enum { MOST_BARRIERS = 16 };

@@ -1,4 +1,4 @@
-// Finds parts of shared tensors that a kernel fills and never reads
+// Finds parts of register fragments that a kernel loads and never reads
 // (unread_parts.c).
 #ifndef CUTE_UNREAD_PARTS_H
 #define CUTE_UNREAD_PARTS_H
@@ -6,13 +6,13 @@
 #include "ir/ir.h"
 
 typedef struct UnreadPart {
-  Ref at;          // the first instruction that fills unread elements
+  Ref at;          // the first instruction that loads unread elements
   const Mem *mem;
   // number of unread elements, and the first of them, as an offset
   int64_t n, first;
 } UnreadPart;
 
-// Calls `found` for each shared tensor that has such a part.
+// Calls `found` for each fragment that has such a part.
 void unread_parts(Ctx *cx, const Fn *fn,
                   void (*found)(void *ud, const UnreadPart *u), void *ud);
 

@@ -19,6 +19,7 @@
 // - A single block accesses more than the first part of a mode.
 // - No other argument shares the memory.
 // - cute.partial_ok and, for an output, cute.undefined_ok do not name it.
+#include "ir/operands.h"
 #include "sim/bulk.h"
 #include "sim/cover.h"
 #include "sim/meant.h"
@@ -54,21 +55,36 @@ static bool is_partial(const Fn *fn, int32_t arg) {
   return false;
 }
 
+// Marks the arguments that the kernel reads. Atomics whose results it does not
+// use only store.
+static void find_reads(const SimProg *p, bool *reads) {
+  Operand o;
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const SimIns *s = &p->ins[k];
+    const Ins *i = ir_get(p->fn, s->ref);
+    if (!(op_effect((Op)i->op) & EF_MEMORY) || s->idle) continue;
+    for (Operands w = operands_of(p->fn, i); operands_next(&w, &o);) {
+      if (!o.read || (o.kind != OPERAND_MEM && o.kind != OPERAND_MAP)) continue;
+      const Mem *m = ir_memof(p->fn, o.ref);
+      bool global = m->space == SP_GMEM || m->space == SP_TMAP;
+      if (global && m->arg != NO_ARG) reads[m->arg] = true;
+    }
+  }
+}
+
 void simcover_start(Ctx *cx, SimProg *p) {
   if (ir_has_addresses(p->fn)) return;
-  const SimMeant *meant = NULL;
+  bool *reads = arena_zero(cx, &cx->scratch, p->fn->arg.n + 1);
+  find_reads(p, reads);
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     int32_t arg = owner(p, a);
     if (arg < 0 || a->maps) continue;
     const Arg *g = &p->fn->arg.p[arg];
-    if (g->read == g->written || is_partial(p->fn, arg)) continue;
-    if (!meant) meant = simmeant_all(cx, p);
-    if (meant[arg].free) continue;
-    if (g->read) a->read = bits_of(cx, a);
-    else a->stored = bits_of(cx, a);
+    if (reads[arg] == g->written || is_partial(p->fn, arg)) continue;
+    if (g->written) a->stored = bits_of(cx, a);
+    else a->read = bits_of(cx, a);
   }
-  p->meant = meant;
 }
 
 // ---- the covered coordinates ----
@@ -218,47 +234,102 @@ static bool is_limit(const Cover *c, const SimMeant *m, const SimRanges *r) {
   return true;
 }
 
-// Reports whether a loop around the accesses has as many iterations as the
-// extent has tiles of the accessed coordinates.
-static bool is_counted(const SimMeant *m, const SimRanges *r) {
+// Returns the number of tiles in the extent, where the accessed coordinates are
+// the first tile. Returns 1 if they are anything else.
+static int64_t tiles_of(const SimRanges *r) {
+  enum { LEAST = 8 };  // smaller tiles are as many as other things by chance
   int64_t tile = r->from[0];
-  int64_t tiles = tile ? (r->extent + tile - 1) / tile : 0;
   bool end = r->n == 1 && r->to[0] == r->extent - 1;
-  for (uint32_t k = 0; k < m->ends && end && tiles > 1; k++)
-    if (m->end[k] == tiles) return true;
+  return end && tile >= LEAST ? (r->extent + tile - 1) / tile : 1;
+}
+
+// Reports whether the extent has as many tiles of the accessed coordinates as a
+// loop around the accesses has iterations, or the grid blocks along x, y or z,
+// although no address depends on that loop, or on the block.
+static bool is_counted(const SimProg *p, const SimMeant *m,
+                       const SimRanges *r) {
+  int64_t tiles = tiles_of(r);
+  for (uint32_t k = 0; k < m->ends && tiles > 1; k++)
+    if (m->end[k] == tiles && !(m->moved[k] >> r->mode & 1)) return true;
+  for (int k = 0; k < 3 && tiles > 1 && !m->blocks; k++)
+    if (p->launch->grid[k] == tiles) return true;
   return false;
+}
+
+// Reports whether is_counted holds for all modes with ranges.
+static bool is_counted_all(const SimProg *p, const SimGap *g, int32_t arg) {
+  for (int k = 0; k < g->n; k++)
+    if (!is_counted(p, &p->meant[arg], &g->of[k])) return false;
+  return true;
+}
+
+// Reports whether the grid has as many blocks as the tensor has tiles of the
+// accessed coordinates, although no address depends on the block.
+static bool is_gridded(const SimProg *p, const SimMeant *m, const SimGap *g) {
+  int64_t tiles = 1;
+  for (int k = 0; k < g->n; k++) tiles *= tiles_of(&g->of[k]);
+  return tiles > 1 && !m->blocks && tiles == (int64_t)p->nunit * p->ncta;
 }
 
 // Reports whether the accesses to a mode step over the coordinates of a whole
 // block's threads, although the kernel compares with the extent.
 static bool is_stride(const SimProg *p, const SimMeant *m,
                       const SimRanges *r) {
-  const int32_t *b = p->launch->block;
-  int64_t threads = (int64_t)b[0] * b[1] * b[2];
-  return r->from[0] == 1 && r->period == threads && threads > 1 &&
+  return r->from[0] == 1 && r->period == p->nthread && p->nthread > 1 &&
          simmeant_bounds(m, r->extent);
+}
+
+// Reports whether the accesses leave out one or more coordinates for each
+// thread of a block, in steps of several times as many.
+static bool is_block_step(const SimProg *p, const SimRanges *r) {
+  int64_t n = p->nthread;
+  bool end = !r->from[0] && r->n <= SIM_RANGES &&
+             r->to[r->n - 1] == r->extent - 1;
+  return n > 1 && r->period && r->period % n == 0 && r->from[0] % n == 0 &&
+         (r->to[0] + 1) % n == 0 && !end && !r->tail;
+}
+
+// Reports whether only the first element of a mode is stored to, although the
+// kernel compares the thread's index with the extent.
+static bool is_lone(const Cover *c, const SimMeant *m, const SimRanges *r,
+                    bool stored) {
+  return stored && c->hit == 1 && r->from[0] == 1 && r->n == 1 &&
+         simmeant_guards(m, r->extent, LIMIT_THREAD);
+}
+
+// Reports whether the ranges of a mode may be a mistake.
+static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
+                   const SimGap *g, const SimRanges *r) {
+  const SimMeant *m = &p->meant[arg];
+  bool step = is_block_step(p, r), lone = is_lone(c, m, r, g->stored);
+  bool compares = simmeant_bounds(m, r->extent) || is_counted(p, m, r) ||
+                  is_gridded(p, m, g) || lone || (step && g->rank == 1);
+  bool moves = m->mode >> r->mode & 1 || (r->from[0] >= 8 && compares);
+  if (r->from[0] < 2 && !is_stride(p, m, r) && !step && !lone) return false;
+  if (!moves && !lone) return false;
+  if (r->n > SIM_RANGES && !r->period) return false;
+  if (is_record(c, m, r)) return false;
+  if (is_scalar(p, r->from[0])) return false;
+  if (is_limit(c, m, r)) return false;
+  if (!compares && !is_shared(cx, p, arg, r->extent, g->stored)) return false;
+  return g->all || lone || count_of(c, r->mode, HIT) >= 2;
 }
 
 static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                     SimGap *g) {
   const SimMeant *m = &p->meant[arg];
   bool one = p->nunit * (uint64_t)p->ncta == 1, deep = false;
-  if (!one && !m->moves) return false;
-  g->few = !one;
+  g->few = m->moves;
   for (int k = 0; k < g->n; k++) {
     const SimRanges *r = &g->of[k];
     bool end = r->n == 1 && r->to[0] == r->extent - 1;
-    deep |= !end;
+    bool lone = is_lone(c, m, r, g->stored);
+    bool guarded = simmeant_guards(m, r->extent, LIMIT_FAR);
+    deep |= !end || lone || guarded || is_counted(p, m, r);
+    g->few &= !one || guarded;
+    if (!one && !m->moves && !lone && !is_gridded(p, m, g)) return false;
     g->few &= end;
-    bool compares = simmeant_bounds(m, r->extent) || is_counted(m, r);
-    bool moves = m->mode >> r->mode & 1 || (r->from[0] >= 8 && compares);
-    if ((r->from[0] < 2 && !is_stride(p, m, r)) || !moves) return false;
-    if (r->n > SIM_RANGES && !r->period) return false;
-    if (is_record(c, m, r)) return false;
-    if (is_scalar(p, r->from[0])) return false;
-    if (is_limit(c, m, r)) return false;
-    if (!compares && !is_shared(cx, p, arg, r->extent, g->stored)) return false;
-    if (!g->all && count_of(c, r->mode, HIT) < 2) return false;
+    if (!is_odd(cx, p, c, arg, g, r)) return false;
   }
   return !one || deep;
 }
@@ -268,7 +339,8 @@ static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
   for (uint32_t k = 0; k < p->nins; k++) {
     const SimIns *i = &p->ins[k];
     const SimMem *m = NULL;
-    if (i->op == (stored ? OP_ST : OP_LD)) m = ((const SimSide *)i->x)->mem;
+    if (i->op == (stored ? OP_ST : OP_LD) || (stored && i->op == OP_ATOMIC))
+      m = ((const SimSide *)i->x)->mem;
     const SimCopy *c = i->x;
     if (i->op == OP_COPY) m = stored ? c->dst.mem : c->src.mem;
     if (i->op == OP_CPASYNC && !stored) m = c->src.mem;
@@ -296,11 +368,13 @@ static bool is_complete(const SimProg *p, int32_t k) {
 // stores all outputs of an input) completely, and one of them has the box's
 // extents. An example is a matrix that is stored into the corner of a larger
 // one.
-static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, bool stored) {
+static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
+                    bool stored) {
   bool found = false;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
     const Arg *a = &p->fn->arg.p[k];
-    if (!a->pointer || !(stored ? a->read : a->written)) continue;
+    if ((int32_t)k == arg || !a->pointer || !(stored ? a->read : a->written))
+      continue;
     SimShape s;
     if (!is_complete(p, (int32_t)k)) return false;
     if (simmeant_shape(cx, p, (int32_t)k, &s) < 0 || s.rank != c->s.rank)
@@ -312,12 +386,15 @@ static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, bool stored) {
   return found;
 }
 
-static bool find_gap(Ctx *cx, const SimProg *p, int32_t arg, SimGap *g) {
+static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
   SimArea *a = simblocks_area(p, arg);
   if (!a || (!a->read && !a->stored)) return false;
   Cover c = {.area = a, .map = a->read ? a->read : a->stored,
              .arg = &p->launch->arg[arg]};
   if (is_full(&c)) return false;
+  if (!p->meant) p->meant = simmeant_all(cx, p);
+  const SimMeant *m = &p->meant[arg];
+  if (m->free && (m->given || !a->stored)) return false;
   int32_t mem = simmeant_shape(cx, p, arg, &c.s);
   if (mem < 0) return false;
   c.bits = dtype_bits(p->fn->mem.p[mem].type);
@@ -330,7 +407,10 @@ static bool find_gap(Ctx *cx, const SimProg *p, int32_t arg, SimGap *g) {
   visit(&c);
   *g = (SimGap){.mem = mem, .stored = a->stored, .rank = c.s.rank,
                 .map = c.arg->map, .none = c.size - c.hit, .size = c.size};
-  if (c.hit == 0 || g->none == 0 || c.size != size) return false;
+  if (g->none == 0 || c.size != size) return false;
+  g->src = line_of(p, arg, g->stored);
+  if (c.hit == 0) return g->stored && !m->given;
+  if (m->free) return false;
   g->all = product_of(&c, HIT) != c.hit;
   if (g->all && (!g->stored || product_of(&c, MISSED) != g->none))
     return false;
@@ -340,14 +420,14 @@ static bool find_gap(Ctx *cx, const SimProg *p, int32_t arg, SimGap *g) {
     if (g->n == 2) return false;
     ranges_of(&c, k, g->all, &g->of[g->n++]);
   }
-  if (!g->all && is_part(cx, p, &c, g->stored)) return false;
-  g->src = line_of(p, arg, g->stored);
+  if (!g->all && !is_counted_all(p, g, arg) &&
+      is_part(cx, p, &c, arg, g->stored))
+    return false;
   return is_told(cx, p, &c, arg, g);
 }
 
-int simcover_find(Ctx *cx, const SimProg *p, SimGap gap[SIM_GAPS]) {
+int simcover_find(Ctx *cx, SimProg *p, SimGap gap[SIM_GAPS]) {
   int n = 0;
-  if (!p->meant) return 0;
   for (int stored = 1; stored >= 0; stored--)
     for (size_t k = 0; k < p->fn->arg.n && n < SIM_GAPS; k++)
       if (p->fn->arg.p[k].pointer && p->fn->arg.p[k].written == stored)

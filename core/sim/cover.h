@@ -8,7 +8,7 @@
 void simcover_start(Ctx *cx, SimProg *p);
 // Writes the parts that were never read or stored to `gap`. Returns their
 // number.
-int simcover_find(Ctx *cx, const SimProg *p, SimGap gap[SIM_GAPS]);
+int simcover_find(Ctx *cx, SimProg *p, SimGap gap[SIM_GAPS]);
 
 static inline void simcover_set(uint64_t *word, uint64_t bits) {
   if (bits & ~__atomic_load_n(word, __ATOMIC_RELAXED))

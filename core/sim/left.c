@@ -38,23 +38,6 @@ static bool is_free(const SimProg *p, int32_t k) {
   return !a;
 }
 
-// Reports whether the function has no visible effect: no store, no output, no
-// trap.
-static bool is_idle(const Fn *fn) {
-  for (size_t k = 0; k < fn->arg.n; k++)
-    if (fn->arg.p[k].written) return false;
-  // cute.assume has an effect, because it checks values.
-  for (size_t k = 0; k < fn->claim.n; k++)
-    if (!fn->claim.p[k].mem && !fn->claim.p[k].rule) return false;
-  for (Ref r = 1; r < fn->ins.n; r++) {
-    Op op = (Op)ir_get(fn, r)->op;
-    if (op == OP_PRINTF || op == OP_TRAP || op == OP_ASM ||
-        op == OP_GRIDLAUNCH)
-      return false;
-  }
-  return true;
-}
-
 // Reports whether list t already contains the memory of argument a.
 static bool is_there(const SimLeft *t, const LaunchArg *a) {
   while (t && t->arg->p != a->p) t = t->next;
@@ -81,7 +64,7 @@ SimLeft *simleft_make(Ctx *cx, const SimProg *p) {
   SimLeft *all = NULL;
   // A raw pointer may address any output, so no output is checked.
   if (ir_has_addresses(p->fn)) return NULL;
-  bool idle = is_idle(p->fn);
+  bool idle = ir_is_idle(p->fn);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
     SimLeft *t = one_of(cx, p, (int32_t)k, idle);
     if (!t || is_there(all, t->arg)) continue;

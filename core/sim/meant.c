@@ -3,7 +3,7 @@
 // the part, and the code has no limit for it. The part is taken as meant if an
 // address of the argument, or a condition or a loop around its accesses,
 // depends on
-// - data: values in global or shared memory, clocks, inline PTX;
+// - data: values in global memory, clocks, inline PTX;
 // - a scalar argument of the kernel, unless a condition compares with it;
 // - the block, in a comparison with a number that is no bound of any argument:
 //   a bound is an extent, or a number that divides one (a number of tiles).
@@ -19,9 +19,11 @@
 
 #include <string.h>
 
-// What a value depends on.
+// What a value depends on. TICKET: the number of earlier atomics that added a
+// constant.
 enum { ON_DATA = 1, ON_SCALAR = 2, ON_BLOCK = 4, ON_LOOP = 8,
-       ON_THREAD = 16 };
+       ON_THREAD = 16, ON_TICKET = 32, FREE = ON_DATA | ON_TICKET,
+       GIVEN = ON_DATA | ON_SCALAR };
 
 // The state of the analysis. All arrays are indexed by instruction.
 typedef struct Meant {
@@ -145,6 +147,7 @@ static uint8_t on_own(const Meant *g, const Ins *i) {
   if (op == OP_SREG) return on_special((SReg)i->imm);
   if (op == OP_FOR || op == OP_LOOP) return ON_LOOP;
   bool data = op == OP_ASM || op == OP_MAPWORD || op == OP_ADDRESS ||
+              op == OP_TMALOAD || op == OP_BULKLOAD ||
               (op == OP_ASK && reads_hardware(i));
   return data ? ON_DATA : 0;
 }
@@ -153,28 +156,47 @@ static bool is_registers(const Meant *g, Ref r) {
   return r && ir_get(g->fn, r)->op == OP_RMEM;
 }
 
-static uint8_t on_operand(const Meant *g, const Operand *o) {
+// Reports whether an object is in the block's own memory.
+static bool is_own(const Meant *g, Ref r) {
+  return is_registers(g, r) || (r && ir_get(g->fn, r)->op == OP_SMEM);
+}
+
+// Reports whether i is an atomic that adds a constant.
+static bool is_ticket(const Meant *g, const Ins *i) {
+  if (i->op != OP_ATOMIC || (i->imm != AT_ADD && i->imm != AT_INC))
+    return false;
+  Operand o;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
+    if (o.kind == OPERAND_VALUE && o.ref &&
+        ir_get(g->fn, o.ref)->op != OP_CONST)
+      return false;
+  return true;
+}
+
+static uint8_t on_operand(const Meant *g, const Ins *i, const Operand *o) {
   OperandKind k = (OperandKind)o->kind;
   if (k == OPERAND_VALUE || k == OPERAND_PRED || k == OPERAND_LANES)
     return g->on[o->ref];
+  if (k == OPERAND_OBJECT && is_own(g, o->ref)) return g->on[o->ref];
   if (!o->read || o->barrier || k == OPERAND_OBJECT || k == OPERAND_MAP)
     return 0;
   if (k != OPERAND_MEM) return g->on[o->ref];
-  return is_registers(g, o->ref) ? g->on[o->ref] | g->on[o->off] : ON_DATA;
+  if (is_own(g, o->ref)) return g->on[o->ref] | g->on[o->off];
+  return is_ticket(g, i) ? ON_TICKET : ON_DATA;
 }
 
 // Reports whether an operand is a variable or registers that are written.
 static bool is_target(const Meant *g, const Operand *o) {
   if (!o->ref || !o->written) return false;
   if (o->kind == OPERAND_VAR || o->kind == OPERAND_RUN) return true;
-  return o->kind == OPERAND_MEM && is_registers(g, o->ref);
+  return o->kind == OPERAND_MEM && !o->barrier && is_own(g, o->ref);
 }
 
 static uint8_t on_result(const Meant *g, const Ins *i) {
   uint8_t on = on_own(g, i);
   Operand o;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
-    if (o.ref) on |= on_operand(g, &o);
+    if (o.ref) on |= on_operand(g, i, &o);
   return on;
 }
 
@@ -218,35 +240,35 @@ static bool pass(Meant *g) {
 // ---- conditions ----
 
 // The limits of one condition or of several ones.
-static void add_limit(Meant *g, SimMeant *m, int64_t n, bool far) {
+static void add_limit(Meant *g, SimMeant *m, int64_t n, SimLimit how) {
   for (uint32_t k = 0; k < m->n; k++)
-    if (m->limit[k] == n && m->far[k] == far) return;
+    if (m->limit[k] == n && m->how[k] == how) return;
   if (m->n == m->cap) {
     uint32_t cap = m->cap ? m->cap * 2 : 16;
     int64_t *limit = NEW(g->cx, int64_t, cap);
-    bool *to = NEW(g->cx, bool, cap);
+    uint8_t *to = NEW(g->cx, uint8_t, cap);
     if (m->n) memcpy(limit, m->limit, m->n * sizeof *limit);
-    if (m->n) memcpy(to, m->far, m->n * sizeof *to);
+    if (m->n) memcpy(to, m->how, m->n * sizeof *to);
     m->limit = limit;
-    m->far = to;
+    m->how = to;
     m->cap = cap;
   }
   m->limit[m->n] = n;
-  m->far[m->n++] = far;
+  m->how[m->n++] = (uint8_t)how;
 }
 
 static void see(Meant *g, SimMeant *m, Ref r, bool limits);
 
 // Adds the constants and the scalar arguments of a sum to the limits. Returns
 // whether one of them, or a number of a layout, is a bound.
-static bool add_terms(Meant *g, SimMeant *m, Ref r, bool far, int depth) {
+static bool add_terms(Meant *g, SimMeant *m, Ref r, SimLimit how, int depth) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_CONST || i->op == OP_ARG) {
     uint64_t bits = i->op == OP_ARG ? g->p->launch->arg[i->imm].bits : 0;
     bool wide = dtype_bits((DType)i->type) > 32;
     int64_t n = i->op == OP_CONST ? i->imm
               : wide ? (int64_t)bits : (int32_t)bits;
-    add_limit(g, m, n, far);
+    add_limit(g, m, n, how);
     return is_bound(g, n);
   }
   bool sum = i->op == OP_ADD || i->op == OP_SUB;
@@ -256,8 +278,8 @@ static bool add_terms(Meant *g, SimMeant *m, Ref r, bool far, int depth) {
     see(g, m, r, false);
     return false;
   }
-  bool bound = add_terms(g, m, i->a[0], far, depth + 1);
-  return (sum && add_terms(g, m, i->a[1], far, depth + 1)) | bound;
+  bool bound = add_terms(g, m, i->a[0], how, depth + 1);
+  return (sum && add_terms(g, m, i->a[1], how, depth + 1)) | bound;
 }
 
 static void see_compare(Meant *g, SimMeant *m, Ref r) {
@@ -269,19 +291,20 @@ static void see_compare(Meant *g, SimMeant *m, Ref r) {
   uint8_t on = g->on[i->a[0]] | g->on[i->a[1]];
   bool far = on & ON_BLOCK;
   // the threads that start copies of boxes do not decide their coordinates
-  if (on == ON_THREAD && !m->threads) return;
+  SimLimit how = far ? LIMIT_FAR
+               : on == ON_THREAD && !m->threads ? LIMIT_THREAD : LIMIT_NEAR;
   const Ins *sum = ir_get(g->fn, i->a[0]), *end = ir_get(g->fn, i->a[1]);
   const Ins *more = sum->op == OP_ADD ? ir_get(g->fn, sum->a[1]) : NULL;
   if (more && more->op == OP_CONST && end->op == OP_CONST &&
       is_bound(g, end->imm) && i->op != OP_EQ && i->op != OP_NE) {
     // x + 16 < 70: the limit of x is 54
-    add_limit(g, m, end->imm, far);
-    add_limit(g, m, end->imm - more->imm, far);
-    add_terms(g, m, sum->a[0], far, 0);
+    add_limit(g, m, end->imm, how);
+    add_limit(g, m, end->imm - more->imm, how);
+    add_terms(g, m, sum->a[0], how, 0);
     return;
   }
-  bool bound = add_terms(g, m, i->a[0], far, 0);
-  bound |= add_terms(g, m, i->a[1], far, 0);
+  bool bound = add_terms(g, m, i->a[0], how, 0);
+  bound |= add_terms(g, m, i->a[1], how, 0);
   if (far && !bound) m->free = true;
 }
 
@@ -323,24 +346,27 @@ static bool is_done(Meant *g, const SimMeant *m, Ref r) {
 }
 
 static void see_condition(Meant *g, SimMeant *m, Ref p) {
-  if (g->on[p] & ON_DATA) m->free = true;
+  if (g->on[p] & FREE) m->free = true;
   if (m->free || is_done(g, m, p)) return;
   g->search++;
   see(g, m, p, false);
 }
 
-static void see_bounds(Meant *g, SimMeant *m, const Ins *i) {
+static void see_bounds(Meant *g, SimMeant *m, Ref r) {
+  const Ins *i = ir_get(g->fn, r);
   for (int k = 0; k < 3; k++)
-    if (g->on[i->a[k]] & (ON_DATA | ON_SCALAR)) m->free = true;
+    if (g->on[i->a[k]] & (FREE | ON_SCALAR)) m->free = true;
   if (g->on[i->a[1]] & ON_BLOCK) m->free = true;
   if (m->free) return;
   const Ins *end = ir_get(g->fn, i->a[1]);
-  if (end->op == OP_CONST && m->ends < MEANT_ENDS)
+  if (end->op == OP_CONST && m->ends < MEANT_ENDS) {
+    m->loop[m->ends] = r;
     m->end[m->ends++] = end->imm;
+  }
   g->search++;
   // a loop from the block on compares the block with its end
   bool far = g->on[i->a[0]] & ON_BLOCK;
-  if (far && !add_terms(g, m, i->a[1], true, 0)) m->free = true;
+  if (far && !add_terms(g, m, i->a[1], LIMIT_FAR, 0)) m->free = true;
   see(g, m, i->a[0], true);
 }
 
@@ -349,7 +375,7 @@ static void see_region(Meant *g, SimMeant *m, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   if (is_done(g, m, r)) return;
   if (i->op == OP_IF) see_condition(g, m, i->a[0]);
-  if (i->op == OP_FOR) see_bounds(g, m, i);
+  if (i->op == OP_FOR) see_bounds(g, m, r);
   for (Ref b = g->leaver[r]; b && !m->free; b = g->after[b])
     see_condition(g, m, ir_get(g->fn, b)->a[0]);
 }
@@ -363,8 +389,9 @@ static SimMeant *meant_of(Meant *g, Ref mem) {
 }
 
 static void see_value(Meant *g, SimMeant *m, Ref r) {
-  if (g->on[r] & (ON_DATA | ON_SCALAR)) m->free = true;
+  if (g->on[r] & (FREE | ON_SCALAR)) m->free = true;
   if (g->on[r] & (ON_BLOCK | ON_LOOP)) m->moves = true;
+  if (g->on[r] & ON_BLOCK) m->blocks = true;
   if (g->on[r] & ON_THREAD) m->threads = true;
 }
 
@@ -386,21 +413,89 @@ static void see_offset(Meant *g, SimMeant *m, int32_t arg, Ref r) {
       m->mode |= 1u << s->of[k];
 }
 
-// Finds the modes of a tensor map's tensor along which a box moves.
-static void see_box(Meant *g, SimMeant *m, const Ins *i) {
+// Writes the coordinates of a box to `at`. Returns their number.
+static int box_at(const Meant *g, const Ins *i, Ref at[COVER_MODES]) {
   Operand q;
   int mode = 0;
-  bool first = i->op == OP_TMALOAD;
   // the values of a load begin with a mask and a policy, of a store with a
   // policy
-  int skip = first ? 2 : 1;
-  for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);) {
-    if (q.kind != OPERAND_VALUE || skip-- > 0) continue;
-    if (!q.ref) continue;
-    see_value(g, m, q.ref);
-    if (ir_get(g->fn, q.ref)->op != OP_CONST) m->mode |= 1u << mode;
-    mode++;
+  int skip = i->op == OP_TMALOAD ? 2 : 1;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);)
+    if (q.kind == OPERAND_VALUE && skip-- <= 0 && q.ref && mode < COVER_MODES)
+      at[mode++] = q.ref;
+  return mode;
+}
+
+// Finds the modes of a tensor map's tensor along which a box moves.
+static void see_box(Meant *g, SimMeant *m, const Ins *i) {
+  Ref at[COVER_MODES];
+  int n = box_at(g, i, at);
+  for (int k = 0; k < n; k++) {
+    see_value(g, m, at[k]);
+    if (ir_get(g->fn, at[k])->op != OP_CONST) m->mode |= 1u << k;
   }
+}
+
+// Reports whether value r depends on a loop: on its counter or on a variable
+// that it writes. end: the END of the loop.
+static bool depends(Meant *g, Ref r, Ref loop, Ref end) {
+  if (r == loop) return true;
+  if (!r || g->met[r] == g->search) return false;
+  g->met[r] = g->search;
+  const Ins *i = ir_get(g->fn, r);
+  if (i->op == OP_VAR || i->op == OP_RMEM)
+    for (Ref w = g->writer[r]; w; w = g->next[w])
+      if ((w > loop && w < end) || depends(g, w, loop, end)) return true;
+  Operand o;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
+    if (o.kind != OPERAND_OBJECT && o.kind != OPERAND_MAP &&
+        (depends(g, o.ref, loop, end) ||
+         (o.kind == OPERAND_MEM && depends(g, o.off, loop, end))))
+      return true;
+  return false;
+}
+
+static Ref end_of(const Meant *g, Ref region) {
+  int depth = 0;
+  for (Ref r = region; r < g->fn->ins.n; r++) {
+    Op op = (Op)ir_get(g->fn, r)->op;
+    if (op_opens(op)) depth++;
+    if (op == OP_END && --depth == 0) return r;
+  }
+  return (Ref)g->fn->ins.n;
+}
+
+// Marks the modes along which an access depends on the loops around it.
+static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
+                      const Ref *open, int depth) {
+  for (uint32_t k = 0; k < m->ends; k++) {
+    int d = 0;
+    while (d < depth && open[d] != m->loop[k]) d++;
+    if (d == depth) continue;
+    Ref loop = m->loop[k], end = end_of(g, loop), at[COVER_MODES];
+    int n = o->kind == OPERAND_MAP ? box_at(g, i, at) : 0;
+    for (int j = 0; j < n; j++, g->search++)
+      if (depends(g, at[j], loop, end)) m->moved[k] |= 1u << j;
+    if (o->kind == OPERAND_MEM && depends(g, o->off, loop, end))
+      m->moved[k] = UINT32_MAX;
+    g->search++;
+  }
+}
+
+// Reports whether data or scalar arguments decide whether instruction i is
+// executed: the conditions of the regions around it, and its predicate.
+static bool is_given(const Meant *g, const Ins *i, const Ref *open, int depth,
+                     Ref exits) {
+  uint8_t on = 0;
+  Operand o;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
+    if (o.kind == OPERAND_PRED && o.ref) on |= g->on[o.ref];
+  for (Ref e = exits; e; e = g->after[e]) on |= g->on[e];
+  for (int k = 0; k < depth; k++) {
+    on |= g->on[open[k]];
+    for (Ref b = g->leaver[open[k]]; b; b = g->after[b]) on |= g->on[b];
+  }
+  return on & GIVEN;
 }
 
 // An access of instruction i to an argument. The `depth` regions in `open` are
@@ -408,6 +503,7 @@ static void see_box(Meant *g, SimMeant *m, const Ins *i) {
 static void see_access(Meant *g, const Ins *i, const Operand *o,
                        const Ref *open, int depth, Ref exits) {
   SimMeant *m = meant_of(g, o->ref);
+  if (m && !m->given) m->given = is_given(g, i, open, depth, exits);
   if (!m || m->free) return;
   if (o->kind == OPERAND_MEM)
     see_offset(g, m, ir_memof(g->fn, o->ref)->arg, o->off);
@@ -421,6 +517,7 @@ static void see_access(Meant *g, const Ins *i, const Operand *o,
     if (i->op == OP_CPASYNC) see_condition(g, m, q.ref);
   }
   for (int k = 0; k < depth && !m->free; k++) see_region(g, m, open[k]);
+  if (!m->free) see_loops(g, m, i, o, open, depth);
   for (Ref e = exits; e && !m->free; e = g->after[e])
     see_condition(g, m, ir_get(g->fn, e)->a[0]);
 }
@@ -487,45 +584,112 @@ static void find_sizes(Meant *g) {
   }
 }
 
-SimMeant *simmeant_all(Ctx *cx, const SimProg *p) {
+// Finds what all values depend on.
+static void analyse(Ctx *cx, const SimProg *p, Meant *g) {
   const Fn *fn = p->fn;
   size_t n = fn->ins.n, args = fn->arg.n + 1;
   Arena *a = &cx->scratch;
-  Meant g = {.cx = cx, .p = p, .fn = fn};
-  g.on = arena_zero(cx, a, n);
-  g.sizes = arena_zero(cx, a, args * sizeof *g.sizes);
-  g.writer = arena_zero(cx, a, n * sizeof *g.writer);
-  g.next = arena_zero(cx, a, n * sizeof *g.next);
-  g.leaver = arena_zero(cx, a, n * sizeof *g.leaver);
-  g.after = arena_zero(cx, a, n * sizeof *g.after);
-  g.met = arena_zero(cx, a, n * sizeof *g.met);
-  g.done = arena_zero(cx, a, n * sizeof *g.done);
-  g.all = arena_zero(cx, a, args * sizeof *g.all);
-  g.shape = arena_zero(cx, a, args * sizeof *g.shape);
-  for (size_t k = 0; k < fn->arg.n; k++)
+  *g = (Meant){.cx = cx, .p = p, .fn = fn};
+  g->on = arena_zero(cx, a, n);
+  g->sizes = arena_zero(cx, a, args * sizeof *g->sizes);
+  g->writer = arena_zero(cx, a, n * sizeof *g->writer);
+  g->next = arena_zero(cx, a, n * sizeof *g->next);
+  g->leaver = arena_zero(cx, a, n * sizeof *g->leaver);
+  g->after = arena_zero(cx, a, n * sizeof *g->after);
+  g->met = arena_zero(cx, a, n * sizeof *g->met);
+  g->done = arena_zero(cx, a, n * sizeof *g->done);
+  g->all = arena_zero(cx, a, args * sizeof *g->all);
+  g->shape = arena_zero(cx, a, args * sizeof *g->shape);
+  find_sizes(g);
+  link_all(g);
+  while (pass(g)) {}
+}
+
+SimMeant *simmeant_all(Ctx *cx, const SimProg *p) {
+  Meant g;
+  analyse(cx, p, &g);
+  for (size_t k = 0; k < p->fn->arg.n; k++)
     if (simmeant_shape(cx, p, (int32_t)k, &g.shape[k]) < 0) g.shape[k].rank = 0;
-  find_sizes(&g);
-  link_all(&g);
-  while (pass(&g)) {}
   see_all(&g);
   return g.all;
+}
+
+// ---- reads of shared tensors ----
+
+// Marks in open[] the shared tensors that instruction i reads, if `control`,
+// what its execution depends on, or the read's address is not known.
+static void see_shared(const Meant *g, const Ins *i, uint8_t control,
+                       bool *open) {
+  enum { KNOWN = ON_THREAD | ON_LOOP };
+  Operand o;
+  uint8_t on = control;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
+    if (o.kind == OPERAND_PRED && o.ref) on |= g->on[o.ref];
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
+    if (!o.ref || !ir_is_mem(g->fn, o.ref)) continue;
+    const Mem *m = ir_memof(g->fn, o.ref);
+    bool shared = m->space == SP_SMEM || m->space == SP_DSMEM;
+    uint8_t at = o.kind == OPERAND_MEM ? g->on[o.off] & GIVEN : 0;
+    if (shared && (o.read || o.kind == OPERAND_OBJECT) && !o.barrier &&
+        (on | at) & (uint8_t)~KNOWN)
+      open[m - g->fn->mem.p] = true;
+  }
+}
+
+bool *simmeant_shared(Ctx *cx, const SimProg *p) {
+  Meant g;
+  uint8_t control[DEPTH + 1] = {0}, exits = 0;
+  int depth = 0;
+  analyse(cx, p, &g);
+  bool *open = arena_zero(cx, &cx->scratch, p->fn->mem.n + 1);
+  // atomics whose results are unused do not count as reads
+  bool *idle = arena_zero(cx, &cx->scratch, p->fn->ins.n);
+  for (uint32_t k = 0; k < p->nins; k++) idle[p->ins[k].ref] |= p->ins[k].idle;
+  uint8_t mma = 0;
+  for (Ref r = 1; r < g.fn->ins.n; r++) {
+    const Ins *i = ir_get(g.fn, r);
+    if (op_opens((Op)i->op) && depth < DEPTH) {
+      uint8_t on = g.on[r];
+      // a loop whose number of iterations is known reads all that it may read
+      if (i->op != OP_IF) on &= (uint8_t)~ON_LOOP;
+      else if (on & ON_LOOP) on |= ON_DATA;
+      for (Ref b = g.leaver[r]; b; b = g.after[b]) on |= g.on[b] | ON_DATA;
+      control[depth + 1] = control[depth] | on;
+      depth++;
+    }
+    if (i->op == OP_END && depth) depth--;
+    if (i->op == OP_EXITIF) exits |= g.on[r];
+    if (i->op == OP_WGMMA) mma |= control[depth] | exits;
+    if (!idle[r]) see_shared(&g, i, control[depth] | exits, open);
+  }
+  for (Ref r = 1; r < g.fn->ins.n; r++)
+    if (ir_get(g.fn, r)->op == OP_DESC)
+      see_shared(&g, ir_get(g.fn, r), mma, open);
+  return open;
 }
 
 bool simmeant_bounds(const SimMeant *m, int64_t n) {
   for (uint32_t k = 0; k < m->ends; k++)
     if (m->end[k] == n) return true;
   for (uint32_t k = 0; k < m->n; k++)
-    if (m->limit[k] == n) return true;
+    if (m->limit[k] == n && m->how[k] != LIMIT_THREAD) return true;
+  return false;
+}
+
+bool simmeant_guards(const SimMeant *m, int64_t n, SimLimit how) {
+  for (uint32_t k = 0; k < m->n; k++)
+    if (m->how[k] == how && m->limit[k] == n) return true;
   return false;
 }
 
 bool simmeant_ends(const SimMeant *m, int64_t end) {
   for (uint32_t k = 0; k < m->n; k++) {
     int64_t n = m->limit[k];
+    if (m->how[k] == LIMIT_THREAD) continue;
     if (n < 0 && n != INT64_MIN) n = -n;
     if (n == end || n == end - 1) return true;
     // elements may be accessed in vectors, or in tiles of a block
-    if (!m->far[k] || n < 2 || end % n) continue;
+    if (m->how[k] != LIMIT_FAR || n < 2 || !end || end % n) continue;
     int64_t q = end / n;
     if ((q & (q - 1)) == 0) return true;
   }

@@ -7,33 +7,47 @@
 // How the kernel accesses the memory of an argument.
 // - free: the part that is accessed depends on data, on a scalar argument or on
 //   a limit of the kernel, so it says nothing about mistakes.
-// - moves: an address depends on the block or on a loop. threads: an address
-//   depends on the thread's index.
+// - given: data or a scalar argument decides whether an access is executed.
+// - moves: an address depends on the block or on a loop. blocks, threads: an
+//   address depends on the block, or on the thread's index.
 // - mode: mask of the modes along which an address depends on more than
 //   constants.
-// - limit: the n constants with which conditions compare. far: for each of
-//   them, whether the compared value depends on the block.
-// - end: the constants at which loops around its accesses end.
+// - limit: the n constants with which conditions compare. how: for each of
+//   them, what kind of value is compared (SimLimit).
+// - end: the constants at which loops around its accesses end. loop: these
+//   loops. moved: masks of the modes along which an address may depend on the
+//   loop.
+// Values that conditions compare. FAR: they depend on the block. THREAD: they
+// depend on the thread's index alone, and no address does. NEAR: others.
+typedef enum SimLimit { LIMIT_NEAR, LIMIT_FAR, LIMIT_THREAD } SimLimit;
 enum { MEANT_ENDS = 8 };  // maximum number of ends of loops
 struct SimMeant {
-  bool free, moves, threads;
+  bool free, given, moves, blocks, threads;
   uint32_t mode;
   // largest number of elements that divides the parts of all addresses that are
   // not constant; 0: there is no such part
   int64_t unit;
   uint32_t n, cap;
   int64_t *limit;
-  bool *far;
+  uint8_t *how;
   uint32_t ends;
   int64_t end[MEANT_ENDS];
+  Ref loop[MEANT_ENDS];
+  uint32_t moved[MEANT_ENDS];
 };
 // Returns the accesses to each argument of the function.
 SimMeant *simmeant_all(Ctx *cx, const SimProg *p);
+// Returns for each object of Fn.mem whether data, scalar arguments or the block
+// decide which elements of this shared tensor the kernel reads, or whether it
+// reads them.
+bool *simmeant_shared(Ctx *cx, const SimProg *p);
 // Reports whether a condition may exclude the elements of a mode from
 // coordinate `end` on.
 bool simmeant_ends(const SimMeant *m, int64_t end);
 // Reports whether a condition or the end of a loop compares with n.
 bool simmeant_bounds(const SimMeant *m, int64_t n);
+// Reports whether a condition compares a value of this kind with n.
+bool simmeant_guards(const SimMeant *m, int64_t n, SimLimit how);
 
 // The modes of an argument's layout at the top level, mode by mode.
 enum { COVER_MODES = 8, COVER_LEAVES = 16 };

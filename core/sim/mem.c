@@ -690,7 +690,7 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
     uint32_t addr = shadow_address(x, l);
     g = granule(x, addr);
     keep = c->gran[g].flags & GF_RELEASED;
-    if (!m->lax) shadow_defined(x, l, addr);
+    shadow_defined(x, l, addr);
     simorder_read(x->w, x->i, l, g);
     shadow_write(x, l, addr, false, shadow_flags(x->i));
   } else {
@@ -734,6 +734,8 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
   notes(&x, mask, i->alone ? CAUSE_ADD + (int)i->imm : CAUSE_WRITE);
   if (s->mem->space == SP_GMEM) pthread_mutex_lock(w->cluster->lock);
   if (s->mem->space == SP_GMEM) meet_others(&x, mask, NULL, 0);
+  if (s->mem->area && s->mem->area->stored)
+    cover(&x, mask, s->mem->area->stored);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     uint64_t v = 0, cmp = 0, old;

@@ -715,6 +715,7 @@ static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimCluster *c = w->cluster;
   unsigned kind = kind_of(x->i);
   SimGran *q = &c->gran[g];
+  q->used = true;
   if ((q->flags & SURE) != GF_DEFINED ||
       q->clk > w->vc[q->warp])
     read_slow(x, l, g, q);
@@ -760,7 +761,8 @@ void shadow_defined(Access *x, int l, uint32_t addr) {
   while (addr < end) {
     Granules r = shadow_run(c, addr, end - addr);
     for (uint32_t k = 0; k < r.n; k++) {
-      if (!(c->gran[r.g + k].flags & (GF_DEFINED | GF_PENDING)))
+      if (!x->i->idle) c->gran[r.g + k].used = true;
+      if (!x->m->lax && !(c->gran[r.g + k].flags & (GF_DEFINED | GF_PENDING)))
         say_undefined(x, l, r.g + k);
     }
     addr += r.bytes;
@@ -790,6 +792,7 @@ static void lend_granule(Access *x, int l, uint32_t g, int actor,
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
   SimGran *q = &c->gran[g];
+  q->used = true;
   if ((q->flags & SURE) != GF_DEFINED ||
       q->clk > w->vc[q->warp])
     read_slow(x, l, g, q);

@@ -48,6 +48,7 @@ struct SimGran {  // a granule: its last write, and the warps that read it since
   // actor of the last write: a warp of the cluster or another actor
   uint16_t warp;
   uint8_t flags;
+  bool used;  // shared memory: whether anything read it (unread.c)
 };
 // Kinds of recorded accesses. STRONG: a read with memory order. NARROW: a read
 // with memory order and CTA scope. WEAK: a read without order. WROTE: a write.

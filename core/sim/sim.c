@@ -25,11 +25,13 @@
 #include "sim/lead.h"
 #include "sim/left.h"
 #include "sim/mbar.h"
+#include "sim/meant.h"
 #include "sim/regs.h"
 #include "sim/relay.h"
 #include "sim/requests.h"
 #include "sim/shadow.h"
 #include "sim/turns.h"
+#include "sim/unread.h"
 #include "sim/wgmma.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * SIM_ROOM,
@@ -373,6 +375,7 @@ static void finish(Worker *w, int k) {
   w->cluster[k] = w->cluster[--w->live];
   w->cluster[w->live] = c;
   if (c->oom) fail_memory(r);
+  simunread_add(c);
   pthread_mutex_lock(&r->lock);
   hand_over(r, c->out);
   pthread_mutex_unlock(&r->lock);
@@ -721,6 +724,18 @@ static void watch(Ctx *cx, Run *r) {
   r->oom = !r->tape;
 }
 
+// Reports whether the grid has no blocks although all arguments have elements.
+static bool is_empty(Ctx *cx, const SimProg *p) {
+  bool some = false;
+  SimShape s;
+  for (size_t k = 0; k < p->fn->arg.n && p->nunit == 0; k++) {
+    if (!p->fn->arg.p[k].pointer) continue;
+    some = simmeant_shape(cx, p, (int32_t)k, &s) >= 0;
+    if (!some) return false;
+  }
+  return some;
+}
+
 SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   uint64_t start = base_nanotime();
   bool single = o->machine || (o->decided && o->unit >= 0 && !o->all);
@@ -748,6 +763,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   const SimLeft *left = simleft_make(cx, prog);
   const SimInputs *inputs = one ? NULL : simfinite_make(cx, prog);
   if (!single && !none && !o->decided) simcover_start(cx, prog);
+  if (!single && !none && !o->decided) simunread_start(cx, prog);
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
   if (o->machine && !none) watch(cx, &r);
   bool ok = (r.requests || !o->record) && !r.oom &&
@@ -764,6 +780,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   const SimOrigin *origin =
     whole && !r.nfault ? simfinite_first(prog, inputs, &r.origins) : NULL;
   SimGap gap[SIM_GAPS];
+  SimUnread unread[SIM_GAPS];
+  int nunread = whole && !r.nfault ? simunread_find(cx, prog, unread) : 0;
   int ngap = whole && !r.nfault ? simcover_find(cx, prog, gap) : 0;
   r.nfault = simlead_arrange(prog, r.fault, r.nfault);
   simblocks_free(prog);
@@ -792,6 +810,9 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   s->left = unwritten;
   memcpy(s->gap, gap, (size_t)ngap * sizeof *gap);
   s->ngap = ngap;
+  memcpy(s->unread, unread, (size_t)nunread * sizeof *unread);
+  s->nunread = nunread;
+  s->empty = is_empty(cx, prog);
   s->seconds = (double)(base_nanotime() - start) * 1e-9;
   return s;
 }

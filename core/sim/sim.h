@@ -130,6 +130,15 @@ typedef struct SimGap {
   int64_t none, size;  // number of these elements, and of all elements
 } SimGap;
 
+// A shared tensor. A launch stored `count` elements, and never read n of them.
+typedef struct SimUnread {
+  int32_t mem;         // an index into Fn.mem
+  uint32_t src;        // source line of a store to the first of the elements
+  bool whole;          // whether nothing read the tensor
+  // numbers of elements, and the first of the n
+  int64_t n, count, first;
+} SimUnread;
+
 // The first operation that made a NaN or infinity from finite operands, in a
 // launch that stored one to an output.
 typedef struct SimNonfinite {
@@ -213,8 +222,11 @@ typedef struct SimResult {
   // parts of arguments that were never read or stored, outputs first
   SimGap gap[SIM_GAPS];
   int ngap;
+  SimUnread unread[SIM_GAPS];
+  int nunread;
   // whether too many reports or `progress` ended the run
   bool stopped;
+  bool empty;  // whether the grid has no blocks, although no argument is empty
   double seconds;
   // recorded requests (requests.h); NULL: none were recorded
   struct SimRequests *requests;

@@ -54,7 +54,7 @@ local FUNCTIONS = {
   {"workshop.", "cutelua.text.faults", "faults notes"},
   {"workshop.", "cutelua.text.mistakes",
     "always_true argument idle_iterator missing_argument no_field "
-      .. "note_idle number_of_arguments odd_launch tested_expression traced"},
+      .. "note_traced number_of_arguments odd_launch tested_expression traced"},
   {"workshop.", "cutelua.text.strays", "strays"},
   {"workshop.", "cutelua.text.fidelity", "fidelity"},
   {"workshop.", "cutelua.text.foreign",

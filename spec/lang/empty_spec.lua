@@ -57,7 +57,11 @@ describe("a launch of no blocks", function()
   end)
   local GRIDS = {0, {0}, {0, 4}, {4, 0, 2}}
 
-  it("runs nothing and reports nothing", function()
+  it("runs nothing, and a note says so if the tensor has elements", function()
+    local empty = k(cute.zeros({0}, cute.f32)):launch {grid = 0, block = 32,
+      device = "sim"}
+    assert.equal("simulator: kernel k: nothing to report", tostring(empty))
+    runs = 0
     for _, grid in ipairs(GRIDS) do
       local x = cute.zeros({32}, cute.f32)
       local r = k(x):launch {grid = grid, block = 32, device = "sim"}
@@ -66,7 +70,10 @@ describe("a launch of no blocks", function()
       assert.equal(0, r.ctas)
       assert.equal(0, r.instructions)
       assert.equal(0.0, x[0])
-      assert.equal("simulator: kernel k: nothing to report", tostring(r))
+      assert.matches("^simulator: kernel k: nothing to report\nnote: "
+        .. "empty_spec.lua:%d+: the grid has no blocks, so the launch runs "
+        .. "nothing, although no tensor is empty; does the division round up, "
+        .. "as in %(n %+ block %- 1%) // block%?$", tostring(r))
     end
     -- A launch of no blocks traces its kernel nevertheless.
     assert.equal(1, runs)

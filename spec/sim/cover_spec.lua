@@ -233,7 +233,8 @@ describe("a note tells of gaps", function()
                 fill(2, 120, 120))
     assert.same({}, fill(4, 120))
     assert.same({}, fill(4, 128, 120))
-    assert.same({}, fill(1, 120))
+    -- a block is compared with the extent, so that there may be more
+    assert.same({"elements 32 to 119 of 'x' were never stored"}, fill(1, 120))
   end)
 end)
 
@@ -327,8 +328,8 @@ describe("no note tells of elements", function()
     assert.same({}, map(10, ones(640), zeros(640), function(x, y, i)
       copy(x, y, i + 160)
     end))
-    -- each block reads the same elements
-    assert.same({}, map(20, ones(640), zeros(640), function(x, y, i, _, t)
+    -- each block reads the same elements, but no tensor has a tile for each
+    assert.same({}, map(20, ones(400), zeros(640), function(x, y, i, _, t)
       y[i] = x[t]
     end))
   end)

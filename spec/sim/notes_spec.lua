@@ -67,8 +67,11 @@ describe("a note tells of a shared tensor that", function()
     for _, how in ipairs {"async", "plain"} do
       assert.is_true(quiet(how, function(s, t, y) y[t] = s[t] end).ok
         == (how == "plain"))
-      assert.is_true(quiet(how, function(s, t)
-        cute.when(t:eq(0), function() arch.atomic_add(s.iterator, 1.0) end)
+      assert.is_true(quiet(how, function(s, t, y)
+        cute.when(t:eq(0), function()
+          y[0] = arch.atomic_add(s.iterator, 1.0)
+          for j = 1, 31 do y[j] = s[j] end
+        end)
       end).reports ~= nil)
       assert.is_false(quiet(how, function(_, t, y) y[t + 1] = 1 end).ok)
     end
@@ -119,6 +122,7 @@ describe("a note tells of a grid that is too small", function()
   -- Computes y[i] = f(x[i]) by `grid` blocks of 32; returns the messages.
   local function run_grid(grid, x, y, body, n)
     local k = cute.kernel("k", function(a, b, m)
+      if m ~= nil then cute.assume(m, 0, 640, 1) end
       body(a, b, arch.block_idx(), arch.thread_idx(), m)
     end)
     local said, r = support.told(function()
@@ -157,7 +161,10 @@ describe("a note tells of a grid that is too small", function()
     quiet(10, zeros(640), zeros(640), map, 320)
     quiet(10, zeros(320), zeros(640), map)
     quiet(10, zeros(400), zeros(640), map)
-    quiet(10, zeros(1), zeros(640), function(_, y, b, t) y[b * 32 + t] = 1 end)
+    quiet(10, zeros(1), zeros(640), function(x, y, b, t)
+      cute.partial_ok(x)
+      y[b * 32 + t] = 1
+    end)
     -- These kernels get no note: the output is also the input; there is one
     -- block; some blocks store nothing; the stored part is in the middle.
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
@@ -318,6 +325,7 @@ describe("a note tells of sums of an MMA that are lost", function()
         warpgroup.wait_group(0)
       end
       local function read() out[tid] = acc[0] end
+      cute.assume(steps, 1, 9, 1)
       body(product, read, steps)
       read()
     end)

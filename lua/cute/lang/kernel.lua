@@ -335,6 +335,7 @@ local function run_sim(p, opts, values, grid)
   if kernel.runner then found = kernel.runner.run(p.program, launch)
   else found = core.sim_run(p.program.fn, launch) end
   found.kernel, found.sm = p.program.info.name, p.device.sm
+  found.file, found.line = core.script_line()
   local out = opts.output
   if out == nil then out = p.output end
   if found.output ~= "" and out ~= false then
@@ -803,9 +804,8 @@ local function new_program(k, args, kind, opts)
   for _, text in ipairs(program.warnings) do
     io.stderr:write("cutelua: warning: kernel ", k.name, ": ", text, "\n")
   end
-  local note_idle = program.info.idle and not program.warnings[1]
-    and sign.workshop.note_idle
-  if note_idle then note_idle(k) end
+  local note = not program.warnings[1] and sign.workshop.note_traced
+  if note then note(k, program) end
   return program
 end
 

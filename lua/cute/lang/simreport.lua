@@ -26,9 +26,14 @@
 -- gaps: the parts of arguments that the launch never read or stored, each
 --   {tensor=, file=, line=, stored=, map=, all=, few=, rank=, none=, size=,
 --   modes=}: see SimGap in core/sim/sim.h.
+-- unread: the shared tensors of which the launch stored elements that it never
+--   read, each {name=, layout=, file=, line=, whole=, count=, n=, first=}: see
+--   SimUnread in core/sim/sim.h.
 -- nonfinite: set if an output has a NaN or infinity that the launch made from
 --   finite inputs: the operation, {message=, file=, line=, block=, thread=,
 --   count=}.
+-- empty: whether the grid has no blocks, although no argument is empty. file,
+--   line: the script's line of the launch.
 -- notes(): sentences on behaviour that is no fault but hardly intended.
 --
 -- tostring(report) prints the leading faults, report:details() all of them,
@@ -67,9 +72,10 @@ local function has_notes(report)
   local program = report.program
   if not report.ok or report.stopped or not program then return false end
   simreport.find_losses(program)
-  if report.gaps[1] or report.nonfinite or program.unread[1] or program.lost[1]
-    or program.lanes[1] or program.parts[1] or (report.relies or {})[1] then
-    return true
+  if report.empty or report.nonfinite then return true end
+  for _, list in ipairs {report.gaps, report.unread, program.unread,
+      program.parts, program.lost, program.lanes, report.relies or {}} do
+    if list[1] then return true end
   end
   for _, s in ipairs(report.lines) do
     if s.op == "tma.store" and s.sectors == 0 then return true end

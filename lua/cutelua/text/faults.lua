@@ -480,7 +480,7 @@ function faults.reliance(r)
 end
 
 -- Adds a note for each line whose TMA stores wrote nothing, because all their
--- boxes are outside of the tensor.
+-- boxes are outside of the tensor. Returns whether there is such a line.
 local function stores_outside(lines, add)
   local known, list = {}, {}
   for _, s in ipairs(lines) do
@@ -494,12 +494,15 @@ local function stores_outside(lines, add)
       one.count, one.sectors = one.count + s.count, one.sectors + s.sectors
     end
   end
+  local some = false
   for _, one in ipairs(list) do
     if one.count > 0 and one.sectors == 0 then
+      some = true
       add(one.place, ("all boxes of this TMA store lie outside tensor '%s': "
         .. "nothing is stored"):format(one.tensor))
     end
   end
+  return some
 end
 
 -- Returns the coordinates that a part has in a mode: "rows 8 to 15".
@@ -546,6 +549,11 @@ end
 
 -- Returns a note on a part of a tensor that a launch never read or stored.
 local function missing_part(gap, gaps)
+  if not gap.modes[1] then
+    return ("no element of '%s' was stored (0 of %d); is the condition of the "
+      .. "store ever true? cute.partial_ok says that this is meant"):format(
+      gap.tensor, gap.size)
+  end
   local parts = {}
   for k, m in ipairs(gap.modes) do parts[k] = coordinates(gap, m) end
   local text = table.concat(parts, gap.all and " in " or ", and ")
@@ -554,7 +562,9 @@ local function missing_part(gap, gaps)
   for _, m in ipairs(gap.modes) do
     if m.period then ask = "does each step cover a whole tile" end
   end
-  if explained(gap, gaps) then
+  if gap.size - gap.none == 1 then
+    ask = "does the address lack the thread's index"
+  elseif explained(gap, gaps) then
     ask = "is the grid too small, or a coordinate wrong"
   end
   return ("%s of %s'%s' were never %s (%d of %d elements); %s? "
@@ -611,17 +621,36 @@ function faults.notes(report)
   local program = report.program
   if not report.ok or report.stopped or not program then return list end
   for i, r in ipairs(report.relies or {}) do list[i] = faults.reliance(r) end
-  stores_outside(report.lines, add)
+  if report.empty then
+    add(at(report.file, report.line), "the grid has no blocks, so the launch "
+      .. "runs nothing, although no tensor is empty; does the division round "
+      .. "up, as in (n + block - 1) // block?")
+  end
+  local outside = stores_outside(report.lines, add)
   simreport.find_losses(program)
+  local unread = {}
   for _, o in ipairs(program.unread) do
+    unread[o.name] = true
     add(at(o.file, o.line), ("shared tensor '%s' is written here but never "
       .. "read"):format(o.name))
   end
+  for _, o in ipairs(report.unread or {}) do
+    if o.whole and not unread[o.name] then
+      add(at(o.file, o.line), ("shared tensor '%s' is written here, but no "
+        .. "thread or MMA read it; is another tensor read in its place?")
+        :format(o.name))
+    elseif not o.whole then
+      add(at(o.file, o.line), ("%d of %d elements of shared tensor '%s', %s, "
+        .. "are written here but never read; the first is element %d; do the "
+        .. "loops that read it cover the whole tile?"):format(o.n, o.count,
+        o.name, o.layout, o.first))
+    end
+  end
   for _, o in ipairs(program.parts) do
-    add(at(o.file, o.line), ("%d of %d elements of shared tensor '%s', %s, are "
-      .. "written here but never read; the first is element %d; do the loops "
-      .. "that read it cover the whole tile?"):format(o.n, o.count, o.name,
-      o.layout, o.first))
+    add(at(o.file, o.line), ("%d of %d elements of fragment '%s' are loaded "
+      .. "here, but no MMA reads them; the first is element %d; does the MMA "
+      .. "take the fragment of each step?"):format(o.n, o.count, o.name,
+      o.first))
   end
   for _, o in ipairs(program.lost) do
     add(at(o.file, o.line), o.reset and "each iteration of the loop resets the "
@@ -645,7 +674,9 @@ function faults.notes(report)
       or ""))
   end
   for _, gap in ipairs(report.gaps or {}) do
-    add(at(gap.file, gap.line), missing_part(gap, report.gaps))
+    if gap.modes[1] or not outside then
+      add(at(gap.file, gap.line), missing_part(gap, report.gaps))
+    end
   end
   return list
 end

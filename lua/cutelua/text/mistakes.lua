@@ -145,16 +145,51 @@ function mistakes.missing_argument(k, args, about_nil)
   end
 end
 
---- Notes that a kernel of the script has no effect.
+-- Returns the names of the parameters of kernel k that no instruction uses, as
+-- text, and their number. cute.partial_ok allows unused tensors. A tensor whose
+-- extents are arguments is used if they are.
+local function unused_parameters(k, info)
+  local ok, list, names = {}, {}, {}
+  for _, m in ipairs(info.mems) do
+    if m.arg and m.partial_ok then ok[m.arg] = true end
+  end
+  for i = 1, k.takes do names[debug.getlocal(k.func, i) or ""] = true end
+  local last
+  for i, a in ipairs(info.args) do
+    if names[a.name] then last = i end
+    if last and a.used then ok[last] = true end
+  end
+  for i, a in ipairs(info.args) do
+    if names[a.name] and not ok[i] then
+      list[#list + 1] = ("'%s'"):format(a.name)
+    end
+  end
+  return table.concat(list, ", "), #list
+end
+
+--- Notes that a kernel of the script has no effect, or does not use all of its
+-- arguments.
 ---@param k table
-function mistakes.note_idle(k)
+---@param program table
+function mistakes.note_traced(k, program)
   local info = debug.getinfo(k.func, "S")
-  if core.own_source(info.source) or info.source:find "kernels[/%.]" then
+  if program.info.ptx or core.own_source(info.source)
+    or info.source:find "kernels[/%.]" then
     return
   end
-  report.note(("%s:%d: kernel %s stores nothing to its arguments, so that a "
-    .. "launch has no effect: write t[i] = x or t:store(x)"):format(
-    info.short_src, info.linedefined, k.name))
+  local function note(text, ...)
+    report.note(("%s:%d: kernel %s "):format(info.short_src, info.linedefined,
+      k.name) .. text:format(...))
+  end
+  if program.info.idle then
+    note("stores nothing to its arguments, so that a launch has no effect: "
+      .. "write t[i] = x or t:store(x)")
+  end
+  local names, n = unused_parameters(k, program.info)
+  if n > 0 and not program.info.idle then
+    note("does not use %s %s; does it use another one in %s place?",
+      n == 1 and "argument" or "arguments", names, n == 1 and "its" or "their")
+  end
 end
 
 ---------------------------------------------------------------------------

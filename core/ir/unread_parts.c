@@ -51,7 +51,7 @@ void unread_parts(Ctx *cx, const Fn *fn,
   for (size_t k = 0; k < fn->mem.n; k++) {
     const Mem *m = &fn->mem.p[k];
     if (m->space != SP_RMEM || m->count < 1 || m->count > MOST || m->ptx ||
-        !m->name)
+        m->partial_ok || !m->name)
       continue;
     all[k].how = arena_zero(cx, &cx->scratch, (size_t)m->count);
     all[k].by = arena_zero(cx, &cx->scratch, (size_t)m->count * sizeof(Ref));

@@ -7,6 +7,7 @@
 //   read the tensor are not all among those whose stores nothing reads.
 // - The tensor is no scan, in which no thread reads its own element or those of
 //   the following threads.
+// - cute.partial_ok does not name it.
 // Unread zeros do not count as stored, because copies fill what lies outside of
 // a tensor with zeros. An element counts as read if an element of the same
 // vector is read, because vectors may contain more than a kernel needs.
@@ -186,8 +187,8 @@ static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
   SimShared *s = p->shared;
   const SimMem *own = p->mem[m->ref];
   int bits = dtype_bits(m->type);
-  if (m->space != SP_SMEM || bits < 8 || m->ptx || !own || own->mbars ||
-      overlaps(p->fn, m))
+  if (m->space != SP_SMEM || bits < 8 || m->ptx || m->partial_ok || !own ||
+      own->mbars || overlaps(p->fn, m))
     return false;
   size_t from = (size_t)(m->offset >> p->shift);
   size_t end = (size_t)((m->offset + m->count * bits / 8) >> p->shift);

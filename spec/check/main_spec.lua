@@ -184,7 +184,7 @@ local cute = require "cute"
 local arch = cute.arch
 local T = cute[arg[2] or "i32"]
 local last = cute.kernel("last", function(x, y, c)
-  local t = arch.thread_idx()
+  local t = cute.partial_ok(y) and arch.thread_idx()
   cute.when((t % 32):eq(0), function()
     x[t // 32] = 1
     local n = arch.atomic_add(c.iterator, 1, {sem = "acq_rel", scope = "gpu"})

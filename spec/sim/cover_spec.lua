@@ -40,13 +40,14 @@ local function gemm(M, N, K, grid, how)
     local gB = how == "projection"
       and cute.local_tile(mB, tile, at, {1, cute.X, 1})
       or cute.local_tile(mB, tile, at, {cute.X, 1, 1})
+    local still = how == "constant"
     local gC = cute.local_tile(mC, tile, at, {1, 1, cute.X})
     local sums = cute.make_rmem_tensor({32}, cute.f32)
     sums:fill(0)
     for k in cute.range(K // 16) do
       for j = 0, 31 do
         for c = 0, 15 do
-          sums[j] = sums[j] + gA[{t, c, k}] * gB[{j, c, k}]
+          sums[j] = sums[j] + gA[{t, c, k}] * gB[{j, c, still and 0 or k}]
         end
       end
     end
@@ -75,6 +76,14 @@ describe("a note tells of a matrix product", function()
   it("whose B is tiled as A", function()
     assert.same({"rows 64 to 127 of 'mB' were never read"},
                 gemm(64, 128, 32, {2, 4}, "projection"))
+  end)
+
+  it("whose loop over K takes the first tile of B each time", function()
+    assert.same({}, gemm(32, 32, 64, {1, 1}))
+    assert.same({"columns 16 to 63 of 'mB' were never read"},
+                gemm(32, 32, 64, {1, 1}, "constant"))
+    assert.same({"columns 16 to 63 of 'mB' were never read"},
+                gemm(64, 96, 64, {2, 3}, "constant"))
   end)
 
   it("whose coordinates are swapped", function()
@@ -139,6 +148,77 @@ describe("a note tells of a limit", function()
     assert.same({"elements 192 to 255 of every 256 of 'x' were never read"},
                 counted(2))
     assert.same({}, counted(3))
+  end)
+end)
+
+-- Adds the elements of x in blocks of 64 threads. Each block has four chunks of
+-- 64, of which it adds those from `first` to `last`.
+local function chunks(n, first, last, guard)
+  return notes(run((n + 255) // 256, 64, function(x, y)
+    local i = arch.block_idx() * 256 + arch.thread_idx()
+    for k = first, last do
+      local function add() arch.atomic_add(y.iterator, x[i + k * 64]) end
+      if guard then cute.when((i + k * 64):lt(n), add) else add() end
+    end
+  end, ones(n), zeros(1)))
+end
+
+describe("a note tells of chunks of blocks", function()
+  it("that no thread reads, at the end or at the beginning", function()
+    assert.same({}, chunks(1000, 0, 3, true))
+    assert.same({}, chunks(1024, 0, 3))
+    assert.same({"elements 0 to 63 of every 256 of 'x' were never read"},
+                chunks(1000, 1, 3, true))
+    assert.same({"elements 0 to 63 of every 256 of 'x' were never read"},
+                chunks(1024, 1, 3))
+    assert.same({"elements 128 to 255 of every 256 of 'x' were never read"},
+                chunks(1024, 0, 1))
+  end)
+end)
+
+describe("a note tells of an output", function()
+  -- Adds the counts of 64 bins to y, from the threads below `n`. one: to the
+  -- first bin.
+  local function bins(n, one)
+    return notes(run(2, 128, function(x, y)
+      local t = arch.thread_idx()
+      cute.when(t:lt(n), function()
+        arch.atomic_add(y.iterator + (one and 0 or t), x[t])
+      end)
+    end, ones(64), zeros(64)))
+  end
+
+  it("of which atomics reach only the first element", function()
+    assert.same({}, bins(64))
+    assert.same({"elements 1 to 63 of 'y' were never stored"}, bins(64, true))
+  end)
+
+  -- Stores to y where one block is the last, by a ticket.
+  local function last(grid, number, body)
+    return notes(run(grid, 32, function(x, ticket, y, n)
+      local t, s = arch.thread_idx(), cute.make_smem_tensor(cute.i32, 1)
+      cute.assume(n, 0, 9, 1)
+      cute.when(t:eq(0), function()
+        local mine = arch.atomic_add(ticket.iterator, 1)
+        s[0] = cute.where(mine:eq(number), 1, 0)
+      end)
+      arch.sync_threads()
+      local chosen = s[0]:eq(1)
+      if body then chosen = body(x, n) | chosen end
+      cute.when(chosen & t:eq(0), function()
+        y[0] = x[0] + x[t + 1]
+      end)
+    end, ones(33), cute.zeros({1}, cute.i32), zeros(1), 5))
+  end
+
+  it("that the condition of the store excludes", function()
+    assert.same({}, last(4, 3))
+    local text = {"no element of 'y' was stored"}
+    assert.same(text, last(4, 4))
+    assert.same(text, last(3, 3))
+    -- data or a scalar argument decide
+    assert.same({}, last(4, 4, function(x) return x[3]:gt(7) end))
+    assert.same({}, last(4, 4, function(_, n) return n:gt(7) end))
   end)
 end)
 
@@ -512,8 +592,9 @@ describe("the coordinates of random tiles", function()
 end)
 
 describe("a note tells of a tensor that TMA reads", function()
-  -- Loads tiles of 16 x 16 of x, one per block, and stores them to y.
-  local function load(grid, x, y)
+  -- Loads tiles of 16 x 16 of x, one per block, and stores them to y. still:
+  -- all blocks load the first tile.
+  local function load(grid, x, y, still)
     local smem = cute.make_layout({16, 16}, {16, 1})
     local atom, coords = cpasync.make_tiled_tma_atom(
       cpasync.CopyBulkTensorTileG2SOp(), x, smem, {16, 16})
@@ -531,7 +612,8 @@ describe("a note tells of a tensor that TMA reads", function()
       arch.sync_threads()
       cute.when(t:eq(0), function()
         arch.mbarrier_arrive_and_expect_tx(bar.iterator, 1024)
-        cute.copy(a, from[{cute._, m, n}], to, {tma_bar_ptr = bar.iterator})
+        local tile = still and {cute._, 0, 0} or {cute._, m, n}
+        cute.copy(a, from[tile], to, {tma_bar_ptr = bar.iterator})
       end)
       arch.mbarrier_wait(bar.iterator, 0)
       for j = 0, 7 do
@@ -546,6 +628,9 @@ describe("a note tells of a tensor that TMA reads", function()
     assert.same({"columns 48 to 63 of 'out' were never stored",
                  "coordinates 48 to 63 of mode 0 of the tensor map of 'a' were "
                  .. "never read"}, load({3, 3}, ones(48, 64), zeros(48, 64)))
+    assert.same({"coordinates 16 to 63 of mode 0, and coordinates 16 to 47 of "
+                 .. "mode 1 of the tensor map of 'a' were never read"},
+                load({3, 4}, ones(48, 64), zeros(48, 64), true))
   end)
 end)
 -- SPDX-License-Identifier: MIT

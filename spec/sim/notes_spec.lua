@@ -457,6 +457,250 @@ it("a note tells of a NaN from infinities that the kernel writes", function()
     .. "NaN, in block %(0,0,0%), thread %(0,0,0%), 3 times", said[1])
 end)
 
+-- Returns the notes of a kernel with these arguments and threads, without the
+-- kernel's name.
+local function notes(threads, f, ...)
+  local k <const> = cute.kernel("k", f)
+  local said, r = support.told(function(...)
+    return support.report(k(...):launch {grid = 1, block = threads,
+      device = "sim:sm_90a", faults = "return"})
+  end, ...)
+  assert.is_true(r.ok, tostring(r))
+  for j, text in ipairs(said) do
+    said[j] = text:gsub("^cutelua: note: ", ""):gsub("^kernel k: ", "")
+      :gsub("^.-notes_spec.lua:%d+: ", "")
+  end
+  return said
+end
+
+describe("a note tells of an argument that the kernel does not use", function()
+  local function ones() return cute.ones({32}, cute.f32) end
+  local function unused(f, ...)
+    return notes(32, f, ones(), ones(), 3.0, ...)
+  end
+
+  it("whether a tensor or a number, unless a part of it is meant", function()
+    local function text(names, n)
+      return {("kernel k does not use argument%s %s; does it use another "
+        .. "one in %s place?"):format(n and "s" or "", names,
+        n and "their" or "its")}
+    end
+    assert.same({}, unused(function(x, y, f)
+      local t = arch.thread_idx()
+      y[t] = x[t] * f
+    end))
+    assert.same(text "'_'", unused(function(x, y, _)
+      local t = arch.thread_idx()
+      y[t] = x[t] * 2.0
+    end))
+    assert.same(text("'_y', '_f'", 2), unused(function(x, _y, _f)
+      local t = arch.thread_idx()
+      x[t] = x[t] * 2.0
+    end))
+    assert.same({}, unused(function(x, y, f)
+      local t = arch.thread_idx()
+      cute.partial_ok(y)
+      x[t] = x[t] * f
+    end))
+  end)
+
+  it("other than its extents", function()
+    local function size(y)
+      return notes(32, function(a, b)
+        local t = arch.thread_idx()
+        cute.when(t:lt(cute.size(b)), function() a[t] = 1.0 end)
+      end, ones(), y)
+    end
+    assert.same({}, size(ones():mark_layout_dynamic()))
+  end)
+end)
+
+it("a note tells of a kernel with loops and barriers that stores nothing",
+   function()
+  local function loop(store)
+    return notes(32, function(x, y)
+      local t, sum = arch.thread_idx(), 0.0
+      local s = cute.make_smem_tensor(cute.f32, 32)
+      s[t] = x[t]
+      arch.sync_threads()
+      for i in cute.range(32) do sum = sum + s[i] end
+      cute.partial_ok(y)
+      if store then y[t] = sum end
+    end, cute.ones({32}, cute.f32), cute.zeros({32}, cute.f32))
+  end
+  assert.same({}, loop(true))
+  assert.same({"kernel k stores nothing to its arguments, so that a launch has "
+    .. "no effect: write t[i] = x or t:store(x)"}, loop(false))
+end)
+
+-- Returns the note on n of `all` elements of s.
+local function unread(n, all, first)
+  return ("%d of %d elements of shared tensor 's', %s, are written here but "
+    .. "never read; the first is element %d; do the loops that read it cover "
+    .. "the whole tile? cute.partial_ok says that this is meant"):format(n, all,
+    all == 4096 and "(64,32,2):(40,1,2560)" or all .. ":1", first)
+end
+
+describe("a note tells of elements of a shared tensor that", function()
+  local function zeros(n) return cute.zeros({n}, cute.f32) end
+  local function ones(n) return cute.ones({n}, cute.f32) end
+
+  -- Adds the sums of four warps. read(s, t): the sum of the partial sums.
+  local function warps(read)
+    return notes(128, function(x, y)
+      local t = arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.f32, 4)
+      local sum = arch.warp_reduction_sum(x[t])
+      cute.when(arch.lane_idx():eq(0), function() s[arch.warp_idx()] = sum end)
+      arch.sync_threads()
+      y[t] = read(s, t, sum)
+    end, ones(128), zeros(128))
+  end
+
+  it("hold sums of warps that no thread adds", function()
+    assert.same({}, warps(function(s) return s[0] + s[1] + s[2] + s[3] end))
+    assert.same({unread(2, 4, 2)},
+                warps(function(s) return s[0] + s[1] end))
+    assert.same({}, warps(function(s)
+      cute.partial_ok(s)
+      return s[0] + s[1]
+    end))
+    assert.same({unread(1, 4, 3)}, warps(function(s)
+      local sum = 0.0
+      for w in cute.range(3) do sum = sum + s[w] end
+      return sum
+    end))
+  end)
+
+  it("not of values that threads keep, nor of scans or data", function()
+    local function of(first, last)
+      return function(s, t, own)
+        local sum, w = cute.var(own, cute.f32), t // 32
+        for k = 0, 3 do
+          local read = k >= first and k <= last
+            and (first == 0 and w:gt(k) or w:eq(0))
+          if read then
+            cute.when(read, function() sum.value = sum.value + s[k] end)
+          end
+        end
+        return sum.value
+      end
+    end
+    assert.same({}, warps(of(1, 3)))
+    assert.same({}, warps(of(0, 2)))
+    assert.same({}, warps(function(s, _, own)
+      local sum = cute.var(s[0], cute.f32)
+      cute.when(own:gt(1e9), function() sum.value = s[1] + s[2] + s[3] end)
+      return sum.value
+    end))
+  end)
+
+  -- Counts x in 64 bins of a shared tensor, and adds those below n to y.
+  local function bins(n)
+    local numbers = cute.zeros({128}, cute.i32)
+    for i = 0, 127 do numbers[i] = i end
+    return notes(128, function(x, y)
+      local t = arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.i32, 64)
+      cute.when(t:lt(64), function() s[t] = 0 end)
+      arch.sync_threads()
+      arch.atomic_add(s.iterator + x[t] % 64, 1)
+      arch.sync_threads()
+      cute.when(t:lt(n), function() arch.atomic_add(y.iterator + t, s[t]) end)
+    end, numbers, cute.zeros({64}, cute.i32))
+  end
+
+  it("count what no thread adds", function()
+    assert.same({}, bins(64))
+    assert.same({unread(32, 64, 32)}, bins(32))
+  end)
+end)
+
+describe("a note tells of a tile in shared memory that", function()
+  -- Multiplies tiles of 64 x 32 of two stages with `steps` steps of K.
+  local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN", {2, 2, 1},
+                                  {32, 32, 16})
+  local layout = cute.make_layout({64, 32, 2}, {40, 1, 2560})
+  local function product(steps, fragment)
+    local list = notes(128, function(x, y)
+      local t, _ = arch.thread_idx(), cute._
+      local s = cute.make_smem_tensor(cute.bf16, layout, 128)
+      local thr = mma:get_slice(t)
+      local c = thr:partition_C(y)
+      local a = thr:make_fragment_A(thr:partition_A(s(_, _, 0)))
+      local b = thr:make_fragment_B(thr:partition_B(s(_, _, 0)))
+      local acc = thr:make_fragment_C(c)
+      local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
+      local ca, cb = cute.make_tiled_copy_A(ldsm, mma),
+        cute.make_tiled_copy_B(ldsm, mma)
+      local sa, sb = ca:get_slice(t), cb:get_slice(t)
+      local fa, fb = sa:retile(a), sb:retile(b)
+      local ta, tb = sa:partition_S(s), sb:partition_S(s)
+      acc:fill(0)
+      for k in cute.range(2) do
+        local stage = k % 2
+        for j = 0, 15 do
+          local at = {j * 4 + t // 32, t % 32}
+          s[{at[1], at[2], stage}] = x[{at[1], at[2], k}]
+        end
+        arch.sync_threads()
+        for kb = 0, steps - 1 do
+          cute.copy(ca, ta(_, _, kb, stage), fa(_, _, kb))
+          cute.copy(cb, tb(_, _, kb, stage), fb(_, _, kb))
+          cute.gemm(mma, acc, a(_, _, kb), b(_, _, fragment or kb), acc)
+        end
+        arch.sync_threads()
+      end
+      cute.autovec_copy(acc, c)
+    end, cute.ones({64, 32, 2}, cute.bf16), cute.zeros({64, 64}, cute.f32))
+    return list
+  end
+
+  it("an MMA multiplies in part", function()
+    assert.same({}, product(2))
+    assert.same({unread(2048, 4096, 16)}, product(1))
+    assert.same({"16 of 32 elements of fragment 'b' are loaded here, but no "
+      .. "MMA reads them; the first is element 4; does the MMA take the "
+      .. "fragment of each step?"}, product(2, 0))
+  end)
+
+  it("nothing reads if descriptors are those of another tensor", function()
+    local warpgroup = cute.nvgpu.warpgroup
+    local wgmma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("bf16", "f32",
+      {64, 64, 16}, "SMEM", "K", "K"))
+    local atom = warpgroup.make_smem_layout_atom("K_SW128", cute.bf16)
+    local function multiply(swapped)
+      return notes(128, function(x, y)
+        local t = arch.thread_idx()
+        local thr = wgmma:get_slice(t)
+        local tile = cute.tile_to_shape(atom, {64, 64})
+        local sA = cute.make_smem_tensor(cute.bf16, tile, 1024)
+        local sB = cute.make_smem_tensor(cute.bf16, tile, 1024)
+        local a = wgmma:make_fragment_A(thr:partition_A(sA))
+        local b = wgmma:make_fragment_B(thr:partition_B(sB))
+        local c = thr:partition_C(y)
+        local acc = wgmma:make_fragment_C(c)
+        for i = 0, 31 do
+          local at = {(i * 128 + t) // 64, t % 64}
+          sA[at], sB[at] = x[at], x[at]
+        end
+        arch.fence_view_async_shared()
+        arch.sync_threads()
+        warpgroup.fence()
+        wgmma:set(warpgroup.Field.ACCUMULATE, false)
+        cute.gemm(wgmma, acc, a, swapped and a or b, acc)
+        warpgroup.commit_group()
+        warpgroup.wait_group(0)
+        cute.autovec_copy(acc, c)
+      end, cute.ones({64, 64}, cute.bf16), cute.zeros({64, 64}, cute.f32))
+    end
+    assert.same({}, multiply(false))
+    assert.same({"shared tensor 'sB' is written here, but no thread or MMA "
+      .. "read it; is another tensor read in its place? cute.partial_ok says "
+      .. "that this is meant"}, multiply(true))
+  end)
+end)
+
 it("a note tells of a part of a shared tensor that is filled, not read",
    function()
   -- Sums the first n columns of a tile of 4 x 8 that all threads fill.

@@ -527,10 +527,10 @@ cute.recast = cute.recast_tensor
 ---Returns the tensor itself, and says that the kernel reads or stores only a
 ---part of it on purpose. The simulator then writes no note about elements of
 ---this argument that the launch never reads or stores, or about elements of
----this shared tensor that are written but never read.
+---this shared tensor or fragment that nothing reads.
 ---
 ---     cute.partial_ok(mK)      -- the window hides the first keys
----@param tensor cute.Tensor an argument of the kernel, or a shared tensor
+---@param tensor cute.Tensor an argument, a shared tensor or registers
 ---@return cute.Tensor
 function cute.partial_ok(tensor) end
 

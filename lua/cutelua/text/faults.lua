@@ -637,13 +637,13 @@ function faults.notes(report)
   for _, o in ipairs(report.unread or {}) do
     if o.whole and not unread[o.name] then
       add(at(o.file, o.line), ("shared tensor '%s' is written here, but no "
-        .. "thread or MMA read it; is another tensor read in its place?")
-        :format(o.name))
+        .. "thread or MMA read it; is another tensor read in its place? "
+        .. "cute.partial_ok says that this is meant"):format(o.name))
     elseif not o.whole then
       add(at(o.file, o.line), ("%d of %d elements of shared tensor '%s', %s, "
         .. "are written here but never read; the first is element %d; do the "
-        .. "loops that read it cover the whole tile?"):format(o.n, o.count,
-        o.name, o.layout, o.first))
+        .. "loops that read it cover the whole tile? cute.partial_ok says that "
+        .. "this is meant"):format(o.n, o.count, o.name, o.layout, o.first))
     end
   end
   for _, o in ipairs(program.parts) do

@@ -146,19 +146,21 @@ function mistakes.missing_argument(k, args, about_nil)
 end
 
 -- Returns the names of the parameters of kernel k that no instruction uses, as
--- text, and their number. cute.partial_ok allows unused tensors. A tensor whose
--- extents are arguments is used if they are.
+-- text, and their number: none if no argument is used. cute.partial_ok allows
+-- unused tensors. A tensor whose extents are arguments is used if they are.
 local function unused_parameters(k, info)
   local ok, list, names = {}, {}, {}
   for _, m in ipairs(info.mems) do
     if m.arg and m.partial_ok then ok[m.arg] = true end
   end
   for i = 1, k.takes do names[debug.getlocal(k.func, i) or ""] = true end
-  local last
+  local last, some
   for i, a in ipairs(info.args) do
     if names[a.name] then last = i end
     if last and a.used then ok[last] = true end
+    some = some or a.used
   end
+  if not some then return "", 0 end
   for i, a in ipairs(info.args) do
     if names[a.name] and not ok[i] then
       list[#list + 1] = ("'%s'"):format(a.name)

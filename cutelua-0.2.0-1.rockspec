@@ -710,6 +710,8 @@ build = {
         "lua/cutelua/text/choice.lua",
       ["cutelua.text.columns"] =
         "lua/cutelua/text/columns.lua",
+      ["cutelua.text.compared"] =
+        "lua/cutelua/text/compared.lua",
       ["cutelua.text.compiler"] =
         "lua/cutelua/text/compiler.lua",
       ["cutelua.text.compiler_faults"] =

@@ -119,6 +119,34 @@ static int l_vm_trial(lua_State *L) {
   return 1;
 }
 
+// ---- comparisons of element types ----
+
+// Key of the function of vm_advise in the registry, by its address.
+static const char advise_key = 0;
+
+// vm_advise(f): from now on, calls f() when a script reads the element type of
+// a tensor, a traced value or a vector. The script's function is at level 3 of
+// f.
+static int l_vm_advise(lua_State *L) {
+  face_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &advise_key);
+  return 0;
+}
+
+void trace_typed(lua_State *L) {
+  lua_Debug ar;
+  if (!lua_getstack(L, 1, &ar)) return;
+  lua_getinfo(L, "S", &ar);
+  if (*ar.what == 'C' || face_own_source(ar.source)) return;
+  VmIns next = bytecode_behind(&ar);
+  if (next.op != VM_EQ && next.op != VM_EQK) return;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &advise_key) == LUA_TFUNCTION)
+    lua_call(L, 0, 0);
+  else
+    lua_pop(L, 1);
+}
+
 // ---- code ----
 
 static int count_dumped(lua_State *L, const void *p, size_t n, void *left) {
@@ -144,7 +172,8 @@ static int l_dumps_more(lua_State *L) {
 void bytecodelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"vm_trial", l_vm_trial}, {"dumps_more", l_dumps_more},
-    {"vm_at", l_vm_at}, {"vm_made", l_vm_made}, {NULL, NULL}};
+    {"vm_at", l_vm_at}, {"vm_advise", l_vm_advise},
+    {"vm_made", l_vm_made}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }
 // SPDX-License-Identifier: MIT

@@ -8,6 +8,7 @@
 #include "bind/gpulib.h"
 #include "bind/laylib.h"
 #include "bind/tensorlib.h"
+#include "bind/trace.h"
 #include "layout/composed.h"
 #include "tensor/place.h"
 
@@ -97,6 +98,7 @@ static bool push_field(Ctx *cx, lua_State *L, const char *k) {
   } else if (strcmp(k, "layout") == 0) {
     face_push_layout(L, t.l);
   } else if (strcmp(k, "element_type") == 0 || strcmp(k, "dtype") == 0) {
+    trace_typed(L);
     face_push_dtype(L, t.type);
   } else if (strcmp(k, "memspace") == 0) {
     lua_pushstring(L, ir_space(t.space));

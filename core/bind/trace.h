@@ -95,6 +95,10 @@ const void *bytecode_place(const lua_Debug *ar);
 // Returns the register's name if it is a local variable, else NULL.
 const char *bytecode_register(lua_State *L, lua_Debug *ar, int reg);
 
+// bytecodelib.c: called by an __index that returns an element type. Notes when
+// the script compares the type with a string, which is always false.
+void trace_typed(lua_State *L);
+
 // table_writes.c: records what a region changes in Lua's state: tables,
 // coroutines. `writes` is the stack index of the table with the record.
 enum { WRITERS = 5 };

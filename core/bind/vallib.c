@@ -294,6 +294,7 @@ static int v_index(lua_State *L) {
   if (v && k && (strcmp(k, "dtype") == 0 || strcmp(k, "element_type") == 0)) {
     Ctx *cx = face_ctx(L);
     trace_own(cx, v);
+    trace_typed(L);
     face_push_dtype(L, ir_type(ir_fn(cx), v->r));
     return 1;
   }

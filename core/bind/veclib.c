@@ -379,10 +379,12 @@ static int vec_index(lua_State *L) {
   const Vector *v = veclib_check(L, 1);
   if (strcmp(k, "shape") == 0)
     face_push_tup(L, v->shape);
-  else if (strcmp(k, "dtype") == 0 || strcmp(k, "element_type") == 0)
-    face_push_dtype(L, v->type);
-  else
+  else if (strcmp(k, "dtype") != 0 && strcmp(k, "element_type") != 0)
     face_nofield(L, 0, "shape dtype element_type");
+  else {
+    trace_typed(L);
+    face_push_dtype(L, v->type);
+  }
   return 1;
 }
 

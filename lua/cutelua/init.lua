@@ -50,6 +50,7 @@ local FUNCTIONS = {
   {"workshop.", "cutelua.text.choice", "explained"},
   {"workshop.", "cutelua.text.compiler",
     "failed_compile slow_compile with_wgmma_lines"},
+  {"workshop.", "cutelua.text.compared", "compared_type"},
   {"workshop.", "cutelua.text.crossed", "crossed"},
   {"workshop.", "cutelua.text.faults", "faults notes"},
   {"workshop.", "cutelua.text.mistakes",

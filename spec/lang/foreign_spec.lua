@@ -128,6 +128,11 @@ describe("a habit of another language in a name", function()
       {"k(y):launch {grid = 1, block = 64, arch = 'hopper'}",
         "call:launch: no architecture 'hopper' (did you mean sm_90a?)",
         "sm_80"},
+      {"k(y):launch {grid = 1, block = 64, device = 'sim:sm_85'}",
+        "call:launch: no architecture 'sm_85' (did you mean sm_86?)", "sm_80"},
+      {"k(y):launch {grid = 1, block = 64, device = 'sim:sm_105'}",
+        "call:launch: no architecture 'sm_105' (did you mean sm_103?)",
+        "sm_80"},
       {"cute.ops.gemm(t, t, {num_warps = 4})",
         "ops.gemm: no option 'num_warps': there are", "alpha"},
     } do

@@ -238,6 +238,94 @@ describe("a script", function()
 end)
 
 describe("a script that runs", function()
+  it("gets a note about a launch that is prepared and never used", function()
+    local run = "{grid = 1, block = 1, device = 'sim'}"
+    local kernel = "local k = cute.kernel('k', function(x) x[0] = 1 end)\n"
+    local note = "cutelua: note: SCRIPT:4: the launch of kernel k was prepared "
+      .. "and never launched: call launch() of the result, or write "
+      .. "k(...):launch {...}\n"
+    assert.equal(note, (said(kernel .. "cute.compile(k, t, " .. run .. ")")))
+    assert.equal(note, (said(kernel .. "local run = k(t):compile" .. run)))
+    for _, use in ipairs {"run:launch()", "run(t)", "local s = run.source",
+                          "run:launch_n(2)", "tostring(run)",
+                          "run:forget() run(t)"} do
+      assert.equal("", (said(("%slocal run = cute.compile(k, t, %s)\n%s")
+        :format(kernel, run, use))), use)
+    end
+  end)
+
+  it("gets a note about a result of cute.ops that it discards", function()
+    for call, name in pairs {
+      ["cute.ops.gemm(t, t, {alpha = 2})"] = "gemm",
+      ["cute.ops.softmax(t)"] = "softmax",
+      ["cute.ops.elementwise(function(x) return x end, t)"] = "elementwise",
+      ["cute.ops.reduce(t, 'sum', {by = 'row'})"] = "reduce",
+      ["cute.ops.rmsnorm(t)"] = "rmsnorm",
+    } do
+      assert.equal(("cutelua: note: SCRIPT:4: cute.ops.%s returns a new tensor,"
+        .. " which this statement discards: write local y = cute.ops.%s(...), "
+        .. "or name a tensor for the result, {out = y}\n"):format(name, name),
+        (said("\n" .. call)), call)
+    end
+    for _, use in ipairs {
+      "cute.ops.softmax(t, {out = t})", "local y = cute.zeros({4, 4}, "
+        .. "cute.f32) cute.ops.gemm(t, t, {out = y})",
+      "local y = cute.ops.softmax(t)", "cute.ops.copy(t, t:clone())",
+      "cute.size(cute.ops.softmax(t))", "assert(cute.ops.softmax(t))",
+      "local f = function() cute.ops.softmax(t) end\nf()",
+      "pcall(cute.ops.softmax, t)", "local ops = {}; ops.y = "
+        .. "cute.ops.softmax(t)",
+    } do
+      assert.equal("", (said(use)), use)
+    end
+  end)
+
+  it("gets a note about an element type that it compares with a string",
+     function()
+    local note = "cutelua: note: SCRIPT:3: an element type never equals the "
+      .. "string \"f32\": compare it with cute.f32, or its name, "
+      .. "x.element_type.name, with \"f32\"\n"
+    for _, text in ipairs {
+      "local y = t.element_type == 'f32'", "if t.dtype ~= 'f32' then end",
+      "for _ = 1, 2 do if 'f32' == t.dtype then break end end",
+      "local n = 'f32' if t.dtype == n then n = 1 end",
+      "local k = cute.kernel('k', function(x) local i = cute.arch.thread_idx() "
+        .. "if i.dtype ~= 'f32' then x[0] = 1 end end) " .. LAUNCH,
+    } do
+      assert.equal(note, (said(text)), text)
+    end
+    for _, text in ipairs {
+      "local y = t.element_type == cute.f32", "if t.dtype == t.dtype then end",
+      "local y = t.element_type.name == 'f32'", "local y = t.memspace == 'f32'",
+      "local o = {dtype = 'f32'} local y = o.dtype == 'f32'",
+      "local y = t.dtype == nil",
+    } do
+      assert.equal("", (said(text)), text)
+    end
+  end)
+
+  it("gets a note about options that it does not read", function()
+    local path = os.tmpname()
+    local function notes(text, ...)
+      support.write(path, text)
+      local _, err, code = support.run {path, ...}
+      assert.equal(0, code)
+      return (err:gsub(path:gsub("%p", "%%%0"), "SCRIPT"))
+    end
+    assert.equal("cutelua: note: --device has no effect, because SCRIPT reads "
+      .. "no arguments: write device = \"sim\" or \"gpu\" in the launch's "
+      .. "options\n", notes("local x = 1", "--device", "sim"))
+    assert.equal("cutelua: note: --size has no effect, because SCRIPT reads no "
+      .. "arguments\n", notes("local x = 1", "--size=3"))
+    assert.matches("%-%-emit has no effect.*:trace", notes("", "--emit", "cu"))
+    assert.equal("", notes("print(arg[1])", "--device", "sim"))
+    assert.equal("", notes("print(...)", "--device", "sim"))
+    assert.equal("", notes("local x = 1", "sim", "-3"))
+    os.remove(path)
+  end)
+end)
+
+describe("a script that runs", function()
   it("gets a note about a name that is nil and stored in a field", function()
     local note = "cutelua: note: SCRIPT:%d: '%s' is nil: no local or global "
       .. "has that name%s\n"
@@ -284,8 +372,8 @@ describe("a script that runs", function()
   it("gets a note about an operand that its function does not get", function()
     assert.equal("cutelua: note: ops.elementwise: the function at SCRIPT:3 has "
       .. "1 parameter, but there are 2 operands: it does not get the last\n",
-      (said("cute.ops.elementwise(function(x) return x + 1 end, t, t, "
-        .. "{device = 'sim'})")))
+      (said("local y = cute.ops.elementwise(function(x) return x + 1 end, t, "
+        .. "t, {device = 'sim'})")))
   end)
 
 end)
@@ -301,7 +389,7 @@ describe("a script", function()
       local call = one(t)
       local kept = new "later"(t)
       new "prepared"(t):compile(run):launch()
-      cute.compile(new "compiled", t, run)
+      cute.compile(new "compiled", t, run):launch()
       new "traced"(t):trace {block = 1}
       new "profiled"(t):profile(run)
       new "estimated"(t):estimate {grid = 1, block = 1, card = "h200"}

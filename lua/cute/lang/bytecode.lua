@@ -348,10 +348,7 @@ local function writing(a, b, t)
 end
 -- luacheck: pop
 
---- Reports whether this Lua is a version whose bytecode and hooks this module
--- knows.
----@return boolean
-function bytecode.known()
+local function is_known()
   local p, q, r = read(straight), read(comparing), read(writing)
   if not p or not q or not r then return false end
   local seen = {}
@@ -375,6 +372,16 @@ function bytecode.known()
     if not seen:find(want) then return false end
   end
   return core.vm_trial(straight, p.code)
+end
+
+local known
+
+--- Reports whether this Lua is a version whose bytecode and hooks this module
+-- knows.
+---@return boolean
+function bytecode.known()
+  if known == nil then known = is_known() end
+  return known
 end
 
 return bytecode

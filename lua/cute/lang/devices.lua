@@ -17,9 +17,21 @@ devices.ARCH = "sm_90a"
 
 local ARCHS = core.archs()
 
+-- Returns the architecture that was likely meant by an unknown one: the one
+-- with the nearest number or, if its number exists, with the nearest name.
+local function nearest_arch(arch)
+  local n = tonumber(arch:match "^sm_(%d%d%d?)$")
+  local best, least
+  for _, known in ipairs(n and ARCHS or {}) do
+    local far = math.abs(tonumber(known:match "%d+") - n)
+    if not least or far < least then best, least = known, far end
+  end
+  return best or core.nearest(arch, ARCHS)
+end
+
 function devices.sm(arch)
   if not ARCHS[arch] then
-    local near = core.nearest(tostring(arch), ARCHS)
+    local near = nearest_arch(tostring(arch))
     core.fail("wrong-arch", ("no architecture '%s'%s: there are %s"):format(
       tostring(arch), near and " (did you mean " .. near .. "?)" or "",
       table.concat(ARCHS, " ")))

@@ -273,6 +273,7 @@ local check_options = kernel.check_options
 local Prepared = {__closed = true, __host = "prepared launch"}
 
 function Prepared.__index(p, k)
+  unused.launched(p)
   local program = rawget(p, "program")
   if program and not rawget(Prepared, k) and (MADE[k] or rawget(Program, k)
     or rawget(program, k) ~= nil) then return program[k] end
@@ -280,6 +281,7 @@ function Prepared.__index(p, k)
 end
 
 function Prepared.__tostring(p)
+  unused.launched(p)
   return ("%s on %s"):format(tostring(p.program), tostring(p.device))
 end
 
@@ -681,6 +683,7 @@ end
 --- Runs the prepared launch with other arguments that have the same argument
 -- key. Options may follow the arguments, as for launch.
 function Prepared.__call(p, ...)
+  unused.launched(p)
   local known = not rawget(p, "resolve") and rawget(p, "launcher")
   if known and known(p, ...) then return true end
   return launch_with(p, ...)
@@ -910,9 +913,8 @@ function Call:trace(opts)
   return view((traced(self, opts)), opts.arch or devices.ARCH)
 end
 
---- Prepares a launch: traces, compiles and packs everything that it needs.
----@param opts {grid: any, block: any, device: string}
-function Call:compile(opts)
+-- Does the work of Call:compile.
+local function compiled(self, opts)
   opts = completed(self, opts or {})
   local program, kind = traced(self, opts)
   local values = not kind.symbolic and core.launch_values(self) or nil
@@ -928,8 +930,16 @@ function Call:compile(opts)
   return p
 end
 
+--- Prepares a launch: traces, compiles and packs everything that it needs.
+---@param opts {grid: any, block: any, device: string}
+function Call:compile(opts)
+  local p, why = compiled(self, opts)
+  if p and p.device.kind == "sim" then unused.prepared(p, self.kernel.name) end
+  return p, why
+end
+
 local launch_anew = sign.guard("call:launch(opts?)", function(call, opts)
-  local p, why = call:compile(opts)
+  local p, why = compiled(call, opts)
   if not p then
     return outcome(call.kernel.name, opts and opts.faults, false, why)
   end

@@ -45,7 +45,7 @@ local noted = {}
 ---@return string? line
 function report.new_note(text)
   local key = text:gsub(": (%l+) %d+ of ", ": %1 of ")
-  if key:find("were never", 1, true) then
+  if key:find "%f[%a]w[ae][sr]e? never" then
     local place, rest = key:match "^(.-:%d+: )(.*)$"
     if place then key = place .. rest:gsub("%d+", "") end
   end

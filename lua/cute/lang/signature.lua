@@ -220,6 +220,12 @@ sign.workshop = setmetatable({}, {__index = function(t, name)
   return addition("workshop", t, name)
 end})
 
+-- Notes a comparison of an element type with a string.
+core.vm_advise(function()
+  local check = sign.workshop.compared_type
+  if check then check() end
+end)
+
 ---------------------------------------------------------------------------
 -- Missing names
 ---------------------------------------------------------------------------

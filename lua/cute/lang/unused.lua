@@ -1,16 +1,19 @@
---- Detects calls whose result is not used: of kernels, and of iterators. For
--- kernels, such a call is `add(x, y)` where `add(x, y):launch {...}` is meant.
--- Only the first call of a kernel is recorded, so later calls cost one field
--- access. For iterators in a kernel, such a call is `cute.when(c)` or
--- `cute.range(n)` outside of a `for`.
+--- Detects calls whose result is not used: of kernels, of cute.compile, of
+-- cute.ops, and of iterators. For kernels, such a call is `add(x, y)` where
+-- `add(x, y):launch {...}` is meant. Only the first call of a kernel is
+-- recorded, so later calls cost one field access. For iterators in a kernel,
+-- such a call is `cute.when(c)` or `cute.range(n)` outside of a `for`.
+local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
 
 local unused = {}
 
---- The line of the script with the first call of each kernel that was called
--- but not used, by kernel.
+--- Notes on calls without an effect: {[key] = {place = line of the script, kind
+-- = "called", "compiled" or "discarded", name = name of the kernel or
+-- function}}. The key is the kernel, the field `unlaunched` of the prepared
+-- launch, or the place.
 unused.places = {}
 
 -- Returns the place and the text of the script's line that made the current
@@ -25,10 +28,68 @@ local function caller()
   end
 end
 
+local function record(key, kind, name)
+  local place = caller()
+  unused.places[key] = place and {place = place, kind = kind, name = name}
+end
+
 --- Records the line of the script at which kernel k is called.
 function unused.note(k)
   k.called = true
-  unused.places[k] = caller()
+  record(k, "called", k.name)
+end
+
+--- Records the line of the script that prepares a launch of a kernel for the
+-- simulator.
+---@param p table prepared launch
+---@param name string the kernel's name
+function unused.prepared(p, name)
+  p.unlaunched = {}
+  record(p.unlaunched, "compiled", name)
+end
+
+--- Marks a prepared launch as used: launched or inspected.
+function unused.launched(p)
+  local key = rawget(p, "unlaunched")
+  if key then
+    unused.places[key], p.unlaunched = nil, nil
+  end
+end
+
+-- Returns the public function that a stack level calls by a statement, without
+-- use of its results and without a table of options that has an `out`. Returns
+-- nil for other calls.
+local function discarding(level, f)
+  if not bytecode.known() then return end
+  local flow, at = bytecode.flow(f), core.vm_at(level + 1)
+  if not (flow and at and flow.op[at] == bytecode.OP.CALL
+      and flow.c[at] == 1) then return end
+  local a = flow.a[at]
+  local _, callee = debug.getlocal(level + 1, a + 1)
+  for n = a + 2, flow.b[at] > 0 and a + flow.b[at] or a + 1 do
+    local _, given = debug.getlocal(level + 1, n)
+    if type(given) == "table" and rawget(given, "out") ~= nil then return end
+  end
+  return type(callee) == "function" and flow.b[at] > 0
+    and core.signature(callee)
+end
+
+--- Records the line of the script's main chunk that calls a function of
+-- cute.ops and ignores its result. The running function makes this result.
+function unused.result()
+  for level = 2, 40 do
+    local info = debug.getinfo(level, "Sfl")
+    if not info then return end
+    if info.what ~= "C" and not core.own_source(info.source) then
+      local called = info.what == "main" and discarding(level, info.func)
+      if called and called:find "^ops%." then
+        local place = ("%s:%d"):format(info.short_src, info.currentline)
+        unused.places[place] = {place = place, kind = "discarded",
+                                name = "cute." .. called:match "^[^(]+"}
+      end
+      return
+    end
+  end
 end
 
 -- The iterators that the kernel being traced made so far: {iterator, text of

@@ -34,6 +34,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
 local tiles = require "cute.tiles"
+local unused = require "cute.lang.unused"
 
 local calls = {}
 
@@ -89,6 +90,7 @@ end
 ---@param shape any a shape or layout
 ---@param place string
 function calls.empty(shape, dtype, place)
+  if place == "host" then unused.result() end
   return cute.empty(shape, dtype, {device = place == "host" and "sim" or place})
 end
 

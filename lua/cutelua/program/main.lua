@@ -141,13 +141,52 @@ end
 -- The most notes on names that are nil.
 local MOST_NILS = 5
 
--- Reports kernels that a script called but never launched, and names without a
--- value that it stored in fields.
+-- Reports whether a script reads its arguments.
+local function reads_arguments(name)
+  local text = name ~= "-" and files.read(name, nil, "plain")
+  return not text or text:find "%f[%w_]arg%f[^%w_]"
+    or text:find("...", 1, true)
+end
+
+-- What to write in a script in place of an option of a lesson.
+local IN_SCRIPT = {
+  device = "write device = \"sim\" or \"gpu\" in the launch's options",
+  arch = "write device = \"sim:sm_80\" in the launch's options",
+  seed = "write seed = 1 in the launch's options",
+  emit = "print(k(x, y):trace {block = 128}.source) prints the CUDA C of a "
+    .. "kernel",
+}
+
+-- Reports options behind word number `at`, a script, if it reads no arguments.
+local function note_ignored(words, at)
+  if not words[at + 1] or reads_arguments(words[at]) then return end
+  for i = at + 1, #words do
+    local name = words[i]:match "^%-%-(%l[%l-]*)"
+    local instead = name and IN_SCRIPT[name]
+    if name then
+      report.note(("--%s has no effect, because %s reads no arguments%s")
+        :format(name, words[at], instead and ": " .. instead or ""))
+    end
+  end
+end
+
+-- Notes on calls without an effect, by kind.
+local NO_EFFECT = {
+  called = "kernel NAME was called and never launched: write "
+    .. "NAME(...):launch {grid = g, block = b}",
+  compiled = "the launch of kernel NAME was prepared and never launched: call "
+    .. "launch() of the result, or write NAME(...):launch {...}",
+  discarded = "NAME returns a new tensor, which this statement discards: write "
+    .. "local y = NAME(...), or name a tensor for the result, {out = y}",
+}
+
+-- Reports calls of a script that had no effect, and names without a value that
+-- it stored in fields.
 local function note_unlaunched(opt)
   local unused, notes = package.loaded["cute.lang.unused"], {}
-  for k, place in pairs(unused and unused.places or {}) do
-    local text = ("%s: kernel %s was called and never launched: write "
-      .. "%s(...):launch {grid = g, block = b}"):format(place, k.name, k.name)
+  for _, call in pairs(unused and unused.places or {}) do
+    local text = call.place .. ": "
+      .. NO_EFFECT[call.kind]:gsub("NAME", call.name)
     if not notes[text] then notes[text], notes[#notes + 1] = true, text end
   end
   if unused then unused.places = {} end
@@ -229,7 +268,10 @@ local function run_plain(opt, words)
     return 2
   end
   local code = protected(opt, run_script, opt, words, 1)
-  if code == 0 then note_unlaunched(opt) end
+  if code == 0 then
+    note_unlaunched(opt)
+    note_ignored(words, 1)
+  end
   return code
 end
 
@@ -252,10 +294,7 @@ end
 local function note_behind(help, words, at)
   if not words[at + 1] then return end
   local foreign = require "cutelua.text.foreign"
-  local text = words[at] ~= "-" and files.read(words[at], nil, "plain")
-  local reads = not text or text:find "%f[%w_]arg%f[^%w_]"
-    or text:find("...", 1, true)
-  if reads then return end
+  if reads_arguments(words[at]) then return end
   for i = at + 1, #words do
     local name = words[i]:match "^%-%-%l[%l-]*"
     local launches = name and foreign.launch_option(name, help)
@@ -463,7 +502,10 @@ function program.main(argv)
       local f = script_function(opt, argv[opt.script], env)
       return f(table.unpack(arg))
     end)
-    if code == 0 then note_unlaunched(opt) end
+    if code == 0 then
+      note_unlaunched(opt)
+      note_ignored(argv, opt.script)
+    end
   end
   if repl and not opt.script then look_beside "./" end
   if repl then return repl:run() end

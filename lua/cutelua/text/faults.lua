@@ -505,7 +505,8 @@ local function stores_outside(lines, add)
   return some
 end
 
--- Returns the coordinates that a part has in a mode: "rows 8 to 15".
+-- Returns the coordinates that a part has in a mode, "rows 8 to 15", and
+-- whether it is one coordinate.
 local function coordinates(gap, m)
   local noun, tail = "elements", ""
   if gap.rank == 2 and not gap.map then
@@ -519,9 +520,8 @@ local function coordinates(gap, m)
   end
   local only = m.n == 1 and m.ranges[1]
   local each = m.period and m.n > #list and m.ranges[1]
-  if (only and only[1] == only[2]) or (each and each[1] == each[2]) then
-    noun = noun:sub(1, -2)
-  end
+  local one = only and only[1] == only[2]
+  if one or (each and each[1] == each[2]) then noun = noun:sub(1, -2) end
   if m.n > #list and m.period then
     local rest = m.tail and (" and %d to %d"):format(m.tail, m.extent - 1) or ""
     return ("%s %s of every %d%s%s"):format(noun, list[1], m.period, rest, tail)
@@ -529,7 +529,7 @@ local function coordinates(gap, m)
   local last = #list > 1 and table.remove(list)
   local text = table.concat(list, ", ")
   if last then text = text .. " and " .. last end
-  return ("%s %s%s"):format(noun, text, tail)
+  return ("%s %s%s"):format(noun, text, tail), one
 end
 
 -- Reports whether too few blocks explain a gap: they leave out the end of an
@@ -554,8 +554,8 @@ local function missing_part(gap, gaps)
       .. "store ever true? cute.partial_ok says that this is meant"):format(
       gap.tensor, gap.size)
   end
-  local parts = {}
-  for k, m in ipairs(gap.modes) do parts[k] = coordinates(gap, m) end
+  local parts, one = {}, nil
+  for k, m in ipairs(gap.modes) do parts[k], one = coordinates(gap, m) end
   local text = table.concat(parts, gap.all and " in " or ", and ")
   local ask = gap.stored and "does the copy cover the whole tile"
     or "is the tile's coordinate right"
@@ -567,9 +567,10 @@ local function missing_part(gap, gaps)
   elseif explained(gap, gaps) then
     ask = "is the grid too small, or a coordinate wrong"
   end
-  return ("%s of %s'%s' were never %s (%d of %d elements); %s? "
+  return ("%s of %s'%s' %s never %s (%d of %d elements); %s? "
     .. "cute.partial_ok says that this is meant"):format(text,
     gap.map and "the tensor map of " or "", gap.tensor,
+    one and #parts == 1 and "was" or "were",
     gap.stored and "stored" or "read", gap.none, gap.size, ask)
 end
 
@@ -588,7 +589,7 @@ local function lanes_text(mask)
     k = k + 1
   end
   if #list > 3 then
-    return ("%d lanes, first lane %s,"):format(n, list[1]:match "%d+")
+    return ("%d lanes (lane %s is the first)"):format(n, list[1]:match "%d+")
   end
   return (n == 1 and "lane " or "lanes ") .. table.concat(list, ", ")
 end

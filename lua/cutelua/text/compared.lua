@@ -1,0 +1,45 @@
+--- Notes comparisons of an element type with a string, as in `x.dtype ==
+-- "f32"`. They are always false, because Lua calls no metamethod for values of
+-- two types.
+local bytecode = require "cute.lang.bytecode"
+local core = require "cute.core"
+local report = require "cute.lang.report"
+
+local compared = {}
+
+-- The comparisons found so far, as a set of places.
+local known = {}
+
+-- Returns the string with which instruction i of a function compares register
+-- `reg`, or nil. `level` is the function's level on the stack.
+local function string_of(level, f, flow, i, reg)
+  local value
+  if flow.op[i] == bytecode.OP.EQK and flow.a[i] == reg then
+    value = bytecode.constant(f, flow.b[i])
+  elseif flow.op[i] == bytecode.OP.EQ
+    and (flow.a[i] == reg or flow.b[i] == reg) then
+    local other = flow.a[i] == reg and flow.b[i] or flow.a[i]
+    value = select(2, debug.getlocal(level + 1, other + 1))
+  end
+  return type(value) == "string" and value or nil
+end
+
+--- Notes if the function that reads an element type compares it with a string
+-- in its next instruction.
+function compared.compared_type()
+  local level = 4  -- of the script's function: after two functions in C
+  local info = debug.getinfo(level, "Sfl")
+  local place = ("%s:%d"):format(info.short_src, info.currentline)
+  if known[place] or not bytecode.known() then return end
+  local flow, at = bytecode.flow(info.func), core.vm_at(level)
+  if not flow or not at or flow.op[at] ~= bytecode.OP.GETFIELD then return end
+  local value = string_of(level, info.func, flow, at + 1, flow.a[at])
+  if not value then return end
+  known[place] = true
+  report.note(("%s: an element type never equals the string \"%s\": compare "
+    .. "it with cute.f32, or its name, x.element_type.name, with \"f32\"")
+    :format(place, core.visible(value)))
+end
+
+return compared
+-- SPDX-License-Identifier: MIT

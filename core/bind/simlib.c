@@ -367,6 +367,51 @@ static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   return c ? tup_text(cx, c) : NULL;
 }
 
+// Finds up to two coordinates of the element at offset idx in a plain layout,
+// by trying all of at most 2^18 coordinates. Returns their number.
+static int coords_at(Ctx *cx, Layout l, int64_t idx, Tup found[2]) {
+  enum { MOST = 1 << 18 };
+  size_t n = tup_leaves(l.shape);
+  Dim *shape = NEW(cx, Dim, n), *coord = NEW(cx, Dim, n);
+  int64_t offset = 0;
+  int count = 0;
+  tup_collect(l.shape, shape);
+  for (size_t k = 0; k < n; k++) {
+    if (!dim_static(shape[k]) || !dim_static(l.stride[k])) return 0;
+    coord[k] = (Dim){0};
+  }
+  for (int tries = 0; tries < MOST; tries++) {
+    if (offset == idx) found[count++] = tup_like(cx, l.shape, coord);
+    size_t k = 0;
+    while (k < n && coord[k].w + 1 == dim_value(shape[k])) {
+      offset -= coord[k].w * dim_value(l.stride[k]);
+      coord[k++] = (Dim){0};
+    }
+    if (count == 2 || k == n) return count;
+    offset += dim_value(l.stride[k]);
+    coord[k] = dim_int(cx, coord[k].w + 1);
+  }
+  return 0;
+}
+
+// Sets t.twins = {a, b}: texts of two coordinates of the element at offset idx,
+// if the layout maps several coordinates to it.
+static void set_twins(lua_State *L, Ctx *cx, const char *text, int64_t idx) {
+  Tup found[2];
+  if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return;
+  Layout l = layout_parse(cx, text, strlen(text));
+  const Swizzle *sw = layout_swizzle(l);
+  if (sw) idx = swizzle_bits(*sw, idx) - dim_value(l.offset);
+  else if (l.outer) return;
+  if (coords_at(cx, l, idx, found) < 2) return;
+  lua_createtable(L, 2, 0);
+  for (int k = 0; k < 2; k++) {
+    lua_pushstring(L, tup_text(cx, found[k]));
+    lua_rawseti(L, -2, k + 1);
+  }
+  lua_setfield(L, -2, "twins");
+}
+
 // Returns the text of r->coord, the coordinate that the kernel accessed.
 static const char *asked_text(Ctx *cx, const SimReport *r) {
   const char *s = "(";
@@ -436,7 +481,12 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   if (r->other >= 0) face_set_int(L, "other", r->other);
   if (r->leads >= 0) face_set_int(L, "leads", r->leads + 1);
   set_string(L, "lack", sim_lack_name(r->lack));
-  if (r->lack == LACK_PENDING) face_set_int(L, "most", r->most);
+  if (r->lack == LACK_PENDING) {
+    face_set_int(L, "most", r->most);
+    if (r->same) face_set_bool(L, "same", true);
+    if (r->open) face_set_bool(L, "open", true);
+    if (r->idle) face_set_bool(L, "idle", true);
+  }
   if (r->mbar >= 0) {
     face_set_int(L, "mbar", fn->mem.p[r->mbar].ref);
     face_set_int(L, "arrivals", r->arrivals);
@@ -446,6 +496,7 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   set_string(L, "way", way[r->way]);
   set_place(L, fn, "loop_file", "loop", r->loop);
   if (r->outside) face_set_bool(L, "outside", true);
+  if (r->refill) face_set_bool(L, "refill", true);
   if (r->mem < 0) return;
   const Mem *m = &fn->mem.p[r->mem];
   set_string(L, "tensor", mem_name(fn, m));
@@ -454,6 +505,10 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   set_string(L, "layout", layout);
   set_string(L, "coord", r->modes ? asked_text(cx, r)
                                   : coord_text(cx, layout, r->offset));
+  if (m->space == SP_SMEM && r->src2) set_twins(L, cx, layout, r->offset);
+  if (r->elsewhere < 0) return;
+  set_string(L, "elsewhere", coord_text(cx, layout, r->elsewhere));
+  if (r->ready) face_set_bool(L, "ready", true);
 }
 
 static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {

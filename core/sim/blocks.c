@@ -236,7 +236,7 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
   int l = thread_of(b);
   memset(f, 0, sizeof *f);
   f->r = (SimReport){
-    .kind = SIM_BLOCKRACE, .count = 1, .mem = -1, .leads = -1,
+    .kind = SIM_BLOCKRACE, .count = 1, .mem = -1, .leads = -1, .elsewhere = -1,
     .src = src_of(b), .src2 = src_of(a), .other = thread_of(a),
     .thread = {l % t[0], l / t[0] % t[1], l / t[0] / t[1]}};
   f->blocks.mine = b->plane;

@@ -92,6 +92,7 @@ static void init_warp(SimCluster *c, int id) {
   simlanes_reset(w);
   w->waits = w->tries = 0;
   w->clk = 1;
+  w->mbar = -1;
   w->count = 0;
   w->tainted = w->wraps = false;
   w->quotient.mem = NULL;

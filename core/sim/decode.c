@@ -12,6 +12,7 @@
 #include "sim/mbar.h"
 #include "sim/members.h"
 #include "sim/relay.h"
+#include "sim/ring.h"
 #include "sim/tables.h"
 #include "sim/token.h"
 #include "sim/wrap.h"
@@ -328,6 +329,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
   if (s->space == SP_SMEM) {
     s->base = (uint32_t)m->offset;
     s->mbars = simmbar_holds(g->fn, m);
+    simring_find(g->cx, g->fn, m, s);
   } else if (m->arg == NO_ARG) {
     s->count = 0;
   } else {

@@ -7,11 +7,14 @@
 #define SIM_LACKS(SL) \
   SL(NONE, "") \
   SL(WAIT, "wait")         /* no wait at the agent's mbarrier */ \
+  SL(STAGE, "stage")       /* the last wait was at another mbarrier */ \
   SL(BARRIER, "barrier")   /* no barrier after another thread's wait */ \
   SL(PENDING, "pending")   /* the wait left the access's group pending */ \
   SL(ISSUER, "issuer")     /* the waiting thread started no group */ \
   SL(READ, "read")         /* the wait covers reads only, not writes */ \
   SL(PARITY, "parity")     /* the wait passed in another phase */ \
+  SL(STAY, "stay")         /* the waits stay at one mbarrier of a ring */ \
+  SL(LANES, "lanes")       /* other lanes of the warp waited */ \
   SL(BYTES, "bytes")       /* a phase expects a wrong byte count */ \
   SL(TURN, "turn")         /* a stage is refilled before others read it */ \
   SL(ROLES, "roles")       /* the race is between warp roles */ \

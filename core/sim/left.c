@@ -102,7 +102,8 @@ static int64_t look(const SimProg *p, const SimLeft *t, Found found,
                     void *ud) {
   int64_t at[MEMBER_MODES] = {0}, element = 0, none = 0, all = 0;
   SimFault f = {.r = {.kind = SIM_UNWRITTEN, .mem = t->mem, .other = -1,
-                      .leads = -1, .src = line_of(p, t->mem), .count = 1}};
+                      .leads = -1, .elsewhere = -1,
+                      .src = line_of(p, t->mem), .count = 1}};
   for (;;) {
     bool there = (element + 1) * t->bits <= (int64_t)t->arg->bytes * 8;
     all += there;

@@ -97,6 +97,44 @@ void simmbar_free(SimCluster *c) {
   base_free(c->mbarclocks);
 }
 
+// Reports whether the last wait of w that passed was at another mbarrier of
+// b's array.
+static bool at_sibling(const SimWarp *w, const SimMbar *b) {
+  const SimCluster *c = w->cluster;
+  const SimMbar *m = w->mbar < 0 ? b : &c->mbar[w->mbar];
+  return m != b && m->mem == b->mem &&
+         m->at / c->prog->smem_bytes == b->at / c->prog->smem_bytes;
+}
+
+// Reports whether no warp has waited at mbarrier b.
+static bool is_unwatched(const SimCluster *c, const SimMbar *b) {
+  for (int k = 0; k < c->prog->nall; k++)
+    if (*waits_of(c, k, b) != b->born) return false;
+  return true;
+}
+
+// Returns an mbarrier of b's array in use at which no warp has waited, although
+// w waited several times at b. Returns NULL if there is none.
+static const SimMbar *skipped(const SimWarp *w, const SimMbar *b) {
+  const SimCluster *c = w->cluster;
+  int64_t size = c->prog->smem_bytes;
+  if (*waits_of(c, w->id, b) < b->born + 2) return NULL;
+  for (int k = 0; k < c->nmbar; k++) {
+    const SimMbar *m = &c->mbar[k];
+    if (m->mem == b->mem && m != b && m->at / size == b->at / size &&
+        (m->begun || m->phase > m->born) && is_unwatched(c, m))
+      return m;
+  }
+  return NULL;
+}
+
+// Says in f that all waits of w are at one mbarrier of an array, if it is so.
+static void say_stay(SimFault *f, const SimWarp *w) {
+  const SimCluster *c = w->cluster;
+  for (int k = 0; k < c->nmbar; k++)
+    if (skipped(w, &c->mbar[k])) f->r.lack = LACK_STAY;
+}
+
 // ---- faults ----
 
 static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
@@ -504,8 +542,10 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
     if (simorder_before(w, l, actor, 1, b->phase) || knows_came(w, l, b))
       continue;
     SimFault *f = fault(w, i, l, b->src, v->x.m, v->off[l], MBAR_EARLY);
-    if (f) f->mbar.n = b->expected;
-    if (f) f->mbar.came = b->phase - 1;
+    if (!f) return false;
+    f->mbar.n = b->expected;
+    f->mbar.came = b->phase - 1;
+    say_stay(f, w);
     return false;
   }
   b->came[0][w->id] = v->clk;
@@ -617,6 +657,7 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   ++*waits_of(w->cluster, w->id, b);
   b->early |= !b->phase;
   b->use[w->id].waited = i->src;
+  w->mbar = index_of(w->cluster, b);
   struct SimPassed *d = &b->passed[w->id];
   if (d == b->missed || i->wide || w->teamwork) return;
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
@@ -644,24 +685,35 @@ static const SimWarp *waiter_of(const SimWarp *w, const SimMbar *b) {
   return best;
 }
 
-static SimLack lack_of(const SimWarp *w, const SimMbar *b, uint32_t phase,
-                       bool landed) {
+static SimLack lack_of(const SimWarp *w, int l, const SimMbar *b,
+                       uint32_t phase, bool landed) {
   const SimCluster *c = w->cluster;
   uint32_t own = *waits_of(c, w->id, b);
   uint32_t n = *waits_of(c, waiter_of(w, b)->id, b);
   if (n && !landed && (b->phase > phase ? n > phase
                        : b->bytes < flying_to(c, b, phase)))
     return LACK_BYTES;
-  if (n > phase && (own || !landed)) return LACK_PARITY;
-  return n && n == phase ? LACK_TURN : LACK_WAIT;
+  if (n > phase && l >= 0 && own && b->passed[w->id].phase > phase &&
+      !(b->passed[w->id].lanes >> l & 1))
+    return LACK_LANES;
+  if (n > phase && (own || !landed))
+    return skipped(w, b) ? LACK_STAY : LACK_PARITY;
+  if (n && n == phase) return LACK_TURN;
+  return l >= 0 && at_sibling(w, b) ? LACK_STAGE : LACK_WAIT;
 }
 
-void simmbar_late(SimFault *f, const SimWarp *w, const SimMbar *b,
+void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
                   uint32_t phase, bool landed) {
   const SimCluster *c = w->cluster;
-  f->r.lack = lack_of(w, b, phase, landed);
-  f->r.waited = f->r.lack == LACK_PARITY
-    ? b->use[waiter_of(w, b)->id].waited : 0;
+  SimLack lack = lack_of(w, l, b, phase, landed);
+  bool passed = lack == LACK_PARITY || lack == LACK_STAY || lack == LACK_LANES;
+  f->r.lack = lack;
+  f->r.waited = passed ? b->use[waiter_of(w, b)->id].waited : 0;
+  if (lack == LACK_STAY) f->late.other = skipped(w, b)->element;
+  if (lack == LACK_STAGE) {
+    f->late.other = c->mbar[w->mbar].element;
+    f->r.waited = c->mbar[w->mbar].use[w->id].waited;
+  }
   f->late.mem = b->mem;
   f->late.element = b->element;
   f->late.phase = phase;

@@ -115,7 +115,7 @@ void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                   uint32_t n, bool write);
 // Fills in why w accesses the bytes of a copy too early. phase: the mbarrier's
 // phase when the copy started. landed: the copy is complete.
-void simmbar_late(SimFault *f, const SimWarp *w, const SimMbar *b,
+void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
                   uint32_t phase, bool landed);
 // Returns how many more waits w passed at b than b completed phases.
 int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b);

@@ -58,6 +58,10 @@ typedef struct SimMem {
   // global memory: the host memory that contains the object
   struct SimArea *area;
   const struct SimMembers *members;  // the footprint, if the layout has gaps
+  // shared memory: number of stages and bytes of a stage, if the object is a
+  // ring of stages (ring.c)
+  int stages;
+  int64_t stage;
 } SimMem;
 
 // Returns the number of an element's first bit, element * bits. If the product

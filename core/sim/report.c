@@ -87,7 +87,7 @@ static SimReport report_of(SimKind kind, uint32_t src, uint32_t src2,
                            int32_t mem, int64_t offset, uint64_t state) {
   return (SimReport){.kind = kind, .mem = mem, .offset = offset, .src = src,
                      .src2 = src2, .count = 1, .other = -1, .state = state,
-                     .leads = -1};
+                     .leads = -1, .elsewhere = -1};
 }
 
 SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
@@ -232,11 +232,27 @@ static void say_late(SimText *t, const SimProg *p, const SimFault *f) {
     simreport_printf(t, "the wait covered only its reads");
     return;
   }
+  if (f->r.lack == LACK_LANES) {
+    simreport_printf(t, "other lanes waited for it");
+    return;
+  }
+  if (f->r.lack == LACK_STAY) {
+    simreport_printf(t, "the waits are all at ");
+    say_one(t, p, f->late.mem, f->late.element);
+    simreport_printf(t, ", and none is at ");
+    say_one(t, p, f->late.mem, f->late.other);
+    return;
+  }
   if (f->r.lack == LACK_PARITY) simreport_printf(t, "the wait at ");
   else if (f->r.lack != LACK_BYTES) simreport_printf(t, "wait missing");
   if (f->r.lack == LACK_NONE) return;
-  if (f->r.lack == LACK_WAIT) simreport_printf(t, ": ");
+  if (f->r.lack == LACK_WAIT || f->r.lack == LACK_STAGE)
+    simreport_printf(t, ": ");
   say_one(t, p, f->late.mem, f->late.element);
+  if (f->r.lack == LACK_STAGE) {
+    simreport_printf(t, "; the last wait was at ");
+    say_one(t, p, f->late.mem, f->late.other);
+  }
   if (f->r.lack == LACK_PARITY)
     simreport_printf(t, " passed before the end of phase %u: wrong parity",
                      (unsigned)f->late.phase);

@@ -104,10 +104,11 @@ typedef struct SimFault {
   };
   // Valid if r.lack is set. The mbarrier, its phase, the bytes that were
   // completed (or, if `open` is set, expected so far), and all bytes that
-  // copies bring.
+  // copies bring. other: the element of another mbarrier of the array, at which
+  // the warp never waited (LACK_STAY) or waited last (LACK_STAGE).
   struct {
     int32_t mem;
-    int64_t element, came, all;
+    int64_t element, other, came, all;
     uint32_t phase;
     bool open;
   } late;

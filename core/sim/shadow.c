@@ -2,6 +2,7 @@
 // with them.
 #include "sim/async.h"
 #include "sim/mbar.h"
+#include "sim/ring.h"
 #include "sim/roles.h"
 #include "sim/shadow.h"
 #include "sim/waits.h"
@@ -452,20 +453,20 @@ static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
 }
 
 // Fills in why x accesses granule g before an agent's write to it is complete.
-static void say_late(SimFault *f, const Access *x, uint32_t g) {
+static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   const SimGran *q = &c->gran[g];
   const SimAsync *a = simasync_to(c, g);
   if (q->flags & GF_PENDING) {
     if (!a && q->warp < c->prog->nall) a = simmbar_landing(&c->warp[q->warp]);
     if (!a || !a->mbar) return;
-    simmbar_late(f, x->w, a->mbar, a->phase, false);
+    simmbar_late(f, x->w, l, a->mbar, a->phase, false);
     if (f->r.kind == SIM_INFLIGHT)
       f->access.far = !a->generic && a->w->cta != x->w->cta;
     return;
   }
   const SimMbar *b = mbarrier_of(c, q->warp);
-  if (b) simmbar_late(f, x->w, b, q->clk - 1, true);
+  if (b) simmbar_late(f, x->w, l, b, q->clk - 1, true);
 }
 
 // If the race is between warp roles, fills in what is missing. Warp roles
@@ -502,13 +503,15 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
            sizeof f->race.cta);
   f->race.agent = flying ? flying_to(c, g) : agent_of(c, actor, src2, g);
   f->r.other = thread_of(c->prog, actor, lanes);
+  f->r.refill = how == CLASH_WAR && x->i->op == OP_CPASYNC && x->m->stages;
   if (same_warp) return;
   if (how == CLASH_WAR && x->ends && actor < c->prog->nall)
-    simmbar_late(f, &c->warp[actor], x->ends, x->ends->phase, true);
+    simmbar_late(f, &c->warp[actor], -1, x->ends, x->ends->phase, true);
   else if (!f->race.agent) say_roles(f, x);
-  else if (how == CLASH_RAW) say_late(f, x, g);
+  else if (how == CLASH_RAW) say_late(f, x, l, g);
   else if (x->agent) f->r.lack = LACK_TURN;
   if (!flying && how == CLASH_WAR) say_reader(f, x, l, g, actor);
+  if (how == CLASH_RAW && f->race.agent) simring_look(f, x, l, g);
 }
 
 // ---- reads ----
@@ -633,7 +636,7 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
     f->access.open = simmem_open(u, g) && (grouped || !arrives);
   f->r.other = thread_of(p, q->warp, q->lanes);
   if (f->access.open) return;
-  say_late(f, x, g);
+  say_late(f, x, l, g);
   if (!f->r.lack) simwaits_flight(f, x, l, u, g);
   if (f->access.agent == AGENT_CPASYNC && !f->r.lack && u != x->w &&
       !simorder_before(x->w, l, q->warp, q->lanes, q->clk))
@@ -654,7 +657,9 @@ static void say_undefined(Access *x, int l, uint32_t g) {
                   : full ? 0
                          : simroles_bringer(c->prog, x->m, x->i->src, &lack);
   SimFault *f = fault_at(x, SIM_UNINIT, l, src2, g);
-  if (f) f->r.lack = lack;
+  if (!f) return;
+  f->r.lack = lack;
+  simring_look(f, x, l, g);
 }
 
 // Returns the lanes that made the last write, without lane l itself.
@@ -666,7 +671,10 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   if (q->flags & GF_KEPT) check_kept(x, l, g);
   if (q->flags & GF_PENDING) {
     SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
-    if (f) say_flight(f, x, l, g, q);
+    if (f) {
+      say_flight(f, x, l, g, q);
+      simring_look(f, x, l, g);
+    }
     return;
   }
   if (!(q->flags & GF_DEFINED)) {

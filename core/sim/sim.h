@@ -75,7 +75,9 @@ typedef struct SimReport {
   // src: line of this access. src2: line of the other access. Both are indices
   // into Fn.src; 0: none.
   uint32_t src, src2;
-  uint32_t waited;  // LACK_PARITY: line of the wait that passed too early, or 0
+  // LACK_PARITY, LACK_STAY, LACK_LANES: line of the wait that passed too early,
+  // or 0. LACK_STAGE: line of the last wait
+  uint32_t waited;
   // number of modes of coord; 0: the coordinate is that of the element
   int modes;
   int64_t coord[SIM_MODES];  // a coordinate that is outside the shape
@@ -89,6 +91,8 @@ typedef struct SimReport {
   // way back of WAY_STRAIGHT
   uint32_t loop;
   bool outside;        // whether the missing barrier must be outside a branch
+  // races: whether a cp.async writes a stage of a ring after a read of it
+  bool refill;
   int32_t leads;  // index of the report that may have caused this one, or -1
   // mbarrier whose phase has wrong counts, an index into Fn.mem, or -1
   int32_t mbar;
@@ -99,8 +103,15 @@ typedef struct SimReport {
   SimRound round[SIM_ROUNDS];
   int nround;
   // LACK_PENDING: number of groups that the wait leaves pending, and that it
-  // may leave
+  // may leave. same: the reported group also holds a copy to another stage.
+  // open: a copy to another stage is in no group. idle: no group was committed
+  // since the wait before this one.
   uint32_t pending, most;
+  bool same, open, idle;
+  // element of another stage at the same place, or -1. ready: its copy was
+  // waited for, but nothing has read it. Otherwise a copy fills it.
+  int64_t elsewhere;
+  bool ready;
   // message, without file and line numbers, which src and src2 give
   char *text;
 } SimReport;

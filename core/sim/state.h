@@ -64,7 +64,9 @@ struct SimWarp {
   // src: line at which the warp waits. line: last line that the warp executed
   // (for the debugger).
   uint32_t src, line;
-  int bar, mbar;  // number of the barrier, or mbarrier, at which the warp waits
+  // number of the barrier, or mbarrier, at which the warp waits or waited last.
+  // mbar is -1 before the first wait.
+  int bar, mbar;
   // refused: the last try_wait failed at random. polling: the last try_wait
   // failed.
   bool refused, polling;

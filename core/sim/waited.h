@@ -16,6 +16,7 @@ typedef enum SimGroups {
 // The last wait of a warp for groups of one kind.
 // - lanes: the waiting lanes.
 // - idle: waiting lanes that had committed no group.
+// - still: waiting lanes that had committed no group since their wait before.
 // - clk: epoch of the wait.
 // - pending: number of groups that it left pending.
 // - read: it waited only for reads of the sources.
@@ -23,7 +24,7 @@ typedef enum SimGroups {
 // - src: line of the wait.
 // - times: number of waits so far.
 typedef struct SimWaited {
-  uint32_t lanes, idle, clk, pending, src, times;
+  uint32_t lanes, idle, still, clk, pending, src, times;
   bool read;
   uint32_t groups[LANES];
 } SimWaited;

@@ -15,12 +15,14 @@ static const uint32_t *committed(const SimWarp *w, SimGroups kind) {
 
 void simwaits_note(SimWarp *w, SimGroups kind, const SimIns *i) {
   SimWaited *d = &w->waited[kind];
-  uint32_t idle = 0;
+  uint32_t idle = 0, still = 0;
   for (int l = 0; l < LANES; l++) {
-    d->groups[l] =
-      kind == GROUPS_WGMMA ? w->teamwork : committed(w, kind)[l];
-    idle |= (uint32_t)!d->groups[l] << l;
+    uint32_t n = kind == GROUPS_WGMMA ? w->teamwork : committed(w, kind)[l];
+    still |= (uint32_t)(n == d->groups[l]) << l;
+    idle |= (uint32_t)!n << l;
+    d->groups[l] = n;
   }
+  d->still = d->times ? still : 0;
   d->lanes = w->active;
   d->idle = w->active & idle;
   d->clk = w->clk;
@@ -74,6 +76,7 @@ static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
     f->r.lack = LACK_PENDING;
     f->r.pending = d->pending;
     f->r.most = behind;
+    f->r.idle = d->still >> k & 1;
   } else if (!(d->lanes >> k & 1) && idly(x, l, kind)) {
     f->r.lack = LACK_ISSUER;
   }

@@ -11,7 +11,13 @@
 --   repeats; or "loop", through the end of a loop), loop_file=, loop= (line of
 --   a loop that leads back without a barrier), wait_file=, wait= (line of a
 --   wait at an mbarrier that passed too early), outside= (true if the missing
---   barrier has to be outside of a branch)}.
+--   barrier has to be outside of a branch), twins= (texts of two coordinates
+--   that the layout maps to the element), elsewhere= (coordinate of the element
+--   in another stage; with ready= true, a wait completed its copy, but nothing
+--   has read it), same= (true if the group that is pending also copies to this
+--   stage), open= (true if that copy is in no group), idle= (true if nothing
+--   was committed since the wait before), refill= (true if a cp.async fills a
+--   stage that was just read)}.
 -- lines: memory traffic by source line, each {file=, line=, op=, shared=,
 --   global=, out= (from shared memory to global), count=, wavefronts=,
 --   conflicts=, requests=, sectors=, least_sectors=, bytes=}.

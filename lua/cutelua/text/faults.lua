@@ -219,8 +219,20 @@ local function on_the_way(r)
   -- True if the line reads an element and then writes it, as an addition to
   -- shared memory does.
   local adds = same and not reads == (r.way == "straight")
+  if r.refill then
+    where = where .. "; or fill one stage less before the loop, so that the "
+      .. "copy fills another stage than the one that was just read"
+  end
   return adds and ATOMIC .. where or where
 end
+
+local STAY = "advance after each stage: state:advance() of a pipeline, or the "
+  .. "next index and parity, so that the waits go around the ring"
+local STAGE = "wait at the mbarrier of this copy: do the copy, its mbarrier, "
+  .. "the wait and this read use the same stage?"
+local LANES = "let all threads that read wait there, outside of the branch, or "
+  .. "put a barrier (sync_threads(), or sync_warp() within a warp) between the "
+  .. "wait and the read"
 
 -- Advice for a fault whose report says which operation is missing, by the kind
 -- of the fault and its field `lack`.
@@ -230,6 +242,10 @@ local LACKS = {
   ["async-in-flight wait"] = "wait for its mbarrier before the read",
   ["async-in-flight parity"] = "wait for the parity of this phase: 0 for the "
     .. "first, then 1, 0, ...",
+  ["async-in-flight stage"] = STAGE, ["race stage"] = STAGE,
+  ["async-in-flight stay"] = STAY, ["mbarrier stay"] = STAY,
+  ["async-in-flight lanes"] = LANES,
+  ["race stay"] = STAY, ["race lanes"] = LANES, ["warp-race lanes"] = LANES,
   ["async-in-flight bytes"] = "expect the bytes of all copies: a TMA load "
     .. "transfers the tx_bytes of its atom",
   ["async-in-flight turn"] = "before the copy, wait until all threads have "
@@ -315,6 +331,45 @@ local function fewer(r)
   end
 end
 
+-- What is missing where a fault may be in a mistaken stage.
+local STAGE_LACKS = {pending = true, wait = true, stage = true, bytes = true,
+                     parity = true}
+
+-- Returns advice for a fault in a stage of a ring whose report says what
+-- another stage holds, else nil.
+local function other_stage(r)
+  local late = r.lack and not STAGE_LACKS[r.lack]
+  if r.ready and not late then
+    return ("the wait completed the copy to coordinate %s, which no thread has "
+      .. "read: do the copy, the wait and this read use the same stage?")
+      :format(r.elsewhere)
+  elseif r.ready and r.lack == "barrier" then
+    return ("%s; or does the read use another stage than the wait, which "
+      .. "completed the copy to coordinate %s?"):format(
+      LACKS["async-in-flight barrier"], r.elsewhere)
+  elseif r.same then
+    return ("its group also copies to coordinate %s, in another stage: call "
+      .. "cp_async_commit_group() after the copies of each stage")
+      :format(r.elsewhere)
+  elseif r.open then
+    return ("the copy to coordinate %s, in another stage, is in no group, so "
+      .. "that the wait counts one group less: call cp_async_commit_group() "
+      .. "after it, before the wait"):format(r.elsewhere)
+  elseif r.idle and r.message:find("cp.async", 1, true) then
+    return "no group was committed since the wait before this one: call "
+      .. "cp_async_commit_group() in every iteration, also where nothing is "
+      .. "copied, or end with cp_async_wait_group(0)"
+  elseif r.elsewhere and r.kind == "uninitialised" then
+    return ("a copy fills coordinate %s, in another stage, but not this one: "
+      .. "do the copies before the loop fill the first stages, and is the "
+      .. "index of the stage right?"):format(r.elsewhere)
+  end
+end
+
+-- The kinds of faults that a layout with overlapping elements may cause.
+local OVERLAPS = {["race"] = true, ["warp-race"] = true,
+                  ["async-in-flight"] = true}
+
 -- Returns the name of the array of mbarriers that signal full stages if `name`
 -- signals empty ones, and the reverse; nil for other names.
 local function other_side(name)
@@ -398,6 +453,12 @@ function faults.advice(r)
   if key == "race turn" and r.message:find "another block" then
     key = "race turn far"
   end
+  if r.twins and OVERLAPS[r.kind] then
+    return ("layout %s maps %s and %s to one element: is a stride too small?")
+      :format(r.layout, r.twins[1], r.twins[2]), second
+  end
+  local stage = other_stage(r)
+  if stage then return stage, second end
   if r.lack == "pending" then return fewer(r), second end
   local loops = uneven(r)
   if loops then return loops, second end

@@ -1,14 +1,15 @@
 -- Loads stages by cp.async, with groups and sync_threads(). Fault: the commit
 -- is in a branch that is not always taken.
 -- expect: cutelua: simulator: kernel groups: 1 fault [kernel-fault]
--- expect: spec/faults/async-in-flight/groups_conditional_commit.lua:45 in main
+-- expect: spec/faults/async-in-flight/groups_conditional_commit.lua:46 in main
 --   chunk
--- expect: groups_conditional_commit.lua:42: read of shared memory while a
+-- expect: groups_conditional_commit.lua:43: read of shared memory while a
 --   cp.async to it is in flight (the preceding wait left 1 group pending):
 --   element 127 of shared tensor 's' [async-in-flight]
--- expect: the cp.async: groups_conditional_commit.lua:32, thread 127
--- expect: the wait leaves its group pending: cp_async_wait_group(0) waits for
---   that group too
+-- expect: the cp.async: groups_conditional_commit.lua:33, thread 127
+-- expect: no group was committed since the wait before this one: call
+--   cp_async_commit_group() in every iteration, also where nothing is copied,
+--   or end with cp_async_wait_group(0)
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

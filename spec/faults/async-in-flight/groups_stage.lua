@@ -6,8 +6,8 @@
 --   in flight (the preceding wait left 1 group pending): element 191 of shared
 --   tensor 's' [async-in-flight]
 -- expect: the cp.async: groups_stage.lua:32, thread 63
--- expect: the wait leaves its group pending: cp_async_wait_group(0) waits for
---   that group too
+-- expect: the wait completed the copy to coordinate (63,0), which no thread has
+--   read: do the copy, the wait and this read use the same stage?
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

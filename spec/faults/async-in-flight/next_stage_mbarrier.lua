@@ -1,11 +1,12 @@
 -- The copy fills one stage and signals the mbarrier of the next.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/async-in-flight/next_stage_mbarrier.lua:51 in main chunk
--- expect: next_stage_mbarrier.lua:47: read of shared memory while a bulk copy
---   to it is in flight (wait missing: mbarrier 'all'[1]): element 32 of shared
---   tensor 's' [async-in-flight]
--- expect: the bulk copy: next_stage_mbarrier.lua:41, thread 0
--- expect: wait for its mbarrier before the read
+-- expect: spec/faults/async-in-flight/next_stage_mbarrier.lua:52 in main chunk
+-- expect: next_stage_mbarrier.lua:48: read of shared memory while a bulk copy
+--   to it is in flight (wait missing: mbarrier 'all'[1]; the last wait was at
+--   mbarrier 'all'[0]): element 32 of shared tensor 's' [async-in-flight]
+-- expect: the bulk copy: next_stage_mbarrier.lua:42, thread 0
+-- expect: wait at the mbarrier of this copy: do the copy, its mbarrier, the
+--   wait and this read use the same stage?
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

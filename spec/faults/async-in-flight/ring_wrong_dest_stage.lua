@@ -1,13 +1,14 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
 -- Fault: the copy fills another stage.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
--- expect: spec/faults/async-in-flight/ring_wrong_dest_stage.lua:64 in main
+-- expect: spec/faults/async-in-flight/ring_wrong_dest_stage.lua:65 in main
 --   chunk
--- expect: ring_wrong_dest_stage.lua:54: read of shared memory while a bulk copy
---   to it is in flight (wait missing: mbarrier 'full'[2]): element 12 of shared
---   tensor 's' [async-in-flight]
--- expect: the bulk copy: ring_wrong_dest_stage.lua:44, thread 128
--- expect: wait for its mbarrier before the read
+-- expect: ring_wrong_dest_stage.lua:55: read of shared memory while a bulk copy
+--   to it is in flight (wait missing: mbarrier 'full'[2]; the last wait was at
+--   mbarrier 'full'[0]): element 12 of shared tensor 's' [async-in-flight]
+-- expect: the bulk copy: ring_wrong_dest_stage.lua:45, thread 128
+-- expect: the wait completed the copy to coordinate (0,12,1), which no thread
+--   has read: do the copy, the wait and this read use the same stage?
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -7,8 +7,8 @@
 --   to it is in flight (mbarrier 'full'[0] ended phase 0 with 2048 of 6144
 --   bytes): element 8 of shared tensor 's' [async-in-flight]
 -- expect: the bulk copy: ring_wrong_full_stage.lua:45, thread 128
--- expect: expect the bytes of all copies: a TMA load transfers the tx_bytes of
---   its atom
+-- expect: the wait completed the copy to coordinate (0,8,2), which no thread
+--   has read: do the copy, the wait and this read use the same stage?
 -- expect: 3 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -1,13 +1,14 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
 -- Fault: the readers read another stage.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
--- expect: spec/faults/async-in-flight/ring_wrong_read_stage.lua:63 in main
+-- expect: spec/faults/async-in-flight/ring_wrong_read_stage.lua:64 in main
 --   chunk
--- expect: ring_wrong_read_stage.lua:52: read of shared memory while a bulk copy
---   to it is in flight (wait missing: mbarrier 'full'[1]): element 524 of
---   shared tensor 's' [async-in-flight]
--- expect: the bulk copy: ring_wrong_read_stage.lua:44, thread 128
--- expect: wait for its mbarrier before the read
+-- expect: ring_wrong_read_stage.lua:53: read of shared memory while a bulk copy
+--   to it is in flight (wait missing: mbarrier 'full'[1]; the last wait was at
+--   mbarrier 'full'[0]): element 524 of shared tensor 's' [async-in-flight]
+-- expect: the bulk copy: ring_wrong_read_stage.lua:45, thread 128
+-- expect: the wait completed the copy to coordinate (0,12,0), which no thread
+--   has read: do the copy, the wait and this read use the same stage?
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

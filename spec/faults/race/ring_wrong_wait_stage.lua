@@ -1,11 +1,12 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
 -- Fault: the readers wait for stage 0.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
--- expect: spec/faults/race/ring_wrong_wait_stage.lua:61 in main chunk
--- expect: ring_wrong_wait_stage.lua:51: read after a write by a bulk copy whose
+-- expect: spec/faults/race/ring_wrong_wait_stage.lua:62 in main chunk
+-- expect: ring_wrong_wait_stage.lua:52: read after a write by a bulk copy whose
 --   completion was not waited for: element 516 of shared tensor 's' [race]
--- expect: the other: ring_wrong_wait_stage.lua:42
--- expect: wait at the mbarrier that it completes before the read
+-- expect: the other: ring_wrong_wait_stage.lua:43
+-- expect: wait at the mbarrier of this copy: do the copy, its mbarrier, the
+--   wait and this read use the same stage?
 -- expect: 2 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

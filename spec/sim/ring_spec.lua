@@ -1,0 +1,187 @@
+-- Tests reports of mistaken stages of a ring, of waits by other lanes, and of
+-- layouts that map two coordinates to one element. The advice of the first
+-- report must name the mistake.
+local blamed = require "spec.blamed"
+local cute = require "cute"
+local support = require "spec.support"
+
+local arch = cute.arch
+
+-- One warp copies columns by cp.async with a pipeline, and reads them.
+blamed.KERNELS.columns = [[
+local TILES, STAGES = 6, 3
+local X = cute.zeros(cute.make_layout {128, TILES}, cute.f32)
+local Y = cute.zeros({32}, cute.f32)
+local k = cute.kernel("columns", function(x, y)
+  local t = arch.thread_idx()
+  local pipe = pipeline.PipelineCpAsync {num_stages = STAGES}
+  local s = cute.make_smem_tensor(cute.f32,
+    cute.make_layout({128, STAGES}, {1, 128}), 16)
+  local atom = cute.make_copy_atom(cpasync.CopyG2SOp(), cute.f32)
+  local write, read = pipe:make_producer_state(), pipe:make_consumer_state()
+  local function start(tile)
+    pipe:producer_acquire(write)
+    cute.when(cute.lt(tile, TILES), function()
+      cute.copy(atom, cute.local_tile(x(_, tile), {4}, {t}),
+        cute.local_tile(s(_, write.index), {4}, {t}))
+    end)
+    pipe:producer_commit(write)
+    write:advance()
+  end
+  for t = 0, STAGES - 2 do start(t) end
+  local sum = cute.var(0.0, cute.f32)
+  for tile in cute.range(TILES) do
+      pipe:consumer_wait(read)
+      for i = 0, 3 do
+        sum.value = sum.value + s[{127 - 4 * t - i, read.index}]
+      end
+      pipe:consumer_release(read)
+      read:advance()
+      start(tile + STAGES - 1)
+  end
+  pipe:producer_tail(write)
+  y[t] = sum.value
+end)
+return function(seed)
+  return k(X, Y):launch {grid = 1, block = 32, device = "sim",
+    faults = "return", seed = seed, output = false}
+end
+]]
+
+-- Returns the texts of the first report of a changed kernel, without the
+-- reports that follow, for some seeds.
+local function first(kernel, changes)
+  local list = {}
+  for seed = 1, 4 do
+    local r = blamed.run(kernel, changes, seed)
+    list[seed] = tostring(r):gsub("\n%s+%d+ more may follow.*$", "")
+  end
+  return list
+end
+
+-- Reports whether the first report of a changed kernel ends with this advice.
+local function advises(kernel, changes, advice)
+  for _, text in ipairs(first(kernel, changes)) do
+    local last = text:match "[^\n]*$"
+    assert.truthy(last:find(advice, 1, true), text)
+  end
+end
+
+describe("a ring of groups", function()
+  local READY = "which no thread has read: do the copy, the wait and this read "
+    .. "use the same stage?"
+
+  it("that is read or filled in another stage", function()
+    for _, change in ipairs {
+      {"ts(_, _, t % STAGES)", "ts(_, _, (t + 1) % STAGES)"},
+      {"t % STAGES}]", "(t + 2) % STAGES}]"},
+    } do
+      advises("groups", {change}, "or does the read use another stage than the "
+        .. "wait, which completed the copy to coordinate (")
+    end
+    advises("columns", {{"      read:advance()\n", ""}}, READY)
+  end)
+
+  it("whose first stage is not filled before the loop", function()
+    advises("groups", {{"for t = 0, STAGES - 2 do fetch(t) end",
+      "arch.cp_async_commit_group() fetch(1)"}}, "in another stage, but not "
+      .. "this one: do the copies before the loop fill the first stages")
+  end)
+
+  it("whose group is not committed", function()
+    advises("groups", {{"arch.cp_async_commit_group()\n", "\n"}, {
+      "for t = 0, STAGES - 2 do fetch(t) end", "fetch(0) "
+      .. "arch.cp_async_commit_group() fetch(1)"}}, "in another stage, is in "
+      .. "no group, so that the wait counts one group less")
+  end)
+
+  it("whose group has the copies of two stages", function()
+    advises("groups", {{"for t = 0, STAGES - 2 do fetch(t) end", "for t = 0, "
+      .. "STAGES - 2 do cute.copy(tiled, tx(_, _, t), ts(_, _, t)) end "
+      .. "arch.cp_async_commit_group()"}}, "in another stage: call "
+      .. "cp_async_commit_group() after the copies of each stage")
+  end)
+
+  it("whose last iterations commit nothing", function()
+    advises("groups", {{"arch.cp_async_commit_group()", "cute.when(cute.lt(t, "
+      .. "TILES), arch.cp_async_commit_group)"}}, "no group was committed "
+      .. "since the wait before this one")
+  end)
+
+  it("whose wait leaves a group too many pending, and is told so", function()
+    advises("groups", {{"cp_async_wait_group(STAGES - 2)",
+      "cp_async_wait_group(STAGES - 1)"}}, "the wait leaves its group pending: "
+      .. "cp_async_wait_group(1) waits for that group too")
+  end)
+
+  it("whose copies before the loop fill all stages", function()
+    advises("columns", {{"for t = 0, STAGES - 2", "for t = 0, STAGES - 1"}},
+            "fill one stage less before the loop")
+  end)
+end)
+
+describe("a ring of mbarriers", function()
+  it("that is read or filled in another stage", function()
+    for _, change in ipairs {{"4 * warp\n", "4 * warp i = (i + 1) % STAGES\n"},
+                             {"ts(_, i)", "ts(_, 0)"}} do
+      advises("ring", {change}, "and this read use the same stage?")
+    end
+  end)
+
+  it("whose reader stays at one stage", function()
+    advises("ring", {{"local i, turn = t % STAGES, t // STAGES % 2",
+      "local i, turn = 0, 0", 2}}, "state:advance() of a pipeline, or the next "
+      .. "index and parity")
+  end)
+end)
+
+describe("a box", function()
+  it("for which only one lane waits", function()
+    advises("box", {{"arch.mbarrier_wait(full, 0)", "cute.when(tid:eq(0), "
+      .. "function() arch.mbarrier_wait(full, 0) end)"}}, "let all threads "
+      .. "that read wait there, outside of the branch")
+  end)
+end)
+
+describe("a layout in shared memory", function()
+  local function text_of(layout, fill)
+    return tostring(support.report(cute.kernel("k", function(y)
+      local s = cute.make_smem_tensor(cute.f32, layout, 128)
+      local i, j = arch.thread_idx()
+      fill(s, i, j)
+      arch.sync_threads()
+      y[{i, j}] = s[{i, j}]
+    end)(cute.zeros({32, 8}, cute.f32)):launch {grid = 1, block = {32, 8},
+      device = "sim", faults = "return"}))
+  end
+  local function store(s, i, j) s[{i, j}] = (8 * i + j):to(cute.f32) end
+
+  it("maps two coordinates to one element", function()
+    for layout, twins in pairs {
+      ["(32,8):(1,31)"] = "%(%d+,%d%) and %(%d+,%d%)",
+      ["(32,8):(8,0)"] = "%(%d+,0%) and %(%d+,1%)",
+      ["Sw<2,0,3> o 0 o (32,8):(7,1)"] = "%(%d+,%d%) and %(%d+,%d%)",
+    } do
+      local text = text_of(cute.parse(layout), store)
+      local a, b = text:match("layout %S.- maps (%(%d+,%d%)) and "
+        .. "(%(%d+,%d%)) to one element: is a stride too small%?$")
+      assert.truthy(a, text)
+      assert.matches(twins, a .. " and " .. b)
+      -- both coordinates have the reported offset
+      local at = tonumber(text:match "element (%d+) of")
+      for _, c in ipairs {a, b} do
+        local i, j = c:match "(%d+),(%d+)"
+        assert.equal(at, cute.crd2idx({tonumber(i), tonumber(j)},
+                                      cute.parse(layout)))
+      end
+    end
+  end)
+
+  it("does not, and the missing barrier is named", function()
+    local text = text_of(cute.make_layout {32, 8}, function(s, i, j)
+      s[{0, 0}] = (8 * i + j):to(cute.f32)
+    end)
+    assert.is_nil(text:find("to one element", 1, true), text)
+  end)
+end)
+-- SPDX-License-Identifier: MIT

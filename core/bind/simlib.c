@@ -496,6 +496,11 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   set_string(L, "way", way[r->way]);
   set_place(L, fn, "loop_file", "loop", r->loop);
   if (r->outside) face_set_bool(L, "outside", true);
+  if (r->counter.mem) {
+    set_string(L, "counter", mem_name(fn, &fn->mem.p[r->counter.mem - 1]));
+    face_set_int(L, "counter_at", r->counter.at);
+    face_set_int(L, "counter_value", r->counter.value);
+  }
   if (r->refill) face_set_bool(L, "refill", true);
   if (r->mem < 0) return;
   const Mem *m = &fn->mem.p[r->mem];

@@ -242,6 +242,7 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
   f->blocks.mine = b->plane;
   f->blocks.other = a->plane;
   simwaits_store(f, p);
+  f->r.counter = p->counter;
   simcluster_place(p, cta_of(b), f->r.block);
   simcluster_place(p, cta_of(a), f->blocks.cta);
   const uint8_t *byte = area->p + (g << area->shift);

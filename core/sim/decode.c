@@ -424,6 +424,30 @@ static void decode_copy(Prog *g, const Ins *i, SimIns *d) {
     d->stat = new_stat(g, d->ref);
 }
 
+// Returns element k of integers of `bytes` bytes.
+static int64_t whole(const uint8_t *p, int64_t k, int bytes) {
+  int64_t wide = 0;
+  int32_t narrow = 0;
+  if (bytes == 8) memcpy(&wide, p + 8 * k, sizeof wide);
+  else memcpy(&narrow, p + 4 * k, sizeof narrow);
+  return bytes == 8 ? wide : narrow;
+}
+
+// Records the first element that is not 0 of m, a tensor of counters.
+static void note_counter(Prog *g, const SimMem *m) {
+  enum { MOST_COUNTERS = 4096 };
+  int bytes = m->bits / 8;
+  if (g->p->counter.mem || m->space != SP_GMEM || !m->p || m->defined ||
+      !dtype_is_int(m->type) || bytes < 4)
+    return;
+  for (int64_t k = 0; k < m->count && k < MOST_COUNTERS; k++) {
+    int64_t value = whole(m->p, k, bytes);
+    if (!value) continue;
+    g->p->counter = (SimCounter){m->index + 1, k, value};
+    return;
+  }
+}
+
 static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   SimSide *s = NEW(g->cx, SimSide, 1);
   Operand o[OPERANDS];
@@ -446,6 +470,8 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
   if (i->op == OP_ATOMIC && !d->sem) d->sem = SEM_RELAXED;
   d->idle = i->op == OP_ATOMIC && !g->need[d->ref];
+  if (i->op == OP_ATOMIC && !d->idle && i->imm == AT_ADD)
+    note_counter(g, s->mem);
   d->alone = d->idle && i->imm != AT_EXCH && i->imm != AT_CAS;
   if (d->sem && !d->scope) d->scope = SCOPE_GPU;
   g->p->polls |= d->sem && i->op != OP_ST && !d->idle;

@@ -189,6 +189,7 @@ typedef struct SimProg {
   int ncta, nall;
   int registers;       // with setmaxnreg: registers per thread at the start
   int nmbar;           // maximum number of mbarriers of a cluster
+  SimCounter counter;
   bool polls;          // whether the kernel accesses memory with a memory order
   bool watched;        // whether results are checked for NaNs (finite.h)
   int before;  // actor of the preceding launch; 0: that launch is complete

@@ -384,6 +384,7 @@ static SimFault *tell(Access *x, int l, const Touch *a, int how, const Touch *b,
   f->r.thread[2] = at / t[0] / t[1];
   f->r.other = thread_of(p, b);
   simwaits_store(f, p);
+  f->r.counter = p->counter;
   return f;
 }
 

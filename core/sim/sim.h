@@ -63,6 +63,11 @@ enum { SIM_MODES = 8, SIM_ROUNDS = 8 };
 // began.
 typedef struct SimRound { int32_t mem; int64_t phases; } SimRound;
 
+// A counter from which threads draw numbers by atomic additions, and which is
+// not 0 when the launch begins: 1 + index into Fn.mem (0: there is none),
+// element, and value.
+typedef struct SimCounter { int32_t mem; int64_t at, value; } SimCounter;
+
 typedef struct SimReport {
   SimKind kind;
   int32_t mem;         // memory object, an index into Fn.mem, or -1
@@ -102,6 +107,7 @@ typedef struct SimReport {
   // waits that nobody ends: the CTA's arrays of mbarriers
   SimRound round[SIM_ROUNDS];
   int nround;
+  SimCounter counter;  // races of blocks: as SimProg.counter
   // LACK_PENDING: number of groups that the wait leaves pending, and that it
   // may leave. same: the reported group also holds a copy to another stage.
   // open: a copy to another stage is in no group. idle: no group was committed

@@ -498,4 +498,41 @@ describe("blocks that wait for each other", function()
     assert.equal("runaway", r.reports[1].kind)
   end)
 end)
+
+-- Sums in the block that draws the last of four tickets; the counter is at
+-- `start`.
+local function last_block(start)
+  local starts = {0, 0, start}
+  local tickets = zeros(3)
+  for i, n in ipairs(starts) do tickets[i - 1] = n end
+  local r = support.report(cute.kernel("last", function(parts, ticket, y)
+    cute.when(arch.thread_idx():eq(0), function()
+      parts[arch.block_idx()] = 1
+      arch.fence_acq_rel_gpu()
+      local t = arch.atomic_add(ticket.iterator + 2, 1)
+      cute.when(t:eq(3), function()
+        arch.fence_acq_rel_gpu()
+        local sum = cute.var(0)
+        for k in cute.range(4) do sum.value = sum.value + parts[k] end
+        y[0] = sum.value
+      end)
+    end)
+  end)(zeros(4), tickets, zeros(1)):launch {grid = 4, block = 32,
+    device = "sim", faults = "return"})
+  return r, tostring(r)
+end
+
+describe("a race of blocks by a counter", function()
+  it("that does not begin at 0 names the counter", function()
+    local r, text = last_block(1)
+    assert.equal("block-race", r.reports[1].kind)
+    assert.truthy(text:find("element 2 of the counter 'ticket' is 1 when the "
+      .. "launch begins: does the kernel count from 0? Otherwise let one block",
+      1, true), text)
+  end)
+
+  it("is none, if the counter begins at 0", function()
+    assert.is_true(last_block(0).ok)
+  end)
+end)
 -- SPDX-License-Identifier: MIT

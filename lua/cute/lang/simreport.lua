@@ -17,7 +17,9 @@
 --   has read it), same= (true if the group that is pending also copies to this
 --   stage), open= (true if that copy is in no group), idle= (true if nothing
 --   was committed since the wait before), refill= (true if a cp.async fills a
---   stage that was just read)}.
+--   stage that was just read), counter=, counter_at=, counter_value= (of a race
+--   of blocks: a tensor of counters, and its first element that is not 0 when
+--   the launch begins, with its value)}.
 -- lines: memory traffic by source line, each {file=, line=, op=, shared=,
 --   global=, out= (from shared memory to global), count=, wavefronts=,
 --   conflicts=, requests=, sectors=, least_sectors=, bytes=}.

@@ -469,6 +469,11 @@ function faults.advice(r)
   local id = key == "deadlock nobody" and r.message:match " at barrier (%d+),"
   if id then return absent_arrivals(id), nil end
   if LACKS[key] then return LACKS[key], second end
+  if r.counter and not r.message:find "takes a number" then
+    return ("element %d of the counter '%s' is %d when the launch begins: does "
+      .. "the kernel count from 0? Otherwise %s"):format(r.counter_at,
+      r.counter, r.counter_value, faults.ADVICE["block-race"]), second
+  end
   if r.way then return on_the_way(r), second end
   if r.kind == "out-of-bounds" and is_in_where(r) then return IN_WHERE end
   for _, s in ipairs(SPECIAL) do

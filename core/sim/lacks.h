@@ -10,6 +10,7 @@
   SL(STAGE, "stage")       /* the last wait was at another mbarrier */ \
   SL(BARRIER, "barrier")   /* no barrier after another thread's wait */ \
   SL(PENDING, "pending")   /* the wait left the access's group pending */ \
+  SL(AHEAD, "ahead")       /* a later iteration started a cp.async */ \
   SL(ISSUER, "issuer")     /* the waiting thread started no group */ \
   SL(READ, "read")         /* the wait covers reads only, not writes */ \
   SL(PARITY, "parity")     /* the wait passed in another phase */ \

@@ -113,26 +113,28 @@ static bool is_unwatched(const SimCluster *c, const SimMbar *b) {
   return true;
 }
 
-// Returns an mbarrier of b's array in use at which no warp has waited, although
-// w waited several times at b. Returns NULL if there is none.
-static const SimMbar *skipped(const SimWarp *w, const SimMbar *b) {
+// Returns an mbarrier of b's array at which no warp has waited, although w
+// waited several times at b. Returns NULL if there is none. used: whether the
+// mbarrier must be in use.
+static const SimMbar *skipped(const SimWarp *w, const SimMbar *b, bool used) {
   const SimCluster *c = w->cluster;
   int64_t size = c->prog->smem_bytes;
-  if (*waits_of(c, w->id, b) < b->born + 2) return NULL;
+  uint32_t stuck = w->state == SW_MBAR && w->mbar == index_of(c, b);
+  if (*waits_of(c, w->id, b) + stuck < b->born + 2) return NULL;
   for (int k = 0; k < c->nmbar; k++) {
     const SimMbar *m = &c->mbar[k];
     if (m->mem == b->mem && m != b && m->at / size == b->at / size &&
-        (m->begun || m->phase > m->born) && is_unwatched(c, m))
+        (!used || m->begun || m->phase > m->born) && is_unwatched(c, m))
       return m;
   }
   return NULL;
 }
 
-// Says in f that all waits of w are at one mbarrier of an array, if it is so.
-static void say_stay(SimFault *f, const SimWarp *w) {
+bool simmbar_stays(const SimWarp *w, bool used) {
   const SimCluster *c = w->cluster;
   for (int k = 0; k < c->nmbar; k++)
-    if (skipped(w, &c->mbar[k])) f->r.lack = LACK_STAY;
+    if (skipped(w, &c->mbar[k], used)) return true;
+  return false;
 }
 
 // ---- faults ----
@@ -545,7 +547,7 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
     if (!f) return false;
     f->mbar.n = b->expected;
     f->mbar.came = b->phase - 1;
-    say_stay(f, w);
+    if (simmbar_stays(w, true)) f->r.lack = LACK_STAY;
     return false;
   }
   b->came[0][w->id] = v->clk;
@@ -697,7 +699,7 @@ static SimLack lack_of(const SimWarp *w, int l, const SimMbar *b,
       !(b->passed[w->id].lanes >> l & 1))
     return LACK_LANES;
   if (n > phase && (own || !landed))
-    return skipped(w, b) ? LACK_STAY : LACK_PARITY;
+    return skipped(w, b, true) ? LACK_STAY : LACK_PARITY;
   if (n && n == phase) return LACK_TURN;
   return l >= 0 && at_sibling(w, b) ? LACK_STAGE : LACK_WAIT;
 }
@@ -709,7 +711,7 @@ void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
   bool passed = lack == LACK_PARITY || lack == LACK_STAY || lack == LACK_LANES;
   f->r.lack = lack;
   f->r.waited = passed ? b->use[waiter_of(w, b)->id].waited : 0;
-  if (lack == LACK_STAY) f->late.other = skipped(w, b)->element;
+  if (lack == LACK_STAY) f->late.other = skipped(w, b, true)->element;
   if (lack == LACK_STAGE) {
     f->late.other = c->mbar[w->mbar].element;
     f->r.waited = c->mbar[w->mbar].use[w->id].waited;

@@ -113,6 +113,9 @@ bool simmbar_holds(const Fn *fn, const Mem *m);
 // the cluster's shared memory, which lane l accesses as data.
 void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                   uint32_t n, bool write);
+// Reports whether w waited several times at one mbarrier of an array, and no
+// warp waited at another one of it. used: whether that one must be in use.
+bool simmbar_stays(const SimWarp *w, bool used);
 // Fills in why w accesses the bytes of a copy too early. phase: the mbarrier's
 // phase when the copy started. landed: the copy is complete.
 void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,

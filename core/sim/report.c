@@ -215,6 +215,10 @@ static void say_late(SimText *t, const SimProg *p, const SimFault *f) {
     simreport_printf(t, "it began before all threads had read the old data");
     return;
   }
+  if (f->r.lack == LACK_AHEAD) {
+    simreport_printf(t, "threads that are an iteration ahead started it");
+    return;
+  }
   if (f->r.lack == LACK_BARRIER) {
     simreport_printf(t, "no barrier after its wait");
     return;

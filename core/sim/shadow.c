@@ -640,7 +640,7 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
   if (!f->r.lack) simwaits_flight(f, x, l, u, g);
   if (f->access.agent == AGENT_CPASYNC && !f->r.lack && u != x->w &&
       !simorder_before(x->w, l, q->warp, q->lanes, q->clk))
-    f->r.lack = LACK_BARRIER;
+    f->r.lack = simwaits_ahead(x, l, u, g) ? LACK_AHEAD : LACK_BARRIER;
 }
 
 // Reports a read of an unwritten element. Names the copy or the warp role that

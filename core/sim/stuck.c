@@ -175,7 +175,9 @@ static void judge_mbarrier(Stop *s, bool nobody) {
   // A producer waits for an empty stage, and the readers ended: its waits are
   // one ahead, because the first one passed at once.
   bool last = nobody && b->early && !some && ahead == 1;
-  if (!b->missing) {
+  if (simmbar_stays(s->w, false)) {
+    s->lack = LACK_STAY;
+  } else if (!b->missing) {
     s->lack = LACK_BYTES;
   } else if (!fills && ahead > 0 && !last) {
     s->lack = LACK_PARITY;

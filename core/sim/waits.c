@@ -151,6 +151,13 @@ void simwaits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
   }
 }
 
+bool simwaits_ahead(const Access *x, int l, const SimWarp *u, uint32_t g) {
+  uint32_t group;
+  int lane;
+  return simmem_group(u, g, &lane, &group) && x->w->committed[l] &&
+         group >= x->w->committed[l];
+}
+
 void simwaits_store(SimFault *f, const SimProg *p) {
   bool stores = false, reads = false;
   for (uint32_t k = 0; k < p->nins; k++) {

@@ -11,6 +11,10 @@ void simwaits_note(SimWarp *w, SimGroups kind, const SimIns *i);
 // reason.
 void simwaits_reader(SimFault *f, const Access *x, int l, int actor,
                      uint32_t epoch);
+// Reports whether a later iteration than that of lane l of x started the
+// cp.async of warp u that fills granule g: warp u committed more groups before
+// it than lane l committed so far.
+bool simwaits_ahead(const Access *x, int l, const SimWarp *u, uint32_t g);
 // Does the same as simwaits_reader for a write to granule g in flight, by a
 // cp.async of warp u or by a bulk copy.
 void simwaits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,

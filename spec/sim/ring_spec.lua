@@ -114,6 +114,18 @@ describe("a ring of groups", function()
       .. "cp_async_wait_group(1) waits for that group too")
   end)
 
+  it("whose stage is filled again before all have read it", function()
+    local list = first("groups", {{"    fetch(t + STAGES - 1)\n", ""},
+      {"arch.cp_async_wait_group(STAGES - 2)", "fetch(t + STAGES - 1) "
+      .. "arch.cp_async_wait_group(STAGES - 1)"}})
+    local ahead
+    for _, text in ipairs(list) do
+      assert.is_nil(text:find("no barrier after its wait", 1, true), text)
+      ahead = ahead or text:find("iteration ahead started it", 1, true)
+    end
+    assert.truthy(ahead, list[1])
+  end)
+
   it("whose copies before the loop fill all stages", function()
     advises("columns", {{"for t = 0, STAGES - 2", "for t = 0, STAGES - 1"}},
             "fill one stage less before the loop")
@@ -128,7 +140,12 @@ describe("a ring of mbarriers", function()
     end
   end)
 
-  it("whose reader stays at one stage", function()
+  it("whose reader or producer stays at one stage", function()
+    for nth = 1, 2 do
+      advises("roles", {{"local i, turn = r % STAGES, r // STAGES % 2",
+        "local i, turn = 0, r % 2", nth}}, "so that the waits go around the "
+        .. "ring")
+    end
     advises("ring", {{"local i, turn = t % STAGES, t // STAGES % 2",
       "local i, turn = 0, 0", 2}}, "state:advance() of a pipeline, or the next "
       .. "index and parity")

@@ -239,11 +239,15 @@ local LANES = "let all threads that read wait there, outside of the branch, or "
 local LACKS = {
   ["async-in-flight barrier"] = "put sync_threads() after the "
     .. "cp_async_wait_group(n) of the threads that copy, before the read",
+  ["async-in-flight ahead"] = "put sync_threads() after the reads of a stage, "
+    .. "before the copy that fills it again; or fill one stage less before the "
+    .. "loop",
   ["async-in-flight wait"] = "wait for its mbarrier before the read",
   ["async-in-flight parity"] = "wait for the parity of this phase: 0 for the "
     .. "first, then 1, 0, ...",
   ["async-in-flight stage"] = STAGE, ["race stage"] = STAGE,
   ["async-in-flight stay"] = STAY, ["mbarrier stay"] = STAY,
+  ["deadlock stay"] = STAY,
   ["async-in-flight lanes"] = LANES,
   ["race stay"] = STAY, ["race lanes"] = LANES, ["warp-race lanes"] = LANES,
   ["async-in-flight bytes"] = "expect the bytes of all copies: a TMA load "

@@ -450,13 +450,16 @@ static void add_lanes(void *ud, const LostLanes *l) {
   face_set_bool(L, "twice", l->twice);
   face_set_int(L, "lanes", l->lanes);
   const Ins *i = ir_get(fn, l->shuffle);
-  face_set_str(L, "op", intrin_row(intrin_id(i->imm))->name);
-  if (ir_const(fn, i->a[1], &d)) face_set_int(L, "distance", d);
+  if (l->shuffle) {
+    face_set_str(L, "op", intrin_row(intrin_id(i->imm))->name);
+    if (ir_const(fn, i->a[1], &d)) face_set_int(L, "distance", d);
+  }
   lua_rawseti(L, -2, ++list->n);
 }
 
 // sim_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, op =, distance =},
-// ...}: sums of shuffles that lack lanes, or count lanes twice
+// ...}: sums of a warp that lack lanes, or count lanes twice; op is absent if
+// no shuffle combines the sums of the lanes
 static int l_sim_lost_lanes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);

@@ -1,7 +1,8 @@
 // Sums over the lanes of a warp that are wrong in a lane that is used. A lane
 // for which shfl.up or shfl.down finds no source lane gets its own value, and
 // would add it twice. A chain of shuffles whose distances do not cover the warp
-// omits the values of some lanes.
+// omits the values of some lanes. If each lane adds elements of its own in a
+// loop, and only one lane uses its sum, a reduction is missing.
 //
 // A backward pass finds for each value the lanes whose value some effect needs:
 // a store by lane 0 needs lane 0 of its operand, and a shuffle down by 16 needs
@@ -241,8 +242,28 @@ static Ref shuffle_in(const Fn *fn, const Ins *i, Ref *of) {
   return 0;
 }
 
+// Looks at the addition r of a loop to a variable.
+static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
+  const Fn *fn = g->fn;
+  const Ins *i = ir_get(fn, r), *sum = ir_get(fn, i->a[1]);
+  uint32_t need = g->need[i->a[0]], none = g->active[r] & ~need;
+  bool ok = true, adds = false;
+  if (g->active[r] != ALL || !need || need & (need - 1) || sum->op != OP_ADD)
+    return;
+  for (int k = 0; k < 2; k++) {
+    const Ins *old = ir_get(fn, sum->a[k]);
+    adds |= old->op == OP_VGET && old->a[0] == i->a[0] &&
+            is_input(fn, sum->a[1 - k], &ok, NEAR);
+  }
+  if (adds && ok) *l = (LostLanes){.at = r, .lanes = none};
+}
+
 static void look_at(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
+  if (ir_get(fn, r)->op == OP_VSET) {
+    look_at_loop(g, r, l);
+    return;
+  }
   Ref of, s = shuffle_in(fn, ir_get(fn, r), &of);
   if (!s || !g->need[r]) return;
   uint32_t lanes = g->need[r] & g->active[r];
@@ -267,7 +288,7 @@ void lost_lanes(Ctx *cx, const Fn *fn,
                 void (*found)(void *ud, const LostLanes *l), void *ud) {
   bool any = false;
   for (Ref r = 1; r < fn->ins.n && !any; r++)
-    any = is_shuffle(ir_get(fn, r));
+    any = is_shuffle(ir_get(fn, r)) || ir_get(fn, r)->op == OP_VSET;
   if (!any || fn->block[0] < WARP) return;
   Lanes g = {.fn = fn};
   g.active = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g.active);

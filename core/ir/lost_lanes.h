@@ -1,4 +1,4 @@
-// Finds shuffles whose sums lack the values of some lanes, or count values of
+// Finds sums of a warp that lack the values of some lanes, or count values of
 // some lanes twice (lost_lanes.c).
 #ifndef CUTE_LOST_LANES_H
 #define CUTE_LOST_LANES_H
@@ -7,7 +7,8 @@
 
 typedef struct LostLanes {
   Ref at;         // the sum of a value and its shuffle, or 0: no more
-  Ref shuffle;    // the shuffle
+  Ref shuffle;  // the shuffle; 0: a loop computes the sum, and nothing combines
+                // the sums of the lanes
   // true: `lanes` add their own value twice, because no lane is at the
   // shuffle's distance; false: no sum contains the values of `lanes`
   bool twice;

@@ -771,6 +771,63 @@ it("a note tells of a sum that each iteration of a loop resets", function()
   end)))
 end)
 
+describe("a note tells of a sum in a loop", function()
+  -- Sums 128 elements of x by a warp; `combine` gets each lane's sum, and `use`
+  -- stores the result.
+  local function sums(combine, use, index)
+    local y = cute.zeros({32}, cute.f32)
+    local r, said = run(function(x, out)
+      local lane = arch.lane_idx()
+      local sum = cute.var(0.0, cute.f32)
+      for i in cute.range(0, 128, 32) do
+        sum.value = sum.value + x[index and index(i, lane) or i + lane]
+      end
+      use(combine(sum.value), lane, out)
+    end, cute.ones({128}, cute.f32), y)
+    assert.is_true(r.ok)
+    return said, y(0)
+  end
+  local function whole(v) return v end
+  local function by_first(v, lane, out)
+    cute.when(lane:eq(0), function() out[0] = v end)
+  end
+
+  it("that nothing combines with those of the other lanes", function()
+    local said, y = sums(whole, by_first)
+    assert.equal(4.0, y)
+    assert.equal(1, #said)
+    assert.matches("spec.lua:%d+: each lane adds elements of its own to this "
+      .. "sum, but nothing uses the sums of lanes 1 to 31: is a reduction "
+      .. "missing, such as warp_reduction_sum%?", said[1])
+  end)
+
+  it("but not of a right one", function()
+    local said, y = sums(arch.warp_reduction_sum, by_first)
+    assert.equal(128.0, y)
+    assert.same({}, said)
+    for _, use in ipairs {
+      function(v, lane, out) out[lane] = v end,
+      function(v, lane, out)
+        cute.when(lane:lt(16), function() out[lane] = v end)
+      end,
+      function(v, lane, out)
+        local s = cute.make_smem_tensor(cute.f32, 32)
+        s[lane] = v
+        arch.sync_threads()
+        by_first(s[31 - lane], lane, out)
+      end,
+      function(v, _, out) arch.atomic_add(out.iterator, v) end,
+      function(v, lane, out)
+        by_first(arch.shuffle_sync(v, 31 - lane), lane, out)
+      end,
+    } do
+      assert.same({}, (sums(whole, use)))
+    end
+    -- all lanes add the same elements
+    assert.same({}, (sums(whole, by_first, function(i) return i end)))
+  end)
+end)
+
 describe("a note tells of a sum of shuffles", function()
   -- Sums 64 numbers by shuffles of these distances; `use` stores the sum.
   local function sums(shuffle, distances, use)

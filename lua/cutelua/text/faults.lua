@@ -664,9 +664,14 @@ local function lanes_text(mask)
   return (n == 1 and "lane " or "lanes ") .. table.concat(list, ", ")
 end
 
--- Returns the note on a sum of shuffles that is wrong in some lanes.
+-- Returns the note on a sum of a warp that is wrong in some lanes.
 local function lost_lanes(o)
   local lanes = lanes_text(o.lanes)
+  if not o.op then
+    return ("each lane adds elements of its own to this sum, but nothing uses "
+      .. "the sums of %s: is a reduction missing, such as "
+      .. "warp_reduction_sum?"):format(lanes)
+  end
   if not o.twice then
     return ("no sum contains the values of %s; do the distances of the "
       .. "shuffles cover all lanes, and does the lane that uses the sum hold "

@@ -578,6 +578,16 @@ build = {
         "lua/cutelua/draw/svg.lua",
       ["cutelua.draw.text"] =
         "lua/cutelua/draw/text.lua",
+      ["cutelua.findings.codes"] =
+        "lua/cutelua/findings/codes.lua",
+      ["cutelua.findings.edits"] =
+        "lua/cutelua/findings/edits.lua",
+      ["cutelua.findings"] =
+        "lua/cutelua/findings/init.lua",
+      ["cutelua.findings.record"] =
+        "lua/cutelua/findings/record.lua",
+      ["cutelua.findings.sarif"] =
+        "lua/cutelua/findings/sarif.lua",
       ["cutelua"] =
         "lua/cutelua/init.lua",
       ["cutelua.learn"] =
@@ -636,6 +646,8 @@ build = {
         "lua/cutelua/profile/timeline.lua",
       ["cutelua.program.cli"] =
         "lua/cutelua/program/cli.lua",
+      ["cutelua.program.collected"] =
+        "lua/cutelua/program/collected.lua",
       ["cutelua.program.complete"] =
         "lua/cutelua/program/complete.lua",
       ["cutelua.program.diff"] =

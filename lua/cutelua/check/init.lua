@@ -322,8 +322,9 @@ end
 ---@param program table
 ---@param launch table
 ---@param opts? table {orders: integer, seconds: number, surgeon: boolean,
--- reference: function, tolerance: number, gpu: boolean, limit: number}, limit:
--- the time of core.clock at which it ends, before `seconds` are over
+-- mend: boolean, reference: function, tolerance: number, gpu: boolean, limit:
+-- number}, mend: proposes a repair of a bug, as surgeon does; limit: the time
+-- of core.clock at which it ends, before `seconds` are over
 ---@param arguments? table arguments of the reference
 ---@return table verdict
 function check.launch(program, launch, opts, arguments)
@@ -349,7 +350,7 @@ function check.launch(program, launch, opts, arguments)
     v.needs = repair.needs(notes[1] and run or strictly(run), program.fn,
                             bounds.limit)
     repair.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)
-  elseif opts.surgeon and v.verdict == "bug" then
+  elseif (opts.surgeon or opts.mend) and v.verdict == "bug" then
     local judge = opts.reference and compare.judge(program, launch,
       {reference = opts.reference, tolerance = opts.tolerance,
        arguments = arguments})

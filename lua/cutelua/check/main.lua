@@ -7,6 +7,7 @@ local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local fidelity = require "cutelua.program.fidelity"
+local findings = require "cutelua.findings"
 local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
 local lessonlib = require "cutelua.bench.lessonlib"
@@ -43,6 +44,8 @@ ok are compared with the GPU, if there is one, and with a lesson's reference.
   --no-gpu       does not compare with a GPU
   --json         prints verdicts as JSON, one a line, on standard output; the
                  script's output goes to standard error
+  --format FORM  text, json or sarif (text); json and sarif print one record of
+                 all findings, with repairs (docs/findings.md)
   --save FILE    writes the schedule of a bug
   --replay FILE  runs only the launch of that schedule, in that schedule
   --help         prints this text and stops
@@ -55,7 +58,8 @@ Exit code: 0 all ok, 1 a bug, an error or no launch, 2 a wrong command line,
 ]==]
 
 local VALUED = {["--orders"] = "orders", ["--seconds"] = "seconds",
-  ["--kernel"] = "kernel", ["--save"] = "save", ["--replay"] = "replay"}
+  ["--kernel"] = "kernel", ["--save"] = "save", ["--replay"] = "replay",
+  ["--format"] = "format"}
 local FLAGS = {["--json"] = "json", ["--surgeon"] = "surgeon",
   ["--sizes"] = "sizes", ["--strict"] = "strict",
   ["--fidelity"] = "fidelity", ["--no-gpu"] = "no_gpu",
@@ -91,6 +95,12 @@ function main.options(words)
   if not words[i] and not opt.help then return nil, "check: the script is "
     .. "missing" end
   if opt.no_gpu then opt.gpu = false end
+  if opt.format then
+    local format, why = findings.format(opt.format)
+    if not format then return nil, "check: " .. why end
+    if opt.json then return nil, "check: --json and --format exclude each "
+      .. "other" end
+  end
   opt.script = i
   return opt
 end
@@ -118,6 +128,7 @@ function main.start(opt)
                           worst = 0, stop = {}, out = io.stdout, last = {},
                           names = {}, held = {}, left = {}}, Session)
   if opt.seconds then s.limit = core.clock() + opt.seconds end
+  opt.mend = opt.findings and true
   if opt.replay then
     local kept, why = read_schedule(opt.replay)
     if not kept then return nil, why end
@@ -177,6 +188,7 @@ function Session:late()
   self.told_late = true
   local text = ("not covered: everything after launch %d: the limit is seconds "
     .. "= %g"):format(self.nth, self.opt.seconds)
+  if self.opt.findings then self.opt.findings:late("seconds", text) end
   if self.opt.json then
     self:write(json.encode {form = 1, kind = "late", launches = self.nth,
                             message = text}, "\n")
@@ -284,6 +296,10 @@ function Session:watch(program, launch)
   if not v then return end
   v.launch, self.checked = self.nth, self.checked + 1
   self:tell(v)
+  if self.opt.findings then
+    self.opt.findings:verdict(v, program, launch, v.schedule
+      and warp_schedule.text(v.schedule, self.nth))
+  end
   self:count(v.verdict)
   self.why, self.compared = v.not_compared, self.compared or v.gpu
   if v.verdict ~= "bug" then return end
@@ -377,6 +393,7 @@ function Session:verified(o)
     end
   end
   self:tell(o)
+  if self.opt.findings then self.opt.findings:verified(o) end
   self:count(o.verdict)
 end
 
@@ -401,6 +418,7 @@ function Session:tell_left()
     local text = ("kernel %s: not covered: %s with other values of integer "
       .. "tensors than the first %d"):format(name,
       report.plural(self.left[name], "launch", "launches"), MOST)
+    if self.opt.findings then self.opt.findings:late("values", text, name) end
     if self.opt.json then
       self:write(json.encode {form = 1, kind = "left", kernel = name,
         count = self.left[name], message = text}, "\n")
@@ -429,6 +447,7 @@ function Session:finish(code, message)
   if code == 0 and self.checked == 0 then
     code, message = 1, self:nothing()
     report.tell("cutelua: " .. message)
+    if self.opt.findings then self.opt.findings:fail(message) end
   end
   if message and self.opt.json then
     self:write(json.encode {form = 1, kind = "error", message = message}, "\n")

@@ -2,6 +2,7 @@
 -- the same bits. Each kernel and grid is printed once.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local findings = require "cutelua.findings"
 local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
 local report = require "cute.lang.report"
@@ -61,35 +62,44 @@ function fidelity.start(format)
   return true
 end
 
---- Takes --fidelity and --format from the beginning of the words after `run`.
--- Returns the other words; nil after reporting invalid words.
----@param words string[]
----@return string[]?
-function fidelity.take(words)
+-- Reads --fidelity and --format at the beginning of the words after `run`.
+-- Returns the index of the next word, whether --fidelity is among them, and
+-- the format; nil and a message for a wrong format.
+local function options(words)
   local i, on, format = 1, false, nil
   while words[i] == "--fidelity" or words[i] == "--format" do
     if words[i] == "--fidelity" then
       on, i = true, i + 1
     else
-      format, i = words[i + 1], i + 2
-      if not fidelity.FORMATS[format] then
-        report.tell(("cutelua: run: --format is text or json, not %s"):format(
-          core.show(format)))
-        return nil
-      end
+      local why
+      format, why = findings.format(words[i + 1])
+      if not format then return nil, why end
+      i = i + 2
     end
   end
-  if format and not on then
-    report.tell "cutelua: run: --format needs --fidelity"
-    return nil
+  if on and format == "sarif" then
+    return nil, "--format sarif has no place for the result of --fidelity"
   end
-  local ok, why = true, nil
-  if on then ok, why = fidelity.start(format) end
+  return i, on, format
+end
+
+--- Takes --fidelity and --format from the beginning of the words after `run`.
+-- Returns the other words, and without --fidelity the format of the findings;
+-- nil after reporting invalid words.
+---@param words string[]
+---@return string[]?
+---@return string? format
+function fidelity.take(words)
+  local i, on, format = options(words)
+  local ok, why = i, on
+  if ok and on then ok, why = fidelity.start(format) end
   if not ok then
     report.tell("cutelua: run: " .. why)
     return nil
   end
-  return table.move(words, i, #words, 1, {[0] = words[0]})
+  words = table.move(words, i, #words, 1, {[0] = words[0]})
+  if on then format = nil end
+  return words, format
 end
 
 return fidelity

@@ -2,6 +2,7 @@
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local errors = require "cutelua.text.errors"
+local exit = require "cutelua.program.exit"
 local kinds = require "cutelua.ptx.kinds"
 local report = require "cute.lang.report"
 local script = require "cutelua.program.script"
@@ -80,6 +81,9 @@ end
 local function protected(opt, f, ...)
   local ok, failure = sys.call(f, errors.capture, ...)
   if ok or opt.stop and failure.value == opt.stop then return 0 end
+  local collector = opt.collector
+  if collector and failure.value == exit.STOP then return collector.exit end
+  if collector then collector:failed(failure) end
   report.tell(errors.format(failure, {prefix = "cutelua: ",
     traceback = opt.traceback}))
   local text = type(failure) == "table" and failure.message
@@ -245,16 +249,20 @@ Without options, the word `run` may be left out.
 
   --fidelity     runs on the simulator, and prints which operations a GPU
                  computes with the same bits (docs/simulator.md)
-  --format FORM  of --fidelity: text or json (text); with json the script's
-                 output goes to standard error
+  --format FORM  text, json or sarif (text); json and sarif print what the
+                 simulator found (docs/findings.md), or with --fidelity json its
+                 result; the script's output then goes to standard error
   --help         prints this text and stops
+
+Exit code: 0 success, 1 an error or a fault, 2 a wrong command line, 130
+interrupted.
 ]==]
 
 -- Runs a script and reports kernels that it never launched.
 local function run_plain(opt, words)
-  local first = words[1]
+  local first, format = words[1], nil
   if first and first:find "^%-%-f[io]" then
-    words = require "cutelua.program.fidelity".take(words)
+    words, format = require "cutelua.program.fidelity".take(words)
     if not words then return 2 end
     first = words[1]
   end
@@ -267,12 +275,16 @@ local function run_plain(opt, words)
       or "cutelua: run: which script?")
     return 2
   end
-  local code = protected(opt, run_script, opt, words, 1)
-  if code == 0 then
-    note_unlaunched(opt)
-    note_ignored(words, 1)
-  end
-  return code
+  return require "cutelua.program.collected".run(opt, format, "run", words, 1,
+    function()
+      if opt.collector then opt.collector:watch() end
+      local code = protected(opt, run_script, opt, words, 1)
+      if code == 0 then
+        note_unlaunched(opt)
+        note_ignored(words, 1)
+      end
+      return code
+    end)
 end
 
 -- Makes a command that starts its script itself, perhaps several times, from a
@@ -313,26 +325,37 @@ end
 -- start(own) makes the session (or returns nil, a message and an exit code),
 -- session:finish(code) ends it.
 local function session(module)
-  return function(opt, words)
+  local function run(opt, own, words)
     local main = require(module)
-    local own, message = main.options(words)
-    if own and own.help then
-      io.write(main.HELP)
-      return 0
-    end
-    local whole = own and main.whole and main.whole(own)
-    if whole then return whole end
-    local started, code
-    if own then started, message, code = main.start(own) end
+    own.findings = opt.collector
+    local started, message, code = main.start(own)
     if not started then
       report.tell("cutelua: " .. message)
       return code or 2
     end
     note_behind(main.HELP, words, own.script)
     opt.stop = started.stop
+    if own.findings then own.findings:watch() end
     local result, text = protected(opt, run_script, opt, words, own.script)
     if result == 0 then note_unlaunched(opt) end
     return started:finish(result, text)
+  end
+  return function(opt, words)
+    local main = require(module)
+    local own, message = main.options(words)
+    if not own then
+      report.tell("cutelua: " .. message)
+      return 2
+    end
+    if own.help then
+      io.write(main.HELP)
+      return 0
+    end
+    local whole = main.whole and main.whole(own)
+    if whole then return whole end
+    return require "cutelua.program.collected".run(opt, own.format,
+      module:match "^cutelua%.(%w+)", words, own.script,
+      function() return run(opt, own, words) end)
   end
 end
 

@@ -321,14 +321,15 @@ end
 -- sentence, the user's line that it belongs to, the suggestion, and the text
 -- of `format`.
 ---@param failure table of errors.capture
----@return table told {message =, kind =, file =, line =, hint =, text =}
+---@return table told {message =, kind =, file =, line =, chunk = the line's
+-- chunk name, hint =, text =}
 function errors.told(failure)
   local parts = report.parse(failure.message)
   local frame = blamed(failure, parts)
   local hint = parts.kind ~= "kernel-fault" and hint_of(parts) or nil
   return {message = core.visible(parts.sentence, true), kind = kind_of(parts),
     file = frame and frame.short, line = frame and frame.line, hint = hint,
-    text = errors.format(failure)}
+    chunk = frame and frame.source, text = errors.format(failure)}
 end
 
 report.keep = errors.keep

@@ -1,0 +1,207 @@
+--- Repairs of a bug as edits of a script's text. An edit is {description =,
+-- changes = {{file =, start = {line =, column =}, stop = {line =, column =},
+-- text =}, ...}}: `text` replaces the characters from `start` up to, but not
+-- including, `stop`. Lines and columns count from 1; columns count characters.
+local source = require "cute.lang.source"
+
+local edits = {}
+
+-- The largest number of edits of a finding.
+local MOST = 8
+-- The largest number of lines of one statement.
+local LONGEST = 12
+
+local function lines_of(chunk)
+  local list = {}
+  for line in ((source.text(chunk) or "") .. "\n"):gmatch "(.-)\r?\n" do
+    list[#list + 1] = line
+  end
+  return list
+end
+
+local function indent_of(line) return line:match "^%s*" end
+
+--- Returns the file of a chunk as reports name it: its path, or the name of an
+-- embedded module in brackets.
+---@param chunk string
+---@return string
+function edits.file(chunk) return (chunk:gsub("^[@=]", "")) end
+
+local function characters(text) return utf8.len(text) or #text end
+
+-- Returns the change that replaces bytes `from` to `to` of a line.
+local function replacement(chunk, n, line, from, to, text)
+  return {file = edits.file(chunk), text = text,
+          start = {line = n, column = characters(line:sub(1, from - 1)) + 1},
+          stop = {line = n, column = characters(line:sub(1, to)) + 1}}
+end
+
+-- Returns the lines with one more line before line n.
+local function with_line(lines, n, text)
+  local out = table.move(lines, 1, #lines, 1, {})
+  table.insert(out, n, text)
+  return out
+end
+
+local function compiles(lines)
+  return load(table.concat(lines, "\n"), "=edit", "t") ~= nil
+end
+
+-- Returns the number of the line before which a new statement can stand: line
+-- n, or the first line of the statement that contains it.
+local function statement(lines, n, text)
+  for k = n, math.max(1, n - LONGEST), -1 do
+    if compiles(with_line(lines, k, text)) then return k end
+  end
+end
+
+-- Returns the number of the line that closes the block which line n opens: the
+-- next line with the same indentation that begins with `end`.
+local function closing(lines, n)
+  local indent = lines[n] and indent_of(lines[n])
+  for k = n + 1, #lines do
+    if indent_of(lines[k]) == indent and lines[k]:find "^%s*end%f[%W]" then
+      return k
+    end
+  end
+end
+
+-- Returns the number of the line that ends the kernel around line n.
+local function kernel_end(lines, n)
+  for k = n, 1, -1 do
+    if lines[k] and lines[k]:find "kernel%s*%(" then
+      return closing(lines, k)
+    end
+  end
+end
+
+-- Returns the change that inserts an operation at a place of
+-- cutelua.check.repair; nil if the text of the operation is no statement, or
+-- the script has no such line.
+local function insertion(place, words)
+  if words:find("...", 1, true) or not load(words, "=words", "t") then
+    return nil
+  end
+  local lines, n = lines_of(place.file), place.line
+  if place.last then n = kernel_end(lines, n)
+  elseif place.ends then n = closing(lines, n) end
+  if not n or not lines[n] then return nil end
+  local inside = n ~= place.line and lines[n - 1] or lines[n]
+  local text = indent_of(inside) .. words
+  n = statement(lines, n, text)
+  if not n then return nil end
+  return {file = edits.file(place.file), text = text .. "\n",
+          start = {line = n, column = 1}, stop = {line = n, column = 1}}
+end
+
+-- Returns the change of a line in which the call of the function that `old`
+-- calls is replaced by `words`.
+local function other_call(place, words, old, line)
+  local name = old:match "([%w_]+)%("
+  if not name then return nil end
+  local from, to = line:find("[%w_.]*%f[%w_]" .. name .. "%s*%b()")
+  return from and replacement(place.file, place.line, line, from, to, words)
+end
+
+-- Returns the change of a line in which the option `name = "value"` of a call
+-- is set: another value replaces the old one, or the option is added.
+local function option(place, name, value, line)
+  local new = ("%s = %s"):format(name, value)
+  local from, to = line:find(name .. "%s*=%s*[\"'][^\"']*[\"']")
+  if from then
+    return replacement(place.file, place.line, line, from, to, new)
+  end
+  local brace = line:find("}[^{}]*$")
+  if brace then
+    return replacement(place.file, place.line, line, brace, brace - 1,
+                       ", " .. new)
+  end
+  local paren = line:find "%)%s*$"
+  return paren and replacement(place.file, place.line, line, paren, paren - 1,
+                               (", {%s}"):format(new))
+end
+
+-- Returns the change of a line in which the number of an mbarrier's arrivals,
+-- the last argument of mbarrier_init, is replaced.
+local function init_count(place, count, line)
+  local _, from = line:find "mbarrier_init%s*%(.*,%s*()"
+  local to = from and line:find("%)", from + 1)
+  return to and replacement(place.file, place.line, line, from + 1, to - 1,
+                            count)
+end
+
+-- Returns the change of a line that a repair names by its words; nil if the
+-- words are no text of a script.
+local function changed_line(place, words)
+  local line = source.line(place.file, place.line)
+  if not line then return nil end
+  local count = words:match "^mbarrier_init%(%.%.%., (%d+)%)$"
+  if count then return init_count(place, count, line) end
+  local name, value = words:match '^(%l+) = ("%l[%w_]*")$'
+  if name then return option(place, name, value, line) end
+  local new, old = words:match "^(.-) in place of (.+)$"
+  new = new or words
+  if new:find("...", 1, true) or not load(new, "=words", "t") then
+    return nil
+  end
+  return other_call(place, new, old or new, line)
+end
+
+-- Adds the edit of a repair that replaces operations, at all of its places
+-- together.
+local function add_changed(list, m)
+  local changes = {}
+  for _, p in ipairs(m.places) do
+    local change = changed_line(p, p.words or m.words)
+    if not change then return end
+    changes[#changes + 1] = change
+  end
+  list[#list + 1] = {description = m.words, changes = changes}
+end
+
+--- Returns the edits of a repair, the best first.
+---@param m table of cutelua.check.repair.mend
+---@return table[]
+function edits.of(m)
+  local list = {}
+  if m.stands then
+    add_changed(list, m)
+    for _, o in ipairs(m.others or {}) do add_changed(list, o) end
+    return list
+  end
+  for _, p in ipairs(m.places) do
+    local change = insertion(p, m.words)
+    if change and #list < MOST then
+      list[#list + 1] = {description = ("insert %s"):format(m.words),
+                         changes = {change}}
+    end
+  end
+  return list
+end
+
+--- Returns a text with the changes of an edit, of one file.
+---@param text string
+---@param edit table
+---@return string
+function edits.applied(text, edit)
+  local starts, at = {1}, 1
+  for line in text:gmatch "[^\n]*\n" do
+    at = at + #line
+    starts[#starts + 1] = at
+  end
+  local function byte(p)
+    local from = starts[p.line] or #text + 1
+    return utf8.offset(text, p.column, from) or #text + 1
+  end
+  local list = table.move(edit.changes, 1, #edit.changes, 1, {})
+  table.sort(list, function(a, b)
+    return byte(a.start) > byte(b.start)
+  end)
+  for _, c in ipairs(list) do
+    text = text:sub(1, byte(c.start) - 1) .. c.text .. text:sub(byte(c.stop))
+  end
+  return text
+end
+
+return edits
+-- SPDX-License-Identifier: MIT

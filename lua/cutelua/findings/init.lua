@@ -1,0 +1,258 @@
+--- Collects what a command finds, as one record: `--format json` and `--format
+-- sarif` of cutelua run, check, explain, profile and estimate, and the tools of
+-- `cutelua mcp`. docs/findings.md describes the record, and
+-- docs/findings.schema.json its form.
+--
+-- A record is {form = 1, kind = "findings", tool = {name =, version =},
+-- command =, script =, arguments =, verdict = "ok", "bug", "incomplete" or
+-- "error", exit_code =, findings = see cutelua.findings.record, checked =
+-- {{launch =, kernel =, grid =, block =, count =, ...}, ...}, not_checked =
+-- {{what =, text =, kernel =, file =, line =}, ...}, results = {{kind =, ...},
+-- ...}}.
+local codes = require "cutelua.findings.codes"
+local core = require "cute.core"
+local errors = require "cutelua.text.errors"
+local json = require "cutelua.text.json"
+local kernel = require "cute.lang.kernel"
+local record = require "cutelua.findings.record"
+local sarif = require "cutelua.findings.sarif"
+local simreport = require "cute.lang.simreport"
+
+local findings = {}
+
+-- The largest number of findings, and of launches, of a record.
+local MOST = 200
+
+findings.FORMATS = {text = true, json = true, sarif = true}
+
+--- Returns the value of --format, or nil and a message.
+---@param value string?
+---@return string? format
+---@return string? message
+function findings.format(value)
+  if findings.FORMATS[value] then return value end
+  return nil, ("--format is text, json or sarif, not %s"):format(
+    core.show(value))
+end
+
+local Collector = {}
+Collector.__index = Collector
+
+--- Starts to collect.
+---@param command string
+---@param name string the script's name
+---@param words? string[] the script's arguments
+---@return table
+function findings.new(command, name, words)
+  return setmetatable({command = command, name = name, words = words or {},
+    list = {}, checked = {}, uncovered = {}, results = {}, known = {},
+    nth = 0}, Collector)
+end
+
+---------------------------------------------------------------------------
+-- Adding
+---------------------------------------------------------------------------
+
+-- Removes findings that are there already, and those beyond the largest number,
+-- from index `from` on.
+local function trim(self, from)
+  for i = #self.list, from, -1 do
+    local f = self.list[i]
+    local p = f.places[1] or {}
+    local key = ("%s %s %s:%s %s"):format(f.kernel, f.code, p.file, p.line,
+                                          f.message)
+    if self.known[key] or i > MOST then
+      table.remove(self.list, i)
+      self.truncated = self.truncated or i > MOST
+    end
+  end
+  for i = from, #self.list do
+    local f = self.list[i]
+    local p = f.places[1] or {}
+    self.known[("%s %s %s:%s %s"):format(f.kernel, f.code, p.file, p.line,
+                                         f.message)] = true
+  end
+end
+
+--- Adds a part that was not checked.
+---@param what string
+---@param text string
+---@param more? table kernel =, file = a chunk, line =
+function Collector:leave(what, text, more)
+  more = more or {}
+  local key = ("%s %s %s"):format(what, text, more.kernel)
+  if self.known[key] then return end
+  self.known[key] = true
+  table.insert(self.uncovered, {what = what, text = text,
+    kernel = more.kernel, line = more.line,
+    file = more.file and record.place("", more.file, more.line or 1).file})
+end
+
+-- Adds the float function that a GPU need not compute with the same bits.
+local function leave_inexact(self, program)
+  local name, file, line = core.sim_inexact(program.fn)
+  if name then
+    self:leave("instructions", ("%s: a GPU need not give the same bits")
+      :format(name), {kernel = program.info.name, file = file, line = line})
+  end
+end
+
+-- Returns the entry of `checked` for a launch, and whether it is new. Launches
+-- of the same program and grid share one.
+local function entry(self, program, launch)
+  local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
+  local e = self.known[key]
+  if e then
+    e.count = e.count + 1
+    return e, false
+  end
+  e = {kernel = program.info.name, launch = self.nth, grid = launch.grid,
+       block = launch.block, count = 1}
+  self.known[key] = e
+  if #self.checked < MOST then table.insert(self.checked, e) end
+  return e, true
+end
+
+--- Adds a launch that ran on the simulator: its faults and notes.
+---@param program table
+---@param launch table as core.sim_run takes it
+---@param found table of core.sim_run
+function Collector:launched(program, launch, found)
+  local report = simreport.attach(found, program)
+  report.kernel = program.info.name
+  local from = #self.list + 1
+  self.nth = self.nth + 1
+  local e, new = entry(self, program, launch)
+  if new and not e.verdict then
+    e.verdict = #report.reports > 0 and "bug" or report.stopped and "incomplete"
+      or "ok"
+    e.schedules, e.blocks, e.instructions = 1, found.ctas, found.instructions
+    leave_inexact(self, program)
+    self:leave("schedules", "one schedule was run: cutelua check runs all",
+               {kernel = report.kernel})
+    self:leave("sizes", "only the sizes that the script launches were run",
+               {kernel = report.kernel})
+  end
+  record.add_launch(self.list, report, self.nth, launch.sm)
+  trim(self, from)
+end
+
+local EXTENT = {"verdict", "blocks", "turns", "orders", "runs", "results",
+                "seconds", "gpu", "not_compared", "inexact"}
+
+--- Adds a verdict of cutelua.check.
+---@param v table
+---@param program table
+---@param launch table
+---@param replay? string the text of the schedule's file
+function Collector:verdict(v, program, launch, replay)
+  local from = #self.list + 1
+  local e = {kernel = v.kernel, launch = v.launch, grid = launch.grid,
+             block = launch.block, count = 1}
+  for _, k in ipairs(EXTENT) do e[k] = v[k] end
+  e.schedules, e.orders = e.orders, nil
+  if #self.checked < MOST then table.insert(self.checked, e) end
+  self.known[("%s %s"):format(program.fn, table.concat(launch.grid, ","))] = e
+  for _, o in ipairs(v.open) do
+    self:leave(o.why, o.text, {kernel = v.kernel, file = o.file, line = o.line})
+    self.partly = true
+  end
+  self:leave("sizes", "only the sizes that the script launches were checked",
+             {kernel = v.kernel})
+  leave_inexact(self, program)
+  record.add_verdict(self.list, v, program, launch.sm, replay)
+  trim(self, from)
+end
+
+--- Adds the verdict on a lesson's results.
+---@param o table of cutelua.check.main
+function Collector:verified(o)
+  if not o.ok then table.insert(self.list, record.wrong(o)) end
+end
+
+--- Adds that the time limit or the number of values left launches unchecked.
+---@param what string
+---@param text string
+---@param kernel_name? string
+function Collector:late(what, text, kernel_name)
+  self.partly = true
+  self:leave(what, text, {kernel = kernel_name})
+end
+
+--- Adds the error that ended the script, unless it is about faults that the
+-- record already has.
+---@param failure table of cutelua.text.errors.capture
+function Collector:failed(failure)
+  local told = errors.told(failure)
+  local last = self.list[#self.list]
+  if told.kind == "kernel-fault" and last and last.severity == "error" then
+    return
+  end
+  self.error = true
+  table.insert(self.list, record.failure(told))
+end
+
+--- Adds a message without a place as an error.
+---@param message string
+function Collector:fail(message)
+  self.error = true
+  table.insert(self.list, record.failure {message = message, kind = "lua",
+                                          text = message})
+end
+
+--- Adds figures of a launch: a table with the field `kind`.
+---@param result table plain data
+function Collector:measure(result) table.insert(self.results, result) end
+
+--- From now on, adds all launches on the simulator, also those of a runner that
+-- was there before.
+function Collector:watch()
+  local runner = kernel.runner or {}
+  local run = runner.run or function(program, launch)
+    return core.sim_run(program.fn, launch)
+  end
+  kernel.runner = setmetatable({run = function(program, launch)
+    local found = run(program, launch)
+    self:launched(program, launch, found)
+    return found
+  end}, {__index = runner})
+end
+
+---------------------------------------------------------------------------
+-- The record
+---------------------------------------------------------------------------
+
+local function verdict_of(self)
+  for _, f in ipairs(self.list) do
+    if f.severity == "error" and not f.code:find "^error/" then return "bug" end
+  end
+  return self.error and "error" or self.partly and "incomplete" or "ok"
+end
+
+--- Returns the record.
+---@param code integer the exit code
+---@return table
+function Collector:record(code)
+  local ok, sys = pcall(require, "cute.sys")
+  local verdict = verdict_of(self)
+  if verdict == "ok" and code ~= 0 then verdict = "error" end
+  return {form = 1, kind = "findings",
+    tool = {name = "cutelua", version = ok and sys.version or "0"},
+    command = self.command, script = self.name, arguments = self.words,
+    verdict = verdict, exit_code = code, findings = self.list,
+    truncated = self.truncated, checked = self.checked,
+    not_checked = self.uncovered, results = self.results[1] and self.results}
+end
+
+--- Returns a record as text in a format: json or sarif.
+---@param found table
+---@param format string
+---@return string
+function findings.text(found, format)
+  return json.encode(format == "sarif" and sarif.of(found) or found) .. "\n"
+end
+
+findings.codes = codes
+
+return findings
+-- SPDX-License-Identifier: MIT

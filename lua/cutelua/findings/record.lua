@@ -1,0 +1,218 @@
+--- Makes findings: records of what a command found, in the form that
+-- docs/findings.md describes. cutelua.findings collects them.
+--
+-- A finding is {code =, kind =, severity = "error", "warning" or "note",
+-- message =, advice =, kernel =, launch =, count =, follows = number of the
+-- finding that this one may follow from, places = {{role =, file =, line =,
+-- column =, end_column =, text =, cuda =}, ...}, operands = {tensor =, layout
+-- =, offset =, coordinate =}, counterexample = {block =, thread =,
+-- other_thread =, coordinate =, values =, schedule =}, edits = see
+-- cutelua.findings.edits}.
+local codes = require "cutelua.findings.codes"
+local core = require "cute.core"
+local edits = require "cutelua.findings.edits"
+local faults = require "cutelua.text.faults"
+local source = require "cute.lang.source"
+
+local record = {}
+
+---------------------------------------------------------------------------
+-- Places
+---------------------------------------------------------------------------
+
+-- Returns a function that returns, for a line of the script, the first line of
+-- the emitted CUDA C that it produced. The text is emitted on the first call.
+local function cuda_lines(program, sm)
+  local first
+  return function(chunk, line)
+    if not first then
+      first = {}
+      local ok, text, places = pcall(program.fn.emit, program.fn, sm or 80)
+      local n = 0
+      for one in (ok and text or ""):gmatch "([^\n]*)\n" do
+        n = n + 1
+        local at = places[n]
+        local key = at and at[1] .. ":" .. at[2]
+        if key and not first[key] and not one:find "^%s*//" then
+          first[key] = {line = n, text = core.visible(one:match "^%s*(.-)%s*$")}
+        end
+      end
+    end
+    return first[chunk .. ":" .. line]
+  end
+end
+
+--- Returns a place of a finding; nil if the line is unknown.
+---@param role string
+---@param chunk string?
+---@param line integer?
+---@param cuda? fun(chunk: string, line: integer): table?
+---@return table?
+function record.place(role, chunk, line, cuda)
+  if not (chunk and line) or line < 1 then return nil end
+  local text = source.line(chunk, line)
+  local column = text and #text:match "^%s*" + 1 or 1
+  return {role = role, file = edits.file(chunk), line = line, column = column,
+          end_column = text and math.max((utf8.len(text) or #text) + 1, column)
+            or column,
+          text = text and core.visible(text), cuda = cuda and cuda(chunk, line)}
+end
+
+---------------------------------------------------------------------------
+-- Faults
+---------------------------------------------------------------------------
+
+-- Returns the places of a fault: the access, and the lines that explain it.
+local function places_of(r, cuda)
+  local _, second = faults.advice(r)
+  local list = {}
+  for _, row in ipairs {{"access", r.file, r.line},
+      {second or "other access", r.file2, r.line2},
+      {"wait", r.wait_file, r.wait}, {"loop", r.loop_file, r.loop}} do
+    list[#list + 1] = record.place(row[1], row[2], row[3], cuda)
+  end
+  return list
+end
+
+-- Returns a table without its fields if it has none.
+local function filled(t) return next(t) and t or nil end
+
+-- Returns the schedule of a bug: its turns with their lines, and the text of
+-- the file that `cutelua check --replay` runs.
+local function schedule_of(s, replay)
+  local out = {turns = {}, lines = {}, cluster = s.cluster, replay = replay}
+  for i, turn in ipairs(s.turns) do
+    out.turns[i] = turn[2] > 0 and turn[1] .. ":" .. turn[2] or "" .. turn[1]
+    local at = s.path[i] or {}
+    out.lines[i] = at.line and ("%s:%d"):format(edits.file(at.file or "?"),
+                                                at.line) or "?"
+  end
+  return out
+end
+
+--- Returns the finding of a fault that the simulator reported.
+---@param r table an element of report.reports
+---@param cuda? fun(chunk: string, line: integer): table?
+---@return table
+function record.fault(r, cuda)
+  return {code = codes.of_fault(r), kind = r.kind, severity = "error",
+    message = core.visible(r.message), advice = faults.advice(r),
+    count = r.count, follows = r.leads, places = places_of(r, cuda),
+    operands = filled {tensor = r.tensor, layout = r.layout,
+                       offset = r.offset, coordinate = r.coord},
+    counterexample = filled {block = r.block, thread = r.thread,
+                             other_thread = r.other, coordinate = r.coord}}
+end
+
+---------------------------------------------------------------------------
+-- Launches and verdicts
+---------------------------------------------------------------------------
+
+-- Adds to `list` the findings of a report's faults. Their field `follows` is
+-- the index in `list` of the leading fault.
+local function add_faults(list, reports, cuda, more)
+  local base = #list
+  for i, r in ipairs(reports) do
+    local f = record.fault(r, cuda)
+    f.follows = f.follows and base + f.follows
+    for k, v in pairs(more) do f[k] = v end
+    list[base + i] = f
+  end
+end
+
+local function note(text, kernel, chunk)
+  local file, line, sentence = text:match "^([^:]*):(%d+): (.*)$"
+  return {code = "note/run/unlikely", kind = "note", severity = "note",
+    message = sentence or text, kernel = kernel,
+    places = {file and record.place("note", chunk(file),
+                                    math.tointeger(line))}}
+end
+
+-- Returns a function that maps the short names of a program's files to chunks.
+local function chunks_of(program)
+  local known = {}
+  local ok, _, places = pcall(program.fn.emit, program.fn, 80)
+  for _, at in pairs(ok and places or {}) do
+    known[source.short(at[1])] = at[1]
+  end
+  return function(name) return known[name] end
+end
+
+--- Adds to `list` the findings of a launch on the simulator: its faults and
+-- notes.
+---@param list table[]
+---@param report table of the simulator, with a program
+---@param nth integer number of the launch
+---@param sm integer? target
+function record.add_launch(list, report, nth, sm)
+  local program = report.program
+  add_faults(list, report.reports, cuda_lines(program, sm),
+             {kernel = report.kernel, launch = nth})
+  for _, text in ipairs(faults.notes(report)) do
+    list[#list + 1] = note(text, report.kernel, chunks_of(program))
+    list[#list].launch = nth
+  end
+end
+
+-- Returns the finding of a result that differs from a reference's or a GPU's.
+local function wrong_result(c, kernel, nth)
+  local f = c.first
+  local gpu = c.with == "GPU"
+  return {code = gpu and "result/gpu/wrong" or "result/reference/wrong",
+    kind = "wrong-results", severity = "error", kernel = kernel, launch = nth,
+    message = ("%d of %d elements of %s differ from the %s"):format(c.count,
+      c.of, c.tensor, c.with),
+    places = {record.place("store", f.file, f.line)},
+    operands = {tensor = c.tensor},
+    counterexample = {coordinate = "(" .. table.concat(f.coord, ",") .. ")",
+      block = f.block, threads = f.threads,
+      values = {got = tostring(f.got), want = tostring(f.want)}}}
+end
+
+--- Adds to `list` the findings of a verdict of cutelua.check.
+---@param list table[]
+---@param v table
+---@param program table
+---@param sm integer? target
+---@param replay string? text of the schedule's file
+function record.add_verdict(list, v, program, sm, replay)
+  local first = #list + 1
+  if v.fault then
+    local reports = v.report and v.report.reports or {v.fault}
+    add_faults(list, reports, cuda_lines(program, sm),
+               {kernel = v.kernel, launch = v.launch})
+    local f = list[first]
+    f.counterexample = f.counterexample or {}
+    f.counterexample.schedule = v.schedule and schedule_of(v.schedule, replay)
+  end
+  for _, c in ipairs(v.compared or {}) do
+    if c.count > 0 then
+      list[#list + 1] = wrong_result(c, v.kernel, v.launch)
+    end
+  end
+  if v.mend and list[first] then list[first].edits = edits.of(v.mend) end
+end
+
+--- Returns the finding of results that a lesson's reference rejected.
+---@param o table {wrong = message?, compared = comparisons}
+---@return table
+function record.wrong(o)
+  for _, c in ipairs(o.compared) do
+    if c.count > 0 and c.first then return wrong_result(c) end
+  end
+  return {code = "result/reference/wrong", kind = "wrong-results",
+          severity = "error", message = o.wrong, places = {}}
+end
+
+--- Returns the finding of an error.
+---@param told table of cutelua.text.errors.told
+---@return table
+function record.failure(told)
+  return {code = codes.of_error(told.kind), kind = told.kind or "interrupted",
+    severity = "error", message = told.message, advice = told.hint,
+    details = told.text,
+    places = {record.place("line", told.chunk, told.line)}}
+end
+
+return record
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,47 @@
+--- `--format json` and `--format sarif` of commands that run a script: writes
+-- the record of cutelua.findings to standard output. All other output, also the
+-- script's, goes to standard error.
+local exit = require "cutelua.program.exit"
+local findings = require "cutelua.findings"
+local report = require "cute.lang.report"
+local sys = require "cute.sys"
+
+local collected = {}
+
+-- Writes a record to a file; returns the exit code.
+local function write(out, text, code)
+  local ok, why = out:write(text)
+  if ok then ok, why = out:close() end
+  if ok then return code end
+  report.tell(("cutelua: cannot write standard output: %s [io]"):format(why))
+  return code ~= 0 and code or 1
+end
+
+--- Calls f, which runs the script words[at] for a command and returns the exit
+-- code. With the formats json and sarif, collects what the command finds while
+-- f runs: the collector is opt.collector.
+---@param opt table of the program
+---@param format string? nil: text
+---@param command string
+---@param words string[]
+---@param at integer
+---@param f fun(): integer
+---@return integer code
+function collected.run(opt, format, command, words, at, f)
+  if not format or format == "text" then return f() end
+  local out, why = sys.divert()
+  if not out then
+    report.tell(("cutelua: cannot write standard output: %s [io]"):format(why))
+    return 1
+  end
+  local c = findings.new(command, words[at],
+                         table.move(words, at + 1, #words, 1, {}))
+  opt.collector = c
+  exit.watch(function(code) c.exit = code end)
+  local code = f()
+  exit.unwatch()
+  return write(out, findings.text(c:record(code), format), code)
+end
+
+return collected
+-- SPDX-License-Identifier: MIT

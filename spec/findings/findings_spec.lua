@@ -1,0 +1,233 @@
+-- Tests --format json and sarif: the form of the records, the codes, the
+-- places, and that the edits of a finding repair the script.
+local dkjson = require "dkjson"
+local edits = require "cutelua.findings.edits"
+local codes = require "cutelua.findings.codes"
+local schema = require "spec.findings.schema"
+local support = require "spec.support"
+
+local FORM = dkjson.decode(support.read "docs/findings.schema.json")
+local SARIF = dkjson.decode(support.read "spec/findings/sarif.json")
+
+-- Runs a command with a format. Returns its record, exit code and standard
+-- error.
+local function run(command, format, ...)
+  local out, err, code = support.exec {support.program, command, "--format",
+                                       format, ...}
+  local found, at, why = dkjson.decode(out)
+  assert(found, why)
+  assert.equal("\n", out:sub(at), "one line")
+  schema.check(found, format == "json" and FORM or SARIF)
+  return found, code, err
+end
+
+local function check(...) return run("check", "json", "--no-gpu", ...) end
+
+local function line_of(path, pattern)
+  local n = 0
+  for line in io.lines(path) do
+    n = n + 1
+    if line:find(pattern) then return n, line end
+  end
+end
+
+local BARRIER = "spec/faults/repair/barrier.lua"
+
+describe("findings of cutelua check", function()
+  it("names the two lines, the operands and the thread of a race", function()
+    local found, code, err = check(BARRIER)
+    assert.equal(1, code)
+    assert.equal(1, found.exit_code)
+    assert.equal("bug", found.verdict)
+    assert.matches("^check: kernel k: bug", err)
+    local f = found.findings[1]
+    assert.equal("race/smem/missing-barrier", f.code)
+    assert.equal("k", f.kernel)
+    local read, text = line_of(BARRIER, "y%[t%] =")
+    local write = line_of(BARRIER, "s%[t%] =")
+    assert.same({BARRIER, read, 3, #text + 1, text}, {f.places[1].file,
+      f.places[1].line, f.places[1].column, f.places[1].end_column,
+      f.places[1].text})
+    assert.equal(write, f.places[2].line)
+    assert.truthy(f.places[1].cuda.text:find("y", 1, true))
+    assert.is_true(f.places[1].cuda.line > f.places[2].cuda.line)
+    assert.equal("s", f.operands.tensor)
+    -- Thread t of one warp reads what thread 63 - t of the other one writes.
+    assert.equal(63, f.counterexample.thread[1] + f.counterexample.other_thread)
+    assert.same({64, 1, 1}, {table.unpack(found.checked[1].block)})
+  end)
+
+  it("has edits that repair the script", function()
+    local dir = support.folder()
+    for _, name in ipairs {"barrier", "named_arrive", "cluster_last",
+        "cp_async_wait_count", "cluster_count", "cluster_wait_scope"} do
+      local path = ("spec/faults/repair/%s.lua"):format(name)
+      local found = check(path)
+      local edit = found.findings[1].edits[1]
+      assert.equal(path, edit.changes[1].file)
+      local mended = ("%s/%s.lua"):format(dir, name)
+      support.write(mended, edits.applied(support.read(path), edit))
+      local again, code = check(mended)
+      assert.same({"ok", 0}, {again.verdict, code}, name)
+      assert.equal(0, #again.findings)
+    end
+    support.remove(dir)
+  end)
+
+  it("has a schedule that replays the bug", function()
+    local dir = support.folder()
+    support.write(dir .. "/s.lua", [[
+      local cute = require "cute"
+      local arch = cute.arch
+      local last = cute.kernel("last", function(x, y, c)
+        local t = arch.thread_idx()
+        cute.when((t % 32):eq(0), function()
+          x[t // 32] = t
+          local n = arch.atomic_add(c.iterator, 1, {sem = "acq_rel",
+                                                    scope = "gpu"})
+          cute.when(n:eq(0), function() y[0] = x[0] + x[1] end)
+        end)
+      end)
+      local function zeros(n) return cute.zeros({n}, cute.i32) end
+      last(zeros(2), zeros(1), zeros(1)):launch {grid = 1, block = 64}]])
+    local found = check(dir .. "/s.lua")
+    support.write(dir .. "/bug",
+                  found.findings[1].counterexample.schedule.replay)
+    local again, code = check("--replay", dir .. "/bug", dir .. "/s.lua")
+    assert.equal(1, code)
+    assert.equal(found.findings[1].code, again.findings[1].code)
+    support.remove(dir)
+  end)
+
+  it("says what was checked and what was not", function()
+    local found, code = check("scripts/gemm_base.lua", "--m", "128", "--n",
+                              "128", "--k", "128")
+    assert.same({"ok", 0}, {found.verdict, code})
+    assert.equal("gemm_base", found.checked[1].kernel)
+    assert.equal(1, found.checked[1].schedules)
+    assert.same({"--m", "128"}, {found.arguments[1], found.arguments[2]})
+    assert.equal("sizes", found.not_checked[1].what)
+  end)
+
+  it("reports a script without launches, and an error at its line", function()
+    local dir = support.folder()
+    support.write(dir .. "/s.lua", "print 'hello'\n")
+    local found, code = check(dir .. "/s.lua")
+    assert.same({"error", 1}, {found.verdict, code})
+    support.write(dir .. "/s.lua", "local cute = require 'cute'\n"
+      .. "\tlocal e = '\u{e9}', cute.make_layout('8')\n")
+    found, code = check(dir .. "/s.lua")
+    local f = found.findings[1]
+    assert.same({1, "error/script/bad-argument", "bad-argument", 2, 2, 38},
+      {code, f.code, f.kind, f.places[1].line, f.places[1].column,
+       f.places[1].end_column})
+    support.remove(dir)
+  end)
+
+  it("ends with the script, whatever it does at its end", function()
+    local dir = support.folder()
+    support.write(dir .. "/s.lua", "print 'x' os.exit(7)")
+    local found, code, err = run("run", "json", dir .. "/s.lua")
+    assert.same({7, 7, "error", "x\n"},
+                {code, found.exit_code, found.verdict, err})
+    support.remove(dir)
+  end)
+
+  it("rejects other formats", function()
+    local _, err, code = support.exec {support.program, "check", "--format",
+                                       "xml", BARRIER}
+    assert.equal("cutelua: check: --format is text, json or sarif, not \"xml\""
+      .. "\n", err)
+    assert.equal(2, code)
+    _, err, code = support.exec {support.program, "check", "--json", "--format",
+                                 "json", BARRIER}
+    assert.equal("cutelua: check: --json and --format exclude each other\n",
+                 err)
+    assert.equal(2, code)
+  end)
+end)
+
+describe("findings of cutelua run", function()
+  it("has the faults of the schedule that ran", function()
+    local found, code = run("run", "json", BARRIER)
+    assert.same({"bug", 1}, {found.verdict, code})
+    assert.equal("race", found.findings[1].kind)
+    assert.equal(1, found.findings[2].follows)
+    local what = {}
+    for i, o in ipairs(found.not_checked) do what[i] = o.what end
+    assert.same({"schedules", "sizes"}, what)
+  end)
+
+  it("has the lines of PTX", function()
+    local dir = support.folder()
+    support.write(dir .. "/k.ptx", [[
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x) {
+  .reg .b64 %rd<2>; .reg .b32 %r<2>;
+  ld.param.u64 %rd0, [x];
+  mov.u32 %r0, 7;
+  st.global.b32 [%rd0+64], %r0;
+  ret;
+}
+]])
+    support.write(dir .. "/k.json", [[{"entry": "k", "grid": 1, "block": 1,
+      "args": ["x"], "memory": {"x": {"shape": 4}}}]])
+    local found, code = run("check", "json", "--no-gpu", dir .. "/k.ptx",
+                            "--launch", dir .. "/k.json")
+    assert.same({"bug", 1}, {found.verdict, code})
+    local f = found.findings[1]
+    assert.equal("memory/gmem/out-of-bounds", f.code)
+    assert.same({dir .. "/k.ptx", 8, "  st.global.b32 [%rd0+64], %r0;"},
+      {f.places[1].file, f.places[1].line, f.places[1].text})
+    support.remove(dir)
+  end)
+end)
+
+describe("SARIF", function()
+  it("has the line, the rule, the fix and the steps of a bug", function()
+    local log, code = run("check", "sarif", "--no-gpu", BARRIER)
+    assert.equal(1, code)
+    local r = log.runs[1].results[1]
+    local place = r.locations[1].physicalLocation
+    assert.same({BARRIER, (line_of(BARRIER, "y%[t%] ="))},
+      {place.artifactLocation.uri, place.region.startLine})
+    assert.equal("race/smem/missing-barrier",
+      log.runs[1].tool.driver.rules[r.ruleIndex + 1].id)
+    local fix = r.fixes[1].artifactChanges[1].replacements[1]
+    assert.equal("  cute.arch.sync_threads()\n", fix.insertedContent.text)
+    assert.equal(fix.deletedRegion.startLine, fix.deletedRegion.endLine)
+  end)
+end)
+
+describe("codes", function()
+  it("have a section in docs/errors.md for each kind, and the reverse",
+    function()
+      local heads, kinds = {}, {}
+      for line in io.lines "docs/errors.md" do
+        local name = line:match "^##+ ([%l-]+)$"
+        if name then heads[name] = true end
+      end
+      for _, c in ipairs(codes.list()) do
+        assert.truthy(c.code:find "^%l+/%l+/[%l-]+$", c.code)
+        kinds[c.kind] = true
+        assert.truthy(heads[c.kind] or c.kind == "json-reports"
+          or c.kind:find "%.md$", c.kind)
+      end
+      for name in pairs(heads) do assert.truthy(kinds[name], name) end
+    end)
+
+  it("have a row for each fault that the simulator reports", function()
+    local known = {}
+    for _, c in ipairs(codes.list()) do known[c.code] = true end
+    for _, path in ipairs {"race/sum_two_warps_write",
+        "deadlock/box_few_bytes", "deadlock/arrivals_no_release",
+        "in-flight/example", "misaligned/example"} do
+      local found = run("run", "json", ("spec/faults/%s.lua"):format(path))
+      local f = found.findings[1]
+      assert.truthy(known[f.code], f.code)
+    end
+  end)
+end)
+-- SPDX-License-Identifier: MIT

@@ -614,6 +614,20 @@ build = {
         "lua/cutelua/learn/lessons/tensors.lua",
       ["cutelua.learn.main"] =
         "lua/cutelua/learn/main.lua",
+      ["cutelua.mcp.calls"] =
+        "lua/cutelua/mcp/calls.lua",
+      ["cutelua.mcp.guard"] =
+        "lua/cutelua/mcp/guard.lua",
+      ["cutelua.mcp"] =
+        "lua/cutelua/mcp/init.lua",
+      ["cutelua.mcp.protocol"] =
+        "lua/cutelua/mcp/protocol.lua",
+      ["cutelua.mcp.texts"] =
+        "lua/cutelua/mcp/texts.lua",
+      ["cutelua.mcp.tools"] =
+        "lua/cutelua/mcp/tools.lua",
+      ["cutelua.mcp.worker"] =
+        "lua/cutelua/mcp/worker.lua",
       ["cutelua.page"] =
         "lua/cutelua/page/init.lua",
       ["cutelua.page.link"] =
@@ -652,6 +666,8 @@ build = {
         "lua/cutelua/program/complete.lua",
       ["cutelua.program.diff"] =
         "lua/cutelua/program/diff.lua",
+      ["cutelua.program.diffs"] =
+        "lua/cutelua/program/diffs.lua",
       ["cutelua.program.events"] =
         "lua/cutelua/program/events.lua",
       ["cutelua.program.exit"] =

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -200,6 +201,28 @@ static int process_send(lua_State *L) {
   return 1;
 }
 
+// input() -> socket | nil, reason: standard input as an object to poll and to
+// receive from. It may be a pipe, a terminal or a file.
+static int sys_input(lua_State *L) {
+  Process *p = new_process(L);
+  p->fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
+  return p->fd < 0 ? failed(L, errno) : 1;
+}
+
+// limit(bytes, files) -> true | nil, reason: limits the memory of this process;
+// if `files` is false, the process can no longer open files, sockets or pipes.
+// Those that are open stay open.
+static int sys_limit(lua_State *L) {
+  rlim_t bytes = (rlim_t)luaL_checkinteger(L, 1);
+  struct rlimit memory = {bytes, bytes}, none = {0, 0}, open = {3, 3};
+  if (setrlimit(RLIMIT_AS, &memory) != 0 ||
+      setrlimit(RLIMIT_CORE, &none) != 0 ||
+      (!lua_toboolean(L, 2) && setrlimit(RLIMIT_NOFILE, &open) != 0))
+    return failed(L, errno);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 // p:receive() -> bytes | nil at the end: waits for a first byte and returns all
 // bytes that have arrived.
 static int process_receive(lua_State *L) {
@@ -207,7 +230,7 @@ static int process_receive(lua_State *L) {
   char text[1 << 14];
   ssize_t n;
   do {
-    n = recv(p->fd, text, sizeof text, 0);
+    n = read(p->fd, text, sizeof text);
   } while (n < 0 && errno == EINTR && !signals_asked);
   if (n <= 0) return 0;
   lua_pushlstring(L, text, (size_t)n);
@@ -339,7 +362,8 @@ void proclib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"spawn", sys_spawn}, {"listen", sys_listen}, {"poll", sys_poll},
     {"lock", sys_lock}, {"program", sys_program}, {"home", sys_home},
-    {"divert", sys_divert}, {NULL, NULL}};
+    {"divert", sys_divert}, {"input", sys_input}, {"limit", sys_limit},
+    {NULL, NULL}};
   luaL_newmetatable(L, MT_PROCESS);
   luaL_setfuncs(L, methods, 0);
   lua_pushvalue(L, -1);

@@ -134,9 +134,7 @@ function codes.list()
     end
   end
   for kind, about in pairs(core.error_kinds) do
-    if kind ~= "kernel-fault" then
-      add(list, known, codes.of_error(kind), kind, about)
-    end
+    add(list, known, codes.of_error(kind), kind, about)
   end
   for _, row in ipairs(OTHERS) do add(list, known, table.unpack(row)) end
   table.sort(list, function(a, b) return a.code < b.code end)

@@ -25,6 +25,10 @@ local MOST = 200
 
 findings.FORMATS = {text = true, json = true, sarif = true}
 
+--- Is called with a sentence after each launch, if it is set.
+---@type fun(text: string)?
+findings.launched = nil
+
 --- Returns the value of --format, or nil and a message.
 ---@param value string?
 ---@return string? format
@@ -135,6 +139,9 @@ function Collector:launched(program, launch, found)
   end
   record.add_launch(self.list, report, self.nth, launch.sm)
   trim(self, from)
+  if findings.launched then
+    findings.launched(("launch %d: kernel %s"):format(self.nth, report.kernel))
+  end
 end
 
 local EXTENT = {"verdict", "blocks", "turns", "orders", "runs", "results",
@@ -162,6 +169,10 @@ function Collector:verdict(v, program, launch, replay)
   leave_inexact(self, program)
   record.add_verdict(self.list, v, program, launch.sm, replay)
   trim(self, from)
+  if findings.launched then
+    findings.launched(("check of launch %d: kernel %s: %s"):format(v.launch,
+      v.kernel, v.verdict))
+  end
 end
 
 --- Adds the verdict on a lesson's results.
@@ -183,6 +194,10 @@ end
 -- record already has.
 ---@param failure table of cutelua.text.errors.capture
 function Collector:failed(failure)
+  -- If memory is exhausted, the failure is only a text.
+  if type(failure) ~= "table" then
+    failure = {message = failure .. " [out-of-memory]", frames = {}}
+  end
   local told = errors.told(failure)
   local last = self.list[#self.list]
   if told.kind == "kernel-fault" and last and last.severity == "error" then
@@ -203,6 +218,48 @@ end
 --- Adds figures of a launch: a table with the field `kind`.
 ---@param result table plain data
 function Collector:measure(result) table.insert(self.results, result) end
+
+-- Returns a copy of a table without functions and metatables, in which chunks
+-- are files.
+local function plain(t)
+  local out = {}
+  for k, v in pairs(t) do
+    if type(v) == "table" then v = plain(v) end
+    if k == "file" then v = record.place("", v, 1).file end
+    if type(v) ~= "function" and type(v) ~= "userdata" and v == v then
+      out[k] = v
+    end
+  end
+  return out
+end
+
+--- Adds the memory traffic of a launch by lines, and its bank conflicts as
+-- findings.
+---@param r table a report with recorded accesses
+---@param conflicts table[] of cutelua.profile.conflict
+---@param layouts table[] of cutelua.profile.swizzle
+function Collector:profiled(r, conflicts, layouts)
+  local lines = {}
+  for i, s in ipairs(r.lines) do lines[i] = plain(s) end
+  self:measure {kind = "profile", kernel = r.kernel, lines = lines,
+                instructions = r.instructions}
+  for _, c in ipairs(conflicts) do
+    table.insert(self.list, record.conflict(c, r.kernel, layouts))
+  end
+end
+
+local ESTIMATE = {"card", "seconds", "cycles", "registers", "shared", "threads",
+  "waves", "tail", "flops", "bytes", "busy", "bound", "roof", "lines"}
+
+--- Adds the estimate of a launch.
+---@param e table of cutelua.profile.estimate
+function Collector:estimated(e)
+  local out = {}
+  for _, k in ipairs(ESTIMATE) do out[k] = e[k] end
+  out = plain(out)
+  out.kind, out.kernel = "estimate", e.name
+  self:measure(out)
+end
 
 --- From now on, adds all launches on the simulator, also those of a runner that
 -- was there before.

@@ -193,6 +193,29 @@ function record.add_verdict(list, v, program, sm, replay)
   if v.mend and list[first] then list[first].edits = edits.of(v.mend) end
 end
 
+--- Returns the finding of a line whose accesses to shared memory conflict.
+---@param c table of cutelua.profile.conflict
+---@param kernel string
+---@param layouts table[] of cutelua.profile.swizzle: layouts with fewer
+-- conflicts
+---@return table
+function record.conflict(c, kernel, layouts)
+  local advice
+  for _, l in ipairs(layouts) do
+    if l.tensor == c.tensor and l.lua then
+      advice = ("with this layout of %s, %d conflicts become %d: %s"):format(
+        l.tensor, l.was.conflicts, l.now.conflicts, l.lua)
+    end
+  end
+  return {code = "performance/smem/bank-conflict", kind = "bank-conflict",
+    severity = "warning", kernel = kernel, count = c.conflicts,
+    message = ("%s: %d conflicts in %d requests of shared tensor '%s': %d "
+      .. "passes where %d would do"):format(c.op, c.conflicts, c.count,
+      c.tensor, c.passes, c.least),
+    advice = advice, places = {record.place("access", c.file, c.line)},
+    operands = {tensor = c.tensor, layout = c.layout}}
+end
+
 --- Returns the finding of results that a lesson's reference rejected.
 ---@param o table {wrong = message?, compared = comparisons}
 ---@return table

@@ -69,10 +69,14 @@ function learn.blocks(lesson)
   return list
 end
 
+--- The globals of Lua that a learner's code sees.
+learn.globals = _G
+
 --- Returns new globals for a learner: cute's names and Lua's.
 ---@return table
 function learn.env()
-  return setmetatable({cute = cute, _ = cute._, X = cute.X}, {__index = _G})
+  return setmetatable({cute = cute, _ = cute._, X = cute.X},
+                      {__index = learn.globals})
 end
 
 -- Returns the expression of a line `EXPR --> TEXT`; nil for other lines.

@@ -2,6 +2,7 @@
 -- the simulator, each kernel and grid once.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
+local findings = require "cutelua.findings"
 local link = require "cutelua.page.link"
 local page = require "cutelua.page"
 local report = require "cute.lang.report"
@@ -22,6 +23,8 @@ docs/explain.md describes it.
   -o FILE        the page: the last two words of the line, or before the
                  script; "-" is standard output
   --kernel NAME  this kernel only
+  --format FORM  text, json or sarif (text): docs/findings.md; the record has
+                 the page's data, and -o may be left out
   --workshop ADDRESS  the workshop that the page's button opens (default
                  $CUTELUA_WORKSHOP, else the address of cutelua web)
   --help         prints this text and stops
@@ -38,7 +41,7 @@ before) or no launch, 2 a wrong command line, 130 interrupted.
 function main.options(words)
   local opt, i = {}, 1
   local named = {["-o"] = "output", ["--kernel"] = "kernel",
-                 ["--workshop"] = "workshop"}
+                 ["--workshop"] = "workshop", ["--format"] = "format"}
   while words[i] and words[i]:sub(1, 1) == "-" do
     local a = words[i]
     if a == "--help" or a == "-h" then
@@ -57,10 +60,13 @@ function main.options(words)
   if not opt.output and n > i + 1 and words[n - 1] == "-o" then
     opt.output, words[n], words[n - 1] = words[n], nil, nil
   end
-  if (opt.output or "") == "" then
+  local format, why = findings.format(opt.format or "text")
+  if not format then return nil, "explain: " .. why end
+  if format ~= "text" and opt.output == "-" then
+    return nil, "explain: -o - and --format both write standard output"
+  elseif format == "text" and (opt.output or "") == "" then
     return nil, "explain: where to? -o FILE behind the script's arguments"
   end
-  local why
   opt.address, why = link.address(opt.workshop)
   if why then return nil, "explain: " .. why end
   opt.script, opt.name = i, words[i]
@@ -80,7 +86,7 @@ Session.__index = Session
 ---@param opt table
 function main.start(opt)
   local s = setmetatable({opt = opt, page = page.new()}, Session)
-  if opt.output ~= "-" then
+  if opt.output and opt.output ~= "-" then
     local ok, why = cli.writable(opt.output)
     if not ok then return nil, "explain: " .. why, 1 end
   end
@@ -122,8 +128,10 @@ function Session:finish(code, message)
   self.watch:finish(message, message and report.parse(message).line)
   if code == 130 then return code end
   if message and not launched then
-    report.tell("cutelua: explain: nothing was launched before this error; "
-      .. "nothing was written")
+    if self.opt.output then
+      report.tell("cutelua: explain: nothing was launched before this error; "
+        .. "nothing was written")
+    end
     return code
   elseif not launched then
     local why = "the script launched nothing"
@@ -131,6 +139,7 @@ function Session:finish(code, message)
       why = sign.no_such("kernel launched", self.opt.kernel, self.watch.names)
     end
     report.tell(("cutelua: explain: %s; nothing was written"):format(why))
+    if self.opt.findings then self.opt.findings:fail(why) end
     return code ~= 0 and code or 1
   end
   if self.watch.left > 0 then
@@ -138,6 +147,12 @@ function Session:finish(code, message)
       "more launch is", "more launches are")
       .. " left out: --kernel NAME chooses")
   end
+  if self.opt.findings then
+    local data = self.page:plain()
+    data.kind = "page"
+    self.opt.findings:measure(data)
+  end
+  if not self.opt.output then return code end
   local text = self.page:html(source.short(self.opt.name),
                               in_workshop(self.opt))
   local ok, why = self:write(text)

@@ -19,6 +19,7 @@ present. docs/estimate.md explains the figures and their error.
   --registers N  of each thread (default: those that NVRTC reports)
   --at N         the block or cluster that is simulated (default 0)
   --kernel NAME  this kernel only
+  --format FORM  text, json or sarif (text): docs/findings.md
   --help         prints this text and stops
 
 Exit code: 0 success, 1 an error or no launch, 2 a wrong command line, 130
@@ -46,8 +47,10 @@ end
 local function look(program, launch, opt)
   local prepared = estimate.launched(program, launch)
   prepared.progress = launch.progress
-  print((estimate.of(prepared, {card = opt.card, cold = opt.cold,
-    registers = opt.registers, at = opt.at})))
+  local e = estimate.of(prepared, {card = opt.card, cold = opt.cold,
+    registers = opt.registers, at = opt.at})
+  print(e)
+  if opt.findings then opt.findings:estimated(e) end
   return core.sim_run(program.fn, launch)
 end
 

@@ -14,6 +14,7 @@ traffic of each line, and the lanes that conflict in shared memory with a
 layout that avoids it. docs/profile.md explains the figures.
 
   --kernel NAME  this kernel only
+  --format FORM  text, json or sarif (text): docs/findings.md
   --help         prints this text and stops
 
 Exit code: 0 success, 1 an error or no launch, 2 a wrong command line, 130
@@ -27,7 +28,7 @@ function main.options(words)
 end
 
 -- Runs a launch and prints its memory traffic and bank conflicts.
-local function look(program, launch)
+local function look(program, launch, opt)
   launch.record = true
   local found = core.sim_run(program.fn, launch)
   if #found.reports > 0 then return found end
@@ -41,6 +42,7 @@ local function look(program, launch)
   for _, c in ipairs(list) do print(c) end
   local layouts = list[1] and r:find_swizzle()
   if layouts and layouts[1] then print(layouts) end
+  if opt.findings then opt.findings:profiled(r, list, layouts or {}) end
   return found
 end
 

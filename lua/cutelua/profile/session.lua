@@ -3,6 +3,7 @@
 -- estimate`.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local findings = require "cutelua.findings"
 local kernel = require "cute.lang.kernel"
 local report = require "cute.lang.report"
 local sign = require "cute.lang.signature"
@@ -21,8 +22,9 @@ local function value_of(name, kind, w)
 end
 
 --- Parses the words after a command. `known` has the kind of each option: flag,
--- string or integer. Returns the options without dashes, in which `script` is
--- the index of the script's word; nil and a message for invalid words.
+-- string or integer; --format and --help are options of all commands. Returns
+-- the options without dashes, in which `script` is the index of the script's
+-- word; nil and a message for invalid words.
 ---@param command string
 ---@param words string[]
 ---@param known table<string, string>
@@ -31,11 +33,12 @@ function session.options(command, words, known)
   while words[i] and words[i]:sub(1, 1) == "-" do
     local a = words[i]
     local kind, key = known[a], a:gsub("^%-+", "")
+    kind = a == "--format" and "string" or kind
     if a == "--help" or a == "-h" then
       opt.help = true
       return opt
     elseif not kind then
-      local names = {"--help"}
+      local names = {"--help", "--format"}
       for name in pairs(known) do names[#names + 1] = name end
       local near = core.nearest(a, names)
       return nil, ("unknown option '%s'%s; %s --help lists them"):format(a,
@@ -45,6 +48,9 @@ function session.options(command, words, known)
     else
       local why
       opt[key], why = value_of(a, kind, words[i + 1])
+      if not why and a == "--format" then
+        why = select(2, findings.format(opt.format))
+      end
       if why then return nil, why end
       i = i + 2
     end
@@ -96,6 +102,7 @@ function Session:finish(code)
     why = sign.no_such("kernel launched", self.opt.kernel, self.names)
   end
   report.tell(("cutelua: %s: %s"):format(self.command, why))
+  if self.opt.findings then self.opt.findings:fail(why) end
   return 1
 end
 

@@ -8,6 +8,10 @@ local sys = require "cute.sys"
 
 local collected = {}
 
+--- Receives the record instead of standard output, if it is set.
+---@type fun(record: table)?
+collected.sink = nil
+
 -- Writes a record to a file; returns the exit code.
 local function write(out, text, code)
   local ok, why = out:write(text)
@@ -29,8 +33,9 @@ end
 ---@return integer code
 function collected.run(opt, format, command, words, at, f)
   if not format or format == "text" then return f() end
-  local out, why = sys.divert()
-  if not out then
+  local sink, out, why = collected.sink, nil, nil
+  if not sink then out, why = sys.divert() end
+  if not (sink or out) then
     report.tell(("cutelua: cannot write standard output: %s [io]"):format(why))
     return 1
   end
@@ -40,6 +45,10 @@ function collected.run(opt, format, command, words, at, f)
   exit.watch(function(code) c.exit = code end)
   local code = f()
   exit.unwatch()
+  if sink then
+    sink(c:record(code))
+    return code
+  end
   return write(out, findings.text(c:record(code), format), code)
 end
 

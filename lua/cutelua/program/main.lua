@@ -117,22 +117,23 @@ local function look_beside(name)
 end
 
 local function script_function(opt, name, env)
-  if kinds.of(name) then
+  local text = opt.texts and opt.texts[name]
+  if not text and kinds.of(name) then
     return function(...)
       return require "cutelua.ptx.launch".main(name, {...})
     end
   end
   look_beside(name)
-  local text = read_script(name)
+  text = text or read_script(name)
   if text:sub(1, 1) == "\27" then return assert(load(text, "@" .. name)) end
   text = script.plain(text)
   local chunk = name == "-" and "=stdin" or "@" .. name
-  if name == "-" or core.file_kind(name) ~= "file" then
+  if name == "-" or opt.guard or core.file_kind(name) ~= "file" then
     source.add(chunk, text)
   end
   local f = script.load(text, chunk, opt.interactive and env or nil)
   opt.chunk = {f, chunk:sub(2), text}
-  return f
+  return opt.guard and opt.guard(f) or f
 end
 
 local function set_arg(argv, at)
@@ -288,14 +289,14 @@ local function run_plain(opt, words)
 end
 
 -- Makes a command that starts its script itself, perhaps several times, from a
--- module whose main(words, run) returns an exit code.
+-- module whose main(words, run, opt) returns an exit code.
 local function starter(module)
   return function(opt, words)
     local result
     local code = protected(opt, function()
       result = require(module).main(words, function(own)
         return run_script(opt, own, 1)
-      end)
+      end, opt)
     end)
     return code ~= 0 and code or result
   end
@@ -319,12 +320,12 @@ local function note_behind(help, words, at)
   end
 end
 
--- Makes a command that runs a script in a session, from a module with these
--- functions: options(words) finds the script (or returns nil and a message),
--- whole(own), if present, may do everything and return the exit code,
+-- Makes the command of that name that runs a script in a session, from a module
+-- with these functions: options(words) finds the script (or returns nil and a
+-- message), whole(own), if present, may do everything and return the exit code,
 -- start(own) makes the session (or returns nil, a message and an exit code),
 -- session:finish(code) ends it.
-local function session(module)
+local function session(command, module)
   local function run(opt, own, words)
     local main = require(module)
     own.findings = opt.collector
@@ -354,7 +355,7 @@ local function session(module)
     local whole = main.whole and main.whole(own)
     if whole then return whole end
     return require "cutelua.program.collected".run(opt, own.format,
-      module:match "^cutelua%.(%w+)", words, own.script,
+      command, words, own.script,
       function() return run(opt, own, words) end)
   end
 end
@@ -370,6 +371,18 @@ local function command_of(word)
   for _, row in ipairs(program.commands) do
     if row[1] == word then return row end
   end
+end
+
+--- Runs a command in this process; returns its exit code.
+---@param opt table {texts: table<string, string>? scripts by name, instead of
+-- files, guard: fun(f: function): function? returns the function that runs in
+-- place of a script's}
+---@param name string
+---@param words string[] after the command's name
+---@return integer
+function program.run(opt, name, words)
+  opt.steps = {}
+  return command_of(name).run(opt, words)
 end
 
 local VERSION = [==[
@@ -427,23 +440,27 @@ program.commands = {
   {"debug", "script [arguments]", "steps forward and back",
    run = starter "cutelua.debug.prompt"},
   {"check", "[options] script [arguments]", "checks all schedules",
-   run = session "cutelua.check.main"},
+   run = session("check", "cutelua.check.main")},
   {"profile", "[options] script [arguments]", "memory traffic, bank conflicts",
-   run = session "cutelua.profile.main"},
+   run = session("profile", "cutelua.profile.main")},
   {"estimate", "[options] script [arguments]", "time and limits on a card",
-   run = session "cutelua.profile.estimates"},
+   run = session("estimate", "cutelua.profile.estimates")},
+  {"diff", "BEFORE AFTER [arguments]", "compares two versions",
+   run = starter "cutelua.program.diffs"},
   {"draw", "[options] LAYOUT", "draws a layout",
    run = plain "cutelua.draw.main"},
   {"explain", "script [arguments] -o FILE", "writes a page of its kernels",
-   run = session "cutelua.page.main"},
+   run = session("explain", "cutelua.page.main")},
   {"compile", "[options] script [arguments]", "compiles ahead of time",
-   run = session "cutelua.cache.compile"},
+   run = session("compile", "cutelua.cache.compile")},
   {"cache", "list|verify|clear|path", "the cache of compiled kernels",
    run = plain "cutelua.cache.main"},
   {"bundle", "[options] script [arguments]", "writes its kernels as C",
    run = starter "cutelua.bundle.main"},
   {"learn", "[lesson]", "the tutorial, with exercises",
    run = plain "cutelua.learn.main"},
+  {"mcp", "[options]", "serves programs that write kernels",
+   run = plain "cutelua.mcp"},
   {"web", "[--port N]", "serves the workshop to a browser",
    run = plain "cutelua.program.web"},
   {"doc", "[names]", "describes names", run = plain "cutelua.doc"},

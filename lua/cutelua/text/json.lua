@@ -25,6 +25,24 @@ local function number(v)
   return ("%.17g"):format(v)
 end
 
+-- The metatables of objects and arrays that json.marked decoded.
+local OBJECT, ARRAY = {}, {}
+
+--- The value null in data that json.marked decoded.
+json.null = setmetatable({}, {__name = "null"})
+
+--- Marks a table as an object, so that json.encode writes {} if it is empty.
+---@param t table
+---@return table t
+function json.object(t) return setmetatable(t, OBJECT) end
+
+--- Reports whether a value is an object that json.marked decoded.
+---@param v any
+---@return boolean
+function json.is_object(v)
+  return type(v) == "table" and getmetatable(v) == OBJECT
+end
+
 --- Encodes a list (a table with only fields 1 to n, or an empty one), an object
 -- (strings as fields, sorted), a string, number or boolean.
 ---@param v any
@@ -33,7 +51,9 @@ function json.encode(v)
   local t = type(v)
   if t == "number" then return number(v) end
   if t == "string" then return quoted(v) end
-  if t ~= "table" then return t == "boolean" and tostring(v) or "null" end
+  if t ~= "table" or v == json.null then
+    return t == "boolean" and tostring(v) or "null"
+  end
   local out, names = {}, {}
   for k in next, v do
     if type(k) == "string" then names[#names + 1] = k end
@@ -42,7 +62,9 @@ function json.encode(v)
   for _, k in ipairs(names) do
     out[#out + 1] = quoted(k) .. ":" .. json.encode(v[k])
   end
-  if #names > 0 then return "{" .. table.concat(out, ",") .. "}" end
+  if #names > 0 or getmetatable(v) == OBJECT then
+    return "{" .. table.concat(out, ",") .. "}"
+  end
   for i, x in ipairs(v) do out[i] = json.encode(x) end
   return "[" .. table.concat(out, ",") .. "]"
 end
@@ -111,11 +133,12 @@ local function read_list(text, at, close, item)
   end
 end
 
--- Whether names of an object must differ.
-local unique = false
+-- Whether names of an object must differ, and whether null, objects and arrays
+-- are marked.
+local unique, marks = false, false
 
 local function read_object(text, at, level)
-  local out, met = {}, {}
+  local out, met = marks and json.object {} or {}, {}
   return out, read_list(text, at, "}", function(from)
     if text:sub(from, from) ~= '"' then wrong(from, "a name expected") end
     local name, to = read_string(text, from)
@@ -128,7 +151,7 @@ local function read_object(text, at, level)
 end
 
 local function read_array(text, at, level)
-  local out, n = {}, 0
+  local out, n = marks and setmetatable({}, ARRAY) or {}, 0
   return out, read_list(text, at, "]", function(from)
     local to
     n = n + 1
@@ -145,13 +168,23 @@ function read(text, at, level)
   if c == "{" then return read_object(text, at, level) end
   if c == "[" then return read_array(text, at, level) end
   local word = text:match("^%a+", at)
-  if word == "null" then return nil, at + 4 end
+  if word == "null" then return marks and json.null or nil, at + 4 end
   if LITERALS[word] ~= nil then return LITERALS[word], at + #word end
   local digits = text:match("^-?%d+%.?%d*[eE]?[+-]?%d*", at)
   local value = digits and tonumber(digits)
   if not value or digits:find "^-?0%d" or digits:find "%.[eE]"
     or digits:find "%.$" then wrong(at, "a value expected") end
   return value, at + #digits
+end
+
+local function decode(text)
+  local ok, value, at = pcall(read, text, text:match "^[ \t\r\n]*()", 1)
+  if not ok then return nil, "no JSON: " .. tostring(value) end
+  at = text:match("^[ \t\r\n]*()", at)
+  if at <= #text then
+    return nil, ("no JSON: byte %d: more behind its end"):format(at)
+  end
+  return value
 end
 
 --- Returns the Lua value of a JSON text; null is nil. Returns nil and a message
@@ -161,14 +194,20 @@ end
 ---@return any
 ---@return string? message
 function json.decode(text, distinct)
-  unique = distinct or false
-  local ok, value, at = pcall(read, text, text:match "^[ \t\r\n]*()", 1)
-  if not ok then return nil, "no JSON: " .. tostring(value) end
-  at = text:match("^[ \t\r\n]*()", at)
-  if at <= #text then
-    return nil, ("no JSON: byte %d: more behind its end"):format(at)
-  end
-  return value
+  unique, marks = distinct or false, false
+  return decode(text)
+end
+
+--- Returns the Lua value of a JSON text in which null, objects and arrays
+-- differ: null is json.null, json.is_object tells objects from arrays, and
+-- json.encode writes the same text again. Returns nil and a message for invalid
+-- JSON.
+---@param text string
+---@return any
+---@return string? message
+function json.marked(text)
+  unique, marks = false, true
+  return decode(text)
 end
 
 return json

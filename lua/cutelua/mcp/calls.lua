@@ -1,0 +1,178 @@
+--- Runs the calls of `cutelua mcp` in workers (cutelua.mcp.worker): one process
+-- for each call, so that a script that crashes, exhausts memory or never ends
+-- cannot harm the server. One more worker is always ready.
+--
+-- A call is {request = of the worker, seconds =, grace = seconds beyond them in
+-- which the command ends by itself, output = bytes, done = function
+-- of an outcome, progress = function of a sentence?}. An outcome is {code =,
+-- record =, text = the command's output, cut = true if output was left out,
+-- failed = a sentence if the worker did not end by itself}.
+local core = require "cute.core"
+local json = require "cutelua.text.json"
+local sys = require "cute.sys"
+
+local calls = {}
+
+-- The largest frame of a worker in bytes.
+local LARGEST = 64 << 20
+
+local Calls = {}
+Calls.__index = Calls
+
+-- Returns an unpredictable word.
+local function nonce()
+  local f <close> = assert(io.open("/dev/urandom", "rb"))
+  return ("%016x%016x"):format(string.unpack("<i8i8", f:read(16)))
+end
+
+local function spawn()
+  return sys.spawn {sys.program(), "-e",
+                    'require "cutelua.mcp.worker".main()'}
+end
+
+--- Returns an empty set of calls.
+---@param jobs integer the most calls at a time
+---@return table
+function calls.new(jobs)
+  return setmetatable({jobs = jobs, running = {}, waiting = {}}, Calls)
+end
+
+--- Starts the worker that the next call gets, unless it would delay a call in
+-- progress.
+function Calls:prepare()
+  if not (self.spare or self.running[1]) then self.spare = spawn() end
+end
+
+-- Starts calls while fewer than `jobs` run.
+function Calls:start()
+  while #self.running < self.jobs and self.waiting[1] do
+    local call = table.remove(self.waiting, 1)
+    local process, why = self.spare, nil
+    self.spare = nil
+    if not process then process, why = spawn() end
+    if process then
+      call.process, call.bytes, call.text, call.size = process, "", {}, 0
+      call.nonce = nonce()
+      call.deadline = core.clock() + call.seconds + call.grace
+      call.request.nonce = call.nonce
+      process:send(json.encode(call.request) .. "\n")
+      table.insert(self.running, call)
+    else
+      call.done {code = 1, text = "", failed = "no process can be started: "
+        .. why}
+    end
+  end
+end
+
+--- Adds a call.
+---@param call table
+function Calls:add(call)
+  table.insert(self.waiting, call)
+  self:start()
+end
+
+-- Keeps the output of a call up to its limit.
+local function keep(call, text)
+  local room = call.output - call.size
+  if #text > room then text, call.cut = text:sub(1, math.max(room, 0)), true end
+  call.size = call.size + #text
+  call.text[#call.text + 1] = text
+end
+
+local function take_frame(call, frame)
+  if frame.kind == "record" then call.record = frame.record
+  elseif frame.kind == "exit" then call.code = frame.code
+  elseif call.progress then call.progress(frame.message) end
+end
+
+-- Divides what a worker sent into output and frames.
+local function take(call)
+  while true do
+    local mark = "\0" .. call.nonce .. " "
+    local from, to = call.bytes:find(mark, 1, true)
+    if not from then
+      -- The end may be the beginning of a mark.
+      local zero = call.bytes:find("%z[%x ]*$")
+      keep(call, call.bytes:sub(1, (zero or #call.bytes + 1) - 1))
+      call.bytes = zero and call.bytes:sub(zero) or ""
+      return
+    end
+    keep(call, call.bytes:sub(1, from - 1))
+    local digits, start = call.bytes:match("^(%d+)\n()", to + 1)
+    local size = math.tointeger(tonumber(digits or ""))
+    if not size or size > LARGEST or #call.bytes < start + size - 1 then
+      call.bytes = call.bytes:sub(from)
+      return
+    end
+    local frame = json.marked(call.bytes:sub(start, start + size - 1))
+    call.bytes = call.bytes:sub(start + size)
+    if frame then take_frame(call, frame) end
+  end
+end
+
+local function remove(list, x)
+  for i, one in ipairs(list) do
+    if one == x then return table.remove(list, i) end
+  end
+end
+
+-- Ends a call that runs, and reports its outcome unless it was cancelled.
+function Calls:finish(call, failed)
+  remove(self.running, call)
+  local how, number = nil, nil
+  if failed then
+    call.process:close()
+  else
+    how, number = call.process:wait()
+    call.process:close()
+  end
+  for _, path in ipairs(call.temporary or {}) do os.remove(path) end
+  if not failed and not call.code then
+    failed = how == "signal" and ("the process of this call ended by signal "
+      .. "%d"):format(number) or "the process of this call ended early"
+  end
+  if not call.cancelled then
+    call.done {code = call.code or 1, record = call.record, cut = call.cut,
+               text = table.concat(call.text), failed = failed}
+  end
+  self:start()
+end
+
+--- Ends a call without an answer.
+---@param call table
+function Calls:cancel(call)
+  call.cancelled = true
+  if call.process then self:finish(call, "cancelled")
+  else remove(self.waiting, call) end
+end
+
+--- Takes what a running call sent.
+---@param call table
+function Calls:receive(call)
+  local more = call.process:receive()
+  if not more then return self:finish(call) end
+  call.bytes = call.bytes .. more
+  take(call)
+end
+
+--- Ends the calls whose time is over.
+function Calls:expire()
+  local now = core.clock()
+  for i = #self.running, 1, -1 do
+    local call = self.running[i]
+    if call and now > call.deadline then
+      self:finish(call, ("the call was stopped: its limit is %g s"):format(
+        call.seconds))
+    end
+  end
+end
+
+--- Ends all processes.
+function Calls:close()
+  for i = #self.running, 1, -1 do self:cancel(self.running[i]) end
+  self.waiting = {}
+  if self.spare then self.spare:close() end
+end
+
+return calls
+-- SPDX-License-Identifier: MIT

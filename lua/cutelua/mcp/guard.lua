@@ -1,0 +1,84 @@
+--- The limits of a worker of `cutelua mcp`, and the globals of its script.
+--
+-- A script gets globals without io, os, debug and package, and may require only
+-- modules of cute, the library of kernels, and the harness of lessons. If it
+-- reached a function of Lua or of cutelua that opens files all the same, the
+-- system would refuse: the process can open no file, socket or pipe any more.
+local core = require "cute.core"
+local learn = require "cutelua.learn"
+local sys = require "cute.sys"
+
+local guard = {}
+
+local load, require = load, require
+
+-- Names of Lua that scripts do not see.
+local HIDDEN = {io = true, os = true, debug = true, package = true,
+                dofile = true, loadfile = true, load = true, require = true,
+                _G = true}
+-- Functions that change files without opening them.
+local REMOVED = {"execute", "remove", "rename", "tmpname"}
+
+local function may_require(name)
+  return name == "cute" or name:find "^kernels%."
+    or name:find "^cutelua%.bench%." or name:find "^cute%."
+      and name ~= "cute.core" and name ~= "cute.sys"
+end
+
+-- Returns the globals of a script.
+local function globals_of()
+  local env = {arg = arg}
+  for k, v in pairs(_G) do
+    if not HIDDEN[k] then env[k] = v end
+  end
+  env._G = env
+  function env.require(name)
+    if type(name) == "string" and not may_require(name) then
+      core.fail("bad-argument", ("require: scripts of cutelua mcp may load "
+        .. "modules of cute and kernels, not '%s'; cutelua mcp --allow io "
+        .. "lifts this"):format(core.visible(name)))
+    end
+    return require(name)
+  end
+  function env.load(chunk, name, _, own)
+    return load(chunk, name, "t", own or env)
+  end
+  return setmetatable(env, {__index = function(_, k)
+    if k ~= "io" and k ~= "os" then return nil end
+    core.fail("bad-argument", ("scripts of cutelua mcp have no '%s'; cutelua "
+      .. "mcp --allow io lifts this"):format(k))
+  end})
+end
+
+local function limit(memory, files)
+  local ok, why = sys.limit(memory, files)
+  if not ok then error(("the limits cannot be set: %s [io]"):format(why), 0) end
+end
+
+--- Limits the memory of this process.
+---@param memory integer bytes
+function guard.memory(memory) limit(memory, true) end
+
+--- Returns a function that prepares a script's main function: unless `allowed`,
+-- it limits what the script can reach.
+---@param memory integer bytes
+---@param allowed boolean
+---@return fun(f: function): function
+function guard.script(memory, allowed)
+  return function(f)
+    if allowed then return f end
+    limit(memory, false)
+    for _, name in ipairs(REMOVED) do rawset(os, name, nil) end
+    debug.setupvalue(f, 1, globals_of())
+    return f
+  end
+end
+
+--- Gives the code of a learner the globals of a guarded script.
+function guard.learner()
+  for _, name in ipairs(REMOVED) do rawset(os, name, nil) end
+  learn.globals = globals_of()
+end
+
+return guard
+-- SPDX-License-Identifier: MIT

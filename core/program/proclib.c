@@ -202,9 +202,11 @@ static int process_send(lua_State *L) {
 }
 
 // input() -> socket | nil, reason: standard input as an object to poll and to
-// receive from. It may be a pipe, a terminal or a file.
+// receive from. It may be a pipe, a terminal or a file. From now on, a write to
+// a pipe that nobody reads fails and does not end the program.
 static int sys_input(lua_State *L) {
   Process *p = new_process(L);
+  signal(SIGPIPE, SIG_IGN);
   p->fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
   return p->fd < 0 ? failed(L, errno) : 1;
 }

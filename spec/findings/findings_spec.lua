@@ -60,7 +60,9 @@ describe("findings of cutelua check", function()
   it("has edits that repair the script", function()
     local dir = support.folder()
     for _, name in ipairs {"barrier", "named_arrive", "cluster_last",
-        "cp_async_wait_count", "cluster_count", "cluster_wait_scope"} do
+        "cp_async_wait_count", "cluster_count", "cluster_wait_scope",
+        "cluster_parity", "cluster_relaxed", "expect_tx_bytes",
+        "release_and_acquire", "proxy_fence_global", "lock_acquire"} do
       local path = ("spec/faults/repair/%s.lua"):format(name)
       local found = check(path)
       local edit = found.findings[1].edits[1]

@@ -94,57 +94,86 @@ local function insertion(place, words)
           start = {line = n, column = 1}, stop = {line = n, column = 1}}
 end
 
--- Returns the change of a line in which the call of the function that `old`
--- calls is replaced by `words`.
-local function other_call(place, words, old, line)
+-- Returns the lines of a call that begins in a place's line: {{number, text},
+-- ...}, up to the line in which its brackets are closed.
+local function call_lines(place)
+  local list, open = {}, 0
+  for n = place.line, place.line + LONGEST do
+    local line = source.line(place.file, n)
+    if not line then break end
+    list[#list + 1] = {n, line}
+    local _, opening = line:gsub("[({]", "")
+    local _, closed = line:gsub("[)}]", "")
+    open = open + opening - closed
+    if open <= 0 then break end
+  end
+  return list
+end
+
+-- Returns the change that replaces what a pattern captures in the call at a
+-- place by a text, or by what a function returns for the capture; nil if the
+-- pattern matches no line. The pattern has position captures around the text.
+local function captured(place, pattern, with)
+  for _, one in ipairs(call_lines(place)) do
+    local n, line = table.unpack(one)
+    local from, to = line:match(pattern)
+    if from then
+      local text = type(with) == "string" and with
+        or with(line:sub(from, to - 1))
+      return replacement(place.file, n, line, from, to - 1, text)
+    end
+  end
+end
+
+-- Returns the change in which the call of the function that `old` calls, or of
+-- a variant of it such as cluster_arrive_relaxed, is replaced by `words`.
+local function other_call(place, words, old)
   local name = old:match "([%w_]+)%("
   if not name then return nil end
-  local from, to = line:find("[%w_.]*%f[%w_]" .. name .. "%s*%b()")
-  return from and replacement(place.file, place.line, line, from, to, words)
+  name = "()[%w_.]*%f[%w_]" .. name
+  return captured(place, name .. "%s*%b()()", words)
+    or captured(place, name .. "_%l+%s*%b()()", words)
 end
 
--- Returns the change of a line in which the option `name = "value"` of a call
--- is set: another value replaces the old one, or the option is added.
-local function option(place, name, value, line)
+-- Returns the change in which the option `name = value` of a call is set:
+-- another value replaces the old one, or the option is added.
+local function option(place, name, value)
   local new = ("%s = %s"):format(name, value)
-  local from, to = line:find(name .. "%s*=%s*[\"'][^\"']*[\"']")
-  if from then
-    return replacement(place.file, place.line, line, from, to, new)
-  end
-  local brace = line:find("}[^{}]*$")
-  if brace then
-    return replacement(place.file, place.line, line, brace, brace - 1,
-                       ", " .. new)
-  end
-  local paren = line:find "%)%s*$"
-  return paren and replacement(place.file, place.line, line, paren, paren - 1,
-                               (", {%s}"):format(new))
+  return captured(place, "()%f[%w_]" .. name .. "%s*=%s*[\"'][^\"']*[\"']()",
+                  new)
+    or captured(place, "()()}[^{}]*$", ", " .. new)
+    or captured(place, "()()%)%s*$", (", {%s}"):format(new))
 end
 
--- Returns the change of a line in which the number of an mbarrier's arrivals,
--- the last argument of mbarrier_init, is replaced.
-local function init_count(place, count, line)
-  local _, from = line:find "mbarrier_init%s*%(.*,%s*()"
-  local to = from and line:find("%)", from + 1)
-  return to and replacement(place.file, place.line, line, from + 1, to - 1,
-                            count)
-end
+-- Repairs whose words are no text of a script: {pattern of the words, pattern
+-- of the text to replace, or a function that returns the new text}. Without a
+-- function, the first capture of the words is the new text.
+local REWRITTEN = {
+  {"^mbarrier_init%(%.%.%., (%d+)%)$",
+   "mbarrier_init%s*%(.*,%s*()[^,()]+()%)"},
+  {"^(%d+) bytes expected$", "expect_tx%s*%(.*,%s*()%d+()%s*%)"},
+  {"^the other parity of mbarrier_wait$",
+   "mbarrier_wait%s*%([^,]+,%s*()[^,(){}]+()%s*[,)]", function(parity)
+     return parity == "0" and "1" or parity == "1" and "0"
+       or ("1 - (%s)"):format(parity)
+   end},
+}
 
--- Returns the change of a line that a repair names by its words; nil if the
--- words are no text of a script.
+-- Returns the change that a repair names by its words; nil if it is no edit of
+-- the script's text.
 local function changed_line(place, words)
-  local line = source.line(place.file, place.line)
-  if not line then return nil end
-  local count = words:match "^mbarrier_init%(%.%.%., (%d+)%)$"
-  if count then return init_count(place, count, line) end
+  for _, row in ipairs(REWRITTEN) do
+    local new = words:match(row[1])
+    if new then return captured(place, row[2], row[3] or new) end
+  end
   local name, value = words:match '^(%l+) = ("%l[%w_]*")$'
-  if name then return option(place, name, value, line) end
+  if name then return option(place, name, value) end
   local new, old = words:match "^(.-) in place of (.+)$"
   new = new or words
   if new:find("...", 1, true) or not load(new, "=words", "t") then
     return nil
   end
-  return other_call(place, new, old or new, line)
+  return other_call(place, new, old or new)
 end
 
 -- Adds the edit of a repair that replaces operations, at all of its places

@@ -59,7 +59,7 @@ local function splitter(each, too_long)
 end
 
 -- Waits for an event: input of the client, or something of a worker. Returns
--- false at the end of the input.
+-- false at the end of the input, or if the client no longer reads.
 local function step(input, all, feed)
   local list = {}
   for i, call in ipairs(all.running) do list[i] = call.process end
@@ -75,7 +75,7 @@ local function step(input, all, feed)
   end
   all:expire()
   all:prepare()
-  return true
+  return not all.deaf
 end
 
 -- Lets the calls in progress end.
@@ -103,14 +103,14 @@ function mcp.main(words)
   end
   local all = calls.new(opt.jobs)
   local session = protocol.new(server, all, function(text)
-    io.stdout:write(text)
-    io.stdout:flush()
+    local ok = io.stdout:write(text)
+    all.deaf = all.deaf or not (ok and io.stdout:flush())
   end)
   all:prepare()
   local feed = splitter(function(line) session:receive(line) end,
                         function(most) session:too_long(most) end)
   while step(input, all, feed) do end
-  drain(all)
+  if not all.deaf then drain(all) end
   all:close()
   return 0
 end

@@ -270,6 +270,8 @@ describe("a script of a client", function()
         ["io.open 'x'"] = "have no 'io'", ["os.exit()"] = "have no 'os'",
         ["require 'io'"] = "not 'io'", ["require 'cute.core'"] = "may load",
         ["require 'cutelua.program.output'"] = "may load",
+        ["require 'cute.lang.files'"] = "may load",
+        ["string.format = nil table.concat = nil x()"] = "nil value",
         ["load('return os')()"] = "have no 'os'",
         ["return load(string.dump(function() end))()"] = "nil value",
         ["package.loadlib()"] = "nil value", ["debug.getregistry()"] = "nil",

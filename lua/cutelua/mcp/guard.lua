@@ -19,17 +19,28 @@ local HIDDEN = {io = true, os = true, debug = true, package = true,
 -- Functions that change files without opening them.
 local REMOVED = {"execute", "remove", "rename", "tmpname"}
 
+-- Modules of cute that scripts do not see.
+local INNER = {core = true, lang = true, meta = true, sys = true}
+
 local function may_require(name)
+  local part = name:match "^cute%.([^.]+)"
   return name == "cute" or name:find "^kernels%."
-    or name:find "^cutelua%.bench%." or name:find "^cute%."
-      and name ~= "cute.core" and name ~= "cute.sys"
+    or name:find "^cutelua%.bench%." or part and not INNER[part]
+end
+
+-- Returns a copy of a library, so that a script cannot change that of cutelua.
+local function copied(v)
+  if type(v) ~= "table" then return v end
+  local out = {}
+  for name, f in pairs(v) do out[name] = f end
+  return out
 end
 
 -- Returns the globals of a script.
 local function globals_of()
-  local env = {arg = arg}
+  local env = {}
   for k, v in pairs(_G) do
-    if not HIDDEN[k] then env[k] = v end
+    if not HIDDEN[k] then env[k] = k == "arg" and v or copied(v) end
   end
   env._G = env
   function env.require(name)

@@ -1,11 +1,7 @@
 --- Encodes Lua values as JSON, for reports and verdicts that programs read, and
 -- decodes their requests.
 --
--- Specs use lua-dkjson, which is not good enough here: it writes numbers with
--- 14 digits, names in any order and invalid UTF-8 unchanged, and accepts
--- invalid JSON (`{"a":1,}`, 01, "\q", text after the end). The code to work
--- around this would be longer than this file, and lua-dkjson would be another
--- package for builds, the rock and its users.
+-- docs/hacking.md says why lua-dkjson, which specs use, is not enough here.
 local json = {}
 
 local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",

@@ -219,7 +219,17 @@ describe("tools", function()
       r = d:call(name, {script = mended}).structuredContent
       schema.check(r, FORM)
       assert.same({"ok", name}, {r.verdict, r.command})
-      assert.equal(name == "explain" and "page" or name, r.results[1].kind)
+      assert.equal(name, r.results[1].kind)
+      assert.equal("k", r.results[1].kernel)
+      local stores = 0
+      for _, line in ipairs(r.results[1].lines) do
+        if (line.text or ""):find("y[t] = s", 1, true) then
+          stores = stores + line.cuda_lines
+          assert.truthy(line.cuda[1]:find("y[", 1, true)
+            or line.cuda[#line.cuda]:find("y[", 1, true))
+        end
+      end
+      assert.equal(name == "explain", stores > 0)
     end
     r = d:call("diff", {before = BARRIER:gsub("63 %- t", "t"),
                         after = mended}).structuredContent
@@ -228,6 +238,12 @@ describe("tools", function()
     assert.is_true(r.results[1].now.instructions
       > r.results[1].before.instructions)
   end)
+
+end)
+
+describe("tools without scripts", function()
+  before_each(function() start():initialize() end)
+  after_each(stop)
 
   it("describe, draw, teach", function()
     assert.matches("^cute.make_layout%(shape", d:call("doc",

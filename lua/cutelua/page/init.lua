@@ -555,6 +555,56 @@ function Page:plain()
   return {files = self.files, kernels = kernels, pictures = self.pictures}
 end
 
+-- The most lines of CUDA C that Page:explained shows for a line of the script.
+local MOST_SHOWN = 8
+
+-- Returns the lines of a kernel that produced code, with their text, their
+-- counts, and the first lines of their CUDA C, in the order of the script.
+local function lines_of(self, k, chunks)
+  local list = {}
+  for key = 1, k.lines do
+    local file, n = table.unpack(k.keys[key])
+    local c = k.counts[key] or {}
+    list[key] = {file = chunks[file], line = n, cuda = {}, cuda_lines = 0,
+      text = self.files[file].lines[n], issued = c.issued, waits = c.waits,
+      passes = c.passes, conflicts = c.conflicts, sectors = c.sectors,
+      registers = c.registers}
+  end
+  for i, key in ipairs(k.cu and k.cu.at or {}) do
+    local one, text = list[key], k.cu.text[i]
+    if one and not text:find "^%s*//" then
+      one.cuda_lines = one.cuda_lines + 1
+      if #one.cuda < MOST_SHOWN then one.cuda[#one.cuda + 1] = text end
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.file < b.file or a.file == b.file and a.line < b.line
+  end)
+  return list
+end
+
+--- Returns the kernels of the page for programs that read them, without
+-- pictures and listings: {kernel =, facts = text by name, lines = {{file =,
+-- line =, text =, issued =, waits =, passes =, conflicts =, sectors =,
+-- registers =, cuda = first lines, cuda_lines = their number}, ...}, tensors =
+-- {{name =, kind =, space =, layout =}, ...}, estimate = text}.
+---@return table[]
+function Page:explained()
+  local chunks, list = {}, {}
+  for chunk, n in pairs(self.known) do chunks[n] = chunk:gsub("^[@=]", "") end
+  for i, k in ipairs(self.kernels) do
+    local facts, tensors = {}, {}
+    for _, f in ipairs(k.facts) do facts[f[1]] = tostring(f[2]) end
+    for n, t in ipairs(k.things) do
+      tensors[n] = {name = t.name, kind = t.kind, space = t.space,
+                    layout = t.layout}
+    end
+    list[i] = {kernel = k.name, facts = facts, tensors = tensors,
+               lines = lines_of(self, k, chunks), estimate = k.estimate}
+  end
+  return list
+end
+
 --- Returns the page as a file.
 ---@param title string
 ---@param workshop? {address: string, script: table} opened by the page's button

@@ -24,7 +24,7 @@ docs/explain.md describes it.
                  script; "-" is standard output
   --kernel NAME  this kernel only
   --format FORM  text, json or sarif (text): docs/findings.md; the record has
-                 the page's data, and -o may be left out
+                 the lines with their costs, and -o may be left out
   --workshop ADDRESS  the workshop that the page's button opens (default
                  $CUTELUA_WORKSHOP, else the address of cutelua web)
   --help         prints this text and stops
@@ -148,9 +148,10 @@ function Session:finish(code, message)
       .. " left out: --kernel NAME chooses")
   end
   if self.opt.findings then
-    local data = self.page:plain()
-    data.kind = "page"
-    self.opt.findings:measure(data)
+    for _, one in ipairs(self.page:explained()) do
+      one.kind = "explain"
+      self.opt.findings:measure(one)
+    end
   end
   if not self.opt.output then return code end
   local text = self.page:html(source.short(self.opt.name),

@@ -25,10 +25,7 @@ local function nonce()
   return ("%016x%016x"):format(string.unpack("<i8i8", f:read(16)))
 end
 
-local function spawn()
-  return sys.spawn {sys.program(), "-e",
-                    'require "cutelua.mcp.worker".main()'}
-end
+local function spawn() return sys.spawn {sys.program(), "mcp", "--worker"} end
 
 --- Returns an empty set of calls.
 ---@param jobs integer the most calls at a time

@@ -93,6 +93,8 @@ end
 ---@param words string[]
 ---@return integer
 function mcp.main(words)
+  -- The server starts its workers so.
+  if words[1] == "--worker" then return require "cutelua.mcp.worker".main() end
   local opt = cli.parse(words, SPEC)
   local server = {root = opt.root, io = opt.allow == "io",
     seconds = opt.seconds, memory = opt.memory << 20, output = opt.output << 10}

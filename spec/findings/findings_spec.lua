@@ -62,7 +62,8 @@ describe("findings of cutelua check", function()
     for _, name in ipairs {"barrier", "named_arrive", "cluster_last",
         "cp_async_wait_count", "cluster_count", "cluster_wait_scope",
         "cluster_parity", "cluster_relaxed", "expect_tx_bytes",
-        "release_and_acquire", "proxy_fence_global", "lock_acquire"} do
+        "release_and_acquire", "proxy_fence_global", "lock_acquire",
+        "ring_full", "ring_empty", "arrive_expect_tx"} do
       local path = ("spec/faults/repair/%s.lua"):format(name)
       local found = check(path)
       local edit = found.findings[1].edits[1]

@@ -75,20 +75,60 @@ local function kernel_end(lines, n)
   end
 end
 
+-- Returns the expression that counts the executions of line n: the variable of
+-- the loop around a line with that indentation, or 0.
+local function counter(lines, n, indent)
+  for k = n - 1, 1, -1 do
+    local line = lines[k]
+    if line:find "%S" and #indent_of(line) < indent then
+      indent = #indent_of(line)
+      local name = line:match "^%s*for%s+([%a_][%w_]*)%s+in%s+cute%.range%("
+        or line:match "^%s*for%s+([%a_][%w_]*)%s*=%s*0%s*,"
+      if name then return name end
+      if line:find "kernel%s*%(" then break end
+    end
+  end
+  return "0"
+end
+
+-- Returns the words of an operation on a ring of mbarriers as a statement, at
+-- line n; words of other operations unchanged, and nil if the script does not
+-- name the ring as the words do. In the words, n counts executions.
+local function statement_of(words, lines, n, indent)
+  local code, lane = words:match "^(.-), where n counts its executions,(.*)$"
+  code = code or words
+  if lane then
+    local ring = code:match "%(([%a_][%w_]*)"
+    if not table.concat(lines, "\n"):find("%f[%w_]" .. ring .. "%f[^%w_]") then
+      return nil
+    end
+    local count = counter(lines, n, indent)
+    code = code:gsub(" %+ n %% 1%f[%D]", ""):gsub("n // 1%f[%D]", "n")
+      :gsub("%f[%w_]n%f[^%w_]", count)
+    if lane == " by one lane" then
+      code = ("cute.when((cute.arch.thread_idx() %% 32):eq(0), function() "
+        .. "%s end)"):format(code)
+    end
+  end
+  if code:find("...", 1, true) or not load(code, "=words", "t") then
+    return nil
+  end
+  return code
+end
+
 -- Returns the change that inserts an operation at a place of
 -- cutelua.check.repair; nil if the text of the operation is no statement, or
 -- the script has no such line.
 local function insertion(place, words)
-  if words:find("...", 1, true) or not load(words, "=words", "t") then
-    return nil
-  end
   local lines, n = lines_of(place.file), place.line
   if place.last then n = kernel_end(lines, n)
   elseif place.ends then n = closing(lines, n) end
   if not n or not lines[n] then return nil end
   local inside = n ~= place.line and lines[n - 1] or lines[n]
-  local text = indent_of(inside) .. words
-  n = statement(lines, n, text)
+  local indent = indent_of(inside)
+  local code = statement_of(words, lines, n, #indent)
+  local text = code and indent .. code
+  n = text and statement(lines, n, text)
   if not n then return nil end
   return {file = edits.file(place.file), text = text .. "\n",
           start = {line = n, column = 1}, stop = {line = n, column = 1}}
@@ -141,6 +181,7 @@ local function option(place, name, value)
   local new = ("%s = %s"):format(name, value)
   return captured(place, "()%f[%w_]" .. name .. "%s*=%s*[\"'][^\"']*[\"']()",
                   new)
+    or captured(place, "(){%s*}()", ("{%s}"):format(new))
     or captured(place, "()()}[^{}]*$", ", " .. new)
     or captured(place, "()()%)%s*$", (", {%s}"):format(new))
 end
@@ -151,7 +192,7 @@ end
 local REWRITTEN = {
   {"^mbarrier_init%(%.%.%., (%d+)%)$",
    "mbarrier_init%s*%(.*,%s*()[^,()]+()%)"},
-  {"^(%d+) bytes expected$", "expect_tx%s*%(.*,%s*()%d+()%s*%)"},
+  {"^(%d+) bytes expected$", "expect_tx%s*%(.*,%s*()[^,()]+()%)"},
   {"^the other parity of mbarrier_wait$",
    "mbarrier_wait%s*%([^,]+,%s*()[^,(){}]+()%s*[,)]", function(parity)
      return parity == "0" and "1" or parity == "1" and "0"
@@ -169,11 +210,10 @@ local function changed_line(place, words)
   local name, value = words:match '^(%l+) = ("%l[%w_]*")$'
   if name then return option(place, name, value) end
   local new, old = words:match "^(.-) in place of (.+)$"
-  new = new or words
-  if new:find("...", 1, true) or not load(new, "=words", "t") then
-    return nil
-  end
-  return other_call(place, new, old or new)
+  local line = source.line(place.file, place.line)
+  new = line and statement_of(new or words, lines_of(place.file), place.line,
+                              #indent_of(line))
+  return new and other_call(place, new, old or new)
 end
 
 -- Adds the edit of a repair that replaces operations, at all of its places
@@ -188,10 +228,8 @@ local function add_changed(list, m)
   list[#list + 1] = {description = m.words, changes = changes}
 end
 
---- Returns the edits of a repair, the best first.
----@param m table of cutelua.check.repair.mend
----@return table[]
-function edits.of(m)
+-- Returns the edits of a repair, the best first.
+local function proposed(m)
   local list = {}
   if m.stands then
     add_changed(list, m)
@@ -204,6 +242,18 @@ function edits.of(m)
       list[#list + 1] = {description = ("insert %s"):format(m.words),
                          changes = {change}}
     end
+  end
+  return list
+end
+
+--- Returns the edits of a repair, the best first. Each leaves a script that
+-- compiles.
+---@param m table of cutelua.check.repair.mend
+---@return table[]
+function edits.of(m)
+  local text, list = source.text(m.places[1].file), {}
+  for _, e in ipairs(text and proposed(m) or {}) do
+    if load(edits.applied(text, e), "=edit", "t") then list[#list + 1] = e end
   end
   return list
 end

@@ -130,12 +130,17 @@ end
 
 -- Returns a function that maps the short names of a program's files to chunks.
 local function chunks_of(program)
-  local known = {}
-  local ok, _, places = pcall(program.fn.emit, program.fn, 80)
-  for _, at in pairs(ok and places or {}) do
-    known[source.short(at[1])] = at[1]
+  local known
+  return function(name)
+    if not known then
+      known = {}
+      local ok, _, places = pcall(program.fn.emit, program.fn, 80)
+      for _, at in pairs(ok and places or {}) do
+        known[source.short(at[1])] = at[1]
+      end
+    end
+    return known[name]
   end
-  return function(name) return known[name] end
 end
 
 --- Adds to `list` the findings of a launch on the simulator: its faults and
@@ -148,8 +153,9 @@ function record.add_launch(list, report, nth, sm)
   local program = report.program
   add_faults(list, report.reports, cuda_lines(program, sm),
              {kernel = report.kernel, launch = nth})
+  local chunk = chunks_of(program)
   for _, text in ipairs(faults.notes(report)) do
-    list[#list + 1] = note(text, report.kernel, chunks_of(program))
+    list[#list + 1] = note(text, report.kernel, chunk)
     list[#list].launch = nth
   end
 end

@@ -367,6 +367,23 @@ describe("calls", function()
     end
   end)
 
+  it("report progress while a launch runs", function()
+    start():initialize()
+    local id = d:send("tools/call", {name = "run", arguments = {seconds = 1.5,
+      script = [[
+        local cute = require "cute"
+        local k = cute.kernel("slow", function(x)
+          for i in cute.range(2000000000) do x[0] = x[0] + i end
+        end)
+        k(cute.zeros({1}, cute.i32)):launch {grid = 1, block = 1}]]},
+      _meta = {progressToken = 7}})
+    local r = d:wait(id).result
+    assert.is_true(r.isError)
+    assert.is_true(#d.notes > 0)
+    assert.same({7, 1, "kernel slow runs"}, {d.notes[1].params.progressToken,
+      d.notes[1].params.progress, d.notes[1].params.message})
+  end)
+
   it("beyond the limit are rejected, the others answered #long", function()
     start():initialize()
     local ids = {}

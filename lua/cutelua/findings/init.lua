@@ -25,9 +25,13 @@ local MOST = 200
 
 findings.FORMATS = {text = true, json = true, sarif = true}
 
---- Is called with a sentence after each launch, if it is set.
+--- Is called with a sentence after each launch, and while a launch runs, if it
+-- is set.
 ---@type fun(text: string)?
 findings.launched = nil
+
+-- Seconds between two calls of findings.launched while a launch runs.
+local TICK = 0.5
 
 --- Returns the value of --format, or nil and a message.
 ---@param value string?
@@ -261,6 +265,20 @@ function Collector:estimated(e)
   self:measure(out)
 end
 
+-- Returns a function for the field `progress` of a launch, which reports that
+-- the launch runs.
+local function ticking(progress, name)
+  local last = core.clock()
+  return function(done)
+    local now = core.clock()
+    if findings.launched and now - last > TICK then
+      last = now
+      findings.launched(("kernel %s runs"):format(name))
+    end
+    return progress and progress(done)
+  end
+end
+
 --- From now on, adds all launches on the simulator, also those of a runner that
 -- was there before.
 function Collector:watch()
@@ -269,6 +287,7 @@ function Collector:watch()
     return core.sim_run(program.fn, launch)
   end
   kernel.runner = setmetatable({run = function(program, launch)
+    launch.progress = ticking(launch.progress, program.info.name)
     local found = run(program, launch)
     self:launched(program, launch, found)
     return found

@@ -7,13 +7,13 @@ local sarif = {}
 local SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/"
   .. "schemas/sarif-schema-2.1.0.json"
 
--- Returns a path as the reference of a URI: bytes other than unreserved ones
--- and slashes are escaped.
+-- Returns the URI of a path, or its reference if the path is relative: bytes
+-- other than unreserved ones and slashes are escaped.
 local function uri(path)
-  path = path:gsub("^%./", "")
-  return (path:gsub("[^%w/._~-]", function(c)
+  local scheme = path:find "^/" and "file://" or ""
+  return scheme .. path:gsub("^%./", ""):gsub("[^%w/._~-]", function(c)
     return ("%%%02X"):format(c:byte())
-  end))
+  end)
 end
 
 -- Returns the rules of the codes that findings have, and the index of each.

@@ -152,6 +152,16 @@ function Calls:receive(call)
   take(call)
 end
 
+--- Returns the seconds until the time of a call is over, at most `most`.
+---@param most number
+---@return number
+function Calls:patience(most)
+  for _, call in ipairs(self.running) do
+    most = math.min(most, call.deadline - core.clock())
+  end
+  return math.max(most, 0)
+end
+
 --- Ends the calls whose time is over.
 function Calls:expire()
   local now = core.clock()

@@ -64,7 +64,7 @@ local function step(input, all, feed)
   local list = {}
   for i, call in ipairs(all.running) do list[i] = call.process end
   list[#list + 1] = input
-  local i = sys.poll(list, LONGEST)
+  local i = sys.poll(list, all:patience(LONGEST))
   local call = i and all.running[i]
   if call then
     all:receive(call)

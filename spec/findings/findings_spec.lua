@@ -112,6 +112,29 @@ describe("findings of cutelua check", function()
     assert.equal("sizes", found.not_checked[1].what)
   end)
 
+end)
+
+describe("the record of cutelua check", function()
+  it("has notes with the lines of the script", function()
+    local dir = support.folder()
+    support.write(dir .. "/s.lua", [[
+      local cute = require "cute"
+      local k = cute.kernel("k", function(x)
+        local s = cute.make_smem_tensor(cute.f32, cute.make_layout(32))
+        s[cute.arch.thread_idx()] = 1
+        x[cute.arch.thread_idx()] = 2
+      end)
+      k(cute.zeros({32}, cute.f32)):launch {grid = 1, block = 32}]])
+    local found, code = check("--surgeon", dir .. "/s.lua")
+    assert.same({"ok", 0, 1}, {found.verdict, code, #found.findings})
+    local f = found.findings[1]
+    assert.same({"note/run/never-read", "note", 4, dir .. "/s.lua"},
+      {f.code, f.severity, f.places[1].line, f.places[1].file})
+    assert.same({"needs", "k"}, {found.results[1].kind,
+                                 found.results[1].kernel})
+    support.remove(dir)
+  end)
+
   it("reports a script without launches, and an error at its line", function()
     local dir = support.folder()
     support.write(dir .. "/s.lua", "print 'hello'\n")

@@ -13,6 +13,7 @@ local kernel = require "cute.lang.kernel"
 local lessonlib = require "cutelua.bench.lessonlib"
 local literal = require "cutelua.text.literal"
 local memory = require "cutelua.program.memory"
+local repair = require "cutelua.check.repair"
 local report = require "cute.lang.report"
 local warp_schedule = require "cutelua.check.warp_schedule"
 local sign = require "cute.lang.signature"
@@ -299,6 +300,11 @@ function Session:watch(program, launch)
   if self.opt.findings then
     self.opt.findings:verdict(v, program, launch, v.schedule
       and warp_schedule.text(v.schedule, self.nth))
+    if v.needs then
+      self.opt.findings:measure {kind = "needs", kernel = v.kernel,
+        launch = self.nth, needs = repair.plain(v.needs),
+        together = v.needs.together and repair.plain(v.needs.together)}
+    end
   end
   self:count(v.verdict)
   self.why, self.compared = v.not_compared, self.compared or v.gpu
@@ -429,6 +435,9 @@ function Session:tell_left()
 end
 
 function Session:tell_sizes()
+  if self.opt.findings then
+    self.opt.findings:measure {kind = "sizes", sizes = self.tried}
+  end
   if self.opt.json then
     return self:write(json.encode {form = 1, kind = "sizes",
                                    sizes = self.tried}, "\n")

@@ -75,10 +75,25 @@ local OTHERS = {
   {"result/reference/wrong", "kernel-fault",
     "results differ from a reference"},
   {"result/gpu/wrong", "kernel-fault", "results differ from the GPU's"},
-  {"note/run/unlikely", "json-reports",
-    "behaviour that is no fault but hardly meant"},
   {"performance/smem/bank-conflict", "profile.md",
     "lanes of a warp are served one after the other"},
+}
+
+-- Rows of notes on runs without faults: {pattern of the note, code, meaning}.
+-- The first row that fits a note gives its code.
+local NOTES = {
+  {"PTX does not guarantee", "note/run/unguaranteed",
+    "the run relies on behaviour that PTX does not guarantee"},
+  {"NaN or infinity", "note/run/nonfinite",
+    "a NaN or infinity was made from finite inputs"},
+  {"TMA store lie outside", "note/run/stored-outside",
+    "a TMA store stores nothing"},
+  {"written here but never read", "note/run/never-read",
+    "shared memory is written and never read"},
+  {"were never", "note/run/left-out",
+    "a part of a tensor was never read or stored"},
+  {"sum", "note/run/lost-sum", "a part of a sum is lost or counted twice"},
+  {"", "note/run/unlikely", "behaviour that is no fault but hardly meant"},
 }
 
 -- Returns the memory of the tensor that a fault is about.
@@ -103,6 +118,15 @@ function codes.of_fault(r)
     if fits(row, r) then return (row[3]:gsub("SPACE", space_of(r))) end
   end
   return "run/kernel/" .. r.kind
+end
+
+--- Returns the code of a note on a run without faults.
+---@param text string
+---@return string
+function codes.of_note(text)
+  for _, row in ipairs(NOTES) do
+    if text:find(row[1]) then return row[2] end
+  end
 end
 
 --- Returns the code of an error by its kind.
@@ -135,6 +159,9 @@ function codes.list()
   end
   for kind, about in pairs(core.error_kinds) do
     add(list, known, codes.of_error(kind), kind, about)
+  end
+  for _, row in ipairs(NOTES) do
+    add(list, known, row[2], "json-reports", row[3])
   end
   for _, row in ipairs(OTHERS) do add(list, known, table.unpack(row)) end
   table.sort(list, function(a, b) return a.code < b.code end)

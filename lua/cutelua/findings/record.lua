@@ -122,7 +122,7 @@ end
 
 local function note(text, kernel, chunk)
   local file, line, sentence = text:match "^([^:]*):(%d+): (.*)$"
-  return {code = "note/run/unlikely", kind = "note", severity = "note",
+  return {code = codes.of_note(text), kind = "note", severity = "note",
     message = sentence or text, kernel = kernel,
     places = {file and record.place("note", chunk(file),
                                     math.tointeger(line))}}

@@ -5,7 +5,9 @@
 -- revisions send `initialize` first; the revision they ask for is agreed to, or
 -- the newest one with a handshake.
 local core = require "cute.core"
+local errors = require "cutelua.text.errors"
 local json = require "cutelua.text.json"
+local report = require "cute.lang.report"
 local sys = require "cute.sys"
 local texts = require "cutelua.mcp.texts"
 local tools = require "cutelua.mcp.tools"
@@ -18,6 +20,7 @@ local META = "io.modelcontextprotocol/"
 
 -- Codes of errors. FULL is outside of the range that JSON-RPC reserves.
 local PARSE, REQUEST, METHOD, PARAMS = -32700, -32600, -32601, -32602
+local INTERNAL = -32603
 local VERSION, NO_RESOURCE, FULL = -32022, -32002, 1001
 
 -- The most calls that wait; milliseconds for which a client may keep lists.
@@ -220,7 +223,7 @@ methods["tools/call"] = function(self, request)
   if r.folder then
     local ok, made = sys.mkdirs(r.folder)
     if not ok then
-      return failed(self, request.id, -32603, "no folder: " .. tostring(made))
+      return failed(self, request.id, INTERNAL, "no folder: " .. tostring(made))
     end
     call.temporary = {}
     for path in pairs(r.files) do table.insert(call.temporary, path) end
@@ -344,7 +347,11 @@ function Session:receive(line)
   elseif self.open[id] then
     failed(self, id, REQUEST, "a request with this id is in progress")
   else
-    serve(self, {id = id, method = m.method, params = params})
+    local ok, failure = xpcall(serve, errors.capture, self,
+      {id = id, method = m.method, params = params})
+    if ok then return end
+    report.tell("cutelua: mcp: " .. errors.format(failure))
+    failed(self, id, INTERNAL, "an internal error; standard error has its text")
   end
 end
 

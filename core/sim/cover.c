@@ -259,7 +259,7 @@ static bool is_counted(const SimProg *p, const SimMeant *m,
 // Reports whether is_counted holds for all modes with ranges.
 static bool is_counted_all(const SimProg *p, const SimGap *g, int32_t arg) {
   for (int k = 0; k < g->n; k++)
-    if (!is_counted(p, &p->meant[arg], &g->of[k])) return false;
+    if (!is_counted(p, &p->used.meant[arg], &g->of[k])) return false;
   return true;
 }
 
@@ -300,7 +300,7 @@ static bool is_lone(const Cover *c, const SimMeant *m, const SimRanges *r,
 // Reports whether the ranges of a mode may be a mistake.
 static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                    const SimGap *g, const SimRanges *r) {
-  const SimMeant *m = &p->meant[arg];
+  const SimMeant *m = &p->used.meant[arg];
   bool step = is_block_step(p, r), lone = is_lone(c, m, r, g->stored);
   bool compares = simmeant_bounds(m, r->extent) || is_counted(p, m, r) ||
                   is_gridded(p, m, g) || lone || (step && g->rank == 1);
@@ -317,7 +317,7 @@ static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
 
 static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                     SimGap *g) {
-  const SimMeant *m = &p->meant[arg];
+  const SimMeant *m = &p->used.meant[arg];
   bool one = p->nunit * (uint64_t)p->ncta == 1, deep = false;
   g->few = m->moves;
   for (int k = 0; k < g->n; k++) {
@@ -392,8 +392,8 @@ static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
   Cover c = {.area = a, .map = a->read ? a->read : a->stored,
              .arg = &p->launch->arg[arg]};
   if (is_full(&c)) return false;
-  if (!p->meant) p->meant = simmeant_all(cx, p);
-  const SimMeant *m = &p->meant[arg];
+  if (!p->used.meant) p->used.meant = simmeant_all(cx, p);
+  const SimMeant *m = &p->used.meant[arg];
   if (m->free && (m->given || !a->stored)) return false;
   int32_t mem = simmeant_shape(cx, p, arg, &c.s);
   if (mem < 0) return false;

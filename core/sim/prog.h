@@ -161,6 +161,12 @@ typedef struct SimArea SimArea;    // see blocks.h
 typedef struct SimRelay SimRelay;  // see relay.c
 typedef struct SimMeant SimMeant;  // see meant.h
 typedef struct SimShared SimShared;  // see unread.c
+// What a launch uses of its memory; NULL until needed.
+typedef struct SimUsed {
+  const SimMeant *meant;  // for each argument: how it is accessed
+  SimShared *shared;      // accesses of all blocks to shared memory (unread.c)
+} SimUsed;
+
 typedef struct SimProg {
   const Launch *launch;
   const Fn *fn;
@@ -207,9 +213,7 @@ typedef struct SimProg {
   // if a tensor map in memory may describe any tensor: the memory objects that
   // raw pointers may address (address.h)
   const SimMem **reach;
-  // for each argument: how it is accessed; NULL until needed
-  const SimMeant *meant;
-  SimShared *shared;   // accesses of all blocks to shared memory (unread.c)
+  SimUsed used;
   SimRelay *relay;     // state of communicating clusters (relay.h), else NULL
   // if clusters communicate: number of changes of global memory so far
   uint64_t *changes;

@@ -43,10 +43,10 @@ void simunread_start(Ctx *cx, SimProg *p) {
   size_t n = (size_t)(p->smem_bytes >> p->shift);
   if (!n || ir_has_addresses(p->fn)) return;
   size_t words = (n + 63) / 64 * sizeof(uint64_t);
-  p->shared = arena_zero(cx, &cx->scratch, sizeof *p->shared);
-  p->shared->stored = arena_zero(cx, &cx->scratch, words);
-  p->shared->used = arena_zero(cx, &cx->scratch, words);
-  p->shared->unit = arena_zero(cx, &cx->scratch, n * sizeof(SimUnit));
+  p->used.shared = arena_zero(cx, &cx->scratch, sizeof *p->used.shared);
+  p->used.shared->stored = arena_zero(cx, &cx->scratch, words);
+  p->used.shared->used = arena_zero(cx, &cx->scratch, words);
+  p->used.shared->unit = arena_zero(cx, &cx->scratch, n * sizeof(SimUnit));
 }
 
 // ---- at the end of a cluster ----
@@ -79,7 +79,7 @@ static bool is_zero(const uint8_t *p, uint32_t n) {
 void simunread_add(const SimCluster *c) {
   const SimProg *p = c->prog;
   const SimPages *t = c->pages;
-  SimShared *s = p->shared;
+  SimShared *s = p->used.shared;
   if (!s) return;
   bool first = !__atomic_exchange_n(&s->begun, true, __ATOMIC_RELAXED);
   uint32_t size = (uint32_t)p->smem_bytes;
@@ -184,7 +184,7 @@ static bool is_scan(const Sides *s) {
 
 static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
   const Mem *m = &p->fn->mem.p[j];
-  SimShared *s = p->shared;
+  SimShared *s = p->used.shared;
   const SimMem *own = p->mem[m->ref];
   int bits = dtype_bits(m->type);
   if (m->space != SP_SMEM || bits < 8 || m->ptx || m->partial_ok || !own ||
@@ -218,7 +218,7 @@ static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
 
 int simunread_find(Ctx *cx, SimProg *p, SimUnread unread[SIM_GAPS]) {
   int n = 0;
-  for (size_t j = 0; p->shared && j < p->fn->mem.n && n < SIM_GAPS; j++)
+  for (size_t j = 0; p->used.shared && j < p->fn->mem.n && n < SIM_GAPS; j++)
     n += find_unread(cx, p, (int32_t)j, &unread[n]);
   return n;
 }

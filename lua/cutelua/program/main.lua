@@ -146,8 +146,9 @@ end
 -- The most notes on names that are nil.
 local MOST_NILS = 5
 
--- Reports whether a script reads its arguments.
+-- Reports whether a script reads its arguments. Kernels in PTX and CUDA C do.
 local function reads_arguments(name)
+  if name:find "%.[^/.]*$" and not name:find "%.lua$" then return true end
   local text = name ~= "-" and files.read(name, nil, "plain")
   return not text or text:find "%f[%w_]arg%f[^%w_]"
     or text:find("...", 1, true)

@@ -23,12 +23,14 @@
 -- products in turn. modify: a function that returns score_mod and mask_mod, see
 -- kernels/attention.lua. list {rows, keys}: the tensor `blocks` of
 -- kernels/block_mask.lua lists the visible blocks of this size, and the mask
--- applies only to blocks that it hides in part. ragged: cu_q and cu_k give
--- sequences of different lengths. A tile may contain values of the next
--- sequence. Their weights are 0, but an infinity or a NaN among them makes O
--- NaN. rises: the kernel searches each block for the largest scores first. This
--- saves time if scores rise from the last key to the first. Without `rises`, a
--- block whose scores far exceed those of earlier blocks is computed twice.
+-- applies only to blocks that it hides in part. If there is its tensor `bits`,
+-- the kernel reads these bits and does not evaluate the mask. ragged: cu_q and
+-- cu_k give sequences of different lengths. A tile may contain values of the
+-- next sequence. Their weights are 0, but an infinity or a NaN among them makes
+-- O NaN. rises: the kernel searches each block for the largest scores first.
+-- This saves time if scores rise from the last key to the first. Without
+-- `rises`, a block whose scores far exceed those of earlier blocks is computed
+-- twice.
 -- v_stages: number of tiles of V of e4m3 that shared memory holds before they
 -- are transposed. scaled: k_scale and v_scale (B,blocks,G) have a factor for
 -- each block of 128 keys of each head. Otherwise, q_scale (H), k_scale (G) and
@@ -101,9 +103,9 @@ return function(given)
   --- Returns all arguments of the kernel.
   ---@param scale number above 0
   ---@param share? table from share()
-  ---@param more? table {blocks: any?, sinks: any?, cu_q: any?, cu_k: any?,
-  -- q_scale: any?, k_scale: any?, v_scale: any?}, see kernels/attention.lua and
-  -- the head of this file
+  ---@param more? table {blocks: any?, bits: any?, sinks: any?, cu_q: any?,
+  -- cu_k: any?, q_scale: any?, k_scale: any?, v_scale: any?}, see
+  -- kernels/attention.lua and the head of this file
   function self.arguments(Q, K, V, O, LSE, scale, share, more)
     flash.check(WHAT, o.head, {Q = Q, K = K})
     rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)

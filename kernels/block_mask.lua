@@ -3,7 +3,7 @@
 --
 --     local k = block_mask {rows = S, keys = T, block = {128, 128},
 --                           modify = modify}
---     k.kernel(blocks):launch {grid = k.grid(H, B), block = k.block}
+--     k.kernel(blocks, bits):launch {grid = k.grid(H, B), block = k.block}
 --
 -- `blocks` is a tensor (B,H,n,1+m) of i32, for B sequences, H heads, n blocks
 -- of rows and m blocks of keys. `rows` and `keys` are the numbers of rows (S)
@@ -13,6 +13,12 @@
 -- the block of keys. It is one more if the mask hides some of the block's
 -- scores, or if the block extends beyond the last key. kernels/attention.lua
 -- describes `modify`. Only its mask is used here.
+--
+-- `bits` is nil or a tensor (B,H,n,m,block[1],block[2]/32) of u32, for which a
+-- block has a multiple of 128 keys. It holds a bit for each score of a block, 1
+-- if the score is visible. A word has the bits of the scores that a lane of an
+-- MMA holds: in word 4 c + t of a row, bit 2 i + j is for key 128 c + 8 i + 2 t
+-- + j of the block.
 --
 -- A warp evaluates the mask for all scores of a block. A thread then appends
 -- the results of all warps to the list.
@@ -25,26 +31,47 @@ local WHAT, WARPS, AT_ONCE = "block_mask", 8, 4
 
 -- Evaluates the mask for the block of scores that begins at (row, col). Returns
 -- whether some score is visible, and whether all scores are visible. Keys after
--- the last one count as hidden.
-local function evaluate(o, mask, row, col, b, h)
+-- the last one count as hidden. bits: the block's words (M,N/32), or nil.
+local function evaluate(o, mask, row, col, b, h, bits)
   local M, N = o.block[1], o.block[2]
   local some, all = cute.ne(row, row), cute.eq(row, row)
   local lane = cute.arch.lane_idx()
-  local high = cute.min(o.rows - row, M)
+  local whole, high = tiles.divides(M, o.rows), cute.min(o.rows - row, M)
   for c = 0, N - 1, 32 do
-    local k = col + lane + c
+    local k = col + c + lane
+    if bits then  -- the keys of word c / 32
+      k = col + (c // 128 * 128 + c % 128 // 16) + lane // 2 * 8 + lane % 2
+    end
     local exists = cute.lt(k, o.keys)
     local key = tiles.divides(N, o.keys) and k or cute.min(k, o.keys - 1)
-    for r in cute.range(0, tiles.divides(M, o.rows) and M or high, 1,
-                        {unroll = AT_ONCE}) do
-      local seen = mask(kept.at(b, h, row + r, key))
-      some, all = some | (seen & exists), all & seen & exists
+    local function seen(q)
+      local x = mask(kept.at(b, h, q, key)) & exists
+      some, all = some | x, all & x
+      return x
+    end
+    if bits then
+      -- Lane r stores the bits of row r of each 32 rows. Rows after the last
+      -- one have the bits of the last one.
+      for first in cute.range(0, M, 32) do
+        local word = 0
+        for r in cute.range(0, 32, 1, {unroll = AT_ONCE}) do
+          local q = row + first + r
+          local ballot = cute.arch.vote_ballot_sync(
+            seen(whole and q or cute.min(q, o.rows - 1)))
+          word = cute.where(lane:eq(r), ballot, word)
+        end
+        bits[{first + lane, c // 32}] = word
+      end
+    else
+      for r in cute.range(0, whole and M or high, 1, {unroll = AT_ONCE}) do
+        seen(row + r)
+      end
     end
   end
   return cute.arch.vote_any_sync(some), cute.arch.vote_all_sync(all)
 end
 
-local function kernel(o, blocks, ...)
+local function kernel(o, blocks, bits, ...)
   local _, mask, done = o.modify(...)
   local m, h, b = cute.arch.block_idx()
   local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -57,7 +84,8 @@ local function kernel(o, blocks, ...)
     local at = base + warp
     local state = -1
     cute.when(cute.lt(at, count), function()
-      local some, all = evaluate(o, mask, m * o.block[1], at * o.block[2], b, h)
+      local some, all = evaluate(o, mask, m * o.block[1], at * o.block[2], b, h,
+        bits and bits(b, h, m, at, cute._, cute._))
       state = cute.where(some, 2 * at + cute.where(all, 0, 1), -1)
     end)
     cute.when(cute.arch.lane_idx():eq(0), function() found[warp] = state end)
@@ -77,8 +105,8 @@ local function kernel(o, blocks, ...)
   done()
 end
 
---- Returns a kernel with arguments (blocks[, captured values]), and its launch
--- parameters.
+--- Returns a kernel with arguments (blocks, bits[, captured values]), and its
+-- launch parameters.
 ---@param o table {rows: integer, keys: integer, block: integer[],
 -- modify: function}
 ---@return {kernel: any, block: integer, grid: function}

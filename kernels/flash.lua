@@ -451,6 +451,29 @@ function flash.listed(list, parts)
   end
 end
 
+--- Returns two functions for the bits of a block mask (kernels/block_mask.lua).
+-- load(n) loads the bits of this thread's scores in tile n of the keys.
+-- seen(at) reports whether the score of row at.i and column at.j of the
+-- thread's accumulators is visible.
+---@param bits any (m,rows,words) of u32, for a block of rows
+---@param places any see flash.change
+---@param row any the tile's first row in the block
+---@param N integer the keys of a tile, a divisor of 128
+---@param keys integer the keys of a block
+function flash.bits(bits, places, row, N, keys)
+  local rows, parts = cute.size(places, 0), keys // N
+  local held = cute.make_rmem_tensor({rows}, cute.u32)
+  local function load(n)
+    local first = n % parts * N  -- of the tile's keys, in the block
+    local word = first // 128 * 4 + places(0, 0)[2] // 2
+    for i = 0, rows - 1 do
+      local x = bits(n // parts, row + places(i, 0)[1], word)
+      held[i] = N == 128 and x or x >> (first % 128 // 4):to(cute.u32)
+    end
+  end
+  return load, function(at) return (held[at.i] & (1 << at.j)):ne(0) end
+end
+
 ---------------------------------------------------------------------------
 -- Functions of scores
 ---------------------------------------------------------------------------
@@ -473,10 +496,13 @@ local MOST_BLOCK = 1024  -- maximum number of rows or keys of a mask's block
 -- computes the bits of each score alone; draw: the function of kept.turned, if
 -- it is made already; note(y) is called with each result of `score`: change
 -- then also returns these results, by the indices [i][j] of a thread's
--- accumulators.
+-- accumulators; by_rows: take() gets the scores of a row one after another, in
+-- place of those of a column. `score` and `mask` get the indices of a thread's
+-- accumulators as at.i and at.j.
 ---@param o table {score: function?, mask: function?, scale: any, b: any,
 -- h: any, tile: integer[], rows: any, columns: any, turned: boolean?,
--- single: boolean?, draw: function?, note: function?, log2: boolean?}
+-- single: boolean?, draw: function?, note: function?, log2: boolean?,
+-- by_rows: boolean?}
 ---@return function?
 function flash.change(o)
   if not o.score and not o.mask then return nil end
@@ -512,6 +538,7 @@ function flash.change(o)
         if take then columns[j] = k end
       end
       local at = kept.at(o.b, o.h, o.turned and k or q, o.turned and q or k)
+      at.i, at.j = i, j
       if draw then
         function at.kept(_, p, seed) return draw(i, j, p, seed) end
       end
@@ -530,8 +557,9 @@ function flash.change(o)
     end
     local m, n = cute.size(all, 0), cute.size(all, 1)
     -- With `take`, the rows of a column are consecutive, which saves registers.
+    local by_rows = o.by_rows or not take
     for x = 0, m * n - 1 do
-      if take then one(x % m, x // m) else one(x // n, x % n) end
+      if by_rows then one(x // n, x % n) else one(x % m, x // m) end
     end
     return slopes, notes
   end
@@ -573,15 +601,16 @@ end
 -- returns a function (n[, near[, take]]) that applies score_mod to the scores
 -- of block n of keys and, if the block is `masked`, hides keys. `masked` may be
 -- a traced value. With a block mask (o.list), the mask applies only where
--- `masked` is true. take: see flash.change.
+-- `masked` is true. take, by_rows: see flash.change.
 ---@param o table {tile: integer[], list: any}
 ---@param f table {score: function?, mask: function?, scale: any, b: any,
--- h: any, log2: boolean?}
+-- h: any, log2: boolean?, by_rows: boolean?}
 ---@param rows any the number of all rows
 function flash.altering(o, f, rows, sight)
   local function change(mask)
     return flash.change {score = f.score, mask = mask, scale = f.scale, b = f.b,
-      h = f.h, tile = o.tile, rows = rows, columns = sight.T, log2 = f.log2}
+      h = f.h, tile = o.tile, rows = rows, columns = sight.T, log2 = f.log2,
+      by_rows = f.by_rows}
   end
   local N = o.tile[2]
   local edges = not sight:whole(N)

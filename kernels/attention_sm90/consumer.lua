@@ -142,8 +142,9 @@ end
 
 -- Processes the blocks of keys that a tile of rows sees, from the last to the
 -- first. sees = {first, last, from, to, at} as in kernels/attention.lua.
--- alter(masked) returns the function of flash.altering for this tile.
-local function mainloop(x, P, turn, state, sight, sees, alter)
+-- alter(masked) returns the function of flash.altering for this tile. fetch(n),
+-- if given, loads the bits of the block mask for block n.
+local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
   local first, last, from, to, at = table.unpack(sees, 1, 5)
   local k, v = x.k.state, x.v.state
   local function block(i, masked)  -- returns block i and whether it is masked
@@ -164,6 +165,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
   warpgroup.fence()
   P.scores(x.q.state, k)
   turn.pass()
+  if fetch then cute.when(edge, function() fetch(newest) end) end
   warpgroup.wait_group(0)
   x.k.pipe:consumer_release(k)
   k:advance()
@@ -184,6 +186,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter)
     warpgroup.fence()
     P.weigh(v)
     turn.pass()
+    if fetch then cute.when(masked, function() fetch(n) end) end
     warpgroup.wait_group(1)
     local change = alter(masked)
     newest = n
@@ -272,15 +275,22 @@ function consumer.run(o, x, each)
     local state = flash.softmax(2, c, hidden,
       x.sinks and x.sinks[h]:to(cute.f32), factors.lift, factors.most)
     state.rebase, state.pack = factors.rebase, P.pack
-    local alter = flash.altering(o, {score = x.score, mask = x.mask, b = b,
-      h = h, scale = x.score and scale, log2 = x.log2}, part.S, sight)
+    local fetch, mask = nil, x.mask
+    if x.more and x.more.bits and 128 % o.tile[2] == 0 then
+      local row, M = m * o.tile[1], o.list[1]
+      fetch, mask = flash.bits(x.more.bits(b, h, row // M, _, _, _), P.places,
+                               row % M, o.tile[2], o.list[2])
+    end
+    local alter = flash.altering(o, {score = x.score, mask = mask, b = b,
+      h = h, scale = x.score and scale, log2 = x.log2,
+      by_rows = fetch ~= nil}, part.S, sight)
     P.acc:fill(0)
     x.q.pipe:consumer_wait(x.q.state)
     cute.when(cute.gt(sees[2], sees[1]), function()
       mainloop(x, P, turn, state, sight, sees, function(masked)
         local change = alter(P.s, P.places, m * o.tile[1], masked)
         return factors.before and factors.before(change) or change
-      end)
+      end, fetch)
     end)
     leave(state, m * o.tile[1], part.S, part.row
       and flash.section(x.lse(h, _), part.row, part.S) or x.lse(b, h, _),

@@ -251,6 +251,58 @@ describe("the gradients of attention with a block mask", function()
   end)
 end)
 
+-- Returns whether a bit of block mask m is set, for row q and key k.
+local function bit(m, b, h, q, k)
+  local M, N = m.block[1], m.block[2]
+  local at = k % N
+  local word = m.bits(b, h, q // M, k // N, q % M,
+                      at // 128 * 4 + at % 8 // 2)
+  return word >> (at % 128 // 8 * 2 + at % 2) & 1 == 1
+end
+
+describe("the bits of a block mask", function()
+  it("are those of the mask, and 0 after the last key", function()
+    documents = HOST
+    for _, case in ipairs(CASES) do
+      local S, T = 150, 280
+      for _, block in ipairs {{128, 128}, {256, 256}} do
+        local m = ops.block_mask(case[2], {case[4], case[5], S, T},
+          {device = "sim", block = block, bits = true})
+        for q = 0, S - 1, 7 do
+          for k = 0, 383 do
+            local b, h = k % case[4], q % case[5]
+            assert.equal(k < T and case[3](b, h, q, k), bit(m, b, h, q, k))
+          end
+        end
+      end
+    end
+  end)
+
+  for i, d in ipairs {64, 128, 256} do
+    it("replace the mask in attention with heads of " .. d .. support.long(i),
+       function()
+      local device = "sim:sm_90a"
+      local p = oracle.problem {s = 140, t = 300, h = 2, d = d}
+      local function attend(o)
+        o.device = "sim"
+        local m = ops.block_mask(CASES[3][2], {1, 2, 140, 300}, o)
+        return m, ops.attention(p.Q, p.K, p.V, {device = device,
+                                                block_mask = m})
+      end
+      local _, O, L = attend {}
+      for _, block in ipairs {{128, 128}, {256, 256}} do
+        local m, out, logs = attend {bits = true, block = block}
+        for e = 0, cute.size(O) - 1 do assert.equal(O[e], out[e]) end
+        for e = 0, cute.size(L) - 1 do assert.equal(L[e], logs[e]) end
+        m.bits:fill(0)
+        logs = select(2, ops.attention(p.Q, p.K, p.V, {device = device,
+                                                       block_mask = m}))
+        for q = 0, 139 do assert.equal(NONE, logs(0, 0, q)) end
+      end
+    end)
+  end
+end)
+
 describe("attention with a block mask", function()
   it("has the bits of mask_mod alone, and loads fewer keys", function()
     local p = oracle.problem {s = 140, t = 384, d = 64}
@@ -343,6 +395,10 @@ describe("attention with a block mask", function()
       ["ops.block_mask: block = {64, 128}; a multiple of 128 rows and of 64 "
         .. "keys, up to 1024, is needed"] = function()
           ops.block_mask(mask, {1, 1, 5, 40}, {block = {64, 128}})
+        end,
+      ["ops.block_mask: bits = true with blocks of 64 keys; a multiple of 128 "
+        .. "is needed"] = function()
+          ops.block_mask(mask, {1, 1, 5, 40}, {block = {128, 64}, bits = true})
         end,
       ["ops.block_mask: shape[4] is nil; the extents {B, H, S, T}"] =
         function() ops.block_mask(mask, {1, 1, 5}) end,

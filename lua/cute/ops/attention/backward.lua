@@ -172,6 +172,10 @@ local back, planned = problem.operation("ops.attention_backward", {
 -- contents (block_mask.options), and gradients by a text (captured.positions).
 local function options_of(o, Q, K)
   o = block_mask.options(refuse, o, Q, K)
+  if o and o.bits then
+    o = tensor_op.with(o)
+    o.bits = nil
+  end
   if o and o.gradients ~= nil then
     o = tensor_op.with(o)
     o.gradients = captured.positions(refuse, o, scores.traced_of(refuse, o, Q,

@@ -23,8 +23,8 @@ local ROWS, KEYS, MOST = 128, 64, 1024
 local refuse = tensor_op.failing(WHAT)
 
 local fill = problem.operation(WHAT, {
-  names = {"blocks"}, options = {rows = "number", keys = "number",
-                                 block = "table"},
+  names = {"blocks"}, tensors = {"bits"},
+  options = {rows = "number", keys = "number", block = "table"},
   traced = function(o) return scores.traced_of(refuse, o) end,
   captured = {mask_mod = "function"}, plan = function(call)
     local o, p = call.o, call:start(1, {})
@@ -35,7 +35,7 @@ local fill = problem.operation(WHAT, {
     local k = kernel(options)
     p.steps[1] = {kernel = k.kernel, block = k.block, ready = {},
       grid = k.grid(shape[2], shape[1]), arguments = function(now)
-        return scores.push_captured(now, {now.blocks, n = 1})
+        return scores.push_captured(now, {now.blocks, now.bits, n = 2})
       end}
     return p
   end})
@@ -60,13 +60,20 @@ end
 ---@param mask_mod function see ops.attention
 ---@param shape integer[] {B, H, S, T}: sequences, heads, rows and keys. With B
 -- = 1, all sequences share the blocks; with H = 1, all heads do
----@param o? table {block: integer[]?, device: any?, stream: any?}
--- block: the extents {rows, keys} of a block, {128, 128} when absent
+---@param o? table {block: integer[]?, bits: boolean?, device: any?,
+-- stream: any?}
+-- block: the extents {rows, keys} of a block, {128, 128} when absent; bits:
+-- whether it also stores a bit for each score, which ops.attention on sm_90a
+-- reads in place of evaluating the mask again
 ---@return table
 function block_mask.block_mask(mask_mod, shape, o)
   o = o or {}
-  tensor_op.options(WHAT, o, {block = "table"})
+  tensor_op.options(WHAT, o, {block = "table", bits = "boolean"})
   local block = block_of(o)
+  if o.bits and block[2] % 128 ~= 0 then
+    refuse("bits = true with blocks of %d keys; a multiple of 128 is needed",
+           block[2])
+  end
   for i = 1, 4 do
     if math.type(shape[i]) ~= "integer" or shape[i] < 0
       or shape[i] >= 1 << 31 then
@@ -78,14 +85,17 @@ function block_mask.block_mask(mask_mod, shape, o)
   local device, why = devices.pick(scores.captured_tensors(f), o, "auto")
   if not device then report.raise(why) end
   local B, H, S, T = table.unpack(shape)
-  local blocks = cute.zeros({B, H, tiles.count(S, block[1]),
-                             1 + tiles.count(T, block[2])}, cute.i32,
-                            {device = device.place or "host"})
+  local m, n = tiles.count(S, block[1]), tiles.count(T, block[2])
+  local place = {device = device.place or "host"}
+  local blocks = cute.zeros({B, H, m, 1 + n}, cute.i32, place)
+  local bits = o.bits and cute.zeros({B, H, m, n, block[1], block[2] // 32},
+                                     cute.u32, place) or nil
   fill(blocks, {rows = S, keys = T, block = block, mask_mod = mask_mod,
-                device = o.device, arch = o.arch, stream = o.stream})
+                bits = bits, device = o.device, arch = o.arch,
+                stream = o.stream})
   return setmetatable({mask_mod = mask_mod, shape = {B, H, S, T},
-                       block = {block[1], block[2]}, blocks = blocks},
-                      BlockMask)
+                       block = {block[1], block[2]}, blocks = blocks,
+                       bits = bits}, BlockMask)
 end
 
 function BlockMask.__tostring(m)
@@ -99,8 +109,8 @@ end
 ---@param raise function from tensor_op.failing
 function block_mask.options(raise, o, Q, K)
   if o == nil then return nil end
-  if o.blocks ~= nil or o.listed ~= nil then
-    raise("no option '%s'", o.blocks ~= nil and "blocks" or "listed")
+  for _, name in ipairs {"blocks", "bits", "listed"} do
+    if o[name] ~= nil then raise("no option '%s'", name) end
   end
   local m = o.block_mask
   if m == nil then return o end
@@ -124,18 +134,18 @@ function block_mask.options(raise, o, Q, K)
   local new = {}
   for name, v in pairs(o) do new[name] = v end
   new.block_mask, new.mask_mod, new.blocks = nil, m.mask_mod, m.blocks
-  new.listed = m.block
+  new.listed, new.bits = m.block, m.bits
   return new
 end
 
---- Returns the lists of blocks as a view for B sequences and H heads, which may
--- share lists.
-function block_mask.view(blocks, B, H)
-  local l = blocks.layout
-  local n, m = l.shape[3], l.shape[4]
-  return cute.make_tensor(blocks.iterator, cute.make_layout({B, H, n, m}, {
-    l.shape[1] > 1 and l.stride[1] or 0, l.shape[2] > 1 and l.stride[2] or 0,
-    l.stride[3], l.stride[4]}))
+--- Returns the lists or the bits of a block mask as a view for B sequences and
+-- H heads, which may share them.
+function block_mask.view(t, B, H)
+  local l = t.layout
+  local shape, stride = {B, H}, {l.shape[1] > 1 and l.stride[1] or 0,
+                                 l.shape[2] > 1 and l.stride[2] or 0}
+  for i = 3, cute.rank(t) do shape[i], stride[i] = l.shape[i], l.stride[i] end
+  return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
 --- Adds the step to plan p that lists tiles of rows for each tile of keys

@@ -56,13 +56,15 @@ local function check_values(call, q)
 end
 
 -- Returns the optional operands of a call as the kernel's last argument, or nil
--- if the call has none of them.
-local function more_of(now, q)
+-- if the call has none of them. bits: of the block mask, if the kernel reads
+-- them.
+local function more_of(now, q, bits)
   problem.check_offsets(now, q)
   if not now.blocks and not now.sinks and not now.cu_q and not q.out then
     return nil
   end
   return {blocks = now.blocks and block_mask.view(now.blocks, q.B, q.H),
+          bits = bits and block_mask.view(bits, q.B, q.H),
           sinks = now.sinks, cu_q = now.cu_q, cu_k = now.cu_k,
           q_scale = eight.scale_view(now.q_scale, q, true),
           k_scale = eight.scale_view(now.k_scale, q),
@@ -79,7 +81,7 @@ local function hopper_step(k, device, q, scale)
                                                  cute.make_layout {1})
       local list = k.arguments(now.Q, now.K, now.V, out[1], out[2], scale,
                                k.share(now.Q, now.K, counter),
-                               more_of(now, q))
+                               more_of(now, q, now.bits))
       return now.captured and scores.push_captured(now, list) or list
     end}, k.options.dynamic and 1 or nil
 end
@@ -127,8 +129,8 @@ local OPTIONS = {listed = "table", tune = "boolean"}
 for name, want in pairs(problem.OPTIONS) do OPTIONS[name] = want end
 
 local attend, planned = problem.operation("ops.attention", {
-  names = {"Q", "K", "V"}, tensors = {"cu_q", "cu_k", "blocks", "sinks",
-                                      "q_scale", "k_scale", "v_scale"},
+  names = {"Q", "K", "V"}, tensors = {"cu_q", "cu_k", "blocks", "bits",
+                                      "sinks", "q_scale", "k_scale", "v_scale"},
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[1], list[2])
   end,

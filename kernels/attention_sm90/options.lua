@@ -136,7 +136,7 @@ local function complete_steps(o, given)
   end
   if o.early == nil then
     o.early = not o.narrow and o.head == 128 and o.tile[1] == 128
-      and o.tile[2] <= 128 and not o.modify
+      and o.tile[2] <= 128 and not (o.modify and o.list)
   end
 end
 

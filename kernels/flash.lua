@@ -573,26 +573,26 @@ function flash.each(s, take)
   end
 end
 
--- The largest limit that flash.near uses. f32 can hold its fourth power.
-local MOST_LIMIT = 2.0 ^ 15
+-- The least factor that flash.near uses. f32 can hold its fourth power.
+local LEAST_FACTOR = 2.0 ^ -15
 
 --- Makes a record of the squares x^2 that a score_mod passes to at.near(x^2,
--- limit). at.near permits a cheaper formula that is accurate only for |x| up to
--- `limit`. far() reports whether some |x| may exceed the limit, so that the
--- scores must be computed again without at.near. It compares the sum of the
--- fourth powers, because a sum takes less time than a maximum.
+-- factor). at.near permits a cheaper formula that is accurate only for |x| up
+-- to 1 / factor. far() reports whether some |x| may be larger, so that the
+-- scores must be computed again without at.near. It tests the sum of the fourth
+-- powers, because a sum takes less time than a maximum.
 function flash.near()
   local sums, n = cute.make_rmem_tensor({5}, cute.f32), 0
-  sums:fill(0)  -- four independent sums, and the fourth power of the limit
+  sums:fill(0)  -- four independent sums, and the fourth power of the factor
   return {
-    note = function(square, limit)
+    note = function(square, factor)
       n = n % 4 + 1
       sums[n - 1] = cute.fma(square, square, sums[n - 1])
-      local most = cute.min(limit, MOST_LIMIT)
-      sums[4] = most * most * (most * most)
+      local f = cute.max(factor, LEAST_FACTOR)
+      sums[4] = f * f * (f * f)
     end,
     far = function()
-      return cute.gt(sums[0] + sums[1] + (sums[2] + sums[3]), sums[4])
+      return cute.gt((sums[0] + sums[1] + (sums[2] + sums[3])) * sums[4], 1)
     end}
 end
 

@@ -39,7 +39,7 @@ local function capped(s, cap, inverse, at)
     return cute.tanh(at.raw * ratio) * (cap * unit)
   end
   local square, t = ratio * ratio, at.raw * at.raw
-  at.near(t, NEAR / ratio)
+  at.near(t, ratio * (1 / NEAR))
   return at.raw * cute.fma(cute.fma(t, P2 * factor * (square * square),
                                     P1 * factor * square), t, P0 * factor)
 end

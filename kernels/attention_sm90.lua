@@ -30,7 +30,9 @@
 -- O NaN. rises: the kernel searches each block for the largest scores first.
 -- This saves time if scores rise from the last key to the first. Without
 -- `rises`, a block whose scores far exceed those of earlier blocks is computed
--- twice.
+-- twice. around: the kernel processes the blocks of keys from the tile's own
+-- block down to the first one, and then from the last one down, for scores that
+-- rise towards a row's own key. With `list`, this option means `rises`.
 -- v_stages: number of tiles of V of e4m3 that shared memory holds before they
 -- are transposed. scaled: k_scale and v_scale (B,blocks,G) have a factor for
 -- each block of 128 keys of each head. Otherwise, q_scale (H), k_scale (G) and
@@ -55,7 +57,8 @@ local WHAT = "attention_sm90"
 -- causal: boolean?, window: any[]?, rows: integer?, tile: integer[]?,
 -- stages: integer?, q_stages: integer?, ordered: boolean?, name: string?,
 -- modify: function?, list: integer[]?, ragged: boolean?, rises: boolean?,
--- v_stages: integer?, out: any?, scaled: boolean?, early: boolean?}
+-- v_stages: integer?, out: any?, scaled: boolean?, early: boolean?,
+-- around: boolean?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)

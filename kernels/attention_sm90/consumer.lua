@@ -150,7 +150,10 @@ local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
   local function block(i, masked)  -- returns block i and whether it is masked
     if not at then return i, masked end
     local n, partly = at(i, x.score or x.mask or to)
-    if to then partly = partly | cute.ge(n, to) | cute.lt(n, from) end
+    if to then
+      local beyond = cute.ge(n, to) | cute.lt(n, from)
+      partly = partly and partly | beyond or beyond
+    end
     return n, partly
   end
   local function take(change, n)  -- converts the scores of block n to powers

@@ -115,6 +115,9 @@ return function(o)
       if o.list then
         all[1], all[2], all[5] = 0, flash.listed(
           more.blocks(b, h, m // (o.list[1] // M), _), o.list[2] // N)
+      elseif o.around then
+        all[5] = order.around(all[1], all[2],
+                              (m * M + M // 2 + at.sight.off) // N)
       end
       return table.unpack(all, 1, 5)
     end

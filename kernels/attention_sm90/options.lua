@@ -17,7 +17,7 @@ local MOST_ROWS = (1 << 31) - 1
 -- The names of all options.
 local NAMES = "name head value dtype causal window rows tile stages q_stages "
   .. "ordered modify list ragged rises out scaled"
-  .. " v_stages early"
+  .. " v_stages early around"
 
 -- Lists of tiles {rows, keys, time, time with a causal mask} by head size: for
 -- each number of rows, the fastest tile that registers and shared memory allow.
@@ -131,6 +131,7 @@ local function complete_steps(o, given)
   if o.ordered == nil then
     o.ordered = many and not (o.narrow and o.head == 64 and not masked)
   end
+  if given.around and o.list then o.rises = true end
   if o.rises == nil and o.narrow then
     o.rises = masked ~= nil or o.head == 256
   end
@@ -155,6 +156,7 @@ function options.complete(given)
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
              rows = given.rows, modify = given.modify, list = given.list,
              ragged = given.ragged, rises = given.rises, narrow = narrow,
+             around = given.around and not given.list,
              scaled = given.scaled,
              left = rules.window(WHAT, given, 1),
              right = rules.window(WHAT, given, 2)}

@@ -60,6 +60,17 @@ local function finder(o, S, H, B, cu)
   end
 end
 
+--- Returns a function that converts the indices last - 1 down to `first` to the
+-- indices of blocks of keys in another order: from block `middle` down to the
+-- first one, then from the last one down to the block after `middle`.
+function order.around(first, last, middle)
+  local begin = cute.max(cute.min(middle, last - 1), first)
+  return function(i)
+    local n = i - (last - 1) + begin
+    return cute.where(cute.lt(n, first), n + (last - first), n)
+  end
+end
+
 --- Returns the number of positions for the tiles of H heads. The B sequences
 -- and the rows after them have `total` rows, and each of them may end with a
 -- partial tile.

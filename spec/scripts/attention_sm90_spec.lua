@@ -6,6 +6,7 @@ local cute = require "cute"
 local attention = require "kernels.attention_sm90"
 local compiled = require "spec.kernels".compiled
 local oracle = require "spec.attention"
+local order = require "kernels.attention_sm90.order"
 local support = require "spec.support"
 
 local BOUND = {bf16 = {6e-3, 4e-2}, f16 = {8e-4, 5e-3}}
@@ -68,6 +69,23 @@ local function check(o)
   assert.is_true(select(2, oracle.distance(p.LSE, lse)) < 2e-6, what)
   return r
 end
+
+describe("attention_sm90 with the option around", function()
+  it("begins with a tile's own block of keys", function()
+    for middle, want in pairs {[5] = "5432876", [-1] = "2876543",
+                               [20] = "8765432"} do
+      local at, list = order.around(2, 9, middle), {}
+      for i = 8, 2, -1 do list[#list + 1] = at(i) end
+      assert.equal(want, table.concat(list))
+    end
+    for i, o in ipairs {{s = 100, t = 190}, {s = 190, t = 100},
+                        {s = 150, t = 150, left = 70, right = 20}} do
+      o.d, o.window, o.seed = 64, o.left ~= nil, i
+      o.with = {tile = {64, 32}, around = true}
+      check(o)
+    end
+  end)
+end)
 
 describe("attention_sm90", function()
   for i, d in ipairs {64, 96, 128, 192, 256} do

@@ -18,8 +18,8 @@ local tensor_op = require "cute.ops.tensor_op"
 local forward = {}
 
 -- Returns Hopper's kernel for a call, or nil and the reason why it does not
--- fit. q is the problem (see problem.of). Option o.rises is set for ALiBi, with
--- which scores rise towards a row's own key.
+-- fit. q is the problem (see problem.of). The option `around` is set for ALiBi,
+-- with which scores rise towards a row's own key.
 local function hopper_kernel(call, device, q, o)
   if not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
@@ -29,7 +29,7 @@ local function hopper_kernel(call, device, q, o)
   local given = {head = q.D, value = q.value, dtype = q.dtype,
                  causal = o.causal, window = o.window, modify = o.modify,
                  list = o.list, ragged = q.ragged or nil,
-                 rises = call.o.alibi_slopes and not o.causal or nil,
+                 around = call.o.alibi_slopes and not o.causal or nil,
                  out = q.out, scaled = q.scaled,
                  rows = q.ragged and math.max(q.S // math.max(q.B, 1), 1)
                    or q.S}

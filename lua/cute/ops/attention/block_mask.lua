@@ -88,7 +88,7 @@ function block_mask.block_mask(mask_mod, shape, o)
   local m, n = tiles.count(S, block[1]), tiles.count(T, block[2])
   local place = {device = device.place or "host"}
   local blocks = cute.zeros({B, H, m, 1 + n}, cute.i32, place)
-  local bits = o.bits and cute.zeros({B, H, m, n, block[1], block[2] // 32},
+  local bits = o.bits and cute.empty({B, H, m, n, block[1], block[2] // 32},
                                      cute.u32, place) or nil
   fill(blocks, {rows = S, keys = T, block = block, mask_mod = mask_mod,
                 bits = bits, device = o.device, arch = o.arch,

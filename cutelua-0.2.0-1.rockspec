@@ -54,6 +54,8 @@ build = {
         "kernels/attention_bwd_sm90/wide.lua",
       ["kernels.attention_decode"] =
         "kernels/attention_decode.lua",
+      ["kernels.attention_decode.clustered"] =
+        "kernels/attention_decode/clustered.lua",
       ["kernels.attention_decode.latent"] =
         "kernels/attention_decode/latent.lua",
       ["kernels.attention_decode.latent_sm90"] =
@@ -64,6 +66,8 @@ build = {
         "kernels/attention_decode/part.lua",
       ["kernels.attention_decode.share"] =
         "kernels/attention_decode/share.lua",
+      ["kernels.attention_decode.turned"] =
+        "kernels/attention_decode/turned.lua",
       ["kernels.attention_sm90"] =
         "kernels/attention_sm90.lua",
       ["kernels.attention_sm90.consumer"] =

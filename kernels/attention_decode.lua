@@ -1,13 +1,14 @@
 --- Attention of a few queries to many keys, on mma.sync: the keys of all
 -- sequences are divided equally among blocks, and a second kernel combines the
--- results.
+-- results. With cluster = true, one kernel does both (kernels/attention_decode/
+-- clustered.lua).
 --
 --     local k = attention_decode {head = 128, group = 8}
 --     local n = k.plan(T, S, H, B)
 --     -- parts {n.slots, k.rows, D of O} and logs {n.slots, k.rows} of f32
 --     for _, l in ipairs(k) do
 --       l.kernel(Q, K, V, O, LSE, parts, logs, scale, lengths, cache):launch {
---         grid = l.grid(n, S, H, B), block = l.block}
+--         grid = l.grid(n, S, H, B), block = l.block, cluster = l.cluster}
 --     end
 --
 -- Q and O are (B,S,H,D), K and V (B,T,G,D), of bf16 or f16; LSE is (B,H,S) of
@@ -21,7 +22,9 @@
 -- the kernel first stores in K and V. tree (S,S) or (B,S,S), integers: of the
 -- last S keys, row s sees key j, with j at most s, only if tree[s][j] is not 0.
 -- k_scale and v_scale, (1) or (G) of f32, are factors of K and V, which may
--- have elements of e4m3; k and v, of Q's type, are divided by them.
+-- have elements of e4m3; k and v, of Q's type, are divided by them. cos and sin
+-- (P,D/2) of f32: the kernel rotates Q and k, as kernels/rope.lua does, by the
+-- angles in the row of each head's position, which is the index of its key.
 --
 -- head = 576 is a latent head (MLA): G is 1, the values are the first 512
 -- elements of the keys, V and v are not used, and O has heads of 512.
@@ -31,11 +34,13 @@
 local core = require "cute.core"
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
+local clustered = require "kernels.attention_decode.clustered"
 local flash = require "kernels.flash"
 local latent = require "kernels.attention_decode.latent"
 local latent_sm90 = require "kernels.attention_decode.latent_sm90"
 local part = require "kernels.attention_decode.part"
 local tiles = require "cute.tiles"
+local turned = require "kernels.attention_decode.turned"
 local _ = cute._
 
 -- The number of warps in a block of the second kernel.
@@ -138,7 +143,7 @@ local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
     if i == 2 then t, scale = mV, cache.v_scale end
     part.append(o, x(b, _, g, _), e.S, T, 0, T,
                 part.row_of(t, b, g, cache.pages), (cute.arch.thread_idx()),
-                part.scale_of(scale, g))
+                part.scale_of(scale, g), i == 1 and turned.angles(cache) or nil)
   end
 end
 
@@ -160,12 +165,19 @@ local CHUNK = 1024
 -- occupies in addition to its own.
 local SMEM, RESERVED = 233472, 1024
 
+-- Blocks in a cluster, keys in a tile and stages for each warp, by head size,
+-- for up to 8 rows and for up to 16 rows; warps in a block.
+local CLUSTERED = {[32] = {{4, 32, 4}, {4, 32, 4}},
+                   [64] = {{8, 32, 4}, {8, 32, 4}},
+                   [128] = {{8, 32, 3}, {8, 16, 5}}}
+local TEAMS = 4
+
 -- The minimum number of tiles in a part: combining shorter parts takes more
 -- time than they save.
 local LEAST = 2
 
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "
-  .. "least batch_invariant wgmma early"
+  .. "least batch_invariant wgmma early cluster"
 
 -- Sets the number of blocks that a multiprocessor can hold. A thread needs up
 -- to 255 registers, so each of the multiprocessor's four partitions has room
@@ -179,7 +191,8 @@ local function complete_blocks(p, warps, bytes)
   p.warps = warps
   -- In one copy, each thread copies 16 bytes, and the threads cover at most 128
   -- adjacent bytes of each row.
-  local rows = 32 * warps * 8 // core.gcd(p.head * p.bits // 16, 64)
+  local rows = 32 * (p.cluster and 1 or warps) * 8
+    // core.gcd(p.head * p.bits // 16, 64)
   rules.need(p.tile[2] % rows == 0, "attention_decode", "tile = {any, %d}; a "
     .. "multiple of %d keys, which the threads copy at once, is needed",
     p.tile[2], rows)
@@ -207,6 +220,15 @@ local function complete(o)
   end
   if p.held == nil then p.held = o.head <= 128 end
   local rows = p.group * (o.rows or 1)
+  if o.cluster then
+    local c = (CLUSTERED[o.head] or {})[rows <= 8 and 1 or 2]
+    rules.need(c and rows <= 16 and p.bits == 16 and not o.batch_invariant,
+      "attention_decode", "cluster = true with head = %s, %d rows and %d bits; "
+      .. "32, 64 or 128 elements of 16 bits, up to 16 rows, and no "
+      .. "batch_invariant are needed", core.show(o.head), rows, p.bits)
+    p.cluster, known = c[1], {c[2]}
+    p.stages = o.stages or c[3]
+  end
   local N = o.tile and o.tile[2] or rows > 16 and known[3] or known[1]
   rules.need(math.type(N) == "integer" and N % 16 == 0 and N > 0,
     "attention_decode", "tile = {any, %s}; a multiple of 16 keys is needed", N)
@@ -215,7 +237,10 @@ local function complete(o)
   p.tile = {p.wgmma and 64 or rows <= 16 and 16 or rows <= 32 and 32 or 64, N}
   p.early = o.early and p.pdl and p.value == p.head and rows <= p.tile[1]
   p.chunk = o.batch_invariant and math.max(CHUNK // N, 1) or nil
-  if p.wgmma then
+  if p.cluster then
+    complete_blocks(p, TEAMS, 2 * p.head * (p.tile[1] + 2 * N * p.stages
+      * TEAMS) + 4 * TEAMS * rows * (p.head + p.cluster))
+  elseif p.wgmma then
     complete_blocks(p, 8, 2 * p.head * (p.tile[1] + N * p.stages))
   elseif p.value < p.head then
     local down, across = latent.warps(p)
@@ -230,8 +255,9 @@ local function complete(o)
   return p
 end
 
---- Returns a list of two kernels in the order in which they run, each with a
--- function grid(n, S, H, B). The list also has these fields. rows: the number
+--- Returns a list of two kernels (one with o.cluster) in the order in which
+-- they run, each with a function grid(n, S, H, B). The list also has these
+-- fields. rows: the number
 -- of rows in a tile. append: nil, or a third kernel, which must run before the
 -- two if cache.k and cache.v are given. plan(T, S, H, B[, sms]): a function
 -- that returns n = {blocks = number of blocks of the first kernel, slots =
@@ -240,7 +266,8 @@ end
 ---@param o table {head: integer, group: integer?, rows: integer?,
 -- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
 -- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,
--- batch_invariant: boolean?, wgmma: boolean?, early: boolean?} group: heads of
+-- batch_invariant: boolean?, wgmma: boolean?, early: boolean?,
+-- cluster: boolean?} group: heads of
 -- Q for each head of K and V, 1 when absent; rows: the number S of rows of a
 -- sequence, 1 when absent; bits: the number of bits of an element of K, 16 when
 -- absent; tile: {any, keys}; stages: number of tiles of K in shared memory;
@@ -248,8 +275,10 @@ end
 -- multiprocessor; least: minimum number of tiles of keys in a part;
 -- batch_invariant: how a sequence is divided into parts does not depend on the
 -- batch; wgmma: whether the kernel for latent heads uses wgmma; early: with
--- pdl, the kernel reads lengths, pages and all keys but the new ones before it
--- waits for the preceding launch
+-- pdl, the kernel reads lengths, pages, angles and all keys but the new ones
+-- before it waits for the preceding launch; cluster: a cluster of blocks
+-- computes all rows of a head of K, for 16-bit heads of 32, 64 or 128 elements
+-- and up to 16 rows; `parts` and `logs` are then not used
 return function(o)
   local p = complete(o)
   local function made(name, f, block, grid)
@@ -257,20 +286,29 @@ return function(o)
               fastmath = true},
               function(...) f(p, ...) end), block = block, grid = grid}
   end
-  local list = {
-    made("attention_part", p.wgmma and latent_sm90.kernel
+  local list = {rows = p.tile[1], options = p}
+  if p.cluster then
+    list[1] = made("attention_decode", clustered.kernel, 32 * p.warps,
+      function(_n, _S, H, B) return {p.cluster, H // p.group * B} end)
+    list[1].cluster = {p.cluster, 1, 1}
+  else
+    list[1] = made("attention_part", p.wgmma and latent_sm90.kernel
       or p.value < p.head and latent.kernel or part.kernel,
-      32 * p.warps, function(n) return {n.blocks} end),
-    made("attention_together", together, 32 * WARPS, function(_n, S, H, B)
-      local jobs, _, groups = jobs_of(p, B, S, H)
-      return {tiles.count(jobs * groups, WARPS)}
-    end),
-    append = p.group * (o.rows or 1) > p.tile[1] and made("attention_append",
-      append, tiles.count(p.head // 8, 32) * 32, function(_n, _S, H, B)
+      32 * p.warps, function(n) return {n.blocks} end)
+    list[2] = made("attention_together", together, 32 * WARPS,
+      function(_n, S, H, B)
+        local jobs, _, groups = jobs_of(p, B, S, H)
+        return {tiles.count(jobs * groups, WARPS)}
+      end)
+  end
+  if p.group * (o.rows or 1) > p.tile[1] then
+    list.append = made("attention_append", append,
+      tiles.count(p.head // 8, 32) * 32, function(_n, _S, H, B)
         return {H // p.group, B}
-      end) or nil,
-    rows = p.tile[1], options = p}
+      end)
+  end
   function list.plan(T, S, H, B, sms)
+    if p.cluster then return {slots = 0} end
     local rows = B * (H // p.group) * tiles.count(S * p.group, p.tile[1])
     local n = tiles.count(T, p.tile[2])
     local blocks = (sms or 132) * p.blocks

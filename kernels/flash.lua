@@ -124,8 +124,9 @@ local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
 
 --- Makes a team, the warps of a block: `warps` of them along the rows of a tile
 -- and `across` (1 when absent) along its columns. Each warp has `each` columns
--- (16 when absent).
-function flash.team(dtype, warps, across, each)
+-- (16 when absent). tid: the thread's index in the team, that of the block when
+-- absent.
+function flash.team(dtype, warps, across, each, tid)
   across = across or 1
   if not MMA[dtype.name] then
     core.fail("bad-argument", ("attention: Q has type %s; bf16 or f16 is "
@@ -133,7 +134,7 @@ function flash.team(dtype, warps, across, each)
   end
   local mma = cute.make_tiled_mma(MMA[dtype.name], {warps, across, 1},
     {16 * warps, (each or 16) * across, 16})
-  local tid = cute.arch.thread_idx()
+  tid = tid or cute.arch.thread_idx()
   return setmetatable({dtype = dtype, mma = mma, tid = tid,
     thr = mma:get_slice(tid), threads = 32 * warps * across,
     ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", dtype),

@@ -12,6 +12,7 @@ local kept = require "kernels.kept"
 local narrow = require "kernels.attention_decode.narrow"
 local share = require "kernels.attention_decode.share"
 local tiles = require "cute.tiles"
+local turned = require "kernels.attention_decode.turned"
 local _ = cute._
 
 local part = {}
@@ -84,31 +85,33 @@ local MOST = 65504.0  -- of f16
 -- Row r of the tile is head r % group of row r // group. Rows after the last
 -- are zeros. If the team multiplies f16, elements of bf16 that exceed f16
 -- become the largest f16. small: K has elements of 8 bits, so the columns of Q
--- are stored in the order of narrow.put_row.
-function part.load_rows(o, team, mQ, sQ, at, small)
+-- are stored in the order of narrow.put_row. angles: see kernels/
+-- attention_decode/turned.lua.
+function part.load_rows(o, team, mQ, sQ, at, small, angles)
   local BM, each = o.tile[1], o.head // 8
   local R = at.R
-  local held = cute.make_rmem_tensor({8}, mQ.element_type)
+  local piece = turned.piece(o.head, mQ.element_type, angles)
+  local held = piece.held
   local out = held
   if team.dtype ~= mQ.element_type then
     out = cute.make_rmem_tensor({8}, team.dtype)
   end
   local function load(n)
-    local row, place = n // each, {n % each}
+    local row, place = n // each, n % each
     local r = at.m * BM + row
     held:fill(0)
     cute.when(cute.lt(r, R), function()
-      cute.autovec_copy(cute.local_tile(mQ(at.b, r // o.group,
-        at.g * o.group + r % o.group, _), {8}, place), held)
+      piece.take(mQ(at.b, r // o.group, at.g * o.group + r % o.group, _),
+                 at.T - at.S + r // o.group, place)
     end)
     if out ~= held then
       local x = cute.max(cute.min(held:load():to(cute.f32), MOST), -MOST)
       out:store(x:to(team.dtype))
     end
     if small then
-      narrow.put_row(sQ(row, _, 0), place[1], out)
+      narrow.put_row(sQ(row, _, 0), place, out)
     else
-      cute.autovec_copy(out, cute.local_tile(sQ(row, _, 0), {8}, place))
+      cute.autovec_copy(out, cute.local_tile(sQ(row, _, 0), {8}, {place}))
     end
   end
   local all, some = BM * each, team.threads
@@ -122,14 +125,14 @@ end
 --- Appends x (S,D), new keys or values, to the T rows of the cache: row i of x
 -- becomes row T - S + i of `rows`. Stores only rows `first` to last - 1. row(i)
 -- returns row i of the cache, whose elements times `scale` are the keys or
--- values.
-function part.append(o, x, S, T, first, last, row, thread, scale)
+-- values. angles: see kernels/attention_decode/turned.lua.
+function part.append(o, x, S, T, first, last, row, thread, scale, angles)
   for i in cute.range(cute.max(first, cute.max(T - S, 0)),
                       cute.min(last, T)) do
     cute.when(cute.lt(thread * 8, o.head), function()
-      local held = cute.make_rmem_tensor({8}, x.element_type)
       local place, to = {thread}, row(i)
-      cute.autovec_copy(cute.local_tile(x(i - (T - S), _), {8}, place), held)
+      local held = turned.piece(o.head, x.element_type, angles).take(
+        x(i - (T - S), _), i, thread)
       if to.element_type ~= x.element_type then
         local small = cute.make_rmem_tensor({8}, to.element_type)
         small:store((held:load():to(cute.f32) * (1 / scale))
@@ -324,6 +327,7 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
   local places = team:places(BM, BN)
   flash.check_scale(scale)
   local f, done = part.functions(o, ...)
+  local angles = turned.angles(more)
 
   local function one(b, row, first, last, place)
     local T = work:keys(b)
@@ -339,7 +343,8 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
       end
       for _i, x in ipairs {{mK, more.k, by_k}, {mV, more.v, by_v}} do
         part.append(o, x[2](b, _, at.g, _), e.S, T, first * BN, last * BN,
-                    part.row_of(x[1], b, at.g, pages), team.tid, x[3])
+                    part.row_of(x[1], b, at.g, pages), team.tid, x[3],
+                    x[1] == mK and angles or nil)
       end
       meet()
     end
@@ -356,7 +361,7 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
       return pages and pages[{b, block // per_page}] or b
     end, meet, function()
       arrive(o)
-      part.load_rows(o, team, mQ, sQ, at, small)
+      part.load_rows(o, team, mQ, sQ, at, small, angles)
       meet()
       hold()
     end, function(block, stage)

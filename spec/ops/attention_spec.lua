@@ -625,6 +625,80 @@ describe("ops.attention_decode of equal sequences", function()
   end)
 end)
 
+-- Returns a tensor of numbers between -1 and 1, which depend on `by`.
+local function noise(shape, by)
+  local t = cute.zeros(shape, cute.bf16)
+  for i = 0, cute.size(t) - 1 do t[i] = math.sin(3.7 * i + by) end
+  return t
+end
+
+describe("ops.attention_decode with angles", function()
+  local B, T, G, d = 2, 150, 2, 64
+  local Cos, Sin = cute.zeros({T, d // 2}, cute.f32),
+                   cute.zeros({T, d // 2}, cute.f32)
+  for i = 0, cute.size(Cos) - 1 do
+    local angle = i // (d // 2) * 0.8 ^ (i % (d // 2))
+    Cos[i], Sin[i] = math.cos(angle), math.sin(angle)
+  end
+  local lengths = cute.tensor({T, 33}, cute.i32)
+
+  -- Compares a call that rotates S rows of Q and k with ops.rope.
+  local function check_rotation(H, S, device)
+    local Q, k, v = noise({B, S, H, d}, 1), noise({B, S, G, d}, 2),
+                    noise({B, S, G, d}, 3)
+    local at = cute.zeros({B, S}, cute.i32)
+    for b = 0, B - 1 do
+      for s = 0, S - 1 do at[{b, s}] = lengths[b] - S + s end
+    end
+    local sim = {device = device}
+    local turn = with(sim, {positions = at})
+    local caches, results = {}, {}
+    for i, o in ipairs {{cos = Cos, sin = Sin, k = k},
+                        {k = ops.rope(k, Cos, Sin, turn)}} do
+      local K, V = noise({B, T, G, d}, 4), noise({B, T, G, d}, 5)
+      caches[i] = {K, V}
+      local q = i == 1 and Q or ops.rope(Q, Cos, Sin, turn)
+      results[i] = ops.attention_decode(q, K, V, with(sim, with(o, {v = v,
+        lengths = lengths, constant = "cache"})))
+    end
+    for i, t in ipairs {results[1], caches[1][1], caches[1][2]} do
+      cute.testing.assert_close(t, ({results[2], caches[2][1], caches[2][2]})
+        [i], {rtol = 0, atol = i == 3 and 0 or 4e-3})
+    end
+  end
+
+  for _, device in ipairs {"sim:sm_90a", "sim:sm_80"} do
+    it("rotates queries and new keys on " .. device, function()
+      check_rotation(8, 1, device)
+      check_rotation(4, 3, device)
+    end)
+  end
+
+  it("rotates new keys that several tiles of queries read", function()
+    check_rotation(28, 5, "sim:sm_90a")
+  end)
+
+  it("rejects tables that do not fit", function()
+    local Q, K = noise({B, 1, 4, d}, 1), noise({B, T, G, d}, 4)
+    local function call(more, D)
+      return function()
+        local q = D and cute.zeros({B, 1, 4, D}, cute.bf16) or Q
+        local key = D and cute.zeros({B, T, 1, D}, cute.bf16) or K
+        return (ops.attention_decode(q, key, not D and key or nil,
+                                     with(SIM, more)))
+      end
+    end
+    raises("ops.attention_decode: cos and sin must be given together",
+      call {cos = Cos})
+    raises("ops.attention_decode: sin is (32,150):(150,1) of f32; (150,32) of "
+      .. "f32 is needed", call {cos = Cos, sin = cute.zeros({32, T}, cute.f32)})
+    raises("ops.attention_decode: cos is (150,16):(16,1) of f32; (150,32) of "
+      .. "f32 is needed", call {cos = cute.zeros({T, 16}, cute.f32), sin = Sin})
+    raises("ops.attention_decode: sin is given; latent heads are not rotated",
+      call({sin = Sin}, 576))
+  end)
+end)
+
 -- A tree of new rows: the parent of each row, -1 for the root.
 local PARENTS = {-1, 0, 0, 1, 1, 2}
 

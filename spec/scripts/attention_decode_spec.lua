@@ -143,6 +143,53 @@ describe("attention of one query", function()
   end)
 end)
 
+-- Returns the call of the kernel for clusters with one head of K, a cache of t
+-- keys, and its launch options.
+local function clustered(make, t)
+  local p = oracle.problem {s = 1, t = t, d = 32, h = 2, g = 1}
+  local made = make {head = 32, group = 2, cluster = true, pdl = true,
+                     early = true, tile = {16, 16}, stages = 3}
+  local function angles() return cute.full({t, 16}, 0.5, cute.f32) end
+  local new = cute.zeros({1, 1, 1, 32}, cute.bf16)
+  local k = made[1]
+  return k.kernel(p.Q, p.K, p.V, p.O, p.LSE, nil, nil, p.scale, cute.full({1},
+    t, cute.i32), {k = new, v = new, cos = angles(), sin = angles()}),
+    {grid = k.grid(nil, 1, 2, 1), block = k.block, cluster = k.cluster,
+     device = "sim:sm_90a"}, p
+end
+
+local CLUSTERED = "attention_decode/clustered"
+
+describe("attention of one query by a cluster", function()
+  it("is right in all schedules", function()
+    local call, o = clustered(decode, 275)
+    o.gpu = false
+    local v = call:check(o)
+    assert.equal("ok", v.verdict, tostring(v))
+  end)
+
+  for _, f in ipairs {
+    {CLUSTERED, "arch.cluster_wait()", 1},
+    {CLUSTERED, "arch.cluster_arrive()\n  arch.cluster_wait()", 1},
+    {CLUSTERED, "cute.arch.cp_async_wait_group(o.stages - 2)", 1},
+    {CLUSTERED, "arch.sync_threads()", 1},
+  } do
+    it("has its faults reported: " .. oracle.title(f), function()
+      local call, o = clustered(oracle.changed("attention_decode",
+        table.unpack(f, 1, 4)), 275)
+      o.faults, o.seed = "return", 4
+      assert.is_false(support.report(call:launch(o)).ok)
+    end)
+  end
+
+  it("rejects heads and rows that a cluster does not take", function()
+    support.raises("attention_decode: cluster = true with head = 96, 4 rows "
+      .. "and 16 bits; 32, 64 or 128 elements of 16 bits, up to 16 rows, and "
+      .. "no batch_invariant are needed", decode, {head = 96, group = 4,
+        cluster = true})
+  end)
+end)
+
 local PART = "attention_decode/part"
 local COMMIT = "cute.arch.cp_async_commit_group()"
 local FAULTS = {

@@ -373,7 +373,7 @@ function rowwise.operation(what, spec)
     local stream = o.stream
     -- The constructor allocates all elements at once.
     local all = {list[1], list[2], list[3], nil, nil, nil, nil, nil, nil, nil,
-                 nil, nil, nil, nil, nil, nil, nil, nil}
+                 nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}
     for i = 4, given do all[i] = list[i] end
     for i = given + 1, at do all[i] = o[names[i]] end
     all[at + 1], all[at + 2] = key_of(o), o.out

@@ -88,6 +88,27 @@ local function check_scales(call, q)
   end
 end
 
+-- Checks the options cos and sin, by which the call rotates Q and k.
+local function check_angles(call, q)
+  local cos, sin = call.cos, call.sin
+  if not cos and not sin then return end
+  if q.value then
+    call:fail("%s is given; latent heads are not rotated", cos and "cos"
+      or "sin")
+  elseif not (cos and sin) then
+    call:fail "cos and sin must be given together"
+  end
+  for _, name in ipairs {"cos", "sin"} do
+    local t = call[name]
+    local own = modes.extents(t.layout)
+    if t.element_type ~= cute.f32 or #own ~= 2 or own[2] ~= q.D // 2
+      or own[1] ~= cute.size(cos.shape[1]) then
+      call:fail("%s is %s of %s; (%d,%d) of f32 is needed", name, t.layout,
+                t.element_type, cute.size(cos.shape[1]), q.D // 2)
+    end
+  end
+end
+
 -- The elements of a latent head, and of the values in it.
 local LATENT, VALUE = 576, 512
 
@@ -128,27 +149,45 @@ end
 -- {blocks, slots}, the result of the kernel's function plan.
 local function step_of(call, p, k, n, q, made, scale)
   local cache = call.block_table or call.k or call.tree or call.k_scale
-    or call.v_scale
+    or call.v_scale or call.cos
   local D = q.value or q.D
   local floats = n.slots * made.rows * D
   return {kernel = k.kernel, block = k.block, ready = {}, pdl = p.pdl,
+    cluster = k.cluster,
     grid = k.grid(n, q.S, q.H, q.B), arguments = function(now, out, work)
       local list = {now.Q, now.K, now.V or now.K, out[1], out[2],
-        problem.view(work, 0, {n.slots, made.rows, D}),
-        problem.view(work, floats, {n.slots, made.rows}), scale, now.lengths,
+        work and problem.view(work, 0, {n.slots, made.rows, D}),
+        work and problem.view(work, floats, {n.slots, made.rows}), scale,
+        now.lengths,
         cache and {pages = now.block_table, k = now.k, v = now.v,
                    tree = now.tree, k_scale = now.k_scale,
-                   v_scale = now.v_scale},
+                   v_scale = now.v_scale, cos = now.cos, sin = now.sin},
         n = (cache or now.captured) and 10 or now.lengths and 9 or 8}
       return now.captured and scores.push_captured(now, list) or list
     end}
+end
+
+-- The number of keys up to which a cluster for each head of K is faster than
+-- parts, whose blocks cover all multiprocessors.
+local MOST_KEYS = 8192
+
+-- Reports whether clusters of 8 blocks, one for each head of K of each
+-- sequence, compute a call.
+local function clusters(call, q, keys, device)
+  local info = device.info
+  return core.has(device.sm, "a cluster of blocks")
+    and not call.o.batch_invariant and (q.D == 128 or q.D == 64 or q.D == 32)
+    and q.S * (q.H // q.G) <= 16 and call.K.element_type == q.dtype
+    and keys <= MOST_KEYS and 8 * q.B * q.G <= (info and info.sms or 132)
+    or nil
 end
 
 local refuse = tensor_op.failing "ops.attention_decode"
 
 local step = problem.operation("ops.attention_decode", {
   names = {"Q", "K", "V?"}, tensors = {"lengths", "block_table", "k", "v",
-                                       "tree", "k_scale", "v_scale"},
+                                       "tree", "k_scale", "v_scale", "cos",
+                                       "sin"},
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[1], list[2])
   end,
@@ -165,9 +204,10 @@ local step = problem.operation("ops.attention_decode", {
     local keys = check_cache(call, q)
     check_tree(call, q)
     check_scales(call, q)
+    check_angles(call, q)
     local results = {{shape = {q.B, q.S, q.H, q.value or q.D}, dtype = q.dtype},
                      {shape = {q.B, q.H, q.S}, dtype = cute.f32}}
-    local p = call:start(10, results)
+    local p = call:start(12, results)
     if cute.product(results[1].shape) == 0 then return p end
     if keys == 0 then
       problem.nothing(call, p)
@@ -188,10 +228,11 @@ local step = problem.operation("ops.attention_decode", {
     -- shared memory for larger tiles of keys, which are faster.
     o.wgmma = q.value and q.H * q.S > 16 and p.device.arch == "sm_90a"
     if q.value and core.has(p.device.sm, "wgmma") then o.tile = {16, 64} end
+    o.cluster = clusters(call, q, keys, p.device)
     scores.trace_functions(call, o, p)
     local made, info = kernel(o), p.device.info
     local n = made.plan(keys, q.S, q.H, q.B, info and info.sms)
-    p.floats = n.slots * made.rows * ((q.value or q.D) + 1)
+    p.floats = made[2] and n.slots * made.rows * ((q.value or q.D) + 1)
     local list = {made[1], made[2]}
     if call.k and made.append then table.insert(list, 1, made.append) end
     for i, k in ipairs(list) do
@@ -222,16 +263,19 @@ end
 ---@param V any like K. For latent heads of 576 elements: nil, or the view of
 -- the first 512 elements of K's heads
 ---@param o? table {lengths: any?, block_table: any?, k: any?, v: any?,
--- tree: any?, k_scale: any?, v_scale: any?, scale: number?,
+-- tree: any?, k_scale: any?, v_scale: any?, cos: any?, sin: any?,
+-- scale: number?,
 -- batch_invariant: boolean?, constant: string?, score_mod: function?,
 -- mask_mod: function?, softcap: number?, out: any}
 -- lengths: the number of keys of each batch, B of i32 (T when absent).
 -- block_table: the pages of each batch's keys, (B,n) of i32. k, v (B,S,G,D):
 -- the last keys and values of each batch, which the call stores in K and V.
 -- tree (S,S) or (B,S,S): which of the last S keys each row sees. k_scale,
--- v_scale, (1) or (G) of f32: factors of K and V, which may be of e4m3.
+-- v_scale, (1) or (G) of f32: factors of K and V, which may be of e4m3. cos,
+-- sin (P,D/2) of f32: the call rotates Q and k, like ops.rope; the position of
+-- a head is the index of its key.
 -- constant = "cache": the preceding launch writes none of lengths, block_table,
--- k_scale, v_scale, K and V.
+-- k_scale, v_scale, cos, sin, K and V.
 function decode.attention_decode(Q, K, V, o)
   if core.typename(K) == "tensor" and core.typename(V) == "tensor"
     and cute.rank(K) == 4 and K.shape[4] == LATENT then

@@ -164,7 +164,7 @@ problem.FUNCTIONS = {score_mod = "function", mask_mod = "function",
                      bias = "tensor"}
 local LAYOUT = {fits = problem.fits, apart = apart, dependent = false,
                 flat = "LSE cu_q cu_k lengths tree q_scale k_scale v_scale "
-                  .. "blocks bits"}
+                  .. "blocks bits cos sin"}
 
 -- Returns an operation on operands of attention; see rowwise.operation.
 function problem.operation(what, spec)

@@ -632,6 +632,29 @@ local function noise(shape, by)
   return t
 end
 
+describe("ops.attention_decode of views", function()
+  it("does not copy new keys and values of several batches", function()
+    local elementwise = require "cute.ops.elementwise"
+    local copy, copies = elementwise.copy, 0
+    function elementwise.copy(...)
+      copies = copies + 1
+      return copy(...)
+    end
+    local _ <close> = setmetatable({}, {__close = function()
+      elementwise.copy = copy
+    end})
+    local rows = noise({2, 1, 5, 32}, 1)  -- Q, k and v of each batch
+    local function heads(first, count)
+      return cute.make_tensor(rows.iterator + 32 * first, cute.make_layout(
+        {2, 1, count, 32}, rows.stride))
+    end
+    ops.attention_decode(heads(0, 3), noise({2, 9, 1, 32}, 2),
+      noise({2, 9, 1, 32}, 3), with(SIM, {k = heads(3, 1), v = heads(4, 1),
+      lengths = cute.full({2}, 9, cute.i32)}))
+    assert.equal(0, copies)
+  end)
+end)
+
 describe("ops.attention_decode with angles", function()
   local B, T, G, d = 2, 150, 2, 64
   local Cos, Sin = cute.zeros({T, d // 2}, cute.f32),

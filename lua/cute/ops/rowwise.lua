@@ -214,7 +214,8 @@ local function prepare(call, names, spec, idle)
       tensor_op.check(call.raise, name, t)
       if cute.size(t) > 0 then
         local anew
-        local flat = (spec.flat or ""):find("%f[%w]" .. name .. "%f[%W]")
+        local flat = (" " .. (spec.flat or "") .. " "):find(" " .. name .. " ",
+                                                            1, true)
         call.operands[i], anew = packed(t, flat and dense or spec.fits
           or rowwise.matrix, call.o, idle)
         if anew then call.copied[name], copied = t, true end

@@ -1,7 +1,7 @@
 --- Attention of a few queries to many keys, on mma.sync: the keys of all
 -- sequences are divided equally among blocks, and a second kernel combines the
--- results. With cluster = true, one kernel does both (kernels/attention_decode/
--- clustered.lua).
+-- results. With the option cluster, one kernel does both (clustered.lua in
+-- kernels/attention_decode).
 --
 --     local k = attention_decode {head = 128, group = 8}
 --     local n = k.plan(T, S, H, B)
@@ -165,11 +165,10 @@ local CHUNK = 1024
 -- occupies in addition to its own.
 local SMEM, RESERVED = 233472, 1024
 
--- Blocks in a cluster, keys in a tile and stages for each warp, by head size,
--- for up to 8 rows and for up to 16 rows; warps in a block.
-local CLUSTERED = {[32] = {{4, 32, 4}, {4, 32, 4}},
-                   [64] = {{8, 32, 4}, {8, 32, 4}},
-                   [128] = {{8, 32, 3}, {8, 16, 5}}}
+-- With clusters: keys in a tile and stages for each warp, by head size, for up
+-- to 8 rows and for up to 16 rows; warps in a block.
+local CLUSTERED = {[32] = {{32, 4}, {32, 4}}, [64] = {{32, 4}, {32, 4}},
+                   [128] = {{32, 3}, {16, 5}}}
 local TEAMS = 4
 
 -- The minimum number of tiles in a part: combining shorter parts takes more
@@ -177,7 +176,7 @@ local TEAMS = 4
 local LEAST = 2
 
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "
-  .. "least batch_invariant wgmma early cluster"
+  .. "least batch_invariant wgmma early cluster teams"
 
 -- Sets the number of blocks that a multiprocessor can hold. A thread needs up
 -- to 255 registers, so each of the multiprocessor's four partitions has room
@@ -223,11 +222,15 @@ local function complete(o)
   if o.cluster then
     local c = (CLUSTERED[o.head] or {})[rows <= 8 and 1 or 2]
     rules.need(c and rows <= 16 and p.bits == 16 and not o.batch_invariant,
-      "attention_decode", "cluster = true with head = %s, %d rows and %d bits; "
+      "attention_decode", "cluster = %s with head = %s, %d rows and %d bits; "
       .. "32, 64 or 128 elements of 16 bits, up to 16 rows, and no "
-      .. "batch_invariant are needed", core.show(o.head), rows, p.bits)
-    p.cluster, known = c[1], {c[2]}
-    p.stages = o.stages or c[3]
+      .. "batch_invariant are needed", core.show(o.cluster), core.show(o.head),
+      rows, p.bits)
+    rules.need(({[2] = 1, [4] = 1, [8] = 1, [16] = 1})[o.cluster]
+      and o.cluster <= o.head // 8, "attention_decode", "cluster = %s; 2, 4, 8 "
+      .. "or 16 blocks, with at least 8 of the %d columns each, are needed",
+      core.show(o.cluster), o.head)
+    p.cluster, known, p.stages = o.cluster, c, o.stages or c[2]
   end
   local N = o.tile and o.tile[2] or rows > 16 and known[3] or known[1]
   rules.need(math.type(N) == "integer" and N % 16 == 0 and N > 0,
@@ -238,8 +241,9 @@ local function complete(o)
   p.early = o.early and p.pdl and p.value == p.head and rows <= p.tile[1]
   p.chunk = o.batch_invariant and math.max(CHUNK // N, 1) or nil
   if p.cluster then
-    complete_blocks(p, TEAMS, 2 * p.head * (p.tile[1] + 2 * N * p.stages
-      * TEAMS) + 4 * TEAMS * rows * (p.head + p.cluster))
+    local teams = o.teams or TEAMS
+    complete_blocks(p, teams, 2 * p.head * (p.tile[1] + 2 * N * p.stages
+      * teams) + 4 * teams * rows * (p.head + p.cluster))
   elseif p.wgmma then
     complete_blocks(p, 8, 2 * p.head * (p.tile[1] + N * p.stages))
   elseif p.value < p.head then
@@ -267,7 +271,7 @@ end
 -- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
 -- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,
 -- batch_invariant: boolean?, wgmma: boolean?, early: boolean?,
--- cluster: boolean?} group: heads of
+-- cluster: integer?, teams: integer?} group: heads of
 -- Q for each head of K and V, 1 when absent; rows: the number S of rows of a
 -- sequence, 1 when absent; bits: the number of bits of an element of K, 16 when
 -- absent; tile: {any, keys}; stages: number of tiles of K in shared memory;
@@ -276,9 +280,10 @@ end
 -- batch_invariant: how a sequence is divided into parts does not depend on the
 -- batch; wgmma: whether the kernel for latent heads uses wgmma; early: with
 -- pdl, the kernel reads lengths, pages, angles and all keys but the new ones
--- before it waits for the preceding launch; cluster: a cluster of blocks
--- computes all rows of a head of K, for 16-bit heads of 32, 64 or 128 elements
--- and up to 16 rows; `parts` and `logs` are then not used
+-- before it waits for the preceding launch; cluster: that many blocks, a
+-- cluster, compute all rows of a head of K, for 16-bit heads of 32, 64 or 128
+-- elements and up to 16 rows (`parts` and `logs` are then not used); teams: the
+-- number of warps of such a block
 return function(o)
   local p = complete(o)
   local function made(name, f, block, grid)

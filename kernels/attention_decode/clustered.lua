@@ -128,8 +128,8 @@ end
 -- O. The first block stores LSE.
 local function combine(o, mO, mL, at, rank, warp, lane, parts, sums, logs)
   local width = o.head // o.cluster
-  local groups = 32 // width
-  local column, group = lane % width, lane // width
+  local across = math.min(width, 32)  -- columns that a warp adds at once
+  local groups, group = 32 // across, lane // across
   for row in cute.range(warp, at.R, o.warps) do
     local function reduce(init, f, combined)
       local x = init
@@ -148,23 +148,24 @@ local function combine(o, mO, mL, at, rank, warp, lane, parts, sums, logs)
     local function weight(log) return flash.exp2((log - base) * flash.LOG2E) end
     local sum = reduce(0.0, function(x, log) return x + weight(log) end,
                        cute.add)
-    local x = 0.0
-    for i = 0, parts - 1, groups do
-      local n = i + group
-      local y = sums[{column, n, row}] * weight(logs[{n, row}])
-      x = x + y
-    end
-    local step = width
-    while step < 32 do
-      x = x + cute.arch.shuffle_sync_bfly(x, step)
-      step = 2 * step
-    end
     local some = cute.ne(sum, 0)  -- NaN, too
     local h, s = at.g * o.group + row % o.group, row // o.group
-    cute.when(cute.eq(group, 0), function()
-      mO[{at.b, s, h, rank * width + column}] =
-        (x * cute.where(some, 1 / sum, 0.0)):to(mO.element_type)
-    end)
+    for first = 0, width - 1, across do
+      local column, x = first + lane % across, 0.0
+      for i = 0, parts - 1, groups do
+        local n = i + group
+        x = x + sums[{column, n, row}] * weight(logs[{n, row}])
+      end
+      local step = across
+      while step < 32 do
+        x = x + cute.arch.shuffle_sync_bfly(x, step)
+        step = 2 * step
+      end
+      cute.when(cute.eq(group, 0), function()
+        mO[{at.b, s, h, rank * width + column}] =
+          (x * cute.where(some, 1 / sum, 0.0)):to(mO.element_type)
+      end)
+    end
     cute.when(cute.eq(lane, 0) & cute.eq(rank, 0), function()
       mL[{at.b, h, s}] = cute.where(some, base + cute.log2(sum) / flash.LOG2E,
                                     -math.huge)

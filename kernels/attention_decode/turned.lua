@@ -13,9 +13,10 @@ local function copy(x, place, held)
 end
 
 --- Returns the angles {cos =, sin =} of a cache (see kernels/attention_decode),
--- or nil if heads are not rotated.
+-- or nil if heads are not rotated. Not all rows of the tables are used.
 function turned.angles(cache)
-  return cache.cos and {cos = cache.cos, sin = cache.sin}
+  if not cache.cos then return nil end
+  return {cos = cute.partial_ok(cache.cos), sin = cute.partial_ok(cache.sin)}
 end
 
 --- Makes a piece of a head of D elements. Its functions are called in this

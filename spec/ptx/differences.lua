@@ -36,6 +36,8 @@ local ROWS = {
     "attention 1x65x70x2x1x128 bf16 causal"}},
   {"attention_part", "ld.global 9", "sunk", {"script llama"}},
   {"attention_together", "ld.global 9", "sunk", {"script llama"}},
+  {"attention_decode", "ld.global 10", "sunk", {"script llama"}},
+  {"attention_decode", "ld.shared", "merged", {"script llama"}},
   {"attention_dk", "ld.shared", "sunk", {
     "attention_backward 1x9x7x1x1x192 bf16"}},
   {"attention_dkv", "ld.shared", "sunk", {"script train",

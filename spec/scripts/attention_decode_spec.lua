@@ -147,7 +147,7 @@ end)
 -- keys, and its launch options.
 local function clustered(make, t)
   local p = oracle.problem {s = 1, t = t, d = 32, h = 2, g = 1}
-  local made = make {head = 32, group = 2, cluster = true, pdl = true,
+  local made = make {head = 32, group = 2, cluster = 4, pdl = true,
                      early = true, tile = {16, 16}, stages = 3}
   local function angles() return cute.full({t, 16}, 0.5, cute.f32) end
   local new = cute.zeros({1, 1, 1, 32}, cute.bf16)
@@ -183,10 +183,13 @@ describe("attention of one query by a cluster", function()
   end
 
   it("rejects heads and rows that a cluster does not take", function()
-    support.raises("attention_decode: cluster = true with head = 96, 4 rows "
+    support.raises("attention_decode: cluster = 4 with head = 96, 4 rows "
       .. "and 16 bits; 32, 64 or 128 elements of 16 bits, up to 16 rows, and "
       .. "no batch_invariant are needed", decode, {head = 96, group = 4,
-        cluster = true})
+        cluster = 4})
+    support.raises("attention_decode: cluster = 8; 2, 4, 8 or 16 blocks, with "
+      .. "at least 8 of the 32 columns each, are needed", decode, {head = 32,
+        cluster = 8})
   end)
 end)
 

@@ -169,7 +169,7 @@ end
 
 -- The number of keys up to which a cluster for each head of K is faster than
 -- parts, whose blocks cover all multiprocessors.
-local MOST_KEYS = 8192
+local MOST_KEYS = 32768
 
 -- Reports whether clusters of 8 blocks, one for each head of K of each
 -- sequence, compute a call.
@@ -228,7 +228,8 @@ local step = problem.operation("ops.attention_decode", {
     -- shared memory for larger tiles of keys, which are faster.
     o.wgmma = q.value and q.H * q.S > 16 and p.device.arch == "sm_90a"
     if q.value and core.has(p.device.sm, "wgmma") then o.tile = {16, 64} end
-    o.cluster = clusters(call, q, keys, p.device)
+    o.cluster = clusters(call, q, keys, p.device) and math.min(8, q.D // 8)
+      or nil
     scores.trace_functions(call, o, p)
     local made, info = kernel(o), p.device.info
     local n = made.plan(keys, q.S, q.H, q.B, info and info.sms)

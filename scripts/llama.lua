@@ -90,9 +90,10 @@ local function turns(f)
 end
 local Cos, Sin = turns(cute.cos), turns(cute.sin)
 
--- Returns the logits (B,V) of the token that follows the tokens (B,n), which
--- are at `positions`. attend(layer, q, k, v) returns the attention (B,n,H,D).
-local function forward(tokens, positions, attend)
+-- Returns the logits (B,V) of the token that follows the tokens (B,n).
+-- attend(layer, heads) returns the attention (B,n,H,D); heads(i, count) returns
+-- `count` heads from head i on, in the order of q, k and v.
+local function forward(tokens, attend)
   local n = tokens.shape[2]
   local x, more = ops.embedding(tokens, embedding, where), nil
   -- Returns the norm of x + more. Closes both; the sum becomes x.
@@ -118,9 +119,7 @@ local function forward(tokens, positions, attend)
       return view(y, {B, n, count, D}, {y.stride[1], y.stride[2], D, 1},
                   first * D)
     end
-    local turned = heads(0, H + G)  -- in place
-    ops.rope(turned, Cos, Sin, with {positions = positions, out = turned})
-    local o = attend(w, heads(0, H), heads(H, G), heads(H + G, G))
+    local o = attend(w, heads)
     y:close()
     more = times(view(o, {B, n, H * D}), w.o, {})
     local u = times(normed(w.norm2), w.up, {gated = true,
@@ -132,11 +131,9 @@ local function forward(tokens, positions, attend)
   return times(h(cute._, n - 1, cute._), head, {dtype = cute.f32})
 end
 
-local places = filled(cute.i32, {B, S}, function(_, t) return t end)
 local prompt = filled(cute.i32, {B, S}, function(b, t)
   return (b * 31 + t * 7 + opt.seed) % V
 end)
-local position = cute.empty({B, 1}, cute.i32, where)
 local lengths, seed = cute.empty({B}, cute.i32, where),
                       cute.empty({1}, cute.i64, where)
 local out, logits = cute.empty({B, STEPS}, cute.i32, where), nil
@@ -146,15 +143,17 @@ local function draw(i)
   local token = ops.sample(logits, seed, with {temperature = opt.temperature,
                                                top_k = opt.top_k})
   ops.copy(token, out(cute._, i), where)
-  for _, t in ipairs {position, lengths, seed} do
+  for _, t in ipairs {lengths, seed} do
     ops.elementwise(function(x) return x + 1 end, t, with {out = t})
   end
   return view(token, {B, 1})
 end
 
 local function read_prompt()
-  logits = forward(prompt, places, function(w, q, k, v)
-    local rows = {PAGES * PAGE * G * D, G * D, D, 1}
+  logits = forward(prompt, function(w, heads)
+    local turned, rows = heads(0, H + G), {PAGES * PAGE * G * D, G * D, D, 1}
+    ops.rope(turned, Cos, Sin, with {out = turned})  -- in place
+    local q, k, v = heads(0, H), heads(H, G), heads(H + G, G)
     ops.copy(k, view(w.k, {B, S, G, D}, rows), where)
     ops.copy(v, view(w.v, {B, S, G, D}, rows), where)
     return ops.attention(q, k, v, with {causal = true})
@@ -163,14 +162,14 @@ end
 
 -- Generates all tokens from the logits after the prompt.
 local function generate()
-  position:fill(S - 1)
-  lengths:fill(S)  -- keys up to and including `position`
+  lengths:fill(S)
   seed:fill(opt.seed)
   local token = draw(0)
   for i = 1, STEPS - 1 do
     logits:close()
-    logits = forward(token, position, function(w, q, k, v)
-      return ops.attention_decode(q, w.k, w.v, with {k = k, v = v,
+    logits = forward(token, function(w, heads)
+      return ops.attention_decode(heads(0, H), w.k, w.v, with {
+        k = heads(H, G), v = heads(H + G, G), cos = Cos, sin = Sin,
         lengths = lengths, block_table = pages, constant = "cache"})
     end)
     token = draw(i)

@@ -48,8 +48,12 @@ build = {
         "kernels/attention_bwd_sm90/producer.lua",
       ["kernels.attention_bwd_sm90.sequences"] =
         "kernels/attention_bwd_sm90/sequences.lua",
+      ["kernels.attention_bwd_sm90.tasks"] =
+        "kernels/attention_bwd_sm90/tasks.lua",
       ["kernels.attention_bwd_sm90.transposed"] =
         "kernels/attention_bwd_sm90/transposed.lua",
+      ["kernels.attention_bwd_sm90.weights"] =
+        "kernels/attention_bwd_sm90/weights.lua",
       ["kernels.attention_bwd_sm90.wide"] =
         "kernels/attention_bwd_sm90/wide.lua",
       ["kernels.attention_decode"] =

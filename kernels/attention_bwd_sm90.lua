@@ -31,9 +31,12 @@
 -- give sequences of different lengths, as for kernels/attention_sm90.lua. list:
 -- a tile of keys is multiplied only with the tiles of rows that the tensor
 -- `lists` of kernels/block_mask_rows.lua lists.
--- modify: a function that returns score_mod and mask_mod, see
--- kernels/attention.lua. keys, heads, sms: the numbers of keys, of heads of K
--- in all batches, and of multiprocessors, if known; they select the tile.
+-- tasks: with heads of 256, the consumers have different tasks (tasks.lua).
+-- When absent, they do if the order of sums is not fixed, and neither `modify`
+-- nor `ragged` is given. modify: a function that returns score_mod and
+-- mask_mod, see kernels/attention.lua. keys, heads, sms: the numbers of keys,
+-- of heads of K in all batches, and of multiprocessors, if known; they select
+-- the tile.
 local cute = require "cute"
 local edges = require "kernels.attention_bwd_sm90.edges"
 local flash = require "kernels.flash"
@@ -62,7 +65,7 @@ end
 -- ds_stages: integer?, sum_stages: integer?, pieces: integer?,
 -- rounded: boolean?, deterministic: boolean?, ragged: boolean?,
 -- list: boolean?, modify: function?, keys: integer?, heads: integer?,
--- sms: integer?, name: string?}
+-- sms: integer?, tasks: boolean?, name: string?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)
@@ -78,7 +81,7 @@ return function(given)
   self.before = kernel("attention_rows", edges.THREADS, edges.before(o))
   self.kernel = kernel(given.name or WHAT, o.block, make_kernel(o),
                        {min_blocks = 1})
-  self.behind = kernel("attention_dq", 128 * o.consumers, edges.behind(o))
+  self.behind = kernel("attention_dq", 128 * o.sharers, edges.behind(o))
 
   --- Returns a list {atom, coordinates} of each operand for TMA, in the order
   -- of the kernel's parameters.
@@ -163,7 +166,7 @@ return function(given)
       {kernel = self.before, grid = rows, block = edges.THREADS},
       {kernel = self.kernel, grid = keys * G, block = o.block},
       {kernel = self.behind, grid = {rows[1] * o.slices, H, rows[3]},
-       block = 128 * o.consumers}}
+       block = 128 * o.sharers}}
   end
 
   --- Returns the arguments of launch i.

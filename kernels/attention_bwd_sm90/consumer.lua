@@ -1,14 +1,15 @@
 --- The consumer warpgroups of kernels/attention_bwd_sm90: they compute the
 -- gradients of a tile of keys, and what the tile adds to dQ.
 --
--- Heads of up to 128 elements use the products of transposed.lua, longer heads
--- those of wide.lua.
+-- Heads of up to 128 elements use the products of transposed.lua. Longer heads
+-- use those of wide.lua or, with the option `tasks`, those of tasks.lua.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local order = require "kernels.attention_bwd_sm90.order"
 local parts = require "kernels.attention_bwd_sm90.parts"
 local pipeline, warpgroup = cute.pipeline, cute.nvgpu.warpgroup
 local producer = require "kernels.attention_bwd_sm90.producer"
+local tasks = require "kernels.attention_bwd_sm90.tasks"
 local tiles = require "cute.tiles"
 local transposed = require "kernels.attention_bwd_sm90.transposed"
 local wide = require "kernels.attention_bwd_sm90.wide"
@@ -36,12 +37,13 @@ local function leaver(o, x)
   end
 end
 
--- Stores dK and dV by TMA. They overwrite K and V in shared memory first.
+-- Stores dK and dV by TMA. They overwrite K and V in shared memory first. dk or
+-- dv is nil if this warpgroup does not have these accumulators.
 local function finish(o, x, dk, dv)
   local atom = cute.make_copy_atom(o.wide and "SM90_U16x8_STSM_T"
     or "SM90_U32x4_STSM_N", o.dtype)
   local r2s = cute.make_tiled_copy_C(atom, x.mma.keys):get_slice(x.tid)
-  local out = cute.make_fragment_like(dk, o.dtype)
+  local out = cute.make_fragment_like(dk or dv, o.dtype)
   local function put(acc, factor, t)
     local sums = acc:load()
     out:store((factor and sums * factor or sums):to(o.dtype))
@@ -49,13 +51,20 @@ local function finish(o, x, dk, dv)
     cute.copy(atom, r2s:retile(out), to(_, _, _, 0))
   end
   x.meet:arrive_and_wait()  -- all consumers have read K and V
-  put(dv, nil, x.v)
-  put(dk, x.scale, x.k)
+  local list = {}
+  if dv then
+    put(dv, nil, x.v)
+    list[1] = x.dv
+  end
+  if dk then
+    put(dk, x.scale, x.k)
+    list[#list + 1] = x.dk
+  end
   cute.arch.fence_view_async_shared()
-  x.meet:arrive_and_wait()
+  x.own:arrive_and_wait()
   local function boxes()
     cute.when(x.tid:eq(0), function()
-      for _, t in ipairs {x.dv, x.dk} do
+      for _, t in ipairs(list) do
         producer.mover(t, true)(0, nil, x.n, 0, x.at.g, x.at.b)
       end
       cute.arch.cp_async_bulk_commit_group()
@@ -65,9 +74,9 @@ local function finish(o, x, dk, dv)
   if not o.ragged then return boxes() end
   -- The next sequence may begin within the tile, where TMA must not store.
   cute.when(cute.eq(cute.size(x.dk.rows, 0), o.tile[2]), boxes, function()
-    for _, t in ipairs {x.dv, x.dk} do
-      flash.store_rows(t.smem(cute._, cute._, 0), t.rows, cute.arch.warp_idx(),
-                       4 * o.consumers)
+    for _, t in ipairs(list) do
+      flash.store_rows(t.smem(cute._, cute._, 0), t.rows, x.tid // 32,
+                       4 * (o.tasks and 1 or o.consumers))
     end
   end)
 end
@@ -77,26 +86,31 @@ end
 -- acc: table, dk: table, dv: table, ready: any, mma: table, scale: any,
 -- tid: any, S: any, T: any, n: any, at: table, heads: any, rows: any[]}
 -- rows: see order.rows
-function consumer.run(o, x)
+---@param task? integer with o.tasks, the task of this warpgroup: 1 to 3
+function consumer.run(o, x, task)
   local from, to = table.unpack(x.rows, 3, 4)
   x.q.state, x.g.state = x.q.pipe:make_consumer_state(),
     x.g.pipe:make_consumer_state()
   x.meet = pipeline.NamedBarrier {barrier_id = 1,
                                   num_threads = 128 * o.consumers}
+  x.own = task and pipeline.NamedBarrier {barrier_id = 1 + task,
+                                          num_threads = 128} or x.meet
   x.leave = leaver(o, x)
   x.mma.scores:set(warpgroup.Field.ACCUMULATE, false)
   x.mma.dq:set(warpgroup.Field.ACCUMULATE, false)
   -- Keys after the last are zeros. Their P is not used, but must be finite.
   x.bounded = not from and not tiles.divides(o.tile[2], x.T)
-  local dk, dv, step = (o.wide and wide or transposed)(o, x, from ~= nil)
-  dk:fill(0)
-  dv:fill(0)
+  local make = task and tasks[task] or o.wide and wide or transposed
+  local dk, dv, step = make(o, x, from ~= nil)
+  if dk then dk:fill(0) end
+  if dv then dv:fill(0) end
   x.ready:wait(0, 0)
   x.ready:wait(1, 0)
+  local asks = from and (task or 1) == 1  -- the other tasks need no mask
   order.walk(o, x, function(m, r)
-    step(m, from and cute.lt(m, from) | cute.ge(m, to) or nil, r)
+    step(m, asks and cute.lt(m, from) | cute.ge(m, to) or nil, r)
   end)
-  finish(o, x, dk, dv)
+  if dk or dv then finish(o, x, dk, dv) else x.meet:arrive() end
 end
 
 return consumer

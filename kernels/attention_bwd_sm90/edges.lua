@@ -127,8 +127,8 @@ function edges.behind(o)
     local wide = D // 8
     local X = flash.head(dQ, part.b, h, cu_q, true)
     local from = cute.zipped_divide(s(cute._, cute._, 0), {1, 8})
-    for i = 0, M * wide // (128 * o.consumers) - 1 do
-      local e = i * 128 * o.consumers + tid
+    for i = 0, M * wide // (128 * o.sharers) - 1 do
+      local e = i * 128 * o.sharers + tid
       local at, vector = e // wide, e % wide
       local row = m * M + at
       cute.when(cute.lt(row, cute.size(X, 0)), function()

@@ -7,6 +7,7 @@ local order = require "kernels.attention_bwd_sm90.order"
 local parts = require "kernels.attention_bwd_sm90.parts"
 local producer = require "kernels.attention_bwd_sm90.producer"
 local sequences = require "kernels.attention_bwd_sm90.sequences"
+local tasks = require "kernels.attention_bwd_sm90.tasks"
 local tiles = require "cute.tiles"
 
 local _ = cute._
@@ -78,7 +79,9 @@ end
 -- Makes the barriers of operands x, and the shared memory for the row values
 -- (LSE and delta) that belong to tiles of Q and dO.
 local function pipelines(o, x, logs, delta, loader)
-  local warps = Group(Agent.Warp, 4 * o.consumers)
+  local readers = Group(Agent.Warp, 4 * (o.tasks and 2 or o.consumers))
+  local adders = Group(Agent.Warp, 4 * o.sharers)
+  if o.tasks then tasks.prepare(o, x, loader) end
   local one = Group(Agent.Thread)
   x.q.numbers, x.g.numbers = logs, delta
   for _, t in ipairs {x.q, x.g} do
@@ -87,10 +90,10 @@ local function pipelines(o, x, logs, delta, loader)
                                    cute.make_layout {o.tile[1], count}, 128)
     t.pipe = pipeline.PipelineTmaAsync {num_stages = count,
       tx_count = t.atom.tx_bytes + 4 * o.tile[1], producer_group = one,
-      consumer_group = warps, maker = loader, defer_sync = true}
+      consumer_group = readers, maker = loader, defer_sync = true}
   end
   x.acc.pipe = pipeline.PipelineAsync {num_stages = o.sum_stages,
-    producer_group = warps, consumer_group = one, maker = loader,
+    producer_group = adders, consumer_group = one, maker = loader,
     defer_sync = true}
   x.ready = pipeline.MbarrierArray {num_stages = 2, arrivals = 1,
                                     maker = loader}
@@ -226,6 +229,12 @@ return function(o)
         when(function() producer.add(x, each, queue(o, turns, x)) end)
       end)
     end, function()
+      if o.tasks then
+        return tasks.split(o, warp, function(task)
+          local own = setmetatable({tid = tid % 128}, {__index = x})
+          when(function() consumer.run(o, own, task) end)
+        end)
+      end
       if o.registers then cute.arch.setmaxregister_increase(o.registers) end
       when(function() consumer.run(o, x) end)
     end)

@@ -13,7 +13,7 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
   .. "sum_stages rounded deterministic pieces ragged list modify keys heads "
-  .. "sms"
+  .. "sms tasks"
 
 -- The default {tile, stages, do_stages, ds_stages} by head size. MASKED has the
 -- defaults that differ for kernels with a mask, CHANGED for kernels with
@@ -26,8 +26,13 @@ local DEFAULTS = {
 local MASKED = {[128] = {{64, 128}, 2, 2, 2}}
 local CHANGED = {[64] = {{64, 128}, 2, 2, 2}, [128] = {{64, 128}, 2, 2, 2}}
 
+-- The defaults for consumers with different tasks (tasks.lua).
+local TASKS = {{64, 64}, 2, 1, 1}
+
 -- Registers per thread, {producer, consumer}, by the number of consumers.
+-- TASKS_REGISTERS has the registers of a thread with each of the tasks.
 local REGISTERS = {{}, {24, 240}, {32, 160}}
+local TASKS_REGISTERS = {32, {208, 208, 64}}
 
 --- Reports whether there is a tile for heads of `head` elements.
 function options.has(head) return DEFAULTS[head] ~= nil end
@@ -36,7 +41,7 @@ function options.has(head) return DEFAULTS[head] ~= nil end
 function options.bytes(o)
   local M, N = o.tile[1], o.tile[2]
   local elements = 2 * N * o.head + (o.stages + o.do_stages) * M * o.head
-    + o.ds_stages * M * N * (o.wide and not o.shared and 2 or 1)
+    + o.ds_stages * M * N * ((o.tasks or o.wide and not o.shared) and 2 or 1)
   local sums = o.head // o.slices * o.sum_stages // o.pieces
   return elements * o.dtype.bits // 8
     + 4 * M * (sums + o.stages + o.do_stages)
@@ -48,12 +53,24 @@ local function divide_wide(o)
   local M, N = o.tile[1], o.tile[2]
   o.consumers = o.head == 192 and 3 or 2
   o.slices, o.divided = o.head // 64 // o.consumers, "columns"
+  o.sharers = o.consumers
   o.shared = o.slices == 2 and o.ds_stages == 1  -- P and dS share memory
   rules.need(M == 64 and math.type(N) == "integer" and N >= 16 and N <= 256
     and N % 16 == 0 and N % (8 * o.consumers) == 0, WHAT, "tile = {%s, %s} "
     .. "with heads of %d; 64 rows, and a multiple of %d up to 256 keys are "
     .. "needed", core.show(M), core.show(N), o.head,
     o.consumers == 3 and 48 or 16)
+end
+
+-- Sets the number of consumers with different tasks, and of slices of dQ, which
+-- one of the consumers computes.
+local function divide_tasks(o)
+  rules.need(o.head == 256 and o.tile[1] == 64 and o.tile[2] == 64
+    and o.ds_stages == 1, WHAT, "tasks = true with heads of %d, tile = {%s, "
+    .. "%s} and ds_stages = %d; 256, {64, 64} and 1 are needed", o.head,
+    core.show(o.tile[1]), core.show(o.tile[2]), o.ds_stages)
+  o.consumers, o.sharers, o.slices, o.divided = 3, 1, o.head // 64, "columns"
+  o.pieces, o.sum_stages = o.pieces or 2, o.sum_stages or 6
 end
 
 -- Sets how consumers divide dQ among them (see parts.lua).
@@ -64,7 +81,7 @@ local function divide(o)
     WHAT, "tile = {%s, %s}; a multiple of 16 up to 256 rows, and 64, 128 or "
     .. "192 keys are needed", core.show(M), core.show(N))
   local n = N // 64
-  o.consumers, o.slices = n, 1
+  o.consumers, o.slices, o.sharers = n, 1, n
   o.divided = M % (64 * n) == 0 and "rows"
     or M == 64 and D % (16 * n) == 0 and "columns" or D == 64 * n and "turned"
   rules.need(o.divided, WHAT, "tile = {%d, %d} with heads of %d; %d "
@@ -76,14 +93,14 @@ local function check(o)
   rules.integers(WHAT, o, {"stages", "do_stages"}, 1, 8)
   rules.integers(WHAT, o, {"ds_stages"}, 1, 2)
   rules.integers(WHAT, o, {"sum_stages", "pieces"}, 1, 8)
-  o.wide = o.head > 128
-  local part = o.wide and divide_wide or divide
+  o.wide = o.head > 128 and not o.tasks
+  local part = o.tasks and divide_tasks or o.wide and divide_wide or divide
   part(o)
   -- Two slices of dQ pass through the same shared memory, so each slice is
   -- divided into pieces.
   o.pieces = o.pieces or o.slices == 2 and 4 or 1
   o.sum_stages = o.sum_stages or o.pieces
-  local runs = o.tile[1] * o.head // o.slices // (4 * WARPGROUP * o.consumers)
+  local runs = o.tile[1] * o.head // o.slices // (4 * WARPGROUP * o.sharers)
   rules.need(runs % o.pieces == 0, WHAT, "pieces = %d; a divisor of %d is "
     .. "needed", o.pieces, runs)
   rules.need(options.bytes(o) <= MOST, WHAT, "tile = {%d, %d} with %d stages "
@@ -119,7 +136,12 @@ function options.complete(given)
     deterministic = given.deterministic ~= false}
   if given.causal then o.right = 0 end
   o.ragged, o.modify, o.list = given.ragged, given.modify, given.list
-  known = o.modify and CHANGED[given.head]
+  o.tasks = given.tasks
+  if o.tasks == nil then
+    o.tasks = o.head == 256 and not (o.deterministic or o.ragged or o.modify
+      or given.tile or given.ds_stages)
+  end
+  known = o.tasks and TASKS or o.modify and CHANGED[given.head]
     or (o.left or o.right or o.ragged) and MASKED[given.head] or known
   o.sum_stages, o.pieces = given.sum_stages, given.pieces
   for i, name in ipairs {"tile", "stages", "do_stages", "ds_stages"} do
@@ -127,10 +149,14 @@ function options.complete(given)
   end
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
     "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
-  if given.keys and not given.tile then o.tile = fewer_keys(o, given) end
+  if given.keys and not (given.tile or o.tasks) then
+    o.tile = fewer_keys(o, given)
+  end
   check(o)
   if o.rounded == nil then o.rounded = o.divided == "turned" end
-  o.producer_registers, o.registers = table.unpack(REGISTERS[o.consumers])
+  o.rounded = o.rounded or o.tasks  -- P passes through shared memory in 16 bits
+  o.producer_registers, o.registers = table.unpack(
+    o.tasks and TASKS_REGISTERS or REGISTERS[o.consumers])
   o.block = (o.consumers + 1) * WARPGROUP
   return o
 end

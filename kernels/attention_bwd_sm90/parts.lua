@@ -39,7 +39,7 @@ end
 function parts.layouts(o)
   local M, N, D = o.tile[1], o.tile[2], o.head
   -- Consumers that divide dQ by columns each multiply a part of each row of K.
-  local shares = o.divided == "columns" and o.consumers or 1
+  local shares = o.divided == "columns" and o.sharers or 1
   local function both(make)
     return {k = make(o, N, D, 1, shares * o.slices),
       q = make(o, M, D, o.stages, 1), g = make(o, M, D, o.do_stages, 1),
@@ -61,7 +61,7 @@ end
 
 -- Returns the MMAs for wide heads: see mmas().
 local function wide_mmas(o, mma)
-  local n = o.consumers
+  local n = o.sharers
   return {scores = mma(o.tile[2] // n, "SMEM", "K", "K", {1, n, 1}),
     keys = mma(o.tile[2], "SMEM", "MN", "K", {n, 1, 1}),
     dq = mma(o.head // o.slices // n, "SMEM", "MN", "MN", {1, n, 1})}
@@ -69,17 +69,17 @@ end
 
 --- Returns the MMAs of the scores, of the gradients of K and V, and of dQ.
 function parts.mmas(o)
-  local M, D, n = o.tile[1], o.head, o.consumers
+  local M, D, n = o.tile[1], o.head, o.sharers
   local function mma(columns, source, a, b, groups)
     return cute.make_tiled_mma(warpgroup.MmaF16BF16Op(o.dtype, cute.f32,
       {64, columns, 16}, source, a, b), cute.make_layout(groups))
   end
   local m = o.wide and wide_mmas(o, mma)
     or {scores = mma(M, "SMEM", "K", "K", {n, 1, 1}),
-        keys = mma(D, "RMEM", "K", "MN", {n, 1, 1}),
+        keys = mma(math.min(D, 128), "RMEM", "K", "MN", {n, 1, 1}),
         dq = o.divided == "rows" and mma(D, "SMEM", "K", "MN", {n, 1, 1})
-          or o.divided == "columns" and mma(D // n, "SMEM", "K", "MN",
-                                            {1, n, 1})
+          or o.divided == "columns"
+            and mma(D // o.slices // n, "SMEM", "K", "MN", {1, n, 1})
           or mma(M, "SMEM", "MN", "K", {n, 1, 1})}
   return m
 end
@@ -111,7 +111,7 @@ end
 -- of a warp's threads are adjacent.
 ---@param pieces? integer the number of pieces of a slice, 1 when absent
 function parts.runs(o, t, tid, count, pieces)
-  local threads = 128 * o.consumers
+  local threads = 128 * o.sharers
   local size = o.tile[1] * o.head // o.slices // (pieces or 1)
   local all = cute.make_tensor(t.iterator, cute.make_layout(
     {4, threads, size // (4 * threads), count}, {1, 4, 4 * threads, size}))

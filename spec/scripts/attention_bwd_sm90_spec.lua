@@ -179,6 +179,15 @@ describe("attention_bwd_sm90", function()
   end)
 end)
 
+describe("attention_bwd_sm90 with different tasks", function()
+  it("is right with heads of 256 and 64 keys", function()
+    check({s = 90, t = 140, d = 256, causal = true, h = 2, g = 1},
+          {tasks = true})
+    check({s = 130, t = 100, d = 256, dtype = cute.f16},
+          {deterministic = false})
+  end)
+end)
+
 ---------------------------------------------------------------------------
 -- Concatenated sequences of different lengths
 ---------------------------------------------------------------------------
@@ -275,6 +284,8 @@ describe("attention_bwd_sm90 of concatenated sequences", function()
       {{0, 0}, {64, 64}, {0, 20}, {20, 0}, {70, 80}}, {deterministic = false})
     check_sequences({h = 2, g = 1, d = 64, left = 30, right = 0},
       {{128, 128}, {0, 20}, {3, 1}, {20, 0}}, {tile = {64, 64}})
+    check_sequences({h = 2, g = 1, d = 256, right = 0},
+      {{5, 70}, {130, 130}, {64, 3}, {0, 9}, {1, 100}}, {tasks = true})
   end)
 end)
 
@@ -322,6 +333,11 @@ describe("attention_bwd_sm90", function()
     schedules({s = 70, t = 100, d = 64}, {ds_stages = 1})
   end)
 
+  it("is right in all schedules of warpgroups with different tasks #long",
+     function()
+    schedules({s = 70, t = 80, d = 256, causal = true}, {tasks = true})
+  end)
+
   it("is right in all schedules of blocks that skip tiles #long", function()
     local function mask(at) return (at.q // 128 * 2):ne(at.k // 64) end
     for _, d in ipairs {64} do
@@ -348,10 +364,11 @@ describe("attention_bwd_sm90", function()
   it("is right in all schedules with functions of scores #long", function()
     local function score(s, at) return s * s + at.k:to(cute.f32) end
     local function mask(at) return ((at.q + at.k) % 3):ne(0) end
-    for _, d in ipairs {64, 256} do
-      schedules({s = 70, t = 80, d = d, modify = function(s, _, _, q, k)
+    for _, c in ipairs {{64}, {256}, {256, true}} do
+      schedules({s = 70, t = 80, d = c[1], modify = function(s, _, _, q, k)
         return (q + k) % 3 ~= 0 and s * s + k or -math.huge
-      end}, {deterministic = false, modify = function() return score, mask end})
+      end}, {deterministic = false, tasks = c[2],
+             modify = function() return score, mask end})
     end
   end)
 
@@ -374,11 +391,13 @@ describe("attention_bwd_sm90", function()
 
   for i, c in ipairs {{128, false, 500}, {128, true, 512}, {64, false, 512},
                       {64, true, 512}, {96, true, 500}, {192, true, 512},
-                      {256, false, 512}, {256, true, 512}} do
+                      {256, false, 512}, {256, true, 512},
+                      {256, false, 512, true}} do
     it(("keeps values in registers, and products apart, %d%s%s"):format(c[1],
-       c[2] and " causal" or "", support.long(i, 8)), function()
+       c[2] and " causal" or c[4] and " tasks" or "", support.long(i, 9)),
+       function()
       local p = oracle.problem {s = c[3], d = c[1]}
-      local k = backward {head = c[1], causal = c[2]}
+      local k = backward {head = c[1], causal = c[2], tasks = c[4]}
       local a = k.arguments(2, p, 1.0, memory(k, p))
       local built = compiled(k.kernel(table.unpack(a, 1, a.n)):trace {
         block = k.options.block}, "sm_90a")
@@ -402,6 +421,9 @@ describe("attention_bwd_sm90's options", function()
     assert.same({64, 80}, tile(1024, 16, true))
     assert.same({64, 80}, tile(4096, 32))  -- 13 rounds, or 16
     assert.same({64, 64}, tile(32768, 1))  -- 4 rounds in both cases
+    local any = backward {head = 256, deterministic = false}
+    assert.is_true(any.options.tasks)
+    assert.same({64, 64}, any.options.tile)
   end)
 
   it("exist, and operands fit", function()
@@ -415,6 +437,8 @@ describe("attention_bwd_sm90's options", function()
         {head = 64, tile = {80, 128}},
       ["needs 329728 bytes of shared memory"] = {head = 128,
                                                  tile = {128, 128}},
+      ["tasks = true with heads of 256, tile = {64, 80} and ds_stages = 1"] =
+        {head = 256, tasks = true, tile = {64, 80}},
       ["tile = {64, 88} with heads of 256; 64 rows, and a multiple of 16"] =
         {head = 256, tile = {64, 88}},
     } do

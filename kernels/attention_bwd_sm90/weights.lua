@@ -1,0 +1,145 @@
+--- Transposed scores of kernels/attention_bwd_sm90 in registers: a thread's
+-- accumulators have keys as rows, and rows of Q as columns.
+local cute = require "cute"
+local flash = require "kernels.flash"
+local kept = require "kernels.kept"
+
+local _ = cute._
+
+local weights = {}
+
+--- Makes 16-bit registers for transposed scores. Returns them as accumulators,
+-- and as the left operand of a product.
+function weights.narrowed(o, mma)
+  local M, N = o.tile[1], o.tile[2]
+  local all = cute.make_rmem_tensor(mma:partition_shape_C {N, M}, o.dtype)
+  return all, cute.make_tensor(all.iterator, cute.make_layout
+    {{2, 2, 2}, 1, M // 16})
+end
+
+--- Converts accumulators of 16 rows of Q, block k, to a left operand.
+function weights.narrow(acc, to, k, dtype)
+  local from = cute.make_tensor(acc.iterator, to.layout)(_, _, k)
+  to(_, _, k):store(from:load():to(dtype))
+end
+
+--- Returns a function (stage, i) that loads two row values from `near` (LSEs or
+-- deltas in shared memory). They belong to columns 2i and 2i + 1 of this
+-- thread's scores, which are rows of Q.
+function weights.numbers(o, near)
+  local quad, n = cute.arch.lane_idx() % 4, o.tile[1] // 8
+  local all = cute.make_tensor(near.iterator, cute.make_layout(
+    {2, 4, n, cute.size(near, 1)}, {1, 2, 8, o.tile[1]}))
+  return function(stage, i)
+    local both = all(_, quad, i, stage):load()
+    return both[0], both[1]
+  end
+end
+
+--- Returns a function hide(s, row, value), which replaces hidden elements of
+-- scores s by `value`. The columns of s are the rows of Q from `row` on.
+function weights.hider(o, x)
+  local off = x.T - x.S
+  local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
+    cute.make_identity_tensor {o.tile[2], o.tile[1]}))
+  return function(s, row, value)
+    local all = flash.by_rows(s)
+    for i = 0, cute.size(all, 0) - 1 do
+      local key = x.n * o.tile[2] + places(i, 0)[1]
+      local from = o.right and key - (off + o.right) - row
+      local to = o.left and key - (off - o.left) - row
+      local inside = cute.lt(key, x.T)
+      for j = 0, cute.size(all, 1) - 1 do
+        local at, seen = places(i, j)[2], inside
+        if from then seen = seen & cute.ge(at, from) end
+        if to then seen = seen & cute.le(at, to) end
+        all[{i, j}] = cute.where(seen, all(i, j), value)
+      end
+    end
+  end
+end
+
+--- Returns a function (s, row, r) for kernels with functions of scores. That
+-- function returns a function (k), which changes block k of s, the scores of 8
+-- rows of Q. The latter returns the derivatives of the new scores, or nil if
+-- there is no score_mod. r: the index of the head of Q among those that share a
+-- head of K.
+function weights.changer(o, x)
+  local M, N = o.tile[1], o.tile[2]
+  local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
+    cute.make_identity_tensor {N, M}))
+  return function(s, row, r)
+    local given = {score = x.score, mask = x.mask, scale = x.score and x.scale,
+      b = x.b, h = x.at.g * x.heads + r, tile = {N, M}, rows = x.T,
+      columns = x.S, turned = true}
+    local first = 0  -- the first column of a block
+    local draw = kept.turned(given, places, x.n * N, row)
+    function given.draw(i, j, p, seed) return draw(i, first + j, p, seed) end
+    local change = flash.change(given)
+    return function(k)
+      first = 2 * k
+      return change(cute.make_tensor(s.iterator + 4 * k, cute.make_layout
+        {{2, 2, 1}, 1, 1}), function(i, j) return places(i, first + j) end,
+        x.n * N, row, true)
+    end
+  end
+end
+
+--- Returns a function (s, row, masked, r) that replaces scores s by the weights
+-- P^T. Their rows of Q begin at `row`. p16, left: 16-bit registers from
+-- weights.narrowed. With o.rounded or functions of scores, they get P^T, too;
+-- functions of scores then multiply P^T in s by the derivatives of the scores.
+-- hidden, masked, r: see transposed.lua.
+function weights.weigher(o, x, hidden, p16, left)
+  local c, logs = x.scale * flash.LOG2E, weights.numbers(o, x.q.near)
+  local hide = hidden and weights.hider(o, x)
+  local change = o.modify and weights.changer(o, x)
+
+  -- Replaces scores by P = 2^(c s - LSE).
+  local function powers(s, row, masked)
+    if hide then
+      cute.when(masked, function() hide(s, row, -math.huge) end)
+    end
+    for k = 0, cute.size(s) // 4 - 1 do  -- 8 rows of Q
+      local a, b = logs(x.q.state.index, k)
+      for e = 4 * k, 4 * k + 3 do
+        local power = cute.fma(s(e), c, -(e % 2 == 0 and a or b))
+        s[e] = flash.exp2(x.bounded and cute.min(power, 1.0) or power)
+      end
+      if o.rounded and k % 2 == 1 then
+        weights.narrow(s, left, k // 2, o.dtype)
+      end
+    end
+  end
+
+  -- Applies the functions of scores, replaces scores s by P, and sets the left
+  -- operand P^T. Then multiplies P in s by the derivatives of the scores.
+  local function changed_powers(s, row, masked, r)
+    local p = cute.make_fragment_like(s)
+    local base = x.score and flash.LOG2E or c
+    local change_block = change(s, row, r)
+    for k = 0, cute.size(s) // 4 - 1 do
+      local a, b = logs(x.q.state.index, k)
+      local slope = change_block(k)
+      for e = 4 * k, 4 * k + 3 do
+        local power = flash.exp2(cute.fma(s(e), base, -(e % 2 == 0 and a or b)))
+        p[e] = power
+        -- The derivative of a hidden score may be no number.
+        s[e] = slope and cute.where(cute.eq(power, 0), 0.0,
+                                    power * slope(e - 4 * k)) or power
+      end
+      if k % 2 == 1 then weights.narrow(p, left, k // 2, o.dtype) end
+    end
+    if hide then
+      cute.when(masked, function()
+        hide(s, row, 0.0)
+        hide(p16, row, 0.0)
+      end)
+    end
+  end
+
+  return change and changed_powers or powers
+end
+
+return weights
+-- SPDX-License-Identifier: MIT

@@ -460,7 +460,7 @@ end)
 
 local function file(name) return "attention_bwd_sm90/" .. name end
 local C, T, W = file "consumer", file "transposed", file "wide"
-local P, K = file "producer", file "kernel"
+local P, K, TASKS = file "producer", file "kernel", file "tasks"
 local FAULTS = {
   {C, "x.ready:wait(0, 0)", 1}, {C, "x.ready:wait(1, 0)", 1},
   {C, "x.acc.pipe:producer_acquire(state)", 1},
@@ -468,7 +468,7 @@ local FAULTS = {
   {C, "cute.arch.fence_view_async_shared()", 1},
   {C, "cute.arch.fence_view_async_shared()", 2},
   {C, "cute.arch.sync_warp()", 1},
-  {C, "x.meet:arrive_and_wait()", 1}, {C, "x.meet:arrive_and_wait()", 2},
+  {C, "x.meet:arrive_and_wait()", 1}, {C, "x.own:arrive_and_wait()", 1},
   {P, "x.pipe:producer_acquire(state)", 1},
   {P, "x.acc.pipe:consumer_wait(full)", 1},
   {P, "turns.pair:wait()", 1, in_turn = true},
@@ -498,7 +498,22 @@ for _, f in ipairs {
     ["warpgroup.wait_group(1)"] = {2, 3, 4},
     ["warpgroup.wait_group(0)"] = {4, 5},
     ["x.meet:arrive_and_wait()"] = {3, 4, 5, 6},
-    ["cute.arch.fence_view_async_shared()"] = {2, 3, 4}}}} do
+    ["cute.arch.fence_view_async_shared()"] = {2, 3, 4}}},
+  {TASKS, 256, {["x.q.pipe:consumer_wait(q)"] = {1},
+    ["x.g.pipe:consumer_wait(g)"] = {1, 2},
+    ["x.q.pipe:consumer_release(q)"] = {1, 2},
+    ["x.g.pipe:consumer_release(g)"] = {1, 2},
+    ["x.p.pipe:producer_acquire(free)"] = {1},
+    ["x.p.pipe:producer_commit(free)"] = {1},
+    ["x.p.pipe:consumer_wait(full)"] = {1},
+    ["x.p.pipe:consumer_release(full)"] = {1},
+    ["x.ds.pipe:producer_acquire(free)"] = {1},
+    ["x.ds.pipe:producer_commit(free)"] = {1},
+    ["x.ds.pipe:consumer_wait(state)"] = {1},
+    ["x.ds.pipe:consumer_release(state)"] = {1},
+    ["warpgroup.wait_group(0)"] = {1, 2, 3, 4, 5},
+    ["cute.arch.fence_view_async_shared()"] = {1, 2, 3},
+    ["cute.arch.sync_warp()"] = {2, 3, 4}}}} do
   local lines = {}
   for line in pairs(f[3]) do lines[#lines + 1] = line end
   table.sort(lines)
@@ -519,7 +534,7 @@ describe("attention_bwd_sm90's faults are reported:", function()
       local make = oracle.changed("attention_bwd_sm90", table.unpack(f, 1, 4))
       local ok, r = pcall(run, make, problems[d],
         {do_stages = 1, stages = d < 256 and 1 or 2,
-         tile = f.in_turn and {64, 64} or nil,
+         tile = f.in_turn and {64, 64} or nil, tasks = f[1] == TASKS,
          deterministic = f[1] == K or f.in_turn or false})
       assert.is_false(ok and r.ok)
     end)

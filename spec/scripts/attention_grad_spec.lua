@@ -164,7 +164,7 @@ local FAULTS = {
   {"flash", COMMIT, 1}, {"flash", COMMIT, 2}, {"flash", WAIT, 1},
   {OWN, "cute.arch.sync_threads,", 1, "function() end,"},
   {OWN, SYNC, 1, far = true}, {OWN, WAIT, 1, far = true}, {OWN, SYNC, 2},
-  {"flash", "cute.when(cute.gt(tile, first),", 1, "cute.when(true,"},
+  {"flash", "cute.when(cute.gt(i, first),", 1, "cute.when(true,"},
   {OWN, "cute.when(cute.lt(at, S),", 1, "cute.when(true,"},
   {OWN, "cute.when(cute.lt(row, cute.size(O, 0)),", 1, "cute.when(true,"},
   {OWN, "dst(_, stage), inside)", 1, "dst(_, stage))"},

@@ -24,11 +24,12 @@ typedef struct GemmCheck {
   // The matrices A (M,K), B (N,K) and D (M,N). D is f16, bf16, f32, f64 or an
   // integer.
   const BulkMat *a, *b, *d;
-  // A B^T of (M,N), summed in f64; NULL: compute samples of it.
+  // The product A B^T, an (M,N) matrix of f64. NULL: only random samples of the
+  // product are computed and checked.
   const BulkMat *ref;
   size_t samples;       // without ref: number of random elements to check
   uint64_t seed;
-  const BulkMat *c0;    // (M,N); NULL stands for zeros
+  const BulkMat *c0;    // C before the product, (M,N); NULL: zeros
   size_t m, n, k;
   double alpha, beta;
   // Type of the accumulators: f32, f64, or an integer (no rounding).

@@ -321,8 +321,9 @@ static bool fits(lua_State *L, int idx, const Param *p) {
   return false;
 }
 
-// Writes what a parameter accepts, for a message: its type, "integer or traced
-// value", or else its name.
+// Writes a description of the values that a parameter accepts, for error
+// messages. This is the parameter's type in words, such as "integer or traced
+// value", or the parameter's name if it has no type.
 static void wanted(const Param *p, char *out, size_t size) {
   static const char *const said[][2] = {
     {"value", "traced value"}, {"dtype", "element type"},

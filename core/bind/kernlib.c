@@ -112,8 +112,9 @@ static bool same_fields(lua_State *L, lua_Integer n) {
   return n == 0;
 }
 
-// Reports whether tables that the trace read as a whole are the same, by the
-// list "tables": {table, copy, number of fields, metatable, ...}.
+// Reports whether the tables that the trace read as a whole are unchanged. The
+// list "tables" has the state of each during the trace: {table, copy, number of
+// fields, metatable, ...}.
 static bool same_tables(lua_State *L, int read) {
   lua_Integer n = push_list(L, read, "tables");
   int list = lua_gettop(L);

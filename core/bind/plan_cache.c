@@ -271,9 +271,9 @@ typedef struct Made {
   size_t count;  // number of elements of its memory
 } Made;
 
-// The prepared launches of an entry on a stream. Uservalues: 1: the objects
-// that they keep alive; 2: their GPU; 3: the values that the traces of their
-// kernels read, or nil.
+// The prepared launches of one cached call on one stream. Uservalues: 1: the
+// objects that these launches keep alive; 2: the GPU; 3: the values that the
+// traces of the launched kernels read, or nil.
 typedef struct Run {
   Step *step;
   Made *made;

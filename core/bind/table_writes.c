@@ -16,8 +16,8 @@
 // Maximum length of a chain of __newindex. Lua's own limit is higher.
 #define MAX_CHAIN 100
 
-// Records in the table at index `writes` that the table on top is about to be
-// written: stores a copy of it, unless it is already recorded.
+// Stores a copy of the table on top, which is about to be written, in the table
+// at index `writes`, unless that table already has a copy.
 static void note(lua_State *L, int writes) {
   lua_pushvalue(L, -1);
   if (lua_rawget(L, writes) != LUA_TNIL) {
@@ -44,8 +44,8 @@ void table_writes_note(lua_State *L, int writes) {
   lua_pop(L, 1);
 }
 
-// Pops a value. If it is a table, records a write of it and of the tables along
-// its __newindex.
+// Pops a value. If the value is a table, records a write to this table and to
+// the tables that its __newindex chain reaches.
 static void note_target(lua_State *L, int writes) {
   int top = lua_gettop(L) - 1;
   for (int i = 0; i < MAX_CHAIN && lua_istable(L, -1); i++) {

@@ -31,8 +31,9 @@ typedef struct Value {
 
 // vallib.c
 Value *trace_push(lua_State *L, Ctx *cx, Ref r);
-// Pushes a value r that selects between the numbers at a and b. Like a plain
-// number, it takes the type of the other operand of an operation.
+// Pushes value r, which selects one of the numbers at stack indices a and b. In
+// an operation with a traced operand, r takes the type of that operand, as a
+// plain number does.
 void trace_push_choice(lua_State *L, Ctx *cx, Ref r, int a, int b);
 bool trace_is_choice(lua_State *L, int idx);
 Value *trace_value(lua_State *L, int idx);  // NULL if it is no traced scalar

@@ -759,9 +759,10 @@ static int l_dtype_of(lua_State *L) {
   return 1;
 }
 
-// carried(boolean[, truth]) -> the boolean, marked as one that a loop carries:
-// it may stay unused if the body only sets it. truth: it replaces a Lua
-// boolean, so Lua must not test it.
+// carried(boolean[, truth]) -> the traced boolean, marked as carried by a loop:
+// it is no error if the body sets this boolean and nothing uses it. With truth
+// = true, the traced boolean replaces a boolean of Lua, and testing it in Lua
+// is an error.
 static int l_carried(lua_State *L) {
   Value *v = face_checkudata(L, 1, MT_VALUE);
   v->lazy = true;

@@ -150,8 +150,8 @@ static void print_one(Emit *e, const struct MbarCall *m) {
               loop ? "  while (--count);\n" : "");
 }
 
-// Writes an arrival that returns a token. Several arrivals return the token of
-// the last arrival. All of them belong to the same phase.
+// Writes a function that arrives once or `count` times at an mbarrier, in one
+// phase. The function returns the token of the last arrival.
 static void print_token(Emit *e, const struct MbarCall *m) {
   bool loop = m->many && m->old, count = m->many && !m->old;
   text_printf(e, "static __device__ __forceinline__ unsigned long long\n"

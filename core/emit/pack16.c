@@ -17,9 +17,9 @@
 
 enum { OPEN = 32 };  // maximum number of operations that wait for a partner
 
-// The last load or store of one half of a word. version: for a load, number of
-// writes to its memory object when it was recorded; for a store, number of
-// accesses.
+// The last load or store of one half of a word. version counts accesses to the
+// memory object up to this one: only writes for a load, reads and writes for a
+// store.
 typedef struct Half {
   Ref r;
   uint32_t version, epoch;

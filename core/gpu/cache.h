@@ -33,7 +33,7 @@ typedef struct Cache {
   int fd;          // descriptor of the folder, if `on`
   char dir[900];
   char note[480];  // reason why the cache does not work, or ""
-  char warning[480];  // that others could write to the folder, or ""
+  char warning[480];  // a message if others could write to the folder, else ""
 } Cache;
 
 typedef struct CacheKey {
@@ -96,9 +96,10 @@ typedef enum CacheState {
 CacheState cache_look(Cache *c, const char *name, bool verify, CachePart *text,
                       int *major, int *minor, void **mem);
 
-// Removes the least recently used entries until the others have at most `keep`
-// bytes; with keep = 0, also all other files of the cache that no process uses.
-// Returns how many entries it removed, and their size in *bytes.
+// Removes the least recently used entries until the remaining entries have at
+// most `keep` bytes. With keep = 0, also removes all other files of the cache
+// that no process uses. Returns the number of removed entries, and stores their
+// size in *bytes.
 size_t cache_clear(Cache *c, size_t keep, size_t *bytes);
 size_t cache_cap(void);  // the maximum size of the user's own cache in bytes
 

@@ -31,9 +31,9 @@ typedef struct Gpu {
   CUdevice dev;
   CUcontext ctx;  // NULL: the next gpu_use creates a context
   unsigned epoch;
-  // Kernels that ran since the host last waited for the whole GPU: one of them
-  // caused an error that the driver reports next. `lost` describes the error
-  // that ended the last context.
+  // Kernels that were launched since the host last waited for the whole GPU. If
+  // the driver reports an error, one of these kernels caused it. `lost`
+  // describes the error that ended the previous context.
   struct {
     // `at` is the script's line of the first launch, or "" if it is unknown.
     char who[96], at[64];

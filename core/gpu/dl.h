@@ -40,8 +40,9 @@ typedef struct DlSym {
 // reason for a failure.
 bool dl_table(void *lib, const char *path, const DlSym *syms, void *table,
               ErrKind kind, Why *w);
-// Writes the reason that no library was found; returns false. what: what it
-// provides; names: those of its files.
+// Writes the reason why no library was found, and returns false. what: the
+// functions that the library provides, in words. names: the file names of the
+// library.
 bool dl_not_found(const char *what, const char *names, ErrKind kind, Why *w);
 
 #endif

@@ -128,8 +128,8 @@ static size_t text_n(const char *s, size_t n) {
   return n;
 }
 
-// Compiles a job. `fewer` drops our own options: 0 none, 1 those that need CUDA
-// 12.9, 2 all.
+// Compiles a job. `fewer` selects the options of cutelua's own that are left
+// out. 0: none. 1: those that need CUDA 12.9. 2: all.
 static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
                        nvrtcProgram *p) {
   char arch[80];

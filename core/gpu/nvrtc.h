@@ -22,8 +22,8 @@ typedef struct Nvrtc {
   bool tried, open;  // tried: nvrtc_pick has tried to open the library
   void *lib;
   NvrtcApi api;
-  // The numbers of the targets that the library knows, such as 90; none if it
-  // cannot list them.
+  // The targets that the library supports, as numbers such as 90 for sm_90.
+  // narchs is 0 if the library cannot list its targets.
   int narchs, archs[NVRTC_ARCHS];
 } Nvrtc;
 

@@ -35,8 +35,8 @@ Dump *dump_new(Ctx *cx, const Fn *fn, Buf *out) {
   return d;
 }
 
-// Writes an object's name, with its number if another object has the same name,
-// and with its type if it is recast.
+// Writes the name of a memory object. Appends the object's number if another
+// object has the same name, and the element type if the object is recast.
 static void put_object(Dump *d, Ref r) {
   const Mem *m = ir_memof(d->fn, r);
   uint32_t k = (uint32_t)ir_get(d->fn, r)->imm;

@@ -69,7 +69,7 @@ typedef struct Mem {
   bool views;        // whether views of the object differ in swizzle
   bool partial_ok;   // whether parts may be left unread or unwritten
   bool undefined_ok; // whether the simulator allows reads of unwritten elements
-  bool nonfinite_ok; // whether a NaN or infinity in it is meant
+  bool nonfinite_ok; // whether its values may be NaN or infinity
   // a fragment of a tiled MMA's operand: 'A', 'B' or 'C'; 0: another object
   char operand;
   bool ptx;  // whether a kernel in PTX uses the object, as bytes or registers

@@ -1,5 +1,5 @@
-// Evaluates what depends on constants and on the thread's index alone:
-// conditions that choose threads, and offsets of elements.
+// Evaluates values that depend only on constants and on the thread's index:
+// conditions that select threads, and offsets of elements.
 #include "ir/thread_value.h"
 
 #include "ir/eval.h"

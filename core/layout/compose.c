@@ -293,8 +293,9 @@ static void put_mode(Ctx *cx, Compose *c, Dim s, Dim d, int mode, Dim step) {
   c->out[c->n++] = (Place){s, d, (int)c->leaf - 1, mode, step};
 }
 
-// Compares the parts that strides a and b select: equal (0), disjoint (1), or
-// one inside the other (-1). In the last case the strides cannot be added.
+// Compares the coordinate modes that strides a and b advance. Returns 0 if they
+// advance the same mode, 1 if they advance disjoint modes, and -1 if one of
+// these modes contains the other. Strides cannot be added in the last case.
 static int apart(Dim a, Dim b) {
   int p[DIM_LEVELS], q[DIM_LEVELS];
   int n = dim_basis_path(a, p), m = dim_basis_path(b, q);

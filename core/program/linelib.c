@@ -142,8 +142,9 @@ static unsigned char insert(EditLine *el, const char *text) {
   return el_insertstr(el, text) == 0 ? CC_REFRESH : CC_ERROR;
 }
 
-// Shows a text below the edited line, which has `rows` rows, `above` of them
-// above the cursor's. Then libedit redraws the line.
+// Shows a text below the edited line. The line occupies `rows` rows of the
+// terminal, `above` of which are above the row of the cursor. Then libedit
+// redraws the line.
 static unsigned char show_below(const char *text, int above, int rows) {
   put_lines(rows - above);
   fputs(text, stdout);

@@ -525,7 +525,7 @@ static void copy_plain(PtxCopy *x, const PtxBody *y, PtxIns i) {
   copy_guard(x, y, &i);
 }
 
-// Reports whether other instructions replace this one in a copy.
+// Reports whether inlining replaces instruction i by other instructions.
 static bool is_replaced(const PtxIns *i) {
   return ptx_is(i->op, "call") || ptx_is(i->op, "brx") || ptx_is(i->op, "wmma");
 }

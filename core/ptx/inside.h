@@ -88,7 +88,8 @@ typedef struct PtxBuild {
   Ref carry;              // the variable for the condition code's carry, or 0
 } PtxBuild;
 
-// The parts of an instruction: its modifiers, and which of them were used.
+// An instruction during its translation: opcode, operands, modifiers, and a
+// record of which modifiers were used.
 enum { PTX_MODS = 20 };
 typedef struct PtxOp {
   PtxBuild *b;
@@ -123,7 +124,8 @@ struct PtxRow {
                       // PtxPool, without a conversion
   void (*emit)(PtxOp *o, int k);  // the translation; NULL: the opcode is
                                   // rejected
-  int k;              // parameter of `emit`: tells rows apart that share it
+  // argument of `emit`, which distinguishes rows with the same `emit`
+  int k;
   const char *takes;  // modifiers that may follow the name, types among them
   const char *note;   // "" if exact, otherwise the error bound or the reason
                       // for rejection

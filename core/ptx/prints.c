@@ -223,8 +223,8 @@ static void load(Print *p, PtxType t) {
   p->at += bytes;
 }
 
-// Returns the register or number that is stored at byte p->at of the buffer, by
-// the last store to it; NULL: it is not known.
+// Returns the register or number that the last store to byte p->at of the
+// buffer stored, or NULL if it is not known.
 static const PtxArg *stored(const Print *p) {
   const PtxModule *m = p->x->m;
   Known buffer, at;

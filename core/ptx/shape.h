@@ -37,7 +37,7 @@ typedef struct ShapeItem {
 } ShapeItem;
 
 typedef struct Shape {
-  ShapeItem *item;  // n of them, in cx->scratch
+  ShapeItem *item;  // array of n items, in cx->scratch
   size_t n;
   bool dispatch;    // whether the graph is irreducible; the items are then one
                     // LOOP of CASEs, the CASE of block 0 first

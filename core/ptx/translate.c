@@ -523,8 +523,9 @@ static bool in_shared(const PtxModule *m, const PtxFunc *f, size_t k) {
   return true;
 }
 
-// Lays out shared variables of f from byte `at` on: only the external ones, or
-// only the others. Stores the offset of each in at_of. Returns the end.
+// Assigns addresses to shared variables of f, from byte `at` on: to external
+// variables if `external` is true, otherwise to all others. Stores the offset
+// of variable k in at_of[k]. Returns the first byte after the last variable.
 static int64_t lay_out(const PtxModule *m, const PtxFunc *f, bool external,
                        int64_t at, int64_t *at_of) {
   for (size_t k = 0; k < m->vars.n; k++) {

@@ -218,8 +218,8 @@ static bool yields(const Fn *fn, const SimFault *f, const SimFault *wild) {
   return f->r.kind == SIM_UNINIT && fn->mem.p[f->r.mem].space == SP_RMEM;
 }
 
-// Reports whether the faults of group `of` are reported after the others: some
-// fault is a write outside of a tensor, and all of the group yield to it.
+// Reports whether the faults of group `of` come last in the report. This is so
+// if all of them may be consequences of one fault, a write outside of a tensor.
 static bool is_late(const Fn *fn, const SimFault *f, uint32_t n,
                     const uint32_t *of, uint32_t group) {
   for (uint32_t w = 0; w < n; w++) {

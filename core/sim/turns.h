@@ -58,8 +58,8 @@ void simcauses_reset(SimCauses *s, uint64_t first);
 // ends the step and returns the number of its vector clock. simcauses_seq
 // returns the step's number among those of its warp.
 void simcauses_begin(SimCauses *s, uint32_t turn, int g, uint32_t start);
-// Removes the last step, which must be a warp's, because it had no effect.
-// pairs: its pairs with earlier steps remain.
+// Removes the last step, a step of a warp that had no effect. With pairs =
+// true, the recorded pairs of this step with earlier steps remain.
 void simcauses_void(SimCauses *s, bool pairs);
 uint32_t simcauses_end(SimCauses *s);
 uint32_t simcauses_seq(const SimCauses *s);

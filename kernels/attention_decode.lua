@@ -105,7 +105,8 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
     cute.autovec_copy(cute.local_tile(mParts(i, r, _), {width}, place), other)
     x:store(x:load() + other:load() * weight(mLogs[{i, r}]))
   end
-  -- The loads of the next launch can no longer delay those of this one.
+  -- This block has issued its loads, so loads of the next launch no longer
+  -- delay them.
   if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
   local sums
   if groups > 1 then
@@ -161,8 +162,8 @@ local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {64, 2},
 -- The number of keys in a part with o.batch_invariant.
 local CHUNK = 1024
 
--- The shared memory of a multiprocessor, and the bytes of it that each block
--- occupies in addition to its own.
+-- SMEM: bytes of shared memory of a multiprocessor. RESERVED: bytes that the
+-- system reserves there for each block.
 local SMEM, RESERVED = 233472, 1024
 
 -- With clusters: keys in a tile and stages for each warp, by head size, for up

@@ -88,8 +88,8 @@ function Search:find(place)
   end)
 end
 
---- Reports whether tile number `place` exists. It must be the last number
--- passed to find.
+--- Reports whether tile number `place` exists. `place` must be the number that
+-- was last passed to find.
 function Search:has(place) return cute.lt(place, self.after) end
 
 --- Returns a group's part of a matrix (M,N), or of matrices (M,N,G).

@@ -267,9 +267,10 @@ local function gradients(plan, a, w, add)
   multiblock.sweep(plan, a.X.shape[1], sources, a.Mean and 2 or 1, part, use)
 end
 
--- Makes sums over this thread's rows: add(chunk, vector) adds to them, leave()
--- finally stores them in a row of Part. The sums are kept in registers, or in
--- Part itself if there are too few registers.
+-- Returns an object with the sums of vectors over this thread's rows:
+-- add(chunk, vector) adds a vector to the sums of a chunk, and leave() stores
+-- all sums in a row of Part. The sums are in registers, or in Part if there are
+-- too few registers.
 local function sums_in(plan, Part, row)
   local at = {row = row}
   if not plan:fits() then

@@ -30,7 +30,8 @@ local function put(t, at, value)
                                            cute.make_layout({width})))
 end
 
--- Lets the next launch begin: its loads can no longer delay those of this one.
+-- Lets the next launch begin. This launch has issued its loads, so the loads of
+-- the next launch no longer delay them.
 local function loaded(o)
   if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
 end

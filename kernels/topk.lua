@@ -161,8 +161,8 @@ function Top:keys(x, at)
 end
 
 -- Finds the best keys of a row. The row's warps take its vectors in turn, and
--- each lane loads `unroll` of them at once. Few vectors have a key for the
--- list. Those are loaded again, by a loop, which keeps the code short.
+-- each lane loads `unroll` vectors at once. Few vectors contain a key for the
+-- list. A loop loads these vectors again, so that the code stays short.
 function Top:search(x, list, lane, warp)
   local none, of_warp = list[1], self.width * WARP
   local queue = self:queue(warp, none)

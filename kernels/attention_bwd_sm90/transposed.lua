@@ -17,7 +17,7 @@ local warpgroup = cute.nvgpu.warpgroup
 local function products(o, x)
   local M, N, D = o.tile[1], o.tile[2], o.head
   local scores, keys, dq = x.mma.scores, x.mma.keys, x.mma.dq
-  -- The descriptors of a warpgroup are those of its first thread.
+  -- All threads of a warpgroup use the descriptors of its first thread.
   local first = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4 * 128
   local s1, k1, d1 = scores:get_slice(first), keys:get_slice(first),
     dq:get_slice(first)

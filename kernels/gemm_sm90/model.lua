@@ -1,7 +1,8 @@
 --- Estimates the time of a product for options of kernels/gemm_sm90.
 --
--- Apart from its first tiles and last results, the time is bound by one of four
--- limits: cycles, energy, memory, L2. Two similar limits add up in part.
+-- The first tiles and the last results of a launch take a fixed time. The rest
+-- of the time has four limits: cycles, energy, memory, L2. The largest limit
+-- determines the time; limits of similar size add up in part.
 --
 -- cycles: the waves of tiles. A tile has a step for each tile along K, bound by
 -- the tensor cores or by filling shared memory, and an epilogue: a round for

@@ -160,8 +160,7 @@ local function parts_inside(o, out, at, w, n)
   return inside & core.gt(left, 0), inside & core.ge(left, 64)
 end
 
--- Stores the rows of a buffer that are inside t, which does not contain all of
--- them.
+-- Stores a buffer that is only partly inside tensor t: the rows inside t.
 local function put_rows(o, out, t, place, buffer)
   local from, tile = out.parts(_, _, buffer, out.group), o.epi
   if o.d_major == "m" then

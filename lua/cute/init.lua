@@ -8,8 +8,8 @@ local core = require "cute.core"
 
 local cute = {version = core.version}
 
--- Names with a signature are public (see core/bind/arglib.c), and so are types
--- and constants; the rest are primitives for lua/cute/*.lua.
+-- Functions with a signature (core/bind/public.c), types and constants are
+-- public names. The other fields of core are primitives for lua/cute/*.lua.
 for name, v in pairs(core) do
   if type(v) == "userdata" or type(v) == "function" and core.signature(v) then
     cute[name] = v

@@ -200,8 +200,9 @@ local function unknown()
 end
 Extent.__lt, Extent.__le, Extent.__unm = unknown, unknown, unknown
 
--- Returns what stands for argument x of a function that computes shapes: for a
--- tensor, given as {tensor = number, rank =, dtype =}, a table with its shape.
+-- Returns a stand-in for argument x of a function that computes shapes. For a
+-- tensor, given as {tensor = number, rank =, dtype =}, the stand-in is a table
+-- with the tensor's shape.
 local function stand_in(x)
   if type(x) ~= "table" or not x.tensor then return x end
   local shape = {}

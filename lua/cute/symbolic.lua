@@ -59,8 +59,8 @@ end
 -- Extents and strides
 ---------------------------------------------------------------------------
 
--- Returns a table of what is known about extent or stride x. For an integer it
--- is {n = x, div = the larger of x and 1}. For a symbol it is {div = its
+-- Returns a table of the known facts about x, an extent or a stride. For an
+-- integer: {n = x, div = the larger of x and 1}. For a symbol: {div = its
 -- divisor, id = its number, wide = whether it has 64 bits}.
 local function leaf(what, x)
   if math.type(x) == "integer" then

@@ -71,9 +71,9 @@ end
 -- reason why there is no GPU.
 devices.simulates = nil
 
---- The session of `cutelua compile`, in which launches on a GPU do nothing, or
--- nil. Its method defer(source, opts) returns what stands for a kernel that is
--- compiled later, or nil.
+--- The session of `cutelua compile`, or nil. During a session, launches on a
+-- GPU do nothing. The session's method defer(source, opts) returns a
+-- placeholder for a kernel that is compiled later, or nil.
 devices.dry = nil
 
 --- Returns the device with this name: "sim", "sim:sm_80", "gpu", "gpu:1" (the

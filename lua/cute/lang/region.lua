@@ -596,8 +596,8 @@ function Region:order()
   for i, slot in ipairs(carried) do slots[at[i]] = slot end
 end
 
--- Declares the kernel variables of all carries in front of the loop; the loop's
--- body reads them at its begin.
+-- Declares the kernel variables of all carries before the loop. The loop's body
+-- reads these variables at its beginning.
 function Region:declare()
   self:order()
   for _, slot in ipairs(self.view.slots) do

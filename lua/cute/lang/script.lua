@@ -1,5 +1,5 @@
---- What programs and libraries that load scripts share: a script's text as Lua
--- loads it, and the test for a kernel among its values.
+--- Functions for programs and libraries that load scripts: reading a script's
+-- text as Lua does, and finding the kernels among its values.
 local core = require "cute.core"
 
 local script = {}

@@ -118,9 +118,9 @@ end
 -- tensor of i32.
 local counts = {}
 
---- Returns memory of at least n i32 that are 0; a launch sets them to 0 again
--- at its end. Also returns whether this memory belongs to the graph that is
--- being captured.
+--- Returns a tensor of at least n i32 counters that are 0; the launch that uses
+-- the counters resets them to 0 at its end. Also returns whether this memory
+-- belongs to the graph that is being captured.
 ---@param device table
 ---@param place string
 ---@param stream any the launch's stream, or nil

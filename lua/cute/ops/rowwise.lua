@@ -94,8 +94,8 @@ function rowwise.step(k, grid, arguments)
           arguments = arguments}
 end
 
---- Returns a tensor whose elements are contiguous as a vector of them; nil for
--- nil.
+--- Returns tensor t, whose elements are contiguous, as a vector of these
+-- elements. Returns nil if t is nil.
 function rowwise.vector(t)
   return t and cute.make_tensor(t.iterator, cute.make_layout {cute.size(t)})
 end

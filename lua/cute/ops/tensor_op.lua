@@ -42,7 +42,8 @@ function tensor_op.options(what, o, own)
   operand.check_options(what, known, o)
 end
 
---- Returns a copy of options in which those of `more` replace others.
+--- Returns a copy of the options `o`, with those of `more` added. Options of
+-- `more` replace options of `o` with the same name.
 ---@param o? table
 ---@param more? table
 function tensor_op.with(o, more)
@@ -111,8 +112,9 @@ function tensor_op.outputs(o)
   return {out}
 end
 
--- Returns all result tensors of a plan: those that the call gives and, for the
--- rest, new ones. Returns the new ones as a second list.
+-- Returns the list of a plan's results: tensors that the call passes for
+-- results, and new tensors for the other results. Also returns the list of new
+-- tensors.
 local function results(plan, call)
   local out, made = {}, {}
   for i, r in ipairs(plan.results) do

@@ -1,6 +1,7 @@
---- The certificate of a bundle, NAME.json: which kernels it has, what they were
--- made from, and what was checked. `--verify` compares it with the files and
--- with the kernels that the script makes now.
+--- The certificate of a bundle, NAME.json: lists the kernels of the bundle, the
+-- sources from which they were made, and the checks that were run. `--verify`
+-- compares the certificate with the files and with the kernels that the script
+-- makes now.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local main = require "cutelua.bundle.main"

@@ -261,8 +261,8 @@ function range.merge(list, step, source)
   return out, open
 end
 
--- Returns how many of the formulas do not give the number for a size that most
--- of them give.
+-- Counts the formulas whose number for this size differs from the number that
+-- most formulas give.
 local function told(formulas, size)
   local count, most = {}, 0
   for _, f in ipairs(formulas) do
@@ -273,8 +273,9 @@ local function told(formulas, size)
   return #formulas - most
 end
 
--- Returns the size, at most `last` steps from the first one, that tells most
--- formulas from the others, or nil. Stops at one that tells half of them.
+-- Returns the size for which the most formulas differ from the majority, or nil
+-- if all agree. Tries sizes up to `last` steps from the first one, and stops at
+-- a size for which half of the formulas differ.
 local function best_of(formulas, from, step, last)
   local best, most = nil, 0
   for n = 1, last do

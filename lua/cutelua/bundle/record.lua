@@ -178,8 +178,9 @@ local function words(list)
   return table.concat(out, ",")
 end
 
--- Returns a text of what a variant takes. Two variants of a function with the
--- same text could not be told apart.
+-- Returns a text that describes the arguments that a variant accepts. A
+-- function cannot have two variants with the same text, because a call could
+-- not choose between them.
 local function domain(v)
   local out = {}
   for i, t in ipairs(v.tensors) do

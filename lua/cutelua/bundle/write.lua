@@ -381,7 +381,7 @@ local function sizes_text(t)
   return table.concat(out, ", ")
 end
 
--- Returns the comment of a function: what its variants take.
+-- Returns the comment of a C function: the arguments that its variants accept.
 local function comment(f)
   local lines = {("// %s"):format(f.name)}
   for _, v in ipairs(f.variants) do

@@ -1,5 +1,5 @@
---- Pictures that do not depend on a form (text, SVG, LaTeX, HTML). Every form
--- is made from them.
+--- Pictures that do not depend on an output format. Other files of this room
+-- write them as text, SVG, LaTeX or HTML.
 --
 -- A picture is {title =, captions = {line, ...}, palette = name (palette.lua),
 --   panels = {panel, ...}, cute = differences in CuTe's own text, meet = do

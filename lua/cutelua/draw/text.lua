@@ -22,8 +22,9 @@ function text.coloured()
   return (said == "truecolor" or said == "24bit") and "all" or true
 end
 
---- Returns the number of columns of the terminal to which output goes; nil if
--- it is unknown or output goes elsewhere.
+--- Returns the number of columns of the terminal that receives the output.
+-- Returns nil if the number is unknown, or if the output goes to a file or a
+-- pipe.
 ---@return integer?
 function text.width()
   return io.output() == io.stdout and core.terminal_columns(1) or nil

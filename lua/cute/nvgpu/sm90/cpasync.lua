@@ -551,8 +551,8 @@ local function grouped(name, t, size)
   end
 end
 
--- Raises the error that mode 0 of one or both of the tensors is not the whole
--- tile.
+-- Raises an error: mode 0 of the shared tensor, of the global tensor, or of
+-- both is not the whole tile of the atom.
 local function no_tile(atom, smem_tensor, gmem_tensor)
   local tile, few, advice = atom.values, {}, {}
   local rows = {{"smem_tensor", smem_tensor}, {"gmem_tensor", gmem_tensor}}

@@ -178,7 +178,8 @@ local function sources_of(p, swap)
   return list, #told > 0 and told or nil
 end
 
--- Stands for the epilogue in a candidate; the plan replaces it by the real one.
+-- A placeholder for the epilogue function of a candidate. The plan replaces it
+-- by the epilogue.
 local function LATER() end
 
 -- Returns the ratio of computed rows to rows of groups. On average the last

@@ -24,7 +24,8 @@ typedef enum ErrKind {
   ERR_COUNT
 } ErrKind;
 
-// Return a kind's name ("bad-argument") and its one-line summary.
+// err_name returns the name of a kind of error, such as "bad-argument".
+// err_summary returns one line that explains the kind.
 const char *err_name(ErrKind kind);
 const char *err_summary(ErrKind kind);
 

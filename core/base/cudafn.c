@@ -219,7 +219,8 @@ float cudafn_erfc(float x) {
                  0x1.2a6e76p-5f, -0x1.10f8b4p-4f, 0x1.8043aap-4f,
                  -0x1.9da848p-4f, 0x1.16e9bcp-4f, 0x1.f7e2ep-7f,
                  -0x1.1df1a8p-3f, 0x1.3ba592p0f);
-  // p / (2 a + 1), corrected once
+  // p / (2 a + 1): a product with an approximate reciprocal, corrected by one
+  // step of Newton's method
   inverse = unit_rcp(fmaf(2, a, 1));
   float y = p * inverse;
   y = fmaf(fmaf(a, y * -2, p) - y, inverse, y);

@@ -574,7 +574,7 @@ static int mma_get(lua_State *L) {
   return 1;
 }
 
-// Returns the value of ACCUMULATE of the tiled MMA at idx. 0 stands for true.
+// Returns the field ACCUMULATE of the tiled MMA at idx; 0 if the field is true.
 static Ref accumulates(Ctx *cx, lua_State *L, int idx) {
   bool set = luaL_testudata(L, idx, MT_TILED) ||
              luaL_testudata(L, idx, MT_SLICE);

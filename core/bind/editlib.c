@@ -512,8 +512,8 @@ static bool is_before(const Fn *fn, Ref r, Ref at) {
   return r > 0 && r < at && ir_type(fn, r) != DT_NONE && !ir_is_mem(fn, r);
 }
 
-// Reports whether a patch replaces an integer operand by one of the same type,
-// or an object by one of the same type.
+// Reports whether a patch replaces an integer operand by an integer of the same
+// type, or a memory object by an object of the same type.
 static bool has_value(const Fn *fn, const SimEdit *e) {
   const Ins *i = ir_get(fn, e->ref);
   Operand o;

@@ -277,7 +277,7 @@ typedef struct Made {
 typedef struct Run {
   Step *step;
   Made *made;
-  DevBuf **kept;     // device memory that is the same in all calls
+  DevBuf **kept;     // device memory that the kernels use in every call
   size_t nstep, nmade, nkept;
   size_t work;       // bytes of workspace that the launches share
   bool reads;        // whether the kernels' traces read values (uservalue 3)

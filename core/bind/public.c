@@ -90,8 +90,8 @@ bool public_pop(lua_State *L, const char **prefix,
   return *sig != NULL;
 }
 
-// Reports whether the value on top is a table whose field `name` is the
-// function of p.
+// Reports whether the value on top is a table that has the function of p in
+// field `name`.
 static bool holds_it(lua_State *L, Public *p, const char *name) {
   if (!lua_istable(L, -1)) return false;
   lua_pushstring(L, name);

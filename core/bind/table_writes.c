@@ -13,7 +13,8 @@
 
 #include <lualib.h>
 
-// Maximum length of a chain of __newindex. Lua's own limit is higher.
+// The largest number of tables that are followed along __newindex; Lua allows
+// more.
 #define MAX_CHAIN 100
 
 // Stores a copy of the table on top, which is about to be written, in the table

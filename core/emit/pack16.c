@@ -38,7 +38,7 @@ typedef struct Pairs {
   uint32_t *written, *touched;
   Half **loaded;  // for each object of from->mem: last load of each element
   Half *stored;  // for each object of from->mem: last store to a lower half
-  // number of the current region. Only operations of the same epoch are merged.
+  // Number of the current region. Only operations of one region are merged.
   uint32_t epoch;
   // a ring of the operations of this epoch that have no partner yet
   Ref open[OPEN];

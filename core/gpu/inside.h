@@ -12,8 +12,8 @@
 // Returns true for CUDA_SUCCESS. Otherwise describes the error of the call
 // `what` in w, and drops the context if the error made it unusable.
 bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w);
-// Marks an object as closed. Returns false if it was closed already or lost
-// with its context.
+// Marks an object as closed. Returns false if the object is already closed, or
+// if its CUDA context was lost.
 bool gpu_disown(GpuOwned *o);
 // Checks that no graph is being captured, for an operation `what` that waits
 // for the GPU.

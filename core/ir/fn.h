@@ -170,7 +170,8 @@ typedef struct Fn {
   bool fmad, fastmath;    // float options (fast.c)
   bool tell;  // whether to print to standard error how passes change code
   VEC(Ins) ins;           // instructions; ins.p[0] is a NOP
-  VEC(Fact) fact;  // fact about each instruction's value, parallel to ins
+  // fact.p[k]: known range and divisor of the value of ins.p[k]
+  VEC(Fact) fact;
   VEC(Ref) ext;
   VEC(uint32_t) reg;      // register numbers of the instructions' runs
   VEC(Src) src;           // source lines; src.p[0]: unknown

@@ -143,7 +143,7 @@ CUTELUA_API const char *cutelua_status_text(cutelua_status status);
 CUTELUA_API cutelua_status cutelua_open(const cutelua_options *options,
                                         cutelua_state **state);
 CUTELUA_API void cutelua_close(cutelua_state *state);
-// Ends the call of the state that another thread executes.
+// Stops the call that another thread is executing in this state.
 CUTELUA_API void cutelua_interrupt(cutelua_state *state);
 // Stores the number of bytes of host memory that the state uses in *used, and
 // their maximum so far in *peak.

@@ -8,7 +8,7 @@
 
 typedef struct Managed {
   DLManagedTensorVersioned m;
-  int64_t extents[2 * MOST_RANK];  // shape, then strides
+  int64_t extents[2 * MOST_RANK];  // the extents, then the strides
 } Managed;
 
 static void release(DLManagedTensorVersioned *m) { base_free(m); }

@@ -262,8 +262,8 @@ static bool fail(const char *text) {
 
 // ---- objects that can be called ----
 
-// What an object of Python's class Callable holds, after the head that every
-// object of Python has.
+// The fields of an object of Python's class Callable. Python's own fields,
+// which every object has, precede them.
 typedef struct Callable {
   cutelua_state *state;  // NULL: py.bind sets the fields before the first call
   cutelua_ref number;

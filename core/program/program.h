@@ -17,7 +17,8 @@ typedef struct Embedded {
   size_t packed_size;
 } Embedded;
 
-extern const Embedded embedded_files[];  // all embedded files, sorted by name
+// an array of all embedded files, sorted by name
+extern const Embedded embedded_files[];
 extern const size_t embedded_count;
 
 bool embedded_is_document(const Embedded *e);

@@ -266,7 +266,8 @@ typedef struct Spaces {
 // Splits the generic address a. Returns false if the function makes no generic
 // addresses, or if a comes from a parameter.
 bool op_spaces(PtxOp *o, const PtxArg *a, Spaces *s);
-// Returns the place of a generic address in a space other than IN_LOCAL.
+// Returns the place of a generic address in memory space w, which is not
+// IN_LOCAL.
 Place op_in_space(PtxOp *o, const Spaces *s, Where w);
 
 // The sequences of registers that an instruction reads or writes, as memory

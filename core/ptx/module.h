@@ -139,7 +139,8 @@ typedef struct PtxFunc {
   uint32_t reg, regs;         // in PtxModule.regs
   uint32_t var, vars;         // variables of the body, in PtxModule.vars
   uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];  // 0: no directive
-  uint32_t maxnreg, minnctapersm, maxclusterrank;         // 0: no directive
+  // number that the directive gives; 0: the entry has no such directive
+  uint32_t maxnreg, minnctapersm, maxclusterrank;
   bool explicitcluster;
   uint32_t whole;             // index + 1 into PtxModule.funcs of the copy with
                               // the functions that it calls, or 0

@@ -17,7 +17,8 @@ typedef struct Node {
   uint32_t idom;     // immediate dominator
   uint32_t preds;    // number of forward edges into the block
   uint32_t loop;     // header of the innermost loop around it, or SHAPE_NONE
-  uint32_t outer;    // in a loop's header, the header of the next outer loop
+  // for the header of a loop: the header of the next outer loop
+  uint32_t outer;
   uint32_t first, next;        // list of blocks emitted inside this one: head,
                                // link; sorted by `order`
   uint32_t after, next_after;  // in a header, list of blocks emitted after its

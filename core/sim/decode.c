@@ -193,7 +193,7 @@ static void want_operands(Prog *g, Ref r) {
         if (mem_at(g, o.ref)->space != SP_RMEM) want(g, o.off, true);
         break;
       case OPERAND_VAR: case OPERAND_MAP: case OPERAND_RUN: case OPERAND_OBJECT:
-        break;  // operands of these kinds need no slot
+        break;  // operands of these kinds are not values, so they have no slot
     }
 }
 
@@ -542,7 +542,7 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   else if (!store) b->mask = g->slot[o[k++].ref];
   if (map) any = ir_is_map_of_any(ir_get(g->fn, other));
   if (!send && !any) b->global = mem_at(g, other);
-  if (!send) k++;  // skip the cache policy
+  if (!send) k++;  // skip the operand that is the cache policy
   if (map) {
     const Ins *at = ir_get(g->fn, other);
     if (!any) b->map = g->l->arg[ir_memof(g->fn, other)->arg].map;

@@ -128,7 +128,7 @@ static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
 static void pick(SimWarp *w, const SimIns *i) {
   const SimMem *m = ((const SimSide *)i->x)->mem;
   uint32_t lack = 0;
-  // the first undefined unit that the lowest lane in `lack` selects
+  // index of the first undefined unit that the lowest lane in `lack` selects
   int64_t first = 0;
   for (int l = 0; l < LANES; l++) {
     int64_t at = w->active >> l & 1 ? chosen(w, i, i->c, l) : -1;

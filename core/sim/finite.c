@@ -377,8 +377,8 @@ SimInputs *simfinite_make(Ctx *cx, const SimProg *p) {
   for (size_t k = 0; k < fn->mem.n; k++) {
     const Mem *m = &fn->mem.p[k];
     const LaunchArg *a = arg_of(p, m);
-    // Memory that the kernel does not write is looked through afterwards, if
-    // necessary.
+    // If the kernel does not write the memory, the simulator searches the
+    // memory for NaNs and infinities after the run, if necessary.
     if (a && fn->arg.p[m->arg].written) t->had[k] = specials(a, m->type);
   }
   return t;

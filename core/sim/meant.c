@@ -41,7 +41,7 @@ typedef struct Meant {
   // The arguments for which a condition or a region was searched: bit k % 64 of
   // argument k.
   uint64_t *done;
-  SimMeant *all;     // for each argument
+  SimMeant *all;     // an entry for each argument of the kernel
   SimShape *shape;   // for each argument; rank 0: unknown
 } Meant;
 
@@ -364,7 +364,7 @@ static void see_bounds(Meant *g, SimMeant *m, Ref r) {
     m->end[m->ends++] = end->imm;
   }
   g->search++;
-  // a loop from the block on compares the block with its end
+  // a loop that begins at a block's index compares the index with its end
   bool far = g->on[i->a[0]] & ON_BLOCK;
   if (far && !add_terms(g, m, i->a[1], LIMIT_FAR, 0)) m->free = true;
   see(g, m, i->a[0], true);

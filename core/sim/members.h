@@ -6,8 +6,8 @@
 #include "sim/sim.h"
 
 enum { MEMBER_MODES = 16 };
-// The layout's modes, flattened: extents, and strides in elements. Modes with
-// stride 0 have extent 1.
+// The modes of the layout, without nesting: their extents, and their strides in
+// elements. The extent of a mode with stride 0 is set to 1.
 struct SimMembers {
   int n;
   int64_t extent[MEMBER_MODES], stride[MEMBER_MODES];

@@ -21,7 +21,8 @@ enum { SIM_FULL = 1,       // some results were dropped to limit memory
        SIM_MISSED = 4,
        // The last required step of SimOpts.turn was a poll that failed.
        SIM_IDLE = 8,
-       SIM_MANY = 16,      // too many warps, so nothing was recorded
+       // the launch has too many warps, so no scheduling steps were recorded
+       SIM_MANY = 16,
        SIM_CLOCK = 32,     // line `src` reads a clock or the number of the SM
        // Line `src` adds floats by atomics, whose result depends on the order.
        SIM_SUMS = 64,

@@ -266,7 +266,7 @@ static SimPrice math_price(const Fn *fn, const Ins *i) {
   int bits = dtype_bits((DType)i->type);
   if (bits == 64) return math64((MathFn)i->imm);
   SimPrice p = MATH32[i->imm];
-  // With a constant exponent, pow needs no code for special cases.
+  // A pow whose exponent is a constant needs no code for special cases.
   bool fixed = i->imm == MF_POW && ir_get(fn, i->a[1])->op == OP_CONST;
   if (fixed) p = of(31, 15, 16, 1);
   if (bits == 16) {  // 16-bit functions are computed in f32

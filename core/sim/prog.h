@@ -39,7 +39,8 @@ typedef struct SimMem {
   // differ only for raw addresses.
   int32_t index, named;
   uint32_t rank;       // shared memory: slot of the owner's rank; 0: this CTA
-  // byte offset: of shared memory in the CTA, of registers in SimWarp.v
+  // byte offset of the object: in the CTA's shared memory, or in SimWarp.v for
+  // registers
   uint32_t base;
   // registers: byte offset in SimWarp.v of the masks, one for each unit, of the
   // lanes in which the unit is defined

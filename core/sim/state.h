@@ -214,7 +214,8 @@ struct SimCluster {
   SimAsync **async;
   size_t nasync, maxasync, landing;
   struct SimMaps *maps;    // tensor maps made by the kernel (maps.c)
-  // what the current and the last round of the cluster barrier release
+  // clocks that the threads acquire at the current and at the last round of the
+  // cluster barrier
   SimPast open, done;
   uint32_t met;            // number of completed rounds of the cluster barrier
   bool meets;              // whether a warp has used the cluster barrier
@@ -230,7 +231,8 @@ struct SimCluster {
   float *tile;  // scratch for operands of MMAs: 4 areas of SIM_ROOM bytes
   void *lock;              // pthread_mutex_t that atomics on global memory lock
   const bool *quit;        // flag by which other threads end the run
-  void (*tick)(void *ud), *tick_ud;  // called periodically, or NULL
+  // function called from time to time during a run; NULL: none
+  void (*tick)(void *ud), *tick_ud;
 };
 
 #endif

@@ -47,7 +47,8 @@ typedef struct SimCauses SimCauses;
 typedef struct SimCause {    // identifies a step
   uint32_t turn;
   int warp;  // number of the step's warp among all warps; -1: an agent's step
-  uint32_t seq;              // number of the step among those of its warp
+  // the number of this step among the steps of its warp
+  uint32_t seq;
 } SimCause;
 SimCauses *simcauses_new(const SimProg *p, uint32_t units);
 void simcauses_free(SimCauses *s);

@@ -57,8 +57,8 @@ Tensor tensor_iterator(Ctx *cx, Tensor t);
 // Returns a tensor at the position that t's iterator has before the swizzle is
 // applied, with a layout without the swizzle.
 Tensor tensor_unswizzled(Ctx *cx, Tensor t);
-// make_tensor(iterator of t, l): addresses of a plain l pass through t's
-// swizzle.
+// make_tensor(t.iterator, l). If t is swizzled and layout l is not, t's swizzle
+// is applied to the addresses.
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l);
 // Fails if an offset of o elements is larger than any memory.
 void tensor_check_reach(Ctx *cx, Dim o);

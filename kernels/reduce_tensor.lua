@@ -480,8 +480,9 @@ local function results(o, Y, width)
     cute.coalesce(vectors(o.kept, o.stride, width), {1, 1}))
 end
 
--- Stores a state of vectors for positions from `at` on to the result, or to the
--- parts if there are several splits.
+-- Stores the reduced states of a vector of results, the first of which has
+-- index `at`: to Y, or to `parts` if several blocks reduce parts of each
+-- result.
 local function leave(o, s, state, at, split, Y, parts)
   if o.splits > 1 then
     for i, P in ipairs(parts) do

@@ -101,8 +101,8 @@ function Share:each_lane(f)
   for first in cute.range(0, B, 32) do call(first) end
 end
 
---- Returns the sequence to which tile `at` of the list belongs, and the number
--- of padded tiles of the sequences before it.
+--- Returns the sequence that contains tile `at` of the list of all tiles. Also
+-- returns the number of padding tiles of the preceding sequences.
 function Share:find(at)
   if not self.lengths then
     local n = self:padded(self:tiles(0))

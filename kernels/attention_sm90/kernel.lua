@@ -94,9 +94,10 @@ return function(o)
     local walk = order.walks(o, S, H, B, share, loader, cu_q)
     pipeline.agent_sync()
     local edges = flash.sight(S, T, o.left, o.right)
-    -- Returns a table about sequence b: {S = its number of rows, sight = which
-    -- keys they see (flash.sight)}. For concatenated sequences, the table also
-    -- has {row = the sequence's first row, key = its first key}.
+    -- Returns a table about sequence b: {S = number of rows, sight = the keys
+    -- that each row sees (flash.sight)}. For concatenated sequences, it also
+    -- has {row = index of the sequence's first row, key = index of its first
+    -- key}.
     local function part(b)
       if not cu_q then return {S = S, sight = edges} end
       local row, rows = flash.span(cu_q, b, S, true)

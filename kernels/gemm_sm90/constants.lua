@@ -12,7 +12,7 @@ return {
   together = 12,        -- neighbouring blocks that share a path to L2
   group = 8.13e11,      -- bytes per second through a path to L2 (`together`)
   steady = 5.89e11,     -- bytes per second through a path to L2, many waves
-  l2 = 2.12e13,  -- bytes per second through L2, of the reads of all tiles
+  l2 = 2.12e13,  -- bytes per second that all tiles together read through L2
   -- Slowdown of L2 for rows whose addresses are multiples of 16, 32 or 64 bytes
   -- only. If the slowdown is cut_fill or more, filling shared memory slows down
   -- as well.

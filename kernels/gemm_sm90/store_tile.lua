@@ -213,7 +213,8 @@ local function store(o, out, acc, w)
   end
   local first, last = o.persistent and 0 or o.epi_stages,
     o.rows // 64 * parts
-  -- Waits until part n's buffer is free. The first parts need not wait.
+  -- Waits until the buffer for part n of a tile is free. The first parts of the
+  -- first tile use buffers that are free from the beginning.
   local function free(n, met)
     local function wait()
       cute.when(leader, function() pipe:producer_acquire() end)

@@ -47,7 +47,8 @@ function jit.code_size(cubin, name)
   return section_sizes(cubin, ".text.", {})[name] or 0
 end
 
---- Returns the resources that the compiler reports for each kernel.
+--- Parses the compiler's log: returns the registers, shared memory and other
+-- resources of each kernel.
 ---@param log string      NVRTC's log, with ptxas -v
 ---@param cubin string|nil
 ---@return table<string, cute.Resources> kernels

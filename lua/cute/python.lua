@@ -98,9 +98,9 @@ local function find_gradients(o)
   end
 end
 
---- Returns the operation of cute.ops with this name, as a function whose
--- arguments and options may be texts of functions, which become the functions;
--- nil if there is none.
+--- Returns the operation of cute.ops with this name, or nil if there is none.
+-- The returned function accepts the source text of a function in place of each
+-- argument or option that is a function.
 function python.operation(name)
   local ok, f = pcall(function() return (require "cute.ops")[name] end)
   if not ok or type(f) ~= "function" then return nil end

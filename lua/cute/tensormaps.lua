@@ -1,5 +1,5 @@
---- cute.utils.TensorMapManager: tensor maps that a kernel makes, one for each
--- tensor it processes, as grouped work needs them.
+--- cute.utils.TensorMapManager: makes tensor maps inside a kernel. A grouped
+-- product, for example, needs a map for each tensor that it processes.
 --
 --     local maps = cute.utils.TensorMapManager("SMEM", 128)
 --     local ptr = maps:get_tensormap_ptr(tensormaps(block, _))

@@ -256,8 +256,8 @@ end
 -- because a compiler needs half a millisecond for each element.
 local AT_ONCE, FEW, LEAVE = 96, 48, 16
 
--- Returns part i of n of a thread's partition x, (CPY,M,K,..), which is divided
--- along the larger of M and K.
+-- Divides a thread's partition x, (CPY,M,K,..), into n equal parts along the
+-- larger one of the modes M and K. Returns part i.
 local function part_of(x, i, n)
   if n == 1 then return x end
   local mode = cute.size(x, 1) >= cute.size(x, 2) and 1 or 2

@@ -27,7 +27,7 @@ blocks.constants = {
   meet = 59.7,     -- bytes of partial sums per ns that blocks exchange
   passed = 5657,   -- bytes per ns of partial sums that L2 cannot keep
   drain = 66.8,    -- bytes of D per ns that a block stores
-  ask = 10,        -- loads of less than 16 bytes per ns
+  ask = 10,        -- loads per ns, of less than 16 bytes each
   single = 1183,   -- ns: a round of loads of single elements, from L2
   far = 1500,      -- ns: a round of loads of single elements, from memory
   -- Operations per ns of a multiprocessor, by the bits of an element.

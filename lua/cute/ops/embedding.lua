@@ -75,7 +75,8 @@ local add = rowwise.operation("ops.embedding_backward", {names = {"dY", "I"},
     local p = call:start(2, {{shape = {count, n}, dtype = dtype}})
     p.anew = true
     if count * n == 0 then return p end
-    -- All of dW is set to 0 first, for the rows that no index selects.
+    -- The kernel adds only to the selected rows of dW, so all of dW is set to 0
+    -- first.
     local dW = call.out[1] or calls.empty({count, n}, dtype, p.place)
     call.out[1] = dW
     p.steps = elementwise.filling(dW, 0, cute.f32, call.o)

@@ -32,9 +32,10 @@ function numbers.pass(list, x, as, at, nth)
   end
 end
 
---- Returns two functions that read a kernel's arguments in order, after the
--- first n. The first returns the next argument. The second, (as, is_float),
--- returns the next number in type `as`.
+--- Returns two functions that read the arguments of a kernel one after another,
+-- from argument n + 1 on. The first function returns the next argument. The
+-- second function, (as, is_float), returns the next argument, a number, in type
+-- `as`.
 ---@param args any[]
 ---@param n? integer
 function numbers.reader(args, n)

@@ -216,8 +216,9 @@ local function look_at(p, i, each)
   return elements
 end
 
--- Returns the numbers of the pieces to check besides piece 0: all others, or
--- the last one and some between. Also returns whether these are all pieces.
+-- Returns the numbers of the pieces to check besides piece 0: all other pieces
+-- or, if these are too many, the last piece and some pieces between it and
+-- piece 0. Also returns whether all pieces are checked.
 local function chosen(total, each, look)
   local n = math.max(2, math.ceil(look / math.max(each, 1)))
   local list = {}

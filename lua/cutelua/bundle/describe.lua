@@ -47,8 +47,8 @@ local function map_of(atom, bits)
   return m
 end
 
--- Returns the root that holds byte `at` of a buffer; the one that begins there,
--- if any.
+-- Returns the root (a tensor of the C function) that contains byte `at` of a
+-- buffer. If a root begins at this byte, returns that root.
 local function root_of(roots, buffer, at)
   local found
   for i, r in ipairs(roots) do

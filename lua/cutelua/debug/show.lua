@@ -97,8 +97,8 @@ local function number(x)
   return tostring(x)
 end
 
--- Formats an element of memory: `?` if it was never written, with `~` if an
--- asynchronous copy to it is under way.
+-- Formats an element of memory. An element that was never written is shown as
+-- `?`; `~` marks an element to which an asynchronous copy is under way.
 local function element_text(stop, mem, element, ...)
   local x, there = stop:read(mem, element, ...)
   if there == "defined" then return number(x) end

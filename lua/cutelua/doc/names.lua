@@ -175,7 +175,8 @@ local function lua_entry(name, f)
   return entry, info.source, entry and entry.line or info.linedefined
 end
 
--- Returns the comment of a full name, following aliases.
+-- Returns the comment of a function with this full name. If the name is an
+-- alias, returns the comment of the function that it stands for.
 local function meta_entry(full)
   local entry, same = load_meta().names[full], nil
   local steps = 0

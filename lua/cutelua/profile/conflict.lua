@@ -25,7 +25,7 @@ Conflict.__index = Conflict
 -- Number of banks; largest number of passes that are drawn as text.
 local BANKS, SHOWN = 32, 16
 
---- The words in messages for the kinds of accesses.
+--- The words that messages use for each kind of access.
 local WORDS = {load = "a load", store = "a store",
                ["cp.async"] = "a cp.async", ["cp.async.cg"] = "a cp.async.cg"}
 

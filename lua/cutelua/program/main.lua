@@ -143,7 +143,7 @@ local function set_arg(argv, at)
   return arg
 end
 
--- The most notes on names that are nil.
+-- The largest number of reported names that are nil
 local MOST_NILS = 5
 
 -- Reports whether a script reads its arguments. Kernels in PTX and CUDA C do.

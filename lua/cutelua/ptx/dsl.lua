@@ -211,8 +211,9 @@ local function add_leaves(list, tuple, value, v, what)
   end
 end
 
--- Returns the fields of a kernel's parameter, {value, type, bytes}; none if the
--- PTX has no such parameter; or the map.
+-- Returns the list of the fields {value, type, bytes} of a parameter of the
+-- kernel; the list is empty if the PTX has no such parameter. A tensor map has
+-- no fields: its map is the second result.
 local function fields_of(t, v, what)
   local list = {}
   if t.name:find "tma" and t.name:find "atom" then

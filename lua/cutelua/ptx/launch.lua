@@ -240,8 +240,8 @@ local function named(memory, name, what)
                               tostring(name))
 end
 
--- Makes the argument for a tensor descriptor of Triton, whose kernel has the
--- box and the swizzle.
+-- Makes the argument for a tensor descriptor of Triton. The box and the swizzle
+-- of the tensor map come from the compiled kernel.
 local function descriptor(spec, t, what)
   for _, key in ipairs {"box", "swizzle", "bytes"} do
     if spec[key] then

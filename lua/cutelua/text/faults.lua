@@ -323,8 +323,8 @@ local GROUPS = {["by wgmma"] = "warpgroup.wait_group",
                 ["bulk copy"] = "cp_async_bulk_wait_group",
                 ["cp.async"] = "cp_async_wait_group"}
 
--- Returns advice for a wait that left too many groups pending, so that the
--- reported group was not waited for; else nil.
+-- Returns advice if a wait allowed too many groups to stay pending, so that it
+-- did not wait for the group of the reported access; else nil.
 local function fewer(r)
   for agent, call in pairs(GROUPS) do
     if r.message:find(agent, 1, true) then

@@ -12,7 +12,8 @@ local mistakes = {}
 -- Arguments
 ---------------------------------------------------------------------------
 
--- The expected kind of value, by the verb in Lua's message.
+-- The kind of value that an operation needs. The key is the verb in Lua's
+-- message, as in "attempt to index a nil value".
 local EXPECTED = {
   index = "a table or an object", call = "a function",
   ["perform arithmetic on"] = "a number",
@@ -238,8 +239,8 @@ for word in ("if elseif while until not"):gmatch "%S+" do TESTED[word] = 1 end
 local OPENS, CLOSES = {["("] = 1, ["["] = 1, ["{"] = 1},
   {[")"] = 1, ["]"] = 1, ["}"] = 1}
 
--- Returns the text of the operand beside token i: before the token if step is
--- -1, otherwise after it.
+-- Returns the text of one operand of the operator at token i: the left operand
+-- if step is -1, the right operand otherwise.
 local function operand(line, list, i, step)
   local depth, j = 0, i + step
   while list[j] do

@@ -213,7 +213,8 @@ local function shared_fields(m, with_place)
   local size, packed = small(m.size), small(m.packed)
   local place = with_place and small(m.at)
   if extra ~= "" then extra = ("<I2I2"):pack(1, #extra) .. extra end
-  -- Version, flags (names are UTF-8), method, time and date (1980-01-01).
+  -- The fields before the checksum: version, flags (names are in UTF-8),
+  -- compression method, time and date (1980-01-01).
   local head = ("<I2I2I2I2I2I4I4I4I2I2"):pack(extra == "" and 20 or 45, 1 << 11,
     m.method, 0, 33, m.crc, packed, size, #m.name, #extra)
   return head, extra, place

@@ -15,7 +15,7 @@ local strays = {}
 local Stray = {}
 Stray.__index = Stray
 
--- Returns the variables that func may assign by mistake.
+-- Returns the variables outside of func that func assigns, perhaps by mistake.
 local function candidates(func)
   local list = {}
   local function add(stray)

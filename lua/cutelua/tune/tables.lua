@@ -70,7 +70,7 @@ local SECTIONS = {
    order = {6, 4, 5, 2, 3, 1}, optional = true},
 }
 
--- Reports whether x is a row of a section.
+-- Reports whether x has the form of a row in a section of a tuned table.
 local function is_row(section, x)
   local types, n = {}, #section.sizes
   for i = 1, n do types[i] = "integer" end

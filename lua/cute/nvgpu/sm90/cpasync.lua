@@ -116,7 +116,7 @@ function cpasync.CopyBulkTensorIm2ColG2SOp()
 end
 
 --- Makes the operation that loads a convolution's operand into the shared
--- memory of all CTAs of a mask.
+-- memory of several CTAs of a cluster, which a mask selects.
 function cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
   return op_of {name = "CopyBulkTensorIm2ColG2SMulticastOp", im2col = true,
                 multicast = true}

@@ -46,10 +46,10 @@ local function warps_of(p, t, splits)
   return t[1] == 128 and count <= p.sms and 8 or nil
 end
 
--- Returns how an operand is copied to shared memory, in which M or N is
--- contiguous: "whole" (pieces of 16 bytes are copied unchanged), "turned"
--- (pieces along K are transposed in registers) or "single" (element by
--- element). Also returns whether the operand passes through registers.
+-- Returns how a kernel copies an operand to shared memory, where M or N is
+-- contiguous. "whole": in pieces of 16 bytes, unchanged. "turned": in pieces
+-- along K, which are transposed in registers. "single": element by element.
+-- Also returns whether the operand passes through registers.
 local function way(t)
   local lead = t.stride[1] == 1 and t.stride[2] ~= 1 and 1
     or t.stride[2] == 1 and 2

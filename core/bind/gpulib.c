@@ -112,7 +112,8 @@ static int gpu_use_stream(lua_State *L) {
   if (s && s->own.gpu != g)
     face_error(L, ERR_ARG, "the stream belongs to another GPU");
   if (g->capture)
-    face_error(L, ERR_CAPTURE, "the capture of a graph uses its own stream");
+    face_error(L, ERR_CAPTURE, "a stream cannot be chosen while a graph is "
+               "captured: the capture has a stream of its own");
   lua_settop(L, 2);
   lua_getiuservalue(L, 1, 1);
   lua_pushvalue(L, 2);

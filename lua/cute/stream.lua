@@ -202,7 +202,8 @@ function stream.with_stream(s, f, ...)
   if not dev then
     open(s, "stream")
     if core.recording() then
-      core.fail("in-graph", "the capture of a graph uses its own stream")
+      core.fail("in-graph", "a stream cannot be chosen while a graph is "
+        .. "captured: the capture has a stream of its own")
     end
     return f(...)
   end

@@ -409,7 +409,8 @@ PROGRAMS["a capture ends with its function, however that ends"] = {[[
   "done waits for the GPU, which runs nothing while a graph is captured "
     .. "[in-graph]",
   "a graph cannot be captured inside the capture of another [in-graph]",
-  "the capture of a graph uses its own stream [in-graph]", UNPINNED, UNPINNED,
+  "a stream cannot be chosen while a graph is captured: the capture has a "
+    .. "stream of its own [in-graph]", UNPINNED, UNPINNED,
   "10.0", "bad arguments to 'cute.graph' (a callback yields, but it cannot be "
     .. "resumed) [bad-argument]", "0\ttrue"}}
 

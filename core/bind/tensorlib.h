@@ -13,7 +13,7 @@ typedef struct TensorBox {
   const HostBuf *host;        // the tensor's host buffer, or NULL
   struct DevBuf *dev;     // the tensor's device buffer, or NULL
   uint32_t serial;  // serial of the Fn whose traced values t uses; 0: none
-  uint32_t born;    // `births` of that Fn when the tensor was created
+  uint32_t born;    // value of Fn.births when t was created
   bool sum;         // the result of tensor + integer outside of a kernel
 } TensorBox;
 

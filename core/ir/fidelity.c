@@ -235,7 +235,8 @@ static void write_operand(Search *s, const Operand *o, Ref from) {
   else store(s, o->ref, from);
 }
 
-// Returns the origin of what a warpgroup's MMA reads from shared memory.
+// Returns the origin of inexact values in shared memory, for an MMA of a
+// warpgroup that reads shared memory; 0: all values are exact.
 static Ref any_shared(const Search *s) {
   for (size_t k = 0; k < s->fn->mem.n; k++)
     if (s->fn->mem.p[k].space == SP_SMEM && s->object[k]) return s->object[k];

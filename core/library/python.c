@@ -541,7 +541,8 @@ static void keep_error(void *error, const char *kind, const char *message) {
   why(error, ERR_MEMORY, "%s", message);
 }
 
-// Allocates memory of a GPU by the library of the call's tensors.
+// Allocates memory of a GPU through the Python library (such as PyTorch) that
+// made the call's tensors.
 static bool allocate(void *ud, int ordinal, size_t bytes, uint64_t *ptr,
                      Shared **shared, Why *w) {
   const Exchange *api = ud;

@@ -412,7 +412,7 @@ static void set_label(PtxCopy *x, uint32_t label) {
   x->m->labels.p[label].at = (uint32_t)x->m->ins.n;
 }
 
-// Branches to the target of an index from `least` to `last`.
+// Emits a branch to the target to[index]. The index is in least..last.
 static void select(PtxCopy *x, PtxArg index, const PtxArg *to, int64_t least,
                    int64_t last) {
   if (least == last) {
@@ -491,7 +491,7 @@ static bool is_param_access(const PtxIns *i) {
 // Returns which operand of an access to .param memory is the address.
 static uint32_t address_at(const PtxIns *i) { return i->op[0] == 'l'; }
 
-// Returns an access's opcode for local memory.
+// Returns opcode `op`, of a load or store, with .local as its state space.
 static const char *local_op(PtxCopy *x, const char *op) {
   const char *rest = strchr(op + 3, '.');
   return name_of(x, arena_printf(x->b.cx, &x->b.cx->scratch, "%.2s.local%s",

@@ -160,8 +160,8 @@ static int64_t product_of(const Cover *c, uint8_t bit) {
   return n;
 }
 
-// Collects the coordinates of a mode where nothing was accessed or, with
-// `boxed`, where something was not.
+// Collects the coordinates of a mode at which no element was accessed. With
+// `boxed`, collects those at which some element was not accessed.
 static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
   const uint8_t *seen = c->seen[mode];
   int64_t n = c->s.size[mode], from = -1, last = -1;

@@ -707,8 +707,8 @@ function Session:any_variant(name, f, config, from, step)
     end
     local one = self:variant_of(name, f, at_size(name, config, size))
     if size > 1 and not range.agrees(v, one, size) then
-      fail(name, "its launches for size %d differ from the formulas that the "
-        .. "launches for sizes up to %d gave: give a last size", size,
+      fail(name, "its launches for size %d do not follow the formulas found "
+        .. "from the sizes up to %d: give a last size", size,
            sizes[#sizes])
     end
     table.move(one.checks, 1, #one.checks, #v.checks + 1, v.checks)

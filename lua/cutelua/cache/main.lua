@@ -48,7 +48,8 @@ local function caches(verify)
   return list
 end
 
---- Returns what an entry's key text says: target, options, kernel's name.
+--- Parses the key text of a cache entry. Returns the target, the options and
+-- the name of the kernel.
 ---@param key string
 ---@return string arch
 ---@return string options

@@ -441,8 +441,9 @@ local function values(copy, side)
   return core.size(side == "S" and copy.layout_src_tv or copy.layout_dst_tv, 1)
 end
 
--- Returns the description of the access that a tiled copy makes to a tensor
--- with this layout, which is the copy's source ("S") or destination ("D").
+-- Returns the description of the access by which a tiled copy reads its source
+-- (a.side is "S") or writes its destination ("D"). `layout` is the layout of
+-- that tensor.
 local function of_copy(i, a, layout)
   local copy, side = a.copy, a.side
   if core.typename(copy) ~= "tiled" or side ~= "S" and side ~= "D" then

@@ -240,7 +240,7 @@ local function binary(f, op)
 end
 for op, f in pairs(BINARY) do RUN["arith." .. op] = binary(f, op) end
 
--- Floats are rounded to f32, of which the host computes scales.
+-- Rounds floats to f32, because the host computes scales in f32.
 local function rounded(x) return (("<f"):unpack(("<f"):pack(x))) end
 
 local FLOAT = {

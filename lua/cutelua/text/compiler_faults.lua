@@ -67,7 +67,7 @@ local function merged_load(_, out)
     .. "`p ? a[i] : b[j]`\n  leave out __restrict__ or const"):format(n)
 end
 
--- Finds f16x2 and bf16x2 sums in the shared memory of another block.
+-- Finds atomic additions of f16x2 or bf16x2 to shared memory of a cluster.
 local function cluster_sum(_, out)
   for op in (out.ptx or ""):gmatch "%f[%a][ar][te][%a]+%.[%w.:_]+" do
     if (op:find "^atom%." or op:find "^red%.") and op:find "f16x2"

@@ -18,7 +18,7 @@ local sign = require "cute.lang.signature"
 
 local gguf = {}
 
-local DEEPEST = 8  -- of arrays inside arrays
+local DEEPEST = 8  -- the deepest nesting of arrays inside arrays
 
 -- The most elements of all arrays of a file's metadata, and the most bytes of a
 -- text. Without limits, a sparse file of many zeros would fill the memory.
@@ -122,7 +122,7 @@ function Reader:value(type_, depth)
   return list
 end
 
--- Reads what describes a tensor. Returns its name and entry.
+-- Reads the description of a tensor. Returns the tensor's name and its entry.
 function Reader:entry()
   local at, name = self.at, self:text()
   local what = ("%s (byte %d)"):format(core.visible(name), at)

@@ -117,7 +117,7 @@ static int run_scripts(char **files) {
   for (; *files; files++) {
     cutelua_options o = {.size = sizeof o, .flags = CUTELUA_UNTRUSTED,
                          .memory = 128 << 20, .instructions = 20000000,
-                         .milliseconds = 1500, .print = drop};
+                         .milliseconds = 800, .print = drop};
     cutelua_state *s;
     cutelua_ref script;
     uint64_t used = 0, peak = 0;

@@ -225,7 +225,7 @@ static bool is_record(const Cover *c, const SimMeant *m, const SimRanges *r) {
 // no limit is the extent of this mode.
 static bool is_limit(const Cover *c, const SimMeant *m, const SimRanges *r) {
   int64_t end = r->from[0];
-  if (!simmeant_ends(m, end)) return false;
+  if (!simmeant_ends(m, r->mode, end)) return false;
   if (r->n > 1 || r->to[0] != r->extent - 1 || !simmeant_bounds(m, end) ||
       simmeant_bounds(m, r->extent))
     return true;
@@ -237,10 +237,11 @@ static bool is_limit(const Cover *c, const SimMeant *m, const SimRanges *r) {
 // Returns the number of tiles in the extent, where the accessed coordinates are
 // the first tile. Returns 1 if they are anything else.
 static int64_t tiles_of(const SimRanges *r) {
-  enum { LEAST = 8 };  // smaller tiles are as many as other things by chance
+  enum { LEAST = 8 };  // smaller tiles are counted if there is no rest
   int64_t tile = r->from[0];
   bool end = r->n == 1 && r->to[0] == r->extent - 1;
-  return end && tile >= LEAST ? (r->extent + tile - 1) / tile : 1;
+  bool good = end && tile && (tile >= LEAST || r->extent % tile == 0);
+  return good ? (r->extent + tile - 1) / tile : 1;
 }
 
 // Reports whether the extent has as many tiles of the accessed coordinates as a
@@ -289,30 +290,57 @@ static bool is_block_step(const SimProg *p, const SimRanges *r) {
          (r->to[0] + 1) % n == 0 && !end && !r->tail;
 }
 
-// Reports whether only the first element of a mode is stored to, although the
-// kernel compares the thread's index with the extent.
-static bool is_lone(const Cover *c, const SimMeant *m, const SimRanges *r,
-                    bool stored) {
-  return stored && c->hit == 1 && r->from[0] == 1 && r->n == 1 &&
-         simmeant_guards(m, r->extent, LIMIT_THREAD);
+// Reports whether threads store only to the first elements of a mode, although
+// the kernel compares the thread's index with the extent. No address depends on
+// the block.
+static bool is_short(const SimMeant *m, const SimRanges *r, bool stored) {
+  return stored && r->from[0] && r->n == 1 && r->to[0] == r->extent - 1 &&
+         !m->blocks && simmeant_guards(m, r->extent, LIMIT_THREAD);
+}
+
+// Reports whether all elements of argument k were accessed.
+static bool is_complete(const SimProg *p, int32_t k) {
+  const SimArea *a = simblocks_area(p, k);
+  if (!a || (!a->read && !a->stored)) return false;
+  return is_full(&(Cover){.area = a, .map = a->read ? a->read : a->stored,
+                          .arg = &p->launch->arg[k]});
+}
+
+// Reports whether input `arg` is the only tensor that is not accessed
+// completely, although two others have a mode of extent n.
+static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
+  int same = 0;
+  for (size_t k = 0; k < p->fn->arg.n; k++) {
+    const SimArea *a = simblocks_area(p, (int32_t)k);
+    SimShape s;
+    if ((int32_t)k == arg || !p->fn->arg.p[k].pointer || !a) continue;
+    if ((a->read || a->stored) && !is_complete(p, (int32_t)k)) return false;
+    if (simmeant_shape(cx, p, (int32_t)k, &s) < 0) return false;
+    int j = 0;
+    while (j < s.rank && s.size[j] != n) j++;
+    same += j < s.rank;
+  }
+  return same > 1;
 }
 
 // Reports whether the ranges of a mode may be a mistake.
 static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                    const SimGap *g, const SimRanges *r) {
   const SimMeant *m = &p->used.meant[arg];
-  bool step = is_block_step(p, r), lone = is_lone(c, m, r, g->stored);
-  bool compares = simmeant_bounds(m, r->extent) || is_counted(p, m, r) ||
-                  is_gridded(p, m, g) || lone || (step && g->rank == 1);
+  bool step = is_block_step(p, r), part = is_short(m, r, g->stored);
+  bool counted = is_counted(p, m, r), alone = g->alone;
+  bool compares = simmeant_bounds(m, r->extent) || counted || alone || part ||
+                  is_gridded(p, m, g) || (step && g->rank == 1);
   bool moves = m->mode >> r->mode & 1 || (r->from[0] >= 8 && compares);
-  if (r->from[0] < 2 && !is_stride(p, m, r) && !step && !lone) return false;
-  if (!moves && !lone) return false;
+  if (r->from[0] < 2 && !is_stride(p, m, r) && !step && !part && !counted)
+    return false;
+  if (!moves && !part && !counted) return false;
   if (r->n > SIM_RANGES && !r->period) return false;
   if (is_record(c, m, r)) return false;
   if (is_scalar(p, r->from[0])) return false;
   if (is_limit(c, m, r)) return false;
   if (!compares && !is_shared(cx, p, arg, r->extent, g->stored)) return false;
-  return g->all || lone || count_of(c, r->mode, HIT) >= 2;
+  return g->all || part || counted || count_of(c, r->mode, HIT) >= 2;
 }
 
 static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
@@ -323,11 +351,14 @@ static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
   for (int k = 0; k < g->n; k++) {
     const SimRanges *r = &g->of[k];
     bool end = r->n == 1 && r->to[0] == r->extent - 1;
-    bool lone = is_lone(c, m, r, g->stored);
-    bool guarded = simmeant_guards(m, r->extent, LIMIT_FAR);
-    deep |= !end || lone || guarded || is_counted(p, m, r);
-    g->few &= !one || guarded;
-    if (!one && !m->moves && !lone && !is_gridded(p, m, g)) return false;
+    bool part = is_short(m, r, g->stored);
+    bool blocks = m->blocks >> r->mode & 1;
+    g->alone = !g->stored && g->n == 1 && end && r->from[0] >= 8 && !blocks &&
+               is_alone(cx, p, arg, r->extent);
+    deep |= !end || part || blocks || g->alone || is_counted(p, m, r);
+    g->few &= !one || blocks;
+    if (!one && !m->moves && !part && !g->alone && !is_gridded(p, m, g))
+      return false;
     g->few &= end;
     if (!is_odd(cx, p, c, arg, g, r)) return false;
   }
@@ -355,14 +386,6 @@ static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
   return 0;
 }
 
-// Reports whether all elements of argument k were accessed.
-static bool is_complete(const SimProg *p, int32_t k) {
-  const SimArea *a = simblocks_area(p, k);
-  if (!a || (!a->read && !a->stored)) return false;
-  return is_full(&(Cover){.area = a, .map = a->read ? a->read : a->stored,
-                          .arg = &p->launch->arg[k]});
-}
-
 // Reports whether the accessed box is a copy of a whole tensor, or the part
 // that a whole tensor needs: the kernel reads all inputs of an output (or
 // stores all outputs of an input) completely, and one of them has the box's
@@ -386,6 +409,19 @@ static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
   return found;
 }
 
+// Reports whether the launch stored to an argument.
+static bool is_any_stored(const SimProg *p) {
+  for (size_t k = 0; k < p->fn->arg.n; k++) {
+    const SimArea *a = simblocks_area(p, (int32_t)k);
+    if (!p->fn->arg.p[k].written || !a) continue;
+    size_t n = ((a->bytes >> a->shift) + 1) / 64 + 1;
+    if (!a->stored) return true;
+    for (size_t j = 0; j < n; j++)
+      if (a->stored[j]) return true;
+  }
+  return false;
+}
+
 static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
   SimArea *a = simblocks_area(p, arg);
   if (!a || (!a->read && !a->stored)) return false;
@@ -394,7 +430,7 @@ static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
   if (is_full(&c)) return false;
   if (!p->used.meant) p->used.meant = simmeant_all(cx, p);
   const SimMeant *m = &p->used.meant[arg];
-  if (m->free && (m->given || !a->stored)) return false;
+  if (m->free && !a->stored) return false;
   int32_t mem = simmeant_shape(cx, p, arg, &c.s);
   if (mem < 0) return false;
   c.bits = dtype_bits(p->fn->mem.p[mem].type);
@@ -409,7 +445,9 @@ static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
                 .map = c.arg->map, .none = c.size - c.hit, .size = c.size};
   if (g->none == 0 || c.size != size) return false;
   g->src = line_of(p, arg, g->stored);
-  if (c.hit == 0) return g->stored && !m->given;
+  if (c.hit == 0)
+    return g->stored && !m->scalar &&
+           (!m->data || (c.size > 1 && !is_any_stored(p)));
   if (m->free) return false;
   g->all = product_of(&c, HIT) != c.hit;
   if (g->all && (!g->stored || product_of(&c, MISSED) != g->none))

@@ -290,9 +290,7 @@ static void see_compare(Meant *g, SimMeant *m, Ref r) {
   }
   uint8_t on = g->on[i->a[0]] | g->on[i->a[1]];
   bool far = on & ON_BLOCK;
-  // the threads that start copies of boxes do not decide their coordinates
-  SimLimit how = far ? LIMIT_FAR
-               : on == ON_THREAD && !m->threads ? LIMIT_THREAD : LIMIT_NEAR;
+  SimLimit how = far ? LIMIT_FAR : on == ON_THREAD ? LIMIT_THREAD : LIMIT_NEAR;
   const Ins *sum = ir_get(g->fn, i->a[0]), *end = ir_get(g->fn, i->a[1]);
   const Ins *more = sum->op == OP_ADD ? ir_get(g->fn, sum->a[1]) : NULL;
   if (more && more->op == OP_CONST && end->op == OP_CONST &&
@@ -391,15 +389,38 @@ static SimMeant *meant_of(Meant *g, Ref mem) {
 static void see_value(Meant *g, SimMeant *m, Ref r) {
   if (g->on[r] & (FREE | ON_SCALAR)) m->free = true;
   if (g->on[r] & (ON_BLOCK | ON_LOOP)) m->moves = true;
-  if (g->on[r] & ON_BLOCK) m->blocks = true;
   if (g->on[r] & ON_THREAD) m->threads = true;
 }
 
-// Finds the modes of argument `arg` along which offset r moves: the part of the
+// Finds the modes of an argument along which an offset, a sum, depends on the
+// block: a part of the sum that does is a multiple of the mode's stride, but
+// not of the mode's whole length.
+static void see_blocks(Meant *g, SimMeant *m, const SimShape *s, Ref r,
+                       int depth) {
+  const Ins *i = ir_get(g->fn, r);
+  if (!(g->on[r] & ON_BLOCK)) return;
+  if (depth < 16 && (i->op == OP_ADD || i->op == OP_CVT)) {
+    see_blocks(g, m, s, i->a[0], depth + 1);
+    if (i->op == OP_ADD) see_blocks(g, m, s, i->a[1], depth + 1);
+    return;
+  }
+  int64_t div = ir_fact(g->fn, r).div;
+  for (int k = 0; k < s->n; k++) {
+    int64_t step = s->stride[k];
+    if (s->extent[k] > 1 && step && div % step == 0 &&
+        div % (s->extent[k] * step) != 0)
+      m->blocks |= 1u << s->of[k];
+  }
+}
+
+// Finds the modes of argument `mem` along which offset r moves: the part of the
 // offset that is not constant is no multiple of the mode's whole length.
-static void see_offset(Meant *g, SimMeant *m, int32_t arg, Ref r) {
-  const SimShape *s = &g->shape[arg];
+static void see_offset(Meant *g, SimMeant *m, const Mem *mem, Ref r) {
+  const SimShape *s = &g->shape[mem->arg];
   see_value(g, m, r);
+  // strides that are arguments do not divide parts of the offset
+  if (!strchr(ir_str(g->fn, mem->layout), '?')) see_blocks(g, m, s, r, 0);
+  else if (g->on[r] & ON_BLOCK) m->blocks = UINT32_MAX;
   const Ins *i = ir_get(g->fn, r);
   while (i->op == OP_CVT) i = ir_get(g->fn, r = i->a[0]);
   bool sum = i->op == OP_ADD;
@@ -432,6 +453,7 @@ static void see_box(Meant *g, SimMeant *m, const Ins *i) {
   int n = box_at(g, i, at);
   for (int k = 0; k < n; k++) {
     see_value(g, m, at[k]);
+    if (g->on[at[k]] & ON_BLOCK) m->blocks |= 1u << k;
     if (ir_get(g->fn, at[k])->op != OP_CONST) m->mode |= 1u << k;
   }
 }
@@ -482,10 +504,10 @@ static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
   }
 }
 
-// Reports whether data or scalar arguments decide whether instruction i is
+// Finds whether data or scalar arguments decide whether instruction i is
 // executed: the conditions of the regions around it, and its predicate.
-static bool is_given(const Meant *g, const Ins *i, const Ref *open, int depth,
-                     Ref exits) {
+static void see_given(const Meant *g, SimMeant *m, const Ins *i,
+                      const Ref *open, int depth, Ref exits) {
   uint8_t on = 0;
   Operand o;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);)
@@ -495,7 +517,8 @@ static bool is_given(const Meant *g, const Ins *i, const Ref *open, int depth,
     on |= g->on[open[k]];
     for (Ref b = g->leaver[open[k]]; b; b = g->after[b]) on |= g->on[b];
   }
-  return on & GIVEN;
+  m->data |= (on & ON_DATA) != 0;
+  m->scalar |= (on & ON_SCALAR) != 0;
 }
 
 // An access of instruction i to an argument. The `depth` regions in `open` are
@@ -503,10 +526,10 @@ static bool is_given(const Meant *g, const Ins *i, const Ref *open, int depth,
 static void see_access(Meant *g, const Ins *i, const Operand *o,
                        const Ref *open, int depth, Ref exits) {
   SimMeant *m = meant_of(g, o->ref);
-  if (m && !m->given) m->given = is_given(g, i, open, depth, exits);
+  if (m) see_given(g, m, i, open, depth, exits);
   if (!m || m->free) return;
   if (o->kind == OPERAND_MEM)
-    see_offset(g, m, ir_memof(g->fn, o->ref)->arg, o->off);
+    see_offset(g, m, ir_memof(g->fn, o->ref), o->off);
   else
     see_box(g, m, i);
   Operand q;
@@ -668,11 +691,17 @@ bool *simmeant_shared(Ctx *cx, const SimProg *p) {
   return open;
 }
 
+// Reports whether limit number k may be one of the elements, not of the threads
+// that start copies of boxes.
+static bool counts(const SimMeant *m, uint32_t k) {
+  return m->threads || m->how[k] != LIMIT_THREAD;
+}
+
 bool simmeant_bounds(const SimMeant *m, int64_t n) {
   for (uint32_t k = 0; k < m->ends; k++)
     if (m->end[k] == n) return true;
   for (uint32_t k = 0; k < m->n; k++)
-    if (m->limit[k] == n && m->how[k] != LIMIT_THREAD) return true;
+    if (m->limit[k] == n && counts(m, k)) return true;
   return false;
 }
 
@@ -682,14 +711,15 @@ bool simmeant_guards(const SimMeant *m, int64_t n, SimLimit how) {
   return false;
 }
 
-bool simmeant_ends(const SimMeant *m, int64_t end) {
+bool simmeant_ends(const SimMeant *m, int mode, int64_t end) {
   for (uint32_t k = 0; k < m->n; k++) {
     int64_t n = m->limit[k];
-    if (m->how[k] == LIMIT_THREAD) continue;
+    bool far = m->how[k] == LIMIT_FAR;
+    if (!counts(m, k) || (far && !(m->blocks >> mode & 1))) continue;
     if (n < 0 && n != INT64_MIN) n = -n;
     if (n == end || n == end - 1) return true;
     // elements may be accessed in vectors, or in tiles of a block
-    if (m->how[k] != LIMIT_FAR || n < 2 || !end || end % n) continue;
+    if (!far || n < 2 || !end || end % n) continue;
     int64_t q = end / n;
     if ((q & (q - 1)) == 0) return true;
   }

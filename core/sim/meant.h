@@ -7,9 +7,11 @@
 // How the kernel accesses the memory of an argument.
 // - free: the part that is accessed depends on data, on a scalar argument or on
 //   a limit of the kernel, so it says nothing about mistakes.
-// - given: data or a scalar argument decides whether an access is executed.
-// - moves: an address depends on the block or on a loop. blocks, threads: an
-//   address depends on the block, or on the thread's index.
+// - data, scalar: data or a scalar argument decides whether an access is
+//   executed.
+// - moves: an address depends on the block or on a loop. threads: an address
+//   depends on the thread's index.
+// - blocks: mask of the modes along which an address depends on the block.
 // - mode: mask of the modes along which an address depends on more than
 //   constants.
 // - limit: the n constants with which conditions compare. how: for each of
@@ -18,12 +20,12 @@
 //   loops. moved: masks of the modes along which an address may depend on the
 //   loop.
 // Values that conditions compare. FAR: they depend on the block. THREAD: they
-// depend on the thread's index alone, and no address does. NEAR: others.
+// depend on the thread's index alone. NEAR: others.
 typedef enum SimLimit { LIMIT_NEAR, LIMIT_FAR, LIMIT_THREAD } SimLimit;
 enum { MEANT_ENDS = 8 };  // maximum number of ends of loops
 struct SimMeant {
-  bool free, given, moves, blocks, threads;
-  uint32_t mode;
+  bool free, data, scalar, moves, threads;
+  uint32_t blocks, mode;
   // largest number of elements that divides the parts of all addresses that are
   // not constant; 0: there is no such part
   int64_t unit;
@@ -43,7 +45,7 @@ SimMeant *simmeant_all(Ctx *cx, const SimProg *p);
 bool *simmeant_shared(Ctx *cx, const SimProg *p);
 // Reports whether a condition may exclude the elements of a mode from
 // coordinate `end` on.
-bool simmeant_ends(const SimMeant *m, int64_t end);
+bool simmeant_ends(const SimMeant *m, int mode, int64_t end);
 // Reports whether a condition or the end of a loop compares with n.
 bool simmeant_bounds(const SimMeant *m, int64_t n);
 // Reports whether a condition compares a value of this kind with n.

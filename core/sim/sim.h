@@ -142,6 +142,7 @@ typedef struct SimGap {
   bool map;            // whether the modes are those of a tensor map
   bool all;
   bool few;            // whether more blocks might reach the elements
+  bool alone;          // whether all other tensors are accessed completely
   int rank, n;         // rank of the tensor; number of ranges
   SimRanges of[2];
   int64_t none, size;  // number of these elements, and of all elements

@@ -8,8 +8,9 @@
 // - The tensor is no scan, in which no thread reads its own element or those of
 //   the following threads.
 // - cute.partial_ok does not name it.
-// Unread zeros do not count as stored, because copies fill what lies outside of
-// a tensor with zeros. An element counts as read if an element of the same
+// - Some of the elements are not 0. Copies fill what lies outside of a tensor
+//   with zeros.
+// An element counts as read if an element of the same
 // vector is read, because vectors may contain more than a kernel needs.
 #include "sim/bulk.h"
 #include "sim/cover.h"
@@ -33,7 +34,9 @@ typedef struct Threads { uint32_t lanes[MAX_WARPS]; } Threads;
 // What the launch did to shared memory. A unit has the bytes of the narrowest
 // access.
 struct SimShared {
-  uint64_t *stored, *used;   // bits: units that were stored, and read
+  // bits: units that were stored, that were read, and that held numbers other
+  // than 0 which nothing read
+  uint64_t *stored, *used, *lost;
   SimUnit *unit;
   bool begun;                // whether a block has set `unit`
   const bool *open;          // what simmeant_shared returned, or NULL
@@ -46,6 +49,7 @@ void simunread_start(Ctx *cx, SimProg *p) {
   p->used.shared = arena_zero(cx, &cx->scratch, sizeof *p->used.shared);
   p->used.shared->stored = arena_zero(cx, &cx->scratch, words);
   p->used.shared->used = arena_zero(cx, &cx->scratch, words);
+  p->used.shared->lost = arena_zero(cx, &cx->scratch, words);
   p->used.shared->unit = arena_zero(cx, &cx->scratch, n * sizeof(SimUnit));
 }
 
@@ -93,8 +97,9 @@ void simunread_add(const SimCluster *c) {
       uint32_t g = v->first + (at >> v->shift), k = at % size >> p->shift;
       const SimGran *q = &c->gran[g];
       if (q->used) simcover_set(&s->used[k / 64], bits << (k & 63));
-      else if (is_zero(c->smem + at, 1u << v->shift)) continue;
       if (!(q->flags & GF_DEFINED)) continue;
+      if (!q->used && !is_zero(c->smem + at, 1u << v->shift))
+        simcover_set(&s->lost[k / 64], bits << (k & 63));
       simcover_set(&s->stored[k / 64], bits << (k & 63));
       if (!first || at >= size) continue;
       for (uint32_t j = 0; j < 1u << more; j++)
@@ -109,8 +114,9 @@ static bool has(const uint64_t *map, size_t k) {
   return map[k / 64] >> (k & 63) & 1;
 }
 
-// Returns the bytes of the widest store to object number j.
-static int64_t width_of(const SimProg *p, int32_t j) {
+// Returns the bytes of the widest store to object number j. Sets *src to the
+// line of the first store.
+static int64_t width_of(const SimProg *p, int32_t j, uint32_t *src) {
   enum { BULK = 16 };
   int64_t most = 1;
   for (uint32_t k = 0; k < p->nins; k++) {
@@ -121,6 +127,7 @@ static int64_t width_of(const SimProg *p, int32_t j) {
     bool copies = i->op == OP_COPY || i->op == OP_CPASYNC;
     if (copies && ((const SimCopy *)i->x)->dst.mem->index == j)
       n = ((const SimCopy *)i->x)->bytes;
+    if (n && !*src) *src = i->src;
     if (i->op == OP_TMALOAD || i->op == OP_BULKLOAD) n = BULK;
     if (n > most) most = n;
   }
@@ -176,9 +183,13 @@ static bool is_kept(const Sides *s) {
   return some;
 }
 
-// Reports whether each value is read by later threads only, and the last ones
-// are unread, or the opposite.
+// Reports whether each value is read by later threads only, and those of the
+// last ones, which also read, are unread, or the opposite.
 static bool is_scan(const Sides *s) {
+  bool reads = false;
+  for (int k = 0; k < MAX_WARPS; k++)
+    reads |= (s->read.lanes[k] & s->lost.lanes[k]) != 0;
+  if (!reads) return false;
   return (s->up && s->from[0] > s->to[1]) || (s->down && s->to[0] < s->from[1]);
 }
 
@@ -192,8 +203,10 @@ static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
     return false;
   size_t from = (size_t)(m->offset >> p->shift);
   size_t end = (size_t)((m->offset + m->count * bits / 8) >> p->shift);
-  size_t width = (size_t)(width_of(p, j) >> p->shift), n = 0, all = 0;
+  uint32_t src = 0;
+  size_t width = (size_t)(width_of(p, j, &src) >> p->shift), n = 0, all = 0;
   if (!width) width = 1;
+  bool lost = false;
   Sides side = {.from = {INT32_MAX, INT32_MAX}, .to = {-1, -1}, .up = true,
                 .down = true};
   for (size_t k = from; k < end; k++) {
@@ -204,14 +217,17 @@ static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
     for (size_t i = at; i < at + width && i < end; i++)
       used |= i >= from && has(s->used, i);
     add_unit(&side, &s->unit[k], used);
+    lost |= !used && has(s->lost, k);
     if (!used && !n++)
       *u = (SimUnread){.mem = j, .src = s->unit[k].src, .whole = true,
                        .first = (int64_t)(k - from) * (8 << p->shift) / bits};
   }
+  if (!lost) return false;
   for (size_t k = from; k < end; k++) u->whole &= !has(s->used, k);
   u->n = (int64_t)n * (8 << p->shift) / bits;
   u->count = (int64_t)all * (8 << p->shift) / bits;
-  if (!n || (!u->whole && (is_kept(&side) || is_scan(&side)))) return false;
+  if (!u->whole && (is_kept(&side) || is_scan(&side))) return false;
+  if (!u->src) u->src = src;
   if (!s->open) s->open = simmeant_shared(cx, p);
   return !s->open[j];
 }

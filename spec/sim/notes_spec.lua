@@ -165,12 +165,12 @@ describe("a note tells of a grid that is too small", function()
       cute.partial_ok(x)
       y[b * 32 + t] = 1
     end)
-    -- These kernels get no note: the output is also the input; there is one
-    -- block; some blocks store nothing; the stored part is in the middle.
+    -- These kernels get no note: the output is also the input; one block is
+    -- meant; some blocks store nothing; the stored part is in the middle.
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
       y[b * 32 + t] = y[b * 32 + t] + x[t]
     end)
-    quiet(1, zeros(640), zeros(640), map)
+    quiet(1, zeros(640), zeros(640), function(x, y, _, t) y[t] = x[t] end)
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
       cute.when(b:lt(4), function() map(x, y, b, t) end)
     end)
@@ -592,6 +592,24 @@ describe("a note tells of elements of a shared tensor that", function()
       local sum = cute.var(s[0], cute.f32)
       cute.when(own:gt(1e9), function() sum.value = s[1] + s[2] + s[3] end)
       return sum.value
+    end))
+  end)
+
+  -- Two warps: one stores 32 numbers, from which the other reads those at(lane).
+  local function passed(at)
+    return notes(64, function(x, y)
+      local t, lane = arch.thread_idx(), arch.lane_idx()
+      local s = cute.make_smem_tensor(cute.f32, 32)
+      cute.when(t:lt(32), function() s[t] = x[t] end)
+      arch.sync_threads()
+      cute.when(t:ge(32), function() y[lane] = s[at(lane)] end)
+    end, ones(32), zeros(32))
+  end
+
+  it("another warp does not read", function()
+    assert.same({}, passed(function(lane) return 31 - lane end))
+    assert.same({unread(16, 32, 16)}, passed(function(lane)
+      return (31 - lane) % 16
     end))
   end)
 

@@ -80,32 +80,50 @@ static bool is_zero(const uint8_t *p, uint32_t n) {
   return n == 0;
 }
 
+// Bits of word number `word` of SimShared's masks.
+typedef struct Word {
+  size_t word;
+  uint64_t stored, used, lost;
+} Word;
+
+static void flush(SimShared *s, const Word *w) {
+  if (w->stored) simcover_set(&s->stored[w->word], w->stored);
+  if (w->used) simcover_set(&s->used[w->word], w->used);
+  if (w->lost) simcover_set(&s->lost[w->word], w->lost);
+}
+
 void simunread_add(const SimCluster *c) {
   const SimProg *p = c->prog;
   const SimPages *t = c->pages;
   SimShared *s = p->used.shared;
   if (!s) return;
   bool first = !__atomic_exchange_n(&s->begun, true, __ATOMIC_RELAXED);
-  uint32_t size = (uint32_t)p->smem_bytes;
+  uint32_t size = (uint32_t)p->smem_bytes, home = 0;
+  Word now = {0};
   for (uint32_t at = 0; at < t->bytes;) {
     const SimLevel *v = &t->level[t->shift[at / SHADOW_PAGE]];
     uint32_t end = (at / SHADOW_PAGE + 1) * SHADOW_PAGE;
     int more = v->shift - p->shift;
-    uint64_t bits = ((uint64_t)1 << (1 << more)) - 1;
+    uint64_t unit = ((uint64_t)1 << (1 << more)) - 1;
     if (end > t->bytes) end = t->bytes;
     for (; at < end; at += 1u << v->shift) {
-      uint32_t g = v->first + (at >> v->shift), k = at % size >> p->shift;
+      if (at - home >= size) home += size;
+      uint32_t g = v->first + (at >> v->shift), k = (at - home) >> p->shift;
       const SimGran *q = &c->gran[g];
-      if (q->used) simcover_set(&s->used[k / 64], bits << (k & 63));
+      uint64_t bits = unit << (k & 63);
+      if (k / 64 != now.word) {
+        flush(s, &now);
+        now = (Word){.word = k / 64};
+      }
+      if (q->used) now.used |= bits;
       if (!(q->flags & GF_DEFINED)) continue;
-      if (!q->used && !is_zero(c->smem + at, 1u << v->shift))
-        simcover_set(&s->lost[k / 64], bits << (k & 63));
-      simcover_set(&s->stored[k / 64], bits << (k & 63));
-      if (!first || at >= size) continue;
-      for (uint32_t j = 0; j < 1u << more; j++)
+      now.stored |= bits;
+      if (!q->used && !is_zero(c->smem + at, 1u << v->shift)) now.lost |= bits;
+      for (uint32_t j = 0; first && !home && j < 1u << more; j++)
         put_unit(c, v, g, &s->unit[k + j]);
     }
   }
+  flush(s, &now);
 }
 
 // ---- at the end of the launch ----
@@ -193,6 +211,16 @@ static bool is_scan(const Sides *s) {
   return (s->up && s->from[0] > s->to[1]) || (s->down && s->to[0] < s->from[1]);
 }
 
+// Reports whether some unit from number `from` to end - 1 held a number other
+// than 0 that nothing read.
+static bool is_lost(const SimShared *s, size_t from, size_t end) {
+  for (size_t k = from; k < end; k++) {
+    if (!(s->lost[k / 64] & ~s->used[k / 64])) k |= 63;
+    else if (has(s->lost, k) && !has(s->used, k)) return true;
+  }
+  return false;
+}
+
 static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
   const Mem *m = &p->fn->mem.p[j];
   SimShared *s = p->used.shared;
@@ -203,12 +231,13 @@ static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
     return false;
   size_t from = (size_t)(m->offset >> p->shift);
   size_t end = (size_t)((m->offset + m->count * bits / 8) >> p->shift);
-  uint32_t src = 0;
-  size_t width = (size_t)(width_of(p, j, &src) >> p->shift), n = 0, all = 0;
+  if (!is_lost(s, from, end)) return false;
+  *u = (SimUnread){.mem = j, .whole = true};
+  size_t width = (size_t)(width_of(p, j, &u->src) >> p->shift), n = 0, all = 0;
   if (!width) width = 1;
-  bool lost = false;
   Sides side = {.from = {INT32_MAX, INT32_MAX}, .to = {-1, -1}, .up = true,
                 .down = true};
+  bool lost = false;
   for (size_t k = from; k < end; k++) {
     if (!has(s->stored, k)) continue;
     all++;
@@ -217,17 +246,15 @@ static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
     for (size_t i = at; i < at + width && i < end; i++)
       used |= i >= from && has(s->used, i);
     add_unit(&side, &s->unit[k], used);
+    u->whole &= !used;
     lost |= !used && has(s->lost, k);
-    if (!used && !n++)
-      *u = (SimUnread){.mem = j, .src = s->unit[k].src, .whole = true,
-                       .first = (int64_t)(k - from) * (8 << p->shift) / bits};
+    if (used || n++) continue;
+    u->first = (int64_t)(k - from) * (8 << p->shift) / bits;
+    if (s->unit[k].src) u->src = s->unit[k].src;
   }
-  if (!lost) return false;
-  for (size_t k = from; k < end; k++) u->whole &= !has(s->used, k);
   u->n = (int64_t)n * (8 << p->shift) / bits;
   u->count = (int64_t)all * (8 << p->shift) / bits;
-  if (!u->whole && (is_kept(&side) || is_scan(&side))) return false;
-  if (!u->src) u->src = src;
+  if (!lost || (!u->whole && (is_kept(&side) || is_scan(&side)))) return false;
   if (!s->open) s->open = simmeant_shared(cx, p);
   return !s->open[j];
 }

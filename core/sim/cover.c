@@ -2,21 +2,25 @@
 // nothing in the kernel says that they are left out on purpose. Such a part
 // suggests a wrong coordinate of a tile, a step between tiles that exceeds the
 // tile, or too few blocks. A part is told only if all of these hold:
-// - The kernel reads the argument and does not write it, or the opposite.
+// - The kernel reads the argument and does not write it, or the opposite. An
+//   atomic whose result is unused is a store.
 // - Data, scalar arguments and limits of the kernel do not decide the part
 //   (meant.c). No scalar argument equals its first coordinate.
 // - The accessed elements are all elements with coordinates in certain ranges.
 //   In the modes with gaps, the ranges begin at 0 and have at least two
 //   coordinates. There are at most three gaps, or they are periodic. For
-//   outputs, the omitted elements may also form a box.
+//   outputs, the omitted elements may also form a box. Periodic gaps may begin
+//   at 0 if they are as wide as a block.
 // - In these modes, an address depends on more than constants, or on at least
-//   8 constants where the kernel compares with the extent.
+//   8 constants where the kernel compares with the extent, or is_counted,
+//   is_gridded, is_short or is_alone holds.
 // - Another tensor of the kernel has a mode of the same extent (for an output,
 //   the kernel reads that tensor), or the kernel compares with the extent.
 // - For an output, the inputs are not all read completely, or none of them has
 //   the extents of the stored part; for an input, the same of the outputs.
 // - Periodic gaps are no parts of records, one or more for each thread.
-// - A single block accesses more than the first part of a mode.
+// - A single block accesses more than the first part of a mode, or an address
+//   depends on the block.
 // - No other argument shares the memory.
 // - cute.partial_ok and, for an output, cute.undefined_ok do not name it.
 #include "ir/operands.h"

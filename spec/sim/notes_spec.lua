@@ -595,7 +595,7 @@ describe("a note tells of elements of a shared tensor that", function()
     end))
   end)
 
-  -- Two warps: one stores 32 numbers, from which the other reads those at(lane).
+  -- Two warps: one stores 32 numbers, of which the other reads those at(lane).
   local function passed(at)
     return notes(64, function(x, y)
       local t, lane = arch.thread_idx(), arch.lane_idx()

@@ -469,6 +469,7 @@ static void set_rounds(lua_State *L, const Fn *fn, const SimReport *r) {
 static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
                         const SimReport *r) {
   static const char *const way[] = {"", "straight", "again", "loop"};
+  static const char *const stray[] = {"", "write", "read", "released"};
   lua_createtable(L, 0, 12);
   set_string(L, "kind", sim_kind_name(r->kind));
   set_string(L, "message", r->text);
@@ -511,6 +512,7 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   set_string(L, "coord", r->modes ? asked_text(cx, r)
                                   : coord_text(cx, layout, r->offset));
   if (m->space == SP_SMEM && r->src2) set_twins(L, cx, layout, r->offset);
+  set_string(L, "strays", stray[r->strays]);
   if (r->elsewhere < 0) return;
   set_string(L, "elsewhere", coord_text(cx, layout, r->elsewhere));
   if (r->ready) face_set_bool(L, "ready", true);

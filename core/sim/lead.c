@@ -204,26 +204,35 @@ static int rank_of(const SimFault *f) {
   return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
 }
 
-static bool is_wild_write(const SimFault *f) {
-  return f->r.kind == SIM_OOB && f->access.write;
+// Reports whether f is a write outside of a tensor, or a read outside of a
+// tensor in shared memory.
+static bool is_wild(const Fn *fn, const SimFault *f) {
+  return f->r.kind == SIM_OOB &&
+         (f->access.write ||
+          (f->r.mem >= 0 && fn->mem.p[f->r.mem].space == SP_SMEM));
 }
 
 // Reports whether f is less severe than a write outside of a tensor: a read
 // outside, a read of a register that nothing wrote, or a race in that tensor.
-// Two swapped predicates of a copy cause all of them.
+// Two swapped predicates of a copy cause all of them. A race in a tensor in
+// shared memory is less severe than a read outside, too: a copy to a stage that
+// the tensor lacks is no fault of the copy.
 static bool yields(const Fn *fn, const SimFault *f, const SimFault *wild) {
-  if (f->r.kind == SIM_OOB) return !f->access.write;
+  bool write = wild->access.write;
+  if (f->r.kind == SIM_OOB) return write && !f->access.write;
   if (f->r.mem < 0) return false;
-  if (f->r.kind == SIM_RACE) return f->r.mem == wild->r.mem;
-  return f->r.kind == SIM_UNINIT && fn->mem.p[f->r.mem].space == SP_RMEM;
+  if (f->r.kind == SIM_RACE || (!write && f->r.kind == SIM_WARPRACE))
+    return f->r.mem == wild->r.mem;
+  return write && f->r.kind == SIM_UNINIT &&
+         fn->mem.p[f->r.mem].space == SP_RMEM;
 }
 
 // Reports whether the faults of group `of` come last in the report. This is so
-// if all of them may be consequences of one fault, a write outside of a tensor.
+// if all of them may be consequences of one access outside of a tensor.
 static bool is_late(const Fn *fn, const SimFault *f, uint32_t n,
                     const uint32_t *of, uint32_t group) {
   for (uint32_t w = 0; w < n; w++) {
-    if (!is_wild_write(&f[w])) continue;
+    if (!is_wild(fn, &f[w])) continue;
     bool late = true;
     for (uint32_t k = 0; k < n && late; k++)
       late = of[k] != group || yields(fn, &f[k], &f[w]);

@@ -130,6 +130,19 @@ static const SimMbar *skipped(const SimWarp *w, const SimMbar *b, bool used) {
   return NULL;
 }
 
+bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk) {
+  uint32_t at = b->came[1][u->id];
+  return b->phase > b->born && at && at < clk;
+}
+
+int simmbar_array(const SimCluster *c, const SimMbar *b) {
+  int64_t size = c->prog->smem_bytes;
+  int n = 0;
+  for (int k = 0; k < c->nmbar; k++)
+    n += c->mbar[k].mem == b->mem && c->mbar[k].at / size == b->at / size;
+  return n;
+}
+
 bool simmbar_stays(const SimWarp *w, bool used) {
   const SimCluster *c = w->cluster;
   for (int k = 0; k < c->nmbar; k++)

@@ -113,6 +113,11 @@ bool simmbar_holds(const Fn *fn, const Mem *m);
 // the cluster's shared memory, which lane l accesses as data.
 void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                   uint32_t n, bool write);
+// Reports whether warp u arrived at the mbarrier in its last complete phase,
+// before its epoch clk.
+bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk);
+// Returns the number of mbarriers in the array of b.
+int simmbar_array(const SimCluster *c, const SimMbar *b);
 // Reports whether w waited several times at one mbarrier of an array, and no
 // warp waited at another one of it. used: whether that one must be in use.
 bool simmbar_stays(const SimWarp *w, bool used);

@@ -6,6 +6,7 @@
 
 #include "layout/notation.h"
 #include "sim/inside.h"
+#include "sim/mbar.h"
 #include "sim/roles.h"
 
 #include <string.h>
@@ -81,6 +82,21 @@ static bool is_open(const SimCluster *c, uint32_t a, uint32_t b) {
 static bool is_filled(const SimProg *p, uint32_t src, const SimGran *q) {
   return q->flags & (GF_DEFINED | GF_PENDING) && copies(p, q->src, true) &&
          !simroles_apart(p, src, q->src);
+}
+
+void simring_stray(SimFault *f, const Access *x, uint32_t g, const SimWarp *u,
+                   uint32_t clk) {
+  const SimCluster *c = x->w->cluster;
+  const SimMem *m = x->m;
+  const SimMbar *b = &c->mbar[x->w->mbar];
+  if (!m->stages || m->rank || simmbar_array(c, b) != m->stages) return;
+  int64_t k = (shadow_byte(c, g) - x->w->home - m->base) / m->stage;
+  if (b->element != k) {
+    f->r.elsewhere = f->r.offset + (b->element - k) * m->stage * 8 / m->own;
+    f->r.strays = x->write ? STRAY_WRITE : STRAY_READ;
+  } else if (u && simmbar_arrived(b, u, clk)) {
+    f->r.strays = STRAY_RELEASED;
+  }
 }
 
 void simring_look(SimFault *f, const Access *x, int l, uint32_t g) {

@@ -469,11 +469,17 @@ static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   if (b) simmbar_late(f, x->w, l, b, q->clk - 1, true);
 }
 
-// If the race is between warp roles, fills in what is missing. Warp roles
-// cannot be separated by a barrier of the whole block.
-static void say_roles(SimFault *f, const Access *x) {
-  if (simroles_apart(x->w->cluster->prog, f->r.src, f->r.src2))
-    f->r.lack = f->race.how == CLASH_RAW ? LACK_ROLES : LACK_TURN;
+// If the race with `actor` is between warp roles, fills in what is missing. A
+// barrier of the whole block cannot separate warp roles.
+static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
+  const SimCluster *c = x->w->cluster;
+  if (!simroles_apart(c->prog, f->r.src, f->r.src2)) return;
+  f->r.lack = f->race.how == CLASH_RAW ? LACK_ROLES : LACK_TURN;
+  if (x->w->mbar < 0 || is_global(x)) return;
+  uint32_t clk = 0;
+  for (Readers r = readers_of(c, g); next_reader(&r);)
+    if (r.actor == actor && f->race.how == CLASH_WAR) clk = r.read->clk;
+  simring_stray(f, x, g, clk ? &c->warp[actor] : NULL, clk);
 }
 
 // Fills in why the waits of threads did not cover an actor's read of granule g.
@@ -503,11 +509,12 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
            sizeof f->race.cta);
   f->race.agent = flying ? flying_to(c, g) : agent_of(c, actor, src2, g);
   f->r.other = thread_of(c->prog, actor, lanes);
-  f->r.refill = how == CLASH_WAR && x->i->op == OP_CPASYNC && x->m->stages;
+  f->r.refill = (how == CLASH_WAR || (how == CLASH_WAW && flying)) &&
+                x->i->op == OP_CPASYNC && x->m->stages;
   if (same_warp) return;
   if (how == CLASH_WAR && x->ends && actor < c->prog->nall)
     simmbar_late(f, &c->warp[actor], -1, x->ends, x->ends->phase, true);
-  else if (!f->race.agent) say_roles(f, x);
+  else if (!f->race.agent) say_roles(f, x, g, actor);
   else if (how == CLASH_RAW) say_late(f, x, l, g);
   else if (x->agent) f->r.lack = LACK_TURN;
   if (!flying && how == CLASH_WAR) say_reader(f, x, l, g, actor);

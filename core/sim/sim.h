@@ -63,6 +63,13 @@ enum { SIM_MODES = 8, SIM_ROUNDS = 8 };
 // began.
 typedef struct SimRound { int32_t mem; int64_t phases; } SimRound;
 
+// How an access of a warp role strays from the stage that it waited for. WRITE,
+// READ: this access came after a wait for another stage. RELEASED: the thread
+// that read had released the stage before.
+typedef enum SimStray {
+  STRAY_NONE, STRAY_WRITE, STRAY_READ, STRAY_RELEASED
+} SimStray;
+
 // A counter from which threads draw numbers by atomic additions, and which is
 // not 0 when the launch begins: 1 + index into Fn.mem (0: there is none),
 // element, and value.
@@ -96,7 +103,8 @@ typedef struct SimReport {
   // way back of WAY_STRAIGHT
   uint32_t loop;
   bool outside;        // whether the missing barrier must be outside a branch
-  // races: whether a cp.async writes a stage of a ring after a read of it
+  // races: whether a cp.async writes a stage of a ring after a read of it, or
+  // while another cp.async to it is in flight
   bool refill;
   int32_t leads;  // index of the report that may have caused this one, or -1
   // mbarrier whose phase has wrong counts, an index into Fn.mem, or -1
@@ -115,9 +123,12 @@ typedef struct SimReport {
   uint32_t pending, most;
   bool same, open, idle;
   // element of another stage at the same place, or -1. ready: its copy was
-  // waited for, but nothing has read it. Otherwise a copy fills it.
+  // waited for, but nothing has read it. With
+  // STRAY_WRITE and STRAY_READ, the access came after a wait for that stage.
+  // Otherwise a copy fills it.
   int64_t elsewhere;
   bool ready;
+  SimStray strays;
   // message, without file and line numbers, which src and src2 give
   char *text;
 } SimReport;

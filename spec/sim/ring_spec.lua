@@ -48,6 +48,42 @@ return function(seed)
 end
 ]]
 
+-- A block copies tiles by cp.async to two stages, and reads them.
+blamed.KERNELS.pairs = [[
+local TILES = 7
+local X = cute.zeros({128 * TILES}, cute.f32)
+local Y = cute.zeros({128}, cute.f32)
+local k = cute.kernel("pairs", function(x, y)
+  local tid = arch.thread_idx()
+  local s = cute.make_smem_tensor(cute.f32, cute.make_layout {128, 2}, 16)
+  local atom = cute.make_copy_atom(cpasync.CopyG2SOp(), cute.f32,
+    {num_bits_per_copy = 32})
+  local tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(128),
+    cute.make_layout(1))
+  local thr = tiled:get_slice(tid)
+  local tx = thr:partition_S(cute.local_tile(x, {128}, {_}))
+  local ts = thr:partition_D(s)
+  cute.copy(tiled, tx(_, _, 0), ts(_, _, 0))
+  arch.cp_async_commit_group()
+  local sum = cute.var(0.0, cute.f32)
+  for t in cute.range(TILES) do
+    cute.when(cute.lt(t + 1, TILES), function()
+      cute.copy(tiled, tx(_, _, t + 1), ts(_, _, (t + 1) % 2))
+    end)
+    arch.cp_async_commit_group()
+    arch.cp_async_wait_group(1)
+    arch.sync_threads()
+    sum.value = sum.value + s[{127 - tid, t % 2}]
+    arch.sync_threads()
+  end
+  y[tid] = sum.value
+end)
+return function(seed)
+  return k(X, Y):launch {grid = 1, block = 128, device = "sim",
+    faults = "return", seed = seed, output = false}
+end
+]]
+
 -- Returns the texts of the first report of a changed kernel, without the
 -- reports that follow, for some seeds.
 local function first(kernel, changes)
@@ -66,6 +102,17 @@ local function advises(kernel, changes, advice)
     assert.truthy(last:find(advice, 1, true), text)
   end
 end
+
+describe("the kernels of this spec", function()
+  it("have no fault", function()
+    for _, name in ipairs {"columns", "pairs"} do
+      for seed = 1, 3 do
+        local r = blamed.run(name, {}, seed)
+        assert.is_true(r.ok, tostring(r))
+      end
+    end
+  end)
+end)
 
 describe("a ring of groups", function()
   local READY = "which no thread has read: do the copy, the wait and this read "
@@ -126,6 +173,18 @@ describe("a ring of groups", function()
     assert.truthy(ahead, list[1])
   end)
 
+  it("whose stage is filled again before its data was read", function()
+    advises("pairs", {{"cute.range(TILES)", "cute.range(1, TILES)"}},
+            "the stage is filled again before its data was read")
+  end)
+
+  it("that has fewer stages than the kernel uses", function()
+    for _, text in ipairs(first("pairs", {{"{128, 2}", "{128, 1}"}})) do
+      assert.matches("^[^\n]*\n[^\n]*outside shared tensor 's': coordinate "
+        .. "%(%d+,%d%) of %(128,1%)", text)
+    end
+  end)
+
   it("whose copies before the loop fill all stages", function()
     advises("columns", {{"for t = 0, STAGES - 2", "for t = 0, STAGES - 1"}},
             "fill one stage less before the loop")
@@ -149,6 +208,40 @@ describe("a ring of mbarriers", function()
     advises("ring", {{"local i, turn = t % STAGES, t // STAGES % 2",
       "local i, turn = 0, 0", 2}}, "state:advance() of a pipeline, or the next "
       .. "index and parity")
+  end)
+end)
+
+describe("a ring of warp roles", function()
+  local RELEASED = "the thread that read had released the stage before this "
+    .. "read: does the read use the index of its wait"
+
+  -- Reports whether one of the first reports of a changed kernel has this
+  -- advice, and none of them has `wrong`.
+  local function some(changes, advice, wrong)
+    local found
+    for _, text in ipairs(first("roles", changes)) do
+      assert.is_nil(text:find(wrong, 1, true), text)
+      found = found or text:find(advice, 1, true)
+    end
+    assert.truthy(found, changes[1][1])
+  end
+
+  it("that is read in another stage, or after the release", function()
+    some({{"s[{31 - lane, i}]", "s[{31 - lane, 0}]"}}, RELEASED, "index of the "
+      .. "write")
+    some({{"local v = s", "arch.mbarrier_arrive(empty + i) local v = s"},
+          {"      arch.mbarrier_arrive(empty + i)  --@release\n", ""}},
+         RELEASED, "for another stage")
+  end)
+
+  it("that is filled in another stage", function()
+    some({{"s[{lane, i}] = ", "s[{lane, 0}] = "}}, "the last wait before the "
+      .. "write was for another stage, that of coordinate (", "had released")
+  end)
+
+  it("whose producer does not wait, and is told so", function()
+    some({{"      arch.mbarrier_wait(empty + i, 1 - turn)  --@ask\n", ""}},
+         "before it is refilled, wait until all threads have read", "stage,")
   end)
 end)
 

@@ -14,12 +14,14 @@
 --   barrier has to be outside of a branch), twins= (texts of two coordinates
 --   that the layout maps to the element), elsewhere= (coordinate of the element
 --   in another stage; with ready= true, a wait completed its copy, but nothing
---   has read it), same= (true if the group that is pending also copies to this
---   stage), open= (true if that copy is in no group), idle= (true if nothing
---   was committed since the wait before), refill= (true if a cp.async fills a
---   stage that was just read), counter=, counter_at=, counter_value= (of a race
---   of blocks: a tensor of counters, and its first element that is not 0 when
---   the launch begins, with its value)}.
+--   has read it; with strays= "write" or "read", this access came after a wait
+--   for that stage), strays= "released" (if the thread that read had released
+--   the stage before), same= (true if the group that is pending also copies to
+--   this stage), open= (true if that copy is in no group), idle= (true if
+--   nothing was committed since the wait before), refill= (true if a cp.async
+--   fills a stage that was just read), counter=, counter_at=, counter_value=
+--   (of a race of blocks: a tensor of counters, and its first element that is
+--   not 0 when the launch begins, with its value)}.
 -- lines: memory traffic by source line, each {file=, line=, op=, shared=,
 --   global=, out= (from shared memory to global), count=, wavefronts=,
 --   conflicts=, requests=, sectors=, least_sectors=, bytes=}.

@@ -343,7 +343,15 @@ local STAGE_LACKS = {pending = true, wait = true, stage = true, bytes = true,
 -- another stage holds, else nil.
 local function other_stage(r)
   local late = r.lack and not STAGE_LACKS[r.lack]
-  if r.ready and not late then
+  if r.strays == "released" then
+    return "the thread that read had released the stage before this read: "
+      .. "does the read use the index of its wait, and does the release come "
+      .. "after the read?"
+  elseif r.strays then
+    return ("the last wait before the %s was for another stage, that of "
+      .. "coordinate %s: do the wait and the %s use the same index?"):format(
+      r.strays, r.elsewhere, r.strays)
+  elseif r.ready and not late then
     return ("the wait completed the copy to coordinate %s, which no thread has "
       .. "read: do the copy, the wait and this read use the same stage?")
       :format(r.elsewhere)
@@ -467,6 +475,11 @@ function faults.advice(r)
   local loops = uneven(r)
   if loops then return loops, second end
   if is_refill(r) then return REFILL, second end
+  if r.refill and r.message:find "^write after a write" then
+    return "the stage is filled again before its data was read: do the copies "
+      .. "before the loop and the loop's first copy use different stages, and "
+      .. "does the loop begin with the first tile?", second
+  end
   if r.line2 == r.line and r.message:find "initialized a second time" then
     return ONE_THREAD, second
   end

@@ -187,9 +187,13 @@ local NO_EFFECT = {
 }
 
 -- Reports calls of a script that had no effect, and names without a value that
--- it stored in fields.
-local function note_unlaunched(opt)
+-- it stored in fields. In a session, such as that of `cutelua check`, only
+-- calls of kernels count: a script may be written just for the session.
+local function note_unlaunched(opt, session)
   local unused, notes = package.loaded["cute.lang.unused"], {}
+  for key, call in pairs(unused and unused.places or {}) do
+    if session and call.kind ~= "called" then unused.places[key] = nil end
+  end
   for _, call in pairs(unused and unused.places or {}) do
     local text = call.place .. ": "
       .. NO_EFFECT[call.kind]:gsub("NAME", call.name)
@@ -339,7 +343,7 @@ local function session(command, module)
     opt.stop = started.stop
     if own.findings then own.findings:watch() end
     local result, text = protected(opt, run_script, opt, words, own.script)
-    if result == 0 then note_unlaunched(opt) end
+    if result == 0 then note_unlaunched(opt, true) end
     return started:finish(result, text)
   end
   return function(opt, words)

@@ -146,9 +146,8 @@ end
 -- The largest number of reported names that are nil
 local MOST_NILS = 5
 
--- Reports whether a script reads its arguments. Kernels in PTX and CUDA C do.
+-- Reports whether a script reads its arguments.
 local function reads_arguments(name)
-  if name:find "%.[^/.]*$" and not name:find "%.lua$" then return true end
   local text = name ~= "-" and files.read(name, nil, "plain")
   return not text or text:find "%f[%w_]arg%f[^%w_]"
     or text:find("...", 1, true)
@@ -163,9 +162,10 @@ local IN_SCRIPT = {
     .. "kernel",
 }
 
--- Reports options behind word number `at`, a script, if it reads no arguments.
-local function note_ignored(words, at)
-  if not words[at + 1] or reads_arguments(words[at]) then return end
+-- Reports options behind word number `at`, a script in Lua, if it reads no
+-- arguments.
+local function note_ignored(opt, words, at)
+  if not opt.chunk or reads_arguments(words[at]) then return end
   for i = at + 1, #words do
     local name = words[i]:match "^%-%-(%l[%l-]*)"
     local instead = name and IN_SCRIPT[name]
@@ -287,7 +287,7 @@ local function run_plain(opt, words)
       local code = protected(opt, run_script, opt, words, 1)
       if code == 0 then
         note_unlaunched(opt)
-        note_ignored(words, 1)
+        note_ignored(opt, words, 1)
       end
       return code
     end)
@@ -549,7 +549,7 @@ function program.main(argv)
     end)
     if code == 0 then
       note_unlaunched(opt)
-      note_ignored(argv, opt.script)
+      note_ignored(opt, argv, opt.script)
     end
   end
   if repl and not opt.script then look_beside "./" end

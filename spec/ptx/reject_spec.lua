@@ -3,6 +3,7 @@
 -- which libFuzzer once crashed the reader or passed it (`make fuzz-ptx`).
 local attack = require "spec.ptx.attack"
 local cute = require "cute"
+local metadata = require "spec.ptx.metadata"
 local support = require "spec.support"
 
 local HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
@@ -249,6 +250,37 @@ M: mov.b32 r0, 0f3F800000; /* text */ { mov.u32 r2, %tid.x; }
       counts[verdict] = counts[verdict] + 1
     end
     assert.is_true(counts.rejected > 20 and counts.right > 0)
+  end)
+end)
+describe("what stands beside PTX", function()
+  it("is rejected or right after random changes", function()
+    local folder = support.folder()
+    local counts = {right = 0, rejected = 0}
+    for seed = 1, 160 do
+      local verdict, why = metadata.run(seed, folder)
+      assert.is_not_equal("wrong", verdict, ("seed %d: %s"):format(seed,
+        tostring(why)))
+      counts[verdict] = counts[verdict] + 1
+    end
+    support.remove(folder)
+    assert.is_true(counts.rejected > 80 and counts.right > 5)
+  end)
+
+  it("names the line of IR in another form", function()
+    local folder = support.folder()
+    local name = "spec/ptx/dsl/cute_dsl_scale_clean.mlir"
+    local before, after = support.read(name):match "^(.*\n)(%s+%%3 = .*)$"
+    local _, lines = before:gsub("\n", "")
+    local ir = before .. "scf.for everything {\n}\n" .. after
+    local path = support.write(folder .. "/cute_dsl_scale_clean.mlir", ir)
+    support.write(folder .. "/scale.sm_90a.ptx",
+                  support.read "spec/ptx/dsl/scale.sm_90a.ptx")
+    local x = cute.zeros({4, 4}, cute.f32)
+    support.raises((", line %d: this is not the form of version 4.8 of the "
+      .. "CuTe DSL"):format(lines + 1), function()
+      cute.dsl(path)(x, x, 1.0):launch()
+    end)
+    support.remove(folder)
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -72,7 +72,9 @@ local function ir_of(path)
     core.fail("io", ("cute.dsl: %s: %s\n  %s"):format(core.visible(path), why,
       KEEP))
   end
-  local m = mlir.read(text)
+  local m = mlir.guard(function() return mlir.read(text) end, function()
+    return path
+  end)
   local hosts = {}
   for _, f in ipairs(m.hosts) do
     mlir.each(f.body, function(i)
@@ -309,7 +311,9 @@ local function launches_of(k, args)
     core.fail("bad-argument", ("%s takes %d arguments, not %d"):format(name,
       k.takes, args.n))
   end
-  return host.run(k.ir, k.host, host_values(k, args), k.path)
+  local values = mlir.guard(function() return host_values(k, args) end,
+                            function() return k.path end)
+  return host.run(k.ir, k.host, values, k.path)
 end
 
 -- Returns the only launch of a kernel.
@@ -414,7 +418,9 @@ local function smem_of(self, name, given)
   local bytes
   local i = made[size]
   if i and i.op == "cute.kernel_smem_size" then
-    bytes = mlir.shared_bytes(self.ir.kernels[name], self.ir.aliases)
+    bytes = mlir.guard(function()
+      return mlir.shared_bytes(self.ir.kernels[name], self.ir.aliases)
+    end, function() return self.path end)
   elseif i and i.op == "arith.constant" then
     bytes = math.tointeger(tonumber(i.text:match "^(%S+)"))
   end
@@ -440,7 +446,10 @@ local function kernel_of(self, name, opts, all)
     -- A warp copies by TMA as a whole; code of the DSL elects no lane to store.
     store_once = true,
     expand = function(...)
-      return arguments_of(k, launch_of(k, table.pack(...)))
+      local l = launch_of(k, table.pack(...))
+      return mlir.guard(function() return arguments_of(k, l) end, function()
+        return self.path
+      end)
     end,
     options = function(call, o, prepared)
       if prepared then return check_grid(k, call.given, prepared) end

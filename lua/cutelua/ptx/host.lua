@@ -621,6 +621,7 @@ end
 -- Runs the instructions of a body; returns the values that it yields.
 function run_body(state, body)
   for _, i in ipairs(body) do
+    state.line = i.line
     if i.op == "scf.yield" or i.op == "scf.condition" then
       local out = {}
       for k, name in ipairs(names_in(i.text:match "^(.-)%s:" or i.text)) do
@@ -644,12 +645,14 @@ end
 ---@param f table a function of module.hosts
 ---@param args table values of its parameters
 ---@param path string names the file in errors
----@return table[]
+---@return table[] launches
 function host.run(module, f, args, path)
   local state = {module = module, aliases = module.aliases, values = {},
                  configs = {}, launches = {}, path = path, turns = 0}
   for i, p in ipairs(f.parameters) do state.values[p.name] = args[i] end
-  run_body(state, f.body)
+  mlir.guard(function() run_body(state, f.body) end, function()
+    return ("%s, line %d"):format(path, state.line)
+  end)
   return state.launches
 end
 

@@ -4,6 +4,21 @@ local core = require "cute.core"
 
 local mlir = {}
 
+--- Calls a function that reads IR; returns its results. An error of Lua, which
+-- IR of another form causes, becomes an error that names `place()`.
+---@param f function
+---@param place fun(): string
+---@return any ...
+function mlir.guard(f, place)
+  local out = table.pack(pcall(f))
+  if out[1] then return table.unpack(out, 2, out.n) end
+  local why = out[2]
+  local known = type(why) ~= "string" or why:find "^[^\n]* %[[%l-]+%]"
+  if known then error(why, 0) end
+  core.fail("bad-argument", core.visible(place()) .. ": this is not the form "
+    .. "of version 4.8 of the CuTe DSL")
+end
+
 ---------------------------------------------------------------------------
 -- Types
 ---------------------------------------------------------------------------

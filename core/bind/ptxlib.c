@@ -79,21 +79,21 @@ static int l_entry(lua_State *L) {
 }
 
 // Pushes the initial bytes of a variable as a string, with zeros in place of
-// addresses.
+// addresses of variables.
 static void push_contents(lua_State *L, const PtxModule *m, const PtxVar *v) {
   luaL_Buffer text;
   size_t each = v->type.bits / 8u;
   luaL_buffinit(L, &text);
   for (uint32_t k = 0; k < v->inits; k++) {
     const PtxInit *e = &m->inits.p[v->init + k];
-    int64_t value = e->symbol ? 0 : e->value;
+    int64_t value = e->symbol ? ptx_function(m, e->symbol) : e->value;
     luaL_addlstring(&text, (const char *)&value, each);
   }
   luaL_pushresult(&text);
 }
 
 // Pushes {{byte, name, offset}}: the bytes of a variable that hold addresses of
-// other variables, plus an offset.
+// other variables or functions, plus an offset.
 static void push_addresses(lua_State *L, const PtxModule *m, const PtxVar *v) {
   lua_Integer n = 0;
   lua_newtable(L);

@@ -90,6 +90,8 @@ static int64_t var_in(const PtxBody *y, int64_t var) {
 // Returns an operand of the body's function as an operand of the copy.
 static PtxArg arg_in(PtxCopy *x, const PtxBody *y, PtxArg a) {
   PtxModule *m = x->m;
+  int64_t address = a.kind == PTX_A_FUNC ? ptx_function(m, a.name) : 0;
+  if (address) return (PtxArg){.kind = PTX_A_INT, .value = address};
   if (a.kind == PTX_A_REG) a.value += y->reg;
   else if (a.kind == PTX_A_VAR) a.value = var_in(y, a.value);
   else if (a.kind == PTX_A_LABEL) a.value = y->label[a.value - y->f->label];
@@ -282,6 +284,24 @@ static void results(PtxCopy *x, PtxBody *y, const PtxArg *list, bool behind) {
   }
 }
 
+// ---- branches ----
+
+static void jump(PtxCopy *x, PtxArg p, PtxArg to) {
+  copy_push(x, "bra", &to, 1);
+  x->m->ins.p[x->m->ins.n - 1].guard = (int32_t)p.value;
+}
+
+static PtxArg compare(PtxCopy *x, const char *how, PtxArg index, int64_t v) {
+  PtxArg p = copy_register(x, (PtxType){PTX_P, 1, 1});
+  const PtxArg a[3] = {p, index, {.kind = PTX_A_INT, .value = v}};
+  copy_push(x, how, a, 3);
+  return p;
+}
+
+static void set_label(PtxCopy *x, uint32_t label) {
+  x->m->labels.p[label].at = (uint32_t)x->m->ins.n;
+}
+
 // ---- calls ----
 
 static const PtxFunc *callee(PtxCopy *x, const char *name) {
@@ -346,27 +366,9 @@ static void check_recursion(PtxCopy *x, const PtxBody *y, const PtxFunc *f) {
   }
 }
 
-static void call(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
-  const PtxArg *name = NULL, *result = NULL, *list = NULL;
-  PtxArg *copy = NEW(x->b.cx, PtxArg, i->args + 1);
-  for (uint32_t k = 0; k < i->args; k++) {
-    PtxArg a = x->m->args.p[i->arg + k];
-    bool is_list = a.kind == PTX_A_LIST;
-    copy[k] = is_list || a.kind == PTX_A_REG ? arg_in(x, y, a) : a;
-    if (is_list && !name) result = &copy[k];
-    else if (is_list) list = list ? list : &copy[k];
-    else if (!name) name = &copy[k];
-  }
-  if (!name) ptx_fail(&x->b, "'%s': a function's name is missing", i->op);
-  if (name->kind != PTX_A_FUNC) {
-    ptx_fail(&x->b, "a call through a register: indirect calls are not "
-             "modelled");
-  }
-  const PtxFunc *f = callee(x, name->name);
-  if (!f) {
-    system_call(x, name->name, result, list);
-    return;
-  }
+// Replaces a call of function f by its text.
+static void call_function(PtxCopy *x, const PtxBody *y, const PtxFunc *f,
+                          const PtxArg *result, const PtxArg *list) {
   check_recursion(x, y, f);
   PtxBody body = open_body(x, f, y);
   const PtxIns *at = x->b.at;
@@ -379,6 +381,126 @@ static void call(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   copy_body(x, &body);
   x->b.at = at;
   if (f->rets) results(x, &body, result, true);
+}
+
+// Notes that the address of the function that operand a names is taken.
+static void take_address(PtxCopy *x, const PtxArg *a) {
+  int64_t address = a->kind == PTX_A_FUNC ? ptx_function(x->m, a->name) : 0;
+  if (address) x->taken[ptx_function_at(address)] = true;
+}
+
+// Finds the functions whose addresses instructions or variables take.
+static void find_taken(PtxCopy *x) {
+  const PtxModule *m = x->m;
+  x->taken = NEW(x->b.cx, bool, m->funcs.n + 1);
+  memset(x->taken, 0, m->funcs.n + 1);
+  for (size_t k = 0; k < m->ins.n; k++) {
+    const PtxIns *i = &m->ins.p[k];
+    for (uint32_t q = 0; q < i->args; q++) {
+      const PtxArg *a = &m->args.p[i->arg + q];
+      if (!ptx_is(i->op, "call")) take_address(x, a);
+      for (uint32_t j = 0; j < a->parts; j++) {
+        take_address(x, &m->args.p[a->part + j]);
+      }
+    }
+  }
+  for (size_t k = 0; k < m->inits.n; k++) {
+    const char *name = m->inits.p[k].symbol;
+    const PtxArg a = {.kind = PTX_A_FUNC, .name = name};
+    if (name) take_address(x, &a);
+  }
+}
+
+// Reports whether operand a of a call may be passed as parameter v.
+static bool suits_param(const PtxCopy *x, const PtxVar *v, const PtxArg *a) {
+  long long needs = ptx_bytes(v) * v->count;
+  if (a->kind == PTX_A_VAR) {
+    const PtxVar *given = &x->m->vars.p[a->value];
+    return ptx_bytes(given) * given->count == needs;
+  }
+  if (a->kind != PTX_A_REG) return !v->array;
+  return x->m->regs.p[x->out.reg + (uint32_t)a->value].type.bits / 8 == needs;
+}
+
+// Reports whether an indirect call in body y may call function k.
+static bool suits(const PtxCopy *x, const PtxBody *y, size_t k,
+                  const PtxArg *result, const PtxArg *list) {
+  const PtxModule *m = x->m;
+  const PtxFunc *f = &m->funcs.p[k];
+  uint32_t params = list ? list->parts : 0, rets = result ? result->parts : 0;
+  bool good = !f->entry && f->body && x->taken[k] && f->params == params &&
+              f->rets == rets;
+  for (const PtxBody *at = y; at; at = at->outer) good = good && at->f != f;
+  for (uint32_t q = 0; good && q < params; q++) {
+    good = suits_param(x, &m->vars.p[f->param + q],
+                       &m->args.p[list->part + q]);
+  }
+  for (uint32_t q = 0; good && q < rets; q++) {
+    good = suits_param(x, &m->vars.p[f->ret + q],
+                       &m->args.p[result->part + q]);
+  }
+  return good;
+}
+
+// Replaces a call through a register: compares the register with the address of
+// each function that the call may mean.
+static void call_register(PtxCopy *x, const PtxBody *y, PtxArg reg,
+                          const PtxArg *result, const PtxArg *list) {
+  uint32_t end = new_label(x, "call");
+  size_t n = x->m->funcs.n, found = 0;
+  if (!x->taken) find_taken(x);
+  for (size_t k = 0; k < n; k++) {
+    if (!suits(x, y, k, result, list)) continue;
+    const PtxFunc *f = &x->m->funcs.p[k];
+    uint32_t next = new_label(x, f->name);
+    jump(x, compare(x, "setp.ne.u64", reg, ptx_function(x->m, f->name)),
+         label_arg(x, next));
+    call_function(x, y, f, result, list);
+    PtxArg to = label_arg(x, end);
+    copy_push(x, "bra", &to, 1);
+    set_label(x, next);
+    found++;
+  }
+  if (!found) {
+    ptx_fail(&x->b, "a call through a register: the module takes the address "
+             "of no function with these parameters");
+  }
+  PtxArg never = compare(x, "setp.eq.u64", reg, 0);
+  const PtxArg clear[4] = {never, never, never, never};
+  copy_push(x, "xor.pred", clear, 3);
+  PtxArg text = {.kind = PTX_A_SINK, .name = name_of(x,
+    "the register of a call holds the address of no function that it may "
+    "call")};
+  const PtxArg check[2] = {never, text};
+  copy_push(x, ".check", check, 2);
+  set_label(x, end);
+}
+
+static void call(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
+  const PtxArg *name = NULL, *result = NULL, *list = NULL;
+  PtxArg *copy = NEW(x->b.cx, PtxArg, i->args + 1);
+  for (uint32_t k = 0; k < i->args; k++) {
+    PtxArg a = x->m->args.p[i->arg + k];
+    bool is_list = a.kind == PTX_A_LIST;
+    copy[k] = is_list || a.kind == PTX_A_REG ? arg_in(x, y, a) : a;
+    if (is_list && !name) result = &copy[k];
+    else if (is_list) list = list ? list : &copy[k];
+    else if (!name) name = &copy[k];
+  }
+  if (!name) ptx_fail(&x->b, "'%s': a function's name is missing", i->op);
+  if (name->kind == PTX_A_REG) {
+    call_register(x, y, *name, result, list);
+    return;
+  }
+  if (name->kind != PTX_A_FUNC) {
+    ptx_fail(&x->b, "'%s': a function's name or a register is expected", i->op);
+  }
+  const PtxFunc *f = callee(x, name->name);
+  if (!f) {
+    system_call(x, name->name, result, list);
+    return;
+  }
+  call_function(x, y, f, result, list);
 }
 
 // ---- indirect branches ----
@@ -394,22 +516,6 @@ static const PtxIns *targets(PtxCopy *x, const PtxFunc *f, const char *name) {
   }
   ptx_fail(&x->b, "'%s': no .branchtargets '%s' is declared", x->b.at->op,
            name ? name : "");
-}
-
-static void jump(PtxCopy *x, PtxArg p, PtxArg to) {
-  copy_push(x, "bra", &to, 1);
-  x->m->ins.p[x->m->ins.n - 1].guard = (int32_t)p.value;
-}
-
-static PtxArg compare(PtxCopy *x, const char *how, PtxArg index, int64_t v) {
-  PtxArg p = copy_register(x, (PtxType){PTX_P, 1, 1});
-  const PtxArg a[3] = {p, index, {.kind = PTX_A_INT, .value = v}};
-  copy_push(x, how, a, 3);
-  return p;
-}
-
-static void set_label(PtxCopy *x, uint32_t label) {
-  x->m->labels.p[label].at = (uint32_t)x->m->ins.n;
 }
 
 // Emits a branch to the target to[index]. The index is in least..last.
@@ -685,6 +791,10 @@ static bool needs_copy(const PtxModule *m, const PtxFunc *f) {
   for (uint32_t k = f->ins; k < f->ins + f->n_ins; k++) {
     const PtxIns *i = &m->ins.p[k];
     if (is_replaced(i)) return true;
+    for (uint32_t q = 0; q < i->args; q++) {
+      const PtxArg *own = &m->args.p[i->arg + q];
+      if (own->kind == PTX_A_FUNC && ptx_function(m, own->name)) return true;
+    }
     const PtxArg *a = &m->args.p[i->arg];
     if (i->args == 2 && a[1].kind == PTX_A_SPECIAL &&
         strncmp(a[1].name, "%envreg", 7) == 0) {

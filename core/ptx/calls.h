@@ -51,6 +51,8 @@ typedef struct PtxCopy {
   PtxText *text;      // the texts of all calls of printf
   uint32_t texts, text_cap;
   int32_t workspace;  // variable that %envreg1 and %envreg2 address, or -1
+  bool *taken;        // for each function of the module, whether its address is
+                      // taken; NULL before the first indirect call
 } PtxCopy;
 
 // Appends an instruction with n operands, at the position of the instruction

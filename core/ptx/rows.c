@@ -211,7 +211,7 @@ static const PtxRow rows[] = {
   {"brkpt", ROW, 0, false, row_trap, 1, "", "ends the launch with a report"},
   {"call", ROW, 0, false, row_call, 0, "uni",
     "the function's text replaces it; "
-   "recursion and calls through registers are rejected"},
+   "recursion is rejected"},
   {"brx.idx", ROW, 0, false, row_call, 0, "uni", "a tree of compares"},
   // matrices
   {"mma", ROW, 1, true, row_mma, 0, EVERYTHING, "the shapes of docs/atoms.md"},

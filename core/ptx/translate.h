@@ -58,5 +58,12 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
 // entry whose name ends in `name`. Errors: ERR_PTX, listing the entries.
 const PtxFunc *ptx_entry(Ctx *cx, const PtxModule *m, const char *name);
 
+// Returns the address of a function with a body, or 0 if the module has none of
+// this name. ptx_function_at returns the index of the function at an address.
+int64_t ptx_function(const PtxModule *m, const char *name);
+static inline size_t ptx_function_at(int64_t address) {
+  return (size_t)(address & INT32_MAX) / 16 - 1;
+}
+
 #endif
 // SPDX-License-Identifier: MIT

@@ -1,5 +1,6 @@
 -- Tests calls and indirect branches in PTX: parameters in registers and in
 -- .param memory, guards, printf, assertions, and calls that are rejected.
+local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
 
@@ -229,6 +230,103 @@ describe("the text of a called function in PTX", function()
 
 end)
 
+describe("a call through a register", function()
+  local PROTOTYPE = "P: .callprototype (.param .b32 _) _ (.param .b32 _, "
+    .. ".param .b32 _);\n"
+  local TWO = ADD .. ADD:gsub("add%(", "sub("):gsub("add%.s32", "sub.s32") .. [[
+.func (.param .b32 r) wide(.param .b64 a, .param .b32 b) {
+.reg .b32 x; ld.param.b32 x, [b]; st.param.b32 [r], x; ret;
+}
+]]
+  local TABLE = TWO .. ".global .u64 list[3] = {add, sub, wide};\n"
+  local PICK = PROTOTYPE .. [[
+    mov.b64 b, list; and.b32 x, t, 1; mul.wide.u32 a, x, 8; add.s64 b, b, a;
+    ld.global.b64 a, [b]; ]]
+
+  it("calls the function whose address the register holds", function()
+    each(run(TABLE, PICK .. "call (x), a, (n, 3), P; st.global.b32 [out], x;",
+             own), function(k) return k - 7 + (k % 2 == 0 and 3 or -3) end)
+    each(run(TWO, PROTOTYPE .. [[
+      setp.lt.s32 p, n, 5; mov.b64 a, add; mov.b64 b, sub;
+      selp.b64 a, a, b, p;
+      { .param .b32 v, w, r; st.param.b32 [v], n; st.param.b32 [w], t;
+        call.uni (r), a, (v, w), P; ld.param.b32 x, [r]; }
+      st.global.b32 [out], x;]], own), function(k)
+        return k - 7 < 5 and 2 * k - 7 or -7
+      end)
+  end)
+
+  it("runs for the threads that its guard admits", function()
+    each(run(TABLE, PICK .. [[
+      mov.b32 x, 100; setp.gt.s32 p, n, 0; @p call (x), a, (n, 3), P;
+      st.global.b32 [out], x;]], own), function(k)
+        return k <= 7 and 100 or k - 7 + (k % 2 == 0 and 3 or -3)
+      end)
+  end)
+
+  it("is reported where the address is that of no such function", function()
+    local said = "the register of a call holds the address of no function"
+    assert.matches(said, message(TABLE, PROTOTYPE .. [[
+      mov.b64 b, list; ld.global.b64 a, [b+16]; call (x), a, (n, 3), P;]]), 1,
+      true)
+    assert.matches(said, message(TABLE, PROTOTYPE .. [[
+      mov.b64 a, list; call (x), a, (n, 3), P;]]), 1, true)
+    -- A function that calls itself through a register
+    assert.matches(said, message([[
+.func self(.param .b32 n) {
+.reg .b64 a; .reg .b32 n0;
+Q: .callprototype _ (.param .b32 _);
+mov.b64 a, self; ld.param.b32 n0, [n]; call a, (n0), Q;
+}
+.func other(.param .b32 n) { ret; }
+.global .u64 o = other;
+]], "call self, (n);"), 1, true)
+  end)
+
+  it("keeps a launch with a table of functions off the GPU", function()
+    local m = cute.ptx(text(TABLE, PICK .. "call (x), a, (n, 3), P;"))
+    -- An address in a variable keeps a launch off the GPU (card.lua).
+    assert.same({{0, "add", 0}, {8, "sub", 0}, {16, "wide", 0}},
+                core.ptx_variables(m.module, "k")[1].addresses)
+  end)
+
+  it("calls virtual functions of CUDA C", function()
+    if not core.jit_compile("", "compute_80") then
+      pending "needs NVRTC"
+      return
+    end
+    local m = cute.cuda [[
+struct Shape { __device__ virtual float area(float k) const = 0; };
+struct Square : Shape {
+  float s;
+  __device__ Square(float s) : s(s) {}
+  __device__ float area(float k) const override { return k * s * s; }
+};
+struct Disk : Shape {
+  float r;
+  __device__ Disk(float r) : r(r) {}
+  __device__ float area(float k) const override { return 3 * k * r * r; }
+};
+extern "C" __global__ void areas(const int *x, float *y) {
+  int i = threadIdx.x;
+  Square a(x[i]);
+  Disk b(x[i]);
+  const Shape *s = x[i] & 1 ? (const Shape *)&a : &b;
+  y[i] = s->area(2);
+}
+]]
+    local x, y = cute.zeros({32}, cute.i32), cute.zeros({32}, cute.f32)
+    for i = 0, 31 do x[i] = i * 7 % 11 end
+    local k = m:kernel "areas"
+    k(x, y):launch {grid = 1, block = 32}
+    for i = 0, 31 do
+      assert.equal((x[i] % 2 == 1 and 2 or 6) * x[i] ^ 2, y[i])
+    end
+    local v = k(x, y):check {grid = 1, block = 32, gpu = false}
+    assert.equal("ok", v.verdict)
+  end)
+end)
+
 describe("a report on a call in PTX", function()
   it("names the line of a fault inside the function", function()
     local t = text([[
@@ -264,8 +362,10 @@ describe("a report on a call in PTX", function()
     for _, case in ipairs {
       {loop, "call one;", "a call of one inside one: recursion is not "
         .. "modelled"},
-      {"", "mov.b64 a, 0; call a, (n);", "a call through a register: "
-        .. "indirect calls are not modelled"},
+      {"", "mov.b64 a, 0; call a, (n);", "a call through a register: the "
+        .. "module takes the address of no function with these parameters"},
+      {ADD, "mov.b64 a, add; call a, (n);", "takes the address of no function "
+        .. "with these parameters"},
       {".extern .func one();\n", "call one;", "a call of one: the module "
         .. "has no such function with a body"},
       {".extern .func (.param .b64 r) malloc(.param .b64 n);\n",
@@ -370,7 +470,6 @@ describe("brx.idx", function()
 end)
 
 describe("printf in CUDA C", function()
-  local core = require "cute.core"
   local module, why = core.jit_compile("", "compute_80")
   if not module and tostring(why):find "no%-nvrtc" then
     pending "needs NVRTC"

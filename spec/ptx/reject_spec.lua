@@ -79,8 +79,7 @@ local NAMES = {
   {"call f;", "a call of f: the module has no such function with a body"},
   {"call k;", "a call of k: the module has no such function with a body"},
   {"call;", "'call': a function's name is missing"},
-  {"mov.u64 d1, k;", "the address of function k; indirect calls are not "
-    .. "modelled"},
+  {"mov.u64 d1, k;", "the address of k, which is no function with a body"},
   {"brx.idx r0, L;", "no .branchtargets 'L' is declared"},
   {"tcgen05.wait::ld.sync.aligned;", "needs sm_100"},
   {"add.u64 r0, r1, r1;", "operand r1 must have the "

@@ -78,8 +78,8 @@ local CALLS = [[
 }
 ]]
 
--- wmma with shapes whose M, N and K differ, other types of C and D, f64, and a
--- function with 128 bits.
+-- wmma with shapes whose M, N and K differ, other types of C and D, f64, and
+-- calls of a function with 128 bits, also through a register.
 local MATRICES = [[
 .version 8.3
 .target sm_90
@@ -116,6 +116,9 @@ local MATRICES = [[
   wmma.store.d.sync.aligned.col.m8n8k4.global.f64 [p], {d4, d5}, 8;
   mov.b64 w, 8; mov.b128 q0, {w, p};
   call.uni (q1), same, (q0);
+  P: .callprototype (.param .b128 _) _ (.param .b128 _);
+  mov.b64 w, same;
+  call (q1), w, (q0), P;
   st.global.b128 [p], q1;
   ret;
 }

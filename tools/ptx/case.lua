@@ -20,6 +20,16 @@ function case.read(path)
   return self
 end
 
+-- Returns a structure that begins with a tensor map of boxes with 128 bytes
+-- of swizzle, as CUTLASS passes it.
+local function boxed(t, box)
+  local cpasync, rows = cute.nvgpu.cpasync, cute.make_layout(box,
+    cute.LayoutRight)
+  local smem = cute.composition(cute.make_swizzle(3, 3, 3), rows)
+  return {[0] = (cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(),
+                                             t, smem, box))}
+end
+
 -- Reads the tensors. Returns the arguments of a launch, and by name
 -- {buffer = ..., shape = ...}.
 local function fill(self)
@@ -34,7 +44,9 @@ local function fill(self)
     arrays[name] = {buffer = buffer, shape = a.shape}
   end
   for i, a in ipairs(self.args) do
-    if type(a) == "table" then
+    if type(a) == "table" and a.box then
+      args[i] = boxed(tensors[a.map], a.box)
+    elseif type(a) == "table" then
       args[i] = {map = tensors[a.map], padding = a.padding}
     else
       args[i] = tensors[a] or a

@@ -185,7 +185,7 @@ FAULTS = rows_of("nvcc") + rows_of("nvrtc") + rows_of_ring("nvcc_ring")[:11] \
      r"(cp\.async\.ca[^\n]*, \[%rd\d+)\]", nth(4), r"\1+1048576]", OUT,
      ("copy(load, from_a",)),
     ("cutlass90_hopper", (65, 130, 200), "wait removed",
-     r"mbarrier\.try_wait[^\n]*\n@P1 bra", FIRST, "bra", ORDER, ("gemm(mma", "Barrier::", "copy(load_")),
+     r"mbarrier\.try_wait[^\n]*\n\t@P1 bra", FIRST, "bra", ORDER, ("gemm(mma", "Barrier::", "copy(load_")),
     ("cutlass90_hopper", (65, 130, 200), "half of the bytes expected",
      r"16384", FIRST, "8192", ORDER,
      ("Barrier::arrive", "Barrier::wait", "gemm(mma", "copy(load_")),

@@ -40,7 +40,57 @@ int main() {
   return cudaGetLastError() != cudaSuccess;
 }
 END
+cat >"$work/graph.cu" <<'END'
+#include <cstdio>
+__global__ void scale(float *x, float a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = x[i] * a + 1;
+}
+int main() {
+  float *x, got;
+  cudaStream_t s;
+  cudaGraph_t g;
+  cudaGraphExec_t e;
+  cudaMalloc(&x, 4000);
+  cudaStreamCreate(&s);
+  cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+  cudaMemsetAsync(x, 0, 4000, s);
+  scale<<<8, 128, 0, s>>>(x, 2, 1000);
+  scale<<<8, 128, 0, s>>>(x, 3, 1000);
+  cudaStreamEndCapture(s, &g);
+  cudaGraphInstantiate(&e, g, 0);
+  cudaGraphDestroy(g);
+  for (int i = 0; i < 2; i++) cudaGraphLaunch(e, s);
+  cudaMemcpyAsync(&got, x, 4, cudaMemcpyDeviceToHost, s);
+  cudaStreamSynchronize(s);
+  return cudaGetLastError() != cudaSuccess || got != 4;
+}
+END
+cat >"$work/table.cu" <<'END'
+__global__ void rows(float *const *table, float *out, int n) {
+  int i = threadIdx.x;
+  if (i < n) out[blockIdx.x * n + i] = 2 * table[blockIdx.x][i];
+}
+int main() {
+  float *row[3], **table, *out, h[100];
+  for (int i = 0; i < 100; i++) h[i] = i;
+  for (int r = 0; r < 3; r++) {
+    cudaMalloc(&row[r], 400);
+    cudaMemcpy(row[r], h, 400, cudaMemcpyHostToDevice);
+  }
+  cudaMalloc(&table, sizeof row);
+  cudaMalloc(&out, 1200);
+  cudaMemcpy(table, row, sizeof row, cudaMemcpyHostToDevice);
+  rows<<<3, 128>>>(table, out, 100);
+  cudaDeviceSynchronize();
+  return cudaGetLastError() != cudaSuccess;
+}
+END
 if command -v nvcc >/dev/null; then
+  for name in graph table; do
+    nvcc -arch=compute_80 -o "$work/$name" "$work/$name.cu" &&
+      CUTELUA_CAPTURE_POINTERS=1 try "$name" '*' "$work/$name"
+  done
   for mode in none speed size; do
     nvcc -arch=compute_80 --compress-mode=$mode -o "$work/sum" "$work/sum.cu" &&
       try "runtime-$mode" '*sums*' "$work/sum"

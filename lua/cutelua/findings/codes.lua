@@ -75,6 +75,7 @@ local OTHERS = {
   {"result/reference/wrong", "kernel-fault",
     "results differ from a reference"},
   {"result/gpu/wrong", "kernel-fault", "results differ from the GPU's"},
+  {"error/script/interrupted", "lua", "the user interrupted the script"},
   {"performance/smem/bank-conflict", "profile.md",
     "lanes of a warp are served one after the other"},
 }

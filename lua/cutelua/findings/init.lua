@@ -158,8 +158,9 @@ local EXTENT = {"verdict", "blocks", "turns", "orders", "runs", "results",
 ---@param replay? string the text of the schedule's file
 function Collector:verdict(v, program, launch, replay)
   local from = #self.list + 1
+  -- The launch that follows the check counts itself.
   local e = {kernel = v.kernel, launch = v.launch, grid = launch.grid,
-             block = launch.block, count = 1}
+             block = launch.block, count = 0}
   for _, k in ipairs(EXTENT) do e[k] = v[k] end
   e.schedules, e.orders = e.orders, nil
   if #self.checked < MOST then table.insert(self.checked, e) end
@@ -312,6 +313,8 @@ function Collector:record(code)
   local ok, sys = pcall(require, "cute.sys")
   local verdict = verdict_of(self)
   if verdict == "ok" and code ~= 0 then verdict = "error" end
+  -- After a bug, the checked launch does not run.
+  for _, e in ipairs(self.checked) do e.count = math.max(e.count, 1) end
   return {form = 1, kind = "findings",
     tool = {name = "cutelua", version = ok and sys.version or "0"},
     command = self.command, script = self.name, arguments = self.words,

@@ -93,7 +93,7 @@ end
 ---@param words string[]
 ---@return integer
 function mcp.main(words)
-  -- The server starts its workers so.
+  -- The server starts its own workers with this word.
   if words[1] == "--worker" then return require "cutelua.mcp.worker".main() end
   local opt = cli.parse(words, SPEC)
   local server = {root = opt.root, io = opt.allow == "io",

@@ -212,6 +212,24 @@ describe("findings of cutelua run", function()
   end)
 end)
 
+describe("cutelua diff", function()
+  it("prints what differs between the kernels of two scripts", function()
+    local dir = support.folder()
+    local text = support.read(BARRIER):gsub("63 %- t", "t")
+    support.write(dir .. "/a.lua", text)
+    support.write(dir .. "/b.lua", (text:gsub("s%[t%] = x%[t%]", "%0 * 2")))
+    local out, err, code = support.exec {support.program, "diff",
+                                         dir .. "/a.lua", dir .. "/b.lua"}
+    assert.same({"", 0}, {err, code})
+    assert.matches("^kernel k, before and after\n", out)
+    assert.matches("\n  %- *s%[t%] = x%[t%];\n  %+ *s%[t%] = ", out)
+    out, err, code = support.exec {support.program, "diff", dir .. "/a.lua"}
+    assert.same({"", "cutelua: diff: which two scripts?\n", 2},
+                {out, err, code})
+    support.remove(dir)
+  end)
+end)
+
 describe("SARIF", function()
   it("has the line, the rule, the fix and the steps of a bug", function()
     local log, code = run("check", "sarif", "--no-gpu", BARRIER)

@@ -19,8 +19,9 @@ local LARGEST = 64 << 20
 local Calls = {}
 Calls.__index = Calls
 
--- Returns an unpredictable word.
-local function nonce()
+--- Returns an unpredictable word.
+---@return string
+function calls.nonce()
   local f <close> = assert(io.open("/dev/urandom", "rb"))
   return ("%016x%016x"):format(string.unpack("<i8i8", f:read(16)))
 end
@@ -49,7 +50,7 @@ function Calls:start()
     if not process then process, why = spawn() end
     if process then
       call.process, call.bytes, call.text, call.size = process, "", {}, 0
-      call.nonce = nonce()
+      call.nonce = calls.nonce()
       call.deadline = core.clock() + call.seconds + call.grace
       call.request.nonce = call.nonce
       process:send(json.encode(call.request) .. "\n")

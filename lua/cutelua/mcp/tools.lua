@@ -1,5 +1,6 @@
 --- The tools of `cutelua mcp`. Each is a command of the program, which a worker
 -- runs with the words that the arguments of a call stand for.
+local calls = require "cutelua.mcp.calls"
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local kinds = require "cutelua.ptx.kinds"
@@ -70,10 +71,9 @@ local function within(path, root)
   return root == "." and path or root .. "/" .. path
 end
 
+-- Returns the name of a new temporary folder, which nobody can guess.
 local function folder_of()
-  local folder = os.tmpname()
-  os.remove(folder)
-  return folder
+  return "/tmp/cutelua-" .. calls.nonce()
 end
 
 -- Adds the script of a call to a worker's request: its name, and the text of a

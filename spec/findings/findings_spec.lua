@@ -136,6 +136,24 @@ describe("the record of cutelua check", function()
     support.remove(dir)
   end)
 
+  it("has the values and the store of a wrong result", function()
+    local dir = support.folder()
+    local text = support.read "scripts/gemm_base.lua"
+    local wrong = text:gsub("alpha or 1, tCrC", "(alpha or 1) * 2, tCrC")
+    assert(wrong ~= text)
+    support.write(dir .. "/g.lua", wrong)
+    local found, code = check(dir .. "/g.lua", "--m", "128", "--n", "128",
+                              "--k", "64")
+    assert.same({"bug", 1, 1}, {found.verdict, code, #found.findings})
+    local f = found.findings[1]
+    assert.equal("result/reference/wrong", f.code)
+    assert.truthy(f.places[1].text:find("* 2, tCrC", 1, true))
+    local v = f.counterexample.values
+    local ratio = tonumber(v.got) / tonumber(v.want)
+    assert.is_true(math.abs(ratio - 2) < 0.05, ratio)
+    support.remove(dir)
+  end)
+
   it("reports a script without launches, and an error at its line", function()
     local dir = support.folder()
     support.write(dir .. "/s.lua", "print 'hello'\n")

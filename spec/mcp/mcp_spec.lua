@@ -367,7 +367,7 @@ describe("calls", function()
     end
   end)
 
-  it("report progress while a launch runs", function()
+  it("report progress while a launch runs #long", function()
     start():initialize()
     local id = d:send("tools/call", {name = "run", arguments = {seconds = 1.5,
       script = [[

@@ -9,6 +9,7 @@
 -- byte, the nonce, a blank, the number of bytes, a newline, and JSON. A script
 -- does not know the nonce, and so cannot write a frame.
 local collected = require "cutelua.program.collected"
+local core = require "cute.core"
 local findings = require "cutelua.findings"
 local guard = require "cutelua.mcp.guard"
 local json = require "cutelua.text.json"
@@ -29,6 +30,9 @@ for name in ([[cute cute.algorithm cute.lang.branch cute.lang.dependencies
     kernels.gemm_sm80 kernels.operand_rules]]):gmatch "%S+" do
   EARLY[#EARLY + 1] = name
 end
+
+-- The least seconds between two reports of progress.
+local LEAST = 0.1
 
 -- Writes a frame {kind =, ...}.
 local function frame(nonce, t)
@@ -51,7 +55,11 @@ function worker.main()
     io.stdout:flush()
     frame(request.nonce, {kind = "record", record = found})
   end
+  local last = -math.huge
   function findings.launched(text)
+    local now = core.clock()
+    if now - last < LEAST then return end
+    last = now
     frame(request.nonce, {kind = "progress", message = text})
   end
   guard.memory(request.memory)

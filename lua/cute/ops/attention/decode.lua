@@ -171,15 +171,19 @@ end
 -- parts, whose blocks cover all multiprocessors.
 local MOST_KEYS = 32768
 
--- Reports whether clusters of 8 blocks, one for each head of K of each
--- sequence, compute a call.
+-- The shared memory in bytes that the blocks of a cluster may need.
+local ROOM = 232448
+
+-- Returns the number of blocks in a cluster for each head of K, or nil if
+-- clusters do not compute this call.
 local function clusters(call, q, keys, device)
-  local info = device.info
-  return core.has(device.sm, "a cluster of blocks")
-    and not call.o.batch_invariant and (q.D == 128 or q.D == 64 or q.D == 32)
+  local info, sm = device.info, device.sm
+  local fits = core.has(sm, "a cluster of blocks")
+    and core.smem_budget(sm) >= ROOM and not call.o.batch_invariant
+    and (q.D == 128 or q.D == 64 or q.D == 32)
     and q.S * (q.H // q.G) <= 16 and call.K.element_type == q.dtype
     and keys <= MOST_KEYS and 8 * q.B * q.G <= (info and info.sms or 132)
-    or nil
+  return fits and math.min(8, q.D // 8) or nil
 end
 
 local refuse = tensor_op.failing "ops.attention_decode"
@@ -228,8 +232,7 @@ local step = problem.operation("ops.attention_decode", {
     -- shared memory for larger tiles of keys, which are faster.
     o.wgmma = q.value and q.H * q.S > 16 and p.device.arch == "sm_90a"
     if q.value and core.has(p.device.sm, "wgmma") then o.tile = {16, 64} end
-    o.cluster = clusters(call, q, keys, p.device) and math.min(8, q.D // 8)
-      or nil
+    o.cluster = clusters(call, q, keys, p.device)
     scores.trace_functions(call, o, p)
     local made, info = kernel(o), p.device.info
     local n = made.plan(keys, q.S, q.H, q.B, info and info.sms)

@@ -260,10 +260,6 @@ static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
 
 static void look_at(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
-  if (ir_get(fn, r)->op == OP_VSET) {
-    look_at_loop(g, r, l);
-    return;
-  }
   Ref of, s = shuffle_in(fn, ir_get(fn, r), &of);
   if (!s || !g->need[r]) return;
   uint32_t lanes = g->need[r] & g->active[r];
@@ -302,9 +298,17 @@ void lost_lanes(Ctx *cx, const Fn *fn,
     g.changed = false;
     for (Ref r = (Ref)fn->ins.n - 1; r > 0; r--) pass_on(&g, r);
   } while (g.changed);
+  any = false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     LostLanes l = {0};
     look_at(&g, r, &l);
+    if (l.at) found(ud, &l);
+    any |= l.at != 0;
+  }
+  // wrong shuffles explain why nothing uses the sums of some lanes
+  for (Ref r = 1; r < fn->ins.n && !any; r++) {
+    LostLanes l = {0};
+    if (ir_get(fn, r)->op == OP_VSET) look_at_loop(&g, r, &l);
     if (l.at) found(ud, &l);
   }
 }

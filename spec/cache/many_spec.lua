@@ -13,7 +13,7 @@ local dir, library
 
 local SCRIPT = [[
 local cute = require "cute"
-local x = cute.zeros({64}, cute.f32, {device = DEVICE})
+local x = cute.zeros({32}, cute.f32, {device = DEVICE})
 local launches = {}
 for i = 1, 6 do
   local k = cute.kernel("k" .. (i < 6 and i or 1), function(y)

@@ -88,8 +88,8 @@ int main() {
 END
 if command -v nvcc >/dev/null; then
   for name in graph table; do
-    nvcc -arch=compute_80 -o "$work/$name" "$work/$name.cu" &&
-      CUTELUA_CAPTURE_POINTERS=1 try "$name" '*' "$work/$name"
+    nvcc -arch=compute_80 -o "$work/$name.out" "$work/$name.cu" &&
+      CUTELUA_CAPTURE_POINTERS=1 try "$name" '*' "$work/$name.out"
   done
   for mode in none speed size; do
     nvcc -arch=compute_80 --compress-mode=$mode -o "$work/sum" "$work/sum.cu" &&

@@ -188,11 +188,11 @@ describe("the gradients of attention with a block mask", function()
     end)
 
     it("are right for " .. case[1] .. " on the GPU #gpu", function()
-      for _, d in ipairs {32, 64, 128, 192, 256} do
-        for _, fixed in ipairs {true, false} do
-          check_gradients("gpu", case, oracle.problem {b = 2, s = 200, t = 300,
-            h = 2, g = 1, d = d}, {device = "gpu"}, {deterministic = fixed})
-        end
+      for k, d in ipairs {64, 128, 256} do
+        local p = oracle.problem {b = case[4], s = 140, t = 210, h = 2, g = 1,
+                                  d = d}
+        check_gradients("gpu", case, p, {device = "gpu"},
+                        {deterministic = (k + i) % 2 == 0})
       end
     end)
   end

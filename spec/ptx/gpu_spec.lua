@@ -157,6 +157,20 @@ describe("PTX on a fake driver", function()
     support.remove(dir)
   end)
 
+  it("is not launched where memory holds addresses", function()
+    local dir = support.folder()
+    local ptx = support.write(dir .. "/k.ptx", PTX)
+    local file = support.write(dir .. "/l.json", [[{"block": 32,
+      "args": ["y", "x", 2, 1, 0], "memory": {"x": {"shape": 2,
+      "pointers": {"0": "y"}}, "y": {"shape": 3}}}]])
+    local _, err = support.exec({support.program, "run", ptx, "--launch", file,
+      "--device", "gpu"}, {env = {LD_LIBRARY_PATH = fake.folder,
+      CUTELUA_NO_CUDA = "0"}})
+    assert.matches("kernel axpy: the tensor x holds addresses, which exist on "
+      .. "the simulator only %[bad%-launch%]", err)
+    support.remove(dir)
+  end)
+
   it("lowers the version that the driver does not read", function()
     local _, err = run([[
       k = cute.ptx((text:gsub("8.0", "9.4", 1))):kernel "axpy"

@@ -93,6 +93,12 @@ local KEYWORDS = {
     end
     return true
   end,
+  propertyNames = function(v, s)
+    for k in pairs(is_object(v) and v or {}) do
+      if not valid(k, s) then return false end
+    end
+    return true
+  end,
   required = function(v, list)
     for _, k in ipairs(is_object(v) and list or {}) do
       if v[k] == nil then return false end

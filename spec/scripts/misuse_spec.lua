@@ -74,7 +74,7 @@ describe("a kernel of the library", function()
        "attention: no option 'casual' (did you mean causal?)"},
       {"'attention_bwd' {head = 64, group = 2}",
        "attention_bwd: no option 'group': there are causal gradients "
-        .. "head held modify name tile warps"},
+        .. "head held list modify name tile warps"},
       {"'attention_decode' {head = 64, groups = 2}",
        "attention_decode: no option 'groups' (did you mean group?)"},
       {"'conv2d' {pading = 1}", "conv2d: no option 'pading' (did you mean "

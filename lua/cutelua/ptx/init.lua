@@ -293,7 +293,9 @@ function ptx.made(module, name, opts, own)
   end)
   -- Called for each program, after its trace.
   rawset(made, "card", function()
-    return card.new(module.text, entry, passed, used, smem, level)
+    local own_card = card.new(module.text, entry, passed, used, smem, level)
+    own_card.why = own_card.why or module.simulated
+    return own_card
   end)
   kernel.resolve(made, own and own.takes or n, function(...)
     local args = own and own.expand(...) or table.pack(...)
@@ -342,7 +344,7 @@ function Module:entries() return core.ptx_entries(self.module) end
 sign.class("ptx module", Module, [[
   kernel(name: string, opts?: {lines optimize smem undefined_ok}) entries()
   variable(name: string) uses(name: string)]],
-           "file module text variables")
+           "file module simulated text variables")
 
 local function read(path, name)
   local text, why = files.read(path)

@@ -616,6 +616,10 @@ function launch.main(path, words)
   end
   for name, t in pairs(spec.memory or {}) do
     set_pointers(memory[name], t.pointers, memory, "memory." .. name)
+    if t.pointers then
+      module.simulated = ("the tensor %s holds addresses, which exist on the "
+        .. "simulator only"):format(name)
+    end
   end
   for name, values in pairs(spec.symbols or {}) do
     -- A capture has the variables that other entries use, too.

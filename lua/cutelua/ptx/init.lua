@@ -23,6 +23,7 @@ local function cute() return require "cute" end  -- loaded when first used
 ---@class cute.PtxModule
 ---@field file string chunk name for reports
 ---@field module userdata of core.ptx_parse
+---@field simulated? string the reason why only the simulator runs its entries
 ---@field text string the PTX
 ---@field variables table<string, cute.Tensor> memory of variables by name
 local Module = {}

@@ -315,8 +315,8 @@ static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
   f->access.size = 16;
 }
 
-// Reports integer overflow in the products from which the coordinates of a box
-// are computed.
+// Reports the integer overflow of products that a kernel used to compute the
+// coordinates of a box.
 static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                               const Copy *k) {
   const TensorMap *m = &k->m.map;

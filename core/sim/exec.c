@@ -599,8 +599,8 @@ static void wait_before(SimWarp *w) {
   if (actor) simorder_learn(w, w->active, actor, 1);
 }
 
-// Lets the next launch start. Marks the CTA as early if some active lane does
-// not happen after the preceding launch.
+// Executes launch_dependents: the next launch may start. Marks the CTA as early
+// if some active lane has not waited for the end of the preceding launch.
 static void let_in(SimWarp *w) {
   int actor = w->cluster->prog->before;
   for (uint32_t m = actor ? w->active : 0; m; m &= m - 1)

@@ -64,7 +64,7 @@ typedef struct Run {
   SimOrigins origins;
   SimStat *stat;
   uint64_t instructions, mmas, turns, granules, early;
-  SimOrders *order;       // results of systematic schedules
+  SimOrders *order;       // results of the schedules that check explores
   size_t norder, maxorder;
   SimText text;
   SimRequests *requests;  // recorded requests; NULL: none are recorded

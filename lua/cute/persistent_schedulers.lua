@@ -471,8 +471,8 @@ StreamK.__index = StreamK
 --
 -- The cluster that has a tile's first step finishes the tile. Clusters with
 -- other steps of the tile store partial sums for it, before they wait for
--- anything. These clusters began earlier than the finishing cluster, which
--- therefore does not wait for long, and always ends.
+-- anything. They start before the finishing cluster. It therefore does not wait
+-- for long, and always ends.
 --
 --     local tiles = cute.utils.StreamKTileScheduler(params, k_tiles)
 --     cute.loop(function() return tiles:is_valid() end, function()

@@ -173,7 +173,7 @@ local WRONG = {
     cute.bundle.add("f", function(a, b, n)
       twice(a, b, n * 2):launch {grid = 1, block = 64}
     end, {x, y, cute.bundle.number("n", 3)})]],
-   "the host computes a number of kernel twice (n)"},
+   "the host computes argument n of kernel twice"},
   {"a number that chooses the launch", [[
     cute.bundle.add("f", function(a, b, n)
       twice(a, b, 64):launch {grid = n, block = 64}

@@ -250,7 +250,8 @@ describe("cute.dsl", function()
     end
     rejects ": this folder has no IR of the CuTe DSL, cute_dsl_NAME_clean.mlir"
     local path = keep("scale", IR, nil)
-    rejects(": there is no PTX beside it, such as scale.sm_90a.ptx", path)
+    rejects(": there is no PTX beside this file, such as scale.sm_90a.ptx",
+            path)
     keep("copy", MAP_IR, MAP)
     rejects(": this folder has the IR of 2 functions: name a file, such as "
       .. "cute_dsl_copy_clean.mlir")

@@ -58,7 +58,7 @@ local function store(g, who, at, w, v)
     form[1], at, registers(form[2]))
 end
 
--- Returns a load of w bytes, whose registers are added to the sum.
+-- Returns PTX that loads w bytes and adds the loaded registers to `sum`.
 local function load_of(g, who, at, w)
   local form = g:pick(FORM[w])
   local text = {("@p%d ld.shared.%s %s, [s+%d]; "):format(who, form[1],

@@ -11,8 +11,8 @@
 -- c: whether a matrix C is added to the product; fused: whether an epilogue
 --   follows.
 -- sources: C and other matrices with D's shape that an epilogue reads,
---   described like A and B. `value` is the number of a matrix among the
---   captured values.
+--   described like A and B. The field `value` of a matrix is its index
+--   among the values that the epilogue function captures.
 -- arch, sm, sms: properties of the device.
 -- order: the only permitted accumulation order, in the words of
 --   cute.ops.sum_order; splits: the number of parts of K in this order.

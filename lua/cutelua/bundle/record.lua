@@ -463,10 +463,10 @@ local function find_numbers(name, numbers, launches, others)
           end
         end
         if not at[k][i] then
-          fail(name, "the host computes a number of kernel %s (%s) from the "
+          fail(name, "the host computes argument %s of kernel %s from the "
             .. "numbers of the call; only numbers that are passed on as they "
-            .. "are can be parameters", l.program.info.name,
-               l.program.info.args[i].name)
+            .. "are can be parameters",
+               l.program.info.args[i].name, l.program.info.name)
         end
       end
     end

@@ -44,7 +44,7 @@ local function ptx_beside(path)
   end
   local file = folder .. own .. ".ptx"
   if core.file_kind(file) then return file end
-  fail(path, "there is no PTX beside it, such as %s.sm_90a.ptx\n  %s",
+  fail(path, "there is no PTX beside this file, such as %s.sm_90a.ptx\n  %s",
        core.visible(base), KEEP)
 end
 

@@ -622,6 +622,16 @@ build = {
         "lua/cutelua/learn/lessons/tensors.lua",
       ["cutelua.learn.main"] =
         "lua/cutelua/learn/main.lua",
+      ["cutelua.lsp.checks"] =
+        "lua/cutelua/lsp/checks.lua",
+      ["cutelua.lsp.document"] =
+        "lua/cutelua/lsp/document.lua",
+      ["cutelua.lsp"] =
+        "lua/cutelua/lsp/init.lua",
+      ["cutelua.lsp.names"] =
+        "lua/cutelua/lsp/names.lua",
+      ["cutelua.lsp.session"] =
+        "lua/cutelua/lsp/session.lua",
       ["cutelua.mcp.calls"] =
         "lua/cutelua/mcp/calls.lua",
       ["cutelua.mcp.guard"] =
@@ -630,6 +640,8 @@ build = {
         "lua/cutelua/mcp/init.lua",
       ["cutelua.mcp.protocol"] =
         "lua/cutelua/mcp/protocol.lua",
+      ["cutelua.mcp.rpc"] =
+        "lua/cutelua/mcp/rpc.lua",
       ["cutelua.mcp.texts"] =
         "lua/cutelua/mcp/texts.lua",
       ["cutelua.mcp.tools"] =

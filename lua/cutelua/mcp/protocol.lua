@@ -1,13 +1,12 @@
---- The messages of `cutelua mcp`: JSON-RPC 2.0 and the Model Context Protocol.
+--- The messages of `cutelua mcp`: the Model Context Protocol.
 --
 -- Two forms of the protocol are served. From revision 2026-07-28 on there is no
 -- handshake: the _meta of each request names the revision. Clients of earlier
 -- revisions send `initialize` first; the revision they ask for is agreed to, or
 -- the newest one with a handshake.
 local core = require "cute.core"
-local errors = require "cutelua.text.errors"
 local json = require "cutelua.text.json"
-local report = require "cute.lang.report"
+local rpc = require "cutelua.mcp.rpc"
 local sys = require "cute.sys"
 local texts = require "cutelua.mcp.texts"
 local tools = require "cutelua.mcp.tools"
@@ -19,9 +18,10 @@ local LEGACY = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 local META = "io.modelcontextprotocol/"
 
 -- Codes of errors. FULL is outside of the range that JSON-RPC reserves.
-local PARSE, REQUEST, METHOD, PARAMS = -32700, -32600, -32601, -32602
-local INTERNAL = -32603
+local METHOD, PARAMS, INTERNAL = rpc.METHOD, rpc.PARAMS, rpc.INTERNAL
 local VERSION, NO_RESOURCE, FULL = -32022, -32002, 1001
+
+local failed = rpc.failed
 
 -- The most calls that wait; milliseconds for which a client may keep lists.
 local MOST_WAITING, KEEP = 64, 3600000
@@ -40,32 +40,20 @@ local function has(list, x)
   return false
 end
 
-local Session = {}
-Session.__index = Session
+local notifications, serve = {}, nil
 
---- Returns a new session.
+--- Returns a new session, as cutelua.mcp.rpc describes it.
 ---@param server table {root =, io =, seconds =, memory =, output =}
 ---@param calls table of cutelua.mcp.calls
----@param send fun(text: string) writes a line
 ---@return table
-function protocol.new(server, calls, send)
-  return setmetatable({server = server, calls = calls, line = send,
-                       open = {}}, Session)
+function protocol.new(server, calls)
+  return {name = "mcp", server = server, calls = calls, open = {},
+          notifications = notifications, serve = serve}
 end
 
 ---------------------------------------------------------------------------
 -- Sending
 ---------------------------------------------------------------------------
-
-function Session:send(message)
-  message.jsonrpc = "2.0"
-  self.line(json.encode(message) .. "\n")
-end
-
-local function failed(self, id, code, message, data)
-  self:send {id = id == nil and json.null or id,
-             error = {code = code, message = message, data = data}}
-end
 
 local function implementation()
   return {name = "cutelua", title = "cutelua", version = sys.version}
@@ -79,7 +67,7 @@ local function answer(self, request, result, lasting)
     result._meta = {[META .. "serverInfo"] = implementation()}
     if lasting then result.ttlMs, result.cacheScope = KEEP, "public" end
   end
-  self:send {id = request.id, result = result}
+  rpc.send(self, {id = request.id, result = result})
 end
 
 ---------------------------------------------------------------------------
@@ -196,8 +184,8 @@ local function progress_of(self, request)
   local n = 0
   return function(message)
     n = n + 1
-    self:send {method = "notifications/progress",
-      params = {progressToken = token, progress = n, message = message}}
+    rpc.send(self, {method = "notifications/progress",
+      params = {progressToken = token, progress = n, message = message}})
   end
 end
 
@@ -257,8 +245,6 @@ end
 -- Receiving
 ---------------------------------------------------------------------------
 
-local notifications = {}
-
 notifications["notifications/cancelled"] = function(self, params)
   local id = params.requestId
   local call = id ~= nil and self.open[id]
@@ -286,7 +272,7 @@ local ONLY = {initialize = "legacy", ping = "legacy",
               ["server/discover"] = "modern"}
 
 -- Answers a request whose form is right.
-local function serve(self, request)
+function serve(self, request)
   local meta = request.params._meta
   if meta ~= nil and not json.is_object(meta) then
     return failed(self, request.id, PARAMS, "_meta must be an object")
@@ -307,58 +293,6 @@ local function serve(self, request)
       core.visible(request.method)))
   end
   method(self, request)
-end
-
-local function is_id(id)
-  return type(id) == "string" or math.type(id) == "integer"
-end
-
--- Returns what is wrong with the form of a message; nil if it is a request or a
--- notification.
-local function wrong_form(m)
-  if not json.is_object(m) then return "a message must be an object" end
-  if m.jsonrpc ~= "2.0" then return "jsonrpc must be \"2.0\"" end
-  if m.id ~= nil and not is_id(m.id) then
-    return "id must be a string or an integer"
-  end
-  if type(m.method) ~= "string" then return "method must be a string" end
-end
-
---- Handles a message of the client, which is a line.
----@param line string
-function Session:receive(line)
-  local m, why = json.marked(line)
-  if m == nil then return failed(self, nil, PARSE, why) end
-  local is_answer = json.is_object(m) and m.method == nil
-    and (m.result ~= nil or m.error ~= nil)
-  if is_answer then return end
-  why = wrong_form(m)
-  local id = json.is_object(m) and is_id(m.id) and m.id or nil
-  if why then return failed(self, id, REQUEST, why) end
-  local params = m.params
-  if params == nil then params = json.object {} end
-  if not json.is_object(params) then
-    if id == nil then return end
-    return failed(self, id, PARAMS, "params must be an object")
-  end
-  if id == nil then
-    local f = notifications[m.method]
-    if f then f(self, params) end
-  elseif self.open[id] then
-    failed(self, id, REQUEST, "a request with this id is in progress")
-  else
-    local ok, failure = xpcall(serve, errors.capture, self,
-      {id = id, method = m.method, params = params})
-    if ok then return end
-    report.tell("cutelua: mcp: " .. errors.format(failure))
-    failed(self, id, INTERNAL, "an internal error; standard error has its text")
-  end
-end
-
---- Answers a line that is longer than the limit.
----@param most integer bytes
-function Session:too_long(most)
-  failed(self, nil, REQUEST, ("a message has more than %d bytes"):format(most))
 end
 
 return protocol

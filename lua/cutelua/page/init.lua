@@ -587,7 +587,8 @@ end
 -- pictures and listings: {kernel =, facts = text by name, lines = {{file =,
 -- line =, text =, issued =, waits =, passes =, conflicts =, sectors =,
 -- registers =, cuda = first lines, cuda_lines = their number}, ...}, tensors =
--- {{name =, kind =, space =, layout =}, ...}, estimate = text}.
+-- {{name =, kind =, space =, layout =, file =, line = of its variable}, ...},
+-- estimate = text}.
 ---@return table[]
 function Page:explained()
   local chunks, list = {}, {}
@@ -596,8 +597,10 @@ function Page:explained()
     local facts, tensors = {}, {}
     for _, f in ipairs(k.facts) do facts[f[1]] = tostring(f[2]) end
     for n, t in ipairs(k.things) do
+      local place = k.keys[t.key] or {}
       tensors[n] = {name = t.name, kind = t.kind, space = t.space,
-                    layout = t.layout}
+                    layout = t.layout, file = chunks[place[1]],
+                    line = place[2]}
     end
     list[i] = {kernel = k.name, facts = facts, tensors = tensors,
                lines = lines_of(self, k, chunks), estimate = k.estimate}

@@ -466,6 +466,7 @@ program.commands = {
    run = plain "cutelua.learn.main"},
   {"mcp", "[options]", "serves programs that write kernels",
    run = plain "cutelua.mcp"},
+  {"lsp", "[options]", "serves editors", run = plain "cutelua.lsp"},
   {"web", "[--port N]", "serves the workshop to a browser",
    run = plain "cutelua.program.web"},
   {"doc", "[names]", "describes names", run = plain "cutelua.doc"},

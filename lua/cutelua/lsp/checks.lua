@@ -1,0 +1,247 @@
+--- Checks the documents of `cutelua lsp` in workers, and turns the records of
+-- cutelua.findings into diagnostics of the protocol, repairs and facts.
+--
+-- A pause in typing starts a check of the document, then `profile` for bank
+-- conflicts, then `explain` for layouts. A change ends them. A document's
+-- `found` is a list of {diagnostic =, edits = of the finding}, its `facts` are
+-- the tensors of the last record of `explain`.
+local core = require "cute.core"
+local json = require "cutelua.text.json"
+
+local checks = {}
+
+-- Seconds without a change before a check starts.
+local PAUSE = 0.05
+-- The longest text in bytes that is checked.
+local MOST = 1 << 20
+local STEPS = {"check", "profile", "explain"}
+local SEVERITY = {error = 1, warning = 2, note = 3}
+
+--- Returns the path of a file URI; nil for other URIs.
+---@param uri string
+---@return string?
+function checks.path(uri)
+  local path = uri:match "^file://[^/]*(/.*)$"
+  path = path and path:gsub("%%(%x%x)", function(x)
+    return string.char(tonumber(x, 16))
+  end)
+  return path and not path:find "%z" and path or nil
+end
+
+--- Returns the URI of an absolute path.
+---@param path string
+---@return string
+function checks.uri(path)
+  return "file://" .. path:gsub("[^%w/._~-]", function(c)
+    return ("%%%02X"):format(c:byte())
+  end)
+end
+
+-- Returns the name under which a document is checked: its path.
+local function name_of(doc)
+  local path = checks.path(doc.uri)
+  return path and path:find "%.lua$" and path or "untitled.lua"
+end
+
+-- Reports whether a text is a script of cute. Other Lua files are not checked.
+local function is_script(text)
+  return text:find "require%s*%(?%s*[\"']cute[.\"']" ~= nil
+    or text:find "require%s*%(?%s*[\"']kernels%." ~= nil
+end
+
+---------------------------------------------------------------------------
+-- Diagnostics
+---------------------------------------------------------------------------
+
+local function range_of(doc, p)
+  return {start = doc:place(p.line, p.column),
+          ["end"] = doc:place(p.line, p.end_column)}
+end
+
+-- Returns the URI of a file of a finding; nil for modules of cutelua.
+local function uri_of(doc, file)
+  if file == name_of(doc) then return doc.uri end
+  return file:find "^/" and checks.uri(file) or nil
+end
+
+local START = {start = {line = 0, character = 0},
+               ["end"] = {line = 0, character = 0}}
+
+-- Returns the range of a place in another file, whose text is in the place.
+local function other_range(p)
+  local n = p.line - 1
+  return {start = {line = n, character = p.column - 1},
+          ["end"] = {line = n, character = p.end_column - 1}}
+end
+
+local function diagnostic(doc, f)
+  local d = {range = START, severity = SEVERITY[f.severity], code = f.code,
+             source = "cutelua", message = f.message}
+  if f.advice then d.message = d.message .. "\n" .. f.advice end
+  local related, main = {}, nil
+  for _, p in ipairs(f.places) do
+    local uri = uri_of(doc, p.file)
+    local own = uri == doc.uri
+    if own and not main then
+      main, d.range = p, range_of(doc, p)
+    elseif uri then
+      related[#related + 1] = {message = p.role, location = {uri = uri,
+        range = own and range_of(doc, p) or other_range(p)}}
+    end
+  end
+  d.relatedInformation = related[1] and related or nil
+  return d
+end
+
+-- Adds the findings of a record that a document does not have yet. A script
+-- that launches nothing, such as a module, is no fault.
+local function add(doc, record, wanted)
+  for _, f in ipairs(record.findings) do
+    if f.code:find(wanted) and not f.message:find "launched nothing$" then
+      table.insert(doc.found, {diagnostic = diagnostic(doc, f),
+                               edits = f.edits or {}})
+    end
+  end
+end
+
+local function warn(doc, text)
+  table.insert(doc.found, {edits = {}, diagnostic = {range = START,
+    severity = SEVERITY.warning, source = "cutelua", message = text}})
+end
+
+local function publish(session, doc)
+  local list = {}
+  for i, one in ipairs(doc.found) do list[i] = one.diagnostic end
+  session:notify("textDocument/publishDiagnostics",
+    {uri = doc.uri, version = doc.version, diagnostics = list})
+end
+
+---------------------------------------------------------------------------
+-- Calls
+---------------------------------------------------------------------------
+
+local run
+
+-- Takes the outcome of step number `step` of a document's checks.
+local function take(session, doc, step, outcome)
+  doc.call = nil
+  local record = outcome.record
+  if step == 1 then
+    doc.found, doc.checked = {}, doc.version
+    if record then add(doc, record, "") end
+    if not record or outcome.failed then
+      warn(doc, outcome.failed or "the check failed: " .. outcome.text)
+    end
+    publish(session, doc)
+    if not record or #record.checked == 0 then return end
+  elseif record and step == 2 then
+    local before = #doc.found
+    add(doc, record, "^performance/")
+    if #doc.found > before then publish(session, doc) end
+  elseif record then
+    doc.facts, doc.known = {}, doc.version
+    for _, r in ipairs(record.results or {}) do
+      table.move(r.tensors, 1, #r.tensors, #doc.facts + 1, doc.facts)
+    end
+    doc.env = nil
+    session:refresh()
+  end
+  if STEPS[step + 1] then run(session, doc, step + 1) end
+end
+
+-- Starts step number `step` of a document's checks.
+function run(session, doc, step)
+  local server, name = session.server, name_of(doc)
+  local words = {"--format", "json"}
+  if STEPS[step] == "check" then
+    table.move({"--seconds", ("%.17g"):format(server.seconds), "--no-gpu"},
+               1, 3, 3, words)
+  end
+  words[#words + 1] = name
+  doc.call = {seconds = server.seconds, grace = 1, output = server.output,
+    request = {command = STEPS[step], words = words, memory = server.memory,
+      texts = {[name] = doc.text}, files = json.object {},
+      allow_io = server.io},
+    done = function(outcome) take(session, doc, step, outcome) end}
+  session.calls:add(doc.call)
+end
+
+--- Ends the checks of a document.
+---@param session table
+---@param doc table
+function checks.stop(session, doc)
+  if doc.call then session.calls:cancel(doc.call) end
+  doc.call, session.due[doc] = nil, nil
+end
+
+--- Plans the check of a document that was opened or changed.
+---@param session table
+---@param doc table
+function checks.plan(session, doc)
+  checks.stop(session, doc)
+  session.due[doc] = core.clock() + PAUSE
+end
+
+--- Takes back the diagnostics of a document that is closed.
+---@param session table
+---@param doc table
+function checks.clear(session, doc)
+  checks.stop(session, doc)
+  doc.found, doc.version = {}, nil
+  publish(session, doc)
+end
+
+-- Starts the check of a document whose pause is over.
+local function start(session, doc)
+  if #doc.text <= MOST and is_script(doc.text) then
+    return run(session, doc, 1)
+  end
+  doc.found, doc.facts, doc.checked, doc.env = {}, {}, doc.version, nil
+  if #doc.text > MOST then
+    warn(doc, ("the text has %d bytes; at most %d are checked"):format(
+      #doc.text, MOST))
+  end
+  publish(session, doc)
+end
+
+--- Starts the checks whose pause is over.
+---@param session table
+function checks.tick(session)
+  local now = core.clock()
+  for doc, at in pairs(session.due) do
+    if at <= now then
+      session.due[doc] = nil
+      start(session, doc)
+    end
+  end
+end
+
+--- Returns the seconds until the next check starts, at most `most`.
+---@param session table
+---@param most number
+---@return number
+function checks.patience(session, most)
+  local now = core.clock()
+  for _, at in pairs(session.due) do most = math.min(most, at - now) end
+  return math.max(most, 0)
+end
+
+--- Returns the changes of an edit by URI, in the form of the protocol.
+---@param doc table
+---@param edit table of cutelua.findings.edits
+---@return table? changes nil: a change is in a module of cutelua
+function checks.changes(doc, edit)
+  local by = {}
+  for _, c in ipairs(edit.changes) do
+    if uri_of(doc, c.file) ~= doc.uri then return nil end
+    by[#by + 1] = {newText = c.text, range = {
+      start = doc:place(c.start.line, c.start.column),
+      ["end"] = doc:place(c.stop.line, c.stop.column)}}
+  end
+  return {[doc.uri] = by}
+end
+
+checks.MOST = MOST
+
+return checks
+-- SPDX-License-Identifier: MIT

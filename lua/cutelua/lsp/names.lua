@@ -1,0 +1,211 @@
+--- Finds what the names of a document mean, without running it: modules of cute
+-- that locals hold, and the places where locals and functions are declared.
+local complete = require "cutelua.program.complete"
+local cute = require "cute"
+local lex = require "cute.lang.lex"
+local sys = require "cute.sys"
+local tokens = require "cutelua.text.tokens"
+
+local names = {}
+
+local modules
+
+-- Returns a module of cute or of the library of kernels; nil for other names.
+local function module(name)
+  if not modules then
+    modules = {}
+    for _, one in ipairs(sys.modules()) do modules[one] = true end
+  end
+  if not modules[name] or not (name .. "."):find "^cute%."
+    and not name:find "^kernels%." then
+    return nil
+  end
+  local ok, value = pcall(require, name)
+  return ok and value or nil
+end
+
+-- Returns the value of the text of an expression: a module, or a path of
+-- fields that begins with a known local.
+local function value_of(text, env)
+  local name, rest = text:match(
+    "^require%s*%(?%s*[\"']([%w_.]+)[\"']%s*%)?(.*)$")
+  local path = rest and rest:match "^%.([%a_][%w_.]*)%s*$"
+  if name then
+    local value = module(name)
+    if value == nil or not path then return value end
+    return complete.value("m." .. path, {m = value})
+  end
+  path = text:match "^([%a_][%w_]*[%w_.]*)%s*$"
+  local first = path and path:match "^[%w_]+"
+  return first and env[first] ~= nil and complete.value(path, env) or nil
+end
+
+--- Returns the locals of a text whose values are known without running it, by
+-- name. Variables of `facts` have a value of their type.
+---@param text string
+---@param facts table[] tensors of cutelua.page's records
+---@return table<string, any>
+function names.environment(text, facts)
+  local env = {}
+  for _, fact in ipairs(facts) do
+    if fact.kind == "tensor" then env[fact.name] = names.sample()
+    elseif fact.kind == "layout" then env[fact.name] = cute.make_layout(1) end
+  end
+  for left, right in text:gmatch "local%s+([%a_][%w_,%s]-)%s*=%s*([^\n]*)" do
+    local values = {}
+    for one in (right:gsub("%s*%-%-.*$", "") .. ","):gmatch "%s*([^,]*)," do
+      values[#values + 1] = one
+    end
+    local i = 0
+    for name in left:gmatch "[%a_][%w_]*" do
+      i = i + 1
+      local value = values[i] and value_of(values[i], env)
+      if value ~= nil then env[name] = value end
+    end
+  end
+  return env
+end
+
+local sample
+
+--- Returns a tensor, whose methods are those of every tensor.
+---@return any
+function names.sample()
+  sample = sample or cute.zeros({1}, cute.f32)
+  return sample
+end
+
+--- Returns the path of names that ends with the name at an offset, "arch.popc"
+-- or "x:fill", the offset of its last name, and the offset behind it; nil if
+-- there is no name.
+---@param text string
+---@param offset integer
+---@return string? path, integer? from, integer? to
+function names.at(text, offset)
+  local from = offset
+  while from > 1 and text:find("^[%w_]", from - 1) do from = from - 1 end
+  local to = text:match("^[%a_][%w_]*()", from)
+  if not to or to < offset then return nil end
+  local head = text:sub(math.max(1, from - 200), from - 1)
+  local owner = head:match "[%a_][%w_.]*[.:]$"
+  return (owner or "") .. text:sub(from, to - 1), from, to
+end
+
+---------------------------------------------------------------------------
+-- Definitions
+---------------------------------------------------------------------------
+
+local OPENS = {["do"] = true, ["then"] = true, ["repeat"] = true}
+local CLOSES = {["end"] = true, ["until"] = true, ["elseif"] = true,
+                ["else"] = true}
+
+-- Returns the offset of the declaration of a local that is visible at an
+-- offset: locals, parameters, and variables of `for`.
+local function local_at(list, name, offset)
+  local scopes, waiting = {{}}, nil
+  local i = 1
+  local function declare(scope, stop)
+    -- Names up to the token `stop`, or of `local a <const>, b`.
+    while list[i] and list[i].text ~= stop do
+      local t = list[i]
+      if t.name then scope[t.text] = t.from end
+      local after = list[i + 1] and list[i + 1].text
+      if not stop and after == "<" then i = i + 3 end
+      after = list[i + 1] and list[i + 1].text
+      if not stop and after ~= "," then return end
+      i = i + (stop and 1 or 2)
+    end
+  end
+  while list[i] and list[i].from <= offset do
+    local text = list[i].text
+    if text == "function" then
+      local scope = {}
+      local before = list[i - 1]
+      if before and before.text == "local" and list[i + 1] then
+        scopes[#scopes][list[i + 1].text] = list[i + 1].from
+      end
+      while list[i] and list[i].text ~= "(" do i = i + 1 end
+      i = i + 1
+      declare(scope, ")")
+      scopes[#scopes + 1] = scope
+    elseif text == "local" and list[i + 1] and list[i + 1].name then
+      i = i + 1
+      declare(scopes[#scopes])
+    elseif text == "for" then
+      waiting, i = {}, i + 1
+      while list[i] and list[i].text ~= "=" and list[i].text ~= "in" do
+        if list[i].name then waiting[list[i].text] = list[i].from end
+        i = i + 1
+      end
+    else
+      if CLOSES[text] and scopes[2] then scopes[#scopes] = nil end
+      if OPENS[text] or text == "else" then
+        scopes[#scopes + 1] = text == "do" and waiting or {}
+        if text == "do" then waiting = nil end
+      end
+    end
+    i = i + 1
+  end
+  for k = #scopes, 1, -1 do
+    if scopes[k][name] then return scopes[k][name] end
+  end
+end
+
+--- Returns the offset at which a text declares a field or a global function:
+-- `function M.name`, `M.name =`, `function name`, or `name =` in a table.
+---@param text string
+---@param name string
+---@return integer?
+function names.field(text, name)
+  local list, best = tokens.of(text), nil
+  for i, t in ipairs(list) do
+    if t.text == name then
+      local before = list[i - 1] and list[i - 1].text
+      local after = list[i + 1] and list[i + 1].text
+      local k = i
+      while list[k - 1] and (list[k - 1].text == "." or list[k - 1].text == ":")
+      do
+        k = k - 2
+      end
+      if list[k - 1] and list[k - 1].text == "function" then return t.from end
+      if after == "=" and (before == "." or before == "{" or before == ",") then
+        best = best or t.from
+      end
+    end
+  end
+  return best
+end
+
+--- Returns the offset of the declaration of the name at an offset; or nil and
+-- the module and the field that the name belongs to, if it is of a module that
+-- the text requires.
+---@param text string
+---@param offset integer
+---@return integer? offset
+---@return string? module
+---@return string? field nil: the module itself
+function names.definition(text, offset)
+  local line_start = text:sub(1, offset - 1):match "()[^\n]*$"
+  local line = text:sub(line_start):match "^[^\n]*"
+  for from, name, to in line:gmatch "require%s*%(?%s*()[\"']([%w_.]+)[\"']()" do
+    local at = offset - line_start + 1
+    if from <= at and at <= to then return nil, name end
+  end
+  local path, from = names.at(text, offset)
+  if not path then return nil end
+  local list = tokens.of(text)
+  local owner, field = path:match "^([%w_]+).*[.:]([%w_]+)$"
+  if not owner then
+    local found = local_at(list, path, from)
+    if found then return found end
+    return not lex.STOPS[path] and names.field(text, path) or nil
+  end
+  local word = "%f[%w_]" .. owner
+    .. "%s*=%s*require%s*%(?%s*[\"']([%w_.]+)[\"']"
+  local required = text:match(word)
+  if required then return nil, required, field end
+  return names.field(text, field)
+end
+
+return names
+-- SPDX-License-Identifier: MIT

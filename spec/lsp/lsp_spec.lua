@@ -1,0 +1,371 @@
+-- Tests `cutelua lsp`: diagnostics while a document changes, repairs, answers
+-- about names, positions, limits, and answers to what is no valid message.
+local dkjson = require "dkjson"
+local driver = require "spec.lsp.driver"
+local support = require "spec.support"
+
+-- Line 14 of this script, counted from 0, needs a barrier before it.
+local RACE = [[
+-- Prüfung 😀 of a race
+local cute = require "cute"
+local arch = cute.arch
+local when = cute.when
+
+local k = cute.kernel("faulty", function(x, y)
+  local t, w = arch.thread_idx(), arch.warp_idx()
+  local s = cute.make_smem_tensor(cute.f32, cute.make_layout(2), 128)
+  local v = x[t]
+  when(arch.lane_idx():eq(0), function() s[w] = v end)
+  arch.sync_threads()
+  local top = cute.max(s[0], s[1])
+  --[=[ mend 😀 ]=]
+  when(arch.lane_idx():eq(0), function()
+    s[w] = v - top
+  end)
+  arch.sync_threads()
+  y[t] = s[0] + s[1]
+end)
+k(cute.zeros({64}, cute.f32), cute.zeros({64}, cute.f32)):launch {
+  grid = 1, block = 64, device = "sim:sm_90a", seed = 1}
+]]
+local URI = "file:///tmp/k%C3%A4rnel.lua"
+
+local d
+
+local function start(...)
+  d = driver.start(...)
+  return d:initialize()
+end
+
+local function stop()
+  if not d then return end
+  assert.equal(dkjson.null, d:ask("shutdown").result)
+  d:notify "exit"
+  assert.equal(0, d:close())
+  d = nil
+end
+
+-- Applies the changes of an edit to a text, by an implementation of its own.
+local function applied(text, changes)
+  local lines = {}
+  for line in text:gmatch "([^\n]*)\n" do lines[#lines + 1] = line .. "\n" end
+  assert.equal(1, #changes)
+  local r = changes[1].range
+  assert.same({0, 0}, {r.start.character, r["end"].character})
+  assert.equal(r.start.line, r["end"].line)
+  table.insert(lines, r.start.line + 1, changes[1].newText)
+  return table.concat(lines)
+end
+
+describe("diagnostics", function()
+  before_each(function() start() end)
+  after_each(stop)
+
+  it("show a race at its line and vanish after the repair", function()
+    d:open(URI, RACE)
+    local list = d:diagnostics(URI, 1)
+    assert.equal(1, #list)
+    local one = list[1]
+    assert.same({1, "race/smem/missing-barrier", "cutelua"},
+                {one.severity, one.code, one.source})
+    assert.same({start = {line = 14, character = 4},
+                 ["end"] = {line = 14, character = 18}}, one.range)
+    assert.equal(11, one.relatedInformation[1].location.range.start.line)
+    assert.equal(URI, one.relatedInformation[1].location.uri)
+    local actions = d:ask("textDocument/codeAction", {context = {
+      diagnostics = list}, textDocument = {uri = URI},
+      range = one.range}).result
+    assert.equal("quickfix", actions[1].kind)
+    assert.is_true(actions[1].isPreferred)
+    local mended = applied(RACE, actions[1].edit.changes[URI])
+    d:change(URI, 2, mended)
+    assert.same({}, d:diagnostics(URI, 2))
+    -- A repair of an old text is not offered.
+    assert.same({}, d:ask("textDocument/codeAction", {context = {
+      diagnostics = {}}, textDocument = {uri = URI}, range = one.range}).result)
+    d:change(URI, 3, RACE)
+    assert.equal(14, d:diagnostics(URI, 3)[1].range.start.line)
+    d:notify("textDocument/didClose", {textDocument = {uri = URI}})
+    assert.same({}, d:diagnostics(URI))
+  end)
+
+  it("follow changes of ranges in UTF-16 units", function()
+    d:open(URI, RACE)
+    d:diagnostics(URI, 1)
+    -- The comment has an emoji, which is two units.
+    d:change(URI, 2, "arch.sync_threads() --[[", {12, 2, 12, 7})
+    d:change(URI, 3, "]]", {12, 35, 12, 38})
+    assert.same({}, d:diagnostics(URI, 3))
+    d:change(URI, 4, "", {12, 32, 12, 37})
+    assert.equal("error/script/lua", d:diagnostics(URI, 4)[1].code)
+  end)
+
+  it("show errors of the script and of its text", function()
+    d:open(URI, (RACE:gsub("arch.lane_idx%(%)", "arch.lane_index()", 1)))
+    local one = d:diagnostics(URI, 1)[1]
+    assert.same({9, "error/script/unknown-name"},
+                {one.range.start.line, one.code})
+    d:change(URI, 2, (RACE:gsub("local when =", "local when ==", 1)))
+    one = d:diagnostics(URI, 2)[1]
+    assert.same({3, "error/script/lua"}, {one.range.start.line, one.code})
+  end)
+
+  it("show bank conflicts after the check", function()
+    d:open(URI, [[
+local cute = require "cute"
+local k = cute.kernel(function(y)
+  local s = cute.make_smem_tensor(cute.f32, cute.make_layout(1024), 128)
+  local t = cute.arch.thread_idx()
+  s[t * 32] = 1.0
+  y[t] = s[t * 32]
+end)
+k(cute.zeros({32}, cute.f32)):launch {grid = 1, block = 32, device = "sim"}
+]])
+    local list = d:diagnostics(URI, 1)
+    list = #list > 0 and list or d:diagnostics(URI, 1)
+    assert.same({2, "performance/smem/bank-conflict"},
+                {list[1].severity, list[1].code})
+    assert.equal(4, list[1].range.start.line)
+  end)
+
+  it("leave out modules and files without cute", function()
+    d:open(URI, "local cute = require 'cute'\nreturn {}\n")
+    assert.same({}, d:diagnostics(URI, 1))
+    d:change(URI, 2, "io.write(nil + 1)\n")
+    assert.same({}, d:diagnostics(URI, 2))
+  end)
+end)
+
+describe("a script", function()
+  after_each(stop)
+
+  it("that never ends is stopped, and a change ends its check", function()
+    start("--seconds", "1")
+    local endless = "local cute = require 'cute'\nwhile true do end\n"
+    d:open(URI, endless)
+    assert.is_truthy(d:diagnostics(URI, 1)[1].message:find("limit is 1 s", 1,
+      true))
+    d:change(URI, 2, endless)
+    os.execute "sleep 0.3"
+    d:change(URI, 3, RACE)
+    assert.equal(14, d:diagnostics(URI, 3)[1].range.start.line)
+    for _, m in ipairs(d.notes) do assert.not_equal(2, m.params.version) end
+  end)
+
+  it("has no io unless allowed", function()
+    local path = os.tmpname()
+    start()
+    d:open(URI, ("local cute = require 'cute'\nio.open(%q, 'w'):write 'x'\n")
+      :format(path))
+    assert.is_truthy(d:diagnostics(URI, 1)[1].message:find("no 'io'", 1, true))
+    assert.equal("", support.read(path))
+    os.remove(path)
+  end)
+
+  it("of more than 1 MiB is not checked", function()
+    start()
+    d:open(URI, RACE .. ("-- x\n"):rep(300000))
+    assert.is_truthy(d:diagnostics(URI, 1)[1].message:find "at most 1048576")
+    assert.same({}, d:at("completion", URI, 100, 0).items)
+  end)
+end)
+
+local function labels(items)
+  local set = {}
+  for _, item in ipairs(items) do set[item.label] = item end
+  return set
+end
+
+describe("answers about names", function()
+  setup(function()
+    start()
+    d:open(URI, RACE)
+    d:facts()
+  end)
+  teardown(stop)
+
+  it("have the layout of a tensor, and the documentation of a name", function()
+    local h = d:at("hover", URI, 14, 4)
+    assert.is_truthy(h.contents.value:find("s: tensor f32,smem\n2:1", 1, true))
+    assert.same({start = {line = 14, character = 4},
+                 ["end"] = {line = 14, character = 5}}, h.range)
+    local page = support.run {"doc", "arch.warp_idx"}
+    h = d:at("hover", URI, 6, 44)
+    assert.equal("```text\n" .. page .. "```", h.contents.value)
+    assert.is_nil(d:at("hover", URI, 0, 0))
+    assert.is_nil(d:at("hover", URI, 99, 99))
+  end)
+
+  it("complete names, methods and options", function()
+    d:change(URI, 2, RACE .. "arch.sync_\nx:fi\n"
+      .. "--😀\nlocal 😀 = arch.lane_\nk(x):launch {gri\n")
+    local items = labels(d:at("completion", URI, 21, 10).items)
+    assert.is_truthy(items.sync_threads)
+    assert.is_nil(items.popc)
+    assert.same({start = {line = 21, character = 5},
+                 ["end"] = {line = 21, character = 10}},
+                items.sync_threads.textEdit.range)
+    local page = support.run({"doc", "arch.sync_threads"}):gsub("%s+", " ")
+    assert.is_truthy(page:find(items.sync_threads.detail, 1, true))
+    assert.equal(2, labels(d:at("completion", URI, 22, 4).items).fill.kind)
+    items = labels(d:at("completion", URI, 24, 21).items)
+    assert.same({start = {line = 24, character = 16},
+                 ["end"] = {line = 24, character = 21}},
+                items.lane_idx.textEdit.range)
+    assert.equal("grid = ",
+      labels(d:at("completion", URI, 25, 16).items).grid.textEdit.newText)
+    d:change(URI, 3, RACE)
+    d:facts()
+  end)
+
+  it("complete methods of a traced tensor", function()
+    d:change(URI, 4, "  s:", {14, 0, 14, 4})
+    assert.is_truthy(labels(d:at("completion", URI, 14, 4).items).fill)
+    d:change(URI, 5, RACE)
+    d:facts()
+  end)
+
+  it("have the layout as an inlay hint", function()
+    local hints = d:ask("textDocument/inlayHint", {textDocument = {uri = URI},
+      range = {start = {line = 7, character = 0},
+               ["end"] = {line = 7, character = 9}}}).result
+    assert.equal(1, #hints)
+    assert.same({": 2:1", {line = 7, character = 9}},
+                {hints[1].label, hints[1].position})
+  end)
+end)
+
+describe("definitions", function()
+  local folder
+
+  setup(function()
+    folder = os.tmpname()
+    os.remove(folder)
+    os.execute("mkdir " .. folder)
+    support.write(folder .. "/parts.lua", "local M = {}\n"
+      .. "function M.first() end\nM.second = 2\nreturn M\n")
+    start()
+  end)
+  teardown(function()
+    stop()
+    os.execute("rm -r " .. folder)
+  end)
+
+  it("are found in scopes and in modules", function()
+    local uri = "file://" .. folder .. "/main.lua"
+    d:open(uri, [[
+local parts = require "parts"
+local x, y <const> = 1, 2
+local function f(x, z)
+  for i = 1, x do
+    local y = i
+    print(x, y, i, z)
+  end
+  return x + y
+end
+print(x, f, parts.first, parts.second)
+]])
+    local function target(line, character)
+      local r = d:at("definition", uri, line, character)
+      if not r then return nil end
+      return ("%s:%d:%d"):format(r.uri:match "[^/]*$", r.range.start.line,
+                                 r.range.start.character)
+    end
+    assert.equal("main.lua:2:17", target(5, 10))
+    assert.equal("main.lua:4:10", target(5, 13))
+    assert.equal("main.lua:3:6", target(5, 16))
+    assert.equal("main.lua:2:20", target(5, 19))
+    assert.equal("main.lua:1:9", target(7, 13))
+    assert.equal("main.lua:1:6", target(9, 6))
+    assert.equal("main.lua:2:15", target(9, 9))
+    assert.equal("parts.lua:1:11", target(9, 18))
+    assert.equal("parts.lua:2:2", target(9, 32))
+    assert.equal("parts.lua:0:0", target(0, 25))
+    assert.is_nil(target(9, 1))
+  end)
+end)
+
+describe("a message that is not valid", function()
+  after_each(stop)
+
+  it("is answered by its code", function()
+    d = driver.start()
+    assert.equal(-32002, d:ask("shutdown").error.code)
+    d:notify("textDocument/didOpen", {})
+    assert.equal("utf-16", d:initialize().capabilities.positionEncoding)
+    assert.equal(-32600, d:ask("initialize").error.code)
+    assert.equal(-32601, d:ask("textDocument/nothing").error.code)
+    for _, p in ipairs {{}, {textDocument = 1}, {textDocument = {uri = 7}},
+        {textDocument = {uri = "file:///no"}, position = {line = 0,
+          character = 0}}} do
+      assert.equal(-32602, d:ask("textDocument/hover", p).error.code)
+    end
+    d:open(URI, "x")
+    for _, at in ipairs {{line = -1, character = 0}, {line = 0.5,
+        character = 0}, {line = "0", character = 0}, {line = 0}} do
+      assert.equal(-32602, d:ask("textDocument/hover", {textDocument = {
+        uri = URI}, position = at}).error.code)
+    end
+    for text, code in pairs {["{"] = -32700, [""] = -32700, ["7"] = -32600,
+        ["[]"] = -32600, [("["):rep(100000)] = -32700, ["\0"] = -32700,
+        ['{"jsonrpc":"2.0","id":1.5,"method":"shutdown"}'] = -32600,
+        ['{"jsonrpc":"2.0","id":"a"}'] = -32600} do
+      d:body(text)
+      if text:find '"a"' then
+        assert.equal(code, d:wait_for(function() return d.answers.a end,
+          "a").error.code)
+      else
+        assert.equal(code, d:wait_odd())
+      end
+    end
+    for _, m in ipairs {"didOpen", "didChange", "didClose", "didNothing"} do
+      d:notify("textDocument/" .. m, {textDocument = {uri = 1, text = {}}})
+    end
+  end)
+
+  it("does not end the session if its header is wrong", function()
+    start()
+    d:raw "Content-Type: x\r\n\r\n"
+    assert.equal(-32700, d:wait_odd())
+    d:raw(("x"):rep(100000) .. "\n")
+    local ok = '{"jsonrpc":"2.0","id":"b","method":"no"}'
+    d:body(ok)
+    assert.equal(-32601, d:wait_for(function() return d.answers.b end,
+      "b").error.code)
+    local large = (16 << 20) + 1
+    d:raw(("Content-Length: %d\r\n\r\n%s"):format(large, (" "):rep(large)))
+    assert.equal(-32600, d:wait_odd())
+    -- A message may arrive byte by byte.
+    for c in ("Content-Length: 40\r\n\r\n" .. ok:gsub('"b"', '"c"')):gmatch "."
+    do
+      d:raw(c)
+    end
+    assert.equal(-32601, d:wait_for(function() return d.answers.c end,
+      "c").error.code)
+  end)
+end)
+
+describe("a client", function()
+  it("may flood the server with changes", function()
+    start()
+    d:open(URI, RACE)
+    for i = 2, 2000 do
+      d:change(URI, i, ("-- %d\n"):format(i), {0, 0, 0, 0})
+    end
+    assert.equal(14 + 1999, d:diagnostics(URI, 2000)[1].range.start.line)
+    stop()
+  end)
+
+  it("may vanish", function()
+    d = driver.start()
+    d:initialize()
+    d:open(URI, RACE)
+    assert.equal(0, d:close())
+    d = driver.start()
+    d:initialize()
+    d:notify "exit"
+    assert.equal(1, d:close())
+    d = nil
+  end)
+end)
+-- SPDX-License-Identifier: MIT

@@ -327,7 +327,7 @@ describe("a message that is not valid", function()
     start()
     d:raw "Content-Type: x\r\n\r\n"
     assert.equal(-32700, d:wait_odd())
-    d:raw(("x"):rep(100000) .. "\n")
+    d:raw(("x"):rep(100000))
     local ok = '{"jsonrpc":"2.0","id":"b","method":"no"}'
     d:body(ok)
     assert.equal(-32601, d:wait_for(function() return d.answers.b end,
@@ -366,6 +366,57 @@ describe("a client", function()
     d:notify "exit"
     assert.equal(1, d:close())
     d = nil
+  end)
+end)
+
+-- Neovim opens a script, waits for the diagnostics, inserts a barrier and waits
+-- until the diagnostics are gone. It writes what it saw.
+local NEOVIM = [[
+local function report(...)
+  io.stdout:write(table.concat({...}, " "), "\n")
+end
+local id = vim.lsp.start_client {name = "cutelua", root_dir = "/tmp",
+                                 cmd = {%q, "lsp"}}
+vim.lsp.buf_attach_client(0, id)
+local function wait(n)
+  assert(vim.wait(20000, function() return #vim.diagnostic.get(0) == n end),
+         "no diagnostics")
+end
+local function ask(method, line, character)
+  local all = vim.lsp.buf_request_sync(0, method, {
+    textDocument = vim.lsp.util.make_text_document_params(),
+    position = {line = line, character = character}}, 20000)
+  return all[id].result
+end
+wait(1)
+local d = vim.diagnostic.get(0)[1]
+report(d.lnum, d.col, d.code)
+report(vim.split(ask("textDocument/hover", 10, 10).contents.value, "\n")[2])
+report(ask("textDocument/definition", 14, 4).range.start.line)
+vim.api.nvim_buf_set_lines(0, 12, 13, true, {"  arch.sync_threads() -- 😀"})
+wait(0)
+report("mended")
+vim.lsp.stop_client(id)
+vim.cmd "qa!"
+]]
+
+describe("Neovim", function()
+  it("shows the diagnostics of a race until it is repaired", function()
+    local _, _, code = support.exec {"nvim", "--version"}
+    if code ~= 0 then return pending "needs Neovim" end
+    local pwd = support.must {"pwd"}:gsub("%s+$", "")
+    local program = support.program:find "^/" and support.program
+      or pwd .. "/" .. support.program
+    local driving, script = os.tmpname(), os.tmpname()
+    support.write(driving, NEOVIM:format(program))
+    support.write(script .. ".lua", RACE)
+    local out = support.must {"timeout", "60", "nvim", "--headless", "-u",
+      "NONE", "-i", "NONE", script .. ".lua", "-c", "luafile " .. driving}
+    for _, path in ipairs {driving, script, script .. ".lua"} do
+      os.remove(path)
+    end
+    assert.equal("14 4 race/smem/missing-barrier\n"
+      .. "cute.arch.sync_threads()\n7\nmended\n", out)
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -169,30 +169,31 @@ local function wrong_header(session)
     .. "'Content-Length: BYTES' and an empty line")
 end
 
--- Takes the header from the bytes of s; reports whether there was a whole one.
--- Then s.want is the size of the body, or s.skip the bytes to leave out; s.lost
--- says that a wrong header was reported, and no right one has followed.
+local NAME = "[Cc]ontent%-[Ll]ength:"
+
+-- Takes the header from the bytes of s; reports whether there was one. Then
+-- s.want is the size of the body, or s.skip the number of bytes to leave out.
+-- After bytes that are no message, the next header follows at once, without a
+-- new line. s.lost says that such bytes were reported, and no right header has
+-- followed.
 local function take_header(s, session)
   local _, stop = s.bytes:find "\r?\n\r?\n"
-  if not stop or stop > HEADER then
-    if #s.bytes <= HEADER then return false end
-    if not s.lost then wrong_header(session) end
-    s.lost = true
-    local mark = s.bytes:find("\n[Cc]ontent%-[Ll]ength:", 2)
-    s.bytes = mark and s.bytes:sub(mark + 1) or s.bytes:sub(-16)
+  local large = not stop or stop > HEADER
+  if large and #s.bytes <= HEADER then return false end
+  local header = s.bytes:sub(1, large and 0 or stop)
+  local size = header:match(".*" .. NAME .. "[ \t]*(%d+)[ \t]*\r?\n")
+  size = math.tointeger(tonumber(size or ""))
+  if not (size and header:find "^%a[%w-]*:") and not s.lost then
+    wrong_header(session)
+  end
+  s.lost = not size
+  if large then
+    local mark = s.bytes:find(NAME, 2)
+    s.bytes = s.bytes:sub(mark or -#NAME)
     return mark ~= nil
   end
-  local header = "\n" .. s.bytes:sub(1, stop)
   s.bytes = s.bytes:sub(stop + 1)
-  local size = header:match "\n[Cc]ontent%-[Ll]ength:[ \t]*(%d+)[ \t]*\r?\n"
-  size = math.tointeger(tonumber(size or ""))
-  if not size then
-    if not s.lost then wrong_header(session) end
-    s.lost = true
-    return true
-  end
-  s.lost = false
-  if size > LARGEST then
+  if size and size > LARGEST then
     too_long(session)
     s.skip = size
   else

@@ -266,6 +266,7 @@ docs: setup-build
 	@$(LUA) tools/ptxdoc.lua
 	@$(LUA) tools/examples.lua $(BUILD)/cutelua README.md docs/architecture.md
 	@$(LUA) tools/figures.lua $(BUILD)/cutelua
+	@$(BUILD)/cutelua tools/programs.lua $(BUILD)/cutelua
 	@$(BUILD)/cutelua tools/reference.lua $(BUILD)/docs $(BUILD)/cutelua
 	@$(BUILD)/cutelua tools/tutorial.lua $(BUILD)/docs
 	@$(BUILD)/cutelua tools/pages.lua $(BUILD)/docs README.md \

@@ -80,6 +80,9 @@ describe("diagnostics", function()
     local mended = applied(RACE, actions[1].edit.changes[URI])
     d:change(URI, 2, mended)
     assert.same({}, d:diagnostics(URI, 2))
+    assert.same({}, d:ask("textDocument/codeAction", {context = {
+      diagnostics = list, only = {"source.organizeImports"}},
+      textDocument = {uri = URI}, range = one.range}).result)
     -- A repair of an old text is not offered.
     assert.same({}, d:ask("textDocument/codeAction", {context = {
       diagnostics = {}}, textDocument = {uri = URI}, range = one.range}).result)

@@ -7,6 +7,7 @@
 -- the tensors of the last record of `explain`.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
+local names = require "cutelua.lsp.names"
 
 local checks = {}
 
@@ -45,8 +46,13 @@ end
 
 -- Reports whether a text is a script of cute. Other Lua files are not checked.
 local function is_script(text)
-  return text:find "require%s*%(?%s*[\"']cute[.\"']" ~= nil
-    or text:find "require%s*%(?%s*[\"']kernels%." ~= nil
+  for from in text:gmatch "%f[%w_]require()" do
+    local name = names.required(text, from)
+    if name and ((name .. "."):find "^cute%." or name:find "^kernels%.") then
+      return true
+    end
+  end
+  return false
 end
 
 ---------------------------------------------------------------------------

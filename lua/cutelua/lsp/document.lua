@@ -52,9 +52,9 @@ end
 -- Returns the number of UTF-16 units of a text.
 local function units(text)
   if not text:find "[\128-\255]" then return #text end
-  local n = 0
-  for c in text:gmatch(CHARACTER) do n = n + (c:byte() >= 240 and 2 or 1) end
-  return n
+  local _, characters = text:gsub("[^\128-\191]", "")
+  local _, pairs_ = text:gsub("[\240-\255]", "")
+  return characters + pairs_
 end
 
 --- Returns the offset of a position. A position behind the end of its line is
@@ -99,12 +99,9 @@ end
 function Document:place(line, column)
   local text = self:line(line - 1)
   if not text then return self:position(#self.text + 1) end
-  local at, n = 1, 1
-  while n < column and at <= #text do
-    local _, stop = text:find("^" .. CHARACTER, at)
-    at, n = (stop or at) + 1, n + 1
-  end
-  return {line = line - 1, character = units(text:sub(1, at - 1))}
+  local at = not text:find "^[\128-\191]" and utf8.offset(text, column)
+  return {line = line - 1,
+          character = units(text:sub(1, (at or #text + 1) - 1))}
 end
 
 --- Replaces the text of a range, or the whole text.

@@ -8,6 +8,23 @@ local tokens = require "cutelua.text.tokens"
 
 local names = {}
 
+-- The longest line that is searched for declarations, and the longest distance
+-- of the words of an expression: patterns that search more could take minutes.
+local LONGEST, NEAR = 1000, 200
+-- The most names of a path such as a.b.c.
+local MOST_NAMES = 6
+
+--- Returns the name of the module that `require`, which ends before an offset,
+-- loads, and the offset behind it; nil if the name is no constant text.
+---@param text string
+---@param from integer
+---@return string? name, integer? to
+function names.required(text, from)
+  local name, to = text:sub(from, from + NEAR):match(
+    "^%s*%(?%s*[\"']([%w_.]+)[\"']()")
+  return name, name and from + to - 1
+end
+
 local modules
 
 -- Returns a module of cute or of the library of kernels; nil for other names.
@@ -51,13 +68,18 @@ function names.environment(text, facts)
     if fact.kind == "tensor" then env[fact.name] = names.sample()
     elseif fact.kind == "layout" then env[fact.name] = cute.make_layout(1) end
   end
-  for left, right in text:gmatch "local%s+([%a_][%w_,%s]-)%s*=%s*([^\n]*)" do
+  for line in text:gmatch "[^\r\n]+" do
+    local left, right
+    if #line <= LONGEST then
+      left, right = line:match "%f[%w_]local%s+([%a_][%w_, ]-)%s*=%s*(.*)"
+    end
     local values = {}
-    for one in (right:gsub("%s*%-%-.*$", "") .. ","):gmatch "%s*([^,]*)," do
+    for one in ((right or ""):gsub("%s*%-%-.*$", "") .. ","):gmatch
+      "%s*([^,]*)," do
       values[#values + 1] = one
     end
     local i = 0
-    for name in left:gmatch "[%a_][%w_]*" do
+    for name in (left or ""):gmatch "[%a_][%w_]*" do
       i = i + 1
       local value = values[i] and value_of(values[i], env)
       if value ~= nil then env[name] = value end
@@ -163,8 +185,8 @@ function names.field(text, name)
       local before = list[i - 1] and list[i - 1].text
       local after = list[i + 1] and list[i + 1].text
       local k = i
-      while list[k - 1] and (list[k - 1].text == "." or list[k - 1].text == ":")
-      do
+      while k > i - 2 * MOST_NAMES and list[k - 1]
+        and (list[k - 1].text == "." or list[k - 1].text == ":") do
         k = k - 2
       end
       if list[k - 1] and list[k - 1].text == "function" then return t.from end
@@ -185,11 +207,10 @@ end
 ---@return string? module
 ---@return string? field nil: the module itself
 function names.definition(text, offset)
-  local line_start = text:sub(1, offset - 1):match "()[^\n]*$"
-  local line = text:sub(line_start):match "^[^\n]*"
-  for from, name, to in line:gmatch "require%s*%(?%s*()[\"']([%w_.]+)[\"']()" do
-    local at = offset - line_start + 1
-    if from <= at and at <= to then return nil, name end
+  local first = math.max(1, offset - NEAR)
+  for from in text:sub(first, offset):gmatch "%f[%w_]require()" do
+    local name, to = names.required(text, first + from - 1)
+    if name and to >= offset then return nil, name end
   end
   local path, from = names.at(text, offset)
   if not path then return nil end
@@ -200,10 +221,11 @@ function names.definition(text, offset)
     if found then return found end
     return not lex.STOPS[path] and names.field(text, path) or nil
   end
-  local word = "%f[%w_]" .. owner
-    .. "%s*=%s*require%s*%(?%s*[\"']([%w_.]+)[\"']"
-  local required = text:match(word)
-  if required then return nil, required, field end
+  for stop in text:gmatch("%f[%w_]" .. owner .. "()%f[^%w_]") do
+    local to = text:sub(stop, stop + NEAR):match "^%s*=%s*require()"
+    local required = to and names.required(text, stop + to - 1)
+    if required then return nil, required, field end
+  end
   return names.field(text, field)
 end
 

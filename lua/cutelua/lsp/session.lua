@@ -16,8 +16,8 @@ local session = {}
 
 local NOT_INITIALIZED = -32002
 -- The most documents; the most candidates of a completion, and of those that
--- are described.
-local MOST_OPEN, MOST_ITEMS, MOST_DESCRIBED = 1000, 1000, 100
+-- are described; the bytes before the cursor that a completion reads.
+local MOST_OPEN, MOST_ITEMS, MOST_DESCRIBED, BEFORE = 1000, 1000, 100, 32768
 
 local Session = {}
 Session.__index = Session
@@ -206,7 +206,9 @@ local KINDS = {option = OPTION, string = VALUE}
 methods["textDocument/completion"] = function(self, params)
   local at, offset = place_of(self, params)
   if #at.text > checks.MOST then return {isIncomplete = false, items = {}} end
-  local before = at.text:sub(1, offset - 1)
+  local before = at.text:sub(math.max(1, offset - BEFORE), offset - 1)
+  -- A text that is cut begins with a whole line.
+  if offset > BEFORE then before = before:gsub("^[^\n]*\n", "", 1) end
   local list, word, place, about = complete.find(before, environment(at))
   local range = {start = at:position(offset - #word),
                  ["end"] = at:position(offset)}
@@ -261,8 +263,13 @@ end
 
 methods["textDocument/codeAction"] = function(self, params)
   local at, range = open_document(self, params), range_of(params)
-  local list = {}
-  if at.checked ~= at.version then return list end
+  local list, context = {}, params.context
+  local only = json.is_object(context) and context.only
+  local wanted = type(only) ~= "table" or #only == 0
+  for _, kind in ipairs(wanted and {} or only) do
+    wanted = wanted or kind == "quickfix" or kind == ""
+  end
+  if not wanted or at.checked ~= at.version then return list end
   for _, one in ipairs(at.found) do
     local r = one.diagnostic.range
     local meets = r.start.line <= range["end"].line

@@ -458,7 +458,7 @@ function complete.find(text, env)
   elseif kind then
     return {}, "", kind
   end
-  local word = text:match "[%w_]*$"
+  local word = text:reverse():match "^[%w_]*":reverse()
   local head = text:sub(1, #text - #word)
   local list, about = members(head, word, env)
   if list then return list, word, "name", about end

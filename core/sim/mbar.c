@@ -97,13 +97,21 @@ void simmbar_free(SimCluster *c) {
   base_free(c->mbarclocks);
 }
 
+// Reports whether mbarriers a and b are probably stages of one ring: they are
+// in one memory object of one CTA, and one line initialized them. (A script may
+// put several rings into one object, and PTX often has one object for all.)
+static bool share_ring(const SimCluster *c, const SimMbar *a,
+                       const SimMbar *b) {
+  int64_t size = c->prog->smem_bytes;
+  return a->mem == b->mem && a->src == b->src && a->at / size == b->at / size;
+}
+
 // Reports whether the last wait of w that passed was at another mbarrier of
-// b's array.
+// b's ring.
 static bool at_sibling(const SimWarp *w, const SimMbar *b) {
   const SimCluster *c = w->cluster;
   const SimMbar *m = w->mbar < 0 ? b : &c->mbar[w->mbar];
-  return m != b && m->mem == b->mem &&
-         m->at / c->prog->smem_bytes == b->at / c->prog->smem_bytes;
+  return m != b && share_ring(c, m, b);
 }
 
 // Reports whether no warp has waited at mbarrier b.
@@ -113,17 +121,18 @@ static bool is_unwatched(const SimCluster *c, const SimMbar *b) {
   return true;
 }
 
-// Returns an mbarrier of b's array at which no warp has waited, although w
-// waited several times at b. Returns NULL if there is none. used: whether the
-// mbarrier must be in use.
+// Returns an mbarrier of b's ring that w never used and at which no warp has
+// waited, although w waited several times at b. Returns NULL if there is none.
+// (A warp goes once around the stages before it waits again at b, and uses both
+// rings of a pipeline, which one line initializes.) used: whether the mbarrier
+// must be in use.
 static const SimMbar *skipped(const SimWarp *w, const SimMbar *b, bool used) {
   const SimCluster *c = w->cluster;
-  int64_t size = c->prog->smem_bytes;
   uint32_t stuck = w->state == SW_MBAR && w->mbar == index_of(c, b);
   if (*waits_of(c, w->id, b) + stuck < b->born + 2) return NULL;
   for (int k = 0; k < c->nmbar; k++) {
     const SimMbar *m = &c->mbar[k];
-    if (m->mem == b->mem && m != b && m->at / size == b->at / size &&
+    if (m != b && share_ring(c, m, b) && !m->use[w->id].clk &&
         (!used || m->begun || m->phase > m->born) && is_unwatched(c, m))
       return m;
   }

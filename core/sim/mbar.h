@@ -118,8 +118,9 @@ void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
 bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk);
 // Returns the number of mbarriers in the array of b.
 int simmbar_array(const SimCluster *c, const SimMbar *b);
-// Reports whether w waited several times at one mbarrier of an array, and no
-// warp waited at another one of it. used: whether that one must be in use.
+// Reports whether w waited several times at one mbarrier of a ring, and no warp
+// waited at another mbarrier of that ring, which w did not use either. used:
+// whether the other mbarrier must be in use.
 bool simmbar_stays(const SimWarp *w, bool used);
 // Fills in why w accesses the bytes of a copy too early. phase: the mbarrier's
 // phase when the copy started. landed: the copy is complete.

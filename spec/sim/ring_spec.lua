@@ -209,6 +209,18 @@ describe("a ring of mbarriers", function()
       "local i, turn = 0, 0", 2}}, "state:advance() of a pipeline, or the next "
       .. "index and parity")
   end)
+
+  it("that shares an object with another ring", function()
+    local one = {"(cute.i64, STAGES)", "(cute.i64, 2 * STAGES)"}
+    local half = {"arch.alloc_smem(cute.i64, STAGES)", "full + STAGES"}
+    local line = {"--@full\n      ", ""}  -- one line initializes both rings
+    local count = {"full + i, 32)", "full + i, 64)"}
+    for _, changes in ipairs {{one, half, count}, {one, half, line, count}} do
+      advises("roles", changes, "number of threads that arrive in a phase")
+    end
+    advises("roles", {one, half, {"local i, turn = r % STAGES, r // STAGES % 2",
+      "local i, turn = 0, r % 2", 2}}, "waits go around the ring")
+  end)
 end)
 
 describe("a ring of warp roles", function()

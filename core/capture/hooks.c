@@ -4,8 +4,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,43 +13,6 @@
 #define EXPORT __attribute__((visibility("default")))
 
 typedef void *CUlibrary, *CUkernel;
-
-void warn_once(int which, const char *format, ...) {
-  static atomic_int said[WARNINGS];
-  va_list args;
-  if (atomic_exchange(&said[which], 1)) return;
-  char text[1024];
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  fprintf(stderr, "cutecapture: %s\n", text);
-}
-
-// ---- the real functions ----
-
-static void *(*real_dlsym)(void *, const char *);
-
-// Finds the C library's dlsym. dlvsym is not replaced.
-static void find_dlsym(void) {
-  static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17",
-                                         "GLIBC_2.2.5"};
-  for (int i = 0; i < 3 && !real_dlsym; i++)
-    *(void **)(void *)&real_dlsym = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-}
-
-static void *driver_library(void) {
-  static void *_Atomic library;
-  void *lib = library;
-  if (!lib) library = lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!lib) library = lib = dlopen("libcuda.so.1", RTLD_LAZY);
-  return lib;
-}
-
-void *driver_function(const char *name) {
-  void *lib = driver_library();
-  if (!real_dlsym) find_dlsym();
-  return lib && real_dlsym ? real_dlsym(lib, name) : NULL;
-}
 
 // ---- handles of modules and kernels ----
 
@@ -228,7 +189,7 @@ enum { HOOKED = sizeof hooks / sizeof *hooks };
 
 __attribute__((constructor)) static void start(void) {
   int i = 0;
-  if (!real_dlsym) find_dlsym();
+  real_dlsym();
 #define H(name, params) \
   { \
     CUresult (*p) params = name; \
@@ -504,11 +465,11 @@ CUresult cuGetProcAddress_v2(const char *name, void **p, int version,
 // call must be a jump: the Makefile compiles this file with
 // -foptimize-sibling-calls.
 void *dlsym(void *handle, const char *name) {
-  if (!real_dlsym) find_dlsym();
+  Dlsym *real = real_dlsym();
   Hook *h = hook_of(name);
   if (!h || handle == RTLD_NEXT || handle == RTLD_DEFAULT)
-    return real_dlsym(handle, name);
-  void *p = real_dlsym(handle, name);
+    return real(handle, name);
+  void *p = real(handle, name);
   Dl_info at;
   if (!p || !dladdr(p, &at) || !at.dli_fname ||
       !strstr(at.dli_fname, "libcuda.so"))

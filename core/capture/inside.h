@@ -81,7 +81,7 @@ void graph_change(CUgraphExec e, CUgraphNode node, const void *params);
 // the driver must launch the graph.
 bool graph_run(CUgraphExec e, CUstream s, CUresult *result);
 
-// ---- the driver (hooks.c) ----
+// ---- kernels (hooks.c) ----
 
 // Reports whether a kernel is known and its name is selected.
 bool kernel_selected(CUfunction f);
@@ -89,6 +89,11 @@ bool kernel_selected(CUfunction f);
 CUresult capture_launch(const CUlaunchConfig *c, CUfunction f, void **params,
                         void **extra);
 
+// ---- the driver's own functions (driver.c) ----
+
+typedef void *Dlsym(void *library, const char *name);
+// Returns the C library's dlsym, which hooks.c replaces.
+Dlsym *real_dlsym(void);
 // Returns a function of the driver, or NULL.
 void *driver_function(const char *name);
 // Prints a warning with this number, at most once in a process.

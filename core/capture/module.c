@@ -106,7 +106,7 @@ static bool unpack_zstd(const void *s, size_t n, char *out, size_t size) {
   size_t (*unpack)(void *, size_t, const void *, size_t);
   void *lib = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!lib) return false;
-  *(void **)(void *)&unpack = dlsym(lib, "ZSTD_decompress");
+  *(void **)(void *)&unpack = real_dlsym()(lib, "ZSTD_decompress");
   bool ok = unpack && unpack(out, size, s, n) == size;
   dlclose(lib);
   return ok;

@@ -2,7 +2,6 @@
 // with them.
 #include "sim/async.h"
 #include "sim/mbar.h"
-#include "sim/ring.h"
 #include "sim/roles.h"
 #include "sim/shadow.h"
 #include "sim/waits.h"
@@ -479,7 +478,7 @@ static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
   uint32_t clk = 0;
   for (Readers r = readers_of(c, g); next_reader(&r);)
     if (r.actor == actor && f->race.how == CLASH_WAR) clk = r.read->clk;
-  simring_stray(f, x, g, clk ? &c->warp[actor] : NULL, clk);
+  simwaits_stray(f, x, g, clk ? &c->warp[actor] : NULL, clk);
 }
 
 // Fills in why the waits of threads did not cover an actor's read of granule g.
@@ -518,7 +517,7 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
   else if (how == CLASH_RAW) say_late(f, x, l, g);
   else if (x->agent) f->r.lack = LACK_TURN;
   if (!flying && how == CLASH_WAR) say_reader(f, x, l, g, actor);
-  if (how == CLASH_RAW && f->race.agent) simring_look(f, x, l, g);
+  if (how == CLASH_RAW && f->race.agent) simwaits_look(f, x, l, g);
 }
 
 // ---- reads ----
@@ -666,7 +665,7 @@ static void say_undefined(Access *x, int l, uint32_t g) {
   SimFault *f = fault_at(x, SIM_UNINIT, l, src2, g);
   if (!f) return;
   f->r.lack = lack;
-  simring_look(f, x, l, g);
+  simwaits_look(f, x, l, g);
 }
 
 // Returns the lanes that made the last write, without lane l itself.
@@ -680,7 +679,7 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
     SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
     if (f) {
       say_flight(f, x, l, g, q);
-      simring_look(f, x, l, g);
+      simwaits_look(f, x, l, g);
     }
     return;
   }

@@ -1,4 +1,4 @@
-// Explains why waits for groups did not suffice (waits.c).
+// Explains why waits did not suffice (waits.c).
 #ifndef CUTE_SIMWAITS_H
 #define CUTE_SIMWAITS_H
 
@@ -22,6 +22,14 @@ void simwaits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
 // Fills in the reason of a race between two blocks if the wait for a bulk store
 // used .read.
 void simwaits_store(SimFault *f, const SimProg *p);
+// Says in f, a race of two warp roles about granule g, whether x came after a
+// wait for another stage. For a write after a read, u is the warp that read at
+// epoch clk: says whether u had released the stage before.
+void simwaits_stray(SimFault *f, const Access *x, uint32_t g, const SimWarp *u,
+                    uint32_t clk);
+// Fills in what the other stages hold at the place of a read by lane l of
+// granule g, which nothing wrote or an operation in flight writes.
+void simwaits_look(SimFault *f, const Access *x, int l, uint32_t g);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -122,6 +122,24 @@ describe("PTX where there is a GPU", function()
     assert.equal("70000fffe", p[9]:sub(-9))
   end)
 
+  it("may be contracted, and is then compared within a bound", function()
+    local out, err = run([[
+      for i = 0, 31 do x[i] = 1 / (i + 3) end
+      for _, text in ipairs {text, (text:gsub("mul.f32", "add.f32"))} do
+        k = cute.ptx(text):kernel("axpy", {contract = true})
+        local v = k(y, x, 2, 32, 0):check(launch)
+        print(v.verdict, v.inexact, v.compared[1].most, v.compared[1].count)
+      end
+      print(message(function()
+        cute.ptx(text):kernel("axpy", {contract = 1})
+      end))]], {FAKE_PTX = "1"})
+    local why = "contraction of products and sums\t1e-05\t"
+    assert.equal("ok\t" .. why .. "0\nbug\t" .. why .. "32\nptx module:kernel: "
+      .. "contract = 1: true or false expected [bad-argument]\n", out, err)
+    assert.equal(1, select(2, err:gsub("mul.f32", "")))
+    assert.is_nil(err:find "add%.rn" or err:find "mul%.rn")
+  end)
+
   it("is compared with the simulator by check", function()
     local out, err = run [[
       local v = k(y, x, 2, 32, 0):check(launch)

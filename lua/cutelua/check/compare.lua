@@ -237,6 +237,9 @@ end
 -- simulator's; nil if they must be equal.
 local function why_not_exact(program, v)
   if v.sums then return "the order of additions" end
+  if program.card and program.card.contract then
+    return "contraction of products and sums"
+  end
   local name, file, line = core.sim_inexact(program.fn)
   return name and ("%s (%s:%d)"):format(name, source.short(file), line)
 end

@@ -49,9 +49,10 @@ end
 -- accepts such a text if it uses no newer instruction.
 ---@param text string
 ---@param cuda integer
+---@param contract? boolean lets the compiler contract products and sums
 ---@return string text, string? lowered
-function card.text(text, cuda)
-  text = visible(card.exact(text))
+function card.text(text, cuda, contract)
+  text = visible(contract and text or card.exact(text))
   local at, major, minor, after = text:match "()%.version%s+(%d+)%.(%d+)()"
   if not at then return text end
   local most = card.newest(cuda)
@@ -99,10 +100,10 @@ end
 -- false
 ---@param variables table[] of core.ptx_variables
 ---@param smem integer bytes of dynamic shared memory
----@param level integer of the driver's optimisations
+---@param opts {optimize: integer?, contract: boolean?} of Module:kernel
 ---@return table
-function card.new(text, entry, passed, variables, smem, level)
-  local made = {loaded = {}, smem = smem}
+function card.new(text, entry, passed, variables, smem, opts)
+  local made = {loaded = {}, smem = smem, contract = opts.contract}
   for _, v in ipairs(variables) do
     if #v.addresses > 0 then
       made.why = ("the module's variable %s holds addresses, which exist on "
@@ -118,9 +119,9 @@ function card.new(text, entry, passed, variables, smem, level)
     if f and f:usable() then return f end
     local major, minor = tostring(dev:info().cuda):match "^(%d+)%.(%d+)"
     local cuda = major * 1000 + minor * 10
-    local own, lowered = card.text(text, cuda)
+    local own, lowered = card.text(text, cuda, opts.contract)
     local why
-    f, why = dev:load(own, entry.name, #entry.parameters, level)
+    f, why = dev:load(own, entry.name, #entry.parameters, opts.optimize)
     if not f and lowered then
       why = ("kernel %s is PTX %s, but this driver, of CUDA %d.%d, reads PTX "
         .. "up to %s\n  install a newer driver, or compile for the older "

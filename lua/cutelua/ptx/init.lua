@@ -224,7 +224,8 @@ local function prepare_workspace(t, cooperative)
   t[FLAG] = cooperative and 1 or 0
 end
 
-local KERNEL = {smem = true, lines = true, undefined_ok = true, optimize = true}
+local KERNEL = {smem = true, lines = true, undefined_ok = true, optimize = true,
+                contract = true}
 
 -- Raises an error unless `list`, the option undefined_ok, is a list of
 -- positions of the entry's parameters, counted from 1.
@@ -243,7 +244,8 @@ end
 -- string "ptx": reports name lines of the PTX, not of its source,
 -- undefined_ok: integer[] positions of parameters whose memory may have
 -- elements that nothing writes, such as a workspace, optimize: integer level of
--- the driver's optimisations for a GPU, 0 to 4 (4)}
+-- the driver's optimisations for a GPU, 0 to 4 (4), contract: boolean lets the
+-- driver contract products and sums (false)}
 function Module:kernel(name, opts) return ptx.made(self, name, opts) end
 
 --- Returns an entry of a module as a kernel, like Module:kernel.
@@ -256,21 +258,25 @@ function Module:kernel(name, opts) return ptx.made(self, name, opts) end
 -- does each mbarrier.init act as if a fence.mbarrier_init followed?, store_once
 -- = do lanes that execute a store by TMA together store once?}
 function ptx.made(module, name, opts, own)
-  for k in pairs(opts or {}) do
+  opts = opts or {}
+  for k in pairs(opts) do
     if not KERNEL[k] then sign.unknown("option", k, KERNEL) end
   end
   local entry = core.ptx_entry(module.module, name)
-  local smem = opts and opts.smem or 0
+  local smem = opts.smem or 0
   if math.type(smem) ~= "integer" or smem < 0 then
     core.fail("bad-argument", ("smem = %s: bytes of dynamic shared memory "
       .. "expected"):format(core.show(smem)))
   end
-  local level = opts and opts.optimize or 4
+  local level = opts.optimize or 4
   if math.type(level) ~= "integer" or level < 0 or level > 4 then
     core.fail("bad-argument", ("optimize = %s: a level from 0 to 4 expected")
       :format(core.show(level)))
+  elseif opts.contract ~= nil and type(opts.contract) ~= "boolean" then
+    core.fail("bad-argument", ("contract = %s: true or false expected"):format(
+      core.show(opts.contract)))
   end
-  local undefined_ok = opts and opts.undefined_ok or {}
+  local undefined_ok = opts.undefined_ok or {}
   check_positions(entry, undefined_ok)
   local used = core.ptx_variables(module.module, entry.name)
   local n = #entry.parameters
@@ -289,12 +295,12 @@ function ptx.made(module, name, opts, own)
       list[#list + 1] = {v.index, given[n + i], "variable", 0}
     end
     core.ptx_translate(module.module, entry.name, list, smem, module.file,
-                       opts and opts.lines == "ptx" or false,
+                       opts.lines == "ptx" or false,
                        own and own.init_fenced, own and own.store_once)
   end)
   -- Called for each program, after its trace.
   rawset(made, "card", function()
-    local own_card = card.new(module.text, entry, passed, used, smem, level)
+    local own_card = card.new(module.text, entry, passed, used, smem, opts)
     own_card.why = own_card.why or module.simulated
     return own_card
   end)
@@ -343,7 +349,8 @@ end
 function Module:entries() return core.ptx_entries(self.module) end
 
 sign.class("ptx module", Module, [[
-  kernel(name: string, opts?: {lines optimize smem undefined_ok}) entries()
+  kernel(name: string, opts?: {contract lines optimize smem undefined_ok})
+  entries()
   variable(name: string) uses(name: string)]],
            "file module simulated text variables")
 

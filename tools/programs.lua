@@ -70,7 +70,7 @@ local function short(name) return (name:gsub("^cute%.", "")) end
 local function api()
   local out = {}
   local function topic(name, lines)
-    out[#out + 1] = ("### %s\n\n```text\n%s\n```\n"):format(name,
+    out[#out + 1] = ("### API: %s\n\n```text\n%s\n```\n"):format(name,
       table.concat(lines, "\n"))
   end
   for _, name in ipairs(WHOLE) do
@@ -117,7 +117,7 @@ local IDIOMS = {
   {"Types of numbers", "kernels", "Numbers and types", 1},
   {"Fused operations and rounding", "kernels", "Rounding", 1},
   {"Fragments and reductions", "kernels", "Vectors and fragments", 1},
-  {"Shared memory", "kernels", "Tensors", 1},
+  {"Tensors in shared memory", "kernels", "Tensors", 1},
   {"Tiles that hang over the edge", "kernels", "Tensors", 2},
   {"Copies and MMAs", "kernels", "Copies and matrix products", 1},
   {"Shuffles, votes and atomics", "kernels", "The cute.arch functions", 1},

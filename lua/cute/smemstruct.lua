@@ -206,7 +206,7 @@ function Struct:at(bytes)
   end)
 end
 
---- Allocates a structure in the shared memory of the kernel being traced.
+--- Allocates a structure in the shared memory of a kernel.
 -- Returns pointers to its fields, like `at`. Each field is a separate
 -- allocation; reports therefore name it and count its elements. The fields of a
 -- union share one allocation.

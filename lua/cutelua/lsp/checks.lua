@@ -46,7 +46,7 @@ end
 
 -- Reports whether a text is a script of cute. Other Lua files are not checked.
 local function is_script(text)
-  for from in text:gmatch "%f[%w_]require()" do
+  for from in text:gmatch "%f[%w_]require%f[^%w_]()" do
     local name = names.required(text, from)
     if name and ((name .. "."):find "^cute%." or name:find "^kernels%.") then
       return true

@@ -13,17 +13,9 @@
 #include "ir/operands.h"
 
 static const struct { const char *name, *text; uint8_t what; } classes[] = {
-#define EXACT AGREE_EXACT
-#define SM90 AGREE_SM90
-#define BOUND AGREE_BOUND
-#define TIMING AGREE_TIMING
-#define FI(id, name, what, text) {name, text, what},
+#define FI(id, name, what, text) {name, text, AGREE_##what},
   FIDELITIES(FI)
 #undef FI
-#undef TIMING
-#undef BOUND
-#undef SM90
-#undef EXACT
 };
 
 const char *fidelity_name(Fidelity f) { return classes[f].name; }

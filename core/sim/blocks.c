@@ -232,13 +232,11 @@ static bool race(const SimProg *p, const Side *a, const Side *b) {
 
 static void fault(const SimProg *p, const SimArea *area, size_t g,
                   const Side *a, const Side *b, SimFault *f) {
-  const int32_t *t = p->launch->block;
-  int l = thread_of(b);
   memset(f, 0, sizeof *f);
   f->r = (SimReport){
     .kind = SIM_BLOCKRACE, .count = 1, .mem = -1, .leads = -1, .elsewhere = -1,
-    .src = src_of(b), .src2 = src_of(a), .other = thread_of(a),
-    .thread = {l % t[0], l / t[0] % t[1], l / t[0] / t[1]}};
+    .src = src_of(b), .src2 = src_of(a), .other = thread_of(a)};
+  simreport_thread(p, thread_of(b), f->r.thread);
   f->blocks.mine = b->plane;
   f->blocks.other = a->plane;
   simwaits_store(f, p);

@@ -375,13 +375,9 @@ static SimFault *tell(Access *x, int l, const Touch *a, int how, const Touch *b,
   if (!f) return NULL;
   f->blocks.mine = how;
   f->blocks.other = other;
-  const int32_t *t = p->launch->block;
-  int at = thread_of(p, a);
   cta_of(p, a, f->r.block);
   cta_of(p, b, f->blocks.cta);
-  f->r.thread[0] = at % t[0];
-  f->r.thread[1] = at / t[0] % t[1];
-  f->r.thread[2] = at / t[0] / t[1];
+  simreport_thread(p, thread_of(p, a), f->r.thread);
   f->r.other = thread_of(p, b);
   simwaits_store(f, p);
   f->r.counter = p->counter;

@@ -82,16 +82,6 @@ static void see(Known *k, Ref r) {
     if (o.ref && o.written) write(k, &o, known);
 }
 
-static Ref end_of(const Fn *fn, Ref r) {
-  int depth = 0;
-  for (;; r++) {
-    Op op = (Op)ir_get(fn, r)->op;
-    depth += (op_effect(op) & EF_OPENS) && op != OP_ELSE;
-    depth -= op == OP_END;
-    if (!depth) return r;
-  }
-}
-
 // Walks the instructions from r to end in program order. It walks a loop's body
 // twice, because an iteration may read what the previous one wrote to a
 // register.
@@ -100,7 +90,7 @@ static void walk(Known *k, Ref r, Ref end) {
     const Ins *i = ir_get(k->fn, r);
     see(k, r);
     if (i->op != OP_FOR && i->op != OP_LOOP) continue;
-    Ref last = end_of(k->fn, r);
+    Ref last = ir_region_end(k->fn, r);
     walk(k, r + 1, last);
     walk(k, r + 1, last);
     r = last;

@@ -328,6 +328,16 @@ bool ir_is_idle(const Fn *fn) {
   return true;
 }
 
+Ref ir_region_end(const Fn *fn, Ref r) {
+  int depth = 0;
+  for (; r < fn->ins.n; r++) {
+    Op op = (Op)ir_get(fn, r)->op;
+    if (op_opens(op)) depth++;
+    if (op == OP_END && --depth == 0) return r;
+  }
+  return (Ref)fn->ins.n;
+}
+
 int ir_barriers(const Fn *fn) {
   int most = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {

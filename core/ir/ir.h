@@ -141,6 +141,9 @@ bool ir_has_addresses(const Fn *fn);
 // Reports whether the function has no visible effect: no store, no output, no
 // trap, no assertion.
 bool ir_is_idle(const Fn *fn);
+// Returns the END of the region that instruction r begins, or the number of
+// instructions if no END closes it.
+Ref ir_region_end(const Fn *fn, Ref r);
 // Returns how many named barriers of a block are in use, as ptxas counts them.
 // It counts up to the highest number, or all 16 if a number is not constant.
 enum { MOST_BARRIERS = 16 };

@@ -67,12 +67,7 @@ static Ref region_of(const Fn *fn, Ref r, Ref *end) {
     if (i->op == OP_END) depth++;
     else if (op_opens((Op)i->op) && depth-- == 0) break;
   }
-  if (!first) return 0;
-  for (depth = 0, *end = r; *end < fn->ins.n; ++*end) {
-    const Ins *i = ir_get(fn, *end);
-    if (i->op == OP_END && depth-- == 0) break;
-    if (op_opens((Op)i->op)) depth++;
-  }
+  if (first) *end = ir_region_end(fn, first);
   return first;
 }
 

@@ -477,16 +477,6 @@ static bool depends(Meant *g, Ref r, Ref loop, Ref end) {
   return false;
 }
 
-static Ref end_of(const Meant *g, Ref region) {
-  int depth = 0;
-  for (Ref r = region; r < g->fn->ins.n; r++) {
-    Op op = (Op)ir_get(g->fn, r)->op;
-    if (op_opens(op)) depth++;
-    if (op == OP_END && --depth == 0) return r;
-  }
-  return (Ref)g->fn->ins.n;
-}
-
 // Marks the modes along which an access depends on the loops around it.
 static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
                       const Ref *open, int depth) {
@@ -494,7 +484,7 @@ static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
     int d = 0;
     while (d < depth && open[d] != m->loop[k]) d++;
     if (d == depth) continue;
-    Ref loop = m->loop[k], end = end_of(g, loop), at[COVER_MODES];
+    Ref loop = m->loop[k], end = ir_region_end(g->fn, loop), at[COVER_MODES];
     int n = o->kind == OPERAND_MAP ? box_at(g, i, at) : 0;
     for (int j = 0; j < n; j++, g->search++)
       if (depends(g, at[j], loop, end)) m->moved[k] |= 1u << j;

@@ -195,25 +195,22 @@ static bool is_ready(const Access *x, int l, const SimGran *q) {
          copies(x->w->cluster->prog, q->src, false);
 }
 
-// Reports whether one group has the cp.async to granules a and b.
-static bool share_group(const SimCluster *c, uint32_t a, uint32_t b) {
+// Returns the warp whose writes in flight fill granules a and b, the latter by
+// a cp.async. Returns NULL if there is none.
+static const SimWarp *filler_of(const SimCluster *c, uint32_t a, uint32_t b) {
   const SimGran *p = &c->gran[a], *q = &c->gran[b];
-  int lane[2];
-  uint32_t group[2];
-  return p->flags & q->flags & GF_PENDING && p->warp == q->warp &&
-         p->warp < c->prog->nall && copies(c->prog, q->src, true) &&
-         simmem_group(&c->warp[p->warp], a, &lane[0], &group[0]) &&
-         simmem_group(&c->warp[p->warp], b, &lane[1], &group[1]) &&
-         lane[0] == lane[1] && group[0] == group[1];
+  bool both = p->flags & q->flags & GF_PENDING && p->warp == q->warp &&
+              p->warp < c->prog->nall && copies(c->prog, q->src, true);
+  return both ? &c->warp[p->warp] : NULL;
 }
 
-// Reports whether a cp.async that is in no group fills granule b, while granule
-// a waits for a group of the same warp.
-static bool is_open(const SimCluster *c, uint32_t a, uint32_t b) {
-  const SimGran *p = &c->gran[a], *q = &c->gran[b];
-  return p->flags & q->flags & GF_PENDING && p->warp == q->warp &&
-         p->warp < c->prog->nall && copies(c->prog, q->src, true) &&
-         simmem_open(&c->warp[p->warp], b);
+// Reports whether one group of warp u has the cp.async to granules a and b.
+static bool share_group(const SimWarp *u, uint32_t a, uint32_t b) {
+  int lane[2];
+  uint32_t group[2];
+  return simmem_group(u, a, &lane[0], &group[0]) &&
+         simmem_group(u, b, &lane[1], &group[1]) && lane[0] == lane[1] &&
+         group[0] == group[1];
 }
 
 // Reports whether a cp.async of the threads that execute line `src` fills
@@ -249,9 +246,11 @@ void simwaits_look(SimFault *f, const Access *x, int l, uint32_t g) {
     uint32_t other = shadow_shared(c, (uint32_t)(first + to));
     const SimGran *q = &c->gran[other];
     bool ready = is_ready(x, l, q);
-    bool pending = f->r.lack == LACK_PENDING;
-    bool same = pending && share_group(c, g, other);
-    bool open = pending && is_open(c, g, other);
+    // a wait left the copy of u to granule g pending; u fills `other`, too
+    const SimWarp *u =
+      f->r.lack == LACK_PENDING ? filler_of(c, g, other) : NULL;
+    bool same = u && share_group(u, g, other);
+    bool open = u && simmem_open(u, other);
     bool filled = f->r.kind == SIM_UNINIT && is_filled(c->prog, f->r.src, q);
     if (!ready && (f->r.elsewhere >= 0 || !(same || open || filled))) continue;
     f->r.elsewhere = f->r.offset + (to - at) * 8 / m->own;

@@ -762,8 +762,10 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_cond_init(&r.moved, NULL);
   const SimLeft *left = simleft_make(cx, prog);
   const SimInputs *inputs = one ? NULL : simfinite_make(cx, prog);
-  if (!single && !none && !o->decided) simcover_start(cx, prog);
-  if (!single && !none && !o->decided) simunread_start(cx, prog);
+  if (!single && !none && !o->decided) {
+    simcover_start(cx, prog);
+    simunread_start(cx, prog);
+  }
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
   if (o->machine && !none) watch(cx, &r);
   bool ok = (r.requests || !o->record) && !r.oom &&

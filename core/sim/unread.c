@@ -46,11 +46,12 @@ void simunread_start(Ctx *cx, SimProg *p) {
   size_t n = (size_t)(p->smem_bytes >> p->shift);
   if (!n || ir_has_addresses(p->fn)) return;
   size_t words = (n + 63) / 64 * sizeof(uint64_t);
-  p->used.shared = arena_zero(cx, &cx->scratch, sizeof *p->used.shared);
-  p->used.shared->stored = arena_zero(cx, &cx->scratch, words);
-  p->used.shared->used = arena_zero(cx, &cx->scratch, words);
-  p->used.shared->lost = arena_zero(cx, &cx->scratch, words);
-  p->used.shared->unit = arena_zero(cx, &cx->scratch, n * sizeof(SimUnit));
+  SimShared *s = arena_zero(cx, &cx->scratch, sizeof *s);
+  s->stored = arena_zero(cx, &cx->scratch, words);
+  s->used = arena_zero(cx, &cx->scratch, words);
+  s->lost = arena_zero(cx, &cx->scratch, words);
+  s->unit = arena_zero(cx, &cx->scratch, n * sizeof *s->unit);
+  p->used.shared = s;
 }
 
 // ---- at the end of a cluster ----

@@ -683,9 +683,9 @@ end
 --- Runs the prepared launch with other arguments that have the same argument
 -- key. Options may follow the arguments, as for launch.
 function Prepared.__call(p, ...)
-  unused.launched(p)
   local known = not rawget(p, "resolve") and rawget(p, "launcher")
   if known and known(p, ...) then return true end
+  unused.launched(p)
   return launch_with(p, ...)
 end
 

@@ -185,10 +185,7 @@ static bool shares(const Search *s, const Mem *a, const Mem *b) {
   }
   bool sa = a->space == SP_SMEM || a->space == SP_DSMEM;
   bool sb = b->space == SP_SMEM || b->space == SP_DSMEM;
-  if (!sa || !sb) return false;
-  int64_t na = a->count * dtype_bits(a->type) / 8;
-  int64_t nb = b->count * dtype_bits(b->type) / 8;
-  return a->offset < b->offset + nb && b->offset < a->offset + na;
+  return sa && sb && ir_overlaps(a, b);
 }
 
 static Ref contents(const Search *s, Ref object) {

@@ -306,6 +306,14 @@ Ref ir_at_address(Ctx *cx, Fn *fn, Mem m, Ref address) {
   return m.ref;
 }
 
+static int64_t end_of(const Mem *m) {
+  return m->offset + (m->count * dtype_bits(m->type) + 7) / 8;
+}
+
+bool ir_overlaps(const Mem *a, const Mem *b) {
+  return a->offset < end_of(b) && b->offset < end_of(a);
+}
+
 bool ir_has_addresses(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++)
     if (ir_get(fn, r)->op == OP_PTR || ir_is_map_of_any(ir_get(fn, r)))

@@ -121,6 +121,8 @@ bool ir_is_aside(const Ins *i);  // whether i serves only assertions
 static inline const Mem *ir_memof(const Fn *fn, Ref r) {
   return &fn->mem.p[fn->ins.p[r].imm];
 }
+// Reports whether two objects in a block's shared memory overlap.
+bool ir_overlaps(const Mem *a, const Mem *b);
 const char *ir_space(Space s);       // returns the name, such as "gmem"
 // returns the word for reports, such as "global"
 const char *ir_space_word(Space s);

@@ -433,13 +433,10 @@ void simmbar_init(SimWarp *w, const SimIns *i) {
 }
 
 bool simmbar_holds(const Fn *fn, const Mem *m) {
-  int64_t size = (m->count * dtype_bits(m->type) + 7) / 8;
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
-    if (i->op != OP_MBARINIT) continue;
-    const Mem *b = ir_memof(fn, i->a[0]);
-    int64_t n = (b->count * dtype_bits(b->type) + 7) / 8;
-    if (b->offset < m->offset + size && m->offset < b->offset + n) return true;
+    if (i->op == OP_MBARINIT && ir_overlaps(ir_memof(fn, i->a[0]), m))
+      return true;
   }
   return false;
 }

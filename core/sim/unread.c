@@ -154,12 +154,9 @@ static int64_t width_of(const SimProg *p, int32_t j, uint32_t *src) {
 }
 
 static bool overlaps(const Fn *fn, const Mem *m) {
-  int64_t end = m->offset + m->count * dtype_bits(m->type) / 8;
   for (size_t k = 0; k < fn->mem.n; k++) {
     const Mem *o = &fn->mem.p[k];
-    if (o != m && o->space == SP_SMEM && o->offset < end &&
-        o->offset + o->count * dtype_bits(o->type) / 8 > m->offset)
-      return true;
+    if (o != m && o->space == SP_SMEM && ir_overlaps(o, m)) return true;
   }
   return false;
 }

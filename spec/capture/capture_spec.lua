@@ -6,6 +6,27 @@ local json = require "cutelua.text.json"
 
 local cc = os.getenv "CC" or "cc"
 
+-- Adds a times the numbers at %rd1 to those at %rd0.
+local AXPY = [[
+  ld.param.f32 %f0, [a];
+  ld.param.u32 %r0, [n];
+  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;
+  mad.lo.u32 %r4, %r2, %r3, %r1;
+  setp.ge.u32 %p0, %r4, %r0;
+  @%p0 bra OUT;
+  mul.wide.u32 %rd2, %r4, 4;
+  add.s64 %rd3, %rd0, %rd2;
+  add.s64 %rd4, %rd1, %rd2;
+  ld.global.f32 %f1, [%rd3];
+  ld.global.f32 %f2, [%rd4];
+  mul.rn.f32 %f3, %f0, %f2;
+  add.rn.f32 %f4, %f3, %f1;
+  st.global.f32 [%rd3], %f4;
+OUT:
+  ret;
+}
+]]
+
 local PTX = [[
 .version 8.0
 .target sm_90
@@ -19,23 +40,7 @@ local PTX = [[
   .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<6>; .reg .b64 %rd<6>;
   ld.param.u64 %rd0, [y];
   ld.param.u64 %rd1, [x];
-  ld.param.f32 %f0, [a];
-  ld.param.u32 %r0, [n];
-  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;
-  mad.lo.u32 %r4, %r2, %r3, %r1;
-  setp.ge.u32 %p0, %r4, %r0;
-  @%p0 bra OUT;
-  mul.wide.u32 %rd2, %r4, 4;
-  add.s64 %rd3, %rd0, %rd2;
-  add.s64 %rd4, %rd1, %rd2;
-  ld.global.f32 %f1, [%rd3];
-  ld.global.f32 %f2, [%rd4];
-  mul.rn.f32 %f3, %f0, %f2;
-  add.rn.f32 %f4, %f3, %f1;
-  st.global.f32 [%rd3], %f4;
-OUT:
-  ret;
-}
+]] .. AXPY .. [[
 .visible .entry table_axpy(.param .u64 t, .param .u64 x, .param .f32 a,
   .param .u32 n)
 {
@@ -43,23 +48,7 @@ OUT:
   ld.param.u64 %rd5, [t];
   ld.global.u64 %rd0, [%rd5];
   ld.global.u64 %rd1, [%rd5+16];
-  ld.param.f32 %f0, [a];
-  ld.param.u32 %r0, [n];
-  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;
-  mad.lo.u32 %r4, %r2, %r3, %r1;
-  setp.ge.u32 %p0, %r4, %r0;
-  @%p0 bra OUT;
-  mul.wide.u32 %rd2, %r4, 4;
-  add.s64 %rd3, %rd0, %rd2;
-  add.s64 %rd4, %rd1, %rd2;
-  ld.global.f32 %f1, [%rd3];
-  ld.global.f32 %f2, [%rd4];
-  mul.rn.f32 %f3, %f0, %f2;
-  add.rn.f32 %f4, %f3, %f1;
-  st.global.f32 [%rd3], %f4;
-OUT:
-  ret;
-}
+]] .. AXPY .. [[
 .visible .entry packed(.param .u64 y, .param .u64 x, .param .f32 a,
   .param .u32 n, .param .align 8 .b8 s[16])
 {

@@ -131,27 +131,30 @@ static bool copy(void *to, uint64_t from, size_t n) {
   return download && download(to, from, n) == CUDA_SUCCESS;
 }
 
+// Returns the number of the recorded allocation that contains the address, or
+// -1.
+static int known_region(const Record *r, uint64_t address) {
+  int i = 0;
+  while (i < r->regions && address - r->region[i].base >= r->region[i].size)
+    i++;
+  return i < r->regions ? i : -1;
+}
+
 // Returns the number of the allocation that contains the address, or -1.
+// Records the allocation.
 static int region_of(Record *r, uint64_t address) {
   CUresult (*range)(CUdeviceptr *, size_t *, CUdeviceptr);
   CUdeviceptr base;
   size_t size;
   if (address < 4096) return -1;
-  for (int i = 0; i < r->regions; i++)
-    if (address - r->region[i].base < r->region[i].size) return i;
+  int known = known_region(r, address);
+  if (known >= 0) return known;
   DRIVER(range, "cuMemGetAddressRange_v2");
   if (!range || range(&base, &size, address) || address < base ||
       address - base >= size || r->regions == REGIONS)
     return -1;
   r->region[r->regions] = (Region){base, size};
   return r->regions++;
-}
-
-static int known_region(const Record *r, uint64_t address) {
-  int i = 0;
-  while (i < r->regions && address - r->region[i].base >= r->region[i].size)
-    i++;
-  return i < r->regions ? i : -1;
 }
 
 // ---- pointers in memory ----

@@ -427,7 +427,7 @@ end
 -- Returns the program's kernel on a GPU, which is loaded once. Its module stays
 -- loaded until the program is collected or the context is lost.
 local function load_gpu(program, dev)
-  if program.card then return program.card.load(program, dev) end
+  if program.card then return program.card.load(dev) end
   local compiled, message = program:compile()
   if not compiled then return nil, message end
   compiled.loaded = compiled.loaded or {}
@@ -446,7 +446,7 @@ local function gpu_launch(p, args, grid)
   local card = p.program.card
   local f, message = load_gpu(p.program, p.device.dev)
   if not f then return nil, message end
-  if card then args = card.pack(p.program, args) end
+  if card then args = card.pack(args) end
   return f:prepare {args = args, grid = grid or p.grid or 1, block = p.block,
                     cluster = p.program.cluster, pdl = p.pdl,
                     cooperative = p.cooperative,

@@ -111,7 +111,7 @@ function card.new(text, entry, passed, variables, smem, opts)
     end
   end
 
-  function made.load(_, dev)
+  function made.load(dev)
     if made.why then
       core.fail("bad-launch", ("kernel %s: %s"):format(entry.name, made.why))
     end
@@ -145,14 +145,14 @@ function card.new(text, entry, passed, variables, smem, opts)
   function made.place(dev, i)
     local v = variables[i - before]
     if not v or v.name == card.WORKSPACE then return nil end
-    local f, why = made.load(nil, dev)
+    local f, why = made.load(dev)
     if not f then return nil, why end
     local memory
     memory, why = dev:variable(f, v.name)
     return memory, why and ("variable %s: %s"):format(v.name, why)
   end
 
-  function made.pack(_, values)
+  function made.pack(values)
     local out, at = {}, 1
     for i, p in ipairs(entry.parameters) do
       local how = passed[i]

@@ -7,29 +7,12 @@
 package.path = "./?.lua;" .. package.path
 local metadata = require "spec.ptx.metadata"
 local support = require "spec.support"
+local verdicts = require "spec.verdicts"
 
-local seconds = tonumber(arg[1]) or 60
-local seed = math.tointeger(tonumber(arg[2])) or os.time() * 1000
-local trail = assert(io.open((os.getenv "CUTE_BUILD" or "build")
-  .. "/metadata.txt", "w"))
-
-local stop, counts = os.time() + seconds, {}
-repeat
-  trail:seek "set"
-  trail:write(seed, "\n")
-  trail:flush()
+verdicts.count("metadata", function(seed)
   local folder = support.folder()
   local verdict, why = metadata.run(seed, folder)
   support.remove(folder)
-  counts[verdict] = (counts[verdict] or 0) + 1
-  if verdict == "wrong" then
-    print(("seed %d: %s"):format(seed, why))
-    os.exit(1)
-  end
-  seed = seed + 1
-until os.time() >= stop
-local names = {}
-for k, n in pairs(counts) do names[#names + 1] = ("%d %s"):format(n, k) end
-table.sort(names)
-print("metadata: " .. table.concat(names, ", "))
+  return verdict, why
+end)
 -- SPDX-License-Identifier: MIT

@@ -5,27 +5,11 @@
 -- build/ptxcalls.txt has its seed (under ASan: BUILD=build-asan).
 package.path = "./?.lua;" .. package.path
 local attack = require "spec.ptx.attack"
+local verdicts = require "spec.verdicts"
 
-local seconds = tonumber(arg[1]) or 60
-local seed = math.tointeger(tonumber(arg[2])) or os.time() * 1000
-local trail = assert(io.open((os.getenv "CUTE_BUILD" or "build")
-  .. "/ptxcalls.txt", "w"))
-
-local stop, counts = os.time() + seconds, {}
-repeat
-  trail:seek "set"
-  trail:write(seed, "\n")
-  trail:flush()
+verdicts.count("ptxcalls", function(seed)
   local verdict, why = attack.run(seed)
-  counts[verdict] = (counts[verdict] or 0) + 1
-  if verdict == "wrong" then
-    print(("seed %d: %s\n%s"):format(seed, why, attack.text(seed)))
-    os.exit(1)
-  end
-  seed = seed + 1
-until os.time() >= stop
-local names = {}
-for k, n in pairs(counts) do names[#names + 1] = ("%d %s"):format(n, k) end
-table.sort(names)
-print("ptxcalls: " .. table.concat(names, ", "))
+  if verdict == "wrong" then why = why .. "\n" .. attack.text(seed) end
+  return verdict, why
+end)
 -- SPDX-License-Identifier: MIT

@@ -262,6 +262,9 @@ static void move_fragment(PtxCopy *x, const PtxArg *a, uint32_t n, char part,
          : f.part == 'b' ? f.shape.columns * registers_of_8(&f)
          : f.shape.rows * f.shape.columns * groups * 2 / f.each;
   if (!result && strcmp(type, "f16") == 0) f.copies = 8 / f.regs;
+  if (f.bits < 8 && !f.along) {
+    reject(x, "elements of less than 8 bits in this order");
+  }
   PtxArg list = a[store ? 1 : 0];
   f.place = a[store ? 0 : 1];
   if (list.kind != PTX_A_VECTOR) list = vector_of_one(x, list);

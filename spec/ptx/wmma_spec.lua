@@ -221,6 +221,10 @@ ld.param.u64 a, [p];
         "this type with this shape"},
       {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {r0, r1}, [a];",
         "these operands"},
+      {"wmma.load.a.sync.aligned.col.m8n8k32.global.s4 r0, [a];",
+        "elements of less than 8 bits in this order"},
+      {"wmma.load.b.sync.aligned.row.m8n8k128.global.b1 r0, [a];",
+        "elements of less than 8 bits in this order"},
       {"wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64 {d0, d1}, {d0}, "
         .. "{d1}, {d2};", "these operands"},
       {"wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.u8.s32 {r0}, {r0}, "

@@ -109,22 +109,27 @@ static PtxArg bytes_of(const Fragment *f, PtxArg elements) {
   return compute(f->x, "shr.u32", b32, bits, integer(3));
 }
 
-// Returns how many registers of a matrix of A or B hold 8 of its rows.
-static int registers_of_8(const Fragment *f) {
-  return f->shape.k / (4 * f->each);
+// Returns how many elements of a number of bits a register holds.
+static int elements_in(int bits) { return bits > 32 ? 1 : 32 / bits; }
+
+// Returns how many registers hold 8 rows of A or columns of B, whose other
+// extent is k.
+static int registers_of_8(int k, int bits) {
+  return k / (4 * elements_in(bits));
 }
 
-// Returns register a as a list of one register.
-static PtxArg vector_of_one(PtxCopy *x, PtxArg a) {
+// Returns n registers as a list.
+static PtxArg vector_of(PtxCopy *x, const PtxArg *part, int n) {
   PtxArg all = {.kind = PTX_A_VECTOR, .part = (uint32_t)x->m->args.n,
-                .parts = 1};
-  vec_push(x->b.cx, x->m->args, a);
+                .parts = (uint32_t)n};
+  for (int q = 0; q < n; q++) vec_push(x->b.cx, x->m->args, part[q]);
   return all;
 }
 
 // Returns the row of register r, and in *column its column.
 static int place_of(const Fragment *f, int r, int *column) {
-  int own = f->part == 'a' || f->part == 'b' ? registers_of_8(f) : 0;
+  int own = f->part == 'a' || f->part == 'b'
+            ? registers_of_8(f->shape.k, f->bits) : 0;
   int groups = f->part == 'b' ? 1 : f->shape.height / 8;
   if (own) {  // registers of 8 rows alternate
     int tile = r / (own * groups), at = r % (own * groups);
@@ -216,17 +221,16 @@ static void transfer(Fragment *f, int r, PtxArg reg, bool store) {
               store ? st : ld, 2);
     return;
   }
-  PtxArg part[4], all = {.kind = PTX_A_VECTOR, .parts = (uint32_t)n};
   if (n == 4) {
     load_bytes(f, row, column, reg);
     return;
   }
-  for (int h = 0; h < n; h++) part[h] = copy_register(x, b16);
-  all.part = (uint32_t)x->m->args.n;
-  for (int h = 0; h < n; h++) vec_push(x->b.cx, x->m->args, part[h]);
+  PtxArg part[2];
+  for (int h = 0; h < 2; h++) part[h] = copy_register(x, b16);
+  PtxArg all = vector_of(x, part, 2);
   const PtxArg split[2] = {all, reg}, join[2] = {reg, all};
   if (store) copy_push(x, "mov.b32", split, 2);
-  for (int h = 0; h < n; h++) {
+  for (int h = 0; h < 2; h++) {
     PtxArg at = element_at(f, row, column + h);
     const PtxArg ld[2] = {part[h], at}, st[2] = {at, part[h]};
     copy_push(x, access(f, store ? "st" : "ld", 16), store ? st : ld, 2);
@@ -256,10 +260,10 @@ static void move_fragment(PtxCopy *x, const PtxArg *a, uint32_t n, char part,
   if (!result) f.bits = kind_of(x, type, &f.shape)->bits;
   else if (strcmp(type, "f16") == 0) f.bits = 16;
   else if (strcmp(type, "f64") == 0) f.bits = 64;
-  f.each = f.bits > 32 ? 1 : 32 / f.bits;
-  int groups = f.shape.height / 8;
-  f.regs = f.part == 'a' ? f.shape.rows * groups * registers_of_8(&f)
-         : f.part == 'b' ? f.shape.columns * registers_of_8(&f)
+  f.each = elements_in(f.bits);
+  int groups = f.shape.height / 8, own = registers_of_8(f.shape.k, f.bits);
+  f.regs = f.part == 'a' ? f.shape.rows * groups * own
+         : f.part == 'b' ? f.shape.columns * own
          : f.shape.rows * f.shape.columns * groups * 2 / f.each;
   if (!result && strcmp(type, "f16") == 0) f.copies = 8 / f.regs;
   if (f.bits < 8 && !f.along) {
@@ -267,7 +271,7 @@ static void move_fragment(PtxCopy *x, const PtxArg *a, uint32_t n, char part,
   }
   PtxArg list = a[store ? 1 : 0];
   f.place = a[store ? 0 : 1];
-  if (list.kind != PTX_A_VECTOR) list = vector_of_one(x, list);
+  if (list.kind != PTX_A_VECTOR) list = vector_of(x, &list, 1);
   if (n < 2 || f.place.kind != PTX_A_ADDRESS ||
       list.parts != (uint32_t)(f.regs * f.copies)) {
     reject(x, "these operands");
@@ -318,15 +322,12 @@ static Types types_of(PtxCopy *x, const char *op) {
 // their values, or for a result.
 static PtxArg widened(PtxCopy *x, const PtxArg *a, int n, bool fill) {
   const PtxType f32 = {PTX_F, 1, 32};
-  PtxArg part[8], all = {.kind = PTX_A_VECTOR, .parts = 2 * (uint32_t)n};
+  PtxArg part[8];
   for (int q = 0; q < 2 * n; q++) part[q] = copy_register(x, f32);
-  all.part = (uint32_t)x->m->args.n;
-  for (int q = 0; q < 2 * n; q++) vec_push(x->b.cx, x->m->args, part[q]);
+  PtxArg all = vector_of(x, part, 2 * n);
   for (int q = 0; fill && q < n; q++) {
     PtxArg half[2] = {copy_register(x, b16), copy_register(x, b16)};
-    PtxArg pair = {.kind = PTX_A_VECTOR, .parts = 2,
-                   .part = (uint32_t)x->m->args.n};
-    for (int h = 0; h < 2; h++) vec_push(x->b.cx, x->m->args, half[h]);
+    PtxArg pair = vector_of(x, half, 2);
     const PtxArg split[2] = {pair, x->m->args.p[a->part + (uint32_t)q]};
     copy_push(x, "mov.b32", split, 2);
     for (int h = 0; h < 2; h++) {
@@ -367,7 +368,7 @@ static void multiply(PtxCopy *x, const PtxArg *a, uint32_t n) {
   Types t = types_of(x, op);
   Extents s = shape_of_op(x, op);
   const Kind *k = kind_of(x, t.ab, &s);
-  int groups = s.height / 8, own = k->k * k->bits / (k->bits > 32 ? 256 : 128);
+  int groups = s.height / 8, own = registers_of_8(k->k, k->bits);
   int wide = s.rows * s.columns * groups * 2;  // registers of a wide result
   bool half_d = strcmp(t.d, "f16") == 0, half_c = strcmp(t.c, "f16") == 0;
   bool f16 = strcmp(t.ab, "f16") == 0;
@@ -381,7 +382,7 @@ static void multiply(PtxCopy *x, const PtxArg *a, uint32_t n) {
   for (uint32_t q = 0; q < 4 && good; q++) {
     good = n == 4;
     if (!good) break;
-    r[q] = a[q].kind == PTX_A_VECTOR ? a[q] : vector_of_one(x, a[q]);
+    r[q] = a[q].kind == PTX_A_VECTOR ? a[q] : vector_of(x, &a[q], 1);
     good = r[q].parts == (uint32_t)all[q];
   }
   if (!good || (f16 && word(op, "satfinite"))) reject(x, "these operands");

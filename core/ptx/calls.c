@@ -305,12 +305,8 @@ static void set_label(PtxCopy *x, uint32_t label) {
 // ---- calls ----
 
 static const PtxFunc *callee(PtxCopy *x, const char *name) {
-  const PtxFunc *found = NULL;
-  for (size_t k = 0; k < x->m->funcs.n; k++) {
-    const PtxFunc *f = &x->m->funcs.p[k];
-    if (!f->entry && f->body && strcmp(f->name, name) == 0) found = f;
-  }
-  return found;
+  int64_t address = ptx_function(x->m, name);
+  return address ? &x->m->funcs.p[ptx_function_at(address)] : NULL;
 }
 
 // Stores the integer v in the .param variable, or register, that receives the

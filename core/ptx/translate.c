@@ -954,7 +954,7 @@ static int64_t variable_named(const PtxModule *m, const char *name) {
 
 // Addresses of functions lie behind the windows of local.c.
 int64_t ptx_function(const PtxModule *m, const char *name) {
-  for (size_t k = 0; k < m->funcs.n && name; k++) {
+  for (size_t k = m->funcs.n; name && k-- > 0;) {
     const PtxFunc *f = &m->funcs.p[k];
     if (!f->entry && f->body && strcmp(f->name, name) == 0) {
       return ((int64_t)7 << 60) + 16 * ((int64_t)k + 1);

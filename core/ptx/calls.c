@@ -127,7 +127,7 @@ static void copy_guard(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
 
 // Reports whether a parameter may be a tensor map, or hold some.
 static bool may_be_map(const PtxVar *v) {
-  return v->array && v->align >= 64 && ptx_bytes(v) * v->count >= 128;
+  return v->array && v->align >= 64 && ptx_size(v) >= 128;
 }
 
 // Reports whether function f uses the address of its parameter v as a number.
@@ -212,8 +212,8 @@ static bool place_param(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
   int32_t *at = &y->var[v - y->first];
   if (a.kind == PTX_A_VAR && x->m->vars.p[a.value].space == PTX_PARAM) {
     const PtxVar *given = &x->m->vars.p[a.value];
-    long long has = ptx_bytes(given) * given->count;
-    long long needs = ptx_bytes(&own) * own.count;
+    long long has = ptx_size(given);
+    long long needs = ptx_size(&own);
     if (has < needs) {
       ptx_fail(&x->b, "%s has %lld bytes, parameter %s of %s has %lld",
                given->name, has, own.name, y->f->name, needs);
@@ -409,10 +409,10 @@ static void find_taken(PtxCopy *x) {
 
 // Reports whether operand a of a call may be passed as parameter v.
 static bool suits_param(const PtxCopy *x, const PtxVar *v, const PtxArg *a) {
-  long long needs = ptx_bytes(v) * v->count;
+  long long needs = ptx_size(v);
   if (a->kind == PTX_A_VAR) {
     const PtxVar *given = &x->m->vars.p[a->value];
-    return ptx_bytes(given) * given->count == needs;
+    return ptx_size(given) == needs;
   }
   if (a->kind != PTX_A_REG) return !v->array;
   return x->m->regs.p[x->out.reg + (uint32_t)a->value].type.bits / 8 == needs;

@@ -47,7 +47,7 @@ void local_memory(PtxBuild *b) {
     if (v->space != PTX_LOCAL) continue;
     at = ptx_aligned(v, at);
     b->local_at[k] = at;
-    at += ptx_bytes(v) * v->count;
+    at += ptx_size(v);
     if (at > MOST_LOCAL) {
       ptx_fail(b, "%lld bytes of local memory; a thread has at most %d",
                (long long)at, MOST_LOCAL);

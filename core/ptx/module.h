@@ -49,6 +49,11 @@ static inline int64_t ptx_bytes(const PtxVar *v) {
   return v->type.bits / 8 * v->type.lanes;
 }
 
+// Returns the bytes of all elements of a variable.
+static inline int64_t ptx_size(const PtxVar *v) {
+  return ptx_bytes(v) * v->count;
+}
+
 // Returns the offset, `at` or above, where a variable may begin.
 static inline int64_t ptx_aligned(const PtxVar *v, int64_t at) {
   int64_t own = ptx_bytes(v);

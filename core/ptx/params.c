@@ -69,7 +69,7 @@ void row_fetch(PtxOp *o, int k) {
   PtxBuild *b = o->b;
   int64_t to_at = b->local_at[op_arg(o, 0)->value];
   const PtxVar *v = &b->m->vars.p[op_arg(o, 1)->value];
-  uint32_t size = (uint32_t)(ptx_bytes(v) * v->count);
+  uint32_t size = (uint32_t)ptx_size(v);
   bool bytes = dtype_bits(ir_memof(b->fn, b->local)->type) == 8;
   for (uint32_t at = 0; at < size; at++) {
     bool word = at % 4 == 0 && at + 4 <= size;

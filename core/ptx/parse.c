@@ -828,7 +828,7 @@ static void parameters(Parse *p, uint32_t *first, uint32_t *n) {
       extents(p, &v);
       offset = ptx_aligned(&v, offset);
       v.offset = (uint32_t)offset;
-      offset += ptx_bytes(&v) * v.count;
+      offset += ptx_size(&v);
       if (offset > 1 << 16) {
         lex_fail(&p->x, "parameters of more than %d bytes", 1 << 16);
       }

@@ -533,7 +533,7 @@ static int64_t lay_out(const PtxModule *m, const PtxFunc *f, bool external,
     if (v->external != external || !in_shared(m, f, k)) continue;
     at = ptx_aligned(v, at);
     if (at_of) at_of[k] = at;
-    if (!external) at += ptx_bytes(v) * v->count;
+    if (!external) at += ptx_size(v);
   }
   return at;
 }

@@ -326,8 +326,7 @@ class Compilers(seeds.Compiler):
         rng = np.random.default_rng(sum(size))
         fields, tensors, args, want = CASES[key][0](rng, *size)
         compiler, kernel = key.split("_", 1)
-        entry = {"numba": kernel, "tilelang": kernel + "_kernel"}.get(
-            compiler, kernel)
+        entry = kernel + ("_kernel" if compiler == "tilelang" else "")
         return {"device": "sim:sm_90a", **fields, "entry": entry,
                 "args": args}, tensors, want
 

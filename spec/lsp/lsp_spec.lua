@@ -315,8 +315,7 @@ describe("a message that is not valid", function()
         ['{"jsonrpc":"2.0","id":"a"}'] = -32600} do
       d:body(text)
       if text:find '"a"' then
-        assert.equal(code, d:wait_for(function() return d.answers.a end,
-          "a").error.code)
+        assert.equal(code, d:wait("a").error.code)
       else
         assert.equal(code, d:wait_odd())
       end
@@ -333,8 +332,7 @@ describe("a message that is not valid", function()
     d:raw(("x"):rep(100000))
     local ok = '{"jsonrpc":"2.0","id":"b","method":"no"}'
     d:body(ok)
-    assert.equal(-32601, d:wait_for(function() return d.answers.b end,
-      "b").error.code)
+    assert.equal(-32601, d:wait("b").error.code)
     local large = (16 << 20) + 1
     d:raw(("Content-Length: %d\r\n\r\n%s"):format(large, (" "):rep(large)))
     assert.equal(-32600, d:wait_odd())
@@ -343,8 +341,7 @@ describe("a message that is not valid", function()
     do
       d:raw(c)
     end
-    assert.equal(-32601, d:wait_for(function() return d.answers.c end,
-      "c").error.code)
+    assert.equal(-32601, d:wait("c").error.code)
   end)
 end)
 

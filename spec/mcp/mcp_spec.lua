@@ -86,8 +86,8 @@ describe("what is no valid request", function()
         {('{"a":'):rep(100000) .. "1" .. ("}"):rep(100000), -32700},
         {'"' .. ("x"):rep(17 << 20), -32600},
         {"\255\254\0", -32700}} do
-      d:line(row[1])
-      assert.equal(row[2], d:wait_odd().error.code, row[1]:sub(1, 50))
+      d:body(row[1])
+      assert.equal(row[2], d:wait_odd(), row[1]:sub(1, 50))
     end
     for _, row in ipairs {
         {'"id":"a","method":"ping"', -32600},
@@ -107,7 +107,7 @@ describe("what is no valid request", function()
           .. '"file:///etc/passwd"}', -32002},
         {'"jsonrpc":"2.0","id":"l","method":"prompts/get","params":{"name":'
           .. '"fix-kernel"}', -32602}} do
-      d:line("{" .. row[1] .. "}")
+      d:body("{" .. row[1] .. "}")
       assert.equal(row[2], d:wait(row[1]:match '"id":"(.)"').error.code, row[1])
     end
     assert.same({}, d:ask("ping").result)
@@ -119,9 +119,9 @@ describe("what is no valid request", function()
         '"method":"notifications/cancelled","params":{"requestId":99}',
         '"method":"notifications/cancelled","params":{"requestId":{}}',
         '"id":5,"result":{}', '"id":5,"error":{"code":1,"message":"x"}'} do
-      d:line('{"jsonrpc":"2.0",' .. line .. "}")
+      d:body('{"jsonrpc":"2.0",' .. line .. "}")
     end
-    d:line ""
+    d:body ""
     assert.same({}, d:ask("ping").result)
     assert.same({0, 0}, {#d.odd, #d.notes})
   end)
@@ -140,7 +140,7 @@ describe("what is no valid request", function()
         text = text:sub(1, at - 1) .. PIECES[random(#PIECES)]
           .. text:sub(at + random(8))
       end
-      d:line((text:gsub("\n", "")))
+      d:body((text:gsub("\n", "")))
     end
     assert.same({}, d:ask("ping").result)
     for id, m in pairs(d.answers) do
@@ -345,8 +345,7 @@ describe("calls", function()
     local waiting = d:send("tools/call", {name = "run",
       arguments = {script = "print 'no'"}})
     for _, id in ipairs {long, waiting} do
-      d:line(dkjson.encode {jsonrpc = "2.0", method = "notifications/cancelled",
-        params = {requestId = id, reason = "spec"}})
+      d:notify("notifications/cancelled", {requestId = id, reason = "spec"})
     end
     local r = d:call("run", {script = "print 'yes'"})
     assert.equal("yes\n", r.content[1].text)

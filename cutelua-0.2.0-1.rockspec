@@ -806,6 +806,8 @@ build = {
         "lua/cutelua/text/surplus.lua",
       ["cutelua.text.tokens"] =
         "lua/cutelua/text/tokens.lua",
+      ["cutelua.text.uri"] =
+        "lua/cutelua/text/uri.lua",
       ["cutelua.tune.attention"] =
         "lua/cutelua/tune/attention.lua",
       ["cutelua.tune.child"] =

@@ -1,19 +1,17 @@
 --- Converts a record of findings to SARIF 2.1.0, which code hosts and editors
 -- show at the lines of a change.
 local codes = require "cutelua.findings.codes"
+local uris = require "cutelua.text.uri"
 
 local sarif = {}
 
 local SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/"
   .. "schemas/sarif-schema-2.1.0.json"
 
--- Returns the URI of a path, or its reference if the path is relative: bytes
--- other than unreserved ones and slashes are escaped.
+-- Returns the URI of a path, or its reference if the path is relative.
 local function uri(path)
   local scheme = path:find "^/" and "file://" or ""
-  return scheme .. path:gsub("^%./", ""):gsub("[^%w/._~-]", function(c)
-    return ("%%%02X"):format(c:byte())
-  end)
+  return scheme .. uris.escape((path:gsub("^%./", "")))
 end
 
 -- Returns the rules of the codes that findings have, and the index of each.

@@ -8,6 +8,7 @@
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local names = require "cutelua.lsp.names"
+local uris = require "cutelua.text.uri"
 
 local checks = {}
 
@@ -23,20 +24,14 @@ local SEVERITY = {error = 1, warning = 2, note = 3}
 ---@return string?
 function checks.path(uri)
   local path = uri:match "^file://[^/]*(/.*)$"
-  path = path and path:gsub("%%(%x%x)", function(x)
-    return string.char(tonumber(x, 16))
-  end)
+  path = path and uris.unescape(path)
   return path and not path:find "%z" and path or nil
 end
 
 --- Returns the URI of an absolute path.
 ---@param path string
 ---@return string
-function checks.uri(path)
-  return "file://" .. path:gsub("[^%w/._~-]", function(c)
-    return ("%%%02X"):format(c:byte())
-  end)
-end
+function checks.uri(path) return "file://" .. uris.escape(path) end
 
 -- Returns the name under which a document is checked: its path.
 local function name_of(doc)

@@ -3,6 +3,7 @@
 local codes = require "cutelua.findings.codes"
 local doc = require "cutelua.doc"
 local sys = require "cute.sys"
+local uris = require "cutelua.text.uri"
 
 local texts = {}
 
@@ -53,9 +54,7 @@ function texts.read(uri)
   if name == "codes" then
     text = code_list()
   elseif name and name:find "^doc/" then
-    text = doc.find((name:sub(5):gsub("%%(%x%x)", function(hex)
-      return string.char(tonumber(hex, 16))
-    end)))
+    text = doc.find(uris.unescape(name:sub(5)))
   elseif name and name:find "^docs/" then
     kind, text = "text/markdown", sys.embedded("=[" .. name .. "]")
   end

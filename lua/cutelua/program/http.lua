@@ -9,6 +9,8 @@
 --
 -- A page may use threads only if two headers isolate it from other pages
 -- (cross-origin isolation). All answers have them.
+local uris = require "cutelua.text.uri"
+
 local http = {}
 
 --- Limit of a request's head in bytes.
@@ -54,9 +56,7 @@ local function name_of(target)
   then
     return nil
   end
-  path = path:gsub("%%(%x%x)", function(x)
-    return string.char(tonumber(x, 16))
-  end)
+  path = uris.unescape(path)
   return path == "" and "index.html" or path
 end
 

@@ -1,0 +1,25 @@
+--- Escapes in URIs.
+local uri = {}
+
+--- Returns a path with all bytes escaped that are neither unreserved characters
+-- nor slashes.
+---@param path string
+---@return string
+function uri.escape(path)
+  return (path:gsub("[^%w/._~-]", function(c)
+    return ("%%%02X"):format(c:byte())
+  end))
+end
+
+--- Returns a text with the bytes that its escapes stand for. A percent sign
+-- that begins no escape remains.
+---@param text string
+---@return string
+function uri.unescape(text)
+  return (text:gsub("%%(%x%x)", function(x)
+    return string.char(tonumber(x, 16))
+  end))
+end
+
+return uri
+-- SPDX-License-Identifier: MIT

@@ -2,7 +2,6 @@
 -- the record of cutelua.findings to standard output. All other output, also the
 -- script's, goes to standard error.
 local exit = require "cutelua.program.exit"
-local findings = require "cutelua.findings"
 local report = require "cute.lang.report"
 local sys = require "cute.sys"
 
@@ -39,6 +38,8 @@ function collected.run(opt, format, command, words, at, f)
     report.tell(("cutelua: cannot write standard output: %s [io]"):format(why))
     return 1
   end
+  -- Most runs have no record, so that its modules are not loaded at the start.
+  local findings = require "cutelua.findings"
   local c = findings.new(command, words[at],
                          table.move(words, at + 1, #words, 1, {}))
   opt.collector = c

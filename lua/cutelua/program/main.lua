@@ -2,7 +2,6 @@
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local errors = require "cutelua.text.errors"
-local exit = require "cutelua.program.exit"
 local kinds = require "cutelua.ptx.kinds"
 local report = require "cute.lang.report"
 local script = require "cutelua.program.script"
@@ -82,8 +81,11 @@ local function protected(opt, f, ...)
   local ok, failure = sys.call(f, errors.capture, ...)
   if ok or opt.stop and failure.value == opt.stop then return 0 end
   local collector = opt.collector
-  if collector and failure.value == exit.STOP then return collector.exit end
-  if collector then collector:failed(failure) end
+  if collector then
+    local stop = require "cutelua.program.exit".STOP
+    if failure.value == stop then return collector.exit end
+    collector:failed(failure)
+  end
   report.tell(errors.format(failure, {prefix = "cutelua: ",
     traceback = opt.traceback}))
   local text = type(failure) == "table" and failure.message

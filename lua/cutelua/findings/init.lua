@@ -9,8 +9,8 @@
 -- {{launch =, kernel =, grid =, block =, count =, ...}, ...}, not_checked =
 -- {{what =, text =, kernel =, file =, line =}, ...}, results = {{kind =, ...},
 -- ...}}.
-local codes = require "cutelua.findings.codes"
 local core = require "cute.core"
+local edits = require "cutelua.findings.edits"
 local errors = require "cutelua.text.errors"
 local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
@@ -61,24 +61,23 @@ end
 -- Adding
 ---------------------------------------------------------------------------
 
+-- Returns what tells a finding from others.
+local function identity(f)
+  local p = f.places[1] or {}
+  return ("%s %s %s:%s %s"):format(f.kernel, f.code, p.file, p.line, f.message)
+end
+
 -- Removes findings that are there already, and those beyond the largest number,
 -- from index `from` on.
 local function trim(self, from)
   for i = #self.list, from, -1 do
-    local f = self.list[i]
-    local p = f.places[1] or {}
-    local key = ("%s %s %s:%s %s"):format(f.kernel, f.code, p.file, p.line,
-                                          f.message)
-    if self.known[key] or i > MOST then
+    if self.known[identity(self.list[i])] or i > MOST then
       table.remove(self.list, i)
       self.truncated = self.truncated or i > MOST
     end
   end
   for i = from, #self.list do
-    local f = self.list[i]
-    local p = f.places[1] or {}
-    self.known[("%s %s %s:%s %s"):format(f.kernel, f.code, p.file, p.line,
-                                         f.message)] = true
+    self.known[identity(self.list[i])] = true
   end
 end
 
@@ -93,7 +92,7 @@ function Collector:leave(what, text, more)
   self.known[key] = true
   table.insert(self.uncovered, {what = what, text = text,
     kernel = more.kernel, line = more.line,
-    file = more.file and record.place("", more.file, more.line or 1).file})
+    file = more.file and edits.file(more.file)})
 end
 
 -- Adds the float function that a GPU need not compute with the same bits.
@@ -105,10 +104,15 @@ local function leave_inexact(self, program)
   end
 end
 
+-- Returns what launches of the same program and grid share.
+local function launch_key(program, launch)
+  return ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
+end
+
 -- Returns the entry of `checked` for a launch, and whether it is new. Launches
 -- of the same program and grid share one.
 local function entry(self, program, launch)
-  local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
+  local key = launch_key(program, launch)
   local e = self.known[key]
   if e then
     e.count = e.count + 1
@@ -164,7 +168,7 @@ function Collector:verdict(v, program, launch, replay)
   for _, k in ipairs(EXTENT) do e[k] = v[k] end
   e.schedules, e.orders = e.orders, nil
   if #self.checked < MOST then table.insert(self.checked, e) end
-  self.known[("%s %s"):format(program.fn, table.concat(launch.grid, ","))] = e
+  self.known[launch_key(program, launch)] = e
   for _, o in ipairs(v.open) do
     self:leave(o.why, o.text, {kernel = v.kernel, file = o.file, line = o.line})
     self.partly = true
@@ -230,7 +234,7 @@ local function plain(t)
   local out = {}
   for k, v in pairs(t) do
     if type(v) == "table" then v = plain(v) end
-    if k == "file" then v = record.place("", v, 1).file end
+    if k == "file" then v = edits.file(v) end
     if type(v) ~= "function" and type(v) ~= "userdata" and v == v then
       out[k] = v
     end
@@ -330,8 +334,6 @@ end
 function findings.text(found, format)
   return json.encode(format == "sarif" and sarif.of(found) or found) .. "\n"
 end
-
-findings.codes = codes
 
 return findings
 -- SPDX-License-Identifier: MIT

@@ -7,16 +7,14 @@ local names = require "cutelua.doc.names"
 
 local programs = {}
 
--- The most tokens of the API. A word, a number or a mark of code has at least
--- one token, and a token has about four letters of a word.
-programs.MOST = 8000
-
 local function read(path)
   local f <close> = assert(io.open(path, "rb"))
   return f:read "a"
 end
 
---- Returns an upper estimate of the number of tokens of a text.
+--- Returns an upper estimate of the number of tokens of a text. A word, a
+-- number or a mark of code has at least one token, and a token has about four
+-- letters of a word.
 ---@param text string
 ---@return integer
 function programs.tokens(text)
@@ -257,10 +255,6 @@ function programs.page(program)
       return head .. "\n" .. parts[name](program) .. "\n" .. tail
     end))
 end
-
---- Returns the API that the page has.
----@return string
-function programs.api() return api() end
 
 --- Returns llms.txt: the documents by task, from docs/README.md.
 ---@return string

@@ -189,6 +189,19 @@ local function progress_of(self, request)
   end
 end
 
+-- Returns an outcome in which no text names the folder of a call, whose path
+-- ends in a slash.
+local function without(outcome, folder)
+  local pattern = folder:gsub("%p", "%%%0")
+  local function cut(v)
+    if type(v) == "string" then return (v:gsub(pattern, "")) end
+    if type(v) ~= "table" or v == json.null then return v end
+    for k, x in pairs(v) do v[k] = cut(x) end
+    return v
+  end
+  return cut(outcome)
+end
+
 methods["tools/call"] = function(self, request)
   local name, args = request.params.name, request.params.arguments
   if type(name) ~= "string" or args ~= nil and not json.is_object(args) then
@@ -219,26 +232,11 @@ methods["tools/call"] = function(self, request)
   end
   function call.done(outcome)
     self.open[request.id] = nil
-    if r.folder then outcome = protocol.without(outcome, r.folder .. "/") end
+    if r.folder then outcome = without(outcome, r.folder .. "/") end
     answer(self, request, result_of(outcome, self.server.output))
   end
   self.open[request.id] = call
   self.calls:add(call)
-end
-
---- Returns an outcome in which no text names a temporary folder.
----@param outcome table
----@param folder string with a slash at its end
----@return table
-function protocol.without(outcome, folder)
-  local pattern = folder:gsub("%p", "%%%0")
-  local function cut(v)
-    if type(v) == "string" then return (v:gsub(pattern, "")) end
-    if type(v) ~= "table" or v == json.null then return v end
-    for k, x in pairs(v) do v[k] = cut(x) end
-    return v
-  end
-  return cut(outcome)
 end
 
 ---------------------------------------------------------------------------

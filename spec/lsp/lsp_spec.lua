@@ -4,7 +4,8 @@ local dkjson = require "dkjson"
 local driver = require "spec.lsp.driver"
 local support = require "spec.support"
 
--- Line 14 of this script, counted from 0, needs a barrier before it.
+-- The kernel of a script of spec/faults, with characters of several bytes. Line
+-- 14, counted from 0, needs a barrier before it.
 local RACE = [[
 -- Prüfung 😀 of a race
 local cute = require "cute"
@@ -14,20 +15,8 @@ local when = cute.when
 local k = cute.kernel("faulty", function(x, y)
   local t, w = arch.thread_idx(), arch.warp_idx()
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout(2), 128)
-  local v = x[t]
-  when(arch.lane_idx():eq(0), function() s[w] = v end)
-  arch.sync_threads()
-  local top = cute.max(s[0], s[1])
-  --[=[ mend 😀 ]=]
-  when(arch.lane_idx():eq(0), function()
-    s[w] = v - top
-  end)
-  arch.sync_threads()
-  y[t] = s[0] + s[1]
-end)
-k(cute.zeros({64}, cute.f32), cute.zeros({64}, cute.f32)):launch {
-  grid = 1, block = 64, device = "sim:sm_90a", seed = 1}
-]]
+]] .. support.read "spec/faults/race/second_reduction.lua"
+  :match "  local v = x%[t%].*":gsub("%-%- mend: [^\n]*", "--[=[ mend 😀 ]=]")
 local URI = "file:///tmp/k%C3%A4rnel.lua"
 
 local d
@@ -242,16 +231,14 @@ describe("definitions", function()
   local folder
 
   setup(function()
-    folder = os.tmpname()
-    os.remove(folder)
-    os.execute("mkdir " .. folder)
+    folder = support.folder()
     support.write(folder .. "/parts.lua", "local M = {}\n"
       .. "function M.first() end\nM.second = 2\nreturn M\n")
     start()
   end)
   teardown(function()
     stop()
-    os.execute("rm -r " .. folder)
+    support.remove(folder)
   end)
 
   it("are found in scopes and in modules", function()
@@ -404,9 +391,7 @@ describe("Neovim", function()
   it("shows the diagnostics of a race until it is repaired", function()
     local _, _, code = support.exec {"nvim", "--version"}
     if code ~= 0 then return pending "needs Neovim" end
-    local pwd = support.must {"pwd"}:gsub("%s+$", "")
-    local program = support.program:find "^/" and support.program
-      or pwd .. "/" .. support.program
+    local program = support.absolute(support.program)
     local driving, script = os.tmpname(), os.tmpname()
     support.write(driving, NEOVIM:format(program))
     support.write(script .. ".lua", RACE)

@@ -55,9 +55,7 @@ Session.tick, Session.patience = checks.tick, checks.patience
 ---------------------------------------------------------------------------
 
 -- Raises an error that becomes the answer "wrong parameters".
-local function wrong(format, ...)
-  error({wrong = format:format(...)}, 0)
-end
+local wrong = rpc.wrong
 
 local function object(t, name)
   if not json.is_object(t[name]) then wrong("%s must be an object", name) end
@@ -338,10 +336,7 @@ for name, f in pairs(notifications) do
     -- A notification has no answer, so a wrong one is ignored.
     notifications[name] = function(self, params)
       if not self.initialized or self.stopped then return end
-      local ok, why = pcall(f, self, params)
-      if not ok and not (type(why) == "table" and why.wrong) then
-        error(why, 0)
-      end
+      rpc.try(f, self, params)
     end
   end
 end
@@ -360,10 +355,9 @@ function Session:serve(request)
     return rpc.failed(self, id, rpc.METHOD, ("there is no method '%s'"):format(
       core.visible(request.method)))
   end
-  local ok, result = pcall(method, self, request.params)
-  if ok then return rpc.send(self, {id = id, result = result}) end
-  if type(result) ~= "table" or not result.wrong then error(result, 0) end
-  rpc.failed(self, id, rpc.PARAMS, result.wrong)
+  local result, why = rpc.try(method, self, request.params)
+  if why then return rpc.failed(self, id, rpc.PARAMS, why) end
+  rpc.send(self, {id = id, result = result})
 end
 
 return session

@@ -73,6 +73,26 @@ function rpc.failed(session, id, code, message, data)
                      error = {code = code, message = message, data = data}})
 end
 
+--- Raises an error about what the client sent, which rpc.try returns.
+---@param format string
+---@param ... any
+function rpc.wrong(format, ...)
+  error({wrong = format:format(...)}, 0)
+end
+
+--- Calls f(...). Returns its result; or nil and the message of rpc.wrong. Other
+-- errors are raised.
+---@param f function
+---@param ... any
+---@return any result
+---@return string? wrong
+function rpc.try(f, ...)
+  local ok, result = pcall(f, ...)
+  if ok then return result end
+  if type(result) ~= "table" or not result.wrong then error(result, 0) end
+  return nil, result.wrong
+end
+
 local function is_id(id)
   return type(id) == "string" or math.type(id) == "integer"
 end

@@ -4,6 +4,7 @@ local calls = require "cutelua.mcp.calls"
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local kinds = require "cutelua.ptx.kinds"
+local rpc = require "cutelua.mcp.rpc"
 
 local tools = {}
 
@@ -55,9 +56,7 @@ local RECORD = {type = "object",
 ---------------------------------------------------------------------------
 
 -- Raises an error that the client gets as the result of the call.
-local function wrong(format, ...)
-  error({wrong = format:format(...)}, 0)
-end
+local wrong = rpc.wrong
 
 -- Returns a path of the client within the root folder.
 local function within(path, root)
@@ -354,7 +353,7 @@ function tools.request(name, args, server)
   local r = {command = name, files = json.object {}, texts = json.object {},
              memory = server.memory, allow_io = server.io,
              seconds = server.seconds, grace = name == "check" and 1 or 0}
-  local ok, why = pcall(function()
+  local _, why = rpc.try(function()
     check_arguments(row, args)
     if args.seconds then
       if args.seconds <= 0 then wrong "seconds: more than 0 is needed" end
@@ -362,9 +361,8 @@ function tools.request(name, args, server)
     end
     row[5](r, args, server)
   end)
-  if ok then return r end
-  if type(why) ~= "table" or not why.wrong then error(why, 0) end
-  return nil, why.wrong
+  if why then return nil, why end
+  return r
 end
 
 return tools

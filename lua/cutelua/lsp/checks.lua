@@ -43,9 +43,7 @@ end
 local function is_script(text)
   for from in text:gmatch "%f[%w_]require%f[^%w_]()" do
     local name = names.required(text, from)
-    if name and ((name .. "."):find "^cute%." or name:find "^kernels%.") then
-      return true
-    end
+    if name and names.is_ours(name) then return true end
   end
   return false
 end

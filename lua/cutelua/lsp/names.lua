@@ -25,6 +25,14 @@ function names.required(text, from)
   return name, name and from + to - 1
 end
 
+--- Reports whether a name is that of cute, a module of it, or of the library of
+-- kernels.
+---@param name string
+---@return boolean
+function names.is_ours(name)
+  return ((name .. "."):find "^cute%." or name:find "^kernels%.") ~= nil
+end
+
 local modules
 
 -- Returns a module of cute or of the library of kernels; nil for other names.
@@ -33,10 +41,7 @@ local function module(name)
     modules = {}
     for _, one in ipairs(sys.modules()) do modules[one] = true end
   end
-  if not modules[name] or not (name .. "."):find "^cute%."
-    and not name:find "^kernels%." then
-    return nil
-  end
+  if not modules[name] or not names.is_ours(name) then return nil end
   local ok, value = pcall(require, name)
   return ok and value or nil
 end
@@ -108,7 +113,7 @@ function names.at(text, offset)
   while from > 1 and text:find("^[%w_]", from - 1) do from = from - 1 end
   local to = text:match("^[%a_][%w_]*()", from)
   if not to or to < offset then return nil end
-  local head = text:sub(math.max(1, from - 200), from - 1)
+  local head = text:sub(math.max(1, from - NEAR), from - 1)
   local owner = head:match "[%a_][%w_.]*[.:]$"
   return (owner or "") .. text:sub(from, to - 1), from, to
 end

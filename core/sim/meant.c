@@ -486,11 +486,13 @@ static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
     if (d == depth) continue;
     Ref loop = m->loop[k], end = ir_region_end(g->fn, loop), at[COVER_MODES];
     int n = o->kind == OPERAND_MAP ? box_at(g, i, at) : 0;
-    for (int j = 0; j < n; j++, g->search++)
+    for (int j = 0; j < n; j++) {
+      g->search++;
       if (depends(g, at[j], loop, end)) m->moved[k] |= 1u << j;
+    }
+    g->search++;
     if (o->kind == OPERAND_MEM && depends(g, o->off, loop, end))
       m->moved[k] = UINT32_MAX;
-    g->search++;
   }
 }
 

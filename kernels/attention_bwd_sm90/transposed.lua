@@ -63,14 +63,6 @@ local function products(o, x)
   return P
 end
 
--- Returns a function that stores dS^T to shared memory.
-local function saver(o, x, ds)
-  local atom = cute.make_copy_atom("SM90_U16x8_STSM_T", o.dtype)
-  local r2s = cute.make_tiled_copy_C(atom, x.mma.scores):get_slice(x.tid)
-  local from, to = r2s:retile(ds), r2s:partition_D(x.ds.turned)
-  return function(stage) cute.copy(atom, from, to(_, _, _, stage)) end
-end
-
 --- Returns the accumulators of dK and dV, and step(m, masked, r), which adds
 -- the products of tile m of rows. r is the index of its head among the heads of
 -- Q that share a head of K. hidden: whether the kernel has a mask. masked: with
@@ -79,7 +71,7 @@ return function(o, x, hidden)
   local P = products(o, x)
   local weigh, deltas = weights.weigher(o, x, hidden, P.p, P.left_p),
     weights.numbers(o, x.g.near)
-  local save = saver(o, x, P.ds)
+  local save = weights.saver(o, x, P.ds)
   local q, g, stage = x.q.state, x.g.state, 0
 
   -- Converts P^T and its gradients dp to the operands P^T and dS^T.

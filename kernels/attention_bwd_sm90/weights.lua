@@ -23,6 +23,15 @@ function weights.narrow(acc, to, k, dtype)
   to(_, _, k):store(from:load():to(dtype))
 end
 
+--- Returns a function (stage) that stores dS^T, the registers ds, to shared
+-- memory.
+function weights.saver(o, x, ds)
+  local atom = cute.make_copy_atom("SM90_U16x8_STSM_T", o.dtype)
+  local r2s = cute.make_tiled_copy_C(atom, x.mma.scores):get_slice(x.tid)
+  local from, to = r2s:retile(ds), r2s:partition_D(x.ds.turned)
+  return function(stage) cute.copy(atom, from, to(_, _, _, stage)) end
+end
+
 --- Returns a function (stage, i) that loads two row values from `near` (LSEs or
 -- deltas in shared memory). They belong to columns 2i and 2i + 1 of this
 -- thread's scores, which are rows of Q.

@@ -35,7 +35,6 @@ local core = require "cute.core"
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local clustered = require "kernels.attention_decode.clustered"
-local flash = require "kernels.flash"
 local latent = require "kernels.attention_decode.latent"
 local latent_sm90 = require "kernels.attention_decode.latent_sm90"
 local part = require "kernels.attention_decode.part"
@@ -93,10 +92,7 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
     for i in cute.range(first + lane, last, 32) do x = f(x, mLogs[{i, r}]) end
     return cute.arch.warp_reduction(x, combine)
   end
-  local top = reduce(-math.huge, cute.max, cute.max)
-  local base = cute.where(cute.eq(top, -math.huge), 0.0, top)
-  local function weight(log) return flash.exp2((log - base) * flash.LOG2E) end
-  local sum = reduce(0.0, function(x, log) return x + weight(log) end, cute.add)
+  local weight, sum, lse = part.weights(reduce)
   local width = columns // 32
   local x = cute.make_rmem_tensor({width}, cute.f32)
   local other = cute.make_rmem_tensor({width}, cute.f32)
@@ -125,8 +121,7 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
     out:store((x:load() * cute.where(some, 1 / sum, 0.0)):to(mO.element_type))
     cute.autovec_copy(out, cute.local_tile(mO(b, s, h, _), {width}, place))
     cute.when(cute.eq(place[1], 0), function()
-      mL[{b, h, s}] = cute.where(some, base + cute.log2(sum) / flash.LOG2E,
-                                 -math.huge)
+      mL[{b, h, s}] = lse(some)
     end)
   end)
 end

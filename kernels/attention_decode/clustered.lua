@@ -143,11 +143,7 @@ local function combine(o, mO, mL, at, rank, warp, lane, parts, sums, logs)
       end
       return cute.arch.warp_reduction(x, combined)
     end
-    local top = reduce(-math.huge, cute.max, cute.max)
-    local base = cute.where(cute.eq(top, -math.huge), 0.0, top)
-    local function weight(log) return flash.exp2((log - base) * flash.LOG2E) end
-    local sum = reduce(0.0, function(x, log) return x + weight(log) end,
-                       cute.add)
+    local weight, sum, lse = part.weights(reduce)
     local some = cute.ne(sum, 0)  -- NaN, too
     local h, s = at.g * o.group + row % o.group, row // o.group
     for first = 0, width - 1, across do
@@ -167,8 +163,7 @@ local function combine(o, mO, mL, at, rank, warp, lane, parts, sums, logs)
       end)
     end
     cute.when(cute.eq(lane, 0) & cute.eq(rank, 0), function()
-      mL[{at.b, h, s}] = cute.where(some, base + cute.log2(sum) / flash.LOG2E,
-                                    -math.huge)
+      mL[{at.b, h, s}] = lse(some)
     end)
   end
 end

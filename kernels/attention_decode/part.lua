@@ -288,6 +288,21 @@ function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
   end
 end
 
+--- Returns what combines the partial results of a row: a function weight(log),
+-- the factor of a partial result; the sum of all weights; and a function
+-- lse(some), which returns the row's LSE, where `some` tells whether the sum is
+-- not 0. reduce(init, f, combine) reduces the logs of the partial results:
+-- f(x, log) adds a log to a lane's state, and combine joins the lanes' states.
+function part.weights(reduce)
+  local top = reduce(-math.huge, cute.max, cute.max)
+  local base = cute.where(cute.eq(top, -math.huge), 0.0, top)
+  local function weight(log) return flash.exp2((log - base) * flash.LOG2E) end
+  local sum = reduce(0.0, function(x, log) return x + weight(log) end, cute.add)
+  return weight, sum, function(some)
+    return cute.where(some, base + cute.log2(sum) / flash.LOG2E, -math.huge)
+  end
+end
+
 --- Waits for the preceding launches (griddepcontrol). The next launch may then
 -- begin. Before it waits for this launch, it may read only what the preceding
 -- launches have written.

@@ -247,13 +247,12 @@ local function of_rows(o, a)
     flash.numbers(a.delta, b, h, a.cu_q, true))
   function t.numbers() return lse, delta end
   t.change, t.adder, t.rows = change(o, a, b, h, S, cute.size(K, 0)), a.adder, S
-  local function listed()
-    if o.list then
-      return flash.listed(a.blocks(b, h, bm // (o.list[1] // BM), _),
-                          o.list[2] // o.tile[2])
-    end
+  local c, count, at = a.scale * flash.LOG2E, nil, nil
+  if o.list then
+    count, at = flash.listed(a.blocks(b, h, bm // (o.list[1] // BM), _),
+                             o.list[2] // o.tile[2])
   end
-  walk(o, team, t, a.scale * flash.LOG2E, listed())
+  walk(o, team, t, c, count, at)
   finish()
   local function store() a.adder:store(a.parts(_, bm, h, b), o.warps) end
   if a.adder and a.cu_q then
@@ -295,10 +294,9 @@ local function of_keys(o, a)
                numbers(team, number(a.LSE), sL),
                numbers(team, number(a.delta), sD)}
     t.change = change(o, a, b, h, cute.size(K, 0), cute.size(Q, 0), true)
-    local function listed()
-      if o.list then return flash.listed(a.lists(b, h, bm, _), 1) end
-    end
-    walk(o, team, t, a.scale * flash.LOG2E, listed())
+    local c, count, at = a.scale * flash.LOG2E, nil, nil
+    if o.list then count, at = flash.listed(a.lists(b, h, bm, _), 1) end
+    walk(o, team, t, c, count, at)
   end
   finish()
   if t.dX then

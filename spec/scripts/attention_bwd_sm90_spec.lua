@@ -340,25 +340,23 @@ describe("attention_bwd_sm90", function()
 
   it("is right in all schedules of blocks that skip tiles #long", function()
     local function mask(at) return (at.q // 128 * 2):ne(at.k // 64) end
-    for _, d in ipairs {64} do
-      local p = problem {s = 140, t = 140, d = d, modify = function(s, _, _, q,
-                                                                    k)
-        return q // 128 * 2 ~= k // 64 and s or -math.huge
-      end}
-      local blocks = cute.ops.block_mask(mask, {1, 1, 140, 140}, {
-        device = "sim", block = {128, 64}}).blocks
-      local k = made(backward, p, {list = true, modify = function()
-        return nil, mask
-      end})
-      local by = require "kernels.block_mask_rows" {rows = 140, keys = 140,
-        block = {128, 64}, tile = k.options.tile}
-      local shape = by.shape(1, 1)
-      local more = {lists = cute.zeros(shape, cute.i32),
-                    before = cute.zeros(shape, cute.i32)}
-      by.kernel(blocks, more.lists, more.before):launch {
-        grid = by.grid(1, 1), block = by.block, device = "sim"}
-      verdicts(k, p, more)
+    local function modify(s, _, _, q, k)
+      return q // 128 * 2 ~= k // 64 and s or -math.huge
     end
+    local p = problem {s = 140, t = 140, d = 64, modify = modify}
+    local blocks = cute.ops.block_mask(mask, {1, 1, 140, 140}, {
+      device = "sim", block = {128, 64}}).blocks
+    local k = made(backward, p, {list = true, modify = function()
+      return nil, mask
+    end})
+    local by = require "kernels.block_mask_rows" {rows = 140, keys = 140,
+      block = {128, 64}, tile = k.options.tile}
+    local shape = by.shape(1, 1)
+    local more = {lists = cute.zeros(shape, cute.i32),
+                  before = cute.zeros(shape, cute.i32)}
+    by.kernel(blocks, more.lists, more.before):launch {
+      grid = by.grid(1, 1), block = by.block, device = "sim"}
+    verdicts(k, p, more)
   end)
 
   it("is right in all schedules with functions of scores #long", function()

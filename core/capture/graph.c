@@ -163,7 +163,9 @@ static bool params_of(CUgraphNode node, NodeParams *p) {
   DRIVER(get, "cuGraphKernelNodeGetParams_v2");
   if (!get) DRIVER(get, "cuGraphKernelNodeGetParams");
   if (!get || get(node, p)) return false;
-  if (!p->func) p->func = p->kern;
+  // Of a kernel of a library, the driver returns the function that it made for
+  // the graph, which nobody else knows, and the kernel's handle.
+  if (!p->func || (p->kern && !kernel_known(p->func))) p->func = p->kern;
   return true;
 }
 

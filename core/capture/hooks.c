@@ -97,20 +97,33 @@ static bool ask(CUfunction f, Kernel *k) {
   return false;
 }
 
+// Finds the image and the name of a kernel.
+static bool kernel_of(CUfunction f, Kernel *k) {
+  return (known_of(f, k) && k->name) || ask(f, k);
+}
+
+bool kernel_known(CUfunction f) {
+  Kernel k;
+  return kernel_of(f, &k);
+}
+
+// Finds a kernel that is about to be launched.
+static bool launched(CUfunction f, Kernel *k) {
+  if (kernel_of(f, k)) return true;
+  warn_once(WARN_KERNEL, "a launch is not recorded: its kernel was loaded in a "
+            "way that is not observed");
+  return false;
+}
+
 bool kernel_selected(CUfunction f) {
   Kernel k;
-  return ((known_of(f, &k) && k.name) || ask(f, &k)) && launch_selects(k.name);
+  return launched(f, &k) && launch_selects(k.name);
 }
 
 static int before(CUfunction f, const CUlaunchConfig *c, void **params,
                   void **extra) {
   Kernel k;
-  if (!launch_wanted()) return 0;
-  if (!(known_of(f, &k) && k.name) && !ask(f, &k)) {
-    warn_once(WARN_KERNEL, "a launch is not recorded: its kernel was loaded in "
-              "a way that is not observed");
-    return 0;
-  }
+  if (!launch_wanted() || !launched(f, &k)) return 0;
   return launch_before(&k, f, c, params, extra);
 }
 

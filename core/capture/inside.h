@@ -83,7 +83,9 @@ bool graph_run(CUgraphExec e, CUstream s, CUresult *result);
 
 // ---- kernels (hooks.c) ----
 
-// Reports whether a kernel is known and its name is selected.
+// Reports whether the image and the name of a kernel are known.
+bool kernel_known(CUfunction f);
+// Reports whether a kernel's name is selected. Warns if it is not known.
 bool kernel_selected(CUfunction f);
 // Launches a kernel, and records the launch if it is selected.
 CUresult capture_launch(const CUlaunchConfig *c, CUfunction f, void **params,

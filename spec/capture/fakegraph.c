@@ -118,8 +118,12 @@ CUresult cuGraphGetEdges(CUgraph g, CUgraphNode *from, CUgraphNode *to,
 CUresult cuGraphNodeGetType(CUgraphNode n, int *type) {
   return *type = n->type, 0;
 }
+// Like the driver, returns for a captured launch a function that the program
+// does not know, and the kernel that it launched.
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode n, KernelNode *p) {
-  return *p = n->kernel, 0;
+  *p = n->kernel;
+  if (p->kern) p->func = (CUfunction)(void *)n;
+  return 0;
 }
 CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode n, const KernelNode *p) {
   return set_params(n, p), 0;
@@ -196,7 +200,7 @@ bool fake_capturing(void) { return captured != NULL; }
 bool fake_capture(CUfunction f, const unsigned grid[3], const unsigned block[3],
                   unsigned smem, void **params) {
   KernelNode p = {f, {grid[0], grid[1], grid[2]},
-                  {block[0], block[1], block[2]}, smem, params, NULL, NULL,
+                  {block[0], block[1], block[2]}, smem, params, NULL, f,
                   NULL};
   CUgraphNode node;
   if (!captured) return false;

@@ -823,8 +823,8 @@ const PtxFunc *ptx_whole(Ctx *cx, PtxModule *m, const PtxFunc *f) {
   x.out.labels = (uint32_t)m->labels.n - x.out.label;
   x.out.regs = (uint32_t)m->regs.n - x.out.reg;
   x.out.vars = (uint32_t)m->vars.n - x.out.var;
+  x.out.whole = m->funcs.p[at].whole = (uint32_t)m->funcs.n + 1;
   vec_push(cx, m->funcs, x.out);
-  m->funcs.p[at].whole = (uint32_t)m->funcs.n;
   return &m->funcs.p[m->funcs.n - 1];
 }
 // SPDX-License-Identifier: MIT

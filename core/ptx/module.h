@@ -147,8 +147,9 @@ typedef struct PtxFunc {
   // number that the directive gives; 0: the entry has no such directive
   uint32_t maxnreg, minnctapersm, maxclusterrank;
   bool explicitcluster;
-  uint32_t whole;             // index + 1 into PtxModule.funcs of the copy with
-                              // the functions that it calls, or 0
+  uint32_t whole;             // index + 1 into PtxModule.funcs of an entry's
+                              // copy with the functions that it calls, or 0;
+                              // of such a copy: its own
 } PtxFunc;
 
 // A declaration that hides one of the same name in an outer scope.

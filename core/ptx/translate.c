@@ -956,7 +956,7 @@ static int64_t variable_named(const PtxModule *m, const char *name) {
 int64_t ptx_function(const PtxModule *m, const char *name) {
   for (size_t k = m->funcs.n; name && k-- > 0;) {
     const PtxFunc *f = &m->funcs.p[k];
-    if (!f->entry && f->body && strcmp(f->name, name) == 0) {
+    if (!f->entry && !f->whole && f->body && strcmp(f->name, name) == 0) {
       return ((int64_t)7 << 60) + 16 * ((int64_t)k + 1);
     }
   }

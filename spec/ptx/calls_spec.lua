@@ -380,6 +380,16 @@ describe("a report on a call in PTX", function()
       assert.matches(case[3], message(case[1], case[2]), 1, true)
     end
   end)
+
+  it("of an entry is rejected, after the entry ran, too", function()
+    local m = cute.ptx(HEAD .. [[
+      .func none() { ret; }
+      .visible .entry first() { call none; ret; }
+      .visible .entry second() { call first; ret; }]])
+    m:kernel "first" ():launch {grid = 1, block = 1}
+    assert.error_matches(function() m:kernel "second" () end,
+      "a call of first: the module has no such function with a body", 1, true)
+  end)
 end)
 
 describe("a structure that a kernel takes", function()

@@ -276,6 +276,14 @@ uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
   return in;
 }
 
+const SimIns *simaddress_one(SimWarp *w, const SimIns *i) {
+  if (i->op != OP_PTR) return i;
+  const SimAddressed *m = i->x;
+  for (int k = 0; k < m->n; k++)
+    if (simaddress_lanes(w, m, k, w->active) == w->active) return &m->ins[k];
+  return i;
+}
+
 void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes) {
   const SimAddressed *m = i->x;
   for (; lanes; lanes &= lanes - 1) {

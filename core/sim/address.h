@@ -40,10 +40,14 @@ const SimMem *simaddress_object(const SimProg *p, uint64_t address);
 // for the offsets at *top, the end of a warp's values.
 void simaddress_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d);
 // simaddress_lanes returns the lanes among `left` whose addresses are in object
-// k, and writes the offsets of these lanes to slot m->at. simaddress_wild
-// reports a fault of lanes whose addresses are in no object.
+// k, and writes the offsets of these lanes to slot m->at. simaddress_one
+// returns the copy of instruction i that all active lanes execute, with their
+// offsets in its slot; it returns i if i has no raw pointers, or if the lanes
+// access several objects. simaddress_wild reports a fault of lanes whose
+// addresses are in no object.
 uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
                           uint32_t left);
+const SimIns *simaddress_one(SimWarp *w, const SimIns *i);
 void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes);
 
 #endif

@@ -6,6 +6,7 @@
 #include "sim/spin.h"
 
 #include "ir/rows.h"
+#include "sim/address.h"
 #include "sim/regs.h"
 #include "sim/relay.h"
 #include "sim/shadow.h"
@@ -154,10 +155,15 @@ static bool is_own(const SimIns *i) {
          op == OP_LOOP || op == OP_ONCE || op == OP_FOR || op == OP_BREAKIF;
 }
 
+static bool is_load(const SimIns *i) {
+  if (i->op == OP_PTR) i = ((const SimAddressed *)i->x)->ins;
+  return i->op == OP_LD;
+}
+
 bool simspin_only_reads(const SimWarp *w) {
   const SimIns *i = loop_of(w), *end = i ? w->cluster->prog->ins + i->jump : i;
   for (; i < end; i++)
-    if (!is_own(i) && i->op != OP_FENCE && i->op != OP_LD) return false;
+    if (!is_own(i) && i->op != OP_FENCE && !is_load(i)) return false;
   return end != NULL;
 }
 
@@ -176,14 +182,18 @@ static bool goes_on(SimWarp *w) {
   return false;
 }
 
+static const SimIns *next_of(SimWarp *w) {
+  return simaddress_one(w, &w->cluster->prog->ins[w->pc]);
+}
+
 // Returns the number of scheduling steps after which w is in the same state
 // again if its next poll reads `a`, or 0 if that is unknown.
 static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
   enum { MOST = 8 };  // maximum number of scheduling steps
-  const SimIns *ins = w->cluster->prog->ins;
   uint32_t first = w->pc;
   for (int n = 1; n <= MOST; n++) {
-    const SimIns *i = &ins[w->pc++];
+    const SimIns *i = next_of(w);
+    w->pc++;
     if (!simmem_stays(w, i, a->found)) return 0;
     bool wide = sim_wide((DType)((const SimSide *)i->x)->type);
     for (int l = 0; l < LANES; l++)
@@ -191,7 +201,7 @@ static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
         set_lane(w, i->d, wide, l, a->found[l]);
     if (!goes_on(w)) return 0;
     if (w->pc == first && simspin_state(w) == hash) return n;
-    if (!simmem_ask(w, &ins[w->pc], a)) return 0;
+    if (!simmem_ask(w, next_of(w), a)) return 0;
   }
   return 0;
 }
@@ -209,7 +219,7 @@ int simspin_fails(SimWarp *w, const SimAsk *a, char *room) {
 
 bool simspin_could(SimWarp *w, char *room) {
   SimAsk a, old;
-  if (!simmem_ask(w, &w->cluster->prog->ins[w->pc], &a) ||
+  if (!simmem_ask(w, next_of(w), &a) ||
       simspin_fails(w, &a, room) != 1 || !simcauses_plain(w, &a))
     return true;
   old = a;

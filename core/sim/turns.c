@@ -12,6 +12,7 @@
 
 #include "ir/intrin.h"
 #include "ir/operands.h"
+#include "sim/address.h"
 #include "sim/async.h"
 #include "sim/spin.h"
 
@@ -195,8 +196,8 @@ static bool can_go(const SimTurns *t, const SimWarp *w) {
          actor_of(t, w)->asleep != stamp_of(w->cluster);
 }
 
-static const SimIns *next_of(const SimWarp *w) {
-  return &w->cluster->prog->ins[w->pc];
+static const SimIns *next_of(SimWarp *w) {
+  return simaddress_one(w, &w->cluster->prog->ins[w->pc]);
 }
 
 // Reports whether i reads something that may have another value when it is read

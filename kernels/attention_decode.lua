@@ -222,10 +222,10 @@ local function complete(o)
       .. "32, 64 or 128 elements of 16 bits, up to 16 rows, and no "
       .. "batch_invariant are needed", core.show(o.cluster), core.show(o.head),
       rows, p.bits)
-    rules.need(({[2] = 1, [4] = 1, [8] = 1, [16] = 1})[o.cluster]
-      and o.cluster <= o.head // 8, "attention_decode", "cluster = %s; 2, 4, 8 "
-      .. "or 16 blocks, with at least 8 of the %d columns each, are needed",
-      core.show(o.cluster), o.head)
+    rules.need(({[1] = 1, [2] = 1, [4] = 1, [8] = 1, [16] = 1})[o.cluster]
+      and o.cluster <= o.head // 8, "attention_decode", "cluster = %s; 1, 2, "
+      .. "4, 8 or 16 blocks, with at least 8 of the %d columns each, are "
+      .. "needed", core.show(o.cluster), o.head)
     p.cluster, known, p.stages = o.cluster, c, o.stages or c[2]
   end
   local N = o.tile and o.tile[2] or rows > 16 and known[3] or known[1]

@@ -170,7 +170,8 @@ local function generate()
     logits = forward(token, function(w, heads)
       return ops.attention_decode(heads(0, H), w.k, w.v, with {
         k = heads(H, G), v = heads(H + G, G), cos = Cos, sin = Sin,
-        lengths = lengths, block_table = pages, constant = "cache"})
+        lengths = lengths, block_table = pages, constant = "cache",
+        even = true})
     end)
     token = draw(i)
   end

@@ -572,6 +572,70 @@ describe("ops.attention_decode", function()
   end)
 end)
 
+describe("ops.attention_decode of sequences of equal lengths", function()
+  -- Returns the elements of a compact tensor, from index 0 on.
+  local function elements(t)
+    local list, memory = {}, require "cute.core".param_memory(t)
+    for i = 0, cute.size(t) - 1 do list[i] = memory[i] end
+    return list
+  end
+
+  -- Returns the results, and the launches' blocks in a cluster (0: none).
+  local function run(p, o)
+    local calls = require "cute.ops.calls"
+    local launch, sizes = calls.launch, {}
+    function calls.launch(step, ...)
+      sizes[#sizes + 1] = step.cluster and step.cluster[1] or 0
+      return launch(step, ...)
+    end
+    local _ <close> = setmetatable({}, {__close = function()
+      calls.launch = launch
+    end})
+    local O, L = ops.attention_decode(p.Q, p.K, p.V, o)
+    return O, L, sizes
+  end
+
+  -- {sequences, heads of K, elements of a head, blocks in a cluster}
+  for _, c in ipairs {{1, 2, 32, 4}, {4, 2, 128, 8}, {15, 2, 64, 4},
+                      {20, 2, 32, 2}, {30, 2, 128, 2}, {52, 2, 128, 1},
+                      {61, 4, 128, 1}} do
+    local B, G, d, size = table.unpack(c)
+    it(("takes clusters of %d blocks for %d heads"):format(size, B * G),
+      function()
+        local p = oracle.problem {b = B, s = 1, t = 37, h = G, g = G, d = d}
+        local list = {}
+        for b = 1, B do list[b] = b % 4 == 3 and 37 - b % 38 or 37 end
+        local o = {device = "sim:sm_90a", lengths = cute.tensor(list, cute.i32)}
+        local O, L, sizes = run(p, o)
+        assert.same(B == 1 and {size} or {0, 0}, sizes)
+        o.even = true
+        local O2, L2, sizes2 = run(p, o)
+        assert.same({size}, sizes2)
+        assert.is_true(select(2, oracle.distance(L2, elements(L))) < 2e-6)
+        near(O2, elements(O), BOUND.bf16)
+        local O3, L3, sizes3 = run(p, {device = "sim:sm_90a"})
+        assert.same({size}, sizes3)
+        if B < 5 then
+          local out, lse = oracle.forward(p)
+          near(O3, out, BOUND.bf16)
+          assert.is_true(select(2, oracle.distance(L3, lse)) < 2e-6)
+        end
+      end)
+  end
+
+  it("takes parts if clusters would leave multiprocessors without work",
+    function()
+      -- 66 to 99 heads, too many rows, two waves of which the second is short
+      for _, c in ipairs {{35, 2, 1}, {10, 2, 17}, {75, 4, 1}} do
+        local B, G, rows = table.unpack(c)
+        local p = oracle.problem {b = B, s = 1, t = 20, h = G * rows, g = G,
+                                  d = 128}
+        local _, _, sizes = run(p, {device = "sim:sm_90a"})
+        assert.same({0, 0}, sizes)
+      end
+    end)
+end)
+
 -- Returns a view of t with `count` equal batches, each the first of t.
 local function repeated(t, count)
   local list = {table.unpack(t.stride)}

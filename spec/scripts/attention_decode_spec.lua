@@ -143,11 +143,11 @@ describe("attention of one query", function()
   end)
 end)
 
--- Returns the call of the kernel for clusters with one head of K, a cache of t
--- keys, and its launch options.
-local function clustered(make, t)
+-- Returns the call of the kernel for clusters (of 4 blocks, unless given) with
+-- one head of K, a cache of t keys, and its launch options.
+local function clustered(make, t, blocks)
   local p = oracle.problem {s = 1, t = t, d = 32, h = 2, g = 1}
-  local made = make {head = 32, group = 2, cluster = 4, pdl = true,
+  local made = make {head = 32, group = 2, cluster = blocks or 4, pdl = true,
                      early = true, tile = {16, 16}, stages = 3}
   local function angles() return cute.full({t, 16}, 0.5, cute.f32) end
   local new = cute.zeros({1, 1, 1, 32}, cute.bf16)
@@ -162,10 +162,12 @@ local CLUSTERED = "attention_decode/clustered"
 
 describe("attention of one query by a cluster", function()
   it("is right in all schedules", function()
-    local call, o = clustered(decode, 275)
-    o.gpu = false
-    local v = call:check(o)
-    assert.equal("ok", v.verdict, tostring(v))
+    for _, c in ipairs {{275, 4}, {67, 1}} do
+      local call, o = clustered(decode, table.unpack(c))
+      o.gpu = false
+      local v = call:check(o)
+      assert.equal("ok", v.verdict, tostring(v))
+    end
   end)
 
   for _, f in ipairs {
@@ -187,9 +189,9 @@ describe("attention of one query by a cluster", function()
       .. "and 16 bits; 32, 64 or 128 elements of 16 bits, up to 16 rows, and "
       .. "no batch_invariant are needed", decode, {head = 96, group = 4,
         cluster = 4})
-    support.raises("attention_decode: cluster = 8; 2, 4, 8 or 16 blocks, with "
-      .. "at least 8 of the 32 columns each, are needed", decode, {head = 32,
-        cluster = 8})
+    support.raises("attention_decode: cluster = 8; 1, 2, 4, 8 or 16 blocks, "
+      .. "with at least 8 of the 32 columns each, are needed", decode,
+      {head = 32, cluster = 8})
   end)
 end)
 

@@ -174,16 +174,38 @@ local MOST_KEYS = 32768
 -- The shared memory in bytes that the blocks of a cluster may need.
 local ROOM = 232448
 
--- Returns the number of blocks in a cluster for each head of K, or nil if
--- clusters do not compute this call.
+-- {blocks of a cluster, the number of such clusters that run at once}, with one
+-- block in each of the 132 multiprocessors of an H100 or H200.
+local AT_ONCE = {{8, 15}, {4, 30}, {2, 66}, {1, 132}}
+
+-- Returns a table with the options cluster, tile and stages of the kernel, for
+-- a cluster for each head of K of a sequence, or an empty table if clusters do
+-- not compute this call. docs/measured/attention.md has the figures.
 local function clusters(call, q, keys, device)
   local info, sm = device.info, device.sm
-  local fits = core.has(sm, "a cluster of blocks")
+  local sms, heads, rows = info and info.sms or 132, q.B * q.G,
+                           q.S * (q.H // q.G)
+  local even = q.B == 1 or not call.lengths or call.o.even
+  if not (even and core.has(sm, "a cluster of blocks")
     and core.smem_budget(sm) >= ROOM and not call.o.batch_invariant
-    and (q.D == 128 or q.D == 64 or q.D == 32)
-    and q.S * (q.H // q.G) <= 16 and call.K.element_type == q.dtype
-    and keys <= MOST_KEYS and 8 * q.B * q.G <= (info and info.sms or 132)
-  return fits and math.min(8, q.D // 8) or nil
+    and (q.D == 128 or q.D == 64 or q.D == 32) and rows <= 16
+    and call.K.element_type == q.dtype and keys <= MOST_KEYS) then
+    return {}
+  end
+  for _, c in ipairs(AT_ONCE) do
+    local blocks = c[1] * heads
+    if c[1] <= q.D // 8 and heads <= c[2] * sms // 132 then
+      -- Smaller tiles keep more blocks busy to the end of their keys.
+      local many = 4 * blocks > 3 * sms
+      if c[1] == 1 and not many then return {} end
+      return many and q.D == 128 and {cluster = c[1], tile = {16, 16},
+                                      stages = 5} or {cluster = c[1]}
+    end
+  end
+  -- Two blocks in each multiprocessor, if the last ones fill most of the GPU.
+  local waves = heads / (2 * sms)
+  return q.D == 128 and rows <= 8 and waves >= 0.9 * math.ceil(waves)
+    and {cluster = 1, tile = {16, 16}, stages = 3} or {}
 end
 
 local refuse = tensor_op.failing "ops.attention_decode"
@@ -195,7 +217,7 @@ local step = problem.operation("ops.attention_decode", {
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[1], list[2])
   end,
-  options = {scale = "number", batch_invariant = "boolean",
+  options = {scale = "number", batch_invariant = "boolean", even = "boolean",
              constant = "string"},
   captured = {score_mod = "function", mask_mod = "function",
               softcap = "number"}, plan = function(call)
@@ -232,7 +254,9 @@ local step = problem.operation("ops.attention_decode", {
     -- shared memory for larger tiles of keys, which are faster.
     o.wgmma = q.value and q.H * q.S > 16 and p.device.arch == "sm_90a"
     if q.value and core.has(p.device.sm, "wgmma") then o.tile = {16, 64} end
-    o.cluster = clusters(call, q, keys, p.device)
+    for name, value in pairs(clusters(call, q, keys, p.device)) do
+      o[name] = value
+    end
     scores.trace_functions(call, o, p)
     local made, info = kernel(o), p.device.info
     local n = made.plan(keys, q.S, q.H, q.B, info and info.sms)
@@ -269,7 +293,8 @@ end
 ---@param o? table {lengths: any?, block_table: any?, k: any?, v: any?,
 -- tree: any?, k_scale: any?, v_scale: any?, cos: any?, sin: any?,
 -- scale: number?,
--- batch_invariant: boolean?, constant: string?, score_mod: function?,
+-- batch_invariant: boolean?, even: boolean?, constant: string?,
+-- score_mod: function?,
 -- mask_mod: function?, softcap: number?, out: any}
 -- lengths: the number of keys of each batch, B of i32 (T when absent).
 -- block_table: the pages of each batch's keys, (B,n) of i32. k, v (B,S,G,D):
@@ -277,7 +302,8 @@ end
 -- tree (S,S) or (B,S,S): which of the last S keys each row sees. k_scale,
 -- v_scale, (1) or (G) of f32: factors of K and V, which may be of e4m3. cos,
 -- sin (P,D/2) of f32: the call rotates Q and k, like ops.rope; the position of
--- a head is the index of its key.
+-- a head is the index of its key. even: the batches have about the same number
+-- of keys, so that equal parts of the GPU may compute them.
 -- constant = "cache": the preceding launch writes none of lengths, block_table,
 -- k_scale, v_scale, cos, sin, K and V.
 function decode.attention_decode(Q, K, V, o)

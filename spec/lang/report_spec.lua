@@ -58,16 +58,16 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
       local function faults(n)
         local list = {}
         for i = 1, n do
-          list[i] = ("k.lua:%d: fault %d [race]\n    the other: k.lua:%d, "
+          list[i] = ("k.lua:%d: fault %d [race]\n    first access: k.lua:%d, "
             .. "thread 3\n    put sync_threads() there"):format(i, i, i + 100)
         end
         return of(("error([=[x.lua:1: simulator: kernel k: %d faults "
           .. "[kernel-fault]\n%s]=], 0)"):format(n, table.concat(list, "\n")))
       end
       local head = "simulator: kernel k: %d faults [kernel-fault]\n"
-        .. "  x.lua:1\n    k.lua:1: fault 1 [race]\n        the other: "
+        .. "  x.lua:1\n    k.lua:1: fault 1 [race]\n        first access: "
         .. "k.lua:101, thread 3\n        put sync_threads() there"
-      local third = "\n    k.lua:3: fault 3 [race]\n        the other: "
+      local third = "\n    k.lua:3: fault 3 [race]\n        first access: "
         .. "k.lua:103, thread 3\n        put sync_threads() there"
       assert.equal(head:format(3) .. third:gsub("3", "2"):gsub("thread 2",
         "thread 3") .. third, faults(3))
@@ -75,8 +75,8 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
       assert.equal(12, lines(text))
       assert.equal(head:format(9), text:sub(1, #head - 1))
       for i = 2, 7 do
-        assert.truthy(text:find(("\n    k.lua:%d: fault %d [race], the other: "
-          .. "k.lua:%d\n"):format(i, i, i + 100), 1, true), text)
+        assert.truthy(text:find(("\n    k.lua:%d: fault %d [race], first "
+          .. "access: k.lua:%d\n"):format(i, i, i + 100), 1, true), text)
       end
       local rest = "    ... %s--traceback shows all details of each fault"
       assert.equal(rest:format "2 more faults; ", text:match "[^\n]*$")

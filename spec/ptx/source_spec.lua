@@ -41,7 +41,7 @@ describe("a file of CUDA C", function()
     local out = with("check", 40)
     assert.matches("\n  race%.cu:5: read of a byte that another warp writes",
                    out)
-    assert.matches("the other: race%.cu:4,", out)
+    assert.matches("first access: race%.cu:4,", out)
     assert.matches("race%.cu:4 +st%.shared", (with("profile", 0)))
   end)
 

@@ -58,7 +58,7 @@ describe("a report", function()
       "tid:eq(127), function() y[0] = s[0]",
       "tid:ge(64), function() s[3] = tid:to(cute.f32) y[0] = s[3]"}}, 1)))
     assert.equal(1, select(2, text:gsub("sum%.lua:%d+", "")), text)
-    assert.truthy(text:find("\n    the other: thread %d+\n"), text)
+    assert.truthy(text:find("\n    first access: thread %d+\n"), text)
   end)
 end)
 -- SPDX-License-Identifier: MIT

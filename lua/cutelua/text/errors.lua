@@ -221,6 +221,10 @@ local function leaders(rest)
   return out, folded
 end
 
+-- Words in front of the second place of a fault in a simulator's report.
+local OTHER = {["the other"] = true, ["first access"] = true,
+               ["second access"] = true}
+
 -- Adds the faults of a simulator's report in at most `limit` lines. The first
 -- fault is printed with all details, the others with their sentence only.
 local function add_faults(out, rest, limit)
@@ -235,13 +239,13 @@ local function add_faults(out, rest, limit)
   end
   local first, others = {}, {}
   for i, line in ipairs(rest) do
-    local other = line:match "^%s+the other: ([^,]+)"
+    local what, other = line:match "^%s+([%l ]+): ([^,]+)"
     if i > 1 and not line:find "^ " then
       others[#others + 1] = line
     elseif #others == 0 then
       first[#first + 1] = line
-    elseif other then
-      others[#others] = others[#others] .. ", the other: " .. other
+    elseif OTHER[what] and not other:find "^block " then
+      others[#others] = ("%s, %s: %s"):format(others[#others], what, other)
     end
   end
   add_all(out, first, limit - 1)

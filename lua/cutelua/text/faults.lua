@@ -515,6 +515,40 @@ local function triple(t)
   return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
 end
 
+-- Names of the reported access of a race and of its other access. The report of
+-- a "read after a write" is at the read, the second access. The message of a
+-- race of blocks names the reported access first.
+local ACCESSES = {["race"] = {"second access", "first access"}}
+ACCESSES["warp-race"] = ACCESSES["race"]
+ACCESSES["block-race"] = {"first access", "second access"}
+
+-- Adds the lines and threads of a fault to its text. `second` describes the
+-- fault's second line.
+local function add_places(text, r, second)
+  local other = at(r.file2, r.line2)
+  local names, thread = other and ACCESSES[r.kind],
+    r.other and ("thread %d"):format(r.other)
+  local where = ("block %s, thread %s%s"):format(triple(r.block),
+    triple(r.thread), r.count > 1 and (", %d times"):format(r.count) or "")
+  if other and other == at(r.file, r.line) then
+    other = thread or "the same line"
+  elseif other and thread then
+    other = other .. ", " .. thread
+  end
+  local lines = {other and ("    %s: %s"):format(names and names[2] or second
+    or OTHER[r.kind] or "the other", other)}
+  if names then
+    lines[2] = ("    %s: %s"):format(names[1], where)
+    table.sort(lines)  -- "first access" precedes "second access"
+  end
+  table.move(lines, 1, #lines, #text + 1, text)
+  local wait = at(r.wait_file, r.wait)
+  if wait then text[#text + 1] = "    the wait: " .. wait end
+  if not names and r.kind ~= "unwritten" and r.kind ~= "in-flight" then
+    text[#text + 1] = "    first in " .. where
+  end
+end
+
 --- Returns one fault as text.
 ---@param r table an element of report.reports
 ---@param known? table<string, boolean> advice already given, not to be repeated
@@ -531,21 +565,7 @@ function faults.text(r, known)
     text[#text + 1] = ("    coordinate %s%s"):format(r.coord, r.layout
       and " of " .. r.layout or "")
   end
-  local other = at(r.file2, r.line2)
-  if other then
-    local what, thread = second or OTHER[r.kind] or "the other",
-      r.other and ("thread %d"):format(r.other)
-    if other == place then other = thread or "the same line"
-    elseif thread then other = other .. ", " .. thread end
-    text[#text + 1] = ("    %s: %s"):format(what, other)
-  end
-  local wait = at(r.wait_file, r.wait)
-  if wait then text[#text + 1] = "    the wait: " .. wait end
-  local times = r.count > 1 and (", %d times"):format(r.count) or ""
-  if r.kind ~= "unwritten" and r.kind ~= "in-flight" then
-    text[#text + 1] = ("    first in block %s, thread %s%s")
-      :format(triple(r.block), triple(r.thread), times)
-  end
+  add_places(text, r, second)
   if advice then text[#text + 1] = "    " .. advice end
   return core.visible(table.concat(text, "\n"), true)
 end
@@ -557,7 +577,10 @@ end
 function faults.reliance(r)
   local place, other = at(r.file, r.line), at(r.file2, r.line2)
   local text = ("%s: %s"):format(place or "?", r.message)
-  if other then text = ("%s (the other: %s)"):format(text, other) end
+  if other then
+    text = ("%s (%s: %s)"):format(text, (ACCESSES[r.kind] or {})[2]
+      or "the other", other)
+  end
   return core.visible(("%s; PTX does not guarantee this: %s"):format(text,
     (faults.advice(r))))
 end

@@ -6,7 +6,7 @@
 -- expect: flag_behind_wait_group_read.lua:54: read by block (1,0,0) and write
 --   by block (0,0,0) with nothing to order them: element 0 of global tensor
 --   'part' [block-race]
--- expect: the other: flag_behind_wait_group_read.lua:44, thread 0
+-- expect: second access: flag_behind_wait_group_read.lua:44, thread 0
 -- expect: cp_async_bulk_wait_group(n, true) waits only until the source is
 --   read: before you signal other threads, wait without `read`
 local cute = require "cute"

@@ -4,7 +4,7 @@
 -- expect: flag_by_other_thread.lua:53: read by block (1,0,0) and write by block
 --   (0,0,0) with nothing to order them: element 0 of global tensor 'part'
 --   [block-race]
--- expect: the other: flag_by_other_thread.lua:42, thread 0
+-- expect: second access: flag_by_other_thread.lua:42, thread 0
 -- expect: let one block do it, use atomics, or synchronize with a release and
 --   an acquire of gpu scope
 local cute = require "cute"

@@ -4,7 +4,7 @@
 -- expect: relaxed_semaphore.lua:26: read by block (1,0,0) and write by block
 --   (0,0,0) with nothing to order them: element 0 of global tensor 'sum'
 --   [block-race]
--- expect: the other: thread 0
+-- expect: second access: thread 0
 -- expect: let one block do it, use atomics, or synchronize with a release and
 --   an acquire of gpu scope
 local cute = require "cute"

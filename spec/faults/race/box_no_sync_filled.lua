@@ -5,7 +5,7 @@
 -- expect: box_no_sync_filled.lua:53: read by a bulk copy after a thread's
 --   write, with no fence_proxy("async") and barrier in between: element 4 of
 --   shared tensor 'd' [race]
--- expect: the other: box_no_sync_filled.lua:48, thread 1
+-- expect: first access: box_no_sync_filled.lua:48, thread 1
 -- expect: call fence_view_async_shared() in the threads that wrote, then
 --   synchronize at a barrier
 -- expect: 2 more may follow from it

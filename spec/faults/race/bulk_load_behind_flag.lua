@@ -4,7 +4,7 @@
 -- expect: bulk_load_behind_flag.lua:59: read by a bulk copy after a thread's
 --   write, with no fence_proxy("async") and barrier in between: element 0 of
 --   global tensor 'part' [race]
--- expect: the other: bulk_load_behind_flag.lua:48
+-- expect: first access: bulk_load_behind_flag.lua:48
 -- expect: call fence_proxy("async.global") in the threads that wrote, before
 --   they release it, or in the thread that copies, after its acquire
 local cute = require "cute"

@@ -4,7 +4,7 @@
 -- expect: cluster_sum_relaxed.lua:36: read after a write by a thread of another
 --   block with nothing that orders them at cluster scope: element 0 of shared
 --   tensor 's' [race]
--- expect: the other: cluster_sum_relaxed.lua:31, thread 0
+-- expect: first access: cluster_sum_relaxed.lua:31, thread 0
 -- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
 --   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
 --   = "cluster"})

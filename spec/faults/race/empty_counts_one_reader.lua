@@ -3,7 +3,7 @@
 -- expect: spec/faults/race/empty_counts_one_reader.lua:60 in main chunk
 -- expect: empty_counts_one_reader.lua:42: write after a read by another warp
 --   with no barrier in between: element 32 of shared tensor 's' [race]
--- expect: the other: empty_counts_one_reader.lua:48, thread 32
+-- expect: first access: empty_counts_one_reader.lua:48, thread 32
 -- expect: before it is refilled, wait until all threads have read: use an
 --   mbarrier that counts the readers, each of which arrives after its read
 -- expect: 1 more may follow from it

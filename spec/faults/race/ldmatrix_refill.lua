@@ -3,8 +3,8 @@
 -- expect: check: kernel faulty: ok
 -- expect: note: ldmatrix_refill.lua:39: write by a bulk copy after a thread's
 --   read, with no fence_proxy("async") in between: element 0 of shared tensor
---   's' (the other: ldmatrix_refill.lua:45); PTX does not guarantee this: PTX
---   needs a fence between accesses through two proxies: call
+--   's' (first access: ldmatrix_refill.lua:45); PTX does not guarantee this:
+--   PTX needs a fence between accesses through two proxies: call
 --   fence_view_async_shared() in the threads that read, before they arrive, or
 --   in the thread that copies, after its wait
 local cute = require "cute"

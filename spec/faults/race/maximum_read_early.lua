@@ -4,7 +4,7 @@
 -- expect: maximum_read_early.lua:24: read of an element that another warp
 --   writes, with no barrier between the two lines: element 0 of shared tensor
 --   's' [race]
--- expect: the other: maximum_read_early.lua:22, thread 32
+-- expect: first access: maximum_read_early.lua:22, thread 32
 -- expect: put sync_threads() between the two lines
 local cute = require "cute"
 local arch = cute.arch

@@ -4,7 +4,7 @@
 -- expect: check: kernel faulty: ok
 -- expect: note: mbarrier_refill_no_fence.lua:47: write by a bulk copy after a
 --   thread's read, with no fence_proxy("async") in between: element 0 of shared
---   tensor 's' (the other: mbarrier_refill_no_fence.lua:52); PTX does not
+--   tensor 's' (first access: mbarrier_refill_no_fence.lua:52); PTX does not
 --   guarantee this: PTX needs a fence between accesses through two proxies:
 --   call fence_view_async_shared() in the threads that read, before they
 --   arrive, or in the thread that copies, after its wait

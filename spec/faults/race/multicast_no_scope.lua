@@ -5,7 +5,7 @@
 -- expect: multicast_no_scope.lua:43: write after a read by a thread of another
 --   block with nothing that orders them at cluster scope: element 256 of shared
 --   tensor 's' [race]
--- expect: the other: multicast_no_scope.lua:49, thread 32
+-- expect: first access: multicast_no_scope.lua:49, thread 32
 -- expect: before it is refilled, wait until all threads have read: use an
 --   mbarrier that the readers of all these blocks arrive at, with scope =
 --   "cluster" for both sides (PipelineTmaAsync {scope = "cluster"})

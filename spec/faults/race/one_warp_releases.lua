@@ -3,7 +3,7 @@
 -- expect: spec/faults/race/one_warp_releases.lua:56 in main chunk
 -- expect: one_warp_releases.lua:42: write after a read by another warp with no
 --   barrier in between: element 0 of shared tensor 's' [race]
--- expect: the other: one_warp_releases.lua:47, thread 64
+-- expect: first access: one_warp_releases.lua:47, thread 64
 -- expect: wait at the mbarrier that it completes before the read
 local cute = require "cute"
 local arch = cute.arch

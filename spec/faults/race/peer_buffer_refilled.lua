@@ -3,7 +3,7 @@
 -- expect: spec/faults/race/peer_buffer_refilled.lua:51 in main chunk
 -- expect: peer_buffer_refilled.lua:43: write after a write by an st.async whose
 --   completion was not waited for: element 0 of shared tensor 's' [race]
--- expect: the other: the same line
+-- expect: first access: the same line
 -- expect: wait for it (at its mbarrier, or with cp_async_bulk_wait_group or
 --   warpgroup.wait_group), then at a barrier
 -- expect: 1 more may follow from it

@@ -3,7 +3,7 @@
 -- expect: spec/faults/race/peer_copy_source_changed.lua:52 in main chunk
 -- expect: peer_copy_source_changed.lua:48: write after a read by a bulk copy
 --   whose completion was not waited for: element 32 of shared tensor 's' [race]
--- expect: the other: peer_copy_source_changed.lua:44
+-- expect: first access: peer_copy_source_changed.lua:44
 -- expect: wait for it (at its mbarrier, or with cp_async_bulk_wait_group or
 --   warpgroup.wait_group), then at a barrier
 local cute = require "cute"

@@ -3,7 +3,7 @@
 -- expect: spec/faults/race/prologue_stage_refilled.lua:54 in main chunk
 -- expect: prologue_stage_refilled.lua:41: write after a read by another warp
 --   with no barrier in between: element 32 of shared tensor 's' [race]
--- expect: the other: prologue_stage_refilled.lua:46, thread 32
+-- expect: first access: prologue_stage_refilled.lua:46, thread 32
 -- expect: before it is refilled, wait until all threads have read: use an
 --   mbarrier that counts the readers, each of which arrives after its read
 -- expect: 1 more may follow from it

@@ -4,7 +4,7 @@
 -- expect: spec/faults/race/refill_wait_group.lua:61 in main chunk
 -- expect: refill_wait_group.lua:49: write after a read by a bulk copy whose
 --   completion was not waited for: element 64 of shared tensor 's' [race]
--- expect: the other: refill_wait_group.lua:55
+-- expect: first access: refill_wait_group.lua:55
 -- expect: the wait leaves its group pending: cp_async_bulk_wait_group(1) waits
 --   for that group too
 local cute = require "cute"

@@ -3,7 +3,7 @@
 -- expect: spec/faults/race/report.lua:14 in run
 -- expect: report.lua:34: read after a write by another warp with no barrier in
 --   between: element 31 of shared tensor 's' [race]
--- expect: the other: report.lua:24, thread 31
+-- expect: first access: report.lua:24, thread 31
 -- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
 --   there before the read: these threads have no common sync_threads()
 local cute = require "cute"

@@ -4,7 +4,7 @@
 -- expect: spec/faults/race/ring_no_sync_warp.lua:60 in main chunk
 -- expect: ring_no_sync_warp.lua:42: write after a read by another warp with no
 --   barrier in between: element 16 of shared tensor 's' [race]
--- expect: the other: ring_no_sync_warp.lua:50, thread 1
+-- expect: first access: ring_no_sync_warp.lua:50, thread 1
 -- expect: before it is refilled, wait until all threads have read: use an
 --   mbarrier that counts the readers, each of which arrives after its read
 local cute = require "cute"

@@ -4,7 +4,7 @@
 -- expect: spec/faults/race/ring_wrong_wait_stage.lua:62 in main chunk
 -- expect: ring_wrong_wait_stage.lua:52: read after a write by a bulk copy whose
 --   completion was not waited for: element 516 of shared tensor 's' [race]
--- expect: the other: ring_wrong_wait_stage.lua:43
+-- expect: first access: ring_wrong_wait_stage.lua:43
 -- expect: wait at the mbarrier of this copy: do the copy, its mbarrier, the
 --   wait and this read use the same stage?
 -- expect: 2 more may follow from it

@@ -4,7 +4,7 @@
 -- expect: spec/faults/race/roles_no_ask.lua:44 in main chunk
 -- expect: roles_no_ask.lua:31: write after a read by another warp with no
 --   barrier in between: element 0 of shared tensor 's' [race]
--- expect: the other: roles_no_ask.lua:38, thread 63
+-- expect: first access: roles_no_ask.lua:38, thread 63
 -- expect: before it is refilled, wait until all threads have read: use an
 --   mbarrier that counts the readers, each of which arrives after its read
 local cute = require "cute"

@@ -4,7 +4,7 @@
 -- expect: spec/faults/race/roles_no_wait.lua:45 in main chunk
 -- expect: roles_no_wait.lua:39: read after a write by another warp with no
 --   barrier in between: element 31 of shared tensor 's' [race]
--- expect: the other: roles_no_wait.lua:32, thread 31
+-- expect: first access: roles_no_wait.lua:32, thread 31
 -- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
 --   there before the read: these threads have no common sync_threads()
 -- expect: 1 more may follow from it

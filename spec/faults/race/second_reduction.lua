@@ -3,7 +3,7 @@
 -- expect: spec/faults/race/second_reduction.lua:29 in main chunk
 -- expect: second_reduction.lua:24: write after a read by another warp with no
 --   barrier in between: element 0 of shared tensor 's' [race]
--- expect: the other: second_reduction.lua:21, thread 32
+-- expect: first access: second_reduction.lua:21, thread 32
 -- expect: put sync_threads() between the two lines, outside of the branch
 local cute = require "cute"
 local arch = cute.arch

@@ -5,7 +5,7 @@
 -- expect: sum_no_added.lua:28: read of an element that another warp writes,
 --   with no barrier between the two lines: element 32 of shared tensor 's'
 --   [race]
--- expect: the other: sum_no_added.lua:22, thread 32
+-- expect: first access: sum_no_added.lua:22, thread 32
 -- expect: put sync_threads() between the two lines, outside of the branch
 -- expect: 1 more may follow from it
 local cute = require "cute"

@@ -4,7 +4,7 @@
 -- expect: spec/faults/race/sum_no_done.lua:35 in main chunk
 -- expect: sum_no_done.lua:33: read of an element that another warp writes, with
 --   no barrier between the two lines: element 0 of shared tensor 's' [race]
--- expect: the other: sum_no_done.lua:28, thread 0
+-- expect: first access: sum_no_done.lua:28, thread 0
 -- expect: put sync_threads() between the two lines, outside of the branch
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

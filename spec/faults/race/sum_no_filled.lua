@@ -4,7 +4,7 @@
 -- expect: sum_no_filled.lua:21: read of an element that another warp writes,
 --   with no barrier between the two lines: element 64 of shared tensor 's'
 --   [race]
--- expect: the other: sum_no_filled.lua:17, thread 64
+-- expect: first access: sum_no_filled.lua:17, thread 64
 -- expect: put sync_threads() between the two lines, outside of the branch
 -- expect: 1 more may follow from it
 local cute = require "cute"

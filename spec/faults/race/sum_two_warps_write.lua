@@ -3,7 +3,7 @@
 -- expect: spec/faults/race/sum_two_warps_write.lua:37 in main chunk
 -- expect: sum_two_warps_write.lua:34: two warps write one element with no
 --   barrier in between: element 3 of shared tensor 's' [race]
--- expect: the other: thread 95
+-- expect: first access: thread 95
 -- expect: let one thread write it, or use an atomic; if one write must follow
 --   the other, put sync_threads() in between
 -- expect: 1 more may follow from it

@@ -3,7 +3,7 @@
 -- expect: spec/faults/race/tile_number.lua:29 in main chunk
 -- expect: tile_number.lua:22: write after a read by another warp with no
 --   barrier in between: element 0 of shared tensor 's' [race]
--- expect: the other: tile_number.lua:25, thread 32
+-- expect: first access: tile_number.lua:25, thread 32
 -- expect: put sync_threads() between the two lines
 local cute = require "cute"
 local arch = cute.arch

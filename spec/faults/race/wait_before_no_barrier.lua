@@ -3,7 +3,7 @@
 -- expect: spec/faults/race/wait_before_no_barrier.lua:43 in main chunk
 -- expect: wait_before_no_barrier.lua:32: write after a read by a bulk copy
 --   whose completion was not waited for: element 1 of shared tensor 's' [race]
--- expect: the other: wait_before_no_barrier.lua:37
+-- expect: first access: wait_before_no_barrier.lua:37
 -- expect: its own threads waited for it; put sync_threads(), or an mbarrier
 --   that they arrive at, between their wait and this line
 local cute = require "cute"

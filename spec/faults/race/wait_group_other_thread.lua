@@ -3,7 +3,7 @@
 -- expect: spec/faults/race/wait_group_other_thread.lua:42 in main chunk
 -- expect: wait_group_other_thread.lua:40: write after a read by a bulk copy
 --   whose completion was not waited for: element 0 of shared tensor 's' [race]
--- expect: the other: wait_group_other_thread.lua:32
+-- expect: first access: wait_group_other_thread.lua:32
 -- expect: a wait counts only for the threads that started the copy: let them
 --   wait, then synchronize with the others at a barrier
 -- expect: 1 more may follow from it

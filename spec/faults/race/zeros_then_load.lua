@@ -4,7 +4,7 @@
 -- expect: zeros_then_load.lua:45: write by a bulk copy after a thread's write,
 --   with no fence_proxy("async") and barrier in between: element 0 of shared
 --   tensor 's' [race]
--- expect: the other: zeros_then_load.lua:39, thread 0
+-- expect: first access: zeros_then_load.lua:39, thread 0
 -- expect: call fence_view_async_shared() in the threads that wrote, then
 --   synchronize at a barrier
 local cute = require "cute"

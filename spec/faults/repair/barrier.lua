@@ -3,7 +3,7 @@
 -- expect: check: kernel k: bug
 -- expect: barrier.lua:16: read of an element that another warp writes, with no
 --   barrier between the two lines: element 32 of shared tensor 's' [race]
--- expect: the other: barrier.lua:15, thread 32
+-- expect: first access: barrier.lua:15, thread 32
 -- expect: put sync_threads() between the two lines
 -- expect: fixed by cute.arch.sync_threads() before barrier.lua:16
 local cute = require "cute"

@@ -3,7 +3,7 @@
 -- expect: check: kernel k: bug
 -- expect: barrier_in_loop.lua:17: write after a read by another warp with no
 --   barrier in between: element 63 of shared tensor 's' [race]
--- expect: the other: barrier_in_loop.lua:19, thread 0
+-- expect: first access: barrier_in_loop.lua:19, thread 0
 -- expect: put sync_threads() at the end of the loop of barrier_in_loop.lua:16
 -- expect: fixed by cute.arch.sync_threads() before barrier_in_loop.lua:17, or
 --   at the end of barrier_in_loop.lua:16

@@ -4,7 +4,7 @@
 -- expect: barrier_of_some_warps.lua:19: read of an element that another warp
 --   writes, with no barrier between the two lines: element 32 of shared tensor
 --   's' [race]
--- expect: the other: barrier_of_some_warps.lua:18, thread 32
+-- expect: first access: barrier_of_some_warps.lua:18, thread 32
 -- expect: put sync_threads() between the two lines, outside of the branch
 -- expect: fixed by cute.arch.barrier(1, 64) before
 --   barrier_of_some_warps.lua:19

@@ -4,7 +4,7 @@
 -- expect: cluster_both_scopes.lua:35: read after a write by a thread of another
 --   block with nothing that orders them at cluster scope: element 63 of shared
 --   tensor 's' [race]
--- expect: the other: cluster_both_scopes.lua:32, thread 63
+-- expect: first access: cluster_both_scopes.lua:32, thread 63
 -- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
 --   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
 --   = "cluster"})

@@ -4,7 +4,7 @@
 -- expect: cluster_no_wait.lua:34: read of an element that a thread of another
 --   block writes, with nothing that orders them at cluster scope: element 63 of
 --   shared tensor 's' [race]
--- expect: the other: cluster_no_wait.lua:32, thread 63
+-- expect: first access: cluster_no_wait.lua:32, thread 63
 -- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
 --   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
 --   = "cluster"})

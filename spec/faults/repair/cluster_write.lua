@@ -4,7 +4,7 @@
 -- expect: cluster_write.lua:28: read of an element that a thread of another
 --   block writes, with nothing that orders them at cluster scope: element 0 of
 --   distributed shared tensor 'peer' [race]
--- expect: the other: cluster_write.lua:27, thread 0
+-- expect: first access: cluster_write.lua:27, thread 0
 -- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
 --   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
 --   = "cluster"})

@@ -4,7 +4,7 @@
 -- expect: cp_async_barrier.lua:20: read of an element that another warp writes,
 --   with no barrier between the two lines: element 131 of shared tensor 's'
 --   [race]
--- expect: the other: cp_async_barrier.lua:16, thread 32
+-- expect: first access: cp_async_barrier.lua:16, thread 32
 -- expect: put sync_threads() between the two lines
 -- expect: fixed by cute.arch.sync_threads() before cp_async_barrier.lua:20
 local cute = require "cute"

@@ -3,7 +3,7 @@
 -- expect: check: kernel k: bug
 -- expect: lock_release.lua:19: read by block (0,0,0) and write by block (1,0,0)
 --   with nothing to order them: element 0 of global tensor 'count' [block-race]
--- expect: the other: thread 0
+-- expect: second access: thread 0
 -- expect: let one block do it, use atomics, or synchronize with a release and
 --   an acquire of gpu scope
 -- expect: fixed by sem = "release" at lock_release.lua:20

@@ -3,7 +3,7 @@
 -- expect: check: kernel k: bug
 -- expect: named_wait.lua:22: read after a write by another warp with no barrier
 --   in between: element 63 of shared tensor 's' [race]
--- expect: the other: named_wait.lua:18, thread 63
+-- expect: first access: named_wait.lua:18, thread 63
 -- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
 --   there before the read: these threads have no common sync_threads()
 -- expect: fixed by cute.arch.barrier(1, 128) in place of

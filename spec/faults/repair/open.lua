@@ -4,7 +4,7 @@
 -- expect: check: kernel k: bug
 -- expect: open.lua:23: read after a write by another warp with no barrier in
 --   between: element 223 of shared tensor 's' [race]
--- expect: the other: open.lua:17, thread 223
+-- expect: first access: open.lua:17, thread 223
 -- expect: put sync_threads() between the two lines
 -- expect: fixed by cute.arch.sync_threads() before open.lua:23 (in the
 --   schedules that were examined: there are more)

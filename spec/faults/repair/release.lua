@@ -3,7 +3,7 @@
 -- expect: check: kernel k: bug
 -- expect: release.lua:23: read after a write by another warp with no barrier in
 --   between: element 0 of global tensor 'x' [race]
--- expect: the other: release.lua:15, thread 0
+-- expect: first access: release.lua:15, thread 0
 -- expect: put sync_threads() between the two lines
 -- expect: fixed by sem = "release" at release.lua:16
 local cute = require "cute"

@@ -3,7 +3,7 @@
 -- expect: check: kernel k: bug
 -- expect: release_and_acquire.lua:24: read after a write by another warp with
 --   no barrier in between: element 0 of global tensor 'x' [race]
--- expect: the other: release_and_acquire.lua:16, thread 0
+-- expect: first access: release_and_acquire.lua:16, thread 0
 -- expect: put sync_threads() between the two lines
 -- expect: fixed by sem = "release" at release_and_acquire.lua:17 and sem =
 --   "acquire" at release_and_acquire.lua:21

@@ -4,7 +4,7 @@
 -- expect: scope_gpu.lua:22: read by block (1,0,0) and atomic write by block
 --   (0,0,0) with nothing to order them: element 0 of global tensor 'flag'
 --   [block-race]
--- expect: the other: scope_gpu.lua:18, thread 0
+-- expect: second access: scope_gpu.lua:18, thread 0
 -- expect: let one block do it, use atomics, or synchronize with a release and
 --   an acquire of gpu scope
 -- expect: fixed by scope = "gpu" at scope_gpu.lua:22

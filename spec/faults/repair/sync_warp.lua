@@ -4,7 +4,7 @@
 -- expect: sync_warp.lua:17: read of an element that another lane of the warp
 --   writes, with no __syncwarp between the two lines: element 1 of shared
 --   tensor 's' [warp-race]
--- expect: the other: sync_warp.lua:16, thread 1
+-- expect: first access: sync_warp.lua:16, thread 1
 -- expect: put cute.arch.sync_warp() between the two lines
 -- expect: fixed by cute.arch.sync_warp() before sync_warp.lua:17
 local cute = require "cute"

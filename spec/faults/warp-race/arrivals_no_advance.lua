@@ -4,7 +4,7 @@
 -- expect: spec/faults/warp-race/arrivals_no_advance.lua:53 in main chunk
 -- expect: arrivals_no_advance.lua:39: write after a write by a cp.async that is
 --   in flight: element 0 of shared tensor 's' [warp-race]
--- expect: the other: thread 0
+-- expect: first access: thread 0
 -- expect: the stage is filled again while its previous copy is in flight:
 --   acquire it before the copy, pipe:producer_acquire(state), with a state that
 --   advances, or wait at the mbarrier of its readers

@@ -4,7 +4,7 @@
 -- expect: spec/faults/warp-race/pipe_no_acquire.lua:54 in main chunk
 -- expect: pipe_no_acquire.lua:37: write after a write by a bulk copy whose
 --   completion was not waited for: element 0 of shared tensor 's' [warp-race]
--- expect: the other: thread 128
+-- expect: first access: thread 128
 -- expect: the stage is filled again while its previous copy is in flight:
 --   acquire it before the copy, pipe:producer_acquire(state), with a state that
 --   advances, or wait at the mbarrier of its readers

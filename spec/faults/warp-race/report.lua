@@ -4,7 +4,7 @@
 -- expect: report.lua:20: read of an element that another lane of the warp
 --   writes, with no __syncwarp between the two lines: element 31 of shared
 --   tensor 's' [warp-race]
--- expect: the other: report.lua:18, thread 31
+-- expect: first access: report.lua:18, thread 31
 -- expect: put cute.arch.sync_warp() between the two lines
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)

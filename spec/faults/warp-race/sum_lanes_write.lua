@@ -4,7 +4,7 @@
 -- expect: spec/faults/warp-race/sum_lanes_write.lua:37 in main chunk
 -- expect: sum_lanes_write.lua:34: two lanes of a warp write one element with no
 --   __syncwarp in between: element 3 of shared tensor 's' [warp-race]
--- expect: the other: thread 0
+-- expect: first access: thread 0
 -- expect: let one lane write it, or use an atomic; if one write must follow the
 --   other, put cute.arch.sync_warp() in between
 local cute = require "cute"

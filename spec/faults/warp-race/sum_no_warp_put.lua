@@ -5,7 +5,7 @@
 -- expect: sum_no_warp_put.lua:28: read of an element that another lane of the
 --   warp writes, with no __syncwarp between the two lines: element 8 of shared
 --   tensor 's' [warp-race]
--- expect: the other: sum_no_warp_put.lua:30, thread 8
+-- expect: first access: sum_no_warp_put.lua:30, thread 8
 -- expect: put cute.arch.sync_warp() after sum_no_warp_put.lua:30, before
 --   sum_no_warp_put.lua:28 runs again, outside of the branch
 local cute = require "cute"

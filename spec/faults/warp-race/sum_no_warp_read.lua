@@ -5,7 +5,7 @@
 -- expect: sum_no_warp_read.lua:30: write after a read by another lane of the
 --   warp with no __syncwarp in between: element 16 of shared tensor 's'
 --   [warp-race]
--- expect: the other: sum_no_warp_read.lua:28, thread 0
+-- expect: first access: sum_no_warp_read.lua:28, thread 0
 -- expect: put cute.arch.sync_warp() between the two lines, outside of the
 --   branch
 local cute = require "cute"

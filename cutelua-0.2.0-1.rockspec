@@ -240,6 +240,8 @@ build = {
         "lua/cute/lang/history.lua",
       ["cute.lang.kernel"] =
         "lua/cute/lang/kernel.lua",
+      ["cute.lang.kinds"] =
+        "lua/cute/lang/kinds.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
       ["cute.lang.loop_carried"] =

@@ -361,16 +361,95 @@ rule("no binary or generated files", TRACKED, function(path, text, complain)
   if path:find "%.[oa]$" or path:find "%.so$" then complain(1, "built") end
 end)
 
-rule("every error kind in docs/errors.md", {"core/base/errors.h"},
-  function(_, text, complain)
-    local docs = read "docs/errors.md"
-    each_line(text, function(line, n)
-      local kind = line:match '^ERR%([%w_]+, "([^"]+)"'
-      if kind and not docs:find("\n## " .. kind .. "\n", 1, true) then
-        complain(n, kind)
+do
+  local kinds = dofile "lua/cute/lang/kinds.lua"
+  local docs = read "docs/errors.md"
+
+  -- Checks the rows of a table against the kinds that a pattern finds in a
+  -- header. level: the marks of the headings of the kinds in docs/errors.md.
+  local function compare(rows, text, pattern, level, complain)
+    local known = {}
+    for kind in text:gmatch(pattern) do
+      known[kind] = true
+      if not rows[kind] then
+        complain(1, kind .. " has no row in lua/cute/lang/kinds.lua")
+      end
+    end
+    for _, row in ipairs(rows) do
+      local script = row.example or ""
+      local shown = script == "docs/errors.md" and script
+        or ("spec/faults/%s.lua"):format(script)
+      local _, at = docs:find(("\n%s %s\n"):format(level, row.kind), 1, true)
+      local body = docs:sub(at or -1, (docs:find("\n##+ ", at) or 0) - 1)
+      if not known[row.kind] then complain(1, row.kind .. " does not exist") end
+      if not row.about then complain(1, row.kind .. " has no `about`") end
+      if not pcall(read, shown) or not body:find "\nWrong:\n"
+          or not body:find "\nMended:\n" then
+        complain(1, row.kind .. " has no example in docs/errors.md and "
+          .. shown)
+      end
+    end
+  end
+
+  rule("every kind of error has a row and an example", {"core/base/errors.h"},
+    function(_, text, complain)
+      compare(kinds.ERRORS, text, '\nERR%([%w_]+, "([^"]+)"', "##", complain)
+    end)
+
+  rule("every kind of fault has a row and an example", {"core/sim/kinds.h"},
+    function(_, text, complain)
+      compare(kinds.FAULTS, text, 'SK%(%u+, "([^"]+)"%)', "###", complain)
+    end)
+
+  -- Returns the kinds of faults by their identifier in core/sim/kinds.h, and
+  -- the names of the lists of core/sim/misuse.h.
+  local function names()
+    local kind, lists = {}, {}
+    for id, name in read "core/sim/kinds.h":gmatch 'SK%((%u+), "([^"]+)"%)' do
+      kind[id] = name
+    end
+    for id, rows in read "core/sim/misuse.h":gmatch
+        "#define (SIM_[%u_]+)%(X%)(.-)\ntypedef" do
+      lists[id] = {}
+      for name in rows:gmatch 'X%([%u_]+, "([^"]+)"%)' do
+        table.insert(lists[id], name)
+      end
+    end
+    return kind, lists
+  end
+
+  -- Reports whether a row has a sentence for faults with the fact `how`.
+  local function says(row, how)
+    for _, case in ipairs(row) do
+      if case[1] and not case.when and (not case.how or case.how == how) then
+        return true
+      end
+    end
+    return false
+  end
+
+  rule("every fault has a sentence and a code", {"core/sim/report.c"},
+    function(_, text, complain)
+      local kind, lists = names()
+      for set, id_list in text:gmatch
+          'NAMED%(([^"]+), "how", [%w_.]+, ([%u_]+)%)' do
+        for id in set:gmatch "K%((%u+)%)" do
+          for _, how in ipairs(lists[id_list]) do
+            if not says(kinds.FAULTS[kind[id]], how) then
+              complain(1, ("%s, %s: no sentence"):format(kind[id], how))
+            end
+          end
+        end
+      end
+      for _, row in ipairs(kinds.FAULTS) do
+        if not row.code then complain(1, row.kind .. ": no code") end
+        local last = row[#row] or {}
+        if not last[1] or last.when then
+          complain(1, row.kind .. ": no sentence for every fault")
+        end
       end
     end)
-  end)
+end
 
 do
   local docs, irdoc = dofile "tools/docs.lua", dofile "tools/irdoc.lua"

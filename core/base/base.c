@@ -8,23 +8,13 @@
 #include <time.h>
 
 static const char *const err_names[] = {
-#define ERR(id, name, summary) name,
-#include "base/errors.h"
-#undef ERR
-};
-
-static const char *const err_summaries[] = {
-#define ERR(id, name, summary) summary,
+#define ERR(id, name) name,
 #include "base/errors.h"
 #undef ERR
 };
 
 const char *err_name(ErrKind kind) {
   return kind < ERR_COUNT ? err_names[kind] : "unknown";
-}
-
-const char *err_summary(ErrKind kind) {
-  return kind < ERR_COUNT ? err_summaries[kind] : "unknown";
 }
 
 void ctx_fail(Ctx *cx, ErrKind kind, const char *fmt, ...) {

@@ -18,16 +18,14 @@
 // first line, e.g. "... [inadmissible]". docs/errors.md lists each with a wrong
 // and a corrected example.
 typedef enum ErrKind {
-#define ERR(id, name, summary) ERR_##id,
+#define ERR(id, name) ERR_##id,
 #include "base/errors.h"
 #undef ERR
   ERR_COUNT
 } ErrKind;
 
-// err_name returns the name of a kind of error, such as "bad-argument".
-// err_summary returns one line that explains the kind.
+// Returns the name of a kind of error, such as "bad-argument".
 const char *err_name(ErrKind kind);
-const char *err_summary(ErrKind kind);
 
 // An error of the environment, such as a missing driver or source that NVRTC
 // rejects. A function with a Why parameter fills in this parameter and returns

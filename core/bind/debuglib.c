@@ -201,6 +201,7 @@ static int l_where(lua_State *L) {
   static const char *const why[] = {
     [WHY_STEP] = "step", [WHY_POINT] = "point", [WHY_CHANGE] = "change",
     [WHY_FAULT] = "fault", [WHY_END] = "end"};
+  Ctx *cx = face_enter(L);
   const DebugBox *b = check_box(L);
   SimAt a = simdebug_at(&b->d);
   push_at(L, b, &a);
@@ -211,9 +212,11 @@ static int l_where(lua_State *L) {
     lua_setfield(L, -2, "met");
   }
   if (b->d.why != WHY_FAULT && b->d.why != WHY_END) return 1;
-  const char *text = simdebug_fault(&b->d);
-  if (text) face_set_str(L, "fault", text);
-  base_free((void *)(uintptr_t)text);
+  SimReport r;
+  if (!simdebug_fault(&b->d, &r)) return 1;
+  simlib_push_report(L, cx, b->fn, &r);
+  lua_setfield(L, -2, "fault");
+  base_free(r.fact);
   return 1;
 }
 

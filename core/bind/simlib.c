@@ -466,13 +466,47 @@ static void set_rounds(lua_State *L, const Fn *fn, const SimReport *r) {
   set_string(L, "ring", mem_name(fn, &fn->mem.p[r->round[0].mem]));
 }
 
-static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
+// Pushes a memory object that a fault names: {space=, name=, ptx=, raw=}. raw:
+// whether its address is not that of an argument.
+static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
+  lua_createtable(L, 0, 4);
+  face_set_str(L, "space", ir_space_word(m->space));
+  set_string(L, "name", mem_name(fn, m));
+  face_set_bool(L, "ptx", m->ptx);
+  face_set_bool(L, "raw", m->arg == NO_ARG && m->space == SP_GMEM);
+}
+
+// Sets t.facts = {[name] = value}: what the sentence of a fault names.
+static void set_facts(lua_State *L, const Fn *fn, const SimReport *r) {
+  lua_createtable(L, 0, r->nfact);
+  for (int k = 0; k < r->nfact; k++) {
+    const SimFact *f = &r->fact[k];
+    switch (f->type) {
+      case FACT_FLAG: lua_pushboolean(L, true); break;
+      case FACT_NUMBER: lua_pushinteger(L, f->v[0]); break;
+      case FACT_REAL: lua_pushnumber(L, f->real); break;
+      case FACT_TEXT: lua_pushstring(L, f->text); break;
+      case FACT_MEM: push_memory(L, fn, &fn->mem.p[f->v[0]]); break;
+      case FACT_LIST:
+        lua_createtable(L, f->n, 0);
+        for (int i = 0; i < f->n; i++) {
+          lua_pushinteger(L, f->v[i]);
+          lua_rawseti(L, -2, i + 1);
+        }
+        break;
+    }
+    lua_setfield(L, -2, f->name);
+  }
+  lua_setfield(L, -2, "facts");
+}
+
+void simlib_push_report(lua_State *L, Ctx *cx, const Fn *fn,
                         const SimReport *r) {
   static const char *const way[] = {"", "straight", "again", "loop"};
   static const char *const stray[] = {"", "write", "read", "released"};
   lua_createtable(L, 0, 12);
   set_string(L, "kind", sim_kind_name(r->kind));
-  set_string(L, "message", r->text);
+  set_facts(L, fn, r);
   set_place(L, fn, "file", "line", r->src);
   set_place(L, fn, "file2", "line2", r->src2);
   set_place(L, fn, "wait_file", "wait", r->waited);
@@ -625,8 +659,15 @@ static void push_unread(lua_State *L, const Fn *fn, const SimUnread *u) {
 // or infinity.
 static void push_nonfinite(lua_State *L, const Fn *fn,
                            const SimNonfinite *f) {
-  lua_createtable(L, 0, 6);
-  set_string(L, "message", f->text);
+  lua_createtable(L, 0, 9);
+  face_set_str(L, "op", f->op);
+  set_string(L, "to", f->to);
+  for (int k = 0; k < f->n; k++) {
+    lua_pushnumber(L, f->v[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  face_set_num(L, "result", f->result);
+  face_set_bool(L, "nan", f->nan);
   set_place(L, fn, "file", "line", f->src);
   set_triple(L, "block", f->block);
   set_triple(L, "thread", f->thread);
@@ -665,13 +706,13 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_bool(L, "ok", r->nreport == 0 && !r->stopped);
   lua_createtable(L, (int)r->nreport, 0);
   for (size_t k = 0; k < r->nreport; k++) {
-    push_report(L, cx, fn, &r->report[k]);
+    simlib_push_report(L, cx, fn, &r->report[k]);
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   lua_setfield(L, -2, "reports");
   lua_createtable(L, (int)r->nnote, 0);
   for (size_t k = 0; k < r->nnote; k++) {
-    push_report(L, cx, fn, &r->note[k]);
+    simlib_push_report(L, cx, fn, &r->note[k]);
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   lua_setfield(L, -2, "relies");
@@ -696,7 +737,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_bool(L, "empty", r->empty);
   face_set_int(L, "granules", (int64_t)r->granules);
   face_set_int(L, "left", r->left);
-  if (r->nonfinite.text) push_nonfinite(L, fn, &r->nonfinite);
+  if (r->nonfinite.op) push_nonfinite(L, fn, &r->nonfinite);
   lua_createtable(L, r->ngap, 0);
   for (int k = 0; k < r->ngap; k++) {
     push_gap(L, fn, &r->gap[k]);
@@ -903,12 +944,11 @@ static int l_layout_coord(lua_State *L) {
   return 1;
 }
 
-// Sets field report_kinds: {name = description} of the kinds of the simulator's
-// reports.
+// Sets field report_kinds: the set of the kinds of the simulator's reports.
 static void kinds_open(lua_State *L) {
   lua_createtable(L, 0, SIM_KIND_COUNT);
   for (int k = 0; k < SIM_KIND_COUNT; k++)
-    face_set_str(L, sim_kind_name((SimKind)k), sim_kind_about((SimKind)k));
+    face_set_bool(L, sim_kind_name((SimKind)k), true);
   lua_setfield(L, -2, "report_kinds");
 }
 

@@ -39,10 +39,13 @@ static SimAt at_of(const SimDebug *d, const SimWarp *w, const SimIns *i) {
 
 SimAt simdebug_at(const SimDebug *d) { return at_of(d, d->w, d->i); }
 
-const char *simdebug_fault(const SimDebug *d) {
+bool simdebug_fault(const SimDebug *d, SimReport *out) {
   const SimOut *o = d->c->out;
-  return o->nfault ? simreport_text(d->c->prog, &o->fault[o->nfault - 1])
-                   : NULL;
+  if (!o->nfault) return false;
+  *out = o->fault[o->nfault - 1].r;
+  out->fact = simreport_facts(d->c->prog, &o->fault[o->nfault - 1],
+                              &out->nfact);
+  return out->fact;
 }
 
 int simdebug_warps(const SimDebug *d) { return d->c->prog->nall; }

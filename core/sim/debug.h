@@ -86,8 +86,9 @@ void simdebug_free(SimDebug *d);
 
 // ---- called at a stop ----
 SimAt simdebug_at(const SimDebug *d);
-// Returns the message of the newest fault, allocated by base_realloc, or NULL.
-const char *simdebug_fault(const SimDebug *d);
+// Finds the newest fault. Its facts are allocated by base_realloc. Returns
+// false if there is none.
+bool simdebug_fault(const SimDebug *d, SimReport *out);
 // returns the number of warps in the cluster
 int simdebug_warps(const SimDebug *d);
 // Returns the number in the cluster of warp `warp` of CTA `cta`, or -1 if the

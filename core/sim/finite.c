@@ -427,38 +427,24 @@ const SimOrigin *simfinite_first(const SimProg *p, const SimInputs *t,
   return NULL;
 }
 
-// ---- text ----
+// ---- facts ----
 
-static void say_operation(SimText *t, const SimOrigin *o) {
+SimNonfinite simfinite_facts(const SimOrigin *o) {
   static const char *const sign[] = {[OP_ADD] = "+", [OP_SUB] = "-",
                                      [OP_MUL] = "*", [OP_DIV] = "/",
                                      [OP_MOD] = "%"};
-  const double *v = o->v;
   const SimIns *i = o->i;
-  if (o->sum) {
-    simreport_printf(t, "the sum of an MMA (accumulator %.7g, largest product "
-                     "%.7g * %.7g)", v[0], v[1], v[2]);
-  } else if (i->op == OP_CVT) {
-    simreport_printf(t, "the conversion of %.7g to %s", v[0],
-                     dtype_name((DType)i->to));
-  } else if (o->n == 3) {
-    simreport_printf(t, "%.7g * %.7g + %.7g", v[0], v[1], v[2]);
-  } else if (o->n == 2 && i->op <= OP_MOD && sign[i->op]) {
-    simreport_printf(t, "%.7g %s %.7g", v[0], sign[i->op], v[1]);
-  } else {
-    const char *name = i->op == OP_MATH ? math_name((MathFn)i->imm)
-                                        : intrin_row(intrin_id(i->imm))->name;
-    simreport_printf(t, "%s(%.7g", name, v[0]);
-    for (int k = 1; k < o->n; k++) simreport_printf(t, ", %.7g", v[k]);
-    simreport_printf(t, ")");
-  }
-}
-
-char *simfinite_text(const SimOrigin *o) {
-  SimText t = {0};
-  say_operation(&t, o);
-  simreport_printf(&t, " is %s",
-                   o->nan ? "NaN" : o->result < 0 ? "-inf" : "inf");
-  return t.p;
+  SimNonfinite f = {.n = o->n, .nan = o->nan, .result = o->result,
+                    .src = i->src, .count = o->count};
+  memcpy(f.v, o->v, sizeof f.v);
+  memcpy(f.block, o->block, sizeof f.block);
+  memcpy(f.thread, o->thread, sizeof f.thread);
+  if (o->sum) f.op = "mma";
+  else if (i->op == OP_CVT) f.op = "cvt", f.to = dtype_name((DType)i->to);
+  else if (o->n == 3) f.op = "fma";
+  else if (o->n == 2 && i->op <= OP_MOD && sign[i->op]) f.op = sign[i->op];
+  else if (i->op == OP_MATH) f.op = math_name((MathFn)i->imm);
+  else f.op = intrin_row(intrin_id(i->imm))->name;
+  return f;
 }
 // SPDX-License-Identifier: MIT

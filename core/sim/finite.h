@@ -42,8 +42,8 @@ void simfinite_merge(SimOrigins *all, const SimOrigins *more);
 // had NaNs or infinities or no output has.
 const SimOrigin *simfinite_first(const SimProg *p, const SimInputs *t,
                                  const SimOrigins *all);
-// Returns the sentence about an origin, allocated by base_realloc.
-char *simfinite_text(const SimOrigin *o);
+// Returns what the sentence about an origin names.
+SimNonfinite simfinite_facts(const SimOrigin *o);
 
 #endif
 // SPDX-License-Identifier: MIT

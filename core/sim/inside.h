@@ -35,7 +35,7 @@
 //   turns.c     systematic schedules; causes.c: conflicting steps (turns.h)
 //   tape.c      event log of a cluster; clock.c: cost model of an SM
 //   work.c      cost of each instruction; price.c: cost of arithmetic
-//   dump.c      the program as text; report.c: text of reports
+//   dump.c      the program as text; report.c: facts of reports
 //   sim.c       clusters over host threads
 #ifndef CUTE_SIMINSIDE_H
 #define CUTE_SIMINSIDE_H

@@ -1,87 +1,86 @@
 // Details of faults, as report.h stores them: misuse of barriers, mbarriers,
-// tensor maps and MMAs.
+// tensor maps and MMAs. A row X(ID, "name") has the name that the rows of
+// lua/cute/lang/kinds.lua use.
 #ifndef CUTE_SIMMISUSE_H
 #define CUTE_SIMMISUSE_H
 
-typedef enum SimClash { CLASH_WAW, CLASH_WAR, CLASH_RAW } SimClash;
+#define SIM_ID(id, name) id,
+
+#define SIM_CLASHES(X) \
+  X(CLASH_WAW, "write after write") X(CLASH_WAR, "write after read") \
+  X(CLASH_RAW, "read after write")
+typedef enum SimClash { SIM_CLASHES(SIM_ID) } SimClash;
 // The agent that executes an asynchronous operation. Agents from AGENT_COPY on
 // use a proxy of their own.
-typedef enum SimAgent {
-  AGENT_NONE, AGENT_CPASYNC, AGENT_SEND, AGENT_COPY, AGENT_WGMMA
-} SimAgent;
+#define SIM_AGENTS(X) \
+  X(AGENT_NONE, "") X(AGENT_CPASYNC, "cp.async") X(AGENT_SEND, "st.async") \
+  X(AGENT_COPY, "bulk copy") X(AGENT_WGMMA, "wgmma")
+typedef enum SimAgent { SIM_AGENTS(SIM_ID) } SimAgent;
 // Misuse of a barrier.
-//   ODD                the thread count is not a multiple of the warp size
-//   DIFFERS            the thread count differs from that of other warps
-//   TWICE              the same warp arrives again
-//   RANGE              no barrier has this number
-//   LANES              lanes of a warp name different barriers
-//   LANES_COUNT        lanes of a warp name different thread counts
-//   TWICE_CLUSTER      cluster barrier: a second arrival
-//   UNCAME_CLUSTER     cluster barrier: a wait without an arrival
-//   LEFT               only n of the threads had arrived when the block ended
-//   EARLY              the arrival may be counted in the previous round
-typedef enum SimMisuse {
-  BAR_ODD, BAR_DIFFERS, BAR_TWICE, BAR_RANGE, BAR_LANES, BAR_LANES_COUNT,
-  BAR_TWICE_CLUSTER, BAR_UNCAME_CLUSTER, BAR_LEFT, BAR_EARLY
-} SimMisuse;
-
-// Misuse of an mbarrier:
-// - NONE: it was never initialized.
-// - UNORDERED: a use is not ordered after the initialization.
-// - UNFENCED: no fence makes the initialization visible to agents.
-// - TWICE: it is initialized again without an mbarrier_inval in between.
-// - COUNT: the arrival count is invalid.
-// - MANY: the cluster has too many mbarriers.
-// - OVER: a phase gets too many arrivals.
-// - BYTES: a phase expects too many bytes.
-// - GONE: it is used after its mbarrier_inval.
-// - BUSY: it is invalidated while it is in use.
-// - AGAIN: a second initialization is not ordered after the mbarrier_inval.
-// - DATA: its memory is accessed as data.
-// - EARLY: an arrival may be counted in the previous phase.
-// - TOKEN: a token is from an old phase.
-// - FOREIGN: a token is from another mbarrier.
-// - LEFT: its last phase is incomplete when the kernel ends.
-// - STILL: an earlier use is not ordered before the mbarrier_inval.
-// - MISSED: a wait may come a phase too late.
-typedef enum SimWrong {
-  MBAR_NONE, MBAR_UNORDERED, MBAR_UNFENCED, MBAR_TWICE, MBAR_COUNT, MBAR_MANY,
-  MBAR_OVER, MBAR_BYTES, MBAR_GONE, MBAR_BUSY, MBAR_AGAIN, MBAR_DATA,
-  MBAR_EARLY, MBAR_TOKEN, MBAR_FOREIGN, MBAR_LEFT, MBAR_STILL, MBAR_MISSED
-} SimWrong;
-// Faults of a tensor map in memory:
-// - NONE: it is not a valid map.
-// - BEYOND: it describes more than the tensor's memory.
-// - UNRELEASED: a change was not released to the TMA proxy.
-// - UNACQUIRED: the copy's CTA did not acquire a change.
-// - OTHER: the simulator does not model it.
-// - CHANGED: it changes while a copy uses it.
-typedef enum SimMapWrong {
-  MAP_NONE, MAP_BEYOND, MAP_UNRELEASED, MAP_UNACQUIRED, MAP_OTHER,
-  MAP_CHANGED
-} SimMapWrong;
+#define SIM_MISUSES(X) \
+  X(BAR_ODD, "odd")          /* the count is no multiple of the warp size */ \
+  X(BAR_DIFFERS, "differs")  /* the count differs from that of other warps */ \
+  X(BAR_TWICE, "twice")      /* the same warp arrives again */ \
+  X(BAR_RANGE, "range")      /* no barrier has this number */ \
+  X(BAR_LANES, "lanes")      /* lanes of a warp name different barriers */ \
+  X(BAR_LANES_COUNT, "lanes' counts")  /* lanes of a warp name two counts */ \
+  /* cluster barrier: a second arrival, a wait without an arrival */ \
+  X(BAR_TWICE_CLUSTER, "cluster twice") \
+  X(BAR_UNCAME_CLUSTER, "cluster wait") \
+  /* only n of the threads had arrived when the block ended */ \
+  X(BAR_LEFT, "left") \
+  X(BAR_EARLY, "early")      /* the previous round may count the arrival */
+typedef enum SimMisuse { SIM_MISUSES(SIM_ID) } SimMisuse;
+// Misuse of an mbarrier.
+#define SIM_WRONGS(X) \
+  X(MBAR_NONE, "none")            /* it was never initialized */ \
+  X(MBAR_UNORDERED, "unordered")  /* a use may precede the initialization */ \
+  X(MBAR_UNFENCED, "unfenced")    /* agents may not see the initialization */ \
+  X(MBAR_TWICE, "twice")          /* it is initialized without an inval */ \
+  X(MBAR_COUNT, "count")          /* the arrival count is invalid */ \
+  X(MBAR_MANY, "many")            /* the cluster has too many mbarriers */ \
+  X(MBAR_OVER, "over")            /* a phase gets too many arrivals */ \
+  X(MBAR_BYTES, "bytes")          /* a phase expects too many bytes */ \
+  X(MBAR_GONE, "gone")            /* it is used after its mbarrier_inval */ \
+  X(MBAR_BUSY, "busy")            /* it is invalidated while in use */ \
+  X(MBAR_AGAIN, "again")          /* an inval may follow the next init */ \
+  X(MBAR_DATA, "data")            /* its memory is accessed as data */ \
+  X(MBAR_EARLY, "early")          /* the previous phase may count it */ \
+  X(MBAR_TOKEN, "token")          /* a token is from an old phase */ \
+  X(MBAR_FOREIGN, "foreign")      /* a token is from another mbarrier */ \
+  X(MBAR_LEFT, "left")            /* its last phase is incomplete */ \
+  X(MBAR_STILL, "still")          /* an inval may precede an earlier use */ \
+  X(MBAR_MISSED, "missed")        /* a wait may come a phase too late */
+typedef enum SimWrong { SIM_WRONGS(SIM_ID) } SimWrong;
+// Faults of a tensor map in memory.
+#define SIM_MAP_WRONGS(X) \
+  X(MAP_NONE, "none")              /* it is not a valid map */ \
+  X(MAP_BEYOND, "beyond")          /* it describes more than the tensor */ \
+  X(MAP_UNRELEASED, "unreleased")  /* a change was not released to TMA */ \
+  X(MAP_UNACQUIRED, "unacquired")  /* the copy's CTA acquired no change */ \
+  X(MAP_OTHER, "other")            /* the simulator does not model it */ \
+  X(MAP_CHANGED, "changed")        /* it changes while a copy uses it */
+typedef enum SimMapWrong { SIM_MAP_WRONGS(SIM_ID) } SimMapWrong;
 // The things for which a stuck warp can wait.
-typedef enum SimStuck {
-  STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS, STUCK_TEAM,
-  STUCK_FLAG
-} SimStuck;
-// Misuse of a warpgroup's MMA:
-// - LANES: lanes of a warp have different operands.
-// - DIFFERS: warps of the warpgroup have different operands.
-// - SHORT: the block does not have all warps of the warpgroup.
-// - LACKS: some warps of the warpgroup do not issue the MMA.
-typedef enum SimTeamwork {
-  TEAM_LANES, TEAM_DIFFERS, TEAM_SHORT, TEAM_LACKS
-} SimTeamwork;
-
-// Misuse of setmaxnreg:
-// - COUNT: the number of registers is invalid.
-// - DIFFERS: warps of a warpgroup execute different instructions.
-// - APART: it is not ordered after the previous setmaxnreg of other warps.
-// - LACKS: some warps of the warpgroup do not execute it.
-typedef enum SimAllotment {
-  ALLOT_COUNT, ALLOT_DIFFERS, ALLOT_APART, ALLOT_LACKS
-} SimAllotment;
+#define SIM_STUCKS(X) \
+  X(STUCK_BARRIER, "barrier") X(STUCK_MBAR, "mbarrier") \
+  X(STUCK_CLUSTER, "cluster") X(STUCK_REGISTERS, "registers") \
+  X(STUCK_TEAM, "team") X(STUCK_FLAG, "flag")
+typedef enum SimStuck { SIM_STUCKS(SIM_ID) } SimStuck;
+// Misuse of a warpgroup's MMA.
+#define SIM_TEAMWORKS(X) \
+  X(TEAM_LANES, "lanes")      /* lanes of a warp have different operands */ \
+  X(TEAM_DIFFERS, "differs")  /* warps have different operands */ \
+  X(TEAM_SHORT, "short")      /* the block lacks warps of the warpgroup */ \
+  X(TEAM_LACKS, "lacks")      /* some warps do not issue the MMA */
+typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
+// Misuse of setmaxnreg.
+#define SIM_ALLOTMENTS(X) \
+  X(ALLOT_COUNT, "count")      /* the number of registers is invalid */ \
+  X(ALLOT_DIFFERS, "differs")  /* warps execute different instructions */ \
+  X(ALLOT_APART, "apart")      /* not ordered after another warp's last one */ \
+  X(ALLOT_LACKS, "lacks")      /* some warps do not execute it */
+typedef enum SimAllotment { SIM_ALLOTMENTS(SIM_ID) } SimAllotment;
 
 #endif
 // SPDX-License-Identifier: MIT

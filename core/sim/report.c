@@ -1,5 +1,5 @@
-// Counts faults while a cluster runs, and describes them in sentences.
-#include "ir/operands.h"
+// Counts faults while a cluster runs, and lists the facts of each fault, of
+// which lua/cute/lang/kinds.lua makes a sentence.
 #include "sim/inside.h"
 
 #include <stdio.h>
@@ -7,20 +7,11 @@
 
 const char *sim_kind_name(SimKind k) {
   static const char *const names[] = {
-#define SK(id, name, what) name,
+#define SK(id, name) name,
     SIM_KINDS(SK)
 #undef SK
   };
   return k < SIM_KIND_COUNT ? names[k] : "unknown";
-}
-
-const char *sim_kind_about(SimKind k) {
-  static const char *const texts[] = {
-#define SK(id, name, what) what,
-    SIM_KINDS(SK)
-#undef SK
-  };
-  return k < SIM_KIND_COUNT ? texts[k] : "";
 }
 
 const char *sim_lack_name(SimLack k) {
@@ -151,782 +142,192 @@ bool simreport_printf(SimText *t, const char *fmt, ...) {
   return true;
 }
 
-// Returns the word for an element of memory object mem: "byte" in PTX, which
-// has no tensors, and otherwise "element".
-static const char *unit(const SimProg *p, int32_t mem) {
-  return mem >= 0 && p->fn->mem.p[mem].ptx ? "byte" : "element";
+// ---- facts ----
+
+typedef enum FieldType {
+  AS_FLAG, AS_INT, AS_WORD, AS_LONG, AS_BLOCK, AS_NAME
+} FieldType;
+
+// A field of SimFault that is a fact of faults of some kinds, a set of bits.
+// names: for AS_NAME, the name of each value of the field.
+typedef struct Field {
+  uint32_t kinds;
+  const char *name;
+  FieldType type;
+  size_t at;
+  const char *const *names;
+} Field;
+
+_Static_assert(SIM_KIND_COUNT <= 32, "a set of kinds has 32 bits");
+#define K(kind) (1u << SIM_##kind)
+#define TYPE_OF(member) \
+  _Generic(((SimFault *)0)->member, bool: AS_FLAG, int: AS_INT, \
+           uint32_t: AS_WORD, int64_t: AS_LONG, uint64_t: AS_LONG, \
+           int32_t *: AS_BLOCK)
+#define FACT(kinds, name, member) \
+  {kinds, name, TYPE_OF(member), offsetof(SimFault, member), NULL}
+#define NAME(id, name) name,
+#define NAMED(kinds, name, member, list) \
+  {kinds, name, AS_NAME, offsetof(SimFault, member), \
+   (const char *const[]){list(NAME)}}
+// classes of accesses in blocks.c
+#define PLANES(X) \
+  X(0, "read") X(1, "write") X(2, "atomic read") X(3, "atomic write")
+#define RACES (K(RACE) | K(WARPRACE))
+#define FOUND (K(INFLIGHT) | K(UNINIT))
+// what is missing where SimFault.late has an mbarrier
+#define LATE (1u << LACK_WAIT | 1u << LACK_STAGE | 1u << LACK_STAY | \
+              1u << LACK_PARITY | 1u << LACK_BYTES)
+
+static const Field fields[] = {
+  FACT(K(OOB) | K(ALIGN) | K(DEPENDENT), "write", access.write),
+  FACT(K(OOB) | K(ALIGN), "wild", access.wild),
+  FACT(K(OOB) | K(ALIGN), "size", access.size),
+  FACT(K(OOB), "which", access.which), FACT(K(OOB), "most", access.most),
+  FACT(K(OOB), "rank", access.rank), FACT(K(OOB), "ranks", access.ranks),
+  NAMED(K(INFLIGHT), "agent", access.agent, SIM_AGENTS),
+  FACT(K(INFLIGHT), "open", access.open),
+  FACT(K(INFLIGHT), "pending", r.pending),
+  FACT(FOUND, "late_element", late.element),
+  FACT(FOUND, "late_other", late.other), FACT(FOUND, "late_came", late.came),
+  FACT(FOUND, "late_all", late.all), FACT(FOUND, "late_phase", late.phase),
+  FACT(FOUND, "late_open", late.open),
+  NAMED(RACES, "how", race.how, SIM_CLASHES),
+  NAMED(RACES, "agent", race.agent, SIM_AGENTS),
+  FACT(RACES, "flying", race.flying), FACT(RACES, "proxy", race.proxy),
+  FACT(RACES, "far", race.far), FACT(RACES, "alone", race.alone),
+  NAMED(K(BLOCKRACE), "mine", blocks.mine, PLANES),
+  NAMED(K(BLOCKRACE), "its", blocks.other, PLANES),
+  FACT(K(BLOCKRACE), "cta", blocks.cta),
+  FACT(K(BLOCKRACE), "draws", blocks.draws),
+  FACT(K(DIVERGENT), "here", lanes.here),
+  FACT(K(DIVERGENT), "named", lanes.named),
+  FACT(K(DIVERGENT), "gone", lanes.gone),
+  FACT(K(DIVERGENT), "there", lanes.there),
+  FACT(K(DIVERGENT), "mask", lanes.mask),
+  NAMED(K(BARRIER), "how", barrier.how, SIM_MISUSES),
+  FACT(K(BARRIER), "id", barrier.id), FACT(K(BARRIER), "n", barrier.n),
+  FACT(K(BARRIER), "others", barrier.others),
+  NAMED(K(DEADLOCK), "how", deadlock.how, SIM_STUCKS),
+  FACT(K(DEADLOCK), "waiting", deadlock.waiting),
+  FACT(K(DEADLOCK), "ended", deadlock.ended),
+  FACT(K(DEADLOCK), "barrier", deadlock.barrier),
+  FACT(K(DEADLOCK), "came", deadlock.came),
+  FACT(K(DEADLOCK), "needed", deadlock.needed),
+  FACT(K(DEADLOCK), "bytes", deadlock.bytes),
+  FACT(K(DEADLOCK), "written", spin.written),
+  FACT(K(DEADLOCK), "cta", spin.cta),
+  NAMED(K(MBARRIER), "how", mbar.how, SIM_WRONGS),
+  FACT(K(MBARRIER), "n", mbar.n), FACT(K(MBARRIER), "bytes", mbar.bytes),
+  FACT(K(MBARRIER), "came", mbar.came),
+  FACT(K(MBARRIER), "missing", mbar.missing),
+  FACT(K(EXIT) | K(START), "cta", gone.cta),
+  FACT(K(EXIT), "landed", gone.landed),
+  NAMED(K(TENSORMAP), "how", map.how, SIM_MAP_WRONGS),
+  FACT(K(TENSORMAP), "drained", map.drained),
+  NAMED(K(REGISTERS), "how", registers.how, SIM_ALLOTMENTS),
+  FACT(K(REGISTERS), "had", registers.had),
+  FACT(K(REGISTERS), "wanted", registers.wanted),
+  FACT(K(REGISTERS), "warp", registers.warp),
+  FACT(K(REGISTERS), "other", registers.other),
+  FACT(K(REGISTERS), "theirs", registers.theirs),
+  NAMED(K(WARPGROUP), "how", team.how, SIM_TEAMWORKS),
+  FACT(K(WARPGROUP), "warp", team.warp),
+  FACT(K(WARPGROUP), "warps", team.warps),
+  FACT(K(UNWRITTEN), "none", left.none), FACT(K(UNWRITTEN), "all", left.all),
+  FACT(K(METADATA), "four", metadata.four),
+  FACT(K(METADATA), "group", metadata.group),
+  FACT(K(RUNAWAY), "executed", runaway.executed),
+  FACT(K(RUNAWAY), "quiet", runaway.quiet),
+  FACT(K(SHUFFLE), "lane", lane),
+  FACT(K(TRAP), "assumed", assumed.wrong),
+  FACT(K(TRAP), "slice", assumed.slice), FACT(K(TRAP), "value", assumed.value),
+  FACT(K(TRAP), "lo", assumed.lo), FACT(K(TRAP), "hi", assumed.hi),
+  FACT(K(TRAP), "div", assumed.div)};
+enum {
+  FIELDS = sizeof fields / sizeof *fields,
+  MOST_FACTS = 32          // more than a kind has
+};
+
+// The facts of a report in the making.
+typedef struct Facts { SimFact *p; int n; } Facts;
+
+static SimFact *add(Facts *t, const char *name, SimFactType type, int64_t v) {
+  SimFact *f = &t->p[t->n++];
+  *f = (SimFact){.name = name, .type = type, .v = {v}};
+  return f;
 }
 
-// Appends a name such as "shared tensor 'sA'". In PTX, which has no tensors,
-// appends "shared memory".
-static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
-  if (mem < 0) return;
-  const Mem *m = &p->fn->mem.p[mem];
-  const char *name = ir_str(p->fn, m->name);
-  if (m->arg == NO_ARG && m->space == SP_GMEM) {
-    simreport_printf(t, "memory at a raw address");
-    return;
-  }
-  if (!*name && m->space == SP_GMEM)
-    name = ir_str(p->fn, p->fn->arg.p[m->arg].name);
-  if (m->ptx && m->space != SP_GMEM) {
-    simreport_printf(t, "%s memory", ir_space_word(m->space));
-    return;
-  }
-  simreport_printf(t, "%s tensor", ir_space_word(m->space));
-  if (*name) simreport_printf(t, " '%s'", name);
+static void add_text(Facts *t, const char *name, const char *text) {
+  if (*text) add(t, name, FACT_TEXT, 0)->text = text;
 }
 
-// Appends the earlier launch with which the fault's access conflicts, and how
-// that launch uses the memory.
-static void say_front(SimText *t, const SimFault *f, const SimMem *m) {
-  int how = m ? m->before : 0, near = how % (1 << SIM_FAR);
-  // a read conflicts only with writes
-  if (!f->access.write) near &= SIM_WRITTEN;
-  const char *who = near || !m ? "the previous launch"
-    : "an earlier launch, which the previous launch had not waited for when it "
-      "let this launch start,";
-  simreport_printf(t, "%s %s", who, (near ? near : how >> SIM_FAR) & SIM_WRITTEN
-                   ? "writes" : "reads");
-}
-
-static void say_element(SimText *t, const SimProg *p, const SimFault *f) {
-  simreport_printf(t, "%s %lld of ", unit(p, f->r.mem), (long long)f->r.offset);
-  say_mem(t, p, f->r.mem);
-}
-
-// Appends the name of an mbarrier: "mbarrier 'full'[2]", or in PTX "mbarrier at
-// byte 16 of shared memory".
-static void say_one(SimText *t, const SimProg *p, int32_t mem, int64_t k) {
-  if (p->fn->mem.p[mem].ptx) {
-    simreport_printf(t, "mbarrier at byte %lld of ", (long long)k);
-    say_mem(t, p, mem);
-    return;
-  }
-  const char *name = ir_str(p->fn, p->fn->mem.p[mem].name);
-  simreport_printf(t, "mbarrier ");
-  if (*name) simreport_printf(t, "'%s'", name);
-  simreport_printf(t, "[%lld]", (long long)k);
-}
-
-// Appends why the wait for an operation in flight did not suffice.
-static void say_late(SimText *t, const SimProg *p, const SimFault *f) {
-  if (f->r.lack == LACK_TURN) {
-    simreport_printf(t, "it began before all threads had read the old data");
-    return;
-  }
-  if (f->r.lack == LACK_AHEAD) {
-    simreport_printf(t, "threads that are an iteration ahead started it");
-    return;
-  }
-  if (f->r.lack == LACK_BARRIER) {
-    simreport_printf(t, "no barrier after its wait");
-    return;
-  }
-  if (f->r.lack == LACK_PENDING) {
-    simreport_printf(t, "the preceding wait left %u group%s pending",
-                     (unsigned)f->r.pending, f->r.pending == 1 ? "" : "s");
-    return;
-  }
-  if (f->r.lack == LACK_ISSUER) {
-    simreport_printf(t, "the waiting threads are not the copying threads");
-    return;
-  }
-  if (f->r.lack == LACK_READ) {
-    simreport_printf(t, "the wait covered only its reads");
-    return;
-  }
-  if (f->r.lack == LACK_LANES) {
-    simreport_printf(t, "other lanes waited for it");
-    return;
-  }
-  if (f->r.lack == LACK_STAY) {
-    simreport_printf(t, "the waits are all at ");
-    say_one(t, p, f->late.mem, f->late.element);
-    simreport_printf(t, ", and none is at ");
-    say_one(t, p, f->late.mem, f->late.other);
-    return;
-  }
-  if (f->r.lack == LACK_PARITY) simreport_printf(t, "the wait at ");
-  else if (f->r.lack != LACK_BYTES) simreport_printf(t, "wait missing");
-  if (f->r.lack == LACK_NONE) return;
-  if (f->r.lack == LACK_WAIT || f->r.lack == LACK_STAGE)
-    simreport_printf(t, ": ");
-  say_one(t, p, f->late.mem, f->late.element);
-  if (f->r.lack == LACK_STAGE) {
-    simreport_printf(t, "; the last wait was at ");
-    say_one(t, p, f->late.mem, f->late.other);
-  }
-  if (f->r.lack == LACK_PARITY)
-    simreport_printf(t, " passed before the end of phase %u: wrong parity",
-                     (unsigned)f->late.phase);
-  if (f->r.lack == LACK_BYTES && f->late.open)
-    simreport_printf(t, " expects %lld of %lld bytes in phase %u",
-                     (long long)f->late.came, (long long)f->late.all,
-                     (unsigned)f->late.phase);
-  else if (f->r.lack == LACK_BYTES)
-    simreport_printf(t, " ended phase %u with %lld of %lld bytes",
-                     (unsigned)f->late.phase, (long long)f->late.came,
-                     (long long)f->late.all);
-}
-
-static const char *verb(const SimFault *f) {
-  return f->access.write ? "write" : "read";
-}
-
-static const char *const agent_names[] = {
-  [AGENT_CPASYNC] = "a cp.async", [AGENT_SEND] = "an st.async",
-  [AGENT_COPY] = "a bulk copy", [AGENT_WGMMA] = "wgmma"};
-
-// Appends a tuple such as "(63,200)". extents: negative numbers are unknown and
-// become `?`.
-static void say_tuple(SimText *t, const int64_t *v, int n, bool extents) {
-  for (int k = 0; k < n; k++) {
-    simreport_printf(t, k ? "," : "(");
-    if (extents && v[k] < 0) simreport_printf(t, "?");
-    else simreport_printf(t, "%lld", (long long)v[k]);
-  }
-  simreport_printf(t, ")");
-}
-
-static void say_assumption(SimText *t, const SimFault *f) {
-  long long v = (long long)f->assumed.value;
-  if (f->assumed.slice)
-    simreport_printf(t, "get_slice gets the negative thread index %lld", v);
-  else if (f->assumed.value < f->assumed.lo || f->assumed.value > f->assumed.hi)
-    simreport_printf(t, "a value that was assumed to lie in [%lld,%lld] is "
-                     "%lld", (long long)f->assumed.lo,
-                     (long long)f->assumed.hi, v);
-  else
-    simreport_printf(t, "a value that was assumed to be divisible by %lld is "
-                     "%lld", (long long)f->assumed.div, v);
-}
-
-static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
-  const SimMem *m =
-    f->r.mem < 0 ? NULL : p->mem[p->fn->mem.p[f->r.mem].ref];
-  int64_t n = m ? m->count : 0;
-  switch ((int)f->r.kind) {
-    case SIM_OOB:
-      if (f->access.wild && f->access.which) {
-        simreport_printf(t, "%s at address 0x%llx, which belongs to another "
-                         "tensor than the pointer, 0x%llx", verb(f),
-                         (unsigned long long)f->r.offset,
-                         (unsigned long long)f->access.which);
-        break;
-      }
-      if (f->access.wild) {
-        simreport_printf(t, "%s at address 0x%llx, which belongs to no "
-                         "argument and to no tensor whose address was taken",
-                         verb(f),
-                         (unsigned long long)f->r.offset);
-        break;
-      }
-      simreport_printf(t, "%s outside ", verb(f));
-      say_mem(t, p, f->r.mem);
-      if (f->r.modes) {
-        simreport_printf(t, ": coordinate ");
-        say_tuple(t, f->r.coord, f->r.modes, false);
-        simreport_printf(t, " of ");
-        say_tuple(t, f->extent, f->r.modes, true);
-        break;
-      }
-      if (f->access.ranks) {
-        simreport_printf(t, ": block %d of a cluster of %d", f->access.rank,
-                         f->access.ranks);
-        break;
-      }
-      if (f->access.most) {
-        simreport_printf(t, ": index %lld of %lld", (long long)f->access.which,
-                         (long long)f->access.most);
-        break;
-      }
-      simreport_printf(t, ": %s %lld", unit(p, f->r.mem),
-                       (long long)f->r.offset);
-      if (f->access.size > 1)
-        simreport_printf(t, " to %lld",
-                         (long long)(f->r.offset + f->access.size - 1));
-      simreport_printf(t, " of %lld", (long long)n);
+static void add_field(Facts *t, const Field *d, const SimFault *f) {
+  const void *at = (const char *)f + d->at;
+  const int32_t *i = at;
+  switch (d->type) {
+    case AS_FLAG: if (*(const bool *)at) add(t, d->name, FACT_FLAG, 1); break;
+    case AS_INT: add(t, d->name, FACT_NUMBER, *i); break;
+    case AS_WORD: add(t, d->name, FACT_NUMBER, *(const uint32_t *)at); break;
+    case AS_LONG: add(t, d->name, FACT_NUMBER, *(const int64_t *)at); break;
+    case AS_BLOCK: {
+      SimFact *x = add(t, d->name, FACT_LIST, 0);
+      for (x->n = 0; x->n < 3; x->n++) x->v[x->n] = i[x->n];
       break;
-    case SIM_ALIGN:
-      if (f->access.wild) {
-        simreport_printf(t, "%s at address 0x%llx, which is not a multiple of "
-                         "%lld bytes", verb(f),
-                         (unsigned long long)f->r.offset,
-                         (long long)f->access.size);
-        break;
-      }
-      simreport_printf(t, "%s of %lld bytes not aligned to its width: ",
-                       verb(f), (long long)f->access.size);
-      say_element(t, p, f);
-      break;
-    case SIM_UNINIT:
-      if (p->fn->mem.p[f->r.mem].ptx &&
-          p->fn->mem.p[f->r.mem].space == SP_RMEM) {
-        const char *name = ir_str(p->fn, p->fn->mem.p[f->r.mem].name);
-        simreport_printf(t, "%s%s is used, but nothing wrote it", *name
-                         ? "register " : "a register of a matrix instruction",
-                         name);
-        break;
-      }
-      simreport_printf(t, "read of uninitialised memory");
-      if (f->r.lack == LACK_PARITY) {
-        simreport_printf(t, " (");
-        say_late(t, p, f);
-        simreport_printf(t, ")");
-      }
-      simreport_printf(t, ": ");
-      say_element(t, p, f);
-      break;
-    case SIM_UNWRITTEN:
-      simreport_printf(t, "%lld of %lld %ss of ", (long long)f->left.none,
-                       (long long)f->left.all, unit(p, f->r.mem));
-      say_mem(t, p, f->r.mem);
-      simreport_printf(t, ", an output, were not written: %s %lld",
-                       unit(p, f->r.mem), (long long)f->r.offset);
-      break;
-    case SIM_DEPENDENT:
-      simreport_printf(t, "%s of memory that ", verb(f));
-      say_front(t, f, m);
-      simreport_printf(t, ", with no griddepcontrol_wait() in between: ");
-      say_element(t, p, f);
-      break;
-    case SIM_OVERFLOW:
-      simreport_printf(t, "an index uses a product that overflows 32 bits: the "
-                       "access reaches ");
-      say_element(t, p, f);
-      break;
-    case SIM_INFLIGHT:
-      simreport_printf(t, "read of %s memory while %s to it is in flight (",
-                       ir_space_word(p->fn->mem.p[f->r.mem].space),
-                       agent_names[f->access.agent]);
-      if (f->access.open)
-        simreport_printf(t, "it is in no group: commit missing");
-      else
-        say_late(t, p, f);
-      simreport_printf(t, "): ");
-      say_element(t, p, f);
-      break;
-    default: break;
+    }
+    case AS_NAME: add_text(t, d->name, d->names[*i]); break;
   }
 }
 
-static void say_map(SimText *t, const SimProg *p, const SimFault *f) {
-  static const char *const how[] = {
-    [MAP_NONE] = "the memory holds no valid tensor map",
-    [MAP_BEYOND] = "this tensor map describes more elements than its tensor "
-                   "has",
-    [MAP_UNRELEASED] = "this tensor map was changed but not released "
-                       "afterwards",
-    [MAP_UNACQUIRED] = "this tensor map was changed but not acquired "
-                       "afterwards",
-    [MAP_OTHER] = "the simulator models no tensor maps by im2col, with an "
-                  "interleave or with an element stride of mode 0",
-    [MAP_CHANGED] = "this tensor map is changed while a copy that uses it is "
-                    "in flight"};
-  simreport_printf(t, "%s", how[f->map.how]);
-  if (f->map.drained)
-    simreport_printf(t, ", and its mbarrier was not waited for (commit_group "
-                     "and wait_group do not wait for bulk loads)");
-  simreport_printf(t, ": ");
-  say_element(t, p, f);
-}
-
-static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
-  static const char *const how[] = {
-    [CLASH_WAW] = "write after a write", [CLASH_WAR] = "write after a read",
-    [CLASH_RAW] = "read after a write"};
-  // the agent's name; NULL: no agent is involved
-  const char *agent = agent_names[f->race.agent];
-  bool warps = f->r.kind == SIM_RACE;
-  const char *one = *unit(p, f->r.mem) == 'b' ? "a byte" : "an element";
-  if (f->r.src == f->r.src2 && f->race.how == CLASH_WAW && !f->race.agent &&
-      !f->race.far)
-    simreport_printf(t, "two %s write one %s with no %s in between: ",
-                     warps ? "warps" : "lanes of a warp", unit(p, f->r.mem),
-                     warps ? "barrier" : "__syncwarp");
-  else if (f->race.flying && f->race.agent == AGENT_CPASYNC)
-    simreport_printf(t, "%s by a cp.async that is in flight: ",
-                     how[f->race.how]);
-  else if (f->race.proxy && f->race.how == CLASH_WAR)
-    simreport_printf(t, "write by %s after a thread's read, with no "
-                     "fence_proxy(\"async\") in between: ", agent);
-  else if (f->race.proxy)
-    simreport_printf(t, "%s by %s after a thread's write, with no "
-                     "fence_proxy(\"async\") and barrier in between: ",
-                     f->race.how == CLASH_RAW ? "read" : "write", agent);
-  else if (f->race.alone)
-    simreport_printf(t, "write after a read by wgmma, ordered after one warp's "
-                     "wait_group but not after that of warp %d: ",
-                     f->race.alone - 1);
-  else if (f->race.agent && (f->race.agent >= AGENT_COPY || !f->race.flying))
-    simreport_printf(t, "%s by %s whose completion was not waited for: ",
-                     how[f->race.how], agent);
-  else if (f->race.how == CLASH_RAW && f->r.way && f->race.far)
-    simreport_printf(t, "read of %s that a thread of another block "
-                     "writes, with nothing that orders them at cluster "
-                     "scope: ", one);
-  else if (f->race.how == CLASH_RAW && f->r.way)
-    simreport_printf(t, "read of %s that another %s %s: ", one,
-                     warps ? "warp writes, with no barrier"
-                           : "lane of the warp writes, with no __syncwarp",
-                     f->r.way == WAY_LOOP || f->r.src == f->r.src2
-                         ? "in between" : "between the two lines");
-  else if (f->race.far)
-    simreport_printf(t, "%s by a thread of another block with nothing "
-                     "that orders them at cluster scope: ", how[f->race.how]);
-  else
-    simreport_printf(t, "%s by another %s in between: ", how[f->race.how],
-                     warps ? "warp with no barrier"
-                           : "lane of the warp with no __syncwarp");
-  say_element(t, p, f);
-  if (f->race.flying && f->race.agent == AGENT_SEND)
-    simreport_printf(t, " (%s to it is in flight)", agent);
-}
-
-static void say_block_race(SimText *t, const SimProg *p, const SimFault *f) {
-  static const char *const what[] = {"read", "write", "atomic read",
-                                     "atomic write"};
-  const int32_t *b = f->r.block, *o = f->blocks.cta;
-  if (f->blocks.draws) {
-    simreport_printf(t, "block (%d,%d,%d) takes a number from a counter that "
-                     "block (%d,%d,%d) resets, with nothing to order the reset "
-                     "after every take: ", (int)b[0], (int)b[1], (int)b[2],
-                     (int)o[0], (int)o[1], (int)o[2]);
-    say_element(t, p, f);
-    return;
+// Adds the facts that are not a field of the fault.
+static void add_others(Facts *t, const SimProg *p, const SimFault *f) {
+  static const char *const flights[] = {
+    [FLIGHT_NONE] = "", [FLIGHT_READ] = "read", [FLIGHT_WRITE] = "write",
+    [FLIGHT_SHAPE] = "shape", [FLIGHT_FENCE] = "fence"};
+  const SimReport *r = &f->r;
+  const Fn *fn = p->fn;
+  const SimMem *m = r->mem < 0 ? NULL : p->mem[fn->mem.p[r->mem].ref];
+  if (r->mem >= 0) add(t, "memory", FACT_MEM, r->mem);
+  if (m && r->kind == SIM_OOB) add(t, "count", FACT_NUMBER, m->count);
+  if (m && r->kind == SIM_DEPENDENT) add(t, "before", FACT_NUMBER, m->before);
+  if (r->kind == SIM_OOB && r->modes) {
+    SimFact *x = add(t, "extent", FACT_LIST, 0);
+    x->n = r->modes;
+    memcpy(x->v, f->extent, (size_t)r->modes * sizeof *x->v);
   }
-  simreport_printf(t, "%s by block (%d,%d,%d) and %s by block (%d,%d,%d) with "
-                   "nothing to order them: ", what[f->blocks.mine],
-                   (int)b[0], (int)b[1], (int)b[2], what[f->blocks.other],
-                   (int)o[0], (int)o[1], (int)o[2]);
-  say_element(t, p, f);
-}
-
-static void say_barrier(SimText *t, const SimProg *p, const SimFault *f) {
-  long long n = (long long)f->barrier.n, others = (long long)f->barrier.others;
-  long long id = (long long)f->barrier.id;
-  switch (f->barrier.how) {
-    case BAR_ODD:
-      if (n > p->nthread)
-        simreport_printf(t, "a barrier for %lld threads in a block of %lld", n,
-                         (long long)p->nthread);
-      else
-        simreport_printf(t, "a barrier for %lld threads, which is not a whole "
-                         "number of warps of the block", n);
-      break;
-    case BAR_TWICE:
-      simreport_printf(t, "the same warp arrives twice at barrier %lld before "
-                       "the barrier completes", id);
-      break;
-    case BAR_LEFT:
-      simreport_printf(t, "the block exits with %lld of %lld threads arrived "
-                       "at barrier %lld, where no thread waits for them",
-                       n, others,
-                       id);
-      break;
-    case BAR_EARLY:
-      simreport_printf(t, "nothing orders this arrival at barrier %lld after "
-                       "the barrier's previous phase: that phase may count it "
-                       "instead of another arrival", id);
-      break;
-    case BAR_TWICE_CLUSTER:
-      simreport_printf(t, "a thread arrives twice at the cluster's barrier "
-                       "with no cluster_wait in between");
-      break;
-    case BAR_UNCAME_CLUSTER:
-      simreport_printf(t, "a thread waits at the cluster's barrier without "
-                       "having arrived");
-      break;
-    case BAR_RANGE:
-      simreport_printf(t, "barrier %lld does not exist: a block has barriers 0 "
-                       "to %d", id, MAX_BARS - 1);
-      break;
-    case BAR_LANES:
-      simreport_printf(t, "lanes of a warp are at barriers %lld and %lld", id,
-                       n);
-      break;
-    case BAR_LANES_COUNT:
-      simreport_printf(t, "lanes of a warp name different thread counts for a "
-                       "barrier: %lld and %lld", others, n);
-      break;
-    case BAR_DIFFERS:
-      simreport_printf(t, "a barrier for %lld threads that other warps use for "
-                       "%lld", n, others);
-      if (id == 0)
-        simreport_printf(t, " (barrier 0 is the barrier of sync_threads)");
-      break;
+  if (FOUND >> r->kind & 1 && LATE >> r->lack & 1)
+    add(t, "late", FACT_MEM, f->late.mem);
+  if (r->kind == SIM_BARRIER) add(t, "threads", FACT_NUMBER, p->nthread);
+  if (r->kind == SIM_DEADLOCK)
+    add(t, "threads", FACT_NUMBER, p->nthread * p->ncta);
+  if (r->kind == SIM_DEADLOCK && f->deadlock.how == STUCK_FLAG) {
+    bool real = dtype_is_float(f->spin.type);
+    SimFact *x = add(t, "value", real ? FACT_REAL : FACT_NUMBER,
+                     dtype_int(f->spin.type, f->spin.value));
+    if (real) x->real = dtype_to_double(f->spin.type, f->spin.value);
   }
-}
-
-static void say_team(SimText *t, const SimFault *f) {
-  int first = f->team.warp & ~3;
-  switch (f->team.how) {
-    case TEAM_LANES:
-      simreport_printf(t, "lanes of a warp name different operands of a "
-                       "warpgroup's MMA: descriptors and ACCUMULATE must be "
-                       "the same for all 128 threads");
-      break;
-    case TEAM_DIFFERS:
-      simreport_printf(t, "warp %d issues a different MMA than the rest of its "
-                       "warpgroup (warps %d to %d), or uses different "
-                       "descriptors or ACCUMULATE",
-                       f->team.warp, first, first + 3);
-      break;
-    case TEAM_SHORT:
-      simreport_printf(t, "warp %d issues a warpgroup's MMA in a block of %d "
-                       "warps, but warps %d to %d must issue it together",
-                       f->team.warp,
-                       f->team.warps, first, first + 3);
-      break;
-    case TEAM_LACKS:
-      simreport_printf(t, "warp %d exited without issuing the MMA that other "
-                       "warps of its warpgroup (warps %d to %d) issued",
-                       f->team.warp,
-                       first, first + 3);
-      break;
+  if (r->kind == SIM_FLIGHT) {
+    add_text(t, "how", flights[fn->flight.kind]);
+    if (fn->flight.other) add(t, "used", FACT_FLAG, 1);
   }
+  if (r->kind == SIM_TRAP && !f->assumed.wrong)
+    add_text(t, "said", ir_str(fn, f->text));
 }
 
-static void say_allotment(SimText *t, const SimFault *f) {
-  int first = f->registers.warp & ~3, had = f->registers.had;
-  int n = f->registers.wanted, u = f->registers.other;
-  switch (f->registers.how) {
-    case ALLOT_COUNT:
-      simreport_printf(t, "setmaxnreg.%s cannot change %d registers a thread "
-                       "to %d",
-                       had < n ? "dec" : "inc", had, n);
-      break;
-    case ALLOT_DIFFERS:
-      simreport_printf(t, "warp %d executes setmaxnreg for %d registers and "
-                       "warp %d another one, for %d: all warps of a warpgroup "
-                       "(%d to %d) must execute the same one",
-                       f->registers.warp, n, u,
-                       f->registers.theirs, first, first + 3);
-      break;
-    case ALLOT_APART:
-      simreport_printf(t, "warp %d executes its next setmaxnreg with nothing "
-                       "that orders it after warp %d's previous one: warps of "
-                       "a warpgroup (%d to %d) must synchronize in between",
-                       f->registers.warp, u,
-                       first, first + 3);
-      break;
-    case ALLOT_LACKS:
-      simreport_printf(t, "warp %d exited without executing the setmaxnreg for "
-                       "%d registers that warp %d executed: all warps of a "
-                       "warpgroup (%d to %d) must execute it",
-                       f->registers.warp, n, u,
-                       first, first + 3);
-      break;
+SimFact *simreport_facts(const SimProg *p, const SimFault *f, int *n) {
+  size_t size = MOST_FACTS * sizeof(SimFact) + sizeof f->layout;
+  Facts t = {base_realloc(NULL, size), 0};
+  if (!t.p) return NULL;
+  for (int k = 0; k < FIELDS; k++)
+    if (fields[k].kinds >> f->r.kind & 1) add_field(&t, &fields[k], f);
+  add_others(&t, p, f);
+  if (f->r.kind == SIM_LAYOUT) {
+    char *text = (char *)(t.p + MOST_FACTS);
+    memcpy(text, f->layout, sizeof f->layout);
+    add_text(&t, "why", text);
   }
-}
-
-static void say_metadata(SimText *t, const SimFault *f) {
-  int four = f->metadata.four;
-  simreport_printf(t, "the metadata of a sparse A has 0x%x for a group of %d "
-                   "elements, ", four, f->metadata.group);
-  if (f->metadata.group == 2)
-    simreport_printf(t, "but only 0x4 (the first element is kept) and 0xe (the "
-                     "second) are valid");
-  else
-    simreport_printf(t, "which selects element %d twice: it must select two "
-                     "different elements of four", four & 3);
-}
-
-static void say_flight(SimText *t, const SimProg *p) {
-  static const char *const how[] = {
-    [FLIGHT_READ] = "used", [FLIGHT_WRITE] = "written",
-    [FLIGHT_SHAPE] = "accumulated into by an MMA of another shape"};
-  const Flight *f = &p->fn->flight;
-  if (f->kind == FLIGHT_FENCE)
-    simreport_printf(t, "no wgmma.fence is between this MMA and %s",
-                     f->other ? "an earlier use of its registers"
-                              : "the beginning");
-  else
-    simreport_printf(t, "a register of an MMA is %s while the MMA is still in "
-                     "flight", how[f->kind]);
-}
-
-static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
-  switch ((int)f->r.kind) {
-    case SIM_DIVERGENT:
-      if (f->lanes.mask)
-        simreport_printf(t, "lanes 0x%08x execute an operation whose mask "
-                         "names lanes 0x%08x", f->lanes.here, f->lanes.named);
-      else if (f->lanes.named & ~f->lanes.there)
-        simreport_printf(t, "an operation needs %d threads, but its warp has "
-                         "%d",
-                         __builtin_popcount(f->lanes.named),
-                         __builtin_popcount(f->lanes.there));
-      else
-        simreport_printf(t, "only %d of the warp's %d threads reach an "
-                         "operation that all of them must execute together",
-                         __builtin_popcount(f->lanes.here),
-                         __builtin_popcount(f->lanes.named));
-      if (f->lanes.gone)
-        simreport_printf(t, "; %d ha%s returned",
-                         __builtin_popcount(f->lanes.gone),
-                         __builtin_popcount(f->lanes.gone) == 1 ? "s" : "ve");
-      break;
-    case SIM_BARRIER: say_barrier(t, p, f); break;
-    case SIM_METADATA: say_metadata(t, f); break;
-    case SIM_WARPGROUP: say_team(t, f); break;
-    case SIM_FLIGHT: say_flight(t, p); break;
-    case SIM_REGISTERS: say_allotment(t, f); break;
-    case SIM_RUNAWAY:
-      simreport_printf(t, f->runaway.quiet
-                       ? "a loop makes no progress: %lld instructions since "
-                         "any memory changed"
-                       : "a warp executed %lld instructions without finishing",
-                         (long long)f->runaway.executed);
-      break;
-    case SIM_SHUFFLE:
-      simreport_printf(t, "shuffle reads lane %d, which does not take part in "
-                       "it",
-                       f->lane);
-      break;
-    case SIM_LAYOUT: simreport_printf(t, "%s", f->layout); break;
-    case SIM_TRAP:
-      if (f->assumed.wrong) {
-        say_assumption(t, f);
-        break;
-      }
-      simreport_printf(t, "assertion failed");
-      if (f->text) simreport_printf(t, ": %s", ir_str(p->fn, f->text));
-      break;
-    case SIM_DIVZERO:
-      simreport_printf(t, "the result of an integer division by zero is used");
-      break;
-    case SIM_SIGNED:
-      simreport_printf(t, "a result that overflows 32 bits is compared, "
-                       "divided or shifted: compilers assume that signed "
-                       "integers do not overflow");
-      break;
-    default: break;
-  }
-}
-
-// Appends a number with its noun: "2 bytes", "1 arrival".
-static void say_count(SimText *t, int64_t n, const char *what) {
-  simreport_printf(t, "%lld %s%s", (long long)n, what, n == 1 ? "" : "s");
-}
-
-static void say_mbarrier(SimText *t, const SimProg *p, const SimFault *f) {
-  say_one(t, p, f->r.mem, f->r.offset);
-}
-
-static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
-  long long n = (long long)f->mbar.n;
-  say_mbarrier(t, p, f);
-  switch (f->mbar.how) {
-    case MBAR_NONE:
-      simreport_printf(t, " is used, but was never initialized with "
-                       "mbarrier_init");
-      break;
-    case MBAR_UNORDERED:
-      simreport_printf(t, " is used with nothing that orders its mbarrier_init "
-                       "before the use");
-      break;
-    case MBAR_UNFENCED:
-      simreport_printf(t, " is passed to a bulk copy with no "
-                       "mbarrier_init_fence() after its mbarrier_init");
-      break;
-    case MBAR_TWICE:
-      simreport_printf(t, " is initialized a second time, for ");
-      say_count(t, n, "arrival");
-      simreport_printf(t, ", with no mbarrier_inval between");
-      break;
-    case MBAR_COUNT:
-      simreport_printf(t, " is initialized for %lld arrivals; the count must "
-                       "be 1 to %d", n,
-                       (1 << 20) - 1);
-      break;
-    case MBAR_MANY:
-      simreport_printf(t, " exceeds the simulator's limit of %lld mbarriers a "
-                       "cluster", n);
-      break;
-    case MBAR_OVER:
-      simreport_printf(t, " counts ");
-      say_count(t, n, "arrival");
-      simreport_printf(t, " a phase; ");
-      say_count(t, f->mbar.came, "arrival");
-      simreport_printf(t, " come%s when %lld %s missing",
-                       f->mbar.came == 1 ? "s" : " at once",
-                       (long long)f->mbar.missing,
-                       f->mbar.missing == 1 ? "is" : "are");
-      if (!f->mbar.missing && f->mbar.bytes) {
-        simreport_printf(t, " (but ");
-        say_count(t, f->mbar.bytes, "byte");
-        simreport_printf(t, f->mbar.bytes == 1 ? " is)" : " are)");
-      }
-      break;
-    case MBAR_GONE:
-      simreport_printf(t, " is used after its mbarrier_inval");
-      break;
-    case MBAR_BUSY:
-      simreport_printf(t, " is invalidated while threads wait for it or bytes "
-                       "are in flight");
-      break;
-    case MBAR_DATA:
-      simreport_printf(t, " is in use in the memory where this %s data",
-                       n ? "stores" : "reads");
-      break;
-    case MBAR_STILL:
-      simreport_printf(t, " is invalidated with nothing that orders an earlier "
-                       "use before the mbarrier_inval");
-      break;
-    case MBAR_AGAIN:
-      simreport_printf(t, " is initialized again with nothing that orders its "
-                       "mbarrier_inval before that");
-      break;
-    case MBAR_EARLY:
-      simreport_printf(t, " counts ");
-      say_count(t, n, "arrival");
-      simreport_printf(t, " a phase; nothing orders this one after the end of "
-                       "phase %lld: that phase may count it instead of another "
-                       "arrival", (long long)f->mbar.came);
-      break;
-    case MBAR_TOKEN:
-      simreport_printf(t, " is asked for phase %lld by a token while phase "
-                       "%lld is current: a token is valid in the phase of its "
-                       "arrival and in the next one", n,
-                       (long long)f->mbar.came);
-      break;
-    case MBAR_MISSED:
-      simreport_printf(t, ": nothing orders this wait for the end of phase "
-                       "%lld before the end of phase %lld; after that it would "
-                       "wait for phase %lld, which never ends", n, n + 1,
-                       n + 2);
-      break;
-    case MBAR_FOREIGN:
-      simreport_printf(t, " is waited on with a token that none of its "
-                       "arrivals returned: a token is valid only for its own "
-                       "mbarrier");
-      break;
-    case MBAR_LEFT:
-      simreport_printf(t, " ends in phase %lld, which still lacks %lld of ", n,
-                       (long long)f->mbar.missing);
-      say_count(t, f->mbar.came, "arrival");
-      simreport_printf(t, ": its phases get fewer or more arrivals than it "
-                       "counts");
-      break;
-    case MBAR_BYTES:
-      simreport_printf(t, " expects %lld bytes; the maximum is %d",
-                       (long long)f->mbar.bytes, (1 << 20) - 1);
-      break;
-  }
-}
-
-static void say_gone(SimText *t, const SimFault *f) {
-  const int32_t *b = f->gone.cta;
-  if (f->gone.landed)
-    simreport_printf(t, "block (%d,%d,%d) may exit before a copy to or from "
-                     "its shared memory completes: none of its threads waits "
-                     "for the copy", (int)b[0], (int)b[1], (int)b[2]);
-  else
-    simreport_printf(t, "access to shared memory of block (%d,%d,%d), which "
-                     "may have exited: none of its threads waits for this "
-                     "access", (int)b[0],
-                     (int)b[1], (int)b[2]);
-}
-
-static void say_unstarted(SimText *t, const SimProg *p, const SimFault *f) {
-  const int32_t *b = f->gone.cta;
-  say_element(t, p, f);
-  simreport_printf(t, " of block (%d,%d,%d), which may not have started: no "
-                   "cluster barrier comes before this access", (int)b[0],
-                   (int)b[1], (int)b[2]);
-}
-
-// Appends the element that a warp polls, its value, and its last writer.
-static void say_flag(SimText *t, const SimProg *p, const SimFault *f) {
-  const int32_t *b = f->spin.cta;
-  DType type = f->spin.type;
-  say_element(t, p, f);
-  simreport_printf(t, ", which is ");
-  if (dtype_is_float(type))
-    simreport_printf(t, "%g", dtype_to_double(type, f->spin.value));
-  else
-    simreport_printf(t, "%lld", (long long)dtype_int(type, f->spin.value));
-  if (f->spin.written)
-    simreport_printf(t, " and was last written by block (%d,%d,%d)", (int)b[0],
-                     (int)b[1], (int)b[2]);
-  else
-    simreport_printf(t, " and was never written");
-  if (f->deadlock.needed)
-    simreport_printf(t, "; %lld blocks cannot start before others exit: all "
-                     "SMs are full", (long long)f->deadlock.needed);
-}
-
-static void say_stuck(SimText *t, const SimProg *p, const SimFault *f) {
-  long long phase = (long long)f->deadlock.barrier;
-  switch (f->deadlock.how) {
-    case STUCK_BARRIER:
-      simreport_printf(t, "barrier %lld, where %lld threads arrived and %lld "
-                       "are needed", phase, (long long)f->deadlock.came,
-                       (long long)f->deadlock.needed);
-      break;
-    case STUCK_MBAR:
-      say_mbarrier(t, p, f);
-      simreport_printf(t, " for the end of phase %lld (parity %lld), which "
-                       "lacks ", phase, phase & 1);
-      if (f->deadlock.came || !f->deadlock.bytes)
-        simreport_printf(t, "%lld of ", (long long)f->deadlock.came);
-      if (f->deadlock.came || !f->deadlock.bytes)
-        say_count(t, f->deadlock.needed, "arrival");
-      if (f->deadlock.bytes > 0) {
-        if (f->deadlock.came) simreport_printf(t, " and ");
-        say_count(t, f->deadlock.bytes, "byte");
-      } else if (f->deadlock.bytes < 0) {
-        if (f->deadlock.came) simreport_printf(t, "; ");
-        else simreport_printf(t, "nothing; ");
-        say_count(t, -f->deadlock.bytes, "byte");
-        simreport_printf(t, " arrived that no expect_tx announced");
-      }
-      if (f->deadlock.needed > p->nthread * p->ncta)
-        simreport_printf(t, " (there are %d threads; mbarrier_init counts "
-                         "arrivals, expect_tx bytes)", p->nthread * p->ncta);
-      break;
-    case STUCK_CLUSTER:
-      simreport_printf(t, "the cluster barrier, where %lld of %lld threads did "
-                       "not arrive", (long long)f->deadlock.came,
-                       (long long)f->deadlock.needed);
-      break;
-    case STUCK_REGISTERS:
-      simreport_printf(t, "setmaxnreg for %lld registers a thread: these "
-                       "threads have %lld, and other warps released %lld a "
-                       "thread",
-                       (long long)f->deadlock.needed,
-                       (long long)f->deadlock.bytes,
-                       (long long)f->deadlock.came);
-      break;
-    case STUCK_FLAG: say_flag(t, p, f); break;
-    case STUCK_TEAM:
-      simreport_printf(t, "an MMA of their warpgroup that warp %lld has not "
-                       "issued", (long long)f->deadlock.came);
-      break;
-  }
-}
-
-static void say_deadlock(SimText *t, const SimProg *p, const SimFault *f) {
-  uint32_t waiting = f->deadlock.waiting, ended = f->deadlock.ended;
-  simreport_printf(t, "no warp can go on: %d warp%s wait%s",
-                   __builtin_popcount(waiting),
-                   __builtin_popcount(waiting) == 1 ? "" : "s",
-                   __builtin_popcount(waiting) == 1 ? "s" : "");
-  simreport_printf(t, " (");
-  bool first = true;
-  for (int w = 0; w < MAX_WARPS; w++) {
-    if (!(waiting >> w & 1)) continue;
-    simreport_printf(t, "%s%d", first ? "warp " : ", ", w);
-    first = false;
-  }
-  simreport_printf(t, ") at ");
-  say_stuck(t, p, f);
-  if (ended)
-    simreport_printf(t, "; %d warp%s exited without arriving",
-                     __builtin_popcount(ended),
-                     __builtin_popcount(ended) == 1 ? "" : "s");
+  *n = t.n;
+  return t.p;
 }
 
 void simreport_amounts(SimFault *f) {
@@ -943,63 +344,5 @@ void simreport_amounts(SimFault *f) {
     r->mbar = r->mem;
     r->arrivals = f->mbar.came - f->mbar.missing;
   }
-}
-
-char *simreport_text(const SimProg *p, const SimFault *f) {
-  SimText t = {0};
-  switch (f->r.kind) {
-    case SIM_OOB: case SIM_ALIGN: case SIM_UNINIT: case SIM_INFLIGHT:
-    case SIM_DEPENDENT: case SIM_OVERFLOW: case SIM_UNWRITTEN:
-      say_memory(&t, p, f);
-      break;
-    case SIM_RACE: case SIM_WARPRACE: say_race(&t, p, f); break;
-    case SIM_BLOCKRACE: say_block_race(&t, p, f); break;
-    case SIM_TENSORMAP: say_map(&t, p, f); break;
-    case SIM_DEADLOCK: say_deadlock(&t, p, f); break;
-    case SIM_MBARRIER: say_wrong(&t, p, f); break;
-    case SIM_EXIT: say_gone(&t, f); break;
-    case SIM_START: say_unstarted(&t, p, f); break;
-    case SIM_DIVERGENT: case SIM_REGISTERS: case SIM_WARPGROUP:
-    case SIM_BARRIER: case SIM_METADATA: case SIM_FLIGHT:
-    case SIM_RUNAWAY: case SIM_SHUFFLE:
-    case SIM_LAYOUT: case SIM_TRAP: case SIM_DIVZERO: case SIM_SIGNED:
-    case SIM_KIND_COUNT:
-      say_order(&t, p, f);
-      break;
-  }
-  return t.p;
-}
-
-// ---- names of memory instructions ----
-
-const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
-                         int32_t *gmem, bool *out) {
-  const Fn *fn = p->fn;
-  Ref m[2] = {0, 0};  // memory objects of destination and source
-  *smem = *gmem = -1;
-  Operand o;
-  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
-    if ((o.kind == OPERAND_MEM || o.kind == OPERAND_RUN ||
-         o.kind == OPERAND_MAP) && !m[!o.written])
-      m[!o.written] = o.ref;
-  for (int k = 0; k < 2; k++) {
-    if (!m[k]) continue;
-    int32_t at = (int32_t)fn->ins.p[m[k]].imm;
-    Space space = fn->mem.p[at].space;
-    if (space == SP_SMEM || space == SP_DSMEM) *smem = at;
-    if (space == SP_GMEM || space == SP_TMAP) *gmem = at;
-  }
-  Space to = m[0] ? ir_memof(fn, m[0])->space : SP_RMEM;
-  *out = *smem >= 0 && (to == SP_GMEM || to == SP_TMAP);
-  if (i->op >= OP_TMALOAD && i->op <= OP_BULKSEND) return op_name((Op)i->op);
-  if (i->op == OP_CPASYNC) return op_name(OP_CPASYNC);
-  if (i->op == OP_MATRIX)
-    return ir_memof(fn, m[0])->space == SP_SMEM ? "stmatrix" : "ldmatrix";
-  if (i->op == OP_ATOMIC)
-    return *smem >= 0 ? "atomic.shared" : "atomic.global";
-  if (*smem >= 0 && *gmem >= 0) return "copy";
-  bool store = m[0] && ir_memof(fn, m[0])->space != SP_RMEM;
-  if (*smem >= 0) return store ? "st.shared" : "ld.shared";
-  return store ? "st.global" : "ld.global";
 }
 // SPDX-License-Identifier: MIT

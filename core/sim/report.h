@@ -12,7 +12,7 @@ typedef struct SimFault {
   SimReport r;
   // number of the warp instruction that was counted last
   uint64_t serial;
-  union {                  // details for the message; r.kind selects the member
+  union {                  // details of the fault; r.kind selects the member
     // OOB, ALIGN: size: number of elements or bytes. which, most: an index and
     // the number of elements (most 0: unused). rank, ranks: a CTA and the
     // number of CTAs (ranks 0: unused). wild: r.offset is a raw address that is
@@ -162,16 +162,11 @@ SimFault *simreport_note(SimWarp *w, SimKind kind, int lane, uint32_t src,
                          uint32_t src2, int32_t mem, int64_t offset);
 // Reports whether two reports are equal except for their counts.
 bool simreport_same(const SimReport *a, const SimReport *b);
-// Returns the message of a fault, allocated by base_realloc. Returns NULL if
+// Returns the n facts of a fault, allocated by base_realloc. Returns NULL if
 // memory is exhausted.
-char *simreport_text(const SimProg *p, const SimFault *f);
+SimFact *simreport_facts(const SimProg *p, const SimFault *f, int *n);
 // Sets r.mbar, r.arrivals and r.bytes: what the mbarrier's phase should expect.
 void simreport_amounts(SimFault *f);
-// Returns the name of memory instruction i and finds its objects. out: whether
-// it moves data from shared to global memory.
-const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
-                         int32_t *gmem, bool *out);
-
 // Describes the function's misuse of an MMA's registers, Fn.flight.
 void simreport_flight(const SimProg *p, SimFault *out);
 

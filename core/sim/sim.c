@@ -12,6 +12,7 @@
 #include "base/guard.h"
 #include "base/platform.h"
 #include "base/signals.h"
+#include "ir/operands.h"
 #include "sim/access.h"
 #include "sim/async.h"
 #include "sim/blocks.h"
@@ -592,8 +593,8 @@ static void timing_free(SimTiming *t) {
 
 void sim_free(SimResult *r) {
   if (!r) return;
-  for (size_t k = 0; k < r->nreport; k++) base_free(r->report[k].text);
-  for (size_t k = 0; k < r->nnote; k++) base_free(r->note[k].text);
+  for (size_t k = 0; k < r->nreport; k++) base_free(r->report[k].fact);
+  for (size_t k = 0; k < r->nnote; k++) base_free(r->note[k].fact);
   if (r->requests) simrequests_free(r->requests);
   base_free(r->requests);
   for (size_t k = 0; k < r->norder; k++) orders_free(&r->order[k]);
@@ -602,9 +603,41 @@ void sim_free(SimResult *r) {
   base_free(r->note);
   base_free(r->line);
   base_free(r->output);
-  base_free(r->nonfinite.text);
   timing_free(&r->timing);
   base_free(r);
+}
+
+// Returns the name of memory instruction i and finds its objects. out: whether
+// it moves data from shared to global memory.
+static const char *memory_op(const SimProg *p, const Ins *i, int32_t *smem,
+                             int32_t *gmem, bool *out) {
+  const Fn *fn = p->fn;
+  Ref m[2] = {0, 0};  // memory objects of destination and source
+  *smem = *gmem = -1;
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if ((o.kind == OPERAND_MEM || o.kind == OPERAND_RUN ||
+         o.kind == OPERAND_MAP) && !m[!o.written])
+      m[!o.written] = o.ref;
+  for (int k = 0; k < 2; k++) {
+    if (!m[k]) continue;
+    int32_t at = (int32_t)fn->ins.p[m[k]].imm;
+    Space space = fn->mem.p[at].space;
+    if (space == SP_SMEM || space == SP_DSMEM) *smem = at;
+    if (space == SP_GMEM || space == SP_TMAP) *gmem = at;
+  }
+  Space to = m[0] ? ir_memof(fn, m[0])->space : SP_RMEM;
+  *out = *smem >= 0 && (to == SP_GMEM || to == SP_TMAP);
+  if (i->op >= OP_TMALOAD && i->op <= OP_BULKSEND) return op_name((Op)i->op);
+  if (i->op == OP_CPASYNC) return op_name(OP_CPASYNC);
+  if (i->op == OP_MATRIX)
+    return ir_memof(fn, m[0])->space == SP_SMEM ? "stmatrix" : "ldmatrix";
+  if (i->op == OP_ATOMIC)
+    return *smem >= 0 ? "atomic.shared" : "atomic.global";
+  if (*smem >= 0 && *gmem >= 0) return "copy";
+  bool store = m[0] && ir_memof(fn, m[0])->space != SP_RMEM;
+  if (*smem >= 0) return store ? "st.shared" : "ld.shared";
+  return store ? "st.global" : "ld.global";
 }
 
 // Adds statistics record k to the line to which it belongs. Returns the line's
@@ -614,7 +647,7 @@ static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   if (!a->count) return -1;
   const Ins *i = ir_get(r->prog->fn, r->prog->stat_ref[k]);
   SimLine n = {.src = i->src};
-  n.op = simreport_op(r->prog, i, &n.smem, &n.gmem, &n.out);
+  n.op = memory_op(r->prog, i, &n.smem, &n.gmem, &n.out);
   SimLine *at = s->line, *end = s->line + s->nline;
   while (at < end && (at->src != n.src || strcmp(at->op, n.op) != 0 ||
                       at->smem != n.smem || at->gmem != n.gmem ||
@@ -649,17 +682,17 @@ static int by_cluster(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Returns reports with messages for n faults, or NULL if memory is exhausted.
+// Returns reports with the facts of n faults, or NULL if memory is exhausted.
 // *done counts the finished reports.
-static SimReport *say_all(const Run *r, SimFault *all, uint32_t n,
+static SimReport *report_all(const Run *r, SimFault *all, uint32_t n,
                           size_t *done) {
   SimReport *p = base_realloc(NULL, n * sizeof *p);
   for (uint32_t k = 0; p && k < n; k++) {
     simreport_amounts(&all[k]);
     p[k] = all[k].r;
-    p[k].text = simreport_text(r->prog, &all[k]);
-    if (!p[k].text) {
-      while (k--) base_free(p[k].text);
+    p[k].fact = simreport_facts(r->prog, &all[k], &p[k].nfact);
+    if (!p[k].fact) {
+      while (k--) base_free(p[k].fact);
       base_free(p);
       return NULL;
     }
@@ -672,8 +705,8 @@ static SimResult *result(Run *r) {
   SimResult *s = base_realloc(NULL, sizeof *s);
   if (!s) return NULL;
   memset(s, 0, sizeof *s);
-  s->report = say_all(r, r->fault, r->nfault, &s->nreport);
-  s->note = say_all(r, r->note, r->nnote, &s->nnote);
+  s->report = report_all(r, r->fault, r->nfault, &s->nreport);
+  s->note = report_all(r, r->note, r->nnote, &s->nnote);
   if (!s->report || !s->note || !add_lines(r, s)) {
     sim_free(s);
     return NULL;
@@ -698,15 +731,6 @@ static SimResult *result(Run *r) {
   s->noutput = r->text.n;
   r->text.p = NULL;
   return s;
-}
-
-static bool add_origin(const SimOrigin *o, SimResult *s) {
-  SimNonfinite *f = &s->nonfinite;
-  *f = (SimNonfinite){.src = o->i->src, .count = o->count,
-                      .text = simfinite_text(o)};
-  memcpy(f->block, o->block, sizeof f->block);
-  memcpy(f->thread, o->thread, sizeof f->thread);
-  return f->text;
 }
 
 static void print_program(Ctx *cx, const SimProg *p) {
@@ -789,10 +813,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   simblocks_free(prog);
   simrelay_free(prog);
   SimResult *s = ok ? result(&r) : NULL;
-  if (s && origin && !add_origin(origin, s)) {
-    sim_free(s);
-    s = NULL;
-  }
+  if (s && origin) s->nonfinite = simfinite_facts(origin);
   while (r.done) {
     SimOut *next = r.done->next;
     out_free(r.done);

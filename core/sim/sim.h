@@ -75,6 +75,20 @@ typedef enum SimStray {
 // element, and value.
 typedef struct SimCounter { int32_t mem; int64_t at, value; } SimCounter;
 
+// A fact of a fault. FLAG: a condition that holds. NUMBER, LIST: v has the
+// number, or n numbers. MEM: v has an index into Fn.mem.
+typedef enum SimFactType {
+  FACT_FLAG, FACT_NUMBER, FACT_REAL, FACT_TEXT, FACT_LIST, FACT_MEM
+} SimFactType;
+typedef struct SimFact {
+  const char *name;
+  SimFactType type;
+  int n;
+  int64_t v[SIM_MODES];
+  double real;
+  const char *text;
+} SimFact;
+
 typedef struct SimReport {
   SimKind kind;
   int32_t mem;         // memory object, an index into Fn.mem, or -1
@@ -129,8 +143,8 @@ typedef struct SimReport {
   int64_t elsewhere;
   bool ready;
   SimStray strays;
-  // message, without file and line numbers, which src and src2 give
-  char *text;
+  SimFact *fact;       // what the sentence of the report names
+  int nfact;
 } SimReport;
 
 // Ranges of coordinates in one mode of a tensor. With a period, range k is
@@ -171,7 +185,14 @@ typedef struct SimUnread {
 // The first operation that made a NaN or infinity from finite operands, in a
 // launch that stored one to an output.
 typedef struct SimNonfinite {
-  char *text;              // the operation; NULL: there is none
+  // "mma": the sum of an MMA, with the accumulator and the factors of the
+  // largest product in v. "cvt": a conversion to the type named `to`. "fma",
+  // "+", or the name of a function. NULL: there is no such operation.
+  const char *op;
+  const char *to;
+  int n;                   // number of operands
+  double v[3], result;
+  bool nan;
   uint32_t src;            // source line
   int32_t block[3], thread[3];
   uint64_t count;          // number of such results of this line

@@ -1,9 +1,10 @@
 -- Tests docs/errors.md: every wrong example must raise its kind of error, and
 -- every corrected one must run. spec/faults/faults_spec.lua runs the examples
--- in Lua, which are scripts: spec/faults/KIND/example.lua for an error,
--- report.lua for a fault of the simulator. Shell commands run here.
+-- in Lua, which are scripts, as cute.lang.kinds lists them. Shell commands
+-- run here.
 local cute = require "cute"
 local faults = require "spec.faults"
+local kinds = require "cute.lang.kinds"
 local support = require "spec.support"
 
 -- Kinds whose examples need something that is not available, or have nothing to
@@ -12,21 +13,20 @@ local NOT_RUN = {["driver-error"] = "needs a GPU to fail",
   ["out-of-memory"] = "needs more memory than there is",
   ["internal"] = "has no example"}
 
--- Returns the document's sections of the kinds that a pattern finds in a
--- header. level: the marks of their headings.
-local function sections(header, pattern, level)
+-- Returns the document's sections of the kinds in some rows. level: the marks
+-- of their headings.
+local function sections(rows, level)
   local out = {}
   local text = support.read "docs/errors.md"
-  for kind in support.read(header):gmatch(pattern) do
-    local _, at = text:find(("\n%s %s\n"):format(level, kind), 1, true)
-    assert(at, kind .. " is missing")
+  for i, row in ipairs(rows) do
+    local _, at = text:find(("\n%s %s\n"):format(level, row.kind), 1, true)
+    assert(at, row.kind .. " is missing")
     local body = text:sub(at, (text:find("\n##+ ", at) or 0) - 1)
-    out[#out + 1] = {
-      kind = kind,
+    out[i] = {
+      kind = row.kind, example = row.example,
       wrong = {body:match "Wrong:\n\n```(%a+)\n(.-)```"},
       mended = {body:match "Mended:\n\n```(%a+)\n(.-)```"}}
   end
-  assert(out[1], header .. " has no kinds")
   return out
 end
 
@@ -54,8 +54,8 @@ local function shows(path, name, block, mend)
     ("docs/errors.md, %s, and %s differ"):format(name, path))
 end
 
-local function both(s, name)
-  local path = ("spec/faults/%s/%s.lua"):format(s.kind, name)
+local function both(s)
+  local path = ("spec/faults/%s.lua"):format(s.example)
   it("shows the text of " .. path, function()
     shows(path, "Wrong", s.wrong[2], false)
     shows(path, "Mended", s.mended[2], true)
@@ -63,16 +63,12 @@ local function both(s, name)
 end
 
 describe("docs/errors.md", function()
-  for _, s in ipairs(sections("core/sim/kinds.h", '\n%s+SK%([%w_]+, "([^"]+)"',
-                              "###")) do
-    both(s, "report")
-  end
+  for _, s in ipairs(sections(kinds.FAULTS, "###")) do both(s) end
 
-  for _, s in ipairs(sections("core/base/errors.h", '\nERR%([%w_]+, "([^"]+)"',
-                              "##")) do
+  for _, s in ipairs(sections(kinds.ERRORS, "##")) do
     if NOT_RUN[s.kind] then goto next end
-    if s.wrong[1] == "lua" then
-      both(s, "example")
+    if s.example ~= "docs/errors.md" then
+      both(s)
       goto next
     end
     if s.kind ~= "no-gpu" or not cute.device "gpu" then

@@ -1,5 +1,6 @@
 local core = require "cute.core"
 local errors = require "cutelua.text.errors"
+local kinds = require "cute.lang.kinds"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 local support = require "spec.support"
@@ -37,7 +38,7 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
    4 |     .. "[inadmissible]\nA = (8,6):(1,8)\nB = (4):(6)", 0)
     A = (8,6):(1,8)
     B = (4):(6)
-  hint: ]] .. errors.suggestions.inadmissible, text)
+  hint: ]] .. kinds.ERRORS.inadmissible.cure, text)
   end)
 
   it("never takes more than a dozen lines", function()
@@ -169,7 +170,7 @@ unexpected symbol near '=' [lua]
     local text = of("error('x') --" .. (" long"):rep(100))
     for line in text:gmatch "[^\n]+" do assert.is_true(#line < 120) end
     assert.equal("x [misaligned]\n  none.lua:3\n  hint: "
-      .. errors.suggestions["misaligned"],
+      .. kinds.ERRORS["misaligned"].cure,
       errors.format "none.lua:3: x [misaligned]")
   end)
 
@@ -185,13 +186,10 @@ unexpected symbol near '=' [lua]
     local n = 0
     for kind in text:gmatch '\nERR%([%w_]+, "([^"]+)"' do
       n = n + 1
-      assert.truthy(errors.suggestions[kind] or report.world[kind]
+      assert.truthy(kinds.ERRORS[kind].cure or report.world[kind]
         or OWN_WORDS[kind], kind)
     end
     assert.is_true(n > 20)
-    for kind in pairs(errors.suggestions) do
-      assert.truthy(text:find('"' .. kind .. '"', 1, true), kind)
-    end
     for kind in pairs(report.world) do
       assert.truthy(text:find('"' .. kind .. '"', 1, true), kind)
     end

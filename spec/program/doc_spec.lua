@@ -6,6 +6,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local doc = require "cutelua.doc"
 local environment = require "cutelua.doc.environment"
+local kinds = require "cute.lang.kinds"
 local names = require "cutelua.doc.names"
 local repl = require "cutelua.program.repl"
 local source = require "cute.lang.source"
@@ -201,10 +202,11 @@ describe("a word that is no public name", function()
     has(ask "bad-notation", "[bad-notation]: a string is not CuTe notation\n"
         .. "write shapes as (2,(4,8))")
     local text = support.read "docs/errors.md"
-    for _, kinds in ipairs {core.error_kinds, core.report_kinds} do
-      for kind, about in pairs(kinds) do
+    for _, list in ipairs {core.error_kinds, core.report_kinds} do
+      for kind in pairs(list) do
         local found = doc.find("[" .. kind .. "]")
-        has(found, ("[%s]: %s"):format(kind, core.report_kinds[kind] or about))
+        has(found, ("[%s]: %s"):format(kind, (kinds.FAULTS[kind]
+          or kinds.ERRORS[kind]).about))
         assert.is_truthy(text:find("\n###? " .. kind:gsub("%-", "%%-") .. "\n"),
                          kind)
       end

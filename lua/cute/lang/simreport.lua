@@ -3,8 +3,9 @@
 --
 -- A report is the table that a launch on the simulator returns:
 -- ok: true if no fault was found.
--- reports: the faults, each {kind=, message=, file=, line=, line2=, tensor=,
---   offset=, coord=, layout=, thread=, block=, count=, lack= (the missing
+-- reports: the faults, each {kind=, facts= (the values that the message names:
+--   cute.lang.kinds), message=, file=, line=, line2=, tensor=, offset=,
+--   coord=, layout=, thread=, block=, count=, lack= (the missing
 --   operation, where known), leads= (number of the fault that this one may
 --   follow from), way= (of a race: the path through the program from the other
 --   access to this one: "straight"; "again", to a line that an unrolled loop
@@ -40,8 +41,8 @@
 --   read, each {name=, layout=, file=, line=, whole=, count=, n=, first=}: see
 --   SimUnread in core/sim/sim.h.
 -- nonfinite: set if an output has a NaN or infinity that the launch made from
---   finite inputs: the operation, {message=, file=, line=, block=, thread=,
---   count=}.
+--   finite inputs: the operation, {op=, to=, operands..., result=, nan=, file=,
+--   line=, block=, thread=, count=}: see SimNonfinite in core/sim/sim.h.
 -- empty: whether the grid has no blocks, although no argument is empty. file,
 --   line: the script's line of the launch.
 -- notes(): sentences on behaviour that is no fault but hardly intended.
@@ -136,8 +137,18 @@ local Fidelity = {__tostring = function(f)
   return sign.workshop.fidelity and sign.workshop.fidelity(f) or "fidelity"
 end}
 
+--- Returns the sentence of a fault.
+---@param r table an element of report.reports
+---@return string
+function simreport.sentence(r)
+  return require "cute.lang.kinds".sentence(r)
+end
+
 --- Converts the table that core.sim_run returns to a report of a program.
 function simreport.attach(report, program)
+  for _, list in ipairs {report.reports, report.relies} do
+    for _, r in ipairs(list) do r.message = simreport.sentence(r) end
+  end
   report.kernel = report.kernel or (program and program.info.name)
   report.program = program
   if report.fidelity then

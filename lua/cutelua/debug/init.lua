@@ -10,6 +10,7 @@ local core = require "cute.core"
 local locals = require "cutelua.debug.locals"
 local memory = require "cutelua.program.memory"
 local show = require "cutelua.debug.show"
+local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 
 local debugger = {}
@@ -42,6 +43,8 @@ end
 local function look(self, stop)
   self.stop = stop
   self.at = stop and stop:where() or {why = "over", step = self.report.steps}
+  local fault = self.at.fault
+  self.at.fault = fault and simreport.sentence(fault)
   local at = self.at
   if stop and (not self.focus or at.why == "point" or at.why == "change"
     or at.why == "fault") then

@@ -5,9 +5,8 @@
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local environment = require "cutelua.doc.environment"
+local kinds = require "cute.lang.kinds"
 local names = require "cutelua.doc.names"
-local errors = require "cutelua.text.errors"
-local faults = require "cutelua.text.faults"
 
 local has_sys, sys = pcall(require, "cute.sys")
 
@@ -91,17 +90,15 @@ end
 
 local function find_kinds(words, add)
   local list = {}
-  for kind, about in pairs(core.error_kinds) do
-    list[#list + 1] = {kind, about}
+  for _, row in ipairs(kinds.ERRORS) do list[#list + 1] = row end
+  for _, row in ipairs(kinds.FAULTS) do
+    if not kinds.ERRORS[row.kind] then list[#list + 1] = row end
   end
-  for kind, about in pairs(core.report_kinds) do
-    if not core.error_kinds[kind] then list[#list + 1] = {kind, about} end
-  end
-  table.sort(list, function(a, b) return a[1] < b[1] end)
+  table.sort(list, function(a, b) return a.kind < b.kind end)
   for _, row in ipairs(list) do
-    add("[" .. row[1] .. "]", row[2], has(row[1], words),
-        (faults.ADVICE[row[1]] or "")
-        .. (errors.suggestions[row[1]] or ""))
+    local fault, err = kinds.FAULTS[row.kind], kinds.ERRORS[row.kind]
+    add("[" .. row.kind .. "]", row.about, has(row.kind, words),
+        (fault and fault.cure or "") .. (err and err.cure or ""))
   end
 end
 
@@ -197,9 +194,9 @@ end
 -- ---- single results ----
 
 local function kind_text(kind)
-  local out = {("[%s]: %s"):format(kind, core.report_kinds[kind]
-    or core.error_kinds[kind])}
-  out[2] = errors.suggestions[kind] or faults.ADVICE[kind]
+  local fault, err = kinds.FAULTS[kind], kinds.ERRORS[kind]
+  local out = {("[%s]: %s"):format(kind, (fault or err).about)}
+  out[2] = err and err.cure or fault and fault.cure
   for _, s in ipairs(sections()) do
     if s.page == "errors" and s.title == kind then
       out[#out + 1] = "\n" .. s.text:gsub("^[^\n]*\n+", "")
@@ -239,7 +236,7 @@ end
 ---@return string?
 function search.one(question)
   local kind = question:match "^%[(.*)%]$" or question
-  if core.report_kinds[kind] or core.error_kinds[kind] then
+  if kinds.FAULTS[kind] or kinds.ERRORS[kind] then
     return kind_text(kind)
   end
   return section_text(question)

@@ -12,6 +12,7 @@ local codes = require "cutelua.findings.codes"
 local core = require "cute.core"
 local edits = require "cutelua.findings.edits"
 local faults = require "cutelua.text.faults"
+local kinds = require "cute.lang.kinds"
 local source = require "cute.lang.source"
 
 local record = {}
@@ -65,8 +66,8 @@ end
 -- Returns the places of a fault: the access, and the lines that explain it.
 local function places_of(r, cuda)
   local _, second = faults.advice(r)
-  local list = {}
-  for _, row in ipairs {{"access", r.file, r.line},
+  local list, own = {}, kinds.FAULTS[r.kind].own
+  for _, row in ipairs {{r.line2 and own or "access", r.file, r.line},
       {second or "other access", r.file2, r.line2},
       {"wait", r.wait_file, r.wait}, {"loop", r.loop_file, r.loop}} do
     list[#list + 1] = record.place(row[1], row[2], row[3], cuda)
@@ -95,7 +96,7 @@ end
 ---@param cuda? fun(chunk: string, line: integer): table?
 ---@return table
 function record.fault(r, cuda)
-  return {code = codes.of_fault(r), kind = r.kind, severity = "error",
+  return {code = kinds.code(r), kind = r.kind, severity = "error",
     message = core.visible(r.message), advice = faults.advice(r),
     count = r.count, follows = r.leads, places = places_of(r, cuda),
     operands = filled {tensor = r.tensor, layout = r.layout,

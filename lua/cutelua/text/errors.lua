@@ -17,50 +17,18 @@ local MAX_FRAMES = 40
 -- Explains lines that Lua rejects. Loaded for the first error.
 local function suggest() return require "cutelua.text.suggest" end
 
---- Suggestions that fit every error of a kind, by kind.
-errors.suggestions = {
-  ["bad-notation"] = "write shapes as (2,(4,8)) and layouts as shape:stride",
-  ["bad-ptx"] = "docs/ptx.md lists the opcodes and modifiers that the reader "
-    .. "takes",
-  ["inadmissible"] = "print both operands, or run the call in "
-    .. "cute.explain(function() ... end)",
-  ["misaligned"] = "use a narrower copy, or pad the layout so that every "
-    .. "vector starts at a multiple of its size",
-  ["smem-budget"] = "use fewer stages or a smaller tile",
-  ["register-index"] = "index fragments with the variable of a plain `for i = "
-    .. "0, n do`, which unrolls",
-  ["in-flight"] = "call warpgroup.fence(), the MMAs, commit_group(), "
-    .. "wait_group(0); use their registers only after that",
-  ["wrong-arch"] = "choose another atom, or another --arch",
-  ["traced-in-lua"] = "use the cute function: a:lt(b), cute.when(cond, f), "
-    .. "cute.range(n), cute.min(a, b)",
-  ["unused-boolean"] = "Lua's `if` cannot test a traced value: use "
-    .. "cute.when(cond, function() ... end)",
-  ["loop-type-changed"] = "convert in the loop, so that the local or field "
-    .. "keeps the type that it had before the loop",
-  ["loop-table-changed"] = "make the table with all its fields before the "
-    .. "loop or branch",
-  ["loop-exit"] = "use cute.loop(cond, body), or cute.when around the rest "
-    .. "of the body",
-  ["runaway-trace"] = "a traced condition never ends a Lua `while`: use "
-    .. "cute.loop(cond, body)",
-  ["out-of-region"] = "give the variable a value before the loop or branch, "
-    .. "and assign it inside",
-  ["foreign-value"] = "pass it as an argument of the kernel",
-  ["not-tracing"] = "call it inside cute.kernel(name, function(...) ... end)",
-  ["inside-kernel"] = "do it before the kernel and use the result inside",
-  ["in-graph"] = "wait, and read results, after graph:launch()",
-  ["closed"] = "use it before its close() or the end of its block",
-  ["kernel-fault"] = "--traceback shows all details of each fault",
-  ["internal"] = "please report this with the script",
-}
-
 local function frame_name(info)
   local name = source.names[info.func]
   if name then return name end
   if info.what == "main" then return "main chunk" end
   if info.name and info.name ~= "?" then return info.name end
   return ("function of line %d"):format(info.linedefined)
+end
+
+-- Returns the advice that fits every error of a kind.
+local function cure_of(kind)
+  local row = require "cute.lang.kinds".ERRORS[kind]
+  return row and row.cure
 end
 
 -- The failure that errors.keep recorded most recently.
@@ -233,7 +201,7 @@ local function add_faults(out, rest, limit)
   if #rest + (folded and 1 or 0) <= limit then
     add_all(out, rest, limit)
     if folded then
-      out[#out + 1] = "    ... " .. errors.suggestions["kernel-fault"]
+      out[#out + 1] = "    ... " .. cure_of "kernel-fault"
     end
     return
   end
@@ -253,7 +221,7 @@ local function add_faults(out, rest, limit)
   for i = 1, math.min(room, #others) do out[#out + 1] = "    " .. others[i] end
   local more = #others - room
   out[#out + 1] = "    ... " .. (more > 0 and report.plural(more, "more fault")
-    .. "; " or "") .. errors.suggestions["kernel-fault"]
+    .. "; " or "") .. cure_of "kernel-fault"
 end
 
 -- Returns an error's kind, which is "lua" for errors of Lua and of scripts.
@@ -262,7 +230,7 @@ local function kind_of(parts)
 end
 
 local function hint_of(parts)
-  return not has_advice(parts.rest) and errors.suggestions[parts.kind] or nil
+  return not has_advice(parts.rest) and cure_of(parts.kind) or nil
 end
 
 local function misuse(failure, parts, out, max)

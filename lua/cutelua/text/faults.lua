@@ -1,162 +1,12 @@
 --- The text of faults that the simulator found, with advice.
 local core = require "cute.core"
+local kinds = require "cute.lang.kinds"
 local source = require "cute.lang.source"
 local words = require "cute.lang.report"
 local simreport = require "cute.lang.simreport"
 local at = simreport.at
 
 local faults = {}
-
---- Advice that is printed with a fault, by kind of fault.
-faults.ADVICE = {
-  ["out-of-bounds"] = "predicate the access, or check that the tile divides "
-    .. "the tensor's shape",
-  ["misaligned"] = "use a narrower copy, or pad the layout so that every "
-    .. "vector starts at a multiple of its size, and TMA boxes at a multiple "
-    .. "of 16 bytes",
-  ["uninitialised"] = "nothing wrote this before: is an initialisation, a copy "
-    .. "or a barrier missing?",
-  ["unwritten"] = "is a tile, a remainder or a branch missing? If these "
-    .. "elements are written elsewhere, pass only the part that is written "
-    .. "here, or call cute.undefined_ok(tensor)",
-  ["async-in-flight"] = "add cp_async_wait_group(n) with a smaller n, and "
-    .. "sync_threads(), before the read and after cp_async_commit_group()",
-  ["in-flight"] = "commit the MMA with wgmma.commit_group, and before the use "
-    .. "wait with wgmma.wait_group 0, or N with the N groups committed since",
-  ["race"] = "put sync_threads() between the two lines",
-  ["warp-race"] = "put cute.arch.sync_warp() between the two lines",
-  ["block-race"] = "let one block do it, use atomics, or synchronize with a "
-    .. "release and an acquire of gpu scope",
-  ["divergent"] = "move it out of the branch, so that all threads execute it, "
-    .. "or, if it has a mask, name only the threads that execute it",
-  ["inactive-lane"] = "read only from lanes in the mask: use a narrower width, "
-    .. "or a mask with more lanes",
-  ["unstarted-block"] = "use a cluster barrier first (cluster_arrive, "
-    .. "cluster_wait): after it, all blocks of the cluster are running",
-  ["exited-block"] = "let the block wait for it, or add a cluster barrier "
-    .. "(cluster_arrive, cluster_wait) before the block exits",
-  ["index-overflow"] = "compute it in i64: x:to(cute.i64) * y",
-  ["signed-overflow"] = "compute it in i64, x:to(cute.i64) + y, or in u32, "
-    .. "which wraps: x:to(cute.u32) + y",
-  ["wrong-layout"] = "make the extents multiples of the tile, keep the layout "
-    .. "static, or partition it mode by mode",
-  ["registers"] = "setmaxregister_decrease releases registers, "
-    .. "setmaxregister_increase requests them",
-  ["barrier-mismatch"] = "all threads that use a barrier must name the same "
-    .. "number of threads and arrive once",
-  ["bad-metadata"] = "create the metadata of a matrix with "
-    .. "cute.nvgpu.sparse.compress and partition it with partition_E",
-  ["warpgroup-mismatch"] = "all 128 threads of a warpgroup must execute each "
-    .. "of its MMAs with the same operands: pass descriptors through "
-    .. "make_warp_uniform",
-  ["deadlock"] = "some threads or bytes never arrive at the barrier that other "
-    .. "threads wait at",
-  ["dependent-launch"] = "call cute.arch.griddepcontrol_wait() before the "
-    .. "first access to memory that the launches share",
-  ["division-by-zero"] = "make sure that the divisor is not 0, or select a "
-    .. "safe divisor with cute.where",
-  ["runaway"] = "check that the loop ends; if it does, raise the budget option",
-}
-
---- Advice for certain messages, as {kind, pattern of the message, advice,
--- phrase that describes the fault's second line}.
-local SPECIAL = {
-  {"assertion", "negative thread index", "let only the threads of the tile "
-    .. "slice it: tid - n belongs into cute.when(tid:ge(n), function() ... "
-    .. "end)"},
-  {"block-race", "takes a number", "let the block that draws the last number "
-    .. "reset the counter: it counts all tiles, plus one for each block that "
-    .. "draws"},
-  {"race", "thread's read, with no", "PTX needs a fence between accesses "
-    .. "through two proxies: call fence_view_async_shared() in the threads "
-    .. "that read, before they arrive, or in the thread that copies, after its "
-    .. "wait"},
-  {"race", "one warp's wait_group", "PTX orders only this warp's reads; wait "
-    .. "for the other warps' reads with a barrier or an mbarrier"},
-  {"race", "fence_proxy.*global", "call fence_proxy(\"async.global\") in the "
-    .. "threads that wrote, before they release it, or in the thread that "
-    .. "copies, after its acquire"},
-  {"race", "fence_proxy", "call fence_view_async_shared() in the threads that "
-    .. "wrote, then synchronize at a barrier"},
-  {"race", "two warps write", "let one thread write it, or use an atomic; if "
-    .. "one write must follow the other, put sync_threads() in between"},
-  {"warp-race", "two lanes", "let one lane write it, or use an atomic; if one "
-    .. "write must follow the other, put cute.arch.sync_warp() in between"},
-  {"race", "cp.async that is in flight", "wait for it first: "
-    .. "cp_async_wait_group(n), or the mbarrier that all readers arrive at"},
-  {"warp-race", "cp.async that is in flight", "wait for it first: "
-    .. "cp_async_wait_group(n), or the mbarrier that all readers arrive at"},
-  {"exited-block", "copy to or from", "wait before the block exits: for a "
-    .. "load, at its mbarrier; for a store, with cp_async_bulk_commit_group() "
-    .. "and cp_async_bulk_wait_group(0) in its thread"},
-  {"mbarrier", "at once when [1-9]", "initialize the mbarrier with the number "
-    .. "of threads that arrive in a phase, or let one lane arrive"},
-  {"in-flight", "no wgmma.fence", "put wgmma.fence before the first MMA, after "
-    .. "every other use of its registers", "the use"},
-  {"race", "by wgmma", "call warpgroup.wait_group(n) before the stage is "
-    .. "released, and let the producer wait for the release"},
-  {"race", "not waited for", "wait for it (at its mbarrier, or with "
-    .. "cp_async_bulk_wait_group or warpgroup.wait_group), then at a barrier"},
-  {"race", "another block", "put cluster_arrive() and cluster_wait() between "
-    .. "the two lines, or use an mbarrier with scope = \"cluster\" for both "
-    .. "sides (PipelineTmaAsync {scope = \"cluster\"})"},
-  {"warp-race", "not waited for", "let one lane start it, cute.when(tid:eq(0), "
-    .. "...), or wait between the two copies"},
-  {"async-in-flight", "no group", "call cp_async_commit_group() after the "
-    .. "copy, then cp_async_wait_group(n); or let it arrive at an mbarrier "
-    .. "(PipelineAsync {cp_async = true})"},
-  {"async-in-flight", "global memory", "call cp_async_bulk_wait_group(n), "
-    .. "without `read`, in the thread that stores, then a "
-    .. "barrier", "the store"},
-  {"async-in-flight", "bulk copy", "wait for its mbarrier before the read"},
-  {"tensor-map", "not released", "call fence_tma_desc_release() in the thread "
-    .. "that changed it, or cp_fence_tma_desc_release() from shared memory"},
-  {"tensor-map", "not acquired", "call fence_tma_desc_acquire() in the thread "
-    .. "that copies, after a barrier"},
-  {"tensor-map", "wait for bulk loads", "in PTX only its mbarrier signals the "
-    .. "end of a bulk load: wait there before the map changes"},
-  {"tensor-map", "in flight", "wait for the copies that use the map, then "
-    .. "change it"},
-  {"tensor-map", "more elements", "the tensor passed to update_tma_descriptor "
-    .. "must lie within its buffer"},
-  {"tensor-map", "no valid", "call copy_tensormap() of this atom first"},
-  {"mbarrier", "nothing that orders its mbarrier_init", "put sync_threads() "
-    .. "between mbarrier_init and the first use; in a cluster, "
-    .. "mbarrier_init_fence() and the cluster barrier (cluster_arrive, "
-    .. "cluster_wait)", "its mbarrier_init"},
-  {"mbarrier", "no mbarrier_init_fence", "call mbarrier_init_fence() "
-    .. "between mbarrier_init and the barrier", "its mbarrier_init"},
-  {"mbarrier", "in use in the memory", "an mbarrier's memory cannot hold data "
-    .. "before mbarrier_inval: is this index too large, or is the memory used "
-    .. "twice?"},
-  {"mbarrier", "which never ends", "wait with the state that advances around "
-    .. "the ring (in producer_tail, the producer's), or let other threads "
-    .. "arrive after it"},
-  {"mbarrier", "instead of another", "initialize the mbarrier with the number "
-    .. "of all arrivals in a phase (in a pipeline, producer_group or "
-    .. "consumer_group); a thread must wait for the end of the phase before it "
-    .. "arrives again (for a stage, until it is empty)"},
-  {"mbarrier", "counts %d+ arrival", "this arrival is one too many, or belongs "
-    .. "to the next phase: wait for the end of this phase (for a stage, until "
-    .. "it is empty)"},
-  {"registers", "all warps", "all four warps of a warpgroup must execute the "
-    .. "same setmaxnreg: put it outside the branch, or branch by warpgroup "
-    .. "(warp_idx() // 4)"},
-  {"registers", "next setmaxnreg", "put a barrier for the 128 threads of the "
-    .. "warpgroup, or sync_threads(), between the two"},
-  {"barrier-mismatch", "previous phase", "let the arriving threads wait for "
-    .. "the barrier's last round; give each role a barrier of its own"},
-  {"divergent", "have returned", "let all threads reach it: put cute.when "
-    .. "around the work in place of cute.return_if before it"},
-  {"deadlock", "last written", "which thread should store the value that this "
-    .. "waits for?",
-    "the last store"},
-  {"deadlock", "never written", "which thread should store the value that "
-    .. "this waits for?"},
-  {"deadlock", "bytes", "a TMA load transfers the tx_bytes of its atom, whole "
-    .. "boxes, including elements outside the tensor: expect all of these "
-    .. "bytes"},
-}
 
 -- Advice for a race in which both accesses are on one source line, by kind of
 -- race.
@@ -172,9 +22,6 @@ local BARRIERS = {["race"] = "sync_threads()",
                   ["warp-race"] = "cute.arch.sync_warp()"}
 local ATOMIC = "to add to one element from many threads, use an atomic "
   .. "(cute.arch.atomic_add); otherwise "
-local FAR = "put cluster_arrive() and cluster_wait() %s, or use an mbarrier "
-  .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
-  .. "\"cluster\"})"
 
 -- Returns as text where the missing barrier of race r belongs. `same` is true
 -- if both accesses are in one line. `loop` is the text for the end of r's loop.
@@ -196,19 +43,19 @@ end
 -- the other is known.
 local function on_the_way(r)
   local same = r.line2 == r.line and r.file2 == r.file
-  local barrier, loop = BARRIERS[r.kind], r.loop
+  local barrier, case, loop = BARRIERS[r.kind], kinds.case(r), r.loop
     and "at the end of the loop of " .. at(r.loop_file, r.loop)
   local where = place_on(r, same, loop)
-  if r.message:find "write one %l+ with" then
+  if case.writers then
     return ("let one %s write it, or use an atomic; if one write must follow "
       .. "the other, put %s %s"):format(r.kind == "race" and "thread" or "lane",
       barrier, r.way == "straight" and "in between" or where)
   end
-  local reads = r.message:find "^read" ~= nil
+  local reads = r.facts.how == "read after write"
   if same and r.way == "straight" and not reads then
     where = ("read, %s, then write"):format(barrier)
-  elseif r.message:find "another block" then
-    where = FAR:format(where)
+  elseif case.far then
+    where = kinds.FAR:format(where)
   else
     where = ("put %s %s"):format(barrier, where)
   end
@@ -226,113 +73,25 @@ local function on_the_way(r)
   return adds and ATOMIC .. where or where
 end
 
-local STAY = "advance after each stage: state:advance() of a pipeline, or the "
-  .. "next index and parity, so that the waits go around the ring"
-local STAGE = "wait at the mbarrier of this copy: do the copy, its mbarrier, "
-  .. "the wait and this read use the same stage?"
-local LANES = "let all threads that read wait there, outside of the branch, or "
-  .. "put a barrier (sync_threads(), or sync_warp() within a warp) between the "
-  .. "wait and the read"
-
--- Advice for a fault whose report says which operation is missing, by the kind
--- of the fault and its field `lack`.
-local LACKS = {
-  ["async-in-flight barrier"] = "put sync_threads() after the "
-    .. "cp_async_wait_group(n) of the threads that copy, before the read",
-  ["async-in-flight ahead"] = "put sync_threads() after the reads of a stage, "
-    .. "before the copy that fills it again; or fill one stage less before the "
-    .. "loop",
-  ["async-in-flight wait"] = "wait for its mbarrier before the read",
-  ["async-in-flight parity"] = "wait for the parity of this phase: 0 for the "
-    .. "first, then 1, 0, ...",
-  ["async-in-flight stage"] = STAGE, ["race stage"] = STAGE,
-  ["async-in-flight stay"] = STAY, ["mbarrier stay"] = STAY,
-  ["deadlock stay"] = STAY,
-  ["async-in-flight lanes"] = LANES,
-  ["race stay"] = STAY, ["race lanes"] = LANES, ["warp-race lanes"] = LANES,
-  ["async-in-flight bytes"] = "expect the bytes of all copies: a TMA load "
-    .. "transfers the tx_bytes of its atom",
-  ["async-in-flight turn"] = "before the copy, wait until all threads have "
-    .. "read: use an mbarrier that counts all of them and that they arrive at",
-  ["uninitialised wait"] = "a copy writes it: wait at its mbarrier before the "
-    .. "read, for its stage and parity",
-  ["uninitialised parity"] = "wait for the parity of this phase: 0 for the "
-    .. "first, then 1, 0, ...",
-  ["uninitialised roles"] = "other threads write it: let them arrive at an "
-    .. "mbarrier after the write, and let the readers wait there for the same "
-    .. "stage and its parity",
-  ["race wait"] = "wait at the mbarrier that it completes before the read",
-  ["race parity"] = "the wait at the mbarrier that it completes passed too "
-    .. "early: wait for the parity of this phase",
-  ["race roles"] = "arrive at an mbarrier, or a named barrier, after the "
-    .. "write, and wait there before the read: these threads have no common "
-    .. "sync_threads()",
-  ["race barrier"] = "its own threads waited for it; put sync_threads(), or an "
-    .. "mbarrier that they arrive at, between their wait and this line",
-  ["race issuer"] = "a wait counts only for the threads that started the copy: "
-    .. "let them wait, then synchronize with the others at a barrier",
-  ["async-in-flight read"] = "call cp_async_bulk_wait_group(n) without `read`: "
-    .. "cp_async_bulk_wait_group(n, true) waits only until the source is read, "
-    .. "not until the copy is written",
-  ["block-race read"] = "cp_async_bulk_wait_group(n, true) waits only until "
-    .. "the source is read: before you signal other threads, wait without "
-    .. "`read`",
-  ["race turn"] = "before it is refilled, wait until all threads have read: "
-    .. "use an mbarrier that counts the readers, each of which arrives after "
-    .. "its read",
-  ["race turn far"] = "before it is refilled, wait until all threads have "
-    .. "read: use an mbarrier that the readers of all these blocks arrive at, "
-    .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
-    .. "\"cluster\"})",
-  ["deadlock first"] = "an empty stage needs no reader in the first round: let "
-    .. "the producer wait for parity 1 first, then 0, 1, ...",
-  ["deadlock parity"] = "this wait is for a phase that is not next for these "
-    .. "threads: let the readers wait for parity 0 first, then 1, 0, ...",
-  ["deadlock count"] = "initialize the mbarrier with the number of threads "
-    .. "that arrive in a phase, or let the missing threads arrive",
-  ["deadlock nobody"] = "no running thread arrives there: initialize the "
-    .. "mbarrier with the number of threads that do, or let the missing "
-    .. "threads arrive",
-  ["deadlock bytes"] = "a TMA load transfers the tx_bytes of its atom, whole "
-    .. "boxes, including elements outside the tensor: expect all of these "
-    .. "bytes",
-}
-LACKS["async-in-flight issuer"] = LACKS["race issuer"]
-
-local SECOND = {
-  ["deadlock count"] = "made", ["deadlock nobody"] = "made",
-  ["deadlock bytes"] = "expected", ["async-in-flight read"] = "the store",
-  ["uninitialised wait"] = "the copy",
-  ["uninitialised parity"] = "the copy",
-  ["uninitialised roles"] = "the write",
-}
-
 local IN_WHERE = "cute.where(c, x, y) computes both x and y, also where c is "
   .. "false: read in cute.when(c, function() return x end, function() return y "
   .. "end), or clamp the index"
 local REFILL = "the stage is filled again while its previous copy is in "
   .. "flight: acquire it before the copy, pipe:producer_acquire(state), with a "
   .. "state that advances, or wait at the mbarrier of its readers"
-local ONE_THREAD = "let one thread initialize it, cute.when(tid:eq(0), "
-  .. "function() ... end), then call sync_threads()"
 local NEAR_LINES = 8  -- the most lines between a read and its cute.where
 
--- The function that waits for groups of asynchronous operations, by the words
--- in a fault's message that name the operation.
-local GROUPS = {["by wgmma"] = "warpgroup.wait_group",
+-- The function that waits for groups of asynchronous operations of an agent.
+local GROUPS = {["wgmma"] = "warpgroup.wait_group",
                 ["bulk copy"] = "cp_async_bulk_wait_group",
                 ["cp.async"] = "cp_async_wait_group"}
 
 -- Returns advice if a wait allowed too many groups to stay pending, so that it
 -- did not wait for the group of the reported access; else nil.
 local function fewer(r)
-  for agent, call in pairs(GROUPS) do
-    if r.message:find(agent, 1, true) then
-      return ("the wait leaves its group pending: %s(%d) waits for that group "
-        .. "too")
-        :format(call, r.most)
-    end
-  end
+  local call = GROUPS[r.facts.agent]
+  return call and ("the wait leaves its group pending: %s(%d) waits for that "
+    .. "group too"):format(call, r.most)
 end
 
 -- What is missing where a fault may be in a mistaken stage.
@@ -358,7 +117,7 @@ local function other_stage(r)
   elseif r.ready and r.lack == "barrier" then
     return ("%s; or does the read use another stage than the wait, which "
       .. "completed the copy to coordinate %s?"):format(
-      LACKS["async-in-flight barrier"], r.elsewhere)
+      kinds.FAULTS["async-in-flight"].lacks.barrier.cure, r.elsewhere)
   elseif r.same then
     return ("its group also copies to coordinate %s, in another stage: call "
       .. "cp_async_commit_group() after the copies of each stage")
@@ -367,7 +126,7 @@ local function other_stage(r)
     return ("the copy to coordinate %s, in another stage, is in no group, so "
       .. "that the wait counts one group less: call cp_async_commit_group() "
       .. "after it, before the wait"):format(r.elsewhere)
-  elseif r.idle and r.message:find("cp.async", 1, true) then
+  elseif r.idle and r.facts.agent == "cp.async" then
     return "no group was committed since the wait before this one: call "
       .. "cp_async_commit_group() in every iteration, also where nothing is "
       .. "copied, or end with cp_async_wait_group(0)"
@@ -395,7 +154,7 @@ local function uneven(r)
   local full, empty = other_side(r.ring or "")
   local filled, released = (r.rounds or {})[full], (r.rounds or {})[empty]
   local ended = r.kind == "deadlock" and r.lack == "nobody"
-    and r.message:find("exited without arriving", 1, true)
+    and r.facts.ended ~= 0
   if math.min(filled or 0, released or 0) < 1 then return end
   -- A reader that waits for a full stage holds at most one other stage.
   if ended and (r.ring == empty or filled - released < 2)
@@ -407,10 +166,9 @@ end
 
 -- Reports whether a thread's copies into shared memory, in one line, overlap.
 local function is_refill(r)
-  return (r.kind == "warp-race" or r.kind == "race")
-    and r.message:find "^write after a write by a "
-    and (r.message:find("cp.async", 1, true)
-      or r.message:find("bulk copy", 1, true))
+  local f = r.facts
+  return f.how == "write after write" and not f.proxy
+    and (f.agent == "cp.async" or f.agent == "bulk copy")
     and r.line == r.line2 and r.file == r.file2 and r.other == r.thread[1]
     and r.thread[2] == 0 and r.thread[3] == 0
 end
@@ -420,7 +178,7 @@ end
 -- local in one of the next lines.
 local function is_in_where(r)
   local line = r.file and source.line(r.file, r.line)
-  if not line or not r.message:find "^read" then return false end
+  if not line or r.facts.write then return false end
   if line:find "%f[%w_]where%s*%(" then return true end
   local name = line:match "^%s*local%s+([%a_][%w_]*)%s*=[^=]"
   for n = r.line + 1, name and r.line + NEAR_LINES or 0 do
@@ -431,23 +189,10 @@ local function is_in_where(r)
   return false
 end
 
--- Names of asynchronous operations in messages. If the message of a fault says
--- that such an operation was pending, the fault's second line is where the
--- operation was issued.
-local AGENTS = {"a cp.async", "an st.async", "a bulk copy"}
-
-local function agent_of(r)
-  for _, name in ipairs(AGENTS) do
-    if r.message:find("while " .. name, 1, true) then
-      return "the" .. name:match " .*"
-    end
-  end
-end
-
 -- Returns advice for a deadlock at barrier `id`, where no running thread can
 -- arrive.
 local function absent_arrivals(id)
-  if id == "0" then
+  if id == 0 then
     return "all threads of the block must execute sync_threads() equally "
       .. "often: move it out of branches, and out of loops whose trip count "
       .. "differs, or use cute.arch.barrier(id, n) for some warps"
@@ -459,12 +204,7 @@ end
 
 -- Returns the advice for a fault, and a phrase that describes its second line.
 function faults.advice(r)
-  local key = ("%s %s"):format(r.kind, r.lack or "")
-  local second = SECOND[key]
-    or r.kind == "async-in-flight" and agent_of(r)
-  if key == "race turn" and r.message:find "another block" then
-    key = "race turn far"
-  end
+  local f, missing, second = r.facts, kinds.lack(r)
   if r.twins and OVERLAPS[r.kind] then
     return ("layout %s maps %s and %s to one element: is a stride too small?")
       :format(r.layout, r.twins[1], r.twins[2]), second
@@ -475,58 +215,41 @@ function faults.advice(r)
   local loops = uneven(r)
   if loops then return loops, second end
   if is_refill(r) then return REFILL, second end
-  if r.refill and r.message:find "^write after a write" then
+  if r.refill and f.how == "write after write" and not f.proxy
+      and not kinds.case(r).writers then
     return "the stage is filled again before its data was read: do the copies "
       .. "before the loop and the loop's first copy use different stages, and "
       .. "does the loop begin with the first tile?", second
   end
-  if r.line2 == r.line and r.message:find "initialized a second time" then
-    return ONE_THREAD, second
+  if r.kind == "deadlock" and r.lack == "nobody" and f.how == "barrier" then
+    return absent_arrivals(f.barrier)
   end
-  local id = key == "deadlock nobody" and r.message:match " at barrier (%d+),"
-  if id then return absent_arrivals(id), nil end
-  if LACKS[key] then return LACKS[key], second end
-  if r.counter and not r.message:find "takes a number" then
+  if missing then return missing, second end
+  local row = kinds.FAULTS[r.kind]
+  if r.counter and not f.draws then
     return ("element %d of the counter '%s' is %d when the launch begins: does "
       .. "the kernel count from 0? Otherwise %s"):format(r.counter_at,
-      r.counter, r.counter_value, faults.ADVICE["block-race"]), second
+      r.counter, r.counter_value, row.cure), second
   end
   if r.way then return on_the_way(r), second end
   if r.kind == "out-of-bounds" and is_in_where(r) then return IN_WHERE end
-  for _, s in ipairs(SPECIAL) do
-    if r.kind == s[1] and r.message:find(s[2]) then
-      return s[3], s[4] or second
-    end
-  end
+  local cure, other = kinds.cure(r)
+  if cure then return cure, other end
   if ONE_LINE[r.kind] and r.line2 == r.line and r.file2 == r.file then
     return ONE_LINE[r.kind], second
   end
-  return faults.ADVICE[r.kind], second
+  return row.cure, second
 end
-
---- A phrase that describes the second line of a fault, by kind.
-local OTHER = {["index-overflow"] = "the product",
-               ["signed-overflow"] = "the result",
-               ["in-flight"] = "the MMA",
-               ["uninitialised"] = "taken from the register in",
-               ["division-by-zero"] = "the division"}
 
 local function triple(t)
   return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
 end
 
--- Names of the reported access of a race and of its other access. The report of
--- a "read after a write" is at the read, the second access. The message of a
--- race of blocks names the reported access first.
-local ACCESSES = {["race"] = {"second access", "first access"}}
-ACCESSES["warp-race"] = ACCESSES["race"]
-ACCESSES["block-race"] = {"first access", "second access"}
-
 -- Adds the lines and threads of a fault to its text. `second` describes the
 -- fault's second line.
 local function add_places(text, r, second)
   local other = at(r.file2, r.line2)
-  local names, thread = other and ACCESSES[r.kind],
+  local own, thread = other and kinds.FAULTS[r.kind].own,
     r.other and ("thread %d"):format(r.other)
   local where = ("block %s, thread %s%s"):format(triple(r.block),
     triple(r.thread), r.count > 1 and (", %d times"):format(r.count) or "")
@@ -535,16 +258,15 @@ local function add_places(text, r, second)
   elseif other and thread then
     other = other .. ", " .. thread
   end
-  local lines = {other and ("    %s: %s"):format(names and names[2] or second
-    or OTHER[r.kind] or "the other", other)}
-  if names then
-    lines[2] = ("    %s: %s"):format(names[1], where)
+  local lines = {other and ("    %s: %s"):format(second or "the other", other)}
+  if own then
+    lines[2] = ("    %s: %s"):format(own, where)
     table.sort(lines)  -- "first access" precedes "second access"
   end
   table.move(lines, 1, #lines, #text + 1, text)
   local wait = at(r.wait_file, r.wait)
   if wait then text[#text + 1] = "    the wait: " .. wait end
-  if not names and r.kind ~= "unwritten" and r.kind ~= "in-flight" then
+  if not own and r.kind ~= "unwritten" and r.kind ~= "in-flight" then
     text[#text + 1] = "    first in " .. where
   end
 end
@@ -561,7 +283,7 @@ function faults.text(r, known)
   end
   local text = {("%s%s [%s]"):format(place and place .. ": " or "", r.message,
                                      r.kind)}
-  if r.coord and not r.message:find "coordinate" then
+  if r.coord and not r.facts.extent then
     text[#text + 1] = ("    coordinate %s%s"):format(r.coord, r.layout
       and " of " .. r.layout or "")
   end
@@ -577,12 +299,12 @@ end
 function faults.reliance(r)
   local place, other = at(r.file, r.line), at(r.file2, r.line2)
   local text = ("%s: %s"):format(place or "?", r.message)
+  local advice, second = faults.advice(r)
   if other then
-    text = ("%s (%s: %s)"):format(text, (ACCESSES[r.kind] or {})[2]
-      or "the other", other)
+    text = ("%s (%s: %s)"):format(text, second or "the other", other)
   end
   return core.visible(("%s; PTX does not guarantee this: %s"):format(text,
-    (faults.advice(r))))
+    advice))
 end
 
 -- Adds a note for each line whose TMA stores wrote nothing, because all their
@@ -721,6 +443,25 @@ local function lost_lanes(o)
     or "only the first lanes hold the sum; warp_reduction_sum gives it to all")
 end
 
+-- Returns the sentence about an operation that made a NaN or infinity.
+local function made(n)
+  local v = {}
+  for i, x in ipairs(n) do v[i] = ("%.7g"):format(x) end
+  local text = ("%s(%s)"):format(n.op, table.concat(v, ", "))
+  if n.op == "mma" then
+    text = ("the sum of an MMA (accumulator %s, largest product %s * %s)")
+      :format(v[1], v[2], v[3])
+  elseif n.op == "cvt" then
+    text = ("the conversion of %s to %s"):format(v[1], n.to)
+  elseif n.op == "fma" then
+    text = ("%s * %s + %s"):format(v[1], v[2], v[3])
+  elseif n.op:find "^%p$" then
+    text = ("%s %s %s"):format(v[1], n.op, v[2])
+  end
+  return ("%s is %s"):format(text, n.nan and "NaN"
+    or n.result < 0 and "-inf" or "inf")
+end
+
 --- Returns notes on a run without faults. They are sentences about behaviour
 -- that was probably not intended, with source lines.
 ---@param report table
@@ -781,7 +522,7 @@ function faults.notes(report)
   if n then
     add(at(n.file, n.line), ("the first NaN or infinity from finite inputs: "
       .. "%s, in block %s, thread %s%s; if this is meant, call "
-      .. "cute.nonfinite_ok(output)"):format(n.message, triple(n.block),
+      .. "cute.nonfinite_ok(output)"):format(made(n), triple(n.block),
       triple(n.thread), n.count > 1 and (", %d times in all"):format(n.count)
       or ""))
   end

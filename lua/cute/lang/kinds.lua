@@ -1,0 +1,1099 @@
+--- The table of all kinds of findings: a row for each kind of fault that the
+-- simulator reports (core/sim/kinds.h), with its sentence, cure, code and
+-- example, and a row for each kind of error (core/base/errors.h).
+--
+-- The simulator gives facts: the kind, the lines of both sides, coordinates and
+-- values. r.facts has the values that a sentence names (core/sim/report.c).
+-- Codes are never renamed. A new code is added when a fault of an old code
+-- needs another repair.
+--
+-- The row of a fault has
+-- kind, about: the name of the kind, and a phrase that describes it.
+-- example: the script in spec/faults/ with the example of docs/errors.md.
+-- code: race/SPACE/missing-barrier, for example. SPACE becomes the memory of
+--   the fault's tensor: smem or gmem.
+-- sent: the code of a race with an st.async that is in flight.
+-- cure: advice that fits every fault of the kind.
+-- other: a phrase that describes the fault's second line.
+-- own: of a race, the name of the reported access. `other` is then the name of
+--   the other access.
+-- its cases, {sentence, how =, when =, cure =, code =, other =}. The first case
+--   that fits a fault gives its sentence. `how` is the fact of that name, and
+--   `when` a function of the facts and the report. cure, code and other replace
+--   those of the row. writers: whether two threads write in one line. far:
+--   whether the sentence names a thread of another block.
+-- lacks: {cure =, code =, other =, late =} by what is missing, where known
+--   (r.lack). They replace those of the case. late: a phrase that says why the
+--   wait for an operation in flight did not suffice.
+--
+-- In a sentence, {name} is a fact or a word of WORDS, and {name:noun} a number
+-- with its noun.
+local kinds = {}
+
+-- Returns a number with its noun: "1 arrival", "2 arrivals".
+local function plural(n, noun)
+  return ("%d %s%s"):format(n, noun, n == 1 and "" or "s")
+end
+
+-- Returns a list of numbers as a coordinate. Unknown extents are negative.
+local function tuple(list)
+  local text = {}
+  for i, n in ipairs(list) do text[i] = n < 0 and "?" or tostring(n) end
+  return "(" .. table.concat(text, ",") .. ")"
+end
+
+-- Returns the number of lanes or warps in a mask.
+local function count(mask)
+  local n = 0
+  while mask ~= 0 do n, mask = n + 1, mask & mask - 1 end
+  return n
+end
+
+-- Returns the name of a memory object, such as "shared tensor 'sA'". PTX has no
+-- tensors, only memory.
+local function object(m)
+  if not m then return "" end
+  if m.raw then return "memory at a raw address" end
+  if m.ptx and m.space ~= "global" then return m.space .. " memory" end
+  return ("%s tensor%s"):format(m.space, m.name and (" '%s'"):format(m.name)
+    or "")
+end
+
+-- Returns the name of an mbarrier: an element of an array or, in PTX, a byte of
+-- shared memory.
+local function mbarrier(m, at)
+  if m.ptx then return ("mbarrier at byte %d of %s"):format(at, object(m)) end
+  return ("mbarrier %s[%d]"):format(m.name and ("'%s'"):format(m.name) or "",
+    at)
+end
+
+local AGENTS = {["cp.async"] = "a cp.async", ["st.async"] = "an st.async",
+                ["bulk copy"] = "a bulk copy", ["wgmma"] = "wgmma"}
+local CLASHES = {["write after write"] = "write after a write",
+                 ["write after read"] = "write after a read",
+                 ["read after write"] = "read after a write"}
+
+-- Reports whether both accesses of a fault are on one line.
+local function one_line(r) return r.line == r.line2 and r.file == r.file2 end
+
+-- Words of sentences that are no facts, as functions of the report.
+local WORDS = {
+  mem = function(r) return object(r.facts.memory) end,
+  mbar = function(r) return mbarrier(r.facts.memory, r.offset) end,
+  late_mbar = function(r)
+    return mbarrier(r.facts.late, r.facts.late_element)
+  end,
+  late_next = function(r) return mbarrier(r.facts.late, r.facts.late_other) end,
+  unit = function(r)
+    return r.facts.memory and r.facts.memory.ptx and "byte" or "element"
+  end,
+  element = function(r)
+    return kinds.fill(r, "{unit} {offset} of {mem}")
+  end,
+  space = function(r) return r.facts.memory.space end,
+  offset = function(r) return r.offset end,
+  last = function(r) return r.offset + r.facts.size - 1 end,
+  address = function(r) return ("0x%x"):format(r.offset) end,
+  pointer = function(r) return ("0x%x"):format(r.facts.which) end,
+  coord = function(r) return r.coord end,
+  block = function(r) return r.block end,
+  verb = function(r) return r.facts.write and "write" or "read" end,
+  by = function(r) return AGENTS[r.facts.agent] end,
+  clash = function(r) return CLASHES[r.facts.how] end,
+  late_reason = function(r) return kinds.fill(r, kinds.late(r)) end,
+}
+
+--- Replaces the words in braces of a sentence.
+---@param r table an element of report.reports
+---@param text string
+---@return string
+function kinds.fill(r, text)
+  return (text:gsub("{([%l_]+):?([%l]*)}", function(name, noun)
+    local v = r.facts[name]
+    if v == nil then v = WORDS[name](r) end
+    if type(v) == "table" then return tuple(v) end
+    if math.type(v) == "float" then return ("%g"):format(v) end
+    return noun ~= "" and plural(v, noun) or tostring(v)
+  end))
+end
+
+---------------------------------------------------------------------------
+-- Advice of several rows
+---------------------------------------------------------------------------
+
+local STAY = "advance after each stage: state:advance() of a pipeline, or the "
+  .. "next index and parity, so that the waits go around the ring"
+local STAGE = "wait at the mbarrier of this copy: do the copy, its mbarrier, "
+  .. "the wait and this read use the same stage?"
+local LANES = "let all threads that read wait there, outside of the branch, or "
+  .. "put a barrier (sync_threads(), or sync_warp() within a warp) between the "
+  .. "wait and the read"
+local PARITY = "wait for the parity of this phase: 0 for the first, then 1, 0, "
+  .. "..."
+local ISSUER = "a wait counts only for the threads that started the copy: let "
+  .. "them wait, then synchronize with the others at a barrier"
+local BYTES = "a TMA load transfers the tx_bytes of its atom, whole boxes, "
+  .. "including elements outside the tensor: expect all of these bytes"
+local CP_ASYNC = "wait for it first: cp_async_wait_group(n), or the mbarrier "
+  .. "that all readers arrive at"
+local INITIALIZED = "its mbarrier_init"
+-- Threads of a cluster that a wait at an mbarrier orders.
+kinds.FAR = "put cluster_arrive() and cluster_wait() %s, or use an mbarrier "
+  .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
+  .. "\"cluster\"})"
+
+---------------------------------------------------------------------------
+-- Memory
+---------------------------------------------------------------------------
+
+local FAULTS = {}
+--- The rows of faults, by kind and in the order of docs/errors.md.
+kinds.FAULTS = FAULTS
+
+local function fault(row)
+  FAULTS[#FAULTS + 1], FAULTS[row.kind] = row, row
+end
+
+fault {kind = "out-of-bounds", example = "out-of-bounds/report",
+  about = "access outside a memory object",
+  code = "memory/SPACE/out-of-bounds",
+  cure = "predicate the access, or check that the tile divides the tensor's "
+    .. "shape",
+  {"{verb} at address {address}, which belongs to another tensor than the "
+    .. "pointer, {pointer}", when = function(f)
+      return f.wild and f.which ~= 0
+    end},
+  {"{verb} at address {address}, which belongs to no argument and to no "
+    .. "tensor whose address was taken", when = function(f) return f.wild end},
+  {"{verb} outside {mem}: coordinate {coord} of {extent}",
+    when = function(f) return f.extent end},
+  {"{verb} outside {mem}: block {rank} of a cluster of {ranks}",
+    when = function(f) return f.ranks ~= 0 end},
+  {"{verb} outside {mem}: index {which} of {most}",
+    when = function(f) return f.most ~= 0 end},
+  {"{verb} outside {mem}: {unit} {offset} to {last} of {count}",
+    when = function(f) return f.size > 1 end},
+  {"{verb} outside {mem}: {unit} {offset} of {count}"}}
+
+fault {kind = "misaligned", example = "misaligned/report",
+  about = "vector access at an address that is not a multiple of its width",
+  code = "memory/SPACE/misaligned",
+  cure = "use a narrower copy, or pad the layout so that every vector starts "
+    .. "at a multiple of its size, and TMA boxes at a multiple of 16 bytes",
+  {"{verb} at address {address}, which is not a multiple of {size} bytes",
+    when = function(f) return f.wild end},
+  {"{verb} of {size} bytes not aligned to its width: {element}"}}
+
+fault {kind = "uninitialised", example = "uninitialised/report",
+  about = "read of memory that was never written",
+  code = "memory/SPACE/uninitialised",
+  cure = "nothing wrote this before: is an initialisation, a copy or a barrier "
+    .. "missing?",
+  other = "taken from the register in",
+  {function(f)
+    return ("%s is used, but nothing wrote it"):format(f.memory.name
+      and "register " .. f.memory.name
+      or "a register of a matrix instruction")
+  end, when = function(f)
+    return f.memory.ptx and f.memory.space == "register"
+  end},
+  {"read of uninitialised memory ({late_reason}): {element}",
+    when = function(_, r) return r.lack == "parity" end},
+  {"read of uninitialised memory: {element}"},
+  lacks = {
+    wait = {other = "the copy",
+      cure = "a copy writes it: wait at its mbarrier before the read, for its "
+        .. "stage and parity"},
+    parity = {other = "the copy", cure = PARITY},
+    roles = {other = "the write",
+      cure = "other threads write it: let them arrive at an mbarrier after the "
+        .. "write, and let the readers wait there for the same stage and its "
+        .. "parity"}}}
+
+fault {kind = "unwritten", example = "unwritten/report",
+  about = "a part of an output is never written",
+  code = "memory/gmem/unwritten",
+  cure = "is a tile, a remainder or a branch missing? If these elements are "
+    .. "written elsewhere, pass only the part that is written here, or call "
+    .. "cute.undefined_ok(tensor)",
+  {"{none} of {all} {unit}s of {mem}, an output, were not written: {unit} "
+    .. "{offset}"}}
+
+fault {kind = "async-in-flight", example = "async-in-flight/report",
+  about = "read of memory that an asynchronous copy is still writing",
+  code = "async/SPACE/missing-wait",
+  other = function(f) return "the " .. f.agent end,
+  cure = "add cp_async_wait_group(n) with a smaller n, and sync_threads(), "
+    .. "before the read and after cp_async_commit_group()",
+  {"read of {space} memory while {by} to it is in flight (it is in no group: "
+    .. "commit missing): {element}", when = function(f) return f.open end,
+    code = "async/SPACE/missing-commit",
+    cure = "call cp_async_commit_group() after the copy, then "
+      .. "cp_async_wait_group(n); or let it arrive at an mbarrier "
+      .. "(PipelineAsync {cp_async = true})"},
+  {"read of {space} memory while {by} to it is in flight ({late_reason}): "
+    .. "{element}",
+    when = function(f) return f.memory.space == "global" end,
+    other = "the store",
+    cure = "call cp_async_bulk_wait_group(n), without `read`, in the thread "
+      .. "that stores, then a barrier"},
+  {"read of {space} memory while {by} to it is in flight ({late_reason}): "
+    .. "{element}", when = function(f) return f.agent == "bulk copy" end,
+    cure = "wait for its mbarrier before the read"},
+  {"read of {space} memory while {by} to it is in flight ({late_reason}): "
+    .. "{element}"},
+  lacks = {
+    barrier = {late = "no barrier after its wait",
+      code = "async/SPACE/missing-barrier",
+      cure = "put sync_threads() after the cp_async_wait_group(n) of the "
+        .. "threads that copy, before the read"},
+    ahead = {late = "threads that are an iteration ahead started it",
+      cure = "put sync_threads() after the reads of a stage, before the copy "
+        .. "that fills it again; or fill one stage less before the loop"},
+    wait = {late = "wait missing: {late_mbar}",
+      cure = "wait for its mbarrier before the read"},
+    parity = {code = "async/SPACE/wrong-parity", cure = PARITY,
+      late = "the wait at {late_mbar} passed before the end of phase "
+        .. "{late_phase}: wrong parity"},
+    stage = {cure = STAGE,
+      late = "wait missing: {late_mbar}; the last wait was at {late_next}"},
+    stay = {cure = STAY,
+      late = "the waits are all at {late_mbar}, and none is at {late_next}"},
+    lanes = {late = "other lanes waited for it", cure = LANES},
+    bytes = {code = "async/SPACE/missing-bytes",
+      late = function(f)
+        return f.late_open and "{late_mbar} expects {late_came} of {late_all} "
+          .. "bytes in phase {late_phase}" or "{late_mbar} ended phase "
+          .. "{late_phase} with {late_came} of {late_all} bytes"
+      end,
+      cure = "expect the bytes of all copies: a TMA load transfers the "
+        .. "tx_bytes of its atom"},
+    turn = {late = "it began before all threads had read the old data",
+      code = "async/SPACE/early-refill",
+      cure = "before the copy, wait until all threads have read: use an "
+        .. "mbarrier that counts all of them and that they arrive at"},
+    issuer = {late = "the waiting threads are not the copying threads",
+      code = "async/SPACE/wait-by-other-thread", cure = ISSUER},
+    pending = {late = "the preceding wait left {pending:group} pending"},
+    read = {late = "the wait covered only its reads", other = "the store",
+      code = "async/SPACE/unfinished-store",
+      cure = "call cp_async_bulk_wait_group(n) without `read`: "
+        .. "cp_async_bulk_wait_group(n, true) waits only until the source is "
+        .. "read, not until the copy is written"}}}
+
+fault {kind = "in-flight", example = "in-flight/report",
+  about = "registers of a warpgroup's MMA are used before it is complete",
+  code = "async/registers/missing-wait", other = "the MMA",
+  cure = "commit the MMA with wgmma.commit_group, and before the use wait with "
+    .. "wgmma.wait_group 0, or N with the N groups committed since",
+  {"no wgmma.fence is between this MMA and an earlier use of its registers",
+    when = function(f) return f.how == "fence" and f.used end,
+    code = "async/registers/missing-fence", other = "the use",
+    cure = "put wgmma.fence before the first MMA, after every other use of its "
+      .. "registers"},
+  {"no wgmma.fence is between this MMA and the beginning", how = "fence",
+    code = "async/registers/missing-fence", other = "the use",
+    cure = "put wgmma.fence before the first MMA, after every other use of its "
+      .. "registers"},
+  {"a register of an MMA is used while the MMA is still in flight",
+    how = "read"},
+  {"a register of an MMA is written while the MMA is still in flight",
+    how = "write"},
+  {"a register of an MMA is accumulated into by an MMA of another shape while "
+    .. "the MMA is still in flight", how = "shape"}}
+
+---------------------------------------------------------------------------
+-- Races
+---------------------------------------------------------------------------
+
+local function writers(f, r)
+  return f.how == "write after write" and one_line(r) and not f.agent
+    and not f.far
+end
+local function cp_async(f) return f.flying and f.agent == "cp.async" end
+local function unfinished(f)
+  return f.agent and not (f.flying and f.agent == "st.async")
+end
+local function read_on_the_way(f, r)
+  return f.how == "read after write" and r.way
+end
+
+-- Returns the end of a race's sentence: the element, and whether the copy that
+-- wrote it is in flight.
+local function raced(f)
+  return f.flying and f.agent == "st.async"
+    and "{element} ({by} to it is in flight)" or "{element}"
+end
+
+-- Returns the case of a read of an element that another warp or lane writes.
+local function read_while(writes)
+  return {function(f, r)
+    return ("read of %s that another %s %s: %s"):format(
+      f.memory and f.memory.ptx and "a byte" or "an element", writes,
+      (r.way == "loop" or one_line(r)) and "in between"
+        or "between the two lines", raced(f))
+  end, when = read_on_the_way}
+end
+
+fault {kind = "race", example = "race/report",
+  about = "two warps access one element, one of them writes, with no barrier "
+    .. "between",
+  code = "race/SPACE/missing-barrier", sent = "race/SPACE/missing-wait",
+  cure = "put sync_threads() between the two lines",
+  own = "second access", other = "first access",
+  {"two warps write one {unit} with no barrier in between: {element}",
+    when = writers, writers = true, code = "race/SPACE/two-writers",
+    cure = "let one thread write it, or use an atomic; if one write must "
+      .. "follow the other, put sync_threads() in between"},
+  {"{clash} by a cp.async that is in flight: {element}", when = cp_async,
+    code = "race/SPACE/missing-wait", cure = CP_ASYNC},
+  {"write by {by} after a thread's read, with no fence_proxy(\"async\") in "
+    .. "between: {element}",
+    when = function(f) return f.proxy and f.how == "write after read" end,
+    code = "race/SPACE/missing-proxy-fence",
+    cure = "PTX needs a fence between accesses through two proxies: call "
+      .. "fence_view_async_shared() in the threads that read, before they "
+      .. "arrive, or in the thread that copies, after its wait"},
+  {function(f)
+    return (f.how == "read after write" and "read" or "write") .. " by {by} "
+      .. "after a thread's write, with no fence_proxy(\"async\") and barrier "
+      .. "in between: {element}"
+  end, when = function(f) return f.proxy end,
+    code = "race/SPACE/missing-proxy-fence",
+    cure = function(f)
+      return f.memory and f.memory.space == "global"
+        and "call fence_proxy(\"async.global\") in the threads that wrote, "
+          .. "before they release it, or in the thread that copies, after its "
+          .. "acquire"
+        or "call fence_view_async_shared() in the threads that wrote, then "
+          .. "synchronize at a barrier"
+    end},
+  {function(f)
+    return ("write after a read by wgmma, ordered after one warp's wait_group "
+      .. "but not after that of warp %d: {element}"):format(f.alone - 1)
+  end, when = function(f) return f.alone ~= 0 end,
+    code = "race/SPACE/missing-wait",
+    cure = "PTX orders only this warp's reads; wait for the other warps' reads "
+      .. "with a barrier or an mbarrier"},
+  {"{clash} by {by} whose completion was not waited for: {element}",
+    when = unfinished, code = "race/SPACE/missing-wait",
+    cure = function(f)
+      return f.agent == "wgmma" and "call warpgroup.wait_group(n) before the "
+        .. "stage is released, and let the producer wait for the release"
+        or "wait for it (at its mbarrier, or with cp_async_bulk_wait_group or "
+          .. "warpgroup.wait_group), then at a barrier"
+    end},
+  {function(f)
+    return ("read of %s that a thread of another block writes, with nothing "
+      .. "that orders them at cluster scope: %s"):format(
+      f.memory and f.memory.ptx and "a byte" or "an element", raced(f))
+  end, when = function(f, r) return f.far and read_on_the_way(f, r) end,
+    far = true, code = "race/SPACE/missing-cluster-barrier",
+    cure = kinds.FAR:format "between the two lines"},
+  read_while("warp writes, with no barrier"),
+  {function(f)
+    return "{clash} by a thread of another block with nothing that orders them "
+      .. "at cluster scope: " .. raced(f)
+  end, when = function(f) return f.far end, far = true,
+    code = "race/SPACE/missing-cluster-barrier",
+    cure = kinds.FAR:format "between the two lines"},
+  {function(f)
+    return "{clash} by another warp with no barrier in between: " .. raced(f)
+  end},
+  lacks = {
+    stage = {cure = STAGE}, stay = {cure = STAY}, lanes = {cure = LANES},
+    pending = {code = "race/SPACE/missing-wait"},
+    wait = {code = "race/SPACE/missing-wait",
+      cure = "wait at the mbarrier that it completes before the read"},
+    parity = {code = "race/SPACE/wrong-parity",
+      cure = "the wait at the mbarrier that it completes passed too early: "
+        .. "wait for the parity of this phase"},
+    roles = {code = "race/SPACE/missing-arrival",
+      cure = "arrive at an mbarrier, or a named barrier, after the write, and "
+        .. "wait there before the read: these threads have no common "
+        .. "sync_threads()"},
+    barrier = {cure = "its own threads waited for it; put sync_threads(), or "
+      .. "an mbarrier that they arrive at, between their wait and this line"},
+    issuer = {code = "race/SPACE/wait-by-other-thread", cure = ISSUER},
+    turn = {code = "race/SPACE/early-refill",
+      cure = function(_, r)
+        return "before it is refilled, wait until all threads have read: use "
+          .. "an mbarrier that " .. (kinds.case(r).far and "the readers of all "
+          .. "these blocks arrive at, with scope = \"cluster\" for both sides "
+          .. "(PipelineTmaAsync {scope = \"cluster\"})"
+          or "counts the readers, each of which arrives after its read")
+      end}}}
+
+fault {kind = "warp-race", example = "warp-race/report",
+  about = "two lanes of a warp access one element with no sync_warp between",
+  code = "race/SPACE/missing-sync-warp", sent = "race/SPACE/missing-wait",
+  cure = "put cute.arch.sync_warp() between the two lines",
+  own = "second access", other = "first access",
+  {"two lanes of a warp write one {unit} with no __syncwarp in between: "
+    .. "{element}", when = writers, writers = true,
+    code = "race/SPACE/two-writers",
+    cure = "let one lane write it, or use an atomic; if one write must follow "
+      .. "the other, put cute.arch.sync_warp() in between"},
+  {"{clash} by a cp.async that is in flight: {element}", when = cp_async,
+    code = "race/SPACE/missing-wait", cure = CP_ASYNC},
+  {"{clash} by {by} whose completion was not waited for: {element}",
+    when = unfinished, code = "race/SPACE/missing-wait",
+    cure = "let one lane start it, cute.when(tid:eq(0), ...), or wait between "
+      .. "the two copies"},
+  read_while("lane of the warp writes, with no __syncwarp"),
+  {function(f)
+    return "{clash} by another lane of the warp with no __syncwarp in between: "
+      .. raced(f)
+  end, code = nil},
+  lacks = {lanes = {cure = LANES}}}
+
+fault {kind = "block-race", example = "block-race/report",
+  about = "two blocks access one element of global memory with nothing to "
+    .. "order them",
+  code = "race/gmem/unordered-blocks",
+  cure = "let one block do it, use atomics, or synchronize with a release and "
+    .. "an acquire of gpu scope",
+  own = "first access", other = "second access",
+  {"block {block} takes a number from a counter that block {cta} resets, with "
+    .. "nothing to order the reset after every take: {element}",
+    when = function(f) return f.draws end,
+    cure = "let the block that draws the last number reset the counter: it "
+      .. "counts all tiles, plus one for each block that draws"},
+  {"{mine} by block {block} and {its} by block {cta} with nothing to order "
+    .. "them: {element}"},
+  lacks = {read = {code = "race/gmem/unfinished-store",
+    cure = "cp_async_bulk_wait_group(n, true) waits only until the source is "
+      .. "read: before you signal other threads, wait without `read`"}}}
+
+---------------------------------------------------------------------------
+-- Barriers and warps
+---------------------------------------------------------------------------
+
+fault {kind = "divergent", example = "divergent/report",
+  about = "only some lanes of a warp reach an operation that needs all of them",
+  code = "sync/warp/divergent",
+  cure = "move it out of the branch, so that all threads execute it, or, if it "
+    .. "has a mask, name only the threads that execute it",
+  {function(f)
+    local gone = count(f.gone)
+    local left = gone > 0 and ("; %d ha%s returned"):format(gone,
+      gone == 1 and "s" or "ve") or ""
+    if f.mask then
+      return ("lanes 0x%08x execute an operation whose mask names lanes 0x%08x")
+        :format(f.here, f.named) .. left
+    end
+    if f.named & ~f.there ~= 0 then
+      return ("an operation needs %d threads, but its warp has %d"):format(
+        count(f.named), count(f.there)) .. left
+    end
+    return ("only %d of the warp's %d threads reach an operation that all of "
+      .. "them must execute together"):format(count(f.here), count(f.named))
+      .. left
+  end, cure = function(f)
+    return count(f.gone) > 1 and "let all threads reach it: put cute.when "
+      .. "around the work in place of cute.return_if before it" or nil
+  end}}
+
+fault {kind = "barrier-mismatch", example = "barrier-mismatch/report",
+  about = "threads at a barrier disagree about its thread count or its "
+    .. "participants",
+  code = "sync/block/barrier-mismatch",
+  cure = "all threads that use a barrier must name the same number of threads "
+    .. "and arrive once",
+  {"a barrier for {n} threads in a block of {threads}",
+    when = function(f) return f.how == "odd" and f.n > f.threads end},
+  {"a barrier for {n} threads, which is not a whole number of warps of the "
+    .. "block", how = "odd"},
+  {"the same warp arrives twice at barrier {id} before the barrier completes",
+    how = "twice"},
+  {"the block exits with {n} of {others} threads arrived at barrier {id}, "
+    .. "where no thread waits for them", how = "left"},
+  {"nothing orders this arrival at barrier {id} after the barrier's previous "
+    .. "phase: that phase may count it instead of another arrival",
+    how = "early",
+    cure = "let the arriving threads wait for the barrier's last round; give "
+      .. "each role a barrier of its own"},
+  {"a thread arrives twice at the cluster's barrier with no cluster_wait in "
+    .. "between", how = "cluster twice"},
+  {"a thread waits at the cluster's barrier without having arrived",
+    how = "cluster wait"},
+  {"barrier {id} does not exist: a block has barriers 0 to 15", how = "range"},
+  {"lanes of a warp are at barriers {id} and {n}", how = "lanes"},
+  {"lanes of a warp name different thread counts for a barrier: {others} and "
+    .. "{n}", how = "lanes' counts"},
+  {"a barrier for {n} threads that other warps use for {others} (barrier 0 is "
+    .. "the barrier of sync_threads)", when = function(f)
+      return f.how == "differs" and f.id == 0
+    end},
+  {"a barrier for {n} threads that other warps use for {others}",
+    how = "differs"}}
+
+fault {kind = "bad-metadata", example = "bad-metadata/report",
+  about = "metadata of a sparse A that does not select two different elements",
+  code = "layout/operand/bad-metadata",
+  cure = "create the metadata of a matrix with cute.nvgpu.sparse.compress and "
+    .. "partition it with partition_E",
+  {function(f)
+    return ("the metadata of a sparse A has 0x%x for a group of %d elements, "
+      .. "%s"):format(f.four, f.group, f.group == 2
+      and "but only 0x4 (the first element is kept) and 0xe (the second) are "
+        .. "valid"
+      or ("which selects element %d twice: it must select two different "
+        .. "elements of four"):format(f.four & 3))
+  end}}
+
+fault {kind = "warpgroup-mismatch", example = "warpgroup-mismatch/report",
+  about = "the four warps of a warpgroup disagree about an MMA",
+  code = "sync/warpgroup/mismatch",
+  cure = "all 128 threads of a warpgroup must execute each of its MMAs with "
+    .. "the same operands: pass descriptors through make_warp_uniform",
+  {"lanes of a warp name different operands of a warpgroup's MMA: descriptors "
+    .. "and ACCUMULATE must be the same for all 128 threads", how = "lanes"},
+  {"warp {warp} issues a different MMA than the rest of its warpgroup (warps "
+    .. "{group}), or uses different descriptors or ACCUMULATE",
+    how = "differs"},
+  {"warp {warp} issues a warpgroup's MMA in a block of {warps} warps, but "
+    .. "warps {group} must issue it together", how = "short"},
+  {"warp {warp} exited without issuing the MMA that other warps of its "
+    .. "warpgroup (warps {group}) issued", how = "lacks"}}
+
+-- Returns the first and last warp of a warp's warpgroup.
+function WORDS.group(r)
+  local first = r.facts.warp & ~3
+  return ("%d to %d"):format(first, first + 3)
+end
+
+-- Returns the description of what stuck threads wait for at an mbarrier.
+local function lacking(f)
+  local text = {"{mbar} for the end of phase {barrier} (parity {parity}), "
+    .. "which lacks "}
+  if f.came ~= 0 or f.bytes == 0 then
+    text[2] = "{came} of {needed:arrival}"
+  end
+  if f.bytes > 0 then
+    text[#text + 1] = (f.came ~= 0 and " and " or "") .. plural(f.bytes, "byte")
+  elseif f.bytes < 0 then
+    text[#text + 1] = ("%s; %s arrived that no expect_tx announced"):format(
+      f.came ~= 0 and "" or "nothing", plural(-f.bytes, "byte"))
+  end
+  if f.needed > f.threads then
+    text[#text + 1] = " (there are {threads} threads; mbarrier_init counts "
+      .. "arrivals, expect_tx bytes)"
+  end
+  return table.concat(text)
+end
+
+function WORDS.parity(r) return r.facts.barrier & 1 end
+
+-- Returns a case of a deadlock, of which `at` says what the warps wait for.
+local function stuck(at, case)
+  case[1] = function(f, r)
+    local list, n, ended = {}, count(f.waiting), count(f.ended)
+    for w = 0, 31 do
+      if f.waiting >> w & 1 == 1 then list[#list + 1] = tostring(w) end
+    end
+    return ("no warp can go on: %s wait%s (warp %s) at %s%s"):format(
+      plural(n, "warp"), n == 1 and "s" or "", table.concat(list, ", "),
+      type(at) == "function" and at(f, r) or at,
+      ended > 0 and ("; %s exited without arriving"):format(
+        plural(ended, "warp")) or "")
+  end
+  return case
+end
+
+fault {kind = "deadlock", example = "deadlock/report",
+  about = "no warp can go on", code = "sync/block/deadlock",
+  cure = "some threads or bytes never arrive at the barrier that other threads "
+    .. "wait at",
+  stuck("barrier {barrier}, where {came} threads arrived and {needed} are "
+    .. "needed", {how = "barrier"}),
+  stuck(lacking, {how = "mbarrier", cure = function(f)
+    return (f.bytes ~= 0 or f.needed > f.threads) and BYTES or nil
+  end}),
+  stuck("the cluster barrier, where {came} of {needed} threads did not arrive",
+    {how = "cluster"}),
+  stuck("setmaxnreg for {needed} registers a thread: these threads have "
+    .. "{bytes}, and other warps released {came} a thread",
+    {how = "registers"}),
+  stuck(function(f)
+    return "{element}, which is {value} and was " .. (f.written
+      and "last written by block {cta}" or "never written")
+      .. (f.needed ~= 0 and "; {needed} blocks cannot start before others "
+        .. "exit: all SMs are full" or "")
+  end, {how = "flag", other = function(f)
+    return f.written and "the last store" or nil
+  end, cure = "which thread should store the value that this waits for?"}),
+  stuck("an MMA of their warpgroup that warp {came} has not issued",
+    {how = "team"}),
+  lacks = {
+    stay = {cure = STAY},
+    first = {code = "sync/block/wrong-parity",
+      cure = "an empty stage needs no reader in the first round: let the "
+        .. "producer wait for parity 1 first, then 0, 1, ..."},
+    parity = {code = "sync/block/wrong-parity",
+      cure = "this wait is for a phase that is not next for these threads: let "
+        .. "the readers wait for parity 0 first, then 1, 0, ..."},
+    count = {other = "made",
+      cure = "initialize the mbarrier with the number of threads that arrive "
+        .. "in a phase, or let the missing threads arrive"},
+    nobody = {other = "made",
+      cure = "no running thread arrives there: initialize the mbarrier with "
+        .. "the number of threads that do, or let the missing threads arrive"},
+    bytes = {code = "sync/block/missing-bytes", other = "expected",
+      cure = BYTES}}}
+
+fault {kind = "mbarrier", example = "mbarrier/report",
+  about = "misuse of an mbarrier", code = "sync/block/mbarrier",
+  {"{mbar} is used, but was never initialized with mbarrier_init",
+    how = "none"},
+  {"{mbar} is used with nothing that orders its mbarrier_init before the use",
+    how = "unordered", other = INITIALIZED,
+    cure = "put sync_threads() between mbarrier_init and the first use; in a "
+      .. "cluster, mbarrier_init_fence() and the cluster barrier "
+      .. "(cluster_arrive, cluster_wait)"},
+  {"{mbar} is passed to a bulk copy with no mbarrier_init_fence() after its "
+    .. "mbarrier_init", how = "unfenced", other = INITIALIZED,
+    cure = "call mbarrier_init_fence() between mbarrier_init and the barrier"},
+  {"{mbar} is initialized a second time, for {n:arrival}, with no "
+    .. "mbarrier_inval between", how = "twice",
+    cure = function(_, r)
+      return r.line2 == r.line and "let one thread initialize it, "
+        .. "cute.when(tid:eq(0), function() ... end), then call "
+        .. "sync_threads()" or nil
+    end},
+  {"{mbar} is initialized for {n} arrivals; the count must be 1 to 1048575",
+    how = "count"},
+  {"{mbar} exceeds the simulator's limit of {n} mbarriers a cluster",
+    how = "many"},
+  {function(f)
+    return ("{mbar} counts {n:arrival} a phase; {came:arrival} come%s when "
+      .. "{missing} %s missing%s"):format(f.came == 1 and "s" or " at once",
+      f.missing == 1 and "is" or "are", f.missing == 0 and f.bytes ~= 0
+      and (" (but {bytes:byte} %s)"):format(f.bytes == 1 and "is" or "are")
+      or "")
+  end, how = "over", cure = function(f)
+    if f.came ~= 1 and f.missing > 0 then
+      return "initialize the mbarrier with the number of threads that arrive "
+        .. "in a phase, or let one lane arrive"
+    end
+    return "this arrival is one too many, or belongs to the next phase: wait "
+      .. "for the end of this phase (for a stage, until it is empty)"
+  end},
+  {"{mbar} expects {bytes} bytes; the maximum is 1048575", how = "bytes"},
+  {"{mbar} is used after its mbarrier_inval", how = "gone"},
+  {"{mbar} is invalidated while threads wait for it or bytes are in flight",
+    how = "busy"},
+  {"{mbar} is initialized again with nothing that orders its mbarrier_inval "
+    .. "before that", how = "again"},
+  {function(f)
+    return "{mbar} is in use in the memory where this "
+      .. (f.n ~= 0 and "stores" or "reads") .. " data"
+  end, how = "data",
+    cure = "an mbarrier's memory cannot hold data before mbarrier_inval: is "
+      .. "this index too large, or is the memory used twice?"},
+  {"{mbar} counts {n:arrival} a phase; nothing orders this one after the end "
+    .. "of phase {came}: that phase may count it instead of another arrival",
+    how = "early",
+    cure = "initialize the mbarrier with the number of all arrivals in a phase "
+      .. "(in a pipeline, producer_group or consumer_group); a thread must "
+      .. "wait for the end of the phase before it arrives again (for a stage, "
+      .. "until it is empty)"},
+  {"{mbar} is asked for phase {n} by a token while phase {came} is current: a "
+    .. "token is valid in the phase of its arrival and in the next one",
+    how = "token"},
+  {"{mbar} is waited on with a token that none of its arrivals returned: a "
+    .. "token is valid only for its own mbarrier", how = "foreign"},
+  {"{mbar} ends in phase {n}, which still lacks {missing} of {came:arrival}: "
+    .. "its phases get fewer or more arrivals than it counts", how = "left"},
+  {"{mbar} is invalidated with nothing that orders an earlier use before the "
+    .. "mbarrier_inval", how = "still"},
+  {function(f)
+    return ("{mbar}: nothing orders this wait for the end of phase %d before "
+      .. "the end of phase %d; after that it would wait for phase %d, which "
+      .. "never ends"):format(f.n, f.n + 1, f.n + 2)
+  end, how = "missed",
+    cure = "wait with the state that advances around the ring (in "
+      .. "producer_tail, the producer's), or let other threads arrive after "
+      .. "it"},
+  lacks = {stay = {cure = STAY}}}
+
+fault {kind = "unstarted-block", example = "unstarted-block/report",
+  about = "shared memory of a block that may not have started is used",
+  code = "sync/cluster/unstarted-block",
+  cure = "use a cluster barrier first (cluster_arrive, cluster_wait): after "
+    .. "it, all blocks of the cluster are running",
+  {"{element} of block {cta}, which may not have started: no cluster barrier "
+    .. "comes before this access"}}
+
+fault {kind = "exited-block", example = "exited-block/report",
+  about = "shared memory of a block that may have exited is used",
+  code = "sync/cluster/exited-block",
+  cure = "let the block wait for it, or add a cluster barrier (cluster_arrive, "
+    .. "cluster_wait) before the block exits",
+  {"block {cta} may exit before a copy to or from its shared memory completes: "
+    .. "none of its threads waits for the copy",
+    when = function(f) return f.landed end,
+    cure = "wait before the block exits: for a load, at its mbarrier; for a "
+      .. "store, with cp_async_bulk_commit_group() and "
+      .. "cp_async_bulk_wait_group(0) in its thread"},
+  {"access to shared memory of block {cta}, which may have exited: none of its "
+    .. "threads waits for this access"}}
+
+fault {kind = "registers", example = "registers/report",
+  about = "setmaxregister with a wrong register count, or by only some warps",
+  code = "sync/warpgroup/registers",
+  cure = "setmaxregister_decrease releases registers, setmaxregister_increase "
+    .. "requests them",
+  {function(f)
+    return ("setmaxnreg.%s cannot change {had} registers a thread to {wanted}")
+      :format(f.had < f.wanted and "dec" or "inc")
+  end, how = "count"},
+  {"warp {warp} executes setmaxnreg for {wanted} registers and warp {other} "
+    .. "another one, for {theirs}: all warps of a warpgroup ({group}) must "
+    .. "execute the same one", how = "differs",
+    cure = "all four warps of a warpgroup must execute the same setmaxnreg: "
+      .. "put it outside the branch, or branch by warpgroup (warp_idx() // 4)"},
+  {"warp {warp} executes its next setmaxnreg with nothing that orders it after "
+    .. "warp {other}'s previous one: warps of a warpgroup ({group}) must "
+    .. "synchronize in between", how = "apart",
+    cure = "put a barrier for the 128 threads of the warpgroup, or "
+      .. "sync_threads(), between the two"},
+  {"warp {warp} exited without executing the setmaxnreg for {wanted} registers "
+    .. "that warp {other} executed: all warps of a warpgroup ({group}) must "
+    .. "execute it", how = "lacks",
+    cure = "all four warps of a warpgroup must execute the same setmaxnreg: "
+      .. "put it outside the branch, or branch by warpgroup (warp_idx() // 4)"}}
+
+---------------------------------------------------------------------------
+-- Launches, maps and values
+---------------------------------------------------------------------------
+
+-- Returns a case of a tensor map. `drained`: whether threads waited for a load
+-- with a wait for groups, which does not wait for loads.
+local function map(how, text, cure)
+  return {function(f)
+    return text .. (f.drained and ", and its mbarrier was not waited for "
+      .. "(commit_group and wait_group do not wait for bulk loads)" or "")
+      .. ": {element}"
+  end, how = how, cure = function(f)
+    return f.drained and "in PTX only its mbarrier signals the end of a bulk "
+      .. "load: wait there before the map changes" or cure
+  end}
+end
+
+fault {kind = "tensor-map", example = "tensor-map/report",
+  about = "a tensor map that the kernel changes is not ready, or changes while "
+    .. "in use",
+  code = "async/map/tensor-map",
+  map("none", "the memory holds no valid tensor map",
+    "call copy_tensormap() of this atom first"),
+  map("beyond", "this tensor map describes more elements than its tensor has",
+    "the tensor passed to update_tma_descriptor must lie within its buffer"),
+  map("unreleased", "this tensor map was changed but not released afterwards",
+    "call fence_tma_desc_release() in the thread that changed it, or "
+      .. "cp_fence_tma_desc_release() from shared memory"),
+  map("unacquired", "this tensor map was changed but not acquired afterwards",
+    "call fence_tma_desc_acquire() in the thread that copies, after a barrier"),
+  map("other", "the simulator models no tensor maps by im2col, with an "
+    .. "interleave or with an element stride of mode 0"),
+  map("changed", "this tensor map is changed while a copy that uses it is in "
+    .. "flight", "wait for the copies that use the map, then change it")}
+
+-- How an earlier launch uses memory: bits of SIM_READ and SIM_WRITTEN, shifted
+-- by FAR for a launch that the previous one had not waited for.
+local WRITTEN, FAR_BITS = 2, 2
+
+fault {kind = "dependent-launch", example = "dependent-launch/report",
+  about = "memory shared with an earlier launch is used before the wait for "
+    .. "that launch",
+  code = "sync/grid/dependent-launch",
+  cure = "call cute.arch.griddepcontrol_wait() before the first access to "
+    .. "memory that the launches share",
+  {function(f)
+    local before = f.before or 0
+    local near = before % (1 << FAR_BITS)
+    -- a read conflicts only with writes
+    if not f.write then near = near & WRITTEN end
+    local how = near ~= 0 and near or before >> FAR_BITS
+    return ("{verb} of memory that %s %s, with no griddepcontrol_wait() in "
+      .. "between: {element}"):format((near ~= 0 or not f.before)
+      and "the previous launch" or "an earlier launch, which the previous "
+        .. "launch had not waited for when it let this launch start,",
+      how & WRITTEN ~= 0 and "writes" or "reads")
+  end}}
+
+fault {kind = "index-overflow", example = "index-overflow/report",
+  about = "an index uses a product that overflows 32 bits",
+  code = "arithmetic/integer/index-overflow", other = "the product",
+  cure = "compute it in i64: x:to(cute.i64) * y",
+  {"an index uses a product that overflows 32 bits: the access reaches "
+    .. "{element}"}}
+
+fault {kind = "signed-overflow", example = "signed-overflow/report",
+  about = "a sum or product that overflows 32 bits is compared or divided",
+  code = "arithmetic/integer/signed-overflow", other = "the result",
+  cure = "compute it in i64, x:to(cute.i64) + y, or in u32, which wraps: "
+    .. "x:to(cute.u32) + y",
+  {"a result that overflows 32 bits is compared, divided or shifted: compilers "
+    .. "assume that signed integers do not overflow"}}
+
+fault {kind = "division-by-zero", example = "division-by-zero/report",
+  about = "the result of an integer division by zero is used",
+  code = "arithmetic/integer/division-by-zero", other = "the division",
+  cure = "make sure that the divisor is not 0, or select a safe divisor with "
+    .. "cute.where",
+  {"the result of an integer division by zero is used"}}
+
+fault {kind = "wrong-layout", example = "wrong-layout/report",
+  about = "a traced layout differs from the layout that this launch's extents "
+    .. "give",
+  code = "layout/tensor/wrong-layout",
+  cure = "make the extents multiples of the tile, keep the layout static, or "
+    .. "partition it mode by mode",
+  {"{why}"}}
+
+fault {kind = "inactive-lane", example = "inactive-lane/report",
+  about = "a shuffle reads from a lane that does not take part",
+  code = "sync/warp/inactive-lane",
+  cure = "read only from lanes in the mask: use a narrower width, or a mask "
+    .. "with more lanes",
+  {"shuffle reads lane {lane}, which does not take part in it"}}
+
+fault {kind = "runaway", example = "runaway/report",
+  about = "the instruction budget is exhausted", code = "run/kernel/runaway",
+  cure = "check that the loop ends; if it does, raise the budget option",
+  {"a loop makes no progress: {executed} instructions since any memory changed",
+    when = function(f) return f.quiet end},
+  {"a warp executed {executed} instructions without finishing"}}
+
+fault {kind = "assertion", example = "assertion/report",
+  about = "an assertion of the kernel failed", code = "run/kernel/assertion",
+  {"get_slice gets the negative thread index {value}",
+    when = function(f) return f.assumed and f.slice end,
+    cure = "let only the threads of the tile slice it: tid - n belongs into "
+      .. "cute.when(tid:ge(n), function() ... end)"},
+  {"a value that was assumed to lie in [{lo},{hi}] is {value}",
+    when = function(f)
+      return f.assumed and (f.value < f.lo or f.value > f.hi)
+    end},
+  {"a value that was assumed to be divisible by {div} is {value}",
+    when = function(f) return f.assumed end},
+  {"assertion failed: {said}", when = function(f) return f.said end},
+  {"assertion failed"}}
+
+---------------------------------------------------------------------------
+-- Errors
+---------------------------------------------------------------------------
+
+local ERRORS = {}
+--- The rows of errors, by kind and in the order of core/base/errors.h. An
+-- error's sentence is that of the function which raises it. Where an example is
+-- a command, only docs/errors.md has it.
+kinds.ERRORS = ERRORS
+
+local function err(row)
+  ERRORS[#ERRORS + 1], ERRORS[row.kind] = row, row
+end
+
+err {kind = "bad-argument", example = "bad-argument/example",
+  about = "an argument has the wrong type or value"}
+err {kind = "bad-notation", example = "bad-notation/example",
+  about = "a string is not CuTe notation",
+  cure = "write shapes as (2,(4,8)) and layouts as shape:stride"}
+err {kind = "bad-ptx", example = "bad-ptx/example",
+  about = "PTX is malformed, or uses what is not modelled",
+  cure = "docs/ptx.md lists the opcodes and modifiers that the reader takes"}
+err {kind = "inadmissible", example = "inadmissible/example",
+  about = "operands violate a condition of the operation",
+  cure = "print both operands, or run the call in cute.explain(function() "
+    .. "... end)"}
+err {kind = "overflow", example = "overflow/example",
+  about = "a number does not fit in 64 bits"}
+err {kind = "limit", example = "limit/example",
+  about = "a stated limit was exceeded"}
+err {kind = "unknown-name", example = "unknown-name/example",
+  about = "no such atom, type, option or field"}
+err {kind = "type-mismatch", example = "type-mismatch/example",
+  about = "element or value types do not fit together"}
+err {kind = "shape-mismatch", example = "shape-mismatch/example",
+  about = "shapes or extents do not fit together"}
+err {kind = "misaligned", example = "misaligned/example",
+  about = "an address or layout lacks the required alignment",
+  cure = "use a narrower copy, or pad the layout so that every vector starts "
+    .. "at a multiple of its size"}
+err {kind = "smem-budget", example = "smem-budget/example",
+  about = "the kernel needs more shared memory than the architecture has",
+  cure = "use fewer stages or a smaller tile"}
+err {kind = "register-index", example = "register-index/example",
+  about = "a register fragment needs constant indices",
+  cure = "index fragments with the variable of a plain `for i = 0, n do`, "
+    .. "which unrolls"}
+err {kind = "in-flight", example = "in-flight/example",
+  about = "registers of a warpgroup's MMA are used while it is in flight",
+  cure = "call warpgroup.fence(), the MMAs, commit_group(), wait_group(0); "
+    .. "use their registers only after that"}
+err {kind = "wrong-arch", example = "docs/errors.md",
+  about = "the target architecture does not support the operation",
+  cure = "choose another atom, or another --arch"}
+err {kind = "needs-static", example = "needs-static/example",
+  about = "a value must be known while tracing"}
+err {kind = "traced-in-lua", example = "traced-in-lua/example",
+  about = "Lua used a traced value as if it were a number",
+  cure = "use the cute function: a:lt(b), cute.when(cond, f), cute.range(n), "
+    .. "cute.min(a, b)"}
+err {kind = "unused-boolean", example = "unused-boolean/example",
+  about = "a traced boolean was never consumed",
+  cure = "Lua's `if` cannot test a traced value: use cute.when(cond, "
+    .. "function() ... end)"}
+err {kind = "loop-type-changed", example = "loop-type-changed/example",
+  about = "a loop-carried local changed its type",
+  cure = "convert in the loop, so that the local or field keeps the type "
+    .. "that it had before the loop"}
+err {kind = "loop-table-changed", example = "loop-table-changed/example",
+  about = "a table gained or lost a field in a traced loop",
+  cure = "make the table with all its fields before the loop or branch"}
+err {kind = "loop-exit", example = "loop-exit/example",
+  about = "break or return out of a traced loop",
+  cure = "use cute.loop(cond, body), or cute.when around the rest of the body"}
+err {kind = "runaway-trace", example = "runaway-trace/example",
+  about = "one line traced too many instructions",
+  cure = "a traced condition never ends a Lua `while`: use cute.loop(cond, "
+    .. "body)"}
+err {kind = "out-of-region", example = "out-of-region/example",
+  about = "a value was used outside its region",
+  cure = "give the variable a value before the loop or branch, and assign it "
+    .. "inside"}
+err {kind = "foreign-value", example = "foreign-value/example",
+  about = "a value was used in another kernel",
+  cure = "pass it as an argument of the kernel"}
+err {kind = "not-tracing", example = "not-tracing/example",
+  about = "only meaningful inside a kernel",
+  cure = "call it inside cute.kernel(name, function(...) ... end)"}
+err {kind = "inside-kernel", example = "inside-kernel/example",
+  about = "not possible inside a kernel",
+  cure = "do it before the kernel and use the result inside"}
+err {kind = "bad-launch", example = "bad-launch/example",
+  about = "launch parameters do not fit the kernel"}
+err {kind = "in-graph", example = "in-graph/example",
+  about = "not possible while a graph is captured",
+  cure = "wait, and read results, after graph:launch()"}
+err {kind = "closed", example = "closed/example",
+  about = "the object was closed",
+  cure = "use it before its close() or the end of its block"}
+err {kind = "kernel-fault", example = "kernel-fault/example",
+  about = "the simulator found a fault in the kernel",
+  cure = "--traceback shows all details of each fault"}
+err {kind = "lua", example = "lua/example",
+  about = "an error of Lua itself, or one that the script raised"}
+err {kind = "io", example = "docs/errors.md",
+  about = "a file could not be read or written"}
+err {kind = "no-gpu", example = "docs/errors.md",
+  about = "no usable GPU or driver"}
+err {kind = "no-nvrtc", example = "docs/errors.md",
+  about = "the NVRTC library was not found"}
+err {kind = "compile-failed", example = "compile-failed/example",
+  about = "NVRTC rejected the generated source"}
+err {kind = "driver-error", example = "docs/errors.md",
+  about = "the CUDA driver or cuBLAS reported an error"}
+err {kind = "out-of-memory", example = "docs/errors.md",
+  about = "memory ran out"}
+err {kind = "internal", example = "docs/errors.md",
+  about = "a defect of cutelua itself; please report it",
+  cure = "please report this with the script"}
+
+---------------------------------------------------------------------------
+-- Functions
+---------------------------------------------------------------------------
+
+-- Returns a value of a row, which may be a function of the facts.
+local function value(v, r)
+  if type(v) == "function" then return v(r.facts, r) end
+  return v
+end
+
+--- Returns the case of a fault: the first one of its kind that fits.
+---@param r table an element of report.reports
+---@return table
+function kinds.case(r)
+  local f = r.facts
+  for _, case in ipairs(FAULTS[r.kind]) do
+    if (not case.how or case.how == f.how)
+        and (not case.when or case.when(f, r)) then
+      return case
+    end
+  end
+  error(("no sentence for a fault of kind %s, %s"):format(r.kind, f.how))
+end
+
+-- Returns the row of what is missing at a fault.
+local function lack(r)
+  local lacks = FAULTS[r.kind].lacks
+  return lacks and lacks[r.lack] or {}
+end
+
+--- Returns the phrase that says why the wait for an operation in flight did not
+-- suffice, with words in braces.
+---@param r table an element of report.reports
+---@return string
+function kinds.late(r)
+  local row = FAULTS["async-in-flight"].lacks[r.lack] or {}
+  return value(row.late, r) or "wait missing"
+end
+
+--- Returns the sentence of a fault.
+---@param r table an element of report.reports
+---@return string
+function kinds.sentence(r)
+  return kinds.fill(r, value(kinds.case(r)[1], r))
+end
+
+--- Returns the advice for what is missing at a fault, or nil if that has none.
+-- The second value is the phrase that describes the fault's second line.
+---@param r table an element of report.reports
+---@return string? cure
+---@return string? other
+function kinds.lack(r)
+  local row = lack(r)
+  return value(row.cure, r), row.other or value(FAULTS[r.kind].other, r)
+end
+
+--- Returns the advice for a fault's case, or nil if the case has none. The
+-- second value is the phrase that describes the fault's second line.
+---@param r table an element of report.reports
+---@return string? cure
+---@return string? other
+function kinds.cure(r)
+  local case, _, other = kinds.case(r), kinds.lack(r)
+  return value(case.cure, r), value(case.other, r) or other
+end
+
+--- Returns the stable code of a fault.
+---@param r table an element of report.reports
+---@return string
+function kinds.code(r)
+  local row, f = FAULTS[r.kind], r.facts
+  local m = f.memory
+  local text = lack(r).code or f.flying and f.agent == "st.async" and row.sent
+    or kinds.case(r).code or row.code
+  return (text:gsub("SPACE", m and m.space:find "shared" and "smem" or "gmem"))
+end
+
+--- Calls add(code, kind) for each code of a fault.
+---@param add fun(code: string, kind: string)
+function kinds.each_code(add)
+  for _, row in ipairs(FAULTS) do
+    local list = {row.code}
+    for _, case in ipairs(row) do list[#list + 1] = case.code end
+    for _, missing in pairs(row.lacks or {}) do
+      list[#list + 1] = missing.code
+    end
+    for _, text in ipairs(list) do
+      for _, space in ipairs(text:find "SPACE" and {"smem", "gmem"} or {""}) do
+        add((text:gsub("SPACE", space)), row.kind)
+      end
+    end
+  end
+end
+
+return kinds
+-- SPDX-License-Identifier: MIT

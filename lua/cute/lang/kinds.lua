@@ -13,6 +13,7 @@
 -- code: race/SPACE/missing-barrier, for example. SPACE becomes the memory of
 --   the fault's tensor: smem or gmem.
 -- sent: the code of a race with an st.async that is in flight.
+-- barrier: the call that orders both accesses of a race.
 -- cure: advice that fits every fault of the kind.
 -- other: a phrase that describes the fault's second line.
 -- own: of a race, the name of the reported access. `other` is then the name of
@@ -339,7 +340,7 @@ fault {kind = "race", example = "race/report",
   about = "two warps access one element, one of them writes, with no barrier "
     .. "between",
   code = "race/SPACE/missing-barrier", sent = "race/SPACE/missing-wait",
-  cure = "put sync_threads() between the two lines",
+  cure = "put sync_threads() between the two lines", barrier = "sync_threads()",
   own = "second access", other = "first access",
   {"two warps write one {unit} with no barrier in between: {element}",
     when = writers, writers = true, code = "race/SPACE/two-writers",
@@ -428,6 +429,7 @@ fault {kind = "warp-race", example = "warp-race/report",
   about = "two lanes of a warp access one element with no sync_warp between",
   code = "race/SPACE/missing-sync-warp", sent = "race/SPACE/missing-wait",
   cure = "put cute.arch.sync_warp() between the two lines",
+  barrier = "cute.arch.sync_warp()",
   own = "second access", other = "first access",
   {"two lanes of a warp write one {unit} with no __syncwarp in between: "
     .. "{element}", when = writers, writers = true,

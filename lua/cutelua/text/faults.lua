@@ -8,18 +8,6 @@ local at = simreport.at
 
 local faults = {}
 
--- Advice for a race in which both accesses are on one source line, by kind of
--- race.
-local ONE_LINE = {
-  ["race"] = "to add to one element from many threads, use an atomic "
-    .. "(cute.arch.atomic_add); otherwise read, sync_threads(), then write",
-  ["warp-race"] = "to add to one element from many threads, use an atomic "
-    .. "(cute.arch.atomic_add); otherwise read, cute.arch.sync_warp(), then "
-    .. "write",
-}
-
-local BARRIERS = {["race"] = "sync_threads()",
-                  ["warp-race"] = "cute.arch.sync_warp()"}
 local ATOMIC = "to add to one element from many threads, use an atomic "
   .. "(cute.arch.atomic_add); otherwise "
 
@@ -43,7 +31,8 @@ end
 -- the other is known.
 local function on_the_way(r)
   local same = r.line2 == r.line and r.file2 == r.file
-  local barrier, case, loop = BARRIERS[r.kind], kinds.case(r), r.loop
+  local barrier, case = kinds.FAULTS[r.kind].barrier, kinds.case(r)
+  local loop = r.loop
     and "at the end of the loop of " .. at(r.loop_file, r.loop)
   local where = place_on(r, same, loop)
   if case.writers then
@@ -235,8 +224,8 @@ function faults.advice(r)
   if r.kind == "out-of-bounds" and is_in_where(r) then return IN_WHERE end
   local cure, other = kinds.cure(r)
   if cure then return cure, other end
-  if ONE_LINE[r.kind] and r.line2 == r.line and r.file2 == r.file then
-    return ONE_LINE[r.kind], second
+  if row.barrier and r.line2 == r.line and r.file2 == r.file then
+    return ("%sread, %s, then write"):format(ATOMIC, row.barrier), second
   end
   return row.cure, second
 end

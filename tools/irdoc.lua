@@ -1,5 +1,6 @@
--- irdoc.lua: writes the tables of docs/ir.md from core/ir/ops.h and
--- core/ir/intrin.h. `make docs` calls it, tools/check.lua compares.
+-- irdoc.lua: writes the tables of docs/ir.md from core/ir/rows.h,
+-- core/ir/ops.h and core/ir/intrin.h. `make docs` calls it, tools/check.lua
+-- compares.
 local irdoc = {}
 
 local function read(path)
@@ -74,6 +75,19 @@ local function intrinsics(text)
   return rows
 end
 
+-- Returns the rows of ROLES in rows.h: {name, synchronizes, meaning}.
+local function roles(text)
+  local rows = {}
+  text = text:match "#define ROLES%(RO%)(.-)\ntypedef"
+  for inside in text:gmatch "%f[%w]RO(%b())" do
+    local a = arguments(inside:sub(2, -2))
+    if a[2] ~= '""' then
+      rows[#rows + 1] = {a[2]:sub(2, -2), a[3] == "true", a[4]:sub(2, -2)}
+    end
+  end
+  return rows
+end
+
 local function cell(text)
   return (text:gsub("|", "\\|"))
 end
@@ -90,15 +104,36 @@ local function add_table(out, head, rows)
   end
 end
 
+-- Fails if an operand of r has a role that ROLES lacks.
+local function check_roles(r, known)
+  for role in r.operands:gmatch "([^%s:]*):" do
+    if not known[role] then
+      error(("core/ir/ops.h: %s has an operand '%s', which is no row of "
+             .. "ROLES in core/ir/rows.h"):format(r.name, role), 0)
+    end
+  end
+end
+
 local function operation_table()
-  local out, rows = {}, {}
+  local out, rows, known = {}, {}, {}
+  for _, r in ipairs(roles(read "core/ir/rows.h")) do known[r[1]] = true end
   for i, r in ipairs(operations(read "core/ir/ops.h")) do
+    check_roles(r, known)
     rows[i] = {code(r.name), code(r.operands),
       r.imm == "NONE" and "" or code(r.imm), code(r.rule), code(r.effect),
       code(r.who), code(r.fidelity), cell(table.concat(r.note, " "))}
   end
   add_table(out, {"operation", "operands", "immediate", "result", "effect",
                   "threads", "fidelity", "note"}, rows)
+  return out
+end
+
+local function role_table()
+  local out, rows = {}, {}
+  for i, r in ipairs(roles(read "core/ir/rows.h")) do
+    rows[i] = {code(r[1]), r[2] and "yes" or "", cell(r[3])}
+  end
+  add_table(out, {"role", "synchronizes", "operand"}, rows)
   return out
 end
 
@@ -117,7 +152,8 @@ end
 --- Returns the text of docs/ir.md with the current tables of the headers.
 function irdoc.page()
   local text = read "docs/ir.md"
-  for name, lines in pairs {operations = operation_table(),
+  for name, lines in pairs {roles = role_table(),
+                            operations = operation_table(),
                             intrinsics = intrinsic_table()} do
     local _, from = text:find("<!%-%- " .. name .. ": [^\n]*\n")
     local to = text:find("<!%-%- " .. name .. " end", from)

@@ -42,12 +42,14 @@ static void set_hint(lua_State *L, const Ins *i, HintId h) {
 
 // Returns the operand of a barrier or mbarrier operation that counts threads,
 // arrivals or bytes, or 0 if the operation has none.
-static Ref amount_of(const Ins *i) {
-  switch (i->op) {
-    case OP_BAR: case OP_BARARRIVE: return i->a[0];
-    case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: return i->a[2];
-    default: return 0;
-  }
+static Ref amount_of(const Fn *fn, const Ins *i) {
+  static const Role roles[] = {ROLE_THREADS, ROLE_ARRIVALS, ROLE_EACH,
+                               ROLE_BYTES};
+  Ref r = 0;
+  if (i->op == OP_MBARTOKEN) return 0;
+  for (size_t k = 0; k < sizeof roles / sizeof *roles; k++)
+    if (!r) r = operand_ref(fn, i, roles[k]);
+  return r;
 }
 
 // mbar_of returns the memory object of i's mbarrier operand, and whether this
@@ -72,24 +74,23 @@ static Ref map_of(const Fn *fn, const Ins *i) {
 // "parity", by which patches choose a replacement. Returns NULL if patches do
 // not change the operand.
 static const char *role_of(const Operand *o) {
-  static const char *const roles[] = {
-    ['n'] = "arrivals", ['e'] = "each", ['y'] = "bytes", ['q'] = "parity",
-    ['t'] = "threads", ['k'] = "rank", ['c'] = "mask"};
-  if (o->kind != OPERAND_MEM) return o->role ? roles[(int)o->role] : NULL;
+  Role r = (Role)o->role;
+  if (o->kind != OPERAND_MEM)
+    return role_synchronizes(r) ? role_name(r) : NULL;
   if (o->barrier) return "slot";
   return o->space == SP_RMEM ? NULL : "place";
 }
 
 // An operand with a role, and the state of a walk over these operands.
-typedef struct Role {
+typedef struct RoleOperand {
   Operand o;
   const char *name;
   Ref v;         // value of the operand; for memory, the offset
   uint32_t at;   // index of v among the instruction's operands
   uint32_t next;
-} Role;
+} RoleOperand;
 
-static bool next_role(Operands *w, Role *r) {
+static bool next_role(Operands *w, RoleOperand *r) {
   for (r->name = NULL; !r->name;) {
     if (!operands_next(w, &r->o)) return false;
     bool mem = r->o.kind == OPERAND_MEM;
@@ -103,11 +104,11 @@ static bool next_role(Operands *w, Role *r) {
 
 // Sets field `operands` of the table on top to a list {{role =, at =, ref =,
 // type =, value =, mem =}} of i's operands that have a role. `at` and `ref` are
-// the fields `at` and v of Role. Optional fields: value, if the operand is
-// constant; lo and hi, its bounds; own, if it is the block's rank in the
+// the fields `at` and v of RoleOperand. Optional fields: value, if the operand
+// is constant; lo and hi, its bounds; own, if it is the block's rank in the
 // cluster; mem, its memory object.
 static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
-  Role role = {0};
+  RoleOperand role = {0};
   lua_Integer n = 0;
   lua_createtable(L, 0, 0);
   for (Operands w = operands_of(fn, i); next_role(&w, &role);) {
@@ -147,7 +148,7 @@ static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
     set_hint(L, i, HINT_SCOPE);
   }
   int64_t n;
-  Ref amount = amount_of(i), map = map_of(fn, i);
+  Ref amount = amount_of(fn, i), map = map_of(fn, i);
   if (amount && ir_const(fn, amount, &n)) face_set_int(L, "count", n);
   if (map) face_set_int(L, "map", map);
   if (i->op == OP_FENCE)
@@ -196,7 +197,7 @@ static void note_sources(const Fn *fn, uint8_t *on) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     bool first;
-    Role role = {0};
+    RoleOperand role = {0};
     if (!(op_effect((Op)i->op) & EF_LATER) && !mbar_of(fn, i, &first) &&
         i->op != OP_DSMEM)
       continue;
@@ -275,7 +276,10 @@ static int l_sim_value(lua_State *L) {
   if (r < 1 || r >= (lua_Integer)fn->ins.n) return 0;
   const Ins *i = ir_get(fn, (Ref)r), *ld = NULL;
   Ref mem = 0, off = 0;
-  if (i->op == OP_COPY) mem = i->a[2], off = operands_ref(fn, i, 3);
+  if (i->op == OP_COPY) {
+    Operand src = operand_of(fn, i, ROLE_SRC);
+    mem = src.ref, off = src.off;
+  }
   if (i->op == OP_ST && (ld = read_of(fn, i->a[2])))
     mem = ld->a[0], off = ld->a[1];
   const Mem *m = mem ? ir_memof(fn, mem) : NULL;

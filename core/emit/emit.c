@@ -66,26 +66,27 @@ static void put_fma_operand(Emit *e, const Ins *i, const Operand *o, DType t,
 }
 
 static void put_fma(Emit *e, const Ins *i, const AtomMma *row) {
-  Operand o[OPERANDS];
-  operands_all(e->fn, i, o);
+  Operand acc = operand_of(e->fn, i, ROLE_ACC);
+  Operand a = operand_of(e->fn, i, ROLE_A), b = operand_of(e->fn, i, ROLE_B);
+  Operand c = operand_of(e->fn, i, ROLE_C);
   DType d = row->d_type;
   bool f = dtype_is_float(d), half = d == DT_F16 || d == DT_BF16;
   bool raw = half && row->a_type == d && row->b_type == d && row->c_type == d;
   bool round = f && !raw && d != DT_F32 && d != DT_F64;
   text_begin(e, i);
-  expr_reg_open(e, o[0].ref, o[0].reg[0], d, false);
+  expr_reg_open(e, acc.ref, acc.reg[0], d, false);
   if (round) text_printf(e, "%s(", convert_from_f32(e, i, d));
   Helper h = d == DT_F16 ? H_FMA_F16 : H_FMA_BF16;
   const char *fma = raw ? helper_use(e, h) : d == DT_F64 ? "__fma_rn"
                     : f ? "fmaf" : "";
   text_printf(e, "%s(", fma);
-  put_fma_operand(e, i, &o[1], row->a_type, raw);
+  put_fma_operand(e, i, &a, row->a_type, raw);
   text_puts(e, f ? ", " : " * ");
-  put_fma_operand(e, i, &o[2], row->b_type, raw);
+  put_fma_operand(e, i, &b, row->b_type, raw);
   text_puts(e, f ? ", " : " + ");
-  put_fma_operand(e, i, &o[3], row->c_type, raw);
+  put_fma_operand(e, i, &c, row->c_type, raw);
   text_puts(e, round ? "))" : ")");
-  expr_reg_close(e, o[0].ref, o[0].reg[0], d);
+  expr_reg_close(e, acc.ref, acc.reg[0], d);
   text_end(e);
 }
 
@@ -101,7 +102,7 @@ static void put_mma(Emit *e, Ref r) {
   const AtomUse *u = uses_atom(e, true, i->imm);
   Operand o[OPERANDS];
   int n = operands_all(e->fn, i, o);
-  bool same = operands_same(&o[0], &o[3]);
+  bool same = operands_accumulate(e->fn, i);
   text_begin(e, i);
   text_printf(e, "%s%s(", atomtext_name(e, true, u->id), same ? "" : "_dabc");
   for (int k = 0; k < n; k++) {

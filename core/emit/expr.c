@@ -850,7 +850,8 @@ static Prec atomic(Emit *e, const Ins *i) {
   text_puts(e, as_u64 || view ? "), " : ", ");
   if (i->imm == AT_CAS) {
     text_puts(e, arg);
-    expr_val(e, operands_ref(e->fn, i, 3), as_u64 ? PR_UNARY : PR_ANY);
+    expr_val(e, operand_ref(e->fn, i, ROLE_COMPARED),
+             as_u64 ? PR_UNARY : PR_ANY);
     text_puts(e, ", ");
   }
   text_puts(e, arg);
@@ -861,28 +862,20 @@ static Prec atomic(Emit *e, const Ins *i) {
 
 // ---- mbarriers ----
 
-// Writes the call of a st.async, with its operands: destination, mbarrier, CTA,
-// values.
-static void call_store(Emit *e, const Ins *i) {
-  Operand o[OPERANDS];
-  int n = operands_all(e->fn, i, o);
-  for (int k = 0; k < n && o[k].ref; k++) {
-    text_puts(e, k ? ", " : "");
-    if (k < 2) expr_place(e, o[k].ref, o[k].off);
-    else expr_val(e, o[k].ref, PR_ANY);
-  }
-}
-
+// Writes the call of an operation on an mbarrier, or of a st.async, with its
+// operands in order. The functions of single arrivals have no parameter for
+// their number.
 void expr_mbar(Emit *e, const Ins *i) {
   bool many;
+  const char *between = "";
+  Operand o;
   text_printf(e, "%s(", mbar_function(e, i, &many));
-  if (i->op == OP_STASYNC) {
-    call_store(e, i);
-  } else {
-    Ref count = i->a[2], rank = operands_ref(e->fn, i, 3);
-    expr_place(e, i->a[0], i->a[1]);
-    if (count && many) text_puts(e, ", "), expr_val(e, count, PR_ANY);
-    if (rank) text_puts(e, ", "), expr_val(e, rank, PR_ANY);
+  for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);) {
+    if (!o.ref || (o.role == ROLE_EACH && !many)) continue;
+    text_puts(e, between);
+    if (o.kind == OPERAND_MEM) expr_place(e, o.ref, o.off);
+    else expr_val(e, o.ref, PR_ANY);
+    between = ", ";
   }
   text_puts(e, ")");
 }

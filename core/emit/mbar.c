@@ -25,8 +25,8 @@ struct MbarCall {
 
 static bool arrives_once(const Emit *e, const Ins *i) {
   int64_t n;
-  bool arrives = i->op == OP_MBARARRIVE || i->op == OP_MBARTOKEN;
-  return arrives && ir_const(e->fn, i->a[2], &n) && n == 1;
+  Ref each = operand_ref(e->fn, i, ROLE_EACH);
+  return each && ir_const(e->fn, each, &n) && n == 1;
 }
 
 static bool waits(const struct MbarCall *m) {
@@ -35,18 +35,18 @@ static bool waits(const struct MbarCall *m) {
 
 static struct MbarCall form_of(const Emit *e, const Ins *i) {
   if (i->op == OP_STASYNC) {
-    DType t = ir_type(e->fn, operands_ref(e->fn, i, 5));
+    DType t = ir_type(e->fn, operand_ref(e->fn, i, ROLE_VALUE));
     return (struct MbarCall){.op = OP_STASYNC, .type = t,
                              .values = (int)i->imm / dtype_bits(t)};
   }
   struct MbarCall m = {.op = (Op)i->op, .flags = i->flags,
                        .many = !arrives_once(e, i)};
-  bool more = operands_ref(e->fn, i, 3) != 0, wait = waits(&m);
-  m.token = wait && ir_type(e->fn, i->a[2]) == DT_U64;
-  m.timed = wait && more;
-  m.far = !wait && more;
+  Ref phase = operand_ref(e->fn, i, ROLE_PARITY);
+  m.token = phase && ir_type(e->fn, phase) == DT_U64;
+  m.timed = operand_ref(e->fn, i, ROLE_TIME);
+  m.far = operand_ref(e->fn, i, ROLE_RANK);
   m.old = !target_has(e->sm, FT_MBARTRY);
-  if (m.old && wait) m.flags |= MBF_TEST;
+  if (m.old && phase) m.flags |= MBF_TEST;
   if (m.old) m.flags &= ~(7u << hint_field(HINT_SEM)->shift);
   return m;
 }

@@ -377,7 +377,7 @@ Prec ptx_access(Emit *e, const Ins *i) {
   if (view) text_puts(e, ")");
   if (a.cas) {
     text_puts(e, ", ");
-    expr_val(e, operands_ref(e->fn, i, 3), PR_ANY);
+    expr_val(e, operand_ref(e->fn, i, ROLE_COMPARED), PR_ANY);
   }
   if (a.st || a.atom) {
     text_puts(e, ", ");

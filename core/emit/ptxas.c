@@ -102,11 +102,10 @@ static bool meets_itself(const Emit *e) {
         last[k] = r;
       }
     } else if (i->op == OP_END && depth--) {
-      Operand a[OPERANDS], b[OPERANDS];
       if (!loop[depth] || !first[depth]) continue;
-      operands_all(fn, ir_get(fn, first[depth]), a);
-      operands_all(fn, ir_get(fn, last[depth]), b);
-      if (operands_same(a, b)) return true;
+      Operand a = operand_of(fn, ir_get(fn, first[depth]), ROLE_ACC);
+      Operand b = operand_of(fn, ir_get(fn, last[depth]), ROLE_ACC);
+      if (operands_same(&a, &b)) return true;
     }
   }
   return false;

@@ -190,7 +190,7 @@ void stmt_put(Emit *e, Ref r) {
   bool few = i->imm <= PICK_SELECTS, part = bits < g->wbits;
   static const Helper put[2][2] = {{H_PUT_LOCAL, H_PUT_LOCAL_PART},
                                    {H_PUT_REGISTER, H_PUT_PART}};
-  Ref which = operands_ref(e->fn, i, 3);
+  Ref which = operand_ref(e->fn, i, ROLE_INDEX);
   text_begin(e, i);
   if (expr_chosen(e, i, which)) {
     text_puts(e, " = ");
@@ -452,10 +452,10 @@ static void move_256(Emit *e, const Side *d, const Side *s) {
 
 void stmt_copy(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  Operand o[OPERANDS];
-  operands_all(e->fn, i, o);
-  Ref pred = o[2].ref;
-  Side d = side_of(e, &o[0]), s = side_of(e, &o[1]);
+  Operand dst = operand_of(e->fn, i, ROLE_DST);
+  Operand src = operand_of(e->fn, i, ROLE_SRC);
+  Ref pred = operand_ref(e->fn, i, ROLE_PRED);
+  Side d = side_of(e, &dst), s = side_of(e, &src);
   d.fresh = e->fresh[r];
   s.l2 = ptx_prefetch(e, i->flags);
   bool wide = i->imm == 256;
@@ -501,9 +501,9 @@ static const char *async_helper(Emit *e, int64_t bits, unsigned flags,
 
 void stmt_async(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  Operand o[OPERANDS];
-  operands_all(e->fn, i, o);
-  Ref pred = o[2].ref;
+  Operand dst = operand_of(e->fn, i, ROLE_DST);
+  Operand src = operand_of(e->fn, i, ROLE_SRC);
+  Ref pred = operand_ref(e->fn, i, ROLE_PRED);
   bool zfill = i->flags & CPF_ZFILL;
   text_begin(e, i);
   if (pred && !zfill) {
@@ -512,17 +512,17 @@ void stmt_async(Emit *e, Ref r) {
     text_puts(e, ") ");
   }
   text_puts(e, async_helper(e, i->imm, i->flags, pred != 0));
-  int64_t to = expr_beyond(e, o[0].ref, o[0].off);
-  int64_t from = expr_beyond(e, o[1].ref, o[1].off);
+  int64_t to = expr_beyond(e, dst.ref, dst.off);
+  int64_t from = expr_beyond(e, src.ref, src.off);
   int l2 = ptx_prefetch(e, i->flags);
   if (l2) text_printf(e, "<%d, %d, %" PRId64 ", %" PRId64 ">", l2,
                       (int)i->imm / 8, to, from);
   else if (from) text_printf(e, "<%" PRId64 ", %" PRId64 ">", to, from);
   else if (to) text_printf(e, "<%" PRId64 ">", to);
   text_puts(e, "(");
-  expr_address(e, o[0].ref, o[0].off);
+  expr_address(e, dst.ref, dst.off);
   text_puts(e, ", ");
-  expr_base(e, o[1].ref, o[1].off);
+  expr_base(e, src.ref, src.off);
   if (pred && zfill) {
     text_puts(e, ", ");
     expr_val(e, pred, PR_ANY);

@@ -463,13 +463,11 @@ static bool is_helper(const Ins *i) {
 static void note_atom(Emit *e, const Ins *i) {
   if (!is_helper(i)) return;
   AtomUse *u = atom_use(e, i->op != OP_MATRIX, (int)i->imm);
-  Operand o[OPERANDS];
-  int n = operands_all(e->fn, i, o);
-  for (int k = 0; k < n; k++)
-    if (o[k].kind == OPERAND_RUN && !uses_run_of_words(e, &o[k]))
-      u->refs = true;
+  Operand o;
+  for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);)
+    if (o.kind == OPERAND_RUN && !uses_run_of_words(e, &o)) u->refs = true;
   if (i->op == OP_MMA)
-    *(operands_same(&o[0], &o[3]) ? &u->same : &u->separate) = true;
+    *(operands_accumulate(e->fn, i) ? &u->same : &u->separate) = true;
 }
 
 // Marks register arrays whose address is taken: by helpers that take pointers,

@@ -252,21 +252,22 @@ static void flow(Search *s, Ref r) {
 // the operand's value.
 static Reach use_of(const Ins *i, const Operand *o) {
   bool opens = op_effect((Op)i->op) & EF_OPENS;
-  bool tma = i->op == OP_TMALOAD || i->op == OP_TMASTORE ||
-             i->op == OP_TMAPREFETCH;
-  if (o->kind == OPERAND_LANES || o->role) return REACH_SYNC;
+  bool address = o->role == ROLE_AT || o->role == ROLE_ADDRESS;
+  if (o->kind == OPERAND_LANES || role_synchronizes((Role)o->role))
+    return REACH_SYNC;
   if (o->kind == OPERAND_PRED)
     return i->op == OP_SEL ? REACH_CHOICE : REACH_CONTROL;
   if (o->kind != OPERAND_VALUE) return REACH_NONE;
   if (opens) return REACH_CONTROL;
-  if (i->op == OP_PTR || tma) return REACH_ADDRESS;
+  if (address) return REACH_ADDRESS;
   return REACH_NONE;
 }
 
 // Returns the value by which PICK or PUT choose a register, or which names the
 // lane of a shuffle.
-static Ref index_of(const Ins *i) {
-  if (i->op == OP_PICK) return i->a[2];
+static Ref index_of(const Fn *fn, const Ins *i) {
+  Ref index = operand_ref(fn, i, ROLE_INDEX);
+  if (index) return index;
   if (i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm))) return i->a[1];
   return 0;
 }
@@ -276,7 +277,7 @@ static void find_use(Search *s, Ref r) {
   Faith *f = &s->of[r];
   Operand o;
   if (!f->count || i->op == OP_TRAP) return;
-  Ref index = index_of(i);
+  Ref index = index_of(s->fn, i);
   if (index && s->from[index])
     f->reach = REACH_ADDRESS, f->from = s->from[index];
   for (Operands w = operands_of(s->fn, i); operands_next(&w, &o);) {

@@ -2,6 +2,7 @@
 // ops.h describes.
 #include "ir/operands.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -10,35 +11,52 @@
 
 // ---- operands that rows of other tables specify ----
 
-static const char *intrin_operands(const Ins *i) {
-  static const char *const each[] = {"", "v", "vv", "vvv"};
-  static const char *const masked[] = {"", "l", "vl", "vvl"};
+// The operands of instructions whose row in ops.h says `=`.
+typedef enum RowShape {
+  EACH1, EACH2, EACH3, MASK1, MASK2, MASK3,    // values, a mask of lanes
+  MMA1, MMA2, MMA3, MMA4, MMA5, MMA6, MMA7,    // number of operands
+  WG, WG_SMEM_A, WG_SPARSE, WG_SPARSE_SMEM_A,
+  LDSM, STSM, MOVM, NOTHING, ROW_SHAPES
+} RowShape;
+static const char *const row_operands[ROW_SHAPES] = {
+  [EACH1] = "v", [EACH2] = "vv", [EACH3] = "vvv",
+  [MASK1] = "lanes:l", [MASK2] = "v lanes:l", [MASK3] = "vv lanes:l",
+  [MMA1] = "acc:W", [MMA2] = "acc:W a:R", [MMA3] = "acc:W a:R b:R",
+  [MMA4] = "acc:W a:R b:R c:R", [MMA5] = "acc:W a:R b:R c:R R",
+  [MMA6] = "acc:W a:R b:R c:R RR", [MMA7] = "acc:W a:R b:R c:R RRR",
+  [WG] = "acc:W a:R b:v add:p", [WG_SMEM_A] = "acc:W a:v b:v add:p",
+  [WG_SPARSE] = "acc:W a:R b:v add:p meta:R",
+  [WG_SPARSE_SMEM_A] = "acc:W a:v b:v add:p meta:R",
+  [LDSM] = "dst:W src:r.s", [STSM] = "dst:w.s src:R", [MOVM] = "dst:W src:R",
+  [NOTHING] = "",
+};
+
+static RowShape intrin_shape(const Ins *i) {
   IntrinId id = intrin_id(i->imm);
+  int n = intrin_arity(id);
+  if (!n) return NOTHING;
   bool m = intrin_row(id)->class == INTRIN_M;
-  return (m ? masked : each)[intrin_arity(id)];
+  return (RowShape)((int)(m ? MASK1 : EACH1) + n - 1);
 }
 
-static const char *wgmma_operands(const AtomMma *row) {
-  bool sparse = row->flags & AMF_SPARSE;
-  if (row->flags & AMF_SMEM_A) return sparse ? "WvvpR" : "Wvvp";
-  return sparse ? "WRvpR" : "WRvp";
-}
-
-static const char *row_operands(const Ins *i) {
-  static const char *const mma[] = {"", "W", "WR", "WRR", "WRRR", "WRRRR",
-                                    "WRRRRR", "WRRRRRR"};
-  if (i->op == OP_WGMMA) return wgmma_operands(atom_mma((int)i->imm));
-  if (i->op == OP_MMA) return mma[atom_mma((int)i->imm)->nop];
-  if (i->op != OP_MATRIX) return intrin_operands(i);
+static RowShape row_shape(const Ins *i) {
+  if (op_rows[i->op].imm == IMM_INTRIN) return intrin_shape(i);
+  if (op_rows[i->op].imm == IMM_MMA) {
+    const AtomMma *row = atom_mma((int)i->imm);
+    if (i->op == OP_MMA) return (RowShape)((int)MMA1 + row->nop - 1);
+    bool smem = row->flags & AMF_SMEM_A;
+    if (row->flags & AMF_SPARSE) return smem ? WG_SPARSE_SMEM_A : WG_SPARSE;
+    return smem ? WG_SMEM_A : WG;
+  }
   switch (atom_copy((int)i->imm)->op) {
-    case CO_LDSM: return "Wr.s";
-    case CO_STSM: return "w.sR";
-    case CO_MOVM: return "WR";
+    case CO_LDSM: return LDSM;
+    case CO_STSM: return STSM;
+    case CO_MOVM: return MOVM;
     case CO_UNIVERSAL: case CO_AUTOVEC: case CO_CPASYNC: case CO_SHUFFLE:
     case CO_LOAD: case CO_STORE: case CO_BULK: case CO_TABLE:
       break;  // other operations are no matrix instructions
   }
-  return "";
+  return NOTHING;
 }
 
 // Sets the number and the width of the registers in run k of i's atom.
@@ -72,42 +90,23 @@ static int64_t moved(const Fn *fn, const Ins *i, Ref mem) {
   return bits;
 }
 
-// ---- the walk ----
+// ---- shapes: the operands of each row, read once ----
 
-Operands operands_of(const Fn *fn, const Ins *i) {
-  const char *sig = op_rows[i->op].operands;
-  return (Operands){.fn = fn, .i = i,
-                    .sig = *sig == '=' ? row_operands(i) : sig};
-}
+// An operand of a row. list: any number of operands.
+typedef struct Form {
+  uint8_t kind, space, role;
+  bool read, written, barrier, map, optional, list;
+} Form;
 
-static Ref take(Operands *w) { return operands_ref(w->fn, w->i, w->ref++); }
+typedef struct OpShape {
+  Form form[OPERANDS];
+  int n;
+  // 1 + number of Refs before the first operand with each role; 0: no operand
+  uint8_t at[ROLE_COUNT];
+} OpShape;
 
-// Reads a suffix `.g`, `.s` or `.r`, which restricts the operand's memory
-// space.
-static void take_space(Operands *w, Operand *o) {
-  if (*w->sig != '.') return;
-  o->space = w->sig[1] == 'g' ? SP_GMEM : w->sig[1] == 's' ? SP_SMEM : SP_RMEM;
-  w->sig += 2;
-}
-
-static void take_mem(Operands *w, Operand *o) {
-  o->ref = take(w);
-  o->off = take(w);
-  o->bits = o->barrier ? 64 : o->map ? 1024 : moved(w->fn, w->i, o->ref);
-  take_space(w, o);
-}
-
-static void take_run(Operands *w, Operand *o) {
-  o->space = SP_RMEM;
-  o->ref = take(w);
-  o->reg = w->fn->reg.p + w->i->reg + w->reg;
-  run_of(w->i, w->run++, o);
-  w->reg += (uint32_t)o->n;
-}
-
-// The meaning of each letter of a row's operands, without the suffix for the
-// space.
-static const Operand letters['x' + 1] = {
+// The meaning of each letter, without suffixes.
+static const Form letters['x' + 1] = {
   ['v'] = {.kind = OPERAND_VALUE},
   ['p'] = {.kind = OPERAND_PRED},
   ['l'] = {.kind = OPERAND_LANES},
@@ -123,37 +122,123 @@ static const Operand letters['x' + 1] = {
   ['D'] = {.kind = OPERAND_MEM, .read = true, .written = true, .map = true},
   ['m'] = {.kind = OPERAND_MAP, .read = true},
   ['M'] = {.kind = OPERAND_MAP, .written = true},
-  ['R'] = {.kind = OPERAND_RUN, .read = true},
-  ['W'] = {.kind = OPERAND_RUN, .written = true},
+  ['R'] = {.kind = OPERAND_RUN, .space = SP_RMEM, .read = true},
+  ['W'] = {.kind = OPERAND_RUN, .space = SP_RMEM, .written = true},
 };
 
-// Reports whether the next operand belongs to a list (`*`). Skips lists whose
-// elements have all been read.
-static bool listed(Operands *w) {
-  for (; *w->sig && w->sig[1] == '*'; w->sig += 2)
-    if (w->list < (*w->sig == 'X' ? w->i->flags : w->i->nx)) return true;
-  return false;
+// Reads a role and its colon, if there is one.
+static uint8_t read_role(const char **s) {
+  size_t n = strcspn(*s, ": ");
+  if ((*s)[n] != ':') return ROLE_NONE;
+  Role r = ROLE_NONE;
+  while (r < ROLE_COUNT - 1 &&
+         (strlen(role_name(r)) != n || memcmp(role_name(r), *s, n) != 0))
+    r++;
+  *s += n + 1;
+  return (uint8_t)r;
+}
+
+// Reads one word of a row's operands. Sets *times to the number of operands
+// that it describes.
+static Form read_form(const char **at, int *times) {
+  const char *s = *at;
+  Role role = read_role(&s);
+  Form f = letters[(unsigned char)*s++];
+  f.role = (uint8_t)role;
+  if (*s == '.') {
+    f.space = s[1] == 'g' ? SP_GMEM : s[1] == 's' ? SP_SMEM : SP_RMEM;
+    s += 2;
+  }
+  if (*s == '?') f.optional = *s++;
+  *times = *s >= '1' && *s <= '9' ? *s++ - '0' : 1;
+  if (*s == '*') f.list = *s++;
+  *at = s;
+  return f;
+}
+
+static void read_shape(OpShape *shape, const char *s) {
+  int refs = 0, times;
+  while (*s == ' ') s++;
+  for (; *s; s += strspn(s, " ")) {
+    Form f = read_form(&s, &times);
+    if (!shape->at[f.role]) shape->at[f.role] = (uint8_t)(1 + refs);
+    for (int k = 0; k < times; k++) {
+      shape->form[shape->n++] = f;
+      refs += 1 + (f.kind == OPERAND_MEM);
+    }
+  }
+  shape->at[ROLE_NONE] = 0;
+}
+
+static OpShape shapes[OP_COUNT + ROW_SHAPES];
+static pthread_once_t shapes_once = PTHREAD_ONCE_INIT;
+
+static void read_shapes(void) {
+  for (int k = 0; k < OP_COUNT; k++)
+    if (op_rows[k].operands[0] != '=')
+      read_shape(&shapes[k], op_rows[k].operands);
+  for (int k = 0; k < ROW_SHAPES; k++)
+    read_shape(&shapes[OP_COUNT + k], row_operands[k]);
+}
+
+static const OpShape *shape_of(const Ins *i) {
+  pthread_once(&shapes_once, read_shapes);
+  bool row = op_rows[i->op].operands[0] == '=';
+  return &shapes[row ? OP_COUNT + (int)row_shape(i) : i->op];
+}
+
+bool operand_has(Op op, Role role) {
+  pthread_once(&shapes_once, read_shapes);
+  return shapes[op].at[role];
+}
+
+// ---- the walk ----
+
+Operands operands_of(const Fn *fn, const Ins *i) {
+  return (Operands){.fn = fn, .i = i, .shape = shape_of(i)};
+}
+
+// Returns Ref number k of an op without a list, or 0.
+static Ref ref_at(const Fn *fn, const Ins *i, uint32_t k) {
+  return k < 3 ? i->a[k] : k - 3 < i->nx ? fn->ext.p[i->ext + k - 3] : 0;
+}
+
+static Ref take(Operands *w) { return ref_at(w->fn, w->i, w->ref++); }
+
+static void take_mem(Operands *w, Operand *o) {
+  o->ref = take(w);
+  o->off = take(w);
+  o->bits = o->barrier ? 64 : o->map ? 1024 : moved(w->fn, w->i, o->ref);
+}
+
+static void take_run(Operands *w, Operand *o) {
+  o->ref = take(w);
+  o->reg = w->fn->reg.p + w->i->reg + w->reg;
+  run_of(w->i, w->run++, o);
+  w->reg += (uint32_t)o->n;
+}
+
+// Reports whether the list of form f has operands that were not read yet.
+static bool listed(const Operands *w, const Form *f) {
+  return w->list < (f->written ? w->i->flags : w->i->nx);
 }
 
 bool operands_next(Operands *w, Operand *o) {
-  while (*w->sig == ' ') w->sig++;
-  bool list = listed(w);
-  if (!*w->sig) return false;
-  *o = letters[(unsigned char)*w->sig];
-  if (list) {
+  const Form *f = &w->shape->form[w->k];
+  while (w->k < w->shape->n && f->list && !listed(w, f)) w->k++, f++;
+  if (w->k == w->shape->n) return false;
+  *o = (Operand){.kind = f->kind, .space = f->space, .role = f->role,
+                 .read = f->read, .written = f->written,
+                 .barrier = f->barrier, .map = f->map,
+                 .optional = f->optional};
+  if (f->list) {
     o->ref = w->fn->ext.p[w->i->ext + w->list++];
     return true;
   }
-  w->sig++;
-  if (o->kind == OPERAND_RUN) take_run(w, o);
-  else if (o->kind == OPERAND_MEM) take_mem(w, o);
+  w->k++;
+  if (f->kind == OPERAND_RUN) take_run(w, o);
+  else if (f->kind == OPERAND_MEM) take_mem(w, o);
   else o->ref = take(w);
-  if (o->kind == OPERAND_OBJECT) take_space(w, o);
-  if (*w->sig == '/') {
-    o->role = w->sig[1];
-    w->sig += 2;
-  }
-  if (*w->sig == '?') o->optional = *w->sig++;
   return true;
 }
 
@@ -161,6 +246,26 @@ int operands_all(const Fn *fn, const Ins *i, Operand o[OPERANDS]) {
   int n = 0;
   for (Operands w = operands_of(fn, i); n < OPERANDS; n++)
     if (!operands_next(&w, &o[n])) break;
+  return n;
+}
+
+Operand operand_of(const Fn *fn, const Ins *i, Role role) {
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if (o.role == role) return o;
+  return (Operand){.role = (uint8_t)role};
+}
+
+Ref operand_ref(const Fn *fn, const Ins *i, Role role) {
+  unsigned at = shape_of(i)->at[role];
+  return at ? ref_at(fn, i, at - 1) : 0;
+}
+
+int operand_refs(const Fn *fn, const Ins *i, Role role, Ref r[OPERANDS]) {
+  int n = 0;
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if (o.role == role && o.ref) r[n++] = o.ref;
   return n;
 }
 
@@ -173,6 +278,11 @@ const Ref *operands_list(const Fn *fn, const Ins *i, uint32_t *n) {
 bool operands_same(const Operand *a, const Operand *b) {
   return a->ref == b->ref && a->n == b->n &&
          memcmp(a->reg, b->reg, (size_t)a->n * sizeof *a->reg) == 0;
+}
+
+bool operands_accumulate(const Fn *fn, const Ins *i) {
+  Operand acc = operand_of(fn, i, ROLE_ACC), c = operand_of(fn, i, ROLE_C);
+  return operands_same(&acc, &c);
 }
 
 void ir_mark_arguments(Fn *fn) {

@@ -29,7 +29,7 @@ typedef struct Operand {
   uint8_t kind;         // the OperandKind
   uint8_t space;  // MEM, RUN: the Space that the op requires; SP_HOST: any
   bool read, written;   // VAR, MEM, MAP, RUN: how the op accesses the operand
-  char role;  // VALUE: role in synchronization (a letter of ops.h), or 0
+  uint8_t role;         // the Role, or ROLE_NONE
   bool optional;
   // MEM. barrier: the operand is an mbarrier. map: the operand is a tensor map.
   bool barrier, map;
@@ -43,7 +43,8 @@ typedef struct Operand {
 typedef struct Operands {
   const Fn *fn;
   const Ins *i;
-  const char *sig;      // operands of the row that are not read yet
+  const struct OpShape *shape;  // the operands of i's row, from operands.c
+  int k;                // number of operands of the shape read so far
   uint32_t ref, list;   // number of Refs read so far, and of Refs of lists
   uint32_t reg;         // number of register numbers read so far
   int run;              // number of runs read so far
@@ -54,16 +55,22 @@ Operands operands_of(const Fn *fn, const Ins *i);
 bool operands_next(Operands *w, Operand *o);
 // Writes all operands of an op without a list to o. Returns their number.
 int operands_all(const Fn *fn, const Ins *i, Operand o[OPERANDS]);
+// Returns the first operand of i with this role. Its ref is 0 if it is absent,
+// or if the op has no such operand.
+Operand operand_of(const Fn *fn, const Ins *i, Role role);
+// Returns the ref of operand_of.
+Ref operand_ref(const Fn *fn, const Ins *i, Role role);
+// Writes the refs of all values with this role to r. Returns their number.
+int operand_refs(const Fn *fn, const Ins *i, Role role, Ref r[OPERANDS]);
+// Reports whether instructions of the op can have an operand with this role.
+bool operand_has(Op op, Role role);
 // Returns the values in the list of an op, which follows the list of variables
 // if there is one. Sets *n to the number of values.
 const Ref *operands_list(const Fn *fn, const Ins *i, uint32_t *n);
 // Reports whether two runs consist of the same registers.
 bool operands_same(const Operand *a, const Operand *b);
-
-// Returns operand Ref number k of an op without a list, or 0.
-static inline Ref operands_ref(const Fn *fn, const Ins *i, uint32_t k) {
-  return k < 3 ? i->a[k] : k - 3 < i->nx ? fn->ext.p[i->ext + k - 3] : 0;
-}
+// Reports whether the accumulators of MMA i are its C, too.
+bool operands_accumulate(const Fn *fn, const Ins *i);
 
 // Appends ins with nref Refs as operands, in order, and the nreg register
 // numbers of its runs.

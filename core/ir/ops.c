@@ -21,6 +21,16 @@ const OpRow op_rows[OP_COUNT] = {
 #include "ir/ops.h"
 };
 
+static const struct { const char *name; bool sync; } roles[] = {
+#define RO(id, name, sync, meaning) {name, sync},
+  ROLES(RO)
+#undef RO
+};
+
+const char *role_name(Role r) { return roles[r].name; }
+
+bool role_synchronizes(Role r) { return roles[r].sync; }
+
 const char *who_name(Who who) {
   static const char *const t[] = {"", "lane", "mask", "warp", "full", "row",
                                   "text"};

@@ -8,7 +8,9 @@
 // them differently. Defined as `case OP_##id:`, they form the cases of a
 // switch.
 //
-// operands: one letter each, in order; blanks are ignored.
+// operands: words separated by blanks, in order. A word is a letter, before it
+// the operand's role and a colon (operands of scalar operations have no roles,
+// and their letters need no blanks), after it suffixes.
 //   v  a value         p  a boolean        l  a mask of lanes (u32)
 //   x  a variable that is read             X  ... that is set
 //   r  elements of a memory object that are read, from an offset (i32 or i64;
@@ -20,13 +22,10 @@
 //   m  a tensor map through which it reads,  M  ... writes
 //   R  a run of registers that is read: an object, and for each register the
 //      constant index of its first element;  W  ... written
-//   /  suffix of a synchronisation value: a letter for its role (Operand.role)
-//      n  arrivals of a phase             e  arrivals at once
-//      y  bytes        q  the phase       t  threads
-//      k  a CTA's rank in the cluster     c  a mask of CTAs
-//   ?  suffix: the operand is optional
+//   ?  suffix: the operand is optional;  ?7  up to 7 optional operands
 //   *  suffix of the last operand: any number of them; X*: Ins.flags of them
-//   =  as the row of intrin.h or of the atoms specifies
+//   =  as the row of intrin.h or of the atoms specifies (operands.c)
+// Roles are rows of ROLES (rows.h). operand_of finds the operand of a role.
 // operands.h describes their encoding in an Ins and the walk over them.
 // imm: the meaning of Ins.imm:
 //   NONE  nothing                     RAW  a constant's bits
@@ -90,27 +89,27 @@ LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE, EXACT)
 // memory objects, whose elements have type Ins.type
 LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE, EXACT)  // a pointer argument
 // The i64 address of the object's first byte.
-LEAF(ADDRESS, "address", "o.g", NONE, ANY, KNOWN, LANE, EXACT)
+LEAF(ADDRESS, "address", "object:o.g", NONE, ANY, KNOWN, LANE, EXACT)
 // Word number Ins.imm of a tensor map that is an argument, as a u64.
-LEAF(MAPWORD, "tmap.word", "m", RAW, ANY, KNOWN, LANE, EXACT)
+LEAF(MAPWORD, "tmap.word", "map:m", RAW, ANY, KNOWN, LANE, EXACT)
 // shared memory of the CTA
 LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE, EXACT)
 // An object in shared memory of another CTA of the cluster. Operands: this
 // CTA's object, the rank of the other CTA.
-OP(DSMEM, "dsmem", "o.s v/k", MEM, ANY, OBJECT, LANE, EXACT)
+OP(DSMEM, "dsmem", "object:o.s rank:v", MEM, ANY, OBJECT, LANE, EXACT)
 OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE, EXACT)  // registers of the thread
 // The matrix descriptor of wgmma for the start of a shared object; imm: the
 // bits of the descriptor except the address. Adding 1 to it advances by 16
 // bytes.
-LEAF(DESC, "desc", "v", RAW, ANY, KNOWN, LANE, EXACT)
+LEAF(DESC, "desc", "object:v", RAW, ANY, KNOWN, LANE, EXACT)
 // a tensor map, an argument
 LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE, EXACT)
 // A tensor map in memory, 16 elements of 64 bits. With m, an argument that is a
 // tensor map, it has the box of m. Without m, its box is not known, and it
 // describes a tensor at a raw address.
-OP(TMAPAT, "tmap.at", "d m?", MEM, ANY, OBJECT, LANE, EXACT)
+OP(TMAPAT, "tmap.at", "tmap:d map:m?", MEM, ANY, OBJECT, LANE, EXACT)
 // global memory at an i64 address
-OP(PTR, "ptr", "v", MEM, ANY, OBJECT, LANE, EXACT)
+OP(PTR, "ptr", "address:v", MEM, ANY, OBJECT, LANE, EXACT)
 // Arithmetic, which eval.c defines for every type.
 SCALAR(ADD, "add", "vv", SAME, EXACT)
 SCALAR(SUB, "sub", "vv", SAME, EXACT)
@@ -133,7 +132,7 @@ SCALAR(LT, "lt", "vv", CMP, EXACT)
 SCALAR(LE, "le", "vv", CMP, EXACT)
 SCALAR(EQ, "eq", "vv", CMP, EXACT)
 SCALAR(NE, "ne", "vv", CMP, EXACT)
-OP(SEL, "sel", "pvv", NONE, SEL, PURE, LANE, EXACT)
+OP(SEL, "sel", "pred:p vv", NONE, SEL, PURE, LANE, EXACT)
 // converts any type to any type: base/dtype.h
 OP(CVT, "cvt", "v", NONE, ANY, PURE, LANE, EXACT)
 // reinterprets bits as a type of the same width
@@ -144,20 +143,21 @@ OP(INTRIN, "intrin", "=", INTRIN, ANY, PURE, LANE, ROW)
 OP(ASK, "ask", "=", INTRIN, ANY, ASK, ROW, ROW)
 // Accesses to elements of memory objects. LD returns the element. flags:
 // HINT_*.
-OP(LD, "ld", "r", NONE, ANY, MEMORY, LANE, EXACT)
-DO(ST, "st", "wv", NONE, NONE, MEMORY, LANE, EXACT)  // flags: HINT_*
-DO(FILL, "fill", "w.r v", ELEMENTS, SET, REGS, LANE, EXACT)
+OP(LD, "ld", "src:r", NONE, ANY, MEMORY, LANE, EXACT)
+DO(ST, "st", "dst:w value:v", NONE, NONE, MEMORY, LANE, EXACT)  // flags: HINT_*
+DO(FILL, "fill", "dst:w.r value:v", ELEMENTS, SET, REGS, LANE, EXACT)
 // PICK reads and PUT writes one of several registers, by an index known only at
 // run time. An index out of range is an error. Values of PUT: the new value,
 // the index.
-OP(PICK, "pick", "r.r v", ELEMENTS, ANY, REGS, LANE, EXACT)
-DO(PUT, "put", "a.r vv", ELEMENTS, NONE, REGS, LANE, EXACT)
+OP(PICK, "pick", "src:r.r index:v", ELEMENTS, ANY, REGS, LANE, EXACT)
+DO(PUT, "put", "dst:a.r value:v index:v", ELEMENTS, NONE, REGS, LANE, EXACT)
 // Vector copies of 8 to 256 bits, contiguous on both sides.
-DO(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE, EXACT)
+DO(COPY, "copy", "dst:w src:r pred:p?", BITS, NONE, MEMORY, LANE, EXACT)
 // cp.async: the optional operands are a predicate that says whether it reads,
 // and the number of bytes that it reads. It fills the remaining bytes with
 // zeros. Without these operands it reads all bytes.
-DO(CPASYNC, "cp.async", "w.s r.g p?v?", BITS, NONE, ASYNC(CPWAIT), LANE, EXACT)
+DO(CPASYNC, "cp.async", "dst:w.s src:r.g pred:p? part:v?", BITS, NONE,
+   ASYNC(CPWAIT), LANE, EXACT)
 DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE, EXACT)
 DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE, EXACT)
 // Instructions of atoms: operands D A B C ..., or destination and source.
@@ -171,34 +171,40 @@ DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, ORDER, FULL, EXACT)
 DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, ORDER, FULL, EXACT)
 // Order among threads. Operands: the number of threads, and the barrier's
 // number if it is traced.
-DO(BAR, "bar.sync", "v/t?v?", BARRIER, NONE, ORDER, WARP, EXACT)
-DO(BARARRIVE, "bar.arrive", "v/t?v?", BARRIER, NONE, ORDER, WARP, EXACT)
-DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK, EXACT)
+DO(BAR, "bar.sync", "threads:v? number:v?", BARRIER, NONE, ORDER, WARP, EXACT)
+DO(BARARRIVE, "bar.arrive", "threads:v? number:v?", BARRIER, NONE, ORDER, WARP,
+   EXACT)
+DO(SYNCWARP, "syncwarp", "lanes:l", NONE, NONE, ORDER, MASK, EXACT)
 DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE, EXACT)
 // Mbarriers count arrivals and bytes in phases. A parity names a phase. flags:
 // HINT_*, MBF_*. MBARARRIVE and MBARTOKEN may make several arrivals at once.
 // MBARTOKEN returns the phase of these arrivals. A last operand k is the rank
 // of the CTA that has the mbarrier (default: this CTA). Value of MBARINIT: the
 // number of arrivals that complete a phase.
-DO(MBARINIT, "mbarrier.init", "bv/n", NONE, NONE, MEET, LANE, EXACT)
+DO(MBARINIT, "mbarrier.init", "bar:b arrivals:v", NONE, NONE, MEET, LANE, EXACT)
 // Values: the number of arrivals, the rank of a CTA.
-DO(MBARARRIVE, "mbarrier.arrive", "bv/e v/k?", NONE, NONE, MEET, LANE, EXACT)
+DO(MBARARRIVE, "mbarrier.arrive", "bar:b each:v rank:v?", NONE, NONE, MEET,
+   LANE, EXACT)
 // returns a u64
-OP(MBARTOKEN, "mbarrier.arrive.token", "bv", NONE, ANY, MEET, LANE, EXACT)
+OP(MBARTOKEN, "mbarrier.arrive.token", "bar:b each:v", NONE, ANY, MEET, LANE,
+   EXACT)
 // Values: the number of bytes, the rank of a CTA.
-DO(MBARTX, "mbarrier.expect_tx", "bv/y v/k?", NONE, NONE, MEET, LANE, EXACT)
+DO(MBARTX, "mbarrier.expect_tx", "bar:b bytes:v rank:v?", NONE, NONE, MEET,
+   LANE, EXACT)
 // First value: the phase, as a parity or an MBARTOKEN. Second value: a time
 // limit in nanoseconds. MBARTRY returns whether the phase completed.
-DO(MBARWAIT, "mbarrier.wait", "bv/q", NONE, NONE, MEET, LANE, EXACT)
-OP(MBARTRY, "mbarrier.try_wait", "bv/q v?", NONE, ANY, MEET, LANE, EXACT)
-DO(MBARINVAL, "mbarrier.inval", "b", NONE, NONE, MEET, LANE, EXACT)
+DO(MBARWAIT, "mbarrier.wait", "bar:b parity:v", NONE, NONE, MEET, LANE, EXACT)
+OP(MBARTRY, "mbarrier.try_wait", "bar:b parity:v time:v?", NONE, ANY, MEET,
+   LANE, EXACT)
+DO(MBARINVAL, "mbarrier.inval", "bar:b", NONE, NONE, MEET, LANE, EXACT)
 // Arrives when the thread's earlier cp.async copies have completed.
-DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE, EXACT)
+DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "bar:b", NONE, NONE, MEET, LANE,
+   EXACT)
 // Stores 1, 2 or 4 values to shared memory of a CTA of the cluster, at the
 // place that w has in this CTA. The first value is the CTA's rank. An mbarrier
 // of that CTA counts the bytes.
-DO(STASYNC, "st.async", "w.s bv/k vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE,
-   EXACT)
+DO(STASYNC, "st.async", "dst:w.s bar:b rank:v value:v value:v?3", BITS, NONE,
+   ASYNC(MBARWAIT), LANE, EXACT)
 // Cluster barriers; flags: CLF_*.
 DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW, EXACT)
 DO(CLUSTERWAIT, "cluster.wait", "", NONE, NONE, ORDER, ROW, EXACT)
@@ -215,21 +221,21 @@ DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, ORDER, LANE,
 // offsets of im2col. Loads have the mbarrier that counts their bytes, a mask of
 // destination CTAs of the cluster (default: this CTA), and a cache policy.
 // Stores have a cache policy.
-DO(TMALOAD, "tma.load", "w.s m b v/c?v? vv?v?v?v?v?v?v?", BITS, NONE,
-   ASYNC(MBARWAIT), LANE, EXACT)
-DO(TMASTORE, "tma.store", "M r.s v? vv?v?v?v?v?v?v?", BITS, NONE,
+DO(TMALOAD, "tma.load", "dst:w.s map:m bar:b mask:v? policy:v? at:v at:v?7",
+   BITS, NONE, ASYNC(MBARWAIT), LANE, EXACT)
+DO(TMASTORE, "tma.store", "map:M src:r.s policy:v? at:v at:v?7", BITS, NONE,
    ASYNC(BULKWAIT), LANE, ROW)
 // Prefetches a box into L2. Without coordinates, prefetches the tensor map.
-DO(TMAPREFETCH, "tma.prefetch", "m v?v?v?v?v?v?v?v?v?", NONE, NONE, ORDER,
+DO(TMAPREFETCH, "tma.prefetch", "map:m policy:v? at:v?8", NONE, NONE, ORDER,
    LANE, EXACT)
-DO(BULKLOAD, "bulk.load", "w.s r.g b v/c?v?", BITS, NONE, ASYNC(MBARWAIT), LANE,
-   EXACT)
-DO(BULKSTORE, "bulk.store", "w.g r.s v?", BITS, NONE, ASYNC(BULKWAIT), LANE,
-   ROW)
+DO(BULKLOAD, "bulk.load", "dst:w.s src:r.g bar:b mask:v? policy:v?", BITS, NONE,
+   ASYNC(MBARWAIT), LANE, EXACT)
+DO(BULKSTORE, "bulk.store", "dst:w.g src:r.s policy:v?", BITS, NONE,
+   ASYNC(BULKWAIT), LANE, ROW)
 // Copies to shared memory of the CTA whose rank is the last operand. An
 // mbarrier of that CTA counts the bytes.
-DO(BULKSEND, "bulk.send", "w.s r.s b v/k", BITS, NONE, ASYNC(MBARWAIT), LANE,
-   EXACT)
+DO(BULKSEND, "bulk.send", "dst:w.s src:r.s bar:b rank:v", BITS, NONE,
+   ASYNC(MBARWAIT), LANE, EXACT)
 // BULKCOMMIT makes a group of a thread's stores. BULKWAIT waits until at most
 // imm groups are pending.
 DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE, EXACT)
@@ -239,32 +245,35 @@ DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE, EXACT)
 // one field of the map: Ins.flags is the TensorMapField, Ins.imm the mode. The
 // async proxy sees a changed map after a release fence and ACQUIRE. It also
 // sees one after PUBLISH, by which a warp copies the map from shared memory.
-DO(MAPCOPY, "tmap.copy", "D m", NONE, NONE, MEMORY, LANE, EXACT)
-DO(MAPADDRESS, "tmap.address", "D a.g", NONE, NONE, MEMORY, LANE, EXACT)
-DO(MAPSET, "tmap.set", "D v", MODE, NONE, MEMORY, LANE, EXACT)
-DO(MAPACQUIRE, "tmap.acquire", "d", NONE, NONE, MEET, LANE, EXACT)
-DO(MAPPUBLISH, "tmap.publish", "D d", NONE, NONE, MEET, FULL, EXACT)
+DO(MAPCOPY, "tmap.copy", "tmap:D map:m", NONE, NONE, MEMORY, LANE, EXACT)
+DO(MAPADDRESS, "tmap.address", "tmap:D tensor:a.g", NONE, NONE, MEMORY, LANE,
+   EXACT)
+DO(MAPSET, "tmap.set", "tmap:D value:v", MODE, NONE, MEMORY, LANE, EXACT)
+DO(MAPACQUIRE, "tmap.acquire", "tmap:d", NONE, NONE, MEET, LANE, EXACT)
+DO(MAPPUBLISH, "tmap.publish", "tmap:D from:d", NONE, NONE, MEET, FULL, EXACT)
 // Values: the operand and, for CAS, the compared value. Returns the old value.
-OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE, ROW)
-DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE, EXACT)
-DO(ASM, "asm", "X*v*", TEXT, NONE, ACT, TEXT, TEXT)  // inline PTX
-DO(TRAP, "trap", "p", TEXT, NONE, ACT, LANE, EXACT)   // traps if p is false
+OP(ATOMIC, "atomic", "dst:a value:v compared:v?", ATOMIC, ANY, MEMORY, LANE,
+   ROW)
+DO(PRINTF, "printf", "value:v*", TEXT, NONE, ACT, LANE, EXACT)
+DO(ASM, "asm", "var:X* value:v*", TEXT, NONE, ACT, TEXT, TEXT)  // inline PTX
+DO(TRAP, "trap", "pred:p", TEXT, NONE, ACT, LANE,
+   EXACT)   // traps if p is false
 // a variable is a mutable scalar
 // value: the initial value
-OP(VAR, "var", "v", NONE, SAME, VAR, LANE, EXACT)
-OP(VGET, "get", "x", NONE, SAME, VAR, LANE, EXACT)
-DO(VSET, "set", "Xv", NONE, SET, VAR, LANE, EXACT)
+OP(VAR, "var", "value:v", NONE, SAME, VAR, LANE, EXACT)
+OP(VGET, "get", "var:x", NONE, SAME, VAR, LANE, EXACT)
+DO(VSET, "set", "var:X value:v", NONE, SET, VAR, LANE, EXACT)
 // Values: first, limit, step. The result is the counter, an i32 or i64.
-OP(FOR, "for", "vvv", UNROLL, SAME, OPEN, LANE, EXACT)
+OP(FOR, "for", "first:v limit:v step:v", UNROLL, SAME, OPEN, LANE, EXACT)
 // repeats until a BREAKIF leaves it
 DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE, EXACT)
 // executes once; a BREAKIF can leave it
 DO(ONCE, "once", "", NONE, NONE, OPEN, LANE, EXACT)
 // if p is true, leaves Ins.imm regions
-DO(BREAKIF, "break.if", "p", LEVELS, NONE, LEAVE, LANE, EXACT)
+DO(BREAKIF, "break.if", "pred:p", LEVELS, NONE, LEAVE, LANE, EXACT)
 // ends the thread if p is true
-DO(EXITIF, "exit.if", "p", NONE, NONE, LEAVE, LANE, EXACT)
-DO(IF, "if", "p", NONE, NONE, OPEN, LANE, EXACT)
+DO(EXITIF, "exit.if", "pred:p", NONE, NONE, LEAVE, LANE, EXACT)
+DO(IF, "if", "pred:p", NONE, NONE, OPEN, LANE, EXACT)
 DO(ELSE, "else", "", NONE, NONE, TURN, LANE, EXACT)
 DO(END, "end", "", NONE, NONE, CLOSE, LANE, EXACT)
 #undef SCALAR

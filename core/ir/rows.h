@@ -11,6 +11,55 @@ typedef enum Op {
   OP_COUNT
 } Op;
 
+// RO(ID, "name", synchronizes, "meaning"): roles of operands. An operand that
+// synchronizes counts threads, arrivals or bytes, or names a phase or CTAs.
+#define ROLES(RO) \
+  RO(NONE, "", false, "no role: an operand of a scalar operation") \
+  RO(DST, "dst", false, "destination: memory or registers that are written") \
+  RO(SRC, "src", false, "source: memory or registers that are read") \
+  RO(VALUE, "value", false, "value that is stored, set or printed") \
+  RO(COMPARED, "compared", false, "value to which the old value is compared") \
+  RO(OBJECT, "object", false, "memory object") \
+  RO(ADDRESS, "address", false, "address in global memory, an i64") \
+  RO(MAP, "map", false, "tensor map of a copy, or that is copied") \
+  RO(TMAP, "tmap", false, "tensor map in memory") \
+  RO(FROM, "from", false, "tensor map that is published") \
+  RO(TENSOR, "tensor", false, "tensor that a map describes") \
+  RO(BAR, "bar", false, "mbarrier that counts arrivals or bytes") \
+  RO(POLICY, "policy", false, "cache policy, a u64") \
+  RO(AT, "at", false, "coordinate of a box, mode 0 first, or im2col offset") \
+  RO(PRED, "pred", false, "condition") \
+  RO(PART, "part", false, "bytes that are read; the other bytes become 0") \
+  RO(INDEX, "index", false, "index of a register") \
+  RO(LANES, "lanes", false, "mask of the lanes that take part") \
+  RO(NUMBER, "number", false, "barrier's number") \
+  RO(TIME, "time", false, "time limit in nanoseconds") \
+  RO(VAR, "var", false, "variable") \
+  RO(FIRST, "first", false, "first value of a counter") \
+  RO(LIMIT, "limit", false, "value that a counter does not reach") \
+  RO(STEP, "step", false, "difference of two values of a counter") \
+  RO(ARRIVALS, "arrivals", true, "arrivals that complete a phase") \
+  RO(EACH, "each", true, "arrivals that are made at once") \
+  RO(BYTES, "bytes", true, "bytes that a phase waits for") \
+  RO(PARITY, "parity", true, "phase: a parity, or an arrival's token") \
+  RO(THREADS, "threads", true, "threads that take part in a barrier") \
+  RO(RANK, "rank", true, "rank of a CTA in the cluster") \
+  RO(MASK, "mask", true, "mask of CTAs of the cluster") \
+  RO(ACC, "acc", false, "accumulators") \
+  RO(A, "a", false, "operand A of an MMA: registers or a descriptor") \
+  RO(B, "b", false, "operand B of an MMA: registers or a descriptor") \
+  RO(C, "c", false, "operand C of an MMA") \
+  RO(ADD, "add", false, "whether the accumulators are added") \
+  RO(META, "meta", false, "metadata of a sparse operand A")
+typedef enum Role {
+#define RO(id, name, sync, meaning) ROLE_##id,
+  ROLES(RO)
+#undef RO
+  ROLE_COUNT
+} Role;
+const char *role_name(Role r);
+bool role_synchronizes(Role r);
+
 // The threads of a warp that execute an operation together. ops.h describes the
 // values.
 typedef enum Who {

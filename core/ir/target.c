@@ -85,9 +85,8 @@ Need target_need(const Fn *fn, const Ins *i) {
     return features[FT_ATOMIC_BF16];
   bool access = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
   bool mbar = is_mbar(i), sem = hint_get(i->flags, HINT_SEM) != 0;
-  // an operand follows the mbarrier (two Refs) and a value
-  if (mbar && operands_ref(fn, i, 3))
-    return features[i->op == OP_MBARTRY ? FT_MBARLIMIT : FT_MBARFAR];
+  if (mbar && operand_ref(fn, i, ROLE_TIME)) return features[FT_MBARLIMIT];
+  if (mbar && operand_ref(fn, i, ROLE_RANK)) return features[FT_MBARFAR];
   if ((mbar || (access && sem)) &&
       hint_get(i->flags, HINT_SCOPE) == SCOPE_CLUSTER)
     return features[FT_SCOPE];

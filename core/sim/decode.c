@@ -406,13 +406,20 @@ static SimSide side(Prog *g, const Operand *o) {
   return s;
 }
 
+static SimSide side_of(Prog *g, const Ins *i, Role role) {
+  Operand o = operand_of(g->fn, i, role);
+  return o.ref ? side(g, &o) : (SimSide){0};
+}
+
+static uint32_t slot_of(Prog *g, const Ins *i, Role role) {
+  return g->slot[operand_ref(g->fn, i, role)];
+}
+
 static void decode_copy(Prog *g, const Ins *i, SimIns *d) {
-  Operand o[OPERANDS];
-  operands_all(g->fn, i, o);
   SimCopy *c = NEW(g->cx, SimCopy, 1);
-  *c = (SimCopy){side(g, &o[0]), side(g, &o[1]), g->slot[o[2].ref], 0,
+  *c = (SimCopy){side_of(g, i, ROLE_DST), side_of(g, i, ROLE_SRC),
+                 slot_of(g, i, ROLE_PRED), slot_of(g, i, ROLE_PART),
                  (int)(i->imm / 8)};
-  if (i->op == OP_CPASYNC) c->part = g->slot[o[3].ref];
   if (i->imm % 8)
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bits at once",
              (int)i->imm);
@@ -463,7 +470,8 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
              dtype_name(s->mem->type));
   note_access(g, s->mem, (bits + 7) / 8, o[0].written);
   d->x = s;
-  d->b = g->slot[operands_ref(g->fn, i, 3)];
+  if (i->op == OP_PUT) d->b = g->slot[operand_ref(g->fn, i, ROLE_INDEX)];
+  else d->b = g->slot[operand_ref(g->fn, i, ROLE_COMPARED)];
   d->wide = sim_wide((DType)s->type);
   if (i->op == OP_FILL) d->imm = i->imm;
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
@@ -480,32 +488,28 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
 
 static void decode_send(Prog *g, const Ins *i, SimIns *d) {
   SimSend *s = NEW(g->cx, SimSend, 1);
-  Operand o[OPERANDS];
-  int n = operands_all(g->fn, i, o);
-  *s = (SimSend){.dst = side(g, &o[0]), .bar = side(g, &o[1]),
-                 .bytes = (int)(i->imm / 8)};
-  s->dst.mem = peer_of(g, s->dst.mem, o[2].ref);
-  s->bar.mem = peer_of(g, s->bar.mem, o[2].ref);
-  s->wide = sim_wide(ir_type(g->fn, o[3].ref));
-  for (int k = 3; k < n && o[k].ref; k++)
-    s->value[s->n++] = g->slot[o[k].ref];
+  Ref rank = operand_ref(g->fn, i, ROLE_RANK), value[OPERANDS];
+  *s = (SimSend){.dst = side_of(g, i, ROLE_DST), .bar = side_of(g, i, ROLE_BAR),
+                 .bytes = (int)(i->imm / 8),
+                 .n = operand_refs(g->fn, i, ROLE_VALUE, value)};
+  s->dst.mem = peer_of(g, s->dst.mem, rank);
+  s->bar.mem = peer_of(g, s->bar.mem, rank);
+  s->wide = sim_wide(ir_type(g->fn, value[0]));
+  for (int k = 0; k < s->n; k++) s->value[k] = g->slot[value[k]];
   note_access(g, s->dst.mem, s->bytes, true);
   d->x = s;
 }
 
-// Decodes an operation on an mbarrier. The last operand, if any, is the rank of
-// the CTA that owns the mbarrier. Operand c is a number of arrivals or bytes,
-// or a parity.
+// Decodes an operation on an mbarrier. Operand c is a number of arrivals or
+// bytes, or a parity.
 static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   SimSide *s = NEW(g->cx, SimSide, 1);
-  Operand o[OPERANDS];
-  operands_all(g->fn, i, o);
-  *s = side(g, &o[0]);
-  Ref rank = i->op == OP_MBARTRY ? 0 : operands_ref(g->fn, i, 3);
+  *s = side_of(g, i, ROLE_BAR);
+  Ref rank = operand_ref(g->fn, i, ROLE_RANK);
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
-  Ref phase = i->op == OP_MBARTRY || i->op == OP_MBARWAIT ? i->a[2] : 0;
-  // whether operand 2 is a token, not a parity
+  Ref phase = operand_ref(g->fn, i, ROLE_PARITY);
+  // whether the phase is a token, not a parity
   d->wide = phase && ir_type(g->fn, phase) == DT_U64;
   d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
@@ -520,40 +524,28 @@ static int box_unit(const TensorMap *m, int bits) {
   return unit;
 }
 
-// Decodes the operands of a bulk copy, in the order of ops.h.
 static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
-  Operand o[OPERANDS];
-  int n = operands_all(g->fn, i, o), k = 0;
-  bool map = i->op == OP_TMALOAD || i->op == OP_TMASTORE;
-  bool any = false;
-  bool store = i->op == OP_TMASTORE || i->op == OP_BULKSTORE;
-  bool send = i->op == OP_BULKSEND;
+  Ref map = operand_ref(g->fn, i, ROLE_MAP), at[OPERANDS];
+  bool any = map && ir_is_map_of_any(ir_get(g->fn, map));
+  Operand dst = operand_of(g->fn, i, ROLE_DST);
+  bool store = dst.space != SP_SMEM, send = i->op == OP_BULKSEND;
+  Ref other = map ? map
+                  : operand_ref(g->fn, i, store ? ROLE_DST : ROLE_SRC);
   SimBulk *b = arena_zero(g->cx, &g->cx->scratch, sizeof *b);
   b->bytes = (int)(i->imm / 8);
   b->flags = i->flags;
-  b->boxes = map;
-  if (!store && !send) b->shared = side(g, &o[k++]);
-  Ref other = o[k].ref;
-  if (!map) b->plain = side(g, &o[k]);
-  k++;
-  if (store || send) b->shared = side(g, &o[k++]);
-  if (!store) b->bar = side(g, &o[k++]);
-  if (send) b->rank = g->slot[o[k++].ref];
-  else if (!store) b->mask = g->slot[o[k++].ref];
-  if (map) any = ir_is_map_of_any(ir_get(g->fn, other));
+  b->boxes = map != 0;
+  b->shared = side_of(g, i, store || send ? ROLE_SRC : ROLE_DST);
+  b->plain = side_of(g, i, store || send ? ROLE_DST : ROLE_SRC);
+  b->bar = side_of(g, i, ROLE_BAR);
+  b->rank = slot_of(g, i, ROLE_RANK);
+  b->mask = slot_of(g, i, ROLE_MASK);
   if (!send && !any) b->global = mem_at(g, other);
-  if (!send) k++;  // skip the operand that is the cache policy
-  if (map) {
-    const Ins *at = ir_get(g->fn, other);
-    if (!any) b->map = g->l->arg[ir_memof(g->fn, other)->arg].map;
-    if (at->op == OP_TMAPAT) {
-      Operand p[OPERANDS];
-      operands_all(g->fn, at, p);
-      b->place = side(g, &p[0]);
-      if (b->place.mem->area) b->place.mem->area->maps = true;
-    }
-    for (; k < n && o[k].ref; k++) b->at[b->modes++] = g->slot[o[k].ref];
-  }
+  if (map && !any) b->map = g->l->arg[ir_memof(g->fn, map)->arg].map;
+  if (map) b->place = side_of(g, ir_get(g->fn, map), ROLE_TMAP);
+  if (b->place.mem && b->place.mem->area) b->place.mem->area->maps = true;
+  b->modes = operand_refs(g->fn, i, ROLE_AT, at);
+  for (int k = 0; k < b->modes; k++) b->at[k] = g->slot[at[k]];
   note_access(g, b->shared.mem, 16, !store);
   if (send) note_access(g, b->plain.mem, 16, true);
   else if (any) simaddress_reach(g->cx, g->p, mem_at(g, other), store);
@@ -565,21 +557,19 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
 }
 
 static void decode_map(Prog *g, const Ins *i, SimIns *d) {
-  Operand o[OPERANDS];
-  operands_all(g->fn, i, o);
   SimMapOp *m = arena_zero(g->cx, &g->cx->scratch, sizeof *m);
-  m->dst = side(g, &o[0]);
+  Ref map = operand_ref(g->fn, i, ROLE_MAP);
+  Ref value = operand_ref(g->fn, i, ROLE_VALUE);
+  m->dst = side_of(g, i, ROLE_TMAP);
   m->mode = (int)i->imm;
   m->field = (TensorMapField)(i->flags & ~INF_ASIDE);
-  if (i->op == OP_MAPCOPY) {
-    m->src.mem = mem_at(g, o[1].ref);
-    m->map = g->l->arg[ir_memof(g->fn, o[1].ref)->arg].map;
-  } else if (i->op == OP_MAPSET) {
-    m->value = g->slot[o[1].ref];
-    m->wide = sim_wide(ir_type(g->fn, o[1].ref));
-  } else if (i->op != OP_MAPACQUIRE) {
-    m->src = side(g, &o[1]);
+  m->src = side_of(g, i, i->op == OP_MAPADDRESS ? ROLE_TENSOR : ROLE_FROM);
+  if (map) {
+    m->src.mem = mem_at(g, map);
+    m->map = g->l->arg[ir_memof(g->fn, map)->arg].map;
   }
+  m->value = g->slot[value];
+  m->wide = value && sim_wide(ir_type(g->fn, value));
   note_access(g, m->dst.mem, 8, true);
   if (i->op == OP_MAPPUBLISH) note_access(g, m->src.mem, 8, false);
   if (i->op == OP_MAPADDRESS)

@@ -201,15 +201,16 @@ SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
   SimMmaIns *mi = arena_zero(cx, &cx->scratch, sizeof *mi);
   if (last && last->row == row) *mi = *last;
   else describe_group(cx, l, mem, row, mi);
-  Operand o[OPERANDS];
-  operands_all(l->fn, i, o);
-  set_registers(cx, mem, &o[0], &mi->d);
-  set_registers(cx, mem, &o[0], &mi->c);
-  if (o[1].kind == OPERAND_RUN) set_registers(cx, mem, &o[1], &mi->a);
-  mi->desc[0] = o[1].kind == OPERAND_RUN ? 0 : slot[o[1].ref];
-  mi->desc[1] = slot[o[2].ref];
-  mi->add = slot[o[3].ref];
-  if (row->flags & AMF_SPARSE) mi->more[0] = word(cx, mem, &o[4]);
+  Operand acc = operand_of(l->fn, i, ROLE_ACC);
+  Operand a = operand_of(l->fn, i, ROLE_A), b = operand_of(l->fn, i, ROLE_B);
+  Operand meta = operand_of(l->fn, i, ROLE_META);
+  set_registers(cx, mem, &acc, &mi->d);
+  set_registers(cx, mem, &acc, &mi->c);
+  if (a.kind == OPERAND_RUN) set_registers(cx, mem, &a, &mi->a);
+  mi->desc[0] = a.kind == OPERAND_RUN ? 0 : slot[a.ref];
+  mi->desc[1] = slot[b.ref];
+  mi->add = slot[operand_ref(l->fn, i, ROLE_ADD)];
+  if (meta.ref) mi->more[0] = word(cx, mem, &meta);
   return mi;
 }
 
@@ -235,27 +236,26 @@ SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
                             const Ins *i) {
   const AtomCopy *row = atom_copy((int)i->imm);
   SimMatrix *m = arena_zero(cx, &cx->scratch, sizeof *m);
-  Operand o[OPERANDS];
-  int n = operands_all(l->fn, i, o);
+  Operand src = operand_of(l->fn, i, ROLE_SRC);
   m->row = row;
   m->num = row->num;
   m->store = row->op == CO_STSM;
-  if (!n)
+  if (!src.ref)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
-  const Operand *r = &o[m->store];
-  m->rmem = mem[r->ref];
+  Operand r = m->store ? src : operand_of(l->fn, i, ROLE_DST);
+  m->rmem = mem[r.ref];
   if (m->rmem->unit > 32)
     ctx_fail(cx, ERR_INTERNAL, "%s: not registers", row->name);
   int per = 32 / m->rmem->unit;
   uint32_t *reg = NEW(cx, uint32_t, (size_t)row->num);
   for (int k = 0; k < row->num; k++)
-    reg[k] = r->reg[k] * (uint32_t)m->rmem->per;
+    reg[k] = r.reg[k] * (uint32_t)m->rmem->per;
   m->reg = reg;
   for (int k = 0; k < row->num; k++)
     if (m->reg[k] + (uint32_t)per > m->rmem->count)
       ctx_fail(cx, ERR_INTERNAL, "%s: register out of range", row->name);
   m->half = halves(cx, m->store ? row->src : row->dst, row->num);
-  if (row->op == CO_MOVM) m->from = word(cx, mem, &o[1]);
+  if (row->op == CO_MOVM) m->from = word(cx, mem, &src);
   return m;
 }
 // SPDX-License-Identifier: MIT

@@ -103,11 +103,10 @@ static bool compares(Op op) {
 // Collects the results to check for i. These are the results that i compares,
 // and the results from which the addresses of i are computed. Addresses are
 // offsets in memory, raw addresses, addresses of tensor maps, and coordinates
-// of a box, which start with the first value operand.
+// of a box.
 static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   const SimProg *p = f->p;
   int32_t map = -1;
-  bool box = false;
   Operand o;
   if (compares((Op)i->op) && ir_type(p->fn, i->a[0]) == DT_I32) {
     collect(f, i->a[0], NO_MEMORY, w);
@@ -125,9 +124,7 @@ static void collect_all(Find *f, const Ins *i, SimWraps *w) {
       map = p->mem[o.ref]->index;
       collect_all(f, ir_get(p->fn, o.ref), w);
     }
-    if (o.kind != OPERAND_VALUE || map < 0) continue;
-    box |= !o.optional;
-    if (box) collect(f, o.ref, map, w);
+    if (o.role == ROLE_AT && o.ref) collect(f, o.ref, map, w);
   }
 }
 

@@ -57,8 +57,8 @@ void preflight_smem(Ctx *cx, const Fn *fn, int sm) {
 static Ref chooses(const Fn *fn, const Mem *m) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
-    if (i->op != OP_PICK && i->op != OP_PUT) continue;
-    Ref at = i->op == OP_PICK ? i->a[2] : operands_ref(fn, i, 3);
+    if (!operand_has((Op)i->op, ROLE_INDEX)) continue;
+    Ref at = operand_ref(fn, i, ROLE_INDEX);
     if (i->imm > PICK_SELECTS && ir_memof(fn, i->a[0]) == m &&
         !ir_unrolled(fn, at))
       return r;

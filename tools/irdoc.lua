@@ -28,8 +28,21 @@ local function arguments(text)
   return out
 end
 
--- Returns the rows of ops.h: {macro, name, operands, imm, rule, effect, who,
--- fidelity, note}. A comment before or after a row is its note.
+-- Returns the arguments of a row of ops.h as those of OP.
+local function full(macro, a)
+  if macro == "SCALAR" then
+    return {a[1], a[2], a[3], "NONE", "NONE", a[4], "PURE", "LANE", a[5],
+            "NONE", a[6], "NEVER"}
+  elseif macro == "LEAF" then
+    return {a[1], a[2], a[3], a[4], "NONE", "ANY", a[5], "LANE", "EXACT",
+            a[6], "NONE", "NEVER"}
+  end
+  return a
+end
+
+-- Returns the rows of ops.h: {macro, name, operands, imm, flags, rule, effect,
+-- who, fidelity, need, class, point, note}. A comment before or after a row is
+-- its note.
 local function operations(text)
   local rows, before = {}, {}
   text = text:match "\n#endif\n\n(//.-)#undef SCALAR"
@@ -40,14 +53,11 @@ local function operations(text)
     local macro, inside, tail = line:match "^(%u+)(%b())%s*(.*)$"
     local comment = line:match "^// ?(.*)$"
     if macro then
-      local a = arguments(inside:sub(2, -2))
+      local a = full(macro, arguments(inside:sub(2, -2)))
       local row = {macro = macro, name = a[2]:sub(2, -2),
-        operands = a[3]:sub(2, -2), imm = a[4], rule = a[5], effect = a[6],
-        who = a[7], fidelity = a[8], note = {}}
-      if macro == "SCALAR" then
-        row.imm, row.rule, row.effect, row.who = "NONE", a[4], "PURE", "LANE"
-        row.fidelity = a[5]
-      end
+        operands = a[3]:sub(2, -2), imm = a[4], flags = a[5], rule = a[6],
+        effect = a[7], who = a[8], fidelity = a[9], need = a[10],
+        class = a[11], point = a[12], note = {}}
       table.move(before, 1, #before, 1, row.note)
       local said = tail:match "^// ?(.*)$"
       if said and #before > 0 then
@@ -96,6 +106,8 @@ local function code(text)
   return text == "" and "" or "`" .. cell(text) .. "`"
 end
 
+local function some(text) return text == "NONE" and "" or code(text) end
+
 local function add_table(out, head, rows)
   out[#out + 1] = "| " .. table.concat(head, " | ") .. " |"
   out[#out + 1] = ("|---"):rep(#head) .. "|"
@@ -120,11 +132,14 @@ local function operation_table()
   for i, r in ipairs(operations(read "core/ir/ops.h")) do
     check_roles(r, known)
     rows[i] = {code(r.name), code(r.operands),
-      r.imm == "NONE" and "" or code(r.imm), code(r.rule), code(r.effect),
-      code(r.who), code(r.fidelity), cell(table.concat(r.note, " "))}
+      some(r.imm), some(r.flags), code(r.rule), code(r.effect), code(r.who),
+      code(r.fidelity), some(r.need), some(r.class),
+      r.point == "NEVER" and "" or code(r.point),
+      cell(table.concat(r.note, " "))}
   end
-  add_table(out, {"operation", "operands", "immediate", "result", "effect",
-                  "threads", "fidelity", "note"}, rows)
+  add_table(out, {"operation", "operands", "immediate", "flags", "result",
+                  "effect", "threads", "fidelity", "needs", "class", "point",
+                  "note"}, rows)
   return out
 end
 

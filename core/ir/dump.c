@@ -166,29 +166,41 @@ static void put_imm(Dump *d, const Ins *i) {
   }
 }
 
+static void put_hints(Dump *d, unsigned flags, int from) {
+  for (int f = from; f < HINT_COUNT; f++)
+    PUT(d, "%s", hint_text(flags, (HintId)f));
+}
+
 static void put_flags(Dump *d, const Ins *i) {
-  bool mbar = i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC;
-  bool hints = mbar || i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
-  bool copy = i->op == OP_COPY || i->op == OP_CPASYNC;
-  bool cluster = i->op == OP_CLUSTERARRIVE || i->op == OP_CLUSTERWAIT;
-  for (int f = mbar ? HINT_SEM : 0; hints && f < HINT_COUNT; f++)
-    PUT(d, "%s", hint_text(i->flags, (HintId)f));
-  if (i->op == OP_CPASYNC && i->flags & CPF_GLOBAL) PUT(d, ".cg");
-  if (i->op == OP_CPASYNC && i->flags & CPF_ZFILL) PUT(d, ".zfill");
-  if (copy) PUT(d, "%s", hint_text(i->flags, HINT_PREFETCH));
-  if (mbar && i->flags & MBF_ARRIVE) PUT(d, ".arrive");
-  if (mbar && i->flags & MBF_TEST) PUT(d, ".test");
-  if (mbar && i->flags & MBF_NOINC) PUT(d, ".noinc");
-  if (cluster && i->flags & CLF_RELAXED) PUT(d, ".relaxed");
-  if (cluster && !(i->flags & CLF_UNALIGNED)) PUT(d, ".aligned");
-  bool bar = i->op == OP_BAR || i->op == OP_BARARRIVE;
-  if (bar && i->flags & BRF_UNALIGNED) PUT(d, ".unaligned");
-  bool bulk = i->op >= OP_TMALOAD && i->op <= OP_BULKWAIT;
-  if (bulk && i->flags & BKF_REDUCES)
-    PUT(d, ".%s", atomic_row((AtomicKind)(i->flags & BKF_ATOMIC))->name);
-  if (bulk && i->flags & BKF_IM2COL) PUT(d, ".im2col");
-  if (bulk && i->flags & BKF_READ) PUT(d, ".read");
-  if (i->op == OP_SETMAXNREG) PUT(d, i->flags & RGF_INC ? ".inc" : ".dec");
+  unsigned f = i->flags;
+  switch (op_flag_kind((Op)i->op)) {
+    case FLAGS_NONE: case FLAGS_OUTPUTS: case FLAGS_FIELD: break;
+    case FLAGS_HINTS: put_hints(d, f, 0); break;
+    case FLAGS_PREFETCH: PUT(d, "%s", hint_text(f, HINT_PREFETCH)); break;
+    case FLAGS_CPASYNC:
+      PUT(d, "%s%s%s", f & CPF_GLOBAL ? ".cg" : "",
+          f & CPF_ZFILL ? ".zfill" : "", hint_text(f, HINT_PREFETCH));
+      break;
+    case FLAGS_MBAR:
+      put_hints(d, f, HINT_SEM);
+      PUT(d, "%s%s%s", f & MBF_ARRIVE ? ".arrive" : "",
+          f & MBF_TEST ? ".test" : "", f & MBF_NOINC ? ".noinc" : "");
+      break;
+    case FLAGS_CLUSTER:
+      PUT(d, "%s%s", f & CLF_RELAXED ? ".relaxed" : "",
+          f & CLF_UNALIGNED ? "" : ".aligned");
+      break;
+    case FLAGS_BARRIER:
+      PUT(d, "%s", f & BRF_UNALIGNED ? ".unaligned" : "");
+      break;
+    case FLAGS_BULK:
+      if (f & BKF_REDUCES)
+        PUT(d, ".%s", atomic_row((AtomicKind)(f & BKF_ATOMIC))->name);
+      PUT(d, "%s", f & BKF_IM2COL ? ".im2col" : "");
+      break;
+    case FLAGS_READ: PUT(d, "%s", f & BKF_READ ? ".read" : ""); break;
+    case FLAGS_REGISTERS: PUT(d, "%s", f & RGF_INC ? ".inc" : ".dec"); break;
+  }
 }
 
 // ---- the walk ----

@@ -1,5 +1,5 @@
 // The operations of ops.h as a table.
-#include "ir/ir.h"
+#include "ir/target.h"
 
 #define EF_NONE 0
 #define EF_KNOWN (EF_PURE | EF_FIXED)
@@ -7,17 +7,19 @@
 #define EF_ASYNC(op) (EF_MEMORY | EF_ORDERED | EF_LATER), .done = OP_##op
 #define EF_ORDER EF_ORDERED
 #define EF_ASK EF_ORDERED
-#define EF_ACT EF_ORDERED
+#define EF_ACT (EF_ORDERED | EF_VISIBLE)
 #define EF_OPEN (EF_ORDERED | EF_OPENS)
 #define EF_TURN (EF_ORDERED | EF_CLOSES | EF_OPENS)
 #define EF_CLOSE (EF_ORDERED | EF_CLOSES)
-#define EF_LEAVE EF_ORDERED
+#define EF_LEAVE (EF_ORDERED | EF_LEAVES)
 
 const OpRow op_rows[OP_COUNT] = {
-#define OP(id, text, sig, immediate, demands, does, together, how) \
-  {.name = text, .operands = sig, .imm = IMM_##immediate, \
-   .rule = RULE_##demands, .effect = EF_##does, .who = WHO_##together, \
-   .fidelity = FI_##how},
+#define OP(id, text, sig, immediate, bits, demands, does, together, how, \
+           feature, kind, step) \
+  [OP_##id] = {.name = text, .operands = sig, .imm = IMM_##immediate, \
+   .flags = FLAGS_##bits, .rule = RULE_##demands, .effect = EF_##does, \
+   .who = WHO_##together, .fidelity = FI_##how, .need = FT_##feature, \
+   .class = CLASS_##kind, .point = POINT_##step},
 #include "ir/ops.h"
 };
 

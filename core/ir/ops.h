@@ -1,9 +1,11 @@
 // The table of IR operations:
-//   OP(NAME, "name", "operands", imm, rule, effect, who, fidelity)
-//   LEAF(...)  an OP that precedes the first instruction
+//   OP(NAME, "name", "operands", imm, flags, rule, effect, who, fidelity, need,
+//      class, point)
+//   LEAF(NAME, "name", "operands", imm, effect, need)  an OP that precedes the
+//         first instruction, whose result has any type
 //   DO(...)  an OP without a result
-//   SCALAR(NAME, "name", "operands", rule, fidelity)  a pure function of scalar
-//         values, computed lane by lane
+//   SCALAR(NAME, "name", "operands", rule, fidelity, class)  a pure function of
+//         scalar values, computed lane by lane
 // A file that includes this one defines OP, and the other macros if it treats
 // them differently. Defined as `case OP_##id:`, they form the cases of a
 // switch.
@@ -37,6 +39,13 @@
 //   FENCE, ATOMIC  a FenceKind, an AtomicKind
 //   REGISTERS  new register limit of a thread      MODE  a mode of a tensor
 //   LEVELS  number of regions to leave, the innermost first
+// flags: the meaning of Ins.flags (kinds.h), besides INF_ASIDE:
+//   NONE  nothing                     OUTPUTS  number of variables that are set
+//   HINTS  all hints of an access     PREFETCH  only HINT_PREFETCH
+//   CPASYNC  CPF_*, HINT_PREFETCH     MBAR  MBF_*, hints from HINT_SEM on
+//   CLUSTER  CLF_*                    BARRIER  BRF_*
+//   BULK  BKF_* of bulk copies        READ  BKF_READ
+//   FIELD  a TensorMapField           REGISTERS  RGF_*
 // rule: type of the result and constraints on the value operands:
 //   NONE  no result                      SAME  values and result one type
 //   INT   SAME, integers (or pred)       FLT   SAME, floats
@@ -68,214 +77,281 @@
 //   TEXT  unknown: it depends on the script's inline PTX
 // fidelity: how its result compares with a GPU's, a row of base/fidelity.h;
 // ROW: as its function, its row of intrin.h, its atom or its AtomicKind says
+// need: what a target must have, a row of FEATURES (target.h), or NONE.
+//   ROW: as its row of intrin.h, its atom, its FenceKind or SReg says. Flags
+//   and optional operands may need more (target.c).
+// class: the kind of work, by which the cost model (sim/work.c) finds its cost:
+//   NONE      no instruction          SUM, PRODUCT, QUOTIENT, EXTREME, SIGN,
+//                                     FUSED, LOGIC, SHIFT, COMPARE, SELECT,
+//   CHOICE    among registers         CONVERT, FUNCTION, INTRIN  arithmetic
+//   ASK       by its row of intrin.h  ACCESS  by the memory of its operands
+//   SHARED    one access to shared memory   SEND  to that of another CTA
+//   MATRIX    ldmatrix, stmatrix      MMA  by its atom
+//   CPASYNC, CPCOMMIT, CPWAIT, CPARRIVE  cp.async
+//   WGCOMMIT, WGWAIT  wgmma
+//   BULKLOAD, BULKSTORE, BULKCOMMIT, BULKWAIT  bulk copies
+//   BARRIER, SYNCWARP, FENCE, CLUSTER  synchronization of a CTA, a warp,
+//             memory, a cluster       LOOP, END  the start and end of a pass
+//   CONTROL   waits for earlier arithmetic and costs an issue slot
+// point: whether the scheduler may run another warp before it, as its result
+// depends on the order of warps:
+//   NEVER                             ALWAYS
+//   ORDERED   if it has a memory order      UNLINKED  if no wait needs its
+//                                     result alone (sim/token.h)
 #ifndef LEAF
-#define LEAF(...) OP(__VA_ARGS__)
+#define LEAF(id, name, operands, imm, effect, need) \
+  OP(id, name, operands, imm, NONE, ANY, effect, LANE, EXACT, need, NONE, NEVER)
 #endif
 #ifndef DO
 #define DO(...) OP(__VA_ARGS__)
 #endif
 #ifndef SCALAR
-#define SCALAR(id, name, operands, rule, fidelity) \
-  OP(id, name, operands, NONE, rule, PURE, LANE, fidelity)
+#define SCALAR(id, name, operands, rule, fidelity, class) \
+  OP(id, name, operands, NONE, NONE, rule, PURE, LANE, fidelity, NONE, class, \
+     NEVER)
 #endif
 
 // Does nothing: entry 0 of Fn.ins, and instructions that a rollback removed.
-DO(NOP, "nop", "", NONE, NONE, NONE, LANE, EXACT)
-LEAF(CONST, "const", "", RAW, ANY, KNOWN, LANE, EXACT)
+DO(NOP, "nop", "", NONE, NONE, NONE, NONE, LANE, EXACT, NONE, NONE, NEVER)
+LEAF(CONST, "const", "", RAW, KNOWN, NONE)
 // a scalar argument of the kernel
-LEAF(ARG, "arg", "", ARG, ANY, KNOWN, LANE, EXACT)
+LEAF(ARG, "arg", "", ARG, KNOWN, NONE)
 // a special register, as i32
-LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE, EXACT)
+LEAF(SREG, "sreg", "", SREG, KNOWN, ROW)
 // memory objects, whose elements have type Ins.type
-LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE, EXACT)  // a pointer argument
+LEAF(GMEM, "gmem", "", MEM, OBJECT, NONE)  // a pointer argument
 // The i64 address of the object's first byte.
-LEAF(ADDRESS, "address", "object:o.g", NONE, ANY, KNOWN, LANE, EXACT)
+LEAF(ADDRESS, "address", "object:o.g", NONE, KNOWN, NONE)
 // Word number Ins.imm of a tensor map that is an argument, as a u64.
-LEAF(MAPWORD, "tmap.word", "map:m", RAW, ANY, KNOWN, LANE, EXACT)
+LEAF(MAPWORD, "tmap.word", "map:m", RAW, KNOWN, NONE)
 // shared memory of the CTA
-LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE, EXACT)
+LEAF(SMEM, "smem", "", MEM, OBJECT, NONE)
 // An object in shared memory of another CTA of the cluster. Operands: this
 // CTA's object, the rank of the other CTA.
-OP(DSMEM, "dsmem", "object:o.s rank:v", MEM, ANY, OBJECT, LANE, EXACT)
-OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE, EXACT)  // registers of the thread
+OP(DSMEM, "dsmem", "object:o.s rank:v", MEM, NONE, ANY, OBJECT, LANE, EXACT,
+   CLUSTER, NONE, NEVER)
+// registers of the thread
+OP(RMEM, "rmem", "", MEM, NONE, ANY, OBJECT, LANE, EXACT, NONE, NONE, NEVER)
 // The matrix descriptor of wgmma for the start of a shared object; imm: the
 // bits of the descriptor except the address. Adding 1 to it advances by 16
 // bytes.
-LEAF(DESC, "desc", "object:v", RAW, ANY, KNOWN, LANE, EXACT)
+LEAF(DESC, "desc", "object:v", RAW, KNOWN, NONE)
 // a tensor map, an argument
-LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE, EXACT)
+LEAF(TMAP, "tmap", "", MEM, OBJECT, NONE)
 // A tensor map in memory, 16 elements of 64 bits. With m, an argument that is a
 // tensor map, it has the box of m. Without m, its box is not known, and it
 // describes a tensor at a raw address.
-OP(TMAPAT, "tmap.at", "tmap:d map:m?", MEM, ANY, OBJECT, LANE, EXACT)
+OP(TMAPAT, "tmap.at", "tmap:d map:m?", MEM, NONE, ANY, OBJECT, LANE, EXACT,
+   NONE, NONE, NEVER)
 // global memory at an i64 address
-OP(PTR, "ptr", "address:v", MEM, ANY, OBJECT, LANE, EXACT)
+OP(PTR, "ptr", "address:v", MEM, NONE, ANY, OBJECT, LANE, EXACT, NONE, NONE,
+   NEVER)
 // Arithmetic, which eval.c defines for every type.
-SCALAR(ADD, "add", "vv", SAME, EXACT)
-SCALAR(SUB, "sub", "vv", SAME, EXACT)
-SCALAR(MUL, "mul", "vv", SAME, EXACT)
-SCALAR(DIV, "div", "vv", SAME, EXACT)  // rounds down for integers, as in Lua
+SCALAR(ADD, "add", "vv", SAME, EXACT, SUM)
+SCALAR(SUB, "sub", "vv", SAME, EXACT, SUM)
+SCALAR(MUL, "mul", "vv", SAME, EXACT, PRODUCT)
+// rounds down for integers, as in Lua
+SCALAR(DIV, "div", "vv", SAME, EXACT, QUOTIENT)
 // rounds down for integers, and works as Lua's % for floats
-SCALAR(MOD, "mod", "vv", SAME, EXACT)
-SCALAR(MIN, "min", "vv", SAME, EXACT)
-SCALAR(MAX, "max", "vv", SAME, EXACT)
-SCALAR(NEG, "neg", "v", SAME, EXACT)
-SCALAR(ABS, "abs", "v", SAME, EXACT)
-SCALAR(FMA, "fma", "vvv", FLT, EXACT)  // rounds once
-SCALAR(AND, "and", "vv", INT, EXACT)
-SCALAR(OR, "or", "vv", INT, EXACT)
-SCALAR(XOR, "xor", "vv", INT, EXACT)
-SCALAR(NOT, "not", "v", INT, EXACT)    // pred: !a; integers: ~a
-SCALAR(SHL, "shl", "vv", SHF, EXACT)
-SCALAR(SHR, "shr", "vv", SHF, EXACT)   // arithmetic shift for signed types
-SCALAR(LT, "lt", "vv", CMP, EXACT)
-SCALAR(LE, "le", "vv", CMP, EXACT)
-SCALAR(EQ, "eq", "vv", CMP, EXACT)
-SCALAR(NE, "ne", "vv", CMP, EXACT)
-OP(SEL, "sel", "pred:p vv", NONE, SEL, PURE, LANE, EXACT)
+SCALAR(MOD, "mod", "vv", SAME, EXACT, QUOTIENT)
+SCALAR(MIN, "min", "vv", SAME, EXACT, EXTREME)
+SCALAR(MAX, "max", "vv", SAME, EXACT, EXTREME)
+SCALAR(NEG, "neg", "v", SAME, EXACT, SIGN)
+SCALAR(ABS, "abs", "v", SAME, EXACT, SIGN)
+SCALAR(FMA, "fma", "vvv", FLT, EXACT, FUSED)  // rounds once
+SCALAR(AND, "and", "vv", INT, EXACT, LOGIC)
+SCALAR(OR, "or", "vv", INT, EXACT, LOGIC)
+SCALAR(XOR, "xor", "vv", INT, EXACT, LOGIC)
+SCALAR(NOT, "not", "v", INT, EXACT, LOGIC)  // pred: !a; integers: ~a
+SCALAR(SHL, "shl", "vv", SHF, EXACT, SHIFT)
+// arithmetic shift for signed types
+SCALAR(SHR, "shr", "vv", SHF, EXACT, SHIFT)
+SCALAR(LT, "lt", "vv", CMP, EXACT, COMPARE)
+SCALAR(LE, "le", "vv", CMP, EXACT, COMPARE)
+SCALAR(EQ, "eq", "vv", CMP, EXACT, COMPARE)
+SCALAR(NE, "ne", "vv", CMP, EXACT, COMPARE)
+OP(SEL, "sel", "pred:p vv", NONE, NONE, SEL, PURE, LANE, EXACT, NONE, SELECT,
+   NEVER)
 // converts any type to any type: base/dtype.h
-OP(CVT, "cvt", "v", NONE, ANY, PURE, LANE, EXACT)
+OP(CVT, "cvt", "v", NONE, NONE, ANY, PURE, LANE, EXACT, NONE, CONVERT, NEVER)
 // reinterprets bits as a type of the same width
-OP(BITCAST, "bitcast", "v", NONE, ANY, PURE, LANE, EXACT)
-OP(MATH, "math", "vv?", MATH, FLT, PURE, LANE, ROW)
+OP(BITCAST, "bitcast", "v", NONE, NONE, ANY, PURE, LANE, EXACT, NONE, NONE,
+   NEVER)
+OP(MATH, "math", "vv?", MATH, NONE, FLT, PURE, LANE, ROW, NONE, FUNCTION, NEVER)
 // Intrinsics: rows of intrin.h, which specify their types.
-OP(INTRIN, "intrin", "=", INTRIN, ANY, PURE, LANE, ROW)
-OP(ASK, "ask", "=", INTRIN, ANY, ASK, ROW, ROW)
+OP(INTRIN, "intrin", "=", INTRIN, NONE, ANY, PURE, LANE, ROW, ROW, INTRIN,
+   NEVER)
+OP(ASK, "ask", "=", INTRIN, NONE, ANY, ASK, ROW, ROW, ROW, ASK, NEVER)
 // Accesses to elements of memory objects. LD returns the element. flags:
 // HINT_*.
-OP(LD, "ld", "src:r", NONE, ANY, MEMORY, LANE, EXACT)
-DO(ST, "st", "dst:w value:v", NONE, NONE, MEMORY, LANE, EXACT)  // flags: HINT_*
-DO(FILL, "fill", "dst:w.r value:v", ELEMENTS, SET, REGS, LANE, EXACT)
+OP(LD, "ld", "src:r", NONE, HINTS, ANY, MEMORY, LANE, EXACT, NONE, ACCESS,
+   ORDERED)
+DO(ST, "st", "dst:w value:v", NONE, HINTS, NONE, MEMORY, LANE, EXACT, NONE,
+   ACCESS, ORDERED)  // flags: HINT_*
+DO(FILL, "fill", "dst:w.r value:v", ELEMENTS, NONE, SET, REGS, LANE, EXACT,
+   NONE, NONE, NEVER)
 // PICK reads and PUT writes one of several registers, by an index known only at
 // run time. An index out of range is an error. Values of PUT: the new value,
 // the index.
-OP(PICK, "pick", "src:r.r index:v", ELEMENTS, ANY, REGS, LANE, EXACT)
-DO(PUT, "put", "dst:a.r value:v index:v", ELEMENTS, NONE, REGS, LANE, EXACT)
+OP(PICK, "pick", "src:r.r index:v", ELEMENTS, NONE, ANY, REGS, LANE, EXACT,
+   NONE, CHOICE, NEVER)
+DO(PUT, "put", "dst:a.r value:v index:v", ELEMENTS, NONE, NONE, REGS, LANE,
+   EXACT, NONE, CHOICE, NEVER)
 // Vector copies of 8 to 256 bits, contiguous on both sides.
-DO(COPY, "copy", "dst:w src:r pred:p?", BITS, NONE, MEMORY, LANE, EXACT)
+DO(COPY, "copy", "dst:w src:r pred:p?", BITS, PREFETCH, NONE, MEMORY, LANE,
+   EXACT, NONE, ACCESS, NEVER)
 // cp.async: the optional operands are a predicate that says whether it reads,
 // and the number of bytes that it reads. It fills the remaining bytes with
 // zeros. Without these operands it reads all bytes.
-DO(CPASYNC, "cp.async", "dst:w.s src:r.g pred:p? part:v?", BITS, NONE,
-   ASYNC(CPWAIT), LANE, EXACT)
-DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE, EXACT)
-DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE, EXACT)
+DO(CPASYNC, "cp.async", "dst:w.s src:r.g pred:p? part:v?", BITS, CPASYNC, NONE,
+   ASYNC(CPWAIT), LANE, EXACT, CPASYNC, CPASYNC, NEVER)
+DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, NONE, ORDER, LANE, EXACT, NONE,
+   CPCOMMIT, NEVER)
+DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, NONE, ORDER, LANE, EXACT, NONE,
+   CPWAIT, NEVER)
 // Instructions of atoms: operands D A B C ..., or destination and source.
-DO(MMA, "mma", "=", MMA, NONE, REGS, ROW, ROW)
-DO(MATRIX, "matrix", "=", COPY, NONE, MEET, FULL, EXACT)  // ldmatrix, stmatrix
+DO(MMA, "mma", "=", MMA, NONE, NONE, REGS, ROW, ROW, ROW, MMA, NEVER)
+DO(MATRIX, "matrix", "=", COPY, NONE, NONE, MEET, FULL, EXACT, ROW, MATRIX,
+   NEVER)  // ldmatrix, stmatrix
 // MMA of a warpgroup: D, A (registers or a DESC), B (a DESC), a predicate
 // whether D is added, the metadata of a sparse A.
-DO(WGMMA, "wgmma", "=", MMA, NONE, ASYNC(WGWAIT), FULL, ROW)
-DO(WGFENCE, "wgmma.fence", "", NONE, NONE, ORDER, FULL, EXACT)
-DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, ORDER, FULL, EXACT)
-DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, ORDER, FULL, EXACT)
+DO(WGMMA, "wgmma", "=", MMA, NONE, NONE, ASYNC(WGWAIT), FULL, ROW, ROW, MMA,
+   NEVER)
+DO(WGFENCE, "wgmma.fence", "", NONE, NONE, NONE, ORDER, FULL, EXACT, WGMMA,
+   CONTROL, NEVER)
+DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
+   WGMMA, WGCOMMIT, NEVER)
+DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, NONE, ORDER, FULL, EXACT,
+   WGMMA, WGWAIT, NEVER)
 // Order among threads. Operands: the number of threads, and the barrier's
 // number if it is traced.
-DO(BAR, "bar.sync", "threads:v? number:v?", BARRIER, NONE, ORDER, WARP, EXACT)
-DO(BARARRIVE, "bar.arrive", "threads:v? number:v?", BARRIER, NONE, ORDER, WARP,
-   EXACT)
-DO(SYNCWARP, "syncwarp", "lanes:l", NONE, NONE, ORDER, MASK, EXACT)
-DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE, EXACT)
+DO(BAR, "bar.sync", "threads:v? number:v?", BARRIER, BARRIER, NONE, ORDER, WARP,
+   EXACT, NONE, BARRIER, NEVER)
+DO(BARARRIVE, "bar.arrive", "threads:v? number:v?", BARRIER, BARRIER, NONE,
+   ORDER, WARP, EXACT, NONE, BARRIER, NEVER)
+DO(SYNCWARP, "syncwarp", "lanes:l", NONE, NONE, NONE, ORDER, MASK, EXACT, NONE,
+   SYNCWARP, NEVER)
+DO(FENCE, "fence", "", FENCE, NONE, NONE, ORDER, LANE, EXACT, ROW, FENCE, NEVER)
 // Mbarriers count arrivals and bytes in phases. A parity names a phase. flags:
 // HINT_*, MBF_*. MBARARRIVE and MBARTOKEN may make several arrivals at once.
 // MBARTOKEN returns the phase of these arrivals. A last operand k is the rank
 // of the CTA that has the mbarrier (default: this CTA). Value of MBARINIT: the
 // number of arrivals that complete a phase.
-DO(MBARINIT, "mbarrier.init", "bar:b arrivals:v", NONE, NONE, MEET, LANE, EXACT)
+DO(MBARINIT, "mbarrier.init", "bar:b arrivals:v", NONE, MBAR, NONE, MEET, LANE,
+   EXACT, MBARRIER, SHARED, NEVER)
 // Values: the number of arrivals, the rank of a CTA.
-DO(MBARARRIVE, "mbarrier.arrive", "bar:b each:v rank:v?", NONE, NONE, MEET,
-   LANE, EXACT)
+DO(MBARARRIVE, "mbarrier.arrive", "bar:b each:v rank:v?", NONE, MBAR, NONE,
+   MEET, LANE, EXACT, MBARRIER, SHARED, ALWAYS)
 // returns a u64
-OP(MBARTOKEN, "mbarrier.arrive.token", "bar:b each:v", NONE, ANY, MEET, LANE,
-   EXACT)
+OP(MBARTOKEN, "mbarrier.arrive.token", "bar:b each:v", NONE, MBAR, ANY, MEET,
+   LANE, EXACT, MBARRIER, SHARED, ALWAYS)
 // Values: the number of bytes, the rank of a CTA.
-DO(MBARTX, "mbarrier.expect_tx", "bar:b bytes:v rank:v?", NONE, NONE, MEET,
-   LANE, EXACT)
+DO(MBARTX, "mbarrier.expect_tx", "bar:b bytes:v rank:v?", NONE, MBAR, NONE,
+   MEET, LANE, EXACT, MBARTX, SHARED, ALWAYS)
 // First value: the phase, as a parity or an MBARTOKEN. Second value: a time
 // limit in nanoseconds. MBARTRY returns whether the phase completed.
-DO(MBARWAIT, "mbarrier.wait", "bar:b parity:v", NONE, NONE, MEET, LANE, EXACT)
-OP(MBARTRY, "mbarrier.try_wait", "bar:b parity:v time:v?", NONE, ANY, MEET,
-   LANE, EXACT)
-DO(MBARINVAL, "mbarrier.inval", "bar:b", NONE, NONE, MEET, LANE, EXACT)
+DO(MBARWAIT, "mbarrier.wait", "bar:b parity:v", NONE, MBAR, NONE, MEET, LANE,
+   EXACT, MBARRIER, SHARED, ALWAYS)
+OP(MBARTRY, "mbarrier.try_wait", "bar:b parity:v time:v?", NONE, MBAR, ANY,
+   MEET, LANE, EXACT, MBARRIER, SHARED, UNLINKED)
+DO(MBARINVAL, "mbarrier.inval", "bar:b", NONE, MBAR, NONE, MEET, LANE, EXACT,
+   MBARRIER, SHARED, NEVER)
 // Arrives when the thread's earlier cp.async copies have completed.
-DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "bar:b", NONE, NONE, MEET, LANE,
-   EXACT)
+DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "bar:b", NONE, MBAR, NONE, MEET,
+   LANE, EXACT, MBARRIER, CPARRIVE, ALWAYS)
 // Stores 1, 2 or 4 values to shared memory of a CTA of the cluster, at the
 // place that w has in this CTA. The first value is the CTA's rank. An mbarrier
 // of that CTA counts the bytes.
 DO(STASYNC, "st.async", "dst:w.s bar:b rank:v value:v value:v?3", BITS, NONE,
-   ASYNC(MBARWAIT), LANE, EXACT)
+   NONE, ASYNC(MBARWAIT), LANE, EXACT, CLUSTER, SEND, NEVER)
 // Cluster barriers; flags: CLF_*.
-DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW, EXACT)
-DO(CLUSTERWAIT, "cluster.wait", "", NONE, NONE, ORDER, ROW, EXACT)
+DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, CLUSTER, NONE, ORDER, ROW, EXACT,
+   CLUSTER, CLUSTER, NEVER)
+DO(CLUSTERWAIT, "cluster.wait", "", NONE, CLUSTER, NONE, ORDER, ROW, EXACT,
+   CLUSTER, CONTROL, NEVER)
 // Registers that a warpgroup takes from its block's pool or returns; flags:
 // RGF_*.
-DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, NONE, ORDER, FULL, EXACT)
+DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, REGISTERS, NONE, ORDER, FULL, EXACT,
+   SETMAXNREG, CONTROL, NEVER)
 // Overlapping launches (programmatic dependent launch): GRIDWAIT waits for the
 // preceding launches, GRIDLAUNCH lets dependent ones start.
-DO(GRIDWAIT, "griddepcontrol.wait", "", NONE, NONE, ORDER, LANE, EXACT)
-DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, ORDER, LANE,
-   EXACT)
+DO(GRIDWAIT, "griddepcontrol.wait", "", NONE, NONE, NONE, ORDER, LANE, EXACT,
+   DEPENDENTS, CONTROL, NEVER)
+DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, NONE, ORDER,
+   LANE, EXACT, DEPENDENTS, CONTROL, NEVER)
 // Bulk copies, which the async proxy executes. flags: BKF_*. TMA copies boxes
 // of a tensor map. Its values are coordinates, mode 0 first, followed by the
 // offsets of im2col. Loads have the mbarrier that counts their bytes, a mask of
 // destination CTAs of the cluster (default: this CTA), and a cache policy.
 // Stores have a cache policy.
 DO(TMALOAD, "tma.load", "dst:w.s map:m bar:b mask:v? policy:v? at:v at:v?7",
-   BITS, NONE, ASYNC(MBARWAIT), LANE, EXACT)
-DO(TMASTORE, "tma.store", "map:M src:r.s policy:v? at:v at:v?7", BITS, NONE,
-   ASYNC(BULKWAIT), LANE, ROW)
+   BITS, BULK, NONE, ASYNC(MBARWAIT), LANE, EXACT, TMA, BULKLOAD, NEVER)
+DO(TMASTORE, "tma.store", "map:M src:r.s policy:v? at:v at:v?7", BITS, BULK,
+   NONE, ASYNC(BULKWAIT), LANE, ROW, TMA, BULKSTORE, NEVER)
 // Prefetches a box into L2. Without coordinates, prefetches the tensor map.
-DO(TMAPREFETCH, "tma.prefetch", "map:m policy:v? at:v?8", NONE, NONE, ORDER,
-   LANE, EXACT)
-DO(BULKLOAD, "bulk.load", "dst:w.s src:r.g bar:b mask:v? policy:v?", BITS, NONE,
-   ASYNC(MBARWAIT), LANE, EXACT)
-DO(BULKSTORE, "bulk.store", "dst:w.g src:r.s policy:v?", BITS, NONE,
-   ASYNC(BULKWAIT), LANE, ROW)
+DO(TMAPREFETCH, "tma.prefetch", "map:m policy:v? at:v?8", NONE, BULK, NONE,
+   ORDER, LANE, EXACT, TMA, CONTROL, NEVER)
+DO(BULKLOAD, "bulk.load", "dst:w.s src:r.g bar:b mask:v? policy:v?", BITS, BULK,
+   NONE, ASYNC(MBARWAIT), LANE, EXACT, TMA, BULKLOAD, NEVER)
+DO(BULKSTORE, "bulk.store", "dst:w.g src:r.s policy:v?", BITS, BULK, NONE,
+   ASYNC(BULKWAIT), LANE, ROW, TMA, BULKSTORE, NEVER)
 // Copies to shared memory of the CTA whose rank is the last operand. An
 // mbarrier of that CTA counts the bytes.
-DO(BULKSEND, "bulk.send", "dst:w.s src:r.s bar:b rank:v", BITS, NONE,
-   ASYNC(MBARWAIT), LANE, EXACT)
+DO(BULKSEND, "bulk.send", "dst:w.s src:r.s bar:b rank:v", BITS, BULK, NONE,
+   ASYNC(MBARWAIT), LANE, EXACT, TMA, BULKLOAD, NEVER)
 // BULKCOMMIT makes a group of a thread's stores. BULKWAIT waits until at most
 // imm groups are pending.
-DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE, EXACT)
-DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE, EXACT)
+DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, NONE, ORDER, LANE, EXACT, TMA,
+   BULKCOMMIT, NEVER)
+DO(BULKWAIT, "bulk.wait", "", GROUPS, READ, NONE, ORDER, LANE, EXACT, TMA,
+   BULKWAIT, NEVER)
 // Tensor maps in memory. COPY copies an argument's map. ADDRESS sets the
 // tensor's address. Other threads may then read and write the tensor. SET sets
 // one field of the map: Ins.flags is the TensorMapField, Ins.imm the mode. The
 // async proxy sees a changed map after a release fence and ACQUIRE. It also
 // sees one after PUBLISH, by which a warp copies the map from shared memory.
-DO(MAPCOPY, "tmap.copy", "tmap:D map:m", NONE, NONE, MEMORY, LANE, EXACT)
-DO(MAPADDRESS, "tmap.address", "tmap:D tensor:a.g", NONE, NONE, MEMORY, LANE,
-   EXACT)
-DO(MAPSET, "tmap.set", "tmap:D value:v", MODE, NONE, MEMORY, LANE, EXACT)
-DO(MAPACQUIRE, "tmap.acquire", "tmap:d", NONE, NONE, MEET, LANE, EXACT)
-DO(MAPPUBLISH, "tmap.publish", "tmap:D from:d", NONE, NONE, MEET, FULL, EXACT)
+DO(MAPCOPY, "tmap.copy", "tmap:D map:m", NONE, NONE, NONE, MEMORY, LANE, EXACT,
+   TMA, CONTROL, NEVER)
+DO(MAPADDRESS, "tmap.address", "tmap:D tensor:a.g", NONE, NONE, NONE, MEMORY,
+   LANE, EXACT, TENSORMAP, CONTROL, NEVER)
+DO(MAPSET, "tmap.set", "tmap:D value:v", MODE, FIELD, NONE, MEMORY, LANE, EXACT,
+   TENSORMAP, CONTROL, NEVER)
+DO(MAPACQUIRE, "tmap.acquire", "tmap:d", NONE, NONE, NONE, MEET, LANE, EXACT,
+   TMA, CONTROL, NEVER)
+DO(MAPPUBLISH, "tmap.publish", "tmap:D from:d", NONE, NONE, NONE, MEET, FULL,
+   EXACT, TMA, CONTROL, NEVER)
 // Values: the operand and, for CAS, the compared value. Returns the old value.
-OP(ATOMIC, "atomic", "dst:a value:v compared:v?", ATOMIC, ANY, MEMORY, LANE,
-   ROW)
-DO(PRINTF, "printf", "value:v*", TEXT, NONE, ACT, LANE, EXACT)
-DO(ASM, "asm", "var:X* value:v*", TEXT, NONE, ACT, TEXT, TEXT)  // inline PTX
-DO(TRAP, "trap", "pred:p", TEXT, NONE, ACT, LANE,
-   EXACT)   // traps if p is false
+OP(ATOMIC, "atomic", "dst:a value:v compared:v?", ATOMIC, HINTS, ANY, MEMORY,
+   LANE, ROW, NONE, ACCESS, ALWAYS)
+DO(PRINTF, "printf", "value:v*", TEXT, NONE, NONE, ACT, LANE, EXACT, NONE,
+   CONTROL, NEVER)
+DO(ASM, "asm", "var:X* value:v*", TEXT, OUTPUTS, NONE, ACT, TEXT, TEXT, NONE,
+   NONE, NEVER)  // inline PTX
+DO(TRAP, "trap", "pred:p", TEXT, NONE, NONE, ACT, LANE, EXACT, NONE, NONE,
+   NEVER)  // traps if p is false
 // a variable is a mutable scalar
 // value: the initial value
-OP(VAR, "var", "value:v", NONE, SAME, VAR, LANE, EXACT)
-OP(VGET, "get", "var:x", NONE, SAME, VAR, LANE, EXACT)
-DO(VSET, "set", "var:X value:v", NONE, SET, VAR, LANE, EXACT)
+OP(VAR, "var", "value:v", NONE, NONE, SAME, VAR, LANE, EXACT, NONE, NONE, NEVER)
+OP(VGET, "get", "var:x", NONE, NONE, SAME, VAR, LANE, EXACT, NONE, NONE, NEVER)
+DO(VSET, "set", "var:X value:v", NONE, NONE, SET, VAR, LANE, EXACT, NONE, NONE,
+   NEVER)
 // Values: first, limit, step. The result is the counter, an i32 or i64.
-OP(FOR, "for", "first:v limit:v step:v", UNROLL, SAME, OPEN, LANE, EXACT)
+OP(FOR, "for", "first:v limit:v step:v", UNROLL, NONE, SAME, OPEN, LANE, EXACT,
+   NONE, LOOP, NEVER)
 // repeats until a BREAKIF leaves it
-DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE, EXACT)
+DO(LOOP, "loop", "", NONE, NONE, NONE, OPEN, LANE, EXACT, NONE, LOOP, NEVER)
 // executes once; a BREAKIF can leave it
-DO(ONCE, "once", "", NONE, NONE, OPEN, LANE, EXACT)
+DO(ONCE, "once", "", NONE, NONE, NONE, OPEN, LANE, EXACT, NONE, NONE, NEVER)
 // if p is true, leaves Ins.imm regions
-DO(BREAKIF, "break.if", "pred:p", LEVELS, NONE, LEAVE, LANE, EXACT)
+DO(BREAKIF, "break.if", "pred:p", LEVELS, NONE, NONE, LEAVE, LANE, EXACT, NONE,
+   CONTROL, NEVER)
 // ends the thread if p is true
-DO(EXITIF, "exit.if", "pred:p", NONE, NONE, LEAVE, LANE, EXACT)
-DO(IF, "if", "pred:p", NONE, NONE, OPEN, LANE, EXACT)
-DO(ELSE, "else", "", NONE, NONE, TURN, LANE, EXACT)
-DO(END, "end", "", NONE, NONE, CLOSE, LANE, EXACT)
+DO(EXITIF, "exit.if", "pred:p", NONE, NONE, NONE, LEAVE, LANE, EXACT, NONE,
+   CONTROL, NEVER)
+DO(IF, "if", "pred:p", NONE, NONE, NONE, OPEN, LANE, EXACT, NONE, CONTROL,
+   NEVER)
+DO(ELSE, "else", "", NONE, NONE, NONE, TURN, LANE, EXACT, NONE, NONE, NEVER)
+DO(END, "end", "", NONE, NONE, NONE, CLOSE, LANE, EXACT, NONE, END, NEVER)
 #undef SCALAR
 #undef DO
 #undef LEAF

@@ -6,7 +6,7 @@
 #include "base/fidelity.h"
 
 typedef enum Op {
-#define OP(id, name, operands, imm, rule, effect, who, fidelity) OP_##id,
+#define OP(id, ...) OP_##id,
 #include "ir/ops.h"
   OP_COUNT
 } Op;
@@ -75,19 +75,40 @@ typedef enum ImmKind {
   IMM_BARRIER, IMM_GROUPS, IMM_FENCE, IMM_ATOMIC, IMM_REGISTERS, IMM_MODE,
   IMM_LEVELS
 } ImmKind;
+typedef enum FlagKind {
+  FLAGS_NONE, FLAGS_OUTPUTS, FLAGS_HINTS, FLAGS_PREFETCH, FLAGS_CPASYNC,
+  FLAGS_MBAR, FLAGS_CLUSTER, FLAGS_BARRIER, FLAGS_BULK, FLAGS_READ,
+  FLAGS_FIELD, FLAGS_REGISTERS
+} FlagKind;
+// The kind of an operation's work. ops.h describes the values.
+typedef enum OpClass {
+  CLASS_NONE, CLASS_SUM, CLASS_PRODUCT, CLASS_QUOTIENT, CLASS_EXTREME,
+  CLASS_SIGN, CLASS_FUSED, CLASS_LOGIC, CLASS_SHIFT, CLASS_COMPARE,
+  CLASS_SELECT, CLASS_CONVERT, CLASS_FUNCTION, CLASS_INTRIN, CLASS_CHOICE,
+  CLASS_ASK, CLASS_ACCESS, CLASS_SHARED, CLASS_SEND, CLASS_MATRIX, CLASS_MMA,
+  CLASS_CPASYNC, CLASS_CPCOMMIT, CLASS_CPWAIT, CLASS_CPARRIVE,
+  CLASS_WGCOMMIT, CLASS_WGWAIT, CLASS_BULKLOAD, CLASS_BULKSTORE,
+  CLASS_BULKCOMMIT, CLASS_BULKWAIT, CLASS_BARRIER, CLASS_SYNCWARP,
+  CLASS_FENCE, CLASS_CLUSTER, CLASS_LOOP, CLASS_END, CLASS_CONTROL
+} OpClass;
+typedef enum Point {
+  POINT_NEVER, POINT_ALWAYS, POINT_ORDERED, POINT_UNLINKED
+} Point;
 // What an operation depends on and affects, as bits. EF_ORDERED: no memory
 // access moves past it, whatever its operands are.
 enum {
   EF_PURE = 1, EF_FIXED = 2, EF_OBJECT = 4, EF_VAR = 8, EF_REGS = 16,
   EF_MEMORY = 32, EF_ORDERED = 64, EF_OPENS = 128, EF_CLOSES = 256,
-  EF_LATER = 512
+  EF_LATER = 512, EF_VISIBLE = 1024, EF_LEAVES = 2048
 };
 typedef struct OpRow {
   const char *name, *operands;
   uint16_t effect;   // bits EF_*
   uint8_t done;  // EF_LATER: the Op that waits until this operation completes
-  uint8_t imm, rule, who;
+  uint8_t imm, flags, rule, who;
   uint8_t fidelity;  // the Fidelity
+  uint8_t need;      // the Feature, FT_NONE or FT_ROW (target.h)
+  uint8_t class, point;
 } OpRow;
 extern const OpRow op_rows[OP_COUNT];
 
@@ -98,6 +119,10 @@ static inline bool op_pure(Op op) { return op_rows[op].effect & EF_PURE; }
 static inline bool op_opens(Op op) {
   return (op_rows[op].effect & (EF_OPENS | EF_CLOSES)) == EF_OPENS;
 }
+static inline FlagKind op_flag_kind(Op op) {
+  return (FlagKind)op_rows[op].flags;
+}
+static inline OpClass op_class(Op op) { return (OpClass)op_rows[op].class; }
 static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
 const char *who_name(Who who);  // returns a name such as "lane"
 

@@ -43,27 +43,6 @@ Feature target_find(const char *name) {
   return (Feature)k;
 }
 
-// The feature that each range of operations in ops.h needs.
-static const struct { Op first, last; Feature feature; } families[] = {
-  {OP_CPASYNC, OP_CPASYNC, FT_CPASYNC},
-  {OP_MBARTX, OP_MBARTX, FT_MBARTX},
-  {OP_MBARINIT, OP_MBARCPASYNC, FT_MBARRIER},
-  {OP_TMALOAD, OP_BULKWAIT, FT_TMA},
-  {OP_MAPCOPY, OP_MAPCOPY, FT_TMA},
-  {OP_MAPADDRESS, OP_MAPSET, FT_TENSORMAP},
-  {OP_MAPACQUIRE, OP_MAPPUBLISH, FT_TMA},
-  {OP_DSMEM, OP_DSMEM, FT_CLUSTER},
-  {OP_STASYNC, OP_STASYNC, FT_CLUSTER},
-  {OP_CLUSTERARRIVE, OP_CLUSTERWAIT, FT_CLUSTER},
-  {OP_GRIDWAIT, OP_GRIDLAUNCH, FT_DEPENDENTS},
-  {OP_SETMAXNREG, OP_SETMAXNREG, FT_SETMAXNREG},
-  {OP_WGFENCE, OP_WGWAIT, FT_WGMMA},
-};
-
-static bool is_mbar(const Ins *i) {
-  return i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC;
-}
-
 // Returns the requirement of instruction i: the requirement of its table row if
 // it has one, else of its operands or flags, else of its operation.
 Need target_need(const Fn *fn, const Ins *i) {
@@ -83,8 +62,9 @@ Need target_need(const Fn *fn, const Ins *i) {
   if (i->op == OP_COPY && i->imm > 128) return features[FT_COPY256];
   if (i->op == OP_ATOMIC && i->imm == AT_ADD && i->type == DT_BF16)
     return features[FT_ATOMIC_BF16];
-  bool access = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
-  bool mbar = is_mbar(i), sem = hint_get(i->flags, HINT_SEM) != 0;
+  bool access = op_flag_kind((Op)i->op) == FLAGS_HINTS;
+  bool mbar = op_flag_kind((Op)i->op) == FLAGS_MBAR;
+  bool sem = hint_get(i->flags, HINT_SEM) != 0;
   if (mbar && operand_ref(fn, i, ROLE_TIME)) return features[FT_MBARLIMIT];
   if (mbar && operand_ref(fn, i, ROLE_RANK)) return features[FT_MBARFAR];
   if ((mbar || (access && sem)) &&
@@ -92,10 +72,8 @@ Need target_need(const Fn *fn, const Ins *i) {
     return features[FT_SCOPE];
   if (i->op == OP_SREG && i->imm >= SR_CLUSTERID_X)
     return features[FT_CLUSTER];
-  for (size_t k = 0; k < sizeof families / sizeof *families; k++)
-    if (i->op >= families[k].first && i->op <= families[k].last)
-      return features[families[k].feature];
-  return (Need){NULL, 0, 0, false};
+  unsigned need = op_rows[i->op].need;
+  return need < FT_COUNT ? features[need] : (Need){NULL, 0, 0, false};
 }
 
 bool target_atomic(AtomicKind k, DType t) {

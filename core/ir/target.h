@@ -47,7 +47,9 @@ typedef enum Feature {
 #define FT(id, name, least, most, specific) FT_##id,
   FEATURES(FT)
 #undef FT
-  FT_COUNT
+  FT_COUNT,
+  // in ops.h: no feature, and the one that a row of another table names
+  FT_NONE = FT_COUNT, FT_ROW
 } Feature;
 bool target_has(int sm, Feature f);
 // returns FT_COUNT if no feature has this name

@@ -157,7 +157,7 @@ static void check_value(Check *c, const Ins *i) {
 // Checks the types of the values of an mbarrier operation. Counts, parities and
 // CTA ranks must be i32, and a token u64.
 static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
-  bool waits = i->op == OP_MBARTRY || i->op == OP_MBARWAIT;
+  bool waits = operand_has((Op)i->op, ROLE_PARITY);
   for (int k = 0; k < t->n; k++)
     if (!waits || k || t->value[k] != DT_U64) same(c, t->value[k], DT_I32);
   if (i->op == OP_MBARTRY) same(c, (DType)i->type, DT_BOOL);
@@ -249,8 +249,7 @@ void check_fn(Ctx *cx, const Fn *fn) {
     check_rule(&c, i, &t);
     if (i->op == OP_ST || i->op == OP_ATOMIC || i->op == OP_PUT)
       check_value(&c, i);
-    if (i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC)
-      check_mbarrier(&c, i, &t);
+    if (op_flag_kind((Op)i->op) == FLAGS_MBAR) check_mbarrier(&c, i, &t);
     if (i->op == OP_STASYNC) check_stasync(&c, i, &t);
     if (i->op == OP_DSMEM) same(&c, t.value[0], DT_I32);
     if (i->op == OP_PTR) same(&c, t.value[0], DT_I64);

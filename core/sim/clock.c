@@ -291,7 +291,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
     case K_CPASYNC:
       t = most(t, sm->memory - FAR_QUEUE);
       return most(t, sm->shared - QUEUE);
-    case K_SHARED: case K_ATOMIC: case K_LDMATRIX:
+    case K_SHARED: case K_SEND: case K_ATOMIC: case K_LDMATRIX:
       return most(t, sm->shared - QUEUE);
     case K_PEER: return most(t, sm->peer - QUEUE);
     case K_NONE: case K_HEAD: case K_CPCOMMIT: case K_CPWAIT: case K_CPARRIVE:
@@ -393,11 +393,10 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
       return t;
     case K_MEET: p->given = sm->meet = most(sm->meet, t) + m->meet; return t;
     case K_FENCE: fence(p, sm, c->work, c->late, t); return t;
+    case K_SEND:
+      p->asked = t;
+      p->agents = t + m->far_shared;  // fall through
     case K_SHARED:
-      if (i->op == OP_STASYNC) {
-        p->asked = t;
-        p->agents = t + m->far_shared;
-      }
       return take(k, &sm->shared, PIPE_SHARED, t,
                   most(s->passes, most(c->shared, 1)), one) + m->shared;
     case K_ATOMIC: return combine(k, p, c, i, s, sm, t);

@@ -760,15 +760,17 @@ static bool step(SimWarp *w, const SimIns *i) {
 }
 
 bool simexec_is_turn(const SimIns *i) {
-  Op op = (Op)i->op;
-  if (op == OP_LD || op == OP_ST) return i->sem;
-  if (op == OP_PTR) return simexec_is_turn(((const SimAddressed *)i->x)->ins);
-  // If a try_wait is linked to a wait, only the wait is a scheduling step
-  // (token.h).
-  if (op == OP_MBARTRY) return !i->jump;
-  return op == OP_ATOMIC || op == OP_MBARARRIVE || op == OP_MBARTX ||
-         op == OP_MBARTOKEN ||
-         op == OP_MBARWAIT || op == OP_MBARCPASYNC;
+  if (i->op == OP_PTR)
+    return simexec_is_turn(((const SimAddressed *)i->x)->ins);
+  switch ((Point)op_rows[i->op].point) {
+    case POINT_NEVER: break;
+    case POINT_ALWAYS: return true;
+    case POINT_ORDERED: return i->sem;
+    // If a try_wait is linked to a wait, only the wait is a scheduling step
+    // (token.h).
+    case POINT_UNLINKED: return !i->jump;
+  }
+  return false;
 }
 
 // Executes i after w->pc was advanced. Returns false if another warp may run

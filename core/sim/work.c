@@ -272,66 +272,50 @@ static SimWork memory_cost(const Works *k, const SimIns *d) {
 static SimWork cost_of(const Works *k, const SimIns *d, bool fixed) {
   SimWork c = {.kind = K_ALU, .slots = 1};
   if (ir_is_aside(ir_get(k->out.p->fn, d->ref))) return (SimWork){0};
-  switch ((Op)d->op) {
-    case OP_LD: case OP_ST: case OP_COPY: case OP_ATOMIC:
-      return memory_cost(k, d);
-    // A fill with a constant costs nothing.
-    case OP_FILL: return (SimWork){0};
-    case OP_PICK: case OP_PUT:
-      return arithmetic(k, (SimPrice){.issue = 8, .alu = 8}, 0);
-    case OP_CPASYNC: c.kind = K_CPASYNC; return c;
-    case OP_CPCOMMIT: c.kind = K_CPCOMMIT; return c;
-    case OP_CPWAIT: c.kind = K_CPWAIT; return c;
-    case OP_MBARCPASYNC: c.kind = K_CPARRIVE; return c;
-    case OP_MMA: case OP_WGMMA: return mma_cost(k, d);
-    case OP_WGCOMMIT: c.kind = K_WGCOMMIT; return c;
-    case OP_WGWAIT: c.kind = K_WGWAIT; return c;
-    case OP_MATRIX: c.kind = K_LDMATRIX; return c;
-    case OP_MBARINIT: case OP_MBARINVAL: case OP_MBARARRIVE: case OP_MBARTX:
-    case OP_MBARWAIT: case OP_MBARTRY: case OP_MBARTOKEN: case OP_STASYNC:
-      c.kind = K_SHARED;
-      return c;
-    case OP_TMALOAD: case OP_BULKLOAD: case OP_BULKSEND:
-      c.kind = K_BULKLOAD;
-      return c;
-    case OP_TMASTORE: case OP_BULKSTORE: c.kind = K_BULKSTORE; return c;
-    case OP_BULKCOMMIT: c.kind = K_BULKCOMMIT; return c;
-    case OP_BULKWAIT: c.kind = K_BULKWAIT; return c;
-    case OP_MATH: case OP_SEL: case OP_CVT: case OP_INTRIN:
+  if (d->op == OP_PTR)
+    return cost_of(k, ((const SimAddressed *)d->x)->ins, fixed);
+  switch (op_class((Op)d->op)) {
+    case CLASS_NONE: return (SimWork){0};
+    case CLASS_SUM: case CLASS_PRODUCT: case CLASS_QUOTIENT:
+    case CLASS_EXTREME: case CLASS_SIGN: case CLASS_FUSED: case CLASS_LOGIC:
+    case CLASS_SHIFT: case CLASS_COMPARE: case CLASS_SELECT:
+    case CLASS_CONVERT: case CLASS_FUNCTION: case CLASS_INTRIN:
       return scalar_cost(k, d, fixed);
-    case OP_ASK: return ask_cost(k, d);
-    case OP_FOR: case OP_LOOP: c.kind = K_HEAD; c.slots = 0; return c;
-    case OP_END: return turn_cost(k, d);
-    case OP_BAR: case OP_BARARRIVE: c.kind = K_MEET; return c;
-    case OP_FENCE:
+    case CLASS_CHOICE:
+      return arithmetic(k, (SimPrice){.issue = 8, .alu = 8}, 0);
+    case CLASS_ASK: return ask_cost(k, d);
+    case CLASS_ACCESS: return memory_cost(k, d);
+    case CLASS_SHARED: c.kind = K_SHARED; break;
+    case CLASS_SEND: c.kind = K_SEND; break;
+    case CLASS_MATRIX: c.kind = K_LDMATRIX; break;
+    case CLASS_MMA: return mma_cost(k, d);
+    case CLASS_CPASYNC: c.kind = K_CPASYNC; break;
+    case CLASS_CPCOMMIT: c.kind = K_CPCOMMIT; break;
+    case CLASS_CPWAIT: c.kind = K_CPWAIT; break;
+    case CLASS_CPARRIVE: c.kind = K_CPARRIVE; break;
+    case CLASS_WGCOMMIT: c.kind = K_WGCOMMIT; break;
+    case CLASS_WGWAIT: c.kind = K_WGWAIT; break;
+    case CLASS_BULKLOAD: c.kind = K_BULKLOAD; break;
+    case CLASS_BULKSTORE: c.kind = K_BULKSTORE; break;
+    case CLASS_BULKCOMMIT: c.kind = K_BULKCOMMIT; break;
+    case CLASS_BULKWAIT: c.kind = K_BULKWAIT; break;
+    case CLASS_BARRIER: c.kind = K_MEET; break;
+    case CLASS_SYNCWARP:
+      c.kind = K_BRANCH;
+      c.alu = (float)(2 * k->out.m->integer);
+      break;
+    case CLASS_FENCE:
       return fence_cost(k, (FenceKind)ir_get(k->out.p->fn, d->ref)->imm);
-    case OP_CLUSTERARRIVE:
+    case CLASS_CLUSTER:
+      c.kind = K_BRANCH;
       if (d->flags & CLF_RELAXED) break;
       c = fence_cost(k, FE_CLUSTER);
       c.work = (float)k->out.m->cluster_each;
-      return c;
-    case OP_SYNCWARP: c.alu = (float)(2 * k->out.m->integer); break;
-    case OP_CLUSTERWAIT: case OP_SETMAXNREG:
-    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_WGFENCE:
-    case OP_TMAPREFETCH: case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET:
-    case OP_MAPACQUIRE: case OP_MAPPUBLISH: case OP_PRINTF: case OP_IF:
-    case OP_BREAKIF: case OP_EXITIF:
       break;
-#define OP(...)
-#define LEAF(id, ...) case OP_##id:
-#include "ir/ops.h"
-    case OP_PTR:
-      return cost_of(k, ((const SimAddressed *)d->x)->ins, fixed);
-    case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_ASM: case OP_COUNT:
-    case OP_RMEM: case OP_BITCAST: case OP_VAR: case OP_VGET: case OP_VSET:
-    case OP_ONCE: case OP_ELSE: case OP_TRAP:
-      return (SimWork){0};
-#define OP(...)
-#define SCALAR(id, ...) case OP_##id:
-#include "ir/ops.h"
-      return scalar_cost(k, d, fixed);
+    case CLASS_LOOP: c.kind = K_HEAD; c.slots = 0; break;
+    case CLASS_END: return turn_cost(k, d);
+    case CLASS_CONTROL: c.kind = K_BRANCH; break;
   }
-  c.kind = K_BRANCH;
   return c;
 }
 

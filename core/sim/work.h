@@ -15,7 +15,7 @@ typedef enum SimWorkKind {
   K_MEET,       // arrival at a barrier
   // A fence. work: cycles of the SM's fences; late: latency.
   K_FENCE,
-  K_SHARED, K_ATOMIC, K_PEER, K_LDMATRIX, K_LOAD, K_STORE,
+  K_SHARED, K_SEND, K_ATOMIC, K_PEER, K_LDMATRIX, K_LOAD, K_STORE,
   K_CPASYNC, K_CPCOMMIT, K_CPWAIT, K_CPARRIVE,
   K_MMA, K_WGMMA, K_WGCOMMIT, K_WGWAIT,
   K_BULKLOAD, K_BULKSTORE, K_BULKCOMMIT, K_BULKWAIT

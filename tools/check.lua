@@ -170,6 +170,61 @@ rule("one declaration a line in headers", list "core/*/*.h",
   end)
 end)
 
+-- Files with conditions that test three or more operations by name, and how
+-- many. The columns of ops.h replace all other such lists.
+local LISTS = {["core/ir/fidelity.c"] = 1, ["core/ir/opaque.c"] = 1,
+  ["core/ir/verify.c"] = 1, ["core/sim/clock.c"] = 1,
+  ["core/sim/meant.c"] = 2, ["core/sim/stuck.c"] = 1,
+  ["core/sim/token.c"] = 1, ["core/sim/turns.c"] = 1}
+
+local function count_operations(statement)
+  local n, seen = 0, {}
+  for op in statement:gmatch "[!=]=%s*(OP_[A-Z0-9]+)" do
+    n, seen[op] = seen[op] and n or n + 1, true
+  end
+  return n
+end
+
+rule("columns of ops.h, not lists of operations", list "core/*/*.[ch]",
+     function(path, text, complain)
+  local left = LISTS[path] or 0
+  for at, statement in bare(text):gmatch "()([^;{}]+)" do
+    if count_operations(statement) >= 3 then
+      left = left - 1
+      if left < 0 then
+        complain(line_of(text, at + #statement:match "^%s*"),
+                 "a condition names three or more operations")
+      end
+    end
+  end
+end)
+
+-- Enumerators that are compared or subtracted, besides those of these
+-- prefixes, are sizes.
+local ORDERED = {SR = 1, AT = 1, FE = 1, MF = 1, IN = 1, SEM = 1, SCOPE = 1,
+  WHO = 1, TMF = 1, MK = 1, WATCH = 1, AGENT = 1, OP = 1}
+local asserted = {}
+for _, path in ipairs(C) do
+  for args in read(path):gmatch "CONSECUTIVE(%b())" do
+    for name in args:gmatch "[A-Z]+_[A-Z0-9_]+" do asserted[name] = true end
+  end
+end
+
+rule("assertions on the order of enumerators", list "core/*/*.[ch]",
+     function(_, text, complain)
+  text = bare(text)
+  for _, pattern in ipairs {"()[<>]=? (([A-Z]+)_[A-Z0-9_]+)",
+                            "() %- (([A-Z]+)_[A-Z0-9_]+)"} do
+    for at, name, prefix in text:gmatch(pattern) do
+      local sized = name:find "_COUNT$" or text:sub(at - 1, at - 1) == "<"
+        or text:sub(at - 1, at - 1) == ">"
+      if ORDERED[prefix] and not sized and not asserted[name] then
+        complain(line_of(text, at), name .. " is in no CONSECUTIVE()")
+      end
+    end
+  end
+end)
+
 -- The rooms of core/, lowest first. Each has a list of the rooms whose headers
 -- it may include besides its own, all of them lower. docs/hacking.md describes
 -- the rooms.

@@ -26,6 +26,10 @@ typedef enum MmaKind {
   // emitted or simulated.
   MK_TCGEN05
 } MmaKind;
+// instructions of single lanes, then those that the emitter and the simulator
+// have
+CONSECUTIVE(4, 0, MK_FMA2);
+CONSECUTIVE(6, 0, MK_WGMMA);
 
 // One MMA instruction. Its TV layouts, in CuTe notation, map (thread,value) to
 // a linear coordinate of the column-major MxK / NxK / MxN tile.

@@ -118,6 +118,12 @@ void buf_free(Buf *b);
 // Reports whether `what` is one of the comma-separated words of CUTELUA_DEBUG.
 bool base_debug(const char *what);
 
+// Asserts that the enumerators from `first` to `last` are n consecutive ones,
+// for code that compares enumerators or subtracts them. (tools/check.lua
+// requires the assertion for such code.)
+#define CONSECUTIVE(n, first, last) \
+  _Static_assert((int)(last) - (int)(first) == (n) - 1, #first " to " #last)
+
 // Returns the greatest common divisor, which is not negative, or 1 if the
 // divisor does not fit in an int64_t.
 int64_t base_gcd(int64_t a, int64_t b);

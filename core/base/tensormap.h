@@ -92,6 +92,8 @@ typedef enum TensorMapField {
 #undef TF
   TMF_COUNT
 } TensorMapField;
+CONSECUTIVE(2, 0, TMF_STRIDE);
+CONSECUTIVE(4, TMF_TYPE, TMF_COUNT - 1);
 const char *tensormap_field(TensorMapField f);  // returns the field's name
 // Sets a field of an encoded tiled map, which need not be valid, to v as
 // tensormap.replace takes it: the rank minus 1, a stride in bytes, ...

@@ -142,7 +142,7 @@ static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
   bool first;
   Ref mbar = mbar_of(fn, i, &first);
   if (mbar) face_set_int(L, "mem", mbar);
-  bool plain = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
+  bool plain = op_flag_kind((Op)i->op) == FLAGS_HINTS;
   if (plain || (mbar && first)) {
     set_hint(L, i, HINT_SEM);
     set_hint(L, i, HINT_SCOPE);
@@ -491,8 +491,7 @@ static uint8_t find_hint(HintId h, const char *name) {
 
 // Reports whether the patch's operation works on an array of mbarriers.
 static bool at_ring(const SimEdit *e) {
-  return e->op == OP_MBARWAIT || e->op == OP_MBARARRIVE ||
-         e->op == OP_MBARTX || e->op == OP_MBARCPASYNC;
+  return op_flag_kind((Op)e->op) == FLAGS_MBAR;
 }
 
 // Reports whether the patch's `mem` is an object that its operation can use, or

@@ -66,8 +66,8 @@ static int arithmetic(lua_State *L, int sign) {
   Ctx *cx = face_enter(L);
   Elements a = veclib_operators(cx, L, 1, 2);
   const char *many = a.shape ? "vectors of " : "";
-  bool bits = op == OP_AND || op == OP_OR || op == OP_XOR;
-  bool shift = op == OP_SHL || op == OP_SHR;
+  bool bits = op_class(op) == CLASS_LOGIC;
+  bool shift = op_class(op) == CLASS_SHIFT;
   if ((bits || shift) && dtype_is_float(a.type))
     face_error(L, ERR_TYPE, "%s of %s%s: integers %sare needed", op_name(op),
                many, dtype_name(a.type),

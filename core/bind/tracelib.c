@@ -207,12 +207,12 @@ static const char *agent_of(const Fn *fn, size_t mem) {
     const Ins *i = ir_get(fn, r);
     if (i->op == OP_DESC && (size_t)ir_get(fn, i->a[0])->imm == mem)
       return "wgmma";
-    if (i->op < OP_TMALOAD || i->op > OP_BULKSEND) continue;
+    if (op_flag_kind((Op)i->op) != FLAGS_BULK) continue;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
       if (o.kind != OPERAND_MEM || o.barrier ||
           (size_t)ir_get(fn, o.ref)->imm != mem)
         continue;
-      if (i->op <= OP_TMAPREFETCH) who = "tma";
+      if (operand_has((Op)i->op, ROLE_MAP)) who = "tma";
       else if (!who) who = "bulk";
     }
   }

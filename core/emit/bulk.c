@@ -11,48 +11,18 @@ struct BulkCall {
   bool mask, policy;
 };
 
-// ---- operands ----
-
-typedef struct Parts {
-  Operand o[OPERANDS];
-  // each operand is NULL if the instruction lacks it
-  const Operand *map, *to, *from, *bar;
-  Ref mask, policy, rank;
-  // index of the first coordinate among the operands, and number of coordinates
-  int first, modes;
-} Parts;
-
-// Finds the operands of bulk copy i, whose order ops.h gives.
-static void find_parts(const Emit *e, const Ins *i, Parts *p) {
-  memset(p, 0, sizeof *p);
-  int n = operands_all(e->fn, i, p->o), k = 0;
-  if (i->op == OP_TMASTORE || i->op == OP_TMAPREFETCH) p->map = &p->o[k++];
-  if (i->op != OP_TMASTORE && i->op != OP_TMAPREFETCH) p->to = &p->o[k++];
-  if (i->op == OP_BULKSTORE || i->op == OP_TMASTORE ||
-      i->op == OP_BULKLOAD || i->op == OP_BULKSEND)
-    p->from = &p->o[k++];
-  if (i->op == OP_TMALOAD) p->map = &p->o[k++];
-  if (i->op == OP_TMALOAD || i->op == OP_BULKLOAD || i->op == OP_BULKSEND)
-    p->bar = &p->o[k++];
-  if (i->op == OP_BULKSEND) p->rank = p->o[k++].ref;
-  if (i->op == OP_TMALOAD || i->op == OP_BULKLOAD) p->mask = p->o[k++].ref;
-  if (i->op != OP_BULKSEND) p->policy = p->o[k++].ref;
-  p->first = k;
-  while (k < n && p->o[k].ref) k++;
-  p->modes = k - p->first;
-}
-
 // ---- forms ----
 
 // Returns the form of a call. In im2col mode, n + 2 coordinates are followed by
 // n offsets.
 static struct BulkCall form_of(const Emit *e, const Ins *i) {
-  Parts p;
-  find_parts(e, i, &p);
-  struct BulkCall m = {.op = (Op)i->op, .flags = i->flags, .modes = p.modes,
-                       .mask = p.mask, .policy = p.policy};
+  Ref at[OPERANDS];
+  struct BulkCall m = {.op = (Op)i->op, .flags = i->flags,
+                       .modes = operand_refs(e->fn, i, ROLE_AT, at),
+                       .mask = operand_ref(e->fn, i, ROLE_MASK),
+                       .policy = operand_ref(e->fn, i, ROLE_POLICY)};
   if (i->op != OP_TMASTORE && i->flags & BKF_IM2COL) {
-    m.offsets = p.modes / 2 - 1;
+    m.offsets = m.modes / 2 - 1;
     m.modes -= m.offsets;
   }
   return m;
@@ -63,19 +33,16 @@ static const char *reduction(const struct BulkCall *m) {
 }
 
 static const char *name_of(Emit *e, const struct BulkCall *m) {
-  static const char *const names[] = {
-    [OP_TMALOAD - OP_TMALOAD] = "tma_load",
-    [OP_TMASTORE - OP_TMALOAD] = "tma_store",
-    [OP_TMAPREFETCH - OP_TMALOAD] = "tma_prefetch",
-    [OP_BULKLOAD - OP_TMALOAD] = "bulk_load",
-    [OP_BULKSTORE - OP_TMALOAD] = "bulk_store",
-    [OP_BULKSEND - OP_TMALOAD] = "bulk_send"};
+  static const char *const names[OP_COUNT] = {
+    [OP_TMALOAD] = "tma_load", [OP_TMASTORE] = "tma_store",
+    [OP_TMAPREFETCH] = "tma_prefetch", [OP_BULKLOAD] = "bulk_load",
+    [OP_BULKSTORE] = "bulk_store", [OP_BULKSEND] = "bulk_send"};
   bool reduces = m->flags & BKF_REDUCES;
   char *modes = "";
   if (m->modes)
     modes = arena_printf(e->cx, &e->cx->scratch, "_%dd", m->modes);
   return arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s%s%s",
-                      reduces ? "tma_reduce_" : names[m->op - OP_TMALOAD],
+                      reduces ? "tma_reduce_" : names[m->op],
                       reduces ? reduction(m) : "",
                       m->flags & BKF_IM2COL ? "_im2col" : "", modes,
                       m->mask ? "_multicast" : "", m->policy ? "_hint" : "");
@@ -272,15 +239,12 @@ static void print_send(Asm *a, const struct BulkCall *m) {
 }
 
 static void print_one(Emit *e, const struct BulkCall *m) {
-  static void (*const print[])(Asm *a, const struct BulkCall *m) = {
-    [OP_TMALOAD - OP_TMALOAD] = print_tma_load,
-    [OP_TMASTORE - OP_TMALOAD] = print_tma_store,
-    [OP_TMAPREFETCH - OP_TMALOAD] = print_prefetch,
-    [OP_BULKLOAD - OP_TMALOAD] = print_load,
-    [OP_BULKSTORE - OP_TMALOAD] = print_store,
-    [OP_BULKSEND - OP_TMALOAD] = print_send};
+  static void (*const print[OP_COUNT])(Asm *a, const struct BulkCall *m) = {
+    [OP_TMALOAD] = print_tma_load, [OP_TMASTORE] = print_tma_store,
+    [OP_TMAPREFETCH] = print_prefetch, [OP_BULKLOAD] = print_load,
+    [OP_BULKSTORE] = print_store, [OP_BULKSEND] = print_send};
   Asm a = {.e = e};
-  print[m->op - OP_TMALOAD](&a, m);
+  print[m->op](&a, m);
 }
 
 void bulk_print(Emit *e) {
@@ -295,14 +259,12 @@ void bulk_print(Emit *e) {
 // ---- tensor maps in memory ----
 
 static Helper map_helper(const Ins *i) {
-  static const Helper helpers[] = {
-    [OP_MAPCOPY - OP_MAPCOPY] = H_MAP_COPY,
-    [OP_MAPADDRESS - OP_MAPCOPY] = H_MAP_ADDRESS,
-    [OP_MAPSET - OP_MAPCOPY] = H_MAP_EXTENT,
-    [OP_MAPACQUIRE - OP_MAPCOPY] = H_MAP_ACQUIRE,
-    [OP_MAPPUBLISH - OP_MAPCOPY] = H_MAP_PUBLISH};
+  static const Helper helpers[OP_COUNT] = {
+    [OP_MAPCOPY] = H_MAP_COPY, [OP_MAPADDRESS] = H_MAP_ADDRESS,
+    [OP_MAPSET] = H_MAP_EXTENT, [OP_MAPACQUIRE] = H_MAP_ACQUIRE,
+    [OP_MAPPUBLISH] = H_MAP_PUBLISH};
   if (i->op == OP_MAPSET && i->flags == TMF_STRIDE) return H_MAP_STRIDE;
-  return helpers[i->op - OP_MAPCOPY];
+  return helpers[i->op];
 }
 
 // Rejects an operation on tensor maps that only kernels in PTX have.
@@ -352,34 +314,32 @@ void bulk_map_at(Emit *e, Ref r) {
 
 // ---- a call ----
 
-static void put_place(Emit *e, const Operand *o) {
-  if (ir_memof(e->fn, o->ref)->space == SP_SMEM) expr_place(e, o->ref, o->off);
+static void put_argument(Emit *e, const Operand *o) {
+  if (o->kind == OPERAND_MAP) put_map(e, o->ref);
+  else if (o->kind != OPERAND_MEM) expr_val(e, o->ref, PR_ANY);
+  else if (ir_memof(e->fn, o->ref)->space == SP_SMEM)
+    expr_place(e, o->ref, o->off);
   else expr_pointer(e, o->ref, o->off, PR_ANY);
 }
 
-static void put_value(Emit *e, Ref r) {
-  text_puts(e, ", ");
-  expr_val(e, r, PR_ANY);
-}
-
 // Writes the call. The arguments are in the order of the parameters that
-// print_one writes.
+// print_one writes: that of ops.h, but the mask and the policy are last.
 void bulk_call(Emit *e, const Ins *i) {
   struct BulkCall m = form_of(e, i);
-  Parts p;
-  find_parts(e, i, &p);
-  bool bytes = i->op >= OP_BULKLOAD, map_first = !p.to;
+  Operand o[OPERANDS];
+  int n = operands_all(e->fn, i, o);
+  const char *between = "";
   text_printf(e, "%s(", name_of(e, &m));
-  if (map_first) put_map(e, p.map->ref);
-  else put_place(e, p.to);
-  if (p.map && !map_first) text_puts(e, ", "), put_map(e, p.map->ref);
-  if (p.from) text_puts(e, ", "), put_place(e, p.from);
-  if (bytes) text_printf(e, ", %d", (int)(i->imm / 8));
-  if (p.bar) text_puts(e, ", "), put_place(e, p.bar);
-  if (p.rank) put_value(e, p.rank);
-  for (int k = 0; k < p.modes; k++) put_value(e, p.o[p.first + k].ref);
-  if (p.mask) put_value(e, p.mask);
-  if (p.policy) put_value(e, p.policy);
+  for (int last = 0; last < 2; last++)
+    for (int k = 0; k < n; k++) {
+      bool late = o[k].role == ROLE_MASK || o[k].role == ROLE_POLICY;
+      if (!o[k].ref || late != last) continue;
+      text_puts(e, between);
+      put_argument(e, &o[k]);
+      if (o[k].role == ROLE_SRC && !m.modes)
+        text_printf(e, ", %d", (int)(i->imm / 8));
+      between = ", ";
+    }
   text_puts(e, ")");
 }
 // SPDX-License-Identifier: MIT

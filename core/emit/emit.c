@@ -650,9 +650,10 @@ static bool hands_over(const Fn *fn) {
     both |= fn->arg.p[k].read && fn->arg.p[k].written;
   for (Ref r = 1; r < fn->ins.n && both; r++) {
     Op op = (Op)ir_get(fn, r)->op;
-    if (op == OP_BAR || op == OP_BARARRIVE || op == OP_SYNCWARP ||
-        op == OP_FENCE || op == OP_ATOMIC || op == OP_CLUSTERWAIT ||
-        op == OP_MBARWAIT || op == OP_MBARTRY)
+    OpClass c = op_class(op);
+    bool orders = c == CLASS_BARRIER || c == CLASS_SYNCWARP || c == CLASS_FENCE;
+    if (orders || op == OP_ATOMIC || op == OP_CLUSTERWAIT ||
+        operand_has(op, ROLE_PARITY))
       return true;
   }
   return false;
@@ -823,11 +824,10 @@ static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
 static void note_functions(Emit *e) {
   for (Ref r = (Ref)e->fn->ins.n; r-- > 1;) {
     const Ins *i = ir_get(e->fn, r);
-    bool element = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
+    ImmKind imm = (ImmKind)op_rows[i->op].imm;
     if (e->use[r].how == HOW_DEAD) continue;
-    if (element) ptx_note_access(e, i);
-    if (i->op == OP_INTRIN || i->op == OP_ASK || i->op == OP_SREG)
-      ptx_note(e, i);
+    if (op_flag_kind((Op)i->op) == FLAGS_HINTS) ptx_note_access(e, i);
+    if (imm == IMM_INTRIN || imm == IMM_SREG) ptx_note(e, i);
     if (mbar_is(i)) mbar_note(e, i);
     if (bulk_is(i)) bulk_note(e, i);
     if (bulk_is_map(i)) bulk_note_map(e, i);

@@ -466,8 +466,7 @@ static Prec small_float_op(Emit *e, const Ins *i) {
 static Prec arith(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   if (t == DT_BOOL) {
-    if (i->op == OP_AND || i->op == OP_OR || i->op == OP_XOR)
-      return logic(e, i);
+    if (op_class((Op)i->op) == CLASS_LOGIC) return logic(e, i);
     text_no_way(e, i, op_name((Op)i->op));
   }
   if (t == DT_C64 || t == DT_U128) text_no_way(e, i, op_name((Op)i->op));
@@ -477,17 +476,19 @@ static Prec arith(Emit *e, const Ins *i) {
 }
 
 static Prec compare(Emit *e, const Ins *i, bool negate) {
-  static const char *const text[2][4] = {{"<", "<=", "==", "!="},
-                                         {">=", ">", "!=", "=="}};
-  static const char *const turned[2][4] = {{">", ">=", "==", "!="},
-                                           {"<=", "<", "!=", "=="}};
-  int k = i->op - OP_LT;
-  Prec p = k < 2 ? PR_REL : PR_EQ;
+  static const char *const text[OP_COUNT][2] = {
+    [OP_LT] = {"<", ">="}, [OP_LE] = {"<=", ">"}, [OP_EQ] = {"==", "!="},
+    [OP_NE] = {"!=", "=="}};
+  static const char *const turned[OP_COUNT][2] = {
+    [OP_LT] = {">", "<="}, [OP_LE] = {">=", "<"}, [OP_EQ] = {"==", "!="},
+    [OP_NE] = {"!=", "=="}};
+  Prec p = i->op == OP_EQ || i->op == OP_NE ? PR_EQ : PR_REL;
   Ins j = *i;
   // write v > 0 rather than 0 < v
   bool turn = ir_get(e->fn, i->a[0])->op == OP_CONST;
   if (turn) j.a[0] = i->a[1], j.a[1] = i->a[0];
-  return infix(e, &j, (turn ? turned : text)[negate][k], p, PR_SHIFT, PR_SHIFT);
+  return infix(e, &j, (turn ? turned : text)[i->op][negate], p, PR_SHIFT,
+               PR_SHIFT);
 }
 
 // Writes a logical or bitwise NOT. !(a < b) becomes a >= b unless an operand
@@ -495,9 +496,10 @@ static Prec compare(Emit *e, const Ins *i, bool negate) {
 static Prec negation(Emit *e, const Ins *i) {
   if (i->type != DT_BOOL) return arith(e, i);
   const Ins *a = ir_get(e->fn, i->a[0]);
-  bool cmp = a->op >= OP_LT && a->op <= OP_NE &&
+  bool cmp = op_class((Op)a->op) == CLASS_COMPARE &&
              e->use[i->a[0]].how == HOW_INLINE &&
-             (a->op >= OP_EQ || !dtype_is_float(ir_type(e->fn, a->a[0])));
+             (a->op == OP_EQ || a->op == OP_NE ||
+              !dtype_is_float(ir_type(e->fn, a->a[0])));
   return cmp ? compare(e, a, true) : prefix(e, i, "!");
 }
 

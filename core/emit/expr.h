@@ -106,7 +106,7 @@ const char *ptx_sreg(Emit *e, SReg r);
 // ---- bulk.c ----
 // whether i is a bulk copy or prefetch
 static inline bool bulk_is(const Ins *i) {
-  return i->op >= OP_TMALOAD && i->op <= OP_BULKSEND;
+  return op_flag_kind((Op)i->op) == FLAGS_BULK;
 }
 void bulk_note(Emit *e, const Ins *i);  // for *_note, see ptx_note
 void bulk_reserve(Emit *e);
@@ -114,16 +114,16 @@ void bulk_print(Emit *e);
 void bulk_call(Emit *e, const Ins *i);
 // Reports whether i changes or publishes a tensor map in memory.
 static inline bool bulk_is_map(const Ins *i) {
-  return i->op >= OP_MAPCOPY && i->op <= OP_MAPPUBLISH;
+  return operand_has((Op)i->op, ROLE_TMAP) && i->op != OP_TMAPAT;
 }
 void bulk_note_map(Emit *e, const Ins *i);
 void bulk_call_map(Emit *e, const Ins *i);
 void bulk_map_at(Emit *e, Ref r);  // writes a TMAPAT as a statement
 
 // ---- mbar.c ----
-// whether i is an operation on an mbarrier
+// whether i is an operation on an mbarrier, or st.async
 static inline bool mbar_is(const Ins *i) {
-  return i->op >= OP_MBARINIT && i->op <= OP_STASYNC;
+  return op_flag_kind((Op)i->op) == FLAGS_MBAR || i->op == OP_STASYNC;
 }
 void mbar_note(Emit *e, const Ins *i);  // for *_note, see ptx_note
 void mbar_reserve(Emit *e);

@@ -102,7 +102,7 @@ bool known_folds(IntrinId id) {
 }
 
 static bool matters(const Ins *i) {
-  return i->op == OP_MATH || i->op == OP_MIN || i->op == OP_MAX ||
+  return i->op == OP_MATH || op_class((Op)i->op) == CLASS_EXTREME ||
          (i->op == OP_INTRIN && known_folds(intrin_id(i->imm)));
 }
 

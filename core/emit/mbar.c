@@ -78,13 +78,13 @@ static const char *name_of(Emit *e, const struct MbarCall *m) {
   if (m->op == OP_STASYNC)
     return arena_printf(e->cx, &e->cx->scratch, "st_async_%sx%d",
                         dtype_name(m->type), m->values);
-  const char *what = m->op == OP_MBARWAIT     ? "wait"
-                     : m->flags & MBF_TEST    ? "test_wait"
-                     : m->op == OP_MBARTRY    ? "try_wait"
-                     : m->op == OP_MBARARRIVE ? "arrive"
-                     : m->op == OP_MBARTOKEN  ? "arrive_token"
-                     : m->flags & MBF_ARRIVE ? "arrive_expect_tx"
-                                             : "expect_tx";
+  static const char *const names[OP_COUNT] = {
+    [OP_MBARWAIT] = "wait", [OP_MBARTRY] = "try_wait",
+    [OP_MBARARRIVE] = "arrive", [OP_MBARTOKEN] = "arrive_token",
+    [OP_MBARTX] = "expect_tx"};
+  const char *what = names[m->op];
+  if (m->op == OP_MBARTRY && m->flags & MBF_TEST) what = "test_wait";
+  if (m->op == OP_MBARTX && m->flags & MBF_ARRIVE) what = "arrive_expect_tx";
   char *s = arena_printf(e->cx, &e->cx->scratch, "mbar_%s%s%s%s%s", what,
                          m->token ? "_token" : "", m->timed ? "_for" : "",
                          order_of(e, m), m->far ? "_remote" : "");

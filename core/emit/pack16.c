@@ -168,8 +168,9 @@ static int packed_row(const Ins *i) {
 }
 
 static bool packs(const Ins *i) {
-  return half((DType)i->type) && (packed_row(i) >= 0 || i->op == OP_NEG ||
-                                  i->op == OP_ABS || i->op == OP_DIV);
+  return half((DType)i->type) &&
+         (packed_row(i) >= 0 || op_class((Op)i->op) == CLASS_SIGN ||
+          i->op == OP_DIV);
 }
 
 static Ref as_f32(Pairs *p, const Ins *by, Ref r) {

@@ -91,8 +91,7 @@ static bool meets_itself(const Emit *e) {
   size_t depth = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
-    if (i->op == OP_FOR || i->op == OP_LOOP || i->op == OP_ONCE ||
-        i->op == OP_IF) {
+    if (op_opens((Op)i->op)) {
       loop[depth] = i->op == OP_FOR || i->op == OP_LOOP;
       first[depth] = last[depth] = 0;
       depth++;

@@ -44,9 +44,10 @@ int64_t uses_int(const Emit *e, Ref r) {
 // Reports whether instruction r is a statement of its own.
 bool uses_is_line(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
+  // an object that is computed at run time has operands
+  bool computed = *op_rows[i->op].operands != '\0';
   return e->use[r].how == HOW_NAME && i->op != OP_ARG && i->op != OP_DESC &&
-         (i->op == OP_DSMEM || i->op == OP_TMAPAT || i->op == OP_PTR ||
-          !ir_is_mem(e->fn, r));
+         (computed || !ir_is_mem(e->fn, r));
 }
 
 // Returns the bits that an element of type t occupies in registers. An element
@@ -321,8 +322,8 @@ static void find_regions(Flow *f) {
 
 // Reports whether instruction i can be removed if its result is not used.
 static bool for_its_result(const Ins *i) {
-  return op_pure((Op)i->op) || i->op == OP_VGET || i->op == OP_VAR ||
-         i->op == OP_VSET || i->op == OP_LD || i->op == OP_PICK;
+  return op_effect((Op)i->op) & (EF_PURE | EF_VAR) || i->op == OP_LD ||
+         i->op == OP_PICK;
 }
 
 // Finds the variables whose value is needed. A variable is not needed if a
@@ -456,8 +457,9 @@ const AtomUse *uses_atom(const Emit *e, bool mma, int64_t id) {
 // Reports whether i is an atom's instruction that is written as a call of a
 // helper.
 static bool is_helper(const Ins *i) {
-  return i->op == OP_MATRIX || i->op == OP_WGMMA ||
-         (i->op == OP_MMA && atom_mma((int)i->imm)->kind != MK_FMA);
+  ImmKind imm = (ImmKind)op_rows[i->op].imm;
+  return imm == IMM_COPY ||
+         (imm == IMM_MMA && atom_mma((int)i->imm)->kind != MK_FMA);
 }
 
 static void note_atom(Emit *e, const Ins *i) {

@@ -134,9 +134,8 @@ static Fact fact_op2(DType t, Op op, Fact a, Fact b) {
   if (op == OP_MUL) return fact_mul(t, a, b);
   if (op == OP_DIV) return fact_div(t, a, b);
   if (op == OP_MOD) return fact_mod(t, a, b);
-  if (op == OP_AND || op == OP_OR || op == OP_XOR)
-    return fact_bits(t, op, a, b);
-  if (op == OP_SHL || op == OP_SHR) return fact_shift(t, op, a, b);
+  if (op_class(op) == CLASS_LOGIC) return fact_bits(t, op, a, b);
+  if (op_class(op) == CLASS_SHIFT) return fact_shift(t, op, a, b);
   return fold_full(t);
 }
 
@@ -156,11 +155,18 @@ bool ir_const(const Fn *fn, Ref r, int64_t *v) {
   return true;
 }
 
+// Reports whether op is a sum, a difference or a product.
+static bool is_linear(Op op) {
+  return op_class(op) == CLASS_SUM || op_class(op) == CLASS_PRODUCT;
+}
+
+static bool is_equality(Op op) { return op == OP_EQ || op == OP_NE; }
+
 bool ir_unrolled(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r);
   int64_t lo, hi, step;
   if (ir_const(fn, r, &lo)) return true;
-  if (i->op == OP_ADD || i->op == OP_SUB || i->op == OP_MUL)
+  if (is_linear((Op)i->op))
     return ir_unrolled(fn, i->a[0]) && ir_unrolled(fn, i->a[1]);
   if (i->op != OP_FOR || !i->imm || !ir_const(fn, i->a[0], &lo) ||
       !ir_const(fn, i->a[1], &hi) || !ir_const(fn, i->a[2], &step))
@@ -236,7 +242,7 @@ static bool defined(Op op, DType t, int64_t x, int64_t y) {
 // Evaluates a float operation on constants. Returns false unless it is one that
 // every target rounds once.
 static bool fold_float2(Op op, DType t, double x, double y, double *v) {
-  bool rounds = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV;
+  bool rounds = is_linear(op) || op == OP_DIV;
   if (!rounds || (t != DT_F32 && t != DT_F64)) return false;
   *v = dtype_to_double(t, eval_scalar(op, t, dtype_from_double(t, x),
                                       dtype_from_double(t, y), 0));
@@ -251,14 +257,14 @@ static bool fold_compare(Op op, Fact a, Fact b, bool *v) {
   if (op == OP_LE && a.hi <= b.lo) return *v = true, true;
   if (op == OP_LE && a.lo > b.hi) return *v = false, true;
   bool apart = a.hi < b.lo || b.hi < a.lo;
-  if ((op == OP_EQ || op == OP_NE) && apart) return *v = op == OP_NE, true;
+  if (is_equality(op) && apart) return *v = op == OP_NE, true;
   return false;
 }
 
 static bool commutes(Op op) {
-  return op == OP_ADD || op == OP_MUL || op == OP_AND || op == OP_OR ||
-         op == OP_XOR || op == OP_MIN || op == OP_MAX || op == OP_EQ ||
-         op == OP_NE;
+  OpClass c = op_class(op);
+  return op == OP_ADD || c == CLASS_PRODUCT || c == CLASS_LOGIC ||
+         c == CLASS_EXTREME || is_equality(op);
 }
 
 static bool is_compare(Op op) { return op_rows[op].rule == RULE_CMP; }
@@ -415,8 +421,8 @@ static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   if (op == OP_AND && y == 0) return ir_int(cx, fn, t, 0);
   if (op == OP_AND)
     return f.lo >= 0 && y > 0 && (mask_of(f.hi) & ~y) == 0 ? a : 0;
-  bool same = op == OP_ADD || op == OP_OR || op == OP_XOR || op == OP_SHL ||
-              op == OP_SHR;
+  bool same = op == OP_ADD || op_class(op) == CLASS_SHIFT ||
+              (op_class(op) == CLASS_LOGIC && op != OP_AND);
   if (same && y == 0) return a;
   if (op == OP_ADD && i.op == OP_ADD && ir_const(fn, i.a[1], &k))
     return ir_op2(cx, fn, OP_ADD, i.a[0],
@@ -476,7 +482,8 @@ static Ref fold_ints(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
     return ir_int(cx, fn, DT_BOOL, c);
   if (a == b) {
     if (op == OP_SUB || op == OP_XOR) return ir_int(cx, fn, t, 0);
-    if (op == OP_AND || op == OP_OR || op == OP_MIN || op == OP_MAX) return a;
+    if (op == OP_AND || op == OP_OR) return a;
+    if (op_class(op) == CLASS_EXTREME) return a;
     if (op == OP_EQ || op == OP_LE) return ir_int(cx, fn, DT_BOOL, 1);
     if (op == OP_NE || op == OP_LT) return ir_int(cx, fn, DT_BOOL, 0);
   }
@@ -715,7 +722,7 @@ Ref ir_index(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   DType ta = ir_type(fn, a), tb = ir_type(fn, b);
   DType t = ta == DT_I64 || tb == DT_I64 || ta == DT_U64 || tb == DT_U64
               ? DT_I64 : DT_I32;
-  if (t == DT_I32 && (op == OP_ADD || op == OP_SUB || op == OP_MUL)) {
+  if (t == DT_I32 && is_linear(op)) {
     // Offsets into tensors of less than 2^31 elements always fit in i32. For
     // larger tensors, facts decide.
     Fact x = ir_fact(fn, a), y = ir_fact(fn, b);

@@ -171,7 +171,9 @@ static uint64_t tf32_away(uint64_t a) {
 // operations between the changes of mode.
 static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   static const int modes[] = {FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
-  enum { KINDS = IN_ADDRP - IN_ADDRZ };
+  enum { KINDS = 6 };
+  CONSECUTIVE(KINDS + 1, IN_ADDRZ, IN_ADDRP);
+  CONSECUTIVE(3 * KINDS, IN_ADDRZ, IN_RCPRM);
   volatile float x = bits_float((uint32_t)a), y = bits_float((uint32_t)b);
   volatile float z = bits_float((uint32_t)c), r = 0;
   int keep = fegetround();

@@ -264,6 +264,7 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]);
 // Evaluates an intrinsic of class P for one lane, on raw bits (zero-extended).
 uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]);
 
+CONSECUTIVE(4, IN_CLOCK, IN_TIMERLO);
 static inline bool intrin_is_clock(IntrinId id) {
   return id >= IN_CLOCK && id <= IN_TIMERLO;
 }
@@ -274,6 +275,9 @@ static inline bool intrin_is_clock(IntrinId id) {
 // segment's width.
 enum { SHUFFLE_BITS = 0x1f1f };
 typedef enum ShuffleKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShuffleKind;
+CONSECUTIVE(12, IN_SHUFIDX, IN_SHUFBFLYF);
+CONSECUTIVE(4, IN_SHUFIDX, IN_SHUFUP);
+CONSECUTIVE(10, IN_SHUFIDX, IN_SHUFBFLY);
 static inline bool intrin_is_shuffle(IntrinId id) {
   return id >= IN_SHUFIDX && id <= IN_SHUFBFLYF;
 }

@@ -329,8 +329,7 @@ bool ir_is_idle(const Fn *fn) {
     if (!fn->claim.p[k].mem && !fn->claim.p[k].rule) return false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     Op op = (Op)ir_get(fn, r)->op;
-    if (op == OP_PRINTF || op == OP_TRAP || op == OP_ASM ||
-        op == OP_GRIDLAUNCH || op == OP_PTR)
+    if (op_effect(op) & EF_VISIBLE || op == OP_GRIDLAUNCH || op == OP_PTR)
       return false;
   }
   return true;

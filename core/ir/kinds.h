@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/base.h"
 #include "base/tensormap.h"
 
 // SR(ID, "name", "CUDA", "name of a temporary", least, most): special registers
@@ -46,6 +47,17 @@ typedef enum SReg {
 #undef SR
   SR_COUNT
 } SReg;
+CONSECUTIVE(3, SR_TID_X, SR_TID_Z);
+CONSECUTIVE(3, SR_CTAID_X, SR_CTAID_Z);
+CONSECUTIVE(3, SR_NTID_X, SR_NTID_Z);
+CONSECUTIVE(3, SR_NCTAID_X, SR_NCTAID_Z);
+CONSECUTIVE(3, SR_CLUSTERID_X, SR_CLUSTERID_Z);
+CONSECUTIVE(3, SR_NCLUSTERID_X, SR_NCLUSTERID_Z);
+CONSECUTIVE(3, SR_CLUSTER_CTAID_X, SR_CLUSTER_CTAID_Z);
+CONSECUTIVE(3, SR_CLUSTER_NCTAID_X, SR_CLUSTER_NCTAID_Z);
+// the registers of blocks are first, those of clusters last
+CONSECUTIVE(13, 0, SR_LANE);
+CONSECUTIVE(14, SR_CLUSTERID_X, SR_COUNT - 1);
 typedef struct SRegRow {
   const char *name, *cuda, *temp;
   int32_t least, most;
@@ -73,6 +85,9 @@ typedef enum AtomicKind {
 #undef AT
   AT_COUNT
 } AtomicKind;
+CONSECUTIVE(3, AT_AND, AT_XOR);
+// exchanges and counters, for which other types are allowed, are last
+CONSECUTIVE(4, AT_EXCH, AT_COUNT - 1);
 typedef struct AtomicRow {
   const char *name, *cuda;
   uint8_t op;  // the Op
@@ -103,6 +118,9 @@ typedef enum FenceKind {
 #undef FE
   FE_COUNT
 } FenceKind;
+// fences that order threads, by their scope
+CONSECUTIVE(2, FE_CTA, FE_CLUSTER);
+CONSECUTIVE(4, 0, FE_SYS);
 typedef struct FenceRow {
   const char *name;
   int sm;
@@ -156,6 +174,12 @@ enum { SCOPE_NONE, HINT_SCOPES(HV) };
 enum { EVICT_ANY, HINT_EVICTS(HV) };
 enum { PREFETCH_NONE, HINT_PREFETCHES(HV) };
 #undef HV
+// from the weakest to the strongest
+CONSECUTIVE(2, SEM_RELEASE, SEM_ACQ_REL);
+CONSECUTIVE(3, SEM_RELAXED, SEM_RELEASE);
+CONSECUTIVE(2, SCOPE_CTA, SCOPE_CLUSTER);
+CONSECUTIVE(2, SCOPE_GPU, SCOPE_SYS);
+CONSECUTIVE(2, SCOPE_CLUSTER, SCOPE_GPU);
 typedef enum HintId {
 #define HF(id, shift, name, values) HINT_##id,
   HINTS(HF)

@@ -148,8 +148,8 @@ static bool is_registers(const Fn *fn, Ref r) {
 // its result, variables and registers.
 static bool computes(const Fn *fn, const Ins *i) {
   Op op = (Op)i->op;
-  if (op_pure(op) || op == OP_LD || op == OP_VGET || op == OP_VSET ||
-      op == OP_PICK)
+  if (op == OP_VAR) return false;
+  if (op_effect(op) & (EF_PURE | EF_VAR) || op == OP_LD || op == OP_PICK)
     return true;
   return op == OP_ST && is_registers(fn, i->a[0]);
 }
@@ -200,9 +200,10 @@ static bool varies(const Fn *fn, Ref r, bool *ok, int depth) {
   if (!r || depth == 0) return false;
   if (i->op == OP_SREG)
     return i->imm == SR_TID_X || i->imm == SR_LANE;
-  bool mixes = i->op == OP_MOD || i->op == OP_AND || i->op == OP_DIV ||
-               i->op == OP_SHR || i->op == OP_SEL || i->op == OP_MIN ||
-               i->op == OP_MAX || i->op == OP_ASK;
+  OpClass c = op_class((Op)i->op);
+  bool mixes = c == CLASS_QUOTIENT || c == CLASS_EXTREME ||
+               c == CLASS_SELECT || c == CLASS_ASK || i->op == OP_AND ||
+               i->op == OP_SHR;
   if (mixes) *ok = false;
   bool found = i->op == OP_FOR && varies(fn, i->a[0], ok, depth - 1);
   if (!op_pure((Op)i->op)) return found;

@@ -65,6 +65,9 @@ bool role_synchronizes(Role r);
 typedef enum Who {
   WHO_LANE = 1, WHO_MASK, WHO_WARP, WHO_FULL, WHO_ROW, WHO_TEXT
 } Who;
+// from the fewest threads to the most
+CONSECUTIVE(4, WHO_LANE, WHO_FULL);
+CONSECUTIVE(2, WHO_MASK, WHO_WARP);
 typedef enum Rule {
   RULE_NONE, RULE_SAME, RULE_INT, RULE_FLT, RULE_CMP, RULE_SHF, RULE_SEL,
   RULE_SET, RULE_ANY
@@ -156,6 +159,7 @@ typedef enum MathFn {
 #undef MF
   MF_COUNT
 } MathFn;
+CONSECUTIVE(9, MF_EX2APPROX, MF_COUNT - 1);
 const char *math_name(MathFn f);
 Fidelity math_fidelity(MathFn f);
 int math_arity(MathFn f);

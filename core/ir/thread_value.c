@@ -32,7 +32,9 @@ bool thread_value_has(const Fn *fn, const Ins *i) {
   Op op = (Op)i->op;
   // scalar arguments and addresses are known only at a launch
   if (op_effect(op) & EF_FIXED && op != OP_CONST && op != OP_SREG) return false;
-  return op_pure(op) && op != OP_MATH && op != OP_INTRIN && op != OP_BITCAST &&
+  bool scalar = op_class(op) != CLASS_FUNCTION &&
+                op_class(op) != CLASS_INTRIN && op != OP_BITCAST;
+  return op_pure(op) && scalar &&
          !dtype_is_float((DType)i->type) && !dtype_is_float(type_of(fn, i));
 }
 

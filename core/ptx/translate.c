@@ -756,7 +756,7 @@ static void note_order(PtxBuild *b, const PtxRow *row, const char *op,
   if (!fence && !strstr(op, ".volatile")) return;
   for (Ref r = from; r < b->fn->ins.n; r++) {
     Op made = (Op)ir_get(b->fn, r)->op;
-    bool access = made == OP_LD || made == OP_ST || made == OP_COPY;
+    bool access = op_rows[made].point == POINT_ORDERED || made == OP_COPY;
     if (made == OP_FENCE || (!fence && access))
       ir_note_fidelity(b->cx, b->fn, r, FI_WEAKER);
   }

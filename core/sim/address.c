@@ -32,7 +32,7 @@ static bool is_copy(const SimIns *d) {
 
 // Reports whether d changes, acquires or publishes a tensor map in memory.
 static bool is_map(const SimIns *d) {
-  return d->op >= OP_MAPCOPY && d->op <= OP_MAPPUBLISH;
+  return operand_has((Op)d->op, ROLE_TMAP) && d->op != OP_TMAPAT;
 }
 
 // Reports whether d is a bulk copy of a box.
@@ -58,7 +58,7 @@ static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
     write[1] = false;
     return 2;
   }
-  if (d->op != OP_LD && d->op != OP_ST && d->op != OP_ATOMIC) return 0;
+  if (op_flag_kind((Op)d->op) != FLAGS_HINTS) return 0;
   s[0] = (SimSide *)(uintptr_t)d->x;
   write[0] = d->op != OP_LD;
   return 1;

@@ -174,7 +174,7 @@ static bool bar_uniform(Prog *g, const Ins *i) {
 // uniform operands must be copied to all lanes.
 static bool reads_lanes(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
-  if (i->op == OP_VSET || i->op == OP_BREAKIF || i->op == OP_EXITIF)
+  if (i->op == OP_VSET || op_effect((Op)i->op) & EF_LEAVES)
     return !g->uni[i->a[0]];
   if (i->op == OP_BAR || i->op == OP_BARARRIVE) return !bar_uniform(g, i);
   return !g->uni[r];
@@ -657,7 +657,7 @@ static void decode_scalars(Prog *g, Ref r, const Ins *i, SimIns *d) {
     d->uniform = g->uni[o];
     d->a = d->b;
     d->d = g->slot[o];
-  } else if (i->op == OP_IF || i->op == OP_BREAKIF || i->op == OP_EXITIF) {
+  } else if (i->op == OP_IF || op_effect((Op)i->op) & EF_LEAVES) {
     d->uniform = g->uni[o];
   }
   d->cls = (uint8_t)sim_class((DType)d->type);
@@ -866,7 +866,8 @@ static void count_actors(SimProg *p, const Launch *l) {
       if (i->flags & RGF_INC && i->imm > most) most = i->imm;
       p->registers = registers_of(p, most);
     }
-    if (i->op == OP_WGMMA || i->op == OP_WGCOMMIT || i->op == OP_WGWAIT)
+    OpClass c = op_class((Op)i->op);
+    if (i->op == OP_WGMMA || c == CLASS_WGCOMMIT || c == CLASS_WGWAIT)
       p->nteam = p->ncta * ((p->nwarp + 3) / 4);
     if (i->op == OP_MBARINIT) n += ir_memof(fn, i->a[0])->count;
   }

@@ -44,7 +44,7 @@ static void compute(SimWarp *w, const SimIns *i) {
     return;
   }
   bool in = sim_wide((DType)i->type);
-  bool sel = i->op == OP_SEL, sh = i->op == OP_SHL || i->op == OP_SHR;
+  bool sel = i->op == OP_SEL, sh = op_class((Op)i->op) == CLASS_SHIFT;
   uint64_t a = lane_bits(w, i->a, in && !sel, 0);
   uint64_t b = i->b ? lane_bits(w, i->b, in && !sh, 0) : 0;
   uint64_t c = i->c ? lane_bits(w, i->c, in, 0) : 0;

@@ -61,8 +61,9 @@ SimWatch simfinite_rule(const SimIns *d) {
   Op op = (Op)d->op;
   if (op == OP_CVT) return rule_of((DType)d->to);
   if (op == OP_INTRIN) return rule_of_intrinsic(intrin_id(d->imm));
-  bool makes = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV ||
-               op == OP_MOD || op == OP_FMA || op == OP_MATH;
+  OpClass c = op_class(op);
+  bool makes = c == CLASS_SUM || c == CLASS_PRODUCT || c == CLASS_QUOTIENT ||
+               c == CLASS_FUSED || c == CLASS_FUNCTION;
   return makes ? rule_of((DType)d->type) : WATCH_NONE;
 }
 
@@ -430,9 +431,9 @@ const SimOrigin *simfinite_first(const SimProg *p, const SimInputs *t,
 // ---- facts ----
 
 SimNonfinite simfinite_facts(const SimOrigin *o) {
-  static const char *const sign[] = {[OP_ADD] = "+", [OP_SUB] = "-",
-                                     [OP_MUL] = "*", [OP_DIV] = "/",
-                                     [OP_MOD] = "%"};
+  static const char *const sign[OP_COUNT] = {[OP_ADD] = "+", [OP_SUB] = "-",
+                                             [OP_MUL] = "*", [OP_DIV] = "/",
+                                             [OP_MOD] = "%"};
   const SimIns *i = o->i;
   SimNonfinite f = {.n = o->n, .nan = o->nan, .result = o->result,
                     .src = i->src, .count = o->count};
@@ -442,7 +443,7 @@ SimNonfinite simfinite_facts(const SimOrigin *o) {
   if (o->sum) f.op = "mma";
   else if (i->op == OP_CVT) f.op = "cvt", f.to = dtype_name((DType)i->to);
   else if (o->n == 3) f.op = "fma";
-  else if (o->n == 2 && i->op <= OP_MOD && sign[i->op]) f.op = sign[i->op];
+  else if (o->n == 2 && sign[i->op]) f.op = sign[i->op];
   else if (i->op == OP_MATH) f.op = math_name((MathFn)i->imm);
   else f.op = intrin_row(intrin_id(i->imm))->name;
   return f;

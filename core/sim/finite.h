@@ -10,6 +10,10 @@ typedef enum SimWatch {
   WATCH_NONE, WATCH_F32, WATCH_F16, WATCH_BF16, WATCH_E5M2, WATCH_E4M3,
   WATCH_F16X2, WATCH_BF16X2, WATCH_F64, WATCH_F32X2
 } SimWatch;
+// one number, then pairs of numbers and two words
+CONSECUTIVE(6, 0, WATCH_E4M3);
+CONSECUTIVE(4, WATCH_F16X2, WATCH_F32X2);
+CONSECUTIVE(2, WATCH_E4M3, WATCH_F16X2);
 
 // Returns the rule for the results of instruction d, WATCH_NONE if it cannot
 // make a NaN or infinity from finite operands.

@@ -318,11 +318,11 @@ static void see(Meant *g, SimMeant *m, Ref r, bool limits) {
   const Ins *i = ir_get(g->fn, r);
   Op op = (Op)i->op;
   if (op == OP_ARG && on_arg(g, i)) m->free = true;
-  if (op == OP_LT || op == OP_LE || op == OP_EQ || op == OP_NE) {
+  if (op_class(op) == CLASS_COMPARE) {
     see_compare(g, m, r);
     return;
   }
-  bool chooses = op == OP_MIN || op == OP_MAX || op == OP_SEL;
+  bool chooses = op_class(op) == CLASS_EXTREME || op == OP_SEL;
   if (limits && chooses && g->on[r] & ON_BLOCK) m->free = true;
   if (op == OP_VAR || op == OP_RMEM) see_writers(g, m, r, limits);
   Operand o;

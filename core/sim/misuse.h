@@ -4,6 +4,8 @@
 #ifndef CUTE_SIMMISUSE_H
 #define CUTE_SIMMISUSE_H
 
+#include "base/base.h"
+
 #define SIM_ID(id, name) id,
 
 #define SIM_CLASHES(X) \
@@ -16,6 +18,7 @@ typedef enum SimClash { SIM_CLASHES(SIM_ID) } SimClash;
   X(AGENT_NONE, "") X(AGENT_CPASYNC, "cp.async") X(AGENT_SEND, "st.async") \
   X(AGENT_COPY, "bulk copy") X(AGENT_WGMMA, "wgmma")
 typedef enum SimAgent { SIM_AGENTS(SIM_ID) } SimAgent;
+CONSECUTIVE(2, AGENT_COPY, AGENT_WGMMA);
 // Misuse of a barrier.
 #define SIM_MISUSES(X) \
   X(BAR_ODD, "odd")          /* the count is no multiple of the warp size */ \

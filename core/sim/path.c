@@ -6,6 +6,7 @@
 // threads.
 #include "sim/path.h"
 
+#include "ir/operands.h"
 #include "sim/roles.h"
 #include "sim/tables.h"
 
@@ -63,10 +64,10 @@ static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
   if (i->op == OP_BAR) return f->race.far || some ? OPEN : SHUT;
   if (i->op == OP_CLUSTERWAIT) return SHUT;
   if (i->op == OP_SYNCWARP) return f->r.kind == SIM_WARPRACE ? SHUT : CLEAR;
-  if (i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC)
+  if (op_flag_kind((Op)i->op) == FLAGS_HINTS)
     return i->sem ? OPEN : CLEAR;
-  return i->op == OP_BARARRIVE || i->op == OP_MBARWAIT ||
-         i->op == OP_MBARTRY || i->op == OP_WGWAIT ? OPEN : CLEAR;
+  bool waits = operand_has((Op)i->op, ROLE_PARITY);
+  return waits || i->op == OP_BARARRIVE || i->op == OP_WGWAIT ? OPEN : CLEAR;
 }
 
 static Way worse(Way a, Way b) { return a > b ? a : b; }

@@ -21,10 +21,10 @@ struct SimPrices {
 // ---- folding ----
 
 static bool is_logic(Op op) {
-  return op == OP_AND || op == OP_OR || op == OP_XOR || op == OP_NOT;
+  return op_class(op) == CLASS_LOGIC;
 }
 
-static bool is_sum(Op op) { return op == OP_ADD || op == OP_SUB; }
+static bool is_sum(Op op) { return op_class(op) == CLASS_SUM; }
 
 static bool by_const(const Fn *fn, const Ins *i) {
   int64_t v;
@@ -211,7 +211,7 @@ static SimPrice scalar(const SimPrices *p, Ref r, DType t, bool fixed) {
   if (!dtype_is_float(t)) return integer(p, r, t, fixed);
   if (dtype_bits(t) == 64) return SCALARS[op].f64;
   if (dtype_bits(t) != 16) return SCALARS[op].f32;
-  if (op == OP_SEL || op == OP_DIV || op == OP_MOD || p->paired[r])
+  if (op == OP_SEL || op_class(op) == CLASS_QUOTIENT || p->paired[r])
     return SCALARS[op].f16;
   return single_half(op, SCALARS[op].f32);
 }

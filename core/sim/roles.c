@@ -21,11 +21,11 @@ typedef struct Region {
 } Region;
 typedef struct Path { Region r[DEEP]; int n; } Path;
 
+// Reports whether i accesses data: memory other than mbarriers and tensor maps.
 static bool accesses(const SimIns *i) {
-  return i->op == OP_LD || i->op == OP_ST || i->op == OP_COPY ||
-         i->op == OP_CPASYNC || i->op == OP_MATRIX || i->op == OP_WGMMA ||
-         i->op == OP_ATOMIC || i->op == OP_STASYNC ||
-         (i->op >= OP_TMALOAD && i->op <= OP_BULKSEND);
+  Op op = (Op)i->op;
+  bool other = op_flag_kind(op) == FLAGS_MBAR || operand_has(op, ROLE_TMAP);
+  return op_effect(op) & EF_MEMORY && !other;
 }
 
 // Updates the regions around instruction k to those around the next one.
@@ -170,18 +170,18 @@ static bool is_shared(const SimMem *m) { return m->space == SP_SMEM; }
 // Returns 1 if i fills shared memory, -1 if it reads shared memory, and
 // otherwise 0.
 static int fills(const SimIns *i) {
-  if (i->op == OP_MBARTX || i->op == OP_TMALOAD || i->op == OP_BULKLOAD ||
-      i->op == OP_BULKSEND || i->op == OP_CPASYNC || i->op == OP_STASYNC)
+  OpClass c = op_class((Op)i->op);
+  if (c == CLASS_BULKLOAD || c == CLASS_CPASYNC || c == CLASS_SEND ||
+      i->op == OP_MBARTX)
     return 1;
-  if (i->op == OP_WGMMA || i->op == OP_TMASTORE || i->op == OP_BULKSTORE ||
-      i->op == OP_MATRIX)
+  if (c == CLASS_BULKSTORE || c == CLASS_MATRIX || i->op == OP_WGMMA)
     return -1;
   if (i->op == OP_LD || i->op == OP_ST)
     return !is_shared(((const SimSide *)i->x)->mem) ? 0
            : i->op == OP_ST                         ? 1 : -1;
   if (i->op != OP_COPY) return 0;
-  const SimCopy *c = i->x;
-  return is_shared(c->dst.mem) ? 1 : is_shared(c->src.mem) ? -1 : 0;
+  const SimCopy *copy = i->x;
+  return is_shared(copy->dst.mem) ? 1 : is_shared(copy->src.mem) ? -1 : 0;
 }
 
 bool simroles_fills(const SimWarp *w) {

@@ -628,7 +628,7 @@ static const char *memory_op(const SimProg *p, const Ins *i, int32_t *smem,
   }
   Space to = m[0] ? ir_memof(fn, m[0])->space : SP_RMEM;
   *out = *smem >= 0 && (to == SP_GMEM || to == SP_TMAP);
-  if (i->op >= OP_TMALOAD && i->op <= OP_BULKSEND) return op_name((Op)i->op);
+  if (op_flag_kind((Op)i->op) == FLAGS_BULK) return op_name((Op)i->op);
   if (i->op == OP_CPASYNC) return op_name(OP_CPASYNC);
   if (i->op == OP_MATRIX)
     return ir_memof(fn, m[0])->space == SP_SMEM ? "stmatrix" : "ldmatrix";

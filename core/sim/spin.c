@@ -150,9 +150,8 @@ static void put_back(SimWarp *w, const SimWarp *was, const char *room) {
 // Reports whether i affects nothing but values and branches of its warp.
 static bool is_own(const SimIns *i) {
   Op op = (Op)i->op;
-  return (op_pure(op) && i->who <= WHO_LANE) || op == OP_VAR || op == OP_VGET ||
-         op == OP_VSET || op == OP_IF || op == OP_ELSE || op == OP_END ||
-         op == OP_LOOP || op == OP_ONCE || op == OP_FOR || op == OP_BREAKIF;
+  return (op_pure(op) && i->who <= WHO_LANE) ||
+         op_effect(op) & (EF_VAR | EF_OPENS | EF_CLOSES) || op == OP_BREAKIF;
 }
 
 static bool is_load(const SimIns *i) {

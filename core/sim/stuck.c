@@ -111,8 +111,7 @@ static bool brings_bytes(const SimIns *i, const Bring *d) {
   if (i->op == OP_TMALOAD && !d->own) return true;
   if (i->op == OP_STASYNC)
     return is_there(d, ((const SimSend *)i->x)->bar.mem);
-  return (i->op == OP_TMALOAD || i->op == OP_BULKLOAD ||
-          i->op == OP_BULKSEND) &&
+  return op_class((Op)i->op) == CLASS_BULKLOAD &&
          is_there(d, ((const SimBulk *)i->x)->bar.mem);
 }
 

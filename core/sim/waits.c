@@ -56,8 +56,7 @@ static bool idly(const Access *x, int l, SimGroups kind) {
 
 static bool is_wait(const SimIns *i, const void *ud) {
   const SimWaited *d = ud;
-  return (i->op == OP_CPWAIT || i->op == OP_WGWAIT || i->op == OP_BULKWAIT) &&
-         i->src == d->src;
+  return op_rows[i->op].imm == IMM_GROUPS && i->src == d->src;
 }
 
 // Reports whether u has still to execute a wait that x->w has executed.

@@ -18,8 +18,9 @@
 // operand reaches the result. Remainders and bitwise operations are not linear,
 // because their operands may overflow on purpose.
 static bool is_linear(Op op) {
-  return op == OP_ADD || op == OP_SUB || op == OP_NEG || op == OP_MUL ||
-         op == OP_SHL || op == OP_CVT;
+  OpClass c = op_class(op);
+  return c == CLASS_SUM || c == CLASS_PRODUCT || c == CLASS_CONVERT ||
+         op == OP_NEG || op == OP_SHL;
 }
 
 static int64_t bounded(int64_t v) {
@@ -40,7 +41,7 @@ static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   const Ins *i = ir_get(fn, r);
   Op op = (Op)i->op;
   bool product = op == OP_MUL || op == OP_SHL;
-  bool sum = op == OP_ADD || op == OP_SUB || op == OP_NEG;
+  bool sum = op_class(op) == CLASS_SUM || op == OP_NEG;
   if (i->type != DT_I32 || !(product || (sums && sum))) return false;
   Fact a = ir_fact(fn, i->a[0]), b = {0};
   if (op != OP_NEG) b = ir_fact(fn, i->a[1]);
@@ -96,8 +97,9 @@ static void collect(Find *f, Ref r, int32_t mem, SimWraps *w) {
 // Reports whether the result of op depends on the order or size of its
 // operands, so that a compiler may simplify op if no overflow is possible.
 static bool compares(Op op) {
-  return op_rows[op].rule == RULE_CMP || op == OP_DIV || op == OP_MOD ||
-         op == OP_SHR || op == OP_MIN || op == OP_MAX || op == OP_ABS;
+  OpClass c = op_class(op);
+  return c == CLASS_COMPARE || c == CLASS_QUOTIENT || c == CLASS_EXTREME ||
+         op == OP_SHR || op == OP_ABS;
 }
 
 // Collects the results to check for i. These are the results that i compares,

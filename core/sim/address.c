@@ -145,8 +145,11 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
     m->ins[m->n] = one;
     m->n += j < n;
   }
+  SimUses *u = arena_zero(cx, &cx->scratch, sizeof *u + 2 * sizeof *u->slot);
+  u->slot[u->n++] = m->address;
+  u->slot[u->n++] = m->off;
   *d = (SimIns){.op = OP_PTR, .src = d->src, .ref = d->ref, .stat = -1,
-                .who = d->who, .sem = d->sem, .x = m};
+                .who = d->who, .sem = d->sem, .x = m, .uses = u};
 }
 
 // Fails if d, an operation for which the simulator does not support raw

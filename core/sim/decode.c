@@ -663,6 +663,57 @@ static void decode_scalars(Prog *g, Ref r, const Ins *i, SimIns *d) {
   d->cls = (uint8_t)sim_class((DType)d->type);
 }
 
+// ---- uses ----
+
+static void add_use(Prog *g, SimUses *u, Ref r) {
+  if (r) u->slot[u->n++] = g->slot[r];
+}
+
+// Adds the values from which the place of memory operand o is computed.
+// SimAddressed has those of a raw address.
+static void add_place(Prog *g, SimUses *u, const Operand *o) {
+  const Ins *m = ir_get(g->fn, o->ref);
+  if (m->op == OP_PTR || g->p->mem[o->ref]->space == SP_RMEM) return;
+  add_use(g, u, o->off);
+  add_use(g, u, operand_ref(g->fn, m, ROLE_RANK));
+}
+
+// Adds what i uses. A shuffle only moves its first operand.
+static void add_uses(Prog *g, const Ins *i, SimUses *u) {
+  bool moves = i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
+  Operand o, dst = operand_of(g->fn, i, ROLE_DST);
+  Ref value = operand_ref(g->fn, i, ROLE_VALUE);
+  const SimMem *to = dst.ref && value ? g->p->mem[dst.ref] : NULL;
+  bool kept = to && to->space == SP_RMEM;
+  if (kept) u->to = to, u->value = g->slot[value];
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);
+       moves = false)
+    switch ((OperandKind)o.kind) {
+      case OPERAND_VALUE: case OPERAND_PRED: case OPERAND_LANES:
+        if (!moves && !(kept && o.role == ROLE_VALUE)) add_use(g, u, o.ref);
+        break;
+      case OPERAND_MEM: add_place(g, u, &o); break;
+      case OPERAND_MAP: {
+        Operand at = operand_of(g->fn, ir_get(g->fn, o.ref), ROLE_TMAP);
+        if (at.ref) add_place(g, u, &at);
+        break;
+      }
+      case OPERAND_VAR: case OPERAND_OBJECT: case OPERAND_RUN: break;
+    }
+}
+
+// Finds what instruction i uses. A uniform instruction has no values of lanes.
+static const SimUses *uses_of(Prog *g, const Ins *i, const SimIns *d) {
+  if (d->uniform || op_effect((Op)i->op) & (EF_PURE | EF_VAR)) return NULL;
+  size_t most = 2 * (OPERANDS + (size_t)i->nx);
+  SimUses *u = arena_zero(g->cx, &g->cx->scratch,
+                          sizeof *u + most * sizeof *u->slot);
+  add_uses(g, i, u);
+  return u->n || u->to ? u : NULL;
+}
+
+// ---- instructions ----
+
 static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
   *d = (SimIns){.op = i->op, .src = i->src, .ref = r, .stat = -1,
                 .imm = i->imm, .flags = i->flags, .uniform = g->uni[r],
@@ -796,7 +847,9 @@ static const void *const *edited(Prog *g) {
 static void decode_one(Prog *g, Ref r, const void *const *put) {
   SimProg *p = g->p;
   SimIns *d = &p->ins[p->nins];
-  decode(g, r, ir_get(g->fn, r), d, p->nins);
+  const Ins *i = ir_get(g->fn, r);
+  decode(g, r, i, d, p->nins);
+  d->uses = uses_of(g, i, d);
   simaddress_split(g->cx, p, &g->top, d);
   simedit_apply(g->l, g->full, put, d);
   p->nins++;

@@ -107,6 +107,16 @@ typedef struct SimPrint {
   const uint8_t *type;
 } SimPrint;
 
+// What an instruction uses, so that an undefined value is a fault: the slots of
+// its operands, as ops.h specifies them. A store to registers does not use its
+// value.
+typedef struct SimUses {
+  uint32_t value;  // slot of a value that is stored to registers; 0: none
+  const SimMem *to;  // these registers
+  int n;
+  uint32_t slot[];
+} SimUses;
+
 typedef struct SimIns {
   uint8_t op;          // the Op
   uint8_t type;        // DType of the operands, if it matters (CMP, CVT)
@@ -140,6 +150,7 @@ typedef struct SimIns {
   // ring.
   uint32_t put;
   int64_t imm;
+  const SimUses *uses;  // NULL: the instruction uses no value of a lane
   // results that may overflow and on which the instruction depends
   const struct SimWraps *wraps;
   const void *x;  // data of the operation: a SimCopy, SimSide, SimMmaIns ...

@@ -9,10 +9,7 @@
 // read an undefined register have no extra cost (w->tainted).
 #include "ir/eval.h"
 #include "ir/intrin.h"
-#include "sim/address.h"
-#include "sim/bulk.h"
 #include "sim/regs.h"
-#include "sim/tables.h"
 
 static SimTaint *taint_at(SimWarp *w, uint32_t slot) {
   return &w->taint[(slot - w->cluster->prog->value_base) / SLOT];
@@ -220,144 +217,17 @@ void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from) {
 
 // ---- around an instruction ----
 
+// Reports undefined values that i uses. An undefined operand of arithmetic
+// makes the result undefined, and MMAs check the registers that they read.
+void simtaint_before(SimWarp *w, const SimIns *i) {
+  const SimUses *u = i->uses;
+  for (int k = 0; u && k < u->n; k++) use(w, i, u->slot[k], w->active);
+  if (u && u->to) keep(w, u->to, u->value);
+}
+
 // Reports whether i is a shuffle, which only moves values between lanes.
 static bool moves(const SimIns *i) {
-  return intrin_is_shuffle(intrin_id(i->imm));
-}
-
-static void ask(SimWarp *w, const SimIns *i) {
-  if (!moves(i)) use(w, i, i->a, w->active);
-  use(w, i, i->b, w->active);
-  use(w, i, i->c, w->active);
-}
-
-static void use_side(SimWarp *w, const SimIns *i, const SimSide *s) {
-  if (s->mem->space == SP_RMEM) return;
-  use(w, i, s->slot, w->active);
-  use(w, i, s->mem->rank, w->active);
-}
-
-// Reports undefined values that i stores, compares or prints. A store to
-// registers is not a use.
-static void use_stored(SimWarp *w, const SimIns *i) {
-  const SimSide *s = i->x;
-  if (s->mem->space == SP_RMEM) {
-    keep(w, s->mem, i->c);
-    return;
-  }
-  use_side(w, i, s);
-  use(w, i, i->c, w->active);
-}
-
-static void use_copy(SimWarp *w, const SimIns *i) {
-  const SimCopy *c = i->x;
-  use(w, i, c->pred, w->active);
-  use(w, i, c->part, w->active);
-  use_side(w, i, &c->dst);
-  use_side(w, i, &c->src);
-}
-
-static void use_addresses(SimWarp *w, const SimIns *i) {
-  const SimAddressed *m = i->x;
-  use(w, i, m->address, w->active);
-  use(w, i, m->off, w->active);
-}
-
-static void use_sent(SimWarp *w, const SimIns *i) {
-  const SimSend *s = i->x;
-  use_side(w, i, &s->dst);
-  use_side(w, i, &s->bar);
-  use(w, i, s->dst.mem->rank, w->active);
-  for (int k = 0; k < s->n; k++) use(w, i, s->value[k], w->active);
-}
-
-static void use_bulk(SimWarp *w, const SimIns *i) {
-  const SimBulk *b = i->x;
-  const SimSide *s[] = {&b->shared, &b->plain, &b->bar, &b->place};
-  for (int k = 0; k < 4; k++)
-    if (s[k]->mem) use_side(w, i, s[k]);
-  use(w, i, b->mask, w->active);
-  use(w, i, b->rank, w->active);
-  for (int k = 0; k < b->modes; k++) use(w, i, b->at[k], w->active);
-}
-
-static void use_map(SimWarp *w, const SimIns *i) {
-  const SimMapOp *o = i->x;
-  use_side(w, i, &o->dst);
-  if (o->src.mem && o->src.mem->space != SP_TMAP) use_side(w, i, &o->src);
-  use(w, i, o->value, w->active);
-}
-
-static void use_condition(SimWarp *w, const SimIns *i) {
-  if (i->uniform) return;
-  use(w, i, i->a, w->active);
-  use(w, i, i->b, w->active);
-  use(w, i, i->c, w->active);
-}
-
-static void use_printed(SimWarp *w, const SimIns *i) {
-  const SimPrint *p = i->x;
-  for (uint32_t k = 0; k < p->n; k++) use(w, i, p->slot[k], w->active);
-}
-
-void simtaint_before(SimWarp *w, const SimIns *i) {
-  switch ((Op)i->op) {
-    case OP_LD: use_side(w, i, i->x); break;
-    case OP_PICK: use(w, i, i->c, w->active); break;
-    case OP_PUT:
-      use(w, i, i->b, w->active);
-      keep(w, ((const SimSide *)i->x)->mem, i->c);
-      break;
-    case OP_ST: case OP_ATOMIC: use_stored(w, i); break;
-    case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
-    case OP_MBARTRY: case OP_MBARCPASYNC: case OP_MBARINVAL:
-    case OP_MBARTOKEN:
-      use_stored(w, i);
-      break;
-    case OP_TMALOAD: case OP_TMASTORE: case OP_BULKLOAD: case OP_BULKSTORE:
-    case OP_BULKSEND:
-      use_bulk(w, i);
-      break;
-    case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET: case OP_MAPACQUIRE:
-    case OP_MAPPUBLISH:
-      use_map(w, i);
-      break;
-    case OP_COPY: case OP_CPASYNC: use_copy(w, i); break;
-    case OP_STASYNC: use_sent(w, i); break;
-    case OP_MATRIX:
-      if (!((const SimMatrix *)i->x)->from.mem)
-        use_side(w, i, &((const SimMatrix *)i->x)->smem);
-      break;
-    case OP_FOR: case OP_IF: case OP_BREAKIF: case OP_EXITIF:
-      use_condition(w, i);
-      break;
-    case OP_SYNCWARP: case OP_TRAP: use(w, i, i->a, w->active); break;
-    case OP_BAR: case OP_BARARRIVE: use_condition(w, i); break;
-    case OP_ASK: ask(w, i); break;
-    case OP_PRINTF: use_printed(w, i); break;
-    case OP_PTR: use_addresses(w, i); break;
-#define OP(...)
-#define SCALAR(id, ...) case OP_##id:
-#include "ir/ops.h"
-    case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
-    case OP_VAR: case OP_VGET: case OP_VSET: case OP_FILL:
-      // an undefined operand of these operations makes the result undefined
-      break;
-    case OP_MMA: case OP_WGMMA:
-      // the code of these instructions checks the registers that they read
-      break;
-#define OP(...)
-#define LEAF(id, ...) case OP_##id:
-#include "ir/ops.h"
-    case OP_NOP: case OP_RMEM: case OP_CPCOMMIT: case OP_CPWAIT: case OP_FENCE:
-    case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
-    case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: case OP_SETMAXNREG:
-    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_DSMEM: case OP_TMAPAT:
-    case OP_WGFENCE:
-    case OP_WGCOMMIT: case OP_WGWAIT: case OP_ASM:
-    case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END: case OP_COUNT:
-      break;  // these instructions read no value of a lane
-  }
+  return i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
 }
 
 void simtaint_after(SimWarp *w, const SimIns *i) {
@@ -370,6 +240,6 @@ void simtaint_after(SimWarp *w, const SimIns *i) {
   if (i->uniform || element) return;
   if (i->op == OP_VSET) assign(w, i);
   else if (effect & (EF_PURE | EF_VAR)) propagate(w, i);
-  else if (i->d && !(i->op == OP_ASK && moves(i))) clear(w, i);
+  else if (i->d && !moves(i)) clear(w, i);
 }
 // SPDX-License-Identifier: MIT

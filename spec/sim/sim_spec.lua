@@ -142,6 +142,18 @@ describe("uninitialised memory", function()
     assert.are.same({20, 1}, {r.reports[1].thread[1], r.reports[1].count})
   end)
 
+  it("in the value to which an atomic compares memory", function()
+    local base
+    local r = run({block = 32}, function(a)
+      local v = cute.make_rmem_tensor({1}, cute.i32)
+      cute.when(arch.thread_idx():gt(3), function() v[0] = 0 end)
+      base = line()
+      arch.atomic_cas(a, {cmp = v[0], val = 1})
+    end, cute.zeros({4}, cute.i32))
+    assert.are.same({"uninitialised 1 -: read of uninitialised memory: "
+      .. "element 0 of register tensor 'v'"}, faults(r, base))
+  end)
+
   it("in conditions and addresses", function()
     local base
     local r = run({block = 32}, function(a)

@@ -13,6 +13,7 @@
 #include "layout/composed.h"
 #include "layout/notation.h"
 #include "sim/sim.h"
+#include "sim/watch.h"
 
 // The owner of all memory that a run of the simulator allocates, so that an
 // error leaks nothing. The run has a context of its own, since the function
@@ -888,7 +889,7 @@ static int l_sim_run(lua_State *L) {
                .max_reports = (int)face_get_int(L, 2, "reports", 0),
                .budget = (uint64_t)face_get_int(L, 2, "budget", 0),
                .record = face_get_bool(L, 2, "record"),
-               .strict = face_get_bool(L, 2, "strict"),
+               .strict = face_get_bool(L, 2, "strict"), .hooks = &watch_hooks,
                .progress = b->progress ? call_progress : NULL, .ud = b};
   l.nedit = editlib_get(L, &b->cx, 2, fn, &l.edit);
   o.decided = face_get_bool(L, 2, "decided");

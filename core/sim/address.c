@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ir/operands.h"
-#include "sim/blocks.h"
+#include "sim/areas.h"
 #include "sim/bulk.h"
 
 size_t simaddress_pieces(const SimProg *p) {
@@ -96,7 +96,7 @@ static SimMem *mem_of(Ctx *cx, const SimProg *p, const SimMem *m, size_t k) {
   out->p = a->p;
   out->defined = a->defined;
   out->before = p->launch->pdl ? a->before : 0;
-  out->area = simblocks_area_of(p, a);
+  out->area = simareas_area_of(p, a);
   out->count = (int64_t)(a->bytes * 8) / m->bits;
   out->bytes = (out->count * m->bits + 7) / 8;
   out->known = object < 0;
@@ -138,7 +138,7 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
     side[k]->mem = piece;
     side[k]->slot = m->at;
     side[k]->wide = true;
-    simblocks_note(piece, bytes_of(d, mem), write);
+    simareas_note(piece, bytes_of(d, mem), write);
     if (is_box(d) && piece->area) piece->area->maps = true;
     simaddress_split(cx, p, top, &one);
     m->piece[m->n] = a;
@@ -211,7 +211,7 @@ void simaddress_reach(Ctx *cx, SimProg *p, const SimMem *m, bool write) {
   for (size_t k = 0; k < n; k++) {
     const LaunchArg *a = simaddress_piece(p, k);
     int each = a && a->map ? p->reach[k]->own / 8 : 1;
-    if (a) simblocks_note(p->reach[k], each > 1 ? each : 1, write);
+    if (a) simareas_note(p->reach[k], each > 1 ? each : 1, write);
   }
 }
 

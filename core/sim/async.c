@@ -64,7 +64,7 @@ SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
     a->epoch = ++w->issued;
   } else {
     a->turns = (uint32_t *)(void *)((char *)a + head);
-    simorder_give_turns(w, 1u << lane, a->turns);
+    c->hooks->give_turns(w, 1u << lane, a->turns);
   }
   c->async[c->nasync++] = a;
   c->landing += by == BY_MBAR;
@@ -80,37 +80,42 @@ static Access access_of(const SimAsync *a, const SimMem *m, uint32_t bytes) {
                   .agent = !a->generic};
 }
 
+// Return the actor that counts as reader of the sources, and the epoch that
+// threads know after the operation is complete.
+static int actor_of(const SimAsync *a) {
+  return a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
+}
+
+static uint32_t epoch_of(const SimAsync *a) {
+  return a->mbar ? simmbar_epoch(a->mbar) : a->epoch;
+}
+
 void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes) {
   Access x = access_of(a, m, bytes);
-  int actor = a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
-  uint32_t epoch = a->mbar ? simmbar_epoch(a->mbar) : a->epoch;
   if (m->mbars) simmbar_data(a->w, a->i, a->lane, addr, bytes, false);
-  shadow_lend(&x, a->lane, addr, actor, epoch);
+  a->w->cluster->hooks->agent_reads(&x, a->lane, addr, actor_of(a),
+                                    epoch_of(a));
 }
 
 void simasync_reads_global(SimAsync *a, const SimMem *m, int64_t at, int n) {
-  if (!shadow_has(m)) return;
   Access x = access_of(a, m, (uint32_t)n);
   x.at[a->lane] = at;
-  int actor = a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
-  shadow_lend_global(&x, a->lane, actor,
-                     a->mbar ? simmbar_epoch(a->mbar) : a->epoch);
+  a->w->cluster->hooks->agent_reads(&x, a->lane, 0, actor_of(a), epoch_of(a));
 }
 
 void simasync_writes_global(SimAsync *a, const SimMem *m, int64_t at, int n) {
-  if (!shadow_has(m)) return;
   Access x = access_of(a, m, (uint32_t)n);
   x.at[a->lane] = at;
   x.write = true;
-  shadow_write_global(&x, a->lane, NULL, GF_PENDING | GF_AGENT);
+  a->w->cluster->hooks->agent_writes(&x, a->lane, 0);
 }
 
 void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n) {
-  if (!shadow_has(m)) return;
   Access x = access_of(a, m, (uint32_t)n);
   x.at[a->lane] = at;
-  shadow_settle_global(&x, a->lane);
+  x.write = true;
+  a->w->cluster->hooks->settled(&x, a->lane, a->w->id, a->w->clk);
 }
 
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
@@ -127,12 +132,10 @@ void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
   x.write = true;
   x.ends = a->mbar;
   if (m->mbars) simmbar_data(a->w, a->i, a->lane, addr, bytes, true);
-  shadow_write(&x, a->lane, addr, false,
-               GF_PENDING | (a->generic ? 0 : GF_AGENT));
+  a->w->cluster->hooks->agent_writes(&x, a->lane, addr);
 }
 
-const SimAsync *simasync_to(const SimCluster *c, uint32_t g) {
-  uint32_t addr = shadow_byte(c, g);
+const SimAsync *simasync_to(const SimCluster *c, uint32_t addr) {
   for (size_t k = 0; k < c->nasync; k++) {
     const SimAsync *a = c->async[k];
     for (size_t s = 0; s < a->nspan; s++)
@@ -148,13 +151,12 @@ static void fetch(SimAsync *a) {
   a->fetched = true;
 }
 
-// Records in the shadow memory that `actor` wrote the destination in `epoch`.
+// Announces that `actor` wrote the destination in `epoch`.
 static void settle(SimAsync *a, int actor, uint32_t epoch) {
   SimCluster *c = a->w->cluster;
-  uint8_t flags = GF_DEFINED | (a->generic ? 0 : GF_AGENT);
   for (size_t k = 0; k < a->nspan; k++)
-    shadow_set_all(c, a->span[k].addr, a->span[k].bytes, actor, 1, epoch,
-                   a->i->src, flags);
+    c->hooks->landed(c, a->span[k].addr, a->span[k].bytes, actor, 1, epoch,
+                     a->i->src, !a->generic);
 }
 
 void simasync_land(SimCluster *c, size_t k) {
@@ -253,7 +255,7 @@ void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
       continue;
     }
     fetch(a);
-    simorder_learn(w, 1u << l, a->actor, a->epoch);
+    c->hooks->learn(w, 1u << l, a->actor, a->epoch);
     if (read) {
       k++;
       continue;

@@ -89,8 +89,8 @@ void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_commit(SimWarp *w, SimBy by);
 void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read);
 
-// Returns the operation that will write granule g of shared memory, or NULL.
-const SimAsync *simasync_to(const SimCluster *c, uint32_t g);
+// Returns the operation that will write byte addr of shared memory, or NULL.
+const SimAsync *simasync_to(const SimCluster *c, uint32_t addr);
 
 // ---- for the scheduler ----
 void simasync_chance(SimCluster *c);  // may complete a random operation

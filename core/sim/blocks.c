@@ -15,14 +15,13 @@
 // assumes that nothing orders two CTAs; programs with such ordering use relay.c
 // instead. Races inside a cluster are found by shadow.c.
 #include "ir/intrin.h"
-#include "sim/address.h"
 #include "sim/blocks.h"
 #include "sim/waits.h"
 
 #include <string.h>
 
 enum { READ, WRITE, STRONG_READ, STRONG_WRITE };
-enum { PAGE = 4096, ALIGN = 256 };
+enum { PAGE = 4096 };
 
 // Fields of a record, from the lowest bit on:
 // - the stored value: a digest, or MANY if values differed;
@@ -32,69 +31,9 @@ enum { PAGE = 4096, ALIGN = 256 };
 enum { SRC_AT = 16, THREAD_AT = 28, CTA_AT = 38, MANY = 0xffff };
 enum { MAX_SRC = 1 << (THREAD_AT - SRC_AT), MAX_CTA = (1 << 26) - 2 };
 
-// ---- areas: host memory of arguments ----
-
-static bool meets(const SimArea *a, const SimArea *b) {
-  return a->p < b->p + b->bytes && b->p < a->p + a->bytes;
-}
-
-static void unite(SimArea *a, const SimArea *b) {
-  uint8_t *end = a->p + a->bytes, *e = b->p + b->bytes;
-  if (e > end) end = e;
-  if (b->p < a->p) a->p = b->p;
-  a->bytes = (size_t)(end - a->p);
-}
-
-void simblocks_areas(Ctx *cx, SimProg *p) {
-  size_t n = simaddress_pieces(p);
-  p->area = arena_zero(cx, &cx->scratch, (n + 1) * sizeof *p->area);
-  for (size_t k = 0; k < n; k++) {
-    const LaunchArg *a = simaddress_piece(p, k);
-    if (!a) continue;
-    SimArea new = {.p = a->p, .bytes = a->bytes, .shift = 5};
-    for (int j = p->narea; j-- > 0;)
-      if (meets(&new, &p->area[j])) {
-        unite(&new, &p->area[j]);
-        p->area[j] = p->area[--p->narea];
-        j = p->narea;
-      }
-    p->area[p->narea++] = new;
-  }
-  uint64_t end = ALIGN;  // no area starts at address 0
-  for (int k = 0; k < p->narea; k++) {
-    SimArea *a = &p->area[k];
-    a->start = end + (uintptr_t)a->p % ALIGN;
-    end = (a->start + a->bytes + ALIGN - 1) / ALIGN * ALIGN;
-  }
-}
-
-uint64_t simblocks_start_of(const SimMem *m) {
-  if (!m->area) return (uintptr_t)m->p;
-  return m->area->start + (uint64_t)(m->p - m->area->p);
-}
-
-SimArea *simblocks_area(const SimProg *p, int32_t arg) {
-  return simblocks_area_of(p, &p->launch->arg[arg]);
-}
-
-SimArea *simblocks_area_of(const SimProg *p, const LaunchArg *a) {
-  SimArea one = {.p = a->p, .bytes = a->bytes};
-  for (int k = 0; k < p->narea; k++)
-    if (meets(&one, &p->area[k])) return &p->area[k];
-  return NULL;
-}
-
-void simblocks_note(const SimMem *m, int bytes, bool write) {
-  SimArea *a = m->area;
-  if (!a) return;
-  while (bytes >> a->shift == 0 || (m->p - a->p) % ((ptrdiff_t)1 << a->shift))
-    a->shift--;
-  a->written |= write;
-}
-
 void simblocks_start(Ctx *cx, SimProg *p) {
   uint64_t n = p->nunit * (uint64_t)p->ncta;
-  if (p->nunit == 1 || n > MAX_CTA || p->relay) return;
+  if (p->nunit == 1 || n > MAX_CTA || p->common) return;
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     if (!a->written) continue;
@@ -269,7 +208,7 @@ static uint64_t last_key(const SimArea *a, size_t n, int plane, size_t g) {
 // Finds races in page n between the access classes x and y. Two stores race
 // only if their values differ.
 static void find_inpage(const SimProg *p, const SimArea *area, size_t n,
-                         int x, int y, Found found, void *ud) {
+                         int x, int y, SimFound *found, void *ud) {
   const uint64_t *s = area->first[x][n], *t = area->first[y][n];
   if (!s || !t || (x == y && !area->last[x][n])) return;
   bool stores = x == WRITE && y == WRITE;
@@ -288,7 +227,7 @@ static void find_inpage(const SimProg *p, const SimArea *area, size_t n,
   }
 }
 
-void simblocks_find(const SimProg *p, Found found, void *ud) {
+void simblocks_find(const SimProg *p, SimFound *found, void *ud) {
   static const uint8_t clash[][2] = {
     {WRITE, WRITE}, {WRITE, READ}, {WRITE, STRONG_WRITE},
     {WRITE, STRONG_READ}, {STRONG_WRITE, READ}};

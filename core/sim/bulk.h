@@ -57,7 +57,7 @@ typedef struct SimMapped {
 void simmaps_run(SimWarp *w, const SimIns *i);
 void simmaps_release(SimWarp *w);      // for fence.proxy.tensormap
 // Records that the lanes of mask wrote to memory that contains tensor maps.
-void simmaps_wrote(const struct Access *x, uint32_t mask);
+void simmaps_wrote(const Access *x, uint32_t mask);
 void simmaps_reset(SimCluster *c);
 void simmaps_free(struct SimMaps *t);
 // Loads the tensor map at operand s for lane l into t. If the copy has a map

@@ -171,14 +171,14 @@ static void forget(const SimCluster *c, SimBar *b) {
   b->knows = b->waiting;
   memcpy(b->last, b->clk, sizeof b->last);
   b->members = b->waiting = 0;
-  simorder_forget(c, &b->past);
+  c->hooks->forget(c, &b->past);
 }
 
 static void release(SimCluster *c, SimCta *a, SimBar *b) {
   SimWarp *warp = &c->warp[(a - c->cta) * c->prog->nwarp];
   for (uint32_t left = b->waiting; left; left &= left - 1) {
     SimWarp *w = &warp[__builtin_ctz(left)];
-    simorder_take(w, w->valid, &b->past);
+    w->cluster->hooks->take(w, w->valid, &b->past);
     if (c->causes) simcauses_take(w, (int)(b - a->bar));
     w->state = SW_RUN;
   }
@@ -208,7 +208,7 @@ void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
 static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   const SimWarp *o = w - w->in + u;
   for (int l = 0; l < LANES; l++) {
-    if (simorder_before(w, l, o->id, o->valid, clk)) return true;
+    if (w->cluster->hooks->before(w, l, o->id, o->valid, clk)) return true;
     if (!w->seen) return false;
   }
   return false;
@@ -259,8 +259,8 @@ void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
   b->members |= me;
   b->src[w->in] = i->src;
   b->clk[w->in] = w->clk;
-  if (wait) simorder_meet(w, w->valid);
-  simorder_give(w, w->valid, &b->past);
+  if (wait) w->cluster->hooks->meet(w, w->valid);
+  w->cluster->hooks->give(w, w->valid, &b->past, GIVE_ALL);
   if (c->tape) simtape_give(w, &b->past.gate, false);
   if (c->tape && wait) simtape_need(w, b->past.gate);
   if (c->causes) simcauses_give(w, (int)id);
@@ -292,7 +292,7 @@ static void look(SimCluster *c) {
   SimPast was = c->done;
   c->done = c->open;
   c->open = was;
-  simorder_forget(c, &c->open);
+  c->hooks->forget(c, &c->open);
   if (c->causes) simcauses_meet(c);
   simmbar_share(c, ++c->met);
   c->moved++;
@@ -318,10 +318,10 @@ void simcluster_meet(SimWarp *w, const SimIns *i) {
   }
   w->came |= w->active;
   if (i->flags & CLF_RELAXED) {
-    simorder_give_fenced(w, w->active, &c->open);
-    simorder_give_turns(w, w->active, simmbar_turns(c->prog, c->open.vc));
+    w->cluster->hooks->give(w, w->active, &c->open, GIVE_FENCED);
+    c->hooks->give_turns(w, w->active, simmbar_turns(c->prog, c->open.vc));
   } else {
-    simorder_give(w, w->active, &c->open);
+    w->cluster->hooks->give(w, w->active, &c->open, GIVE_ALL);
   }
   if (c->causes) simcauses_give(w, CAUSE_OPEN);
   c->meets = true;
@@ -341,7 +341,7 @@ bool simcluster_wait(SimWarp *w, const SimIns *i) {
     w->src = i->src;
     return false;
   }
-  simorder_take(w, w->active, &c->done);
+  w->cluster->hooks->take(w, w->active, &c->done);
   if (c->tape) simtape_need(w, c->done.gate);
   if (c->causes) simcauses_take(w, CAUSE_DONE);
   w->passed &= ~w->active;
@@ -381,9 +381,9 @@ bool simcluster_runs(SimWarp *w, int l, int rank) {
       w->started |= 1u << rank;
       return true;
     }
-    if (simorder_before(w, l, turn + u, 1, 1)) return true;
+    if (w->cluster->hooks->before(w, l, turn + u, 1, 1)) return true;
     for (int k = 0; k < LANES; k++)
-      if (simorder_before(w, l, u, 1u << k, 1)) return true;
+      if (w->cluster->hooks->before(w, l, u, 1u << k, 1)) return true;
   }
   return false;
 }
@@ -407,7 +407,7 @@ static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
   SimWarp *w = &c->warp[rank * c->prog->nwarp];
   for (int k = 0; k < c->prog->nwarp; k++, w++)
     for (int l = 0; l < LANES; l++) {
-      if (simorder_before(w, l, u, lanes, clk)) return true;
+      if (w->cluster->hooks->before(w, l, u, lanes, clk)) return true;
       if (!w->seen) break;
     }
   return false;
@@ -483,7 +483,7 @@ static bool comes_along(SimWarp *w, const SimIns *i) {
       how = ALLOT_DIFFERS;
     else if (u != w && u->allot.n < w->allot.n && w->allot.n > 1 &&
              (u->allot.n + 1 < w->allot.n ||
-              !simorder_before(w, l, u->id, u->valid, u->allot.clk)))
+              !w->cluster->hooks->before(w, l, u->id, u->valid, u->allot.clk)))
       how = ALLOT_APART;
     if (how == ALLOT_COUNT) continue;
     misallot(w, i, last && last->src != i->src ? last->src : 0, how, u);
@@ -597,8 +597,8 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   memset(c->spin, 0, (size_t)p->nall * sizeof *c->spin);
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
-  simorder_forget(c, &c->open);
-  simorder_forget(c, &c->done);
+  c->hooks->forget(c, &c->open);
+  c->hooks->forget(c, &c->done);
   memset(c->reach, 0, (size_t)(p->ncta * p->nall) * sizeof *c->reach);
 }
 
@@ -608,7 +608,7 @@ static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
   c->look = false;
   if (!simspin_all(c, &global)) return false;
-  *others = global && c->prog->relay && !c->hopeless;
+  *others = global && c->prog->common && !c->hopeless;
   return true;
 }
 
@@ -643,7 +643,7 @@ bool simcluster_run(SimCluster *c) {
   SimWarp *w;
   bool others = false;
   // After this many failed polls, other clusters run.
-  int patience = c->prog->relay ? (int)(base_random(&c->rng) % 32) : 256;
+  int patience = c->prog->common ? (int)(base_random(&c->rng) % 32) : 256;
   c->polls = 0;
   c->look = true;
   for (int n = 0; !c->stop && (w = next(c, &others)); n++) {
@@ -652,7 +652,7 @@ bool simcluster_run(SimCluster *c) {
     if (n % 16 == 0) simcluster_tick(c);
   }
   if (others) {
-    c->asleep = *c->prog->changes;
+    c->asleep = c->prog->common->changes;
     return false;
   }
   simcluster_end(c);
@@ -667,7 +667,7 @@ void simcluster_end(SimCluster *c) {
     waiting |= c->warp[k].state != SW_DONE;
   }
   c->out->mmas += c->mmas;
-  c->out->granules = c->maxgran;
+  c->hooks->end(c);
   for (int k = 0; k < c->prog->ncta; k++) c->out->early += c->cta[k].early;
   print_all(c);
   if (!c->stop && c->prog->registers) check_allotments(c);

@@ -27,8 +27,13 @@
 #include "sim/bulk.h"
 #include "sim/cover.h"
 #include "sim/meant.h"
+#include "sim/own.h"
 
 #include <string.h>
+
+static const SimMeant *meant_of(const SimProg *p) {
+  return p->own[OWN_MEANT];
+}
 
 // ---- recording ----
 
@@ -37,7 +42,7 @@ static int32_t owner(const SimProg *p, const SimArea *a) {
   int32_t found = -1;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
     if (!p->fn->arg.p[k].pointer ||
-        simblocks_area(p, (int32_t)k) != a) continue;
+        simareas_area(p, (int32_t)k) != a) continue;
     if (found >= 0) return -1;
     found = (int32_t)k;
   }
@@ -264,7 +269,7 @@ static bool is_counted(const SimProg *p, const SimMeant *m,
 // Reports whether is_counted holds for all modes with ranges.
 static bool is_counted_all(const SimProg *p, const SimGap *g, int32_t arg) {
   for (int k = 0; k < g->n; k++)
-    if (!is_counted(p, &p->used.meant[arg], &g->of[k])) return false;
+    if (!is_counted(p, &meant_of(p)[arg], &g->of[k])) return false;
   return true;
 }
 
@@ -304,7 +309,7 @@ static bool is_short(const SimMeant *m, const SimRanges *r, bool stored) {
 
 // Reports whether all elements of argument k were accessed.
 static bool is_complete(const SimProg *p, int32_t k) {
-  const SimArea *a = simblocks_area(p, k);
+  const SimArea *a = simareas_area(p, k);
   if (!a || (!a->read && !a->stored)) return false;
   return is_full(&(Cover){.area = a, .map = a->read ? a->read : a->stored,
                           .arg = &p->launch->arg[k]});
@@ -315,7 +320,7 @@ static bool is_complete(const SimProg *p, int32_t k) {
 static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
   int same = 0;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
-    const SimArea *a = simblocks_area(p, (int32_t)k);
+    const SimArea *a = simareas_area(p, (int32_t)k);
     SimShape s;
     if ((int32_t)k == arg || !p->fn->arg.p[k].pointer || !a) continue;
     if ((a->read || a->stored) && !is_complete(p, (int32_t)k)) return false;
@@ -330,7 +335,7 @@ static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
 // Reports whether the ranges of a mode may be a mistake.
 static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                    const SimGap *g, const SimRanges *r) {
-  const SimMeant *m = &p->used.meant[arg];
+  const SimMeant *m = &meant_of(p)[arg];
   bool step = is_block_step(p, r), part = is_short(m, r, g->stored);
   bool counted = is_counted(p, m, r), alone = g->alone;
   bool compares = simmeant_bounds(m, r->extent) || counted || alone || part ||
@@ -349,7 +354,7 @@ static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
 
 static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                     SimGap *g) {
-  const SimMeant *m = &p->used.meant[arg];
+  const SimMeant *m = &meant_of(p)[arg];
   bool one = p->nunit * (uint64_t)p->ncta == 1, deep = false;
   g->few = m->moves;
   for (int k = 0; k < g->n; k++) {
@@ -416,7 +421,7 @@ static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
 // Reports whether the launch stored to an argument.
 static bool is_any_stored(const SimProg *p) {
   for (size_t k = 0; k < p->fn->arg.n; k++) {
-    const SimArea *a = simblocks_area(p, (int32_t)k);
+    const SimArea *a = simareas_area(p, (int32_t)k);
     if (!p->fn->arg.p[k].written || !a) continue;
     size_t n = ((a->bytes >> a->shift) + 1) / 64 + 1;
     if (!a->stored) return true;
@@ -427,13 +432,13 @@ static bool is_any_stored(const SimProg *p) {
 }
 
 static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
-  SimArea *a = simblocks_area(p, arg);
+  SimArea *a = simareas_area(p, arg);
   if (!a || (!a->read && !a->stored)) return false;
   Cover c = {.area = a, .map = a->read ? a->read : a->stored,
              .arg = &p->launch->arg[arg]};
   if (is_full(&c)) return false;
-  if (!p->used.meant) p->used.meant = simmeant_all(cx, p);
-  const SimMeant *m = &p->used.meant[arg];
+  if (!p->own[OWN_MEANT]) p->own[OWN_MEANT] = simmeant_all(cx, p);
+  const SimMeant *m = &meant_of(p)[arg];
   if (m->free && !a->stored) return false;
   int32_t mem = simmeant_shape(cx, p, arg, &c.s);
   if (mem < 0) return false;

@@ -2,7 +2,8 @@
 #ifndef CUTE_SIMCOVER_H
 #define CUTE_SIMCOVER_H
 
-#include "sim/blocks.h"
+#include "sim/areas.h"
+#include "sim/inside.h"
 
 // Begins to record which granules of the arguments the launch reads and stores.
 void simcover_start(Ctx *cx, SimProg *p);

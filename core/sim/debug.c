@@ -104,7 +104,7 @@ static SimThere shared(SimWarp *w, const SimMem *m, int64_t e, int lane,
   int64_t all = c->prog->ncta * c->prog->smem_bytes;
   if ((int64_t)at + (m->bits + 7) / 8 > all) return THERE_NOT;
   *out = bits_at(c->smem + at, e * m->bits % 8, m->bits);
-  unsigned flags = c->gran[shadow_shared(c, at)].flags;
+  unsigned flags = shadow_at(c, at)->flags;
   if (flags & GF_PENDING) return THERE_FLYING;
   return flags & GF_DEFINED ? THERE : THERE_UNDEFINED;
 }
@@ -136,10 +136,10 @@ static const SimGran *granule(const SimDebug *d, Ref mem, int64_t e, int k,
   SimCluster *c = d->c;
   if (!m || m->space == SP_RMEM || e < 0 || e >= m->count) return NULL;
   if (m->space == SP_SMEM)
-    return &c->gran[shadow_shared(c, shared_at(&c->warp[k], m, e, lane))];
-  if (!shadow_has(m)) return NULL;
-  int64_t g = shadow_granule(c, m->area, shadow_place(m, e * m->bits / 8));
-  return g == NO_GRANULE ? NULL : &c->gran[g];
+    return shadow_at(c, shared_at(&c->warp[k], m, e, lane));
+  if (!simareas_recorded(m)) return NULL;
+  int64_t g = shadow_granule(c, m->area, simareas_granule(m, e * m->bits / 8));
+  return g == NO_GRANULE ? NULL : &shadow_of(c)->gran[g];
 }
 
 SimAt simdebug_writer(const SimDebug *d, Ref mem, int64_t e, int k, int lane) {

@@ -4,14 +4,13 @@
 #include "ir/operands.h"
 #include "ir/target.h"
 #include "sim/address.h"
-#include "sim/blocks.h"
+#include "sim/areas.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
 #include "sim/finite.h"
 #include "sim/fits.h"
 #include "sim/mbar.h"
 #include "sim/members.h"
-#include "sim/relay.h"
 #include "sim/ring.h"
 #include "sim/tables.h"
 #include "sim/token.h"
@@ -337,7 +336,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     s->p = a->p;
     s->defined = a->defined;
     s->before = g->l->pdl ? a->before : 0;
-    s->area = simblocks_area(g->p, m->arg);
+    s->area = simareas_area(g->p, m->arg);
     if (m->space == SP_GMEM) s->members = simmembers_gaps(g->cx, g->l, m);
     int64_t most = (int64_t)(a->bytes * 8) / s->bits;
     if (s->count < 0 || s->count > most) s->count = most;
@@ -393,7 +392,7 @@ static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
              bytes);
   if (m->space == SP_SMEM && bytes < g->gran) g->gran = bytes;
-  if (m->space == SP_GMEM) simblocks_note(m, bytes, write);
+  if (m->space == SP_GMEM) simareas_note(m, bytes, write);
 }
 
 static SimSide side(Prog *g, const Operand *o) {
@@ -550,7 +549,7 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   if (send) note_access(g, b->plain.mem, 16, true);
   else if (any) simaddress_reach(g->cx, g->p, mem_at(g, other), store);
   else
-    simblocks_note(b->global, map ? box_unit(b->map, b->global->bits) : 16,
+    simareas_note(b->global, map ? box_unit(b->map, b->global->bits) : 16,
                    store);
   d->x = b;
   d->stat = new_stat(g, d->ref);
@@ -573,7 +572,7 @@ static void decode_map(Prog *g, const Ins *i, SimIns *d) {
   note_access(g, m->dst.mem, 8, true);
   if (i->op == OP_MAPPUBLISH) note_access(g, m->src.mem, 8, false);
   if (i->op == OP_MAPADDRESS)
-    simblocks_note(m->src.mem, m->src.mem->bits / 8, true);
+    simareas_note(m->src.mem, m->src.mem->bits / 8, true);
   d->x = m;
   d->stat = new_stat(g, d->ref);
 }
@@ -947,7 +946,8 @@ static bool depends(Prog *g, const SimIns *d) {
          (!b->global || dtype_is_float(b->global->type));
 }
 
-static bool take_turns(Prog *g) {
+// Reports whether the result of a cluster may depend on other clusters.
+static bool communicates(Prog *g) {
   const SimProg *p = g->p;
   for (uint32_t k = 0; k < p->nins && p->nunit > 1; k++)
     if (depends(g, &p->ins[k])) return true;
@@ -986,7 +986,7 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   p->nunit = clusters(l);
   take(&g, 64, 64);  // no value gets slot 0, which means none
   p->rows = NEW(cx, SimRows, 2 * n);
-  simblocks_areas(cx, p);
+  simareas_find(cx, p);
   place_all_mem(&g);
   p->value_base = take(&g, 0, SLOT);
   find_all_uniform(&g);
@@ -1002,8 +1002,8 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   p->ntaint = (p->value_bytes - p->value_base) / SLOT + 1;
   p->shift = __builtin_ctz((unsigned)g.gran);
   p->smem_bytes = (fn->smem_bytes + 15) & ~(int64_t)15;
-  if (take_turns(&g)) simrelay_start(cx, p);
-  simblocks_start(cx, p);
+  if (communicates(&g))
+    p->common = arena_zero(cx, &cx->scratch, sizeof *p->common);
   return p;
 }
 // SPDX-License-Identifier: MIT

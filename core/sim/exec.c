@@ -11,7 +11,6 @@
 #include "sim/spin.h"
 #include "sim/tape.h"
 #include "sim/turns.h"
-#include "sim/waits.h"
 #include "sim/wgmma.h"
 #include "sim/wrap.h"
 
@@ -352,7 +351,7 @@ void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each) {
     together(w, i, m & w->valid);
     // only sync_warp, for which `each` is NULL, orders memory
     if (each) each(w, i);
-    else simorder_meet(w, w->active);
+    else w->cluster->hooks->meet(w, w->active);
   }
   w->active = here;
 }
@@ -481,7 +480,8 @@ static void runaway(SimWarp *w, const SimIns *i, uint64_t quiet) {
 static uint64_t quiet_for(SimCluster *c) {
   enum { OFTEN = 1 << 20 };
   if (c->serial - c->since < OFTEN) return 0;
-  uint64_t changed = c->changed + (c->prog->changes ? *c->prog->changes : 0);
+  const SimCommon *all = c->prog->common;
+  uint64_t changed = c->changed + (all ? all->changes : 0);
   c->quiet = changed == c->still ? c->quiet + (c->serial - c->since) : 0;
   c->still = changed;
   c->since = c->serial;
@@ -596,7 +596,7 @@ static void end_warp(SimWarp *w, const SimIns *i) {
 // Records that the preceding launch is complete for the active lanes.
 static void wait_before(SimWarp *w) {
   int actor = w->cluster->prog->before;
-  if (actor) simorder_learn(w, w->active, actor, 1);
+  if (actor) w->cluster->hooks->learn(w, w->active, actor, 1);
 }
 
 // Executes launch_dependents: the next launch may start. Marks the CTA as early
@@ -604,7 +604,7 @@ static void wait_before(SimWarp *w) {
 static void let_in(SimWarp *w) {
   int actor = w->cluster->prog->before;
   for (uint32_t m = actor ? w->active : 0; m; m &= m - 1)
-    if (!simorder_before(w, __builtin_ctz(m), actor, 1, 1))
+    if (!w->cluster->hooks->before(w, __builtin_ctz(m), actor, 1, 1))
       w->cta->early = true;
 }
 
@@ -634,6 +634,13 @@ static void atomic(SimWarp *w, const SimIns *i) {
   if (w->cluster->moved != moved) return;
   w->waits++;
   simspin_ask(w, i);
+}
+
+static void fence(SimWarp *w, FenceKind kind) {
+  if (kind == FE_TENSORMAP) simmaps_release(w);
+  if (kind == FE_TENSORMAP || kind == FE_ALIAS) return;
+  if (!fence_is_order(kind)) simmbar_fence(w);
+  w->cluster->hooks->fence(w, kind);
 }
 
 static bool step(SimWarp *w, const SimIns *i);
@@ -678,7 +685,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_CPASYNC: simmem_cpasync(w, i); return true;
     case OP_CPCOMMIT: simmem_commit(w); return true;
     case OP_CPWAIT:
-      simwaits_note(w, GROUPS_CPASYNC, i);
+      w->cluster->hooks->waits(w, GROUPS_CPASYNC, i);
       simmem_wait(w, (uint32_t)i->imm);
       return false;
     case OP_MMA: simmatrix_mma(w, i); return true;
@@ -686,13 +693,13 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_WGFENCE: return true;
     case OP_WGCOMMIT: simwgmma_commit(w); return true;
     case OP_WGWAIT:
-      if (simwgmma_wait(w, i)) simwaits_note(w, GROUPS_WGMMA, i);
+      if (simwgmma_wait(w, i)) w->cluster->hooks->waits(w, GROUPS_WGMMA, i);
       else w->pc--;
       return false;
     case OP_MATRIX: simmatrix_matrix(w, i); return true;
     case OP_BAR: barrier(w, i, true); return false;
     case OP_BARARRIVE: barrier(w, i, false); return false;
-    case OP_FENCE: simorder_fence(w, (int)i->imm); return true;
+    case OP_FENCE: fence(w, (FenceKind)i->imm); return true;
     case OP_MBARINIT: simmbar_init(w, i); return true;
     case OP_MBARINVAL: simmbar_inval(w, i); return true;
     case OP_MBARARRIVE: case OP_MBARTOKEN: simmbar_arrive(w, i); return false;
@@ -717,7 +724,7 @@ static bool step(SimWarp *w, const SimIns *i) {
       return true;
     case OP_BULKCOMMIT: simasync_commit(w, BY_BULK); return true;
     case OP_BULKWAIT:
-      simwaits_note(w, GROUPS_BULK, i);
+      w->cluster->hooks->waits(w, GROUPS_BULK, i);
       simasync_wait(w, BY_BULK, (uint32_t)i->imm, i->flags & BKF_READ);
       return true;
     case OP_SYNCWARP: simexec_groups(w, i, NULL); return true;

@@ -2,7 +2,7 @@
 // for the function and for the simulator.
 #include "sim/fits.h"
 
-#include "sim/prog.h"
+#include "ir/target.h"
 
 static void check_cluster(Ctx *cx, const Launch *l, int64_t warps) {
   const int32_t *n = l->cluster;
@@ -57,5 +57,19 @@ void simfits_check(Ctx *cx, const Launch *l) {
              "threads",
              (long long)n, LANES * MAX_WARPS);
   check_cluster(cx, l, (n + LANES - 1) / LANES);
+}
+int simfits_sms(const SimProg *p) { return p->launch->sm < 90 ? 108 : 132; }
+
+uint64_t simfits_resident(const SimProg *p) {
+  enum { BLOCKS = 32, RESERVED = 1024 };
+  int sm = p->launch->sm;
+  bool small = (sm > 80 && sm < 90) || sm >= 120;
+  int64_t most = (small ? 1536 : 2048) / (p->nwarp * LANES);
+  int64_t room = (target_smem(sm) + RESERVED) / (p->smem_bytes + RESERVED);
+  if (most > room) most = room;
+  if (most > BLOCKS) most = BLOCKS;
+  if (p->registers || most < 1) most = 1;
+  int64_t n = most * simfits_sms(p) / p->ncta;
+  return n < 1 ? 1 : (uint64_t)n;
 }
 // SPDX-License-Identifier: MIT

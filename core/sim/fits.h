@@ -1,13 +1,18 @@
-// Checks the grid, block and cluster dimensions of a launch (fits.c).
+// Checks the dimensions of a launch, and how many blocks a GPU runs (fits.c).
 #ifndef CUTE_SIMFITS_H
 #define CUTE_SIMFITS_H
 
-#include "sim/sim.h"
+#include "sim/prog.h"
 
 // Fails with ERR_LAUNCH if the dimensions are invalid.
 void simfits_check(Ctx *cx, const Launch *l);
 // Fails with ERR_LAUNCH if the grid is too large to run all of its blocks.
 void simfits_all(Ctx *cx, const Launch *l);
+
+// Return properties of the simulated GPU: the number of SMs, and the number of
+// clusters that run at once.
+int simfits_sms(const SimProg *p);
+uint64_t simfits_resident(const SimProg *p);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -4,7 +4,9 @@
 //   decode.c    decodes Fn into SimProg: uniform values, slots, jump targets
 //   tables.c    fragment layouts of MMA and matrix-copy atoms
 //   alu.c       arithmetic, one lane or 32
+//   areas.c     host memory of arguments
 //   mem.c       shared and global memory, cp.async
+//   watch.c     hands on what the machine announces (hooks.h) to the checks
 //   shadow.c    shadow memory: last writes and reads in a cluster (shadow.h)
 //   mbar.c      mbarriers
 //   async.c     operations of asynchronous agents (async.h)
@@ -41,6 +43,7 @@
 #define CUTE_SIMINSIDE_H
 
 #include "sim/cluster.h"
+#include "sim/hooks.h"
 
 // ---- alu.c ----
 uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c);
@@ -49,11 +52,10 @@ void simalu_lanes(const SimIns *i, char *v);
 
 // ---- mem.c ----
 struct SimMatrix;
-struct Access;
 // Returns the lanes of mask whose access is in bounds and aligned, and reports
 // faults of the other lanes. Sets x->at, and x->home if the object belongs to
 // another CTA.
-uint32_t simmem_check(struct Access *x, uint32_t mask);
+uint32_t simmem_check(Access *x, uint32_t mask);
 // Reports a fault if the preceding launch may still use an element of global
 // memory that lane l, or an agent on its behalf, reads or writes.
 void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
@@ -75,6 +77,26 @@ void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value);
 void simmem_atomic(SimWarp *w, const SimIns *i);
+// The granules that a lane accesses. key: identifies the first granule (for
+// simcauses_access). p: bytes of the first granule in memory. n: number of
+// granules; 0: the kernel does not write the memory. size: bytes of a granule.
+typedef struct SimPlaces {
+  uint64_t key;
+  const uint8_t *p;
+  int n, size;
+} SimPlaces;
+SimPlaces simmem_places(const Access *x, int l);
+// Counts a change of the cluster's memory, or (global) of memory that all
+// clusters share.
+static inline void simmem_moved(SimCluster *c, bool global) {
+  c->moved++;
+  c->changed++;
+  if (global && c->prog->common) c->prog->common->changes++;
+}
+// Returns the number of memory changes that this cluster can observe.
+static inline uint64_t simmem_stamp(const SimCluster *c) {
+  return c->moved + (c->prog->common ? c->prog->common->changes : 0);
+}
 // The accesses that a load or an atomic would make. They consist of the bits
 // that the active lanes would find in memory, and of the keys (for
 // simcauses_access) of the granules that a lane would access.
@@ -96,11 +118,12 @@ void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
                  const int64_t *off, SimLaneBuf buf);
 void simmem_cpasync(SimWarp *w, const SimIns *i);
 void simmem_commit(SimWarp *w);
-// Reports whether a cp.async of w that is in no group yet writes granule g.
-bool simmem_open(const SimWarp *w, uint32_t g);
-// Finds the lane and the group of a cp.async of w in a group that writes
-// granule g. Returns false if there is none.
-bool simmem_group(const SimWarp *w, uint32_t g, int *lane, uint32_t *group);
+// Reports whether a cp.async of w that is in no group yet writes byte `at` of
+// the cluster's shared memory.
+bool simmem_open(const SimWarp *w, uint32_t at);
+// Finds the lane and the group of a cp.async of w in a group that writes byte
+// `at` of the cluster's shared memory. Returns false if there is none.
+bool simmem_group(const SimWarp *w, uint32_t at, int *lane, uint32_t *group);
 // Completes the copies of the lanes of mask in w's cp.asyncs with numbers below
 // `upto`. Their bytes become visible as a write of `actor` in `epoch`.
 void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
@@ -151,8 +174,10 @@ void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
 // return NULL if the clock is empty or memory is exhausted.
 const uint32_t *simorder_view(SimWarp *w, int l);
 const uint32_t *simorder_released(SimWarp *w, const SimIns *i, int l);
-void simorder_fence(SimWarp *w, int kind);
+void simorder_fence(SimWarp *w, FenceKind kind);
+bool simorder_init(SimCluster *c);  // returns false if memory is exhausted
 void simorder_reset(SimCluster *c);
+void simorder_free(SimCluster *c);
 
 // ---- dump.c ----
 void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);

@@ -2,7 +2,7 @@
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/regs.h"
-#include "sim/relay.h"
+#include "sim/fits.h"
 
 static bool wide_operand(IntrinId id, int k) {
   return k < intrin_arity(id) && sim_wide(intrin_operand(id, k));
@@ -62,7 +62,7 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
   uint64_t smem = (uint64_t)p->fn->smem_bytes;
   uint64_t total = (smem + UNIT - 1) / UNIT * UNIT;
   switch ((int)id) {
-    case IN_NSMID: return (uint64_t)simrelay_sms(p);
+    case IN_NSMID: return (uint64_t)simfits_sms(p);
     case IN_NWARPID: return 64;
     case IN_GRIDID: return 1;
     case IN_DYNSMEM: return smem;

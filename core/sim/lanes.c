@@ -178,7 +178,7 @@ static void show(SimWarp *w) {
 }
 
 bool simlanes_press(SimCluster *c) {
-  uint64_t stamp = simspin_stamp(c);
+  uint64_t stamp = simmem_stamp(c);
   for (int k = 0; k < c->prog->nall; k++) {
     SimWarp *w = &c->warp[k];
     if (w->state == SW_DONE || w->state == SW_BARRIER) continue;

@@ -27,12 +27,12 @@ struct SimLeft {
 // is so if the kernel reads this memory or allows undefined elements in it,
 // through argument k or an overlapping argument.
 static bool is_free(const SimProg *p, int32_t k) {
-  const SimArea *a = simblocks_area(p, k);
+  const SimArea *a = simareas_area(p, k);
   for (size_t j = 0; j < p->fn->mem.n; j++) {
     const Mem *m = &p->fn->mem.p[j];
     if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
     if ((m->undefined_ok || p->fn->arg.p[m->arg].read) &&
-        simblocks_area(p, m->arg) == a)
+        simareas_area(p, m->arg) == a)
       return true;
   }
   return !a;
@@ -98,7 +98,7 @@ static uint32_t line_of(const SimProg *p, int32_t mem) {
   return 0;
 }
 
-static int64_t look(const SimProg *p, const SimLeft *t, Found found,
+static int64_t look(const SimProg *p, const SimLeft *t, SimFound *found,
                     void *ud) {
   int64_t at[MEMBER_MODES] = {0}, element = 0, none = 0, all = 0;
   SimFault f = {.r = {.kind = SIM_UNWRITTEN, .mem = t->mem, .other = -1,
@@ -126,7 +126,7 @@ static int64_t look(const SimProg *p, const SimLeft *t, Found found,
   return none;
 }
 
-int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found,
+int64_t simleft_find(const SimProg *p, const SimLeft *t, SimFound *found,
                      void *ud) {
   int64_t n = 0;
   for (; t; t = t->next) n += look(p, t, found, ud);

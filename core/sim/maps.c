@@ -13,7 +13,6 @@
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/regs.h"
-#include "sim/relay.h"
 #include "sim/report.h"
 #include "sim/shadow.h"
 
@@ -95,7 +94,7 @@ static void store(SimWarp *w, const SimIns *i, const SimSide *s, uint32_t mask,
 // Returns the table of maps of this cluster, or of all clusters if they
 // communicate.
 static SimMaps *maps_of(SimCluster *c) {
-  SimMaps **p = c->prog->relay ? simrelay_maps(c->prog) : &c->maps;
+  SimMaps **p = c->prog->common ? &c->prog->common->maps : &c->maps;
   if (*p) return *p;
   *p = base_realloc(NULL, sizeof **p);
   if (*p) **p = (SimMaps){0};
@@ -160,8 +159,8 @@ static Deed deed_of(const SimWarp *w, uint32_t lanes) {
 // l of w.
 static bool knows(SimWarp *w, int l, const Deed *d, int lane) {
   if (d->unit == w->cluster->index + 1)
-    return simorder_before(w, l, d->warp, 1u << lane, d->clk);
-  return simrelay_knows(w, l, d->unit - 1, d->warp, lane, d->clk);
+    return w->cluster->hooks->before(w, l, d->warp, 1u << lane, d->clk);
+  return w->cluster->hooks->knows(w, l, d->unit - 1, d->warp, lane, d->clk);
 }
 
 static bool knows_all(SimWarp *w, int l, const Deed *d) {
@@ -257,12 +256,9 @@ static void publish(SimWarp *w, const SimIns *i, const SimMapOp *o,
   one = load(w, i, &o->src, one, words);
   uint32_t mask = one ? simmem_check(&x, w->active) : 0;
   x.bytes = BYTES;
-  for (uint32_t m = mask; m; m &= m - 1) {
-    int l = __builtin_ctz(m);
-    shadow_read(&x, l, shadow_address(&x, l));
-  }
+  w->cluster->hooks->access(&x, mask);
   store(w, i, &o->dst, one, words);
-  simorder_meet(w, w->active);
+  w->cluster->hooks->meet(w, w->active);
   if (!one || o->dst.mem->space != SP_GMEM) return;
   simmem_offsets(w, &o->dst, off);
   Note *n = note_of(w->cluster, o->dst.mem->p + off[__builtin_ctz(one)] * 8,

@@ -185,7 +185,7 @@ static void hand_on(SimCluster *c, SimPast *open, SimPast *done) {
   SimPast was = *done;
   *done = *open;
   *open = was;
-  simorder_forget(c, open);
+  c->hooks->forget(c, open);
 }
 
 static size_t came_bytes(const SimCluster *c) {
@@ -210,7 +210,7 @@ static void note_missed(SimCluster *c, SimMbar *b) {
   for (int k = 0; k < p->nall && !b->missed; k++) {
     struct SimPassed *d = &b->passed[k];
     if (!d->lanes || d->phase != b->phase ||
-        simorder_holds(p, &b->past[OPEN], simmbar_turn(p) + k, d->clk))
+        c->hooks->holds(p, &b->past[OPEN], simmbar_turn(p) + k, d->clk))
       continue;
     b->missed = d;
     b->misser = k;
@@ -315,7 +315,7 @@ static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
     return false;
   }
   if (b->shared && w->met >= b->shared) return true;
-  if (simorder_before(w, l, b->warp, b->lanes, b->clk)) return true;
+  if (w->cluster->hooks->before(w, l, b->warp, b->lanes, b->clk)) return true;
   fault(w, i, l, b->src, m, off, MBAR_UNORDERED);
   return false;
 }
@@ -349,14 +349,14 @@ static bool next_group(Visit *v, Group *g) {
   SimWarp *w = v->x.w;
   if (!v->left || w->cluster->stop) return false;
   int first = __builtin_ctz(v->left);
-  uint32_t addr = shadow_address(&v->x, first);
+  uint32_t addr = simmem_address(&v->x, first);
   *g = (Group){.b = simmbar_at(w->cluster, addr),
                .amount = amount(w, v->x.i, first)};
   g->far = addr / w->cluster->prog->smem_bytes !=
            w->home / w->cluster->prog->smem_bytes;
   for (uint32_t m = v->left; m; m &= m - 1) {
     int l = __builtin_ctz(m);
-    if (shadow_address(&v->x, l) == addr && amount(w, v->x.i, l) == g->amount)
+    if (simmem_address(&v->x, l) == addr && amount(w, v->x.i, l) == g->amount)
       g->mask |= 1u << l;
   }
   v->left &= ~g->mask;
@@ -377,7 +377,7 @@ static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
   if (!old && w->cluster->nmbar == w->cluster->prog->nmbar) return MBAR_MANY;
-  if (old && !simorder_before(w, l, old->warp, old->lanes, old->clk))
+  if (old && !w->cluster->hooks->before(w, l, old->warp, old->lanes, old->clk))
     return MBAR_AGAIN;
   return MBAR_NONE;
 }
@@ -391,7 +391,7 @@ static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
     b = &c->mbar[c->nmbar++];
     c->mbarat[addr / 8] = (uint16_t)c->nmbar;
   }
-  for (int q = 0; q < PASTS; q++) simorder_forget(c, &b->past[q]);
+  for (int q = 0; q < PASTS; q++) c->hooks->forget(c, &b->past[q]);
   memcpy(past, b->past, sizeof past);
   size_t all = (size_t)c->prog->nall;
   uint32_t *came = c->came + 2 * all * (size_t)index_of(c, b);
@@ -413,7 +413,7 @@ void simmbar_init(SimWarp *w, const SimIns *i) {
   visit(&v, w, i);
   for (; v.left && !c->stop && make_table(c); v.left &= v.left - 1) {
     int l = __builtin_ctz(v.left);
-    uint32_t addr = shadow_address(&v.x, l);
+    uint32_t addr = simmem_address(&v.x, l);
     int64_t n = amount(w, i, l);
     SimMbar *b = simmbar_at(c, addr);
     SimWrong how = unmakeable(w, l, b, n);
@@ -471,7 +471,8 @@ static bool is_busy(const SimCluster *c, const SimMbar *b) {
 static uint32_t used_still(SimWarp *w, int l, const SimMbar *b) {
   for (int u = 0; u < w->cluster->prog->nall; u++) {
     const struct SimUse *x = &b->use[u];
-    if (x->clk && !simorder_before(w, l, u, x->lanes, x->clk)) return x->src;
+    if (x->clk && !w->cluster->hooks->before(w, l, u, x->lanes, x->clk))
+      return x->src;
   }
   return 0;
 }
@@ -524,18 +525,19 @@ void simmbar_share(SimCluster *c, uint32_t met) {
 // epochs (mbar.h), which order no memory. An arrival with CTA scope at another
 // CTA's mbarrier releases only accesses by agents.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
+  SimCluster *c = w->cluster;
   if (i->sem == SEM_RELAXED) {
     uint32_t *vc = g->b->past[OPEN].vc;
-    simorder_give_turns(w, g->mask, simmbar_turns(w->cluster->prog, vc));
+    c->hooks->give_turns(w, g->mask, simmbar_turns(c->prog, vc));
     return;
   }
   if (!g->far) {
-    simorder_give(w, g->mask, &g->b->past[OPEN]);
+    c->hooks->give(w, g->mask, &g->b->past[OPEN], GIVE_ALL);
     return;
   }
-  simorder_give_agents(w, g->mask, &g->b->past[OPEN]);
+  c->hooks->give(w, g->mask, &g->b->past[OPEN], GIVE_AGENTS);
   if (i->scope >= SCOPE_CLUSTER)
-    simorder_give(w, g->mask, &g->b->past[FAR_OPEN]);
+    c->hooks->give(w, g->mask, &g->b->past[FAR_OPEN], GIVE_ALL);
 }
 
 // Reports whether all arrivals in b's previous phase happen before lane l, so
@@ -546,7 +548,7 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   const SimProg *p = w->cluster->prog;
   for (int u = 0; u < p->nall; u++)
     if (u != w->id &&
-        !simorder_before(w, l, simmbar_turn(p) + u, 1, b->came[1][u]))
+        !w->cluster->hooks->before(w, l, simmbar_turn(p) + u, 1, b->came[1][u]))
       return false;
   return true;
 }
@@ -557,10 +559,11 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
                     const Group *g) {
   SimMbar *b = g->b;
-  int actor = simmbar_twin(w->cluster->prog, actor_of(w->cluster, b));
+  SimCluster *c = w->cluster;
+  int actor = simmbar_twin(c->prog, actor_of(c, b));
   for (uint32_t m = b->phase > b->born ? g->mask : 0; m; m &= m - 1) {
     int l = __builtin_ctz(m);
-    if (simorder_before(w, l, actor, 1, b->phase) || knows_came(w, l, b))
+    if (c->hooks->before(w, l, actor, 1, b->phase) || knows_came(w, l, b))
       continue;
     SimFault *f = fault(w, i, l, b->src, v->x.m, v->off[l], MBAR_EARLY);
     if (!f) return false;
@@ -667,9 +670,9 @@ static bool fits_token(Visit *v, const Group *g) {
 static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
   if (!g->b->phase) return;
   if (w->cluster->tape) simtape_need(w, g->b->past[DONE].gate);
-  simorder_take(w, g->mask, &g->b->past[DONE]);
+  w->cluster->hooks->take(w, g->mask, &g->b->past[DONE]);
   if (i->scope >= SCOPE_CLUSTER && w->cluster->prog->ncta > 1)
-    simorder_take(w, g->mask, &g->b->past[FAR_DONE]);
+    w->cluster->hooks->take(w, g->mask, &g->b->past[FAR_DONE]);
 }
 
 // Records that w passed wait i at g's mbarrier.
@@ -754,7 +757,7 @@ static void check_token(const Visit *v) {
   const SimIns *i = v->x.i;
   for (uint32_t m = v->left; m; m &= m - 1) {
     int l = __builtin_ctz(m);
-    if (!simtoken_same(w, i, l, shadow_address(&v->x, l), amount(w, i, l)))
+    if (!simtoken_same(w, i, l, simmem_address(&v->x, l), amount(w, i, l)))
       simturns_stray(w->cluster->turns);
   }
 }

@@ -2,7 +2,7 @@
 #ifndef CUTE_SIMMEANT_H
 #define CUTE_SIMMEANT_H
 
-#include "sim/blocks.h"
+#include "sim/areas.h"
 
 // How the kernel accesses the memory of an argument.
 // - free: the part that is accessed depends on data, on a scalar argument or on
@@ -23,7 +23,7 @@
 // depend on the thread's index alone. NEAR: others.
 typedef enum SimLimit { LIMIT_NEAR, LIMIT_FAR, LIMIT_THREAD } SimLimit;
 enum { MEANT_ENDS = 8 };  // maximum number of ends of loops
-struct SimMeant {
+typedef struct SimMeant {
   bool free, data, scalar, moves, threads;
   uint32_t blocks, mode;
   // largest number of elements that divides the parts of all addresses that are
@@ -36,7 +36,7 @@ struct SimMeant {
   int64_t end[MEANT_ENDS];
   Ref loop[MEANT_ENDS];
   uint32_t moved[MEANT_ENDS];
-};
+} SimMeant;
 // Returns the accesses to each argument of the function.
 SimMeant *simmeant_all(Ctx *cx, const SimProg *p);
 // Returns for each object of Fn.mem whether data, scalar arguments or the block

@@ -1,21 +1,16 @@
 // Accesses to shared and global memory: checks bounds and alignment, counts
-// statistics, and moves bytes. Conflicts with other threads are found by
-// shadow.c.
+// statistics, announces the access (hooks.h), and moves bytes.
 //
 // A cp.async reads its source when it is issued. Its destination is pending
 // until a wait, which writes the bytes.
 #include "ir/eval.h"
 #include "ir/intrin.h"
+#include "sim/areas.h"
 #include "sim/bulk.h"
-#include "sim/cover.h"
 #include "sim/mbar.h"
 #include "sim/members.h"
 #include "sim/regs.h"
-#include "sim/relay.h"
-#include "sim/shadow.h"
-#include "sim/spin.h"
 #include "sim/tape.h"
-#include "sim/turns.h"
 #include "sim/wrap.h"
 
 #include <pthread.h>
@@ -27,8 +22,7 @@
 void simmem_reset(SimCluster *c) {
   const SimProg *p = c->prog;
   memset(c->smem, 0xff, (size_t)p->ncta * (size_t)p->smem_bytes);
-  shadow_reset(c);
-  simorder_reset(c);
+  c->hooks->reset(c);
 }
 
 void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off) {
@@ -135,7 +129,7 @@ void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t element, bool write) {
   int how = m->before | m->before >> SIM_FAR;
   if (!how || (!write && !(how & SIM_WRITTEN)) ||
-      simorder_before(w, l, w->cluster->prog->before, 1, 1))
+      w->cluster->hooks->before(w, l, w->cluster->prog->before, 1, 1))
     return;
   SimFault *f = simreport_fault(w, SIM_DEPENDENT, l, i->src, 0, m->index,
                                 element);
@@ -154,7 +148,7 @@ static void check_before(Access *x, uint32_t mask) {
 static void check_mbarriers(Access *x, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
-    simmbar_data(x->w, x->i, l, shadow_address(x, l), (uint32_t)x->bytes,
+    simmbar_data(x->w, x->i, l, simmem_address(x, l), (uint32_t)x->bytes,
                  x->write);
   }
 }
@@ -268,7 +262,7 @@ static void count_global(Access *x, uint32_t mask) {
   SimPattern *q = &c->pattern[x->i->stat * 2 + 1];
   uint32_t rel[LANES];
   if (c->tape)
-    simtape_global(x->w, simblocks_start_of(x->m), x->at, mask, x->bytes,
+    simtape_global(x->w, simareas_start_of(x->m), x->at, mask, x->bytes,
                    keeps(x));
   s->requests++;
   s->least_sectors += (uint64_t)((lane_count(mask) * x->bytes + 31) / 32);
@@ -316,134 +310,40 @@ static void copy_bytes(void *d, const void *s, int n) {
   }
 }
 
-static bool all_defined(const uint8_t *bits, int64_t at, int n) {
-  for (int64_t k = at; k < at + n; k++)
-    if (!(__atomic_load_n(&bits[k / 8], __ATOMIC_RELAXED) >> (k & 7) & 1))
-      return false;
-  return true;
-}
-
-// Reports whether some of n bytes of global memory, from byte `at` of m on, are
-// undefined although m does not allow undefined bytes.
-static bool lacks(const SimMem *m, int64_t at, int n) {
-  return m->defined && !m->lax && !all_defined(m->defined, at, n);
-}
-
-// Sets n bits from bit `at` on. Uses atomics, because other host threads write
-// neighbouring bits.
-static void set_defined(uint8_t *bits, int64_t at, int n) {
-  for (int64_t k = at; k < at + n;) {
-    int64_t upto = (k | 7) + 1;
-    if (upto > at + n) upto = at + n;
-    unsigned m = ((1u << (upto - k)) - 1) << (k & 7);
-    uint8_t old = __atomic_load_n(&bits[k / 8], __ATOMIC_RELAXED);
-    if ((old & m) != m)
-      __atomic_fetch_or(&bits[k / 8], (uint8_t)m, __ATOMIC_RELAXED);
-    k = upto;
-  }
-}
-
-// Checks for races with other clusters. The lanes of mask read, or write the
-// bytes at data + lane * stride. data is NULL if an atomic writes.
-static void meet_others(Access *x, uint32_t mask, const uint8_t *data,
-                        int stride) {
-  const SimMem *m = x->m;
-  if (m->area && m->area->place)
-    simrelay_access(x, mask, data, stride);
-  else if (m->area && m->area->watched)
-    simblocks_access(x->w, x->i, m, mask, x->at, x->bytes, data, stride);
-}
-
-static bool in_relay(const Access *x) { return x->w->cluster->prog->relay; }
-
-// Returns the first shadow granule of an access to shared memory.
-static int64_t granule(const Access *x, uint32_t addr) {
-  return shadow_run(x->w->cluster, addr, (uint32_t)x->bytes).g;
-}
-
-// Returns the shadow granule of lane l's bytes in global memory, or NO_GRANULE
-// if the kernel does not write that memory.
-static int64_t global_granule(const Access *x, int l) {
-  const SimMem *m = x->m;
-  if (!shadow_has(m)) return NO_GRANULE;
-  return shadow_granule(x->w->cluster, m->area, shadow_place(m, x->at[l]));
-}
-
-// The granules that a lane accesses. key: identifies the first granule. p:
-// bytes of the first granule in memory. n: number of granules; 0: the memory
-// has no shadow. size: bytes of a granule.
-typedef struct Places { uint64_t key; const uint8_t *p; int n, size; } Places;
-
-static Places places_of(const Access *x, int l) {
+SimPlaces simmem_places(const Access *x, int l) {
   const SimCluster *c = x->w->cluster;
   const SimProg *p = c->prog;
   bool shared = x->m->space == SP_SMEM;
-  if (!shared && !shadow_has(x->m)) return (Places){0};
+  if (!shared && !simareas_recorded(x->m)) return (SimPlaces){0};
   int shift = shared ? p->shift : x->m->area->shift;
-  uint64_t first = shared ? shadow_address(x, l) >> shift
-                          : shadow_place(x->m, x->at[l]);
+  uint64_t first = shared ? simmem_address(x, l) >> shift
+                          : simareas_granule(x->m, x->at[l]);
   uint64_t where = shared ? c->index * 2 + 1
                           : (uint64_t)(x->m->area - p->area) * 2 + 2;
-  return (Places){.key = where << 40 | first, .n = x->bytes >> shift,
-                  .p = shared ? c->smem + shadow_address(x, l)
-                              : x->m->p + x->at[l],
-                  .size = 1 << shift};
+  return (SimPlaces){.key = where << 40 | first, .n = x->bytes >> shift,
+                     .p = shared ? c->smem + simmem_address(x, l)
+                                 : x->m->p + x->at[l],
+                     .size = 1 << shift};
 }
 
-// Records lane l's access as part of the current scheduling step (turns.h).
-static void note(const Access *x, int l, int how) {
-  Places s = places_of(x, l);
-  for (int k = 0; k < s.n; k++) {
-    uint64_t was = 0;
-    memcpy(&was, s.p + k * s.size, s.size < 8 ? (size_t)s.size : 8);
-    simcauses_access(x->w, s.key + (uint64_t)k, how, was);
-  }
-}
-
-static void notes(const Access *x, uint32_t mask, int how) {
-  if (!x->w->cluster->causes || !x->i->sem) return;
-  for (; mask; mask &= mask - 1) note(x, __builtin_ctz(mask), how);
-}
-
-// Records in the bits of `map` which bytes of global memory the lanes access
-// (cover.h). count_global has found whether they are adjacent, except for a
-// cp.async, which is counted later.
-static void cover(const Access *x, uint32_t mask, uint64_t *map) {
-  const SimPattern *q = x->w->cluster->pattern;
-  bool counted = x->i->op != OP_CPASYNC && x->i->stat >= 0;
-  if (counted) q += x->i->stat * 2 + 1;
-  if (counted && mask == FULL && q->mask == FULL && q->y)
-    simcover_run(map, x->m, x->at[0], LANES * x->bytes);
-  else
-    simcover_lanes(map, x->m, mask, x->at, x->bytes);
+static void announce(Access *x, uint32_t mask) {
+  x->w->cluster->hooks->access(x, mask);
 }
 
 // Copies the bytes that each lane of mask loads to buf + lane * stride.
 static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
-  const SimMem *m = x->m;
-  meet_others(x, mask, NULL, 0);
-  if (m->area && m->area->read)
-    cover(x, mask, m->area->read);
-  for (int l = 0; l < LANES; l++) {
-    if (!(mask >> l & 1)) continue;
-    if (lacks(m, x->at[l], x->bytes)) fault_place(x, SIM_UNINIT, l);
-    if (shadow_has(m)) shadow_read_global(x, l);
-    copy_bytes(buf + l * stride, m->p + x->at[l], x->bytes);
-    if (!x->i->sem) continue;
-    simorder_read(x->w, x->i, l, global_granule(x, l));
-    if (in_relay(x)) simrelay_read(x->w, x->i, l, m, x->at[l]);
-  }
+  const uint8_t *p = x->m->p;
+  announce(x, mask);
+  for (int l = 0; l < LANES; l++)
+    if (mask >> l & 1) copy_bytes(buf + l * stride, p + x->at[l], x->bytes);
 }
 
 static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
   const uint8_t *smem = x->w->cluster->smem;
-  for (int l = 0; l < LANES; l++) {
-    if (!(mask >> l & 1)) continue;
-    uint32_t addr = shadow_address(x, l);
-    shadow_read(x, l, addr);
-    copy_bytes(buf[l], smem + addr, x->bytes);
-    if (x->i->sem) simorder_read(x->w, x->i, l, granule(x, addr));
-  }
+  announce(x, mask);
+  for (int l = 0; l < LANES; l++)
+    if (mask >> l & 1)
+      copy_bytes(buf[l], smem + simmem_address(x, l), x->bytes);
 }
 
 uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
@@ -452,33 +352,27 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = bytes};
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
-  notes(&x, mask, CAUSE_READ);
   if (m->space == SP_SMEM) read_shared(&x, mask, buf);
   else read_global(&x, mask, buf[0], sizeof buf[0]);
   return mask;
 }
 
-// Reports whether the last write to granule g was a release by lane l of w.
-static bool own_release(const SimWarp *w, int l, const SimGran *g) {
-  return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
-}
-
 static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
   SimCluster *c = x->w->cluster;
-  uint8_t *smem = c->smem;
-  bool strong = x->i->sem != 0, moved = strong;
-  for (int l = 0; l < LANES; l++) {
-    if (!(mask >> l & 1)) continue;
-    uint32_t addr = shadow_address(x, l);
-    bool same = memcmp(smem + addr, buf[l], (size_t)x->bytes) == 0;
-    moved |= !same;
-    int64_t g = granule(x, addr);
-    bool keep = strong && own_release(x->w, l, &c->gran[g]);
-    shadow_write(x, l, addr, same, shadow_flags(x->i));
-    copy_bytes(smem + addr, buf[l], x->bytes);
-    if (strong) simorder_write(x->w, x->i, l, g, keep);
+  size_t n = (size_t)x->bytes;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    bool same = memcmp(c->smem + simmem_address(x, l), buf[l], n) == 0;
+    x->same |= (uint32_t)same << l;
   }
-  if (moved) simspin_moved(c, false);
+  x->data = buf[0];
+  x->stride = sizeof buf[0];
+  announce(x, mask);
+  for (uint32_t m = mask; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    copy_bytes(c->smem + simmem_address(x, l), buf[l], x->bytes);
+  }
+  if (x->i->sem || mask & ~x->same) simmem_moved(c, false);
 }
 
 // Reports whether some lane stores a value that differs from memory.
@@ -493,24 +387,13 @@ static bool changes(const Access *x, uint32_t mask, SimLaneBuf buf) {
 static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
   const SimMem *m = x->m;
   SimCluster *c = x->w->cluster;
-  bool strong = x->i->sem != 0;
-  uint8_t flags = shadow_flags(x->i);
-  meet_others(x, mask, buf[0], sizeof buf[0]);
-  if (m->area && m->area->stored)
-    cover(x, mask, m->area->stored);
+  x->data = buf[0];
+  x->stride = sizeof buf[0];
+  announce(x, mask);
   if (m->area && m->area->maps) simmaps_wrote(x, mask);
-  if (strong || changes(x, mask, buf)) simspin_moved(c, true);
-  for (int l = 0; l < LANES; l++) {
-    if (!(mask >> l & 1)) continue;
-    int64_t g = strong ? global_granule(x, l) : NO_GRANULE;
-    bool keep = g >= 0 && own_release(x->w, l, &c->gran[g]);
-    if (shadow_has(m)) shadow_write_global(x, l, buf[l], flags);
-    if (strong) simorder_write(x->w, x->i, l, g, keep);
-    if (strong && in_relay(x))
-      simrelay_write(x->w, x->i, l, m, x->at[l], keep);
-    copy_bytes(m->p + x->at[l], buf[l], x->bytes);
-    if (m->defined) set_defined(m->defined, x->at[l], x->bytes);
-  }
+  if (x->i->sem || changes(x, mask, buf)) simmem_moved(c, true);
+  for (int l = 0; l < LANES; l++)
+    if (mask >> l & 1) copy_bytes(m->p + x->at[l], buf[l], x->bytes);
 }
 
 void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
@@ -520,39 +403,28 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
               .write = true};
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
-  notes(&x, mask, CAUSE_WRITE);
   // the lock keeps atomics of other host threads out during the store
   bool whole = i->sem && m->space == SP_GMEM;
   if (whole) pthread_mutex_lock(w->cluster->lock);
   if (m->space == SP_SMEM) write_shared(&x, mask, buf);
   else write_global(&x, mask, buf);
   if (whole) pthread_mutex_unlock(w->cluster->lock);
-  // The store released what came before it, so later accesses are in a new
-  // epoch.
-  if (i->sem >= SEM_RELEASE) w->clk++;
 }
 
 // ---- agents ----
-
-static void told_uninit(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
-                        int64_t at) {
-  simreport_fault(w, SIM_UNINIT, lane, i->src, 0, m->index, at * 8 / m->own);
-}
 
 void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                       int64_t at, int n) {
   Access x = {.w = w, .i = i, .m = m, .bytes = n, .agent = true};
   x.at[lane] = at;
-  meet_others(&x, 1u << lane, NULL, 0);
-  if (m->area && m->area->read) simcover_run(m->area->read, m, at, n);
-  if (lacks(m, at, n)) told_uninit(w, i, m, lane, at);
+  announce(&x, 1u << lane);
 }
 
 void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                  int64_t at, int n, const uint8_t *data) {
   SimIns as = *i;
   Access x = {.w = w, .i = &as, .m = m, .bytes = n, .write = true,
-              .agent = true};
+              .agent = true, .data = data};
   x.at[lane] = at;
   if (!data) {  // a reduction combines the bytes with memory, as an atomic does
     as.op = OP_ATOMIC;
@@ -560,13 +432,10 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
     as.idle = as.alone = true;
     as.sem = SEM_RELAXED;
     as.scope = SCOPE_GPU;
-    if (lacks(m, at, n)) told_uninit(w, i, m, lane, at);
   }
-  meet_others(&x, 1u << lane, data, 0);
-  if (m->area && m->area->stored) simcover_run(m->area->stored, m, at, n);
+  announce(&x, 1u << lane);
   if (m->area && m->area->maps) simmaps_wrote(&x, 1u << lane);
-  simspin_moved(w->cluster, true);
-  if (m->defined) set_defined(m->defined, at, n);
+  simmem_moved(w->cluster, true);
 }
 
 int64_t simmem_byte(SimWarp *w, const SimIns *i, const SimSide *s, int lane) {
@@ -607,40 +476,41 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
   for (int l = 0; l < LANES; l++) out[l] &= (1u << m->bits) - 1;
 }
 
-// Stores the bits of an element by an atomic operation on each byte, because
-// other host threads may write the other bits.
-static void put_bits(Access *x, int l, unsigned mask, unsigned u) {
+// Stores byte number `part` of the lanes' elements by an atomic operation,
+// because other host threads may write the other bits of that byte.
+static void put_bits(Access *x, uint32_t mask, const uint32_t *value,
+                     int part) {
   const SimMem *m = x->m;
-  simspin_moved(x->w->cluster, m->space == SP_GMEM);
-  uint8_t *p = m->p + x->at[l];
-  if (m->space == SP_SMEM) {
-    uint32_t addr = shadow_address(x, l);
-    shadow_write(x, l, addr, false, GF_DEFINED | GF_STRONG);
-    p = x->w->cluster->smem + addr;
-  } else {
-    if (shadow_has(m))
-      shadow_write_global(x, l, NULL, GF_DEFINED | GF_STRONG);
-    if (m->defined) set_defined(m->defined, x->at[l], 1);
+  SimCluster *c = x->w->cluster;
+  unsigned all = (1u << m->bits) - 1;
+  announce(x, mask);
+  if (mask) simmem_moved(c, m->space == SP_GMEM);
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask), shift = part_shift(x, l);
+    uint8_t *p = m->space == SP_SMEM ? c->smem + simmem_address(x, l)
+                                     : m->p + x->at[l];
+    unsigned bits = part ? all >> (8 - shift) : all << shift;
+    unsigned u = part ? value[l] >> (8 - shift) : value[l] << shift;
+    __atomic_fetch_and(p, (uint8_t)~bits, __ATOMIC_RELAXED);
+    __atomic_fetch_or(p, (uint8_t)(u & bits), __ATOMIC_RELAXED);
   }
-  __atomic_fetch_and(p, (uint8_t)~mask, __ATOMIC_RELAXED);
-  __atomic_fetch_or(p, (uint8_t)(u & mask), __ATOMIC_RELAXED);
 }
 
 void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value) {
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1, .write = true};
-  unsigned all = (1u << m->bits) - 1;
+  uint32_t two = 0;  // lanes whose element extends into a second byte
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
-  for (int l = 0; l < LANES; l++) {
-    if (!(mask >> l & 1)) continue;
-    int shift = part_shift(&x, l);
-    put_bits(&x, l, all << shift & 0xff, value[l] << shift);
-    if (shift + m->bits <= 8) continue;
+  put_bits(&x, mask, value, 0);
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    if (part_shift(&x, l) + m->bits <= 8) continue;
     x.at[l]++;
-    put_bits(&x, l, all >> (8 - shift), value[l] >> (8 - shift));
+    two |= 1u << l;
   }
+  put_bits(&x, two, value, 1);
 }
 
 // ---- ldmatrix, stmatrix ----
@@ -678,75 +548,46 @@ static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
   return eval_scalar(op, t, old, v, 0);
 }
 
-static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
+// Executes an atomic for lane l. Sets *old to the value that it found. Returns
+// whether it stored a value.
+static bool atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
                         uint64_t *old) {
   const SimMem *m = x->m;
   SimCluster *c = x->w->cluster;
-  uint8_t *p = m->space == SP_SMEM ? c->smem + shadow_address(x, l)
-                                   : m->p + x->at[l];
-  int64_t g = -1;
-  bool keep = false;
-  if (m->space == SP_SMEM) {
-    uint32_t addr = shadow_address(x, l);
-    g = granule(x, addr);
-    keep = c->gran[g].flags & GF_RELEASED;
-    shadow_defined(x, l, addr);
-    simorder_read(x->w, x->i, l, g);
-    shadow_write(x, l, addr, false, shadow_flags(x->i));
-  } else {
-    g = global_granule(x, l);
-    if (g == NO_GRANULE) return;
-    keep = c->gran[g].flags & GF_RELEASED;
-    if (m->defined) {
-      if (lacks(m, x->at[l], x->bytes)) fault_place(x, SIM_UNINIT, l);
-      set_defined(m->defined, x->at[l], x->bytes);
-    }
-    simorder_read(x->w, x->i, l, g);
-    if (in_relay(x)) simrelay_read(x->w, x->i, l, m, x->at[l]);
-    shadow_write_global(x, l, NULL, shadow_flags(x->i));
-  }
+  bool global = m->space == SP_GMEM;
+  uint8_t *p = global ? m->p + x->at[l] : c->smem + simmem_address(x, l);
   *old = 0;
   memcpy(old, p, (size_t)x->bytes);
   AtomicKind kind = (AtomicKind)x->i->imm;
   uint64_t new = atomic_new(kind, x->i->x, *old, v, cmp);
   memcpy(p, &new, (size_t)x->bytes);
-  bool global = m->space == SP_GMEM;
   c->polls += global && new == *old;
-  if (new != *old) simspin_moved(c, global);
-  if (!x->w->vain && (kind != AT_CAS || *old == cmp)) {
-    simorder_write(x->w, x->i, l, g, keep);
-    if (global && in_relay(x))
-      simrelay_write(x->w, x->i, l, m, x->at[l], true);
-  } else if (keep) {
-    c->gran[g].flags |= GF_RELEASED;
-  }
+  if (new != *old) simmem_moved(c, global);
+  return kind != AT_CAS || *old == cmp;
 }
 
 void simmem_atomic(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
-  bool wide = sim_wide((DType)s->type);
+  bool wide = sim_wide((DType)s->type), global = s->mem->space == SP_GMEM;
   int64_t off[LANES];
   simmem_offsets(w, s, off);
   Access x = {.w = w, .i = i, .m = s->mem, .off = off, .write = true,
               .bytes = dtype_bits((DType)s->type) / 8};
-  uint32_t mask = simmem_check(&x, w->active);
+  uint32_t mask = simmem_check(&x, w->active), stored = 0;
   count(&x, mask, true);
-  notes(&x, mask, i->alone ? CAUSE_ADD + (int)i->imm : CAUSE_WRITE);
-  if (s->mem->space == SP_GMEM) pthread_mutex_lock(w->cluster->lock);
-  if (s->mem->space == SP_GMEM) meet_others(&x, mask, NULL, 0);
-  if (s->mem->area && s->mem->area->stored)
-    cover(&x, mask, s->mem->area->stored);
+  if (global) pthread_mutex_lock(w->cluster->lock);
+  announce(&x, mask);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     uint64_t v = 0, cmp = 0, old;
     memcpy(&v, w->v + i->c + l * (wide ? 8 : 4), wide ? 8 : 4);
     if (i->b)
       memcpy(&cmp, w->v + i->b + l * (wide ? 8 : 4), wide ? 8 : 4);
-    atomic_lane(&x, l, v, cmp, &old);
+    stored |= (uint32_t)atomic_lane(&x, l, v, cmp, &old) << l;
     memcpy(w->v + i->d + l * (wide ? 8 : 4), &old, wide ? 8 : 4);
   }
-  if (s->mem->space == SP_GMEM) pthread_mutex_unlock(w->cluster->lock);
-  if (i->sem >= SEM_RELEASE) w->clk++;
+  w->cluster->hooks->atomic(&x, mask, stored);
+  if (global) pthread_mutex_unlock(w->cluster->lock);
 }
 
 // ---- polls ----
@@ -774,8 +615,8 @@ bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a) {
   *a = (SimAsk){.one = true};
   for (uint32_t m = w->active; m; m &= m - 1) {
     int l = __builtin_ctz(m);
-    Places at = {0};
-    if (reaches(&x, l, off[l])) at = places_of(&x, l);
+    SimPlaces at = {0};
+    if (reaches(&x, l, off[l])) at = simmem_places(&x, l);
     if (!at.n) return false;
     a->one &= !a->n || a->key == at.key;
     a->key = at.key, a->n = at.n, a->size = at.size;
@@ -903,7 +744,7 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
               .write = true};
   memset(b->data, 0, sizeof b->data);
   read = read_sources(&s, read, part, b);
-  b->i = shadow_has(s.m) ? i : NULL;
+  b->i = simareas_recorded(s.m) ? i : NULL;
   if (b->i) memcpy(b->from, s.at, sizeof b->from);
   b->read = read;
   mask = simmem_check(&d, mask);
@@ -914,9 +755,10 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
   b->bytes = (uint32_t)c->bytes;
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
-    b->dst[l] = shadow_address(&d, l);
-    shadow_write(&d, l, b->dst[l], false, GF_PENDING);
+    b->dst[l] = simmem_address(&d, l);
   }
+  d.flying = true;
+  announce(&d, mask);
 }
 
 void simmem_commit(SimWarp *w) {
@@ -932,12 +774,11 @@ void simmem_commit(SimWarp *w) {
   for (int l = 0; l < LANES; l++) w->committed[l] += w->active >> l & 1;
 }
 
-// Returns the cp.async of w in flight that writes granule g, and its lane in
-// *lane. Returns NULL if there is none. With `open`, searches the cp.asyncs
-// that are in no group yet, otherwise those in groups.
-static const SimBatch *batch_to(const SimWarp *w, uint32_t g, bool open,
+// Returns the cp.async of w in flight that writes byte `at` of shared
+// memory, and its lane in *lane. Returns NULL if there is none. With `open`,
+// searches the cp.asyncs that are in no group yet, otherwise those in groups.
+static const SimBatch *batch_to(const SimWarp *w, uint32_t at, bool open,
                                 int *lane) {
-  uint32_t at = shadow_byte(w->cluster, g);
   for (size_t k = w->first; k < w->end; k++) {
     const SimBatch *b = &w->batch[k];
     for (uint32_t m = b->mask & (open ? b->open : ~b->open); m; m &= m - 1) {
@@ -948,13 +789,13 @@ static const SimBatch *batch_to(const SimWarp *w, uint32_t g, bool open,
   return NULL;
 }
 
-bool simmem_open(const SimWarp *w, uint32_t g) {
+bool simmem_open(const SimWarp *w, uint32_t at) {
   int lane;
-  return batch_to(w, g, true, &lane) != NULL;
+  return batch_to(w, at, true, &lane) != NULL;
 }
 
-bool simmem_group(const SimWarp *w, uint32_t g, int *lane, uint32_t *group) {
-  const SimBatch *b = batch_to(w, g, false, lane);
+bool simmem_group(const SimWarp *w, uint32_t at, int *lane, uint32_t *group) {
+  const SimBatch *b = batch_to(w, at, false, lane);
   if (b) *group = b->group[*lane];
   return b != NULL;
 }
@@ -964,7 +805,7 @@ static void landed_source(SimWarp *w, const SimBatch *b, int l, int actor,
   Access x = {.w = w, .i = b->i, .m = ((const SimCopy *)b->i->x)->src.mem,
               .bytes = (int)b->bytes};
   x.at[l] = b->from[l];
-  shadow_landed_global(&x, l, actor, clk);
+  w->cluster->hooks->settled(&x, l, actor, clk);
 }
 
 static void land(SimWarp *w, SimBatch *b, int l, int actor, uint32_t lanes,
@@ -973,8 +814,7 @@ static void land(SimWarp *w, SimBatch *b, int l, int actor, uint32_t lanes,
   copy_bytes(c->smem + b->dst[l], b->data[l], (int)b->bytes);
   c->changed++;
   if (b->i && b->read >> l & 1) landed_source(w, b, l, actor, clk);
-  shadow_set_all(c, b->dst[l], b->bytes, actor, lanes, clk, b->src,
-                 GF_DEFINED);
+  c->hooks->landed(c, b->dst[l], b->bytes, actor, lanes, clk, b->src, false);
 }
 
 static void forget_landed(SimWarp *w) {

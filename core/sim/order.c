@@ -27,10 +27,18 @@
 #include "ir/intrin.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
-#include "sim/relay.h"
 #include "sim/shadow.h"
 
 #include <string.h>
+
+// The records of a cluster, allocated when needed.
+typedef struct Order {
+  uint32_t *row;           // see row()
+  // location records of granules that strong writes released, two rows each
+  uint32_t *location, nplace, maxplace;
+} Order;
+
+static Order *order_of(const SimCluster *c) { return c->own[OWN_HB_CLUSTER]; }
 
 enum { SEEN, PENDING, DISTANT, FENCED, KINDS };
 
@@ -52,7 +60,7 @@ static size_t word(const SimProg *p, int u) {
 // Returns row number k. The rows of all threads come first: all rows `seen`,
 // then all rows `pending`, `distant` and `fenced`. One scratch row follows.
 static uint32_t *row(SimCluster *c, size_t k) {
-  return c->row + k * words(c->prog);
+  return order_of(c)->row + k * words(c->prog);
 }
 
 static uint32_t *lane_row(SimWarp *w, int kind, int l) {
@@ -74,10 +82,11 @@ static bool no_memory(SimCluster *c) {
 }
 
 static bool make_rows(SimCluster *c) {
-  if (c->row) return true;
+  Order *o = order_of(c);
+  if (o->row) return true;
   size_t n = KINDS * threads(c) + 1;
-  c->row = base_realloc(NULL, n * words(c->prog) * sizeof *c->row);
-  return c->row || no_memory(c);
+  o->row = base_realloc(NULL, n * words(c->prog) * sizeof *o->row);
+  return o->row || no_memory(c);
 }
 
 // ---- rows ----
@@ -359,25 +368,27 @@ bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
 // Returns the first row of granule g's location. If it has none, creates it if
 // `make` is set, and otherwise returns NULL.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
+  Order *o = order_of(c);
+  Shadow *s = shadow_of(c);
   if (!make_rows(c)) return NULL;
-  if (!c->place) {
-    size_t all = c->maxgran * sizeof *c->place;
-    c->place = base_realloc(NULL, all);
-    if (!c->place) return no_memory(c), NULL;
-    memset(c->place, 0, all);
+  if (!s->place) {
+    size_t all = s->maxgran * sizeof *s->place;
+    s->place = base_realloc(NULL, all);
+    if (!s->place) return no_memory(c), NULL;
+    memset(s->place, 0, all);
   }
   size_t n = 2 * words(c->prog);
-  if (!c->place[g] && make) {
-    if (c->nplace == c->maxplace) {
-      uint32_t cap = c->maxplace ? c->maxplace * 2 : 16;
-      uint32_t *p = base_realloc(c->location, cap * n * sizeof *p);
+  if (!s->place[g] && make) {
+    if (o->nplace == o->maxplace) {
+      uint32_t cap = o->maxplace ? o->maxplace * 2 : 16;
+      uint32_t *p = base_realloc(o->location, cap * n * sizeof *p);
       if (!p) return no_memory(c), NULL;
-      c->location = p;
-      c->maxplace = cap;
+      o->location = p;
+      o->maxplace = cap;
     }
-    c->place[g] = ++c->nplace;
+    s->place[g] = ++o->nplace;
   }
-  return c->place[g] ? c->location + (c->place[g] - 1) * n : NULL;
+  return s->place[g] ? o->location + (s->place[g] - 1) * n : NULL;
 }
 
 // Makes the lanes of mask acquire what their earlier relaxed reads observed.
@@ -396,8 +407,9 @@ void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g) {
   if (w->vain) return;
   bool acq = i->sem == SEM_ACQUIRE || i->sem == SEM_ACQ_REL;
   uint32_t bit = 1u << l;
-  bool some = g >= 0 && c->gran[g].flags & GF_RELEASED;
-  bool far = some && c->gran[g].warp / c->prog->nwarp != w->id / c->prog->nwarp;
+  const SimGran *q = g >= 0 ? &shadow_of(c)->gran[g] : NULL;
+  bool some = q && q->flags & GF_RELEASED;
+  bool far = some && q->warp / c->prog->nwarp != w->id / c->prog->nwarp;
   if (far && i->scope < SCOPE_CLUSTER) some = false;
   uint32_t *r = some ? location(c, g, false) : NULL;
   if (r && far) r += words(c->prog);
@@ -434,12 +446,12 @@ void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
   if (far && wide) add(c, far, keep, r);
   else if (far && !keep) memset(far, 0, words(c->prog) * sizeof *far);
   if (to) add(c, to, keep, r);
-  if (to || keep) c->gran[g].flags |= GF_RELEASED;
+  if (to || keep) shadow_of(c)->gran[g].flags |= GF_RELEASED;
 }
 
 // Executes a fence between the proxies of threads and agents. It covers what
 // happens before the active lanes, and their own accesses.
-static void fence_proxy(SimWarp *w, int kind) {
+static void fence_proxy(SimWarp *w, FenceKind kind) {
   int n = w->cluster->prog->nactor;
   uint32_t spaces = kind == FE_ASYNC ? 3 : kind == FE_ASYNC_GLOBAL ? 2 : 1;
   uint32_t k = w->nfence++ % FENCES;
@@ -456,26 +468,15 @@ static void fence_proxy(SimWarp *w, int kind) {
   w->fence[k].spaces = spaces;
 }
 
-void simorder_fence(SimWarp *w, int kind) {
+void simorder_fence(SimWarp *w, FenceKind kind) {
   SimCluster *c = w->cluster;
-  if (!fence_is_order((FenceKind)kind)) {
-    if (kind == FE_ALIAS) return;
-    if (kind == FE_TENSORMAP) {
-      simmaps_release(w);
-      return;
-    }
-    simmbar_fence(w);
-    if (c->prog->relay && (kind == FE_ASYNC || kind == FE_ASYNC_GLOBAL))
-      simrelay_proxy(w);
+  if (!fence_is_order(kind)) {
     if (kind != FE_MBARINIT) fence_proxy(w, kind);
     return;
   }
   if (!make_rows(c)) return;
   see(w, w->active, kind >= FE_CLUSTER);
-  if (kind > FE_CLUSTER) {
-    if (c->prog->relay) simrelay_fence(w);
-    w->sent |= w->active;
-  }
+  if (kind > FE_CLUSTER) w->sent |= w->active;
   for (uint32_t m = w->active; m; m &= m - 1)
     view(w, __builtin_ctz(m), lane_row(w, FENCED, __builtin_ctz(m)));
   w->fenced |= w->active;
@@ -484,8 +485,23 @@ void simorder_fence(SimWarp *w, int kind) {
   w->clk++;
 }
 
+bool simorder_init(SimCluster *c) {
+  c->own[OWN_HB_CLUSTER] = base_zeros(sizeof(Order));
+  return c->own[OWN_HB_CLUSTER];
+}
+
+void simorder_free(SimCluster *c) {
+  Order *o = order_of(c);
+  if (!o) return;
+  base_free(o->row);
+  base_free(o->location);
+  base_free(o);
+}
+
 void simorder_reset(SimCluster *c) {
-  if (c->nplace) memset(c->place, 0, c->ngran * sizeof *c->place);
-  c->nplace = 0;
+  Order *o = order_of(c);
+  Shadow *s = shadow_of(c);
+  if (o->nplace) memset(s->place, 0, s->ngran * sizeof *s->place);
+  o->nplace = 0;
 }
 // SPDX-License-Identifier: MIT

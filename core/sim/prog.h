@@ -170,18 +170,16 @@ typedef struct SimInit {
 typedef struct SimRows { uint32_t at, n, size; } SimRows;
 
 typedef struct SimArea SimArea;    // see blocks.h
-typedef struct SimRelay SimRelay;  // see relay.c
-typedef struct SimMeant SimMeant;  // see meant.h
-typedef struct SimShared SimShared;  // see unread.c
-// What a launch uses of its memory; NULL until needed.
-typedef struct SimUsed {
-  const SimMeant *meant;  // for each argument: how it is accessed
-  SimShared *shared;      // accesses of all blocks to shared memory (unread.c)
-} SimUsed;
+// What communicating clusters share: the number of changes of global memory so
+// far, and tensor maps made by the kernel (maps.c).
+typedef struct SimCommon { uint64_t changes; struct SimMaps *maps; } SimCommon;
+// maximum number of listeners that own state
+enum { SIM_OWNERS = 8 };
 
 typedef struct SimProg {
   const Launch *launch;
   const Fn *fn;
+  const struct SimHooks *hooks;  // listeners (hooks.h)
   SimIns *ins;
   uint32_t nins;
   SimInit *init;
@@ -225,10 +223,9 @@ typedef struct SimProg {
   // if a tensor map in memory may describe any tensor: the memory objects that
   // raw pointers may address (address.h)
   const SimMem **reach;
-  SimUsed used;
-  SimRelay *relay;     // state of communicating clusters (relay.h), else NULL
-  // if clusters communicate: number of changes of global memory so far
-  uint64_t *changes;
+  SimCommon *common;   // if clusters communicate, else NULL
+  // state of listeners (hooks.h), by their numbers
+  void *own[SIM_OWNERS];
 } SimProg;
 
 // Decodes a launch into cx->scratch. Fails in the same cases as sim_run.

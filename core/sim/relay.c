@@ -21,8 +21,7 @@
 #include "sim/relay.h"
 
 #include "ir/intrin.h"
-#include "ir/target.h"
-#include "sim/bulk.h"
+#include "sim/own.h"
 #include "sim/shadow.h"
 #include "sim/waits.h"
 
@@ -91,9 +90,8 @@ struct SimPlace {
 // is 0.
 typedef struct Last { uint64_t key; uint32_t message; } Last;
 
-struct SimRelay {
+typedef struct SimRelay {
   Unit *unit;
-  struct SimMaps *maps;
   Message *message;        // snapshots; index 0 is unused
   Last *last;              // hash table by chain and cluster
   uint32_t nlast, maxlast, nchain;
@@ -103,7 +101,7 @@ struct SimRelay {
   uint32_t *todo;          // snapshots that a query must still visit
   uint32_t nmessage, maxmessage, nreader, maxreader, free, nword, maxword,
            maxtodo, question, turn;
-};
+} SimRelay;
 
 // Makes room for n elements in a growing array. Returns false if memory is
 // exhausted.
@@ -116,8 +114,10 @@ static bool room(SimCluster *c, void **p, uint32_t *max, uint32_t n,
 #define ROOM(c, p, max, n) \
   room(c, (void **)(void *)&(p), &(max), n, sizeof *(p))
 
+static SimRelay *relay_of(const SimProg *p) { return p->own[OWN_HB_GRID]; }
+
 static Unit *unit_of(const SimCluster *c) {
-  return &c->prog->relay->unit[c->index];
+  return &relay_of(c->prog)->unit[c->index];
 }
 
 static int lanes_of(const SimProg *p) { return p->nall * LANES; }
@@ -126,7 +126,7 @@ static int lanes_of(const SimProg *p) { return p->nall * LANES; }
 
 // Returns the epoch of a thread up to which snapshot m covers its accesses.
 static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
-  const uint32_t *r = p->relay->word + m->word;
+  const uint32_t *r = relay_of(p)->word + m->word;
   if (m->full) return r[warp * LANES + lane];
   uint32_t own = r[p->nall];
   if (own == (uint32_t)(warp * LANES + lane)) return r[p->nall + 1];
@@ -160,7 +160,7 @@ static uint64_t key_of(uint32_t chain, uint32_t unit) {
 // Records snapshot k as the last one of its cluster in its chain. Returns false
 // if memory is exhausted.
 static bool keep_last(SimCluster *c, uint32_t k) {
-  SimRelay *r = c->prog->relay;
+  SimRelay *r = relay_of(c->prog);
   if (2 * r->nlast >= r->maxlast) {
     uint32_t n = r->maxlast ? r->maxlast * 2 : 64;
     Last *p = base_zeros(n * sizeof *p);
@@ -186,7 +186,7 @@ static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
                             uint32_t next) {
   SimCluster *c = w->cluster;
   const SimProg *p = c->prog;
-  SimRelay *r = p->relay;
+  SimRelay *r = relay_of(p);
   uint32_t own = (uint32_t)(w->id * LANES + l);
   bool full = !is_level(p, row, own);
   uint32_t n = (uint32_t)(full ? lanes_of(p) : p->nall + 2);
@@ -214,7 +214,7 @@ static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
 // Adds snapshot m to the n snapshots that the current query must still visit,
 // unless the query visited it already. Returns their new number.
 static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
-  SimRelay *r = c->prog->relay;
+  SimRelay *r = relay_of(c->prog);
   if (!m || r->message[m].asked == r->question) return n;
   if (!ROOM(c, r->todo, r->maxtodo, n + 1)) return 0;
   r->message[m].asked = r->question;
@@ -227,7 +227,7 @@ static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
 // chain.
 static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
                         int lane, uint32_t clk) {
-  const SimRelay *r = p->relay;
+  const SimRelay *r = relay_of(p);
   const Message *from = &r->message[m];
   uint32_t k = find_last(r->last, r->maxlast,
                          key_of(from->chain, unit))->message;
@@ -240,7 +240,7 @@ static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
 static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
                   int lane, uint32_t clk) {
   const SimProg *p = c->prog;
-  SimRelay *r = p->relay;
+  SimRelay *r = relay_of(p);
   if (message && chain_tells(p, message, unit, warp, lane, clk)) return true;
   for (uint32_t n = ask(c, message, 0); n;) {
     Message m = r->message[r->todo[--n]];
@@ -262,7 +262,7 @@ bool simrelay_knows(SimWarp *w, int l, uint32_t unit, int warp, int lane,
                        uint32_t clk) {
   SimCluster *c = w->cluster;
   const Unit *u = unit_of(c);
-  c->prog->relay->question++;
+  relay_of(c->prog)->question++;
   for (uint32_t k = u->nhint; k-- > 0;) {
     const Hint *h = &u->hint[k];
     if (simorder_before(w, l, h->warp, 1u << h->lane, h->clk) &&
@@ -295,8 +295,8 @@ static SimPlace *place_at(SimCluster *c, SimArea *a, size_t g) {
 }
 
 static SimPlace *place_of(SimWarp *w, const SimMem *m, int64_t at) {
-  if (!shadow_has(m)) return NULL;
-  return place_at(w->cluster, m->area, shadow_place(m, at));
+  if (!simareas_recorded(m)) return NULL;
+  return place_at(w->cluster, m->area, simareas_granule(m, at));
 }
 
 static void drop_others(SimRelay *r, SimPlace *p) {
@@ -322,7 +322,7 @@ static bool same_kind(const Touch *a, const Touch *b) {
 // memory is exhausted.
 static Touch *other_like(SimCluster *c, SimPlace *p, const Touch *me) {
   enum { MANY = 64 };
-  SimRelay *r = c->prog->relay;
+  SimRelay *r = relay_of(c->prog);
   uint32_t n = 0, last = 0;
   for (uint32_t k = p->others; k; last = k, k = r->reader[k].next, n++)
     if (same_kind(&r->reader[k].by, me)) return &r->reader[k].by;
@@ -395,7 +395,7 @@ static void race(Access *x, int l, const Touch *me, const Touch *o) {
 // write o, and before an agent that lane l starts.
 static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
   SimCluster *c = w->cluster;
-  SimRelay *r = c->prog->relay;
+  SimRelay *r = relay_of(c->prog);
   const Unit *u = &r->unit[unit];
   for (uint32_t k = u->nproxy; k-- > 0;) {
     const Proxy *f = &u->proxy[k];
@@ -445,7 +445,7 @@ static bool sees(const SimPlace *p, const Touch *z, const Touch *o) {
 // before the other clusters' writes in another schedule.
 static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
                      const Touch *o) {
-  const SimRelay *r = w->cluster->prog->relay;
+  const SimRelay *r = relay_of(w->cluster->prog);
   if (!o->wrote || !o->strong || me->narrow) return false;
   const Touch *z = &p->write;
   if (sees(p, z, o) && z->unit != me->unit && knows(w, l, z)) return true;
@@ -487,7 +487,7 @@ static void check(Access *x, int l, const SimPlace *p, const Touch *me,
 }
 
 static void read_place(Access *x, int l, SimPlace *p, const Touch *me) {
-  SimRelay *r = x->w->cluster->prog->relay;
+  SimRelay *r = relay_of(x->w->cluster->prog);
   check(x, l, p, me, &p->write, false);
   for (uint32_t k = me->strong ? 0 : p->others; k; k = r->reader[k].next) {
     Touch o = r->reader[k].by;
@@ -504,7 +504,7 @@ static void read_place(Access *x, int l, SimPlace *p, const Touch *me) {
 static void write_place(Access *x, int l, SimPlace *p, const Touch *me,
                         bool same) {
   SimCluster *c = x->w->cluster;
-  SimRelay *r = c->prog->relay;
+  SimRelay *r = relay_of(c->prog);
   check(x, l, p, me, &p->write, same);
   for (uint32_t k = p->others; k; k = r->reader[k].next) {
     Touch o = r->reader[k].by;
@@ -540,7 +540,7 @@ void simrelay_access(Access *x, uint32_t mask, const uint8_t *data,
       SimPlace *p = place_of(w, m, x->at[l] + k);
       if (!p) return;
       x->piece = x->at[l] + k;
-      me.turn = ++w->cluster->prog->relay->turn;
+      me.turn = ++relay_of(w->cluster->prog)->turn;
       const uint8_t *from = data ? data + l * stride + k : NULL;
       if (x->write)
         write_place(x, l, p, &me, from && memcmp(m->p + x->piece, from,
@@ -577,7 +577,7 @@ static void hint_later(SimWarp *w, int l, uint32_t message) {
 
 // Executes a fence for the active lanes: they acquire what their relaxed reads
 // observed.
-void simrelay_fence(SimWarp *w) {
+static void fence(SimWarp *w) {
   Unit *u = unit_of(w->cluster);
   uint32_t n = 0;
   for (uint32_t k = 0; k < u->nsoon; k++) {
@@ -588,7 +588,7 @@ void simrelay_fence(SimWarp *w) {
   u->nsoon = n;
 }
 
-void simrelay_proxy(SimWarp *w) {
+static void fence_proxy(SimWarp *w) {
   SimCluster *c = w->cluster;
   Unit *u = unit_of(c);
   int l = __builtin_ctz(w->active);
@@ -597,6 +597,11 @@ void simrelay_proxy(SimWarp *w) {
   u->proxy[u->nproxy++] = (Proxy){
     .clk = w->clk++, .lanes = w->active, .warp = (uint16_t)w->id,
     .message = new_message(w, l, row, 0), .lane = (uint16_t)l};
+}
+
+void simrelay_fence(SimWarp *w, FenceKind kind) {
+  if (kind == FE_ASYNC || kind == FE_ASYNC_GLOBAL) fence_proxy(w);
+  else if (fence_is_order(kind) && kind > FE_CLUSTER) fence(w);
 }
 
 void simrelay_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
@@ -622,8 +627,8 @@ void simrelay_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
 
 bool simrelay_writer(const SimProg *p, const SimMem *m, int64_t at,
                      uint32_t *src, int32_t block[3]) {
-  if (!p->relay || !shadow_has(m)) return false;
-  size_t g = shadow_place(m, at);
+  if (!relay_of(p) || !simareas_recorded(m)) return false;
+  size_t g = simareas_granule(m, at);
   const SimPlace *page = m->area->place[g / PAGE];
   if (!page || !page[g % PAGE].write.unit) return false;
   const Touch *t = &page[g % PAGE].write;
@@ -632,15 +637,12 @@ bool simrelay_writer(const SimProg *p, const SimMem *m, int64_t at,
   return true;
 }
 
-struct SimMaps **simrelay_maps(const SimProg *p) { return &p->relay->maps; }
-
 // ---- the launch ----
 
 void simrelay_start(Ctx *cx, SimProg *p) {
-  p->relay = arena_zero(cx, &cx->scratch, sizeof *p->relay);
-  p->changes = arena_zero(cx, &cx->scratch, sizeof *p->changes);
-  p->relay->unit = arena_zero(cx, &cx->scratch,
-                              base_bytes(p->nunit, sizeof(Unit)));
+  SimRelay *r = arena_zero(cx, &cx->scratch, sizeof *r);
+  p->own[OWN_HB_GRID] = r;
+  r->unit = arena_zero(cx, &cx->scratch, base_bytes(p->nunit, sizeof(Unit)));
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     if (!a->written) continue;
@@ -650,7 +652,7 @@ void simrelay_start(Ctx *cx, SimProg *p) {
 }
 
 void simrelay_free(SimProg *p) {
-  SimRelay *r = p->relay;
+  SimRelay *r = relay_of(p);
   if (!r) return;
   for (uint64_t k = 0; k < p->nunit; k++) {
     base_free(r->unit[k].hint);
@@ -662,7 +664,6 @@ void simrelay_free(SimProg *p) {
     for (size_t n = 0; a->place && n <= (a->bytes >> a->shift) / PAGE; n++)
       base_free(a->place[n]);
   }
-  simmaps_free(r->maps);
   base_free(r->message);
   base_free(r->last);
   base_free(r->reader);
@@ -670,20 +671,4 @@ void simrelay_free(SimProg *p) {
   base_free(r->todo);
 }
 
-// ---- the simulated device ----
-
-int simrelay_sms(const SimProg *p) { return p->launch->sm < 90 ? 108 : 132; }
-
-uint64_t simrelay_resident(const SimProg *p) {
-  enum { BLOCKS = 32, RESERVED = 1024 };
-  int sm = p->launch->sm;
-  bool small = (sm > 80 && sm < 90) || sm >= 120;
-  int64_t most = (small ? 1536 : 2048) / (p->nwarp * LANES);
-  int64_t room = (target_smem(sm) + RESERVED) / (p->smem_bytes + RESERVED);
-  if (most > room) most = room;
-  if (most > BLOCKS) most = BLOCKS;
-  if (p->registers || most < 1) most = 1;
-  int64_t n = most * simrelay_sms(p) / p->ncta;
-  return n < 1 ? 1 : (uint64_t)n;
-}
 // SPDX-License-Identifier: MIT

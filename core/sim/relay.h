@@ -10,14 +10,13 @@
 
 #include "sim/inside.h"
 
-struct Access;
-void simrelay_start(Ctx *cx, SimProg *p);  // creates p->relay if it is needed
+void simrelay_start(Ctx *cx, SimProg *p);  // if clusters communicate
 void simrelay_free(SimProg *p);
 
 // Checks and records accesses to global memory. The lanes of mask read x->bytes
 // bytes at x->at[lane], or write the bytes at data + lane * stride. data is
 // NULL if an atomic writes.
-void simrelay_access(struct Access *x, uint32_t mask, const uint8_t *data,
+void simrelay_access(Access *x, uint32_t mask, const uint8_t *data,
                      int stride);
 // Record that lane l reads or writes byte `at` of m with a memory order. keep:
 // the write replaces a value that its thread released or read, so acquires from
@@ -26,24 +25,16 @@ void simrelay_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                    int64_t at);
 void simrelay_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t at, bool keep);
-// Record fences by the active lanes. simrelay_fence records a fence with GPU
-// scope, simrelay_proxy a proxy fence for agents' accesses to global memory.
-void simrelay_fence(SimWarp *w);
-void simrelay_proxy(SimWarp *w);
+// Records a fence by the active lanes.
+void simrelay_fence(SimWarp *w, FenceKind kind);
 // Reports whether epoch clk of a thread of cluster `unit` happens before lane l
 // of w.
 bool simrelay_knows(SimWarp *w, int l, uint32_t unit, int warp, int lane,
                     uint32_t clk);
-struct SimMaps **simrelay_maps(const SimProg *p);
 // Finds the line and the block of the last write to a byte of m. Returns false
 // if none is known.
 bool simrelay_writer(const SimProg *p, const SimMem *m, int64_t at,
                      uint32_t *src, int32_t block[3]);
-
-// Return properties of the simulated GPU: the number of SMs, and the number of
-// clusters that run at once.
-int simrelay_sms(const SimProg *p);
-uint64_t simrelay_resident(const SimProg *p);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -38,7 +38,7 @@ static void send(SimWarp *w, const SimIns *i, uint32_t mask, const Access *to,
     a->lane = __builtin_ctz(mask);
     write(w, s, a->lane, d->data[a->nspan]);
     a->bytes += (uint32_t)s->bytes;
-    simasync_writes(a, s->dst.mem, shadow_address(to, a->lane),
+    simasync_writes(a, s->dst.mem, simmem_address(to, a->lane),
                     (uint32_t)s->bytes);
   }
 }
@@ -56,9 +56,9 @@ void simsend_run(SimWarp *w, const SimIns *i) {
   left = simmem_check(&b, left);
   while (left && !w->cluster->stop) {
     int first = __builtin_ctz(left);
-    uint32_t addr = shadow_address(&b, first), mask = 0;
+    uint32_t addr = simmem_address(&b, first), mask = 0;
     for (uint32_t m = left; m; m &= m - 1)
-      if (shadow_address(&b, __builtin_ctz(m)) == addr) mask |= m & -m;
+      if (simmem_address(&b, __builtin_ctz(m)) == addr) mask |= m & -m;
     left &= ~mask;
     SimMbar *bar = simmbar_for(w, i, first, s->bar.mem, addr, false);
     if (bar) send(w, i, mask, &d, bar);

@@ -19,21 +19,22 @@ static bool no_memory(SimCluster *c) {
 // ---- room for granules ----
 
 static bool grow(SimCluster *c, uint32_t n) {
-  SimGran *p = base_realloc(c->gran, n * sizeof *p);
+  Shadow *s = shadow_of(c);
+  SimGran *p = base_realloc(s->gran, n * sizeof *p);
   if (!p) return no_memory(c);
-  c->gran = p;
-  if (c->farat) {
-    uint32_t *far = base_realloc(c->farat, n * sizeof *far);
+  s->gran = p;
+  if (s->farat) {
+    uint32_t *far = base_realloc(s->farat, n * sizeof *far);
     if (!far) return no_memory(c);
-    c->farat = far;
+    s->farat = far;
   }
-  if (c->place) {
-    uint32_t *place = base_realloc(c->place, n * sizeof *place);
+  if (s->place) {
+    uint32_t *place = base_realloc(s->place, n * sizeof *place);
     if (!place) return no_memory(c);
-    memset(place + c->maxgran, 0, (n - c->maxgran) * sizeof *place);
-    c->place = place;
+    memset(place + s->maxgran, 0, (n - s->maxgran) * sizeof *place);
+    s->place = place;
   }
-  c->maxgran = n;
+  s->maxgran = n;
   return true;
 }
 
@@ -42,15 +43,16 @@ static bool grow(SimCluster *c, uint32_t n) {
 // A hash table of 2^k lines, where key 0 marks an unused entry, and the line
 // that was found last.
 typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
-struct SimLines {
+typedef struct SimLines {
   ShadowLine *at, last;
   uint32_t n, max;
   // list of released lines, linked by `clk` of their first granules; 0: end
   uint32_t free;
-};
+} SimLines;
 
 static bool more_room(SimCluster *c) {
-  return grow(c, c->maxgran ? c->maxgran * 2 : 64 * LINE);
+  Shadow *s = shadow_of(c);
+  return grow(c, s->maxgran ? s->maxgran * 2 : 64 * LINE);
 }
 
 static ShadowLine *find_line(ShadowLine *line, uint32_t n, uint64_t key) {
@@ -62,7 +64,7 @@ static ShadowLine *find_line(ShadowLine *line, uint32_t n, uint64_t key) {
 }
 
 static bool more_lines(SimCluster *c) {
-  SimLines *t = c->lines;
+  SimLines *t = shadow_of(c)->lines;
   uint32_t n = t->max ? t->max * 2 : 256;
   ShadowLine *p = base_realloc(NULL, n * sizeof *p);
   if (!p) return no_memory(c);
@@ -86,13 +88,14 @@ static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
 // Reports whether no later access can race with the recorded accesses to
 // granule g.
 static bool is_old(const SimCluster *c, uint32_t g) {
-  const SimGran *q = &c->gran[g];
-  if (q->flags & (GF_PENDING | GF_RELEASED) || (c->place && c->place[g]))
+  Shadow *s = shadow_of(c);
+  const SimGran *q = &s->gran[g];
+  if (q->flags & (GF_PENDING | GF_RELEASED) || (s->place && s->place[g]))
     return false;
   if (q->flags & GF_DEFINED && !is_known(c, q->warp, q->clk)) return false;
-  uint32_t k = q->flags & GF_FAR ? c->farat[g] : 0;
-  for (; k; k = c->far[k].next)
-    if (!is_known(c, c->far[k].actor, c->far[k].read.clk)) return false;
+  uint32_t k = q->flags & GF_FAR ? s->farat[g] : 0;
+  for (; k; k = s->far[k].next)
+    if (!is_known(c, s->far[k].actor, s->far[k].read.clk)) return false;
   return true;
 }
 
@@ -103,16 +106,17 @@ static bool is_old_line(const SimCluster *c, uint32_t first) {
 }
 
 static void give_back(SimCluster *c, uint32_t first) {
+  Shadow *s = shadow_of(c);
   for (uint32_t g = first; g < first + LINE; g++)
-    if (c->gran[g].flags & GF_FAR) shadow_drop(c, g);
-  c->gran[first].clk = c->lines->free;
-  c->lines->free = first;
+    if (s->gran[g].flags & GF_FAR) shadow_drop(c, g);
+  s->gran[first].clk = s->lines->free;
+  s->lines->free = first;
 }
 
 // Releases the lines with which no later access can race, and rebuilds the
 // table of the remaining lines. Returns false if memory is exhausted.
 static bool collect(SimCluster *c) {
-  SimLines *t = c->lines;
+  SimLines *t = shadow_of(c)->lines;
   ShadowLine *p = base_realloc(NULL, t->max * sizeof *p);
   if (!p) return no_memory(c);
   memset(p, 0, t->max * sizeof *p);
@@ -136,35 +140,37 @@ static bool collect(SimCluster *c) {
 // Returns the first granule of a released or new line, or 0 if memory is
 // exhausted.
 static uint32_t line_room(SimCluster *c) {
+  Shadow *s = shadow_of(c);
   // lines are collected only above this number of granules, which take 1.5 MB
   enum { MANY = 1 << 16 };
-  SimLines *t = c->lines;
-  if (!t->free && c->ngran + LINE > c->maxgran) {
+  SimLines *t = s->lines;
+  if (!t->free && s->ngran + LINE > s->maxgran) {
     uint32_t lines = t->n;
-    if (c->maxgran >= MANY && !collect(c)) return 0;
+    if (s->maxgran >= MANY && !collect(c)) return 0;
     // If few lines could be released, add memory to collect less often.
     if (t->n > lines / 2 && !more_room(c)) return 0;
   }
   uint32_t first = t->free;
   if (first) {
-    t->free = c->gran[first].clk;
+    t->free = s->gran[first].clk;
     return first;
   }
-  while (c->ngran + LINE > c->maxgran)
+  while (s->ngran + LINE > s->maxgran)
     if (!more_room(c)) return 0;
-  first = c->ngran;
-  c->ngran += LINE;
+  first = s->ngran;
+  s->ngran += LINE;
   return first;
 }
 
 static bool new_line(SimCluster *c, uint64_t key) {
+  Shadow *s = shadow_of(c);
   uint32_t first = line_room(c);
   if (c->stop) return false;
-  SimLines *t = c->lines;
+  SimLines *t = s->lines;
   ShadowLine *at = find_line(t->at, t->max, key);
   *at = (ShadowLine){key, first};
-  memset(c->gran + first, 0, LINE * sizeof *c->gran);
-  if (c->place) memset(c->place + first, 0, LINE * sizeof *c->place);
+  memset(s->gran + first, 0, LINE * sizeof *s->gran);
+  if (s->place) memset(s->place + first, 0, LINE * sizeof *s->place);
   t->n++;
   t->last = *at;
   return true;
@@ -172,7 +178,7 @@ static bool new_line(SimCluster *c, uint64_t key) {
 
 int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
   uint64_t key = (uint64_t)(a - c->prog->area) << 48 | (g / LINE + 1);
-  SimLines *t = c->lines;
+  SimLines *t = shadow_of(c)->lines;
   if (key != t->last.key) {
     if (2 * t->n >= t->max && !more_lines(c)) return NO_GRANULE;
     ShadowLine *at = find_line(t->at, t->max, key);
@@ -192,32 +198,35 @@ static bool is_global(const Access *x) { return x->m->space != SP_SMEM; }
 // and by agents are rare. Granules with such reads (GF_FAR) have them in a
 // list. Granules of global memory have all reads in a list.
 static bool make_far(SimCluster *c) {
-  if (!c->farat) {
-    c->farat = base_realloc(NULL, c->maxgran * sizeof *c->farat);
-    if (!c->farat) return no_memory(c);
+  Shadow *s = shadow_of(c);
+  if (!s->farat) {
+    s->farat = base_realloc(NULL, s->maxgran * sizeof *s->farat);
+    if (!s->farat) return no_memory(c);
   }
-  if (c->farfree || c->nfar + 1 < c->maxfar) return true;
-  uint32_t cap = c->maxfar ? c->maxfar * 2 : 256;
-  SimFar *p = base_realloc(c->far, cap * sizeof *p);
+  if (s->farfree || s->nfar + 1 < s->maxfar) return true;
+  uint32_t cap = s->maxfar ? s->maxfar * 2 : 256;
+  SimFar *p = base_realloc(s->far, cap * sizeof *p);
   if (!p) return no_memory(c);
-  c->far = p;
-  c->maxfar = cap;
+  s->far = p;
+  s->maxfar = cap;
   return true;
 }
 
 // Returns an unused list entry. make_far must have made room for it.
 static uint32_t take_far(SimCluster *c) {
-  uint32_t k = c->farfree;
-  if (!k) return ++c->nfar;
-  c->farfree = c->far[k].next;
+  Shadow *s = shadow_of(c);
+  uint32_t k = s->farfree;
+  if (!k) return ++s->nfar;
+  s->farfree = s->far[k].next;
   return k;
 }
 
 void shadow_drop(SimCluster *c, uint32_t g) {
-  uint32_t last = c->farat[g];
-  while (c->far[last].next) last = c->far[last].next;
-  c->far[last].next = c->farfree;
-  c->farfree = c->farat[g];
+  Shadow *s = shadow_of(c);
+  uint32_t last = s->farat[g];
+  while (s->far[last].next) last = s->far[last].next;
+  s->far[last].next = s->farfree;
+  s->farfree = s->farat[g];
 }
 
 // ---- pages of shared memory ----
@@ -226,7 +235,7 @@ void shadow_drop(SimCluster *c, uint32_t g) {
 // memory. Returns NULL for a granule of global memory.
 static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
   for (int s = WIDEST; s >= c->prog->shift; s--) {
-    const SimLevel *v = &c->pages->level[s];
+    const SimLevel *v = &shadow_of(c)->pages->level[s];
     if (g - v->first < v->n) return v;
   }
   return NULL;
@@ -262,7 +271,7 @@ static inline uint32_t granule_at(const SimLevel *v, uint32_t addr) {
 // exactly. Returns NULL if the access covers several granules, or only a part
 // of a granule.
 static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
-  const SimPages *t = x->w->cluster->pages;
+  const SimPages *t = shadow_of(x->w->cluster)->pages;
   unsigned shift = t->shift[addr / SHADOW_PAGE];
   uint32_t bytes = (uint32_t)x->bytes;
   if (bytes != 1u << shift || addr & (bytes - 1)) return NULL;
@@ -272,15 +281,16 @@ static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
 // Allocates a level's granules. Their records are initialized when a page
 // begins to use the level.
 static bool make_level(SimCluster *c, int shift) {
-  SimLevel *v = &c->pages->level[shift];
+  Shadow *s = shadow_of(c);
+  SimLevel *v = &s->pages->level[shift];
   if (v->n) return true;
-  uint32_t n = c->pages->bytes >> shift;
+  uint32_t n = s->pages->bytes >> shift;
   size_t rows = n * (size_t)c->prog->nwarp;
   v->read = base_realloc(NULL, (rows + 1) * sizeof *v->read);
   if (!v->read) return no_memory(c);
-  if (c->ngran + n > c->maxgran && !grow(c, c->ngran + n)) return false;
-  *v = (SimLevel){c->ngran, n, shift, v->read};
-  c->ngran += n;
+  if (s->ngran + n > s->maxgran && !grow(c, s->ngran + n)) return false;
+  *v = (SimLevel){s->ngran, n, shift, v->read};
+  s->ngran += n;
   return true;
 }
 
@@ -288,19 +298,20 @@ static bool make_level(SimCluster *c, int shift) {
 // belong to the same CTA.
 static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                          const SimLevel *v, uint32_t to) {
-  SimGran *q = &c->gran[to];
-  *q = c->gran[g];
+  Shadow *s = shadow_of(c);
+  SimGran *q = &s->gran[to];
+  *q = s->gran[g];
   for (uint32_t m = q->readers; m; m &= m - 1)
     row_of(c, v, to)[__builtin_ctz(m)] = row_of(c, from, g)[__builtin_ctz(m)];
   if (!(q->flags & GF_FAR)) return;
-  uint32_t last = c->farat[to] = 0;
-  for (uint32_t k = c->farat[g]; k; k = c->far[k].next) {
+  uint32_t last = s->farat[to] = 0;
+  for (uint32_t k = s->farat[g]; k; k = s->far[k].next) {
     uint32_t new = make_far(c) ? take_far(c) : 0;
     if (!new) return;
-    c->far[new] = c->far[k];
-    c->far[new].next = 0;
-    if (last) c->far[last].next = new;
-    else c->farat[to] = new;
+    s->far[new] = s->far[k];
+    s->far[new].next = 0;
+    if (last) s->far[last].next = new;
+    else s->farat[to] = new;
     last = new;
   }
 }
@@ -309,18 +320,19 @@ static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
 // the location record of a strong access.
 static void split_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                           const SimLevel *v) {
+  Shadow *s = shadow_of(c);
   uint32_t first = v->first + (byte_of(from, g) >> v->shift);
   uint32_t n = 1u << (from->shift - v->shift);
   for (uint32_t k = 0; k < n; k++) {
     copy_granule(c, from, g, v, first + k);
-    if (k) c->gran[first + k].flags &= (uint8_t)~GF_RELEASED;
-    if (c->place) c->place[first + k] = k ? 0 : c->place[g];
+    if (k) s->gran[first + k].flags &= (uint8_t)~GF_RELEASED;
+    if (s->place) s->place[first + k] = k ? 0 : s->place[g];
   }
-  if (c->gran[g].flags & GF_FAR) shadow_drop(c, g);
+  if (s->gran[g].flags & GF_FAR) shadow_drop(c, g);
 }
 
 void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes) {
-  SimPages *t = c->pages;
+  SimPages *t = shadow_of(c)->pages;
   uint8_t *shift = &t->shift[addr / SHADOW_PAGE];
   int to = __builtin_ctz(addr | bytes | 1u << WIDEST);
   if (to < c->prog->shift) to = c->prog->shift;
@@ -338,18 +350,19 @@ void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes) {
 // Returns the list entry for an actor's reads of granule g, or for its writes
 // (wrote). Returns NULL if memory is exhausted.
 static SimRead *far_entry(SimCluster *c, uint32_t g, int actor, bool wrote) {
-  SimGran *q = &c->gran[g];
+  Shadow *s = shadow_of(c);
+  SimGran *q = &s->gran[g];
   if (!make_far(c)) return NULL;
-  if (!(q->flags & GF_FAR)) c->farat[g] = 0;
+  if (!(q->flags & GF_FAR)) s->farat[g] = 0;
   q->flags |= GF_FAR;
-  for (uint32_t k = c->farat[g]; k; k = c->far[k].next)
-    if (c->far[k].actor == actor &&
-        wrote == (c->far[k].read.kind == READ_WROTE))
-      return &c->far[k].read;
+  for (uint32_t k = s->farat[g]; k; k = s->far[k].next)
+    if (s->far[k].actor == actor &&
+        wrote == (s->far[k].read.kind == READ_WROTE))
+      return &s->far[k].read;
   uint32_t k = take_far(c);
-  c->far[k] = (SimFar){.next = c->farat[g], .actor = actor};
-  c->farat[g] = k;
-  return &c->far[k].read;
+  s->far[k] = (SimFar){.next = s->farat[g], .actor = actor};
+  s->farat[g] = k;
+  return &s->far[k].read;
 }
 
 static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
@@ -367,11 +380,12 @@ typedef struct Readers {
 } Readers;
 
 static Readers readers_of(const SimCluster *c, uint32_t g) {
+  Shadow *s = shadow_of(c);
   const SimProg *p = c->prog;
-  const SimGran *q = &c->gran[g];
+  const SimGran *q = &s->gran[g];
   const SimLevel *v = level_of(c, g);
   Readers r = {.c = c, .left = v ? q->readers : 0,
-               .far = q->flags & GF_FAR ? c->farat[g] : 0};
+               .far = q->flags & GF_FAR ? s->farat[g] : 0};
   if (!r.left) return r;
   r.row = row_of(c, v, g);
   r.first = first_warp(p, v, g);
@@ -387,7 +401,7 @@ static bool next_reader(Readers *r) {
     return true;
   }
   if (!r->far) return false;
-  const SimFar *f = &r->c->far[r->far];
+  const SimFar *f = &shadow_of(r->c)->far[r->far];
   r->far = f->next;
   r->actor = f->actor;
   r->read = &f->read;
@@ -420,8 +434,8 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
 
 // Returns the SimAgent that has an operation in flight that writes granule g.
 static SimAgent flying_to(const SimCluster *c, uint32_t g) {
-  if (c->gran[g].flags & GF_AGENT) return AGENT_COPY;
-  return simasync_to(c, g) ? AGENT_SEND : AGENT_CPASYNC;
+  if (shadow_of(c)->gran[g].flags & GF_AGENT) return AGENT_COPY;
+  return simasync_to(c, shadow_byte(c, g)) ? AGENT_SEND : AGENT_CPASYNC;
 }
 
 // Returns the mbarrier to which an actor belongs, or NULL.
@@ -441,11 +455,12 @@ static bool sends(const SimProg *p, uint32_t src) {
 // src, or AGENT_NONE if a thread made it.
 static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
                          uint32_t g) {
+  Shadow *s = shadow_of(c);
   const SimProg *p = c->prog;
   int team = actor - 2 * p->nall;
   if (actor < p->nall) return AGENT_NONE;
-  if (mbarrier_of(c, actor) && c->gran[g].warp == actor &&
-      c->gran[g].src == src && !(c->gran[g].flags & GF_AGENT))
+  if (mbarrier_of(c, actor) && s->gran[g].warp == actor &&
+      s->gran[g].src == src && !(s->gran[g].flags & GF_AGENT))
     return sends(p, src) ? AGENT_SEND : AGENT_CPASYNC;
   if (actor >= p->nactor) return AGENT_CPASYNC;
   return team >= 0 && team < p->nteam ? AGENT_WGMMA : AGENT_COPY;
@@ -454,8 +469,8 @@ static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
 // Fills in why x accesses granule g before an agent's write to it is complete.
 static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   const SimCluster *c = x->w->cluster;
-  const SimGran *q = &c->gran[g];
-  const SimAsync *a = simasync_to(c, g);
+  const SimGran *q = &shadow_of(c)->gran[g];
+  const SimAsync *a = simasync_to(c, shadow_byte(c, g));
   if (q->flags & GF_PENDING) {
     if (!a && q->warp < c->prog->nall) a = simmbar_landing(&c->warp[q->warp]);
     if (!a || !a->mbar) return;
@@ -485,10 +500,11 @@ static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
 static void say_reader(SimFault *f, const Access *x, int l, uint32_t g,
                        int actor) {
   const SimCluster *c = x->w->cluster;
-  for (uint32_t k = c->gran[g].flags & GF_FAR ? c->farat[g] : 0; k;
-       k = c->far[k].next)
-    if (c->far[k].actor == actor)
-      simwaits_reader(f, x, l, actor, c->far[k].read.clk);
+  Shadow *s = shadow_of(c);
+  for (uint32_t k = s->gran[g].flags & GF_FAR ? s->farat[g] : 0; k;
+       k = s->far[k].next)
+    if (s->far[k].actor == actor)
+      simwaits_reader(f, x, l, actor, s->far[k].read.clk);
 }
 
 static void fault_race(Access *x, int l, SimClash how, int actor,
@@ -618,11 +634,12 @@ static bool is_loose(const SimCluster *c, const SimRead *d) {
 // not happen before lane l.
 static void check_kept(Access *x, int l, uint32_t g) {
   SimWarp *w = x->w;
+  const SimGran *q = &shadow_of(w->cluster)->gran[g];
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
     const SimRead *d = r.read;
     if (d->kind != READ_WROTE || strong_for(x, r.actor, d) ||
         simorder_before(w, l, r.actor, d->lanes, d->clk) ||
-        (is_loose(w->cluster, d) && observed(w, l, g, &w->cluster->gran[g])))
+        (is_loose(w->cluster, d) && observed(w, l, g, q)))
       continue;
     uint32_t others = d->lanes & ~(r.actor == w->id ? 1u << l : 0);
     fault_race(x, l, x->write ? CLASH_WAW : CLASH_RAW, r.actor, others, d->src,
@@ -639,7 +656,8 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
   bool arrives = simroles_has(p, OP_MBARCPASYNC);
   f->access.agent = flying_to(x->w->cluster, g);
   if (f->access.agent == AGENT_CPASYNC)
-    f->access.open = simmem_open(u, g) && (grouped || !arrives);
+    f->access.open = simmem_open(u, shadow_byte(u->cluster, g)) &&
+                     (grouped || !arrives);
   f->r.other = thread_of(p, q->warp, q->lanes);
   if (f->access.open) return;
   say_late(f, x, l, g);
@@ -728,7 +746,7 @@ static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
   unsigned kind = kind_of(x->i);
-  SimGran *q = &c->gran[g];
+  SimGran *q = &shadow_of(c)->gran[g];
   q->used = true;
   if ((q->flags & SURE) != GF_DEFINED ||
       q->clk > w->vc[q->warp])
@@ -771,12 +789,13 @@ void shadow_read(Access *x, int l, uint32_t addr) {
 
 void shadow_defined(Access *x, int l, uint32_t addr) {
   SimCluster *c = x->w->cluster;
+  Shadow *s = shadow_of(c);
   uint32_t end = addr + (uint32_t)x->bytes;
   while (addr < end) {
     Granules r = shadow_run(c, addr, end - addr);
     for (uint32_t k = 0; k < r.n; k++) {
-      if (!x->i->idle) c->gran[r.g + k].used = true;
-      if (!x->m->lax && !(c->gran[r.g + k].flags & (GF_DEFINED | GF_PENDING)))
+      if (!x->i->idle) s->gran[r.g + k].used = true;
+      if (!x->m->lax && !(s->gran[r.g + k].flags & (GF_DEFINED | GF_PENDING)))
         say_undefined(x, l, r.g + k);
     }
     addr += r.bytes;
@@ -790,7 +809,7 @@ static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
   if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
   int64_t at = shadow_granule(x->w->cluster, a,
-                              shadow_place(x->m, x->at[l]) + k);
+                              simareas_granule(x->m, x->at[l]) + k);
   if (at != NO_GRANULE) x->piece = x->at[l] + (int64_t)(k << a->shift);
   return at;
 }
@@ -805,7 +824,7 @@ static void lend_granule(Access *x, int l, uint32_t g, int actor,
                          uint32_t epoch) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
-  SimGran *q = &c->gran[g];
+  SimGran *q = &shadow_of(c)->gran[g];
   q->used = true;
   if ((q->flags & SURE) != GF_DEFINED ||
       q->clk > w->vc[q->warp])
@@ -842,14 +861,15 @@ void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch) {
 void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
+  Shadow *s = shadow_of(c);
   const SimArea *a = x->m->area;
-  size_t g = shadow_place(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
+  size_t g = simareas_granule(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
   for (size_t k = 0; k < n; k++) {
     int64_t at = shadow_granule(c, a, g + k);
     if (at == NO_GRANULE) return;
-    if (!(c->gran[at].flags & GF_FAR)) continue;
-    for (uint32_t f = c->farat[at]; f; f = c->far[f].next) {
-      SimFar *r = &c->far[f];
+    if (!(s->gran[at].flags & GF_FAR)) continue;
+    for (uint32_t f = s->farat[at]; f; f = s->far[f].next) {
+      SimFar *r = &s->far[f];
       if (r->actor != flyer(w) || !(r->read.lanes >> l & 1)) continue;
       r->actor = actor;
       r->read.clk = epoch;
@@ -902,7 +922,7 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
 // case, reads by threads that stored the same value are no race.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
-  const SimGran *q = &w->cluster->gran[g];
+  const SimGran *q = &shadow_of(w->cluster)->gran[g];
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
     const SimRead *d = r.read;
     if (d->kind == READ_WROTE) continue;
@@ -963,12 +983,13 @@ static bool stays(const SimCluster *c, int actor, SimRead *d) {
 // entries (is_loose) are kept. Loose entries need not be checked for age,
 // because each actor has at most one.
 static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
-  SimGran *q = &c->gran[g];
-  uint32_t *at = &c->farat[g], k;
+  Shadow *s = shadow_of(c);
+  SimGran *q = &s->gran[g];
+  uint32_t *at = &s->farat[g], k;
   if (!(q->flags & GF_FAR)) return;
   q->flags &= (uint8_t)~GF_KEPT;
   while ((k = *at)) {
-    SimFar *f = &c->far[k];
+    SimFar *f = &s->far[k];
     bool loose = is_loose(c, &f->read);
     if (loose ? loosely : stays(c, f->actor, &f->read)) {
       if (f->read.kind == READ_WROTE) q->flags |= GF_KEPT;
@@ -976,16 +997,16 @@ static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
       continue;
     }
     *at = f->next;
-    f->next = c->farfree;
-    c->farfree = k;
+    f->next = s->farfree;
+    s->farfree = k;
   }
-  if (!c->farat[g]) q->flags &= (uint8_t)~GF_FAR;
+  if (!s->farat[g]) q->flags &= (uint8_t)~GF_FAR;
 }
 
 // Adds the last write of granule g to its list, if it must still be checked
 // after the next write, which is strong.
 static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
-  SimGran *q = &c->gran[g];
+  SimGran *q = &shadow_of(c)->gran[g];
   bool weak = !(q->flags & GF_STRONG), narrow = q->flags & GF_NARROW;
   bool far = narrow && c->prog->ncta > 1;
   if (!(q->flags & GF_DEFINED) || !(weak || far || loosely) ||
@@ -1024,7 +1045,7 @@ static uint32_t beside(const Access *x, int l, const SimGran *q) {
 static void write_strong(Access *x, int l, uint32_t g, uint8_t flags) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
-  SimGran *q = &c->gran[g];
+  SimGran *q = &shadow_of(c)->gran[g];
   uint32_t near = is_global(x) ? 0 : q->readers;
   const SimLevel *v = near ? level_of(c, g) : NULL;
   for (uint32_t m = near; m; m &= m - 1) {
@@ -1046,7 +1067,7 @@ static inline void write_granule(Access *x, int l, uint32_t g, bool same,
                                  uint8_t flags) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
-  SimGran *q = &c->gran[g];
+  SimGran *q = &shadow_of(c)->gran[g];
   uint32_t also = 0;
   if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
     also = check_writer(x, l, g, q, same, flags);
@@ -1113,13 +1134,14 @@ static uint32_t hash_of(const uint8_t *p, size_t n) {
 void shadow_write_global(Access *x, int l, const uint8_t *data,
                          uint8_t flags) {
   SimCluster *c = x->w->cluster;
+  Shadow *s = shadow_of(c);
   int shift = x->m->area->shift;
   int64_t at;
   for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++) {
     uint32_t h = hash_of(data ? data + (k << shift) : NULL, (size_t)1 << shift);
-    bool same = h && c->gran[at].readers == h;
+    bool same = h && s->gran[at].readers == h;
     write_granule(x, l, (uint32_t)at, same, flags);
-    c->gran[at].readers = h;
+    s->gran[at].readers = h;
   }
 }
 
@@ -1127,7 +1149,7 @@ void shadow_settle_global(Access *x, int l) {
   const SimWarp *w = x->w;
   int64_t at;
   for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++)
-    if (w->cluster->gran[at].flags & GF_PENDING)
+    if (shadow_of(w->cluster)->gran[at].flags & GF_PENDING)
       shadow_set(w->cluster, (uint32_t)at, w->id, 1u << l, w->clk, x->i->src,
                  GF_DEFINED | GF_AGENT);
 }
@@ -1135,10 +1157,11 @@ void shadow_settle_global(Access *x, int l) {
 bool shadow_init(SimCluster *c) {
   uint32_t bytes = (uint32_t)(c->prog->ncta * c->prog->smem_bytes);
   size_t pages = bytes / SHADOW_PAGE + 1;
-  SimPages *t = c->pages = base_realloc(NULL, sizeof *t + pages);
-  c->lines = base_realloc(NULL, sizeof *c->lines);
-  if (!t || !c->lines) return false;
-  memset(c->lines, 0, sizeof *c->lines);
+  Shadow *s = c->own[OWN_SHADOW] = base_zeros(sizeof *s);
+  if (!s) return false;
+  SimPages *t = s->pages = base_realloc(NULL, sizeof *t + pages);
+  s->lines = base_zeros(sizeof *s->lines);
+  if (!t || !s->lines) return false;
   *t = (SimPages){.bytes = bytes};
   memset(t->shift, WIDEST, pages);
   return make_level(c, WIDEST);
@@ -1146,11 +1169,11 @@ bool shadow_init(SimCluster *c) {
 
 // Clears the records that pages have in use.
 static void reset_pages(SimCluster *c) {
-  SimPages *t = c->pages;
-  c->ngran = 0;
+  SimPages *t = shadow_of(c)->pages;
+  shadow_of(c)->ngran = 0;
   for (int s = WIDEST; s >= 0; s--) {
-    t->level[s].first = c->ngran;
-    c->ngran += t->level[s].n;
+    t->level[s].first = shadow_of(c)->ngran;
+    shadow_of(c)->ngran += t->level[s].n;
   }
   for (uint32_t at = 0, end; at < t->bytes; at = end) {
     const SimLevel *v = &t->level[t->shift[at / SHADOW_PAGE]];
@@ -1158,28 +1181,33 @@ static void reset_pages(SimCluster *c) {
     while (end < t->bytes && t->shift[end / SHADOW_PAGE] == v->shift)
       end += SHADOW_PAGE;
     if (end > t->bytes) end = t->bytes;
-    memset(c->gran + v->first + (at >> v->shift), 0,
-           ((end - at) >> v->shift) * sizeof *c->gran);
+    memset(shadow_of(c)->gran + v->first + (at >> v->shift), 0,
+           ((end - at) >> v->shift) * sizeof *shadow_of(c)->gran);
   }
 }
 
 void shadow_reset(SimCluster *c) {
+  Shadow *s = shadow_of(c);
   reset_pages(c);
-  c->nfar = c->farfree = 0;
-  SimLines *t = c->lines;
+  s->nfar = s->farfree = 0;
+  SimLines *t = s->lines;
   if (t->n) memset(t->at, 0, t->max * sizeof *t->at);
   t->n = t->free = 0;
   t->last.key = 0;
 }
 
 void shadow_free(SimCluster *c) {
-  if (c->lines) base_free(c->lines->at);
-  base_free(c->lines);
-  for (int s = 0; c->pages && s <= WIDEST; s++)
-    base_free(c->pages->level[s].read);
-  base_free(c->pages);
-  base_free(c->gran);
-  base_free(c->far);
-  base_free(c->farat);
+  Shadow *s = shadow_of(c);
+  if (!s) return;
+  if (s->lines) base_free(s->lines->at);
+  base_free(s->lines);
+  for (int k = 0; s->pages && k <= WIDEST; k++)
+    base_free(s->pages->level[k].read);
+  base_free(s->pages);
+  base_free(s->gran);
+  base_free(s->far);
+  base_free(s->farat);
+  base_free(s->place);
+  base_free(s);
 }
 // SPDX-License-Identifier: MIT

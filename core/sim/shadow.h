@@ -16,7 +16,9 @@
 #ifndef CUTE_SIMSHADOW_H
 #define CUTE_SIMSHADOW_H
 
-#include "sim/blocks.h"
+#include "sim/areas.h"
+#include "sim/inside.h"
+#include "sim/own.h"
 
 // Flags of a granule.
 // - DEFINED: it was written.
@@ -36,7 +38,8 @@ static inline uint8_t shadow_flags(const SimIns *i) {
   bool narrow = i->scope && i->scope < SCOPE_CLUSTER;
   return GF_DEFINED | GF_STRONG | (narrow ? GF_NARROW : 0);
 }
-struct SimGran {  // a granule: its last write, and the warps that read it since
+// a granule: its last write, and the warps that read it since
+typedef struct SimGran {
   uint32_t clk, src, lanes;
   // Shared memory: mask of the warps of the owning CTA that read the granule
   // since the last write. Global memory: hash of the bytes that this cluster
@@ -49,67 +52,56 @@ struct SimGran {  // a granule: its last write, and the warps that read it since
   uint16_t warp;
   uint8_t flags;
   bool used;  // shared memory: whether anything read it (unread.c)
-};
+} SimGran;
 // Kinds of recorded accesses. STRONG: a read with memory order. NARROW: a read
 // with memory order and CTA scope. WEAK: a read without order. WROTE: a write.
 enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
 // The reads by one warp since the last write. `kind` is the weakest kind among
 // these reads.
-struct SimRead {
+typedef struct SimRead {
   uint32_t clk, lanes;
   // strong: some of the reads had a memory order. narrow: a strong write has
   // CTA scope.
   uint32_t src : 28, kind : 2, strong : 1, narrow : 1;
-};
+} SimRead;
 // list entry of the accesses by an actor that is not a warp of the CTA
-struct SimFar {
+typedef struct SimFar {
   uint32_t next;
   int actor;
   SimRead read;
-};
-
-// An access by lanes of a warp to elements of memory object m.
-typedef struct Access {
-  SimWarp *w;
-  const SimIns *i;
-  const SimMem *m;
-  const int64_t *off;     // for each lane: offset in elements
-  int64_t at[LANES];      // for each lane: byte offset in the object
-  // global memory: offset in bytes of the granule that is being checked
-  int64_t piece;
-  // memory of other CTAs: for each lane, the first byte of the owner's memory
-  uint32_t home[LANES];
-  int bytes;
-  int64_t unit;  // alignment in bytes that the access needs; 0: `bytes`
-  bool write;
-  bool agent;             // whether the access is made through the async proxy
-  // whether the access is the read of a cp.async, which may happen later
-  bool flying;
-  // mbarrier at which the access completes; NULL: none
-  const struct SimMbar *ends;
-  // whether the access is an operation on an mbarrier, which waiting threads
-  // acquire
-  bool barrier;
-} Access;
-
-static inline uint32_t shadow_address(const Access *x, int l) {
-  uint32_t home = x->m->rank ? x->home[l] : x->w->home;
-  return home + x->m->base + (uint32_t)x->at[l];
-}
+} SimFar;
 
 enum { WIDEST = 4, SHADOW_PAGE = 128 };
 typedef struct SimLevel {  // all granules of one width in shared memory
-  // The level has the granules first to first + n - 1 of SimCluster.gran. n is
+  // The level has the granules first to first + n - 1 of Shadow.gran. n is
   // 0 until a page needs the level.
   uint32_t first, n;
   int shift;               // log2 of the bytes of a granule
   SimRead *read;  // for each granule and warp of its CTA: the last reads
 } SimLevel;
-struct SimPages {
+typedef struct SimPages {
   SimLevel level[WIDEST + 1];  // indexed by log2 of the width
   uint32_t bytes;          // bytes of shared memory of the cluster
   uint8_t shift[];         // for each page: log2 of its granules' width
-};
+} SimPages;
+
+typedef struct Shadow {        // the shadow memory of a cluster
+  SimGran *gran;               // ngran granules of at most maxgran
+  uint32_t ngran, maxgran;
+  struct SimLines *lines;      // tracked lines of global memory
+  SimPages *pages;             // pages of shared memory
+  // entries of lists, of which entry 0 is unused; the list of granule g starts
+  // at farat[g]
+  SimFar *far;
+  uint32_t *farat;             // NULL until needed
+  uint32_t nfar, maxfar, farfree;
+  // for each granule: 1 + number of the location record with what its last
+  // strong write released (order.c), or 0; NULL until needed
+  uint32_t *place;
+} Shadow;
+static inline Shadow *shadow_of(const SimCluster *c) {
+  return c->own[OWN_SHADOW];
+}
 
 // Granules g to g + n - 1 of shared memory. They are in one page and have
 // `bytes` bytes together.
@@ -122,37 +114,34 @@ typedef struct Granules {
 // `bytes` bytes there.
 void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes);
 // Returns the granules of an access, up to the end of the page that contains
-// addr. May reallocate SimCluster.gran.
+// addr. May reallocate Shadow.gran.
 static inline Granules shadow_run(SimCluster *c, uint32_t addr,
                                   uint32_t bytes) {
-  const uint8_t *shift = &c->pages->shift[addr / SHADOW_PAGE];
+  const uint8_t *shift = &shadow_of(c)->pages->shift[addr / SHADOW_PAGE];
   uint32_t left = SHADOW_PAGE - addr % SHADOW_PAGE;
   if (bytes > left) bytes = left;
   if ((addr | bytes) & ((1u << *shift) - 1)) shadow_split(c, addr, bytes);
-  const SimLevel *v = &c->pages->level[*shift];
+  const SimLevel *v = &shadow_of(c)->pages->level[*shift];
   return (Granules){v->first + (addr >> *shift), bytes >> *shift, bytes, v};
 }
-// Returns the granule that contains a byte of shared memory.
+// shadow_shared returns the number of the granule that contains a byte of
+// shared memory, and shadow_at returns the granule.
 static inline uint32_t shadow_shared(const SimCluster *c, uint32_t addr) {
-  const SimLevel *v = &c->pages->level[c->pages->shift[addr / SHADOW_PAGE]];
+  const SimPages *t = shadow_of(c)->pages;
+  const SimLevel *v = &t->level[t->shift[addr / SHADOW_PAGE]];
   return v->first + (addr >> v->shift);
+}
+static inline SimGran *shadow_at(const SimCluster *c, uint32_t addr) {
+  return &shadow_of(c)->gran[shadow_shared(c, addr)];
 }
 // Returns the address of the first byte of granule g of shared memory, or
 // UINT32_MAX if g is a granule of global memory.
 uint32_t shadow_byte(const SimCluster *c, uint32_t g);
 
 enum { LINE = 32, NO_GRANULE = -1 };
-// Returns the index in SimCluster.gran of granule g of an area, or NO_GRANULE
+// Returns the index in Shadow.gran of granule g of an area, or NO_GRANULE
 // if memory is exhausted.
 int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g);
-// Reports whether an object in global memory has shadow granules.
-static inline bool shadow_has(const SimMem *m) {
-  return m->area && m->area->written;
-}
-// Returns which granule of its area contains byte `at` of m.
-static inline size_t shadow_place(const SimMem *m, int64_t at) {
-  return (size_t)(m->p - m->area->p + at) >> m->area->shift;
-}
 // Check and record a read or a write by lane l of x->bytes bytes at x->at[l] of
 // global memory. data: the written bytes; NULL: unknown. flags: see
 // shadow_write.
@@ -186,7 +175,7 @@ void shadow_drop(SimCluster *c, uint32_t g);
 static inline void shadow_set(SimCluster *c, uint32_t g, int actor,
                               uint32_t lanes, uint32_t clk, uint32_t src,
                               uint8_t flags) {
-  SimGran *q = &c->gran[g];
+  SimGran *q = &shadow_of(c)->gran[g];
   if (q->flags & GF_FAR) shadow_drop(c, g);
   q->clk = clk;
   q->src = src;

@@ -15,7 +15,6 @@
 #include "ir/operands.h"
 #include "sim/access.h"
 #include "sim/async.h"
-#include "sim/blocks.h"
 #include "sim/bulk.h"
 #include "sim/clock.h"
 #include "sim/cover.h"
@@ -28,9 +27,7 @@
 #include "sim/mbar.h"
 #include "sim/meant.h"
 #include "sim/regs.h"
-#include "sim/relay.h"
 #include "sim/requests.h"
-#include "sim/shadow.h"
 #include "sim/turns.h"
 #include "sim/unread.h"
 #include "sim/wgmma.h"
@@ -235,14 +232,11 @@ static void cluster_free(SimCluster *c) {
   simcluster_free(c);
   base_free(c->warp);
   base_free(c->smem);
-  shadow_free(c);
+  if (c->hooks) c->hooks->close(c);
   simmbar_free(c);
   simasync_free(c);
   simmaps_free(c->maps);
   simwgmma_free(c);
-  base_free(c->row);
-  base_free(c->place);
-  base_free(c->location);
   base_free(c->pattern);
   base_free(c->tile);
   base_free(c);
@@ -256,6 +250,7 @@ static bool cluster_init(SimCluster *c, Run *r) {
          STILL = 32 << 20, EACH = 4 << 20 };
   size_t n = (size_t)p->nall, ctas = (size_t)p->ncta;
   c->prog = p;
+  c->hooks = p->hooks;
   c->budget = r->opts->budget ? r->opts->budget : MOST;
   c->patience = r->opts->budget ? UINT64_MAX : STILL + EACH * n;
   c->max_reports = r->max_reports;
@@ -279,7 +274,7 @@ static bool cluster_init(SimCluster *c, Run *r) {
   c->smem = base_realloc(NULL, ctas * (size_t)p->smem_bytes);
   c->pattern = base_realloc(NULL, patterns);
   c->tile = base_realloc(NULL, TILE_BYTES);
-  if (!simcluster_init(c) || !simwgmma_init(c) || !shadow_init(c))
+  if (!simcluster_init(c) || !simwgmma_init(c) || !c->hooks->open(c))
     return false;
   if (c->pattern) memset(c->pattern, 0, patterns);
   return c->smem && c->pattern && c->tile;
@@ -403,7 +398,7 @@ static void put_to_sleep(Worker *w, int k) {
 // Reports whether cluster c must wait longer, because memory has not changed
 // since it began to wait.
 static bool is_waiting(const SimCluster *c) {
-  return c->asleep == *c->prog->changes && !c->hopeless;
+  return c->asleep == c->prog->common->changes && !c->hopeless;
 }
 
 // Resumes at most n clusters, those that have waited longest, if memory has
@@ -493,13 +488,13 @@ static void leave(Worker *w) {
 
 static void *work_decided(Worker *w) {
   const Run *r = w->run;
-  uint64_t most = r->prog->relay ? r->most : 1;
+  uint64_t most = r->prog->common ? r->most : 1;
   while ((uint64_t)w->live < most && another(w)) {}
   while (w->live) {
     int k = w->cluster[0]->turns ? simturns_next(w->turns, w->cluster, w->live)
                                  : TURNS_NONE;
     if (k == -1) continue;
-    if (k == TURNS_NONE && r->prog->relay) {
+    if (k == TURNS_NONE && r->prog->common) {
       leave(w);
       take_turns(w);
       break;
@@ -511,11 +506,11 @@ static void *work_decided(Worker *w) {
       simcluster_end(w->cluster[k]);
     }
     finish(w, k < 0 ? 0 : k);
-    if (!r->prog->relay) keep_orders(w);
+    if (!r->prog->common) keep_orders(w);
     if (w->main) report_progress(w->run);
     while ((uint64_t)w->live < most && another(w)) {}
   }
-  if (r->prog->relay) keep_orders(w);
+  if (r->prog->common) keep_orders(w);
   pthread_mutex_lock(&w->run->lock);
   w->run->turns += simturns_count(w->turns);
   pthread_mutex_unlock(&w->run->lock);
@@ -543,7 +538,7 @@ static void worker_free(Worker *w) {
 }
 
 static int thread_count(const Run *r) {
-  bool one = r->prog->relay || r->prog->launch->debug || r->requests;
+  bool one = r->prog->common || r->prog->launch->debug || r->requests;
   long n = one ? 1 : r->opts->threads;
   if (n <= 0) n = platform_cores();
   if (n > MAX_THREADS) n = MAX_THREADS;
@@ -575,7 +570,7 @@ static bool run_all(Run *r) {
     if (!(w[k].turns = simturns_new(r->prog, r->opts))) r->oom = true;
   w[0].main = true;
   started = start_workers(w, n);
-  if (r->prog->relay && !w[0].turns) take_turns(&w[0]);
+  if (r->prog->common && !w[0].turns) take_turns(&w[0]);
   else work(&w[0]);
   for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
   if (!r->stop) report_progress(r);  // report that all clusters are done
@@ -766,17 +761,19 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (!single) simfits_all(cx, l);
   SimProg *prog = simdecode_make(cx, l);
   if (base_debug("sim")) print_program(cx, prog);
+  prog->hooks = o->hooks;
+  prog->hooks->start(cx, prog);
   Run r = {.opts = o, .prog = prog, .guard = guard_now};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
   // nothing runs if the grid is empty or the function misuses an MMA's
   // registers
   bool misused = prog->fn->flight.kind, none = prog->nunit == 0 || misused;
-  bool one = !none && single && (o->machine || !prog->relay);
+  bool one = !none && single && (o->machine || !prog->common);
   int64_t unwritten = 0;
   uint64_t unit = o->unit > 0 ? (uint64_t)o->unit : 0;
   r.begun = r.merged = r.first = one ? unit : 0;
   r.total = one ? r.first + 1 : prog->nunit;
-  r.most = prog->relay ? simrelay_resident(prog) : 0;
+  r.most = prog->common ? simfits_resident(prog) : 0;
   r.fault = arena_zero(cx, &cx->scratch,
                        (size_t)r.max_reports * sizeof *r.fault);
   r.note = arena_zero(cx, &cx->scratch, MAX_NOTES * sizeof *r.note);
@@ -797,7 +794,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (ok && r.tape) ok = simclock_play(r.clock, r.tape, goes_on, &r, &r.timing);
   if (guard_ended()) r.stopped = true;
   if (misused) simreport_flight(prog, &r.fault[r.nfault++]);
-  if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
+  if (ok && !r.stopped) prog->hooks->find(prog, merge_fault, &r);
   bool whole = ok && !r.stopped && !r.nfault && !none;
   // With an event log only one cluster runs. It writes only a part of the
   // outputs, so unwritten elements are not reported.
@@ -810,8 +807,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   int nunread = whole && !r.nfault ? simunread_find(cx, prog, unread) : 0;
   int ngap = whole && !r.nfault ? simcover_find(cx, prog, gap) : 0;
   r.nfault = simlead_arrange(prog, r.fault, r.nfault);
-  simblocks_free(prog);
-  simrelay_free(prog);
+  prog->hooks->stop(prog);
+  if (prog->common) simmaps_free(prog->common->maps);
   SimResult *s = ok ? result(&r) : NULL;
   if (s && origin) s->nonfinite = simfinite_facts(origin);
   while (r.done) {

@@ -228,6 +228,7 @@ typedef struct SimOpts {
   // maximum number of instructions of one warp; 0: 40 million
   uint64_t budget;
   bool strict;         // whether notes count as faults
+  const struct SimHooks *hooks;  // checks that listen to the run (hooks.h)
   // decided: the schedule is systematic (turns.h) instead of random. all: with
   // `unit`, all clusters run, not only cluster `unit`.
   bool decided, all;

@@ -14,11 +14,6 @@
 
 #include <string.h>
 
-uint64_t simspin_stamp(const SimCluster *c) {
-  const uint64_t *all = c->prog->changes;
-  return c->moved + (all ? *all : 0);
-}
-
 static uint64_t mix(uint64_t h, uint64_t u) {
   h = (h ^ u) * 0x9e3779b97f4a7c15ull;
   return h ^ h >> 29;
@@ -68,7 +63,7 @@ void simspin_ask(SimWarp *w, const SimIns *i) {
   enum { OFTEN = 16 };  // the state is compared after this many polls
   SimCluster *c = w->cluster;
   SimSpin *s = &c->spin[w->id];
-  uint64_t stamp = simspin_stamp(c);
+  uint64_t stamp = simmem_stamp(c);
   if (s->stamp != stamp || !s->asked) *s = (SimSpin){.stamp = stamp};
   const SimSide *side = i->x;
   int64_t off[LANES];
@@ -93,7 +88,7 @@ void simspin_ask(SimWarp *w, const SimIns *i) {
 bool simspin_stuck(const SimWarp *w) {
   const SimSpin *s = &w->cluster->spin[w->id];
   return w->state == SW_RUN && s->stuck &&
-         s->stamp == simspin_stamp(w->cluster);
+         s->stamp == simmem_stamp(w->cluster);
 }
 
 bool simspin_same(const SimWarp *w, const SimWarp *u) {
@@ -254,12 +249,12 @@ static void find_writer(const SimWarp *w, const SimSpin *s, SimFault *f) {
   SimCluster *c = w->cluster;
   const SimProg *p = c->prog;
   int64_t g = NO_GRANULE;
-  if (s->m->space == SP_GMEM && shadow_has(s->m))
-    g = shadow_granule(c, s->m->area, shadow_place(s->m, s->at));
+  if (s->m->space == SP_GMEM && simareas_recorded(s->m))
+    g = shadow_granule(c, s->m->area, simareas_granule(s->m, s->at));
   else if (s->m->space == SP_SMEM)
     g = shadow_shared(c, s->home + s->m->base + (uint32_t)s->at);
-  if (g < 0 || !(c->gran[g].flags & GF_DEFINED)) return;
-  const SimGran *q = &c->gran[g];
+  if (g < 0 || !(shadow_of(c)->gran[g].flags & GF_DEFINED)) return;
+  const SimGran *q = &shadow_of(c)->gran[g];
   if (q->warp >= p->nall) return;
   f->spin.written = true;
   f->r.src2 = q->src;

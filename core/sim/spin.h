@@ -23,15 +23,6 @@ struct SimSpin {
   uint32_t home;           // shared memory: first byte of the CTA's memory
 };
 
-// Counts a change of the cluster's memory, or (global) of memory that all
-// clusters share.
-static inline void simspin_moved(SimCluster *c, bool global) {
-  c->moved++;
-  c->changed++;
-  if (global && c->prog->changes) ++*c->prog->changes;
-}
-// Returns the number of memory changes that this cluster can observe.
-uint64_t simspin_stamp(const SimCluster *c);
 // Records a poll by w at instruction i that changed nothing.
 void simspin_ask(SimWarp *w, const SimIns *i);
 // Returns a hash of the state of w before an instruction of a loop, without

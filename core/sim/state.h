@@ -27,11 +27,6 @@ typedef struct SimCluster SimCluster;
 typedef struct SimBatch SimBatch;
 typedef struct SimReach SimReach;
 typedef struct SimTaint SimTaint;
-typedef struct SimGran SimGran;
-typedef struct SimRead SimRead;
-typedef struct SimFar SimFar;
-typedef struct SimLines SimLines;
-typedef struct SimPages SimPages;
 typedef struct SimMbar SimMbar;
 typedef struct SimAsync SimAsync;
 typedef struct SimSpin SimSpin;
@@ -163,6 +158,7 @@ struct SimCta {
 
 struct SimCluster {
   const SimProg *prog;
+  const struct SimHooks *hooks;  // prog->hooks
   uint32_t index;          // index of the cluster in the launch
   uint64_t rng, serial, budget, patience, mmas;
   // values of `serial` at which simcluster_tick is called next, and up to which
@@ -172,7 +168,8 @@ struct SimCluster {
   int polls;
   // counters to detect livelocks (quiet_for in exec.c)
   uint64_t changed, still, since, quiet;
-  // moved: number of memory changes (spin.h). asleep: value of *prog->changes
+  // moved: number of memory changes (spin.h). asleep: value of
+  // prog->common->changes
   // when the cluster began to wait for others.
   uint64_t moved, asleep;
   // the cluster that was the next to begin to wait for others
@@ -190,16 +187,8 @@ struct SimCluster {
   SimCta *cta;
   uint32_t *clocks;  // vector clocks of the warps, then those of the barriers
   uint8_t *smem;
-  // shadow granules, ngran of at most maxgran (shadow.h)
-  SimGran *gran;
-  uint32_t ngran, maxgran;
-  SimLines *lines;         // tracked lines of global memory
-  SimPages *pages;         // pages of shared memory (shadow.h)
-  // List entries of shadow.c; index 0 is unused. The list of granule g starts
-  // at farat[g].
-  SimFar *far;
-  // farat is NULL until needed
-  uint32_t *farat, nfar, maxfar, farfree;
+  // state of listeners (hooks.h), by their numbers
+  void *own[SIM_OWNERS];
   SimMbar *mbar;           // mbarriers (mbar.c), or NULL until needed
   // for each 8 bytes of shared memory: index + 1 of the mbarrier there
   uint16_t *mbarat;
@@ -222,8 +211,6 @@ struct SimCluster {
   struct SimTape *tape;    // event log to write to, or NULL
   // for each CTA and warp: the warp's last access to the CTA's memory
   SimReach *reach;
-  // rows of order.c, allocated when needed
-  uint32_t *row, *place, *location, nplace, maxplace;
   // two entries for each statistics record: shared, global
   SimPattern *pattern;
   struct SimRequests *requests;  // recorded accesses, or NULL

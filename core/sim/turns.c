@@ -86,7 +86,7 @@ static bool alike_clusters(const SimProg *p) {
         (r >= SR_CLUSTERID_X && r <= SR_CLUSTERID_Z))
       return false;
   }
-  return p->relay != NULL;
+  return p->common != NULL;
 }
 
 // Reports whether i computes the lane number from the thread index.
@@ -146,7 +146,7 @@ SimTurns *simturns_new(const SimProg *p, const SimOpts *o) {
   enum { MOST = 4096 };
   SimTurns *t = base_realloc(NULL, sizeof *t);
   if (!t) return NULL;
-  uint64_t units = p->relay ? p->nunit : 1;
+  uint64_t units = p->common ? p->nunit : 1;
   *t = (SimTurns){.p = p, .o = o};
   if (units > MOST || units * (uint64_t)(p->nall + p->nmbar) > MOST) {
     t->always = SIM_MANY;
@@ -189,7 +189,7 @@ static int number_of(const SimTurns *t, const SimWarp *w) {
   return (int)(actor_of(t, w) - t->actor);
 }
 
-static uint64_t stamp_of(const SimCluster *c) { return simspin_stamp(c) + 1; }
+static uint64_t stamp_of(const SimCluster *c) { return simmem_stamp(c) + 1; }
 
 static bool can_go(const SimTurns *t, const SimWarp *w) {
   return w->state == SW_RUN &&
@@ -443,9 +443,9 @@ void simturns_join(SimTurns *t, SimCluster *c) {
   c->turns = NULL;
   c->causes = NULL;
   if (t->always & SIM_MANY) return;
-  if (!t->p->relay || !c->index) {
+  if (!t->p->common || !c->index) {
     size_t n = t->units * (size_t)t->p->nall;
-    bool its = t->p->relay || t->o->unit < 0 || t->o->unit == c->index;
+    bool its = t->p->common || t->o->unit < 0 || t->o->unit == c->index;
     t->first = c->index;
     t->count += t->n;
     t->n = 0;
@@ -582,7 +582,7 @@ SimOrders *simturns_orders(SimTurns *t) {
     int64_t k = simcauses_lanes(t->causes);
     if (k >= 0) r.flags |= SIM_LANES, r.src = t->turn[k].src;
   }
-  if (!n && !r.flags && t->o->unit < 0 && !t->p->relay) return NULL;
+  if (!n && !r.flags && t->o->unit < 0 && !t->p->common) return NULL;
   SimOrders *s = base_realloc(NULL, sizeof *s);
   if (!s) return NULL;
   if (n && !add_swaps(t, &r)) r.flags |= SIM_FULL;

@@ -15,6 +15,7 @@
 #include "sim/bulk.h"
 #include "sim/cover.h"
 #include "sim/meant.h"
+#include "sim/own.h"
 #include "sim/shadow.h"
 #include "sim/unread.h"
 
@@ -33,14 +34,14 @@ typedef struct Threads { uint32_t lanes[MAX_WARPS]; } Threads;
 
 // What the launch did to shared memory. A unit has the bytes of the narrowest
 // access.
-struct SimShared {
+typedef struct SimShared {
   // bits: units that were stored, that were read, and that held numbers other
   // than 0 which nothing read
   uint64_t *stored, *used, *lost;
   SimUnit *unit;
   bool begun;                // whether a block has set `unit`
   const bool *open;          // what simmeant_shared returned, or NULL
-};
+} SimShared;
 
 void simunread_start(Ctx *cx, SimProg *p) {
   size_t n = (size_t)(p->smem_bytes >> p->shift);
@@ -51,7 +52,7 @@ void simunread_start(Ctx *cx, SimProg *p) {
   s->used = arena_zero(cx, &cx->scratch, words);
   s->lost = arena_zero(cx, &cx->scratch, words);
   s->unit = arena_zero(cx, &cx->scratch, n * sizeof *s->unit);
-  p->used.shared = s;
+  p->own[OWN_UNREAD] = s;
 }
 
 // ---- at the end of a cluster ----
@@ -59,7 +60,7 @@ void simunread_start(Ctx *cx, SimProg *p) {
 static void put_unit(const SimCluster *c, const SimLevel *v, uint32_t g,
                      SimUnit *u) {
   const SimProg *p = c->prog;
-  const SimGran *q = &c->gran[g];
+  const SimGran *q = &shadow_of(c)->gran[g];
   uint32_t n = (uint32_t)p->nwarp;
   *u = (SimUnit){.src = q->src, .writer = {-1, -1}, .reader = {-1, -1}};
   if (q->warp < p->nwarp && q->lanes) {
@@ -95,8 +96,8 @@ static void flush(SimShared *s, const Word *w) {
 
 void simunread_add(const SimCluster *c) {
   const SimProg *p = c->prog;
-  const SimPages *t = c->pages;
-  SimShared *s = p->used.shared;
+  const SimPages *t = shadow_of(c)->pages;
+  SimShared *s = p->own[OWN_UNREAD];
   if (!s) return;
   bool first = !__atomic_exchange_n(&s->begun, true, __ATOMIC_RELAXED);
   uint32_t size = (uint32_t)p->smem_bytes, home = 0;
@@ -110,7 +111,7 @@ void simunread_add(const SimCluster *c) {
     for (; at < end; at += 1u << v->shift) {
       if (at - home >= size) home += size;
       uint32_t g = v->first + (at >> v->shift), k = (at - home) >> p->shift;
-      const SimGran *q = &c->gran[g];
+      const SimGran *q = &shadow_of(c)->gran[g];
       uint64_t bits = unit << (k & 63);
       if (k / 64 != now.word) {
         flush(s, &now);
@@ -221,7 +222,7 @@ static bool is_lost(const SimShared *s, size_t from, size_t end) {
 
 static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
   const Mem *m = &p->fn->mem.p[j];
-  SimShared *s = p->used.shared;
+  SimShared *s = p->own[OWN_UNREAD];
   const SimMem *own = p->mem[m->ref];
   int bits = dtype_bits(m->type);
   if (m->space != SP_SMEM || bits < 8 || m->ptx || m->partial_ok || !own ||
@@ -259,7 +260,8 @@ static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
 
 int simunread_find(Ctx *cx, SimProg *p, SimUnread unread[SIM_GAPS]) {
   int n = 0;
-  for (size_t j = 0; p->used.shared && j < p->fn->mem.n && n < SIM_GAPS; j++)
+  if (!p->own[OWN_UNREAD]) return 0;
+  for (size_t j = 0; j < p->fn->mem.n && n < SIM_GAPS; j++)
     n += find_unread(cx, p, (int32_t)j, &unread[n]);
   return n;
 }

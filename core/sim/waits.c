@@ -139,7 +139,7 @@ void simwaits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
   uint32_t group;
   int lane;
   if (f->access.agent == AGENT_CPASYNC) {
-    if (simmem_group(u, g, &lane, &group))
+    if (simmem_group(u, shadow_byte(u->cluster, g), &lane, &group))
       judge_group(f, x, l, u, GROUPS_CPASYNC, lane, group);
     return;
   }
@@ -156,7 +156,8 @@ void simwaits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
 bool simwaits_ahead(const Access *x, int l, const SimWarp *u, uint32_t g) {
   uint32_t group;
   int lane;
-  return simmem_group(u, g, &lane, &group) && x->w->committed[l] &&
+  return simmem_group(u, shadow_byte(u->cluster, g), &lane, &group) &&
+         x->w->committed[l] &&
          group >= x->w->committed[l];
 }
 
@@ -197,7 +198,7 @@ static bool is_ready(const Access *x, int l, const SimGran *q) {
 // Returns the warp whose writes in flight fill granules a and b, the latter by
 // a cp.async. Returns NULL if there is none.
 static const SimWarp *filler_of(const SimCluster *c, uint32_t a, uint32_t b) {
-  const SimGran *p = &c->gran[a], *q = &c->gran[b];
+  const SimGran *p = &shadow_of(c)->gran[a], *q = &shadow_of(c)->gran[b];
   bool both = p->flags & q->flags & GF_PENDING && p->warp == q->warp &&
               p->warp < c->prog->nall && copies(c->prog, q->src, true);
   return both ? &c->warp[p->warp] : NULL;
@@ -207,9 +208,9 @@ static const SimWarp *filler_of(const SimCluster *c, uint32_t a, uint32_t b) {
 static bool share_group(const SimWarp *u, uint32_t a, uint32_t b) {
   int lane[2];
   uint32_t group[2];
-  return simmem_group(u, a, &lane[0], &group[0]) &&
-         simmem_group(u, b, &lane[1], &group[1]) && lane[0] == lane[1] &&
-         group[0] == group[1];
+  return simmem_group(u, shadow_byte(u->cluster, a), &lane[0], &group[0]) &&
+         simmem_group(u, shadow_byte(u->cluster, b), &lane[1], &group[1]) &&
+         lane[0] == lane[1] && group[0] == group[1];
 }
 
 // Reports whether a cp.async of the threads that execute line `src` fills
@@ -243,13 +244,13 @@ void simwaits_look(SimFault *f, const Access *x, int l, uint32_t g) {
     int64_t to = at % m->stage + k * m->stage;
     if (to == at || to >= m->bytes) continue;
     uint32_t other = shadow_shared(c, (uint32_t)(first + to));
-    const SimGran *q = &c->gran[other];
+    const SimGran *q = &shadow_of(c)->gran[other];
     bool ready = is_ready(x, l, q);
     // a wait left the copy of u to granule g pending; u fills `other`, too
     const SimWarp *u =
       f->r.lack == LACK_PENDING ? filler_of(c, g, other) : NULL;
     bool same = u && share_group(u, g, other);
-    bool open = u && simmem_open(u, other);
+    bool open = u && simmem_open(u, (uint32_t)(first + to));
     bool filled = f->r.kind == SIM_UNINIT && is_filled(c->prog, f->r.src, q);
     if (!ready && (f->r.elsewhere >= 0 || !(same || open || filled))) continue;
     f->r.elsewhere = f->r.offset + (to - at) * 8 / m->own;

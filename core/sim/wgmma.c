@@ -189,7 +189,7 @@ static void lend_piece(void *ud, uint32_t at) {
   if (!m || at < m->base || at + PIECE > m->base + m->bytes)
     m = l->x.m = object_at(l->mma, at);
   if (m) {
-    shadow_lend(&l->x, 0, w->home + at, l->actor, l->epoch);
+    w->cluster->hooks->agent_reads(&l->x, 0, w->home + at, l->actor, l->epoch);
     return;
   }
   SimFault *f = simreport_fault(w, SIM_OOB, 0, l->x.i->src, 0,
@@ -471,11 +471,11 @@ static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
   // All lanes of u wait together, so it suffices that any lane's wait happens
   // before lane l.
   for (uint32_t m = u->valid; m; m &= m - 1)
-    if (simorder_before(w, l, u->id, m & -m, clk)) return true;
+    if (w->cluster->hooks->before(w, l, u->id, m & -m, clk)) return true;
   // If u arrived at another block's mbarrier after the wait, lane l may know
   // only the epoch of u's turn actor (mbar.h).
   return prog->nturn &&
-         simorder_before(w, l, simmbar_turn(prog) + u->id, 1, clk);
+         w->cluster->hooks->before(w, l, simmbar_turn(prog) + u->id, 1, clk);
 }
 
 int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch) {
@@ -515,7 +515,7 @@ bool simwgmma_wait(SimWarp *w, const SimIns *i) {
   t->njob -= some;
   t->done += (uint32_t)some;
   keep_wait(w, t, n);
-  simorder_learn(w, w->valid, actor_of(w), n);
+  w->cluster->hooks->learn(w, w->valid, actor_of(w), n);
   return true;
 }
 

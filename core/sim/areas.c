@@ -1,0 +1,65 @@
+// Areas: the host memory of the arguments of a launch. The machine accesses an
+// area at the grain of the narrowest access that the kernel makes to it.
+#include "sim/address.h"
+#include "sim/areas.h"
+
+enum { ALIGN = 256 };
+
+static bool meets(const SimArea *a, const SimArea *b) {
+  return a->p < b->p + b->bytes && b->p < a->p + a->bytes;
+}
+
+static void unite(SimArea *a, const SimArea *b) {
+  uint8_t *end = a->p + a->bytes, *e = b->p + b->bytes;
+  if (e > end) end = e;
+  if (b->p < a->p) a->p = b->p;
+  a->bytes = (size_t)(end - a->p);
+}
+
+void simareas_find(Ctx *cx, SimProg *p) {
+  size_t n = simaddress_pieces(p);
+  p->area = arena_zero(cx, &cx->scratch, (n + 1) * sizeof *p->area);
+  for (size_t k = 0; k < n; k++) {
+    const LaunchArg *a = simaddress_piece(p, k);
+    if (!a) continue;
+    SimArea new = {.p = a->p, .bytes = a->bytes, .shift = 5};
+    for (int j = p->narea; j-- > 0;)
+      if (meets(&new, &p->area[j])) {
+        unite(&new, &p->area[j]);
+        p->area[j] = p->area[--p->narea];
+        j = p->narea;
+      }
+    p->area[p->narea++] = new;
+  }
+  uint64_t end = ALIGN;  // no area starts at address 0
+  for (int k = 0; k < p->narea; k++) {
+    SimArea *a = &p->area[k];
+    a->start = end + (uintptr_t)a->p % ALIGN;
+    end = (a->start + a->bytes + ALIGN - 1) / ALIGN * ALIGN;
+  }
+}
+
+uint64_t simareas_start_of(const SimMem *m) {
+  if (!m->area) return (uintptr_t)m->p;
+  return m->area->start + (uint64_t)(m->p - m->area->p);
+}
+
+SimArea *simareas_area(const SimProg *p, int32_t arg) {
+  return simareas_area_of(p, &p->launch->arg[arg]);
+}
+
+SimArea *simareas_area_of(const SimProg *p, const LaunchArg *a) {
+  SimArea one = {.p = a->p, .bytes = a->bytes};
+  for (int k = 0; k < p->narea; k++)
+    if (meets(&one, &p->area[k])) return &p->area[k];
+  return NULL;
+}
+
+void simareas_note(const SimMem *m, int bytes, bool write) {
+  SimArea *a = m->area;
+  if (!a) return;
+  while (bytes >> a->shift == 0 || (m->p - a->p) % ((ptrdiff_t)1 << a->shift))
+    a->shift--;
+  a->written |= write;
+}
+// SPDX-License-Identifier: MIT

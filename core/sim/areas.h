@@ -1,0 +1,52 @@
+// Host memory of the arguments of a launch (areas.c).
+#ifndef CUTE_SIMAREAS_H
+#define CUTE_SIMAREAS_H
+
+#include "sim/prog.h"
+
+// Host memory of one argument, or of several arguments that overlap. CTAs'
+// accesses to it are recorded in pages of granules (blocks.c; relay.c if
+// clusters communicate), which are created on first use. A granule has the size
+// of the narrowest access.
+enum { SIM_PLANES = 4 };
+typedef struct SimPlace SimPlace;
+struct SimArea {
+  uint8_t *p;
+  size_t bytes;
+  // address on the simulated device, where each area follows the previous one
+  uint64_t start;
+  int shift;               // log2 of the bytes of a granule
+  // whether the kernel writes the memory, and whether races are possible
+  bool written, watched;
+  // whether the memory contains tensor maps that copies use
+  bool maps;
+  uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
+  SimPlace **place;
+  // for each granule a bit: whether the launch read it, and whether it stored
+  // to it; NULL: not recorded (cover.h)
+  uint64_t *read, *stored;
+};
+
+// simareas_find finds the areas of all pointer arguments and of memory that
+// raw pointers may access. simareas_note records that an instruction of the
+// kernel reads or writes `bytes` bytes of an area in one access.
+void simareas_find(Ctx *cx, SimProg *p);
+SimArea *simareas_area(const SimProg *p, int32_t arg);
+SimArea *simareas_area_of(const SimProg *p, const LaunchArg *a);
+// Returns the address of an object on the simulated device. Unlike host
+// addresses, it is the same in every run.
+uint64_t simareas_start_of(const SimMem *m);
+void simareas_note(const SimMem *m, int bytes, bool write);
+
+// Reports whether the kernel writes the area of an object in global memory, so
+// that accesses to the object are recorded.
+static inline bool simareas_recorded(const SimMem *m) {
+  return m->area && m->area->written;
+}
+// Returns which granule of its area contains byte `at` of m.
+static inline size_t simareas_granule(const SimMem *m, int64_t at) {
+  return (size_t)(m->p - m->area->p + at) >> m->area->shift;
+}
+
+#endif
+// SPDX-License-Identifier: MIT

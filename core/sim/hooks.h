@@ -1,0 +1,118 @@
+// Hooks: what the machine announces while it runs a launch. The machine calls
+// no function that checks a program: checks listen to SimProg.hooks, and return
+// nothing that changes what the machine computes.
+#ifndef CUTE_SIMHOOKS_H
+#define CUTE_SIMHOOKS_H
+
+#include "sim/state.h"
+
+// An access by lanes of a warp to elements of memory object m.
+typedef struct Access {
+  SimWarp *w;
+  const SimIns *i;
+  const SimMem *m;
+  const int64_t *off;     // for each lane: offset in elements
+  int64_t at[LANES];      // for each lane: byte offset in the object
+  // global memory: offset in bytes of the granule that is being checked
+  int64_t piece;
+  // memory of other CTAs: for each lane, the first byte of the owner's memory
+  uint32_t home[LANES];
+  int bytes;
+  int64_t unit;  // alignment in bytes that the access needs; 0: `bytes`
+  bool write;
+  bool agent;             // whether the access is made through the async proxy
+  // whether the access belongs to a cp.async, which may happen later
+  bool flying;
+  // whether the access is an operation on an mbarrier, which waiting threads
+  // acquire
+  bool barrier;
+  // mbarrier at which the access completes; NULL: none
+  const struct SimMbar *ends;
+  // Writes: lane l writes the bytes at data + l * stride; NULL: unknown bytes.
+  // same: the lanes whose bytes equal those in shared memory.
+  const uint8_t *data;
+  int stride;
+  uint32_t same;
+} Access;
+
+// Returns the address in the cluster's shared memory that lane l accesses.
+static inline uint32_t simmem_address(const Access *x, int l) {
+  uint32_t home = x->m->rank ? x->home[l] : x->w->home;
+  return home + x->m->base + (uint32_t)x->at[l];
+}
+
+// What a release gives to a SimPast. ALL: everything that happens before the
+// lanes, and their own accesses. AGENTS: epochs of asynchronous agents, but not
+// what agents wrote for threads. FENCED: what the lanes fenced for the cluster.
+typedef enum SimGive { GIVE_ALL, GIVE_AGENTS, GIVE_FENCED } SimGive;
+
+typedef void SimFound(void *ud, const SimFault *f);
+
+typedef struct SimHooks {
+  // ---- the launch ----
+  // start allocates records in cx->scratch. find calls `found` for the faults
+  // that only the whole launch shows. stop frees the records.
+  void (*start)(Ctx *cx, SimProg *p);
+  void (*find)(const SimProg *p, SimFound *found, void *ud);
+  void (*stop)(SimProg *p);
+
+  // ---- a cluster ----
+  // open allocates records of a cluster and returns false if memory is
+  // exhausted, reset prepares them for a run, end is called after the run, and
+  // close frees them.
+  bool (*open)(SimCluster *c);
+  void (*reset)(SimCluster *c);
+  void (*end)(SimCluster *c);
+  void (*close)(SimCluster *c);
+
+  // ---- memory ----
+  // The lanes of mask access memory. Called once for all lanes, before bytes
+  // move.
+  void (*access)(Access *x, uint32_t mask);
+  // The lanes of mask executed an atomic, and those of `stored` stored a value.
+  // Called after `access`.
+  void (*atomic)(Access *x, uint32_t mask, uint32_t stored);
+  // Lane l's agent will read or write memory: x->bytes bytes at addr of shared
+  // memory, or at x->at[l] of global memory. A read is complete for threads
+  // that know `epoch` of `actor`; actor -1: the agent already reads the bytes
+  // for another lane.
+  void (*agent_reads)(Access *x, int l, uint32_t addr, int actor,
+                      uint32_t epoch);
+  void (*agent_writes)(Access *x, int l, uint32_t addr);
+  // An agent's or cp.async's write to `bytes` bytes at addr of shared memory,
+  // from line src, became visible as a write by `lanes` of `actor` in epoch
+  // clk. proxy: it used the async proxy.
+  void (*landed)(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
+                 uint32_t lanes, uint32_t clk, uint32_t src, bool proxy);
+  // Lane l's agent completed a write to global memory, or its cp.async a read,
+  // which now counts as a read by `actor` in epoch clk.
+  void (*settled)(Access *x, int l, int actor, uint32_t clk);
+
+  // ---- order ----
+  // All lanes of mask synchronize with each other.
+  void (*meet)(SimWarp *w, uint32_t mask);
+  // The lanes of mask release to `to`, or acquire `from`.
+  void (*give)(SimWarp *w, uint32_t mask, SimPast *to, SimGive what);
+  void (*take)(SimWarp *w, uint32_t mask, const SimPast *from);
+  // The lanes of mask release only the epochs of turn actors (mbar.h).
+  void (*give_turns)(SimWarp *w, uint32_t mask, uint32_t *to);
+  void (*forget)(const SimCluster *c, SimPast *p);
+  // The lanes of mask acquire what an actor that is not a warp did up to an
+  // epoch.
+  void (*learn)(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
+  void (*fence)(SimWarp *w, FenceKind kind);
+  // w waits for groups of a kind at instruction i.
+  void (*waits)(SimWarp *w, SimGroups kind, const SimIns *i);
+
+  // ---- questions of the machine's own checks ----
+  // before: whether accesses by `lanes` of actor u in epoch clk happen before
+  // lane l of w. knows: the same for a thread of cluster `unit`. holds: whether
+  // `past` covers epoch clk of an actor that is not a warp.
+  bool (*before)(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
+  bool (*knows)(SimWarp *w, int l, uint32_t unit, int warp, int lane,
+                uint32_t clk);
+  bool (*holds)(const SimProg *p, const SimPast *past, int actor, uint32_t clk);
+} SimHooks;
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,355 @@
+// Hands on what the machine announces (hooks.h) to the checks that need it.
+#include "sim/watch.h"
+
+#include "sim/access.h"
+#include "sim/blocks.h"
+#include "sim/cover.h"
+#include "sim/relay.h"
+#include "sim/shadow.h"
+#include "sim/turns.h"
+#include "sim/waits.h"
+
+#include <string.h>
+
+// ---- the launch and its clusters ----
+
+static void start(Ctx *cx, SimProg *p) {
+  if (p->common) simrelay_start(cx, p);
+  else simblocks_start(cx, p);
+}
+
+static void stop(SimProg *p) {
+  simblocks_free(p);
+  simrelay_free(p);
+}
+
+static bool open(SimCluster *c) { return shadow_init(c) && simorder_init(c); }
+
+static void reset(SimCluster *c) {
+  shadow_reset(c);
+  simorder_reset(c);
+}
+
+static void end(SimCluster *c) { c->out->granules = shadow_of(c)->maxgran; }
+
+static void close(SimCluster *c) {
+  shadow_free(c);
+  simorder_free(c);
+}
+
+// ---- bytes of global memory that were never written ----
+
+static bool all_defined(const uint8_t *bits, int64_t at, int n) {
+  for (int64_t k = at; k < at + n; k++)
+    if (!(__atomic_load_n(&bits[k / 8], __ATOMIC_RELAXED) >> (k & 7) & 1))
+      return false;
+  return true;
+}
+
+// Reports a fault if some bytes that lane l reads are undefined although the
+// object does not allow undefined bytes.
+static void check_defined(const Access *x, int l) {
+  const SimMem *m = x->m;
+  if (!m->defined || m->lax || all_defined(m->defined, x->at[l], x->bytes))
+    return;
+  int64_t bit = x->agent ? x->at[l] * 8 : simprog_bit(m, x->off[l]);
+  SimFault *f = simreport_fault(x->w, SIM_UNINIT, l, x->i->src, 0, m->index,
+                                bit / m->own);
+  if (!f || x->agent) return;
+  f->access.write = x->write;
+  f->access.size = x->bytes;
+}
+
+// Records that the bytes that lane l writes are defined. Uses atomics, because
+// other host threads write neighbouring bits.
+static void set_defined(const Access *x, int l) {
+  uint8_t *bits = x->m->defined;
+  int64_t end = x->at[l] + x->bytes;
+  for (int64_t k = x->at[l]; bits && k < end;) {
+    int64_t upto = (k | 7) + 1;
+    if (upto > end) upto = end;
+    unsigned m = ((1u << (upto - k)) - 1) << (k & 7);
+    uint8_t old = __atomic_load_n(&bits[k / 8], __ATOMIC_RELAXED);
+    if ((old & m) != m)
+      __atomic_fetch_or(&bits[k / 8], (uint8_t)m, __ATOMIC_RELAXED);
+    k = upto;
+  }
+}
+
+// ---- accesses ----
+
+// Checks for races with other clusters. The lanes of mask read, or write the
+// bytes at x->data (NULL: an atomic writes).
+static void meet_others(Access *x, uint32_t mask) {
+  const SimMem *m = x->m;
+  if (m->area && m->area->place)
+    simrelay_access(x, mask, x->data, x->stride);
+  else if (m->area && m->area->watched)
+    simblocks_access(x->w, x->i, m, mask, x->at, x->bytes, x->data, x->stride);
+}
+
+static bool in_relay(const Access *x) { return x->w->cluster->prog->common; }
+
+// Returns the shadow granule of lane l's bytes in global memory, or NO_GRANULE
+// if the kernel does not write that memory.
+static int64_t global_granule(const Access *x, int l) {
+  const SimMem *m = x->m;
+  if (!simareas_recorded(m)) return NO_GRANULE;
+  return shadow_granule(x->w->cluster, m->area,
+                        simareas_granule(m, x->at[l]));
+}
+
+// Returns the first shadow granule of lane l's bytes in shared memory.
+static uint32_t shared_granule(const Access *x, int l) {
+  return shadow_run(x->w->cluster, simmem_address(x, l),
+                    (uint32_t)x->bytes).g;
+}
+
+// Records lane l's access as part of the current scheduling step (turns.h).
+static void note(const Access *x, int l, int how) {
+  SimPlaces s = simmem_places(x, l);
+  for (int k = 0; k < s.n; k++) {
+    uint64_t was = 0;
+    memcpy(&was, s.p + k * s.size, s.size < 8 ? (size_t)s.size : 8);
+    simcauses_access(x->w, s.key + (uint64_t)k, how, was);
+  }
+}
+
+static void note_all(const Access *x, uint32_t mask) {
+  int how = !x->write ? CAUSE_READ
+            : x->i->alone ? CAUSE_ADD + (int)x->i->imm : CAUSE_WRITE;
+  for (; mask; mask &= mask - 1) note(x, __builtin_ctz(mask), how);
+}
+
+// Records in the bits of `map` which bytes of global memory the lanes access
+// (cover.h). The machine has found whether they are adjacent, except for a
+// cp.async, which is counted later.
+static void cover(const Access *x, uint32_t mask, uint64_t *map) {
+  const SimPattern *q = x->w->cluster->pattern;
+  bool counted = x->i->op != OP_CPASYNC && x->i->stat >= 0;
+  if (counted) q += x->i->stat * 2 + 1;
+  if (x->agent)
+    simcover_run(map, x->m, x->at[__builtin_ctz(mask)], x->bytes);
+  else if (counted && mask == FULL && q->mask == FULL && q->y)
+    simcover_run(map, x->m, x->at[0], LANES * x->bytes);
+  else
+    simcover_lanes(map, x->m, mask, x->at, x->bytes);
+}
+
+static void read_global(Access *x, uint32_t mask) {
+  bool recorded = simareas_recorded(x->m);
+  if (!recorded && !x->m->defined && !x->i->sem) return;
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    check_defined(x, l);
+    if (recorded) shadow_read_global(x, l);
+    if (!x->i->sem) continue;
+    simorder_read(x->w, x->i, l, global_granule(x, l));
+    if (in_relay(x)) simrelay_read(x->w, x->i, l, x->m, x->at[l]);
+  }
+}
+
+static void read_shared(Access *x, uint32_t mask) {
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    shadow_read(x, l, simmem_address(x, l));
+    if (x->i->sem) simorder_read(x->w, x->i, l, shared_granule(x, l));
+  }
+}
+
+// Reports whether the last write to granule g was a release by lane l of w.
+static bool own_release(const SimWarp *w, int l, const SimGran *g) {
+  return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
+}
+
+// Reports whether lane l stores the bytes that its address holds after the
+// stores of the lower lanes of mask. All lanes store equally many aligned
+// bytes, so a lower lane stores either the same bytes or none of them.
+static bool is_same(const Access *x, uint32_t mask, int l) {
+  const SimCluster *c = x->w->cluster;
+  uint32_t addr = simmem_address(x, l);
+  const SimGran *q = shadow_at(c, addr);
+  bool now = q->warp == x->w->id && q->clk == x->w->clk;
+  uint32_t lower = now ? q->lanes & mask & ((1u << l) - 1) : 0;
+  while (lower) {
+    int k = LANES - 1 - __builtin_clz(lower);
+    if (simmem_address(x, k) == addr)
+      return memcmp(x->data + k * x->stride, x->data + l * x->stride,
+                    (size_t)x->bytes) == 0;
+    lower ^= 1u << k;
+  }
+  return x->same >> l & 1;
+}
+
+// Returns the flags of a granule after x writes it. Elements narrower than a
+// byte are stored by atomics.
+static uint8_t flags_of(const Access *x) {
+  if (x->flying) return GF_PENDING;
+  return x->m->bits < 8 ? GF_DEFINED | GF_STRONG : shadow_flags(x->i);
+}
+
+static void write_shared(Access *x, uint32_t mask) {
+  SimCluster *c = x->w->cluster;
+  uint8_t flags = flags_of(x);
+  for (uint32_t m = mask; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    int64_t g = NO_GRANULE;
+    if (x->i->sem) g = shared_granule(x, l);
+    bool keep = g >= 0 && own_release(x->w, l, &shadow_of(c)->gran[g]);
+    shadow_write(x, l, simmem_address(x, l), x->data && is_same(x, mask, l),
+                 flags);
+    if (x->i->sem) simorder_write(x->w, x->i, l, g, keep);
+  }
+}
+
+static void write_global(Access *x, uint32_t mask) {
+  const SimMem *m = x->m;
+  SimCluster *c = x->w->cluster;
+  uint8_t flags = flags_of(x);
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    int64_t g = x->i->sem ? global_granule(x, l) : NO_GRANULE;
+    bool keep = g >= 0 && own_release(x->w, l, &shadow_of(c)->gran[g]);
+    if (simareas_recorded(m))
+      shadow_write_global(x, l, x->data ? x->data + l * x->stride : NULL,
+                          flags);
+    if (x->i->sem) simorder_write(x->w, x->i, l, g, keep);
+    if (x->i->sem && in_relay(x))
+      simrelay_write(x->w, x->i, l, m, x->at[l], keep);
+    set_defined(x, l);
+  }
+}
+
+// Announces an access to global memory to the checks between clusters and of
+// coverage.
+static void announce(Access *x, uint32_t mask) {
+  const SimArea *a = x->m->area;
+  if (!a) return;
+  meet_others(x, mask);
+  uint64_t *map = x->write ? a->stored : a->read;
+  if (map) cover(x, mask, map);
+}
+
+// Lane l's agent completes an access to global memory that was announced
+// when it started.
+static void complete(Access *x, int l) {
+  bool combines = x->write && !x->data;
+  if (combines) check_defined(x, l);
+  announce(x, 1u << l);
+  if (x->write) set_defined(x, l);
+  else check_defined(x, l);
+}
+
+static void access_global(Access *x, uint32_t mask) {
+  // Stores of elements narrower than a byte are not compared with the accesses
+  // of other clusters.
+  if (!x->write || x->m->bits >= 8) announce(x, mask);
+  if (x->i->op == OP_ATOMIC) return;  // see atomic()
+  if (x->write) write_global(x, mask);
+  else read_global(x, mask);
+}
+
+static void access(Access *x, uint32_t mask) {
+  SimCluster *c = x->w->cluster;
+  if (x->agent) {
+    complete(x, __builtin_ctz(mask));
+    return;
+  }
+  if (c->causes && x->i->sem) note_all(x, mask);
+  if (x->m->space != SP_SMEM) access_global(x, mask);
+  else if (!x->write) read_shared(x, mask);
+  else if (x->i->op != OP_ATOMIC) write_shared(x, mask);
+  // Accesses after a release are in a new epoch.
+  bool releases = x->write && x->i->sem >= SEM_RELEASE;
+  if (releases && x->i->op != OP_ATOMIC) x->w->clk++;
+}
+
+// Records lane l's atomic on granule g. stored: it stored a value.
+static void atomic_lane(Access *x, int l, int64_t g, bool stored) {
+  SimCluster *c = x->w->cluster;
+  bool relay = x->m->space == SP_GMEM && in_relay(x);
+  bool keep = shadow_of(c)->gran[g].flags & GF_RELEASED;
+  uint8_t flags = shadow_flags(x->i);
+  if (x->m->space == SP_SMEM) {
+    uint32_t addr = simmem_address(x, l);
+    shadow_defined(x, l, addr);
+    simorder_read(x->w, x->i, l, g);
+    shadow_write(x, l, addr, false, flags);
+  } else {
+    check_defined(x, l);
+    set_defined(x, l);
+    simorder_read(x->w, x->i, l, g);
+    if (relay) simrelay_read(x->w, x->i, l, x->m, x->at[l]);
+    shadow_write_global(x, l, NULL, flags);
+  }
+  if (!x->w->vain && stored) {
+    simorder_write(x->w, x->i, l, g, keep);
+    if (relay) simrelay_write(x->w, x->i, l, x->m, x->at[l], true);
+  } else if (keep) {
+    shadow_of(c)->gran[g].flags |= GF_RELEASED;
+  }
+}
+
+static void atomic(Access *x, uint32_t mask, uint32_t stored) {
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    int64_t g = x->m->space == SP_SMEM ? (int64_t)shared_granule(x, l)
+                                       : global_granule(x, l);
+    if (g != NO_GRANULE) atomic_lane(x, l, g, stored >> l & 1);
+  }
+  if (x->i->sem >= SEM_RELEASE) x->w->clk++;
+}
+
+// ---- agents ----
+
+static void agent_reads(Access *x, int l, uint32_t addr, int actor,
+                        uint32_t epoch) {
+  if (x->m->space == SP_SMEM) shadow_lend(x, l, addr, actor, epoch);
+  else if (simareas_recorded(x->m)) shadow_lend_global(x, l, actor, epoch);
+}
+
+static void agent_writes(Access *x, int l, uint32_t addr) {
+  uint8_t flags = GF_PENDING | (x->agent ? GF_AGENT : 0);
+  if (x->m->space == SP_SMEM) shadow_write(x, l, addr, false, flags);
+  else if (simareas_recorded(x->m)) shadow_write_global(x, l, NULL, flags);
+}
+
+static void landed(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
+                   uint32_t lanes, uint32_t clk, uint32_t src, bool proxy) {
+  shadow_set_all(c, addr, bytes, actor, lanes, clk, src,
+                 GF_DEFINED | (proxy ? GF_AGENT : 0));
+}
+
+static void settled(Access *x, int l, int actor, uint32_t clk) {
+  if (!simareas_recorded(x->m)) return;
+  if (x->write) shadow_settle_global(x, l);
+  else shadow_landed_global(x, l, actor, clk);
+}
+
+// ---- order ----
+
+static void give(SimWarp *w, uint32_t mask, SimPast *to, SimGive what) {
+  switch (what) {
+    case GIVE_ALL: simorder_give(w, mask, to); return;
+    case GIVE_AGENTS: simorder_give_agents(w, mask, to); return;
+    case GIVE_FENCED: simorder_give_fenced(w, mask, to); return;
+  }
+}
+
+static void fence(SimWarp *w, FenceKind kind) {
+  if (w->cluster->prog->common) simrelay_fence(w, kind);
+  simorder_fence(w, kind);
+}
+
+const SimHooks watch_hooks = {
+  .start = start, .find = simblocks_find, .stop = stop, .open = open,
+  .reset = reset, .end = end, .close = close,
+  .access = access, .atomic = atomic,
+  .agent_reads = agent_reads, .agent_writes = agent_writes, .landed = landed,
+  .settled = settled,
+  .meet = simorder_meet, .give = give, .take = simorder_take,
+  .give_turns = simorder_give_turns, .forget = simorder_forget,
+  .learn = simorder_learn, .fence = fence, .waits = simwaits_note,
+  .before = simorder_before, .knows = simrelay_knows, .holds = simorder_holds,
+};
+// SPDX-License-Identifier: MIT

@@ -10,7 +10,7 @@ local build = arg[1]
 -- other. The simulator is exempt until its operations are split into files.
 local MOST = 3
 local EXEMPT = {layout = true}
-local LARGER = {sim = 22}
+local LARGER = {sim = 12}
 
 -- The largest number of names that a file may export. layout.c exports more,
 -- because it has all functions that build layouts and take them apart.

@@ -12,7 +12,9 @@
 
 #include "layout/composed.h"
 #include "layout/notation.h"
+#include "sim/clock.h"
 #include "sim/sim.h"
+#include "sim/turns.h"
 #include "sim/watch.h"
 
 // The owner of all memory that a run of the simulator allocates, so that an
@@ -739,15 +741,15 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_int(L, "granules", (int64_t)r->granules);
   face_set_int(L, "left", r->left);
   if (r->nonfinite.op) push_nonfinite(L, fn, &r->nonfinite);
-  lua_createtable(L, r->ngap, 0);
-  for (int k = 0; k < r->ngap; k++) {
-    push_gap(L, fn, &r->gap[k]);
+  lua_createtable(L, r->parts.ngap, 0);
+  for (int k = 0; k < r->parts.ngap; k++) {
+    push_gap(L, fn, &r->parts.gap[k]);
     lua_rawseti(L, -2, k + 1);
   }
   lua_setfield(L, -2, "gaps");
-  lua_createtable(L, r->nunread, 0);
-  for (int k = 0; k < r->nunread; k++) {
-    push_unread(L, fn, &r->unread[k]);
+  lua_createtable(L, r->parts.nunread, 0);
+  for (int k = 0; k < r->parts.nunread; k++) {
+    push_unread(L, fn, &r->parts.unread[k]);
     lua_rawseti(L, -2, k + 1);
   }
   lua_setfield(L, -2, "unread");
@@ -892,7 +894,7 @@ static int l_sim_run(lua_State *L) {
                .strict = face_get_bool(L, 2, "strict"), .hooks = &watch_hooks,
                .progress = b->progress ? call_progress : NULL, .ud = b};
   l.nedit = editlib_get(L, &b->cx, 2, fn, &l.edit);
-  o.decided = face_get_bool(L, 2, "decided");
+  o.steps = face_get_bool(L, 2, "decided") ? &turns_steps : NULL;
   o.unit = face_get_int(L, 2, "unit", -1);
   o.all = o.unit >= 0 && face_get_bool(L, 2, "all");
   l.tries = face_get_bool(L, 2, "tries");
@@ -909,6 +911,7 @@ static int l_sim_run(lua_State *L) {
   if (lua_getfield(L, 2, "machine") != LUA_TNIL) {
     get_machine(L, &m);
     o.machine = &m;
+    o.log = &clock_log;
   }
   lua_pop(L, 1);
   b->result = sim_run(&b->cx, &l, &o);

@@ -11,8 +11,6 @@
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/shadow.h"
-#include "sim/tape.h"
-#include "sim/turns.h"
 
 #include <string.h>
 
@@ -68,8 +66,8 @@ SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
   }
   c->async[c->nasync++] = a;
   c->landing += by == BY_MBAR;
-  if (c->tape && by == BY_MBAR) a->tape = simtape_agent(w);
-  if (c->turns && by == BY_MBAR) simturns_started(c->turns, a);
+  if (c->log && by == BY_MBAR) a->tape = c->log->agent(w);
+  if (c->steps && by == BY_MBAR) c->steps->started(a);
   return a;
 }
 
@@ -169,8 +167,8 @@ void simasync_land(SimCluster *c, size_t k) {
     simmbar_land(b, a->w, a->lane, a->i->src, true);
   simmbar_turned(c, b, a->turns);
   uint32_t bytes = a->bytes;
-  if (c->tape)
-    simtape_land(a->w, a->tape, &b->past[OPEN].gate,
+  if (c->log)
+    c->log->land(a->w, a->tape, &b->past[OPEN].gate,
                  (int)(b->at / c->prog->smem_bytes), bytes);
   drop(c, k);
   c->vain = 0;

@@ -9,7 +9,6 @@
 
 #include "layout/algebra.h"
 #include "sim/regs.h"
-#include "sim/tape.h"
 
 static int64_t value_at(SimWarp *w, const SimTerm *t, int l) {
   if (!t->slot) return t->konst;
@@ -143,7 +142,7 @@ static void check_layouts(SimWarp *w, const SimIns *i, int l) {
 void simclaim_check(SimWarp *w, const SimIns *i) {
   const SimClaim *c = i->x;
   if (c->note) {
-    if (w->cluster->tape) simtape_mark(w, c->note, c->begins);
+    if (w->cluster->log) w->cluster->log->mark(w, c->note, c->begins);
     return;
   }
   for (uint32_t m = w->active; m; m &= m - 1) {

@@ -659,4 +659,23 @@ bool simclock_play(SimClock *k, const SimTape *t, bool (*go)(void *ud),
   free_room(k);
   return ok && !k->oom;
 }
+
+static void start(Ctx *cx, const SimProg *p, const SimMachine *m,
+                  SimTape **tape) {
+  SimClock *k = simclock_new(cx, p, m);
+  *tape = simtape_new(p, m->l1, m->steps);
+  if (*tape) (*tape)->clock = k;
+}
+
+static bool play_tape(SimTape *t, bool (*go)(void *ud), void *ud,
+                      SimTiming *out) {
+  return simclock_play(t->clock, t, go, ud, out);
+}
+
+const SimLog clock_log = {
+  .start = start, .play = play_tape, .stop = simtape_free,
+  .begin = simtape_begin, .end = simtape_end, .global = simtape_global,
+  .same = simtape_same, .mark = simtape_mark, .give = simtape_give,
+  .need = simtape_need, .agent = simtape_agent, .land = simtape_land,
+};
 // SPDX-License-Identifier: MIT

@@ -13,5 +13,7 @@ SimClock *simclock_new(Ctx *cx, const SimProg *p, const SimMachine *m);
 bool simclock_play(SimClock *k, const SimTape *t, bool (*go)(void *ud),
                    void *ud, SimTiming *out);
 
+extern const SimLog clock_log;  // writes an event log and plays it
+
 #endif
 // SPDX-License-Identifier: MIT

@@ -3,13 +3,8 @@
 #include "base/guard.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
-#include "sim/debug.h"
 #include "sim/lanes.h"
 #include "sim/mbar.h"
-#include "sim/spin.h"
-#include "sim/stuck.h"
-#include "sim/tape.h"
-#include "sim/turns.h"
 #include "sim/wgmma.h"
 
 #include <string.h>
@@ -91,6 +86,7 @@ static void init_warp(SimCluster *c, int id) {
   w->active = w->here = w->valid;
   simlanes_reset(w);
   w->waits = w->tries = 0;
+  w->poll = (SimPoll){0};
   w->clk = 1;
   w->mbar = -1;
   w->count = 0;
@@ -141,8 +137,7 @@ bool simcluster_init(SimCluster *c) {
   size_t all = warps * each + (bars + 2) * n;
   c->clocks = base_realloc(NULL, all * sizeof *c->clocks);
   c->reach = base_realloc(NULL, (size_t)p->ncta * warps * sizeof *c->reach);
-  c->spin = base_realloc(NULL, warps * sizeof *c->spin);
-  if (!c->clocks || !c->reach || !c->spin) return false;
+  if (!c->clocks || !c->reach) return false;
   uint32_t *vc = c->clocks + warps * each;
   for (size_t k = 0; k < bars; k++, vc += n)
     c->cta[k / MAX_BARS].bar[k % MAX_BARS].past.vc = vc;
@@ -160,7 +155,6 @@ void simcluster_free(SimCluster *c) {
   base_free(c->cta);
   base_free(c->clocks);
   base_free(c->reach);
-  base_free(c->spin);
 }
 
 // ---- barriers ----
@@ -179,10 +173,10 @@ static void release(SimCluster *c, SimCta *a, SimBar *b) {
   for (uint32_t left = b->waiting; left; left &= left - 1) {
     SimWarp *w = &warp[__builtin_ctz(left)];
     w->cluster->hooks->take(w, w->valid, &b->past);
-    if (c->causes) simcauses_take(w, (int)(b - a->bar));
+    if (c->steps) c->steps->take(w, (int)(b - a->bar));
     w->state = SW_RUN;
   }
-  if (c->causes) simcauses_forget(warp, (int)(b - a->bar));
+  if (c->steps) c->steps->forget(warp, (int)(b - a->bar));
   c->moved++;
   forget(c, b);
 }
@@ -261,9 +255,9 @@ void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
   b->clk[w->in] = w->clk;
   if (wait) w->cluster->hooks->meet(w, w->valid);
   w->cluster->hooks->give(w, w->valid, &b->past, GIVE_ALL);
-  if (c->tape) simtape_give(w, &b->past.gate, false);
-  if (c->tape && wait) simtape_need(w, b->past.gate);
-  if (c->causes) simcauses_give(w, (int)id);
+  if (c->log) c->log->give(w, &b->past.gate, false);
+  if (c->log && wait) c->log->need(w, b->past.gate);
+  if (c->steps) c->steps->give(w, (int)id);
   if (wait) {
     b->waiting |= me;
     w->state = SW_BARRIER;
@@ -293,7 +287,7 @@ static void look(SimCluster *c) {
   c->done = c->open;
   c->open = was;
   c->hooks->forget(c, &c->open);
-  if (c->causes) simcauses_meet(c);
+  if (c->steps) c->steps->meet(c);
   simmbar_share(c, ++c->met);
   c->moved++;
   c->meets = false;
@@ -323,10 +317,10 @@ void simcluster_meet(SimWarp *w, const SimIns *i) {
   } else {
     w->cluster->hooks->give(w, w->active, &c->open, GIVE_ALL);
   }
-  if (c->causes) simcauses_give(w, CAUSE_OPEN);
+  if (c->steps) c->steps->give(w, CAUSE_OPEN);
   c->meets = true;
   w->src = i->src;
-  if (c->tape) simtape_give(w, &c->open.gate, false);
+  if (c->log) c->log->give(w, &c->open.gate, false);
   look(c);
 }
 
@@ -342,8 +336,8 @@ bool simcluster_wait(SimWarp *w, const SimIns *i) {
     return false;
   }
   w->cluster->hooks->take(w, w->active, &c->done);
-  if (c->tape) simtape_need(w, c->done.gate);
-  if (c->causes) simcauses_take(w, CAUSE_DONE);
+  if (c->log) c->log->need(w, c->done.gate);
+  if (c->steps) c->steps->take(w, CAUSE_DONE);
   w->passed &= ~w->active;
   w->met = c->met;
   return true;
@@ -594,7 +588,6 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->hopeless = false;
   c->moved = c->changed = c->still = c->since = c->quiet = 0;
   c->asleep = UINT64_MAX;  // this cluster is not waiting for others
-  memset(c->spin, 0, (size_t)p->nall * sizeof *c->spin);
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
   c->hooks->forget(c, &c->open);
@@ -607,7 +600,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
 static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
   c->look = false;
-  if (!simspin_all(c, &global)) return false;
+  if (!c->hooks->stuck(c, &global)) return false;
   *others = global && c->prog->common && !c->hopeless;
   return true;
 }
@@ -667,15 +660,14 @@ void simcluster_end(SimCluster *c) {
     waiting |= c->warp[k].state != SW_DONE;
   }
   c->out->mmas += c->mmas;
-  c->hooks->end(c);
   for (int k = 0; k < c->prog->ncta; k++) c->out->early += c->cta[k].early;
   print_all(c);
   if (!c->stop && c->prog->registers) check_allotments(c);
-  if (waiting && !c->stop) simstuck_tell(c);
+  if (waiting && !c->stop) c->hooks->deadlock(c);
   if (!waiting && !c->stop) check_ends(c);
   if (!waiting && !c->stop) simmbar_end(c);
   if (!waiting && !c->stop) simwgmma_end(c);
   simasync_end(c);
-  if (c->prog->launch->debug) simdebug_end(c);
+  c->hooks->end(c);
 }
 // SPDX-License-Identifier: MIT

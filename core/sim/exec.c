@@ -3,14 +3,10 @@
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
-#include "sim/debug.h"
 #include "sim/finite.h"
 #include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
-#include "sim/spin.h"
-#include "sim/tape.h"
-#include "sim/turns.h"
 #include "sim/wgmma.h"
 #include "sim/wrap.h"
 
@@ -623,7 +619,7 @@ static bool polls(SimWarp *w, const SimIns *i) {
   if (!i->sem) return false;
   w->cluster->polls += s->mem->space == SP_GMEM;
   w->waits++;
-  simspin_ask(w, i);
+  w->cluster->hooks->polled(w, i);
   return true;
 }
 
@@ -633,7 +629,7 @@ static void atomic(SimWarp *w, const SimIns *i) {
   simmem_atomic(w, i);
   if (w->cluster->moved != moved) return;
   w->waits++;
-  simspin_ask(w, i);
+  w->cluster->hooks->polled(w, i);
 }
 
 static void fence(SimWarp *w, FenceKind kind) {
@@ -821,13 +817,13 @@ static inline void run(SimWarp *w, bool watched) {
   w->polling = false;
   for (int left = SLICE; left > 0 && !c->stop; left--) {
     const SimIns *i = &prog[w->pc];
-    if (watched && c->prog->launch->debug && !simdebug_before(w, i)) return;
+    if (watched && c->prog->launch->debug && !c->hooks->step(w, i)) return;
     w->pc++;
     if (w->part && i->who > WHO_LANE && !simlanes_together(w, i)) return;
     if (watched && c->prog->launch->executed) count_execution(c->prog, i);
-    if (watched && c->tape) simtape_begin(w, i);
+    if (watched && c->log) c->log->begin(w, i);
     bool go = execute(w, i);
-    if (watched && c->tape) simtape_end(w, i, prog + w->pc == i);
+    if (watched && c->log) c->log->end(w, i, prog + w->pc == i);
     if (go) continue;
     if (w->waits >= PATIENCE) simlanes_turn(w);
     return;
@@ -837,7 +833,7 @@ static inline void run(SimWarp *w, bool watched) {
 void simexec_warp(SimWarp *w) {
   const SimCluster *c = w->cluster;
   const Launch *l = c->prog->launch;
-  if (l->debug || c->tape || l->executed) run(w, true);
+  if (l->debug || c->log || l->executed) run(w, true);
   else run(w, false);
 }
 // SPDX-License-Identifier: MIT

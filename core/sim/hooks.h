@@ -50,10 +50,20 @@ typedef void SimFound(void *ud, const SimFault *f);
 
 typedef struct SimHooks {
   // ---- the launch ----
-  // start allocates records in cx->scratch. find calls `found` for the faults
-  // that only the whole launch shows. stop frees the records.
-  void (*start)(Ctx *cx, SimProg *p);
+  // start allocates records in cx->scratch; whole: all clusters run, with a
+  // random schedule. find calls `found` for the faults that only the whole
+  // launch shows. unwritten does the same for outputs that have unwritten
+  // elements, unless `found` is NULL, and returns the number of these elements.
+  // parts fills in the parts of memory that the launch left out. arrange sorts
+  // n faults so that each cause precedes its consequences, and returns the
+  // number of faults that it keeps. empty reports whether a launch without
+  // blocks has arguments with elements. stop frees the records.
+  void (*start)(Ctx *cx, SimProg *p, bool whole);
   void (*find)(const SimProg *p, SimFound *found, void *ud);
+  int64_t (*unwritten)(const SimProg *p, SimFound *found, void *ud);
+  void (*parts)(Ctx *cx, SimProg *p, SimParts *out);
+  uint32_t (*arrange)(const SimProg *p, SimFault *f, uint32_t n);
+  bool (*empty)(Ctx *cx, const SimProg *p);
   void (*stop)(SimProg *p);
 
   // ---- a cluster ----
@@ -64,6 +74,18 @@ typedef struct SimHooks {
   void (*reset)(SimCluster *c);
   void (*end)(SimCluster *c);
   void (*close)(SimCluster *c);
+
+  // ---- warps ----
+  // w executes i next, in a launch with a debugger. Returns false if it must
+  // not.
+  bool (*step)(SimWarp *w, const SimIns *i);
+  // w polled memory at instruction i, and changed nothing.
+  void (*polled)(SimWarp *w, const SimIns *i);
+  // No warp can run.
+  void (*deadlock)(SimCluster *c);
+  // Whether all runnable warps poll in vain. Sets *global to whether one of
+  // them polls global memory.
+  bool (*stuck)(const SimCluster *c, bool *global);
 
   // ---- memory ----
   // The lanes of mask access memory. Called once for all lanes, before bytes

@@ -6,7 +6,9 @@
 //   alu.c       arithmetic, one lane or 32
 //   areas.c     host memory of arguments
 //   mem.c       shared and global memory, cp.async
-//   watch.c     hands on what the machine announces (hooks.h) to the checks
+//   hooks.h     what the machine announces to checks (watch.c)
+//   steps.h     what it tells a scheduler of systematic schedules
+//   log.h       what it writes to an event log
 //   shadow.c    shadow memory: last writes and reads in a cluster (shadow.h)
 //   mbar.c      mbarriers
 //   async.c     operations of asynchronous agents (async.h)
@@ -44,6 +46,8 @@
 
 #include "sim/cluster.h"
 #include "sim/hooks.h"
+#include "sim/log.h"
+#include "sim/steps.h"
 
 // ---- alu.c ----
 uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c);
@@ -186,6 +190,12 @@ void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);
 void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends
 // Moves w, which has no active lanes, to the next instruction that has some.
 void simexec_find(SimWarp *w);
+// simexec_is_turn reports whether i is a scheduling step (turns.h).
+// simexec_turn executes one step of w. simexec_between runs w up to its next
+// step.
+bool simexec_is_turn(const SimIns *i);
+void simexec_turn(SimWarp *w);
+void simexec_between(SimWarp *w);
 
 #endif
 // SPDX-License-Identifier: MIT

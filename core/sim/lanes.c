@@ -9,7 +9,6 @@
 // w->part, which starts with the part that has waited longest.
 #include "sim/lanes.h"
 #include "sim/regs.h"
-#include "sim/spin.h"
 
 struct SimPart {
   SimPart *next;
@@ -23,7 +22,7 @@ struct SimPart {
   char *v;
   SimTaint *taint;
   uint32_t *wrapped;
-  SimSpin spin;
+  SimPoll poll;
 };
 
 static void part_free(SimPart *t) {
@@ -61,11 +60,11 @@ static void swap(SimWarp *w, SimPart *t) {
   SWAP(w->v, t->v, char *);
   SWAP(w->taint, t->taint, SimTaint *);
   SWAP(w->wrapped, t->wrapped, uint32_t *);
-  SWAP(w->cluster->spin[w->id], t->spin, SimSpin);
+  SWAP(w->poll, t->poll, SimPoll);
   t->waits = false;
   w->refused = false;
   w->waits = 0;
-  w->cluster->look |= w->cluster->spin[w->id].stuck;
+  w->cluster->look |= w->poll.stuck;
 }
 
 static void append(SimWarp *w, SimPart *t) {
@@ -94,7 +93,7 @@ static SimPart *part_of(const SimWarp *w) {
   const SimProg *p = w->cluster->prog;
   SimPart *t = base_realloc(NULL, sizeof *t);
   if (!t) return NULL;
-  *t = (SimPart){.spin = w->cluster->spin[w->id], .active = w->active,
+  *t = (SimPart){.poll = w->poll, .active = w->active,
                  .here = w->active, .pc = w->pc, .depth = w->depth,
                  .src = w->src, .state = w->state, .mbar = w->mbar,
                  .polling = w->polling, .tainted = w->tainted,
@@ -134,7 +133,7 @@ static bool part(SimWarp *w) {
   w->state = SW_RUN;
   w->polling = false;
   w->waits = 0;
-  w->cluster->spin[w->id] = (SimSpin){0};
+  w->poll = (SimPoll){0};
   simexec_find(w);
   return true;
 }

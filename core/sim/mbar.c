@@ -10,9 +10,7 @@
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/shadow.h"
-#include "sim/tape.h"
 #include "sim/token.h"
-#include "sim/turns.h"
 
 // Maximum number of arrivals, and maximum magnitude of the byte count.
 enum { MAX_COUNT = (1 << 20) - 1 };
@@ -218,10 +216,10 @@ static void note_missed(SimCluster *c, SimMbar *b) {
 }
 
 static void end_phase(SimCluster *c, SimMbar *b) {
-  if (!c->turns && !c->prog->polls) note_missed(c, b);
+  if (!c->steps && !c->prog->polls) note_missed(c, b);
   hand_on(c, &b->past[OPEN], &b->past[DONE]);
   if (c->prog->ncta > 1) hand_on(c, &b->past[FAR_OPEN], &b->past[FAR_DONE]);
-  if (c->causes) simcauses_phase(c, index_of(c, b));
+  if (c->steps) c->steps->phase(c, index_of(c, b));
   next_came(c, b);
   b->phase++;
   b->missing = b->expected;
@@ -243,7 +241,7 @@ static void look(SimCluster *c, SimMbar *b) {
 }
 
 void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes) {
-  if (c->causes) simcauses_arrive(c, index_of(c, b), b->phase);
+  if (c->steps) c->steps->arrive(c, index_of(c, b), b->phase);
   b->fed[0] |= bytes > 0;
   b->bytes -= bytes;
   b->sum += bytes;
@@ -592,11 +590,11 @@ static void arrive(Visit *v, const Group *g, int64_t each) {
   SimMbar *b = g->b;
   int64_t n = each * __builtin_popcount(g->mask);
   if (n <= b->missing && !is_next(v->x.w, v->x.i, v, g)) return;
-  if (c->causes) simcauses_arrive(c, index_of(c, b), b->phase);
+  if (c->steps) c->steps->arrive(c, index_of(c, b), b->phase);
   if (g->far)
     simmbar_land(b, v->x.w, __builtin_ctz(g->mask), v->x.i->src, false);
   release(v->x.w, v->x.i, g);
-  if (c->tape) simtape_give(v->x.w, &b->past[OPEN].gate, g->far);
+  if (c->log) c->log->give(v->x.w, &b->past[OPEN].gate, g->far);
   if (n <= b->missing) {
     b->missing -= (uint32_t)n;
     look(c, b);
@@ -628,7 +626,7 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
     SimMbar *b = g.b;
     int l = __builtin_ctz(g.mask);
     SimCluster *c = w->cluster;
-    if (c->causes) simcauses_expect(c, index_of(c, b), b->phase);
+    if (c->steps) c->steps->expect(c, index_of(c, b), b->phase);
     b->bytes += g.amount * __builtin_popcount(g.mask);
     b->fed[0] = true;
     b->expect = i->src;
@@ -669,7 +667,7 @@ static bool fits_token(Visit *v, const Group *g) {
 
 static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
   if (!g->b->phase) return;
-  if (w->cluster->tape) simtape_need(w, g->b->past[DONE].gate);
+  if (w->cluster->log) w->cluster->log->need(w, g->b->past[DONE].gate);
   w->cluster->hooks->take(w, g->mask, &g->b->past[DONE]);
   if (i->scope >= SCOPE_CLUSTER && w->cluster->prog->ncta > 1)
     w->cluster->hooks->take(w, g->mask, &g->b->past[FAR_DONE]);
@@ -748,7 +746,7 @@ void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
 
 static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
   SimCluster *c = w->cluster;
-  if (c->causes) simcauses_look(w, index_of(c, b), b->phase, wait);
+  if (c->steps) c->steps->look(w, index_of(c, b), b->phase, wait);
 }
 
 // Checks that a wait is for the phase that the linked try_wait tested.
@@ -758,7 +756,7 @@ static void check_token(const Visit *v) {
   for (uint32_t m = v->left; m; m &= m - 1) {
     int l = __builtin_ctz(m);
     if (!simtoken_same(w, i, l, simmem_address(&v->x, l), amount(w, i, l)))
-      simturns_stray(w->cluster->turns);
+      w->cluster->steps->stray(w->cluster);
   }
 }
 
@@ -767,7 +765,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   Group g;
   visit(&v, w, i);
   uint32_t all = v.left;
-  if (i->jump && w->cluster->turns) check_token(&v);
+  if (i->jump && w->cluster->steps) check_token(&v);
   while (next_group(&v, &g)) {
     if (is_over(&v, &g)) continue;
     if (!fits_token(&v, &g)) return true;
@@ -805,11 +803,11 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   Group g;
   uint32_t yes = 0;
   visit(&v, w, i);
-  if (i->jump && c->turns) {
+  if (i->jump && c->steps) {
     put_off(&v);
     return;
   }
-  bool refuse = !c->turns && !w->refused && base_random(&c->rng) % 4 == 0;
+  bool refuse = !c->steps && !w->refused && base_random(&c->rng) % 4 == 0;
   w->refused = refuse;
   while (next_group(&v, &g)) {
     if (!fits_token(&v, &g)) return;
@@ -924,7 +922,7 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
   while (next_group(&v, &g)) {
     SimCluster *c = w->cluster;
     if (!is_next(w, i, &v, &g)) return;
-    if (c->causes) simcauses_expect(c, index_of(c, g.b), g.b->phase);
+    if (c->steps) c->steps->expect(c, index_of(c, g.b), g.b->phase);
     g.b->fed[0] = true;
     if (!(i->flags & MBF_NOINC))
       g.b->missing += (uint32_t)__builtin_popcount(g.mask);

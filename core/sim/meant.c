@@ -717,4 +717,15 @@ bool simmeant_ends(const SimMeant *m, int mode, int64_t end) {
   }
   return false;
 }
+
+bool simmeant_empty(Ctx *cx, const SimProg *p) {
+  bool some = false;
+  SimShape s;
+  for (size_t k = 0; k < p->fn->arg.n && p->nunit == 0; k++) {
+    if (!p->fn->arg.p[k].pointer) continue;
+    some = simmeant_shape(cx, p, (int32_t)k, &s) >= 0;
+    if (!some) return false;
+  }
+  return some;
+}
 // SPDX-License-Identifier: MIT

@@ -66,5 +66,8 @@ typedef struct SimShape {
 // unknown.
 int32_t simmeant_shape(Ctx *cx, const SimProg *p, int32_t k, SimShape *s);
 
+// Reports whether the grid has no blocks although all arguments have elements.
+bool simmeant_empty(Ctx *cx, const SimProg *p);
+
 #endif
 // SPDX-License-Identifier: MIT

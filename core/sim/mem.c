@@ -10,7 +10,6 @@
 #include "sim/mbar.h"
 #include "sim/members.h"
 #include "sim/regs.h"
-#include "sim/tape.h"
 #include "sim/wrap.h"
 
 #include <pthread.h>
@@ -261,8 +260,8 @@ static void count_global(Access *x, uint32_t mask) {
   SimStat *s = &c->out->stat[x->i->stat];
   SimPattern *q = &c->pattern[x->i->stat * 2 + 1];
   uint32_t rel[LANES];
-  if (c->tape)
-    simtape_global(x->w, simareas_start_of(x->m), x->at, mask, x->bytes,
+  if (c->log)
+    c->log->global(x->w, simareas_start_of(x->m), x->at, mask, x->bytes,
                    keeps(x));
   s->requests++;
   s->least_sectors += (uint64_t)((lane_count(mask) * x->bytes + 31) / 32);
@@ -290,8 +289,8 @@ static void count(Access *x, uint32_t mask, bool whole) {
     s->bytes += (uint64_t)(lane_count(mask) * x->bytes);
   }
   if (!mask) return;
-  if (x->i->op == OP_ATOMIC && x->w->cluster->tape)
-    simtape_same(x->w, x->at, mask);
+  if (x->i->op == OP_ATOMIC && x->w->cluster->log)
+    x->w->cluster->log->same(x->w, x->at, mask);
   if (x->m->space == SP_SMEM) count_shared(x, mask, 0);
   else count_global(x, mask);
 }
@@ -327,6 +326,8 @@ SimPlaces simmem_places(const Access *x, int l) {
 }
 
 static void announce(Access *x, uint32_t mask) {
+  const SimSteps *steps = x->w->cluster->steps;
+  if (steps && x->i->sem && !x->agent) steps->access(x, mask);
   x->w->cluster->hooks->access(x, mask);
 }
 

@@ -16,20 +16,13 @@
 #include "sim/access.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
-#include "sim/clock.h"
-#include "sim/cover.h"
 #include "sim/debug.h"
 #include "sim/finite.h"
 #include "sim/fits.h"
 #include "sim/lanes.h"
-#include "sim/lead.h"
-#include "sim/left.h"
 #include "sim/mbar.h"
-#include "sim/meant.h"
 #include "sim/regs.h"
 #include "sim/requests.h"
-#include "sim/turns.h"
-#include "sim/unread.h"
 #include "sim/wgmma.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * SIM_ROOM,
@@ -66,8 +59,7 @@ typedef struct Run {
   size_t norder, maxorder;
   SimText text;
   SimRequests *requests;  // recorded requests; NULL: none are recorded
-  SimClock *clock;        // the cost model; only if SimOpts.machine is set
-  SimTape *tape;
+  struct SimTape *tape;   // the event log; only if SimOpts.machine is set
   SimTiming timing;
 } Run;
 
@@ -80,7 +72,7 @@ typedef struct Worker {
   // List of the Run.nasleep clusters that wait for others. The one that has
   // waited longest comes first.
   SimCluster *asleep, *last;
-  SimTurns *turns;              // state of systematic schedules
+  struct SimTurns *turns;              // state of systematic schedules
   pthread_t thread;
   bool main;
 } Worker;
@@ -328,6 +320,7 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   c->beat.spent = c->serial;
   c->out = o;
   c->tape = r->tape;
+  c->log = r->tape ? r->opts->log : NULL;
   guard_spend(CLUSTER_COST);
   simcluster_begin(c, index);
   return true;
@@ -360,7 +353,7 @@ static bool another(Worker *w) {
     fail_memory(r);
     return false;
   }
-  if (w->turns) simturns_join(w->turns, c);
+  if (w->turns) r->opts->steps->join(w->turns, c);
   w->live++;
   return true;
 }
@@ -371,7 +364,6 @@ static void finish(Worker *w, int k) {
   w->cluster[k] = w->cluster[--w->live];
   w->cluster[w->live] = c;
   if (c->oom) fail_memory(r);
-  simunread_add(c);
   pthread_mutex_lock(&r->lock);
   hand_over(r, c->out);
   pthread_mutex_unlock(&r->lock);
@@ -463,7 +455,7 @@ static void orders_free(SimOrders *o) {
 
 static void keep_orders(Worker *w) {
   Run *r = w->run;
-  SimOrders *o = simturns_orders(w->turns);
+  SimOrders *o = r->opts->steps->orders(w->turns);
   if (!o) return;
   pthread_mutex_lock(&r->lock);
   if (r->norder == r->maxorder) {
@@ -480,18 +472,16 @@ static void keep_orders(Worker *w) {
 
 // Continues the running clusters with random schedules.
 static void leave(Worker *w) {
-  for (int k = 0; k < w->live; k++) {
-    w->cluster[k]->turns = NULL;
-    w->cluster[k]->causes = NULL;
-  }
+  for (int k = 0; k < w->live; k++) w->cluster[k]->steps = NULL;
 }
 
 static void *work_decided(Worker *w) {
   const Run *r = w->run;
+  const SimSteps *steps = r->opts->steps;
   uint64_t most = r->prog->common ? r->most : 1;
   while ((uint64_t)w->live < most && another(w)) {}
   while (w->live) {
-    int k = w->cluster[0]->turns ? simturns_next(w->turns, w->cluster, w->live)
+    int k = w->cluster[0]->steps ? steps->next(w->turns, w->cluster, w->live)
                                  : TURNS_NONE;
     if (k == -1) continue;
     if (k == TURNS_NONE && r->prog->common) {
@@ -512,7 +502,7 @@ static void *work_decided(Worker *w) {
   }
   if (r->prog->common) keep_orders(w);
   pthread_mutex_lock(&w->run->lock);
-  w->run->turns += simturns_count(w->turns);
+  w->run->turns += steps->count(w->turns);
   pthread_mutex_unlock(&w->run->lock);
   return NULL;
 }
@@ -531,7 +521,7 @@ static void *work(void *p) {
 }
 
 static void worker_free(Worker *w) {
-  simturns_free(w->turns);
+  if (w->turns) w->run->opts->steps->stop(w->turns);
   wake(w, w->run->nasleep, true);
   for (int k = 0; k < w->made; k++) cluster_free(w->cluster[k]);
   base_free(w->cluster);
@@ -566,8 +556,8 @@ static bool run_all(Run *r) {
   if (!w) return false;
   memset(w, 0, (size_t)n * sizeof *w);
   for (int k = 0; k < n; k++) w[k].run = r;
-  for (int k = 0; k < n && r->opts->decided; k++)
-    if (!(w[k].turns = simturns_new(r->prog, r->opts))) r->oom = true;
+  for (int k = 0; k < n && r->opts->steps; k++)
+    if (!(w[k].turns = r->opts->steps->start(r->prog, r->opts))) r->oom = true;
   w[0].main = true;
   started = start_workers(w, n);
   if (r->prog->common && !w[0].turns) take_turns(&w[0]);
@@ -737,32 +727,17 @@ static void print_program(Ctx *cx, const SimProg *p) {
 
 // Prepares the run of a single cluster with an event log.
 static void watch(Ctx *cx, Run *r) {
-  const SimMachine *m = r->opts->machine;
-  r->clock = simclock_new(cx, r->prog, m);
-  r->tape = simtape_new(r->prog, m->l1, m->steps);
+  r->opts->log->start(cx, r->prog, r->opts->machine, &r->tape);
   r->oom = !r->tape;
-}
-
-// Reports whether the grid has no blocks although all arguments have elements.
-static bool is_empty(Ctx *cx, const SimProg *p) {
-  bool some = false;
-  SimShape s;
-  for (size_t k = 0; k < p->fn->arg.n && p->nunit == 0; k++) {
-    if (!p->fn->arg.p[k].pointer) continue;
-    some = simmeant_shape(cx, p, (int32_t)k, &s) >= 0;
-    if (!some) return false;
-  }
-  return some;
 }
 
 SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   uint64_t start = base_nanotime();
-  bool single = o->machine || (o->decided && o->unit >= 0 && !o->all);
+  bool single = o->machine || (o->steps && o->unit >= 0 && !o->all);
   if (!single) simfits_all(cx, l);
   SimProg *prog = simdecode_make(cx, l);
   if (base_debug("sim")) print_program(cx, prog);
   prog->hooks = o->hooks;
-  prog->hooks->start(cx, prog);
   Run r = {.opts = o, .prog = prog, .guard = guard_now};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
   // nothing runs if the grid is empty or the function misuses an MMA's
@@ -781,17 +756,13 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_mutex_init(&r.lock, NULL);
   pthread_mutex_init(&r.atomics, NULL);
   pthread_cond_init(&r.moved, NULL);
-  const SimLeft *left = simleft_make(cx, prog);
   const SimInputs *inputs = one ? NULL : simfinite_make(cx, prog);
-  if (!single && !none && !o->decided) {
-    simcover_start(cx, prog);
-    simunread_start(cx, prog);
-  }
+  prog->hooks->start(cx, prog, !single && !none && !o->steps);
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
   if (o->machine && !none) watch(cx, &r);
   bool ok = (r.requests || !o->record) && !r.oom &&
             (misused || run_all(&r));
-  if (ok && r.tape) ok = simclock_play(r.clock, r.tape, goes_on, &r, &r.timing);
+  if (ok && r.tape) ok = o->log->play(r.tape, goes_on, &r, &r.timing);
   if (guard_ended()) r.stopped = true;
   if (misused) simreport_flight(prog, &r.fault[r.nfault++]);
   if (ok && !r.stopped) prog->hooks->find(prog, merge_fault, &r);
@@ -799,14 +770,12 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   // With an event log only one cluster runs. It writes only a part of the
   // outputs, so unwritten elements are not reported.
   if (whole && !r.tape)
-    unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
+    unwritten = prog->hooks->unwritten(prog, one ? NULL : merge_fault, &r);
   const SimOrigin *origin =
     whole && !r.nfault ? simfinite_first(prog, inputs, &r.origins) : NULL;
-  SimGap gap[SIM_GAPS];
-  SimUnread unread[SIM_GAPS];
-  int nunread = whole && !r.nfault ? simunread_find(cx, prog, unread) : 0;
-  int ngap = whole && !r.nfault ? simcover_find(cx, prog, gap) : 0;
-  r.nfault = simlead_arrange(prog, r.fault, r.nfault);
+  SimParts parts = {0};
+  if (whole && !r.nfault) prog->hooks->parts(cx, prog, &parts);
+  r.nfault = prog->hooks->arrange(prog, r.fault, r.nfault);
   prog->hooks->stop(prog);
   if (prog->common) simmaps_free(prog->common->maps);
   SimResult *s = ok ? result(&r) : NULL;
@@ -822,17 +791,14 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (r.requests) simrequests_free(r.requests);
   base_free(r.requests);
   timing_free(&r.timing);
-  simtape_free(r.tape);
+  if (r.tape) o->log->stop(r.tape);
   pthread_cond_destroy(&r.moved);
   pthread_mutex_destroy(&r.atomics);
   pthread_mutex_destroy(&r.lock);
   if (!s) ctx_fail(cx, ERR_MEMORY, "out of memory in the simulator");
   s->left = unwritten;
-  memcpy(s->gap, gap, (size_t)ngap * sizeof *gap);
-  s->ngap = ngap;
-  memcpy(s->unread, unread, (size_t)nunread * sizeof *unread);
-  s->nunread = nunread;
-  s->empty = is_empty(cx, prog);
+  s->parts = parts;
+  s->empty = prog->hooks->empty(cx, prog);
   s->seconds = (double)(base_nanotime() - start) * 1e-9;
   return s;
 }

@@ -225,19 +225,21 @@ typedef struct SimOpts {
   // model of a GPU, on which the time of a single cluster is estimated; NULL:
   // no estimate
   const SimMachine *machine;
+  const struct SimLog *log;  // with machine: writer of the event log (log.h)
   // maximum number of instructions of one warp; 0: 40 million
   uint64_t budget;
   bool strict;         // whether notes count as faults
   const struct SimHooks *hooks;  // checks that listen to the run (hooks.h)
-  // decided: the schedule is systematic (turns.h) instead of random. all: with
-  // `unit`, all clusters run, not only cluster `unit`.
-  bool decided, all;
+  // steps: scheduler of a systematic schedule (turns.h); NULL: the schedule is
+  // random. all: with `unit`, all clusters run, not only cluster `unit`.
+  const struct SimSteps *steps;
+  bool all;
   // The schedule starts with these nturn steps; NULL: none are required.
   const uint64_t *turn;
   size_t nturn;
-  // With `machine` or `decided`: index of the only cluster to run or, with
+  // With `machine` or `steps`: index of the only cluster to run or, with
   // `all`, the only one to record. -1 means the first cluster with `machine`,
-  // and all clusters with `decided`.
+  // and all clusters with `steps`.
   int64_t unit;
   // Called periodically on the calling thread with the fraction of the run that
   // is done (0 to 1). The run stops if it returns false. May be NULL. Must not
@@ -248,14 +250,23 @@ typedef struct SimOpts {
   bool record;
 } SimOpts;
 
+// Parts of arguments that were never read or stored, outputs first, and of
+// shared tensors that were never read.
+typedef struct SimParts {
+  SimGap gap[SIM_GAPS];
+  int ngap;
+  SimUnread unread[SIM_GAPS];
+  int nunread;
+} SimParts;
+
 typedef struct SimResult {
   // report: faults. note: uses of behaviour that PTX does not guarantee.
   SimReport *report, *note;
   size_t nreport, nnote;
   SimLine *line;
   size_t nline;
-  // with decided: results of the clusters that have swaps (SimSwap) or flags
-  // (SIM_FULL ...), and of cluster `unit`
+  // with SimOpts.steps: results of the clusters that have swaps (SimSwap) or
+  // flags (SIM_FULL ...), and of cluster `unit`
   SimOrders *order;
   size_t norder;
   // numbers of scheduling steps, of instructions, and of tensor-core
@@ -270,11 +281,7 @@ typedef struct SimResult {
   size_t noutput;
   int64_t left;           // number of unwritten elements of all outputs
   SimNonfinite nonfinite;
-  // parts of arguments that were never read or stored, outputs first
-  SimGap gap[SIM_GAPS];
-  int ngap;
-  SimUnread unread[SIM_GAPS];
-  int nunread;
+  SimParts parts;
   // whether too many reports or `progress` ended the run
   bool stopped;
   bool empty;  // whether the grid has no blocks, although no argument is empty

@@ -10,7 +10,6 @@
 #include "sim/regs.h"
 #include "sim/relay.h"
 #include "sim/shadow.h"
-#include "sim/turns.h"
 
 #include <string.h>
 
@@ -62,9 +61,9 @@ uint64_t simspin_state(SimWarp *w) {
 void simspin_ask(SimWarp *w, const SimIns *i) {
   enum { OFTEN = 16 };  // the state is compared after this many polls
   SimCluster *c = w->cluster;
-  SimSpin *s = &c->spin[w->id];
+  SimPoll *s = &w->poll;
   uint64_t stamp = simmem_stamp(c);
-  if (s->stamp != stamp || !s->asked) *s = (SimSpin){.stamp = stamp};
+  if (s->stamp != stamp || !s->asked) *s = (SimPoll){.stamp = stamp};
   const SimSide *side = i->x;
   int64_t off[LANES];
   s->i = i;
@@ -86,13 +85,14 @@ void simspin_ask(SimWarp *w, const SimIns *i) {
 }
 
 bool simspin_stuck(const SimWarp *w) {
-  const SimSpin *s = &w->cluster->spin[w->id];
+  const SimPoll *s = &w->poll;
   return w->state == SW_RUN && s->stuck &&
          s->stamp == simmem_stamp(w->cluster);
 }
 
 bool simspin_same(const SimWarp *w, const SimWarp *u) {
-  const SimSpin *a = &w->cluster->spin[w->id], *b = &u->cluster->spin[u->id];
+  const SimPoll *a = &w->poll;
+  const SimPoll *b = &u->poll;
   return simspin_stuck(u) && a->m->index == b->m->index && a->at == b->at &&
          a->home == b->home;
 }
@@ -105,7 +105,7 @@ bool simspin_all(const SimCluster *c, bool *global) {
     if (w->state != SW_RUN) continue;
     if (!simspin_stuck(w)) return false;
     some = true;
-    *global |= c->spin[k].m->space == SP_GMEM;
+    *global |= w->poll.m->space == SP_GMEM;
   }
   return some && !c->landing;
 }
@@ -211,31 +211,15 @@ int simspin_fails(SimWarp *w, const SimAsk *a, char *room) {
   return n;
 }
 
-bool simspin_could(SimWarp *w, char *room) {
-  SimAsk a, old;
-  if (!simmem_ask(w, next_of(w), &a) ||
-      simspin_fails(w, &a, room) != 1 || !simcauses_plain(w, &a))
-    return true;
-  old = a;
-  uint64_t found;
-  for (uint32_t turn = UINT32_MAX;
-       (turn = simcauses_earlier(w, &a, turn, &found)) != UINT32_MAX;) {
-    for (uint32_t m = w->active; m; m &= m - 1)
-      old.found[__builtin_ctz(m)] = found;
-    if (simspin_fails(w, &old, room) != 1) return true;
-  }
-  return false;
-}
-
 // ---- reports ----
 
-static DType type_of(const SimSpin *s) {
+static DType type_of(const SimPoll *s) {
   return (DType)((const SimSide *)s->i->x)->type;
 }
 
 // Returns the host address of the value that w polls, or NULL if it is out of
 // bounds.
-static const uint8_t *asked(const SimWarp *w, const SimSpin *s) {
+static const uint8_t *asked(const SimWarp *w, const SimPoll *s) {
   const SimProg *p = w->cluster->prog;
   if (s->at < 0 || s->at + dtype_bits(type_of(s)) / 8 > s->m->bytes)
     return NULL;
@@ -245,7 +229,7 @@ static const uint8_t *asked(const SimWarp *w, const SimSpin *s) {
 }
 
 // Fills in the last write of the polled bytes by this cluster.
-static void find_writer(const SimWarp *w, const SimSpin *s, SimFault *f) {
+static void find_writer(const SimWarp *w, const SimPoll *s, SimFault *f) {
   SimCluster *c = w->cluster;
   const SimProg *p = c->prog;
   int64_t g = NO_GRANULE;
@@ -264,7 +248,7 @@ static void find_writer(const SimWarp *w, const SimSpin *s, SimFault *f) {
 
 void simspin_tell(SimWarp *w) {
   SimCluster *c = w->cluster;
-  const SimSpin *s = &c->spin[w->id];
+  const SimPoll *s = &w->poll;
   SimFault f = {.r = {.other = -1}};
   const uint8_t *p = asked(w, s);
   if (!p) return;

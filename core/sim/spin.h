@@ -4,25 +4,6 @@
 
 #include "sim/inside.h"
 
-// The last poll of a warp. stuck: the warp has returned to a former state while
-// memory is unchanged, so it will return to this state again and again.
-struct SimSpin {
-  // stamp: number of memory changes before the poll. hash: hash of the warp's
-  // state.
-  uint64_t stamp, hash;
-  // asked: number of polls since memory last changed. pc: index of the polling
-  // instruction.
-  uint32_t asked, pc;
-  bool stuck;
-  const SimIns *i;
-  // memory object that the warp polls; lane that polls it; byte offset of that
-  // lane's access in the object
-  const SimMem *m;
-  int lane;
-  int64_t at;
-  uint32_t home;           // shared memory: first byte of the CTA's memory
-};
-
 // Records a poll by w at instruction i that changed nothing.
 void simspin_ask(SimWarp *w, const SimIns *i);
 // Returns a hash of the state of w before an instruction of a loop, without
@@ -36,9 +17,6 @@ bool simspin_only_reads(const SimWarp *w);
 // number is unknown. room: scratch of simspin_room bytes.
 size_t simspin_room(const SimProg *p);
 int simspin_fails(SimWarp *w, const SimAsk *a, char *room);
-// Reports whether a failing poll of w could pass if it came before some earlier
-// step. Also returns true if this is unknown.
-bool simspin_could(SimWarp *w, char *room);
 // Reports whether w polls in vain until other warps change memory.
 bool simspin_stuck(const SimWarp *w);
 // Reports whether w and u poll the same element.

@@ -29,10 +29,28 @@ typedef struct SimReach SimReach;
 typedef struct SimTaint SimTaint;
 typedef struct SimMbar SimMbar;
 typedef struct SimAsync SimAsync;
-typedef struct SimSpin SimSpin;
 typedef struct SimPart SimPart;
 typedef struct SimTeam SimTeam;
 typedef struct SimPattern SimPattern;
+// The last poll of a warp. stuck: the warp has returned to a former state while
+// memory is unchanged, so it will return to this state again and again.
+typedef struct SimPoll {
+  // stamp: number of memory changes before the poll. hash: hash of the warp's
+  // state.
+  uint64_t stamp, hash;
+  // asked: number of polls since memory last changed. pc: index of the polling
+  // instruction.
+  uint32_t asked, pc;
+  bool stuck;
+  const SimIns *i;
+  // memory object that the warp polls; lane that polls it; byte offset of that
+  // lane's access in the object
+  const SimMem *m;
+  int lane;
+  int64_t at;
+  uint32_t home;           // shared memory: first byte of the CTA's memory
+} SimPoll;
+
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
@@ -47,6 +65,7 @@ struct SimWarp {
   // since memory change number `stamp`.
   uint32_t here, waits, tries;
   uint64_t stamp;
+  SimPoll poll;            // last poll of memory (spin.c)
   // list of the parts of a diverged warp that do not run, or NULL
   SimPart *part;
   uint32_t clk;            // current epoch (order.c)
@@ -174,7 +193,6 @@ struct SimCluster {
   uint64_t moved, asleep;
   // the cluster that was the next to begin to wait for others
   SimCluster *next;
-  SimSpin *spin;
   struct SimTurns *turns;  // state of systematic schedules (turns.h), or NULL
   struct SimCauses *causes;
   int64_t unborn;          // deadlocks: number of blocks that cannot start
@@ -208,7 +226,9 @@ struct SimCluster {
   SimPast open, done;
   uint32_t met;            // number of completed rounds of the cluster barrier
   bool meets;              // whether a warp has used the cluster barrier
-  struct SimTape *tape;    // event log to write to, or NULL
+  const struct SimSteps *steps;  // scheduler (steps.h), or NULL
+  const struct SimLog *log;  // writer of the event log (log.h), or NULL
+  struct SimTape *tape;      // the event log, or NULL
   // for each CTA and warp: the warp's last access to the CTA's memory
   SimReach *reach;
   // two entries for each statistics record: shared, global

@@ -58,6 +58,7 @@ typedef struct SimTape {
   uint64_t *line;
   size_t nline;        // number of sectors of an L1, a power of two
   bool full;           // whether the log reached its limit of steps
+  struct SimClock *clock;  // the cost model that reads the log (clock.c)
 } SimTape;
 
 // Creates an event log of at most `most` steps. l1: bytes of each CTA's L1.

@@ -269,6 +269,24 @@ static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
 // ASKED: as a required step. LAST: as the last required step.
 typedef enum Reason { FREE, ASKED, LAST } Reason;
 
+// Reports whether a failing poll of w could pass if it came before some earlier
+// step. Also returns true if this is unknown.
+static bool could_pass(SimWarp *w, char *room) {
+  SimAsk a, old;
+  if (!simmem_ask(w, &w->cluster->prog->ins[w->pc], &a) ||
+      simspin_fails(w, &a, room) != 1 || !simcauses_plain(w, &a))
+    return true;
+  old = a;
+  uint64_t found;
+  for (uint32_t turn = UINT32_MAX;
+       (turn = simcauses_earlier(w, &a, turn, &found)) != UINT32_MAX;) {
+    for (uint32_t m = w->active; m; m &= m - 1)
+      old.found[__builtin_ctz(m)] = found;
+    if (simspin_fails(w, &old, room) != 1) return true;
+  }
+  return false;
+}
+
 static void run_warp(SimTurns *t, SimWarp *w, Reason why) {
   SimCluster *c = w->cluster;
   Actor *a = actor_of(t, w);
@@ -298,7 +316,7 @@ static void run_warp(SimTurns *t, SimWarp *w, Reason why) {
   if (!blocked && !back) return;
   u->row = NONE;
   simcauses_void(t->causes, true);
-  if (why != LAST || blocked || !simspin_could(w, t->room))
+  if (why != LAST || blocked || !could_pass(w, t->room))
     simcauses_void(t->causes, false);
 }
 
@@ -440,6 +458,7 @@ int simturns_next(SimTurns *t, SimCluster **c, int n) {
 }
 
 void simturns_join(SimTurns *t, SimCluster *c) {
+  c->steps = NULL;
   c->turns = NULL;
   c->causes = NULL;
   if (t->always & SIM_MANY) return;
@@ -456,18 +475,36 @@ void simturns_join(SimTurns *t, SimCluster *c) {
     memset(t->actor, 0, n * sizeof *t->actor);
     simcauses_reset(t->causes, t->first);
   }
+  c->steps = &turns_steps;
   c->turns = t;
   c->causes = t->causes;
   settle(c);
 }
 
-void simturns_started(SimTurns *t, SimAsync *a) {
+// Records lane l's access as part of the current step.
+static void note(const Access *x, int l, int how) {
+  SimPlaces s = simmem_places(x, l);
+  for (int k = 0; k < s.n; k++) {
+    uint64_t was = 0;
+    memcpy(&was, s.p + k * s.size, s.size < 8 ? (size_t)s.size : 8);
+    simcauses_access(x->w, s.key + (uint64_t)k, how, was);
+  }
+}
+
+static void access(const Access *x, uint32_t mask) {
+  int how = !x->write ? CAUSE_READ
+            : x->i->alone ? CAUSE_ADD + (int)x->i->imm : CAUSE_WRITE;
+  for (; mask; mask &= mask - 1) note(x, __builtin_ctz(mask), how);
+}
+
+void simturns_started(SimAsync *a) {
+  SimTurns *t = a->w->cluster->turns;
   a->number = ++actor_of(t, a->w)->started;
   a->began = ++t->began;
   a->cause = simcauses_start(a->w);
 }
 
-void simturns_stray(SimTurns *t) { t->flags |= SIM_TRIES; }
+void simturns_stray(SimCluster *c) { c->turns->flags |= SIM_TRIES; }
 
 // ---- results ----
 
@@ -591,4 +628,14 @@ SimOrders *simturns_orders(SimTurns *t) {
   *s = r;
   return s;
 }
+
+const SimSteps turns_steps = {
+  .start = simturns_new, .stop = simturns_free, .join = simturns_join,
+  .next = simturns_next, .orders = simturns_orders, .count = simturns_count,
+  .access = access, .give = simcauses_give, .take = simcauses_take,
+  .forget = simcauses_forget, .meet = simcauses_meet,
+  .arrive = simcauses_arrive, .expect = simcauses_expect,
+  .look = simcauses_look, .phase = simcauses_phase,
+  .started = simturns_started, .stray = simturns_stray,
+};
 // SPDX-License-Identifier: MIT

@@ -11,6 +11,7 @@
 #define CUTE_SIMTURNS_H
 
 #include "sim/inside.h"
+#include "sim/steps.h"
 
 typedef struct SimTurns SimTurns;
 
@@ -22,22 +23,16 @@ void simturns_join(SimTurns *t, SimCluster *c);
 // Executes one more step of n clusters. Returns the index of a cluster that
 // ended in this step, or -1 if none did. Returns TURNS_NONE if no step is
 // possible, so that the remaining warps wait for ever.
-enum { TURNS_NONE = -2 };
 int simturns_next(SimTurns *t, SimCluster **c, int n);
 // Returns the results since the first cluster joined. Returns NULL if nothing
 // must be reported or memory is exhausted.
 SimOrders *simturns_orders(SimTurns *t);
 uint64_t simturns_count(const SimTurns *t);
 // Records that warp a->w starts agent a.
-void simturns_started(SimTurns *t, struct SimAsync *a);
-void simturns_stray(SimTurns *t);  // sets SIM_TRIES
+void simturns_started(struct SimAsync *a);
+void simturns_stray(SimCluster *c);    // sets SIM_TRIES
 
-// ---- exec.c ----
-// simexec_is_turn reports whether i is a scheduling step. simexec_turn executes
-// one step of w. simexec_between runs w up to its next step.
-bool simexec_is_turn(const SimIns *i);
-void simexec_turn(SimWarp *w);
-void simexec_between(SimWarp *w);
+extern const SimSteps turns_steps;     // these functions, for the machine
 
 // ---- causes.c ----
 // Happens-before between steps, as far as no other schedule can change it. A
@@ -91,7 +86,6 @@ int64_t simcauses_lanes(const SimCauses *s);
 // simcauses_give records an arrival at a barrier. simcauses_take records that a
 // barrier was passed. at: number of a barrier of the CTA, or CAUSE_OPEN,
 // CAUSE_DONE for the cluster barrier.
-enum { CAUSE_OPEN = -1, CAUSE_DONE = -2 };
 void simcauses_give(SimWarp *w, int at);
 void simcauses_take(SimWarp *w, int at);
 void simcauses_forget(SimWarp *w, int at);

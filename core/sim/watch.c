@@ -4,18 +4,37 @@
 #include "sim/access.h"
 #include "sim/blocks.h"
 #include "sim/cover.h"
+#include "sim/debug.h"
+#include "sim/lead.h"
+#include "sim/left.h"
+#include "sim/meant.h"
 #include "sim/relay.h"
 #include "sim/shadow.h"
-#include "sim/turns.h"
+#include "sim/spin.h"
+#include "sim/stuck.h"
+#include "sim/unread.h"
 #include "sim/waits.h"
 
 #include <string.h>
 
 // ---- the launch and its clusters ----
 
-static void start(Ctx *cx, SimProg *p) {
+static void start(Ctx *cx, SimProg *p, bool whole) {
   if (p->common) simrelay_start(cx, p);
   else simblocks_start(cx, p);
+  p->own[OWN_UNWRITTEN] = simleft_make(cx, p);
+  if (!whole) return;
+  simcover_start(cx, p);
+  simunread_start(cx, p);
+}
+
+static int64_t unwritten(const SimProg *p, SimFound *found, void *ud) {
+  return simleft_find(p, p->own[OWN_UNWRITTEN], found, ud);
+}
+
+static void parts(Ctx *cx, SimProg *p, SimParts *out) {
+  out->nunread = simunread_find(cx, p, out->unread);
+  out->ngap = simcover_find(cx, p, out->gap);
 }
 
 static void stop(SimProg *p) {
@@ -23,14 +42,20 @@ static void stop(SimProg *p) {
   simrelay_free(p);
 }
 
-static bool open(SimCluster *c) { return shadow_init(c) && simorder_init(c); }
+static bool open(SimCluster *c) {
+  return shadow_init(c) && simorder_init(c);
+}
 
 static void reset(SimCluster *c) {
   shadow_reset(c);
   simorder_reset(c);
 }
 
-static void end(SimCluster *c) { c->out->granules = shadow_of(c)->maxgran; }
+static void end(SimCluster *c) {
+  c->out->granules = shadow_of(c)->maxgran;
+  if (c->prog->launch->debug) simdebug_end(c);
+  simunread_add(c);
+}
 
 static void close(SimCluster *c) {
   shadow_free(c);
@@ -103,22 +128,6 @@ static int64_t global_granule(const Access *x, int l) {
 static uint32_t shared_granule(const Access *x, int l) {
   return shadow_run(x->w->cluster, simmem_address(x, l),
                     (uint32_t)x->bytes).g;
-}
-
-// Records lane l's access as part of the current scheduling step (turns.h).
-static void note(const Access *x, int l, int how) {
-  SimPlaces s = simmem_places(x, l);
-  for (int k = 0; k < s.n; k++) {
-    uint64_t was = 0;
-    memcpy(&was, s.p + k * s.size, s.size < 8 ? (size_t)s.size : 8);
-    simcauses_access(x->w, s.key + (uint64_t)k, how, was);
-  }
-}
-
-static void note_all(const Access *x, uint32_t mask) {
-  int how = !x->write ? CAUSE_READ
-            : x->i->alone ? CAUSE_ADD + (int)x->i->imm : CAUSE_WRITE;
-  for (; mask; mask &= mask - 1) note(x, __builtin_ctz(mask), how);
 }
 
 // Records in the bits of `map` which bytes of global memory the lanes access
@@ -250,12 +259,10 @@ static void access_global(Access *x, uint32_t mask) {
 }
 
 static void access(Access *x, uint32_t mask) {
-  SimCluster *c = x->w->cluster;
   if (x->agent) {
     complete(x, __builtin_ctz(mask));
     return;
   }
-  if (c->causes && x->i->sem) note_all(x, mask);
   if (x->m->space != SP_SMEM) access_global(x, mask);
   else if (!x->write) read_shared(x, mask);
   else if (x->i->op != OP_ATOMIC) write_shared(x, mask);
@@ -342,9 +349,12 @@ static void fence(SimWarp *w, FenceKind kind) {
 }
 
 const SimHooks watch_hooks = {
-  .start = start, .find = simblocks_find, .stop = stop, .open = open,
+  .start = start, .find = simblocks_find, .unwritten = unwritten,
+  .parts = parts, .arrange = simlead_arrange, .empty = simmeant_empty,
+  .stop = stop, .open = open,
   .reset = reset, .end = end, .close = close,
-  .access = access, .atomic = atomic,
+  .step = simdebug_before, .polled = simspin_ask, .deadlock = simstuck_tell,
+  .stuck = simspin_all, .access = access, .atomic = atomic,
   .agent_reads = agent_reads, .agent_writes = agent_writes, .landed = landed,
   .settled = settled,
   .meet = simorder_meet, .give = give, .take = simorder_take,

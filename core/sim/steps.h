@@ -1,0 +1,50 @@
+// What the machine tells a scheduler of systematic schedules, and what the
+// scheduler does for it (turns.h).
+#ifndef CUTE_SIMSTEPS_H
+#define CUTE_SIMSTEPS_H
+
+#include "sim/hooks.h"
+#include "sim/orders.h"
+
+// The results of simturns_next that are not the index of a cluster.
+enum { TURNS_NONE = -2 };
+// numbers of the cluster barrier's current and previous round
+enum { CAUSE_OPEN = -1, CAUSE_DONE = -2 };
+struct SimAsync;
+
+// SimCluster.steps is NULL unless the cluster has a systematic schedule.
+typedef struct SimSteps {
+  // ---- scheduling, see turns.h ----
+  struct SimTurns *(*start)(const SimProg *p, const SimOpts *o);
+  void (*stop)(struct SimTurns *t);
+  void (*join)(struct SimTurns *t, SimCluster *c);
+  int (*next)(struct SimTurns *t, SimCluster **c, int n);
+  SimOrders *(*orders)(struct SimTurns *t);
+  uint64_t (*count)(const struct SimTurns *t);
+
+  // ---- what the current step does ----
+  // The lanes of mask access memory with a memory order; called before bytes
+  // move.
+  void (*access)(const Access *x, uint32_t mask);
+  // give: w arrives at a barrier. take: w passes it. forget: its round ends.
+  // at: number of a barrier of the CTA, or CAUSE_OPEN, CAUSE_DONE for the
+  // cluster barrier. meet: a round of the cluster barrier is complete: what was
+  // CAUSE_OPEN becomes CAUSE_DONE.
+  void (*give)(SimWarp *w, int at);
+  void (*take)(SimWarp *w, int at);
+  void (*forget)(SimWarp *w, int at);
+  void (*meet)(SimCluster *c);
+  // Operations on mbarrier k of the cluster: an arrival, expected bytes, a test
+  // of the phase (wait: a wait that passed), and the end of a phase.
+  void (*arrive)(SimCluster *c, int k, uint32_t phase);
+  void (*expect)(SimCluster *c, int k, uint32_t phase);
+  void (*look)(SimWarp *w, int k, uint32_t phase, bool wait);
+  void (*phase)(SimCluster *c, int k);
+  // Warp a->w starts agent a.
+  void (*started)(struct SimAsync *a);
+  // A wait is for another phase than its try_wait.
+  void (*stray)(SimCluster *c);
+} SimSteps;
+
+#endif
+// SPDX-License-Identifier: MIT

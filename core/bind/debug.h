@@ -4,7 +4,7 @@
 #define CUTE_BINDDEBUG_H
 
 #include "bind/face.h"
-#include "sim/debug.h"
+#include "watch/debugger.h"
 
 // Reads the debugger's options in the table at t. `debug` is a function that is
 // called at each stop of the run and returns the goal of the next stop. `goal`

@@ -3,9 +3,9 @@
 //
 // A goal says where the run stops next: {until = step, recall =, faults =,
 // points = {{cta =, warp =, file =, line =, every =}...}, changes = {{mem =,
-// element =, cta =, warp =, lane =}...}} (sim/debug.h). If a field of a point
-// is absent, any value matches. If a field of the goal is absent, the run does
-// not stop for that reason.
+// element =, cta =, warp =, lane =}...}} (watch/debugger.h). If a field of a
+// point is absent, any value matches. If a field of the goal is absent, the run
+// does not stop for that reason.
 #include "bind/debug.h"
 
 #include <string.h>
@@ -95,7 +95,7 @@ static void set_goal(lua_State *L, DebugBox *b) {
   d->point = b->point;
   d->change = b->change;
   // Free the old values that the debugger keeps for the former goal's changes.
-  simdebug_free(d);
+  debugger_free(d);
   lua_settop(L, t);
   lua_setiuservalue(L, b->at, 2);
 }
@@ -152,13 +152,13 @@ SimDebug *debuglib_start(lua_State *L, int t, const Fn *fn) {
 
 void debuglib_end(lua_State *L, SimDebug *d) {
   DebugBox *b = d->ud;
-  simdebug_free(d);
+  debugger_free(d);
   if (b->failed) lua_error(L);
 }
 
 static int l_gc(lua_State *L) {
   DebugBox *b = lua_touserdata(L, 1);
-  simdebug_free(&b->d);
+  debugger_free(&b->d);
   return 0;
 }
 
@@ -203,7 +203,7 @@ static int l_where(lua_State *L) {
     [WHY_FAULT] = "fault", [WHY_END] = "end"};
   Ctx *cx = face_enter(L);
   const DebugBox *b = check_box(L);
-  SimAt a = simdebug_at(&b->d);
+  SimAt a = debugger_at(&b->d);
   push_at(L, b, &a);
   face_set_str(L, "why", why[b->d.why]);
   face_set_int(L, "which", b->d.which + 1);
@@ -213,7 +213,7 @@ static int l_where(lua_State *L) {
   }
   if (b->d.why != WHY_FAULT && b->d.why != WHY_END) return 1;
   SimReport r;
-  if (!simdebug_fault(&b->d, &r)) return 1;
+  if (!debugger_fault(&b->d, &r)) return 1;
   simlib_push_report(L, cx, b->fn, &r);
   lua_setfield(L, -2, "fault");
   base_free(r.fact);
@@ -224,10 +224,10 @@ static int l_where(lua_State *L) {
 // count=, copies=, agents=}...}: all warps of the cluster
 static int l_warps(lua_State *L) {
   const DebugBox *b = check_box(L);
-  int n = simdebug_warps(&b->d);
+  int n = debugger_warps(&b->d);
   lua_createtable(L, n, 0);
   for (int k = 0; k < n; k++) {
-    SimWarpAt a = simdebug_warp_at(&b->d, k);
+    SimWarpAt a = debugger_warp_at(&b->d, k);
     lua_createtable(L, 0, 11);
     face_set_int(L, "cta", a.cta);
     face_set_int(L, "warp", a.warp);
@@ -252,7 +252,7 @@ static int l_bars(lua_State *L) {
   enum { MOST = 512 };
   const DebugBox *b = check_box(L);
   SimBarAt *all = lua_newuserdatauv(L, MOST * sizeof *all, 0);
-  int n = simdebug_bars(&b->d, all, MOST);
+  int n = debugger_bars(&b->d, all, MOST);
   lua_createtable(L, n, 0);
   for (int k = 0; k < n; k++) {
     lua_createtable(L, 0, 7);
@@ -280,7 +280,7 @@ static Eye check_eye(lua_State *L, int idx) {
   Eye e = {.b = check_box(L)};
   int64_t cta = face_checkint(L, idx);
   int warp = (int)face_checkint(L, idx + 1);
-  e.warp = simdebug_warp(&e.b->d, cta, warp);
+  e.warp = debugger_warp(&e.b->d, cta, warp);
   e.lane = (int)face_checkint(L, idx + 2);
   if (e.warp < 0)
     face_error(L, ERR_ARG, "warp %d of block %d is not running now", warp,
@@ -294,7 +294,7 @@ static Eye check_eye(lua_State *L, int idx) {
 static int64_t value_of(lua_State *L, const Eye *e, Ref r) {
   uint64_t u;
   DType t = ir_type(e->b->fn, r);
-  if (!simdebug_value(&e->b->d, r, e->warp, e->lane, &u))
+  if (!debugger_value(&e->b->d, r, e->warp, e->lane, &u))
     face_error(L, ERR_ARG, "the value of a traced number is not available at "
                "this stop");
   return dtype_int(t, u);
@@ -307,7 +307,7 @@ static int l_value(lua_State *L) {
   const Value *v = trace_value(L, 2);
   uint64_t u;
   if (!v || v->undefined || v->serial != e.b->fn->serial ||
-      !simdebug_value(&e.b->d, v->r, e.warp, e.lane, &u))
+      !debugger_value(&e.b->d, v->r, e.warp, e.lane, &u))
     return 0;
   face_push_bits(L, ir_type(e.b->fn, v->r), u);
   return 1;
@@ -322,7 +322,7 @@ static int l_vector(lua_State *L) {
   lua_createtable(L, (int)v->n, 0);
   for (int64_t k = 0; k < v->n; k++) {
     uint64_t u;
-    if (simdebug_value(&e.b->d, v->r[k], e.warp, e.lane, &u))
+    if (debugger_value(&e.b->d, v->r[k], e.warp, e.lane, &u))
       face_push_bits(L, v->type, u);
     else
       lua_pushboolean(L, false);
@@ -370,7 +370,7 @@ static int l_read(lua_State *L) {
   Eye e = check_eye(L, 4);
   Ref mem = (Ref)face_checkint(L, 2);
   uint64_t u;
-  SimThere there = simdebug_element(&e.b->d, mem, face_checkint(L, 3), e.warp,
+  SimThere there = debugger_element(&e.b->d, mem, face_checkint(L, 3), e.warp,
                                     e.lane, &u);
   if (there == THERE_NOT) lua_pushnil(L);
   else face_push_bits(L, ir_type(e.b->fn, mem), u);
@@ -396,7 +396,7 @@ static int l_view(lua_State *L) {
 // asynchronous unit. Returns nil if the instruction is unknown.
 static int l_writer(lua_State *L) {
   Eye e = check_eye(L, 4);
-  SimAt a = simdebug_writer(&e.b->d, (Ref)face_checkint(L, 2),
+  SimAt a = debugger_writer(&e.b->d, (Ref)face_checkint(L, 2),
                             face_checkint(L, 3), e.warp, e.lane);
   if (!a.step) return 0;
   push_at(L, e.b, &a);

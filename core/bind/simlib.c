@@ -12,10 +12,10 @@
 
 #include "layout/composed.h"
 #include "layout/notation.h"
-#include "sim/clock.h"
+#include "timing/cost_model.h"
 #include "sim/sim.h"
-#include "sim/turns.h"
-#include "sim/watch.h"
+#include "explore/interleave.h"
+#include "watch/watch.h"
 
 // The owner of all memory that a run of the simulator allocates, so that an
 // error leaks nothing. The run has a context of its own, since the function

@@ -3,7 +3,7 @@
 #ifndef CUTE_SIMADDRESS_H
 #define CUTE_SIMADDRESS_H
 
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 // An instruction with raw pointers: SimIns.x of an OP_PTR. It has a copy for
 // each memory object that may contain a lane's address.

@@ -2,7 +2,7 @@
 // computes a single lane and supports every type. The other one computes all 32
 // lanes and supports the common types.
 #include "ir/eval.h"
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "sim/prog.h"
 
 // Host memory of one argument, or of several arguments that overlap. CTAs'
-// accesses to it are recorded in pages of granules (blocks.c; relay.c if
+// accesses to it are recorded in pages of granules (cta_race.c; hb_grid.c if
 // clusters communicate), which are created on first use. A granule has the size
 // of the narrowest access.
 enum { SIM_PLANES = 4 };

@@ -10,7 +10,6 @@
 // happen after such a wait is reported as a race.
 #include "sim/async.h"
 #include "sim/mbar.h"
-#include "sim/shadow.h"
 
 #include <string.h>
 

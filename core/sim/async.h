@@ -17,7 +17,7 @@
 #ifndef CUTE_SIMASYNC_H
 #define CUTE_SIMASYNC_H
 
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 typedef enum SimStage { ASYNC_FETCH, ASYNC_DELIVER, ASYNC_DRAIN } SimStage;
 typedef void SimRun(SimAsync *a, SimStage stage);
@@ -36,13 +36,13 @@ struct SimAsync {
   // thread waited for a bulk group that it committed later.
   bool mapped, drained;
   uint32_t group;
-  int actor;  // actor (order.c) that counts as reader of the sources
+  int actor;  // actor (hb_cluster.c) that counts as reader of the sources
   uint32_t epoch;
   // BY_MBAR: position in the order in which operations of the same warp
   // complete; 0: the operation may complete in any order
   uint64_t turn;
-  // number: number of the operation among those of its warp (turns.c). cause:
-  // the step that started the operation.
+  // number: number of the operation among those of its warp (interleave.c).
+  // cause: the step that started the operation.
   uint32_t number, cause;
   uint64_t began;          // number of the operation in the cluster
   // BY_MBAR: mbarrier at which the operation completes `bytes` bytes

@@ -6,7 +6,6 @@
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
-#include "sim/shadow.h"
 #include "sim/wrap.h"
 
 #include <pthread.h>

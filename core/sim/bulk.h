@@ -3,7 +3,7 @@
 #ifndef CUTE_SIMBULK_H
 #define CUTE_SIMBULK_H
 
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 typedef struct SimBulk {
   SimSide shared;          // operand in shared memory of this CTA

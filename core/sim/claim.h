@@ -2,7 +2,7 @@
 #ifndef CUTE_SIMCLAIM_H
 #define CUTE_SIMCLAIM_H
 
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 // A SimTerm is a value in a slot, or the constant konst if slot is 0. A SimTold
 // is a value and its bounds. A SimClaim is an assumption of cute.assume (mem is

@@ -1,7 +1,7 @@
 // Prints the decoded program, with each instruction beside its IR instruction.
 #include <inttypes.h>
 
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 // Prints a decoded instruction with the slot of its value (marked u if the
 // value is uniform) and the target of its jump.

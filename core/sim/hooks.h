@@ -79,6 +79,8 @@ typedef struct SimHooks {
   // w executes i next, in a launch with a debugger. Returns false if it must
   // not.
   bool (*step)(SimWarp *w, const SimIns *i);
+  // Whether a debugger ended the launch.
+  bool (*ended)(const SimProg *p);
   // w polled memory at instruction i, and changed nothing.
   void (*polled)(SimWarp *w, const SimIns *i);
   // No warp can run.

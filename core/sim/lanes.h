@@ -2,7 +2,7 @@
 #ifndef CUTE_SIMLANES_H
 #define CUTE_SIMLANES_H
 
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 // Switches to other lanes of w after the running lanes have polled in vain for
 // a long time.

@@ -1,4 +1,4 @@
-// What the machine writes to the event log of a cluster (tape.h).
+// What the machine writes to the event log of a cluster (event_log.h).
 #ifndef CUTE_SIMLOG_H
 #define CUTE_SIMLOG_H
 

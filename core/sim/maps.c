@@ -14,7 +14,6 @@
 #include "sim/bulk.h"
 #include "sim/regs.h"
 #include "sim/report.h"
-#include "sim/shadow.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // mbarriers. A phase completes when all expected arrivals and all expected
 // bytes have come. Threads that wait for the phase acquire what the arriving
-// threads released, and what agents wrote whose bytes were counted. In order.c,
-// each mbarrier is an actor, and its epochs are its phases.
+// threads released, and what agents wrote whose bytes were counted. In
+// hb_cluster.c, each mbarrier is an actor, and its epochs are its phases.
 //
 // The storage of an mbarrier is in shared memory, where mbarrier.init creates
 // it. Its state is a SimMbar, found by the address of the storage.
@@ -9,7 +9,6 @@
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
-#include "sim/shadow.h"
 #include "sim/token.h"
 
 // Maximum number of arrivals, and maximum magnitude of the byte count.

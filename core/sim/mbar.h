@@ -3,7 +3,7 @@
 #ifndef CUTE_SIMMBAR_H
 #define CUTE_SIMMBAR_H
 
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 // Indices of SimMbar.past, whose entries hold the releases of a phase that
 // waiting threads acquire. OPEN: the current phase. DONE: the previous phase.

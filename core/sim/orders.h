@@ -1,5 +1,5 @@
-// Facts about other schedules that a run with a systematic schedule (turns.h)
-// shows.
+// Facts about other schedules that a run with a systematic schedule
+// (interleave.h) shows.
 #ifndef CUTE_SIMORDERS_H
 #define CUTE_SIMORDERS_H
 

@@ -169,7 +169,7 @@ typedef struct SimInit {
 // Size 0: rows of one bit for each lane.
 typedef struct SimRows { uint32_t at, n, size; } SimRows;
 
-typedef struct SimArea SimArea;    // see blocks.h
+typedef struct SimArea SimArea;    // see cta_race.h
 // What communicating clusters share: the number of changes of global memory so
 // far, and tensor maps made by the kernel (maps.c).
 typedef struct SimCommon { uint64_t changes; struct SimMaps *maps; } SimCommon;
@@ -210,9 +210,9 @@ typedef struct SimProg {
   bool watched;        // whether results are checked for NaNs (finite.h)
   int before;  // actor of the preceding launch; 0: that launch is complete
   int nteam;           // number of warpgroups, if the kernel uses wgmma
-  // nactor: number of actors with epochs (order.c), which are warps, an agent
-  // of each warp, agents of warpgroups, the preceding launch, turn actors and
-  // mbarriers. nturn: number of turn actors among them (mbar.h).
+  // nactor: number of actors with epochs (hb_cluster.c), which are warps, an
+  // agent of each warp, agents of warpgroups, the preceding launch, turn actors
+  // and mbarriers. nturn: number of turn actors among them (mbar.h).
   int nactor, nturn;
   uint64_t nunit;      // number of clusters of the grid
   int64_t smem_bytes;  // bytes of shared memory of each CTA

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 struct SimTaint {  // why a value is undefined, and in which lanes
   // mask: lanes in which the value is undefined. src: line that read the

@@ -1,6 +1,6 @@
 // Counts faults while a cluster runs, and lists the facts of each fault, of
 // which lua/cute/lang/kinds.lua makes a sentence.
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -39,9 +39,9 @@ typedef struct SimFault {
       int alone;
       int32_t cta[3];
     } race;
-    // BLOCKRACE: mine, other: access classes (blocks.c) of both sides. cta: the
-    // CTA of the other side. draws: one side draws a number from a counter that
-    // the other side resets.
+    // BLOCKRACE: mine, other: access classes (cta_race.c) of both sides. cta:
+    // the CTA of the other side. draws: one side draws a number from a counter
+    // that the other side resets.
     struct { int mine, other; int32_t cta[3]; bool draws; } blocks;
     // DIVERGENT: masks of lanes. here: lanes that execute the instruction.
     // named: lanes that must execute it. gone: lanes that exited the kernel.

@@ -3,7 +3,7 @@
 #define CUTE_SIMRING_H
 
 #include "layout/layout.h"
-#include "sim/shadow.h"
+#include "sim/machine.h"
 
 // Sets s->stages and s->stage from the layout of m, an object in shared memory.
 void simring_find(Ctx *cx, const Fn *fn, const Mem *m, SimMem *s);

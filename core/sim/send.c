@@ -3,7 +3,6 @@
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
-#include "sim/shadow.h"
 
 typedef struct Letter {
   SimLaneBuf data;       // the values that each lane sends

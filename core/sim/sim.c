@@ -16,7 +16,6 @@
 #include "sim/access.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
-#include "sim/debug.h"
 #include "sim/finite.h"
 #include "sim/fits.h"
 #include "sim/lanes.h"
@@ -290,8 +289,7 @@ static SimCluster *cluster_new(const Worker *w) {
 // Sets *cluster to the index of the next cluster to run. Returns false if there
 // is none. wait: waits until there is room for its results.
 static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
-  const SimDebug *d = r->prog->launch->debug;
-  if (d && d->over) return false;
+  if (r->prog->launch->debug && r->prog->hooks->ended(r->prog)) return false;
   pthread_mutex_lock(&r->lock);
   while (wait && !r->stop && !r->oom && r->begun < r->total &&
          r->begun >= r->merged + AHEAD + r->most)

@@ -43,7 +43,7 @@ typedef struct Launch {
   bool tries;
   const SimEdit *edit;   // patches of fn (edit.h)
   size_t nedit;
-  struct SimDebug *debug;  // the attached debugger (debug.h), or NULL
+  struct SimDebug *debug;  // the attached debugger (debugger.h), or NULL
   // for each instruction of fn: number of executions by warps, which the run
   // increases; NULL: they are not counted
   uint64_t *executed;
@@ -230,8 +230,9 @@ typedef struct SimOpts {
   uint64_t budget;
   bool strict;         // whether notes count as faults
   const struct SimHooks *hooks;  // checks that listen to the run (hooks.h)
-  // steps: scheduler of a systematic schedule (turns.h); NULL: the schedule is
-  // random. all: with `unit`, all clusters run, not only cluster `unit`.
+  // steps: scheduler of a systematic schedule (interleave.h); NULL: the
+  // schedule is random. all: with `unit`, all clusters run, not only cluster
+  // `unit`.
   const struct SimSteps *steps;
   bool all;
   // The schedule starts with these nturn steps; NULL: none are required.

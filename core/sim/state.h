@@ -65,10 +65,10 @@ struct SimWarp {
   // since memory change number `stamp`.
   uint32_t here, waits, tries;
   uint64_t stamp;
-  SimPoll poll;            // last poll of memory (spin.c)
+  SimPoll poll;            // last poll of memory (livelock.c)
   // list of the parts of a diverged warp that do not run, or NULL
   SimPart *part;
-  uint32_t clk;            // current epoch (order.c)
+  uint32_t clk;            // current epoch (hb_cluster.c)
   // depth: number of open regions. ring: number of times that patches used
   // their ring of mbarriers (edit.h).
   uint32_t depth, ring;
@@ -86,9 +86,9 @@ struct SimWarp {
   bool refused, polling;
   // vector clock: what happens before all lanes
   uint32_t *vc;
-  // lanes that have a row (a vector clock) of each kind that order.c lists
+  // lanes that have a row (a vector clock) of each kind that hb_cluster.c lists
   uint32_t seen, pending, distant, fenced;
-  // level: lane 0's row holds for all lanes (order.c). vain: the last poll
+  // level: lane 0's row holds for all lanes (hb_cluster.c). vain: the last poll
   // failed.
   bool level, vain;
   // masks of the lanes that executed a fence with GPU scope, and of the CTAs
@@ -142,10 +142,10 @@ struct SimWarp {
 // The accesses that threads released, for threads that acquire them.
 typedef struct SimPast {
   // vc: vector clock with an epoch for each actor. row: row with an epoch for
-  // each thread (order.c), or NULL.
+  // each thread (hb_cluster.c), or NULL.
   uint32_t *vc, *row;
   bool rows;               // whether `row` is in use
-  // gate of the event log (tape.h) for threads that acquire this SimPast
+  // gate of the event log (event_log.h) for threads that acquire this SimPast
   uint32_t gate;
 } SimPast;
 
@@ -187,13 +187,13 @@ struct SimCluster {
   int polls;
   // counters to detect livelocks (quiet_for in exec.c)
   uint64_t changed, still, since, quiet;
-  // moved: number of memory changes (spin.h). asleep: value of
+  // moved: number of memory changes (livelock.h). asleep: value of
   // prog->common->changes
   // when the cluster began to wait for others.
   uint64_t moved, asleep;
   // the cluster that was the next to begin to wait for others
   SimCluster *next;
-  struct SimTurns *turns;  // state of systematic schedules (turns.h), or NULL
+  struct SimTurns *turns;  // state of the scheduler, or NULL
   struct SimCauses *causes;
   int64_t unborn;          // deadlocks: number of blocks that cannot start
   // look: a warp may be stuck. hopeless: all clusters are stuck.

@@ -1,12 +1,12 @@
 // What the machine tells a scheduler of systematic schedules, and what the
-// scheduler does for it (turns.h).
+// scheduler does for it (interleave.h).
 #ifndef CUTE_SIMSTEPS_H
 #define CUTE_SIMSTEPS_H
 
 #include "sim/hooks.h"
 #include "sim/orders.h"
 
-// The results of simturns_next that are not the index of a cluster.
+// The results of interleave_next that are not the index of a cluster.
 enum { TURNS_NONE = -2 };
 // numbers of the cluster barrier's current and previous round
 enum { CAUSE_OPEN = -1, CAUSE_DONE = -2 };
@@ -14,7 +14,7 @@ struct SimAsync;
 
 // SimCluster.steps is NULL unless the cluster has a systematic schedule.
 typedef struct SimSteps {
-  // ---- scheduling, see turns.h ----
+  // ---- scheduling, see interleave.h ----
   struct SimTurns *(*start)(const SimProg *p, const SimOpts *o);
   void (*stop)(struct SimTurns *t);
   void (*join)(struct SimTurns *t, SimCluster *c);

@@ -3,7 +3,7 @@
 #define CUTE_SIMTABLES_H
 
 #include "atoms/atom.h"
-#include "sim/inside.h"
+#include "sim/machine.h"
 #include "sim/mma.h"
 
 // An operand of an MMA. Value v of each thread is in the mem->per units of mem

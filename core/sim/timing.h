@@ -1,5 +1,5 @@
-// Input and output of the cost model (clock.c): the multiprocessors to model,
-// and the estimated time of a launch on them.
+// Input and output of the cost model (cost_model.c): the multiprocessors to
+// model, and the estimated time of a launch on them.
 #ifndef CUTE_SIMTIMING_H
 #define CUTE_SIMTIMING_H
 

@@ -2,7 +2,7 @@
 #ifndef CUTE_SIMTOKEN_H
 #define CUTE_SIMTOKEN_H
 
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 // Returns an array indexed by Ref. For each try_wait whose result only decides
 // whether a wait follows, and for each such wait, the array has the first of

@@ -16,7 +16,6 @@
 #include "sim/finite.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
-#include "sim/shadow.h"
 #include "sim/tables.h"
 
 enum { WARPS = 4, ROWS = 16, PIECE = 16, GROUPS = 8 };

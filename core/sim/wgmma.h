@@ -2,7 +2,7 @@
 #ifndef CUTE_SIMWGMMA_H
 #define CUTE_SIMWGMMA_H
 
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 bool simwgmma_init(SimCluster *c);   // returns false if memory is exhausted
 void simwgmma_free(SimCluster *c);

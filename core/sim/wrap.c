@@ -9,7 +9,6 @@
 
 #include "ir/operands.h"
 #include "sim/address.h"
-#include "sim/shadow.h"
 #include "sim/regs.h"
 
 // ---- results to check ----

@@ -2,7 +2,7 @@
 #ifndef CUTE_SIMWRAP_H
 #define CUTE_SIMWRAP_H
 
-#include "sim/inside.h"
+#include "sim/machine.h"
 
 // maximum number of checked results for one instruction
 enum { SIM_WRAPS = 8 };

@@ -1,6 +1,6 @@
 --- Explores every schedule of a launch: runs the simulator with prescribed
 -- orders of turns. A turn is one scheduling step of a warp or an agent
--- (core/sim/turns.h).
+-- (core/explore/interleave.h).
 --
 -- A run reports pairs of turns that could have been swapped, and for each pair
 -- the prefix of a schedule that swaps them. All schedules reached this way are

@@ -4,10 +4,10 @@
 --     print(k(A, B, C):estimate {grid = 256, block = 128, card = "h200"})
 --
 -- The simulator runs one cluster (or one block, if there are no clusters) and
--- logs the events of its warps. A model of an SM (core/sim/clock.c) replays the
--- log as often as an SM has such clusters, as many at once as fit. The number
--- of registers comes from NVRTC for the GPU's architecture, if NVRTC is
--- installed.
+-- logs the events of its warps. A model of an SM (core/timing/cost_model.c)
+-- replays the log as often as an SM has such clusters, as many at once as fit.
+-- The number of registers comes from NVRTC for the GPU's architecture, if NVRTC
+-- is installed.
 --
 -- An estimate has: card, seconds, cycles; occupancy (from targets.occupancy),
 -- registers (nil: unknown), shared, threads; waves (2.4 take the time of 3),

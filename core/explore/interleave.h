@@ -1,0 +1,119 @@
+// Systematic schedules, for partial-order reduction. interleave.c runs the
+// warps of a cluster, or of all communicating clusters (SimProg.relay), one
+// scheduling step at a time. conflicts.c finds the steps that could have come
+// in another order.
+//
+// A scheduling step (turn) is one synchronization operation of a warp (an
+// ordered access, an atomic, an operation on an mbarrier), or the completion of
+// an agent's operation. What warps do between steps commutes with everything
+// that others do, except for races, which are reported separately.
+#ifndef CUTE_EXPLORE_INTERLEAVE_H
+#define CUTE_EXPLORE_INTERLEAVE_H
+
+#include "sim/machine.h"
+#include "sim/steps.h"
+
+typedef struct SimTurns SimTurns;
+
+// Creates a scheduler. Returns NULL if memory is exhausted.
+SimTurns *interleave_new(const SimProg *p, const SimOpts *o);
+void interleave_free(SimTurns *t);
+// Adds cluster c, which is about to start, to the clusters that t schedules.
+void interleave_join(SimTurns *t, SimCluster *c);
+// Executes one more step of n clusters. Returns the index of a cluster that
+// ended in this step, or -1 if none did. Returns TURNS_NONE if no step is
+// possible, so that the remaining warps wait for ever.
+int interleave_next(SimTurns *t, SimCluster **c, int n);
+// Returns the results since the first cluster joined. Returns NULL if nothing
+// must be reported or memory is exhausted.
+SimOrders *interleave_orders(SimTurns *t);
+uint64_t interleave_count(const SimTurns *t);
+// Records that warp a->w starts agent a.
+void interleave_started(struct SimAsync *a);
+void interleave_stray(SimCluster *c);    // sets SIM_TRIES
+
+extern const SimSteps turns_steps;     // these functions, for the machine
+
+// ---- conflicts.c ----
+// Happens-before between steps, as far as no other schedule can change it. A
+// vector clock has a component for each warp, and the number of completed
+// phases of each mbarrier.
+typedef struct SimCauses SimCauses;
+typedef struct SimCause {    // identifies a step
+  uint32_t turn;
+  int warp;  // number of the step's warp among all warps; -1: an agent's step
+  // the number of this step among the steps of its warp
+  uint32_t seq;
+} SimCause;
+SimCauses *conflicts_new(const SimProg *p, uint32_t units);
+void conflicts_free(SimCauses *s);
+// Starts a new recording. first: index of the first cluster.
+void conflicts_reset(SimCauses *s, uint64_t first);
+// conflicts_begin starts step `turn` of warp g, or of an agent if g is -1.
+// `start` is the number of the vector clock at the agent's start. conflicts_end
+// ends the step and returns the number of its vector clock. conflicts_seq
+// returns the step's number among those of its warp.
+void conflicts_begin(SimCauses *s, uint32_t turn, int g, uint32_t start);
+// Removes the last step, a step of a warp that had no effect. With pairs =
+// true, the recorded pairs of this step with earlier steps remain.
+void conflicts_void(SimCauses *s, bool pairs);
+uint32_t conflicts_end(SimCauses *s);
+uint32_t conflicts_seq(const SimCauses *s);
+// Returns the number of w's current vector clock, for an agent that w starts.
+uint32_t conflicts_start(SimWarp *w);
+// Reports whether the step with vector clock number k happens after step c.
+// mbar, phase: where c completed, if c is an agent's step.
+bool conflicts_after(const SimCauses *s, uint32_t k, const SimCause *c,
+                     int mbar, uint32_t phase);
+// conflicts_hash returns the hash of a vector clock, with warps and clusters
+// renumbered by `name`. conflicts_where returns the mbarrier and the phase at
+// which the agent of the current step completed.
+uint64_t conflicts_hash(const SimCauses *s, uint32_t row, const uint32_t *name);
+void conflicts_where(const SimCauses *s, int *mbar, uint32_t *phase);
+// Two steps that another schedule could execute in the opposite order.
+typedef struct SimPair { uint32_t first, second; } SimPair;
+const SimPair *conflicts_pairs(const SimCauses *s, size_t *n);
+// Reports whether some pairs were dropped to limit memory.
+bool conflicts_full(const SimCauses *s);
+
+// Returns the index of a step in which several lanes conflict at one granule,
+// or -1.
+int64_t conflicts_lanes(const SimCauses *s);
+
+// The functions from here on record what the current step does. They are called
+// only if SimCluster.causes is set.
+//
+// conflicts_give records an arrival at a barrier. conflicts_take records that a
+// barrier was passed. at: number of a barrier of the CTA, or CAUSE_OPEN,
+// CAUSE_DONE for the cluster barrier.
+void conflicts_give(SimWarp *w, int at);
+void conflicts_take(SimWarp *w, int at);
+void conflicts_forget(SimWarp *w, int at);
+// Completes a round of the cluster barrier: what was CAUSE_OPEN becomes
+// CAUSE_DONE.
+void conflicts_meet(SimCluster *c);
+// Record operations on mbarrier k of the cluster: an arrival, expected bytes, a
+// test of the phase (wait: a wait that passed), and the end of a phase.
+void conflicts_arrive(SimCluster *c, int k, uint32_t phase);
+void conflicts_expect(SimCluster *c, int k, uint32_t phase);
+void conflicts_look(SimWarp *w, int k, uint32_t phase, bool wait);
+void conflicts_phase(SimCluster *c, int k);
+// Records an ordered access to a granule by a lane. how: CAUSE_READ, CAUSE_ADD
+// + AtomicKind for an atomic that commutes with others of the same AtomicKind,
+// or CAUSE_WRITE for other writes. was: the granule's bytes before the access.
+enum { CAUSE_READ, CAUSE_WRITE, CAUSE_ADD };
+void conflicts_access(SimWarp *w, uint64_t place, int how, uint64_t was);
+// Reports whether warp g has only read since step `turn`, and every granule
+// that it read still has the value that it read.
+bool conflicts_still(const SimCauses *s, int g, uint32_t turn);
+// conflicts_earlier returns the last step before `turn` that changed what w
+// polls, and the value before that change. It returns UINT32_MAX if, in every
+// schedule, w comes after all changes. conflicts_plain reports whether, in
+// every schedule, w's poll reads a value that the polled memory had in this
+// run.
+bool conflicts_plain(const SimWarp *w, const SimAsk *a);
+uint32_t conflicts_earlier(const SimWarp *w, const SimAsk *a, uint32_t turn,
+                           uint64_t *found);
+
+#endif
+// SPDX-License-Identifier: MIT

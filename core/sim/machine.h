@@ -1,0 +1,146 @@
+// The simulated machine: a decoded program (prog.h), the state of a cluster
+// (state.h), and the functions that the files share. Files of core/watch/,
+// core/explore/ and core/timing/ include this header, too.
+//
+//   decode.c    decodes Fn into SimProg: uniform values, slots, jump targets
+//   tables.c    fragment layouts of MMA and matrix-copy atoms
+//   alu.c       arithmetic, one lane or 32
+//   areas.c     host memory of arguments
+//   mem.c       shared and global memory, cp.async
+//   mbar.c      mbarriers
+//   async.c     operations of asynchronous agents (async.h)
+//   access.c    shared-memory passes and global sectors
+//   requests.c  recorded shared-memory requests
+//   send.c      st.async
+//   bulk.c      bulk copies with and without tensor maps
+//   lanes.c     divergence: lanes of a warp that wait for each other
+//   exec.c      the interpreter: runs one warp until it must wait
+//   intrin.c    rows of ir/intrin.h
+//   matrix.c    tensor cores and matrix copies
+//   wgmma.c     warpgroup MMAs
+//   members.c   footprint of a layout
+//   claim.c     assumptions about values, traced layouts
+//   finite.c    NaNs and infinities that come from finite operands
+//   wrap.c      integer overflow
+//   taint.c     uninitialised registers
+//   cluster.c   warps of a cluster: scheduling, barriers
+//   dump.c      the program as text; report.c: facts of reports
+//   sim.c       clusters over host threads
+//
+//   hooks.h     what the machine announces to checks (core/watch/)
+//   steps.h     what it tells a systematic scheduler (core/explore/)
+//   log.h       what it writes to an event log (core/timing/)
+#ifndef CUTE_SIMMACHINE_H
+#define CUTE_SIMMACHINE_H
+
+#include "sim/cluster.h"
+#include "sim/hooks.h"
+#include "sim/log.h"
+#include "sim/steps.h"
+
+// ---- alu.c ----
+uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c);
+// computes an arithmetic instruction in all 32 lanes
+void simalu_lanes(const SimIns *i, char *v);
+
+// ---- mem.c ----
+struct SimMatrix;
+// Returns the lanes of mask whose access is in bounds and aligned, and reports
+// faults of the other lanes. Sets x->at, and x->home if the object belongs to
+// another CTA.
+uint32_t simmem_check(Access *x, uint32_t mask);
+// Reports a fault if the preceding launch may still use an element of global
+// memory that lane l, or an agent on its behalf, reads or writes.
+void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                    int64_t element, bool write);
+typedef uint8_t SimLaneBuf[LANES][32];
+// Loads `bytes` bytes for each lane in mask into buf. off: offsets in elements
+// of m. Returns the lanes that got data. Reports faults and counts statistics.
+uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
+                     uint32_t mask, const int64_t *off, int bytes,
+                     SimLaneBuf buf);
+void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
+                  uint32_t mask, const int64_t *off, int bytes,
+                  SimLaneBuf buf);
+// Load or store elements narrower than a byte. A lane's element is in the low
+// bits of its word.
+void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
+                      uint32_t mask, const int64_t *off, uint32_t *out);
+void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
+                       uint32_t mask, const int64_t *off,
+                       const uint32_t *value);
+void simmem_atomic(SimWarp *w, const SimIns *i);
+// The granules that a lane accesses. key: identifies the first granule (for
+// conflicts_access). p: bytes of the first granule in memory. n: number of
+// granules; 0: the kernel does not write the memory. size: bytes of a granule.
+typedef struct SimPlaces {
+  uint64_t key;
+  const uint8_t *p;
+  int n, size;
+} SimPlaces;
+SimPlaces simmem_places(const Access *x, int l);
+// Counts a change of the cluster's memory, or (global) of memory that all
+// clusters share.
+static inline void simmem_moved(SimCluster *c, bool global) {
+  c->moved++;
+  c->changed++;
+  if (global && c->prog->common) c->prog->common->changes++;
+}
+// Returns the number of memory changes that this cluster can observe.
+static inline uint64_t simmem_stamp(const SimCluster *c) {
+  return c->moved + (c->prog->common ? c->prog->common->changes : 0);
+}
+// The accesses that a load or an atomic would make. They consist of the bits
+// that the active lanes would find in memory, and of the keys (for
+// conflicts_access) of the granules that a lane would access.
+typedef struct SimAsk {
+  // found: bits for each lane. The n granules have the keys from `key` on.
+  uint64_t found[LANES], key;
+  int n, size;             // number of granules, and bytes in each
+  bool one;                // whether all lanes access the same granules
+} SimAsk;
+// Finds what instruction i would access, without executing it. Returns false if
+// i is neither a load nor an atomic, or is out of bounds.
+bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a);
+// Reports whether atomic i leaves memory unchanged if its lanes find the bits
+// `found` in memory.
+bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found);
+// Executes the memory accesses of ldmatrix or stmatrix: each lane moves a row
+// of 16 bytes.
+void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
+                 const int64_t *off, SimLaneBuf buf);
+void simmem_cpasync(SimWarp *w, const SimIns *i);
+void simmem_commit(SimWarp *w);
+// Reports whether a cp.async of w that is in no group yet writes byte `at` of
+// the cluster's shared memory.
+bool simmem_open(const SimWarp *w, uint32_t at);
+// Finds the lane and the group of a cp.async of w in a group that writes byte
+// `at` of the cluster's shared memory. Returns false if there is none.
+bool simmem_group(const SimWarp *w, uint32_t at, int *lane, uint32_t *group);
+// Completes the copies of the lanes of mask in w's cp.asyncs with numbers below
+// `upto`. Their bytes become visible as a write of `actor` in `epoch`.
+void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
+                 uint32_t epoch);
+void simmem_wait(SimWarp *w, uint32_t pending);
+void simmem_reset(SimCluster *c);  // prepares the memory for the next cluster
+void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
+
+// ---- send.c ----
+void simsend_run(SimWarp *w, const SimIns *i);
+
+// ---- dump.c ----
+void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);
+
+// ---- exec.c ----
+void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends
+// Moves w, which has no active lanes, to the next instruction that has some.
+void simexec_find(SimWarp *w);
+// simexec_is_turn reports whether i is a scheduling step (interleave.h).
+// simexec_turn executes one step of w. simexec_between runs w up to its next
+// step.
+bool simexec_is_turn(const SimIns *i);
+void simexec_turn(SimWarp *w);
+void simexec_between(SimWarp *w);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,94 @@
+// The event log of one cluster, which the cost model (cost_model.c) reads. For
+// each warp, it has the instructions, the bytes that they move, and the waits
+// for other threads.
+//
+// Each wait of a warp is for a gate, which is one round of a barrier or one
+// phase of an mbarrier. The arrivals and completions in that round or phase are
+// the gate's parts. A gate opens when all its parts have come.
+#ifndef CUTE_TIMING_EVENT_LOG_H
+#define CUTE_TIMING_EVENT_LOG_H
+
+#include "sim/machine.h"
+
+typedef enum SimMark {
+  TAPE_RUN,    // executes instruction `at` of the program
+  TAPE_GIVE,   // the warp arrives at gate `at`
+  TAPE_NEED,   // the warp waits until gate `at` opens
+  // A named range begins or ends. `at` is the range's name, an index into
+  // Fn.text.
+  TAPE_BEGIN, TAPE_END,
+  // An agent starts. Its completion counts as an arrival at gate `at` (0: at no
+  // gate).
+  TAPE_AGENT
+} SimMark;
+
+typedef struct SimStep {
+  uint8_t mark;        // a SimMark
+  uint8_t lanes;       // RUN: number of active lanes
+  // RUN: number of 128-byte lines of L1 that the instruction accesses
+  uint8_t lines;
+  // AGENT: CTA whose memory the agent fills. GIVE: 1 if the gate belongs to
+  // another CTA.
+  uint8_t cta;
+  // RUN of an atomic: maximum number of lanes that access one word
+  uint8_t same;
+  uint32_t at;
+  uint32_t passes;     // RUN: number of shared-memory passes
+  uint32_t sectors;    // RUN: number of 32-byte sectors of global memory
+  uint32_t missed;     // RUN: number of sectors that missed L1
+  uint32_t bytes;      // AGENT: bytes that the agent moves
+} SimStep;
+
+typedef struct SimReel {  // the log of a warp
+  SimStep *step;
+  size_t n, cap;
+  size_t run;          // index of the current instruction's step
+  // statistics record of the current instruction before it was executed
+  SimStat before;
+  // so far for the current instruction: sectors that missed L1, and lines
+  uint32_t missed, lines;
+} SimReel;
+
+typedef struct SimTape {
+  SimReel *reel;       // for each warp of the cluster: its log
+  int nreel;
+  uint32_t ngate;      // number of gates; the first one has number 1
+  uint64_t steps, most;
+  // for each CTA: addresses of the sectors in its L1
+  uint64_t *line;
+  size_t nline;        // number of sectors of an L1, a power of two
+  bool full;           // whether the log reached its limit of steps
+  struct SimClock *clock;  // the cost model that reads the log (cost_model.c)
+} SimTape;
+
+// Creates an event log of at most `most` steps. l1: bytes of each CTA's L1.
+// Returns NULL if memory is exhausted.
+SimTape *event_log_new(const SimProg *p, int64_t l1, uint64_t most);
+void event_log_free(SimTape *t);
+
+// Log the beginning and the end of instruction i of w. again: i was not
+// executed and will be repeated.
+void event_log_begin(SimWarp *w, const SimIns *i);
+void event_log_end(SimWarp *w, const SimIns *i, bool again);
+// Logs an access to global memory: each lane of mask accesses n bytes at start
+// + at[lane]. keeps: L1 caches the sectors.
+void event_log_global(SimWarp *w, uint64_t start, const int64_t *at,
+                    uint32_t mask, int n, bool keeps);
+// Logs the beginning or the end of a named range.
+void event_log_mark(SimWarp *w, uint32_t name, bool begins);
+// Logs an atomic's maximum number of lanes that access one word.
+void event_log_same(SimWarp *w, const int64_t *at, uint32_t mask);
+// Logs that w contributes a part of a gate (a round of a barrier or a phase of
+// an mbarrier), for example an arrival. Creates the gate if *gate is 0. far:
+// the gate belongs to another CTA of the cluster.
+void event_log_give(SimWarp *w, uint32_t *gate, bool far);
+void event_log_need(SimWarp *w, uint32_t gate);
+// event_log_agent logs that w starts an agent, and returns the step's index.
+// event_log_land logs that this agent completes, having filled memory of CTA
+// `cta`. The completion is a part of *gate.
+size_t event_log_agent(SimWarp *w);
+void event_log_land(SimWarp *w, size_t agent, uint32_t *gate, int cta,
+                  uint32_t bytes);
+
+#endif
+// SPDX-License-Identifier: MIT

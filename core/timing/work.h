@@ -1,0 +1,51 @@
+// Cost of each instruction of a program: the values that it reads and writes,
+// its waits, and the cycles of its pipe.
+#ifndef CUTE_TIMING_WORK_H
+#define CUTE_TIMING_WORK_H
+
+#include "sim/machine.h"
+
+typedef enum SimWorkKind {
+  // The instruction costs nothing. Its result is ready when its operands are.
+  K_NONE,
+  K_ALU,
+  K_BRANCH,     // waits for all earlier arithmetic
+  // A loop starts; an iteration ends.
+  K_HEAD, K_TURN,
+  K_MEET,       // arrival at a barrier
+  // A fence. work: cycles of the SM's fences; late: latency.
+  K_FENCE,
+  K_SHARED, K_SEND, K_ATOMIC, K_PEER, K_LDMATRIX, K_LOAD, K_STORE,
+  K_CPASYNC, K_CPCOMMIT, K_CPWAIT, K_CPARRIVE,
+  K_MMA, K_WGMMA, K_WGCOMMIT, K_WGWAIT,
+  K_BULKLOAD, K_BULKSTORE, K_BULKCOMMIT, K_BULKWAIT
+} SimWorkKind;
+
+typedef struct SimWork {
+  uint8_t kind;           // a SimWorkKind
+  float slots;            // issue slots in the warp's quarter of the SM
+  float work;             // cycles of the instruction's pipe
+  // cycles of the arithmetic pipes of the warp's quarter of the SM
+  float fma, alu, xu, f64;
+  // latency until the result is ready, or until the warp continues
+  float late;
+  // shared-memory passes in which an instruction of tensor cores reads operands
+  float shared;
+  // floating-point operations: of each lane, or for an MMA of the warp
+  float flops;
+  // index in SimWorks.id of nread ids that the instruction reads, followed by
+  // nwrite ids that it writes
+  uint32_t ids, nread, nwrite;
+} SimWork;
+
+typedef struct SimWorks {
+  const SimProg *p;
+  const SimMachine *m;
+  SimWork *work;          // for each instruction: its cost
+  uint32_t *id;           // lists of ids; see SimWork.ids
+  uint32_t nid;           // number of distinct ids (values and registers)
+} SimWorks;
+SimWorks *work_new(Ctx *cx, const SimProg *p, const SimMachine *m);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,484 @@
+// Finds parts of arguments that a launch never reads or stores, although
+// nothing in the kernel says that they are left out on purpose. Such a part
+// suggests a wrong coordinate of a tile, a step between tiles that exceeds the
+// tile, or too few blocks. A part is told only if all of these hold:
+// - The kernel reads the argument and does not write it, or the opposite. An
+//   atomic whose result is unused is a store.
+// - Data, scalar arguments and limits of the kernel do not decide the part
+//   (meant.c). No scalar argument equals its first coordinate.
+// - The accessed elements are all elements with coordinates in certain ranges.
+//   In the modes with gaps, the ranges begin at 0 and have at least two
+//   coordinates. There are at most three gaps, or they are periodic. For
+//   outputs, the omitted elements may also form a box. Periodic gaps may begin
+//   at 0 if they are as wide as a block.
+// - In these modes, an address depends on more than constants, or on at least
+//   8 constants where the kernel compares with the extent, or is_counted,
+//   is_gridded, is_short or is_alone holds.
+// - Another tensor of the kernel has a mode of the same extent (for an output,
+//   the kernel reads that tensor), or the kernel compares with the extent.
+// - For an output, the inputs are not all read completely, or none of them has
+//   the extents of the stored part; for an input, the same of the outputs.
+// - Periodic gaps are no parts of records, one or more for each thread.
+// - A single block accesses more than the first part of a mode, or an address
+//   depends on the block.
+// - No other argument shares the memory.
+// - cute.partial_ok and, for an output, cute.undefined_ok do not name it.
+#include "ir/operands.h"
+#include "sim/bulk.h"
+#include "watch/cover.h"
+#include "watch/meant.h"
+#include "watch/own.h"
+
+#include <string.h>
+
+static const SimMeant *meant_of(const SimProg *p) {
+  return p->own[OWN_MEANT];
+}
+
+// ---- recording ----
+
+// Returns the only argument with memory in area a, or -1 if there are several.
+static int32_t owner(const SimProg *p, const SimArea *a) {
+  int32_t found = -1;
+  for (size_t k = 0; k < p->fn->arg.n; k++) {
+    if (!p->fn->arg.p[k].pointer ||
+        simareas_area(p, (int32_t)k) != a) continue;
+    if (found >= 0) return -1;
+    found = (int32_t)k;
+  }
+  return found;
+}
+
+static uint64_t *bits_of(Ctx *cx, const SimArea *a) {
+  size_t n = ((a->bytes >> a->shift) + 1) / 64 + 1;
+  return arena_zero(cx, &cx->scratch, n * sizeof(uint64_t));
+}
+
+static bool is_partial(const Fn *fn, int32_t arg) {
+  for (size_t k = 0; k < fn->mem.n; k++) {
+    const Mem *m = &fn->mem.p[k];
+    bool own = (m->space == SP_GMEM || m->space == SP_TMAP) && m->arg == arg;
+    if (own && (m->partial_ok || (m->undefined_ok && fn->arg.p[arg].written)))
+      return true;
+  }
+  return false;
+}
+
+// Marks the arguments that the kernel reads. Atomics whose results it does not
+// use only store.
+static void find_reads(const SimProg *p, bool *reads) {
+  Operand o;
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const SimIns *s = &p->ins[k];
+    const Ins *i = ir_get(p->fn, s->ref);
+    if (!(op_effect((Op)i->op) & EF_MEMORY) || s->idle) continue;
+    for (Operands w = operands_of(p->fn, i); operands_next(&w, &o);) {
+      if (!o.read || (o.kind != OPERAND_MEM && o.kind != OPERAND_MAP)) continue;
+      const Mem *m = ir_memof(p->fn, o.ref);
+      bool global = m->space == SP_GMEM || m->space == SP_TMAP;
+      if (global && m->arg != NO_ARG) reads[m->arg] = true;
+    }
+  }
+}
+
+void cover_start(Ctx *cx, SimProg *p) {
+  if (ir_has_addresses(p->fn)) return;
+  bool *reads = arena_zero(cx, &cx->scratch, p->fn->arg.n + 1);
+  find_reads(p, reads);
+  for (int k = 0; k < p->narea; k++) {
+    SimArea *a = &p->area[k];
+    int32_t arg = owner(p, a);
+    if (arg < 0 || a->maps) continue;
+    const Arg *g = &p->fn->arg.p[arg];
+    if (reads[arg] == g->written || is_partial(p->fn, arg)) continue;
+    if (g->written) a->stored = bits_of(cx, a);
+    else a->read = bits_of(cx, a);
+  }
+}
+
+// ---- the covered coordinates ----
+
+// An argument, its accessed elements, and for each coordinate of each mode the
+// bits HIT and MISSED: whether an element there was accessed, and whether one
+// was not.
+enum { HIT = 1, MISSED = 2, MOST = 1 << 26 };
+typedef struct Cover {
+  const SimArea *area;
+  const uint64_t *map;
+  const LaunchArg *arg;
+  int bits;
+  SimShape s;
+  uint8_t *seen[COVER_MODES];
+  int64_t hit, size;
+} Cover;
+
+static bool is_hit(const Cover *c, int64_t element) {
+  const uint8_t *byte = (const uint8_t *)c->arg->p + element * c->bits / 8;
+  size_t g = (size_t)(byte - c->area->p) >> c->area->shift;
+  return c->map[g / 64] >> (g & 63) & 1;
+}
+
+// Visits all elements. Leaves out those that are beyond the memory.
+static void visit(Cover *c) {
+  const SimShape *s = &c->s;
+  int64_t at[COVER_LEAVES] = {0}, x[COVER_MODES] = {0}, element = 0;
+  for (;;) {
+    bool there = (element + 1) * c->bits <= (int64_t)c->arg->bytes * 8;
+    bool hit = there && is_hit(c, element);
+    c->size += there;
+    c->hit += hit;
+    for (int k = 0; k < s->rank && there; k++)
+      c->seen[k][x[k]] |= hit ? HIT : MISSED;
+    int k = 0;
+    while (k < s->n && at[k] == s->extent[k] - 1) {
+      element -= at[k] * s->stride[k];
+      x[s->of[k]] -= at[k] * s->step[k];
+      at[k++] = 0;
+    }
+    if (k == s->n) return;
+    at[k]++;
+    element += s->stride[k];
+    x[s->of[k]] += s->step[k];
+  }
+}
+
+// Reports whether all granules of the argument were accessed.
+static bool is_full(const Cover *c) {
+  size_t g = (size_t)((const uint8_t *)c->arg->p - c->area->p);
+  size_t end = g + c->arg->bytes;
+  g >>= c->area->shift;
+  end >>= c->area->shift;
+  while (g < end && (g & 63) == 0 && g + 64 <= end && !~c->map[g / 64]) g += 64;
+  for (; g < end; g++) {
+    if (!(c->map[g / 64] >> (g & 63) & 1)) return false;
+    while ((g & 63) == 63 && g + 65 <= end && !~c->map[g / 64 + 1]) g += 64;
+  }
+  return true;
+}
+
+static int64_t count_of(const Cover *c, int mode, uint8_t bit) {
+  int64_t n = 0;
+  for (int64_t k = 0; k < c->s.size[mode]; k++)
+    n += (c->seen[mode][k] & bit) != 0;
+  return n;
+}
+
+static int64_t product_of(const Cover *c, uint8_t bit) {
+  int64_t n = 1;
+  for (int k = 0; k < c->s.rank; k++) n *= count_of(c, k, bit);
+  return n;
+}
+
+// Collects the coordinates of a mode at which no element was accessed. With
+// `boxed`, collects those at which some element was not accessed.
+static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
+  const uint8_t *seen = c->seen[mode];
+  int64_t n = c->s.size[mode], from = -1, last = -1;
+  bool even = true;
+  *r = (SimRanges){.mode = mode, .extent = n};
+  for (int64_t k = 0; k <= n; k++) {
+    bool in = k < n && (boxed ? (seen[k] & MISSED) != 0 : !(seen[k] & HIT));
+    if (in && from < 0) from = k;
+    if (in || from < 0) continue;
+    if (r->n == 1) r->period = from - last;
+    // the last range may end early or late, with the tensor
+    int64_t length = r->to[0] - r->from[0] + 1;
+    if (r->n)
+      even &= from - last == r->period && (k == n || k - from == length);
+    if (r->n && k - from > length) r->tail = from;
+    if (r->n < SIM_RANGES) r->from[r->n] = from, r->to[r->n] = k - 1;
+    r->n++;
+    last = from;
+    from = -1;
+  }
+  if (!even || r->n < 2) r->period = 0;
+}
+
+// ---- what is told ----
+
+static bool is_scalar(const SimProg *p, int64_t n) {
+  for (size_t k = 0; k < p->fn->arg.n; k++)
+    if (!p->fn->arg.p[k].pointer &&
+        (int32_t)p->launch->arg[k].bits == (int32_t)n)
+      return true;
+  return false;
+}
+
+// Reports whether another argument, which the kernel reads if `stored` is set,
+// has a mode of extent n.
+static bool is_shared(Ctx *cx, const SimProg *p, int32_t arg, int64_t n,
+                      bool stored) {
+  for (size_t k = 0; k < p->fn->arg.n; k++) {
+    const Arg *a = &p->fn->arg.p[k];
+    SimShape s;
+    if ((int32_t)k == arg || !a->pointer || (stored && !a->read)) continue;
+    if (!stored && !a->read && !a->written) continue;
+    if (meant_shape(cx, p, (int32_t)k, &s) < 0) continue;
+    for (int j = 0; j < s.rank; j++)
+      if (s.size[j] == n) return true;
+  }
+  return false;
+}
+
+// Reports whether periodic gaps are parts of records: each thread accesses some
+// elements of its own records, at constant offsets, as fields of a struct.
+static bool is_record(const Cover *c, const SimMeant *m, const SimRanges *r) {
+  int k = 0;
+  while (c->s.of[k] != r->mode) k++;
+  int64_t step = r->period * c->s.stride[k];
+  return step > 0 && m->unit > 0 && m->unit % step == 0;
+}
+
+// Reports whether a limit of the kernel may leave out the coordinates from
+// `end` on. A limit that is the extent of another mode is taken as a mistake if
+// no limit is the extent of this mode.
+static bool is_limit(const Cover *c, const SimMeant *m, const SimRanges *r) {
+  int64_t end = r->from[0];
+  if (!meant_ends(m, r->mode, end)) return false;
+  if (r->n > 1 || r->to[0] != r->extent - 1 || !meant_bounds(m, end) ||
+      meant_bounds(m, r->extent))
+    return true;
+  for (int k = 0; k < c->s.rank; k++)
+    if (k != r->mode && c->s.size[k] == end) return false;
+  return true;
+}
+
+// Returns the number of tiles in the extent, where the accessed coordinates are
+// the first tile. Returns 1 if they are anything else.
+static int64_t tiles_of(const SimRanges *r) {
+  enum { LEAST = 8 };  // smaller tiles are counted if there is no rest
+  int64_t tile = r->from[0];
+  bool end = r->n == 1 && r->to[0] == r->extent - 1;
+  bool good = end && tile && (tile >= LEAST || r->extent % tile == 0);
+  return good ? (r->extent + tile - 1) / tile : 1;
+}
+
+// Reports whether the extent has as many tiles of the accessed coordinates as a
+// loop around the accesses has iterations, or the grid blocks along x, y or z,
+// although no address depends on that loop, or on the block.
+static bool is_counted(const SimProg *p, const SimMeant *m,
+                       const SimRanges *r) {
+  int64_t tiles = tiles_of(r);
+  for (uint32_t k = 0; k < m->ends && tiles > 1; k++)
+    if (m->end[k] == tiles && !(m->moved[k] >> r->mode & 1)) return true;
+  for (int k = 0; k < 3 && tiles > 1 && !m->blocks; k++)
+    if (p->launch->grid[k] == tiles) return true;
+  return false;
+}
+
+// Reports whether is_counted holds for all modes with ranges.
+static bool is_counted_all(const SimProg *p, const SimGap *g, int32_t arg) {
+  for (int k = 0; k < g->n; k++)
+    if (!is_counted(p, &meant_of(p)[arg], &g->of[k])) return false;
+  return true;
+}
+
+// Reports whether the grid has as many blocks as the tensor has tiles of the
+// accessed coordinates, although no address depends on the block.
+static bool is_gridded(const SimProg *p, const SimMeant *m, const SimGap *g) {
+  int64_t tiles = 1;
+  for (int k = 0; k < g->n; k++) tiles *= tiles_of(&g->of[k]);
+  return tiles > 1 && !m->blocks && tiles == (int64_t)p->nunit * p->ncta;
+}
+
+// Reports whether the accesses to a mode step over the coordinates of a whole
+// block's threads, although the kernel compares with the extent.
+static bool is_stride(const SimProg *p, const SimMeant *m,
+                      const SimRanges *r) {
+  return r->from[0] == 1 && r->period == p->nthread && p->nthread > 1 &&
+         meant_bounds(m, r->extent);
+}
+
+// Reports whether the accesses leave out one or more coordinates for each
+// thread of a block, in steps of several times as many.
+static bool is_block_step(const SimProg *p, const SimRanges *r) {
+  int64_t n = p->nthread;
+  bool end = !r->from[0] && r->n <= SIM_RANGES &&
+             r->to[r->n - 1] == r->extent - 1;
+  return n > 1 && r->period && r->period % n == 0 && r->from[0] % n == 0 &&
+         (r->to[0] + 1) % n == 0 && !end && !r->tail;
+}
+
+// Reports whether threads store only to the first elements of a mode, although
+// the kernel compares the thread's index with the extent. No address depends on
+// the block.
+static bool is_short(const SimMeant *m, const SimRanges *r, bool stored) {
+  return stored && r->from[0] && r->n == 1 && r->to[0] == r->extent - 1 &&
+         !m->blocks && meant_guards(m, r->extent, LIMIT_THREAD);
+}
+
+// Reports whether all elements of argument k were accessed.
+static bool is_complete(const SimProg *p, int32_t k) {
+  const SimArea *a = simareas_area(p, k);
+  if (!a || (!a->read && !a->stored)) return false;
+  return is_full(&(Cover){.area = a, .map = a->read ? a->read : a->stored,
+                          .arg = &p->launch->arg[k]});
+}
+
+// Reports whether input `arg` is the only tensor that is not accessed
+// completely, although two others have a mode of extent n.
+static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
+  int same = 0;
+  for (size_t k = 0; k < p->fn->arg.n; k++) {
+    const SimArea *a = simareas_area(p, (int32_t)k);
+    SimShape s;
+    if ((int32_t)k == arg || !p->fn->arg.p[k].pointer || !a) continue;
+    if ((a->read || a->stored) && !is_complete(p, (int32_t)k)) return false;
+    if (meant_shape(cx, p, (int32_t)k, &s) < 0) return false;
+    int j = 0;
+    while (j < s.rank && s.size[j] != n) j++;
+    same += j < s.rank;
+  }
+  return same > 1;
+}
+
+// Reports whether the ranges of a mode may be a mistake.
+static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
+                   const SimGap *g, const SimRanges *r) {
+  const SimMeant *m = &meant_of(p)[arg];
+  bool step = is_block_step(p, r), part = is_short(m, r, g->stored);
+  bool counted = is_counted(p, m, r), alone = g->alone;
+  bool compares = meant_bounds(m, r->extent) || counted || alone || part ||
+                  is_gridded(p, m, g) || (step && g->rank == 1);
+  bool moves = m->mode >> r->mode & 1 || (r->from[0] >= 8 && compares);
+  if (r->from[0] < 2 && !is_stride(p, m, r) && !step && !part && !counted)
+    return false;
+  if (!moves && !part && !counted) return false;
+  if (r->n > SIM_RANGES && !r->period) return false;
+  if (is_record(c, m, r)) return false;
+  if (is_scalar(p, r->from[0])) return false;
+  if (is_limit(c, m, r)) return false;
+  if (!compares && !is_shared(cx, p, arg, r->extent, g->stored)) return false;
+  return g->all || part || counted || count_of(c, r->mode, HIT) >= 2;
+}
+
+static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
+                    SimGap *g) {
+  const SimMeant *m = &meant_of(p)[arg];
+  bool one = p->nunit * (uint64_t)p->ncta == 1, deep = false;
+  g->few = m->moves;
+  for (int k = 0; k < g->n; k++) {
+    const SimRanges *r = &g->of[k];
+    bool end = r->n == 1 && r->to[0] == r->extent - 1;
+    bool part = is_short(m, r, g->stored);
+    bool blocks = m->blocks >> r->mode & 1;
+    g->alone = !g->stored && g->n == 1 && end && r->from[0] >= 8 && !blocks &&
+               is_alone(cx, p, arg, r->extent);
+    deep |= !end || part || blocks || g->alone || is_counted(p, m, r);
+    g->few &= !one || blocks;
+    if (!one && !m->moves && !part && !g->alone && !is_gridded(p, m, g))
+      return false;
+    g->few &= end;
+    if (!is_odd(cx, p, c, arg, g, r)) return false;
+  }
+  return !one || deep;
+}
+
+// Returns the first line that reads an argument's memory, or that writes it.
+static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const SimIns *i = &p->ins[k];
+    const SimMem *m = NULL;
+    if (i->op == (stored ? OP_ST : OP_LD) || (stored && i->op == OP_ATOMIC))
+      m = ((const SimSide *)i->x)->mem;
+    const SimCopy *c = i->x;
+    if (i->op == OP_COPY) m = stored ? c->dst.mem : c->src.mem;
+    if (i->op == OP_CPASYNC && !stored) m = c->src.mem;
+    bool out = i->op == OP_TMASTORE || i->op == OP_BULKSTORE;
+    if (stored ? out : i->op == OP_TMALOAD || i->op == OP_BULKLOAD)
+      m = ((const SimBulk *)i->x)->global;
+    if (!m || m->index < 0) continue;
+    const Mem *own = &p->fn->mem.p[m->index];
+    bool global = own->space == SP_GMEM || own->space == SP_TMAP;
+    if (global && own->arg == arg) return i->src;
+  }
+  return 0;
+}
+
+// Reports whether the accessed box is a copy of a whole tensor, or the part
+// that a whole tensor needs: the kernel reads all inputs of an output (or
+// stores all outputs of an input) completely, and one of them has the box's
+// extents. An example is a matrix that is stored into the corner of a larger
+// one.
+static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
+                    bool stored) {
+  bool found = false;
+  for (size_t k = 0; k < p->fn->arg.n; k++) {
+    const Arg *a = &p->fn->arg.p[k];
+    if ((int32_t)k == arg || !a->pointer || !(stored ? a->read : a->written))
+      continue;
+    SimShape s;
+    if (!is_complete(p, (int32_t)k)) return false;
+    if (meant_shape(cx, p, (int32_t)k, &s) < 0 || s.rank != c->s.rank)
+      continue;
+    int mode = 0;
+    while (mode < s.rank && s.size[mode] == count_of(c, mode, HIT)) mode++;
+    found |= mode == s.rank;
+  }
+  return found;
+}
+
+// Reports whether the launch stored to an argument.
+static bool is_any_stored(const SimProg *p) {
+  for (size_t k = 0; k < p->fn->arg.n; k++) {
+    const SimArea *a = simareas_area(p, (int32_t)k);
+    if (!p->fn->arg.p[k].written || !a) continue;
+    size_t n = ((a->bytes >> a->shift) + 1) / 64 + 1;
+    if (!a->stored) return true;
+    for (size_t j = 0; j < n; j++)
+      if (a->stored[j]) return true;
+  }
+  return false;
+}
+
+static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
+  SimArea *a = simareas_area(p, arg);
+  if (!a || (!a->read && !a->stored)) return false;
+  Cover c = {.area = a, .map = a->read ? a->read : a->stored,
+             .arg = &p->launch->arg[arg]};
+  if (is_full(&c)) return false;
+  if (!p->own[OWN_MEANT]) p->own[OWN_MEANT] = meant_all(cx, p);
+  const SimMeant *m = &meant_of(p)[arg];
+  if (m->free && !a->stored) return false;
+  int32_t mem = meant_shape(cx, p, arg, &c.s);
+  if (mem < 0) return false;
+  c.bits = dtype_bits(p->fn->mem.p[mem].type);
+  int64_t size = 1;
+  for (int k = 0; k < c.s.rank; k++) {
+    size *= c.s.size[k];
+    if (size > MOST) return false;
+    c.seen[k] = arena_zero(cx, &cx->scratch, (size_t)c.s.size[k]);
+  }
+  visit(&c);
+  *g = (SimGap){.mem = mem, .stored = a->stored, .rank = c.s.rank,
+                .map = c.arg->map, .none = c.size - c.hit, .size = c.size};
+  if (g->none == 0 || c.size != size) return false;
+  g->src = line_of(p, arg, g->stored);
+  if (c.hit == 0)
+    return g->stored && !m->scalar &&
+           (!m->data || (c.size > 1 && !is_any_stored(p)));
+  if (m->free) return false;
+  g->all = product_of(&c, HIT) != c.hit;
+  if (g->all && (!g->stored || product_of(&c, MISSED) != g->none))
+    return false;
+  for (int k = 0; k < c.s.rank; k++) {
+    int64_t n = g->all ? count_of(&c, k, MISSED) : count_of(&c, k, HIT);
+    if (n == c.s.size[k]) continue;
+    if (g->n == 2) return false;
+    ranges_of(&c, k, g->all, &g->of[g->n++]);
+  }
+  if (!g->all && !is_counted_all(p, g, arg) &&
+      is_part(cx, p, &c, arg, g->stored))
+    return false;
+  return is_told(cx, p, &c, arg, g);
+}
+
+int cover_find(Ctx *cx, SimProg *p, SimGap gap[SIM_GAPS]) {
+  int n = 0;
+  for (int stored = 1; stored >= 0; stored--)
+    for (size_t k = 0; k < p->fn->arg.n && n < SIM_GAPS; k++)
+      if (p->fn->arg.p[k].pointer && p->fn->arg.p[k].written == stored)
+        n += find_gap(cx, p, (int32_t)k, &gap[n]);
+  return n;
+}
+// SPDX-License-Identifier: MIT

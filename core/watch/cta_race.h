@@ -1,0 +1,19 @@
+// Global memory that clusters share, and races between them (cta_race.c).
+#ifndef CUTE_WATCH_CTA_RACE_H
+#define CUTE_WATCH_CTA_RACE_H
+
+#include "sim/machine.h"
+
+// Allocates the areas' records in cx->scratch.
+void cta_race_start(Ctx *cx, SimProg *p);
+// Records that the lanes of mask read `bytes` bytes from byte at[lane] of m on,
+// or write the bytes at data + lane * stride. data is NULL if an atomic writes.
+void cta_race_access(SimWarp *w, const SimIns *i, const SimMem *m,
+                      uint32_t mask, const int64_t *at, int bytes,
+                      const uint8_t *data, int stride);
+// Calls `found` for all races, in the order of addresses.
+void cta_race_find(const SimProg *p, SimFound *found, void *ud);
+void cta_race_free(SimProg *p);
+
+#endif
+// SPDX-License-Identifier: MIT

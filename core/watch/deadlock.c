@@ -1,0 +1,342 @@
+// Deadlocks. A stop is a place where warps wait. A stop depends on the stops of
+// those threads that could end the wait. The root cause is among the stops that
+// depend only on each other. The candidates are, from the most likely on: a
+// stop that no thread can end; the first wait of a producer for an empty stage,
+// whose parity is wrong; a phase with a wrong arrival count; a stop of
+// producers; a stop of consumers.
+#include "sim/bulk.h"
+#include "sim/mbar.h"
+#include "watch/warp_roles.h"
+#include "watch/livelock.h"
+#include "watch/deadlock.h"
+#include "sim/wgmma.h"
+
+#include <string.h>
+
+enum { MOST_STOPS = 64 };
+
+typedef struct Stop {
+  SimWarp *w;              // first warp that waits at this stop
+  SimStuck how;
+  int bar;                 // STUCK_BARRIER: number of the barrier
+  SimLack lack;
+  int rank;  // a stop with a lower rank is more likely to be the cause
+  // mask of the stops on which this stop depends. It includes this stop if its
+  // own warps could end the wait.
+  uint64_t behind;
+} Stop;
+typedef struct Stops {
+  SimCluster *c;
+  Stop s[MOST_STOPS];
+  int n;
+} Stops;
+
+// ---- stops ----
+
+// Reports whether warps w and u wait for the same thing.
+static bool same_place(const SimWarp *w, const SimWarp *u) {
+  if (u->cta != w->cta) return false;
+  if (livelock_stuck(w)) return livelock_same(w, u);
+  if (w->state == SW_RUN || w->state == SW_MBAR)
+    return (u->state == SW_MBAR || (u->state == SW_RUN && u->polling)) &&
+           u->mbar == w->mbar;
+  if (w->state == SW_TEAM && w->in / 4 != u->in / 4) return false;
+  if (w->state == SW_BARRIER && w->bar != u->bar) return false;
+  return u->state == w->state;
+}
+
+// Reports whether w is the first warp of its CTA that waits at this stop.
+static bool is_first(const SimWarp *w) {
+  for (const SimWarp *u = w - w->in; u < w; u++)
+    if (same_place(w, u)) return false;
+  return true;
+}
+
+static bool how_stuck(const SimWarp *w, SimStuck *how) {
+  switch (w->state) {
+    case SW_BARRIER: *how = STUCK_BARRIER; return true;
+    case SW_CLUSTER: *how = STUCK_CLUSTER; return true;
+    case SW_REGISTERS: *how = STUCK_REGISTERS; return true;
+    case SW_TEAM: *how = STUCK_TEAM; return true;
+    case SW_MBAR: *how = STUCK_MBAR; return true;
+    case SW_RUN:
+      *how = w->polling ? STUCK_MBAR : STUCK_FLAG;
+      return w->polling || livelock_stuck(w);
+    case SW_DONE: break;
+  }
+  return false;
+}
+
+static void collect(Stops *all) {
+  SimCluster *c = all->c;
+  SimStuck how;
+  for (int barriers = 1; barriers >= 0; barriers--)
+    for (int k = 0; k < c->prog->nall && all->n < MOST_STOPS; k++) {
+      SimWarp *w = &c->warp[k];
+      if (barriers != (w->state == SW_BARRIER) || !how_stuck(w, &how) ||
+          !is_first(w))
+        continue;
+      all->s[all->n++] = (Stop){.w = w, .how = how, .bar = w->bar};
+    }
+}
+
+static int stop_of(const Stops *all, const SimWarp *u) {
+  for (int k = 0; k < all->n; k++)
+    if (all->s[k].w == u || same_place(all->s[k].w, u)) return k;
+  return -1;
+}
+
+// ---- threads that could end a stop ----
+
+static bool comes_to(const SimIns *i, const void *ud) {
+  const Stop *s = ud;
+  return (i->op == OP_BAR || i->op == OP_BARARRIVE) &&
+         (i->b || i->imm == s->bar);
+}
+
+static bool is_op(const SimIns *i, const void *ud) {
+  return i->op == *(const Op *)ud;
+}
+
+typedef struct Bring { const SimMbar *b; int64_t at; bool own; } Bring;
+
+// Reports whether the mbarrier d->at may be in memory object m.
+static bool is_there(const Bring *d, const SimMem *m) {
+  return (m->rank || d->own) && d->at >= m->base &&
+         d->at < (int64_t)m->base + m->bytes;
+}
+
+static bool brings_bytes(const SimIns *i, const Bring *d) {
+  // a multicast may complete bytes in any CTA of the cluster
+  if (i->op == OP_TMALOAD && !d->own) return true;
+  if (i->op == OP_STASYNC)
+    return is_there(d, ((const SimSend *)i->x)->bar.mem);
+  return op_class((Op)i->op) == CLASS_BULKLOAD &&
+         is_there(d, ((const SimBulk *)i->x)->bar.mem);
+}
+
+static bool brings(const SimIns *i, const void *ud) {
+  const Bring *d = ud;
+  if (d->b->bytes > 0 && brings_bytes(i, d)) return true;
+  bool arrives = i->op == OP_MBARARRIVE || i->op == OP_MBARCPASYNC ||
+                 (i->op == OP_MBARTX && i->flags & MBF_ARRIVE);
+  if (!d->b->missing) arrives = i->op == OP_MBARTX && d->b->bytes < 0;
+  return arrives && is_there(d, ((const SimSide *)i->x)->mem);
+}
+
+static bool could_bring(const SimWarp *u, const SimMbar *b) {
+  int64_t size = u->cluster->prog->smem_bytes;
+  Bring d = {.b = b, .at = b->at % size, .own = b->at / size == u->home / size};
+  return warp_roles_ahead(u, brings, &d);
+}
+
+static bool could_end(const Stop *s, const SimWarp *u) {
+  static const Op arrive = OP_CLUSTERARRIVE, registers = OP_SETMAXNREG,
+                  wgmma = OP_WGMMA;
+  switch (s->how) {
+    case STUCK_BARRIER:
+      return u->cta == s->w->cta &&
+             !(u->cta->bar[s->bar].members >> u->in & 1) &&
+             warp_roles_ahead(u, comes_to, s);
+    case STUCK_MBAR:
+      return could_bring(u, &u->cluster->mbar[s->w->mbar]);
+    case STUCK_CLUSTER:
+      return simcluster_missing(u) && warp_roles_ahead(u, is_op, &arrive);
+    case STUCK_REGISTERS:
+      return u->cta == s->w->cta && warp_roles_ahead(u, is_op, &registers);
+    case STUCK_TEAM:
+      return u->cta == s->w->cta && u->in / 4 == s->w->in / 4 &&
+             u->state != SW_TEAM && warp_roles_ahead(u, is_op, &wgmma);
+    // any thread may store to the flag, so no thread is named
+    case STUCK_FLAG: break;
+  }
+  return false;
+}
+
+static void find_behind(Stops *all) {
+  SimCluster *c = all->c;
+  for (int k = 0; k < c->prog->nall; k++) {
+    int at = stop_of(all, &c->warp[k]);
+    for (int j = 0; at >= 0 && j < all->n; j++)
+      if (could_end(&all->s[j], &c->warp[k]))
+        all->s[j].behind |= (uint64_t)1 << at;
+  }
+}
+
+// ---- root cause ----
+
+static void judge_mbarrier(Stop *s, bool nobody) {
+  const SimProg *p = s->w->cluster->prog;
+  const SimMbar *b = &s->w->cluster->mbar[s->w->mbar];
+  bool some = b->missing < b->expected || b->begun;
+  bool fills = warp_roles_fills(s->w);
+  int64_t ahead = simmbar_ahead(s->w, b);
+  // A producer waits for an empty stage, and the readers ended: its waits are
+  // one ahead, because the first one passed at once.
+  bool last = nobody && b->early && !some && ahead == 1;
+  if (simmbar_stays(s->w, false)) {
+    s->lack = LACK_STAY;
+  } else if (!b->missing) {
+    s->lack = LACK_BYTES;
+  } else if (!fills && ahead > 0 && !last) {
+    s->lack = LACK_PARITY;
+  } else if (!fills && !nobody && !some && simmbar_skipped(s->w, b)) {
+    s->lack = LACK_PARITY;
+    s->rank = 2;
+  } else if (b->expected > (uint32_t)(p->nthread * p->ncta) ||
+             (nobody && b->missing < b->expected)) {
+    s->lack = LACK_COUNT;
+  } else if (nobody) {
+    s->lack = LACK_NOBODY;
+    s->rank = 1;
+  } else if (!some && !b->phase && !b->early && fills) {
+    s->lack = LACK_FIRST;
+    s->rank = 2;
+  } else if (some) {
+    s->lack = LACK_COUNT;
+    s->rank = 3;
+  } else {
+    s->rank = fills ? 4 : 5;
+  }
+}
+
+static void judge(Stops *all) {
+  for (int k = 0; k < all->n; k++) {
+    Stop *s = &all->s[k];
+    bool nobody = !(s->behind & ~((uint64_t)1 << k));
+    if (s->how == STUCK_MBAR) judge_mbarrier(s, nobody);
+    else if (s->how != STUCK_FLAG && s->how != STUCK_REGISTERS)
+      s->rank = s->how == STUCK_TEAM ? 6 : nobody ? 1 : 5;
+    if (s->how == STUCK_BARRIER && nobody) s->lack = LACK_NOBODY;
+  }
+}
+
+// Returns the mask of stops (places where warps wait) on which stop k depends,
+// directly or through other stops.
+static uint64_t reach(const Stops *all, int k) {
+  uint64_t seen = 0, next = all->s[k].behind;
+  while (next & ~seen) {
+    int j = __builtin_ctzll(next & ~seen);
+    seen |= (uint64_t)1 << j;
+    next |= all->s[j].behind;
+  }
+  return seen;
+}
+
+// Reports whether every stop (place where warps wait) on which stop k depends
+// also depends on k.
+static bool is_last(const uint64_t *behind, int k) {
+  for (uint64_t m = behind[k]; m; m &= m - 1)
+    if (!(behind[__builtin_ctzll(m)] >> k & 1) && __builtin_ctzll(m) != k)
+      return false;
+  return true;
+}
+
+static void put_cause_first(Stops *all) {
+  uint64_t behind[MOST_STOPS];
+  int best = 0, least = INT32_MAX;
+  for (int k = 0; k < all->n; k++) behind[k] = reach(all, k);
+  for (int k = 0; k < all->n; k++) {
+    int rank = all->s[k].rank + (is_last(behind, k) ? 0 : 100);
+    if (rank >= least) continue;
+    least = rank;
+    best = k;
+  }
+  Stop first = all->s[best];
+  memmove(&all->s[1], &all->s[0], (size_t)best * sizeof first);
+  all->s[0] = first;
+}
+
+// ---- reports ----
+
+// Reports a fault that says what the warps at stop s wait for, and which warps
+// are at s.
+static SimFault *tell(const Stop *s, int32_t mem, int64_t element,
+                      uint64_t state, uint32_t src2) {
+  SimCluster *c = s->w->cluster;
+  const SimWarp *u = s->w - s->w->in;
+  uint32_t waiting = 0, done = 0, other = 0;
+  for (int k = 0; k < c->prog->nwarp; k++, u++) {
+    if (u->state == SW_DONE) done |= 1u << k;
+    if (!same_place(s->w, u)) continue;
+    waiting |= 1u << k;
+    if (u->src != s->w->src) other = u->src;
+  }
+  c->serial++;
+  SimFault *f = simreport_state(s->w, SIM_DEADLOCK, 0, s->w->src,
+                                src2 ? src2 : other, mem, element, state);
+  if (!f) return NULL;
+  f->deadlock.how = s->how;
+  f->deadlock.waiting = waiting;
+  f->deadlock.ended = done;
+  f->r.lack = s->lack;
+  return f;
+}
+
+static void tell_barrier(const Stop *s) {
+  const SimBar *b = &s->w->cta->bar[s->bar];
+  SimFault *f = tell(s, -1, 0, 0, 0);
+  if (!f) return;
+  f->deadlock.ended &= ~b->members;
+  f->deadlock.some = s->lack && warp_roles_some(s->w);
+  f->deadlock.barrier = s->bar;
+  f->deadlock.came = b->arrived;
+  f->deadlock.needed = b->expected;
+}
+
+static void tell_mbarrier(const Stop *s) {
+  const SimMbar *b = &s->w->cluster->mbar[s->w->mbar];
+  uint64_t state = (uint64_t)b->phase << 42 ^ (uint64_t)b->missing << 21 ^
+                   (uint64_t)b->bytes ^ (uint64_t)b->element << 56;
+  uint32_t src2 = s->lack == LACK_BYTES ? b->expect
+    : s->lack == LACK_COUNT || s->lack == LACK_NOBODY ? b->src : 0;
+  SimFault *f = tell(s, b->mem, b->element, state, src2);
+  if (!f) return;
+  f->deadlock.barrier = b->phase;
+  f->deadlock.came = b->missing;
+  f->deadlock.needed = b->expected;
+  f->deadlock.bytes = b->bytes;
+  simmbar_rounds(s->w->cluster, b, &f->r);
+}
+
+static void tell_cluster(const Stop *s) {
+  SimCluster *c = s->w->cluster;
+  SimFault *f = tell(s, -1, 0, 0, 0);
+  if (!f) return;
+  for (int k = 0; k < c->prog->nall; k++)
+    f->deadlock.came += __builtin_popcount(simcluster_missing(&c->warp[k]));
+  f->deadlock.needed = c->prog->nthread * c->prog->ncta;
+}
+
+static void tell_registers(const Stop *s) {
+  SimFault *f = tell(s, -1, 0, 0, 0);
+  if (!f) return;
+  f->deadlock.came = s->w->cta->pool[s->w->in % 4];
+  f->deadlock.needed = s->w->wanted;
+  f->deadlock.bytes = s->w->registers;
+}
+
+static void tell_team(const Stop *s) {
+  SimFault *f = tell(s, -1, 0, 0, 0);
+  if (f) f->deadlock.came = simwgmma_lacks(s->w);
+}
+
+void deadlock_tell(SimCluster *c) {
+  Stops all = {.c = c};
+  collect(&all);
+  find_behind(&all);
+  judge(&all);
+  put_cause_first(&all);
+  for (int k = 0; k < all.n; k++) {
+    const Stop *s = &all.s[k];
+    switch (s->how) {
+      case STUCK_BARRIER: tell_barrier(s); break;
+      case STUCK_MBAR: tell_mbarrier(s); break;
+      case STUCK_CLUSTER: tell_cluster(s); break;
+      case STUCK_REGISTERS: tell_registers(s); break;
+      case STUCK_TEAM: tell_team(s); break;
+      case STUCK_FLAG: livelock_tell(s->w); break;
+    }
+  }
+}
+// SPDX-License-Identifier: MIT

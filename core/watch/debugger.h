@@ -1,0 +1,141 @@
+// The debugger's interface to a run. The simulator calls the debugger before
+// every instruction. The debugger stops the run under given conditions, and
+// reads the state at a stop.
+//
+// The instructions of a run are numbered from 1 on, in the order in which the
+// simulator executes them. With a debugger, all clusters run on one host
+// thread. Runs with the same seed execute the same instructions, so a debugger
+// steps back by a new run to an earlier instruction.
+#ifndef CUTE_WATCH_DEBUGGER_H
+#define CUTE_WATCH_DEBUGGER_H
+
+#include "sim/sim.h"
+
+// A breakpoint at a line, for all warps or for one warp.
+typedef struct SimPoint {
+  int64_t cta;             // CTA, counted cluster by cluster; -1: any
+  int warp;                // number of the warp in its CTA; -1: any
+  const char *file;        // chunk name, as in Fn.src
+  uint32_t line;           // line number; 0: any
+  // whether to stop at each instruction of the line, not only at the first
+  bool every;
+} SimPoint;
+// A watchpoint: stops when an element of a memory object changes.
+typedef struct SimElement {
+  Ref mem;
+  int64_t element;
+  int64_t cta;             // the CTA that owns the shared memory or registers
+  int warp, lane;          // the thread that owns the registers
+} SimElement;
+
+// The reason why a run stops. STEP: step `until` is next. POINT: a breakpoint.
+// CHANGE: a watched element changed, or its value was stored to it again.
+// FAULT: a new fault. END: a fault was found at the end of a cluster.
+typedef enum SimWhy {
+  WHY_STEP, WHY_POINT, WHY_CHANGE, WHY_FAULT, WHY_END
+} SimWhy;
+
+// An instruction that a warp executed.
+typedef struct SimAt {
+  uint64_t step;           // step number; 0: none
+  int64_t cta;
+  int32_t block[3];
+  int warp;                // number of the warp in its CTA
+  uint32_t lanes, src;
+  Ref ref;                 // the instruction in the IR
+  const char *op;
+} SimAt;
+
+typedef struct SimDebug SimDebug;
+struct SimDebug {
+  // Stop conditions, which the caller sets before the run and at every stop.
+  // recall: a condition that is met is recorded in `met` but does not stop the
+  // run.
+  uint64_t until;          // the run stops before this step at the latest
+  bool recall, faults;
+  const SimPoint *point;
+  int npoint;
+  const SimElement *change;
+  int nchange;
+  // Called at a stop. The run ends if it returns false. Must not longjmp.
+  bool (*stop)(SimDebug *d);
+  void *ud;
+  // The current stop.
+  uint64_t step;
+  SimWhy why;
+  int which;               // index of the breakpoint or watchpoint that was met
+  // The instruction that last met a condition. If an element changed, it is the
+  // instruction that wrote the element.
+  SimAt met;
+  bool over;               // whether the caller ended the run
+  // Private to debugger.c.
+  struct SimCluster *c;
+  struct SimWarp *w;
+  // next instruction of w; NULL: the cluster has ended
+  const struct SimIns *i;
+  SimAt before;            // the instruction that was executed before i
+  struct SimKept *kept;    // last known state of the watched elements
+  int nkept;
+};
+
+// ---- called by the interpreter ----
+// Called before w executes i. Returns false if w must not execute i.
+bool debugger_before(struct SimWarp *w, const struct SimIns *i);
+void debugger_end(struct SimCluster *c);
+void debugger_free(SimDebug *d);
+
+// ---- called at a stop ----
+SimAt debugger_at(const SimDebug *d);
+// Finds the newest fault. Its facts are allocated by base_realloc. Returns
+// false if there is none.
+bool debugger_fault(const SimDebug *d, SimReport *out);
+// returns the number of warps in the cluster
+int debugger_warps(const SimDebug *d);
+// Returns the number in the cluster of warp `warp` of CTA `cta`, or -1 if the
+// CTA is not in this cluster.
+int debugger_warp(const SimDebug *d, int64_t cta, int warp);
+
+// State of warp k of the cluster. state is "runs", "barrier", "mbarrier",
+// "cluster", "registers", "warpgroup" or "ended".
+typedef struct SimWarpAt {
+  int64_t cta;
+  int warp;
+  const char *state;
+  // src: line of the next instruction, or of the one at which the warp waits
+  uint32_t src, active;
+  Ref ref;
+  // number of the barrier or mbarrier at which the warp waits, or -1
+  int bar, mbar;
+  uint64_t count;          // number of instructions that the warp executed
+  // number of cp.async instructions and of other asynchronous operations in
+  // flight
+  int copies, agents;
+} SimWarpAt;
+SimWarpAt debugger_warp_at(const SimDebug *d, int k);
+
+// A barrier that warp k's CTA uses, or an mbarrier.
+typedef struct SimBarAt {
+  int64_t cta;
+  int32_t mem;             // the mbarrier's object; -1: a barrier
+  int64_t element;  // the mbarrier's element, or the number of the barrier
+  int64_t phase, arrived, expected, bytes;
+} SimBarAt;
+int debugger_bars(const SimDebug *d, SimBarAt *out, int max);
+
+typedef enum SimThere {
+  THERE, THERE_UNDEFINED, THERE_FLYING, THERE_NOT
+} SimThere;
+// Reads IR value r in a lane of warp k of the cluster. Returns false if it has
+// no value.
+bool debugger_value(const SimDebug *d, Ref r, int k, int lane, uint64_t *out);
+// Reads an element of a memory object as a lane of warp k accesses it.
+SimThere debugger_element(const SimDebug *d, Ref mem, int64_t element, int k,
+                          int lane, uint64_t *out);
+// Returns the instruction in this cluster that last wrote an element. The
+// result's step is 0 if no instruction wrote the element, or if the instruction
+// is unknown.
+SimAt debugger_writer(const SimDebug *d, Ref mem, int64_t element, int k,
+                      int lane);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,508 @@
+// Happens-before inside a cluster: barriers, warp synchronization, release and
+// acquire, fences. Implements the causality order of the PTX memory model with
+// vector clocks.
+//
+// Each warp counts epochs (w->clk), which its lanes share. Actors that are not
+// threads also count epochs. They are numbered after the warps. w->vc is the
+// vector clock of warp w: for each actor, the epoch up to which everything
+// happens before all lanes of w. Barriers and synchronization of whole warps
+// need no other clocks. What single lanes know in addition is stored in rows:
+// vector clocks with an epoch for every thread and every other actor. Rows are
+// allocated when a kernel first releases, fences, or synchronizes a part of a
+// warp. A lane has up to four rows:
+//
+//   seen     what happens before the lane, beyond w->vc (w->level: lane 0's row
+//            holds for all lanes)
+//   pending  what relaxed reads observed; it becomes seen at a fence
+//   distant  what relaxed reads observed from other CTAs; it becomes seen at a
+//            fence for the cluster or wider
+//   fenced   what happened before the lane's last fence; a later strong write
+//            releases it
+//
+// Each barrier has a row of what was released to it (SimPast). Each location
+// that holds a released value has two rows: one for all releases, and one for
+// those with cluster scope or wider.
+//
+// hb_grid.c handles accesses of other clusters.
+#include "ir/intrin.h"
+#include "sim/bulk.h"
+#include "sim/mbar.h"
+#include "watch/hb_cluster.h"
+#include "watch/shadow.h"
+
+#include <string.h>
+
+// The records of a cluster, allocated when needed.
+typedef struct Order {
+  uint32_t *row;           // see row()
+  // location records of granules that strong writes released, two rows each
+  uint32_t *location, nplace, maxplace;
+} Order;
+
+static Order *order_of(const SimCluster *c) { return c->own[OWN_HB_CLUSTER]; }
+
+enum { SEEN, PENDING, DISTANT, FENCED, KINDS };
+
+static size_t threads(const SimCluster *c) {
+  return (size_t)c->prog->nall * LANES;
+}
+
+// words returns the number of epochs in a row. word returns the index of the
+// epoch of actor u in a row. If u is a warp, this is the epoch of the warp's
+// lane 0.
+static size_t words(const SimProg *p) {
+  return (size_t)(p->nall * (LANES - 1) + p->nactor);
+}
+
+static size_t word(const SimProg *p, int u) {
+  return (size_t)(u < p->nall ? u * LANES : p->nall * (LANES - 1) + u);
+}
+
+// Returns row number k. The rows of all threads come first: all rows `seen`,
+// then all rows `pending`, `distant` and `fenced`. One scratch row follows.
+static uint32_t *row(SimCluster *c, size_t k) {
+  return order_of(c)->row + k * words(c->prog);
+}
+
+static uint32_t *lane_row(SimWarp *w, int kind, int l) {
+  return row(w->cluster, (size_t)kind * threads(w->cluster) +
+                       (size_t)(w->id * LANES + l));
+}
+
+static uint32_t *seen_row(SimWarp *w, int l) {
+  return lane_row(w, SEEN, w->level ? 0 : l);
+}
+
+static uint32_t *work_row(SimCluster *c) {
+  return row(c, KINDS * threads(c));
+}
+
+static bool no_memory(SimCluster *c) {
+  c->oom = c->stop = true;
+  return false;
+}
+
+static bool make_rows(SimCluster *c) {
+  Order *o = order_of(c);
+  if (o->row) return true;
+  size_t n = KINDS * threads(c) + 1;
+  o->row = base_realloc(NULL, n * words(c->prog) * sizeof *o->row);
+  return o->row || no_memory(c);
+}
+
+// ---- rows ----
+
+static void copy(const SimCluster *c, uint32_t *to, const uint32_t *from) {
+  memcpy(to, from, words(c->prog) * sizeof *to);
+}
+
+static void join(const SimCluster *c, uint32_t *to, const uint32_t *from) {
+  size_t n = words(c->prog);
+  for (size_t k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
+}
+
+// Joins `from` into row `to`. If `some` is false, `to` holds no valid clock
+// yet, so `from` is copied to it.
+static void add(const SimCluster *c, uint32_t *to, bool some,
+                const uint32_t *from) {
+  if (some) join(c, to, from);
+  else copy(c, to, from);
+}
+
+// Reports whether vc, which has an epoch for each actor, covers the whole row
+// r.
+static bool within(const SimCluster *c, const uint32_t *r,
+                   const uint32_t *vc) {
+  const SimProg *p = c->prog;
+  uint32_t more = 0;
+  for (int u = 0; u < p->nall; u++)
+    for (int k = 0; k < LANES; k++) more |= r[u * LANES + k] > vc[u];
+  for (int u = p->nall; u < p->nactor; u++) more |= r[word(p, u)] > vc[u];
+  return !more;
+}
+
+// Expands a vector clock with an epoch for each actor to a row, which has an
+// epoch for each thread.
+static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
+  for (int u = 0; u < p->nall; u++)
+    for (int k = 0; k < LANES; k++) out[u * LANES + k] = vc[u];
+  for (int u = p->nall; u < p->nactor; u++) out[word(p, u)] = vc[u];
+}
+
+// Writes to out the row of everything that happens before lane l, including its
+// own accesses.
+static void view(SimWarp *w, int l, uint32_t *out) {
+  SimCluster *c = w->cluster;
+  spread(c->prog, w->vc, out);
+  if (w->seen >> l & 1) join(c, out, seen_row(w, l));
+  out[w->id * LANES + l] = w->clk;
+}
+
+// If lane 0's row holds for all lanes, copies it to every lane, so that single
+// lanes can differ.
+static void expand(SimWarp *w) {
+  if (w->seen && w->level)
+    for (int l = 1; l < LANES; l++)
+      copy(w->cluster, lane_row(w, SEEN, l), lane_row(w, SEEN, 0));
+  w->level = false;
+}
+
+// Records that the lanes of mask may have acquired something since their last
+// proxy fences.
+static void learn(SimWarp *w, uint32_t mask) {
+  w->fresh[0] &= ~mask;
+  w->fresh[1] &= ~mask;
+}
+
+static void acquire(SimWarp *w, int l, const uint32_t *r) {
+  SimCluster *c = w->cluster;
+  if (within(c, r, w->vc)) return;
+  learn(w, 1u << l);
+  expand(w);
+  add(c, lane_row(w, SEEN, l), w->seen >> l & 1, r);
+  w->seen |= 1u << l;
+}
+
+// Updates w's vector clock from lane 0's row, which holds for all lanes: raises
+// the epoch of a warp to the smallest epoch of the warp's lanes.
+static void settle(SimWarp *w) {
+  const SimCluster *c = w->cluster;
+  const SimProg *p = c->prog;
+  const uint32_t *r = lane_row(w, SEEN, 0);
+  for (int u = 0; u < p->nall; u++) {
+    uint32_t valid = c->warp[u].valid, least = UINT32_MAX;
+    for (int k = 0; k < LANES; k++)
+      if (valid >> k & 1 && r[u * LANES + k] < least) least = r[u * LANES + k];
+    if (least > w->vc[u]) w->vc[u] = least;
+  }
+  for (int u = p->nall; u < p->nactor; u++)
+    if (r[word(p, u)] > w->vc[u]) w->vc[u] = r[word(p, u)];
+  w->level = true;
+  w->seen = within(c, r, w->vc) ? 0 : FULL;
+}
+
+// ---- synchronisation of lanes and warps ----
+
+// Joins the rows of the lanes of mask into the row of lane `to`.
+static void gather(SimWarp *w, uint32_t mask, int to) {
+  uint32_t *r = lane_row(w, SEEN, to);
+  bool some = w->seen >> to & 1;
+  for (uint32_t m = w->seen & mask & ~(1u << to); m; m &= m - 1) {
+    add(w->cluster, r, some, lane_row(w, SEEN, __builtin_ctz(m)));
+    some = true;
+  }
+}
+
+static void meet_part(SimWarp *w, uint32_t mask) {
+  SimCluster *c = w->cluster;
+  if (!mask || !make_rows(c)) return;
+  int first = __builtin_ctz(mask);
+  expand(w);
+  gather(w, mask, first);
+  uint32_t *r = lane_row(w, SEEN, first);
+  if (!(w->seen & mask)) memset(r, 0, words(c->prog) * sizeof *r);
+  for (uint32_t m = mask; m; m &= m - 1)
+    r[w->id * LANES + __builtin_ctz(m)] = w->clk;
+  for (uint32_t m = mask & (mask - 1); m; m &= m - 1)
+    copy(c, lane_row(w, SEEN, __builtin_ctz(m)), r);
+  w->seen |= mask;
+  w->clk++;
+}
+
+void hb_cluster_meet(SimWarp *w, uint32_t mask) {
+  learn(w, mask);
+  if (mask != w->valid) {
+    meet_part(w, mask);
+    return;
+  }
+  w->vc[w->id] = w->clk++;
+  if (!w->seen || w->level) return;
+  gather(w, FULL, 0);
+  settle(w);
+}
+
+// ---- releases for other threads ----
+
+static bool make_past(SimCluster *c, SimPast *p) {
+  if (!p->row) p->row = base_realloc(NULL, words(c->prog) * sizeof *p->row);
+  return p->row || no_memory(c);
+}
+
+static void add_past(SimCluster *c, SimPast *to, const uint32_t *from) {
+  if (!make_past(c, to)) return;
+  add(c, to->row, to->rows, from);
+  to->rows = true;
+}
+
+static void join_clocks(const SimProg *p, uint32_t *to, const uint32_t *from) {
+  for (int u = 0; u < p->nactor; u++)
+    if (from[u] > to[u]) to[u] = from[u];
+}
+
+bool hb_cluster_holds(const SimProg *p, const SimPast *past, int actor,
+                    uint32_t clk) {
+  return past->vc[actor] >= clk ||
+         (past->rows && past->row[word(p, actor)] >= clk);
+}
+
+// Adds to `to` the accesses that the lanes of mask made up to the current
+// epoch.
+static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
+  SimCluster *c = w->cluster;
+  if (!make_past(c, to)) return;
+  if (!to->rows) memset(to->row, 0, words(c->prog) * sizeof *to->row);
+  to->rows = true;
+  for (; mask; mask &= mask - 1)
+    to->row[w->id * LANES + __builtin_ctz(mask)] = w->clk;
+}
+
+// Records in vector clock vc that w arrived. This orders no memory.
+static void give_turn(SimWarp *w, uint32_t *vc) {
+  const SimProg *p = w->cluster->prog;
+  if (p->nturn) simmbar_turns(p, vc)[w->id] = w->clk;
+}
+
+void hb_cluster_give(SimWarp *w, uint32_t mask, SimPast *to) {
+  SimCluster *c = w->cluster;
+  join_clocks(c->prog, to->vc, w->vc);
+  give_turn(w, to->vc);
+  uint32_t seen = w->level && w->seen ? 1 : w->seen & mask;
+  for (; seen; seen &= seen - 1)
+    add_past(c, to, lane_row(w, SEEN, __builtin_ctz(seen)));
+  if (mask == w->valid) to->vc[w->id] = w->clk;
+  else give_own(w, mask, to);
+  w->clk++;
+}
+
+static void join_words(uint32_t *to, const uint32_t *from, int n) {
+  for (int k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
+}
+
+// Adds to `to` what the lanes of mask know of n actors from `first` on: the
+// actors' epochs. None of these actors is a warp.
+static void give_actors(SimWarp *w, uint32_t mask, int first, int n,
+                        uint32_t *to) {
+  join_words(to, w->vc + first, n);
+  size_t at = word(w->cluster->prog, first);
+  uint32_t seen = w->level && w->seen ? 1 : w->seen & mask;
+  for (; seen; seen &= seen - 1)
+    join_words(to, lane_row(w, SEEN, __builtin_ctz(seen)) + at, n);
+}
+
+void hb_cluster_give_agents(SimWarp *w, uint32_t mask, SimPast *to) {
+  const SimProg *p = w->cluster->prog;
+  give_actors(w, mask, p->nall, p->nactor - p->nmbar - p->nall,
+              to->vc + p->nall);
+  give_turn(w, to->vc);
+}
+
+void hb_cluster_give_turns(SimWarp *w, uint32_t mask, uint32_t *to) {
+  const SimProg *p = w->cluster->prog;
+  if (!p->nturn) return;
+  give_actors(w, mask, simmbar_turn(p), p->nturn, to);
+  to[w->id] = w->clk;
+}
+
+void hb_cluster_give_fenced(SimWarp *w, uint32_t mask, SimPast *to) {
+  for (uint32_t m = mask & w->fenced & w->wider; m; m &= m - 1)
+    add_past(w->cluster, to, lane_row(w, FENCED, __builtin_ctz(m)));
+}
+
+void hb_cluster_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch) {
+  SimCluster *c = w->cluster;
+  if (epoch <= w->vc[actor]) return;
+  if (mask == w->valid) {
+    w->vc[actor] = epoch;
+    return;
+  }
+  if (!make_rows(c)) return;
+  uint32_t *r = work_row(c);
+  memset(r, 0, words(c->prog) * sizeof *r);
+  r[word(c->prog, actor)] = epoch;
+  for (; mask; mask &= mask - 1) acquire(w, __builtin_ctz(mask), r);
+}
+
+// Makes the lanes of mask acquire `from`, where mask is only a part of the
+// warp.
+static void take_part(SimWarp *w, uint32_t mask, const SimPast *from) {
+  SimCluster *c = w->cluster;
+  if (!make_rows(c)) return;
+  uint32_t *r = work_row(c);
+  spread(c->prog, from->vc, r);
+  if (from->rows) join(c, r, from->row);
+  for (; mask; mask &= mask - 1) acquire(w, __builtin_ctz(mask), r);
+}
+
+void hb_cluster_take(SimWarp *w, uint32_t mask, const SimPast *from) {
+  SimCluster *c = w->cluster;
+  if (mask != w->valid || (w->seen && !w->level)) {
+    take_part(w, mask, from);
+    return;
+  }
+  join_clocks(c->prog, w->vc, from->vc);
+  learn(w, FULL);
+  if (!from->rows && !w->seen) return;
+  if (!make_rows(c)) return;
+  if (from->rows) add(c, lane_row(w, SEEN, 0), w->seen & 1, from->row);
+  settle(w);
+}
+
+void hb_cluster_forget(const SimCluster *c, SimPast *p) {
+  memset(p->vc, 0, (size_t)c->prog->nactor * sizeof *p->vc);
+  p->rows = false;
+  p->gate = 0;
+}
+
+bool hb_cluster_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
+  if (clk <= w->vc[u]) return true;
+  if (u == w->id) lanes &= ~(1u << l);
+  if (!lanes) return true;
+  if (!(w->seen >> l & 1)) return false;
+  const uint32_t *r = seen_row(w, l) + word(w->cluster->prog, u);
+  for (; lanes; lanes &= lanes - 1)
+    if (r[__builtin_ctz(lanes)] < clk) return false;
+  return true;
+}
+
+// ---- release and acquire ----
+
+// Returns the first row of granule g's location. If it has none, creates it if
+// `make` is set, and otherwise returns NULL.
+static uint32_t *location(SimCluster *c, int64_t g, bool make) {
+  Order *o = order_of(c);
+  Shadow *s = shadow_of(c);
+  if (!make_rows(c)) return NULL;
+  if (!s->place) {
+    size_t all = s->maxgran * sizeof *s->place;
+    s->place = base_realloc(NULL, all);
+    if (!s->place) return no_memory(c), NULL;
+    memset(s->place, 0, all);
+  }
+  size_t n = 2 * words(c->prog);
+  if (!s->place[g] && make) {
+    if (o->nplace == o->maxplace) {
+      uint32_t cap = o->maxplace ? o->maxplace * 2 : 16;
+      uint32_t *p = base_realloc(o->location, cap * n * sizeof *p);
+      if (!p) return no_memory(c), NULL;
+      o->location = p;
+      o->maxplace = cap;
+    }
+    s->place[g] = ++o->nplace;
+  }
+  return s->place[g] ? o->location + (s->place[g] - 1) * n : NULL;
+}
+
+// Makes the lanes of mask acquire what their earlier relaxed reads observed.
+// Reads of values from other CTAs count only if `wide` is set.
+static void see(SimWarp *w, uint32_t mask, bool wide) {
+  for (uint32_t m = mask & w->pending; m; m &= m - 1)
+    acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));
+  w->pending &= ~mask;
+  for (uint32_t m = wide ? mask & w->distant : 0; m; m &= m - 1)
+    acquire(w, __builtin_ctz(m), lane_row(w, DISTANT, __builtin_ctz(m)));
+  if (wide) w->distant &= ~mask;
+}
+
+void hb_cluster_read(SimWarp *w, const SimIns *i, int l, int64_t g) {
+  SimCluster *c = w->cluster;
+  if (w->vain) return;
+  bool acq = i->sem == SEM_ACQUIRE || i->sem == SEM_ACQ_REL;
+  uint32_t bit = 1u << l;
+  const SimGran *q = g >= 0 ? &shadow_of(c)->gran[g] : NULL;
+  bool some = q && q->flags & GF_RELEASED;
+  bool far = some && q->warp / c->prog->nwarp != w->id / c->prog->nwarp;
+  if (far && i->scope < SCOPE_CLUSTER) some = false;
+  uint32_t *r = some ? location(c, g, false) : NULL;
+  if (r && far) r += words(c->prog);
+  uint32_t *later = far ? &w->distant : &w->pending;
+  if (r && acq) {
+    acquire(w, l, r);
+  } else if (r) {
+    add(c, lane_row(w, far ? DISTANT : PENDING, l), *later & bit, r);
+    *later |= bit;
+  }
+  if (acq) see(w, bit, i->scope >= SCOPE_CLUSTER);
+}
+
+const uint32_t *hb_cluster_view(SimWarp *w, int l) {
+  if (!make_rows(w->cluster)) return NULL;
+  view(w, l, work_row(w->cluster));
+  return work_row(w->cluster);
+}
+
+const uint32_t *hb_cluster_released(SimWarp *w, const SimIns *i, int l) {
+  if (i->sem >= SEM_RELEASE) return hb_cluster_view(w, l);
+  return w->fenced >> l & 1 ? lane_row(w, FENCED, l) : NULL;
+}
+
+void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g,
+                    bool keep) {
+  SimCluster *c = w->cluster;
+  const uint32_t *r = hb_cluster_released(w, i, l);
+  if (g < 0) return;
+  uint32_t *to = r ? location(c, g, true) : NULL;
+  bool wide = i->scope >= SCOPE_CLUSTER &&
+              (i->sem >= SEM_RELEASE || w->wider >> l & 1);
+  uint32_t *far = to ? to + words(c->prog) : NULL;
+  if (far && wide) add(c, far, keep, r);
+  else if (far && !keep) memset(far, 0, words(c->prog) * sizeof *far);
+  if (to) add(c, to, keep, r);
+  if (to || keep) shadow_of(c)->gran[g].flags |= GF_RELEASED;
+}
+
+// Executes a fence between the proxies of threads and agents. It covers what
+// happens before the active lanes, and their own accesses.
+static void fence_proxy(SimWarp *w, FenceKind kind) {
+  int n = w->cluster->prog->nactor;
+  uint32_t spaces = kind == FE_ASYNC ? 3 : kind == FE_ASYNC_GLOBAL ? 2 : 1;
+  uint32_t k = w->nfence++ % FENCES;
+  for (int s = 0; s < 2; s++) {
+    uint32_t *proxied = w->proxied + s * n;
+    if (!(spaces >> s & 1)) continue;
+    for (int u = 0; u < n; u++)
+      if (w->vc[u] > proxied[u]) proxied[u] = w->vc[u];
+    w->fresh[s] |= w->active;
+  }
+  w->fence[k].clk = w->clk++;
+  w->fence[k].met = w->vc[w->id];
+  w->fence[k].lanes = w->active;
+  w->fence[k].spaces = spaces;
+}
+
+void hb_cluster_fence(SimWarp *w, FenceKind kind) {
+  SimCluster *c = w->cluster;
+  if (!fence_is_order(kind)) {
+    if (kind != FE_MBARINIT) fence_proxy(w, kind);
+    return;
+  }
+  if (!make_rows(c)) return;
+  see(w, w->active, kind >= FE_CLUSTER);
+  if (kind > FE_CLUSTER) w->sent |= w->active;
+  for (uint32_t m = w->active; m; m &= m - 1)
+    view(w, __builtin_ctz(m), lane_row(w, FENCED, __builtin_ctz(m)));
+  w->fenced |= w->active;
+  w->wider &= ~w->active;
+  if (kind >= FE_CLUSTER) w->wider |= w->active;
+  w->clk++;
+}
+
+bool hb_cluster_init(SimCluster *c) {
+  c->own[OWN_HB_CLUSTER] = base_zeros(sizeof(Order));
+  return c->own[OWN_HB_CLUSTER];
+}
+
+void hb_cluster_free(SimCluster *c) {
+  Order *o = order_of(c);
+  if (!o) return;
+  base_free(o->row);
+  base_free(o->location);
+  base_free(o);
+}
+
+void hb_cluster_reset(SimCluster *c) {
+  Order *o = order_of(c);
+  Shadow *s = shadow_of(c);
+  if (o->nplace) memset(s->place, 0, s->ngran * sizeof *s->place);
+  o->nplace = 0;
+}
+// SPDX-License-Identifier: MIT

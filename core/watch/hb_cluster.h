@@ -1,0 +1,51 @@
+// Happens-before inside a cluster (hb_cluster.c).
+#ifndef CUTE_WATCH_HB_CLUSTER_H
+#define CUTE_WATCH_HB_CLUSTER_H
+
+#include "sim/machine.h"
+
+// Orders all lanes of mask: accesses of each lane before this point happen
+// before later accesses of all of them.
+void hb_cluster_meet(SimWarp *w, uint32_t mask);
+// hb_cluster_give adds to `to` everything that happens before the lanes of
+// mask, and their own accesses, as a release does. hb_cluster_take makes the
+// lanes of mask acquire `from`.
+void hb_cluster_give(SimWarp *w, uint32_t mask, SimPast *to);
+void hb_cluster_take(SimWarp *w, uint32_t mask, const SimPast *from);
+void hb_cluster_forget(const SimCluster *c, SimPast *p);
+// Reports whether `past` covers epoch `clk` of an actor that is not a warp.
+bool hb_cluster_holds(const SimProg *p, const SimPast *past, int actor,
+                    uint32_t clk);
+// Functions that release or acquire less:
+// - hb_cluster_give_agents releases epochs of asynchronous agents, but not what
+//   agents wrote for threads.
+// - hb_cluster_give_turns releases only the epochs of turn actors (mbar.h).
+// - hb_cluster_give_fenced releases what the lanes fenced for the cluster.
+// - hb_cluster_learn makes the lanes of mask acquire what an actor that is not
+//   a warp did up to an epoch.
+void hb_cluster_give_agents(SimWarp *w, uint32_t mask, SimPast *to);
+void hb_cluster_give_turns(SimWarp *w, uint32_t mask, uint32_t *turns);
+void hb_cluster_give_fenced(SimWarp *w, uint32_t mask, SimPast *to);
+void hb_cluster_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
+// Reports whether accesses by `lanes` of actor u in epoch clk happen before
+// lane l of w.
+bool hb_cluster_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
+// Record that lane l reads or writes granule g with a memory order. g is
+// NO_GRANULE for memory that is never written. keep: the write replaces a value
+// that its thread released or read, so acquires from the granule still acquire
+// the older releases.
+void hb_cluster_read(SimWarp *w, const SimIns *i, int l, int64_t g);
+void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
+// hb_cluster_view returns the vector clock of what happens before lane l, and
+// hb_cluster_released the vector clock that a strong write of lane l releases.
+// Both clocks have an epoch for each thread of the cluster, warp by warp. They
+// return NULL if the clock is empty or memory is exhausted.
+const uint32_t *hb_cluster_view(SimWarp *w, int l);
+const uint32_t *hb_cluster_released(SimWarp *w, const SimIns *i, int l);
+void hb_cluster_fence(SimWarp *w, FenceKind kind);
+bool hb_cluster_init(SimCluster *c);  // returns false if memory is exhausted
+void hb_cluster_reset(SimCluster *c);
+void hb_cluster_free(SimCluster *c);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,40 @@
+// Communicating clusters (hb_grid.c).
+//
+// The result of a cluster may depend on other clusters of the launch if it
+// reads global memory with a memory order, or uses the result of an atomic.
+// Then all clusters run on one host thread, interleaved in an order that the
+// seed determines. Therefore results do not depend on the number of host
+// threads.
+#ifndef CUTE_WATCH_HB_GRID_H
+#define CUTE_WATCH_HB_GRID_H
+
+#include "sim/machine.h"
+
+void hb_grid_start(Ctx *cx, SimProg *p);  // if clusters communicate
+void hb_grid_free(SimProg *p);
+
+// Checks and records accesses to global memory. The lanes of mask read x->bytes
+// bytes at x->at[lane], or write the bytes at data + lane * stride. data is
+// NULL if an atomic writes.
+void hb_grid_access(Access *x, uint32_t mask, const uint8_t *data,
+                     int stride);
+// Record that lane l reads or writes byte `at` of m with a memory order. keep:
+// the write replaces a value that its thread released or read, so acquires from
+// the byte still acquire the older releases.
+void hb_grid_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                   int64_t at);
+void hb_grid_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                    int64_t at, bool keep);
+// Records a fence by the active lanes.
+void hb_grid_fence(SimWarp *w, FenceKind kind);
+// Reports whether epoch clk of a thread of cluster `unit` happens before lane l
+// of w.
+bool hb_grid_knows(SimWarp *w, int l, uint32_t unit, int warp, int lane,
+                    uint32_t clk);
+// Finds the line and the block of the last write to a byte of m. Returns false
+// if none is known.
+bool hb_grid_writer(const SimProg *p, const SimMem *m, int64_t at,
+                     uint32_t *src, int32_t block[3]);
+
+#endif
+// SPDX-License-Identifier: MIT

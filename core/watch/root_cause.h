@@ -1,0 +1,13 @@
+// Finds the root causes among faults (root_cause.c).
+#ifndef CUTE_WATCH_ROOT_CAUSE_H
+#define CUTE_WATCH_ROOT_CAUSE_H
+
+#include "sim/report.h"
+
+// Sorts n faults so that each cause precedes its likely consequences, and sets
+// r.leads. Removes faults that others explain. Returns the number of faults
+// left.
+uint32_t root_cause_arrange(const SimProg *p, SimFault *f, uint32_t n);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,1213 @@
+// Shadow memory: records reads and writes, and reports accesses that conflict
+// with them.
+#include "sim/async.h"
+#include "sim/mbar.h"
+#include "watch/warp_roles.h"
+#include "watch/shadow.h"
+#include "watch/waits.h"
+#include "sim/wgmma.h"
+
+#include <string.h>
+
+#define READ_SRC ((1u << 28) - 1)  // maximum value of SimRead.src
+
+static bool no_memory(SimCluster *c) {
+  c->oom = c->stop = true;
+  return false;
+}
+
+// ---- room for granules ----
+
+static bool grow(SimCluster *c, uint32_t n) {
+  Shadow *s = shadow_of(c);
+  SimGran *p = base_realloc(s->gran, n * sizeof *p);
+  if (!p) return no_memory(c);
+  s->gran = p;
+  if (s->farat) {
+    uint32_t *far = base_realloc(s->farat, n * sizeof *far);
+    if (!far) return no_memory(c);
+    s->farat = far;
+  }
+  if (s->place) {
+    uint32_t *place = base_realloc(s->place, n * sizeof *place);
+    if (!place) return no_memory(c);
+    memset(place + s->maxgran, 0, (n - s->maxgran) * sizeof *place);
+    s->place = place;
+  }
+  s->maxgran = n;
+  return true;
+}
+
+// ---- tracked lines of global memory ----
+
+// A hash table of 2^k lines, where key 0 marks an unused entry, and the line
+// that was found last.
+typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
+typedef struct SimLines {
+  ShadowLine *at, last;
+  uint32_t n, max;
+  // list of released lines, linked by `clk` of their first granules; 0: end
+  uint32_t free;
+} SimLines;
+
+static bool more_room(SimCluster *c) {
+  Shadow *s = shadow_of(c);
+  return grow(c, s->maxgran ? s->maxgran * 2 : 64 * LINE);
+}
+
+static ShadowLine *find_line(ShadowLine *line, uint32_t n, uint64_t key) {
+  uint64_t k = key * 0x9e3779b97f4a7c15ull >> 32;
+  for (;; k++) {
+    ShadowLine *at = &line[k & (n - 1)];
+    if (!at->key || at->key == key) return at;
+  }
+}
+
+static bool more_lines(SimCluster *c) {
+  SimLines *t = shadow_of(c)->lines;
+  uint32_t n = t->max ? t->max * 2 : 256;
+  ShadowLine *p = base_realloc(NULL, n * sizeof *p);
+  if (!p) return no_memory(c);
+  memset(p, 0, n * sizeof *p);
+  for (uint32_t k = 0; k < t->max; k++)
+    if (t->at[k].key) *find_line(p, n, t->at[k].key) = t->at[k];
+  base_free(t->at);
+  t->at = p;
+  t->max = n;
+  return true;
+}
+
+// Reports whether epoch clk of an actor happens before all running warps.
+static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
+  if (actor >= c->prog->nactor) return false;
+  for (int k = 0; k < c->prog->nall; k++)
+    if (c->warp[k].state != SW_DONE && c->warp[k].vc[actor] < clk) return false;
+  return true;
+}
+
+// Reports whether no later access can race with the recorded accesses to
+// granule g.
+static bool is_old(const SimCluster *c, uint32_t g) {
+  Shadow *s = shadow_of(c);
+  const SimGran *q = &s->gran[g];
+  if (q->flags & (GF_PENDING | GF_RELEASED) || (s->place && s->place[g]))
+    return false;
+  if (q->flags & GF_DEFINED && !is_known(c, q->warp, q->clk)) return false;
+  uint32_t k = q->flags & GF_FAR ? s->farat[g] : 0;
+  for (; k; k = s->far[k].next)
+    if (!is_known(c, s->far[k].actor, s->far[k].read.clk)) return false;
+  return true;
+}
+
+static bool is_old_line(const SimCluster *c, uint32_t first) {
+  uint32_t k = 0;
+  while (k < LINE && is_old(c, first + k)) k++;
+  return k == LINE;
+}
+
+static void give_back(SimCluster *c, uint32_t first) {
+  Shadow *s = shadow_of(c);
+  for (uint32_t g = first; g < first + LINE; g++)
+    if (s->gran[g].flags & GF_FAR) shadow_drop(c, g);
+  s->gran[first].clk = s->lines->free;
+  s->lines->free = first;
+}
+
+// Releases the lines with which no later access can race, and rebuilds the
+// table of the remaining lines. Returns false if memory is exhausted.
+static bool collect(SimCluster *c) {
+  SimLines *t = shadow_of(c)->lines;
+  ShadowLine *p = base_realloc(NULL, t->max * sizeof *p);
+  if (!p) return no_memory(c);
+  memset(p, 0, t->max * sizeof *p);
+  t->n = 0;
+  for (uint32_t k = 0; k < t->max; k++) {
+    ShadowLine *line = &t->at[k];
+    if (!line->key) continue;
+    if (is_old_line(c, line->first)) {
+      give_back(c, line->first);
+      continue;
+    }
+    *find_line(p, t->max, line->key) = *line;
+    t->n++;
+  }
+  base_free(t->at);
+  t->at = p;
+  t->last.key = 0;
+  return true;
+}
+
+// Returns the first granule of a released or new line, or 0 if memory is
+// exhausted.
+static uint32_t line_room(SimCluster *c) {
+  Shadow *s = shadow_of(c);
+  // lines are collected only above this number of granules, which take 1.5 MB
+  enum { MANY = 1 << 16 };
+  SimLines *t = s->lines;
+  if (!t->free && s->ngran + LINE > s->maxgran) {
+    uint32_t lines = t->n;
+    if (s->maxgran >= MANY && !collect(c)) return 0;
+    // If few lines could be released, add memory to collect less often.
+    if (t->n > lines / 2 && !more_room(c)) return 0;
+  }
+  uint32_t first = t->free;
+  if (first) {
+    t->free = s->gran[first].clk;
+    return first;
+  }
+  while (s->ngran + LINE > s->maxgran)
+    if (!more_room(c)) return 0;
+  first = s->ngran;
+  s->ngran += LINE;
+  return first;
+}
+
+static bool new_line(SimCluster *c, uint64_t key) {
+  Shadow *s = shadow_of(c);
+  uint32_t first = line_room(c);
+  if (c->stop) return false;
+  SimLines *t = s->lines;
+  ShadowLine *at = find_line(t->at, t->max, key);
+  *at = (ShadowLine){key, first};
+  memset(s->gran + first, 0, LINE * sizeof *s->gran);
+  if (s->place) memset(s->place + first, 0, LINE * sizeof *s->place);
+  t->n++;
+  t->last = *at;
+  return true;
+}
+
+int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
+  uint64_t key = (uint64_t)(a - c->prog->area) << 48 | (g / LINE + 1);
+  SimLines *t = shadow_of(c)->lines;
+  if (key != t->last.key) {
+    if (2 * t->n >= t->max && !more_lines(c)) return NO_GRANULE;
+    ShadowLine *at = find_line(t->at, t->max, key);
+    if (at->key) t->last = *at;
+    else if (!new_line(c, key)) return NO_GRANULE;
+  }
+  return t->last.first + g % LINE;
+}
+
+// Reports whether x accesses global memory. The tensor of a tensor map is
+// global, too.
+static bool is_global(const Access *x) { return x->m->space != SP_SMEM; }
+
+// ---- lists of reads ----
+
+// Makes room for a list entry. Reads of shared memory by warps of other CTAs
+// and by agents are rare. Granules with such reads (GF_FAR) have them in a
+// list. Granules of global memory have all reads in a list.
+static bool make_far(SimCluster *c) {
+  Shadow *s = shadow_of(c);
+  if (!s->farat) {
+    s->farat = base_realloc(NULL, s->maxgran * sizeof *s->farat);
+    if (!s->farat) return no_memory(c);
+  }
+  if (s->farfree || s->nfar + 1 < s->maxfar) return true;
+  uint32_t cap = s->maxfar ? s->maxfar * 2 : 256;
+  SimFar *p = base_realloc(s->far, cap * sizeof *p);
+  if (!p) return no_memory(c);
+  s->far = p;
+  s->maxfar = cap;
+  return true;
+}
+
+// Returns an unused list entry. make_far must have made room for it.
+static uint32_t take_far(SimCluster *c) {
+  Shadow *s = shadow_of(c);
+  uint32_t k = s->farfree;
+  if (!k) return ++s->nfar;
+  s->farfree = s->far[k].next;
+  return k;
+}
+
+void shadow_drop(SimCluster *c, uint32_t g) {
+  Shadow *s = shadow_of(c);
+  uint32_t last = s->farat[g];
+  while (s->far[last].next) last = s->far[last].next;
+  s->far[last].next = s->farfree;
+  s->farfree = s->farat[g];
+}
+
+// ---- pages of shared memory ----
+
+// Returns the level (the set of granules of equal width) of a granule of shared
+// memory. Returns NULL for a granule of global memory.
+static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
+  for (int s = WIDEST; s >= c->prog->shift; s--) {
+    const SimLevel *v = &shadow_of(c)->pages->level[s];
+    if (g - v->first < v->n) return v;
+  }
+  return NULL;
+}
+
+// Returns the records of reads of granule g, one for each warp of the CTA that
+// owns the granule.
+static inline SimRead *row_of(const SimCluster *c, const SimLevel *v,
+                              uint32_t g) {
+  return &v->read[(g - v->first) * (uint32_t)c->prog->nwarp];
+}
+
+static inline uint32_t byte_of(const SimLevel *v, uint32_t g) {
+  return (g - v->first) << v->shift;
+}
+
+uint32_t shadow_byte(const SimCluster *c, uint32_t g) {
+  const SimLevel *v = level_of(c, g);
+  return v ? byte_of(v, g) : UINT32_MAX;
+}
+
+// Returns the number in the cluster of the first warp of the CTA whose memory
+// contains granule g.
+static int first_warp(const SimProg *p, const SimLevel *v, uint32_t g) {
+  return (int)(byte_of(v, g) / (uint32_t)p->smem_bytes) * p->nwarp;
+}
+
+static inline uint32_t granule_at(const SimLevel *v, uint32_t addr) {
+  return v->first + (addr >> v->shift);
+}
+
+// Returns the level of the granule that the access to shared memory covers
+// exactly. Returns NULL if the access covers several granules, or only a part
+// of a granule.
+static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
+  const SimPages *t = shadow_of(x->w->cluster)->pages;
+  unsigned shift = t->shift[addr / SHADOW_PAGE];
+  uint32_t bytes = (uint32_t)x->bytes;
+  if (bytes != 1u << shift || addr & (bytes - 1)) return NULL;
+  return &t->level[shift];
+}
+
+// Allocates a level's granules. Their records are initialized when a page
+// begins to use the level.
+static bool make_level(SimCluster *c, int shift) {
+  Shadow *s = shadow_of(c);
+  SimLevel *v = &s->pages->level[shift];
+  if (v->n) return true;
+  uint32_t n = s->pages->bytes >> shift;
+  size_t rows = n * (size_t)c->prog->nwarp;
+  v->read = base_realloc(NULL, (rows + 1) * sizeof *v->read);
+  if (!v->read) return no_memory(c);
+  if (s->ngran + n > s->maxgran && !grow(c, s->ngran + n)) return false;
+  *v = (SimLevel){s->ngran, n, shift, v->read};
+  s->ngran += n;
+  return true;
+}
+
+// Copies the records of granule g to granule `to`, which has no records. Both
+// belong to the same CTA.
+static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
+                         const SimLevel *v, uint32_t to) {
+  Shadow *s = shadow_of(c);
+  SimGran *q = &s->gran[to];
+  *q = s->gran[g];
+  for (uint32_t m = q->readers; m; m &= m - 1)
+    row_of(c, v, to)[__builtin_ctz(m)] = row_of(c, from, g)[__builtin_ctz(m)];
+  if (!(q->flags & GF_FAR)) return;
+  uint32_t last = s->farat[to] = 0;
+  for (uint32_t k = s->farat[g]; k; k = s->far[k].next) {
+    uint32_t new = make_far(c) ? take_far(c) : 0;
+    if (!new) return;
+    s->far[new] = s->far[k];
+    s->far[new].next = 0;
+    if (last) s->far[last].next = new;
+    else s->farat[to] = new;
+    last = new;
+  }
+}
+
+// Splits granule g into narrower granules of level v. Only the first one keeps
+// the location record of a strong access.
+static void split_granule(SimCluster *c, const SimLevel *from, uint32_t g,
+                          const SimLevel *v) {
+  Shadow *s = shadow_of(c);
+  uint32_t first = v->first + (byte_of(from, g) >> v->shift);
+  uint32_t n = 1u << (from->shift - v->shift);
+  for (uint32_t k = 0; k < n; k++) {
+    copy_granule(c, from, g, v, first + k);
+    if (k) s->gran[first + k].flags &= (uint8_t)~GF_RELEASED;
+    if (s->place) s->place[first + k] = k ? 0 : s->place[g];
+  }
+  if (s->gran[g].flags & GF_FAR) shadow_drop(c, g);
+}
+
+void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes) {
+  SimPages *t = shadow_of(c)->pages;
+  uint8_t *shift = &t->shift[addr / SHADOW_PAGE];
+  int to = __builtin_ctz(addr | bytes | 1u << WIDEST);
+  if (to < c->prog->shift) to = c->prog->shift;
+  if (to >= *shift || !make_level(c, to)) return;
+  const SimLevel *from = &t->level[*shift];
+  uint32_t first = addr - addr % SHADOW_PAGE, end = first + SHADOW_PAGE;
+  if (end > t->bytes) end = t->bytes;
+  for (uint32_t at = first; at < end; at += 1u << *shift)
+    split_granule(c, from, from->first + (at >> *shift), &t->level[to]);
+  *shift = (uint8_t)to;
+}
+
+// ---- readers ----
+
+// Returns the list entry for an actor's reads of granule g, or for its writes
+// (wrote). Returns NULL if memory is exhausted.
+static SimRead *far_entry(SimCluster *c, uint32_t g, int actor, bool wrote) {
+  Shadow *s = shadow_of(c);
+  SimGran *q = &s->gran[g];
+  if (!make_far(c)) return NULL;
+  if (!(q->flags & GF_FAR)) s->farat[g] = 0;
+  q->flags |= GF_FAR;
+  for (uint32_t k = s->farat[g]; k; k = s->far[k].next)
+    if (s->far[k].actor == actor &&
+        wrote == (s->far[k].read.kind == READ_WROTE))
+      return &s->far[k].read;
+  uint32_t k = take_far(c);
+  s->far[k] = (SimFar){.next = s->farat[g], .actor = actor};
+  s->farat[g] = k;
+  return &s->far[k].read;
+}
+
+static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
+  return far_entry(c, g, actor, false);
+}
+
+// An iteration over all recorded reads of granule g since its last write.
+typedef struct Readers {
+  const SimCluster *c;
+  // row: reads by the warps of the CTA. read: the current read, which `actor`
+  // made.
+  const SimRead *row, *read;
+  uint32_t left, far;
+  int first, actor;
+} Readers;
+
+static Readers readers_of(const SimCluster *c, uint32_t g) {
+  Shadow *s = shadow_of(c);
+  const SimProg *p = c->prog;
+  const SimGran *q = &s->gran[g];
+  const SimLevel *v = level_of(c, g);
+  Readers r = {.c = c, .left = v ? q->readers : 0,
+               .far = q->flags & GF_FAR ? s->farat[g] : 0};
+  if (!r.left) return r;
+  r.row = row_of(c, v, g);
+  r.first = first_warp(p, v, g);
+  return r;
+}
+
+static bool next_reader(Readers *r) {
+  if (r->left) {
+    int u = __builtin_ctz(r->left);
+    r->left &= r->left - 1;
+    r->actor = r->first + u;
+    r->read = &r->row[u];
+    return true;
+  }
+  if (!r->far) return false;
+  const SimFar *f = &shadow_of(r->c)->far[r->far];
+  r->far = f->next;
+  r->actor = f->actor;
+  r->read = &f->read;
+  return true;
+}
+
+// ---- faults ----
+
+// Returns which element of its memory object x accesses at granule g.
+static int64_t element_at(const Access *x, uint32_t g) {
+  const SimCluster *c = x->w->cluster;
+  if (is_global(x)) return x->piece * 8 / x->m->own;
+  int64_t byte = shadow_byte(c, g) % c->prog->smem_bytes;
+  return (byte - x->m->base) * 8 / x->m->own;
+}
+
+// Returns the linear index in its block of a thread of actor u, or -1 if u is
+// not a warp.
+static int thread_of(const SimProg *p, int u, uint32_t lanes) {
+  if (u >= p->nactor) u -= p->nactor;
+  if (u >= p->nall) return -1;
+  return u % p->nwarp * LANES + (lanes ? __builtin_ctz(lanes) : 0);
+}
+
+static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
+                          uint32_t g) {
+  return simreport_fault(x->w, kind, l, x->i->src, src2, x->m->index,
+                         element_at(x, g));
+}
+
+// Returns the SimAgent that has an operation in flight that writes granule g.
+static SimAgent flying_to(const SimCluster *c, uint32_t g) {
+  if (shadow_of(c)->gran[g].flags & GF_AGENT) return AGENT_COPY;
+  return simasync_to(c, shadow_byte(c, g)) ? AGENT_SEND : AGENT_CPASYNC;
+}
+
+// Returns the mbarrier to which an actor belongs, or NULL.
+static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
+  int k = actor - (c->prog->nactor - c->prog->nmbar);
+  return k >= 0 && k < c->nmbar ? &c->mbar[k] : NULL;
+}
+
+// Reports whether line src contains a st.async.
+static bool sends(const SimProg *p, uint32_t src) {
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (p->ins[k].op == OP_STASYNC && p->ins[k].src == src) return true;
+  return false;
+}
+
+// Returns the kind of agent that made an access to granule g as `actor` at line
+// src, or AGENT_NONE if a thread made it.
+static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
+                         uint32_t g) {
+  Shadow *s = shadow_of(c);
+  const SimProg *p = c->prog;
+  int team = actor - 2 * p->nall;
+  if (actor < p->nall) return AGENT_NONE;
+  if (mbarrier_of(c, actor) && s->gran[g].warp == actor &&
+      s->gran[g].src == src && !(s->gran[g].flags & GF_AGENT))
+    return sends(p, src) ? AGENT_SEND : AGENT_CPASYNC;
+  if (actor >= p->nactor) return AGENT_CPASYNC;
+  return team >= 0 && team < p->nteam ? AGENT_WGMMA : AGENT_COPY;
+}
+
+// Fills in why x accesses granule g before an agent's write to it is complete.
+static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
+  const SimCluster *c = x->w->cluster;
+  const SimGran *q = &shadow_of(c)->gran[g];
+  const SimAsync *a = simasync_to(c, shadow_byte(c, g));
+  if (q->flags & GF_PENDING) {
+    if (!a && q->warp < c->prog->nall) a = simmbar_landing(&c->warp[q->warp]);
+    if (!a || !a->mbar) return;
+    simmbar_late(f, x->w, l, a->mbar, a->phase, false);
+    if (f->r.kind == SIM_INFLIGHT)
+      f->access.far = !a->generic && a->w->cta != x->w->cta;
+    return;
+  }
+  const SimMbar *b = mbarrier_of(c, q->warp);
+  if (b) simmbar_late(f, x->w, l, b, q->clk - 1, true);
+}
+
+// If the race with `actor` is between warp roles, fills in what is missing. A
+// barrier of the whole block cannot separate warp roles.
+static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
+  const SimCluster *c = x->w->cluster;
+  if (!warp_roles_apart(c->prog, f->r.src, f->r.src2)) return;
+  f->r.lack = f->race.how == CLASH_RAW ? LACK_ROLES : LACK_TURN;
+  if (x->w->mbar < 0 || is_global(x)) return;
+  uint32_t clk = 0;
+  for (Readers r = readers_of(c, g); next_reader(&r);)
+    if (r.actor == actor && f->race.how == CLASH_WAR) clk = r.read->clk;
+  waits_stray(f, x, g, clk ? &c->warp[actor] : NULL, clk);
+}
+
+// Fills in why the waits of threads did not cover an actor's read of granule g.
+static void say_reader(SimFault *f, const Access *x, int l, uint32_t g,
+                       int actor) {
+  const SimCluster *c = x->w->cluster;
+  Shadow *s = shadow_of(c);
+  for (uint32_t k = s->gran[g].flags & GF_FAR ? s->farat[g] : 0; k;
+       k = s->far[k].next)
+    if (s->far[k].actor == actor)
+      waits_reader(f, x, l, actor, s->far[k].read.clk);
+}
+
+static void fault_race(Access *x, int l, SimClash how, int actor,
+                       uint32_t lanes, uint32_t src2, uint32_t g,
+                       bool flying) {
+  const SimCluster *c = x->w->cluster;
+  bool same_warp = actor == x->w->id;
+  SimFault *f = fault_at(x, same_warp ? SIM_WARPRACE : SIM_RACE, l, src2, g);
+  if (!f) return;
+  f->race.how = how;
+  f->race.flying = flying;
+  f->race.copy = x->agent && x->write;
+  f->race.far = actor < c->prog->nall &&
+                actor / c->prog->nwarp != x->w->id / c->prog->nwarp;
+  if (actor < c->prog->nall)
+    memcpy(f->race.cta, c->cta[actor / c->prog->nwarp].id,
+           sizeof f->race.cta);
+  f->race.agent = flying ? flying_to(c, g) : agent_of(c, actor, src2, g);
+  f->r.other = thread_of(c->prog, actor, lanes);
+  f->r.refill = (how == CLASH_WAR || (how == CLASH_WAW && flying)) &&
+                x->i->op == OP_CPASYNC && x->m->stages;
+  if (same_warp) return;
+  if (how == CLASH_WAR && x->ends && actor < c->prog->nall)
+    simmbar_late(f, &c->warp[actor], -1, x->ends, x->ends->phase, true);
+  else if (!f->race.agent) say_roles(f, x, g, actor);
+  else if (how == CLASH_RAW) say_late(f, x, l, g);
+  else if (x->agent) f->r.lack = LACK_TURN;
+  if (!flying && how == CLASH_WAR) say_reader(f, x, l, g, actor);
+  if (how == CLASH_RAW && f->race.agent) waits_look(f, x, l, g);
+}
+
+// ---- reads ----
+
+// Reports whether the last write of granule g happens before lane l because it
+// is strong and a strong read observed it.
+static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
+  if (!(q->flags & GF_STRONG)) return false;
+  for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
+    if (!r.read->strong || r.read->kind == READ_WROTE) continue;
+    for (uint32_t m = r.read->lanes; m; m &= m - 1)
+      if (hb_cluster_before(w, l, r.actor, m & -m, r.read->clk)) return true;
+  }
+  return false;
+}
+
+// Reports whether a proxy fence for `space` is between epoch clk of lane k of
+// warp u and lane l of w. Lane k may have executed it, or a lane that
+// synchronized with lane k later.
+static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
+                       uint32_t clk, int space) {
+  uint32_t n = u->nfence < FENCES ? u->nfence : FENCES;
+  for (uint32_t f = 0; f < n; f++) {
+    uint32_t lanes = u->fence[f].lanes;
+    if (!(u->fence[f].spaces >> space & 1) || u->fence[f].clk < clk) continue;
+    if (u->fence[f].met < clk) lanes &= 1u << k;
+    for (; lanes; lanes &= lanes - 1)
+      if (hb_cluster_before(w, l, u->id, lanes & -lanes, u->fence[f].clk))
+        return true;
+  }
+  return false;
+}
+
+// Reports whether a proxy fence is missing between an earlier access and x, an
+// access by an agent. The earlier access was made by these lanes of actor u in
+// epoch clk. A fence by lane l's warp, which issued x, counts, too.
+static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
+                        uint32_t clk) {
+  SimWarp *w = x->w;
+  const SimCluster *c = w->cluster;
+  int space = is_global(x);
+  if (clk <= w->proxied[space * c->prog->nactor + u]) return false;
+  if (u != w->id && w->fresh[space] >> l & 1) return false;
+  if (u >= c->prog->nall) return true;
+  for (; lanes; lanes &= lanes - 1)
+    if (!has_fenced(w, l, &c->warp[u], __builtin_ctz(lanes), clk, space))
+      return true;
+  return false;
+}
+
+static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
+  if (!x->agent || q->flags & GF_AGENT || !(q->flags & GF_DEFINED) ||
+      !lacks_fence(x, l, q->warp, q->lanes, q->clk))
+    return;
+  SimFault *f = fault_at(x, SIM_RACE, l, q->src, g);
+  if (!f) return;
+  f->race.how = x->write ? CLASH_WAW : CLASH_RAW;
+  f->race.proxy = true;
+  f->race.agent = x->i->op == OP_WGMMA ? AGENT_WGMMA : AGENT_COPY;
+  f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
+}
+
+// Reports whether the lanes in `lanes` of w stored the value that granule q now
+// has. If several lanes of an atomic made the last write, each of them stored
+// its own value.
+static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
+  if (q->warp == w->id && !(lanes & ~q->lanes) &&
+      (lanes == q->lanes || !(q->flags & GF_STRONG)))
+    return true;
+  int n = w->cluster->prog->nwarp;
+  return q->also >> w->in & 1 && q->warp / n == w->id / n;
+}
+
+// Reports whether a write of w with these flags and the last write of q are
+// both strong. The scope of each write must include the CTA of the other write.
+static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
+  if (!(flags & q->flags & GF_STRONG)) return false;
+  int n = w->cluster->prog->nwarp;
+  return q->warp / n == w->id / n || !((flags | q->flags) & GF_NARROW);
+}
+
+// Reports whether x and a recorded write d by `actor` are both strong. The
+// scope of each must include the CTA of the other.
+static bool strong_for(const Access *x, int actor, const SimRead *d) {
+  int n = x->w->cluster->prog->nwarp;
+  bool narrow = d->narrow || shadow_flags(x->i) & GF_NARROW;
+  return x->i->sem && d->strong && (!narrow || actor / n == x->w->id / n);
+}
+
+// Reports whether a kept write is strong for all actors. Then it is kept only
+// because atomics without a result, which may be in any order, came after it.
+static bool is_loose(const SimCluster *c, const SimRead *d) {
+  return d->kind == READ_WROTE && d->strong &&
+         !(d->narrow && c->prog->ncta > 1);
+}
+
+// Reports races of x with weaker writes that came before the last write and do
+// not happen before lane l.
+static void check_kept(Access *x, int l, uint32_t g) {
+  SimWarp *w = x->w;
+  const SimGran *q = &shadow_of(w->cluster)->gran[g];
+  for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
+    const SimRead *d = r.read;
+    if (d->kind != READ_WROTE || strong_for(x, r.actor, d) ||
+        hb_cluster_before(w, l, r.actor, d->lanes, d->clk) ||
+        (is_loose(w->cluster, d) && observed(w, l, g, q)))
+      continue;
+    uint32_t others = d->lanes & ~(r.actor == w->id ? 1u << l : 0);
+    fault_race(x, l, x->write ? CLASH_WAW : CLASH_RAW, r.actor, others, d->src,
+               g, false);
+  }
+}
+
+// Fills in f for an access to granule g, which an operation in flight writes.
+static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
+                       const SimGran *q) {
+  const SimProg *p = x->w->cluster->prog;
+  const SimWarp *u = &x->w->cluster->warp[q->warp];
+  bool grouped = warp_roles_has(p, OP_CPCOMMIT);
+  bool arrives = warp_roles_has(p, OP_MBARCPASYNC);
+  f->access.agent = flying_to(x->w->cluster, g);
+  if (f->access.agent == AGENT_CPASYNC)
+    f->access.open = simmem_open(u, shadow_byte(u->cluster, g)) &&
+                     (grouped || !arrives);
+  f->r.other = thread_of(p, q->warp, q->lanes);
+  if (f->access.open) return;
+  say_late(f, x, l, g);
+  if (!f->r.lack) waits_flight(f, x, l, u, g);
+  if (f->access.agent == AGENT_CPASYNC && !f->r.lack && u != x->w &&
+      !hb_cluster_before(x->w, l, q->warp, q->lanes, q->clk))
+    f->r.lack = waits_ahead(x, l, u, g) ? LACK_AHEAD : LACK_BARRIER;
+}
+
+// Reports a read of an unwritten element. Names the copy or the warp role that
+// should have written it.
+static void say_undefined(Access *x, int l, uint32_t g) {
+  const SimCluster *c = x->w->cluster;
+  SimLack lack = LACK_NONE;
+  // A line that was reported before has the same src2. A search would take too
+  // long for each of its reads.
+  const SimReport *same =
+    simreport_of(x->w, SIM_UNINIT, x->i->src, x->m->index);
+  bool full = c->out->nfault >= (uint32_t)c->max_reports;
+  uint32_t src2 = same   ? same->src2
+                  : full ? 0
+                         : warp_roles_bringer(c->prog, x->m, x->i->src, &lack);
+  SimFault *f = fault_at(x, SIM_UNINIT, l, src2, g);
+  if (!f) return;
+  f->r.lack = lack;
+  waits_look(f, x, l, g);
+}
+
+// Returns the lanes that made the last write, without lane l itself.
+static uint32_t others_of(const Access *x, int l, const SimGran *q) {
+  return q->lanes & ~(q->warp == x->w->id ? 1u << l : 0);
+}
+
+static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
+  if (q->flags & GF_KEPT) check_kept(x, l, g);
+  if (q->flags & GF_PENDING) {
+    SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
+    if (f) {
+      say_flight(f, x, l, g, q);
+      waits_look(f, x, l, g);
+    }
+    return;
+  }
+  if (!(q->flags & GF_DEFINED)) {
+    if (!is_global(x) && !x->m->lax) say_undefined(x, l, g);
+    return;
+  }
+  if (stored(x->w, 1u << l, q)) return;
+  if (both_strong(x->w, shadow_flags(x->i), q) ||
+      hb_cluster_before(x->w, l, q->warp, q->lanes, q->clk) ||
+      observed(x->w, l, g, q))
+    return;
+  fault_race(x, l, CLASH_RAW, q->warp, others_of(x, l, q), q->src, g, false);
+}
+
+// Flags that decide whether the quick check suffices: if a granule has
+// GF_DEFINED and none of the other two flags, an access is compared only with
+// the last write.
+enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
+
+// Returns r, the record for reads of granule q by w, a warp of the CTA that
+// owns q. Clears the record if it is older than the last write.
+static inline SimRead *near_read(const SimWarp *w, SimGran *q, SimRead *r) {
+  if (!(q->readers >> w->in & 1)) *r = (SimRead){0};
+  q->readers |= 1u << w->in;
+  return r;
+}
+
+// Reports whether lane l accesses memory of another CTA.
+static bool is_far(const Access *x, int l) {
+  return x->m->rank && x->home[l] != x->w->home;
+}
+
+// Returns the actor for reads by a warp's cp.asyncs in flight. No access can be
+// ordered after an epoch of this actor.
+static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
+
+static unsigned kind_of(const SimIns *i) {
+  if (!i->sem) return READ_WEAK;
+  return shadow_flags(i) & GF_NARROW ? READ_NARROW : READ_STRONG;
+}
+
+// Checks and records a read of granule g by lane l. near: the record of the
+// warp's reads if g is in the memory of the warp's CTA, or NULL.
+static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
+  SimWarp *w = x->w;
+  SimCluster *c = w->cluster;
+  unsigned kind = kind_of(x->i);
+  SimGran *q = &shadow_of(c)->gran[g];
+  q->used = true;
+  if ((q->flags & SURE) != GF_DEFINED ||
+      q->clk > w->vc[q->warp])
+    read_slow(x, l, g, q);
+  SimRead *r = x->flying ? far_read(c, g, flyer(w))
+             : near ? near_read(w, q, near) : far_read(c, g, w->id);
+  if (!r) return;
+  if (kind != READ_WEAK) r->strong = 1;
+  if (kind < r->kind) return;
+  if (r->clk != w->clk || r->kind != kind) r->lanes = 0;
+  r->kind = kind & 3;
+  r->clk = w->clk;
+  r->src = x->i->src & READ_SRC;
+  r->lanes |= 1u << l;
+}
+
+static void read_many(Access *x, int l, uint32_t addr) {
+  bool far = is_far(x, l);
+  uint32_t end = addr + (uint32_t)x->bytes;
+  while (addr < end) {
+    Granules r = shadow_run(x->w->cluster, addr, end - addr);
+    for (uint32_t k = 0; k < r.n; k++) {
+      SimRead *row = row_of(x->w->cluster, r.level, r.g + k);
+      read_granule(x, l, r.g + k, far ? NULL : row + x->w->in);
+    }
+    addr += r.bytes;
+  }
+}
+
+void shadow_read(Access *x, int l, uint32_t addr) {
+  const SimLevel *v = one_granule(x, addr);
+  if (!v) {
+    read_many(x, l, addr);
+    return;
+  }
+  uint32_t g = granule_at(v, addr);
+  SimRead *row = row_of(x->w->cluster, v, g);
+  read_granule(x, l, g, is_far(x, l) ? NULL : row + x->w->in);
+}
+
+void shadow_defined(Access *x, int l, uint32_t addr) {
+  SimCluster *c = x->w->cluster;
+  Shadow *s = shadow_of(c);
+  uint32_t end = addr + (uint32_t)x->bytes;
+  while (addr < end) {
+    Granules r = shadow_run(c, addr, end - addr);
+    for (uint32_t k = 0; k < r.n; k++) {
+      if (!x->i->idle) s->gran[r.g + k].used = true;
+      if (!x->m->lax && !(s->gran[r.g + k].flags & (GF_DEFINED | GF_PENDING)))
+        say_undefined(x, l, r.g + k);
+    }
+    addr += r.bytes;
+  }
+}
+
+// Returns granule number k of the granules that lane l accesses in global
+// memory, and sets x->piece to the granule's position for reports. Returns
+// NO_GRANULE if there are no more, or memory is exhausted.
+static int64_t piece(Access *x, int l, size_t k) {
+  const SimArea *a = x->m->area;
+  if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
+  int64_t at = shadow_granule(x->w->cluster, a,
+                              simareas_granule(x->m, x->at[l]) + k);
+  if (at != NO_GRANULE) x->piece = x->at[l] + (int64_t)(k << a->shift);
+  return at;
+}
+
+void shadow_read_global(Access *x, int l) {
+  int64_t at;
+  for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++)
+    read_granule(x, l, (uint32_t)at, NULL);
+}
+
+static void lend_granule(Access *x, int l, uint32_t g, int actor,
+                         uint32_t epoch) {
+  SimWarp *w = x->w;
+  SimCluster *c = w->cluster;
+  SimGran *q = &shadow_of(c)->gran[g];
+  q->used = true;
+  if ((q->flags & SURE) != GF_DEFINED ||
+      q->clk > w->vc[q->warp])
+    read_slow(x, l, g, q);
+  check_proxy(x, l, g, q);
+  if (actor < 0) return;
+  SimRead *r = far_read(c, g, actor);
+  if (r)
+    *r = (SimRead){.clk = epoch, .lanes = 1, .src = x->i->src & READ_SRC,
+                   .kind = READ_WEAK};
+}
+
+void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch) {
+  const SimLevel *v = one_granule(x, addr);
+  if (v) {
+    lend_granule(x, l, granule_at(v, addr), actor, epoch);
+    return;
+  }
+  uint32_t end = addr + (uint32_t)x->bytes;
+  while (addr < end) {
+    Granules r = shadow_run(x->w->cluster, addr, end - addr);
+    for (uint32_t k = 0; k < r.n; k++)
+      lend_granule(x, l, r.g + k, actor, epoch);
+    addr += r.bytes;
+  }
+}
+
+void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch) {
+  int64_t at;
+  for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++)
+    lend_granule(x, l, (uint32_t)at, actor, epoch);
+}
+
+void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
+  SimWarp *w = x->w;
+  SimCluster *c = w->cluster;
+  Shadow *s = shadow_of(c);
+  const SimArea *a = x->m->area;
+  size_t g = simareas_granule(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
+  for (size_t k = 0; k < n; k++) {
+    int64_t at = shadow_granule(c, a, g + k);
+    if (at == NO_GRANULE) return;
+    if (!(s->gran[at].flags & GF_FAR)) continue;
+    for (uint32_t f = s->farat[at]; f; f = s->far[f].next) {
+      SimFar *r = &s->far[f];
+      if (r->actor != flyer(w) || !(r->read.lanes >> l & 1)) continue;
+      r->actor = actor;
+      r->read.clk = epoch;
+      r->read.lanes = actor == w->id ? r->read.lanes : 1;
+    }
+  }
+}
+
+// ---- writes ----
+
+// Reports whether write x and a read d by `actor` are both strong. The scope of
+// each must include the CTA of the other.
+static bool strong_too(const Access *x, int actor, const SimRead *d) {
+  if (!x->i->sem || d->kind == READ_WEAK) return false;
+  int n = x->w->cluster->prog->nwarp;
+  bool narrow = d->kind == READ_NARROW || shadow_flags(x->i) & GF_NARROW;
+  return !narrow || actor / n == x->w->id / n;
+}
+
+static SimFault *note_at(Access *x, int l, uint32_t src2, uint32_t g) {
+  SimFault *f = simreport_note(x->w, SIM_RACE, l, x->i->src, src2, x->m->index,
+                               element_at(x, g));
+  if (f) f->race.how = CLASH_WAR;
+  return f;
+}
+
+// Reports as a note if PTX does not guarantee that a read d completes before
+// write x, although d happens before x:
+// - A warpgroup's MMA may still read, unless the waits of all four warps for
+//   the MMA happen before x.
+// - A thread's read of shared memory may come after an agent's write if no
+//   proxy fence is between them.
+static void check_promise(Access *x, int l, uint32_t g, int actor,
+                          const SimRead *d) {
+  const SimProg *p = x->w->cluster->prog;
+  int warp = simwgmma_alone(x->w, l, actor, d->clk);
+  bool proxy = x->agent && !is_global(x) && actor < p->nall &&
+               lacks_fence(x, l, actor, d->lanes, d->clk);
+  if (warp < 0 && !proxy) return;
+  SimFault *f = note_at(x, l, d->src, g);
+  if (!f) return;
+  f->race.alone = warp + 1;
+  f->race.proxy = proxy;
+  f->race.agent = proxy ? AGENT_COPY : AGENT_WGMMA;
+  f->r.other = proxy ? thread_of(p, actor, d->lanes) : -1;
+}
+
+// Reports races of write x with reads since the last write that do not happen
+// before x. `same` means that x stores the value that the granule has. In this
+// case, reads by threads that stored the same value are no race.
+static void check_readers(Access *x, int l, uint32_t g, bool same) {
+  SimWarp *w = x->w;
+  const SimGran *q = &shadow_of(w->cluster)->gran[g];
+  for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
+    const SimRead *d = r.read;
+    if (d->kind == READ_WROTE) continue;
+    bool flies = r.actor >= w->cluster->prog->nactor;
+    if (flies) {
+      fault_race(x, l, CLASH_WAR, r.actor, d->lanes, d->src, g, false);
+      continue;
+    }
+    int actor = simmbar_twin(w->cluster->prog, r.actor);
+    if (strong_too(x, r.actor, d)) continue;
+    if (d->clk <= w->vc[actor] ||
+        hb_cluster_before(w, l, actor, d->lanes, d->clk)) {
+      check_promise(x, l, g, r.actor, d);
+      continue;
+    }
+    if ((same && r.actor < w->cluster->prog->nall &&
+         stored(&w->cluster->warp[r.actor], d->lanes, q)))
+      continue;
+    uint32_t others = d->lanes & ~(r.actor == w->id ? 1u << l : 0);
+    fault_race(x, l, CLASH_WAR, r.actor, others, d->src, g, false);
+  }
+}
+
+// Reports a race of write x with the last write. If both store the same value
+// without order, returns the mask of the warps of the CTA that stored it;
+// otherwise 0.
+static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
+                             bool same, uint8_t flags) {
+  SimWarp *w = x->w;
+  if (q->flags & GF_PENDING) {
+    fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
+    return 0;
+  }
+  // An agent's write is ordered by the end of the mbarrier's phase.
+  bool agent = q->flags & GF_AGENT;
+  int actor = agent ? simmbar_twin(w->cluster->prog, q->warp) : q->warp;
+  if (hb_cluster_before(w, l, actor, q->lanes, q->clk)) return 0;
+  if (both_strong(w, flags, q)) return 0;
+  int n = w->cluster->prog->nwarp, other = q->warp % n;
+  if (same && q->warp / n == w->id / n) return q->also | 1u << other;
+  if (same || observed(w, l, g, q)) return 0;
+  fault_race(x, l, CLASH_WAW, q->warp, others_of(x, l, q), q->src, g, false);
+  return 0;
+}
+
+// Reports whether access d by `actor` must still be checked after a strong
+// write. An access that is strong or happens before all warps need not be
+// checked.
+static bool stays(const SimCluster *c, int actor, SimRead *d) {
+  // A read before the strong write does not observe that write.
+  if (d->kind != READ_WROTE) d->strong = 0;
+  return d->kind > (c->prog->ncta > 1 ? READ_STRONG : READ_NARROW) &&
+         !is_known(c, actor, d->clk);
+}
+
+// Removes the entries of granule g's list that need no more checks after a
+// strong write. loosely: the write is an atomic without a result, so loose
+// entries (is_loose) are kept. Loose entries need not be checked for age,
+// because each actor has at most one.
+static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
+  Shadow *s = shadow_of(c);
+  SimGran *q = &s->gran[g];
+  uint32_t *at = &s->farat[g], k;
+  if (!(q->flags & GF_FAR)) return;
+  q->flags &= (uint8_t)~GF_KEPT;
+  while ((k = *at)) {
+    SimFar *f = &s->far[k];
+    bool loose = is_loose(c, &f->read);
+    if (loose ? loosely : stays(c, f->actor, &f->read)) {
+      if (f->read.kind == READ_WROTE) q->flags |= GF_KEPT;
+      at = &f->next;
+      continue;
+    }
+    *at = f->next;
+    f->next = s->farfree;
+    s->farfree = k;
+  }
+  if (!s->farat[g]) q->flags &= (uint8_t)~GF_FAR;
+}
+
+// Adds the last write of granule g to its list, if it must still be checked
+// after the next write, which is strong.
+static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
+  SimGran *q = &shadow_of(c)->gran[g];
+  bool weak = !(q->flags & GF_STRONG), narrow = q->flags & GF_NARROW;
+  bool far = narrow && c->prog->ncta > 1;
+  if (!(q->flags & GF_DEFINED) || !(weak || far || loosely) ||
+      is_known(c, q->warp, q->clk))
+    return;
+  SimRead *d = far_entry(c, g, q->warp, true);
+  if (!d) return;
+  uint32_t lanes = d->clk == q->clk ? d->lanes : 0;
+  *d = (SimRead){.clk = q->clk, .lanes = lanes | q->lanes, .kind = READ_WROTE,
+                 .src = q->src & READ_SRC, .strong = !weak,
+                 .narrow = !weak && narrow};
+  q->flags |= GF_KEPT;
+}
+
+// If the last write is by other lanes in the same execution of an atomic as x,
+// returns these lanes, otherwise 0. The hardware executes the lanes of an
+// atomic in any order. Therefore a later access by one of them is not ordered
+// after the others.
+static uint32_t beside(const Access *x, int l, const SimGran *q) {
+  const SimWarp *w = x->w;
+  if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
+      q->clk != w->clk || q->src != x->i->src)
+    return 0;
+  // The last write is by the current execution of the atomic only if an earlier
+  // lane among the writers has the same address.
+  for (uint32_t m = q->lanes & w->active & ((1u << l) - 1); m; m &= m - 1) {
+    int k = __builtin_ctz(m);
+    bool home = !x->m->rank || x->home[k] == x->home[l];
+    if (home && x->at[k] == x->at[l]) return q->lanes;
+  }
+  return 0;
+}
+
+// Records a strong write of granule g by lane l. Keeps the older accesses that
+// must still be checked.
+static void write_strong(Access *x, int l, uint32_t g, uint8_t flags) {
+  SimWarp *w = x->w;
+  SimCluster *c = w->cluster;
+  SimGran *q = &shadow_of(c)->gran[g];
+  uint32_t near = is_global(x) ? 0 : q->readers;
+  const SimLevel *v = near ? level_of(c, g) : NULL;
+  for (uint32_t m = near; m; m &= m - 1) {
+    int u = __builtin_ctz(m);
+    if (!stays(c, first_warp(c->prog, v, g) + u, &row_of(c, v, g)[u]))
+      near &= ~(1u << u);
+  }
+  uint32_t lanes = beside(x, l, q);
+  bool loosely = x->i->op == OP_ATOMIC && x->i->idle;
+  keep_far(c, g, loosely);
+  if (!lanes) keep_write(c, g, loosely && others_of(x, l, q));
+  uint8_t kept = q->flags & (GF_FAR | GF_KEPT);
+  q->flags &= (uint8_t)~GF_FAR;
+  shadow_set(c, g, w->id, lanes | 1u << l, w->clk, x->i->src, flags | kept);
+  q->readers = near;
+}
+
+static inline void write_granule(Access *x, int l, uint32_t g, bool same,
+                                 uint8_t flags) {
+  SimWarp *w = x->w;
+  SimCluster *c = w->cluster;
+  SimGran *q = &shadow_of(c)->gran[g];
+  uint32_t also = 0;
+  if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
+    also = check_writer(x, l, g, q, same, flags);
+  if (x->agent) check_proxy(x, l, g, q);
+  if ((q->readers && !is_global(x)) || q->flags & GF_FAR)
+    check_readers(x, l, g, same);
+  if (q->flags & GF_KEPT) check_kept(x, l, g);
+  if (flags & GF_STRONG) {
+    write_strong(x, l, g, flags);
+    return;
+  }
+  bool join = q->warp == w->id && q->clk == w->clk && same &&
+              !(flags & GF_PENDING);
+  uint32_t lanes = (join ? q->lanes : 0) | 1u << l;
+  shadow_set(c, g, w->id, lanes, w->clk, x->i->src, flags);
+  q->also = also;
+}
+
+static void write_many(Access *x, int l, uint32_t addr, bool same,
+                       uint8_t flags) {
+  uint32_t end = addr + (uint32_t)x->bytes;
+  while (addr < end) {
+    Granules r = shadow_run(x->w->cluster, addr, end - addr);
+    for (uint32_t k = 0; k < r.n; k++)
+      write_granule(x, l, r.g + k, same, flags);
+    addr += r.bytes;
+  }
+}
+
+void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags) {
+  const SimLevel *v = one_granule(x, addr);
+  if (v) write_granule(x, l, granule_at(v, addr), same, flags);
+  else write_many(x, l, addr, same, flags);
+}
+
+void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
+                    uint32_t lanes, uint32_t clk, uint32_t src,
+                    uint8_t flags) {
+  uint32_t end = addr + bytes;
+  while (addr < end) {
+    Granules r = shadow_run(c, addr, end - addr);
+    for (uint32_t k = 0; k < r.n; k++)
+      shadow_set(c, r.g + k, actor, lanes, clk, src, flags);
+    addr += r.bytes;
+  }
+}
+
+// Returns a hash of a granule's n bytes. The hash is never 0, which stands for
+// unknown bytes.
+static uint32_t hash_of(const uint8_t *p, size_t n) {
+  uint64_t h = 0;
+  for (size_t at = 0; p && at < n; at += 8) {
+    uint64_t u = 0;
+    memcpy(&u, p + at, n - at < 8 ? n - at : 8);
+    h = (h ^ u ^ 1) * 0x9e3779b97f4a7c15ull;
+    h ^= h >> 32;
+  }
+  return p ? (uint32_t)h | 1 : 0;
+}
+
+// Another cluster, on another host thread, may have stored here since.
+// Therefore the new value is compared with a hash of what this cluster stored
+// last, not with memory.
+void shadow_write_global(Access *x, int l, const uint8_t *data,
+                         uint8_t flags) {
+  SimCluster *c = x->w->cluster;
+  Shadow *s = shadow_of(c);
+  int shift = x->m->area->shift;
+  int64_t at;
+  for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++) {
+    uint32_t h = hash_of(data ? data + (k << shift) : NULL, (size_t)1 << shift);
+    bool same = h && s->gran[at].readers == h;
+    write_granule(x, l, (uint32_t)at, same, flags);
+    s->gran[at].readers = h;
+  }
+}
+
+void shadow_settle_global(Access *x, int l) {
+  const SimWarp *w = x->w;
+  int64_t at;
+  for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++)
+    if (shadow_of(w->cluster)->gran[at].flags & GF_PENDING)
+      shadow_set(w->cluster, (uint32_t)at, w->id, 1u << l, w->clk, x->i->src,
+                 GF_DEFINED | GF_AGENT);
+}
+
+bool shadow_init(SimCluster *c) {
+  uint32_t bytes = (uint32_t)(c->prog->ncta * c->prog->smem_bytes);
+  size_t pages = bytes / SHADOW_PAGE + 1;
+  Shadow *s = c->own[OWN_SHADOW] = base_zeros(sizeof *s);
+  if (!s) return false;
+  SimPages *t = s->pages = base_realloc(NULL, sizeof *t + pages);
+  s->lines = base_zeros(sizeof *s->lines);
+  if (!t || !s->lines) return false;
+  *t = (SimPages){.bytes = bytes};
+  memset(t->shift, WIDEST, pages);
+  return make_level(c, WIDEST);
+}
+
+// Clears the records that pages have in use.
+static void reset_pages(SimCluster *c) {
+  SimPages *t = shadow_of(c)->pages;
+  shadow_of(c)->ngran = 0;
+  for (int s = WIDEST; s >= 0; s--) {
+    t->level[s].first = shadow_of(c)->ngran;
+    shadow_of(c)->ngran += t->level[s].n;
+  }
+  for (uint32_t at = 0, end; at < t->bytes; at = end) {
+    const SimLevel *v = &t->level[t->shift[at / SHADOW_PAGE]];
+    end = at;
+    while (end < t->bytes && t->shift[end / SHADOW_PAGE] == v->shift)
+      end += SHADOW_PAGE;
+    if (end > t->bytes) end = t->bytes;
+    memset(shadow_of(c)->gran + v->first + (at >> v->shift), 0,
+           ((end - at) >> v->shift) * sizeof *shadow_of(c)->gran);
+  }
+}
+
+void shadow_reset(SimCluster *c) {
+  Shadow *s = shadow_of(c);
+  reset_pages(c);
+  s->nfar = s->farfree = 0;
+  SimLines *t = s->lines;
+  if (t->n) memset(t->at, 0, t->max * sizeof *t->at);
+  t->n = t->free = 0;
+  t->last.key = 0;
+}
+
+void shadow_free(SimCluster *c) {
+  Shadow *s = shadow_of(c);
+  if (!s) return;
+  if (s->lines) base_free(s->lines->at);
+  base_free(s->lines);
+  for (int k = 0; s->pages && k <= WIDEST; k++)
+    base_free(s->pages->level[k].read);
+  base_free(s->pages);
+  base_free(s->gran);
+  base_free(s->far);
+  base_free(s->farat);
+  base_free(s->place);
+  base_free(s);
+}
+// SPDX-License-Identifier: MIT

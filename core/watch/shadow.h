@@ -1,0 +1,197 @@
+// Shadow of shared memory, and of the global memory that a kernel writes. Each
+// granule records this cluster's last write, the reads since then, and the
+// proxies of these accesses. An access must happen after the last write. A
+// write must also happen after the reads since then. There are two exceptions:
+// both accesses are strong (atomics, and ordered loads and stores), or both are
+// writes of the same value. Strong writes are unordered among each other.
+// Therefore a weaker access before a strong write stays recorded until it
+// happens before all warps.
+//
+// Shared memory has pages. The granules of a page have 1 << WIDEST bytes at
+// first. A narrower access splits them. All granules of one width form a level:
+// a range of granules for all shared memory, CTA by CTA. A page uses its part
+// of one level. Pages keep their width from cluster to cluster. A granule of
+// global memory is as wide as the kernel's narrowest access to its area. Such
+// granules come in lines of LINE granules, which are created on first use.
+#ifndef CUTE_WATCH_SHADOW_H
+#define CUTE_WATCH_SHADOW_H
+
+#include "sim/areas.h"
+#include "sim/machine.h"
+#include "watch/hb_cluster.h"
+#include "watch/own.h"
+
+// Flags of a granule.
+// - DEFINED: it was written.
+// - PENDING: an operation in flight will write it.
+// - STRONG: an atomic, or an instruction with a memory order, wrote it.
+// - RELEASED: a location record holds what its writer released.
+// - FAR: it has a list of reads.
+// - AGENT: it was written through the async proxy.
+// - NARROW: it is STRONG, with CTA scope.
+// - KEPT: its list has writes that came before a strong one: weaker ones, and
+//   strong ones of other actors, if atomics without a result came after them.
+enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8,
+       GF_FAR = 16, GF_AGENT = 32, GF_NARROW = 64, GF_KEPT = 128 };
+// Returns the flags of a granule after instruction i writes it.
+static inline uint8_t shadow_flags(const SimIns *i) {
+  if (!i->sem) return GF_DEFINED;
+  bool narrow = i->scope && i->scope < SCOPE_CLUSTER;
+  return GF_DEFINED | GF_STRONG | (narrow ? GF_NARROW : 0);
+}
+// a granule: its last write, and the warps that read it since
+typedef struct SimGran {
+  uint32_t clk, src, lanes;
+  // Shared memory: mask of the warps of the owning CTA that read the granule
+  // since the last write. Global memory: hash of the bytes that this cluster
+  // stored.
+  uint32_t readers;
+  // mask of the warps of the owning CTA that also stored the value of the last
+  // write
+  uint32_t also;
+  // actor of the last write: a warp of the cluster or another actor
+  uint16_t warp;
+  uint8_t flags;
+  bool used;  // shared memory: whether anything read it (unread.c)
+} SimGran;
+// Kinds of recorded accesses. STRONG: a read with memory order. NARROW: a read
+// with memory order and CTA scope. WEAK: a read without order. WROTE: a write.
+enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
+// The reads by one warp since the last write. `kind` is the weakest kind among
+// these reads.
+typedef struct SimRead {
+  uint32_t clk, lanes;
+  // strong: some of the reads had a memory order. narrow: a strong write has
+  // CTA scope.
+  uint32_t src : 28, kind : 2, strong : 1, narrow : 1;
+} SimRead;
+// list entry of the accesses by an actor that is not a warp of the CTA
+typedef struct SimFar {
+  uint32_t next;
+  int actor;
+  SimRead read;
+} SimFar;
+
+enum { WIDEST = 4, SHADOW_PAGE = 128 };
+typedef struct SimLevel {  // all granules of one width in shared memory
+  // The level has the granules first to first + n - 1 of Shadow.gran. n is
+  // 0 until a page needs the level.
+  uint32_t first, n;
+  int shift;               // log2 of the bytes of a granule
+  SimRead *read;  // for each granule and warp of its CTA: the last reads
+} SimLevel;
+typedef struct SimPages {
+  SimLevel level[WIDEST + 1];  // indexed by log2 of the width
+  uint32_t bytes;          // bytes of shared memory of the cluster
+  uint8_t shift[];         // for each page: log2 of its granules' width
+} SimPages;
+
+typedef struct Shadow {        // the shadow memory of a cluster
+  SimGran *gran;               // ngran granules of at most maxgran
+  uint32_t ngran, maxgran;
+  struct SimLines *lines;      // tracked lines of global memory
+  SimPages *pages;             // pages of shared memory
+  // entries of lists, of which entry 0 is unused; the list of granule g starts
+  // at farat[g]
+  SimFar *far;
+  uint32_t *farat;             // NULL until needed
+  uint32_t nfar, maxfar, farfree;
+  // for each granule: 1 + number of the location record with what its last
+  // strong write released (hb_cluster.c), or 0; NULL until needed
+  uint32_t *place;
+} Shadow;
+static inline Shadow *shadow_of(const SimCluster *c) {
+  return c->own[OWN_SHADOW];
+}
+
+// Granules g to g + n - 1 of shared memory. They are in one page and have
+// `bytes` bytes together.
+typedef struct Granules {
+  uint32_t g, n, bytes;
+  const SimLevel *level;
+} Granules;
+
+// Splits the granules of the page that contains address addr, for an access to
+// `bytes` bytes there.
+void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes);
+// Returns the granules of an access, up to the end of the page that contains
+// addr. May reallocate Shadow.gran.
+static inline Granules shadow_run(SimCluster *c, uint32_t addr,
+                                  uint32_t bytes) {
+  const uint8_t *shift = &shadow_of(c)->pages->shift[addr / SHADOW_PAGE];
+  uint32_t left = SHADOW_PAGE - addr % SHADOW_PAGE;
+  if (bytes > left) bytes = left;
+  if ((addr | bytes) & ((1u << *shift) - 1)) shadow_split(c, addr, bytes);
+  const SimLevel *v = &shadow_of(c)->pages->level[*shift];
+  return (Granules){v->first + (addr >> *shift), bytes >> *shift, bytes, v};
+}
+// shadow_shared returns the number of the granule that contains a byte of
+// shared memory, and shadow_at returns the granule.
+static inline uint32_t shadow_shared(const SimCluster *c, uint32_t addr) {
+  const SimPages *t = shadow_of(c)->pages;
+  const SimLevel *v = &t->level[t->shift[addr / SHADOW_PAGE]];
+  return v->first + (addr >> v->shift);
+}
+static inline SimGran *shadow_at(const SimCluster *c, uint32_t addr) {
+  return &shadow_of(c)->gran[shadow_shared(c, addr)];
+}
+// Returns the address of the first byte of granule g of shared memory, or
+// UINT32_MAX if g is a granule of global memory.
+uint32_t shadow_byte(const SimCluster *c, uint32_t g);
+
+enum { LINE = 32, NO_GRANULE = -1 };
+// Returns the index in Shadow.gran of granule g of an area, or NO_GRANULE
+// if memory is exhausted.
+int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g);
+// Check and record a read or a write by lane l of x->bytes bytes at x->at[l] of
+// global memory. data: the written bytes; NULL: unknown. flags: see
+// shadow_write.
+void shadow_read_global(Access *x, int l);
+void shadow_write_global(Access *x, int l, const uint8_t *data,
+                         uint8_t flags);
+
+// Makes a write by lane l's agent visible, as if the lane wrote the bytes now.
+void shadow_settle_global(Access *x, int l);
+// Records that the read by lane l's cp.async is complete. From now on it counts
+// as a read by `actor` in `epoch`.
+void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch);
+// Records that an agent reads x->bytes bytes at x->at[l] of global memory for
+// lane l. The read is complete for threads that know `epoch` of `actor`.
+void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
+
+// Check and record a read or a write by lane l of x->bytes bytes at addr of
+// shared memory. same: the written bytes equal the present ones. flags: the
+// granules' flags after the write.
+void shadow_read(Access *x, int l, uint32_t addr);
+void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
+// Reports the granules of x->bytes bytes at addr that were never written.
+void shadow_defined(Access *x, int l, uint32_t addr);
+// Records that an agent reads x->bytes bytes at addr of shared memory for lane
+// l. The read is complete for threads that know `epoch` of `actor`. actor -1:
+// the agent already reads these bytes for another lane.
+void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);
+// Removes the list of accesses to granule g (GF_FAR).
+void shadow_drop(SimCluster *c, uint32_t g);
+// Records that an actor wrote granule g, and that nothing has read it since.
+static inline void shadow_set(SimCluster *c, uint32_t g, int actor,
+                              uint32_t lanes, uint32_t clk, uint32_t src,
+                              uint8_t flags) {
+  SimGran *q = &shadow_of(c)->gran[g];
+  if (q->flags & GF_FAR) shadow_drop(c, g);
+  q->clk = clk;
+  q->src = src;
+  q->lanes = lanes;
+  q->readers = q->also = 0;
+  q->warp = (uint16_t)actor;
+  q->flags = flags;
+}
+// Does the same as shadow_set for all granules of `bytes` bytes of shared
+// memory.
+void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
+                    uint32_t lanes, uint32_t clk, uint32_t src, uint8_t flags);
+bool shadow_init(SimCluster *c);  // returns false if memory is exhausted
+void shadow_reset(SimCluster *c);
+void shadow_free(SimCluster *c);
+
+#endif
+// SPDX-License-Identifier: MIT

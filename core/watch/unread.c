@@ -1,0 +1,268 @@
+// Finds elements of shared tensors that a launch stores and never reads: loops
+// over a tile that end early, fragments of the wrong part, sums that lack some
+// warps' partial sums. A tensor is told only if all of these hold:
+// - The kernel decides which elements it reads: neither data nor scalar
+//   arguments nor the block do (meant.c).
+// - Threads do not keep values that they store for others: the threads that
+//   read the tensor are not all among those whose stores nothing reads.
+// - The tensor is no scan, in which no thread reads its own element or those of
+//   the following threads.
+// - cute.partial_ok does not name it.
+// - Some of the elements are not 0. Copies fill what lies outside of a tensor
+//   with zeros.
+// An element counts as read if an element of the same
+// vector is read, because vectors may contain more than a kernel needs.
+#include "sim/bulk.h"
+#include "watch/cover.h"
+#include "watch/meant.h"
+#include "watch/own.h"
+#include "watch/shadow.h"
+#include "watch/unread.h"
+
+#include <string.h>
+
+// The last store of a unit of shared memory by the first block, and the reads
+// since then.
+typedef struct SimUnit {
+  uint32_t src;              // line
+  int32_t writer[2];         // lowest and highest thread that stored it
+  int32_t reader[2];         // and that read it; reader[1] < 0: no thread did
+} SimUnit;
+
+// Threads of a block: a mask of lanes for each warp.
+typedef struct Threads { uint32_t lanes[MAX_WARPS]; } Threads;
+
+// What the launch did to shared memory. A unit has the bytes of the narrowest
+// access.
+typedef struct SimShared {
+  // bits: units that were stored, that were read, and that held numbers other
+  // than 0 which nothing read
+  uint64_t *stored, *used, *lost;
+  SimUnit *unit;
+  bool begun;                // whether a block has set `unit`
+  const bool *open;          // what meant_shared returned, or NULL
+} SimShared;
+
+void unread_start(Ctx *cx, SimProg *p) {
+  size_t n = (size_t)(p->smem_bytes >> p->shift);
+  if (!n || ir_has_addresses(p->fn)) return;
+  size_t words = (n + 63) / 64 * sizeof(uint64_t);
+  SimShared *s = arena_zero(cx, &cx->scratch, sizeof *s);
+  s->stored = arena_zero(cx, &cx->scratch, words);
+  s->used = arena_zero(cx, &cx->scratch, words);
+  s->lost = arena_zero(cx, &cx->scratch, words);
+  s->unit = arena_zero(cx, &cx->scratch, n * sizeof *s->unit);
+  p->own[OWN_UNREAD] = s;
+}
+
+// ---- at the end of a cluster ----
+
+static void put_unit(const SimCluster *c, const SimLevel *v, uint32_t g,
+                     SimUnit *u) {
+  const SimProg *p = c->prog;
+  const SimGran *q = &shadow_of(c)->gran[g];
+  uint32_t n = (uint32_t)p->nwarp;
+  *u = (SimUnit){.src = q->src, .writer = {-1, -1}, .reader = {-1, -1}};
+  if (q->warp < p->nwarp && q->lanes) {
+    u->writer[0] = q->warp * LANES + __builtin_ctz(q->lanes);
+    u->writer[1] = q->warp * LANES + LANES - 1 - __builtin_clz(q->lanes);
+  }
+  for (uint32_t m = q->readers; m; m &= m - 1) {
+    int w = __builtin_ctz(m);
+    uint32_t lanes = v->read[(g - v->first) * n + (uint32_t)w].lanes;
+    if (!lanes) continue;
+    if (u->reader[1] < 0) u->reader[0] = w * LANES + __builtin_ctz(lanes);
+    u->reader[1] = w * LANES + LANES - 1 - __builtin_clz(lanes);
+  }
+}
+
+// Reports whether n bytes are zeros.
+static bool is_zero(const uint8_t *p, uint32_t n) {
+  while (n && !*p) p++, n--;
+  return n == 0;
+}
+
+// Bits of word number `word` of SimShared's masks.
+typedef struct Word {
+  size_t word;
+  uint64_t stored, used, lost;
+} Word;
+
+static void flush(SimShared *s, const Word *w) {
+  if (w->stored) cover_set(&s->stored[w->word], w->stored);
+  if (w->used) cover_set(&s->used[w->word], w->used);
+  if (w->lost) cover_set(&s->lost[w->word], w->lost);
+}
+
+void unread_add(const SimCluster *c) {
+  const SimProg *p = c->prog;
+  const SimPages *t = shadow_of(c)->pages;
+  SimShared *s = p->own[OWN_UNREAD];
+  if (!s) return;
+  bool first = !__atomic_exchange_n(&s->begun, true, __ATOMIC_RELAXED);
+  uint32_t size = (uint32_t)p->smem_bytes, home = 0;
+  Word now = {0};
+  for (uint32_t at = 0; at < t->bytes;) {
+    const SimLevel *v = &t->level[t->shift[at / SHADOW_PAGE]];
+    uint32_t end = (at / SHADOW_PAGE + 1) * SHADOW_PAGE;
+    int more = v->shift - p->shift;
+    uint64_t unit = ((uint64_t)1 << (1 << more)) - 1;
+    if (end > t->bytes) end = t->bytes;
+    for (; at < end; at += 1u << v->shift) {
+      if (at - home >= size) home += size;
+      uint32_t g = v->first + (at >> v->shift), k = (at - home) >> p->shift;
+      const SimGran *q = &shadow_of(c)->gran[g];
+      uint64_t bits = unit << (k & 63);
+      if (k / 64 != now.word) {
+        flush(s, &now);
+        now = (Word){.word = k / 64};
+      }
+      if (q->used) now.used |= bits;
+      if (!(q->flags & GF_DEFINED)) continue;
+      now.stored |= bits;
+      if (!q->used && !is_zero(c->smem + at, 1u << v->shift)) now.lost |= bits;
+      for (uint32_t j = 0; first && !home && j < 1u << more; j++)
+        put_unit(c, v, g, &s->unit[k + j]);
+    }
+  }
+  flush(s, &now);
+}
+
+// ---- at the end of the launch ----
+
+static bool has(const uint64_t *map, size_t k) {
+  return map[k / 64] >> (k & 63) & 1;
+}
+
+// Returns the bytes of the widest store to object number j. Sets *src to the
+// line of the first store.
+static int64_t width_of(const SimProg *p, int32_t j, uint32_t *src) {
+  enum { BULK = 16 };
+  int64_t most = 1;
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const SimIns *i = &p->ins[k];
+    int64_t n = 0;
+    if (i->op == OP_ST && ((const SimSide *)i->x)->mem->index == j)
+      n = dtype_bits((DType)((const SimSide *)i->x)->type) / 8;
+    bool copies = i->op == OP_COPY || i->op == OP_CPASYNC;
+    if (copies && ((const SimCopy *)i->x)->dst.mem->index == j)
+      n = ((const SimCopy *)i->x)->bytes;
+    if (n && !*src) *src = i->src;
+    if (i->op == OP_TMALOAD || i->op == OP_BULKLOAD) n = BULK;
+    if (n > most) most = n;
+  }
+  return most;
+}
+
+static bool overlaps(const Fn *fn, const Mem *m) {
+  for (size_t k = 0; k < fn->mem.n; k++) {
+    const Mem *o = &fn->mem.p[k];
+    if (o != m && o->space == SP_SMEM && ir_overlaps(o, m)) return true;
+  }
+  return false;
+}
+
+// Threads that stored unread units, and read ones, and that read. The ranges
+// have the lowest and the highest of the threads that stored.
+typedef struct Sides {
+  Threads lost, kept, read;
+  int32_t from[2], to[2];    // of the unread units, of the read ones
+  bool up, down;  // whether only later or earlier threads read a unit
+} Sides;
+
+static void add_threads(Threads *t, const int32_t of[2]) {
+  for (int32_t k = of[0]; k >= 0 && k <= of[1]; k++)
+    t->lanes[k / LANES] |= 1u << k % LANES;
+}
+
+static void add_unit(Sides *s, const SimUnit *u, bool used) {
+  add_threads(used ? &s->kept : &s->lost, u->writer);
+  if (u->writer[0] >= 0 && u->writer[0] < s->from[used])
+    s->from[used] = u->writer[0];
+  if (u->writer[1] > s->to[used]) s->to[used] = u->writer[1];
+  if (!used) return;
+  add_threads(&s->read, u->reader);
+  bool known = u->writer[0] >= 0 && u->reader[1] >= 0;
+  s->up &= known && u->reader[0] > u->writer[1];
+  s->down &= known && u->reader[1] < u->writer[0];
+}
+
+// Reports whether all threads that read are among those whose stores nothing
+// reads, and none of these stored anything that is read: they keep their values
+// in registers.
+static bool is_kept(const Sides *s) {
+  bool some = false;
+  for (int k = 0; k < MAX_WARPS; k++) {
+    if (s->lost.lanes[k] & s->kept.lanes[k]) return false;
+    if (s->read.lanes[k] & ~s->lost.lanes[k]) return false;
+    some |= s->read.lanes[k] != 0;
+  }
+  return some;
+}
+
+// Reports whether each value is read by later threads only, and those of the
+// last ones, which also read, are unread, or the opposite.
+static bool is_scan(const Sides *s) {
+  bool reads = false;
+  for (int k = 0; k < MAX_WARPS; k++)
+    reads |= (s->read.lanes[k] & s->lost.lanes[k]) != 0;
+  if (!reads) return false;
+  return (s->up && s->from[0] > s->to[1]) || (s->down && s->to[0] < s->from[1]);
+}
+
+// Reports whether some unit from number `from` to end - 1 held a number other
+// than 0 that nothing read.
+static bool is_lost(const SimShared *s, size_t from, size_t end) {
+  for (size_t k = from; k < end; k++) {
+    if (!(s->lost[k / 64] & ~s->used[k / 64])) k |= 63;
+    else if (has(s->lost, k) && !has(s->used, k)) return true;
+  }
+  return false;
+}
+
+static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
+  const Mem *m = &p->fn->mem.p[j];
+  SimShared *s = p->own[OWN_UNREAD];
+  const SimMem *own = p->mem[m->ref];
+  int bits = dtype_bits(m->type);
+  if (m->space != SP_SMEM || bits < 8 || m->ptx || m->partial_ok || !own ||
+      own->mbars || overlaps(p->fn, m))
+    return false;
+  size_t from = (size_t)(m->offset >> p->shift);
+  size_t end = (size_t)((m->offset + m->count * bits / 8) >> p->shift);
+  if (!is_lost(s, from, end)) return false;
+  *u = (SimUnread){.mem = j, .whole = true};
+  size_t width = (size_t)(width_of(p, j, &u->src) >> p->shift), n = 0, all = 0;
+  if (!width) width = 1;
+  Sides side = {.from = {INT32_MAX, INT32_MAX}, .to = {-1, -1}, .up = true,
+                .down = true};
+  bool lost = false;
+  for (size_t k = from; k < end; k++) {
+    if (!has(s->stored, k)) continue;
+    all++;
+    size_t at = k / width * width;
+    bool used = false;
+    for (size_t i = at; i < at + width && i < end; i++)
+      used |= i >= from && has(s->used, i);
+    add_unit(&side, &s->unit[k], used);
+    u->whole &= !used;
+    lost |= !used && has(s->lost, k);
+    if (used || n++) continue;
+    u->first = (int64_t)(k - from) * (8 << p->shift) / bits;
+    if (s->unit[k].src) u->src = s->unit[k].src;
+  }
+  u->n = (int64_t)n * (8 << p->shift) / bits;
+  u->count = (int64_t)all * (8 << p->shift) / bits;
+  if (!lost || (!u->whole && (is_kept(&side) || is_scan(&side)))) return false;
+  if (!s->open) s->open = meant_shared(cx, p);
+  return !s->open[j];
+}
+
+int unread_find(Ctx *cx, SimProg *p, SimUnread unread[SIM_GAPS]) {
+  int n = 0;
+  if (!p->own[OWN_UNREAD]) return 0;
+  for (size_t j = 0; j < p->fn->mem.n && n < SIM_GAPS; j++)
+    n += find_unread(cx, p, (int32_t)j, &unread[n]);
+  return n;
+}
+// SPDX-License-Identifier: MIT

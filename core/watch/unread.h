@@ -1,0 +1,15 @@
+// Elements of shared tensors that a launch stores and never reads (unread.c).
+#ifndef CUTE_WATCH_UNREAD_H
+#define CUTE_WATCH_UNREAD_H
+
+#include "sim/machine.h"
+
+// Begins to record which bytes of shared memory the blocks store and read.
+void unread_start(Ctx *cx, SimProg *p);
+// Adds the accesses of a cluster that has finished.
+void unread_add(const SimCluster *c);
+// Writes the tensors with such elements to `unread`. Returns their number.
+int unread_find(Ctx *cx, SimProg *p, SimUnread unread[SIM_GAPS]);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,196 @@
+// Warp roles. Threads have different roles if their code is in different halves
+// of a branch on the thread index, or in loops in different branches.
+#include "ir/operands.h"
+#include "sim/bulk.h"
+#include "watch/warp_roles.h"
+
+bool warp_roles_has(const SimProg *p, Op op) {
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (p->ins[k].op == op) return true;
+  return false;
+}
+
+// ---- regions around a line ----
+
+enum { DEEP = 32, MOST_OPERANDS = 64 };
+
+typedef struct Region {
+  uint32_t head;
+  uint8_t op;
+  bool other;              // whether the region is the second half of a branch
+} Region;
+typedef struct Path { Region r[DEEP]; int n; } Path;
+
+// Reports whether i accesses data: memory other than mbarriers and tensor maps.
+static bool accesses(const SimIns *i) {
+  Op op = (Op)i->op;
+  bool other = op_flag_kind(op) == FLAGS_MBAR || operand_has(op, ROLE_TMAP);
+  return op_effect(op) & EF_MEMORY && !other;
+}
+
+// Updates the regions around instruction k to those around the next one.
+// Returns false if they are nested too deeply.
+static bool step(const SimProg *p, uint32_t k, Path *at) {
+  const SimIns *i = &p->ins[k];
+  if (i->op == OP_ELSE) at->r[at->n - 1].other = true;
+  if (i->op == OP_END) at->n--;
+  if (!op_opens((Op)i->op)) return true;
+  if (at->n == DEEP) return false;
+  at->r[at->n++] = (Region){k, i->op, false};
+  return true;
+}
+
+// Finds the regions around the first access of line src. Returns false if the
+// line has no access or the regions are nested too deeply.
+static bool path_of(const SimProg *p, uint32_t src, Path *at) {
+  at->n = 0;
+  for (uint32_t k = 0; k < p->nins; k++) {
+    if (p->ins[k].src == src && accesses(&p->ins[k])) return true;
+    if (!step(p, k, at)) return false;
+  }
+  return false;
+}
+
+static bool loops(const Path *at, int from) {
+  for (int k = from; k < at->n; k++)
+    if (at->r[k].op == OP_FOR || at->r[k].op == OP_LOOP) return true;
+  return false;
+}
+
+// Reports whether value r depends on the thread index. Examines at most *left
+// operands.
+static bool by_thread(const Fn *fn, Ref r, int *left) {
+  const Ins *i = ir_get(fn, r);
+  if (i->op == OP_SREG)
+    return i->imm == SR_TID_X || i->imm == SR_TID_Y || i->imm == SR_TID_Z ||
+           i->imm == SR_LANE || i->imm == SR_WARP;
+  if (i->op == OP_INTRIN || i->op == OP_ASK) return true;
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if ((o.kind == OPERAND_VALUE || o.kind == OPERAND_PRED) &&
+        --*left > 0 && by_thread(fn, o.ref, left))
+      return true;
+  return false;
+}
+
+bool warp_roles_parts(const SimProg *p, const SimIns *branch) {
+  int left = MOST_OPERANDS;
+  return by_thread(p->fn, branch->ref, &left);
+}
+
+// Reports whether different threads execute the code of two paths.
+static bool parted(const SimProg *p, const Path *a, const Path *b) {
+  int k = 0;
+  while (k < a->n && k < b->n && a->r[k].head == b->r[k].head &&
+         a->r[k].other == b->r[k].other)
+    k++;
+  if (k == a->n || k == b->n || a->r[k].op != OP_IF || b->r[k].op != OP_IF)
+    return false;
+  if (!warp_roles_parts(p, &p->ins[a->r[k].head])) return false;
+  return a->r[k].head == b->r[k].head || (loops(a, k) && loops(b, k));
+}
+
+bool warp_roles_apart(const SimProg *p, uint32_t src, uint32_t src2) {
+  Path a, b;
+  return path_of(p, src, &a) && path_of(p, src2, &b) && parted(p, &a, &b);
+}
+
+static const SimMem *filled_by(const SimIns *i, bool *copy) {
+  *copy = i->op != OP_ST && i->op != OP_COPY;
+  if (i->op == OP_TMALOAD || i->op == OP_BULKLOAD)
+    return ((const SimBulk *)i->x)->shared.mem;
+  if (i->op == OP_STASYNC) return ((const SimSend *)i->x)->dst.mem;
+  if (i->op == OP_ST) return ((const SimSide *)i->x)->mem;
+  return i->op == OP_COPY ? ((const SimCopy *)i->x)->dst.mem : NULL;
+}
+
+uint32_t warp_roles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
+                          SimLack *lack) {
+  Path own, at = {.n = 0};
+  bool known = path_of(p, src, &own);
+  for (uint32_t k = 0; k < p->nins; known = known && step(p, k, &at), k++) {
+    bool copy;
+    const SimMem *to = filled_by(&p->ins[k], &copy);
+    if (!to || to->index != m->index) continue;
+    if (!copy && !(known && parted(p, &at, &own))) continue;
+    *lack = copy ? LACK_WAIT : LACK_ROLES;
+    return p->ins[k].src;
+  }
+  return 0;
+}
+
+bool warp_roles_some(const SimWarp *w) {
+  const SimProg *p = w->cluster->prog;
+  for (uint32_t k = 0; k < w->depth; k++) {
+    const SimIns *head = &p->ins[w->frame[k].head];
+    if (head->op == OP_IF && warp_roles_parts(p, head)) return true;
+  }
+  return false;
+}
+
+// ---- reachable instructions ----
+
+// Returns the index in w->frame of the outermost loop that w executes, or -1.
+static int loop_of(const SimWarp *w) {
+  for (uint32_t k = 0; k < w->depth; k++) {
+    uint8_t op = w->cluster->prog->ins[w->frame[k].head].op;
+    if (op == OP_FOR || op == OP_LOOP) return (int)k;
+  }
+  return -1;
+}
+
+// Reports whether the ELSE at k belongs to a branch whose ELSE half w skips.
+static bool leaves(const SimWarp *w, uint32_t k) {
+  for (uint32_t f = 0; f < w->depth; f++)
+    if (w->cluster->prog->ins[w->frame[f].head].jump == k)
+      return !w->frame[f].other;
+  return false;
+}
+
+bool warp_roles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
+  const SimProg *p = w->cluster->prog;
+  uint32_t k = w->pc;
+  int loop = loop_of(w);
+  if (loop >= 0) {
+    uint32_t head = w->frame[loop].head;
+    for (k = head; k < p->ins[head].jump; k++)
+      if (is(&p->ins[k], ud)) return true;
+  }
+  // other lanes may be anywhere, so search all instructions
+  if (w->part) k = 0;
+  for (; k < p->nins; k++) {
+    if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;
+    if (is(&p->ins[k], ud)) return true;
+  }
+  return false;
+}
+
+static bool is_shared(const SimMem *m) { return m->space == SP_SMEM; }
+
+// Returns 1 if i fills shared memory, -1 if it reads shared memory, and
+// otherwise 0.
+static int fills(const SimIns *i) {
+  OpClass c = op_class((Op)i->op);
+  if (c == CLASS_BULKLOAD || c == CLASS_CPASYNC || c == CLASS_SEND ||
+      i->op == OP_MBARTX)
+    return 1;
+  if (c == CLASS_BULKSTORE || c == CLASS_MATRIX || i->op == OP_WGMMA)
+    return -1;
+  if (i->op == OP_LD || i->op == OP_ST)
+    return !is_shared(((const SimSide *)i->x)->mem) ? 0
+           : i->op == OP_ST                         ? 1 : -1;
+  if (i->op != OP_COPY) return 0;
+  const SimCopy *copy = i->x;
+  return is_shared(copy->dst.mem) ? 1 : is_shared(copy->src.mem) ? -1 : 0;
+}
+
+bool warp_roles_fills(const SimWarp *w) {
+  const SimProg *p = w->cluster->prog;
+  for (uint32_t k = w->pc; k < p->nins; k++) {
+    if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;
+    int how = fills(&p->ins[k]);
+    if (how) return how > 0;
+  }
+  return false;
+}
+// SPDX-License-Identifier: MIT

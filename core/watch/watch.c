@@ -1,0 +1,367 @@
+// Hands on what the machine announces (hooks.h) to the checks that need it.
+#include "watch/watch.h"
+
+#include "sim/access.h"
+#include "watch/cover.h"
+#include "watch/cta_race.h"
+#include "watch/deadlock.h"
+#include "watch/debugger.h"
+#include "watch/hb_grid.h"
+#include "watch/livelock.h"
+#include "watch/meant.h"
+#include "watch/root_cause.h"
+#include "watch/shadow.h"
+#include "watch/unread.h"
+#include "watch/unwritten.h"
+#include "watch/waits.h"
+
+#include <string.h>
+
+// ---- the launch and its clusters ----
+
+static void start(Ctx *cx, SimProg *p, bool whole) {
+  if (p->common) hb_grid_start(cx, p);
+  else cta_race_start(cx, p);
+  p->own[OWN_UNWRITTEN] = unwritten_make(cx, p);
+  if (!whole) return;
+  cover_start(cx, p);
+  unread_start(cx, p);
+}
+
+static bool ended(const SimProg *p) { return p->launch->debug->over; }
+
+static int64_t unwritten(const SimProg *p, SimFound *found, void *ud) {
+  return unwritten_find(p, p->own[OWN_UNWRITTEN], found, ud);
+}
+
+static void parts(Ctx *cx, SimProg *p, SimParts *out) {
+  out->nunread = unread_find(cx, p, out->unread);
+  out->ngap = cover_find(cx, p, out->gap);
+}
+
+static void stop(SimProg *p) {
+  cta_race_free(p);
+  hb_grid_free(p);
+}
+
+static bool open(SimCluster *c) {
+  return shadow_init(c) && hb_cluster_init(c);
+}
+
+static void reset(SimCluster *c) {
+  shadow_reset(c);
+  hb_cluster_reset(c);
+}
+
+static void end(SimCluster *c) {
+  c->out->granules = shadow_of(c)->maxgran;
+  if (c->prog->launch->debug) debugger_end(c);
+  unread_add(c);
+}
+
+static void close(SimCluster *c) {
+  shadow_free(c);
+  hb_cluster_free(c);
+}
+
+// ---- bytes of global memory that were never written ----
+
+static bool all_defined(const uint8_t *bits, int64_t at, int n) {
+  for (int64_t k = at; k < at + n; k++)
+    if (!(__atomic_load_n(&bits[k / 8], __ATOMIC_RELAXED) >> (k & 7) & 1))
+      return false;
+  return true;
+}
+
+// Reports a fault if some bytes that lane l reads are undefined although the
+// object does not allow undefined bytes.
+static void check_defined(const Access *x, int l) {
+  const SimMem *m = x->m;
+  if (!m->defined || m->lax || all_defined(m->defined, x->at[l], x->bytes))
+    return;
+  int64_t bit = x->agent ? x->at[l] * 8 : simprog_bit(m, x->off[l]);
+  SimFault *f = simreport_fault(x->w, SIM_UNINIT, l, x->i->src, 0, m->index,
+                                bit / m->own);
+  if (!f || x->agent) return;
+  f->access.write = x->write;
+  f->access.size = x->bytes;
+}
+
+// Records that the bytes that lane l writes are defined. Uses atomics, because
+// other host threads write neighbouring bits.
+static void set_defined(const Access *x, int l) {
+  uint8_t *bits = x->m->defined;
+  int64_t end = x->at[l] + x->bytes;
+  for (int64_t k = x->at[l]; bits && k < end;) {
+    int64_t upto = (k | 7) + 1;
+    if (upto > end) upto = end;
+    unsigned m = ((1u << (upto - k)) - 1) << (k & 7);
+    uint8_t old = __atomic_load_n(&bits[k / 8], __ATOMIC_RELAXED);
+    if ((old & m) != m)
+      __atomic_fetch_or(&bits[k / 8], (uint8_t)m, __ATOMIC_RELAXED);
+    k = upto;
+  }
+}
+
+// ---- accesses ----
+
+// Checks for races with other clusters. The lanes of mask read, or write the
+// bytes at x->data (NULL: an atomic writes).
+static void meet_others(Access *x, uint32_t mask) {
+  const SimMem *m = x->m;
+  if (m->area && m->area->place)
+    hb_grid_access(x, mask, x->data, x->stride);
+  else if (m->area && m->area->watched)
+    cta_race_access(x->w, x->i, m, mask, x->at, x->bytes, x->data, x->stride);
+}
+
+static bool in_relay(const Access *x) { return x->w->cluster->prog->common; }
+
+// Returns the shadow granule of lane l's bytes in global memory, or NO_GRANULE
+// if the kernel does not write that memory.
+static int64_t global_granule(const Access *x, int l) {
+  const SimMem *m = x->m;
+  if (!simareas_recorded(m)) return NO_GRANULE;
+  return shadow_granule(x->w->cluster, m->area,
+                        simareas_granule(m, x->at[l]));
+}
+
+// Returns the first shadow granule of lane l's bytes in shared memory.
+static uint32_t shared_granule(const Access *x, int l) {
+  return shadow_run(x->w->cluster, simmem_address(x, l),
+                    (uint32_t)x->bytes).g;
+}
+
+// Records in the bits of `map` which bytes of global memory the lanes access
+// (cover.h). The machine has found whether they are adjacent, except for a
+// cp.async, which is counted later.
+static void cover(const Access *x, uint32_t mask, uint64_t *map) {
+  const SimPattern *q = x->w->cluster->pattern;
+  bool counted = x->i->op != OP_CPASYNC && x->i->stat >= 0;
+  if (counted) q += x->i->stat * 2 + 1;
+  if (x->agent)
+    cover_run(map, x->m, x->at[__builtin_ctz(mask)], x->bytes);
+  else if (counted && mask == FULL && q->mask == FULL && q->y)
+    cover_run(map, x->m, x->at[0], LANES * x->bytes);
+  else
+    cover_lanes(map, x->m, mask, x->at, x->bytes);
+}
+
+static void read_global(Access *x, uint32_t mask) {
+  bool recorded = simareas_recorded(x->m);
+  if (!recorded && !x->m->defined && !x->i->sem) return;
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    check_defined(x, l);
+    if (recorded) shadow_read_global(x, l);
+    if (!x->i->sem) continue;
+    hb_cluster_read(x->w, x->i, l, global_granule(x, l));
+    if (in_relay(x)) hb_grid_read(x->w, x->i, l, x->m, x->at[l]);
+  }
+}
+
+static void read_shared(Access *x, uint32_t mask) {
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    shadow_read(x, l, simmem_address(x, l));
+    if (x->i->sem) hb_cluster_read(x->w, x->i, l, shared_granule(x, l));
+  }
+}
+
+// Reports whether the last write to granule g was a release by lane l of w.
+static bool own_release(const SimWarp *w, int l, const SimGran *g) {
+  return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
+}
+
+// Reports whether lane l stores the bytes that its address holds after the
+// stores of the lower lanes of mask. All lanes store equally many aligned
+// bytes, so a lower lane stores either the same bytes or none of them.
+static bool is_same(const Access *x, uint32_t mask, int l) {
+  const SimCluster *c = x->w->cluster;
+  uint32_t addr = simmem_address(x, l);
+  const SimGran *q = shadow_at(c, addr);
+  bool now = q->warp == x->w->id && q->clk == x->w->clk;
+  uint32_t lower = now ? q->lanes & mask & ((1u << l) - 1) : 0;
+  while (lower) {
+    int k = LANES - 1 - __builtin_clz(lower);
+    if (simmem_address(x, k) == addr)
+      return memcmp(x->data + k * x->stride, x->data + l * x->stride,
+                    (size_t)x->bytes) == 0;
+    lower ^= 1u << k;
+  }
+  return x->same >> l & 1;
+}
+
+// Returns the flags of a granule after x writes it. Elements narrower than a
+// byte are stored by atomics.
+static uint8_t flags_of(const Access *x) {
+  if (x->flying) return GF_PENDING;
+  return x->m->bits < 8 ? GF_DEFINED | GF_STRONG : shadow_flags(x->i);
+}
+
+static void write_shared(Access *x, uint32_t mask) {
+  SimCluster *c = x->w->cluster;
+  uint8_t flags = flags_of(x);
+  for (uint32_t m = mask; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    int64_t g = NO_GRANULE;
+    if (x->i->sem) g = shared_granule(x, l);
+    bool keep = g >= 0 && own_release(x->w, l, &shadow_of(c)->gran[g]);
+    shadow_write(x, l, simmem_address(x, l), x->data && is_same(x, mask, l),
+                 flags);
+    if (x->i->sem) hb_cluster_write(x->w, x->i, l, g, keep);
+  }
+}
+
+static void write_global(Access *x, uint32_t mask) {
+  const SimMem *m = x->m;
+  SimCluster *c = x->w->cluster;
+  uint8_t flags = flags_of(x);
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    int64_t g = x->i->sem ? global_granule(x, l) : NO_GRANULE;
+    bool keep = g >= 0 && own_release(x->w, l, &shadow_of(c)->gran[g]);
+    if (simareas_recorded(m))
+      shadow_write_global(x, l, x->data ? x->data + l * x->stride : NULL,
+                          flags);
+    if (x->i->sem) hb_cluster_write(x->w, x->i, l, g, keep);
+    if (x->i->sem && in_relay(x))
+      hb_grid_write(x->w, x->i, l, m, x->at[l], keep);
+    set_defined(x, l);
+  }
+}
+
+// Announces an access to global memory to the checks between clusters and of
+// coverage.
+static void announce(Access *x, uint32_t mask) {
+  const SimArea *a = x->m->area;
+  if (!a) return;
+  meet_others(x, mask);
+  uint64_t *map = x->write ? a->stored : a->read;
+  if (map) cover(x, mask, map);
+}
+
+// Lane l's agent completes an access to global memory that was announced
+// when it started.
+static void complete(Access *x, int l) {
+  bool combines = x->write && !x->data;
+  if (combines) check_defined(x, l);
+  announce(x, 1u << l);
+  if (x->write) set_defined(x, l);
+  else check_defined(x, l);
+}
+
+static void access_global(Access *x, uint32_t mask) {
+  // Stores of elements narrower than a byte are not compared with the accesses
+  // of other clusters.
+  if (!x->write || x->m->bits >= 8) announce(x, mask);
+  if (x->i->op == OP_ATOMIC) return;  // see atomic()
+  if (x->write) write_global(x, mask);
+  else read_global(x, mask);
+}
+
+static void access(Access *x, uint32_t mask) {
+  if (x->agent) {
+    complete(x, __builtin_ctz(mask));
+    return;
+  }
+  if (x->m->space != SP_SMEM) access_global(x, mask);
+  else if (!x->write) read_shared(x, mask);
+  else if (x->i->op != OP_ATOMIC) write_shared(x, mask);
+  // Accesses after a release are in a new epoch.
+  bool releases = x->write && x->i->sem >= SEM_RELEASE;
+  if (releases && x->i->op != OP_ATOMIC) x->w->clk++;
+}
+
+// Records lane l's atomic on granule g. stored: it stored a value.
+static void atomic_lane(Access *x, int l, int64_t g, bool stored) {
+  SimCluster *c = x->w->cluster;
+  bool relay = x->m->space == SP_GMEM && in_relay(x);
+  bool keep = shadow_of(c)->gran[g].flags & GF_RELEASED;
+  uint8_t flags = shadow_flags(x->i);
+  if (x->m->space == SP_SMEM) {
+    uint32_t addr = simmem_address(x, l);
+    shadow_defined(x, l, addr);
+    hb_cluster_read(x->w, x->i, l, g);
+    shadow_write(x, l, addr, false, flags);
+  } else {
+    check_defined(x, l);
+    set_defined(x, l);
+    hb_cluster_read(x->w, x->i, l, g);
+    if (relay) hb_grid_read(x->w, x->i, l, x->m, x->at[l]);
+    shadow_write_global(x, l, NULL, flags);
+  }
+  if (!x->w->vain && stored) {
+    hb_cluster_write(x->w, x->i, l, g, keep);
+    if (relay) hb_grid_write(x->w, x->i, l, x->m, x->at[l], true);
+  } else if (keep) {
+    shadow_of(c)->gran[g].flags |= GF_RELEASED;
+  }
+}
+
+static void atomic(Access *x, uint32_t mask, uint32_t stored) {
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    int64_t g = x->m->space == SP_SMEM ? (int64_t)shared_granule(x, l)
+                                       : global_granule(x, l);
+    if (g != NO_GRANULE) atomic_lane(x, l, g, stored >> l & 1);
+  }
+  if (x->i->sem >= SEM_RELEASE) x->w->clk++;
+}
+
+// ---- agents ----
+
+static void agent_reads(Access *x, int l, uint32_t addr, int actor,
+                        uint32_t epoch) {
+  if (x->m->space == SP_SMEM) shadow_lend(x, l, addr, actor, epoch);
+  else if (simareas_recorded(x->m)) shadow_lend_global(x, l, actor, epoch);
+}
+
+static void agent_writes(Access *x, int l, uint32_t addr) {
+  uint8_t flags = GF_PENDING | (x->agent ? GF_AGENT : 0);
+  if (x->m->space == SP_SMEM) shadow_write(x, l, addr, false, flags);
+  else if (simareas_recorded(x->m)) shadow_write_global(x, l, NULL, flags);
+}
+
+static void landed(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
+                   uint32_t lanes, uint32_t clk, uint32_t src, bool proxy) {
+  shadow_set_all(c, addr, bytes, actor, lanes, clk, src,
+                 GF_DEFINED | (proxy ? GF_AGENT : 0));
+}
+
+static void settled(Access *x, int l, int actor, uint32_t clk) {
+  if (!simareas_recorded(x->m)) return;
+  if (x->write) shadow_settle_global(x, l);
+  else shadow_landed_global(x, l, actor, clk);
+}
+
+// ---- order ----
+
+static void give(SimWarp *w, uint32_t mask, SimPast *to, SimGive what) {
+  switch (what) {
+    case GIVE_ALL: hb_cluster_give(w, mask, to); return;
+    case GIVE_AGENTS: hb_cluster_give_agents(w, mask, to); return;
+    case GIVE_FENCED: hb_cluster_give_fenced(w, mask, to); return;
+  }
+}
+
+static void fence(SimWarp *w, FenceKind kind) {
+  if (w->cluster->prog->common) hb_grid_fence(w, kind);
+  hb_cluster_fence(w, kind);
+}
+
+const SimHooks watch_hooks = {
+  .start = start, .find = cta_race_find, .unwritten = unwritten,
+  .parts = parts, .arrange = root_cause_arrange, .empty = meant_empty,
+  .stop = stop, .open = open, .reset = reset, .end = end, .close = close,
+  .step = debugger_before, .ended = ended, .polled = livelock_ask,
+  .deadlock = deadlock_tell, .stuck = livelock_all,
+  .access = access, .atomic = atomic, .agent_reads = agent_reads,
+  .agent_writes = agent_writes, .landed = landed, .settled = settled,
+  .meet = hb_cluster_meet, .give = give, .take = hb_cluster_take,
+  .give_turns = hb_cluster_give_turns, .forget = hb_cluster_forget,
+  .learn = hb_cluster_learn, .fence = fence, .waits = waits_note,
+  .before = hb_cluster_before, .knows = hb_grid_knows,
+  .holds = hb_cluster_holds,
+};
+// SPDX-License-Identifier: MIT

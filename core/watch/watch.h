@@ -1,0 +1,28 @@
+// The listeners to the machine's hooks (sim/hooks.h).
+//
+//   watch.c       hands on what the machine announces to the checks
+//   shadow.c      last writes and reads of each granule in a cluster
+//   hb_cluster.c  happens-before inside a cluster
+//   hb_grid.c     happens-before and races between communicating clusters
+//   cta_race.c    races between CTAs in global memory
+//   waits.c       waits for groups that did not suffice
+//   warp_roles.c  warp roles, and instructions that a warp can still reach
+//   path.c        program order of the two accesses of a race
+//   livelock.c    warps that poll memory for ever
+//   deadlock.c    warps that wait for each other
+//   root_cause.c  root causes among faults
+//   unwritten.c   elements of outputs that were never written
+//   cover.c       parts of arguments that are never read or stored
+//   unread.c      elements of shared tensors that are never read
+//   meant.c       arguments that a kernel accesses in part on purpose
+//   debugger.c    the debugger's stop conditions
+//   own.h         the numbers of listeners that own state
+#ifndef CUTE_WATCH_H
+#define CUTE_WATCH_H
+
+#include "sim/hooks.h"
+
+extern const SimHooks watch_hooks;
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -173,9 +173,9 @@ end)
 -- Files with conditions that test three or more operations by name, and how
 -- many. The columns of ops.h replace all other such lists.
 local LISTS = {["core/ir/fidelity.c"] = 1, ["core/ir/opaque.c"] = 1,
-  ["core/ir/verify.c"] = 1, ["core/sim/clock.c"] = 1,
-  ["core/sim/meant.c"] = 2, ["core/sim/stuck.c"] = 1,
-  ["core/sim/token.c"] = 1, ["core/sim/turns.c"] = 1}
+  ["core/ir/verify.c"] = 1, ["core/timing/cost_model.c"] = 1,
+  ["core/watch/meant.c"] = 2, ["core/watch/deadlock.c"] = 1,
+  ["core/sim/token.c"] = 1, ["core/explore/interleave.c"] = 1}
 
 local function count_operations(statement)
   local n, seen = 0, {}

@@ -7,10 +7,9 @@ local build = arg[1]
 
 -- The maximum number of files in a circle of a room. Layouts contain layouts,
 -- so layout's circle is exempt: composition, division and tuples call each
--- other. The simulator is exempt until its operations are split into files.
+-- other.
 local MOST = 3
 local EXEMPT = {layout = true}
-local LARGER = {sim = 12}
 
 -- The largest number of names that a file may export. layout.c exports more,
 -- because it has all functions that build layouts and take them apart.
@@ -131,7 +130,7 @@ for _, object in ipairs(missing) do
 end
 for _, room in ipairs(sorted(rooms)) do
   local edges = edges_of(rooms[room])
-  local most = EXEMPT[room] and math.huge or LARGER[room] or MOST
+  local most = EXEMPT[room] and math.huge or MOST
   for _, circle in ipairs(circles_of(edges)) do
     if #circle > most then
       failed = true

@@ -446,7 +446,7 @@ static bool is_over(const SimCluster *c) {
 }
 
 int interleave_next(SimTurns *t, SimCluster **c, int n) {
-  simcluster_tick(c[0]);
+  simexec_tick(c[0]);
   for (int k = 0; k < n; k++)
     if (is_over(c[k])) return k;
   while (t->at < t->o->nturn)

@@ -90,7 +90,7 @@ static uint32_t epoch_of(const SimAsync *a) {
 void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes) {
   Access x = access_of(a, m, bytes);
-  if (m->mbars) simmbar_data(a->w, a->i, a->lane, addr, bytes, false);
+  if (m->mbars) simmem_mbarriers(a->w, a->i, a->lane, addr, bytes, false);
   a->w->cluster->hooks->agent_reads(&x, a->lane, addr, actor_of(a),
                                     epoch_of(a));
 }
@@ -128,7 +128,7 @@ void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
   p[a->nspan++] = (SimSpan){addr, bytes};
   x.write = true;
   x.ends = a->mbar;
-  if (m->mbars) simmbar_data(a->w, a->i, a->lane, addr, bytes, true);
+  if (m->mbars) simmem_mbarriers(a->w, a->i, a->lane, addr, bytes, true);
   a->w->cluster->hooks->agent_writes(&x, a->lane, addr);
 }
 

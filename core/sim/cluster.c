@@ -1,17 +1,14 @@
 // The warps of a cluster: initial values, scheduling, barriers, register
 // reallocation, and detection of deadlocks.
-#include "base/guard.h"
 #include "sim/async.h"
+#include "sim/barrier.h"
 #include "sim/bulk.h"
 #include "sim/lanes.h"
 #include "sim/mbar.h"
+#include "sim/peer.h"
 #include "sim/wgmma.h"
 
 #include <string.h>
-
-// The last access of a warp to shared memory of another CTA: epoch, lanes and
-// line.
-struct SimReach { uint32_t clk, lanes, src; };
 
 // ---- initial state ----
 
@@ -157,200 +154,7 @@ void simcluster_free(SimCluster *c) {
   base_free(c->reach);
 }
 
-// ---- barriers ----
-
-static void forget(const SimCluster *c, SimBar *b) {
-  b->expected = b->arrived = 0;
-  b->before = b->members;
-  b->knows = b->waiting;
-  memcpy(b->last, b->clk, sizeof b->last);
-  b->members = b->waiting = 0;
-  c->hooks->forget(c, &b->past);
-}
-
-static void release(SimCluster *c, SimCta *a, SimBar *b) {
-  SimWarp *warp = &c->warp[(a - c->cta) * c->prog->nwarp];
-  for (uint32_t left = b->waiting; left; left &= left - 1) {
-    SimWarp *w = &warp[__builtin_ctz(left)];
-    w->cluster->hooks->take(w, w->valid, &b->past);
-    if (c->steps) c->steps->take(w, (int)(b - a->bar));
-    w->state = SW_RUN;
-  }
-  if (c->steps) c->steps->forget(warp, (int)(b - a->bar));
-  c->moved++;
-  forget(c, b);
-}
-
-static void misuse(SimWarp *w, const SimIns *i, uint32_t src2, SimMisuse how,
-                   int64_t id, int64_t n, int64_t others) {
-  SimFault *f = simreport_fault(w, SIM_BARRIER, 0, i->src, src2, -1, 0);
-  if (!f) return;
-  f->barrier.how = how;
-  f->barrier.id = id;
-  f->barrier.n = n;
-  f->barrier.others = others;
-}
-
-void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
-                       SimMisuse how, int64_t id, int64_t n, int64_t others) {
-  misuse(w, i, src2, how, id, n, others);
-  w->cluster->stop = true;
-}
-
-// Reports whether some lane of w happens after warp u's arrival in epoch clk. u
-// is the number of warp u in w's CTA.
-static bool knows_of(SimWarp *w, int u, uint32_t clk) {
-  const SimWarp *o = w - w->in + u;
-  for (int l = 0; l < LANES; l++) {
-    if (w->cluster->hooks->before(w, l, o->id, o->valid, clk)) return true;
-    if (!w->seen) return false;
-  }
-  return false;
-}
-
-// Checks that the arrivals of the previous round happen before w's arrival.
-// Otherwise another schedule could count w's arrival in the previous round.
-static void check_round(SimWarp *w, const SimIns *i, const SimBar *b, int id) {
-  if (b->knows >> w->in & 1) return;
-  for (uint32_t m = b->before & ~(1u << w->in); m; m &= m - 1) {
-    int u = __builtin_ctz(m);
-    if (knows_of(w, u, b->last[u])) continue;
-    misuse(w, i, b->src[u], BAR_EARLY, id, 0, 0);
-    return;
-  }
-}
-
-void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
-                       int64_t threads, bool wait) {
-  SimCluster *c = w->cluster;
-  const SimProg *p = c->prog;
-  if (id < 0 || id >= MAX_BARS) {
-    simcluster_misuse(w, i, 0, BAR_RANGE, id, 0, 0);
-    return;
-  }
-  SimBar *b = &w->cta->bar[id];
-  int64_t need = threads ? threads : p->nthread;
-  if (need < 1 || need > p->nthread ||
-      (need % LANES && need != p->nthread)) {
-    simcluster_misuse(w, i, 0, BAR_ODD, id, need, 0);
-    return;
-  }
-  uint32_t me = 1u << w->in;
-  if (b->arrived) {
-    uint32_t src2 = b->src[__builtin_ctz(b->members)];
-    if (b->expected != need) {
-      simcluster_misuse(w, i, src2, BAR_DIFFERS, id, need, b->expected);
-      return;
-    }
-    if (b->members & me) {
-      simcluster_misuse(w, i, b->src[w->in], BAR_TWICE, id, 0, 0);
-      return;
-    }
-  }
-  check_round(w, i, b, (int)id);
-  b->expected = (int)need;
-  b->arrived += __builtin_popcount(w->valid);
-  b->members |= me;
-  b->src[w->in] = i->src;
-  b->clk[w->in] = w->clk;
-  if (wait) w->cluster->hooks->meet(w, w->valid);
-  w->cluster->hooks->give(w, w->valid, &b->past, GIVE_ALL);
-  if (c->log) c->log->give(w, &b->past.gate, false);
-  if (c->log && wait) c->log->need(w, b->past.gate);
-  if (c->steps) c->steps->give(w, (int)id);
-  if (wait) {
-    b->waiting |= me;
-    w->state = SW_BARRIER;
-    w->bar = (int)id;
-    w->src = i->src;
-  }
-  if (b->arrived >= b->expected) release(c, w->cta, b);
-}
-
-// ---- cluster barrier ----
-
-static void cluster_fault(SimWarp *w, const SimIns *i, SimMisuse how) {
-  simcluster_misuse(w, i, 0, how, 0, 0, 0);
-}
-
-uint32_t simcluster_missing(const SimWarp *w) {
-  if (w->state == SW_DONE) return 0;
-  return w->valid & ~w->gone & ~w->came;
-}
-
-// Completes the round of the cluster barrier if all threads arrived or exited.
-static void look(SimCluster *c) {
-  const SimProg *p = c->prog;
-  for (int k = 0; k < p->nall; k++)
-    if (simcluster_missing(&c->warp[k])) return;
-  SimPast was = c->done;
-  c->done = c->open;
-  c->open = was;
-  c->hooks->forget(c, &c->open);
-  if (c->steps) c->steps->meet(c);
-  simmbar_share(c, ++c->met);
-  c->moved++;
-  c->meets = false;
-  c->vain = 0;
-  for (int k = 0; k < p->nall; k++) {
-    SimWarp *w = &c->warp[k];
-    w->passed |= w->came;
-    w->came = 0;
-    if (w->state == SW_CLUSTER) w->state = SW_RUN;
-  }
-}
-
-void simcluster_left(SimCluster *c) {
-  if (c->meets) look(c);
-}
-
-void simcluster_meet(SimWarp *w, const SimIns *i) {
-  SimCluster *c = w->cluster;
-  if ((w->came | w->passed) & w->active) {
-    cluster_fault(w, i, BAR_TWICE_CLUSTER);
-    return;
-  }
-  w->came |= w->active;
-  if (i->flags & CLF_RELAXED) {
-    w->cluster->hooks->give(w, w->active, &c->open, GIVE_FENCED);
-    c->hooks->give_turns(w, w->active, simmbar_turns(c->prog, c->open.vc));
-  } else {
-    w->cluster->hooks->give(w, w->active, &c->open, GIVE_ALL);
-  }
-  if (c->steps) c->steps->give(w, CAUSE_OPEN);
-  c->meets = true;
-  w->src = i->src;
-  if (c->log) c->log->give(w, &c->open.gate, false);
-  look(c);
-}
-
-bool simcluster_wait(SimWarp *w, const SimIns *i) {
-  SimCluster *c = w->cluster;
-  if (w->active & ~(w->came | w->passed)) {
-    cluster_fault(w, i, BAR_UNCAME_CLUSTER);
-    return true;
-  }
-  if (w->active & w->came) {
-    w->state = SW_CLUSTER;
-    w->src = i->src;
-    return false;
-  }
-  w->cluster->hooks->take(w, w->active, &c->done);
-  if (c->log) c->log->need(w, c->done.gate);
-  if (c->steps) c->steps->take(w, CAUSE_DONE);
-  w->passed &= ~w->active;
-  w->met = c->met;
-  return true;
-}
-
-// ---- memory of other CTAs ----
-
-static bool is_gone(const SimCluster *c, int rank) {
-  const SimWarp *w = &c->warp[rank * c->prog->nwarp];
-  for (int k = 0; k < c->prog->nwarp; k++)
-    if (w[k].state != SW_DONE) return false;
-  return true;
-}
+// ---- the end of a run ----
 
 // Reports that a CTA may have exited. `landed` is the mbarrier of a copy that
 // is not waited for; NULL: an access of a thread.
@@ -361,37 +165,6 @@ static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
   memcpy(f->gone.cta, w->cluster->cta[rank].id, sizeof f->gone.cta);
   f->gone.landed = landed;
   if (landed) simmbar_rounds(w->cluster, landed, &f->r);
-}
-
-// A CTA is known to run if w synchronized with a thread of the CTA, directly or
-// through other threads. It is also known to run if w acquired what such a
-// thread released.
-bool simcluster_runs(SimWarp *w, int l, int rank) {
-  const SimProg *p = w->cluster->prog;
-  int n = p->nwarp, first = rank * n, turn = simmbar_turn(p);
-  if (w->started >> rank & 1) return true;
-  for (int u = first; u < first + n; u++) {
-    if (w->vc[turn + u] || w->vc[u]) {
-      w->started |= 1u << rank;
-      return true;
-    }
-    if (w->cluster->hooks->before(w, l, turn + u, 1, 1)) return true;
-    for (int k = 0; k < LANES; k++)
-      if (w->cluster->hooks->before(w, l, u, 1u << k, 1)) return true;
-  }
-  return false;
-}
-
-void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
-                      bool keep) {
-  SimCluster *c = w->cluster;
-  if (is_gone(c, rank)) tell_gone(w, i->src, l, rank, NULL);
-  if (!keep) return;
-  SimReach *r = &c->reach[rank * c->prog->nall + w->id];
-  if (r->clk != w->clk) r->lanes = 0;
-  r->clk = w->clk;
-  r->lanes |= 1u << l;
-  r->src = i->src;
 }
 
 // Reports whether an access by `lanes` of warp u in epoch clk happens before
@@ -407,28 +180,12 @@ static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
   return false;
 }
 
-// Reports a barrier at which some threads arrived but not enough to complete
-// the round.
-static void tell_left(SimCluster *c, int rank, int id) {
-  const SimBar *b = &c->cta[rank].bar[id];
-  int k = __builtin_ctz(b->members);
-  SimFault *f = simreport_fault(&c->warp[rank * c->prog->nwarp + k],
-                                SIM_BARRIER, 0, b->src[k], 0, -1, 0);
-  if (!f) return;
-  f->barrier.how = BAR_LEFT;
-  f->barrier.id = id;
-  f->barrier.n = b->arrived;
-  f->barrier.others = b->expected;
-}
-
 // Reports three kinds of faults after all warps exited: incomplete rounds of
 // barriers, CTAs that may have exited before other CTAs accessed their shared
 // memory, and agents that may still access shared memory.
 static void check_ends(SimCluster *c) {
   const SimProg *p = c->prog;
-  for (int k = 0; k < p->ncta; k++)
-    for (int id = 0; id < MAX_BARS; id++)
-      if (c->cta[k].bar[id].arrived) tell_left(c, k, id);
+  simbarrier_left(c);
   for (int k = 0; k < p->ncta * p->nall && p->ncta > 1; k++) {
     const SimReach *r = &c->reach[k];
     SimWarp *w = &c->warp[k % p->nall];
@@ -444,89 +201,6 @@ static void check_ends(SimCluster *c) {
     if (b->moved || !knows(c, rank, b->lander, 1u << b->lane, b->left))
       tell_gone(&c->warp[b->lander], b->land, b->lane, rank,
                 b->moved ? b : NULL);
-  }
-}
-
-// ---- registers ----
-
-static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
-                     SimAllotment how, const SimWarp *other) {
-  SimFault *f = simreport_fault(w, SIM_REGISTERS, 0, i->src, src2, -1, 0);
-  if (!f) return;
-  f->registers.how = how;
-  f->registers.had = w->registers;
-  f->registers.wanted = (int)i->imm;
-  f->registers.warp = w->in;
-  f->registers.other = other ? other->in : -1;
-  f->registers.theirs = other && other->allot.i ? (int)other->allot.i->imm : 0;
-}
-
-// Checks the warps of w's warpgroup before setmaxnreg i: all must execute i,
-// and only after all executed the previous setmaxnreg. Reports misuse and then
-// returns false.
-static bool comes_along(SimWarp *w, const SimIns *i) {
-  SimWarp *first = w - w->in % 4;
-  w->allot.n++;
-  w->allot.i = i;
-  w->allot.clk = w->clk;
-  int l = __builtin_ctz(w->active), n = w->cluster->prog->nwarp - first->in;
-  for (const SimWarp *u = first; u < first + (n < 4 ? n : 4); u++) {
-    const SimIns *last = u->allot.i;
-    SimAllotment how = ALLOT_COUNT;
-    if (u->allot.n == w->allot.n && last != i)
-      how = ALLOT_DIFFERS;
-    else if (u != w && u->allot.n < w->allot.n && w->allot.n > 1 &&
-             (u->allot.n + 1 < w->allot.n ||
-              !w->cluster->hooks->before(w, l, u->id, u->valid, u->allot.clk)))
-      how = ALLOT_APART;
-    if (how == ALLOT_COUNT) continue;
-    misallot(w, i, last && last->src != i->src ? last->src : 0, how, u);
-    w->cluster->stop = true;
-    return false;
-  }
-  return true;
-}
-
-bool simcluster_registers(SimWarp *w, const SimIns *i) {
-  int *pool = &w->cta->pool[w->in % 4], n = (int)i->imm;
-  bool more = i->flags & RGF_INC;
-  // A setmaxnreg for the number that the warp has needs no synchronization:
-  // Triton executes the same setmaxnreg.dec twice in a row.
-  if (n == w->registers) return true;
-  if (!w->wanted && !comes_along(w, i)) return true;
-  // Without .maxnreg, ptxas may choose fewer registers at the start than fit.
-  bool chosen = w->cluster->prog->fn->registers < 0;
-  if (more ? n < w->registers && !chosen : n > w->registers) {
-    misallot(w, i, 0, ALLOT_COUNT, NULL);
-    return true;
-  }
-  w->src = i->src;
-  w->wanted = n;
-  if (n - w->registers > *pool) {
-    w->state = SW_REGISTERS;
-    return false;
-  }
-  *pool -= n - w->registers;
-  w->registers = n;
-  w->wanted = 0;
-  SimWarp *all = w - w->in;
-  for (int k = 0; k < w->cluster->prog->nwarp; k++)
-    if (all[k].state == SW_REGISTERS) all[k].state = SW_RUN;
-  return true;
-}
-
-// Reports warps that exited without a setmaxnreg that other warps of their
-// warpgroup executed.
-static void check_allotments(SimCluster *c) {
-  for (int k = 0; k < c->prog->nall; k++) {
-    SimWarp *w = &c->warp[k];
-    const SimWarp *u = w - w->in % 4;
-    int n = c->prog->nwarp - u->in;
-    for (const SimWarp *end = u + (n < 4 ? n : 4); u < end; u++) {
-      if (w->state != SW_DONE || u->allot.n <= w->allot.n) continue;
-      misallot(w, u->allot.i, 0, ALLOT_LACKS, u);
-      break;
-    }
   }
 }
 
@@ -567,7 +241,7 @@ static void init_cta(SimCluster *c, int k, uint64_t index) {
   a->number = index * (uint64_t)c->prog->ncta + (uint64_t)k;
   simcluster_place(c->prog, a->number, a->id);
   for (int id = 0; id < MAX_BARS; id++) {
-    forget(c, &a->bar[id]);
+    simbarrier_forget(c, &a->bar[id]);
     a->bar[id].before = 0;
   }
   memset(a->pool, 0, sizeof a->pool);
@@ -620,18 +294,6 @@ static SimWarp *next(SimCluster *c, bool *others) {
   return NULL;
 }
 
-// Spends the guard's budget for the instructions since the last call.
-static void spend(SimCluster *c) {
-  if (!guard_spend(c->serial - c->beat.spent)) c->stop = true;
-  c->beat.spent = c->serial;
-}
-
-void simcluster_tick(SimCluster *c) {
-  spend(c);
-  if (c->tick) c->tick(c->tick_ud);
-  if (__atomic_load_n(c->quit, __ATOMIC_RELAXED)) c->stop = true;
-}
-
 bool simcluster_run(SimCluster *c) {
   SimWarp *w;
   bool others = false;
@@ -642,7 +304,7 @@ bool simcluster_run(SimCluster *c) {
   for (int n = 0; !c->stop && (w = next(c, &others)); n++) {
     if (c->polls > patience) return false;
     simexec_warp(w);
-    if (n % 16 == 0) simcluster_tick(c);
+    if (n % 16 == 0) simexec_tick(c);
   }
   if (others) {
     c->asleep = c->prog->common->changes;
@@ -654,7 +316,7 @@ bool simcluster_run(SimCluster *c) {
 
 void simcluster_end(SimCluster *c) {
   bool waiting = false;
-  spend(c);
+  simexec_spend(c);
   for (int k = 0; k < c->prog->nall; k++) {
     c->out->instructions += c->warp[k].count;
     waiting |= c->warp[k].state != SW_DONE;
@@ -662,7 +324,7 @@ void simcluster_end(SimCluster *c) {
   c->out->mmas += c->mmas;
   for (int k = 0; k < c->prog->ncta; k++) c->out->early += c->cta[k].early;
   print_all(c);
-  if (!c->stop && c->prog->registers) check_allotments(c);
+  if (!c->stop && c->prog->registers) simbarrier_allotments(c);
   if (waiting && !c->stop) c->hooks->deadlock(c);
   if (!waiting && !c->stop) check_ends(c);
   if (!waiting && !c->stop) simmbar_end(c);

@@ -1,6 +1,8 @@
 // The interpreter: runs a warp until it must wait, yields, or ends.
+#include "base/guard.h"
 #include "sim/address.h"
 #include "sim/async.h"
+#include "sim/barrier.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
 #include "sim/finite.h"
@@ -309,47 +311,12 @@ static void copy(SimWarp *w, const SimIns *i) {
 
 // ---- collective operations ----
 
-// Reports whether exactly the lanes in `want` are active. If not, reports a
-// fault.
-static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
-  if (w->active == want) return true;
-  uint32_t lack = want & ~w->active;
-  SimFault *f = simreport_fault(w, SIM_DIVERGENT,
-                                __builtin_ctz(lack ? lack : w->active),
-                                i->src, 0, -1, 0);
-  if (f) {
-    f->lanes.here = w->active;
-    f->lanes.named = want;
-    f->lanes.gone = w->gone & want;
-    f->lanes.there = w->valid;
-    f->lanes.mask = i->who == WHO_MASK;
-  }
-  return false;
-}
-
 // Checks that the whole warp is active. Stops the run after a divergent
 // barrier, because later results would be meaningless.
 static bool all_here(SimWarp *w, const SimIns *i) {
-  if (together(w, i, i->who == WHO_FULL ? FULL : w->valid)) return true;
+  if (simlanes_are(w, i, i->who == WHO_FULL ? FULL : w->valid)) return true;
   if (i->who == WHO_WARP) w->cluster->stop = true;
   return false;
-}
-
-void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each) {
-  uint32_t here = w->active;
-  const uint32_t *mask = u32_at(w, i->mask);
-  for (uint32_t left = here; left; left &= ~w->active) {
-    uint32_t m = mask[__builtin_ctz(left)];
-    w->active = 0;
-    for (int l = 0; l < LANES; l++)
-      w->active |= (uint32_t)(mask[l] == m) << l;
-    w->active &= left;
-    together(w, i, m & w->valid);
-    // only sync_warp, for which `each` is NULL, orders memory
-    if (each) each(w, i);
-    else w->cluster->hooks->meet(w, w->active);
-  }
-  w->active = here;
 }
 
 // ---- regions ----
@@ -374,37 +341,17 @@ static void push(SimWarp *w, const SimIns *i, uint32_t other) {
 
 static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
 
-// Moves a warp that has no active lanes to the next instruction with active
-// lanes. Leaves the regions that no lane executes, and enters the second half
-// of a branch.
-void simexec_find(SimWarp *w) {
-  const SimIns *prog = w->cluster->prog->ins;
-  while (!w->active && w->depth) {
-    const SimFrame *f = &w->frame[w->depth - 1];
-    const SimIns *head = &prog[f->head];
-    w->pc = head->jump;
-    if (head->op == OP_IF) {
-      // The other half of the branch, or its end, is next.
-      if (f->other) return;
-      if (prog[w->pc].op == OP_ELSE) w->pc = prog[w->pc].jump;
-      w->pc++;
-    }
-    pop(w);
-  }
-  if (!w->active) w->pc = w->cluster->prog->nins;
-}
-
 // Removes the active lanes for which i's condition holds from the `levels`
 // innermost regions, or from the kernel.
 static void leave_if(SimWarp *w, const SimIns *i, uint32_t levels) {
   uint32_t out = condition(w, i) & w->active;
   if (i->op == OP_EXITIF) {
     w->gone |= out;
-    simcluster_left(w->cluster);
+    simbarrier_exited(w->cluster);
   }
   w->active &= ~out;
   for (uint32_t k = 1; k < levels; k++) w->frame[w->depth - k].mask &= ~out;
-  if (!w->active) simexec_find(w);
+  if (!w->active) simlanes_find(w);
 }
 
 static void begin_for(SimWarp *w, const SimIns *i) {
@@ -484,16 +431,27 @@ static uint64_t quiet_for(SimCluster *c) {
   return c->quiet;
 }
 
+void simexec_spend(SimCluster *c) {
+  if (!guard_spend(c->serial - c->beat.spent)) c->stop = true;
+  c->beat.spent = c->serial;
+}
+
+void simexec_tick(SimCluster *c) {
+  simexec_spend(c);
+  if (c->tick) c->tick(c->tick_ud);
+  if (__atomic_load_n(c->quit, __ATOMIC_RELAXED)) c->stop = true;
+}
+
 static void look_around(SimCluster *c) {
   enum { OFTEN = 1 << 12 };
   c->beat.due = c->serial + OFTEN;
-  simcluster_tick(c);
+  simexec_tick(c);
 }
 
 static void end_region(SimWarp *w, const SimIns *i) {
   if (i->head == OP_IF || i->head == OP_ONCE) {
     pop(w);
-    if (!w->active) simexec_find(w);
+    if (!w->active) simlanes_find(w);
     return;
   }
   if (w->cluster->serial >= w->cluster->beat.due) look_around(w->cluster);
@@ -574,11 +532,11 @@ static void barrier(SimWarp *w, const SimIns *i, bool wait) {
     if (!(w->active >> l & 1)) continue;
     int64_t its = i->b ? index_at(w, i->b, false, l) : id;
     if (its == id && (!i->a || index_at(w, i->a, false, l) == n)) continue;
-    simcluster_misuse(w, i, 0, its == id ? BAR_LANES_COUNT : BAR_LANES, id,
+    simbarrier_misuse(w, i, 0, its == id ? BAR_LANES_COUNT : BAR_LANES, id,
                   its == id ? index_at(w, i->a, false, l) : its, n);
     return;
   }
-  simcluster_arrive(w, i, id, n, wait);
+  simbarrier_arrive(w, i, id, n, wait);
 }
 
 static void end_warp(SimWarp *w, const SimIns *i) {
@@ -586,7 +544,7 @@ static void end_warp(SimWarp *w, const SimIns *i) {
   if (simlanes_ended(w)) return;
   w->state = SW_DONE;
   w->src = i->src;
-  simcluster_left(w->cluster);
+  simbarrier_exited(w->cluster);
 }
 
 // Records that the preceding launch is complete for the active lanes.
@@ -704,9 +662,9 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_MBARTRY: simmbar_try(w, i); return false;
     case OP_MBARCPASYNC: simmbar_cpasync(w, i); return true;
     case OP_STASYNC: simsend_run(w, i); return true;
-    case OP_CLUSTERARRIVE: simcluster_meet(w, i); return false;
-    case OP_CLUSTERWAIT: return again(w, simcluster_wait(w, i));
-    case OP_SETMAXNREG: return again(w, simcluster_registers(w, i));
+    case OP_CLUSTERARRIVE: simbarrier_meet(w, i); return false;
+    case OP_CLUSTERWAIT: return again(w, simbarrier_wait(w, i));
+    case OP_SETMAXNREG: return again(w, simbarrier_registers(w, i));
     case OP_GRIDWAIT: wait_before(w); return true;
     case OP_GRIDLAUNCH: let_in(w); return true;
     case OP_TMALOAD: case OP_TMASTORE: case OP_BULKLOAD: case OP_BULKSTORE:
@@ -723,7 +681,7 @@ static bool step(SimWarp *w, const SimIns *i) {
       w->cluster->hooks->waits(w, GROUPS_BULK, i);
       simasync_wait(w, BY_BULK, (uint32_t)i->imm, i->flags & BKF_READ);
       return true;
-    case OP_SYNCWARP: simexec_groups(w, i, NULL); return true;
+    case OP_SYNCWARP: simlanes_groups(w, i, NULL); return true;
     case OP_ATOMIC: atomic(w, i); return false;
     case OP_INTRIN: case OP_ASK:
       simintrin_run(w, i);

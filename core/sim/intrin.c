@@ -199,7 +199,7 @@ void simintrin_run(SimWarp *w, const SimIns *i) {
     case INTRIN_P: by_lane(w, i, id, imm); break;
     case INTRIN_L: lane_masks(w, i, id); break;
     case INTRIN_K: case INTRIN_A: fill(w, i, machine(w, id)); break;
-    case INTRIN_M: simexec_groups(w, i, together); break;
+    case INTRIN_M: simlanes_groups(w, i, together); break;
   }
 }
 // SPDX-License-Identifier: MIT

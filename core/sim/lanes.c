@@ -8,6 +8,7 @@
 // The running part is the SimWarp itself. The other parts are in the list
 // w->part, which starts with the part that has waited longest.
 #include "sim/lanes.h"
+#include "sim/barrier.h"
 #include "sim/regs.h"
 
 struct SimPart {
@@ -134,7 +135,7 @@ static bool part(SimWarp *w) {
   w->polling = false;
   w->waits = 0;
   w->poll = (SimPoll){0};
-  simexec_find(w);
+  simlanes_find(w);
   return true;
 }
 
@@ -200,7 +201,7 @@ bool simlanes_ended(SimWarp *w) {
   swap(w, t);
   part_free(t);
   w->state = SW_RUN;
-  simcluster_left(w->cluster);
+  simbarrier_exited(w->cluster);
   return true;
 }
 
@@ -293,5 +294,60 @@ bool simlanes_together(SimWarp *w, const SimIns *i) {
   t->waits = true;
   append(w, t);
   return false;
+}
+
+// ---- lanes that must act together ----
+
+bool simlanes_are(SimWarp *w, const SimIns *i, uint32_t want) {
+  if (w->active == want) return true;
+  uint32_t lack = want & ~w->active;
+  SimFault *f = simreport_fault(w, SIM_DIVERGENT,
+                                __builtin_ctz(lack ? lack : w->active),
+                                i->src, 0, -1, 0);
+  if (f) {
+    f->lanes.here = w->active;
+    f->lanes.named = want;
+    f->lanes.gone = w->gone & want;
+    f->lanes.there = w->valid;
+    f->lanes.mask = i->who == WHO_MASK;
+  }
+  return false;
+}
+
+void simlanes_groups(SimWarp *w, const SimIns *i, SimGroup each) {
+  uint32_t here = w->active;
+  const uint32_t *mask = u32_at(w, i->mask);
+  for (uint32_t left = here; left; left &= ~w->active) {
+    uint32_t m = mask[__builtin_ctz(left)];
+    w->active = 0;
+    for (int l = 0; l < LANES; l++)
+      w->active |= (uint32_t)(mask[l] == m) << l;
+    w->active &= left;
+    simlanes_are(w, i, m & w->valid);
+    // only sync_warp, for which `each` is NULL, orders memory
+    if (each) each(w, i);
+    else w->cluster->hooks->meet(w, w->active);
+  }
+  w->active = here;
+}
+
+// Moves a warp that has no active lanes to the next instruction with active
+// lanes. Leaves the regions that no lane executes, and enters the second half
+// of a branch.
+void simlanes_find(SimWarp *w) {
+  const SimIns *prog = w->cluster->prog->ins;
+  while (!w->active && w->depth) {
+    const SimFrame *f = &w->frame[w->depth - 1];
+    const SimIns *head = &prog[f->head];
+    w->pc = head->jump;
+    if (head->op == OP_IF) {
+      // The other half of the branch, or its end, is next.
+      if (f->other) return;
+      if (prog[w->pc].op == OP_ELSE) w->pc = prog[w->pc].jump;
+      w->pc++;
+    }
+    w->active = w->frame[--w->depth].mask;
+  }
+  if (!w->active) w->pc = w->cluster->prog->nins;
 }
 // SPDX-License-Identifier: MIT

@@ -17,6 +17,11 @@ bool simlanes_ended(SimWarp *w);
 // and lets them run next. Returns false if there is none.
 bool simlanes_press(SimCluster *c);
 void simlanes_reset(SimWarp *w);
+// Moves w, which has no active lanes, to the next instruction that has some.
+void simlanes_find(SimWarp *w);
+// Reports whether exactly the lanes in `want` are active. If not, reports a
+// fault.
+bool simlanes_are(SimWarp *w, const SimIns *i, uint32_t want);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -23,7 +23,9 @@
 //   finite.c    NaNs and infinities that come from finite operands
 //   wrap.c      integer overflow
 //   taint.c     uninitialised registers
-//   cluster.c   warps of a cluster: scheduling, barriers
+//   barrier.c   barriers of CTAs and clusters, setmaxnreg
+//   peer.c      accesses to shared memory of other CTAs
+//   cluster.c   warps of a cluster: initial state, scheduling
 //   dump.c      the program as text; report.c: facts of reports
 //   sim.c       clusters over host threads
 //
@@ -53,6 +55,13 @@ uint32_t simmem_check(Access *x, uint32_t mask);
 // memory that lane l, or an agent on its behalf, reads or writes.
 void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t element, bool write);
+// Returns the mbarrier at an address of shared memory, or NULL. Does not check
+// its initialization.
+SimMbar *simmem_mbar(const SimCluster *c, uint32_t addr);
+// Reports a fault if an active mbarrier is among the n bytes at address addr of
+// the cluster's shared memory, which lane l accesses as data.
+void simmem_mbarriers(SimWarp *w, const SimIns *i, int l, uint32_t addr,
+                      uint32_t n, bool write);
 typedef uint8_t SimLaneBuf[LANES][32];
 // Loads `bytes` bytes for each lane in mask into buf. off: offsets in elements
 // of m. Returns the lanes that got data. Reports faults and counts statistics.
@@ -133,8 +142,11 @@ void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);
 
 // ---- exec.c ----
 void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends
-// Moves w, which has no active lanes, to the next instruction that has some.
-void simexec_find(SimWarp *w);
+// simexec_spend spends the guard's budget for the instructions since the last
+// call. simexec_tick does the same, reports progress, and stops the cluster if
+// the run of all clusters must end.
+void simexec_spend(SimCluster *c);
+void simexec_tick(SimCluster *c);
 // simexec_is_turn reports whether i is a scheduling step (interleave.h).
 // simexec_turn executes one step of w. simexec_between runs w up to its next
 // step.

@@ -28,11 +28,6 @@ static bool no_memory(SimCluster *c) {
   return false;
 }
 
-SimMbar *simmbar_at(const SimCluster *c, uint32_t addr) {
-  uint16_t k = c->mbarat ? c->mbarat[addr / 8] : 0;
-  return k ? &c->mbar[k - 1] : NULL;
-}
-
 static int index_of(const SimCluster *c, const SimMbar *b) {
   return (int)(b - c->mbar);
 }
@@ -321,7 +316,7 @@ SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      uint32_t addr, bool proxy) {
   int64_t size = w->cluster->prog->smem_bytes;
   int64_t off = ((int64_t)addr % size - m->base) * 8 / m->bits;
-  SimMbar *b = simmbar_at(w->cluster, addr);
+  SimMbar *b = simmem_mbar(w->cluster, addr);
   if (!is_known(w, i, l, m, off, b)) return NULL;
   if (proxy && !b->fenced) {
     fault(w, i, l, b->src, m, off, MBAR_UNFENCED);
@@ -347,7 +342,7 @@ static bool next_group(Visit *v, Group *g) {
   if (!v->left || w->cluster->stop) return false;
   int first = __builtin_ctz(v->left);
   uint32_t addr = simmem_address(&v->x, first);
-  *g = (Group){.b = simmbar_at(w->cluster, addr),
+  *g = (Group){.b = simmem_mbar(w->cluster, addr),
                .amount = amount(w, v->x.i, first)};
   g->far = addr / w->cluster->prog->smem_bytes !=
            w->home / w->cluster->prog->smem_bytes;
@@ -412,7 +407,7 @@ void simmbar_init(SimWarp *w, const SimIns *i) {
     int l = __builtin_ctz(v.left);
     uint32_t addr = simmem_address(&v.x, l);
     int64_t n = amount(w, i, l);
-    SimMbar *b = simmbar_at(c, addr);
+    SimMbar *b = simmem_mbar(c, addr);
     SimWrong how = unmakeable(w, l, b, n);
     if (how != MBAR_NONE) {
       uint32_t other = !b ? 0 : b->gone ? b->gone : b->src;
@@ -436,21 +431,6 @@ bool simmbar_holds(const Fn *fn, const Mem *m) {
       return true;
   }
   return false;
-}
-
-void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
-                  uint32_t n, bool write) {
-  SimCluster *c = w->cluster;
-  for (uint32_t at = addr & ~7u; c->nmbar && at < addr + n; at += 8) {
-    const SimMbar *b = simmbar_at(c, at);
-    if (!b || b->gone) continue;
-    SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, b->src, b->mem,
-                                  b->element);
-    if (f) f->mbar.how = MBAR_DATA;
-    if (f) f->mbar.n = write;
-    c->stop = true;
-    return;
-  }
 }
 
 // Reports whether a thread waits for b, or bytes are expected or in flight.

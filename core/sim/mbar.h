@@ -74,9 +74,6 @@ void simmbar_share(SimCluster *c, uint32_t met);
 // proxy.
 SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      uint32_t addr, bool proxy);
-// Returns the mbarrier at an address, or NULL if there is none. Does not check
-// its initialization.
-SimMbar *simmbar_at(const SimCluster *c, uint32_t addr);
 // simmbar_complete records that an agent completes `bytes` bytes at b.
 // simmbar_epoch and simmbar_actor return the epoch and the actor under which
 // the agent's writes become visible.
@@ -109,10 +106,6 @@ void simmbar_end(SimCluster *c);       // called after all warps have exited
 // Reports whether some instruction initializes an mbarrier in memory object m
 // of shared memory.
 bool simmbar_holds(const Fn *fn, const Mem *m);
-// Reports a fault if an active mbarrier is among the n bytes at address addr of
-// the cluster's shared memory, which lane l accesses as data.
-void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
-                  uint32_t n, bool write);
 // Reports whether warp u arrived at the mbarrier in its last complete phase,
 // before its epoch clk.
 bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk);

@@ -9,6 +9,7 @@
 #include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/members.h"
+#include "sim/peer.h"
 #include "sim/regs.h"
 #include "sim/wrap.h"
 
@@ -117,8 +118,8 @@ static uint32_t find_home(Access *x, uint32_t mask) {
     }
     x->home[l] = (uint32_t)rank[l] * (uint32_t)p->smem_bytes;
     if (x->home[l] == w->home) continue;
-    simcluster_reach(w, x->i, l, rank[l], !x->barrier);
-    if (!x->barrier && !simcluster_runs(w, l, rank[l]))
+    simpeer_reach(w, x->i, l, rank[l], !x->barrier);
+    if (!x->barrier && !simpeer_runs(w, l, rank[l]))
       fault_start(x, l, rank[l]);
   }
   return mask;
@@ -143,11 +144,31 @@ static void check_before(Access *x, uint32_t mask) {
   }
 }
 
+SimMbar *simmem_mbar(const SimCluster *c, uint32_t addr) {
+  uint16_t k = c->mbarat ? c->mbarat[addr / 8] : 0;
+  return k ? &c->mbar[k - 1] : NULL;
+}
+
+void simmem_mbarriers(SimWarp *w, const SimIns *i, int l, uint32_t addr,
+                  uint32_t n, bool write) {
+  SimCluster *c = w->cluster;
+  for (uint32_t at = addr & ~7u; c->nmbar && at < addr + n; at += 8) {
+    const SimMbar *b = simmem_mbar(c, at);
+    if (!b || b->gone) continue;
+    SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, b->src, b->mem,
+                                  b->element);
+    if (f) f->mbar.how = MBAR_DATA;
+    if (f) f->mbar.n = write;
+    c->stop = true;
+    return;
+  }
+}
+
 // Reports mbarriers among the bytes that the lanes access as data.
 static void check_mbarriers(Access *x, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
-    simmbar_data(x->w, x->i, l, simmem_address(x, l), (uint32_t)x->bytes,
+    simmem_mbarriers(x->w, x->i, l, simmem_address(x, l), (uint32_t)x->bytes,
                  x->write);
   }
 }
@@ -391,7 +412,6 @@ static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
   x->data = buf[0];
   x->stride = sizeof buf[0];
   announce(x, mask);
-  if (m->area && m->area->maps) simmaps_wrote(x, mask);
   if (x->i->sem || changes(x, mask, buf)) simmem_moved(c, true);
   for (int l = 0; l < LANES; l++)
     if (mask >> l & 1) copy_bytes(m->p + x->at[l], buf[l], x->bytes);
@@ -435,7 +455,6 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
     as.scope = SCOPE_GPU;
   }
   announce(&x, 1u << lane);
-  if (m->area && m->area->maps) simmaps_wrote(&x, 1u << lane);
   simmem_moved(w->cluster, true);
 }
 

@@ -80,7 +80,7 @@ static inline uint64_t unit_mask(const SimMem *m) {
 // for every group, with w->active set to the group. If `each` is NULL, only
 // synchronizes the group's lanes.
 typedef void (*SimGroup)(SimWarp *w, const SimIns *i);
-void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each);
+void simlanes_groups(SimWarp *w, const SimIns *i, SimGroup each);
 
 // ---- taint.c ----
 // Reports a fault if unit number `unit` of a register object is undefined in a

@@ -170,7 +170,7 @@ _Static_assert(SIM_KIND_COUNT <= 32, "a set of kinds has 32 bits");
 #define NAMED(kinds, name, member, list) \
   {kinds, name, AS_NAME, offsetof(SimFault, member), \
    (const char *const[]){list(NAME)}}
-// classes of accesses in blocks.c
+// classes of accesses in cta_race.c
 #define PLANES(X) \
   X(0, "read") X(1, "write") X(2, "atomic read") X(3, "atomic write")
 #define RACES (K(RACE) | K(WARPRACE))
@@ -198,7 +198,7 @@ static const Field fields[] = {
   FACT(RACES, "far", race.far), FACT(RACES, "alone", race.alone),
   NAMED(K(BLOCKRACE), "mine", blocks.mine, PLANES),
   NAMED(K(BLOCKRACE), "its", blocks.other, PLANES),
-  FACT(K(BLOCKRACE), "cta", blocks.cta),
+  FACT(K(BLOCKRACE), "cta", cta_race.cta),
   FACT(K(BLOCKRACE), "draws", blocks.draws),
   FACT(K(DIVERGENT), "here", lanes.here),
   FACT(K(DIVERGENT), "named", lanes.named),

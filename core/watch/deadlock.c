@@ -5,6 +5,7 @@
 // whose parity is wrong; a phase with a wrong arrival count; a stop of
 // producers; a stop of consumers.
 #include "sim/bulk.h"
+#include "sim/barrier.h"
 #include "sim/mbar.h"
 #include "watch/warp_roles.h"
 #include "watch/livelock.h"
@@ -141,7 +142,7 @@ static bool could_end(const Stop *s, const SimWarp *u) {
     case STUCK_MBAR:
       return could_bring(u, &u->cluster->mbar[s->w->mbar]);
     case STUCK_CLUSTER:
-      return simcluster_missing(u) && warp_roles_ahead(u, is_op, &arrive);
+      return simbarrier_missing(u) && warp_roles_ahead(u, is_op, &arrive);
     case STUCK_REGISTERS:
       return u->cta == s->w->cta && warp_roles_ahead(u, is_op, &registers);
     case STUCK_TEAM:
@@ -304,7 +305,7 @@ static void tell_cluster(const Stop *s) {
   SimFault *f = tell(s, -1, 0, 0, 0);
   if (!f) return;
   for (int k = 0; k < c->prog->nall; k++)
-    f->deadlock.came += __builtin_popcount(simcluster_missing(&c->warp[k]));
+    f->deadlock.came += __builtin_popcount(simbarrier_missing(&c->warp[k]));
   f->deadlock.needed = c->prog->nthread * c->prog->ncta;
 }
 

@@ -2,6 +2,7 @@
 #include "watch/watch.h"
 
 #include "sim/access.h"
+#include "sim/bulk.h"
 #include "watch/cover.h"
 #include "watch/cta_race.h"
 #include "watch/deadlock.h"
@@ -239,6 +240,8 @@ static void announce(Access *x, uint32_t mask) {
   meet_others(x, mask);
   uint64_t *map = x->write ? a->stored : a->read;
   if (map) cover(x, mask, map);
+  bool atomic = x->i->op == OP_ATOMIC && !x->agent;
+  if (x->write && a->maps && !atomic) simmaps_wrote(x, mask);
 }
 
 // Lane l's agent completes an access to global memory that was announced

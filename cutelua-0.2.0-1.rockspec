@@ -500,8 +500,6 @@ build = {
         "lua/cutelua/bundle/record.lua",
       ["cutelua.bundle.runtime"] =
         "lua/cutelua/bundle/runtime.lua",
-      ["cutelua.bundle.sha256"] =
-        "lua/cutelua/bundle/sha256.lua",
       ["cutelua.bundle.state"] =
         "lua/cutelua/bundle/state.lua",
       ["cutelua.bundle.test_program"] =
@@ -542,6 +540,14 @@ build = {
         "lua/cutelua/check/warp_schedule.lua",
       ["cutelua.check.watch"] =
         "lua/cutelua/check/watch.lua",
+      ["cutelua.ci.find"] =
+        "lua/cutelua/ci/find.lua",
+      ["cutelua.ci"] =
+        "lua/cutelua/ci/init.lua",
+      ["cutelua.ci.report"] =
+        "lua/cutelua/ci/report.lua",
+      ["cutelua.ci.verdicts"] =
+        "lua/cutelua/ci/verdicts.lua",
       ["cutelua.debug"] =
         "lua/cutelua/debug/init.lua",
       ["cutelua.debug.locals"] =
@@ -642,6 +648,8 @@ build = {
         "lua/cutelua/mcp/init.lua",
       ["cutelua.mcp.protocol"] =
         "lua/cutelua/mcp/protocol.lua",
+      ["cutelua.mcp.reads"] =
+        "lua/cutelua/mcp/reads.lua",
       ["cutelua.mcp.rpc"] =
         "lua/cutelua/mcp/rpc.lua",
       ["cutelua.mcp.texts"] =

@@ -111,6 +111,14 @@ static int l_file_kind(lua_State *L) {
   return 1;
 }
 
+// is_link(path) -> whether the path itself is a symbolic link
+static int l_is_link(lua_State *L) {
+  struct stat st;
+  lua_pushboolean(L, lstat(face_checkstr(L, 1), &st) == 0 &&
+                     S_ISLNK(st.st_mode));
+  return 1;
+}
+
 // The userdata of an open folder, which is closed when it is collected.
 static int folder_close(lua_State *L) {
   DIR **d = lua_touserdata(L, 1);
@@ -292,7 +300,8 @@ void filelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"open_input", l_open_input}, {"open_aside", l_open_aside},
     {"put_in_place", l_put_in_place},
-    {"file_kind", l_file_kind}, {"folder_names", l_folder_names},
+    {"file_kind", l_file_kind}, {"is_link", l_is_link},
+    {"folder_names", l_folder_names},
     {"visible", l_visible},
     {"message", l_message},
     {"isatty", l_isatty}, {"terminal_columns", l_terminal_columns},

@@ -151,11 +151,16 @@ static int cache_gc(lua_State *L) {
   return 0;
 }
 
-// Pushes a box with a cache: the user's own, or the image's.
-static CacheBox *push_cache(lua_State *L, bool image) {
+static CacheBox *push_box(lua_State *L) {
   CacheBox *b = lua_newuserdatauv(L, sizeof *b, 0);
   memset(b, 0, sizeof *b);
   luaL_setmetatable(L, MT_CACHE);
+  return b;
+}
+
+// Pushes a box with a cache: the user's own, or the image's.
+static CacheBox *push_cache(lua_State *L, bool image) {
+  CacheBox *b = push_box(L);
   if (image) cache_open_image(&b->c);
   else cache_open(&b->c);
   return b;
@@ -227,13 +232,60 @@ static int l_cache_clear(lua_State *L) {
   return 3;
 }
 
+// Pushes a box with the cache in the folder of argument 1, which may have any
+// contents.
+static CacheBox *push_cache_in(lua_State *L) {
+  const char *dir = face_checkstr(L, 1);
+  CacheBox *b = push_box(L);
+  cache_open_into(&b->c, dir);
+  return b;
+}
+
+static CacheKey key_argument(lua_State *L) {
+  size_t n;
+  const char *text = face_checklstr(L, 2, &n);
+  return cache_key(text, n);
+}
+
+// cache_load(dir, key) -> the text that cache_store stored under the key text
+// in a folder | nil, reason if the folder cannot be used, else ""
+static int l_cache_load(lua_State *L) {
+  CacheKey key = key_argument(L);
+  CacheBox *b = push_cache_in(L);
+  CacheEntry e;
+  if (cache_get(&b->c, &key, &e, &b->mem)) {
+    lua_pushlstring(L, e.part[0].p, e.part[0].n);
+    return 1;
+  }
+  lua_pushnil(L);
+  lua_pushstring(L, b->c.note);
+  return 2;
+}
+
+// cache_store(dir, key, text) -> true | nil, reason
+static int l_cache_store(lua_State *L) {
+  CacheKey key = key_argument(L);
+  size_t n;
+  const char *text = face_checklstr(L, 3, &n);
+  CacheBox *b = push_cache_in(L);
+  CacheEntry e = {.part = {{text, n}}};
+  if (cache_put(&b->c, &key, &e)) {
+    lua_pushboolean(L, 1);
+    return 1;
+  }
+  lua_pushnil(L);
+  lua_pushstring(L, b->c.note);
+  return 2;
+}
+
 void jitlib_open(lua_State *L) {
   static const luaL_Reg meta[] = {{"__gc", jit_gc}, {NULL, NULL}};
   static const luaL_Reg cache_meta[] = {{"__gc", cache_gc}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
     {"jit_compile", l_jit_compile}, {"nvrtc_version()", l_nvrtc_version},
     {"nvrtc_list", l_nvrtc_list}, {"cache_list", l_cache_list},
-    {"cache_clear", l_cache_clear}, {"dry_gpu", l_dry_gpu}, {NULL, NULL}};
+    {"cache_clear", l_cache_clear}, {"cache_load", l_cache_load},
+    {"cache_store", l_cache_store}, {"dry_gpu", l_dry_gpu}, {NULL, NULL}};
   face_newtype(L, MT_JIT, meta);
   lua_pop(L, 1);
   face_newtype(L, MT_CACHE, cache_meta);

@@ -1,9 +1,12 @@
-// Lua bindings of zlib: data of ZIP archives such as .npz files.
+// Lua bindings of zlib, for data of ZIP archives such as .npz files, and of
+// SHA-256.
 #include "bind/face.h"
 
 #include <string.h>
 
 #include <zlib.h>
+
+#include "base/sha256.h"
 
 // No DEFLATE stream expands to more than this many times its size.
 enum { MOST_RATIO = 1032 };
@@ -104,10 +107,21 @@ static int l_crc32(lua_State *L) {
   return 1;
 }
 
+// sha256(bytes) -> 64 hexadecimal digits
+static int l_sha256(lua_State *L) {
+  size_t n;
+  char digits[65];
+  const char *s = face_checklstr(L, 1, &n);
+  sha256_hex(s, n, digits);
+  lua_pushstring(L, digits);
+  return 1;
+}
+
 void ziplib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {{"inflate", l_inflate},
                                    {"deflate", l_deflate},
-                                   {"crc32", l_crc32}, {NULL, NULL}};
+                                   {"crc32", l_crc32},
+                                   {"sha256", l_sha256}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }
 // SPDX-License-Identifier: MIT

@@ -7,7 +7,6 @@ local json = require "cutelua.text.json"
 local main = require "cutelua.bundle.main"
 local output = require "cutelua.text.output"
 local report = require "cute.lang.report"
-local sha256 = require "cutelua.bundle.sha256"
 local test_program = require "cutelua.bundle.test_program"
 local write = require "cutelua.bundle.write"
 
@@ -43,7 +42,7 @@ end
 -- kernels, so it keeps the hash of each text.
 local known = {}
 local function ptx_hash(code)
-  known[code.ptx] = known[code.ptx] or sha256(code.ptx)
+  known[code.ptx] = known[code.ptx] or core.sha256(code.ptx)
   return known[code.ptx]
 end
 
@@ -54,9 +53,9 @@ local function kernels_of(b)
     list[i] = {name = c.symbol, arch = k.arch, nvrtc = c.nvrtc,
                file = file_of(b, k, i), registers = c.registers,
                smem_dynamic = k.smem,
-               source_sha256 = sha256(plain_source(c.source)),
+               source_sha256 = core.sha256(plain_source(c.source)),
                ptx_sha256 = ptx_hash(c),
-               cubin_sha256 = sha256(c.cubin), cubin_bytes = #c.cubin}
+               cubin_sha256 = core.sha256(c.cubin), cubin_bytes = #c.cubin}
   end
   return list
 end
@@ -105,14 +104,14 @@ local function made(b)
   local code = write.code(b)
   -- The version is a hash of both files. Because the header contains it, it is
   -- computed with a placeholder there.
-  local version = sha256(write.header(b, ("0"):rep(16)) .. code):sub(1, 16)
+  local version = core.sha256(write.header(b, ("0"):rep(16)) .. code):sub(1, 16)
   local header = write.header(b, version)
   return {[".h"] = header, [".c"] = code}, {
     form = 1, name = b.name, version = version, archs = b.archs,
     cutelua = core.version, kernels = kernels_of(b),
     functions = functions_of(b),
-    files = {{name = b.name .. ".h", sha256 = sha256(header)},
-             {name = b.name .. ".c", sha256 = sha256(code)}}}, version
+    files = {{name = b.name .. ".h", sha256 = core.sha256(header)},
+             {name = b.name .. ".c", sha256 = core.sha256(code)}}}, version
 end
 
 local function size_text(b, files)
@@ -281,7 +280,7 @@ function certificate.verify(opt, b)
     return 1
   end
   for _, f in ipairs(c.files) do
-    if sha256(read(opt, f.name)) ~= f.sha256 then
+    if core.sha256(read(opt, f.name)) ~= f.sha256 then
       say(("%s was changed after it was written"):format(f.name))
     end
   end

@@ -43,6 +43,14 @@ function findings.format(value)
     core.show(value))
 end
 
+--- Reports whether a finding says that a script launched nothing, which is no
+-- fault of a module.
+---@param f table
+---@return boolean
+function findings.is_idle(f)
+  return f.message:find "launched nothing$" ~= nil
+end
+
 local Collector = {}
 Collector.__index = Collector
 

@@ -6,6 +6,7 @@
 -- `found` is a list of {diagnostic =, edits = of the finding}, its `facts` are
 -- the tensors of the last record of `explain`.
 local core = require "cute.core"
+local findings = require "cutelua.findings"
 local json = require "cutelua.text.json"
 local names = require "cutelua.lsp.names"
 local uris = require "cutelua.text.uri"
@@ -37,15 +38,6 @@ function checks.uri(path) return "file://" .. uris.escape(path) end
 local function name_of(doc)
   local path = checks.path(doc.uri)
   return path and path:find "%.lua$" and path or "untitled.lua"
-end
-
--- Reports whether a text is a script of cute. Other Lua files are not checked.
-local function is_script(text)
-  for from in text:gmatch "%f[%w_]require%f[^%w_]()" do
-    local name = names.required(text, from)
-    if name and names.is_ours(name) then return true end
-  end
-  return false
 end
 
 ---------------------------------------------------------------------------
@@ -96,7 +88,7 @@ end
 -- that launches nothing, such as a module, is no fault.
 local function add(doc, record, wanted)
   for _, f in ipairs(record.findings) do
-    if f.code:find(wanted) and not f.message:find "launched nothing$" then
+    if f.code:find(wanted) and not findings.is_idle(f) then
       table.insert(doc.found, {diagnostic = diagnostic(doc, f),
                                edits = f.edits or {}})
     end
@@ -192,7 +184,7 @@ end
 
 -- Starts the check of a document whose pause is over.
 local function start(session, doc)
-  if #doc.text <= MOST and is_script(doc.text) then
+  if #doc.text <= MOST and names.is_script(doc.text) then
     return run(session, doc, 1)
   end
   doc.found, doc.facts, doc.checked, doc.env = {}, {}, doc.version, nil

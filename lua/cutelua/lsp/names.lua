@@ -33,6 +33,18 @@ function names.is_ours(name)
   return ((name .. "."):find "^cute%." or name:find "^kernels%.") ~= nil
 end
 
+--- Reports whether a text is a script of cute: whether it requires cute or a
+-- kernel of the library.
+---@param text string
+---@return boolean
+function names.is_script(text)
+  for from in text:gmatch "%f[%w_]require%f[^%w_]()" do
+    local name = names.required(text, from)
+    if name and names.is_ours(name) then return true end
+  end
+  return false
+end
+
 local modules
 
 -- Returns a module of cute or of the library of kernels; nil for other names.

@@ -3,10 +3,12 @@
 -- cannot harm the server. One more worker is always ready.
 --
 -- A call is {request = of the worker, seconds =, grace = seconds beyond them in
--- which the command ends by itself, output = bytes, done = function
--- of an outcome, progress = function of a sentence?}. An outcome is {code =,
--- record =, text = the command's output, cut = true if output was left out,
--- failed = a sentence if the worker did not end by itself}.
+-- which the command ends by itself, output = bytes, done = function of an
+-- outcome, progress = function of a sentence?}. An outcome is {code =, record
+-- =, reads = {list =, opaque =} of cutelua.mcp.reads if the request asks for
+-- it, text = the command's output, cut = true if output was left out, failed =
+-- a sentence if the worker did not end by itself, late = true if its time was
+-- over}.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local sys = require "cute.sys"
@@ -54,6 +56,7 @@ function Calls:start()
       call.deadline = core.clock() + call.seconds + call.grace
       call.request.nonce = call.nonce
       process:send(json.encode(call.request) .. "\n")
+      process:finish()
       table.insert(self.running, call)
     else
       call.done {code = 1, text = "", failed = "no process can be started: "
@@ -79,6 +82,7 @@ end
 
 local function take_frame(call, frame)
   if frame.kind == "record" then call.record = frame.record
+  elseif frame.kind == "reads" then call.reads = frame
   elseif frame.kind == "exit" then call.code = frame.code
   elseif call.progress then call.progress(frame.message) end
 end
@@ -131,6 +135,7 @@ function Calls:finish(call, failed)
   end
   if not call.cancelled then
     call.done {code = call.code or 1, record = call.record, cut = call.cut,
+               reads = call.reads, late = call.late,
                text = table.concat(call.text), failed = failed}
   end
   self:start()
@@ -169,6 +174,7 @@ function Calls:expire()
   for i = #self.running, 1, -1 do
     local call = self.running[i]
     if call and now > call.deadline then
+      call.late = true
       self:finish(call, ("the call was stopped: its limit is %g s"):format(
         call.seconds))
     end

@@ -3,8 +3,8 @@
 -- answer takes only the time of the command.
 --
 -- The request is one line of JSON: {command =, words =, texts = scripts by
--- name, files = texts by path to write first, memory = bytes, allow_io =, nonce
--- =}.
+-- name, files = texts by path to write first, memory = bytes, allow_io =, reads
+-- = true to report what the command reads, nonce =}.
 -- All that the worker writes is the command's output, except frames: a zero
 -- byte, the nonce, a blank, the number of bytes, a newline, and JSON. A script
 -- does not know the nonce, and so cannot write a frame.
@@ -66,10 +66,16 @@ function worker.main()
   if request.command == "learn" and not request.allow_io then
     guard.learner()
   end
+  local reads = request.reads and require "cutelua.mcp.reads"
+  if reads then reads.start() end
   local code = program.run({texts = request.texts,
     guard = guard.script(request.memory, request.allow_io)}, request.command,
     request.words)
   io.stdout:flush()
+  if reads then
+    frame(request.nonce, {kind = "reads", list = reads.list,
+                          opaque = reads.opaque})
+  end
   frame(request.nonce, {kind = "exit", code = code})
   return code
 end

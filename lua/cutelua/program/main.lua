@@ -448,6 +448,8 @@ program.commands = {
    run = starter "cutelua.debug.prompt"},
   {"check", "[options] script [arguments]", "checks all schedules",
    run = session("check", "cutelua.check.main")},
+  {"ci", "[options] PATH...", "checks folders, for code hosts",
+   run = plain "cutelua.ci"},
   {"profile", "[options] script [arguments]", "memory traffic, bank conflicts",
    run = session("profile", "cutelua.profile.main")},
   {"estimate", "[options] script [arguments]", "time and limits on a card",

@@ -11,6 +11,7 @@ local lines = require "cutelua.program.lines"
 local literal = require "cutelua.text.literal"
 local events = require "cutelua.program.events"
 local history = require "cute.lang.history"
+local reads = require "cutelua.mcp.reads"
 local show = require "cutelua.program.show"
 local sys = require "cute.sys"
 
@@ -31,16 +32,6 @@ local MOST_CUDA = 1 << 18
 ---------------------------------------------------------------------------
 -- In the child process
 ---------------------------------------------------------------------------
-
--- Returns the paths at which `require` would search a module, in order.
-local function candidates(name)
-  local out = {}
-  local file = name:gsub("%.", "/")
-  for template in package.path:gmatch "[^;]+" do
-    out[#out + 1] = (template:gsub("%?", (file:gsub("%%", "%%%%"))))
-  end
-  return out
-end
 
 local function add_counters(kernel, last)
   kernel.launches = (kernel.launches or 0) + 1
@@ -79,23 +70,13 @@ local function write_report(path, files, kernels)
   f:write "}}\n"
 end
 
--- Makes Lua's searcher for files call note(file) for each file that it tries.
-local function note_modules(note)
-  local search = package.searchers[3]
-  package.searchers[3] = function(name)
-    local path = package.searchpath(name, package.path)
-    for _, file in ipairs(path and {path} or candidates(name)) do note(file) end
-    return search(name)
-  end
-end
-
 --- Writes a report of this process to a file: the files it required, and the
 -- launches of each kernel.
 ---@param path string
 function watch.child(path)
   local files, kernels, by_name = {}, {}, {}
   local function write() write_report(path, files, kernels) end
-  note_modules(function(file)
+  reads.watch_modules(function(file)
     files[#files + 1] = file
     write()
   end)

@@ -1,0 +1,281 @@
+--- `cutelua ci PATH...`: checks all scripts and captured launches below paths,
+-- each in a process of its own (cutelua.mcp.calls), and writes reports for code
+-- hosts. docs/ci.md is the user's guide.
+local calls = require "cutelua.mcp.calls"
+local cli = require "cutelua.program.cli"
+local core = require "cute.core"
+local find = require "cutelua.ci.find"
+local findings = require "cutelua.findings"
+local json = require "cutelua.text.json"
+local output = require "cutelua.text.output"
+local plural = require "cute.lang.report".plural
+local records = require "cutelua.findings.record"
+local report = require "cutelua.ci.report"
+local rpc = require "cutelua.mcp.rpc"
+local sys = require "cute.sys"
+local tell = require "cute.lang.report".tell
+local verdicts = require "cutelua.ci.verdicts"
+
+local ci = {}
+
+local SPEC = {
+  name = "ci", script = "ci",
+  about = "Checks every schedule of all launches of the scripts and captured "
+    .. "launches in folders, without a GPU, and writes reports for code hosts. "
+    .. "Exit code: 0 all ok, 1 a bug, an error or no launch, 2 a wrong command "
+    .. "line, 3 a part was not covered, 130 interrupted.",
+  args = {name = "PATH", many = true, required = true, help = "a folder, in "
+    .. "which scripts that require cute are checked, a script, or a folder of "
+    .. "a captured launch"},
+  options = {
+    {"--sarif", "file", help = "writes all findings as SARIF 2.1.0"},
+    {"--gitlab", "file", help = "writes a Code Quality report of GitLab"},
+    {"--badge", "file", help = "writes a badge: .svg, or .json for shields.io"},
+    {"--cache", "file", place = "DIR",
+     help = "keeps verdicts until a file that a script reads changes"},
+    {"--add", "file", help = "adds a record of --format json, or of pytest"},
+    {"--seconds", "number", min = 0.1, max = 86400, default = 60,
+     help = "the longest check of a script"},
+    {"--orders", "int", min = 1, help = "the most runs of one launch"},
+    {"--strict", "flag", help = "as for `cutelua check`"},
+    rpc.OPTIONS.memory, rpc.OPTIONS.output, rpc.OPTIONS.jobs},
+}
+
+-- A check may take this fraction of its time, and these seconds, longer: it
+-- ends by itself and reports what it has covered.
+local GRACE, LEAST = 0.2, 2
+-- The largest record that --add reads.
+local LARGEST = 64 << 20
+
+-- Returns the words of `cutelua check` for a path.
+local function words_of(opt, path)
+  local words = {"--format", "json", "--no-gpu", "--seconds",
+                 ("%.17g"):format(opt.seconds)}
+  if opt.orders then
+    words[#words + 1] = "--orders"
+    words[#words + 1] = tostring(opt.orders)
+  end
+  if opt.strict then words[#words + 1] = "--strict" end
+  -- A name that begins with a dash is no option.
+  words[#words + 1] = path:find "^%-" and "./" .. path or path
+  return words
+end
+
+---------------------------------------------------------------------------
+-- Results
+---------------------------------------------------------------------------
+
+-- Adds an error to a record.
+local function fail(record, kind, message)
+  table.insert(record.findings, records.failure {kind = kind, text = message,
+                                                 message = message})
+  record.verdict = "error"
+end
+
+local function empty_record(path)
+  return findings.new("check", path):record(0)
+end
+
+local here = (os.getenv "PWD" or ""):gsub("/$", "") .. "/"
+
+-- Gives each finding a place, since code hosts show no others, and makes paths
+-- below the current folder relative.
+local function place(item)
+  for _, f in ipairs(item.record.findings) do
+    if not f.places[1] then
+      f.places[1] = {role = "line", file = item.path, line = 1, column = 1,
+                     end_column = 1}
+    end
+    for _, p in ipairs(f.places) do
+      if #here > 1 and p.file:sub(1, #here) == here then
+        p.file = p.file:sub(#here + 1)
+      end
+    end
+  end
+end
+
+-- Prints an item as compilers do.
+local function print_item(item)
+  if item.status == "ok" or item.status == "idle" then return end
+  for _, f in ipairs(item.record.findings) do
+    local p = f.places[1]
+    for _, text in ipairs {f.message, f.advice} do
+      print(core.visible(("%s:%d:%d: %s: %s [%s]"):format(p.file, p.line,
+        p.column, text == f.message and f.severity or "note", text, f.code)))
+    end
+  end
+  for _, o in ipairs(item.status == "incomplete" and item.record.not_checked
+    or {}) do
+    if o.what ~= "sizes" then
+      print(core.visible(("%s:1:1: note: not covered: %s [incomplete]"):format(
+        item.path, o.text)))
+    end
+  end
+end
+
+local function finish(item, status, record)
+  item.status, item.record = status, record
+  place(item)
+  print_item(item)
+end
+
+-- Returns the status and the record of an outcome of cutelua.mcp.calls.
+local function result_of(opt, item, outcome)
+  local record = outcome.record or empty_record(item.path)
+  local first = record.findings[1]
+  if outcome.late then
+    fail(record, "limit", ("the script did not end within %g s (--seconds)")
+      :format(opt.seconds))
+  elseif outcome.failed or not outcome.record then
+    fail(record, "limit", outcome.failed or "the check failed: "
+      .. outcome.text)
+  elseif first and findings.is_idle(first) then
+    record.findings = {}
+    return "idle", record
+  end
+  return record.verdict, record
+end
+
+---------------------------------------------------------------------------
+-- Runs
+---------------------------------------------------------------------------
+
+-- Starts the check of an item, unless its verdict is known.
+local function begin(opt, all, kept, item)
+  if item.unreadable then
+    local record = empty_record(item.path)
+    fail(record, "io", ("cannot read %s: %s"):format(core.visible(item.path),
+                                                     item.unreadable))
+    return finish(item, "error", record)
+  end
+  local status, record = kept:get(item.path)
+  if status then
+    item.known = true
+    return finish(item, status, record)
+  end
+  all:add {seconds = opt.seconds, grace = LEAST + GRACE * opt.seconds,
+    output = opt.output << 10,
+    request = {command = "check", words = words_of(opt, item.path),
+      memory = opt.memory << 20, allow_io = true, reads = true},
+    done = function(outcome)
+      status, record = result_of(opt, item, outcome)
+      kept:put(item.path, status, record, outcome.reads)
+      finish(item, status, record)
+    end}
+end
+
+-- Waits until all calls have ended.
+local function wait(all)
+  while all.running[1] do
+    local list = {}
+    for i, call in ipairs(all.running) do list[i] = call.process end
+    local i = sys.poll(list, all:patience(1))
+    if i then all:receive(all.running[i]) end
+    all:expire()
+  end
+end
+
+-- Returns the item of a record that another run wrote; nil and a message.
+local function added(path)
+  local text, why = output.read_plain(path, LARGEST)
+  if not text then return nil, why end
+  local record = json.decode(text)
+  local ok = type(record) == "table" and record.kind == "findings"
+    and type(record.findings) == "table" and type(record.verdict) == "string"
+  if not ok then
+    return nil, core.visible(path) .. " is no record of findings "
+      .. "(docs/findings.md)"
+  end
+  return {path = record.script or path, status = record.verdict,
+          record = record}
+end
+
+-- Prints how many items have each status.
+local function summarize(items, seconds)
+  local counts, known, words = report.counts(items), 0, {}
+  for _, row in ipairs(report.STATUSES) do
+    if counts[row[1]] then
+      words[#words + 1] = ("%d %s"):format(counts[row[1]], row[2])
+    end
+  end
+  for _, item in ipairs(items) do
+    known = known + (item.known and 1 or 0)
+  end
+  print(("cutelua ci: %s: %s; %d known; %.1f s"):format(
+    plural(#items, "script", "scripts"), table.concat(words, ", "), known,
+    seconds))
+end
+
+-- Writes the files that the options name; reports whether that succeeded.
+local function write(opt, items)
+  local record, good = report.record(items), true
+  for _, row in ipairs {
+      {opt.sarif, function() return findings.text(record, "sarif") end},
+      {opt.gitlab, function() return report.gitlab(record) end},
+      {opt.badge, function() return report.badge(items, opt.badge) end}} do
+    local ok, why = true, nil
+    if row[1] then ok, why = output.write_file(row[1], row[2]()) end
+    if not ok then
+      tell("cutelua: ci: " .. why)
+      good = false
+    end
+  end
+  return good
+end
+
+-- Returns the items to check, and the record of --add as an item; or nil and a
+-- message.
+local function items_of(opt)
+  for _, path in ipairs {opt.sarif or false, opt.gitlab or false,
+                         opt.badge or false} do
+    local ok, why = true, nil
+    if path then ok, why = output.writable(path) end
+    if not ok then return nil, why end
+  end
+  local items, why = find.items(opt.args)
+  if not items then return nil, why end
+  local other
+  if opt.add then
+    other, why = added(opt.add)
+    if not other then return nil, why end
+  end
+  if not (items[1] or other) then
+    tell("cutelua: ci: no script that requires cute, and no captured launch, "
+      .. "in " .. core.visible(table.concat(opt.args, " ")))
+  end
+  return items, other
+end
+
+--- Runs `cutelua ci` with these words; returns its exit code.
+---@param words string[]
+---@return integer
+function ci.main(words)
+  local opt = cli.parse(words, SPEC)
+  local started = core.clock()
+  local items, other = items_of(opt)
+  if not items then
+    tell("cutelua: ci: " .. other)
+    return 1
+  end
+  local kept = verdicts.open(opt.cache, ("seconds %g orders %s strict %s "
+    .. "memory %d"):format(opt.seconds, opt.orders, opt.strict, opt.memory))
+  local all <close> = setmetatable({calls.new(opt.jobs)}, {__close =
+    function(self) self[1]:close() end})
+  for _, item in ipairs(items) do begin(opt, all[1], kept, item) end
+  wait(all[1])
+  if other then
+    table.insert(items, other)
+    finish(other, other.status, other.record)
+  end
+  if kept.why then
+    tell("cutelua: ci: note: verdicts are not kept: "
+      .. core.visible(kept.why))
+  end
+  summarize(items, core.clock() - started)
+  local good = write(opt, items)
+  local _, worst = report.counts(items)
+  return good and report.exit_code(worst) or 1
+end
+
+return ci
+-- SPDX-License-Identifier: MIT

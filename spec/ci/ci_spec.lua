@@ -1,0 +1,329 @@
+-- Tests `cutelua ci`: what it finds in folders, its reports, when a kept
+-- verdict counts, and bad input.
+local dkjson = require "dkjson"
+local schema = require "spec.findings.schema"
+local support = require "spec.support"
+
+local SARIF = dkjson.decode(support.read "spec/findings/sarif.json")
+local PROGRAM = support.absolute(support.program)
+local RACE = support.read "spec/faults/repair/barrier.lua"
+local GOOD = [[
+local cute = require "cute"
+local k = cute.kernel("k", function(x) x[cute.arch.thread_idx()] = 1 end)
+k(cute.zeros({32}, cute.f32)):launch {grid = 1, block = 32}
+]]
+
+local dir
+before_each(function() dir = support.folder() end)
+after_each(function() support.remove(dir) end)
+
+local function put(name, text)
+  local path = dir .. "/" .. name
+  support.must {"mkdir", "-p", path:match "^(.*)/"}
+  support.write(path, text)
+end
+
+-- Runs `cutelua ci` in the folder; returns output, errors and exit code.
+local function ci(...)
+  return support.exec({PROGRAM, "ci", ...}, {cwd = dir})
+end
+
+-- Returns the log that --sarif wrote, after its validation.
+local function log_of(name)
+  local log, at, why = dkjson.decode(support.read(dir .. "/" .. name))
+  assert(log, why)
+  assert.truthy(at)
+  schema.check(log, SARIF)
+  return log
+end
+
+local function line_of(text, pattern)
+  local n = 0
+  for line in text:gmatch "([^\n]*)\n" do
+    n = n + 1
+    if line:find(pattern) then return n end
+  end
+end
+
+describe("cutelua ci", function()
+  it("finds scripts that use cute, and writes one log of all", function()
+    put("k/race.lua", RACE)
+    put("k/deep/good.lua", GOOD)
+    put("k/module.lua", "local cute = require 'cute' return {}")
+    put("k/plain.lua", "error 'this is no script of cute'")
+    put("k/.hidden/race.lua", RACE)
+    put("k/notes.txt", RACE)
+    support.must {"ln", "-s", "..", dir .. "/k/deep/loop"}
+    local out, err, code = ci("k", "--sarif", "log.sarif")
+    assert.same({"", 1}, {err, code})
+    local line = line_of(RACE, "y%[t%] =")
+    assert.truthy(out:find(("k/race.lua:%d:3: error: "):format(line), 1, true),
+                  out)
+    assert.matches("3 scripts: 1 with bugs, 1 ok, 1 without launches", out)
+    local run = log_of "log.sarif".runs[1]
+    assert.equal(1, #log_of "log.sarif".runs)
+    local place = run.results[1].locations[1].physicalLocation
+    assert.same({"race/smem/missing-barrier", "k/race.lua", line},
+      {run.results[1].ruleId, place.artifactLocation.uri,
+       place.region.startLine})
+    for _, r in ipairs(run.results) do
+      assert.equal("k/race.lua",
+                   r.locations[1].physicalLocation.artifactLocation.uri)
+    end
+    assert.same({"k/deep/good.lua", "k/race.lua"},
+      {run.properties.checked[1].script, run.properties.checked[2].script})
+  end)
+
+  it("writes a report of GitLab and badges", function()
+    put("race.lua", RACE)
+    local _, _, code = ci(".", "--gitlab", "q.json", "--badge", "b.svg")
+    assert.equal(1, code)
+    local list, prints = dkjson.decode(support.read(dir .. "/q.json")), {}
+    for _, one in ipairs(list) do
+      assert.same({"race.lua", line_of(RACE, "y%[t%] ="), "major"},
+        {one.location.path, one.location.lines.begin, one.severity})
+      assert.is_nil(prints[one.fingerprint])
+      prints[one.fingerprint] = true
+    end
+    assert.equal("race/smem/missing-barrier", list[1].check_name)
+    local svg = support.read(dir .. "/b.svg")
+    assert.matches("^<svg .*1 with bugs.*</svg>\n$", svg)
+    if select(3, support.exec {"xmllint", "--version"}) == 0 then
+      support.must {"xmllint", "--noout", dir .. "/b.svg"}
+    end
+    put("race.lua", GOOD)
+    _, _, code = ci(".", "--badge", "b.json")
+    assert.equal(0, code)
+    assert.same({schemaVersion = 1, label = "cutelua", message = "1 ok",
+      color = "4c1"}, (dkjson.decode(support.read(dir .. "/b.json"))))
+  end)
+
+  it("checks captured launches, also below a folder", function()
+    put("c/1/module.ptx", [[
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x) {
+  .reg .b64 %rd<2>; .reg .b32 %r<2>;
+  ld.param.u64 %rd0, [x];
+  mov.u32 %r0, 7;
+  st.global.b32 [%rd0+64], %r0;
+  ret;
+}
+]])
+    put("c/1/LAUNCH.json", [[{"capture": 1, "entry": "k", "grid": 1,
+      "block": 1, "args": ["x"], "memory": {"x": {"shape": 4}}}]])
+    local out, _, code = ci("c", "--sarif", "log.sarif")
+    assert.equal(1, code)
+    assert.matches("c/1/module.ptx:8:3: error: .*%[memory/gmem/out%-of", out)
+    local place = log_of "log.sarif".runs[1].results[1].locations[1]
+    assert.equal("c/1/module.ptx",
+                 place.physicalLocation.artifactLocation.uri)
+  end)
+
+  it("adds the record of another run", function()
+    put("race.lua", RACE)
+    put("sub/good.lua", GOOD)
+    local record = support.exec({PROGRAM, "check", "--format", "json",
+                                 "race.lua"}, {cwd = dir})
+    put("r.json", record)
+    local out, _, code = ci("sub", "--add", "r.json", "--sarif", "log.sarif")
+    assert.equal(1, code)
+    assert.matches("2 scripts: 1 with bugs, 1 ok", out)
+    assert.equal("race/smem/missing-barrier",
+                 log_of "log.sarif".runs[1].results[1].ruleId)
+    for _, wrong in ipairs {"", "[]", "{\"kind\": \"findings\"}", "1"} do
+      put("r.json", wrong)
+      local _, err = ci("sub", "--add", "r.json")
+      assert.equal("cutelua: ci: r.json is no record of findings "
+        .. "(docs/findings.md)\n", err)
+    end
+  end)
+end)
+
+describe("the verdicts that cutelua ci keeps", function()
+  local program
+
+  -- Runs the command; returns the number of verdicts that were known, and the
+  -- exit code.
+  local function known(...)
+    local out, err, code = support.exec({program, "ci", "--cache", "kept", ...},
+                                        {cwd = dir})
+    assert.equal("", err)
+    return tonumber(out:match "; (%d+) known;"), code
+  end
+
+  before_each(function()
+    program = PROGRAM
+    put("s.lua", [[
+      local cute = require "cute"
+      local n = require "m"
+      local f = io.open "data"
+      local value = f and f:read "n" or os.getenv "VALUE" or 1
+      if f then f:close() end
+      local k = cute.kernel("k", function(x)
+        x[cute.arch.thread_idx() * n] = value
+      end)
+      k(cute.zeros({32}, cute.f32)):launch {grid = 1, block = 32}]])
+    put("lib/m.lua", "return 1")
+    put("m/init.lua", "return 1")
+    assert.same({0, 0}, {known "s.lua"})
+    assert.same({1, 0}, {known "s.lua"})
+  end)
+
+  it("do not count if a module, a data file or a variable changes", function()
+    put("m/init.lua", "return 2")
+    assert.same({0, 1}, {known "s.lua"})
+    assert.same({1, 1}, {known "s.lua"})
+    put("m/init.lua", "return 1")
+    assert.same({0, 0}, {known "s.lua"})
+    -- A module that require finds first.
+    put("m.lua", "return 2")
+    assert.same({0, 1}, {known "s.lua"})
+    support.must {"rm", dir .. "/m.lua"}
+    assert.same({0, 0}, {known "s.lua"})
+    local out = support.exec({PROGRAM, "ci", "--cache", "kept", "s.lua"},
+                             {cwd = dir, env = {VALUE = "3"}})
+    assert.matches("; 0 known;", out)
+    put("data", "4")
+    assert.equal(0, (known "s.lua"))
+    assert.equal(1, (known "s.lua"))
+    put("data", "5")
+    assert.equal(0, (known "s.lua"))
+  end)
+
+  it("do not count for other options or another program", function()
+    assert.equal(0, (known("--strict", "s.lua")))
+    assert.equal(0, (known("--orders", "7", "s.lua")))
+    assert.equal(0, (known("--seconds", "50", "s.lua")))
+    assert.equal(1, (known "s.lua"))
+    support.must {"cp", PROGRAM, dir .. "/other"}
+    local f = assert(io.open(dir .. "/other", "ab"))
+    f:write "\0"
+    f:close()
+    program = dir .. "/other"
+    assert.equal(0, (known "s.lua"))
+    assert.equal(1, (known "s.lua"))
+  end)
+
+  it("are the same as those of a check", function()
+    put("race.lua", RACE)
+    assert.same({0, 1}, {known("race.lua", "--sarif", "first")})
+    assert.same({1, 1}, {known("race.lua", "--sarif", "again")})
+    assert.same(log_of "first".runs[1].results, log_of "again".runs[1].results)
+  end)
+
+  it("do not count if they are damaged or could be of others", function()
+    local entry = support.must({"sh", "-c", "ls kept/*.jit"}, {cwd = dir})
+    entry = dir .. "/" .. entry:match "[^\n]+"
+    local text = support.read(entry)
+    -- An entry of a script with a bug, which would become ok.
+    local forged = text:gsub('"status":"ok"', '"status":"no"')
+    assert(forged ~= text)
+    for _, wrong in ipairs {forged, text:sub(1, -2), text .. " ", "",
+                            text:sub(1, 200)} do
+      support.write(entry, wrong)
+      assert.equal(0, (known "s.lua"))
+      assert.equal(1, (known "s.lua"))
+    end
+    support.must {"chmod", "666", entry}
+    assert.equal(0, (known "s.lua"))
+    if support.exec {"id", "-u"} == "0\n" then
+      support.must {"chown", "12345", entry}
+      assert.equal(0, (known "s.lua"))
+    end
+  end)
+
+  it("are not those of scripts that start programs, or of errors", function()
+    put("p.lua", "os.execute 'true'\n" .. GOOD)
+    assert.same({0, 0}, {known "p.lua"})
+    assert.same({0, 0}, {known "p.lua"})
+    put("p.lua", GOOD .. "error 'x'")
+    assert.same({0, 1}, {known "p.lua"})
+    assert.same({0, 1}, {known "p.lua"})
+  end)
+end)
+
+describe("bad input of cutelua ci", function()
+  it("gives one sentence for each script that cannot be checked", function()
+    put("k/syntax.lua", "local cute = require 'cute'\nx = = 2\n")
+    put("k/endless.lua", "local cute = require 'cute'\nwhile true do end\n")
+    put("k/input.lua", "local cute = require 'cute'\nio.read 'a'\n" .. GOOD)
+    put("k/memory.lua", "local cute = require 'cute'\nlocal s = 'x'\n"
+      .. "while true do s = s .. s end\n")
+    put("k/dies.lua", "local cute = require 'cute'\n"
+      .. "os.execute 'kill -9 $PPID'\n")
+    support.must {"ln", "-s", "/nowhere", dir .. "/k/dangling.lua"}
+    put("k/huge.lua", "-- require 'cute'\n" .. (" "):rep(1 << 20))
+    local out, err, code = ci("k", "--seconds", "1", "--sarif", "log.sarif",
+                              "--memory", "512")
+    assert.same({"", 1}, {err, code})
+    assert.matches("6 scripts: 5 with errors, 1 ok; 0 known", out)
+    local found = {}
+    for _, r in ipairs(log_of "log.sarif".runs[1].results) do
+      local p = r.locations[1].physicalLocation
+      local path = p.artifactLocation.uri
+      assert.is_nil(found[path])
+      found[path] = {p.region.startLine, r.ruleId}
+    end
+    assert.same({
+      ["k/syntax.lua"] = {2, "error/script/lua"},
+      ["k/endless.lua"] = {1, "error/script/limit"},
+      ["k/memory.lua"] = {1, "error/environment/out-of-memory"},
+      ["k/dies.lua"] = {1, "error/script/limit"},
+      ["k/huge.lua"] = {1, "error/environment/io"}}, found)
+  end)
+
+  it("says that a folder has nothing to check", function()
+    put("k/notes.txt", "")
+    local out, err, code = ci("k", "--sarif", "log.sarif", "--badge", "b.json")
+    assert.same({"cutelua: ci: no script that requires cute, and no captured "
+      .. "launch, in k\n", 1}, {err, code})
+    assert.matches("0 scripts", out)
+    assert.equal(0, #log_of "log.sarif".runs[1].results)
+    assert.equal("nothing checked",
+      dkjson.decode(support.read(dir .. "/b.json")).message)
+  end)
+
+  it("rejects paths and files that do not exist before a check", function()
+    put("s.lua", GOOD)
+    local _, err, code = ci "none"
+    assert.same({"cutelua: ci: cannot open none: No such file or directory "
+      .. "[io]\n", 1}, {err, code})
+    _, err, code = ci("s.lua", "--sarif", "none/log.sarif")
+    assert.same({"cutelua: ci: cannot write none/log.sarif: No such file or "
+      .. "directory [io]\n", 1}, {err, code})
+    _, err, code = ci()
+    assert.same({"ci: PATH is needed\n", 2}, {err, code})
+  end)
+
+  it("reports a folder of verdicts that cannot be used", function()
+    put("s.lua", GOOD)
+    put("file", "")
+    local _, err, code = ci("s.lua", "--cache", "file")
+    assert.equal(0, code)
+    assert.matches("^cutelua: ci: note: verdicts are not kept: cannot %l+ the "
+      .. "[%l ]*folder file: %u[%l ]+\n$", err)
+    local mount = {"unshare", "-m", "sh", "-c",
+      'mkdir -p kept && mount -t tmpfs -o size=4k,mode=0755"$1" none kept '
+      .. '&& "$2" ci s.lua --cache kept; code=$?; ls kept; exit $code', "sh"}
+    local function within(options)
+      local words = table.move(mount, 1, #mount, 1, {})
+      words[#words + 1], words[#words + 2] = options, PROGRAM
+      return support.exec(words, {cwd = dir})
+    end
+    if select(3, support.exec {"unshare", "-m", "true"}) ~= 0 then
+      return pending "needs root and unshare"
+    end
+    for _, row in ipairs {{",ro", "Read-only file system"},
+                          {",nr_inodes=1", "No space left on device"}} do
+      local out
+      out, err, code = within(row[1])
+      assert.equal(0, code)
+      assert.equal("cutelua: ci: note: verdicts are not kept: cannot write to "
+        .. "the cache folder kept: " .. row[2] .. "\n", err)
+      assert.matches("1 ok; 0 known; [%d.]+ s\n$", out)
+    end
+  end)
+end)
+-- SPDX-License-Identifier: MIT

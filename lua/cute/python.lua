@@ -243,5 +243,11 @@ end
 -- that, and returns the list of what the checks found (cutelua.check.watch).
 function python.watch(opts) return sign.workshop.watch_launches(opts) end
 
+--- Adds an error to the findings of watched launches.
+function python.add_error(...) sign.workshop.watch_error(...) end
+
+--- Returns the findings of watched launches as text, in a format.
+function python.findings(...) return sign.workshop.watch_findings(...) end
+
 return python
 -- SPDX-License-Identifier: MIT

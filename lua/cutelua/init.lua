@@ -63,7 +63,8 @@ local FUNCTIONS = {
   {"workshop.", "cutelua.text.surplus", "surplus"},
   {"workshop.", "cutelua.profile.conflict", "profiled"},
   {"workshop.", "cutelua.program.events", "timed_launch"},
-  {"workshop.", "cutelua.check.watch", "watch_launches"},
+  {"workshop.", "cutelua.check.watch",
+    "watch_launches watch_error watch_findings"},
   {"workshop.", "cutelua.program.progress", "progress"},
   {"workshop.", "cutelua.tune.tables", "users_table"},
   {"call:", "cutelua.analyses.call", [[

@@ -153,8 +153,8 @@ class State:
         self._check(_load_text(state, code, len(code), b"python",
                                ctypes.byref(number)))
         self._parts = {}
-        for name in ("load", "shapes", "watch", "operation", "arity",
-                     "for_xla"):
+        for name in ("load", "shapes", "watch", "add_error", "findings",
+                     "operation", "arity", "for_xla"):
             f = _u64()
             self._check(_find(state, number, name.encode(), ctypes.byref(f)))
             self._parts[name] = f.value

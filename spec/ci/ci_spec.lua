@@ -294,7 +294,7 @@ describe("bad input of cutelua ci", function()
     assert.same({"cutelua: ci: cannot write none/log.sarif: No such file or "
       .. "directory [io]\n", 1}, {err, code})
     _, err, code = ci()
-    assert.same({"ci: PATH is needed\n", 2}, {err, code})
+    assert.same({"cutelua: ci: which folders or scripts?\n", 2}, {err, code})
   end)
 
   it("reports a folder of verdicts that cannot be used", function()
@@ -324,6 +324,85 @@ describe("bad input of cutelua ci", function()
         .. "the cache folder kept: " .. row[2] .. "\n", err)
       assert.matches("1 ok; 0 known; [%d.]+ s\n$", out)
     end
+  end)
+end)
+
+describe("pytest with --cutelua-findings", function()
+  local python = os.getenv "CUTELUA_PYTHON" or "python3"
+  local library = support.absolute((os.getenv "CUTE_BUILD" or "build")
+    .. "/libcutelua.so")
+  local package = support.absolute "python"
+
+  -- Runs the tests of the folder; returns output and exit code.
+  local function pytest(...)
+    local out, err, code = support.exec({python, "-m", "pytest", "-q", "-p",
+      "no:cacheprovider", "-p", "cutelua.pytest_plugin", ...}, {cwd = dir,
+      env = {CUTELUA_LIBRARY = library, PYTHONPATH = package,
+             PYTHONDONTWRITEBYTECODE = "1", CUTELUA_NO_CUDA = "1"}})
+    return out .. err, code
+  end
+
+  local KERNELS = [[
+    local M = {}
+    M.race = cute.kernel("race", function(x)
+      local s = cute.make_smem_tensor(cute.f32, 64)
+      local t = cute.arch.thread_idx()
+      s[t] = x[t]
+      x[t] = s[63 - t]
+    end)
+    function M.wrong(x) return cute.make_layout("8") end
+    return M]]
+  local TESTS = [[
+import array, os, cutelua
+m = cutelua.load(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                              "k.lua"))
+x = array.array("f", range(64))
+def test_race(): m.race(x, grid=1, block=64)
+def test_wrong(): m.wrong(x)
+def test_right(): assert m is not None
+]]
+
+  it("writes the findings of all tests with their lines #noasan", function()
+    if select(3, support.exec {python, "-c", "import pytest"}) ~= 0 then
+      return pending "needs pytest (CUTELUA_PYTHON names a Python that has it)"
+    end
+    put("k.lua", KERNELS)
+    put("test_k.py", TESTS)
+    local out, code = pytest("--cutelua-findings", "log.sarif")
+    assert.equal(1, code, out)
+    assert.matches("2 failed, 1 passed", out)
+    local results = log_of "log.sarif".runs[1].results
+    for i, row in ipairs {{"race/smem/missing-barrier", 6},
+        {"memory/smem/uninitialised", 6}, {"error/script/bad-argument", 8}} do
+      local place = results[i].locations[1].physicalLocation
+      assert.same({"k.lua", row[2], row[1]}, {place.artifactLocation.uri,
+        place.region.startLine, results[i].ruleId})
+    end
+    assert.equal("bad argument #1 to 'cute.make_layout' (integer or tuple "
+      .. "expected, got \"8\")", results[3].message.text:match "^[^\n]*")
+    -- The surgeon's edit mends the kernel.
+    local fix = results[1].fixes[1].artifactChanges[1]
+    assert.same({"k.lua", "  cute.arch.sync_threads()\n"},
+      {fix.artifactLocation.uri,
+       fix.replacements[1].insertedContent.text:match "  cute.*"})
+
+    assert.equal(1, select(2, pytest("--cutelua-findings", "r.json")))
+    local told, _, ended = ci("--add", "r.json", "--sarif", "log.sarif")
+    assert.equal(1, ended)
+    assert.matches("k.lua:6:7: error: .*1 script: 1 with bugs", told)
+    assert.same(#results, #log_of "log.sarif".runs[1].results)
+
+    -- A test that fails without a finding is an error all the same.
+    put("test_k.py", "import cutelua\ndef test(): assert False\n")
+    assert.equal(1, select(2, pytest("--cutelua-findings", "r.json")))
+    told, _, ended = ci("--add", "r.json")
+    assert.equal(1, ended)
+    assert.matches("1 script: 1 with errors", told)
+    put("test_k.py", "import cutelua\ndef test(): pass\n")
+    assert.equal(0, select(2, pytest("--cutelua-findings", "r.json")))
+    told, _, ended = ci("--add", "r.json")
+    assert.equal(0, ended)
+    assert.matches("1 script: 1 ok", told)
   end)
 end)
 -- SPDX-License-Identifier: MIT

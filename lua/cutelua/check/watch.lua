@@ -1,12 +1,33 @@
 --- Checks every launch that a program makes, for tests in other languages.
 local check = require "cutelua.check"
 local core = require "cute.core"
+local findings = require "cutelua.findings"
 local kernel = require "cute.lang.kernel"
+local report = require "cute.lang.report"
 
 local watch = {}
 
 -- What launches found since the watch began: a list of texts.
 local found = {}
+
+-- Collects the findings of all watches whose options ask for it.
+local collector
+
+local function collected()
+  collector = collector or findings.new("pytest", "pytest")
+  return collector
+end
+
+-- Checks a launch; returns its verdict, after adding it to the record.
+local function checked(program, launch, opts)
+  local v = check.launch(program, launch, opts)
+  if opts.mend then
+    collected().nth = collected().nth + 1
+    v.launch = collected().nth
+    collected():verdict(v, program, launch)
+  end
+  return v
+end
 
 -- Returns what a verdict found, or nil.
 local function finding(v)
@@ -23,8 +44,9 @@ end
 
 --- Checks each launch on the simulator from now on, as call:check does with
 -- these options. Without options, ends that, and returns the list of what the
--- checks found.
----@param opts? {seconds: number?, orders: integer?}
+-- checks found. With `mend`, searches repairs, and collects all findings for
+-- watch.watch_findings.
+---@param opts? {seconds: number?, orders: integer?, mend: boolean?}
 ---@return string[]?
 function watch.watch_launches(opts)
   if not opts then
@@ -33,9 +55,32 @@ function watch.watch_launches(opts)
   end
   found = {}
   kernel.runner = {run = function(program, launch)
-    found[#found + 1] = finding(check.launch(program, launch, opts))
+    found[#found + 1] = finding(checked(program, launch, opts))
     return core.sim_run(program.fn, launch)
   end}
+end
+
+--- Adds an error of a script to the collected findings, unless it is about a
+-- fault that they have.
+---@param text string the error with its position, kind and details
+---@param file? string the script's
+---@param line? integer
+function watch.watch_error(text, file, line)
+  local parts = report.parse(text)
+  collected():add_error {kind = parts.kind, message = parts.sentence,
+    text = text, chunk = file and "@" .. file, line = line}
+end
+
+--- Returns the collected findings as text, and begins a new collection.
+---@param format "json"|"sarif"
+---@param code integer the exit code of the tests
+---@param folder string paths below it become relative
+---@return string
+function watch.watch_findings(format, code, folder)
+  local record = collected():record(code)
+  collector = nil
+  findings.make_relative(record, folder)
+  return findings.text(record, format)
 end
 
 return watch

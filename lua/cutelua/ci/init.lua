@@ -24,7 +24,7 @@ local SPEC = {
     .. "launches in folders, without a GPU, and writes reports for code hosts. "
     .. "Exit code: 0 all ok, 1 a bug, an error or no launch, 2 a wrong command "
     .. "line, 3 a part was not covered, 130 interrupted.",
-  args = {name = "PATH", many = true, required = true, help = "a folder, in "
+  args = {name = "PATH", many = true, help = "a folder, in "
     .. "which scripts that require cute are checked, a script, or a folder of "
     .. "a captured launch"},
   options = {
@@ -76,8 +76,6 @@ local function empty_record(path)
   return findings.new("check", path):record(0)
 end
 
-local here = (os.getenv "PWD" or ""):gsub("/$", "") .. "/"
-
 -- Gives each finding a place, since code hosts show no others, and makes paths
 -- below the current folder relative.
 local function place(item)
@@ -86,12 +84,8 @@ local function place(item)
       f.places[1] = {role = "line", file = item.path, line = 1, column = 1,
                      end_column = 1}
     end
-    for _, p in ipairs(f.places) do
-      if #here > 1 and p.file:sub(1, #here) == here then
-        p.file = p.file:sub(#here + 1)
-      end
-    end
   end
+  findings.make_relative(item.record, os.getenv "PWD" or "/")
 end
 
 -- Prints an item as compilers do.
@@ -251,6 +245,10 @@ end
 ---@return integer
 function ci.main(words)
   local opt = cli.parse(words, SPEC)
+  if not (opt.args[1] or opt.add) then
+    tell "cutelua: ci: which folders or scripts?"
+    return 2
+  end
   local started = core.clock()
   local items, other = items_of(opt)
   if not items then

@@ -51,6 +51,26 @@ function findings.is_idle(f)
   return f.message:find "launched nothing$" ~= nil
 end
 
+--- Makes the paths of a record relative that are below a folder. Code hosts
+-- show only relative paths.
+---@param found table
+---@param folder string an absolute path
+function findings.make_relative(found, folder)
+  local head = folder:gsub("/*$", "/")
+  local function shorten(t)
+    if type(t.file) == "string" and #head > 1
+      and t.file:sub(1, #head) == head then
+      t.file = t.file:sub(#head + 1)
+    end
+  end
+  for _, f in ipairs(found.findings) do
+    for _, p in ipairs(f.places) do shorten(p) end
+    for _, e in ipairs(f.edits or {}) do
+      for _, c in ipairs(e.changes) do shorten(c) end
+    end
+  end
+end
+
 local Collector = {}
 Collector.__index = Collector
 
@@ -207,21 +227,25 @@ function Collector:late(what, text, kernel_name)
   self:leave(what, text, {kernel = kernel_name})
 end
 
---- Adds the error that ended the script, unless it is about faults that the
--- record already has.
----@param failure table of cutelua.text.errors.capture
-function Collector:failed(failure)
-  -- If memory is exhausted, the failure is only a text.
-  if type(failure) ~= "table" then
-    failure = {message = failure .. " [out-of-memory]", frames = {}}
-  end
-  local told = errors.told(failure)
+--- Adds an error, unless it is about faults that the record already has.
+---@param told table of cutelua.text.errors.told
+function Collector:add_error(told)
   local last = self.list[#self.list]
   if told.kind == "kernel-fault" and last and last.severity == "error" then
     return
   end
   self.error = true
   table.insert(self.list, record.failure(told))
+end
+
+--- Adds the error that ended the script.
+---@param failure table of cutelua.text.errors.capture
+function Collector:failed(failure)
+  -- If memory is exhausted, the failure is only a text.
+  if type(failure) ~= "table" then
+    failure = {message = failure .. " [out-of-memory]", frames = {}}
+  end
+  self:add_error(errors.told(failure))
 end
 
 --- Adds a message without a place as an error.

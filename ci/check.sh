@@ -21,6 +21,7 @@ fail() {
 mkdir -p "$reports"
 case $program in
   *.deb)
+    mkdir -p .cutelua/program
     dpkg-deb -x "$program" .cutelua/program ||
       fail "CUTELUA: cannot unpack $program"
     program=.cutelua/program/usr/bin/cutelua ;;

@@ -405,4 +405,78 @@ def test_right(): assert m is not None
     assert.matches("1 script: 1 ok", told)
   end)
 end)
+
+describe("ci/check.sh", function()
+  local SCRIPT = support.absolute "ci/check.sh"
+
+  local function check(env, ...)
+    return support.exec({"sh", SCRIPT, ...}, {cwd = dir, env = env})
+  end
+
+  it("writes all reports and keeps verdicts", function()
+    put("k/race.lua", RACE)
+    for i = 0, 1 do
+      local out, err, code = check({CUTELUA = PROGRAM, CUTELUA_OPTIONS =
+        "--seconds 9"}, "k")
+      assert.same({"", 1}, {err, code})
+      assert.matches(("; %d known;"):format(i), out)
+    end
+    assert.is_true(#log_of "cutelua-reports/cutelua.sarif".runs[1].results > 0)
+    for _, name in ipairs {"code-quality.json", "badge.svg"} do
+      assert.truthy(support.read(dir .. "/cutelua-reports/" .. name))
+    end
+  end)
+
+  it("unpacks a package, or says what it lacks #noasan", function()
+    put("s.lua", GOOD)
+    put("deb/DEBIAN/control", "Package: cutelua\nVersion: 1\nArchitecture: "
+      .. "all\nMaintainer: a <a@b>\nDescription: x\n")
+    put("deb/usr/bin/x", "")
+    support.must {"cp", PROGRAM, dir .. "/deb/usr/bin/cutelua"}
+    support.must {"dpkg-deb", "--build", dir .. "/deb", dir .. "/c.deb"}
+    local out, err, code = check {CUTELUA = "c.deb"}
+    assert.same({"", 0}, {err, code})
+    assert.matches("1 script: 1 ok", out)
+    out, err, code = check {CUTELUA = "none"}
+    assert.equal("", out)
+    assert.same({"check.sh: there is no program none: set CUTELUA to the "
+      .. "program, to a Debian package of a release, or to a folder with the "
+      .. "sources\n", 1}, {err, code})
+    out, err, code = check {CUTELUA = PROGRAM, CUTELUA_PYTEST = "tests",
+                          CUTELUA_PYTHON = "false"}
+    assert.same({"check.sh: pytest wrote no findings; does false have pytest "
+      .. "and cutelua's wheel?\n", 1}, {err, code})
+    assert.equal("", out)
+  end)
+
+  it("is what the action runs; its matcher finds the lines", function()
+    put("k/race.lua", RACE)
+    local action = support.read "action.yml"
+    local step = action:match "\n      run: |\n(.-)\n    %- "
+    assert.truthy(step)
+    local out, err, code = support.exec({"sh", "-e", "-c", step}, {cwd = dir,
+      env = {ACTION = support.absolute ".", PATHS = "k", CUTELUA = PROGRAM,
+             CUTELUA_OPTIONS = "", CUTELUA_PYTEST = ""}})
+    assert.same({"", 1}, {err, code})
+    local matcher = out:match "^::add%-matcher::([^\n]+)\n"
+    local found = support.must({"python3", "-c", [=[
+import json, re, sys
+m = json.load(open(sys.argv[1]))["problemMatcher"][0]["pattern"][0]
+for line in sys.stdin:
+    at = re.match(m["regexp"], line.rstrip("\n"))
+    if at:
+        print(*(at[m[k]] for k in ("file", "line", "severity", "code")))
+]=], matcher}, {stdin = out})
+    assert.equal(("k/race.lua %d error race/smem/missing-barrier"):format(
+      line_of(RACE, "y%[t%] =")), found:match "^[^\n]+")
+    -- Each input and output of the files of the action exists.
+    for name in action:gmatch "inputs%.(%l+)" do
+      assert.truthy(action:find("\n  " .. name .. ":\n", 1, true), name)
+    end
+    for path in (action .. support.read "ci/gitlab.yml"):gmatch
+      "cutelua%-reports/(%S+)" do
+      assert.truthy(support.read(dir .. "/cutelua-reports/" .. path), path)
+    end
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -323,7 +323,7 @@ install: all install-library $(BUILD)/cutelua.1
 	  $(SHARE)/doc/cutelua
 	set -e; for f in docs/*.md docs/*.svg docs/*.json docs/measured/*.md; do \
 	  install -D -m 644 $$f $(SHARE)/doc/cutelua/$$f; done
-	set -e; for f in scripts/*.lua $(LUA_SRC); do \
+	set -e; for f in scripts/*.lua $(LUA_SRC) ci/* editors/vscode/*; do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/$$f; done
 	set -e; for f in examples/*.md examples/*/*; do \
 	  install -D -m 644 $$f $(SHARE)/doc/cutelua/$$f; done

@@ -51,5 +51,6 @@ fi
 # shellcheck disable=SC2086
 exec "$program" ci --sarif "$reports/cutelua.sarif" \
   --gitlab "$reports/code-quality.json" --badge "$reports/badge.svg" \
-  --cache "${CUTELUA_VERDICTS:-.cutelua/verdicts}" ${CUTELUA_OPTIONS:-} "$@"
+  --cache "${CUTELUA_VERDICTS:-.cutelua/verdicts}" \
+  --jobs "$(getconf _NPROCESSORS_ONLN)" ${CUTELUA_OPTIONS:-} "$@"
 # SPDX-License-Identifier: MIT

@@ -113,12 +113,18 @@ describe("cutelua ci", function()
 ]])
     put("c/1/LAUNCH.json", [[{"capture": 1, "entry": "k", "grid": 1,
       "block": 1, "args": ["x"], "memory": {"x": {"shape": 4}}}]])
-    local out, _, code = ci("c", "--sarif", "log.sarif")
+    local out, _, code = ci("c", "--sarif", "log.sarif", "--cache", "kept")
     assert.equal(1, code)
     assert.matches("c/1/module.ptx:8:3: error: .*%[memory/gmem/out%-of", out)
     local place = log_of "log.sarif".runs[1].results[1].locations[1]
     assert.equal("c/1/module.ptx",
                  place.physicalLocation.artifactLocation.uri)
+    assert.matches("; 1 known;", (ci("c", "--cache", "kept")))
+    put("c/1/LAUNCH.json", support.read(dir .. "/c/1/LAUNCH.json"):gsub("4}",
+                                                                    "17}"))
+    out, _, code = ci("c", "--cache", "kept")
+    assert.equal(0, code, out)
+    assert.matches("1 ok; 0 known;", out)
   end)
 
   it("adds the record of another run", function()
@@ -251,6 +257,7 @@ describe("bad input of cutelua ci", function()
     put("k/input.lua", "local cute = require 'cute'\nio.read 'a'\n" .. GOOD)
     put("k/memory.lua", "local cute = require 'cute'\nlocal s = 'x'\n"
       .. "while true do s = s .. s end\n")
+    put("k/exits.lua", GOOD .. "os.exit(7)")
     put("k/dies.lua", "local cute = require 'cute'\n"
       .. "os.execute 'kill -9 $PPID'\n")
     support.must {"ln", "-s", "/nowhere", dir .. "/k/dangling.lua"}
@@ -258,7 +265,7 @@ describe("bad input of cutelua ci", function()
     local out, err, code = ci("k", "--seconds", "1", "--sarif", "log.sarif",
                               "--memory", "512")
     assert.same({"", 1}, {err, code})
-    assert.matches("6 scripts: 5 with errors, 1 ok; 0 known", out)
+    assert.matches("7 scripts: 6 with errors, 1 ok; 0 known", out)
     local found = {}
     for _, r in ipairs(log_of "log.sarif".runs[1].results) do
       local p = r.locations[1].physicalLocation
@@ -271,6 +278,7 @@ describe("bad input of cutelua ci", function()
       ["k/endless.lua"] = {1, "error/script/limit"},
       ["k/memory.lua"] = {1, "error/environment/out-of-memory"},
       ["k/dies.lua"] = {1, "error/script/limit"},
+      ["k/exits.lua"] = {1, "error/script/lua"},
       ["k/huge.lua"] = {1, "error/environment/io"}}, found)
   end)
 

@@ -38,14 +38,15 @@ local SPEC = {
      help = "the longest check of a script"},
     {"--orders", "int", min = 1, help = "the most runs of one launch"},
     {"--strict", "flag", help = "as for `cutelua check`"},
-    rpc.OPTIONS.memory, rpc.OPTIONS.output, rpc.OPTIONS.jobs},
+    rpc.OPTIONS.memory, rpc.OPTIONS.jobs},
 }
 
 -- A check may take this fraction of its time, and these seconds, longer: it
 -- ends by itself and reports what it has covered.
 local GRACE, LEAST = 0.2, 2
--- The largest record that --add reads.
-local LARGEST = 64 << 20
+-- The largest record that --add reads, and the output of a check that is kept
+-- for a message, in bytes.
+local LARGEST, OUTPUT = 64 << 20, 4096
 
 -- Returns the words of `cutelua check` for a path.
 local function words_of(opt, path)
@@ -109,6 +110,11 @@ end
 
 local function finish(item, status, record)
   item.status, item.record = status, record
+  if status == "error" and not record.findings[1] then
+    fail(record, "lua", ("%s ended with exit code %d"):format(
+      record.command == "pytest" and "pytest" or "the script",
+      record.exit_code))
+  end
   place(item)
   print_item(item)
 end
@@ -121,8 +127,8 @@ local function result_of(opt, item, outcome)
     fail(record, "limit", ("the script did not end within %g s (--seconds)")
       :format(opt.seconds))
   elseif outcome.failed or not outcome.record then
-    fail(record, "limit", outcome.failed or "the check failed: "
-      .. outcome.text)
+    fail(record, "limit", "the check failed: " .. (outcome.failed
+      or outcome.text))
   elseif first and findings.is_idle(first) then
     record.findings = {}
     return "idle", record
@@ -148,7 +154,7 @@ local function begin(opt, all, kept, item)
     return finish(item, status, record)
   end
   all:add {seconds = opt.seconds, grace = LEAST + GRACE * opt.seconds,
-    output = opt.output << 10,
+    output = OUTPUT,
     request = {command = "check", words = words_of(opt, item.path),
       memory = opt.memory << 20, allow_io = true, reads = true},
     done = function(outcome)
@@ -257,10 +263,9 @@ function ci.main(words)
   end
   local kept = verdicts.open(opt.cache, ("seconds %g orders %s strict %s "
     .. "memory %d"):format(opt.seconds, opt.orders, opt.strict, opt.memory))
-  local all <close> = setmetatable({calls.new(opt.jobs)}, {__close =
-    function(self) self[1]:close() end})
-  for _, item in ipairs(items) do begin(opt, all[1], kept, item) end
-  wait(all[1])
+  local all = calls.new(opt.jobs)
+  for _, item in ipairs(items) do begin(opt, all, kept, item) end
+  wait(all)
   if other then
     table.insert(items, other)
     finish(other, other.status, other.record)

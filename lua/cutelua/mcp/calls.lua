@@ -130,8 +130,8 @@ function Calls:finish(call, failed)
   end
   for _, path in ipairs(call.temporary or {}) do os.remove(path) end
   if not failed and not call.code then
-    failed = how == "signal" and ("the process of this call ended by signal "
-      .. "%d"):format(number) or "the process of this call ended early"
+    failed = how == "signal" and ("its process ended by signal %d"):format(
+      number) or "its process ended early"
   end
   if not call.cancelled then
     call.done {code = call.code or 1, record = call.record, cut = call.cut,

@@ -3,13 +3,13 @@
 -- environment variables.
 --
 -- A read is {what =, name =, value = see reads.value, stamp = of a file when it
--- was first read}. Programs that a script starts, C modules and the compiler
--- read files that are not recorded: then `reads.opaque` is a reason.
+-- was first read}. Programs that a script starts, modules in C and the compiler
+-- read files that are not recorded: then `reads.opaque` is true.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local sys = require "cute.sys"
 
-local reads = {list = {}, opaque = nil}
+local reads = {list = {}, opaque = false}
 
 -- Functions of Lua's libraries and of cute.core are kept here, since
 -- reads.start replaces them.
@@ -103,13 +103,12 @@ end
 function reads.start()
   local function file(path) note("file", path) end
   reads.watch_modules(file)
+  -- Lua's searchers of modules in C.
   for _, at in ipairs {4, 5} do
     local search = package.searchers[at]
     package.searchers[at] = function(name)
       local found, path = search(name)
-      if type(found) == "function" then
-        reads.opaque = "the module " .. name .. " is in C"
-      end
+      reads.opaque = reads.opaque or type(found) == "function"
       return found, path
     end
   end
@@ -123,14 +122,10 @@ function reads.start()
   precede(core, "file_kind", function(path) note("kind", path) end)
   precede(core, "folder_names", function(path) note("folder", path) end)
   precede(os, "getenv", function(name) note("variable", name) end)
-  for _, row in ipairs {{io, "popen"}, {os, "execute"}} do
-    precede(row[1], row[2], function()
-      reads.opaque = "it starts a program"
-    end)
+  for _, row in ipairs {{io, "popen"}, {os, "execute"},
+      {package, "loadlib"}, {core, "jit_compile"}} do
+    precede(row[1], row[2], function() reads.opaque = true end)
   end
-  precede(core, "jit_compile", function()
-    reads.opaque = "the compiler reads header files"
-  end)
 end
 
 return reads

@@ -97,7 +97,9 @@ describe("cutelua ci", function()
     assert.same({schemaVersion = 1, label = "cutelua", message = "1 ok",
       color = "4c1"}, (dkjson.decode(support.read(dir .. "/b.json"))))
   end)
+end)
 
+describe("cutelua ci on PTX and records", function()
   it("checks captured launches, also below a folder", function()
     put("c/1/module.ptx", [[
 .version 8.0
@@ -127,6 +129,31 @@ describe("cutelua ci", function()
     assert.matches("1 ok; 0 known;", out)
   end)
 
+  it("shows findings of PTX in a script at the script's first line", function()
+    put("s.lua", [==[
+      local cute = require "cute"
+      local k = cute.ptx [[
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x) {
+  .reg .b64 %rd<2>; .reg .b32 %r<2>;
+  ld.param.u64 %rd0, [x];
+  mov.u32 %r0, 7;
+  st.global.b32 [%rd0+64], %r0;
+  ret;
+}
+]]:kernel "k"
+      k(cute.zeros({4}, cute.i32)):launch {grid = 1, block = 1}]==])
+    ci("s.lua", "--sarif", "log.sarif")
+    local r = log_of "log.sarif".runs[1].results[1]
+    assert.equal("memory/gmem/out-of-bounds", r.ruleId)
+    local place = r.locations[1].physicalLocation
+    assert.same({"s.lua", 1}, {place.artifactLocation.uri,
+                               place.region.startLine})
+    assert.equal("access", r.relatedLocations[1].message.text)
+  end)
+
   it("adds the record of another run", function()
     put("race.lua", RACE)
     put("sub/good.lua", GOOD)
@@ -138,7 +165,10 @@ describe("cutelua ci", function()
     assert.matches("2 scripts: 1 with bugs, 1 ok", out)
     assert.equal("race/smem/missing-barrier",
                  log_of "log.sarif".runs[1].results[1].ruleId)
-    for _, wrong in ipairs {"", "[]", "{\"kind\": \"findings\"}", "1"} do
+    for _, wrong in ipairs {"", "[]", "{\"kind\": \"findings\"}", "1",
+        (record:gsub('"code":"[^"]*"', '"code":1')),
+        (record:gsub('"verdict":"bug"', '"verdict":"none"')),
+        (record:gsub('"line":%d+', '"line":"x"'))} do
       put("r.json", wrong)
       local _, err = ci("sub", "--add", "r.json")
       assert.equal("cutelua: ci: r.json is no record of findings "
@@ -147,18 +177,18 @@ describe("cutelua ci", function()
   end)
 end)
 
+local program
+
+-- Runs the command; returns the number of verdicts that were known, and the
+-- exit code.
+local function known(...)
+  local out, err, code = support.exec({program, "ci", "--cache", "kept", ...},
+                                      {cwd = dir})
+  assert.equal("", err)
+  return tonumber(out:match "; (%d+) known;"), code
+end
+
 describe("the verdicts that cutelua ci keeps", function()
-  local program
-
-  -- Runs the command; returns the number of verdicts that were known, and the
-  -- exit code.
-  local function known(...)
-    local out, err, code = support.exec({program, "ci", "--cache", "kept", ...},
-                                        {cwd = dir})
-    assert.equal("", err)
-    return tonumber(out:match "; (%d+) known;"), code
-  end
-
   before_each(function()
     program = PROGRAM
     put("s.lua", [[
@@ -198,6 +228,34 @@ describe("the verdicts that cutelua ci keeps", function()
     assert.equal(0, (known "s.lua"))
   end)
 
+  it("do not count if a file changes while the script runs", function()
+    put("n", "1")
+    put("s.lua", [[
+      local cute = require "cute"
+      local f = io.open "n"
+      local n = f:read "n"
+      f:close()
+      local k = cute.kernel("k", function(x)
+        x[cute.arch.thread_idx() * n] = 1
+      end)
+      k(cute.zeros({32}, cute.f32)):launch {grid = 1, block = 32}
+      io.open("n", "w"):write("2"):close()]])
+    assert.same({0, 0}, {known "s.lua"})
+    assert.same({0, 1}, {known "s.lua"})
+  end)
+
+  it("do not count for another path of modules", function()
+    support.must {"rm", "-r", dir .. "/m"}
+    local function known_with(path)
+      local out = support.exec({PROGRAM, "ci", "--cache", "kept", "s.lua"},
+                               {cwd = dir, env = {LUA_PATH = path}})
+      return (out:match "; (%d known)")
+    end
+    assert.equal("0 known", known_with "lib/?.lua")
+    assert.equal("1 known", known_with "lib/?.lua")
+    assert.equal("0 known", known_with "other/?.lua;lib/?.lua")
+  end)
+
   it("do not count for other options or another program", function()
     assert.equal(0, (known("--strict", "s.lua")))
     assert.equal(0, (known("--orders", "7", "s.lua")))
@@ -211,15 +269,23 @@ describe("the verdicts that cutelua ci keeps", function()
     assert.equal(0, (known "s.lua"))
     assert.equal(1, (known "s.lua"))
   end)
+end)
 
-  it("are the same as those of a check", function()
+describe("an entry of cutelua ci", function()
+  before_each(function()
+    program = PROGRAM
+    put("s.lua", GOOD)
+    assert.same({0, 0}, {known "s.lua"})
+  end)
+
+  it("has the same findings as a check", function()
     put("race.lua", RACE)
     assert.same({0, 1}, {known("race.lua", "--sarif", "first")})
     assert.same({1, 1}, {known("race.lua", "--sarif", "again")})
     assert.same(log_of "first".runs[1].results, log_of "again".runs[1].results)
   end)
 
-  it("do not count if they are damaged or could be of others", function()
+  it("does not count if it is damaged or could be of others", function()
     local entry = support.must({"sh", "-c", "ls kept/*.jit"}, {cwd = dir})
     entry = dir .. "/" .. entry:match "[^\n]+"
     local text = support.read(entry)
@@ -240,7 +306,7 @@ describe("the verdicts that cutelua ci keeps", function()
     end
   end)
 
-  it("are not those of scripts that start programs, or of errors", function()
+  it("is not that of a script that starts programs, or of an error", function()
     put("p.lua", "os.execute 'true'\n" .. GOOD)
     assert.same({0, 0}, {known "p.lua"})
     assert.same({0, 0}, {known "p.lua"})

@@ -47,6 +47,8 @@ local GRACE, LEAST = 0.2, 2
 -- The largest record that --add reads, and the output of a check that is kept
 -- for a message, in bytes.
 local LARGEST, OUTPUT = 64 << 20, 4096
+-- The verdicts of records.
+local KNOWN = {ok = true, bug = true, incomplete = true, error = true}
 
 -- Returns the words of `cutelua check` for a path.
 local function words_of(opt, path)
@@ -77,16 +79,22 @@ local function empty_record(path)
   return findings.new("check", path):record(0)
 end
 
--- Gives each finding a place, since code hosts show no others, and makes paths
--- below the current folder relative.
-local function place(item)
-  for _, f in ipairs(item.record.findings) do
-    if not f.places[1] then
-      f.places[1] = {role = "line", file = item.path, line = 1, column = 1,
-                     end_column = 1}
+-- Moves the first place in an existing file to the front, since code hosts show
+-- no others: PTX that a script contains, and modules of cutelua, have none.
+-- Without such a place, the first line of the script is the place.
+local function move_place(item, f)
+  for i, p in ipairs(f.places) do
+    if core.file_kind(p.file) == "file" then
+      return table.insert(f.places, 1, table.remove(f.places, i))
     end
   end
+  table.insert(f.places, 1, {role = "script", file = item.path, line = 1,
+                             column = 1, end_column = 1})
+end
+
+local function finish_places(item)
   findings.make_relative(item.record, os.getenv "PWD" or "/")
+  for _, f in ipairs(item.record.findings) do move_place(item, f) end
 end
 
 -- Prints an item as compilers do.
@@ -115,7 +123,7 @@ local function finish(item, status, record)
       record.command == "pytest" and "pytest" or "the script",
       record.exit_code))
   end
-  place(item)
+  finish_places(item)
   print_item(item)
 end
 
@@ -175,14 +183,44 @@ local function wait(all)
   end
 end
 
+local function are(kind, ...)
+  for i = 1, select("#", ...) do
+    if type((select(i, ...))) ~= kind then return false end
+  end
+  return true
+end
+
+-- Reports whether a value has the fields of a record that are used here.
+local function is_record(r)
+  if not (are("table", r) and r.kind == "findings" and KNOWN[r.verdict]
+      and are("table", r.findings, r.checked, r.not_checked)
+      and are("number", r.exit_code)) then
+    return false
+  end
+  for _, f in ipairs(r.findings) do
+    if not (are("table", f, f.places) and are("string", f.code, f.kind,
+        f.message, f.severity)) then
+      return false
+    end
+    for _, p in ipairs(f.places) do
+      if not (are("table", p) and are("string", p.role, p.file)
+          and are("number", p.line, p.column, p.end_column)) then
+        return false
+      end
+    end
+  end
+  for _, o in ipairs(r.not_checked) do
+    if not (are("table", o) and are("string", o.text)) then return false end
+  end
+  return true
+end
+
 -- Returns the item of a record that another run wrote; nil and a message.
 local function added(path)
   local text, why = output.read_plain(path, LARGEST)
   if not text then return nil, why end
   local record = json.decode(text)
-  local ok = type(record) == "table" and record.kind == "findings"
-    and type(record.findings) == "table" and type(record.verdict) == "string"
-  if not ok then
+  if not is_record(record) then
     return nil, core.visible(path) .. " is no record of findings "
       .. "(docs/findings.md)"
   end
@@ -262,7 +300,8 @@ function ci.main(words)
     return 1
   end
   local kept = verdicts.open(opt.cache, ("seconds %g orders %s strict %s "
-    .. "memory %d"):format(opt.seconds, opt.orders, opt.strict, opt.memory))
+    .. "memory %d path %s"):format(opt.seconds, opt.orders, opt.strict,
+    opt.memory, package.path))
   local all = calls.new(opt.jobs)
   for _, item in ipairs(items) do begin(opt, all, kept, item) end
   wait(all)

@@ -762,6 +762,32 @@ build = {
         "lua/cutelua/ptx/raw.lua",
       ["cutelua.ptx.triton"] =
         "lua/cutelua/ptx/triton.lua",
+      ["cutelua.task.bounded"] =
+        "lua/cutelua/task/bounded.lua",
+      ["cutelua.task.cheats"] =
+        "lua/cutelua/task/cheats.lua",
+      ["cutelua.task.folder"] =
+        "lua/cutelua/task/folder.lua",
+      ["cutelua.task.guard"] =
+        "lua/cutelua/task/guard.lua",
+      ["cutelua.task"] =
+        "lua/cutelua/task/init.lua",
+      ["cutelua.task.launches"] =
+        "lua/cutelua/task/launches.lua",
+      ["cutelua.task.ptx"] =
+        "lua/cutelua/task/ptx.lua",
+      ["cutelua.task.random"] =
+        "lua/cutelua/task/random.lua",
+      ["cutelua.task.referee"] =
+        "lua/cutelua/task/referee.lua",
+      ["cutelua.task.template"] =
+        "lua/cutelua/task/template.lua",
+      ["cutelua.task.timing"] =
+        "lua/cutelua/task/timing.lua",
+      ["cutelua.task.verdict"] =
+        "lua/cutelua/task/verdict.lua",
+      ["cutelua.task.worker"] =
+        "lua/cutelua/task/worker.lua",
       ["cutelua.text.asm"] =
         "lua/cutelua/text/asm.lua",
       ["cutelua.text.choice"] =

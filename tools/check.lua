@@ -299,6 +299,7 @@ local LUA_ROOMS = {
              "ptx", "text"},
   ptx = {"program", "text"},
   cache = {"program", "text", "tune"},
+  task = {"bench", "check", "findings", "mcp", "profile", "program", "text"},
   tune = {"bench", "program", "text", "kernels"},
   workshop = {"doc", "draw", "learn", "page", "program", "text"},
 }

@@ -28,19 +28,24 @@ function calls.nonce()
   return ("%016x%016x"):format(string.unpack("<i8i8", f:read(16)))
 end
 
-local function spawn() return sys.spawn {sys.program(), "mcp", "--worker"} end
+local function spawn(self)
+  return sys.spawn {sys.program(), self.command, "--worker"}
+end
 
 --- Returns an empty set of calls.
 ---@param jobs integer the most calls at a time
+---@param command? string of cutelua, whose word --worker starts a worker: "mcp"
+-- when absent
 ---@return table
-function calls.new(jobs)
-  return setmetatable({jobs = jobs, running = {}, waiting = {}}, Calls)
+function calls.new(jobs, command)
+  return setmetatable({jobs = jobs, command = command or "mcp", running = {},
+                       waiting = {}}, Calls)
 end
 
 --- Starts the worker that the next call gets, unless it would delay a call in
 -- progress.
 function Calls:prepare()
-  if not (self.spare or self.running[1]) then self.spare = spawn() end
+  if not (self.spare or self.running[1]) then self.spare = spawn(self) end
 end
 
 -- Starts calls while fewer than `jobs` run.
@@ -49,7 +54,7 @@ function Calls:start()
     local call = table.remove(self.waiting, 1)
     local process, why = self.spare, nil
     self.spare = nil
-    if not process then process, why = spawn() end
+    if not process then process, why = spawn(self) end
     if process then
       call.process, call.bytes, call.text, call.size = process, "", {}, 0
       call.nonce = calls.nonce()

@@ -468,6 +468,8 @@ program.commands = {
    run = starter "cutelua.bundle.main"},
   {"learn", "[lesson]", "the tutorial, with exercises",
    run = plain "cutelua.learn.main"},
+  {"task", "new|run|judge FOLDER", "tasks with a referee",
+   run = plain "cutelua.task"},
   {"mcp", "[options]", "serves programs that write kernels",
    run = plain "cutelua.mcp"},
   {"lsp", "[options]", "serves editors", run = plain "cutelua.lsp"},

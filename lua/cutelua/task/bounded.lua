@@ -1,0 +1,218 @@
+--- Numbers with bounds of their rounding errors: the arithmetic of references.
+--
+-- A reference computes in f64. Each number carries a bound of the error that a
+-- candidate makes which computes the same formula in a narrower type, with any
+-- order of summation. With the unit roundoff u, one operation adds u |result|
+-- (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section
+-- 2.2), the errors of operands propagate to first order and beyond (running
+-- error analysis, section 3.3), and a sum of n terms adds gamma(n - 1) times
+-- the sum of their magnitudes, gamma(n) = n u / (1 - n u) (section 4.2), for
+-- every order.
+local core = require "cute.core"
+
+local bounded = {}
+
+--- Unit roundoffs 2^-p of types with p bits of precision.
+bounded.U = {f64 = 2.0 ^ -53, f32 = 2.0 ^ -24, tf32 = 2.0 ^ -11,
+  f16 = 2.0 ^ -11, bf16 = 2.0 ^ -8, e4m3 = 2.0 ^ -4, e5m2 = 2.0 ^ -3}
+
+-- Half the distance of subnormal numbers, the error of results that underflow.
+local TINY = {f64 = 2.0 ^ -1075, f32 = 2.0 ^ -150, f16 = 2.0 ^ -25,
+  bf16 = 2.0 ^ -134, e4m3 = 2.0 ^ -10, e5m2 = 2.0 ^ -17}
+
+-- Unit roundoffs that a library function of CUDA may be wrong by: its functions
+-- have at most 4 units in the last place, which are 8 u.
+local FUNCTION = 8
+
+-- The unit roundoff of the candidate's arithmetic, and the error that the
+-- reference itself makes.
+local u, own = bounded.U.f32, bounded.U.f64
+-- Replaces smaller unit roundoffs of types, if it is set.
+local coarsest
+
+local Number = {}
+Number.__index = Number
+
+-- Returns a number with a value and an error bound.
+local function new(v, e) return setmetatable({v = v, e = e}, Number) end
+
+-- Returns the value and the error bound of a number, perhaps a plain one.
+local function parts(x)
+  if getmetatable(x) == Number then return x.v, x.e end
+  if type(x) ~= "number" then
+    core.fail("bad-argument", ("the reference computes with %s, where a number "
+      .. "is needed"):format(core.show(x)))
+  end
+  return x, 0.0
+end
+
+local function rounded(v, e) return new(v, e + (u + own) * math.abs(v)) end
+
+function Number.__add(a, b)
+  local av, ae = parts(a)
+  local bv, be = parts(b)
+  return rounded(av + bv, ae + be)
+end
+
+function Number.__sub(a, b)
+  local av, ae = parts(a)
+  local bv, be = parts(b)
+  return rounded(av - bv, ae + be)
+end
+
+function Number.__mul(a, b)
+  local av, ae = parts(a)
+  local bv, be = parts(b)
+  return rounded(av * bv, math.abs(av) * be + math.abs(bv) * ae + ae * be)
+end
+
+function Number.__div(a, b)
+  local av, ae = parts(a)
+  local bv, be = parts(b)
+  local v, least = av / bv, math.abs(bv) - be
+  if least <= 0 then return new(v, math.huge) end
+  return rounded(v, (ae + math.abs(v) * be) / least)
+end
+
+function Number.__unm(a) return new(-a.v, a.e) end
+function Number.__lt(a, b) return (parts(a)) < (parts(b)) end
+function Number.__le(a, b) return (parts(a)) <= (parts(b)) end
+
+function Number.__tostring(a) return ("%.17g +- %.3g"):format(a.v, a.e) end
+
+--- Returns the value without its bound, for comparisons.
+---@param x any
+---@return number
+function bounded.value(x) return (parts(x)) end
+
+--- Returns an exact number.
+---@param v number
+---@return table
+function bounded.exact(v) return new(v, 0.0) end
+
+--- Returns the sum of f(0), ..., f(n - 1), in any order.
+---@param n integer
+---@param f fun(i: integer): any
+---@return table
+function bounded.sum(n, f)
+  local v, e, magnitude = 0.0, 0.0, 0.0
+  for i = 0, n - 1 do
+    local tv, te = parts(f(i))
+    v, e, magnitude = v + tv, e + te, magnitude + math.abs(tv) + te
+  end
+  return new(v, e + bounded.gamma(math.max(n - 1, 0)) * magnitude)
+end
+
+--- Returns gamma(n) = n u / (1 - n u) of the candidate's arithmetic, with the
+-- reference's own error.
+---@param n integer
+---@return number
+function bounded.gamma(n)
+  local x = n * (u + own)
+  return x < 1 and x / (1 - x) or math.huge
+end
+
+--- Returns the largest of f(0), ..., f(n - 1), which rounding does not change.
+---@param n integer
+---@param f fun(i: integer): any
+---@return table
+function bounded.max(n, f)
+  local v, e = -math.huge, 0.0
+  for i = 0, n - 1 do
+    local tv, te = parts(f(i))
+    v, e = math.max(v, tv), math.max(e, te)
+  end
+  return new(v, e)
+end
+
+-- Returns f(x) with the error of x times the slope, the largest slope between
+-- both ends of x's interval, and the error of the function.
+local function apply(f, slope)
+  return function(x)
+    local xv, xe = parts(x)
+    local v = f(xv)
+    local most = xe > 0 and math.max(math.abs(slope(xv - xe)),
+      math.abs(slope(xv + xe)), math.abs(slope(xv))) or 0
+    return new(v, xe * most + FUNCTION * (u + own) * math.abs(v))
+  end
+end
+
+local function tanh(x)
+  local t = math.exp(-2 * math.abs(x))
+  t = (1 - t) / (1 + t)
+  return x < 0 and -t or t
+end
+
+bounded.sqrt = apply(math.sqrt, function(x)
+  return x > 0 and 0.5 / math.sqrt(x) or math.huge
+end)
+bounded.rsqrt = apply(function(x) return 1 / math.sqrt(x) end, function(x)
+  return x > 0 and -0.5 / (x * math.sqrt(x)) or math.huge
+end)
+bounded.log = apply(math.log, function(x)
+  return x > 0 and 1 / x or math.huge
+end)
+bounded.tanh = apply(tanh, function(x)
+  local t = tanh(x)
+  return 1 - t * t
+end)
+bounded.sin = apply(math.sin, function() return 1 end)
+bounded.cos = apply(math.cos, function() return 1 end)
+
+--- Returns e^x. The argument of exp2 is a product, whose rounding error exp
+-- multiplies by |x|.
+---@param x any
+---@return table
+function bounded.exp(x)
+  local xv, xe = parts(x)
+  local v = math.exp(xv)
+  return new(v, v * (math.exp(xe) - 1)
+    + (FUNCTION + 2 * math.abs(xv)) * (u + own) * v)
+end
+
+--- Returns x with the error of a conversion to a type.
+---@param x any
+---@param dtype string
+---@return table
+function bounded.round(x, dtype)
+  local v, e = parts(x)
+  local by = math.max(bounded.U[dtype], coarsest or 0)
+  return new(v, e + by * (math.abs(v) + e) + TINY[dtype])
+end
+
+--- Returns the exact choice of a or b, for conditions on exact values.
+---@param condition boolean
+---@param a any
+---@param b any
+function bounded.where(condition, a, b)
+  if condition then return a end
+  return b
+end
+
+--- Calls f with the arithmetic of a type; with `lowest`, all types are at least
+-- as coarse as that type.
+---@param dtype string
+---@param lowest string?
+---@param f fun(): any
+function bounded.with(dtype, lowest, f)
+  coarsest = lowest and bounded.U[lowest]
+  u = math.max(bounded.U[dtype], coarsest or 0)
+  local ok, result = xpcall(f, function(message) return message end)
+  u, coarsest = bounded.U.f32, nil
+  if not ok then error(result, 0) end
+  return result
+end
+
+--- Returns the value and the bound of an output of the reference. An output of
+-- a float type includes the conversion to that type; integers are exact.
+---@param x any
+---@param dtype string
+---@return number value
+---@return number bound
+function bounded.output(x, dtype)
+  if bounded.U[dtype] then x = bounded.round(x, dtype) end
+  return parts(x)
+end
+
+return bounded
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,379 @@
+--- Reads a task's folder, and makes the cases of a judgement: sizes, inputs,
+-- expected outputs with error bounds. docs/tasks.md describes the task file.
+local bounded = require "cutelua.task.bounded"
+local core = require "cute.core"
+local errors = require "cutelua.text.errors"
+local files = require "cutelua.text.output"
+local random = require "cutelua.task.random"
+local script = require "cutelua.program.script"
+local sign = require "cute.lang.signature"
+
+local folder = {}
+
+-- The largest size of a file of a task, in bytes, and of a case's tensors.
+local LARGEST, MOST_ELEMENTS = 4 << 20, 1 << 22
+
+local FIELDS = {name = true, text = true, args = true, sizes = true,
+  held = true, fits = true, seeds = true, speed = true, flops = true,
+  bytes = true, target = true, compute = true, reference = true, rival = true}
+
+local Task = {}
+Task.__index = Task
+
+-- Raises an error about the task.
+local function wrong(text, ...)
+  core.fail("bad-argument", "the task " .. text:format(...))
+end
+
+--- Reads a plain file of a task or of a candidate. Raises [io].
+---@param path string
+---@return string
+function folder.text(path)
+  local text, why = files.read_plain(path, LARGEST)
+  if not text then core.fail("io", (why:gsub(" %[io%]$", ""))) end
+  return text
+end
+
+---------------------------------------------------------------------------
+-- The task file
+---------------------------------------------------------------------------
+
+local function is_size(v) return math.type(v) == "integer" and v >= 1 end
+
+-- Checks an argument {name, type, shape, "out"?, fill =, kinds =}.
+local function check_arg(t, i, arg, known)
+  if type(arg) ~= "table" or type(arg[1]) ~= "string"
+    or not arg[1]:find "^%a%w*$" then
+    wrong("needs a name, a type and a shape as argument %d, not %s", i,
+          core.show(arg))
+  end
+  local name = arg[1]
+  if known[name] then wrong("has two arguments %s", name) end
+  known[name] = true
+  if not pcall(core.buffer, arg[2], 1) then
+    wrong("gives argument %s the type %s, which is none", name,
+          core.show(arg[2]))
+  end
+  if type(arg[3]) ~= "table" and type(arg[3]) ~= "function" then
+    wrong("needs a shape of argument %s: a list of sizes, or a function", name)
+  end
+  if arg[4] ~= nil and arg[4] ~= "out" then
+    wrong("marks argument %s as %s, where only \"out\" is known", name,
+          core.show(arg[4]))
+  end
+  t.out[#t.out + 1] = arg[4] and arg or nil
+end
+
+local function check_sizes(t)
+  if type(t.sizes) ~= "table" or type(t.sizes[1]) ~= "table" then
+    wrong "needs `sizes`, a list of tables such as {M = 64, N = 33}"
+  end
+  for _, s in ipairs(t.sizes) do
+    for name in pairs(t.sizes[1]) do
+      if not is_size(s[name]) then
+        wrong("needs a whole number above 0 as size %s, not %s", name,
+              core.show(s[name]))
+      end
+    end
+  end
+  for name, range in pairs(t.held or {}) do
+    if type(range) ~= "table" or not (is_size(range[1]) and is_size(range[2])
+        and range[1] <= range[2]) then
+      wrong("needs held.%s = {least, most}, not %s", name, core.show(range))
+    end
+  end
+end
+
+local function check(t, path)
+  if type(t) ~= "table" then
+    wrong("file %s returns %s, where a table is needed", path, core.show(t))
+  end
+  for k in pairs(t) do
+    if not FIELDS[k] then sign.unknown("field", tostring(k), FIELDS, "task") end
+  end
+  if type(t.reference) ~= "function" then
+    wrong("%s has no reference: a function that returns the expected outputs "
+      .. "is needed", core.show(t.name or path))
+  end
+  if type(t.name) ~= "string" or type(t.text) ~= "string" then
+    wrong "needs a name and a text"
+  end
+  if type(t.args) ~= "table" or not t.args[1] then wrong "needs `args`" end
+  t.out = {}
+  local known = {}
+  for i, arg in ipairs(t.args) do check_arg(t, i, arg, known) end
+  if not t.out[1] then wrong "has no output: no argument is marked \"out\"" end
+  check_sizes(t)
+  t.compute = t.compute or "f32"
+  if not bounded.U[t.compute] then
+    wrong("computes in %s, which is no float type", core.show(t.compute))
+  end
+  t.seeds = t.seeds or {1, 2}
+  return t
+end
+
+--- Reads the task of a folder. Raises an error in one sentence.
+---@param path string
+---@return table
+function folder.read(path)
+  if core.file_kind(path) ~= "folder" then
+    core.fail("io", ("cannot read the task %s: it is no folder"):format(
+      core.visible(path)))
+  end
+  local file = path .. "/task.lua"
+  local text = folder.text(file)
+  local t = check(script.load(text, "@" .. file)(), file)
+  t.path = path
+  return setmetatable(t, Task)
+end
+
+---------------------------------------------------------------------------
+-- Shapes and inputs
+---------------------------------------------------------------------------
+
+--- Returns the shape of an argument at some sizes.
+---@param arg table
+---@param s table<string, integer>
+---@return integer[]
+function folder.shape(arg, s)
+  local list = arg[3]
+  if type(list) == "function" then list = list(s) end
+  local out, n = {}, 1
+  for i, e in ipairs(list) do
+    out[i] = s[e] or e
+    if math.type(out[i]) ~= "integer" or out[i] < 1 then
+      wrong("has no size %s, which argument %s needs", core.show(e), arg[1])
+    end
+    n = n * out[i]
+  end
+  if n > MOST_ELEMENTS then
+    wrong("makes argument %s with %d elements: at most %d", arg[1], n,
+          MOST_ELEMENTS)
+  end
+  return out, n
+end
+
+-- Ways to fill an input: functions of a source of random numbers, the sizes,
+-- the coordinate and the kind of a mask.
+local FILLS = {
+  normal = function(r) return r:normal() end,
+  uniform = function(r) return r:float() end,
+  positive = function(r) return 0.5 + 1.5 * r:float() end,
+}
+
+-- Kinds of masks: functions that report whether element (i, j) is visible.
+local MASKS = {
+  all = function() return true end,
+  causal = function(_, i, j) return j <= i end,
+  random = function(r, i, j) return i == j or r:float() < 0.5 end,
+}
+
+local function filler(arg, s, mask)
+  local fill = arg.fill or "normal"
+  if fill == "mask" then
+    return function(r, c) return MASKS[mask](r, c[#c - 1], c[#c]) and 1 or 0 end
+  end
+  if type(fill) == "function" then
+    return function(r, c) return fill(r, s, table.unpack(c)) end
+  elseif type(fill) == "table" then
+    local lo, hi = s[fill[1]] or fill[1], s[fill[2]] or fill[2]
+    return function(r) return r:integer(lo, hi) end
+  end
+  return FILLS[fill] or wrong("fills argument %s by %s, an unknown way",
+                              arg[1], core.show(fill))
+end
+
+-- Calls f with each coordinate of a shape, the last index fastest.
+local function each(shape, f)
+  local c, rank = {}, #shape
+  for k = 1, rank do c[k] = 0 end
+  while true do
+    f(c)
+    local k = rank
+    while k >= 1 do
+      c[k] = c[k] + 1
+      if c[k] < shape[k] then break end
+      c[k] = 0
+      k = k - 1
+    end
+    if k < 1 then return end
+  end
+end
+
+--- Returns the inputs of a case: buffers by name.
+---@param case table
+---@param seed integer
+---@param integers? boolean of integer types only
+---@return table<string, any>
+function Task:inputs(case, seed, integers)
+  local out = {}
+  for i, arg in ipairs(self.args) do
+    if not (arg[4] or integers and bounded.U[arg[2]]) then
+      local r = random.new(seed * 1009 + i)
+      local values, value = {}, filler(arg, case.sizes, case.mask)
+      each(folder.shape(arg, case.sizes), function(c)
+        values[#values + 1] = value(r, c)
+      end)
+      out[arg[1]] = core.buffer_from(arg[2], values)
+    end
+  end
+  return out
+end
+
+--- Returns what a reference sees: sizes, and functions of coordinates that
+-- return elements of inputs. Elements of float types carry a bound of 0.
+local function view(self, case, inputs)
+  local a = setmetatable({}, {__index = case.sizes})
+  for _, arg in ipairs(self.args) do
+    local b = inputs[arg[1]]
+    if b then
+      local shape = folder.shape(arg, case.sizes)
+      local float = bounded.U[arg[2]]
+      local memo = {}
+      a[arg[1]] = function(...)
+        local at = 0
+        for k = 1, #shape do
+          local x = select(k, ...)
+          if math.type(x) ~= "integer" or x < 0 or x >= shape[k] then
+            wrong("reads element %s of mode %d of %s, which has %d",
+                  core.show(x), k - 1, arg[1], shape[k])
+          end
+          at = at * shape[k] + x
+        end
+        if not float then return b[at] end
+        local x = memo[at] or bounded.exact(b[at])
+        memo[at] = x
+        return x
+      end
+    end
+  end
+  return a
+end
+
+--- Returns the expected outputs of a case: {name = {value =, bound =}}, lists
+-- in the order of memory. Raises an error in one sentence if the reference
+-- fails.
+---@param case table
+---@param inputs table of Task:inputs
+---@param lowest string? assumes that all types are at least as coarse as this
+---@return table
+function Task:expected(case, inputs, lowest)
+  local failed
+  local out = bounded.with(self.compute, lowest, function()
+    local found = {}
+    local ok, why = xpcall(function()
+      local f = self.reference(view(self, case, inputs), bounded)
+      for _, arg in ipairs(self.out) do
+        local one = f[arg[1]]
+        if type(one) ~= "function" then
+          wrong("has a reference that returns no function for output %s",
+                arg[1])
+        end
+        local value, bound = {}, {}
+        each(folder.shape(arg, case.sizes), function(c)
+          local n = #value + 1
+          value[n], bound[n] = bounded.output(one(table.unpack(c)), arg[2])
+        end)
+        found[arg[1]] = {value = value, bound = bound}
+      end
+    end, errors.capture)
+    if not ok then failed = errors.told(why).message end
+    return found
+  end)
+  if failed then
+    core.fail("lua", ("the reference of task %s failed: %s"):format(self.name,
+      failed))
+  end
+  return out
+end
+
+---------------------------------------------------------------------------
+-- Cases
+---------------------------------------------------------------------------
+
+local function sizes_text(s)
+  local names, out = {}, {}
+  for name in pairs(s) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do out[i] = ("%s = %d"):format(name, s[name]) end
+  return table.concat(out, ", ")
+end
+
+local function masked(self)
+  for _, arg in ipairs(self.args) do
+    if arg.fill == "mask" then return arg.kinds or {"causal"} end
+  end
+end
+
+--- Returns the cases of the public sizes.
+---@return table[]
+function Task:public()
+  local list, kinds = {}, masked(self)
+  for i, s in ipairs(self.sizes) do
+    list[i] = {sizes = s, seeds = self.seeds,
+               mask = kinds and kinds[(i - 1) % #kinds + 1],
+               name = sizes_text(s)}
+  end
+  return list
+end
+
+-- Returns sizes that the referee draws, which differ from the public ones.
+local function drawn(self, r)
+  for _ = 1, 200 do
+    local s, new = {}, true
+    for name, v in pairs(self.sizes[1]) do
+      local range = self.held[name]
+      s[name] = range and r:integer(range[1], range[2]) or v
+    end
+    for _, one in ipairs(self.sizes) do
+      local same = true
+      for name, v in pairs(one) do same = same and s[name] == v end
+      new = new and not same
+    end
+    if new and (not self.fits or self.fits(s)) then return s end
+  end
+  wrong "has no sizes in `held` that differ from `sizes` and that `fits` allows"
+end
+
+--- Returns the cases that the referee draws from a secret.
+---@param secret integer
+---@param count integer
+---@return table[]
+function Task:held_back(secret, count)
+  local list, r, kinds = {}, random.new(secret), masked(self)
+  local function add(sizes, mask)
+    list[#list + 1] = {sizes = sizes, held = true, mask = mask,
+      seeds = {r:integer(1 << 20, 1 << 40), r:integer(1 << 20, 1 << 40)},
+      name = sizes_text(sizes)}
+  end
+  if kinds then
+    add(self.sizes[1], "all")
+    list[1].unmasked = true
+  end
+  for i = 1, self.held and count or 0 do
+    add(drawn(self, r), kinds and kinds[(i - 1) % #kinds + 1])
+  end
+  if not self.held then add(self.sizes[1], kinds and kinds[1]) end
+  return list
+end
+
+--- Returns the seconds that the launch of the speed sizes takes at least on a
+-- card: the tensors pass through memory once, and the operations run at the
+-- card's rate of multiply-adds.
+---@param s table sizes
+---@param card table of cutelua.profile.cards
+---@return number
+function Task:limit(s, card)
+  local bytes = 0
+  for _, arg in ipairs(self.args) do
+    local _, n = folder.shape(arg, s)
+    bytes = bytes + n * core.buffer(arg[2], 1).nbytes
+  end
+  if self.bytes then bytes = self.bytes(s) end
+  local flops = self.flops and self.flops(s) or 0
+  local rate = 2 * 128 * card.sms * card.clock
+  return math.max(bytes / card.dram, flops / rate)
+end
+
+return folder
+-- SPDX-License-Identifier: MIT

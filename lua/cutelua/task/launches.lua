@@ -1,0 +1,174 @@
+--- The launches of a candidate, as evidence: how many it made in each call, in
+-- what they differ between calls, which of them no output needs, and whether
+-- the host changed tensors.
+--
+-- What a candidate launches must depend on the sizes alone, so that calls with
+-- other inputs launch the same. Tensors of its own get their first contents
+-- back at the start of each call, so that no call can leave results to the
+-- next one.
+local core = require "cute.core"
+local kernel = require "cute.lang.kernel"
+
+local launches = {}
+
+local Log = {}
+Log.__index = Log
+
+--- Starts to record.
+---@return table
+function launches.new()
+  return setmetatable({calls = {}, early = 0, current = nil, args = {},
+    own = {}, host = {}, dead = {}, changed = {}}, Log)
+end
+
+--- Ends the part before the first call.
+function Log:loaded() self.is_loaded = true end
+
+--- Sets the arguments of the task.
+---@param list table[] {name =, out =, buffer =, given = bytes of an input}
+function Log:watch(list)
+  self.list = list
+  for _, a in ipairs(list) do self.args[a.buffer] = a end
+end
+
+--- Starts a call.
+function Log:start()
+  self.current = {launches = {}, seen = {}, count = 0, key = {}}
+  self.calls[#self.calls + 1] = self.current
+  for _, a in ipairs(self.list) do
+    self.current.seen[a.buffer] = a.buffer:bytes()
+  end
+end
+
+-- Records that the host wrote a tensor.
+local function host_wrote(self, name)
+  if #self.host < 20 then table.insert(self.host, name) end
+end
+
+-- Returns the name of a buffer in this call, and records its contents if it is
+-- new, and changes by the host if it is not.
+local function buffer_name(self, call, b)
+  local arg = self.args[b]
+  local last = call.seen[b]
+  if last then
+    if b:bytes() ~= last then
+      host_wrote(self, arg and arg.name or "a tensor of its own")
+    end
+    return arg and arg.name or call.names[b]
+  end
+  local first = self.own[b]
+  if first then
+    b:set_bytes(first)
+  else
+    first = b:bytes()
+    self.own[b] = first
+  end
+  call.count = call.count + 1
+  call.names = call.names or {}
+  call.names[b] = "own" .. call.count
+  call.seen[b] = first
+  call.key[#call.key + 1] = first
+  return call.names[b]
+end
+
+--- Records a launch before it runs.
+---@param program table
+---@param launch table as core.sim_run takes it
+---@return table note with a key that tells it from other launches
+function Log:before(program, launch)
+  if not self.is_loaded then self.early = self.early + 1 end
+  local call = self.current
+  local words = {tostring(program.fn), table.concat(launch.grid, ","),
+                 table.concat(launch.block, ",")}
+  local note = {program = program, args = {}}
+  for i, v in ipairs(launch.args) do
+    if core.typename(v[1]) == "buffer" then
+      note.args[i] = v[1]
+      words[#words + 1] = ("%s+%s:%s"):format(call
+        and buffer_name(self, call, v[1]), v[2], v[3])
+    else
+      words[#words + 1] = tostring(v[2])
+    end
+  end
+  note.key = table.concat(words, ";")
+  if call then
+    table.insert(call.launches, note)
+    table.insert(call.key, note.key)
+  end
+  return note
+end
+
+--- Records the contents of memory after a launch.
+---@param program table
+---@param launch table
+function Log:after(program, launch)
+  local call = self.current
+  if not call then return end
+  for i, v in ipairs(launch.args) do
+    if core.typename(v[1]) == "buffer" and kernel.may_write(program.info, i)
+    then
+      call.seen[v[1]] = v[1]:bytes()
+    end
+  end
+end
+
+-- Records the launches whose results no output needs, by walking back from the
+-- last launch.
+local function find_dead(self, call)
+  local live = {}
+  for _, a in ipairs(self.list) do live[a.buffer] = a.out end
+  for n = #call.launches, 1, -1 do
+    local note, needed = call.launches[n], false
+    local info = note.program.info
+    for i, b in pairs(note.args) do
+      needed = needed or live[b] and kernel.may_write(info, i)
+    end
+    if not needed then
+      self.dead[info.name] = true
+    end
+    for i, b in pairs(note.args) do
+      local read = info.args[i].read or info.addresses
+      if needed and read then live[b] = true end
+    end
+  end
+end
+
+--- Ends a call.
+function Log:finish()
+  local call = self.current
+  find_dead(self, call)
+  for _, a in ipairs(self.list) do
+    local now = a.buffer:bytes()
+    if now ~= call.seen[a.buffer] then host_wrote(self, a.name) end
+    if not a.out and now ~= a.given then self.changed[a.name] = true end
+  end
+  call.key = table.concat(call.key, "\n")
+  self.current = nil
+end
+
+local function sorted(set)
+  local list = {}
+  for name in pairs(set) do list[#list + 1] = name end
+  table.sort(list)
+  return list
+end
+
+--- Returns the evidence as plain data: early = launches before the first call,
+-- counts = launches of each call, other = the number of the first call that
+-- launched otherwise than the last one, dead = kernels whose results nothing
+-- needs, host = tensors that the host wrote, changed = inputs that changed.
+---@return table
+function Log:evidence()
+  local counts, other = {}, nil
+  local last = self.calls[#self.calls]
+  for i, call in ipairs(self.calls) do
+    counts[i] = #call.launches
+    if not other and call.key ~= last.key then other = i end
+  end
+  return {early = self.early, counts = counts, other = other,
+          dead = sorted(self.dead), host = self.host,
+          changed = sorted(self.changed)}
+end
+
+return launches
+-- SPDX-License-Identifier: MIT

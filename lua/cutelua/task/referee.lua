@@ -1,0 +1,350 @@
+--- Judges a candidate for a task: runs it in processes of their own, compares
+-- its outputs with the reference, looks for cheats, and scores its speed.
+local bounded = require "cutelua.task.bounded"
+local calls = require "cutelua.mcp.calls"
+local cards = require "cutelua.profile.cards"
+local cheats = require "cutelua.task.cheats"
+local core = require "cute.core"
+local folder = require "cutelua.task.folder"
+local gpu = require "cute.gpu"
+local sys = require "cute.sys"
+
+local referee = {}
+
+-- A candidate may use another formula than the reference, whose errors add up
+-- in another way: twice the derived bound is allowed.
+local SLACK = 2
+
+-- The most bytes that a candidate may print in one process.
+local OUTPUT = 1 << 16
+
+---------------------------------------------------------------------------
+-- Processes
+---------------------------------------------------------------------------
+
+local function hex(bytes)
+  return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+end
+
+local function unhex(text)
+  return (text:gsub("%x%x", function(h)
+    return string.char(tonumber(h, 16))
+  end))
+end
+
+-- Runs a request in a new process; returns the outcome of cutelua.mcp.calls.
+local function ask(request, seconds)
+  local set, outcome = calls.new(1, "task"), nil
+  local call = {request = request, seconds = seconds, grace = 0,
+    output = OUTPUT, done = function(o) outcome = o end}
+  set:add(call)
+  while not outcome do
+    if sys.poll({call.process}, set:patience(0.5)) then set:receive(call) end
+    if call.cut and not outcome then
+      set:cancel(call)
+      outcome = {text = "", failed = ("the candidate printed more than %d "
+        .. "bytes"):format(OUTPUT)}
+    end
+    set:expire()
+  end
+  set:close()
+  return outcome
+end
+
+-- Returns the request of a case for a candidate.
+local function request_of(task, candidate, case, opts)
+  local args = {}
+  for i, arg in ipairs(task.args) do
+    args[i] = {name = arg[1], dtype = arg[2], out = arg[4] and true,
+               shape = (folder.shape(arg, case.sizes))}
+  end
+  return {name = candidate.name, text = candidate.text,
+    launch = candidate.launch, args = args, sizes = case.sizes, calls = {},
+    memory = opts.memory, check = case.check}
+end
+
+-- Adds a call with these inputs to a request.
+local function add_call(request, inputs, seed)
+  local given = {}
+  for name, b in pairs(inputs) do given[name] = hex(b:bytes()) end
+  table.insert(request.calls, {inputs = given, seed = seed})
+end
+
+---------------------------------------------------------------------------
+-- Comparison
+---------------------------------------------------------------------------
+
+-- Returns whether a value is within the bound of the expected one.
+local function within(got, want, bound)
+  if got == want then return true end
+  if bound == math.huge then return got == got end
+  return math.abs(got - want) <= SLACK * bound
+end
+
+-- Returns the coordinate of element i as text.
+local function place(shape, i)
+  local c = {}
+  for k = #shape, 1, -1 do c[k], i = i % shape[k], i // shape[k] end
+  return ("(%s)"):format(table.concat(c, ","))
+end
+
+-- Compares the outputs of a call with expected ones. Returns nil if all are
+-- within their bounds, else a table about the first that is not; and the
+-- largest error as a share of its bound.
+local function compare(task, case, got, expected)
+  local first, count, worst = nil, 0, 0.0
+  for _, arg in ipairs(task.out) do
+    local name, e = arg[1], expected[arg[1]]
+    local b = core.buffer_from(arg[2], got[name])
+    for i = 1, #e.value do
+      local x, want, bound = b[i - 1], e.value[i], e.bound[i]
+      if type(x) == "boolean" then x = x and 1 or 0 end
+      if not within(x, want, bound) then
+        count = count + 1
+        first = first or {name = name, at = place(folder.shape(arg, case.sizes),
+          i - 1), got = x, want = want, bound = SLACK * bound}
+      elseif bound > 0 and bound < math.huge then
+        worst = math.max(worst, math.abs(x - want) / (SLACK * bound))
+      end
+    end
+  end
+  if first then first.count = count end
+  return first, worst
+end
+
+local function same_outputs(task, a, b)
+  for _, arg in ipairs(task.out) do
+    if a[arg[1]] ~= b[arg[1]] then return false end
+  end
+  return true
+end
+
+-- Reports whether two expectations differ beyond their bounds.
+local function expectations_vary(task, a, b)
+  for _, arg in ipairs(task.out) do
+    local x, y = a[arg[1]], b[arg[1]]
+    for i = 1, #x.value do
+      if not within(x.value[i], y.value[i], x.bound[i] + y.bound[i]) then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+-- Types coarser than a task's, the finest first, with the names to report.
+local COARSER = {{"f32", "f32"}, {"f16", "f16 or tf32"}, {"bf16", "bf16"},
+                 {"e4m3", "8 bits"}}
+
+-- Returns the name of the type whose bounds the wrong outputs fit; nil if there
+-- is none.
+local function coarse(task, case, inputs, got)
+  for _, row in ipairs(COARSER) do
+    if bounded.U[row[1]] > bounded.U[task.compute]
+      and not compare(task, case, got, task:expected(case, inputs, row[1]))
+    then
+      return row[2]
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Cases
+---------------------------------------------------------------------------
+
+-- What two calls of a case get: the inputs of the first seed, of the second,
+-- and of the first again in another schedule.
+local ORDER = {1, 2, 1}
+
+-- Adds to a case's result how the outputs compare.
+local function compare_calls(task, c, inputs, expected)
+  local case, first = c.case, nil
+  c.varies = expectations_vary(task, expected[1], expected[2])
+  for i, out in ipairs(c.facts.outputs) do
+    local k, got = ORDER[i], {}
+    for name, text in pairs(out) do got[name] = unhex(text) end
+    first = first or got
+    local call = {same = same_outputs(task, got, first)}
+    call.wrong, call.error = compare(task, case, got, expected[k])
+    if call.wrong then
+      call.stale = i == 2 and not call.same and c.varies
+        and not compare(task, case, got, expected[1])
+      c.coarse = c.coarse or coarse(task, case, inputs[k], got)
+      c.wrong = c.wrong or call.wrong
+    end
+    c.calls[i] = call
+    c.error = math.max(c.error or 0, call.error)
+  end
+  c.unsteady = c.calls[3] and not c.calls[3].same
+end
+
+local NOTHING = {attempts = {}, counts = {}, dead = {}, host = {}, changed = {},
+                 outputs = {}, early = 0}
+
+-- Runs a candidate for one case; returns evidence (see cutelua.task.cheats).
+local function run_case(task, candidate, case, opts)
+  local inputs, expected = {}, {}
+  for k, seed in ipairs(case.seeds) do
+    inputs[k] = task:inputs(case, seed)
+    expected[k] = task:expected(case, inputs[k])
+  end
+  local request = request_of(task, candidate, case, opts)
+  for i, k in ipairs(ORDER) do add_call(request, inputs[k], i) end
+  local o = ask(request, opts.seconds)
+  local record = o.record
+  local c = {case = case, calls = {}, failed = o.failed,
+    facts = record and record.evidence or NOTHING,
+    findings = record and record.findings or {},
+    verdict = record and record.verdict}
+  compare_calls(task, c, inputs, expected)
+  c.ok = not (c.failed or c.wrong or c.unsteady or c.verdict == "bug"
+    or c.verdict == "error")
+  return c
+end
+
+---------------------------------------------------------------------------
+-- Reasons
+---------------------------------------------------------------------------
+
+local function number(x)
+  return math.type(x) == "float" and ("%.9g"):format(x) or tostring(x)
+end
+
+-- Returns a sentence about what is wrong with a case, apart from cheats.
+local function reason(c)
+  local w = c.wrong
+  if c.failed then return c.failed end
+  for _, f in ipairs(c.findings) do
+    if f.severity == "error" then return f.message end
+  end
+  if #c.facts.host > 0 then
+    return ("the host wrote %s: kernels must do the work"):format(
+      c.facts.host[1])
+  elseif w then
+    return ("%s%s is %s, expected is %s with an error of at most %.3g; %d "
+      .. "elements are wrong"):format(w.name, w.at, number(w.got),
+      number(w.want), w.bound, w.count)
+  elseif c.facts.other then
+    return "what the candidate launches depends on more than the sizes"
+  elseif c.unsteady then
+    return "two runs of the same inputs differ: the results must not depend on "
+      .. "the schedule"
+  elseif not c.ok then
+    return "the candidate failed"
+  end
+end
+
+-- Adds to the verdict what speaks against the candidate.
+local function decide(v, cases)
+  v.cheat, v.reason = cheats.find(cases)
+  for _, c in ipairs(cases) do
+    local one = {name = c.case.name, held = c.case.held or false,
+                 mask = c.case.mask, error = c.error or 0, reason = reason(c)}
+    v.cases[#v.cases + 1] = one
+    v.reason = v.reason or one.reason
+    if not v.findings[1] then
+      for i, f in ipairs(c.findings) do v.findings[i] = f end
+    end
+  end
+  v.verdict = v.reason and "rejected" or "accepted"
+end
+
+---------------------------------------------------------------------------
+-- Speed
+---------------------------------------------------------------------------
+
+-- Returns the request of the speed case, which no reference is computed for.
+-- The worker fills inputs of float types.
+local function speed_request(task, candidate, opts)
+  local case = {sizes = task.speed, mask = "causal"}
+  local request = request_of(task, candidate, case, opts)
+  add_call(request, task:inputs(case, 1, true), 1)
+  return request
+end
+
+-- Adds the speed by the cost model to the verdict.
+local function estimated(v, task, candidate, opts)
+  local request = speed_request(task, candidate, opts)
+  request.estimate = opts.card
+  local o = ask(request, opts.seconds)
+  local e = o.record and o.record.evidence
+  if not e or o.record.verdict == "error" then
+    v.speed = {by = "estimate", failed = o.failed
+      or o.record and o.record.findings[1] and o.record.findings[1].message
+      or "the estimate failed"}
+    return
+  end
+  v.speed = {by = "estimate", seconds = e.seconds}
+end
+
+-- Adds the speed on the GPU to the verdict; returns false without a GPU.
+local function measured(v, task, candidate, opts)
+  if opts.gpu == false or not gpu.available() then return false end
+  local request = speed_request(task, candidate, opts)
+  request.gpu = {rival = opts.rival}
+  local o = ask(request, opts.seconds * 10)
+  local e = o.record and o.record.evidence
+  local times = e and e.times
+  if not times then
+    v.speed = {by = "gpu", failed = o.failed or "the measurement failed"}
+    return true
+  end
+  v.speed = {by = "gpu", seconds = times.cold, hot = times.hot,
+             rival = times.rival}
+  return true
+end
+
+-- Adds the speed of an accepted candidate, and its score, to the verdict.
+local function score(v, task, candidate, opts)
+  v.score = 0
+  if v.verdict ~= "accepted" or not task.speed then return end
+  local card = cards.card(opts.card)
+  if not measured(v, task, candidate, opts) then
+    estimated(v, task, candidate, opts)
+  end
+  local s = v.speed
+  s.card, s.target = card.name, task.target or 1
+  if not s.seconds then return end
+  s.limit = card.launch + task:limit(task.speed, card)
+  s.share = s.limit / s.seconds
+  v.score = math.min(100, math.floor(100 * s.share / s.target + 0.5))
+end
+
+---------------------------------------------------------------------------
+-- The verdict
+---------------------------------------------------------------------------
+
+--- Judges a candidate. Returns {task =, candidate =, verdict = "accepted" or
+-- "rejected", cheat =, reason =, cases =, findings =, speed =, score =, secret
+-- =}.
+---@param task table of cutelua.task.folder
+---@param candidate table {name =, text =, launch = text?}
+---@param opts table {secret: integer, seconds: number, memory: integer, card:
+-- string, held: integer, gpu: boolean?, rival: string?}; held = 0: only the
+-- public cases, without a score
+---@return table
+function referee.judge(task, candidate, opts)
+  local v = {task = task.name, candidate = candidate.name, cases = {},
+             findings = {}}
+  local cases, ok = {}, true
+  local function run(list)
+    for i, case in ipairs(list) do
+      case.check = i == 1 and not case.held and opts.seconds / 4 or nil
+      cases[#cases + 1] = run_case(task, candidate, case, opts)
+      ok = ok and cases[#cases].ok
+    end
+  end
+  run(task:public())
+  if opts.held > 0 and ok then
+    run(task:held_back(opts.secret, opts.held))
+  end
+  decide(v, cases)
+  if opts.held > 0 then
+    v.secret = ("%016x"):format(opts.secret)
+    score(v, task, candidate, opts)
+  end
+  return v
+end
+
+return referee
+-- SPDX-License-Identifier: MIT

@@ -543,8 +543,10 @@ do
   rule("every folder has a README.md that says what it holds", TRACKED,
     function(path, _, complain)
       local folder = path:match "^(.*)/[^/]+$"
-      -- The folders of spec/faults are error kinds and need no README.md.
-      if (folder or ""):find "^spec/faults/" then return end
+      -- The folders of spec/faults are error kinds, and those of
+      -- examples/tasks are tasks. They need no README.md.
+      if (folder or ""):find "^spec/faults/"
+        or (folder or ""):find "^examples/tasks/" then return end
       if folders[folder] == path and not has[folder] then
         complain(1, folder .. "/README.md is missing")
       end

@@ -3,6 +3,40 @@
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
+-- Y[i] = 2 X[i] + Y0[i]
+local PTX = [[
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry axpy(.param .u64 px, .param .u64 p0, .param .u64 py,
+                     .param .u32 pn)
+{
+  .reg .pred %p;
+  .reg .b32 %r<6>;
+  .reg .f32 %f<4>;
+  .reg .b64 %rd<8>;
+  ld.param.u64 %rd1, [px];
+  ld.param.u64 %rd2, [p0];
+  ld.param.u64 %rd3, [py];
+  ld.param.u32 %r1, [pn];
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.s32 %r4, %r2, 128, %r3;
+  setp.ge.s32 %p, %r4, %r1;
+  @%p bra done;
+  mul.wide.s32 %rd4, %r4, 4;
+  add.s64 %rd5, %rd1, %rd4;
+  add.s64 %rd6, %rd2, %rd4;
+  add.s64 %rd7, %rd3, %rd4;
+  ld.global.f32 %f1, [%rd5];
+  ld.global.f32 %f2, [%rd6];
+  fma.rn.f32 %f3, %f1, 0f40000000, %f2;
+  st.global.f32 [%rd7], %f3;
+done:
+  ret;
+}
+]]
+
 local folder
 
 -- Runs `cutelua task` with these words; returns its output, its errors, and the
@@ -57,6 +91,114 @@ describe("cutelua task", function()
       changed("2 * x", "3 * x"))
     assert.equal(1, code)
     assert.matches("Y%(0%) is .*, expected is .* an error of at most", out)
+  end)
+
+  it("judges PTX with a LAUNCH description", function()
+    local ptx = support.write(folder .. "/axpy.ptx", PTX)
+    local launch = support.write(folder .. "/launch.lua", [[
+return {entry = "axpy", grid = (N + 127) // 128, block = 128,
+        args = {"X", "Y0", "Y", "N"}}]])
+    local function judge()
+      return task("judge", folder .. "/axpy", ptx, "--launch", launch,
+                  "--no-gpu")
+    end
+    local out, err, code = judge()
+    assert.equal(0, code, err .. out)
+    support.write(ptx, support.change(PTX, "0f40000000", 1, "0f40400000"))
+    out, err, code = judge()
+    assert.equal(1, code, err)
+    assert.matches("Y%(0%) is", out)
+    err, code = select(2, task("judge", folder .. "/axpy", ptx))
+    assert.equal(3, code)
+    assert.matches("%-%-launch names its LAUNCH description", err)
+  end)
+end)
+
+-- Candidates that fail, and what the referee says about each.
+local BAD = {
+  {"while true do end", "the call was stopped: its limit is 2 s", "2"},
+  {"return function() while true do end end", "its limit is 2 s", "2"},
+  {"return 7", "returned 7, where a function"},
+  {"return function(a) return a.X end", "returned a tensor of shape"},
+  {"return function(a) return 1 end", "must write its results to Y"},
+  {"return function(a) a.Y[0] = 1 end", "the host wrote Y"},
+  {"return function(a) end", "launched no kernel"},
+  {"x = ", "candidate.lua:1:"},
+  {"error {}", ""},
+  {"local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e6) .. i end",
+   "memory"},
+  {"for i = 1, 1e9 do print(('x'):rep(10000)) end",
+   "printed more than 65536 bytes"},
+  {"local function f() return pcall(f) end f() return f", ""},
+  {"return setmetatable({}, {__call = error})", "where a function"},
+  {"print(('x'):rep(1000)) error('\\0\\255')", ""},
+}
+
+-- Task files that cannot be used, and what the referee says about each.
+local TASKS = {
+  {"reference = function(a)", "refer = function(a)", "field 'refer'"},
+  {"reference = function(a)", "reference = nil and function(a)",
+   "has no reference"},
+  {"2 * a.X(i)", "error 'odd'", "reference of task axpy failed: .*odd"},
+  {"2 * a.X(i)", "a.X(i) * a.Z(i)", "reference of task axpy failed"},
+  {"2 * a.X(i)", "a.X(i + 1)", "reads element %d+ of mode 0 of X"},
+  {"2 * a.X(i)", "{}", "reference of task axpy failed"},
+  {'"out"', '"inout"', "only \"out\" is known"},
+  {'"f32", {"N"}', '"f31", {"N"}', "which is none"},
+  {'{"N"}', '{"K"}', "has no size \"K\""},
+  {"{N = 256}", "{N = 0}", "whole number above 0 as size N, not 0"},
+  {"{N = 256}", "{N = 1 << 40}", "at most 4194304"},
+  {"held = {N = {1", "held = {N = {9000", "held.N = {least, most}"},
+  {"return {", "return 1, {", "where a table is needed"},
+  {"return {", "return", "task.lua:"},
+}
+
+describe("cutelua task says in one sentence", function()
+  setup(function()
+    folder = support.folder()
+    task("new", folder .. "/axpy")
+  end)
+  teardown(function() support.remove(folder) end)
+
+  for i, row in ipairs(BAD) do
+    it("what is wrong with candidate " .. row[1]:sub(1, 40)
+       .. support.long(i, 3), function()
+      local out, err, code = task("judge", folder .. "/axpy",
+        candidate(row[1]), "--seconds", row[3] or "60", "--memory", "512",
+        "--no-gpu")
+      assert.equal(1, code, err .. out)
+      assert.equal("", err)
+      assert.matches("rejected\n  reason: [^\n]+", out)
+      assert.is_truthy(out:find(row[2], 1, true), out)
+    end)
+  end
+
+  for _, row in ipairs(TASKS) do
+    it("what is wrong with a task with " .. row[2], function()
+      local text = support.read(folder .. "/axpy/task.lua")
+      os.execute("mkdir -p " .. folder .. "/bad")
+      support.write(folder .. "/bad/task.lua", support.change(text, row[1], 1,
+        row[2]))
+      local out, err, code = task("run", folder .. "/bad",
+        folder .. "/axpy/solution.lua")
+      assert.equal(3, code, out .. err)
+      assert.equal("", out)
+      assert.matches("^cutelua: task: [^\n]+\n$", err)
+      assert.is_truthy(err:find(row[3]), err)
+    end)
+  end
+
+  it("what is wrong with the command line", function()
+    for _, row in ipairs {{2, "a command is needed"},
+        {2, "needs a folder", "run"},
+        {2, "unknown option", "run", "x", "--hled", "3"},
+        {3, "it is no folder", "run", "/nowhere"},
+        {3, "cannot open", "run", folder},
+        {3, "cannot open", "judge", folder .. "/axpy", "/nowhere.lua"}} do
+      local _, err, code = task(table.unpack(row, 3))
+      assert.equal(row[1], code, err)
+      assert.is_truthy(err:find(row[2], 1, true), err)
+    end
   end)
 end)
 -- SPDX-License-Identifier: MIT

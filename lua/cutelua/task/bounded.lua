@@ -104,11 +104,15 @@ function bounded.sum(n, f)
 end
 
 --- Returns gamma(n) = n u / (1 - n u) of the candidate's arithmetic, with the
--- reference's own error.
+-- reference's own error. Bounds of a coarser type serve to recognise that type:
+-- its errors are as good as random, so that they grow with the square root of n
+-- (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis,
+-- 2019).
 ---@param n integer
 ---@return number
 function bounded.gamma(n)
-  local x = n * (u + own)
+  local x = (coarsest and math.min(n, math.ceil(2 * math.sqrt(n))) or n)
+    * (u + own)
   return x < 1 and x / (1 - x) or math.huge
 end
 

@@ -351,7 +351,8 @@ function Task:held_back(secret, count)
     list[1].unmasked = true
   end
   for i = 1, self.held and count or 0 do
-    add(drawn(self, r), kinds and kinds[(i - 1) % #kinds + 1])
+    add(drawn(self, r), kinds and (i % 2 == 1 and "all"
+      or kinds[(i // 2 - 1) % #kinds + 1]))
   end
   if not self.held then add(self.sizes[1], kinds and kinds[1]) end
   return list

@@ -59,8 +59,12 @@ local SPEC = {
 local function guarded(f)
   local ok, result = sys.call(f, errors.capture)
   if ok then return result end
-  local message = type(result) == "table" and errors.told(result).message
-    or tostring(result)
+  local told = type(result) == "table" and errors.told(result)
+    or {message = tostring(result)}
+  local message = told.message
+  if told.kind == "lua" and told.line then
+    message = ("%s:%d: %s"):format(told.file, told.line, message)
+  end
   if message:find "interrupted" then error(result.value or message, 0) end
   report.tell("cutelua: task: " .. message)
   return 3

@@ -3,9 +3,9 @@
 -- the host changed tensors.
 --
 -- What a candidate launches must depend on the sizes alone, so that calls with
--- other inputs launch the same. Tensors of its own get their first contents
--- back at the start of each call, so that no call can leave results to the
--- next one.
+-- other inputs launch the same. Results that a call leaves in a tensor of the
+-- candidate's own show when a later call with the same inputs executes fewer
+-- instructions. The last call starts with the first contents of such tensors.
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 
@@ -18,7 +18,7 @@ Log.__index = Log
 ---@return table
 function launches.new()
   return setmetatable({calls = {}, early = 0, current = nil, args = {},
-    own = {}, host = {}, dead = {}, changed = {}}, Log)
+    own = {}, last = {}, host = {}, dead = {}, changed = {}}, Log)
 end
 
 --- Ends the part before the first call.
@@ -32,8 +32,10 @@ function Log:watch(list)
 end
 
 --- Starts a call.
-function Log:start()
-  self.current = {launches = {}, seen = {}, count = 0, key = {}}
+---@param restore boolean give the candidate's tensors their first contents
+function Log:start(restore)
+  self.current = {launches = {}, seen = {}, names = {}, count = 0, key = {},
+                  restore = restore, instructions = 0}
   self.calls[#self.calls + 1] = self.current
   for _, a in ipairs(self.list) do
     self.current.seen[a.buffer] = a.buffer:bytes()
@@ -56,18 +58,17 @@ local function buffer_name(self, call, b)
     end
     return arg and arg.name or call.names[b]
   end
-  local first = self.own[b]
-  if first then
-    b:set_bytes(first)
-  else
-    first = b:bytes()
-    self.own[b] = first
-  end
+  local now = b:bytes()
+  local known = self.last[b] == now
+  self.own[b] = self.own[b] or now
   call.count = call.count + 1
-  call.names = call.names or {}
   call.names[b] = "own" .. call.count
-  call.seen[b] = first
-  call.key[#call.key + 1] = first
+  call.key[#call.key + 1] = known and self.own[b] or now
+  if call.restore then
+    now = self.own[b]
+    b:set_bytes(now)
+  end
+  call.seen[b] = now
   return call.names[b]
 end
 
@@ -101,13 +102,16 @@ end
 --- Records the contents of memory after a launch.
 ---@param program table
 ---@param launch table
-function Log:after(program, launch)
+---@param instructions integer that the launch executed
+function Log:after(program, launch, instructions)
   local call = self.current
   if not call then return end
+  call.instructions = call.instructions + instructions
   for i, v in ipairs(launch.args) do
     if core.typename(v[1]) == "buffer" and kernel.may_write(program.info, i)
     then
       call.seen[v[1]] = v[1]:bytes()
+      self.last[v[1]] = call.seen[v[1]]
     end
   end
 end
@@ -154,18 +158,20 @@ local function sorted(set)
 end
 
 --- Returns the evidence as plain data: early = launches before the first call,
--- counts = launches of each call, other = the number of the first call that
--- launched otherwise than the last one, dead = kernels whose results nothing
--- needs, host = tensors that the host wrote, changed = inputs that changed.
+-- counts and instructions = those of each call, other = the number of the first
+-- call that launched otherwise than the last one, dead = kernels whose results
+-- nothing needs, host = tensors that the host wrote, changed = inputs that
+-- changed.
 ---@return table
 function Log:evidence()
-  local counts, other = {}, nil
+  local counts, instructions, other = {}, {}, nil
   local last = self.calls[#self.calls]
   for i, call in ipairs(self.calls) do
-    counts[i] = #call.launches
+    counts[i], instructions[i] = #call.launches, call.instructions
     if not other and call.key ~= last.key then other = i end
   end
   return {early = self.early, counts = counts, other = other,
+          instructions = instructions,
           dead = sorted(self.dead), host = self.host,
           changed = sorted(self.changed)}
 end

@@ -114,7 +114,7 @@ local function runner(request, log, collector, result)
     end
     local found = core.sim_run(program.fn, launch)
     collector:launched(program, launch, found)
-    log:after(program, launch)
+    log:after(program, launch, found.instructions)
     return found
   end
 end
@@ -153,7 +153,7 @@ local function run_calls(request, env, watch, log, result)
   log:watch(list)
   for i, call in ipairs(request.calls) do
     fill(list, call)
-    log:start(i)
+    log:start(i > 1 and i == #request.calls)
     result.seed = call.seed
     local x = run(watch:arguments(fields))
     if x ~= nil then reject_result(x, list) end

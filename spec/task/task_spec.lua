@@ -1,6 +1,7 @@
 -- Tests `cutelua task`: the folder that `new` writes, verdicts, exit codes, bad
 -- tasks and bad candidates.
 local dkjson = require "dkjson"
+local schema = require "spec.findings.schema"
 local support = require "spec.support"
 
 -- Y[i] = 2 X[i] + Y0[i]
@@ -37,6 +38,8 @@ done:
 }
 ]]
 
+local FORM = dkjson.decode(support.read "docs/task.schema.json")
+
 local folder
 
 -- Runs `cutelua task` with these words; returns its output, its errors, and the
@@ -68,6 +71,7 @@ describe("cutelua task", function()
     assert.equal(0, code, err)
     local v = dkjson.decode(out)
     assert.equal("accepted", v.verdict)
+    schema.check(v, FORM)
     assert.equal(5, #v.cases)
     assert.equal("estimate", v.speed.by)
     assert.is_true(v.score > 0)

@@ -27,8 +27,17 @@ local FUNCTION = 8
 -- The unit roundoff of the candidate's arithmetic, and the error that the
 -- reference itself makes.
 local u, own = bounded.U.f32, bounded.U.f64
--- Replaces smaller unit roundoffs of types, if it is set.
+-- The least unit roundoff of all types, if it is set. Errors then are expected
+-- errors instead of bounds: rounding errors count as independent and random, so
+-- that their squares add up (Higham and Mary, A New Approach to Probabilistic
+-- Rounding Error Analysis, 2019), and inputs are rounded, too.
 local coarsest
+
+-- Returns the error of a result with the given errors of its parts.
+local function join(a, b, c)
+  if not coarsest then return a + b + (c or 0) end
+  return math.sqrt(a * a + b * b + (c or 0) ^ 2)
+end
 
 local Number = {}
 Number.__index = Number
@@ -43,27 +52,28 @@ local function parts(x)
     core.fail("bad-argument", ("the reference computes with %s, where a number "
       .. "is needed"):format(core.show(x)))
   end
-  return x, 0.0
+  -- A constant of the formula, which the candidate rounds to its type.
+  return x, x % 1 ~= 0 and u * math.abs(x) or 0.0
 end
 
-local function rounded(v, e) return new(v, e + (u + own) * math.abs(v)) end
+local function rounded(v, e) return new(v, join(e, (u + own) * math.abs(v))) end
 
 function Number.__add(a, b)
   local av, ae = parts(a)
   local bv, be = parts(b)
-  return rounded(av + bv, ae + be)
+  return rounded(av + bv, join(ae, be))
 end
 
 function Number.__sub(a, b)
   local av, ae = parts(a)
   local bv, be = parts(b)
-  return rounded(av - bv, ae + be)
+  return rounded(av - bv, join(ae, be))
 end
 
 function Number.__mul(a, b)
   local av, ae = parts(a)
   local bv, be = parts(b)
-  return rounded(av * bv, math.abs(av) * be + math.abs(bv) * ae + ae * be)
+  return rounded(av * bv, join(math.abs(av) * be, math.abs(bv) * ae, ae * be))
 end
 
 function Number.__div(a, b)
@@ -71,7 +81,7 @@ function Number.__div(a, b)
   local bv, be = parts(b)
   local v, least = av / bv, math.abs(bv) - be
   if least <= 0 then return new(v, math.huge) end
-  return rounded(v, (ae + math.abs(v) * be) / least)
+  return rounded(v, join(ae, math.abs(v) * be) / least)
 end
 
 function Number.__unm(a) return new(-a.v, a.e) end
@@ -85,10 +95,10 @@ function Number.__tostring(a) return ("%.17g +- %.3g"):format(a.v, a.e) end
 ---@return number
 function bounded.value(x) return (parts(x)) end
 
---- Returns an exact number.
+--- Returns an input.
 ---@param v number
 ---@return table
-function bounded.exact(v) return new(v, 0.0) end
+function bounded.input(v) return new(v, (coarsest or 0.0) * math.abs(v)) end
 
 --- Returns the sum of f(0), ..., f(n - 1), in any order.
 ---@param n integer
@@ -98,21 +108,19 @@ function bounded.sum(n, f)
   local v, e, magnitude = 0.0, 0.0, 0.0
   for i = 0, n - 1 do
     local tv, te = parts(f(i))
-    v, e, magnitude = v + tv, e + te, magnitude + math.abs(tv) + te
+    v, e, magnitude = v + tv, join(e, te), magnitude + math.abs(tv) + te
+    if coarsest then e = join(e, u * math.abs(v)) end
   end
+  if coarsest then return new(v, e) end
   return new(v, e + bounded.gamma(math.max(n - 1, 0)) * magnitude)
 end
 
 --- Returns gamma(n) = n u / (1 - n u) of the candidate's arithmetic, with the
--- reference's own error. Bounds of a coarser type serve to recognise that type:
--- its errors are as good as random, so that they grow with the square root of n
--- (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis,
--- 2019).
+-- reference's own error.
 ---@param n integer
 ---@return number
 function bounded.gamma(n)
-  local x = (coarsest and math.min(n, math.ceil(2 * math.sqrt(n))) or n)
-    * (u + own)
+  local x = n * (u + own)
   return x < 1 and x / (1 - x) or math.huge
 end
 
@@ -129,6 +137,33 @@ function bounded.max(n, f)
   return new(v, e)
 end
 
+--- Returns the larger of two numbers.
+---@param a any
+---@param b any
+---@return table
+function bounded.most(a, b)
+  local av, ae = parts(a)
+  local bv, be = parts(b)
+  return new(math.max(av, bv), math.max(ae, be))
+end
+
+--- Returns |x|.
+---@param x any
+---@return table
+function bounded.abs(x)
+  local v, e = parts(x)
+  return new(math.abs(v), e)
+end
+
+--- Returns a number whose conversion to the nearest integer is right: the
+-- referee allows twice the bound, so half of 1/2 is added.
+---@param x any
+---@return table
+function bounded.nearest(x)
+  local v, e = parts(x)
+  return new(v, e + 0.25)
+end
+
 -- Returns f(x) with the error of x times the slope, the largest slope between
 -- both ends of x's interval, and the error of the function.
 local function apply(f, slope)
@@ -137,7 +172,7 @@ local function apply(f, slope)
     local v = f(xv)
     local most = xe > 0 and math.max(math.abs(slope(xv - xe)),
       math.abs(slope(xv + xe)), math.abs(slope(xv))) or 0
-    return new(v, xe * most + FUNCTION * (u + own) * math.abs(v))
+    return new(v, join(xe * most, FUNCTION * (u + own) * math.abs(v)))
   end
 end
 
@@ -170,8 +205,8 @@ bounded.cos = apply(math.cos, function() return 1 end)
 function bounded.exp(x)
   local xv, xe = parts(x)
   local v = math.exp(xv)
-  return new(v, v * (math.exp(xe) - 1)
-    + (FUNCTION + 2 * math.abs(xv)) * (u + own) * v)
+  return new(v, join(v * (math.exp(xe) - 1),
+    (FUNCTION + 2 * math.abs(xv)) * (u + own) * v))
 end
 
 --- Returns x with the error of a conversion to a type.
@@ -181,20 +216,11 @@ end
 function bounded.round(x, dtype)
   local v, e = parts(x)
   local by = math.max(bounded.U[dtype], coarsest or 0)
-  return new(v, e + by * (math.abs(v) + e) + TINY[dtype])
-end
-
---- Returns the exact choice of a or b, for conditions on exact values.
----@param condition boolean
----@param a any
----@param b any
-function bounded.where(condition, a, b)
-  if condition then return a end
-  return b
+  return new(v, join(e, by * (math.abs(v) + e), TINY[dtype]))
 end
 
 --- Calls f with the arithmetic of a type; with `lowest`, all types are at least
--- as coarse as that type.
+-- as coarse as that type, and errors are expected ones instead of bounds.
 ---@param dtype string
 ---@param lowest string?
 ---@param f fun(): any
@@ -208,13 +234,19 @@ function bounded.with(dtype, lowest, f)
 end
 
 --- Returns the value and the bound of an output of the reference. An output of
--- a float type includes the conversion to that type; integers are exact.
+-- a float type includes the conversion to that type, unless the value is exact
+-- and of that type; integers are exact.
 ---@param x any
----@param dtype string
+---@param one any a buffer of one element of the type
 ---@return number value
 ---@return number bound
-function bounded.output(x, dtype)
-  if bounded.U[dtype] then x = bounded.round(x, dtype) end
+function bounded.output(x, one)
+  local dtype = one.dtype.name
+  if bounded.U[dtype] then
+    local v, e = parts(x)
+    one[0] = v
+    if e > 0 or one[0] ~= v then x = bounded.round(x, dtype) end
+  end
   return parts(x)
 end
 

@@ -121,7 +121,7 @@ cheats.list = {
   end},
   {"lower precision than asked", any(function(c)
     return c.coarse and ("the errors exceed the bounds of the asked precision, "
-      .. "and fit those of %s"):format(c.coarse)
+      .. "and are as large as those of %s"):format(c.coarse)
   end)},
 }
 

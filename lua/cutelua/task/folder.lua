@@ -13,9 +13,11 @@ local folder = {}
 -- The largest size of a file of a task, in bytes, and of a case's tensors.
 local LARGEST, MOST_ELEMENTS = 4 << 20, 1 << 22
 
-local FIELDS = {name = true, text = true, args = true, sizes = true,
-  held = true, fits = true, seeds = true, speed = true, flops = true,
-  bytes = true, target = true, compute = true, reference = true, rival = true}
+local FIELDS = {}
+for name in ([[name text args sizes held fits seeds speed flops units bytes
+    target compute reference]]):gmatch "%S+" do
+  FIELDS[name] = true
+end
 
 local Task = {}
 Task.__index = Task
@@ -109,6 +111,9 @@ local function check(t, path)
     wrong("computes in %s, which is no float type", core.show(t.compute))
   end
   t.seeds = t.seeds or {1, 2}
+  if t.units ~= nil and t.units ~= "tensor" then
+    wrong("has units = %s, where only \"tensor\" is known", core.show(t.units))
+  end
   return t
 end
 
@@ -241,7 +246,7 @@ local function view(self, case, inputs)
           at = at * shape[k] + x
         end
         if not float then return b[at] end
-        local x = memo[at] or bounded.exact(b[at])
+        local x = memo[at] or bounded.input(b[at])
         memo[at] = x
         return x
       end
@@ -269,10 +274,10 @@ function Task:expected(case, inputs, lowest)
           wrong("has a reference that returns no function for output %s",
                 arg[1])
         end
-        local value, bound = {}, {}
+        local value, bound, single = {}, {}, core.buffer(arg[2], 1)
         each(folder.shape(arg, case.sizes), function(c)
           local n = #value + 1
-          value[n], bound[n] = bounded.output(one(table.unpack(c)), arg[2])
+          value[n], bound[n] = bounded.output(one(table.unpack(c)), single)
         end)
         found[arg[1]] = {value = value, bound = bound}
       end
@@ -360,7 +365,8 @@ end
 
 --- Returns the seconds that the launch of the speed sizes takes at least on a
 -- card: the tensors pass through memory once, and the operations run at the
--- card's rate of multiply-adds.
+-- card's rate of f32 multiply-adds or, with units = "tensor", of 16-bit ones on
+-- tensor cores.
 ---@param s table sizes
 ---@param card table of cutelua.profile.cards
 ---@return number
@@ -372,7 +378,8 @@ function Task:limit(s, card)
   end
   if self.bytes then bytes = self.bytes(s) end
   local flops = self.flops and self.flops(s) or 0
-  local rate = 2 * 128 * card.sms * card.clock
+  local unit = self.units == "tensor" and 4 * card.wgmma or 128
+  local rate = 2 * unit * card.sms * card.clock
   return math.max(bytes / card.dram, flops / rate)
 end
 

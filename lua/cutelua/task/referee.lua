@@ -74,11 +74,11 @@ end
 -- Comparison
 ---------------------------------------------------------------------------
 
--- Returns whether a value is within the bound of the expected one.
-local function within(got, want, bound)
+-- Returns whether a value is within `slack` bounds of the expected one.
+local function within(got, want, bound, slack)
   if got == want then return true end
   if bound == math.huge then return got == got end
-  return math.abs(got - want) <= SLACK * bound
+  return math.abs(got - want) <= (slack or SLACK) * bound
 end
 
 -- Returns the coordinate of element i as text.
@@ -91,7 +91,7 @@ end
 -- Compares the outputs of a call with expected ones. Returns nil if all are
 -- within their bounds, else a table about the first that is not; and the
 -- largest error as a share of its bound.
-local function compare(task, case, got, expected)
+local function compare(task, case, got, expected, slack)
   local first, count, of, worst = nil, 0, 0, 0.0
   for _, arg in ipairs(task.out) do
     local name, e = arg[1], expected[arg[1]]
@@ -100,7 +100,7 @@ local function compare(task, case, got, expected)
     for i = 1, #e.value do
       local x, want, bound = b[i - 1], e.value[i], e.bound[i]
       if type(x) == "boolean" then x = x and 1 or 0 end
-      if not within(x, want, bound) then
+      if not within(x, want, bound, slack) then
         count = count + 1
         first = first or {name = name, at = place(folder.shape(arg, case.sizes),
           i - 1), got = x, want = want, bound = SLACK * bound}
@@ -136,14 +136,16 @@ end
 -- Types coarser than a task's, the finest first, with the names to report.
 local COARSER = {{"f32", "f32"}, {"f16", "f16 or tf32"}, {"bf16", "bf16"}}
 
--- Returns the name of the type whose bounds the wrong outputs fit; nil if there
--- is none. A coarser type spoils many elements, and not a few by much.
+-- The largest error of a coarser type, relative to the expected one.
+local LARGEST = 5
+
+-- Returns the name of the type whose errors the wrong outputs have, or nil. A
+-- coarser type spoils many elements, and not a few by much.
 local function coarse(task, case, inputs, got, wrong)
-  if 4 * wrong.count < wrong.of then return nil end
+  if wrong.count < math.max(8, wrong.of // 4) then return nil end
   for _, row in ipairs(COARSER) do
-    if bounded.U[row[1]] > bounded.U[task.compute]
-      and not compare(task, case, got, task:expected(case, inputs, row[1]))
-    then
+    if bounded.U[row[1]] > bounded.U[task.compute] and not compare(task, case,
+        got, task:expected(case, inputs, row[1]), LARGEST) then
       return row[2]
     end
   end

@@ -160,7 +160,9 @@ local function run_calls(request, env, watch, log, result)
     log:finish()
     local out = {}
     for _, a in ipairs(list) do
-      if a.out then out[a.name] = hex(a.buffer:bytes()) end
+      if a.out and not request.estimate then
+        out[a.name] = hex(a.buffer:bytes())
+      end
     end
     result.outputs[i] = out
   end

@@ -1,0 +1,66 @@
+-- Judges the solution of each task of examples/tasks, which must be accepted
+-- with a score, and its three wrong ones, which must be rejected. A line "--
+-- wrong: TEXT" of a solution stands below the line that TEXT replaces.
+local dkjson = require "dkjson"
+local support = require "spec.support"
+
+local ROOT = "examples/tasks/"
+-- Tasks that the default suite judges.
+local FEW = {axpy = true, transpose = true, ["masked-attention"] = true,
+             ["quantise-int8"] = true}
+
+-- Returns the texts of the wrong solutions in a solution.
+local function wrongs(text)
+  local lines, list = {}, {}
+  for line in text:gmatch "([^\n]*)\n" do lines[#lines + 1] = line end
+  for i, line in ipairs(lines) do
+    local instead = line:match "^%s*%-%- wrong: (.*)"
+    if instead then
+      local at = i - 1
+      while lines[at]:find "^%s*%-%- wrong: " do at = at - 1 end
+      local copy = table.move(lines, 1, #lines, 1, {})
+      copy[at] = instead
+      list[#list + 1] = table.concat(copy, "\n")
+    end
+  end
+  return list
+end
+
+local function judge(...)
+  local out, err, code = support.run {"task", "judge", "--no-gpu", "--format",
+    "json", ...}
+  local v = dkjson.decode(out)
+  assert.is_truthy(v, err)
+  return v, code
+end
+
+local function names()
+  local list = {}
+  for line in support.must {"ls", ROOT}:gmatch "%S+" do
+    if line ~= "README.md" then list[#list + 1] = line end
+  end
+  return list
+end
+
+describe("the task", function()
+  it("library has thirty tasks", function() assert.equal(30, #names()) end)
+
+  for _, name in ipairs(names()) do
+    local tag = FEW[name] and "" or " #long"
+    it(name .. " accepts its solution and no wrong one" .. tag, function()
+      local v, code = judge(ROOT .. name)
+      assert.same({"accepted", 0}, {v.verdict, code}, v.reason)
+      assert.is_true(v.score > 0, "no score")
+      local list = wrongs(support.read(ROOT .. name .. "/solution.lua"))
+      assert.equal(3, #list)
+      local path = os.tmpname()
+      for i, text in ipairs(list) do
+        support.write(path, text)
+        v, code = judge(ROOT .. name, path)
+        assert.same({"rejected", 1}, {v.verdict, code}, "wrong solution " .. i)
+      end
+      os.remove(path)
+    end)
+  end
+end)
+-- SPDX-License-Identifier: MIT

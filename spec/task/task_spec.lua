@@ -77,6 +77,22 @@ describe("cutelua task", function()
     assert.is_true(v.score > 0)
   end)
 
+  it("runs the launches of a graph, as on a GPU", function()
+    local run = [[
+local referee = require "cutelua.task.referee"
+local folder = require "cutelua.task.folder"
+local v = referee.judge(folder.read(%q), {name = "solution.lua",
+  text = folder.text(%q)}, {secret = 1, seconds = 60, memory = 4 << 30,
+  card = "h200", held = 1, device = %q})
+print(v.verdict, v.reason)]]
+    for device, want in pairs {sim = "^accepted\tnil\n",
+        ["gpu:99"] = "^rejected\ton gpu:99, N = %d+: "} do
+      local out, err = support.run {"-e", run:format(folder .. "/axpy",
+        folder .. "/axpy/solution.lua", device)}
+      assert.matches(want, out, err)
+    end
+  end)
+
   it("never overwrites a folder", function()
     local _, err, code = task("new", folder .. "/axpy")
     assert.equal(3, code)
@@ -163,6 +179,13 @@ describe("cutelua task says in one sentence", function()
     task("new", folder .. "/axpy")
   end)
   teardown(function() support.remove(folder) end)
+
+  it("that a signal ended the candidate", function()
+    local out = support.exec {"sh", "-c", ("ulimit -t 1; exec '%s' task judge "
+      .. "'%s/axpy' '%s' --no-gpu"):format(support.program, folder,
+      candidate "while true do end")}
+    assert.matches("reason: the process of this call ended by signal %d+", out)
+  end)
 
   for i, row in ipairs(BAD) do
     it("what is wrong with candidate " .. row[1]:sub(1, 40)

@@ -5,6 +5,7 @@ local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local errors = require "cutelua.text.errors"
 local folder = require "cutelua.task.folder"
+local gpu = require "cute.gpu"
 local json = require "cutelua.text.json"
 local referee = require "cutelua.task.referee"
 local report = require "cute.lang.report"
@@ -96,7 +97,8 @@ local function judge(opt, command)
   local v = referee.judge(t, c, {secret = secret_of(opt.secret),
     seconds = opt.seconds, memory = opt.memory << 20, card = opt.card,
     held = command == "judge" and opt.held or 0,
-    gpu = not opt.no_gpu, rival = rival and folder.text(rival)})
+    device = not opt.no_gpu and gpu.available() and "gpu" or nil,
+    rival = rival and folder.text(rival)})
   local code = v.verdict == "accepted" and 0 or 1
   if opt.format == "json" then
     io.write(json.encode(verdict.plain(v, command, code)), "\n")

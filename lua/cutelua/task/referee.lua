@@ -6,7 +6,6 @@ local cards = require "cutelua.profile.cards"
 local cheats = require "cutelua.task.cheats"
 local core = require "cute.core"
 local folder = require "cutelua.task.folder"
-local gpu = require "cute.gpu"
 local sys = require "cute.sys"
 
 local referee = {}
@@ -214,22 +213,31 @@ local function number(x)
   return math.type(x) == "float" and ("%.9g"):format(x) or tostring(x)
 end
 
--- Returns a sentence about what is wrong with a case, apart from cheats.
-local function reason(c)
-  local w = c.wrong
-  if c.failed then return c.failed end
-  for _, f in ipairs(c.findings) do
+-- Returns a sentence about wrong outputs.
+local function wrong_text(w)
+  return ("%s%s is %s, expected is %s with an error of at most %.3g; %d of "
+    .. "%d elements are wrong"):format(w.name, w.at, number(w.got),
+    number(w.want), w.bound, w.count, w.of)
+end
+
+-- Returns the sentence of the first error of a record, if there is one.
+local function failure(record)
+  for _, f in ipairs(record and record.findings or {}) do
     if f.severity == "error" then return f.message end
   end
+end
+
+-- Returns a sentence about what is wrong with a case, apart from cheats.
+local function reason(c)
+  local why = c.failed or failure(c)
+  if why then return why end
   if #c.facts.host > 0 then
     return ("the host wrote %s: kernels must do the work"):format(
       c.facts.host[1])
   elseif c.facts.counts[1] == 0 then
     return "the candidate launched no kernel"
-  elseif w then
-    return ("%s%s is %s, expected is %s with an error of at most %.3g; %d of "
-      .. "%d elements are wrong"):format(w.name, w.at, number(w.got),
-      number(w.want), w.bound, w.count, w.of)
+  elseif c.wrong then
+    return wrong_text(c.wrong)
   elseif c.facts.other then
     return "what the candidate launches depends on more than the sizes"
   elseif c.unsteady then
@@ -273,31 +281,44 @@ local function estimated(v, task, candidate, opts)
   local request = speed_request(task, candidate, opts)
   request.estimate = opts.card
   local o = ask(request, opts.seconds)
-  local e = o.record and o.record.evidence
-  if not e or o.record.verdict == "error" then
-    v.speed = {by = "estimate", failed = o.failed
-      or o.record and o.record.findings[1] and o.record.findings[1].message
-      or "the estimate failed"}
-    return
-  end
-  v.speed = {by = "estimate", seconds = e.seconds}
+  local why = o.failed or o.record.verdict == "error" and failure(o.record)
+  v.speed = {by = "estimate", failed = why or nil,
+             seconds = not why and o.record.evidence.seconds or nil}
 end
 
--- Adds the speed on the GPU to the verdict; returns false without a GPU.
+-- Adds the speed on the GPU to the verdict.
 local function measured(v, task, candidate, opts)
-  if opts.gpu == false or not gpu.available() then return false end
   local request = speed_request(task, candidate, opts)
-  request.gpu = {rival = opts.rival}
+  request.graph = {device = "gpu", timed = true, rival = opts.rival}
   local o = ask(request, opts.seconds * 10)
-  local e = o.record and o.record.evidence
-  local times = e and e.times
-  if not times then
-    v.speed = {by = "gpu", failed = o.failed or "the measurement failed"}
-    return true
+  local times = o.record and o.record.evidence.times
+  v.speed = {by = "gpu", failed = not times and (o.failed
+    or failure(o.record) or "the measurement failed") or nil}
+  if not times then return end
+  v.speed.seconds, v.speed.hot = times.cold, times.hot
+  v.speed.rival = times.rival
+  if times.kept then
+    v.verdict, v.cheat = "rejected", "kept results"
+    v.reason = "the outputs of a later launch on the GPU differ"
   end
-  v.speed = {by = "gpu", seconds = times.cold, hot = times.hot,
-             rival = times.rival}
-  return true
+end
+
+-- Runs a candidate on a device for the inputs of the first seed of a case;
+-- returns a sentence if it fails or if its outputs are wrong.
+local function on_device(task, candidate, case, opts)
+  local request = request_of(task, candidate, case, opts)
+  local inputs = task:inputs(case, case.seeds[1])
+  add_call(request, inputs, 1)
+  request.graph = {device = opts.device}
+  local o = ask(request, opts.seconds)
+  local why = o.failed or o.record.verdict == "error" and failure(o.record)
+  if why then return why end
+  local got = {}
+  for name, text in pairs(o.record.evidence.outputs[1]) do
+    got[name] = unhex(text)
+  end
+  local w = compare(task, case, got, task:expected(case, inputs))
+  return w and wrong_text(w)
 end
 
 -- Adds the speed of an accepted candidate, and its score, to the verdict.
@@ -305,9 +326,8 @@ local function score(v, task, candidate, opts)
   v.score = 0
   if v.verdict ~= "accepted" or not task.speed then return end
   local card = cards.card(opts.card)
-  if not measured(v, task, candidate, opts) then
-    estimated(v, task, candidate, opts)
-  end
+  if opts.device == "gpu" then measured(v, task, candidate, opts)
+  else estimated(v, task, candidate, opts) end
   local s = v.speed
   s.card, s.target = card.name, task.target or 1
   if not s.seconds then return end
@@ -326,8 +346,9 @@ end
 ---@param task table of cutelua.task.folder
 ---@param candidate table {name =, text =, launch = text?}
 ---@param opts table {secret: integer, seconds: number, memory: integer, card:
--- string, held: integer, gpu: boolean?, rival: string?}; held = 0: only the
--- public cases, without a score
+-- string, held: integer, device: string?, rival: string?}; held = 0: only the
+-- public cases, without a score; device: also runs the last case there, and
+-- measures the speed if it is "gpu"
 ---@return table
 function referee.judge(task, candidate, opts)
   local v = {task = task.name, candidate = candidate.name, cases = {},
@@ -347,6 +368,14 @@ function referee.judge(task, candidate, opts)
     run(task:held_back(opts.secret, opts.held))
   end
   decide(v, cases)
+  if opts.device and v.verdict == "accepted" then
+    local last = cases[#cases].case
+    local why = on_device(task, candidate, last, opts)
+    if why then
+      v.verdict, v.reason = "rejected", ("on %s, %s: %s"):format(opts.device,
+        last.name, why)
+    end
+  end
   if opts.held > 0 then
     v.secret = ("%016x"):format(opts.secret)
     score(v, task, candidate, opts)

@@ -1,5 +1,5 @@
---- Times a candidate and its rival on a GPU. Each runs once, while a graph
--- records its launches; the graphs are then timed in turn, cold and hot. The
+--- Runs a candidate on a GPU, and times it and its rival. Each runs once, while
+-- a graph records its launches; the graphs are then launched, cold and hot. The
 -- candidate's own code does not run meanwhile. A recorded stream that the
 -- candidate did not join is an error of the driver.
 local cute = require "cute"
@@ -7,52 +7,66 @@ local gpu = require "cutelua.bench.measure"
 
 local timing = {}
 
--- Returns tensors on the GPU in place of those of a table of arguments.
-local function on_gpu(fields, list)
-  local out = {}
-  for k, v in pairs(fields) do out[k] = v end
-  for _, a in ipairs(list) do out[a.name] = fields[a.name]:to "gpu" end
-  return out
-end
-
--- Returns the graph of the launches of a function, and its arguments.
-local function graph_of(run, watch, fields, list)
-  local own = on_gpu(fields, list)
+-- Returns the graph of the launches of a function, and its tensors by name.
+local function graph_of(run, watch, fields, list, device)
+  local own = {}
+  for k, v in pairs(fields) do own[k] = v end
+  for _, a in ipairs(list) do
+    own[a.name] = fields[a.name]:to(device == "sim" and "host" or device)
+  end
   return cute.graph(function() run(watch:arguments(own)) end,
-                    {device = "gpu"}), own
+                    {device = device}), own
 end
 
---- Returns times in seconds {cold =, hot =, rival = {cold =, hot =}?}, and the
--- bytes of the outputs by name.
----@param candidate fun(a: table)
----@param rival? fun(a: table)
----@param watch table of cutelua.task.guard
----@param fields table arguments and sizes by name
----@param list table[] arguments in order
----@return table times
----@return table<string, string> outputs
-function timing.run(candidate, rival, watch, fields, list)
-  local graph, own = graph_of(candidate, watch, fields, list)
-  local contestants = {{name = "candidate", launch = graph}}
-  if rival then
-    contestants[2] = {name = "rival",
-                      launch = (graph_of(rival, watch, fields, list))}
+-- Launches a graph on outputs of zeros; returns the bytes of the outputs by
+-- name.
+local function launched(graph, own, fields, list)
+  for _, a in ipairs(list) do
+    if a.out then own[a.name]:fill(0) end
   end
-  local found = assert(gpu.bench(contestants, {progress = false}))
-  local times = {cold = found[1].cold.median / 1e3,
-                 hot = found[1].hot.median / 1e3}
-  if rival then
-    times.rival = {cold = found[2].cold.median / 1e3,
-                   hot = found[2].hot.median / 1e3}
-  end
+  graph:launch()
   local outputs = {}
   for _, a in ipairs(list) do
     if a.out then
-      a.buffer:copy(own[a.name]:to "host".buffer)
+      if own[a.name] ~= fields[a.name] then
+        fields[a.name]:copy_from(own[a.name])
+      end
       outputs[a.name] = a.buffer:bytes()
     end
   end
-  return times, outputs
+  return outputs
+end
+
+local function seconds(result)
+  return {cold = result.cold.median / 1e3, hot = result.hot.median / 1e3}
+end
+
+--- Runs a candidate. Returns the bytes of the outputs by name and, with
+-- `timed`, times in seconds {cold =, hot =, rival = {cold =, hot =}?, kept = do outputs
+-- of a launch after the measurement differ}.
+---@param candidate fun(a: table)
+---@param watch table of cutelua.task.guard
+---@param fields table arguments and sizes by name
+---@param list table[] arguments in order
+---@param o table {device: string, timed: boolean, rival: fun(a: table)?}
+---@return table<string, string> outputs
+---@return table? times
+function timing.run(candidate, watch, fields, list, o)
+  local graph, own = graph_of(candidate, watch, fields, list, o.device)
+  local outputs = launched(graph, own, fields, list)
+  if not o.timed then return outputs end
+  local contestants = {{name = "candidate", launch = graph}}
+  if o.rival then
+    contestants[2] = {name = "rival",
+      launch = (graph_of(o.rival, watch, fields, list, o.device))}
+  end
+  local found = assert(gpu.bench(contestants, {progress = false}))
+  local times = seconds(found[1])
+  times.rival = found[2] and seconds(found[2])
+  for name, bytes in pairs(launched(graph, own, fields, list)) do
+    times.kept = times.kept or bytes ~= outputs[name]
+  end
+  return outputs, times
 end
 
 return timing

@@ -5,7 +5,8 @@
 -- The request is one line of JSON: {name =, text = the candidate, launch = text
 -- of a LAUNCH file of PTX?, args = {{name, type, shape, out =, hex =}, ...},
 -- sizes =, calls = {{seed =, inputs = {name = hex}}, ...}, check = seconds?,
--- estimate = a card?, gpu = {rival = text?}?, memory = bytes, nonce =}.
+-- estimate = a card?, graph = {device =, timed =, rival = text?}?, memory =
+-- bytes, nonce =}. With `graph`, a graph of the first call runs on a device.
 -- The answer has frames (cutelua.mcp.calls): a record of findings, with the
 -- field `evidence`, and the exit code.
 local core = require "cute.core"
@@ -168,16 +169,20 @@ local function run_calls(request, env, watch, log, result)
   end
 end
 
--- Times the candidate and its rival on a GPU.
-local function time(request, env, watch, result)
+-- Runs the candidate on a device by a graph, and times it if the request says
+-- so.
+local function run_graph(request, env, watch, result)
   local timing = require "cutelua.task.timing"
+  local o = request.graph
   local list, fields = arguments(request)
   fill(list, request.calls[1])
-  local rival = request.gpu.rival
-    and load_candidate({name = "rival", text = request.gpu.rival}, env)
-  result.times, result.outputs[1] = timing.run(load_candidate(request, env),
-    rival, watch, fields, list)
-  for name, bytes in pairs(result.outputs[1]) do
+  local rival = o.rival
+    and load_candidate({name = "rival.lua", text = o.rival}, env)
+  local outputs, times = timing.run(load_candidate(request, env), watch, fields,
+    list, {device = o.device, timed = o.timed, rival = rival})
+  result.times = times
+  result.outputs[1] = {}
+  for name, bytes in pairs(o.timed and {} or outputs) do
     result.outputs[1][name] = hex(bytes)
   end
 end
@@ -191,7 +196,7 @@ function worker.main()
   local log = launches.new()
   local collector = findings.new("task", request.name)
   local env = watch:globals()
-  if not request.gpu then
+  if not request.graph then
     devices.simulates = true
     kernel.runner = {run = runner(request, log, collector, result)}
     local ok, why = sys.limit(request.memory, false)
@@ -200,7 +205,7 @@ function worker.main()
     end
   end
   local ok, failure = sys.call(function()
-    if request.gpu then return time(request, env, watch, result) end
+    if request.graph then return run_graph(request, env, watch, result) end
     return run_calls(request, env, watch, log, result)
   end, errors.capture)
   if not ok and failure.value ~= STOP then collector:failed(failure) end

@@ -42,8 +42,8 @@ local function seconds(result)
 end
 
 --- Runs a candidate. Returns the bytes of the outputs by name and, with
--- `timed`, times in seconds {cold =, hot =, rival = {cold =, hot =}?, kept = do outputs
--- of a launch after the measurement differ}.
+-- `timed`, times in seconds {cold =, hot =, rival = {cold =, hot =}?, kept = do
+-- outputs of a launch after the measurement differ}.
 ---@param candidate fun(a: table)
 ---@param watch table of cutelua.task.guard
 ---@param fields table arguments and sizes by name

@@ -198,7 +198,7 @@ static const Field fields[] = {
   FACT(RACES, "far", race.far), FACT(RACES, "alone", race.alone),
   NAMED(K(BLOCKRACE), "mine", blocks.mine, PLANES),
   NAMED(K(BLOCKRACE), "its", blocks.other, PLANES),
-  FACT(K(BLOCKRACE), "cta", cta_race.cta),
+  FACT(K(BLOCKRACE), "cta", blocks.cta),
   FACT(K(BLOCKRACE), "draws", blocks.draws),
   FACT(K(DIVERGENT), "here", lanes.here),
   FACT(K(DIVERGENT), "named", lanes.named),

@@ -4,6 +4,7 @@ local dkjson = require "dkjson"
 local schema = require "spec.findings.schema"
 local support = require "spec.support"
 
+local FORM = dkjson.decode(support.read "docs/findings.schema.json")
 local SARIF = dkjson.decode(support.read "spec/findings/sarif.json")
 local PROGRAM = support.absolute(support.program)
 local RACE = support.read "spec/faults/repair/barrier.lua"
@@ -461,6 +462,7 @@ def test_right(): assert m is not None
        fix.replacements[1].insertedContent.text:match "  cute.*"})
 
     assert.equal(1, select(2, pytest("--cutelua-findings", "r.json")))
+    schema.check((dkjson.decode(support.read(dir .. "/r.json"))), FORM)
     local told, _, ended = ci("--add", "r.json", "--sarif", "log.sarif")
     assert.equal(1, ended)
     assert.matches("k.lua:6:7: error: .*1 script: 1 with bugs", told)

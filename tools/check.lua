@@ -501,7 +501,13 @@ do
           end
         end
       end
+      local lacks = read "core/sim/lacks.h"
       for _, row in ipairs(kinds.FAULTS) do
+        for lack in pairs(row.lacks or {}) do
+          if not lacks:find(('SL%%(%%u+, "%s"%%)'):format(lack)) then
+            complain(1, ("%s: nothing lacks `%s`"):format(row.kind, lack))
+          end
+        end
         if not row.code then complain(1, row.kind .. ": no code") end
         local last = row[#row] or {}
         if not last[1] or last.when then

@@ -1,6 +1,7 @@
 --- The table of all kinds of findings: a row for each kind of fault that the
 -- simulator reports (core/sim/kinds.h), with its sentence, cure, code and
--- example, and a row for each kind of error (core/base/errors.h).
+-- example, and a row for each kind of error (core/base/errors.h), note and
+-- other result.
 --
 -- The simulator gives facts: the kind, the lines of both sides, coordinates and
 -- values. r.facts has the values that a sentence names (core/sim/report.c).
@@ -1004,6 +1005,65 @@ err {kind = "internal", example = "docs/errors.md",
   cure = "please report this with the script"}
 
 ---------------------------------------------------------------------------
+-- Notes and results
+---------------------------------------------------------------------------
+
+local NEVER_READ = "shared memory is written and never read"
+local LOST_SUM = "a part of a sum is lost or counted twice"
+local UNLIKELY = "behaviour that is no fault but hardly meant"
+local PARTIAL = " cute.partial_ok says that this is meant"
+
+--- The rows of notes on runs without faults: {code, what the code means,
+-- sentence}. In a sentence, {name} is a field of what the note is about. A row
+-- without a sentence belongs to a function of cutelua.text.faults.
+kinds.NOTES = {
+  relies = {"note/run/unguaranteed",
+    "the run relies on behaviour that PTX does not guarantee"},
+  empty = {"note/run/unlikely", UNLIKELY,
+    "the grid has no blocks, so the launch runs nothing, although no tensor is "
+      .. "empty; does the division round up, as in (n + block - 1) // block?"},
+  outside = {"note/run/stored-outside", "a TMA store stores nothing",
+    "all boxes of this TMA store lie outside tensor '{tensor}': nothing is "
+      .. "stored"},
+  unread = {"note/run/never-read", NEVER_READ,
+    "shared tensor '{name}' is written here but never read"},
+  unread_whole = {"note/run/never-read", NEVER_READ,
+    "shared tensor '{name}' is written here, but no thread or MMA read it; is "
+      .. "another tensor read in its place?" .. PARTIAL},
+  unread_part = {"note/run/never-read", NEVER_READ,
+    "{n} of {count} elements of shared tensor '{name}', {layout}, are written "
+      .. "here but never read; the first is element {first}; do the loops that "
+      .. "read it cover the whole tile?" .. PARTIAL},
+  unread_fragment = {"note/run/unlikely", UNLIKELY,
+    "{n} of {count} elements of fragment '{name}' are loaded here, but no MMA "
+      .. "reads them; the first is element {first}; does the MMA take the "
+      .. "fragment of each step?"},
+  reset_sum = {"note/run/lost-sum", LOST_SUM,
+    "each iteration of the loop resets the sum, so the sums of all iterations "
+      .. "but the last are lost; reset it before the loop"},
+  overwritten_sum = {"note/run/lost-sum", LOST_SUM,
+    "this MMA overwrites sums of an MMA that nothing has read, because "
+      .. "ACCUMULATE is false; set ACCUMULATE to true after the first MMA of "
+      .. "each sum"},
+  lost_lanes = {"note/run/lost-sum", LOST_SUM},
+  nonfinite = {"note/run/nonfinite",
+    "a NaN or infinity was made from finite inputs"},
+  left_out = {"note/run/left-out",
+    "a part of a tensor was never read or stored"},
+}
+
+--- Rows of findings that are neither faults, errors nor notes: {code, section
+-- of docs/errors.md or a page, meaning}.
+kinds.OTHERS = {
+  {"result/reference/wrong", "kernel-fault",
+    "results differ from a reference"},
+  {"result/gpu/wrong", "kernel-fault", "results differ from the GPU's"},
+  {"error/script/interrupted", "lua", "the user interrupted the script"},
+  {"performance/smem/bank-conflict", "profile.md",
+    "lanes of a warp are served one after the other"},
+}
+
+---------------------------------------------------------------------------
 -- Functions
 ---------------------------------------------------------------------------
 
@@ -1078,6 +1138,14 @@ function kinds.code(r)
   local text = lack(r).code or f.flying and f.agent == "st.async" and row.sent
     or kinds.case(r).code or row.code
   return (text:gsub("SPACE", m and m.space:find "shared" and "smem" or "gmem"))
+end
+
+--- Returns the sentence of a note.
+---@param what string key of kinds.NOTES
+---@param about table what the note is about
+---@return string
+function kinds.note(what, about)
+  return kinds.fill({facts = about}, kinds.NOTES[what][3])
 end
 
 --- Calls add(code, kind) for each code of a fault.

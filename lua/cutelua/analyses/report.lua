@@ -16,7 +16,7 @@ end
 --- Returns notes on a run without faults: see cutelua.text.faults.
 ---@return string[]
 function Report:notes()
-  return faults.notes(self)
+  return (faults.notes(self))
 end
 
 --- Returns, for each leading fault, how many faults may follow from it: see

@@ -121,9 +121,9 @@ local function add_faults(list, reports, cuda, more)
   end
 end
 
-local function note(text, kernel, chunk)
+local function note(text, code, kernel, chunk)
   local file, line, sentence = text:match "^([^:]*):(%d+): (.*)$"
-  return {code = codes.of_note(text), kind = "note", severity = "note",
+  return {code = code, kind = "note", severity = "note",
     message = sentence or text, kernel = kernel,
     places = {file and record.place("note", chunk(file),
                                     math.tointeger(line))}}
@@ -155,8 +155,9 @@ function record.add_launch(list, report, nth, sm)
   add_faults(list, report.reports, cuda_lines(program, sm),
              {kernel = report.kernel, launch = nth})
   local chunk = chunks_of(program)
-  for _, text in ipairs(faults.notes(report)) do
-    list[#list + 1] = note(text, report.kernel, chunk)
+  local notes, note_codes = faults.notes(report)
+  for i, text in ipairs(notes) do
+    list[#list + 1] = note(text, note_codes[i], report.kernel, chunk)
     list[#list].launch = nth
   end
 end

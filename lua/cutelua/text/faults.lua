@@ -302,11 +302,12 @@ local function stores_outside(lines, add)
   local known, list = {}, {}
   for _, s in ipairs(lines) do
     if s.op == "tma.store" then
-      local place = at(s.file, s.line)
-      local one = known[place or "?"]
+      local place = at(s.file, s.line) or "?"
+      local one = known[place]
       if not one then
-        one = {place = place, tensor = s.global, count = 0, sectors = 0}
-        known[place or "?"], list[#list + 1] = one, one
+        one = {file = s.file, line = s.line, tensor = s.global, count = 0,
+               sectors = 0}
+        known[place], list[#list + 1] = one, one
       end
       one.count, one.sectors = one.count + s.count, one.sectors + s.sectors
     end
@@ -315,8 +316,7 @@ local function stores_outside(lines, add)
   for _, one in ipairs(list) do
     if one.count > 0 and one.sectors == 0 then
       some = true
-      add(one.place, ("all boxes of this TMA store lie outside tensor '%s': "
-        .. "nothing is stored"):format(one.tensor))
+      add("outside", one)
     end
   end
   return some
@@ -451,76 +451,68 @@ local function made(n)
     or n.result < 0 and "-inf" or "inf")
 end
 
---- Returns notes on a run without faults. They are sentences about behaviour
--- that was probably not intended, with source lines.
----@param report table
----@return string[]
-function faults.notes(report)
-  local list = {}
-  local function add(place, text)
-    list[#list + 1] = core.visible(("%s: %s"):format(place or "?", text))
-  end
-  local program = report.program
-  if not report.ok or report.stopped or not program then return list end
-  for i, r in ipairs(report.relies or {}) do list[i] = faults.reliance(r) end
-  if report.empty then
-    add(at(report.file, report.line), "the grid has no blocks, so the launch "
-      .. "runs nothing, although no tensor is empty; does the division round "
-      .. "up, as in (n + block - 1) // block?")
-  end
-  local outside = stores_outside(report.lines, add)
-  simreport.find_losses(program)
-  local unread = {}
+-- Returns the note on the first NaN or infinity.
+local function first_nonfinite(n)
+  return ("the first NaN or infinity from finite inputs: %s, in block %s, "
+    .. "thread %s%s; if this is meant, call cute.nonfinite_ok(output)"):format(
+    made(n), triple(n.block), triple(n.thread),
+    n.count > 1 and (", %d times in all"):format(n.count) or "")
+end
+
+-- Calls add(what, about, text) for each note on what a program computes for
+-- nothing.
+local function add_losses(program, unread, add)
+  local known = {}
   for _, o in ipairs(program.unread) do
-    unread[o.name] = true
-    add(at(o.file, o.line), ("shared tensor '%s' is written here but never "
-      .. "read"):format(o.name))
+    known[o.name] = true
+    add("unread", o)
   end
-  for _, o in ipairs(report.unread or {}) do
-    if o.whole and not unread[o.name] then
-      add(at(o.file, o.line), ("shared tensor '%s' is written here, but no "
-        .. "thread or MMA read it; is another tensor read in its place? "
-        .. "cute.partial_ok says that this is meant"):format(o.name))
-    elseif not o.whole then
-      add(at(o.file, o.line), ("%d of %d elements of shared tensor '%s', %s, "
-        .. "are written here but never read; the first is element %d; do the "
-        .. "loops that read it cover the whole tile? cute.partial_ok says that "
-        .. "this is meant"):format(o.n, o.count, o.name, o.layout, o.first))
-    end
+  for _, o in ipairs(unread or {}) do
+    if not o.whole then add("unread_part", o)
+    elseif not known[o.name] then add("unread_whole", o) end
   end
-  for _, o in ipairs(program.parts) do
-    add(at(o.file, o.line), ("%d of %d elements of fragment '%s' are loaded "
-      .. "here, but no MMA reads them; the first is element %d; does the MMA "
-      .. "take the fragment of each step?"):format(o.n, o.count, o.name,
-      o.first))
-  end
+  for _, o in ipairs(program.parts) do add("unread_fragment", o) end
   for _, o in ipairs(program.lost) do
-    add(at(o.file, o.line), o.reset and "each iteration of the loop resets the "
-      .. "sum, so the sums of all iterations but the last are lost; reset it "
-      .. "before the loop" or "this MMA overwrites sums of an MMA that nothing "
-      .. "has read, because ACCUMULATE is false; set ACCUMULATE to true after "
-      .. "the first MMA of each sum")
+    add(o.reset and "reset_sum" or "overwritten_sum", o)
   end
   local before
   for _, o in ipairs(program.lanes) do
     local place = at(o.file, o.line)
-    if place ~= before then add(place, lost_lanes(o)) end
+    if place ~= before then add("lost_lanes", o, lost_lanes(o)) end
     before = place
   end
-  local n = report.nonfinite
-  if n then
-    add(at(n.file, n.line), ("the first NaN or infinity from finite inputs: "
-      .. "%s, in block %s, thread %s%s; if this is meant, call "
-      .. "cute.nonfinite_ok(output)"):format(made(n), triple(n.block),
-      triple(n.thread), n.count > 1 and (", %d times in all"):format(n.count)
-      or ""))
+end
+
+--- Returns notes on a run without faults. They are sentences about behaviour
+-- that was probably not intended, with source lines.
+---@param report table
+---@return string[] notes
+---@return string[] codes of the notes
+function faults.notes(report)
+  local list, codes = {}, {}
+  local function add(what, o, text)
+    text = text or kinds.note(what, o)
+    list[#list + 1] = core.visible(("%s: %s"):format(at(o.file, o.line) or "?",
+                                                     text))
+    codes[#list] = kinds.NOTES[what][1]
   end
+  local program = report.program
+  if not report.ok or report.stopped or not program then return list, codes end
+  for i, r in ipairs(report.relies or {}) do
+    list[i], codes[i] = faults.reliance(r), kinds.NOTES.relies[1]
+  end
+  if report.empty then add("empty", report) end
+  local outside = stores_outside(report.lines, add)
+  simreport.find_losses(program)
+  add_losses(program, report.unread, add)
+  local n = report.nonfinite
+  if n then add("nonfinite", n, first_nonfinite(n)) end
   for _, gap in ipairs(report.gaps or {}) do
     if gap.modes[1] or not outside then
-      add(at(gap.file, gap.line), missing_part(gap, report.gaps))
+      add("left_out", gap, missing_part(gap, report.gaps))
     end
   end
-  return list
+  return list, codes
 end
 
 --- Returns a kernel's note as it is printed and marks it as written. Returns

@@ -301,10 +301,10 @@ static void add_others(Facts *t, const SimProg *p, const SimFault *f) {
   if (r->kind == SIM_DEADLOCK)
     add(t, "threads", FACT_NUMBER, p->nthread * p->ncta);
   if (r->kind == SIM_DEADLOCK && f->deadlock.how == STUCK_FLAG) {
-    bool real = dtype_is_float(f->spin.type);
-    SimFact *x = add(t, "value", real ? FACT_REAL : FACT_NUMBER,
-                     dtype_int(f->spin.type, f->spin.value));
-    if (real) x->real = dtype_to_double(f->spin.type, f->spin.value);
+    DType type = f->spin.type;
+    SimFact *x = add(t, "value", FACT_REAL, 0);
+    if (dtype_is_float(type)) x->real = dtype_to_double(type, f->spin.value);
+    else x->type = FACT_NUMBER, x->v[0] = dtype_int(type, f->spin.value);
   }
   if (r->kind == SIM_FLIGHT) {
     add_text(t, "how", flights[fn->flight.kind]);

@@ -138,7 +138,7 @@ local function line_of(text, at)
 end
 
 -- Structs with too many fields, which still have to be split.
-local MANY_FIELDS = {SimWarp = 64, SimCluster = 66}
+local MANY_FIELDS = {SimWarp = 51, SimCluster = 65}
 
 -- Counts the declarators of a struct's body; a nested struct counts as one.
 local function count_fields(body)

@@ -48,11 +48,7 @@ void simbarrier_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
 // is the number of warp u in w's CTA.
 static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   const SimWarp *o = w - w->in + u;
-  for (int l = 0; l < LANES; l++) {
-    if (w->cluster->hooks->before(w, l, o->id, o->valid, clk)) return true;
-    if (!w->seen) return false;
-  }
-  return false;
+  return w->cluster->hooks->before_some(w, o->id, o->valid, clk);
 }
 
 // Checks that the arrivals of the previous round happen before w's arrival.

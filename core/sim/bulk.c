@@ -6,7 +6,6 @@
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
-#include "sim/peer.h"
 #include "sim/wrap.h"
 
 #include <pthread.h>
@@ -364,7 +363,7 @@ static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
   a->mapped = b->place.mem;
   a->mbar = simmbar_for(w, i, l, b->bar.mem, home + bar, true);
   a->bytes = (uint32_t)k.m.bytes;
-  if (home != w->home) simpeer_reach(w, i, l, rank, false);
+  if (home != w->home) w->cluster->hooks->reach(w, i, l, rank, false);
   if (!a->mbar) return;
   simasync_writes(a, b->shared.mem, k.shared, a->bytes);
   for (int64_t r = 0; r < runs_of(&k); r++) {
@@ -442,7 +441,7 @@ static void start_send(SimWarp *w, const SimIns *i, int l) {
   a->mbar = simmbar_for(w, i, l, b->bar.mem,
                         home + (uint32_t)(b->bar.mem->base + bar), true);
   a->bytes = (uint32_t)b->bytes;
-  if (home != w->home) simpeer_reach(w, i, l, (int)rank, false);
+  if (home != w->home) w->cluster->hooks->reach(w, i, l, (int)rank, false);
   if (!a->mbar) return;
   simasync_reads(a, b->shared.mem, k.shared, a->bytes);
   simasync_writes(a, b->plain.mem, k.to, a->bytes);

@@ -5,7 +5,6 @@
 #include "sim/bulk.h"
 #include "sim/lanes.h"
 #include "sim/mbar.h"
-#include "sim/peer.h"
 #include "sim/wgmma.h"
 
 #include <string.h>
@@ -75,7 +74,6 @@ static void init_warp(SimCluster *c, int id) {
   w->id = id;
   w->in = id % p->nwarp;
   w->home = (uint32_t)rank * (uint32_t)p->smem_bytes;
-  w->vc = c->clocks + 3 * (size_t)id * (size_t)p->nactor;
   int threads = p->nthread - w->in * LANES;
   w->state = SW_RUN;
   w->pc = w->depth = w->src = w->line = w->gone = 0;
@@ -92,24 +90,16 @@ static void init_warp(SimCluster *c, int id) {
   memset(w->wrapped, 0, p->nwrap * sizeof *w->wrapped);
   w->text.n = 0;
   w->first = w->end = 0;
-  w->seen = w->pending = w->distant = w->fenced = 0;
-  w->sent = 0;
-  w->level = false;
-  w->proxied = w->vc + p->nactor;
-  memset(w->vc, 0, 3 * (size_t)p->nactor * sizeof *w->vc);
   w->batches = 0;
-  w->issued = w->teamwork = w->wider = w->fresh[0] = w->fresh[1] = 0;
+  w->issued = w->teamwork = 0;
   w->met = w->came = w->passed = 0;
   w->refused = w->polling = w->vain = false;
   w->ring = 0;
   w->registers = p->registers;
   w->wanted = 0;
-  w->started = 0;
   memset(&w->allot, 0, sizeof w->allot);
   memset(w->groups, 0, sizeof w->groups);
-  w->nfence = 0;
   memset(w->committed, 0, sizeof w->committed);
-  memset(w->waited, 0, sizeof w->waited);
   init_values(w);
 }
 
@@ -127,15 +117,12 @@ void simcluster_place(const SimProg *p, uint64_t number, int32_t id[3]) {
 bool simcluster_init(SimCluster *c) {
   const SimProg *p = c->prog;
   size_t n = (size_t)p->nactor, bars = (size_t)p->ncta * MAX_BARS;
-  size_t warps = (size_t)p->nall, each = 3 * n;
   c->cta = base_realloc(NULL, (size_t)p->ncta * sizeof *c->cta);
   if (!c->cta) return false;
   memset(c->cta, 0, (size_t)p->ncta * sizeof *c->cta);
-  size_t all = warps * each + (bars + 2) * n;
-  c->clocks = base_realloc(NULL, all * sizeof *c->clocks);
-  c->reach = base_realloc(NULL, (size_t)p->ncta * warps * sizeof *c->reach);
-  if (!c->clocks || !c->reach) return false;
-  uint32_t *vc = c->clocks + warps * each;
+  c->clocks = base_realloc(NULL, (bars + 2) * n * sizeof *c->clocks);
+  if (!c->clocks) return false;
+  uint32_t *vc = c->clocks;
   for (size_t k = 0; k < bars; k++, vc += n)
     c->cta[k / MAX_BARS].bar[k % MAX_BARS].past.vc = vc;
   c->open.vc = vc;
@@ -151,57 +138,6 @@ void simcluster_free(SimCluster *c) {
   base_free(c->done.row);
   base_free(c->cta);
   base_free(c->clocks);
-  base_free(c->reach);
-}
-
-// ---- the end of a run ----
-
-// Reports that a CTA may have exited. `landed` is the mbarrier of a copy that
-// is not waited for; NULL: an access of a thread.
-static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
-                      const SimMbar *landed) {
-  SimFault *f = simreport_fault(w, SIM_EXIT, lane, src, 0, -1, 0);
-  if (!f) return;
-  memcpy(f->gone.cta, w->cluster->cta[rank].id, sizeof f->gone.cta);
-  f->gone.landed = landed;
-  if (landed) simmbar_rounds(w->cluster, landed, &f->r);
-}
-
-// Reports whether an access by `lanes` of warp u in epoch clk happens before
-// some thread of CTA `rank`.
-static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
-                  uint32_t clk) {
-  SimWarp *w = &c->warp[rank * c->prog->nwarp];
-  for (int k = 0; k < c->prog->nwarp; k++, w++)
-    for (int l = 0; l < LANES; l++) {
-      if (w->cluster->hooks->before(w, l, u, lanes, clk)) return true;
-      if (!w->seen) break;
-    }
-  return false;
-}
-
-// Reports three kinds of faults after all warps exited: incomplete rounds of
-// barriers, CTAs that may have exited before other CTAs accessed their shared
-// memory, and agents that may still access shared memory.
-static void check_ends(SimCluster *c) {
-  const SimProg *p = c->prog;
-  simbarrier_left(c);
-  for (int k = 0; k < p->ncta * p->nall && p->ncta > 1; k++) {
-    const SimReach *r = &c->reach[k];
-    SimWarp *w = &c->warp[k % p->nall];
-    int rank = k / p->nall;
-    if (r->clk && !knows(c, rank, w->id, r->lanes, r->clk))
-      tell_gone(w, r->src, __builtin_ctz(r->lanes), rank, NULL);
-  }
-  for (int k = 0; k < c->nmbar; k++) {
-    const SimMbar *b = &c->mbar[k];
-    int rank = (int)(b->at / p->smem_bytes);
-    if (!b->landed || knows(c, rank, simmbar_actor(c, b), 1, b->landed))
-      continue;
-    if (b->moved || !knows(c, rank, b->lander, 1u << b->lane, b->left))
-      tell_gone(&c->warp[b->lander], b->land, b->lane, rank,
-                b->moved ? b : NULL);
-  }
 }
 
 // ---- scheduling ----
@@ -266,7 +202,6 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
   c->hooks->forget(c, &c->open);
   c->hooks->forget(c, &c->done);
-  memset(c->reach, 0, (size_t)(p->ncta * p->nall) * sizeof *c->reach);
 }
 
 // Reports whether all runnable warps poll memory that no warp of this cluster
@@ -326,7 +261,8 @@ void simcluster_end(SimCluster *c) {
   print_all(c);
   if (!c->stop && c->prog->registers) simbarrier_allotments(c);
   if (waiting && !c->stop) c->hooks->deadlock(c);
-  if (!waiting && !c->stop) check_ends(c);
+  if (!waiting && !c->stop) simbarrier_left(c);
+  if (!waiting && !c->stop) c->hooks->exited(c);
   if (!waiting && !c->stop) simmbar_end(c);
   if (!waiting && !c->stop) simwgmma_end(c);
   simasync_end(c);

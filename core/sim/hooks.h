@@ -83,6 +83,11 @@ typedef struct SimHooks {
   bool (*ended)(const SimProg *p);
   // w polled memory at instruction i, and changed nothing.
   void (*polled)(SimWarp *w, const SimIns *i);
+  // Lane l accesses shared memory of CTA `rank`. keep: the access must happen
+  // before CTA `rank` exits.
+  void (*reach)(SimWarp *w, const SimIns *i, int l, int rank, bool keep);
+  // All warps exited.
+  void (*exited)(SimCluster *c);
   // No warp can run.
   void (*deadlock)(SimCluster *c);
   // Whether all runnable warps poll in vain. Sets *global to whether one of
@@ -130,9 +135,13 @@ typedef struct SimHooks {
 
   // ---- questions of the machine's own checks ----
   // before: whether accesses by `lanes` of actor u in epoch clk happen before
-  // lane l of w. knows: the same for a thread of cluster `unit`. holds: whether
-  // `past` covers epoch clk of an actor that is not a warp.
+  // lane l of w. before_some: the same for some lane of w. runs: whether lane l
+  // happens after the start of some thread of CTA `rank`. knows: the same as
+  // before, for a thread of cluster `unit`. holds: whether `past` covers epoch
+  // clk of an actor that is not a warp.
   bool (*before)(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
+  bool (*before_some)(SimWarp *w, int u, uint32_t lanes, uint32_t clk);
+  bool (*runs)(SimWarp *w, int l, int rank);
   bool (*knows)(SimWarp *w, int l, uint32_t unit, int warp, int lane,
                 uint32_t clk);
   bool (*holds)(const SimProg *p, const SimPast *past, int actor, uint32_t clk);

@@ -24,7 +24,6 @@
 //   wrap.c      integer overflow
 //   taint.c     uninitialised registers
 //   barrier.c   barriers of CTAs and clusters, setmaxnreg
-//   peer.c      accesses to shared memory of other CTAs
 //   cluster.c   warps of a cluster: initial state, scheduling
 //   dump.c      the program as text; report.c: facts of reports
 //   sim.c       clusters over host threads

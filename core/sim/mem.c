@@ -9,7 +9,6 @@
 #include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/members.h"
-#include "sim/peer.h"
 #include "sim/regs.h"
 #include "sim/wrap.h"
 
@@ -118,8 +117,8 @@ static uint32_t find_home(Access *x, uint32_t mask) {
     }
     x->home[l] = (uint32_t)rank[l] * (uint32_t)p->smem_bytes;
     if (x->home[l] == w->home) continue;
-    simpeer_reach(w, x->i, l, rank[l], !x->barrier);
-    if (!x->barrier && !simpeer_runs(w, l, rank[l]))
+    w->cluster->hooks->reach(w, x->i, l, rank[l], !x->barrier);
+    if (!x->barrier && !w->cluster->hooks->runs(w, l, rank[l]))
       fault_start(x, l, rank[l]);
   }
   return mask;

@@ -16,16 +16,14 @@ typedef enum SimState {
   SW_RUN, SW_BARRIER, SW_MBAR, SW_CLUSTER, SW_REGISTERS, SW_TEAM, SW_DONE
 } SimState;
 
-// SIM_ROOM: bytes of the largest operand of an MMA, 256 x 64 in f32. FENCES:
-// number of proxy fences that are kept for a warp.
-enum { FENCES = 16, SIM_ROOM = 256 * 64 * 4 };
+// bytes of the largest operand of an MMA, 256 x 64 in f32
+enum { SIM_ROOM = 256 * 64 * 4 };
 
 // These types are defined below, and in regs.h, mem.c, cluster.c, shadow.h,
 // mbar.h, async.h ...
 typedef struct SimCta SimCta;
 typedef struct SimCluster SimCluster;
 typedef struct SimBatch SimBatch;
-typedef struct SimReach SimReach;
 typedef struct SimTaint SimTaint;
 typedef struct SimMbar SimMbar;
 typedef struct SimAsync SimAsync;
@@ -54,6 +52,8 @@ typedef struct SimPoll {
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
+  // state of listeners (hooks.h), by their numbers
+  void *own[SIM_OWNERS];
   // id: number of the warp in the cluster. in: number of the warp in its CTA.
   int id, in;
   uint32_t home;  // first byte of the shared memory of the warp's CTA
@@ -84,16 +84,7 @@ struct SimWarp {
   // refused: the last try_wait failed at random. polling: the last try_wait
   // failed.
   bool refused, polling;
-  // vector clock: what happens before all lanes
-  uint32_t *vc;
-  // lanes that have a row (a vector clock) of each kind that hb_cluster.c lists
-  uint32_t seen, pending, distant, fenced;
-  // level: lane 0's row holds for all lanes (hb_cluster.c). vain: the last poll
-  // failed.
-  bool level, vain;
-  // masks of the lanes that executed a fence with GPU scope, and of the CTAs
-  // that are known to have started
-  uint32_t sent, started;
+  bool vain;               // whether the last poll failed
   // for each lane: number of committed cp.async groups
   uint32_t committed[LANES];
   // cp.asyncs, of which those with indices `first` to `end` - 1 are in flight
@@ -104,21 +95,8 @@ struct SimWarp {
   uint32_t groups[BY_COUNT][LANES];
   uint32_t issued;         // current epoch of the warp's agent
   uint32_t teamwork;       // number of committed groups of warpgroup MMAs
-  SimWaited waited[GROUPS_COUNT];  // the last wait for groups of each kind
-  // The latest proxy fences; number k is fence[k % FENCES]. spaces: 1 for
-  // shared, 2 for global memory. met: value of vc[id] when the warp executed
-  // the fence
-  struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];
-  uint32_t nfence;
-  // epochs that proxy fences cover: those for shared, then those for global
-  // memory
-  uint32_t *proxied;
   // cluster barrier: completed rounds; lanes that arrived; lanes that may pass
   uint32_t met, came, passed;
-  // wider: lanes that executed a fence with cluster scope or wider. fresh:
-  // lanes that acquired nothing since their proxy fence for shared, and for
-  // global memory.
-  uint32_t wider, fresh[2];
   // registers: number of registers of a thread. wanted: number that a waiting
   // setmaxnreg requests (SW_REGISTERS).
   int registers, wanted;
@@ -203,7 +181,7 @@ struct SimCluster {
   int max_reports;
   SimWarp *warp;           // warps of all CTAs, in CTA order
   SimCta *cta;
-  uint32_t *clocks;  // vector clocks of the warps, then those of the barriers
+  uint32_t *clocks;        // vector clocks of the barriers
   uint8_t *smem;
   // state of listeners (hooks.h), by their numbers
   void *own[SIM_OWNERS];
@@ -229,8 +207,6 @@ struct SimCluster {
   const struct SimSteps *steps;  // scheduler (steps.h), or NULL
   const struct SimLog *log;  // writer of the event log (log.h), or NULL
   struct SimTape *tape;      // the event log, or NULL
-  // for each CTA and warp: the warp's last access to the CTA's memory
-  SimReach *reach;
   // two entries for each statistics record: shared, global
   SimPattern *pattern;
   struct SimRequests *requests;  // recorded accesses, or NULL

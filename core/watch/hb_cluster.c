@@ -3,16 +3,16 @@
 // vector clocks.
 //
 // Each warp counts epochs (w->clk), which its lanes share. Actors that are not
-// threads also count epochs. They are numbered after the warps. w->vc is the
-// vector clock of warp w: for each actor, the epoch up to which everything
-// happens before all lanes of w. Barriers and synchronization of whole warps
-// need no other clocks. What single lanes know in addition is stored in rows:
-// vector clocks with an epoch for every thread and every other actor. Rows are
-// allocated when a kernel first releases, fences, or synchronizes a part of a
-// warp. A lane has up to four rows:
+// threads also count epochs. They are numbered after the warps. HbWarp.vc is
+// the vector clock of a warp: for each actor, the epoch up to which everything
+// happens before all lanes of the warp. Barriers and synchronization of whole
+// warps need no other clocks. What single lanes know in addition is stored in
+// rows: vector clocks with an epoch for every thread and every other actor.
+// Rows are allocated when a kernel first releases, fences, or synchronizes a
+// part of a warp. A lane has up to four rows:
 //
-//   seen     what happens before the lane, beyond w->vc (w->level: lane 0's row
-//            holds for all lanes)
+//   seen     what happens before the lane, beyond HbWarp.vc (HbWarp.level: lane
+//            0's row holds for all lanes)
 //   pending  what relaxed reads observed; it becomes seen at a fence
 //   distant  what relaxed reads observed from other CTAs; it becomes seen at a
 //            fence for the cluster or wider
@@ -34,12 +34,19 @@
 
 // The records of a cluster, allocated when needed.
 typedef struct Order {
+  HbWarp *warp;            // for each warp of the cluster
+  uint32_t *clocks;        // the vector clocks of the warps
   uint32_t *row;           // see row()
   // location records of granules that strong writes released, two rows each
   uint32_t *location, nplace, maxplace;
 } Order;
 
 static Order *order_of(const SimCluster *c) { return c->own[OWN_HB_CLUSTER]; }
+
+// Returns the size in bytes of a vector clock.
+static size_t clock_bytes(const SimCluster *c) {
+  return (size_t)c->prog->nactor * sizeof(uint32_t);
+}
 
 enum { SEEN, PENDING, DISTANT, FENCED, KINDS };
 
@@ -70,7 +77,7 @@ static uint32_t *lane_row(SimWarp *w, int kind, int l) {
 }
 
 static uint32_t *seen_row(SimWarp *w, int l) {
-  return lane_row(w, SEEN, w->level ? 0 : l);
+  return lane_row(w, SEEN, hb_of(w)->level ? 0 : l);
 }
 
 static uint32_t *work_row(SimCluster *c) {
@@ -132,40 +139,45 @@ static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
 // Writes to out the row of everything that happens before lane l, including its
 // own accesses.
 static void view(SimWarp *w, int l, uint32_t *out) {
+  HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
-  spread(c->prog, w->vc, out);
-  if (w->seen >> l & 1) join(c, out, seen_row(w, l));
+  spread(c->prog, h->vc, out);
+  if (h->seen >> l & 1) join(c, out, seen_row(w, l));
   out[w->id * LANES + l] = w->clk;
 }
 
 // If lane 0's row holds for all lanes, copies it to every lane, so that single
 // lanes can differ.
 static void expand(SimWarp *w) {
-  if (w->seen && w->level)
+  HbWarp *h = hb_of(w);
+  if (h->seen && h->level)
     for (int l = 1; l < LANES; l++)
       copy(w->cluster, lane_row(w, SEEN, l), lane_row(w, SEEN, 0));
-  w->level = false;
+  h->level = false;
 }
 
 // Records that the lanes of mask may have acquired something since their last
 // proxy fences.
 static void learn(SimWarp *w, uint32_t mask) {
-  w->fresh[0] &= ~mask;
-  w->fresh[1] &= ~mask;
+  HbWarp *h = hb_of(w);
+  h->fresh[0] &= ~mask;
+  h->fresh[1] &= ~mask;
 }
 
 static void acquire(SimWarp *w, int l, const uint32_t *r) {
+  HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
-  if (within(c, r, w->vc)) return;
+  if (within(c, r, h->vc)) return;
   learn(w, 1u << l);
   expand(w);
-  add(c, lane_row(w, SEEN, l), w->seen >> l & 1, r);
-  w->seen |= 1u << l;
+  add(c, lane_row(w, SEEN, l), h->seen >> l & 1, r);
+  h->seen |= 1u << l;
 }
 
 // Updates w's vector clock from lane 0's row, which holds for all lanes: raises
 // the epoch of a warp to the smallest epoch of the warp's lanes.
 static void settle(SimWarp *w) {
+  HbWarp *h = hb_of(w);
   const SimCluster *c = w->cluster;
   const SimProg *p = c->prog;
   const uint32_t *r = lane_row(w, SEEN, 0);
@@ -173,50 +185,53 @@ static void settle(SimWarp *w) {
     uint32_t valid = c->warp[u].valid, least = UINT32_MAX;
     for (int k = 0; k < LANES; k++)
       if (valid >> k & 1 && r[u * LANES + k] < least) least = r[u * LANES + k];
-    if (least > w->vc[u]) w->vc[u] = least;
+    if (least > h->vc[u]) h->vc[u] = least;
   }
   for (int u = p->nall; u < p->nactor; u++)
-    if (r[word(p, u)] > w->vc[u]) w->vc[u] = r[word(p, u)];
-  w->level = true;
-  w->seen = within(c, r, w->vc) ? 0 : FULL;
+    if (r[word(p, u)] > h->vc[u]) h->vc[u] = r[word(p, u)];
+  h->level = true;
+  h->seen = within(c, r, h->vc) ? 0 : FULL;
 }
 
 // ---- synchronisation of lanes and warps ----
 
 // Joins the rows of the lanes of mask into the row of lane `to`.
 static void gather(SimWarp *w, uint32_t mask, int to) {
+  HbWarp *h = hb_of(w);
   uint32_t *r = lane_row(w, SEEN, to);
-  bool some = w->seen >> to & 1;
-  for (uint32_t m = w->seen & mask & ~(1u << to); m; m &= m - 1) {
+  bool some = h->seen >> to & 1;
+  for (uint32_t m = h->seen & mask & ~(1u << to); m; m &= m - 1) {
     add(w->cluster, r, some, lane_row(w, SEEN, __builtin_ctz(m)));
     some = true;
   }
 }
 
 static void meet_part(SimWarp *w, uint32_t mask) {
+  HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
   if (!mask || !make_rows(c)) return;
   int first = __builtin_ctz(mask);
   expand(w);
   gather(w, mask, first);
   uint32_t *r = lane_row(w, SEEN, first);
-  if (!(w->seen & mask)) memset(r, 0, words(c->prog) * sizeof *r);
+  if (!(h->seen & mask)) memset(r, 0, words(c->prog) * sizeof *r);
   for (uint32_t m = mask; m; m &= m - 1)
     r[w->id * LANES + __builtin_ctz(m)] = w->clk;
   for (uint32_t m = mask & (mask - 1); m; m &= m - 1)
     copy(c, lane_row(w, SEEN, __builtin_ctz(m)), r);
-  w->seen |= mask;
+  h->seen |= mask;
   w->clk++;
 }
 
 void hb_cluster_meet(SimWarp *w, uint32_t mask) {
+  HbWarp *h = hb_of(w);
   learn(w, mask);
   if (mask != w->valid) {
     meet_part(w, mask);
     return;
   }
-  w->vc[w->id] = w->clk++;
-  if (!w->seen || w->level) return;
+  h->vc[w->id] = w->clk++;
+  if (!h->seen || h->level) return;
   gather(w, FULL, 0);
   settle(w);
 }
@@ -263,10 +278,11 @@ static void give_turn(SimWarp *w, uint32_t *vc) {
 }
 
 void hb_cluster_give(SimWarp *w, uint32_t mask, SimPast *to) {
+  HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
-  join_clocks(c->prog, to->vc, w->vc);
+  join_clocks(c->prog, to->vc, h->vc);
   give_turn(w, to->vc);
-  uint32_t seen = w->level && w->seen ? 1 : w->seen & mask;
+  uint32_t seen = h->level && h->seen ? 1 : h->seen & mask;
   for (; seen; seen &= seen - 1)
     add_past(c, to, lane_row(w, SEEN, __builtin_ctz(seen)));
   if (mask == w->valid) to->vc[w->id] = w->clk;
@@ -282,9 +298,10 @@ static void join_words(uint32_t *to, const uint32_t *from, int n) {
 // actors' epochs. None of these actors is a warp.
 static void give_actors(SimWarp *w, uint32_t mask, int first, int n,
                         uint32_t *to) {
-  join_words(to, w->vc + first, n);
+  HbWarp *h = hb_of(w);
+  join_words(to, h->vc + first, n);
   size_t at = word(w->cluster->prog, first);
-  uint32_t seen = w->level && w->seen ? 1 : w->seen & mask;
+  uint32_t seen = h->level && h->seen ? 1 : h->seen & mask;
   for (; seen; seen &= seen - 1)
     join_words(to, lane_row(w, SEEN, __builtin_ctz(seen)) + at, n);
 }
@@ -304,15 +321,17 @@ void hb_cluster_give_turns(SimWarp *w, uint32_t mask, uint32_t *to) {
 }
 
 void hb_cluster_give_fenced(SimWarp *w, uint32_t mask, SimPast *to) {
-  for (uint32_t m = mask & w->fenced & w->wider; m; m &= m - 1)
+  HbWarp *h = hb_of(w);
+  for (uint32_t m = mask & h->fenced & h->wider; m; m &= m - 1)
     add_past(w->cluster, to, lane_row(w, FENCED, __builtin_ctz(m)));
 }
 
 void hb_cluster_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch) {
+  HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
-  if (epoch <= w->vc[actor]) return;
+  if (epoch <= h->vc[actor]) return;
   if (mask == w->valid) {
-    w->vc[actor] = epoch;
+    h->vc[actor] = epoch;
     return;
   }
   if (!make_rows(c)) return;
@@ -334,16 +353,17 @@ static void take_part(SimWarp *w, uint32_t mask, const SimPast *from) {
 }
 
 void hb_cluster_take(SimWarp *w, uint32_t mask, const SimPast *from) {
+  HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
-  if (mask != w->valid || (w->seen && !w->level)) {
+  if (mask != w->valid || (h->seen && !h->level)) {
     take_part(w, mask, from);
     return;
   }
-  join_clocks(c->prog, w->vc, from->vc);
+  join_clocks(c->prog, h->vc, from->vc);
   learn(w, FULL);
-  if (!from->rows && !w->seen) return;
+  if (!from->rows && !h->seen) return;
   if (!make_rows(c)) return;
-  if (from->rows) add(c, lane_row(w, SEEN, 0), w->seen & 1, from->row);
+  if (from->rows) add(c, lane_row(w, SEEN, 0), h->seen & 1, from->row);
   settle(w);
 }
 
@@ -354,10 +374,11 @@ void hb_cluster_forget(const SimCluster *c, SimPast *p) {
 }
 
 bool hb_cluster_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
-  if (clk <= w->vc[u]) return true;
+  HbWarp *h = hb_of(w);
+  if (clk <= h->vc[u]) return true;
   if (u == w->id) lanes &= ~(1u << l);
   if (!lanes) return true;
-  if (!(w->seen >> l & 1)) return false;
+  if (!(h->seen >> l & 1)) return false;
   const uint32_t *r = seen_row(w, l) + word(w->cluster->prog, u);
   for (; lanes; lanes &= lanes - 1)
     if (r[__builtin_ctz(lanes)] < clk) return false;
@@ -395,15 +416,17 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
 // Makes the lanes of mask acquire what their earlier relaxed reads observed.
 // Reads of values from other CTAs count only if `wide` is set.
 static void see(SimWarp *w, uint32_t mask, bool wide) {
-  for (uint32_t m = mask & w->pending; m; m &= m - 1)
+  HbWarp *h = hb_of(w);
+  for (uint32_t m = mask & h->pending; m; m &= m - 1)
     acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));
-  w->pending &= ~mask;
-  for (uint32_t m = wide ? mask & w->distant : 0; m; m &= m - 1)
+  h->pending &= ~mask;
+  for (uint32_t m = wide ? mask & h->distant : 0; m; m &= m - 1)
     acquire(w, __builtin_ctz(m), lane_row(w, DISTANT, __builtin_ctz(m)));
-  if (wide) w->distant &= ~mask;
+  if (wide) h->distant &= ~mask;
 }
 
 void hb_cluster_read(SimWarp *w, const SimIns *i, int l, int64_t g) {
+  HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
   if (w->vain) return;
   bool acq = i->sem == SEM_ACQUIRE || i->sem == SEM_ACQ_REL;
@@ -414,7 +437,7 @@ void hb_cluster_read(SimWarp *w, const SimIns *i, int l, int64_t g) {
   if (far && i->scope < SCOPE_CLUSTER) some = false;
   uint32_t *r = some ? location(c, g, false) : NULL;
   if (r && far) r += words(c->prog);
-  uint32_t *later = far ? &w->distant : &w->pending;
+  uint32_t *later = far ? &h->distant : &h->pending;
   if (r && acq) {
     acquire(w, l, r);
   } else if (r) {
@@ -432,7 +455,7 @@ const uint32_t *hb_cluster_view(SimWarp *w, int l) {
 
 const uint32_t *hb_cluster_released(SimWarp *w, const SimIns *i, int l) {
   if (i->sem >= SEM_RELEASE) return hb_cluster_view(w, l);
-  return w->fenced >> l & 1 ? lane_row(w, FENCED, l) : NULL;
+  return hb_of(w)->fenced >> l & 1 ? lane_row(w, FENCED, l) : NULL;
 }
 
 void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g,
@@ -442,7 +465,7 @@ void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g,
   if (g < 0) return;
   uint32_t *to = r ? location(c, g, true) : NULL;
   bool wide = i->scope >= SCOPE_CLUSTER &&
-              (i->sem >= SEM_RELEASE || w->wider >> l & 1);
+              (i->sem >= SEM_RELEASE || hb_of(w)->wider >> l & 1);
   uint32_t *far = to ? to + words(c->prog) : NULL;
   if (far && wide) add(c, far, keep, r);
   else if (far && !keep) memset(far, 0, words(c->prog) * sizeof *far);
@@ -453,23 +476,25 @@ void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g,
 // Executes a fence between the proxies of threads and agents. It covers what
 // happens before the active lanes, and their own accesses.
 static void fence_proxy(SimWarp *w, FenceKind kind) {
+  HbWarp *h = hb_of(w);
   int n = w->cluster->prog->nactor;
   uint32_t spaces = kind == FE_ASYNC ? 3 : kind == FE_ASYNC_GLOBAL ? 2 : 1;
-  uint32_t k = w->nfence++ % FENCES;
+  uint32_t k = h->nfence++ % FENCES;
   for (int s = 0; s < 2; s++) {
-    uint32_t *proxied = w->proxied + s * n;
+    uint32_t *proxied = h->proxied + s * n;
     if (!(spaces >> s & 1)) continue;
     for (int u = 0; u < n; u++)
-      if (w->vc[u] > proxied[u]) proxied[u] = w->vc[u];
-    w->fresh[s] |= w->active;
+      if (h->vc[u] > proxied[u]) proxied[u] = h->vc[u];
+    h->fresh[s] |= w->active;
   }
-  w->fence[k].clk = w->clk++;
-  w->fence[k].met = w->vc[w->id];
-  w->fence[k].lanes = w->active;
-  w->fence[k].spaces = spaces;
+  h->fence[k].clk = w->clk++;
+  h->fence[k].met = h->vc[w->id];
+  h->fence[k].lanes = w->active;
+  h->fence[k].spaces = spaces;
 }
 
 void hb_cluster_fence(SimWarp *w, FenceKind kind) {
+  HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
   if (!fence_is_order(kind)) {
     if (kind != FE_MBARINIT) fence_proxy(w, kind);
@@ -477,23 +502,57 @@ void hb_cluster_fence(SimWarp *w, FenceKind kind) {
   }
   if (!make_rows(c)) return;
   see(w, w->active, kind >= FE_CLUSTER);
-  if (kind > FE_CLUSTER) w->sent |= w->active;
+  if (kind > FE_CLUSTER) h->sent |= w->active;
   for (uint32_t m = w->active; m; m &= m - 1)
     view(w, __builtin_ctz(m), lane_row(w, FENCED, __builtin_ctz(m)));
-  w->fenced |= w->active;
-  w->wider &= ~w->active;
-  if (kind >= FE_CLUSTER) w->wider |= w->active;
+  h->fenced |= w->active;
+  h->wider &= ~w->active;
+  if (kind >= FE_CLUSTER) h->wider |= w->active;
   w->clk++;
 }
 
+bool hb_cluster_some(SimWarp *w, int u, uint32_t lanes, uint32_t clk) {
+  for (int l = 0; l < LANES; l++) {
+    if (hb_cluster_before(w, l, u, lanes, clk)) return true;
+    if (!hb_of(w)->seen) return false;
+  }
+  return false;
+}
+
+// A CTA is known to run if w synchronized with a thread of the CTA, directly or
+// through other threads. It is also known to run if w acquired what such a
+// thread released.
+bool hb_cluster_runs(SimWarp *w, int l, int rank) {
+  const SimProg *p = w->cluster->prog;
+  HbWarp *h = hb_of(w);
+  int n = p->nwarp, first = rank * n, turn = simmbar_turn(p);
+  if (h->started >> rank & 1) return true;
+  for (int u = first; u < first + n; u++) {
+    if (h->vc[turn + u] || h->vc[u]) {
+      h->started |= 1u << rank;
+      return true;
+    }
+    if (hb_cluster_before(w, l, turn + u, 1, 1)) return true;
+    for (int k = 0; k < LANES; k++)
+      if (hb_cluster_before(w, l, u, 1u << k, 1)) return true;
+  }
+  return false;
+}
+
 bool hb_cluster_init(SimCluster *c) {
-  c->own[OWN_HB_CLUSTER] = base_zeros(sizeof(Order));
-  return c->own[OWN_HB_CLUSTER];
+  size_t n = (size_t)c->prog->nall;
+  Order *o = c->own[OWN_HB_CLUSTER] = base_zeros(sizeof *o);
+  if (!o) return false;
+  o->warp = base_zeros(n * sizeof *o->warp);
+  o->clocks = base_realloc(NULL, 3 * n * clock_bytes(c));
+  return o->warp && o->clocks;
 }
 
 void hb_cluster_free(SimCluster *c) {
   Order *o = order_of(c);
   if (!o) return;
+  base_free(o->warp);
+  base_free(o->clocks);
   base_free(o->row);
   base_free(o->location);
   base_free(o);
@@ -502,7 +561,14 @@ void hb_cluster_free(SimCluster *c) {
 void hb_cluster_reset(SimCluster *c) {
   Order *o = order_of(c);
   Shadow *s = shadow_of(c);
+  size_t n = (size_t)c->prog->nactor;
   if (o->nplace) memset(s->place, 0, s->ngran * sizeof *s->place);
   o->nplace = 0;
+  memset(o->clocks, 0, 3 * (size_t)c->prog->nall * clock_bytes(c));
+  for (int k = 0; k < c->prog->nall; k++) {
+    uint32_t *vc = o->clocks + 3 * (size_t)k * n;
+    o->warp[k] = (HbWarp){.vc = vc, .proxied = vc + n};
+    c->warp[k].own[OWN_HB_CLUSTER] = &o->warp[k];
+  }
 }
 // SPDX-License-Identifier: MIT

@@ -3,6 +3,36 @@
 #define CUTE_WATCH_HB_CLUSTER_H
 
 #include "sim/machine.h"
+#include "watch/own.h"
+
+enum { FENCES = 16 };  // number of proxy fences that are kept for a warp
+
+// What happens before a warp.
+typedef struct HbWarp {
+  uint32_t *vc;            // vector clock: what happens before all lanes
+  // lanes that have a row (a vector clock) of each kind that hb_cluster.c lists
+  uint32_t seen, pending, distant, fenced;
+  bool level;              // whether lane 0's row holds for all lanes
+  // masks of the lanes that executed a fence with GPU scope, and of the CTAs
+  // that are known to have started
+  uint32_t sent, started;
+  SimWaited waited[GROUPS_COUNT];  // the last wait for groups of each kind
+  // The latest proxy fences; number k is fence[k % FENCES]. spaces: 1 for
+  // shared, 2 for global memory. met: value of vc[id] when the warp executed
+  // the fence
+  struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];
+  uint32_t nfence;
+  // epochs that proxy fences cover: those for shared, then those for global
+  // memory
+  uint32_t *proxied;
+  // wider: lanes that executed a fence with cluster scope or wider. fresh:
+  // lanes that acquired nothing since their proxy fence for shared, and for
+  // global memory.
+  uint32_t wider, fresh[2];
+} HbWarp;
+static inline HbWarp *hb_of(const SimWarp *w) {
+  return w->own[OWN_HB_CLUSTER];
+}
 
 // Orders all lanes of mask: accesses of each lane before this point happen
 // before later accesses of all of them.
@@ -30,6 +60,10 @@ void hb_cluster_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
 // Reports whether accesses by `lanes` of actor u in epoch clk happen before
 // lane l of w.
 bool hb_cluster_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
+// Reports whether these accesses happen before some lane of w.
+bool hb_cluster_some(SimWarp *w, int u, uint32_t lanes, uint32_t clk);
+// Reports whether lane l happens after the start of some thread of CTA `rank`.
+bool hb_cluster_runs(SimWarp *w, int l, int rank);
 // Record that lane l reads or writes granule g with a memory order. g is
 // NO_GRANULE for memory that is never written. keep: the write replaces a value
 // that its thread released or read, so acquires from the granule still acquire

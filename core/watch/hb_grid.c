@@ -617,7 +617,7 @@ void hb_grid_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
   SimPlace *p = place_of(w, m, at);
   if (!p) return;
   bool wide = i->scope >= SCOPE_GPU &&
-              (i->sem >= SEM_RELEASE || w->sent >> l & 1);
+              (i->sem >= SEM_RELEASE || hb_of(w)->sent >> l & 1);
   const uint32_t *row = wide ? hb_cluster_released(w, i, l) : NULL;
   uint32_t before = keep ? p->message : 0;
   p->message = row ? new_message(w, l, row, before) : before;

@@ -1,13 +1,13 @@
 // The numbers of the listeners that own state. State of a launch is in
-// SimProg.own[number], and of a cluster in SimCluster.own[number].
+// SimProg.own[number], of a cluster in SimCluster.own[number], and of a warp in
+// SimWarp.own[number].
 #ifndef CUTE_WATCH_OWN_H
 #define CUTE_WATCH_OWN_H
 
 #include "sim/prog.h"
 
 enum { OWN_SHADOW, OWN_HB_CLUSTER, OWN_HB_GRID, OWN_MEANT, OWN_UNREAD,
-       OWN_UNWRITTEN,
-       OWN_COUNT };
+       OWN_UNWRITTEN, OWN_PEER, OWN_COUNT };
 _Static_assert((int)OWN_COUNT <= (int)SIM_OWNERS, "SimProg.own is too short");
 
 #endif

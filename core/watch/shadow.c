@@ -81,7 +81,8 @@ static bool more_lines(SimCluster *c) {
 static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
   if (actor >= c->prog->nactor) return false;
   for (int k = 0; k < c->prog->nall; k++)
-    if (c->warp[k].state != SW_DONE && c->warp[k].vc[actor] < clk) return false;
+    if (c->warp[k].state != SW_DONE && hb_of(&c->warp[k])->vc[actor] < clk)
+      return false;
   return true;
 }
 
@@ -555,13 +556,14 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
 // synchronized with lane k later.
 static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
                        uint32_t clk, int space) {
-  uint32_t n = u->nfence < FENCES ? u->nfence : FENCES;
+  HbWarp *h = hb_of(u);
+  uint32_t n = h->nfence < FENCES ? h->nfence : FENCES;
   for (uint32_t f = 0; f < n; f++) {
-    uint32_t lanes = u->fence[f].lanes;
-    if (!(u->fence[f].spaces >> space & 1) || u->fence[f].clk < clk) continue;
-    if (u->fence[f].met < clk) lanes &= 1u << k;
+    uint32_t lanes = h->fence[f].lanes;
+    if (!(h->fence[f].spaces >> space & 1) || h->fence[f].clk < clk) continue;
+    if (h->fence[f].met < clk) lanes &= 1u << k;
     for (; lanes; lanes &= lanes - 1)
-      if (hb_cluster_before(w, l, u->id, lanes & -lanes, u->fence[f].clk))
+      if (hb_cluster_before(w, l, u->id, lanes & -lanes, h->fence[f].clk))
         return true;
   }
   return false;
@@ -573,10 +575,11 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
 static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
                         uint32_t clk) {
   SimWarp *w = x->w;
+  HbWarp *h = hb_of(w);
   const SimCluster *c = w->cluster;
   int space = is_global(x);
-  if (clk <= w->proxied[space * c->prog->nactor + u]) return false;
-  if (u != w->id && w->fresh[space] >> l & 1) return false;
+  if (clk <= h->proxied[space * c->prog->nactor + u]) return false;
+  if (u != w->id && h->fresh[space] >> l & 1) return false;
   if (u >= c->prog->nall) return true;
   for (; lanes; lanes &= lanes - 1)
     if (!has_fenced(w, l, &c->warp[u], __builtin_ctz(lanes), clk, space))
@@ -749,7 +752,7 @@ static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimGran *q = &shadow_of(c)->gran[g];
   q->used = true;
   if ((q->flags & SURE) != GF_DEFINED ||
-      q->clk > w->vc[q->warp])
+      q->clk > hb_of(w)->vc[q->warp])
     read_slow(x, l, g, q);
   SimRead *r = x->flying ? far_read(c, g, flyer(w))
              : near ? near_read(w, q, near) : far_read(c, g, w->id);
@@ -827,7 +830,7 @@ static void lend_granule(Access *x, int l, uint32_t g, int actor,
   SimGran *q = &shadow_of(c)->gran[g];
   q->used = true;
   if ((q->flags & SURE) != GF_DEFINED ||
-      q->clk > w->vc[q->warp])
+      q->clk > hb_of(w)->vc[q->warp])
     read_slow(x, l, g, q);
   check_proxy(x, l, g, q);
   if (actor < 0) return;
@@ -933,7 +936,7 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
     }
     int actor = simmbar_twin(w->cluster->prog, r.actor);
     if (strong_too(x, r.actor, d)) continue;
-    if (d->clk <= w->vc[actor] ||
+    if (d->clk <= hb_of(w)->vc[actor] ||
         hb_cluster_before(w, l, actor, d->lanes, d->clk)) {
       check_promise(x, l, g, r.actor, d);
       continue;
@@ -1069,7 +1072,7 @@ static inline void write_granule(Access *x, int l, uint32_t g, bool same,
   SimCluster *c = w->cluster;
   SimGran *q = &shadow_of(c)->gran[g];
   uint32_t also = 0;
-  if (q->clk > w->vc[q->warp] || (q->flags & GF_PENDING))
+  if (q->clk > hb_of(w)->vc[q->warp] || (q->flags & GF_PENDING))
     also = check_writer(x, l, g, q, same, flags);
   if (x->agent) check_proxy(x, l, g, q);
   if ((q->readers && !is_global(x)) || q->flags & GF_FAR)

@@ -17,7 +17,7 @@ static const uint32_t *committed(const SimWarp *w, SimGroups kind) {
 }
 
 void waits_note(SimWarp *w, SimGroups kind, const SimIns *i) {
-  SimWaited *d = &w->waited[kind];
+  SimWaited *d = &hb_of(w)->waited[kind];
   uint32_t idle = 0, still = 0;
   for (int l = 0; l < LANES; l++) {
     uint32_t n = kind == GROUPS_WGMMA ? w->teamwork : committed(w, kind)[l];
@@ -39,7 +39,7 @@ void waits_note(SimWarp *w, SimGroups kind, const SimIns *i) {
 // x->w.
 static bool is_behind(const Access *x, int l, const SimWarp *u, SimGroups kind,
                       int k) {
-  const SimWaited *d = &u->waited[kind];
+  const SimWaited *d = &hb_of(u)->waited[kind];
   return d->lanes >> k & 1 &&
          hb_cluster_before(x->w, l, u->id, 1u << k, d->clk);
 }
@@ -49,7 +49,7 @@ static bool is_behind(const Access *x, int l, const SimWarp *u, SimGroups kind,
 static bool idly(const Access *x, int l, SimGroups kind) {
   const SimWarp *u = x->w - x->w->in;
   for (int k = 0; k < x->w->cluster->prog->nwarp; k++, u++) {
-    uint32_t idle = u->waited[kind].idle;
+    uint32_t idle = hb_of(u)->waited[kind].idle;
     if (idle && is_behind(x, l, u, kind, __builtin_ctz(idle))) return true;
   }
   return false;
@@ -62,8 +62,9 @@ static bool is_wait(const SimIns *i, const void *ud) {
 
 // Reports whether u has still to execute a wait that x->w has executed.
 static bool waits_later(const Access *x, const SimWarp *u, SimGroups kind) {
-  const SimWaited *d = &x->w->waited[kind];
-  return d->times > u->waited[kind].times && warp_roles_ahead(u, is_wait, d);
+  const SimWaited *d = &hb_of(x->w)->waited[kind];
+  return d->times > hb_of(u)->waited[kind].times &&
+         warp_roles_ahead(u, is_wait, d);
 }
 
 // Finds out why a wait did not cover a group that lane k of warp u started. in:
@@ -71,7 +72,7 @@ static bool waits_later(const Access *x, const SimWarp *u, SimGroups kind) {
 // groups that the lane committed after this group and before the wait.
 static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
                   SimGroups kind, int k, bool in, uint32_t behind) {
-  const SimWaited *d = &u->waited[kind];
+  const SimWaited *d = &hb_of(u)->waited[kind];
   if (waits_later(x, u, kind)) {
     f->r.lack = LACK_BARRIER;
   } else if (is_behind(x, l, u, kind, k)) {
@@ -88,7 +89,7 @@ static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
 // Finds out why a wait did not cover group number g of lane k of warp u.
 static void judge_group(SimFault *f, const Access *x, int l, const SimWarp *u,
                         SimGroups kind, int k, uint32_t g) {
-  uint32_t n = u->waited[kind].groups[k];
+  uint32_t n = hb_of(u)->waited[kind].groups[k];
   judge(f, x, l, u, kind, k, g < n, n - 1 - g);
 }
 
@@ -103,8 +104,8 @@ static void say_mma(SimFault *f, const Access *x, int l, int team,
       f->r.lack = LACK_BARRIER;
       return;
     }
-    bool in = simwgmma_closed(&u[k], epoch, u[k].waited[GROUPS_WGMMA].groups[0],
-                              &behind);
+    uint32_t groups = hb_of(&u[k])->waited[GROUPS_WGMMA].groups[0];
+    bool in = simwgmma_closed(&u[k], epoch, groups, &behind);
     judge(f, x, l, &u[k], GROUPS_WGMMA, 0, in, behind);
     if (f->r.lack) return;
   }
@@ -147,7 +148,7 @@ void waits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
   for (size_t k = 0; k < c->nasync && f->access.agent == AGENT_COPY; k++) {
     const SimAsync *a = c->async[k];
     if (a->by != BY_BULK || a->w != u || a->i->src != f->r.src2) continue;
-    if (a->fetched && u->waited[GROUPS_BULK].read) f->r.lack = LACK_READ;
+    if (a->fetched && hb_of(u)->waited[GROUPS_BULK].read) f->r.lack = LACK_READ;
     else if (!a->open)
       judge_group(f, x, l, u, GROUPS_BULK, a->lane, a->group);
     return;

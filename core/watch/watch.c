@@ -10,6 +10,7 @@
 #include "watch/hb_grid.h"
 #include "watch/livelock.h"
 #include "watch/meant.h"
+#include "watch/peer.h"
 #include "watch/root_cause.h"
 #include "watch/shadow.h"
 #include "watch/unread.h"
@@ -46,12 +47,13 @@ static void stop(SimProg *p) {
 }
 
 static bool open(SimCluster *c) {
-  return shadow_init(c) && hb_cluster_init(c);
+  return shadow_init(c) && hb_cluster_init(c) && peer_init(c);
 }
 
 static void reset(SimCluster *c) {
   shadow_reset(c);
   hb_cluster_reset(c);
+  peer_reset(c);
 }
 
 static void end(SimCluster *c) {
@@ -63,6 +65,7 @@ static void end(SimCluster *c) {
 static void close(SimCluster *c) {
   shadow_free(c);
   hb_cluster_free(c);
+  base_free(c->own[OWN_PEER]);
 }
 
 // ---- bytes of global memory that were never written ----
@@ -358,13 +361,15 @@ const SimHooks watch_hooks = {
   .parts = parts, .arrange = root_cause_arrange, .empty = meant_empty,
   .stop = stop, .open = open, .reset = reset, .end = end, .close = close,
   .step = debugger_before, .ended = ended, .polled = livelock_ask,
-  .deadlock = deadlock_tell, .stuck = livelock_all,
+  .reach = peer_reach, .exited = peer_exited, .deadlock = deadlock_tell,
+  .stuck = livelock_all,
   .access = access, .atomic = atomic, .agent_reads = agent_reads,
   .agent_writes = agent_writes, .landed = landed, .settled = settled,
   .meet = hb_cluster_meet, .give = give, .take = hb_cluster_take,
   .give_turns = hb_cluster_give_turns, .forget = hb_cluster_forget,
   .learn = hb_cluster_learn, .fence = fence, .waits = waits_note,
-  .before = hb_cluster_before, .knows = hb_grid_knows,
+  .before = hb_cluster_before, .before_some = hb_cluster_some,
+  .runs = hb_cluster_runs, .knows = hb_grid_knows,
   .holds = hb_cluster_holds,
 };
 // SPDX-License-Identifier: MIT

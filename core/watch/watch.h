@@ -7,6 +7,7 @@
 //   cta_race.c    races between CTAs in global memory
 //   waits.c       waits for groups that did not suffice
 //   warp_roles.c  warp roles, and instructions that a warp can still reach
+//   peer.c        accesses to shared memory of other CTAs
 //   path.c        program order of the two accesses of a race
 //   livelock.c    warps that poll memory for ever
 //   deadlock.c    warps that wait for each other

@@ -90,8 +90,8 @@ local function numbers(team, x, s)
   end
 end
 
--- Converts a row's natural logarithm to base 2, for exp2. Rows that saw no
--- column get the weight 0 for hidden columns.
+-- Converts a row's natural logarithm to base 2, for exp2. Returns 0 for a row
+-- that saw no column, so that its hidden columns get the weight 2^-inf = 0.
 local function in_bits(lse)
   return cute.where(cute.eq(lse, -math.huge), 0.0, lse * flash.LOG2E)
 end
@@ -111,7 +111,7 @@ local function weigh(s, dp, c, lse, delta, slopes, add)
       sr[{i, j}] = w
       local d = dp and w * (pr(i, j) - delta(i, j))
       if add then add(i, j, d, w) end
-      if slope then  -- the slope of a hidden score may be no number
+      if slope then  -- the derivative of a score that the mask hides may be NaN
         d = cute.where(cute.eq(w, 0), 0.0, d * slope(i, j))
       end
       if dp then pr[{i, j}] = d end

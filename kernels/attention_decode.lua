@@ -87,7 +87,7 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
     h // o.group * e.count + r // o.tile[1])
   r = r % o.tile[1]
   if o.pdl then cute.arch.griddepcontrol_wait() end
-  local function reduce(init, f, combine)  -- by the lanes of each warp
+  local function reduce(init, f, combine)  -- Reduces over the lanes of a warp.
     local x = init
     for i in cute.range(first + lane, last, 32) do x = f(x, mLogs[{i, r}]) end
     return cute.arch.warp_reduction(x, combine)

@@ -39,7 +39,8 @@ local function evaluate(o, mask, row, col, b, h, bits)
   local whole, high = tiles.divides(M, o.rows), cute.min(o.rows - row, M)
   for c = 0, N - 1, 32 do
     local k = col + c + lane
-    if bits then  -- the keys of word c / 32
+    -- lane's key of the 32 keys of a word, in the order of flash.bits
+    if bits then
       k = col + (c // 128 * 128 + c % 128 // 16) + lane // 2 * 8 + lane % 2
     end
     local exists = cute.lt(k, o.keys)

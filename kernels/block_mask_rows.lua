@@ -60,7 +60,8 @@ local function find(o, list, m, n)
   local block = list[cute.max(from - 1, 1)] >> 1
   local before = cute.where(cute.gt(from, 1),
                             cute.min((block * BN + (BN - 1)) // N + 1, n), 0)
-  if N % BN ~= 0 then  -- the tile may begin within the first block
+  -- a tile may begin inside the first visible block of keys
+  if N % BN ~= 0 then
     local shared = cute.gt(at, from)
       & cute.eq(list[cute.min(from, count)] >> 1, first)
       & cute.gt(n * N, first * BN)

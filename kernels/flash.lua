@@ -465,7 +465,8 @@ function flash.bits(bits, places, row, N, keys)
   local rows, parts = cute.size(places, 0), keys // N
   local held = cute.make_rmem_tensor({rows}, cute.u32)
   local function load(n)
-    local first = n % parts * N  -- of the tile's keys, in the block
+    -- index of the tile's first key within its block
+    local first = n % parts * N
     local word = first // 128 * 4 + places(0, 0)[2] // 2
     for i = 0, rows - 1 do
       local x = bits(n // parts, row + places(i, 0)[1], word)
@@ -834,7 +835,8 @@ function Softmax:attempt(s, again, change, n, near)
   local function repeated(block)
     again()
     if change then change(block) end
-    if near then self.fix:fill(1) end  -- the bases may be large enough
+    -- the factors stay 1 if the bases are large enough
+    if near then self.fix:fill(1) end
     self:rise(s)
     self:powers(s)
   end

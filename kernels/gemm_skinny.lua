@@ -283,7 +283,8 @@ local function plan(o)
   -- p.high and p.few: the rows of B and of A that one MMA covers.
   p.high, p.few = a and 16 or 8, a and 8 or 16
   p.rows = p.rows or tiles.count(math.min(p.m, 32), p.few) * p.few
-  p.tile = {w * p.count * p.high, p.rows}  -- {rows of B, rows of A}
+  -- rows of B and of A in a block's tile
+  p.tile = {w * p.count * p.high, p.rows}
   p.MT, p.NT = p.count, p.rows // p.few
   if not a then p.MT, p.NT = p.NT, p.MT end
   p.mma = cute.make_tiled_mma(atom, a and {w, 1, 1} or {1, w, 1})

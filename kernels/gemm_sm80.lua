@@ -122,7 +122,7 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
     cute.arch.sync_threads()
   end
   for k_tile in cute.range(A.k_tiles) do
-    local asked  -- the stage that this iteration fills
+    local asked  -- index of the stage that this iteration loads
     for kb = 0, last do
       if kb == last and last > 0 then
         arrived({A, B}, walk, k, asked)

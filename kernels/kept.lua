@@ -112,7 +112,8 @@ end
 -- It needs a block of Philox for each 4 of its scores.
 function kept.turned(o, places, row, col)
   local keys, columns = cute.size(places, 0) // 2, cute.size(places, 1)
-  local parts = (columns + 3) // 4 * 2  -- two for each 16 columns
+  -- Philox blocks for each pair of keys: two for each 16 columns
+  local parts = (columns + 3) // 4 * 2
   local words, of
   return function(i, j, p, seed)
     if not rawequal(of, seed) then

@@ -99,7 +99,8 @@ return function(o)
     local x_of, y_of = head_of(o, "X", X), head_of(o, "Y", Y)
     rules.dense("rope", "Cos", Cos, o.positions * pairs_of)
     rules.dense("rope", "Sin", Sin, o.positions * pairs_of)
-    if o.m < o.positions then  -- the tables are longer than the sequence
+    -- Cos and Sin have rows beyond the sequence, which stay unread
+    if o.m < o.positions then
       cute.partial_ok(Cos)
       cute.partial_ok(Sin)
     end

@@ -373,7 +373,7 @@ function Source:get(at, chunk, last)
   chunk = chunk or 0
   if not (at.arrived or at.seen[chunk]) then
     at.seen[chunk] = true
-    -- number of later rows in flight, at most
+    -- the most copies of later rows that may be in flight
     local later = math.max(0, plan.stages - 2)
     local groups = later * plan.chunks + plan.chunks - 1 - chunk
     cute.arch.cp_async_wait_group(groups)

@@ -482,7 +482,7 @@ static Block *row_of(bool mma, int id) {
   else copy_row(b, w.c, &k, name);
   Block *old = NULL;
   if (atomic_compare_exchange_strong(&made[mma][id], &old, b)) return b;
-  // Another thread has stored the same row.
+  // Another thread has stored the same row first, so b is freed.
   base_free(b);
   return old;
 }
@@ -554,7 +554,7 @@ int atom_copy_count(void) { return count_all(false); }
 // State of atom_each: the part of a name that was spelt so far.
 typedef struct Speller {
   const char *prefix;
-  size_t known;  // length of the prefix
+  size_t known;  // number of characters of `prefix`
   void (*each)(void *ud, const char *name, size_t n);
   void *ud;
   char name[NAME];

@@ -129,7 +129,7 @@ typedef struct AtomCopy {
   const char *name;             // "SM75_U32x4_LDSM_N"
   CopyOp op;
   const char *thr, *src, *dst, *ref;
-  int bits;                     // bits moved per thread
+  int bits;  // bits that one instruction copies for each thread
   // For ldmatrix, stmatrix: the number of 8x8 matrices. For a shuffle: lane i
   // exchanges values with lane i ^ num.
   int num;

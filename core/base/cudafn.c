@@ -35,7 +35,8 @@ WITH_FMA
 float cudafn_expm1(float x) {
   float n = fabsf(x) < 0x1.a3d70ap-2f ? 0 : rintf(x * LOG2E);
   float rest = fmaf(-n, 0x1.7f7d1cp-20f, fmaf(-n, 0x1.62e4p-1f, x));
-  bool half = n == 128;  // computes 2^127 and doubles it
+  // 2^128 is no f32: compute with 2^127, and double the result
+  bool half = n == 128;
   float e = half ? n - 1 : n;
   float p = rest * POLY(rest, 0x1.6bd7ccp-10f, 0x1.12acc6p-7f, 0x1.5557c6p-5f,
                         0x1.5553ecp-3f, 0x1.fffffcp-2f);

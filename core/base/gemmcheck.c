@@ -61,7 +61,8 @@ static double measure(const Rules *r, double got, double want, double norms,
   if (isnan(want)) return isnan(got) ? 0 : INFINITY;
   if (isinf(want)) return got == want ? 0 : INFINITY;
   if (isnan(got) || isinf(got)) {
-    if (size + e > r->sum.most) return 0;  // a partial sum may have overflowed
+    // a partial sum may have overflowed, so `got` may be inf or NaN
+    if (size + e > r->sum.most) return 0;
     bool over = fabs(want) + *bound > r->out.most;
     return over && isinf(got) && (got > 0) == (want > 0) ? 0 : INFINITY;
   }

@@ -526,7 +526,7 @@ uint64_t soft_float(Soft s, const uint64_t x[3]) {
   case SOFT_CVT: case SOFT_PACK: case SOFT_DP4A: case SOFT_DP2A:
   case SOFT_BMSK: case SOFT_SZEXT: case SOFT_FNS: case SOFT_PRMT:
   case SOFT_MADHI_SAT: case SOFT_MAD24HI_SAT: case SOFT_COUNT:
-    break;  // computed by soft_convert and soft_integer
+    break;  // soft_convert and soft_integer compute these operations
   }
   return 0;
 }

@@ -354,7 +354,8 @@ typedef struct Checks {
   // most: maximum number of arguments; method: 1 for a method, else 0
   int most, method;
   int n;
-  Param param[];     // a variadic parameter comes last
+  // one entry for each parameter; a variadic parameter is the last one
+  Param param[];
 } Checks;
 
 static void check_argument(lua_State *L, int arg, const Param *p) {

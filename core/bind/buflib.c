@@ -358,7 +358,8 @@ size_t buflib_addressed(lua_State *L) {
       const HostBuf *b = luaL_testudata(L, -2, MT_BUFFER);
       if (!b || !hostbuf_open(b)) continue;
       lua_Integer at = (lua_Integer)++n;
-      for (; at > 1; at--) {  // insert the buffer in the order of addresses
+      // keep the list sorted by address: move buffers with higher addresses up
+      for (; at > 1; at--) {
         lua_rawgeti(L, -4, at - 1);
         const HostBuf *other = lua_touserdata(L, -1);
         if ((uintptr_t)other->p < (uintptr_t)b->p) break;

@@ -23,7 +23,8 @@ static const struct TypeRow {
   {DT_BF16, DL_BFLOAT, 16}, {DT_E4M3, DL_E4M3FN, 8}, {DT_E5M2, DL_E5M2, 8},
   {DT_UE8M0, DL_E8M0FNU, 8}, {DT_E2M3, DL_E2M3FN, 6}, {DT_E3M2, DL_E3M2FN, 6},
   {DT_E2M1, DL_E2M1FN, 4}, {DT_I4, DL_INT, 4}, {DT_U4, DL_UINT, 4},
-  {DT_TF32, DL_FLOAT, 32}};  // the last row serves only the way out
+  // only exports use this row: an imported f32 matches a row above
+  {DT_TF32, DL_FLOAT, 32}};
 
 enum { TYPES = sizeof types / sizeof *types };
 

@@ -85,7 +85,7 @@ static const char *role_of(const Operand *o) {
 typedef struct RoleOperand {
   Operand o;
   const char *name;
-  Ref v;         // value of the operand; for memory, the offset
+  Ref v;  // value of the operand; its offset if the operand is a memory object
   uint32_t at;   // index of v among the instruction's operands
   uint32_t next;
 } RoleOperand;

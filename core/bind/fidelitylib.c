@@ -13,7 +13,8 @@
 typedef struct Entry {
   const Fn *fn;
   uint32_t src;
-  const char *op;   // "" for all exact operations
+  // name of the operation; "" stands for all operations that are exact
+  const char *op;
   Fidelity how;
   Agreement agree;
   Reach reach;

@@ -23,13 +23,14 @@ typedef struct Hook {
   int line;          // line of the function that runs now
   bool counts;       // whether the hook examines Lua instructions
   bool notes;        // whether to record writes to tables
-  bool records;      // whether to call TRACE_STATE.record at each line
+  bool records;  // whether to call TRACE_STATE.record before each source line
   bool undefined;    // whether undefined values exist
   int born;          // register of the table being created
   // Addresses after two bytecode instructions: Lua's last test of a traced
   // value, and the instruction that created that value.
   const void *tested, *made;
-  bool sound;  // result of TRACE_STATE.truth: Lua may test the value
+  // the last result of TRACE_STATE.truth: whether Lua may test the value
+  bool sound;
   Writers writers;
   Readers readers;
 } Hook;
@@ -137,7 +138,8 @@ static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   const char *s;
   int found = 0;
   for (int n = 1; (s = lua_getlocal(L, ar, n)); n++) {
-    if (strcmp(s, name) == 0) found = n;  // the last match is the innermost
+    // of locals with equal names, the last one is the innermost
+    if (strcmp(s, name) == 0) found = n;
     lua_pop(L, 1);
   }
   if (found) return lua_getlocal(L, ar, found) != NULL;

@@ -368,7 +368,8 @@ static int l_on_device(lua_State *L) {
   face_check(L, 2, MT_DEVBUF, "device buffer");
   lua_settop(L, 2);
   face_push_tensor(L, &t, 2);
-  lua_getiuservalue(L, 1, 2);  // copies the dynamic marks
+  // copy the marks of dynamic modes from the first tensor to the new one
+  lua_getiuservalue(L, 1, 2);
   lua_setiuservalue(L, 3, 2);
   return 1;
 }

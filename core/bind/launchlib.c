@@ -444,7 +444,8 @@ static int l_launch_known(lua_State *L) {
   memcpy(l.grid, p.grid, sizeof l.grid);
   l.stream = p.stream;
   l.pdl = p.pdl > 0;
-  l.cooperative = false;  // only Lua code handles cooperative launches
+  // this function only handles launches that are not cooperative
+  l.cooperative = false;
   if (!whole_clusters(&l) || (l.pdl && l.fn->own.gpu->major < 9)) return 0;
   gpulib_keep(L, l.fn->own.gpu, -1);
   if (!run_leaves(L, cx, l, w.leaf, w.nleaf)) return 0;

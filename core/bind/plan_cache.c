@@ -268,7 +268,7 @@ typedef struct Step {
 // A tensor that each call creates.
 typedef struct Made {
   Tensor t;
-  size_t count;  // number of elements of its memory
+  size_t count;  // number of elements of the tensor's memory
 } Made;
 
 // The prepared launches of one cached call on one stream. Uservalues: 1: the

@@ -46,7 +46,7 @@ static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
     *v = ir_cvt(cx, fn, t = DT_I32, *v);
   bool f = strchr("eEfFgGaA", c) != NULL;
   if (t == DT_BOOL) {
-    // %s stays: a boolean prints as a word
+    // keep the conversion %s, which prints a boolean as a word
   } else if (dtype_is_float(t)) {
     if (!f) c = 'g';
   } else if (f) {

@@ -107,7 +107,7 @@ typedef int NumberedFace(lua_State *L, int number);
 typedef void AnyFn(void);
 
 typedef struct FnRow {
-  const char *sig;    // name and parameters, or OR (see above)
+  const char *sig;    // name and parameters, or the value OR (see above)
   const char *types;
   Shape shape;
   AnyFn *f;           // before a call, cast to the type of `shape`
@@ -129,7 +129,7 @@ enum {
   KIND_LAYOUT = 16, KIND_TENSOR = 32, KIND_SWIZZLE = 64, KIND_ANY = 128,
   KIND_BASIS = 256, KIND_VALUE = 512, KIND_VECTOR = 1024, KIND_TILED = 2048,
   KIND_OTHER = 4096,
-  KIND_REST = 8192,  // the letter takes all remaining arguments
+  KIND_REST = 8192,  // this letter of a signature takes all remaining arguments
   KIND_ABSENT = KIND_NONE | KIND_NIL,
   KIND_CONSTANT = KIND_SWIZZLE | KIND_ANY | KIND_BASIS,
   KIND_DIM = KIND_NUMBER | KIND_ANY | KIND_BASIS | KIND_VALUE,

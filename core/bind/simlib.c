@@ -312,7 +312,7 @@ static int l_front(lua_State *L) {
   bool set = !lua_isnil(L, 1);
   if (set) lua_rawsetp(L, LUA_REGISTRYINDEX, &FRONT);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TNIL)
-    lua_pushboolean(L, 0);  // no launch came before
+    lua_pushboolean(L, 0);  // false: no launch precedes the next one
   return 1;
 }
 

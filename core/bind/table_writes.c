@@ -127,7 +127,8 @@ static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
     if (f != w->f[i]) continue;
     bytecode_register(L, ar, reg + 1);
     note_target(L, writes);
-    bytecode_register(L, ar, reg + 5);  // table.move writes its fifth argument
+    // table.move(from, f, e, t, to) writes `to`, its fifth argument
+    bytecode_register(L, ar, reg + 5);
     note_target(L, writes);
     return;
   }

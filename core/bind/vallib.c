@@ -336,7 +336,8 @@ static bool ours(lua_State *L) {
 static int basic_index(lua_State *L) {
   if (ours(L)) return 0;
   if (lua_type(L, 2) != LUA_TSTRING) element_indexed(L, "a number");
-  lua_pushvalue(L, 1);  // argument 1: the methods, which Lua searched first
+  // the error is about argument 1, the table of methods, which lacks the field
+  lua_pushvalue(L, 1);
   lua_pushinteger(L, 0);
   lua_replace(L, 1);
   face_nofield(L, lua_gettop(L), "");

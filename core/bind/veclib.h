@@ -8,10 +8,12 @@
 // `shape` arranges these values in colexicographic order. The words of `shape`
 // follow r in memory.
 typedef struct Vector {
-  uint32_t serial, born;  // Fn and its `births`, as in TensorBox
+  // Fn.serial, and Fn.births when the vector was created
+  uint32_t serial, born;
   uint32_t src;           // line that created the vector: an index into Fn.src
   DType type;
-  bool consumed;          // for booleans: whether something used them
+  // vectors of booleans: whether an operation has used the vector
+  bool consumed;
   int64_t n;
   Tup shape;
   Ref r[];

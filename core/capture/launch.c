@@ -65,7 +65,8 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Record *open_records;
-static int seen, taken;  // selected launches; records that were begun
+// numbers of selected launches so far, and of records that were begun
+static int seen, taken;
 static bool stopped;     // whether a folder could not be written
 
 static int number(const char *name, int otherwise) {
@@ -580,7 +581,8 @@ static int begin(Passed *p, void **params, void **extra) {
 int launch_before(const Kernel *k, CUfunction f, const CUlaunchConfig *c,
                   void **params, void **extra) {
   if (!c || !launch_selects(k->name)) return 0;
-  if (launch_capturing(c->hStream)) return 0;  // a launch of the graph follows
+  // only launches of the captured graph are recorded
+  if (launch_capturing(c->hStream)) return 0;
   Passed *p = calloc(1, sizeof *p);
   if (!p) return 0;
   p->k = k, p->f = f, p->c = c;

@@ -186,7 +186,7 @@ static bool compile_held(const Nvrtc *v, const JitJob *job, JitOut *out,
   api->nvrtcDestroyProgram(&p);
   if (r == NVRTC_ERROR_INVALID_OPTION && out->log &&
       strstr(out->log, "gpu-architecture")) {
-    out->log_n = 0;  // unknown_arch's message says the same as the log
+    out->log_n = 0;  // drop the log: the message of unknown_arch says the same
     return unknown_arch(v, job, w);
   }
   if (r != NVRTC_SUCCESS)

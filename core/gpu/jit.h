@@ -23,7 +23,7 @@ typedef struct JitJob {
 
 // The result of a compilation. If it failed, only `log` is set.
 typedef struct JitOut {
-  const char *log, *cubin, *ptx;  // messages in the log name the source
+  const char *log, *cubin, *ptx;  // messages in `log` contain JitJob.name
   size_t log_n, cubin_n, ptx_n;
   bool cached, image;  // image: from the image's cache
   int major, minor;    // version of NVRTC

@@ -113,7 +113,7 @@ static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
 // produce. Arrays have one entry for each mode of the left side. There is one
 // Digits for positive and one for negative strides.
 typedef struct Digits {
-  int64_t *used;  // maximum of the coordinate; DIM_MAX: unknown
+  int64_t *used;  // largest coordinate in the mode, DIM_MAX if unknown
   // step of the leaf that fills a mode of traced extent, or 0. The sums of all
   // other leaves must stay below this step.
   int64_t *step;
@@ -249,7 +249,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
 // The part of the left side that a stride of the right side selects. An integer
 // selects all of the left side, and a basis selects the mode that it names.
 typedef struct Part {
-  Dim stride;        // a stride that selects this part
+  Dim stride;  // the first stride of the right side that selects this part
   Flat left;         // the selected part, coalesced
   // number of elements of the part. It is not computed from `left`, which
   // stores a last extent of 1 as 2.

@@ -198,7 +198,7 @@ Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup room) {
 // Returns the element-wise product a * b, where b may have fewer modes.
 static Tup room_of(Ctx *cx, Tup a, Tup b) {
   size_t n = tup_leaves(a);
-  // b scales the last mode of a.
+  // An integer b scales the last mode of a.
   if (tup_is_leaf(b) && !tup_is_leaf(a)) {
     Dim *s = NEW(cx, Dim, n);
     tup_collect(a, s);

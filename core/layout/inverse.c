@@ -72,8 +72,8 @@ typedef Flat Inverse(Ctx *cx, Note *nt, Flat f, const Dim *pre, bool *sure);
 typedef struct Paths {
   Note *nt;
   Layout l;
-  Flat f;          // coalesced modes with nonzero strides
-  const Dim *pre;  // index strides of these modes
+  Flat f;          // the layout's modes with nonzero strides, coalesced
+  const Dim *pre;  // for each mode of f, the stride of the linear index
   Inverse *inverse;
   bool *sure;
   TupB shape;

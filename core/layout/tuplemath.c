@@ -503,7 +503,8 @@ static _Noreturn void mixed(Ctx *cx, Dim d) {
 }
 
 static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
-  if (dim_kind(c) == DIM_ANY) return;  // a mode that a slice keeps adds nothing
+  // `_` as a coordinate keeps the mode, which adds no offset
+  if (dim_kind(c) == DIM_ANY) return;
   if (dim_kind(d) == DIM_BASIS) {
     if (!w->term) w->term = NEW(cx, Dim, w->leaves + 1);
     w->term[w->n++] = dim_mul(cx, c, d);

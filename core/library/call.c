@@ -445,7 +445,8 @@ static void run_launch(lua_State *L, Call *c) {
   push_place(L, c);
   int n = push_args(L, c);
   lua_call(L, n + 3, 0);
-  limit_spend(L, 0);  // the script may have caught the error
+  // raises the error of an exhausted budget again, if the script caught it
+  limit_spend(L, 0);
   if (!t->compile) finish(c);
 }
 

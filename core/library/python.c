@@ -216,8 +216,10 @@ typedef struct PyCall {
   int nargs;                // values that the steps leave on the stack
   const Exchange *api;      // interface of the first tensor that has one
   PyObject *like;           // first tensor of another kind, or NULL
-  bool host, gpu;           // whether some tensor is there
-  bool recycles, recycled;  // whether recycle_push may be called, and was
+  // whether an argument is a host tensor, and whether one is a GPU tensor
+  bool host, gpu;
+  // whether recycle_push may be called for this call, and whether it was
+  bool recycles, recycled;
   bool refs;                // whether some result is a reference
   int device;               // number of the GPU
   void *stream;
@@ -497,7 +499,7 @@ static void run_step(lua_State *L, PyCall *c, Step *s, int opened) {
         return;
       }
       dlpacklib_import(L, s->as.managed, s->size != 0);
-      s->as.managed = NULL;  // the tensor owns it
+      s->as.managed = NULL;  // the Lua tensor owns the managed tensor now
       lua_getiuservalue(L, -1, 1);
       lua_rawseti(L, opened, (lua_Integer)lua_rawlen(L, opened) + 1);
       return;
@@ -508,7 +510,8 @@ static void run_step(lua_State *L, PyCall *c, Step *s, int opened) {
 // for the default stream. Streams are kept, since a closed one makes the host
 // wait.
 static void push_stream(lua_State *L, int gpu, void *handle) {
-  if ((uintptr_t)handle <= 1) {  // 1 is the name of the default stream
+  // the driver's handles 0 and 1 both name the default stream
+  if ((uintptr_t)handle <= 1) {
     lua_pushnil(L);
     return;
   }
@@ -761,7 +764,8 @@ static int call_protected(lua_State *L) {
   arena_reset(&face_state(L)->scratch);
   // 2: the list of opened buffers, which is empty between calls
   luaL_getsubtable(L, LUA_REGISTRYINDEX, "cutelua.opened");
-  lua_getfield(L, LUA_REGISTRYINDEX, "cutelua.python");  // 3: the module
+  // stack index 3: the module cute.python
+  lua_getfield(L, LUA_REGISTRYINDEX, "cutelua.python");
   if (lua_isnil(L, 3)) {
     lua_getglobal(L, "require");
     lua_pushliteral(L, "cute.python");
@@ -772,9 +776,10 @@ static int call_protected(lua_State *L) {
   }
   bool simulates = c->host && !c->gpu;
   CUcontext before = NULL;
-  if (c->gpu) g = enter_gpu(L, c, &before);    // 4: the GPU
+  if (c->gpu) g = enter_gpu(L, c, &before);    // stack index 4: the GPU
   if (simulates) set_simulates(L, 3, true);
-  lua_pushlightuserdata(L, face_state(L));  // bindings expect this upvalue
+  // functions of the bindings expect the context as this upvalue
+  lua_pushlightuserdata(L, face_state(L));
   lua_pushcclosure(L, call_inside, 1);
   lua_pushvalue(L, 1), lua_pushvalue(L, 2), lua_pushvalue(L, 3);
   int status = lua_pcall(L, 3, 0, 0);

@@ -29,7 +29,7 @@ typedef struct Entry {
 // The tensors of a state, in an object of Lua. Its uservalue 1 is the list of
 // the tensors of the entries.
 typedef struct Kept {
-  int n, next;   // number of entries; the entry to replace next
+  int n, next;   // number of entries; index of the entry to replace next
   int busy;      // number of entries that the running call uses
   Entry entry[TENSORS];
 } Kept;

@@ -48,7 +48,7 @@ typedef struct Buffer {
   int64_t rank, *shape;
 } Buffer;
 
-// Arguments or results; kind 1: a Buffer.
+// The arguments or the results of a call; kind 1 means a Buffer.
 typedef struct Buffers {
   Head head;
   int64_t n;

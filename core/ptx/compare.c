@@ -9,7 +9,8 @@
 // represents all 16-bit floats.
 static Ref comparable(PtxOp *o, Ref v, DType t) {
   if (!dtype_is_float(t)) return v;
-  if (strstr(o->i->op, ".ftz")) {  // max.ftz(v, v) flushes v
+  // max.ftz(v, v) is v with subnormals flushed to zero
+  if (strstr(o->i->op, ".ftz")) {
     op_has(o, "ftz");
     Soft s = {.op = SOFT_MAX, .type = (uint8_t)t, .flags = SOFT_FTZ};
     v = op_soft(o, s, dtype_bits(t), v, v, 0);
@@ -128,7 +129,7 @@ void row_set(PtxOp *o, int k) {
   if (o->types != 2) op_reject(o, "two types are needed, .dtype.stype");
   DType t = o->elem[0];
   bool mask = o->pair[1] && (t == DT_U32 || t == DT_I32);
-  if (mask) t = DT_U16;  // a pair of masks
+  if (mask) t = DT_U16;  // the result is a pair of 16-bit masks
   DType raw = unsigned_of(dtype_bits(t));
   Ref none = number(o, raw, 0);
   Ref v = op3(o, OP_SEL, combine(o, compared(o, 1, 0)), truth(o, t), none);

@@ -84,7 +84,8 @@ static void barrier_wait(PtxOp *o, bool test) {
 
 void row_mapa(PtxOp *o, int k) {
   (void)k;
-  op_has(o, "shared::cluster");  // optional: without it, the address is generic
+  // .shared::cluster may be absent: the address is then generic
+  op_has(o, "shared::cluster");
   DType t = unsigned_of(op_type(o, 0).bits);
   Ref at = op2(o, OP_AND, op_operand(o, 1, t),
                number(o, t, ~((int64_t)255 << RANK_BIT)));

@@ -70,7 +70,7 @@ static int64_t primary(Parse *p) {
   } else if (take(p, "!")) {
     v = !primary(p);
   } else if (take(p, "(")) {
-    if (p->x.kind == TOK_DIRECTIVE) {  // a cast: (.s64), (.u64)
+    if (p->x.kind == TOK_DIRECTIVE) {  // a cast, such as (.s64)
       lex_next(&p->x);
       expect(p, ")", "behind a cast");
       v = primary(p);

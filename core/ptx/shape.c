@@ -240,7 +240,8 @@ static void branch(Build *b, uint32_t x) {
     jump(b, yes);
   } else if (levels(b, yes) == 1 && levels(b, no) > 1) {
     item(b, SHAPE_BREAK, SHAPE_FALSE, x)->levels = levels(b, no);
-    jump(b, yes);  // falls through at the end of the region
+    // control reaches `yes` by falling through the end of the region
+    jump(b, yes);
   } else if (levels(b, yes)) {
     item(b, SHAPE_BREAK, SHAPE_TRUE, x)->levels = levels(b, yes);
     jump(b, no);
@@ -292,7 +293,7 @@ static void tree(Build *b, uint32_t x) {
     if (own->header) {
       open_all(b, own->after, true);
       open_region(b, SHAPE_LOOP, SHAPE_NONE);
-      // Leaving this region starts the next iteration.
+      // A BREAK from this inner region starts the next iteration of the loop.
       open_region(b, SHAPE_ONCE, x);
     }
     item(b, SHAPE_BLOCK, SHAPE_ALWAYS, x);

@@ -127,7 +127,7 @@ void row_shuffle(PtxOp *o, int k) {
   }
   Ref c = op_operand(o, 3, DT_I32), by = op_operand(o, 2, DT_I32), inside = 0;
   Ref mask = op_operand(o, 4, DT_U32), v = op_operand(o, 1, DT_U32), from = 0;
-  // Tiles of several warps meet there.
+  // In sync.h, tiles of several warps synchronize by this instruction.
   if (ptx_through(o->b->m, o->i->loc, "/cooperative_groups/details/sync.h")) {
     order_lanes(o, mask);
   }
@@ -136,7 +136,7 @@ void row_shuffle(PtxOp *o, int k) {
   if (p || !is_fixed) from = source_lane(o, id, by, c, &inside);
   if (is_fixed) {
     v = op_intrin(o, id, fixed & SHUFFLE_BITS, v, by, mask);
-  } else {  // the segment is not constant: compute the lane
+  } else {  // the segment is known only at run time, so compute the source lane
     Ref lane = ir_sreg(o->b->cx, o->b->fn, SR_LANE);
     from = op3(o, OP_SEL, inside, from, lane);
     v = op_intrin(o, IN_SHUFIDX, 31, v, from, mask);

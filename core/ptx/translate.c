@@ -69,7 +69,8 @@ static void split(Frame *fr) {
   for (k = 0; k < fr->n; k++) {
     Block *x = &fr->block[k];
     ShapeBlock *g = &fr->graph[k];
-    // The last block ends the thread.
+    // A block without a branch falls through to the next one; the last ends the
+    // thread.
     g->to[0] = k + 1 < fr->n ? k + 1 : SHAPE_NONE;
     g->to[1] = SHAPE_NONE;
     const PtxIns *last = x->n ? &m->ins.p[x->first + x->n - 1] : NULL;
@@ -87,7 +88,7 @@ static void split(Frame *fr) {
       to = of[m->labels.p[a->value].at - f->ins];
     } else {
       if (last->args) ptx_fail(b, "'%s' takes no operands", last->op);
-      to = fr->n - 1;  // the empty block at the end
+      to = fr->n - 1;  // an exit branches to the last block, which is empty
     }
     g->to[0] = to;
     if (last->guard >= 0) {
@@ -622,7 +623,8 @@ static void objects(PtxBuild *b) {
     if (mem.count >= 0) mem.count = mem.count * dtype_bits(mem.type) / 8;
     mem.type = DT_U8;
     mem.ptx = true;
-    mem.layout = 0;  // the layout counts elements of another size
+    // the layout counts elements of the argument's type, not bytes
+    mem.layout = 0;
     b->object[k] = ir_mem(b->cx, b->fn, mem);
   }
 }
@@ -638,7 +640,7 @@ static Ref no_value(PtxBuild *b, DType t, const PtxReg *r) {
   const char *name = r->number < 0 ? r->name
     : arena_printf(b->cx, &b->cx->scratch, "%s%d", r->name, (int)r->number);
   uint32_t at = b->fn->at;
-  b->fn->at = 0;  // no source line for the undefined value
+  b->fn->at = 0;  // the load of the undefined value gets no source line
   Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = 1, .ptx = true};
   m.name = ir_text(b->cx, b->fn, name, strlen(name));
   Ref mem = ir_mem(b->cx, b->fn, m);

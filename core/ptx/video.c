@@ -40,7 +40,8 @@ void row_video(PtxOp *o, int k) {
   VideoOp v = (VideoOp)(k & ~VIDEO_BYTES);
   int lanes = k & VIDEO_BYTES ? 4 : 2, bits = 32 / lanes;
   bool sum = op_has(o, "add"), sat = op_has(o, "sat");
-  int first = v == VIDEO_SET ? 0 : 1;  // vset has no type of a result
+  // the first modifier is the result's type, which vset lacks
+  int first = v == VIDEO_SET ? 0 : 1;
   bool sign = first && op_type(o, 0).kind == PTX_S;
   bool sign_a = op_type(o, first).kind == PTX_S;
   bool sign_b = op_type(o, first + 1).kind == PTX_S;

@@ -37,7 +37,7 @@ typedef struct Fragment {
   Extents shape;
   int bits, regs;
   int each;             // elements in a register
-  int copies;           // how often the fragment holds each register
+  int copies;           // how many times the fragment contains each register
   bool along;           // whether columns are adjacent in memory
   PtxArg base, place;   // base: register with the address of the lane's first
                         // element; place: the address operand
@@ -131,12 +131,12 @@ static int place_of(const Fragment *f, int r, int *column) {
   int own = f->part == 'a' || f->part == 'b'
             ? registers_of_8(f->shape.k, f->bits) : 0;
   int groups = f->part == 'b' ? 1 : f->shape.height / 8;
-  if (own) {  // registers of 8 rows alternate
+  if (own) {  // A or B: registers of different groups of 8 rows alternate
     int tile = r / (own * groups), at = r % (own * groups);
     *column = 4 * f->each * (at / groups);
     return 8 * groups * tile + 8 * (at % groups);
   }
-  own = 2 / f->each;  // registers of 8 rows of a result
+  own = 2 / f->each;  // C or D: consecutive registers in the same 8 rows
   int tile = r / (own * groups), at = r % (own * groups);
   *column = (f->shape.columns > 1 ? 8 * tile : 0) + at % own;
   return (f->shape.columns > 1 ? 0 : 16 * tile) + 8 * (at / own);
@@ -369,7 +369,8 @@ static void multiply(PtxCopy *x, const PtxArg *a, uint32_t n) {
   Extents s = shape_of_op(x, op);
   const Kind *k = kind_of(x, t.ab, &s);
   int groups = s.height / 8, own = registers_of_8(k->k, k->bits);
-  int wide = s.rows * s.columns * groups * 2;  // registers of a wide result
+  // number of registers of a result with 32-bit elements
+  int wide = s.rows * s.columns * groups * 2;
   bool half_d = strcmp(t.d, "f16") == 0, half_c = strcmp(t.c, "f16") == 0;
   bool f16 = strcmp(t.ab, "f16") == 0;
   bool good = f16 || strcmp(t.d, t.c) == 0;

@@ -424,7 +424,7 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
     return;
   }
   CopyHow how = {.max_bits = a->bits > 128 ? 128 : a->bits, .hints = a->hints,
-    // DefaultCopy guarantees no alignment of traced values.
+    // A DefaultCopy does not promise that traced offsets are aligned.
     .promised = a->row->flags & CPF_PROMISED};
   if (!pred) {
     tensor_copy(cx, src, dst, NULL, how);

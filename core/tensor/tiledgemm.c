@@ -292,7 +292,8 @@ static void warpgroup_gemm(Gemm *g) {
   for (int64_t k = 0; k < g->x.n[1]; k++) {
     for (int64_t n = 0; n < g->c.n[1]; n++)
       for (int64_t m = 0; m < g->c.n[0]; m++) emit_wgmma(g, m, n, k);
-    g->accumulate = 0;  // later products are added
+    // the products of later k blocks are added to the accumulators
+    g->accumulate = 0;
   }
 }
 
@@ -416,7 +417,7 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
   for (int i = 0; i < 4; i++) set_regs(&g, o[i], i);
   for (int64_t k = 0; k < g.x.n[1]; k++) {
     outer(&g, k);
-    g.c = g.d;  // later products are added to D
+    g.c = g.d;  // the products of later k are added to D
   }
 }
 // SPDX-License-Identifier: MIT

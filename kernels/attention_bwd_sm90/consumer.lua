@@ -50,7 +50,8 @@ local function finish(o, x, dk, dv)
     local to = r2s:partition_D(o.wide and t.turned or t.smem)
     cute.copy(atom, r2s:retile(out), to(_, _, _, 0))
   end
-  x.meet:arrive_and_wait()  -- all consumers have read K and V
+  -- wait until all consumers have read K and V, which dK and dV overwrite
+  x.meet:arrive_and_wait()
   local list = {}
   if dv then
     put(dv, nil, x.v)
@@ -106,7 +107,8 @@ function consumer.run(o, x, task)
   if dv then dv:fill(0) end
   x.ready:wait(0, 0)
   x.ready:wait(1, 0)
-  local asks = from and (task or 1) == 1  -- the other tasks need no mask
+  -- with `tasks`, only the first task applies the mask
+  local asks = from and (task or 1) == 1
   order.walk(o, x, function(m, r)
     step(m, asks and cute.lt(m, from) | cute.ge(m, to) or nil, r)
   end)

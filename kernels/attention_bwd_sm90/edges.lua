@@ -70,7 +70,8 @@ function edges.before(o)
         local x = lse[row]
         log = cute.where(cute.eq(x, -math.huge), math.huge, x * flash.LOG2E)
       end)
-      if type(sum) ~= "number" then  -- 0 where no row of the block exists
+      -- `sum` is the number 0 if the row does not exist
+      if type(sum) ~= "number" then
         for j = 0, lanes == 4 and 1 or 2 do
           sum = sum + cute.arch.shuffle_sync_bfly(sum, 1 << j)
         end

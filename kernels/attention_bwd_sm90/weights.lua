@@ -81,7 +81,7 @@ function weights.changer(o, x)
     local given = {score = x.score, mask = x.mask, scale = x.score and x.scale,
       b = x.b, h = x.at.g * x.heads + r, tile = {N, M}, rows = x.T,
       columns = x.S, turned = true}
-    local first = 0  -- the first column of a block
+    local first = 0  -- the first column of the block of scores to change
     local draw = kept.turned(given, places, x.n * N, row)
     function given.draw(i, j, p, seed) return draw(i, first + j, p, seed) end
     local change = flash.change(given)
@@ -109,7 +109,8 @@ function weights.weigher(o, x, hidden, p16, left)
     if hide then
       cute.when(masked, function() hide(s, row, -math.huge) end)
     end
-    for k = 0, cute.size(s) // 4 - 1 do  -- 8 rows of Q
+    -- each pass handles the accumulators of 8 rows of Q
+    for k = 0, cute.size(s) // 4 - 1 do
       local a, b = logs(x.q.state.index, k)
       for e = 4 * k, 4 * k + 3 do
         local power = cute.fma(s(e), c, -(e % 2 == 0 and a or b))
@@ -133,7 +134,7 @@ function weights.weigher(o, x, hidden, p16, left)
       for e = 4 * k, 4 * k + 3 do
         local power = flash.exp2(cute.fma(s(e), base, -(e % 2 == 0 and a or b)))
         p[e] = power
-        -- The derivative of a hidden score may be no number.
+        -- The derivative of a score that the mask hides may be NaN.
         s[e] = slope and cute.where(cute.eq(power, 0), 0.0,
                                     power * slope(e - 4 * k)) or power
       end

@@ -132,7 +132,7 @@ return function(o, x, hidden)
           x.score and flash.LOG2E or c, -log[i]))
         all[{i, j}] = power
         if derivatives then
-          -- The derivative of a hidden score may be no number.
+          -- The derivative of a score that the mask hides may be NaN.
           to[{i, j}] = cute.where(cute.eq(power, 0), 0.0, power * to(i, j))
         end
       end
@@ -182,16 +182,18 @@ return function(o, x, hidden)
   -- Like apart(), except that P and dS share memory: dS overwrites P after the
   -- product for dV has read P.
   local function shared(s, dp, product)
-    x.meet:arrive_and_wait()  -- all have read the last dS
+    -- wait until all consumers have read dS of the previous tile
+    x.meet:arrive_and_wait()
     save_p(s, 0)
     cute.arch.fence_view_async_shared()
     x.meet:arrive_and_wait()
     P.to_dv(g.index, 0)
     warpgroup.wait_group(1)
     slopes(product, dp)
-    cute.arch.fence_view_async_shared()  -- before delta is overwritten
+    -- orders the reads of delta before TMA overwrites it
+    cute.arch.fence_view_async_shared()
     warpgroup.wait_group(0)
-    x.meet:arrive_and_wait()  -- all have read P and delta
+    x.meet:arrive_and_wait()  -- wait until all consumers have read P and delta
     x.g.pipe:consumer_release(g)
     save_ds(dp, 0)
     cute.arch.fence_view_async_shared()

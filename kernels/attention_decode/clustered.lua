@@ -128,7 +128,8 @@ end
 -- O. The first block stores LSE.
 local function combine(o, mO, mL, at, rank, warp, lane, parts, sums, logs)
   local width = o.head // o.cluster
-  local across = math.min(width, 32)  -- columns that a warp adds at once
+  -- number of columns of O that a warp combines at once
+  local across = math.min(width, 32)
   local groups, group = 32 // across, lane // across
   for row in cute.range(warp, at.R, o.warps) do
     local function reduce(init, f, combined)
@@ -181,7 +182,8 @@ function clustered.kernel(o, mQ, mK, mV, mO, mL, _parts, _logs, scale, lengths,
   local BM, BN, D, pages = o.tile[1], o.tile[2], o.head, more.pages
   local e = part.extents(o, mQ, mK, pages)
   local parts = o.cluster * o.warps
-  local index = rank * o.warps + warp  -- of this warp's results
+  -- index of this warp's results among the cluster's
+  local index = rank * o.warps + warp
   local b, g = job // e.G, job % e.G
   local T = lengths and lengths[b] or e.T
   local at = {b = b, g = g, m = 0, R = e.R, S = e.S, T = T}
@@ -239,7 +241,8 @@ function clustered.kernel(o, mQ, mK, mV, mO, mL, _parts, _logs, scale, lengths,
     weigh(first + stage, acc, state:take(s, acc, team.dtype))
   end)
   local logs = state:finish(acc)
-  arch.cluster_wait()  -- all blocks of the cluster run
+  -- wait until all blocks of the cluster run, which `send` writes to
+  arch.cluster_wait()
   send(o, acc, logs, team:places(BM, D), lane, index, e.R, sums, all_logs)
   arch.cluster_arrive()
   arch.cluster_wait()

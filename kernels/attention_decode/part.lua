@@ -351,7 +351,8 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
     local by_k = part.scale_of(more.k_scale, at.g)
     local by_v = part.scale_of(more.v_scale, at.g)
     local by = more.k_scale and scale * by_k or scale
-    meet()  -- the previous part no longer reads shared memory
+    -- wait until the previous part's reads of shared memory are complete
+    meet()
     if more.k and e.count == 1 then
       if o.early then  -- the part contains new keys, which a launch writes
         cute.when(cute.gt(last * BN, T - e.S), function() arrive(o) end)
@@ -389,7 +390,7 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
                place, at, more.v_scale and by_v, nil, small and narrow.column)
   end
   part.each(work, one)
-  arrive(o)  -- blocks without a part
+  arrive(o)  -- blocks without a part arrive here
   if done then done() end
 end
 

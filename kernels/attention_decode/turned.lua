@@ -7,7 +7,7 @@ local turned = {}
 
 local EACH = 8
 
--- Copies piece `place` of vector x to registers.
+-- Copies elements EACH place to EACH place + EACH - 1 of vector x to registers.
 local function copy(x, place, held)
   cute.autovec_copy(cute.local_tile(x, {EACH}, {place}), held)
 end

@@ -147,7 +147,9 @@ end
 local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
   local first, last, from, to, at = table.unpack(sees, 1, 5)
   local k, v = x.k.state, x.v.state
-  local function block(i, masked)  -- returns block i and whether it is masked
+  -- returns the number of the ith visible block of keys, and whether a mask
+  -- applies
+  local function block(i, masked)
     if not at then return i, masked end
     local n, partly = at(i, x.score or x.mask or to)
     if to then
@@ -156,7 +158,8 @@ local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
     end
     return n, partly
   end
-  local function take(change, n)  -- converts the scores of block n to powers
+  -- converts the scores of block n to their exponentials
+  local function take(change, n)
     if change then change(n) end
     local rose = state:rise(P.s)
     state:powers(P.s)
@@ -207,7 +210,8 @@ local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
     if not x.early then settle() end
   end
   local i = last - 2
-  local function run(least, masked)  -- multiplies blocks i to `least`
+  -- runs the main loop for blocks i down to `least`
+  local function run(least, masked)
     for _ in cute.range(cute.max(i + 1 - least, 0)) do
       step(i, masked)
       i = i - 1
@@ -237,7 +241,9 @@ local function store(o, x, P, group)
   return function(state, row, S, lse)
     local logs = state:finish(P.acc)
     out:store(P.acc:load():to(o.dtype))
-    meet:arrive_and_wait()  -- the warpgroup has read its rows of Q
+    -- wait until the warpgroup has read its rows of Q, which the copy
+    -- overwrites
+    meet:arrive_and_wait()
     cute.copy(atom, from, to(_, _, _, x.q.state.index))
     cute.arch.fence_view_async_shared()
     cute.arch.sync_warp()

@@ -187,7 +187,8 @@ function eight.factors(o, x, P, h, b)
   local g, scale = h // x.group, x.scale
   local lift = x.rises and LIFT or LOW_LIFT
   if q then scale = scale * q[h] end
-  local function at(t, n)  -- the scale of block n of keys
+  -- returns the element of the scales t for block n of keys
+  local function at(t, n)
     return t(b, cute.min(n * o.tile[2] // 128, cute.size(t, 1) - 1), g)
   end
   if not o.scaled then

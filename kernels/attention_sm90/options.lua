@@ -31,7 +31,8 @@ local TILES = {
   [128] = {{128, 128, 1}, {64, 128, 1.4}},
   [192] = {{128, 112, 1}}, [256] = {{128, 64, 1}, {128, 80, 1.06}},
 }
-local SHORT = {{128, 128, 1}}  -- for heads of 192 with values of 128
+-- tiles for heads of 192 elements whose values have 128
+local SHORT = {{128, 128, 1}}
 
 -- Lists of tiles for elements of e4m3, measured for 16384 rows on an H200.
 -- EIGHT is for full attention, MASKED for causal masks and windows, and the
@@ -175,7 +176,8 @@ function options.complete(given)
     and not narrow, WHAT,
     "value = %s with head = %d; the same, or 128 with head = 192, is needed",
     core.show(o.value), o.head)
-  -- With these options, tiles take different times.
+  -- These options give tiles different run times, so blocks draw tiles at run
+  -- time.
   o.dynamic = o.left ~= nil or o.right ~= nil or o.list ~= nil
     or o.ragged
   o.tile = given.tile or o.list and dividing(known, o.list)

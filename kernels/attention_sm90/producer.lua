@@ -54,7 +54,7 @@ function producer.load(q, k, v, group, each, sees)
       fill_v(part.key)
     ask_q(m, h, seq)
     cute.when(cute.gt(last, first), function()
-      local held = last - 1  -- the block whose V is not requested yet
+      local held = last - 1  -- the block of keys whose V is requested next
       if at then held = (at(held)) end
       ask_k(held, g, seq)
       for i in cute.range(last - 2, first - 1, -1) do

@@ -213,7 +213,7 @@ function choice.candidates(m, n, k, o)
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
     if stages >= 3 and options.sums_of(full) <= SUMS
-      -- epi[2]: columns that are stored at once
+      -- epi[2] is the number of columns of D that are stored at once
       and (full.epi[2] >= 16 or full.d_major == "m")
       and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
       and k > (full.split - 1) * full.tile[3] then

@@ -4,12 +4,12 @@ return {
   fmas = 2048,          -- 16-bit multiply-adds per cycle and multiprocessor
   fill = 91.4,          -- bytes per cycle that fill shared memory
   missing = 0.757,      -- cycles per 128 bytes outside the tensor, for 1 block
-  crowd = 0.5,          -- exponent of the number of blocks, for `missing`
+  crowd = 0.5,          -- factor on `missing`: (number of blocks) ^ crowd
   sent = 1.49,          -- factor on `missing` if the blocks form clusters
   wait = 1.18,          -- weight of a block's tiles that extend past the tensor
   memory = 4.43e12,     -- bytes per second from memory
   far = 0.249,          -- fraction of an operand that distant blocks read again
-  together = 12,        -- neighbouring blocks that share a path to L2
+  together = 12,        -- number of neighbouring blocks that share a path to L2
   group = 8.13e11,      -- bytes per second through a path to L2 (`together`)
   steady = 5.89e11,     -- bytes per second through a path to L2, many waves
   l2 = 2.12e13,  -- bytes per second that all tiles together read through L2
@@ -24,7 +24,8 @@ return {
   uneven = 0.1,         -- part of a wave during which memory idles at the end
   first = 219,          -- cycles from a block's start to its first tiles
   cluster = 1.07e-6,    -- seconds until all blocks of a cluster have started
-  near = 20,            -- waves above which clusters share few L2 transfers
+  -- number of waves above which clusters share few transfers from L2
+  near = 20,
   apart = 1.02,         -- factor on the time of clusters above `near` waves
   second = 1.01,        -- factor on the time if B, requested second, is larger
   exchange = 1679,      -- cycles until two halves of K are combined

@@ -48,7 +48,7 @@ end
 -- Makes the ring of stages through which the producer passes operand tiles to
 -- the consumers.
 local function make_ring(o, bytes, maker)
-  -- warpgroups that share a tile
+  -- number of warpgroups that share a tile
   local groups = o.pingpong and 1 or o.consumers
   return pipeline.PipelineTmaAsync {
     num_stages = o.stages, tx_count = bytes,

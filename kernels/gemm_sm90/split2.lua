@@ -24,7 +24,7 @@ end
 --- Returns the sums of both halves of K for this block's half of the columns.
 function split2.exchange(o, mail, acc, half)
   local tid, threads = cute.arch.thread_idx(), o.consumers * WARPGROUP
-  -- accumulators of a thread for 64 rows
+  -- number of accumulators that a thread has for each 64 rows
   local all = o.tile[2] * 64 // WARPGROUP
   local n = all // 2
   local own = cute.make_rmem_tensor({n, o.rows // 64}, o.acc)

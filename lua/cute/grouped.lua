@@ -86,7 +86,7 @@ function Runtime:get_current_work()
   return schedule.WorkTileInfo(at, true)
 end
 
---- Returns the first position.
+--- Returns the tile at the initial position.
 function Runtime:initial_work_tile_info() return self:get_current_work() end
 
 --- Advances to the next position, or by advance_count positions.
@@ -119,7 +119,7 @@ function grouped.GroupedGemmGroupSearchState(start_group_idx,
                        tile_count_searched = tile_count_searched}, State)
 end
 
---- Returns the state before all groups.
+--- Returns the state of a search that has examined no group.
 function grouped.create_initial_search_state()
   return grouped.GroupedGemmGroupSearchState(0, 0, 0)
 end
@@ -271,7 +271,7 @@ function Group:get_current_work()
                                      self:delinearize_z(work.tile_idx))
 end
 
---- Returns the first tile.
+--- Returns the tile at the initial position.
 function Group:initial_work_tile_info() return self:get_current_work() end
 
 --- Advances to the next position, or by advance_count positions.

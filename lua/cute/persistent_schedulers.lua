@@ -225,7 +225,7 @@ function Static:get_current_work()
   return work_at(self, self.current_work_linear_idx)
 end
 
---- Returns the first tile.
+--- Returns the tile at the initial position.
 function Static:initial_work_tile_info() return self:get_current_work() end
 
 --- Advances to the next position, or by advance_count positions.

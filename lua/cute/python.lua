@@ -60,7 +60,7 @@ end
 -- Functions as text
 ---------------------------------------------------------------------------
 
-local written = {}  -- functions by their text
+local written = {}  -- caches functions by their text
 
 --- Returns the function that a text such as "function(x) return x * 2 end"
 -- defines. The same text gives the same function, so that a call finds its plan
@@ -232,7 +232,8 @@ function python.shapes(f, ...)
     end
     local shape = {}
     for k, n in ipairs(r.shape) do shape[k] = text_of(n) end
-    shape[#shape + 1] = "end"  -- an empty shape remains a list
+    -- keeps `shape` a list if it is empty, not a table without elements
+    shape[#shape + 1] = "end"
     out[i] = {shape = shape,
               dtype = tostring(r.dtype or first and first.dtype or "f32")}
   end

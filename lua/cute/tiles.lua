@@ -140,7 +140,7 @@ local function leading(t)
   local stride = t.stride
   if is_one(stride[2]) then return 1 end
   if is_one(stride[1]) then return 0 end
-  -- A mode of one element counts as contiguous.
+  -- A mode of one element counts as contiguous, whatever its stride.
   for i = 2, 1, -1 do
     if is_one(t.shape[i]) then return i - 1 end
   end

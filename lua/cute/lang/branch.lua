@@ -102,7 +102,7 @@ local function begin_slot(slot, what)
     list[i] = core.dtype_of(p) == core.boolean and false or 0
   end
   slot.form, slot.zeros, slot.before = slot.yes, list, slot.init
-  -- Each pass makes the initial value anew.
+  -- Each pass over the branch builds a new table for the initial value.
   slot.init = rebuild(slot.form, list)
   return true
 end

@@ -69,7 +69,7 @@ local CONSTANT = {
 -- which it is -128}. Constants, upvalues and instructions are numbered from 0.
 local function prototype(r)
   local p = {k = {}, up = {}, inner = {}, lines = {}}
-  -- The source's name is not used.
+  -- Skips the name of the source.
   text(r)
   p.first = size(r)
   size(r)  -- last line
@@ -80,7 +80,7 @@ local function prototype(r)
   for i = 0, size(r) - 1 do p.k[i] = CONSTANT[byte(r)](r) end
   for i = 0, size(r) - 1 do
     p.up[i] = {byte(r) ~= 0, byte(r)}
-    -- The upvalue's kind is not used.
+    -- Skips the upvalue's kind.
     byte(r)
   end
   for i = 1, size(r) do p.inner[i] = prototype(r) end

@@ -774,7 +774,8 @@ local Kernel = {__closed = true, __host = "kernel"}
 
 function Kernel.__index(k, key)
   if type(key) == "string" then return Kernel[key] end
-  local reader = debug.getinfo(2, "S")  -- C: ipairs, next
+  -- C functions such as ipairs and next may read any key
+  local reader = debug.getinfo(2, "S")
   if reader.what == "C" or core.own_source(reader.source) then return nil end
   local explain = sign.workshop.indexed_kernel
   core.fail("bad-argument", explain and explain(k, key)
@@ -783,7 +784,7 @@ end
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
 
--- Number of programs traced so far.
+-- Number of programs traced so far in this process.
 local made = 0
 
 local function new_program(k, args, kind, opts)

@@ -38,7 +38,7 @@ function undefined.equal(a, b)
   return a == b
 end
 
--- Returns the text for a value in messages.
+-- Returns the text of a value for error messages.
 local function show(v)
   if is(v) then return show(records[v].value) end
   return type(v) == "table" and "a table" or core.show(v)

@@ -20,10 +20,10 @@ blocks.constants = {
   l2 = 11908,      -- bytes per ns from L2
   -- Two times a, b that overlap take (a^near + b^near)^(1 / near).
   near = 3.77,
-  start = 2200,    -- ns: a block's first tiles, and storing D
+  start = 2200,    -- ns in which a block loads its first tiles and stores D
   latency = 816,   -- ns to load a tile from memory
   close = 561,     -- ns to load a tile from L2
-  share = 661,     -- ns that sharing a tile adds (split-K)
+  share = 661,     -- ns that a tile takes longer if blocks share it (split-K)
   meet = 59.7,     -- bytes of partial sums per ns that blocks exchange
   passed = 5657,   -- bytes per ns of partial sums that L2 cannot keep
   drain = 66.8,    -- bytes of D per ns that a block stores

@@ -24,7 +24,7 @@ local tiles = require "cute.tiles"
 
 local plans = {}
 
--- The package cutelua explains plans.
+-- Functions of the package cutelua that explain plans.
 local workshop = require "cute.lang.signature".extensible("workshop", {},
                                                           "explained")
 

@@ -276,7 +276,8 @@ local function keys(scalars)
       if v == nil then
         v = MISSING
       elseif type(v) == "table" or math.type(v) == "float" then
-        v = word(v)  -- 1.0 is another value than 1
+        -- as keys of a table, 1.0 and 1 are equal; their words differ
+        v = word(v)
       end
       local next_ = node[v]
       if not next_ then
@@ -372,7 +373,7 @@ function rowwise.operation(what, spec)
   local count = at + 6 + (spec.traced and 1 or 0)
   local function arguments(list, o, f)
     local stream = o.stream
-    -- The constructor allocates all elements at once.
+    -- The constructor allocates the array's slots at once.
     local all = {list[1], list[2], list[3], nil, nil, nil, nil, nil, nil, nil,
                  nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}
     for i = 4, given do all[i] = list[i] end

@@ -374,7 +374,7 @@ function TmaStore:producer_commit() self.fence:arrive() end
 --- Waits until all buffers have been read, before shared memory is released.
 function TmaStore:producer_tail() self.fence:tail() end
 
---- Does nothing: only the copies read the buffers.
+--- Does nothing: the buffers' only readers are the copies by TMA.
 function TmaStore:consumer_wait() end  -- luacheck: ignore self
 function TmaStore:consumer_release() end  -- luacheck: ignore self
 

@@ -115,7 +115,7 @@ function chart.lines(spec)
   end
   local points = {}
   for i, v in ipairs(spec.values) do
-    if v < math.huge then  -- neither NaN nor infinite
+    if v < math.huge then  -- skip values that are NaN or infinite
       points[#points + 1] = ("%.1f,%.1f"):format(
         AXIS + PLOT * (n > 1 and (i - 1) / (n - 1) or 0),
         TOP + HIGH * (1 - v / most))

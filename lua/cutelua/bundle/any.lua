@@ -60,7 +60,7 @@ function any.new(name, from, step)
                        watching = true}, Any)
 end
 
---- Begins a call of the function.
+--- Begins to record a call of the function for one size.
 function Any:begin() self.choice, self.rows, self.at = 0, 0, 0 end
 
 -- Returns the number of rows of the first size.
@@ -134,7 +134,7 @@ function Any:see(step, list)
   end
 end
 
---- Ends a call for a size.
+--- Ends the recorded call for a size.
 function Any:finish(size)
   table.insert(self.sizes, size)
   self.count = self.count or self.at
@@ -378,7 +378,8 @@ function any.merged(name, list, from, step, at, source)
       for i, n in ipairs(FAR) do more[i] = from + n * step end
     end
     if not more[1] then return merged[1] end
-    -- range.merge put formulas into the first variant.
+    -- Records the first variant again, because range.merge replaced its numbers
+    -- by formulas.
     list[1] = at(list[1][1])
     for _, size in ipairs(more) do list[#list + 1] = at(size) end
     table.sort(list, function(a, b) return a[1] < b[1] end)

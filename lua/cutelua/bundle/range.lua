@@ -10,7 +10,7 @@
 -- So the merged variant launches, for each size, exactly what was recorded.
 local range = {}
 
--- The largest divisor of a formula.
+-- The largest divisor c that a formula may have.
 local MOST = 2048
 
 local Formula = {}
@@ -149,7 +149,7 @@ function Slot:after(sizes, m, q)
   return list[1] and list or nil
 end
 
--- Starts a group with one size.
+-- Starts a group of variants with the variant of one size.
 local function start(m, v, numbers, text)
   local slots = {}
   for i, q in ipairs(numbers) do

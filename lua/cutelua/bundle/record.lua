@@ -168,7 +168,7 @@ local function signature(v)
   return table.concat(out, " ")
 end
 
--- Returns numbers and formulas as text.
+-- Returns a list of numbers and formulas as text.
 local function words(list)
   local out = {}
   for i, v in ipairs(list or {}) do
@@ -484,7 +484,7 @@ local function collect(self, field, f, ...)
   return list, table.pack(table.unpack(out, 2, out.n))
 end
 
--- Restores the bytes of tensors.
+-- Writes saved bytes back to tensors.
 local function put_back(tensors, bytes)
   for i, t in ipairs(tensors) do put_bytes(t.buffer, t.offset, bytes[i]) end
 end
@@ -717,7 +717,7 @@ function Session:any_variant(name, f, config, from, step)
   return v
 end
 
--- Adds a function for any size.
+-- Adds a function whose kernels are recorded for any size.
 function Session:add_any(name, f, config)
   local from, _, step = sizes_of(name, config)
   local restore = any.patch(self)
@@ -728,7 +728,7 @@ function Session:add_any(name, f, config)
   self:keep(name, v, false)
 end
 
--- Adds a function of tensors.
+-- Adds a function whose arguments are tensors.
 function Session:add_function(name, f, config)
   if type(config.sizes) == "table" and config.sizes[2] == "any" then
     return self:add_any(name, f, config)

@@ -1039,7 +1039,7 @@ static int launch(uint64_t version, const Entry *e, const bun_tensor *const *t,
 }
 ]==]
 
---- The function for bundles with workspaces.
+--- The C function `workspace`, which bundles with workspaces have.
 runtime.workspace = [==[
 static int workspace(uint64_t version, const Entry *e,
                      const bun_tensor *const *t, size_t *bytes) {

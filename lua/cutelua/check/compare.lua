@@ -72,7 +72,7 @@ local function widen(c, coord)
   end
 end
 
---- Adds the next element to a comparison.
+--- Adds the next element to a comparison, and counts it if it differs.
 ---@param c table of compare.begin
 ---@param at integer index in its buffer
 ---@param coord fun(): integer[]

@@ -310,7 +310,7 @@ function Session:watch(program, launch)
   self.why, self.compared = v.not_compared, self.compared or v.gpu
   if v.verdict ~= "bug" then return end
   if self.opt.save and v.schedule then self:save(v) end
-  -- After a bug, the script is stopped.
+  -- A bug ends the script: no later launch is checked.
   error(self.stop, 0)
 end
 
@@ -339,7 +339,7 @@ function Session:note(program, launch)
   end
 end
 
---- Returns the sizes for a lesson's run (cutelua.bench.lessonlib).
+--- Returns the sizes at which a lesson runs (cutelua.bench.lessonlib).
 function Session:sizes(list, tile)
   if not self.opt.sizes then return list end
   self.tried = {}

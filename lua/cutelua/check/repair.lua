@@ -730,7 +730,7 @@ local function joined(m)
   return table.concat(text, " and ")
 end
 
---- Returns a fix as text.
+--- Returns a fix as a sentence for the user.
 function repair.advice(m)
   local open = m.open and " (in the schedules that were examined: there are "
     .. "more)" or ""

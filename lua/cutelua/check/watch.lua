@@ -29,7 +29,7 @@ local function checked(program, launch, opts)
   return v
 end
 
--- Returns what a verdict found, or nil.
+-- Returns the text of a verdict that is a bug, or nil.
 local function finding(v)
   if v.verdict == "bug" then
     local text = tostring(v)

@@ -179,7 +179,7 @@ function prompt.run(session)
     session:where()))
   while true do
     local line = read()
-    -- At the end of input, the launch continues.
+    -- The end of the input ends the prompt, and the launch continues.
     if line == nil then return end
     line = line and line:match "^%s*(.-)%s*$" or ""
     if line == "" then line = last end

@@ -170,7 +170,7 @@ function comments.read(text)
       block[#block + 1] = rest
       class = class or rest:match "^@class%s+([%w_.]+)"
     else
-      -- A single dashed line ends the title.
+      -- A title needs two dashed lines, so this single line begins none.
       banner = nil
       local name, same, params = defined(line)
       if block or same then

@@ -89,7 +89,7 @@ end
 -- Adding
 ---------------------------------------------------------------------------
 
--- Returns what tells a finding from others.
+-- Returns a text that is equal for equal findings.
 local function identity(f)
   local p = f.places[1] or {}
   return ("%s %s %s:%s %s"):format(f.kernel, f.code, p.file, p.line, f.message)
@@ -109,7 +109,7 @@ local function trim(self, from)
   end
 end
 
---- Adds a part that was not checked.
+--- Adds a record of something that was not checked.
 ---@param what string
 ---@param text string
 ---@param more? table kernel =, file = a chunk, line =
@@ -190,7 +190,7 @@ local EXTENT = {"verdict", "blocks", "turns", "orders", "runs", "results",
 ---@param replay? string the text of the schedule's file
 function Collector:verdict(v, program, launch, replay)
   local from = #self.list + 1
-  -- The launch that follows the check counts itself.
+  -- The count starts at 0: the launch that follows the check adds 1.
   local e = {kernel = v.kernel, launch = v.launch, grid = launch.grid,
              block = launch.block, count = 0}
   for _, k in ipairs(EXTENT) do e[k] = v[k] end

@@ -16,7 +16,7 @@ local SPEC = {
     {"--seconds", "number", min = 0.1, max = 86400, default = 10,
      help = "the longest check"},
     rpc.OPTIONS.memory, rpc.OPTIONS.output, rpc.OPTIONS.jobs,
-    -- vscode-languageclient adds this word.
+    -- The client library vscode-languageclient adds this option.
     {"--stdio", "flag", help = "has no effect: there is no other transport"}},
 }
 

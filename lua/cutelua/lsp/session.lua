@@ -24,7 +24,8 @@ Session.__index = Session
 
 local notifications, methods = {}, {}
 
---- Returns a new session, as cutelua.mcp.rpc describes it.
+--- Returns a new session: a table with the fields that cutelua.mcp.rpc
+-- requires.
 ---@param server table {io =, seconds =, memory =, output =}
 ---@param calls table of cutelua.mcp.calls
 ---@return table
@@ -97,7 +98,7 @@ local function place_of(self, params)
   return at, at:offset(position_of(object(params, "position")))
 end
 
--- Returns the values of a document's locals.
+-- Returns the values that a document's local variables hold.
 local function environment(at)
   at.env = at.env or names.environment(#at.text <= checks.MOST and at.text
     or "", at.facts)

@@ -259,7 +259,7 @@ local function tensor_panels(c, limit)
     local first = lane.at * 8 // bits
     for e = first, first + math.max(c.width * 8 // bits, 1) - 1 do
       local place = places[e]
-      -- The byte is in a gap between elements.
+      -- The byte lies in a gap between elements of the tensor.
       if not place then return {} end
       local slice = slices[place[1]]
       if not slice then

@@ -5,7 +5,7 @@ local exit = {}
 exit.STOP = {}
 local STOP <const> = exit.STOP
 
--- Receives the exit code.
+-- The function that receives the exit code of a watched os.exit.
 local told
 
 -- Raises STOP again if a function (pcall, xpcall, resume) caught it; returns
@@ -45,7 +45,7 @@ function exit.watch(tell)
   replace(4)
 end
 
---- Ends what exit.watch began.
+--- Ends the watch that exit.watch began.
 function exit.unwatch() replace(3) end
 
 return exit

@@ -65,7 +65,7 @@ local function only(folder)
   return folder:gsub("/*$", "/") .. found[1]
 end
 
--- Returns the IR in a file.
+-- Returns the text of a file with IR.
 local function ir_of(path)
   local text, why = files.read(path)
   if not text then
@@ -316,7 +316,7 @@ local function launches_of(k, args)
   return host.run(k.ir, k.host, values, k.path)
 end
 
--- Returns the only launch of a kernel.
+-- Returns the launch of a kernel that the host function launches exactly once.
 local function launch_of(k, args)
   if k.all then return args[1] end
   local found
@@ -405,7 +405,8 @@ function Module:variable(name) return self.ptx:variable(name) end
 -- Returns the bytes of dynamic shared memory that the host's function gives.
 local function smem_of(self, name, given)
   if given then return given end
-  local made, config = {}, nil  -- instructions by their first result
+  -- the host's instructions by the name of their first result
+  local made, config = {}, nil
   mlir.each(self.host.body, function(i)
     made[i.results[1] or ""] = i
     config = i.op:find "^cuda%.launch_ex"

@@ -262,7 +262,8 @@ for op, f in pairs(TUPLE) do
   RUN["cute." .. op] = function(_, _, a, t)
     local x, y = leaf_values(a[1]), leaf_values(a[2])
     local out = {}
-    if op == "ceil_div" then  -- a tile may have fewer modes
+    -- the divisor may have fewer modes: the missing ones are 1
+    if op == "ceil_div" then
       for k = #y + 1, #x do y[k] = 1 end
     end
     if #x ~= #y then give_up "tuples of other profiles" end
@@ -539,7 +540,8 @@ end
 -- Loops
 ---------------------------------------------------------------------------
 
-local MOST_TURNS = 4096  -- turns of all loops of a function
+-- limit of iterations that all loops of a host function take together
+local MOST_TURNS = 4096
 
 local function count_turn(state)
   state.turns = state.turns + 1

@@ -18,7 +18,8 @@ local sign = require "cute.lang.signature"
 
 local ptx = {}
 
-local function cute() return require "cute" end  -- loaded when first used
+-- loads the module when it is first used
+local function cute() return require "cute" end
 
 ---@class cute.PtxModule
 ---@field file string chunk name for reports
@@ -298,7 +299,7 @@ function ptx.made(module, name, opts, own)
                        opts.lines == "ptx" or false,
                        own and own.init_fenced, own and own.store_once)
   end)
-  -- Called for each program, after its trace.
+  -- This function is called for each program after its trace.
   rawset(made, "card", function()
     local own_card = card.new(module.text, entry, passed, used, smem, opts)
     own_card.why = own_card.why or module.simulated

@@ -186,7 +186,8 @@ local function add_descriptor(list, given, desc, what)
              swizzle = desc.swizzle, fill = padding == "nan" and 1 or 0,
              address = t.iterator.address, extent = {}, stride = {}, box = {},
              l2 = 2}
-  for i = 1, rank do  -- a map begins with the contiguous extent
+  -- tensor maps list modes in reverse: the contiguous one first
+  for i = 1, rank do
     p.extent[i] = shape[rank + 1 - i]
     p.box[i] = desc.block_size[rank + 1 - i]
     if i > 1 then p.stride[i - 1] = stride[rank + 1 - i] * size end
@@ -294,7 +295,7 @@ local function launch_options(k, call, opts, prepared)
   local made = {}
   for name, v in pairs(opts or {}) do made[name] = v end
   local ctas = k.meta.num_ctas
-  if made.grid ~= nil then  -- a trace needs none
+  if made.grid ~= nil then  -- a call that is only traced needs no grid
     local grid = kernel.extents("grid", made.grid)
     made.grid = {grid[1] * ctas, grid[2], grid[3]}
     add_scratch(k, call, made.grid)

@@ -248,7 +248,7 @@ local function operand(line, list, i, step)
     local l, r = list[math.min(j, j - step)], list[math.max(j, j - step)]
     if j ~= i + step and depth == 0 and r.name
       and (l.name or CLOSES[l.text]) then
-      -- Two adjacent operands: the second begins another statement.
+      -- Two operands without an operator between them: a new statement begins.
       break
     end
     local opens = (step > 0 and OPENS or CLOSES)[text] or 0

@@ -321,7 +321,7 @@ local function read_open(f, opt)
   local early = head:sub(from)
   local here = f:seek()
   local size = here and f:seek "end"
-  -- A device may report a size of 0.
+  -- A device file may report a size of 0 although it has data.
   local sized = size and size > 0
   if sized then
     f:seek("set", here)

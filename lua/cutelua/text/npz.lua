@@ -225,7 +225,8 @@ local function directory(list, at)
   local out, bytes = {}, 0
   for i, m in ipairs(list) do
     local head, extra, place = shared_fields(m, true)
-    -- Comment, disk, attributes (internal, external).
+    -- The numbers are: length of the comment, disk, internal attributes,
+    -- external attributes, offset.
     out[i] = "PK\1\2" .. ("<I2"):pack(3 << 8 | 45) .. head
       .. ("<I2I2I2I4I4"):pack(0, 0, 0, 0x1a4 << 16, place) .. m.name .. extra
     bytes = bytes + #out[i]

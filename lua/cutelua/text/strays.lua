@@ -91,7 +91,7 @@ function Strays:look()
   end
 end
 
--- Tells of mistakes after the trace.
+-- Reports the collected mistakes, after the trace.
 function Strays:tell()
   for _, s in ipairs(self.list) do s:tell(self.kernel) end
 end

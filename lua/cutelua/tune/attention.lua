@@ -112,7 +112,7 @@ local function compact(iterator, shape)
   return cute.make_tensor(iterator, cute.make_layout(shape, cute.LayoutRight))
 end
 
---- Compiles a tile, whose cubin the cache keeps.
+--- Compiles a tile of a problem; the cache keeps the cubin.
 ---@param problem string
 ---@param device table from worker.device
 ---@param name string

@@ -242,7 +242,7 @@ end
 -- Main loop
 ---------------------------------------------------------------------------
 
--- Gives requests to child processes that are idle.
+-- Gives problems to compile and candidates to measure to idle child processes.
 function Run:hand_out()
   local job = self.job
   while #self.to_compile > 0 and #self.compilers < job.jobs do

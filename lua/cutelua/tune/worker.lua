@@ -79,7 +79,7 @@ local function check_class(problem)
   end
 end
 
--- Operands of the problem that was compiled last.
+-- Operands for each offer of the problem that was compiled last.
 local asked = {}
 
 local function is_attention(problem) return problem:find "^attention " end
@@ -128,7 +128,7 @@ local function contestant(o, name)
   local runs = {}
   for i, set in ipairs(o.sets) do
     local call = offers_of(set, "gpu").call
-    -- All candidates write to the same results.
+    -- All candidates write to the same result tensors.
     set.out = set.out or plan:outputs(call)
     runs[i] = plan:prepare(call, set.out)
   end

@@ -5,7 +5,7 @@ local problem = require "cute.ops.attention.problem"
 
 local eight = {}
 
-local BLOCK = 128  -- keys that share a scale
+local BLOCK = 128  -- number of keys that share an element of a scale
 local HEADS = {[64] = true, [128] = true, [256] = true}
 
 -- Checks a scale: one number, one for each of n heads, or, if it belongs to

@@ -44,7 +44,8 @@ local function capped(s, cap, inverse, at)
                                     P1 * factor * square), t, P0 * factor)
 end
 
-local makers = {}  -- functions that make score_mod, by its options
+-- caches functions that make a score_mod, by the call's options
+local makers = {}
 
 -- Returns the score_mod that the options require, or nil.
 local function score_of(o, bias, shift)

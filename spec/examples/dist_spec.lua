@@ -9,10 +9,11 @@ local NAME = "cutelua-" .. VERSION
 local dir, tree, dist
 
 -- Runs a shell script in a folder; returns output, errors and code. The flags
--- compile six times as fast as those of a release.
+-- compile six times as fast as those of a release, and the packages are not
+-- compressed, which takes dpkg-deb 8 seconds for each.
 local function sh(folder, script, env)
   local all = {GIT_CONFIG_GLOBAL = "/dev/null", MAKEFLAGS = "",
-    CFLAGS = "-O0 -g",
+    CFLAGS = "-O0", DPKG_DEB_COMPRESSOR_TYPE = "none",
     GIT_AUTHOR_NAME = "a", GIT_AUTHOR_EMAIL = "a", GIT_COMMITTER_NAME = "a",
     GIT_COMMITTER_EMAIL = "a", GIT_COMMITTER_DATE = "1700000000 +0000"}
   for name, value in pairs(env or {}) do all[name] = value end

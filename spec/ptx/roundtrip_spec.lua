@@ -7,9 +7,11 @@ local library = require "spec.ptx.library"
 local roundtrip = require "spec.ptx.roundtrip"
 local support = require "spec.support"
 
--- Arguments of the scripts whose usual problems are too large.
+-- Arguments of the scripts whose usual problems are too large, or have too many
+-- schedules to run all.
 local WORDS = {
   copy_ladder = {"--m", "128", "--n", "128"},
+  gemm_splitk = {"--splits", "2"},
   ladder = {"--sizes", "128"},
   llama = {"--batch", "2", "--prompt", "5", "--tokens", "3", "--top-k", "4"},
   train = {"--steps", "1", "--batch", "2", "--length", "4"}}

@@ -2,7 +2,7 @@
 -- compute the products of these operands in plain Lua.
 local core = require "cute.core"
 local cute = require "cute"
-local support = require "spec.support"
+local oracle = require "cutelua.bench.oracle"
 
 local ops = {}
 
@@ -163,7 +163,7 @@ function ops.each(A, B, D, f)
   local rank = cute.rank(D)
   local M, N, K = D.shape[rank - 1], D.shape[rank], A.shape[cute.rank(A)]
   local width = math.min(K, 128)
-  local dot, batches = support.products(width), 1
+  local dot, batches = oracle.products(width), 1
   for mode = 1, rank - 2 do batches = batches * D.shape[mode] end
   for l = 0, batches - 1 do
     local batch, rest = {}, l

@@ -103,28 +103,6 @@ function support.same(a, b) return a == b or a ~= a and b ~= b end
 ---@param x number
 function support.f32(x) return (string.unpack("f", string.pack("f", x))) end
 
-local products = {}
-
---- Returns two functions for lists x, y and `to` of d numbers: dot(x, y), and
--- add(to, w, x), which adds w x to `to`. Such products take most of the time of
--- references in Lua, so their loops are written out.
----@param d integer at most 1000
----@return fun(x: number[], y: number[]): number dot
----@return fun(to: number[], w: number, x: number[]) add
-function support.products(d)
-  if not products[d] then
-    local terms, sums = {"0"}, {}
-    for i = 1, d do
-      terms[i] = ("x[%d] * y[%d]"):format(i, i)
-      sums[i] = ("to[%d] = to[%d] + w * x[%d]"):format(i, i, i)
-    end
-    products[d] = table.pack(load(("return function(x, y) return %s end, "
-      .. "function(to, w, x) %s end"):format(table.concat(terms, " + "),
-      table.concat(sums, "\n")))())
-  end
-  return table.unpack(products[d])
-end
-
 --- Returns a text with the nth occurrence of `from` replaced.
 ---@param text string
 ---@param from string

@@ -51,7 +51,8 @@ local CASES = {
   end, function(b, _, q, k) return k // 130 == b and q ~= 3 end, 2, 1},
 }
 
--- Attention with a mask of blocks, against plain Lua.
+-- Attention with a mask of blocks, against plain Lua. p.want keeps the results
+-- of plain Lua for the next device.
 local function check(device, case, p, o)
   local function place(t) return device == "gpu" and t:to "gpu" or t end
   documents = place(HOST)
@@ -61,10 +62,10 @@ local function check(device, case, p, o)
   end
   local O, L = ops.attention(place(p.Q), place(p.K), place(p.V),
                              {device = device, block_mask = m})
-  local out, lse = oracle.forward(p)
-  local mean, most = oracle.distance(O:to "host", out)
+  p.want = p.want or {oracle.forward(p)}
+  local mean, most = oracle.distance(O:to "host", p.want[1])
   assert.is_true(mean < 6e-3 and most < 5e-2, ("%g, %g"):format(mean, most))
-  assert.is_true(select(2, oracle.distance(L:to "host", lse)) < 1e-4)
+  assert.is_true(select(2, oracle.distance(L:to "host", p.want[2])) < 1e-4)
   return O, L, m
 end
 
@@ -114,7 +115,8 @@ local function check_gradients(device, case, p, o, with)
   for name, x in pairs(with or {}) do all[name] = x end
   local got = {ops.attention_backward(place(p.dO), place(p.Q), place(p.K),
                                       place(p.V), O, L, all)}
-  for i, want in ipairs {oracle.backward(p)} do
+  p.gradients = p.gradients or {oracle.backward(p)}
+  for i, want in ipairs(p.gradients) do
     local mean, most = oracle.distance(got[i]:to "host", want)
     assert.is_true(mean < 6e-3 and most < 8e-2, ("%g, %g"):format(mean, most))
   end
@@ -199,9 +201,9 @@ describe("the gradients of attention with a block mask", function()
 
   it("are right for all head sizes, in any order, causal #long", function()
     for _, d in ipairs {32, 64, 96, 128, 192, 256} do
+      local p = oracle.problem {s = 200, t = 300, h = 2, g = 1, d = d,
+                                right = 0}
       for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
-        local p = oracle.problem {s = 200, t = 300, h = 2, g = 1, d = d,
-                                  right = 0}
         local case = {"parts", function(at)
           return ((at.q // 64 + at.k // 64 + at.h) % 2):eq(0)
         end, function(_, h, q, k)
@@ -218,7 +220,8 @@ describe("the gradients of attention with a block mask", function()
           local got = {ops.attention_backward(p.dO, p.Q, p.K, p.V, O, L, {
             device = device, causal = true, block_mask = m,
             deterministic = fixed})}
-          for i, want in ipairs {oracle.backward(p)} do
+          p.gradients = p.gradients or {oracle.backward(p)}
+          for i, want in ipairs(p.gradients) do
             assert.is_true(oracle.distance(got[i], want) < 6e-3)
           end
         end

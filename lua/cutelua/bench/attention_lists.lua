@@ -8,6 +8,8 @@
 -- after its own position (nil: all). A problem may have modify(score, batch,
 -- head, row, key), which returns another score, and `sinks`, a list of numbers,
 -- one for each head, whose powers are added to the sums of rows.
+local oracle = require "cutelua.bench.oracle"
+
 local lists = {}
 
 -- Returns the first and last key that row i attends to.
@@ -17,49 +19,59 @@ local function sees(p, i)
          math.min(p.t - 1, p.right and at + p.right or p.t - 1)
 end
 
--- Returns the offset of row s of head h in batch b, if each batch has `rows`
--- rows of n heads.
-local function place(p, rows, n, b, s, h)
-  return ((b * rows + s) * n + h) * p.d
+-- Returns the index of row s of head h in batch b. Each batch has `rows` rows
+-- of n heads.
+local function place(rows, n, b, s, h) return (b * rows + s) * n + h end
+
+-- Returns rows of d elements as lists from 1. Row 0 has the first d elements of
+-- `list`, whose indices begin at 0.
+local function rows_of(list, d)
+  local rows = {}
+  for r = 0, (#list + 1) // d - 1 do
+    rows[r] = table.move(list, r * d, r * d + d - 1, 1, {})
+  end
+  return rows
 end
 
-local function dot(x, at, y, from, d)
-  local sum = 0.0
-  for i = 0, d - 1 do sum = sum + x[at + i] * y[from + i] end
-  return sum
+-- Returns n rows of d zeros.
+local function zeros(n, d)
+  local rows = {}
+  for r = 0, n - 1 do
+    rows[r] = {}
+    for i = 1, d do rows[r][i] = 0.0 end
+  end
+  return rows
 end
 
-local function add(to, at, w, x, from, d)
-  for i = 0, d - 1 do to[at + i] = to[at + i] + w * x[from + i] end
-end
-
-local function zeros(n)
+-- Returns the elements of n rows as a list from 0.
+local function joined(rows, n, d)
   local list = {}
-  for i = 0, n - 1 do list[i] = 0.0 end
+  for r = 0, n - 1 do table.move(rows[r], 1, d, r * d, list) end
   return list
 end
 
 local STEP = 1e-5  -- step of the difference quotients of p.modify
 
--- Calls f for each row of Q with the row's number, its offset in Q, its weights
--- by key, its first and last key, a function that returns a key's offset in K,
--- the row's LSE, and the slopes of p.modify by key.
-local function each_row(p, f)
-  local d = p.d
+-- Calls f for each row of Q with the row's number, its index in Q, its weights
+-- by key, its first and last key, a function that returns a key's index in K,
+-- the row's LSE and, if `slopes` is true, the slopes of p.modify by key.
+local function each_row(p, slopes, f)
+  local q, k = rows_of(p.q, p.d), rows_of(p.k, p.d)
+  local dot = oracle.products(p.d)
   for b = 0, p.b - 1 do
     for h = 0, p.h - 1 do
       local g = h // (p.h // p.g)
-      local function key(j) return place(p, p.t, p.g, b, j, g) end
+      local function key(j) return place(p.t, p.g, b, j, g) end
       for i = 0, p.s - 1 do
-        local at, first, last = place(p, p.s, p.h, b, i, h), sees(p, i)
+        local at, first, last = place(p.s, p.h, b, i, h), sees(p, i)
         local sink = p.sinks and p.sinks[h + 1] or -math.huge
-        local most, w, slopes, sum = sink, {}, {}, 0.0
+        local most, w, slope, sum = sink, {}, {}, 0.0
         for j = first, last do
-          w[j] = dot(p.q, at, p.k, key(j), d) * p.scale
-          if p.modify then
-            local function changed(s) return p.modify(s, b, h, i, j) end
-            slopes[j] = (changed(w[j] + STEP) - changed(w[j] - STEP)) / 2 / STEP
-            w[j] = changed(w[j])
+          local x = dot(q[at], k[key(j)]) * p.scale
+          w[j] = p.modify and p.modify(x, b, h, i, j) or x
+          if slopes and p.modify then
+            slope[j] = (p.modify(x + STEP, b, h, i, j)
+                        - p.modify(x - STEP, b, h, i, j)) / 2 / STEP
           end
           most = math.max(most, w[j])
         end
@@ -70,7 +82,7 @@ local function each_row(p, f)
         if sink > -math.huge then sum = sum + math.exp(sink - most) end
         for j = first, last do w[j] = sum > 0 and w[j] / sum or 0.0 end
         f((b * p.h + h) * p.s + i, at, w, first, last, key,
-          most + math.log(sum), slopes)
+          most + math.log(sum), slope)
       end
     end
   end
@@ -78,33 +90,43 @@ end
 
 --- Returns O and LSE as lists from 0, in the order of the tensors.
 function lists.forward(p)
-  local o, lse = zeros(#p.q + 1), {}
-  each_row(p, function(r, at, w, first, last, key, log)
+  local n, v, lse = p.b * p.s * p.h, rows_of(p.v, p.d), {}
+  local o, _, add = zeros(n, p.d), oracle.products(p.d)
+  each_row(p, false, function(r, at, w, first, last, key, log)
     lse[r] = log
-    for j = first, last do add(o, at, w[j], p.v, key(j), p.d) end
+    for j = first, last do
+      if w[j] ~= 0 then add(o[at], w[j], v[key(j)]) end
+    end
   end)
-  return o, lse
+  return joined(o, n, p.d), lse
 end
 
 --- Returns the gradients of sum(O dO) with respect to Q, K and V, as lists
 -- from 0.
 function lists.backward(p)
-  local dq, dk, dv = zeros(#p.q + 1), zeros(#p.k + 1), zeros(#p.k + 1)
-  each_row(p, function(_, at, w, first, last, key, _, slopes)
+  local n, m, d = p.b * p.s * p.h, p.b * p.t * p.g, p.d
+  local q, k, v = rows_of(p.q, d), rows_of(p.k, d), rows_of(p.v, d)
+  local go, dq, dk, dv = rows_of(p.go, d), zeros(n, d), zeros(m, d), zeros(m, d)
+  local dot, add = oracle.products(d)
+  each_row(p, true, function(_, at, w, first, last, key, _, slopes)
     local dp, mean = {}, 0.0
     for j = first, last do
-      dp[j] = dot(p.go, at, p.v, key(j), p.d)
-      mean = mean + w[j] * dp[j]
-      add(dv, key(j), w[j], p.go, at, p.d)
+      if w[j] ~= 0 then
+        dp[j] = dot(go[at], v[key(j)])
+        mean = mean + w[j] * dp[j]
+        add(dv[key(j)], w[j], go[at])
+      end
     end
     for j = first, last do
-      local ds = w[j] * (dp[j] - mean) * p.scale
-      if p.modify and w[j] ~= 0 then ds = ds * slopes[j] end
-      add(dq, at, ds, p.k, key(j), p.d)
-      add(dk, key(j), ds, p.q, at, p.d)
+      if w[j] ~= 0 then
+        local ds = w[j] * (dp[j] - mean) * p.scale
+        if p.modify then ds = ds * slopes[j] end
+        add(dq[at], ds, k[key(j)])
+        add(dk[key(j)], ds, q[at])
+      end
     end
   end)
-  return dq, dk, dv
+  return joined(dq, n, d), joined(dk, m, d), joined(dv, m, d)
 end
 
 return lists

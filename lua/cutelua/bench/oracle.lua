@@ -22,6 +22,28 @@ function oracle.dot(list, b, at)
   return sum
 end
 
+local products = {}
+
+--- Returns two functions for lists x, y and `to` of d numbers: dot(x, y), and
+-- add(to, w, x), which adds w x to `to`. Such products take most of the time of
+-- references, so their loops are written out.
+---@param d integer
+---@return fun(x: number[], y: number[]): number dot
+---@return fun(to: number[], w: number, x: number[]) add
+function oracle.products(d)
+  if not products[d] then
+    local terms, sums = {}, {}
+    for i = 1, d do
+      terms[i] = ("s = s + x[%d] * y[%d]"):format(i, i)
+      sums[i] = ("to[%d] = to[%d] + w * x[%d]"):format(i, i, i)
+    end
+    products[d] = table.pack(load(("return function(x, y) local s = 0 %s "
+      .. "return s end, function(to, w, x) %s end"):format(
+        table.concat(terms, "\n"), table.concat(sums, "\n")))())
+  end
+  return table.unpack(products[d])
+end
+
 --- Number of columns in a piece of a row. References compute matrices C = A B^T
 -- piece by piece.
 oracle.PIECE = 32

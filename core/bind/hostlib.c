@@ -441,8 +441,8 @@ static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
     face_error(L, ERR_ARG, "only a host tensor with a plain layout can be "
                "marked dynamic");
   if (n > TENSOR_MAX_MARKS)
-    face_error(L, ERR_LIMIT, "a tensor of more than %d modes cannot be marked",
-               TENSOR_MAX_MARKS);
+    face_error(L, ERR_LIMIT, "modes of a tensor can be marked dynamic only "
+               "if it has at most %d modes", TENSOR_MAX_MARKS);
   TensorMarks *m = (TensorMarks *)tensor_marks(L, 1);
   if (m) return m;
   m = lua_newuserdatauv(L, sizeof *m, 0);

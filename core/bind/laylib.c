@@ -350,7 +350,9 @@ Tup laylib_coord(Ctx *cx, lua_State *L, int first) {
   int top = lua_gettop(L);
   if (top < first && face_public(L, (char[96]){0}))
     face_argerror(L, first, "integer or tuple");
-  if (top < first) face_error(L, ERR_ARG, "a coordinate is missing");
+  if (top < first)
+    face_error(L, ERR_ARG, "a coordinate is missing: write an index, or an "
+               "index for each mode");
   TupB b = {0};
   if (top == first) {
     build(cx, L, first, &b, false);

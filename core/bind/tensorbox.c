@@ -133,7 +133,9 @@ const TensorMarks *tensor_marks(lua_State *L, int idx) {
 
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first) {
   int top = lua_gettop(L);
-  if (top < first) face_error(L, ERR_ARG, "a coordinate is missing");
+  if (top < first)
+    face_error(L, ERR_ARG, "a coordinate is missing: write an index, or an "
+               "index for each mode");
   if (top == first && !lua_isnil(L, first))
     return face_check_tup(cx, L, first);
   TupB b = {0};

@@ -192,9 +192,8 @@ describe("lanes", function()
         else assert.equal(w, o(l, j - 1)) end
       end
     end
-    raises("'fmax' of f64: f32 or narrower is needed", launch, function(a)
-      arch.warp_redux_sync(a[0]:to(cute.f64), "fmax")
-    end, {x})
+    raises("'fmax' of f64; f32 or a narrower type is needed", launch,
+      function(a) arch.warp_redux_sync(a[0]:to(cute.f64), "fmax") end, {x})
   end)
 
   it("come in groups of a power of two", function()

@@ -133,7 +133,7 @@ describe("safetensors", function()
             "{" .. a .. "," .. at(3, 4) .. "}" .. (" "):rep(6), "xxxx")
     rejects("b begins at byte 114; byte 115 is needed",
             "{" .. a .. "," .. at(1, 4) .. "}", "xxxx")
-    rejects("no tensor has the data from byte 63 on", "{" .. a .. "}", "xxx")
+    rejects("no tensor covers the data from byte 63 on", "{" .. a .. "}", "xxx")
     rejects('b (byte 10) has the type "F9"',
             '{ "b":{"dtype":"F9","shape":[],"data_offsets":[0,4]}}', "xxxx")
     rejects("4 bits are no whole number of bytes",

@@ -106,14 +106,15 @@ describe("gguf", function()
     rejects("is big-endian", {}, {}, "", 32, 3 << 24)
     rejects("version 1; 2 and 3", {}, {}, "", 32, 1)
     rejects("type 13; 0 to 12", {field("k", 13, "")}, {}, "")
-    rejects("byte 38: 2 is no boolean", {field("k", 7, "\2")}, {}, "")
-    rejects("k is there twice", {field("k", 7, "\1"), field("k", 7, "\1")}, {},
+    rejects("byte 38: a boolean is 2; 0 or 1 is needed", {field("k", 7, "\2")},
+            {}, "")
+    rejects("k occurs twice", {field("k", 7, "\1"), field("k", 7, "\1")}, {},
             "")
     rejects("byte 37: 99 bytes of a text in a file of", {field("k", 8,
       ("<I8"):pack(99))}, {}, "xx")
     rejects("18446744073709551615 elements", {field("k", 9,
       ("<I4i8"):pack(0, -1))}, {}, "xx")
-    rejects("nested more than 8 deep", {field("k", 9,
+    rejects("arrays have more than 8 levels of nesting", {field("k", 9,
       ("<I4I8"):pack(9, 1):rep(9) .. ("<I4I8"):pack(0, 0))}, {}, "")
     rejects("general.alignment is 24",
             {field("general.alignment", 4, ("<I4"):pack(24))}, one, "xx")
@@ -128,7 +129,7 @@ describe("gguf", function()
             {info("a", {2, 1 << 62}, 24, 0)}, "xx")
     rejects("b (byte 57) overlaps a (byte 24)", {},
             {info("a", {33}, 24, 0), info("b", {1}, 24, 32)}, ("x"):rep(64))
-    rejects("a (byte 57) is there twice", {}, {one[1], one[1]}, "xx")
+    rejects("a (byte 57) occurs twice", {}, {one[1], one[1]}, "xx")
   end)
 
   it("answers any damage with tensors or a sentence", function()

@@ -64,8 +64,8 @@ describe("testing.assert_close", function()
   end)
 
   it("compares shapes and types, and checks its options", function()
-    raises("got has shape (2,3), want has shape (3,2) [shape-mismatch]", close,
-      X, cute.zeros({3, 2}, cute.f32))
+    raises("got has shape (2,3), but want has shape (3,2) [shape-mismatch]",
+      close, X, cute.zeros({3, 2}, cute.f32))
     raises("got has type f32, want has type f64", close, X,
       tensor({{1, 2, 3}, {4, 5, 6}}, cute.f64))
     close(X, tensor({{1, 2, 3}, {4, 5, 6}}, cute.i8), {check_dtype = false})

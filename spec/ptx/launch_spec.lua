@@ -41,7 +41,7 @@ local WRONG = {
   {'4, 5%]', '4]', "memory.x: 4 values for 5 elements"},
   {'{"shape": 5}', '{"dtype": "f33", "shape": 5}', "no type 'f33'"},
   {"^{", "", "is not valid JSON: byte %d+: [^\n]+ %[bad%-launch%]"},
-  {'"y", 5%]', '"y", null]', "byte %d+: null is no value here"},
+  {'"y", 5%]', '"y", null]', "byte %d+: null is not allowed"},
   {'"shape": 5, "v', '"npy": "x.npy", "v',
    "memory.x has both npy and values: remove one of them"},
   {'{"shape": 5}', '{"shape": [1099511627776, 4]}',

@@ -305,7 +305,7 @@ describe("safetensors.open", function()
     refuses("extent 1 is -1", header('{"a":{"dtype":"F32","shape":[-1],'
       .. '"data_offsets":[0,0]}}'))
     header('{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', "1")()
-    refuses("a is in two files", function()
+    refuses("tensor a is in two files", function()
       return safetensors.open {path, path}
     end)
     assert.is_false(pcall(safetensors.open, {dir .. "/absent"}))

@@ -248,8 +248,8 @@ local function float_redux(value, kind, mask, opts)
   end
   local t = core.dtype_of(value)
   if t.bits > 32 then
-    core.fail("type-mismatch", ("warp_redux_sync: '%s' of %s: f32 or "
-      .. "narrower is needed"):format(kind, t.name))
+    core.fail("type-mismatch", ("warp_redux_sync: '%s' of %s; f32 or a "
+      .. "narrower type is needed"):format(kind, t.name))
   end
   if t ~= core.f32 then
     return float_redux(value:to(core.f32), kind, mask, opts):to(t)

@@ -95,7 +95,9 @@ local function limits(what, a, b, step, opts)
         .. "// b for an integer: a / b is a float" or ""))
     end
   end
-  if step == 0 then core.fail("bad-argument", what .. ": the step is 0") end
+  if step == 0 then
+    core.fail("bad-argument", what .. ": the step must not be 0")
+  end
   opts = opts or {}
   core.check_options(opts, "unroll")
   local v = opts.unroll

@@ -99,7 +99,9 @@ local function bound(p, read)
     local out = table.pack(clone(table.unpack(list, 1, #p.operands
                                               + (p.at and 1 or 0))))
     bind()
-    if out.n == 0 then p.fail("%s returns nothing", where_is(f)) end
+    if out.n == 0 then
+      p.fail("%s returns nothing; a value is needed", where_is(f))
+    end
     for i = 1, out.n do
       if core.typename(out[i]) ~= "vector" then
         p.fail("%s returns %s as result %d; a vector is needed", where_is(f),

@@ -259,7 +259,7 @@ local function results_of(f, original, shape, ...)
   end
   local out = table.pack(f(table.unpack({...}, 1, n)))
   local what = where_is(original)
-  if out.n == 0 then fail("%s returns nothing", what) end
+  if out.n == 0 then fail("%s returns nothing; a value is needed", what) end
   for i = 1, out.n do
     local x = out[i]
     local is_reduction = i > 1 and getmetatable(x) == Reduction

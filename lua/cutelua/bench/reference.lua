@@ -289,7 +289,8 @@ local function normalized(what, X, W, B, o, centred)
   local m, n, shape = rows_of(what, x)
   local residual = o.residual and list_of(what .. ": residual", o.residual)
   if residual and not same(residual.shape, x.shape) then
-    fail("%s: residual is %s, but X is %s", what, residual.layout, x.layout)
+    fail("%s: residual is %s; the shape of X, %s, is needed", what,
+         residual.layout, x.layout)
   end
   local function vector(name, v)
     local list = v and list_of(("%s: %s"):format(what, name), v)
@@ -523,7 +524,8 @@ function reference.attention_backward(dO, Q, K, V, o)
   local p = problem("attention_backward", Q, K, V, o)
   p.go = list_of("attention_backward: dO", dO)
   if not same(p.go.shape, p.q.shape) then
-    fail("attention_backward: dO is %s, but Q is %s", p.go.layout, p.q.layout)
+    fail("attention_backward: dO is %s; the shape of Q, %s, is needed",
+         p.go.layout, p.q.layout)
   end
   local dq, dk, dv = lists.backward(p)
   return tensor_of(dq, p.q.shape), tensor_of(dk, p.k.shape),

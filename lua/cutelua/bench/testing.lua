@@ -112,7 +112,7 @@ local function check_shapes(got, want)
   local same = #a == #b
   for i = 1, #a do same = same and a[i] == b[i] end
   if not same then
-    fail("shape-mismatch", "got has shape %s, want has shape %s", got.shape,
+    fail("shape-mismatch", "got has shape %s, but want has shape %s", got.shape,
       want.shape)
   end
   return a

@@ -328,7 +328,9 @@ end
 -- Raises an error unless one variant serves all sizes, without a workspace.
 -- merged: the result of range.merge.
 local function check(name, merged, list)
-  if not merged then fail(name, "no extent of a tensor is the size") end
+  if not merged then
+    fail(name, "no extent of an argument grows with the size")
+  end
   local first = merged[1]
   if merged[2] then
     local to = first.size and first.size.to or list[1][1]

@@ -639,7 +639,7 @@ function Session:add_range(name, f, config)
   end)
   local merged = range.merge(list, step, self:source())
   if not merged then
-    fail(name, "no extent of a tensor is the size")
+    fail(name, "no extent of an argument grows with the size")
   elseif #merged > MOST_VARIANTS then
     fail(name, "the %d sizes need %d specialisations, because the kernels "
       .. "differ; at most %d are possible: choose fewer sizes, or a larger "

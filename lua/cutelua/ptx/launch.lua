@@ -126,7 +126,7 @@ function launch.read(path)
     fail("%s is not valid JSON: %s", path, (message:gsub("^no JSON: ", "")))
   end
   local null = null_in(text)
-  if null then fail("%s: byte %d: null is no value here", path, null) end
+  if null then fail("%s: byte %d: null is not allowed", path, null) end
   return t
 end
 
@@ -139,7 +139,8 @@ local function layout_of(spec, shape, what)
   if strides == nil then return cute.make_layout(shape, cute.LayoutRight) end
   if type(strides) == "number" then strides = {strides} end
   if #strides ~= #shape then
-    fail("%s: %d strides for %d extents", what, #strides, #shape)
+    fail("%s: %d strides for %d extents; one for each is needed", what,
+         #strides, #shape)
   end
   return cute.make_layout(shape, strides)
 end
@@ -148,7 +149,8 @@ local function fill(b, n, spec, what)
   local how = spec.fill
   if spec.values then
     if #spec.values ~= n then
-      fail("%s: %d values for %d elements", what, #spec.values, n)
+      fail("%s: %d values for %d elements; one for each is needed", what,
+           #spec.values, n)
     end
     check_list(spec.values, what .. ".values", "number boolean")
     for i = 1, n do b[i - 1] = spec.values[i] end
@@ -492,7 +494,8 @@ local function differences(t, e, what, memory)
   local own = other and row_major(t) or in_memory(t)
   local have, size = other and cute.size(other) or #e.values, cute.size(own)
   if have ~= size then
-    fail("%s: %d values for %d elements", what, have, size)
+    fail("%s: %d values for %d elements; one for each is needed", what, have,
+         size)
   end
   local want = other and row_major(other) or e.values
   local n, at, first = compare(own, want, other and 0 or 1, e.tolerance)
@@ -551,7 +554,9 @@ local function launches_of(spec, what)
     end
   end
   if not spec.launches then return {spec} end
-  if #spec.launches == 0 then fail("%s: launches is empty", what) end
+  if #spec.launches == 0 then
+    fail("%s: launches is empty; it must list a launch", what)
+  end
   for k in pairs(FORMS.launch) do
     if spec[k] ~= nil then
       fail("%s: beside 'launches', '%s' must be a key of each launch, not of "

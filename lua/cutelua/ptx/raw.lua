@@ -357,8 +357,8 @@ function Raw.__call(k, ...)
   local n, values = select("#", ...), {}
   local tracing, outer = core.tracing()
   if tracing then
-    core.fail("inside-kernel", ("kernel '%s' was used inside kernel '%s'")
-      :format(k.name, outer))
+    core.fail("inside-kernel", ("kernel '%s' was used inside kernel '%s'\n  "
+      .. "launch it outside of the kernel"):format(k.name, outer))
   end
   if n ~= #k.params then
     local names = {}

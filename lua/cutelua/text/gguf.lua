@@ -103,12 +103,12 @@ function Reader:value(type_, depth)
     return self:text()
   elseif type_ == BOOL then
     local n = self:number "<B"
-    if n > 1 then self:fail("%d is no boolean", n) end
+    if n > 1 then self:fail("a boolean is %d; 0 or 1 is needed", n) end
     return n == 1
   elseif type_ ~= ARRAY then
     self:fail("the metadata have type %d; 0 to 12 are defined", type_)
   elseif depth == DEEPEST then
-    self:fail("arrays are nested more than %d deep", DEEPEST)
+    self:fail("arrays have more than %d levels of nesting", DEEPEST)
   end
   local of = self:number "<I4"
   local list, n = {}, self:count("elements", LEAST[of] or 1)
@@ -201,7 +201,7 @@ local function add(files, path)
   local own = {}
   for _ = 1, r:count("metadata", 13) do
     local key = r:text()
-    if own[key] ~= nil then r:fail("%s is there twice", core.visible(key)) end
+    if own[key] ~= nil then r:fail("%s occurs twice", core.visible(key)) end
     own[key] = r:value(r:number "<I4", 0)
   end
   local align = own["general.alignment"]
@@ -216,7 +216,7 @@ local function add(files, path)
   local list = {}
   for i = 1, tensors do
     local name, e = r:entry()
-    if files.entries[name] then fail(path, "%s is there twice", e.what) end
+    if files.entries[name] then fail(path, "%s occurs twice", e.what) end
     files.entries[name], list[i] = e, e
   end
   place(r, list, (r.at + align - 1) // align * align, align)

@@ -89,7 +89,7 @@ local function check_cover(path, entries, from, size)
     at = e[3]
   end
   if at ~= size then
-    fail(path, "no tensor has the data from byte %d on", from + at)
+    fail(path, "no tensor covers the data from byte %d on", from + at)
   end
 end
 
@@ -141,7 +141,7 @@ local function add(self, path)
   for k, v in pairs(metadata) do self.metadata[k] = v end
   for name, e in pairs(found) do
     if self.entries[name] then
-      fail(path, "%s is in two files", core.visible(name))
+      fail(path, "tensor %s is in two files", core.visible(name))
     end
     self.entries[name] = {file = f, path = path, dtype = TYPES[e.dtype],
       shape = e.shape, at = 8 + n + e.data_offsets[1],

@@ -1,0 +1,94 @@
+-- Tests that the build fails at an incomplete row of ops.h: in every file that
+-- must know a new operation, and at a row with an empty column.
+local support = require "spec.support"
+
+local BUILD = os.getenv "BUILD" or "build"
+-- The files with a switch over operations, and what must be in each.
+local EFFECT = {"emit/emit.c", "emit/expr.c", "sim/decode.c", "sim/exec.c"}
+local SCALAR = {"emit/expr.c", "ir/eval.c"}
+local FILES = {"bind/editlib.c", "emit/emit.c", "emit/expr.c", "ir/eval.c",
+  "sim/decode.c", "sim/exec.c", "sim/maps.c", "sim/taint.c"}
+local EFFECTS = {"KNOWN", "PURE", "OBJECT", "VAR", "REGS", "MEMORY", "MEET",
+  "ASYNC(BULKWAIT)", "ORDER", "ASK", "ACT", "OPEN", "TURN", "CLOSE", "LEAVE"}
+
+local function made(effect) return "MADE_" .. effect:match "%u+" end
+
+-- Calls f(folder) with a folder that has an ops.h with further rows.
+local function with_rows(rows, f)
+  local folder = support.folder()
+  support.must {"mkdir", folder .. "/ir"}
+  local text = support.read "core/ir/ops.h"
+  support.write(folder .. "/ir/ops.h", (text:gsub("\n#undef SCALAR", function()
+    return "\n" .. rows .. "#undef SCALAR"
+  end)))
+  local results = table.pack(pcall(f, folder))
+  support.remove(folder)
+  assert(results[1], results[2])
+  return table.unpack(results, 2)
+end
+
+-- Returns the messages of the compiler for a file with the ops.h of a folder.
+local function messages(folder, file)
+  local _, err = support.exec({"cc", "-std=c11", "-fsyntax-only",
+    "-Wswitch-enum", "-I", folder, "-Icore", "-I" .. BUILD,
+    "-I/usr/include/lua5.4", file}, {env = {LC_ALL = "C"}})
+  return err
+end
+
+-- Returns for a made-up scalar operation, and for one with each effect, the
+-- files that lack it.
+local function lacking()
+  local rows, out = "", {MADE_SCALAR = {}}
+  for _, effect in ipairs(EFFECTS) do
+    out[made(effect)] = {}
+    rows = rows .. ('OP(%s, "made", "", NONE, NONE, ANY, %s, LANE, EXACT, '
+                    .. 'NONE, NONE, NEVER)\n'):format(made(effect), effect)
+  end
+  rows = rows .. 'SCALAR(MADE_SCALAR, "made", "vv", SAME, EXACT, SUM)\n'
+  with_rows(rows, function(folder)
+    for _, file in ipairs(FILES) do
+      local err = messages(folder, "core/" .. file)
+      for name, files in pairs(out) do
+        if err:find("'OP_" .. name .. "'", 1, true) then
+          files[#files + 1] = file
+        end
+      end
+    end
+  end)
+  return out
+end
+
+describe("a new row of ops.h", function()
+  it("does not compile in the files that must know it", function()
+    local want = {MADE_SCALAR = SCALAR}
+    for _, effect in ipairs(EFFECTS) do want[made(effect)] = EFFECT end
+    assert.same(want, lacking())
+  end)
+
+  it("concerns no file that the test above does not compile", function()
+    local out = support.must {"grep", "-l", "case OP_", "-r", "core",
+                              "--include=*.c"}
+    local found = {}
+    for file in out:gmatch "core/(%S+)" do found[#found + 1] = file end
+    table.sort(found)
+    assert.same(FILES, found)
+  end)
+
+  it("must have all columns", function()
+    local full = {"MADE", '"made.row"', '""', "NONE", "NONE", "NONE", "ORDER",
+                  "LANE", "EXACT", "NONE", "CONTROL", "NEVER"}
+    local function check(columns)
+      local row = "DO(" .. table.concat(columns, ", ") .. ")\n"
+      return with_rows(row, function(folder)
+        return messages(folder, "core/ir/ops.c")
+      end)
+    end
+    assert.equal("", check(full))
+    for k = 2, #full do
+      local columns = {table.unpack(full)}
+      columns[k] = ""
+      assert.matches("error: .*DO%(MADE, ", check(columns))
+    end
+  end)
+end)
+-- SPDX-License-Identifier: MIT

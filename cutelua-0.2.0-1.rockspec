@@ -346,10 +346,14 @@ build = {
         "lua/cute/ops/embedding.lua",
       ["cute.ops.epilogue_function"] =
         "lua/cute/ops/epilogue_function.lua",
+      ["cute.ops.families"] =
+        "lua/cute/ops/families.lua",
       ["cute.ops.family.early_b"] =
         "lua/cute/ops/family/early_b.lua",
       ["cute.ops.family.int4"] =
         "lua/cute/ops/family/int4.lua",
+      ["cute.ops.family.prepared"] =
+        "lua/cute/ops/family/prepared.lua",
       ["cute.ops.family.repack"] =
         "lua/cute/ops/family/repack.lua",
       ["cute.ops.family.simt"] =

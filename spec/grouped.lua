@@ -1,6 +1,6 @@
 --- Helpers for specs of cute.ops.grouped_gemm: they make random problems of
 -- groups of rows, and compute their products in plain Lua.
-local choose = require "cute.ops.choose"
+local families = require "cute.ops.families"
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_grouped = require "kernels.gemm_grouped"
@@ -34,8 +34,8 @@ local OURS = {gemm_sm90 = true, gemm_sm80 = true}
 -- "gemm_sm80".
 function grouped.by(name, f, ...)
   assert(OURS[name])
-  local all = table.move(choose.FAMILIES, 1, #choose.FAMILIES, 1, {})
-  local list = choose.FAMILIES
+  local all = table.move(families, 1, #families, 1, {})
+  local list = families
   for i = #list, 1, -1 do
     if list[i].name ~= name then table.remove(list, i) end
   end

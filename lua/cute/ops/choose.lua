@@ -19,25 +19,14 @@
 -- ragged: the form of the groups (kernels.groups); expected: the expected
 --   number of rows of each group.
 --
--- Each family, a file of cute/ops/family/, has a function `takes`. It returns
--- nil if the family accepts a problem. Otherwise it returns a sentence with the
--- reason, or false where no user would expect the family to accept the problem.
--- `list` returns the family's candidates with the model's time in nanoseconds
--- on an H200. The candidate with the least time of all families is chosen.
+-- The candidate with the least time of all families is chosen
+-- (cute.ops.families).
 local core = require "cute.core"
-local int4 = require "cute.ops.family.int4"
-local repack = require "cute.ops.family.repack"
+local families = require "cute.ops.families"
 local sum_order = require "cute.ops.sum_order"
-local simt = require "cute.ops.family.simt"
-local skinny = require "cute.ops.family.skinny"
-local sm80 = require "cute.ops.family.sm80"
-local sm90 = require "cute.ops.family.sm90"
 local tuned = require "cute.ops.tuned"
 
 local choose = {}
-
-local FAMILIES = {sm90, repack, skinny, sm80, simt, int4}
-choose.FAMILIES = FAMILIES
 
 local function before(x, y)
   if x.ns ~= y.ns then return x.ns < y.ns end
@@ -72,7 +61,7 @@ end
 ---@return table[] refused
 function choose.list(p)
   local refused, list = {}, {}
-  for _, family in ipairs(FAMILIES) do
+  for _, family in ipairs(families) do
     local why = family.takes(p)
     if why then refused[#refused + 1] = {family.name, why}
     elseif why == nil then

@@ -18,6 +18,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local epilogue = require "cute.ops.epilogue_function"
 local operand = require "cute.ops.operand"
+local sm90 = require "cute.ops.family.sm90"
 local sum_order = require "cute.ops.sum_order"
 local tiles = require "cute.tiles"
 
@@ -191,8 +192,8 @@ function cublas.order(p, call)
     like("beta = 1: without a split of K, cuBLAS does not add C to its "
       .. "accumulators")
   end
-  return sum_order.in_parts(p.a.bits == 16 and sum_order.SIXTEEN
-    or sum_order.EIGHT:format(128), p.k,
+  return sum_order.in_parts(p.a.bits == 16 and sm90.SIXTEEN
+    or sm90.EIGHT:format(128), p.k,
     tiles.count(tiles.count(p.k, bk), split) * bk), split
 end
 

@@ -15,11 +15,12 @@ local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
 local elementwise = require "cute.ops.elementwise"
 local epilogue = require "cute.ops.epilogue_function"
+local families = require "cute.ops.families"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
+local prepared = require "cute.ops.family.prepared"
 local reduce = require "cute.ops.reduce"
 local report = require "cute.lang.report"
-local scales = require "cute.ops.scales"
 local tiles = require "cute.tiles"
 
 local plans = {}
@@ -35,153 +36,6 @@ local fail = operand.fail
 ---------------------------------------------------------------------------
 
 local MATRICES = {"A", "B", "D"}
-
--- For each family, a function that makes the kernel and the data to call it. It
--- returns the kernel, its block, grid and cluster; the MMA and tile of the
--- epilogue; how much memory its blocks share (sums, counts); pdl, if launches
--- can be dependent; a function that returns the first arguments of a call; and
--- `space`, a function that makes the last argument from the shared memory.
-local FAMILIES = {}
-
-local function view(t, n, dtype)
-  local v = cute.make_tensor(t.iterator, cute.make_layout {n})
-  return dtype and dtype ~= t.element_type and cute.recast_tensor(v, dtype) or v
-end
-
--- Makes the plan of a family whose kernels have one block for each tile. Their
--- arguments are A, B and D, then the offsets or counts of groups, if any, and
--- the scale factors for blocks of K, if any.
-local function by_tiles(p, c)
-  local made = require("kernels." .. c.family)(c.options)
-  return {kernel = made.kernel, block = made.block, mma = made.mma,
-          tile = made.tile, grid = made.grid(p.m, p.columns, p.batches),
-          pdl = c.options.pdl,
-          arguments = function(A, B, D, _, _, call)
-            local list, n = {A, B, D, call.where}, call.where and 4 or 3
-            if p.group then
-              local SA, SB = scales.blocks(p, call.o, p.batch)
-              list[n + 1], list[n + 2], n = SA or false, SB or false, n + 2
-            end
-            list.n = n
-            return list
-          end}
-end
-FAMILIES.gemm_sm80, FAMILIES.gemm_simt = by_tiles, by_tiles
-FAMILIES.gemm_grouped = by_tiles
-
-function FAMILIES.gemm_splitk(p, c)
-  local made = require "kernels.gemm_splitk"(c.options, c.base)
-  local grid, tile = made.grid(p.m, p.n, p.k), made.tile
-  local blocks = grid[1] * grid[2]
-  return {kernel = made.kernel, block = made.block, grid = grid,
-          mma = made.mma, tile = tile, pdl = c.options.pdl,
-          sums = blocks * c.options.splits * tile[1] * tile[2]
-            * p.sums.bits // 32, counts = blocks,
-          arguments = function(A, B, D, work, turns)
-            return {A, B, D, view(work, cute.size(work), p.sums), turns, n = 5}
-          end}
-end
-
--- Makes the plan of a family that uses kernels/splitk_skinny. operands(A, B,
--- call) returns the kernel's first arguments.
-local function by_join(p, made, operands)
-  local sums, counts = made.scratch(p.m, p.batches)
-  return {kernel = made.kernel, block = made.block, cluster = made.cluster,
-          grid = made.grid(p.m, p.batches), mma = made.mma, tile = made.tile,
-          pdl = made.plan.pdl, sums = sums, counts = counts,
-          arguments = function(A, B, D, work, turns, call)
-            local list = operands(A, B, call)
-            list[#list + 1] = D
-            if counts then table.move({work, turns}, 1, 2, #list + 1, list) end
-            list.n = #list
-            return list
-          end}
-end
-
-function FAMILIES.gemm_skinny(p, c)
-  return by_join(p, require "kernels.gemm_skinny"(c.options),
-    function(A, B, call)
-      return {A, B, p.group and select(2, scales.blocks(p, call.o, p.batch))}
-    end)
-end
-
-function FAMILIES.gemm_int4(p, c)
-  return by_join(p, require "kernels.gemm_int4"(c.options),
-    function(A, _, call)
-      local o = call.o
-      return {A, call.B.packed, scales.turned(p, o.scale_b),
-              o.zeros and scales.turned(p, o.zeros)}
-    end)
-end
-
--- Returns a tensor with the type and layout of t, but not with its memory.
-local function like(t)
-  return cute.make_tensor(cute.empty({1}, t.element_type).iterator, t.layout)
-end
-
--- Returns what gemm_sm90 needs for the memory that its blocks share: the number
--- of sums, the number of counts, and a function that makes the kernel's last
--- argument from them, or from the groups of a call. Returns nil if blocks share
--- nothing.
-local function shared(o, grid)
-  if not o.shares then return nil end
-  if o.groups then
-    local name = o.groups == "rows" and "offsets" or "counts"
-    return nil, nil, function(_, _, call) return {[name] = call.where} end
-  end
-  if o.dynamic then
-    return nil, 1, function(_, turns) return {counter = turns} end
-  end
-  local blocks = grid[1] * grid[2] * grid[3]
-  local sums = blocks * o.tile[1] * o.tile[2]
-  return sums, blocks, function(work, turns)
-    return {sums = view(work, sums, o.acc), turns = turns}
-  end
-end
-
--- Returns the matrices of a call that c.sources describes, in the form that
--- kernels accept.
-local function sources_of(p, c, call)
-  local list = {}
-  for i, s in ipairs(c.sources or {}) do
-    local t = operand.matrix(s.value and call.captured.values[s.value]
-      or call.C, p.batch)
-    list[i] = c.swap and operand.turned(t) or t
-  end
-  return list
-end
-
--- Returns the first arguments of gemm_sm90 for matrices with these layouts,
--- without keeping their memory.
-local function first_arguments(made, A, B, D, group, sources)
-  local more = group and {false, false} or {}
-  for _, t in ipairs(sources) do more[#more + 1] = like(t) end
-  return made.arguments(like(A), like(B), like(D), nil, nil,
-                        table.unpack(more))
-end
-
-function FAMILIES.gemm_sm90(p, c)
-  local made = require "kernels.gemm_sm90"(c.options)
-  local m, n, known = p.m, p.columns, nil
-  if c.swap then m, n = n, m end
-  local grid = made.grid(m, n, p.sms, p.batches, p.place)
-  local sums, counts, space = shared(made.options, grid)
-  return {kernel = made.kernel, block = made.block, cluster = made.cluster,
-          grid = grid, mma = made.epi_mma, tile = made.options.epi,
-          pdl = c.options.pdl,
-          sums = sums, counts = counts, space = space,
-          arguments = function(A, B, D, _, _, call)
-            if c.swap then A, B, D = B, A, operand.turned(D) end
-            local sources = sources_of(p, c, call)
-            known = known or first_arguments(made, A, B, D, p.group, sources)
-            local list = made.with(known, A, B, D, table.unpack(sources))
-            if p.group then
-              local SA, SB = scales.blocks(p, call.o, p.batch)
-              list[13], list[14] = SA or false, SB or false
-            end
-            return list
-          end}
-end
 
 local Plan = {}
 Plan.__index = Plan
@@ -238,7 +92,7 @@ function plans.new(p, c, call)
   local ending = epilogue.new(p, c, call)
   c.options.epilogue = ending.finish
   c.options.pdl = calls.dependent(p.device)
-  local plan = setmetatable(FAMILIES[c.family](p, c), Plan)
+  local plan = setmetatable(families.of(c.base).make(p, c), Plan)
   plan.device, plan.place = p.device, p.place
   plan.batch, plan.batches = p.batch, p.batches
   -- Batch modes of A and D; groups of rows have none.
@@ -309,7 +163,7 @@ function Plan:memory(call)
   if not self.counts then return work end
   local turns, alone = calls.counts(self.device, self.place, call.o.stream,
                                     self.counts)
-  return work, view(turns, self.counts), alone
+  return work, prepared.view(turns, self.counts), alone
 end
 
 -- Returns two lists: all tensors for the results (those given and new ones),
@@ -378,7 +232,7 @@ function Plan:arguments_of(call, out, work, turns)
   local list = self.arguments(seen(self, "A", call.A, self.rows, work),
     seen(self, "B", call.B, batch, work),
     seen(self, "D", out[1], self.rows, work),
-    self.sums and view(work, self.sums), turns, call)
+    self.sums and prepared.view(work, self.sums), turns, call)
   self.ending.more(list, C and operand.matrix(C, batch), call)
   for i = 2, #out do
     local r = self.results[i]

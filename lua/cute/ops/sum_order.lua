@@ -7,60 +7,15 @@
 -- added. It omits what has no effect on the bits: tiles of M and N, their
 -- order, stages, which operand comes first (tensor cores give the same sums for
 -- both), and zeros after the end of K.
-local cute = require "cute"
+local families = require "cute.ops.families"
 local tiles = require "cute.tiles"
-local types = require "cute.ops.family.types"
 
 local sum_order = {}
 
---- Accumulation orders of Hopper's tensor cores: for 16-bit floats, and for
--- 8-bit floats, whose sums continue in f32 after %d products.
-sum_order.SIXTEEN = "16 products at once"
-sum_order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
-
--- For each family, a function that returns the order in which its instructions
--- add products, in words.
-local STEPS = {}
-
--- Returns the family whose kernel multiplies the operands of candidate c. This
--- is c.base, except if operands are repacked for the kernel of another family.
+-- Returns the family whose kernel multiplies the operands of candidate c.
 local function kernel_of(c)
-  return c.base == "moved" and c.family or c.base
-end
-
-local function factors(p)
-  return p.group and (", with the factors of each %d"):format(p.group) or ""
-end
-
-function STEPS.gemm_sm90(p, o)
-  if types.fp8(p.a) then
-    return sum_order.EIGHT:format(o.promote * o.tile[3])
-  end
-  return (p.a.bits == 32 and "8 products at once" or sum_order.SIXTEEN)
-    .. factors(p)
-end
-
-function STEPS.gemm_sm80(p, o)
-  if p.sums == cute.f64 then return STEPS.gemm_simt() end
-  return o.permutation[3] .. " products at once"
-    .. (o.as and p.a.bits == 8 and p.b.bits == 8 and ", as " .. o.as.name or "")
-    .. factors(p)
-end
-
-function STEPS.gemm_simt() return "one product after the other" end
-
-function STEPS.gemm_int4(_, o)
-  return ("16 products at once, by warps that share K as suits %d rows"):format(
-    o.m)
-end
-
-function STEPS.gemm_skinny(p, o)
-  local each = 128 // p.b.bits
-  return ("16 products at once, %d elements of K apart by fours%s; chunks of "
-    .. "%d of K by %d warps in turn%s"):format(each,
-    p.group and ", with the factors of each " .. 4 * each or "",
-    4 * each * o.unroll, o.warps[2],
-    o.splits > 1 and (", of %d blocks"):format(o.splits) or "")
+  local family = families.of(c.base)
+  return family.kernel or family
 end
 
 -- Returns a phrase for the user: K is divided into parts of `each` elements.
@@ -83,7 +38,7 @@ local function parts(p, c)
     local at = tiles.count(k, o.tile[3]) // 2 * o.tile[3]
     return 2 * at >= k and cut_in(k, at)
       or (", in two parts of K cut at %d"):format(at)
-  elseif o.splits and c.base ~= "gemm_skinny" then
+  elseif o.splits then
     return cut_in(k, tiles.count(tiles.count(k, c.tile[3]), o.splits)
       * c.tile[3])
   end
@@ -95,15 +50,13 @@ local ADDED = {sum = true, mean = true, rms = true}
 -- Returns a phrase for the order in which an epilogue adds the elements of a
 -- row, if it has such a reduction.
 local function of_rows(p, c)
-  local o, base = c.options, kernel_of(c)
+  local o, family = c.options, kernel_of(c)
   for i = 2, #(p.results or {}) do
     local r = p.results[i]
     if r.kind == "row" and ADDED[r.op] then
-      local epi = o.epi and o.epi[2] or 0
-      return ("; rows by %s%s of %d columns"):format(base,
+      return ("; rows by %s%s of %d columns"):format(family.name,
         c.swap and ", turned around," or "",
-        base == "gemm_sm90" and (epi > 0 and epi or o.tile[2])
-        or c.tile[c.swap and 1 or 2])
+        family.columns and family.columns(o) or c.tile[c.swap and 1 or 2])
         .. (o.atoms and (", %dx%d"):format(o.atoms[2], o.permutation[2]) or "")
     end
   end
@@ -115,8 +68,9 @@ end
 ---@return string
 function sum_order.of(p, c)
   if p.sums.is_integer then return "whole numbers, in any order" end
-  return (c.order or STEPS[kernel_of(c)](p, c.options) .. parts(p, c))
-    .. of_rows(p, c)
+  if c.order then return c.order .. of_rows(p, c) end
+  local words, whole = kernel_of(c).order(p, c.options)
+  return words .. (whole and "" or parts(p, c)) .. of_rows(p, c)
 end
 
 return sum_order

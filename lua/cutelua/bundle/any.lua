@@ -10,6 +10,7 @@ local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
 local describe = require "cutelua.bundle.describe"
+local families = require "cute.ops.families"
 local range = require "cutelua.bundle.range"
 local report = require "cute.lang.report"
 
@@ -21,10 +22,6 @@ local fail = describe.fail
 -- Kernels compute with 32 bits, and threads beyond the last tile count further
 -- than there are elements.
 local LARGEST, SPAN = 1 << 30, (1 << 31) - (1 << 20)
-
--- Families of products whose kernels take extents that each launch provides,
--- and whose blocks share no memory.
-local FAMILIES = {gemm_sm80 = true, gemm_simt = true}
 
 -- Steps from the first size to those that are tried first: small numbers, and
 -- the neighbours of powers of two. Size 1 is none of them, because strides of
@@ -70,13 +67,19 @@ function Any:rows_of(m)
   return self.typical[self.rows]
 end
 
+-- Reports whether the kernel of candidate c is its family's own, and takes
+-- extents that each launch provides.
+local function is_any(c)
+  return c.family == c.base and families.of(c.base).any
+end
+
 -- Returns the choice for a product: that of the first size.
 function Any:choose(p)
   self.choice = self.choice + 1
   local kept = self.chosen[self.choice]
   if not kept then
     for _, c in ipairs((choose.list(p))) do
-      if not kept and FAMILIES[c.family] and not c.moved and not c.swap then
+      if not kept and is_any(c) and not c.moved and not c.swap then
         kept = c
       end
     end

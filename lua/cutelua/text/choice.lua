@@ -1,16 +1,10 @@
 --- The text of ops.explain and ops.explain_grouped: the kernel that was chosen
 -- for a product, the reason, and the alternatives.
 local choose = require "cute.ops.choose"
+local families = require "cute.ops.families"
 local plans = require "cute.ops.plan"
 
 local choice = {}
-
-local WHY = {gemm_sm90 = "Hopper tensor cores with TMA",
-  moved = "Hopper tensor cores, after operands are repacked for TMA and wgmma",
-  gemm_sm80 = "tensor cores by mma.sync, any strides",
-  gemm_simt = "FMA units, any strides",
-  gemm_skinny = "few rows: weights are loaded directly into registers",
-  gemm_int4 = "4-bit weights are converted in registers for tensor cores"}
 
 -- Options that choice.text prints in words of their own.
 local TOLD = {cluster = true, split = true, splits = true}
@@ -49,7 +43,8 @@ function choice.text(p, c)
   local out = {("%d x %d x %d%s, %s x %s -> %s, on %s"):format(p.m, p.n, p.k,
     p.ragged and (", %d groups"):format(p.batches)
       or p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
-    p.arch), "  " .. words(c), ("  why: %s; %s"):format(WHY[c.base], c.how),
+    p.arch), "  " .. words(c),
+    ("  why: %s; %s"):format(families.of(c.base).why, c.how),
     "  sums: " .. c.order .. (p.promise and "; " .. p.promise or ""),
     ahead(p, c)}
   for _, other in ipairs(c.others) do
@@ -76,8 +71,8 @@ function choice.explained(p, call)
   local c = choose.must(p)
   return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
     stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
-    order = c.order, promise = p.promise, why = WHY[c.base], how = c.how,
-    moved = c.moved and c.moved.words, refused = c.refused,
+    order = c.order, promise = p.promise, why = families.of(c.base).why,
+    how = c.how, moved = c.moved and c.moved.words, refused = c.refused,
     others = c.others, text = choice.text(p, c),
     trace = function() return plans.new(p, c, call):trace(call) end},
     Explained)

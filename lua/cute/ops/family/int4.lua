@@ -1,10 +1,13 @@
 --- Products with weights of 4 bits (kernels/gemm_int4).
+local scales = require "cute.ops.scales"
+local prepared = require "cute.ops.family.prepared"
 local blocks = require "cute.ops.blocks"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"
 local types = require "cute.ops.family.types"
 
-local int4 = {name = "gemm_int4"}
+local int4 = {name = "gemm_int4",
+  why = "4-bit weights are converted in registers for tensor cores"}
 
 function int4.takes(p)
   if p.b ~= cute.Int4 then return false
@@ -47,6 +50,20 @@ function int4.list(p)
   return {{family = "gemm_int4", tile = plan.tile, stages = plan.stages,
            split = plan.splits, swap = true, options = o,
            ns = blocks.memory(p) + 3000}}
+end
+
+function int4.order(_, o)
+  return ("16 products at once, by warps that share K as suits %d rows"):format(
+    o.m)
+end
+
+function int4.make(p, c)
+  return prepared.join(p, gemm_int4(c.options),
+    function(A, _, call)
+      local o = call.o
+      return {A, call.B.packed, scales.turned(p, o.scale_b),
+              o.zeros and scales.turned(p, o.zeros)}
+    end)
 end
 
 return int4

@@ -1,4 +1,5 @@
 --- Products on FMA units (kernels/gemm_simt): supported problems and tiles.
+local prepared = require "cute.ops.family.prepared"
 local blocks = require "cute.ops.blocks"
 local tiles = require "cute.tiles"
 
@@ -18,7 +19,8 @@ local WAITS = {380, 640}
 -- For f64, larger tiles need too many registers.
 local TILES64 = {TILES[2]}
 
-local simt = {name = "gemm_simt"}
+local simt = {name = "gemm_simt", why = "FMA units, any strides",
+              any = true}
 
 local FMA = {f32 = true, f64 = true, f16 = true, bf16 = true, i32 = true}
 
@@ -72,6 +74,10 @@ function simt.list(p)
            (p.sums.bits == 64 and 200 or 400) * t[a] * t[b]
   end)
 end
+
+function simt.order() return "one product after the other" end
+
+simt.make = prepared.tiles
 
 return simt
 -- SPDX-License-Identifier: MIT

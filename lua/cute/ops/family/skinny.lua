@@ -1,10 +1,13 @@
 --- Products in which A has few rows (kernels/gemm_skinny).
+local scales = require "cute.ops.scales"
+local prepared = require "cute.ops.family.prepared"
 local early_b = require "cute.ops.family.early_b"
 local cute = require "cute"
 local gemm_skinny = require "kernels.gemm_skinny"
 local types = require "cute.ops.family.types"
 
-local skinny = {name = "gemm_skinny"}
+local skinny = {name = "gemm_skinny",
+  why = "few rows: weights are loaded directly into registers"}
 
 -- The largest number of rows of A for this family.
 local MOST = 32
@@ -57,6 +60,23 @@ function skinny.list(p)
       ns = 1e9 * c.seconds}
   end
   return out
+end
+
+-- The words include the parts of K.
+function skinny.order(p, o)
+  local each = 128 // p.b.bits
+  return ("16 products at once, %d elements of K apart by fours%s; chunks of "
+    .. "%d of K by %d warps in turn%s"):format(each,
+    p.group and ", with the factors of each " .. 4 * each or "",
+    4 * each * o.unroll, o.warps[2],
+    o.splits > 1 and (", of %d blocks"):format(o.splits) or ""), true
+end
+
+function skinny.make(p, c)
+  return prepared.join(p, gemm_skinny(c.options),
+    function(A, B, call)
+      return {A, B, p.group and select(2, scales.blocks(p, call.o, p.batch))}
+    end)
 end
 
 return skinny

@@ -1,4 +1,5 @@
 --- Products by mma.sync (kernels/gemm_sm80): supported problems and tiles.
+local prepared = require "cute.ops.family.prepared"
 local core = require "cute.core"
 local blocks = require "cute.ops.blocks"
 local cute = require "cute"
@@ -145,7 +146,8 @@ local function smem(arch)
   return core.smem_budget(cute.device("sim:" .. arch).sm)
 end
 
-local sm80 = {name = "gemm_sm80"}
+local sm80 = {name = "gemm_sm80", any = true,
+              why = "tensor cores by mma.sync, any strides"}
 
 function sm80.takes(p)
   local atom, why = atom_of(p)
@@ -244,6 +246,15 @@ function sm80.list(p)
                * (as and CONVERTED or 1)
     end)
 end
+
+function sm80.order(p, o)
+  if p.sums == cute.f64 then return "one product after the other" end
+  return o.permutation[3] .. " products at once"
+    .. (o.as and p.a.bits == 8 and p.b.bits == 8 and ", as " .. o.as.name or "")
+    .. types.factors(p)
+end
+
+sm80.make = prepared.tiles
 
 return sm80
 -- SPDX-License-Identifier: MIT

@@ -1,5 +1,8 @@
 --- Products by wgmma whose operands TMA loads (kernels/gemm_sm90): the
 -- supported problems, and the suitable candidates for each.
+local scales = require "cute.ops.scales"
+local operand = require "cute.ops.operand"
+local prepared = require "cute.ops.family.prepared"
 local early_b = require "cute.ops.family.early_b"
 local core = require "cute.core"
 local cute = require "cute"
@@ -7,7 +10,12 @@ local gemm_sm90 = require "kernels.gemm_sm90"
 local tiles = require "cute.tiles"
 local types = require "cute.ops.family.types"
 
-local sm90 = {name = "gemm_sm90"}
+local sm90 = {name = "gemm_sm90", why = "Hopper tensor cores with TMA"}
+
+--- Accumulation orders of Hopper's tensor cores: for 16-bit floats, and for
+-- 8-bit floats, whose sums continue in f32 after %d products.
+sm90.SIXTEEN = "16 products at once"
+sm90.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
 
 -- Returns a sentence with the reason if TMA cannot move tiles of matrix t, else
 -- nil. Mode `lead` of t has to be contiguous.
@@ -242,6 +250,88 @@ function sm90.list(p)
   if p.gated or p.group or p.ragged then return out end
   local turned = candidates(p, true)
   return table.move(turned, 1, #turned, #out + 1, out)
+end
+
+function sm90.order(p, o)
+  if types.fp8(p.a) then
+    return sm90.EIGHT:format(o.promote * o.tile[3])
+  end
+  return (p.a.bits == 32 and "8 products at once" or sm90.SIXTEEN)
+    .. types.factors(p)
+end
+
+--- Returns the number of columns of which an epilogue adds the elements.
+function sm90.columns(o)
+  return o.epi and o.epi[2] > 0 and o.epi[2] or o.tile[2]
+end
+
+-- Returns a tensor with the type and layout of t, but not with its memory.
+local function like(t)
+  return cute.make_tensor(cute.empty({1}, t.element_type).iterator, t.layout)
+end
+
+-- Returns what gemm_sm90 needs for the memory that its blocks share: the number
+-- of sums, the number of counts, and a function that makes the kernel's last
+-- argument from them, or from the groups of a call. Returns nil if blocks share
+-- nothing.
+local function shared(o, grid)
+  if not o.shares then return nil end
+  if o.groups then
+    local name = o.groups == "rows" and "offsets" or "counts"
+    return nil, nil, function(_, _, call) return {[name] = call.where} end
+  end
+  if o.dynamic then
+    return nil, 1, function(_, turns) return {counter = turns} end
+  end
+  local blocks = grid[1] * grid[2] * grid[3]
+  local sums = blocks * o.tile[1] * o.tile[2]
+  return sums, blocks, function(work, turns)
+    return {sums = prepared.view(work, sums, o.acc), turns = turns}
+  end
+end
+
+-- Returns the matrices of a call that c.sources describes, in the form that
+-- kernels accept.
+local function call_sources(p, c, call)
+  local list = {}
+  for i, s in ipairs(c.sources or {}) do
+    local t = operand.matrix(s.value and call.captured.values[s.value]
+      or call.C, p.batch)
+    list[i] = c.swap and operand.turned(t) or t
+  end
+  return list
+end
+
+-- Returns the first arguments of gemm_sm90 for matrices with these layouts,
+-- without keeping their memory.
+local function first_arguments(made, A, B, D, group, sources)
+  local more = group and {false, false} or {}
+  for _, t in ipairs(sources) do more[#more + 1] = like(t) end
+  return made.arguments(like(A), like(B), like(D), nil, nil,
+                        table.unpack(more))
+end
+
+function sm90.make(p, c)
+  local made = gemm_sm90(c.options)
+  local m, n, known = p.m, p.columns, nil
+  if c.swap then m, n = n, m end
+  local grid = made.grid(m, n, p.sms, p.batches, p.place)
+  local sums, counts, space = shared(made.options, grid)
+  return {kernel = made.kernel, block = made.block, cluster = made.cluster,
+          grid = grid, mma = made.epi_mma, tile = made.options.epi,
+          pdl = c.options.pdl,
+          sums = sums, counts = counts, space = space,
+          arguments = function(A, B, D, _, _, call)
+            if c.swap then A, B, D = B, A, operand.turned(D) end
+            local sources = call_sources(p, c, call)
+            known = known or first_arguments(made, A, B, D, p.group, sources)
+            local list = made.with(known, A, B, D, table.unpack(sources))
+            if p.group then
+              local SA, SB = scales.blocks(p, call.o, p.batch)
+              list[13], list[14] = SA or false, SB or false
+            end
+            return list
+          end}
 end
 
 return sm90

@@ -1,4 +1,4 @@
---- Predicates on the types of a problem's operands, for families.
+--- Predicates and phrases on the operands of a problem, for families.
 local types = {}
 
 --- Reports whether both operands have the type with this name.
@@ -13,6 +13,11 @@ function types.too_old(p)
   return p.sm < 80 and ("cp.async needs sm_80, but the device is "
     .. "%s"):format(p.arch)
     or nil
+end
+
+--- Returns a phrase for the scale factors of blocks of K, or "".
+function types.factors(p)
+  return p.group and (", with the factors of each %d"):format(p.group) or ""
 end
 
 return types

@@ -1,0 +1,36 @@
+--- The families of kernels for products. To add a family, add its module, a
+-- file of cute/ops/family/, to this list. A module has these fields:
+--
+-- name: the name of the family, and of its kernel.
+-- why: a phrase that says why one chooses it.
+-- takes(p): nil if the family accepts a problem (cute.ops.choose). Otherwise a
+--   sentence with the reason, or false where no user would expect the family to
+--   accept the problem.
+-- list(p): the candidates, with the model's time in nanoseconds on an H200.
+-- order(p, o): the order in which the kernel adds products, in words
+--   (cute.ops.sum_order), and whether the words include the parts of K.
+-- columns(o): how many columns of a row an epilogue adds in one order. Without
+--   this function it adds those of a tile.
+-- make(p, c): the kernel and the data to call it: the kernel, its block, grid
+--   and cluster; the MMA and tile of the epilogue; how much memory its blocks
+--   share (sums, counts); pdl, if launches can be dependent; a function that
+--   returns the first arguments of a call; and `space`, a function that makes
+--   the last argument from the shared memory.
+-- kernel: the family whose kernel it uses, if that is another one.
+-- any: whether its kernel takes extents that each launch provides, and its
+--   blocks share no memory (cutelua.bundle.any).
+local families = {}
+for i, name in ipairs {"sm90", "repack", "skinny", "sm80", "simt", "int4"} do
+  families[i] = require("cute.ops.family." .. name)
+end
+
+local named = {}
+for _, family in ipairs(families) do named[family.name] = family end
+
+--- Returns the family with this name.
+---@param name string
+---@return table
+function families.of(name) return named[name] end
+
+return families
+-- SPDX-License-Identifier: MIT

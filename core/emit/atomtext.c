@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "atoms/atom.h"
+#include "emit/asm.h"
 #include "emit/wgmma.h"
-
-#define FN "static __device__ __forceinline__ "
 
 const char *atomtext_name(Emit *e, bool mma, int id) {
   const char *name = mma ? atom_mma(id)->name : atom_copy(id)->name;
@@ -47,118 +46,113 @@ static const char *reg(Emit *e, bool refs, const char *name, int k) {
                       k);
 }
 
-// Writes the parameters for n registers called `name`: one pointer, or one
+// Adds the parameters for n registers called `name`: one pointer, or one
 // parameter for each register (refs).
-static void reg_params(Emit *e, bool refs, bool out, const char *type,
+static void reg_params(AsmFn *f, bool refs, bool out, const char *type,
                        const char *name, int n) {
-  if (!refs) {
-    text_printf(e, "%s%s *%s", out ? "" : "const ", type, name);
-    return;
-  }
-  for (int k = 0; k < n; k++)
-    text_printf(e, "%s%s %s%s%d", k ? ", " : "", type, out ? "&" : "", name,
-                k);
+  const char *konst = out ? "" : "const ";
+  if (!refs) asm_param(f, PTX(f->e, "%s%s *", konst, type), name);
+  for (int k = 0; refs && k < n; k++)
+    asm_param(f, type, PTX(f->e, "%s%s%d", out ? "&" : "", name, k));
 }
 
-// Writes the asm operands of n registers, such as {%4, %5}, numbered from *at
+// Returns the asm operands of n registers, such as {%4, %5}, numbered from *at
 // on. bare: without braces, as dp4a needs.
-static void reg_braces(Emit *e, int n, int *at, bool bare) {
-  text_puts(e, bare ? "" : "{");
+static const char *reg_braces(Emit *e, int n, int *at, bool bare) {
+  const char *s = bare ? "" : "{";
   for (int k = 0; k < n; k++)
-    text_printf(e, "%s%%%d", k ? ", " : "", (*at)++);
-  text_puts(e, bare ? "" : "}");
+    s = PTX(e, "%s%s%%%d", s, k ? ", " : "", (*at)++);
+  return bare ? s : PTX(e, "%s}", s);
 }
 
-static void reg_operands(Emit *e, bool refs, const char *mode, char c,
-                         const char *name, int n, bool first) {
-  for (int k = 0; k < n; k++)
-    text_printf(e, "%s\"%s%c\"(%s)", k || !first ? ", " : "", mode, c,
-                reg(e, refs, name, k));
+// Adds n registers as outputs, with `mode` "=" or "+", or as inputs (NULL).
+static void reg_operands(AsmFn *f, bool refs, const char *mode, char c,
+                         const char *name, int n) {
+  for (int k = 0; k < n; k++) {
+    const char *r = reg(f->e, refs, name, k);
+    if (mode) asm_out(f, PTX(f->e, "%s%c", mode, c), r);
+    else asm_in(f, c, r);
+  }
 }
 
 // ---- MMA ----
 
-static void mma_head(Emit *e, const AtomUse *u, bool separate) {
+static void mma_head(AsmFn *f, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
-  text_printf(e, FN "void %s%s(\n    ", atomtext_name(e, true, u->id),
-              separate ? "_dabc" : "");
-  for (int o = 0; o < row->nop; o++) {
-    if (o == 3 && !separate) continue;
-    text_puts(e, o ? ", " : "");
-    reg_params(e, u->refs, o == 0,
-               atomtext_reg_type(row->regs[o], atom_mma_type(row, o)),
-               name_of(row, o), row->nreg[o]);
-  }
-  text_puts(e, ") {\n");
+  f->result = "void";
+  f->name = PTX(f->e, "%s%s", atomtext_name(f->e, true, u->id),
+                separate ? "_dabc" : "");
+  f->lines = ASM_SPLIT;
+  for (int o = 0; o < row->nop; o++)
+    if (o != 3 || separate)
+      reg_params(f, u->refs, o == 0,
+                 atomtext_reg_type(row->regs[o], atom_mma_type(row, o)),
+                 name_of(row, o), row->nreg[o]);
+  asm_head(f);
 }
 
 // Writes D = A * B + C, or D = A * B + D unless `separate`. The metadata and
 // the sparsity selector follow, then each scale factor with the byte and the
 // lanes of a quad that hold it.
-static void print_plain(Emit *e, const AtomUse *u, bool separate) {
+static void print_plain(AsmFn *f, const AtomUse *u, bool separate) {
+  Emit *e = f->e;
   const AtomMma *row = atom_mma(u->id);
   const uint8_t *n = row->nreg;
   bool bare = row->kind == MK_DP4A;
-  text_printf(e, "  asm volatile(\"%s \"\n      \"", row->ptx);
+  const char *s = "";
   int at = 0, d = 0;
-  for (int o = 0; o < 3; o++) {
-    reg_braces(e, n[o], &at, bare);
-    text_puts(e, ", ");
-  }
-  reg_braces(e, n[3], separate ? &at : &d, bare);
+  for (int o = 0; o < 3; o++)
+    s = PTX(e, "%s%s, ", s, reg_braces(e, n[o], &at, bare));
+  s = PTX(e, "%s%s", s, reg_braces(e, n[3], separate ? &at : &d, bare));
   int scale = row->flags & AMF_SCALE ? at : 0;
   if (row->flags & AMF_SPARSE)
-    text_printf(e, ", %%%d, 0x0", at + (scale ? 2 : 0));
+    s = PTX(e, "%s, %%%d, 0x0", s, at + (scale ? 2 : 0));
   if (scale)
-    text_printf(e, ", {%%%d}, {0, 0}, {%%%d}, {0, 0}", scale, scale + 1);
-  text_puts(e, ";\"\n      : ");
-  reg_operands(e, u->refs, separate ? "=" : "+", row->regs[0], "d", n[0],
-               true);
-  text_puts(e, "\n      : ");
+    s = PTX(e, "%s, {%%%d}, {0, 0}, {%%%d}, {0, 0}", s, scale, scale + 1);
+  reg_operands(f, u->refs, separate ? "=" : "+", row->regs[0], "d", n[0]);
   for (int o = 1; o < row->nop; o++)
     if (o != 3 || separate)
-      reg_operands(e, u->refs, "", row->regs[o], name_of(row, o), n[o],
-                   o == 1);
-  text_puts(e, ");\n");
+      reg_operands(f, u->refs, NULL, row->regs[o], name_of(row, o), n[o]);
+  asm_statement(f, PTX(e, "\"%s \"\n      \"%s;\"", row->ptx, s),
+                "\n      : $o\n      : $i");
 }
 
 // Writes one of the four real products of a complex product: p += a.q * b.r,
 // where p is the array x or y, and q, r are x (real) or y (imaginary). `c` is
 // the initial value of p (NULL: p itself).
-static void print_part(Emit *e, const AtomUse *u, const char *c, char p,
+static void print_part(AsmFn *f, const AtomUse *u, const char *c, char p,
                        char q, char r, bool minus) {
+  Emit *e = f->e;
   const AtomMma *row = atom_mma(u->id);
   const uint8_t *n = row->nreg;
+  const char *s = "";
   int at = 0;
-  text_printf(e, "  asm volatile(\"%s \"\n      \"", row->ptx);
-  for (int o = 0; o < 4; o++) {
-    reg_braces(e, n[o], &at, false);
-    text_puts(e, o < 3 ? ", " : ";\"\n      : ");
-  }
-  for (int k = 0; k < n[0]; k++)
-    text_printf(e, "%s\"=d\"(%c[%d])", k ? ", " : "", p, k);
-  text_puts(e, "\n      : ");
+  for (int o = 0; o < 4; o++)
+    s = PTX(e, "%s%s%s", s, o ? ", " : "", reg_braces(e, n[o], &at, false));
+  for (int k = 0; k < n[0]; k++) asm_out(f, "=d", PTX(e, "%c[%d]", p, k));
   for (int k = 0; k < n[1]; k++)
-    text_printf(e, "%s\"d\"(%s%s.%c)", k ? ", " : "", minus ? "-" : "",
-                reg(e, u->refs, "a", k), q);
+    asm_in(f, 'd', PTX(e, "%s%s.%c", minus ? "-" : "",
+                       reg(e, u->refs, "a", k), q));
   for (int k = 0; k < n[2]; k++)
-    text_printf(e, ", \"d\"(%s.%c)", reg(e, u->refs, "b", k), r);
+    asm_in(f, 'd', PTX(e, "%s.%c", reg(e, u->refs, "b", k), r));
   for (int k = 0; k < n[3]; k++)
-    if (c) text_printf(e, ", \"d\"(%s.%c)", reg(e, u->refs, c, k), p);
-    else text_printf(e, ", \"d\"(%c[%d])", p, k);
-  text_puts(e, ");\n");
+    asm_in(f, 'd', c ? PTX(e, "%s.%c", reg(e, u->refs, c, k), p)
+                     : PTX(e, "%c[%d]", p, k));
+  asm_statement(f, PTX(e, "\"%s \"\n      \"%s;\"", row->ptx, s),
+                "\n      : $o\n      : $i");
 }
 
 // Writes a complex MMA. D may share registers with A and B, so it is assigned
 // after all products.
-static void print_complex(Emit *e, const AtomUse *u, bool separate) {
+static void print_complex(AsmFn *f, const AtomUse *u, bool separate) {
+  Emit *e = f->e;
   const char *c = separate ? "c" : "d";
   int n = atom_mma(u->id)->nreg[0];
   text_printf(e, "  double x[%d], y[%d];\n", n, n);
-  print_part(e, u, c, 'x', 'x', 'x', false);
-  print_part(e, u, c, 'y', 'x', 'y', false);
-  print_part(e, u, NULL, 'x', 'y', 'y', true);
-  print_part(e, u, NULL, 'y', 'y', 'x', false);
+  print_part(f, u, c, 'x', 'x', 'x', false);
+  print_part(f, u, c, 'y', 'x', 'y', false);
+  print_part(f, u, NULL, 'x', 'y', 'y', true);
+  print_part(f, u, NULL, 'y', 'y', 'x', false);
   for (int k = 0; k < n; k++)
     text_printf(e, "  %s = make_double2(x[%d], y[%d]);\n",
                 reg(e, u->refs, "d", k), k, k);
@@ -166,22 +160,28 @@ static void print_complex(Emit *e, const AtomUse *u, bool separate) {
 
 // Writes two multiply-adds on pairs of packed floats. An operand A or B with
 // one register is used for both.
-static void print_fma2(Emit *e, const AtomUse *u, bool separate) {
+static void print_fma2(AsmFn *f, const AtomUse *u, bool separate) {
+  Emit *e = f->e;
   const AtomMma *row = atom_mma(u->id);
   const char *c = separate ? "c" : "d";
   text_puts(e, "  unsigned long long x, y, z;\n");
+  f->movable = true;
   for (int o = 1; o < 4; o++) {
     const char *name = o == 3 ? c : names[o];
-    text_printf(e, "  asm(\"mov.b64 %%0, {%%1, %%2};\" : \"=l\"(%c) : "
-                "\"f\"(%s), \"f\"(%s));\n", "xyz"[o - 1],
-                reg(e, u->refs, name, 0),
-                reg(e, u->refs, name, row->nreg[o] - 1));
+    asm_out(f, "=l", (char[]){"xyz"[o - 1], 0});
+    asm_in(f, 'f', reg(e, u->refs, name, 0));
+    asm_in(f, 'f', reg(e, u->refs, name, row->nreg[o] - 1));
+    asm_statement(f, "\"mov.b64 %0, {%1, %2};\"", " : $o : $i");
   }
-  text_printf(e, "  asm(\"%s %%0, %%1, %%2, %%0;\" : \"+l\"(z) : \"l\"(x), "
-              "\"l\"(y));\n", row->ptx);
-  text_printf(e, "  asm(\"mov.b64 {%%0, %%1}, %%2;\" : \"=f\"(%s), \"=f\"(%s)"
-              " : \"l\"(z));\n", reg(e, u->refs, "d", 0),
-              reg(e, u->refs, "d", 1));
+  asm_out(f, "+l", "z");
+  asm_in(f, 'l', "x");
+  asm_in(f, 'l', "y");
+  asm_statement(f, PTX(e, "\"%s %%0, %%1, %%2, %%0;\"", row->ptx),
+                " : $o : $i");
+  asm_out(f, "=f", reg(e, u->refs, "d", 0));
+  asm_out(f, "=f", reg(e, u->refs, "d", 1));
+  asm_in(f, 'l', "z");
+  asm_statement(f, "\"mov.b64 {%0, %1}, %2;\"", " : $o : $i");
 }
 
 // Writes a product-sum of two 16-bit integers as C expressions.
@@ -194,19 +194,21 @@ static void print_dp2a(Emit *e, const AtomUse *u, bool separate) {
 
 static void print_mma(Emit *e, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
-  mma_head(e, u, separate);
+  AsmFn f = {.e = e};
+  mma_head(&f, u, separate);
   switch (row->kind) {
-    case MK_FMA2: print_fma2(e, u, separate); break;
+    case MK_FMA2: print_fma2(&f, u, separate); break;
     case MK_DP2A: print_dp2a(e, u, separate); break;
-    case MK_DP4A: print_plain(e, u, separate); break;
+    case MK_DP4A: print_plain(&f, u, separate); break;
     case MK_MMA:
-      if (row->a_type == DT_C64) print_complex(e, u, separate);
-      else print_plain(e, u, separate);
+      if (row->a_type == DT_C64) print_complex(&f, u, separate);
+      else print_plain(&f, u, separate);
       break;
     // this function writes no helper for atoms of these kinds
     case MK_FMA: case MK_WGMMA: case MK_TCGEN05: break;
   }
   text_puts(e, "}\n");
+  buf_free(&f.params);
 }
 
 // ---- copies ----
@@ -214,38 +216,38 @@ static void print_mma(Emit *e, const AtomUse *u, bool separate) {
 static void print_matrix(Emit *e, const AtomUse *u) {
   const AtomCopy *row = atom_copy(u->id);
   bool load = row->op == CO_LDSM;
+  const char *place = load ? "src" : "dst", *registers;
   int at = load ? 0 : 2, n = row->num;
-  text_printf(e, "template <int at = 0>  // bytes beyond %s\n" FN "void %s(\n"
-              "    ", load ? "src" : "dst", atomtext_name(e, false, u->id));
+  AsmFn f = {.e = e, .result = "void",
+             .name = atomtext_name(e, false, u->id), .lines = ASM_SPLIT,
+             .over = PTX(e, "template <int at = 0>  // bytes beyond %s\n",
+                         place)};
+  if (load) reg_params(&f, u->refs, true, "unsigned", "r", n);
+  asm_arg(&f, "unsigned", place, 'r');
+  asm_in(&f, 'n', "at");
+  registers = reg_braces(e, n, &at, false);
+  reg_operands(&f, u->refs, load ? "=" : NULL, 'r', "r", n);
   if (load) {
-    reg_params(e, u->refs, true, "unsigned", "r", n);
-    text_puts(e, ", unsigned src");
+    asm_print(&f, PTX(e, "\"%s \"\n      \"%s, [%%%d + %%%d];\"", row->ptx,
+                      registers, n, n + 1),
+              "\n      : $o\n      : $i\n      : \"memory\"");
   } else {
-    text_puts(e, "unsigned dst, ");
-    reg_params(e, u->refs, false, "unsigned", "r", n);
+    reg_params(&f, u->refs, false, "unsigned", "r", n);
+    asm_print(&f, PTX(e, "\"%s \"\n      \"[%%0 + %%1], %s;\"", row->ptx,
+                      registers),
+              "\n      : : $i\n      : \"memory\"");
   }
-  text_printf(e, ") {\n  asm volatile(\"%s \"\n      \"", row->ptx);
-  if (!load) text_puts(e, "[%0 + %1], ");
-  reg_braces(e, n, &at, false);
-  if (load) text_printf(e, ", [%%%d + %%%d]", n, n + 1);
-  text_puts(e, ";\"\n      : ");
-  if (load) {
-    reg_operands(e, u->refs, "=", 'r', "r", n, true);
-    text_puts(e, "\n      : \"r\"(src), \"n\"(at)");
-  } else {
-    text_puts(e, ": \"r\"(dst), \"n\"(at)");
-    reg_operands(e, u->refs, "", 'r', "r", n, false);
-  }
-  text_puts(e, "\n      : \"memory\");\n}\n");
 }
 
 // Writes the helper of movmatrix, which transposes a matrix that the lanes of a
 // warp hold.
 static void print_movm(Emit *e, const AtomUse *u) {
-  const AtomCopy *row = atom_copy(u->id);
-  text_printf(e, FN "void %s(unsigned &d, unsigned s) {\n"
-              "  asm volatile(\"%s %%0, %%1;\" : \"=r\"(d) : \"r\"(s));\n}\n",
-              atomtext_name(e, false, u->id), row->ptx);
+  AsmFn f = {.e = e, .result = "void", .name = atomtext_name(e, false, u->id)};
+  asm_param(&f, "unsigned", "&d");
+  asm_out(&f, "=r", "d");
+  asm_arg(&f, "unsigned", "s", 'r');
+  asm_print(&f, PTX(e, "\"%s %%0, %%1;\"", atom_copy(u->id)->ptx),
+            " : $o : $i");
 }
 
 static void print_atom(Emit *e, const AtomUse *u) {

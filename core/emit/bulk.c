@@ -1,5 +1,6 @@
 // Writes bulk copies, of boxes of a tensor map or of contiguous bytes, as calls
 // of small functions. Each form that the kernel uses gets a function.
+#include "emit/asm.h"
 #include "emit/expr.h"
 
 #include <string.h>
@@ -71,38 +72,23 @@ void bulk_reserve(Emit *e) {
 
 // ---- the functions ----
 
-// The function that is being written: its parameters, and its PTX operands %0,
-// %1 ...
-typedef struct Asm {
-  Emit *e;
-  Buf params, in;
-  int n;
-} Asm;
-
-static int operand(Asm *a, const char *type, const char *name, char letter) {
-  Ctx *cx = a->e->cx;
-  buf_printf(cx, &a->params, "%s%s%s", a->n ? ", " : "", type, name);
-  buf_printf(cx, &a->in, "%s\"%c\"(%s)", a->n ? ", " : "", letter, name);
-  return a->n++;
+static int address(AsmFn *a, const char *name) {
+  return asm_arg(a, "unsigned", name, 'r');
 }
 
-static int address(Asm *a, const char *name) {
-  return operand(a, "unsigned ", name, 'r');
-}
-
-static int map_of(Asm *a) {
-  return operand(a, "const TensorMap *", "map", 'l');
+static int map_of(AsmFn *a) {
+  return asm_arg(a, "const TensorMap *", "map", 'l');
 }
 
 // Returns asm operands such as ", {%2, %3}" for n parameters whose names start
 // with c: coordinates, or im2col offsets.
-static const char *list_of(Asm *a, int n, char c) {
+static const char *list_of(AsmFn *a, int n, char c) {
   Buf b = {0};
   Ctx *cx = a->e->cx;
   for (int k = 0; k < n; k++) {
     char name[4] = {c, (char)('0' + k), 0};
-    int at = c == 'c' ? operand(a, "int ", name, 'r')
-                      : operand(a, "unsigned short ", name, 'h');
+    int at = c == 'c' ? asm_arg(a, "int", name, 'r')
+                      : asm_arg(a, "unsigned short", name, 'h');
     buf_printf(cx, &b, "%s%%%d", k ? ", " : ", {", at);
   }
   if (n) buf_puts(cx, &b, "}");
@@ -113,138 +99,105 @@ static const char *list_of(Asm *a, int n, char c) {
 
 // Returns the asm operands at the end of the instruction: the CTA mask and the
 // cache policy.
-static const char *tail_of(Asm *a, const struct BulkCall *m) {
+static const char *tail_of(AsmFn *a, const struct BulkCall *m) {
   Ctx *cx = a->e->cx;
   const char *s = "";
   if (m->mask)
     s = arena_printf(cx, &cx->scratch, ", %%%d",
-                     operand(a, "unsigned short ", "ctas", 'h'));
+                     asm_arg(a, "unsigned short", "ctas", 'h'));
   if (m->policy)
     s = arena_printf(cx, &cx->scratch, "%s, %%%d", s,
-                     operand(a, "unsigned long long ", "policy", 'l'));
+                     asm_arg(a, "unsigned long long", "policy", 'l'));
   return s;
 }
-
-// Writes a comma-separated list that starts at column `at`, with line breaks
-// before column 80. `line` starts each new line.
-static void put_list(Emit *e, const char *s, size_t at, const char *line) {
-  for (size_t n; *s; s += n) {
-    n = strcspn(s, ",") + 1;  // length of the next item, with its comma
-    if (!s[n - 1]) n--;
-    if (at + n > 76) {
-      text_puts(e, line);
-      at = strlen(line);
-      while (*s == ' ') s++, n--;
-    }
-    text_puts(e, arena_printf(e->cx, &e->cx->scratch, "%.*s", (int)n, s));
-    at += n;
-  }
-}
-
-static void function(Asm *a, const struct BulkCall *m, const char *ptx) {
-  Emit *e = a->e;
-  const char *name = name_of(e, m);
-  const char *head = "static __device__ __forceinline__ void ";
-  bool fits = strlen(head) + strlen(name) + a->params.n + 4 <= 80;
-  text_printf(e, "%s%s(%s", head, name, fits ? "" : "\n    ");
-  if (fits) text_puts(e, a->params.p);
-  else put_list(e, a->params.p, 4, "\n    ");
-  text_printf(e, ") {\n  asm volatile(%s\n      :: ", ptx);
-  put_list(e, a->in.p, 9, "\n         ");
-  text_puts(e, " : \"memory\");\n}\n");
-  buf_free(&a->params);
-  buf_free(&a->in);
-}
-
-#define PTX(e, ...) arena_printf((e)->cx, &(e)->cx->scratch, __VA_ARGS__)
 
 static const char *hint_of(const struct BulkCall *m) {
   return m->policy ? ".L2::cache_hint" : "";
 }
 
-static void print_tma_load(Asm *a, const struct BulkCall *m) {
+static const char *print_tma_load(AsmFn *a, const struct BulkCall *m) {
   Emit *e = a->e;
   int dst = address(a, "dst"), map = map_of(a);
   int bar = address(a, "bar");
   const char *c = list_of(a, m->modes, 'c');
   const char *w = list_of(a, m->offsets, 'w'), *t = tail_of(a, m);
-  function(a, m, PTX(e, "\"cp.async.bulk.tensor.%dd.shared::cluster.global%s\""
+  return PTX(e, "\"cp.async.bulk.tensor.%dd.shared::cluster.global%s\""
     "\n      \".mbarrier::complete_tx::bytes%s%s\"\n"
     "      \" [%%%d], [%%%d%s], [%%%d]%s%s;\"", m->modes,
     m->flags & BKF_IM2COL ? ".im2col" : "",
-    m->mask ? ".multicast::cluster" : "", hint_of(m), dst, map, c, bar, w, t));
+    m->mask ? ".multicast::cluster" : "", hint_of(m), dst, map, c, bar, w, t);
 }
 
-static void print_tma_store(Asm *a, const struct BulkCall *m) {
+static const char *print_tma_store(AsmFn *a, const struct BulkCall *m) {
   Emit *e = a->e;
   int map = map_of(a), src = address(a, "src");
   const char *c = list_of(a, m->modes, 'c'), *t = tail_of(a, m);
   bool reduces = m->flags & BKF_REDUCES;
-  function(a, m, PTX(e, "\"cp%s.async.bulk.tensor.%dd.global.shared::cta%s%s"
+  return PTX(e, "\"cp%s.async.bulk.tensor.%dd.global.shared::cta%s%s"
     "%s\"\n      \".bulk_group%s [%%%d%s], [%%%d]%s;\"",
     reduces ? ".reduce" : "", m->modes, reduces ? "." : "",
     reduces ? reduction(m) : "",
     m->flags & BKF_IM2COL ? ".im2col_no_offs" : ".tile", hint_of(m), map, c,
-    src, t));
+    src, t);
 }
 
-static void print_prefetch(Asm *a, const struct BulkCall *m) {
+static const char *print_prefetch(AsmFn *a, const struct BulkCall *m) {
   Emit *e = a->e;
   int map = map_of(a);
-  if (!m->modes) {
-    function(a, m, PTX(e, "\"prefetch.tensormap [%%%d];\"", map));
-    return;
-  }
+  if (!m->modes) return PTX(e, "\"prefetch.tensormap [%%%d];\"", map);
   const char *c = list_of(a, m->modes, 'c');
   const char *w = list_of(a, m->offsets, 'w'), *t = tail_of(a, m);
-  function(a, m, PTX(e, "\"cp.async.bulk.prefetch.tensor.%dd.L2.global.%s"
+  return PTX(e, "\"cp.async.bulk.prefetch.tensor.%dd.L2.global.%s"
                      "%s [%%%d%s]%s%s;\"", m->modes,
                      m->flags & BKF_IM2COL ? "im2col" : "tile", hint_of(m),
-                     map, c, w, t));
+                     map, c, w, t);
 }
 
-static void print_load(Asm *a, const struct BulkCall *m) {
+static const char *print_load(AsmFn *a, const struct BulkCall *m) {
   Emit *e = a->e;
-  int dst = address(a, "dst"), src = operand(a, "const void *", "src", 'l');
+  int dst = address(a, "dst"), src = asm_arg(a, "const void *", "src", 'l');
   int n = address(a, "bytes"), bar = address(a, "bar");
   const char *t = tail_of(a, m);
-  function(a, m, PTX(e, "\"cp.async.bulk.shared::cluster.global\"\n"
+  return PTX(e, "\"cp.async.bulk.shared::cluster.global\"\n"
     "      \".mbarrier::complete_tx::bytes%s%s\"\n"
     "      \" [%%%d], [%%%d], %%%d, [%%%d]%s;\"",
-    m->mask ? ".multicast::cluster" : "", hint_of(m), dst, src, n, bar, t));
+    m->mask ? ".multicast::cluster" : "", hint_of(m), dst, src, n, bar, t);
 }
 
-static void print_store(Asm *a, const struct BulkCall *m) {
+static const char *print_store(AsmFn *a, const struct BulkCall *m) {
   Emit *e = a->e;
-  int dst = operand(a, "void *", "dst", 'l'), src = address(a, "src");
+  int dst = asm_arg(a, "void *", "dst", 'l'), src = address(a, "src");
   int n = address(a, "bytes");
   const char *t = tail_of(a, m);
-  function(a, m, PTX(e, "\"cp.async.bulk.global.shared::cta.bulk_group%s\"\n"
-    "      \" [%%%d], [%%%d], %%%d%s;\"", hint_of(m), dst, src, n, t));
+  return PTX(e, "\"cp.async.bulk.global.shared::cta.bulk_group%s\"\n"
+    "      \" [%%%d], [%%%d], %%%d%s;\"", hint_of(m), dst, src, n, t);
 }
 
 // Writes a copy to shared memory of another CTA. A shared object has the same
 // offset in every CTA.
-static void print_send(Asm *a, const struct BulkCall *m) {
+static const char *print_send(AsmFn *a, const struct BulkCall *m) {
   Emit *e = a->e;
+  (void)m;
   int dst = address(a, "dst"), src = address(a, "src");
   int n = address(a, "bytes"), bar = address(a, "bar");
   int rank = address(a, "rank");
-  function(a, m, PTX(e, "\"{ .reg .b32 to, told;\\n\"\n"
+  return PTX(e, "\"{ .reg .b32 to, told;\\n\"\n"
     "      \"mapa.shared::cluster.u32 to, %%%d, %%%d;\\n\"\n"
     "      \"mapa.shared::cluster.u32 told, %%%d, %%%d;\\n\"\n"
     "      \"cp.async.bulk.shared::cluster.shared::cta\"\n"
     "      \".mbarrier::complete_tx::bytes [to], [%%%d], %%%d, [told]; }\"",
-    dst, rank, bar, rank, src, n));
+    dst, rank, bar, rank, src, n);
 }
 
 static void print_one(Emit *e, const struct BulkCall *m) {
-  static void (*const print[OP_COUNT])(Asm *a, const struct BulkCall *m) = {
+  static const char *(*const print[OP_COUNT])(AsmFn *a,
+                                              const struct BulkCall *m) = {
     [OP_TMALOAD] = print_tma_load, [OP_TMASTORE] = print_tma_store,
     [OP_TMAPREFETCH] = print_prefetch, [OP_BULKLOAD] = print_load,
     [OP_BULKSTORE] = print_store, [OP_BULKSEND] = print_send};
-  Asm a = {.e = e};
-  print[m->op](&a, m);
+  AsmFn f = {.e = e, .result = "void", .name = name_of(e, m),
+             .lines = ASM_FITS};
+  asm_print(&f, print[m->op](&f, m), "\n      :: $I : \"memory\"");
 }
 
 void bulk_print(Emit *e) {

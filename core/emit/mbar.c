@@ -3,6 +3,7 @@
 // arrivals, expected bytes, waits and st.async are generated here. They differ
 // in the memory order and in whether the mbarrier belongs to this CTA or
 // another one.
+#include "emit/asm.h"
 #include "emit/expr.h"
 
 #include <string.h>
@@ -126,93 +127,91 @@ void mbar_reserve(Emit *e) {
 static void print_one(Emit *e, const struct MbarCall *m) {
   bool bytes = m->op == OP_MBARTX, sink = !bytes || m->flags & MBF_ARRIVE;
   bool loop = m->many && m->old, count = m->many && !m->old;
-  const char *args = arena_printf(
-    e->cx, &e->cx->scratch, "unsigned bar%s%s",
-    bytes ? ", unsigned bytes" : m->many ? ", unsigned count" : "",
-    m->far ? ", unsigned rank" : "");
-  const char *head = "static __device__ __forceinline__ void ";
-  bool fits = strlen(head) + strlen(name_of(e, m)) + strlen(args) + 4 <= 80;
-  text_printf(e, "%s%s(%s%s) {\n  %sasm volatile(\"", head, name_of(e, m),
-              fits ? "" : "\n    ", args, loop ? "do " : "");
-  if (m->far)
-    text_printf(e, "{ .reg .b32 there;\\n\"\n      "
-                "\"mapa.shared::cluster.u32 there, %%0, %%%d;\\n\"\n      \"",
-                m->many ? 2 : 1);
-  text_printf(e, "mbarrier.%s%s.shared::%s.b64 %s[%s]%s;%s\"\n"
-              "      :: \"r\"(bar)%s%s : \"memory\");\n%s}\n",
-              m->op == OP_MBARARRIVE ? "arrive"
-              : m->flags & MBF_ARRIVE ? "arrive.expect_tx" : "expect_tx",
-              order_of(e, m), m->far ? "cluster" : "cta", sink ? "_, " : "",
-              m->far ? "there" : "%0", count ? ", %1" : "",
-              m->far ? " }" : "",
-              bytes ? ", \"r\"(bytes)" : count ? ", \"r\"(count)" : "",
-              m->far ? ", \"r\"(rank)" : "",
-              loop ? "  while (--count);\n" : "");
+  AsmFn f = {.e = e, .result = "void", .name = name_of(e, m),
+             .lines = ASM_FITS, .before = loop ? "do " : "",
+             .after = loop ? "  while (--count);\n" : ""};
+  asm_arg(&f, "unsigned", "bar", 'r');
+  if (bytes) asm_arg(&f, "unsigned", "bytes", 'r');
+  else if (count) asm_arg(&f, "unsigned", "count", 'r');
+  else if (loop) asm_param(&f, "unsigned", "count");
+  int rank = m->far ? asm_arg(&f, "unsigned", "rank", 'r') : 0;
+  const char *there = !m->far ? ""
+    : PTX(e, "{ .reg .b32 there;\\n\"\n      "
+          "\"mapa.shared::cluster.u32 there, %%0, %%%d;\\n\"\n      \"", rank);
+  const char *ptx = PTX(e, "\"%smbarrier.%s%s.shared::%s.b64 %s[%s]%s;%s\"",
+    there, m->op == OP_MBARARRIVE ? "arrive"
+           : m->flags & MBF_ARRIVE ? "arrive.expect_tx" : "expect_tx",
+    order_of(e, m), m->far ? "cluster" : "cta", sink ? "_, " : "",
+    m->far ? "there" : "%0", count ? ", %1" : "", m->far ? " }" : "");
+  asm_print(&f, ptx, "\n      :: $i : \"memory\"");
 }
 
 // Writes a function that arrives once or `count` times at an mbarrier, in one
 // phase. The function returns the token of the last arrival.
 static void print_token(Emit *e, const struct MbarCall *m) {
   bool loop = m->many && m->old, count = m->many && !m->old;
-  text_printf(e, "static __device__ __forceinline__ unsigned long long\n"
-              "%s(unsigned bar%s) {\n  unsigned long long r;\n"
-              "  %sasm volatile(\"mbarrier.arrive%s.shared::cta.b64 "
-              "%%0, [%%1]%s;\"\n      : \"=l\"(r) : \"r\"(bar)%s : "
-              "\"memory\");\n%s  return r;\n}\n", name_of(e, m),
-              m->many ? ", unsigned count" : "", loop ? "do " : "",
-              order_of(e, m), count ? ", %2" : "",
-              count ? ", \"r\"(count)" : "",
-              loop ? "  while (--count);\n" : "");
+  AsmFn f = {.e = e, .result = "unsigned long long", .name = name_of(e, m),
+             .apart = true, .r = "unsigned long long",
+             .before = loop ? "do " : "",
+             .after = loop ? "  while (--count);\n  return r;\n"
+                           : "  return r;\n"};
+  asm_out(&f, "=l", "r");
+  asm_arg(&f, "unsigned", "bar", 'r');
+  if (count) asm_arg(&f, "unsigned", "count", 'r');
+  else if (loop) asm_param(&f, "unsigned", "count");
+  asm_print(&f, PTX(e, "\"mbarrier.arrive%s.shared::cta.b64 %%0, [%%1]%s;\"",
+                    order_of(e, m), count ? ", %2" : ""),
+            "\n      : $o : $i : \"memory\"");
 }
 
 // Writes a wait until a phase completes, or a test whether it has completed.
 static void print_wait(Emit *e, const struct MbarCall *m) {
   bool loop = m->op == OP_MBARWAIT;
-  const char *phase = m->token ? "token" : "parity";
-  text_printf(e, "static __device__ __forceinline__ %s %s(\n"
-              "    unsigned bar, %s %s%s) {\n%s"
-              "  asm volatile(\"{ .reg .pred p;\\n\"\n"
-              "      \"%smbarrier.%s_wait%s%s.shared::cta.b64 "
-              "p, [%%%d], %%%d%s;\\n\"\n", loop ? "void" : "bool",
-              name_of(e, m), m->token ? "unsigned long long" : "unsigned",
-              phase, m->timed ? ", unsigned ns" : "",
-              loop ? "" : "  unsigned r;\n",
-              loop ? "WAIT: " : "", m->flags & MBF_TEST ? "test" : "try",
-              m->token ? "" : ".parity", order_of(e, m), !loop, 1 + !loop,
-              m->timed ? ", %3" : "");
-  text_puts(e, loop ? "      \"@p bra DONE;\\n\"\n"
-                      "      \"bra WAIT;\\n\"\n      \"DONE: }\" :"
-                    : "      \"selp.u32 %0, 1, 0, p; }\"\n"
-                      "      : \"=r\"(r) ");
-  text_printf(e, ": \"r\"(bar), \"%c\"(%s)%s : \"memory\");\n%s}\n",
-              m->token ? 'l' : 'r', phase, m->timed ? ", \"r\"(ns)" : "",
-              loop ? "" : "  return r != 0;\n");
+  AsmFn f = {.e = e, .result = loop ? "void" : "bool", .name = name_of(e, m),
+             .lines = ASM_SPLIT, .r = loop ? NULL : "unsigned",
+             .after = loop ? "" : "  return r != 0;\n"};
+  if (!loop) asm_out(&f, "=r", "r");
+  int bar = asm_arg(&f, "unsigned", "bar", 'r');
+  int phase = m->token ? asm_arg(&f, "unsigned long long", "token", 'l')
+                       : asm_arg(&f, "unsigned", "parity", 'r');
+  if (m->timed) asm_arg(&f, "unsigned", "ns", 'r');
+  const char *end = loop ? "\"@p bra DONE;\\n\"\n      \"bra WAIT;\\n\"\n"
+                           "      \"DONE: }\""
+                         : "\"selp.u32 %0, 1, 0, p; }\"";
+  asm_print(&f, PTX(e, "\"{ .reg .pred p;\\n\"\n      \"%smbarrier.%s_wait%s%s"
+                    ".shared::cta.b64 p, [%%%d], %%%d%s;\\n\"\n      %s",
+                    loop ? "WAIT: " : "", m->flags & MBF_TEST ? "test" : "try",
+                    m->token ? "" : ".parity", order_of(e, m), bar, phase,
+                    m->timed ? ", %3" : "", end),
+            loop ? " :: $i : \"memory\"" : "\n      : $o : $i : \"memory\"");
 }
 
 // Writes a st.async. The addresses of the destination and of the mbarrier are
 // those in this CTA. mapa converts them to addresses in the other CTA.
 static void print_store(Emit *e, const struct MbarCall *m) {
-  const char *type = dtype_cuda(m->type);
-  bool f = dtype_is_float(m->type), wide = dtype_bits(m->type) == 64;
-  text_printf(e, "static __device__ __forceinline__ void %s(\n"
-              "    unsigned dst, unsigned bar, unsigned rank", name_of(e, m));
-  for (int k = 0; k < m->values; k++)
-    text_printf(e, ",%s%s %c", k ? " " : "\n    ", type, 'a' + k);
-  text_puts(e, ") {\n  asm volatile(\"{ .reg .b32 to, count;\\n\"\n"
-            "      \"mapa.shared::cluster.u32 to, %0, %2;\\n\"\n"
-            "      \"mapa.shared::cluster.u32 count, %1, %2;\\n\"\n"
-            "      \"st.async.weak.shared::cluster"
-            ".mbarrier::complete_tx::bytes\"\n      \"");
-  if (m->values > 1) text_printf(e, ".v%d", m->values);
-  text_printf(e, ".%c%d [to], {", f ? 'f' : 'b', wide ? 64 : 32);
-  for (int k = 0; k < m->values; k++)
-    text_printf(e, "%s%%%d", k ? ", " : "", 3 + k);
-  text_puts(e, "}, [count]; }\"\n      :: \"r\"(dst), \"r\"(bar), "
-            "\"r\"(rank)");
-  for (int k = 0; k < m->values; k++)
-    text_printf(e, ", \"%c\"(%c)", f ? wide ? 'd' : 'f' : wide ? 'l' : 'r',
-                'a' + k);
-  text_puts(e, "\n      : \"memory\");\n}\n");
+  bool real = dtype_is_float(m->type), wide = dtype_bits(m->type) == 64;
+  char constraint = real ? wide ? 'd' : 'f' : wide ? 'l' : 'r';
+  AsmFn f = {.e = e, .result = "void", .name = name_of(e, m),
+             .lines = ASM_SPLIT};
+  asm_arg(&f, "unsigned", "dst", 'r');
+  asm_arg(&f, "unsigned", "bar", 'r');
+  asm_arg(&f, "unsigned", "rank", 'r');
+  const char *values = "";
+  for (int k = 0; k < m->values; k++) {
+    f.line = k == 0;
+    int at = asm_arg(&f, dtype_cuda(m->type), (char[]){(char)('a' + k), 0},
+                     constraint);
+    values = PTX(e, "%s%s%%%d", values, k ? ", " : "", at);
+  }
+  const char *vector = m->values > 1 ? PTX(e, ".v%d", m->values) : "";
+  asm_print(&f, PTX(e, "\"{ .reg .b32 to, count;\\n\"\n"
+                    "      \"mapa.shared::cluster.u32 to, %%0, %%2;\\n\"\n"
+                    "      \"mapa.shared::cluster.u32 count, %%1, %%2;\\n\"\n"
+                    "      \"st.async.weak.shared::cluster"
+                    ".mbarrier::complete_tx::bytes\"\n      \"%s.%c%d [to], "
+                    "{%s}, [count]; }\"", vector, real ? 'f' : 'b',
+                    wide ? 64 : 32, values),
+            "\n      :: $i\n      : \"memory\"");
 }
 
 void mbar_print(Emit *e) {

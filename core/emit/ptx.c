@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "emit/asm.h"
 #include "emit/expr.h"
 
 enum { LANES = 32 };
@@ -83,9 +84,10 @@ const char *ptx_sreg(Emit *e, SReg r) {
 }
 
 static void print_sreg(Emit *e, SReg r) {
-  text_printf(e, "static __device__ __forceinline__ int %s() {\n  int r;\n"
-              "  asm(\"mov.u32 %%0, %%%%%s;\" : \"=r\"(r));\n"
-              "  return r;\n}\n", ptx_sreg(e, r), sreg_row(r)->name);
+  AsmFn f = {.e = e, .result = "int", .name = ptx_sreg(e, r), .r = "int",
+             .movable = true, .after = "  return r;\n"};
+  asm_out(&f, "=r", "r");
+  asm_print(&f, PTX(e, "\"mov.u32 %%0, %%%%%s;\"", sreg_row(r)->name), " : $o");
 }
 
 void ptx_note(Emit *e, const Ins *i) {
@@ -120,46 +122,32 @@ void ptx_reserve(Emit *e) {
   for (size_t k = 0; k < e->naccess; k++) names_reserve(e, e->access[k]->name);
 }
 
-// Writes the PTX instruction and its operands inside the quotes of an asm
-// statement.
-static void put_ptx(Emit *e, IntrinId id, int64_t imm) {
-  const char *t = intrin_row(id)->text;
-  int n = intrin_arity(id);
-  if (is_plain(t)) {
-    text_printf(e, "%s %%0", t);
-    for (int k = 1; k <= n; k++) text_printf(e, ", %%%d", k);
-    text_puts(e, ";");
-    return;
-  }
-  for (; *t; t++) {
-    if (t[0] == '$' && t[1] == 'i') {
-      text_printf(e, "%" PRId64, imm);
-      t++;
-    } else {
-      text_printf(e, "%c", *t);
-    }
-  }
+// Returns the PTX instruction and its operands in quotes.
+static const char *ptx_of(Emit *e, IntrinId id, int64_t imm) {
+  const char *t = intrin_row(id)->text, *s = "", *i = strstr(t, "$i");
+  if (i) return PTX(e, "\"%.*s%" PRId64 "%s\"", (int)(i - t), t, imm, i + 2);
+  if (!is_plain(t)) return PTX(e, "\"%s\"", t);
+  for (int k = 1; k <= intrin_arity(id); k++) s = PTX(e, "%s, %%%d", s, k);
+  return PTX(e, "\"%s %%0%s;\"", t, s);
 }
 
 static void print_helper(Emit *e, IntrinId id, int64_t imm) {
   DType t = intrin_result(id);
   int n = intrin_arity(id);
-  bool pure = intrin_pure(id), pred = t == DT_BOOL;
-  const char *ctype = pred ? "unsigned" : dtype_cuda(t);
-  text_printf(e, "static __device__ __forceinline__ %s %s(", dtype_cuda(t),
-              call_name(e, id, imm));
-  for (int k = 0; k < n; k++)
-    text_printf(e, "%s%s %c", k ? ", " : "",
-                dtype_cuda(intrin_operand(id, k)), 'a' + k);
-  text_printf(e, ") {\n  %s r;\n  asm%s(\"", ctype, pure ? "" : " volatile");
-  put_ptx(e, id, imm);
-  text_printf(e, "\"\n      : \"=%c\"(r)", constraint(t));
+  bool pred = t == DT_BOOL;
+  AsmFn f = {.e = e, .result = dtype_cuda(t), .name = call_name(e, id, imm),
+             .r = pred ? "unsigned" : dtype_cuda(t),
+             .movable = intrin_pure(id),
+             .after = pred ? "  return r != 0;\n" : "  return r;\n"};
+  asm_out(&f, (char[]){'=', constraint(t), 0}, "r");
   for (int k = 0; k < n; k++) {
     DType u = intrin_operand(id, k);
-    text_printf(e, "%s\"%c\"(%s%c)", k ? ", " : " : ", constraint(u),
-                u == DT_BOOL ? "(unsigned)" : "", 'a' + k);
+    char name[2] = {(char)('a' + k), 0};
+    asm_param(&f, dtype_cuda(u), name);
+    asm_in(&f, constraint(u), u == DT_BOOL ? PTX(e, "(unsigned)%s", name)
+                                           : name);
   }
-  text_printf(e, ");\n  return r%s;\n}\n", pred ? " != 0" : "");
+  asm_print(&f, ptx_of(e, id, imm), n ? "\n      : $o : $i" : "\n      : $o");
 }
 
 // ---- the expression ----
@@ -338,32 +326,25 @@ static void print_access(Emit *e, const Access *a) {
     return;
   }
   const char *t = dtype_cuda(a->type);
-  bool small = dtype_bits(a->type) == 8;
-  const char *reg = small ? "unsigned" : t;
+  bool small = dtype_bits(a->type) == 8, value = a->st || a->atom;
   char c = small ? 'r' : constraint(a->type);
-  text_printf(e, "static __device__ __forceinline__ %s %s(",
-              a->st ? "void" : t, a->name);
-  text_printf(e, "%s%s *p", a->st || a->atom ? "" : "const ", t);
-  if (a->cas) text_printf(e, ", %s y", t);
-  if (a->st || a->atom) text_printf(e, ", %s x", t);
-  text_puts(e, ") {\n");
-  if (!a->st) text_printf(e, "  %s r;\n", reg);
-  text_printf(e, "  asm volatile(\"%s ", a->ptx);
-  int n = a->st ? 0 : 1;
-  if (n) text_puts(e, "%0, ");
-  text_printf(e, "[%%%d]", n);
-  if (a->cas) text_printf(e, ", %%%d", ++n);
-  if (a->st || a->atom) text_printf(e, ", %%%d", n + 1);
-  text_puts(e, ";\"\n      :");
-  if (!a->st) text_printf(e, " \"=%c\"(r)", c);
-  text_printf(e, " : \"%c\"(%s)", a->smem ? 'r' : 'l', address_of(a));
-  if (a->cas) text_printf(e, ", \"%c\"(y)", c);
-  if (a->st || a->atom)
-    text_printf(e, ", \"%c\"(%sx)", c, small ? "(unsigned)" : "");
-  text_puts(e, "\n      : \"memory\");\n");
-  if (!a->st) text_printf(e, "  return %sr;\n", small ? "(unsigned char)"
-                                                       : "");
-  text_puts(e, "}\n");
+  AsmFn f = {.e = e, .result = a->st ? "void" : t, .name = a->name,
+             .r = a->st ? NULL : small ? "unsigned" : t,
+             .after = a->st ? "" : small ? "  return (unsigned char)r;\n"
+                                         : "  return r;\n"};
+  const char *ptx = "";
+  if (!a->st) asm_out(&f, (char[]){'=', c, 0}, "r"), ptx = "%0, ";
+  asm_param(&f, PTX(e, "%s%s *", value ? "" : "const ", t), "p");
+  ptx = PTX(e, "%s[%%%d]", ptx, asm_in(&f, a->smem ? 'r' : 'l',
+                                       address_of(a)));
+  if (a->cas) ptx = PTX(e, "%s, %%%d", ptx, asm_arg(&f, t, "y", c));
+  if (value) {
+    asm_param(&f, t, "x");
+    ptx = PTX(e, "%s, %%%d", ptx, asm_in(&f, c, small ? "(unsigned)x" : "x"));
+  }
+  asm_print(&f, PTX(e, "\"%s %s;\"", a->ptx, ptx),
+            a->st ? "\n      : : $i\n      : \"memory\""
+                  : "\n      : $o : $i\n      : \"memory\"");
 }
 
 // Writes an LD, ST or ATOMIC with hints as a call of its helper.

@@ -11,9 +11,10 @@
 #include "atoms/atom.h"
 #include "emit/expr.h"
 #include "emit/wgmma.h"
+
+#include "emit/asm.h"
 #include "ir/async_regs.h"
 
-#define FN "static __device__ __forceinline__ "
 
 // ---- analysis, before anything is written ----
 
@@ -121,44 +122,44 @@ void wgmma_descriptor(Emit *e, Ref r) {
 
 // ---- helpers ----
 
-// Writes one item of a list, followed by a comma unless it is the last. After
-// column 66 the list continues on a new line that starts with `line`.
-static void put_piece(Emit *e, size_t *from, const char *s, bool last,
-                      const char *line) {
-  text_puts(e, s);
-  if (last) return;
-  text_puts(e, ",");
-  bool full = e->out->text.n - *from > 66;
-  text_puts(e, full ? line : " ");
-  if (full) *from = e->out->text.n;
+// Appends an item to a list whose current line begins at *from. After column 66
+// the list continues on a new line that starts with `line`.
+static const char *join(Emit *e, size_t *from, const char *list,
+                        const char *item, const char *line) {
+  if (!*list) return item;
+  bool full = strlen(list) + 1 - *from > 66;
+  list = PTX(e, "%s,%s", list, full ? line : " ");
+  if (full) *from = strlen(list);
+  return PTX(e, "%s%s", list, item);
 }
 
-// Writes the asm operands of n registers, such as {%4, %5}, inside a string.
+// Returns the asm operands of n registers, such as {%4, %5}, inside a string.
 // Their numbers start at *at.
-static void put_braces(Emit *e, int n, int *at) {
-  size_t from = e->out->text.n;
-  text_puts(e, "{");
+static const char *braces(Emit *e, int n, int *at) {
+  size_t from = 0;
+  const char *s = "";
   for (int k = 0; k < n; k++)
-    put_piece(e, &from, arena_printf(e->cx, &e->cx->scratch, "%%%d", (*at)++),
-              k + 1 == n, " \"\n      \"");
-  text_puts(e, "}");
+    s = join(e, &from, s, PTX(e, "%s%%%d", k ? "" : "{", (*at)++),
+             " \"\n      \"");
+  return PTX(e, "%s}", s);
 }
 
-static void put_constraints(Emit *e, bool refs, const char *mode, char c,
-                            const char *name, int n) {
+// Returns the asm operands of n registers with their constraints.
+static const char *constraints(Emit *e, bool refs, const char *mode, char c,
+                               const char *name, int n) {
   const char *each = refs ? "\"%s%c\"(%s%d)" : "\"%s%c\"(%s[%d])";
-  size_t from = e->out->text.n;
+  size_t from = 0;
+  const char *s = "";
   for (int k = 0; k < n; k++)
-    put_piece(e, &from, arena_printf(e->cx, &e->cx->scratch, each, mode, c,
-                                     name, k),
-              k + 1 == n, "\n        ");
+    s = join(e, &from, s, PTX(e, each, mode, c, name, k), "\n        ");
+  return s;
 }
 
-static void put_params(Emit *e, bool refs, const char *type, const char *name,
+static void add_params(AsmFn *f, bool refs, const char *type, const char *name,
                        int n, bool out) {
-  if (!refs) text_printf(e, "%s%s *%s", out ? "" : "const ", type, name);
+  if (!refs) asm_param(f, PTX(f->e, "%s%s *", out ? "" : "const ", type), name);
   for (int k = 0; refs && k < n; k++)
-    text_printf(e, "%s%s %s%s%d", k ? ", " : "", type, out ? "&" : "", name, k);
+    asm_param(f, type, PTX(f->e, "%s%s%d", out ? "&" : "", name, k));
 }
 
 // Returns the asm operands after the descriptors: whether D is added, unchanged
@@ -176,34 +177,30 @@ void wgmma_helper(Emit *e, const AtomUse *u) {
   const AtomMma *row = atom_mma(u->id);
   bool shared = row->flags & AMF_SMEM_A, sparse = row->flags & AMF_SPARSE;
   int d = row->nreg[0], a = row->nreg[1], at = 0;
-  text_printf(e, FN "void %s(\n    ", atomtext_name(e, true, u->id));
-  put_params(e, u->refs, atomtext_reg_type(row->regs[0], row->d_type), "d", d,
+  AsmFn f = {.e = e, .result = "void", .name = atomtext_name(e, true, u->id),
+             .lines = ASM_SPLIT};
+  add_params(&f, u->refs, atomtext_reg_type(row->regs[0], row->d_type), "d", d,
              true);
-  text_puts(e, ", ");
-  if (shared) text_puts(e, "unsigned long long a");
-  else put_params(e, u->refs, "unsigned", "a", a, false);
-  text_puts(e, ", unsigned long long b,\n    unsigned accumulate");
-  if (sparse) text_puts(e, ", ");
-  if (sparse) put_params(e, u->refs, "unsigned", "e", 1, false);
-  text_printf(e, ") {\n"
-              "  asm volatile(\n"
-              "      \"{ .reg .pred p; setp.ne.b32 p, %%%d, 0;\\n\"\n"
-              "      \"%s \"\n      \"", d + a + 1, row->ptx);
-  put_braces(e, d, &at);
-  text_puts(e, ", ");
-  if (shared) text_printf(e, "%%%d", at++);
-  else put_braces(e, a, &at);
-  text_printf(e, ", %%%d, ", at);
-  if (sparse) text_printf(e, "%%%d, %d, ", at + 2, row->selector);
-  text_printf(e, "%s; }\"\n      : ", tail(e, row));
-  put_constraints(e, u->refs, "+", row->regs[0], "d", d);
-  text_puts(e, "\n      : ");
-  if (shared) text_puts(e, "\"l\"(a)");
-  else put_constraints(e, u->refs, "", row->regs[1], "a", a);
-  text_puts(e, ", \"l\"(b), \"r\"(accumulate)");
-  if (sparse) text_puts(e, ", ");
-  if (sparse) put_constraints(e, u->refs, "", 'r', "e", 1);
-  text_puts(e, ");\n}\n");
+  if (shared) asm_param(&f, "unsigned long long", "a");
+  else add_params(&f, u->refs, "unsigned", "a", a, false);
+  asm_param(&f, "unsigned long long", "b");
+  f.line = true;
+  asm_param(&f, "unsigned", "accumulate");
+  if (sparse) add_params(&f, u->refs, "unsigned", "e", 1, false);
+  const char *s = PTX(e, "\n"
+                      "      \"{ .reg .pred p; setp.ne.b32 p, %%%d, 0;\\n\"\n"
+                      "      \"%s \"\n      \"%s", d + a + 1, row->ptx,
+                      braces(e, d, &at));
+  s = PTX(e, "%s, %s", s, shared ? PTX(e, "%%%d", at++) : braces(e, a, &at));
+  s = PTX(e, "%s, %%%d, ", s, at);
+  if (sparse) s = PTX(e, "%s%%%d, %d, ", s, at + 2, row->selector);
+  const char *in = shared ? "\"l\"(a)"
+                          : constraints(e, u->refs, "", row->regs[1], "a", a);
+  in = PTX(e, "%s, \"l\"(b), \"r\"(accumulate)%s", in,
+           !sparse ? "" : u->refs ? ", \"r\"(e0)" : ", \"r\"(e[0])");
+  asm_print(&f, PTX(e, "%s%s; }\"", s, tail(e, row)),
+            PTX(e, "\n      : %s\n      : %s",
+                constraints(e, u->refs, "+", row->regs[0], "d", d), in));
 }
 
 // Writes the retire helpers, one for each type and number of accumulators.
@@ -217,13 +214,14 @@ void wgmma_print(Emit *e) {
       told = strcmp(name, retire_name(e, atom_mma((int)ir_get(
                             e->fn, e->retire[j].mma)->imm))) == 0;
     if (told) continue;
-    text_printf(e, "// behind the wait: no use of these can move before it\n"
-                FN "void %s(", name);
-    put_params(e, refs, atomtext_reg_type(row->regs[0], row->d_type), "d",
+    AsmFn f = {.e = e, .result = "void", .name = name,
+               .over = "// behind the wait: no use of these can move before "
+                       "it\n"};
+    add_params(&f, refs, atomtext_reg_type(row->regs[0], row->d_type), "d",
                row->nreg[0], true);
-    text_puts(e, ") {\n  asm volatile(\"\"\n      : ");
-    put_constraints(e, refs, "+", row->regs[0], "d", row->nreg[0]);
-    text_puts(e, " :: \"memory\");\n}\n");
+    asm_print(&f, "\"\"",
+              PTX(e, "\n      : %s :: \"memory\"",
+                  constraints(e, refs, "+", row->regs[0], "d", row->nreg[0])));
   }
 }
 

@@ -63,7 +63,8 @@ describe("clusters", function()
                             1, true), text)
     assert.is_nil(text:find("nctaid", 1, true), text)
     assert.is_nil(text:find("cluster_ctaid_y", 1, true), text)
-    assert.truthy(text:find("cluster_ctaid_z()", 1, true), text)
+    assert.truthy(text:find("cluster_ctaid_z() {\n  int r;\n"
+      .. '  asm("mov.u32 %0, %%cluster_ctaid.z;" : "=r"(r));\n', 1, true), text)
     text = tell(cute.zeros({8, 14}, cute.i32)):trace {block = 32}.source
     assert.is_nil(text:find "clusterid" or text:find "cluster_n?cta", text)
     assert.is_nil(text:find("__cluster_dims__", 1, true), text)

@@ -1,0 +1,97 @@
+// Builds device functions that consist of one asm statement: parameters,
+// outputs, inputs and PTX.
+#include "emit/asm.h"
+
+#include <string.h>
+
+#define HEAD "static __device__ __forceinline__ "
+
+static void add(AsmFn *f, Buf *list, const char *item) {
+  if (list->n) buf_puts(f->e->cx, list, f->line ? ",\n    " : ", ");
+  buf_puts(f->e->cx, list, item);
+  f->line = false;
+}
+
+void asm_param(AsmFn *f, const char *type, const char *name) {
+  add(f, &f->params, arena_printf(f->e->cx, &f->e->cx->scratch, "%s%s%s", type,
+                                  type[strlen(type) - 1] == '*' ? "" : " ",
+                                  name));
+}
+
+int asm_out(AsmFn *f, const char *constraint, const char *variable) {
+  add(f, &f->out, arena_printf(f->e->cx, &f->e->cx->scratch, "\"%s\"(%s)",
+                               constraint, variable));
+  return f->n++;
+}
+
+int asm_in(AsmFn *f, char constraint, const char *value) {
+  add(f, &f->in, arena_printf(f->e->cx, &f->e->cx->scratch, "\"%c\"(%s)",
+                              constraint, value));
+  return f->n++;
+}
+
+int asm_arg(AsmFn *f, const char *type, const char *name, char constraint) {
+  asm_param(f, type, name);
+  return asm_in(f, constraint, name);
+}
+
+// Writes a comma-separated list that starts at column `at`, with line breaks
+// before column 80. `line` starts each new line.
+static void put_list(Emit *e, const char *s, size_t at, const char *line) {
+  for (size_t n; *s; s += n) {
+    n = strcspn(s, ",") + 1;  // length of the next item, with its comma
+    if (!s[n - 1]) n--;
+    if (at + n > 76) {
+      text_puts(e, line);
+      at = strlen(line);
+      while (*s == ' ') s++, n--;
+    }
+    text_puts(e, arena_printf(e->cx, &e->cx->scratch, "%.*s", (int)n, s));
+    at += n;
+  }
+}
+
+static const char *chars(const Buf *b) { return b->n ? b->p : ""; }
+
+void asm_head(AsmFn *f) {
+  Emit *e = f->e;
+  size_t n = strlen(HEAD) + strlen(f->result) + 1 + strlen(f->name) +
+             f->params.n + 4;
+  bool split = f->lines == ASM_SPLIT || (f->lines == ASM_FITS && n > 80);
+  text_printf(e, "%s" HEAD "%s%s%s(%s", f->over ? f->over : "", f->result,
+              f->apart ? "\n" : " ", f->name, split ? "\n    " : "");
+  if (split && f->lines == ASM_FITS)
+    put_list(e, chars(&f->params), 4, "\n    ");
+  else text_puts(e, chars(&f->params));
+  text_puts(e, ") {\n");
+}
+
+void asm_statement(AsmFn *f, const char *ptx, const char *operands) {
+  Emit *e = f->e;
+  text_printf(e, "  %sasm%s(%s", f->before ? f->before : "",
+              f->movable ? "" : " volatile", ptx);
+  for (const char *s = operands; *s; s++) {
+    if (*s != '$') {
+      text_printf(e, "%c", *s);
+    } else if (*++s == 'o') {
+      text_puts(e, chars(&f->out));
+    } else if (*s == 'i') {
+      text_puts(e, chars(&f->in));
+    } else {
+      put_list(e, chars(&f->in), 9, "\n         ");
+    }
+  }
+  text_puts(e, ");\n");
+  buf_free(&f->out);
+  buf_free(&f->in);
+}
+
+void asm_print(AsmFn *f, const char *ptx, const char *operands) {
+  asm_head(f);
+  if (f->r) text_printf(f->e, "  %s r;\n", f->r);
+  asm_statement(f, ptx, operands);
+  if (f->after) text_puts(f->e, f->after);
+  text_puts(f->e, "}\n");
+  buf_free(&f->params);
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,50 @@
+// Builds device functions that consist of one asm statement (asm.c).
+#ifndef CUTE_EMITASM_H
+#define CUTE_EMITASM_H
+
+#include "emit/inside.h"
+
+// Line breaks in the head of a function: none, before the parameters if the
+// head is longer than 80 columns, or always before the parameters.
+typedef enum AsmLines { ASM_WHOLE, ASM_FITS, ASM_SPLIT } AsmLines;
+
+// A function that is being built. Its PTX names operands %0, %1 ...: outputs
+// first, then inputs, in the order of the calls that add them. The fields after
+// `name` are optional.
+typedef struct AsmFn {
+  Emit *e;
+  const char *result;  // C type of the result
+  const char *name;
+  const char *over;    // text before the function: a template's head
+  const char *r;       // C type of the variable r, an output
+  const char *before;  // C code before and after the asm statement
+  const char *after;
+  bool movable;        // without `volatile`
+  bool apart;          // the name begins a line
+  bool line;           // the next parameter begins a line
+  AsmLines lines;
+  Buf params, out, in;
+  int n;               // number of operands so far
+} AsmFn;
+
+// asm_param adds a parameter; asm_out and asm_in add an operand and return its
+// number; asm_arg adds a parameter that is an input.
+void asm_param(AsmFn *f, const char *type, const char *name);
+int asm_out(AsmFn *f, const char *constraint, const char *variable);
+int asm_in(AsmFn *f, char constraint, const char *value);
+int asm_arg(AsmFn *f, const char *type, const char *name, char constraint);
+
+// Returns formatted text, such as PTX with the numbers of operands.
+#define PTX(e, ...) arena_printf((e)->cx, &(e)->cx->scratch, __VA_ARGS__)
+
+// Writes the function. ptx: string literals of C. operands: the text after them
+// in which $o stands for the outputs, $i for the inputs, and $I for the inputs
+// with line breaks.
+void asm_print(AsmFn *f, const char *ptx, const char *operands);
+// Parts of asm_print, for functions with more code: the first line, and the asm
+// statement. The lists of operands are empty afterwards.
+void asm_head(AsmFn *f);
+void asm_statement(AsmFn *f, const char *ptx, const char *operands);
+
+#endif
+// SPDX-License-Identifier: MIT

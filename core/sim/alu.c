@@ -11,14 +11,15 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-// Marks a function that is compiled twice, the second time for AVX2. The loader
-// chooses a version. The thread sanitizer does not support two versions,
-// because it is not ready when the loader runs.
+// Marks a function that is compiled twice, the second time for processors with
+// the feature "avx2" or "fma". The loader chooses a version. The thread
+// sanitizer does not support two versions, because it is not ready when the
+// loader runs.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(__clang__) && !defined(__SANITIZE_THREAD__)
-#define CLONES __attribute__((target_clones("avx2", "default")))
+#define CLONES(feature) __attribute__((target_clones(feature, "default")))
 #else
-#define CLONES
+#define CLONES(feature)
 #endif
 
 static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
@@ -176,16 +177,6 @@ static inline float result(float x) {
   return x == x ? x : bits_float(0x7fffffff);
 }
 
-static inline float fma_f32(float a, float b, float c) {
-  return result(fmaf(a, b, c));
-}
-
-static inline double fma_f64(double a, double b, double c) {
-  uint64_t u = eval_scalar(OP_FMA, DT_F64, double_bits(a), double_bits(b),
-                           double_bits(c));
-  return bits_double(u);
-}
-
 // Returns the result of an operation: b if its second operand b is a NaN,
 // otherwise x. If both operands are NaNs, the hardware returns the second one.
 static inline double second(double x, double b) { return b == b ? x : b + b; }
@@ -197,13 +188,6 @@ static inline double second(double x, double b) { return b == b ? x : b + b; }
   const TA *b = (const TA *)(const void *)(v + i->b); \
   for (int l = 0; l < LANES; l++) d[l] = (TD)(expr); \
   (void)b; \
-  return; }
-#define FMA3(TD, fma_of) { \
-  TD *d = (TD *)(void *)(v + i->d); \
-  const TD *a = (const TD *)(const void *)(v + i->a); \
-  const TD *b = (const TD *)(const void *)(v + i->b); \
-  const TD *c = (const TD *)(const void *)(v + i->c); \
-  for (int l = 0; l < LANES; l++) d[l] = fma_of(a[l], b[l], c[l]); \
   return; }
 #define INT2(OPN, expr) \
   case KEY(OPN, SC_I32): case KEY(OPN, SC_U32): \
@@ -270,7 +254,26 @@ static bool lanes_convert(const SimIns *i, char *v) {
   }
 }
 
-CLONES
+// Computes d = a b + c with one rounding.
+CLONES("fma")
+static void lanes_fma(const SimIns *i, char *v) {
+  float *d = (float *)(void *)(v + i->d);
+  const float *a = (const float *)(const void *)(v + i->a);
+  const float *b = (const float *)(const void *)(v + i->b);
+  const float *c = (const float *)(const void *)(v + i->c);
+  for (int l = 0; l < LANES; l++) d[l] = result(fmaf(a[l], b[l], c[l]));
+}
+
+static void lanes_fma_f64(const SimIns *i, char *v) {
+  uint64_t *d = (uint64_t *)(void *)(v + i->d);
+  const uint64_t *a = (const uint64_t *)(const void *)(v + i->a);
+  const uint64_t *b = (const uint64_t *)(const void *)(v + i->b);
+  const uint64_t *c = (const uint64_t *)(const void *)(v + i->c);
+  for (int l = 0; l < LANES; l++)
+    d[l] = eval_scalar(OP_FMA, DT_F64, a[l], b[l], c[l]);
+}
+
+CLONES("avx2")
 void simalu_lanes(const SimIns *i, char *v) {
   switch (KEY(i->op, i->cls)) {
     INT2(OP_ADD, a[l] + b[l])
@@ -281,8 +284,8 @@ void simalu_lanes(const SimIns *i, char *v) {
     FLT2(OP_MUL, a[l] * b[l])
     case KEY(OP_DIV, SC_F32): EACH(float, float, result(a[l] / b[l]))
     case KEY(OP_DIV, SC_F64): EACH(double, double, a[l] / b[l])
-    case KEY(OP_FMA, SC_F32): FMA3(float, fma_f32)
-    case KEY(OP_FMA, SC_F64): FMA3(double, fma_f64)
+    case KEY(OP_FMA, SC_F32): lanes_fma(i, v); return;
+    case KEY(OP_FMA, SC_F64): lanes_fma_f64(i, v); return;
     MIN2(OP_MIN, a[l] < b[l] ? a[l] : b[l])
     MIN2(OP_MAX, a[l] > b[l] ? a[l] : b[l])
     INT2(OP_NEG, 0 - a[l])

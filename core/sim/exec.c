@@ -206,7 +206,9 @@ static void scatter(SimWarp *w, const SimSide *s, uint32_t mask, int bytes,
     rmem_def(w, m)[s->konst + k] |= mask;
     for (int l = 0; l < LANES; l++) {
       if (!(mask >> l & 1)) continue;
-      if (m->size > 8) memcpy(p + l * 16, buf[l] + k * 16, 16);
+      if (m->unit == 16) memcpy(p + l * 2, buf[l] + k * 2, 2);
+      else if (m->unit == 32) memcpy(p + l * 4, buf[l] + k * 4, 4);
+      else if (m->size > 8) memcpy(p + l * 16, buf[l] + k * 16, 16);
       else rmem_put(p, m->size, l, packed_get(buf[l], m, k));
     }
   }

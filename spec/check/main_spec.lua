@@ -266,6 +266,28 @@ describe("cutelua check", function()
   end)
   after_each(function() support.remove(dir) end)
 
+  it("runs a launch with one result once, with its output", function()
+    support.write(dir .. "/twice.lua", [[
+      local cute, core = require "cute", require "cute.core"
+      local run, n = core.sim_run, 0
+      function core.sim_run(...) n = n + 1 return run(...) end
+      local k = cute.kernel("k", function(y)
+        local t = cute.arch.thread_idx()
+        local s = cute.make_smem_tensor(cute.i32, cute.make_layout(32))
+        s[t] = 1
+        y[t] = y[t] * 2
+        cute.when(t:eq(5), function() cute.printf("%d\n", y[t]) end)
+      end)
+      local y = cute.full({32}, 3, cute.i32)
+      k(y):launch {grid = 1, block = 32}
+      k(y):launch {grid = 1, block = 32}
+      print(n, y[0])]])
+    local out, err, code = check(dir .. "/twice.lua")
+    assert.matches("1 run\n6\ncheck: .*1 run\n12\n2\t12\n$", out)
+    assert.matches("'s' is written here but never read", err)
+    assert.equal(0, code)
+  end)
+
   it("rejects unknown options", function()
     for _, words in ipairs {
       {{}, "check: the script is missing"},

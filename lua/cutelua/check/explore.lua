@@ -154,7 +154,7 @@ local function explore_all(run, opts, tries)
     seconds = opts.seconds, limit = opts.limit, began = os.clock(),
     tries = tries}, Result)
   local found = run {}
-  result.turns_run, result.blocks = found.turns, found.ctas
+  result.turns_run, result.blocks, result.found = found.turns, found.ctas, found
   if strays(found) then return result:stray() end
   if first_fault(found) then return fail(result, found, nil, "") end
   if found.stopped then result:leave "stopped" end
@@ -176,7 +176,8 @@ end
 --- Explores all schedules of a launch. Returns a table with these fields:
 -- verdict ("ok", "bug" or "incomplete"); orders; runs; results, the number of
 -- different results of one cluster, or of all clusters if they communicate;
--- turns_run; blocks; open, the parts that were not covered. For a bug it also
+-- turns_run; blocks; found, the report of the first run; open, the parts that
+-- were not covered. For a bug it also
 -- has report, fault, and the options cluster, turns, tries and all, with which
 -- `run` reproduces the bug.
 ---@param run fun(o: table): table runs the launch and restores memory

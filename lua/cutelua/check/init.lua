@@ -21,6 +21,8 @@
 -- mend: after a bug with surgeon = true: a change of a line, or a new line,
 --   that fixes the bug (cutelua.check.repair).
 -- sums: a line whose float sums are added in no fixed order.
+-- found: the report of a run, if all schedules have the results of that run;
+--   found.redo puts these results into memory.
 --
 -- docs/simulator.md explains why an ok is reliable, and its assumptions.
 local compare = require "cutelua.check.compare"
@@ -244,21 +246,29 @@ end
 
 --- Returns a function that runs a launch and restores memory: run {turns =,
 -- unit =, edits =, budget =, ...} returns a report, whose `memory` is a
--- checksum of memory after the run.
+-- checksum of memory after the run. If the first run has no options, its report
+-- has `redo`, a function that puts the contents after that run into memory.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@return fun(o: table): table
 function check.runner(program, launch)
   local restore = memory.keep(program, launch.args)
   local blocks = kernel.cluster(program.cluster, launch.grid)
+  local is_first = true
   return function(o)
+    local keeps = is_first and next(o) == nil
+    is_first = false
+    local function simulate(words)
+      local found = core.sim_run(program.fn, words)
+      found.redo = keeps and memory.keep(program, launch.args) or nil
+      return found
+    end
     local words = {decided = true, turns = o.turns, unit = o.unit,
                    all = o.all, tries = o.tries, edits = o.edits,
                    strict = o.strict}
     for k, v in pairs(launch) do words[k] = v end
     words.budget = words.budget or o.budget
-    local sum, found = memory.untouched(restore, core.sim_run, program.fn,
-                                        words)
+    local sum, found = memory.untouched(restore, simulate, words)
     found.memory = sum
     found.threads = launch.block[1] * launch.block[2] * launch.block[3]
     found.cluster = blocks[1] * blocks[2] * blocks[3]
@@ -304,6 +314,7 @@ local function verdict_of(result, name, opts, notes)
     limit = opts.seconds, seconds = os.clock() - result.began,
     began = opts.began}, Verdict)
   for _, o in ipairs(v.open) do o.text = WHY[o.why](o, v) end
+  if v.verdict == "ok" and v.results == 1 then v.found = result.found end
   if v.verdict == "bug" then v.schedule = warp_schedule.of(result, name) end
   return v
 end

@@ -158,9 +158,15 @@ end
 local GRACE = 0.1
 
 --- Runs a launch as the script would, after its check; the script then
--- continues.
+-- continues. If the check found one result, there is no further run.
 function Session:run(program, launch)
   launch.fidelity = self.show_fidelity and true or nil
+  local known = self.found
+  self.found = nil
+  if known and not launch.fidelity and not launch.record then
+    known.redo()
+    return known
+  end
   local found = self:run_limited(program, launch)
   if self.show_fidelity then self.show_fidelity(program, launch, found) end
   return found
@@ -295,7 +301,7 @@ function Session:watch(program, launch)
   if self.kept then v = self:replay(program, launch)
   else v = check.launch(program, launch, self:bounds()) end
   if not v then return end
-  v.launch, self.checked = self.nth, self.checked + 1
+  v.launch, self.checked, self.found = self.nth, self.checked + 1, v.found
   self:tell(v)
   if self.opt.findings then
     self.opt.findings:verdict(v, program, launch, v.schedule

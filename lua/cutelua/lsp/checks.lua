@@ -14,7 +14,7 @@ local uris = require "cutelua.text.uri"
 local checks = {}
 
 -- Seconds without a change before a check starts.
-local PAUSE = 0.05
+local PAUSE = 0.01
 -- The longest text in bytes that is checked.
 local MOST = 1 << 20
 local STEPS = {"check", "profile", "explain"}

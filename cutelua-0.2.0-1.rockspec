@@ -838,6 +838,8 @@ build = {
         "lua/cutelua/text/output.lua",
       ["cutelua.text.safetensors"] =
         "lua/cutelua/text/safetensors.lua",
+      ["cutelua.text.scopes"] =
+        "lua/cutelua/text/scopes.lua",
       ["cutelua.text.strays"] =
         "lua/cutelua/text/strays.lua",
       ["cutelua.text.suggest"] =

@@ -50,5 +50,22 @@ describe("names that lines assign", function()
     end
     assert.is_true(n > 20)
   end)
+
+  it("take as long on one line as on many", function()
+    local function seconds(text)
+      local best = math.huge
+      for _ = 1, 3 do
+        local began = os.clock()
+        assert.equal(1 << 19, #tokens.of(text))
+        best = math.min(best, os.clock() - began)
+      end
+      return best
+    end
+    collectgarbage "generational"
+    local one = seconds(("x."):rep(1 << 18))
+    local many = seconds(("x.\n"):rep(1 << 18))
+    collectgarbage "incremental"
+    assert.is_true(one < 1.5 * many, ("%.2f s, %.2f s"):format(one, many))
+  end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -14,13 +14,9 @@ local function skip_long(s, i)
   return (e or #s) + 1
 end
 
---- Returns the number of line ends of s from i to before j.
-function lex.newlines(s, i, j)
-  local n, at = 0, s:find("\n", i, true)
-  while at and at < j do
-    n, at = n + 1, s:find("\n", at + 1, true)
-  end
-  return n
+-- Returns the number of line ends of s from i to before j.
+local function newlines(s, i, j)
+  return select(2, s:sub(i, j - 1):gsub("\n", ""))
 end
 
 --- Returns the position after the string or comment that starts at i, or nil if
@@ -80,7 +76,7 @@ function lex.assigned(s)
     else
       local to = lex.skip_text(s, at)
       before = to and c == 45 and before .. s:sub(from, at - 1) .. " " or ""
-      if to then line, i = line + lex.newlines(s, at, to), to end
+      if to then line, i = line + newlines(s, at, to), to end
       from = i
     end
   end

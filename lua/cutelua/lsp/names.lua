@@ -3,6 +3,7 @@
 local complete = require "cutelua.program.complete"
 local cute = require "cute"
 local lex = require "cute.lang.lex"
+local scopes = require "cutelua.text.scopes"
 local sys = require "cute.sys"
 local tokens = require "cutelua.text.tokens"
 
@@ -134,69 +135,15 @@ end
 -- Definitions
 ---------------------------------------------------------------------------
 
-local OPENS = {["do"] = true, ["then"] = true, ["repeat"] = true}
-local CLOSES = {["end"] = true, ["until"] = true, ["elseif"] = true,
-                ["else"] = true}
-
--- Returns the offset of the declaration of a local that is visible at an
--- offset: locals, parameters, and variables of `for`.
-local function local_at(list, name, offset)
-  local scopes, waiting = {{}}, nil
-  local i = 1
-  local function declare(scope, stop)
-    -- Names up to the token `stop`, or of `local a <const>, b`.
-    while list[i] and list[i].text ~= stop do
-      local t = list[i]
-      if t.name then scope[t.text] = t.from end
-      local after = list[i + 1] and list[i + 1].text
-      if not stop and after == "<" then i = i + 3 end
-      after = list[i + 1] and list[i + 1].text
-      if not stop and after ~= "," then return end
-      i = i + (stop and 1 or 2)
-    end
-  end
-  while list[i] and list[i].from <= offset do
-    local text = list[i].text
-    if text == "function" then
-      local scope = {}
-      local before = list[i - 1]
-      if before and before.text == "local" and list[i + 1] then
-        scopes[#scopes][list[i + 1].text] = list[i + 1].from
-      end
-      while list[i] and list[i].text ~= "(" do i = i + 1 end
-      i = i + 1
-      declare(scope, ")")
-      scopes[#scopes + 1] = scope
-    elseif text == "local" and list[i + 1] and list[i + 1].name then
-      i = i + 1
-      declare(scopes[#scopes])
-    elseif text == "for" then
-      waiting, i = {}, i + 1
-      while list[i] and list[i].text ~= "=" and list[i].text ~= "in" do
-        if list[i].name then waiting[list[i].text] = list[i].from end
-        i = i + 1
-      end
-    else
-      if CLOSES[text] and scopes[2] then scopes[#scopes] = nil end
-      if OPENS[text] or text == "else" then
-        scopes[#scopes + 1] = text == "do" and waiting or {}
-        if text == "do" then waiting = nil end
-      end
-    end
-    i = i + 1
-  end
-  for k = #scopes, 1, -1 do
-    if scopes[k][name] then return scopes[k][name] end
-  end
-end
-
 --- Returns the offset at which a text declares a field or a global function:
 -- `function M.name`, `M.name =`, `function name`, or `name =` in a table.
 ---@param text string
 ---@param name string
+---@param list? table[] the text's tokens
 ---@return integer?
-function names.field(text, name)
-  local list, best = tokens.of(text), nil
+function names.field(text, name, list)
+  local best
+  list = list or tokens.of(text)
   for i, t in ipairs(list) do
     if t.text == name then
       local before = list[i - 1] and list[i - 1].text
@@ -231,12 +178,12 @@ function names.definition(text, offset)
   end
   local path, from = names.at(text, offset)
   if not path then return nil end
-  local list = tokens.of(text)
   local owner, field = path:match "^([%w_]+).*[.:]([%w_]+)$"
   if not owner then
-    local found = local_at(list, path, from)
+    local list = tokens.of(text)
+    local found = scopes.declaration(list, path, from)
     if found then return found end
-    return not lex.STOPS[path] and names.field(text, path) or nil
+    return not lex.STOPS[path] and names.field(text, path, list) or nil
   end
   for stop in text:gmatch("%f[%w_]" .. owner .. "()%f[^%w_]") do
     local to = text:sub(stop, stop + NEAR):match "^%s*=%s*require()"

@@ -54,8 +54,11 @@ end
 ---@return table[]
 function tokens.of(s)
   local out, i, line = {}, s:find "%S" or #s + 1, 1
-  line = line + lex.newlines(s, 1, i)
+  local line_end = s:find("\n", 1, true)
   while i <= #s do
+    while line_end and line_end < i do
+      line, line_end = line + 1, s:find("\n", line_end + 1, true)
+    end
     local to, text, name = lex.skip_text(s, i), '""', nil
     if not to then
       name = s:match("^[%a_][%w_]*", i)
@@ -67,9 +70,7 @@ function tokens.of(s)
       out[#out + 1] = {text = text, from = i, line = line,
                        name = name and not lex.STOPS[name]}
     end
-    local next_i = s:find("%S", to) or #s + 1
-    if next_i > to or not name then line = line + lex.newlines(s, i, next_i) end
-    i = next_i
+    i = s:find("%S", to) or #s + 1
   end
   return out
 end

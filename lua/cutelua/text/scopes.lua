@@ -1,0 +1,65 @@
+--- Finds the locals that are visible at a place of a Lua text.
+local scopes = {}
+
+local OPENS = {["do"] = true, ["then"] = true, ["repeat"] = true}
+local CLOSES = {["end"] = true, ["until"] = true, ["elseif"] = true,
+                ["else"] = true}
+
+--- Returns the offset of the declaration of a local that is visible at an
+-- offset: locals, parameters, and variables of `for`.
+---@param list table[] of cutelua.text.tokens.of
+---@param name string
+---@param offset integer
+---@return integer?
+function scopes.declaration(list, name, offset)
+  local open, waiting = {{}}, nil
+  local i = 1
+  local function declare(scope, stop)
+    -- Names up to the token `stop`, or of `local a <const>, b`.
+    while list[i] and list[i].text ~= stop do
+      local t = list[i]
+      if t.name then scope[t.text] = t.from end
+      local after = list[i + 1] and list[i + 1].text
+      if not stop and after == "<" then i = i + 3 end
+      after = list[i + 1] and list[i + 1].text
+      if not stop and after ~= "," then return end
+      i = i + (stop and 1 or 2)
+    end
+  end
+  while list[i] and list[i].from <= offset do
+    local text = list[i].text
+    if text == "function" then
+      local scope = {}
+      local before = list[i - 1]
+      if before and before.text == "local" and list[i + 1] then
+        open[#open][list[i + 1].text] = list[i + 1].from
+      end
+      while list[i] and list[i].text ~= "(" do i = i + 1 end
+      i = i + 1
+      declare(scope, ")")
+      open[#open + 1] = scope
+    elseif text == "local" and list[i + 1] and list[i + 1].name then
+      i = i + 1
+      declare(open[#open])
+    elseif text == "for" then
+      waiting, i = {}, i + 1
+      while list[i] and list[i].text ~= "=" and list[i].text ~= "in" do
+        if list[i].name then waiting[list[i].text] = list[i].from end
+        i = i + 1
+      end
+    else
+      if CLOSES[text] and open[2] then open[#open] = nil end
+      if OPENS[text] or text == "else" then
+        open[#open + 1] = text == "do" and waiting or {}
+        if text == "do" then waiting = nil end
+      end
+    end
+    i = i + 1
+  end
+  for k = #open, 1, -1 do
+    if open[k][name] then return open[k][name] end
+  end
+end
+
+return scopes
+-- SPDX-License-Identifier: MIT

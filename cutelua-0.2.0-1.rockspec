@@ -598,12 +598,18 @@ build = {
         "lua/cutelua/draw/svg.lua",
       ["cutelua.draw.text"] =
         "lua/cutelua/draw/text.lua",
+      ["cutelua.findings.changes"] =
+        "lua/cutelua/findings/changes.lua",
       ["cutelua.findings.codes"] =
         "lua/cutelua/findings/codes.lua",
       ["cutelua.findings.edits"] =
         "lua/cutelua/findings/edits.lua",
       ["cutelua.findings"] =
         "lua/cutelua/findings/init.lua",
+      ["cutelua.findings.likely"] =
+        "lua/cutelua/findings/likely.lua",
+      ["cutelua.findings.pipelines"] =
+        "lua/cutelua/findings/pipelines.lua",
       ["cutelua.findings.record"] =
         "lua/cutelua/findings/record.lua",
       ["cutelua.findings.sarif"] =

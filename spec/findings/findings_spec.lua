@@ -1,8 +1,10 @@
 -- Tests --format json and sarif: the form of the records, the codes, the
 -- places, and that the edits of a finding repair the script.
 local dkjson = require "dkjson"
-local edits = require "cutelua.findings.edits"
+local changes = require "cutelua.findings.changes"
 local codes = require "cutelua.findings.codes"
+local faults = require "spec.faults"
+local pipelines = require "cutelua.findings.pipelines"
 local schema = require "spec.findings.schema"
 local support = require "spec.support"
 
@@ -57,26 +59,6 @@ describe("findings of cutelua check", function()
     assert.same({64, 1, 1}, {table.unpack(found.checked[1].block)})
   end)
 
-  it("has edits that repair the script", function()
-    local dir = support.folder()
-    for _, name in ipairs {"barrier", "named_arrive", "cluster_last",
-        "cp_async_wait_count", "cluster_count", "cluster_wait_scope",
-        "cluster_parity", "cluster_relaxed", "expect_tx_bytes",
-        "release_and_acquire", "proxy_fence_global", "lock_acquire",
-        "ring_full", "ring_empty", "arrive_expect_tx"} do
-      local path = ("spec/faults/repair/%s.lua"):format(name)
-      local found = check(path)
-      local edit = found.findings[1].edits[1]
-      assert.equal(path, edit.changes[1].file)
-      local mended = ("%s/%s.lua"):format(dir, name)
-      support.write(mended, edits.applied(support.read(path), edit))
-      local again, code = check(mended)
-      assert.same({"ok", 0}, {again.verdict, code}, name)
-      assert.equal(0, #again.findings)
-    end
-    support.remove(dir)
-  end)
-
   it("has a schedule that replays the bug", function()
     local dir = support.folder()
     support.write(dir .. "/s.lua", [[
@@ -113,6 +95,126 @@ describe("findings of cutelua check", function()
     assert.equal("sizes", found.not_checked[1].what)
   end)
 
+end)
+
+-- Checks a script, then applies its first finding's edits, the best first, at
+-- most three, each to the script as it was. Returns the number of the edit that
+-- repairs it, and that edit; nil if none does.
+local function repaired(path, text)
+  support.write(path, text)
+  local found = check(path)
+  assert.not_equal("ok", found.verdict, path)
+  for i, edit in ipairs(found.findings[1].edits or {}) do
+    if i > 3 then return nil end
+    assert.equal(path, edit.changes[1].file)
+    support.write(path, changes.applied(text, edit))
+    local again, code = check(path)
+    if again.verdict == "ok" then
+      assert.equal(0, code)
+      return i, edit
+    end
+  end
+end
+
+describe("edits of findings", function()
+  local dir
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
+
+  it("repair the script, the first one at once", function()
+    for _, name in ipairs {"barrier", "named_arrive", "cluster_last",
+        "cp_async_wait_count", "cluster_count", "cluster_wait_scope",
+        "cluster_parity", "cluster_relaxed", "expect_tx_bytes",
+        "release_and_acquire", "proxy_fence_global", "lock_acquire",
+        "ring_full", "ring_empty", "arrive_expect_tx", "tensormap_acquire"} do
+      local text = support.read(("spec/faults/repair/%s.lua"):format(name))
+      assert.equal(1, repaired(("%s/%s.lua"):format(dir, name), text), name)
+    end
+  end)
+
+  for i, name in ipairs {"async-in-flight/arrivals_no_wait",
+      "async-in-flight/box_no_wait", "warp-race/arrivals_no_advance",
+      "deadlock/multicast_mask", "deadlock/arrivals_group_64",
+      "mbarrier/every_thread_inits", "tensor-map/map_acquired_once",
+      "race/tile_number", "async-in-flight/ring_wrong_dest_stage",
+      "warp-race/sum_lanes_write"} do
+    it(("repair %s%s"):format(name, support.long(i, 3)), function()
+      local text = support.read(("spec/faults/%s.lua"):format(name))
+      assert.truthy(repaired(dir .. "/s.lua", (faults.version(text, false))))
+    end)
+  end
+
+  -- Plants a fault: {line of a script, line in its place}.
+  local function planted(name, from, to)
+    local text = support.read(("scripts/%s.lua"):format(name))
+    return (support.change(text, from, 1, to))
+  end
+
+  it("repair faults planted in lessons", function()
+    for _, row in ipairs {
+        {"gemm_tma", "Warp, 4)", "Warp, 5)"},
+        {"gemm_tma", "tma_a.tx_bytes +", "tma_a.tx_bytes + 16 +"},
+        {"gemm_tma", "    warpgroup.fence()\n", ""},
+        {"copy_swizzled", "wait_group(0)", "wait_group(1)"}} do
+      local text = planted(table.unpack(row))
+      assert.truthy(repaired(dir .. "/s.lua", text), row[3])
+    end
+  end)
+
+  it("repair faults planted in lessons that take long to check #long",
+    function()
+      for _, row in ipairs {
+          {"gemm_tma", "tCrA(_, _, _, read.index)", "tCrA(_, _, _, 0)"},
+          {"gemm_ws", "Warp, 4 *", "Warp, 3 *"},
+          {"gemm_ws", "    write:advance()\n", ""}} do
+        local text = planted(table.unpack(row))
+        local _, edit = repaired(dir .. "/s.lua", text)
+        assert.truthy(edit, row[3])
+      end
+    end)
+end)
+
+describe("rounds of pipelines", function()
+  local ROUNDS = [[
+local read, write = pipe:make_consumer_state(), pipe:make_producer_state()
+for k in cute.range(4) do
+  x.pipe:producer_acquire(write)
+  local full = x.pipe:producer_get_barrier(write)
+  cute.copy(a, b, {tma_bar_ptr = full})
+  write:advance()
+end
+for k in cute.range(4) do
+  x.pipe:consumer_wait(read)
+  use(s[read.index])  -- x.pipe:consumer_wait(read)
+  cute.when(leader, function()
+    x.pipe:consumer_release(read)
+  end)
+  read:advance()
+end
+]]
+  local function lacks(without)
+    local lines = {}
+    for line in (support.change(ROUNDS, without, 1, "")):gmatch "[^\n]+" do
+      lines[#lines + 1] = line
+    end
+    local list = {}
+    for i, o in ipairs(pipelines.lacks(lines)) do
+      list[i] = ("%d %s%s"):format(o.line, o.behind and "behind " or "", o.code)
+    end
+    return table.concat(list, "; ")
+  end
+
+  it("are complete, or lack one operation", function()
+    assert.equal("", lacks "")
+    assert.equal("2 behind x.pipe:producer_acquire(write)",
+                 lacks "  x.pipe:producer_acquire(write)\n")
+    assert.equal("5 behind write:advance()", lacks "  write:advance()\n")
+    assert.equal("8 behind x.pipe:consumer_wait(read)",
+                 lacks "  x.pipe:consumer_wait(read)\n")
+    assert.equal("13 x.pipe:consumer_release(read)",
+                 lacks "    x.pipe:consumer_release(read)\n")
+    assert.equal("12 behind read:advance()", lacks "  read:advance()\n")
+  end)
 end)
 
 describe("the record of cutelua check", function()

@@ -2,7 +2,7 @@
 -- and answers to what is no valid request.
 local dkjson = require "dkjson"
 local driver = require "spec.mcp.driver"
-local edits = require "cutelua.findings.edits"
+local changes = require "cutelua.findings.changes"
 local schema = require "spec.findings.schema"
 local support = require "spec.support"
 
@@ -163,7 +163,7 @@ describe("tools", function()
     assert.equal("  y[t] = s[63 - t]", found.findings[1].places[1].text)
     assert.matches("^check: kernel k: bug", r.content[1].text)
     assert.same(found, (dkjson.decode(r.content[2].text)))
-    local text = edits.applied(BARRIER, found.findings[1].edits[1])
+    local text = changes.applied(BARRIER, found.findings[1].edits[1])
     found = d:call("check", {script = text}).structuredContent
     assert.same({"ok", 0}, {found.verdict, #found.findings})
   end)

@@ -562,7 +562,7 @@ function Trial:candidates()
     if not c.places[place] then
       c.places[place] = true
       table.insert(c.places, {file = s.file, line = s.line, words = words,
-                              refs = {s.ref}})
+                              ring = ring and ring.name, refs = {s.ref}})
     end
     local e = {ref = s.ref}
     for k, v in pairs(as) do e[k] = v end

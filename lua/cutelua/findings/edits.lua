@@ -1,66 +1,22 @@
---- Repairs of a bug as edits of a script's text. An edit is {description =,
--- changes = {{file =, start = {line =, column =}, stop = {line =, column =},
--- text =}, ...}}: `text` replaces the characters from `start` up to, but not
--- including, `stop`. Lines and columns count from 1; columns count characters.
+--- Makes edits of a text (cutelua.findings.changes) of the repairs that the
+-- surgeon (cutelua.check.repair) proposes by words.
+local changes = require "cutelua.findings.changes"
+local pipelines = require "cutelua.findings.pipelines"
+local scopes = require "cutelua.text.scopes"
 local source = require "cute.lang.source"
+local tokens = require "cutelua.text.tokens"
 
 local edits = {}
 
 -- The largest number of edits of a finding.
 local MOST = 8
--- The largest number of lines of one statement.
-local LONGEST = 12
-
-local function lines_of(chunk)
-  local list = {}
-  for line in ((source.text(chunk) or "") .. "\n"):gmatch "(.-)\r?\n" do
-    list[#list + 1] = line
-  end
-  return list
-end
-
-local function indent_of(line) return line:match "^%s*" end
-
---- Returns the file of a chunk as reports name it: its path, or the name of an
--- embedded module in brackets.
----@param chunk string
----@return string
-function edits.file(chunk) return (chunk:gsub("^[@=]", "")) end
-
-local function characters(text) return utf8.len(text) or #text end
-
--- Returns the change that replaces bytes `from` to `to` of a line.
-local function replacement(chunk, n, line, from, to, text)
-  return {file = edits.file(chunk), text = text,
-          start = {line = n, column = characters(line:sub(1, from - 1)) + 1},
-          stop = {line = n, column = characters(line:sub(1, to)) + 1}}
-end
-
--- Returns the lines with one more line before line n.
-local function with_line(lines, n, text)
-  local out = table.move(lines, 1, #lines, 1, {})
-  table.insert(out, n, text)
-  return out
-end
-
-local function compiles(lines)
-  return load(table.concat(lines, "\n"), "=edit", "t") ~= nil
-end
-
--- Returns the number of the line before which a new statement can stand: line
--- n, or the first line of the statement that contains it.
-local function statement(lines, n, text)
-  for k = n, math.max(1, n - LONGEST), -1 do
-    if compiles(with_line(lines, k, text)) then return k end
-  end
-end
 
 -- Returns the number of the line that closes the block which line n opens: the
 -- next line with the same indentation that begins with `end`.
 local function closing(lines, n)
-  local indent = lines[n] and indent_of(lines[n])
+  local indent = lines[n] and changes.indent(lines[n])
   for k = n + 1, #lines do
-    if indent_of(lines[k]) == indent and lines[k]:find "^%s*end%f[%W]" then
+    if changes.indent(lines[k]) == indent and lines[k]:find "^%s*end%f[%W]" then
       return k
     end
   end
@@ -76,41 +32,62 @@ local function kernel_end(lines, n)
 end
 
 -- Returns the expression that counts the executions of line n: the variable of
--- the loop around a line with that indentation, or 0.
+-- the traced loop around a line with that indentation, or 0. A loop of Lua
+-- makes copies of its body, each of which has a count of its own.
 local function counter(lines, n, indent)
   for k = n - 1, 1, -1 do
     local line = lines[k]
-    if line:find "%S" and #indent_of(line) < indent then
-      indent = #indent_of(line)
+    if line:find "%S" and #changes.indent(line) < indent then
+      indent = #changes.indent(line)
       local name = line:match "^%s*for%s+([%a_][%w_]*)%s+in%s+cute%.range%("
-        or line:match "^%s*for%s+([%a_][%w_]*)%s*=%s*0%s*,"
       if name then return name end
+      if line:find "^%s*for%s" then return "0" end
       if line:find "kernel%s*%(" then break end
     end
   end
   return "0"
 end
 
--- Returns the words of an operation on a ring of mbarriers as a statement, at
--- line n; words of other operations unchanged, and nil if the script does not
--- name the ring as the words do. In the words, n counts executions.
+-- Reports whether a local of that name is visible at the beginning of line n.
+local function is_visible(lines, n, name)
+  local offset = 0
+  for k = 1, n - 1 do offset = offset + #lines[k] + 1 end
+  local list = tokens.of(table.concat(lines, "\n"))
+  return scopes.declaration(list, name, offset) ~= nil
+end
+
+-- Returns the operation on a ring of mbarriers `code`, in which n counts
+-- executions, as a statement at line n: with the script's name of the ring, or
+-- as a call of the pipeline to which the ring belongs; nil if the script has
+-- neither.
+local function at_ring(code, lane, lines, n, indent)
+  local op, ring = code:match "([%w_]+)%(([%a_][%w_]*)"
+  if not is_visible(lines, n, ring) then
+    return pipelines.call(lines, n, ring, op)
+  end
+  local count = counter(lines, n, indent)
+  code = code:gsub(" %+ n %% 1%f[%D]", ""):gsub("n // 1%f[%D]", "n")
+    :gsub("%f[%w_]n%f[^%w_]", count)
+  if lane ~= " by one lane" then return code end
+  return ("cute.when((cute.arch.thread_idx() %% 32):eq(0), function() %s end)")
+    :format(code)
+end
+
+-- Returns the words of an operation as a statement at line n; nil if the words
+-- and the script do not name all of its operands.
 local function statement_of(words, lines, n, indent)
   local code, lane = words:match "^(.-), where n counts its executions,(.*)$"
-  code = code or words
-  if lane then
-    local ring = code:match "%(([%a_][%w_]*)"
-    if not table.concat(lines, "\n"):find("%f[%w_]" .. ring .. "%f[^%w_]") then
-      return nil
-    end
-    local count = counter(lines, n, indent)
-    code = code:gsub(" %+ n %% 1%f[%D]", ""):gsub("n // 1%f[%D]", "n")
-      :gsub("%f[%w_]n%f[^%w_]", count)
-    if lane == " by one lane" then
-      code = ("cute.when((cute.arch.thread_idx() %% 32):eq(0), function() "
-        .. "%s end)"):format(code)
-    end
+  if code then
+    code = at_ring(code, lane, lines, n, indent)
+  else
+    code = words:gsub("%(%.%.%.%) of its map$", function()
+      for k = n, math.min(#lines, n + changes.LONGEST) do
+        local map = lines[k]:match "tma_desc_ptr%s*=%s*([%a_][%w_.]*)"
+        if map then return ("(%s)"):format(map) end
+      end
+    end)
   end
-  if code:find("...", 1, true) or not load(code, "=words", "t") then
+  if not code or code:find("...", 1, true) or not load(code, "=words", "t") then
     return nil
   end
   return code
@@ -120,25 +97,31 @@ end
 -- cutelua.check.repair; nil if the text of the operation is no statement, or
 -- the script has no such line.
 local function insertion(place, words)
-  local lines, n = lines_of(place.file), place.line
+  local lines, n = changes.lines(place.file), place.line
   if place.last then n = kernel_end(lines, n)
   elseif place.ends then n = closing(lines, n) end
   if not n or not lines[n] then return nil end
   local inside = n ~= place.line and lines[n - 1] or lines[n]
-  local indent = indent_of(inside)
+  local indent = changes.indent(inside)
   local code = statement_of(words, lines, n, #indent)
   local text = code and indent .. code
-  n = text and statement(lines, n, text)
-  if not n then return nil end
-  return {file = edits.file(place.file), text = text .. "\n",
-          start = {line = n, column = 1}, stop = {line = n, column = 1}}
+  if not text then return nil end
+  -- A function of one line: the operation belongs to its body.
+  local head = n == place.line and lines[n]:match
+    "^%s*local%s+function%s+[%w_]+%s*%b()%s*()%S.*%f[%w_]end%s*$"
+  if head then
+    return changes.replacement(place.file, n, lines[n], head, head - 1,
+                               code .. " ")
+  end
+  n = changes.fitting(lines, text, n, math.max(1, n - changes.LONGEST))
+  return n and changes.added(place.file, n, text)
 end
 
 -- Returns the lines of a call that begins in a place's line: {{number, text},
 -- ...}, up to the line in which its brackets are closed.
 local function call_lines(place)
   local list, open = {}, 0
-  for n = place.line, place.line + LONGEST do
+  for n = place.line, place.line + changes.LONGEST do
     local line = source.line(place.file, n)
     if not line then break end
     list[#list + 1] = {n, line}
@@ -160,7 +143,7 @@ local function captured(place, pattern, with)
     if from then
       local text = type(with) == "string" and with
         or with(line:sub(from, to - 1))
-      return replacement(place.file, n, line, from, to - 1, text)
+      return changes.replacement(place.file, n, line, from, to - 1, text)
     end
   end
 end
@@ -186,61 +169,162 @@ local function option(place, name, value)
     or captured(place, "()()%)%s*$", (", {%s}"):format(new))
 end
 
--- Repairs whose words are no text of a script: {pattern of the words, pattern
--- of the text to replace, or a function that returns the new text}. Without a
--- function, the first capture of the words is the new text.
+-- Returns the change that replaces what one of several patterns captures in the
+-- call at a place, or in the nearest line above it that sets an option.
+local function first_captured(place, patterns, with)
+  for _, pattern in ipairs(patterns) do
+    local change = captured(place, pattern, with)
+    if change then return change end
+  end
+  local function option_of(chunk, from, to, step)
+    for n = from, to, step do
+      local line = source.line(chunk, n) or ""
+      for _, pattern in ipairs(patterns) do
+        if pattern:find "=" and line:find(pattern) then
+          return captured({file = chunk, line = n}, pattern, with)
+        end
+      end
+    end
+  end
+  local change = place.file:find "^@"
+    and option_of(place.file, place.line - 1, 1, -1)
+  for chunk in pairs(place.executed or {}) do
+    if not change and chunk:find "^@" and chunk ~= place.file then
+      change = option_of(chunk, 1, #changes.lines(chunk), 1)
+    end
+  end
+  return change
+end
+
+local function other_parity(parity)
+  return parity == "0" and "1" or parity == "1" and "0"
+    or ("1 - (%s)"):format(parity)
+end
+
+-- Returns a function that moves the last index of a stage by some stages.
+local function moved(direction)
+  return function(index, by, stages)
+    by = math.tointeger(by)
+    if direction < 0 then by = math.tointeger(stages) - by end
+    return ("((%s) + %d) %% %s"):format(index, by, stages)
+  end
+end
+
+-- Returns a function that gives another rank of a cluster of n blocks.
+local function other_rank(rank, by, n)
+  return ("((%s) + %s) %% %s"):format(rank, by or "1", n or "2")
+end
+
+local INIT = "mbarrier_init%s*%(.*,%s*()[^,()]+()%)"
+local SLOT = "%s*%([%w_.]+%s*%+%s*()[^,(){}]+()%s*[,)]"
+local SLICE = {"%(_,.-,%s*()[^,_()%s][^,()]*()%)",
+  "%(_,.-,%s*()%b()%s*%%%s*[%w_]+()%)", "%[{.-,%s*()[^,{}]+()}%]"}
+local RANK = {"mbarrier_arrive%s*%([^,]+,%s*()[^,{}]+()%s*[,)]",
+  "map_dsmem_ptr%s*%([^,]+,%s*()[^,{}]+()%s*%)",
+  "store_async_dsmem%s*%(.*,%s*()[^,{}]+()%s*%)"}
+local MASK = {"mcast_mask%s*=%s*()[^,{}]+()%s*[,}]",
+              "mcast_mask%s*=%s*()[^,{}]+()%s*$"}
+
+-- Repairs whose words are no text of a script: {pattern of the words, patterns
+-- of the text to replace, a function that returns the new text for the old one
+-- and the captures of the words}. Without a function, the first capture of the
+-- words is the new text.
 local REWRITTEN = {
-  {"^mbarrier_init%(%.%.%., (%d+)%)$",
-   "mbarrier_init%s*%(.*,%s*()[^,()]+()%)"},
-  {"^(%d+) bytes expected$", "expect_tx%s*%(.*,%s*()[^,()]+()%)"},
+  {"^mbarrier_init%(%.%.%., (%d+)%)$", {INIT, "arrivals%s*=%s*()[^,{}]+()"}},
+  {"^(%d+) bytes expected$", {"expect_tx%s*%(.*,%s*()[^,()]+()%)",
+    "tx_count%s*=%s*()[^,{}]+()%f[%s,}]", "tx_count%s*=%s*()[^,{}]+()$"}},
   {"^the other parity of mbarrier_wait$",
-   "mbarrier_wait%s*%([^,]+,%s*()[^,(){}]+()%s*[,)]", function(parity)
-     return parity == "0" and "1" or parity == "1" and "0"
-       or ("1 - (%s)"):format(parity)
-   end},
+   {"mbarrier_wait%s*%([^,]+,%s*()[^,(){}]+()%s*[,)]"}, other_parity},
+  {"^mcast_mask = (0x%x+)$", MASK},
+  {"^mcast_mask = (0x%x+): all blocks of the cluster$", MASK},
+  {"^'[%w_]+' (%d+) stages? earlier, of (%d+)$", SLICE, moved(-1)},
+  {"^'[%w_]+' (%d+) stages? later, of (%d+)$", SLICE, moved(1)},
+  {"^mbarrier_[%l_]+ (%d+) stages? earlier, of (%d+)$",
+   {"mbarrier_[%l_]+" .. SLOT}, moved(-1)},
+  {"^mbarrier_[%l_]+ (%d+) stages? later, of (%d+)$",
+   {"mbarrier_[%l_]+" .. SLOT}, moved(1)},
+  {"^the other rank$", RANK, other_rank},
+  {"^a rank larger by (%d+), modulo (%d+)$", RANK, other_rank},
+  {"^the rank (%d+)$", RANK},
+  {"^the rank of the block itself$", RANK,
+   function() return "cute.arch.block_idx_in_cluster()" end},
+  {"^the rank of the other block$", RANK,
+   function() return "1 - cute.arch.block_idx_in_cluster()" end},
+  {"^(%d+) threads$", {"num_threads%s*=%s*()[^,{}]+()%f[%s,}]",
+    "number_of_threads%s*=%s*()[^,{}]+()%f[%s,}]",
+    "barrier_arrive%s*%([^,]+,%s*()[^,{}]+()%s*%)",
+    "barrier%s*%([^,{}]+,%s*()[^,{}]+()%s*%)"}},
 }
+
+-- Returns the change in which the group that arrives at one of a pipeline's
+-- rings of mbarriers has n agents; nil if the place does not make a pipeline.
+local function resized_group(place, n)
+  local side = place.ring and place.ring:match "_?(%l+)$"
+  local name = side == "full" and "producer_group"
+    or side == "empty" and "consumer_group"
+  return name and captured(place,
+    name .. "%s*=%s*[%w_.]*Group%s*%([%w_.]+,%s*()[^,()]+()%s*%)", n)
+    or captured(place,
+      name .. "%s*=%s*[%w_.]*Group%s*%([%w_.]+()()%s*%)", ", " .. n)
+end
 
 -- Returns the change that a repair names by its words; nil if it is no edit of
 -- the script's text.
 local function changed_line(place, words)
   for _, row in ipairs(REWRITTEN) do
-    local new = words:match(row[1])
-    if new then return captured(place, row[2], row[3] or new) end
+    local found = {words:match(row[1])}
+    if found[1] then
+      local change = first_captured(place, row[2], row[3] and function(old)
+        return found[1] == words and row[3](old)
+          or row[3](old, table.unpack(found))
+      end or found[1])
+      return change or row[2][1] == INIT and resized_group(place, found[1])
+        or nil
+    end
   end
   local name, value = words:match '^(%l+) = ("%l[%w_]*")$'
   if name then return option(place, name, value) end
   local new, old = words:match "^(.-) in place of (.+)$"
   local line = source.line(place.file, place.line)
-  new = line and statement_of(new or words, lines_of(place.file), place.line,
-                              #indent_of(line))
+  new = line and statement_of(new or words, changes.lines(place.file),
+                              place.line, #changes.indent(line))
   return new and other_call(place, new, old or new)
 end
 
 -- Adds the edit of a repair that replaces operations, at all of its places
 -- together.
-local function add_changed(list, m)
-  local changes = {}
+local function add_changed(list, m, executed)
+  local all = {}
   for _, p in ipairs(m.places) do
+    p.executed = executed
     local change = changed_line(p, p.words or m.words)
     if not change then return end
-    changes[#changes + 1] = change
+    all[#all + 1] = change
   end
-  list[#list + 1] = {description = m.words, changes = changes}
+  list[#list + 1] = {description = m.words, changes = all}
+end
+
+-- Returns the text of the file that an edit changes; nil if it changes several,
+-- or the text of a module of cutelua.
+local function text_of(edit)
+  local file = edit.changes[1].file
+  for _, c in ipairs(edit.changes) do if c.file ~= file then return nil end end
+  return source.text("@" .. file)
 end
 
 -- Returns the edits of a repair, the best first.
-local function proposed(m)
+local function proposed(m, executed)
   local list = {}
   if m.stands then
-    add_changed(list, m)
-    for _, o in ipairs(m.others or {}) do add_changed(list, o) end
+    add_changed(list, m, executed)
+    for _, o in ipairs(m.others or {}) do add_changed(list, o, executed) end
     return list
   end
   for _, p in ipairs(m.places) do
     local change = insertion(p, m.words)
     if change and #list < MOST then
-      list[#list + 1] = {description = ("insert %s"):format(m.words),
-                         changes = {change}}
+      list[#list + 1] = {changes = {change}, description = ("insert %s"):format(
+        change.text:match "^%s*(.-)%s*$")}
     end
   end
   return list
@@ -249,37 +333,18 @@ end
 --- Returns the edits of a repair, the best first. Each leaves a script that
 -- compiles.
 ---@param m table of cutelua.check.repair.mend
+---@param executed table<string, table<integer, boolean>> lines that the kernel
+-- executes, by chunk
 ---@return table[]
-function edits.of(m)
-  local text, list = source.text(m.places[1].file), {}
-  for _, e in ipairs(text and proposed(m) or {}) do
-    if load(edits.applied(text, e), "=edit", "t") then list[#list + 1] = e end
+function edits.of(m, executed)
+  local list = {}
+  for _, e in ipairs(proposed(m, executed)) do
+    local text = text_of(e)
+    if text and load(changes.applied(text, e), "=edit", "t") then
+      list[#list + 1] = e
+    end
   end
   return list
-end
-
---- Returns a text with the changes of an edit, of one file.
----@param text string
----@param edit table
----@return string
-function edits.applied(text, edit)
-  local starts, at = {1}, 1
-  for line in text:gmatch "[^\n]*\n" do
-    at = at + #line
-    starts[#starts + 1] = at
-  end
-  local function byte(p)
-    local from = starts[p.line] or #text + 1
-    return utf8.offset(text, p.column, from) or #text + 1
-  end
-  local list = table.move(edit.changes, 1, #edit.changes, 1, {})
-  table.sort(list, function(a, b)
-    return byte(a.start) > byte(b.start)
-  end)
-  for _, c in ipairs(list) do
-    text = text:sub(1, byte(c.start) - 1) .. c.text .. text:sub(byte(c.stop))
-  end
-  return text
 end
 
 return edits

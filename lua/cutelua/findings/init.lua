@@ -10,7 +10,7 @@
 -- {{what =, text =, kernel =, file =, line =}, ...}, results = {{kind =, ...},
 -- ...}}.
 local core = require "cute.core"
-local edits = require "cutelua.findings.edits"
+local changes = require "cutelua.findings.changes"
 local errors = require "cutelua.text.errors"
 local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
@@ -120,7 +120,7 @@ function Collector:leave(what, text, more)
   self.known[key] = true
   table.insert(self.uncovered, {what = what, text = text,
     kernel = more.kernel, line = more.line,
-    file = more.file and edits.file(more.file)})
+    file = more.file and changes.file(more.file)})
 end
 
 -- Adds the float function that a GPU need not compute with the same bits.
@@ -266,7 +266,7 @@ local function plain(t)
   local out = {}
   for k, v in pairs(t) do
     if type(v) == "table" then v = plain(v) end
-    if k == "file" then v = edits.file(v) end
+    if k == "file" then v = changes.file(v) end
     if type(v) ~= "function" and type(v) ~= "userdata" and v == v then
       out[k] = v
     end

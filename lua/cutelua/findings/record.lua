@@ -7,12 +7,14 @@
 -- column =, end_column =, text =, cuda =}, ...}, operands = {tensor =, layout
 -- =, offset =, coordinate =}, counterexample = {block =, thread =,
 -- other_thread =, coordinate =, values =, schedule =}, edits = see
--- cutelua.findings.edits}.
+-- cutelua.findings.changes}.
+local changes = require "cutelua.findings.changes"
 local codes = require "cutelua.findings.codes"
 local core = require "cute.core"
 local edits = require "cutelua.findings.edits"
 local faults = require "cutelua.text.faults"
 local kinds = require "cute.lang.kinds"
+local likely = require "cutelua.findings.likely"
 local source = require "cute.lang.source"
 
 local record = {}
@@ -53,7 +55,7 @@ function record.place(role, chunk, line, cuda)
   if not (chunk and line) or line < 1 then return nil end
   local text = source.line(chunk, line)
   local column = text and #text:match "^%s*" + 1 or 1
-  return {role = role, file = edits.file(chunk), line = line, column = column,
+  return {role = role, file = changes.file(chunk), line = line, column = column,
           end_column = text and math.max((utf8.len(text) or #text) + 1, column)
             or column,
           text = text and core.visible(text), cuda = cuda and cuda(chunk, line)}
@@ -85,7 +87,7 @@ local function schedule_of(s, replay)
   for i, turn in ipairs(s.turns) do
     out.turns[i] = turn[2] > 0 and turn[1] .. ":" .. turn[2] or "" .. turn[1]
     local at = s.path[i] or {}
-    out.lines[i] = at.line and ("%s:%d"):format(edits.file(at.file or "?"),
+    out.lines[i] = at.line and ("%s:%d"):format(changes.file(at.file or "?"),
                                                 at.line) or "?"
   end
   return out
@@ -177,6 +179,18 @@ local function wrong_result(c, kernel, nth)
       values = {got = tostring(f.got), want = tostring(f.want)}}}
 end
 
+-- Returns the lines that a program executes, as a set for each chunk.
+local function executed_by(program)
+  local all = {}
+  for _, s in ipairs(core.sim_sites(program.fn)) do
+    if s.file then
+      all[s.file] = all[s.file] or {}
+      all[s.file][s.line] = true
+    end
+  end
+  return all
+end
+
 --- Adds to `list` the findings of a verdict of cutelua.check.
 ---@param list table[]
 ---@param v table
@@ -198,7 +212,12 @@ function record.add_verdict(list, v, program, sm, replay)
       list[#list + 1] = wrong_result(c, v.kernel, v.launch)
     end
   end
-  if v.mend and list[first] then list[first].edits = edits.of(v.mend) end
+  if list[first] then
+    local executed = executed_by(program)
+    local known = v.mend and edits.of(v.mend, executed) or {}
+    list[first].edits = v.fault and likely.edits(v.fault, executed, known)
+      or known
+  end
 end
 
 --- Returns the finding of a line whose accesses to shared memory conflict.
@@ -239,9 +258,12 @@ end
 ---@param told table of cutelua.text.errors.told
 ---@return table
 function record.failure(told)
+  local place = {kind = told.kind, file = told.chunk, line = told.line}
+  local edits_of = place.file and place.line and likely.edits(place,
+    {[place.file] = {[place.line] = true}}, {}) or {}
   return {code = codes.of_error(told.kind), kind = told.kind or "interrupted",
     severity = "error", message = told.message, advice = told.hint,
-    details = told.text,
+    details = told.text, edits = edits_of[1] and edits_of,
     places = {record.place("line", told.chunk, told.line)}}
 end
 

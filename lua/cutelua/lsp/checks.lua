@@ -219,7 +219,7 @@ end
 
 --- Returns the changes of an edit by URI, in the form of the protocol.
 ---@param doc table
----@param edit table of cutelua.findings.edits
+---@param edit table of cutelua.findings.changes
 ---@return table? changes nil: a change is in a module of cutelua
 function checks.changes(doc, edit)
   local by = {}

@@ -1,0 +1,197 @@
+--- Edits that are likely to repair a fault or an error, although no search has
+-- checked them: what a round of a pipeline lacks, a line that one thread should
+-- execute, and comparisons, coordinates and stages that are often wrong.
+local changes = require "cutelua.findings.changes"
+local pipelines = require "cutelua.findings.pipelines"
+local source = require "cute.lang.source"
+
+local likely = {}
+
+-- The largest number of such edits of a finding.
+local MOST = 3
+
+-- Messages of faults that vanish if one thread executes the line.
+local ONE_THREAD = {"is initialized a second time", "two lanes of a warp write",
+                    "two warps write"}
+
+-- Returns the change in which one thread executes a line.
+local function by_one_thread(r)
+  local line = source.line(r.file, r.line)
+  local space, code = (line or ""):match "^(%s*)(.-)%s*$"
+  if code == "" or not load(code, "=line", "t") then return nil end
+  return changes.replacement(r.file, r.line, line, #space + 1, #space + #code,
+    ("cute.when(cute.arch.thread_idx():eq(0), function() %s end)"):format(code))
+end
+
+-- Comparisons that include an equal value, and those that exclude it.
+local STRICT = {{"()%f[%w_]le%s*%(()", "lt("}, {"()%f[%w_]ge%s*%(()", "gt("},
+                {"()<=()", "<"}, {"()>=()", ">"}}
+
+-- Adds the edits that exclude equal values from a line's comparisons.
+local function add_strict(add, chunk, n, line)
+  for _, row in ipairs(STRICT) do
+    local from, to = line:match(row[1])
+    if from then
+      add(chunk, n, "without equal values",
+          changes.replacement(chunk, n, line, from, to - 1, row[2]))
+    end
+  end
+end
+
+-- Adds the edits that swap two neighbouring coordinates in a line: in braces,
+-- or beside a `_`.
+local function add_swaps(add, chunk, n, line)
+  local item = "%s*([^%s,(){}][^,(){}]*)"
+  for open, list, from in line:gmatch "([{(])([^(){}]*)()[})]" do
+    from = from - #list
+    local at = 0
+    while true do
+      local start, a, b, stop = list:match("^()" .. item .. "," .. item .. "()",
+                                           at + 1)
+      if not start then break end
+      if a ~= b and (open == "{" or a == "_" or b == "_") then
+        add(chunk, n, ("swap %s and %s"):format(a, b),
+            changes.replacement(chunk, n, line, from + start - 1,
+                                from + stop - 2, b .. ", " .. a))
+      end
+      at = list:find(",", at + 1, true)
+    end
+  end
+end
+
+local STAGE = "%(_,[^()]-,?%s*()([%w_][%w_.]*)()%)"
+
+-- Adds the edits that replace a constant stage in a line by the stage that the
+-- nearest other slice of this form uses.
+local function add_stages(add, chunk, n, line, lines)
+  for from, stage, to in line:gmatch(STAGE) do
+    local near
+    for d = 0, tonumber(stage) and changes.LONGEST or -1 do
+      for _, k in ipairs {n - d, n + d} do
+        for _, other in (lines[k] or ""):gmatch(STAGE) do
+          if not near and other ~= "_" and not tonumber(other) then
+            near = other
+          end
+        end
+      end
+    end
+    if near then
+      add(chunk, n, ("use stage %s"):format(near),
+          changes.replacement(chunk, n, line, from, to - 1, near))
+    end
+  end
+end
+
+-- Adds the fence that an error about warpgroup MMAs misses.
+local function add_fence(add, chunk, n, line, lines)
+  local text = changes.indent(line) .. "cute.nvgpu.warpgroup.fence()"
+  n = changes.fitting(lines, text, n, math.max(1, n - changes.LONGEST))
+  if n then
+    add(chunk, n, "insert warpgroup.fence()", changes.added(chunk, n, text))
+  end
+end
+
+-- For each kind of fault or error: the functions that add edits of any line of
+-- the chunks, and of lines that the kernel executes. An error is in one line.
+local ANY = {["out-of-bounds"] = {add_strict}, uninitialised = {add_stages},
+             race = {add_stages}, ["warp-race"] = {add_stages},
+             ["async-in-flight"] = {add_stages},
+             ["wrong-results"] = {add_stages, add_strict}}
+local EXECUTED = {["out-of-bounds"] = {add_swaps},
+                  ["wrong-results"] = {add_swaps},
+                  ["shape-mismatch"] = {add_swaps},
+                  ["bad-argument"] = {add_swaps}, ["in-flight"] = {add_fence}}
+
+-- Kinds of faults that a missing operation of a pipeline can cause.
+local ROUNDS = {}
+for kind in ([[race warp-race async-in-flight uninitialised deadlock mbarrier
+    exited-block unstarted-block runaway]]):gmatch "%S+" do
+  ROUNDS[kind] = true
+end
+
+-- Adds the edits that complete rounds of pipelines in a chunk.
+local function add_rounds(add, chunk, lines)
+  for _, o in ipairs(pipelines.lacks(lines)) do
+    local first = o.line + (o.behind and 1 or 0)
+    local inner = lines[first] or "end"
+    local text = changes.indent(inner:find "^%s*end%f[^%w_]" and lines[o.line]
+      or inner) .. o.code
+    local n = changes.fitting(lines, text, first,
+      math.min(first + (o.behind and changes.LONGEST or 0), #lines))
+    if n then
+      add(chunk, o.line, "insert " .. o.code, changes.added(chunk, n, text))
+    end
+  end
+end
+
+-- Reports whether a list of edits has one that consists of this change.
+local function has(list, change)
+  for _, e in ipairs(list) do
+    local c = e.changes[1]
+    if not e.changes[2] and c.file == change.file and c.text == change.text
+      and c.start.line == change.start.line
+      and c.start.column == change.start.column then return true end
+  end
+end
+
+-- Returns a function add(chunk, line, description, change) that adds an edit to
+-- a list, with its distance from the lines of a fault.
+local function adder(list, r, known)
+  return function(chunk, n, description, change)
+    if not change or has(known, change) then return end
+    local far = 1 << 20
+    for _, p in ipairs {{r.file, r.line}, {r.file2, r.line2}} do
+      if p[1] == chunk then far = math.min(far, math.abs(p[2] - n)) end
+    end
+    list[#list + 1] = {far = far, nth = #list, edit = {unchecked = true,
+      description = description, changes = {change}}}
+  end
+end
+
+-- Returns two lists as one: the first elements of both, the second ones, ...
+local function alternately(a, b)
+  local out = {}
+  for i = 1, math.max(#a, #b) do
+    out[#out + 1] = a[i]
+    out[#out + 1] = b[i]
+  end
+  return out
+end
+
+--- Returns the edits of a search and those that are likely, alternately. The
+-- field `unchecked` of the latter is true.
+---@param r table an element of report.reports, or {kind =, file =, line =}
+---@param executed table<string, table<integer, boolean>> lines that the kernel
+-- executes, by chunk
+---@param known table[] is not changed
+---@return table[] all
+function likely.edits(r, executed, known)
+  local list = {}
+  local add = adder(list, r, known)
+  for _, message in ipairs(ONE_THREAD) do
+    if r.file and (r.message or ""):find(message, 1, true) then
+      add(r.file, r.line, "let one thread execute the line", by_one_thread(r))
+    end
+  end
+  for chunk, set in pairs(executed) do
+    local lines = chunk:find "^@" and changes.lines(chunk) or {}
+    for n, line in ipairs(lines) do
+      line = line:gsub("%-%-.*$", "")
+      for _, f in ipairs(ANY[r.kind] or {}) do f(add, chunk, n, line, lines) end
+      for _, f in ipairs(set[n] and EXECUTED[r.kind] or {}) do
+        f(add, chunk, n, line, lines)
+      end
+    end
+    if ROUNDS[r.kind] then add_rounds(add, chunk, lines) end
+  end
+  table.sort(list, function(a, b)
+    if a.far ~= b.far then return a.far < b.far end
+    return a.nth < b.nth
+  end)
+  local out = {}
+  for i = 1, math.min(#list, MOST) do out[i] = list[i].edit end
+  return alternately(known, out)
+end
+
+return likely
+-- SPDX-License-Identifier: MIT

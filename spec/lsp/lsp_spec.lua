@@ -102,22 +102,36 @@ describe("diagnostics", function()
     assert.same({3, "error/script/lua"}, {one.range.start.line, one.code})
   end)
 
-  it("show bank conflicts after the check", function()
+  it("show bank conflicts after the check, and hints at their lines", function()
     d:open(URI, [[
 local cute = require "cute"
 local k = cute.kernel(function(y)
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout(1024), 128)
   local t = cute.arch.thread_idx()
   s[t * 32] = 1.0
-  y[t] = s[t * 32]
+  y[t * 4] = s[t * 32]
 end)
-k(cute.zeros({32}, cute.f32)):launch {grid = 1, block = 32, device = "sim"}
+k(cute.zeros({128}, cute.f32)):launch {grid = 1, block = 32, device = "sim"}
 ]])
     local list = d:diagnostics(URI, 1)
     list = #list > 0 and list or d:diagnostics(URI, 1)
     assert.same({2, "performance/smem/bank-conflict"},
                 {list[1].severity, list[1].code})
     assert.equal(4, list[1].range.start.line)
+    d:facts()
+    local hints = d:ask("textDocument/inlayHint", {textDocument = {uri = URI},
+      range = {start = {line = 4, character = 0},
+               ["end"] = {line = 9, character = 0}}}).result
+    local said = {}
+    for i, h in ipairs(hints) do
+      said[i] = ("%d:%d %s"):format(h.position.line, h.position.character,
+                                    h.label)
+    end
+    -- 32 lanes of 4 bytes: 4 sectors of 32 bytes would do, 16 are stored.
+    assert.same({"4:17 s: 32 passes a request in place of 1",
+                 "5:22 s: 32 passes a request in place of 1",
+                 "5:22 y: 25 % of the sectors' bytes are used"}, said)
+    assert.matches("31 bank conflicts in 1 request", hints[1].tooltip)
   end)
 
   it("leave out modules and files without cute", function()

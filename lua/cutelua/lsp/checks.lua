@@ -4,7 +4,8 @@
 -- A pause in typing starts a check of the document, then `profile` for bank
 -- conflicts, then `explain` for layouts. A change ends them. A document's
 -- `found` is a list of {diagnostic =, edits = of the finding}, its `facts` are
--- the tensors of the last record of `explain`.
+-- the tensors of the last record of `explain`, its `traffic` are the hints of
+-- the last record of `profile`: {line =, label =, tooltip =}.
 local core = require "cute.core"
 local findings = require "cutelua.findings"
 local json = require "cutelua.text.json"
@@ -95,6 +96,40 @@ local function add(doc, record, wanted)
   end
 end
 
+-- Returns the hints of a line's accesses to memory: bank conflicts, and sectors
+-- of global memory beyond those that its bytes need.
+local function hints_of(s)
+  local list = {}
+  if s.conflicts > 0 then
+    list[1] = {line = s.line,
+      label = ("%s: %.3g passes a request in place of %.3g"):format(
+        s.shared or "shared", s.wavefronts / s.count,
+        (s.wavefronts - s.conflicts) / s.count),
+      tooltip = ("%s: %d bank conflicts in %d requests"):format(s.op,
+        s.conflicts, s.count)}
+  end
+  if s.least_sectors > 0 and s.sectors > s.least_sectors then
+    list[#list + 1] = {line = s.line,
+      label = ("%s: %.0f %% of the sectors' bytes are used"):format(
+        s.global or "global", 100 * s.least_sectors / s.sectors),
+      tooltip = ("%s: not coalesced: %d sectors in %d requests, where %d would "
+        .. "do"):format(s.op, s.sectors, s.requests, s.least_sectors)}
+  end
+  return list
+end
+
+-- Takes the hints of a record of `profile`.
+local function weigh(doc, record)
+  doc.traffic, doc.weighed = {}, doc.version
+  local name = name_of(doc)
+  for _, r in ipairs(record.results or {}) do
+    for _, s in ipairs(r.lines or {}) do
+      local hints = s.file == name and hints_of(s) or {}
+      table.move(hints, 1, #hints, #doc.traffic + 1, doc.traffic)
+    end
+  end
+end
+
 local function warn(doc, text)
   table.insert(doc.found, {edits = {}, diagnostic = {range = START,
     severity = SEVERITY.warning, source = "cutelua", message = text}})
@@ -129,6 +164,7 @@ local function take(session, doc, step, outcome)
     local before = #doc.found
     add(doc, record, "^performance/")
     if #doc.found > before then publish(session, doc) end
+    weigh(doc, record)
   elseif record then
     doc.facts, doc.known = {}, doc.version
     for _, r in ipairs(record.results or {}) do

@@ -286,6 +286,16 @@ end
 methods["textDocument/inlayHint"] = function(self, params)
   local at, range = open_document(self, params), range_of(params)
   local list, known = {}, {}
+  for _, hint in ipairs(at.weighed == at.version and at.traffic or {}) do
+    local n = hint.line - 1
+    local line, from = at:line(n)
+    if line and n >= range.start.line and n <= range["end"].line
+      and not known[n .. hint.label] then
+      known[n .. hint.label] = true
+      list[#list + 1] = {position = at:position(from + #line),
+        label = hint.label, tooltip = hint.tooltip, paddingLeft = true}
+    end
+  end
   if at.known ~= at.version then return list end
   local path = checks.path(at.uri) or "untitled.lua"
   for _, fact in ipairs(at.facts) do

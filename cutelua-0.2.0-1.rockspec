@@ -648,6 +648,8 @@ build = {
         "lua/cutelua/lsp/init.lua",
       ["cutelua.lsp.names"] =
         "lua/cutelua/lsp/names.lua",
+      ["cutelua.lsp.ptx"] =
+        "lua/cutelua/lsp/ptx.lua",
       ["cutelua.lsp.session"] =
         "lua/cutelua/lsp/session.lua",
       ["cutelua.mcp.calls"] =

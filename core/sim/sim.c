@@ -755,7 +755,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_mutex_init(&r.atomics, NULL);
   pthread_cond_init(&r.moved, NULL);
   const SimInputs *inputs = one ? NULL : simfinite_make(cx, prog);
-  prog->hooks->start(cx, prog, !single && !none && (!o->steps || o->unit < 0));
+  prog->hooks->start(cx, prog,
+                     !single && !none && (!o->steps || o->unit < 0));
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
   if (o->machine && !none) watch(cx, &r);
   bool ok = (r.requests || !o->record) && !r.oom &&

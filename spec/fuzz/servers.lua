@@ -97,7 +97,8 @@ local function place()
 end
 
 local function document()
-  return {uri = ("file:///tmp/%d.lua"):format(random(0, 3))}
+  return {uri = ("file:///tmp/%d%s"):format(random(0, 3),
+    random(100) == 1 and one_of {".ptx", ".json"} or ".lua")}
 end
 
 local function range() return {start = place(), ["end"] = place()} end

@@ -346,6 +346,75 @@ describe("a message that is not valid", function()
   end)
 end)
 
+describe("diagnostics of PTX", function()
+  local PTX = [[
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x) {
+  .reg .b64 %rd<2>; .reg .b32 %r<2>;
+  ld.param.u64 %rd0, [x];
+  mov.u32 %r0, 7;
+  st.global.b32 [%rd0+64], %r0;
+  ret;
+}
+]]
+  local LAUNCH = [[{"entry": "k", "grid": 1, "block": 1, "args": ["x"],
+    "memory": {"x": {"shape": 4}}}]]
+  local folder
+
+  setup(function()
+    folder = support.folder()
+    support.write(folder .. "/k.json", LAUNCH)
+    start()
+  end)
+  teardown(function()
+    stop()
+    support.remove(folder)
+  end)
+
+  local function uri(name) return ("file://%s/%s"):format(folder, name) end
+
+  local function told(name, version)
+    local list = {}
+    for i, one in ipairs(d:diagnostics(uri(name), version)) do
+      assert.is_nil(one.message:find "/tmp/cutelua")
+      list[i] = ("%d %s"):format(one.range.start.line, one.code)
+    end
+    return table.concat(list, ", ")
+  end
+
+  it("come from the reader if there is no LAUNCH file", function()
+    d:open(uri "alone.ptx", PTX)
+    assert.equal("", told("alone.ptx", 1))
+    d:change(uri "alone.ptx", 2, (PTX:gsub("mov.u32", "mov.u33")))
+    assert.equal("6 error/script/bad-ptx", told("alone.ptx", 2))
+    d:change(uri "alone.ptx", 3, (PTX:gsub("ret;", "ret")))
+    assert.equal("9 error/script/bad-ptx", told("alone.ptx", 3))
+  end)
+
+  it("come from a check with the LAUNCH file, saved or not", function()
+    d:open(uri "k.ptx", PTX)
+    assert.equal("7 memory/gmem/out-of-bounds", told("k.ptx", 1))
+    d:change(uri "k.ptx", 2, (PTX:gsub("ret;", "rot;")))
+    assert.equal("8 error/script/bad-ptx", told("k.ptx", 2))
+    d:change(uri "k.ptx", 3, PTX)
+    assert.equal("7 memory/gmem/out-of-bounds", told("k.ptx", 3))
+    d:open(uri "k.json", (LAUNCH:gsub("4", "64")))
+    assert.equal("", told("k.json", 1))
+    assert.equal("", told("k.ptx", 3))
+    d:change(uri "k.json", 2, (LAUNCH:gsub("shape", "shaep")))
+    assert.equal("0 error/script/unknown-name", told("k.json", 2))
+    d:change(uri "k.json", 3, LAUNCH)
+    assert.equal("0 memory/gmem/out-of-bounds", told("k.json", 3))
+  end)
+
+  it("leave out other files of JSON", function()
+    d:open(uri "other.json", '{"a": 1}')
+    assert.equal("", told("other.json", 1))
+  end)
+end)
+
 describe("a client", function()
   it("may flood the server with changes", function()
     start()

@@ -235,6 +235,12 @@ function Collector:add_error(told)
     return
   end
   self.error = true
+  -- The reader of PTX names a line of the file.
+  local line = told.kind == "bad-ptx" and not told.line
+    and self.name:find "%.ptx$" and told.message:match "^line (%d+)"
+  if line then
+    told.chunk, told.line = "@" .. self.name, math.tointeger(line)
+  end
   table.insert(self.list, record.failure(told))
 end
 
@@ -246,6 +252,15 @@ function Collector:failed(failure)
     failure = {message = failure .. " [out-of-memory]", frames = {}}
   end
   self:add_error(errors.told(failure))
+end
+
+--- Adds what the reader of PTX rejects.
+---@param message string
+---@param line integer?
+function Collector:rejected(message, line)
+  self.error = true
+  table.insert(self.list, record.failure {message = message, kind = "bad-ptx",
+    text = message, chunk = "@" .. self.name, line = line})
 end
 
 --- Adds a message without a place as an error.

@@ -2,7 +2,9 @@
 -- cutelua.findings into diagnostics of the protocol, repairs and facts.
 --
 -- A pause in typing starts a check of the document, then `profile` for bank
--- conflicts, then `explain` for layouts. A change ends them. A document's
+-- conflicts, then `explain` for layouts. A change ends them. The steps of PTX
+-- and LAUNCH files are those of cutelua.lsp.ptx, in the document's `job`. A
+-- document's
 -- `found` is a list of {diagnostic =, edits = of the finding}, its `facts` are
 -- the tensors of the last record of `explain`, its `traffic` are the hints of
 -- the last record of `profile`: {line =, label =, tooltip =}.
@@ -10,6 +12,8 @@ local core = require "cute.core"
 local findings = require "cutelua.findings"
 local json = require "cutelua.text.json"
 local names = require "cutelua.lsp.names"
+local ptx = require "cutelua.lsp.ptx"
+local sys = require "cute.sys"
 local uris = require "cutelua.text.uri"
 
 local checks = {}
@@ -18,26 +22,14 @@ local checks = {}
 local PAUSE = 0.01
 -- The longest text in bytes that is checked.
 local MOST = 1 << 20
-local STEPS = {"check", "profile", "explain"}
+local STEPS = {script = {"check", "profile", "explain"},
+               launch = {"check", "profile"}, ptx = {"ptx"}}
 local SEVERITY = {error = 1, warning = 2, note = 3}
-
---- Returns the path of a file URI; nil for other URIs.
----@param uri string
----@return string?
-function checks.path(uri)
-  local path = uri:match "^file://[^/]*(/.*)$"
-  path = path and uris.unescape(path)
-  return path and not path:find "%z" and path or nil
-end
-
---- Returns the URI of an absolute path.
----@param path string
----@return string
-function checks.uri(path) return "file://" .. uris.escape(path) end
 
 -- Returns the name under which a document is checked: its path.
 local function name_of(doc)
-  local path = checks.path(doc.uri)
+  if doc.job then return doc.job.words[1] end
+  local path = uris.path(doc.uri)
   return path and path:find "%.lua$" and path or "untitled.lua"
 end
 
@@ -52,8 +44,9 @@ end
 
 -- Returns the URI of a file of a finding; nil for modules of cutelua.
 local function uri_of(doc, file)
+  if doc.job and doc.job.uris[file] then return doc.job.uris[file] end
   if file == name_of(doc) then return doc.uri end
-  return file:find "^/" and checks.uri(file) or nil
+  return file:find "^/" and uris.of_path(file) or nil
 end
 
 local START = {start = {line = 0, character = 0},
@@ -70,6 +63,9 @@ local function diagnostic(doc, f)
   local d = {range = START, severity = SEVERITY[f.severity], code = f.code,
              source = "cutelua", message = f.message}
   if f.advice then d.message = d.message .. "\n" .. f.advice end
+  if doc.job then
+    d.message = d.message:gsub(doc.job.folder:gsub("%p", "%%%0") .. "/", "")
+  end
   local related, main = {}, nil
   for _, p in ipairs(f.places) do
     local uri = uri_of(doc, p.file)
@@ -173,23 +169,31 @@ local function take(session, doc, step, outcome)
     doc.env = nil
     session:refresh()
   end
-  if STEPS[step + 1] then run(session, doc, step + 1) end
+  if doc.steps[step + 1] then run(session, doc, step + 1) end
 end
 
 -- Starts step number `step` of a document's checks.
 function run(session, doc, step)
-  local server, name = session.server, name_of(doc)
-  local words = {"--format", "json"}
-  if STEPS[step] == "check" then
+  local server, job, name = session.server, doc.job, name_of(doc)
+  local words, command = {"--format", "json"}, doc.steps[step]
+  if command == "check" then
     table.move({"--seconds", ("%.17g"):format(server.seconds), "--no-gpu"},
                1, 3, 3, words)
   end
-  words[#words + 1] = name
+  local given = job and job.words or {name}
+  table.move(given, 1, #given, #words + 1, words)
   doc.call = {seconds = server.seconds, grace = 1, output = server.output,
-    request = {command = STEPS[step], words = words, memory = server.memory,
-      texts = {[name] = doc.text}, files = json.object {},
-      allow_io = server.io},
+    request = {command = command, words = words, memory = server.memory,
+      texts = job and json.object {} or {[name] = doc.text},
+      files = job and job.files or json.object {}, allow_io = server.io},
     done = function(outcome) take(session, doc, step, outcome) end}
+  if job then
+    local made, why = sys.mkdirs(job.folder)
+    if not made then return warn(doc, "no folder: " .. tostring(why)) end
+    doc.call.temporary = {}
+    for path in pairs(job.files) do table.insert(doc.call.temporary, path) end
+    table.insert(doc.call.temporary, job.folder)
+  end
   session.calls:add(doc.call)
 end
 
@@ -201,12 +205,21 @@ function checks.stop(session, doc)
   doc.call, session.due[doc] = nil, nil
 end
 
---- Plans the check of a document that was opened or changed.
+--- Plans the check of a document that was opened or changed, and of those that
+-- are checked together with it.
 ---@param session table
 ---@param doc table
 function checks.plan(session, doc)
-  checks.stop(session, doc)
-  session.due[doc] = core.clock() + PAUSE
+  for _, one in pairs(session.documents) do
+    local has = one == doc
+    for _, uri in pairs(one.job and one.job.uris or {}) do
+      has = has or uri == doc.uri
+    end
+    if has then
+      checks.stop(session, one)
+      session.due[one] = core.clock() + PAUSE
+    end
+  end
 end
 
 --- Takes back the diagnostics of a document that is closed.
@@ -220,7 +233,14 @@ end
 
 -- Starts the check of a document whose pause is over.
 local function start(session, doc)
-  if #doc.text <= MOST and names.is_script(doc.text) then
+  local path = uris.path(doc.uri)
+  local other = path and ptx.takes(path)
+  doc.job, doc.steps = nil, STEPS.script
+  if other and #doc.text <= MOST then
+    doc.job = ptx.job(session, path, doc.text, MOST)
+    doc.steps = doc.job and doc.job.launches and STEPS.launch or STEPS.ptx
+  end
+  if doc.job or not other and #doc.text <= MOST and names.is_script(doc.text) then
     return run(session, doc, 1)
   end
   doc.found, doc.facts, doc.checked, doc.env = {}, {}, doc.version, nil

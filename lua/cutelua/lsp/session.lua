@@ -11,6 +11,7 @@ local namelist = require "cutelua.doc.names"
 local rpc = require "cutelua.mcp.rpc"
 local sys = require "cute.sys"
 local tokens = require "cutelua.text.tokens"
+local uris = require "cutelua.text.uri"
 
 local session = {}
 
@@ -227,12 +228,12 @@ end
 
 -- Returns the documents that may be module `name` of a document: {uri, text}.
 local function module_of(self, at, name)
-  local path = checks.path(at.uri)
+  local path = uris.path(at.uri)
   local folder = path and path:match "^(.*/)"
   if not folder then return nil end
   for _, pattern in ipairs {"%s%s.lua", "%s%s/init.lua"} do
     local file = pattern:format(folder, name:gsub("%.", "/"))
-    local uri = checks.uri(file)
+    local uri = uris.of_path(file)
     local found = self.documents[uri]
     local text = found and found.text or files.read(file, checks.MOST, "plain")
     if text then return document.new(uri, 0, text) end
@@ -297,7 +298,7 @@ methods["textDocument/inlayHint"] = function(self, params)
     end
   end
   if at.known ~= at.version then return list end
-  local path = checks.path(at.uri) or "untitled.lua"
+  local path = uris.path(at.uri) or "untitled.lua"
   for _, fact in ipairs(at.facts) do
     local n = (fact.line or 0) - 1
     local line, from = at:line(n)

@@ -233,7 +233,7 @@ local function plain(module)
   return function(opt, words)
     local result
     local code = protected(opt, function()
-      result = require(module).main(words)
+      result = require(module).main(words, opt)
     end)
     return code ~= 0 and code or result
   end

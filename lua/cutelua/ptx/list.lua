@@ -1,9 +1,11 @@
 --- `cutelua ptx FILE`: entries, parameters, shared memory, opcodes, and what
 -- is rejected.
 local cli = require "cutelua.program.cli"
+local collected = require "cutelua.program.collected"
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
+local errors = require "cutelua.text.errors"
 local launch = require "cutelua.ptx.launch"
 local map = require "cutelua.ptx.map"
 local report = require "cute.lang.report"
@@ -20,7 +22,10 @@ local SPEC = {
           help = "FILE.ptx, FILE.cu or NAME.json"},
   options = {
     {"--launch", "file", help = "for CUDA C: takes include, define and arch "
-      .. "from this LAUNCH file"}}}
+      .. "from this LAUNCH file"},
+    {"--format", "choice", choices = {"text", "json", "sarif"},
+     default = "text", help = "json and sarif print what the reader rejects as "
+      .. "findings"}}}
 
 local function say(fmt, ...) print(core.visible(fmt:format(...))) end
 
@@ -109,7 +114,7 @@ end
 
 -- Prints an entry's opcodes with their counts. Returns the number of opcodes
 -- that the translator rejects.
-local function show_opcodes(module, entry)
+local function show_opcodes(module, entry, collector)
   local codes = core.ptx_opcodes(module.module, entry.name)
   local names, total, rejected = {}, 0, 0
   for op, c in pairs(codes) do
@@ -124,7 +129,12 @@ local function show_opcodes(module, entry)
   say("  %s, %s", plural(total, "instruction"), plural(#names, "opcode"))
   for _, op in ipairs(names) do
     local c = codes[op]
-    if c.why then rejected = rejected + 1 end
+    if c.why then
+      rejected = rejected + 1
+      if collector then
+        collector:rejected(("'%s' is %s"):format(op, c.why), c.line)
+      end
+    end
     say("  %6d  %s%s", c.count, op,
         c.why and ("  REJECTED, line %d%s: %s"):format(c.line,
           c.place and (" (%s)"):format(c.place) or "", c.why) or "")
@@ -133,7 +143,7 @@ local function show_opcodes(module, entry)
 end
 
 -- Prints an entry; returns whether the simulator supports all of it.
-local function show(module, name)
+local function show(module, name, collector)
   local entry = core.ptx_entry(module.module, name)
   say("entry %s, line %d%s", entry.name, entry.line,
       module.file == "=ptx" and " of its PTX" or "")
@@ -144,28 +154,45 @@ local function show(module, name)
     say("  variable %s: %s of %s memory", v.name, plural(v.bytes, "byte"),
         v.constant and "constant" or "global")
   end
-  if show_opcodes(module, entry) > 0 then return false end
+  if show_opcodes(module, entry, collector) > 0 then return false end
   local why = trial(module.ptx or module, entry)
   if why then say("  REJECTED: %s", why) end
+  if why and collector then
+    collector:rejected(why, tonumber(why:match "^line (%d+)"))
+  end
   return not why
 end
 
---- Runs the words of `cutelua ptx ...`; returns the exit code.
----@param words string[]
----@return integer
-function list.main(words)
-  local opt = cli.parse(words, SPEC)
-  local path = opt.args[1]
-  local spec = opt.launch and launch.read(opt.launch) or {}
+-- Lists a file. Returns the exit code.
+local function run(path, launch_file, collector)
+  local spec = launch_file and launch.read(launch_file) or {}
   local module = launch.module(path, spec)
   local version, target = core.ptx_head(module.module)
   say("%s: PTX %d.%d for %s", path, version // 10, version % 10, target)
   local all = true
   for _, name in ipairs(module:entries()) do
-    all = show(module, name) and all
+    all = show(module, name, collector) and all
   end
   if #module:entries() == 0 then print "no entry" end
   return all and 0 or 1
+end
+
+--- Runs the words of `cutelua ptx ...`; returns the exit code.
+---@param words string[]
+---@param program table options of the program
+---@return integer
+function list.main(words, program)
+  local opt = cli.parse(words, SPEC)
+  local path = opt.args[1]
+  if opt.format == "text" then return run(path, opt.launch) end
+  return collected.run(program, opt.format, "ptx", {path}, 1, function()
+    local ok, result = xpcall(run, errors.capture, path, opt.launch,
+                              program.collector)
+    if ok then return result end
+    program.collector:failed(result)
+    report.tell(errors.format(result, {prefix = "cutelua: "}))
+    return 1
+  end)
 end
 
 return list

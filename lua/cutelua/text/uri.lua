@@ -1,4 +1,4 @@
---- Escapes in URIs.
+--- URIs: escapes, and paths of files.
 local uri = {}
 
 --- Returns a path with all bytes escaped that are neither unreserved characters
@@ -19,6 +19,20 @@ function uri.unescape(text)
   return (text:gsub("%%(%x%x)", function(x)
     return string.char(tonumber(x, 16))
   end))
+end
+
+--- Returns the URI of an absolute path.
+---@param path string
+---@return string
+function uri.of_path(path) return "file://" .. uri.escape(path) end
+
+--- Returns the path of a file URI; nil for other URIs.
+---@param text string
+---@return string?
+function uri.path(text)
+  local path = text:match "^file://[^/]*(/.*)$"
+  path = path and uri.unescape(path)
+  return path and not path:find "%z" and path or nil
 end
 
 return uri

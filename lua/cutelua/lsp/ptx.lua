@@ -1,0 +1,80 @@
+--- Documents with PTX, and LAUNCH files: which file belongs to which, and the
+-- request of a worker that reads or checks them.
+--
+-- The LAUNCH file of NAME.ptx is NAME.launch.json or NAME.json beside it; that
+-- of module.ptx is also LAUNCH.json, as libcutecapture names them.
+local calls = require "cutelua.mcp.calls"
+local files = require "cute.lang.files"
+local json = require "cutelua.text.json"
+local uris = require "cutelua.text.uri"
+
+local ptx = {}
+
+-- Returns the text of a file: that of its document, or of the file.
+local function text_of(session, path, most)
+  local doc = session.documents[uris.of_path(path)]
+  return doc and doc.text or files.read(path, most, "plain")
+end
+
+-- Reports whether a text is a LAUNCH file, not the metadata of Triton.
+local function is_launch(text)
+  local t = text and json.decode(text)
+  if type(t) ~= "table" then return false end
+  return t.args ~= nil or t.launches ~= nil or t.memory ~= nil
+end
+
+-- Returns the paths of PTX and of its LAUNCH file, of which a document has one;
+-- the second is nil if there is none. Returns nil for other documents.
+local function pair(session, path, text, most)
+  local base = path:match "^(.*)%.ptx$"
+  if base then
+    local folder = path:match "^.*/"
+    for _, name in ipairs {base .. ".launch.json", base .. ".json",
+        path:find "/module%.ptx$" and folder .. "LAUNCH.json" or nil} do
+      if is_launch(text_of(session, name, most)) then return path, name end
+    end
+    return path
+  end
+  local name = path:match "^(.*)%.launch%.json$" or path:match "^(.*)%.json$"
+  if not name then return nil end
+  if path:find "/LAUNCH%.json$" then name = path:gsub("[^/]*$", "module") end
+  -- A LAUNCH file with a mistake may be no JSON any more.
+  local known = path:find "%.launch%.json$" or path:find "/LAUNCH%.json$"
+  if not (known or is_launch(text)) then return nil end
+  local of = name .. ".ptx"
+  if text_of(session, of, most) then return of, path end
+end
+
+--- Reports whether a path can be that of PTX or of a LAUNCH file.
+---@param path string
+---@return boolean
+function ptx.takes(path)
+  return path:find "%.ptx$" ~= nil or path:find "%.json$" ~= nil
+end
+
+--- Returns how a document is checked: {words = of the file and its LAUNCH file,
+-- files = texts of a worker's request by path, folder = of these files, uris =
+-- by path, launches = true if there is a LAUNCH file}. Returns nil if it is
+-- neither PTX nor a LAUNCH file with PTX beside it.
+---@param session table
+---@param path string
+---@param text string
+---@param most integer the longest text that is read
+---@return table?
+function ptx.job(session, path, text, most)
+  local code, launch = pair(session, path, text, most)
+  if not code then return nil end
+  local job = {folder = "/tmp/cutelua-" .. calls.nonce(), words = {},
+               files = json.object {}, uris = {}, launches = launch ~= nil}
+  for i, one in ipairs {code, launch} do
+    local own = ("%s/%s"):format(job.folder, one:match "[^/]*$")
+    job.files[own] = one == path and text or text_of(session, one, most)
+    job.uris[own] = uris.of_path(one)
+    if i == 2 then job.words[2] = "--launch" end
+    job.words[#job.words + 1] = own
+  end
+  return job
+end
+
+return ptx
+-- SPDX-License-Identifier: MIT

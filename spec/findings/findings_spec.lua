@@ -137,7 +137,8 @@ describe("edits of findings", function()
       "deadlock/multicast_mask", "deadlock/arrivals_group_64",
       "mbarrier/every_thread_inits", "tensor-map/map_acquired_once",
       "race/tile_number", "async-in-flight/ring_wrong_dest_stage",
-      "warp-race/sum_lanes_write"} do
+      "warp-race/sum_lanes_write", "async-in-flight/letters_no_expect",
+      "async-in-flight/ring_wrong_full_stage", "deadlock/pipe_one_tile_more"} do
     it(("repair %s%s"):format(name, support.long(i, 3)), function()
       local text = support.read(("spec/faults/%s.lua"):format(name))
       assert.truthy(repaired(dir .. "/s.lua", (faults.version(text, false))))

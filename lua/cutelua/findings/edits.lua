@@ -4,7 +4,6 @@ local changes = require "cutelua.findings.changes"
 local pipelines = require "cutelua.findings.pipelines"
 local scopes = require "cutelua.text.scopes"
 local source = require "cute.lang.source"
-local tokens = require "cutelua.text.tokens"
 
 local edits = {}
 
@@ -48,22 +47,16 @@ local function counter(lines, n, indent)
   return "0"
 end
 
--- Reports whether a local of that name is visible at the beginning of line n.
-local function is_visible(lines, n, name)
-  local offset = 0
-  for k = 1, n - 1 do offset = offset + #lines[k] + 1 end
-  local list = tokens.of(table.concat(lines, "\n"))
-  return scopes.declaration(list, name, offset) ~= nil
-end
-
 -- Returns the operation on a ring of mbarriers `code`, in which n counts
 -- executions, as a statement at line n: with the script's name of the ring, or
 -- as a call of the pipeline to which the ring belongs; nil if the script has
 -- neither.
 local function at_ring(code, lane, lines, n, indent)
   local op, ring = code:match "([%w_]+)%(([%a_][%w_]*)"
-  if not is_visible(lines, n, ring) then
-    return pipelines.call(lines, n, ring, op)
+  if not scopes.is_visible(lines, n, ring) then
+    local call = pipelines.call(lines, n, ring, op)
+    local state = call and call:match "%(([%w_]+)"
+    return state and scopes.is_visible(lines, n, state) and call or nil
   end
   local count = counter(lines, n, indent)
   code = code:gsub(" %+ n %% 1%f[%D]", ""):gsub("n // 1%f[%D]", "n")

@@ -3,12 +3,15 @@
 -- execute, and comparisons, coordinates and stages that are often wrong.
 local changes = require "cutelua.findings.changes"
 local pipelines = require "cutelua.findings.pipelines"
+local scopes = require "cutelua.text.scopes"
 local source = require "cute.lang.source"
 
 local likely = {}
 
 -- The largest number of such edits of a finding.
 local MOST = 3
+-- The number of lines by which an unlikely edit counts as farther away.
+local UNLIKELY = 100
 
 -- Messages of faults that vanish if one thread executes the line.
 local ONE_THREAD = {"is initialized a second time", "two lanes of a warp write",
@@ -52,7 +55,7 @@ local function add_swaps(add, chunk, n, line)
       if a ~= b and (open == "{" or a == "_" or b == "_") then
         add(chunk, n, ("swap %s and %s"):format(a, b),
             changes.replacement(chunk, n, line, from + start - 1,
-                                from + stop - 2, b .. ", " .. a))
+                                from + stop - 2, b .. ", " .. a), UNLIKELY)
       end
       at = list:find(",", at + 1, true)
     end
@@ -82,6 +85,54 @@ local function add_stages(add, chunk, n, line, lines)
   end
 end
 
+-- How a line names an mbarrier: the name, and the text of its stage.
+local SLOTS = {"mbarrier_[%l_]+%(()([%a_][%w_.]*)([^,(){}]*)()[,)]",
+               "bar_ptr%s*=%s*()([%a_][%w_.]*)([^,(){}]*)()[,}]"}
+
+-- Adds the edits that give an mbarrier of a ring another stage: that of the
+-- nearest line with another one.
+local function add_slots(add, chunk, n, line, lines)
+  for _, form in ipairs(SLOTS) do
+    for from, ring, stage, to in line:gmatch(form) do
+      local near
+      for d = 0, changes.LONGEST do
+        for _, k in ipairs {n - d, n + d} do
+          for _, other in ipairs(SLOTS) do
+            for _, name, index in (lines[k] or ""):gmatch(other) do
+              near = near or name == ring and index ~= stage and name .. index
+            end
+          end
+        end
+      end
+      if near then
+        add(chunk, n, "use " .. near,
+            changes.replacement(chunk, n, line, from, to - 1, near))
+      end
+    end
+  end
+end
+
+-- Adds the edits that expect the bytes of copies where only an arrival is.
+local function add_bytes(add, chunk, n, line, _, r)
+  local ring, bytes = (r.message or ""):match
+    "mbarrier '([%w_]+)'.-expects %d+ of (%d+) bytes"
+  local from, slot, to = line:match "()mbarrier_arrive%(([^(){},]*)%)()"
+  if bytes and from and slot:match "^[%w_]*" == ring then
+    add(chunk, n, "expect the bytes of the copies",
+        changes.replacement(chunk, n, line, from, to - 1,
+          ("mbarrier_arrive_and_expect_tx(%s, %s)"):format(slot, bytes)))
+  end
+end
+
+-- Adds the edits that let a loop count one turn less or more.
+local function add_counts(add, chunk, n, line)
+  local from, to = line:match "%f[%w_]range%([^()]-()%s*[+-]%s*1()%)"
+  if from then
+    add(chunk, n, "count without" .. line:sub(from, to - 1),
+        changes.replacement(chunk, n, line, from, to - 1, ""))
+  end
+end
+
 -- Adds the fence that an error about warpgroup MMAs misses.
 local function add_fence(add, chunk, n, line, lines)
   local text = changes.indent(line) .. "cute.nvgpu.warpgroup.fence()"
@@ -93,11 +144,16 @@ end
 
 -- For each kind of fault or error: the functions that add edits of any line of
 -- the chunks, and of lines that the kernel executes. An error is in one line.
-local ANY = {["out-of-bounds"] = {add_strict}, uninitialised = {add_stages},
-             race = {add_stages}, ["warp-race"] = {add_stages},
-             ["async-in-flight"] = {add_stages},
+local ANY = {["out-of-bounds"] = {add_strict, add_counts},
+             uninitialised = {add_stages}, race = {add_stages},
+             ["warp-race"] = {add_stages}, ["exited-block"] = {add_counts},
+             ["async-in-flight"] = {add_stages, add_bytes},
+             deadlock = {add_bytes, add_counts}, mbarrier = {add_counts},
              ["wrong-results"] = {add_stages, add_strict}}
 local EXECUTED = {["out-of-bounds"] = {add_swaps},
+                  deadlock = {add_slots}, race = {add_slots},
+                  mbarrier = {add_slots}, uninitialised = {add_slots},
+                  ["async-in-flight"] = {add_slots},
                   ["wrong-results"] = {add_swaps},
                   ["shape-mismatch"] = {add_swaps},
                   ["bad-argument"] = {add_swaps}, ["in-flight"] = {add_fence}}
@@ -118,7 +174,9 @@ local function add_rounds(add, chunk, lines)
       or inner) .. o.code
     local n = changes.fitting(lines, text, first,
       math.min(first + (o.behind and changes.LONGEST or 0), #lines))
-    if n then
+    if n and scopes.is_visible(lines, n, o.code:match "^[%w_]+")
+      and scopes.is_visible(lines, n, o.code:match "%(([%w_]+)"
+                            or o.code:match "^[%w_]+") then
       add(chunk, o.line, "insert " .. o.code, changes.added(chunk, n, text))
     end
   end
@@ -134,17 +192,17 @@ local function has(list, change)
   end
 end
 
--- Returns a function add(chunk, line, description, change) that adds an edit to
--- a list, with its distance from the lines of a fault.
+-- Returns a function add(chunk, line, description, change, more) that adds an
+-- edit to a list, with its distance from the lines of a fault and `more`.
 local function adder(list, r, known)
-  return function(chunk, n, description, change)
+  return function(chunk, n, description, change, more)
     if not change or has(known, change) then return end
     local far = 1 << 20
     for _, p in ipairs {{r.file, r.line}, {r.file2, r.line2}} do
       if p[1] == chunk then far = math.min(far, math.abs(p[2] - n)) end
     end
-    list[#list + 1] = {far = far, nth = #list, edit = {unchecked = true,
-      description = description, changes = {change}}}
+    list[#list + 1] = {far = far + (more or 0), nth = #list,
+      edit = {unchecked = true, description = description, changes = {change}}}
   end
 end
 
@@ -177,7 +235,9 @@ function likely.edits(r, executed, known)
     local lines = chunk:find "^@" and changes.lines(chunk) or {}
     for n, line in ipairs(lines) do
       line = line:gsub("%-%-.*$", "")
-      for _, f in ipairs(ANY[r.kind] or {}) do f(add, chunk, n, line, lines) end
+      for _, f in ipairs(ANY[r.kind] or {}) do
+        f(add, chunk, n, line, lines, r)
+      end
       for _, f in ipairs(set[n] and EXECUTED[r.kind] or {}) do
         f(add, chunk, n, line, lines)
       end

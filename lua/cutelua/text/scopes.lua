@@ -1,4 +1,6 @@
 --- Finds the locals that are visible at a place of a Lua text.
+local tokens = require "cutelua.text.tokens"
+
 local scopes = {}
 
 local OPENS = {["do"] = true, ["then"] = true, ["repeat"] = true}
@@ -59,6 +61,18 @@ function scopes.declaration(list, name, offset)
   for k = #open, 1, -1 do
     if open[k][name] then return open[k][name] end
   end
+end
+
+--- Reports whether a local of that name is visible at the beginning of line n.
+---@param lines string[]
+---@param n integer
+---@param name string
+---@return boolean
+function scopes.is_visible(lines, n, name)
+  local offset = 0
+  for k = 1, n - 1 do offset = offset + #lines[k] + 1 end
+  local list = tokens.of(table.concat(lines, "\n"))
+  return scopes.declaration(list, name, offset) ~= nil
 end
 
 return scopes

@@ -49,6 +49,18 @@ function Driver:diagnostics(uri, version)
   end, ("diagnostics of version %s"):format(version))
 end
 
+--- Waits for code actions in a range of a document: repairs of a bug arrive
+-- after its diagnostics.
+---@param uri string
+---@param range table
+function Driver:actions(uri, range)
+  return self:wait_for(function()
+    local list = self:ask("textDocument/codeAction", {range = range,
+      context = {diagnostics = {}}, textDocument = {uri = uri}}).result
+    return list[1] and list
+  end, "code actions")
+end
+
 --- Waits until the facts of a check have arrived.
 function Driver:facts()
   self:wait_for(function()

@@ -61,9 +61,9 @@ describe("diagnostics", function()
                  ["end"] = {line = 14, character = 18}}, one.range)
     assert.equal(11, one.relatedInformation[1].location.range.start.line)
     assert.equal(URI, one.relatedInformation[1].location.uri)
-    local actions = d:ask("textDocument/codeAction", {context = {
-      diagnostics = list}, textDocument = {uri = URI},
-      range = one.range}).result
+    local actions = d:actions(URI, one.range)
+    -- The same diagnostics, now with repairs.
+    assert.same(list, d:diagnostics(URI, 1))
     assert.equal("quickfix", actions[1].kind)
     assert.is_true(actions[1].isPreferred)
     local mended = applied(RACE, actions[1].edit.changes[URI])
@@ -375,43 +375,47 @@ describe("diagnostics of PTX", function()
 
   local function uri(name) return ("file://%s/%s"):format(folder, name) end
 
-  local function told(name, version)
-    local list = {}
-    for i, one in ipairs(d:diagnostics(uri(name), version)) do
-      assert.is_nil(one.message:find "/tmp/cutelua")
-      list[i] = ("%d %s"):format(one.range.start.line, one.code)
-    end
-    return table.concat(list, ", ")
+  -- Waits for these diagnostics of a version of a document. Those of a bug come
+  -- twice: without and with repairs.
+  local function has(name, version, want)
+    local got
+    repeat
+      got = {}
+      for i, one in ipairs(d:diagnostics(uri(name), version)) do
+        assert.is_nil(one.message:find "/tmp/cutelua")
+        got[i] = ("%d %s"):format(one.range.start.line, one.code)
+      end
+    until table.concat(got, ", ") == want
   end
 
   it("come from the reader if there is no LAUNCH file", function()
     d:open(uri "alone.ptx", PTX)
-    assert.equal("", told("alone.ptx", 1))
+    has("alone.ptx", 1, "")
     d:change(uri "alone.ptx", 2, (PTX:gsub("mov.u32", "mov.u33")))
-    assert.equal("6 error/script/bad-ptx", told("alone.ptx", 2))
+    has("alone.ptx", 2, "6 error/script/bad-ptx")
     d:change(uri "alone.ptx", 3, (PTX:gsub("ret;", "ret")))
-    assert.equal("9 error/script/bad-ptx", told("alone.ptx", 3))
+    has("alone.ptx", 3, "9 error/script/bad-ptx")
   end)
 
   it("come from a check with the LAUNCH file, saved or not", function()
     d:open(uri "k.ptx", PTX)
-    assert.equal("7 memory/gmem/out-of-bounds", told("k.ptx", 1))
+    has("k.ptx", 1, "7 memory/gmem/out-of-bounds")
     d:change(uri "k.ptx", 2, (PTX:gsub("ret;", "rot;")))
-    assert.equal("8 error/script/bad-ptx", told("k.ptx", 2))
+    has("k.ptx", 2, "8 error/script/bad-ptx")
     d:change(uri "k.ptx", 3, PTX)
-    assert.equal("7 memory/gmem/out-of-bounds", told("k.ptx", 3))
+    has("k.ptx", 3, "7 memory/gmem/out-of-bounds")
     d:open(uri "k.json", (LAUNCH:gsub("4", "64")))
-    assert.equal("", told("k.json", 1))
-    assert.equal("", told("k.ptx", 3))
+    has("k.json", 1, "")
+    has("k.ptx", 3, "")
     d:change(uri "k.json", 2, (LAUNCH:gsub("shape", "shaep")))
-    assert.equal("0 error/script/unknown-name", told("k.json", 2))
+    has("k.json", 2, "0 error/script/unknown-name")
     d:change(uri "k.json", 3, LAUNCH)
-    assert.equal("0 memory/gmem/out-of-bounds", told("k.json", 3))
+    has("k.json", 3, "0 memory/gmem/out-of-bounds")
   end)
 
   it("leave out other files of JSON", function()
     d:open(uri "other.json", '{"a": 1}')
-    assert.equal("", told("other.json", 1))
+    has("other.json", 1, "")
   end)
 end)
 

@@ -334,8 +334,9 @@ end
 ---@param launch table
 ---@param opts? table {orders: integer, seconds: number, surgeon: boolean,
 -- mend: boolean, reference: function, tolerance: number, gpu: boolean, limit:
--- number}, mend: proposes a repair of a bug, as surgeon does; limit: the time
--- of core.clock at which it ends, before `seconds` are over
+-- number, early: function}, mend: proposes a repair of a bug, as surgeon does;
+-- early(v): is called with a bug's verdict before the search for a repair;
+-- limit: the time of core.clock at which it ends, before `seconds` are over
 ---@param arguments? table arguments of the reference
 ---@return table verdict
 function check.launch(program, launch, opts, arguments)
@@ -362,6 +363,7 @@ function check.launch(program, launch, opts, arguments)
                             bounds.limit)
     repair.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)
   elseif (opts.surgeon or opts.mend) and v.verdict == "bug" then
+    if opts.early then opts.early(v) end
     local judge = opts.reference and compare.judge(program, launch,
       {reference = opts.reference, tolerance = opts.tolerance,
        arguments = arguments})

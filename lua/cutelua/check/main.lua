@@ -286,10 +286,13 @@ function Session:wants(program, launch)
   return true
 end
 
--- Returns the options for check.launch: those of the command and the time at
--- which the check ends.
-function Session:bounds()
-  return setmetatable({limit = self.limit}, {__index = self.opt})
+-- Returns the options for check.launch: those of the command, the time at which
+-- the check ends, and the function that gets a bug before its repair is known.
+function Session:bounds(program, launch)
+  local found = self.opt.findings
+  return setmetatable({limit = self.limit, early = found and function(v)
+    found:early(v, program, launch)
+  end or nil}, {__index = self.opt})
 end
 
 function Session:watch(program, launch)
@@ -299,7 +302,8 @@ function Session:watch(program, launch)
   launch.strict = launch.strict or self.opt.strict
   local v
   if self.kept then v = self:replay(program, launch)
-  else v = check.launch(program, launch, self:bounds()) end
+  else v = check.launch(program, launch, self:bounds(program, launch))
+  end
   if not v then return end
   v.launch, self.checked, self.found = self.nth, self.checked + 1, v.found
   self:tell(v)

@@ -212,6 +212,18 @@ function Collector:verdict(v, program, launch, replay)
   end
 end
 
+--- Gives the findings of a bug to findings.early, if it is set, before a repair
+-- is known.
+---@param v table of cutelua.check
+---@param program table
+---@param launch table
+function Collector:early(v, program, launch)
+  if not findings.early then return end
+  local list = table.move(self.list, 1, #self.list, 1, {})
+  record.add_verdict(list, v, program, launch.sm)
+  findings.early(list)
+end
+
 --- Adds the verdict on a lesson's results.
 ---@param o table of cutelua.check.main
 function Collector:verified(o)

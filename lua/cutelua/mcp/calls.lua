@@ -4,10 +4,11 @@
 --
 -- A call is {request = of the worker, seconds =, grace = seconds beyond them in
 -- which the command ends by itself, output = bytes, done = function of an
--- outcome, progress = function of a sentence?}. An outcome is {code =, record
--- =, reads = {list =, opaque =} of cutelua.mcp.reads if the request asks for
--- it, text = the command's output, cut = true if output was left out, failed =
--- a sentence if the worker did not end by itself, late = true if its time was
+-- outcome, progress = function of a sentence?, early = function of a record with
+-- the findings of a bug whose repair is not known yet?}. An outcome is {code =,
+-- record =, reads = {list =, opaque =} of cutelua.mcp.reads if the request asks
+-- for it, text = the command's output, cut = true if output was left out, failed
+-- = a sentence if the worker did not end by itself, late = true if its time was
 -- over}.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
@@ -89,6 +90,8 @@ local function take_frame(call, frame)
   if frame.kind == "record" then call.record = frame.record
   elseif frame.kind == "reads" then call.reads = frame
   elseif frame.kind == "exit" then call.code = frame.code
+  elseif frame.kind == "early" then
+    if call.early then call.early(frame.record) end
   elseif call.progress then call.progress(frame.message) end
 end
 

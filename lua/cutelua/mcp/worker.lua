@@ -55,6 +55,9 @@ function worker.main()
     io.stdout:flush()
     frame(request.nonce, {kind = "record", record = found})
   end
+  function findings.early(list)
+    frame(request.nonce, {kind = "early", record = {findings = list}})
+  end
   local last = -math.huge
   function findings.launched(text)
     local now = core.clock()

@@ -246,7 +246,8 @@ local function start(session, doc)
     doc.job = ptx.job(session, path, doc.text, MOST)
     doc.steps = doc.job and doc.job.launches and STEPS.launch or STEPS.ptx
   end
-  if doc.job or not other and #doc.text <= MOST and names.is_script(doc.text) then
+  if doc.job
+    or not other and #doc.text <= MOST and names.is_script(doc.text) then
     return run(session, doc, 1)
   end
   doc.found, doc.facts, doc.checked, doc.env = {}, {}, doc.version, nil

@@ -4,12 +4,12 @@
 --
 -- A call is {request = of the worker, seconds =, grace = seconds beyond them in
 -- which the command ends by itself, output = bytes, done = function of an
--- outcome, progress = function of a sentence?, early = function of a record with
--- the findings of a bug whose repair is not known yet?}. An outcome is {code =,
--- record =, reads = {list =, opaque =} of cutelua.mcp.reads if the request asks
--- for it, text = the command's output, cut = true if output was left out, failed
--- = a sentence if the worker did not end by itself, late = true if its time was
--- over}.
+-- outcome, progress = function of a sentence?, early = function of a record
+-- with the findings of a bug whose repair is not known yet?}. An outcome is
+-- {code =, record =, reads = {list =, opaque =} of cutelua.mcp.reads if the
+-- request asks for it, text = the command's output, cut = true if output was
+-- left out, failed = a sentence if the worker did not end by itself, late =
+-- true if its time was over}.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local sys = require "cute.sys"

@@ -93,6 +93,16 @@ print(v.verdict, v.reason)]]
     end
   end)
 
+  it("accepts a candidate that makes its kernels in each call", function()
+    local text = support.read(folder .. "/axpy/solution.lua")
+    local from = text:find "local axpy"
+    local to = text:find "return function"
+    local out, err, code = task("judge", folder .. "/axpy",
+      candidate(text:sub(1, from - 1) .. support.change(text:sub(to), "(a)\n",
+        1, "(a)\n" .. text:sub(from, to - 1))), "--no-gpu")
+    assert.equal(0, code, err .. out)
+  end)
+
   it("never overwrites a folder", function()
     local _, err, code = task("new", folder .. "/axpy")
     assert.equal(3, code)
@@ -134,6 +144,18 @@ return {entry = "axpy", grid = (N + 127) // 128, block = 128,
   end)
 end)
 
+-- The beginning of a candidate with a kernel that copies.
+local HOST = [[
+local cute = require "cute"
+local copy = cute.kernel("copy", function(x, s, y, n, z)
+  local i = cute.arch.block_idx() * 128 + cute.arch.thread_idx()
+  cute.when(i:lt(n), function()
+    if z then y[i] = 2 * x[i] + z[i] + (s - x[0]) else y[i] = x[i] + s end
+  end)
+end)
+return function(a)
+]]
+
 -- Candidates that fail, and what the referee says about each.
 local BAD = {
   {"while true do end", "the call was stopped: its limit is 2 s", "2"},
@@ -143,6 +165,11 @@ local BAD = {
   {"return function(a) return 1 end", "must write its results to Y"},
   {"return function(a) a.Y[0] = 1 end", "the host wrote Y"},
   {"return function(a) end", "launched no kernel"},
+  {HOST .. "local t = {} for i = 1, a.N do t[i] = 2 * a.X(i - 1) + a.Y0(i - 1) "
+   .. "end copy(cute.tensor(t, cute.f32), 0.0, a.Y, a.N):launch {grid = "
+   .. "(a.N + 127) // 128, block = 128} end", "depends on more than the sizes"},
+  {HOST .. "copy(a.X, a.X(0), a.Y, a.N, a.Y0):launch {grid = (a.N + 127) // "
+   .. "128, block = 128} end", "depends on more than the sizes"},
   {"x = ", "candidate.lua:1:"},
   {"error {}", ""},
   {"local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e6) .. i end",

@@ -17,16 +17,17 @@ bounded.U = {f64 = 2.0 ^ -53, f32 = 2.0 ^ -24, tf32 = 2.0 ^ -11,
   f16 = 2.0 ^ -11, bf16 = 2.0 ^ -8, e4m3 = 2.0 ^ -4, e5m2 = 2.0 ^ -3}
 
 -- Half the distance of subnormal numbers, the error of results that underflow.
-local TINY = {f64 = 2.0 ^ -1075, f32 = 2.0 ^ -150, f16 = 2.0 ^ -25,
-  bf16 = 2.0 ^ -134, e4m3 = 2.0 ^ -10, e5m2 = 2.0 ^ -17}
+local TINY = {f64 = 2.0 ^ -1075, f32 = 2.0 ^ -150, tf32 = 2.0 ^ -137,
+  f16 = 2.0 ^ -25, bf16 = 2.0 ^ -134, e4m3 = 2.0 ^ -10, e5m2 = 2.0 ^ -17}
 
 -- Unit roundoffs that a library function of CUDA may be wrong by: its functions
 -- have at most 4 units in the last place, which are 8 u.
 local FUNCTION = 8
 
 -- The unit roundoff of the candidate's arithmetic, and the error that the
--- reference itself makes.
+-- reference itself makes. Results below `least` have an error of `tiny`.
 local u, own = bounded.U.f32, bounded.U.f64
+local least, tiny = 2.0 ^ -126, TINY.f32
 -- The least unit roundoff of all types, if it is set. Errors then are expected
 -- errors instead of bounds: rounding errors count as independent and random, so
 -- that their squares add up (Higham and Mary, A New Approach to Probabilistic
@@ -56,7 +57,12 @@ local function parts(x)
   return x, x % 1 ~= 0 and u * math.abs(x) or 0.0
 end
 
-local function rounded(v, e) return new(v, join(e, (u + own) * math.abs(v))) end
+-- Returns a result with the error of its rounding, `by` times its magnitude.
+local function rounded(v, e, by)
+  local size = math.abs(v)
+  if size < least and v ~= 0 then e = e + tiny end
+  return new(v, join(e, (by or 1) * (u + own) * size))
+end
 
 function Number.__add(a, b)
   local av, ae = parts(a)
@@ -79,9 +85,9 @@ end
 function Number.__div(a, b)
   local av, ae = parts(a)
   local bv, be = parts(b)
-  local v, least = av / bv, math.abs(bv) - be
-  if least <= 0 then return new(v, math.huge) end
-  return rounded(v, join(ae, math.abs(v) * be) / least)
+  local v, divisor = av / bv, math.abs(bv) - be
+  if divisor <= 0 then return new(v, math.huge) end
+  return rounded(v, join(ae, math.abs(v) * be) / divisor)
 end
 
 function Number.__unm(a) return new(-a.v, a.e) end
@@ -172,7 +178,7 @@ local function apply(f, slope)
     local v = f(xv)
     local most = xe > 0 and math.max(math.abs(slope(xv - xe)),
       math.abs(slope(xv + xe)), math.abs(slope(xv))) or 0
-    return new(v, join(xe * most, FUNCTION * (u + own) * math.abs(v)))
+    return rounded(v, xe * most, FUNCTION)
   end
 end
 
@@ -205,8 +211,7 @@ bounded.cos = apply(math.cos, function() return 1 end)
 function bounded.exp(x)
   local xv, xe = parts(x)
   local v = math.exp(xv)
-  return new(v, join(v * (math.exp(xe) - 1),
-    (FUNCTION + 2 * math.abs(xv)) * (u + own) * v))
+  return rounded(v, v * (math.exp(xe) - 1), FUNCTION + 2 * math.abs(xv))
 end
 
 --- Returns x with the error of a conversion to a type.
@@ -227,8 +232,9 @@ end
 function bounded.with(dtype, lowest, f)
   coarsest = lowest and bounded.U[lowest]
   u = math.max(bounded.U[dtype], coarsest or 0)
+  tiny, least = TINY[dtype], TINY[dtype] / bounded.U[dtype]
   local ok, result = xpcall(f, function(message) return message end)
-  u, coarsest = bounded.U.f32, nil
+  u, coarsest, tiny, least = bounded.U.f32, nil, TINY.f32, 2.0 ^ -126
   if not ok then error(result, 0) end
   return result
 end

@@ -18,7 +18,8 @@ Log.__index = Log
 ---@return table
 function launches.new()
   return setmetatable({calls = {}, early = 0, current = nil, args = {},
-    own = {}, last = {}, host = {}, dead = {}, changed = {}}, Log)
+    own = {}, last = {}, host = {}, text = {},
+    dead = {}, changed = {}}, Log)
 end
 
 --- Ends the part before the first call.
@@ -79,7 +80,8 @@ end
 function Log:before(program, launch)
   if not self.is_loaded then self.early = self.early + 1 end
   local call = self.current
-  local words = {tostring(program.fn), table.concat(launch.grid, ","),
+  self.text[program] = self.text[program] or program.ir
+  local words = {self.text[program], table.concat(launch.grid, ","),
                  table.concat(launch.block, ",")}
   local note = {program = program, args = {}}
   for i, v in ipairs(launch.args) do

@@ -93,6 +93,18 @@ print(v.verdict, v.reason)]]
     end
   end)
 
+  it("times the candidate and its rival on a card #gpu", function()
+    local out, err, code = task("judge", folder .. "/axpy", "--format", "json")
+    assert.equal(0, code, err .. out)
+    local v = dkjson.decode(out)
+    schema.check(v, FORM)
+    local s = v.speed
+    assert.equal("gpu", s.by)
+    assert.is_true(s.seconds > 0 and s.hot > 0 and s.hot <= 2 * s.seconds)
+    assert.is_true(s.rival.cold < 2 * s.seconds)
+    assert.is_true(s.seconds < 2 * s.rival.cold)
+  end)
+
   it("accepts a candidate that makes its kernels in each call", function()
     local text = support.read(folder .. "/axpy/solution.lua")
     local from = text:find "local axpy"
@@ -114,6 +126,11 @@ print(v.verdict, v.reason)]]
       changed("i:lt(n)", "i:le(n)"))
     assert.equal(1, code)
     assert.matches("candidate.lua:8: .*memory/gmem/out%-of%-bounds", out)
+    local v = dkjson.decode((task("run", folder .. "/axpy", "--format", "json",
+      folder .. "/candidate.lua")))
+    schema.check(v, FORM)
+    assert.same({8, "i:le(n)"}, {v.findings[1].places[1].line,
+      v.findings[1].places[1].text:match "i:le%(n%)"})
   end)
 
   it("reports the first wrong element with its bound", function()
@@ -198,6 +215,7 @@ local TASKS = {
   {"held = {N = {1", "held = {N = {9000", "held.N = {least, most}"},
   {"return {", "return 1, {", "where a table is needed"},
   {"return {", "return", "task.lua:"},
+  {"2 * a.X(i) + a.Y0(i)", "i", "expects the same outputs for both seeds"},
 }
 
 describe("cutelua task says in one sentence", function()

@@ -364,19 +364,21 @@ function Task:held_back(secret, count)
 end
 
 --- Returns the seconds that the launch of the speed sizes takes at least on a
--- card: the tensors pass through memory once, and the operations run at the
--- card's rate of f32 multiply-adds or, with units = "tensor", of 16-bit ones on
--- tensor cores.
+-- card: inputs are read from memory once, and outputs are written as far as L2
+-- cannot hold them. The operations run at the card's rate of f32 multiply-adds
+-- or, with units = "tensor", of 16-bit ones on tensor cores.
 ---@param s table sizes
 ---@param card table of cutelua.profile.cards
 ---@return number
 function Task:limit(s, card)
-  local bytes = 0
+  local read, written = 0, 0
   for _, arg in ipairs(self.args) do
     local _, n = folder.shape(arg, s)
-    bytes = bytes + n * core.buffer(arg[2], 1).nbytes
+    local size = n * core.buffer(arg[2], 1).nbytes
+    if arg[4] then written = written + size else read = read + size end
   end
-  if self.bytes then bytes = self.bytes(s) end
+  local bytes = self.bytes and self.bytes(s)
+    or read + math.max(written - card.l2_bytes, 0)
   local flops = self.flops and self.flops(s) or 0
   local unit = self.units == "tensor" and 4 * card.wgmma or 128
   local rate = 2 * unit * card.sms * card.clock

@@ -198,8 +198,13 @@ local function run_case(task, candidate, case, opts)
   local c = {case = case, calls = {}, failed = o.failed,
     facts = record and record.evidence or NOTHING,
     findings = record and record.findings or {},
+    open = case.check and record and record.not_checked or {},
     verdict = record and record.verdict}
   compare_calls(task, c, inputs, expected)
+  if case.check and not c.varies then
+    core.fail("bad-argument", ("the task %s expects the same outputs for both "
+      .. "seeds at %s"):format(task.name, case.name))
+  end
   c.ok = not (c.failed or c.wrong or c.unsteady or c.verdict == "bug"
     or c.verdict == "error")
   return c
@@ -256,6 +261,11 @@ local function decide(v, cases)
                  mask = c.case.mask, error = c.error or 0, reason = reason(c)}
     v.cases[#v.cases + 1] = one
     v.reason = v.reason or one.reason
+    for _, o in ipairs(c.verdict == "incomplete" and c.open or {}) do
+      if o.what ~= "sizes" then
+        v.not_checked[#v.not_checked + 1] = {what = o.what, text = o.text}
+      end
+    end
     if not v.findings[1] then
       for i, f in ipairs(c.findings) do v.findings[i] = f end
     end
@@ -341,8 +351,8 @@ end
 ---------------------------------------------------------------------------
 
 --- Judges a candidate. Returns {task =, candidate =, verdict = "accepted" or
--- "rejected", cheat =, reason =, cases =, findings =, speed =, score =, secret
--- =}.
+-- "rejected", cheat =, reason =, cases =, findings =, not_checked =, speed =,
+-- score =, secret =}.
 ---@param task table of cutelua.task.folder
 ---@param candidate table {name =, text =, launch = text?}
 ---@param opts table {secret: integer, seconds: number, memory: integer, card:
@@ -352,7 +362,7 @@ end
 ---@return table
 function referee.judge(task, candidate, opts)
   local v = {task = task.name, candidate = candidate.name, cases = {},
-             findings = {}}
+             findings = {}, not_checked = {}}
   local cases, ok = {}, true
   local function run(list)
     for i, case in ipairs(list) do

@@ -35,6 +35,7 @@ function verdict.text(v)
         c.mask and ", mask " .. c.mask or "", c.reason
         or ("ok, largest error %.2f of the bound"):format(c.error))
   end
+  for _, o in ipairs(v.not_checked) do add("not covered: %s", o.text) end
   if v.speed then add("%s", speed_text(v.speed, v.score)) end
   if v.secret then add("secret %s", v.secret) end
   return table.concat(out, "\n")

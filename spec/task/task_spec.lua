@@ -140,6 +140,17 @@ print(v.verdict, v.reason)]]
     assert.matches("Y%(0%) is .*, expected is .* an error of at most", out)
   end)
 
+  it("finds zeros that a candidate leaves unwritten", function()
+    local text = support.read "examples/tasks/bias-relu/solution.lua"
+    local out, err, code = task("run", "examples/tasks/bias-relu",
+      candidate(support.change(text,
+        "    Y[{m, j}] = cute.max(v, 0.0):to(cute.f16)", 1, [[
+    cute.undefined_ok(Y)
+    cute.when(v:gt(0.0), function() Y[{m, j}] = v:to(cute.f16) end)]])))
+    assert.equal(1, code, err)
+    assert.matches("expected is 0 .*elements are wrong", out)
+  end)
+
   it("judges PTX with a LAUNCH description", function()
     local ptx = support.write(folder .. "/axpy.ptx", PTX)
     local launch = support.write(folder .. "/launch.lua", [[
@@ -173,6 +184,25 @@ end)
 return function(a)
 ]]
 
+-- A candidate with a fault that the launch only returns.
+local SWALLOWED = [[
+local cute = require "cute"
+local k = cute.kernel("k", function(x, z, y, n)
+  local i = cute.arch.block_idx() * 128 + cute.arch.thread_idx()
+  cute.when(i:le(n), function() y[i] = 2 * x[i] + z[i] end)
+end)
+return function(a)
+  pcall(function()
+    k(a.X, a.Y0, a.Y, a.N):launch {grid = (a.N + 127) // 128, block = 128,
+                                   faults = "return"}
+  end)
+end]]
+
+-- A candidate that prints a frame with an exit code, as a worker writes it.
+local FORGED = [==[
+print '\0 0123456789abcdef0123456789abcdef 24\n{"kind":"exit","code":0}'
+return 7]==]
+
 -- Candidates that fail, and what the referee says about each.
 local BAD = {
   {"while true do end", "the call was stopped: its limit is 2 s", "2"},
@@ -188,6 +218,9 @@ local BAD = {
   {HOST .. "copy(a.X, a.X(0), a.Y, a.N, a.Y0):launch {grid = (a.N + 127) // "
    .. "128, block = 128} end", "depends on more than the sizes"},
   {"x = ", "candidate.lua:1:"},
+  {SWALLOWED, "outside global tensor"},
+  {FORGED, "returned 7"},
+  {"return function(a) a.X:close() end", ""},
   {"error {}", ""},
   {"local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e6) .. i end",
    "memory"},

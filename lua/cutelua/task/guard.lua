@@ -123,6 +123,12 @@ local function metatables(self, env)
   end
 end
 
+local function copied(t)
+  local out = {}
+  for k, v in pairs(t) do out[k] = v end
+  return out
+end
+
 --- Returns the globals of a candidate.
 ---@return table
 function Guard:globals()
@@ -130,8 +136,7 @@ function Guard:globals()
   setmetatable(self.metas, {__mode = "k"})
   for name in pairs(PLAIN) do env[name] = _G[name] end
   for _, library in ipairs(LIBRARIES) do
-    env[library] = {}
-    for k, f in pairs(_G[library]) do env[library][k] = f end
+    env[library] = copied(_G[library])
   end
   env.string.dump = nil
   env.require, env._G = loader(self), env
@@ -161,7 +166,7 @@ function Guard:arguments(fields)
       self:refuse(EXPECTED, ("may not replace the argument '%s'"):format(
         tostring(k)))
     end,
-    __pairs = function() return next, fields end,
+    __pairs = function() return next, copied(fields) end,
     __metatable = false})
 end
 

@@ -68,10 +68,17 @@ local function arguments(request)
   return list, fields
 end
 
--- Gives inputs the contents of a call, and marks outputs as unwritten.
-local function fill(list, call)
+-- A byte whose repetition no result of a float or integer type is likely to be.
+local ODD = "\x5b"
+
+-- Gives inputs the contents of a call. Outputs become undefined or, if `odd`,
+-- get a pattern that shows elements that a candidate leaves unwritten, also if
+-- it declared them as undefined_ok.
+local function fill(list, call, odd)
   for _, a in ipairs(list) do
-    if a.out then
+    if a.out and odd then
+      a.buffer:set_bytes(ODD:rep(a.size))
+    elseif a.out then
       a.buffer:copy(core.buffer(a.dtype, a.count))
     else
       local text = call.inputs[a.name]
@@ -153,8 +160,9 @@ local function run_calls(request, env, watch, log, result)
   local list, fields = arguments(request)
   log:watch(list)
   for i, call in ipairs(request.calls) do
-    fill(list, call)
-    log:start(i > 1 and i == #request.calls)
+    local last = i > 1 and i == #request.calls
+    fill(list, call, last)
+    log:start(last)
     result.seed = call.seed
     local x = run(watch:arguments(fields))
     if x ~= nil then reject_result(x, list) end

@@ -57,13 +57,18 @@ local function changed(from, to)
     from, 1, to))
 end
 
-describe("cutelua task", function()
+-- Makes a folder with a new task, and removes it after the tests.
+local function with_task()
   setup(function()
     folder = support.folder()
     local _, err, code = task("new", folder .. "/axpy")
     assert.equal(0, code, err)
   end)
   teardown(function() support.remove(folder) end)
+end
+
+describe("cutelua task", function()
+  with_task()
 
   it("accepts the solution that `new` writes", function()
     local out, err, code = task("judge", folder .. "/axpy", "--no-gpu",
@@ -104,6 +109,10 @@ print(v.verdict, v.reason)]]
     assert.is_true(s.rival.cold < 2 * s.seconds)
     assert.is_true(s.seconds < 2 * s.rival.cold)
   end)
+end)
+
+describe("cutelua task", function()
+  with_task()
 
   it("accepts a candidate that makes its kernels in each call", function()
     local text = support.read(folder .. "/axpy/solution.lua")
@@ -138,6 +147,13 @@ print(v.verdict, v.reason)]]
       changed("2 * x", "3 * x"))
     assert.equal(1, code)
     assert.matches("Y%(0%) is .*, expected is .* an error of at most", out)
+  end)
+
+  it("accepts functions of cute whose names resemble hidden ones", function()
+    local out, err, code = task("run", folder .. "/axpy",
+      changed("y[i] = 2 * x[i]", "arch.clock() "
+        .. "y[i] = 2 * arch.load(x.iterator + i)"))
+    assert.equal(0, code, err .. out)
   end)
 
   it("finds zeros that a candidate leaves unwritten", function()
@@ -252,11 +268,7 @@ local TASKS = {
 }
 
 describe("cutelua task says in one sentence", function()
-  setup(function()
-    folder = support.folder()
-    task("new", folder .. "/axpy")
-  end)
-  teardown(function() support.remove(folder) end)
+  with_task()
 
   it("that a signal ended the candidate", function()
     local out = support.exec {"sh", "-c", ("ulimit -t 1; exec '%s' task judge "

@@ -17,16 +17,16 @@ local EXPECTED = "writing the expected buffer"
 local GLOBALS = {os = PATCH, io = HELD, debug = HELD, package = HELD,
   dofile = HELD, loadfile = HELD, load = HELD, arg = HELD}
 
--- The cheat that each hidden function of cute serves.
+-- The cheat that each hidden function or module of cute serves.
 local FIELDS = {}
 for cheat, names in pairs {
   [STREAM] = "stream external_stream with_stream event graph",
-  [PATCH] = "gpu clock testing",
-  [COPY] = "gemm_reference gemm_check reference",
-  [HELD] = "npy npz safetensors gguf load save map_file from_dlpack python "
-    .. "triton dsl core sys embedding jit",
+  [PATCH] = "gpu testing",
+  [COPY] = "gemm_reference gemm_check ops.reference",
+  [HELD] = "npy npz safetensors gguf from_dlpack python triton dsl bundle core "
+    .. "sys embedding jit lang",
 } do
-  for name in names:gmatch "%S+" do FIELDS[name] = cheat end
+  for name in names:gmatch "%S+" do FIELDS["cute." .. name] = cheat end
 end
 
 -- Names of Lua that a candidate sees.
@@ -72,13 +72,12 @@ local function view(self, module, name)
   if known then return known end
   local out = setmetatable({}, {
     __index = function(_, k)
-      if FIELDS[k] then
-        self:refuse(FIELDS[k], ("may not use %s.%s"):format(name, k))
+      local whole = name .. "." .. tostring(k)
+      if FIELDS[whole] then
+        self:refuse(FIELDS[whole], "may not use " .. whole)
       end
       local v = module[k]
-      if is_module(v) and next(v) ~= nil and type(k) == "string" then
-        return view(self, v, name .. "." .. k)
-      end
+      if is_module(v) and next(v) ~= nil then return view(self, v, whole) end
       return v
     end,
     __newindex = function(_, k)
@@ -92,8 +91,7 @@ end
 -- Modules that a candidate may load.
 local function may_load(name)
   return name == "cute" or name:find "^kernels%."
-    or name:find "^cute%.[%a_]+$" and not FIELDS[name:match "%.(.*)$"]
-    and name ~= "cute.lang"
+    or name:find "^cute%.[%a_]+$" and not FIELDS[name]
 end
 
 local function loader(self)

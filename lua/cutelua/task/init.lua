@@ -97,7 +97,8 @@ local function judge(opt, command)
   local v = referee.judge(t, c, {secret = secret_of(opt.secret),
     seconds = opt.seconds, memory = opt.memory << 20, card = opt.card,
     held = command == "judge" and opt.held or 0,
-    device = not opt.no_gpu and gpu.available() and "gpu" or nil,
+    device = not opt.no_gpu and gpu.available() and core.nvrtc_version()
+      and "gpu" or nil,
     rival = rival and folder.text(rival)})
   local code = v.verdict == "accepted" and 0 or 1
   if opt.format == "json" then

@@ -274,7 +274,7 @@ describe("cutelua task says in one sentence", function()
     local out = support.exec {"sh", "-c", ("ulimit -t 1; exec '%s' task judge "
       .. "'%s/axpy' '%s' --no-gpu"):format(support.program, folder,
       candidate "while true do end")}
-    assert.matches("reason: the process of this call ended by signal %d+", out)
+    assert.matches("reason: its process ended by signal %d+", out)
   end)
 
   for i, row in ipairs(BAD) do

@@ -79,9 +79,29 @@ local function check_sizes(t)
     end
   end
   for name, range in pairs(t.held or {}) do
+    if not t.sizes[1][name] then
+      wrong("draws the size held.%s, which `sizes` lacks", tostring(name))
+    end
     if type(range) ~= "table" or not (is_size(range[1]) and is_size(range[2])
         and range[1] <= range[2]) then
       wrong("needs held.%s = {least, most}, not %s", name, core.show(range))
+    end
+  end
+end
+
+-- The types of optional fields.
+local TYPES = {held = "table", fits = "function", seeds = "table",
+  speed = "table", flops = "function", bytes = "function", target = "number"}
+
+local function check_types(t)
+  for name, want in pairs(TYPES) do
+    if t[name] ~= nil and type(t[name]) ~= want then
+      wrong("needs a %s as field %s, not %s", want, name, core.show(t[name]))
+    end
+  end
+  for i = 1, 2 do
+    if math.type(t.seeds[i]) ~= "integer" then
+      wrong("needs two integers as seeds, not %s", core.show(t.seeds[i]))
     end
   end
 end
@@ -105,12 +125,13 @@ local function check(t, path)
   local known = {}
   for i, arg in ipairs(t.args) do check_arg(t, i, arg, known) end
   if not t.out[1] then wrong "has no output: no argument is marked \"out\"" end
+  t.seeds = t.seeds or {1, 2}
+  check_types(t)
   check_sizes(t)
   t.compute = t.compute or "f32"
   if not bounded.U[t.compute] then
     wrong("computes in %s, which is no float type", core.show(t.compute))
   end
-  t.seeds = t.seeds or {1, 2}
   if t.units ~= nil and t.units ~= "tensor" then
     wrong("has units = %s, where only \"tensor\" is known", core.show(t.units))
   end

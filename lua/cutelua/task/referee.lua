@@ -307,7 +307,7 @@ local function measured(v, task, candidate, opts)
   if not times then return end
   v.speed.seconds, v.speed.hot = times.cold, times.hot
   v.speed.rival = times.rival
-  if times.kept then
+  if times.differ then
     v.verdict, v.cheat = "rejected", "kept results"
     v.reason = "the outputs of a later launch on the GPU differ"
   end
@@ -323,6 +323,9 @@ local function on_device(task, candidate, case, opts)
   local o = ask(request, opts.seconds)
   local why = o.failed or o.record.verdict == "error" and failure(o.record)
   if why then return why end
+  if o.record.evidence.times.differ then
+    return "two launches with the same inputs differ"
+  end
   local got = {}
   for name, text in pairs(o.record.evidence.outputs[1]) do
     got[name] = unhex(text)

@@ -41,20 +41,26 @@ local function seconds(result)
   return {cold = result.cold.median / 1e3, hot = result.hot.median / 1e3}
 end
 
---- Runs a candidate. Returns the bytes of the outputs by name and, with
--- `timed`, times in seconds {cold =, hot =, rival = {cold =, hot =}?, kept = do
--- outputs of a launch after the measurement differ}.
+--- Runs a candidate. Returns the bytes of the outputs by name, and {differ = do
+-- the outputs of the last launch differ}. With `timed`, the table also has
+-- times in seconds: {cold =, hot =, rival = {cold =, hot =}?}.
 ---@param candidate fun(a: table)
 ---@param watch table of cutelua.task.guard
 ---@param fields table arguments and sizes by name
 ---@param list table[] arguments in order
 ---@param o table {device: string, timed: boolean, rival: fun(a: table)?}
 ---@return table<string, string> outputs
----@return table? times
+---@return table times
 function timing.run(candidate, watch, fields, list, o)
   local graph, own = graph_of(candidate, watch, fields, list, o.device)
   local outputs = launched(graph, own, fields, list)
-  if not o.timed then return outputs end
+  local function differ()
+    for name, bytes in pairs(launched(graph, own, fields, list)) do
+      if bytes ~= outputs[name] then return true end
+    end
+    return false
+  end
+  if not o.timed then return outputs, {differ = differ()} end
   local contestants = {{name = "candidate", launch = graph}}
   if o.rival then
     contestants[2] = {name = "rival",
@@ -63,9 +69,7 @@ function timing.run(candidate, watch, fields, list, o)
   local found = assert(gpu.bench(contestants, {progress = false}))
   local times = seconds(found[1])
   times.rival = found[2] and seconds(found[2])
-  for name, bytes in pairs(launched(graph, own, fields, list)) do
-    times.kept = times.kept or bytes ~= outputs[name]
-  end
+  times.differ = differ()
   return outputs, times
 end
 

@@ -325,7 +325,7 @@ install: all install-library $(BUILD)/cutelua.1
 	  install -D -m 644 $$f $(SHARE)/doc/cutelua/$$f; done
 	set -e; for f in scripts/*.lua $(LUA_SRC) ci/* editors/vscode/*; do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/$$f; done
-	set -e; for f in examples/*.md examples/*/*; do \
+	set -e; for f in $$(find examples -type f); do \
 	  install -D -m 644 $$f $(SHARE)/doc/cutelua/$$f; done
 	set -e; for f in $(WEB_FILES); do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/web/$${f##*/}; done

@@ -303,7 +303,12 @@ function Task:expected(case, inputs, lowest)
         found[arg[1]] = {value = value, bound = bound}
       end
     end, errors.capture)
-    if not ok then failed = errors.told(why).message end
+    local told = not ok and errors.told(why)
+    if told then
+      local at = told.kind == "lua" and told.line
+        and ("%s:%d: "):format(told.file, told.line) or ""
+      failed = at .. told.message
+    end
     return found
   end)
   if failed then

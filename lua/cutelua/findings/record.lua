@@ -180,14 +180,16 @@ local function wrong_result(c, kernel, nth)
 end
 
 -- Returns the lines that a program executes, as a set for each chunk.
-local function executed_by(program)
+local function executed_by(program, sm)
   local all = {}
-  for _, s in ipairs(core.sim_sites(program.fn)) do
-    if s.file then
-      all[s.file] = all[s.file] or {}
-      all[s.file][s.line] = true
-    end
+  local function add(chunk, line)
+    if not chunk then return end
+    all[chunk] = all[chunk] or {}
+    all[chunk][line] = true
   end
+  for _, s in ipairs(core.sim_sites(program.fn)) do add(s.file, s.line) end
+  local ok, _, places = pcall(program.fn.emit, program.fn, sm or 80)
+  for _, at in pairs(ok and places or {}) do add(at[1], at[2]) end
   return all
 end
 
@@ -213,7 +215,7 @@ function record.add_verdict(list, v, program, sm, replay)
     end
   end
   if list[first] then
-    local executed = executed_by(program)
+    local executed = executed_by(program, sm)
     local known = v.mend and edits.of(v.mend, executed) or {}
     list[first].edits = v.fault and likely.edits(v.fault, executed, known)
       or known

@@ -706,8 +706,8 @@ static int blocks_of(const Fn *fn) {
 // This was tested on an H200.
 static bool wants_clusters(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
-    uint8_t op = ir_get(fn, r)->op;
-    if (op == OP_STASYNC || op == OP_BULKSEND) return true;
+    Op op = (Op)ir_get(fn, r)->op;
+    if (op_effect(op) & EF_LATER && operand_has(op, ROLE_RANK)) return true;
   }
   return false;
 }

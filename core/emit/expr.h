@@ -123,7 +123,8 @@ void bulk_map_at(Emit *e, Ref r);  // writes a TMAPAT as a statement
 // ---- mbar.c ----
 // whether i is an operation on an mbarrier, or st.async
 static inline bool mbar_is(const Ins *i) {
-  return op_flag_kind((Op)i->op) == FLAGS_MBAR || i->op == OP_STASYNC;
+  return op_flag_kind((Op)i->op) == FLAGS_MBAR ||
+         op_class((Op)i->op) == CLASS_SEND;
 }
 void mbar_note(Emit *e, const Ins *i);  // for *_note, see ptx_note
 void mbar_reserve(Emit *e);

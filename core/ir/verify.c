@@ -82,6 +82,7 @@ static void check_run(Check *c, const Operand *o) {
 
 static void check_operand(Check *c, const Operand *o) {
   if (!o->ref && o->optional) return;
+  if (o->role == ROLE_RANK) same(c, type_of(c, o->ref), DT_I32);
   switch ((OperandKind)o->kind) {
     case OPERAND_VALUE: type_of(c, o->ref); break;
     case OPERAND_PRED: same(c, type_of(c, o->ref), DT_BOOL); break;
@@ -164,12 +165,13 @@ static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
   if (i->op == OP_MBARTOKEN) same(c, (DType)i->type, DT_U64);
 }
 
-// Checks the operands of st.async: a CTA's rank, and values of one type that
-// add up to imm bits.
-static void check_stasync(Check *c, const Ins *i, const Types *t) {
-  same(c, t->value[0], DT_I32);
-  for (int k = 1; k < t->n; k++) same(c, t->value[k], t->value[1]);
-  if (i->imm != (t->n - 1) * dtype_bits(t->value[1]))
+// Checks the values that an operation moves: they have one type, and add up to
+// imm bits.
+static void check_moved(Check *c, const Ins *i) {
+  Ref v[OPERANDS];
+  int n = operand_refs(c->fn, i, ROLE_VALUE, v);
+  for (int k = 1; k < n; k++) same(c, type_of(c, v[k]), type_of(c, v[0]));
+  if (n && i->imm != n * dtype_bits(type_of(c, v[0])))
     bad(c, "other bits than those of its values");
 }
 
@@ -250,8 +252,7 @@ void check_fn(Ctx *cx, const Fn *fn) {
     if (i->op == OP_ST || i->op == OP_ATOMIC || i->op == OP_PUT)
       check_value(&c, i);
     if (op_flag_kind((Op)i->op) == FLAGS_MBAR) check_mbarrier(&c, i, &t);
-    if (i->op == OP_STASYNC) check_stasync(&c, i, &t);
-    if (i->op == OP_DSMEM) same(&c, t.value[0], DT_I32);
+    if (op_rows[i->op].imm == IMM_BITS) check_moved(&c, i);
     if (i->op == OP_PTR) same(&c, t.value[0], DT_I64);
     check_together(&c, i);
     check_region(&c, i);

@@ -4,7 +4,7 @@
 // stop that no thread can end; the first wait of a producer for an empty stage,
 // whose parity is wrong; a phase with a wrong arrival count; a stop of
 // producers; a stop of consumers.
-#include "sim/bulk.h"
+#include "ir/operands.h"
 #include "sim/barrier.h"
 #include "sim/mbar.h"
 #include "watch/warp_roles.h"
@@ -99,7 +99,12 @@ static bool is_op(const SimIns *i, const void *ud) {
   return i->op == *(const Op *)ud;
 }
 
-typedef struct Bring { const SimMbar *b; int64_t at; bool own; } Bring;
+typedef struct Bring {
+  const SimProg *p;
+  const SimMbar *b;
+  int64_t at;
+  bool own;
+} Bring;
 
 // Reports whether the mbarrier d->at may be in memory object m.
 static bool is_there(const Bring *d, const SimMem *m) {
@@ -107,13 +112,19 @@ static bool is_there(const Bring *d, const SimMem *m) {
          d->at < (int64_t)m->base + m->bytes;
 }
 
+// Reports whether i is an asynchronous copy that may complete bytes of the
+// mbarrier.
 static bool brings_bytes(const SimIns *i, const Bring *d) {
+  const Fn *fn = d->p->fn;
+  const Ins *own = ir_get(fn, i->ref);
+  Ref bar = operand_ref(fn, own, ROLE_BAR);
+  if (!(op_effect((Op)i->op) & EF_LATER) || own->op != i->op || !bar)
+    return false;
   // a multicast may complete bytes in any CTA of the cluster
   if (i->op == OP_TMALOAD && !d->own) return true;
-  if (i->op == OP_STASYNC)
-    return is_there(d, ((const SimSend *)i->x)->bar.mem);
-  return op_class((Op)i->op) == CLASS_BULKLOAD &&
-         is_there(d, ((const SimBulk *)i->x)->bar.mem);
+  SimMem m = *d->p->mem[bar];
+  if (operand_ref(fn, own, ROLE_RANK)) m.rank = 1;  // another CTA's memory
+  return is_there(d, &m);
 }
 
 static bool brings(const SimIns *i, const void *ud) {
@@ -127,7 +138,8 @@ static bool brings(const SimIns *i, const void *ud) {
 
 static bool could_bring(const SimWarp *u, const SimMbar *b) {
   int64_t size = u->cluster->prog->smem_bytes;
-  Bring d = {.b = b, .at = b->at % size, .own = b->at / size == u->home / size};
+  Bring d = {.p = u->cluster->prog, .b = b, .at = b->at % size,
+             .own = b->at / size == u->home / size};
   return warp_roles_ahead(u, brings, &d);
 }
 

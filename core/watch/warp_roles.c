@@ -95,13 +95,14 @@ bool warp_roles_apart(const SimProg *p, uint32_t src, uint32_t src2) {
   return path_of(p, src, &a) && path_of(p, src2, &b) && parted(p, &a, &b);
 }
 
-static const SimMem *filled_by(const SimIns *i, bool *copy) {
-  *copy = i->op != OP_ST && i->op != OP_COPY;
-  if (i->op == OP_TMALOAD || i->op == OP_BULKLOAD)
-    return ((const SimBulk *)i->x)->shared.mem;
-  if (i->op == OP_STASYNC) return ((const SimSend *)i->x)->dst.mem;
-  if (i->op == OP_ST) return ((const SimSide *)i->x)->mem;
-  return i->op == OP_COPY ? ((const SimCopy *)i->x)->dst.mem : NULL;
+// Returns the memory object that i fills, or NULL. Sets *copy to whether an
+// mbarrier counts the bytes.
+static const SimMem *filled_by(const SimProg *p, const SimIns *i, bool *copy) {
+  const Ins *own = ir_get(p->fn, i->ref);
+  Ref dst = operand_ref(p->fn, own, ROLE_DST);
+  *copy = op_effect((Op)i->op) & EF_LATER && operand_has((Op)i->op, ROLE_BAR);
+  bool store = i->op == OP_ST || i->op == OP_COPY;
+  return dst && own->op == i->op && (*copy || store) ? p->mem[dst] : NULL;
 }
 
 uint32_t warp_roles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
@@ -110,7 +111,7 @@ uint32_t warp_roles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
   bool known = path_of(p, src, &own);
   for (uint32_t k = 0; k < p->nins; known = known && step(p, k, &at), k++) {
     bool copy;
-    const SimMem *to = filled_by(&p->ins[k], &copy);
+    const SimMem *to = filled_by(p, &p->ins[k], &copy);
     if (!to || to->index != m->index) continue;
     if (!copy && !(known && parted(p, &at, &own))) continue;
     *lack = copy ? LACK_WAIT : LACK_ROLES;

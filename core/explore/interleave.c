@@ -321,7 +321,7 @@ static void run_warp(SimTurns *t, SimWarp *w, Reason why) {
 }
 
 static void run_agent(SimTurns *t, SimCluster *c, size_t k) {
-  const SimAsync *a = c->async[k];
+  const SimAsync *a = c->agents.p[k];
   uint32_t n = t->n;
   Turn *u = new_turn(t);
   if (!u) return;
@@ -344,14 +344,14 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
   return NULL;
 }
 
-// Returns the index in c->async of the asynchronous operation with this number
+// Returns the index in agents.p of the asynchronous operation with this number
 // among those of w that complete on an mbarrier. Returns -1 if there is none,
 // or if other operations must complete before it.
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
-  for (size_t k = 0; k < c->nasync; k++)
-    if (c->async[k]->w == w && c->async[k]->by == BY_MBAR &&
-        c->async[k]->number == number)
+  for (size_t k = 0; k < c->agents.n; k++)
+    if (c->agents.p[k]->w == w && c->agents.p[k]->by == BY_MBAR &&
+        c->agents.p[k]->number == number)
       return simasync_first(c, k) == k ? (int64_t)k : -1;
   return -1;
 }
@@ -383,9 +383,9 @@ static bool run_wanted(SimTurns *t, SimCluster **c, int n) {
 static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   SimCluster *its = NULL;
   for (int k = 0; k < n; k++)
-    for (size_t j = 0; j < c[k]->nasync; j++) {
-      const SimAsync *a = c[k]->async[j];
-      if (a->by != BY_MBAR || (its && its->async[*at]->began < a->began))
+    for (size_t j = 0; j < c[k]->agents.n; j++) {
+      const SimAsync *a = c[k]->agents.p[j];
+      if (a->by != BY_MBAR || (its && its->agents.p[*at]->began < a->began))
         continue;
       its = c[k];
       *at = j;

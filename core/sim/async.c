@@ -16,20 +16,20 @@
 // ---- operations in flight ----
 
 static void drop(SimCluster *c, size_t k) {
-  SimAsync *a = c->async[k];
-  c->async[k] = c->async[--c->nasync];
-  c->landing -= a->by == BY_MBAR;
+  SimAsync *a = c->agents.p[k];
+  c->agents.p[k] = c->agents.p[--c->agents.n];
+  c->agents.landing -= a->by == BY_MBAR;
   base_free(a->span);
   base_free(a);
 }
 
 void simasync_reset(SimCluster *c) {
-  while (c->nasync) drop(c, c->nasync - 1);
+  while (c->agents.n) drop(c, c->agents.n - 1);
 }
 
 void simasync_free(SimCluster *c) {
   simasync_reset(c);
-  base_free(c->async);
+  base_free(c->agents.p);
 }
 
 static void *no_memory(SimCluster *c) {
@@ -40,12 +40,12 @@ static void *no_memory(SimCluster *c) {
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                          SimRun *run, size_t data) {
   SimCluster *c = w->cluster;
-  if (c->nasync == c->maxasync) {
-    size_t cap = c->maxasync ? c->maxasync * 2 : 32;
-    SimAsync **p = base_realloc(c->async, cap * sizeof *p);
+  if (c->agents.n == c->agents.max) {
+    size_t cap = c->agents.max ? c->agents.max * 2 : 32;
+    SimAsync **p = base_realloc(c->agents.p, cap * sizeof *p);
     if (!p) return no_memory(c);
-    c->async = p;
-    c->maxasync = cap;
+    c->agents.p = p;
+    c->agents.max = cap;
   }
   const SimProg *p = c->prog;
   SimAsync *a;
@@ -58,13 +58,13 @@ SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                   .run = run, .data = a + 1, .open = true,
                   .actor = p->nall + w->id};
   if (by != BY_MBAR) {
-    a->epoch = ++w->issued;
+    a->epoch = ++w->agents.issued;
   } else {
     a->turns = (uint32_t *)(void *)((char *)a + head);
     c->hooks->give_turns(w, 1u << lane, a->turns);
   }
-  c->async[c->nasync++] = a;
-  c->landing += by == BY_MBAR;
+  c->agents.p[c->agents.n++] = a;
+  c->agents.landing += by == BY_MBAR;
   if (c->log && by == BY_MBAR) a->tape = c->log->agent(w);
   if (c->steps && by == BY_MBAR) c->steps->started(a);
   return a;
@@ -133,8 +133,8 @@ void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
 }
 
 const SimAsync *simasync_to(const SimCluster *c, uint32_t addr) {
-  for (size_t k = 0; k < c->nasync; k++) {
-    const SimAsync *a = c->async[k];
+  for (size_t k = 0; k < c->agents.n; k++) {
+    const SimAsync *a = c->agents.p[k];
     for (size_t s = 0; s < a->nspan; s++)
       if (addr - a->span[s].addr < a->span[s].bytes) return a;
   }
@@ -157,7 +157,7 @@ static void settle(SimAsync *a, int actor, uint32_t epoch) {
 }
 
 void simasync_land(SimCluster *c, size_t k) {
-  SimAsync *a = c->async[k];
+  SimAsync *a = c->agents.p[k];
   SimMbar *b = a->mbar;
   fetch(a);
   a->run(a, ASYNC_DELIVER);
@@ -170,7 +170,7 @@ void simasync_land(SimCluster *c, size_t k) {
     c->log->land(a->w, a->tape, &b->past[OPEN].gate,
                  (int)(b->at / c->prog->smem_bytes), bytes);
   drop(c, k);
-  c->vain = 0;
+  c->calm.vain = 0;
   c->moved++;
   c->changed++;
   simmbar_complete(c, b, bytes);
@@ -180,16 +180,16 @@ void simasync_land(SimCluster *c, size_t k) {
 static bool awaited(const SimCluster *c, const SimAsync *a) {
   for (int k = 0; k < c->prog->nall; k++)
     if ((c->warp[k].state == SW_MBAR || c->warp[k].polling) &&
-        &c->mbar[c->warp[k].mbar] == a->mbar)
+        &c->mbars.p[c->warp[k].mbar] == a->mbar)
       return true;
   return false;
 }
 
 size_t simasync_first(const SimCluster *c, size_t k) {
-  const SimAsync *a = c->async[k];
-  for (size_t j = 0; a->turn && j < c->nasync; j++) {
-    const SimAsync *o = c->async[j];
-    if (o->w == a->w && o->turn && o->turn < c->async[k]->turn) k = j;
+  const SimAsync *a = c->agents.p[k];
+  for (size_t j = 0; a->turn && j < c->agents.n; j++) {
+    const SimAsync *o = c->agents.p[j];
+    if (o->w == a->w && o->turn && o->turn < c->agents.p[k]->turn) k = j;
   }
   return k;
 }
@@ -199,8 +199,8 @@ size_t simasync_first(const SimCluster *c, size_t k) {
 // operation.
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
-  for (size_t k = 0; k < c->nasync; k++) {
-    const SimAsync *a = c->async[k];
+  for (size_t k = 0; k < c->agents.n; k++) {
+    const SimAsync *a = c->agents.p[k];
     if (a->by != BY_MBAR || (wanted && !awaited(c, a))) continue;
     if (base_random(&c->rng) % ++n == 0) pick = k;
   }
@@ -209,26 +209,26 @@ static bool land_any(SimCluster *c, bool wanted) {
 }
 
 void simasync_chance(SimCluster *c) {
-  if (c->landing && base_random(&c->rng) % 16 == 0) land_any(c, false);
+  if (c->agents.landing && base_random(&c->rng) % 16 == 0) land_any(c, false);
 }
 
 bool simasync_press(SimCluster *c) {
-  return c->landing && (land_any(c, true) || land_any(c, false));
+  return c->agents.landing && (land_any(c, true) || land_any(c, false));
 }
 
 // ---- groups ----
 
 void simasync_commit(SimWarp *w, SimBy by) {
   SimCluster *c = w->cluster;
-  for (size_t k = 0; k < c->nasync; k++) {
-    SimAsync *a = c->async[k];
+  for (size_t k = 0; k < c->agents.n; k++) {
+    SimAsync *a = c->agents.p[k];
     bool mapped = by == BY_BULK && a->mapped;
     if (a->w != w || !(a->by == by || mapped) || !a->open) continue;
     if (!(w->active >> a->lane & 1)) continue;
     a->open = false;
-    a->group = w->groups[by][a->lane];
+    a->group = w->agents.groups[by][a->lane];
   }
-  for (int l = 0; l < LANES; l++) w->groups[by][l] += w->active >> l & 1;
+  for (int l = 0; l < LANES; l++) w->agents.groups[by][l] += w->active >> l & 1;
 }
 
 // Makes the load `a` read its tensor map now, because the thread that started
@@ -241,11 +241,11 @@ static void drain(SimAsync *a) {
 
 void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
   SimCluster *c = w->cluster;
-  for (size_t k = 0; k < c->nasync;) {
-    SimAsync *a = c->async[k];
+  for (size_t k = 0; k < c->agents.n;) {
+    SimAsync *a = c->agents.p[k];
     int l = a->lane;
     bool mine = a->w == w && !a->open && w->active >> l & 1 &&
-                a->group + (uint64_t)pending < w->groups[by][l];
+                a->group + (uint64_t)pending < w->agents.groups[by][l];
     if (mine && by == BY_BULK && a->mapped) drain(a);
     if (!mine || a->by != by) {
       k++;
@@ -285,8 +285,8 @@ static void tell_held(SimAsync *a) {
 }
 
 void simasync_end(SimCluster *c) {
-  while (c->nasync) {
-    SimAsync *a = c->async[0];
+  while (c->agents.n) {
+    SimAsync *a = c->agents.p[0];
     bool held = a->by == BY_MBAR ? a->nspan > 0 || is_far(a)
                                  : a->by == BY_BULK && !a->fetched;
     if (held && !c->stop)

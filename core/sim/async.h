@@ -65,8 +65,8 @@ struct SimAsync {
 // Starts an operation by one lane of warp w at instruction i, with `data`
 // zeroed bytes at a->data. Returns NULL if memory is exhausted. With BY_MBAR,
 // the operation completes a->bytes at a->mbar, which the caller sets next. With
-// BY_BULK, the operation completes with its group, in epoch `w->issued` of the
-// warp's agent.
+// BY_BULK, the operation completes with its group, in epoch `agents.issued` of
+// the warp's agent.
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                          SimRun *run, size_t data);
 // Declare that the operation reads or writes `bytes` bytes of the cluster's

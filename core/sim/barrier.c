@@ -118,7 +118,7 @@ static void cluster_fault(SimWarp *w, const SimIns *i, SimMisuse how) {
 
 uint32_t simbarrier_missing(const SimWarp *w) {
   if (w->state == SW_DONE) return 0;
-  return w->valid & ~w->gone & ~w->came;
+  return w->valid & ~w->gone & ~w->round.came;
 }
 
 // Completes the round of the cluster barrier if all threads arrived or exited.
@@ -126,63 +126,64 @@ static void look(SimCluster *c) {
   const SimProg *p = c->prog;
   for (int k = 0; k < p->nall; k++)
     if (simbarrier_missing(&c->warp[k])) return;
-  SimPast was = c->done;
-  c->done = c->open;
-  c->open = was;
-  c->hooks->forget(c, &c->open);
+  SimPast was = c->round.done;
+  c->round.done = c->round.open;
+  c->round.open = was;
+  c->hooks->forget(c, &c->round.open);
   if (c->steps) c->steps->meet(c);
-  simmbar_share(c, ++c->met);
+  simmbar_share(c, ++c->round.met);
   c->moved++;
-  c->meets = false;
-  c->vain = 0;
+  c->round.meets = false;
+  c->calm.vain = 0;
   for (int k = 0; k < p->nall; k++) {
     SimWarp *w = &c->warp[k];
-    w->passed |= w->came;
-    w->came = 0;
+    w->round.passed |= w->round.came;
+    w->round.came = 0;
     if (w->state == SW_CLUSTER) w->state = SW_RUN;
   }
 }
 
 void simbarrier_exited(SimCluster *c) {
-  if (c->meets) look(c);
+  if (c->round.meets) look(c);
 }
 
 void simbarrier_meet(SimWarp *w, const SimIns *i) {
   SimCluster *c = w->cluster;
-  if ((w->came | w->passed) & w->active) {
+  if ((w->round.came | w->round.passed) & w->active) {
     cluster_fault(w, i, BAR_TWICE_CLUSTER);
     return;
   }
-  w->came |= w->active;
+  w->round.came |= w->active;
   if (i->flags & CLF_RELAXED) {
-    w->cluster->hooks->give(w, w->active, &c->open, GIVE_FENCED);
-    c->hooks->give_turns(w, w->active, simmbar_turns(c->prog, c->open.vc));
+    w->cluster->hooks->give(w, w->active, &c->round.open, GIVE_FENCED);
+    c->hooks->give_turns(w, w->active,
+                         simmbar_turns(c->prog, c->round.open.vc));
   } else {
-    w->cluster->hooks->give(w, w->active, &c->open, GIVE_ALL);
+    w->cluster->hooks->give(w, w->active, &c->round.open, GIVE_ALL);
   }
   if (c->steps) c->steps->give(w, CAUSE_OPEN);
-  c->meets = true;
+  c->round.meets = true;
   w->src = i->src;
-  if (c->log) c->log->give(w, &c->open.gate, false);
+  if (c->log) c->log->give(w, &c->round.open.gate, false);
   look(c);
 }
 
 bool simbarrier_wait(SimWarp *w, const SimIns *i) {
   SimCluster *c = w->cluster;
-  if (w->active & ~(w->came | w->passed)) {
+  if (w->active & ~(w->round.came | w->round.passed)) {
     cluster_fault(w, i, BAR_UNCAME_CLUSTER);
     return true;
   }
-  if (w->active & w->came) {
+  if (w->active & w->round.came) {
     w->state = SW_CLUSTER;
     w->src = i->src;
     return false;
   }
-  w->cluster->hooks->take(w, w->active, &c->done);
-  if (c->log) c->log->need(w, c->done.gate);
+  w->cluster->hooks->take(w, w->active, &c->round.done);
+  if (c->log) c->log->need(w, c->round.done.gate);
   if (c->steps) c->steps->take(w, CAUSE_DONE);
-  w->passed &= ~w->active;
-  w->met = c->met;
+  w->round.passed &= ~w->active;
+  w->round.met = c->round.met;
   return true;
 }
 
@@ -213,11 +214,12 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
   SimFault *f = simreport_fault(w, SIM_REGISTERS, 0, i->src, src2, -1, 0);
   if (!f) return;
   f->registers.how = how;
-  f->registers.had = w->registers;
+  f->registers.had = w->regs.n;
   f->registers.wanted = (int)i->imm;
   f->registers.warp = w->in;
   f->registers.other = other ? other->in : -1;
-  f->registers.theirs = other && other->allot.i ? (int)other->allot.i->imm : 0;
+  const SimIns *theirs = other ? other->regs.allot.i : NULL;
+  f->registers.theirs = theirs ? (int)theirs->imm : 0;
 }
 
 // Checks the warps of w's warpgroup before setmaxnreg i: all must execute i,
@@ -225,18 +227,20 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
 // returns false.
 static bool comes_along(SimWarp *w, const SimIns *i) {
   SimWarp *first = w - w->in % 4;
-  w->allot.n++;
-  w->allot.i = i;
-  w->allot.clk = w->clk;
+  w->regs.allot.n++;
+  w->regs.allot.i = i;
+  w->regs.allot.clk = w->clk;
   int l = __builtin_ctz(w->active), n = w->cluster->prog->nwarp - first->in;
   for (const SimWarp *u = first; u < first + (n < 4 ? n : 4); u++) {
-    const SimIns *last = u->allot.i;
+    const SimIns *last = u->regs.allot.i;
     SimAllotment how = ALLOT_COUNT;
-    if (u->allot.n == w->allot.n && last != i)
+    if (u->regs.allot.n == w->regs.allot.n && last != i)
       how = ALLOT_DIFFERS;
-    else if (u != w && u->allot.n < w->allot.n && w->allot.n > 1 &&
-             (u->allot.n + 1 < w->allot.n ||
-              !w->cluster->hooks->before(w, l, u->id, u->valid, u->allot.clk)))
+    else if (u != w && u->regs.allot.n < w->regs.allot.n &&
+             w->regs.allot.n > 1 &&
+             (u->regs.allot.n + 1 < w->regs.allot.n ||
+              !w->cluster->hooks->before(w, l, u->id, u->valid,
+                                         u->regs.allot.clk)))
       how = ALLOT_APART;
     if (how == ALLOT_COUNT) continue;
     misallot(w, i, last && last->src != i->src ? last->src : 0, how, u);
@@ -251,23 +255,23 @@ bool simbarrier_registers(SimWarp *w, const SimIns *i) {
   bool more = i->flags & RGF_INC;
   // A setmaxnreg for the number that the warp has needs no synchronization:
   // Triton executes the same setmaxnreg.dec twice in a row.
-  if (n == w->registers) return true;
-  if (!w->wanted && !comes_along(w, i)) return true;
+  if (n == w->regs.n) return true;
+  if (!w->regs.wanted && !comes_along(w, i)) return true;
   // Without .maxnreg, ptxas may choose fewer registers at the start than fit.
   bool chosen = w->cluster->prog->fn->registers < 0;
-  if (more ? n < w->registers && !chosen : n > w->registers) {
+  if (more ? n < w->regs.n && !chosen : n > w->regs.n) {
     misallot(w, i, 0, ALLOT_COUNT, NULL);
     return true;
   }
   w->src = i->src;
-  w->wanted = n;
-  if (n - w->registers > *pool) {
+  w->regs.wanted = n;
+  if (n - w->regs.n > *pool) {
     w->state = SW_REGISTERS;
     return false;
   }
-  *pool -= n - w->registers;
-  w->registers = n;
-  w->wanted = 0;
+  *pool -= n - w->regs.n;
+  w->regs.n = n;
+  w->regs.wanted = 0;
   SimWarp *all = w - w->in;
   for (int k = 0; k < w->cluster->prog->nwarp; k++)
     if (all[k].state == SW_REGISTERS) all[k].state = SW_RUN;
@@ -282,8 +286,8 @@ void simbarrier_allotments(SimCluster *c) {
     const SimWarp *u = w - w->in % 4;
     int n = c->prog->nwarp - u->in;
     for (const SimWarp *end = u + (n < 4 ? n : 4); u < end; u++) {
-      if (w->state != SW_DONE || u->allot.n <= w->allot.n) continue;
-      misallot(w, u->allot.i, 0, ALLOT_LACKS, u);
+      if (w->state != SW_DONE || u->regs.allot.n <= w->regs.allot.n) continue;
+      misallot(w, u->regs.allot.i, 0, ALLOT_LACKS, u);
       break;
     }
   }

@@ -167,7 +167,7 @@ static void combine(const Copy *k, uint8_t *p, const uint8_t *x, int64_t n) {
 static void write_global(SimAsync *a, Copy *k) {
   const SimBulk *b = k->b;
   const SimMem *m = k->m.tensor;
-  pthread_mutex_t *lock = a->w->cluster->lock;
+  pthread_mutex_t *lock = a->w->cluster->host.lock;
   bool reduces = b->flags & BKF_REDUCES;
   if (reduces) pthread_mutex_lock(lock);
   for (int64_t r = 0; r < runs_of(k); r++) {
@@ -332,7 +332,7 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   const SimMem *m = k->m.tensor;
   SimStat *s = &w->cluster->out->stat[i->stat];
   int64_t bytes = 0;
-  if (k->b->boxes && w->wraps && i->wraps) check_coordinates(w, i, l, k);
+  if (k->b->boxes && w->wraps.some && i->wraps) check_coordinates(w, i, l, k);
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
     if (!run.n) continue;

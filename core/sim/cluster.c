@@ -78,28 +78,28 @@ static void init_warp(SimCluster *c, int id) {
   w->state = SW_RUN;
   w->pc = w->depth = w->src = w->line = w->gone = 0;
   w->valid = threads >= LANES ? FULL : (1u << threads) - 1;
-  w->active = w->here = w->valid;
+  w->active = w->split.here = w->valid;
   simlanes_reset(w);
-  w->waits = w->tries = 0;
+  w->split.waits = w->split.tries = 0;
   w->poll = (SimPoll){0};
   w->clk = 1;
   w->mbar = -1;
   w->count = 0;
-  w->tainted = w->wraps = false;
-  w->quotient.mem = NULL;
-  memset(w->wrapped, 0, p->nwrap * sizeof *w->wrapped);
+  w->taints.some = w->wraps.some = false;
+  w->taints.quotient.mem = NULL;
+  memset(w->wraps.lanes, 0, p->nwrap * sizeof *w->wraps.lanes);
   w->text.n = 0;
-  w->first = w->end = 0;
-  w->batches = 0;
-  w->issued = w->teamwork = 0;
-  w->met = w->came = w->passed = 0;
+  w->copies.first = w->copies.end = 0;
+  w->copies.count = 0;
+  w->agents.issued = w->agents.teamwork = 0;
+  w->round.met = w->round.came = w->round.passed = 0;
   w->refused = w->polling = w->vain = false;
   w->ring = 0;
-  w->registers = p->registers;
-  w->wanted = 0;
-  memset(&w->allot, 0, sizeof w->allot);
-  memset(w->groups, 0, sizeof w->groups);
-  memset(w->committed, 0, sizeof w->committed);
+  w->regs.n = p->registers;
+  w->regs.wanted = 0;
+  memset(&w->regs.allot, 0, sizeof w->regs.allot);
+  memset(w->agents.groups, 0, sizeof w->agents.groups);
+  memset(w->copies.committed, 0, sizeof w->copies.committed);
   init_values(w);
 }
 
@@ -125,8 +125,8 @@ bool simcluster_init(SimCluster *c) {
   uint32_t *vc = c->clocks;
   for (size_t k = 0; k < bars; k++, vc += n)
     c->cta[k / MAX_BARS].bar[k % MAX_BARS].past.vc = vc;
-  c->open.vc = vc;
-  c->done.vc = vc + n;
+  c->round.open.vc = vc;
+  c->round.done.vc = vc + n;
   return true;
 }
 
@@ -134,8 +134,8 @@ void simcluster_free(SimCluster *c) {
   for (int k = 0; c->cta && k < c->prog->ncta; k++)
     for (int id = 0; id < MAX_BARS; id++)
       base_free(c->cta[k].bar[id].past.row);
-  base_free(c->open.row);
-  base_free(c->done.row);
+  base_free(c->round.open.row);
+  base_free(c->round.done.row);
   base_free(c->cta);
   base_free(c->clocks);
 }
@@ -146,11 +146,11 @@ void simcluster_free(SimCluster *c) {
 // time without success.
 static bool in_vain(SimCluster *c) {
   enum { MANY = 10000 };
-  if (c->vain < MANY) return false;
-  c->vain = 0;
+  if (c->calm.vain < MANY) return false;
+  c->calm.vain = 0;
   for (int k = 0; k < c->prog->nall; k++)
     if (c->warp[k].state == SW_RUN && !c->warp[k].polling) return false;
-  return !c->landing;
+  return !c->agents.landing;
 }
 
 // Returns a random warp that can run, or NULL.
@@ -191,34 +191,34 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   simasync_reset(c);
   simmaps_reset(c);
   simwgmma_reset(c);
-  c->stop = c->meets = false;
-  c->mmas = c->vain = 0;
-  c->met = 0;
+  c->stop = c->round.meets = false;
+  c->mmas = c->calm.vain = 0;
+  c->round.met = 0;
   c->index = (uint32_t)index;
-  c->hopeless = false;
-  c->moved = c->changed = c->still = c->since = c->quiet = 0;
-  c->asleep = UINT64_MAX;  // this cluster is not waiting for others
+  c->sleep.hopeless = false;
+  c->moved = c->changed = c->calm.still = c->calm.since = c->calm.quiet = 0;
+  c->sleep.since = UINT64_MAX;  // this cluster is not waiting for others
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
-  c->hooks->forget(c, &c->open);
-  c->hooks->forget(c, &c->done);
+  c->hooks->forget(c, &c->round.open);
+  c->hooks->forget(c, &c->round.done);
 }
 
 // Reports whether all runnable warps poll memory that no warp of this cluster
 // will change. Sets *others if other clusters may still change that memory.
 static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
-  c->look = false;
+  c->calm.look = false;
   if (!c->hooks->stuck(c, &global)) return false;
-  *others = global && c->prog->common && !c->hopeless;
+  *others = global && c->prog->common && !c->sleep.hopeless;
   return true;
 }
 
 // Returns the next warp to run, or NULL if none can run.
 static SimWarp *next(SimCluster *c, bool *others) {
-  if (c->landing) simasync_chance(c);
+  if (c->agents.landing) simasync_chance(c);
   for (;;) {
-    bool vain = (c->look && is_stuck(c, others)) || in_vain(c);
+    bool vain = (c->calm.look && is_stuck(c, others)) || in_vain(c);
     SimWarp *w = vain ? NULL : pick(c);
     if (w) return w;
     if (!vain && simasync_press(c)) continue;
@@ -234,15 +234,15 @@ bool simcluster_run(SimCluster *c) {
   bool others = false;
   // After this many failed polls, other clusters run.
   int patience = c->prog->common ? (int)(base_random(&c->rng) % 32) : 256;
-  c->polls = 0;
-  c->look = true;
+  c->calm.polls = 0;
+  c->calm.look = true;
   for (int n = 0; !c->stop && (w = next(c, &others)); n++) {
-    if (c->polls > patience) return false;
+    if (c->calm.polls > patience) return false;
     simexec_warp(w);
     if (n % 16 == 0) simexec_tick(c);
   }
   if (others) {
-    c->asleep = c->prog->common->changes;
+    c->sleep.since = c->prog->common->changes;
     return false;
   }
   simcluster_end(c);

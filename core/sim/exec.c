@@ -424,13 +424,14 @@ static void runaway(SimWarp *w, const SimIns *i, uint64_t quiet) {
 // change. Checks this every OFTEN instructions and otherwise returns 0.
 static uint64_t quiet_for(SimCluster *c) {
   enum { OFTEN = 1 << 20 };
-  if (c->serial - c->since < OFTEN) return 0;
+  if (c->serial - c->calm.since < OFTEN) return 0;
   const SimCommon *all = c->prog->common;
   uint64_t changed = c->changed + (all ? all->changes : 0);
-  c->quiet = changed == c->still ? c->quiet + (c->serial - c->since) : 0;
-  c->still = changed;
-  c->since = c->serial;
-  return c->quiet;
+  uint64_t quiet = c->calm.quiet + (c->serial - c->calm.since);
+  c->calm.quiet = changed == c->calm.still ? quiet : 0;
+  c->calm.still = changed;
+  c->calm.since = c->serial;
+  return c->calm.quiet;
 }
 
 void simexec_spend(SimCluster *c) {
@@ -440,8 +441,8 @@ void simexec_spend(SimCluster *c) {
 
 void simexec_tick(SimCluster *c) {
   simexec_spend(c);
-  if (c->tick) c->tick(c->tick_ud);
-  if (__atomic_load_n(c->quit, __ATOMIC_RELAXED)) c->stop = true;
+  if (c->host.tick) c->host.tick(c->host.tick_ud);
+  if (__atomic_load_n(c->host.quit, __ATOMIC_RELAXED)) c->stop = true;
 }
 
 static void look_around(SimCluster *c) {
@@ -457,14 +458,14 @@ static void end_region(SimWarp *w, const SimIns *i) {
     return;
   }
   if (w->cluster->serial >= w->cluster->beat.due) look_around(w->cluster);
-  if (w->count > w->cluster->budget) runaway(w, i, 0);
+  if (w->count > w->cluster->host.budget) runaway(w, i, 0);
   if (i->head == OP_FOR) {
     end_for(w, i);
     return;
   }
   w->pc = i->jump;
   uint64_t quiet = quiet_for(w->cluster);
-  if (quiet > w->cluster->patience) runaway(w, i, quiet);
+  if (quiet > w->cluster->host.patience) runaway(w, i, quiet);
 }
 
 // ---- other instructions ----
@@ -577,8 +578,8 @@ static bool again(SimWarp *w, bool done) {
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;
-  w->cluster->polls += s->mem->space == SP_GMEM;
-  w->waits++;
+  w->cluster->calm.polls += s->mem->space == SP_GMEM;
+  w->split.waits++;
   w->cluster->hooks->polled(w, i);
   return true;
 }
@@ -588,7 +589,7 @@ static void atomic(SimWarp *w, const SimIns *i) {
   uint64_t moved = w->cluster->moved;
   simmem_atomic(w, i);
   if (w->cluster->moved != moved) return;
-  w->waits++;
+  w->split.waits++;
   w->cluster->hooks->polled(w, i);
 }
 
@@ -607,7 +608,7 @@ static bool step(SimWarp *w, const SimIns *i);
 static bool at_addresses(SimWarp *w, const SimIns *i) {
   const SimAddressed *m = i->x;
   uint32_t all = w->active, left = all;
-  bool tainted = w->tainted, go = true;
+  bool tainted = w->taints.some, go = true;
   size_t size = m->ins->wide ? 8 : 4;
   char *d = m->ins->d ? w->v + m->ins->d : NULL, got[8 * LANES] = {0};
   for (int k = 0; k <= m->n && left; k++) {
@@ -716,7 +717,7 @@ static bool step(SimWarp *w, const SimIns *i) {
       if (i->watch) simfinite_note(w, i);
       if (i->op == OP_DIV || i->op == OP_MOD) simtaint_divide(w, i);
       else if (i->jump) simwrap_note(w, i);
-      if (i->wraps && w->wraps) simwrap_compare(w, i);
+      if (i->wraps && w->wraps.some) simwrap_compare(w, i);
       return true;
   }
   return true;
@@ -741,7 +742,7 @@ bool simexec_is_turn(const SimIns *i) {
 static inline bool execute(SimWarp *w, const SimIns *i) {
   w->cluster->serial++;
   w->count++;
-  bool tainted = w->tainted;
+  bool tainted = w->taints.some;
   if (tainted) simtaint_before(w, i);
   bool go = step(w, i);
   if (tainted) simtaint_after(w, i);
@@ -779,13 +780,13 @@ static inline void run(SimWarp *w, bool watched) {
     const SimIns *i = &prog[w->pc];
     if (watched && c->prog->launch->debug && !c->hooks->step(w, i)) return;
     w->pc++;
-    if (w->part && i->who > WHO_LANE && !simlanes_together(w, i)) return;
+    if (w->split.part && i->who > WHO_LANE && !simlanes_together(w, i)) return;
     if (watched && c->prog->launch->executed) count_execution(c->prog, i);
     if (watched && c->log) c->log->begin(w, i);
     bool go = execute(w, i);
     if (watched && c->log) c->log->end(w, i, prog + w->pc == i);
     if (go) continue;
-    if (w->waits >= PATIENCE) simlanes_turn(w);
+    if (w->split.waits >= PATIENCE) simlanes_turn(w);
     return;
   }
 }

@@ -6,7 +6,7 @@
 // shuffle).
 //
 // The running part is the SimWarp itself. The other parts are in the list
-// w->part, which starts with the part that has waited longest.
+// w->split.part, which starts with the part that has waited longest.
 #include "sim/lanes.h"
 #include "sim/barrier.h"
 #include "sim/regs.h"
@@ -36,9 +36,9 @@ static void part_free(SimPart *t) {
 }
 
 void simlanes_reset(SimWarp *w) {
-  while (w->part) {
-    SimPart *t = w->part;
-    w->part = t->next;
+  while (w->split.part) {
+    SimPart *t = w->split.part;
+    w->split.part = t->next;
     part_free(t);
   }
 }
@@ -47,7 +47,7 @@ void simlanes_reset(SimWarp *w) {
 
 // Exchanges the running part of w with part t.
 static void swap(SimWarp *w, SimPart *t) {
-  SWAP(w->here, t->here, uint32_t);
+  SWAP(w->split.here, t->here, uint32_t);
   SWAP(w->active, t->active, uint32_t);
   SWAP(w->pc, t->pc, uint32_t);
   SWAP(w->depth, t->depth, uint32_t);
@@ -55,28 +55,28 @@ static void swap(SimWarp *w, SimPart *t) {
   SWAP(w->state, t->state, SimState);
   SWAP(w->mbar, t->mbar, int);
   SWAP(w->polling, t->polling, bool);
-  SWAP(w->tainted, t->tainted, bool);
-  SWAP(w->wraps, t->wraps, bool);
+  SWAP(w->taints.some, t->tainted, bool);
+  SWAP(w->wraps.some, t->wraps, bool);
   SWAP(w->frame, t->frame, SimFrame *);
   SWAP(w->v, t->v, char *);
-  SWAP(w->taint, t->taint, SimTaint *);
-  SWAP(w->wrapped, t->wrapped, uint32_t *);
+  SWAP(w->taints.value, t->taint, SimTaint *);
+  SWAP(w->wraps.lanes, t->wrapped, uint32_t *);
   SWAP(w->poll, t->poll, SimPoll);
   t->waits = false;
   w->refused = false;
-  w->waits = 0;
-  w->cluster->look |= w->poll.stuck;
+  w->split.waits = 0;
+  w->cluster->calm.look |= w->poll.stuck;
 }
 
 static void append(SimWarp *w, SimPart *t) {
-  SimPart **at = &w->part;
+  SimPart **at = &w->split.part;
   while (*at) at = &(*at)->next;
   t->next = NULL;
   *at = t;
 }
 
 static SimPart *remove_part(SimWarp *w, SimPart *t) {
-  SimPart **at = &w->part;
+  SimPart **at = &w->split.part;
   while (*at != t) at = &(*at)->next;
   *at = t->next;
   return t;
@@ -97,12 +97,12 @@ static SimPart *part_of(const SimWarp *w) {
   *t = (SimPart){.poll = w->poll, .active = w->active,
                  .here = w->active, .pc = w->pc, .depth = w->depth,
                  .src = w->src, .state = w->state, .mbar = w->mbar,
-                 .polling = w->polling, .tainted = w->tainted,
-                 .wraps = w->wraps};
+                 .polling = w->polling, .tainted = w->taints.some,
+                 .wraps = w->wraps.some};
   t->frame = copy_of(w->frame, (p->depth + 1) * sizeof *t->frame);
   t->v = copy_of(w->v, p->value_bytes);
-  t->taint = copy_of(w->taint, p->ntaint * sizeof *t->taint);
-  t->wrapped = copy_of(w->wrapped, p->nwrap * sizeof *t->wrapped);
+  t->taint = copy_of(w->taints.value, p->ntaint * sizeof *t->taint);
+  t->wrapped = copy_of(w->wraps.lanes, p->nwrap * sizeof *t->wrapped);
   if (t->frame && t->v && t->taint && t->wrapped) return t;
   part_free(t);
   return NULL;
@@ -119,7 +119,7 @@ static void keep(SimFrame *frame, uint32_t depth, uint32_t lanes) {
 // part that wait at the end of their branches and loops. Returns false if there
 // are none.
 static bool part(SimWarp *w) {
-  uint32_t rest = w->here & ~w->gone & ~w->active;
+  uint32_t rest = w->split.here & ~w->gone & ~w->active;
   if (!rest) return false;
   SimPart *t = part_of(w);
   if (!t) {
@@ -129,11 +129,11 @@ static bool part(SimWarp *w) {
   keep(t->frame, t->depth, t->here);
   append(w, t);
   keep(w->frame, w->depth, rest);
-  w->here = rest;
+  w->split.here = rest;
   w->active = 0;
   w->state = SW_RUN;
   w->polling = false;
-  w->waits = 0;
+  w->split.waits = 0;
   w->poll = (SimPoll){0};
   simlanes_find(w);
   return true;
@@ -145,7 +145,7 @@ static bool part(SimWarp *w) {
 // if there are none.
 static bool turn(SimWarp *w) {
   if (part(w)) return true;
-  SimPart *t = w->part;
+  SimPart *t = w->split.part;
   while (t && t->waits) t = t->next;
   if (!t) return false;
   remove_part(w, t);
@@ -157,20 +157,20 @@ static bool turn(SimWarp *w) {
 }
 
 void simlanes_turn(SimWarp *w) {
-  w->waits = 0;
+  w->split.waits = 0;
   turn(w);
 }
 
 static uint32_t parts(const SimWarp *w) {
   uint32_t n = 1;
-  for (const SimPart *t = w->part; t; t = t->next) n++;
+  for (const SimPart *t = w->split.part; t; t = t->next) n++;
   return n;
 }
 
 // If the running part waits, switches to a part that polls memory, because
 // other warps may change that memory.
 static void show(SimWarp *w) {
-  for (SimPart *t = w->part; t && w->state != SW_RUN; t = t->next) {
+  for (SimPart *t = w->split.part; t && w->state != SW_RUN; t = t->next) {
     if (t->state != SW_RUN || t->waits) continue;
     swap(w, t);
     return;
@@ -182,10 +182,10 @@ bool simlanes_press(SimCluster *c) {
   for (int k = 0; k < c->prog->nall; k++) {
     SimWarp *w = &c->warp[k];
     if (w->state == SW_DONE || w->state == SW_BARRIER) continue;
-    if (w->stamp != stamp) w->tries = 0;
-    w->stamp = stamp;
-    if (w->tries > 2 * parts(w)) continue;
-    w->tries++;
+    if (w->split.stamp != stamp) w->split.tries = 0;
+    w->split.stamp = stamp;
+    if (w->split.tries > 2 * parts(w)) continue;
+    w->split.tries++;
     if (turn(w)) return true;
   }
   for (int k = 0; k < c->prog->nall; k++) show(&c->warp[k]);
@@ -193,9 +193,9 @@ bool simlanes_press(SimCluster *c) {
 }
 
 bool simlanes_ended(SimWarp *w) {
-  if (!w->part) return false;
-  w->gone |= w->here;
-  SimPart *t = w->part;
+  if (!w->split.part) return false;
+  w->gone |= w->split.here;
+  SimPart *t = w->split.part;
   while (t->waits && t->next) t = t->next;
   remove_part(w, t);
   swap(w, t);
@@ -241,30 +241,31 @@ static void join_rows(SimWarp *w, const SimPart *t, const SimRows *r) {
 
 static void join_taint(SimWarp *w, const SimPart *t) {
   const SimProg *p = w->cluster->prog;
-  if (!w->tainted) memset(w->taint, 0, p->ntaint * sizeof *w->taint);
+  if (!w->taints.some) memset(w->taints.value, 0, p->ntaint * sizeof(SimTaint));
   for (uint32_t k = 0; k < p->ntaint; k++) {
-    SimTaint *to = &w->taint[k];
+    SimTaint *to = &w->taints.value[k];
     uint32_t from = t->tainted ? t->taint[k].mask & t->here : 0;
     to->mask &= ~t->here;
     if (from && !to->mask) *to = t->taint[k], to->mask = 0;
     if (from) to->bits |= t->taint[k].bits;
     to->mask |= from;
   }
-  w->tainted = true;
+  w->taints.some = true;
 }
 
 static void join(SimWarp *w, SimPart *t) {
   const SimProg *p = w->cluster->prog;
   for (uint32_t k = 0; k < p->nrows; k++) join_rows(w, t, &p->rows[k]);
-  if (w->tainted || t->tainted) join_taint(w, t);
+  if (w->taints.some || t->tainted) join_taint(w, t);
   for (uint32_t k = 0; k < p->nwrap; k++)
-    w->wrapped[k] = (w->wrapped[k] & ~t->here) | (t->wrapped[k] & t->here);
-  w->wraps |= t->wraps;
+    w->wraps.lanes[k] = (w->wraps.lanes[k] & ~t->here) |
+                        (t->wrapped[k] & t->here);
+  w->wraps.some |= t->wraps;
   for (uint32_t k = 0; k < w->depth; k++) {
     w->frame[k].mask |= t->frame[k].mask;
     w->frame[k].other |= t->frame[k].other;
   }
-  w->here |= t->here;
+  w->split.here |= t->here;
   w->active |= t->active;
   part_free(remove_part(w, t));
 }
@@ -278,12 +279,12 @@ static uint32_t named(SimWarp *w, const SimIns *i) {
 }
 
 bool simlanes_together(SimWarp *w, const SimIns *i) {
-  for (SimPart *t = w->part, *next; t; t = next) {
+  for (SimPart *t = w->split.part, *next; t; t = next) {
     next = t->next;
     if (is_here(w, t)) join(w, t);
   }
-  if (!(named(w, i) & ~w->gone & ~w->here)) return true;
-  SimPart *t = w->part;
+  if (!(named(w, i) & ~w->gone & ~w->split.here)) return true;
+  SimPart *t = w->split.part;
   while (t && t->waits) t = t->next;
   // The missing lanes never arrive. The caller reports a fault.
   if (!t) return true;

@@ -29,7 +29,7 @@ static bool no_memory(SimCluster *c) {
 }
 
 static int index_of(const SimCluster *c, const SimMbar *b) {
-  return (int)(b - c->mbar);
+  return (int)(b - c->mbars.p);
 }
 
 static int actor_of(const SimCluster *c, const SimMbar *b) {
@@ -38,55 +38,56 @@ static int actor_of(const SimCluster *c, const SimMbar *b) {
 
 // Returns the counter of waits at b that warp k passed.
 static uint32_t *waits_of(const SimCluster *c, int k, const SimMbar *b) {
-  return &c->mbarwaits[k * c->prog->nmbar + index_of(c, b)];
+  return &c->mbars.waits[k * c->prog->nmbar + index_of(c, b)];
 }
 
 static bool make_table(SimCluster *c) {
   const SimProg *p = c->prog;
   size_t n = (size_t)p->ncta * (size_t)p->smem_bytes / 8 + 1;
   size_t m = (size_t)p->nmbar, each = (size_t)p->nactor;
-  if (c->mbar) return true;
-  if (!c->mbarat) c->mbarat = base_realloc(NULL, n * sizeof *c->mbarat);
-  if (!c->mbarat) return no_memory(c);
-  memset(c->mbarat, 0, n * sizeof *c->mbarat);
-  c->mbarclocks = base_realloc(c->mbarclocks,
-                               PASTS * m * each * sizeof *c->mbarclocks);
-  if (!c->mbarclocks) return no_memory(c);
+  if (c->mbars.p) return true;
+  if (!c->mbars.at) c->mbars.at = base_realloc(NULL, n * sizeof *c->mbars.at);
+  if (!c->mbars.at) return no_memory(c);
+  memset(c->mbars.at, 0, n * sizeof *c->mbars.at);
+  c->mbars.clocks = base_realloc(c->mbars.clocks,
+                               PASTS * m * each * sizeof *c->mbars.clocks);
+  if (!c->mbars.clocks) return no_memory(c);
   size_t each_warp = m * (size_t)p->nall;
-  if (!c->came)
-    c->came = base_realloc(NULL, 2 * each_warp * sizeof *c->came);
-  if (!c->uses) c->uses = base_realloc(NULL, each_warp * sizeof *c->uses);
-  if (!c->passed)
-    c->passed = base_realloc(NULL, each_warp * sizeof *c->passed);
-  if (!c->came || !c->uses || !c->passed) return no_memory(c);
-  c->mbar = base_realloc(NULL, m * sizeof *c->mbar);
-  if (!c->mbar) return no_memory(c);
-  memset(c->mbar, 0, m * sizeof *c->mbar);
-  size_t waits = m * (size_t)p->nall * sizeof *c->mbarwaits;
-  c->mbarwaits = base_realloc(NULL, waits);
-  if (!c->mbarwaits) return no_memory(c);
-  memset(c->mbarwaits, 0, waits);
+  if (!c->mbars.came)
+    c->mbars.came = base_realloc(NULL, 2 * each_warp * sizeof *c->mbars.came);
+  if (!c->mbars.uses)
+    c->mbars.uses = base_realloc(NULL, each_warp * sizeof *c->mbars.uses);
+  if (!c->mbars.passed)
+    c->mbars.passed = base_realloc(NULL, each_warp * sizeof *c->mbars.passed);
+  if (!c->mbars.came || !c->mbars.uses || !c->mbars.passed) return no_memory(c);
+  c->mbars.p = base_realloc(NULL, m * sizeof *c->mbars.p);
+  if (!c->mbars.p) return no_memory(c);
+  memset(c->mbars.p, 0, m * sizeof *c->mbars.p);
+  size_t waits = m * (size_t)p->nall * sizeof *c->mbars.waits;
+  c->mbars.waits = base_realloc(NULL, waits);
+  if (!c->mbars.waits) return no_memory(c);
+  memset(c->mbars.waits, 0, waits);
   for (size_t k = 0; k < m; k++)
     for (size_t q = 0; q < PASTS; q++)
-      c->mbar[k].past[q].vc = c->mbarclocks + (PASTS * k + q) * each;
+      c->mbars.p[k].past[q].vc = c->mbars.clocks + (PASTS * k + q) * each;
   return true;
 }
 
 void simmbar_reset(SimCluster *c) {
-  for (int k = 0; k < c->nmbar; k++) c->mbarat[c->mbar[k].at / 8] = 0;
-  c->nmbar = 0;
+  for (int k = 0; k < c->mbars.n; k++) c->mbars.at[c->mbars.p[k].at / 8] = 0;
+  c->mbars.n = 0;
 }
 
 void simmbar_free(SimCluster *c) {
-  for (int k = 0; c->mbar && k < c->prog->nmbar; k++)
-    for (int q = 0; q < PASTS; q++) base_free(c->mbar[k].past[q].row);
-  base_free(c->mbar);
-  base_free(c->mbarat);
-  base_free(c->came);
-  base_free(c->mbarwaits);
-  base_free(c->uses);
-  base_free(c->passed);
-  base_free(c->mbarclocks);
+  for (int k = 0; c->mbars.p && k < c->prog->nmbar; k++)
+    for (int q = 0; q < PASTS; q++) base_free(c->mbars.p[k].past[q].row);
+  base_free(c->mbars.p);
+  base_free(c->mbars.at);
+  base_free(c->mbars.came);
+  base_free(c->mbars.waits);
+  base_free(c->mbars.uses);
+  base_free(c->mbars.passed);
+  base_free(c->mbars.clocks);
 }
 
 // Reports whether mbarriers a and b are probably stages of one ring: they are
@@ -102,7 +103,7 @@ static bool share_ring(const SimCluster *c, const SimMbar *a,
 // b's ring.
 static bool at_sibling(const SimWarp *w, const SimMbar *b) {
   const SimCluster *c = w->cluster;
-  const SimMbar *m = w->mbar < 0 ? b : &c->mbar[w->mbar];
+  const SimMbar *m = w->mbar < 0 ? b : &c->mbars.p[w->mbar];
   return m != b && share_ring(c, m, b);
 }
 
@@ -122,8 +123,8 @@ static const SimMbar *skipped(const SimWarp *w, const SimMbar *b, bool used) {
   const SimCluster *c = w->cluster;
   uint32_t stuck = w->state == SW_MBAR && w->mbar == index_of(c, b);
   if (*waits_of(c, w->id, b) + stuck < b->born + 2) return NULL;
-  for (int k = 0; k < c->nmbar; k++) {
-    const SimMbar *m = &c->mbar[k];
+  for (int k = 0; k < c->mbars.n; k++) {
+    const SimMbar *m = &c->mbars.p[k];
     if (m != b && share_ring(c, m, b) && !m->use[w->id].clk &&
         (!used || m->begun || m->phase > m->born) && is_unwatched(c, m))
       return m;
@@ -139,15 +140,15 @@ bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk) {
 int simmbar_array(const SimCluster *c, const SimMbar *b) {
   int64_t size = c->prog->smem_bytes;
   int n = 0;
-  for (int k = 0; k < c->nmbar; k++)
-    n += c->mbar[k].mem == b->mem && c->mbar[k].at / size == b->at / size;
+  for (int k = 0; k < c->mbars.n; k++)
+    n += c->mbars.p[k].mem == b->mem && c->mbars.p[k].at / size == b->at / size;
   return n;
 }
 
 bool simmbar_stays(const SimWarp *w, bool used) {
   const SimCluster *c = w->cluster;
-  for (int k = 0; k < c->nmbar; k++)
-    if (skipped(w, &c->mbar[k], used)) return true;
+  for (int k = 0; k < c->mbars.n; k++)
+    if (skipped(w, &c->mbars.p[k], used)) return true;
   return false;
 }
 
@@ -181,7 +182,7 @@ static void hand_on(SimCluster *c, SimPast *open, SimPast *done) {
 }
 
 static size_t came_bytes(const SimCluster *c) {
-  return (size_t)c->prog->nall * sizeof *c->came;
+  return (size_t)c->prog->nall * sizeof *c->mbars.came;
 }
 
 static void next_came(SimCluster *c, SimMbar *b) {
@@ -222,11 +223,11 @@ static void end_phase(SimCluster *c, SimMbar *b) {
   b->begun = false;
   b->past[DONE].vc[actor_of(c, b)] = b->phase;
   b->past[DONE].vc[simmbar_twin(c->prog, actor_of(c, b))] = b->phase;
-  c->vain = 0;
+  c->calm.vain = 0;
   c->moved++;
   for (int k = 0; k < c->prog->nall; k++) {
     SimWarp *w = &c->warp[k];
-    if (w->state == SW_MBAR && w->mbar == b - c->mbar) w->state = SW_RUN;
+    if (w->state == SW_MBAR && w->mbar == b - c->mbars.p) w->state = SW_RUN;
   }
 }
 
@@ -306,7 +307,7 @@ static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
     fault(w, i, l, b ? b->gone : 0, m, off, b ? MBAR_GONE : MBAR_NONE);
     return false;
   }
-  if (b->shared && w->met >= b->shared) return true;
+  if (b->shared && w->round.met >= b->shared) return true;
   if (w->cluster->hooks->before(w, l, b->warp, b->lanes, b->clk)) return true;
   fault(w, i, l, b->src, m, off, MBAR_UNORDERED);
   return false;
@@ -368,7 +369,7 @@ static bool next_group(Visit *v, Group *g) {
 static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
-  if (!old && w->cluster->nmbar == w->cluster->prog->nmbar) return MBAR_MANY;
+  if (!old && w->cluster->mbars.n == w->cluster->prog->nmbar) return MBAR_MANY;
   if (old && !w->cluster->hooks->before(w, l, old->warp, old->lanes, old->clk))
     return MBAR_AGAIN;
   return MBAR_NONE;
@@ -380,17 +381,17 @@ static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   uint32_t phase = b ? (b->phase + 2) & ~1u : 0;
   SimPast past[PASTS];
   if (!b) {
-    b = &c->mbar[c->nmbar++];
-    c->mbarat[addr / 8] = (uint16_t)c->nmbar;
+    b = &c->mbars.p[c->mbars.n++];
+    c->mbars.at[addr / 8] = (uint16_t)c->mbars.n;
   }
   for (int q = 0; q < PASTS; q++) c->hooks->forget(c, &b->past[q]);
   memcpy(past, b->past, sizeof past);
   size_t all = (size_t)c->prog->nall;
-  uint32_t *came = c->came + 2 * all * (size_t)index_of(c, b);
+  uint32_t *came = c->mbars.came + 2 * all * (size_t)index_of(c, b);
   memset(came, 0, 2 * came_bytes(c));
-  struct SimUse *use = c->uses + all * (size_t)index_of(c, b);
+  struct SimUse *use = c->mbars.uses + all * (size_t)index_of(c, b);
   memset(use, 0, all * sizeof *use);
-  struct SimPassed *passed = c->passed + all * (size_t)index_of(c, b);
+  struct SimPassed *passed = c->mbars.passed + all * (size_t)index_of(c, b);
   memset(passed, 0, all * sizeof *passed);
   *b = (SimMbar){.at = addr, .phase = phase, .born = phase,
                  .came = {came, came + all}, .use = use, .passed = passed};
@@ -436,10 +437,10 @@ bool simmbar_holds(const Fn *fn, const Mem *m) {
 // Reports whether a thread waits for b, or bytes are expected or in flight.
 static bool is_busy(const SimCluster *c, const SimMbar *b) {
   for (int k = 0; k < c->prog->nall; k++)
-    if (c->warp[k].state == SW_MBAR && &c->mbar[c->warp[k].mbar] == b)
+    if (c->warp[k].state == SW_MBAR && &c->mbars.p[c->warp[k].mbar] == b)
       return true;
-  for (size_t k = 0; k < c->nasync; k++)
-    if (c->async[k]->mbar == b) return true;
+  for (size_t k = 0; k < c->agents.n; k++)
+    if (c->agents.p[k]->mbar == b) return true;
   return b->bytes != 0;
 }
 
@@ -485,16 +486,17 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
 // these lanes initialized.
 void simmbar_fence(SimWarp *w) {
   SimCluster *c = w->cluster;
-  for (int k = 0; k < c->nmbar; k++)
-    if (c->mbar[k].warp == w->id && c->mbar[k].lanes & w->active)
-      c->mbar[k].fenced = true;
+  for (int k = 0; k < c->mbars.n; k++)
+    if (c->mbars.p[k].warp == w->id && c->mbars.p[k].lanes & w->active)
+      c->mbars.p[k].fenced = true;
 }
 
 // Records the completion of round `met` of the cluster barrier: threads of all
 // CTAs may now use the mbarriers that were fenced before.
 void simmbar_share(SimCluster *c, uint32_t met) {
-  for (int k = 0; k < c->nmbar; k++)
-    if (c->mbar[k].fenced && !c->mbar[k].shared) c->mbar[k].shared = met;
+  for (int k = 0; k < c->mbars.n; k++)
+    if (c->mbars.p[k].fenced && !c->mbars.p[k].shared)
+      c->mbars.p[k].shared = met;
 }
 
 // Adds what an arrival releases to b's phase. An arrival releases everything
@@ -660,7 +662,7 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   b->use[w->id].waited = i->src;
   w->mbar = index_of(w->cluster, b);
   struct SimPassed *d = &b->passed[w->id];
-  if (d == b->missed || i->wide || w->teamwork) return;
+  if (d == b->missed || i->wide || w->agents.teamwork) return;
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
 }
 
@@ -669,9 +671,9 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
 static int64_t flying_to(const SimCluster *c, const SimMbar *b,
                          uint32_t phase) {
   int64_t n = 0;
-  for (size_t k = 0; k < c->nasync; k++)
-    if (c->async[k]->mbar == b && c->async[k]->phase == phase)
-      n += c->async[k]->bytes;
+  for (size_t k = 0; k < c->agents.n; k++)
+    if (c->agents.p[k]->mbar == b && c->agents.p[k]->phase == phase)
+      n += c->agents.p[k]->bytes;
   return n;
 }
 
@@ -712,8 +714,8 @@ void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
   f->r.waited = passed ? b->use[waiter_of(w, b)->id].waited : 0;
   if (lack == LACK_STAY) f->late.other = skipped(w, b, true)->element;
   if (lack == LACK_STAGE) {
-    f->late.other = c->mbar[w->mbar].element;
-    f->r.waited = c->mbar[w->mbar].use[w->id].waited;
+    f->late.other = c->mbars.p[w->mbar].element;
+    f->r.waited = c->mbars.p[w->mbar].use[w->id].waited;
   }
   f->late.mem = b->mem;
   f->late.element = b->element;
@@ -749,7 +751,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
     if (is_over(&v, &g)) continue;
     if (!fits_token(&v, &g)) return true;
     w->state = SW_MBAR;
-    w->mbar = (int)(g.b - w->cluster->mbar);
+    w->mbar = (int)(g.b - w->cluster->mbars.p);
     w->src = i->src;
     return false;
   }
@@ -802,8 +804,8 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   for (int l = 0; l < LANES; l++) set_lane(w, i->d, false, l, yes >> l & 1);
   w->polling = yes != w->active;
   w->src = i->src;
-  w->waits += w->polling;
-  if (w->polling) c->vain++;
+  w->split.waits += w->polling;
+  if (w->polling) c->calm.vain++;
 }
 
 // Reports the recorded wait at b that may come late. In a schedule in which the
@@ -823,8 +825,8 @@ static void tell_missed(SimCluster *c, const SimMbar *b) {
 // Reports, after all warps exited, waits that may come late, and arrivals in
 // phases that never completed.
 void simmbar_end(SimCluster *c) {
-  for (int k = 0; k < c->nmbar; k++) {
-    const SimMbar *b = &c->mbar[k];
+  for (int k = 0; k < c->mbars.n; k++) {
+    const SimMbar *b = &c->mbars.p[k];
     if (!b->gone) tell_missed(c, b);
     if (b->gone || b->missing == b->expected) continue;
     SimFault *f = simreport_fault(&c->warp[b->comer], SIM_MBARRIER, b->at_lane,
@@ -872,8 +874,8 @@ void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r) {
   int64_t size = c->prog->smem_bytes;
   r->nround = 1;
   r->round[0] = (SimRound){of->mem, 0};
-  for (int k = 0; k < c->nmbar; k++) {
-    const SimMbar *b = &c->mbar[k];
+  for (int k = 0; k < c->mbars.n; k++) {
+    const SimMbar *b = &c->mbars.p[k];
     int n = 0;
     if (b->at / size != of->at / size) continue;
     while (n < r->nround && r->round[n].mem != b->mem) n++;
@@ -889,8 +891,9 @@ bool simmbar_skipped(const SimWarp *w, const SimMbar *b) {
 
 const SimAsync *simmbar_landing(const SimWarp *w) {
   const SimCluster *c = w->cluster;
-  for (size_t k = 0; k < c->nasync; k++)
-    if (c->async[k]->run == land && c->async[k]->w == w) return c->async[k];
+  for (size_t k = 0; k < c->agents.n; k++)
+    if (c->agents.p[k]->run == land && c->agents.p[k]->w == w)
+      return c->agents.p[k];
   return NULL;
 }
 
@@ -908,11 +911,11 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     SimAsync *a = simasync_start(w, i, __builtin_ctz(g.mask), BY_MBAR, land,
                                  sizeof(Landing));
     if (!a) return;
-    *(Landing *)a->data = (Landing){w->batches, g.mask, g.b};
+    *(Landing *)a->data = (Landing){w->copies.count, g.mask, g.b};
     a->mbar = g.b;
     a->phase = g.b->phase;
     // completes after the warp's earlier cp.async arrivals
-    a->turn = w->batches + 1;
+    a->turn = w->copies.count + 1;
     a->generic = true;
   }
   w->ring += i->put > 0;

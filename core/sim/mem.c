@@ -144,14 +144,14 @@ static void check_before(Access *x, uint32_t mask) {
 }
 
 SimMbar *simmem_mbar(const SimCluster *c, uint32_t addr) {
-  uint16_t k = c->mbarat ? c->mbarat[addr / 8] : 0;
-  return k ? &c->mbar[k - 1] : NULL;
+  uint16_t k = c->mbars.at ? c->mbars.at[addr / 8] : 0;
+  return k ? &c->mbars.p[k - 1] : NULL;
 }
 
 void simmem_mbarriers(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                   uint32_t n, bool write) {
   SimCluster *c = w->cluster;
-  for (uint32_t at = addr & ~7u; c->nmbar && at < addr + n; at += 8) {
+  for (uint32_t at = addr & ~7u; c->mbars.n && at < addr + n; at += 8) {
     const SimMbar *b = simmem_mbar(c, at);
     if (!b || b->gone) continue;
     SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, b->src, b->mem,
@@ -190,7 +190,7 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   }
   wrong &= mask;
   uint32_t told = 0;
-  if (x->w->wraps && x->i->wraps) told = simwrap_check(x, mask);
+  if (x->w->wraps.some && x->i->wraps) told = simwrap_check(x, mask);
   if (m->members) mask = (mask & wrong) | check_gaps(x, mask & ~wrong);
   if (m->mbars && !x->barrier) check_mbarriers(x, mask & ~wrong);
   if (!wrong) return mask;
@@ -425,10 +425,10 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
   count(&x, mask, true);
   // the lock keeps atomics of other host threads out during the store
   bool whole = i->sem && m->space == SP_GMEM;
-  if (whole) pthread_mutex_lock(w->cluster->lock);
+  if (whole) pthread_mutex_lock(w->cluster->host.lock);
   if (m->space == SP_SMEM) write_shared(&x, mask, buf);
   else write_global(&x, mask, buf);
-  if (whole) pthread_mutex_unlock(w->cluster->lock);
+  if (whole) pthread_mutex_unlock(w->cluster->host.lock);
 }
 
 // ---- agents ----
@@ -580,7 +580,7 @@ static bool atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
   AtomicKind kind = (AtomicKind)x->i->imm;
   uint64_t new = atomic_new(kind, x->i->x, *old, v, cmp);
   memcpy(p, &new, (size_t)x->bytes);
-  c->polls += global && new == *old;
+  c->calm.polls += global && new == *old;
   if (new != *old) simmem_moved(c, global);
   return kind != AT_CAS || *old == cmp;
 }
@@ -594,7 +594,7 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
               .bytes = dtype_bits((DType)s->type) / 8};
   uint32_t mask = simmem_check(&x, w->active), stored = 0;
   count(&x, mask, true);
-  if (global) pthread_mutex_lock(w->cluster->lock);
+  if (global) pthread_mutex_lock(w->cluster->host.lock);
   announce(&x, mask);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
@@ -606,7 +606,7 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
     memcpy(w->v + i->d + l * (wide ? 8 : 4), &old, wide ? 8 : 4);
   }
   w->cluster->hooks->atomic(&x, mask, stored);
-  if (global) pthread_mutex_unlock(w->cluster->lock);
+  if (global) pthread_mutex_unlock(w->cluster->host.lock);
 }
 
 // ---- polls ----
@@ -677,24 +677,24 @@ struct SimBatch {
 };
 
 static SimBatch *new_batch(SimWarp *w) {
-  if (w->end == w->cap) {
-    if (w->first > w->cap / 2) {
-      memmove(w->batch, w->batch + w->first,
-              (w->end - w->first) * sizeof *w->batch);
-      w->end -= w->first;
-      w->first = 0;
+  if (w->copies.end == w->copies.cap) {
+    if (w->copies.first > w->copies.cap / 2) {
+      memmove(w->copies.batch, w->copies.batch + w->copies.first,
+              (w->copies.end - w->copies.first) * sizeof *w->copies.batch);
+      w->copies.end -= w->copies.first;
+      w->copies.first = 0;
     } else {
-      size_t cap = w->cap ? w->cap * 2 : 32;
-      SimBatch *b = base_realloc(w->batch, cap * sizeof *b);
+      size_t cap = w->copies.cap ? w->copies.cap * 2 : 32;
+      SimBatch *b = base_realloc(w->copies.batch, cap * sizeof *b);
       if (!b) {
         w->cluster->oom = w->cluster->stop = true;
         return NULL;
       }
-      w->batch = b;
-      w->cap = cap;
+      w->copies.batch = b;
+      w->copies.cap = cap;
     }
   }
-  return &w->batch[w->end++];
+  return &w->copies.batch[w->copies.end++];
 }
 
 static void count_cpasync(Access *d, const Access *s, uint32_t mask,
@@ -769,7 +769,7 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
   mask = simmem_check(&d, mask);
   count_cpasync(&d, &s, mask, read);
   b->mask = b->open = mask;
-  b->number = w->batches++;
+  b->number = w->copies.count++;
   b->src = i->src;
   b->bytes = (uint32_t)c->bytes;
   for (int l = 0; l < LANES; l++) {
@@ -781,16 +781,16 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
 }
 
 void simmem_commit(SimWarp *w) {
-  for (size_t k = w->first; k < w->end; k++) {
-    SimBatch *b = &w->batch[k];
+  for (size_t k = w->copies.first; k < w->copies.end; k++) {
+    SimBatch *b = &w->copies.batch[k];
     uint32_t mine = b->open & w->active;
     b->open &= ~mine;
     for (; mine; mine &= mine - 1) {
       int l = __builtin_ctz(mine);
-      b->group[l] = w->committed[l];
+      b->group[l] = w->copies.committed[l];
     }
   }
-  for (int l = 0; l < LANES; l++) w->committed[l] += w->active >> l & 1;
+  for (int l = 0; l < LANES; l++) w->copies.committed[l] += w->active >> l & 1;
 }
 
 // Returns the cp.async of w in flight that writes byte `at` of shared
@@ -798,8 +798,8 @@ void simmem_commit(SimWarp *w) {
 // searches the cp.asyncs that are in no group yet, otherwise those in groups.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t at, bool open,
                                 int *lane) {
-  for (size_t k = w->first; k < w->end; k++) {
-    const SimBatch *b = &w->batch[k];
+  for (size_t k = w->copies.first; k < w->copies.end; k++) {
+    const SimBatch *b = &w->copies.batch[k];
     for (uint32_t m = b->mask & (open ? b->open : ~b->open); m; m &= m - 1) {
       *lane = __builtin_ctz(m);
       if (at - b->dst[*lane] < b->bytes) return b;
@@ -837,17 +837,19 @@ static void land(SimWarp *w, SimBatch *b, int l, int actor, uint32_t lanes,
 }
 
 static void forget_landed(SimWarp *w) {
-  while (w->first < w->end && !w->batch[w->first].mask) w->first++;
-  if (w->first == w->end) w->first = w->end = 0;
+  while (w->copies.first < w->copies.end &&
+         !w->copies.batch[w->copies.first].mask)
+    w->copies.first++;
+  if (w->copies.first == w->copies.end) w->copies.first = w->copies.end = 0;
 }
 
 void simmem_wait(SimWarp *w, uint32_t pending) {
-  for (size_t k = w->first; k < w->end; k++) {
-    SimBatch *b = &w->batch[k];
+  for (size_t k = w->copies.first; k < w->copies.end; k++) {
+    SimBatch *b = &w->copies.batch[k];
     uint32_t m = b->mask & ~b->open & w->active;
     for (; m; m &= m - 1) {
       int l = __builtin_ctz(m);
-      if (b->group[l] + (uint64_t)pending >= w->committed[l]) continue;
+      if (b->group[l] + (uint64_t)pending >= w->copies.committed[l]) continue;
       land(w, b, l, w->id, 1u << l, w->clk);
       b->mask &= ~(1u << l);
     }
@@ -857,8 +859,8 @@ void simmem_wait(SimWarp *w, uint32_t pending) {
 
 void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
                  uint32_t epoch) {
-  for (size_t k = w->first; k < w->end; k++) {
-    SimBatch *b = &w->batch[k];
+  for (size_t k = w->copies.first; k < w->copies.end; k++) {
+    SimBatch *b = &w->copies.batch[k];
     if (b->number >= upto) break;
     for (uint32_t m = b->mask & mask; m; m &= m - 1)
       land(w, b, __builtin_ctz(m), actor, 1, epoch);

@@ -93,7 +93,7 @@ SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
   SimOut *o = c->out;
   SimReport r = report_of(kind, src, src2, mem, offset, state);
   if (count_again(c, o->fault, o->nfault, &r)) return NULL;
-  if (o->nfault >= (uint32_t)c->max_reports) {
+  if (o->nfault >= (uint32_t)c->host.max_reports) {
     c->stop = true;
     return NULL;
   }
@@ -103,7 +103,7 @@ SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
 SimFault *simreport_note(SimWarp *w, SimKind kind, int lane, uint32_t src,
                          uint32_t src2, int32_t mem, int64_t offset) {
   SimOut *o = w->cluster->out;
-  if (w->cluster->strict)
+  if (w->cluster->host.strict)
     return simreport_fault(w, kind, lane, src, src2, mem, offset);
   SimReport r = report_of(kind, src, src2, mem, offset, 0);
   if (count_again(w->cluster, o->note, o->nnote, &r) || o->nnote == MAX_NOTES)

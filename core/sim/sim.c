@@ -215,9 +215,9 @@ static void cluster_free(SimCluster *c) {
       simlanes_reset(&c->warp[k]);
       base_free(c->warp[k].frame);
       base_free(c->warp[k].v);
-      base_free(c->warp[k].batch);
-      base_free(c->warp[k].taint);
-      base_free(c->warp[k].wrapped);
+      base_free(c->warp[k].copies.batch);
+      base_free(c->warp[k].taints.value);
+      base_free(c->warp[k].wraps.lanes);
       base_free(c->warp[k].text.p);
     }
   simcluster_free(c);
@@ -242,12 +242,12 @@ static bool cluster_init(SimCluster *c, Run *r) {
   size_t n = (size_t)p->nall, ctas = (size_t)p->ncta;
   c->prog = p;
   c->hooks = p->hooks;
-  c->budget = r->opts->budget ? r->opts->budget : MOST;
-  c->patience = r->opts->budget ? UINT64_MAX : STILL + EACH * n;
-  c->max_reports = r->max_reports;
-  c->strict = r->opts->strict;
-  c->lock = &r->atomics;
-  c->quit = &r->stop;
+  c->host.budget = r->opts->budget ? r->opts->budget : MOST;
+  c->host.patience = r->opts->budget ? UINT64_MAX : STILL + EACH * n;
+  c->host.max_reports = r->max_reports;
+  c->host.strict = r->opts->strict;
+  c->host.lock = &r->atomics;
+  c->host.quit = &r->stop;
   c->requests = r->requests;
   c->warp = base_realloc(NULL, n * sizeof *c->warp);
   if (!c->warp) return false;
@@ -255,10 +255,11 @@ static bool cluster_init(SimCluster *c, Run *r) {
   for (size_t k = 0; k < n; k++) {
     c->warp[k].frame = base_realloc(NULL, (p->depth + 1) * sizeof(SimFrame));
     c->warp[k].v = base_realloc(NULL, p->value_bytes);
-    c->warp[k].taint = base_realloc(NULL, p->ntaint * sizeof(SimTaint));
-    c->warp[k].wrapped = base_realloc(NULL, p->nwrap * sizeof(uint32_t));
-    if (!c->warp[k].wrapped) return false;
-    if (!c->warp[k].frame || !c->warp[k].v || !c->warp[k].taint) return false;
+    c->warp[k].taints.value = base_realloc(NULL, p->ntaint * sizeof(SimTaint));
+    c->warp[k].wraps.lanes = base_realloc(NULL, p->nwrap * sizeof(uint32_t));
+    if (!c->warp[k].wraps.lanes) return false;
+    if (!c->warp[k].frame || !c->warp[k].v || !c->warp[k].taints.value)
+      return false;
     memset(c->warp[k].v, 0, p->value_bytes);
   }
   size_t patterns = (size_t)p->nstat * 2 * sizeof *c->pattern;
@@ -276,8 +277,8 @@ static SimCluster *cluster_new(const Worker *w) {
   if (!c) return NULL;
   memset(c, 0, sizeof *c);
   if (w->main) {
-    c->tick = tick;
-    c->tick_ud = w->run;
+    c->host.tick = tick;
+    c->host.tick_ud = w->run;
   }
   if (cluster_init(c, w->run)) return c;
   cluster_free(c);
@@ -379,8 +380,8 @@ static void put_to_sleep(Worker *w, int k) {
   SimCluster *c = w->cluster[k];
   w->cluster[k] = w->cluster[--w->live];
   w->cluster[w->live] = w->cluster[--w->made];
-  c->next = NULL;
-  *(w->asleep ? &w->last->next : &w->asleep) = c;
+  c->sleep.next = NULL;
+  *(w->asleep ? &w->last->sleep.next : &w->asleep) = c;
   w->last = c;
   w->run->nasleep++;
 }
@@ -388,7 +389,7 @@ static void put_to_sleep(Worker *w, int k) {
 // Reports whether cluster c must wait longer, because memory has not changed
 // since it began to wait.
 static bool is_waiting(const SimCluster *c) {
-  return c->asleep == c->prog->common->changes && !c->hopeless;
+  return c->sleep.since == c->prog->common->changes && !c->sleep.hopeless;
 }
 
 // Resumes at most n clusters, those that have waited longest, if memory has
@@ -398,7 +399,7 @@ static bool wake(Worker *w, int n, bool all) {
   bool some = false;
   for (SimCluster *c; n-- > 0 && (c = w->asleep); some = true) {
     if (!all && is_waiting(c)) break;
-    w->asleep = c->next;
+    w->asleep = c->sleep.next;
     w->run->nasleep--;
     w->cluster[w->made++] = w->cluster[w->live];
     w->cluster[w->live++] = c;
@@ -412,8 +413,9 @@ static void give_up(Worker *w) {
   Run *r = w->run;
   wake(w, w->run->nasleep, true);
   for (int k = 0; k < w->live; k++) {
-    w->cluster[k]->hopeless = true;
-    w->cluster[k]->unborn = (int64_t)(r->total - r->begun) * r->prog->ncta;
+    w->cluster[k]->sleep.hopeless = true;
+    w->cluster[k]->sleep.unborn =
+      (int64_t)(r->total - r->begun) * r->prog->ncta;
   }
 }
 

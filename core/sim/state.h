@@ -60,14 +60,16 @@ struct SimWarp {
   SimState state;
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that exited the kernel early
-  // Fields of lanes.c. here: lanes of the running part of a diverged warp.
+  // State of lanes.c. here: lanes of the running part of a diverged warp.
   // waits: number of failed polls. tries: number of switches between parts
-  // since memory change number `stamp`.
-  uint32_t here, waits, tries;
-  uint64_t stamp;
+  // since memory change number `stamp`. part: list of the parts that do not
+  // run, or NULL.
+  struct {
+    uint32_t here, waits, tries;
+    uint64_t stamp;
+    SimPart *part;
+  } split;
   SimPoll poll;            // last poll of memory (livelock.c)
-  // list of the parts of a diverged warp that do not run, or NULL
-  SimPart *part;
   uint32_t clk;            // current epoch (hb_cluster.c)
   // depth: number of open regions. ring: number of times that patches used
   // their ring of mbarriers (edit.h).
@@ -85,35 +87,40 @@ struct SimWarp {
   // failed.
   bool refused, polling;
   bool vain;               // whether the last poll failed
-  // for each lane: number of committed cp.async groups
-  uint32_t committed[LANES];
-  // cp.asyncs, of which those with indices `first` to `end` - 1 are in flight
-  SimBatch *batch;
-  size_t first, end, cap;
-  uint64_t batches;        // number of cp.asyncs executed so far
-  // for each lane: number of committed groups of agents' operations
-  uint32_t groups[BY_COUNT][LANES];
-  uint32_t issued;         // current epoch of the warp's agent
-  uint32_t teamwork;       // number of committed groups of warpgroup MMAs
+  // cp.asyncs, of which those with indices `first` to `end` - 1 are in flight.
+  // committed: for each lane, number of committed groups. count: number of
+  // cp.asyncs executed so far.
+  struct {
+    uint32_t committed[LANES];
+    SimBatch *batch;
+    size_t first, end, cap;
+    uint64_t count;
+  } copies;
+  // Agents of the warp. groups: for each lane, number of committed groups.
+  // issued: current epoch. teamwork: number of committed groups of warpgroup
+  // MMAs.
+  struct { uint32_t groups[BY_COUNT][LANES], issued, teamwork; } agents;
   // cluster barrier: completed rounds; lanes that arrived; lanes that may pass
-  uint32_t met, came, passed;
-  // registers: number of registers of a thread. wanted: number that a waiting
-  // setmaxnreg requests (SW_REGISTERS).
-  int registers, wanted;
-  // i: the last setmaxnreg. n: number of setmaxnregs executed so far. clk:
-  // epoch of the last setmaxnreg.
-  struct { const SimIns *i; uint32_t n, clk; } allot;
-  // for each result that may overflow: lanes in which its last value did
-  // not fit
-  uint32_t *wrapped;
-  // wraps: some result overflowed. tainted: there are undefined values
-  // (taint.c).
-  bool wraps, tainted;
-  // for each value, by slot: the lanes in which it is undefined
-  SimTaint *taint;
-  // mem: registers that hold the result of a division by zero. src: the line of
-  // that division.
-  struct { const SimMem *mem; uint32_t src; } quotient;
+  struct { uint32_t met, came, passed; } round;
+  // n: number of registers of a thread. wanted: number that a waiting
+  // setmaxnreg requests (SW_REGISTERS). allot.i: the last setmaxnreg. allot.n:
+  // number of setmaxnregs executed so far. allot.clk: epoch of the last one.
+  struct {
+    int n, wanted;
+    struct { const SimIns *i; uint32_t n, clk; } allot;
+  } regs;
+  // lanes: for each result that may overflow, lanes in which its last value did
+  // not fit. some: some result overflowed.
+  struct { uint32_t *lanes; bool some; } wraps;
+  // Undefined values (taint.c). value: for each value, by slot, the lanes in
+  // which it is undefined. some: there are undefined values. quotient.mem:
+  // registers that hold the result of a division by zero. quotient.src: the
+  // line of that division.
+  struct {
+    SimTaint *value;
+    bool some;
+    struct { const SimMem *mem; uint32_t src; } quotient;
+  } taints;
   SimText text;            // output of printf
 };
 
@@ -157,54 +164,64 @@ struct SimCluster {
   const SimProg *prog;
   const struct SimHooks *hooks;  // prog->hooks
   uint32_t index;          // index of the cluster in the launch
-  uint64_t rng, serial, budget, patience, mmas;
-  // values of `serial` at which simcluster_tick is called next, and up to which
+  uint64_t rng, serial, mmas;
+  // values of `serial` at which simexec_tick is called next, and up to which
   // the budget of the guard was spent (base/guard.h)
   struct { uint64_t due, spent; } beat;
-  // number of reads of unchanged global memory in this time slice
-  int polls;
-  // counters to detect livelocks (quiet_for in exec.c)
-  uint64_t changed, still, since, quiet;
-  // moved: number of memory changes (livelock.h). asleep: value of
-  // prog->common->changes
-  // when the cluster began to wait for others.
-  uint64_t moved, asleep;
-  // the cluster that was the next to begin to wait for others
-  SimCluster *next;
-  struct SimTurns *turns;  // state of the scheduler, or NULL
-  struct SimCauses *causes;
-  int64_t unborn;          // deadlocks: number of blocks that cannot start
-  // look: a warp may be stuck. hopeless: all clusters are stuck.
-  bool look, hopeless;
-  // stop: the run must end. oom: memory is exhausted. strict: notes are faults.
-  bool stop, oom, strict;
-  int max_reports;
+  // changed, moved: numbers of memory changes, with and without arrivals
+  uint64_t changed, moved;
+  // Counters to detect livelocks (quiet_for in exec.c). polls: number of reads
+  // of unchanged global memory in this time slice. vain: number of failed
+  // try_waits since a warp last progressed. look: a warp may be stuck.
+  struct {
+    uint64_t still, since, quiet, vain;
+    int polls;
+    bool look;
+  } calm;
+  // Waiting for other clusters. since: value of prog->common->changes when the
+  // cluster began to wait. next: the cluster that was the next to begin to
+  // wait. hopeless: all clusters are stuck. unborn: number of blocks that
+  // cannot start.
+  struct {
+    uint64_t since;
+    SimCluster *next;
+    bool hopeless;
+    int64_t unborn;
+  } sleep;
+  // stop: the run must end. oom: memory is exhausted.
+  bool stop, oom;
   SimWarp *warp;           // warps of all CTAs, in CTA order
   SimCta *cta;
   uint32_t *clocks;        // vector clocks of the barriers
   uint8_t *smem;
   // state of listeners (hooks.h), by their numbers
   void *own[SIM_OWNERS];
-  SimMbar *mbar;           // mbarriers (mbar.c), or NULL until needed
-  // for each 8 bytes of shared memory: index + 1 of the mbarrier there
-  uint16_t *mbarat;
-  uint32_t *mbarclocks, *mbarwaits, *came;
-  struct SimUse *uses;
-  struct SimPassed *passed;
-  int nmbar;
-  uint64_t vain;  // number of failed try_waits since a warp last progressed
+  // The n mbarriers p (mbar.c), or NULL until needed. at: for each 8 bytes of
+  // shared memory, index + 1 of the mbarrier there.
+  struct {
+    SimMbar *p;
+    uint16_t *at;
+    uint32_t *clocks, *waits, *came;
+    struct SimUse *uses;
+    struct SimPassed *passed;
+    int n;
+  } mbars;
   SimTeam *team;  // warpgroups (wgmma.c); NULL: the kernel has no wgmma
-  // async: operations in flight. landing: number of those that end at an
-  // mbarrier.
-  SimAsync **async;
-  size_t nasync, maxasync, landing;
+  // The n operations of agents in flight. landing: number of those that end at
+  // an mbarrier.
+  struct { SimAsync **p; size_t n, max, landing; } agents;
   struct SimMaps *maps;    // tensor maps made by the kernel (maps.c)
-  // clocks that the threads acquire at the current and at the last round of the
-  // cluster barrier
-  SimPast open, done;
-  uint32_t met;            // number of completed rounds of the cluster barrier
-  bool meets;              // whether a warp has used the cluster barrier
+  // The cluster barrier. open, done: clocks that the threads acquire at the
+  // current and at the last round. met: number of completed rounds. meets:
+  // whether a warp has used the cluster barrier.
+  struct {
+    SimPast open, done;
+    uint32_t met;
+    bool meets;
+  } round;
   const struct SimSteps *steps;  // scheduler (steps.h), or NULL
+  struct SimTurns *turns;    // state of the scheduler
+  struct SimCauses *causes;
   const struct SimLog *log;  // writer of the event log (log.h), or NULL
   struct SimTape *tape;      // the event log, or NULL
   // two entries for each statistics record: shared, global
@@ -212,10 +229,19 @@ struct SimCluster {
   struct SimRequests *requests;  // recorded accesses, or NULL
   SimOut *out;
   float *tile;  // scratch for operands of MMAs: 4 areas of SIM_ROOM bytes
-  void *lock;              // pthread_mutex_t that atomics on global memory lock
-  const bool *quit;        // flag by which other threads end the run
-  // function called from time to time during a run; NULL: none
-  void (*tick)(void *ud), *tick_ud;
+  // The run. lock: pthread_mutex_t that atomics on global memory lock. quit:
+  // flag by which other threads end the run. tick: function called from time to
+  // time; NULL: none. strict: notes are faults. budget, patience: numbers of
+  // instructions after which a warp, or a cluster in which memory does not
+  // change, counts as endless.
+  struct {
+    void *lock;
+    const bool *quit;
+    void (*tick)(void *ud), *tick_ud;
+    int max_reports;
+    bool strict;
+    uint64_t budget, patience;
+  } host;
 };
 
 #endif

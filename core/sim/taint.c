@@ -6,17 +6,17 @@
 // lane. Single bits matter, because compilers leave half of a register
 // undefined where nothing reads it. It is a fault to use undefined bits as an
 // address, as a condition, or in a store outside registers. Kernels that never
-// read an undefined register have no extra cost (w->tainted).
+// read an undefined register have no extra cost (w->taints.some).
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/regs.h"
 
 static SimTaint *taint_at(SimWarp *w, uint32_t slot) {
-  return &w->taint[(slot - w->cluster->prog->value_base) / SLOT];
+  return &w->taints.value[(slot - w->cluster->prog->value_base) / SLOT];
 }
 
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot) {
-  return w->tainted && slot ? taint_at(w, slot)->mask : 0;
+  return w->taints.some && slot ? taint_at(w, slot)->mask : 0;
 }
 
 static void fault(SimWarp *w, const SimIns *i, uint32_t mask,
@@ -40,8 +40,8 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
 // Returns why unit `unit` of registers is undefined in the lanes of `lack`.
 static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t lack, int64_t unit) {
-  if (w->quotient.mem == m)
-    return (SimTaint){lack, w->quotient.src, -1, 0, UINT64_MAX};
+  if (w->taints.quotient.mem == m)
+    return (SimTaint){lack, w->taints.quotient.src, -1, 0, UINT64_MAX};
   return (SimTaint){lack, i->src, m->index,
                     (uint32_t)(unit * m->unit / m->own), UINT64_MAX};
 }
@@ -52,8 +52,8 @@ static void keep(SimWarp *w, const SimMem *m, uint32_t slot) {
   if (!(simtaint_mask(w, slot) & w->active)) return;
   const SimTaint *t = taint_at(w, slot);
   if (t->mem >= 0) return;
-  w->quotient.mem = m;
-  w->quotient.src = t->src;
+  w->taints.quotient.mem = m;
+  w->taints.quotient.src = t->src;
 }
 
 void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
@@ -67,15 +67,15 @@ void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
 }
 
 static void begin(SimWarp *w) {
-  if (w->tainted) return;
-  memset(w->taint, 0, w->cluster->prog->ntaint * sizeof *w->taint);
-  w->tainted = true;
+  if (w->taints.some) return;
+  memset(w->taints.value, 0, w->cluster->prog->ntaint * sizeof(SimTaint));
+  w->taints.some = true;
 }
 
 void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                    uint32_t lack) {
   if (m->lax) lack = 0;
-  if (!lack && !w->tainted) return;
+  if (!lack && !w->taints.some) return;
   begin(w);
   *taint_at(w, i->d) = cause(w, i, m, lack, at);
 }
@@ -107,7 +107,7 @@ static uint32_t divides_by_zero(SimWarp *w, const SimIns *i) {
 
 void simtaint_divide(SimWarp *w, const SimIns *i) {
   uint32_t zero = divides_by_zero(w, i);
-  if (!zero && !w->tainted) return;
+  if (!zero && !w->taints.some) return;
   begin(w);
   *taint_at(w, i->d) = (SimTaint){zero, i->src, -1, 0, UINT64_MAX};
 }
@@ -205,7 +205,7 @@ static void assign(SimWarp *w, const SimIns *i) {
 }
 
 void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from) {
-  if (!w->tainted) return;
+  if (!w->taints.some) return;
   SimTaint t = *taint_at(w, i->a);
   uint32_t m = taint_at(w, i->d)->mask & ~w->active;
   if (m) t.bits |= taint_at(w, i->d)->bits;

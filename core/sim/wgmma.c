@@ -424,7 +424,7 @@ void simwgmma_issue(SimWarp *w, const SimIns *i) {
 void simwgmma_commit(SimWarp *w) {
   SimTeam *t = team_of(w);
   int me = w->in % WARPS;
-  t->closed[me][w->teamwork++ % GROUPS] = t->issued[me];
+  t->closed[me][w->agents.teamwork++ % GROUPS] = t->issued[me];
 }
 
 // Returns the number in the warpgroup of the first warp that has not issued the
@@ -499,8 +499,9 @@ int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch) {
 bool simwgmma_wait(SimWarp *w, const SimIns *i) {
   SimTeam *t = team_of(w);
   uint32_t pending = (uint32_t)i->imm;
-  if (w->teamwork <= pending) return true;
-  uint32_t n = t->closed[w->in % WARPS][(w->teamwork - 1 - pending) % GROUPS];
+  if (w->agents.teamwork <= pending) return true;
+  uint32_t last = w->agents.teamwork - 1 - pending;
+  uint32_t n = t->closed[w->in % WARPS][last % GROUPS];
   if (!n) return true;
   if (laggard(t, n) >= 0) {
     w->state = SW_TEAM;
@@ -528,7 +529,8 @@ bool simwgmma_closed(const SimWarp *w, uint32_t n, uint32_t groups,
   const SimTeam *t = team_of(w);
   const uint32_t *closed = t->closed[w->in % WARPS];
   *behind = 0;
-  for (uint32_t g = groups; g > 0 && w->teamwork - (g - 1) <= GROUPS; g--) {
+  uint32_t all = w->agents.teamwork;
+  for (uint32_t g = groups; g > 0 && all - (g - 1) <= GROUPS; g--) {
     if (closed[(g - 1) % GROUPS] < n) return g < groups;
     *behind = groups - g;
   }

@@ -178,8 +178,8 @@ void simwrap_note(SimWarp *w, const SimIns *i) {
     wrong |= (uint32_t)(v != (int32_t)(uint32_t)v) << l;
   }
   if (i->uniform && wrong) wrong = FULL;
-  w->wrapped[i->jump - 1] = wrong;
-  w->wraps |= wrong != 0;
+  w->wraps.lanes[i->jump - 1] = wrong;
+  w->wraps.some |= wrong != 0;
 }
 
 uint32_t simwrap_check(const Access *x, uint32_t mask) {
@@ -187,7 +187,7 @@ uint32_t simwrap_check(const Access *x, uint32_t mask) {
   const SimWraps *s = x->i->wraps;
   uint32_t all = 0;
   for (int k = 0; k < s->n; k++) {
-    uint32_t hit = w->wrapped[s->of[k]] & mask;
+    uint32_t hit = w->wraps.lanes[s->of[k]] & mask;
     if (!hit || s->mem[k] != x->m->named) continue;
     int l = __builtin_ctz(hit);
     const SimProg *p = w->cluster->prog;
@@ -201,7 +201,7 @@ uint32_t simwrap_check(const Access *x, uint32_t mask) {
 void simwrap_compare(SimWarp *w, const SimIns *i) {
   const SimWraps *s = i->wraps;
   for (int k = 0; k < s->n; k++) {
-    uint32_t hit = w->wrapped[s->of[k]] & w->active;
+    uint32_t hit = w->wraps.lanes[s->of[k]] & w->active;
     if (!hit) continue;
     const SimProg *p = w->cluster->prog;
     simreport_fault(w, SIM_SIGNED, __builtin_ctz(hit), i->src,

@@ -152,7 +152,7 @@ static bool could_end(const Stop *s, const SimWarp *u) {
              !(u->cta->bar[s->bar].members >> u->in & 1) &&
              warp_roles_ahead(u, comes_to, s);
     case STUCK_MBAR:
-      return could_bring(u, &u->cluster->mbar[s->w->mbar]);
+      return could_bring(u, &u->cluster->mbars.p[s->w->mbar]);
     case STUCK_CLUSTER:
       return simbarrier_missing(u) && warp_roles_ahead(u, is_op, &arrive);
     case STUCK_REGISTERS:
@@ -180,7 +180,7 @@ static void find_behind(Stops *all) {
 
 static void judge_mbarrier(Stop *s, bool nobody) {
   const SimProg *p = s->w->cluster->prog;
-  const SimMbar *b = &s->w->cluster->mbar[s->w->mbar];
+  const SimMbar *b = &s->w->cluster->mbars.p[s->w->mbar];
   bool some = b->missing < b->expected || b->begun;
   bool fills = warp_roles_fills(s->w);
   int64_t ahead = simmbar_ahead(s->w, b);
@@ -298,7 +298,7 @@ static void tell_barrier(const Stop *s) {
 }
 
 static void tell_mbarrier(const Stop *s) {
-  const SimMbar *b = &s->w->cluster->mbar[s->w->mbar];
+  const SimMbar *b = &s->w->cluster->mbars.p[s->w->mbar];
   uint64_t state = (uint64_t)b->phase << 42 ^ (uint64_t)b->missing << 21 ^
                    (uint64_t)b->bytes ^ (uint64_t)b->element << 56;
   uint32_t src2 = s->lack == LACK_BYTES ? b->expect
@@ -325,8 +325,8 @@ static void tell_registers(const Stop *s) {
   SimFault *f = tell(s, -1, 0, 0, 0);
   if (!f) return;
   f->deadlock.came = s->w->cta->pool[s->w->in % 4];
-  f->deadlock.needed = s->w->wanted;
-  f->deadlock.bytes = s->w->registers;
+  f->deadlock.needed = s->w->regs.wanted;
+  f->deadlock.bytes = s->w->regs.n;
 }
 
 static void tell_team(const Stop *s) {

@@ -189,9 +189,9 @@ SimWarpAt debugger_warp_at(const SimDebug *d, int k) {
   a.src = waits || w->state == SW_DONE ? w->src : i->src;
   if (w->state == SW_BARRIER) a.bar = w->bar;
   if (w->state == SW_MBAR) a.mbar = w->mbar;
-  a.copies = (int)(w->end - w->first);
-  for (size_t n = 0; n < d->c->nasync; n++)
-    a.agents += d->c->async[n]->w == w;
+  a.copies = (int)(w->copies.end - w->copies.first);
+  for (size_t n = 0; n < d->c->agents.n; n++)
+    a.agents += d->c->agents.p[n]->w == w;
   return a;
 }
 
@@ -206,8 +206,8 @@ int debugger_bars(const SimDebug *d, SimBarAt *out, int max) {
                             .element = id, .arrived = b->arrived,
                             .expected = b->expected};
     }
-  for (int k = 0; k < d->c->nmbar && n < max; k++) {
-    const SimMbar *b = &d->c->mbar[k];
+  for (int k = 0; k < d->c->mbars.n && n < max; k++) {
+    const SimMbar *b = &d->c->mbars.p[k];
     if (b->gone) continue;
     int64_t cta = (int64_t)(d->c->cta[0].number +
                             b->at / (uint64_t)p->smem_bytes);

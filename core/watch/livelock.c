@@ -76,7 +76,7 @@ void livelock_ask(SimWarp *w, const SimIns *i) {
   if (++s->asked < OFTEN || s->stuck) return;
   uint64_t h = state_of(w);
   if (s->asked > OFTEN && h == s->hash && s->pc == w->pc) {
-    s->stuck = c->look = true;
+    s->stuck = c->calm.look = true;
     return;
   }
   if (s->asked & (s->asked - 1)) return;
@@ -107,12 +107,12 @@ bool livelock_all(const SimCluster *c, bool *global) {
     some = true;
     *global |= w->poll.m->space == SP_GMEM;
   }
-  return some && !c->landing;
+  return some && !c->agents.landing;
 }
 
 // ---- trial runs of polls ----
 
-// Returns the size in bytes of w->wrapped, which a trial run changes.
+// Returns the size in bytes of w->wraps.lanes, which a trial run changes.
 static size_t wrap_bytes(const SimProg *p) {
   return p->nwrap * sizeof(uint32_t);
 }
@@ -130,7 +130,7 @@ static void keep(const SimWarp *w, char *room) {
   memcpy(room, w->v, p->value_bytes);
   room += p->value_bytes;
   memcpy(room, w->frame, frame_bytes(p));
-  memcpy(room + frame_bytes(p), w->wrapped, wrap_bytes(p));
+  memcpy(room + frame_bytes(p), w->wraps.lanes, wrap_bytes(p));
 }
 
 static void put_back(SimWarp *w, const SimWarp *was, const char *room) {
@@ -139,7 +139,7 @@ static void put_back(SimWarp *w, const SimWarp *was, const char *room) {
   memcpy(w->v, room, p->value_bytes);
   room += p->value_bytes;
   memcpy(w->frame, room, frame_bytes(p));
-  memcpy(w->wrapped, room + frame_bytes(p), wrap_bytes(p));
+  memcpy(w->wraps.lanes, room + frame_bytes(p), wrap_bytes(p));
 }
 
 // Reports whether i affects nothing but values and branches of its warp.
@@ -202,7 +202,7 @@ static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
 
 int livelock_fails(SimWarp *w, const SimAsk *a, char *room) {
   uint64_t hash = livelock_state(w);
-  if (!hash || w->tainted || w->part) return 0;
+  if (!hash || w->taints.some || w->split.part) return 0;
   SimWarp was = *w;
   SimAsk next = *a;
   keep(w, room);
@@ -269,7 +269,7 @@ void livelock_tell(SimWarp *w) {
     if (u->state == SW_DONE) to->deadlock.ended |= 1u << k;
     if (livelock_same(w, u)) to->deadlock.waiting |= 1u << k;
   }
-  to->deadlock.needed = c->unborn;
+  to->deadlock.needed = c->sleep.unborn;
   to->spin.written = f.spin.written;
   memcpy(to->spin.cta, f.spin.cta, sizeof to->spin.cta);
   to->spin.type = type_of(s);

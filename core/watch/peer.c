@@ -73,8 +73,8 @@ void peer_exited(SimCluster *c) {
     if (r->clk && !knows(c, rank, w->id, r->lanes, r->clk))
       tell_gone(w, r->src, __builtin_ctz(r->lanes), rank, NULL);
   }
-  for (int k = 0; k < c->nmbar; k++) {
-    const SimMbar *b = &c->mbar[k];
+  for (int k = 0; k < c->mbars.n; k++) {
+    const SimMbar *b = &c->mbars.p[k];
     int rank = (int)(b->at / p->smem_bytes);
     if (!b->landed || knows(c, rank, simmbar_actor(c, b), 1, b->landed))
       continue;

@@ -442,7 +442,7 @@ static SimAgent flying_to(const SimCluster *c, uint32_t g) {
 // Returns the mbarrier to which an actor belongs, or NULL.
 static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
   int k = actor - (c->prog->nactor - c->prog->nmbar);
-  return k >= 0 && k < c->nmbar ? &c->mbar[k] : NULL;
+  return k >= 0 && k < c->mbars.n ? &c->mbars.p[k] : NULL;
 }
 
 // Reports whether line src contains a st.async.
@@ -679,7 +679,7 @@ static void say_undefined(Access *x, int l, uint32_t g) {
   // long for each of its reads.
   const SimReport *same =
     simreport_of(x->w, SIM_UNINIT, x->i->src, x->m->index);
-  bool full = c->out->nfault >= (uint32_t)c->max_reports;
+  bool full = c->out->nfault >= (uint32_t)c->host.max_reports;
   uint32_t src2 = same   ? same->src2
                   : full ? 0
                          : warp_roles_bringer(c->prog, x->m, x->i->src, &lack);

@@ -13,14 +13,16 @@
 #include "sim/wgmma.h"
 
 static const uint32_t *committed(const SimWarp *w, SimGroups kind) {
-  return kind == GROUPS_CPASYNC ? w->committed : w->groups[BY_BULK];
+  return kind == GROUPS_CPASYNC ? w->copies.committed
+                                : w->agents.groups[BY_BULK];
 }
 
 void waits_note(SimWarp *w, SimGroups kind, const SimIns *i) {
   SimWaited *d = &hb_of(w)->waited[kind];
   uint32_t idle = 0, still = 0;
   for (int l = 0; l < LANES; l++) {
-    uint32_t n = kind == GROUPS_WGMMA ? w->teamwork : committed(w, kind)[l];
+    uint32_t n = kind == GROUPS_WGMMA ? w->agents.teamwork
+                                      : committed(w, kind)[l];
     still |= (uint32_t)(n == d->groups[l]) << l;
     idle |= (uint32_t)!n << l;
     d->groups[l] = n;
@@ -114,8 +116,8 @@ static void say_mma(SimFault *f, const Access *x, int l, int team,
 static void say_bulk(SimFault *f, const Access *x, int l, int actor,
                      uint32_t epoch) {
   const SimCluster *c = x->w->cluster;
-  for (size_t k = 0; k < c->nasync; k++) {
-    const SimAsync *a = c->async[k];
+  for (size_t k = 0; k < c->agents.n; k++) {
+    const SimAsync *a = c->agents.p[k];
     if (a->by != BY_BULK || a->actor != actor || a->epoch != epoch) continue;
     if (a->fetched) f->r.lack = LACK_BARRIER;
     else if (!a->open)
@@ -145,8 +147,8 @@ void waits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
       judge_group(f, x, l, u, GROUPS_CPASYNC, lane, group);
     return;
   }
-  for (size_t k = 0; k < c->nasync && f->access.agent == AGENT_COPY; k++) {
-    const SimAsync *a = c->async[k];
+  for (size_t k = 0; k < c->agents.n && f->access.agent == AGENT_COPY; k++) {
+    const SimAsync *a = c->agents.p[k];
     if (a->by != BY_BULK || a->w != u || a->i->src != f->r.src2) continue;
     if (a->fetched && hb_of(u)->waited[GROUPS_BULK].read) f->r.lack = LACK_READ;
     else if (!a->open)
@@ -159,8 +161,8 @@ bool waits_ahead(const Access *x, int l, const SimWarp *u, uint32_t g) {
   uint32_t group;
   int lane;
   return simmem_group(u, shadow_byte(u->cluster, g), &lane, &group) &&
-         x->w->committed[l] &&
-         group >= x->w->committed[l];
+         x->w->copies.committed[l] &&
+         group >= x->w->copies.committed[l];
 }
 
 void waits_store(SimFault *f, const SimProg *p) {
@@ -226,7 +228,7 @@ void waits_stray(SimFault *f, const Access *x, uint32_t g, const SimWarp *u,
                     uint32_t clk) {
   const SimCluster *c = x->w->cluster;
   const SimMem *m = x->m;
-  const SimMbar *b = &c->mbar[x->w->mbar];
+  const SimMbar *b = &c->mbars.p[x->w->mbar];
   if (!m->stages || m->rank || simmbar_array(c, b) != m->stages) return;
   int64_t k = (shadow_byte(c, g) - x->w->home - m->base) / m->stage;
   if (b->element != k) {

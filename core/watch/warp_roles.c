@@ -158,7 +158,7 @@ bool warp_roles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
       if (is(&p->ins[k], ud)) return true;
   }
   // other lanes may be anywhere, so search all instructions
-  if (w->part) k = 0;
+  if (w->split.part) k = 0;
   for (; k < p->nins; k++) {
     if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;
     if (is(&p->ins[k], ud)) return true;

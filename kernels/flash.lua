@@ -741,10 +741,11 @@ local function scale_row(ar, i, x)
   for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * x end
 end
 
---- If scores s exceed the bases of rows by more than RISE, changes the bases
--- and scales the rows' sums. Subtracts the base from scores of rows beyond FAR.
--- Returns whether it changed a base of this warp's rows; `fix` then holds the
--- factors by which the rows' accumulators have to be scaled.
+--- Changes the bases of rows whose scores s exceed them by more than RISE, and
+-- scales the sums of these rows. In rows whose scores are beyond FAR,
+-- subtracts the base from the scores. Returns whether it changed a base of
+-- this warp's rows; `fix` then holds the factors by which the rows'
+-- accumulators have to be scaled.
 function Softmax:rise(s)
   local sr = flash.by_rows(s)
   local best, excess, rose = {}, {}, nil

@@ -374,7 +374,8 @@ end
 ---------------------------------------------------------------------------
 
 local BLOCKS = 132  -- minimum number of blocks: one for each SM of an H200
-local WARPS = 8     -- warps of a block; twice as many if a tile has 8 rows of A
+-- number of warps in a block, doubled if a tile has 8 rows of A
+local WARPS = 8
 local SHARE = 4096  -- minimum elements of K of each block that shares a tile
 
 local function check(p)

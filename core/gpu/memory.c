@@ -420,7 +420,8 @@ bool devbuf_read(DevBuf *b, size_t at, void *p, size_t n, const GpuStream *s,
          (n == 0 || CU(cuMemcpyDtoHAsync_v2, (p, b->ptr + at, n, from)));
 }
 
-// Copies between two GPUs. The host waits for pending work of the source GPU.
+// Copies memory from one GPU to another. The host waits for pending work of the
+// source GPU.
 static bool copy_peer(DevBuf *b, size_t at, DevBuf *src, size_t from, size_t n,
                       CUstream to, Why *w) {
   Gpu *g = b->own.gpu, *other = src->own.gpu;

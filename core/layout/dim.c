@@ -217,7 +217,8 @@ static Dim mul_xor(Ctx *cx, Dim n, Dim d) {
 
 Dim dim_add(Ctx *cx, Dim a, Dim b) {
   if (dim_static(a) && dim_static(b)) {
-    Dim d = {a.w + b.w};  // both are below 2^60, so the sum fits in 64 bits
+    // both operands are below 2^60, so the sum fits in 64 bits
+    Dim d = {a.w + b.w};
     if (!dim_static(d)) overflow(cx, "+", a, b);
     return d;
   }

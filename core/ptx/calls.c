@@ -554,10 +554,10 @@ static void indexed(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
 
 // ---- instructions ----
 
-// Replaces `mov r, %envreg1` by half of the address of a workspace, as the
-// driver gives to cooperative launches: %envreg1 has the upper half, %envreg2
-// the lower one. The workspace is zero at first, but for the word at GRID_FLAG,
-// which is 0 in other launches, where the address is 0.
+// Replaces `mov r, %envreg1` by the upper half of the address of a workspace,
+// and %envreg2 by the lower half. The driver gives cooperative launches such a
+// workspace. All of its words are zero at first, except the word at GRID_FLAG.
+// In other launches, the address is 0, and so is the word.
 static void environment(PtxCopy *x, PtxArg to, bool upper) {
   PtxModule *m = x->m;
   if (x->workspace < 0) {

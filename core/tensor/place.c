@@ -108,8 +108,8 @@ static bool within(Ctx *cx, Dim c, int64_t more, Dim n) {
   return f.lo >= more && f.hi < dim_value(n);
 }
 
-// Asserts that coordinate c and coordinate c - more are inside the argument's
-// shape, in every mode.
+// Asserts for every mode that the coordinates c and c - more are inside the
+// argument's shape.
 static void claim(Ctx *cx, const Tensor *t, Tup c, const int64_t *more,
                   bool write, Ref when) {
   Dim n[PLACE_MODES], at[PLACE_MODES];

@@ -35,9 +35,9 @@ end
 --- Returns the smallest tile of a canonical layout: see cute.nvgpu.warpgroup.
 hopper.make_smem_layout_atom = warpgroup.make_smem_layout_atom
 
---- Returns the kind of layout atom, such as "K_SW128", that
--- make_smem_layout_atom takes. Its swizzle is the widest that the contiguous
--- extent fills.
+--- Returns the kind of a layout atom for make_smem_layout_atom, such as
+-- "K_SW128": the kind with the widest swizzle that the contiguous extent
+-- fills.
 ---@param layout "row"|"col"
 ---@param element_type cute.DType
 ---@param major_mode_size integer elements of the contiguous mode

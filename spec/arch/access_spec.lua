@@ -84,7 +84,7 @@ local function each(dtype, f)
 end
 
 describe("accesses", function()
-  local taken = {}  -- by target: accesses that have CUDA C
+  local taken = {}  -- accesses whose CUDA C exists, by target
   for i, name in ipairs(TYPES) do
     it("of " .. name .. " run where they have CUDA C" .. support.long(i, 4),
        function()

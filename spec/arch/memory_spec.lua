@@ -136,7 +136,7 @@ describe("loads and stores", function()
             "evict_no_allocate"}):to(cute.i32)
         + arch.load(p)
       arch.store(out.iterator + t, y, {cop = "wt"})
-      -- one warp signals the other warp
+      -- the word by which one warp signals the other
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
       cute.when(t:eq(0), function() s[0] = core.cvt(0, cute.i32) end)
       arch.sync_threads()

@@ -92,7 +92,7 @@ describe("MMA atoms", function()
   -- PTX ISA, "Matrix fragments for mma": row and column of element i of lane
   -- l; gid = l / 4, tig = l % 4.
   local function ptx(bits, M)
-    local per = 32 // bits  -- elements in one 32-bit register
+    local per = 32 // bits  -- number of elements in a 32-bit register
     return {
       A = function(gid, tig, i)
         local half = M == 16 and i // per % 2 or 0

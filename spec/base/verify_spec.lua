@@ -200,7 +200,7 @@ describe("gemm_check", function()
       assert.near(bound, v.bound, bound * 1e-9)
       p.d[at[1] * n + at[2]] = kept
     end
-    -- the same product with every matrix transposed
+    -- the matrices of the same product, each transposed
     local turned = {a = p.a:transpose(m, k), b = p.b:transpose(n, k),
                     d = p.d:transpose(m, n), m = m, n = n, k = k,
                     opts = {a = {1, m}, b = {1, n}, d = {1, m}}}

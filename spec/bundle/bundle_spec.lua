@@ -388,7 +388,8 @@ describe("a bundle of operations", function()
     _, err, code = made.run(own[3], support.program .. " spec/bundle/ops.lua "
       .. "gpu", {FAKE_LOG = at "lua.log", FAKE_MEMORY = "1000000000"})
     assert.equal(0, code, err)
-    -- Results and temporary memory have other addresses.
+    -- Returns the driver's log. Results and temporary memory may have other
+    -- addresses.
     local function logged(name)
       return lines_of((support.read(at(name)):gsub("<m%d*%+%d+>", "<memory>")))
     end

@@ -52,7 +52,7 @@ enum { MOST = 64 };
 typedef struct Kernel {
   char name[64];
   int n, size[MOST];
-  void *base;  // the function of the base driver
+  void *base;  // the same function of the base driver, which this one calls
   int module, smem;
 } Kernel;
 

@@ -88,7 +88,7 @@ describe("cutelua cache", function()
     local text = support.read(list[1])
     support.write(list[1], text:sub(1, -2), string.char(text:byte(-1) ~ 1))
     support.exec {"chmod", "666", list[2]}
-    -- The file contains another entry.
+    -- Overwrites the file of one entry with the file of another.
     support.write(list[3], support.read(list[4]))
     out, err, status = cache {"verify"}
     assert.same({"", 1}, {err, status})

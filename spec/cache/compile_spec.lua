@@ -95,7 +95,7 @@ describe("cutelua compile", function()
       CUTELUA_CACHE_IMAGE = into, CUTELUA_NVRTC = "/nowhere",
       LD_LIBRARY_PATH = fake.folder, XDG_CACHE_HOME = dir .. "/none"}})
     assert.same({"sum\t0.0\n", "", 0}, {out, err, status})
-    -- The same launch without the image
+    -- The launch without the image must compile.
     _, err, status = support.run({path}, {env = environment {
       CUTELUA_NVRTC = "/nowhere", LD_LIBRARY_PATH = fake.folder}})
     assert.equal(1, status)

@@ -48,7 +48,8 @@ local function verdict(bad, more)
   local o = {grid = 2, block = 32, reference = reference, gpu = false}
   for k, v in pairs(more or {}) do o[k] = v end
   local v = twice(bad)(x, y):check(o)
-  assert.equal(0, y(301))  -- check restored the memory.
+  -- check() must restore the memory that the launch wrote.
+  assert.equal(0, y(301))
   return v
 end
 
@@ -72,7 +73,8 @@ describe("a reference", function()
     assert.same({0, 1}, {v.compared[2].count, v.compared[1].count})
     assert.same({7, 1, 5}, {v.compared[1].first.coord[1],
                             v.compared[1].first.got, v.compared[1].first.want})
-    assert.equal(1, x(7))  -- check restored the memory.
+    -- check() must restore the memory that the launch wrote.
+    assert.equal(1, x(7))
   end)
 
   it("shows the first wrong element, its writer, and the box of all",
@@ -435,7 +437,8 @@ describe("sizes of its own choice", function()
     assert.equal("ok", v.sizes[1].verdict)
     assert.equal("bug", of_size(v, 256, 238).verdict)
     assert.equal("out-of-bounds", of_size(v, 256, 238).of.fault.kind)
-    local wrong = of_size(v, 1, 256)  -- All columns from 1 on are missing.
+    -- The kernel leaves out all columns from 1 on.
+    local wrong = of_size(v, 1, 256)
     assert.equal("bug", wrong.verdict)
   end)
 

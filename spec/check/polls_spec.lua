@@ -238,7 +238,7 @@ local function races(s, w, others)
   return false
 end
 
-local AGAIN = {}  -- marks the result of a failed attempt
+local AGAIN = {}  -- result of an attempt that failed and is repeated
 
 -- Effects of operations. Each function returns the result, AGAIN after a failed
 -- attempt, or nil while it waits.
@@ -265,7 +265,8 @@ local DO = {
     write(s, w, o, 1, true)
     return 0
   end,
-  both = function(s, w, o)  -- reads two words, one after the other
+  -- kind of operation: reads two words, one after the other
+  both = function(s, w, o)
     local at = s.held[w] < 0 and 1 or 2
     local x = read(s, w, {at = at, strong = o.strong})
     if at == 1 then s.held[w] = x return AGAIN end

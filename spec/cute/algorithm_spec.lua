@@ -78,7 +78,7 @@ describe("algorithms", function()
       for i = 0, 7 do p[i] = i % 2 == 0 end
       cute.axpby(3, mX, 1, mY, p)
       cute.axpby(1, mX, 0, mU)  -- undefined before
-      cute.axpby(1, mV, 1, mW)  -- W has V's elements in another shape.
+      cute.axpby(1, mV, 1, mW)  -- W is V's memory with another shape.
     end, x, y, u, v, w)
     for i = 0, 7 do
       assert.equal(i % 2 == 0 and 3 * i + 5 or 5, y[i])

@@ -10,7 +10,7 @@ local arch, nvgpu, pipeline, utils = cute.arch, cute.nvgpu, cute.pipeline,
 local cpasync, warpgroup = nvgpu.cpasync, nvgpu.warpgroup
 local _ = cute._
 
-local device  -- "sim" or a GPU: where the kernels run
+local device  -- device of all launches: "sim" or a GPU
 
 -- Defines a test on both devices.
 local function both(name, f)

@@ -129,7 +129,7 @@ describe("TMA loads for a GEMM", function()
         c_major = majors:sub(3, 3)}
     end
     assert.is_true(fits(5, 4, 16, "kkn"))
-    -- A row of B has 24 bytes, not a multiple of 16.
+    -- A row of B has 24 bytes; TMA needs a multiple of 16.
     assert.is_false(fits(5, 4, 24, "kkn"))
     assert.is_false(fits(5, 6, 16, "kkn"))
     assert.is_true(fits(8, 16, 5, "mnn"))

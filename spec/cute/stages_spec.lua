@@ -186,7 +186,8 @@ describe("PipelineOrder", function()
           end
         end, {log, count}, {seed = seed, block = 96})
         T.ok(r)
-        -- Each role must visit the groups in order.
+        -- Producers and consumers must each visit the groups of stages in
+        -- order.
         local nth = {}
         for i = 0, 12 * depth - 1 do
           local group, part = log[i] // 10, log[i] % 10

@@ -37,7 +37,7 @@ describe("testing.assert_close", function()
       .. "0.25; the first is (0,2): got 3, want 3.5 [lua]\n  largest absolute "
       .. "difference 0.75 at (1,0), largest relative difference 0.158 at (1,0)",
       close, X, Y, {rtol = 0, atol = 0.25})
-    -- Columns that are contiguous are the same tensor.
+    -- A column-major tensor with equal elements is equal.
     local turned = cute.make_tensor(tensor({1, 4, 2, 5, 3, 6}).iterator,
                                     cute.make_layout({2, 3}, {1, 2}))
     close(turned, X)
@@ -172,9 +172,11 @@ describe("testing", function()
     end)
     local function instructions(n) return looping(n):launch().instructions end
     assert.equal(instructions(4), run(1).instructions)
-    assert.equal(3, calls)  -- two candidates and the launch itself
+    -- the kernel ran for two candidates and for the launch itself
+    assert.equal(3, calls)
     assert.equal(instructions(5), run(2).instructions)
-    assert.equal(4, calls)  -- run(2) reuses the choice of run(1)
+    -- run(2) reuses the configuration that run(1) chose: one more launch
+    assert.equal(4, calls)
   end)
 end)
 

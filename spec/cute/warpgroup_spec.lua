@@ -143,11 +143,12 @@ describe("registers in flight", function()
       W.fence() t.gemm()
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- the MMA is never committed
+    refuses(USED, function(t)   -- fault: the MMA is never committed to a group
       W.fence() t.gemm() W.wait_group(0)
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)  -- wait_group(1) may leave the last group pending
+    -- fault: wait_group(1) may leave the group of the MMA pending
+    refuses(USED, function(t)
       W.fence() t.gemm() W.commit_group() W.wait_group(1)
       t.D:store(t.acc:load())
     end)
@@ -158,12 +159,13 @@ describe("registers in flight", function()
       end
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- only one branch waits
+    refuses(USED, function(t)   -- fault: only one branch waits for the MMA
       W.fence() t.gemm() W.commit_group()
       cute.when(cute.arch.block_idx():gt(0), function() W.wait_group(0) end)
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- a break leaves the loop before the wait
+    -- fault: a break leaves the loop before the wait for the MMA
+    refuses(USED, function(t)
       cute.loop(function() return true end, function()
         W.fence() t.gemm() W.commit_group()
         cute.break_if(cute.arch.block_idx():gt(0))
@@ -181,7 +183,7 @@ describe("registers in flight", function()
       W.wait_group(0)
       t.D:store(t.acc:load())
     end)
-    trace(function(t)  -- two groups may stay pending
+    trace(function(t)  -- no fault: two groups may stay pending
       W.fence() t.gemm() W.commit_group()
       W.commit_group() W.commit_group() W.wait_group(2)
       t.D:store(t.acc:load())

@@ -20,7 +20,7 @@ local function body(text)
   for line in text:gsub("^.-\nk%(.-{\n", ""):gmatch "%s*([^\n]*)" do
     if line ~= "" and not line:find "^//" then out[#out + 1] = line end
   end
-  out[#out] = nil  -- Drop the closing brace.
+  out[#out] = nil  -- Drop the function's closing brace.
   return out
 end
 

@@ -29,14 +29,16 @@ describe("values that the compiler could compute", function()
     hidden(1, function(y)
       for j in cute.range(4) do y[j] = cute.exp2(j:to(cute.f32) * 0.3) end
     end)
-    hidden(1, function(y, x)  -- v is a constant in the first iteration.
+    -- The variable v is a constant in the first iteration only.
+    hidden(1, function(y, x)
       local v = 0.3
       for j in cute.range(4) do
         y[j] = cute.exp2(v)
         v = v + x[j]
       end
     end)
-    hidden(1, function(y, x)  -- v is a constant in later iterations.
+    -- The variable v is a constant in all iterations but the first.
+    hidden(1, function(y, x)
       local v = x[0]
       for j in cute.range(4) do
         y[j] = cute.exp2(v)

@@ -94,7 +94,7 @@ describe("arguments that overlap", function()
     local text = core.kind_text
     assert.equal(text(v[1], v[2], v[4]), text(v[1], v[4], v[2]))
     assert.is_true(text(v[1], v[2], v[4]) ~= text(v[1], v[2], v[5]))
-    -- The third view overlaps both others.
+    -- The third view overlaps the first and the second, which are disjoint.
     local chain = views(b, {0, N, N // 2}, N)
     groups = overlaps(table.unpack(chain))
     assert.is_true(groups[1] == groups[2] and groups[2] == groups[3])

@@ -17,7 +17,7 @@ local function copies(size)
     local function runs(t, n)
       return cute.make_tensor(t.iterator, cute.make_layout {n, 2048 // n})
     end
-    local y = runs(Y, 64)(_, tid)  -- each thread has 64 bytes
+    local y = runs(Y, 64)(_, tid)  -- each thread's run of elements has 64 bytes
     local r = cute.make_rmem_tensor({64}, cute.u8)
     local function part(n, i)
       return runs(X, n)(_, tid * (64 // n) + i),

@@ -62,8 +62,8 @@ describe("emitted text", function()
     assert.is_nil(text:find(">>", 1, true))
     assert.is_nil(text:find("floor_", 1, true))
     find(text, "a[4] = i0 * 64 + t - 12;")
-    -- Terms must stay if the remaining sum may reach the divisor or be
-    -- negative.
+    -- A division may drop terms of its dividend only if the sum of the other
+    -- terms is in [0, divisor).
     for _, case in ipairs {{64, 3, 5}, {64, 60, 64}, {6, -1, 6}, {8, -4, 4},
                            {12, 17, 6}, {10, 4, 5}, {9, 0, 3}, {64, 57, 64},
                            {64, 58, 64}, {64, 6, 64, -1}, {64, 5, 64, -1}} do

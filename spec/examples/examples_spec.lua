@@ -94,7 +94,7 @@ describe("the example in Python #noasan", function()
       must({"python3", "examples/python/gelu.py"}, {env = env}))
     assert.equal("passed\n", must({"python3", "-c", "import test_gelu as t\n"
       .. "t.test_gelu()\nt.test_add()\nprint('passed')"}, {env = env}))
-    -- A kernel with a race fails.
+    -- A kernel with a race must fail the check.
     support.write(dir .. "/race.lua", (support.read "examples/python/gelu.lua"
       :gsub("z%[i%] = x%[i%]", "z[0] = x[i]")))
     local _, err, code = support.exec({"python3", "-c",

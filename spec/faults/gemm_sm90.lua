@@ -8,7 +8,8 @@ local CLUSTERS = {"2x1", "1x2", "2x2", "turns 2x1"}
 local COPY = "cute.copy(X.atom, from[i]"
 local WAIT, GEMM = "pipe:consumer_wait(read)", "cute.gemm(mma, acc"
 local ASK = "pipe:producer_acquire(write)"
-local ASKED = "pipe:producer_acquire(write"  -- with any further arguments
+-- The text matches the call whatever arguments follow.
+local ASKED = "pipe:producer_acquire(write"
 local PUT, STORE = "cute.copy(out.r2s", "cute.copy(atom, tma("
 local MEET = "barrier:arrive_and_wait()"
 local EXPECT = "self.full:arrive_and_expect_tx(state.index, "

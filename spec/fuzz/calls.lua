@@ -6,7 +6,7 @@
 package.path = "./?.lua;" .. package.path
 local calls = require "spec.calls"
 
-local EACH = 150  -- number of calls in one kernel
+local EACH = 150  -- number of random calls that one kernel makes
 local seconds = tonumber(arg[1]) or 60
 local seed = math.tointeger(tonumber(arg[2])) or os.time() * 1000
 

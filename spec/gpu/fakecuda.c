@@ -36,7 +36,8 @@ typedef struct Handle {
 static Handle *handles;
 static int context, contexts, retained, sticky;
 static int count;  // variable of each module, which counts its axpy launches
-static long work;  // number of elements that all axpy have processed
+// number of elements that all launches of axpy have processed
+static long work;
 static int lost;  // with FAKE_LOST set: the error of all further calls
 static int capturing;  // number of streams that are capturing
 

@@ -180,7 +180,7 @@ describe("the choice of NVRTC", function()
     assert.equal("13.97 sm_90a\ntrue\n", compiled())
     nvrtcs.make(package "cu13", "13.98")
     assert.equal("13.98 sm_90a\nfalse\n", compiled())
-    -- The same package, in another version
+    -- Replaces the package's library by one of another version.
     os.execute("rm " .. package "cu13" .. "/*")
     nvrtcs.make(package "cu13", "13.99")
     assert.equal("13.99 sm_90a\nfalse\n", compiled())

@@ -430,11 +430,14 @@ end
 local function demands(who, sample, what)
   local function kinds(n, mask)
     local found = try(sample, n, mask, BLOCK[what])
-    found["uninitialised"] = nil  -- an omitted operation leaves registers unset
-    found["warp-race"] = nil      -- all lanes write the same element
+    -- an operation that is left out does not set its result register
+    found["uninitialised"] = nil
+    -- with all lanes on one element, lanes of a warp collide
+    found["warp-race"] = nil
     found["race"] = nil
     found["mbarrier"] = nil       -- only some lanes arrive in a phase
-    found["exited-block"] = nil   -- nothing waits for data that is sent
+    -- no block waits for the data that st.async sends
+    found["exited-block"] = nil
     local list = {}
     for kind in pairs(found) do list[#list + 1] = kind end
     return what .. ": " .. table.concat(list, " ")

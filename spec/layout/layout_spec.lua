@@ -139,7 +139,8 @@ describe("a layout", function()
     assert.equal(90, l(3, {2, 1}))
     assert.equal(90, l {3, {2, 1}})
     assert.equal(-6, L "(4,4):(-1,-2)"(0, 3))
-    assert.equal(64, L "8:8"(8))  -- a coordinate may exceed the extent
+    -- coordinate 8 exceeds the extent 8, which is allowed
+    assert.equal(64, L "8:8"(8))
     raises("coordinate: (1,2,3) and (8,(8,8)) do not match", l, 1, 2, 3)
     raises("do not match", l, {1, 2}, 3)
     raises("a coordinate is missing", l)

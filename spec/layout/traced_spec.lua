@@ -172,7 +172,8 @@ describe("traced layouts", function()
     support.raises("neither of stride 7 and 2 divides the other [wrong-layout]",
                    widened, 4, 7)
     assert.equal(3 * 5 + 3, widened(4, 10))
-    assert.equal(3, widened(1, 7))  -- with a single row, any stride is accepted
+    -- if there is only one row, any stride of rows is accepted
+    assert.equal(3, widened(1, 7))
   end)
 
   it("are not looked at in a branch that is not taken", function()

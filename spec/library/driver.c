@@ -305,7 +305,7 @@ static int run_fork(void) {
     CHECK(cutelua_launch(s, k, NULL, 0, NULL) == CUTELUA_FORKED);
     CHECK(cutelua_wait(s, 1, 0) == CUTELUA_FORKED);
     cutelua_close(s);
-    // A state that the child opens works.
+    // The child process can open a state of its own.
     s = open_state(0);
     launch(s, find(s, "k"), 4);
     cutelua_close(s);

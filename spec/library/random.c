@@ -41,7 +41,7 @@ static void *allocate(void *ud, void *p, size_t old, size_t size) {
     free(p);
     return NULL;
   }
-  // A block can always shrink.
+  // Only allocations that grow may fail.
   if (left == 0 && (!p || size > old)) return NULL;
   if (left > 0) left--;
   return realloc(p, size);
@@ -130,7 +130,7 @@ static cutelua_launch_options any_launch(void) {
 
 // ---- calls ----
 
-static int counts[8];  // calls by their status
+static int counts[8];  // numbers of calls by the status that they returned
 
 static int note(cutelua_status status) {
   counts[status]++;

@@ -90,8 +90,8 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  -- Returns the output D of these kernels, launched with the options that were
-  -- chosen for them, and the text of the last kernel.
+  -- Launches the kernels that `make` returns for the given options. Returns the
+  -- output D, and the text of the last kernel.
   local function products(make, n, arguments, choices)
     local first, source
     for _, early_b in ipairs {false, true} do

@@ -395,7 +395,7 @@ describe("ops.gemm of few rows", function()
     why("gemm_skinny does not support scale_a with factors for blocks of "
       .. "K", matrix({3, 256}, "bf16"),
         q, {scale_a = matrix({3, 2}, "f32", 3)})
-    -- For these operands the explanation does not mention gemm_skinny.
+    -- ops.explain must not mention gemm_skinny for these operands.
     for _, c in ipairs {{33, "bf16"}, {3, "f32"}} do
       local e = explain(matrix({c[1], 64}, c[2], 1), matrix({16, 64}, c[2], 2))
       assert.is_true(e.kernel ~= "gemm_skinny")

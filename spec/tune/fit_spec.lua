@@ -93,7 +93,7 @@ describe("tools/fit.lua #long", function()
                 f32 = {1.01, 1.02, 1.16}, f64 = {1.012, 1.03, 1.1},
                 tf32 = {1.03, 1.12, 1.17}, i8 = {1.035, 1.14, 1.22}}
 
-  -- Returns what exceeds the limits in a report, and the report's sets.
+  -- Returns a report's lines that exceed the limits, and its sets.
   local function above(out)
     local list, sets = {}, {}
     for set, most in pairs(SETS) do

@@ -133,8 +133,9 @@ end
 
 local function wide(n) return n > 0x7fffffff or n < -0x80000000 end
 
--- Returns the type of a kernel variable that can hold both a and b, which are
--- parts of one local. Offsets and extents of tensors are i32 or i64, as needed.
+-- Returns the type of a kernel variable that can hold both a and b, two values
+-- of the same local. An offset or extent of a tensor has the wider of the types
+-- i32 and i64.
 local function joint_type(slot, what, sig, a, b)
   local ta, tb = core.dtype_of(a), core.dtype_of(b)
   if ta and tb then

@@ -80,8 +80,8 @@ function cute.make_mma_atom(name) end
 ---@return cute.CopyAtom
 function cute.make_copy_atom(name, dtype, bits) end
 
----Returns the name of atom i of a table, counted from 0, or nil past the last
----one: use it to list all atoms.
+--- Returns the name of atom i of a table, or nil if i is past the last atom. i
+--- counts from 0.
 ---
 ---     cute.atom_name("copy", 0) ~= nil, cute.atom_name("copy", 1 << 30)
 ---     --> true, nil

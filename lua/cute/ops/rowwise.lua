@@ -203,9 +203,10 @@ local function packed(t, fits, o, idle)
   return elementwise.copy(t, rows, {device = o.device, stream = o.stream}), true
 end
 
--- Checks the operands of a call, and copies those whose layout the kernel does
--- not accept; call.copied has the originals by name. Returns true if an operand
--- was copied. If `idle` is true, no copy is launched.
+-- Checks the operands of a call. Copies each operand whose layout the kernel
+-- does not accept, and keeps the original in call.copied by its name. Returns
+-- true if an operand was copied. If `idle` is true, allocates the copies but
+-- launches no kernel.
 local function prepare(call, names, spec, idle)
   local copied = false
   for i, name in ipairs(names) do

@@ -3,7 +3,7 @@
 -- packs it to a fraction of its size.
 local lz4 = {}
 
--- Rules of the format: the last LITERAL bytes of a block are literal, no match
+-- Rules of LZ4 blocks: the last LITERAL bytes of a block are literals, no match
 -- begins in the last CLOSE bytes, and a match is at most FARTHEST bytes back.
 local LITERAL, CLOSE, FARTHEST = 5, 12, 65535
 

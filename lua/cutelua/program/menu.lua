@@ -7,8 +7,8 @@ local core = require "cute.core"
 local menu = {}
 menu.__index = menu
 
--- Columns that the meaning of a candidate needs at least; with fewer, only
--- names are shown.
+-- The least number of columns for a candidate's explanation. A narrower
+-- terminal shows only the names.
 local LEAST = 24
 -- The largest width of the column of names.
 local WIDEST = 38

@@ -29,8 +29,8 @@ local NO_GPU = "the workshop has only the simulator: a page cannot reach a GPU"
 -- kernel ran.
 run.page = nil
 
--- Arrays that were read from .npy files: {name = file, global = name of the
--- global}, in order.
+-- Arrays that the page read from .npy files, in order: {name = the file's name,
+-- global = name of the global variable with the array}.
 local arrays = {}
 
 -- The prompt of the last run, or nil if there is none.

@@ -33,7 +33,7 @@ static const char *temp_name(const Emit *e, Ref r) {
 static void give_name(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name);
-  if (own[strspn(own, "_")]) {  // ignore a script's name that has only `_`
+  if (own[strspn(own, "_")]) {  // a name of underscores only is replaced
     e->use[r].name = names_new(e, own);
     return;
   }

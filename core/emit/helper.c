@@ -7,7 +7,7 @@
 #include "emit/expr.h"
 
 typedef struct Block {
-  const char *name, *text;  // function's name, and its CUDA C
+  const char *name, *text;  // name of the helper function, and its CUDA C
 } Block;
 
 static const Block blocks[H_COUNT] = {

@@ -35,7 +35,7 @@ typedef struct Use {
 typedef struct Regs {
   int wbits;
   int64_t words;
-  const char *ctype;  // C type of a word
+  const char *ctype;  // C type of a 32-bit or 64-bit word
   DType type;         // element type if a word holds one element, otherwise u32
   bool vector;  // whether vector copies access the array by uint2 or uint4
   // whether the array's address is taken: a helper gets a pointer, or a wider
@@ -68,8 +68,8 @@ typedef struct Emit {
   const Fn *fn;
   int sm;
   EmitOut *out;
-  Use *use;           // parallel to fn->ins
-  Regs *regs;         // parallel to fn->mem
+  Use *use;           // an element for each instruction in fn->ins
+  Regs *regs;         // an element for each memory object in fn->mem
   // for each instruction that declares an object: whether its shared address is
   // needed, or a pointer to it
   bool *address, *pointer;
@@ -78,12 +78,13 @@ typedef struct Emit {
   // for each instruction, whether the compiler can fold its value (known.c); or
   // NULL
   bool *known;
-  uint32_t temp[26];  // next number of temporaries named by each letter
+  // for each letter: number of the next temporary with this letter
+  uint32_t temp[26];
   // name of the counter in loops that fill registers, or NULL
   const char *count;
   bool helper[H_COUNT];  // which helpers are needed
   AtomUse *atom;
-  int64_t *intrin;    // Ins.imm of the intrinsics that need a helper
+  int64_t *intrin;    // Ins.imm of each intrinsic that needs a helper
   bool sreg[SR_COUNT];  // which special registers need a helper
   struct MbarCall *mbar;
   struct BulkCall *bulk;

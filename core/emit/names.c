@@ -10,7 +10,7 @@
 
 typedef struct NameCell {
   const char *s;
-  uint32_t next;  // number to append to the name next
+  uint32_t next;  // number to append if the name is requested again
 } NameCell;
 
 static size_t name_slot(const Emit *e, const char *s) {

@@ -121,7 +121,7 @@ Ref stmt_store(Emit *e, Ref r) {
   }
   if (t == (DType)m->type) {
     expr_element(e, i->a[0], i->a[1]);
-  } else {  // the types differ, but have the same width
+  } else {  // reinterpret the bits: the types differ, but have the same width
     text_printf(e, "*(%s *)", dtype_cuda(t));
     expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
   }
@@ -212,7 +212,8 @@ void stmt_put(Emit *e, Ref r) {
 typedef struct Side {
   Ref mem, off;
   bool regs;
-  const Regs *g;   // if regs: how the register array is declared
+  // if the side is in registers: how the register array is declared
+  const Regs *g;
   int64_t bit;     // bit offset in the register array
   bool fresh;  // whether nothing has been written to the register's word yet
   bool cut;        // memory only: whether the move is split into pieces
@@ -490,7 +491,8 @@ static const char *async_helper(Emit *e, int64_t bits, unsigned flags,
   if (global && bits < 128)
     ctx_fail(e->cx, ERR_ARG, "cp.async.cg (CACHEGLOBAL) moves 128 bits, not %"
              PRId64, bits);
-  static const Helper ca[2][3] = {  // indexed by pred, and by bits / 64
+  // first index: zfill; second index: bits / 64
+  static const Helper ca[2][3] = {
     {H_CP_ASYNC_CA4, H_CP_ASYNC_CA8, H_CP_ASYNC_CA16},
     {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
   if (ptx_prefetch(e, flags))

@@ -27,7 +27,7 @@ typedef struct Flow {
   Emit *e;
   const Fn *fn;
   Ref *loop;        // for each instruction: head of the innermost loop
-  Ref *end;         // for each region head: its END
+  Ref *end;         // for each instruction that opens a region: its END
   Ref *vset;        // for each VAR: the next VSET in program order
   // for each element of each register array: the next write in program order
   Ref **regs;
@@ -238,7 +238,7 @@ static void spread(Flow *f, Ref r) {
   bool in = u->how == HOW_INLINE;
   Ref root = in && u->root ? u->root : r;
   if (in && i->op != OP_CONST) f->e->use[root].weight++;
-  // a recast view uses the object
+  // a recast view counts as a use of the object that it views
   if (ir_is_mem(f->fn, r) && ir_memof(f->fn, r)->ref != r)
     use(f, ir_memof(f->fn, r)->ref, r, 1, false, r);
   uint32_t n = in ? u->uses : 1;

@@ -45,20 +45,20 @@ typedef struct Touch {
   SimCause by;
   uint32_t next;  // index of the next older access to the granule; 0: none
   int how;
-  uint64_t was;            // the granule's bytes before the step
+  uint64_t was;            // contents of the granule before the step
 } Touch;
 
 struct SimCauses {
   const SimProg *p;
   uint32_t units;          // number of clusters for which memory is allocated
-  uint64_t first;          // index of the first of the current clusters
+  uint64_t first;          // index of the first cluster that is explored now
   // nwarp: number of warps of all clusters. n: number of words in a vector
   // clock.
   uint32_t nwarp, n;
   // vector clocks: one for each warp, one for the agent whose step runs, and a
   // copy of the current warp's clock from before its step
   uint32_t *vc;
-  uint32_t *bar;           // vector clocks of barriers, cluster after cluster
+  uint32_t *bar;           // vector clocks of barriers, sorted by cluster
   // two vector clocks for each mbarrier: one of the open phase, one of the
   // completed phase
   uint32_t *phase;

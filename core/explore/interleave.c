@@ -28,7 +28,7 @@ typedef struct Turn {
   uint32_t src, row;
   int warp;                // number of the warp among all warps; -1: an agent
   uint32_t seq;
-  // an agent's step: mbarrier at which it completed
+  // step of an agent: mbarrier at which the agent's work completed
   int mbar;
   uint32_t phase;
   // The instruction. Together with `hash`, it identifies the state of the warp
@@ -576,7 +576,7 @@ static void rank_all(SimTurns *t) {
   uint32_t *unit = t->rank + all, *came = unit + t->units, units = 0;
   memset(t->rank, 0xff, (all + t->units) * sizeof *t->rank);
   memset(came, 0, all / nwarp * sizeof *came);
-  // Warps without steps get the last numbers.
+  // Warps that executed no step get the highest numbers.
   for (uint32_t k = 0; k < t->n + all; k++) {
     const Turn *u = k < t->n ? &t->turn[k] : NULL;
     uint32_t g = u ? (uint32_t)u->who : k - t->n, at = g / nall;

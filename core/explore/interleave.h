@@ -32,7 +32,8 @@ uint64_t interleave_count(const SimTurns *t);
 void interleave_started(struct SimAsync *a);
 void interleave_stray(SimCluster *c);    // sets SIM_TRIES
 
-extern const SimSteps turns_steps;     // these functions, for the machine
+// the scheduler's functions, which the machine calls
+extern const SimSteps turns_steps;
 
 // ---- conflicts.c ----
 // Happens-before between steps, as far as no other schedule can change it. A

@@ -15,8 +15,8 @@ typedef struct Cell {
   Ref by;          // wgmma that uses the element as accumulator or as A
   Ref used;  // last instruction that used the element since the last fence
   uint8_t writes, reads;  // ages of the pending write and of the pending read
-  bool stale;      // whether no wgmma.fence followed the last use
-  bool constant;   // in PTX: whether the element holds a constant
+  bool stale;      // whether no wgmma.fence followed the element's last use
+  bool constant;   // for kernels in PTX: whether the element holds a constant
 } Cell;
 
 enum { OLDEST = 255 };
@@ -32,7 +32,7 @@ typedef struct Walk {
   const Fn *fn;
   uint32_t *first;  // first cell of each memory object
   size_t n;
-  Cell *cell;       // state at the current instruction
+  Cell *cell;       // state of each cell at the current instruction
   bool gone;        // whether no path reaches the current instruction
   Ref *end;         // END of each region, indexed by its head
   Region *open;     // enclosing regions, innermost last
@@ -287,7 +287,8 @@ static void loop(Walk *w, Ref head) {
   }
   if (i->op == OP_FOR) memcpy(w->cell, top, w->n * sizeof *top);
   if (i->op == OP_FOR) w->gone = gone;
-  if (endless(i)) w->gone = true;  // only a break leaves the loop
+  // the loop has no condition: only a break leaves it
+  if (endless(i)) w->gone = true;
 }
 
 // Walks the region with this head and returns its END.

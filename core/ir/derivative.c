@@ -17,7 +17,7 @@ typedef struct Chain {
   uint8_t *is_known;
   uint32_t end;
   int depth;
-  const char *op;   // operation without a derivative, or NULL
+  const char *op;   // name of an operation that has no derivative, or NULL
 } Chain;
 
 static Ref derive(Chain *c, Ref r);
@@ -333,7 +333,8 @@ static Ref derive(Chain *c, Ref r) {
   if (c->is_known[r - c->x]) return c->known[r - c->x];
   if (c->op) return 0;
   if (++c->depth > DEEPEST) return fail(c, "a long chain of operations");
-  Ins i = *ir_get(c->fn, r);  // emitted instructions may move Fn.ins
+  // a copy, because appended instructions may move Fn.ins
+  Ins i = *ir_get(c->fn, r);
   Ref d = (rules[i.op] ? rules[i.op] : of_other)(c, r, &i);
   c->depth--;
   c->known[r - c->x] = d;

@@ -68,7 +68,7 @@ static uint64_t int_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 #define OP(id, ...) case OP_##id:
 #define SCALAR(...)
 #include "ir/ops.h"
-      break;  // not scalar operations
+      break;  // these operations are not scalar
   }
   return 0;
 }
@@ -195,7 +195,7 @@ static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 #define OP(id, ...) case OP_##id:
 #define SCALAR(...)
 #include "ir/ops.h"
-      break;  // integer operations, or not scalar operations
+      break;  // these operations are on integers, or not scalar
   }
   return 0;
 }

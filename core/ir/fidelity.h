@@ -24,7 +24,7 @@ const char *reach_name(Reach r);
 
 // The result for one instruction.
 typedef struct Faith {
-  uint64_t count;   // number of warps' executions
+  uint64_t count;   // number of times that warps executed the instruction
   Fidelity how;
   Agreement agree;
   Reach reach;      // how the instruction uses a value that may differ

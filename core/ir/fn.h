@@ -20,7 +20,7 @@ typedef struct Ins {
   uint32_t src;     // index into Fn.src: the script's file and line
   Ref a[3];         // first three operands; operands.h describes the rest
   uint32_t ext, nx; // further operands: Fn.ext.p[ext .. ext+nx)
-  uint32_t reg;     // its register numbers begin at Fn.reg.p[reg]
+  uint32_t reg;  // index into Fn.reg of the instruction's first register number
   // the script's name of the value, an index into Fn.text; 0: none
   uint32_t name;
   // number that no other instruction ever gets, even after a rollback
@@ -90,7 +90,7 @@ typedef struct Arg {
   // pointers with the same number may share memory in the launches that this
   // function was traced for; 0: none
   int32_t overlap;
-  int64_t align;     // of a pointer: alignment in bytes
+  int64_t align;     // alignment in bytes, if the argument is a pointer
 } Arg;
 
 typedef struct Src {
@@ -129,8 +129,8 @@ typedef struct Claim {
 
 typedef enum FlightKind {
   FLIGHT_NONE,
-  FLIGHT_READ,     // an accumulator is read before the wait
-  FLIGHT_WRITE,    // an operand is written before the wait
+  FLIGHT_READ,     // an accumulator is read before a wait completes the MMA
+  FLIGHT_WRITE,    // an operand is written before a wait completes the MMA
   FLIGHT_SHAPE,    // an MMA of another shape has the same accumulators
   FLIGHT_FENCE     // no fence separates an earlier use from the MMA
 } FlightKind;
@@ -173,7 +173,7 @@ typedef struct Fn {
   // fact.p[k]: known range and divisor of the value of ins.p[k]
   VEC(Fact) fact;
   VEC(Ref) ext;
-  VEC(uint32_t) reg;      // register numbers of the instructions' runs
+  VEC(uint32_t) reg;  // register numbers that the instructions list (Ins.reg)
   VEC(Src) src;           // source lines; src.p[0]: unknown
   VEC(uint32_t) text;     // offsets of texts in chars; text.p[0]: ""
   Buf chars;

@@ -6,7 +6,7 @@
 #include "ir/ir.h"
 
 typedef struct LostLanes {
-  Ref at;         // the sum of a value and its shuffle, or 0: no more
+  Ref at;         // the sum of a value and its shuffle; 0 if there is none
   Ref shuffle;  // the shuffle; 0: a loop computes the sum, and nothing combines
                 // the sums of the lanes
   // true: `lanes` add their own value twice, because no lane is at the
@@ -15,7 +15,7 @@ typedef struct LostLanes {
   uint32_t lanes;
 } LostLanes;
 
-// Calls `found` for each such sum.
+// Calls `found` for each sum of a value and its shuffle.
 void lost_lanes(Ctx *cx, const Fn *fn,
                 void (*found)(void *ud, const LostLanes *l), void *ud);
 

@@ -24,7 +24,7 @@ static bool is_wait(const Ins *i) {
   return i->op == OP_MBARWAIT || i->op == OP_MBARTRY;
 }
 
-// Reports whether value r may be a token.
+// Reports whether value r may be a token of an mbarrier.
 static bool may_be(const Fn *fn, const bool *is, Ref r) {
   const Ins *i = ir_get(fn, r);
   return is[r] || i->op == OP_LD || i->op == OP_PICK;

@@ -18,7 +18,7 @@ typedef enum OperandKind {
   OPERAND_VALUE,    // ref: a value, of the type that the op's rule requires
   OPERAND_PRED,     // ref: a boolean
   OPERAND_LANES,    // ref: a mask of lanes
-  OPERAND_VAR,      // ref: a VAR
+  OPERAND_VAR,      // ref: the kernel variable
   OPERAND_MEM,      // `bits` bits of object ref from element `off`
   OPERAND_OBJECT,   // ref: a whole object
   OPERAND_MAP,      // ref: a TMAP or TMAPAT
@@ -33,7 +33,7 @@ typedef struct Operand {
   bool optional;
   // MEM. barrier: the operand is an mbarrier. map: the operand is a tensor map.
   bool barrier, map;
-  int n;                // RUN: number of registers
+  int n;                // RUN: number of 32-bit registers
   Ref ref;              // 0: an optional operand that is absent
   Ref off;              // MEM: offset in elements, a value
   int64_t bits;         // MEM, RUN: number of bits

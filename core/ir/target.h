@@ -17,7 +17,7 @@ typedef struct Target {
   int sm, kb;
   const char *specific;
 } Target;
-// Returns NULL past the last row.
+// Returns row i of the table of targets, or NULL past the last row.
 const Target *target_row(int i);
 // Returns how many bytes of shared memory a block may use on sm_<sm>. For sm 0,
 // returns the maximum of all targets.

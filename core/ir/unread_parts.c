@@ -8,10 +8,10 @@
 enum { FILLED = 1, READ = 2, MOST = 1 << 16 };
 
 typedef struct Fragment {
-  uint8_t *how;    // for each element: FILLED, READ
+  uint8_t *how;  // for each element of the fragment: the flags FILLED and READ
   Ref *by;         // for each element: the first instruction that fills it
-  bool open;       // an access has an unknown place
-  bool multiplied; // an MMA reads it
+  bool open;       // whether an access has an index that is unknown
+  bool multiplied; // whether an MMA reads the fragment
 } Fragment;
 
 static void note(Fragment *f, const Mem *m, int64_t at, int64_t n, Ref r,

@@ -6,7 +6,7 @@
 #include "ir/ir.h"
 
 typedef struct UnreadPart {
-  Ref at;          // the first instruction that loads unread elements
+  Ref at;  // the first instruction that loads elements that nothing reads
   const Mem *mem;
   // number of unread elements, and the first of them, as an offset
   int64_t n, first;

@@ -132,7 +132,7 @@ static uint64_t math(const SimIns *i, uint64_t a, uint64_t b) {
   DType t = (DType)i->type;
   MathFn f = (MathFn)i->imm;
   if (t == DT_F32) return eval_math(f, (uint32_t)a, (uint32_t)b);
-  if (t != DT_F64) {  // types below f32 are computed in f32
+  if (t != DT_F64) {  // types narrower than f32 are computed in f32
     uint32_t r = eval_math(f, float_bits(dtype_to_float(t, a)),
                            float_bits(dtype_to_float(t, b)));
     return dtype_from_float(t, bits_float(r));

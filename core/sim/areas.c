@@ -31,7 +31,7 @@ void simareas_find(Ctx *cx, SimProg *p) {
       }
     p->area[p->narea++] = new;
   }
-  uint64_t end = ALIGN;  // no area starts at address 0
+  uint64_t end = ALIGN;  // leave address 0 unused
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     a->start = end + (uintptr_t)a->p % ALIGN;

@@ -26,7 +26,7 @@ struct SimAsync {
   SimWarp *w;
   const SimIns *i;
   int lane;                // lane that started the operation
-  uint8_t by;              // a SimBy: how the operation completes
+  uint8_t by;              // how the operation completes, a value of SimBy
   bool open;               // whether the operation is in no group yet
   bool fetched;            // whether the sources have been read
   // whether the operation uses the generic proxy. Set before its accesses are
@@ -44,7 +44,7 @@ struct SimAsync {
   // number: number of the operation among those of its warp (interleave.c).
   // cause: the step that started the operation.
   uint32_t number, cause;
-  uint64_t began;          // number of the operation in the cluster
+  uint64_t began;  // number of the operation among the cluster's operations
   // BY_MBAR: mbarrier at which the operation completes `bytes` bytes
   SimMbar *mbar;
   // bytes: number of bytes to complete. phase: the mbarrier's phase when the

@@ -19,7 +19,8 @@ void simbarrier_arrive(SimWarp *w, const SimIns *i, int64_t id,
 // Reports misuse `how` of barrier `id`. n and others are described in report.h.
 void simbarrier_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
                        SimMisuse how, int64_t id, int64_t n, int64_t others);
-void simbarrier_forget(const SimCluster *c, SimBar *b);  // begins a new round
+// begins a new round of barrier b
+void simbarrier_forget(const SimCluster *c, SimBar *b);
 // Report, after all warps exited, rounds of barriers that are not complete, and
 // warps without a setmaxnreg that other warps of their warpgroup executed.
 void simbarrier_left(SimCluster *c);

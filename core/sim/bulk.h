@@ -7,8 +7,9 @@
 
 typedef struct SimBulk {
   SimSide shared;          // operand in shared memory of this CTA
-  SimSide plain;           // copies without a map: operand in global memory
-  SimSide bar;             // loads: operand that names the mbarrier
+  // the operand in global memory, for copies without a tensor map
+  SimSide plain;
+  SimSide bar;             // the mbarrier at which a load completes
   // whether the copy moves a box of a tensor map, not contiguous bytes
   bool boxes;
   const TensorMap *map;    // the tensor map; NULL: it is in memory, see `place`

@@ -314,7 +314,8 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     s->unit = unit;
     s->size = (unit + 7) / 8;
     s->per = s->bits / unit;
-    s->count = m->count * s->own / unit;  // counted in units
+    // the number of elements becomes a number of units
+    s->count = m->count * s->own / unit;
     if (m->ref != r) {
       s->base = g->p->mem[m->ref]->base;
       s->def = g->p->mem[m->ref]->def;
@@ -984,7 +985,7 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   p->nall = p->ncta * p->nwarp;
   count_actors(p, l);
   p->nunit = clusters(l);
-  take(&g, 64, 64);  // no value gets slot 0, which means none
+  take(&g, 64, 64);  // skip slot 0, which stands for no slot
   p->rows = NEW(cx, SimRows, 2 * n);
   simareas_find(cx, p);
   place_all_mem(&g);

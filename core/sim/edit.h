@@ -24,7 +24,7 @@ typedef enum SimHow {
 // The value from which the computation of a new operand starts. The result is
 // converted to the operand's type.
 typedef enum SimFrom {
-  FROM_SELF,     // the original operand
+  FROM_SELF,     // the operand that the instruction had
   FROM_NUMBER,   // the constant imm
   FROM_RANK,     // the rank of the CTA in its cluster
   FROM_LANE,     // the lane number
@@ -35,7 +35,7 @@ typedef enum SimFrom {
 // One step in the computation of an operand: x becomes `x op y`, or `y op x` if
 // `flip` is set. y is the value `with`, or imm if `with` is 0.
 typedef struct SimCalc {
-  uint8_t op;    // an Op with two integer operands
+  uint8_t op;    // operation with two integer operands, a value of Op
   bool flip;
   Ref with;
   int64_t imm;

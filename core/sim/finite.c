@@ -103,7 +103,8 @@ typedef struct Guards {
   Ref *decides, *reaches;
 } Guards;
 
-enum { DEPTH = 6, NEAR = 3 };  // depth of searches through operands
+// DEPTH, NEAR: depths of searches through operands
+enum { DEPTH = 6, NEAR = 3 };
 
 static void find_escapes(Guards *g) {
   for (Ref r = (Ref)g->fn->ins.n - 1; r > 0; r--) {

@@ -150,7 +150,7 @@ static bool turn(SimWarp *w) {
   if (!t) return false;
   remove_part(w, t);
   swap(w, t);
-  // t repeats the instruction at which it stopped
+  // warp w continues with the instruction at which it stopped
   w->state = SW_RUN;
   append(w, t);
   return true;

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { WHERE = 40 };       // number of bits for the byte offset
+enum { WHERE = 40 };       // number of key bits that hold the byte offset
 enum { BYTES = 128, KEPT = 8 };
 
 // An operation (fence or write) that `lanes` of a warp executed in epoch clk.

@@ -159,7 +159,8 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, src2, m->index,
                                 simprog_bit(m, off) / m->own);
   if (f) f->mbar.how = how;
-  w->cluster->stop = true;  // later results would be meaningless
+  // after this fault, results of the run would be meaningless
+  w->cluster->stop = true;
   return f;
 }
 
@@ -858,7 +859,7 @@ static void land(SimAsync *a, SimStage stage) {
   simmem_land(a->w, d->mask, d->upto, actor_of(c, b), simmbar_epoch(b));
   if (n <= b->missing) {
     b->missing -= n;
-    return;  // simmbar_complete checks the phase
+    return;  // simmbar_complete checks the phase when the copies complete
   }
   SimFault *f = simreport_fault(a->w, SIM_MBARRIER, a->lane, a->i->src, b->src,
                                 b->mem, b->element);

@@ -476,7 +476,8 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *off, uint32_t *out) {
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1};
   SimLaneBuf buf;
-  uint32_t two = 0;  // lanes whose element extends into a second byte
+  // mask of the lanes whose element extends into a second byte
+  uint32_t two = 0;
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
   for (int part = 0; part < 2 && mask; part++) {
@@ -519,7 +520,8 @@ void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value) {
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1, .write = true};
-  uint32_t two = 0;  // lanes whose element extends into a second byte
+  // mask of the lanes whose element extends into a second byte
+  uint32_t two = 0;
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
   put_bits(&x, mask, value, 0);
@@ -662,7 +664,7 @@ bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found) {
 struct SimBatch {
   uint32_t mask;           // lanes whose copies are in flight
   uint32_t open;           // lanes for which the cp.async is in no group yet
-  uint32_t read;           // lanes that read their source
+  uint32_t read;           // mask of the lanes that read their source
   uint32_t src;
   uint32_t bytes;
   uint64_t number;

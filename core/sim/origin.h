@@ -14,7 +14,7 @@ typedef struct SimOrigin {
   int n;                   // number of operands in v
   double v[3], result;
   int32_t block[3], thread[3];
-  uint64_t count;          // number of such results of the line
+  uint64_t count;  // number of NaNs and infinities that the line computed
 } SimOrigin;
 enum { SIM_ORIGINS = 8 };  // maximum number of lines that are kept
 typedef struct SimOrigins {

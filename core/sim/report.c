@@ -170,7 +170,7 @@ _Static_assert(SIM_KIND_COUNT <= 32, "a set of kinds has 32 bits");
 #define NAMED(kinds, name, member, list) \
   {kinds, name, AS_NAME, offsetof(SimFault, member), \
    (const char *const[]){list(NAME)}}
-// classes of accesses in cta_race.c
+// kinds of accesses that cta_race.c distinguishes
 #define PLANES(X) \
   X(0, "read") X(1, "write") X(2, "atomic read") X(3, "atomic write")
 #define RACES (K(RACE) | K(WARPRACE))
@@ -246,7 +246,7 @@ static const Field fields[] = {
   FACT(K(TRAP), "div", assumed.div)};
 enum {
   FIELDS = sizeof fields / sizeof *fields,
-  MOST_FACTS = 32          // more than a kind has
+  MOST_FACTS = 32          // more facts than a report of any kind has
 };
 
 // The facts of a report in the making.

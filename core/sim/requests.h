@@ -17,7 +17,7 @@ typedef struct SimRequest {
   // of a row
   uint32_t mask;
   int32_t mem;         // index into Fn.mem
-  int32_t line;        // source line, an index into SimResult.line
+  int32_t line;        // index of the source line in SimResult.line
   // offset of the object's first byte in the CTA's shared memory
   uint32_t base;
   uint32_t addr[32];   // for each lane: byte offset in the object

@@ -94,7 +94,7 @@ typedef struct SimReport {
   int32_t mem;         // memory object, an index into Fn.mem, or -1
   int64_t offset;      // element of the object, if known
   int32_t block[3];
-  int32_t thread[3];   // first thread that had the fault
+  int32_t thread[3];   // the first thread in which the fault occurred
   // races: linear index of a thread on the other side, or -1. If the lane is
   // unknown, it is any thread of the warp.
   int32_t other;
@@ -106,7 +106,8 @@ typedef struct SimReport {
   uint32_t waited;
   // number of modes of coord; 0: the coordinate is that of the element
   int modes;
-  int64_t coord[SIM_MODES];  // a coordinate that is outside the shape
+  // coordinate of the access, outside the tensor's shape
+  int64_t coord[SIM_MODES];
   uint64_t count;
   // Deadlocks: hash of what all warps wait for. Deadlocks with different hashes
   // are different faults.
@@ -143,7 +144,7 @@ typedef struct SimReport {
   int64_t elsewhere;
   bool ready;
   SimStray strays;
-  SimFact *fact;       // what the sentence of the report names
+  SimFact *fact;       // names and numbers in the report's sentence
   int nfact;
 } SimReport;
 
@@ -161,7 +162,7 @@ typedef struct SimRanges {
 // elements with a coordinate in at least one of the ranges or, if `all` is set,
 // in each of them.
 typedef struct SimGap {
-  int32_t mem;         // the argument's object, an index into Fn.mem
+  int32_t mem;         // memory object of the tensor, an index into Fn.mem
   uint32_t src;        // source line of the first load or store
   bool stored;         // whether the elements are never stored
   bool map;            // whether the modes are those of a tensor map
@@ -195,7 +196,7 @@ typedef struct SimNonfinite {
   bool nan;
   uint32_t src;            // source line
   int32_t block[3], thread[3];
-  uint64_t count;          // number of such results of this line
+  uint64_t count;  // number of NaNs and infinities that this line computed
 } SimNonfinite;
 
 // Memory traffic of an instruction. Its bank conflicts are the wavefronts
@@ -225,7 +226,8 @@ typedef struct SimOpts {
   // model of a GPU, on which the time of a single cluster is estimated; NULL:
   // no estimate
   const SimMachine *machine;
-  const struct SimLog *log;  // with machine: writer of the event log (log.h)
+  // writer of the event log (log.h), used if `machine` is set
+  const struct SimLog *log;
   // maximum number of instructions of one warp; 0: 40 million
   uint64_t budget;
   bool strict;         // whether notes count as faults
@@ -289,7 +291,7 @@ typedef struct SimResult {
   double seconds;
   // recorded requests (requests.h); NULL: none were recorded
   struct SimRequests *requests;
-  SimTiming timing;       // set if SimOpts.machine is
+  SimTiming timing;       // filled in if SimOpts.machine is set
 } SimResult;
 
 // Runs a launch. Fails only with ERR_LAUNCH, ERR_ARG (not supported) and

@@ -142,9 +142,10 @@ typedef struct SimBar {
   uint32_t members, waiting;
   // for each warp: line and epoch of its arrival
   uint32_t src[MAX_WARPS], clk[MAX_WARPS];
-  // previous round: warps that arrived; warps that waited
+  // masks of the warps that arrived in, and that waited for, the previous round
   uint32_t before, knows;
-  uint32_t last[MAX_WARPS];  // previous round: epoch of each warp's arrival
+  // for each warp: epoch of its arrival in the previous round
+  uint32_t last[MAX_WARPS];
   SimPast past;
 } SimBar;
 

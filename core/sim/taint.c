@@ -31,7 +31,7 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
   SimTaint *t = taint_at(w, slot);
   uint32_t hit = t->mask & mask;
   if (!hit) return;
-  t->mask &= ~hit;  // report each undefined value once
+  t->mask &= ~hit;  // clear the mark: each undefined value is reported once
   fault(w, i, hit, t);
 }
 

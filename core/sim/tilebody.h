@@ -113,7 +113,8 @@ INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
     raise_to(&e, &ek);
   }
   *odd = NEGATIVE(high - e) | NEGATIVE(e - low);
-  *odd &= NEGATIVE(-2000 - e);  // if e <= -2000, all terms are 0
+  // an exponent of -2000 or less means that all terms are 0
+  *odd &= NEGATIVE(-2000 - e);
   raise_to(&e, &low);
   lower_to(&e, &high);
   VF up = (VF)((r->f + 127 - e) << 23), down = (VF)((e - r->f + 127) << 23);

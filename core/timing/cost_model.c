@@ -377,7 +377,7 @@ static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
 // ready.
 static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, int q, double t) {
-  // only the first CTA's SM counts busy cycles
+  // busy cycles are counted for the SM of the first CTA only
   bool one = p->warp < k->p->nwarp;
   const SimMachine *m = k->m;
   double bytes, work;

@@ -124,7 +124,7 @@ static bool by_constant(Op op, DType t, bool power, bool plain,
   bool rest = op == OP_MOD, sign = dtype_class(t) == 'I';
   if (is_sum(op)) {
     if (plain) return false;
-    *out = (SimPrice){0};  // the constant is part of the address
+    *out = (SimPrice){0};  // free: the constant becomes a part of the address
   } else if (op == OP_SHL || (op == OP_MUL && power)) {
     *out = of(wide, 0.6 * wide, 0.6 * wide, 0);
   } else if (op != OP_DIV && !rest) {

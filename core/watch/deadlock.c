@@ -17,7 +17,7 @@
 enum { MOST_STOPS = 64 };
 
 typedef struct Stop {
-  SimWarp *w;              // first warp that waits at this stop
+  SimWarp *w;              // first warp that waits here
   SimStuck how;
   int bar;                 // STUCK_BARRIER: number of the barrier
   SimLack lack;

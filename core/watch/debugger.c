@@ -151,7 +151,7 @@ SimAt debugger_writer(const SimDebug *d, Ref mem, int64_t e, int k, int lane) {
   a.step = 1;
   a.src = q->src;
   a.lanes = q->lanes;
-  a.warp = -1;             // an agent, not a warp, wrote the element
+  a.warp = -1;  // -1: an asynchronous copy wrote the element, no warp
   a.op = q->warp >= p->nactor ? "cp.async" : "an agent";
   if (u >= p->nall) return a;
   const SimWarp *w = &d->c->warp[u];

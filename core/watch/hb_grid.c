@@ -34,7 +34,7 @@ typedef struct Hint { uint32_t message, clk; uint16_t warp, lane; } Hint;
 // The snapshot `message` has what happens before it.
 typedef struct Proxy {
   uint32_t clk, lanes, message;
-  uint16_t warp, lane;     // lane: the lowest of `lanes`
+  uint16_t warp, lane;     // warp of the access; the lowest lane of `lanes`
 } Proxy;
 
 typedef struct Unit {  // the acquire edges (Hint) and proxy fences of a cluster
@@ -66,7 +66,7 @@ typedef struct Message {
 typedef struct Touch {     // an access by lanes of a warp
   // unit: index of the cluster, counted from 1; 0: unused
   uint32_t unit, clk, lanes, src;
-  uint32_t turn;           // number of the access among all accesses
+  uint32_t turn;  // position of the access in the order of all accesses
   uint16_t warp;
   // narrow: strong with CTA scope
   bool strong : 1, agent : 1, narrow : 1;

@@ -39,7 +39,8 @@ static void clear(SimWarp *w, const SimIns *i) {
   if (i->op == OP_VSET || i->op == OP_VAR || from->type == DT_NONE || !i->d)
     return;
   bool one = i->uniform && !i->spread;
-  bool wide = sim_wide((DType)from->type);  // i->wide may describe an operand
+  // i->wide may describe an operand, so derive it from the type
+  bool wide = sim_wide((DType)from->type);
   memset(w->v + i->d, 0, one ? 8 : (wide ? 8 : 4) * LANES);
 }
 

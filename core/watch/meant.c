@@ -528,7 +528,7 @@ static void see_access(Meant *g, const Ins *i, const Operand *o,
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);) {
     if (q.kind == OPERAND_PRED && q.ref) see_condition(g, m, q.ref);
     if (q.kind != OPERAND_VALUE || !q.ref) continue;
-    // the number of bytes that a cp.async reads
+    // the number of bytes that a cp.async reads decides what it loads
     if (i->op == OP_CPASYNC) see_condition(g, m, q.ref);
   }
   for (int k = 0; k < depth && !m->free; k++) see_region(g, m, open[k]);
@@ -599,7 +599,7 @@ static void find_sizes(Meant *g) {
   }
 }
 
-// Finds what all values depend on.
+// Finds which arguments and memory each value depends on.
 static void analyse(Ctx *cx, const SimProg *p, Meant *g) {
   const Fn *fn = p->fn;
   size_t n = fn->ins.n, args = fn->arg.n + 1;

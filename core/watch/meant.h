@@ -22,7 +22,7 @@
 // Values that conditions compare. FAR: they depend on the block. THREAD: they
 // depend on the thread's index alone. NEAR: others.
 typedef enum SimLimit { LIMIT_NEAR, LIMIT_FAR, LIMIT_THREAD } SimLimit;
-enum { MEANT_ENDS = 8 };  // maximum number of ends of loops
+enum { MEANT_ENDS = 8 };  // maximum number of loop bounds that are recorded
 typedef struct SimMeant {
   bool free, data, scalar, moves, threads;
   uint32_t blocks, mode;
@@ -54,7 +54,7 @@ bool meant_guards(const SimMeant *m, int64_t n, SimLimit how);
 // The modes of an argument's layout at the top level, mode by mode.
 enum { COVER_MODES = 8, COVER_LEAVES = 16 };
 typedef struct SimShape {
-  int rank, n;                  // number of modes; number of leaves
+  int rank, n;                  // numbers of modes and of leaves of the shape
   int64_t size[COVER_MODES];    // extent of each mode
   // for each leaf: its mode, and the step of the mode's coordinate
   int of[COVER_LEAVES];

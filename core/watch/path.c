@@ -88,7 +88,7 @@ static Way straight(const SimProg *p, uint32_t from, uint32_t to,
   Way way = CLEAR;
   for (uint32_t k = from + 1; k < to; k++) {
     const SimIns *i = &p->ins[k];
-    if (i->op == OP_ELSE) {    // other threads execute the ELSE half
+    if (i->op == OP_ELSE) {  // skip the ELSE half, which other threads execute
       if (to < i->jump) return APART;
       k = i->jump;
     } else if (i->op == OP_IF) {

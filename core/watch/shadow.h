@@ -87,14 +87,14 @@ typedef struct SimPages {
 } SimPages;
 
 typedef struct Shadow {        // the shadow memory of a cluster
-  SimGran *gran;               // ngran granules of at most maxgran
+  SimGran *gran;  // granules of shared memory: ngran in use, maxgran allocated
   uint32_t ngran, maxgran;
   struct SimLines *lines;      // tracked lines of global memory
   SimPages *pages;             // pages of shared memory
   // entries of lists, of which entry 0 is unused; the list of granule g starts
   // at farat[g]
   SimFar *far;
-  uint32_t *farat;             // NULL until needed
+  uint32_t *farat;             // starts of lists in `far`; NULL until needed
   uint32_t nfar, maxfar, farfree;
   // for each granule: 1 + number of the location record with what its last
   // strong write released (hb_cluster.c), or 0; NULL until needed

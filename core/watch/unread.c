@@ -40,7 +40,7 @@ typedef struct SimShared {
   uint64_t *stored, *used, *lost;
   SimUnit *unit;
   bool begun;                // whether a block has set `unit`
-  const bool *open;          // what meant_shared returned, or NULL
+  const bool *open;          // the result of meant_shared, or NULL
 } SimShared;
 
 void unread_start(Ctx *cx, SimProg *p) {

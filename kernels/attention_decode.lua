@@ -70,7 +70,8 @@ end
 -- sum of exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
-  -- Rows of tiles beyond the rows of Q, and unused places, are not read.
+  -- The kernel reads neither rows of tiles beyond the rows of Q nor unused
+  -- partial results.
   cute.partial_ok(mParts)
   cute.partial_ok(mLogs)
   local lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()

@@ -20,8 +20,8 @@
 -- With as_is = true, f returns its only input, and no arithmetic changes the
 -- bits.
 --
--- With nonfinite = true, NaNs and infinities in the results are meant
--- (cute.nonfinite_ok).
+-- With nonfinite = true, the simulator does not report NaNs and infinities in
+-- results (cute.nonfinite_ok).
 --
 -- With dynamic = true, the extents of the modes follow as the last arguments;
 -- they replace those of `extents`. There must be no turned inputs.

@@ -57,7 +57,7 @@ local function store_rows(C, mma, tile, at, stages, each_part)
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
   local sC = cute.make_tensor(cute.recast_ptr(stages.iterator, dtype),
     cute.get_nonswizzle_portion(layout))(_, _, 0)         -- (BM,BN)
-  -- No copy is in flight here, since the main loop waited for all.
+  -- No copy is in flight after the main loop, which waited for all copies.
   cute.arch.sync_threads()
   local atom = cute.make_copy_atom("UniversalCopy", dtype,
                                    C.pair * dtype.bits)

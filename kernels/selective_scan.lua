@@ -236,7 +236,8 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- Loads element `at` of t, (channels) of f32; 0 if there is no such channel.
+-- Loads element `at` of t, a vector (channels) of f32. Returns 0 if t has no
+-- such channel.
 local function of_channel(t, at)
   local out = cute.var(0, cute.f32)
   cute.when(cute.lt(at, cute.size(t)), function() out.value = t[at] end)

@@ -26,8 +26,8 @@ typedef enum MmaKind {
   // emitted or simulated.
   MK_TCGEN05
 } MmaKind;
-// instructions of single lanes, then those that the emitter and the simulator
-// have
+// kinds of single lanes come first, then kinds that the emitter and the
+// simulator support
 CONSECUTIVE(4, 0, MK_FMA2);
 CONSECUTIVE(6, 0, MK_WGMMA);
 

@@ -97,7 +97,8 @@ DType dtype_find(const char *name) {
 typedef struct Format {
   int mbits, bias;
   uint32_t sign, top;
-  bool ieee;       // the code above top is infinity, later ones are NaNs
+  // whether the code after `top` is infinity, and larger codes are NaNs
+  bool ieee;
   bool saturate;   // conversions to this format saturate at top
   uint32_t nan;    // code that the PTX instruction cvt returns for a NaN
 } Format;

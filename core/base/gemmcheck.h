@@ -38,7 +38,8 @@ typedef struct GemmCheck {
 } GemmCheck;
 
 typedef struct GemmVerdict {
-  // Numbers of checked elements, and of those beyond their bound.
+  // Number of checked elements, and number of elements whose error exceeds the
+  // bound.
   size_t count, wrong;
   size_t nans;          // unexpected NaNs
   size_t row, col;      // position of the largest error relative to its bound

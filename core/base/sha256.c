@@ -20,7 +20,8 @@ static const uint32_t cube_roots[64] = {
   0x5b9cca4fu, 0x682e6ff3u, 0x748f82eeu, 0x78a5636fu, 0x84c87814u, 0x8cc70208u,
   0x90befffau, 0xa4506cebu, 0xbef9a3f7u, 0xc67178f2u};
 
-// Those of the square roots of the first 8 primes.
+// The first 32 bits of the fractional parts of the square roots of the first 8
+// primes.
 static const uint32_t square_roots[8] = {
   0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au, 0x510e527fu, 0x9b05688cu,
   0x1f83d9abu, 0x5be0cd19u};

@@ -9,7 +9,8 @@
 
 // ---- messages ----
 
-// Advice on the values that users of other languages pass in place of a `want`.
+// Returns advice for a value of type `got` that users of other languages pass
+// where `want` is needed.
 static const char *advice_on(const char *want, const char *got) {
   const char *end = strrchr(got, '.');
   bool result = strcmp(got, "nil") == 0 || strcmp(got, "no value") == 0 ||

@@ -10,7 +10,8 @@
 
 #include "bind/laylib.h"
 
-// A comparison of the words of given arguments with those of a key.
+// State of comparing the words of given arguments with the words of a stored
+// key.
 typedef struct Fit {
   Ctx *cx;
   const ArgKey *k;

@@ -158,7 +158,7 @@ static lua_Integer ordinal_of(const char *s) {
 Gpu *devlib_place(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   Why w;
-  // A table stands for a device: the simulator or a GPU.
+  // A table is a device object: the simulator or a GPU.
   if (lua_istable(L, idx)) {
     lua_pushliteral(L, "kind");
     if (lua_rawget(L, idx) == LUA_TSTRING) {

@@ -49,7 +49,8 @@ static int compare(const void *x, const void *y) {
   return strcmp(a->op, b->op);
 }
 
-// Sorts n entries and adds up equal ones. Returns the number that remain.
+// Sorts n entries and merges entries of equal operations. Returns the number of
+// entries that remain.
 static size_t add_up(Entry *e, size_t n) {
   size_t k = 0;
   if (n) qsort(e, n, sizeof *e, compare);

@@ -216,7 +216,8 @@ static int push_moved(Ctx *cx, lua_State *L, Place p) {
   return 1;
 }
 
-// Returns the layout at idx. If a shape is there, returns its row-major layout.
+// Returns the layout at stack index idx. For a shape at idx, returns its
+// row-major layout.
 static Layout check_layout(Ctx *cx, lua_State *L, int idx) {
   Layout l;
   return face_test_layout(L, idx, &l)

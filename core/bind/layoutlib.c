@@ -258,8 +258,8 @@ static int const_mul(lua_State *L) {
   return 1;
 }
 
-// Converts a basis to the coordinate tuple that it stands for. Returns other
-// tuples unchanged.
+// Converts a basis to its coordinate tuple. Returns a tuple that is no basis
+// unchanged.
 static Tup arithmetic(Ctx *cx, Tup t) {
   return tup_is_leaf(t) && dim_kind(*t) == DIM_BASIS ? tup_from_terms(cx, t, 1)
                                                      : t;

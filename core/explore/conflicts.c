@@ -486,8 +486,8 @@ static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
   return true;
 }
 
-// Returns the bytes of the granule before step `turn`; `now` holds the
-// granule's current bytes.
+// Returns the bytes that the granule had before step `turn`. `now` has its
+// bytes after all steps.
 static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
                        uint64_t now) {
   for (uint32_t k = newest(s, key); k && s->touch[k].by.turn >= turn;

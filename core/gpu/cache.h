@@ -33,7 +33,8 @@ typedef struct Cache {
   int fd;          // descriptor of the folder, if `on`
   char dir[900];
   char note[480];  // reason why the cache does not work, or ""
-  char warning[480];  // a message if others could write to the folder, else ""
+  // a message if other users could write to the folder, else ""
+  char warning[480];
 } Cache;
 
 typedef struct CacheKey {
@@ -86,7 +87,8 @@ typedef enum CacheState {
   CACHE_GOOD,
   CACHE_BROKEN,   // the file is damaged
   CACHE_OLD,      // the file is from another version of cutelua
-  CACHE_FOREIGN,  // the file is no plain file, or others could have written it
+  // the entry is no regular file, or other users could have written it
+  CACHE_FOREIGN,
   CACHE_GONE,     // the file does not exist any more
 } CacheState;
 

@@ -1,5 +1,5 @@
-// Declarations that the files of core/gpu share: checked calls of the driver,
-// and others.
+// Declarations that only the files of core/gpu share, such as checked calls of
+// the driver.
 #ifndef CUTE_GPU_INSIDE_H
 #define CUTE_GPU_INSIDE_H
 

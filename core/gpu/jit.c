@@ -150,8 +150,8 @@ static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
   return r == NVRTC_SUCCESS ? api->nvrtcCompileProgram(*p, n, opt) : r;
 }
 
-// Reports that NVRTC does not support the job's architecture, and lists those
-// that it supports.
+// Reports that NVRTC does not support the job's architecture, and lists the
+// supported architectures.
 static bool unknown_arch(const Nvrtc *v, const JitJob *job, Why *w) {
   char names[512] = "";
   size_t at = 0;

@@ -19,8 +19,8 @@
 static const char *const versions[] = {"13", "12", "11.2", "11.1", "11.0", "",
                                        NULL};
 
-// The libraries found, and the same ones sorted: newest first. Their addresses
-// do not change.
+// The NVRTC libraries that were found, whose addresses do not change, and
+// pointers to them, the newest first.
 static Nvrtc found[MOST_FOUND], *order[MOST_FOUND];
 static int nfound;
 static bool searched;

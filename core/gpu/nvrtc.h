@@ -16,7 +16,8 @@
 
 typedef struct Nvrtc {
   char path[1024];
-  int major, minor;  // 0.0 until the library is open, if its name tells nothing
+  // 0.0 until the library is open, unless the file's name has the version
+  int major, minor;
   // Reason why the library is not used for a target that it knows, or "".
   char why[400];
   bool tried, open;  // tried: nvrtc_pick has tried to open the library

@@ -18,7 +18,7 @@ typedef struct Ins {
   // flags whose meaning depends on the operation (CPF_*, HINT_*: kinds.h)
   uint16_t flags;
   uint32_t src;     // index into Fn.src: the script's file and line
-  Ref a[3];         // first three operands; operands.h describes the rest
+  Ref a[3];  // the first three operands; operands.h describes further operands
   uint32_t ext, nx; // further operands: Fn.ext.p[ext .. ext+nx)
   uint32_t reg;  // index into Fn.reg of the instruction's first register number
   // the script's name of the value, an index into Fn.text; 0: none

@@ -655,8 +655,8 @@ static Ref cvt_const(Ctx *cx, Fn *fn, DType t, Ref a) {
     double y = ir_type(fn, a) == DT_U64 ? (double)(uint64_t)x : (double)x;
     if (t == DT_F64 || (x >= -(1 << 24) && x <= 1 << 24))
       return ir_float(cx, fn, t, y);
-    // Folding here would round twice (to double, then to t), so convert on the
-    // GPU.
+    // Folding this conversion would round twice, to double and then to t: leave
+    // it to the GPU.
     return 0;
   }
   if (float_const(fn, a, &d) && dtype_is_float(t) && isfinite(d))

@@ -55,7 +55,7 @@ CONSECUTIVE(3, SR_CLUSTERID_X, SR_CLUSTERID_Z);
 CONSECUTIVE(3, SR_NCLUSTERID_X, SR_NCLUSTERID_Z);
 CONSECUTIVE(3, SR_CLUSTER_CTAID_X, SR_CLUSTER_CTAID_Z);
 CONSECUTIVE(3, SR_CLUSTER_NCTAID_X, SR_CLUSTER_NCTAID_Z);
-// the registers of blocks are first, those of clusters last
+// registers of lanes and blocks come first, registers of clusters last
 CONSECUTIVE(13, 0, SR_LANE);
 CONSECUTIVE(14, SR_CLUSTERID_X, SR_COUNT - 1);
 typedef struct SRegRow {

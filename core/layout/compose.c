@@ -206,7 +206,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
     if (known && step.w >= cs.w && step.w % cs.w != 0)
       return bad_leaf(cx, nt, f, r, "stride", step, cs, g);
     if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
-      // The coordinate is always 0 here, so only the stride is still needed.
+      // The extent 1 makes the coordinate 0, so only the stride is still
+      // needed.
       if (!known) continue;
     }
     Dim next_s = dim_ceil_div(cx, cs, step);

@@ -445,7 +445,8 @@ Flat flat_coalesce(Ctx *cx, Flat f, bool x) {
   if (x && dim_is(f.s[top], 1)) f.s[top] = (Dim){2};
   for (int i = f.n - 2; i >= 0; i--) {
     if (dim_is(f.s[i], 1)) continue;
-    if (dim_is(f.s[top], 1)) {  // only the last mode can have extent 1 here
+    // of the coalesced modes, only the last can have extent 1
+    if (dim_is(f.s[top], 1)) {
       f.s[top] = f.s[i];
       f.d[top] = f.d[i];
     } else if (dim_static(f.s[top]) && meets(f.s[i], f.d[i], f.d[top])) {

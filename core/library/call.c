@@ -12,7 +12,8 @@
 #include "bind/limit.h"
 #include "library/foreign.h"
 
-// A range of host memory that tensors share, and the buffer that stands for it.
+// A range of host memory that tensors share, and the buffer object for this
+// range.
 typedef struct Span {
   uintptr_t from, to;
   DType t;

@@ -1083,7 +1083,7 @@ typedef struct Spec {
   unsigned flags;
   Slot *slots;
 } Spec;
-// TYPE_FLAGS: the default ones, and that the class may have subclasses.
+// TYPE_FLAGS: Python's default flags, and the flag that allows subclasses.
 enum { MEMBER_U64 = 18, SLOT_CALL = 50, SLOT_MEMBERS = 72,
        TYPE_FLAGS = 1 << 18 | 1 << 10 };
 

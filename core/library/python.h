@@ -29,7 +29,8 @@ CUTELUA_API PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
 // from_spec: Python's function PyType_FromSpec.
 CUTELUA_API PyObject *cutelua_python_class(int bytes,
                                            PyObject *(*from_spec)(void *));
-// Names the CUDA stream of this thread's calls of such objects; NULL: none.
+// Sets the CUDA stream on which this thread's calls of these objects run; NULL:
+// the default.
 CUTELUA_API void cutelua_python_choose(void *stream);
 
 // Calls a function with n tensors, without Python. Returns NULL, or the message

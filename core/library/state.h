@@ -58,8 +58,8 @@ struct cutelua_state {
 
 // ---- state.c ----
 
-// Returns a number that differs between this process and those that it was
-// forked from.
+// Returns a number that differs between this process and the processes that it
+// was forked from.
 unsigned state_forks(void);
 // Returns CUTELUA_OK if this thread may call functions of the state.
 cutelua_status state_check(cutelua_state *s);

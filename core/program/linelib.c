@@ -306,7 +306,7 @@ static int sys_editor(lua_State *L) {
   el_set(e->el, EL_HIST, history, e->hist);
   el_set(e->el, EL_GETCFN, editor_getc);
   el_set(e->el, EL_SIGNAL, 0);
-  // libedit would convert plain strings to wide ones, and leak them
+  // wide strings, because libedit converts narrow strings and leaks the result
   el_wset(e->el, EL_ADDFN, L"complete", L"completes a name", editor_complete);
   el_wset(e->el, EL_ADDFN, L"complete-back", L"goes back", editor_back);
   el_set(e->el, EL_BIND, "^I", "complete", NULL);

@@ -63,8 +63,8 @@ typedef struct Atomic {
   bool read;          // whether the previous values are needed
 } Atomic;
 
-// Emits the atomic operation at a known place and stores the previous values in
-// `was`.
+// Emits the atomic operation at p, whose state space is known. Stores the
+// previous values in `was`.
 static void atomic_at(PtxOp *o, const Atomic *x, Place p, Ref was[8]) {
   const PtxArg *v = op_arg(o, x->first + 1);
   int bytes = op_type(o, 0).bits / 8;

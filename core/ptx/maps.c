@@ -51,7 +51,7 @@ bool maps_load(PtxOp *o, const PtxArg *a, int bits, int n, Ref *v) {
 
 // ---- maps in memory ----
 
-// Counts a place's offset in 64-bit words instead of bytes.
+// Returns p with its offset counted in 64-bit words instead of bytes.
 static Place words_of(PtxOp *o, Place p) {
   op_count_in(o, &p, DT_U64, 128, "a tensor map");
   return p;

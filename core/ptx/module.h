@@ -105,7 +105,7 @@ typedef struct PtxIns {
   uint32_t arg, args;   // operands: first index into PtxModule.args, number
 } PtxIns;
 
-// A label, which is a place before an instruction of its function.
+// A label: a position before an instruction of its function.
 typedef struct PtxLabel {
   const char *name;
   uint32_t at;     // index into PtxModule.ins

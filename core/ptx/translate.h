@@ -21,8 +21,8 @@ typedef struct PtxBound {
 
 // Flags of a translation.
 enum {
-  PTX_LINES = 1,  // instructions get the lines of the PTX text instead of those
-                  // of .loc
+  PTX_LINES = 1,  // instructions get the lines of the PTX text, not the source
+                  // lines of .loc
   PTX_INIT_FENCED = 2,  // each mbarrier.init is followed by a
                         // fence.mbarrier_init
   PTX_STORE_ONCE = 4,  // lanes that execute a store by TMA together execute it

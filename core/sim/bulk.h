@@ -12,7 +12,8 @@ typedef struct SimBulk {
   SimSide bar;             // the mbarrier at which a load completes
   // whether the copy moves a box of a tensor map, not contiguous bytes
   bool boxes;
-  const TensorMap *map;    // the tensor map; NULL: it is in memory, see `place`
+  // the tensor map; NULL: the kernel made the map in memory, see `place`
+  const TensorMap *map;
   // operand of the tensor map, if the map is in memory
   SimSide place;
   // object in global memory; NULL: the copy is between CTAs, or the object

@@ -139,7 +139,7 @@ static bool uniform_pass(Prog *g, uint32_t *open) {
     if (i->op == OP_BREAKIF && parts_lanes(g, i, open, n))
       changed |= spoil(g, open[n - (uint32_t)i->imm]);
     if (opens && !closes) {
-      // Some lanes may leave the region while others stay.
+      // Some lanes may leave the region while other lanes stay.
       if (g->bad[r]) g->uni[r] = false;
       if (!g->uni[r]) g->home[r] = 1;
       div += !g->uni[r];

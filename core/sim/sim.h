@@ -113,7 +113,8 @@ typedef struct SimReport {
   // are different faults.
   uint64_t state;
   SimLack lack;
-  SimWay way;          // races: path from the other access to this one
+  // races: path of synchronization from the first access to the second
+  SimWay way;
   // line of a loop whose back edge has no barrier: for WAY_LOOP, and for the
   // way back of WAY_STRAIGHT
   uint32_t loop;
@@ -121,7 +122,8 @@ typedef struct SimReport {
   // races: whether a cp.async writes a stage of a ring after a read of it, or
   // while another cp.async to it is in flight
   bool refill;
-  int32_t leads;  // index of the report that may have caused this one, or -1
+  // index of the report whose fault may have caused this fault, or -1
+  int32_t leads;
   // mbarrier whose phase has wrong counts, an index into Fn.mem, or -1
   int32_t mbar;
   // arrivals and bytes that the phase should expect in addition; negative:

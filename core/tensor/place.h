@@ -16,7 +16,8 @@ typedef struct TensorPlace {
   bool whole;
 } TensorPlace;
 
-// A view operation f(t, x). place_view applies it to t and to t's place.
+// A view operation f(t, x). place_view applies f to t, and to the positions of
+// t's elements in the argument.
 typedef Tensor TensorView(Ctx *cx, Tensor t, const void *x);
 Tensor place_view(Ctx *cx, Tensor t, TensorView *f, const void *x);
 // Applies f to place `was` and returns the resulting place, which has

@@ -360,7 +360,7 @@ static SimPrice intrinsic(IntrinId id) {
     case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF: case IN_SHUFUP:
     case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN: case IN_SHUFDOWNI:
     case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI: case IN_SHUFBFLYF:
-      // shuffles use the pipe of shared memory, so they cost nothing here
+      // shuffles use the pipe of shared memory, whose cost is added elsewhere
       return (SimPrice){0};
     default: return of(1, 0, 1, 0);
   }

@@ -22,7 +22,7 @@ typedef struct HbWarp {
   // the fence
   struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];
   uint32_t nfence;
-  // epochs that proxy fences cover: those for shared, then those for global
+  // epochs that proxy fences cover: first for shared memory, then for global
   // memory
   uint32_t *proxied;
   // wider: lanes that executed a fence with cluster scope or wider. fresh:

@@ -239,7 +239,7 @@ static bool pass(Meant *g) {
 
 // ---- conditions ----
 
-// The limits of one condition or of several ones.
+// Adds limit n of a condition to m, unless m has it already.
 static void add_limit(Meant *g, SimMeant *m, int64_t n, SimLimit how) {
   for (uint32_t k = 0; k < m->n; k++)
     if (m->limit[k] == n && m->how[k] == how) return;
@@ -561,7 +561,7 @@ static void link_all(Meant *g) {
     Operand o;
     bool linked = false;
     for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
-      // an instruction with several targets is in the list of the first
+      // an instruction with several targets is only in its first target's list
       if (!is_target(g, &o) || linked) continue;
       g->next[r] = g->writer[o.ref];
       g->writer[o.ref] = r;

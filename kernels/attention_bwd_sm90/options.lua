@@ -121,7 +121,7 @@ local function fewer_keys(o, given)
   return time(64, 0.92) < time(o.tile[2], 1) and {64, 64} or o.tile
 end
 
---- Returns all options, from the given ones.
+--- Returns all options: the given ones, and defaults for the others.
 ---@param given table
 ---@return table
 function options.complete(given)

@@ -205,7 +205,7 @@ function clustered.kernel(o, mQ, mK, mV, mO, mL, _parts, _logs, scale, lengths,
   local n = tiles.count(T, BN)
   local count = cute.max(tiles.count(n - index, parts), 0)
   local function tile(i) return index + i * parts end
-  -- The keys in the cache are older than the new ones.
+  -- The keys that the cache has before the new keys are appended.
   local old = {b = b, g = g, T = more.k and cute.max(T - e.S, 0) or T}
   local load_K = part.loader(o, team, mK, sK, old, pages)
   local load_V = part.loader(o, team, mV, sV, old, pages)

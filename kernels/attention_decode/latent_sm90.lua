@@ -66,7 +66,7 @@ local function products(o, dtype, thread, group, sQ, sK)
     end}
 end
 
---- The kernel; its arguments are those of part.kernel, but V is not used.
+--- The kernel. It has the arguments of part.kernel, and does not use V.
 function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
                        cache, ...)
   part.begin(o)

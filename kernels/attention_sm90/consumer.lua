@@ -49,7 +49,8 @@ local function turns(o, group)
   return {
     wait = function() mine:arrive_and_wait() end,
     pass = function() others:arrive() end,
-    -- Takes the last turn, which was passed to the first warpgroup.
+    -- The first warpgroup takes the last turn, which the last warpgroup passed
+    -- to it.
     tail = function()
       cute.when(cute.eq(group, 0), function() mine:arrive_and_wait() end)
     end}

@@ -143,7 +143,7 @@ local function complete_steps(o, given)
   end
 end
 
---- Returns all options, from the given ones.
+--- Returns all options: the given ones, and defaults for the others.
 ---@param given table
 ---@return table
 function options.complete(given)

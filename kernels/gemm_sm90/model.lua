@@ -28,8 +28,8 @@ local STAYS = 16 << 20
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Combines limits that apply together: the largest, plus a little of the
--- others.
+-- Returns the time under several limits: the largest limit, plus a small part
+-- of the smaller ones.
 local function together(...)
   local sum = 0
   for _, t in ipairs {...} do sum = sum + t ^ 6 end

@@ -122,8 +122,8 @@ return sign.parts(cute, "cute", "cute.", PARTS, function(name)
     for f in MATH:gmatch "%w+" do functions[f] = cute[f] end
     return sign.namespace(functions, "cute.math")
   end
-  -- cute.runtime has those functions of the Python DSL's module runtime that
-  -- exist in cutelua.
+  -- cute.runtime has the functions of the Python DSL's module runtime that
+  -- cutelua supports.
   if name == "runtime" then
     return sign.namespace({make_ptr = cute.make_ptr,
       make_fake_tensor = cute.make_fake_tensor,

@@ -61,7 +61,7 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
     if type(v) == "string" then v = core.find_dtype(v) or v end
     local kind = core.typename(v)
     -- The type name "constant" covers swizzles, bases and `cute._`;
-    -- make_composed_layout below rejects the others.
+    -- make_composed_layout below accepts only swizzles.
     if kind == "constant" then kind = "swizzle" end
     if kind ~= "dtype" and kind ~= "swizzle" or given[kind] then
       core.bad_argument(k + 1, "element type or swizzle", v)

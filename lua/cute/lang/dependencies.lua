@@ -171,8 +171,8 @@ function View:others()
   self:go()
 end
 
--- Returns each upvalue that the walk recorded once, except those that the
--- functions assign.
+-- Returns the upvalues that the walk recorded, each once, without the upvalues
+-- that the functions assign.
 function View:settle()
   local list, done = {n = 0}, {}
   for i = 1, self.upvalues.n, 4 do

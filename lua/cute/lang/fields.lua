@@ -52,8 +52,7 @@ function fields.rewind(region)
   go_on(region)
 end
 
---- Closes the region. Its recorded writes are added to those of the enclosing
--- region.
+--- Closes the region, and adds its recorded writes to the enclosing region.
 function fields.close(region)
   local outer, writes = region.outer and region.outer.writes, region.writes
   for _, t in ipairs(outer and writes or {}) do

@@ -128,8 +128,8 @@ end
 
 function Report:__tostring() return told(self, false) end
 
---- Returns the text of all faults, including those that may follow from another
--- one.
+--- Returns the text of all faults, including faults that another fault may have
+-- caused.
 ---@return string
 function Report:details() return told(self, true) end
 

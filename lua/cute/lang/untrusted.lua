@@ -89,7 +89,7 @@ G.require = require
 G.package = {loaded = loaded}
 G.dofile, G.loadfile = nil, nil
 
--- Methods of strings, such as ("x"):rep(3), are those that scripts may call.
+-- The methods of strings, such as ("x"):rep(3), that scripts may call.
 local methods = {}
 for name, f in next, G.string do
   if name ~= "dump" then methods[name] = f end

@@ -144,7 +144,7 @@ end
 -- values than 0 in them.
 function calls.failed(place) counts[place] = nil end
 
--- If a script calls cute.gpu.trim, the memory kept here is freed, too.
+-- cute.gpu.trim also frees the memory that cached calls keep.
 devices.on_trim(function()
   counts = {}
   for _, known in ipairs(all) do known:rest() end
@@ -188,7 +188,7 @@ function calls.launch(step, list, o, check)
   if check then check() end
   local ready, why = step.kernel(table.unpack(list, 1, list.n)):compile {
     grid = step.grid, block = step.block, cluster = step.cluster,
-    -- The stream is not given here: the launch below takes it from `now`.
+    -- These options have no stream: the launch below takes it from `now`.
     pdl = step.pdl, device = o.device}
   if not ready then require "cute.lang.report".raise(why) end
   local reads = o.captured and o.captured:reads(ready.program)

@@ -143,8 +143,8 @@ end
 local NONE = {}
 local known = calls.new()
 
--- Positions of the arguments that may contain numbers among those that identify
--- a call.
+-- Positions, in the list of arguments that identify a call, of arguments that
+-- may contain numbers.
 local AT = {f = 5, alpha = 6, scale_a = 7, scale_b = 8}
 
 -- Returns a number as cute.constexpr, so that it is part of a configuration.

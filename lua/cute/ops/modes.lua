@@ -110,8 +110,8 @@ local function cut(loops, list, m, n, rank, fail)
   end
 end
 
---- Returns the loops over a shape, those of the last mode first (row-major
--- order).
+--- Returns the loops over a shape; the loops of the last mode come first
+-- (row-major order).
 ---@param list table[] {name =, l = layout}, which broadcast to the shape
 ---@param shape integer[]
 ---@param fail fun(text: string, ...)

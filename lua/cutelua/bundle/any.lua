@@ -237,8 +237,8 @@ local function declared(t, a)
                         align = math.min(t.alignment, 256)}
 end
 
--- Returns the extents of a launch's arguments as text, with ? for those that
--- vary.
+-- Returns the extents of a launch's arguments as text, with ? for each extent
+-- that varies.
 local function extents_text(l)
   local out = {}
   for i, a in pairs(l.args) do

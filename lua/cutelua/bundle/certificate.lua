@@ -206,7 +206,8 @@ local function verdicts(c)
   return out
 end
 
--- Compares the kernels of a certificate with those made now.
+-- Compares the kernels of a certificate with the kernels that the script makes
+-- now.
 local function compare_kernels(was, now, say)
   local source, ptx = by_hash(now, "source_sha256"), by_hash(now, "ptx_sha256")
   for _, k in ipairs(was) do
@@ -241,7 +242,8 @@ local function function_texts(c)
   return out
 end
 
--- Compares the functions of a certificate with those made now.
+-- Compares the functions of a certificate with the functions that the script
+-- makes now.
 local function compare_functions(was, now, say)
   local before, after = function_texts(was), function_texts(now)
   local names = {}

@@ -3,7 +3,7 @@ local core = require "cute.core"
 
 local compilers = {}
 
--- Returns why the chosen library was chosen among those found.
+-- Returns the reason why a library of `list` was chosen, as text.
 local function reason(list, driver)
   local named = os.getenv "CUTELUA_NVRTC"
   if named and named ~= "" then return "CUTELUA_NVRTC names it" end

@@ -240,7 +240,7 @@ function explore.shrink(run, result)
     return true
   end
   if best == "" then return result end
-  -- Searches for the smallest number of first turns that show the bug.
+  -- Searches for the shortest beginning of the schedule that shows the bug.
   local low, high = 0, #best // WORD
   while low < high do
     local mid = (low + high) // 2

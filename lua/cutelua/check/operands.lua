@@ -459,7 +459,8 @@ local function near(list, known, n, least)
   if n >= least and not known[n] then known[n], list[#list + 1] = true, n end
 end
 
--- Returns the values to try in place of the constant of an expression.
+-- Returns the values that a repair may try in place of an expression's
+-- constant.
 local function others_of(c, here)
   local list, known = {}, {[c.value] = true}
   local least = (c.op == "mod" or c.op == "div") and 1 or -1

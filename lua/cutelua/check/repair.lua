@@ -349,7 +349,8 @@ local function places(sites)
   return list
 end
 
--- Returns all instructions except those of the operation `gone`.
+-- Returns all instructions of `sites` that do not belong to the operation
+-- `gone`.
 local function left(sites, gone)
   if not gone then return sites end
   local refs, list = {}, {last = sites.last}

@@ -295,7 +295,7 @@ end
 function show.where(session)
   local at = session.at
   if session:is_over() then
-    local n = 0  -- number of faults that do not follow from others
+    local n = 0  -- number of faults that no other fault may have caused
     for _, r in ipairs(session.report.reports) do
       if not r.leads then n = n + 1 end
     end

@@ -284,8 +284,8 @@ local function changed_line(place, words)
   return new and other_call(place, new, old or new)
 end
 
--- Adds the edit of a repair that replaces operations, at all of its places
--- together.
+-- Adds the edit of a repair that replaces several operations; the edit changes
+-- all of their lines.
 local function add_changed(list, m, executed)
   local all = {}
   for _, p in ipairs(m.places) do

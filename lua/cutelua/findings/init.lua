@@ -275,7 +275,7 @@ function Collector:rejected(message, line)
     text = message, chunk = "@" .. self.name, line = line})
 end
 
---- Adds a message without a place as an error.
+--- Adds a message without a file and line as an error.
 ---@param message string
 function Collector:fail(message)
   self.error = true

@@ -26,7 +26,8 @@ local function by_one_thread(r)
     ("cute.when(cute.arch.thread_idx():eq(0), function() %s end)"):format(code))
 end
 
--- Comparisons that include an equal value, and those that exclude it.
+-- Patterns of comparisons that include equal values, each with the strict
+-- comparison that replaces it.
 local STRICT = {{"()%f[%w_]le%s*%(()", "lt("}, {"()%f[%w_]ge%s*%(()", "gt("},
                 {"()<=()", "<"}, {"()>=()", ">"}}
 
@@ -124,7 +125,7 @@ local function add_bytes(add, chunk, n, line, _, r)
   end
 end
 
--- Adds the edits that let a loop count one turn less or more.
+-- Adds the edits by which a loop has one iteration less or more.
 local function add_counts(add, chunk, n, line)
   local from, to = line:match "%f[%w_]range%([^()]-()%s*[+-]%s*1()%)"
   if from then
@@ -206,7 +207,7 @@ local function adder(list, r, known)
   end
 end
 
--- Returns two lists as one: the first elements of both, the second ones, ...
+-- Returns a list of the elements of two lists in alternation.
 local function alternately(a, b)
   local out = {}
   for i = 1, math.max(#a, #b) do

@@ -45,7 +45,8 @@ local function cuda_lines(program, sm)
   end
 end
 
---- Returns a place of a finding; nil if the line is unknown.
+--- Returns the file and line of a finding, with their role, as a table; nil if
+-- the line is unknown.
 ---@param role string
 ---@param chunk string?
 ---@param line integer?

@@ -223,7 +223,8 @@ local KINDS = {tensor = true, tiled = true, layout = true}
 local MOST_BYTES = 900 << 10
 -- Limit of the cells of one picture.
 local MOST_CELLS = 8192
--- Limit of the further holders of an element, after the first.
+-- Limit of the number of threads that are listed for an element besides the
+-- first.
 local MOST_HOLDERS = 16
 
 -- Returns the part of a large layout to draw: its first two modes, at most 32

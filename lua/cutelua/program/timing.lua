@@ -76,8 +76,7 @@ local function sample(f, n, gpus)
   return seconds, on_gpus
 end
 
---- Runs f until there are enough samples. Afterwards history.watcher is as
--- before.
+--- Runs f until there are enough samples. Restores history.watcher at the end.
 ---@param f function
 ---@return table {first =, each = runs per sample, rows = {{name =, samples =}}}
 function timing.measure(f)

@@ -133,7 +133,7 @@ function card.new(text, entry, passed, variables, smem, opts)
     return f, why
   end
 
-  -- number of values of a launch in front of those for variables
+  -- number of values of a launch that precede the values for variables
   local before = 0
   for i = 1, #entry.parameters do
     local how = passed[i]

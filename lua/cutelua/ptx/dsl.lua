@@ -347,7 +347,8 @@ local function known(k, list, name)
   return out
 end
 
--- Returns the options of a launch, with those that the IR tells.
+-- Returns the options of a launch: the given ones, and the ones that the IR
+-- contains.
 local function options_of(k, given, opts)
   local made = {}
   for name, v in pairs(opts or {}) do made[name] = v end

@@ -475,7 +475,8 @@ end
 local ATTRIBUTES = {cooperative = "cooperative",
   programmatic_stream_serialization_allowed = "pdl"}
 
--- Records what an instruction tells about a launch; returns whether it does.
+-- Records what an instruction says about a launch. Returns whether it says
+-- anything.
 local function launch_of(state, i)
   local op = i.op:match "^cuda%.launch_cfg%.([%w_]+)$"
   if op == "create" then

@@ -138,8 +138,8 @@ local function own_parameters(path, entry, meta, last)
   return list
 end
 
--- By the element type in the metadata, CU_TENSOR_MAP_DATA_TYPE; others are the
--- same in both.
+-- CU_TENSOR_MAP_DATA_TYPE for the element types whose number in the metadata
+-- differs.
 local MAP_TYPE = {[8] = 10, [9] = 8, [10] = 9}
 
 -- Returns the extents and strides of a tensor as two lists.
@@ -200,7 +200,8 @@ end
 -- Returns n bytes in which blocks keep temporary data.
 local function scratch(n) return cute.zeros({math.max(n, 1)}, cute.u8) end
 
--- Returns all arguments of the PTX for those of the kernel's own parameters.
+-- Returns all arguments of the PTX entry, given the arguments of the kernel's
+-- own parameters.
 local function expanded(k, ...)
   local args = table.pack(...)
   if args.n ~= #k.own then

@@ -133,7 +133,8 @@ foreign.NAMES = rows {
   ["exit quit"] = "os.exit",
 }
 
--- Names of the Python DSL and others that need a sentence, not another name.
+-- Names of other languages for which the advice is a sentence, not another
+-- name.
 local SENTENCES = {
   jit = "a Lua function runs as it is on the host, and inlined in a kernel",
   const_expr = "values of Lua are constants, and Lua's `if` chooses by them",

@@ -36,7 +36,7 @@ local function answer(...)
   io.stdout:flush()
 end
 
---- Returns an object that stands for a GPU of an architecture, for compiling.
+--- Returns the device object of a GPU that need not exist, for compiling.
 ---@param arch string
 ---@param sms integer
 function worker.device(arch, sms)

@@ -202,7 +202,8 @@ local function clusters(call, q, keys, device)
                                       stages = 5} or {cluster = c[1]}
     end
   end
-  -- Two blocks in each multiprocessor, if the last ones fill most of the GPU.
+  -- Uses two blocks for each multiprocessor if the last wave of blocks fills
+  -- most of the GPU.
   local waves = heads / (2 * sms)
   return q.D == 128 and rows <= 8 and waves >= 0.9 * math.ceil(waves)
     and {cluster = 1, tile = {16, 16}, stages = 3} or {}

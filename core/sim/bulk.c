@@ -6,7 +6,6 @@
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
-#include "sim/wrap.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -322,8 +321,8 @@ static void check_coordinates(SimWarp *w, const SimIns *i, int l,
   int64_t off[LANES] = {0}, bytes = k->at[0] * element_bytes(k);
   for (int c = 1; c < m->rank; c++) bytes += k->at[c] * m->stride[c - 1];
   off[l] = bytes / element_bytes(k);
-  simwrap_check(&(Access){.w = w, .i = i, .m = k->m.tensor, .off = off},
-                1u << l);
+  Access x = {.w = w, .i = i, .m = k->m.tensor, .off = off};
+  w->cluster->hooks->value.wrapped(&x, 1u << l);
 }
 
 // Checks and counts the global-memory accesses of a copy that starts.

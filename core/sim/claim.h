@@ -1,4 +1,4 @@
-// Decoded assertions and their check (claim.c).
+// Decoded assertions.
 #ifndef CUTE_SIMCLAIM_H
 #define CUTE_SIMCLAIM_H
 
@@ -34,10 +34,6 @@ typedef struct SimClaim {
   uint32_t rule;
   uint64_t *good;      // hash of the last values that passed the check
 } SimClaim;
-
-// Checks assertion i->x, a SimClaim, and reports the active lanes that violate
-// it.
-void simclaim_check(SimWarp *w, const SimIns *i);
 
 #endif
 // SPDX-License-Identifier: MIT

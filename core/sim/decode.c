@@ -7,14 +7,12 @@
 #include "sim/areas.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
-#include "sim/finite.h"
 #include "sim/fits.h"
 #include "sim/mbar.h"
 #include "sim/members.h"
 #include "sim/ring.h"
 #include "sim/tables.h"
 #include "sim/token.h"
-#include "sim/wrap.h"
 
 #include <string.h>
 
@@ -720,7 +718,6 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
                 .spread = g->spread[r], .who = (uint8_t)check_who(i)};
   decode_scalars(g, r, i, d);
   d->mask = d->c ? d->c : d->b ? d->b : d->a;
-  if (g->p->watched) d->watch = (uint8_t)simfinite_rule(d);
   switch ((Op)i->op) {
     case OP_COPY: case OP_CPASYNC: decode_copy(g, i, d); break;
     case OP_LD: case OP_ST: case OP_FILL: case OP_PICK: case OP_PUT:
@@ -978,7 +975,6 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   g.home = arena_zero(cx, &cx->scratch, n * 4);
   p->launch = l;
   p->fn = fn;
-  p->watched = simfinite_wanted(fn);
   p->nthread = l->block[0] * l->block[1] * l->block[2];
   p->nwarp = (p->nthread + LANES - 1) / LANES;
   p->ncta = l->cluster[0] * l->cluster[1] * l->cluster[2];
@@ -997,8 +993,6 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   p->slot = g.slot;
   place_ranks(&g);
   decode_all(&g);
-  simwrap_find(cx, p);
-  simfinite_guards(cx, p);
   p->value_bytes = (g.top + 63) & ~63u;
   p->ntaint = (p->value_bytes - p->value_base) / SLOT + 1;
   p->shift = __builtin_ctz((unsigned)g.gran);

@@ -5,12 +5,10 @@
 #include "sim/barrier.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
-#include "sim/finite.h"
 #include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/wgmma.h"
-#include "sim/wrap.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,7 +60,7 @@ static void set_var(SimWarp *w, const SimIns *i) {
 
 static void load_register(SimWarp *w, const SimIns *i, const SimSide *s) {
   const SimMem *m = s->mem;
-  simtaint_load(w, i, s);
+  w->cluster->hooks->value.loaded(w, i, s);
   const char *p = rmem_at(w, m, s->konst);
   if (m->per == 1 && m->size >= 4) {
     memcpy(w->v + i->d, p, (size_t)m->size * LANES);
@@ -82,7 +80,7 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
                            int64_t n) {
   const SimMem *m = s->mem;
   uint64_t cut = unit_mask(m);
-  uint32_t good = w->active & ~simtaint_mask(w, i->c);
+  uint32_t good = w->active & ~w->cluster->hooks->value.undefined(w, i->c);
   for (int64_t e = 0; e < n * m->per; e++) {
     char *p = rmem_at(w, m, s->konst + e);
     int shift = (int)(e % m->per) * m->unit;
@@ -138,12 +136,12 @@ static void pick(SimWarp *w, const SimIns *i) {
     }
     set_lane(w, i->d, i->wide, l, u);
   }
-  simtaint_pick(w, i, m, first, lack);
+  w->cluster->hooks->value.picked(w, i, m, first, lack);
 }
 
 static void put(SimWarp *w, const SimIns *i) {
   const SimMem *m = ((const SimSide *)i->x)->mem;
-  uint32_t bad = simtaint_mask(w, i->c);
+  uint32_t bad = w->cluster->hooks->value.undefined(w, i->c);
   for (int l = 0; l < LANES; l++) {
     int64_t at = w->active >> l & 1 ? chosen(w, i, i->b, l) : -1;
     uint64_t u = lane_bits(w, i->c, i->wide, l);
@@ -182,7 +180,7 @@ static void gather(SimWarp *w, const SimIns *i, const SimSide *s,
   int n = bytes * 8 / m->unit;
   for (int k = 0; k < n; k++) {
     const char *p = rmem_at(w, m, s->konst + k);
-    simtaint_registers(w, i, m, s->konst + k, mask);
+    w->cluster->hooks->value.registers(w, i, m, s->konst + k, mask);
     if (m->unit == 16) {
       for (int l = 0; l < LANES; l++) memcpy(buf[l] + k * 2, p + l * 2, 2);
     } else if (m->unit == 32) {
@@ -472,7 +470,7 @@ static void end_region(SimWarp *w, const SimIns *i) {
 
 static void trap(SimWarp *w, const SimIns *i) {
   if (i->x) {
-    simclaim_check(w, i);
+    w->cluster->hooks->value.asserted(w, i);
     return;
   }
   uint32_t m = w->active & ~mask_of(w, i->a);
@@ -615,9 +613,9 @@ static bool at_addresses(SimWarp *w, const SimIns *i) {
     w->active = simaddress_lanes(w, m, k, left);
     if (!w->active) continue;
     left &= ~w->active;
-    if (tainted) simtaint_before(w, &m->ins[k]);
+    if (tainted) w->cluster->hooks->value.before_value(w, &m->ins[k]);
     go = step(w, &m->ins[k]) && go;
-    if (tainted) simtaint_after(w, &m->ins[k]);
+    if (tainted) w->cluster->hooks->value.after_value(w, &m->ins[k]);
     for (uint32_t in = d ? w->active : 0; in; in &= in - 1) {
       size_t at = (size_t)__builtin_ctz(in) * size;
       memcpy(got + at, d + at, size);
@@ -688,7 +686,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_ATOMIC: atomic(w, i); return false;
     case OP_INTRIN: case OP_ASK:
       simintrin_run(w, i);
-      if (i->watch) simfinite_note(w, i);
+      if (i->watch) w->cluster->hooks->value.nonfinite(w, i);
       return true;
     case OP_PRINTF: print(w, i); return true;
     case OP_TRAP: trap(w, i); return true;
@@ -714,10 +712,10 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_VAR:
     case OP_VGET:
       compute(w, i);
-      if (i->watch) simfinite_note(w, i);
-      if (i->op == OP_DIV || i->op == OP_MOD) simtaint_divide(w, i);
-      else if (i->jump) simwrap_note(w, i);
-      if (i->wraps && w->wraps.some) simwrap_compare(w, i);
+      if (i->watch) w->cluster->hooks->value.nonfinite(w, i);
+      if (i->op == OP_DIV || i->op == OP_MOD || i->jump ||
+          (i->wraps && w->wraps.some))
+        w->cluster->hooks->value.computed(w, i);
       return true;
   }
   return true;
@@ -743,9 +741,9 @@ static inline bool execute(SimWarp *w, const SimIns *i) {
   w->cluster->serial++;
   w->count++;
   bool tainted = w->taints.some;
-  if (tainted) simtaint_before(w, i);
+  if (tainted) w->cluster->hooks->value.before_value(w, i);
   bool go = step(w, i);
-  if (tainted) simtaint_after(w, i);
+  if (tainted) w->cluster->hooks->value.after_value(w, i);
   return go;
 }
 

@@ -46,25 +46,73 @@ static inline uint32_t simmem_address(const Access *x, int l) {
 // what agents wrote for threads. FENCED: what the lanes fenced for the cluster.
 typedef enum SimGive { GIVE_ALL, GIVE_AGENTS, GIVE_FENCED } SimGive;
 
+// A product d (m,n) = a (m,k) * b (n,k) + c of tensor cores.
+typedef struct SimTile { const float *a, *b, *c, *d; int m, n, k; } SimTile;
+
 typedef void SimFound(void *ud, const SimFault *f);
 
-typedef struct SimHooks {
-  // ---- the launch ----
-  // start allocates records in cx->scratch; whole: all clusters run, with a
-  // random schedule. find calls `found` for the faults that only the whole
+// The launch.
+typedef struct SimLaunchHooks {
+  // decoded prepares the instructions of a decoded program. start allocates
+  // records in cx->scratch; all: all clusters run; whole: also with a random
+  // schedule. find calls `found` for the faults that only the whole
   // launch shows. unwritten does the same for outputs that have unwritten
   // elements, unless `found` is NULL, and returns the number of these elements.
-  // parts fills in the parts of memory that the launch left out. arrange sorts
-  // n faults so that each cause precedes its consequences, and returns the
-  // number of faults that it keeps. empty reports whether a launch without
+  // parts fills in the parts of memory that the launch left out. merge
+  // merges the NaNs and infinities of a cluster into those of the launch, of
+  // which origin describes the first that may have reached an output. arrange
+  // sorts n faults so that each cause precedes its consequences, and returns
+  // the number of faults that it keeps. empty reports whether a launch without
   // blocks has arguments with elements. stop frees the records.
-  void (*start)(Ctx *cx, SimProg *p, bool whole);
+  void (*decoded)(Ctx *cx, SimProg *p);
+  void (*start)(Ctx *cx, SimProg *p, bool all, bool whole);
   void (*find)(const SimProg *p, SimFound *found, void *ud);
   int64_t (*unwritten)(const SimProg *p, SimFound *found, void *ud);
   void (*parts)(Ctx *cx, SimProg *p, SimParts *out);
+  void (*merge)(SimOrigins *all, const SimOrigins *more);
+  void (*origin)(const SimProg *p, const SimOrigins *all, SimNonfinite *out);
   uint32_t (*arrange)(const SimProg *p, SimFault *f, uint32_t n);
   bool (*empty)(Ctx *cx, const SimProg *p);
   void (*stop)(SimProg *p);
+} SimLaunchHooks;
+
+// Values and registers.
+typedef struct SimValueHooks {
+  // The lanes of mask read unit number `unit` of a register object.
+  void (*registers)(SimWarp *w, const SimIns *i, const SimMem *m, int64_t unit,
+                    uint32_t mask);
+  // i loaded a register; or it selected registers by an index, of which those
+  // of the lanes of `lack` are undefined (at: such a unit of the lowest lane);
+  // or lane l got the value of lane from[l].
+  void (*loaded)(SimWarp *w, const SimIns *i, const SimSide *s);
+  void (*picked)(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
+                 uint32_t lack);
+  void (*shuffled)(SimWarp *w, const SimIns *i, const int *from);
+  // Returns the lanes in which the value in a slot is undefined.
+  uint32_t (*undefined)(SimWarp *w, uint32_t slot);
+  // Called around each instruction of a warp that has undefined values.
+  void (*before_value)(SimWarp *w, const SimIns *i);
+  void (*after_value)(SimWarp *w, const SimIns *i);
+  // i computed a quotient, a value that may overflow, or a value from one.
+  void (*computed)(SimWarp *w, const SimIns *i);
+  // Returns the lanes of mask whose addresses in x overflowed and were
+  // reported.
+  uint32_t (*wrapped)(const Access *x, uint32_t mask);
+  // i asserts something.
+  void (*asserted)(SimWarp *w, const SimIns *i);
+  // i made results of a type that SimIns.watch names. fma: a * b + c of type t
+  // in lane l, as bits. some_nonfinite: whether any of n numbers is a NaN or
+  // infinity. tile: an MMA of group g made such a number.
+  void (*nonfinite)(SimWarp *w, const SimIns *i);
+  void (*fma)(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
+              uint64_t b, uint64_t c, uint64_t result);
+  bool (*some_nonfinite)(const float *x, int n);
+  void (*tile)(SimWarp *w, const SimIns *i, int g, const SimTile *t);
+} SimValueHooks;
+
+typedef struct SimHooks {
+  SimLaunchHooks launch;
+  SimValueHooks value;
 
   // ---- a cluster ----
   // open allocates records of a cluster and returns false if memory is

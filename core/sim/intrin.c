@@ -166,7 +166,7 @@ static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
     SimFault *f = simreport_fault(w, SIM_SHUFFLE, l, i->src, 0, -1, 0);
     if (f) f->lane = from[l];
   }
-  simtaint_shuffle(w, i, from);
+  w->cluster->hooks->value.shuffled(w, i, from);
   for (uint32_t m = w->active; m; m &= m - 1)
     set_lane(w, i->d, i->wide, __builtin_ctz(m), out[__builtin_ctz(m)]);
 }

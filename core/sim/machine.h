@@ -19,10 +19,6 @@
 //   matrix.c    tensor cores and matrix copies
 //   wgmma.c     warpgroup MMAs
 //   members.c   footprint of a layout
-//   claim.c     assumptions about values, traced layouts
-//   finite.c    NaNs and infinities that come from finite operands
-//   wrap.c      integer overflow
-//   taint.c     uninitialised registers
 //   barrier.c   barriers of CTAs and clusters, setmaxnreg
 //   cluster.c   warps of a cluster: initial state, scheduling
 //   dump.c      the program as text; report.c: facts of reports

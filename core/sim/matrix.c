@@ -1,7 +1,6 @@
 // Executes tensor-core instructions and matrix copies: gathers the registers of
 // a warp into tiles by the fragment layouts of tables.c, and scatters tiles to
 // registers.
-#include "sim/finite.h"
 #include "sim/regs.h"
 #include "sim/tables.h"
 
@@ -50,7 +49,8 @@ static void matrix_store(SimWarp *w, const SimIns *i, const SimMatrix *x,
   for (int r = 0; r < x->num; r++) {
     const uint8_t *h = x->half + r * 2 * LANES;
     for (int k = 0; k < 32 / m->unit; k++)
-      simtaint_registers(w, i, m, x->reg[r] + (uint32_t)k, FULL);
+      w->cluster->hooks->value.registers(w, i, m, x->reg[r] + (uint32_t)k,
+                                         FULL);
     get_words(m, rmem_at(w, m, x->reg[r]), word);
     for (int l = 0; l < LANES; l++) {
       piece[h[l]] = (uint16_t)word[l];
@@ -64,7 +64,8 @@ static void matrix_store(SimWarp *w, const SimIns *i, const SimMatrix *x,
 static void get_word(SimWarp *w, const SimIns *i, const SimWord *x,
                      uint32_t mask, uint32_t *word) {
   for (int k = 0; k < 32 / x->mem->unit; k++)
-    simtaint_registers(w, i, x->mem, x->unit + (uint32_t)k, mask);
+    w->cluster->hooks->value.registers(w, i, x->mem, x->unit + (uint32_t)k,
+                                       mask);
   get_words(x->mem, rmem_at(w, x->mem, x->unit), word);
 }
 
@@ -250,11 +251,12 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
 static void watch(SimWarp *w, const SimIns *i, const SimMmaIns *x, int g,
                   const float *a, const float *b, const float *d) {
   int m = x->row->m, n = x->row->n;
-  if (!w->cluster->prog->watched || !simfinite_any(d, m * n)) return;
+  const SimHooks *h = w->cluster->hooks;
+  if (!w->cluster->prog->watched || !h->value.some_nonfinite(d, m * n)) return;
   float *c = room(w, 3);
   simmatrix_gather(w, x, &x->c, g, c);
   if (x->row->d_type == DT_F16) simmatrix_widen_f16(c, m * n);
-  simfinite_tile(w, i, g, &(SimTile){a, b, c, d, m, n, x->row->k});
+  h->value.tile(w, i, g, &(SimTile){a, b, c, d, m, n, x->row->k});
 }
 
 static void mma_float(SimWarp *w, const SimIns *i, int g) {
@@ -453,7 +455,8 @@ static void mma_lanes(SimWarp *w, const SimIns *i) {
         if (r->d_type == DT_F32) {
           SimIns f = {.op = OP_FMA, .type = DT_F32};
           uint64_t sum = simalu_one(&f, p, q, d);
-          if (watched) simfinite_fma(w, i, l, DT_F32, p, q, d, sum);
+          if (watched)
+            w->cluster->hooks->value.fma(w, i, l, DT_F32, p, q, d, sum);
           d = sum;
         } else {
           d += (uint64_t)((int64_t)dtype_to_double(r->a_type, p) *
@@ -485,7 +488,7 @@ static void fma_lanes(SimWarp *w, const SimIns *i) {
       u[k] = simalu_one(&cv, u[k], 0, 0);
     }
     uint64_t d = simalu_one(&f, u[0], u[1], u[2]);
-    if (watched) simfinite_fma(w, i, l, t, u[0], u[1], u[2], d);
+    if (watched) w->cluster->hooks->value.fma(w, i, l, t, u[0], u[1], u[2], d);
     joined_put(w, &x->d, 0, l, d);
   }
 }
@@ -570,8 +573,9 @@ static void define(SimWarp *w, const SimIns *i, const SimMmaIns *x) {
     if (!none) clean = false;
     for (int v = 0; none && v < o[k]->nval; v++)
       for (int j = 0; j < o[k]->mem->per; j++)
-        simtaint_registers(w, i, o[k]->mem, o[k]->reg[v] + (uint32_t)j,
-                           w->active);
+        w->cluster->hooks->value.registers(w, i, o[k]->mem,
+                                           o[k]->reg[v] + (uint32_t)j,
+                                           w->active);
   }
   if (!clean) {
     spread_undefined(w, x);

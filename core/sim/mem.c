@@ -10,7 +10,6 @@
 #include "sim/mbar.h"
 #include "sim/members.h"
 #include "sim/regs.h"
-#include "sim/wrap.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -190,7 +189,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   }
   wrong &= mask;
   uint32_t told = 0;
-  if (x->w->wraps.some && x->i->wraps) told = simwrap_check(x, mask);
+  if (x->w->wraps.some && x->i->wraps)
+    told = x->w->cluster->hooks->value.wrapped(x, mask);
   if (m->members) mask = (mask & wrong) | check_gaps(x, mask & ~wrong);
   if (m->mbars && !x->barrier) check_mbarriers(x, mask & ~wrong);
   if (!wrong) return mask;

@@ -1,5 +1,5 @@
 // Access to the values and registers of a warp, for exec.c, matrix.c and
-// taint.c.
+// undefined.c.
 #ifndef CUTE_SIMREGS_H
 #define CUTE_SIMREGS_H
 
@@ -81,29 +81,6 @@ static inline uint64_t unit_mask(const SimMem *m) {
 // synchronizes the group's lanes.
 typedef void (*SimGroup)(SimWarp *w, const SimIns *i);
 void simlanes_groups(SimWarp *w, const SimIns *i, SimGroup each);
-
-// ---- taint.c ----
-// Reports a fault if unit number `unit` of a register object is undefined in a
-// lane of mask.
-void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
-                        int64_t unit, uint32_t mask);
-// Makes the result of register load i undefined in the lanes in which the
-// register is undefined.
-void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
-// Makes the result of i, which selects a register by an index, undefined in the
-// lanes of `lack`. `at` is an undefined unit that the lowest lane in `lack`
-// selects.
-void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
-                   uint32_t lack);
-
-void simtaint_divide(SimWarp *w, const SimIns *i);  // called after DIV and MOD
-uint32_t simtaint_mask(SimWarp *w, uint32_t slot);
-void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from);
-// simtaint_before and simtaint_after are called for every instruction of a warp
-// that has undefined values. They report uses of undefined values, and make
-// results undefined that depend on such values.
-void simtaint_before(SimWarp *w, const SimIns *i);
-void simtaint_after(SimWarp *w, const SimIns *i);
 
 // ---- intrin.c ----
 void simintrin_run(SimWarp *w, const SimIns *i);  // executes an INTRIN or ASK

@@ -16,7 +16,6 @@
 #include "sim/access.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
-#include "sim/finite.h"
 #include "sim/fits.h"
 #include "sim/lanes.h"
 #include "sim/mbar.h"
@@ -144,7 +143,7 @@ static void merge(Run *r, SimOut *o) {
     merge_into(r->note, &r->nnote, MAX_NOTES, &o->note[k]);
   for (uint32_t k = 0; k < r->prog->nstat; k++)
     add_stat(&r->stat[k], &o->stat[k]);
-  simfinite_merge(&r->origins, &o->origins);
+  r->prog->hooks->launch.merge(&r->origins, &o->origins);
   r->instructions += o->instructions;
   r->mmas += o->mmas;
   r->early += o->early;
@@ -736,8 +735,9 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   bool single = o->machine || (o->steps && o->unit >= 0 && !o->all);
   if (!single) simfits_all(cx, l);
   SimProg *prog = simdecode_make(cx, l);
-  if (base_debug("sim")) print_program(cx, prog);
   prog->hooks = o->hooks;
+  prog->hooks->launch.decoded(cx, prog);
+  if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog, .guard = guard_now};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
   // nothing runs if the grid is empty or the function misuses an MMA's
@@ -756,9 +756,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_mutex_init(&r.lock, NULL);
   pthread_mutex_init(&r.atomics, NULL);
   pthread_cond_init(&r.moved, NULL);
-  const SimInputs *inputs = one ? NULL : simfinite_make(cx, prog);
-  prog->hooks->start(cx, prog,
-                     !single && !none && (!o->steps || o->unit < 0));
+  prog->hooks->launch.start(cx, prog, !one,
+                            !single && !none && (!o->steps || o->unit < 0));
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
   if (o->machine && !none) watch(cx, &r);
   bool ok = (r.requests || !o->record) && !r.oom &&
@@ -766,21 +765,22 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (ok && r.tape) ok = o->log->play(r.tape, goes_on, &r, &r.timing);
   if (guard_ended()) r.stopped = true;
   if (misused) simreport_flight(prog, &r.fault[r.nfault++]);
-  if (ok && !r.stopped) prog->hooks->find(prog, merge_fault, &r);
+  if (ok && !r.stopped) prog->hooks->launch.find(prog, merge_fault, &r);
   bool whole = ok && !r.stopped && !r.nfault && !none;
   // With an event log only one cluster runs. It writes only a part of the
   // outputs, so unwritten elements are not reported.
   if (whole && !r.tape)
-    unwritten = prog->hooks->unwritten(prog, one ? NULL : merge_fault, &r);
-  const SimOrigin *origin =
-    whole && !r.nfault ? simfinite_first(prog, inputs, &r.origins) : NULL;
+    unwritten = prog->hooks->launch.unwritten(prog, one ? NULL : merge_fault,
+                                              &r);
+  SimNonfinite origin = {0};
+  if (whole && !r.nfault) prog->hooks->launch.origin(prog, &r.origins, &origin);
   SimParts parts = {0};
-  if (whole && !r.nfault) prog->hooks->parts(cx, prog, &parts);
-  r.nfault = prog->hooks->arrange(prog, r.fault, r.nfault);
-  prog->hooks->stop(prog);
+  if (whole && !r.nfault) prog->hooks->launch.parts(cx, prog, &parts);
+  r.nfault = prog->hooks->launch.arrange(prog, r.fault, r.nfault);
+  prog->hooks->launch.stop(prog);
   if (prog->common) simmaps_free(prog->common->maps);
   SimResult *s = ok ? result(&r) : NULL;
-  if (s && origin) s->nonfinite = simfinite_facts(origin);
+  if (s) s->nonfinite = origin;
   while (r.done) {
     SimOut *next = r.done->next;
     out_free(r.done);
@@ -799,7 +799,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (!s) ctx_fail(cx, ERR_MEMORY, "out of memory in the simulator");
   s->left = unwritten;
   s->parts = parts;
-  s->empty = prog->hooks->empty(cx, prog);
+  s->empty = prog->hooks->launch.empty(cx, prog);
   s->seconds = (double)(base_nanotime() - start) * 1e-9;
   return s;
 }

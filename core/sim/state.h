@@ -112,8 +112,8 @@ struct SimWarp {
   // lanes: for each result that may overflow, lanes in which its last value did
   // not fit. some: some result overflowed.
   struct { uint32_t *lanes; bool some; } wraps;
-  // Undefined values (taint.c). value: for each value, by slot, the lanes in
-  // which it is undefined. some: there are undefined values. quotient.mem:
+  // Undefined values (undefined.c). value: for each value, by slot, the lanes
+  // in which it is undefined. some: there are undefined values. quotient.mem:
   // registers that hold the result of a division by zero. quotient.src: the
   // line of that division.
   struct {

@@ -13,7 +13,6 @@
 // three, is reported as a note (simwgmma_alone).
 #include "sim/wgmma.h"
 
-#include "sim/finite.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/tables.h"
@@ -289,13 +288,13 @@ static void watch(SimWarp *w, const Job *j, const float *a, const float *b,
   const SimMmaIns *x = j->i->x;
   int n = ROWS * x->row->n;
   bool watched = w->cluster->prog->watched && !dtype_is_int(x->row->d_type);
-  if (!watched || !simfinite_any(d, n)) return;
+  if (!watched || !w->cluster->hooks->value.some_nonfinite(d, n)) return;
   float *c = simmatrix_room(w, 3);
   if (j->add) simmatrix_gather(w, x, &x->c, 0, c);
   else memset(c, 0, (size_t)n * 4);
   if (x->row->d_type == DT_F16 && j->add) simmatrix_widen_f16(c, n);
-  simfinite_tile(w, j->i, 0, &(SimTile){a, b, c, d, ROWS, x->row->n,
-                                        x->row->k});
+  SimTile t = {a, b, c, d, ROWS, x->row->n, x->row->k};
+  w->cluster->hooks->value.tile(w, j->i, 0, &t);
 }
 
 // Computes a warp's rows of D. b: the elements of B, converted.
@@ -338,8 +337,8 @@ static void define(SimWarp *w, const Job *j) {
   for (int k = 0; k < 2; k++)
     for (int v = 0; o[k] && v < o[k]->nval; v++)
       for (int u = 0; u < o[k]->mem->per; u++)
-        simtaint_registers(w, j->i, o[k]->mem, o[k]->reg[v] + (uint32_t)u,
-                           FULL);
+        w->cluster->hooks->value.registers(w, j->i, o[k]->mem,
+                                           o[k]->reg[v] + (uint32_t)u, FULL);
   if (x->row->flags & AMF_SPARSE) simmatrix_check_metadata(w, j->i, x);
   for (int v = 0; v < x->d.nval; v++)
     for (int u = 0; u < x->d.mem->per; u++)

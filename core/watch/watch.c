@@ -3,16 +3,20 @@
 
 #include "sim/access.h"
 #include "sim/bulk.h"
+#include "watch/assertions.h"
 #include "watch/cover.h"
 #include "watch/cta_race.h"
 #include "watch/deadlock.h"
 #include "watch/debugger.h"
+#include "watch/finite.h"
 #include "watch/hb_grid.h"
 #include "watch/livelock.h"
 #include "watch/meant.h"
+#include "watch/overflow.h"
 #include "watch/peer.h"
 #include "watch/root_cause.h"
 #include "watch/shadow.h"
+#include "watch/undefined.h"
 #include "watch/unread.h"
 #include "watch/unwritten.h"
 #include "watch/waits.h"
@@ -21,7 +25,16 @@
 
 // ---- the launch and its clusters ----
 
-static void start(Ctx *cx, SimProg *p, bool whole) {
+static void decoded(Ctx *cx, SimProg *p) {
+  p->watched = finite_wanted(p->fn);
+  for (uint32_t k = 0; p->watched && k < p->nins; k++)
+    p->ins[k].watch = (uint8_t)finite_rule(&p->ins[k]);
+  overflow_find(cx, p);
+  finite_guards(cx, p);
+}
+
+static void start(Ctx *cx, SimProg *p, bool all, bool whole) {
+  p->own[OWN_FINITE] = all ? finite_make(cx, p) : NULL;
   if (p->common) hb_grid_start(cx, p);
   else cta_race_start(cx, p);
   p->own[OWN_UNWRITTEN] = unwritten_make(cx, p);
@@ -34,6 +47,12 @@ static bool ended(const SimProg *p) { return p->launch->debug->over; }
 
 static int64_t unwritten(const SimProg *p, SimFound *found, void *ud) {
   return unwritten_find(p, p->own[OWN_UNWRITTEN], found, ud);
+}
+
+static void origin(const SimProg *p, const SimOrigins *all,
+                   SimNonfinite *out) {
+  const SimOrigin *o = finite_first(p, p->own[OWN_FINITE], all);
+  if (o) *out = finite_facts(o);
 }
 
 static void parts(Ctx *cx, SimProg *p, SimParts *out) {
@@ -105,6 +124,14 @@ static void set_defined(const Access *x, int l) {
       __atomic_fetch_or(&bits[k / 8], (uint8_t)m, __ATOMIC_RELAXED);
     k = upto;
   }
+}
+
+// ---- values ----
+
+static void computed(SimWarp *w, const SimIns *i) {
+  if (i->op == OP_DIV || i->op == OP_MOD) undefined_divide(w, i);
+  else if (i->jump) overflow_note(w, i);
+  if (i->wraps && w->wraps.some) overflow_compare(w, i);
 }
 
 // ---- accesses ----
@@ -357,19 +384,29 @@ static void fence(SimWarp *w, FenceKind kind) {
 }
 
 const SimHooks watch_hooks = {
-  .start = start, .find = cta_race_find, .unwritten = unwritten,
-  .parts = parts, .arrange = root_cause_arrange, .empty = meant_empty,
-  .stop = stop, .open = open, .reset = reset, .end = end, .close = close,
+  .launch = {
+    .decoded = decoded, .start = start, .find = cta_race_find,
+    .unwritten = unwritten, .parts = parts, .merge = finite_merge,
+    .origin = origin, .arrange = root_cause_arrange, .empty = meant_empty,
+    .stop = stop},
+  .value = {
+    .registers = undefined_registers, .loaded = undefined_load,
+    .picked = undefined_pick, .shuffled = undefined_shuffle,
+    .undefined = undefined_mask, .before_value = undefined_before,
+    .after_value = undefined_after, .computed = computed,
+    .wrapped = overflow_check, .asserted = assertions_check,
+    .nonfinite = finite_note, .fma = finite_fma, .some_nonfinite = finite_any,
+    .tile = finite_tile},
+  .open = open, .reset = reset, .end = end, .close = close,
   .step = debugger_before, .ended = ended, .polled = livelock_ask,
   .reach = peer_reach, .exited = peer_exited, .deadlock = deadlock_tell,
-  .stuck = livelock_all,
-  .access = access, .atomic = atomic, .agent_reads = agent_reads,
-  .agent_writes = agent_writes, .landed = landed, .settled = settled,
-  .meet = hb_cluster_meet, .give = give, .take = hb_cluster_take,
-  .give_turns = hb_cluster_give_turns, .forget = hb_cluster_forget,
-  .learn = hb_cluster_learn, .fence = fence, .waits = waits_note,
-  .before = hb_cluster_before, .before_some = hb_cluster_some,
-  .runs = hb_cluster_runs, .knows = hb_grid_knows,
-  .holds = hb_cluster_holds,
+  .stuck = livelock_all, .access = access, .atomic = atomic,
+  .agent_reads = agent_reads, .agent_writes = agent_writes, .landed = landed,
+  .settled = settled, .meet = hb_cluster_meet, .give = give,
+  .take = hb_cluster_take, .give_turns = hb_cluster_give_turns,
+  .forget = hb_cluster_forget, .learn = hb_cluster_learn, .fence = fence,
+  .waits = waits_note, .before = hb_cluster_before,
+  .before_some = hb_cluster_some, .runs = hb_cluster_runs,
+  .knows = hb_grid_knows, .holds = hb_cluster_holds,
 };
 // SPDX-License-Identifier: MIT

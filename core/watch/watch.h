@@ -9,6 +9,10 @@
 //   warp_roles.c  warp roles, and instructions that a warp can still reach
 //   peer.c        accesses to shared memory of other CTAs
 //   path.c        program order of the two accesses of a race
+//   undefined.c   undefined values in registers
+//   overflow.c    integer overflow
+//   finite.c      NaNs and infinities that come from finite operands
+//   assertions.c  assumptions about values, traced layouts
 //   livelock.c    warps that poll memory for ever
 //   deadlock.c    warps that wait for each other
 //   root_cause.c  root causes among faults

@@ -1,7 +1,7 @@
 // Checks the script's assertions: assumptions about values (cute.assume),
 // coordinates that must be inside a tensor's shape, and layouts with traced
 // extents. A violation is reported at the script line that made the assertion.
-#include "sim/claim.h"
+#include "watch/assertions.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -139,7 +139,7 @@ static void check_layouts(SimWarp *w, const SimIns *i, int l) {
   }
 }
 
-void simclaim_check(SimWarp *w, const SimIns *i) {
+void assertions_check(SimWarp *w, const SimIns *i) {
   const SimClaim *c = i->x;
   if (c->note) {
     if (w->cluster->log) w->cluster->log->mark(w, c->note, c->begins);

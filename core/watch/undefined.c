@@ -9,13 +9,13 @@
 // read an undefined register have no extra cost (w->taints.some).
 #include "ir/eval.h"
 #include "ir/intrin.h"
-#include "sim/regs.h"
+#include "watch/undefined.h"
 
 static SimTaint *taint_at(SimWarp *w, uint32_t slot) {
   return &w->taints.value[(slot - w->cluster->prog->value_base) / SLOT];
 }
 
-uint32_t simtaint_mask(SimWarp *w, uint32_t slot) {
+uint32_t undefined_mask(SimWarp *w, uint32_t slot) {
   return w->taints.some && slot ? taint_at(w, slot)->mask : 0;
 }
 
@@ -49,14 +49,14 @@ static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
 // Records that a value that is undefined because of a division by zero is
 // stored to registers.
 static void keep(SimWarp *w, const SimMem *m, uint32_t slot) {
-  if (!(simtaint_mask(w, slot) & w->active)) return;
+  if (!(undefined_mask(w, slot) & w->active)) return;
   const SimTaint *t = taint_at(w, slot);
   if (t->mem >= 0) return;
   w->taints.quotient.mem = m;
   w->taints.quotient.src = t->src;
 }
 
-void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
+void undefined_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                         int64_t unit, uint32_t mask) {
   uint32_t *def = rmem_def(w, m) + unit;
   uint32_t lack = mask & ~*def;
@@ -72,7 +72,7 @@ static void begin(SimWarp *w) {
   w->taints.some = true;
 }
 
-void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
+void undefined_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                    uint32_t lack) {
   if (m->lax) lack = 0;
   if (!lack && !w->taints.some) return;
@@ -80,11 +80,11 @@ void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
   *taint_at(w, i->d) = cause(w, i, m, lack, at);
 }
 
-void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s) {
+void undefined_load(SimWarp *w, const SimIns *i, const SimSide *s) {
   uint32_t lack = 0;
   for (int k = 0; k < s->mem->per; k++)
     lack |= w->active & ~rmem_def(w, s->mem)[s->konst + k];
-  simtaint_pick(w, i, s->mem, s->konst, lack);
+  undefined_pick(w, i, s->mem, s->konst, lack);
 }
 
 // ---- values ----
@@ -105,7 +105,7 @@ static uint32_t divides_by_zero(SimWarp *w, const SimIns *i) {
   return zero & w->active;
 }
 
-void simtaint_divide(SimWarp *w, const SimIns *i) {
+void undefined_divide(SimWarp *w, const SimIns *i) {
   uint32_t zero = divides_by_zero(w, i);
   if (!zero && !w->taints.some) return;
   begin(w);
@@ -169,7 +169,7 @@ static uint32_t undefined_lanes(SimWarp *w, const SimIns *i, uint32_t out,
     int l = __builtin_ctz(out);
     uint64_t u[3];
     for (int k = 0; k < 3; k++) {
-      bool bad = simtaint_mask(w, slot[k]) >> l & 1;
+      bool bad = undefined_mask(w, slot[k]) >> l & 1;
       u[k] = bad ? taint_at(w, slot[k])->bits : 0;
     }
     uint64_t r = undefined_bits(w, i, u, l) & kept;
@@ -183,7 +183,7 @@ static void propagate(SimWarp *w, const SimIns *i) {
   uint32_t slot[3] = {i->a, i->b, i->c}, out = 0;
   SimTaint from = {0};
   for (int k = 0; k < 3; k++) {
-    uint32_t m = simtaint_mask(w, slot[k]);
+    uint32_t m = undefined_mask(w, slot[k]);
     if (m && !from.mask) from = *taint_at(w, slot[k]);
     out |= m;
   }
@@ -198,13 +198,13 @@ static void propagate(SimWarp *w, const SimIns *i) {
 static void assign(SimWarp *w, const SimIns *i) {
   SimTaint *d = taint_at(w, i->d);
   uint32_t keep = d->mask & ~w->active;
-  uint32_t set = simtaint_mask(w, i->a) & w->active;
+  uint32_t set = undefined_mask(w, i->a) & w->active;
   uint64_t bits = keep ? d->bits : 0;
   if (set) *d = *taint_at(w, i->a), d->bits |= bits;
   d->mask = keep | set;
 }
 
-void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from) {
+void undefined_shuffle(SimWarp *w, const SimIns *i, const int *from) {
   if (!w->taints.some) return;
   SimTaint t = *taint_at(w, i->a);
   uint32_t m = taint_at(w, i->d)->mask & ~w->active;
@@ -219,7 +219,7 @@ void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from) {
 
 // Reports undefined values that i uses. An undefined operand of arithmetic
 // makes the result undefined, and MMAs check the registers that they read.
-void simtaint_before(SimWarp *w, const SimIns *i) {
+void undefined_before(SimWarp *w, const SimIns *i) {
   const SimUses *u = i->uses;
   for (int k = 0; u && k < u->n; k++) use(w, i, u->slot[k], w->active);
   if (u && u->to) keep(w, u->to, u->value);
@@ -230,13 +230,13 @@ static bool moves(const SimIns *i) {
   return i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
 }
 
-void simtaint_after(SimWarp *w, const SimIns *i) {
+void undefined_after(SimWarp *w, const SimIns *i) {
   unsigned effect = op_effect((Op)i->op);
   bool element = i->op == OP_PICK ||
                  (i->op == OP_LD &&
                   ((const SimSide *)i->x)->mem->space == SP_RMEM);
-  // simtaint_load and simtaint_pick set the masks of results that are read from
-  // registers.
+  // undefined_load and undefined_pick set the masks of results that are read
+  // from registers.
   if (i->uniform || element) return;
   if (i->op == OP_VSET) assign(w, i);
   else if (effect & (EF_PURE | EF_VAR)) propagate(w, i);

@@ -5,7 +5,7 @@
 // > n is always true). A result is checked when it is computed, and reported
 // when a lane uses it. Results that fit by the known bounds of their operands
 // are not checked.
-#include "sim/wrap.h"
+#include "watch/overflow.h"
 
 #include "ir/operands.h"
 #include "sim/address.h"
@@ -138,7 +138,7 @@ static void attach(SimIns *d, const SimWraps *w) {
   for (int k = 0; k <= m->n; k++) attach(&m->ins[k], w);
 }
 
-void simwrap_find(Ctx *cx, SimProg *p) {
+void overflow_find(Ctx *cx, SimProg *p) {
   const Fn *fn = p->fn;
   size_t n = fn->ins.n;
   uint32_t *number = arena_zero(cx, &cx->scratch, n * sizeof *number);
@@ -168,7 +168,7 @@ void simwrap_find(Ctx *cx, SimProg *p) {
 
 // ---- at run time ----
 
-void simwrap_note(SimWarp *w, const SimIns *i) {
+void overflow_note(SimWarp *w, const SimIns *i) {
   uint32_t wrong = 0;
   Op op = (Op)i->op;
   for (int l = 0; l < (i->uniform ? 1 : LANES); l++) {
@@ -182,7 +182,7 @@ void simwrap_note(SimWarp *w, const SimIns *i) {
   w->wraps.some |= wrong != 0;
 }
 
-uint32_t simwrap_check(const Access *x, uint32_t mask) {
+uint32_t overflow_check(const Access *x, uint32_t mask) {
   SimWarp *w = x->w;
   const SimWraps *s = x->i->wraps;
   uint32_t all = 0;
@@ -198,7 +198,7 @@ uint32_t simwrap_check(const Access *x, uint32_t mask) {
   return all;
 }
 
-void simwrap_compare(SimWarp *w, const SimIns *i) {
+void overflow_compare(SimWarp *w, const SimIns *i) {
   const SimWraps *s = i->wraps;
   for (int k = 0; k < s->n; k++) {
     uint32_t hit = w->wraps.lanes[s->of[k]] & w->active;

@@ -5,7 +5,8 @@
 // recorded themselves. Many recorded results do no harm: exp(x) may be
 // infinite where 1 / (1 + exp(x)) is wanted. Therefore a launch is reported
 // only if all its inputs are finite and an output has a NaN or an infinity.
-#include "sim/finite.h"
+#include "watch/finite.h"
+#include "watch/undefined.h"
 
 #include <math.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static SimWatch rule_of_intrinsic(IntrinId id) {
   }
 }
 
-SimWatch simfinite_rule(const SimIns *d) {
+SimWatch finite_rule(const SimIns *d) {
   Op op = (Op)d->op;
   if (op == OP_CVT) return rule_of((DType)d->to);
   if (op == OP_INTRIN) return rule_of_intrinsic(intrin_id(d->imm));
@@ -76,7 +77,7 @@ static DType part_of(SimWatch rule, int *parts) {
   return rule == WATCH_F32X2 ? DT_F32 : rules[rule].type;
 }
 
-bool simfinite_wanted(const Fn *fn) {
+bool finite_wanted(const Fn *fn) {
   bool output = false;
   for (size_t k = 0; k < fn->mem.n; k++) {
     const Mem *m = &fn->mem.p[k];
@@ -147,7 +148,7 @@ static void find_tested(Guards *g, Ref select, Ref r, int depth) {
   }
 }
 
-void simfinite_guards(Ctx *cx, SimProg *p) {
+void finite_guards(Ctx *cx, SimProg *p) {
   if (!p->watched) return;
   size_t n = p->fn->ins.n;
   Guards g = {.fn = p->fn, .escapes = arena_zero(cx, &cx->scratch, n),
@@ -246,16 +247,16 @@ static inline bool is_special(SimWarp *w, const SimIns *i) {
   return any & r->bit;
 }
 
-void simfinite_note(SimWarp *w, const SimIns *i) {
+void finite_note(SimWarp *w, const SimIns *i) {
   if (!is_special(w, i)) return;
   uint32_t left = w->active;
-  left &= ~(simtaint_mask(w, i->a) | simtaint_mask(w, i->b) |
-            simtaint_mask(w, i->c));
+  left &= ~(undefined_mask(w, i->a) | undefined_mask(w, i->b) |
+            undefined_mask(w, i->c));
   if (i->uniform) left = left ? 1 : 0;
   for (; left; left &= left - 1) note_lane(w, i, __builtin_ctz(left));
 }
 
-void simfinite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
+void finite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
                    uint64_t b, uint64_t c, uint64_t result) {
   double r = dtype_to_double(t, result);
   if (isfinite(r)) return;
@@ -266,7 +267,7 @@ void simfinite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
 
 // ---- MMAs ----
 
-bool simfinite_any(const float *x, int n) {
+bool finite_any(const float *x, int n) {
   uint32_t any = 0;
   for (int k = 0; k < n; k++)
     any |= (float_bits(x[k]) & 0x7fffffff) + 0x00800000;
@@ -283,11 +284,11 @@ static int lane_of(const SimMmaIns *x, int g, int at) {
   return 0;
 }
 
-void simfinite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t) {
+void finite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t) {
   for (int e = 0; e < t->m * t->n; e++) {
     const float *a = t->a + e / t->n * t->k, *b = t->b + e % t->n * t->k;
     if (isfinite(t->d[e]) || !isfinite(t->c[e])) continue;
-    if (simfinite_any(a, t->k) || simfinite_any(b, t->k)) continue;
+    if (finite_any(a, t->k) || finite_any(b, t->k)) continue;
     SimOrigin *o = origin(w, i, lane_of(i->x, g, e), isnan(t->d[e]));
     if (!o) continue;
     int most = 0;
@@ -371,7 +372,7 @@ static const LaunchArg *arg_of(const SimProg *p, const Mem *m) {
   return in && m->arg != NO_ARG ? &p->launch->arg[m->arg] : NULL;
 }
 
-SimInputs *simfinite_make(Ctx *cx, const SimProg *p) {
+SimInputs *finite_make(Ctx *cx, const SimProg *p) {
   if (!p->watched) return NULL;
   const Fn *fn = p->fn;
   SimInputs *t = arena_zero(cx, &cx->scratch, sizeof *t);
@@ -403,7 +404,7 @@ static bool inputs_finite(const SimProg *p, const SimInputs *t) {
   return true;
 }
 
-void simfinite_merge(SimOrigins *all, const SimOrigins *more) {
+void finite_merge(SimOrigins *all, const SimOrigins *more) {
   for (int k = 0; k < more->n; k++) {
     const SimOrigin *m = &more->at[k];
     if (!count_again(all, m->i, m->nan, m->count) && all->n < SIM_ORIGINS)
@@ -411,7 +412,7 @@ void simfinite_merge(SimOrigins *all, const SimOrigins *more) {
   }
 }
 
-const SimOrigin *simfinite_first(const SimProg *p, const SimInputs *t,
+const SimOrigin *finite_first(const SimProg *p, const SimInputs *t,
                                  const SimOrigins *all) {
   const Fn *fn = p->fn;
   int found = 0;
@@ -431,7 +432,7 @@ const SimOrigin *simfinite_first(const SimProg *p, const SimInputs *t,
 
 // ---- facts ----
 
-SimNonfinite simfinite_facts(const SimOrigin *o) {
+SimNonfinite finite_facts(const SimOrigin *o) {
   static const char *const sign[OP_COUNT] = {[OP_ADD] = "+", [OP_SUB] = "-",
                                              [OP_MUL] = "*", [OP_DIV] = "/",
                                              [OP_MOD] = "%"};

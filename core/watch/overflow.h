@@ -1,6 +1,6 @@
-// Integer overflow in addresses and comparisons (wrap.c).
-#ifndef CUTE_SIMWRAP_H
-#define CUTE_SIMWRAP_H
+// Integer overflow in addresses and comparisons (overflow.c).
+#ifndef CUTE_WATCH_OVERFLOW_H
+#define CUTE_WATCH_OVERFLOW_H
 
 #include "sim/machine.h"
 
@@ -14,20 +14,19 @@ typedef struct SimWraps {
   int32_t mem[SIM_WRAPS];
   uint32_t of[SIM_WRAPS];
 } SimWraps;
-struct Access;
 
 // Finds and numbers the results that may overflow and on which p's instructions
 // depend.
-void simwrap_find(Ctx *cx, SimProg *p);
+void overflow_find(Ctx *cx, SimProg *p);
 // Checks a result that may overflow when instruction i computes it. The
 // result's number is i->jump - 1.
-void simwrap_note(SimWarp *w, const SimIns *i);
+void overflow_note(SimWarp *w, const SimIns *i);
 // Reports overflows in the addresses of x in the lanes of mask. Returns the
 // lanes that it reported.
-uint32_t simwrap_check(const struct Access *x, uint32_t mask);
+uint32_t overflow_check(const Access *x, uint32_t mask);
 // Reports overflows in values that instruction i compares, divides or shifts
 // (i->wraps).
-void simwrap_compare(SimWarp *w, const SimIns *i);
+void overflow_compare(SimWarp *w, const SimIns *i);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -1,6 +1,6 @@
 // NaNs and infinities that operations make from finite operands (finite.c).
-#ifndef CUTE_SIMFINITE_H
-#define CUTE_SIMFINITE_H
+#ifndef CUTE_WATCH_FINITE_H
+#define CUTE_WATCH_FINITE_H
 
 #include "sim/tables.h"
 
@@ -17,37 +17,36 @@ CONSECUTIVE(2, WATCH_E4M3, WATCH_F16X2);
 
 // Returns the rule for the results of instruction d, WATCH_NONE if it cannot
 // make a NaN or infinity from finite operands.
-SimWatch simfinite_rule(const SimIns *d);
+SimWatch finite_rule(const SimIns *d);
 // Reports whether a launch of this function is watched at all. It is not if its
 // inputs are unknown or if no output has a type with infinities or NaNs, except
 // outputs declared by cute.nonfinite_ok.
-bool simfinite_wanted(const Fn *fn);
+bool finite_wanted(const Fn *fn);
 // Clears the rules of results that the kernel guards by cute.where.
-void simfinite_guards(Ctx *cx, SimProg *p);
+void finite_guards(Ctx *cx, SimProg *p);
 // Records the results of instruction i of w that are NaNs or infinities
 // although the operands are finite.
-void simfinite_note(SimWarp *w, const SimIns *i);
+void finite_note(SimWarp *w, const SimIns *i);
 // Records a multiply-add a * b + c of type t in lane l, with its operands and
 // result as bits.
-void simfinite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
+void finite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
                    uint64_t b, uint64_t c, uint64_t result);
-// Does the same for the results d of an MMA of group g, after simfinite_any
+// Does the same for the results d of an MMA of group g, after finite_any
 // found one. d (m,n) = a (m,k) * b (n,k) + c.
-typedef struct SimTile { const float *a, *b, *c, *d; int m, n, k; } SimTile;
-void simfinite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t);
+void finite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t);
 // Reports whether any of n numbers is a NaN or infinity.
-bool simfinite_any(const float *x, int n);
+bool finite_any(const float *x, int n);
 
 typedef struct SimInputs SimInputs;
 // Looks through the launch's memory before it runs.
-SimInputs *simfinite_make(Ctx *cx, const SimProg *p);
-void simfinite_merge(SimOrigins *all, const SimOrigins *more);
+SimInputs *finite_make(Ctx *cx, const SimProg *p);
+void finite_merge(SimOrigins *all, const SimOrigins *more);
 // Returns the first origin that may have reached an output, NULL if the inputs
 // had NaNs or infinities or no output has.
-const SimOrigin *simfinite_first(const SimProg *p, const SimInputs *t,
+const SimOrigin *finite_first(const SimProg *p, const SimInputs *t,
                                  const SimOrigins *all);
 // Returns what the sentence about an origin names.
-SimNonfinite simfinite_facts(const SimOrigin *o);
+SimNonfinite finite_facts(const SimOrigin *o);
 
 #endif
 // SPDX-License-Identifier: MIT

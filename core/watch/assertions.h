@@ -1,0 +1,12 @@
+// Assertions of a program (assertions.c).
+#ifndef CUTE_WATCH_ASSERTIONS_H
+#define CUTE_WATCH_ASSERTIONS_H
+
+#include "sim/claim.h"
+
+// Checks assertion i->x, a SimClaim, and reports the active lanes that violate
+// it.
+void assertions_check(SimWarp *w, const SimIns *i);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,30 @@
+// Undefined values in registers (undefined.c).
+#ifndef CUTE_WATCH_UNDEFINED_H
+#define CUTE_WATCH_UNDEFINED_H
+
+#include "sim/regs.h"
+
+// Reports a fault if unit number `unit` of a register object is undefined in a
+// lane of mask.
+void undefined_registers(SimWarp *w, const SimIns *i, const SimMem *m,
+                        int64_t unit, uint32_t mask);
+// Makes the result of register load i undefined in the lanes in which the
+// register is undefined.
+void undefined_load(SimWarp *w, const SimIns *i, const SimSide *s);
+// Makes the result of i, which selects a register by an index, undefined in the
+// lanes of `lack`. `at` is an undefined unit that the lowest lane in `lack`
+// selects.
+void undefined_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
+                   uint32_t lack);
+
+void undefined_divide(SimWarp *w, const SimIns *i);  // called after DIV and MOD
+uint32_t undefined_mask(SimWarp *w, uint32_t slot);
+void undefined_shuffle(SimWarp *w, const SimIns *i, const int *from);
+// undefined_before and undefined_after are called for every instruction of a
+// warp that has undefined values. They report uses of undefined values, and
+// make results undefined that depend on such values.
+void undefined_before(SimWarp *w, const SimIns *i);
+void undefined_after(SimWarp *w, const SimIns *i);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -682,6 +682,19 @@ static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
   return t;
 }
 
+// Raises an error if tensor t, operand `want` of an MMA, is a fragment that was
+// made for the other one of A and B.
+static void check_fragment(Ctx *cx, lua_State *L, const Tensor *t, char want) {
+  if (t->space != SP_RMEM || !t->mem) return;
+  const Mem *m = ir_memof(ir_fn(cx), t->mem);
+  if (m->operand != 'A' + 'B' - want) return;
+  const char *name = ir_str(ir_fn(cx), m->name);
+  face_error(L, ERR_SHAPE, "cute.gemm: operand %c is the fragment%s%s%s, which "
+             "was made for operand %c: its values are in other threads\n  make "
+             "it with make_fragment_%c and partition_%c", want,
+             *name ? " '" : "", name, *name ? "'" : "", m->operand, want, want);
+}
+
 // gemm(mma, d, a, b, c). For a block-scaled MMA, a is {A, scales} and b is {B,
 // scales}. For a sparse MMA, a is {A, metadata} or {A, scales, metadata}.
 static int l_gemm(lua_State *L) {
@@ -694,6 +707,8 @@ static int l_gemm(lua_State *L) {
   Tensor ta = check_operand(L, 3, ma, &na, 2);
   Tensor tb = check_operand(L, 4, mb, &nb, 1);
   Tensor tc = face_check_tensor(L, 5);
+  check_fragment(cx, L, &ta, 'A');
+  check_fragment(cx, L, &tb, 'B');
   if (na > 0) more[n++] = ma[0];
   if (nb > 0) more[n++] = mb[0];
   if (na > 1) more[n++] = ma[1];

@@ -446,6 +446,13 @@ end
 -- Converts a list of operand types, of n contiguous elements each, to operands
 -- with strides and widths.
 local function side_by_side(o, p)
+  for _, name in ipairs {"inputs", "outputs"} do
+    for i, dtype in ipairs(p[name]) do
+      rules.need(core.typename(dtype) == "dtype", "elementwise",
+        "%s[%d] = %s; a type is needed, such as cute.bf16", name, i,
+        core.show(dtype))
+    end
+  end
   p.width, p.extents = o.width or widest(p), {o.n}
   while p.width > o.n do p.width = p.width // 2 end
   for _, name in ipairs {"inputs", "outputs"} do
@@ -520,7 +527,11 @@ return function(o)
       table.move(args, ins + outs + 1, #args, 1, more)
       for i = 1, ins + outs do
         local op = p.inputs[i] or p.outputs[i - ins]
-        if op.dtype ~= args[i].element_type then
+        local own = args[i].element_type
+        if op.dtype ~= own then
+          rules.need(op.dtype.bits == own.bits and not op.dtype.is_float,
+            "elementwise", "argument %d is %s; %s is needed", i, own.name,
+            op.dtype.name)
           args[i] = cute.recast_tensor(args[i], op.dtype)
         end
         if p.nonfinite and i > ins then cute.nonfinite_ok(args[i]) end

@@ -73,6 +73,16 @@ return function(o)
   function p.fetch(t)
     return cute.make_copy_atom("UniversalCopy", t, math.min(128, 4 * t.bits))
   end
-  return require "kernels.gemm_sm80"(p)
+  local gemm = require "kernels.gemm_sm80"(p)
+  local run = gemm.run
+  function gemm.run(mA, mB, ...)
+    for t, want in pairs {[mA] = a, [mB] = b} do
+      rules.need(t.element_type == want, p.name, "%s is %s; %s is needed, or "
+        .. "the options a_dtype, b_dtype and sums for other types",
+        t == mA and "A" or "B", t.element_type.name, want.name)
+    end
+    return run(mA, mB, ...)
+  end
+  return gemm
 end
 -- SPDX-License-Identifier: MIT

@@ -32,8 +32,8 @@ require "cutelua.bench.harness".run(arg, {
   operands = function(p)
     local all, angles = {p.m, p.h, p.d}, {p.q, p.d // 2}
     return {{"x", all},
-            {"c", angles, dtype = "f32", fill = table_of(p, math.cos)},
-            {"s", angles, dtype = "f32", fill = table_of(p, math.sin)},
+            {"cos", angles, dtype = "f32", fill = table_of(p, math.cos)},
+            {"sin", angles, dtype = "f32", fill = table_of(p, math.sin)},
             {"y", all, out = true},
             p.opt.at and {"at", {p.m}, dtype = "i32", fill = {0, p.q - 1}}
               or nil}
@@ -51,7 +51,7 @@ require "cutelua.bench.harness".run(arg, {
     for j = 0, half - 1 do
       local a, b = j, j + half
       if p.opt.interleaved then a, b = 2 * j, 2 * j + 1 end
-      local c, s = p.c[place * half + j], p.s[place * half + j]
+      local c, s = p.cos[place * half + j], p.sin[place * half + j]
       if p.opt.inverse then s = -s end
       local u, v = p.x[i * p.d + a], p.x[i * p.d + b]
       y[a + 1], y[b + 1] = u * c - v * s, v * c + u * s

@@ -270,8 +270,8 @@ function rows.rope(o, maker)
       p.made = maker(options(o, {dtype = cute[p.dtype], m = p.m, heads = p.h,
                                  d = p.d, positions = p.q}))
       local all, angles = {p.m, p.h, p.d}, {p.q, p.d // 2}
-      return {{"x", all}, {"c", angles, dtype = "f32"},
-              {"s", angles, dtype = "f32"}, {"y", all, out = true},
+      return {{"x", all}, {"cos", angles, dtype = "f32"},
+              {"sin", angles, dtype = "f32"}, {"y", all, out = true},
               o.at and {"at", {p.m}, dtype = "i32", fill = {0, p.q - 1}}
                 or nil}
     end,

@@ -100,6 +100,27 @@ static bool int_fits(DType t, lua_Integer v) {
   return v >= least && v <= dtype_most(t);
 }
 
+// Raises the error that a number does not fit in type t. If the other operand
+// is an argument of the kernel, names it.
+static _Noreturn void number_misfit(lua_State *L, double d, DType t) {
+  const Fn *fn = ir_fn(face_ctx(L));
+  char text[40];
+  snprintf(text, sizeof text, "%g", d);
+  if (d != d) strcpy(text, "nan");
+  for (int k = 1; fn && k <= 2; k++) {
+    const Value *v = trace_value(L, k);
+    const Ins *i = v && v->r < fn->ins.n ? ir_get(fn, v->r) : NULL;
+    if (i && i->op == OP_ARG)
+      face_error(L, ERR_TYPE, "the number %s does not fit in %s, the type of "
+                 "the kernel's argument '%s'\n  pass a number with a point for "
+                 "this argument, such as 2.0, or convert it with :to(cute.f32)",
+                 text, dtype_name(t), ir_str(fn, fn->arg.p[i->imm].name));
+  }
+  face_error(L, ERR_TYPE, "the number %s does not fit in %s%s", text,
+             dtype_name(t), fn ? ": write an integer, or convert the traced "
+             "value with :to(cute.f32)" : "");
+}
+
 lua_Integer face_check_fits(lua_State *L, int idx, DType t) {
   if (lua_isinteger(L, idx)) {
     lua_Integer v = lua_tointeger(L, idx);
@@ -111,12 +132,7 @@ lua_Integer face_check_fits(lua_State *L, int idx, DType t) {
   double d = lua_tonumber(L, idx);
   if (d == floor(d) && fabs(d) <= 9e15 && int_fits(t, (lua_Integer)d))
     return (lua_Integer)d;
-  char text[40];
-  snprintf(text, sizeof text, "%g", d);
-  face_error(L, ERR_TYPE, "the number %s does not fit in %s%s",
-             d != d ? "nan" : text, dtype_name(t), ir_fn(face_ctx(L))
-             ? ": write an integer, or convert the traced value with "
-               ":to(cute.f32)" : "");
+  number_misfit(L, d, t);
 }
 
 uint64_t face_number_bits(lua_State *L, int idx, DType t) {

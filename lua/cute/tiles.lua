@@ -816,7 +816,12 @@ end
 ---@param like? any as for tiles.scaled
 function tiles.applied(C, f, like)
   local out = cute.make_fragment_like(like or C.like, C.tensor.element_type)
-  out:store(f(C.acc:load(), C):to(C.tensor.element_type))
+  local x = f(C.acc:load(), C)
+  if core.typename(x) ~= "vector" then
+    core.fail("bad-argument", ("tiles.applied: the function returned %s; it "
+      .. "must return the vector to store"):format(core.show(x)))
+  end
+  out:store(x:to(C.tensor.element_type))
   return out
 end
 

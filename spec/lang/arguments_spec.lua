@@ -87,6 +87,44 @@ describe("kernels take arguments", function()
     end)))
   end)
 
+  it("and name an integer argument that would need to be a float", function()
+    local k = cute.kernel("k", function(x, scale) x[0] = scale * 1.5 end)
+    assert.equal("the number 1.5 does not fit in i32, the type of the kernel's "
+      .. "argument 'scale' [type-mismatch]\n  pass a number with a point for "
+      .. "this argument, such as 2.0, or convert it with :to(cute.f32)",
+      (message(function()
+        k(cute.zeros({1}, cute.f32), 2):trace {block = 1}
+      end)))
+  end)
+
+  it("and name those of kernels of the library", function()
+    local norm = require "kernels.norm".rms {dtype = cute.bf16, n = 64}
+    local x, w = cute.zeros({2, 64}, "bf16"), cute.zeros({64}, "bf16")
+    local text = message(function()
+      norm.kernel(x, x, w, 1e-5):trace {block = norm.block}
+    end)
+    assert.matches("the arguments of kernel rmsnorm: bf16 %(2,64%), "
+      .. "bf16 %(2,64%), bf16 %(64%), 1e%-05", text)
+    local elementwise = require "kernels.elementwise"
+    assert.matches('elementwise: inputs%[1%] = "f32"; a type is needed',
+      (message(function()
+        elementwise {n = 8, inputs = {"f32"}, f = function(v) return v end}
+      end)))
+    local double = elementwise {n = 8, inputs = {cute.f32},
+                                f = function(v) return v * 2 end}
+    assert.matches("elementwise: argument 2 is i32; f32 is needed",
+      (message(function()
+        double.kernel(cute.zeros({8}, "f32"), cute.zeros({8}, "i32")):trace {
+          block = double.block}
+      end)))
+    local sgemm = require "kernels.gemm_simt" {}
+    local a = cute.zeros({128, 8}, "f16")
+    assert.matches("gemm_simt: A is f16; f32 is needed", (message(function()
+      sgemm.kernel(a, a, cute.zeros({128, 128}, "f32"), 1.0, 0.0):trace {
+        block = sgemm.block}
+    end)))
+  end)
+
   it("and report the missing ones", function()
     local k = cute.kernel("k", function(x, n) x[0] = n + 1 end)
     assert.equal("attempt to perform arithmetic on a nil value (local 'n')\n"

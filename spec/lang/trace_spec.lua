@@ -540,7 +540,7 @@ describe("traced values in Lua's own operators", function()
     function()
       assert.equal("the number 0.5 does not fit in i32: write an integer, or "
         .. "convert the traced value with :to(cute.f32) [type-mismatch]",
-        (message(function(n) return n * 0.5 end, 5)))
+        (message(function(n) return (n + 1) * 0.5 end, 5)))
       assert.equal("5000000000 does not fit in i32 [type-mismatch]",
         (message(function(n) return n + 5000000000 end, 5)))
     end)

@@ -357,6 +357,7 @@ local function outcome(name, faults, ok, result, more)
   if not message:find("kernel " .. name, 1, true) then
     message = ("kernel %s: %s"):format(name, message)
   end
+  if faults == "return" then unused.failure(message) end
   if faults == "return" and more then return nil, message, more end
   if faults == "return" then return nil, message end
   report.raise(message)
@@ -990,7 +991,7 @@ function Kernel:__call(...)
   if not rawget(self, "called") then
     unused.note(self)
     local crossed = sign.workshop.crossed
-    if crossed then crossed(self.name, self.func, call) end
+    if crossed then crossed(self, call) end
   end
   return setmetatable(call, Call)
 end

@@ -7,6 +7,7 @@ local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
+local words = require "cute.lang.report"
 
 local unused = {}
 
@@ -86,6 +87,26 @@ function unused.result()
         local place = ("%s:%d"):format(info.short_src, info.currentline)
         unused.places[place] = {place = place, kind = "discarded",
                                 name = "cute." .. called:match "^[^(]+"}
+      end
+      return
+    end
+  end
+end
+
+--- Writes a note if the script's line that makes the current call ignores its
+-- results, although they say that a launch failed.
+---@param message string
+function unused.failure(message)
+  for level = 2, 40 do
+    local info = debug.getinfo(level, "Sfl")
+    if not info then return end
+    if info.what ~= "C" and not core.own_source(info.source) then
+      local called = discarding(level, info.func)
+      if called and called:find "launch" then
+        words.note(("%s:%d: faults = \"return\" raises no error, and this line "
+          .. "ignores the results of the launch: %s"):format(info.short_src,
+          info.currentline, message:match "^[^\n]*\n%s*([^\n]+)"
+            or message))
       end
       return
     end

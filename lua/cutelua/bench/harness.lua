@@ -56,8 +56,10 @@ local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cutelua.program.cli"
 local compare = require "cutelua.check.compare"
+local crossed = require "cutelua.text.crossed"
 local lib = require "cutelua.bench.lessonlib"
 local measure = require "cutelua.bench.measure"
+local report = require "cute.lang.report"
 local sign = require "cute.lang.signature"
 local stop, must, say = lib.stop, lib.must, lib.say
 
@@ -320,6 +322,7 @@ function harness.launches(p, make)
     end
     local grid = l.grid
     if type(grid) == "function" then grid = grid(table.unpack(p.size)) end
+    names.n = args.n
     out[i] = {kernel = l.kernel, grid = grid, block = l.block,
               cluster = l.cluster, args = args, names = names}
   end
@@ -329,9 +332,10 @@ end
 -- Returns the prepared launches of a compared kernel on a device; `make`
 -- returns the launches for problem p.
 local function prepare(p, make, device, o)
-  local runs = {}
+  local runs, named = {}, nil
   for i, l in ipairs(harness.launches(p, make)) do
     local args = table.move(l.args, 1, l.args.n, 1, {})
+    named = named or crossed.named(l.kernel, l.names)
     args[l.args.n + 1] = {grid = l.grid, block = l.block,
       cluster = l.cluster, device = device, seed = o and o.seed,
       threads = o and o.threads, progress = o and o.progress,
@@ -355,6 +359,19 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
+-- Notes the results that no launch stored, if no launch had a fault.
+local function note_unwritten(p, reports)
+  for _, r in ipairs(reports) do
+    if r == true or not r.ok then return end
+  end
+  for _, o in ipairs(p.operands) do
+    if o.out and not o.fill and not o.scratch and not p[o.name].defined then
+      report.note(("no launch stores to operand '%s', which is a result; is a "
+        .. "launch missing?"):format(o.name))
+    end
+  end
+end
+
 --- Runs a problem on a simulator or a GPU, with host operands.
 ---@param p table
 ---@param device any
@@ -370,6 +387,7 @@ function harness.try(p, device, o)
     reports[i] = lib.report(r.run)
     if reports[i] ~= true then ok = ok and reports[i].ok end
   end
+  note_unwritten(p, reports)
   local right, _, wrong = harness.verify(p)
   return ok and right, reports, wrong
 end
@@ -406,6 +424,7 @@ local function simulate(job, device, p, c)
     progress = lib.progress_line("simulating " .. c.name)}))
   local traced, reports = core.clock() - start, {}
   for i, r in ipairs(runs) do reports[i] = lib.report(r.run) end
+  note_unwritten(p, reports)
   local ok, how, wrong = harness.verify(p)
   for _, r in ipairs(runs) do
     say("%-13s %d blocks of %d threads, %d bytes of shared memory each",

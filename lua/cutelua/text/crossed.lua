@@ -2,12 +2,16 @@
 -- script often has locals with the names of the parameters. If an argument is
 -- the local with the name of another parameter, which gets a different value,
 -- the order is probably a mistake. Only the first call of a kernel is looked
--- at, because later calls may exchange two tensors on purpose.
+-- at, because later calls may exchange two tensors on purpose. A lesson's
+-- operands have names, too.
 local core = require "cute.core"
 local words = require "cute.lang.report"
 local at = require "cute.lang.simreport".at
 
 local crossed = {}
+
+-- The largest number of elements that are looked at.
+local MOST = 1 << 16
 
 -- Returns the level of the script's function that calls the kernel, as seen
 -- from the caller of this function.
@@ -38,15 +42,10 @@ local function names_at(level)
   return values
 end
 
--- Returns the positions of two arguments that seem exchanged, or nil. At least
--- one other argument is the local with the name of its own parameter.
-local function exchanged(params, call, values)
-  local function is(i, name)
-    return values[name] ~= nil and rawequal(call[i], values[name])
-  end
-  local own = false
-  for i, name in ipairs(params) do own = own or is(i, name) end
-  for i = 1, own and #params or 0 do
+-- Returns the positions of two arguments of which each seems to be in the place
+-- of the other, or nil. is(i, name): is argument i the one of that name?
+local function exchanged(params, is)
+  for i = 1, #params do
     for j = i + 1, #params do
       if is(i, params[j]) and is(j, params[i]) and not is(i, params[i]) then
         return i, j
@@ -55,24 +54,87 @@ local function exchanged(params, call, values)
   end
 end
 
---- Writes a note if two arguments of a call seem to be exchanged.
----@param name string of the kernel
----@param func function of the kernel
----@param call table the arguments
-function crossed.crossed(name, func, call)
-  local level, info = script_level()
-  if not level or call.n < 3 then return end
+local function parameters(func, n)
   local params = {}
-  for n = 1, call.n do
-    params[n] = debug.getlocal(func, n)
-    if not params[n] then break end
+  for k = 1, n do
+    params[k] = debug.getlocal(func, k)
+    if not params[k] then break end
   end
-  local i, j = exchanged(params, call, names_at(level))
+  return params
+end
+
+-- Calls whose only evidence is the names, by kernel: {i, j, note, tensors}.
+local doubtful = setmetatable({}, {__mode = "k"})
+
+--- Writes a note if two arguments of a call seem to be exchanged. If no other
+-- argument is the local with the name of its own parameter, the note waits for
+-- crossed.traced.
+---@param k table kernel
+---@param call table the arguments
+function crossed.crossed(k, call)
+  local level, info = script_level()
+  if not level or call.n < 2 then return end
+  local params, values = parameters(k.func, call.n), names_at(level)
+  local function is(i, name)
+    return values[name] ~= nil and rawequal(call[i], values[name])
+  end
+  local i, j = exchanged(params, is)
   if not i then return end
-  words.note(("kernel %s: %s: parameter '%s' gets the script's '%s', and "
+  local text = ("kernel %s: %s: parameter '%s' gets the script's '%s', and "
     .. "parameter '%s' gets '%s'; is the order of the arguments right?")
-    :format(name, at(info.source, info.currentline), params[i], params[j],
-    params[j], params[i]))
+    :format(k.name, at(info.source, info.currentline), params[i], params[j],
+    params[j], params[i])
+  for n, name in ipairs(params) do
+    if is(n, name) then return words.note(text) end
+  end
+  doubtful[k] = {i, j, text, {[i] = call[i], [j] = call[j]}}
+end
+
+-- Reports whether a host tensor's memory holds only zeros, nil if unknown.
+local function is_zero(t)
+  local ok, b = pcall(core.param_memory, t)
+  if not ok or core.typename(b) ~= "buffer" then return nil end
+  for k = 0, math.min(#b, MOST) - 1 do
+    if b[k] ~= 0 then return false end
+  end
+  return #b <= MOST
+end
+
+--- Writes the note on two arguments of the first call of a kernel if the kernel
+-- reads only zeros from one, and overwrites numbers in the other.
+---@param k table kernel
+---@param args table[] the arguments as fn:info() returns them
+function crossed.traced(k, args)
+  local i, j, text, tensors = table.unpack(doubtful[k] or {})
+  doubtful[k] = nil
+  if not i then return end
+  local named = {}
+  for _, a in ipairs(args) do named[a.name] = a end
+  local params = parameters(k.func, j)
+  for from, to in pairs {[i] = j, [j] = i} do
+    local a, b = named[params[from]], named[params[to]]
+    if a and b and a.read and not a.written and b.written and not b.read
+      and is_zero(tensors[from]) and is_zero(tensors[to]) == false then
+      return words.note(text)
+    end
+  end
+end
+
+--- Writes a note if the names of two operands are the parameters of a kernel in
+-- another order. Upper and lower case do not matter.
+---@param k table kernel
+---@param names any[] of the operands; other arguments have none
+---@return boolean noted
+function crossed.named(k, names)
+  local params = parameters(k.func, names.n or #names)
+  local i, j = exchanged(params, function(n, name)
+    return type(names[n]) == "string" and names[n]:lower() == name:lower()
+  end)
+  if not i then return false end
+  words.note(("kernel %s: parameter '%s' gets operand '%s', and parameter '%s' "
+    .. "gets '%s'; is the order of the arguments right?"):format(k.name,
+    params[i], names[i], params[j], names[j]))
+  return true
 end
 
 return crossed

@@ -2,6 +2,7 @@
 -- fields and names that do not exist. The language loads this module for the
 -- first error of these kinds (sign.workshop).
 local core = require "cute.core"
+local crossed = require "cutelua.text.crossed"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 local tokens = require "cutelua.text.tokens"
@@ -127,8 +128,31 @@ function mistakes.odd_launch(call, colon, grid, block)
     block == nil and "b" or core.show(block))
 end
 
+-- Reports whether a kernel is the library's.
+local function is_library(k)
+  local from = debug.getinfo(k.func, "S").source
+  return core.own_source(from) or from:find "kernels[/%.]" ~= nil
+end
+
+-- Returns a line with the arguments of a kernel: types and shapes of tensors.
+local function arguments_text(k, args)
+  local list = {}
+  for i = 1, args.n do
+    local ok, shape = pcall(function()
+      return args[i].element_type.name .. " " .. tostring(args[i].shape)
+    end)
+    local name = debug.getlocal(k.func, i)
+    list[i] = (name and name .. " " or "") .. (ok and shape
+      or core.show(args[i]))
+  end
+  return ("the arguments of kernel %s: %s"):format(k.name,
+    table.concat(list, ", "))
+end
+
 --- Returns a sentence that says how many arguments are missing or, if the
--- error is about nil, names the first parameter whose argument is nil.
+-- error is about nil, names the first parameter whose argument is nil. For a
+-- kernel of the library, whose lines the error does not show, returns the
+-- arguments.
 ---@param k table
 ---@param args table
 ---@param about_nil boolean
@@ -144,6 +168,8 @@ function mistakes.missing_argument(k, args, about_nil)
         debug.getlocal(k.func, i) or "?")
     end
   end
+  local from = debug.getinfo(k.func, "S").source
+  return from:find "kernels[/%.]" and arguments_text(k, args) or nil
 end
 
 -- Returns the names of the parameters of kernel k that no instruction uses, as
@@ -175,11 +201,9 @@ end
 ---@param k table
 ---@param program table
 function mistakes.note_traced(k, program)
+  crossed.traced(k, program.info.args)
   local info = debug.getinfo(k.func, "S")
-  if program.info.ptx or core.own_source(info.source)
-    or info.source:find "kernels[/%.]" then
-    return
-  end
+  if program.info.ptx or is_library(k) then return end
   local function note(text, ...)
     report.note(("%s:%d: kernel %s "):format(info.short_src, info.linedefined,
       k.name) .. text:format(...))

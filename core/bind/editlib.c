@@ -8,6 +8,7 @@
 #include "ir/intrin.h"
 #include "ir/lost_lanes.h"
 #include "ir/lost_sums.h"
+#include "ir/repeated_sums.h"
 #include "ir/unread_parts.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
@@ -453,6 +454,8 @@ static void add_lanes(void *ud, const LostLanes *l) {
   face_set_int(L, "line", fn->src.p[src].line);
   face_set_bool(L, "twice", l->twice);
   face_set_int(L, "lanes", l->lanes);
+  face_set_bool(L, "scan", l->scan);
+  face_set_bool(L, "warps", l->warps);
   const Ins *i = ir_get(fn, l->shuffle);
   if (l->shuffle) {
     face_set_str(L, "op", intrin_row(intrin_id(i->imm))->name);
@@ -461,15 +464,43 @@ static void add_lanes(void *ud, const LostLanes *l) {
   lua_rawseti(L, -2, ++list->n);
 }
 
-// sim_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, op =, distance =},
-// ...}: sums of a warp that lack lanes, or count lanes twice; op is absent if
-// no shuffle combines the sums of the lanes
+// sim_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, scan =, op =,
+// distance =}, ...}: sums of a warp that lack lanes, or count lanes twice. op
+// is absent if no shuffle combines the sums of the lanes.
 static int l_sim_lost_lanes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
   lua_createtable(L, 0, 0);
   FoundList list = {.L = L, .fn = fn};
   lost_lanes(cx, fn, add_lanes, &list);
+  return 1;
+}
+
+static void add_repeated(void *ud, const RepeatedSum *s) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  const Fn *fn = list->fn;
+  const Ins *i = ir_get(fn, s->at);
+  if (!i->src) return;
+  lua_createtable(L, 0, 6);
+  face_set_str(L, "file", ir_str(fn, fn->src.p[i->src].file));
+  face_set_int(L, "line", fn->src.p[i->src].line);
+  face_set_str(L, "op", op_name((Op)i->op));
+  face_set_int(L, "lanes", s->same & SAME_LANES);
+  face_set_bool(L, "warps", s->same & SAME_WARPS);
+  face_set_bool(L, "blocks", s->same & SAME_BLOCKS);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// sim_repeated_sums(fn) -> {{file =, line =, op =, lanes =, warps =, blocks =},
+// ...}: additions and stores of the same sum by several lanes, warps or blocks;
+// lanes: mask of the bits of the index in which such lanes differ
+static int l_sim_repeated_sums(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, 0, 0);
+  FoundList list = {.L = L, .fn = fn};
+  repeated_sums(cx, fn, add_repeated, &list);
   return 1;
 }
 
@@ -697,6 +728,7 @@ void editlib_open(lua_State *L) {
                                   {"sim_unread", l_sim_unread},
                                   {"sim_unread_parts", l_sim_unread_parts},
                                   {"sim_lost_lanes", l_sim_lost_lanes},
+                                  {"sim_repeated_sums", l_sim_repeated_sums},
                                   {"sim_lost_sums", l_sim_lost_sums},
                                   {"with_edits", l_with_edits},
                                   {NULL, NULL}};

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "ir/operands.h"
 #include "layout/composed.h"
 #include "layout/notation.h"
 #include "timing/cost_model.h"
@@ -469,6 +470,16 @@ static void set_rounds(lua_State *L, const Fn *fn, const SimReport *r) {
   set_string(L, "ring", mem_name(fn, &fn->mem.p[r->round[0].mem]));
 }
 
+// Reports whether the function has copies to several CTAs of the cluster.
+static bool multicasts(const Fn *fn) {
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    bool load = i->op == OP_TMALOAD || i->op == OP_BULKLOAD;
+    if (load && operand_ref(fn, i, ROLE_MASK)) return true;
+  }
+  return false;
+}
+
 // Pushes a memory object that a fault names: {space=, name=, ptx=, raw=}. raw:
 // whether its address is not that of an argument.
 static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
@@ -540,6 +551,8 @@ void simlib_push_report(lua_State *L, Ctx *cx, const Fn *fn,
     face_set_int(L, "counter_value", r->counter.value);
   }
   if (r->refill) face_set_bool(L, "refill", true);
+  if (r->lack == LACK_BYTES && multicasts(fn))
+    face_set_bool(L, "multicast", true);
   if (r->mem < 0) return;
   const Mem *m = &fn->mem.p[r->mem];
   set_string(L, "tensor", mem_name(fn, m));
@@ -550,6 +563,16 @@ void simlib_push_report(lua_State *L, Ctx *cx, const Fn *fn,
                                   : coord_text(cx, layout, r->offset));
   if (m->space == SP_SMEM && r->src2) set_twins(L, cx, layout, r->offset);
   set_string(L, "strays", stray[r->strays]);
+  int64_t threads = (int64_t)fn->block[0] * fn->block[1] * fn->block[2];
+  if (r->filled && threads > 0 && r->filled % threads == 0) {
+    face_set_int(L, "filled", r->filled);
+    face_set_int(L, "elements", m->count);
+    face_set_int(L, "threads", threads);
+  }
+  if (r->stages) {
+    face_set_int(L, "stages", r->stages);
+    face_set_int(L, "stage", r->stage);
+  }
   if (r->elsewhere < 0) return;
   set_string(L, "elsewhere", coord_text(cx, layout, r->elsewhere));
   if (r->ready) face_set_bool(L, "ready", true);
@@ -633,6 +656,7 @@ static void push_gap(lua_State *L, const Fn *fn, const SimGap *g) {
   face_set_bool(L, "map", g->map);
   face_set_bool(L, "all", g->all);
   face_set_bool(L, "few", g->few);
+  face_set_bool(L, "blocks", g->blocks);
   face_set_int(L, "rank", g->rank);
   face_set_int(L, "none", g->none);
   face_set_int(L, "size", g->size);
@@ -658,11 +682,13 @@ static void push_unread(lua_State *L, const Fn *fn, const SimUnread *u) {
   face_set_int(L, "first", u->first);
 }
 
-// Pushes the table `nonfinite` of a report: the first operation that made a NaN
-// or infinity.
-static void push_nonfinite(lua_State *L, const Fn *fn,
+// Sets field `name` of a report to the table of an operation, if there is one:
+// nonfinite, the first one that made a NaN or infinity, or inexact, the first
+// one with a result that its type cannot hold.
+static void push_operation(lua_State *L, const Fn *fn, const char *name,
                            const SimNonfinite *f) {
-  lua_createtable(L, 0, 9);
+  if (!f->op) return;
+  lua_createtable(L, 0, 10);
   face_set_str(L, "op", f->op);
   set_string(L, "to", f->to);
   for (int k = 0; k < f->n; k++) {
@@ -671,11 +697,12 @@ static void push_nonfinite(lua_State *L, const Fn *fn,
   }
   face_set_num(L, "result", f->result);
   face_set_bool(L, "nan", f->nan);
+  if (f->sum) face_set_bool(L, "sum", true);
   set_place(L, fn, "file", "line", f->src);
   set_triple(L, "block", f->block);
   set_triple(L, "thread", f->thread);
   face_set_int(L, "count", (int64_t)f->count);
-  lua_setfield(L, -2, "nonfinite");
+  lua_setfield(L, -2, name);
 }
 
 static void push_orders(lua_State *L, const Fn *fn, const SimOrders *o) {
@@ -740,7 +767,8 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_bool(L, "empty", r->empty);
   face_set_int(L, "granules", (int64_t)r->granules);
   face_set_int(L, "left", r->left);
-  if (r->nonfinite.op) push_nonfinite(L, fn, &r->nonfinite);
+  push_operation(L, fn, "nonfinite", &r->nonfinite);
+  push_operation(L, fn, "inexact", &r->inexact);
   lua_createtable(L, r->parts.ngap, 0);
   for (int k = 0; k < r->parts.ngap; k++) {
     push_gap(L, fn, &r->parts.gap[k]);

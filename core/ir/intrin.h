@@ -275,6 +275,8 @@ static inline bool intrin_is_clock(IntrinId id) {
 // segment's width.
 enum { SHUFFLE_BITS = 0x1f1f };
 typedef enum ShuffleKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShuffleKind;
+CONSECUTIVE(4, IN_VOTEANY, IN_VOTEBALLOT);
+CONSECUTIVE(8, IN_REDADD, IN_REDXOR);
 CONSECUTIVE(12, IN_SHUFIDX, IN_SHUFBFLYF);
 CONSECUTIVE(4, IN_SHUFIDX, IN_SHUFUP);
 CONSECUTIVE(10, IN_SHUFIDX, IN_SHUFBFLY);

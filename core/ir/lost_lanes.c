@@ -1,8 +1,10 @@
 // Sums over the lanes of a warp that are wrong in a lane that is used. A lane
 // for which shfl.up or shfl.down finds no source lane gets its own value, and
 // would add it twice. A chain of shuffles whose distances do not cover the warp
-// omits the values of some lanes. If each lane adds elements of its own in a
-// loop, and only one lane uses its sum, a reduction is missing.
+// omits the values of some lanes, and so does a scan whose steps leave out some
+// lanes. If each lane adds elements of its own in a loop, and only one lane
+// uses its sum, a reduction is missing. If each warp adds elements of its own,
+// and only one warp uses its sum, the block lacks the sums of the other warps.
 //
 // A backward pass finds for each value the lanes whose value some effect needs:
 // a store by lane 0 needs lane 0 of its operand, and a shuffle down by 16 needs
@@ -28,6 +30,9 @@ typedef struct Lanes {
   uint32_t *where[2];
   bool *met[2];
   bool changed;
+  // Whether a bit stands for a warp of the block instead of a lane. Then
+  // shuffles do not move values.
+  bool warps;
 } Lanes;
 
 // ---- conditions that depend on the thread's index alone ----
@@ -63,15 +68,16 @@ static uint32_t find_where(Lanes *g, Ref p, bool yes) {
   if (i->op == (yes ? OP_AND : OP_OR))
     return lanes_where(g, i->a[0], yes) & lanes_where(g, i->a[1], yes);
   // elect.sync chooses the first lane
-  if (yes && i->op == OP_ASK && intrin_id(i->imm) == IN_ELECT) return 1;
+  if (yes && i->op == OP_ASK && intrin_id(i->imm) == IN_ELECT)
+    return g->warps ? ALL : 1;
   if (yes && i->op == OP_NE && ir_get(fn, i->a[0])->op == OP_ASK &&
       intrin_id(ir_get(fn, i->a[0])->imm) == IN_ELECT)
-    return 1;
+    return g->warps ? ALL : 1;
   uint32_t lanes = 0;
   for (int32_t t = 0; t < threads && lanes != ALL; t++) {
     uint64_t is;
     if (!value_in(fn, p, t, NEAR, &is)) return is_bound((Op)i->op) ? ALL : 0;
-    if ((is & 1) == yes) lanes |= 1u << t % WARP;
+    if ((is & 1) == yes) lanes |= 1u << (g->warps ? t / WARP : t % WARP);
   }
   return threads ? lanes : ALL;
 }
@@ -168,14 +174,15 @@ static void pass_on(Lanes *g, Ref r) {
     want(g, i->a[2], lanes & lanes_where(g, i->a[0], false));
     return;
   }
-  if (is_shuffle(i)) {
+  if (is_shuffle(i) && !g->warps) {
     want_shuffle(g, i, lanes);
     return;
   }
   bool pure = computes(fn, i);
   if (i->op == OP_VSET) lanes = g->need[i->a[0]] & at;
   if (i->op == OP_ST && pure) lanes = g->need[i->a[0]] & at;
-  if (!pure) lanes = i->op == OP_ASK ? ALL : at;
+  bool moved = is_shuffle(i) && g->warps;
+  if (!pure && !moved) lanes = i->op == OP_ASK ? ALL : at;
   Operand o;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
     if (!o.ref) continue;
@@ -243,6 +250,54 @@ static Ref shuffle_in(const Fn *fn, const Ins *i, Ref *of) {
   return 0;
 }
 
+// Finds for each lane the lanes whose values a value contains, where it is a
+// chain of sums of values with their shuffles. A value of another kind
+// contains that of its own lane. Conditions that are not known end the chain.
+static void find_parts(Lanes *g, Ref r, uint32_t part[WARP], int depth) {
+  const Fn *fn = g->fn;
+  const Ins *i = ir_get(fn, r);
+  uint32_t a[WARP], b[WARP];
+  Ref of;
+  for (int l = 0; l < WARP; l++) part[l] = 1u << l;
+  if (depth == 0) return;
+  if (is_shuffle(i)) {
+    find_parts(g, i->a[0], a, depth - 1);
+    for (int l = 0; l < WARP; l++) {
+      bool own;
+      int from = source_of(fn, i, l, &own);
+      part[l] = from < 0 ? 0 : a[from];
+    }
+  } else if (i->op == OP_SEL) {
+    uint32_t yes = lanes_where(g, i->a[0], true);
+    if (yes & lanes_where(g, i->a[0], false)) return;
+    find_parts(g, i->a[1], a, depth - 1);
+    find_parts(g, i->a[2], b, depth - 1);
+    for (int l = 0; l < WARP; l++) part[l] = yes >> l & 1 ? a[l] : b[l];
+  } else if (shuffle_in(fn, i, &of)) {
+    find_parts(g, i->a[0], a, depth - 1);
+    find_parts(g, i->a[1], b, depth - 1);
+    for (int l = 0; l < WARP; l++) part[l] = a[l] | b[l];
+  }
+}
+
+// Looks at choice r between a value and its sum with a shuffle, a step of a
+// scan: the last lane lacks the values of some lanes, but not half of them.
+static void look_at_scan(Lanes *g, Ref r, LostLanes *l) {
+  enum { STEPS = 16 };
+  const Fn *fn = g->fn;
+  const Ins *i = ir_get(fn, r);
+  Ref of, s = 0;
+  for (int k = 1; k < 3 && !s; k++)
+    s = shuffle_in(fn, ir_get(fn, i->a[k]), &of);
+  if (!s || intrin_shuffle(intrin_id(ir_get(fn, s)->imm)) != SH_UP) return;
+  uint32_t part[WARP];
+  find_parts(g, r, part, STEPS);
+  int n = __builtin_popcount(part[WARP - 1]);
+  if (n > WARP / 2 && n < WARP)
+    *l = (LostLanes){.at = r, .shuffle = s, .lanes = ~part[WARP - 1],
+                     .scan = true};
+}
+
 // Looks at the addition r of a loop to a variable.
 static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
@@ -281,6 +336,34 @@ static void look_at(const Lanes *g, Ref r, LostLanes *l) {
   *l = (LostLanes){.at = r, .shuffle = s, .lanes = none};
 }
 
+// Looks at sum r of a warp's shuffles: warps whose elements differ compute it,
+// but only some of them use it.
+static void look_at_warps(const Lanes *g, Ref r, LostLanes *l) {
+  const Fn *fn = g->fn;
+  Ref of, inner, s = shuffle_in(fn, ir_get(fn, r), &of);
+  bool ok = true;
+  if (!s || !g->need[r] || shuffle_in(fn, ir_get(fn, of), &inner)) return;
+  int32_t n = fn->block[0] * fn->block[1] * fn->block[2] / WARP;
+  uint32_t none = g->active[r] & ~g->need[r] & ALL >> (WARP - n);
+  if (!none || !is_input(fn, of, &ok, NEAR) || !ok) return;
+  *l = (LostLanes){.at = r, .shuffle = s, .lanes = none, .warps = true};
+}
+
+static void find_needs(Ctx *cx, Lanes *g) {
+  const Fn *fn = g->fn;
+  g->active = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g->active);
+  g->need = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g->need);
+  for (int k = 0; k < 2; k++) {
+    g->where[k] = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof(uint32_t));
+    g->met[k] = arena_zero(cx, &cx->scratch, fn->ins.n);
+  }
+  find_active(g);
+  do {
+    g->changed = false;
+    for (Ref r = (Ref)fn->ins.n - 1; r > 0; r--) pass_on(g, r);
+  } while (g->changed);
+}
+
 void lost_lanes(Ctx *cx, const Fn *fn,
                 void (*found)(void *ud, const LostLanes *l), void *ud) {
   bool any = false;
@@ -288,21 +371,12 @@ void lost_lanes(Ctx *cx, const Fn *fn,
     any = is_shuffle(ir_get(fn, r)) || ir_get(fn, r)->op == OP_VSET;
   if (!any || fn->block[0] < WARP) return;
   Lanes g = {.fn = fn};
-  g.active = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g.active);
-  g.need = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g.need);
-  for (int k = 0; k < 2; k++) {
-    g.where[k] = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof(uint32_t));
-    g.met[k] = arena_zero(cx, &cx->scratch, fn->ins.n);
-  }
-  find_active(&g);
-  do {
-    g.changed = false;
-    for (Ref r = (Ref)fn->ins.n - 1; r > 0; r--) pass_on(&g, r);
-  } while (g.changed);
+  find_needs(cx, &g);
   any = false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     LostLanes l = {0};
-    look_at(&g, r, &l);
+    if (ir_get(fn, r)->op == OP_SEL) look_at_scan(&g, r, &l);
+    else look_at(&g, r, &l);
     if (l.at) found(ud, &l);
     any |= l.at != 0;
   }
@@ -310,6 +384,16 @@ void lost_lanes(Ctx *cx, const Fn *fn,
   for (Ref r = 1; r < fn->ins.n && !any; r++) {
     LostLanes l = {0};
     if (ir_get(fn, r)->op == OP_VSET) look_at_loop(&g, r, &l);
+    if (l.at) found(ud, &l);
+    any |= l.at != 0;
+  }
+  int32_t threads = fn->block[0] * fn->block[1] * fn->block[2];
+  if (any || threads <= WARP || threads % WARP || threads > WARP * WARP) return;
+  g = (Lanes){.fn = fn, .warps = true};
+  find_needs(cx, &g);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    LostLanes l = {0};
+    look_at_warps(&g, r, &l);
     if (l.at) found(ud, &l);
   }
 }

@@ -13,6 +13,8 @@ typedef struct LostLanes {
   // shuffle's distance; false: no sum contains the values of `lanes`
   bool twice;
   uint32_t lanes;
+  bool warps;  // whether `lanes` are warps, which compute a sum for nothing
+  bool scan;  // whether `at` is a step of a scan whose last lane lacks them
 } LostLanes;
 
 // Calls `found` for each sum of a value and its shuffle.

@@ -14,9 +14,14 @@ typedef struct Fragment {
   bool multiplied; // whether an MMA reads the fragment
 } Fragment;
 
-static void note(Fragment *f, const Mem *m, int64_t at, int64_t n, Ref r,
+// Notes an access to element `at` of an operand, whose type may differ from
+// that of its object.
+static void note(const Fn *fn, Fragment *f, const Mem *m, int64_t at, Ref r,
                  const Operand *o) {
-  for (int64_t k = at; k < at + n && k < m->count && k >= 0; k++) {
+  int bits = dtype_bits(m->type);
+  int64_t first = at * dtype_bits(ir_type(fn, o->ref));
+  int64_t end = (first + o->bits + bits - 1) / bits;
+  for (int64_t k = first / bits; k < end && k < m->count && k >= 0; k++) {
     if (o->read) f->how[k] |= READ;
     if (o->written) f->how[k] |= FILLED;
     if (o->written && !f->by[k]) f->by[k] = r;
@@ -32,13 +37,13 @@ static void access(const Fn *fn, Ref r, Fragment *all) {
     if (!o.ref || ir_get(fn, o.ref)->op != OP_RMEM) continue;
     const Mem *m = ir_memof(fn, o.ref);
     Fragment *f = &all[ir_get(fn, o.ref)->imm];
-    int64_t n = o.bits / dtype_bits(m->type), at;
+    int64_t at;
     if (!f->how) continue;
     if (o.kind == OPERAND_RUN) {
-      for (int k = 0; k < o.n; k++) note(f, m, o.reg[k], n, r, &o);
+      for (int k = 0; k < o.n; k++) note(fn, f, m, o.reg[k], r, &o);
       f->multiplied |= mma && o.read && !o.written;
-    } else if (o.kind == OPERAND_MEM && n > 0 && ir_const(fn, o.off, &at)) {
-      note(f, m, at, n, r, &o);
+    } else if (o.kind == OPERAND_MEM && ir_const(fn, o.off, &at)) {
+      note(fn, f, m, at, r, &o);
     } else if (i->op != OP_FILL) {
       f->open = true;
     }

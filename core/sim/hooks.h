@@ -60,7 +60,8 @@ typedef struct SimLaunchHooks {
   // elements, unless `found` is NULL, and returns the number of these elements.
   // parts fills in the parts of memory that the launch left out. merge
   // merges the NaNs and infinities of a cluster into those of the launch, of
-  // which origin describes the first that may have reached an output. arrange
+  // which origin describes the first that may have reached an output; inexact
+  // describes the first result that its type could not hold. arrange
   // sorts n faults so that each cause precedes its consequences, and returns
   // the number of faults that it keeps. empty reports whether a launch without
   // blocks has arguments with elements. stop frees the records.
@@ -71,6 +72,7 @@ typedef struct SimLaunchHooks {
   void (*parts)(Ctx *cx, SimProg *p, SimParts *out);
   void (*merge)(SimOrigins *all, const SimOrigins *more);
   void (*origin)(const SimProg *p, const SimOrigins *all, SimNonfinite *out);
+  void (*inexact)(const SimOrigins *all, SimNonfinite *out);
   uint32_t (*arrange)(const SimProg *p, SimFault *f, uint32_t n);
   bool (*empty)(Ctx *cx, const SimProg *p);
   void (*stop)(SimProg *p);

@@ -137,6 +137,7 @@ typedef struct SimOut {
   uint64_t granules;
   SimText text;            // the output of printf
   SimOrigins origins;      // NaNs and infinities from finite operands
+  SimOrigins inexact;      // results that their type cannot hold
 } SimOut;
 
 enum { MAX_NOTES = 8 };

@@ -50,7 +50,7 @@ typedef struct Run {
   pthread_cond_t moved;   // signaled when `merged` increases
   SimFault *fault, *note;
   uint32_t nfault, nnote;
-  SimOrigins origins;
+  SimOrigins origins, inexact;
   SimStat *stat;
   uint64_t instructions, mmas, turns, granules, early;
   SimOrders *order;       // results of the schedules that check explores
@@ -144,6 +144,7 @@ static void merge(Run *r, SimOut *o) {
   for (uint32_t k = 0; k < r->prog->nstat; k++)
     add_stat(&r->stat[k], &o->stat[k]);
   r->prog->hooks->launch.merge(&r->origins, &o->origins);
+  r->prog->hooks->launch.merge(&r->inexact, &o->inexact);
   r->instructions += o->instructions;
   r->mmas += o->mmas;
   r->early += o->early;
@@ -772,15 +773,18 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (whole && !r.tape)
     unwritten = prog->hooks->launch.unwritten(prog, one ? NULL : merge_fault,
                                               &r);
-  SimNonfinite origin = {0};
-  if (whole && !r.nfault) prog->hooks->launch.origin(prog, &r.origins, &origin);
+  SimNonfinite origin = {0}, inexact = {0};
+  if (whole && !r.nfault) {
+    prog->hooks->launch.origin(prog, &r.origins, &origin);
+    prog->hooks->launch.inexact(&r.inexact, &inexact);
+  }
   SimParts parts = {0};
   if (whole && !r.nfault) prog->hooks->launch.parts(cx, prog, &parts);
   r.nfault = prog->hooks->launch.arrange(prog, r.fault, r.nfault);
   prog->hooks->launch.stop(prog);
   if (prog->common) simmaps_free(prog->common->maps);
   SimResult *s = ok ? result(&r) : NULL;
-  if (s) s->nonfinite = origin;
+  if (s) s->nonfinite = origin, s->inexact = inexact;
   while (r.done) {
     SimOut *next = r.done->next;
     out_free(r.done);

@@ -144,6 +144,12 @@ typedef struct SimReport {
   // STRAY_WRITE and STRAY_READ, the access came after a wait for that stage.
   // Otherwise a copy fills it.
   int64_t elsewhere;
+  // number of stages of the shared tensor, a ring, and the element's stage; 0:
+  // it is no ring
+  int stages, stage;
+  // number of the first elements of a shared tensor, the only ones that have
+  // been written when another one was read; 0: it is not known
+  int64_t filled;
   bool ready;
   SimStray strays;
   SimFact *fact;       // names and numbers in the report's sentence
@@ -170,6 +176,7 @@ typedef struct SimGap {
   bool map;            // whether the modes are those of a tensor map
   bool all;
   bool few;            // whether more blocks might reach the elements
+  bool blocks;  // whether an address depends on the block along all modes `of`
   bool alone;          // whether all other tensors are accessed completely
   int rank, n;         // rank of the tensor; number of ranges
   SimRanges of[2];
@@ -198,7 +205,8 @@ typedef struct SimNonfinite {
   bool nan;
   uint32_t src;            // source line
   int32_t block[3], thread[3];
-  uint64_t count;  // number of NaNs and infinities that this line computed
+  uint64_t count;  // number of such results that this line computed
+  bool sum;        // whether it is the sum of a loop, which stops growing
 } SimNonfinite;
 
 // Memory traffic of an instruction. Its bank conflicts are the wavefronts
@@ -286,6 +294,7 @@ typedef struct SimResult {
   size_t noutput;
   int64_t left;           // number of unwritten elements of all outputs
   SimNonfinite nonfinite;
+  SimNonfinite inexact;   // the first result that its type cannot hold
   SimParts parts;
   // whether too many reports or `progress` ended the run
   bool stopped;

@@ -7,13 +7,13 @@
 // - Data, scalar arguments and limits of the kernel do not decide the part
 //   (meant.c). No scalar argument equals its first coordinate.
 // - The accessed elements are all elements with coordinates in certain ranges.
-//   In the modes with gaps, the ranges begin at 0 and have at least two
-//   coordinates. There are at most three gaps, or they are periodic. For
-//   outputs, the omitted elements may also form a box. Periodic gaps may begin
-//   at 0 if they are as wide as a block.
+//   In the modes with gaps, the ranges have at least two coordinates, and begin
+//   at 0 unless is_late holds. There are at most three gaps, or they are
+//   periodic. For outputs, the omitted elements may also form a box. Periodic
+//   gaps may begin at 0 if they are as wide as a block.
 // - In these modes, an address depends on more than constants, or on at least
 //   8 constants where the kernel compares with the extent, or is_counted,
-//   is_gridded, is_short or is_alone holds.
+//   is_gridded, is_short, is_rest or is_alone holds.
 // - Another tensor of the kernel has a mode of the same extent (for an output,
 //   the kernel reads that tensor), or the kernel compares with the extent.
 // - For an output, the inputs are not all read completely, or none of them has
@@ -266,10 +266,95 @@ static bool is_counted(const SimProg *p, const SimMeant *m,
   return false;
 }
 
-// Reports whether is_counted holds for all modes with ranges.
+// Returns the first and the last value of loop k of the accesses, which are
+// constants, in ascending order. Returns false if they are not known.
+static bool values_of(const SimProg *p, const SimMeant *m, uint32_t k,
+                      int64_t *first, int64_t *last) {
+  const Ins *i = ir_get(p->fn, m->loop[k]);
+  int64_t from, end, step;
+  if (!ir_const(p->fn, i->a[0], &from) || !ir_const(p->fn, i->a[1], &end) ||
+      !ir_const(p->fn, i->a[2], &step) || (step != 1 && step != -1))
+    return false;
+  *first = step > 0 ? from : end + 1;
+  *last = step > 0 ? end - 1 : from;
+  return *first < *last;
+}
+
+// Reports whether a loop around the accesses leaves out only the first tiles of
+// a mode: it begins after tile number 0, and its last tile is that of the mode.
+static bool is_late(const SimProg *p, const SimMeant *m, const SimRanges *r) {
+  int64_t gap = r->to[0] + 1, first, last;
+  if (r->n != 1 || r->from[0] || gap < 2) return false;
+  for (uint32_t k = 0; k < m->ends; k++) {
+    if (!(m->moved[k] >> r->mode & 1) || !values_of(p, m, k, &first, &last) ||
+        first < 1 || gap % first)
+      continue;
+    int64_t tile = gap / first;
+    if (last == (r->extent - 1) / tile) return true;
+  }
+  return false;
+}
+
+// Reports whether a loop around the accesses has an iteration for each tile of
+// a mode, although only the last tile is left out.
+static bool is_early(const SimProg *p, const SimMeant *m, const SimRanges *r) {
+  int64_t first, last;
+  if (r->n != 1 || r->to[0] != r->extent - 1) return false;
+  for (uint32_t k = 0; k < m->ends; k++) {
+    if (!(m->moved[k] >> r->mode & 1) || !values_of(p, m, k, &first, &last) ||
+        first || r->extent % (last + 1))
+      continue;
+    if (r->extent - r->from[0] == r->extent / (last + 1)) return true;
+  }
+  return false;
+}
+
+// Reports whether a loop moves the accesses along a mode but no output's: it
+// computes sums over the mode.
+static bool is_summed(const SimProg *p, int32_t arg, int mode) {
+  const SimMeant *m = &meant_of(p)[arg];
+  for (uint32_t k = 0; k < m->ends; k++) {
+    if (!(m->moved[k] >> mode & 1)) continue;
+    bool moves = false;
+    for (size_t a = 0; a < p->fn->arg.n; a++) {
+      const SimMeant *o = &meant_of(p)[a];
+      for (uint32_t j = 0; p->fn->arg.p[a].written && j < o->ends; j++)
+        moves |= o->loop[j] == m->loop[k] && o->moved[j];
+    }
+    if (!moves) return true;
+  }
+  return false;
+}
+
+// Reports whether a loop around the accesses has an iteration for each whole
+// tile of a mode, so that it leaves out the rest, which is no whole tile. The
+// loop begins at a block's index, or there is a single block. The kernel does
+// not compare with the beginning of the rest.
+static bool is_rest(const SimProg *p, const SimMeant *m, const SimRanges *r) {
+  int64_t from = r->from[0];
+  bool one = p->nunit * (uint64_t)p->ncta == 1;
+  if (r->n != 1 || r->to[0] != r->extent - 1) return false;
+  for (int64_t n = from - 1; n <= from; n++)
+    if (meant_guards(m, n, LIMIT_NEAR) || meant_guards(m, n, LIMIT_FAR))
+      return false;
+  for (uint32_t k = 0; k < m->ends; k++) {
+    int64_t n = m->end[k];
+    if (!one && !(m->strides >> k & 1)) continue;
+    if (m->moved[k] >> r->mode & 1 && n > 0 && from % n == 0 && from > n &&
+        r->extent - from < from / n)
+      return true;
+  }
+  return false;
+}
+
+// Reports whether is_counted, is_late or is_summed holds for all modes with
+// ranges.
 static bool is_counted_all(const SimProg *p, const SimGap *g, int32_t arg) {
   for (int k = 0; k < g->n; k++)
-    if (!is_counted(p, &meant_of(p)[arg], &g->of[k])) return false;
+    if (!is_counted(p, &meant_of(p)[arg], &g->of[k]) &&
+        !is_late(p, &meant_of(p)[arg], &g->of[k]) &&
+        !(!g->stored && is_summed(p, arg, g->of[k].mode)))
+      return false;
   return true;
 }
 
@@ -337,17 +422,19 @@ static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                    const SimGap *g, const SimRanges *r) {
   const SimMeant *m = &meant_of(p)[arg];
   bool step = is_block_step(p, r), part = is_short(m, r, g->stored);
-  bool counted = is_counted(p, m, r), alone = g->alone;
+  bool counted = is_counted(p, m, r) || is_late(p, m, r), alone = g->alone;
+  bool rest = is_rest(p, m, r);
   bool compares = meant_bounds(m, r->extent) || counted || alone || part ||
-                  is_gridded(p, m, g) || (step && g->rank == 1);
+                  rest || is_early(p, m, r) || is_gridded(p, m, g) ||
+                  (step && g->rank == 1);
   bool moves = m->mode >> r->mode & 1 || (r->from[0] >= 8 && compares);
   if (r->from[0] < 2 && !is_stride(p, m, r) && !step && !part && !counted)
     return false;
   if (!moves && !part && !counted) return false;
   if (r->n > SIM_RANGES && !r->period) return false;
   if (is_record(c, m, r)) return false;
-  if (is_scalar(p, r->from[0])) return false;
-  if (is_limit(c, m, r)) return false;
+  if (is_scalar(p, r->from[0]) && r->from[0]) return false;
+  if (!rest && !(counted && !r->from[0]) && is_limit(c, m, r)) return false;
   if (!compares && !is_shared(cx, p, arg, r->extent, g->stored)) return false;
   return g->all || part || counted || count_of(c, r->mode, HIT) >= 2;
 }
@@ -357,6 +444,7 @@ static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
   const SimMeant *m = &meant_of(p)[arg];
   bool one = p->nunit * (uint64_t)p->ncta == 1, deep = false;
   g->few = m->moves;
+  g->blocks = true;
   for (int k = 0; k < g->n; k++) {
     const SimRanges *r = &g->of[k];
     bool end = r->n == 1 && r->to[0] == r->extent - 1;
@@ -364,11 +452,13 @@ static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
     bool blocks = m->blocks >> r->mode & 1;
     g->alone = !g->stored && g->n == 1 && end && r->from[0] >= 8 && !blocks &&
                is_alone(cx, p, arg, r->extent);
-    deep |= !end || part || blocks || g->alone || is_counted(p, m, r);
+    deep |= !end || part || blocks || g->alone || is_counted(p, m, r) ||
+            is_rest(p, m, r) || is_early(p, m, r);
     g->few &= !one || blocks;
     if (!one && !m->moves && !part && !g->alone && !is_gridded(p, m, g))
       return false;
     g->few &= end;
+    g->blocks &= end && blocks;
     if (!is_odd(cx, p, c, arg, g, r)) return false;
   }
   return !one || deep;

@@ -14,6 +14,7 @@
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
+#include "watch/exact.h"
 #include "sim/regs.h"
 
 // ---- rules ----
@@ -70,7 +71,10 @@ SimWatch finite_rule(const SimIns *d) {
 
 // Returns the type of a value that consists of `parts` numbers.
 static DType part_of(SimWatch rule, int *parts) {
-  *parts = rule >= WATCH_F16X2 && rule != WATCH_F64 ? 2 : 1;
+  *parts = 1;
+  if (rule == WATCH_SUMF16) return DT_F16;
+  if (rule == WATCH_SUMBF16) return DT_BF16;
+  if (rule >= WATCH_F16X2 && rule != WATCH_F64) *parts = 2;
   if (rule == WATCH_F16X2) return DT_F16;
   if (rule == WATCH_BF16X2) return DT_BF16;
   if (rule == WATCH_F64) return DT_F64;
@@ -184,9 +188,9 @@ static bool count_again(SimOrigins *all, const SimIns *i, bool nan,
   return false;
 }
 
-static SimOrigin *origin(SimWarp *w, const SimIns *i, int l, bool nan) {
+SimOrigin *finite_origin(SimWarp *w, SimOrigins *all, const SimIns *i, int l,
+                         bool nan) {
   SimCluster *c = w->cluster;
-  SimOrigins *all = &c->out->origins;
   if (count_again(all, i, nan, 1) || all->n == SIM_ORIGINS) return NULL;
   SimOrigin *o = &all->at[all->n++];
   *o = (SimOrigin){.i = i, .nan = nan, .count = 1};
@@ -199,7 +203,8 @@ static void record(SimWarp *w, const SimIns *i, int l, int n, const double *v,
                    double result) {
   for (int k = 0; k < n; k++)
     if (isnan(v[k]) || (!isnan(result) && !isfinite(v[k]))) return;
-  SimOrigin *o = origin(w, i, l, isnan(result));
+  SimOrigin *o = finite_origin(w, &w->cluster->out->origins, i, l,
+                               isnan(result));
   if (!o) return;
   o->n = n;
   memcpy(o->v, v, (size_t)n * sizeof *v);
@@ -249,6 +254,10 @@ static inline bool is_special(SimWarp *w, const SimIns *i) {
 
 void finite_note(SimWarp *w, const SimIns *i) {
   if (!is_special(w, i)) return;
+  if (i->watch >= WATCH_INDEX) {
+    exact_note(w, i);
+    if (!exact_is_sum(i)) return;
+  }
   uint32_t left = w->active;
   left &= ~(undefined_mask(w, i->a) | undefined_mask(w, i->b) |
             undefined_mask(w, i->c));
@@ -289,7 +298,8 @@ void finite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t) {
     const float *a = t->a + e / t->n * t->k, *b = t->b + e % t->n * t->k;
     if (isfinite(t->d[e]) || !isfinite(t->c[e])) continue;
     if (finite_any(a, t->k) || finite_any(b, t->k)) continue;
-    SimOrigin *o = origin(w, i, lane_of(i->x, g, e), isnan(t->d[e]));
+    SimOrigin *o = finite_origin(w, &w->cluster->out->origins, i,
+                                 lane_of(i->x, g, e), isnan(t->d[e]));
     if (!o) continue;
     int most = 0;
     for (int k = 1; k < t->k; k++)
@@ -438,7 +448,8 @@ SimNonfinite finite_facts(const SimOrigin *o) {
                                              [OP_MOD] = "%"};
   const SimIns *i = o->i;
   SimNonfinite f = {.n = o->n, .nan = o->nan, .result = o->result,
-                    .src = i->src, .count = o->count};
+                    .src = i->src, .count = o->count,
+                    .sum = exact_is_sum(i)};
   memcpy(f.v, o->v, sizeof f.v);
   memcpy(f.block, o->block, sizeof f.block);
   memcpy(f.thread, o->thread, sizeof f.thread);

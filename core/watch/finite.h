@@ -8,12 +8,16 @@
 // the rule for the results of an instruction.
 typedef enum SimWatch {
   WATCH_NONE, WATCH_F32, WATCH_F16, WATCH_BF16, WATCH_E5M2, WATCH_E4M3,
-  WATCH_F16X2, WATCH_BF16X2, WATCH_F64, WATCH_F32X2
+  WATCH_F16X2, WATCH_BF16X2, WATCH_F64, WATCH_F32X2,
+  // results that must be exact (exact.h)
+  WATCH_INDEX, WATCH_NARROW, WATCH_SUMF16, WATCH_SUMBF16
 } SimWatch;
 // one number, then pairs of numbers and two words
 CONSECUTIVE(6, 0, WATCH_E4M3);
 CONSECUTIVE(4, WATCH_F16X2, WATCH_F32X2);
 CONSECUTIVE(2, WATCH_E4M3, WATCH_F16X2);
+CONSECUTIVE(4, WATCH_INDEX, WATCH_SUMBF16);
+CONSECUTIVE(2, WATCH_SUMF16, WATCH_SUMBF16);
 
 // Returns the rule for the results of instruction d, WATCH_NONE if it cannot
 // make a NaN or infinity from finite operands.
@@ -36,6 +40,11 @@ void finite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
 void finite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t);
 // Reports whether any of n numbers is a NaN or infinity.
 bool finite_any(const float *x, int n);
+
+// Returns a new origin for instruction i in lane l, or NULL if the list has one
+// or is full.
+SimOrigin *finite_origin(SimWarp *w, SimOrigins *all, const SimIns *i, int l,
+                         bool nan);
 
 typedef struct SimInputs SimInputs;
 // Looks through the launch's memory before it runs.

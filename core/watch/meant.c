@@ -359,6 +359,7 @@ static void see_bounds(Meant *g, SimMeant *m, Ref r) {
   const Ins *end = ir_get(g->fn, i->a[1]);
   if (end->op == OP_CONST && m->ends < MEANT_ENDS) {
     m->loop[m->ends] = r;
+    if (g->on[i->a[0]] & ON_BLOCK) m->strides |= 1u << m->ends;
     m->end[m->ends++] = end->imm;
   }
   g->search++;

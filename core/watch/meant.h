@@ -36,6 +36,7 @@ typedef struct SimMeant {
   int64_t end[MEANT_ENDS];
   Ref loop[MEANT_ENDS];
   uint32_t moved[MEANT_ENDS];
+  uint32_t strides;  // mask of the loops that begin at a block's index
 } SimMeant;
 // Returns the accesses to each argument of the function.
 SimMeant *meant_all(Ctx *cx, const SimProg *p);

@@ -429,8 +429,13 @@ static int thread_of(const SimProg *p, int u, uint32_t lanes) {
 
 static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
                           uint32_t g) {
-  return simreport_fault(x->w, kind, l, x->i->src, src2, x->m->index,
-                         element_at(x, g));
+  SimFault *f = simreport_fault(x->w, kind, l, x->i->src, src2, x->m->index,
+                                element_at(x, g));
+  if (f && x->m->stages) {
+    f->r.stages = x->m->stages;
+    f->r.stage = (int)(f->r.offset * x->m->own / 8 / x->m->stage);
+  }
+  return f;
 }
 
 // Returns the SimAgent that has an operation in flight that writes granule g.
@@ -670,6 +675,25 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
     f->r.lack = waits_ahead(x, l, u, g) ? LACK_AHEAD : LACK_BARRIER;
 }
 
+// Returns the number of the first elements of a shared tensor of this CTA that
+// have been written, if no later element has; else 0.
+static int64_t filled_of(const Access *x) {
+  const Shadow *s = shadow_of(x->w->cluster);
+  const SimPages *t = s->pages;
+  if (is_global(x) || x->m->rank) return 0;
+  int64_t bytes = 0;
+  bool end = false;
+  for (int64_t at = 0; at < x->m->bytes; at++) {
+    uint32_t addr = x->w->home + x->m->base + (uint32_t)at;
+    const SimLevel *v = &t->level[t->shift[addr / SHADOW_PAGE]];
+    bool is = s->gran[granule_at(v, addr)].flags & (GF_DEFINED | GF_PENDING);
+    if (is && end) return 0;
+    end |= !is;
+    bytes += is;
+  }
+  return bytes * 8 / x->m->own;
+}
+
 // Reports a read of an unwritten element. Names the copy or the warp role that
 // should have written it.
 static void say_undefined(Access *x, int l, uint32_t g) {
@@ -686,6 +710,7 @@ static void say_undefined(Access *x, int l, uint32_t g) {
   SimFault *f = fault_at(x, SIM_UNINIT, l, src2, g);
   if (!f) return;
   f->r.lack = lack;
+  if (!same) f->r.filled = filled_of(x);
   waits_look(f, x, l, g);
 }
 

@@ -8,6 +8,7 @@
 #include "watch/cta_race.h"
 #include "watch/deadlock.h"
 #include "watch/debugger.h"
+#include "watch/exact.h"
 #include "watch/finite.h"
 #include "watch/hb_grid.h"
 #include "watch/livelock.h"
@@ -27,8 +28,11 @@
 
 static void decoded(Ctx *cx, SimProg *p) {
   p->watched = finite_wanted(p->fn);
-  for (uint32_t k = 0; p->watched && k < p->nins; k++)
-    p->ins[k].watch = (uint8_t)finite_rule(&p->ins[k]);
+  for (uint32_t k = 0; k < p->nins; k++) {
+    SimIns *i = &p->ins[k];
+    i->watch = (uint8_t)exact_rule(cx, p->fn, i);
+    if (p->watched && !i->watch) i->watch = (uint8_t)finite_rule(i);
+  }
   overflow_find(cx, p);
   finite_guards(cx, p);
 }
@@ -52,6 +56,11 @@ static int64_t unwritten(const SimProg *p, SimFound *found, void *ud) {
 static void origin(const SimProg *p, const SimOrigins *all,
                    SimNonfinite *out) {
   const SimOrigin *o = finite_first(p, p->own[OWN_FINITE], all);
+  if (o) *out = finite_facts(o);
+}
+
+static void inexact(const SimOrigins *all, SimNonfinite *out) {
+  const SimOrigin *o = exact_first(all);
   if (o) *out = finite_facts(o);
 }
 
@@ -387,8 +396,8 @@ const SimHooks watch_hooks = {
   .launch = {
     .decoded = decoded, .start = start, .find = cta_race_find,
     .unwritten = unwritten, .parts = parts, .merge = finite_merge,
-    .origin = origin, .arrange = root_cause_arrange, .empty = meant_empty,
-    .stop = stop},
+    .origin = origin, .inexact = inexact, .arrange = root_cause_arrange,
+    .empty = meant_empty, .stop = stop},
   .value = {
     .registers = undefined_registers, .loaded = undefined_load,
     .picked = undefined_pick, .shuffled = undefined_shuffle,

@@ -126,10 +126,85 @@ describe("a note tells of a limit", function()
 
   it("that a loop reaches in steps of a block, without the thread's index",
      function()
-    assert.same({"columns 1 to 127 of every 128 of 'x' were never read"},
-                row_sums(true, 1000))
+    local list = row_sums(true, 1000)
+    assert.equal(2, #list)
+    assert.matches("all threads of the block add the same value", list[1])
+    assert.equal("columns 1 to 127 of every 128 of 'x' were never read",
+                 list[2])
     assert.same({}, row_sums(false, 1000))
     assert.same({}, row_sums(false, 500))
+  end)
+
+  -- Returns the notes of the sum of n elements by one block of 32 threads, in
+  -- tiles from number `first` to before number `last`, counted up or down.
+  local function tiles(n, first, last, down)
+    return notes(run(1, 32, function(x, y)
+      local t, sum = arch.thread_idx(), cute.var(0.0, cute.f32)
+      local from, to, step = first, last, 1
+      if down then from, to, step = last - 1, first - 1, -1 end
+      for i in cute.range(from, to, step) do
+        local at = i * 32 + t
+        cute.when(at:lt(n), function() sum.value = sum.value + x[at] end)
+      end
+      y[t] = sum.value
+    end, ones(n), zeros(32)))
+  end
+
+  it("of a loop that leaves out the first tiles, or the rest", function()
+    for _, down in ipairs {false, true} do
+      assert.same({"elements 0 to 31 of 'x' were never read"},
+                  tiles(320, 1, 10, down))
+      assert.same({"elements 0 to 63 of 'x' were never read"},
+                  tiles(330, 2, 11, down))
+      assert.same({}, tiles(330, 0, 11, down))
+      -- the tiles in the middle may be meant
+      assert.same({}, tiles(320, 1, 9, down))
+    end
+    assert.same({"elements 320 to 329 of 'x' were never read"},
+                tiles(330, 0, 10))
+    assert.same({}, tiles(400, 0, 10))
+  end)
+
+  it("of a loop over as many tiles as there are, but the last", function()
+    -- sums of the elements of x (32,64) in tiles of 16 columns
+    local function columns(at, from, like)
+      return notes(run(1, 32, function(x, y)
+        local t = arch.thread_idx()
+        local sum = cute.var(0.0, cute.f32)
+        for i in cute.range(4) do
+          for j = 0, 15 do
+            local v = x[{t, at(i) * 16 + j}]
+            if like then y[{t, i * 16 + j}] = v
+            else sum.value = sum.value + v end
+          end
+        end
+        if not like then y[{t, 0}] = sum.value end
+      end, ones(32, from), zeros(32, like or 1)))
+    end
+    assert.same({}, columns(function(i) return i end, 64))
+    assert.same({"columns 48 to 63 of 'x' were never read"},
+                columns(function(i) return cute.min(i, 2) end, 64))
+    -- half of x may be meant
+    assert.same({}, columns(function(i) return i end, 128))
+    assert.same({}, columns(function(i) return i end, 128, 64))
+  end)
+
+  -- Multiplies A (32,64) and B (64,32), with a loop to `last` over K.
+  local function product(last)
+    return notes(run(32, 32, function(A, B, C)
+      local i, j = arch.block_idx(), arch.thread_idx()
+      local sum = cute.var(0.0, cute.f32)
+      for l in cute.range(last) do
+        sum.value = sum.value + A[{i, l}] * B[{l, j}]
+      end
+      C[{i, j}] = sum.value
+    end, ones(32, 64), ones(64, 32), zeros(32, 32)))
+  end
+
+  it("of a loop over the rows instead of K", function()
+    assert.same({"columns 32 to 63 of 'A' were never read",
+                 "rows 32 to 63 of 'B' were never read"}, product(32))
+    assert.same({}, product(64))
   end)
 
   it("of the threads, whose tiles end before it", function()
@@ -218,11 +293,11 @@ describe("a note tells of an output", function()
   -- Adds the counts of 64 bins to y: to bin number at(t).
   local function bins(at)
     return notes(run(2, 128, function(x, y)
-      local t = arch.thread_idx()
+      local t, b = arch.thread_idx(), arch.block_idx()
       cute.when(t:lt(64), function()
-        arch.atomic_add(y.iterator + at(t), x[t])
+        arch.atomic_add(y.iterator + at(t), x[{b, t}])
       end)
-    end, ones(64), zeros(64)))
+    end, ones(2, 64), zeros(64)))
   end
 
   it("of which atomics reach only the first elements", function()

@@ -437,6 +437,279 @@ it("a note tells of arguments in another order than the parameters", function()
   end
 end)
 
+describe("a note tells of a number that its type cannot hold", function()
+  -- Stores the index of the last element that is 1, found by a loop.
+  local function last(n, dtype, at)
+    local y = cute.zeros({32}, dtype)
+    local x = cute.zeros({n}, "f32")
+    x[at] = 1
+    local _, said = run(function(X, Y)
+      local found = cute.var(0, cute.i32)
+      for i in cute.range(n) do
+        found.value = cute.where(X[i]:eq(1), i, found.value)
+      end
+      Y[arch.thread_idx()] = found.value:to(Y.element_type)
+    end, x, y)
+    return said, y(3)
+  end
+
+  it("such as an index in a float of 16 bits", function()
+    local said, got = last(300, cute.bf16, 259)
+    assert.equal(260, got)
+    assert.equal(1, #said)
+    assert.matches("spec.lua:%d+: the conversion of 259 to bf16 is 260, in "
+      .. "block %(0,0,0%), thread %(0,0,0%), 32 times in all; is a tensor of "
+      .. "indices", said[1])
+    assert.same({}, (last(300, cute.bf16, 258)))
+    assert.same({}, (last(300, cute.f16, 259)))
+    assert.same({}, (last(300, cute.i32, 259)))
+  end)
+
+  it("such as a sum of a loop in 16 bits", function()
+    -- sums 1 and, in the remaining iterations, `next`
+    local function sum(dtype, n, next, of)
+      local x, y = cute.full({n}, next, dtype), cute.zeros({32}, dtype)
+      x[0] = of
+      local _, said = run(function(X, Y)
+        local all = cute.var(0.0, dtype)
+        for i in cute.range(n) do all.value = all.value + X[i] end
+        Y[arch.thread_idx()] = all.value
+      end, x, y)
+      return said, y(3)
+    end
+    local said, got = sum(cute.bf16, 300, 1, 1)
+    assert.equal(256, got)
+    assert.equal(1, #said)
+    assert.matches("256 %+ 1 is 256, in block %(0,0,0%), thread %(0,0,0%), "
+      .. "1408 times in all; the sum is too large", said[1])
+    assert.same({}, (sum(cute.bf16, 256, 1, 1)))
+    assert.same({}, (sum(cute.f16, 300, 1, 1)))
+    assert.same({}, (sum(cute.bf16, 300, 0, 256)))
+    -- an infinity still has its own note
+    said = sum(cute.f16, 20, 10000, 1)
+    assert.equal(1, #said)
+    assert.matches("the first NaN or infinity from finite inputs", said[1])
+  end)
+
+  it("such as a product of i8, not data that are rounded", function()
+    local function product(dtype, number)
+      local y = cute.zeros({32}, dtype)
+      local _, said = run(function(X, Y)
+        local t = arch.thread_idx()
+        Y[t] = X[t] * X[t]
+      end, cute.full({32}, number, dtype), y)
+      return said, y(3)
+    end
+    local said, got = product(cute.i8, 100)
+    assert.equal(10000 % 256, got)
+    assert.equal(1, #said)
+    assert.matches("100 %* 100 is 16, in block", said[1])
+    assert.same({}, (product(cute.i8, 11)))
+    assert.same({}, (product(cute.u8, 100)))
+    local _, none = run(function(X, Y)
+      Y[arch.thread_idx()] = X[arch.thread_idx()]:to(cute.bf16)
+    end, cute.full({32}, 259, cute.i32), cute.zeros({32}, cute.bf16))
+    assert.same({}, none)
+  end)
+end)
+
+describe("a note tells of a sum that counts the same value", function()
+  -- Returns the notes of a launch of 2 blocks of 64 threads on sums.
+  local function said(f)
+    local k, x = cute.kernel("k", f), cute.ones({2, 64}, "f32")
+    local list = support.told(function()
+      k(x, cute.zeros({2, 64}, "f32")):launch {grid = 2, block = 64,
+                                              device = "sim:sm_90a"}
+    end)
+    local sums = {}
+    for _, text in ipairs(list) do
+      -- parts of x and y may be left out
+      if not text:find "never read" and not text:find "never stored" then
+        sums[#sums + 1] = text:match "kernel k: notes_spec.lua:%d+: (.*)$"
+      end
+    end
+    return sums
+  end
+  local function place() return arch.thread_idx(), arch.block_idx() end
+
+  -- Adds the sum of a block's row: all threads, lane 0 of each warp, or one.
+  local function total(who, mine)
+    return said(function(x, y)
+      local t, b = place()
+      local s = cute.make_smem_tensor(cute.f32, 2)
+      local sum = arch.warp_reduction_sum(x[{mine and b or 0, t}])
+      cute.when((t % 32):eq(0), function() s[t // 32] = sum end)
+      arch.sync_threads()
+      local all = s[0] + s[1]
+      local function add() arch.atomic_add(y.iterator + b, all) end
+      if who == "one" then cute.when(t:eq(0), add)
+      elseif who == "warp" then
+        cute.when((t % 32):eq(0), function()
+          arch.atomic_add(y.iterator, sum)
+        end)
+      else add() end
+    end)
+  end
+
+  it("of each thread, warp or block", function()
+    local list = total("all", true)
+    assert.equal(1, #list)
+    assert.matches("^all threads of the block add the same value", list[1])
+    assert.same({}, total("one", true))
+    assert.same({}, total("warp", true))
+    local function lanes(width)
+      return said(function(x, y)
+        local t, b = place()
+        local v = x[{b, t % 4}]
+        y[{b, t}] = arch.warp_reduction_sum(v, width)
+      end)
+    end
+    assert.same({}, lanes(4))
+    list = lanes(32)
+    assert.equal(1, #list)
+    assert.matches("this sum counts each value 8 times", list[1])
+  end)
+
+  it("of each block, which stores or adds it", function()
+    local list = total("warp", false)
+    assert.equal(1, #list)
+    assert.matches("every block adds the same value here", list[1])
+    -- each block has an element of its own, where the sum may be meant
+    list = said(function(x, y)
+      local t, b = place()
+      local sum = arch.warp_reduction_sum(x[{0, t}])
+      cute.when((t % 32):eq(0), function() y[{b, t // 32}] = sum end)
+    end)
+    assert.equal(1, #list)
+    assert.matches("every block stores the same value here", list[1])
+    assert.same({}, said(function(x, y)
+      local t, b = place()
+      local sum = arch.warp_reduction_sum(x[{0, t}])
+      y[{b, t}] = x[{b, t}] / sum
+    end))
+  end)
+
+  it("of a warp, and of warps whose sums nothing uses", function()
+    local function first(of)
+      return said(function(x, y)
+        local t, b = place()
+        local sum = arch.warp_reduction_sum(x[{b, t}])
+        cute.when(of(t), function() y[{b, t // 32}] = sum end)
+      end)
+    end
+    local list = first(function(t) return t:eq(0) end)
+    assert.equal(1, #list)
+    assert.matches("warp 1 computes a sum here that nothing uses", list[1])
+    assert.same({}, first(function(t) return (t % 32):eq(0) end))
+    -- each warp adds the same partial sums
+    assert.same({}, said(function(x, y)
+      local t, b = place()
+      local s = cute.make_smem_tensor(cute.f32, 32)
+      s[t % 32] = x[{b, 0}]
+      arch.sync_threads()
+      local sum = arch.warp_reduction_sum(s[t % 32])
+      cute.when(t:eq(0), function() y[{b, 0}] = sum end)
+    end))
+  end)
+
+  it("of each lane after a reduction, not of constants and counts", function()
+    local list = said(function(x, y)
+      local t, b = place()
+      local sum = arch.warp_reduction_sum(x[{b, t}])
+      y[{b, t}] = arch.warp_reduction_sum(sum)
+    end)
+    assert.equal(1, #list)
+    assert.matches("this sum counts each value 32 times", list[1])
+    assert.same({}, said(function(x, y)
+      local t, b = place()
+      local count = cute.where(x[{b, t}]:gt(0), 1.0, 0.0)
+      local sum = arch.warp_reduction_sum(count)
+      cute.when((t % 32):eq(0), function()
+        arch.atomic_add(y.iterator + b, sum)
+      end)
+      arch.atomic_add(y.iterator, 1.0)
+    end))
+  end)
+end)
+
+it("a note tells of the two arguments of a call in another order", function()
+  -- Calls a kernel that reads x and writes y.
+  local function said(how, old)
+    local k = cute.kernel("k", function(x, y)
+      y[arch.thread_idx()] = x[arch.thread_idx()] + 1
+    end)
+    local x, y = cute.ones({32}, "f32"), cute.zeros({32}, "f32")
+    if old then y[3] = 1 end
+    local opts = {grid = 1, block = 32, device = "sim"}
+    return (support.told(function()
+      if how == "crossed" then k(y, x):launch(opts)
+      else k(x, y):launch(opts) end
+    end))
+  end
+  local list = said "crossed"
+  assert.equal(1, #list)
+  assert.matches("kernel k: .*notes_spec.lua:%d+: parameter 'x' gets the "
+    .. "script's 'y', and parameter 'y' gets 'x'; is the order", list[1])
+  assert.same({}, said "straight")
+  -- a kernel that computes an inverse may read an earlier result
+  assert.same({}, said("crossed", true))
+end)
+
+it("a note tells of a failed launch whose results a line ignores", function()
+  local k = cute.kernel("k", function(x) x[arch.thread_idx() + 1] = 1 end)
+  local x = cute.zeros({32}, "f32")
+  local opts = {grid = 1, block = 32, device = "sim", faults = "return"}
+  local said, ok, why = support.told(function()
+    local fine, message = k(x):launch(opts)
+    return fine, message
+  end)
+  assert.same({}, said)
+  assert.is_nil(ok)
+  assert.matches("out%-of%-bounds", why)
+  said = support.told(function() k(x):launch(opts) end)
+  assert.equal(1, #said)
+  assert.matches("notes_spec.lua:%d+: faults = \"return\" raises no error, and "
+    .. "this line ignores the results of the launch: notes_spec.lua:%d+: write "
+    .. "outside global tensor 'x'", said[1])
+end)
+
+it("a note tells of operands of a lesson in another order, or unstored",
+   function()
+  local harness = require "cutelua.bench.harness"
+  -- Runs a lesson whose kernel doubles `in` and adds `more`.
+  local function said(names, launches)
+    local k = cute.kernel("k", function(From, More, To)
+      local t = arch.thread_idx()
+      To[t] = 2 * From[t] + More[t]
+    end)
+    local spec = {dims = {}, dtypes = {"f32"}, operands = function()
+      local list = {{"to", {32}, out = true}}
+      for n, name in ipairs(names) do table.insert(list, n, {name, {32}}) end
+      return list
+    end, make = function()
+      return table.move({{kernel = k, grid = 1, block = 32}}, 1, launches, 1,
+                        {})
+    end, reference = function(p)
+      local to = {}
+      for i = 1, 32 do to[i] = 2 * p.from[i - 1] + p.more[i - 1] end
+      return {to = to}
+    end}
+    local list
+    list = support.told(function()
+      harness.try(harness.problem(spec, {}), "sim")
+    end)
+    return list
+  end
+  local list = said({"more", "from"}, 1)
+  assert.equal(1, #list)
+  assert.matches("kernel k: parameter 'From' gets operand 'more', and "
+    .. "parameter 'More' gets 'from'", list[1])
+  assert.same({}, said({"from", "more"}, 1))
+  list = said({"from", "more"}, 0)
+  assert.equal(1, #list)
+  assert.matches("no launch stores to operand 'to', which is a result", list[1])
+end)
+
 it("a note tells of a NaN from infinities that the kernel writes", function()
   local function difference(y, masked)
     local r, said = run(function(x, out)
@@ -875,6 +1148,26 @@ describe("a note tells of a sum of shuffles", function()
     assert.equal(64.0, y(0))
     assert.same({}, said)
     assert.same({}, (sums("bfly", {1, 2, 4, 8, 16})))
+  end)
+
+  it("whose steps leave out the first lane that may add", function()
+    local function step(first)
+      return function(v, u, d, lane)
+        return cute.where(lane:ge(first(d)), v + u, v)
+      end
+    end
+    local list = {1, 2, 4, 8, 16}
+    local said, y = sums("up", list, step(function(d) return d end))
+    assert.equal(64.0, y(31))
+    assert.same({}, said)
+    said, y = sums("up", list, step(function(d) return d + 1 end))
+    assert.equal(62.0, y(31))
+    assert.matches("the sum of the last lane lacks the values of lane 0; does "
+      .. "each step of the scan", said[#said])
+    -- sums of the 8 lanes before
+    said, y = sums("up", {1, 2, 4}, step(function(d) return d end))
+    assert.equal(16.0, y(31))
+    assert.same({}, said)
   end)
 
   it("that counts the own value of a lane twice", function()

@@ -201,7 +201,12 @@ fault {kind = "uninitialised", example = "uninitialised/report",
   end},
   {"read of uninitialised memory ({late_reason}): {element}",
     when = function(_, r) return r.lack == "parity" end},
-  {"read of uninitialised memory: {element}"},
+  {"read of uninitialised memory: {element}", cure = function(_, r)
+    return r.filled and ("only the first %d of its %d elements are written, %d "
+      .. "by each of the block's %d threads: does the launch have too few "
+      .. "threads, or a loop too few iterations?"):format(r.filled, r.elements,
+      r.filled // r.threads, r.threads) or nil
+  end},
   lacks = {
     wait = {other = "the copy",
       cure = "a copy writes it: wait at its mbarrier before the read, for its "
@@ -455,7 +460,8 @@ fault {kind = "block-race", example = "block-race/report",
     .. "order them",
   code = "race/gmem/unordered-blocks",
   cure = "let one block do it, use atomics, or synchronize with a release and "
-    .. "an acquire of gpu scope",
+    .. "an acquire of gpu scope; a thread that releases for its block must "
+    .. "come after a sync_threads()",
   own = "first access", other = "second access",
   {"block {block} takes a number from a counter that block {cta} resets, with "
     .. "nothing to order the reset after every take: {element}",
@@ -643,7 +649,10 @@ fault {kind = "deadlock", example = "deadlock/report",
       cure = "no running thread arrives there: initialize the mbarrier with "
         .. "the number of threads that do, or let the missing threads arrive"},
     bytes = {code = "sync/block/missing-bytes", other = "expected",
-      cure = BYTES}}}
+      cure = function(_, r)
+        return r.multicast and BYTES .. "; a multicast brings bytes only to "
+          .. "the blocks whose bits are set in mcast_mask" or BYTES
+      end}}}
 
 fault {kind = "mbarrier", example = "mbarrier/report",
   about = "misuse of an mbarrier", code = "sync/block/mbarrier",
@@ -681,8 +690,13 @@ fault {kind = "mbarrier", example = "mbarrier/report",
     end
     return "this arrival is one too many, or belongs to the next phase: wait "
       .. "for the end of this phase (for a stage, until it is empty)"
+      .. (f.missing == 0 and f.bytes ~= 0 and ", and advance the producer's "
+        .. "state after each stage, as by state:advance()" or "")
   end},
-  {"{mbar} expects {bytes} bytes; the maximum is 1048575", how = "bytes"},
+  {"{mbar} expects {bytes} bytes; the maximum is 1048575", how = "bytes",
+    cure = "one thread should expect the bytes of a stage; do several threads "
+      .. "of a warp run this line? Use cute.when(arch.elect_one(), ...) or a "
+      .. "condition on one thread"},
   {"{mbar} is used after its mbarrier_inval", how = "gone"},
   {"{mbar} is invalidated while threads wait for it or bytes are in flight",
     how = "busy"},
@@ -1011,6 +1025,7 @@ err {kind = "internal", example = "docs/errors.md",
 local NEVER_READ = "shared memory is written and never read"
 local LOST_SUM = "a part of a sum is lost or counted twice"
 local UNLIKELY = "behaviour that is no fault but hardly meant"
+local INEXACT = "a result is not exact, because its type cannot hold it"
 local PARTIAL = " cute.partial_ok says that this is meant"
 
 --- The rows of notes on runs without faults: {code, what the code means,
@@ -1046,8 +1061,30 @@ kinds.NOTES = {
       .. "ACCUMULATE is false; set ACCUMULATE to true after the first MMA of "
       .. "each sum"},
   lost_lanes = {"note/run/lost-sum", LOST_SUM},
+  repeated_atomic = {"note/run/lost-sum", LOST_SUM,
+    "{who} add the same value to the same element here, so the sum counts it "
+      .. "more than once; should one thread add it, as in cute.when(tid:eq(0), "
+      .. "...)?"},
+  repeated_lanes = {"note/run/lost-sum", LOST_SUM,
+    "this sum counts each value {n} times, because {n} lanes have the same "
+      .. "value; does the reduction cover more lanes than have values of their "
+      .. "own?"},
+  repeated_blocks = {"note/run/lost-sum", LOST_SUM,
+    "every block {verb} the same value here, because no element that it "
+      .. "depends on is chosen by the block's index; is block_idx missing in "
+      .. "the coordinate of a tile, or in the bounds of a loop?"},
   nonfinite = {"note/run/nonfinite",
-    "a NaN or infinity was made from finite inputs"},
+    "a NaN or infinity was made from finite inputs",
+    "the first NaN or infinity from finite inputs: {made}, {where}; if this is "
+      .. "meant, call cute.nonfinite_ok(output)"},
+  rounded_index = {"note/run/inexact", INEXACT,
+    "{made}, {where}; is a tensor of indices meant to have an integer type, "
+      .. "such as cute.i32?"},
+  wrapped = {"note/run/inexact", INEXACT,
+    "{made}, {where}; compute in a wider type, as by x:to(cute.i32)"},
+  stuck_sum = {"note/run/inexact", INEXACT,
+    "{made}, {where}; the sum is too large for its type to add such numbers: "
+      .. "keep it in f32, as by cute.var(0.0, cute.f32)"},
   left_out = {"note/run/left-out",
     "a part of a tensor was never read or stored"},
 }

@@ -191,6 +191,14 @@ local function absent_arrivals(id)
     .. "that arrive"):format(id)
 end
 
+-- Adds to the advice for a fault between two lines that one of them may use the
+-- wrong stage of a ring.
+local function or_stage(r, advice)
+  if not r.stages or r.refill or r.line2 == r.line then return advice end
+  return ("%s; or does one of the lines use the wrong stage? This is stage %d "
+    .. "of %d"):format(advice, r.stage, r.stages)
+end
+
 -- Returns the advice for a fault, and a phrase that describes its second line.
 function faults.advice(r)
   local f, missing, second = r.facts, kinds.lack(r)
@@ -200,10 +208,17 @@ function faults.advice(r)
   end
   local stage = other_stage(r)
   if stage then return stage, second end
-  if r.lack == "pending" then return fewer(r), second end
+  if r.lack == "pending" then
+    local wait = fewer(r)
+    return r.refill and wait .. "; or does the copy fill the stage that was "
+      .. "just read instead of another one?" or wait, second
+  end
   local loops = uneven(r)
   if loops then return loops, second end
-  if is_refill(r) then return REFILL, second end
+  if is_refill(r) then
+    return r.refill and REFILL .. "; or fill one stage less before the loop"
+      or REFILL, second
+  end
   if r.refill and f.how == "write after write" and not f.proxy
       and not kinds.case(r).writers then
     return "the stage is filled again before its data was read: do the copies "
@@ -220,14 +235,15 @@ function faults.advice(r)
       .. "the kernel count from 0? Otherwise %s"):format(r.counter_at,
       r.counter, r.counter_value, row.cure), second
   end
-  if r.way then return on_the_way(r), second end
+  if r.way then return or_stage(r, on_the_way(r)), second end
   if r.kind == "out-of-bounds" and is_in_where(r) then return IN_WHERE end
   local cure, other = kinds.cure(r)
   if cure then return cure, other end
   if row.barrier and r.line2 == r.line and r.file2 == r.file then
     return ("%sread, %s, then write"):format(ATOMIC, row.barrier), second
   end
-  return row.cure, second
+  return r.kind == "async-in-flight" and or_stage(r, row.cure) or row.cure,
+    second
 end
 
 local function triple(t)
@@ -377,11 +393,14 @@ local function missing_part(gap, gaps)
   local ask = gap.stored and "does the copy cover the whole tile"
     or "is the tile's coordinate right"
   for _, m in ipairs(gap.modes) do
-    if m.period then ask = "does each step cover a whole tile" end
+    if m.period then ask = "does each step cover a whole tile"
+    elseif m.n == 1 and m.ranges[1][1] == 0 then
+      ask = "does the loop begin with the first tile"
+    end
   end
   if gap.size - gap.none == 1 then
     ask = "does the address lack the thread's index"
-  elseif explained(gap, gaps) then
+  elseif explained(gap, gaps) or gap.blocks and not gap.stored then
     ask = "is the grid too small, or a coordinate wrong"
   end
   return ("%s of %s'%s' %s never %s (%d of %d elements); %s? "
@@ -414,10 +433,21 @@ end
 -- Returns the note on a sum of a warp that is wrong in some lanes.
 local function lost_lanes(o)
   local lanes = lanes_text(o.lanes)
+  if o.warps then
+    lanes = lanes:gsub("lane", "warp")
+    return ("%s %s a sum here that nothing uses; does the block add the sums "
+      .. "of its warps, through shared memory or atomics?"):format(lanes,
+      lanes:find "^warp " and "computes" or "compute")
+  end
   if not o.op then
     return ("each lane adds elements of its own to this sum, but nothing uses "
       .. "the sums of %s: is a reduction missing, such as "
       .. "warp_reduction_sum?"):format(lanes)
+  end
+  if o.scan then
+    return ("the sum of the last lane lacks the values of %s; does each step "
+      .. "of the scan add its shuffle in all lanes from its distance on, as in "
+      .. "lane:ge(d)?"):format(lanes)
   end
   if not o.twice then
     return ("no sum contains the values of %s; do the distances of the "
@@ -432,7 +462,43 @@ local function lost_lanes(o)
     or "only the first lanes hold the sum; warp_reduction_sum gives it to all")
 end
 
--- Returns the sentence about an operation that made a NaN or infinity.
+-- Returns the number of lanes that differ only in the index bits of a mask.
+local function lanes_of(mask)
+  local n = 1
+  for k = 0, 4 do n = n << (mask >> k & 1) end
+  return n
+end
+
+-- Adds a note for each line with sums that count the same value more than once.
+local function repeated_sums(report, add)
+  local list, by = {}, {}
+  for _, o in ipairs(report.program.repeated) do
+    local place = at(o.file, o.line)
+    local one = by[place]
+    if not one then
+      one = {file = o.file, line = o.line, op = o.op, lanes = 0}
+      by[place], list[#list + 1] = one, one
+    end
+    one.lanes, one.warps = one.lanes | o.lanes, one.warps or o.warps
+    one.blocks = one.blocks or o.blocks
+  end
+  for _, o in ipairs(list) do
+    o.n = lanes_of(o.lanes)
+    if o.op == "atomic" and (o.n > 1 or o.warps) then
+      o.who = o.n == 32 and (o.warps and "all threads of the block"
+          or "all lanes of a warp")
+        or o.n > 1 and ("%d lanes of a warp"):format(o.n) or "all warps"
+      add("repeated_atomic", o)
+    elseif o.n > 1 then
+      add("repeated_lanes", o)
+    elseif o.blocks and report.ctas > 1 then
+      o.verb = o.op == "atomic" and "adds" or "stores"
+      add("repeated_blocks", o)
+    end
+  end
+end
+
+-- Returns the clause that names an operation, its operands and its result.
 local function made(n)
   local v = {}
   for i, x in ipairs(n) do v[i] = ("%.7g"):format(x) end
@@ -448,15 +514,18 @@ local function made(n)
     text = ("%s %s %s"):format(v[1], n.op, v[2])
   end
   return ("%s is %s"):format(text, n.nan and "NaN"
-    or n.result < 0 and "-inf" or "inf")
+    or n.result == math.huge and "inf" or n.result == -math.huge and "-inf"
+    or ("%.9g"):format(n.result))
 end
 
--- Returns the note on the first NaN or infinity.
-local function first_nonfinite(n)
-  return ("the first NaN or infinity from finite inputs: %s, in block %s, "
-    .. "thread %s%s; if this is meant, call cute.nonfinite_ok(output)"):format(
-    made(n), triple(n.block), triple(n.thread),
-    n.count > 1 and (", %d times in all"):format(n.count) or "")
+-- Adds a note on operation n, unless n is nil.
+local function add_operation(what, n, add)
+  if not n then return end
+  n.made = made(n)
+  n.where = ("in block %s, thread %s%s"):format(triple(n.block),
+    triple(n.thread), n.count > 1 and (", %d times in all"):format(n.count)
+      or "")
+  add(what, n)
 end
 
 -- Calls add(what, about, text) for each note on what a program computes for
@@ -505,8 +574,11 @@ function faults.notes(report)
   local outside = stores_outside(report.lines, add)
   simreport.find_losses(program)
   add_losses(program, report.unread, add)
-  local n = report.nonfinite
-  if n then add("nonfinite", n, first_nonfinite(n)) end
+  repeated_sums(report, add)
+  add_operation("nonfinite", report.nonfinite, add)
+  local n = report.inexact
+  add_operation(n and (n.op == "cvt" and "rounded_index" or n.sum
+    and "stuck_sum" or "wrapped"), n, add)
   for _, gap in ipairs(report.gaps or {}) do
     if gap.modes[1] or not outside then
       add("left_out", gap, missing_part(gap, report.gaps))

@@ -1,13 +1,14 @@
 -- Loads stages by cp.async, with groups and sync_threads(). Fault: nothing
 -- waits for the data.
 -- expect: cutelua: simulator: kernel groups: 1 fault [kernel-fault]
--- expect: spec/faults/async-in-flight/groups_no_wait.lua:44 in main chunk
--- expect: groups_no_wait.lua:41: read of shared memory while a cp.async to it
+-- expect: spec/faults/async-in-flight/groups_no_wait.lua:45 in main chunk
+-- expect: groups_no_wait.lua:42: read of shared memory while a cp.async to it
 --   is in flight (wait missing): element 63 of shared tensor 's'
 --   [async-in-flight]
--- expect: the cp.async: groups_no_wait.lua:32, thread 63
+-- expect: the cp.async: groups_no_wait.lua:33, thread 63
 -- expect: add cp_async_wait_group(n) with a smaller n, and sync_threads(),
---   before the read and after cp_async_commit_group()
+--   before the read and after cp_async_commit_group(); or does one of the lines
+--   use the wrong stage? This is stage 0 of 3
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

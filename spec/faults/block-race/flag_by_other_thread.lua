@@ -1,12 +1,13 @@
 -- One thread waits for the store, and another thread stores the flag.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/block-race/flag_by_other_thread.lua:56 in main chunk
--- expect: flag_by_other_thread.lua:53: read by block (1,0,0) and write by block
+-- expect: spec/faults/block-race/flag_by_other_thread.lua:57 in main chunk
+-- expect: flag_by_other_thread.lua:54: read by block (1,0,0) and write by block
 --   (0,0,0) with nothing to order them: element 0 of global tensor 'part'
 --   [block-race]
--- expect: second access: flag_by_other_thread.lua:42, thread 0
+-- expect: second access: flag_by_other_thread.lua:43, thread 0
 -- expect: let one block do it, use atomics, or synchronize with a release and
---   an acquire of gpu scope
+--   an acquire of gpu scope; a thread that releases for its block must come
+--   after a sync_threads()
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

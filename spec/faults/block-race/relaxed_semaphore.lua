@@ -1,12 +1,13 @@
 -- The semaphore of a split-K tile is incremented by a relaxed atomic.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/block-race/relaxed_semaphore.lua:34 in main chunk
--- expect: relaxed_semaphore.lua:26: read by block (1,0,0) and write by block
+-- expect: spec/faults/block-race/relaxed_semaphore.lua:35 in main chunk
+-- expect: relaxed_semaphore.lua:27: read by block (1,0,0) and write by block
 --   (0,0,0) with nothing to order them: element 0 of global tensor 'sum'
 --   [block-race]
 -- expect: second access: thread 0
 -- expect: let one block do it, use atomics, or synchronize with a release and
---   an acquire of gpu scope
+--   an acquire of gpu scope; a thread that releases for its block must come
+--   after a sync_threads()
 local cute = require "cute"
 local arch = cute.arch
 

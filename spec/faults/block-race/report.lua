@@ -1,16 +1,17 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 2 faults [kernel-fault]
--- expect: spec/faults/block-race/report.lua:19 in run
--- expect: report.lua:24: write after a read by another lane of the warp with no
+-- expect: spec/faults/block-race/report.lua:20 in run
+-- expect: report.lua:25: write after a read by another lane of the warp with no
 --   __syncwarp in between: element 0 of global tensor 'mX' [warp-race]
 -- expect: first access: thread 1
 -- expect: to add to one element from many threads, use an atomic
 --   (cute.arch.atomic_add); otherwise read, cute.arch.sync_warp(), then write
--- expect: report.lua:24: write by block (1,0,0) and write by block (0,0,0) with
+-- expect: report.lua:25: write by block (1,0,0) and write by block (0,0,0) with
 --   nothing to order them: element 0 of global tensor 'mX' [block-race]
 -- expect: second access: thread 0
 -- expect: let one block do it, use atomics, or synchronize with a release and
---   an acquire of gpu scope
+--   an acquire of gpu scope; a thread that releases for its block must come
+--   after a sync_threads()
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

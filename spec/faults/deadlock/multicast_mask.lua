@@ -1,13 +1,14 @@
 -- Each block of a cluster of two multicasts half of a box to both. Fault: the
 -- copy's mask names one block.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
--- expect: spec/faults/deadlock/multicast_mask.lua:63 in main chunk
--- expect: multicast_mask.lua:49: no warp can go on: 2 warps wait (warp 0, 1) at
+-- expect: spec/faults/deadlock/multicast_mask.lua:64 in main chunk
+-- expect: multicast_mask.lua:50: no warp can go on: 2 warps wait (warp 0, 1) at
 --   mbarrier 'full'[0] for the end of phase 0 (parity 0), which lacks 2048
 --   bytes [deadlock]
--- expect: expected: multicast_mask.lua:41
+-- expect: expected: multicast_mask.lua:42
 -- expect: a TMA load transfers the tx_bytes of its atom, whole boxes, including
---   elements outside the tensor: expect all of these bytes
+--   elements outside the tensor: expect all of these bytes; a multicast brings
+--   bytes only to the blocks whose bits are set in mcast_mask
 -- expect: 2 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -1,13 +1,14 @@
 -- Each block of a cluster of two multicasts half of a box to both. Fault: the
 -- mbarrier of an empty stage counts 2 arrivals.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
--- expect: spec/faults/mbarrier/multicast_empty_2.lua:63 in main chunk
--- expect: multicast_empty_2.lua:42: mbarrier 'full'[0] counts 1 arrival a
+-- expect: spec/faults/mbarrier/multicast_empty_2.lua:64 in main chunk
+-- expect: multicast_empty_2.lua:43: mbarrier 'full'[0] counts 1 arrival a
 --   phase;
 --   1 arrival comes when 0 are missing (but 4096 bytes are) [mbarrier]
--- expect: the other: multicast_empty_2.lua:32
+-- expect: the other: multicast_empty_2.lua:33
 -- expect: this arrival is one too many, or belongs to the next phase: wait for
---   the end of this phase (for a stage, until it is empty)
+--   the end of this phase (for a stage, until it is empty), and advance the
+--   producer's state after each stage, as by state:advance()
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -1,12 +1,13 @@
 -- Each block of a cluster of two multicasts half of a box to both. Fault:
 -- nothing waits for an empty stage.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
--- expect: spec/faults/mbarrier/multicast_no_ask.lua:61 in main chunk
--- expect: multicast_no_ask.lua:40: mbarrier 'full'[0] counts 1 arrival a phase;
+-- expect: spec/faults/mbarrier/multicast_no_ask.lua:62 in main chunk
+-- expect: multicast_no_ask.lua:41: mbarrier 'full'[0] counts 1 arrival a phase;
 --   1 arrival comes when 0 are missing (but 4096 bytes are) [mbarrier]
--- expect: the other: multicast_no_ask.lua:30
+-- expect: the other: multicast_no_ask.lua:31
 -- expect: this arrival is one too many, or belongs to the next phase: wait for
---   the end of this phase (for a stage, until it is empty)
+--   the end of this phase (for a stage, until it is empty), and advance the
+--   producer's state after each stage, as by state:advance()
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

@@ -1,12 +1,13 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
 -- Fault: nothing waits for an empty stage.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
--- expect: spec/faults/mbarrier/ring_no_ask.lua:60 in main chunk
--- expect: ring_no_ask.lua:41: mbarrier 'full'[0] counts 1 arrival a phase; 1
+-- expect: spec/faults/mbarrier/ring_no_ask.lua:61 in main chunk
+-- expect: ring_no_ask.lua:42: mbarrier 'full'[0] counts 1 arrival a phase; 1
 --   arrival comes when 0 are missing (but 4096 bytes are) [mbarrier]
--- expect: the other: ring_no_ask.lua:31
+-- expect: the other: ring_no_ask.lua:32
 -- expect: this arrival is one too many, or belongs to the next phase: wait for
---   the end of this phase (for a stage, until it is empty)
+--   the end of this phase (for a stage, until it is empty), and advance the
+--   producer's state after each stage, as by state:advance()
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

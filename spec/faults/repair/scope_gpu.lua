@@ -1,13 +1,14 @@
 -- The load of another block's flag has the scope of a block.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: scope_gpu.lua:22: read by block (1,0,0) and atomic write by block
+-- expect: scope_gpu.lua:23: read by block (1,0,0) and atomic write by block
 --   (0,0,0) with nothing to order them: element 0 of global tensor 'flag'
 --   [block-race]
--- expect: second access: scope_gpu.lua:18, thread 0
+-- expect: second access: scope_gpu.lua:19, thread 0
 -- expect: let one block do it, use atomics, or synchronize with a release and
---   an acquire of gpu scope
--- expect: fixed by scope = "gpu" at scope_gpu.lua:22
+--   an acquire of gpu scope; a thread that releases for its block must come
+--   after a sync_threads()
+-- expect: fixed by scope = "gpu" at scope_gpu.lua:23
 local cute = require "cute"
 local arch = cute.arch
 

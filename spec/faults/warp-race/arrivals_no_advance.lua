@@ -1,13 +1,14 @@
 -- One warp copies by cp.async, which arrives at mbarriers, and another warp
 -- reads. Fault: the producer's state does not advance.
 -- expect: cutelua: simulator: kernel arrivals: 1 fault [kernel-fault]
--- expect: spec/faults/warp-race/arrivals_no_advance.lua:53 in main chunk
--- expect: arrivals_no_advance.lua:39: write after a write by a cp.async that is
+-- expect: spec/faults/warp-race/arrivals_no_advance.lua:54 in main chunk
+-- expect: arrivals_no_advance.lua:40: write after a write by a cp.async that is
 --   in flight: element 0 of shared tensor 's' [warp-race]
 -- expect: first access: thread 0
 -- expect: the stage is filled again while its previous copy is in flight:
 --   acquire it before the copy, pipe:producer_acquire(state), with a state that
---   advances, or wait at the mbarrier of its readers
+--   advances, or wait at the mbarrier of its readers; or fill one stage less
+--   before the loop
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

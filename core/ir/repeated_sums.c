@@ -1,0 +1,341 @@
+// Sums that count values more than once: each thread adds the sum of its block
+// to a total, a reduction over 32 lanes adds values that fewer lanes have, or
+// each block computes the same total.
+//
+// A forward pass finds for each value the lanes, warps and blocks that have the
+// same one. It begins with the assumption that all have, and is repeated until
+// nothing changes. A value differs where the index of the thread or block is
+// used, and in whatever depends on that. Loads at the same address of memory
+// that the kernel does not write give the same value, and so do loads of shared
+// memory in the threads of a block.
+#include "ir/repeated_sums.h"
+
+#include "ir/intrin.h"
+#include "ir/operands.h"
+#include "ir/rows.h"
+
+enum { DEPTH = 256, WARP = 32, NEAR = 8 };
+enum { THREADS = SAME_LANES | SAME_WARPS, ALL = THREADS | SAME_BLOCKS };
+// What a value is made of: elements of global memory, sums of several lanes.
+enum { DATA = 1, REDUCED = 2 };
+
+typedef struct Sums {
+  const Fn *fn;
+  // For each instruction, SAME_*: of its result, of the elements of an object,
+  // or of the value of a VAR. For the head of a region: of the conditions that
+  // leave it. of: mask of DATA and REDUCED.
+  uint8_t *same, *of;
+  bool *used;            // whether an instruction has this operand
+  bool changed;
+} Sums;
+
+// ---- indices of threads ----
+
+static bool is_power(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+// Reports whether value r is (index of the thread & *mask) >> *shift.
+static bool is_thread_bits(const Fn *fn, Ref r, int64_t *mask, int *shift,
+                           int depth) {
+  const Ins *i = ir_get(fn, r);
+  int64_t c;
+  *shift = 0;
+  if (i->op == OP_SREG) {
+    *mask = i->imm == SR_LANE ? WARP - 1 : i->imm == SR_WARP ? -WARP : -1;
+    if (i->imm == SR_WARP) *shift = 5;
+    return i->imm == SR_LANE || i->imm == SR_WARP || i->imm == SR_TID_X;
+  }
+  if (depth == 0 || i->op == OP_NOP) return false;
+  if (i->op == OP_CVT && dtype_is_int((DType)i->type))
+    return is_thread_bits(fn, i->a[0], mask, shift, depth - 1);
+  bool low = i->op == OP_AND || i->op == OP_MOD;
+  bool high = i->op == OP_DIV || i->op == OP_SHR;
+  if ((!low && !high) || !ir_const(fn, i->a[1], &c) ||
+      !is_thread_bits(fn, i->a[0], mask, shift, depth - 1))
+    return false;
+  if (i->op == OP_SHR && c >= 0 && c < WARP) c = (int64_t)1 << c;
+  if (i->op == OP_AND) c++;
+  if (!is_power(c)) return false;
+  if (low) {
+    *mask &= (c - 1) << *shift;
+    return true;
+  }
+  *shift += __builtin_ctzll((uint64_t)c);
+  if (*shift > WARP) return false;
+  *mask &= -((int64_t)1 << *shift);
+  return true;
+}
+
+static uint8_t of_special(const Fn *fn, SReg s) {
+  bool rows = fn->block[0] % WARP == 0;
+  if (s == SR_LANE) return SAME_WARPS | SAME_BLOCKS;
+  if (s == SR_WARP) return SAME_LANES | SAME_BLOCKS;
+  if (s == SR_TID_X) return SAME_BLOCKS;
+  if (s == SR_TID_Y || s == SR_TID_Z)
+    return rows ? SAME_LANES | SAME_BLOCKS : SAME_BLOCKS;
+  bool size = (s >= SR_NTID_X && s <= SR_NTID_Z) ||
+              (s >= SR_NCTAID_X && s <= SR_NCTAID_Z);
+  return size ? ALL : THREADS;
+}
+
+// ---- what is the same ----
+
+static bool is_shuffle(const Ins *i) {
+  return i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
+}
+
+static bool is_redux(const Ins *i) {
+  IntrinId id = intrin_id(i->imm);
+  return i->op == OP_ASK && id >= IN_REDADD && id <= IN_REDXOR;
+}
+
+// Returns the lanes that a butterfly shuffle exchanges, or 0.
+static uint8_t butterfly(const Fn *fn, const Ins *i) {
+  int64_t d;
+  bool bfly = is_shuffle(i) && intrin_shuffle(intrin_id(i->imm)) == SH_BFLY;
+  if (!bfly || !ir_const(fn, i->a[1], &d) || !is_power(d) || d >= WARP)
+    return 0;
+  return (uint8_t)d;
+}
+
+// Returns the distance of the butterfly shuffle in the combination of a value
+// and its shuffle, and *of, the value. Returns 0 for other instructions.
+static uint8_t combined(const Fn *fn, const Ins *i, Ref *of) {
+  OpClass c = op_class((Op)i->op);
+  bool either = (c == CLASS_SUM && i->op != OP_SUB) || c == CLASS_PRODUCT ||
+                c == CLASS_EXTREME || c == CLASS_LOGIC;
+  for (int k = 0; k < 2 && either; k++) {
+    const Ins *s = ir_get(fn, i->a[k]);
+    *of = i->a[1 - k];
+    if (is_shuffle(s) && s->a[0] == *of) return butterfly(fn, s);
+  }
+  return 0;
+}
+
+static uint8_t of_ask(const Sums *g, const Ins *i) {
+  IntrinId id = intrin_id(i->imm);
+  uint8_t all = ALL;
+  for (int k = 0; k < 3; k++)
+    if (i->a[k]) all &= g->same[i->a[k]];
+  if (is_redux(i)) return all | SAME_LANES;
+  if (is_shuffle(i)) {
+    if (butterfly(g->fn, i)) return all;
+    bool one = intrin_shuffle(id) == SH_IDX && !intrin_segment(i->imm >> 16) &&
+               (g->same[i->a[1]] & SAME_LANES) == SAME_LANES;
+    return one ? all | SAME_LANES : all & (uint8_t)~SAME_LANES;
+  }
+  bool vote = id >= IN_VOTEANY && id <= IN_VOTEBALLOT;
+  if (vote) return all | SAME_LANES;
+  return id == IN_ELECT ? all & (uint8_t)~SAME_LANES : 0;
+}
+
+// Returns what is the same in the elements of memory that an operand reads, and
+// adds to *of what they are made of.
+static uint8_t of_memory(const Sums *g, const Operand *o, uint8_t *of) {
+  const Fn *fn = g->fn;
+  if (o->barrier) return ALL;
+  const Mem *m = ir_memof(fn, o->ref);
+  uint8_t at = o->kind == OPERAND_MEM && o->off ? g->same[o->off] : ALL;
+  *of |= g->of[o->ref];
+  if (m->space == SP_RMEM) return at & g->same[o->ref];
+  if (m->space == SP_SMEM)
+    return at & (g->same[o->ref] | THREADS);
+  *of |= DATA;
+  bool constant = (m->space == SP_GMEM || m->space == SP_TMAP) &&
+                  m->arg != NO_ARG && !fn->arg.p[m->arg].written &&
+                  !ir_arg_shared(fn, (size_t)m->arg);
+  return constant ? at : 0;
+}
+
+static uint8_t of_operand(const Sums *g, const Operand *o, uint8_t *of) {
+  OperandKind k = (OperandKind)o->kind;
+  bool memory = k == OPERAND_MEM || k == OPERAND_RUN || k == OPERAND_OBJECT ||
+                k == OPERAND_MAP;
+  if (!memory) {
+    if (k == OPERAND_VAR && !o->read) return ALL;
+    *of |= g->of[o->ref];
+    return g->same[o->ref];
+  }
+  if (k == OPERAND_MEM && !o->read)
+    // the element that is written
+    return o->off && !o->barrier ? g->same[o->off] : ALL;
+  return o->read || k == OPERAND_OBJECT ? of_memory(g, o, of) : ALL;
+}
+
+// Reports whether the results of an operation may differ in any way.
+static bool is_unknown(Op op) {
+  bool place = operand_has(op, ROLE_OBJECT) || operand_has(op, ROLE_TMAP) ||
+               operand_has(op, ROLE_ADDRESS);
+  bool wgmma = op_class(op) == CLASS_MMA && op_effect(op) & EF_LATER;
+  return place || wgmma || op == OP_MAPWORD || op == OP_ATOMIC ||
+         op_effect(op) & EF_VISIBLE;
+}
+
+static uint8_t of_result(const Sums *g, Ref r, uint8_t *of) {
+  const Fn *fn = g->fn;
+  const Ins *i = ir_get(fn, r);
+  int64_t mask;
+  int shift;
+  Ref half;
+  Operand o;
+  uint8_t same = ALL;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if (o.ref) same &= of_operand(g, &o, of);
+  if (i->op == OP_SREG) return of_special(fn, (SReg)i->imm);
+  if (is_unknown((Op)i->op)) return 0;
+  if (i->op == OP_MMA || i->op == OP_MATRIX || is_shuffle(i) || is_redux(i))
+    *of |= REDUCED;
+  if (i->op == OP_MMA || i->op == OP_MATRIX) return same & SAME_BLOCKS;
+  if (i->op == OP_ASK) return of_ask(g, i);
+  if (i->op == OP_INTRIN && intrin_row(intrin_id(i->imm))->class == INTRIN_L)
+    return 0;
+  if (fn->block[0] % WARP == 0 && is_thread_bits(fn, r, &mask, &shift, NEAR))
+    same |= (uint8_t)(~mask & SAME_LANES) |
+            (mask & -WARP ? 0 : SAME_WARPS);
+  return same | combined(fn, i, &half);
+}
+
+// ---- the pass ----
+
+static void narrow(Sums *g, Ref r, uint8_t same, uint8_t of) {
+  uint8_t now = g->same[r] & same, made = g->of[r] | of;
+  g->changed |= now != g->same[r] || made != g->of[r];
+  g->same[r] = now;
+  g->of[r] = made;
+}
+
+// Passes what is the same to the targets of an instruction. `control` is that
+// of the conditions around it.
+static void pass_on(Sums *g, Ref r, uint8_t control) {
+  const Ins *i = ir_get(g->fn, r);
+  uint8_t of = 0, same = of_result(g, r, &of);
+  if (!ir_is_mem(g->fn, r) && i->op != OP_VAR) narrow(g, r, same, of);
+  if (i->op == OP_VAR) narrow(g, r, g->same[i->a[0]], g->of[i->a[0]]);
+  Operand o;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
+    bool target = o.kind == OPERAND_VAR || o.kind == OPERAND_RUN ||
+                  (o.kind == OPERAND_MEM && !o.barrier);
+    if (!target || !o.ref || !o.written) continue;
+    uint8_t to = same & control;
+    if (ir_get(g->fn, o.ref)->op == OP_SMEM) to |= THREADS;
+    narrow(g, o.ref, to, of);
+    if (ir_get(g->fn, o.ref)->op == OP_DSMEM)
+      narrow(g, ir_get(g->fn, o.ref)->a[0], THREADS, of);
+  }
+}
+
+// Calls each(ud, r, control) for each instruction. `control` is what is the
+// same in the conditions around it and before it.
+static void walk(Sums *g, void (*each)(void *ud, Ref r, uint8_t control),
+                 void *ud) {
+  const Fn *fn = g->fn;
+  uint8_t control[DEPTH + 1] = {ALL}, exits = ALL;
+  Ref open[DEPTH];
+  int depth = 0, deep = 0;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_NOP) continue;
+    each(ud, r, control[depth] & exits);
+    if (op_opens((Op)i->op)) {
+      if (depth == DEPTH || deep) { deep++; continue; }
+      open[depth] = r;
+      control[depth + 1] = control[depth] & g->same[r];
+      depth++;
+    } else if (i->op == OP_END) {
+      if (deep) deep--;
+      else if (depth) depth--;
+    } else if (i->op == OP_EXITIF) {
+      exits &= g->same[i->a[0]];
+    } else if (i->op == OP_BREAKIF && !deep && i->imm > 0 && i->imm <= depth) {
+      narrow(g, open[depth - i->imm], g->same[i->a[0]] & control[depth], 0);
+    }
+  }
+}
+
+static void pass_each(void *ud, Ref r, uint8_t control) {
+  pass_on(ud, r, control);
+}
+
+// ---- what is reported ----
+
+typedef struct Look {
+  Sums *g;
+  void (*found)(void *ud, const RepeatedSum *s);
+  void *ud;
+} Look;
+
+// Returns the parts of `same` of which there are several.
+static uint8_t several(const Fn *fn, uint8_t same) {
+  int32_t n = fn->block[0] * fn->block[1] * fn->block[2];
+  return n > WARP ? same : same & (uint8_t)~SAME_WARPS;
+}
+
+// Returns what is the same in the value that an atomic addition adds, in its
+// address, and in the conditions around it.
+static uint8_t of_atomic(const Sums *g, Ref r, uint8_t control) {
+  const Ins *i = ir_get(g->fn, r);
+  uint8_t of = 0, same = control;
+  Operand o;
+  if (i->op != OP_ATOMIC || i->imm != AT_ADD || g->used[r]) return 0;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
+    if (!o.ref) continue;
+    if (o.kind == OPERAND_MEM && o.off) same &= g->same[o.off];
+    else if (o.kind != OPERAND_MEM) same &= of_operand(g, &o, &of);
+  }
+  return of & DATA ? same : 0;
+}
+
+// Returns SAME_BLOCKS if a store writes the same sum of several lanes in each
+// block, to an element of its own.
+static uint8_t of_store(const Sums *g, Ref r, uint8_t control) {
+  const Ins *i = ir_get(g->fn, r);
+  if (i->op != OP_ST || ir_get(g->fn, i->a[0])->op != OP_GMEM) return 0;
+  uint8_t value = g->same[i->a[2]], at = g->same[i->a[1]], of = g->of[i->a[2]];
+  bool one = (control & THREADS) != THREADS || (at & THREADS) == THREADS;
+  bool own = !(at & SAME_BLOCKS) && control & SAME_BLOCKS;
+  return one && own && of == (DATA | REDUCED) ? value & SAME_BLOCKS : 0;
+}
+
+static void look_each(void *ud, Ref r, uint8_t control) {
+  const Look *l = ud;
+  const Sums *g = l->g;
+  const Ins *i = ir_get(g->fn, r);
+  Ref of;
+  uint8_t same = of_atomic(g, r, control) | of_store(g, r, control);
+  uint8_t d = i->op == OP_ADD ? combined(g->fn, i, &of) : 0;
+  if (d && g->of[of] & DATA) same = g->same[of] & d;
+  if (i->op == OP_ASK && intrin_id(i->imm) == IN_REDADD && g->of[r] & DATA)
+    same = g->same[i->a[0]] & SAME_LANES;
+  same = several(g->fn, same);
+  if (same) l->found(l->ud, &(RepeatedSum){.at = r, .same = same});
+}
+
+void repeated_sums(Ctx *cx, const Fn *fn,
+                   void (*found)(void *ud, const RepeatedSum *s), void *ud) {
+  bool any = false;
+  for (Ref r = 1; r < fn->ins.n && !any; r++) {
+    const Ins *i = ir_get(fn, r);
+    any = is_shuffle(i) || is_redux(i) || i->op == OP_ATOMIC;
+  }
+  int32_t threads = fn->block[0] * fn->block[1] * fn->block[2];
+  if (!any || threads % WARP || !threads || ir_has_addresses(fn)) return;
+  Sums g = {.fn = fn};
+  g.same = arena_zero(cx, &cx->scratch, fn->ins.n);
+  g.of = arena_zero(cx, &cx->scratch, fn->ins.n);
+  g.used = arena_zero(cx, &cx->scratch, fn->ins.n);
+  for (Ref r = 0; r < fn->ins.n; r++) g.same[r] = ALL;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Operand o;
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_NOP) continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      g.used[o.ref] = true;
+      if (o.kind == OPERAND_MEM) g.used[o.off] = true;
+    }
+  }
+  do {
+    g.changed = false;
+    walk(&g, pass_each, &g);
+  } while (g.changed);
+  walk(&g, look_each, &(Look){.g = &g, .found = found, .ud = ud});
+}
+// SPDX-License-Identifier: MIT

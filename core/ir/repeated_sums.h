@@ -1,0 +1,24 @@
+// Finds sums to which several lanes, warps or blocks add the same value
+// (repeated_sums.c).
+#ifndef CUTE_REPEATED_SUMS_H
+#define CUTE_REPEATED_SUMS_H
+
+#include "ir/ir.h"
+
+// What a value is the same for. Bit k of LANES: for the two lanes of each pair
+// whose indices differ in bit k alone.
+enum { SAME_LANES = 31, SAME_WARPS = 32, SAME_BLOCKS = 64 };
+
+// at: an atomic addition whose result is unused, the sum of a value and its
+// shuffle, or the store of a sum. same: a mask of SAME_*.
+typedef struct RepeatedSum {
+  Ref at;
+  uint8_t same;
+} RepeatedSum;
+
+// Calls `found` for each such sum.
+void repeated_sums(Ctx *cx, const Fn *fn,
+                   void (*found)(void *ud, const RepeatedSum *s), void *ud);
+
+#endif
+// SPDX-License-Identifier: MIT

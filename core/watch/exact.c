@@ -1,0 +1,149 @@
+// Results that their type cannot hold: an index, such as that of a maximum,
+// that is rounded because it is converted to a float of 16 or 8 bits; sums and
+// products of i8 or i16 that wrap around; and sums of a loop in 16 bits that
+// are so large that the next addends do not change them.
+//
+// An index is computed from the indices of threads, blocks and loops. Loaded
+// data may decide which index is chosen, but no number is computed from data.
+#include "watch/exact.h"
+
+#include <math.h>
+
+#include "ir/intrin.h"
+#include "ir/operands.h"
+#include "ir/rows.h"
+#include "sim/regs.h"
+
+// A search through the values from which a value is computed.
+typedef struct Search {
+  const Fn *fn;
+  uint8_t *met;
+  bool index, data;
+} Search;
+
+static void look(Search *s, Ref r);
+
+// Looks at all values that are written to a variable or an object.
+static void look_at_writers(Search *s, Ref target) {
+  const Fn *fn = s->fn;
+  Operand o, v;
+  for (Ref r = 1; r < fn->ins.n && !s->data; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_NOP) continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      if (o.ref != target || !o.written || o.barrier) continue;
+      bool plain = i->op == OP_ST || op_rows[i->op].rule == RULE_SET;
+      s->data |= !plain;
+      for (Operands u = operands_of(fn, i); plain && operands_next(&u, &v);)
+        if (v.kind == OPERAND_VALUE) look(s, v.ref);
+    }
+  }
+}
+
+static void look(Search *s, Ref r) {
+  const Fn *fn = s->fn;
+  if (!r || s->met[r] || s->data) return;
+  s->met[r] = 1;
+  const Ins *i = ir_get(fn, r);
+  Op op = (Op)i->op;
+  if (op == OP_CONST || op == OP_ARG) return;
+  if (op == OP_SREG || op == OP_FOR) {
+    s->index = true;
+  } else if (op == OP_RMEM || op == OP_SMEM) {
+    look_at_writers(s, r);
+  } else if (op == OP_VAR) {
+    look(s, i->a[0]);
+    look_at_writers(s, r);
+  } else if (op == OP_VGET || op == OP_LD) {
+    look(s, i->a[0]);
+  } else if (op == OP_SEL) {
+    look(s, i->a[1]);
+    look(s, i->a[2]);
+  } else if (op == OP_ASK) {
+    s->data |= !intrin_is_shuffle(intrin_id(i->imm));
+    look(s, i->a[0]);
+  } else if (op_pure(op) && op != OP_INTRIN && op != OP_MATH &&
+             dtype_is_int((DType)i->type)) {
+    for (int k = 0; k < 3; k++) look(s, i->a[k]);
+  } else {
+    s->data = true;
+  }
+}
+
+static bool is_index(Ctx *cx, const Fn *fn, Ref r) {
+  Search s = {.fn = fn, .met = arena_zero(cx, &cx->scratch, fn->ins.n)};
+  look(&s, r);
+  return s.index && !s.data;
+}
+
+// Reports whether addition r of 16-bit floats adds to a variable.
+static bool is_sum(const Fn *fn, Ref r) {
+  const Ins *i = ir_get(fn, r), *old = ir_get(fn, i->a[0]);
+  if (old->op != OP_VGET) return false;
+  for (Ref s = r + 1; s < fn->ins.n; s++) {
+    const Ins *set = ir_get(fn, s);
+    if (set->op == OP_VSET && set->a[0] == old->a[0] && set->a[1] == r)
+      return true;
+  }
+  return false;
+}
+
+SimWatch exact_rule(Ctx *cx, const Fn *fn, const SimIns *d) {
+  Op op = (Op)d->op;
+  DType t = (DType)d->type, to = (DType)d->to;
+  bool narrow = op_class(op) == CLASS_SUM || op_class(op) == CLASS_PRODUCT;
+  if (narrow && (t == DT_I8 || t == DT_I16)) return WATCH_NARROW;
+  if (op == OP_ADD && (t == DT_F16 || t == DT_BF16))
+    return !is_sum(fn, d->ref) ? WATCH_NONE
+         : t == DT_F16 ? WATCH_SUMF16 : WATCH_SUMBF16;
+  bool rounds = op == OP_CVT && dtype_is_float(to) && dtype_bits(to) <= 16 &&
+                dtype_is_int(t) && dtype_bits(t) >= 16;
+  return rounds && is_index(cx, fn, ir_get(fn, d->ref)->a[0]) ? WATCH_INDEX
+                                                              : WATCH_NONE;
+}
+
+// ---- recording ----
+
+static void note_lane(SimWarp *w, const SimIns *i, int l) {
+  DType t = (DType)i->type;
+  uint64_t d = lane_bits(w, i->d, i->wide, l);
+  uint64_t a = lane_bits(w, i->a, sim_wide(t), l);
+  double v[2] = {exact_is_sum(i) ? dtype_to_double(t, a)
+                                       : (double)dtype_int(t, a), 0};
+  double exact = v[0], result;
+  if (exact_is_sum(i)) {
+    v[1] = dtype_to_double(t, lane_bits(w, i->b, sim_wide(t), l));
+    result = dtype_to_double(t, d);
+    // the result is recorded if it is the old sum
+    exact = result == v[0] && v[1] != 0 ? v[0] + v[1] : result;
+  } else if (i->watch == WATCH_NARROW) {
+    v[1] = (double)dtype_int(t, lane_bits(w, i->b, sim_wide(t), l));
+    exact = i->op == OP_ADD ? v[0] + v[1]
+          : i->op == OP_SUB ? v[0] - v[1] : v[0] * v[1];
+    result = (double)dtype_int(t, d);
+  } else {
+    result = dtype_to_double((DType)i->to, d);
+  }
+  if (result == exact || isnan(result)) return;
+  SimOrigin *o = finite_origin(w, &w->cluster->out->inexact, i, l, false);
+  if (!o) return;
+  o->n = i->watch == WATCH_INDEX ? 1 : 2;
+  o->v[0] = v[0];
+  o->v[1] = v[1];
+  o->result = result;
+}
+
+const SimOrigin *exact_first(const SimOrigins *all) {
+  enum { FEW = 32 };  // additions that may leave a sum as it is
+  for (int k = 0; k < all->n; k++) {
+    const SimOrigin *o = &all->at[k];
+    if (!exact_is_sum(o->i) || o->count > FEW) return o;
+  }
+  return NULL;
+}
+
+void exact_note(SimWarp *w, const SimIns *i) {
+  uint32_t left = i->uniform ? w->active != 0 : w->active;
+  for (; left; left &= left - 1) note_lane(w, i, __builtin_ctz(left));
+}
+// SPDX-License-Identifier: MIT

@@ -197,7 +197,14 @@ function Capture:clone()
     end
   end
   return to[self.functions[1]], function(list)
-    for n, f in ipairs(set) do f(list and list[n]) end
+    for n, f in ipairs(set) do
+      local v = list and list[n]
+      -- A function may read a part of what it captures.
+      if core.typename(v) == "tensor" and core.tracing() then
+        core.partial_ok(v)
+      end
+      f(v)
+    end
   end
 end
 

@@ -366,9 +366,11 @@ static void find_needs(Ctx *cx, Lanes *g) {
 
 void lost_lanes(Ctx *cx, const Fn *fn,
                 void (*found)(void *ud, const LostLanes *l), void *ud) {
-  bool any = false;
-  for (Ref r = 1; r < fn->ins.n && !any; r++)
-    any = is_shuffle(ir_get(fn, r)) || ir_get(fn, r)->op == OP_VSET;
+  bool any = false, shuffles = false;
+  for (Ref r = 1; r < fn->ins.n && !shuffles; r++) {
+    shuffles = is_shuffle(ir_get(fn, r));
+    any |= shuffles || ir_get(fn, r)->op == OP_VSET;
+  }
   if (!any || fn->block[0] < WARP) return;
   Lanes g = {.fn = fn};
   find_needs(cx, &g);
@@ -388,7 +390,9 @@ void lost_lanes(Ctx *cx, const Fn *fn,
     any |= l.at != 0;
   }
   int32_t threads = fn->block[0] * fn->block[1] * fn->block[2];
-  if (any || threads <= WARP || threads % WARP || threads > WARP * WARP) return;
+  if (any || !shuffles || threads <= WARP || threads % WARP ||
+      threads > WARP * WARP)
+    return;
   g = (Lanes){.fn = fn, .warps = true};
   find_needs(cx, &g);
   for (Ref r = 1; r < fn->ins.n; r++) {

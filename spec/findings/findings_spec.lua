@@ -4,9 +4,11 @@ local dkjson = require "dkjson"
 local changes = require "cutelua.findings.changes"
 local codes = require "cutelua.findings.codes"
 local faults = require "spec.faults"
+local likely = require "cutelua.findings.likely"
 local pipelines = require "cutelua.findings.pipelines"
 local planted = require "spec.findings.planted"
 local schema = require "spec.findings.schema"
+local source = require "cute.lang.source"
 local support = require "spec.support"
 
 local FORM = dkjson.decode(support.read "docs/findings.schema.json")
@@ -154,6 +156,27 @@ describe("edits of findings", function()
       assert.truthy(select(2, planted.try(f)))
     end)
   end
+end)
+
+describe("likely edits", function()
+  it("are not searched for in texts of many or long lines", function()
+    local r = {kind = "deadlock", message = "m", file = "@big", line = 1}
+    local function edits(text)
+      source.add("@big", text)
+      local began = os.clock()
+      local list = likely.edits(r, {["@big"] = {[1] = true}}, {})
+      assert.is_true(os.clock() - began < 1)
+      return list
+    end
+    local line = "for k in cute.range(n + 1) do end"
+    assert.equal(1, #edits(line))
+    assert.equal(0, #edits(line .. (" "):rep(1000)))
+    assert.equal(0, #edits((line .. "\n"):rep(10000)))
+    local rounds = "local p, s\n"
+      .. ("for k in cute.range(n) do\n  p:consumer_release(s)\nend\n"):rep(1000)
+    assert.equal(0, #edits(rounds))
+    source.add("@big", nil)
+  end)
 end)
 
 describe("rounds of pipelines", function()

@@ -10,6 +10,9 @@ local likely = {}
 
 -- The largest number of such edits of a finding.
 local MOST = 3
+-- The most lines of a chunk, the longest line, and the most operations that
+-- rounds of pipelines may lack; texts with more are not searched.
+local LINES, COLUMNS, OPERATIONS = 5000, 500, 60
 -- The number of lines by which an unlikely edit counts as farther away.
 local UNLIKELY = 100
 
@@ -168,7 +171,9 @@ end
 
 -- Adds the edits that complete rounds of pipelines in a chunk.
 local function add_rounds(add, chunk, lines)
-  for _, o in ipairs(pipelines.lacks(lines)) do
+  local list = pipelines.lacks(lines)
+  for i = 1, #list <= OPERATIONS and #list or 0 do
+    local o = list[i]
     local first = o.line + (o.behind and 1 or 0)
     local inner = lines[first] or "end"
     local text = changes.indent(inner:find "^%s*end%f[^%w_]" and lines[o.line]
@@ -217,6 +222,30 @@ local function alternately(a, b)
   return out
 end
 
+-- Returns the chunks that are files of the user, sorted.
+local function own_chunks(executed)
+  local list = {}
+  for chunk in pairs(executed) do
+    if chunk:find "^@" then list[#list + 1] = chunk end
+  end
+  table.sort(list)
+  return list
+end
+
+-- Adds the edits of a chunk's lines. `executed` are those that the kernel
+-- executes.
+local function search(add, chunk, lines, executed, r)
+  for n, line in ipairs(lines) do
+    line = #line <= COLUMNS and line:gsub("%-%-.*$", "") or ""
+    for _, f in ipairs(ANY[r.kind] or {}) do
+      f(add, chunk, n, line, lines, r)
+    end
+    for _, f in ipairs(executed[n] and EXECUTED[r.kind] or {}) do
+      f(add, chunk, n, line, lines)
+    end
+  end
+end
+
 --- Returns the edits of a search and those that are likely, alternately. The
 -- field `unchecked` of the latter is true.
 ---@param r table an element of report.reports, or {kind =, file =, line =}
@@ -232,18 +261,12 @@ function likely.edits(r, executed, known)
       add(r.file, r.line, "let one thread execute the line", by_one_thread(r))
     end
   end
-  for chunk, set in pairs(executed) do
-    local lines = chunk:find "^@" and changes.lines(chunk) or {}
-    for n, line in ipairs(lines) do
-      line = line:gsub("%-%-.*$", "")
-      for _, f in ipairs(ANY[r.kind] or {}) do
-        f(add, chunk, n, line, lines, r)
-      end
-      for _, f in ipairs(set[n] and EXECUTED[r.kind] or {}) do
-        f(add, chunk, n, line, lines)
-      end
+  for _, chunk in ipairs(own_chunks(executed)) do
+    local lines = changes.lines(chunk)
+    if #lines <= LINES then
+      search(add, chunk, lines, executed[chunk], r)
+      if ROUNDS[r.kind] then add_rounds(add, chunk, lines) end
     end
-    if ROUNDS[r.kind] then add_rounds(add, chunk, lines) end
   end
   table.sort(list, function(a, b)
     if a.far ~= b.far then return a.far < b.far end

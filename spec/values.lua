@@ -95,8 +95,8 @@ function support.words64()
 end
 
 --- Runs f(values..., extra) -> {results} in one thread per element. Inputs are
--- lists of type `from`, results lists of type `to`.
-function support.map(inputs, f, from, to, extra)
+-- lists of type `from`, results lists of type `to`. device: "sim" when absent.
+function support.map(inputs, f, from, to, extra, device)
   local n = #inputs[1]
   local blocks = (n + 31) // 32
   local tensors, columns = {}, nil
@@ -119,7 +119,7 @@ function support.map(inputs, f, from, to, extra)
     for j, v in ipairs(r) do o[{i, j - 1}] = v end
   end)
   kernel(table.unpack(tensors)):launch {grid = blocks, block = 32,
-                                        device = "sim"}
+                                        device = device or "sim"}
   local got = {}
   for j = 1, columns do
     got[j] = {}

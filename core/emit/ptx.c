@@ -50,6 +50,8 @@ static const char *call_name(Emit *e, IntrinId id, int64_t imm) {
   if (strstr(r->text, "$i"))
     s = arena_printf(e->cx, &e->cx->scratch, "%s_%02" PRIx64, s,
                      (uint64_t)imm);
+  if (strstr(r->text, "$m"))
+    s = arena_printf(e->cx, &e->cx->scratch, "%s%s", s, intrin_modifiers(imm));
   for (char *p = s; *p; p++)
     if (!isalnum((unsigned char)*p)) *p = '_';
   return s;
@@ -125,6 +127,10 @@ void ptx_reserve(Emit *e) {
 // Returns the PTX instruction and its operands in quotes.
 static const char *ptx_of(Emit *e, IntrinId id, int64_t imm) {
   const char *t = intrin_row(id)->text, *s = "", *i = strstr(t, "$i");
+  const char *m = strstr(t, "$m");
+  if (m)
+    return PTX(e, "\"%.*s%s%s\"", (int)(m - t), t, intrin_modifiers(imm),
+               m + 2);
   if (i) return PTX(e, "\"%.*s%" PRId64 "%s\"", (int)(i - t), t, imm, i + 2);
   if (!is_plain(t)) return PTX(e, "\"%s\"", t);
   for (int k = 1; k <= intrin_arity(id); k++) s = PTX(e, "%s, %%%d", s, k);

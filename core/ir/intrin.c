@@ -200,6 +200,23 @@ static uint64_t halves(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
          eval_scalar(op, t, a >> n & m, b >> n & m, c >> n & m) << n;
 }
 
+const char *intrin_modifiers(int64_t imm) {
+  static const char *const names[] = {".rn", ".rz", ".rm", ".rp", ".rn.ftz",
+                                      ".rz.ftz", ".rm.ftz", ".rp.ftz"};
+  return names[imm & 7];
+}
+
+// Applies an operation to both f32 of 64-bit operands.
+static uint64_t floats2(SoftOp op, int64_t imm, uint64_t a, uint64_t b,
+                        uint64_t c) {
+  Soft s = {.op = (uint8_t)op, .type = DT_F32, .from = DT_F32,
+            .mode = (uint8_t)(imm & 3), .flags = imm & INTRIN_FTZ ? SOFT_FTZ
+                                                                  : 0};
+  uint64_t m = 0xffffffffu;
+  return soft_eval(s, (uint64_t[3]){a & m, b & m, c & m}) |
+         soft_eval(s, (uint64_t[3]){a >> 32, b >> 32, c >> 32}) << 32;
+}
+
 // Rounds two f32 to type t and packs them into one word.
 static uint64_t rounded2(DType t, uint64_t lo, uint64_t hi) {
   return dtype_from_float(t, bits_float((uint32_t)lo)) |
@@ -297,10 +314,10 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_MINF162: return halves(OP_MIN, DT_F16, a, b, c);
     case IN_MAXF162: return halves(OP_MAX, DT_F16, a, b, c);
     case IN_FMAF162: return halves(OP_FMA, DT_F16, a, b, c);
-    case IN_ADDF322: return halves(OP_ADD, DT_F32, a, b, c);
-    case IN_SUBF322: return halves(OP_SUB, DT_F32, a, b, c);
-    case IN_MULF322: return halves(OP_MUL, DT_F32, a, b, c);
-    case IN_FMAF322: return halves(OP_FMA, DT_F32, a, b, c);
+    case IN_ADDF322: return floats2(SOFT_ADD, imm, a, b, c);
+    case IN_SUBF322: return floats2(SOFT_SUB, imm, a, b, c);
+    case IN_MULF322: return floats2(SOFT_MUL, imm, a, b, c);
+    case IN_FMAF322: return floats2(SOFT_FMA, imm, a, b, c);
     case IN_PACKBF2: return rounded2(DT_BF16, a, b);
     case IN_PACKF162: return rounded2(DT_F16, a, b);
     case IN_PACKE4M3: return rounded2(DT_E4M3, a, b);

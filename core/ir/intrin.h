@@ -20,7 +20,8 @@
 // text: a C expression with $0 $1 $2 for the operands; or one PTX instruction
 //   (or a block in braces) with %0 for the result and %1 .. for the operands;
 //   or only the instruction's mnemonic if the operands follow in order.
-//   $i is the immediate, the upper bits of Ins.imm.
+//   $i is the immediate, the upper bits of Ins.imm; $m: the modifiers such as
+//   .rz.ftz for which the immediate stands (intrin_modifiers).
 #ifndef CUTE_INTRIN_H
 #define CUTE_INTRIN_H
 
@@ -125,11 +126,15 @@
      their PTX is at hand, so they have no text */ \
   IN(SOFT, "ptx", "u:uuu", P, ROW, 0, "") \
   IN(SOFT64, "ptx64", "U:UUU", P, ROW, 0, "") \
-  /* two f32 in 64 bits */ \
-  IN(ADDF322, "add.f32x2", "=:UU", P, EXACT, 100, "add.rn.f32x2") \
-  IN(SUBF322, "sub.f32x2", "=:UU", P, EXACT, 100, "sub.rn.f32x2") \
-  IN(MULF322, "mul.f32x2", "=:UU", P, EXACT, 100, "mul.rn.f32x2") \
-  IN(FMAF322, "fma.f32x2", "=:UUU", P, EXACT, 100, "fma.rn.f32x2") \
+  /* two f32 in 64 bits; the immediate: SoftRound, + INTRIN_FTZ */ \
+  IN(ADDF322, "add.f32x2", "=:UU", P, EXACT, 100, \
+     "add$m.f32x2 %0, %1, %2;") \
+  IN(SUBF322, "sub.f32x2", "=:UU", P, EXACT, 100, \
+     "sub$m.f32x2 %0, %1, %2;") \
+  IN(MULF322, "mul.f32x2", "=:UU", P, EXACT, 100, \
+     "mul$m.f32x2 %0, %1, %2;") \
+  IN(FMAF322, "fma.f32x2", "=:UUU", P, EXACT, 100, \
+     "fma$m.f32x2 %0, %1, %2, %3;") \
   /* approximate functions; those of f32 without .ftz are OP_MATH */ \
   IN(EX2FTZ, "ex2.approx.ftz.f32", "f:f", P, UNIT, 0, "ex2.approx.ftz.f32") \
   IN(LG2FTZ, "lg2.approx.ftz.f32", "f:f", P, UNIT, 0, "lg2.approx.ftz.f32") \
@@ -256,6 +261,12 @@ static inline IntrinId intrin_id(int64_t packed) {
   return (IntrinId)(packed & 0xffff);
 }
 static inline int64_t intrin_imm(int64_t packed) { return packed >> 16; }
+
+// Immediates of operations on two f32: a SoftRound (base/soft.h), plus
+// INTRIN_FTZ if subnormal operands and results become zeros.
+enum { INTRIN_FTZ = 4 };
+// Returns the modifiers in PTX, such as ".rz.ftz".
+const char *intrin_modifiers(int64_t imm);
 
 // Appends the intrinsic, or evaluates it if it is pure and its operands are
 // constant. The operands must have the row's types.

@@ -24,7 +24,8 @@ int64_t target_smem(int sm) {
 }
 
 static const Need features[] = {
-#define FT(id, name, least, most, specific) {name, least, most, specific},
+#define FT(id, name, least, most, specific, instead) \
+  {name, least, most, specific, instead},
   FEATURES(FT)
 #undef FT
 };
@@ -48,16 +49,18 @@ Feature target_find(const char *name) {
 Need target_need(const Fn *fn, const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);
-    return (Need){r->name, r->sm_min, r->sm_max, r->arch_specific};
+    return (Need){r->name, r->sm_min, r->sm_max, r->arch_specific, NULL};
   } else if (i->op == OP_MATRIX) {
     const AtomCopy *r = atom_copy((int)i->imm);
-    return (Need){r->name, r->sm_min, 0, false};
+    return (Need){r->name, r->sm_min, 0, false, NULL};
   } else if (i->op == OP_INTRIN || i->op == OP_ASK) {
     const Intrin *r = intrin_row(intrin_id(i->imm));
-    return (Need){r->name, r->sm, 0, false};
+    return (Need){r->name, r->sm, 0, false,
+                  strstr(r->name, "x2") ? "an operation for each element"
+                                        : NULL};
   } else if (i->op == OP_FENCE) {
     const FenceRow *r = fence_row((FenceKind)i->imm);
-    return (Need){r->sm ? "this fence" : NULL, r->sm, 0, false};
+    return (Need){r->sm ? "this fence" : NULL, r->sm, 0, false, NULL};
   }
   if (i->op == OP_COPY && i->imm > 128) return features[FT_COPY256];
   if (i->op == OP_ATOMIC && i->imm == AT_ADD && i->type == DT_BF16)
@@ -73,7 +76,7 @@ Need target_need(const Fn *fn, const Ins *i) {
   if (i->op == OP_SREG && i->imm >= SR_CLUSTERID_X)
     return features[FT_CLUSTER];
   unsigned need = op_rows[i->op].need;
-  return need < FT_COUNT ? features[need] : (Need){NULL, 0, 0, false};
+  return need < FT_COUNT ? features[need] : (Need){NULL, 0, 0, false, NULL};
 }
 
 bool target_atomic(AtomicKind k, DType t) {
@@ -113,8 +116,9 @@ void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
     uint32_t line = fn->src.p[i->src].line;
     if (!meets(sm, &n))
       ctx_fail(cx, ERR_ARCH, "%s (line %u) needs sm_%d or %s, the target is "
-               "sm_%d", n.name, line, n.least, n.most ? "its own family"
-               : "newer", sm);
+               "sm_%d%s%s", n.name, line, n.least, n.most ? "its own family"
+               : "newer", sm, n.instead ? "\n  for that target, write " : "",
+               n.instead ? n.instead : "");
     if (n.specific && plain)
       ctx_fail(cx, ERR_ARCH, "%s (line %u) is a feature of one %s: it needs "
                "%s, the target is %s", n.name, line,

@@ -23,28 +23,30 @@ const Target *target_row(int i);
 // returns the maximum of all targets.
 int64_t target_smem(int sm);
 
-// FT(ID, "name", first sm, last sm or 0, chip- or family-specific): features
-// other than atoms, intrinsics and fences, whose tables state the targets that
-// support them.
+// FT(ID, "name", first sm, last sm or 0, chip- or family-specific, "what to
+// write for targets without it" or NULL): features other than atoms, intrinsics
+// and fences, whose tables state the targets that support them.
 #define FEATURES(FT) \
-  FT(LDMATRIX, "ldmatrix", 75, 0, false) \
-  FT(CPASYNC, "cp.async", 80, 0, false) \
-  FT(PREFETCH, "level_prefetch_size", 80, 0, false) \
-  FT(ATOMIC_BF16, "an atomic sum of bf16", 90, 0, false) \
-  FT(MBARRIER, "an mbarrier", 80, 0, false) \
-  FT(MBARTRY, "mbarrier.try_wait", 90, 0, false) \
-  FT(MBARTX, "a count of bytes at an mbarrier", 90, 0, false) \
-  FT(MBARFAR, "an mbarrier of another block", 90, 0, false) \
-  FT(MBARLIMIT, "a time limit at an mbarrier", 90, 0, false) \
-  FT(TMA, "a bulk copy", 90, 0, false) \
-  FT(TENSORMAP, "tensormap.replace", 90, 90, true) \
-  FT(CLUSTER, "a cluster of blocks", 90, 0, false) \
-  FT(SCOPE, "scope \"cluster\"", 90, 0, false) \
-  FT(DEPENDENTS, "griddepcontrol", 90, 0, false) \
-  FT(SETMAXNREG, "setmaxnreg", 90, 0, true) \
-  FT(WGMMA, "wgmma", 90, 90, true) FT(COPY256, "a 256-bit copy", 100, 0, false)
+  FT(LDMATRIX, "ldmatrix", 75, 0, false, NULL) \
+  FT(CPASYNC, "cp.async", 80, 0, false, NULL) \
+  FT(PREFETCH, "level_prefetch_size", 80, 0, false, NULL) \
+  FT(ATOMIC_BF16, "an atomic sum of bf16", 90, 0, false, \
+     "an atomic sum of f32") \
+  FT(MBARRIER, "an mbarrier", 80, 0, false, NULL) \
+  FT(MBARTRY, "mbarrier.try_wait", 90, 0, false, NULL) \
+  FT(MBARTX, "a count of bytes at an mbarrier", 90, 0, false, NULL) \
+  FT(MBARFAR, "an mbarrier of another block", 90, 0, false, NULL) \
+  FT(MBARLIMIT, "a time limit at an mbarrier", 90, 0, false, NULL) \
+  FT(TMA, "a bulk copy", 90, 0, false, "cp.async") \
+  FT(TENSORMAP, "tensormap.replace", 90, 90, true, NULL) \
+  FT(CLUSTER, "a cluster of blocks", 90, 0, false, NULL) \
+  FT(SCOPE, "scope \"cluster\"", 90, 0, false, NULL) \
+  FT(DEPENDENTS, "griddepcontrol", 90, 0, false, NULL) \
+  FT(SETMAXNREG, "setmaxnreg", 90, 0, true, NULL) \
+  FT(WGMMA, "wgmma", 90, 90, true, "mma.sync") \
+  FT(COPY256, "a 256-bit copy", 100, 0, false, "two copies of 128 bits")
 typedef enum Feature {
-#define FT(id, name, least, most, specific) FT_##id,
+#define FT(id, name, least, most, specific, instead) FT_##id,
   FEATURES(FT)
 #undef FT
   FT_COUNT,
@@ -66,6 +68,7 @@ typedef struct Need {
   // whether the instruction needs a chip- or family-specific target: sm_120a,
   // sm_120f
   bool specific;
+  const char *instead;  // what to write for other targets, or NULL
 } Need;
 Need target_need(const Fn *fn, const Ins *i);
 Need target_feature(Feature f);

@@ -149,7 +149,218 @@ describe("pairs of 16-bit floats", function()
     end
     raises("add.f32x2 (line", call.launch, call,
            {grid = 1, block = 32, device = "sim:sm_90a"})
+    raises("write an operation for each element", call.launch, call,
+           {grid = 1, block = 32, device = "sim:sm_90a"})
     kernels.compiles(call:trace {block = 32, arch = "sm_100a"}, {"sm_100a"})
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- Pairs of f32
+---------------------------------------------------------------------------
+
+local TARGETS = {"sm_100a", "sm_100f", "sm_103a", "sm_110a", "sm_120a"}
+local MODES = {"rn", "rz", "rm", "rp"}
+
+local function number(u) return (string.unpack("<f", string.pack("<I4", u))) end
+
+-- Returns the bits of s + err, rounded to f32 in this mode. err is less than
+-- half an ulp of the double s.
+local function to_f32(s, err, mode)
+  if s ~= s then return 0x7fffffff end
+  local sign = (s < 0 or 1 / s < 0) and 0x80000000 or 0
+  s, err = math.abs(s), sign ~= 0 and -err or err
+  if s == math.huge then return sign | 0x7f800000 end
+  if mode == "rm" or mode == "rp" then
+    mode = (mode == "rp") == (sign == 0) and "up" or "rz"
+  end
+  local m, e = T.frexp(s)
+  if m == 0.5 and err < 0 then e = e - 1 end
+  local q = 2.0 ^ math.max(e - 24, -149)
+  local n = s // q
+  local rest = s / q - n
+  if rest == 0 and err < 0 then n, rest = n - 1, 1 end
+  local half = rest - 0.5
+  if half == 0 then half = err end
+  local up = rest == 1 and mode ~= "rn" and mode ~= "rz"
+    or mode == "up" and (rest > 0 or err > 0)
+    or mode == "rn" and (half > 0 or half == 0 and n % 2 == 1)
+  n = up and n + 1 or n
+  local x = n * q
+  if x >= 2.0 ^ 128 then
+    return sign | (mode == "rz" and 0x7f7fffff or 0x7f800000)
+  end
+  return sign | string.unpack("<I4", string.pack("<f", x))
+end
+
+-- Returns x + y as a double and the difference of the exact sum from it.
+local function two_sum(x, y)
+  local s = x + y
+  if s ~= s or s == math.huge or s == -math.huge then return s, 0 end
+  local b = s - x
+  return s, (x - (s - b)) + (y - b)
+end
+
+-- Returns the bits of a * b + c, or of a * b without c.
+local function fused(a, b, c, mode)
+  local p = a * b
+  if not c then return to_f32(p, 0, mode) end
+  local s, err = two_sum(p, c)
+  -- an exact sum of zero is -0 if it is rounded down, or of two -0
+  if s == 0 and (p ~= 0 or 1 / p ~= 1 / c) then s = mode == "rm" and -0.0 or 0.0
+  end
+  return to_f32(s, err, mode)
+end
+
+local EXACT = {
+  add = function(a, b, _, mode) return fused(a, 1.0, b, mode) end,
+  sub = function(a, b, _, mode) return fused(a, 1.0, -b, mode) end,
+  mul = function(a, b, _, mode) return fused(a, b, nil, mode) end,
+  fma = fused,
+}
+
+local function tiny(u) return u & 0x7fffffff < 0x800000 end
+local function flushed(u) return tiny(u) and u & 0x80000000 or u end
+
+-- Returns bits of f32: edge values in all pairs, then numbers of similar size.
+local function f32_words(n, step)
+  local edges = {0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000,
+                 0x80800001, 0x3f800000, 0xbf800000, 0x3f800001, 0x4b000001,
+                 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00001}
+  local list = {}
+  for i = 1, n do
+    list[i] = i <= 256 and edges[(i - 1) // step % 16 + 1]
+      or i % 2 == 0 and T.random() & 0x80ffffff | 0x3f000000
+      or T.random() & 0xffffffff
+  end
+  return list
+end
+
+describe("pairs of f32", function()
+  for op, exact in pairs(EXACT) do
+    it("are rounded as rnd says: " .. op, function()
+      local a, b, c = f32_words(600, 1), f32_words(600, 16), f32_words(600, 5)
+      local got = T.map({a, b, c}, function(x, y, z)
+        x, y, z = x:bitcast(cute.f32), y:bitcast(cute.f32), z:bitcast(cute.f32)
+        local r = {}
+        for _, ftz in ipairs {false, true} do
+          for _, mode in ipairs(MODES) do
+            local args = {{x, z}, {y, x}}
+            if op == "fma" then args[3] = {z, y} end
+            args[#args + 1] = {rnd = mode, ftz = ftz}
+            local two = arch[op .. "_packed_f32x2"](table.unpack(args))
+            r[#r + 1], r[#r + 2] = two[1]:bitcast(cute.u32),
+              two[2]:bitcast(cute.u32)
+          end
+        end
+        return r
+      end, "u32", "u32", nil, "sim:sm_100a")
+      for column, list in ipairs(got) do
+        local mode, ftz = MODES[(column - 1) // 2 % 4 + 1], column > 8
+        local first = column % 2 == 1
+        for i, word in ipairs(list) do
+          local u = first and {a[i], b[i], c[i]} or {c[i], a[i], b[i]}
+          if ftz then for k = 1, 3 do u[k] = flushed(u[k]) end end
+          local x, y, z = number(u[1]), number(u[2]), number(u[3])
+          local want = exact(x, y, z, mode)
+          -- The smallest normal number may be a rounded subnormal.
+          local open = ftz and want & 0x7fffffff == 0x800000
+          if ftz then want = flushed(want) end
+          if want ~= word and not open then
+            error(("%s.%s%s of %a, %a, %a: %08x, not %08x"):format(op, mode,
+              ftz and ".ftz" or "", x, y, z, word, want))
+          end
+        end
+      end
+    end)
+  end
+
+  it("take 16-bit floats as first operands", function()
+    for name, f in pairs(FORMATS) do
+      local a, b, c = words(300, 1), f32_words(300, 16), f32_words(300, 5)
+      local kin = "_packed_f32x2_" .. name .. "x2_f32x2"
+      local got = T.map({a, b, c}, function(x, y, z)
+        y, z = y:bitcast(cute.f32), z:bitcast(cute.f32)
+        local halves = {(x & 0xffff):to(cute.u16):bitcast(cute[name]),
+                        (x >> 16):to(cute.u16):bitcast(cute[name])}
+        local r = {}
+        for _, two in ipairs {
+          arch["add" .. kin](x, {y, z}),
+          arch["sub" .. kin](halves, {y, z}, {rnd = "rm"}),
+          arch["fma" .. kin .. "_f32x2"](x, {y, y}, {z, z}, {rnd = "rp"})} do
+          for k = 1, 2 do r[#r + 1] = two[k]:bitcast(cute.u32) end
+        end
+        return r
+      end, "u32", "u32", nil, "sim:sm_100a")
+      for i = 1, #a do
+        local y, z = number(b[i]), number(c[i])
+        local want = {}
+        for k, x in ipairs {decode(f, a[i] & 0xffff), decode(f, a[i] >> 16)} do
+          local other = k == 1 and y or z
+          want[k] = EXACT.add(x, other, nil, "rn")
+          want[k + 2] = EXACT.sub(x, other, nil, "rm")
+          want[k + 4] = EXACT.fma(x, y, z, "rp")
+        end
+        for k = 1, 6 do assert.equal(want[k], got[k][i], kin .. i) end
+      end
+    end
+  end)
+
+end)
+
+describe("operations on pairs of f32", function()
+  it("take vectors, compile, and have powers of e and 2", function()
+    local x = cute.zeros({32}, cute.f32)
+    local o = cute.zeros({12}, cute.f32)
+    for i = 0, 31 do x[i] = i / 8 end
+    local call = cute.kernel("k", function(from, out)
+      local v = cute.make_tensor(from.iterator, {4}):load()
+      local w = arch.fma_packed_f32x2(v, v + 8, v, {rnd = "rz"})
+      for i = 0, 3 do out[i] = w[i] end
+      local e = arch.exp_packed_f32x2 {v[0], v[3]}
+      local h = arch.exp2_packed_f16x2 {v[0]:to(cute.f16), 3}
+      local b = arch.exp2_packed_bf16x2 {v[0]:to(cute.bf16), 3}
+      for i = 1, 2 do
+        out[3 + i] = e[i]
+        out[5 + i], out[7 + i] = h[i]:to(cute.f32), b[i]:to(cute.f32)
+      end
+      local word = arch.exp2_packed_f16x2(from[8]:to(cute.u32) * 0x3c003c00)
+      out[10] = (word & 0xffff):to(cute.f32)
+      local mixed = arch.fma_packed_f32x2_bf16x2_f32x2_f32x2(b, e, e,
+                                                            {ftz = true})
+      out[11] = mixed[2]
+    end)(x, o)
+    for _, target in ipairs(TARGETS) do
+      call:launch {grid = 1, block = 1, device = "sim:" .. target}
+      for i = 0, 3 do assert.equal(i / 8 * (i / 8 + 8) + i / 8, o[i]) end
+      assert.same({1, 8, 1, 8, 0x4000},
+                  {o[6], o[7], o[8], o[9], o[10]})
+      assert.is_true(o[4] == 1 and math.abs(o[5] - math.exp(3 / 8)) < 1e-6)
+      assert.is_true(math.abs(o[11] - 9 * o[5]) < 1e-6)
+    end
+    return kernels.compiles(call:trace {block = 1}, TARGETS)
+      or pending "needs NVRTC"
+  end)
+
+  it("reject other values and modes", function()
+    local function refuses(want, f)
+      raises(want, T.map, {{1}}, function(x)
+        return {f(x:bitcast(cute.f32))[1]}
+      end, "u32", "f32", nil, "sim:sm_100a")
+    end
+    refuses("no rnd 'up' (rn, rz, rm, rp, none)", function(x)
+      return arch.add_packed_f32x2({x, x}, {x, x}, {rnd = "up"})
+    end)
+    refuses("a pair {x, y} of f32, or a vector expected, got", function(x)
+      return arch.mul_packed_f32x2({x, x}, x)
+    end)
+    refuses("all of one even size, expected, got", function(x)
+      return arch.mul_packed_f32x2(cute.full(3, x, cute.f32),
+                                   cute.full(3, x, cute.f32))
+    end)
+    refuses("a pair {x, y} of bf16 or a word (u32) expected, got", function(x)
+      return arch.exp2_packed_bf16x2(x)
+    end)
   end)
 end)
 

@@ -82,8 +82,60 @@ local function split(w, t)
   return {w:to(narrow):bitcast(t), (w >> t.bits):to(narrow):bitcast(t)}
 end
 
+-- The immediates of operations on two f32 (ir/intrin.h).
+local ROUNDINGS = {none = 0, rn = 0, rz = 1, rm = 2, rp = 3}
+local FTZ = 4
+
+local function modifiers(name, opts)
+  local rnd = opts and opts.rnd or "rn"
+  sign.one_of(name, "rnd", rnd, "rn rz rm rp none")
+  return ROUNDINGS[rnd] + (opts and opts.ftz and FTZ or 0)
+end
+
+-- Applies an operation on pairs of f32 to the pairs of elements 2k and 2k + 1
+-- of vectors.
+local function each_pair(name, f, args, opts)
+  local n = 0
+  for _, v in ipairs(args) do n = is_vector(v) and #v or n end
+  for _, v in ipairs(args) do
+    if not is_vector(v) or v.dtype ~= core.f32 or #v ~= n or n % 2 == 1 then
+      bad(name, "vectors of f32, all of one even size,", v)
+    end
+  end
+  local out = core.make_rmem_tensor({n}, core.f32)
+  for i = 0, n - 1, 2 do
+    local two = {}
+    for k, v in ipairs(args) do two[k] = {v[i], v[i + 1]} end
+    two[#args + 1] = opts
+    local r = f(table.unpack(two))
+    out[i], out[i + 1] = r[1], r[2]
+  end
+  return out:load():reshape(args[1].shape)
+end
+
+-- Defines the function op_packed_f32x2 for an operation such as "add".
+local function arithmetic_f32(op, count)
+  local name = op .. "_packed_f32x2"
+  packed[name] = function(...)
+    local args, opts = {...}, select(count + 1, ...)
+    local vector = false
+    for k = 1, count do vector = vector or is_vector(args[k]) end
+    if vector then
+      return each_pair(name, packed[name], {table.unpack(args, 1, count)}, opts)
+    end
+    for k = 1, count do
+      if type(args[k]) ~= "table" then
+        bad(name, "a pair {x, y} of f32, or a vector", args[k])
+      end
+      args[k] = join(name, args[k], core.f32)
+    end
+    return split(core.intrin(op .. ".f32x2", modifiers(name, opts),
+                             table.unpack(args, 1, count)), core.f32)
+  end
+end
+
 -- Defines the function op_packed_<type>x2 for an operation such as "add" and a
--- type; for vectors it applies op to each element.
+-- type of 16 bits; for vectors it applies op to each element.
 local function arithmetic(op, count, plain, t)
   local name, row = ("%s_packed_%sx2"):format(op, t.name), op .. "." .. t.name
   packed[name] = function(...)
@@ -92,14 +144,14 @@ local function arithmetic(op, count, plain, t)
       vector = vector or is_vector(args[k])
       word = word or is_word(args[k])
     end
-    if vector and t ~= core.f32 then return plain(...) end
+    if vector then return plain(...) end
     for k = 1, count do
       local x = args[k]
       if type(x) == "table" then
         args[k] = join(name, x, t)
-      elseif t == core.f32 or not is_word(x) and math.type(x) ~= "integer" then
-        bad(name, ("a pair {x, y} of %s%s"):format(t.name, t ~= core.f32
-          and ", a word (u32), or a vector" or ""), x)
+      elseif not is_word(x) and math.type(x) ~= "integer" then
+        bad(name, ("a pair {x, y} of %s, a word (u32), or a vector"):format(
+          t.name), x)
       end
     end
     local w = core.intrin(row .. "x2", 0, table.unpack(args, 1, count))
@@ -113,8 +165,52 @@ local OPS = {
   mul = {2, function(a, b) return a * b end},
   fma = {3, function(a, b, c) return core.fma(a, b, c) end},
 }
-for _, t in ipairs {core.bf16, core.f16, core.f32} do
-  for op, row in pairs(OPS) do arithmetic(op, row[1], row[2], t) end
+for op, row in pairs(OPS) do
+  arithmetic_f32(op, row[1])
+  for _, t in ipairs {core.bf16, core.f16} do
+    arithmetic(op, row[1], row[2], t)
+  end
+end
+
+-- Defines add_packed_f32x2_bf16x2_f32x2 and its kin, whose first operand is a
+-- pair of 16-bit floats. An f32 holds each such float exactly.
+for _, op in ipairs {"add", "sub", "fma"} do
+  for _, t in ipairs {core.bf16, core.f16} do
+    local plain = packed[op .. "_packed_f32x2"]
+    local name = ("%s_packed_f32x2_%sx2_f32x2%s"):format(op, t.name,
+      op == "fma" and "_f32x2" or "")
+    packed[name] = function(a, ...)
+      if is_word(a) then a = split(a, t) end
+      if type(a) ~= "table" then
+        bad(name, ("a pair {x, y} of %s or a word (u32)"):format(t.name), a)
+      end
+      local x, y = core.cvt(a[1], t), core.cvt(a[2], t)
+      return plain({x:to(core.f32), y:to(core.f32)}, ...)
+    end
+  end
+end
+
+--- Approximates e^x for two f32: multiplies them by log2(e) and calls
+-- ex2.approx for each product.
+---@param a any a pair {x, y} of f32
+---@return any pair
+function packed.exp_packed_f32x2(a)
+  local log2e = 1 / math.log(2)
+  local r = packed.mul_packed_f32x2(a, {log2e, log2e})
+  return {core.ex2_approx(r[1]), core.ex2_approx(r[2])}
+end
+
+-- Defines exp2_packed_bf16x2 and exp2_packed_f16x2.
+for t, row in pairs {[core.bf16] = "ex2.approx.ftz.bf16x2",
+                     [core.f16] = "ex2.approx.f16x2"} do
+  local name = ("exp2_packed_%sx2"):format(t.name)
+  packed[name] = function(a)
+    if is_word(a) then return core.intrin(row, 0, a) end
+    if type(a) ~= "table" then
+      bad(name, ("a pair {x, y} of %s or a word (u32)"):format(t.name), a)
+    end
+    return split(core.intrin(row, 0, join(name, a, t)), t)
+  end
 end
 
 --- Converts two f32, or a vector of f32, to bf16.
@@ -274,9 +370,13 @@ local signatures = {"cvt_i4_bf16_intrinsic(x: vector, length?: integer)",
                     "cvt_i4_bf16(x: value)", "cvt_i8_bf16(x: value)",
                     "cvt_f32x2_bf16x2(src: table|vector)"}
 for name in pairs(packed) do
-  local form = name:find "^fma" and "a, b, c" or name:find "packed" and "a, b"
+  local form = name:find "^exp2?_" and "a" or name:find "^fma" and "a, b, c"
+    or name:find "packed" and "a, b"
     or name:find "^cvt_[iu]4x" and "x: value|vector, zero?"
     or name:find "^cvt_[iu]8x" and "x: value|vector"
+  if name:find "packed_f32x2" and not name:find "^exp" then
+    form = form .. ", opts?: {ftz rnd}"
+  end
   if form then signatures[#signatures + 1] = name .. "(" .. form .. ")" end
 end
 

@@ -22,11 +22,31 @@ function cute.arch.add_packed_bf16x2(a, b) end
 ---@return any in the form of a
 function cute.arch.add_packed_f16x2(a, b) end
 
----Computes a + b for two packed f32, each rounded to nearest even.
----@param a any a pair {x, y} or a vector
----@param b any a pair as a
+---Computes a + b for two packed f32, each with one rounding (sm_100).
+---rnd: "rn" (nearest even, also for "none"), "rz" (toward zero), "rm" (down) or
+---"rp" (up); ftz = true: subnormals count as zero. Vectors are computed in
+---pairs.
+---@param a any a pair {x, y} of f32, or a vector of even size
+---@param b any a pair or vector as a
+---@param opts? {rnd: string, ftz: boolean}
 ---@return any in the form of a
-function cute.arch.add_packed_f32x2(a, b) end
+function cute.arch.add_packed_f32x2(a, b, opts) end
+
+---Computes a + b of two bf16 a and two f32 b, each with one
+---rounding to f32 (sm_100). It has the options of add_packed_f32x2.
+---@param a any a pair {x, y} of bf16, or a word (u32)
+---@param b any a pair of f32
+---@param opts? {rnd: string, ftz: boolean}
+---@return any a pair of f32
+function cute.arch.add_packed_f32x2_bf16x2_f32x2(a, b, opts) end
+
+---Computes a + b of two f16 a and two f32 b, each with one
+---rounding to f32 (sm_100). It has the options of add_packed_f32x2.
+---@param a any a pair {x, y} of f16, or a word (u32)
+---@param b any a pair of f32
+---@param opts? {rnd: string, ftz: boolean}
+---@return any a pair of f32
+function cute.arch.add_packed_f32x2_f16x2_f32x2(a, b, opts) end
 
 ---Computes a - b for two packed bf16, each rounded to nearest even.
 ---@param a any a pair {x, y}, a word (u32) or a vector
@@ -40,11 +60,31 @@ function cute.arch.sub_packed_bf16x2(a, b) end
 ---@return any in the form of a
 function cute.arch.sub_packed_f16x2(a, b) end
 
----Computes a - b for two packed f32, each rounded to nearest even.
----@param a any a pair {x, y} or a vector
----@param b any a pair as a
+---Computes a - b for two packed f32, each with one rounding (sm_100).
+---rnd: "rn" (nearest even, also for "none"), "rz" (toward zero), "rm" (down) or
+---"rp" (up); ftz = true: subnormals count as zero. Vectors are computed in
+---pairs.
+---@param a any a pair {x, y} of f32, or a vector of even size
+---@param b any a pair or vector as a
+---@param opts? {rnd: string, ftz: boolean}
 ---@return any in the form of a
-function cute.arch.sub_packed_f32x2(a, b) end
+function cute.arch.sub_packed_f32x2(a, b, opts) end
+
+---Computes a - b of two bf16 a and two f32 b, each with one
+---rounding to f32 (sm_100). It has the options of sub_packed_f32x2.
+---@param a any a pair {x, y} of bf16, or a word (u32)
+---@param b any a pair of f32
+---@param opts? {rnd: string, ftz: boolean}
+---@return any a pair of f32
+function cute.arch.sub_packed_f32x2_bf16x2_f32x2(a, b, opts) end
+
+---Computes a - b of two f16 a and two f32 b, each with one
+---rounding to f32 (sm_100). It has the options of sub_packed_f32x2.
+---@param a any a pair {x, y} of f16, or a word (u32)
+---@param b any a pair of f32
+---@param opts? {rnd: string, ftz: boolean}
+---@return any a pair of f32
+function cute.arch.sub_packed_f32x2_f16x2_f32x2(a, b, opts) end
 
 ---Computes a * b for two packed bf16, each rounded to nearest even.
 ---@param a any a pair {x, y}, a word (u32) or a vector
@@ -58,11 +98,15 @@ function cute.arch.mul_packed_bf16x2(a, b) end
 ---@return any in the form of a
 function cute.arch.mul_packed_f16x2(a, b) end
 
----Computes a * b for two packed f32, each rounded to nearest even.
----@param a any a pair {x, y} or a vector
----@param b any a pair as a
+---Computes a * b for two packed f32, each with one rounding (sm_100).
+---rnd: "rn" (nearest even, also for "none"), "rz" (toward zero), "rm" (down) or
+---"rp" (up); ftz = true: subnormals count as zero. Vectors are computed in
+---pairs.
+---@param a any a pair {x, y} of f32, or a vector of even size
+---@param b any a pair or vector as a
+---@param opts? {rnd: string, ftz: boolean}
 ---@return any in the form of a
-function cute.arch.mul_packed_f32x2(a, b) end
+function cute.arch.mul_packed_f32x2(a, b, opts) end
 
 ---Computes a * b + c for two packed bf16, each with one rounding, to nearest
 ---even.
@@ -80,13 +124,44 @@ function cute.arch.fma_packed_bf16x2(a, b, c) end
 ---@return any in the form of a
 function cute.arch.fma_packed_f16x2(a, b, c) end
 
----Computes a * b + c for two packed f32, each with one rounding, to nearest
----even.
----@param a any a pair {x, y} or a vector
----@param b any a pair as a
----@param c any a pair as a
+---Computes a * b + c for two packed f32, each with one rounding (sm_100).
+---rnd: "rn" (nearest even, also for "none"), "rz" (toward zero), "rm" (down) or
+---"rp" (up); ftz = true: subnormals count as zero. Vectors are computed in
+---pairs.
+---@param a any a pair {x, y} of f32, or a vector of even size
+---@param b any a pair or vector as a
+---@param c any a pair or vector as a
+---@param opts? {rnd: string, ftz: boolean}
 ---@return any in the form of a
-function cute.arch.fma_packed_f32x2(a, b, c) end
+function cute.arch.fma_packed_f32x2(a, b, c, opts) end
+
+---Computes a * b + c of two bf16 a and two f32 b and c, each with one
+---rounding to f32 (sm_100). It has the options of fma_packed_f32x2.
+---@param a any a pair {x, y} of bf16, or a word (u32)
+---@param b any a pair of f32
+---@param c any a pair of f32
+---@param opts? {rnd: string, ftz: boolean}
+---@return any a pair of f32
+function cute.arch.fma_packed_f32x2_bf16x2_f32x2_f32x2(a, b, c, opts) end
+
+---Computes a * b + c of two f16 a and two f32 b and c, each with one
+---rounding to f32 (sm_100). It has the options of fma_packed_f32x2.
+---@param a any a pair {x, y} of f16, or a word (u32)
+---@param b any a pair of f32
+---@param c any a pair of f32
+---@param opts? {rnd: string, ftz: boolean}
+---@return any a pair of f32
+function cute.arch.fma_packed_f32x2_f16x2_f32x2_f32x2(a, b, c, opts) end
+
+---Approximates 2^x for two packed bf16, as ex2.approx.ftz.bf16x2 does (sm_90).
+---@param a any a pair {x, y} of bf16, or a word (u32)
+---@return any in the form of a
+function cute.arch.exp2_packed_bf16x2(a) end
+
+---Approximates 2^x for two packed f16, as ex2.approx.f16x2 does.
+---@param a any a pair {x, y} of f16, or a word (u32)
+---@return any in the form of a
+function cute.arch.exp2_packed_f16x2(a) end
 
 ---Converts 2 signed 4-bit integers, minus a zero point, to bf16. The result
 ---is exact and is built from the bits of floats, without slow conversion

@@ -338,6 +338,21 @@ static __device__ __forceinline__ float e2m1_to_f32(unsigned char x) {
 #endif
 }
 
+//: e2m1x2_to_f16x2
+// The code's bits, placed in an f16, are the value divided by 2^14.
+static __device__ __forceinline__ unsigned e2m1x2_to_f16x2(unsigned x) {
+  unsigned r;
+#if defined(__CUDA_ARCH_SPECIFIC__) || defined(__CUDA_ARCH_FAMILY_SPECIFIC__)
+  asm("{ .reg .b8 b; cvt.u8.u32 b, %1; cvt.rn.f16x2.e2m1x2 %0, b; }"
+      : "=r"(r) : "r"(x));
+#else
+  unsigned p = (x & 0xfu) | (x & 0xf0u) << 12;
+  unsigned h = (p & 0x80008u) << 12 | (p & 0x70007u) << 9;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(h), "r"(0x74007400u));
+#endif
+  return r;
+}
+
 //: f32_to_e2m1
 static __device__ __forceinline__ unsigned char f32_to_e2m1(float x) {
 #if defined(__CUDA_ARCH_SPECIFIC__) || defined(__CUDA_ARCH_FAMILY_SPECIFIC__)

@@ -137,6 +137,11 @@ static int64_t s32(uint64_t a) { return (int32_t)a; }
 static int64_t s24(uint64_t a) { return (int32_t)(a << 8) >> 8; }
 static uint64_t u24(uint64_t a) { return a & 0xffffffu; }
 
+// Returns s, or the nearest 32-bit integer.
+static uint64_t saturated(int64_t s) {
+  return (uint64_t)(s > INT32_MAX ? INT32_MAX : s < INT32_MIN ? INT32_MIN : s);
+}
+
 static uint64_t mulhi64(uint64_t a, uint64_t b, bool sign) {
   if (!sign) return (uint64_t)((unsigned __int128)a * b >> 64);
   return (uint64_t)((__int128)(int64_t)a * (int64_t)b >> 64);
@@ -279,6 +284,8 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_MAD24U: return u24(a) * u24(b) + c;
     case IN_MAD24H: return (uint64_t)(s24(a) * s24(b) >> 16) + c;
     case IN_MAD24HU: return (u24(a) * u24(b) >> 16) + c;
+    case IN_ADDSAT: return saturated(s32(a) + s32(b));
+    case IN_SUBSAT: return saturated(s32(a) - s32(b));
     case IN_FMAXN: return pick(a, b, true, true, false);
     case IN_FMINN: return pick(a, b, false, true, false);
     case IN_FMAXA: return pick(a, b, true, false, true);
@@ -323,6 +330,7 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_PACKE4M3: return rounded2(DT_E4M3, a, b);
     case IN_PACKE5M2: return rounded2(DT_E5M2, a, b);
     case IN_E4M3F16: return converted2(DT_F16, DT_E4M3, a);
+    case IN_E2M1F16: return converted2(DT_F16, DT_E2M1, a & 0xff);
     case IN_E5M2F16: return converted2(DT_F16, DT_E5M2, a);
     case IN_F16E4M3: return converted2(DT_E4M3, DT_F16, a);
     case IN_F16E5M2: return converted2(DT_E5M2, DT_F16, a);

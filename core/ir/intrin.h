@@ -70,6 +70,8 @@
   IN(MAD24U, "mad24", "u:uuu", P, EXACT, 0, "mad24.lo.u32") \
   IN(MAD24H, "mad24.hi", "i:iii", P, EXACT, 0, "mad24.hi.s32") \
   IN(MAD24HU, "mad24.hi", "u:uuu", P, EXACT, 0, "mad24.hi.u32") \
+  IN(ADDSAT, "add.sat", "i:ii", P, EXACT, 0, "add.sat.s32") \
+  IN(SUBSAT, "sub.sat", "i:ii", P, EXACT, 0, "sub.sat.s32") \
   IN(FMAXN, "fmax.nan", "f:ff", P, EXACT, 80, "max.NaN.f32") \
   IN(FMINN, "fmin.nan", "f:ff", P, EXACT, 80, "min.NaN.f32") \
   IN(FMAXA, "fmax.abs", "f:ff", P, EXACT, 86, "max.xorsign.abs.f32") \
@@ -122,6 +124,9 @@
      "cvt.rn.satfinite.e4m3x2.f32 %0, %2, %1;") \
   IN(PACKE5M2, "cvt.e5m2x2", "w:ff", P, EXACT, 89, \
      "cvt.rn.satfinite.e5m2x2.f32 %0, %2, %1;") \
+  /* two 4-bit floats in the low byte of a word */ \
+  IN(E2M1F16, "cvt.f16x2.e2m1x2", "=:u", P, EXACT, 0, \
+     "e2m1x2_to_f16x2($0)") \
   /* scalars of kernels read from PTX: the immediate is a Soft (base/soft.h);
      their PTX is at hand, so they have no text */ \
   IN(SOFT, "ptx", "u:uuu", P, ROW, 0, "") \

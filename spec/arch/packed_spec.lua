@@ -565,4 +565,189 @@ describe("integers as floats", function()
       function(x) return (arch.add_packed_bf16x2(x, 1.5)) end)
   end)
 end)
+
+---------------------------------------------------------------------------
+-- Floats and integers of 4 bits
+---------------------------------------------------------------------------
+
+local E2M1 = {[0] = 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0}
+local ALL_TARGETS = {"sm_80", "sm_90a", "sm_100", table.unpack(TARGETS)}
+
+local function compiles(n, f)
+  local program = cute.kernel("k", function(x, o)
+    local t = arch.thread_idx()
+    for i, w in ipairs {f(x[t])} do o[{t, i - 1}] = w end
+  end)(cute.zeros({32}, "u32"), cute.zeros({32, n}, "u32")):trace {block = 32}
+  return kernels.compiles(program, ALL_TARGETS) or pending "needs NVRTC"
+end
+
+describe("4-bit floats", function()
+  it("are f16 for all pairs of codes at all positions", function()
+    local list = {}
+    for code = 0, 255 do
+      for at = 0, 24, 8 do
+        list[#list + 1] = T.random() & ~(255 << at) & 0xffffffff | code << at
+      end
+    end
+    local got = T.map({list}, function(w)
+      local r = {arch.cvt_f4e2m1x8_to_f16x8(w)}
+      table.move({arch.cvt_f4e2m1x4_to_f16x4(w)}, 1, 2, 5, r)
+      r[7] = arch.cvt_f4e2m1x2_to_f16x2(w)
+      return r
+    end, "u32", "u32")
+    for i, w in ipairs(list) do
+      for k = 0, 7 do
+        local code = w >> 4 * k & 15
+        local want = encode(FORMATS.f16, E2M1[code & 7])
+          | code >> 3 << 15
+        for first, count in pairs {[1] = 8, [5] = 4, [7] = 2} do
+          local word = k < count and got[first + k // 2][i]
+          if word and want ~= word >> k % 2 * 16 & 0xffff then
+            error(("element %d of %08x: %08x, not %04x"):format(k, w, word,
+              want))
+          end
+        end
+      end
+    end
+  end)
+
+  it("stand in vectors and values, and compile for all targets", function()
+    local x, o = cute.zeros({16}, "e2m1"), cute.zeros({48}, "f16")
+    for i = 0, 15 do x[i] = E2M1[i & 7] * (i < 8 and 1 or -1) end
+    cute.kernel("k", function(from, out)
+      local v = from:load()
+      local r = arch.cvt_f4e2m1x8_to_f16x8(v)
+      local s = arch.cvt_f4e2m1x2_to_f16x2(v)
+      for i = 0, 15 do
+        out[i], out[16 + i] = r[i], s[i]
+        out[32 + i] = arch.cvt_f4e2m1_f16(from[i])
+      end
+    end)(x, o):launch {grid = 1, block = 1, device = "sim:sm_100a"}
+    for i = 0, 47 do assert.equal(x[i % 16], o[i]) end
+    raises("a vector of 8 e2m1 or a multiple of that expected", T.map, {{1}},
+      function(w) return {arch.cvt_f4e2m1x8_to_f16x8(w:to(cute.i32))} end,
+      "u32", "u32")
+    return compiles(4, arch.cvt_f4e2m1x8_to_f16x8)
+  end)
+end)
+
+local ORDER = {[0] = 0, 2, 1, 3, 4, 6, 5, 7}
+
+describe("4-bit integers", function()
+  local list = all_values(4)
+
+  it("are e4m3 codes, and i8 of bytes", function()
+    local got = T.map({list}, function(w)
+      local r = {arch.cvt_i4x8_to_mxf8x8(w)}
+      r[3], r[4] = arch.cvt_i4x8_to_mxf8x8_impl(w)
+      r[5] = arch.sext_unpacked_i4x4_to_i8x4(w)
+      return r
+    end, "u32", "u32")
+    for i, w in ipairs(list) do
+      for k = 0, 7 do
+        local code = got[k // 4 + 1][i] >> k % 4 * 8 & 255
+        local x = quarter(QUARTERS.e4m3, code & 127)
+        assert.equal(signed(w >> 4 * k & 15, 4), code > 127 and -x or x)
+        assert.is_true(code ~= 0x80)
+      end
+      assert.same({got[1][i], got[2][i]}, {got[3][i], got[4][i]})
+      for k = 0, 3 do
+        assert.equal(signed(w >> 8 * k & 15, 4) & 255,
+                     got[5][i] >> 8 * k & 255)
+      end
+    end
+  end)
+
+  it("in shuffled order become bf16 in natural order", function()
+    local got = T.map({list}, function(w)
+      local r = {arch.cvt_i4_to_bf16_with_shuffle_impl(w, 8)}
+      table.move({arch.cvt_i4x4_to_bf16x4(w, 0, {with_shuffle = true})}, 1, 2,
+                 5, r)
+      r[7] = arch.cvt_i4_to_bf16_with_shuffle_impl(w, 2)
+      table.move({arch.cvt_i4_to_bf16_impl(w, 8)}, 1, 4, 8, r)
+      return r
+    end, "u32", "u32")
+    for i, w in ipairs(list) do
+      local function check(first, n, order)
+        for k = 0, n - 1 do
+          local word = got[first + k // 2][i]
+          assert.equal(signed(w >> 4 * (order and ORDER[k] or k) & 15, 4),
+                       decode(FORMATS.bf16, word >> k % 2 * 16 & 0xffff))
+        end
+      end
+      check(1, 8, true)
+      check(5, 4, true)
+      check(7, 2)
+      check(8, 8)
+    end
+  end)
+
+  it("stand in vectors, whose rest is shuffled by fours", function()
+    for n, rest in pairs {[8] = 0, [12] = 0, [14] = 2} do
+      local x, b = cute.zeros({n}, "i4"), cute.zeros({n}, "bf16")
+      for i = 0, n - 1 do x[i] = i * 7 % 16 - 8 end
+      cute.kernel("k", function(from, bs)
+        bs:store(arch.cvt_i4_bf16_intrinsic(from:load(), n,
+                                            {with_shuffle = true}))
+      end)(x, b):launch {grid = 1, block = 1, device = "sim:sm_103a"}
+      for i = 0, n - 1 do
+        local at = i < n - rest and i // 8 * 8 + ORDER[i % 8] or i
+        assert.equal(x[at], b[i])
+      end
+    end
+    local x, bytes = cute.zeros({16}, "i4"), cute.zeros({16}, "i8")
+    local codes, raw = cute.zeros({16}, "e4m3"), cute.zeros({16}, "i8")
+    for i = 0, 15 do
+      x[i] = i * 7 % 16 - 8
+      bytes[i] = x[i] & 15
+    end
+    cute.kernel("k", function(from, is, cs, rs)
+      local v = from:load()
+      is:store(arch.sext_unpacked_i4_i8_intrinsic(is:load(), 16))
+      cs:store(arch.cvt_i4_mxf8_intrinsic(v, 16, cute.e4m3))
+      rs:store(arch.cvt_i4_mxf8_intrinsic(v, 16, cute.i8))
+    end)(x, bytes, codes, raw):launch {grid = 1, block = 1,
+                                       device = "sim:sm_103a"}
+    for i = 0, 15 do
+      local u = raw[i] & 255
+      local value = quarter(QUARTERS.e4m3, u & 127)
+      for _, got in ipairs {bytes[i], codes[i], u > 127 and -value or value} do
+        assert.equal(x[i], got)
+      end
+    end
+  end)
+
+  it("compile for all targets, and reject other arguments", function()
+    raises("num_elts must be 2, 4 or 8, not 3", T.map, {{1}}, function(w)
+      return {arch.cvt_i4_to_bf16_impl(w, 3)}
+    end, "u32", "u32")
+    raises("dst_type must be e4m3 or i8, not e5m2", T.map, {{1}}, function(w)
+      return {arch.cvt_i4x8_to_mxf8x8(w, cute.e5m2)}
+    end, "u32", "u32")
+    return compiles(11, function(w)
+      local a, b = arch.cvt_i4x8_to_mxf8x8(w)
+      local c, d, e, f = arch.cvt_i4_to_bf16_with_shuffle_impl(w, 8)
+      local s = arch.add_sat_int(w:to(cute.i32), c:to(cute.i32)):to(cute.u32)
+      return a, b, c, d, e, f, arch.sext_unpacked_i4x4_to_i8x4(w), s
+    end)
+  end)
+end)
+
+describe("sums of i32", function()
+  it("saturate", function()
+    local x, y = T.pairs32()
+    local got = T.map({x, y}, function(a, b)
+      a, b = a:to(cute.i32), b:to(cute.i32)
+      return {arch.add_sat_int(a, b):to(cute.u32),
+              arch.sub_sat_int(a, b):to(cute.u32)}
+    end, "u32", "u32")
+    for i = 1, #x do
+      local a, b = signed(x[i], 32), signed(y[i], 32)
+      for k, sum in ipairs {a + b, a - b} do
+        local want = math.max(math.min(sum, 0x7fffffff), -0x80000000)
+        assert.equal(want & 0xffffffff, got[k][i])
+      end
+    end
+  end)
+end)
 -- SPDX-License-Identifier: MIT

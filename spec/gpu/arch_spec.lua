@@ -94,6 +94,18 @@ for _, t in ipairs {"bf16", "f16"} do
   end)
 end
 
+rows("numbers of 4 bits, saturated sums", "u32", "u32", 13, function(a, b)
+  local r = {arch.cvt_f4e2m1x8_to_f16x8(a)}
+  for _, words in ipairs {{arch.cvt_i4x8_to_mxf8x8(a)},
+      {arch.cvt_i4_to_bf16_with_shuffle_impl(b, 8)},
+      {arch.sext_unpacked_i4x4_to_i8x4(b),
+       arch.add_sat_int(a:to(cute.i32), b:to(cute.i32)):to(cute.u32),
+       arch.sub_sat_int(a:to(cute.i32), b:to(cute.i32)):to(cute.u32)}} do
+    table.move(words, 1, #words, #r + 1, r)
+  end
+  return r
+end)
+
 for _, t in ipairs {"u64", "i64"} do
   rows("bits of " .. t, "u64", "u64", 9, function(a, b)
     a, b = a:to(cute[t]), b:to(cute[t])

@@ -35,6 +35,7 @@ describe("names", function()
       end
       assert.is_true(all.have >= least * all.total, when)
     end
+    assert.is_true(select(2, names.count(list, "blackwell")).have >= 44)
     for full in pairs(names.LEFT_OUT) do
       local space, name = full:match "^(.*)%.([^.]+)$"
       assert.is_nil(names.find(space, name), full .. " exists now")

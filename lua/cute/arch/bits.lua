@@ -213,6 +213,12 @@ function bits.madc(a, b, c)
   return bits.addc(x * y, (unsigned(c, a))):to(t)
 end
 
+--- Returns a + b of two i32, or the nearest i32 if the sum is none.
+function bits.add_sat_int(a, b) return intrin("add.sat", a, b) end
+
+--- Returns a - b of two i32, or the nearest i32 if the difference is none.
+function bits.sub_sat_int(a, b) return intrin("sub.sat", a, b) end
+
 ---------------------------------------------------------------------------
 -- Floats
 ---------------------------------------------------------------------------
@@ -393,6 +399,8 @@ return sign.public("cute.arch.", bits, [[
   subc(a: integer|value, b: integer|value)
   mad_cc(a: integer|value, b: integer|value, c: integer|value)
   madc(a: integer|value, b: integer|value, c: integer|value)
+  add_sat_int(a: integer|value, b: integer|value)
+  sub_sat_int(a: integer|value, b: integer|value)
   fmax(a: number|value, b: number|value, opts?: {abs ftz nan})
   fmin(a: number|value, b: number|value, opts?: {abs ftz nan})
   fma_f16(a: number|value, b: number|value, c: number|value)

@@ -28,7 +28,7 @@ end
 
 -- Returns the low n bits of x, as u32.
 local function word_of(x, n)
-  local unsigned = n == 16 and core.u16 or core.u8
+  local unsigned = core["u" .. n]
   if x.dtype.is_float then return x:bitcast(unsigned):to(core.u32) end
   return x:to(core.u32) & ((1 << n) - 1)
 end
@@ -45,14 +45,14 @@ local function word_at(v, at, n)
 end
 
 -- Converts a vector word by word: packs the elements of v (`from` bits each)
--- into words, converts each word by f to words of elements of type t, and
--- returns these elements as a vector.
+-- into words, converts each word by f(word, number of elements) to words of
+-- elements of type t, and returns these elements as a vector.
 local function each_word(v, from, t, f)
   local per, n = 32 // from, #v
   local out = core.make_rmem_tensor({(n + per - 1) // per * per}, t)
   local words = core.recast_tensor(out, core.u32)
   for at = 0, n - 1, per do
-    for k, w in ipairs {f(word_at(v, at, from))} do
+    for k, w in ipairs {f(word_at(v, at, from), math.min(per, n - at))} do
       words[at * t.bits // 32 + k - 1] = t.bits == 32 and w:bitcast(core.u32)
         or w
     end
@@ -253,8 +253,9 @@ end
 
 -- Converts the eight nibbles of w to four words of type t, and subtracts `zero`
 -- from each. Signed nibbles are passed with the sign bit flipped, which makes
--- them 8 too large.
-local function nibbles(w, t, signed, zero)
+-- them 8 too large. Of the first `shuffled` nibbles (0, 4 or 8), each four are
+-- the elements 0, 2, 1, 3 in this order; the results have the order 0, 1, 2, 3.
+local function nibbles(w, t, signed, zero, shuffled)
   local magic = MAGIC[t.name]
   local less = magic.value + (signed and 8 or 0) + zero
   local high = w >> 4
@@ -262,11 +263,48 @@ local function nibbles(w, t, signed, zero)
   -- The even nibble 2k is the low half of byte k of w; the odd nibble 2k + 1 is
   -- the low half of byte k of w >> 4.
   for k = 0, 3 do
-    local x = core.intrin("prmt", 0, w, high, 0x0400 + k * 0x0101)
+    local x
+    if 2 * k < shuffled then
+      x = core.intrin("prmt", 0, k % 2 == 0 and w or high, 0,
+                      0x0100 + k // 2 * 0x0202)
+    else
+      x = core.intrin("prmt", 0, w, high, 0x0400 + k * 0x0101)
+    end
     x = core.intrin("lop3", signed and AND_XOR or AND_OR, x, 0x000f000f,
                     twice(magic.bits | (signed and 8 or 0)))
     out[k + 1] = core.intrin("add." .. t.name .. "x2", 0, x,
                              twice(float_bits(t, -less)))
+  end
+  return table.unpack(out)
+end
+
+-- The e4m3 codes of 0 to 7, and of -8 to -1, four in each word.
+local CODES = {{0x44403800, 0x4e4c4a48}, {0xcaccced0, 0xb8c0c4c8}}
+
+-- Converts the eight signed nibbles of w to two words of e4m3.
+local function nibbles_e4m3(w)
+  local out = {}
+  for k = 0, 1 do
+    local half = w >> (16 * k)
+    local from = half & 0x7777
+    local plus = core.intrin("prmt", 0, CODES[1][1], CODES[1][2], from)
+    local minus = core.intrin("prmt", 0, CODES[2][1], CODES[2][2], from)
+    out[k + 1] = core.intrin("prmt", 0, plus, minus,
+                             half >> 1 & 0x4444 | 0x3210)
+  end
+  return table.unpack(out)
+end
+
+-- Extends the sign of the low nibble of each byte of w to its high nibble.
+local function extended(w)
+  return (w & 0x08080808) * 30 | w & 0x0f0f0f0f
+end
+
+-- Converts the eight 4-bit floats of w to four words of f16.
+local function quarters(w)
+  local out = {}
+  for k = 0, 3 do
+    out[k + 1] = core.intrin("cvt.f16x2.e2m1x2", 0, k > 0 and w >> 8 * k or w)
   end
   return table.unpack(out)
 end
@@ -297,19 +335,21 @@ local function bytes(w, t, signed)
   return core.intrin("cvt.bf16x2", 0, a, b), core.intrin("cvt.bf16x2", 0, c, d)
 end
 
--- Defines a conversion whose argument is a word of `per` elements, or a vector
--- whose size is a multiple of `per`.
+-- Defines a conversion by f(word, number of elements, ...) whose argument is a
+-- word of `per` elements of type `from`, or a vector whose size is a multiple
+-- of `per`. For integers, `from` stands for both signs.
 local function conversion(name, from, per, t, f)
-  local words = per * t.bits // 32
+  local words = math.max(per * t.bits // 32, 1)
   packed[name] = function(x, ...)
-    if is_word(x) then return table.unpack({f(x, ...)}, 1, words) end
-    if not is_vector(x) or x.dtype.bits ~= from or #x % per ~= 0 then
-      bad(name, ("a word (u32), or a vector of %d i%d or a multiple of that")
-        :format(per, from), x)
+    if is_word(x) then return table.unpack({f(x, per, ...)}, 1, words) end
+    if not is_vector(x) or x.dtype.bits ~= from.bits
+      or x.dtype.is_float ~= from.is_float or #x % per ~= 0 then
+      bad(name, ("a word (u32), or a vector of %d %s or a multiple of that")
+        :format(per, from.name), x)
     end
     local more = {...}
-    return each_word(x, from, t, function(w)
-      return f(w, table.unpack(more))
+    return each_word(x, from.bits, t, function(w, n)
+      return f(w, n, table.unpack(more))
     end)
   end
 end
@@ -324,36 +364,97 @@ local function check_zero(zero)
     .. "\n  subtract a traced zero point with sub_packed_bf16x2")
 end
 
--- Defines cvt_i4x8_to_bf16x8(x, zero?), which converts x - zero, and the
+-- Returns how many of n nibbles are shuffled.
+local function shuffled(n, opts)
+  return opts and opts.with_shuffle and n // 4 * 4 or 0
+end
+
+-- Defines cvt_i4x8_to_bf16x8(x, zero?, opts?), which converts x - zero, and the
 -- functions like it for other types, signs, widths and numbers of elements.
 for _, t in ipairs {core.bf16, core.f16} do
   for _, sort in ipairs {"i", "u"} do
-    local function four(w, zero)
-      return nibbles(w, t, sort == "i", check_zero(zero))
+    local function four(w, n, zero, opts)
+      return nibbles(w, t, sort == "i", check_zero(zero), shuffled(n, opts))
     end
     local function eight(w) return bytes(w, t, sort == "i") end
     local name = "cvt_" .. sort .. "%dx%d_to_" .. t.name .. "x%d"
     for _, per in ipairs {2, 4, 8} do
-      conversion(name:format(4, per, per), 4, per, t, four)
+      conversion(name:format(4, per, per), core.i4, per, t, four)
     end
     for _, per in ipairs {2, 4} do
-      conversion(name:format(8, per, per), 8, per, t, eight)
+      conversion(name:format(8, per, per), core.i8, per, t, eight)
     end
   end
 end
 for _, per in ipairs {2, 4} do
-  conversion(("cvt_i8x%d_to_f32x%d"):format(per, per), 8, per, core.f32,
+  conversion(("cvt_i8x%d_to_f32x%d"):format(per, per), core.i8, per, core.f32,
     function(w) return bytes_f32(w, true) end)
-  conversion(("cvt_u8x%d_to_f32x%d"):format(per, per), 8, per, core.f32,
+  conversion(("cvt_u8x%d_to_f32x%d"):format(per, per), core.i8, per, core.f32,
     function(w) return bytes_f32(w, false) end)
+end
+for _, per in ipairs {2, 4, 8} do
+  conversion(("cvt_f4e2m1x%d_to_f16x%d"):format(per, per), core.e2m1, per,
+             core.f16, quarters)
+end
+conversion("sext_unpacked_i4x4_to_i8x4", core.i8, 4, core.i8, extended)
+conversion("cvt_i4x8_to_mxf8x8_impl", core.i4, 8, core.e4m3, nibbles_e4m3)
+
+--- Converts 8 signed 4-bit integers, or a vector of a multiple of 8, to e4m3,
+-- exactly.
+---@param x any a word (u32), first integer in its low bits; or a vector
+---@param dst_type? table e4m3, or i8 for the bits, of a vector
+---@return any ... 2 words of four codes each, or a vector
+function packed.cvt_i4x8_to_mxf8x8(x, dst_type)
+  dst_type = dst_type or core.e4m3
+  if dst_type ~= core.e4m3 and dst_type ~= core.i8 then
+    core.fail("bad-argument", ("cvt_i4x8_to_mxf8x8: dst_type must be e4m3 or "
+      .. "i8, not %s"):format(dst_type.name))
+  end
+  if is_word(x) then return packed.cvt_i4x8_to_mxf8x8_impl(x) end
+  local v = packed.cvt_i4x8_to_mxf8x8_impl(x)
+  return dst_type == core.i8 and v:bitcast(core.i8) or v
+end
+
+--- Converts a vector of i4 to e4m3, exactly; its size is a multiple of 8.
+---@param x any
+---@param _ any the size, which the vector has
+---@param dst_type? table e4m3, or i8 for the bits
+function packed.cvt_i4_mxf8_intrinsic(x, _, dst_type)
+  return packed.cvt_i4x8_to_mxf8x8(x, dst_type)
+end
+
+--- Extends the sign of the low 4 bits of each i8 of a vector to the high bits.
+---@param x any a vector of i8 whose size is a multiple of 4
+function packed.sext_unpacked_i4_i8_intrinsic(x)
+  return packed.sext_unpacked_i4x4_to_i8x4(x)
+end
+
+-- Defines cvt_i4_to_bf16_impl and cvt_i4_to_bf16_with_shuffle_impl.
+for _, with in ipairs {"", "_with_shuffle"} do
+  local opts = {with_shuffle = with ~= ""}
+  local own = "cvt_i4_to_bf16" .. with .. "_impl"
+  packed[own] = function(w, num_elts)
+    if num_elts ~= 2 and num_elts ~= 4 and num_elts ~= 8 then
+      core.fail("bad-argument", ("%s: num_elts must be 2, 4 or 8, not %d")
+        :format(own, num_elts))
+    end
+    return packed[("cvt_i4x%d_to_bf16x%d"):format(num_elts, num_elts)](w, 0,
+                                                                      opts)
+  end
 end
 
 local i4_bf16 = packed.cvt_i4x2_to_bf16x2
 local i8_bf16 = packed.cvt_i8x2_to_bf16x2
 
---- Converts a vector of i4 to bf16, exactly.
-function packed.cvt_i4_bf16_intrinsic(x)
-  return #x % 2 == 0 and i4_bf16(x) or x:to(core.bf16)
+--- Converts a vector of i4 to bf16, exactly. with_shuffle = true: of each 8
+-- integers, or of a rest of 4, the order is 0, 2, 1, 3, 4, 6, 5, 7; the results
+-- have the natural order.
+---@param x any
+---@param _ any the size, which the vector has
+---@param opts? {with_shuffle: boolean}
+function packed.cvt_i4_bf16_intrinsic(x, _, opts)
+  if #x % 2 == 0 then return i4_bf16(x, 0, opts) end
+  return x:to(core.bf16)
 end
 --- Converts a vector of i8 to bf16, exactly.
 function packed.cvt_i8_bf16_intrinsic(x)
@@ -363,21 +464,33 @@ end
 function packed.cvt_i4_bf16(x) return x:to(core.bf16) end
 --- Converts an i8 to bf16, exactly.
 function packed.cvt_i8_bf16(x) return x:to(core.bf16) end
+--- Converts a 4-bit float (e2m1) to f16, exactly.
+function packed.cvt_f4e2m1_f16(x) return x:to(core.f16) end
 
 -- Signatures of the functions in this file; most are derived from their names.
-local signatures = {"cvt_i4_bf16_intrinsic(x: vector, length?: integer)",
-                    "cvt_i8_bf16_intrinsic(x: vector, length?: integer)",
-                    "cvt_i4_bf16(x: value)", "cvt_i8_bf16(x: value)",
-                    "cvt_f32x2_bf16x2(src: table|vector)"}
+local signatures = {
+  "cvt_i4_bf16_intrinsic(x: vector, length?: integer, opts?: {with_shuffle})",
+  "cvt_i8_bf16_intrinsic(x: vector, length?: integer)",
+  "cvt_i4_mxf8_intrinsic(x: vector, length?: integer, dst_type?)",
+  "sext_unpacked_i4_i8_intrinsic(x: vector, length?: integer)",
+  "cvt_i4x8_to_mxf8x8(x: value|vector, dst_type?)",
+  "cvt_i4_bf16(x: value)", "cvt_i8_bf16(x: value)", "cvt_f4e2m1_f16(x: value)",
+  "cvt_f32x2_bf16x2(src: table|vector)"}
+-- Parameters of the other functions, by patterns of their names.
+local FORMS = {
+  {"^exp2?_", "a"}, {"^fma_packed_f32x2", "a, b, c, opts?: {ftz rnd}"},
+  {"_packed_f32x2", "a, b, opts?: {ftz rnd}"}, {"^fma", "a, b, c"},
+  {"_packed", "a, b"}, {"_to_bf16.*_impl$", "x: value, num_elts: integer"},
+  {"^cvt_[iu]4x%d_to_b?f16", "x: value|vector, zero?, opts?: {with_shuffle}"},
+  {"x%d_to_", "x: value|vector"}}
 for name in pairs(packed) do
-  local form = name:find "^exp2?_" and "a" or name:find "^fma" and "a, b, c"
-    or name:find "packed" and "a, b"
-    or name:find "^cvt_[iu]4x" and "x: value|vector, zero?"
-    or name:find "^cvt_[iu]8x" and "x: value|vector"
-  if name:find "packed_f32x2" and not name:find "^exp" then
-    form = form .. ", opts?: {ftz rnd}"
+  local known = table.concat(signatures, " "):find(name .. "(", 1, true)
+  for _, form in ipairs(known and {} or FORMS) do
+    if name:find(form[1]) then
+      signatures[#signatures + 1] = name .. "(" .. form[2] .. ")"
+      break
+    end
   end
-  if form then signatures[#signatures + 1] = name .. "(" .. form .. ")" end
 end
 
 return sign.public("cute.arch.", packed, table.concat(signatures, " "))

@@ -163,101 +163,158 @@ function cute.arch.exp2_packed_bf16x2(a) end
 ---@return any in the form of a
 function cute.arch.exp2_packed_f16x2(a) end
 
+---Converts 2 4-bit floats (e2m1) to f16, exactly: one instruction for two on
+---targets such as sm_100a, four to six elsewhere. A vector whose size is a
+---multiple of 2 gives a vector.
+---@param x any a word (u32), first float in its low bits; or a vector of e2m1
+---@return any ... a word that holds both, or a vector
+function cute.arch.cvt_f4e2m1x2_to_f16x2(x) end
+
+---Converts 4 4-bit floats (e2m1) to f16, exactly: one instruction for two on
+---targets such as sm_100a, four to six elsewhere. A vector whose size is a
+---multiple of 4 gives a vector.
+---@param x any a word (u32), first float in its low bits; or a vector of e2m1
+---@return any ... 2 words of two values each, or a vector
+function cute.arch.cvt_f4e2m1x4_to_f16x4(x) end
+
+---Converts 8 4-bit floats (e2m1) to f16, exactly: one instruction for two on
+---targets such as sm_100a, four to six elsewhere. A vector whose size is a
+---multiple of 8 gives a vector.
+---@param x any a word (u32), first float in its low bits; or a vector of e2m1
+---@return any ... 4 words of two values each, or a vector
+function cute.arch.cvt_f4e2m1x8_to_f16x8(x) end
+
+---Converts 8 signed 4-bit integers to e4m3, exactly.
+---@param x any a word (u32), first integer in its low bits; or a vector
+---@return any ... 2 words of four codes each, or a vector
+function cute.arch.cvt_i4x8_to_mxf8x8_impl(x) end
+
+---Extends the signs of 4 integers: of each byte, the low 4 bits.
+---@param x any a word (u32), or a vector of i8 whose size is a multiple of 4
+---@return any a word, or a vector of i8
+function cute.arch.sext_unpacked_i4x4_to_i8x4(x) end
+
+---Converts the first num_elts of the eight i4 of a word to bf16, exactly:
+---cvt_i4x8_to_bf16x8 and its kin.
+---@param x any a word (u32), first integer in its low bits
+---@param num_elts integer 2, 4 or 8
+---@return any ... words of two values each
+function cute.arch.cvt_i4_to_bf16_impl(x, num_elts) end
+
+---Does what cvt_i4_to_bf16_impl does for integers in the order 0, 2, 1, 3, 4,
+---6, 5, 7. The results have the natural order.
+---@param x any a word (u32)
+---@param num_elts integer 2, 4 or 8
+---@return any ... words of two values each
+function cute.arch.cvt_i4_to_bf16_with_shuffle_impl(x, num_elts) end
+
 ---Converts 2 signed 4-bit integers, minus a zero point, to bf16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 2 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... a word that holds both, or a vector
-function cute.arch.cvt_i4x2_to_bf16x2(x, zero) end
+function cute.arch.cvt_i4x2_to_bf16x2(x, zero, opts) end
 
 ---Converts 4 signed 4-bit integers, minus a zero point, to bf16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 4 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... 2 words of two values each, or a vector
-function cute.arch.cvt_i4x4_to_bf16x4(x, zero) end
+function cute.arch.cvt_i4x4_to_bf16x4(x, zero, opts) end
 
 ---Converts 8 signed 4-bit integers, minus a zero point, to bf16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 8 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... 4 words of two values each, or a vector
-function cute.arch.cvt_i4x8_to_bf16x8(x, zero) end
+function cute.arch.cvt_i4x8_to_bf16x8(x, zero, opts) end
 
 ---Converts 2 signed 4-bit integers, minus a zero point, to f16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 2 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... a word that holds both, or a vector
-function cute.arch.cvt_i4x2_to_f16x2(x, zero) end
+function cute.arch.cvt_i4x2_to_f16x2(x, zero, opts) end
 
 ---Converts 4 signed 4-bit integers, minus a zero point, to f16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 4 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... 2 words of two values each, or a vector
-function cute.arch.cvt_i4x4_to_f16x4(x, zero) end
+function cute.arch.cvt_i4x4_to_f16x4(x, zero, opts) end
 
 ---Converts 8 signed 4-bit integers, minus a zero point, to f16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 8 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... 4 words of two values each, or a vector
-function cute.arch.cvt_i4x8_to_f16x8(x, zero) end
+function cute.arch.cvt_i4x8_to_f16x8(x, zero, opts) end
 
 ---Converts 2 unsigned 4-bit integers, minus a zero point, to bf16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 2 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... a word that holds both, or a vector
-function cute.arch.cvt_u4x2_to_bf16x2(x, zero) end
+function cute.arch.cvt_u4x2_to_bf16x2(x, zero, opts) end
 
 ---Converts 4 unsigned 4-bit integers, minus a zero point, to bf16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 4 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... 2 words of two values each, or a vector
-function cute.arch.cvt_u4x4_to_bf16x4(x, zero) end
+function cute.arch.cvt_u4x4_to_bf16x4(x, zero, opts) end
 
 ---Converts 8 unsigned 4-bit integers, minus a zero point, to bf16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 8 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... 4 words of two values each, or a vector
-function cute.arch.cvt_u4x8_to_bf16x8(x, zero) end
+function cute.arch.cvt_u4x8_to_bf16x8(x, zero, opts) end
 
 ---Converts 2 unsigned 4-bit integers, minus a zero point, to f16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 2 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... a word that holds both, or a vector
-function cute.arch.cvt_u4x2_to_f16x2(x, zero) end
+function cute.arch.cvt_u4x2_to_f16x2(x, zero, opts) end
 
 ---Converts 4 unsigned 4-bit integers, minus a zero point, to f16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 4 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... 2 words of two values each, or a vector
-function cute.arch.cvt_u4x4_to_f16x4(x, zero) end
+function cute.arch.cvt_u4x4_to_f16x4(x, zero, opts) end
 
 ---Converts 8 unsigned 4-bit integers, minus a zero point, to f16. The result
 ---is exact and is built from the bits of floats, without slow conversion
 ---instructions. A vector whose size is a multiple of 8 gives a vector.
 ---@param x any a word (u32), first integer in its low bits; or a vector
 ---@param zero? integer 0 to 15; 0 when absent
+---@param opts? {with_shuffle: boolean} the order of cvt_i4_bf16_intrinsic
 ---@return any ... 4 words of two values each, or a vector
-function cute.arch.cvt_u4x8_to_f16x8(x, zero) end
+function cute.arch.cvt_u4x8_to_f16x8(x, zero, opts) end
 
 ---Converts 2 signed 8-bit integers to bf16. The result is exact and is built
 ---from the bits of floats, without slow conversion instructions. A vector whose

@@ -7,7 +7,7 @@ local BUILD = os.getenv "BUILD" or "build"
 local EFFECT = {"emit/emit.c", "emit/expr.c", "sim/decode.c", "sim/exec.c"}
 local SCALAR = {"emit/expr.c", "ir/eval.c"}
 local FILES = {"bind/editlib.c", "emit/emit.c", "emit/expr.c", "ir/eval.c",
-  "sim/decode.c", "sim/exec.c", "sim/maps.c", "sim/taint.c"}
+  "sim/decode.c", "sim/exec.c", "sim/maps.c", "watch/undefined.c"}
 local EFFECTS = {"KNOWN", "PURE", "OBJECT", "VAR", "REGS", "MEMORY", "MEET",
   "ASYNC(BULKWAIT)", "ORDER", "ASK", "ACT", "OPEN", "TURN", "CLOSE", "LEAVE"}
 

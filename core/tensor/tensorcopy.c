@@ -109,7 +109,7 @@ static int64_t gather_run(Walk *w, int *rest) {
       memmove(&w->loop[at], &w->loop[at + 1], (size_t)(w->n - at) * sizeof l);
     }
     run *= l.n;
-    at = 0;  // loop 0 is now the whole run; search again
+    at = 0;  // loop 0 covers the elements found so far: search what follows
   }
   return run;
 }

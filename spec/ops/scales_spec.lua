@@ -430,7 +430,9 @@ describe("int4 weights", function()
     return cute.make_tensor(t.iterator, cute.make_layout {t.shape[2]})
   end
 
-  -- Returns f(i, j): sums of weights q, (N,K), and their factors, (K/group,N).
+  -- Returns f(i, j), the dot product of row i of A and row j of the weights
+  -- (q - z) * s. q is (N,K); the factors s and the zero points z (8 if absent)
+  -- are (K/group,N).
   local function products(A, q, s, z, group)
     return function(i, j)
       local sum = 0

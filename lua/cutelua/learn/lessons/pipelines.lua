@@ -21,8 +21,9 @@ local function multiplied(k, depth)
 end
 
 -- Returns the number of tiles in flight while a warp executes an MMA, found by
--- stepping through k(A, B, C) in the debugger. It is the largest number without
--- the 1 / `tiles` of the MMAs that have the highest counts.
+-- stepping through k(A, B, C) in the debugger. Each MMA has a number of tiles
+-- in flight; the largest 1 / `tiles` of these numbers are left out, and the
+-- result is the largest of the others.
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0
   cute.debug(k, A, B, C, {grid = 1, block = 128, device = "sim:sm_80"},

@@ -8,7 +8,6 @@ local expression = require "cutelua.bundle.expression"
 local json = require "cutelua.text.json"
 local lz4 = require "cutelua.bundle.lz4"
 local range = require "cutelua.bundle.range"
-local sha256 = require "cutelua.bundle.sha256"
 local support = require "spec.support"
 
 local HEAD = [[
@@ -78,7 +77,7 @@ describe("bundle's texts", function()
       for i, n in ipairs {0, 1, 55, 56, 63, 64, 65, 1000} do
         local bytes = some_bytes(n, i)
         local name = support.write(folder .. "/x", bytes)
-        assert.equal(sha256(bytes), made.must("sha256sum", name):sub(1, 64))
+        assert.equal(core.sha256(bytes), made.must("sha256sum", name):sub(1, 64))
       end
     end)
   end)

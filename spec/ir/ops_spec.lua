@@ -2,7 +2,7 @@
 -- must know a new operation, and at a row with an empty column.
 local support = require "spec.support"
 
-local BUILD = os.getenv "BUILD" or "build"
+local BUILD = os.getenv "CUTE_BUILD" or "build"
 -- The files with a switch over operations, and what must be in each.
 local EFFECT = {"emit/emit.c", "emit/expr.c", "sim/decode.c", "sim/exec.c"}
 local SCALAR = {"emit/expr.c", "ir/eval.c"}

@@ -449,7 +449,7 @@ describe("variables of the environment", function()
     local p <close> = io.popen("grep -rhoE 'getenv ?\\(?\\s*\"[A-Z_]+\"|"
       .. "env(_folder)?\\(\"[A-Z_]+\"|CUTELUA_[A-Z_]+|CUTE_(BUILD|OUT|KIT|"
       .. "COUNTS|SUMMARY|SANITIZED)|NO_COLOR|FUZZ_SECONDS' core lua "
-      .. "kernels scripts tools spec Makefile --include=*.c --include=*.h "
+      .. "kernels scripts tools spec ci Makefile --include=*.c --include=*.h "
       .. "--include=*.lua --include=*.sh --include=Makefile "
       .. "--exclude=environment.lua --exclude=doc_spec.lua "
       .. "--exclude-dir=library")  -- constants of cutelua.h

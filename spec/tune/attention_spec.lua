@@ -23,7 +23,7 @@ end
 local function tune(words)
   for i, word in ipairs(words) do words[i] = ("%q"):format(word) end
   return support.run({"-e", ("os.exit(require 'cutelua.tune'.main({%s}, "
-    .. "'spec.tune.child'))"):format(table.concat(words, ", "))},
+    .. "{worker = 'spec.tune.child'}))"):format(table.concat(words, ", "))},
     {env = {XDG_DATA_HOME = dir}})
 end
 

@@ -48,7 +48,8 @@ end
 local function tune(dir, words, does, card)
   for i, word in ipairs(words) do words[i] = ("%q"):format(word) end
   return support.run({"-e", ("os.exit(require 'cutelua.tune'.main({'gemm', "
-    .. "%s}, 'spec.tune.child'))"):format(table.concat(words, ", "))}, {env = {
+    .. "%s}, {worker = 'spec.tune.child'}))"):format(table.concat(words,
+    ", "))}, {env = {
       XDG_DATA_HOME = dir, FAKE_TUNE = does, FAKE_CARD = card}})
 end
 
@@ -204,7 +205,8 @@ describe("cutelua tune", function()
     local words = {"256,1024,512", "512,1024,512", "1024,1024,512"}
     local path = dir .. "/cutelua/tuned/h200.tsv"
     local command = ("XDG_DATA_HOME=%s FAKE_TUNE='slow 0.02' %s -e \"os.exit("
-      .. "require 'cutelua.tune'.main({'gemm', '%s'}, 'spec.tune.child'))\" "
+      .. "require 'cutelua.tune'.main({'gemm', '%s'}, {worker = "
+      .. "'spec.tune.child'}))\" "
       .. ">/dev/null 2>&1 & echo $!"):format(dir, support.program,
       table.concat(words, "', '"))
     local p <close> = io.popen(command)
@@ -337,7 +339,8 @@ describe("cutelua tune", function()
     for i, m in ipairs {"256/512/1024", "2048/128/64"} do
       parts[i] = ("XDG_DATA_HOME=%s FAKE_TUNE='slow 0.005' %s -e \"os.exit("
         .. "require 'cutelua.tune'.main({'gemm', '%s,1024,512'}, "
-        .. "'spec.tune.child'))\" >/dev/null"):format(dir, support.program, m)
+        .. "{worker = 'spec.tune.child'}))\" >/dev/null"):format(dir,
+          support.program, m)
     end
     local _, err, code = support.exec {"sh", "-c", parts[1] .. " & a=$!; "
       .. parts[2] .. "; b=$?; wait $a && exit $b"}
@@ -432,8 +435,8 @@ describe("cutelua tune", function()
   it("has no folder if HOME is unset", function()
     for _, home in ipairs {"", "somewhere"} do
       local _, err, code = support.run({"-e", "os.exit(require 'cutelua.tune'"
-        .. ".main({'gemm', '64,64,64'}, 'spec.tune.child'))"}, {env = {
-          XDG_DATA_HOME = "relative", HOME = home}})
+        .. ".main({'gemm', '64,64,64'}, {worker = 'spec.tune.child'}))"}, {
+          env = {XDG_DATA_HOME = "relative", HOME = home}})
       assert.equal(1, code)
       assert.matches("no folder for tables was found: name a file with "
         .. "--out", err, 1, true)
@@ -450,7 +453,7 @@ describe("cutelua tune", function()
   it("shows its progress on a terminal", function()
     local out = support.exec({"python3", "spec/program/terminal.py",
       support.program, "-e", "os.exit(require 'cutelua.tune'.main({'gemm', "
-      .. "'256,1024,512'}, 'spec.tune.child'))"}, {stdin = "",
+      .. "'256,1024,512'}, {worker = 'spec.tune.child'}))"}, {stdin = "",
       env = {XDG_DATA_HOME = dir, FAKE_TUNE = "slow 0.01"}})
     assert.matches("tune 1/1 256x1024x512: 1/%d+ measured", out)
     assert.matches("best [%d.]+ us, [%d.]+ TFLOP/s, gemm_sm%d+ ", out)

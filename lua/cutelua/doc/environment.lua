@@ -45,6 +45,14 @@ return {
     .. "of the Python package; `python3` when absent.", ["for"] = "specs"},
   {"CUTELUA_TEST_DEVICE", "The device of PyTorch on which the tests of the "
     .. "Python package's gradients run; `cpu` when absent.", ["for"] = "specs"},
+  {"CUTELUA_OPTIONS", "Further options of `cutelua ci`.",
+   ["for"] = "ci/check.sh"},
+  {"CUTELUA_PYTEST", "The arguments of pytest, such as `tests`; no pytest when "
+    .. "absent.", ["for"] = "ci/check.sh"},
+  {"CUTELUA_REPORTS", "The folder of the reports; `cutelua-reports` when "
+    .. "absent.", ["for"] = "ci/check.sh"},
+  {"CUTELUA_VERDICTS", "The folder of kept verdicts; `.cutelua/verdicts` when "
+    .. "absent.", ["for"] = "ci/check.sh"},
   {"CUDA_HOME", "An absolute path of a CUDA toolkit, searched for NVRTC and "
     .. "cuBLAS after the loader's own folders."},
   {"CUDA_PATH", "The same as CUDA_HOME, searched after it."},

@@ -228,7 +228,7 @@ end
 
 -- ---- commands ----
 
--- Makes a command from a module whose main(words) returns an exit code.
+-- Makes a command from a module whose main(words, opt) returns an exit code.
 local function plain(module)
   return function(opt, words)
     local result

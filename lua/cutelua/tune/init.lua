@@ -198,10 +198,11 @@ end
 --- Runs `cutelua tune` with these words. Returns the exit code: 1 if nothing
 -- was measured, 2 for invalid words.
 ---@param words string[] the words after "tune"
----@param worker? string module of the child processes
+---@param options? {worker: string?} of the program; worker: module of the child
+-- processes
 ---@return integer
-function tune.main(words, worker)
-  local ok, why = pcall(command, words, worker)
+function tune.main(words, options)
+  local ok, why = pcall(command, words, options and options.worker)
   if ok then return why end
   if type(why) ~= "table" or not why.tune then error(why, 0) end
   report.tell("cutelua tune: " .. why.tune)

@@ -77,7 +77,8 @@ describe("bundle's texts", function()
       for i, n in ipairs {0, 1, 55, 56, 63, 64, 65, 1000} do
         local bytes = some_bytes(n, i)
         local name = support.write(folder .. "/x", bytes)
-        assert.equal(core.sha256(bytes), made.must("sha256sum", name):sub(1, 64))
+        assert.equal(core.sha256(bytes),
+                     made.must("sha256sum", name):sub(1, 64))
       end
     end)
   end)

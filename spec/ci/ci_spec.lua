@@ -196,7 +196,7 @@ describe("the verdicts that cutelua ci keeps", function()
       local cute = require "cute"
       local n = require "m"
       local f = io.open "data"
-      local value = f and f:read "n" or os.getenv "VALUE" or 1
+      local value = f and f:read "n" or os.getenv "FAKE_VALUE" or 1
       if f then f:close() end
       local k = cute.kernel("k", function(x)
         x[cute.arch.thread_idx() * n] = value
@@ -220,7 +220,7 @@ describe("the verdicts that cutelua ci keeps", function()
     support.must {"rm", dir .. "/m.lua"}
     assert.same({0, 0}, {known "s.lua"})
     local out = support.exec({PROGRAM, "ci", "--cache", "kept", "s.lua"},
-                             {cwd = dir, env = {VALUE = "3"}})
+                             {cwd = dir, env = {FAKE_VALUE = "3"}})
     assert.matches("; 0 known;", out)
     put("data", "4")
     assert.equal(0, (known "s.lua"))

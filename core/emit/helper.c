@@ -29,13 +29,14 @@ static bool starts(const char *s, const char *with) {
 
 // Evaluates an #if of a helper for target sm. Returns -1 if the CUDA compiler
 // must evaluate it, because only that compiler knows the chip- and
-// family-specific features. Targets below sm_100 have none.
+// family-specific features. Below sm_100, only conditions that begin with ==
+// concern any: sm_90a.
 static int holds(const char *line, int sm) {
   int arch;
   if (sscanf(line, "#if __CUDA_ARCH__ >= %d", &arch) == 1)
     return sm * 10 >= arch;
-  if (sscanf(line, "#if __CUDA_ARCH__ == %d", &arch) == 1)
-    return sm * 10 == arch;
+  if (sscanf(line, "#if __CUDA_ARCH__ == %d", &arch) == 1 && sm * 10 == arch)
+    return 1;
   return sm < 100 ? 0 : -1;
 }
 

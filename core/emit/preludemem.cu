@@ -188,7 +188,7 @@ static __device__ __forceinline__ void map_copy(void *dst, const void *map) {
 }
 
 //: map_address
-#if __CUDA_ARCH__ == 900
+#if __CUDA_ARCH__ == 900 || defined(__CUDA_ARCH_FAMILY_SPECIFIC__)
 static __device__ __forceinline__ void map_address(
     void *map, const void *tensor) {
   asm volatile("tensormap.replace.tile.global_address.b1024.b64 [%0], %1;"
@@ -197,7 +197,7 @@ static __device__ __forceinline__ void map_address(
 #endif
 
 //: map_extent
-#if __CUDA_ARCH__ == 900
+#if __CUDA_ARCH__ == 900 || defined(__CUDA_ARCH_FAMILY_SPECIFIC__)
 template <int mode>
 static __device__ __forceinline__ void map_extent(void *map, unsigned n) {
   asm volatile("tensormap.replace.tile.global_dim.b1024.b32 [%0], %2, %1;"
@@ -206,7 +206,7 @@ static __device__ __forceinline__ void map_extent(void *map, unsigned n) {
 #endif
 
 //: map_stride
-#if __CUDA_ARCH__ == 900
+#if __CUDA_ARCH__ == 900 || defined(__CUDA_ARCH_FAMILY_SPECIFIC__)
 template <int mode>
 static __device__ __forceinline__ void map_stride(
     void *map, unsigned long long bytes) {

@@ -38,7 +38,7 @@ int64_t target_smem(int sm);
   FT(MBARFAR, "an mbarrier of another block", 90, 0, false, NULL) \
   FT(MBARLIMIT, "a time limit at an mbarrier", 90, 0, false, NULL) \
   FT(TMA, "a bulk copy", 90, 0, false, "cp.async") \
-  FT(TENSORMAP, "tensormap.replace", 90, 90, true, NULL) \
+  FT(TENSORMAP, "tensormap.replace", 90, 0, true, NULL) \
   FT(CLUSTER, "a cluster of blocks", 90, 0, false, NULL) \
   FT(SCOPE, "scope \"cluster\"", 90, 0, false, NULL) \
   FT(DEPENDENTS, "griddepcontrol", 90, 0, false, NULL) \

@@ -1,0 +1,174 @@
+-- Tests the table of docs/blackwell.md, which says what targets have: a kernel
+-- for each row compiles by NVRTC for the targets that have the instruction, and
+-- is rejected for the others before NVRTC.
+local cute = require "cute"
+local kernels = require "spec.kernels"
+local support = require "spec.support"
+local arch, cpasync, all = cute.arch, cute.nvgpu.cpasync, cute._
+
+local function program(f, ...)
+  return cute.kernel("k", f)(...):trace {block = 32}
+end
+
+-- Returns the program of a product of one tile; the operands have this type.
+local function product(atom, dtype, K)
+  return kernels.tile(cute.make_tiled_mma(atom))(
+    cute.zeros({16, K}, dtype), cute.zeros({8, K}, dtype),
+    cute.zeros({16, 8}, "f32"), cute.zeros({16, 8}, "f32")):trace {block = 32}
+end
+
+local function scaled_product()
+  local mma = cute.make_tiled_mma("SM120::BLOCKSCALED::SM120_16x8x32_TN_VS<"
+    .. "float_e4m3_t,float_e2m1_t,float,float_ue8m0_t,32>")
+  return program(function(mA, mB, mS, mC)
+    local thr = mma:get_slice(arch.thread_idx())
+    local rA = cute.make_fragment_like(thr:partition_A(mA))
+    local rB = cute.make_fragment_like(thr:partition_B(mB))
+    local rC = thr:partition_fragment_C(mC)
+    local rS = cute.make_rmem_tensor({4, 1, 1}, cute.ue8m0)
+    cute.autovec_copy(thr:partition_A(mA), rA)
+    cute.autovec_copy(thr:partition_B(mB), rB)
+    for k = 0, 3 do rS[{k, 0, 0}] = mS[k] end
+    rC:fill(0)
+    cute.gemm(mma, rC, {rA, rS}, {rB, rS}, rC)
+    cute.autovec_copy(rC, thr:partition_C(mC))
+  end, cute.zeros({16, 32}, "u8"), cute.zeros({8, 32}, "u8"),
+    cute.zeros({4}, "ue8m0"), cute.zeros({16, 8}, "f32"))
+end
+
+-- Stores a tile by TMA. change: through a map in memory that it changes.
+local function tma(change)
+  local x = cute.zeros({32, 32}, "f32")
+  local tile = cute.make_ordered_layout({8, 32}, {1, 0})
+  local map, coords = cpasync.make_tiled_tma_atom(
+    cpasync.CopyBulkTensorTileS2GOp(), x, tile, {8, 32})
+  local more = change and {x, cute.zeros({16}, cute.i64)} or {}
+  return cute.kernel("k", function(atom, c, ...)
+    local y, maps = ...
+    local s = cute.make_smem_tensor(cute.f32, tile, 128)
+    local ts, tg = cpasync.tma_partition(atom, 0, cute.make_layout(1),
+      cute.group_modes(s, 0, 2), cute.zipped_divide(c, {8, 32}))
+    s:fill(1)
+    arch.fence_view_async_shared()
+    arch.cluster_arrive()
+    arch.cluster_wait()
+    cute.when(arch.elect_one(), function()
+      if change then
+        cpasync.copy_tensormap(atom, maps)
+        cpasync.update_tma_descriptor(atom, y, maps)
+        cpasync.fence_tma_desc_release()
+        cpasync.fence_tma_desc_acquire(maps)
+      end
+      cute.copy(atom, ts, tg(all, 0), change and {tma_desc_ptr = maps} or nil)
+      arch.cp_async_bulk_commit_group()
+      arch.cp_async_bulk_wait_group(0)
+    end)
+  end)(map, coords, table.unpack(more)):trace {block = 32, cluster = 2}
+end
+
+local function wide_copy()
+  return program(function(x)
+    local r = cute.make_rmem_tensor({8}, cute.f32)
+    local at = x(arch.thread_idx(), all)
+    cute.copy(cute.make_copy_atom("SM100_LOAD_256bit_CACHE_NOALLOCATION",
+                                  cute.f32), at, r)
+    cute.copy(cute.make_copy_atom("SM100_STORE_256bit_CACHE_NOALLOCATION",
+                                  cute.f32), r, at)
+  end, cute.zeros({32, 8}, "f32"))
+end
+
+local function two_floats()
+  return program(function(x)
+    local r = arch.fma_packed_f32x2({x[0], x[1]}, {x[2], x[3]}, {1, 2},
+                                    {rnd = "rz", ftz = true})
+    x[0], x[1] = r[1], r[2]
+  end, cute.zeros({4}, "f32"))
+end
+
+local function registers()
+  return cute.kernel("k", function(x)
+    arch.warpgroup_reg_alloc(240)
+    x[arch.thread_idx()] = 1
+  end)(cute.zeros({128}, "f32")):trace {block = 128}
+end
+
+local function warpgroup()
+  return cute.kernel("k", function()
+    cute.nvgpu.warpgroup.fence()
+    cute.nvgpu.warpgroup.commit_group()
+    cute.nvgpu.warpgroup.wait_group(0)
+  end)():trace {block = 128}
+end
+
+-- Programs by the beginnings of rows of the table.
+local PROGRAMS = {
+  ["two f32 at a time"] = two_floats, ["256-bit copies"] = wide_copy,
+  ["`mma.sync` of f16"] = function()
+    return product("SM89_16x8x32_F32E4M3E4M3F32_TN", "e4m3", 32)
+  end,
+  ["`mma.sync` of 6-"] = function()
+    return product("SM120_16x8x32_TN<float_e2m3_t,float_e2m1_t,float>", "u8",
+                   32)
+  end,
+  ["`mma.sync` with scales"] = scaled_product,
+  ["TMA"] = function() return tma(false) end,
+  ["`tensormap.replace`"] = function() return tma(true) end,
+  ["`setmaxnreg`"] = registers, ["`wgmma`"] = warpgroup,
+}
+
+-- Returns the rows of the table: the name, and for each target yes, no or "a,
+-- f".
+local function table_rows()
+  local rows, targets = {}, nil
+  for line in support.read("docs/blackwell.md"):gmatch "[^\n]+" do
+    local cells = {}
+    for cell in line:gmatch "| ([^|]*) %f[|]" do cells[#cells + 1] = cell end
+    if cells[1] == "instruction" then targets = cells
+    elseif targets and #cells == #targets and cells[2]:find "^[yn]" then
+      local row = {name = cells[1]}
+      for k = 2, #cells do row[targets[k]] = cells[k] end
+      rows[#rows + 1] = row
+    end
+  end
+  return rows
+end
+
+-- Compiles a program for a target, or checks that it is rejected. Returns false
+-- without NVRTC.
+local function check(p, target, has)
+  if has then return kernels.compiles(p, {target}) end
+  local text, why = pcall(p.cuda, p, target)
+  assert.is_false(text, target .. " accepts it")
+  assert.is_truthy(tostring(why):find("needs sm_", 1, true), why)
+  return true
+end
+
+describe("docs/blackwell.md", function()
+  for n, row in ipairs(table_rows()) do
+    it("says which targets have " .. row.name .. support.long(n, 2), function()
+      local make
+      for start, f in pairs(PROGRAMS) do
+        if row.name:sub(1, #start) == start then make = f end
+      end
+      local p, done = make(), true
+      for chip, cell in pairs(row) do
+        if chip == "sm_90a" then
+          done = check(p, chip, cell == "yes") and done
+        elseif chip ~= "name" then
+          done = check(p, chip, cell == "yes") and done
+          for _, suffix in ipairs {"a", "f"} do
+            done = check(p, chip .. suffix, cell ~= "no") and done
+          end
+        end
+      end
+      return done or pending "needs NVRTC"
+    end)
+  end
+
+  it("has a row for each program", function()
+    local count = 0
+    for _ in pairs(PROGRAMS) do count = count + 1 end
+    assert.equal(count, #table_rows())
+  end)
+end)
+-- SPDX-License-Identifier: MIT

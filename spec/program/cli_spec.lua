@@ -29,6 +29,11 @@ describe("cli", function()
       output = "x.cu", a = "-", seed = 7}, opt)
   end)
 
+  it("reads a target of the simulator", function()
+    assert.equal("sim:sm_100a",
+      cli.try_parse({"--device", "sim:sm_100a"}, SPEC).device)
+  end)
+
   it("fills in defaults", function()
     assert.same({args = {}, m = 256, device = "auto", seed = 0},
       cli.try_parse({}, SPEC))
@@ -68,8 +73,10 @@ describe("cli", function()
   end)
 
   it("rejects other invalid values", function()
-    assert.equal("--device: one of auto, sim, gpu expected, got 'cuda'",
-      message("--device", "cuda"))
+    for _, word in ipairs {"cuda", "sim:sm_101", "gpu:sm_100a", "sim:"} do
+      assert.equal(("--device: one of auto, sim, gpu, sim:sm_100a expected, "
+        .. "got '%s'"):format(word), message("--device", word))
+    end
     assert.equal("--arch: a name such as sm_80 or sm_90a expected, got "
       .. "'hopper'", message("--arch", "hopper"))
     assert.equal("--arch: a supported architecture, such as sm_80 or sm_90a, "

@@ -151,4 +151,21 @@ describe("the copy by TMA", function()
     end
   end)
 end)
+
+describe("the option --device", function()
+  it("names a target of the simulator, for which --emit writes", function()
+    local out, err, code, _ = support.run {PATH, "--device", "sim:sm_100a",
+                                           "--m", "64", "--n", "64"}
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.is_truthy(out:find("simulator (sm_100a)", 1, true), out)
+    out = support.run {PATH, "--device=sim:sm_120a", "--emit", "cu"}
+    assert.is_truthy(out:find("for sm_120", 1, true), out)
+    _, err, code = support.run {PATH, "--device", "sim:sm_100a", "--arch",
+                                "sm_90a"}
+    assert.equal("copy_tma: --device sim:sm_100a and --arch sm_90a are two "
+      .. "targets: write one\n", err)
+    assert.equal(1, code)
+  end)
+end)
 -- SPDX-License-Identifier: MIT

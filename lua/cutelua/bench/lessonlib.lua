@@ -318,6 +318,11 @@ end
 ---@param by table emit(job); gpu(job, device) and sim(job, device) -> ok
 function lib.run(job, by)
   local opt = job.opt
+  local target = opt.device and opt.device:match ":(.*)$"
+  lib.must(job, not target or (opt.arch or target) == target,
+           ("--device %s and --arch %s are two targets: write one"):format(
+             opt.device, opt.arch))
+  opt.arch = target or opt.arch
   if opt.emit then
     by.emit(job)
     return

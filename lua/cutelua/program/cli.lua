@@ -11,9 +11,10 @@
 --     })
 --     opt.m, opt.plot, opt.device
 --
--- Types of options are int, number, string, file, choice (with `choices`) and
--- flag. A value is the next word, or follows "=". Dashes in a name become
--- underscores in the result. Words that are not options are rejected unless
+-- Types of options are int, number, string, file, choice (with `choices`, of
+-- which `target` may have an architecture appended: sim:sm_100a) and flag. A
+-- value is the next word, or follows "=". Dashes in a name become underscores
+-- in the result. Words that are not options are rejected unless
 -- `args = {name=, help=, many=}` accepts them (`opt.args`, a list).
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -31,7 +32,8 @@ function cli.whole(text) return literal.whole(text) end
 --- Options that all scripts of the repository can have, by name.
 cli.common = {
   device = {"--device", "choice", choices = {"auto", "sim", "gpu"},
-    default = "auto", help = "the device; auto: the GPU if there is one"},
+    target = "sim", default = "auto", help = "the device; auto: the GPU if "
+      .. "there is one; sim:sm_100a: the simulator of that target"},
   arch = {"--arch", "string", pattern = "^sm_%d%d+[af]?$",
     want = "a name such as sm_80 or sm_90a", known = "arch",
     help = "target of the simulator and --emit, such as sm_90a"},
@@ -97,7 +99,12 @@ function readers.choice(o, text)
   for _, c in ipairs(o.choices) do
     if c == text then return text end
   end
+  local first, arch = text:match "^(%w+):(.*)$"
+  if first and first == o.target and pcall(devices.sm, arch) then
+    return text
+  end
   return nil, "one of " .. table.concat(o.choices, ", ")
+    .. (o.target and (", %s:sm_100a"):format(o.target) or "")
 end
 
 -- ---- parsing ----

@@ -1,4 +1,5 @@
 // arith.c: arithmetic on floats and integers.
+#include <stdlib.h>
 #include <string.h>
 
 #include "ptx/inside.h"
@@ -52,14 +53,26 @@ static Ref element(PtxOp *o, uint32_t k) {
   return as(o, t, op_operand(o, k, DT_U16));
 }
 
+// Returns the immediate of an intrinsic on two f32.
+static int64_t modifiers(PtxOp *o, Soft s) {
+  if (atoi(o->b->m->target + strlen("sm_")) < intrin_row(IN_FMAF322)->sm)
+    op_reject(o, "it needs .target sm_100 or newer");
+  if (s.flags & SOFT_SAT) op_reject(o, ".sat is not valid for f32x2");
+  return s.mode + (s.flags & SOFT_FTZ ? INTRIN_FTZ : 0);
+}
+
 // Emits a float instruction with n sources. An instruction without modifiers
 // becomes the IR's own operation.
 static void float_op(PtxOp *o, Soft s, Op op, uint32_t n) {
-  static const struct { Op op; IntrinId half, brain; } packed[] = {
-    {OP_ADD, IN_ADDF162, IN_ADDBF2}, {OP_SUB, IN_SUBF162, IN_SUBBF2},
-    {OP_MUL, IN_MULF162, IN_MULBF2}, {OP_FMA, IN_FMAF162, IN_FMABF2},
-    {OP_MIN, IN_MINF162, IN_MINBF2}, {OP_MAX, IN_MAXF162, IN_MAXBF2}};
-  if (!is_plain(s)) {
+  static const struct { Op op; IntrinId half, brain, single; } packed[] = {
+    {OP_ADD, IN_ADDF162, IN_ADDBF2, IN_ADDF322},
+    {OP_SUB, IN_SUBF162, IN_SUBBF2, IN_SUBF322},
+    {OP_MUL, IN_MULF162, IN_MULBF2, IN_MULF322},
+    {OP_FMA, IN_FMAF162, IN_FMABF2, IN_FMAF322},
+    {OP_MIN, IN_MINF162, IN_MINBF2, IN_COUNT},
+    {OP_MAX, IN_MAXF162, IN_MAXBF2, IN_COUNT}};
+  bool wide = o->pair[0] && o->elem[0] == DT_F32;
+  if (!wide && !is_plain(s)) {
     soft_result(o, s, n);
     return;
   }
@@ -69,12 +82,15 @@ static void float_op(PtxOp *o, Soft s, Op op, uint32_t n) {
     op_result(o, contractible(o, r));
     return;
   }
+  int64_t imm = wide ? modifiers(o, s) : 0;
+  DType raw = wide ? DT_U64 : DT_U32;
   for (size_t k = 0; k < sizeof packed / sizeof *packed; k++) {
     if (packed[k].op != op) continue;
-    IntrinId id = o->elem[0] == DT_BF16 ? packed[k].brain : packed[k].half;
-    Ref r = op_intrin(o, id, 0, op_operand(o, 1, DT_U32),
-                      op_operand(o, 2, DT_U32),
-                      n == 3 ? op_operand(o, 3, DT_U32) : 0);
+    IntrinId id = wide ? packed[k].single
+                  : o->elem[0] == DT_BF16 ? packed[k].brain : packed[k].half;
+    Ref r = op_intrin(o, id, imm, op_operand(o, 1, raw),
+                      op_operand(o, 2, raw),
+                      n == 3 ? op_operand(o, 3, raw) : 0);
     op_result(o, contractible(o, r));
     return;
   }

@@ -31,18 +31,19 @@ enum { ROW = FI_ROW, CONTRACTED = FI_CONTRACTED, WEAKER = FI_WEAKER };
 static const PtxRow rows[] = {
   // arithmetic
   {"add", CONTRACTED, 1, false, row_sum, OP_ADD, ROUNDS " ftz sat cc " INTS
-   " s16x2 u16x2 " FLOATS, ""},
+   " s16x2 u16x2 f32x2 " FLOATS, ""},
   {"sub", CONTRACTED, 1, false, row_sum, OP_SUB, ROUNDS " ftz sat cc " INTS
-   " s16x2 u16x2 " FLOATS, ""},
+   " s16x2 u16x2 f32x2 " FLOATS, ""},
   {"addc", ROW, 1, false, row_sum, OP_ADD, "cc " WORDS, ""},
   {"subc", ROW, 1, false, row_sum, OP_SUB, "cc " WORDS, ""},
   {"mul", CONTRACTED, 1, false, row_mul, 0,
-    "lo hi wide " ROUNDS " ftz sat " INTS " "
+    "lo hi wide " ROUNDS " ftz sat " INTS " f32x2 "
    FLOATS, ""},
   {"mad", ROW, 1, false, row_mul, 1, "lo hi wide " ROUNDS " ftz sat cc " INTS
    " f32 f64", ""},
   {"madc", ROW, 1, false, row_mul, 2, "lo hi cc " WORDS, ""},
-  {"fma", ROW, 1, false, row_mul, 1, ROUNDS " ftz sat relu oob " FLOATS, ""},
+  {"fma", ROW, 1, false, row_mul, 1, ROUNDS " ftz sat relu oob f32x2 "
+   FLOATS, ""},
   {"mul24", ROW, 1, false, row_mul24, 0, "lo hi u32 s32", ""},
   {"mad24", ROW, 1, false, row_mul24, 1, "lo hi sat u32 s32", ""},
   {"sad", ROW, 1, false, row_sad, 0, INTS, ""},

@@ -697,6 +697,7 @@ static const TypeName type_names[] = {
   {"s64", PTX_S, 64, DT_I64}, {"f32", PTX_F, 32, DT_F32},
   {"f64", PTX_F, 64, DT_F64}, {"pred", PTX_P, 1, DT_BOOL},
   {"f16", PTX_F, 16, DT_F16}, {"bf16", PTX_F, 16, DT_BF16},
+  {"f32x2", PTX_B, 64, DT_F32},
   {"bf16x2", PTX_B, 32, DT_BF16}, {"f16x2", PTX_B, 32, DT_F16},
   {"s16x2", PTX_B, 32, DT_I16}, {"u16x2", PTX_B, 32, DT_U16},
   {"tf32", PTX_B, 32, DT_TF32}, {"e4m3x2", PTX_B, 16, DT_E4M3},

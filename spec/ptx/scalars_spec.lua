@@ -1,6 +1,8 @@
 -- Tests scalar instructions of PTX. Instructions with surprising rules must
 -- give the results measured on an H100. Roundings are compared with exact
 -- arithmetic in double precision.
+local cute = require "cute"
+local raises = require "spec.support".raises
 local variants = require "spec.golden.ptx"
 
 -- ---- rules ----
@@ -185,6 +187,55 @@ describe("a float of PTX", function()
   end)
 end)
 
+-- ---- two f32 ----
+
+-- Launches a kernel of one thread that computes `text` of the 64-bit registers
+-- a, b and c, and returns the two f32 of register d.
+local function two_floats(text, values, target)
+  local x = cute.zeros({8}, "f32")
+  for i, v in ipairs(values) do x[i - 1] = v end
+  local code = ([[
+.version 9.0
+.target %s
+.address_size 64
+.visible .entry k(.param .u64 p) {
+  .reg .b64 at, a, b, c, d;
+  ld.param.u64 at, [p];
+  ld.global.b64 a, [at];
+  ld.global.b64 b, [at+8];
+  ld.global.b64 c, [at+16];
+  %s
+  st.global.b64 [at+24], d;
+  ret;
+}]]):format(target, text)
+  cute.ptx(code):kernel "k"(x):launch {grid = 1, block = 1,
+                                       device = "sim:" .. target}
+  return x[6], x[7]
+end
+
+describe("two f32", function()
+  it("are computed at once for targets from sm_100 on", function()
+    local tiny = 2.0 ^ -24
+    local values = {1.0, -3.0, tiny, 5.0, 0.5, 2.0 ^ -149}
+    for _, target in ipairs {"sm_100", "sm_103a", "sm_120f"} do
+      local function check(text, x, y)
+        assert.same({x, y}, {two_floats(text, values, target)}, text)
+      end
+      check("add.rn.f32x2 d, a, b;", 1.0, 2.0)
+      check("add.rp.f32x2 d, a, b;", 1 + 2 * tiny, 2.0)
+      check("sub.rz.f32x2 d, a, b;", 1 - tiny, -8.0)
+      check("sub.f32x2 d, a, b;", 1 - tiny, -8.0)
+      check("mul.rm.f32x2 d, b, c;", tiny / 2, 5 * 2.0 ^ -149)
+      check("mul.ftz.f32x2 d, b, c;", tiny / 2, 0.0)
+      check("fma.rm.f32x2 d, a, b, c;", 0.5 + tiny, -15.0)
+      check("fma.rn.ftz.f32x2 d, c, b, a;", 1.0, -3.0)
+    end
+    raises(".sat is not valid", two_floats, "add.sat.f32x2 d, a, b;", values,
+           "sm_100")
+    raises("min.f32x2", two_floats, "min.f32x2 d, a, b;", values, "sm_100")
+  end)
+end)
+
 -- ---- what is not modelled ----
 
 describe("a form that is not modelled", function()
@@ -195,7 +246,7 @@ describe("a form that is not modelled", function()
   end
 
   it("is rejected by name", function()
-    assert.matches("'add.rn.f32x2' is not modelled: needs sm_100",
+    assert.matches("'add.rn.f32x2' is not modelled: it needs .target sm_100",
                    message("add.rn.f32x2 d0, a0, a1;", "b64 b64"))
     assert.matches("'tcgen05.wait::ld.sync.aligned' is not modelled: "
                    .. "needs sm_100",

@@ -142,8 +142,8 @@ local SENTENCES = {
 }
 
 -- Words that occur only in the Python DSL's names of features of Blackwell.
-local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
-  "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
+local LATER = {"tmem", "tcgen05", "umma", "clc", "sm100", "sm103", "sm120",
+  "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
 
 -- Element types that the Python DSL has and for which there is no arithmetic,
 -- atom or conversion here.

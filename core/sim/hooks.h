@@ -117,13 +117,13 @@ typedef struct SimHooks {
   SimValueHooks value;
 
   // ---- a cluster ----
-  // open allocates records of a cluster and returns false if memory is
+  // make allocates records of a cluster and returns false if memory is
   // exhausted, reset prepares them for a run, end is called after the run, and
-  // close frees them.
-  bool (*open)(SimCluster *c);
+  // free frees them.
+  bool (*make)(SimCluster *c);
   void (*reset)(SimCluster *c);
   void (*end)(SimCluster *c);
-  void (*close)(SimCluster *c);
+  void (*free)(SimCluster *c);
 
   // ---- warps ----
   // w executes i next, in a launch with a debugger. Returns false if it must

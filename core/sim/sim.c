@@ -223,7 +223,7 @@ static void cluster_free(SimCluster *c) {
   simcluster_free(c);
   base_free(c->warp);
   base_free(c->smem);
-  if (c->hooks) c->hooks->close(c);
+  if (c->hooks) c->hooks->free(c);
   simmbar_free(c);
   simasync_free(c);
   simmaps_free(c->maps);
@@ -266,7 +266,7 @@ static bool cluster_init(SimCluster *c, Run *r) {
   c->smem = base_realloc(NULL, ctas * (size_t)p->smem_bytes);
   c->pattern = base_realloc(NULL, patterns);
   c->tile = base_realloc(NULL, TILE_BYTES);
-  if (!simcluster_init(c) || !simwgmma_init(c) || !c->hooks->open(c))
+  if (!simcluster_init(c) || !simwgmma_init(c) || !c->hooks->make(c))
     return false;
   if (c->pattern) memset(c->pattern, 0, patterns);
   return c->smem && c->pattern && c->tile;

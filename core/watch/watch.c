@@ -74,7 +74,7 @@ static void stop(SimProg *p) {
   hb_grid_free(p);
 }
 
-static bool open(SimCluster *c) {
+static bool make(SimCluster *c) {
   return shadow_init(c) && hb_cluster_init(c) && peer_init(c);
 }
 
@@ -90,7 +90,7 @@ static void end(SimCluster *c) {
   unread_add(c);
 }
 
-static void close(SimCluster *c) {
+static void release(SimCluster *c) {
   shadow_free(c);
   hb_cluster_free(c);
   base_free(c->own[OWN_PEER]);
@@ -406,7 +406,7 @@ const SimHooks watch_hooks = {
     .wrapped = overflow_check, .asserted = assertions_check,
     .nonfinite = finite_note, .fma = finite_fma, .some_nonfinite = finite_any,
     .tile = finite_tile},
-  .open = open, .reset = reset, .end = end, .close = close,
+  .make = make, .reset = reset, .end = end, .free = release,
   .step = debugger_before, .ended = ended, .polled = livelock_ask,
   .reach = peer_reach, .exited = peer_exited, .deadlock = deadlock_tell,
   .stuck = livelock_all, .access = access, .atomic = atomic,

@@ -11,6 +11,7 @@
 -- first: the first wrong element: coord, got, want; and if its writer is known:
 --   file, line, block, threads, and the name and value of the registers that
 --   were stored.
+local card = require "cutelua.ptx.card"
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -204,13 +205,13 @@ end
 -- Returns a list of the tensors that a launch writes: {name =, buffer =, i =
 -- index of the argument, written =, and the results of elements(): n =, at =,
 -- coord =}. With `all`, the list has the other tensors, too, because a
--- reference may change them.
+-- reference may change them. The driver has its own workspace of grids.
 local function results_of(program, launch, all)
   local list = {}
   for i, a in ipairs(program.info.args) do
     local v = launch.args[i]
     local written = kernel.may_write(program.info, i)
-    if a.pointer and (written or all) then
+    if a.pointer and (written or all) and a.name ~= card.WORKSPACE then
       local r = {name = a.name, buffer = v[1], i = i, written = written}
       r.n, r.at, r.coord = elements(layout_of(program, v, i), v[1], v[2])
       list[#list + 1] = r

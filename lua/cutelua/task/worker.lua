@@ -204,8 +204,8 @@ function worker.main()
   local log = launches.new()
   local collector = findings.new("task", request.name)
   local env = watch:globals()
+  devices.simulates = not request.graph or request.graph.device == "sim"
   if not request.graph then
-    devices.simulates = true
     kernel.runner = {run = runner(request, log, collector, result)}
     local ok, why = sys.limit(request.memory, false)
     if not ok then

@@ -11,7 +11,6 @@
 -- first: the first wrong element: coord, got, want; and if its writer is known:
 --   file, line, block, threads, and the name and value of the registers that
 --   were stored.
-local card = require "cutelua.ptx.card"
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -205,13 +204,14 @@ end
 -- Returns a list of the tensors that a launch writes: {name =, buffer =, i =
 -- index of the argument, written =, and the results of elements(): n =, at =,
 -- coord =}. With `all`, the list has the other tensors, too, because a
--- reference may change them. The driver has its own workspace of grids.
+-- reference may change them. The driver has memory of its own for the hidden
+-- tensors in program.card.hidden.
 local function results_of(program, launch, all)
-  local list = {}
+  local list, hidden = {}, program.card and program.card.hidden or {}
   for i, a in ipairs(program.info.args) do
     local v = launch.args[i]
     local written = kernel.may_write(program.info, i)
-    if a.pointer and (written or all) and a.name ~= card.WORKSPACE then
+    if a.pointer and (written or all) and not hidden[a.name] then
       local r = {name = a.name, buffer = v[1], i = i, written = written}
       r.n, r.at, r.coord = elements(layout_of(program, v, i), v[1], v[2])
       list[#list + 1] = r

@@ -103,7 +103,8 @@ end
 ---@param opts {optimize: integer?, contract: boolean?} of Module:kernel
 ---@return table
 function card.new(text, entry, passed, variables, smem, opts)
-  local made = {loaded = {}, smem = smem, contract = opts.contract}
+  local made = {loaded = {}, smem = smem, contract = opts.contract,
+                hidden = {[card.WORKSPACE] = true}}
   for _, v in ipairs(variables) do
     if #v.addresses > 0 then
       made.why = ("the module's variable %s holds addresses, which exist on "

@@ -119,8 +119,8 @@ typedef struct Digits {
   int64_t *step;
 } Digits;
 
-// Adds a leaf of n steps of size `step` to the bounds of left mode i. whole:
-// the leaf reaches the end of the mode.
+// Records that a leaf of the right layout takes n steps of size `step` in mode
+// i of the left layout. whole: the leaf reaches the end of the mode.
 static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
   int64_t most;
   if (whole && !dim_static(n) && dim_static(step) && !g->step[i]) {

@@ -5,8 +5,8 @@
 #include "sim/report.h"
 
 // Sorts n faults so that each cause precedes its likely consequences, and sets
-// r.leads. Removes faults that others explain. Returns the number of faults
-// left.
+// f[k].r.leads to the index of the likely cause. Removes faults that others
+// explain. Returns the number of faults left.
 uint32_t root_cause_arrange(const SimProg *p, SimFault *f, uint32_t n);
 
 #endif

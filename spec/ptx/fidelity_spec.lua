@@ -1,6 +1,7 @@
 -- The fidelity of launches: which executed operations a GPU computes with the
--- same bits, and where values that may differ matter. The expected classes
--- follow from the text of each kernel, and the numbers from its warps.
+-- same bits, and where values that may differ matter. The expected class of
+-- an operation (same bits, may differ) follows from the kernel's text, and how
+-- often it is executed from the number of warps.
 local cute = require "cute"
 local json = require "dkjson"
 local support = require "spec.support"

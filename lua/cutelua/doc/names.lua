@@ -77,7 +77,8 @@ for i, topic in ipairs(TOPICS) do
   end
 end
 
--- Returns the chunk's module: "=[cute.arch]", "@lua/cute/arch/init.lua".
+-- Returns the module of a chunk's name: cute.arch for "=[cute.arch]" and for
+-- "@lua/cute/arch/init.lua".
 local function module_of(chunk)
   local name = chunk:match "^=%[(.*)%]$"
   if name then return (name:gsub("%.init$", "")) end

@@ -229,9 +229,9 @@ local function section_text(question)
   return text or heads[1] and table.concat(heads, "\n") or nil
 end
 
---- Finds a query that names something other than a public name: a kind of
+--- Returns the text for a question that is no public name, but names a kind of
 -- errors or reports, "[race]" or "race"; a document, "ops"; or one of its
--- sections, "epilogues" or "docs/ops.md:105". Returns nil where there is none.
+-- sections, "epilogues" or "docs/ops.md:105". Returns nil if it names none.
 ---@param question string
 ---@return string?
 function search.one(question)

@@ -78,7 +78,8 @@ function Reader:number(format)
   return (format:unpack(self:bytes(format:packsize())))
 end
 
--- Reads a number of things that have at least `least` bytes each.
+-- Reads a count of things that have at least `least` bytes each. Fails if the
+-- rest of the file is too short for them.
 function Reader:count(what, least)
   local n = self:number "<I8"
   if not math.ult(n, (self.total - self.at) // least + 1) then

@@ -116,7 +116,7 @@ local USES = {
     {"local m = {} m[1] = K m[#m + 1] = K X = (X + #m) % 97"}},
 }
 
--- Returns a statement that assigns to one of the active variables.
+-- Returns a statement, taken from USES, about one of the variables in g.active.
 local function of_host(g)
   local about = g:pick(g.active)
   local use = g:pick(USES[about.kind])
@@ -132,7 +132,8 @@ local function of_host(g)
   end))
 end
 
--- Returns a statement that uses only traced numbers.
+-- Returns a statement that stores, adds or assigns a traced number, and uses no
+-- variable of g.active.
 local function of_kernel(g)
   local k = g:r(4)
   if k == 1 then return put(g, g:value()) end

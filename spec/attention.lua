@@ -38,13 +38,15 @@ function attention.changed(user, file, from, nth, to)
   return assert(ok and make, make)
 end
 
---- Describes a text change for a test's title.
+--- Returns the title of a test of a changed kernel. f is {file, text, number of
+-- the occurrence of the text in the file [, its replacement]}.
 function attention.title(f)
   return ("%s: %s (%d)%s"):format(f[1], f[2], f[3],
                                   f[4] and " is " .. f[4] or " left out")
 end
 
--- Returns a tensor of normal numbers, and its elements as a list from 0.
+-- Returns a tensor of normally distributed numbers, and a table of its elements
+-- with indices from 0.
 local function normal(shape, dtype, seed)
   local t = cute.zeros(shape, dtype)
   local b = core.param_memory(t):fill_normal(seed)

@@ -33,7 +33,9 @@ end
 
 local parse_type
 
--- Returns a reader of a text: take(pattern) gives the match at the position.
+-- Returns a reader of a text, which starts at the text's first character.
+-- take(pattern) returns the text that matches at the current position, after
+-- blanks, and moves past it; it returns nil if nothing matches.
 local function reader(text)
   local at = 1
   local r = {names = {}}
@@ -85,7 +87,8 @@ local function parse_fields(r)
   end
 end
 
--- Parses one type without `|`; returns {name =} for a plain name.
+-- Parses one alternative of a type, which has no `|` outside of parentheses.
+-- The field `name` of the result is set if the alternative is a plain name.
 local function parse_part(r)
   local part = {}
   if r.take "fun%f[^%w_]" then
@@ -324,7 +327,8 @@ local function path_of(module)
   end
 end
 
--- Returns the field of a class or of its base classes; true: it may exist.
+-- Returns the field `key` of a class or of its base classes, or nil. The second
+-- result is true if the field is not declared but may exist.
 local function class_field(name, key, seen)
   local class = classes[name]
   if not class or not next(class.fields) and not next(class.parents) then
@@ -590,7 +594,8 @@ function evals.Index(s, node)
   return v
 end
 
--- For calls that return one of their arguments: the index of that argument.
+-- Functions that return one of their arguments, with the index of the returned
+-- argument.
 local GIVES = {["sign.public"] = 2, ["sign.class"] = 2, ["sign.strict"] = 2,
   ["sign.namespace"] = 1, setmetatable = 1}
 local HARMLESS = {pairs = true, ipairs = true, next = true, type = true,
@@ -656,8 +661,8 @@ local function eval_list(s, nodes, block)
   return values
 end
 
--- Extends `values` by the results of the last expression, if it is a call, to n
--- values.
+-- If the last expression of an assignment is a call, appends its further
+-- results to `values`, until the list has n values.
 local function spread(s, nodes, values, n)
   local last = nodes and nodes[#nodes]
   if not last or last.tag ~= "Call" and last.tag ~= "Invoke" or #nodes >= n then

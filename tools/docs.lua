@@ -22,7 +22,8 @@ function docs.files()
   return out
 end
 
--- Calls f(line, number) for each line outside of fenced blocks.
+-- Calls f(line, number) for each line of a document outside of fenced code
+-- blocks. `number` is the line's number, from 1 on.
 local function each_line(text, f)
   local n, fenced = 0, false
   for line in (text .. "\n"):gmatch "(.-)\n" do
@@ -35,7 +36,8 @@ local function each_line(text, f)
   end
 end
 
--- Calls f(code, number) for each code span.
+-- Calls f(code, number) with the text of each code span and the number of its
+-- line.
 local function each_span(text, f)
   each_line(text, function(line, n)
     for code in line:gmatch "`([^`]+)`" do f(code, n) end

@@ -39,8 +39,9 @@ local FLOOR = 2.8
 -- Measurements
 ---------------------------------------------------------------------------
 
--- Returns the microseconds of each configuration for a journal's problem: short
--- measurements, scaled to the long ones of the best configurations.
+-- Returns the microseconds of each configuration for a journal's problem. The
+-- best configurations have long measurements. The short measurements of the
+-- others are multiplied by the median ratio of long to short measurements.
 local function times_of(known)
   local ratios, times = {}, {}
   for name, t in pairs(known.final) do

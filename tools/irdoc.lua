@@ -28,7 +28,8 @@ local function arguments(text)
   return out
 end
 
--- Returns the arguments of a row of ops.h as those of OP.
+-- Returns the list of arguments that a row of ops.h would have if it used the
+-- macro OP instead of SCALAR or LEAF. `a` has the row's own arguments.
 local function full(macro, a)
   if macro == "SCALAR" then
     return {a[1], a[2], a[3], "NONE", "NONE", a[4], "PURE", "LANE", a[5],

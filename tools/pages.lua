@@ -63,8 +63,9 @@ local function inside(path)
   end)
 end
 
--- Returns the path of a link in a document of `room`: "docs/measured/" and
--- "../ops.md" are docs/ops.md.
+-- Returns the path in the repository of `file`, a link's path relative to the
+-- folder `room`. With the folder "docs/measured/" and the link "../ops.md" it
+-- returns "docs/ops.md".
 local function resolve(room, file)
   local path = room .. file
   local n

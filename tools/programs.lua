@@ -28,8 +28,9 @@ end
 -- The API
 ---------------------------------------------------------------------------
 
--- Topics whose functions have their signature and first sentence, and topics
--- of which only the names are listed.
+-- Topics of the API section. The page has the signature and the first sentence
+-- of each function of a topic in WHOLE, only the signature of a function of a
+-- topic in SIGNED, and only the name of a function of a topic in NAMED.
 local WHOLE = {"Kernels", "Loops, branches, variables", "Shared memory",
   "Copies and products", "Tiled operations", "Atoms"}
 local SIGNED = {"Tensors: making", "Tensors: parts and copies of memory",
@@ -41,7 +42,8 @@ local NAMED = {"Mathematics", "cute.arch: memory", "cute.arch: clusters",
   "cute.pipeline", "cute.ops", "cute.testing"}
 
 local KINDS = {["function"] = true, method = true}
--- Classes whose methods are left out: modules in PTX, kernels in CUDA C.
+-- Patterns of the names of items that the page leaves out: methods of modules
+-- in PTX, of kernels in CUDA C, and of conflicts.
 local OTHER = {"^%l+ module:", "^raw ", "^prepared raw ", "^conflict:"}
 
 local function is_other(name)

@@ -13,7 +13,7 @@
 
 #define RUN 256  // elements that are converted at a time in a local buffer
 
-// Reports whether all values of type t are exact in f32.
+// Reports whether f32 represents every value of type t exactly.
 static bool fits_f32(DType t) {
   return dtype_is_float(t) ? dtype_bits(t) <= 32 : dtype_bits(t) <= 16;
 }

@@ -174,7 +174,9 @@ static uint64_t to_ue8m0(double x) {
   return (uint64_t)(code < 0 ? 0 : code > 0xfe ? 0xfe : code);
 }
 
-// Fast paths: f16 and bf16 to and from f32 in a few integer operations.
+// The following functions convert f16 and bf16 to f32 and back. They are faster
+// than the conversions of other small floats, since they need only a few
+// operations.
 
 static inline float f16_float(uint32_t u) {
   uint32_t sign = (u & 0x8000) << 16, code = u & 0x7fff;

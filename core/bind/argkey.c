@@ -201,7 +201,7 @@ static int64_t rest_of(const Leaf *l, const Tensor *t) {
 
 // Sets `before` and `after` of a leaf: how many elements the static layout l
 // reaches before and after its first element. Returns false if the layout is
-// not static or the numbers are large.
+// not static, or if an extent or stride does not fit in 31 bits.
 static bool quick_reach(Layout l, Leaf *leaf) {
   int64_t most = INT32_MAX, before = 0, after = 1;
   const Dim *stride = l.stride;
@@ -529,7 +529,8 @@ static void refuse(Walk *w, int idx) {
              argkey_path(w), type, more);
 }
 
-// Appends a constant of the layout algebra: cute._, a basis, a swizzle ...
+// Appends the words of a constant of the layout algebra, such as cute._, a
+// basis or a swizzle.
 static void put_const(Walk *w, const ConstBox *c) {
   uint64_t sw = 0;
   memcpy(&sw, &c->sw, sizeof c->sw);

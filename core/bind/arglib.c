@@ -39,8 +39,8 @@ static const char *advice_on(const char *want, const char *got) {
   return "";
 }
 
-// Reports whether method p was called with a dot, as in x.lt(4), so that the
-// first argument is in the place of the receiver.
+// Reports whether method p was called with a dot, as in x.lt(4), instead of a
+// colon, so that it received the first argument as its receiver.
 static bool called_with_dot(const Public *p, int arg, const char *got) {
   const char *what = p->ar.namewhat;
   if (!p->method || !p->own || !what || strcmp(what, "field") != 0)
@@ -350,12 +350,14 @@ static void wanted(const Param *p, char *out, size_t size) {
   }
 }
 
-// Data of a check: the parameters of a signature, without the receiver.
+// What check_call needs of a signature: its parameters, without the receiver.
 typedef struct Checks {
-  // most: maximum number of arguments; method: 1 for a method, else 0
+  // `most` is the maximum number of arguments, including a method's receiver.
+  // `method` is 1 for a method and 0 for a function.
   int most, method;
   int n;
-  // one entry for each parameter; a variadic parameter is the last one
+  // The n parameters. If the last one is variadic, as in "modes...", it stands
+  // for all further arguments.
   Param param[];
 } Checks;
 

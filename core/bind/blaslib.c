@@ -63,8 +63,8 @@ static int64_t field_step(lua_State *L, const char *name, int batches,
   return v;
 }
 
-// Reads the fields for cublasLt's epilogue: bias, a buffer of D's type, and
-// epilogue.
+// Reads two fields of the table at 2 into s: `bias`, a buffer of D's type, and
+// `epilogue`, the name of cublasLt's epilogue.
 static void check_epilogue(lua_State *L, BlasSpec *s) {
   if (lua_getfield(L, 2, "bias") != LUA_TNIL) {
     s->bias = field_buffer(L, "bias", 1, (size_t)s->n);

@@ -17,7 +17,8 @@ typedef struct Scan {
   lua_Integer n;
 } Scan;
 
-// Appends the table on top to the list, with the symbol of its leaf.
+// Appends the table on top, which describes the next leaf, to the list. Sets
+// its fields `argument` and, if the leaf is a cute.sym_int, `symbol`.
 static void append(Scan *s, int argument) {
   face_set_int(s->L, "argument", argument);
   if (s->k->symbol[s->n])
@@ -68,7 +69,9 @@ static void scan_plain(Scan *s, uint64_t flags, int argument, lua_Integer of) {
   }
 }
 
-// Reads a layout. The table on top describes its owner.
+// Reads the layout of a tensor or layout argument at s->at, and moves s->at
+// past it. The table on top describes this argument and receives the fields
+// that scan_plain sets. A composed layout sets no fields.
 static void scan_layout(Scan *s, uint64_t flags, int argument, lua_Integer of) {
   if (flags & ARG_COMPOSED) s->at += argmatch_words(s->at);
   else scan_plain(s, flags, argument, of);

@@ -87,7 +87,8 @@ static void trial_hook(lua_State *L, lua_Debug *ar) {
     t->at[t->n++] = (uintptr_t)bytecode_place(ar) - sizeof(uint32_t);
 }
 
-// Reports whether the hook saw each of the n instructions of `code`, in order.
+// Reports whether the addresses that the hook saw are those of n consecutive
+// instructions, and whether the memory there contains the bytes of `code`.
 static bool walked(const Trial *t, const char *code, size_t n) {
   if ((size_t)t->n != n) return false;
   for (size_t i = 0; i < n; i++)

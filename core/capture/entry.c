@@ -48,7 +48,10 @@ const char *entry_find(const char *ptx, const char *name) {
   return NULL;
 }
 
-// Adds the offset of a parameter, and its size as an array of `count`.
+// Completes a parameter that is an array of `count` elements: multiplies its
+// size, which was that of one element, by `count`, sets its offset to the next
+// aligned one, and moves *offset past the parameter. Returns false if the size
+// is 0 or the count is too large.
 static bool finish(Param *p, size_t count, size_t *offset) {
   if (!p->size || count > (1 << 16)) return false;
   if (!p->align) p->align = p->size;
@@ -59,7 +62,8 @@ static bool finish(Param *p, size_t count, size_t *offset) {
   return true;
 }
 
-// Reads the type of a word such as ".u32" or ".b8".
+// Reads the kind and the size of an element from a PTX type such as ".u32" or
+// ".b8". Returns false if the word is no such type.
 static bool type_of(const char *word, Param *p) {
   const char *kind = word[0] == '.' ? strchr("usbf", word[1]) : NULL;
   char *end;

@@ -104,9 +104,10 @@ static size_t index_of(CUgraphNode *list, size_t n, CUgraphNode node) {
   return i;
 }
 
-// Moves the nodes of `list` to `out`: each time, the first one whose
-// predecessors were moved. waits: for each node, the number of its predecessors
-// that were not; to, from: the edges.
+// Moves the n nodes of `list` to `out`, one at a time: always the first node
+// all of whose predecessors have been moved. Edge k goes from node from[k] to
+// node to[k]. waits[i] counts the predecessors of node i that have not been
+// moved.
 static void sort(CUgraphNode *list, size_t n, CUgraphNode *from,
                  CUgraphNode *to, size_t edges, size_t *waits, Order *out) {
   for (size_t k = 0; k < edges; k++) {

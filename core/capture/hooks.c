@@ -29,7 +29,8 @@ static Known **slot(const void *handle) {
   return &known[((uintptr_t)handle >> 4) % 4096];
 }
 
-// A later handle with the same address hides the earlier one.
+// Remembers what the handle of a module, library or kernel stands for. A later
+// handle with the same address hides the earlier one.
 static void know(const void *handle, const Kernel *k) {
   Known *e = calloc(1, sizeof *e);
   if (!e) return;

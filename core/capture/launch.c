@@ -160,9 +160,10 @@ static int region_of(Record *r, uint64_t address) {
 
 // ---- pointers in memory ----
 
-// Adds the words of an allocation that are addresses of recorded allocations,
-// with `add` of any allocation. Addresses are multiples of 8, and smaller than
-// 2^47. Allocations begin at multiples of 256.
+// Finds the words of an allocation that are addresses in recorded allocations,
+// and adds them to the record's pointers. With `add`, an address in any other
+// allocation counts too, and this allocation is recorded. Addresses are
+// multiples of 8, and smaller than 2^47. Allocations begin at multiples of 256.
 static bool add_words(Record *r, int region, uint64_t from,
                       const uint64_t *word, size_t n, bool add) {
   for (size_t k = 0; k < n; k++) {
@@ -183,8 +184,9 @@ static bool add_words(Record *r, int region, uint64_t from,
   return true;
 }
 
-// Finds the pointers in all allocations, to which `add` adds the allocations
-// that they reach, until these are larger than a record may be.
+// Finds the pointers in all recorded allocations. With `add`, also records the
+// allocations that these pointers reach. Stops when the recorded allocations
+// are larger than a record may be.
 static bool find_pointers(Record *r, bool add) {
   uint64_t bytes = 0;
   uint64_t *piece = malloc(PIECE);
@@ -326,7 +328,8 @@ static void write_struct(Record *r, const Param *p, const unsigned char *v) {
   fputs("}}", r->json);
 }
 
-// The locale of the program may have another decimal point.
+// Writes a float parameter. Replaces the decimal point of the program's locale,
+// which printf uses, by a dot.
 static void write_float(FILE *f, const Param *p, const unsigned char *v) {
   char text[40];
   float single;

@@ -261,7 +261,8 @@ bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w) {
   return !g->capture || graph_takes(g->capture, s, w);
 }
 
-// Returns a free number for a stream of g, or 0 if there is none.
+// Returns the smallest number, from 1 on, that no open stream of g has. Returns
+// 0 if all numbers are taken.
 static int free_number(const Gpu *g, Why *w) {
   enum { MOST = sizeof g->stream / sizeof *g->stream };
   int k = 1;
@@ -518,7 +519,8 @@ bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
 enum { ATTRIBUTES = 3 };
 
 // Returns a launch's configuration for the driver, with its attributes in `a`.
-// With `all`, a launch without clusters gets clusters of one block.
+// With `all`, the attribute for the cluster size is set even if the launch has
+// no clusters.
 static CUlaunchConfig config_of(const GpuLaunch *l, CUstream s, bool all,
                                 CUlaunchAttribute a[ATTRIBUTES]) {
   unsigned n = 0;

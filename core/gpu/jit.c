@@ -35,10 +35,11 @@ static bool nvrtc_id(const char *arch, NvrtcId *id, Why *w) {
   return true;
 }
 
-// Writes the name of a file of the cache: "nvrtc-<hash of the search and of the
-// target>". The file records the NVRTC that this search found last: path, time,
-// size and version. Until the search or the library file changes, reading the
-// file saves the 0.1 s of opening the library.
+// Writes the name of a file of the cache: "nvrtc-" and a hash, which depends on
+// where NVRTC is searched for and on the target `arch`. The file records the
+// path, time, size and version of the NVRTC library that this search found
+// last. Until the search or the library file changes, reading the file saves
+// the 0.1 s of opening the library.
 static void memo_name(const char *arch, char name[40]) {
   uint64_t h = base_hash(nvrtc_fingerprint(), arch, strlen(arch));
   snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)h);
@@ -105,8 +106,9 @@ static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
 typedef nvrtcResult SizeFn(nvrtcProgram, size_t *);
 typedef nvrtcResult TextFn(nvrtcProgram, char *);
 
-// Copies one result of a program (log, CUBIN or PTX) to new memory, *mem. If
-// there is none, returns "" and sets *mem to NULL.
+// Copies one result of an NVRTC program (log, CUBIN or PTX) to new memory,
+// *mem, and returns it. If the program does not have this result, returns ""
+// and sets *mem to NULL.
 static const char *fetch(nvrtcProgram p, SizeFn *size, TextFn *text,
                          size_t *n, void **mem) {
   char *s = NULL;
@@ -128,8 +130,9 @@ static size_t text_n(const char *s, size_t n) {
   return n;
 }
 
-// Compiles a job. `fewer` selects the options of cutelua's own that are left
-// out. 0: none. 1: those that need CUDA 12.9. 2: all.
+// Compiles a job. Besides the job's options, passes options of cutelua's own to
+// NVRTC. fewer = 0 passes all of them, 1 those that do not need CUDA 12.9, and
+// 2 none.
 static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
                        nvrtcProgram *p) {
   char arch[80];

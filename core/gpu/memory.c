@@ -21,7 +21,9 @@ static int logarithm(size_t n) {
   return k;
 }
 
-// Returns the set of streams that may still use a free block.
+// Returns the set of streams (one bit for each stream's number) whose earlier
+// work may still use a free block: none if the host has waited for the GPU
+// since.
 static uint64_t busy(const GpuBlock *b) {
   return b->syncs == b->gpu->syncs ? b->before : 0;
 }
@@ -325,7 +327,8 @@ static bool allocate_foreign(DevBuf *b, Gpu *g, DType t, size_t count,
   return false;
 }
 
-// Allocates a buffer, whose block no stream of the set `none` may still use.
+// Allocates a buffer of `count` elements. Takes no block from the pool that a
+// stream of the set `none` may still use.
 static bool allocate(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none,
                      Why *w) {
   size_t bytes;

@@ -111,8 +111,8 @@ static size_t bytes_of(const Given *g) {
   return (g->reach * (size_t)dtype_bits(g->t) + 7) / 8;
 }
 
-// Finds the span of tensor i, which grows to contain the tensor. Spans that
-// come to overlap are joined.
+// Adds the host memory of tensor i to the list of spans. Joins the spans that
+// overlap this memory to one.
 static void add_span(lua_State *L, Call *c, size_t i) {
   Given *g = &c->given[i];
   if (!g->tensor || !g->reach || g->tensor->device >= 0) return;

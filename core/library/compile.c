@@ -26,7 +26,8 @@ struct Job {
 
 // ---- copies of arguments ----
 
-// Memory from which copies are taken; NULL while their size is computed.
+// Memory that receives copies. n is the number of bytes copied so far. If p is
+// NULL, nothing is copied, and n becomes the size of all copies.
 typedef struct Room {
   char *p;
   size_t n;
@@ -110,7 +111,8 @@ static cutelua_status start(Job *j) {
   return failed ? CUTELUA_MEMORY : CUTELUA_OK;
 }
 
-// Finds the place of a job in the list; the caller holds job_lock.
+// Returns the pointer in the list of jobs that points to job `ref`, or NULL if
+// the list has no such job. The caller holds job_lock.
 static Job **find(cutelua_state *s, cutelua_ref ref) {
   Job **at = &s->jobs;
   while (*at && (*at)->ref != ref) at = &(*at)->next;

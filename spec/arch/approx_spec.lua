@@ -8,8 +8,8 @@ local T = require "spec.values"
 local softmax = require "kernels.softmax"
 local arch = cute.arch
 
--- For each PTX instruction, two sums of mix of its results on a GPU: over 2^17
--- input words, and over all 2^32 words.
+-- For each PTX instruction, two hashes of its results on a GPU, as sum_of
+-- computes them: one over 2^17 input words, and one over all 2^32 input words.
 local SUMS = {
   {"ex2.approx.f32", "7a3c550fa809099e", "b7a2a06dad9e0e76"},
   {"ex2.approx.ftz.f32", "5667f4cc8ad26628", "1d1556d350d539a8"},
@@ -38,7 +38,8 @@ local function mix(z)
   return z ~ z >> 31
 end
 
--- Returns the instruction as a function of vectors of u32 words.
+-- Returns a function that applies the PTX instruction to a u32 word, which has
+-- the bits of its operand, and returns the bits of the result.
 local function of_words(instruction)
   if instruction:find "x2$" then
     return function(x) return arch.approx(instruction, x) end
@@ -48,8 +49,8 @@ local function of_words(instruction)
   end
 end
 
--- Returns the sum of mix(x << 32 | f(x)) over x = stride * i below threads *
--- count.
+-- Returns a hash of the results f(x) of an instruction: the sum of mix(x << 32
+-- | f(x)) over the input words x = stride * i with 0 <= i < threads * count.
 local function sum_of(instruction, threads, count, stride, device)
   local f = of_words(instruction)
   local sum = cute.zeros({1}, cute.u64)

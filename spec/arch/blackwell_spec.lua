@@ -10,7 +10,8 @@ local function program(f, ...)
   return cute.kernel("k", f)(...):trace {block = 32}
 end
 
--- Returns the program of a product of one tile; the operands have this type.
+-- Returns the traced kernel that multiplies one tile by an MMA atom. A and B
+-- have the type `dtype`, and C and D have the type f32.
 local function product(atom, dtype, K)
   return kernels.tile(cute.make_tiled_mma(atom))(
     cute.zeros({16, K}, dtype), cute.zeros({8, K}, dtype),
@@ -36,7 +37,8 @@ local function scaled_product()
     cute.zeros({4}, "ue8m0"), cute.zeros({16, 8}, "f32"))
 end
 
--- Stores a tile by TMA. change: through a map in memory that it changes.
+-- Returns a kernel that stores a tile by TMA. If `change` is true, the kernel
+-- stores through a tensor map in global memory, which it changes before.
 local function tma(change)
   local x = cute.zeros({32, 32}, "f32")
   local tile = cute.make_ordered_layout({8, 32}, {1, 0})
@@ -100,7 +102,8 @@ local function warpgroup()
   end)():trace {block = 128}
 end
 
--- Programs by the beginnings of rows of the table.
+-- Functions that return the program to compile for a row of the table. The key
+-- is the text with which the row's first cell begins.
 local PROGRAMS = {
   ["two f32 at a time"] = two_floats, ["256-bit copies"] = wide_copy,
   ["`mma.sync` of f16"] = function()
@@ -116,8 +119,8 @@ local PROGRAMS = {
   ["`setmaxnreg`"] = registers, ["`wgmma`"] = warpgroup,
 }
 
--- Returns the rows of the table: the name, and for each target yes, no or "a,
--- f".
+-- Returns the list of the table's rows. A row is {name = its first cell,
+-- [target] = the cell in that target's column: "yes", "no" or "a, f"}.
 local function table_rows()
   local rows, targets = {}, nil
   for line in support.read("docs/blackwell.md"):gmatch "[^\n]+" do

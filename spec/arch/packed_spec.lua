@@ -25,7 +25,8 @@ local function decode(f, u)
   return sign * (1 + m * 2.0 ^ -f.mantissa) * 2.0 ^ (e - f.bias)
 end
 
--- Encodes x, rounded to nearest even. A NaN becomes 0x7fff.
+-- Returns the code of x in the 16-bit float format f, rounded to nearest even.
+-- A NaN becomes 0x7fff.
 local function encode(f, x)
   if x ~= x then return 0x7fff end
   local sign = (x < 0 or 1 / x < 0) and 0x8000 or 0
@@ -164,8 +165,8 @@ local MODES = {"rn", "rz", "rm", "rp"}
 
 local function number(u) return (string.unpack("<f", string.pack("<I4", u))) end
 
--- Returns the bits of s + err, rounded to f32 in this mode. err is less than
--- half an ulp of the double s.
+-- Returns the f32 bits of the exact sum s + err, rounded once in the PTX
+-- rounding mode `mode`. err is less than half an ulp of the double s.
 local function to_f32(s, err, mode)
   if s ~= s then return 0x7fffffff end
   local sign = (s < 0 or 1 / s < 0) and 0x80000000 or 0
@@ -193,7 +194,8 @@ local function to_f32(s, err, mode)
   return sign | string.unpack("<I4", string.pack("<f", x))
 end
 
--- Returns x + y as a double and the difference of the exact sum from it.
+-- Returns x + y rounded to a double, and the exact rounding error: the exact
+-- sum minus that double.
 local function two_sum(x, y)
   local s = x + y
   if s ~= s or s == math.huge or s == -math.huge then return s, 0 end
@@ -201,7 +203,8 @@ local function two_sum(x, y)
   return s, (x - (s - b)) + (y - b)
 end
 
--- Returns the bits of a * b + c, or of a * b without c.
+-- Returns the f32 bits of a * b + c, rounded once in this mode; if c is nil,
+-- those of a * b.
 local function fused(a, b, c, mode)
   local p = a * b
   if not c then return to_f32(p, 0, mode) end
@@ -222,7 +225,9 @@ local EXACT = {
 local function tiny(u) return u & 0x7fffffff < 0x800000 end
 local function flushed(u) return tiny(u) and u & 0x80000000 or u end
 
--- Returns bits of f32: edge values in all pairs, then numbers of similar size.
+-- Returns a list of n words, the bits of f32 numbers. The first 256 words are
+-- 16 edge values, each repeated `step` times in turn. Then random numbers of
+-- similar magnitude alternate with random words.
 local function f32_words(n, step)
   local edges = {0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000,
                  0x80800001, 0x3f800000, 0xbf800000, 0x3f800001, 0x4b000001,

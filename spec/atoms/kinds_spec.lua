@@ -142,8 +142,9 @@ describe("complex f64 atoms #gpu", function() complex "gpu" end)
 local SMALL = {e4m3 = "float_e4m3_t", e5m2 = "float_e5m2_t",
                e3m2 = "float_e3m2_t", e2m3 = "float_e2m3_t",
                e2m1 = "float_e2m1_t"}
--- By type: the mask of codes for small values whose sums are exact, and the
--- position of a code in its byte.
+-- For each type: MASK selects the bits of a random code, so that values are
+-- small and their sums exact. SHIFT is the position of the code's lowest bit in
+-- its byte.
 local MASK = {e4m3 = 0xbf, e5m2 = 0xbf, e3m2 = 0x3f, e2m3 = 0x3f, e2m1 = 0xf}
 local SHIFT = {e4m3 = 0, e5m2 = 0, e3m2 = 0, e2m3 = 0, e2m1 = 2}
 
@@ -157,7 +158,8 @@ local function codes(kind, seed)
   end
 end
 
--- Returns (rows,K) codes as bytes, and their values as f(row, k).
+-- Returns a tensor (rows,K) of bytes, each with the code of one element of type
+-- `kind`, and a function of (row, k) that returns the element's value.
 local function bytes(kind, rows, K, seed)
   local f = codes(kind, seed)
   local t = tensor({rows, K}, cute.u8, function(i)
@@ -360,8 +362,9 @@ describe("sparse atoms", function()
   -- Pairs of positions in a group of four elements, the lower position first.
   local pairs_of = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}
 
-  -- Returns, for each of 16 rows and K // 4 // unit groups, the two elements
-  -- that are kept; and the metadata words by lane.
+  -- Returns kept[row][group], the positions of the two elements that a sparse A
+  -- keeps of a group of four elements, for 16 rows and K // 4 // unit groups;
+  -- and words[lane], the metadata word of each lane.
   local function metadata(K, unit)
     local groups, half = K // (4 * unit), K // (4 * unit) // 2
     local kept, words = {}, {}

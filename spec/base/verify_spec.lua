@@ -69,8 +69,10 @@ local function check(p)
   return core.gemm_check(p.a, p.b, p.d, p.m, p.n, p.k, p.opts)
 end
 
--- Stores in D the first number outside the bound: above it if `sign` is 1,
--- below it if -1. With `within`, stores the last number inside the bound.
+-- Stores in element `place` of D a number whose distance from `want` is just
+-- above the error bound: a larger number than `want` if `sign` is 1, a smaller
+-- one if it is -1. With `within`, stores the last tried number whose distance
+-- is within the bound.
 local function plant(p, place, want, bound, sign, within)
   local far, whole = bound, p.d.dtype.is_integer
   local last = p.d[place]

@@ -83,7 +83,9 @@ case("tf32 1023^3", 1023, 1023, 1023, "f32", nil, tf32)
 case("i8 1023^3", 1023, 1023, 1023, "i8", "i32")
 case("e4m3 1023^3", 1023, 1023, 1023, "e4m3", "bf16")
 
--- Prints the times of the parts of one case's first call.
+-- Prints, for a first call of cute.ops.gemm with the operands of case c, the
+-- CPU time of each part: configuration and tracing, emission of CUDA C, and
+-- NVRTC.
 local function first(c)
   local A, B, o = c.make()
   o.device = worker.device("sm_90a", 132)

@@ -28,8 +28,8 @@ local function tensor(layout, seed)
                         memory), memory
 end
 
--- operands and cuBLAS's result D; key: padding elements between
--- rows
+-- Matrices A and B, with cuBLAS's result D, by the number of padding elements
+-- between two rows
 local operands = {}
 local function operand(g)
   local o = operands[g.pad]

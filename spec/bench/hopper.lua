@@ -20,8 +20,9 @@ local options = card.options {rounds = "5", only = "", warm = "60",
                               hot = "50"}
 
 -- Each problem is {M, N, K, the name of the handwritten CUDA text for that
--- size}. Two fields are for programmatic dependent launch: pdl, the name of its
--- CUDA text; ours_pdl, our options where they are faster than those of
+-- size}. Two fields are for programmatic dependent launch. `pdl` is the name of
+-- the handwritten CUDA text that is launched this way. `ours_pdl` has the
+-- options of our kernel; without this field, they are those of
 -- gemm_sm90.choose.
 local SHAPES = {
   {512, 512, 512, "512_cold", pdl = "512",

@@ -17,7 +17,8 @@ local load_script = require "spec.lesson"
 local SCRIPT, ARCHS = "scripts/gemm3stage.lua", {"sm_80", "sm_90a"}
 -- milliseconds that NVRTC needs for a mock text of 59 KB without headers
 local MOCK_MS = 276
--- milliseconds for the Hopper kernel: to trace and emit it; in NVRTC
+-- Limits in milliseconds for the Hopper kernel: HOPPER_MS for tracing it and
+-- emitting CUDA C, HOPPER_NVRTC_MS for compiling that text by NVRTC
 local HOPPER_MS, HOPPER_NVRTC_MS = 30, 550
 local OPTIONS = {"--fmad=false"}
 local REFERENCE = os.getenv "CUTELUA_REFERENCE_DIR"
@@ -40,7 +41,8 @@ local function timed(f)
   return value, (core.clock() - wall) * 1e3, (os.clock() - cpu) * 1e3
 end
 
--- Traces a new kernel to verified IR and text.
+-- Traces the script's kernel, newly loaded, and emits its CUDA C. Returns the
+-- program and the milliseconds, as timed does.
 local function trace(arch)
   local script = load_script(SCRIPT)
   return timed(function()
@@ -60,7 +62,8 @@ local HOPPER = {
   {"128x128, K in halves", tile = {128, 128, 64}, stages = 5, split = 2,
    epi_stages = 1}}
 
--- Traces the Hopper kernel with configuration number i to verified IR and text.
+-- Traces the Hopper kernel with configuration number i, and emits its CUDA C.
+-- Returns the program and the milliseconds, as timed does.
 local function trace_hopper(i)
   local choices = {}
   for k, v in pairs(HOPPER[i]) do if k ~= 1 then choices[k] = v end end
@@ -107,7 +110,8 @@ function child.hopper_nvrtc(i)
   return select(2, compile(text, "sm_90a", "gemm_sm90"))
 end
 
--- Measures the time from the call until the cubin is in memory.
+-- Returns the milliseconds that program:compile takes until the compiled
+-- machine code (cubin) is in memory.
 function child.cubin(arch)
   local program = trace(arch)
   return select(2, timed(function()

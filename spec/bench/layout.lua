@@ -13,8 +13,8 @@ local T = cute.layout "(16,8):(8,1)"
 local S = cute.composition(cute.make_swizzle(3, 3, 3),
                            cute.make_layout({8, {8, 8}}, {8, {1, 64}}))
 
--- Cases: name, target in ns (0: none), and a function of the number of
--- repetitions.
+-- Each case is {name, limit, f}. The limit is in ns per call (0: no limit).
+-- f(n) calls the measured function n times.
 local cases = {
   {"composition", 1000, function(n)
     local f = cute.composition

@@ -63,7 +63,9 @@ local function sets_of(m, n, k)
   return list
 end
 
--- Returns a launch that cycles through the sets of operands, one per call.
+-- Returns a function that launches a contestant. Each call uses the next set of
+-- operands. f(set) returns the function that launches the contestant with this
+-- set.
 local function in_turn(sets, f)
   local runs, at = {}, 0
   for i, s in ipairs(sets) do runs[i] = f(s) end
@@ -77,8 +79,8 @@ end
 -- Rows
 ---------------------------------------------------------------------------
 
--- Returns cuBLAS's arguments for D = A B^T of a set of operands, with the
--- fields of `more` added or replaced.
+-- Returns the argument of gpu.cublas for D = A B^T of the set s of operands.
+-- The fields of `more` are added to it or replace its fields.
 local function product(s, more)
   local t = {m = s.A.shape[1], n = s.B.shape[1], k = s.A.shape[2],
              A = buffer(s.A), B = buffer(s.B), D = buffer(s.D)}
@@ -91,8 +93,9 @@ local function cublas(s, more)
   return function() x:launch() end
 end
 
--- Returns a launch of cublasLt's fastest heuristic, the same heuristic for all
--- sets.
+-- Returns a function that maps a set of operands to a launch of cublasLt. All
+-- sets use the algorithm that is fastest for the first set, among those that
+-- cublasLt's heuristic proposes.
 local function fastest(more)
   local best
   return function(s)
@@ -144,9 +147,10 @@ local function plain(s)
   return function() ops.gemm(s.A, s.B, {out = s.E}) end
 end
 
--- Rows: {name, the library to compare with, theirs, ours}. theirs and ours are
--- {function that returns the launch for a set of operands, the set's field with
--- the result}.
+-- Each row is {name of the epilogue, name of the other library, its contestant,
+-- our contestant}. A contestant is a list of two elements: a function that
+-- returns the launch for a set of operands, and the name of the set's field in
+-- which the launch stores its result.
 local ROWS = {
   {"plain", "cublasLt", {fastest(function() return {} end), "D"},
    {plain, "E"}},

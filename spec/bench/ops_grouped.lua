@@ -87,8 +87,9 @@ local function compare(x, K)
   return worst, wrong
 end
 
--- Measures one big product with many rows, for the rate that an expert's
--- product could have.
+-- Returns two contestants for one product of M rows, by cuBLAS and by our
+-- kernel. With a large M, their rate is the one that an expert's product could
+-- have.
 local function pair(label, M, N, K)
   local A = card.matrix(dev, "bf16", M * K, 5)
   local B = card.matrix(dev, "bf16", N * K, 6)

@@ -127,8 +127,9 @@ for _, d in ipairs {"f32", "bf16"} do
   end
 end
 
--- Returns the driver's time for a copy that reads half of the bytes and writes
--- half.
+-- Returns two functions: the first launches the driver's copy of bytes / 2
+-- bytes, which reads half of `bytes` and writes the other half; the second
+-- frees the buffers.
 local function driver(bytes)
   local from = assert(device.dev:buffer("u8", bytes // 2))
   local to = assert(device.dev:buffer("u8", bytes // 2))
@@ -139,8 +140,9 @@ local function driver(bytes)
   end
 end
 
--- Times both launches alternately. Returns the milliseconds of all rounds of
--- both, and the ratios of the copy's time to ours.
+-- Times our launch and the driver's copy alternately. Returns the statistics
+-- (gpu.stats), over all rounds, of three numbers: our milliseconds, the copy's
+-- milliseconds, and the copy's time divided by ours.
 local function rounds(ours, copy)
   local a, b, ratio = {}, {}, {}
   for i = 1, tonumber(options.rounds) do

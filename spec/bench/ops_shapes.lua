@@ -60,7 +60,8 @@ local FAMILIES = {
 }
 local TOKENS = {1, 8, 16, 64, 128, 512, 2048, 8192}
 
--- Parses a list of numbers; returns `all` for an empty text.
+-- Returns the list of the integers in a text. If the text has no integers,
+-- returns `all`.
 local function numbers(text, all)
   local list = {}
   for word in text:gmatch "%d+" do list[#list + 1] = math.tointeger(word) end
@@ -210,10 +211,13 @@ end
 -- constant = "B"
 ---------------------------------------------------------------------------
 
--- FAR: bytes of operands that L2 cannot hold; LAUNCHES: launches of a graph
+-- FAR is a number of bytes of operands that does not fit in L2. LAUNCHES is the
+-- least number of launches in one CUDA graph.
 local FAR, LAUNCHES = 160 << 20, 32
 
--- Returns a graph of alternating launches, whose time is given per launch.
+-- Returns {launch = a CUDA graph in which the given launches alternate, each =
+-- the number of launches in this graph}. The measured time of the graph is
+-- divided by `each`.
 local function graph(launches)
   local count = tiles.count(LAUNCHES, #launches) * #launches
   return {each = count, launch = cute.graph(function()
@@ -291,7 +295,8 @@ local function constant(s, copied)
   for _, b in ipairs(buffers) do b:close() end
 end
 
--- Describes a list: the geometric mean and the least of its ratios.
+-- Prints the geometric mean and the least of the ratios of a list of measured
+-- shapes.
 local function summary(label, list)
   if #list == 0 then return end
   local sum, least = 0, list[1]

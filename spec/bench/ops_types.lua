@@ -24,8 +24,8 @@ local dev = device.dev
 local options = card.options {types = "f64 f32 tf32 i8", within = "1.3",
   rounds = "5", warm = "20", hot = "20", part = ""}
 
--- Each case is {type of A and B, type of D, the allowed difference of two
--- values of an element of D, divided by K}.
+-- For each word of the option --types: {type of A and B, type of D, tolerance}.
+-- Two results for the same element of D may differ by the tolerance times K.
 local TYPES = {f64 = {"f64", "f64", 1e-13}, f32 = {"f32", "f32", 1e-6},
                tf32 = {"f32", "f32", 4e-6}, i8 = {"i8", "i32", 0}}
 

@@ -24,7 +24,8 @@ local function matrix(rows, columns, dtype, seed)
   return cute.make_tensor(b, cute.make_layout({rows, columns}, {columns, 1})), b
 end
 
--- Returns a lesson's call, its options and the buffer of its output.
+-- Returns the call of the kernel of scripts/`name`.lua for size x size
+-- matrices, its launch options, and the buffer of C.
 local function lesson(name, size)
   local s = require "spec.lesson" (("scripts/%s.lua"):format(name))
   local A, B = matrix(size, size, "bf16", 1), matrix(size, size, "bf16", 2)
@@ -124,13 +125,16 @@ local function prepared(call, opts)
   return call:compile(all)
 end
 
--- Returns a case's PTX and its bytes of dynamic shared memory.
+-- Returns the PTX that NVRTC makes of a call's kernel, changed by the case's
+-- third element if it has one, and the number of bytes of dynamic shared memory
+-- that the PTX needs.
 local function ptx_of(case, call, opts)
   local text, smem = through.call(call, opts, ARCH)
   return case[3] and case[3](text) or text, smem
 end
 
--- Returns the call of a PTX text's only entry with the arguments of a call.
+-- Returns a call of the only entry of a PTX text. Its arguments are the values
+-- that `call`, the call of the original kernel, passes.
 local function rerouted(call, text, smem)
   local k = through.kernel(text, smem)
   return k(through.arguments(core.launch_values(call)))
@@ -156,8 +160,9 @@ local function check(direct, ptx, out)
   end
 end
 
--- Returns the ratios of the times of interleaved runs, the PTX and its bytes of
--- dynamic shared memory.
+-- Returns a list with one ratio for each round, the time of the run through PTX
+-- divided by that of the direct run; the text of the PTX; and the number of
+-- bytes of dynamic shared memory that it needs.
 local function ratios(case)
   local call, opts, out = case[2]()
   local text, smem = ptx_of(case, call, opts)
@@ -195,7 +200,9 @@ end
 
 if arg[1] then return child(arg[1], arg[2], arg[3]) end
 
--- Returns the ratio of the peaks of memory, and both in MiB.
+-- Measures case `number` in two child processes, and returns three numbers: the
+-- peak memory of the run through PTX divided by that of the direct run, the
+-- peak of the direct run in MiB, and the peak of the run through PTX in MiB.
 local function memory(number, text, smem)
   local direct = tonumber(measure.child {ITSELF, tostring(number)})
   local ptx

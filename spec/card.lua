@@ -111,7 +111,8 @@ function card.normal(shape, dtype, seed)
   return t
 end
 
--- Returns a buffer's elements converted to f64.
+-- Returns a new buffer on the GPU with the elements of buffer x converted to
+-- f64.
 local function widened(dev, x)
   local y = assert(dev:buffer("f64", x.count))
   kernel("widen", tostring(x.dtype))(x, y, x.count):launch(GRID)
@@ -203,8 +204,9 @@ reads(const uint4 *x, unsigned n, unsigned *out) {
   if (s == 0x12345678u) out[0] = s;
 }]]
 
---- Returns kernels that only read; the fastest gives the time that reading
--- takes. Each is a function of a buffer and its bytes that returns a launch.
+--- Returns a list of functions f(buffer, bytes). Each returns a launch of
+-- another kernel that only reads the buffer. The time of the fastest of these
+-- kernels is the time that reading takes.
 ---@param device table as cute.device gives it
 ---@param ahead? boolean may they read before the launch in front is done?
 function card.readers(device, ahead)

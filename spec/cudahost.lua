@@ -36,8 +36,10 @@ local function operand(word, values)
   return special and ("ptx_%s()"):format(special) or word
 end
 
--- Rewrites asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x)) as r =
--- ptx_cvt_f32_f16(x); several results, or none, become arguments.
+-- Returns a C call that replaces an asm statement with the text `args` in its
+-- parentheses. For example, asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x))
+-- becomes r = ptx_cvt_f32_f16(x). For cp.async, and for instructions whose
+-- first operand is a list in braces, all operands become arguments of the call.
 local function call(args)
   local ptx, rest = "", args
   while true do

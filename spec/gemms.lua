@@ -101,7 +101,8 @@ end
 
 local list = {}
 
--- Adds a variant. pad: extra elements between rows of A and B, beyond K.
+-- Adds a variant of the GEMM to the list. Rows of its A and B are `pad`
+-- elements longer in memory than K.
 local function add(name, make, pad)
   list[#list + 1] = {name = name, make = make, pad = pad or 0}
 end

@@ -45,8 +45,10 @@ function grouped.by(name, f, ...)
   return table.unpack(out, 2, out.n)
 end
 
--- Returns the offsets of groups of these sizes, with unused rows before and
--- after, and the total number of rows.
+-- Returns a tensor with the first row of each group of case c and the end of
+-- the last group, and the total number of rows. c.sizes are the groups' numbers
+-- of rows; c.skip rows before the first group and after the last one are
+-- unused.
 local function offsets(c)
   local list = {c.skip or 0}
   for i, n in ipairs(c.sizes) do list[i + 1] = list[i] + n end

@@ -350,7 +350,9 @@ describe("the PTX of libcutecapture", function()
     assert.equal(PTX, support.read(to .. "/module.ptx"))
   end)
 
-  -- A fat binary of the texts {bytes, packed size, flags, plain size, arch}.
+  -- Returns a fat binary that contains PTX texts. Each element of `parts` is
+  -- {bytes, their number if they are compressed or 0, flags, number of bytes
+  -- after decompression or 0, architecture}.
   local function fatbin(parts)
     local out = ""
     for _, p in ipairs(parts) do

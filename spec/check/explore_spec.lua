@@ -68,8 +68,10 @@ local function program(random)
   return warps
 end
 
--- Enumerates all states of a program; calls `each` with the final states and
--- the deadlocked ones. step(state, warp) returns the next state, or nil.
+-- Visits all states that a program of n warps can reach from `state`. Calls
+-- `each` with each state from which no warp has a step: a final state or a
+-- deadlock. key(state) is equal for equal states. step(state, warp) returns the
+-- next state, or nil.
 local function enumerate(state, n, step, key, each)
   local seen = {}
   local function visit(s)
@@ -100,7 +102,8 @@ local function flat(s)
     .. table.concat(s.pc, ",") .. ";" .. table.concat(s.last, ",")
 end
 
--- Returns the number of results of a program's interleavings.
+-- Returns how many different results the interleavings of a program's warps
+-- have.
 local function results_of(warps)
   local start = {m = {0, 0}, out = {}, pc = {}, last = {}}
   for i = 1, 9 do start.out[i] = 0 end
@@ -156,8 +159,8 @@ local function alike(random)
   return ops
 end
 
--- Returns the number of results of the interleavings, and whether a warp's last
--- result is `bad`.
+-- Returns how many different results the interleavings of the warps have, and
+-- whether in some interleaving a warp's last result is `bad`.
 local function alike_results(ops)
   local start = {m = {0, 0}, pc = {}, last = {}, out = {}}
   for w = 1, ops.n do start.pc[w], start.last[w] = 1, 0 end

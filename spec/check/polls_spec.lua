@@ -201,7 +201,8 @@ local function acquire(s, w, at)
   if s.rel[at] then join(s.vc[w], s.rel[at]) end
 end
 
--- Stores v as warp w. rmw: the store is part of a read-modify-write.
+-- Stores v in word o.at for warp w, and updates which vector clock the write
+-- releases. `rmw` is true if the store is part of a read-modify-write.
 local function write(s, w, o, v, rmw)
   local keep = s.rel[o.at] and (rmw or s.by[o.at] == w)
   if not keep then s.rel[o.at] = nil end

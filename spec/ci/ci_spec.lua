@@ -29,7 +29,8 @@ local function ci(...)
   return support.exec({PROGRAM, "ci", ...}, {cwd = dir})
 end
 
--- Returns the log that --sarif wrote, after its validation.
+-- Returns the SARIF log in file `name` as a table. Fails unless the log is
+-- valid.
 local function log_of(name)
   local log, at, why = dkjson.decode(support.read(dir .. "/" .. name))
   assert(log, why)

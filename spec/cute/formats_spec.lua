@@ -29,7 +29,8 @@ local function tensor(dtype, bytes, shape)
                           cute.make_layout(shape, cute.LayoutRight))
 end
 
--- Returns what a kernel stores for f(x, y), in f32, and the type of f(x, y).
+-- Runs a kernel that computes f(x, y), where x has the type tx and y the type
+-- ty. Returns the result converted to f32, and the type of the result.
 local function computed(f, tx, x, ty, y)
   local out, dtype = cute.zeros({32}, cute.f32), nil
   local k = cute.kernel(function(a, b, z)
@@ -43,7 +44,7 @@ local function computed(f, tx, x, ty, y)
   return out(0), dtype
 end
 
--- Returns the element that x becomes in type t.
+-- Returns the number that a buffer of type t holds after x was stored in it.
 local function rounded(t, x)
   local b = cute.buffer(t, 1)
   b:set(0, x)

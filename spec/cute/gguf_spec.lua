@@ -14,14 +14,17 @@ local function field(key, type_, bytes)
   return text(key) .. ("<I4"):pack(type_) .. bytes
 end
 
--- Returns what describes a tensor in the file. Extents: the fastest first.
+-- Returns the bytes of a GGUF file that describe one tensor. `extents` begins
+-- with the extent of the contiguous mode.
 local function info(name, extents, type_, offset)
   return text(name) .. ("<I4"):pack(#extents)
     .. ("<I8"):rep(#extents):pack(table.unpack(extents))
     .. ("<I4I8"):pack(type_, offset)
 end
 
--- Writes a GGUF file of these parts, whose data begin at a multiple of `align`.
+-- Writes a GGUF file, and returns its path. `fields` and `infos` are lists of
+-- byte strings, for the metadata and for the tensors. The data of the tensors,
+-- `data`, begin at a multiple of `align` bytes.
 local function file(fields, infos, data, align, version)
   local head = "GGUF" .. ("<I4I8I8"):pack(version or 3, #infos, #fields)
     .. table.concat(fields) .. table.concat(infos)

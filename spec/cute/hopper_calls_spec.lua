@@ -12,7 +12,8 @@ local _ = cute._
 
 local device  -- device of all launches: "sim" or a GPU
 
--- Defines a test on both devices.
+-- Defines two tests that call f: one with the simulator as `device`, and one
+-- with a GPU.
 local function both(name, f)
   for _, where in ipairs {"sim:sm_90a", "gpu"} do
     it(name .. (where == "gpu" and " #gpu" or ""), function()

@@ -10,7 +10,9 @@ local NAMES = [[abs absf absi acos acosh asin asinh atan atan2 atanh cbrt ceil
   isinf isnan isnormal log log10 log1p log2 max min pow rem round roundeven
   rsqrt sin sincos sinh sqrt tan tanh trunc]]
 
--- Emitted functions for f32 without and with fastmath; "": the same function.
+-- Each row has the name of a function of cute.math, and the text that the
+-- emitted code contains for it in f32: without fastmath, and with it. If the
+-- third element is absent, the text is the same.
 local FAST = {
   {"sqrt", "sqrtf", "sqrt_approx"}, {"rsqrt", "rsqrtf", "rsqrt_approx"},
   {"rcp", "1.0f /", "rcp_approx"}, {"exp", "expf", "ex2_approx"},
@@ -99,7 +101,8 @@ describe("cute.math", function()
   end)
 end)
 
--- Returns the first bound of each function in the table of docs/simulator.md.
+-- Returns a list of {name of a CUDA function, its first error bound in ulp},
+-- from the table of docs/simulator.md.
 local function bounds()
   local list = {}
   local text = support.read "docs/simulator.md"

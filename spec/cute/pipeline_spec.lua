@@ -11,7 +11,8 @@ local _ = cute._
 local TILES, STAGES = 7, 3
 
 -- Computes column sums of tiles of 32 x 4. Each thread reads elements that
--- other threads copied. flaw: the omitted step.
+-- other threads copied. `flaw` names the step of the pipeline that the kernel
+-- omits.
 local function summing(flaw, device_loop)
   return function(A, O)
     local t = arch.thread_idx()

@@ -11,7 +11,8 @@ local L = cute.layout
 -- labels by "row,column".
 local read = {}
 
--- Reads the text without colours: a line begins with its row's name.
+-- Draws x as text without colours, and reads the labels from the text. Each
+-- line of the text begins with the name of its row.
 function read.text(x, opts)
   local panels, names, now = {}, nil, nil
   local text = cute.draw(x, opts)
@@ -91,7 +92,8 @@ function read.html(x, opts)
   return panels
 end
 
--- Checks that all formats have these labels: want[panel]["m,n"].
+-- Checks that drawings of x in all four formats have the expected labels:
+-- want[panel]["m,n"] is the label of the cell in row m and column n.
 local function all_forms(want, x, opts)
   for _, form in ipairs {"text", "svg", "latex", "html"} do
     local own = {as = form}

@@ -10,7 +10,8 @@ local function text(f)
     :trace {block = 1}:cuda "sm_90a"
 end
 
--- Counts the calls of `helper` in the text of f, after the helpers.
+-- Returns how often the emitted text of f calls `helper`. Ignores calls inside
+-- the helper functions, which precede the kernel.
 local function calls(helper, f)
   local body = text(f):match "__global__(.*)"
   return select(2, body:gsub(helper .. "%(", ""))

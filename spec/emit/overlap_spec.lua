@@ -9,7 +9,8 @@ local arch = cute.arch
 
 local N = 64
 
--- Returns views of one buffer that start at these elements.
+-- Returns a list of tensors on one buffer. Tensor i has `count` elements, and
+-- begins at element starts[i] of the buffer.
 local function views(buffer, starts, count)
   local list = {}
   for i, from in ipairs(starts) do

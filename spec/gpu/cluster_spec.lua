@@ -10,7 +10,8 @@ local function read(t)
   return list
 end
 
--- Returns the n numbers of i32 that `kernel` writes.
+-- Launches `kernel` with a tensor of n elements of i32 as its first argument.
+-- Returns the elements that the kernel wrote.
 local function run(device, n, opts, kernel, ...)
   local out = cute.zeros({n}, cute.i32)
   opts.device = device

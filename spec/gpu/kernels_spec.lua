@@ -151,7 +151,9 @@ for t, row in pairs {
     end)
 end
 
--- Relative error bounds: half an ulp for the simulator, plus the GPU's error.
+-- Bounds for the relative difference of the simulator's and the GPU's results:
+-- half an ulp for the simulator's rounding, plus the error of the GPU's
+-- function.
 local ULP = 2.0 ^ -23
 
 for _, row in ipairs {

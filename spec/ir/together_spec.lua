@@ -30,7 +30,9 @@ local function fragments(name)
   return mma, a, b, c
 end
 
--- Returns a tile of a warpgroup's MMA: written shared memory, fenced registers.
+-- Prepares a tile for a warpgroup MMA: writes its operands to shared memory,
+-- and issues the fences that the MMA needs. Returns cute.nvgpu.warpgroup, and a
+-- function that executes the MMA.
 local function warpgroup()
   local wg = cute.nvgpu.warpgroup
   local mma = cute.make_tiled_mma(
@@ -54,7 +56,8 @@ end
 local BLOCK = {wgmma = 128, ["wgmma.fence"] = 128, ["wgmma.commit_group"] = 128,
                ["wgmma.wait_group"] = 128}
 
--- Makes an mbarrier with an arrival for each lane of a warp; f uses it.
+-- Returns a sample whose operation is f(bar). The sample first makes the
+-- mbarrier `bar`, which expects an arrival of each lane of a warp.
 local function with_barrier(f)
   return function()
     local bar = smem(1, cute.i64).iterator

@@ -23,8 +23,8 @@ local function adder(n, dots)
   return load(text, "=adder")
 end
 
--- Kinds of arguments: make(i) returns the ith argument and the number that it
--- represents. In the kernel, see(argument) returns that number.
+-- Kinds of kernel arguments: make(i) returns two values, an argument and the
+-- number that it represents. In the kernel, see(argument) returns that number.
 local function same(a) return a end
 local KINDS = {
   {make = function(i) return i, i end, see = same},

@@ -5,8 +5,9 @@
 local cute = require "cute"
 local core = require "cute.core"
 
--- Returns two functions for a kernel that writes f's result: launch(...)
--- returns the number written, traced() the number of traces.
+-- Makes a kernel that stores f(...) in a tensor. Returns a table with the
+-- kernel and two functions: launch(...) launches the kernel and returns the
+-- stored number, and traced() returns how often the kernel was traced.
 local function kernel_of(f)
   local traced, out = 0, cute.zeros({1}, cute.f32)
   local k = cute.kernel("k", function(o, ...)

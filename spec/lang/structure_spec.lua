@@ -17,9 +17,10 @@ Box.__newindex = function() error "a field of a box is set" end
 -- Structures
 ---------------------------------------------------------------------------
 
--- Kinds of leaves: make(g) makes one on the host; weigh(x) returns a number for
--- it on the host, see(x) the same number in the kernel; kind: its typename and
--- dtype in the kernel.
+-- Kinds of values in a structure's fields. make(g) returns a random value x on
+-- the host. weigh(x) maps x to an integer on the host, and see(x) maps it to
+-- the same integer in the kernel. `kind` says which type the value has in the
+-- kernel.
 local LEAVES = {
   {make = function(g) return g:r(1000) end, kind = "i32"},
   {make = function(g) return (1 << 33) + g:r(1000) end, kind = "i64",

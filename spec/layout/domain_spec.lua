@@ -19,8 +19,9 @@ local function repeated(n, at_least, f)
   assert.is_true(got >= at_least, ("only %d of %d"):format(got, n))
 end
 
--- Returns a layout of coordinates with `axes` modes: a compact layout for each
--- axis, whose modes are shuffled among the others.
+-- Returns a random layout whose values are coordinates with `axes` components.
+-- Each component has its own compact layout; the modes of these layouts are
+-- shuffled.
 local function based(r, axes, holes)
   local shape, stride = {}, {}
   for k = 0, axes - 1 do

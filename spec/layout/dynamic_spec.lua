@@ -31,7 +31,8 @@ local function append(list, ...)
   for _, v in ipairs {...} do list[#list + 1] = v end
 end
 
--- Appends the size of l and its values at these coordinates to a list.
+-- Appends to `list` the size of layout l, and then the offset l(c) of each
+-- coordinate c in `coords`.
 local function sample(list, l, coords)
   append(list, cute.size(l))
   for _, c in ipairs(coords) do append(list, l(c)) end

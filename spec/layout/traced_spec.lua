@@ -87,7 +87,8 @@ local function tile(r)
   return cute.make_layout(s, d)
 end
 
--- Reports whether these are the elements of the static layout.
+-- Reports whether got[i] is the offset l(i) of the static layout l for each i
+-- from 0 to n - 1.
 local function same(got, l, n)
   for i = 0, n - 1 do if got[i] ~= l(i) then return false end end
   return true

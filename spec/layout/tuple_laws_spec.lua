@@ -118,7 +118,8 @@ local function filled(r, deep)
   return #leaves(t) > 0 and t or filled(r, deep)
 end
 
--- Returns t with some tuples replaced by integers: a profile that t refines.
+-- Returns a copy of the tuple t in which random subtuples, and all leaves, are
+-- replaced by 1. The result is a profile that t refines.
 local function coarse(r, t)
   if not is(t) or r:below(3) == 0 then return 1 end
   local list = {}
@@ -129,7 +130,9 @@ end
 -- ---- the laws: arguments, and the result in plain Lua ----
 
 local law = {}
--- Adds a law. numbers: those of its arguments that may be traced.
+-- Adds a law about the function `name`. args(r) returns random arguments, and
+-- `want` computes the expected result in plain Lua. `numbers` lists the indices
+-- of the arguments that may be traced.
 local function add(name, numbers, args, want)
   law[#law + 1] = {name = name, numbers = numbers, args = args, want = want}
 end

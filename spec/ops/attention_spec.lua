@@ -786,7 +786,8 @@ describe("ops.attention_decode with angles", function()
   end)
 end)
 
--- A tree of new rows: the parent of each row, -1 for the root.
+-- A tree whose nodes are the new rows: PARENTS[i] is the number, from 0 on, of
+-- the parent of row i - 1. The root has -1.
 local PARENTS = {-1, 0, 0, 1, 1, 2}
 
 -- Returns a list for each row i: element j is 1 if row j is an ancestor of row

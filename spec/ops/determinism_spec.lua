@@ -143,8 +143,10 @@ local function rows(t, first, count)
                           cute.make_layout(shape, stride))
 end
 
--- Copies t to memory with another layout: rows are `apart` elements longer and
--- begin at element `skip`. With `turned`, columns are contiguous.
+-- Returns a copy of the matrix t in new memory, which begins `skip` elements
+-- after the start of that memory. In memory, rows are `apart` elements longer
+-- than in the matrix. With `turned`, columns are contiguous instead of rows,
+-- and they are longer.
 local function copied(t, skip, apart, turned)
   local m, k = t.shape[1], t.shape[2]
   local along = (turned and m or k) + apart
@@ -155,7 +157,8 @@ local function copied(t, skip, apart, turned)
   return to:copy_from(t)
 end
 
--- Returns a batch of two: the first and the second half of t's rows.
+-- Returns a view of t as a batch of two tensors, which are the first and the
+-- second half of t's rows.
 local function halves(t)
   local shape, stride = {2, t.shape[1] // 2}, {t.shape[1] // 2 * t.stride[1],
                                                t.stride[1]}

@@ -11,7 +11,8 @@ local function with(o)
   return o
 end
 
--- Describes a tensor: type, layout, elements.
+-- Returns a text with the element type, the layout and the elements of a
+-- tensor.
 local function said(t)
   local words = {}
   for i = 0, cute.size(t) - 1 do words[#words + 1] = tostring(t(i)) end

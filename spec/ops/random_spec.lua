@@ -15,7 +15,8 @@ local PAIRS = {{"bf16", "bf16"}, {"bf16", "bf16"}, {"f16", "f16"},
   {"bf16", "i8"}, {"f16", "u8"}, {"bf16", "e4m3"}, {"i8", "f16"},
   {"e5m2", "bf16"}, {"bf16", "f32"}, {"f32", "f16"}}
 
--- Expected rejections: no kernel supports the combination.
+-- Texts of expected error messages: ops.gemm may reject a random call if no
+-- kernel supports its combination of types and layouts.
 local REFUSED = {"no kernel multiplies"}
 
 local function expected(why)

@@ -58,8 +58,9 @@ local TYPES = {{"bf16", "bf16", "f32"}, {"f16", "f16", "f16"},
   {"f32", "f32", "f32", tf32 = true}, {"i8", "u8", "i32"},
   {"e4m3", "e5m2", "f32"}, {"bf16", "i8", "f32"}, {"f16", "e4m3", "f32"}}
 
--- Kinds of products: each has options, a C, and a function from a sum to the
--- expected element of D.
+-- Kinds of products. Each function returns three values: random options of
+-- ops.gemm, the operand C or nil, and a function that maps the sum of an
+-- element of D to the expected element.
 local ENDINGS = {
   [0] = function(pick, shape, d)
     return {out = ops.tensor(pick, shape, d)}, nil, plain

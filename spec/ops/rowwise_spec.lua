@@ -17,8 +17,8 @@ local function sim(o)
   return o
 end
 
--- Returns N(0,1) elements in a tensor of this shape; `turned`: its columns are
--- contiguous.
+-- Returns a tensor of this shape with elements drawn from N(0,1). With
+-- `turned`, its columns are contiguous instead of its rows.
 local function normal(shape, dtype, turned)
   local t = cute.randn(shape, cute[dtype])
   if not turned then return t end

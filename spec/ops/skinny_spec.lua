@@ -24,7 +24,7 @@ end
 local function same(_, _, _, sum) return sum end
 
 -- Returns the product that a kernel with configuration `o` computes on the
--- simulated `device`. S: factors of B.
+-- simulated `device`. S is the tensor of B's scale factors.
 local function product(o, A, B, D, device, make, S)
   local m, l = A.shape[1], cute.rank(A) > 2 and A.shape[3] or 1
   local made = (make or gemm_skinny)(o)

@@ -329,7 +329,8 @@ function Fold:add(x, index)
   end
 end
 
--- Returns the value and its tolerance; nil: any result is accepted.
+-- Returns the expected result of the reduction `op` and its tolerance. Returns
+-- nil if any result is accepted.
 function Fold:value(op)
   local most = self.float == "f64" and math.huge or 2.0 ^ 127
   local eps = self.float == "f64" and 2.0 ^ -50 or 2.0 ^ -20

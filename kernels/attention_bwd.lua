@@ -71,9 +71,9 @@ end
 -- Weights and their factors
 ---------------------------------------------------------------------------
 
--- Returns a function (block, stage) that loads a tile of x to shared memory s
--- (N,PIPE). x has one number for each row: the LSE or delta. The function loads
--- zeros after the last row.
+-- Returns a function (block, stage) that copies the tile `block` of the vector
+-- x in global memory to the stage of s (N,PIPE) in shared memory. x is the LSE
+-- or delta of each row of Q. Beyond the last row, the copy stores zeros.
 local function numbers(team, x, s)
   local n = cute.size(s, 0)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS_ZFILL", cute.f32,
@@ -90,8 +90,9 @@ local function numbers(team, x, s)
   end
 end
 
--- Converts a row's natural logarithm to base 2, for exp2. Returns 0 for a row
--- that saw no column, so that its hidden columns get the weight 2^-inf = 0.
+-- Converts a row's LSE, a natural logarithm, to base 2, for exp2. Returns 0
+-- for a row that saw no column, so that its hidden columns get the weight
+-- 2^-inf = 0.
 local function in_bits(lse)
   return cute.where(cute.eq(lse, -math.huge), 0.0, lse * flash.LOG2E)
 end

@@ -144,18 +144,18 @@ local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
   end
 end
 
--- By head size: the number of keys in a tile, and the number of stages of K and
--- V.
+-- Maps the size of a head to the default number of keys in a tile, and the
+-- default number of stages of K and V.
 local DEFAULT = {[32] = {64, 4}, [64] = {64, 3}, [96] = {32, 3},
                  [128] = {32, 3}, [192] = {32, 2}, [256] = {32, 2},
                  [576] = {32, 2}}
 
--- The same numbers for elements of 8 bits. A third number is the number of keys
--- in a tile for more than 16 rows.
+-- As DEFAULT, for keys and values whose elements have 8 bits. A third number
+-- is the number of keys in a tile if the tile has more than 16 rows.
 local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {64, 2},
                 [128] = {32, 2, 64}, [192] = {32, 2}, [256] = {16, 3}}
 
--- The number of keys in a part with o.batch_invariant.
+-- The number of keys in a part of a sequence if o.batch_invariant is set.
 local CHUNK = 1024
 
 -- SMEM: bytes of shared memory of a multiprocessor. RESERVED: bytes that the

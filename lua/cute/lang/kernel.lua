@@ -425,8 +425,9 @@ local function gpu_values(p, values)
   end)
 end
 
--- Returns the program's kernel on a GPU, which is loaded once. Its module stays
--- loaded until the program is collected or the context is lost.
+-- Returns the program's kernel, loaded on GPU `dev`, or nil and a message. The
+-- kernel is loaded once, and stays loaded until the program is collected or
+-- the GPU's context is lost.
 local function load_gpu(program, dev)
   if program.card then return program.card.load(dev) end
   local compiled, message = program:compile()
@@ -440,8 +441,9 @@ local function load_gpu(program, dev)
   return f, message
 end
 
--- Returns the driver's prepared launch of p's kernel on p's GPU, with these
--- arguments.
+-- Returns the launch that the driver prepares of p's kernel on p's GPU with
+-- the arguments `args` and a grid, p's own grid when absent; nil and a message
+-- if the kernel cannot be loaded.
 local function gpu_launch(p, args, grid)
   devices.check_stream(p.stream, p.device)
   local card = p.program.card
@@ -455,8 +457,8 @@ local function gpu_launch(p, args, grid)
                     stream = p.stream}
 end
 
--- Returns zeros and null addresses as placeholders, for a prepared launch whose
--- arguments are given with each launch.
+-- Returns the arguments to prepare a launch with whose actual arguments are
+-- given only later: zeros and null addresses of the right types.
 local function no_values(program)
   local args = {}
   for i, a in ipairs(program.info.args) do
@@ -576,7 +578,8 @@ local function check_grid(p, opts)
   end
 end
 
--- Returns the arguments of a prepared launch for those of a call.
+-- Returns the arguments of the kernel's launch that `resolve` (see
+-- kernel.resolve) makes of the arguments of a call.
 local function resolved(p, resolve, ...)
   local args = table.pack(resolve.call(...))
   if resolve.options then

@@ -31,7 +31,8 @@ local function read_file(path)
   return (files.read(path, nil, "plain"))
 end
 
---- Returns the text of a chunk, or nil where it is not known.
+--- Returns the text of a chunk; nil if its file cannot be read or its name
+-- stands for no known text.
 ---@param chunk string
 ---@return string?
 function source.text(chunk)
@@ -51,7 +52,8 @@ function source.short(chunk)
   return (chunk:gsub("^[@=]", ""):gsub("^.*/", ""))
 end
 
---- Returns line n of a chunk, or nil.
+--- Returns line n of a chunk's text; nil if the text is unknown or has no such
+-- line.
 ---@param chunk string
 ---@param n integer
 ---@return string?

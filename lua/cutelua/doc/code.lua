@@ -6,7 +6,8 @@ local source = require "cute.lang.source"
 
 local code = {}
 
--- Returns the first line of the comment that ends above a line.
+-- Returns the number of the first line of the comment above a line of code;
+-- the line itself if there is no comment.
 local function comment_above(chunk, line)
   local first = line
   while first > 1 and source.line(chunk, first - 1):find "^%s*%-%-" do
@@ -26,8 +27,8 @@ local function function_of(v)
   return kernel and kernel.func or nil
 end
 
---- Returns the source of a function or a kernel; nil and a sentence where there
--- is none.
+--- Returns the source of a function or a kernel; nil and a sentence that says
+-- why if it has no source.
 ---@param v any
 ---@return string? text
 ---@return string? message

@@ -12,8 +12,8 @@ local comments = {}
 -- One comment
 ---------------------------------------------------------------------------
 
--- Splits a text into the type at its start and the rest; brackets and `fun():`
--- may contain blanks.
+-- Splits the text after a tag into the type at its start and the description
+-- after it. Brackets and `fun():` may contain blanks.
 local function split_type(text)
   local at, depth = 1, 0
   while at <= #text do
@@ -190,7 +190,9 @@ end
 
 local chunks = {}
 
---- Returns the comments of a chunk by line, and by the last part of the name.
+--- Returns the comments of a chunk: `list` has all of them in order, `lines`
+-- those by the line of the code below, `names` those by the last part of the
+-- defined name.
 ---@param chunk string "=[cute.arch]", "@lua/cute/arch/init.lua"
 ---@return table {lines =, names =, list =}
 function comments.of_chunk(chunk)

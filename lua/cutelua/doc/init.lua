@@ -13,8 +13,9 @@ local WIDTH = 79
 -- Parts of a text
 ---------------------------------------------------------------------------
 
--- Wraps text in lines of `width` columns. The first line follows `first`, the
--- others are indented to the width of `rest`.
+-- Appends text to the lines `out`, wrapped at WIDTH columns. The first line
+-- begins with the text `first`. Later lines are indented by the width of
+-- `rest` or, when absent, of `first`.
 local function wrap(out, text, first, rest)
   local line, indent = first, (" "):rep(#(rest or first))
   local bare = true
@@ -34,8 +35,9 @@ local function cut(text, width)
   return text:sub(1, math.max(width - 3, 0)) .. "..."
 end
 
---- Returns how a name is used: "cute.size(x, modes...)" for a function,
--- "layout:size(modes...)" for a method.
+--- Returns how a public name is written in code, with its parameters:
+-- "cute.size(x, modes...)" for a function, "layout:size(modes...)" for a
+-- method.
 ---@param item table
 ---@param typed? boolean with the types of its parameters
 ---@return string
@@ -103,7 +105,7 @@ local function put_code(out, lines)
   end
 end
 
--- Width of the column of names in the list of a module.
+-- In the list of a module's names, the width of the column of names.
 local NAMES = 30
 
 -- Adds a row of a module's list: a name with its parameters, and the first
@@ -273,8 +275,9 @@ function doc.asked(line)
   return name == "" and "cute" or name
 end
 
--- Prints the source of a name's value, or the reason why there is none. Returns
--- whether the text includes its comment.
+-- Prints the source of a name's value, or the reason why there is none.
+-- Returns nil if there is no source; else whether the source suffices, because
+-- it includes the name's comment or because the name has no documentation.
 local function print_source(name, v, item)
   if type(v) ~= "function" and (item or v == nil) then
     item = item or names.find(name)

@@ -77,8 +77,8 @@ for i, topic in ipairs(TOPICS) do
   end
 end
 
--- Returns the module of a chunk's name: cute.arch for "=[cute.arch]" and for
--- "@lua/cute/arch/init.lua".
+-- Returns the name of the module that a chunk belongs to. For both chunk names
+-- "=[cute.arch]" and "@lua/cute/arch/init.lua", that is "cute.arch".
 local function module_of(chunk)
   local name = chunk:match "^=%[(.*)%]$"
   if name then return (name:gsub("%.init$", "")) end
@@ -110,8 +110,8 @@ end
 local META = {"layout", "tile", "tuple", "tensor", "atom", "number", "arch",
   "nvgpu", "object", "gpu"}
 
--- The comments of lua/cute/meta: {names = entries by full name, classes =
--- entries by the name of the class}.
+-- The comments of the files in lua/cute/meta: meta.names has them by the full
+-- name of the function or field, meta.classes by the name of the class.
 local meta
 
 local function load_meta()
@@ -161,8 +161,9 @@ function names.inner(f)
   end
 end
 
--- Returns the comment of a Lua function: by the line of its definition, else by
--- its name in the same file.
+-- Returns the comment of a Lua function, its chunk and its line. Looks for a
+-- comment above the line of the definition, else for one of the same name in
+-- the same file.
 local function lua_entry(name, f)
   local _, info = names.inner(f)
   if info.what == "C" then return end
@@ -188,7 +189,7 @@ local function meta_entry(full)
   return entry and entry.block and entry, same
 end
 
--- For each namespace, the module whose head comment describes it.
+-- Maps a namespace to the module whose head comment describes it.
 local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.gpu"] = "cute.gpu", ["cute.jit"] = "cute.jit",
   ["cute.npy"] = "cutelua.text.npy", ["cute.npz"] = "cutelua.text.npz",
@@ -207,7 +208,8 @@ local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.nvgpu.sparse"] = "cute.nvgpu.sm80.sparse",
   ["cute.utils.hopper_helpers"] = "cute.hopper"}
 
--- Returns the comment of a constant in its module's file.
+-- Returns the comment of a constant, from the file of its namespace's module,
+-- and the chunk of that file.
 local function constant_entry(name)
   local module, last = name:match "^(.*)%.([%w_]+)$"
   local chunk = MODULES[module] and comments.chunk(MODULES[module])
@@ -215,8 +217,8 @@ local function constant_entry(name)
   return entry, entry and chunk
 end
 
--- Returns the parameter names in a text such as "(a, b?: integer, rest...)".
--- The name of the rest is "...".
+-- Returns the list of the parameter names in a text such as "(a, b?: integer,
+-- rest...)". A parameter with dots, such as `rest...`, is listed as "...".
 local function parameters(text)
   local list = {}
   for param in (text or ""):gmatch "[^(),]+" do
@@ -228,8 +230,8 @@ local function parameters(text)
   return list
 end
 
--- Returns the doc of a Lua function. Its parameters have the names of the
--- function's signature, which may differ from those of the definition.
+-- Returns the doc of a Lua function with its parameters renamed: from the
+-- names in the definition (`own`) to those of the public signature.
 local function renamed(doc, own, signature)
   if not doc or not own or #doc.params == 0 then return doc end
   local to, known = {}, {}
@@ -284,7 +286,8 @@ local function head(name)
   return entry and entry.block and entry or nil, chunk
 end
 
--- Returns the names of a module, including those not loaded yet.
+-- Returns the sorted names of the fields of a module t, including fields that
+-- are loaded on first use.
 local function keys(t)
   local set, list = {}, {}
   if rawequal(t, cute) then assert(cute.math) end  -- creates it
@@ -564,8 +567,8 @@ local function class_member(class, name)
   return nil, list
 end
 
--- Finds a public name by its path from cute: "cute.arch.popc", "arch.popc" or
--- "size".
+-- Finds a public name by its path, with or without "cute." in front:
+-- "cute.arch.popc", "arch.popc", "size".
 local function by_path(name)
   local full = name == "cute" and name or name:find "^cute%." and name
     or "cute." .. name
@@ -656,8 +659,8 @@ function names.near(name, list)
   return near
 end
 
--- For type names of C's userdata: the title of the class in lua/cute that
--- documents the type.
+-- Maps the type name of a userdata of C to the title of the class in lua/cute
+-- that documents the type.
 local TITLES = {["cute.stream"] = "stream", ["cute.event"] = "event",
                 ["cute.graph"] = "graph"}
 

@@ -31,8 +31,9 @@ local function cut(text, width)
   return text
 end
 
--- Returns the words of a query, each as {plain text, pattern for a word's
--- beginning}; nil if the query has no word.
+-- Returns a list of the words of a query, each as a plain text and a pattern
+-- that matches the word only where a word begins; nil if the query has no
+-- word.
 local function words_of(question)
   local list = {}
   for word in question:lower():gmatch "[%w\128-\255]+" do
@@ -41,8 +42,9 @@ local function words_of(question)
   return list[1] and list
 end
 
--- Reports whether a text contains all of the words. PipelineTma also matches
--- pipeline tma.
+-- Reports whether each word of a query occurs in the text at the beginning of
+-- a word. In PipelineTma, words also begin at capital letters, so the query
+-- "tma" matches it.
 local function has(text, words)
   local small, apart = text:lower(), nil
   for _, word in ipairs(words) do
@@ -175,8 +177,8 @@ local function put(out, title, rows)
   end
 end
 
---- Returns as text everything that contains all words of a query; nil if
--- nothing does.
+--- Returns, as text, the names and sections that contain all words of a query;
+-- nil if there are none, or if the query is too short or too long.
 ---@param question string
 ---@return string?
 function search.text(question)

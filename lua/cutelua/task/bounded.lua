@@ -16,16 +16,19 @@ local bounded = {}
 bounded.U = {f64 = 2.0 ^ -53, f32 = 2.0 ^ -24, tf32 = 2.0 ^ -11,
   f16 = 2.0 ^ -11, bf16 = 2.0 ^ -8, e4m3 = 2.0 ^ -4, e5m2 = 2.0 ^ -3}
 
--- Half the distance of subnormal numbers, the error of results that underflow.
+-- By type, half the distance between adjacent subnormal numbers: the largest
+-- rounding error of a result that underflows.
 local TINY = {f64 = 2.0 ^ -1075, f32 = 2.0 ^ -150, tf32 = 2.0 ^ -137,
   f16 = 2.0 ^ -25, bf16 = 2.0 ^ -134, e4m3 = 2.0 ^ -10, e5m2 = 2.0 ^ -17}
 
--- Unit roundoffs that a library function of CUDA may be wrong by: its functions
--- have at most 4 units in the last place, which are 8 u.
+-- The largest relative error of a library function of CUDA, as a multiple of
+-- the unit roundoff u: the functions are wrong by at most 4 units in the last
+-- place, which are 8 u.
 local FUNCTION = 8
 
--- The unit roundoff of the candidate's arithmetic, and the error that the
--- reference itself makes. Results below `least` have an error of `tiny`.
+-- u: the unit roundoff of the candidate's arithmetic. own: that of the
+-- reference's own arithmetic. A result whose magnitude is below `least` has an
+-- additional error of `tiny`.
 local u, own = bounded.U.f32, bounded.U.f64
 local least, tiny = 2.0 ^ -126, TINY.f32
 -- The least unit roundoff of all types, if it is set. Errors then are expected
@@ -34,7 +37,8 @@ local least, tiny = 2.0 ^ -126, TINY.f32
 -- Rounding Error Analysis, 2019), and inputs are rounded, too.
 local coarsest
 
--- Returns the error of a result with the given errors of its parts.
+-- Returns the error that two or three independent errors make together: their
+-- sum or, for expected errors, the root of the sum of their squares.
 local function join(a, b, c)
   if not coarsest then return a + b + (c or 0) end
   return math.sqrt(a * a + b * b + (c or 0) ^ 2)
@@ -46,7 +50,8 @@ Number.__index = Number
 -- Returns a number with a value and an error bound.
 local function new(v, e) return setmetatable({v = v, e = e}, Number) end
 
--- Returns the value and the error bound of a number, perhaps a plain one.
+-- Returns the value and the error bound of x, which is a Number or a plain
+-- number of Lua.
 local function parts(x)
   if getmetatable(x) == Number then return x.v, x.e end
   if type(x) ~= "number" then
@@ -57,7 +62,9 @@ local function parts(x)
   return x, x % 1 ~= 0 and u * math.abs(x) or 0.0
 end
 
--- Returns a result with the error of its rounding, `by` times its magnitude.
+-- Returns the Number for a result v whose operands cause the error e. Adds the
+-- rounding error of the operation itself, `by` (1 when absent) times the unit
+-- roundoff times |v|.
 local function rounded(v, e, by)
   local size = math.abs(v)
   if size < least and v ~= 0 then e = e + tiny end
@@ -101,7 +108,8 @@ function Number.__tostring(a) return ("%.17g +- %.3g"):format(a.v, a.e) end
 ---@return number
 function bounded.value(x) return (parts(x)) end
 
---- Returns an input.
+--- Returns the Number for an element of an input. It has no error, unless
+-- `coarsest` is set, the unit roundoff to which inputs are rounded.
 ---@param v number
 ---@return table
 function bounded.input(v) return new(v, (coarsest or 0.0) * math.abs(v)) end
@@ -121,8 +129,8 @@ function bounded.sum(n, f)
   return new(v, e + bounded.gamma(math.max(n - 1, 0)) * magnitude)
 end
 
---- Returns gamma(n) = n u / (1 - n u) of the candidate's arithmetic, with the
--- reference's own error.
+--- Returns gamma(n) = n u / (1 - n u), where u is the unit roundoff of the
+-- candidate's arithmetic plus that of the reference's.
 ---@param n integer
 ---@return number
 function bounded.gamma(n)
@@ -161,8 +169,9 @@ function bounded.abs(x)
   return new(math.abs(v), e)
 end
 
---- Returns a number whose conversion to the nearest integer is right: the
--- referee allows twice the bound, so half of 1/2 is added.
+--- Returns x with an error bound that is larger by 1/4. The referee allows
+-- twice the bound, so an output that is x rounded to an integer, which changes
+-- x by at most 1/2, is right.
 ---@param x any
 ---@return table
 function bounded.nearest(x)
@@ -170,8 +179,9 @@ function bounded.nearest(x)
   return new(v, e + 0.25)
 end
 
--- Returns f(x) with the error of x times the slope, the largest slope between
--- both ends of x's interval, and the error of the function.
+-- Returns a function that computes f(x) and its error bound: the error of x
+-- times the largest of the slopes at x and at both ends of its error interval,
+-- and the error of CUDA's library function.
 local function apply(f, slope)
   return function(x)
     local xv, xe = parts(x)

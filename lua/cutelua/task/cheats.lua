@@ -10,7 +10,8 @@
 -- outputs differ between the inputs, ok =}.
 local cheats = {}
 
--- Returns the first sentence of f over all cases.
+-- Returns a function that calls f with each case, and returns the first
+-- sentence that f returns; nil if f returns none.
 local function any(f)
   return function(cases)
     for _, c in ipairs(cases) do
@@ -20,7 +21,8 @@ local function any(f)
   end
 end
 
--- Returns a function that finds an attempt that serves this cheat.
+-- Returns a function of the cases. It returns a sentence about the first
+-- recorded attempt of the candidate at the cheat `name`, or nil.
 local function attempted(name)
   return any(function(c)
     for _, a in ipairs(c.facts.attempts) do
@@ -33,20 +35,20 @@ local function either(f, g)
   return function(cases) return f(cases) or g(cases) end
 end
 
--- The share of the instructions of a call that a call with the same inputs
--- executes at least, whatever its schedule.
+-- The third call has the inputs of the second. It must execute at least this
+-- share of the second call's instructions, whatever its schedule.
 local FEWER = 0.8
 
--- Returns the number of launches of the first call, and of the later call with
--- the fewest.
+-- Returns how many kernels the first call launched, and the smallest number
+-- that a later call launched; 0 and 0 if there was only one call.
 local function counts(c)
   local list = c.facts.counts
   if #list < 2 then return 0, 0 end
   return list[1], math.min(table.unpack(list, 2))
 end
 
---- Reports whether all public cases passed, so that what differs in a failing
--- one is the reason.
+--- Reports whether all public cases passed. If a held-back case then fails,
+-- the reason is what it has and the public cases do not.
 local function public_passed(cases)
   for _, c in ipairs(cases) do
     if not c.case.held and not c.ok then return false end
@@ -125,8 +127,8 @@ cheats.list = {
   end)},
 }
 
---- Returns the name of the first cheat that the evidence shows, and a sentence;
--- nil if it shows none.
+--- Returns the name of the first cheat of cheats.list that the evidence shows,
+-- and a sentence about it; nil if the evidence shows no cheat.
 ---@param cases table[]
 ---@return string? name
 ---@return string? text

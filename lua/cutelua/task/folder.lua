@@ -10,7 +10,8 @@ local sign = require "cute.lang.signature"
 
 local folder = {}
 
--- The largest size of a file of a task, in bytes, and of a case's tensors.
+-- LARGEST: the largest size in bytes of a file of a task. MOST_ELEMENTS: the
+-- largest number of elements of one argument.
 local LARGEST, MOST_ELEMENTS = 4 << 20, 1 << 22
 
 local FIELDS = {}
@@ -22,7 +23,7 @@ end
 local Task = {}
 Task.__index = Task
 
--- Raises an error about the task.
+-- Raises an error whose message says what is wrong with the task's file.
 local function wrong(text, ...)
   core.fail("bad-argument", "the task " .. text:format(...))
 end
@@ -42,7 +43,8 @@ end
 
 local function is_size(v) return math.type(v) == "integer" and v >= 1 end
 
--- Checks an argument {name, type, shape, "out"?, fill =, kinds =}.
+-- Raises an error if an argument of the task is not a valid table {name, type,
+-- shape, "out"?, fill =, kinds =}. Adds its name to the set `known`.
 local function check_arg(t, i, arg, known)
   if type(arg) ~= "table" or type(arg[1]) ~= "string"
     or not arg[1]:find "^%a%w*$" then
@@ -89,7 +91,7 @@ local function check_sizes(t)
   end
 end
 
--- The types of optional fields.
+-- The Lua type that the value of each optional field of a task must have.
 local TYPES = {held = "table", fits = "function", seeds = "table",
   speed = "table", flops = "function", bytes = "function", target = "number"}
 
@@ -157,7 +159,8 @@ end
 -- Shapes and inputs
 ---------------------------------------------------------------------------
 
---- Returns the shape of an argument at some sizes.
+--- Returns the shape that an argument has if the task's sizes have the values
+-- s, and the number of its elements.
 ---@param arg table
 ---@param s table<string, integer>
 ---@return integer[]
@@ -179,15 +182,16 @@ function folder.shape(arg, s)
   return out, n
 end
 
--- Ways to fill an input: functions of a source of random numbers, the sizes,
--- the coordinate and the kind of a mask.
+-- The named ways to fill an input. Each function returns one random element,
+-- from the source r of random numbers.
 local FILLS = {
   normal = function(r) return r:normal() end,
   uniform = function(r) return r:float() end,
   positive = function(r) return 0.5 + 1.5 * r:float() end,
 }
 
--- Kinds of masks: functions that report whether element (i, j) is visible.
+-- The kinds of masks. Each function reports whether row i of the mask sees
+-- column j; r is a source of random numbers.
 local MASKS = {
   all = function() return true end,
   causal = function(_, i, j) return j <= i end,
@@ -226,7 +230,8 @@ local function each(shape, f)
   end
 end
 
---- Returns the inputs of a case: buffers by name.
+--- Returns the inputs of a case, random but determined by the seed, as a table
+-- of buffers by argument name.
 ---@param case table
 ---@param seed integer
 ---@param integers? boolean of integer types only
@@ -246,8 +251,9 @@ function Task:inputs(case, seed, integers)
   return out
 end
 
---- Returns what a reference sees: sizes, and functions of coordinates that
--- return elements of inputs. Elements of float types carry a bound of 0.
+--- Returns the table that the reference function receives: the sizes, and for
+-- each input a function that takes a coordinate and returns the element there.
+-- Elements of float types carry an error bound of 0.
 local function view(self, case, inputs)
   local a = setmetatable({}, {__index = case.sizes})
   for _, arg in ipairs(self.args) do
@@ -336,7 +342,7 @@ local function masked(self)
   end
 end
 
---- Returns the cases of the public sizes.
+--- Returns the public cases, one for each entry of the task's list `sizes`.
 ---@return table[]
 function Task:public()
   local list, kinds = {}, masked(self)
@@ -348,7 +354,8 @@ function Task:public()
   return list
 end
 
--- Returns sizes that the referee draws, which differ from the public ones.
+-- Returns random sizes from the ranges of the task's field `held`, which
+-- differ from all public sizes and which the task's function `fits` allows.
 local function drawn(self, r)
   for _ = 1, 200 do
     local s, new = {}, true
@@ -366,7 +373,8 @@ local function drawn(self, r)
   wrong "has no sizes in `held` that differ from `sizes` and that `fits` allows"
 end
 
---- Returns the cases that the referee draws from a secret.
+--- Returns the held-back cases. Their sizes and seeds are random numbers that
+-- the secret determines.
 ---@param secret integer
 ---@param count integer
 ---@return table[]

@@ -9,12 +9,13 @@ local ptx = {}
 local KEYS = {entry = true, grid = true, block = true, cluster = true,
   smem = true, args = true, cooperative = true}
 
--- Names of Lua that a LAUNCH description can use.
+-- The globals of Lua that a LAUNCH description can use.
 local LIBRARY = {ipairs = ipairs, math = math, pairs = pairs}
 
 local function fail(...) core.fail("bad-launch", string.format(...)) end
 
--- Returns the description at some sizes.
+-- Runs the LAUNCH description with these sizes as globals, and returns its
+-- table; raises an error if that is not valid.
 local function describe(request, sizes)
   local env = setmetatable({}, {__index = function(_, k)
     return sizes[k] or LIBRARY[k]

@@ -10,8 +10,9 @@ local sys = require "cute.sys"
 
 local referee = {}
 
--- A candidate may use another formula than the reference, whose errors add up
--- in another way: twice the derived bound is allowed.
+-- A candidate may compute another formula than the reference, whose rounding
+-- errors add up in another way. So an error of an output may be this many
+-- times the derived bound.
 local SLACK = 2
 
 -- The most bytes that a candidate may print in one process.
@@ -50,7 +51,8 @@ local function ask(request, seconds)
   return outcome
 end
 
--- Returns the request of a case for a candidate.
+-- Returns the request, as yet without calls, that makes a new process run the
+-- candidate with the sizes of a case.
 local function request_of(task, candidate, case, opts)
   local args = {}
   for i, arg in ipairs(task.args) do
@@ -62,7 +64,8 @@ local function request_of(task, candidate, case, opts)
     memory = opts.memory, check = case.check}
 end
 
--- Adds a call with these inputs to a request.
+-- Adds a call to a request: the bytes of its inputs, and the seed of its
+-- schedule.
 local function add_call(request, inputs, seed)
   local given = {}
   for name, b in pairs(inputs) do given[name] = hex(b:bytes()) end
@@ -73,7 +76,8 @@ end
 -- Comparison
 ---------------------------------------------------------------------------
 
--- Returns whether a value is within `slack` bounds of the expected one.
+-- Reports whether an output differs from the expected value by at most `slack`
+-- times its error bound (SLACK times when absent).
 local function within(got, want, bound, slack)
   if got == want then return true end
   if bound == math.huge then return got == got end
@@ -87,9 +91,10 @@ local function place(shape, i)
   return ("(%s)"):format(table.concat(c, ","))
 end
 
--- Compares the outputs of a call with expected ones. Returns nil if all are
--- within their bounds, else a table about the first that is not; and the
--- largest error as a share of its bound.
+-- Compares the outputs of a call with the expected outputs. Returns a table
+-- about the first element that is wrong, or nil if all are within their
+-- bounds. Also returns the largest error of a right element, relative to the
+-- allowed error.
 local function compare(task, case, got, expected, slack)
   local first, count, of, worst = nil, 0, 0, 0.0
   for _, arg in ipairs(task.out) do
@@ -119,7 +124,8 @@ local function same_outputs(task, a, b)
   return true
 end
 
--- Reports whether two expectations differ beyond their bounds.
+-- Reports whether the expected outputs a and b, of two inputs, differ by more
+-- than their error bounds.
 local function expectations_vary(task, a, b)
   for _, arg in ipairs(task.out) do
     local x, y = a[arg[1]], b[arg[1]]
@@ -135,11 +141,13 @@ end
 -- Types coarser than a task's, the finest first, with the names to report.
 local COARSER = {{"f32", "f32"}, {"f16", "f16 or tf32"}, {"bf16", "bf16"}}
 
--- The largest error of a coarser type, relative to the expected one.
+-- An output counts as one of a coarser type if its error is at most this many
+-- times the error that is expected of that type.
 local LARGEST = 5
 
--- Returns the name of the type whose errors the wrong outputs have, or nil. A
--- coarser type spoils many elements, and not a few by much.
+-- Returns the name of the coarser type that the candidate seems to have
+-- computed with: one whose errors explain the wrong outputs. Returns nil if
+-- only a few elements are wrong, or if no type explains them.
 local function coarse(task, case, inputs, got, wrong)
   if wrong.count < math.max(8, wrong.of // 4) then return nil end
   for _, row in ipairs(COARSER) do
@@ -154,8 +162,9 @@ end
 -- Cases
 ---------------------------------------------------------------------------
 
--- The inputs of the calls of a case, by seed: the first, twice the second, and
--- the first again. Each call has another schedule.
+-- The calls of a case: for each, the index of the seed that makes its inputs.
+-- The first inputs are used once, the second twice, then the first again. Each
+-- call has another schedule.
 local ORDER = {1, 2, 2, 1}
 
 -- Adds to a case's result how the outputs compare.
@@ -180,7 +189,7 @@ local function compare_calls(task, c, inputs, expected)
   c.unsteady = c.calls[4] and not c.calls[4].same
 end
 
--- The evidence of a process that sent none.
+-- The evidence that stands in for that of a process which sent no record.
 local NOTHING = {attempts = {}, counts = {}, instructions = {}, dead = {},
                  host = {}, changed = {}, outputs = {}, early = 0}
 
@@ -218,21 +227,24 @@ local function number(x)
   return math.type(x) == "float" and ("%.9g"):format(x) or tostring(x)
 end
 
--- Returns a sentence about wrong outputs.
+-- Returns a sentence about wrong outputs from w, the table that compare
+-- returned.
 local function wrong_text(w)
   return ("%s%s is %s, expected is %s with an error of at most %.3g; %d of "
     .. "%d elements are wrong"):format(w.name, w.at, number(w.got),
     number(w.want), w.bound, w.count, w.of)
 end
 
--- Returns the sentence of the first error of a record, if there is one.
+-- Returns the message of the first finding of a record that is an error; nil
+-- if there is none.
 local function failure(record)
   for _, f in ipairs(record and record.findings or {}) do
     if f.severity == "error" then return f.message end
   end
 end
 
--- Returns a sentence about what is wrong with a case, apart from cheats.
+-- Returns a sentence that says why a case failed, apart from cheats; nil if
+-- the case passed.
 local function reason(c)
   local why = c.failed or failure(c)
   if why then return why end
@@ -277,8 +289,9 @@ end
 -- Speed
 ---------------------------------------------------------------------------
 
--- Returns the request of the speed case, which no reference is computed for.
--- The worker fills inputs of float types.
+-- Returns the request to run the candidate once with the sizes of the speed
+-- case, whose outputs are not compared. It has the inputs of integer types;
+-- the worker fills the inputs of float types.
 local function speed_request(task, candidate, opts)
   local case = {sizes = task.speed, mask = "causal"}
   local request = request_of(task, candidate, case, opts)
@@ -286,7 +299,7 @@ local function speed_request(task, candidate, opts)
   return request
 end
 
--- Adds the speed by the cost model to the verdict.
+-- Estimates the candidate's time by the cost model, and stores it in v.speed.
 local function estimated(v, task, candidate, opts)
   local request = speed_request(task, candidate, opts)
   request.estimate = opts.card
@@ -296,7 +309,8 @@ local function estimated(v, task, candidate, opts)
              seconds = not why and o.record.evidence.seconds or nil}
 end
 
--- Adds the speed on the GPU to the verdict.
+-- Measures the candidate's time on the GPU, and stores it in v.speed. Rejects
+-- the candidate if the outputs of a later launch differ.
 local function measured(v, task, candidate, opts)
   local request = speed_request(task, candidate, opts)
   request.graph = {device = "gpu", timed = true, rival = opts.rival}

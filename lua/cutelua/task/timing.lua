@@ -7,7 +7,8 @@ local gpu = require "cutelua.bench.measure"
 
 local timing = {}
 
--- Returns the graph of the launches of a function, and its tensors by name.
+-- Records the launches of `run` as a graph. Returns the graph, and the
+-- arguments that its launches use, by name: tensors are copies on the device.
 local function graph_of(run, watch, fields, list, device)
   local own = {}
   for k, v in pairs(fields) do own[k] = v end
@@ -18,8 +19,8 @@ local function graph_of(run, watch, fields, list, device)
                     {device = device}), own
 end
 
--- Launches a graph on outputs of zeros; returns the bytes of the outputs by
--- name.
+-- Fills the outputs with zeros, launches the graph once, and returns the bytes
+-- of each output by name.
 local function launched(graph, own, fields, list)
   for _, a in ipairs(list) do
     if a.out then own[a.name]:fill(0) end

@@ -6,7 +6,7 @@ local plans = require "cute.ops.plan"
 
 local choice = {}
 
--- Options that choice.text prints in words of their own.
+-- The options that `words` does not print as NAME = VALUE.
 local TOLD = {cluster = true, split = true, splits = true}
 
 local function words(c)

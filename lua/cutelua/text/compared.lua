@@ -7,7 +7,7 @@ local report = require "cute.lang.report"
 
 local compared = {}
 
--- The comparisons found so far, as a set of places.
+-- The places in scripts of the comparisons that were noted, as a set.
 local known = {}
 
 -- Returns the string with which instruction i of a function compares register

@@ -10,7 +10,7 @@ local at = require "cute.lang.simreport".at
 
 local crossed = {}
 
--- The largest number of elements that are looked at.
+-- The largest number of elements of a tensor that is_zero compares with 0.
 local MOST = 1 << 16
 
 -- Returns the level of the script's function that calls the kernel, as seen
@@ -42,8 +42,9 @@ local function names_at(level)
   return values
 end
 
--- Returns the positions of two arguments of which each seems to be in the place
--- of the other, or nil. is(i, name): is argument i the one of that name?
+-- Returns the positions i and j of two arguments that seem to be exchanged, or
+-- nil. is(i, name) reports whether argument i is the script's variable with
+-- that name.
 local function exchanged(params, is)
   for i = 1, #params do
     for j = i + 1, #params do
@@ -63,7 +64,8 @@ local function parameters(func, n)
   return params
 end
 
--- Calls whose only evidence is the names, by kernel: {i, j, note, tensors}.
+-- For each kernel, a call {i, j, note, tensors} whose arguments i and j seem
+-- to be exchanged, judging only by the names of the script's variables.
 local doubtful = setmetatable({}, {__mode = "k"})
 
 --- Writes a note if two arguments of a call seem to be exchanged. If no other
@@ -90,7 +92,9 @@ function crossed.crossed(k, call)
   doubtful[k] = {i, j, text, {[i] = call[i], [j] = call[j]}}
 end
 
--- Reports whether a host tensor's memory holds only zeros, nil if unknown.
+-- Reports whether a host tensor's memory holds only zeros. A tensor of more
+-- than MOST elements counts as not zero. Returns nil if the memory cannot be
+-- read here.
 local function is_zero(t)
   local ok, b = pcall(core.param_memory, t)
   if not ok or core.typename(b) ~= "buffer" then return nil end

@@ -25,7 +25,8 @@ local function frame_name(info)
   return ("function of line %d"):format(info.linedefined)
 end
 
--- Returns the advice that fits every error of a kind.
+-- Returns the advice that is printed for every error of a kind; nil if the
+-- kind has none.
 local function cure_of(kind)
   local row = require "cute.lang.kinds".ERRORS[kind]
   return row and row.cure

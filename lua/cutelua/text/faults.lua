@@ -11,8 +11,9 @@ local faults = {}
 local ATOMIC = "to add to one element from many threads, use an atomic "
   .. "(cute.arch.atomic_add); otherwise "
 
--- Returns as text where the missing barrier of race r belongs. `same` is true
--- if both accesses are in one line. `loop` is the text for the end of r's loop.
+-- Returns, as text, the place in the script where a barrier would prevent race
+-- r. `same` is true if both accesses are in one line. `loop` is the text for
+-- the end of the loop that r names.
 local function place_on(r, same, loop)
   local where = "between the two lines"
   if r.way == "loop" then return loop end
@@ -83,7 +84,8 @@ local function fewer(r)
     .. "group too"):format(call, r.most)
 end
 
--- What is missing where a fault may be in a mistaken stage.
+-- The values of a fault's field `lack` (what was missing) for which the thread
+-- may have used the wrong stage of a ring.
 local STAGE_LACKS = {pending = true, wait = true, stage = true, bytes = true,
                      parity = true}
 
@@ -130,8 +132,9 @@ end
 local OVERLAPS = {["race"] = true, ["warp-race"] = true,
                   ["async-in-flight"] = true}
 
--- Returns the name of the array of mbarriers that signal full stages if `name`
--- signals empty ones, and the reverse; nil for other names.
+-- From the name of an array of mbarriers, returns two names: that of the array
+-- that signals full stages, and that of the array that signals empty stages.
+-- Returns nothing if `name` has neither of these words.
 local function other_side(name)
   if name:find "empty" then return (name:gsub("empty", "full")), name end
   if name:find "full" then return name, (name:gsub("full", "empty")) end
@@ -162,9 +165,9 @@ local function is_refill(r)
     and r.thread[2] == 0 and r.thread[3] == 0
 end
 
--- Reports whether a line of the script that reads a tensor passes the value to
--- cute.where, which computes both of its values: in the same line, or as a
--- local in one of the next lines.
+-- Reports whether the line of the script that reads a tensor in fault r passes
+-- the value to cute.where: in the same line, or as a local in one of the next
+-- lines. cute.where computes both of its values, whatever the condition.
 local function is_in_where(r)
   local line = r.file and source.line(r.file, r.line)
   if not line or r.facts.write then return false end

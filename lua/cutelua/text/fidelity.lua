@@ -25,8 +25,9 @@ local function place(file, line)
   return simreport.at(file, line) or "?"
 end
 
--- Returns the entries of `lines` by source line: {at, what, and a number for
--- each of WORDS}.
+-- Returns a row for each source line that `lines` of the field f names: {at =
+-- the line, what = texts of its operations, and for each agreement (exact,
+-- measured, bounded, weaker) the number of its executions}.
 local function by_line(f)
   local list, of = {}, {}
   for _, e in ipairs(f.lines) do

@@ -115,8 +115,9 @@ end
 
 local read
 
--- Reads the items between two brackets: `item(at)` reads one and returns its
--- end. Returns the position after the closing bracket.
+-- Reads an array or object whose opening bracket is at `at` and whose closing
+-- bracket is `close`. item(at) reads one item and returns the position after
+-- it. Returns the position after the closing bracket.
 local function read_list(text, at, close, item)
   at = text:match("^[ \t\r\n]*()", at + 1)
   if text:sub(at, at) == close then return at + 1 end
@@ -129,8 +130,8 @@ local function read_list(text, at, close, item)
   end
 end
 
--- Whether names of an object must differ, and whether null, objects and arrays
--- are marked.
+-- While a text is decoded, unique: whether the names of an object must differ;
+-- marks: whether null, objects and arrays are marked (see json.marked).
 local unique, marks = false, false
 
 local function read_object(text, at, level)

@@ -8,7 +8,8 @@ local cute = require "cute"
 
 local mapped = {}
 
---- Reads n bytes from the file of an entry. Raises an error if it has fewer.
+--- Reads the next n bytes from the file of an entry, and returns them. Raises
+-- an error if they cannot be read.
 ---@param e {file: userdata, path: string}
 ---@param n integer
 ---@param what string the tensor's name, as printed

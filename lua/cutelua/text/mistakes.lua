@@ -173,8 +173,9 @@ function mistakes.missing_argument(k, args, about_nil)
 end
 
 -- Returns the names of the parameters of kernel k that no instruction uses, as
--- text, and their number: none if no argument is used. cute.partial_ok allows
--- unused tensors. A tensor whose extents are arguments is used if they are.
+-- text, and the number of these names. If no argument at all is used, the text
+-- is empty and the number 0. cute.partial_ok allows unused tensors. A tensor
+-- counts as used if one of its extents that are arguments is used.
 local function unused_parameters(k, info)
   local ok, list, names = {}, {}, {}
   for _, m in ipairs(info.mems) do

@@ -13,7 +13,8 @@ local CONSTANTS = {True = "true", False = "false", None = "nil", NULL = "nil",
 
 local function field(t, name) return t[name] end
 
--- Returns the names of a text except two, for the nearest one.
+-- Returns the names in a Lua text among which the one nearest to `name` is
+-- looked for: all except `name`, `key` and keywords.
 local function names_of(text, name, key)
   local list, seen = {}, {[name] = true, [key] = true}
   for _, token in ipairs(tokens.of(text)) do
@@ -25,9 +26,10 @@ local function names_of(text, name, key)
   return list
 end
 
---- Returns a note for each name that a chunk reads although nothing has it. The
--- chunk has run, so that its globals have their values. A name that is only
--- stored in a field counts if the text has a similar one.
+--- Returns a note for each name that a chunk reads although no local or global
+-- has it: constants of other languages such as True and, if the text has a
+-- similar name, names whose value is only stored in a field. The chunk has run
+-- already, so its globals have their values.
 ---@param chunk function
 ---@param file string the name of the chunk's file
 ---@param text string

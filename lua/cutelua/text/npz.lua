@@ -19,15 +19,17 @@ local FULL16, FULL32 = 0xffff, 0xffffffff
 local MOST_MEMBERS = 1000000
 local MOST_DIRECTORY = 1 << 28  -- bytes
 
--- Returns n bytes of file f from byte `at` on, or nil.
+-- Returns the n bytes of file f that begin at position `at`; nil if the file
+-- does not have all of them.
 local function bytes_at(f, at, n)
   if at < 0 or not f:seek("set", at) then return nil end
   local bytes = n == 0 and "" or f:read(n)
   return bytes and #bytes == n and bytes or nil
 end
 
--- Returns the position, size and number of members of the central directory of
--- a file of `size` bytes, or nil and a reason.
+-- Finds the central directory of a ZIP file f of `size` bytes. Returns its
+-- position, its size in bytes, and the number of the archive's members; nil
+-- and a reason if there is no valid end record.
 local function find_directory(f, size)
   local from = math.max(0, size - TAIL)
   local tail, at = bytes_at(f, from, size - from), nil
@@ -54,8 +56,9 @@ local function find_directory(f, size)
   return place, bytes, count
 end
 
--- Replaces the numbers of a member that its header stores in the field of
--- ZIP64.
+-- Replaces the sizes and the position of member m that do not fit in 32 bits
+-- by those in the field of ZIP64, which is one of its extra fields `extra`.
+-- Returns m, or nil and a reason if a field is broken.
 local function read_zip64(m, extra)
   local at = 1
   while at + 3 <= #extra do
@@ -94,7 +97,8 @@ local function read_member(text, at, place)
   return m, stop
 end
 
--- Returns a list of the archive's members, or nil and a reason.
+-- Returns a list of the members that the central directory of file f
+-- describes; nil and a reason if the directory is not valid.
 local function members(f, size)
   local place, bytes, count = find_directory(f, size)
   if not place then return nil, bytes end
@@ -112,7 +116,8 @@ local function members(f, size)
   return list
 end
 
--- Returns the bytes of a member, or nil and a reason.
+-- Returns the uncompressed bytes of member m, or nil and the reason why they
+-- cannot be read.
 local function unpacked(f, m)
   if m.flags & 1 ~= 0 then return nil, "is encrypted" end
   if m.method ~= 0 and m.method ~= 8 then
@@ -201,8 +206,10 @@ function npz.read(path, opt)
   return arrays
 end
 
--- Returns the fields that local and central headers share, and the field of
--- ZIP64 with the numbers that need more than 32 bits.
+-- Returns three texts or numbers for the headers of member m: the fields that
+-- its local and its central header share, the extra field of ZIP64 with the
+-- numbers that need more than 32 bits and, if with_place is true, the value of
+-- the field for m's position.
 local function shared_fields(m, with_place)
   local extra = ""
   local function small(n)
@@ -220,7 +227,8 @@ local function shared_fields(m, with_place)
   return head, extra, place
 end
 
--- Returns the end of an archive: its directory, and its end records.
+-- Returns the bytes at the end of an archive: the central directory of the
+-- members in `list`, which begins at byte `at`, and the end records.
 local function directory(list, at)
   local out, bytes = {}, 0
   for i, m in ipairs(list) do

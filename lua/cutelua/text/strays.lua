@@ -8,14 +8,17 @@ local at = require "cute.lang.simreport".at
 
 local strays = {}
 
--- A number that the script has in a local, or a global that it does not have.
--- func: the kernel's function. n: number of the upvalue, which is the local or
--- _ENV. use: how func uses the local. before: the number. changed: whether the
--- trace assigned the local. env, key: the table of globals, and the name.
+-- A variable outside of a kernel that the kernel's function assigns: a local
+-- of the script that holds a number, or a global that has no value yet. func:
+-- the kernel's function. n: the index of func's upvalue, which is the local or
+-- _ENV. A local also has use: how func uses it (bytecode.upvalues); before:
+-- the number; changed: whether the trace assigned the local. A global also has
+-- env: the table of globals; key: its name.
 local Stray = {}
 Stray.__index = Stray
 
--- Returns the variables outside of func that func assigns, perhaps by mistake.
+-- Returns a Stray for each variable outside of func that func assigns, perhaps
+-- by mistake: locals that hold numbers, and globals without a value.
 local function candidates(func)
   local list = {}
   local function add(stray)
@@ -48,18 +51,19 @@ local UNSEEN = "'%s' is a local of the script, which keeps its value: what the "
   .. "threads assign to it does not reach the script; count in a tensor by "
   .. "cute.arch.atomic_add"
 
--- Returns what is wrong with a global. Tables and functions may be meant to be
--- shared, such as a table of results. The value may be nil again, because
--- branches restore what they change.
+-- Returns the note on the global that the kernel assigned; nil if its value is
+-- a table, function or string, which may be shared on purpose. The value may
+-- be nil again, because branches restore what they change.
 function Stray:global()
   local kind = type(rawget(self.env, self.key))
   local shared = kind == "table" or kind == "function" or kind == "string"
   return not shared and SHARES or nil
 end
 
--- Returns what is wrong with a local of the script. A local that traced loops
--- and branches carry has its number again. It is no mistake if the kernel also
--- uses the number that it computes.
+-- Returns the note on the local of the script that the kernel assigned, or
+-- nil. Traced loops and branches restore the number of a local that they
+-- carry; `changed` tells that the trace assigned it. It is no mistake if the
+-- kernel also uses the number that it computes.
 function Stray:outer()
   local _, now = debug.getupvalue(self.func, self.n)
   if core.typename(now) == "value" then return TRACED end
@@ -80,8 +84,8 @@ end
 local Strays = {}
 Strays.__index = Strays
 
--- Looks at the variables at the end of the trace, before those that loops and
--- branches carry get their former values.
+-- Sets the field `changed` of each local at the end of the trace, before the
+-- locals that loops and branches carry get their former values.
 function Strays:look()
   for _, s in ipairs(self.list) do
     if not s.key then

@@ -159,7 +159,8 @@ local function missing(message, text, vars)
   end
 end
 
--- Returns a sentence about the list element that a line reads and that is nil.
+-- Returns a sentence about a list element that the line `text` reads although
+-- the list does not have it; nil if there is no such element.
 local function beyond(text, vars)
   for path, at in bare(text):gmatch "%f[%w_.]([%a_][%w_]*)%[([%w_]+)%]" do
     local list, i = held(path, vars), tonumber(at) or held(at, vars)

@@ -44,7 +44,8 @@ local function contiguous(t)
   return true
 end
 
--- Returns the reason why TMA cannot unfold these operands, or nil.
+-- Returns the reason why TMA cannot unfold the operands x, w and y of a
+-- convolution; nil if TMA can unfold them.
 local function obstacle(o, x, w, y)
   local C, K = x.shape[4], y.shape[4]
   if C % CHANNELS ~= 0 then

@@ -56,9 +56,10 @@ function kept.at(b, h, q, k)
   return {b = b, h = h, q = q, k = k, kept = one}
 end
 
--- Computes n Philox blocks of head o.h in sequence o.b. place(i) returns the
--- row and the key of block i. Returns {word 0, word 1, word 2, word 3 of all
--- these blocks}.
+-- Computes n Philox blocks, of four random words each, for head o.h of
+-- sequence o.b. place(i) returns the row and the key of block i. Returns a
+-- list of four vectors: the first words of all n blocks, their second words,
+-- and so on.
 local function blocks(o, n, place, seed)
   local c0 = cute.make_rmem_tensor({n}, cute.u32)
   local c1 = cute.make_rmem_tensor({n}, cute.u32)

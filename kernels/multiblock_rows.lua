@@ -67,8 +67,9 @@ local function word(plan, row, sums, i, to, from)
   return plan.state.iterator + (1 + at * sums + (i - 1))
 end
 
--- Sends this block's sums of row `at`, if it exists (`there`), to all blocks of
--- the row, including this one. `values` are this thread's parts of the sums.
+-- Adds up this block's share of each of the sums of row `at` and, if the row
+-- exists (`there`), sends the results to all blocks of the row, including this
+-- one. values: this thread's share of each sum.
 local function say(plan, at, there, values)
   local tid, parts = (cute.arch.thread_idx()), {}
   for i, v in ipairs(values) do parts[i] = plan:warp(v, rows.add) end
@@ -125,8 +126,8 @@ local function relay(plan, m, sources, sums, part, use)
     at.inside = cute.lt(row, m)
     return at
   end
-  -- Returns this thread's parts of the row's sums; zeros if the row does not
-  -- exist.
+  -- Returns a list with this thread's share of each of the row's sums; zeros
+  -- if the row does not exist.
   local function parts(at, there)
     local values = {}
     for i = 1, sums do values[i] = cute.var(0, cute.f32) end
@@ -160,9 +161,10 @@ local function relay(plan, m, sources, sums, part, use)
   end
 end
 
---- Iterates over this block's share of m rows, with two passes over each row:
--- part(at) returns a list of this thread's parts of `sums` sums along the row;
--- use(at, list) gets the sums. `at` describes the row, as in Plan:each.
+--- Iterates over this block's share of m rows, with two passes over each row.
+-- part(at) returns a list with this thread's share of each of the `sums` sums
+-- along the row. use(at, list) gets the complete sums. `at` describes the row,
+-- as in Plan:each.
 ---@param plan table
 ---@param m any
 ---@param sources table[]

@@ -87,7 +87,8 @@ function rules.window(what, o, i)
   return w
 end
 
---- Returns the reason why TMA cannot access the rows of t (B,S,H,D), or nil.
+--- Returns the reason why TMA cannot access the rows of t (B,S,H,D); nil if
+-- TMA can access them.
 ---@param t any
 ---@return string?
 function rules.tma_obstacle(t)

@@ -465,8 +465,8 @@ local function second(other, view, at)
   return function(v) return other(_, v, at) end
 end
 
--- Returns two numbers of this block: which of the o.splits parts it reduces,
--- and the index of its group of positions.
+-- Returns two indices of this block: that of the part, of o.splits parts,
+-- which it reduces for each result, and that of its group of results.
 local function split_of(o)
   local block = (cute.arch.block_idx())
   if o.splits == 1 then return 0, block end

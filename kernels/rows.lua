@@ -288,8 +288,8 @@ function Plan:store(t, at, vector, chunk)
   copy(self, held, self:part(t, at.row, chunk), self:inside(at.inside, chunk))
 end
 
---- Returns the vector (W,S) with `other` in the places where the row has no
--- element.
+--- Returns the vector (W,S) of this thread's elements, in which `other`
+-- replaces those that lie beyond the end of the row.
 function Plan:only(vector, other, chunk)
   local pred = self:inside(nil, chunk)
   if not pred then return vector end

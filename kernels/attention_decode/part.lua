@@ -160,13 +160,14 @@ function part.row_of(t, b, g, pages)
   end
 end
 
--- Returns the tree (S,S) of sequence b, or nil.
+-- Returns the tree (S,S) of sequence b from a tensor that has one tree for all
+-- sequences, or one for each sequence; nil if there is no such tensor.
 local function tree_of(tree, b)
   return tree and (cute.rank(tree) == 2 and tree or tree(b, _, _)) or nil
 end
 
--- Returns the number of first keys, of T, that every one of the S rows sees. A
--- tree may hide any of the last S keys.
+-- Returns n such that every one of the S rows sees the first n of the T keys.
+-- A tree may hide any of the last S keys.
 local function seen_by_all(T, S, tree) return T - (tree and S or S - 1) end
 
 -- Sets the scores s of keys that a row does not see to -inf. The block of keys

@@ -14,7 +14,7 @@ local function skip_long(s, i)
   return (e or #s) + 1
 end
 
--- Returns the number of line ends of s from i to before j.
+-- Returns the number of line ends in text s from position i to position j - 1.
 local function newlines(s, i, j)
   return select(2, s:sub(i, j - 1):gsub("\n", ""))
 end

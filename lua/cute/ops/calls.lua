@@ -38,7 +38,7 @@ local unused = require "cute.lang.unused"
 
 local calls = {}
 
--- The largest number of configurations that an operation keeps.
+-- The largest number of configurations that each operation keeps in memory.
 local MOST = 1024
 
 local all = {}

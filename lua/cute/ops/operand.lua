@@ -149,9 +149,10 @@ local function strides_of(shape, stride, rank)
   return ds, dn
 end
 
--- Returns {extent, stride} of the rows of all matrices of layout l together, if
--- they are spaced like the rows of one matrix; else nil. If there is one
--- matrix, these are its rows.
+-- Returns {extent, stride} of the mode that has the rows of all matrices of
+-- layout l, if these rows are spaced like the rows of one matrix; nil
+-- otherwise. If l has only one matrix, returns the extent and stride of its
+-- rows.
 local function rows_of_all(l, batch)
   local rank, n, step = cute.rank(l), nil, nil
   local shape, stride = l.shape, l.stride

@@ -176,8 +176,10 @@ local function step_of(l, values)
           values = values}
 end
 
--- Returns the numbers of a function: those of `given`, or all that the launches
--- pass. number_of(launch, value) returns the index of a number, or nil.
+-- Returns a list of the numbers that the C function takes besides its tensors:
+-- `given.list` or, without `given`, all that the launches pass. Also returns a
+-- function number_of(launch, value) that returns the index in this list of a
+-- launch's value; nil if the value is not in the list.
 local function numbers_of(launches, given)
   if given then
     return given.list, function(k, i)

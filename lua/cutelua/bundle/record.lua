@@ -276,7 +276,8 @@ function Session:keep(name, v, free)
   end
 end
 
--- Returns the name of parameter i of a function, or nil.
+-- Returns the name of parameter i of a function; nil if the function has fewer
+-- parameters or no debug information.
 local function parameter(f, i)
   local name = debug.getlocal(f, i)
   return name ~= "(temporary)" and name or nil
@@ -310,7 +311,8 @@ local function move_back(moved, align)
   end
 end
 
--- Returns the option `align` of a configuration, which is checked, or nil.
+-- Returns the option `align` of the configuration `name`, or nil if it is
+-- absent. Raises an error if it is not a power of two from 8 to 128.
 local function align_of(name, config)
   local align = config.align
   if align ~= nil and (math.type(align) ~= "integer" or align < 8

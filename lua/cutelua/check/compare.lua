@@ -190,7 +190,8 @@ local function elements(layout, buffer, offset)
          function(i) return flat(cute.idx2crd(i, layout.shape), {}) end
 end
 
--- Returns the layout of the launch's argument i, or nil.
+-- Returns the layout of the tensor that is argument i of a launch; nil if the
+-- argument is no tensor or its layout cannot be parsed.
 local function layout_of(program, value, i)
   if value.tma then return core.tma_tensor(value.tma).layout end
   for _, m in ipairs(program.info.mems) do

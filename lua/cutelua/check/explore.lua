@@ -209,8 +209,8 @@ end
 -- Number of bytes that encode a turn (a scheduling step) in a schedule.
 local WORD = 8
 
--- Splits a schedule into pieces, each of which has consecutive turns of one
--- warp or agent.
+-- Splits a schedule, given as the text `turns`, into texts that each have
+-- consecutive turns of one warp or agent.
 local function pieces_of(turns)
   local list, last = {}, nil
   for i = 1, #turns, WORD do

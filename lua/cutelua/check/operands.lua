@@ -37,8 +37,8 @@ function operands.of(site, role)
   end
 end
 
--- Returns the numbers of a set as a list of runs {first, last} of consecutive
--- numbers.
+-- Returns the integers of a set as a list of runs {first, last} of consecutive
+-- integers.
 local function runs_of(set)
   local list, out = {}, {}
   for v in pairs(set) do list[#list + 1] = v end
@@ -182,8 +182,9 @@ end
 
 local ROLES = {}
 
--- Returns the thread counts that a barrier of this block may have: whole warps
--- up to 128 threads, whole warpgroups, the block.
+-- Returns the numbers of threads that a barrier may be meant for, in a block
+-- of `threads` threads: multiples of 32 up to 128, multiples of 128, and the
+-- whole block.
 local function counts_of(threads)
   local list = {}
   for n = 32, threads, 32 do

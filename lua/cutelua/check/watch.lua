@@ -29,7 +29,8 @@ local function checked(program, launch, opts)
   return v
 end
 
--- Returns the text of a verdict that is a bug, or nil.
+-- Returns the text about a verdict that found a bug, did not cover all
+-- schedules, or has notes; nil for other verdicts.
 local function finding(v)
   if v.verdict == "bug" then
     local text = tostring(v)

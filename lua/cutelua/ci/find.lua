@@ -6,10 +6,12 @@ local names = require "cutelua.lsp.names"
 
 local find = {}
 
--- The most files and folders that are visited, and the largest script.
+-- MOST: the largest number of files and folders that are visited. LARGEST: the
+-- largest size of a script in bytes.
 local MOST, LARGEST = 100000, 1 << 20
 
--- Adds what a file is: an item, or nothing if it is no script of cute.
+-- Adds an item for the Lua file at `path` if the file is a script of cute or
+-- cannot be read.
 local function add_file(self, path)
   if not path:find "%.lua$" then return end
   local text, why = files.read(path, LARGEST, "plain")

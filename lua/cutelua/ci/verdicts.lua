@@ -12,7 +12,8 @@ local sys = require "cute.sys"
 
 local verdicts = {}
 
--- Verdicts that are the same in the next run.
+-- The verdicts that another check of the same program with the same inputs
+-- gives again.
 local LASTING = {ok = true, bug = true, idle = true}
 
 local Verdicts = {}
@@ -40,12 +41,15 @@ local function value(self, what, name)
   return self.values[id]
 end
 
--- Keeps the first reason why the folder cannot be used, for one note.
+-- Stores the reason why the folder of verdicts cannot be used, unless a reason
+-- is stored already. One note reports it.
 local function refuse(self, why)
   if why ~= "" then self.why = self.why or why:gsub("^kernels [^:]*: ", "") end
 end
 
--- Reports whether an entry is of this program and of inputs as they are now.
+-- Reports whether a kept entry is valid: it is of this version of the program,
+-- all inputs that its check read are unchanged, and its verdict is one of
+-- LASTING.
 local function is_current(self, kept)
   if kept.program ~= self.program then return false end
   for _, read in ipairs(kept.reads) do

@@ -5,7 +5,8 @@ local locals = {}
 local Locals = {}
 Locals.__index = Locals
 
--- Reports whether a line is inside the function of record e.
+-- Reports whether line `line` of `file` is inside the function whose local the
+-- record e is about.
 local function is_around(e, file, line)
   return file == e.file and e.first <= line and line <= e.last
 end

@@ -14,7 +14,7 @@ function codes.of_error(kind)
   return ("error/%s/%s"):format(family, kind or "interrupted")
 end
 
--- Adds a code once.
+-- Adds a code to the list, unless the set `known` has it already.
 local function add(list, known, code, kind, about)
   if known[code] then return end
   known[code] = true

@@ -10,8 +10,9 @@ local likely = {}
 
 -- The largest number of such edits of a finding.
 local MOST = 3
--- The most lines of a chunk, the longest line, and the most operations that
--- rounds of pipelines may lack; texts with more are not searched.
+-- LINES: the most lines of a chunk that is searched. COLUMNS: the longest line
+-- that is searched. OPERATIONS: the most operations that rounds of pipelines
+-- may lack.
 local LINES, COLUMNS, OPERATIONS = 5000, 500, 60
 -- The number of lines by which an unlikely edit counts as farther away.
 local UNLIKELY = 100

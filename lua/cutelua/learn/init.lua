@@ -69,7 +69,7 @@ function learn.blocks(lesson)
   return list
 end
 
---- The globals of Lua that a learner's code sees.
+--- The table of Lua's globals that a learner's code can read.
 learn.globals = _G
 
 --- Returns new globals for a learner: cute's names and Lua's.

@@ -9,8 +9,9 @@ local tokens = require "cutelua.text.tokens"
 
 local names = {}
 
--- The longest line that is searched for declarations, and the longest distance
--- of the words of an expression: patterns that search more could take minutes.
+-- LONGEST: the longest line that is searched for declarations. NEAR: the
+-- longest distance between the words of an expression. Patterns that search
+-- more could take minutes.
 local LONGEST, NEAR = 1000, 200
 -- The most names of a path such as a.b.c.
 local MOST_NAMES = 6
@@ -48,7 +49,9 @@ end
 
 local modules
 
--- Returns a module of cute or of the library of kernels; nil for other names.
+-- Returns the value of the module with this name if it is one of cute or of
+-- the library of kernels; nil for other names, and for modules that cannot be
+-- loaded.
 local function module(name)
   if not modules then
     modules = {}

@@ -16,8 +16,10 @@ local uris = require "cutelua.text.uri"
 local session = {}
 
 local NOT_INITIALIZED = -32002
--- The most documents; the most candidates of a completion, and of those that
--- are described; the bytes before the cursor that a completion reads.
+-- MOST_OPEN: the most open documents. MOST_ITEMS: the most candidates of a
+-- completion. MOST_DESCRIBED: the most of these candidates that get a
+-- description. BEFORE: the number of bytes before the cursor that a completion
+-- reads.
 local MOST_OPEN, MOST_ITEMS, MOST_DESCRIBED, BEFORE = 1000, 1000, 100, 32768
 
 local Session = {}
@@ -176,7 +178,8 @@ local function told(fact)
   return ("%s: %s\n%s"):format(fact.name, text, fact.layout)
 end
 
--- Returns the documentation of a path of names, or nil.
+-- Returns the documentation of the value or method that a path of names stands
+-- for, such as x.y:z, at the place `at` of a document; nil if there is none.
 local function documentation(at, path)
   local value = complete.value(path, environment(at))
   local text

@@ -49,7 +49,7 @@ function Calls:prepare()
   if not (self.spare or self.running[1]) then self.spare = spawn(self) end
 end
 
--- Starts calls while fewer than `jobs` run.
+-- Starts waiting calls as long as fewer than `jobs` calls run.
 function Calls:start()
   while #self.running < self.jobs and self.waiting[1] do
     local call = table.remove(self.waiting, 1)
@@ -78,7 +78,8 @@ function Calls:add(call)
   self:start()
 end
 
--- Keeps the output of a call up to its limit.
+-- Adds `text` to the output that is kept of a call. Bytes beyond the call's
+-- limit of output are left out, and call.cut is set.
 local function keep(call, text)
   local room = call.output - call.size
   if #text > room then text, call.cut = text:sub(1, math.max(room, 0)), true end

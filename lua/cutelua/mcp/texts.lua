@@ -65,8 +65,9 @@ end
 -- Prompts
 ---------------------------------------------------------------------------
 
--- Rows: name, title, description, arguments {name, about, required}, and the
--- text, in which NAME in capitals stands for an argument.
+-- The prompts of the server. Each row has the prompt's name, its title, its
+-- description, a list of its arguments {name, about, required}, and its text.
+-- The name of an argument in capitals in the text stands for the argument.
 local PROMPTS = {
   {"write-kernel", "Write a kernel", "Writes a kernel and checks it.",
     {{"task", "what the kernel computes, with shapes and types", true}},

@@ -120,7 +120,8 @@ local function tensors_of(s)
     .. s.shared
 end
 
--- Adds the memory traffic of the whole grid to the counts of each line.
+-- Adds the memory traffic of the whole grid, from a launch's report, to the
+-- counts of each source line.
 local function add_traffic(counts, report, key)
   for _, s in ipairs(report.lines) do
     local c = counts_of(counts, key(s.file, s.line))
@@ -132,8 +133,9 @@ local function add_traffic(counts, report, key)
   end
 end
 
--- Adds to the counts of each line the instructions that one cluster issued, and
--- the time that its warps waited there.
+-- Adds to the counts of each source line the number of instructions that one
+-- cluster issued for the line, and the time that the cluster's warps waited
+-- there, both as estimated.
 local function add_estimate(counts, estimate, key)
   for _, l in ipairs(estimate.lines) do
     local c = counts_of(counts, key(l.file, l.line))
@@ -221,14 +223,14 @@ end
 local KINDS = {tensor = true, tiled = true, layout = true}
 -- Limit of the bytes of all pictures of a page.
 local MOST_BYTES = 900 << 10
--- Limit of the cells of one picture.
+-- The largest number of cells of one picture.
 local MOST_CELLS = 8192
--- Limit of the number of threads that are listed for an element besides the
--- first.
+-- The largest number of threads that a picture lists for an element, without
+-- the first thread.
 local MOST_HOLDERS = 16
 
--- Returns the part of a large layout to draw: its first two modes, at most 32
--- by 64.
+-- Returns the part of a layout that a picture shows: the first two modes of
+-- the layout and, if they have too many elements, at most 32 by 64 elements.
 local function part_of(layout)
   local cute = require "cute"
   local n = cute.rank(layout)

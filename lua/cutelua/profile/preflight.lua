@@ -26,7 +26,8 @@ local SPECS = "CUDA C++ Programming Guide, technical specifications"
 local NOTES = "PTX ISA, target ISA notes"
 local TENSORMAP = "CUDA driver API, cuTensorMapEncodeTiled"
 
--- The largest number of blocks of a cluster: on every GPU, and on some GPUs.
+-- CLUSTER: the largest number of blocks of a cluster on every GPU that has
+-- clusters. CLUSTER_MOST: the largest number on some of these GPUs.
 local CLUSTER, CLUSTER_MOST = 8, 16
 
 local Result = {__closed = true}  -- see cute.lang.dependencies

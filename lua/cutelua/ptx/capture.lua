@@ -8,7 +8,7 @@ capture.FORMAT = 1
 
 local function fail(...) core.fail("bad-launch", string.format(...)) end
 
--- Returns the number of bytes of a file, or nil.
+-- Returns the number of bytes of a file; nil if the file cannot be opened.
 local function size_of(path)
   local f = io.open(path, "rb")
   if not f then return nil end

@@ -98,7 +98,10 @@ end
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns the tuple with the numbers of a tensor, after a check that they fit.
+-- Returns `tuple`, the shape or strides of a parameter's type, with its leaves
+-- replaced by the extents or strides `numbers` of an argument. Raises an error
+-- if the number of leaves differs, or if one of the numbers does not fit its
+-- leaf. kind: "extent" or "stride".
 local function fit(tuple, numbers, what, kind)
   local leaves, out = mlir.leaves(tuple), {}
   if #leaves ~= #numbers then
@@ -333,7 +336,8 @@ local function launch_of(k, args)
     .. "not launch kernel %s", k.kernel.name)
 end
 
--- Returns the numbers of a launch's field, which must be known.
+-- Returns the integers in `list`, a field of a launch such as its grid. Raises
+-- an error if the reader of the IR could not compute one of them.
 local function known(k, list, name)
   local out = {}
   for i, v in ipairs(list) do
@@ -471,8 +475,8 @@ function Module:kernel(name, opts)
   return kernel_of(self, name or names[1], opts)
 end
 
---- Reports whether the host's function may launch more than once: in a loop, or
--- at several places.
+--- Reports whether the host's function may launch more than one kernel: it has
+-- a launch in a loop, or several launches.
 ---@return boolean
 function Module:several()
   local places = 0

@@ -123,7 +123,8 @@ local function dynamic_count(tuple)
   return n
 end
 
--- Returns the layout or tuple of a type without dynamic leaves, or nil.
+-- Returns the constant layout or tuple that an IR type stands for; nil for
+-- types with dynamic leaves, and for types of tensors and pointers.
 local function constant(t)
   if not t then return nil end
   if t.name == "cute.memref" or t.name == "cute.ptr"

@@ -99,7 +99,8 @@ local LIBRARY = {assert = assert, error = error, ipairs = ipairs, math = math,
   pairs = pairs, select = select, string = string, table = table,
   tonumber = tonumber, tostring = tostring, type = type}
 
--- Returns the position of the first null in JSON, or nil.
+-- Returns the position of the first `null` outside of strings in a JSON text;
+-- nil if the text has no `null`.
 local function null_in(text)
   local function blank(s) return (" "):rep(#s) end
   return (text:gsub("\\.", blank):gsub('"[^"]*"', blank)):find("null", 1, true)

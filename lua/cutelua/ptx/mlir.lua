@@ -68,7 +68,8 @@ function mlir.leaves(t, list)
   return list
 end
 
---- Returns a tuple with other leaves, in the same places.
+--- Returns a copy of tuple t in which the elements of `list` replace t's
+-- leaves, in order.
 ---@param t table
 ---@param list table[]
 ---@return table
@@ -299,7 +300,8 @@ function mlir.shared_bytes(kernel, aliases)
   return bytes
 end
 
---- Returns the element type of cutelua for one of the IR, or nil.
+--- Returns cutelua's element type for the IR's element type with this name;
+-- nil if cutelua has no such type.
 ---@param name string f32, i8, ui8, f8E4M3FN ...
 ---@return cute.DType?
 function mlir.dtype(name)

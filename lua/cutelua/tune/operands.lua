@@ -117,8 +117,9 @@ function operands.class(problem, make, name)
   return tuned.class(gemm.problem(set.A, set.B, set.options, set.C), name)
 end
 
--- Pools of random numbers, by element type and device: {all = the numbers as a
--- tensor, count = how many, list = one period of them on the host}.
+-- The random numbers for each element type and device. all: a tensor on the
+-- device, in which the same PERIOD numbers repeat; count: the number of its
+-- elements; list: these PERIOD numbers on the host.
 local pools = {}
 
 local function pool_of(dtype, elements, place)
@@ -151,8 +152,9 @@ local function pool_of(dtype, elements, place)
   return pool
 end
 
---- Returns a vector of n random numbers; a list of them from index 0 on, which
--- repeats; and its length.
+--- Returns a vector of n random numbers on a device, which repeat with a
+-- period; the numbers of one period as a list that begins at index 0; and the
+-- period.
 ---@param dtype any
 ---@param n integer
 ---@param place string
@@ -304,8 +306,8 @@ local function samples(o)
   return list
 end
 
--- By 8-bit float type: the largest distance of neighbouring numbers, relative
--- to the numbers.
+-- For each float type of 8 bits, the largest distance between two adjacent
+-- numbers of the type, relative to these numbers.
 local COARSE = {e4m3 = 1 / 8, e5m2 = 1 / 4}
 
 -- Returns x within the range of D's type, and the error allowed for it. The

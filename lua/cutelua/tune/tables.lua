@@ -50,8 +50,8 @@ end
 -- The largest size of a table in bytes.
 local LARGEST = 16 << 20
 
--- Reports whether x is a list whose first elements have these types, in this
--- order.
+-- Reports whether x is a list whose first elements have the Lua types `...`,
+-- in this order. A type may be "integer".
 local function has_types(x, ...)
   if type(x) ~= "table" then return false end
   for i, t in ipairs {...} do
@@ -62,8 +62,9 @@ local function has_types(x, ...)
   return true
 end
 
--- The sections of a table: what is tuned. Each row has some integers, of these
--- names; order: their positions in the order in which rows are sorted.
+-- The sections of a table, which say what is tuned. sizes: the names of the
+-- integers at the beginning of each row. order: the indices of these integers
+-- in the order in which they are compared to sort the rows.
 local SECTIONS = {
   {name = "gemm", sizes = {"M", "N", "K"}, order = {2, 3, 1}},
   {name = "attention", sizes = {"B", "S", "T", "H", "G", "D"},
@@ -78,7 +79,8 @@ local function is_row(section, x)
   return has_types(x, table.unpack(types)) and x[n + 1] + x[n + 2] ~= math.huge
 end
 
--- Returns a sentence about the first error in a section of table t, or nil.
+-- Returns a sentence about the first error in a section of table t; nil if the
+-- section is valid.
 local function fault_of(section, t)
   local name, classes = section.name, t[section.name]
   if classes == nil and section.optional then return nil end

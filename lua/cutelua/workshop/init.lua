@@ -56,8 +56,9 @@ local function last_page()
   return run.page
 end
 
--- Returns `found`, the object of the latest page that a request numbers. Raises
--- an error if it is nil.
+-- Returns `found`, the kernel or picture of the latest page that has the
+-- number request[name]. Raises an error if `found` is nil, because the page
+-- has none with this number.
 local function numbered(request, name, found)
   if found == nil then
     core.fail("bad-argument", ("%s: the last run has no %s %d"):format(

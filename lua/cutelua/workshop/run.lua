@@ -33,7 +33,7 @@ run.page = nil
 -- global = name of the global variable with the array}.
 local arrays = {}
 
--- The prompt of the last run, or nil if there is none.
+-- The prompt that continues after the last run; nil until it is made.
 local prompt
 
 -- ---- runs ----

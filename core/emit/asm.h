@@ -16,12 +16,15 @@ typedef struct AsmFn {
   const char *result;  // C type of the result
   const char *name;
   const char *over;    // text before the function: a template's head
-  const char *r;       // C type of the variable r, an output
+  // C type of an output variable called r, which the function declares
+  const char *r;
   const char *before;  // C code before and after the asm statement
   const char *after;
-  bool movable;        // without `volatile`
-  bool apart;          // the name begins a line
-  bool line;           // the next parameter begins a line
+  // whether the asm statement lacks `volatile`, so that the compiler may move
+  // it
+  bool movable;
+  bool apart;  // whether the function's name begins a new line
+  bool line;  // whether the next parameter begins a new line
   AsmLines lines;
   Buf params, out, in;
   int n;               // number of operands so far
@@ -37,9 +40,9 @@ int asm_arg(AsmFn *f, const char *type, const char *name, char constraint);
 // Returns formatted text, such as PTX with the numbers of operands.
 #define PTX(e, ...) arena_printf((e)->cx, &(e)->cx->scratch, __VA_ARGS__)
 
-// Writes the function. ptx: string literals of C. operands: the text after them
-// in which $o stands for the outputs, $i for the inputs, and $I for the inputs
-// with line breaks.
+// Writes the function. `ptx` has the PTX text as C string literals. `operands`
+// is the text that follows these literals, in which $o stands for the outputs,
+// $i for the inputs, and $I for the inputs with line breaks.
 void asm_print(AsmFn *f, const char *ptx, const char *operands);
 // Parts of asm_print, for functions with more code: the first line, and the asm
 // statement. The lists of operands are empty afterwards.

@@ -30,7 +30,8 @@ void expr_at_run_time(Emit *e, Ref r);
 void expr_pointer(Emit *e, Ref mem, Ref off, Prec min);
 // Writes element `off` of mem as an lvalue: `A[x + 64]`.
 void expr_element(Emit *e, Ref mem, Ref off);
-// for PICK and PUT: writes the helper's arguments
+// Writes the arguments of a call to the helper that chooses a register for a
+// PICK or a PUT.
 void expr_choice(Emit *e, const Ins *i, Ref which);
 // Writes `r[i]` and returns true if `which` is the counter of a fully unrolled
 // loop. Otherwise returns false.
@@ -50,8 +51,9 @@ void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
 // Writes the register word that contains bit `bit` of array mem: `tCrA[3]`, or
 // `tCrA_3`.
 void expr_word(Emit *e, Ref mem, int64_t bit);
-// Writes the registers of operand o as arguments of C type `type`: one argument
-// for each register (refs), or a pointer to the first one.
+// Writes the registers of operand o as arguments of C type `type`. If `refs` is
+// set, writes one argument for each register, otherwise a pointer to the first
+// register.
 void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
 // Write an assignment `tCrA[3] = value`: expr_reg_open writes the text before
 // the value, expr_reg_close the text after it. The value must bind as a unary

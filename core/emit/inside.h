@@ -70,15 +70,16 @@ typedef struct Emit {
   EmitOut *out;
   Use *use;           // an element for each instruction in fn->ins
   Regs *regs;         // an element for each memory object in fn->mem
-  // for each instruction that declares an object: whether its shared address is
-  // needed, or a pointer to it
+  // for each instruction that declares an object: whether the text needs the
+  // object's shared address, and whether it needs a pointer to the object
   bool *address, *pointer;
   // for each store, whether it is the first write to its register word
   bool *fresh;
   // for each instruction, whether the compiler can fold its value (known.c); or
   // NULL
   bool *known;
-  // for each letter: number of the next temporary with this letter
+  // for each letter of the alphabet: number of the next temporary variable that
+  // is named by this letter and a number
   uint32_t temp[26];
   // name of the counter in loops that fill registers, or NULL
   const char *count;
@@ -107,13 +108,13 @@ const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm);
 // ---- uses.c ----
 void uses_run(Emit *e);
 // Reports whether the registers of operand o are consecutive words of an array
-// and each starts at a word.
+// and each register starts at the start of a word.
 bool uses_run_of_words(const Emit *e, const Operand *o);
 int64_t uses_int(const Emit *e, Ref r);  // returns the value of constant r
 // Returns the bits that an element occupies in registers.
 int uses_bits(DType t);
 const AtomUse *uses_atom(const Emit *e, bool mma, int64_t id);
-// Reports whether r is a statement of its own.
+// Reports whether instruction r is a statement of its own in the text.
 bool uses_is_line(const Emit *e, Ref r);
 // ---- ptxas.c ----
 // Returns the compiler options for the text.
@@ -125,7 +126,8 @@ void text_printf(Emit *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void text_quoted(Emit *e, char c);  // writes a character of a string literal
 // adds parentheses around the text since position `at`
 void text_parens(Emit *e, size_t at);
-// Starts a statement, after a comment with the script's line if it is new.
+// Starts the statement of instruction i. First writes a comment with the script
+// line of i, unless the last such comment named the same line.
 void text_begin(Emit *e, const Ins *i);
 void text_indent(Emit *e);
 // ends a statement with a semicolon and a newline
@@ -162,7 +164,7 @@ void stmt_copy(Emit *e, Ref r);
 void stmt_async(Emit *e, Ref r);
 
 // ---- helper.c ----
-// Marks a helper as needed. Returns its name.
+// Marks helper h as needed by the text. Returns the helper's name.
 const char *helper_use(Emit *e, Helper h);
 // Marks all helpers that `text` calls as needed, except the one called `own`.
 void helper_note(Emit *e, const char *text, const char *own);

@@ -34,7 +34,8 @@ typedef struct Turn {
   // The instruction. Together with `hash`, it identifies the state of the warp
   // before a poll.
   uint32_t pc;
-  // hash: hash of the warp's state. stamp: number of memory changes so far.
+  // `hash` is a hash of the warp's state before the step. `stamp` is the number
+  // of changes of memory before the step.
   uint64_t hash, stamp;
 } Turn;
 
@@ -55,13 +56,13 @@ struct SimTurns {
   uint32_t n, max, wanted;
   Actor *actor;
   char *room;              // scratch for trial runs (livelock.h)
-  size_t at;               // index of the next required step in o->turn
+  size_t at;  // index in o->turn of the next required step
   int last;                // warp of the last step; -1: it was an agent's step
   uint64_t switches, began;
   // flags: flags SIM_FULL ... of this run. always: flags that every run of the
   // kernel has.
   uint32_t flags, always, src;
-  // whether clusters are interchangeable, and whether warps are
+  // whether clusters are interchangeable, and whether the warps of a block are
   bool clusters, warps;
   // rank: number of each warp in the order of first steps, if clusters or warps
   // are interchangeable. name: the inverse of rank.
@@ -200,8 +201,8 @@ static const SimIns *next_of(SimWarp *w) {
   return simaddress_one(w, &w->cluster->prog->ins[w->pc]);
 }
 
-// Reports whether i reads something that may have another value when it is read
-// again.
+// Reports whether instruction i reads something, memory or the phase of an
+// mbarrier, that may have another value when i is executed again.
 static bool asks(const SimIns *i) {
   return i->op == OP_LD || i->op == OP_MBARTRY || i->op == OP_ATOMIC;
 }

@@ -30,7 +30,7 @@ SimOrders *interleave_orders(SimTurns *t);
 uint64_t interleave_count(const SimTurns *t);
 // Records that warp a->w starts agent a.
 void interleave_started(struct SimAsync *a);
-void interleave_stray(SimCluster *c);    // sets SIM_TRIES
+void interleave_stray(SimCluster *c);  // sets SIM_TRIES in the flags of the run
 
 // the scheduler's functions, which the machine calls
 extern const SimSteps turns_steps;
@@ -43,7 +43,7 @@ typedef struct SimCauses SimCauses;
 typedef struct SimCause {    // identifies a step
   uint32_t turn;
   int warp;  // number of the step's warp among all warps; -1: an agent's step
-  // the number of this step among the steps of its warp
+  // number of this step among the steps of its warp
   uint32_t seq;
 } SimCause;
 SimCauses *conflicts_new(const SimProg *p, uint32_t units);

@@ -8,9 +8,9 @@
 #include "atoms/atom.h"
 #include "ir/operands.h"
 
-// State of one register element. An age of 0: no pending wgmma uses the
-// element. An age of 1 + n: a pending wgmma uses it, and n commit_groups
-// followed that wgmma.
+// State of one register element. The age of a pending read or write is 0 if no
+// pending wgmma reads or writes the element. It is 1 + n if a pending wgmma
+// does and n commit_groups followed this wgmma.
 typedef struct Cell {
   Ref by;          // wgmma that uses the element as accumulator or as A
   Ref used;  // last instruction that used the element since the last fence
@@ -147,7 +147,8 @@ static void use(Walk *w, Ref r, Ref mem, int64_t e, int64_t bits,
   }
 }
 
-// Records that instruction r, which is not an MMA, uses operand o.
+// Records that instruction r, which is not an MMA, reads or writes the
+// registers of operand o.
 static void use_operand(Walk *w, Ref r, const Operand *o) {
   if (!o->ref || (o->kind != OPERAND_RUN && o->kind != OPERAND_MEM)) return;
   if (ir_get(w->fn, o->ref)->op != OP_RMEM) return;

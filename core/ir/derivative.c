@@ -31,7 +31,7 @@ static Ref minus(Chain *c, Ref a) {
   return a ? ir_op1(c->cx, c->fn, OP_NEG, a) : 0;
 }
 
-// Return a + b and a * b.
+// Return a + b (sum) and a * b (product).
 static Ref sum(Chain *c, Ref a, Ref b) {
   return !a ? b : !b ? a : ir_op2(c->cx, c->fn, OP_ADD, a, b);
 }

@@ -12,9 +12,9 @@
 // its name.
 Ref ir_derivative(Ctx *cx, Fn *fn, Ref y, Ref x, const char **op);
 
-// Writes the loads of single elements of memory object mem on which y depends
-// through values to out, in an order that only y's expression determines.
-// Returns their number; out has room for `most`.
+// Writes to `out` the loads of single elements of memory object mem on which y
+// depends through values. Their order depends only on the expression of y.
+// Returns the number of these loads. `out` has room for `most` loads.
 uint32_t ir_loads(Ctx *cx, Fn *fn, Ref y, Ref mem, Ref *out, uint32_t most);
 
 #endif

@@ -174,7 +174,7 @@ static void set(Search *s, Ref *to, Ref from) {
   s->changed = true;
 }
 
-// Returns whether two objects may share memory.
+// Reports whether two memory objects may share memory.
 static bool shares(const Search *s, const Mem *a, const Mem *b) {
   bool ga = a->space == SP_GMEM || a->space == SP_TMAP;
   bool gb = b->space == SP_GMEM || b->space == SP_TMAP;
@@ -201,7 +201,8 @@ static void store(Search *s, Ref object, Ref from) {
       set(s, &s->object[k], from);
 }
 
-// Returns the origin of an operand's value or contents.
+// Returns the origin of the value or contents of operand o of instruction i:
+// the instruction that made the value inexact, or 0 if the value is exact.
 static Ref origin(const Search *s, const Ins *i, const Operand *o) {
   switch ((OperandKind)o->kind) {
     case OPERAND_VALUE: case OPERAND_PRED: case OPERAND_LANES:

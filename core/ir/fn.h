@@ -56,7 +56,8 @@ typedef struct Mem {
   DType type;
   int64_t count;
   int64_t align;     // alignment of the first element in bytes
-  int64_t offset;    // SP_SMEM, SP_DSMEM: offset in shared memory, in bytes
+  // for SP_SMEM and SP_DSMEM: offset in shared memory, in bytes
+  int64_t offset;
   int32_t arg;  // SP_GMEM, SP_TMAP: argument's index into Fn.arg, or NO_ARG
   uint32_t name;     // index into Fn.text; 0: none
   // For reports: index into Fn.text of the layout as text or, for an SP_TMAP,
@@ -119,7 +120,7 @@ typedef struct Claim {
   Ref mem;  // object that is accessed; 0: cute.assume made the assertion
   Ref when;  // condition under which the assertion is checked; 0: always
   // write: the access writes mem; more: the next entry is for the next mode of
-  // the coordinate; slice: v is the thread index of a get_slice
+  // the same coordinate; slice: v is the thread index of a get_slice
   bool write, more, slice;
   uint32_t note;     // index into Fn.text; 0: none
   uint32_t src;
@@ -183,7 +184,8 @@ typedef struct Fn {
   // kernels in PTX: the first misuse of registers, which the simulator reports
   Flight flight;
   int64_t smem_bytes;     // bytes of dynamic shared memory that objects use
-  bool aside;  // whether instructions appended now serve only assertions
+  // whether the instructions that are appended now serve only assertions
+  bool aside;
   // whether an argument has over 2^31 elements, so that index arithmetic that
   // may not fit in i32 uses i64
   bool wide;

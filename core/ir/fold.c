@@ -231,7 +231,7 @@ Ref ir_sreg(Ctx *cx, Fn *fn, SReg r) {
 
 // ---- folding of two operands ----
 
-// Reports whether `x op y` is defined and equal on every target.
+// Reports whether `x op y` is defined, and has the same result on every target.
 static bool defined(Op op, DType t, int64_t x, int64_t y) {
   if (op == OP_DIV || op == OP_MOD)
     return y != 0 && !(x == INT64_MIN && y == -1);
@@ -239,8 +239,8 @@ static bool defined(Op op, DType t, int64_t x, int64_t y) {
   return true;
 }
 
-// Evaluates a float operation on constants. Returns false unless it is one that
-// every target rounds once.
+// Evaluates a float operation on constants. Returns false unless every target
+// rounds the operation exactly once.
 static bool fold_float2(Op op, DType t, double x, double y, double *v) {
   bool rounds = is_linear(op) || op == OP_DIV;
   if (!rounds || (t != DT_F32 && t != DT_F64)) return false;

@@ -109,13 +109,16 @@ static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
   return look(f, right, *out, r.s.w, INT64_MAX, &at) == SAME;
 }
 
-// Bounds on the coordinates of the left side that the right side's leaves
-// produce. Arrays have one entry for each mode of the left side. There is one
-// Digits for positive and one for negative strides.
+// Bounds on the coordinates that the leaves of the right layout produce in the
+// left layout. Each array has one entry for each mode of the left layout. One
+// Digits has the bounds for leaves with positive strides, another for leaves
+// with negative strides.
 typedef struct Digits {
-  int64_t *used;  // largest coordinate in the mode, DIM_MAX if unknown
-  // step of the leaf that fills a mode of traced extent, or 0. The sums of all
-  // other leaves must stay below this step.
+  // largest coordinate that the leaves' sums reach in the mode, or DIM_MAX if
+  // unknown
+  int64_t *used;
+  // step size of the leaf that reaches the end of a mode of traced extent, or 0
+  // if no leaf does. The sums of all other leaves must stay below this step.
   int64_t *step;
 } Digits;
 

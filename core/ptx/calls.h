@@ -4,8 +4,8 @@
 
 #include "ptx/inside.h"
 
-// Limits on the instructions and the calls of a copy, and on calls inside each
-// other.
+// Limits on the number of instructions of a copy, the number of calls that are
+// replaced in it, and the depth of calls inside each other.
 enum { MOST_COPIED = 1 << 19, MOST_CALLS = 1 << 16, DEEPEST_CALL = 64 };
 
 enum { SEVERAL = UINT32_MAX };
@@ -28,8 +28,8 @@ typedef struct PtxBody {
   uint32_t loc;     // position of the call, as number + 1 in PtxModule.locs
 } PtxBody;
 
-// A text that a call of printf was found to print: the address's operand, the
-// text, and the call.
+// A text that a call of printf was found to print: the operand with the address
+// of the text, the text itself, and the instruction that calls printf.
 typedef struct PtxText {
   PtxArg a;
   const char *text;
@@ -63,13 +63,15 @@ PtxArg copy_register(PtxCopy *x, PtxType t);
 // Returns the address [base + value] as an operand.
 PtxArg copy_address(PtxCopy *x, PtxArg base, int64_t value);
 
-// prints.c: calls of vprintf and __assertfail. p: the arguments of the call.
+// prints.c: replace calls of vprintf and of __assertfail. p has the call's
+// arguments.
 void prints_call(PtxCopy *x, const PtxArg *p);
 void prints_assert(PtxCopy *x, const PtxArg *p);
 // Rejects a printf whose text another instruction of the copy changes.
 void prints_check(PtxCopy *x);
 
-// wmma.c: replaces a wmma instruction with n operands.
+// wmma.c: replaces the wmma instruction that is being copied, whose n operands
+// are a[0] to a[n-1].
 void wmma_replace(PtxCopy *x, const PtxArg *a, uint32_t n);
 
 #endif

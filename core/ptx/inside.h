@@ -15,19 +15,22 @@ enum { PLAIN = -1, UNSEEN = -2, MIXED = -3 };
 
 // How a register of the function is represented in the IR.
 typedef struct PtxSlot {
-  Ref now;        // the register's value, if one definition is visible at
-                  // all uses
+  // the register's value, if one definition of the register is visible at all
+  // uses
+  Ref now;
   Ref var;        // otherwise the variable that holds the register
   int32_t root;   // index into PtxBuild.bound of the parameter that the
                   // register points into, or PLAIN or MIXED; for a pointer,
                   // the value counts bytes from the parameter's memory
   uint32_t defs;
-  uint8_t pool;   // index into PtxBuild.pool
+  uint8_t pool;  // index into PtxBuild.pool of the pool that holds the register
   int32_t home;   // number of the register in the pool, if mma or ldmatrix
                   // takes it without a conversion; or -1
   bool variable;
-  bool read;      // whether a PTX instruction reads it
-  bool early;     // whether an instruction may read it before any writes it
+  bool read;  // whether a PTX instruction reads the register
+  // whether an instruction may read the register before any instruction writes
+  // it
+  bool early;
 } PtxSlot;
 
 // A group of registers of one width, stored as the elements that MMAs see in
@@ -72,7 +75,7 @@ typedef struct PtxBuild {
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated
-  unsigned flags;         // of ptx_translate
+  unsigned flags;  // the flags that ptx_translate was given, such as PTX_LINES
   int64_t reduced;        // offset in shared memory of the word for
                           // barrier.red, or -1
   int64_t reserved;       // offset in shared memory of the bytes that the
@@ -115,9 +118,10 @@ static inline bool ptx_is(const char *op, const char *name) {
 // A row of the table of opcodes.
 struct PtxRow {
   const char *name;   // first words of the opcode: "ld", "cp.async.bulk"
-  // how its result compares with a GPU's: a Fidelity, FI_ROW if it is that of
-  // the IR's operations; FI_CONTRACTED only for floats whose text allows it,
-  // FI_WEAKER only for .sc and .volatile
+  // how the instruction's result compares with a GPU's, a Fidelity. FI_ROW: as
+  // the operations of the IR that compute the result. FI_CONTRACTED applies
+  // only to floats whose text allows contraction, and FI_WEAKER only to
+  // accesses with .sc or .volatile.
   uint8_t fidelity;
   uint8_t dsts;       // number of leading operands that the instruction writes
   bool homes;         // whether the instruction may take its registers from a
@@ -137,7 +141,7 @@ const PtxRow *ptxrow_find(const char *op);
 static inline const PtxRow *ptx_row(const PtxBuild *b, const PtxIns *i) {
   return b->row[i - b->m->ins.p - b->f->ins];
 }
-// Rejects modifiers that the row does not take.
+// Rejects the instruction if it has modifiers that the row does not allow.
 void ptxrow_check(PtxOp *o, const PtxRow *row);
 
 _Noreturn void ptx_fail(const PtxBuild *b, const char *fmt, ...)
@@ -161,9 +165,11 @@ int32_t ptx_bound_pointer(const PtxBuild *b, int64_t offset);
 // ---- operands ----
 // Reports whether the modifier is present, and marks it as used.
 bool op_has(PtxOp *o, const char *mod);
-PtxType op_type(PtxOp *o, int k);  // returns type k of the modifiers
-DType op_dtype(PtxType t);         // treats PTX_B as unsigned
-Ref op_as(PtxOp *o, DType t, Ref a);  // reinterprets the bits
+PtxType op_type(PtxOp *o, int k);  // returns type number k of the modifiers
+// returns the IR type of PTX type t, where PTX_B is unsigned
+DType op_dtype(PtxType t);
+// returns the bits of value a as a value of type t
+Ref op_as(PtxOp *o, DType t, Ref a);
 // Returns an operand as a value of type t, whose width must be that of the
 // operand.
 Ref op_value(PtxOp *o, const PtxArg *a, DType t);
@@ -176,7 +182,7 @@ const PtxArg *op_arg(PtxOp *o, uint32_t k);
 // Writes a value to register a. If a holds a pointer, the value is an offset in
 // bytes.
 void op_set(PtxOp *o, const PtxArg *a, Ref v);
-void op_result(PtxOp *o, Ref v);   // writes operand 0
+void op_result(PtxOp *o, Ref v);  // writes v to operand 0, the destination
 // Returns the parameter that operand a points into, as ptx_root does.
 int32_t op_root(PtxOp *o, const PtxArg *a);
 // Returns the byte offset of a pointer from the start of its parameter's
@@ -203,8 +209,8 @@ static inline Ref to(PtxOp *o, DType t, Ref a) {
   return ir_cvt(o->b->cx, o->b->fn, t, a);
 }
 Ref op_intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c);
-// Returns whether a compares to b as a modifier such as .lt says. floats:
-// whether they are floats, one of which may be a NaN.
+// Returns the result of comparing a with b as a modifier such as .lt says.
+// `floats` says that a and b are floats, one of which may be a NaN.
 Ref op_compare(PtxOp *o, bool floats, Ref a, Ref b);
 static inline DType unsigned_of(int bits) {
   return bits == 8 ? DT_U8 : bits == 16 ? DT_U16 : bits == 32 ? DT_U32 : DT_U64;
@@ -236,7 +242,8 @@ Where op_where(PtxOp *o);
 Place op_cluster(PtxOp *o, Ref at);
 // Returns the register, variable or number in front of the offset of [a].
 const PtxArg *op_base(PtxOp *o, const PtxArg *a);
-// Returns the place (memory object and offset) of [a] in a state space.
+// Returns the place (memory object and offset) that the address operand [a]
+// names in state space `space`.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 
 // Counts a place's offset in elements of type t instead of bytes. A constant
@@ -256,10 +263,11 @@ void local_memory(PtxBuild *b);  // lays out local variables
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
 
-// A generic address. shared, local: whether it is in shared or local memory,
-// where its offset is in_shared or in_local. Otherwise it is the global address
-// `at`. cluster: whether mapa returned it, as an address in shared memory.
-// in_shared is then its cluster address.
+// A generic address. `shared` and `local` say whether the address is in shared
+// or in local memory, where it has the offset in_shared or in_local. If neither
+// holds, it is the global address `at`. `cluster` says that mapa returned the
+// address, as an address in shared memory. In this case in_shared is the
+// cluster address.
 typedef struct Spaces {
   Ref at, cluster, shared, local, in_shared, in_local;
 } Spaces;
@@ -278,7 +286,7 @@ typedef struct Runs {
 } Runs;
 
 // Adds the registers of operand a to r. t is the type of the elements that a
-// register holds. DT_NONE keeps the register's own type.
+// register holds. If t is DT_NONE, the registers keep their own type.
 void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t);
 struct AtomMma;
 // Adds the registers of operand k of an MMA, which is operand q of the atom, to
@@ -325,7 +333,8 @@ void row_function(PtxOp *o, int k);  // k: SoftApprox
 void row_mul24(PtxOp *o, int k);     // k = 0: mul24; 1: mad24
 void row_sad(PtxOp *o, int k);
 void row_dot(PtxOp *o, int k);       // k: SoftOp
-// video.c: k is a VideoOp, with VIDEO_BYTES for four bytes, not two halves
+// video.c: k is a VideoOp. With VIDEO_BYTES, a register has four bytes,
+// otherwise two halves.
 typedef enum VideoOp {
   VIDEO_ADD, VIDEO_SUB, VIDEO_MIN, VIDEO_MAX, VIDEO_ABSDIFF, VIDEO_SET
 } VideoOp;

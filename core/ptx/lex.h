@@ -21,7 +21,8 @@ typedef struct PtxLex {
   bool in_asm;         // between `// begin inline asm` and `// end inline asm`
   // the current token
   PtxToken kind;
-  const char *at;      // its text of n bytes; a string has no quotes
+  // text of the current token, n bytes long; without quotes if it is a string
+  const char *at;
   size_t n;
   uint32_t at_line;
   int64_t value;

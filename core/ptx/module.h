@@ -40,8 +40,10 @@ typedef struct PtxVar {
   bool array, range;
   uint32_t line;
   uint32_t reg;      // number of the range's first register in its function
-  uint32_t offset;   // of a parameter, in bytes from the first one's start
-  uint32_t init, inits;  // first index into PtxModule.inits, and number
+  // of a parameter: bytes from the start of the first parameter
+  uint32_t offset;
+  // initial values: index of the first one in PtxModule.inits, and their number
+  uint32_t init, inits;
 } PtxVar;
 
 // Returns the bytes of one element of a variable, or 0 for textures.
@@ -49,12 +51,13 @@ static inline int64_t ptx_bytes(const PtxVar *v) {
   return v->type.bits / 8 * v->type.lanes;
 }
 
-// Returns the bytes of all elements of a variable.
+// Returns the number of bytes of all elements of a variable together.
 static inline int64_t ptx_size(const PtxVar *v) {
   return ptx_bytes(v) * v->count;
 }
 
-// Returns the offset, `at` or above, where a variable may begin.
+// Returns the least offset, not below `at`, that has the alignment of variable
+// v.
 static inline int64_t ptx_aligned(const PtxVar *v, int64_t at) {
   int64_t own = ptx_bytes(v);
   int64_t align = v->align && !v->pointer ? v->align : own ? own : 1;
@@ -89,7 +92,9 @@ typedef struct PtxArg {
   uint8_t bits;    // width of a float: 32 or 64
   bool negated;    // whether the operand is negated, as in !p
   uint8_t lane;    // 1 to 4: .x to .w of a vector register; 0: all of it
-  uint32_t part, parts;  // parts: first index into PtxModule.args, number
+  // operands inside this one: index of the first one in PtxModule.args, and
+  // their number
+  uint32_t part, parts;
   int64_t value;
   const char *name;
 } PtxArg;
@@ -102,7 +107,8 @@ typedef struct PtxIns {
   uint32_t loc;         // index into PtxModule.locs, plus 1; 0: none
   int32_t guard;        // register of the guard predicate, or -1
   bool guard_not;
-  uint32_t arg, args;   // operands: first index into PtxModule.args, number
+  // operands: index of the first one in PtxModule.args, and their number
+  uint32_t arg, args;
 } PtxIns;
 
 // A label: a position before an instruction of its function.
@@ -152,10 +158,10 @@ typedef struct PtxFunc {
                               // of such a copy: its own
 } PtxFunc;
 
-// A declaration that hides one of the same name in an outer scope.
+// A declaration that hides a declaration of the same name in an outer scope.
 typedef struct PtxHidden {
   const char *name;
-  int32_t outer;  // the hidden one's index into PtxModule.vars, or -1
+  int32_t outer;  // index into PtxModule.vars of the hidden declaration, or -1
 } PtxHidden;
 
 // The place of an operand whose name may turn out to be a label or a function.
@@ -202,7 +208,8 @@ const PtxFile *ptx_file(const PtxModule *m, const PtxLoc *l);
 // the chain of calls that were inlined at a position.
 bool ptx_through(const PtxModule *m, uint32_t loc, const char *header);
 
-// Returns this position as "saxpy.cu:3", or NULL if there is none.
+// Returns the file and line of source position `loc` as text such as
+// "saxpy.cu:3", or NULL if there is no such position.
 const char *ptx_place(Ctx *cx, const PtxModule *m, uint32_t loc);
 
 #endif

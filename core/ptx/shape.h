@@ -6,8 +6,9 @@
 
 enum { SHAPE_NONE = UINT32_MAX };
 
-// A basic block. With no successor it ends the thread. With two, its condition
-// chooses `to[0]` if true.
+// A basic block. A block without a successor ends the thread. A block with two
+// successors branches to `to[0]` if its condition is true, and otherwise to
+// `to[1]`.
 typedef struct ShapeBlock {
   uint32_t to[2];  // SHAPE_NONE where there is no successor
 } ShapeBlock;
@@ -30,8 +31,9 @@ typedef enum ShapeWhen { SHAPE_ALWAYS, SHAPE_TRUE, SHAPE_FALSE } ShapeWhen;
 
 typedef struct ShapeItem {
   uint8_t kind;     // ShapeKind
-  uint8_t when;     // ShapeWhen of the condition of block b, in IF, BREAK and
-                    // NEXT
+  // ShapeWhen: for which result of the condition of block b an IF, BREAK or
+  // NEXT takes effect
+  uint8_t when;
   uint32_t b, to;
   uint32_t levels;
 } ShapeItem;
@@ -39,8 +41,9 @@ typedef struct ShapeItem {
 typedef struct Shape {
   ShapeItem *item;  // array of n items, in cx->scratch
   size_t n;
-  bool dispatch;    // whether the graph is irreducible; the items are then one
-                    // LOOP of CASEs, the CASE of block 0 first
+  // whether the graph is irreducible. If so, the items are one LOOP that has a
+  // CASE for each block, first for block 0.
+  bool dispatch;
   uint32_t loops;   // number of natural loops
 } Shape;
 

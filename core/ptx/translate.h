@@ -38,18 +38,19 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const char *file, unsigned flags);
 
 // Returns the reason why an opcode is rejected because of its name or a
-// modifier, or NULL. A translation may still reject its operands.
+// modifier. Returns NULL if it is not rejected, but a translation may still
+// reject the instruction because of its operands.
 const char *ptx_rejects(Ctx *cx, const char *op);
 // Returns f with the text of all functions that it calls: f itself, or a copy
 // that is made once. Errors: ERR_PTX for calls that cannot be replaced.
 const PtxFunc *ptx_whole(Ctx *cx, PtxModule *m, const PtxFunc *f);
 
-// Returns the bytes of f's shared variables, and in *dynamic whether it names
-// an external array, whose size a launch gives.
+// Returns the number of bytes of f's shared variables. Sets *dynamic to whether
+// f names an external array, whose size a launch gives.
 int64_t ptx_shared(const PtxModule *m, const PtxFunc *f, bool *dynamic);
 
 // Pushes onto `used` the module's .global and .const variables that f names.
-// Errors: ERR_PTX for those that cannot be passed.
+// Errors: ERR_PTX for variables that cannot be passed by a launch.
 typedef VEC(uint32_t) PtxVars;
 void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
                    PtxVars *used);
@@ -58,8 +59,9 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
 // entry whose name ends in `name`. Errors: ERR_PTX, listing the entries.
 const PtxFunc *ptx_entry(Ctx *cx, const PtxModule *m, const char *name);
 
-// Returns the address of a function with a body, or 0 if the module has none of
-// this name. ptx_function_at returns the index of the function at an address.
+// ptx_function returns the address of the function called `name`, or 0 if the
+// module has no such function with a body. ptx_function_at returns the index of
+// the function at an address.
 int64_t ptx_function(const PtxModule *m, const char *name);
 static inline size_t ptx_function_at(int64_t address) {
   return (size_t)(address & INT32_MAX) / 16 - 1;

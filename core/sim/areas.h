@@ -16,7 +16,8 @@ struct SimArea {
   // address on the simulated device, where each area follows the previous one
   uint64_t start;
   int shift;               // log2 of the bytes of a granule
-  // whether the kernel writes the memory, and whether races are possible
+  // `written`: whether the kernel writes this memory. `watched`: whether
+  // threads' accesses can race in this memory.
   bool written, watched;
   // whether the memory contains tensor maps that copies use
   bool maps;

@@ -4,10 +4,11 @@
 
 #include "sim/machine.h"
 
-// A SimTerm is a value in a slot, or the constant konst if slot is 0. A SimTold
-// is a value and its bounds. A SimClaim is an assumption of cute.assume (mem is
-// -1), or the coordinate of an accessed element of mem, with bounds for each
-// mode.
+// SimTerm: a value in a register slot, or the constant `konst` if slot is 0.
+// SimTold: a value together with the bounds that it must be within.
+// SimClaim: an assertion about n values. If `mem` is -1, the assertion is an
+// assumption of cute.assume. Otherwise the values are the coordinate of an
+// accessed element of memory object `mem`, and there are bounds for each mode.
 typedef struct SimTerm {
   uint32_t slot;
   bool wide, uniform;
@@ -24,13 +25,13 @@ typedef struct SimClaim {
   // The assertion is checked only where this condition holds. By default it
   // always holds.
   SimTerm when;
-  // index into Fn.text: a named range of the script begins or ends here; 0: an
-  // assertion
+  // If not 0, this record is no assertion: a named range of the script begins
+  // or ends here, and the range's name is text `note` of Fn.text.
   uint32_t note;
   bool begins, slice;
   SimTold *part;
-  // the TracedRule by which the third layout must follow from the other two; 0:
-  // none
+  // the TracedRule by which the third of three layouts must follow from the
+  // other two, or 0 if the assertion is not about layouts
   uint32_t rule;
   uint64_t *good;      // hash of the last values that passed the check
 } SimClaim;

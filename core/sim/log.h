@@ -15,25 +15,29 @@ typedef struct SimLog {
                SimTiming *out);
   void (*stop)(struct SimTape *t);
 
-  // Instruction i of w begins or ends. again: i was not executed and will be
-  // repeated.
+  // These functions log that instruction i of warp w begins or ends. If `again`
+  // is set, i was not executed and will be repeated.
   void (*begin)(SimWarp *w, const SimIns *i);
   void (*end)(SimWarp *w, const SimIns *i, bool again);
-  // Each lane of mask accesses n bytes of global memory at start + at[lane].
-  // keeps: L1 caches the sectors.
+  // Logs that each lane of mask accesses n bytes of global memory at start +
+  // at[lane]. If `keeps` is set, L1 caches the sectors that contain these
+  // bytes.
   void (*global)(SimWarp *w, uint64_t start, const int64_t *at, uint32_t mask,
                  int n, bool keeps);
-  // The lanes of mask execute an atomic at the byte offsets `at`.
+  // Logs that the lanes of mask execute an atomic on the bytes at offsets
+  // at[lane].
   void (*same)(SimWarp *w, const int64_t *at, uint32_t mask);
-  // A named range begins or ends.
+  // Logs that a named range of the script begins or ends.
   void (*mark)(SimWarp *w, uint32_t name, bool begins);
-  // give: w contributes a part of a gate (a round of a barrier or a phase of an
-  // mbarrier). need: w waits until a gate opens. far: the gate belongs to
-  // another CTA.
+  // A gate is one round of a barrier or one phase of an mbarrier. `give` logs
+  // that warp w makes one of the arrivals that open the gate. `need` logs that
+  // w waits until a gate opens. `far` says that the gate belongs to another
+  // CTA.
   void (*give)(SimWarp *w, uint32_t *gate, bool far);
   void (*need)(SimWarp *w, uint32_t gate);
-  // agent: w starts an agent; returns the step's index. land: this agent
-  // completes, having filled `bytes` bytes of CTA `cta`, as a part of *gate.
+  // `agent` logs that warp w starts an asynchronous agent, and returns the
+  // index of this step. `land` logs that this agent has filled `bytes` bytes of
+  // memory of CTA `cta`, which counts as one of the arrivals that open *gate.
   size_t (*agent)(SimWarp *w);
   void (*land)(SimWarp *w, size_t agent, uint32_t *gate, int cta,
                uint32_t bytes);

@@ -14,19 +14,19 @@ struct SimMembers {
 };
 typedef struct SimMembers SimMembers;
 
-// Reads the layout of an object of global memory, with the extents of the
-// launch. Returns false if it is unknown at the launch.
+// Reads the layout of object m of global memory, with the extents that launch l
+// gives, into *to. Returns false if the layout is unknown at the launch.
 bool simmembers_parse(Ctx *cx, const Launch *l, const Mem *m, Layout *to);
-// Fill in the footprint of an object of global memory, or of the tensor of a
-// tensor map with elements of `bits` bits. Return false if it is unknown at the
-// launch.
+// Fill in *t, the footprint of an object of global memory, or of the tensor
+// that a tensor map with elements of `bits` bits describes. Return false if the
+// footprint is unknown at the launch.
 bool simmembers_layout(Ctx *cx, SimMembers *t, const Launch *l, const Mem *m);
 bool simmembers_map(SimMembers *t, const TensorMap *m, int bits);
-// Returns the footprint of an object if it has gaps. Returns NULL if it has
-// none or they are unknown.
+// Returns the footprint of object m if its layout skips elements of memory.
+// Returns NULL if the layout skips no elements or the footprint is unknown.
 const SimMembers *simmembers_gaps(Ctx *cx, const Launch *l, const Mem *m);
-// Reports whether an element is in the footprint. Unless coord is NULL, writes
-// to it the element's coordinate in the t->n modes.
+// Reports whether an element is in footprint t. Unless coord is NULL, writes to
+// coord the element's index in each of the t->n modes.
 bool simmembers_has(const SimMembers *t, int64_t element, int64_t *coord);
 
 #endif

@@ -8,7 +8,8 @@
 
 // two steps that another schedule can execute in the opposite order
 typedef struct SimSwap {
-  // lines of the step that came first and of the other step
+  // source line of the step that was executed first, and source line of the
+  // other step
   uint32_t src, src2;
   // A schedule with the opposite order starts with steps of these actors.
   uint64_t *turn;
@@ -35,11 +36,12 @@ enum { SIM_FULL = 1,       // some results were dropped to limit memory
 // communicate.
 typedef struct SimOrders {
   uint64_t cluster;        // index of the first cluster
-  // count: number of steps. hash: hash of their order. It is equal for orders
-  // that differ only in the order of commuting steps.
+  // `count` is the number of scheduling steps. `hash` is a hash of their order,
+  // which is equal for two orders that differ only in the order of commuting
+  // steps.
   uint64_t count, hash;
-  // number of times that the schedule switched from a warp that could have
-  // continued
+  // number of times that the schedule switched to another warp although the
+  // current warp could have continued
   uint64_t switches;
   uint32_t flags, src;
   SimSwap *swap;

@@ -4,12 +4,13 @@
 
 #include "sim/prog.h"
 
-// A line where an operation made a NaN or infinity from finite operands.
-// The fields except `count` describe the first time.
+// A line where an operation made a NaN or infinity from finite operands. All
+// fields except `count` describe the first time that the line did so.
 typedef struct SimOrigin {
   const SimIns *i;
   bool nan;                // whether the result is a NaN
-  // an MMA: v has the accumulator and the factors of the largest product
+  // whether the operation is an MMA. If so, v has the accumulator and the two
+  // factors of the largest product.
   bool sum;
   int n;                   // number of operands in v
   double v[3], result;

@@ -13,13 +13,15 @@ typedef struct SimFault {
   // number of the warp instruction that was counted last
   uint64_t serial;
   union {                  // details of the fault; r.kind selects the member
-    // OOB, ALIGN: size: number of elements or bytes. which, most: an index and
-    // the number of elements (most 0: unused). rank, ranks: a CTA and the
-    // number of CTAs (ranks 0: unused). wild: r.offset is a raw address that is
-    // in no memory, or that is in another tensor than the address `which` from
-    // which it was computed.
-    // INFLIGHT: agent: which agent accesses the element. open: the agent's
-    // operation is in no group. far: another CTA started it.
+    // OOB, ALIGN and INFLIGHT faults. `size` is the number of elements or bytes
+    // that are accessed. `which` and `most` are an index and the number of
+    // elements that it indexes (unused if `most` is 0). `rank` and `ranks` are
+    // the rank of a CTA and the number of CTAs (unused if `ranks` is 0). `wild`
+    // says that r.offset is a raw address that is in no memory, or in another
+    // tensor than the address `which` from which it was computed.
+    // INFLIGHT only: `agent` is the asynchronous agent that accesses the
+    // element, `open` says that the agent's operation is in no group, and `far`
+    // says that another CTA started the operation.
     struct {
       bool write, open, far, wild;
       SimAgent agent;
@@ -39,14 +41,15 @@ typedef struct SimFault {
       int alone;
       int32_t cta[3];
     } race;
-    // BLOCKRACE: mine, other: access classes (cta_race.c) of both sides. cta:
-    // the CTA of the other side. draws: one side draws a number from a counter
-    // that the other side resets.
+    // BLOCKRACE faults. `mine` and `other` are the access classes (cta_race.c)
+    // of the two accesses, and `cta` is the CTA that made the other access.
+    // `draws` says that one CTA draws a number from a counter that the other
+    // CTA resets.
     struct { int mine, other; int32_t cta[3]; bool draws; } blocks;
-    // DIVERGENT: masks of lanes. here: lanes that execute the instruction.
-    // named: lanes that must execute it. gone: lanes that exited the kernel.
-    // there: lanes that the warp has. mask: `named` is an operand of the
-    // instruction.
+    // DIVERGENT faults. `here` is the mask of the lanes that execute the
+    // instruction, `named` of the lanes that must execute it, `gone` of the
+    // lanes that exited the kernel, and `there` of the lanes that the warp has.
+    // `mask` says that `named` is an operand of the instruction.
     struct { uint32_t here, named, gone, there; bool mask; } lanes;
     // BARRIER: id: number of the barrier. n: the thread count that this warp
     // names. others: the thread count that other warps name. LANES: n is the
@@ -64,38 +67,45 @@ typedef struct SimFault {
       uint32_t waiting, ended;
       int64_t barrier, came, needed, bytes;
     } deadlock;
-    // MBARRIER: n, bytes: expected arrivals and bytes. OVER: `came` arrivals at
-    // once, but only `missing` were missing in the phase. EARLY: came is a
-    // phase. LEFT: n is a phase.
+    // MBARRIER faults. `n` and `bytes` are the expected arrivals and bytes.
+    // OVER: `came` arrivals were made at once, but only `missing` arrivals were
+    // missing in the phase. EARLY: `came` is the number of a phase. LEFT: `n`
+    // is the number of a phase.
     struct { SimWrong how; int64_t n, bytes, came, missing; } mbar;
-    // EXIT, START: cta: the CTA that may have ended or not started. landed: an
-    // agent's copy in flight accesses its memory.
+    // EXIT and START faults. `cta` is the CTA that may have ended (EXIT) or may
+    // not have started (START). `landed` says that an agent's copy in flight
+    // accesses the memory of this CTA.
     struct { int32_t cta[3]; bool landed; } gone;
     // MAP: drained: the map changed during a load whose thread waited for a
     // later group.
     struct { SimMapWrong how; bool drained; } map;
-    // REGISTERS: had, wanted: current and requested number of registers. warp:
-    // the warp's number in the CTA. other, theirs: another warp and its number
-    // of registers.
+    // REGISTERS faults. `had` and `wanted` are the current and the requested
+    // number of registers of each thread. `warp` is the warp's number in the
+    // CTA. `other` is the number of another warp, and `theirs` is the number of
+    // registers of that warp.
     struct {
       SimAllotment how;
       int had, wanted, warp, other, theirs;
     } registers;
-    // WARPGROUP: warp: the warp's number in the CTA. warps: number of warps of
-    // the CTA.
+    // WARPGROUP faults. `warp` is the warp's number in the CTA, and `warps` is
+    // the number of warps of the CTA.
     struct { SimTeamwork how; int warp, warps; } team;
-    // UNWRITTEN: number of unwritten elements, and of all elements
+    // UNWRITTEN faults: number of elements that were never written, and of all
+    // elements
     struct { int64_t none, all; } left;
-    // METADATA: four: the metadata value of a group of `group` elements.
+    // METADATA faults: `four` is the metadata value of a group of `group`
+    // elements.
     struct { int four, group; } metadata;
-    // RUNAWAY: executed: number of instructions of the warp or, if `quiet` is
-    // set, of the cluster since memory last changed.
+    // RUNAWAY faults. `executed` is the number of instructions that the warp
+    // executed. If `quiet` is set, it is the number that the cluster executed
+    // since memory last changed.
     struct { uint64_t executed; bool quiet; } runaway;
     int lane;              // SHUFFLE: the lane that is missing
     uint32_t text;         // TRAP: index into Fn.text; 0: none
     char layout[280];  // LAYOUT: text that describes how the layout is wrong
-    // TRAP of cute.assume: the value, and the assumed range and divisor. slice:
-    // the value is the thread index of a get_slice.
+    // TRAP faults of cute.assume: the value, and the range and divisor that
+    // were assumed. `slice` says that the value is the thread index of a
+    // get_slice.
     struct {
       uint32_t none;
       bool wrong, slice;
@@ -127,8 +137,8 @@ typedef struct SimOut {
   struct SimOut *next;
   uint64_t cluster;
   SimFault *fault, *note;
-  // nfault: number of faults. shown: number of faults that were reported to a
-  // debugger.
+  // `nfault` is the number of faults of the cluster. `shown` is the number of
+  // these faults that were reported to a debugger.
   uint32_t nfault, shown;
   uint32_t nnote;          // number of notes, at most MAX_NOTES
   SimStat *stat;
@@ -142,16 +152,17 @@ typedef struct SimOut {
 
 enum { MAX_NOTES = 8 };
 
-// Finds the index of thread number `linear` of a block.
+// Writes the index (x, y, z) of thread number `linear` of a block to `out`.
 void simreport_thread(const SimProg *p, int linear, int32_t out[3]);
 
 typedef struct SimWarp SimWarp;
-// Returns the report of a fault of this kind at line src on a memory object, or
-// NULL.
+// Returns the report of a fault of kind `kind` at source line `src` on memory
+// object `mem`, or NULL if no such fault was reported.
 const SimReport *simreport_of(const SimWarp *w, SimKind kind, uint32_t src,
                               int32_t mem);
 // Counts a fault of lane `lane` (-1: of no particular lane). Returns the fault
-// if it is new. Returns NULL if it is known or there are too many faults.
+// if this is the first such fault. Returns NULL if the fault was counted before
+// or if there are too many faults.
 SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset,
                           uint64_t state);

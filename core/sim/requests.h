@@ -31,15 +31,16 @@ typedef struct SimRequests {
   SimRequest *p;
   uint32_t n, cap;
   uint32_t *slot, nslot;  // hash table: index of a request + 1; 0: unused
-  // number of requests that were not recorded, because there were too many
+  // number of requests that were not recorded because SIMREQUESTS_MOST distinct
+  // requests were recorded already
   uint64_t lost;
 } SimRequests;
 
 // Counts request r once more, and records it if it is new. Returns false if
 // memory is exhausted.
 bool simrequests_add(SimRequests *all, const SimRequest *r);
-// Returns the passes of r if lane l accessed the object's byte addr[l]. turns:
-// see access.h.
+// Returns the number of passes that request r would take if each lane l
+// accessed byte addr[l] of the object. `turns` is described in access.h.
 SimPasses simrequests_passes(const SimRequest *r, const uint32_t addr[32],
                              SimTurns *turns);
 void simrequests_free(SimRequests *all);

@@ -12,7 +12,8 @@
 typedef struct SimOperand {
   const SimMem *mem;
   DType type;
-  // nval: number of values of a thread. size: number of elements of the tile.
+  // `nval` is the number of the operand's values in each thread. `size` is the
+  // number of elements of the operand's tile.
   int nval, size;
   const uint32_t *reg;
   const uint16_t *at;
@@ -27,14 +28,16 @@ typedef struct SimWord {
 typedef struct SimMmaIns {
   const AtomMma *row;
   SimMma m;
-  // number of groups of lanes that compute a tile each (quad pairs: 4)
+  // number of groups of lanes, each of which computes a tile of its own (4 for
+  // MMAs of quad pairs)
   int groups;
   int threads;         // number of lanes of a group
   const uint8_t *lane; // lane[g * threads + t]: lane number t of group g
   SimOperand d, a, b, c;
-  // wgmma: d, a and c describe the 16 rows of one warp. desc: slots of the
-  // descriptors of A (0: A is in registers) and B. add: slot of the predicate
-  // that says whether to accumulate.
+  // For a wgmma, the operands d, a and c describe the 16 rows that one warp
+  // computes. `desc` has the slots of the descriptors of A (0 if A is in
+  // registers) and of B. `add` is the slot of the predicate that says whether
+  // to accumulate.
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory
   int nsmem;
@@ -50,7 +53,9 @@ typedef struct SimMatrix {
   SimSide smem;
   const SimMem *rmem;
   SimWord from;        // movmatrix: the source register
-  const uint32_t *reg; // for each 32-bit register: its first unit
+  // for each 32-bit register of the fragment: the number of its first unit in
+  // rmem
+  const uint32_t *reg;
   // half[(reg * 2 + h) * 32 + lane]: index of the 16-bit piece in half h
   const uint8_t *half;
 } SimMatrix;

@@ -20,9 +20,9 @@ typedef struct TensorPlace {
 // t's elements in the argument.
 typedef Tensor TensorView(Ctx *cx, Tensor t, const void *x);
 Tensor place_view(Ctx *cx, Tensor t, TensorView *f, const void *x);
-// Applies f to place `was` and returns the resulting place, which has
-// coordinates in the same kernel argument. Returns NULL if it does not have
-// shape `shape`.
+// Applies view operation f to the place `was` and returns the resulting place,
+// which has coordinates in the same kernel argument. Returns NULL if the
+// resulting place does not have shape `shape`.
 const TensorPlace *place_along(Ctx *cx, const TensorPlace *was, Tup shape,
                                TensorView *f, const void *x);
 

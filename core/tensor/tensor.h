@@ -103,7 +103,7 @@ Tensor tensor_undefined_ok(Ctx *cx, Tensor t);
 Tensor tensor_nonfinite_ok(Ctx *cx, Tensor t);
 Tensor tensor_partial_ok(Ctx *cx, Tensor t);
 // Asserts that the element at coord is inside t's shape and inside the kernel
-// argument that t views. Asserts nothing that is known already.
+// argument that t views. Bounds that are known to hold are not asserted.
 void tensor_claim(Ctx *cx, const Tensor *t, Tup coord, bool write);
 Ref tensor_load(Ctx *cx, Tensor t, Tup coord);
 void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value);
@@ -135,9 +135,10 @@ void tensor_fill(Ctx *cx, Tensor t, Ref value);
 void tensor_print(Ctx *cx, Tensor t, Buf *out);
 // Returns the text that tensor_print prints, in the scratch arena.
 const char *tensor_show(Ctx *cx, const Tensor *t);
-// Fails with ERR_REGION if t's memory or a traced number of t is not visible
-// here, or was created after `born` (Ins.birth). In the latter case t belongs
-// to an earlier trace of a loop's body.
+// Fails with ERR_REGION if t's memory or a traced number of t is not visible at
+// the current point of the kernel, or was created after instruction `born`
+// (Ins.birth). In the latter case t belongs to an earlier trace of a loop's
+// body.
 void tensor_use(Ctx *cx, const Tensor *t, uint32_t born);
 // Reports whether tensor_use would succeed.
 bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);
@@ -145,8 +146,10 @@ bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);
 bool tensor_traced(const Tensor *t);
 
 // ---- marks of mark_layout_dynamic on a host tensor ----
-// For each leaf of the shape: 0 if static, else the divisibility of the dynamic
-// extent or stride. Static strides remain part of the kernel's type.
+// The arrays `shape` and `stride` have a number for each leaf of the tensor's
+// shape: 0 if the leaf's extent or stride is static, otherwise a known divisor
+// of the dynamic extent or stride. Static strides remain part of the kernel's
+// type.
 #define TENSOR_MAX_MARKS 32
 typedef struct TensorMarks {
   int n;  // number of leaves of the layout's shape
@@ -155,8 +158,8 @@ typedef struct TensorMarks {
   int64_t align;  // assumed_align in bytes; 0: the memory's alignment
   bool symbolic;  // the tensor has no memory; dynamic leaves are `_`
   bool wide;      // symbolic tensors: offsets need 64 bits
-  // Symbols of dynamic extents and strides: leaves with the same number are
-  // equal at run time; 0: no symbol.
+  // Numbers of the symbols that stand for dynamic extents and strides; 0: no
+  // symbol. Extents and strides with the same symbol are equal at run time.
   uint32_t shape_symbol[TENSOR_MAX_MARKS], stride_symbol[TENSOR_MAX_MARKS];
 } TensorMarks;
 

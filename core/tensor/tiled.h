@@ -19,9 +19,12 @@ typedef struct CopyAtom {
   int id;
   const AtomCopy *row;
   DType type;          // type of the copied values
-  int bits;            // bits that one instruction copies; autovec: the maximum
+  // number of bits that one instruction copies, or the maximum for autovec
+  // copies
+  int bits;
   unsigned hints;      // hints of global loads, such as HINT_PREFETCH
-  Layout thr, src, dst, ref;  // (thr,val) -> value index
+  // layouts (thread,value) -> index of a value in the tile
+  Layout thr, src, dst, ref;
 } CopyAtom;
 
 // The tile of mode M, N or K of a TiledMma: `_`, an extent, or a layout.
@@ -42,7 +45,9 @@ typedef struct TiledCopy {
   CopyAtom atom;
   Layout tv;           // TiledLayout_TV: (thread,value) -> element of the tile
   Layout tiler[TILED_MODES];  // Tiler_MN: a tile for each mode
-  bool tiler_int[TILED_MODES];  // whether a tile n:1 prints as n
+  // for each mode: whether the tile is an integer n, which prints as n and not
+  // as n:1
+  bool tiler_int[TILED_MODES];
   int ntiler;
   // the operand ('A', 'B') of the tiled MMA from which the copy was made, if A
   // and B differ in their layouts; 0: another copy
@@ -64,8 +69,9 @@ int64_t tiled_mma_size(Ctx *cx, const TiledMma *m);  // number of threads
 // Returns the extent of mode i (M, N, K) of the tile, including the
 // permutation.
 Dim tiled_mma_tile(Ctx *cx, const TiledMma *m, int i);
-// Returns the extent of the operand's tensor along mode i that one tile covers:
-// a sparse A has fewer elements along K than the product.
+// Returns the extent of the operand `which` along mode i that one tile covers.
+// For a sparse A, only stored values count, so K is shorter than in the
+// product.
 int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i);
 
 // Partitions of an operand. which: 'A' (M,K,...), 'B' (N,K,...), 'C' (M,N,...).

@@ -7,10 +7,11 @@
 #include "base/tensormap.h"
 #include "tensor/tensor.h"
 
-// The regions that an atom copies. BOXES: boxes, through a tensor map. The
-// others copy contiguous runs without a map. G2S: global to shared memory. S2G:
-// shared to global memory. S2S: to another CTA's shared memory. R2S: registers
-// to another CTA's shared memory (st.async).
+// The regions that an atom copies. TMA_BOXES copies boxes through a tensor map.
+// The other atoms copy contiguous runs without a map: TMA_G2S from global to
+// shared memory, TMA_S2G from shared to global memory, TMA_S2S from shared
+// memory to another CTA's shared memory, and TMA_R2S from registers to another
+// CTA's shared memory (st.async).
 typedef enum TmaRuns { TMA_BOXES, TMA_G2S, TMA_S2G, TMA_S2S, TMA_R2S } TmaRuns;
 
 typedef struct TmaAtom {
@@ -23,19 +24,21 @@ typedef struct TmaAtom {
   int ctas;            // CTAs that share a tile, each copying a slice of a box
   int64_t values;      // elements of a box, for all CTAs that share it
   int64_t tile;        // elements of a CTA's tile
-  // the tensor map without address, extents and strides, which a launch adds
+  // the tensor map. Its address, extents and strides are filled in at each
+  // launch.
   TensorMap map;
-  // for each mode of the map: leaf of the tensor's layout, or -1
+  // for each mode of the map: number of the leaf of the tensor's layout that
+  // the mode traverses, or -1 for no leaf
   int8_t leaf[TENSORMAP_RANK];
-  // im2col, for each spatial mode. out: extent of the result. dilation:
-  // dilation of the filter. first: first position of the filter.
+  // for each spatial mode of an im2col load: extent of the convolution's
+  // result, dilation of the filter, and first position of the filter
   int32_t out[TENSORMAP_RANK - 2], dilation[TENSORMAP_RANK - 2],
     first[TENSORMAP_RANK - 2];
   Ref ref;             // in a kernel: the instruction TMAP that names the map
 } TmaAtom;
 
-// Returns the map of a tensor at `address`, with the extents and strides of t's
-// leaves. tensormap_check reports whether the map is valid.
+// Returns the tensor map of a tensor at `address`, with the extents and strides
+// of t's leaves. The map may be invalid, which tensormap_check reports.
 TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
                   uint64_t address);
 // Returns how many bytes each CTA's shared memory receives with a tile.
@@ -51,7 +54,7 @@ static inline int64_t tma_pattern(const TmaAtom *a) {
 
 // Optional arguments of a copy as traced values; 0: absent.
 typedef struct TmaCall {
-  // The mbarrier of a load, and its offset.
+  // the mbarrier on which a load completes, and the offset of this mbarrier
   Ref bar, bar_off;
   // mask: CTAs to which a multicast writes. policy: cache policy of L2.
   Ref mask, policy;
@@ -72,14 +75,14 @@ void tma_copy_runs(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
 // 4 adjacent values, depending on alignment.
 void tma_copy_send(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
                    const TmaCall *o);
-// ---- tensor maps in memory: 16 elements of 64 bits ----
+// ---- tensor maps in memory, each stored as 16 elements of 64 bits ----
 typedef struct MapPlace { Ref mem, off; } MapPlace;
 void tma_map_copy(Ctx *cx, const TmaAtom *a, MapPlace p);
 // Makes the map at p describe tensor t in global memory, whose leaves match the
 // atom's.
 void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p);
-// prefetch(): copies the boxes of a tensor of coordinates into L2. Without src
-// (NULL), prefetches the map.
+// Implements prefetch(): copies the boxes that `src`, a tensor of coordinates,
+// selects into L2. If src is NULL, prefetches the tensor map instead.
 void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "timing/event_log.h"
 
-// State of the cost model: costs and dependences of a program's instructions on
-// one machine.
+// State of the cost model: the costs of a program's instructions on one
+// machine, and the dependences between these instructions.
 typedef struct SimClock SimClock;
 SimClock *cost_model_new(Ctx *cx, const SimProg *p, const SimMachine *m);
 // Simulates the event log and fills in `out`. Calls go(ud) periodically, and

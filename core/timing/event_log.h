@@ -45,7 +45,8 @@ typedef struct SimReel {  // the log of a warp
   size_t run;          // index of the current instruction's step
   // statistics record of the current instruction before it was executed
   SimStat before;
-  // so far for the current instruction: sectors that missed L1, and lines
+  // sectors that missed L1, and lines of L1, which the current instruction has
+  // accessed so far
   uint32_t missed, lines;
 } SimReel;
 
@@ -54,7 +55,7 @@ typedef struct SimTape {
   int nreel;
   uint32_t ngate;      // number of gates; the first one has number 1
   uint64_t steps, most;
-  // for each CTA: addresses of the sectors in its L1
+  // for each CTA: the addresses of the `nline` sectors that its L1 caches
   uint64_t *line;
   size_t nline;        // number of sectors of an L1, a power of two
   bool full;           // whether the log reached its limit of steps
@@ -66,7 +67,7 @@ typedef struct SimTape {
 SimTape *event_log_new(const SimProg *p, int64_t l1, uint64_t most);
 void event_log_free(SimTape *t);
 
-// Log the beginning and the end of instruction i of w. again: i was not
+// Log that instruction i of warp w begins or ends. If `again` is set, i was not
 // executed and will be repeated.
 void event_log_begin(SimWarp *w, const SimIns *i);
 void event_log_end(SimWarp *w, const SimIns *i, bool again);
@@ -76,7 +77,8 @@ void event_log_global(SimWarp *w, uint64_t start, const int64_t *at,
                     uint32_t mask, int n, bool keeps);
 // Logs the beginning or the end of a named range.
 void event_log_mark(SimWarp *w, uint32_t name, bool begins);
-// Logs an atomic's maximum number of lanes that access one word.
+// Logs an atomic by the maximum number of lanes of mask that access the same
+// word.
 void event_log_same(SimWarp *w, const int64_t *at, uint32_t mask);
 // Logs that w contributes a part of a gate (a round of a barrier or a phase of
 // an mbarrier), for example an arrival. Creates the gate if *gate is 0. far:

@@ -1,5 +1,5 @@
-// Cost of arithmetic in a quarter of an SM: instructions, and cycles of its
-// pipes.
+// Cost of arithmetic instructions in a quarter of an SM: the number of
+// instructions issued, and the cycles that each of the quarter's pipes is busy.
 #ifndef CUTE_TIMING_PRICE_H
 #define CUTE_TIMING_PRICE_H
 

@@ -7,8 +7,8 @@
 
 // Begins to record which granules of the arguments the launch reads and stores.
 void cover_start(Ctx *cx, SimProg *p);
-// Writes the parts that were never read or stored to `gap`. Returns their
-// number.
+// Writes to `gap` the parts of arguments that the launch never read or never
+// stored. Returns the number of these parts.
 int cover_find(Ctx *cx, SimProg *p, SimGap gap[SIM_GAPS]);
 
 static inline void cover_set(uint64_t *word, uint64_t bits) {
@@ -16,7 +16,8 @@ static inline void cover_set(uint64_t *word, uint64_t bits) {
     __atomic_fetch_or(word, bits, __ATOMIC_RELAXED);
 }
 
-// Records an access to `bytes` bytes from byte `at` of object m on.
+// Records an access to `bytes` bytes, from byte `at` of object m on, by setting
+// the bits of their granules in `map`.
 static inline void cover_run(uint64_t *map, const SimMem *m, int64_t at,
                                 int64_t bytes) {
   if (bytes < 1) return;

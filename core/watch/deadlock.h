@@ -4,8 +4,8 @@
 
 #include "sim/machine.h"
 
-// Reports, when no warp can run, what each warp waits for. The root cause comes
-// first.
+// Reports what each warp waits for. It is called when no warp can run. The wait
+// that is the root cause is reported first.
 void deadlock_tell(SimCluster *c);
 
 #endif

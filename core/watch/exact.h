@@ -1,19 +1,22 @@
-// Results that their type cannot hold (exact.c).
+// Finds arithmetic results that the result's type cannot represent (exact.c).
 #ifndef CUTE_WATCH_EXACT_H
 #define CUTE_WATCH_EXACT_H
 
 #include "watch/finite.h"
 
-// Returns one of WATCH_INDEX to WATCH_SUMBF16 if the results of instruction d
-// are watched, else WATCH_NONE.
+// Returns the rule, WATCH_INDEX to WATCH_SUMBF16, by which the results of
+// instruction d are compared with exact results, or WATCH_NONE if they are not
+// compared.
 SimWatch exact_rule(Ctx *cx, const Fn *fn, const SimIns *d);
-// Records the results of instruction i of w that differ from the exact ones.
+// Records the results of instruction i of warp w that differ from the exact
+// results.
 void exact_note(SimWarp *w, const SimIns *i);
 // Reports whether instruction i is watched as the sum of a loop.
 static inline bool exact_is_sum(const SimIns *i) {
   return i->watch >= WATCH_SUMF16;
 }
-// Returns the first of the origins that is reported, or NULL.
+// Returns the first origin in the list `all` that is reported, or NULL if none
+// is reported.
 const SimOrigin *exact_first(const SimOrigins *all);
 
 #endif

@@ -57,12 +57,14 @@ void hb_cluster_give_agents(SimWarp *w, uint32_t mask, SimPast *to);
 void hb_cluster_give_turns(SimWarp *w, uint32_t mask, uint32_t *turns);
 void hb_cluster_give_fenced(SimWarp *w, uint32_t mask, SimPast *to);
 void hb_cluster_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
-// Reports whether accesses by `lanes` of actor u in epoch clk happen before
-// lane l of w.
+// Reports whether the accesses that `lanes` of actor u made in epoch clk happen
+// before the current instruction of lane l of warp w.
 bool hb_cluster_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
-// Reports whether these accesses happen before some lane of w.
+// Reports whether the accesses that `lanes` of actor u made in epoch clk happen
+// before the current instruction of at least one lane of warp w.
 bool hb_cluster_some(SimWarp *w, int u, uint32_t lanes, uint32_t clk);
-// Reports whether lane l happens after the start of some thread of CTA `rank`.
+// Reports whether lane l runs after the start of at least one thread of CTA
+// `rank`, according to happens-before.
 bool hb_cluster_runs(SimWarp *w, int l, int rank);
 // Record that lane l reads or writes granule g with a memory order. g is
 // NO_GRANULE for memory that is never written. keep: the write replaces a value

@@ -71,7 +71,8 @@ void expr_store_bits(Emit *e, const Ins *i);
 // Finds the values that the compiler may fold, for operations where folding
 // changes the result.
 void known_run(Emit *e);
-// Reports whether the compiler may fold one of the first n operands of i.
+// Reports whether the compiler may fold any of the first n operands of
+// instruction i.
 bool known_is(const Emit *e, const Ins *i, int n);
 // Reports whether the intrinsic is an approximation that ptxas folds.
 bool known_folds(IntrinId id);

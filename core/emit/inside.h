@@ -51,7 +51,8 @@ typedef struct AtomUse {
   // whether registers are passed one by one, not as pointers to consecutive
   // words
   bool refs;
-  // MMA: whether some call has D equal to C, and some call has another C
+  // for MMAs: whether some call has the same registers for D and C, and whether
+  // some call has other registers for C
   bool same, separate;
 } AtomUse;
 
@@ -102,7 +103,8 @@ typedef struct Emit {
 
 // ---- pack16.c ----
 // Returns a copy of fn in which pairs of operations on 16-bit floats are merged
-// where sm supports it, or fn if there are none. The copy is in cx->scratch.
+// where sm supports it, or fn itself if it has no such pairs. The copy is in
+// cx->scratch.
 const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm);
 
 // ---- uses.c ----

@@ -379,8 +379,9 @@ static bool run_wanted(SimTurns *t, SimCluster **c, int n) {
   return true;
 }
 
-// Finds the agent that was started first among n clusters. Returns its cluster,
-// and its index in *at, or NULL.
+// Finds the agent that was started first among the agents of n clusters that
+// complete on an mbarrier. Returns its cluster and sets *at to its index.
+// Returns NULL if there are no such agents.
 static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   SimCluster *its = NULL;
   for (int k = 0; k < n; k++)

@@ -46,7 +46,8 @@ typedef struct Outer {
   Layout l;
 } Outer;
 
-// Returns the next layout in the chain of outer functions, or NULL.
+// Returns the layout that is applied next to the values of l, its outer
+// function's. Returns NULL if l has no outer function.
 static inline const Layout *layout_next(const Layout *l) {
   return l->outer ? &l->outer->l : NULL;
 }

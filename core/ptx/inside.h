@@ -136,8 +136,8 @@ struct PtxRow {
 };
 // Returns the row with the longest name that the opcode begins with, or NULL.
 const PtxRow *ptxrow_find(const char *op);
-// Returns the row of an instruction of the function that is translated, or
-// NULL.
+// Returns the row of an instruction of the function that is translated, or NULL
+// if no row has the instruction's opcode.
 static inline const PtxRow *ptx_row(const PtxBuild *b, const PtxIns *i) {
   return b->row[i - b->m->ins.p - b->f->ins];
 }

@@ -17,7 +17,7 @@ typedef struct PtxNameEntry {
 // Returns the entry of a name and makes it if it is missing. The pointer is
 // valid until the next call.
 PtxNameEntry *names_entry(Ctx *cx, PtxModule *m, const char *s, size_t n);
-// Returns the entry of a name, or NULL.
+// Returns the entry of a name, or NULL if the name has no entry.
 PtxNameEntry *names_find(const PtxModule *m, const char *s, size_t n);
 void names_free(PtxModule *m);
 

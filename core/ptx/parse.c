@@ -88,9 +88,9 @@ static int64_t primary(Parse *p) {
   return v;
 }
 
-// Returns the precedence of the current binary operator, 0 if there is none.
-// The second character is read from the text, because tokens are single
-// characters.
+// Returns the precedence of the binary operator at the current token, or 0 if
+// the token does not begin a binary operator. The second character is read from
+// the text, because tokens are single characters.
 static int operator(const Parse *p, char *op) {
   if (p->x.kind != TOK_MARK) return 0;
   char a = *p->x.at;

@@ -20,7 +20,9 @@ static bool begins(const char *op, const char *name) {
   return strncmp(op, name, strlen(name)) == 0;
 }
 
-// Returns the only instruction that defines register r, or NULL.
+// Returns the only instruction that defines register r. Returns NULL if several
+// instructions define r, or if its only definition is guarded or also writes
+// other registers.
 static const PtxIns *definition(const PtxCopy *x, int64_t r) {
   uint32_t at = r < x->defs ? x->def[r] : 0;
   if (at == 0 || at == SEVERAL) return NULL;
@@ -29,7 +31,8 @@ static const PtxIns *definition(const PtxCopy *x, int64_t r) {
   return plain ? i : NULL;
 }
 
-// Returns the only value that is stored to all of .param variable v, or NULL.
+// Returns the only value that is stored to all of .param variable v, or NULL if
+// no such value is known.
 static const PtxArg *passed(const PtxCopy *x, int64_t v) {
   const PtxModule *m = x->m;
   const PtxArg *found = NULL;
@@ -87,7 +90,8 @@ static bool known(const PtxCopy *x, const PtxArg *a, int depth, Known *k) {
   return true;
 }
 
-// Returns the text at a constant address, or NULL.
+// Returns the text at the address a, or NULL if a is not the constant address
+// of an array of bytes that holds a text.
 static const char *text_at(PtxCopy *x, const PtxArg *a) {
   Known k;
   if (!known(x, a, 0, &k) || k.var < 0) return NULL;
@@ -131,7 +135,8 @@ void prints_check(PtxCopy *x) {
   }
 }
 
-// Returns the selp that chooses between two addresses for a, or NULL.
+// Returns the selp that chooses between two addresses for operand a, or NULL if
+// no selp does.
 static const PtxIns *selection(const PtxCopy *x, const PtxArg *a, int depth) {
   if (++depth > DEEPEST) return NULL;
   const PtxModule *m = x->m;

@@ -14,8 +14,9 @@
 struct SimPattern {  // an instruction's last address pattern and its passes
   uint32_t mask;
   uint32_t rel[32];
-  // Shared memory: passes, and minimum of passes. Global memory: sectors, and
-  // whether all lanes access adjacent bytes.
+  // For shared memory: the number of passes, and the minimum number of passes.
+  // For global memory: the number of sectors, and whether all lanes access
+  // adjacent bytes.
   int32_t x, y;
 };
 

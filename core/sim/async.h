@@ -89,13 +89,14 @@ void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_commit(SimWarp *w, SimBy by);
 void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read);
 
-// Returns the operation that will write byte addr of shared memory, or NULL.
+// Returns the operation in flight that will write byte addr of shared memory,
+// or NULL if no operation will.
 const SimAsync *simasync_to(const SimCluster *c, uint32_t addr);
 
 // ---- for the scheduler ----
 void simasync_chance(SimCluster *c);  // may complete a random operation
-// Completes an operation because no warp can run. Returns false if there is
-// none.
+// Completes an operation in flight because no warp can run. Returns false if no
+// operation can complete.
 bool simasync_press(SimCluster *c);
 // Completes operation k in the cluster's list.
 void simasync_land(SimCluster *c, size_t k);

@@ -153,7 +153,7 @@ static bool in_vain(SimCluster *c) {
   return !c->agents.landing;
 }
 
-// Returns a random warp that can run, or NULL.
+// Returns a random one of the warps that can run, or NULL if no warp can run.
 static SimWarp *pick(SimCluster *c) {
   SimWarp *can[MAX_ALL];
   uint64_t n = 0;

@@ -142,7 +142,7 @@ static bool part(SimWarp *w) {
 // ---- switching ----
 
 // Switches to lanes that do not wait at a collective operation. Returns false
-// if there are none.
+// if the warp has no such lanes.
 static bool turn(SimWarp *w) {
   if (part(w)) return true;
   SimPart *t = w->split.part;

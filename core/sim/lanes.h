@@ -14,7 +14,7 @@ bool simlanes_together(SimWarp *w, const SimIns *i);
 // warp has ended. Otherwise lets other lanes run next.
 bool simlanes_ended(SimWarp *w);
 // Called when no warp can run. Looks for a warp of which other lanes can run,
-// and lets them run next. Returns false if there is none.
+// and lets these lanes run next. Returns false if no warp has such lanes.
 bool simlanes_press(SimCluster *c);
 void simlanes_reset(SimWarp *w);
 // Moves w, which has no active lanes, to the next instruction that has some.

@@ -30,14 +30,14 @@ typedef struct SimLog {
   // Logs that a named range of the script begins or ends.
   void (*mark)(SimWarp *w, uint32_t name, bool begins);
   // A gate is one round of a barrier or one phase of an mbarrier. `give` logs
-  // that warp w makes one of the arrivals that open the gate. `need` logs that
-  // w waits until a gate opens. `far` says that the gate belongs to another
-  // CTA.
+  // that warp w contributes to the opening of a gate, for example by an
+  // arrival. `need` logs that w waits until a gate opens. `far` says that the
+  // gate belongs to another CTA.
   void (*give)(SimWarp *w, uint32_t *gate, bool far);
   void (*need)(SimWarp *w, uint32_t gate);
   // `agent` logs that warp w starts an asynchronous agent, and returns the
   // index of this step. `land` logs that this agent has filled `bytes` bytes of
-  // memory of CTA `cta`, which counts as one of the arrivals that open *gate.
+  // memory of CTA `cta`, which contributes to the opening of *gate.
   size_t (*agent)(SimWarp *w);
   void (*land)(SimWarp *w, size_t agent, uint32_t *gate, int cta,
                uint32_t bytes);

@@ -50,8 +50,8 @@ uint32_t simmem_check(Access *x, uint32_t mask);
 // memory that lane l, or an agent on its behalf, reads or writes.
 void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t element, bool write);
-// Returns the mbarrier at an address of shared memory, or NULL. Does not check
-// its initialization.
+// Returns the mbarrier at an address of shared memory, or NULL if there is no
+// mbarrier. Does not check whether the mbarrier is initialized.
 SimMbar *simmem_mbar(const SimCluster *c, uint32_t addr);
 // Reports a fault if an active mbarrier is among the n bytes at address addr of
 // the cluster's shared memory, which lane l accesses as data.
@@ -74,17 +74,18 @@ void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value);
 void simmem_atomic(SimWarp *w, const SimIns *i);
-// The granules that a lane accesses. key: identifies the first granule (for
-// conflicts_access). p: bytes of the first granule in memory. n: number of
-// granules; 0: the kernel does not write the memory. size: bytes of a granule.
+// The granules that a lane accesses. `key` identifies the first granule (for
+// conflicts_access), `p` points to the bytes of this granule in memory, and
+// `size` is the number of bytes of a granule. `n` is the number of granules, or
+// 0 if the kernel does not write the memory.
 typedef struct SimPlaces {
   uint64_t key;
   const uint8_t *p;
   int n, size;
 } SimPlaces;
 SimPlaces simmem_places(const Access *x, int l);
-// Counts a change of the cluster's memory, or (global) of memory that all
-// clusters share.
+// Counts a change of the cluster's memory or, if `global` is set, of memory
+// that all clusters share.
 static inline void simmem_moved(SimCluster *c, bool global) {
   c->moved++;
   c->changed++;
@@ -118,8 +119,9 @@ void simmem_commit(SimWarp *w);
 // Reports whether a cp.async of w that is in no group yet writes byte `at` of
 // the cluster's shared memory.
 bool simmem_open(const SimWarp *w, uint32_t at);
-// Finds the lane and the group of a cp.async of w in a group that writes byte
-// `at` of the cluster's shared memory. Returns false if there is none.
+// Finds the cp.async of warp w, in a committed group, that writes byte `at` of
+// the cluster's shared memory. Sets the lane and the group of this cp.async.
+// Returns false if no such cp.async exists.
 bool simmem_group(const SimWarp *w, uint32_t at, int *lane, uint32_t *group);
 // Completes the copies of the lanes of mask in w's cp.asyncs with numbers below
 // `upto`. Their bytes become visible as a write of `actor` in `epoch`.

@@ -318,7 +318,8 @@ static bool tell(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   return false;
 }
 
-// Returns the object that contains a tensor's address, or NULL.
+// Returns the memory object that contains a tensor's address, or NULL if the
+// address is in no object of global memory.
 static const SimMem *object_at(const SimProg *p, uint64_t address) {
   uint64_t k = address >> WHERE;
   if (k < 1 || k > p->fn->mem.n) return NULL;

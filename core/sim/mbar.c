@@ -366,7 +366,8 @@ static bool next_group(Visit *v, Group *g) {
 }
 
 // Returns why lane l cannot initialize an mbarrier for n arrivals, or MBAR_NONE
-// if it can. `old` is the mbarrier that was there before, or NULL.
+// if it can. `old` is the mbarrier that was at the same address before, or NULL
+// if no mbarrier was.
 static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;

@@ -5,18 +5,19 @@
 
 #include "sim/machine.h"
 
-// Indices of SimMbar.past, whose entries hold the releases of a phase that
-// waiting threads acquire. OPEN: the current phase. DONE: the previous phase.
-// FAR_OPEN, FAR_DONE: the releases by threads of other CTAs in these two
-// phases, which only threads that wait with cluster scope acquire.
+// Indices of SimMbar.past. Each entry holds the releases in a phase of the
+// mbarrier, which waiting threads acquire. OPEN is for the current phase, DONE
+// for the previous phase. FAR_OPEN and FAR_DONE hold releases by threads of
+// other CTAs in these two phases, which only threads that wait with cluster
+// scope acquire.
 enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
 
 struct SimMbar {
   uint32_t at;  // byte offset of the storage in the cluster's shared memory
   int32_t mem;             // memory object and element, for reports
   int64_t element;
-  // expected: number of arrivals that each phase expects. missing: number of
-  // arrivals that the current phase still lacks.
+  // `expected` is the number of arrivals that complete a phase. `missing` is
+  // the number of arrivals that the current phase still lacks.
   uint32_t expected, missing;
   int64_t bytes;           // expected bytes minus completed bytes
   // number of completed phases: now, and when the mbarrier was initialized
@@ -25,7 +26,9 @@ struct SimMbar {
   // that initialization
   int warp;
   uint32_t lanes, clk, src;
-  uint32_t gone;           // line that invalidated the mbarrier; 0: none
+  // line of the instruction that invalidated the mbarrier; 0: no instruction
+  // did
+  uint32_t gone;
   bool fenced;             // whether a fence followed the initialization
   // round of the cluster barrier that followed the fence; 0: none yet
   uint32_t shared;
@@ -45,12 +48,12 @@ struct SimMbar {
   // phase after n; NULL: none
   struct SimPassed *missed;
   int misser;              // warp of the wait `missed`
-  // last arrival: its line, warp and lane
+  // source line, warp and lane of the last arrival
   uint32_t last;
   int comer, at_lane;
   uint32_t expect;         // line of the last expect_tx
-  // begun: the current phase has an arrival. early: a wait passed before the
-  // first phase was complete.
+  // `begun` says that the current phase has an arrival. `early` says that a
+  // wait passed before the first phase was complete.
   bool begun, early;
   // completed bytes in the current and in the previous phase
   int64_t sum, had;
@@ -102,7 +105,8 @@ void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
 // Adds epochs of turn actors to b's phase. Threads learn these epochs when they
 // see the phase complete.
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
-void simmbar_end(SimCluster *c);       // called after all warps have exited
+// called after all warps of the cluster have exited
+void simmbar_end(SimCluster *c);
 // Reports whether some instruction initializes an mbarrier in memory object m
 // of shared memory.
 bool simmbar_holds(const Fn *fn, const Mem *m);
@@ -115,11 +119,13 @@ int simmbar_array(const SimCluster *c, const SimMbar *b);
 // waited at another mbarrier of that ring, which w did not use either. used:
 // whether the other mbarrier must be in use.
 bool simmbar_stays(const SimWarp *w, bool used);
-// Fills in why w accesses the bytes of a copy too early. phase: the mbarrier's
-// phase when the copy started. landed: the copy is complete.
+// Sets the fields of f that say why warp w accesses the bytes of a copy too
+// early. `phase` is the number of the mbarrier's phase when the copy started.
+// `landed` says that the copy is complete.
 void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
                   uint32_t phase, bool landed);
-// Returns how many more waits w passed at b than b completed phases.
+// Returns the number of waits that w passed at b, minus the number of completed
+// phases of b.
 int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b);
 // Records in r how many phases the mbarriers in the CTA of mbarrier `of` began,
 // summed over each array of mbarriers. The array of `of` comes first.
@@ -127,7 +133,8 @@ void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r);
 // Reports whether w never passed a wait at b although b's first phase, and no
 // other, is complete, so that w now waits for the second phase.
 bool simmbar_skipped(const SimWarp *w, const SimMbar *b);
-// Returns the pending mbarrier arrival that follows w's cp.asyncs, or NULL.
+// Returns the pending arrival at an mbarrier that follows w's cp.asyncs, or
+// NULL if no such arrival is pending.
 const struct SimAsync *simmbar_landing(const SimWarp *w);
 void simmbar_reset(SimCluster *c);
 void simmbar_free(SimCluster *c);

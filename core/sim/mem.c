@@ -36,7 +36,7 @@ void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off) {
 // ---- bounds and alignment ----
 
 // Returns the first element of lane l's access that is in a gap of the object's
-// layout, or -1 if none is.
+// layout, or -1 if no element is in a gap.
 static int64_t gap_at(const Access *x, int l) {
   const SimMem *m = x->m;
   int64_t first = x->at[l] * 8 / m->own;
@@ -795,9 +795,10 @@ void simmem_commit(SimWarp *w) {
   for (int l = 0; l < LANES; l++) w->copies.committed[l] += w->active >> l & 1;
 }
 
-// Returns the cp.async of w in flight that writes byte `at` of shared
-// memory, and its lane in *lane. Returns NULL if there is none. With `open`,
-// searches the cp.asyncs that are in no group yet, otherwise those in groups.
+// Returns the cp.async of w in flight that writes byte `at` of shared memory,
+// and sets *lane to the lane that does. Returns NULL if no cp.async writes the
+// byte. With `open`, searches the cp.asyncs that are in no group yet, otherwise
+// the cp.asyncs in groups.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t at, bool open,
                                 int *lane) {
   for (size_t k = w->copies.first; k < w->copies.end; k++) {

@@ -4,8 +4,8 @@
 
 #include "sim/sim.h"
 
-// Maximum numbers: lanes of a warp, warps and barriers of a CTA, CTAs of a
-// cluster, warps of a cluster.
+// Maximum number of lanes of a warp, warps of a CTA, barriers of a CTA, CTAs of
+// a cluster, and warps of a cluster, in this order.
 enum { LANES = 32, MAX_WARPS = 32, MAX_BARS = 16, MAX_CTAS = 16,
        MAX_ALL = 256 };
 // size in bytes of a slot, which holds a 32-bit value of all lanes (a 64-bit
@@ -31,9 +31,11 @@ typedef struct SimMem {
   DType type;
   int bits;            // bits of an element
   int own;             // bits of an element in the object's own type
-  // Registers: bits of a unit, bytes of a unit, and units of an element.
+  // Registers: number of bits of a unit, number of bytes of a unit, and number
+  // of units of an element.
   int unit, size, per;
-  // count: number of accessible elements. bytes: size of the object.
+  // `count` is the number of accessible elements. `bytes` is the size of the
+  // object.
   int64_t count, bytes;
   // Indices into Fn.mem of the object and of its name in the script. They
   // differ only for raw addresses.
@@ -45,8 +47,8 @@ typedef struct SimMem {
   // registers: byte offset in SimWarp.v of the masks, one for each unit, of the
   // lanes in which the unit is defined
   uint32_t def;
-  // Global memory. p: the object's bytes. defined: a bit for each byte, which
-  // says whether the byte is defined.
+  // Global memory: `p` points to the object's bytes. `defined` has a bit for
+  // each byte, which says whether the byte is defined.
   uint8_t *p, *defined;
   // global memory at a raw address: slot of the address; 0: none
   uint32_t address;
@@ -79,7 +81,7 @@ typedef struct SimSide {
   uint32_t slot;
   // the DType of the access, which may be wider than an element of the object
   uint8_t type;
-  bool wide;           // whether the offset has 64 bits
+  bool wide;  // whether the offset is a 64-bit value
   // Registers: index of the first unit. In patches (edit.c): first element of a
   // ring of mbarriers.
   int64_t konst;
@@ -126,8 +128,9 @@ typedef struct SimIns {
   bool uniform;
   // whether a uniform result is also copied to the other lanes
   bool spread;
-  // wide: values have 64 bits. For an ATOMIC, idle: its result is unused.
-  // alone: it is idle and commutes with atomics of the same AtomicKind.
+  // `wide` says that values have 64 bits. The other two are for an ATOMIC:
+  // `idle` says that its result is unused, and `alone` says that it is idle and
+  // commutes with atomics of the same AtomicKind.
   bool wide, idle, alone;
   uint8_t watch;       // a SimWatch, for results of arithmetic (finite.h)
   // END: the Op of its region; FOR: whether its bounds are uniform
@@ -139,11 +142,13 @@ typedef struct SimIns {
   uint8_t who;
   // WHO_MASK: slot of the last operand, the mask of lanes
   uint32_t mask;
-  // slots of the result and the operands: byte offsets in SimWarp.v
+  // slots of the result (d) and of the three operands, as byte offsets in
+  // SimWarp.v
   uint32_t d, a, b, c;
   // index of the target instruction. For MBARTRY and MBARWAIT, see token.h.
   uint32_t jump;
-  // src: the line, an index into Fn.src. ref: the IR instruction.
+  // `src` is the source line, an index into Fn.src. `ref` is the IR
+  // instruction.
   uint32_t src, ref;
   int32_t stat;        // index of the instruction's statistics record, or -1
   // Patches (edit.c): thread count of a barrier, or number of mbarriers in a
@@ -188,16 +193,16 @@ typedef struct SimProg {
   const SimMem **mem;
   uint32_t nstat;
   uint32_t *stat_ref;  // for each statistics record: its IR instruction
-  // value_bytes: bytes of a warp's registers and values. slot: for each Ref,
-  // the slot of its value.
+  // `value_bytes` is the number of bytes of a warp's registers and values.
+  // `slot` has, for each Ref, the slot of the value of that instruction.
   uint32_t value_bytes, *slot;
-  // value_base: offset of the first value in SimWarp.v. ntaint: number of
-  // SimTaint records of a warp.
+  // `value_base` is the offset of the first value in SimWarp.v. `ntaint` is the
+  // number of SimTaint records of each warp.
   uint32_t value_base, ntaint;
   SimRows *rows;  // all storage in SimWarp.v that has a value for each lane
   uint32_t nrows;
-  // nwrap: number of results that may overflow. wrap_src: lines of these
-  // results.
+  // `nwrap` is the number of results that may overflow. `wrap_src` has the
+  // source line of each of these results.
   uint32_t nwrap, *wrap_src;
   uint32_t depth;      // maximum depth of nested regions
   int nthread, nwarp;  // number of threads and warps of a CTA

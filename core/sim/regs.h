@@ -8,8 +8,8 @@
 #include "sim/machine.h"
 
 struct SimTaint {  // why a value is undefined, and in which lanes
-  // mask: lanes in which the value is undefined. src: line that read the
-  // undefined register.
+  // `mask` is the mask of the lanes in which the value is undefined. `src` is
+  // the line that read the undefined register.
   uint32_t mask, src;
   int32_t mem;
   uint32_t elem;

@@ -177,7 +177,8 @@ bool simreport_same(const SimReport *a, const SimReport *b);
 // Returns the n facts of a fault, allocated by base_realloc. Returns NULL if
 // memory is exhausted.
 SimFact *simreport_facts(const SimProg *p, const SimFault *f, int *n);
-// Sets r.mbar, r.arrivals and r.bytes: what the mbarrier's phase should expect.
+// Sets f->r.mbar, f->r.arrivals and f->r.bytes to what the phase of the
+// mbarrier should expect.
 void simreport_amounts(SimFault *f);
 // Describes the function's misuse of an MMA's registers, Fn.flight.
 void simreport_flight(const SimProg *p, SimFault *out);

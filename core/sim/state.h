@@ -60,10 +60,11 @@ struct SimWarp {
   SimState state;
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that exited the kernel early
-  // State of lanes.c. here: lanes of the running part of a diverged warp.
-  // waits: number of failed polls. tries: number of switches between parts
-  // since memory change number `stamp`. part: list of the parts that do not
-  // run, or NULL.
+  // State of lanes.c for a diverged warp, whose lanes are split into parts of
+  // which one runs. `here` is the mask of the lanes of the running part.
+  // `waits` is the number of failed polls. `tries` is the number of switches
+  // between parts since memory change number `stamp`. `part` is the list of the
+  // parts that do not run; NULL: no such parts.
   struct {
     uint32_t here, waits, tries;
     uint64_t stamp;
@@ -126,8 +127,8 @@ struct SimWarp {
 
 // The accesses that threads released, for threads that acquire them.
 typedef struct SimPast {
-  // vc: vector clock with an epoch for each actor. row: row with an epoch for
-  // each thread (hb_cluster.c), or NULL.
+  // `vc` is a vector clock with an epoch for each actor. `row` is a vector
+  // clock with an epoch for each thread (hb_cluster.c), or NULL.
   uint32_t *vc, *row;
   bool rows;               // whether `row` is in use
   // gate of the event log (event_log.h) for threads that acquire this SimPast

@@ -171,7 +171,8 @@ typedef struct Lend {
   uint32_t epoch;
 } Lend;
 
-// Returns the object of shared memory that contains byte `at`, or NULL.
+// Returns the object of shared memory that contains byte `at`, or NULL if no
+// object contains it.
 static const SimMem *object_at(const SimMmaIns *x, uint32_t at) {
   for (int k = 0; k < x->nsmem; k++) {
     const SimMem *m = x->smem[k];

@@ -12,8 +12,9 @@ void preflight_smem(Ctx *cx, const Fn *fn, int sm);
 // Returns a sentence if m is a fragment too large for a thread's registers, or
 // NULL.
 const char *preflight_fragment(Ctx *cx, const Fn *fn, const Mem *m);
-// Returns a sentence if a traced index selects among so many registers of
-// fragment m that the compiler places m in local memory, or NULL.
+// If a traced index selects among so many registers of fragment m that the
+// compiler places m in local memory, returns a sentence that says so. Otherwise
+// returns NULL.
 const char *preflight_indexed(Ctx *cx, const Fn *fn, const Mem *m);
 
 #endif

@@ -136,9 +136,9 @@ void tensor_print(Ctx *cx, Tensor t, Buf *out);
 // Returns the text that tensor_print prints, in the scratch arena.
 const char *tensor_show(Ctx *cx, const Tensor *t);
 // Fails with ERR_REGION if t's memory or a traced number of t is not visible at
-// the current point of the kernel, or was created after instruction `born`
-// (Ins.birth). In the latter case t belongs to an earlier trace of a loop's
-// body.
+// the current point of the kernel, or was created by an instruction whose
+// number (Ins.birth) is higher than `born`. In the latter case t belongs to an
+// earlier trace of a loop's body.
 void tensor_use(Ctx *cx, const Tensor *t, uint32_t born);
 // Reports whether tensor_use would succeed.
 bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);

@@ -23,7 +23,8 @@ typedef struct CopyAtom {
   // copies
   int bits;
   unsigned hints;      // hints of global loads, such as HINT_PREFETCH
-  // layouts (thread,value) -> index of a value in the tile
+  // thr: layout of the atom's threads. src, dst, ref: layouts (thread,value) ->
+  // index of a value among all values that the atom copies.
   Layout thr, src, dst, ref;
 } CopyAtom;
 

@@ -94,8 +94,9 @@ static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
   return word;
 }
 
-// Writes to text, which has n bytes, how the layout differs from the correct
-// one. Returns false if the layout is correct or if this cannot be decided.
+// Writes to `text`, which has n bytes, how the layout that assertion c is about
+// differs from the correct layout. Returns false if the layout is correct, or
+// if it is unknown whether it is correct.
 static bool wrong_layout(SimWarp *w, const SimClaim *c, int l, char *text,
                          size_t n) {
   Try t = {.text = text, .n = n};

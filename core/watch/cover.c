@@ -118,7 +118,7 @@ static bool is_hit(const Cover *c, int64_t element) {
   return c->map[g / 64] >> (g & 63) & 1;
 }
 
-// Visits all elements that are inside the memory.
+// Visits all elements of the argument that are inside its memory.
 static void visit(Cover *c) {
   const SimShape *s = &c->s;
   int64_t at[COVER_LEAVES] = {0}, x[COVER_MODES] = {0}, element = 0;

@@ -16,8 +16,8 @@
 // store of an equal value counts as a change.
 typedef struct SimKept {
   SimThere there;
-  // bits: the value. cluster: number of the first CTA of the cluster whose
-  // shadow memory was read.
+  // `bits` is the element's value. `cluster` is the number of the first CTA of
+  // the cluster whose shadow memory was read.
   uint64_t bits, cluster;
   uint32_t clk, src;
   uint16_t warp;

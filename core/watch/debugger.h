@@ -28,9 +28,10 @@ typedef struct SimElement {
   int warp, lane;          // the thread that owns the registers
 } SimElement;
 
-// The reason why a run stops. STEP: step `until` is next. POINT: a breakpoint.
-// CHANGE: a watched element changed, or its value was stored to it again.
-// FAULT: a new fault. END: a fault was found at the end of a cluster.
+// The reason why a run stops. STEP: the instruction with step number `until` is
+// next. POINT: a breakpoint was met. CHANGE: a watched element changed, or its
+// value was stored to it again. FAULT: a new fault was found. END: a fault was
+// found at the end of a cluster.
 typedef enum SimWhy {
   WHY_STEP, WHY_POINT, WHY_CHANGE, WHY_FAULT, WHY_END
 } SimWhy;
@@ -48,16 +49,17 @@ typedef struct SimAt {
 
 typedef struct SimDebug SimDebug;
 struct SimDebug {
-  // Stop conditions, which the caller sets before the run and at every stop.
-  // recall: a condition that is met is recorded in `met` but does not stop the
-  // run.
+  // Stop conditions, which the caller sets before the run and at every stop. If
+  // `recall` is set, a condition that is met is recorded in `met` but does not
+  // stop the run.
   uint64_t until;          // the run stops before this step at the latest
   bool recall, faults;
   const SimPoint *point;
   int npoint;
   const SimElement *change;
   int nchange;
-  // Called at a stop. The run ends if it returns false. Must not longjmp.
+  // Called at a stop. If it returns false, the run ends. It must not call
+  // longjmp.
   bool (*stop)(SimDebug *d);
   void *ud;
   // The current stop.
@@ -71,9 +73,9 @@ struct SimDebug {
   // Private to debugger.c.
   struct SimCluster *c;
   struct SimWarp *w;
-  // next instruction of w; NULL: the cluster has ended
+  // next instruction of warp w; NULL: the cluster has ended
   const struct SimIns *i;
-  SimAt before;            // the instruction that was executed before i
+  SimAt before;  // the instruction that was executed before instruction i
   struct SimKept *kept;    // last known state of the watched elements
   int nkept;
 };
@@ -86,8 +88,8 @@ void debugger_free(SimDebug *d);
 
 // ---- called at a stop ----
 SimAt debugger_at(const SimDebug *d);
-// Finds the newest fault. Its facts are allocated by base_realloc. Returns
-// false if there is none.
+// Writes the newest fault to *out, with facts that are allocated by
+// base_realloc. Returns false if there is no fault or memory is exhausted.
 bool debugger_fault(const SimDebug *d, SimReport *out);
 // returns the number of warps in the cluster
 int debugger_warps(const SimDebug *d);
@@ -101,7 +103,8 @@ typedef struct SimWarpAt {
   int64_t cta;
   int warp;
   const char *state;
-  // src: line of the next instruction, or of the one at which the warp waits
+  // `src` is the line of the next instruction, or of the instruction at which
+  // the warp waits. `active` is the mask of active lanes.
   uint32_t src, active;
   Ref ref;
   // number of the barrier or mbarrier at which the warp waits, or -1
@@ -113,10 +116,10 @@ typedef struct SimWarpAt {
 } SimWarpAt;
 SimWarpAt debugger_warp_at(const SimDebug *d, int k);
 
-// A barrier that warp k's CTA uses, or an mbarrier.
+// The state of a barrier of warp k's CTA, or of an mbarrier.
 typedef struct SimBarAt {
   int64_t cta;
-  int32_t mem;             // the mbarrier's object; -1: a barrier
+  int32_t mem;  // index of the mbarrier's memory object; -1: this is a barrier
   int64_t element;  // the mbarrier's element, or the number of the barrier
   int64_t phase, arrived, expected, bytes;
 } SimBarAt;
@@ -125,8 +128,8 @@ int debugger_bars(const SimDebug *d, SimBarAt *out, int max);
 typedef enum SimThere {
   THERE, THERE_UNDEFINED, THERE_FLYING, THERE_NOT
 } SimThere;
-// Reads IR value r in a lane of warp k of the cluster. Returns false if it has
-// no value.
+// Reads the value of IR instruction r in a lane of warp k of the cluster.
+// Returns false if r has no value there.
 bool debugger_value(const SimDebug *d, Ref r, int k, int lane, uint64_t *out);
 // Reads an element of a memory object as a lane of warp k accesses it.
 SimThere debugger_element(const SimDebug *d, Ref mem, int64_t element, int k,

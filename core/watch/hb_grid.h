@@ -32,7 +32,7 @@ void hb_grid_fence(SimWarp *w, FenceKind kind);
 bool hb_grid_knows(SimWarp *w, int l, uint32_t unit, int warp, int lane,
                     uint32_t clk);
 // Finds the line and the block of the last write to a byte of m. Returns false
-// if none is known.
+// if no write to the byte is known.
 bool hb_grid_writer(const SimProg *p, const SimMem *m, int64_t at,
                      uint32_t *src, int32_t block[3]);
 

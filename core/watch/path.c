@@ -137,7 +137,7 @@ static bool is_clear(const SimProg *p, const Lines *a, uint32_t head,
 
 // Returns the innermost loop in which a clear path leads from an instruction of
 // a, through the back edge, to an instruction of b in the next iteration.
-// Returns NULL if there is none.
+// Returns NULL if no such loop exists.
 static const SimIns *clear_loop(const SimProg *p, const Lines *a,
                                 const Lines *b, const SimFault *f) {
   const SimIns *found = NULL;
@@ -196,8 +196,9 @@ static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
   f->r.loop = loop ? loop->src : 0;
 }
 
-// If a clear path without back edges leads from an instruction of a to one of
-// b, records it and returns true.
+// If a clear path without back edges leads from an instruction of a to an
+// instruction of b, records that path in f and returns true. Otherwise returns
+// false.
 static bool goes_on(const SimProg *p, SimFault *f, const Lines *a,
                     const Lines *b, bool turned) {
   if (best(p, a, b, f) != CLEAR) return false;

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-// The last access of a warp to shared memory of another CTA: epoch, lanes and
-// line.
+// The last access of a warp to shared memory of another CTA: the warp's epoch
+// at that access, the mask of its lanes, and the source line.
 typedef struct SimReach { uint32_t clk, lanes, src; } SimReach;
 
 // Returns for each CTA and warp the warp's last access to the CTA's memory.
@@ -32,8 +32,9 @@ static bool is_gone(const SimCluster *c, int rank) {
   return true;
 }
 
-// Reports that a CTA may have exited. `landed` is the mbarrier of a copy that
-// is not waited for; NULL: an access of a thread.
+// Reports that a CTA may have exited before an access to its memory. If
+// `landed` is not NULL, the access is by a copy, for which no thread waits at
+// that mbarrier. Otherwise it is by a thread.
 static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
                       const SimMbar *landed) {
   SimFault *f = simreport_fault(w, SIM_EXIT, lane, src, 0, -1, 0);

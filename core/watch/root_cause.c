@@ -125,7 +125,7 @@ static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
 // ---- conclusions from several faults ----
 
 // Returns a race in which f's line reads an element before a later write
-// overwrites it, or NULL.
+// overwrites that element, or NULL if no such race was reported.
 static const SimFault *filled_later(const SimFault *f, const SimFault *all,
                                     uint32_t n) {
   for (uint32_t k = 0; k < n; k++)

@@ -40,8 +40,8 @@ static bool grow(SimCluster *c, uint32_t n) {
 
 // ---- tracked lines of global memory ----
 
-// A hash table of 2^k lines, where key 0 marks an unused entry, and the line
-// that was found last.
+// A hash table of 2^k lines, in which key 0 marks an unused entry. It also has
+// the line that was found last.
 typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
 typedef struct SimLines {
   ShadowLine *at, last;
@@ -195,9 +195,10 @@ static bool is_global(const Access *x) { return x->m->space != SP_SMEM; }
 
 // ---- lists of reads ----
 
-// Makes room for a list entry. Reads of shared memory by warps of other CTAs
-// and by agents are rare. Granules with such reads (GF_FAR) have them in a
-// list. Granules of global memory have all reads in a list.
+// Makes room for another entry in the lists of reads. Reads of shared memory by
+// warps of other CTAs and by agents are rare. Granules with such reads (GF_FAR)
+// have them in a list. Granules of global memory have all their reads in a
+// list.
 static bool make_far(SimCluster *c) {
   Shadow *s = shadow_of(c);
   if (!s->farat) {
@@ -213,7 +214,8 @@ static bool make_far(SimCluster *c) {
   return true;
 }
 
-// Returns an unused list entry. make_far must have made room for it.
+// Returns an unused entry of the lists of reads. make_far must have made room
+// for it.
 static uint32_t take_far(SimCluster *c) {
   Shadow *s = shadow_of(c);
   uint32_t k = s->farfree;
@@ -411,7 +413,8 @@ static bool next_reader(Readers *r) {
 
 // ---- faults ----
 
-// Returns which element of its memory object x accesses at granule g.
+// Returns the index, in the memory object of access x, of the element at
+// granule g.
 static int64_t element_at(const Access *x, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   if (is_global(x)) return x->piece * 8 / x->m->own;
@@ -444,7 +447,8 @@ static SimAgent flying_to(const SimCluster *c, uint32_t g) {
   return simasync_to(c, shadow_byte(c, g)) ? AGENT_SEND : AGENT_CPASYNC;
 }
 
-// Returns the mbarrier to which an actor belongs, or NULL.
+// Returns the mbarrier to which an actor belongs, or NULL if the actor belongs
+// to no mbarrier.
 static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
   int k = actor - (c->prog->nactor - c->prog->nmbar);
   return k >= 0 && k < c->mbars.n ? &c->mbars.p[k] : NULL;
@@ -768,8 +772,8 @@ static unsigned kind_of(const SimIns *i) {
   return shadow_flags(i) & GF_NARROW ? READ_NARROW : READ_STRONG;
 }
 
-// Checks and records a read of granule g by lane l. near: the record of the
-// warp's reads if g is in the memory of the warp's CTA, or NULL.
+// Checks and records a read of granule g by lane l. `near` is the record of the
+// warp's reads of g if g is in the memory of the warp's CTA, otherwise NULL.
 static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;

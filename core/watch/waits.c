@@ -199,8 +199,8 @@ static bool is_ready(const Access *x, int l, const SimGran *q) {
          copies(x->w->cluster->prog, q->src, false);
 }
 
-// Returns the warp whose writes in flight fill granules a and b, the latter by
-// a cp.async. Returns NULL if there is none.
+// Returns the warp whose writes in flight fill granules a and b, b by a
+// cp.async. Returns NULL if no warp's writes fill both granules in this way.
 static const SimWarp *filler_of(const SimCluster *c, uint32_t a, uint32_t b) {
   const SimGran *p = &shadow_of(c)->gran[a], *q = &shadow_of(c)->gran[b];
   bool both = p->flags & q->flags & GF_PENDING && p->warp == q->warp &&

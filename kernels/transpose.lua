@@ -21,9 +21,9 @@
 -- With maps = true (Hopper), TMA loads the rows. Rows begin at any element, but
 -- tensor maps need multiples of 16 bytes. If 16 bytes hold V elements, rows
 -- that are V apart begin at the same offset within a chunk. So X is treated as
--- V matrices, each of every Vth row, and each matrix has a map. L's modes must
--- then be multiples of 16 bytes apart; k.arguments(X, Z) returns all arguments
--- of the kernel.
+-- V matrices, each of every Vth row, and each matrix has a map. The strides of
+-- the modes of L must then be multiples of 16 bytes; k.arguments(X, Z) returns
+-- all arguments of the kernel.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 

@@ -126,8 +126,9 @@ static Part part_of(const Ins *i) {
 typedef struct Search {
   const Fn *fn;
   Faith *of;
-  Ref *from;       // for each instruction: the origin of its value; 0: exact
-  Ref *object;     // for each entry of Fn.mem: origin of the object's contents
+  // for each instruction, and for each object of Fn.mem: the instruction that
+  // made its value inexact; 0: it is exact
+  Ref *from, *object;
   uint8_t *product;  // for each instruction: whether it is a loose product
   bool changed;
 } Search;

@@ -195,7 +195,7 @@ for event, operator in pairs {__add = "+", __sub = "-", __mul = "*",
 end
 
 local function unknown()
-  core.fail("bad-argument", "the extents of a fake function have no values: "
+  core.fail("bad-argument", "the extents of a fake tensor have no values: "
     .. "compute with + - * // % only")
 end
 Extent.__lt, Extent.__le, Extent.__unm = unknown, unknown, unknown

@@ -217,7 +217,7 @@ function forward(x) return x:clone() end
 function fake(x)
   return {shape = {x.shape[1] < 3 and 1 or 2}}
 end"""))
-        with Raises(cutelua.BadArgument, "extents of a fake function"):
+        with Raises(cutelua.BadArgument, "extents of a fake tensor"):
             values._fake(torch.zeros(3))
 
     def test_cost_few_microseconds_beyond_the_call(self):

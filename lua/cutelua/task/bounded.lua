@@ -26,16 +26,25 @@ local TINY = {f64 = 2.0 ^ -1075, f32 = 2.0 ^ -150, tf32 = 2.0 ^ -137,
 -- place, which are 8 u.
 local FUNCTION = 8
 
--- u: the unit roundoff of the candidate's arithmetic. own: that of the
--- reference's own arithmetic. A result whose magnitude is below `least` has an
--- additional error of `tiny`.
-local u, own = bounded.U.f32, bounded.U.f64
-local least, tiny = 2.0 ^ -126, TINY.f32
+-- The unit roundoff of the reference's own arithmetic.
+local own = bounded.U.f64
+
+-- u: the unit roundoff of the candidate's arithmetic. A result whose magnitude
+-- is below `least` has an additional error of `tiny`.
+local u, least, tiny
 -- The least unit roundoff of all types, if it is set. Errors then are expected
 -- errors instead of bounds: rounding errors count as independent and random, so
 -- that their squares add up (Higham and Mary, A New Approach to Probabilistic
 -- Rounding Error Analysis, 2019), and inputs are rounded, too.
 local coarsest
+
+-- Sets the arithmetic of a type; `lowest` as in bounded.with.
+local function set(dtype, lowest)
+  coarsest = lowest and bounded.U[lowest]
+  u = math.max(bounded.U[dtype], coarsest or 0)
+  tiny, least = TINY[dtype], TINY[dtype] / bounded.U[dtype]
+end
+set "f32"
 
 -- Returns the error that two or three independent errors make together: their
 -- sum or, for expected errors, the root of the sum of their squares.
@@ -240,13 +249,9 @@ end
 ---@param lowest string?
 ---@param f fun(): any
 function bounded.with(dtype, lowest, f)
-  coarsest = lowest and bounded.U[lowest]
-  u = math.max(bounded.U[dtype], coarsest or 0)
-  tiny, least = TINY[dtype], TINY[dtype] / bounded.U[dtype]
-  local ok, result = xpcall(f, function(message) return message end)
-  u, coarsest, tiny, least = bounded.U.f32, nil, TINY.f32, 2.0 ^ -126
-  if not ok then error(result, 0) end
-  return result
+  set(dtype, lowest)
+  local _ <close> = setmetatable({}, {__close = function() set "f32" end})
+  return (f())
 end
 
 --- Returns the value and the bound of an output of the reference. An output of

@@ -37,6 +37,14 @@ function folder.text(path)
   return text
 end
 
+--- Returns the message of an error, with its place if the error is Lua's own.
+---@param told table of cutelua.text.errors.told
+---@return string
+function folder.sentence(told)
+  if told.kind ~= "lua" or not told.line then return told.message end
+  return ("%s:%d: %s"):format(told.file, told.line, told.message)
+end
+
 ---------------------------------------------------------------------------
 -- The task file
 ---------------------------------------------------------------------------
@@ -290,10 +298,9 @@ end
 ---@param lowest string? assumes that all types are at least as coarse as this
 ---@return table
 function Task:expected(case, inputs, lowest)
-  local failed
-  local out = bounded.with(self.compute, lowest, function()
-    local found = {}
-    local ok, why = xpcall(function()
+  local found = {}
+  local ok, why = xpcall(bounded.with, errors.capture, self.compute, lowest,
+    function()
       local f = self.reference(view(self, case, inputs), bounded)
       for _, arg in ipairs(self.out) do
         local one = f[arg[1]]
@@ -308,20 +315,12 @@ function Task:expected(case, inputs, lowest)
         end)
         found[arg[1]] = {value = value, bound = bound}
       end
-    end, errors.capture)
-    local told = not ok and errors.told(why)
-    if told then
-      local at = told.kind == "lua" and told.line
-        and ("%s:%d: "):format(told.file, told.line) or ""
-      failed = at .. told.message
-    end
-    return found
-  end)
-  if failed then
+    end)
+  if not ok then
     core.fail("lua", ("the reference of task %s failed: %s"):format(self.name,
-      failed))
+      folder.sentence(errors.told(why))))
   end
-  return out
+  return found
 end
 
 ---------------------------------------------------------------------------

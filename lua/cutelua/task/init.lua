@@ -62,10 +62,7 @@ local function guarded(f)
   if ok then return result end
   local told = type(result) == "table" and errors.told(result)
     or {message = tostring(result)}
-  local message = told.message
-  if told.kind == "lua" and told.line then
-    message = ("%s:%d: %s"):format(told.file, told.line, message)
-  end
+  local message = folder.sentence(told)
   if message:find "interrupted" then error(result.value or message, 0) end
   report.tell("cutelua: task: " .. message)
   return 3

@@ -1,7 +1,7 @@
 return {
   name = "rope",
   text = "Rotates each pair (X[s,2p], X[s,2p+1]) by the angle with cosine "
-    .. "C[s,p] and sine S[s,p].",
+    .. "C[s,p] and sine S0[s,p].",
   args = {
     {"X", "f32", function(s) return {s.S, 2 * s.P} end},
     {"C", "f32", {"S", "P"}}, {"S0", "f32", {"S", "P"}},

@@ -29,6 +29,20 @@ function calls.nonce()
   return ("%016x%016x"):format(string.unpack("<i8i8", f:read(16)))
 end
 
+-- Standard output and its functions. A script that runs later cannot replace
+-- them.
+local out, write, flush = io.stdout, io.stdout.write, io.stdout.flush
+
+--- Writes a frame of a worker to standard output: a zero byte, the nonce, a
+-- blank, the number of bytes, a newline, and JSON.
+---@param nonce string of the request
+---@param t table {kind =, ...}
+function calls.frame(nonce, t)
+  local text = json.encode(t)
+  write(out, "\0", nonce, " ", #text, "\n", text)
+  flush(out)
+end
+
 local function spawn(self)
   return sys.spawn {sys.program(), self.command, "--worker"}
 end

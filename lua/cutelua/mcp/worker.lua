@@ -5,9 +5,10 @@
 -- The request is one line of JSON: {command =, words =, texts = scripts by
 -- name, files = texts by path to write first, memory = bytes, allow_io =, reads
 -- = true to report what the command reads, nonce =}.
--- All that the worker writes is the command's output, except frames: a zero
--- byte, the nonce, a blank, the number of bytes, a newline, and JSON. A script
--- does not know the nonce, and so cannot write a frame.
+-- All that the worker writes is the command's output, except frames
+-- (cutelua.mcp.calls). A script does not know the nonce, and so cannot write a
+-- frame.
+local calls = require "cutelua.mcp.calls"
 local collected = require "cutelua.program.collected"
 local core = require "cute.core"
 local findings = require "cutelua.findings"
@@ -34,13 +35,6 @@ end
 -- The least seconds between two reports of progress.
 local LEAST = 0.1
 
--- Writes a frame {kind =, ...}.
-local function frame(nonce, t)
-  local text = json.encode(t)
-  io.stdout:write("\0", nonce, " ", #text, "\n", text)
-  io.stdout:flush()
-end
-
 --- Runs the request that arrives on standard input; returns the exit code.
 function worker.main()
   for _, name in ipairs(EARLY) do require(name) end
@@ -53,17 +47,17 @@ function worker.main()
   end
   collected.sink = function(found)
     io.stdout:flush()
-    frame(request.nonce, {kind = "record", record = found})
+    calls.frame(request.nonce, {kind = "record", record = found})
   end
   function findings.early(list)
-    frame(request.nonce, {kind = "early", record = {findings = list}})
+    calls.frame(request.nonce, {kind = "early", record = {findings = list}})
   end
   local last = -math.huge
   function findings.launched(text)
     local now = core.clock()
     if now - last < LEAST then return end
     last = now
-    frame(request.nonce, {kind = "progress", message = text})
+    calls.frame(request.nonce, {kind = "progress", message = text})
   end
   guard.memory(request.memory)
   if request.command == "learn" and not request.allow_io then
@@ -76,10 +70,10 @@ function worker.main()
     request.words)
   io.stdout:flush()
   if reads then
-    frame(request.nonce, {kind = "reads", list = reads.list,
-                          opaque = reads.opaque})
+    calls.frame(request.nonce, {kind = "reads", list = reads.list,
+                                opaque = reads.opaque})
   end
-  frame(request.nonce, {kind = "exit", code = code})
+  calls.frame(request.nonce, {kind = "exit", code = code})
   return code
 end
 

@@ -3,12 +3,13 @@
 -- judge it stay in the referee's process.
 --
 -- The request is one line of JSON: {name =, text = the candidate, launch = text
--- of a LAUNCH file of PTX?, args = {{name, type, shape, out =, hex =}, ...},
+-- of a LAUNCH file of PTX?, args = {{name =, dtype =, shape =, out =}, ...},
 -- sizes =, calls = {{seed =, inputs = {name = hex}}, ...}, check = seconds?,
 -- estimate = a card?, graph = {device =, timed =, rival = text?}?, memory =
 -- bytes, nonce =}. With `graph`, a graph of the first call runs on a device.
 -- The answer has frames (cutelua.mcp.calls): a record of findings, with the
 -- field `evidence`, and the exit code.
+local calls = require "cutelua.mcp.calls"
 local core = require "cute.core"
 local cute = require "cute"
 local check = require "cutelua.check"
@@ -28,15 +29,6 @@ local worker = {}
 
 -- The error that ends the candidate after the simulator found a fault.
 local STOP = {}
-
-local write, flush = io.stdout.write, io.stdout.flush
-
--- Writes a frame {kind =, ...}.
-local function frame(nonce, t)
-  local text = json.encode(t)
-  write(io.stdout, "\0", nonce, " ", #text, "\n", text)
-  flush(io.stdout)
-end
 
 local function hex(bytes)
   return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
@@ -224,8 +216,8 @@ function worker.main()
   record.evidence.seconds = request.estimate and result.seconds
   record.evidence.times = result.times
   io.stdout:flush()
-  frame(request.nonce, {kind = "record", record = record})
-  frame(request.nonce, {kind = "exit", code = ok and 0 or 1})
+  calls.frame(request.nonce, {kind = "record", record = record})
+  calls.frame(request.nonce, {kind = "exit", code = ok and 0 or 1})
   return 0
 end
 

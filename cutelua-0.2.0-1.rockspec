@@ -782,6 +782,8 @@ build = {
         "lua/cutelua/task/folder.lua",
       ["cutelua.task.guard"] =
         "lua/cutelua/task/guard.lua",
+      ["cutelua.task.hex"] =
+        "lua/cutelua/task/hex.lua",
       ["cutelua.task"] =
         "lua/cutelua/task/init.lua",
       ["cutelua.task.launches"] =

@@ -6,6 +6,7 @@ local cards = require "cutelua.profile.cards"
 local cheats = require "cutelua.task.cheats"
 local core = require "cute.core"
 local folder = require "cutelua.task.folder"
+local hex = require "cutelua.task.hex"
 local sys = require "cute.sys"
 
 local referee = {}
@@ -21,16 +22,6 @@ local OUTPUT = 1 << 16
 ---------------------------------------------------------------------------
 -- Processes
 ---------------------------------------------------------------------------
-
-local function hex(bytes)
-  return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
-end
-
-local function unhex(text)
-  return (text:gsub("%x%x", function(h)
-    return string.char(tonumber(h, 16))
-  end))
-end
 
 -- Runs a request in a new process; returns the outcome of cutelua.mcp.calls.
 local function ask(request, seconds)
@@ -68,7 +59,7 @@ end
 -- schedule.
 local function add_call(request, inputs, seed)
   local given = {}
-  for name, b in pairs(inputs) do given[name] = hex(b:bytes()) end
+  for name, b in pairs(inputs) do given[name] = hex.encode(b:bytes()) end
   table.insert(request.calls, {inputs = given, seed = seed})
 end
 
@@ -173,7 +164,7 @@ local function compare_calls(task, c, inputs, expected)
   c.varies = expectations_vary(task, expected[1], expected[2])
   for i, out in ipairs(c.facts.outputs) do
     local k, got = ORDER[i], {}
-    for name, text in pairs(out) do got[name] = unhex(text) end
+    for name, text in pairs(out) do got[name] = hex.decode(text) end
     first = first or got
     local call = {same = same_outputs(task, got, first)}
     call.wrong, call.error = compare(task, case, got, expected[k])
@@ -342,7 +333,7 @@ local function on_device(task, candidate, case, opts)
   end
   local got = {}
   for name, text in pairs(o.record.evidence.outputs[1]) do
-    got[name] = unhex(text)
+    got[name] = hex.decode(text)
   end
   local w = compare(task, case, got, task:expected(case, inputs))
   return w and wrong_text(w)

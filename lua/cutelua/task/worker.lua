@@ -18,6 +18,7 @@ local errors = require "cutelua.text.errors"
 local estimate = require "cutelua.profile.estimate"
 local findings = require "cutelua.findings"
 local guard = require "cutelua.task.guard"
+local hex = require "cutelua.task.hex"
 local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
 local launches = require "cutelua.task.launches"
@@ -29,16 +30,6 @@ local worker = {}
 
 -- The error that ends the candidate after the simulator found a fault.
 local STOP = {}
-
-local function hex(bytes)
-  return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
-end
-
-local function bytes_of(text)
-  return (text:gsub("%x%x", function(h)
-    return string.char(tonumber(h, 16))
-  end))
-end
 
 ---------------------------------------------------------------------------
 -- Arguments
@@ -74,7 +65,7 @@ local function fill(list, call, odd)
       a.buffer:copy(core.buffer(a.dtype, a.count))
     else
       local text = call.inputs[a.name]
-      if text then a.buffer:set_bytes(bytes_of(text))
+      if text then a.buffer:set_bytes(hex.decode(text))
       else a.buffer:fill_normal(1) end
       a.given = a.buffer:bytes()
     end
@@ -162,7 +153,7 @@ local function run_calls(request, env, watch, log, result)
     local out = {}
     for _, a in ipairs(list) do
       if a.out and not request.estimate then
-        out[a.name] = hex(a.buffer:bytes())
+        out[a.name] = hex.encode(a.buffer:bytes())
       end
     end
     result.outputs[i] = out
@@ -183,7 +174,7 @@ local function run_graph(request, env, watch, result)
   result.times = times
   result.outputs[1] = {}
   for name, bytes in pairs(o.timed and {} or outputs) do
-    result.outputs[1][name] = hex(bytes)
+    result.outputs[1][name] = hex.encode(bytes)
   end
 end
 

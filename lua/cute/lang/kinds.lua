@@ -10,7 +10,8 @@
 --
 -- The row of a fault has
 -- kind, about: the name of the kind, and a phrase that describes it.
--- example: the script in spec/faults/ with the example of docs/errors.md.
+-- example: the script in spec/faults/ with the example of docs/errors.md, which
+--   is KIND/report. `fault` sets it.
 -- code: race/SPACE/missing-barrier, for example. SPACE becomes the memory of
 --   the fault's tensor: smem or gmem.
 -- sent: the code of a race with an st.async that is in flight.
@@ -153,11 +154,11 @@ local FAULTS = {}
 kinds.FAULTS = FAULTS
 
 local function fault(row)
+  row.example = row.kind .. "/report"
   FAULTS[#FAULTS + 1], FAULTS[row.kind] = row, row
 end
 
-fault {kind = "out-of-bounds", example = "out-of-bounds/report",
-  about = "access outside a memory object",
+fault {kind = "out-of-bounds", about = "access outside a memory object",
   code = "memory/SPACE/out-of-bounds",
   cure = "predicate the access, or check that the tile divides the tensor's "
     .. "shape",
@@ -177,7 +178,7 @@ fault {kind = "out-of-bounds", example = "out-of-bounds/report",
     when = function(f) return f.size > 1 end},
   {"{verb} outside {mem}: {unit} {offset} of {count}"}}
 
-fault {kind = "misaligned", example = "misaligned/report",
+fault {kind = "misaligned",
   about = "vector access at an address that is not a multiple of its width",
   code = "memory/SPACE/misaligned",
   cure = "use a narrower copy, or pad the layout so that every vector starts "
@@ -186,8 +187,7 @@ fault {kind = "misaligned", example = "misaligned/report",
     when = function(f) return f.wild end},
   {"{verb} of {size} bytes not aligned to its width: {element}"}}
 
-fault {kind = "uninitialised", example = "uninitialised/report",
-  about = "read of memory that was never written",
+fault {kind = "uninitialised", about = "read of memory that was never written",
   code = "memory/SPACE/uninitialised",
   cure = "nothing wrote this before: is an initialisation, a copy or a barrier "
     .. "missing?",
@@ -217,8 +217,7 @@ fault {kind = "uninitialised", example = "uninitialised/report",
         .. "write, and let the readers wait there for the same stage and its "
         .. "parity"}}}
 
-fault {kind = "unwritten", example = "unwritten/report",
-  about = "a part of an output is never written",
+fault {kind = "unwritten", about = "a part of an output is never written",
   code = "memory/gmem/unwritten",
   cure = "is a tile, a remainder or a branch missing? If these elements are "
     .. "written elsewhere, pass only the part that is written here, or call "
@@ -226,7 +225,7 @@ fault {kind = "unwritten", example = "unwritten/report",
   {"{none} of {all} {unit}s of {mem}, an output, were not written: {unit} "
     .. "{offset}"}}
 
-fault {kind = "async-in-flight", example = "async-in-flight/report",
+fault {kind = "async-in-flight",
   about = "read of memory that an asynchronous copy is still writing",
   code = "async/SPACE/missing-wait",
   other = function(f) return "the " .. f.agent end,
@@ -288,7 +287,7 @@ fault {kind = "async-in-flight", example = "async-in-flight/report",
         .. "cp_async_bulk_wait_group(n, true) waits only until the source is "
         .. "read, not until the copy is written"}}}
 
-fault {kind = "in-flight", example = "in-flight/report",
+fault {kind = "in-flight",
   about = "registers of a warpgroup's MMA are used before it is complete",
   code = "async/registers/missing-wait", other = "the MMA",
   cure = "commit the MMA with wgmma.commit_group, and before the use wait with "
@@ -342,7 +341,7 @@ local function read_while(writes)
   end, when = read_on_the_way}
 end
 
-fault {kind = "race", example = "race/report",
+fault {kind = "race",
   about = "two warps access one element, one of them writes, with no barrier "
     .. "between",
   code = "race/SPACE/missing-barrier", sent = "race/SPACE/missing-wait",
@@ -431,7 +430,7 @@ fault {kind = "race", example = "race/report",
           or "counts the readers, each of which arrives after its read")
       end}}}
 
-fault {kind = "warp-race", example = "warp-race/report",
+fault {kind = "warp-race",
   about = "two lanes of a warp access one element with no sync_warp between",
   code = "race/SPACE/missing-sync-warp", sent = "race/SPACE/missing-wait",
   cure = "put cute.arch.sync_warp() between the two lines",
@@ -455,7 +454,7 @@ fault {kind = "warp-race", example = "warp-race/report",
   end, code = nil},
   lacks = {lanes = {cure = LANES}}}
 
-fault {kind = "block-race", example = "block-race/report",
+fault {kind = "block-race",
   about = "two blocks access one element of global memory with nothing to "
     .. "order them",
   code = "race/gmem/unordered-blocks",
@@ -478,7 +477,7 @@ fault {kind = "block-race", example = "block-race/report",
 -- Barriers and warps
 ---------------------------------------------------------------------------
 
-fault {kind = "divergent", example = "divergent/report",
+fault {kind = "divergent",
   about = "only some lanes of a warp reach an operation that needs all of them",
   code = "sync/warp/divergent",
   cure = "move it out of the branch, so that all threads execute it, or, if it "
@@ -503,7 +502,7 @@ fault {kind = "divergent", example = "divergent/report",
       .. "around the work in place of cute.return_if before it" or nil
   end}}
 
-fault {kind = "barrier-mismatch", example = "barrier-mismatch/report",
+fault {kind = "barrier-mismatch",
   about = "threads at a barrier disagree about its thread count or its "
     .. "participants",
   code = "sync/block/barrier-mismatch",
@@ -537,7 +536,7 @@ fault {kind = "barrier-mismatch", example = "barrier-mismatch/report",
   {"a barrier for {n} threads that other warps use for {others}",
     how = "differs"}}
 
-fault {kind = "bad-metadata", example = "bad-metadata/report",
+fault {kind = "bad-metadata",
   about = "metadata of a sparse A that does not select two different elements",
   code = "layout/operand/bad-metadata",
   cure = "create the metadata of a matrix with cute.nvgpu.sparse.compress and "
@@ -551,7 +550,7 @@ fault {kind = "bad-metadata", example = "bad-metadata/report",
         .. "elements of four"):format(f.four & 3))
   end}}
 
-fault {kind = "warpgroup-mismatch", example = "warpgroup-mismatch/report",
+fault {kind = "warpgroup-mismatch",
   about = "the four warps of a warpgroup disagree about an MMA",
   code = "sync/warpgroup/mismatch",
   cure = "all 128 threads of a warpgroup must execute each of its MMAs with "
@@ -610,7 +609,7 @@ local function stuck(at, case)
   return case
 end
 
-fault {kind = "deadlock", example = "deadlock/report",
+fault {kind = "deadlock",
   about = "no warp can go on", code = "sync/block/deadlock",
   cure = "some threads or bytes never arrive at the barrier that other threads "
     .. "wait at",
@@ -654,7 +653,7 @@ fault {kind = "deadlock", example = "deadlock/report",
           .. "the blocks whose bits are set in mcast_mask" or BYTES
       end}}}
 
-fault {kind = "mbarrier", example = "mbarrier/report",
+fault {kind = "mbarrier",
   about = "misuse of an mbarrier", code = "sync/block/mbarrier",
   {"{mbar} is used, but was never initialized with mbarrier_init",
     how = "none"},
@@ -734,7 +733,7 @@ fault {kind = "mbarrier", example = "mbarrier/report",
       .. "it"},
   lacks = {stay = {cure = STAY}}}
 
-fault {kind = "unstarted-block", example = "unstarted-block/report",
+fault {kind = "unstarted-block",
   about = "shared memory of a block that may not have started is used",
   code = "sync/cluster/unstarted-block",
   cure = "use a cluster barrier first (cluster_arrive, cluster_wait): after "
@@ -742,7 +741,7 @@ fault {kind = "unstarted-block", example = "unstarted-block/report",
   {"{element} of block {cta}, which may not have started: no cluster barrier "
     .. "comes before this access"}}
 
-fault {kind = "exited-block", example = "exited-block/report",
+fault {kind = "exited-block",
   about = "shared memory of a block that may have exited is used",
   code = "sync/cluster/exited-block",
   cure = "let the block wait for it, or add a cluster barrier (cluster_arrive, "
@@ -756,7 +755,7 @@ fault {kind = "exited-block", example = "exited-block/report",
   {"access to shared memory of block {cta}, which may have exited: none of its "
     .. "threads waits for this access"}}
 
-fault {kind = "registers", example = "registers/report",
+fault {kind = "registers",
   about = "setmaxregister with a wrong register count, or by only some warps",
   code = "sync/warpgroup/registers",
   cure = "setmaxregister_decrease releases registers, setmaxregister_increase "
@@ -798,7 +797,7 @@ local function map(how, text, cure)
   end}
 end
 
-fault {kind = "tensor-map", example = "tensor-map/report",
+fault {kind = "tensor-map",
   about = "a tensor map that the kernel changes is not ready, or changes while "
     .. "in use",
   code = "async/map/tensor-map",
@@ -820,7 +819,7 @@ fault {kind = "tensor-map", example = "tensor-map/report",
 -- by FAR for a launch that the previous one had not waited for.
 local WRITTEN, FAR_BITS = 2, 2
 
-fault {kind = "dependent-launch", example = "dependent-launch/report",
+fault {kind = "dependent-launch",
   about = "memory shared with an earlier launch is used before the wait for "
     .. "that launch",
   code = "sync/grid/dependent-launch",
@@ -839,14 +838,14 @@ fault {kind = "dependent-launch", example = "dependent-launch/report",
       how & WRITTEN ~= 0 and "writes" or "reads")
   end}}
 
-fault {kind = "index-overflow", example = "index-overflow/report",
+fault {kind = "index-overflow",
   about = "an index uses a product that overflows 32 bits",
   code = "arithmetic/integer/index-overflow", other = "the product",
   cure = "compute it in i64: x:to(cute.i64) * y",
   {"an index uses a product that overflows 32 bits: the access reaches "
     .. "{element}"}}
 
-fault {kind = "signed-overflow", example = "signed-overflow/report",
+fault {kind = "signed-overflow",
   about = "a sum or product that overflows 32 bits is compared or divided",
   code = "arithmetic/integer/signed-overflow", other = "the result",
   cure = "compute it in i64, x:to(cute.i64) + y, or in u32, which wraps: "
@@ -854,14 +853,14 @@ fault {kind = "signed-overflow", example = "signed-overflow/report",
   {"a result that overflows 32 bits is compared, divided or shifted: compilers "
     .. "assume that signed integers do not overflow"}}
 
-fault {kind = "division-by-zero", example = "division-by-zero/report",
+fault {kind = "division-by-zero",
   about = "the result of an integer division by zero is used",
   code = "arithmetic/integer/division-by-zero", other = "the division",
   cure = "make sure that the divisor is not 0, or select a safe divisor with "
     .. "cute.where",
   {"the result of an integer division by zero is used"}}
 
-fault {kind = "wrong-layout", example = "wrong-layout/report",
+fault {kind = "wrong-layout",
   about = "a traced layout differs from the layout that this launch's extents "
     .. "give",
   code = "layout/tensor/wrong-layout",
@@ -869,21 +868,21 @@ fault {kind = "wrong-layout", example = "wrong-layout/report",
     .. "partition it mode by mode",
   {"{why}"}}
 
-fault {kind = "inactive-lane", example = "inactive-lane/report",
+fault {kind = "inactive-lane",
   about = "a shuffle reads from a lane that does not take part",
   code = "sync/warp/inactive-lane",
   cure = "read only from lanes in the mask: use a narrower width, or a mask "
     .. "with more lanes",
   {"shuffle reads lane {lane}, which does not take part in it"}}
 
-fault {kind = "runaway", example = "runaway/report",
+fault {kind = "runaway",
   about = "the instruction budget is exhausted", code = "run/kernel/runaway",
   cure = "check that the loop ends; if it does, raise the budget option",
   {"a loop makes no progress: {executed} instructions since any memory changed",
     when = function(f) return f.quiet end},
   {"a warp executed {executed} instructions without finishing"}}
 
-fault {kind = "assertion", example = "assertion/report",
+fault {kind = "assertion",
   about = "an assertion of the kernel failed", code = "run/kernel/assertion",
   {"get_slice gets the negative thread index {value}",
     when = function(f) return f.assumed and f.slice end,
@@ -904,103 +903,85 @@ fault {kind = "assertion", example = "assertion/report",
 
 local ERRORS = {}
 --- The rows of errors, by kind and in the order of core/base/errors.h. An
--- error's sentence is that of the function which raises it. Where an example is
--- a command, only docs/errors.md has it.
+-- error's sentence is that of the function which raises it. The example is
+-- KIND/example in spec/faults/; if it is a command, only docs/errors.md has it.
 kinds.ERRORS = ERRORS
 
 local function err(row)
+  row.example = row.example or row.kind .. "/example"
   ERRORS[#ERRORS + 1], ERRORS[row.kind] = row, row
 end
 
-err {kind = "bad-argument", example = "bad-argument/example",
-  about = "an argument has the wrong type or value"}
-err {kind = "bad-notation", example = "bad-notation/example",
-  about = "a string is not CuTe notation",
+err {kind = "bad-argument", about = "an argument has the wrong type or value"}
+err {kind = "bad-notation", about = "a string is not CuTe notation",
   cure = "write shapes as (2,(4,8)) and layouts as shape:stride"}
-err {kind = "bad-ptx", example = "bad-ptx/example",
-  about = "PTX is malformed, or uses what is not modelled",
+err {kind = "bad-ptx", about = "PTX is malformed, or uses what is not modelled",
   cure = "docs/ptx.md lists the opcodes and modifiers that the reader takes"}
-err {kind = "inadmissible", example = "inadmissible/example",
+err {kind = "inadmissible",
   about = "operands violate a condition of the operation",
   cure = "print both operands, or run the call in cute.explain(function() "
     .. "... end)"}
-err {kind = "overflow", example = "overflow/example",
-  about = "a number does not fit in 64 bits"}
-err {kind = "limit", example = "limit/example",
-  about = "a stated limit was exceeded"}
-err {kind = "unknown-name", example = "unknown-name/example",
-  about = "no such atom, type, option or field"}
-err {kind = "type-mismatch", example = "type-mismatch/example",
+err {kind = "overflow", about = "a number does not fit in 64 bits"}
+err {kind = "limit", about = "a stated limit was exceeded"}
+err {kind = "unknown-name", about = "no such atom, type, option or field"}
+err {kind = "type-mismatch",
   about = "element or value types do not fit together"}
-err {kind = "shape-mismatch", example = "shape-mismatch/example",
-  about = "shapes or extents do not fit together"}
-err {kind = "misaligned", example = "misaligned/example",
+err {kind = "shape-mismatch", about = "shapes or extents do not fit together"}
+err {kind = "misaligned",
   about = "an address or layout lacks the required alignment",
   cure = "use a narrower copy, or pad the layout so that every vector starts "
     .. "at a multiple of its size"}
-err {kind = "smem-budget", example = "smem-budget/example",
+err {kind = "smem-budget",
   about = "the kernel needs more shared memory than the architecture has",
   cure = "use fewer stages or a smaller tile"}
-err {kind = "register-index", example = "register-index/example",
+err {kind = "register-index",
   about = "a register fragment needs constant indices",
   cure = "index fragments with the variable of a plain `for i = 0, n do`, "
     .. "which unrolls"}
-err {kind = "in-flight", example = "in-flight/example",
+err {kind = "in-flight",
   about = "registers of a warpgroup's MMA are used while it is in flight",
   cure = "call warpgroup.fence(), the MMAs, commit_group(), wait_group(0); "
     .. "use their registers only after that"}
 err {kind = "wrong-arch", example = "docs/errors.md",
   about = "the target architecture does not support the operation",
   cure = "choose another atom, or another --arch"}
-err {kind = "needs-static", example = "needs-static/example",
-  about = "a value must be known while tracing"}
-err {kind = "traced-in-lua", example = "traced-in-lua/example",
+err {kind = "needs-static", about = "a value must be known while tracing"}
+err {kind = "traced-in-lua",
   about = "Lua used a traced value as if it were a number",
   cure = "use the cute function: a:lt(b), cute.when(cond, f), cute.range(n), "
     .. "cute.min(a, b)"}
-err {kind = "unused-boolean", example = "unused-boolean/example",
-  about = "a traced boolean was never consumed",
+err {kind = "unused-boolean", about = "a traced boolean was never consumed",
   cure = "Lua's `if` cannot test a traced value: use cute.when(cond, "
     .. "function() ... end)"}
-err {kind = "loop-type-changed", example = "loop-type-changed/example",
+err {kind = "loop-type-changed",
   about = "a loop-carried local changed its type",
   cure = "convert in the loop, so that the local or field keeps the type "
     .. "that it had before the loop"}
-err {kind = "loop-table-changed", example = "loop-table-changed/example",
+err {kind = "loop-table-changed",
   about = "a table gained or lost a field in a traced loop",
   cure = "make the table with all its fields before the loop or branch"}
-err {kind = "loop-exit", example = "loop-exit/example",
-  about = "break or return out of a traced loop",
+err {kind = "loop-exit", about = "break or return out of a traced loop",
   cure = "use cute.loop(cond, body), or cute.when around the rest of the body"}
-err {kind = "runaway-trace", example = "runaway-trace/example",
-  about = "one line traced too many instructions",
+err {kind = "runaway-trace", about = "one line traced too many instructions",
   cure = "a traced condition never ends a Lua `while`: use cute.loop(cond, "
     .. "body)"}
-err {kind = "out-of-region", example = "out-of-region/example",
-  about = "a value was used outside its region",
+err {kind = "out-of-region", about = "a value was used outside its region",
   cure = "give the variable a value before the loop or branch, and assign it "
     .. "inside"}
-err {kind = "foreign-value", example = "foreign-value/example",
-  about = "a value was used in another kernel",
+err {kind = "foreign-value", about = "a value was used in another kernel",
   cure = "pass it as an argument of the kernel"}
-err {kind = "not-tracing", example = "not-tracing/example",
-  about = "only meaningful inside a kernel",
+err {kind = "not-tracing", about = "only meaningful inside a kernel",
   cure = "call it inside cute.kernel(name, function(...) ... end)"}
-err {kind = "inside-kernel", example = "inside-kernel/example",
-  about = "not possible inside a kernel",
+err {kind = "inside-kernel", about = "not possible inside a kernel",
   cure = "do it before the kernel and use the result inside"}
-err {kind = "bad-launch", example = "bad-launch/example",
-  about = "launch parameters do not fit the kernel"}
-err {kind = "in-graph", example = "in-graph/example",
-  about = "not possible while a graph is captured",
+err {kind = "bad-launch", about = "launch parameters do not fit the kernel"}
+err {kind = "in-graph", about = "not possible while a graph is captured",
   cure = "wait, and read results, after graph:launch()"}
-err {kind = "closed", example = "closed/example",
-  about = "the object was closed",
+err {kind = "closed", about = "the object was closed",
   cure = "use it before its close() or the end of its block"}
-err {kind = "kernel-fault", example = "kernel-fault/example",
-  about = "the simulator found a fault in the kernel",
+err {kind = "kernel-fault", about = "the simulator found a fault in the kernel",
   cure = "--traceback shows all details of each fault"}
-err {kind = "lua", example = "lua/example",
+err {kind = "lua",
   about = "an error of Lua itself, or one that the script raised"}
 err {kind = "io", example = "docs/errors.md",
   about = "a file could not be read or written"}
@@ -1008,8 +989,7 @@ err {kind = "no-gpu", example = "docs/errors.md",
   about = "no usable GPU or driver"}
 err {kind = "no-nvrtc", example = "docs/errors.md",
   about = "the NVRTC library was not found"}
-err {kind = "compile-failed", example = "compile-failed/example",
-  about = "NVRTC rejected the generated source"}
+err {kind = "compile-failed", about = "NVRTC rejected the generated source"}
 err {kind = "driver-error", example = "docs/errors.md",
   about = "the CUDA driver or cuBLAS reported an error"}
 err {kind = "out-of-memory", example = "docs/errors.md",

@@ -483,9 +483,10 @@ local FORMS = {
   {"_packed", "a, b"}, {"_to_bf16.*_impl$", "x: value, num_elts: integer"},
   {"^cvt_[iu]4x%d_to_b?f16", "x: value|vector, zero?, opts?: {with_shuffle}"},
   {"x%d_to_", "x: value|vector"}}
+local known = {}
+for _, text in ipairs(signatures) do known[text:match "^[%w_]+"] = true end
 for name in pairs(packed) do
-  local known = table.concat(signatures, " "):find(name .. "(", 1, true)
-  for _, form in ipairs(known and {} or FORMS) do
+  for _, form in ipairs(known[name] and {} or FORMS) do
     if name:find(form[1]) then
       signatures[#signatures + 1] = name .. "(" .. form[2] .. ")"
       break

@@ -75,21 +75,29 @@ local function discarding(level, f)
     and core.signature(callee)
 end
 
---- Records the line of the script's main chunk that calls a function of
--- cute.ops and ignores its result. The running function makes this result.
-function unused.result()
-  for level = 2, 40 do
+-- Finds the script's line that makes the current call. If the line ignores the
+-- results of the public function that it calls, returns the function's
+-- signature, and what debug.getinfo tells of the line; otherwise nil. If `main`
+-- is true, only lines of the main chunk count.
+local function discarded(main)
+  for level = 3, 40 do
     local info = debug.getinfo(level, "Sfl")
     if not info then return end
     if info.what ~= "C" and not core.own_source(info.source) then
-      local called = info.what == "main" and discarding(level, info.func)
-      if called and called:find "^ops%." then
-        local place = ("%s:%d"):format(info.short_src, info.currentline)
-        unused.places[place] = {place = place, kind = "discarded",
-                                name = "cute." .. called:match "^[^(]+"}
-      end
-      return
+      if main and info.what ~= "main" then return end
+      return discarding(level, info.func), info
     end
+  end
+end
+
+--- Records the line of the script's main chunk that calls a function of
+-- cute.ops and ignores its result. The running function makes this result.
+function unused.result()
+  local called, info = discarded(true)
+  if called and called:find "^ops%." then
+    local place = ("%s:%d"):format(info.short_src, info.currentline)
+    unused.places[place] = {place = place, kind = "discarded",
+                            name = "cute." .. called:match "^[^(]+"}
   end
 end
 
@@ -97,19 +105,11 @@ end
 -- results, although they say that a launch failed.
 ---@param message string
 function unused.failure(message)
-  for level = 2, 40 do
-    local info = debug.getinfo(level, "Sfl")
-    if not info then return end
-    if info.what ~= "C" and not core.own_source(info.source) then
-      local called = discarding(level, info.func)
-      if called and called:find "launch" then
-        words.note(("%s:%d: faults = \"return\" raises no error, and this line "
-          .. "ignores the results of the launch: %s"):format(info.short_src,
-          info.currentline, message:match "^[^\n]*\n%s*([^\n]+)"
-            or message))
-      end
-      return
-    end
+  local called, info = discarded(false)
+  if called and called:find "launch" then
+    words.note(("%s:%d: faults = \"return\" raises no error, and this line "
+      .. "ignores the results of the launch: %s"):format(info.short_src,
+      info.currentline, message:match "^[^\n]*\n%s*([^\n]+)" or message))
   end
 end
 

@@ -76,8 +76,10 @@ local CLASHES = {["write after write"] = "write after a write",
                  ["write after read"] = "write after a read",
                  ["read after write"] = "read after a write"}
 
--- Reports whether both accesses of a fault are on one line.
-local function one_line(r) return r.line == r.line2 and r.file == r.file2 end
+--- Reports whether both accesses of a fault are on one line.
+---@param r table an element of report.reports
+---@return boolean
+function kinds.one_line(r) return r.line == r.line2 and r.file == r.file2 end
 
 -- Words of sentences that are no facts, as functions of the report.
 local WORDS = {
@@ -313,7 +315,7 @@ fault {kind = "in-flight",
 ---------------------------------------------------------------------------
 
 local function writers(f, r)
-  return f.how == "write after write" and one_line(r) and not f.agent
+  return f.how == "write after write" and kinds.one_line(r) and not f.agent
     and not f.far
 end
 local function cp_async(f) return f.flying and f.agent == "cp.async" end
@@ -336,7 +338,7 @@ local function read_while(writes)
   return {function(f, r)
     return ("read of %s that another %s %s: %s"):format(
       f.memory and f.memory.ptx and "a byte" or "an element", writes,
-      (r.way == "loop" or one_line(r)) and "in between"
+      (r.way == "loop" or kinds.one_line(r)) and "in between"
         or "between the two lines", raced(f))
   end, when = read_on_the_way}
 end

@@ -31,7 +31,7 @@ end
 -- Returns advice on a race if the path through the program from one access to
 -- the other is known.
 local function on_the_way(r)
-  local same = r.line2 == r.line and r.file2 == r.file
+  local same = kinds.one_line(r)
   local barrier, case = kinds.FAULTS[r.kind].barrier, kinds.case(r)
   local loop = r.loop
     and "at the end of the loop of " .. at(r.loop_file, r.loop)
@@ -161,7 +161,7 @@ local function is_refill(r)
   local f = r.facts
   return f.how == "write after write" and not f.proxy
     and (f.agent == "cp.async" or f.agent == "bulk copy")
-    and r.line == r.line2 and r.file == r.file2 and r.other == r.thread[1]
+    and kinds.one_line(r) and r.other == r.thread[1]
     and r.thread[2] == 0 and r.thread[3] == 0
 end
 
@@ -242,7 +242,7 @@ function faults.advice(r)
   if r.kind == "out-of-bounds" and is_in_where(r) then return IN_WHERE end
   local cure, other = kinds.cure(r)
   if cure then return cure, other end
-  if row.barrier and r.line2 == r.line and r.file2 == r.file then
+  if row.barrier and kinds.one_line(r) then
     return ("%sread, %s, then write"):format(ATOMIC, row.barrier), second
   end
   return r.kind == "async-in-flight" and or_stage(r, row.cure) or row.cure,

@@ -16,7 +16,8 @@
 --   share (sums, counts); pdl, if launches can be dependent; a function that
 --   returns the first arguments of a call; and `space`, a function that makes
 --   the last argument from the shared memory.
--- kernel: the family whose kernel it uses, if that is another one.
+-- kernel: the family whose kernel it uses, if that is another one. That family
+--   has `order` and `columns`.
 -- any: whether its kernel takes extents that each launch provides, and its
 --   blocks share no memory (cutelua.bundle.any).
 local families = {}

@@ -9,8 +9,7 @@ local operand = require "cute.ops.operand"
 local sm90 = require "cute.ops.family.sm90"
 local tiles = require "cute.tiles"
 
-local repack = {name = "moved", kernel = sm90, order = sm90.order,
-  make = sm90.make,
+local repack = {name = "moved", kernel = sm90, make = sm90.make,
   why = "Hopper tensor cores, after operands are repacked for TMA and wgmma"}
 
 -- ns that a launch and the wait for the previous launch take.

@@ -12,7 +12,6 @@ local plural = require "cute.lang.report".plural
 local records = require "cutelua.findings.record"
 local report = require "cutelua.ci.report"
 local rpc = require "cutelua.mcp.rpc"
-local sys = require "cute.sys"
 local tell = require "cute.lang.report".tell
 local verdicts = require "cutelua.ci.verdicts"
 
@@ -175,10 +174,7 @@ end
 -- Waits until all calls have ended.
 local function wait(all)
   while all.running[1] do
-    local list = {}
-    for i, call in ipairs(all.running) do list[i] = call.process end
-    local i = sys.poll(list, all:patience(1))
-    if i then all:receive(all.running[i]) end
+    all:wait(all:patience(1))
     all:expire()
   end
 end

@@ -181,6 +181,22 @@ function Calls:receive(call)
   take(call)
 end
 
+--- Waits at most `most` seconds until a running call or `input` has sent
+-- something, and takes what the call sent. Returns whether `input` has sent
+-- something.
+---@param most number
+---@param input? table of cute.sys
+---@return boolean
+function Calls:wait(most, input)
+  local list = {}
+  for i, call in ipairs(self.running) do list[i] = call.process end
+  list[#list + 1] = input
+  local i = sys.poll(list, most)
+  local call = i and self.running[i]
+  if call then self:receive(call) end
+  return i ~= nil and not call
+end
+
 --- Returns the seconds until the time of a call is over, at most `most`.
 ---@param most number
 ---@return number

@@ -256,16 +256,9 @@ end
 -- Waits for an event: input of the client, or something of a worker. Returns
 -- false at the end of the input, or if the client no longer reads.
 local function step(session, input, all, feed)
-  local list = {}
-  for i, call in ipairs(all.running) do list[i] = call.process end
-  list[#list + 1] = input
   local most = all:patience(LONGEST)
   if session.patience then most = session:patience(most) end
-  local i = sys.poll(list, most)
-  local call = i and all.running[i]
-  if call then
-    all:receive(call)
-  elseif i then
+  if all:wait(most, input) then
     local bytes = input:receive()
     if not bytes then return false end
     feed(bytes)
@@ -280,10 +273,7 @@ end
 local function drain(all)
   local stop = core.clock() + LAST
   while all.running[1] and core.clock() < stop do
-    local list = {}
-    for i, call in ipairs(all.running) do list[i] = call.process end
-    local i = sys.poll(list, stop - core.clock())
-    if i then all:receive(all.running[i]) end
+    all:wait(stop - core.clock())
   end
 end
 

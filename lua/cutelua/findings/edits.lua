@@ -113,9 +113,9 @@ end
 -- Returns the lines of a call that begins in a place's line: {{number, text},
 -- ...}, up to the line in which its brackets are closed.
 local function call_lines(place)
-  local list, open = {}, 0
+  local list, open, lines = {}, 0, changes.lines(place.file)
   for n = place.line, place.line + changes.LONGEST do
-    local line = source.line(place.file, n)
+    local line = lines[n]
     if not line then break end
     list[#list + 1] = {n, line}
     local _, opening = line:gsub("[({]", "")
@@ -169,9 +169,9 @@ local function first_captured(place, patterns, with)
     local change = captured(place, pattern, with)
     if change then return change end
   end
-  local function option_of(chunk, from, to, step)
+  local function option_of(chunk, lines, from, to, step)
     for n = from, to, step do
-      local line = source.line(chunk, n) or ""
+      local line = lines[n] or ""
       for _, pattern in ipairs(patterns) do
         if pattern:find "=" and line:find(pattern) then
           return captured({file = chunk, line = n}, pattern, with)
@@ -180,10 +180,11 @@ local function first_captured(place, patterns, with)
     end
   end
   local change = place.file:find "^@"
-    and option_of(place.file, place.line - 1, 1, -1)
+    and option_of(place.file, changes.lines(place.file), place.line - 1, 1, -1)
   for chunk in pairs(place.executed or {}) do
     if not change and chunk:find "^@" and chunk ~= place.file then
-      change = option_of(chunk, 1, #changes.lines(chunk), 1)
+      local lines = changes.lines(chunk)
+      change = option_of(chunk, lines, 1, #lines, 1)
     end
   end
   return change

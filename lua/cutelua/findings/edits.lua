@@ -53,10 +53,11 @@ end
 -- neither.
 local function at_ring(code, lane, lines, n, indent)
   local op, ring = code:match "([%w_]+)%(([%a_][%w_]*)"
-  if not scopes.is_visible(lines, n, ring) then
+  local is_visible = scopes.visible(lines)
+  if not is_visible(n, ring) then
     local call = pipelines.call(lines, n, ring, op)
     local state = call and call:match "%(([%w_]+)"
-    return state and scopes.is_visible(lines, n, state) and call or nil
+    return state and is_visible(n, state) and call or nil
   end
   local count = counter(lines, n, indent)
   code = code:gsub(" %+ n %% 1%f[%D]", ""):gsub("n // 1%f[%D]", "n")

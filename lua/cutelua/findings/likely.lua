@@ -172,7 +172,7 @@ end
 
 -- Adds the edits that complete rounds of pipelines in a chunk.
 local function add_rounds(add, chunk, lines)
-  local list = pipelines.lacks(lines)
+  local list, is_visible = pipelines.lacks(lines), scopes.visible(lines)
   for i = 1, #list <= OPERATIONS and #list or 0 do
     local o = list[i]
     local first = o.line + (o.behind and 1 or 0)
@@ -181,9 +181,9 @@ local function add_rounds(add, chunk, lines)
       or inner) .. o.code
     local n = changes.fitting(lines, text, first,
       math.min(first + (o.behind and changes.LONGEST or 0), #lines))
-    if n and scopes.is_visible(lines, n, o.code:match "^[%w_]+")
-      and scopes.is_visible(lines, n, o.code:match "%(([%w_]+)"
-                            or o.code:match "^[%w_]+") then
+    if n and is_visible(n, o.code:match "^[%w_]+")
+      and is_visible(n, o.code:match "%(([%w_]+)"
+                     or o.code:match "^[%w_]+") then
       add(chunk, o.line, "insert " .. o.code, changes.added(chunk, n, text))
     end
   end

@@ -63,16 +63,19 @@ function scopes.declaration(list, name, offset)
   end
 end
 
---- Reports whether a local of that name is visible at the beginning of line n.
+--- Returns a function of a line's number and a name, which reports whether a
+-- local of that name is visible at the beginning of the line. The tokens of the
+-- text are found once, by the first call.
 ---@param lines string[]
----@param n integer
----@param name string
----@return boolean
-function scopes.is_visible(lines, n, name)
-  local offset = 0
-  for k = 1, n - 1 do offset = offset + #lines[k] + 1 end
-  local list = tokens.of(table.concat(lines, "\n"))
-  return scopes.declaration(list, name, offset) ~= nil
+---@return fun(n: integer, name: string): boolean
+function scopes.visible(lines)
+  local list
+  return function(n, name)
+    list = list or tokens.of(table.concat(lines, "\n"))
+    local offset = 0
+    for k = 1, n - 1 do offset = offset + #lines[k] + 1 end
+    return scopes.declaration(list, name, offset) ~= nil
+  end
 end
 
 return scopes

@@ -8,6 +8,7 @@ local devices = require "cute.lang.devices"
 local errors = require "cutelua.text.errors"
 local launch = require "cutelua.ptx.launch"
 local map = require "cutelua.ptx.map"
+local plural = require "cute.lang.report".plural
 local report = require "cute.lang.report"
 
 local list = {}
@@ -28,10 +29,6 @@ local SPEC = {
       .. "findings"}}}
 
 local function say(fmt, ...) print(core.visible(fmt:format(...))) end
-
-local function plural(n, word)
-  return ("%d %s%s"):format(n, word, n == 1 and "" or "s")
-end
 
 -- Sizes for the trial translation of an entry: bytes behind each pointer, and
 -- bytes of dynamic shared memory.

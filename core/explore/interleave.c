@@ -197,10 +197,6 @@ static bool can_go(const SimTurns *t, const SimWarp *w) {
          actor_of(t, w)->asleep != stamp_of(w->cluster);
 }
 
-static const SimIns *next_of(SimWarp *w) {
-  return simaddress_one(w, &w->cluster->prog->ins[w->pc]);
-}
-
 // Reports whether instruction i reads something, memory or the phase of an
 // mbarrier, that may have another value when i is executed again.
 static bool asks(const SimIns *i) {
@@ -213,7 +209,7 @@ static void settle(SimCluster *c) {
     more = false;
     for (int k = 0; k < c->prog->nall && !c->stop; k++) {
       SimWarp *w = &c->warp[k];
-      if (w->state != SW_RUN || simexec_is_turn(next_of(w))) continue;
+      if (w->state != SW_RUN || simexec_is_turn(simaddress_next(w))) continue;
       simexec_between(w);
       more = true;
     }
@@ -240,7 +236,8 @@ static Turn *new_turn(SimTurns *t) {
 // next poll fails. Returns 0 if the poll passes or the number is unknown.
 static int fails(const SimTurns *t, SimWarp *w) {
   SimAsk a;
-  return simmem_ask(w, next_of(w), &a) ? livelock_fails(w, &a, t->room) : 0;
+  bool asked = simmem_ask(w, simaddress_next(w), &a);
+  return asked ? livelock_fails(w, &a, t->room) : 0;
 }
 
 static bool is_at(SimWarp *w, uint32_t pc, uint64_t hash) {
@@ -291,7 +288,7 @@ static bool could_pass(SimWarp *w, char *room) {
 static void run_warp(SimTurns *t, SimWarp *w, Reason why) {
   SimCluster *c = w->cluster;
   Actor *a = actor_of(t, w);
-  const SimIns *i = next_of(w);
+  const SimIns *i = simaddress_next(w);
   uint32_t pc = w->pc, k = t->n;
   uint64_t stamp = stamp_of(c), hash = asks(i) ? livelock_state(w) : 0;
   int turns = hash ? fails(t, w) : 0;
@@ -413,7 +410,7 @@ static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
   for (int k = 0; k < n; k++)
     for (int j = 0; j < t->p->nall; j++) {
       SimWarp *w = &c[k]->warp[j];
-      if (!can_go(t, w) || asks(next_of(w)) != late) continue;
+      if (!can_go(t, w) || asks(simaddress_next(w)) != late) continue;
       uint64_t far = ((uint64_t)number_of(t, w) + all -
                       (uint64_t)(after + late)) % all;
       if (is_held(t, w)) far = all;

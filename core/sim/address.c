@@ -287,6 +287,10 @@ const SimIns *simaddress_one(SimWarp *w, const SimIns *i) {
   return i;
 }
 
+const SimIns *simaddress_next(SimWarp *w) {
+  return simaddress_one(w, &w->cluster->prog->ins[w->pc]);
+}
+
 void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes) {
   const SimAddressed *m = i->x;
   for (; lanes; lanes &= lanes - 1) {

@@ -43,11 +43,13 @@ void simaddress_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d);
 // k, and writes the offsets of these lanes to slot m->at. simaddress_one
 // returns the copy of instruction i that all active lanes execute, with their
 // offsets in its slot; it returns i if i has no raw pointers, or if the lanes
-// access several objects. simaddress_wild reports a fault of lanes whose
+// access several objects. simaddress_next does the same for the instruction
+// that w executes next. simaddress_wild reports a fault of lanes whose
 // addresses are in no object.
 uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
                           uint32_t left);
 const SimIns *simaddress_one(SimWarp *w, const SimIns *i);
+const SimIns *simaddress_next(SimWarp *w);
 void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes);
 
 #endif

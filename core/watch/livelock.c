@@ -177,17 +177,13 @@ static bool goes_on(SimWarp *w) {
   return false;
 }
 
-static const SimIns *next_of(SimWarp *w) {
-  return simaddress_one(w, &w->cluster->prog->ins[w->pc]);
-}
-
 // Returns the number of scheduling steps after which w is in the same state
 // again if its next poll reads `a`, or 0 if that is unknown.
 static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
   enum { MOST = 8 };  // maximum number of scheduling steps
   uint32_t first = w->pc;
   for (int n = 1; n <= MOST; n++) {
-    const SimIns *i = next_of(w);
+    const SimIns *i = simaddress_next(w);
     w->pc++;
     if (!simmem_stays(w, i, a->found)) return 0;
     bool wide = sim_wide((DType)((const SimSide *)i->x)->type);
@@ -196,7 +192,7 @@ static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
         set_lane(w, i->d, wide, l, a->found[l]);
     if (!goes_on(w)) return 0;
     if (w->pc == first && livelock_state(w) == hash) return n;
-    if (!simmem_ask(w, next_of(w), a)) return 0;
+    if (!simmem_ask(w, simaddress_next(w), a)) return 0;
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 // Systematic schedules, for partial-order reduction. interleave.c runs the
-// warps of a cluster, or of all communicating clusters (SimProg.relay), one
+// warps of a cluster, or of all communicating clusters (SimProg.common), one
 // scheduling step at a time. conflicts.c finds the steps that could have come
 // in another order.
 //

@@ -1,5 +1,5 @@
 // Happens-before between clusters that communicate through global memory
-// (SimProg.relay), by PTX's causality order, and races between them.
+// (SimProg.common), by PTX's causality order, and races between them.
 //
 // A release stores a snapshot (Message) at its address: a vector clock of what
 // happens before the releasing thread, with an epoch for each thread of its

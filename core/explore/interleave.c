@@ -45,7 +45,7 @@ typedef struct Actor {     // a warp as the scheduler sees it
   uint32_t started;        // number of agents that the warp started
 } Actor;
 
-struct SimTurns {
+typedef struct SimTurns {
   const SimProg *p;
   const SimOpts *o;
   SimCauses *causes;
@@ -68,7 +68,7 @@ struct SimTurns {
   // are interchangeable. name: the inverse of rank.
   uint32_t *rank, *name;
   bool oom;
-};
+} SimTurns;
 
 // Returns the agent_id of an agent. It combines the number of the warp that
 // started the agent with the agent's number among the agents of this warp.
@@ -143,7 +143,17 @@ static uint32_t undecided(const SimProg *p, uint32_t *src) {
   return flags;
 }
 
-SimTurns *interleave_new(const SimProg *p, const SimOpts *o) {
+static void stop(SimTurns *t) {
+  if (!t) return;
+  conflicts_free(t->causes);
+  base_free(t->actor);
+  base_free(t->turn);
+  base_free(t->rank);
+  base_free(t->room);
+  base_free(t);
+}
+
+static SimTurns *start(const SimProg *p, const SimOpts *o) {
   enum { MOST = 4096 };
   SimTurns *t = base_realloc(NULL, sizeof *t);
   if (!t) return NULL;
@@ -165,18 +175,8 @@ SimTurns *interleave_new(const SimProg *p, const SimOpts *o) {
   if (t->rank) t->name = t->rank + ranks;
   t->room = base_realloc(NULL, livelock_room(p) + 1);
   if (t->actor && t->causes && t->rank && t->room) return t;
-  interleave_free(t);
+  stop(t);
   return NULL;
-}
-
-void interleave_free(SimTurns *t) {
-  if (!t) return;
-  conflicts_free(t->causes);
-  base_free(t->actor);
-  base_free(t->turn);
-  base_free(t->rank);
-  base_free(t->room);
-  base_free(t);
 }
 
 // ---- warps ----
@@ -444,7 +444,7 @@ static bool is_over(const SimCluster *c) {
   return true;
 }
 
-int interleave_next(SimTurns *t, SimCluster **c, int n) {
+static int next(SimTurns *t, SimCluster **c, int n) {
   simexec_tick(c[0]);
   for (int k = 0; k < n; k++)
     if (is_over(c[k])) return k;
@@ -456,7 +456,7 @@ int interleave_next(SimTurns *t, SimCluster **c, int n) {
   return TURNS_NONE;
 }
 
-void interleave_join(SimTurns *t, SimCluster *c) {
+static void join(SimTurns *t, SimCluster *c) {
   c->steps = NULL;
   c->turns = NULL;
   c->causes = NULL;
@@ -496,18 +496,18 @@ static void access(const Access *x, uint32_t mask) {
   for (; mask; mask &= mask - 1) note(x, __builtin_ctz(mask), how);
 }
 
-void interleave_started(SimAsync *a) {
+static void started(SimAsync *a) {
   SimTurns *t = a->w->cluster->turns;
   a->number = ++actor_of(t, a->w)->started;
   a->began = ++t->began;
   a->cause = conflicts_start(a->w);
 }
 
-void interleave_stray(SimCluster *c) { c->turns->flags |= SIM_TRIES; }
+static void stray(SimCluster *c) { c->turns->flags |= SIM_TRIES; }
 
 // ---- results ----
 
-uint64_t interleave_count(const SimTurns *t) { return t->count + t->n; }
+static uint64_t count(const SimTurns *t) { return t->count + t->n; }
 
 // Builds the schedule s in which step p->second comes before step p->first: all
 // steps before `first`, the steps between the two that do not happen after
@@ -606,7 +606,7 @@ static uint64_t hash_of(SimTurns *t) {
   return h;
 }
 
-SimOrders *interleave_orders(SimTurns *t) {
+static SimOrders *orders(SimTurns *t) {
   SimOrders r = {.cluster = t->first, .count = t->n,
                  .flags = t->flags | t->always, .src = t->src,
                  .switches = t->switches};
@@ -629,13 +629,12 @@ SimOrders *interleave_orders(SimTurns *t) {
 }
 
 const SimSteps turns_steps = {
-  .start = interleave_new, .stop = interleave_free, .join = interleave_join,
-  .next = interleave_next, .orders = interleave_orders,
-  .count = interleave_count,
+  .start = start, .stop = stop, .join = join, .next = next, .orders = orders,
+  .count = count,
   .access = access, .give = conflicts_give, .take = conflicts_take,
   .forget = conflicts_forget, .meet = conflicts_meet,
   .arrive = conflicts_arrive, .expect = conflicts_expect,
   .look = conflicts_look, .phase = conflicts_phase,
-  .started = interleave_started, .stray = interleave_stray,
+  .started = started, .stray = stray,
 };
 // SPDX-License-Identifier: MIT

@@ -13,26 +13,7 @@
 #include "sim/machine.h"
 #include "sim/steps.h"
 
-typedef struct SimTurns SimTurns;
-
-// Creates a scheduler. Returns NULL if memory is exhausted.
-SimTurns *interleave_new(const SimProg *p, const SimOpts *o);
-void interleave_free(SimTurns *t);
-// Adds cluster c, which is about to start, to the clusters that t schedules.
-void interleave_join(SimTurns *t, SimCluster *c);
-// Executes one more step of n clusters. Returns the index of a cluster that
-// ended in this step, or -1 if none did. Returns TURNS_NONE if no step is
-// possible, so that the remaining warps wait for ever.
-int interleave_next(SimTurns *t, SimCluster **c, int n);
-// Returns the results since the first cluster joined. Returns NULL if nothing
-// must be reported or memory is exhausted.
-SimOrders *interleave_orders(SimTurns *t);
-uint64_t interleave_count(const SimTurns *t);
-// Records that warp a->w starts agent a.
-void interleave_started(struct SimAsync *a);
-void interleave_stray(SimCluster *c);  // sets SIM_TRIES in the flags of the run
-
-// the scheduler's functions, which the machine calls
+// The functions of the scheduler, which the machine calls.
 extern const SimSteps turns_steps;
 
 // ---- conflicts.c ----

@@ -6,8 +6,7 @@
 #include "sim/hooks.h"
 #include "sim/orders.h"
 
-// The results of interleave_next that are not the index of a cluster.
-enum { TURNS_NONE = -2 };
+enum { TURNS_NONE = -2 };     // a result of SimSteps.next
 // numbers of the cluster barrier's current and previous round
 enum { CAUSE_OPEN = -1, CAUSE_DONE = -2 };
 struct SimAsync;
@@ -15,6 +14,14 @@ struct SimAsync;
 // SimCluster.steps is NULL unless the cluster has a systematic schedule.
 typedef struct SimSteps {
   // ---- scheduling, see interleave.h ----
+  // start creates a scheduler, and returns NULL if memory is exhausted. stop
+  // frees it. join adds cluster c, which is about to start, to the clusters
+  // that t schedules. next executes one more step of n clusters, and returns
+  // the index of a cluster that ended in this step, or -1 if none did. It
+  // returns TURNS_NONE if no step is possible, so that the remaining warps wait
+  // for ever. orders returns the results since the first cluster joined, or
+  // NULL if nothing must be reported or memory is exhausted. count returns the
+  // number of steps of all clusters so far.
   struct SimTurns *(*start)(const SimProg *p, const SimOpts *o);
   void (*stop)(struct SimTurns *t);
   void (*join)(struct SimTurns *t, SimCluster *c);
@@ -42,7 +49,8 @@ typedef struct SimSteps {
   void (*phase)(SimCluster *c, int k);
   // Warp a->w starts agent a.
   void (*started)(struct SimAsync *a);
-  // A wait is for another phase than its try_wait.
+  // A wait is for another phase than its try_wait. The flags of the run get
+  // SIM_TRIES.
   void (*stray)(SimCluster *c);
 } SimSteps;
 

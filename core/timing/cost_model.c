@@ -91,7 +91,9 @@ typedef struct Sm {
   double shared, l1, memory, fill, peer, meet, fence;
 } Sm;
 
-struct SimClock {
+// State of the cost model: the costs of a program's instructions on one
+// machine, and the dependences between these instructions.
+typedef struct SimClock {
   const SimProg *p;
   const SimMachine *m;
   const SimWorks *w;
@@ -109,11 +111,11 @@ struct SimClock {
   uint32_t began;         // number of clusters started so far
   SimTiming *out;
   bool oom;
-};
+} SimClock;
 
 // ---- creation ----
 
-SimClock *cost_model_new(Ctx *cx, const SimProg *p, const SimMachine *m) {
+static SimClock *new_clock(Ctx *cx, const SimProg *p, const SimMachine *m) {
   SimClock *k = arena_zero(cx, &cx->scratch, sizeof *k);
   size_t stages = (size_t)m->resident, warps = (size_t)p->nall;
   k->p = p;
@@ -637,9 +639,10 @@ static void add_costs(const SimClock *k, SimTiming *out) {
     if (k->stall[j] > 0) cost_at(out, p->ins[j].src)->stall += k->stall[j];
 }
 
-bool cost_model_play(SimClock *k, const SimTape *t, bool (*go)(void *ud),
-                   void *ud, SimTiming *out) {
+static bool play_tape(SimTape *t, bool (*go)(void *ud), void *ud,
+                      SimTiming *out) {
   enum { OFTEN = 1 << 12 };
+  SimClock *k = t->clock;
   int64_t left = k->m->clusters;
   k->tape = t;
   k->out = out;
@@ -663,14 +666,9 @@ bool cost_model_play(SimClock *k, const SimTape *t, bool (*go)(void *ud),
 
 static void start(Ctx *cx, const SimProg *p, const SimMachine *m,
                   SimTape **tape) {
-  SimClock *k = cost_model_new(cx, p, m);
+  SimClock *k = new_clock(cx, p, m);
   *tape = event_log_new(p, m->l1, m->steps);
   if (*tape) (*tape)->clock = k;
-}
-
-static bool play_tape(SimTape *t, bool (*go)(void *ud), void *ud,
-                      SimTiming *out) {
-  return cost_model_play(t->clock, t, go, ud, out);
 }
 
 const SimLog clock_log = {

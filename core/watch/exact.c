@@ -14,10 +14,14 @@
 #include "ir/rows.h"
 #include "sim/regs.h"
 
-// A search through the values from which a value is computed.
+// Searches through the values from which a value is computed. met: for each
+// value, the number of the last search that met it. known: for each value where
+// a search began, what it found.
+typedef enum Found { FOUND_UNKNOWN, FOUND_INDEX, FOUND_OTHER } Found;
 typedef struct Search {
   const Fn *fn;
-  uint8_t *met;
+  uint32_t *met, number;
+  uint8_t *known;
   bool index, data;
 } Search;
 
@@ -42,8 +46,8 @@ static void look_at_writers(Search *s, Ref target) {
 
 static void look(Search *s, Ref r) {
   const Fn *fn = s->fn;
-  if (!r || s->met[r] || s->data) return;
-  s->met[r] = 1;
+  if (!r || s->met[r] == s->number || s->data) return;
+  s->met[r] = s->number;
   const Ins *i = ir_get(fn, r);
   Op op = (Op)i->op;
   if (op == OP_CONST || op == OP_ARG) return;
@@ -70,10 +74,23 @@ static void look(Search *s, Ref r) {
   }
 }
 
-static bool is_index(Ctx *cx, const Fn *fn, Ref r) {
-  Search s = {.fn = fn, .met = arena_zero(cx, &cx->scratch, fn->ins.n)};
-  look(&s, r);
-  return s.index && !s.data;
+// Reports whether value r is an index. Loads of one object, and reads of one
+// variable, share a search, because it visits all instructions.
+static bool is_index(Ctx *cx, Search *s, Ref r) {
+  size_t n = s->fn->ins.n;
+  const Ins *i = ir_get(s->fn, r);
+  if (i->op == OP_VGET || i->op == OP_LD) r = i->a[0];
+  if (!s->met) {
+    s->met = arena_zero(cx, &cx->scratch, n * sizeof *s->met);
+    s->known = arena_zero(cx, &cx->scratch, n);
+  }
+  if (!s->known[r]) {
+    s->number++;
+    s->index = s->data = false;
+    look(s, r);
+    s->known[r] = s->index && !s->data ? FOUND_INDEX : FOUND_OTHER;
+  }
+  return s->known[r] == FOUND_INDEX;
 }
 
 // Reports whether addition r of 16-bit floats adds to a variable.
@@ -88,7 +105,11 @@ static bool is_sum(const Fn *fn, Ref r) {
   return false;
 }
 
-SimWatch exact_rule(Ctx *cx, const Fn *fn, const SimIns *d) {
+// Returns the rule, WATCH_INDEX to WATCH_SUMBF16, by which the results of
+// instruction d are compared with exact results, or WATCH_NONE if they are not
+// compared.
+static SimWatch rule_of(Ctx *cx, Search *s, const SimIns *d) {
+  const Fn *fn = s->fn;
   Op op = (Op)d->op;
   DType t = (DType)d->type, to = (DType)d->to;
   bool narrow = op_class(op) == CLASS_SUM || op_class(op) == CLASS_PRODUCT;
@@ -98,8 +119,14 @@ SimWatch exact_rule(Ctx *cx, const Fn *fn, const SimIns *d) {
          : t == DT_F16 ? WATCH_SUMF16 : WATCH_SUMBF16;
   bool rounds = op == OP_CVT && dtype_is_float(to) && dtype_bits(to) <= 16 &&
                 dtype_is_int(t) && dtype_bits(t) >= 16;
-  return rounds && is_index(cx, fn, ir_get(fn, d->ref)->a[0]) ? WATCH_INDEX
-                                                              : WATCH_NONE;
+  return rounds && is_index(cx, s, ir_get(fn, d->ref)->a[0]) ? WATCH_INDEX
+                                                             : WATCH_NONE;
+}
+
+void exact_rules(Ctx *cx, SimProg *p) {
+  Search s = {.fn = p->fn};
+  for (uint32_t k = 0; k < p->nins; k++)
+    p->ins[k].watch = (uint8_t)rule_of(cx, &s, &p->ins[k]);
 }
 
 // ---- recording ----

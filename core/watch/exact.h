@@ -4,10 +4,9 @@
 
 #include "watch/finite.h"
 
-// Returns the rule, WATCH_INDEX to WATCH_SUMBF16, by which the results of
-// instruction d are compared with exact results, or WATCH_NONE if they are not
-// compared.
-SimWatch exact_rule(Ctx *cx, const Fn *fn, const SimIns *d);
+// Sets SimIns.watch of all instructions: WATCH_INDEX to WATCH_SUMBF16 if their
+// results are compared with exact results, or WATCH_NONE if they are not.
+void exact_rules(Ctx *cx, SimProg *p);
 // Records the results of instruction i of warp w that differ from the exact
 // results.
 void exact_note(SimWarp *w, const SimIns *i);

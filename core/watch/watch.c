@@ -28,10 +28,10 @@
 
 static void decoded(Ctx *cx, SimProg *p) {
   p->watched = finite_wanted(p->fn);
-  for (uint32_t k = 0; k < p->nins; k++) {
+  exact_rules(cx, p);
+  for (uint32_t k = 0; k < p->nins && p->watched; k++) {
     SimIns *i = &p->ins[k];
-    i->watch = (uint8_t)exact_rule(cx, p->fn, i);
-    if (p->watched && !i->watch) i->watch = (uint8_t)finite_rule(i);
+    if (!i->watch) i->watch = (uint8_t)finite_rule(i);
   }
   overflow_find(cx, p);
   finite_guards(cx, p);

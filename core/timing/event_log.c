@@ -104,7 +104,7 @@ static bool listed(uint64_t *list, int *n, uint64_t x) {
 }
 
 void event_log_global(SimWarp *w, uint64_t start, const int64_t *at,
-                    uint32_t mask, int n, bool keeps) {
+                      uint32_t mask, int n, bool keeps) {
   SimReel *r = reel_of(w);
   uint64_t sector[LANES], line[LANES];
   int sectors = 0, lines = 0;
@@ -146,7 +146,7 @@ size_t event_log_agent(SimWarp *w) {
 }
 
 void event_log_land(SimWarp *w, size_t agent, uint32_t *gate, int cta,
-                  uint32_t bytes) {
+                    uint32_t bytes) {
   SimTape *t = tape_of(w);
   if (w->cluster->stop) return;
   if (!*gate) *gate = ++t->ngate;

@@ -74,7 +74,7 @@ void event_log_end(SimWarp *w, const SimIns *i, bool again);
 // Logs an access to global memory: each lane of mask accesses n bytes at start
 // + at[lane]. keeps: L1 caches the sectors.
 void event_log_global(SimWarp *w, uint64_t start, const int64_t *at,
-                    uint32_t mask, int n, bool keeps);
+                      uint32_t mask, int n, bool keeps);
 // Logs the beginning or the end of a named range.
 void event_log_mark(SimWarp *w, uint32_t name, bool begins);
 // Logs an atomic by the maximum number of lanes of mask that access the same
@@ -90,7 +90,7 @@ void event_log_need(SimWarp *w, uint32_t gate);
 // `cta`. The completion is a part of *gate.
 size_t event_log_agent(SimWarp *w);
 void event_log_land(SimWarp *w, size_t agent, uint32_t *gate, int cta,
-                  uint32_t bytes);
+                    uint32_t bytes);
 
 #endif
 // SPDX-License-Identifier: MIT

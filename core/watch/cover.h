@@ -19,7 +19,7 @@ static inline void cover_set(uint64_t *word, uint64_t bits) {
 // Records an access to `bytes` bytes, from byte `at` of object m on, by setting
 // the bits of their granules in `map`.
 static inline void cover_run(uint64_t *map, const SimMem *m, int64_t at,
-                                int64_t bytes) {
+                             int64_t bytes) {
   if (bytes < 1) return;
   const SimArea *a = m->area;
   size_t g = (size_t)(m->p - a->p + at) >> a->shift;
@@ -33,7 +33,7 @@ static inline void cover_run(uint64_t *map, const SimMem *m, int64_t at,
 // Records accesses by the lanes of mask to `bytes` bytes each, in the bits of
 // m->area->read or m->area->stored.
 static inline void cover_lanes(uint64_t *map, const SimMem *m, uint32_t mask,
-                                  const int64_t *at, int bytes) {
+                               const int64_t *at, int bytes) {
   const SimArea *a = m->area;
   if (bytes >> a->shift > 1) {
     for (; mask; mask &= mask - 1)

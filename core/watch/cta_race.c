@@ -132,8 +132,8 @@ static uint64_t digest(const uint8_t *data, int n) {
 }
 
 void cta_race_access(SimWarp *w, const SimIns *i, const SimMem *m,
-                      uint32_t mask, const int64_t *at, int bytes,
-                      const uint8_t *data, int stride) {
+                     uint32_t mask, const int64_t *at, int bytes,
+                     const uint8_t *data, int stride) {
   SimCluster *c = w->cluster;
   const SimArea *a = m->area;
   bool strong = i->sem && i->scope >= SCOPE_GPU;
@@ -208,7 +208,7 @@ static uint64_t last_key(const SimArea *a, size_t n, int plane, size_t g) {
 // Finds races in page n between the access classes x and y. Two stores race
 // only if their values differ.
 static void find_inpage(const SimProg *p, const SimArea *area, size_t n,
-                         int x, int y, SimFound *found, void *ud) {
+                        int x, int y, SimFound *found, void *ud) {
   const uint64_t *s = area->first[x][n], *t = area->first[y][n];
   if (!s || !t || (x == y && !area->last[x][n])) return;
   bool stores = x == WRITE && y == WRITE;

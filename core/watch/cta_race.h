@@ -10,8 +10,8 @@ void cta_race_start(Ctx *cx, SimProg *p);
 // Records that the lanes of mask read `bytes` bytes from byte at[lane] of m on,
 // or write the bytes at data + lane * stride. data is NULL if an atomic writes.
 void cta_race_access(SimWarp *w, const SimIns *i, const SimMem *m,
-                      uint32_t mask, const int64_t *at, int bytes,
-                      const uint8_t *data, int stride);
+                     uint32_t mask, const int64_t *at, int bytes,
+                     const uint8_t *data, int stride);
 // Calls `found` for each race, in the order of the races' addresses.
 void cta_race_find(const SimProg *p, SimFound *found, void *ud);
 void cta_race_free(SimProg *p);

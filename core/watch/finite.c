@@ -266,7 +266,7 @@ void finite_note(SimWarp *w, const SimIns *i) {
 }
 
 void finite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
-                   uint64_t b, uint64_t c, uint64_t result) {
+                uint64_t b, uint64_t c, uint64_t result) {
   double r = dtype_to_double(t, result);
   if (isfinite(r)) return;
   double v[3] = {dtype_to_double(t, a), dtype_to_double(t, b),
@@ -423,7 +423,7 @@ void finite_merge(SimOrigins *all, const SimOrigins *more) {
 }
 
 const SimOrigin *finite_first(const SimProg *p, const SimInputs *t,
-                                 const SimOrigins *all) {
+                              const SimOrigins *all) {
   const Fn *fn = p->fn;
   int found = 0;
   if (!t || !all->n || !inputs_finite(p, t)) return NULL;

@@ -35,7 +35,7 @@ void finite_note(SimWarp *w, const SimIns *i);
 // Records the multiply-add a * b + c of type t that lane l computed. The
 // operands and the result are given as bits.
 void finite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
-                   uint64_t b, uint64_t c, uint64_t result);
+                uint64_t b, uint64_t c, uint64_t result);
 // Records the results d of an MMA of lane group g, d (m,n) = a (m,k) * b (n,k)
 // + c, after finite_any found a NaN or infinity among the results.
 void finite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t);
@@ -55,7 +55,7 @@ void finite_merge(SimOrigins *all, const SimOrigins *more);
 // Returns NULL if the inputs had NaNs or infinities, or if no output has a NaN
 // or infinity.
 const SimOrigin *finite_first(const SimProg *p, const SimInputs *t,
-                                 const SimOrigins *all);
+                              const SimOrigins *all);
 // Returns what the sentence about an origin names.
 SimNonfinite finite_facts(const SimOrigin *o);
 

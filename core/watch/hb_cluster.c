@@ -255,7 +255,7 @@ static void join_clocks(const SimProg *p, uint32_t *to, const uint32_t *from) {
 }
 
 bool hb_cluster_holds(const SimProg *p, const SimPast *past, int actor,
-                    uint32_t clk) {
+                      uint32_t clk) {
   return past->vc[actor] >= clk ||
          (past->rows && past->row[word(p, actor)] >= clk);
 }
@@ -459,7 +459,7 @@ const uint32_t *hb_cluster_released(SimWarp *w, const SimIns *i, int l) {
 }
 
 void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g,
-                    bool keep) {
+                      bool keep) {
   SimCluster *c = w->cluster;
   const uint32_t *r = hb_cluster_released(w, i, l);
   if (g < 0) return;

@@ -45,7 +45,7 @@ void hb_cluster_take(SimWarp *w, uint32_t mask, const SimPast *from);
 void hb_cluster_forget(const SimCluster *c, SimPast *p);
 // Reports whether `past` covers epoch `clk` of an actor that is not a warp.
 bool hb_cluster_holds(const SimProg *p, const SimPast *past, int actor,
-                    uint32_t clk);
+                      uint32_t clk);
 // Functions that release or acquire less:
 // - hb_cluster_give_agents releases epochs of asynchronous agents, but not what
 //   agents wrote for threads.

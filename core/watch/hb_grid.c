@@ -259,7 +259,7 @@ static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
 }
 
 bool hb_grid_knows(SimWarp *w, int l, uint32_t unit, int warp, int lane,
-                       uint32_t clk) {
+                   uint32_t clk) {
   SimCluster *c = w->cluster;
   const Unit *u = unit_of(c);
   relay_of(c->prog)->question++;
@@ -521,7 +521,7 @@ static void write_place(Access *x, int l, SimPlace *p, const Touch *me,
 }
 
 void hb_grid_access(Access *x, uint32_t mask, const uint8_t *data,
-                     int stride) {
+                    int stride) {
   SimWarp *w = x->w;
   const SimMem *m = x->m;
   const SimIns *i = x->i;
@@ -605,7 +605,7 @@ void hb_grid_fence(SimWarp *w, FenceKind kind) {
 }
 
 void hb_grid_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
-                   int64_t at) {
+                  int64_t at) {
   SimPlace *p = place_of(w, m, at);
   if (!p || !p->message || i->scope < SCOPE_GPU || w->vain) return;
   if (i->sem == SEM_ACQUIRE || i->sem == SEM_ACQ_REL) hint(w, l, p->message);
@@ -613,7 +613,7 @@ void hb_grid_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
 }
 
 void hb_grid_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
-                    int64_t at, bool keep) {
+                   int64_t at, bool keep) {
   SimPlace *p = place_of(w, m, at);
   if (!p) return;
   bool wide = i->scope >= SCOPE_GPU &&
@@ -626,7 +626,7 @@ void hb_grid_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
 // ---- last writer ----
 
 bool hb_grid_writer(const SimProg *p, const SimMem *m, int64_t at,
-                     uint32_t *src, int32_t block[3]) {
+                    uint32_t *src, int32_t block[3]) {
   if (!relay_of(p) || !simareas_recorded(m)) return false;
   size_t g = simareas_granule(m, at);
   const SimPlace *page = m->area->place[g / PAGE];

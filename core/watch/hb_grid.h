@@ -17,24 +17,24 @@ void hb_grid_free(SimProg *p);
 // bytes at x->at[lane], or write the bytes at data + lane * stride. data is
 // NULL if an atomic writes.
 void hb_grid_access(Access *x, uint32_t mask, const uint8_t *data,
-                     int stride);
+                    int stride);
 // Record that lane l reads or writes byte `at` of m with a memory order. keep:
 // the write replaces a value that its thread released or read, so acquires from
 // the byte still acquire the older releases.
 void hb_grid_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
-                   int64_t at);
+                  int64_t at);
 void hb_grid_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
-                    int64_t at, bool keep);
+                   int64_t at, bool keep);
 // Records a fence by the active lanes.
 void hb_grid_fence(SimWarp *w, FenceKind kind);
 // Reports whether epoch clk of a thread of cluster `unit` happens before lane l
 // of w.
 bool hb_grid_knows(SimWarp *w, int l, uint32_t unit, int warp, int lane,
-                    uint32_t clk);
+                   uint32_t clk);
 // Finds the line and the block of the last write to a byte of m. Returns false
 // if no write to the byte is known.
 bool hb_grid_writer(const SimProg *p, const SimMem *m, int64_t at,
-                     uint32_t *src, int32_t block[3]);
+                    uint32_t *src, int32_t block[3]);
 
 #endif
 // SPDX-License-Identifier: MIT

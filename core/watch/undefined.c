@@ -57,7 +57,7 @@ static void keep(SimWarp *w, const SimMem *m, uint32_t slot) {
 }
 
 void undefined_registers(SimWarp *w, const SimIns *i, const SimMem *m,
-                        int64_t unit, uint32_t mask) {
+                         int64_t unit, uint32_t mask) {
   uint32_t *def = rmem_def(w, m) + unit;
   uint32_t lack = mask & ~*def;
   if (!lack || m->lax) return;
@@ -73,7 +73,7 @@ static void begin(SimWarp *w) {
 }
 
 void undefined_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
-                   uint32_t lack) {
+                    uint32_t lack) {
   if (m->lax) lack = 0;
   if (!lack && !w->taints.some) return;
   begin(w);

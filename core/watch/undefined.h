@@ -7,7 +7,7 @@
 // Reports a fault if unit number `unit` of a register object is undefined in a
 // lane of mask.
 void undefined_registers(SimWarp *w, const SimIns *i, const SimMem *m,
-                        int64_t unit, uint32_t mask);
+                         int64_t unit, uint32_t mask);
 // Makes the result of register load i undefined in the lanes in which the
 // register is undefined.
 void undefined_load(SimWarp *w, const SimIns *i, const SimSide *s);
@@ -15,7 +15,7 @@ void undefined_load(SimWarp *w, const SimIns *i, const SimSide *s);
 // lanes of `lack`. `at` is an undefined unit that the lowest lane in `lack`
 // selects.
 void undefined_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
-                   uint32_t lack);
+                    uint32_t lack);
 
 void undefined_divide(SimWarp *w, const SimIns *i);  // called after DIV and MOD
 uint32_t undefined_mask(SimWarp *w, uint32_t slot);

@@ -127,7 +127,7 @@ static int64_t look(const SimProg *p, const SimLeft *t, SimFound *found,
 }
 
 int64_t unwritten_find(const SimProg *p, const SimLeft *t, SimFound *found,
-                     void *ud) {
+                       void *ud) {
   int64_t n = 0;
   for (; t; t = t->next) n += look(p, t, found, ud);
   return n;

@@ -12,7 +12,7 @@ SimLeft *unwritten_make(Ctx *cx, const SimProg *p);
 // Returns the number of unwritten elements after the launch. Calls `found` for
 // each output that has unwritten elements, unless `found` is NULL.
 int64_t unwritten_find(const SimProg *p, const SimLeft *t, SimFound *found,
-                     void *ud);
+                       void *ud);
 
 #endif
 // SPDX-License-Identifier: MIT

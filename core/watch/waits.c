@@ -129,7 +129,7 @@ static void say_bulk(SimFault *f, const Access *x, int l, int actor,
 }
 
 void waits_reader(SimFault *f, const Access *x, int l, int actor,
-                     uint32_t epoch) {
+                  uint32_t epoch) {
   const SimProg *p = x->w->cluster->prog;
   if (f->race.agent == AGENT_WGMMA)
     say_mma(f, x, l, actor - 2 * p->nall, epoch);
@@ -138,7 +138,7 @@ void waits_reader(SimFault *f, const Access *x, int l, int actor,
 }
 
 void waits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
-                     uint32_t g) {
+                  uint32_t g) {
   const SimCluster *c = x->w->cluster;
   uint32_t group;
   int lane;
@@ -225,7 +225,7 @@ static bool is_filled(const SimProg *p, uint32_t src, const SimGran *q) {
 }
 
 void waits_stray(SimFault *f, const Access *x, uint32_t g, const SimWarp *u,
-                    uint32_t clk) {
+                 uint32_t clk) {
   const SimCluster *c = x->w->cluster;
   const SimMem *m = x->m;
   const SimMbar *b = &c->mbars.p[x->w->mbar];

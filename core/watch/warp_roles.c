@@ -106,7 +106,7 @@ static const SimMem *filled_by(const SimProg *p, const SimIns *i, bool *copy) {
 }
 
 uint32_t warp_roles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
-                          SimLack *lack) {
+                            SimLack *lack) {
   Path own, at = {.n = 0};
   bool known = path_of(p, src, &own);
   for (uint32_t k = 0; k < p->nins; known = known && step(p, k, &at), k++) {

@@ -24,7 +24,7 @@ bool warp_roles_has(const SimProg *p, Op op);
 // lack: what is missing if src comes too early: a wait after a copy
 // (LACK_WAIT), or synchronization with another warp role (LACK_ROLES).
 uint32_t warp_roles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
-                          SimLack *lack);
+                            SimLack *lack);
 
 #endif
 // SPDX-License-Identifier: MIT

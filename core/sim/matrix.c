@@ -153,7 +153,7 @@ static int value_size(const SimOperand *o) {
 
 // Copies operand o of the lanes in group g to a row-major tile of raw elements.
 void simmatrix_gather(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
-                     int g, void *to) {
+                      int g, void *to) {
   char *tile = to;
   const uint8_t *lane = x->lane + g * x->threads;
   int n = x->threads, size = value_size(o);

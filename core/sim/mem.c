@@ -148,7 +148,7 @@ SimMbar *simmem_mbar(const SimCluster *c, uint32_t addr) {
 }
 
 void simmem_mbarriers(SimWarp *w, const SimIns *i, int l, uint32_t addr,
-                  uint32_t n, bool write) {
+                      uint32_t n, bool write) {
   SimCluster *c = w->cluster;
   for (uint32_t at = addr & ~7u; c->mbars.n && at < addr + n; at += 8) {
     const SimMbar *b = simmem_mbar(c, at);

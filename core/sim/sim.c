@@ -670,7 +670,7 @@ static int by_cluster(const void *a, const void *b) {
 // Returns reports with the facts of n faults, or NULL if memory is exhausted.
 // *done counts the finished reports.
 static SimReport *report_all(const Run *r, SimFault *all, uint32_t n,
-                          size_t *done) {
+                             size_t *done) {
   SimReport *p = base_realloc(NULL, n * sizeof *p);
   for (uint32_t k = 0; p && k < n; k++) {
     simreport_amounts(&all[k]);

@@ -49,9 +49,13 @@ static int32_t owner(const SimProg *p, const SimArea *a) {
   return found;
 }
 
+// Returns the number of words in a map that has a bit for each granule of a.
+static size_t words_of(const SimArea *a) {
+  return ((a->bytes >> a->shift) + 1) / 64 + 1;
+}
+
 static uint64_t *bits_of(Ctx *cx, const SimArea *a) {
-  size_t n = ((a->bytes >> a->shift) + 1) / 64 + 1;
-  return arena_zero(cx, &cx->scratch, n * sizeof(uint64_t));
+  return arena_zero(cx, &cx->scratch, words_of(a) * sizeof(uint64_t));
 }
 
 static bool is_partial(const Fn *fn, int32_t arg) {
@@ -513,9 +517,8 @@ static bool is_any_stored(const SimProg *p) {
   for (size_t k = 0; k < p->fn->arg.n; k++) {
     const SimArea *a = simareas_area(p, (int32_t)k);
     if (!p->fn->arg.p[k].written || !a) continue;
-    size_t n = ((a->bytes >> a->shift) + 1) / 64 + 1;
     if (!a->stored) return true;
-    for (size_t j = 0; j < n; j++)
+    for (size_t j = 0; j < words_of(a); j++)
       if (a->stored[j]) return true;
   }
   return false;

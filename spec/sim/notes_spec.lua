@@ -465,6 +465,21 @@ describe("a note tells of a number that its type cannot hold", function()
     assert.same({}, (last(300, cute.i32, 259)))
   end)
 
+  it("such as an index in registers, not loaded data in registers", function()
+    local function stored(datum)
+      local _, said = run(function(X, Y)
+        local t = arch.thread_idx()
+        local r = cute.make_rmem_tensor({2}, cute.i32)
+        for k = 0, 1 do r[k] = datum and X[t] or t + 256 + k end
+        for k = 0, 1 do Y[t + 32 * k] = r[k]:to(cute.bf16) end
+      end, cute.full({32}, 259, cute.i32), cute.zeros({64}, cute.bf16))
+      return said
+    end
+    local said = table.concat(stored(false), "\n")
+    assert.matches("the conversion of 257 to bf16 is 256, in", said)
+    assert.not_matches("the conversion", table.concat(stored(true), "\n"))
+  end)
+
   it("such as a sum of a loop in 16 bits", function()
     -- sums 1 and, in the remaining iterations, `next`
     local function sum(dtype, n, next, of)

@@ -366,6 +366,14 @@ describe("operations on pairs of f32", function()
     refuses("a pair {x, y} of bf16 or a word (u32) expected, got", function(x)
       return arch.exp2_packed_bf16x2(x)
     end)
+    refuses("add_packed_f32x2: a pair {x, y} expected, got a list of 3",
+      function(x) return arch.add_packed_f32x2({x, x}, {x, x, x}) end)
+    refuses("cvt_f32x2_bf16x2: a pair {x, y} expected, got a list of 1",
+      function(x) return {arch.cvt_f32x2_bf16x2 {x}} end)
+    refuses("add_packed_f32x2_bf16x2_f32x2: a pair {x, y} expected, got a list",
+      function(x)
+        return arch.add_packed_f32x2_bf16x2_f32x2({x, x, x}, {x, x})
+      end)
   end)
 end)
 

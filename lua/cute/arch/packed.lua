@@ -64,10 +64,19 @@ end
 -- Arithmetic on pairs
 ---------------------------------------------------------------------------
 
+-- Fails unless a table is a pair.
+local function check_pair(name, pair)
+  if #pair ~= 2 then
+    core.fail("bad-argument", ("%s: a pair {x, y} expected, got a list of %d"):
+      format(name, #pair))
+  end
+end
+
 -- Packs a pair of values of type t into one register.
 local function join(name, pair, t)
   local wide = t.bits == 32 and core.u64 or core.u32
   local w
+  check_pair(name, pair)
   for k = 1, 2 do
     local x = core.cvt(pair[k], t)
     if x.dtype ~= t then bad(name, "a pair of " .. t.name, x) end
@@ -184,6 +193,7 @@ for _, op in ipairs {"add", "sub", "fma"} do
       if type(a) ~= "table" then
         bad(name, ("a pair {x, y} of %s or a word (u32)"):format(t.name), a)
       end
+      check_pair(name, a)
       local x, y = core.cvt(a[1], t), core.cvt(a[2], t)
       return plain({x:to(core.f32), y:to(core.f32)}, ...)
     end
@@ -221,6 +231,7 @@ function packed.cvt_f32x2_bf16x2(src)
   if type(src) ~= "table" then
     bad("cvt_f32x2_bf16x2", "a pair {x, y} or a vector of f32", src)
   end
+  check_pair("cvt_f32x2_bf16x2", src)
   return core.intrin("cvt.bf16x2", 0, core.cvt(src[1], core.f32),
                      core.cvt(src[2], core.f32))
 end

@@ -355,7 +355,7 @@ describe("bad input of cutelua ci", function()
     local out, err, code = ci("k", "--sarif", "log.sarif", "--badge", "b.json")
     assert.same({"cutelua: ci: no script that requires cute, and no captured "
       .. "launch, in k\n", 1}, {err, code})
-    assert.matches("0 scripts", out)
+    assert.matches("^cutelua ci: 0 scripts; 0 known; ", out)
     assert.equal(0, #log_of "log.sarif".runs[1].results)
     assert.equal("nothing checked",
       dkjson.decode(support.read(dir .. "/b.json")).message)

@@ -235,9 +235,9 @@ local function summarize(items, seconds)
   for _, item in ipairs(items) do
     known = known + (item.known and 1 or 0)
   end
-  print(("cutelua ci: %s: %s; %d known; %.1f s"):format(
-    plural(#items, "script", "scripts"), table.concat(words, ", "), known,
-    seconds))
+  print(("cutelua ci: %s%s; %d known; %.1f s"):format(
+    plural(#items, "script", "scripts"),
+    words[1] and ": " .. table.concat(words, ", ") or "", known, seconds))
 end
 
 -- Writes the files that the options name; reports whether that succeeded.

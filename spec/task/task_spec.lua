@@ -265,6 +265,7 @@ local TASKS = {
   {"held = {N = {1", "held = {N = {9000", "held.N = {least, most}"},
   {"held = {N", "held = {M", "held.M, which `sizes` lacks"},
   {"target = 0.5", "target = {}", "needs a number as field target, not {}"},
+  {"target = 0.5", "target = 0", "a target above 0 and at most 1, not 0"},
   {"target = 0.5", "seeds = {1}", "needs two integers as seeds, not nil"},
   {"return {", "return 1, {", "where a table is needed"},
   {"return {", "return", "task.lua:"},

@@ -109,6 +109,9 @@ local function check_types(t)
       wrong("needs a %s as field %s, not %s", want, name, core.show(t[name]))
     end
   end
+  if t.target and not (t.target > 0 and t.target <= 1) then
+    wrong("needs a target above 0 and at most 1, not %s", core.show(t.target))
+  end
   for i = 1, 2 do
     if math.type(t.seeds[i]) ~= "integer" then
       wrong("needs two integers as seeds, not %s", core.show(t.seeds[i]))

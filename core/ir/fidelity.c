@@ -270,7 +270,7 @@ static Reach use_of(const Ins *i, const Operand *o) {
 static Ref index_of(const Fn *fn, const Ins *i) {
   Ref index = operand_ref(fn, i, ROLE_INDEX);
   if (index) return index;
-  if (i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm))) return i->a[1];
+  if (intrin_shuffles(i)) return i->a[1];
   return 0;
 }
 

@@ -417,6 +417,15 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]) {
 
 // ---- shuffles ----
 
+Ref intrin_shuffled(const Fn *fn, const Ins *i, Ref *of) {
+  for (int k = 0; k < 2; k++) {
+    const Ins *s = ir_get(fn, i->a[k]);
+    *of = i->a[1 - k];
+    if (intrin_shuffles(s) && s->a[0] == *of) return i->a[k];
+  }
+  return 0;
+}
+
 bool intrin_source(ShuffleKind kind, int64_t imm, int l, int b, int *from) {
   int seg = intrin_segment(imm), clamp = intrin_clamp(imm);
   int least = l & seg, most = least | (clamp & ~seg), at = l;

@@ -299,6 +299,14 @@ CONSECUTIVE(10, IN_SHUFIDX, IN_SHUFBFLY);
 static inline bool intrin_is_shuffle(IntrinId id) {
   return id >= IN_SHUFIDX && id <= IN_SHUFBFLYF;
 }
+// Reports whether instruction i is a shuffle.
+static inline bool intrin_shuffles(const Ins *i) {
+  return i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
+}
+// Returns the operand of instruction i that is a shuffle of the other operand,
+// and in *of this other operand. Returns 0 if i combines no value with its
+// shuffle.
+Ref intrin_shuffled(const Fn *fn, const Ins *i, Ref *of);
 static inline ShuffleKind intrin_shuffle(IntrinId id) {
   return (ShuffleKind)((id - IN_SHUFIDX) / (IN_SHUFUP - IN_SHUFIDX));
 }

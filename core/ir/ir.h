@@ -121,6 +121,10 @@ bool ir_is_aside(const Ins *i);  // whether i serves only assertions
 static inline const Mem *ir_memof(const Fn *fn, Ref r) {
   return &fn->mem.p[fn->ins.p[r].imm];
 }
+// Returns the number of threads of a block, or 0 if it is not known yet.
+static inline int32_t ir_threads(const Fn *fn) {
+  return fn->block[0] * fn->block[1] * fn->block[2];
+}
 // Reports whether two objects in a block's shared memory overlap.
 bool ir_overlaps(const Mem *a, const Mem *b);
 const char *ir_space(Space s);       // returns the name, such as "gmem"

@@ -63,7 +63,7 @@ static bool is_bound(Op op) {
 static uint32_t find_where(Lanes *g, Ref p, bool yes) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, p);
-  int32_t threads = fn->block[0] * fn->block[1] * fn->block[2];
+  int32_t threads = ir_threads(fn);
   if (i->op == OP_NOT) return lanes_where(g, i->a[0], !yes);
   if (i->op == (yes ? OP_AND : OP_OR))
     return lanes_where(g, i->a[0], yes) & lanes_where(g, i->a[1], yes);
@@ -111,10 +111,6 @@ static void find_active(Lanes *g) {
 }
 
 // ---- shuffles ----
-
-static bool is_shuffle(const Ins *i) {
-  return i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
-}
 
 // Returns the lane from which lane l gets its value, or -1 if it is unknown.
 // Sets *own if there is no such lane, so that l gets its own value.
@@ -174,14 +170,14 @@ static void pass_on(Lanes *g, Ref r) {
     want(g, i->a[2], lanes & lanes_where(g, i->a[0], false));
     return;
   }
-  if (is_shuffle(i) && !g->warps) {
+  if (intrin_shuffles(i) && !g->warps) {
     want_shuffle(g, i, lanes);
     return;
   }
   bool pure = computes(fn, i);
   if (i->op == OP_VSET) lanes = g->need[i->a[0]] & at;
   if (i->op == OP_ST && pure) lanes = g->need[i->a[0]] & at;
-  bool moved = is_shuffle(i) && g->warps;
+  bool moved = intrin_shuffles(i) && g->warps;
   if (!pure && !moved) lanes = i->op == OP_ASK ? ALL : at;
   Operand o;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
@@ -242,12 +238,7 @@ static bool is_input(const Fn *fn, Ref r, bool *ok, int depth) {
 // Returns the shuffle in the sum of a value and its shuffle, and *of, the
 // value. Returns 0 if instruction i is no such sum.
 static Ref shuffle_in(const Fn *fn, const Ins *i, Ref *of) {
-  for (int k = 0; k < 2 && i->op == OP_ADD; k++) {
-    const Ins *s = ir_get(fn, i->a[k]);
-    *of = i->a[1 - k];
-    if (is_shuffle(s) && s->a[0] == *of) return i->a[k];
-  }
-  return 0;
+  return i->op == OP_ADD ? intrin_shuffled(fn, i, of) : 0;
 }
 
 // Finds for each lane the lanes whose values a value contains, where it is a
@@ -260,7 +251,7 @@ static void find_parts(Lanes *g, Ref r, uint32_t part[WARP], int depth) {
   Ref of;
   for (int l = 0; l < WARP; l++) part[l] = 1u << l;
   if (depth == 0) return;
-  if (is_shuffle(i)) {
+  if (intrin_shuffles(i)) {
     find_parts(g, i->a[0], a, depth - 1);
     for (int l = 0; l < WARP; l++) {
       bool own;
@@ -343,7 +334,7 @@ static void look_at_warps(const Lanes *g, Ref r, LostLanes *l) {
   Ref of, inner, s = shuffle_in(fn, ir_get(fn, r), &of);
   bool ok = true;
   if (!s || !g->need[r] || shuffle_in(fn, ir_get(fn, of), &inner)) return;
-  int32_t n = fn->block[0] * fn->block[1] * fn->block[2] / WARP;
+  int32_t n = ir_threads(fn) / WARP;
   uint32_t none = g->active[r] & ~g->need[r] & ALL >> (WARP - n);
   if (!none || !is_input(fn, of, &ok, NEAR) || !ok) return;
   *l = (LostLanes){.at = r, .shuffle = s, .lanes = none, .warps = true};
@@ -368,7 +359,7 @@ void lost_lanes(Ctx *cx, const Fn *fn,
                 void (*found)(void *ud, const LostLanes *l), void *ud) {
   bool any = false, shuffles = false;
   for (Ref r = 1; r < fn->ins.n && !shuffles; r++) {
-    shuffles = is_shuffle(ir_get(fn, r));
+    shuffles = intrin_shuffles(ir_get(fn, r));
     any |= shuffles || ir_get(fn, r)->op == OP_VSET;
   }
   if (!any || fn->block[0] < WARP) return;
@@ -389,7 +380,7 @@ void lost_lanes(Ctx *cx, const Fn *fn,
     if (l.at) found(ud, &l);
     any |= l.at != 0;
   }
-  int32_t threads = fn->block[0] * fn->block[1] * fn->block[2];
+  int32_t threads = ir_threads(fn);
   if (any || !shuffles || threads <= WARP || threads % WARP ||
       threads > WARP * WARP)
     return;

@@ -79,10 +79,6 @@ static uint8_t of_special(const Fn *fn, SReg s) {
 
 // ---- what is the same ----
 
-static bool is_shuffle(const Ins *i) {
-  return i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
-}
-
 static bool is_redux(const Ins *i) {
   IntrinId id = intrin_id(i->imm);
   return i->op == OP_ASK && id >= IN_REDADD && id <= IN_REDXOR;
@@ -91,7 +87,8 @@ static bool is_redux(const Ins *i) {
 // Returns the lanes that a butterfly shuffle exchanges, or 0.
 static uint8_t butterfly(const Fn *fn, const Ins *i) {
   int64_t d;
-  bool bfly = is_shuffle(i) && intrin_shuffle(intrin_id(i->imm)) == SH_BFLY;
+  bool bfly = intrin_shuffles(i) &&
+              intrin_shuffle(intrin_id(i->imm)) == SH_BFLY;
   if (!bfly || !ir_const(fn, i->a[1], &d) || !is_power(d) || d >= WARP)
     return 0;
   return (uint8_t)d;
@@ -103,12 +100,8 @@ static uint8_t combined(const Fn *fn, const Ins *i, Ref *of) {
   OpClass c = op_class((Op)i->op);
   bool either = (c == CLASS_SUM && i->op != OP_SUB) || c == CLASS_PRODUCT ||
                 c == CLASS_EXTREME || c == CLASS_LOGIC;
-  for (int k = 0; k < 2 && either; k++) {
-    const Ins *s = ir_get(fn, i->a[k]);
-    *of = i->a[1 - k];
-    if (is_shuffle(s) && s->a[0] == *of) return butterfly(fn, s);
-  }
-  return 0;
+  Ref s = either ? intrin_shuffled(fn, i, of) : 0;
+  return s ? butterfly(fn, ir_get(fn, s)) : 0;
 }
 
 static uint8_t of_ask(const Sums *g, const Ins *i) {
@@ -117,7 +110,7 @@ static uint8_t of_ask(const Sums *g, const Ins *i) {
   for (int k = 0; k < 3; k++)
     if (i->a[k]) all &= g->same[i->a[k]];
   if (is_redux(i)) return all | SAME_LANES;
-  if (is_shuffle(i)) {
+  if (intrin_shuffles(i)) {
     if (butterfly(g->fn, i)) return all;
     bool one = intrin_shuffle(id) == SH_IDX && !intrin_segment(i->imm >> 16) &&
                (g->same[i->a[1]] & SAME_LANES) == SAME_LANES;
@@ -182,7 +175,8 @@ static uint8_t of_result(const Sums *g, Ref r, uint8_t *of) {
     if (o.ref) same &= of_operand(g, &o, of);
   if (i->op == OP_SREG) return of_special(fn, (SReg)i->imm);
   if (is_unknown((Op)i->op)) return 0;
-  if (i->op == OP_MMA || i->op == OP_MATRIX || is_shuffle(i) || is_redux(i))
+  if (i->op == OP_MMA || i->op == OP_MATRIX || intrin_shuffles(i) ||
+      is_redux(i))
     *of |= REDUCED;
   if (i->op == OP_MMA || i->op == OP_MATRIX) return same & SAME_BLOCKS;
   if (i->op == OP_ASK) return of_ask(g, i);
@@ -265,7 +259,7 @@ typedef struct Look {
 
 // Returns the parts of `same` of which there are several.
 static uint8_t several(const Fn *fn, uint8_t same) {
-  int32_t n = fn->block[0] * fn->block[1] * fn->block[2];
+  int32_t n = ir_threads(fn);
   return n > WARP ? same : same & (uint8_t)~SAME_WARPS;
 }
 
@@ -314,9 +308,9 @@ void repeated_sums(Ctx *cx, const Fn *fn,
   bool any = false;
   for (Ref r = 1; r < fn->ins.n && !any; r++) {
     const Ins *i = ir_get(fn, r);
-    any = is_shuffle(i) || is_redux(i) || i->op == OP_ATOMIC;
+    any = intrin_shuffles(i) || is_redux(i) || i->op == OP_ATOMIC;
   }
-  int32_t threads = fn->block[0] * fn->block[1] * fn->block[2];
+  int32_t threads = ir_threads(fn);
   if (!any || threads % WARP || !threads || ir_has_addresses(fn)) return;
   Sums g = {.fn = fn};
   g.same = arena_zero(cx, &cx->scratch, fn->ins.n);

@@ -678,7 +678,7 @@ static void add_place(Prog *g, SimUses *u, const Operand *o) {
 
 // Adds what i uses. A shuffle only moves its first operand.
 static void add_uses(Prog *g, const Ins *i, SimUses *u) {
-  bool moves = i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
+  bool moves = intrin_shuffles(i);
   Operand o, dst = operand_of(g->fn, i, ROLE_DST);
   Ref value = operand_ref(g->fn, i, ROLE_VALUE);
   const SimMem *to = dst.ref && value ? g->p->mem[dst.ref] : NULL;

@@ -18,6 +18,14 @@ void asm_param(AsmFn *f, const char *type, const char *name) {
                                   name));
 }
 
+void asm_registers(AsmFn *f, bool refs, bool out, const char *type,
+                   const char *name, int n) {
+  const char *konst = out ? "" : "const ";
+  if (!refs) asm_param(f, PTX(f->e, "%s%s *", konst, type), name);
+  for (int k = 0; refs && k < n; k++)
+    asm_param(f, type, PTX(f->e, "%s%s%d", out ? "&" : "", name, k));
+}
+
 int asm_out(AsmFn *f, const char *constraint, const char *variable) {
   add(f, &f->out, arena_printf(f->e->cx, &f->e->cx->scratch, "\"%s\"(%s)",
                                constraint, variable));

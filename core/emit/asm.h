@@ -37,6 +37,12 @@ int asm_out(AsmFn *f, const char *constraint, const char *variable);
 int asm_in(AsmFn *f, char constraint, const char *value);
 int asm_arg(AsmFn *f, const char *type, const char *name, char constraint);
 
+// Adds the parameters for n registers called `name`: one parameter for each
+// register (refs), or a pointer to the first register. out: whether the
+// function sets the registers.
+void asm_registers(AsmFn *f, bool refs, bool out, const char *type,
+                   const char *name, int n);
+
 // Returns formatted text, such as PTX with the numbers of operands.
 #define PTX(e, ...) arena_printf((e)->cx, &(e)->cx->scratch, __VA_ARGS__)
 

@@ -46,16 +46,6 @@ static const char *reg(Emit *e, bool refs, const char *name, int k) {
                       k);
 }
 
-// Adds the parameters for n registers called `name`: one pointer, or one
-// parameter for each register (refs).
-static void reg_params(AsmFn *f, bool refs, bool out, const char *type,
-                       const char *name, int n) {
-  const char *konst = out ? "" : "const ";
-  if (!refs) asm_param(f, PTX(f->e, "%s%s *", konst, type), name);
-  for (int k = 0; refs && k < n; k++)
-    asm_param(f, type, PTX(f->e, "%s%s%d", out ? "&" : "", name, k));
-}
-
 // Returns the asm operands of n registers, such as {%4, %5}, numbered from *at
 // on. bare: without braces, as dp4a needs.
 static const char *reg_braces(Emit *e, int n, int *at, bool bare) {
@@ -85,9 +75,9 @@ static void mma_head(AsmFn *f, const AtomUse *u, bool separate) {
   f->lines = ASM_SPLIT;
   for (int o = 0; o < row->nop; o++)
     if (o != 3 || separate)
-      reg_params(f, u->refs, o == 0,
-                 atomtext_reg_type(row->regs[o], atom_mma_type(row, o)),
-                 name_of(row, o), row->nreg[o]);
+      asm_registers(f, u->refs, o == 0,
+                    atomtext_reg_type(row->regs[o], atom_mma_type(row, o)),
+                    name_of(row, o), row->nreg[o]);
   asm_head(f);
 }
 
@@ -222,7 +212,7 @@ static void print_matrix(Emit *e, const AtomUse *u) {
              .name = atomtext_name(e, false, u->id), .lines = ASM_SPLIT,
              .over = PTX(e, "template <int at = 0>  // bytes beyond %s\n",
                          place)};
-  if (load) reg_params(&f, u->refs, true, "unsigned", "r", n);
+  if (load) asm_registers(&f, u->refs, true, "unsigned", "r", n);
   asm_arg(&f, "unsigned", place, 'r');
   asm_in(&f, 'n', "at");
   registers = reg_braces(e, n, &at, false);
@@ -232,7 +222,7 @@ static void print_matrix(Emit *e, const AtomUse *u) {
                       registers, n, n + 1),
               "\n      : $o\n      : $i\n      : \"memory\"");
   } else {
-    reg_params(&f, u->refs, false, "unsigned", "r", n);
+    asm_registers(&f, u->refs, false, "unsigned", "r", n);
     asm_print(&f, PTX(e, "\"%s \"\n      \"[%%0 + %%1], %s;\"", row->ptx,
                       registers),
               "\n      : : $i\n      : \"memory\"");

@@ -9,12 +9,10 @@
 #include <string.h>
 
 #include "atoms/atom.h"
+#include "emit/asm.h"
 #include "emit/expr.h"
 #include "emit/wgmma.h"
-
-#include "emit/asm.h"
 #include "ir/async_regs.h"
-
 
 // ---- analysis, before anything is written ----
 
@@ -155,13 +153,6 @@ static const char *constraints(Emit *e, bool refs, const char *mode, char c,
   return s;
 }
 
-static void add_params(AsmFn *f, bool refs, const char *type, const char *name,
-                       int n, bool out) {
-  if (!refs) asm_param(f, PTX(f->e, "%s%s *", out ? "" : "const ", type), name);
-  for (int k = 0; refs && k < n; k++)
-    asm_param(f, type, PTX(f->e, "%s%s%d", out ? "&" : "", name, k));
-}
-
 // Returns the asm operands after the descriptors: whether D is added, unchanged
 // signs (1), which modes are major.
 static const char *tail(Emit *e, const AtomMma *row) {
@@ -179,14 +170,14 @@ void wgmma_helper(Emit *e, const AtomUse *u) {
   int d = row->nreg[0], a = row->nreg[1], at = 0;
   AsmFn f = {.e = e, .result = "void", .name = atomtext_name(e, true, u->id),
              .lines = ASM_SPLIT};
-  add_params(&f, u->refs, atomtext_reg_type(row->regs[0], row->d_type), "d", d,
-             true);
+  asm_registers(&f, u->refs, true,
+                atomtext_reg_type(row->regs[0], row->d_type), "d", d);
   if (shared) asm_param(&f, "unsigned long long", "a");
-  else add_params(&f, u->refs, "unsigned", "a", a, false);
+  else asm_registers(&f, u->refs, false, "unsigned", "a", a);
   asm_param(&f, "unsigned long long", "b");
   f.line = true;
   asm_param(&f, "unsigned", "accumulate");
-  if (sparse) add_params(&f, u->refs, "unsigned", "e", 1, false);
+  if (sparse) asm_registers(&f, u->refs, false, "unsigned", "e", 1);
   const char *s = PTX(e, "\n"
                       "      \"{ .reg .pred p; setp.ne.b32 p, %%%d, 0;\\n\"\n"
                       "      \"%s \"\n      \"%s", d + a + 1, row->ptx,
@@ -217,8 +208,9 @@ void wgmma_print(Emit *e) {
     AsmFn f = {.e = e, .result = "void", .name = name,
                .over = "// behind the wait: no use of these can move before "
                        "it\n"};
-    add_params(&f, refs, atomtext_reg_type(row->regs[0], row->d_type), "d",
-               row->nreg[0], true);
+    asm_registers(&f, refs, true,
+                  atomtext_reg_type(row->regs[0], row->d_type), "d",
+                  row->nreg[0]);
     asm_print(&f, "\"\"",
               PTX(e, "\n      : %s :: \"memory\"",
                   constraints(e, refs, "+", row->regs[0], "d", row->nreg[0])));

@@ -164,12 +164,6 @@ static int l_gc(lua_State *L) {
 
 // ---- position ----
 
-static void set_line(lua_State *L, const Fn *fn, uint32_t src) {
-  if (!src) return;
-  face_set_str(L, "file", ir_str(fn, fn->src.p[src].file));
-  face_set_int(L, "line", fn->src.p[src].line);
-}
-
 static void push_at(lua_State *L, const DebugBox *b, const SimAt *a) {
   lua_createtable(L, 0, 9);
   face_set_int(L, "step", (lua_Integer)a->step);
@@ -178,7 +172,7 @@ static void push_at(lua_State *L, const DebugBox *b, const SimAt *a) {
   face_set_int(L, "lanes", a->lanes);
   face_set_int(L, "ref", a->ref);
   if (a->op) face_set_str(L, "op", a->op);
-  set_line(L, b->fn, a->src);
+  face_set_place(L, b->fn, "file", "line", a->src);
   lua_createtable(L, 3, 0);
   for (int k = 0; k < 3; k++) {
     lua_pushinteger(L, a->block[k]);
@@ -239,7 +233,7 @@ static int l_warps(lua_State *L) {
     face_set_int(L, "count", (lua_Integer)a.count);
     face_set_int(L, "copies", a.copies);
     face_set_int(L, "agents", a.agents);
-    set_line(L, b->fn, a.src);
+    face_set_place(L, b->fn, "file", "line", a.src);
     lua_rawseti(L, -2, k + 1);
   }
   return 1;

@@ -251,8 +251,7 @@ static int l_sim_numbers(lua_State *L) {
     face_set_str(L, "op", op_name((Op)i->op));
     face_set_int(L, "value", value);
     face_set_str(L, "name", ir_str(fn, i->name));
-    face_set_str(L, "file", ir_str(fn, fn->src.p[i->src].file));
-    face_set_int(L, "line", fn->src.p[i->src].line);
+    face_set_place(L, fn, "file", "line", i->src);
     lua_rawseti(L, -2, ++n);
   }
   return 1;
@@ -378,8 +377,7 @@ static int l_sim_unread(lua_State *L) {
     how[at] = 0;  // reported
     lua_createtable(L, 0, 3);
     face_set_str(L, "name", ir_str(fn, fn->mem.p[at].name));
-    face_set_str(L, "file", ir_str(fn, fn->src.p[i->src].file));
-    face_set_int(L, "line", fn->src.p[i->src].line);
+    face_set_place(L, fn, "file", "line", i->src);
     lua_rawseti(L, -2, ++n);
   }
   return 1;
@@ -398,8 +396,7 @@ static int l_sim_lost_sums(lua_State *L) {
     if (!src || src == last) continue;
     last = src;
     lua_createtable(L, 0, 3);
-    face_set_str(L, "file", ir_str(fn, fn->src.p[src].file));
-    face_set_int(L, "line", fn->src.p[src].line);
+    face_set_place(L, fn, "file", "line", src);
     face_set_bool(L, "reset", ir_get(fn, r)->op != OP_WGMMA);
     lua_rawseti(L, -2, ++n);
   }
@@ -420,8 +417,7 @@ static void add_part(void *ud, const UnreadPart *u) {
   uint32_t src = ir_get(fn, u->at)->src;
   if (!src) return;
   lua_createtable(L, 0, 7);
-  face_set_str(L, "file", ir_str(fn, fn->src.p[src].file));
-  face_set_int(L, "line", fn->src.p[src].line);
+  face_set_place(L, fn, "file", "line", src);
   face_set_str(L, "name", ir_str(fn, u->mem->name));
   face_set_str(L, "layout", ir_str(fn, u->mem->layout));
   face_set_int(L, "count", u->mem->count);
@@ -450,8 +446,7 @@ static void add_lanes(void *ud, const LostLanes *l) {
   int64_t d = 0;
   if (!src) return;
   lua_createtable(L, 0, 6);
-  face_set_str(L, "file", ir_str(fn, fn->src.p[src].file));
-  face_set_int(L, "line", fn->src.p[src].line);
+  face_set_place(L, fn, "file", "line", src);
   face_set_bool(L, "twice", l->twice);
   face_set_int(L, "lanes", l->lanes);
   face_set_bool(L, "scan", l->scan);
@@ -483,8 +478,7 @@ static void add_repeated(void *ud, const RepeatedSum *s) {
   const Ins *i = ir_get(fn, s->at);
   if (!i->src) return;
   lua_createtable(L, 0, 6);
-  face_set_str(L, "file", ir_str(fn, fn->src.p[i->src].file));
-  face_set_int(L, "line", fn->src.p[i->src].line);
+  face_set_place(L, fn, "file", "line", i->src);
   face_set_str(L, "op", op_name((Op)i->op));
   face_set_int(L, "lanes", s->same & SAME_LANES);
   face_set_bool(L, "warps", s->same & SAME_WARPS);

@@ -262,6 +262,10 @@ typedef struct FnBox {
   bool ptx_only;   // whether the PTX runs on no later target
 } FnBox;
 Fn *face_check_fn(lua_State *L, int idx);
+// Sets two fields of the table on top: the file and the line of entry src of
+// Fn.src. Sets none if src is 0.
+void face_set_place(lua_State *L, const Fn *fn, const char *file,
+                    const char *line, uint32_t src);
 
 // tensorbox.c
 void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;

@@ -61,16 +61,9 @@ static size_t add_up(Entry *e, size_t n) {
   return n ? k + 1 : 0;
 }
 
-static void set_place(lua_State *L, const Fn *fn, const char *file,
-                      const char *line, uint32_t src) {
-  if (!src) return;
-  face_set_str(L, file, ir_str(fn, fn->src.p[src].file));
-  face_set_int(L, line, fn->src.p[src].line);
-}
-
 static void push_line(lua_State *L, const Fn *fn, const Entry *e) {
   lua_createtable(L, 0, 7);
-  set_place(L, fn, "file", "line", e->src);
+  face_set_place(L, fn, "file", "line", e->src);
   face_set_str(L, "agreement", agreement_name(e->agree));
   face_set_int(L, "count", (int64_t)e->count);
   if (!*e->op) return;
@@ -83,11 +76,11 @@ static void push_use(lua_State *L, const Fn *fn, const Faith *of,
                      const Entry *e) {
   const Ins *from = ir_get(fn, e->from);
   lua_createtable(L, 0, 9);
-  set_place(L, fn, "file", "line", e->src);
+  face_set_place(L, fn, "file", "line", e->src);
   face_set_str(L, "kind", reach_name(e->reach));
   face_set_str(L, "op", e->op);
   face_set_int(L, "count", (int64_t)e->count);
-  set_place(L, fn, "from_file", "from_line", from->src);
+  face_set_place(L, fn, "from_file", "from_line", from->src);
   face_set_str(L, "from_op", op_text(from));
   face_set_str(L, "from_class", fidelity_name(of[e->from].how));
 }

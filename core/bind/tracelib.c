@@ -22,6 +22,13 @@ static int fn_gc(lua_State *L) {
   return 0;
 }
 
+void face_set_place(lua_State *L, const Fn *fn, const char *file,
+                    const char *line, uint32_t src) {
+  if (!src) return;
+  face_set_str(L, file, ir_str(fn, fn->src.p[src].file));
+  face_set_int(L, line, fn->src.p[src].line);
+}
+
 Fn *face_check_fn(lua_State *L, int idx) {
   FnBox *b = face_check(L, idx, MT_FN, "traced function");
   if (!b->fn.ins.n)
@@ -260,10 +267,7 @@ static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
   face_set_int(L, "most", n.most);
   face_set_bool(L, "specific", n.specific);
   face_set_int(L, "count", 1);
-  if (src) {
-    face_set_str(L, "file", ir_str(fn, fn->src.p[src].file));
-    face_set_int(L, "line", fn->src.p[src].line);
-  }
+  face_set_place(L, fn, "file", "line", src);
   lua_pushvalue(L, -1);
   lua_setfield(L, 3, n.name);
   lua_rawseti(L, 2, (lua_Integer)lua_rawlen(L, 2) + 1);

@@ -459,9 +459,10 @@ static void add_lanes(void *ud, const LostLanes *l) {
   lua_rawseti(L, -2, ++list->n);
 }
 
-// sim_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, scan =, op =,
-// distance =}, ...}: sums of a warp that lack lanes, or count lanes twice. op
-// is absent if no shuffle combines the sums of the lanes.
+// sim_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, scan =, warps =,
+// op =, distance =}, ...}: sums of a warp that lack lanes, or count lanes
+// twice. `warps` says whether `lanes` are warps of a block. op is absent if no
+// shuffle combines the sums of the lanes.
 static int l_sim_lost_lanes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);

@@ -268,9 +268,9 @@ void face_set_place(lua_State *L, const Fn *fn, const char *file,
                     const char *line, uint32_t src);
 
 // tensorbox.c
-void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;
-// ^Pushes a copy of a tensor. `owner` is the stack index of the host buffer or
+// Pushes a copy of a tensor. `owner` is the stack index of the host buffer or
 // function that the tensor belongs to; 0: none.
+void face_push_tensor(lua_State *L, const Tensor *t, int owner);
 bool face_test_tensor(lua_State *L, int idx, Tensor *t);
 Tensor face_check_tensor(lua_State *L, int idx);
 // Returns the tensor at idx, or NULL if there is no tensor. Does not check that

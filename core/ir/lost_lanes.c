@@ -193,11 +193,8 @@ static void pass_on(Lanes *g, Ref r) {
 
 // ---- what is reported ----
 
-// Reports whether lanes may have different values of r that stem from different
-// elements of global memory: r is a loaded element, or a sum of such elements
-// in a loop, at an address that contains the index of the thread or lane as
-// such. Sets *ok to false at operations that may repeat values in several
-// lanes.
+// Reports whether value r contains the index of the thread or lane as such.
+// Sets *ok to false at operations that may repeat values in several lanes.
 static bool varies(const Fn *fn, Ref r, bool *ok, int depth) {
   const Ins *i = ir_get(fn, r);
   if (!r || depth == 0) return false;
@@ -214,6 +211,11 @@ static bool varies(const Fn *fn, Ref r, bool *ok, int depth) {
   return found;
 }
 
+// Reports whether lanes may have different values of r that stem from different
+// elements of global memory: r is a loaded element, or a sum of such elements
+// in a loop, at an address that contains the index of the thread or lane as
+// such. Sets *ok to false at operations that may repeat values in several
+// lanes.
 static bool is_input(const Fn *fn, Ref r, bool *ok, int depth) {
   const Ins *i = ir_get(fn, r);
   if (!r || depth == 0) return false;

@@ -647,6 +647,24 @@ describe("a note tells of a sum that counts the same value", function()
   end)
 end)
 
+it("a note tells of values that redux.sync adds several times", function()
+  -- Returns the notes on a sum of a warp whose lanes have `values` values.
+  local function said(values)
+    local k = cute.kernel("k", function(x, y)
+      local t = arch.thread_idx()
+      y[t] = arch.warp_redux_sync(x[t % values], "add")
+    end)
+    return (support.told(function()
+      k(cute.ones({values}, "i32"), cute.zeros({32}, "i32")):launch {
+        grid = 1, block = 32, device = "sim:sm_90a"}
+    end))
+  end
+  local list = said(4)
+  assert.equal(1, #list)
+  assert.matches("this sum counts each value 8 times", list[1])
+  assert.same({}, said(32))
+end)
+
 it("a note tells of the two arguments of a call in another order", function()
   -- Calls a kernel that reads x and writes y.
   local function said(how, old)

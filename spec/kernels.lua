@@ -103,6 +103,29 @@ function kernels.compiles(program, archs)
   return true
 end
 
+--- Opcode of FADD2, the addition of two f32 on Blackwell, as `kernels.opcodes`
+-- counts it; nvdisasm 13.5 prints its name.
+kernels.FADD2 = 0x4b
+
+--- Counts the instructions in the machine code of a cubin by opcode, the low 9
+-- bits of an instruction of 16 bytes.
+---@param cubin string
+---@return table<integer, integer>
+function kernels.opcodes(cubin)
+  local sections, n = ("<I8"):unpack(cubin, 41), ("<I2"):unpack(cubin, 61)
+  local counts = {}
+  for i = 0, n - 1 do
+    local _, kind, flags, _, offset, size =
+      ("<I4I4I8I8I8I8"):unpack(cubin, sections + 64 * i + 1)
+    local code = kind == 1 and flags & 4 > 0
+    for at = offset + 1, code and offset + size or 0, 16 do
+      local op = ("<I2"):unpack(cubin, at) & 0x1ff
+      counts[op] = (counts[op] or 0) + 1
+    end
+  end
+  return counts
+end
+
 --- Returns what the emitted text of kernel k writes when compiled for the host
 -- with spec/cudahost.h; nil without a C++ compiler.
 ---@param text string

@@ -131,15 +131,18 @@
      their PTX is at hand, so they have no text */ \
   IN(SOFT, "ptx", "u:uuu", P, ROW, 0, "") \
   IN(SOFT64, "ptx64", "U:UUU", P, ROW, 0, "") \
-  /* two f32 in 64 bits; the immediate: SoftRound, + INTRIN_FTZ */ \
+  /* Two f32 in 64 bits; the immediate: SoftRound, + INTRIN_FTZ. ptxas 13.0 \
+     contracts a product, also fma with -0, with the sum that reads it, in \
+     spite of .rn (findings/ptxas_f32x2_contraction.sh). The `or` between \
+     them prevents that, and costs no instruction. */ \
   IN(ADDF322, "add.f32x2", "=:UU", P, EXACT, 100, \
      "add$m.f32x2 %0, %1, %2;") \
   IN(SUBF322, "sub.f32x2", "=:UU", P, EXACT, 100, \
      "sub$m.f32x2 %0, %1, %2;") \
   IN(MULF322, "mul.f32x2", "=:UU", P, EXACT, 100, \
-     "mul$m.f32x2 %0, %1, %2;") \
+     "mul$m.f32x2 %0, %1, %2; or.b64 %0, %0, 0;") \
   IN(FMAF322, "fma.f32x2", "=:UUU", P, EXACT, 100, \
-     "fma$m.f32x2 %0, %1, %2, %3;") \
+     "fma$m.f32x2 %0, %1, %2, %3; or.b64 %0, %0, 0;") \
   /* approximate functions; those of f32 without .ftz are OP_MATH */ \
   IN(EX2FTZ, "ex2.approx.ftz.f32", "f:f", P, UNIT, 0, "ex2.approx.ftz.f32") \
   IN(LG2FTZ, "lg2.approx.ftz.f32", "f:f", P, UNIT, 0, "lg2.approx.ftz.f32") \

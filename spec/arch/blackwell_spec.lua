@@ -174,4 +174,25 @@ describe("docs/blackwell.md", function()
     assert.equal(count, #table_rows())
   end)
 end)
+
+describe("pairs of f32", function()
+  it("are multiplied and added by two instructions", function()
+    for _, multiply in ipairs {
+      function(a, b) return arch.mul_packed_f32x2(a, b) end,
+      function(a, b) return arch.fma_packed_f32x2(a, b, {-0.0, -0.0}) end,
+    } do
+      local p = program(function(x)
+        local r = arch.add_packed_f32x2(multiply({x[0], x[1]}, {x[2], x[3]}),
+                                        {x[4], x[5]})
+        x[0], x[1] = r[1], r[2]
+      end, cute.zeros({6}, "f32"))
+      local cubin = kernels.compiled(p, "sm_100a")
+      if not cubin then
+        pending "needs NVRTC"
+        return
+      end
+      assert.equal(1, kernels.opcodes(cubin.cubin)[kernels.FADD2])
+    end
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -2,6 +2,7 @@
 -- text and the arguments to the driver, and `check` compares the results. The
 -- fake driver computes axpy; a test of the tag #gpu uses a real driver.
 local card = require "cutelua.ptx.card"
+local machine = require "spec.kernels"
 local core = require "cute.core"
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
@@ -273,43 +274,66 @@ describe("the text for a driver", function()
       ["mul.wide.u32 a"] = "mul.wide.u32 a", ["add.s32 a"] = "add.s32 a",
       ["atom.global.add.f32 a"] = "atom.global.add.f32 a",
       ["fma.rn.f32 a"] = "fma.rn.f32 a", ["add.f32x2 a"] = "add.rn.f32x2 a",
+      ["@%p mul.ftz.f32x2 %d1, a, b;"] =
+        "@%p mul.rn.ftz.f32x2 %d1, a, b; or.b64 %d1, %d1, 0;",
+      ["fma.rz.f32x2 d,a,b,c; x"] = "fma.rz.f32x2 d,a,b,c; or.b64 d, d, 0; x",
     } do
       assert.equal(to, card.exact(from))
     end
   end)
 
-  -- Returns the number of FFMA instructions in machine code for sm_90: opcodes
-  -- whose low 9 bits are 0x23, in instructions of 16 bytes.
-  local function fused(cubin)
-    local sections, n = ("<I8"):unpack(cubin, 41), ("<I2"):unpack(cubin, 61)
-    local count = 0
-    for i = 0, n - 1 do
-      local _, kind, flags, _, offset, size =
-        ("<I4I4I8I8I8I8"):unpack(cubin, sections + 64 * i + 1)
-      local code = kind == 1 and flags & 4 > 0
-      for at = offset + 1, code and offset + size or 0, 16 do
-        if ("<I2"):unpack(cubin, at) & 0x1ff == 0x23 then count = count + 1 end
-      end
-    end
-    return count
+  -- Returns ptxas's machine code for the text, or nil without ptxas.
+  local function assembled(arch, text)
+    local ptxas = "/usr/local/cuda/bin/ptxas"
+    if not support.read(ptxas) then return nil end
+    local dir = support.folder()
+    support.write(dir .. "/k.ptx", text)
+    local _, err, code = support.exec {ptxas, "-arch=" .. arch, "-o",
+      dir .. "/k.cubin", dir .. "/k.ptx"}
+    assert.equal(0, code, err)
+    local cubin = support.read(dir .. "/k.cubin")
+    support.remove(dir)
+    return cubin
   end
 
   it("has no contraction in ptxas's machine code", function()
-    local ptxas = "/usr/local/cuda/bin/ptxas"
-    if not support.read(ptxas) then
-      pending "needs ptxas"
-      return
-    end
-    local dir, counts = support.folder(), {}
+    local counts = {}
     for i, text in ipairs {PTX, card.exact(PTX)} do
-      support.write(dir .. "/k.ptx", text)
-      local _, err, code = support.exec {ptxas, "-arch=sm_90a", "-o",
-        dir .. "/k.cubin", dir .. "/k.ptx"}
-      assert.equal(0, code, err)
-      counts[i] = fused(support.read(dir .. "/k.cubin"))
+      local cubin = assembled("sm_90a", text)
+      if not cubin then
+        pending "needs ptxas"
+        return
+      end
+      counts[i] = machine.opcodes(cubin)[0x23] or 0
     end
-    support.remove(dir)
     assert.same({1, 0}, counts)
+  end)
+
+  it("has no contraction of pairs of f32 in the machine code", function()
+    local cases = {
+      "mul.f32x2 d, a, b; add.f32x2 d, d, c;",
+      "mul.rn.f32x2 d, a, b; sub.rn.f32x2 d, c, d;",
+      "mov.b64 d, 0x8000000080000000; fma.rn.f32x2 d, a, b, d; "
+        .. "add.rn.f32x2 d, d, c;",
+      "@p mul.rm.ftz.f32x2 d, a, b; add.rm.ftz.f32x2 d, d, c;",
+    }
+    for _, case in ipairs(cases) do
+      local cubin = assembled("sm_100a", card.exact([[
+        .version 8.7
+        .target sm_100a
+        .address_size 64
+        .visible .entry k(.param .u64 q) {
+          .reg .b64 a, b, c, d, x; .reg .pred p;
+          ld.param.u64 x, [q]; ld.global.v2.b64 {a, b}, [x];
+          ld.global.v2.b64 {c, d}, [x+16]; setp.ne.u64 p, a, 0;
+          ]] .. case .. [[ st.global.b64 [x], d; ret; }]]))
+      if not cubin then
+        pending "needs ptxas"
+        return
+      end
+      local found = machine.opcodes(cubin)
+      assert.equal(1, found[machine.FADD2], case)
+    end
   end)
 end)
 

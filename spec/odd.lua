@@ -19,9 +19,9 @@ odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "gemm_hopper", "softmax", "softmax_backward", "layernorm", "rmsnorm",
   "rmsnorm_backward", "argmax", "topk", "scan", "reduce", "histogram",
   "elementwise", "gemm_splitk", "gemm_grouped", "gemm_epilogue", "rope",
+  "gemm_sm120",
   "attention", "attention_decode", "selective_scan", "conv2d"}
 
-local DEVICE = "sim:sm_90a"
 local EDGES = {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129}
 
 local function extent(most)
@@ -104,7 +104,8 @@ local made = {}
 -- the script rejects the size with a message, else what is wrong.
 ---@param script string
 ---@param seed integer
----@param device? string "sim:sm_90a" if absent
+---@param device? string the simulator of the script's target, or sm_90a, if
+-- absent
 ---@return string|false|nil wrong
 ---@return any why
 function odd.try(script, seed, device)
@@ -114,7 +115,7 @@ function odd.try(script, seed, device)
   local say = lib.say
   lib.say = function() end
   local wrong, why = (kind == "gemm" and gemm or rows)(spec, seed,
-    script, device or DEVICE)
+    script, device or "sim:" .. (spec.arch or "sm_90a"))
   lib.say = say
   return wrong, why
 end

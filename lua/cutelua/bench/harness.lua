@@ -52,6 +52,8 @@
 --   over the version before, in words.
 -- from_file: true if the file of --a provides the first operand and the
 --   extents.
+-- arch: the target, such as "sm_120a", of a kernel that other GPUs cannot run;
+--   without such a GPU, the script runs on the simulator of this target.
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cutelua.program.cli"
@@ -435,7 +437,8 @@ local function simulate(job, device, p, c)
   lib.verified(p, ok, how, wrong, harness.compared)
   for i, r in ipairs(reports) do
     ok = lib.say_simulated(r, i == 1 and traced) and ok
-    ok = lib.print_resources(runs[i].run.program, {"sm_80", "sm_90a"}) and ok
+    ok = lib.print_resources(runs[i].run.program,
+      p.spec.arch and {p.spec.arch} or {"sm_80", "sm_90a"}) and ok
     lib.print_traffic(job, r)
   end
   return ok, counts(p, c.name, reports)

@@ -3,6 +3,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cutelua.program.cli"
+local devices = require "cute.lang.devices"
 local source = require "cute.lang.source"
 
 local lib = {}
@@ -274,7 +275,8 @@ end
 --- Writes the form that --emit names, "ir", "cu", "ptx", "sass" or "cubin", of
 -- a call of a kernel.
 function lib.emit(job, call, block, cluster)
-  local kind, arch = job.opt.emit, job.opt.arch or "sm_90a"
+  local kind = job.opt.emit
+  local arch = job.opt.arch or job.spec.arch or "sm_90a"
   local program = call:trace {block = block, cluster = cluster, arch = arch}
   local text
   if kind == "ir" then
@@ -312,9 +314,26 @@ function lib.record(job, about, rows)
   lib.must(job, cli.output(job.opt.record, table.concat(lines, "\n") .. "\n"))
 end
 
+-- Returns the device that the options name. Without a name, a script with a
+-- target of its own, such as sm_120a, runs on a GPU of that kind, or on the
+-- simulator of the target.
+local function device_for(job)
+  local opt, own = job.opt, job.spec.arch
+  local auto = opt.device == nil or opt.device == "auto"
+  if not own or opt.arch or not auto and opt.device ~= "sim" then
+    return cute.device(not auto and opt.device or nil, opt.arch)
+  end
+  local device = cute.device(not auto and opt.device or nil)
+  if device and device.kind == "gpu"
+    and device.sm // 10 == devices.sm(own) // 10 then
+    return device
+  end
+  return cute.device("sim", own)
+end
+
 --- Runs a script as its options say: emits, or runs on the device they name.
 -- Exits with code 1 on failure.
----@param job table name, opt
+---@param job table name, opt, spec
 ---@param by table emit(job); gpu(job, device) and sim(job, device) -> ok
 function lib.run(job, by)
   local opt = job.opt
@@ -327,8 +346,7 @@ function lib.run(job, by)
     by.emit(job)
     return
   end
-  local device, why = cute.device(opt.device ~= "auto" and opt.device or nil,
-                                  opt.arch)
+  local device, why = device_for(job)
   lib.must(job, device, why)
   if opt.out then lib.must(job, cli.writable(opt.out)) end
   if not by[device.kind](job, device) then leave() end

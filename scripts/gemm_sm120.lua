@@ -1,0 +1,156 @@
+-- 4-bit floats with scales: C = A B^T of NVFP4 on GeForce Blackwell (sm_120).
+--
+-- NVFP4 stores a number as an e2m1, and 16 numbers of a row share a scale of
+-- type e4m3. One mma.sync multiplies a 16x64 block of A by a 64x8 block of B,
+-- scales each product by both scales, and adds in f32. A thread passes the four
+-- scales of a row of its block in one register.
+--
+-- The scales lie in memory as cuBLAS expects them: 128 rows x 4 scales are 512
+-- bytes, in which 16 bytes hold the scales of rows r, r + 32, r + 64, r + 96.
+-- A layout says so, and the kernel reads them like any other tensor.
+--   cutelua scripts/gemm_sm120.lua --help
+local cute = require "cute"
+local harness = require "cutelua.bench.harness"
+local tiles = require "cute.tiles"
+local _ = cute._
+
+local BM, BN, BK, STAGES = 128, 128, 128, 3
+local VS = 16             -- elements of K that share a scale
+local SCALES = BK // VS   -- scales of a row of a tile
+
+local mma = cute.make_tiled_mma("SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<"
+  .. "float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,16>", {2, 2, 1},
+  {32, 32, 64})
+local sSF_layout = cute.make_layout({128, {4, SCALES // 4}, STAGES},
+  {4, {1, 512}, 128 * SCALES})                             -- (128,SCALES,PIPE)
+local g2s = cute.make_tiled_copy(
+  cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.e4m3, 32),
+  cute.make_layout {128, 1}, cute.make_layout {1, 4})
+
+-- Returns the layout of the scales of `rows` rows of k elements, both rounded
+-- up to whole blocks of 128 rows and 64 elements: (rows,k/16).
+local function scale_layout(rows, k)
+  local down, along = tiles.count(rows, 128), tiles.count(k, 4 * VS)
+  return cute.make_layout({{32, 4, down}, {4, along}},
+                          {{16, 4, 512 * along}, {1, 512}})
+end
+
+-- Returns this thread's scales of an operand for the tiles in row `at`: load
+-- copies a tile's scales to a stage, and fetch those of block k of K to `frag`.
+-- The MMA's blocks follow each other every `step` rows; the thread passes the
+-- scales of row `row` of each.
+local function scales(mSF, at, step, row, count)
+  local gSF = cute.local_tile(mSF, {128, SCALES}, {at, _})  -- (128,SCALES,k)
+  local sSF = cute.make_smem_tensor(cute.e4m3, sSF_layout, 16)
+  local thr = g2s:get_slice(cute.arch.thread_idx())
+  local from, to = thr:partition_S(gSF), thr:partition_D(sSF)
+  local along = cute.size(mSF, 1) // 4
+  local own = cute.zipped_divide(sSF, {step, 4})  -- ((row,4),(block,k,PIPE))
+  local frag = cute.make_rmem_tensor({4, count}, cute.e4m3)
+  return {frag = frag, load = function(k_tile, stage)
+    for k = 0, SCALES // 4 - 1 do
+      cute.when(cute.lt(k_tile * (SCALES // 4) + k, along), function()
+        cute.copy(g2s, from(_, _, k, k_tile), to(_, _, k, stage))
+      end, function()  -- beyond K, products are 0, but a scale might be a NaN
+        to(_, _, k, stage):fill(0)
+      end)
+    end
+  end, fetch = function(stage, k)
+    cute.autovec_copy(own({row, _}, {_, k, stage}), frag)
+  end}
+end
+
+local gemm = cute.kernel("gemm_sm120", function(mA, mSFA, mB, mSFB, mC)
+  local tid = cute.arch.thread_idx()
+  local bm, bn = tiles.raster(cute.arch.block_idx(),
+    tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN), 8)
+  local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
+                               at = bm, stages = STAGES})
+  local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
+                               at = bn, stages = STAGES})
+  local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
+  C.acc:fill(0)
+  -- The tensor core takes the scales of row r of a block of A from lane 4 r
+  -- (r < 8) or 4 (r - 8) + 1, and those of row r of a block of B from lane 4 r.
+  local lane, warp = tid % 32, tid // 32
+  local SFA = scales(mSFA, bm, 32, warp % 2 * 16 + lane // 4 + 8 * (lane % 2),
+                     cute.size(A.frag, 1))
+  local SFB = scales(mSFB, bn, 16, warp // 2 * 8 + lane // 4,
+                     cute.size(B.frag, 1))
+
+  local function load(k_tile, stage)
+    cute.when(cute.lt(k_tile, A.k_tiles), function()
+      for _, X in ipairs {A, B, SFA, SFB} do X.load(k_tile, stage) end
+    end)
+    cute.arch.cp_async_commit_group()
+  end
+  for stage = 0, STAGES - 2 do load(stage, stage) end
+  for k_tile in cute.range(A.k_tiles) do
+    cute.arch.cp_async_wait_group(STAGES - 2)
+    cute.arch.sync_threads()
+    local stage = k_tile % STAGES
+    for k = 0, A.k_blocks - 1 do
+      for _, X in ipairs {A, B, SFA, SFB} do X.fetch(stage, k) end
+      if k == 0 then
+        load(k_tile + STAGES - 1, (k_tile + STAGES - 1) % STAGES)
+      end
+      cute.gemm(mma, C.acc, {A.frag(_, _, k), SFA.frag(_, _)},
+                {B.frag(_, _, k), SFB.frag(_, _)}, C.acc)
+    end
+  end
+  C.store()
+end)
+
+-- Returns a function that gives the scales of `rows` rows their layout.
+local function arranged(rows, k)
+  return function(t)
+    return cute.make_tensor(t.iterator, scale_layout(rows, k))
+  end
+end
+
+harness.run(arg, {
+  about = "C = A B^T of NVFP4 in bf16 (sm_120).",
+  dims = {{"m", "rows of A and C"}, {"n", "rows of B, columns of C"},
+          {"k", "columns of A and B, an even number"}},
+  arch = "sm_120a", tile = {BM, BN, BK}, dtypes = {"bf16", "f32"},
+  sim = {{128, 256, 384}}, gpu = {{4096, 4096, 4096}},
+  operands = function(p)
+    if p.k % 2 > 0 then
+      error(("--k %d: rows of 4-bit numbers have an even length")
+        :format(p.k), 0)
+    end
+    return {{"a", {p.m, p.k}, dtype = "e2m1"},
+      {"sfa", {cute.size(scale_layout(p.m, p.k))}, dtype = "e4m3",
+       fill = {1, 9}},
+      {"b", {p.n, p.k}, dtype = "e2m1"},
+      {"sfb", {cute.size(scale_layout(p.n, p.k))}, dtype = "e4m3",
+       fill = {1, 9}},
+      {"c", {p.m, p.n}, out = true}}
+  end,
+  make = function(p)
+    return {kernel = gemm, block = mma:size(),
+            grid = tiles.count(p.m, BM) * tiles.count(p.n, BN),
+            args = {"a", {"sfa", arranged(p.m, p.k)}, "b",
+                    {"sfb", arranged(p.n, p.k)}, "c"}}
+  end,
+  flops = function(p) return 2.0 * p.m * p.n * p.k end,
+  pieces = function(p) return p.m end,
+  look = 1 << 12,
+  reference = function(p, row)
+    local A, B = scale_layout(p.m, p.k), scale_layout(p.n, p.k)
+    local c = {}
+    for col = 0, p.n - 1 do
+      local sum = 0
+      for i = 0, tiles.count(p.k, VS) - 1 do
+        local part = 0
+        for k = i * VS, math.min(i * VS + VS, p.k) - 1 do
+          part = part + p.a[row * p.k + k] * p.b[col * p.k + k]
+        end
+        sum = sum + part * p.sfa[A(row, i)] * p.sfb[B(col, i)]
+      end
+      c[col + 1] = sum
+    end
+    return {c = c}
+  end,
+})
+-- SPDX-License-Identifier: MIT

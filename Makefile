@@ -153,7 +153,7 @@ library: $(BUILD)/libcutelua.so $(BUILD)/libcutelua.a \
 
 # Parts of the simulator for specs and golden data only.
 UNITS := $(BUILD)/spec/units.o $(addprefix $(BUILD)/,sim/access.o sim/mma.o \
-           sim/tile.o sim/tile16.o base/dtype.o)
+           sim/tile.o sim/tile16.o sim/umma.o base/dtype.o)
 $(BUILD)/spec/units.o: spec/sim/units.c Makefile
 	@mkdir -p $(@D)
 	@echo 'CC $<'

@@ -10,7 +10,7 @@
 
 // ---- rules ----
 
-static int least_exponent(DType t) {
+int simmma_least_exponent(DType t) {
   switch ((int)t) {
     case DT_F16: case DT_E5M2: return -14;
     case DT_E4M3: return -6;
@@ -25,8 +25,8 @@ static bool is_fp8(DType t) { return t == DT_E4M3 || t == DT_E5M2; }
 static SimRule rule_of(const SimMma *m) {
   bool ampere = m->arch >= 80 && m->arch < 90, fp8 = is_fp8(m->a);
   SimRule r = {.f = 25, .step = m->k, .keep = 23, .half = m->c == DT_F16};
-  r.emin_a = least_exponent(m->a);
-  r.emin_b = least_exponent(m->b);
+  r.emin_a = simmma_least_exponent(m->a);
+  r.emin_b = simmma_least_exponent(m->b);
   if (m->arch < 75) r.f = 23;
   else if (m->arch < 90) r.f = 24;
   if (fp8 && (ampere || (m->arch == 90 && m->wgmma))) r.f = r.keep = 13;
@@ -100,8 +100,7 @@ static int64_t cut(uint64_t x, int right, bool neg) {
   return neg ? -(int64_t)y : (int64_t)y;
 }
 
-// Converts sum * 2^exp to f32, rounding toward zero to `keep` fraction bits.
-static float round_f32(int64_t sum, int exp, int keep) {
+float simmma_round(int64_t sum, int exp, int keep) {
   if (sum == 0) return 0;
   uint64_t mag = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
   int top = 63 - __builtin_clzll(mag) + exp;  // exponent of the result
@@ -116,10 +115,8 @@ static float round_f32(int64_t sum, int exp, int keep) {
   return sum < 0 && mag ? -x : x;
 }
 
-// Handles infinities and NaNs: if an operand is an infinity or a NaN, sets *out
-// to the result and returns true.
-static bool special_sum(int n, const float *a, const float *b, float c,
-                        float *out) {
+bool simmma_special(int n, const float *a, const float *b, float c,
+                    float *out) {
   bool pos = c > 0 && isinf(c), neg = c < 0 && isinf(c), bad = isnan(c);
   for (int i = 0; i < n; i++) {
     if (isnan(a[i]) || isnan(b[i])) bad = true;
@@ -135,12 +132,12 @@ static bool special_sum(int n, const float *a, const float *b, float c,
   return true;
 }
 
-// Returns c plus the sum of n products. A zero result is +0, even if negative
-// terms were truncated to zero.
+// A zero result is +0, even if negative terms were truncated to zero.
 float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
-                 float c) {
+                 int scale, float c) {
   float out;
-  if (special_sum(n, a, b, c, &out)) return out;
+  if (scale > SIM_SCALE_NAN / 2) return bits_float(NAN_BITS);
+  if (simmma_special(n, a, b, c, &out)) return out;
   Part pc = part_of(c, r->half ? -14 : -126), pa[MAX_K], pb[MAX_K];
   bool any = pc.sig != 0;
   int e = pc.sig ? pc.exp : -10000;
@@ -149,17 +146,18 @@ float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
     pb[i] = part_of(b[i], r->emin_b);
     if (!pa[i].sig || !pb[i].sig) continue;
     any = true;
-    int ei = pa[i].exp + pb[i].exp;
+    int ei = pa[i].exp + pb[i].exp + scale;
     if (ei > e) e = ei;
   }
   if (!any) return 0;
+  if (r->floor && e < r->floor) e = r->floor;
   int64_t sum = pc.sig ? cut(pc.sig, 23 - r->f + e - pc.exp, pc.neg) : 0;
   for (int i = 0; i < n; i++) {
     uint64_t sig = pa[i].sig * pb[i].sig;
-    int ei = pa[i].exp + pb[i].exp;
+    int ei = pa[i].exp + pb[i].exp + scale;
     if (sig) sum += cut(sig, 46 - r->f + e - ei, pa[i].neg != pb[i].neg);
   }
-  if (!r->half) return round_f32(sum, e - r->f, r->keep);
+  if (!r->half) return simmma_round(sum, e - r->f, r->keep);
   double x = ldexp((double)sum, e - r->f);
   return dtype_to_float(DT_F16, dtype_from_double(DT_F16, x)) + 0.0f;
 }
@@ -185,8 +183,8 @@ static float dot_emulated(const SimRule *r, int k, const float *a,
   float a2[2][MAX_K], b2[2][MAX_K];
   emulated_operands(k, a, a2[0], a2[1]);
   emulated_operands(k, b, b2[0], b2[1]);
-  float x = simmma_sum(r, k / 2, a2[0], b2[0], 0);
-  x = simmma_sum(r, k / 2, a2[1], b2[1], x);
+  float x = simmma_sum(r, k / 2, a2[0], b2[0], 0, 0);
+  x = simmma_sum(r, k / 2, a2[1], b2[1], 0, x);
   return add_accumulator(x, c, r->half);
 }
 
@@ -195,7 +193,7 @@ static float dot_plain(const SimRule *r, int k, const float *a, const float *b,
                        float c) {
   if (r->emulated) return dot_emulated(r, k, a, b, c);
   for (int i = 0; i < k; i += r->step)
-    c = simmma_sum(r, r->step, a + i, b + i, c);
+    c = simmma_sum(r, r->step, a + i, b + i, 0, c);
   return c;
 }
 
@@ -258,15 +256,15 @@ static float scaled_sum(int n, const double *value, const int *exp, int f,
   int64_t sum = pc.sig ? cut(pc.sig, 23 - f + e - pc.exp, pc.neg) : 0;
   for (int i = 0; i < n; i++)
     sum += (int64_t)ldexp(value[i], exp[i] + f - e);
-  return round_f32(sum, e - f, 23);
+  return simmma_round(sum, e - f, 23);
 }
 
 float simmma_scaled(const SimScaled *q, const float *a, const float *b,
                     float c) {
   SimRule r = rule_of(q->m);
   float out;
-  if (!q->per) return simmma_sum(&r, q->n, a, b, c);
-  if (special_sum(q->n, a, b, c, &out)) return out;
+  if (!q->per) return simmma_sum(&r, q->n, a, b, 0, c);
+  if (simmma_special(q->n, a, b, c, &out)) return out;
   bool small = dtype_bits(q->m->a) == 4 && q->n == 64;
   int group = small ? 16 : 1, terms = 0;
   double value[MAX_K];

@@ -102,22 +102,29 @@ INLINE void round_lanes(const SimRule *r, VF *d, const HD *sums,
 }
 
 // Computes a sum in each lane: adds to c the products k0 to k0+n-1 of the
-// lane's row and the row b, whose exponents are eb. Lanes in which `odd` is not
-// 0 have no valid result.
+// lane's row and the row b, whose exponents are eb. The scale factors of the
+// products are 2^scale. Lanes in which `odd` is not 0 have no valid result.
 INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
-                      const int32_t *eb, int k0, int n, VF *c, VI *odd) {
-  VI e, low = SPLAT(E_LOW), high = SPLAT(E_HIGH);
+                      const int32_t *eb, const VI *scale, int k0, int n, VF *c,
+                      VI *odd) {
+  VI e, top = SPLAT(E_ZERO), low = SPLAT(E_LOW), high = SPLAT(E_HIGH);
   exponents(&e, c, r->half ? -14 : -126);
   for (int k = k0; k < k0 + n; k++) {
     VI ek = p->ea[k] + eb[k];
-    raise_to(&e, &ek);
+    raise_to(&top, &ek);
   }
+  top += *scale;
+  raise_to(&e, &top);
   *odd = NEGATIVE(high - e) | NEGATIVE(e - low);
-  // an exponent of -2000 or less means that all terms are 0
+  // An exponent of -2000 or less means that all terms are 0.
   *odd &= NEGATIVE(-2000 - e);
   raise_to(&e, &low);
   lower_to(&e, &high);
   VF up = (VF)((r->f + 127 - e) << 23), down = (VF)((e - r->f + 127) << 23);
+  VI field = r->f + 127 - e + *scale, least = SPLAT(1), most = SPLAT(254);
+  raise_to(&field, &least);
+  lower_to(&field, &most);
+  VF up_product = (VF)(field << 23);
   // Lanes marked in `odd` may overflow. mend computes them again.
   VU s = (VU)__builtin_convertvector(*c * up, VI);
   HD sums[2] = {{0}, {0}};
@@ -125,7 +132,7 @@ INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
   for (int k = k0; k < k0 + n; k += 8) {
     int end = k + 8 < k0 + n ? k + 8 : k0 + n;
     for (int i = k; i < end; i++)
-      s += (VU)__builtin_convertvector(p->a[i] * b[i] * up, VI);
+      s += (VU)__builtin_convertvector(p->a[i] * b[i] * up_product, VI);
     add_lanes(sums, &s);
     s = (VU){0};
   }
@@ -134,13 +141,14 @@ INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
 
 // Computes d from the accumulators c in the lanes that vector code cannot
 // compute (odd).
-static void mend(const SimRule *r, const Block *p, const float *b, int k0,
-                 int n, const VF *c, VF *d, const VI *odd) {
+static void mend(const SimRule *r, const Block *p, const float *b,
+                 const VI *scale, int k0, int n, const VF *c, VF *d,
+                 const VI *odd) {
   for (int l = 0; l < LANES; l++) {
     if (!(*odd)[l]) continue;
     float a[SIM_TILE_K];
     for (int k = 0; k < n; k++) a[k] = p->a[k0 + k][l];
-    (*d)[l] = simmma_sum(r, n, a, b + k0, (*c)[l]);
+    (*d)[l] = simmma_sum(r, n, a, b + k0, (*scale)[l], (*c)[l]);
   }
 }
 
@@ -171,16 +179,19 @@ INLINE void tile_body(const SimRule *r, int M, int N, int K, const float *A,
   for (int m0 = 0; m0 < M; m0 += LANES) {
     int rows = M - m0 < LANES ? M - m0 : LANES;
     load_block(r, &p, A + m0 * K, rows, K);
+    VI scale_a = {0};
+    for (int l = 0; r->scale_a && l < rows; l++)
+      ((int32_t *)&scale_a)[l] = r->scale_a[m0 + l];
     for (int n = 0; n < N; n++) {
       const float *b = B + n * K;
       load_row(r, eb, b, K);
       VF c = {0}, d;
-      VI odd;
+      VI odd, scale = scale_a + (r->scale_b ? r->scale_b[n] : 0);
       for (int l = 0; l < rows; l++) ((float *)&c)[l] = C[(m0 + l) * N + n];
       for (int k = 0; k < K; k += r->step) {
         d = c;
-        sum_lanes(r, &p, b, eb, k, r->step, &d, &odd);
-        if (any(&odd)) mend(r, &p, b, k, r->step, &c, &d, &odd);
+        sum_lanes(r, &p, b, eb, &scale, k, r->step, &d, &odd);
+        if (any(&odd)) mend(r, &p, b, &scale, k, r->step, &c, &d, &odd);
         c = d;
       }
       for (int l = 0; l < rows; l++) D[(m0 + l) * N + n] = ((float *)&c)[l];

@@ -12,7 +12,10 @@ local core = require "cute.core"
 local golden = {
   ops = {},
   modules = {"spec.golden.layout", "spec.golden.atoms", "spec.golden.approx",
-             "spec.golden.tensormap", "spec.golden.gmma", "spec.golden.ptx"},
+             "spec.golden.tensormap", "spec.golden.gmma", "spec.golden.ptx",
+             "spec.golden.umma"},
+  -- files whose lines have no op: the field that names it
+  op_field = {},
   -- files whose lines are counted in the printed table by the first word of
   -- their op
   families = {},
@@ -158,14 +161,15 @@ end
 local function run_file(dir, file, failures, declined, rejected)
   local rows, by_op, number = {}, {}, 0
   local ops = golden.ops[file] or {}
+  local op_field = golden.op_field[file] or "op"
   local f <close> = assert(io.open(dir .. "/" .. file .. ".jsonl", "r"))
   for line in f:lines() do
     number = number + 1
     if line:find "%S" then
       local decoded, case = pcall(json.decode, line)
       local good = decoded and type(case) == "table" and
-                   type(case.op) == "string"
-      local op = good and case.op or "(malformed line)"
+                   type(case[op_field]) == "string"
+      local op = good and case[op_field] or "(malformed line)"
       local named = golden.families[file] and op:match "^%w+" or op
       local row = by_op[named]
       if not row then

@@ -7,6 +7,7 @@
 
 #include "sim/access.h"
 #include "sim/mma.h"
+#include "sim/umma.h"
 
 int luaopen_units(lua_State *L);
 
@@ -179,6 +180,72 @@ static int l_mma_tile(lua_State *L) {
   return push_words(L, c, (size_t)(M * N));
 }
 
+// ---- tcgen05.mma ----
+
+static UmmaKind field_umma_kind(lua_State *L) {
+  lua_getfield(L, 1, "kind");
+  const char *name = luaL_checkstring(L, -1);
+  lua_pop(L, 1);
+  for (int k = 0; k < UMMA_KIND_COUNT; k++)
+    if (!strcmp(umma_kind((UmmaKind)k)->name, name)) return (UmmaKind)k;
+  return (UmmaKind)luaL_argerror(L, 1, "no such kind of tcgen05.mma");
+}
+
+// Argument 1: {kind=, a=, b=, d= element types, scale= type, scales=, sparse=,
+// sat=}
+static SimUmma check_umma(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  SimUmma u = {.kind = field_umma_kind(L), .a = field_dtype(L, "a"),
+               .b = field_dtype(L, "b"), .d = field_dtype(L, "d"),
+               .scales = field_int(L, "scales", 0),
+               .sparse = field_bool(L, "sparse"), .sat = field_bool(L, "sat")};
+  if (u.scales) u.scale = field_dtype(L, "scale");
+  if (!simumma_known(&u)) luaL_argerror(L, 1, "no such tcgen05.mma");
+  return u;
+}
+
+static uint8_t *check_bytes(lua_State *L, int idx, size_t n) {
+  if (!n) return NULL;
+  uint64_t *w = check_words(L, idx, n);
+  uint8_t *x = new_array(L, n, sizeof *x);
+  for (size_t i = 0; i < n; i++) x[i] = (uint8_t)w[i];
+  return x;
+}
+
+// umma_tile(kind, M, N, {A bits}, {B bits}, {C bits}, {scales of A}, {scales of
+// B}, {metadata}) -> {D}
+static int l_umma_tile(lua_State *L) {
+  SimUmma u = check_umma(L);
+  lua_Integer m = luaL_checkinteger(L, 2), n = luaL_checkinteger(L, 3);
+  luaL_argcheck(L, m >= 1 && m <= SIM_UMMA_MOST, 2, "1 to 256 rows");
+  luaL_argcheck(L, n >= 1 && n <= SIM_UMMA_MOST, 3, "1 to 256 columns");
+  size_t M = (size_t)m, N = (size_t)n, k = umma_kind(u.kind)->k;
+  size_t na = M * k, nb = N * (size_t)simumma_k(&u), nd = M * N;
+  uint64_t *a = check_words(L, 4, na), *b = check_words(L, 5, nb);
+  uint64_t *d = check_words(L, 6, nd);
+  size_t words = u.sparse ? M * (size_t)umma_metadata_words(u.kind) : 0;
+  SimUmmaTile t = {.m = (int)m, .n = (int)n,
+                   .sfa = check_bytes(L, 7, M * (size_t)u.scales),
+                   .sfb = check_bytes(L, 8, N * (size_t)u.scales),
+                   .meta = words ? check_words32(L, 9, words) : NULL};
+  if (u.kind == UMMA_I8) {
+    t.a = shorts(L, u.a, a, na);
+    t.b = shorts(L, u.b, b, nb);
+    int32_t *to = new_array(L, nd, sizeof *to);
+    for (size_t i = 0; i < nd; i++) to[i] = (int32_t)(uint32_t)d[i];
+    t.d = to;
+    simumma_tile(&u, &t);
+    for (size_t i = 0; i < nd; i++) d[i] = (uint32_t)to[i];
+  } else {
+    t.a = floats(L, u.a, a, na);
+    t.b = floats(L, u.b, b, nb);
+    float *to = t.d = floats(L, u.d, d, nd);
+    simumma_tile(&u, &t);
+    for (size_t i = 0; i < nd; i++) d[i] = dtype_from_float(u.d, to[i]);
+  }
+  return push_words(L, d, nd);
+}
+
 // ---- hardware counters ----
 
 static int push_passes(lua_State *L, SimPasses p) {
@@ -261,6 +328,7 @@ static int l_unpack(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_units(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"mma_dot", l_mma_dot}, {"mma_tile", l_mma_tile},
+    {"umma_tile", l_umma_tile},
     {"shared_wavefronts", l_shared}, {"matrix_wavefronts", l_matrix},
     {"cpasync_cg_wavefronts", l_cpasync_cg}, {"global_sectors", l_global},
     {"float_to_bits", l_float_to_bits}, {"bits_to_float", l_bits_to_float},

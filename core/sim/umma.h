@@ -1,0 +1,71 @@
+// The arithmetic of tcgen05.mma, with the results of a B200 in every bit.
+//
+// An element of D is a function of its row of A, its row of B (N,K), C and the
+// scale factors. The instruction's shape, its CTAs and the placement of the
+// operands do not change it. Where no B200 result is known, docs/blackwell.md
+// says so.
+//
+// Kinds tf32, f16, f8f6f4 and mxf8f6f4 are sums of mma.h with F = 25. For tf32
+// and bf16, e is at least -133. Scale factors add their exponents to those of
+// the products.
+//
+// Kinds mxf4 and mxf4nvf4 add groups of products exactly: 16 products with
+// ue8m0 scale factors, 4 products with ue4m3. Let R be the largest exponent of
+// a product with its scale factors, S the largest exponent of the scale factors
+// of a nonzero product, and E that of C. The groups and C are truncated toward
+// zero to multiples of 2^q, and added exactly; the sum is truncated to f32.
+// - If E >= R, q is E - 35, and groups have 16 products with ue4m3, too.
+// - Else q is S - 35. (R is at most S + 4.) With ue8m0, a group whose products
+//   all have exponents of at most E is truncated to a multiple of 2^(E-35) if
+//   that is larger.
+// - If a result with ue8m0 is subnormal, the sum is taken again without the
+//   groups with smaller scale factors than S and a value below 2^max(q,-174).
+#ifndef CUTE_SIMUMMA_H
+#define CUTE_SIMUMMA_H
+
+#include "base/dtype.h"
+#include "base/umma.h"
+
+typedef struct SimUmma {
+  UmmaKind kind;
+  DType a, b;   // types of the elements
+  DType d;      // type of C and D: f32, f16, or i32
+  DType scale;  // DT_NONE, ue8m0, or e4m3, whose sign is ignored: ue4m3
+  int scales;   // number of scale factors of a row: 0, 1, 2, 4
+  bool sparse;  // whether A is sparse
+  bool sat;     // .satfinite of i8
+} SimUmma;
+
+// Reports whether the functions below can compute u.
+bool simumma_known(const SimUmma *u);
+
+// Returns the extent of K of the instruction, of which a row of a dense A
+// stores all elements, and a row of a sparse A half.
+static inline int simumma_k(const SimUmma *u) {
+  return umma_kind(u->kind)->k * (u->sparse ? 2 : 1);
+}
+
+enum { SIM_UMMA_MOST = 256 };  // most rows and columns of a tile
+
+// The operands of m rows and n columns, all row-major: A (m,k), B
+// (n,simumma_k), where k is the number of stored elements.
+typedef struct SimUmmaTile {
+  int m, n;
+  const void *a, *b;  // float (simmma_widen); kind i8: int16_t
+  const uint8_t *sfa, *sfb;  // scale factors (m,scales), (n,scales)
+  const uint32_t *meta;      // sparse: (m,umma_metadata_words)
+  // C, which is replaced by D: float, of f16 values if D is f16; kind i8:
+  // int32_t
+  void *d;
+} SimUmmaTile;
+
+// Computes D = A * B + C. A NaN is 0x7fffffff (dtype_from_float converts it to
+// f16's 0x7fff).
+void simumma_tile(const SimUmma *u, const SimUmmaTile *t);
+
+// Stores the positions along K of the elements that a row of a sparse A stores:
+// umma_kind(kind)->k positions, from the row's metadata.
+void simumma_positions(UmmaKind kind, const uint32_t *meta, uint8_t *at);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -486,10 +486,24 @@ static void note_taken(Emit *e, const Ins *i) {
       e->regs[ir_get(e->fn, o.ref)->imm].taken = true;
 }
 
+// Reports whether i is the call of a helper that can get its registers one by
+// one. A helper of wgmma has too many of them.
+static bool can_split(const Ins *i) {
+  return is_helper(i) && (i->op == OP_MATRIX ||
+                          atom_mma((int)i->imm)->kind != MK_WGMMA);
+}
+
 // Returns how many times the text of instruction r accesses a register element.
 static size_t touches(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
+  size_t n = 0;
   if (i->op == OP_MMA && atom_mma((int)i->imm)->kind == MK_FMA) return 4;
+  if (can_split(i)) {
+    Operand o;
+    for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);)
+      if (o.kind == OPERAND_RUN) n += (size_t)o.n;
+    return n;
+  }
   bool one = i->op == OP_ST || i->op == OP_LD;
   return one && ir_get(e->fn, i->a[0])->op == OP_RMEM;
 }
@@ -498,18 +512,22 @@ static size_t touches(const Emit *e, Ref r) {
 // square of the accesses to arrays, but little more than linearly with those to
 // scalars (NVRTC 13: 2048 fmaf on three arrays take 5.6 s, on scalars 1.4 s;
 // 128 of them 0.17 and 0.14 s). Kernels that access register elements in many
-// places therefore use scalars. In other kernels arrays are easier to read and
-// match the script.
+// places therefore use scalars, which helpers get one by one. In other kernels
+// arrays are easier to read and match the script.
 static void choose_scalars(Emit *e) {
   size_t n = 0;
+  for (Ref r = 1; r < e->fn->ins.n; r++)
+    if (e->use[r].how != HOW_DEAD) n += touches(e, r);
+  bool many = n > MANY;
   for (Ref r = 1; r < e->fn->ins.n; r++) {
     const Ins *i = ir_get(e->fn, r);
-    if (e->use[r].how == HOW_DEAD) continue;
-    n += touches(e, r);
-    note_taken(e, i);
+    if (many && e->use[r].how != HOW_DEAD && can_split(i))
+      atom_use(e, i->op != OP_MATRIX, (int)i->imm)->refs = true;
   }
+  for (Ref r = 1; r < e->fn->ins.n; r++)
+    if (e->use[r].how != HOW_DEAD) note_taken(e, ir_get(e->fn, r));
   for (size_t k = 0; k < e->fn->mem.n; k++)
-    e->regs[k].scalars = n > MANY && !e->regs[k].taken;
+    e->regs[k].scalars = many && !e->regs[k].taken;
 }
 
 // Records in which form i uses objects in memory: through a pointer or, in PTX,

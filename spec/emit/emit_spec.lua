@@ -701,6 +701,35 @@ describe("a statement reads all before it writes:", function()
   end
 end)
 
+describe("registers of MMAs", function()
+  it("are scalars where many MMAs use them, and helpers get each", function()
+    local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
+    local function text_of_mmas(n)
+      local p = cute.kernel("k", function(mA, mB, mC)
+        local thr = mma:get_slice(cute.arch.thread_idx())
+        local tA, tB = thr:partition_A(mA), thr:partition_B(mB)
+        local tC = thr:partition_C(mC)
+        local rA, rB = thr:make_fragment_A(tA), thr:make_fragment_B(tB)
+        local rC = thr:make_fragment_C(tC)
+        cute.autovec_copy(tA, rA)
+        cute.autovec_copy(tB, rB)
+        rC:fill(0)
+        for _ = 1, n do cute.gemm(mma, rC, rA, rB, rC) end
+        cute.autovec_copy(rC, tC)
+      end)(cute.zeros({16, 16}, cute.bf16), cute.zeros({8, 16}, cute.bf16),
+           cute.zeros({16, 8}, cute.f32)):trace {block = 32}
+      compiles(p)
+      return p:cuda "sm_90a"
+    end
+    local call = "SM80_16x8x16_F32BF16BF16F32_TN("
+    find(text_of_mmas(60), call .. "&rC[0], &rA[0], &rB[0]);")
+    local text = text_of_mmas(110)
+    assert.is_nil(text:find "r[ABC]%[%d")
+    find(text, call .. "rC_0, rC_1, rC_2, rC_3, rA_0, rA_1, rA_2, rA_3, "
+      .. "rB_0, rB_1);")
+  end)
+end)
+
 describe("registers", function()
   it("copied over themselves are all read first", function()
     assert.same({1, 1, 2, 3, 4, 6}, kernels.run(6, function(o)

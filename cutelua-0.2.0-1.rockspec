@@ -210,6 +210,8 @@ build = {
         "lua/cute/arch/packed.lua",
       ["cute.arch.ranges"] =
         "lua/cute/arch/ranges.lua",
+      ["cute.arch.tmem"] =
+        "lua/cute/arch/tmem.lua",
       ["cute.arch.warp"] =
         "lua/cute/arch/warp.lua",
       ["cute.embedding"] =
@@ -302,6 +304,8 @@ build = {
         "lua/cute/npy.lua",
       ["cute.nvgpu"] =
         "lua/cute/nvgpu/init.lua",
+      ["cute.nvgpu.sm100.tcgen05"] =
+        "lua/cute/nvgpu/sm100/tcgen05.lua",
       ["cute.nvgpu.sm80.sparse"] =
         "lua/cute/nvgpu/sm80/sparse.lua",
       ["cute.nvgpu.sm80.warp"] =

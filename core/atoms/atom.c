@@ -309,6 +309,13 @@ static void row_regs(AtomMma *r, int i, DType t, int all) {
 // "..._SS_TN<One>".
 static void row_majors(AtomMma *r) {
   const char *s = strchr(r->name, '<');
+  if (r->kind == MK_TCGEN05) {
+    // The last two parameters of the name are the majors of A and of B.
+    const char *b = strrchr(r->name, ',');
+    r->mn_major[0] = b[-1] == 'N';
+    r->mn_major[1] = b[1] == 'M';
+    if (strstr(r->name, "_SS")) r->flags |= AMF_SMEM_A;
+  }
   if (r->kind != MK_WGMMA || !s) return;
   const char *b = strchr(s, ',');
   r->mn_major[0] = s[1] == 'M';
@@ -406,7 +413,8 @@ static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,
   fill(f->bits, k, text, sizeof text);
   r->bits = (int)strtol(text, &q, 10);
   if (*q == '*') r->bits *= (int)strtol(q + 1, NULL, 10);
-  r->num = f->num, r->trans = f->trans;
+  bool tmem = r->op == CO_TMEM_LOAD || r->op == CO_TMEM_STORE;
+  r->num = tmem ? r->bits / 32 : f->num, r->trans = f->trans;
   r->flags = f->flags, r->ptx = f->ptx, r->sm_min = f->sm_min;
 }
 

@@ -22,14 +22,10 @@ typedef enum MmaKind {
   MK_FMA2,          // FMA of two pairs of f32, each pair in a 64-bit register
   MK_MMA,           // mma.sync
   MK_WGMMA,         // wgmma.mma_async of a warpgroup
-  // MMAs with accumulators in tensor memory (tcgen05): described, but not
-  // emitted or simulated.
-  MK_TCGEN05
+  MK_TCGEN05        // tcgen05.mma, with accumulators in tensor memory
 } MmaKind;
-// kinds of single lanes come first, then kinds that the emitter and the
-// simulator support
+// kinds of single lanes come first
 CONSECUTIVE(4, 0, MK_FMA2);
-CONSECUTIVE(6, 0, MK_WGMMA);
 
 // One MMA instruction. Its TV layouts, in CuTe notation, map (thread,value) to
 // a linear coordinate of the column-major MxK / NxK / MxN tile.
@@ -64,7 +60,7 @@ typedef struct AtomMma {
   // PTX instruction, "mma.sync.aligned...". The emitter appends the operands D,
   // A, B, C in braces.
   const char *ptx;
-  bool mn_major[2];             // wgmma: whether A, B are MN-major
+  bool mn_major[2];   // wgmma, tcgen05: whether A, B are MN-major
   // Range of architectures. sm_max is 0 if there is no upper limit.
   int sm_min, sm_max;
   bool arch_specific;           // needs sm_XXa
@@ -74,7 +70,7 @@ typedef struct AtomMma {
 enum {
   AMF_SAT = 1,      // .satfinite
   AMF_XORPOPC = 2, AMF_ANDPOPC = 4,
-  AMF_SMEM_A = 8,   // wgmma reads A from shared memory, as it always does B
+  AMF_SMEM_A = 8,   // wgmma, tcgen05: A is in shared memory, as B always is
   AMF_TABLE = 16,   // described only: neither emitted nor simulated
   AMF_SPARSE = 32,  // sparse A: only half of its elements are stored
   AMF_SCALE = 64,   // block-scaled: has the scales SFA and SFB as operands
@@ -88,7 +84,8 @@ static inline bool atom_mma_alone(const AtomMma *a) {
 }
 // Reports whether the MMA is emitted and simulated, not only described.
 static inline bool atom_mma_runs(const AtomMma *a) {
-  return a->kind <= MK_WGMMA && !(a->flags & AMF_TABLE);
+  bool plain = a->kind != MK_TCGEN05 || !(a->flags & AMF_SCALE);
+  return plain && !(a->flags & AMF_TABLE);
 }
 enum { ATOM_OPERANDS = 7 };
 
@@ -118,8 +115,11 @@ typedef enum CopyOp {
   CO_LDSM, CO_STSM, // ldmatrix, stmatrix: of `num` matrices
   CO_SHUFFLE, CO_MOVM,
   CO_LOAD, CO_STORE, // CO_UNIVERSAL that accesses only global memory
+  // tcgen05.ld, tcgen05.st: of `num` registers of a thread
+  CO_TMEM_LOAD, CO_TMEM_STORE,
   // Described only, neither emitted nor simulated. CO_BULK: bulk copies.
-  // CO_TABLE: Blackwell's copies of 8-bit matrices and of tensor memory.
+  // CO_TABLE: Blackwell's copies of 8-bit matrices, and from shared to tensor
+  // memory.
   CO_BULK, CO_TABLE
 } CopyOp;
 
@@ -131,13 +131,20 @@ typedef struct AtomCopy {
   const char *thr, *src, *dst, *ref;
   int bits;  // bits that one instruction copies for each thread
   // For ldmatrix, stmatrix: the number of 8x8 matrices. For a shuffle: lane i
-  // exchanges values with lane i ^ num.
+  // exchanges values with lane i ^ num. For copies of tensor memory: the number
+  // of registers of a thread.
   int num;
   bool trans;
   unsigned flags;               // CPF_*
   const char *ptx;
   int sm_min;
 } AtomCopy;
+
+// Returns the instruction descriptor of a tcgen05.mma.
+uint32_t atom_umma_descriptor(const AtomMma *r);
+// Returns how many times a copy of tensor memory repeats its shape: 4 for
+// 32x32b.x4.
+int atom_tmem_times(const AtomCopy *r);
 
 // An atom's id is its position in the list of all names that the families of
 // inside.h expand to. The IR stores ids. The first request for an id expands

@@ -90,10 +90,17 @@ const AtomCopyFam atom_copies[] = {
 #define WARP(n, s, d, r, b) TABLE(n, "32:1", s, d, r, b)
 // Copies of tensor memory. A load gives each thread its part of the matrix, and
 // a store reads these parts.
-#define TMEM(n, all, part, b) \
-  WARP("SM100_TMEM_LOAD_" n "{|_16b}", "(32," all "):(0,1)", part, \
+#define TMEM_ROW(n, do, s, d, r, b, text) \
+  {.name = n, .op = do, .thr = "32:1", .src = s, .dst = d, .ref = r, \
+   .bits = b, .sm_min = 100, .ptx = text}
+#define TMEM(n, all, part, b, shape) \
+  TMEM_ROW("SM100_TMEM_LOAD_" n, CO_TMEM_LOAD, "(32," all "):(0,1)", part, \
+           "(32," all "):(0,1)", b, "tcgen05.ld.sync.aligned." shape), \
+  TMEM_ROW("SM100_TMEM_STORE_" n, CO_TMEM_STORE, part, "(32," all "):(0,1)", \
+           "(32," all "):(0,1)", b, "tcgen05.st.sync.aligned." shape), \
+  WARP("SM100_TMEM_LOAD_" n "_16b", "(32," all "):(0,1)", part, \
        "(32," all "):(0,1)", b), \
-  WARP("SM100_TMEM_STORE_" n "{|_16b}", part, "(32," all "):(0,1)", \
+  WARP("SM100_TMEM_STORE_" n "_16b", part, "(32," all "):(0,1)", \
        "(32," all "):(0,1)", b)
 #define P2 "{R=2|4|8|16|32"
 #define UTCCP(n, s, d) \
@@ -115,19 +122,23 @@ const AtomCopyFam atom_copies_sm100[] = {
   WARP("SM100_U8x4_STSM_T", T8, R1, T8, "32"),
   WARP("SM100_U8x8_STSM_T", T8x("2"), R2, T8x("2"), "64"),
   WARP("SM100_U8x16_STSM_T", T8x("4"), R4, T8x("4"), "128"),
-  TMEM("16dp256b1x", "4096", "((4,8),(64,2)):((64,256),(1,2048))", "128"),
+  TMEM("16dp256b1x", "4096", "((4,8),(64,2)):((64,256),(1,2048))", "128",
+       "16x256b"),
   TMEM("16dp256b" P2 "}x", "[4096R]",
-       "((4,8),(64,2,[R])):((64,[256R]),(1,[2048R],256))", "[128R]"),
-  TMEM("16dp128b1x", "2048", "((4,8),(32,2)):((32,128),(1,1024))", "64"),
+       "((4,8),(64,2,[R])):((64,[256R]),(1,[2048R],256))", "[128R]",
+       "16x256b"),
+  TMEM("16dp128b1x", "2048", "((4,8),(32,2)):((32,128),(1,1024))", "64",
+       "16x128b"),
   TMEM("16dp128b" P2 "|64}x", "[2048R]",
-       "((4,8),(32,2,[R])):((32,[128R]),(1,[1024R],128))", "[64R]"),
-  TMEM("16dp64b1x", "1024", "((2,2,8),32):((512,32,64),1)", "32"),
+       "((4,8),(32,2,[R])):((32,[128R]),(1,[1024R],128))", "[64R]",
+       "16x128b"),
+  TMEM("16dp64b1x", "1024", "((2,2,8),32):((512,32,64),1)", "32", "16x64b"),
   TMEM("16dp64b" P2 "|64|128}x", "[1024R]",
-       "((2,2,8),(32,[R])):(([512R],32,[64R]),(1,64))", "[32R]"),
+       "((2,2,8),(32,[R])):(([512R],32,[64R]),(1,64))", "[32R]", "16x64b"),
   TMEM("16dp32b" P2 "|64|128|1}x", "[1024R]",
-       "((16,2),[32R]):(([64R],[32R]),1)", "[32R]"),
+       "((16,2),[32R]):(([64R],[32R]),1)", "[32R]", "16x32bx2"),
   TMEM("32dp32b" P2 "|64|128|1}x", "[1024R]", "(32,[32R]):([32R],1)",
-       "[32R]"),
+       "[32R]", "32x32b"),
   // loads that also return the maximum of each thread's values
   {.name = "SM100_TMEM_LOAD_STAT_32dp32b{R=32|128}x", .op = CO_TABLE,
    .thr = "32:1", .src = "(32,[1024R]):(0,1)", .dst = "(32,[32R]):([32R],1)",

@@ -93,19 +93,19 @@ const AtomMmaFam atom_sm90[] = {
 #define N1SM "{N=8..256+8}"
 #define N2SM "{N=32..256+16}"
 #define MM "{K|MN},{K|MN}>"
-#define UMMA1(n, types_, k, flags_) \
+#define UMMA1(n, kind_, types_, k, flags_) \
   {.name = "SM100_MMA_" n, .shape = "[M],[N]," #k, .types = types_, \
    .thr = "1:0", .a = "(1,([M]," #k ")):(0,(1,[M]))", \
    .b = "(1,([N]," #k ")):(0,(1,[N]))", .c = "(1,([M],[N])):(0,(1,[M]))", \
-   .kind = MK_TCGEN05, .sm_min = 100, .sm_max = 103, .specific = true, \
-   .flags = flags_}
-#define UMMA2(n, types_, k, flags_) \
+   .ptx = "tcgen05.mma.cta_group::1.kind::" kind_, .kind = MK_TCGEN05, \
+   .sm_min = 100, .sm_max = 110, .specific = true, .flags = flags_}
+#define UMMA2(n, kind_, types_, k, flags_) \
   {.name = "SM100_MMA_" n, .shape = "[M],[N]," #k, .types = types_, \
    .thr = "2:1", .a = "(2,([M/2]," #k ")):([M/2],(1,[M]))", \
    .b = "(2,([N/2]," #k ")):([N/2],(1,[N]))", \
    .c = "(2,([M/2],[N])):([M/2],(1,[M]))", \
-   .kind = MK_TCGEN05, .sm_min = 100, .sm_max = 103, .specific = true, \
-   .flags = flags_}
+   .ptx = "tcgen05.mma.cta_group::2.kind::" kind_, .kind = MK_TCGEN05, \
+   .sm_min = 100, .sm_max = 110, .specific = true, .flags = flags_}
 #define MN1 "{M=64|128}," N1SM ","
 #define MN2 "{M=128|256}," N2SM ","
 #define U16 "{half_t,half_t,float|bfloat16_t,bfloat16_t,float|" \
@@ -128,25 +128,25 @@ const AtomMmaFam atom_sm100[] = {
    .types = "F32F32F32F32", .thr = "1:0", .a = "(1,1):(0,0)",
    .b = "(1,2):(0,1)", .c = "(1,2):(0,1)", .ptx = "fma.rn.f32x2",
    .kind = MK_FMA2, .sm_min = 100},
-  UMMA1("F16BF16_{SS|TS}<" U16 "," MN1 MM, "~$1", 16, 0),
-  UMMA2("F16BF16_2x1SM_{SS|TS}<" U16 "," MN2 MM, "~$1", 16, 0),
-  UMMA1("TF32_{SS|TS}<" UTF MN1 MM, "F32TF32TF32", 8, 0),
-  UMMA2("TF32_2x1SM_{SS|TS}<" UTF MN2 MM, "F32TF32TF32", 8, 0),
-  UMMA1("S8_{SS|TS}<" US8 MN1 MM, "S32 $1 $2", 32, 0),
-  UMMA2("S8_2x1SM_{SS|TS}<" US8 MN2 MM, "S32 $1 $2", 32, 0),
-  UMMA1("F8F6F4_SS<" UU8 MN1 MM, "$2 $0 $1", 32, AMF_BYTE),
-  UMMA2("F8F6F4_2x1SM_SS<" UU8 MN2 MM, "$2 $0 $1", 32, AMF_BYTE),
-  UMMA1("MXF8F6F4_SS<" UMX "{M=128}," N1SM "," MM, "F32 $0 $1", 32,
-        AMF_BYTE | AMF_SCALE),
-  UMMA2("MXF8F6F4_2x1SM_SS<" UMX "{M=256}," N2SM "," MM, "F32 $0 $1", 32,
-        AMF_BYTE | AMF_SCALE),
-  UMMA1("MXF4_SS" UE8 "{M=128}," N1SM ",VS32," MM, "F32E2M1E2M1", 64,
-        AMF_SCALE),
-  UMMA2("MXF4_2x1SM_SS" UE8 "{M=256}," N2SM ",VS32," MM, "F32E2M1E2M1", 64,
-        AMF_SCALE),
-  UMMA1("MXF4_SS" UE4 "{M=128}," N1SM ",VS16," MM, "F32E2M1E2M1", 64,
-        AMF_SCALE),
-  UMMA2("MXF4_2x1SM_SS" UE4 "{M=256}," N2SM ",VS16," MM, "F32E2M1E2M1", 64,
-        AMF_SCALE),
+  UMMA1("F16BF16_{SS|TS}<" U16 "," MN1 MM, "f16", "~$1", 16, 0),
+  UMMA2("F16BF16_2x1SM_{SS|TS}<" U16 "," MN2 MM, "f16", "~$1", 16, 0),
+  UMMA1("TF32_{SS|TS}<" UTF MN1 MM, "tf32", "F32TF32TF32", 8, 0),
+  UMMA2("TF32_2x1SM_{SS|TS}<" UTF MN2 MM, "tf32", "F32TF32TF32", 8, 0),
+  UMMA1("S8_{SS|TS}<" US8 MN1 MM, "i8", "S32 $1 $2", 32, 0),
+  UMMA2("S8_2x1SM_{SS|TS}<" US8 MN2 MM, "i8", "S32 $1 $2", 32, 0),
+  UMMA1("F8F6F4_SS<" UU8 MN1 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
+  UMMA2("F8F6F4_2x1SM_SS<" UU8 MN2 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
+  UMMA1("MXF8F6F4_SS<" UMX "{M=128}," N1SM "," MM, "mxf8f6f4",
+        "F32 $0 $1", 32, AMF_BYTE | AMF_SCALE),
+  UMMA2("MXF8F6F4_2x1SM_SS<" UMX "{M=256}," N2SM "," MM, "mxf8f6f4",
+        "F32 $0 $1", 32, AMF_BYTE | AMF_SCALE),
+  UMMA1("MXF4_SS" UE8 "{M=128}," N1SM ",VS32," MM, "mxf4",
+        "F32E2M1E2M1", 64, AMF_SCALE),
+  UMMA2("MXF4_2x1SM_SS" UE8 "{M=256}," N2SM ",VS32," MM, "mxf4",
+        "F32E2M1E2M1", 64, AMF_SCALE),
+  UMMA1("MXF4_SS" UE4 "{M=128}," N1SM ",VS16," MM, "mxf4nvf4",
+        "F32E2M1E2M1", 64, AMF_SCALE),
+  UMMA2("MXF4_2x1SM_SS" UE4 "{M=256}," N2SM ",VS16," MM, "mxf4nvf4",
+        "F32E2M1E2M1", 64, AMF_SCALE),
   {0}};
 // SPDX-License-Identifier: MIT

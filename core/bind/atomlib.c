@@ -470,6 +470,27 @@ static int push_descriptors(Ctx *cx, lua_State *L, const MmaAtom *a, int which,
   return 1;
 }
 
+// Pushes a tensor at address 0 of tensor memory with the layout of a fragment
+// of A or C. If the subject is a layout, pushes that layout.
+static int push_tensor(Ctx *cx, lua_State *L, const MmaAtom *a, int which,
+                       const Subject *s) {
+  Layout l = umma_fragment(cx, a, (char)which, s->t.l);
+  if (s->layout && !ir_fn(cx)) {
+    face_push_layout(L, l);
+    return 1;
+  }
+  face_tracing(cx, L, "a fragment in tensor memory");
+  Fn *fn = ir_fn(cx);
+  DType type = tiled_mma_type(a, (char)which);
+  Mem m = {.space = SP_TMEM, .type = type, .count = -1, .align = 16,
+           .arg = NO_ARG};
+  Tensor t = {.space = SP_TMEM, .type = type, .align = 16, .l = l,
+              .mem = ir_mem_of(cx, fn, m, ir_int(cx, fn, DT_U32, 0), 0),
+              .off = dim_int(cx, 0)};
+  face_push_tensor(L, &t, 0);
+  return 1;
+}
+
 static int make_fragment(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   const AtomBox *b = test_any(cx, L, 1, BOX_MMA);
@@ -479,6 +500,7 @@ static int make_fragment(lua_State *L, int which) {
   check_metadata(L, a->row, which);
   if (gmma_from_shared(a, (char)which))
     return push_descriptors(cx, L, a, which, &s);
+  if (a->row->kind == MK_TCGEN05) return push_tensor(cx, L, a, which, &s);
   return push_fragment(cx, L, &s, tiled_mma_type(a, (char)which),
                        tiled_mma_make_fragment(cx, a, (char)which, s.t.l),
                        which);
@@ -544,13 +566,18 @@ static lua_Integer push_accumulate(lua_State *L, int idx) {
   return n;
 }
 
+// Reports whether the field ACCUMULATE says what the MMA does.
+static bool accumulates_by(const AtomMma *r) {
+  return r->kind == MK_WGMMA || r->kind == MK_TCGEN05;
+}
+
 static void check_field(Ctx *cx, lua_State *L) {
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
   const char *k = face_checkstr(L, 2);
-  if (b->mma.atom.row->kind != MK_WGMMA || strcmp(k, "ACCUMULATE") != 0)
-    face_error(L, ERR_NAME, "%s has no field '%s'\n  a warpgroup's MMA has "
-               "ACCUMULATE (cute.nvgpu.warpgroup.Field)",
+  if (!accumulates_by(b->mma.atom.row) || strcmp(k, "ACCUMULATE") != 0)
+    face_error(L, ERR_NAME, "%s has no field '%s'\n  MMAs of "
+               "cute.nvgpu.warpgroup and cute.nvgpu.tcgen05 have ACCUMULATE",
                b->mma.atom.row->name, k);
   face_tracing(cx, L, "a field of a tiled MMA");
 }
@@ -712,7 +739,7 @@ static int l_gemm(lua_State *L) {
   if (na > 0) more[n++] = ma[0];
   if (nb > 0) more[n++] = mb[0];
   if (na > 1) more[n++] = ma[1];
-  Ref add = a.row->kind == MK_WGMMA ? accumulates(cx, L, 1) : 0;
+  Ref add = accumulates_by(a.row) ? accumulates(cx, L, 1) : 0;
   tiled_gemm(cx, &a, d, ta, tb, tc, more, n, add);
   return 0;
 }

@@ -50,8 +50,9 @@ static void find_open(Ctx *cx, lua_State *L) {
                 "branches of the kernel");
 }
 
-// Raises an error if registers of a warpgroup MMA are accessed before a
-// wait_group for it. In a kernel in PTX, the simulator reports this.
+// Raises an error if registers of a warpgroup MMA or of a load from tensor
+// memory are accessed before the wait for it. In a kernel in PTX, the simulator
+// reports this.
 static void check_flight(Ctx *cx, lua_State *L) {
   static const char *const how[] = {
     [FLIGHT_READ] = "used", [FLIGHT_WRITE] = "written",
@@ -72,6 +73,11 @@ static void check_flight(Ctx *cx, lua_State *L) {
                   "is between this MMA and %s, %s\n  call "
                   "cute.nvgpu.warpgroup.fence() before the first MMA, after "
                   "every other use of its registers", what, when);
+  if (f.kind == FLIGHT_LOAD)
+    face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_FLIGHT, "%s is "
+                  "used before the load from tensor memory in line %u has "
+                  "completed\n  call cute.arch.fence_view_async_tmem_load() "
+                  "(tcgen05.wait::ld) before this use", what, line);
   face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_FLIGHT, "%s is %s "
                 "while the MMA of line %u is still in flight\n  commit it with "
                 "cute.nvgpu.warpgroup.commit_group(), and before this use call "

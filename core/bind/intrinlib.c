@@ -350,6 +350,92 @@ static int l_ptr_at(lua_State *L) {
   return 1;
 }
 
+// ---- tensor memory ----
+
+// Returns the number at idx as a u32.
+static Ref check_u32(Ctx *cx, lua_State *L, int idx) {
+  bool plain = lua_type(L, idx) == LUA_TNUMBER;
+  Ref r = face_check_value(cx, L, idx, plain ? DT_U32 : DT_NONE);
+  return ir_cvt(cx, ir_fn(cx), DT_U32, r);
+}
+
+// tmem_at(dtype, address) -> iterator of tensor memory at an address, an i32
+static int l_tmem_at(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "a pointer to tensor memory");
+  DType t = face_check_dtype(L, 1);
+  Ref a = check_u32(cx, L, 2);
+  int bits = dtype_bits(t);
+  if (bits > 32)
+    face_error(L, ERR_TYPE, "tensor memory has columns of 32 bits: elements of "
+               "%s do not fit", dtype_name(t));
+  Mem m = {.space = SP_TMEM, .type = t, .count = -1, .align = 16,
+           .arg = NO_ARG};
+  Tensor k = {.space = SP_TMEM, .type = t, .align = 16,
+              .mem = ir_mem_of(cx, fn, m, a, 0), .off = dim_int(cx, 0),
+              .l = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0))};
+  face_push_tensor(L, &k, 0);
+  return 1;
+}
+
+// tmem_address(tensor) -> the address of its first element, as an i32
+static int l_tmem_address(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "an address of tensor memory");
+  Tensor x = face_check_tensor(L, 1);
+  if (x.space != SP_TMEM)
+    face_error(L, ERR_ARG, "a tensor in tensor memory is needed, got\n  %s",
+               tensor_show(cx, &x));
+  Dim off = tensor_at(cx, x, dim_int(cx, 0));
+  off = dim_quo(cx, off, dim_int(cx, 32 / dtype_bits(x.type)));
+  Ref base = ir_cvt(cx, fn, DT_I32, ir_get(fn, x.mem)->a[0]);
+  Ref more = ir_cvt(cx, fn, DT_I32, dim_asref(cx, off));
+  face_push_value(L, ir_op2(cx, fn, OP_ADD, base, more));
+  return 1;
+}
+
+// tmem_alloc(destination, columns, pair): allocates columns of tensor memory,
+// and stores the address to shared memory.
+static int l_tmem_alloc(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "alloc_tmem");
+  Place d = check_place(cx, L, 1, DT_NONE);
+  Tensor x = face_check_tensor(L, 1);
+  if (ir_memof(fn, d.mem)->space != SP_SMEM || dtype_bits(d.type) != 32)
+    face_error(L, ERR_ARG, "alloc_tmem: the address is stored to a 32-bit "
+               "integer in shared memory, got\n  %s\n  make it with "
+               "cute.arch.alloc_smem(cute.i32, 1)", tensor_show(cx, &x));
+  Ref n = check_u32(cx, L, 2);
+  Ins i = {.op = OP_TCALLOC, .a = {d.mem, d.off, n},
+           .flags = lua_toboolean(L, 3) ? TCF_PAIR : 0};
+  ir_emit(cx, fn, i);
+  return 0;
+}
+
+// tmem_dealloc(address, columns, pair)
+static int l_tmem_dealloc(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "dealloc_tmem");
+  Ins i = {.op = OP_TCDEALLOC, .flags = lua_toboolean(L, 3) ? TCF_PAIR : 0};
+  for (int k = 0; k < 2; k++)
+    i.a[k] = check_u32(cx, L, k + 1);
+  ir_emit(cx, fn, i);
+  return 0;
+}
+
+// umma_commit(mbarrier, mask or nil, pair)
+static int l_umma_commit(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "commit");
+  Place p = check_mbarrier(cx, L, 1, false);
+  Ref x[3] = {p.mem, p.off, 0};
+  if (!lua_isnoneornil(L, 2))
+    x[2] = ir_cvt(cx, fn, DT_I32, face_check_value(cx, L, 2, DT_I32));
+  Ins i = {.op = OP_TCCOMMIT, .flags = lua_toboolean(L, 3) ? TCF_PAIR : 0};
+  operands_emit(cx, fn, i, x, x[2] ? 3 : 2, NULL, 0);
+  return 0;
+}
+
 // st_async(destination, mbarrier, rank, values...): stores 1, 2 or 4 values of
 // one type to block `rank` of the cluster.
 static int l_st_async(lua_State *L) {
@@ -524,6 +610,9 @@ void intrinlib_open(lua_State *L) {
     {"access_store", l_access_store}, {"trap", l_trap},
     {"mbarrier", l_mbarrier}, {"peer", l_peer},
     {"ptr_at", l_ptr_at}, {"st_async", l_st_async},
+    {"tmem_at", l_tmem_at}, {"tmem_address", l_tmem_address},
+    {"tmem_alloc", l_tmem_alloc}, {"tmem_dealloc", l_tmem_dealloc},
+    {"umma_commit", l_umma_commit},
     {"inline_ptx", l_inline_ptx},
     {"hints", l_hints}, {"smem_budget", l_smem_budget}, {"has", l_has},
     {"archs", l_archs}, {"ops", l_ops},

@@ -843,7 +843,11 @@ static int l_effect(lua_State *L) {
     {"setmaxnreg_dec", OP_SETMAXNREG, 0},
     {"grid_wait", OP_GRIDWAIT, 0}, {"grid_launch", OP_GRIDLAUNCH, 0},
     {"wgmma_fence", OP_WGFENCE, 0}, {"wgmma_commit", OP_WGCOMMIT, 0},
-    {"wgmma_wait", OP_WGWAIT, 0}};
+    {"wgmma_wait", OP_WGWAIT, 0}, {"tmem_wait_load", OP_TCWAITLD, 0},
+    {"tmem_wait_store", OP_TCWAITST, 0}, {"tmem_before_sync", OP_TCFENCE, 0},
+    {"tmem_after_sync", OP_TCFENCE, TCF_AFTER},
+    {"tmem_relinquish", OP_TCRELINQUISH, 0},
+    {"tmem_relinquish_pair", OP_TCRELINQUISH, TCF_PAIR}};
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
   Fn *fn = face_tracing(cx, L, "it");

@@ -102,4 +102,36 @@ void asm_print(AsmFn *f, const char *ptx, const char *operands) {
   text_puts(f->e, "}\n");
   buf_free(&f->params);
 }
+
+// ---- lists of registers ----
+
+// Appends an item to a list whose current line begins at *from. After column 66
+// the list continues on a new line that starts with `line`.
+static const char *join(Emit *e, size_t *from, const char *list,
+                        const char *item, const char *line) {
+  if (!*list) return item;
+  bool full = strlen(list) + 1 - *from > 66;
+  list = PTX(e, "%s,%s", list, full ? line : " ");
+  if (full) *from = strlen(list);
+  return PTX(e, "%s%s", list, item);
+}
+
+const char *asm_braces(Emit *e, int n, int *at) {
+  size_t from = 0;
+  const char *s = "";
+  for (int k = 0; k < n; k++)
+    s = join(e, &from, s, PTX(e, "%s%%%d", k ? "" : "{", (*at)++),
+             " \"\n      \"");
+  return PTX(e, "%s}", s);
+}
+
+const char *asm_constraints(Emit *e, bool refs, const char *mode, char c,
+                            const char *name, int n) {
+  const char *each = refs ? "\"%s%c\"(%s%d)" : "\"%s%c\"(%s[%d])";
+  size_t from = 0;
+  const char *s = "";
+  for (int k = 0; k < n; k++)
+    s = join(e, &from, s, PTX(e, each, mode, c, name, k), "\n        ");
+  return s;
+}
 // SPDX-License-Identifier: MIT

@@ -43,6 +43,13 @@ int asm_arg(AsmFn *f, const char *type, const char *name, char constraint);
 void asm_registers(AsmFn *f, bool refs, bool out, const char *type,
                    const char *name, int n);
 
+// asm_braces returns the asm operands of n registers, such as {%4, %5}, inside
+// a string. Their numbers start at *at. asm_constraints returns the operands of
+// n registers called `name` with their constraints.
+const char *asm_braces(Emit *e, int n, int *at);
+const char *asm_constraints(Emit *e, bool refs, const char *mode, char c,
+                            const char *name, int n);
+
 // Returns formatted text, such as PTX with the numbers of operands.
 #define PTX(e, ...) arena_printf((e)->cx, &(e)->cx->scratch, __VA_ARGS__)
 

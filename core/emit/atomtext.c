@@ -4,6 +4,7 @@
 
 #include "atoms/atom.h"
 #include "emit/asm.h"
+#include "emit/tcgen05.h"
 #include "emit/wgmma.h"
 
 const char *atomtext_name(Emit *e, bool mma, int id) {
@@ -243,11 +244,16 @@ static void print_movm(Emit *e, const AtomUse *u) {
 static void print_atom(Emit *e, const AtomUse *u) {
   if (u->mma && atom_mma(u->id)->kind == MK_WGMMA) {
     wgmma_helper(e, u);
+  } else if (u->mma && atom_mma(u->id)->kind == MK_TCGEN05) {
+    tcgen05_mma_helper(e, u);
   } else if (u->mma) {
     if (u->same) print_mma(e, u, false);
     if (u->separate) print_mma(e, u, true);
   } else if (atom_copy(u->id)->op == CO_MOVM) {
     print_movm(e, u);
+  } else if (atom_copy(u->id)->op == CO_TMEM_LOAD ||
+             atom_copy(u->id)->op == CO_TMEM_STORE) {
+    tcgen05_copy_helper(e, u);
   } else {
     print_matrix(e, u);
   }

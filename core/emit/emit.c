@@ -11,6 +11,8 @@
 
 #include "atoms/atom.h"
 #include "emit/expr.h"
+#include "emit/retire.h"
+#include "emit/tcgen05.h"
 #include "emit/wgmma.h"
 #include "ir/target.h"
 
@@ -50,6 +52,7 @@ static const char *mem_name(const Emit *e, const Mem *m) {
   return m->space == SP_RMEM    ? "r"
          : m->space == SP_SMEM  ? "s"
          : m->space == SP_DSMEM ? "peer"
+         : m->space == SP_TMEM  ? "tmem"
                                 : "g";
 }
 
@@ -500,6 +503,8 @@ static Ref put(Emit *e, Ref r) {
     case OP_DSMEM: put_peer(e, r); break;
     case OP_TMAPAT: bulk_map_at(e, r); break;
     case OP_PTR: put_pointer(e, r); break;
+    case OP_TMEM: tcgen05_object(e, r, mem_name(e, &e->fn->mem.p[i->imm]));
+      break;
     case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET: case OP_MAPACQUIRE:
     case OP_MAPPUBLISH:
       text_begin(e, i);
@@ -560,7 +565,32 @@ static Ref put(Emit *e, Ref r) {
     case OP_WGMMA: wgmma_mma(e, r); break;
     case OP_WGFENCE: put_ptx(e, i, "wgmma.fence.sync.aligned"); break;
     case OP_WGCOMMIT: put_ptx(e, i, "wgmma.commit_group.sync.aligned"); break;
-    case OP_WGWAIT: wgmma_wait(e, r); break;
+    case OP_WGWAIT:
+      put_ptx(e, i, arena_printf(e->cx, &e->cx->scratch,
+                                 "wgmma.wait_group.sync.aligned %d",
+                                 (int)i->imm));
+      retire_at(e, r);
+      break;
+    case OP_TCALLOC: case OP_TCDEALLOC: case OP_TCCOMMIT:
+      tcgen05_call(e, i);
+      break;
+    case OP_TCRELINQUISH:
+      put_ptx(e, i, i->flags & TCF_PAIR
+        ? "tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned"
+        : "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned");
+      break;
+    case OP_TCMMA: tcgen05_mma(e, r); break;
+    case OP_TCLD: case OP_TCST: tcgen05_copy(e, r); break;
+    case OP_TCWAITLD:
+      put_ptx(e, i, "tcgen05.wait::ld.sync.aligned");
+      retire_at(e, r);
+      break;
+    case OP_TCWAITST: put_ptx(e, i, "tcgen05.wait::st.sync.aligned"); break;
+    case OP_TCFENCE:
+      put_ptx(e, i, i->flags & TCF_AFTER
+                      ? "tcgen05.fence::after_thread_sync"
+                      : "tcgen05.fence::before_thread_sync");
+      break;
     case OP_MATRIX: put_matrix(e, r); break;
     case OP_BAR: case OP_BARARRIVE: put_barrier(e, r); break;
     case OP_SYNCWARP:
@@ -842,14 +872,14 @@ void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   uses_run(&e);
   note_functions(&e);
   known_run(&e);
-  wgmma_note(&e);
+  retire_note(&e);
   names_reserve_words(&e);
   helper_reserve(&e);
   ptx_reserve(&e);
   mbar_reserve(&e);
   bulk_reserve(&e);
   atomtext_reserve(&e);
-  wgmma_reserve(&e);
+  retire_reserve(&e);
   const char *name = out->name = names_kernel(&e);
   const char **params = name_params(&e);
   put_memory(&e);
@@ -867,7 +897,7 @@ void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   mbar_print(&e);
   bulk_print(&e);
   atomtext_print(&e);
-  wgmma_print(&e);
+  retire_print(&e);
   put_head(&e, name, params);
   to_front(&e, start, from, lines);
 }

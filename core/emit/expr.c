@@ -920,8 +920,8 @@ Prec expr_def(Emit *e, Ref r) {
     case OP_MBARTRY: case OP_MBARTOKEN: expr_mbar(e, i); return PR_POST;
     case OP_VGET: text_puts(e, e->use[i->a[0]].name); return PR_POST;
     case OP_ARG: case OP_DESC: case OP_GMEM: case OP_TMAP: case OP_TMAPAT:
-    case OP_PTR: case OP_SMEM: case OP_DSMEM: case OP_RMEM: case OP_VAR:
-    case OP_FOR:
+    case OP_PTR: case OP_TMEM: case OP_SMEM: case OP_DSMEM: case OP_RMEM:
+    case OP_VAR: case OP_FOR:
       text_puts(e, e->use[r].name);
       return PR_POST;
     case OP_COUNT:

@@ -91,7 +91,7 @@ typedef struct Emit {
   struct MbarCall *mbar;
   struct BulkCall *bulk;
   struct Access **access;
-  struct Retire *retire;  // waits that complete MMAs (wgmma.h)
+  struct Retire *retire;  // waits for registers in flight (retire.h)
   Ref *open;          // heads of the open regions
   size_t natom, nintrin, naccess, nmbar, nbulk, nopen, nretire;
   struct NameCell *names;    // hash table of the names in use

@@ -278,10 +278,55 @@ static __device__ __forceinline__ void *map_shared(const void *p, int rank) {
 }
 #endif
 
+// ---- tensor memory ----
+
+//: tmem_alloc
+#if __CUDA_ARCH__ >= 1000
+template <int group>
+static __device__ __forceinline__ void tmem_alloc(
+    unsigned to, unsigned columns) {
+  asm volatile("tcgen05.alloc.cta_group::%2.sync.aligned.shared::cta.b32 "
+               "[%0], %1;" :: "r"(to), "r"(columns), "n"(group) : "memory");
+}
+#endif
+
+//: tmem_dealloc
+#if __CUDA_ARCH__ >= 1000
+template <int group>
+static __device__ __forceinline__ void tmem_dealloc(
+    unsigned tmem, unsigned columns) {
+  asm volatile("tcgen05.dealloc.cta_group::%2.sync.aligned.b32 %0, %1;"
+      :: "r"(tmem), "r"(columns), "n"(group) : "memory");
+}
+#endif
+
+//: umma_commit
+#if __CUDA_ARCH__ >= 1000
+template <int group>
+static __device__ __forceinline__ void umma_commit(unsigned bar) {
+  asm volatile("tcgen05.commit.cta_group::%1.mbarrier::arrive::one"
+               ".shared::cluster.b64 [%0];"
+      :: "r"(bar), "n"(group) : "memory");
+}
+#endif
+
+//: umma_commit_multicast
+// Arrives at the mbarriers at the same place in all CTAs of `ctas`.
+#if __CUDA_ARCH__ >= 1000
+template <int group>
+static __device__ __forceinline__ void umma_commit_multicast(
+    unsigned bar, unsigned ctas) {
+  asm volatile("tcgen05.commit.cta_group::%2.mbarrier::arrive::one"
+               ".shared::cluster.multicast::cluster.b64 [%0], %1;"
+      :: "r"(bar), "h"((unsigned short)ctas), "n"(group) : "memory");
+}
+#endif
+
 // ---- warpgroups ----
 
 //: smem_desc
-// What lies at a shared address as wgmma reads it: 16 bytes are one.
+// What lies at a shared address as wgmma and tcgen05.mma read it: 16 bytes are
+// one.
 static __device__ __forceinline__ unsigned long long smem_desc(
     unsigned addr, unsigned long long bits) {
   return bits | (addr & 0x3ffffu) >> 4;

@@ -464,7 +464,7 @@ static bool is_helper(const Ins *i) {
 
 static void note_atom(Emit *e, const Ins *i) {
   if (!is_helper(i)) return;
-  AtomUse *u = atom_use(e, i->op != OP_MATRIX, (int)i->imm);
+  AtomUse *u = atom_use(e, op_rows[i->op].imm == IMM_MMA, (int)i->imm);
   Operand o;
   for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);)
     if (o.kind == OPERAND_RUN && !uses_run_of_words(e, &o)) u->refs = true;
@@ -479,7 +479,8 @@ static void note_taken(Emit *e, const Ins *i) {
     e->regs[ir_get(e->fn, i->a[0])->imm].taken = true;
   if (!is_helper(i)) return;
   if (i->op == OP_MATRIX && atom_copy((int)i->imm)->op == CO_MOVM) return;
-  if (atom_use(e, i->op != OP_MATRIX, (int)i->imm)->refs) return;
+  bool mma = op_rows[i->op].imm == IMM_MMA;
+  if (atom_use(e, mma, (int)i->imm)->refs) return;
   Operand o;
   for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);)
     if (o.kind == OPERAND_RUN)
@@ -534,7 +535,7 @@ static void choose_scalars(Emit *e) {
 // through a shared address.
 static void note_memory(Emit *e, const Ins *i) {
   bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX || mbar_is(i) ||
-             bulk_is(i);
+             bulk_is(i) || op_flag_kind((Op)i->op) == FLAGS_TCGEN05;
   if (i->op == OP_DSMEM || i->op == OP_TMAPAT) e->pointer[i->a[0]] = true;
   Operand o;
   if (!(op_effect((Op)i->op) & EF_MEMORY)) return;

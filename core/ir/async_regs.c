@@ -1,6 +1,6 @@
-// Finds misuse of registers that a wgmma still uses (async_regs.h), by
-// data-flow analysis over the regions. It walks a loop again until the merged
-// state of all paths no longer changes.
+// Finds misuse of registers that a wgmma or tcgen05.ld still uses
+// (async_regs.h), by data-flow analysis over the regions. It walks a loop again
+// until the merged state of all paths no longer changes.
 #include "ir/async_regs.h"
 
 #include <string.h>
@@ -128,6 +128,11 @@ static bool writes_constant(Walk *w, Ref r, Ref mem) {
   return lo == hi;
 }
 
+// Reports whether operation `op` waits for the pending operation of a cell.
+static bool waits_for(const Walk *w, Op op, const Cell *c) {
+  return op_rows[ir_get(w->fn, c->by)->op].done == op;
+}
+
 static void use(Walk *w, Ref r, Ref mem, int64_t e, int64_t bits,
                 bool written) {
   int64_t lo, hi;
@@ -140,7 +145,9 @@ static void use(Walk *w, Ref r, Ref mem, int64_t e, int64_t bits,
     // A wgmma needs no fence after writes of constants: compilers move them
     // behind the fence anyway, and ptxas orders them.
     if (idle && c->constant) continue;
-    if (c->writes) found(w, FLIGHT_READ, r, c->by, mem, lo);
+    bool load = c->writes && waits_for(w, OP_TCWAITLD, c);
+    if (load) found(w, FLIGHT_LOAD, r, c->by, mem, lo);
+    else if (c->writes) found(w, FLIGHT_READ, r, c->by, mem, lo);
     else if (written && c->reads) found(w, FLIGHT_WRITE, r, c->by, mem, lo);
     c->stale = true;
     c->used = r;
@@ -188,11 +195,25 @@ static void issue_run(Walk *w, Ref r, const Operand *o) {
   }
 }
 
+// Records that r, a load from tensor memory, writes registers.
+static void load_run(Walk *w, Ref r, const Operand *o) {
+  for (int k = 0; k < o->n; k++) {
+    int64_t lo, hi;
+    cells(w, o->ref, o->reg[k], o->bits, &lo, &hi);
+    for (; lo < hi; lo++) {
+      Cell *c = &w->cell[lo];
+      if (c->writes || c->reads) found(w, FLIGHT_LOAD, r, c->by, o->ref, lo);
+      *c = (Cell){.by = r, .used = r, .writes = 1, .stale = true};
+    }
+  }
+}
+
 // ---- instructions ----
 
 static void commit(Walk *w) {
   for (size_t k = 0; k < w->n; k++) {
     Cell *c = &w->cell[k];
+    if (!waits_for(w, OP_WGWAIT, c)) continue;
     if (c->writes && c->writes < OLDEST) c->writes++;
     if (c->reads && c->reads < OLDEST) c->reads++;
   }
@@ -200,8 +221,10 @@ static void commit(Walk *w) {
 
 static void wait(Walk *w, Ref r, int64_t pending) {
   Ref told = 0;
+  Op op = (Op)ir_get(w->fn, r)->op;
   for (size_t k = 0; k < w->n; k++) {
     Cell *c = &w->cell[k];
+    if (!waits_for(w, op, c)) continue;
     if (c->reads && c->reads - 1 > pending) c->reads = 0;
     if (!c->writes || c->writes - 1 <= pending) continue;
     c->writes = 0;
@@ -224,11 +247,13 @@ static void plain(Walk *w, Ref r) {
   if (i->op == OP_RMEM) declare(w, r);
   else if (i->op == OP_WGCOMMIT) commit(w);
   else if (i->op == OP_WGWAIT) wait(w, r, i->imm);
+  else if (i->op == OP_TCWAITLD) wait(w, r, -1);  // loads have no groups
   else if (i->op == OP_WGFENCE)
     for (size_t k = 0; k < w->n; k++) w->cell[k].stale = false;
   else if (op_effect((Op)i->op) & (EF_REGS | EF_MEMORY))
     for (Operands a = operands_of(w->fn, i); operands_next(&a, &o);) {
-      if (i->op != OP_WGMMA) use_operand(w, r, &o);
+      if (i->op == OP_TCLD && o.kind == OPERAND_RUN) load_run(w, r, &o);
+      else if (i->op != OP_WGMMA) use_operand(w, r, &o);
       else if (o.kind == OPERAND_RUN) issue_run(w, r, &o);
     }
 }
@@ -318,15 +343,16 @@ static void find_ends(Walk *w) {
   w->open = NEW(w->cx, Region, most + 1);
 }
 
-static bool has_mma(const Fn *fn) {
+static bool has_any(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++)
-    if (ir_get(fn, r)->op == OP_WGMMA) return true;
+    if (ir_get(fn, r)->op == OP_WGMMA || ir_get(fn, r)->op == OP_TCLD)
+      return true;
   return false;
 }
 
 Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud) {
   Walk w = {.cx = cx, .fn = fn, .done = done, .ud = ud};
-  if (!has_mma(fn)) return w.bad;
+  if (!has_any(fn)) return w.bad;
   w.first = NEW(cx, uint32_t, fn->mem.n + 1);
   for (size_t k = 0; k < fn->mem.n; k++) {
     w.first[k] = (uint32_t)w.n;

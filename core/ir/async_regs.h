@@ -1,15 +1,16 @@
 // Checks registers in flight. A warpgroup's MMA reads and writes its registers
 // asynchronously, from its issue to the wait_group that completes it. Until
 // then no other instruction may use them, and a wgmma.fence must separate an
-// earlier use from the MMA.
+// earlier use from the MMA. A load from tensor memory writes its registers
+// asynchronously until tcgen05.wait::ld.
 #ifndef CUTE_ASYNC_REGS_H
 #define CUTE_ASYNC_REGS_H
 
 #include "ir/ir.h"
 
-// Callback for each wait_group and each MMA that it may complete. A pair may be
-// reported more than once.
-typedef void FlightDone(void *ud, Ref wait, Ref mma);
+// Callback for each wait and each MMA or load that it may complete. A pair may
+// be reported more than once.
+typedef void FlightDone(void *ud, Ref wait, Ref of);
 
 // Walks all paths of fn. Returns the first use of registers that an MMA in
 // flight may still write, if any. `done` may be NULL. Uses cx->scratch.

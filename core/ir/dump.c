@@ -175,6 +175,11 @@ static void put_flags(Dump *d, const Ins *i) {
   unsigned f = i->flags;
   switch (op_flag_kind((Op)i->op)) {
     case FLAGS_NONE: case FLAGS_OUTPUTS: case FLAGS_FIELD: break;
+    case FLAGS_TCGEN05:
+      if (f & TCF_PAIR) PUT(d, ".cta_group_2");
+      if (i->op == OP_TCFENCE)
+        PUT(d, f & TCF_AFTER ? ".after_thread_sync" : ".before_thread_sync");
+      break;
     case FLAGS_HINTS: put_hints(d, f, 0); break;
     case FLAGS_PREFETCH: PUT(d, "%s", hint_text(f, HINT_PREFETCH)); break;
     case FLAGS_CPASYNC:

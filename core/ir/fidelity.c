@@ -186,6 +186,7 @@ static bool shares(const Search *s, const Mem *a, const Mem *b) {
   }
   bool sa = a->space == SP_SMEM || a->space == SP_DSMEM;
   bool sb = b->space == SP_SMEM || b->space == SP_DSMEM;
+  if (a->space == SP_TMEM && b->space == SP_TMEM) return true;
   return sa && sb && ir_overlaps(a, b);
 }
 
@@ -226,8 +227,8 @@ static void write_operand(Search *s, const Operand *o, Ref from) {
   else store(s, o->ref, from);
 }
 
-// Returns the origin of inexact values in shared memory, for an MMA of a
-// warpgroup that reads shared memory; 0: all values are exact.
+// Returns the origin of inexact values in shared memory, for an MMA that reads
+// shared memory; 0: all values are exact.
 static Ref any_shared(const Search *s) {
   for (size_t k = 0; k < s->fn->mem.n; k++)
     if (s->fn->mem.p[k].space == SP_SMEM && s->object[k]) return s->object[k];
@@ -240,7 +241,9 @@ static void flow(Search *s, Ref r) {
   Operand o;
   for (Operands w = operands_of(s->fn, i); !from && operands_next(&w, &o);)
     if (o.ref) from = origin(s, i, &o);
-  if (!from && i->op == OP_WGMMA) from = any_shared(s);
+  bool shared = op_rows[i->op].imm == IMM_MMA &&
+                op_effect((Op)i->op) & EF_LATER;
+  if (!from && shared) from = any_shared(s);
   if (!from) return;
   if (op_rows[i->op].rule != RULE_NONE && op_rows[i->op].rule != RULE_SET)
     set(s, &s->from[r], from);

@@ -41,7 +41,7 @@ typedef struct Fact {
   SP(COORD, "coord", "coordinate", NOP) \
   SP(DSMEM, "dsmem", "distributed shared", DSMEM) \
   SP(DESC, "desc", "descriptor", NOP) \
-  SP(TMAP, "tmap", "global", TMAP)
+  SP(TMAP, "tmap", "global", TMAP) SP(TMEM, "tmem", "tensor", TMEM)
 typedef enum Space {
 #define SP(id, name, word, op) SP_##id,
   SPACES(SP)
@@ -133,11 +133,12 @@ typedef enum FlightKind {
   FLIGHT_READ,     // an accumulator is read before a wait completes the MMA
   FLIGHT_WRITE,    // an operand is written before a wait completes the MMA
   FLIGHT_SHAPE,    // an MMA of another shape has the same accumulators
+  FLIGHT_LOAD,     // a register is used before the wait for a tcgen05.ld
   FLIGHT_FENCE     // no fence separates an earlier use from the MMA
 } FlightKind;
 
-// A misuse of a warpgroup MMA's registers (async_regs.h): instruction `at`
-// conflicts with the pending MMA `other`. For FLIGHT_FENCE, `at` is the MMA and
+// A misuse of registers in flight (async_regs.h): instruction `at` conflicts
+// with the pending MMA or load `other`. For FLIGHT_FENCE, `at` is the MMA and
 // `other` the earlier use of its registers (0: they were never used).
 typedef struct Flight {
   FlightKind kind;

@@ -211,6 +211,10 @@ enum { MBF_ARRIVE = 1, MBF_TEST = 2, MBF_NOINC = 4 };
 enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
 enum { BRF_UNALIGNED = 1 };
 enum { RGF_INC = 1 };
+// Flags of tcgen05.
+// - TCF_PAIR: cta_group::2, the instruction belongs to a pair of CTAs.
+// - TCF_AFTER: TCFENCE is fence::after_thread_sync, not before_thread_sync.
+enum { TCF_PAIR = 1, TCF_AFTER = 2 };
 // INF_ASIDE: the instruction serves only assertions and has no effect.
 enum { INF_ASIDE = 1 << 15 };
 // Flags of bulk copies.

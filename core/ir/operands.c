@@ -15,8 +15,8 @@
 typedef enum RowShape {
   EACH1, EACH2, EACH3, MASK1, MASK2, MASK3,    // values, a mask of lanes
   MMA1, MMA2, MMA3, MMA4, MMA5, MMA6, MMA7,    // number of operands
-  WG, WG_SMEM_A, WG_SPARSE, WG_SPARSE_SMEM_A,
-  LDSM, STSM, MOVM, NOTHING, ROW_SHAPES
+  WG, WG_SMEM_A, WG_SPARSE, WG_SPARSE_SMEM_A, TC, TC_SMEM_A,
+  LDSM, STSM, MOVM, TMEM_LOAD, TMEM_STORE, NOTHING, ROW_SHAPES
 } RowShape;
 static const char *const row_operands[ROW_SHAPES] = {
   [EACH1] = "v", [EACH2] = "vv", [EACH3] = "vvv",
@@ -27,6 +27,8 @@ static const char *const row_operands[ROW_SHAPES] = {
   [WG] = "acc:W a:R b:v add:p", [WG_SMEM_A] = "acc:W a:v b:v add:p",
   [WG_SPARSE] = "acc:W a:R b:v add:p meta:R",
   [WG_SPARSE_SMEM_A] = "acc:W a:v b:v add:p meta:R",
+  [TC] = "acc:a.t a:r.t b:v add:p", [TC_SMEM_A] = "acc:a.t a:v b:v add:p",
+  [TMEM_LOAD] = "dst:W src:r.t", [TMEM_STORE] = "dst:w.t src:R",
   [LDSM] = "dst:W src:r.s", [STSM] = "dst:w.s src:R", [MOVM] = "dst:W src:R",
   [NOTHING] = "",
 };
@@ -45,6 +47,7 @@ static RowShape row_shape(const Ins *i) {
     const AtomMma *row = atom_mma((int)i->imm);
     if (i->op == OP_MMA) return (RowShape)((int)MMA1 + row->nop - 1);
     bool smem = row->flags & AMF_SMEM_A;
+    if (i->op == OP_TCMMA) return smem ? TC_SMEM_A : TC;
     if (row->flags & AMF_SPARSE) return smem ? WG_SPARSE_SMEM_A : WG_SPARSE;
     return smem ? WG_SMEM_A : WG;
   }
@@ -52,6 +55,8 @@ static RowShape row_shape(const Ins *i) {
     case CO_LDSM: return LDSM;
     case CO_STSM: return STSM;
     case CO_MOVM: return MOVM;
+    case CO_TMEM_LOAD: return TMEM_LOAD;
+    case CO_TMEM_STORE: return TMEM_STORE;
     case CO_UNIVERSAL: case CO_AUTOVEC: case CO_CPASYNC: case CO_SHUFFLE:
     case CO_LOAD: case CO_STORE: case CO_BULK: case CO_TABLE:
       break;  // other operations are no matrix instructions
@@ -80,7 +85,9 @@ static int64_t moved(const Fn *fn, const Ins *i, Ref mem) {
     case IMM_ELEMENTS: return bits * i->imm;
     case IMM_BITS: return i->imm;
     // One row of an 8x8 matrix of 16-bit elements.
-    case IMM_COPY: return 128;
+    case IMM_COPY:
+      if (i->op == OP_TCLD || i->op == OP_TCST) return bits;
+      return 128;
     case IMM_NONE: case IMM_RAW: case IMM_ARG: case IMM_MEM: case IMM_TEXT:
     case IMM_SREG: case IMM_MATH: case IMM_INTRIN: case IMM_MMA:
     case IMM_UNROLL: case IMM_BARRIER: case IMM_GROUPS: case IMM_FENCE:
@@ -146,7 +153,8 @@ static Form read_form(const char **at, int *times) {
   Form f = letters[(unsigned char)*s++];
   f.role = (uint8_t)role;
   if (*s == '.') {
-    f.space = s[1] == 'g' ? SP_GMEM : s[1] == 's' ? SP_SMEM : SP_RMEM;
+    f.space = s[1] == 'g' ? SP_GMEM : s[1] == 's' ? SP_SMEM
+              : s[1] == 't' ? SP_TMEM : SP_RMEM;
     s += 2;
   }
   if (*s == '?') f.optional = *s++;

@@ -17,7 +17,8 @@
 //   x  a variable that is read             X  ... that is set
 //   r  elements of a memory object that are read, from an offset (i32 or i64;
 //      constant for registers);  w  ... written;  a  ... read and written.
-//      A suffix .g .s .r restricts it to global, shared memory, registers.
+//      A suffix .g .s .r .t restricts it to global memory, shared memory,
+//      registers, tensor memory.
 //   b  an mbarrier: a 64-bit element of shared memory
 //   o  a whole memory object
 //   d  a tensor map in memory, 1024 bits that are read,  D  ... written
@@ -46,6 +47,7 @@
 //   CLUSTER  CLF_*                    BARRIER  BRF_*
 //   BULK  BKF_* of bulk copies        READ  BKF_READ
 //   FIELD  a TensorMapField           REGISTERS  RGF_*
+//   TCGEN05  TCF_*
 // rule: type of the result and constraints on the value operands:
 //   NONE  no result                      SAME  values and result one type
 //   INT   SAME, integers (or pred)       FLT   SAME, floats
@@ -223,6 +225,43 @@ DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
    WGMMA, WGCOMMIT, NEVER)
 DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, NONE, ORDER, FULL, EXACT,
    WGMMA, WGWAIT, NEVER)
+// Tensor memory (TMEM) of the CTA: 128 lanes of 512 columns of 32 bits. A u32
+// names a place in it: lane << 16 | column. The tcgen05 operations are carried
+// out by an agent of the CTA, except allocation, fences and waits.
+// An object of tensor memory at an address. Element k of type T is at address +
+// k * bits of T / 32.
+OP(TMEM, "tmem", "address:v", MEM, NONE, ANY, OBJECT, LANE, EXACT, TCGEN05,
+   NONE, NEVER)
+// Allocates columns for the CTA, and stores the address of the first.
+DO(TCALLOC, "tcgen05.alloc", "dst:w.s columns:v", NONE, TCGEN05, NONE, MEET,
+   FULL, EXACT, TCGEN05, SHARED, ALWAYS)
+// Values: the address of an allocation, and its number of columns.
+DO(TCDEALLOC, "tcgen05.dealloc", "address:v columns:v", NONE, TCGEN05, NONE,
+   ORDER, FULL, EXACT, TCGEN05, CONTROL, ALWAYS)
+// The CTA allocates no more.
+DO(TCRELINQUISH, "tcgen05.relinquish_alloc_permit", "", NONE, TCGEN05, NONE,
+   ORDER, FULL, EXACT, TCGEN05, CONTROL, NEVER)
+// MMA with accumulators in tensor memory: D, A (tensor memory or a DESC), B (a
+// DESC), a predicate whether D is added.
+DO(TCMMA, "tcgen05.mma", "=", MMA, TCGEN05, NONE, ASYNC(TCCOMMIT), LANE, ROW,
+   ROW, MMA, NEVER)
+// Arrives when the thread's earlier MMAs and copies have completed. mask: the
+// CTAs of the cluster at whose mbarriers it arrives (default: this CTA).
+DO(TCCOMMIT, "tcgen05.commit", "bar:b mask:v?", NONE, TCGEN05, NONE, MEET,
+   LANE, EXACT, TCGEN05, SHARED, ALWAYS)
+// Copies of a warp between its 32 lanes of tensor memory and registers.
+DO(TCLD, "tcgen05.ld", "=", COPY, NONE, NONE, ASYNC(TCWAITLD), FULL, EXACT,
+   TCGEN05, CONTROL, NEVER)
+DO(TCST, "tcgen05.st", "=", COPY, NONE, NONE, ASYNC(TCWAITST), FULL, EXACT,
+   TCGEN05, CONTROL, NEVER)
+// Wait until the warp's earlier copies of one direction have completed.
+DO(TCWAITLD, "tcgen05.wait::ld", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
+   TCGEN05, CONTROL, NEVER)
+DO(TCWAITST, "tcgen05.wait::st", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
+   TCGEN05, CONTROL, NEVER)
+// Orders tcgen05 operations and the synchronization of threads.
+DO(TCFENCE, "tcgen05.fence", "", NONE, TCGEN05, NONE, ORDER, LANE, EXACT,
+   TCGEN05, CONTROL, NEVER)
 // Order among threads. Operands: the number of threads, and the barrier's
 // number if it is traced.
 DO(BAR, "bar.sync", "threads:v? number:v?", BARRIER, BARRIER, NONE, ORDER, WARP,

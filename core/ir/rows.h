@@ -50,7 +50,8 @@ typedef enum Op {
   RO(B, "b", false, "operand B of an MMA: registers or a descriptor") \
   RO(C, "c", false, "operand C of an MMA") \
   RO(ADD, "add", false, "whether the accumulators are added") \
-  RO(META, "meta", false, "metadata of a sparse operand A")
+  RO(META, "meta", false, "metadata of a sparse operand A") \
+  RO(COLUMNS, "columns", false, "number of columns of tensor memory")
 typedef enum Role {
 #define RO(id, name, sync, meaning) ROLE_##id,
   ROLES(RO)
@@ -81,7 +82,7 @@ typedef enum ImmKind {
 typedef enum FlagKind {
   FLAGS_NONE, FLAGS_OUTPUTS, FLAGS_HINTS, FLAGS_PREFETCH, FLAGS_CPASYNC,
   FLAGS_MBAR, FLAGS_CLUSTER, FLAGS_BARRIER, FLAGS_BULK, FLAGS_READ,
-  FLAGS_FIELD, FLAGS_REGISTERS
+  FLAGS_FIELD, FLAGS_REGISTERS, FLAGS_TCGEN05
 } FlagKind;
 // The kind of an operation's work. ops.h describes the values.
 typedef enum OpClass {

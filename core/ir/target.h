@@ -44,6 +44,8 @@ int64_t target_smem(int sm);
   FT(DEPENDENTS, "griddepcontrol", 90, 0, false, NULL) \
   FT(SETMAXNREG, "setmaxnreg", 90, 0, true, NULL) \
   FT(WGMMA, "wgmma", 90, 90, true, "mma.sync") \
+  FT(TCGEN05, "tcgen05", 100, 110, true, \
+     "wgmma (sm_90a) or mma.sync") \
   FT(COPY256, "a 256-bit copy", 100, 0, false, "two copies of 128 bits")
 typedef enum Feature {
 #define FT(id, name, least, most, specific, instead) FT_##id,

@@ -5,6 +5,7 @@
 #include "sim/bulk.h"
 #include "sim/lanes.h"
 #include "sim/mbar.h"
+#include "sim/tcgen05.h"
 #include "sim/wgmma.h"
 
 #include <string.h>
@@ -87,7 +88,7 @@ static void init_warp(SimCluster *c, int id) {
   w->count = 0;
   w->taints.some = w->wraps.some = false;
   w->taints.quotient.mem = NULL;
-  memset(w->wraps.lanes, 0, p->nwrap * sizeof *w->wraps.lanes);
+  memset(w->wraps.lanes, 0, p->wraps.n * sizeof *w->wraps.lanes);
   w->text.n = 0;
   w->copies.first = w->copies.end = 0;
   w->copies.count = 0;
@@ -191,6 +192,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   simasync_reset(c);
   simmaps_reset(c);
   simwgmma_reset(c);
+  simtcgen05_reset(c);
   c->stop = c->round.meets = false;
   c->mmas = c->calm.vain = 0;
   c->round.met = 0;
@@ -265,6 +267,7 @@ void simcluster_end(SimCluster *c) {
   if (!waiting && !c->stop) c->hooks->exited(c);
   if (!waiting && !c->stop) simmbar_end(c);
   if (!waiting && !c->stop) simwgmma_end(c);
+  if (!waiting && !c->stop) simtcgen05_end(c);
   simasync_end(c);
   c->hooks->end(c);
 }

@@ -601,6 +601,23 @@ static void decode_matrix(Prog *g, const Ins *i, SimIns *d) {
   }
 }
 
+static void decode_tcgen05(Prog *g, const Ins *i, SimIns *d) {
+  if (i->op == OP_TCCOMMIT) {
+    decode_mbarrier(g, i, d);
+    d->b = d->c;  // the mask of CTAs
+    d->c = 0;
+  } else if (i->op == OP_TCALLOC) {
+    SimTensorIns *x = arena_zero(g->cx, &g->cx->scratch, sizeof *x);
+    x->to = side_of(g, i, ROLE_DST);
+    x->columns = slot_of(g, i, ROLE_COLUMNS);
+    note_access(g, x->to.mem, 4, true);
+    d->x = x;
+    d->stat = new_stat(g, d->ref);
+  } else {
+    d->x = simtables_tensor(g->cx, g->l, g->p->mem, g->slot, i);
+  }
+}
+
 // Decodes an instruction that opens, divides, leaves or closes a region. d is
 // instruction `at` of the program.
 static void decode_region(Prog *g, const Ins *i, SimIns *d, uint32_t at) {
@@ -749,6 +766,10 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
       d->x = g->mma = simtables_wgmma(g->cx, g->l, g->p->mem, g->slot, i,
                                       g->mma);
       break;
+    case OP_TCMMA: case OP_TCLD: case OP_TCST: case OP_TCALLOC:
+    case OP_TCCOMMIT:
+      decode_tcgen05(g, i, d);
+      break;
     case OP_MATRIX: decode_matrix(g, i, d); break;
     case OP_RMEM: d->x = mem_at(g, r); break;
     case OP_BAR: case OP_BARARRIVE: d->uniform = bar_uniform(g, i); break;
@@ -766,13 +787,16 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_FENCE: case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT:
     case OP_SETMAXNREG: case OP_GRIDWAIT: case OP_GRIDLAUNCH:
     case OP_WGFENCE: case OP_WGCOMMIT: case OP_WGWAIT:
+    case OP_TCRELINQUISH: case OP_TCWAITLD: case OP_TCWAITST: case OP_TCFENCE:
+    case OP_TCDEALLOC:
     case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
       break;  // these operations need only slots, Ins.imm and flags
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_PTR: case OP_COUNT:
+    case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_PTR: case OP_TMEM:
+    case OP_COUNT:
       break;  // these operations do not occur in a program
   }
 }
@@ -909,6 +933,7 @@ static void count_actors(SimProg *p, const Launch *l) {
   enum { MOST = 128 };  // maximum number of mbarriers of a CTA
   const Fn *fn = l->fn;
   int64_t n = 0, agents = 0, most = 0;
+  bool tensor = false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     agents |= op_effect((Op)i->op) & EF_LATER && i->op != OP_CPASYNC;
@@ -919,10 +944,12 @@ static void count_actors(SimProg *p, const Launch *l) {
     OpClass c = op_class((Op)i->op);
     if (i->op == OP_WGMMA || c == CLASS_WGCOMMIT || c == CLASS_WGWAIT)
       p->nteam = p->ncta * ((p->nwarp + 3) / 4);
+    tensor |= op_rows[i->op].need == FT_TCGEN05 || i->op == OP_TCMMA;
     if (i->op == OP_MBARINIT) n += ir_memof(fn, i->a[0])->count;
   }
   p->nmbar = (int)(n > MOST || n < 0 ? MOST : n) * p->ncta;
   p->nactor = p->nall * (agents ? 2 : 1) + p->nteam;
+  if (tensor) p->tensor = p->nactor, p->nactor += TENSOR_UNITS * p->nall;
   if (l->pdl) p->before = p->nactor++;
   p->nturn = p->nmbar || p->ncta > 1 ? p->nall + p->nmbar : 0;
   p->nactor += p->nturn + p->nmbar;

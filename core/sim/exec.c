@@ -8,6 +8,7 @@
 #include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
+#include "sim/tcgen05.h"
 #include "sim/wgmma.h"
 
 #include <inttypes.h>
@@ -651,6 +652,19 @@ static bool step(SimWarp *w, const SimIns *i) {
       if (simwgmma_wait(w, i)) w->cluster->hooks->waits(w, GROUPS_WGMMA, i);
       else w->pc--;
       return false;
+    case OP_TCALLOC: return again(w, simtcgen05_alloc(w, i));
+    case OP_TCDEALLOC: simtcgen05_dealloc(w, i); return false;
+    case OP_TCRELINQUISH: simtcgen05_relinquish(w); return true;
+    case OP_TCMMA: simtcgen05_mma(w, i); return true;
+    case OP_TCCOMMIT: simtcgen05_commit(w, i); return false;
+    case OP_TCLD: simtcgen05_load(w, i); return true;
+    case OP_TCST: simtcgen05_store(w, i); return true;
+    case OP_TCWAITLD: case OP_TCWAITST:
+      simtcgen05_wait(w, i->op == OP_TCWAITLD);
+      return true;
+    case OP_TCFENCE:
+      w->cluster->hooks->tensor_fence(w, i);
+      return true;
     case OP_MATRIX: simmatrix_matrix(w, i); return true;
     case OP_BAR: barrier(w, i, true); return false;
     case OP_BARARRIVE: barrier(w, i, false); return false;
@@ -704,7 +718,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_PTR: return at_addresses(w, i);
-    case OP_ASM: case OP_DSMEM: case OP_TMAPAT: case OP_COUNT:
+    case OP_ASM: case OP_DSMEM: case OP_TMAPAT: case OP_TMEM: case OP_COUNT:
       return true;  // these operations do not occur in a decoded program
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:

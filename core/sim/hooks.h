@@ -6,6 +6,8 @@
 
 #include "sim/state.h"
 
+typedef struct SimTensorAccess SimTensorAccess;  // tcgen05.h
+
 // An access by lanes of a warp to elements of memory object m.
 typedef struct Access {
   SimWarp *w;
@@ -166,6 +168,11 @@ typedef struct SimHooks {
   // Lane l's agent completed a write to global memory, or its cp.async a read,
   // which now counts as a read by `actor` in epoch clk.
   void (*settled)(Access *x, int l, int actor, uint32_t clk);
+
+  // An access to tensor memory, before bytes move.
+  void (*tensor)(const SimTensorAccess *x);
+  // w executed a tcgen05.fence.
+  void (*tensor_fence)(SimWarp *w, const SimIns *i);
 
   // ---- order ----
   // All lanes of mask synchronize with each other.

@@ -14,7 +14,8 @@
   SK(TENSORMAP, "tensor-map") SK(START, "unstarted-block") \
   SK(EXIT, "exited-block") SK(REGISTERS, "registers") \
   SK(BARRIER, "barrier-mismatch") SK(METADATA, "bad-metadata") \
-  SK(WARPGROUP, "warpgroup-mismatch") SK(DEADLOCK, "deadlock") \
+  SK(WARPGROUP, "warpgroup-mismatch") \
+  SK(TENSOR, "tensor-memory") SK(DEADLOCK, "deadlock") \
   SK(RUNAWAY, "runaway") SK(SHUFFLE, "inactive-lane") \
   SK(DEPENDENT, "dependent-launch") SK(LAYOUT, "wrong-layout") \
   SK(TRAP, "assertion") SK(DIVZERO, "division-by-zero")

@@ -21,7 +21,8 @@
   SL(ROLES, "roles")       /* the race is between warp roles */ \
   SL(FIRST, "first")       /* first wait of a producer: use parity 1 */ \
   SL(COUNT, "count")       /* a phase expects too many arrivals */ \
-  SL(NOBODY, "nobody")     /* no remaining thread can arrive */
+  SL(NOBODY, "nobody")     /* no remaining thread can arrive */ \
+  SL(COMMIT, "commit")     /* no commit follows a tcgen05.mma */
 typedef enum SimLack {
 #define SL(id, name) LACK_##id,
   SIM_LACKS(SL)

@@ -102,7 +102,7 @@ static SimPart *part_of(const SimWarp *w) {
   t->frame = copy_of(w->frame, (p->depth + 1) * sizeof *t->frame);
   t->v = copy_of(w->v, p->value_bytes);
   t->taint = copy_of(w->taints.value, p->ntaint * sizeof *t->taint);
-  t->wrapped = copy_of(w->wraps.lanes, p->nwrap * sizeof *t->wrapped);
+  t->wrapped = copy_of(w->wraps.lanes, p->wraps.n * sizeof *t->wrapped);
   if (t->frame && t->v && t->taint && t->wrapped) return t;
   part_free(t);
   return NULL;
@@ -257,7 +257,7 @@ static void join(SimWarp *w, SimPart *t) {
   const SimProg *p = w->cluster->prog;
   for (uint32_t k = 0; k < p->nrows; k++) join_rows(w, t, &p->rows[k]);
   if (w->taints.some || t->tainted) join_taint(w, t);
-  for (uint32_t k = 0; k < p->nwrap; k++)
+  for (uint32_t k = 0; k < p->wraps.n; k++)
     w->wraps.lanes[k] = (w->wraps.lanes[k] & ~t->here) |
                         (t->wrapped[k] & t->here);
   w->wraps.some |= t->wraps;

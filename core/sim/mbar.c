@@ -851,6 +851,20 @@ typedef struct Landing {
   SimMbar *b;
 } Landing;
 
+// Counts n arrivals of an operation at its mbarrier. simmbar_complete checks
+// the phase later, when the operation completes.
+static void count_late(SimCluster *c, const SimAsync *a, uint32_t n) {
+  SimMbar *b = a->mbar;
+  if (n <= b->missing) {
+    b->missing -= n;
+    return;
+  }
+  SimFault *f = simreport_fault(a->w, SIM_MBARRIER, a->lane, a->i->src, b->src,
+                                b->mem, b->element);
+  if (f) over(f, b, n);
+  c->stop = true;
+}
+
 static void land(SimAsync *a, SimStage stage) {
   const Landing *d = a->data;
   SimCluster *c = a->w->cluster;
@@ -858,14 +872,30 @@ static void land(SimAsync *a, SimStage stage) {
   uint32_t n = (uint32_t)__builtin_popcount(d->mask);
   if (stage != ASYNC_DELIVER) return;
   simmem_land(a->w, d->mask, d->upto, actor_of(c, b), simmbar_epoch(b));
-  if (n <= b->missing) {
-    b->missing -= n;
-    return;  // simmbar_complete checks the phase when the copies complete
-  }
-  SimFault *f = simreport_fault(a->w, SIM_MBARRIER, a->lane, a->i->src, b->src,
-                                b->mem, b->element);
-  if (f) over(f, b, n);
-  c->stop = true;
+  count_late(c, a, n);
+}
+
+void simmbar_arrived_by(SimCluster *c, const SimAsync *a, int actor,
+                        uint32_t epoch) {
+  uint32_t *vc = a->mbar->past[OPEN].vc;
+  count_late(c, a, 1);
+  if (vc[actor] < epoch) vc[actor] = epoch;
+}
+
+SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, SimRun *run,
+                         size_t data) {
+  Visit v;
+  Group g;
+  SimCluster *c = w->cluster;
+  visit(&v, w, i);
+  if (!next_group(&v, &g) || !is_next(w, i, &v, &g)) return NULL;
+  if (c->steps) c->steps->expect(c, index_of(c, g.b), g.b->phase);
+  g.b->fed[0] = true;
+  SimAsync *a = simasync_start(w, i, __builtin_ctz(g.mask), BY_MBAR, run, data);
+  if (!a) return NULL;
+  a->mbar = g.b;
+  a->phase = g.b->phase;
+  return a;
 }
 
 int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b) {

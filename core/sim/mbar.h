@@ -3,7 +3,7 @@
 #ifndef CUTE_SIMMBAR_H
 #define CUTE_SIMMBAR_H
 
-#include "sim/machine.h"
+#include "sim/async.h"
 
 // Indices of SimMbar.past. Each entry holds the releases in a phase of the
 // mbarrier, which waiting threads acquire. OPEN is for the current phase, DONE
@@ -70,6 +70,15 @@ bool simmbar_wait(SimWarp *w, const SimIns *i);
 void simmbar_try(SimWarp *w, const SimIns *i);
 void simmbar_cpasync(SimWarp *w, const SimIns *i);
 void simmbar_fence(SimWarp *w);
+// Starts an operation of an agent that arrives once at the mbarrier of i, for
+// the only active lane, with `data` zeroed bytes. Returns NULL and reports a
+// fault if the mbarrier is unusable.
+SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, SimRun *run,
+                         size_t data);
+// Counts the arrival of such an operation. Threads that wait for the phase
+// learn epoch `epoch` of `actor`.
+void simmbar_arrived_by(SimCluster *c, const SimAsync *a, int actor,
+                        uint32_t epoch);
 void simmbar_share(SimCluster *c, uint32_t met);
 // Returns the mbarrier at address addr of the cluster's shared memory, an
 // element of m, which lane l passes to an agent. Returns NULL and reports a

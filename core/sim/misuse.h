@@ -16,9 +16,10 @@ typedef enum SimClash { SIM_CLASHES(SIM_ID) } SimClash;
 // use a proxy of their own.
 #define SIM_AGENTS(X) \
   X(AGENT_NONE, "") X(AGENT_CPASYNC, "cp.async") X(AGENT_SEND, "st.async") \
-  X(AGENT_COPY, "bulk copy") X(AGENT_WGMMA, "wgmma")
+  X(AGENT_COPY, "bulk copy") X(AGENT_WGMMA, "wgmma") \
+  X(AGENT_UMMA, "tcgen05.mma")
 typedef enum SimAgent { SIM_AGENTS(SIM_ID) } SimAgent;
-CONSECUTIVE(2, AGENT_COPY, AGENT_WGMMA);
+CONSECUTIVE(3, AGENT_COPY, AGENT_UMMA);
 // Misuse of a barrier.
 #define SIM_MISUSES(X) \
   X(BAR_ODD, "odd")          /* the count is no multiple of the warp size */ \
@@ -68,7 +69,7 @@ typedef enum SimMapWrong { SIM_MAP_WRONGS(SIM_ID) } SimMapWrong;
 #define SIM_STUCKS(X) \
   X(STUCK_BARRIER, "barrier") X(STUCK_MBAR, "mbarrier") \
   X(STUCK_CLUSTER, "cluster") X(STUCK_REGISTERS, "registers") \
-  X(STUCK_TEAM, "team") X(STUCK_FLAG, "flag")
+  X(STUCK_TEAM, "team") X(STUCK_TMEM, "tensor memory") X(STUCK_FLAG, "flag")
 typedef enum SimStuck { SIM_STUCKS(SIM_ID) } SimStuck;
 // Misuse of a warpgroup's MMA.
 #define SIM_TEAMWORKS(X) \
@@ -77,6 +78,33 @@ typedef enum SimStuck { SIM_STUCKS(SIM_ID) } SimStuck;
   X(TEAM_SHORT, "short")      /* the block lacks warps of the warpgroup */ \
   X(TEAM_LACKS, "lacks")      /* some warps do not issue the MMA */
 typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
+// Misuse of tensor memory or of a tcgen05 operation.
+#define SIM_TENSOR_WRONGS(X) \
+  X(TENSOR_NONE, "") \
+  X(TENSOR_COLUMNS, "columns")  /* no allocation has this many columns */ \
+  X(TENSOR_GIVEN_UP, "given up")  /* the CTA gave up its permit to allocate */ \
+  X(TENSOR_FREE, "free")        /* columns that are freed are not allocated */ \
+  X(TENSOR_PART, "part")        /* other columns are freed than allocated */ \
+  X(TENSOR_OWNER, "owner")      /* another warp frees than allocated */ \
+  X(TENSOR_LEFT, "left")        /* columns are never freed */ \
+  X(TENSOR_OUTSIDE, "outside")  /* columns are not allocated */ \
+  X(TENSOR_UNWRITTEN, "unwritten")  /* columns are read, but never written */ \
+  X(TENSOR_WINDOW, "window")    /* the lanes are not those of the warp */ \
+  X(TENSOR_LANE, "lane")        /* an MMA's operand starts at another lane */ \
+  X(TENSOR_DIFFERS, "differs")  /* lanes of a warp have different operands */ \
+  X(TENSOR_THREADS, "threads")  /* several threads issue it */ \
+  X(TENSOR_DESCRIPTOR, "descriptor")  /* a descriptor that is not modelled */ \
+  X(TENSOR_OPEN, "open")        /* no commit follows an MMA */ \
+  X(TENSOR_RACE, "race")        /* accesses are not ordered */ \
+  X(TENSOR_FENCE, "fence")      /* a tcgen05.fence is missing */
+typedef enum SimTensorWrong { SIM_TENSOR_WRONGS(SIM_ID) } SimTensorWrong;
+// What orders the first of two accesses to tensor memory and the second.
+#define SIM_TENSOR_LACKS(X) \
+  X(TENSOR_LACKS_NONE, "") X(TENSOR_LACKS_COMMIT, "commit") \
+  X(TENSOR_LACKS_LOAD, "load") X(TENSOR_LACKS_STORE, "store") \
+  X(TENSOR_LACKS_ORDER, "order") X(TENSOR_LACKS_BEFORE, "before") \
+  X(TENSOR_LACKS_AFTER, "after")
+typedef enum SimTensorLack { SIM_TENSOR_LACKS(SIM_ID) } SimTensorLack;
 // Misuse of setmaxnreg.
 #define SIM_ALLOTMENTS(X) \
   X(ALLOT_COUNT, "count")      /* the number of registers is invalid */ \

@@ -179,7 +179,7 @@ typedef struct SimArea SimArea;    // see cta_race.h
 // far, and tensor maps made by the kernel (maps.c).
 typedef struct SimCommon { uint64_t changes; struct SimMaps *maps; } SimCommon;
 // maximum number of listeners that own state
-enum { SIM_OWNERS = 8 };
+enum { SIM_OWNERS = 9 };
 
 typedef struct SimProg {
   const Launch *launch;
@@ -201,9 +201,8 @@ typedef struct SimProg {
   uint32_t value_base, ntaint;
   SimRows *rows;  // all storage in SimWarp.v that has a value for each lane
   uint32_t nrows;
-  // `nwrap` is the number of results that may overflow. `wrap_src` has the
-  // source line of each of these results.
-  uint32_t nwrap, *wrap_src;
+  // The n results that may overflow, and the source line of each.
+  struct { uint32_t n, *src; } wraps;
   uint32_t depth;      // maximum depth of nested regions
   int nthread, nwarp;  // number of threads and warps of a CTA
   // number of CTAs and warps of a cluster
@@ -215,9 +214,11 @@ typedef struct SimProg {
   bool watched;        // whether results are checked for NaNs (finite.h)
   int before;  // actor of the preceding launch; 0: that launch is complete
   int nteam;           // number of warpgroups, if the kernel uses wgmma
+  int tensor;  // first actor of tensor memory (tcgen05.h); 0: it is not used
   // nactor: number of actors with epochs (hb_cluster.c), which are warps, an
-  // agent of each warp, agents of warpgroups, the preceding launch, turn actors
-  // and mbarriers. nturn: number of turn actors among them (mbar.h).
+  // agent of each warp, agents of warpgroups and of tensor memory, the
+  // preceding launch, turn actors and mbarriers. nturn: number of turn actors
+  // among them (mbar.h).
   int nactor, nturn;
   uint64_t nunit;      // number of clusters of the grid
   int64_t smem_bytes;  // bytes of shared memory of each CTA

@@ -234,6 +234,12 @@ static const Field fields[] = {
   NAMED(K(WARPGROUP), "how", team.how, SIM_TEAMWORKS),
   FACT(K(WARPGROUP), "warp", team.warp),
   FACT(K(WARPGROUP), "warps", team.warps),
+  NAMED(K(TENSOR), "how", tensor.how, SIM_TENSOR_WRONGS),
+  NAMED(K(TENSOR), "clash_of", tensor.clash, SIM_CLASHES),
+  NAMED(K(TENSOR), "lacks", tensor.lacks, SIM_TENSOR_LACKS),
+  FACT(K(TENSOR), "warp", tensor.warp), FACT(K(TENSOR), "other", tensor.other),
+  FACT(K(TENSOR), "n", tensor.n), FACT(K(TENSOR), "most", tensor.most),
+  FACT(K(TENSOR), "column", tensor.column),
   FACT(K(UNWRITTEN), "none", left.none), FACT(K(UNWRITTEN), "all", left.all),
   FACT(K(METADATA), "four", metadata.four),
   FACT(K(METADATA), "group", metadata.group),
@@ -283,7 +289,8 @@ static void add_field(Facts *t, const Field *d, const SimFault *f) {
 static void add_others(Facts *t, const SimProg *p, const SimFault *f) {
   static const char *const flights[] = {
     [FLIGHT_NONE] = "", [FLIGHT_READ] = "read", [FLIGHT_WRITE] = "write",
-    [FLIGHT_SHAPE] = "shape", [FLIGHT_FENCE] = "fence"};
+    [FLIGHT_SHAPE] = "shape", [FLIGHT_LOAD] = "load",
+    [FLIGHT_FENCE] = "fence"};
   const SimReport *r = &f->r;
   const Fn *fn = p->fn;
   const SimMem *m = r->mem < 0 ? NULL : p->mem[fn->mem.p[r->mem].ref];
@@ -306,6 +313,7 @@ static void add_others(Facts *t, const SimProg *p, const SimFault *f) {
     if (dtype_is_float(type)) x->real = dtype_to_double(type, f->spin.value);
     else x->type = FACT_NUMBER, x->v[0] = dtype_int(type, f->spin.value);
   }
+  if (r->kind == SIM_TENSOR && f->tensor.op) add_text(t, "op", f->tensor.op);
   if (r->kind == SIM_FLIGHT) {
     add_text(t, "how", flights[fn->flight.kind]);
     if (fn->flight.other) add(t, "used", FACT_FLAG, 1);

@@ -90,6 +90,18 @@ typedef struct SimFault {
     // WARPGROUP faults. `warp` is the warp's number in the CTA, and `warps` is
     // the number of warps of the CTA.
     struct { SimTeamwork how; int warp, warps; } team;
+    // TENSOR faults. `warp` is the warp's number in the CTA, and `other` that
+    // of another warp. `n`, `most` and `column` are numbers of columns or
+    // lanes.
+    // RACE, FENCE: `clash` is the kind of conflict, `op` the operation that
+    // made the first access, and `lacks` what is missing.
+    struct {
+      SimTensorWrong how;
+      int warp, other, n, most, column;
+      SimClash clash;
+      SimTensorLack lacks;
+      const char *op;
+    } tensor;
     // UNWRITTEN faults: number of elements that were never written, and of all
     // elements
     struct { int64_t none, all; } left;

@@ -21,6 +21,7 @@
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/requests.h"
+#include "sim/tcgen05.h"
 #include "sim/wgmma.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * SIM_ROOM,
@@ -228,6 +229,7 @@ static void cluster_free(SimCluster *c) {
   simasync_free(c);
   simmaps_free(c->maps);
   simwgmma_free(c);
+  simtcgen05_free(c);
   base_free(c->pattern);
   base_free(c->tile);
   base_free(c);
@@ -256,7 +258,7 @@ static bool cluster_init(SimCluster *c, Run *r) {
     c->warp[k].frame = base_realloc(NULL, (p->depth + 1) * sizeof(SimFrame));
     c->warp[k].v = base_realloc(NULL, p->value_bytes);
     c->warp[k].taints.value = base_realloc(NULL, p->ntaint * sizeof(SimTaint));
-    c->warp[k].wraps.lanes = base_realloc(NULL, p->nwrap * sizeof(uint32_t));
+    c->warp[k].wraps.lanes = base_realloc(NULL, p->wraps.n * sizeof(uint32_t));
     if (!c->warp[k].wraps.lanes) return false;
     if (!c->warp[k].frame || !c->warp[k].v || !c->warp[k].taints.value)
       return false;
@@ -266,7 +268,8 @@ static bool cluster_init(SimCluster *c, Run *r) {
   c->smem = base_realloc(NULL, ctas * (size_t)p->smem_bytes);
   c->pattern = base_realloc(NULL, patterns);
   c->tile = base_realloc(NULL, TILE_BYTES);
-  if (!simcluster_init(c) || !simwgmma_init(c) || !c->hooks->make(c))
+  if (!simcluster_init(c) || !simwgmma_init(c) || !simtcgen05_init(c) ||
+      !c->hooks->make(c))
     return false;
   if (c->pattern) memset(c->pattern, 0, patterns);
   return c->smem && c->pattern && c->tile;

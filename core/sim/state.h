@@ -13,7 +13,8 @@ typedef struct SimFrame {  // an open region of a warp
 } SimFrame;
 
 typedef enum SimState {
-  SW_RUN, SW_BARRIER, SW_MBAR, SW_CLUSTER, SW_REGISTERS, SW_TEAM, SW_DONE
+  SW_RUN, SW_BARRIER, SW_MBAR, SW_CLUSTER, SW_REGISTERS, SW_TEAM, SW_TMEM,
+  SW_DONE
 } SimState;
 
 // bytes of the largest operand of an MMA, 256 x 64 in f32
@@ -209,6 +210,7 @@ struct SimCluster {
     int n;
   } mbars;
   SimTeam *team;  // warpgroups (wgmma.c); NULL: the kernel has no wgmma
+  struct SimTensors *tensors;  // tensor memory (tcgen05.c), or NULL
   // The n operations of agents in flight. landing: number of those that end at
   // an mbarrier.
   struct { SimAsync **p; size_t n, max, landing; } agents;

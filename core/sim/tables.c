@@ -166,12 +166,13 @@ SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
 // Collects the shared-memory objects to which the descriptors of A and B may
 // point.
 static void find_shared(Ctx *cx, const Launch *l, const SimMem **mem,
-                        SimMmaIns *mi) {
+                        const SimMem ***smem, int *n) {
   const Fn *fn = l->fn;
-  mi->smem = NEW(cx, const SimMem *, fn->mem.n + 1);
+  const SimMem **all = *smem = NEW(cx, const SimMem *, fn->mem.n + 1);
+  *n = 0;
   for (size_t k = 0; k < fn->mem.n; k++)
     if (fn->mem.p[k].space == SP_SMEM)
-      mi->smem[mi->nsmem++] = mem[fn->mem.p[k].ref];
+      all[(*n)++] = mem[fn->mem.p[k].ref];
 }
 
 // Describes the rows of a wgmma's tile that the first warp holds. The other
@@ -191,7 +192,7 @@ static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
   mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);
   mi->c = tile_of(cx, mi, row->c, row->c_type, row->m, row->n);
   set_a(cx, mi);
-  find_shared(cx, l, mem, mi);
+  find_shared(cx, l, mem, &mi->smem, &mi->nsmem);
 }
 
 SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
@@ -212,6 +213,69 @@ SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
   mi->add = slot[operand_ref(l->fn, i, ROLE_ADD)];
   if (meta.ref) mi->more[0] = word(cx, mem, &meta);
   return mi;
+}
+
+// ---- tensor memory ----
+
+// Describes operand o in tensor memory.
+static SimTensorPlace place(const Launch *l, const SimMem **mem,
+                            const uint32_t *slot, const Operand *o) {
+  return (SimTensorPlace){
+    .mem = mem[o->ref], .address = slot[ir_get(l->fn, o->ref)->a[0]],
+    .off = slot[o->off], .wide = sim_wide(ir_type(l->fn, o->off))};
+}
+
+// Describes which cell of tensor memory each register of a copy has.
+static void describe_copy(Ctx *cx, const SimMem **mem, const Operand *regs,
+                          SimTensorIns *x) {
+  const AtomCopy *row = x->copy;
+  bool load = row->op == CO_TMEM_LOAD;
+  Tv tv = read_tv(cx, load ? row->dst : row->src);
+  int lanes = strstr(row->ptx, "32x32b") ? 32 : 16;
+  int bits = LANES * row->bits / lanes;  // bits of a lane of tensor memory
+  uint16_t *at = NEW(cx, uint16_t, (size_t)row->num * LANES);
+  for (int v = 0; v < row->num; v++)
+    for (int l = 0; l < LANES; l++) {
+      int bit = mode_at(&tv.mode[0], l) + mode_at(&tv.mode[1], v * 32);
+      at[v * LANES + l] =
+        (uint16_t)(bit / bits * TMEM_COLUMNS + bit % bits / 32);
+    }
+  x->at = at;
+  x->span = bits / 32;
+  x->rmem = mem[regs->ref];
+  if (x->rmem->unit > 32)
+    ctx_fail(cx, ERR_INTERNAL, "%s: not registers", row->name);
+  uint32_t *reg = NEW(cx, uint32_t, (size_t)row->num);
+  for (int v = 0; v < row->num; v++)
+    reg[v] = regs->reg[v] * (uint32_t)x->rmem->per;
+  x->reg = reg;
+}
+
+SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
+                               const uint32_t *slot, const Ins *i) {
+  SimTensorIns *x = arena_zero(cx, &cx->scratch, sizeof *x);
+  Operand o[OPERANDS];
+  operands_all(l->fn, i, o);
+  if (op_rows[i->op].imm == IMM_COPY) {
+    int regs = i->op == OP_TCLD ? 0 : 1;
+    x->copy = atom_copy((int)i->imm);
+    x->acc = place(l, mem, slot, &o[1 - regs]);
+    describe_copy(cx, mem, &o[regs], x);
+    return x;
+  }
+  const AtomMma *row = x->row = atom_mma((int)i->imm);
+  x->m = (SimMma){.a = row->a_type, .b = row->b_type, .c = row->d_type,
+                  .k = row->k, .arch = l->sm};
+  if (!atom_mma_runs(row) || i->flags & TCF_PAIR || !simmma_known(&x->m))
+    ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
+             l->sm);
+  x->acc = place(l, mem, slot, &o[0]);
+  if (o[1].kind == OPERAND_MEM) x->a = place(l, mem, slot, &o[1]);
+  else x->desc[0] = slot[o[1].ref];
+  x->desc[1] = slot[o[2].ref];
+  x->add = slot[o[3].ref];
+  find_shared(cx, l, mem, &x->smem, &x->nsmem);
+  return x;
 }
 
 // ---- ldmatrix, stmatrix, movmatrix ----

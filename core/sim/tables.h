@@ -5,6 +5,7 @@
 #include "atoms/atom.h"
 #include "sim/machine.h"
 #include "sim/mma.h"
+#include "sim/tcgen05.h"
 
 // An operand of an MMA. Value v of each thread is in the mem->per units of mem
 // that start at unit reg[v]. at[v * 32 + lane] is the value's row-major
@@ -68,6 +69,9 @@ SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
 SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
                            const uint32_t *slot, const Ins *i,
                            const SimMmaIns *last);
+// Decodes a tcgen05.mma, ld or st.
+SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
+                               const uint32_t *slot, const Ins *i);
 SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
                             const Ins *i);
 

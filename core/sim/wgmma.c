@@ -13,11 +13,12 @@
 // three, is reported as a note (simwgmma_alone).
 #include "sim/wgmma.h"
 
+#include "sim/descriptor.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/tables.h"
 
-enum { WARPS = 4, ROWS = 16, PIECE = 16, GROUPS = 8 };
+enum { WARPS = 4, ROWS = 16, GROUPS = 8 };
 
 // A wait of a warp for the first n MMAs, and the warp's epoch at that time.
 typedef struct Passed { uint32_t n, clk; } Passed;
@@ -96,42 +97,6 @@ static int actor_of(const SimWarp *w) {
 
 // ---- descriptors ----
 
-typedef struct Place {
-  uint32_t start, lead, stride;  // fields of the descriptor, in bytes
-  // width of the swizzle in pieces of 16 bytes
-  uint32_t w;
-} Place;
-
-static Place place_of(uint64_t desc) {
-  static const uint8_t span[4] = {1, 8, 4, 2};
-  return (Place){.start = (uint32_t)(desc & 0x3fff) * PIECE,
-                 .lead = (uint32_t)(desc >> 16 & 0x3fff) * PIECE,
-                 .stride = (uint32_t)(desc >> 32 & 0x3fff) * PIECE,
-                 .w = span[desc >> 62]};
-}
-
-static uint32_t swizzled(const Place *p, uint32_t at) {
-  return at ^ (at >> 7 & (p->w - 1)) << 4;
-}
-
-// Returns the address of 16-byte piece c of row r in a K-major operand.
-static uint32_t piece_of_row(const Place *p, uint32_t r, uint32_t c) {
-  uint32_t lead = p->w > 1 ? PIECE : p->lead;
-  return swizzled(p, p->start + r % 8 * p->w * PIECE + r / 8 * p->stride +
-                       c * lead);
-}
-
-// Returns the address of the piece with rows 8u to 8u + 7 of column k in an
-// MN-major operand.
-static uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
-  uint32_t at = k % 8 * p->w * PIECE;
-  if (p->w > 1)
-    at += u % p->w * PIECE + u / p->w * p->lead + k / 8 * p->stride;
-  else
-    at += u * p->stride + k / 8 * p->lead;
-  return swizzled(p, p->start + at);
-}
-
 // depth returns the extent of K that A (which 0) or B (1) has in memory.
 // bytes_of returns the bytes of an element.
 static int depth(const AtomMma *r, int which) {
@@ -142,24 +107,11 @@ static int bytes_of(const AtomMma *r, int which) {
   return dtype_bits(which ? r->b_type : r->a_type) / 8;
 }
 
-// Called with the address of each 16-byte piece of rows first to first + rows -
-// 1 of an operand, in the order of a tile.
-typedef void See(void *ud, uint32_t at);
-
-static void each_piece(const SimMmaIns *x, int which, uint64_t desc, int first,
-                       int rows, See *see, void *ud) {
-  Place p = place_of(desc);
-  int k_of = depth(x->row, which);
-  if (!x->row->mn_major[which]) {
-    uint32_t n = (uint32_t)(k_of * bytes_of(x->row, which) / PIECE);
-    for (int r = first; r < first + rows; r++)
-      for (uint32_t c = 0; c < n; c++)
-        see(ud, piece_of_row(&p, (uint32_t)r, c));
-    return;
-  }
-  for (int u = first / 8; u < (first + rows) / 8; u++)
-    for (int k = 0; k < k_of; k++)
-      see(ud, piece_of_column(&p, (uint32_t)u, (uint32_t)k));
+static void pieces_of(const SimMmaIns *x, int which, uint64_t desc, int first,
+                      int rows, See *see, void *ud) {
+  Place p = place_of(desc, false);
+  each_piece(&p, x->row->mn_major[which], depth(x->row, which),
+             bytes_of(x->row, which), first, rows, see, ud);
 }
 
 // ---- reads, at issue ----
@@ -203,9 +155,9 @@ static void lend(SimWarp *w, const Job *j, uint32_t epoch, bool first) {
   Lend l = {.x = {.w = w, .i = j->i, .bytes = PIECE, .agent = true}, .mma = x,
             .actor = actor_of(w), .epoch = epoch};
   if (j->desc[0])
-    each_piece(x, 0, j->desc[0], w->in % WARPS * ROWS, ROWS, lend_piece, &l);
+    pieces_of(x, 0, j->desc[0], w->in % WARPS * ROWS, ROWS, lend_piece, &l);
   if (!first) l.actor = -1;
-  each_piece(x, 1, j->desc[1], 0, x->row->n, lend_piece, &l);
+  pieces_of(x, 1, j->desc[1], 0, x->row->n, lend_piece, &l);
 }
 
 // ---- computation, at the wait ----
@@ -238,7 +190,7 @@ static void load_rows(const SimWarp *w, const Job *j, int which, int rows,
             .bytes = w->cluster->prog->smem_bytes,
             .k = x->row->mn_major[which] ? depth(x->row, which) : 0};
   int first = which == 0 ? w->in % WARPS * ROWS : 0;
-  each_piece(x, which, j->desc[which], first, rows, load_piece, &l);
+  pieces_of(x, which, j->desc[which], first, rows, load_piece, &l);
 }
 
 static void widen(const SimMmaIns *x, DType t, const void *raw, int n,

@@ -1,5 +1,5 @@
-// The shared memory operands of a warpgroup's MMA: canonical layouts, and the
-// descriptors that encode them.
+// The shared memory operands of a wgmma or tcgen05.mma: canonical layouts, and
+// the descriptors that encode them.
 //
 // An operand of one instruction has MN x K elements. K covers 32 bytes, or 16
 // elements if MN is contiguous. It is twice as long for B if A is sparse.
@@ -107,8 +107,16 @@ static uint64_t field(const Shared *o, int64_t elements) {
   return (uint64_t)units;
 }
 
-static uint64_t describe(const Shared *o) {
+// Returns the bits of the descriptor that name the swizzle and, for tcgen05,
+// its version.
+static uint64_t kind_bits(const Shared *o) {
   static const uint8_t type[9] = {[1] = 0, [2] = 3, [4] = 2, [8] = 1};
+  uint64_t t = type[o->w];
+  if (o->a->row->kind == MK_WGMMA) return t << 62;
+  return t << 62 | (uint64_t)1 << 46;
+}
+
+static uint64_t describe(const Shared *o) {
   int span = o->w * o->unit;  // elements in one row of the swizzle pattern
   int64_t lead, stride;
   if (!o->mn) {
@@ -124,8 +132,7 @@ static uint64_t describe(const Shared *o) {
     lead = o->w > 1 ? rows : cols;
     stride = o->w > 1 ? cols : rows;
   }
-  return field(o, lead) << 16 | field(o, stride) << 32 |
-         (uint64_t)type[o->w] << 62;
+  return field(o, lead) << 16 | field(o, stride) << 32 | kind_bits(o);
 }
 
 Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
@@ -195,7 +202,7 @@ Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t) {
 
 bool gmma_from_shared(const MmaAtom *a, char which) {
   const AtomMma *r = a->row;
-  return r->kind == MK_WGMMA &&
+  return (r->kind == MK_WGMMA || r->kind == MK_TCGEN05) &&
          (which == 'B' || (which == 'A' && r->flags & AMF_SMEM_A));
 }
 // SPDX-License-Identifier: MIT

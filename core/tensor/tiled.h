@@ -109,6 +109,12 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
 // descriptors (SP_DESC).
 Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t);
 
+// ---- umma.c ----
+// Returns the layout in tensor memory of a fragment of A or C of a tcgen05.mma,
+// for a partition (V,Rest...). Offsets are in elements: a column is 32 bits,
+// and a lane 2^16 columns.
+Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part);
+
 // ---- tiledcopy.c ----
 TiledCopy tiled_copy_make(Ctx *cx, CopyAtom a, Layout thr, Layout val);
 // make_tiled_copy_impl: makes a TiledCopy from the layout (thread,value) ->

@@ -35,7 +35,8 @@ typedef struct Copy {
 
 static const char *const spaces[] = {
   "host memory", "global memory", "shared memory", "registers",
-  "coordinates", "another block's shared memory"};
+  "coordinates", "another block's shared memory", "descriptors",
+  "a tensor map", "tensor memory"};
 
 static const char *pair_text(const Copy *k) {
   return arena_printf(k->cx, &k->cx->scratch,
@@ -162,6 +163,25 @@ static void emit_matrix(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
                 (uint32_t)row->num);
 }
 
+// Copies between the tensor memory of a warp and its registers.
+static void emit_tensor(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
+  Ctx *cx = k->cx;
+  const AtomCopy *row = k->a->row;
+  uint32_t reg[128];
+  if (k->pred) no_pred(k);
+  bool load = row->op == CO_TMEM_LOAD;
+  const Tensor *t = load ? k->src : k->dst;
+  Dim at = dim_add(cx, t->off, load ? so : dof);
+  if (load) matrix_regs(k, k->dst, d, dof, reg, row->num);
+  else matrix_regs(k, k->src, s, so, reg, row->num);
+  Ref off = dim_asref(cx, at);
+  Ref in[3] = {k->dst->mem, k->src->mem, off};
+  Ref out[3] = {k->dst->mem, off, k->src->mem};
+  Ins ins = {.op = load ? OP_TCLD : OP_TCST, .imm = k->a->id};
+  operands_emit(cx, ir_fn(cx), ins, load ? in : out, 3, reg,
+                (uint32_t)row->num);
+}
+
 // Returns a tensor of the one fragment element at offset `at`.
 static Tensor element_of(const Copy *k, const Tensor *t, uint32_t at) {
   Tensor e = tensor_with_layout(*t, layout_unit(k->cx));
@@ -254,6 +274,9 @@ static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
       case CO_SHUFFLE: emit_shuffle(k, s, so, d, dof); break;
       case CO_MOVM: emit_movm(k, s, so, d, dof); break;
       case CO_CPASYNC: emit_move(k, OP_CPASYNC, s, so, d, dof); break;
+      case CO_TMEM_LOAD: case CO_TMEM_STORE:
+        emit_tensor(k, s, so, d, dof);
+        break;
       case CO_UNIVERSAL: case CO_AUTOVEC: case CO_LOAD: case CO_STORE:
       case CO_BULK: case CO_TABLE:
         emit_move(k, OP_COPY, s, so, d, dof);
@@ -298,6 +321,8 @@ static void check_space(const Copy *k, bool dst, Space want) {
       ? "SM80_CP_ASYNC_CACHEALWAYS"
     : k->src->space == SP_SMEM && k->dst->space == SP_RMEM
       ? "SM75_U32x4_LDSM_N or UniversalCopy"
+    : k->src->space == SP_TMEM ? "an atom of cute.nvgpu.tcgen05.Ld32x32bOp"
+    : k->dst->space == SP_TMEM ? "an atom of cute.nvgpu.tcgen05.St32x32bOp"
     : k->src->space == SP_RMEM && k->dst->space == SP_SMEM
       ? "SM90_U32x4_STSM_N or UniversalCopy" : "UniversalCopy";
   ctx_fail(k->cx, ERR_TYPE, "copy: the %s of %s must be in %s, not in %s%s"
@@ -356,6 +381,14 @@ static void check_operands(const Copy *k) {
       check_space(k, false, SP_RMEM);
       check_space(k, true, SP_SMEM);
       break;
+    case CO_TMEM_LOAD:
+      check_space(k, false, SP_TMEM);
+      check_space(k, true, SP_RMEM);
+      break;
+    case CO_TMEM_STORE:
+      check_space(k, false, SP_RMEM);
+      check_space(k, true, SP_TMEM);
+      break;
     case CO_SHUFFLE: case CO_MOVM:
       check_space(k, false, SP_RMEM);
       check_space(k, true, SP_RMEM);
@@ -366,8 +399,8 @@ static void check_operands(const Copy *k) {
                "described: %s",
                k->a->row->name, k->a->row->op == CO_BULK
                ? "bulk copies do not execute yet"
-               : "Blackwell's own matrix and tensor-memory copies do not "
-                 "execute yet");
+               : "Blackwell's own matrix copies and copies from shared to "
+                 "tensor memory do not execute yet");
     case CO_LOAD:
       check_space(k, false, SP_GMEM);
       check_space(k, true, SP_RMEM);

@@ -3,6 +3,7 @@
 #include "tensor/inside.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "ir/operands.h"
 
@@ -21,8 +22,8 @@ typedef struct Part {
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
-  // warpgroup MMA: predicate that says whether the product is added to C; 0:
-  // always
+  // wgmma, tcgen05.mma: predicate that says whether the product is added to C;
+  // 0: always
   Ref accumulate;
   Part d, x, y, c;   // the operands D, A, B, C
   Part more[3];      // scale factors of A and B, metadata of A
@@ -221,6 +222,29 @@ static void emit_wgmma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
   operands_emit(cx, ir_fn(cx), ins, p.mem, p.n, p.reg, p.nreg);
 }
 
+// Appends an operand in tensor memory.
+static void put_tensor(const Gemm *g, const Part *o, int64_t i, int64_t j,
+                       Parts *p) {
+  Ctx *cx = g->cx;
+  p->mem[p->n++] = o->t->mem;
+  p->mem[p->n++] = dim_asref(cx, dim_add(cx, o->t->off,
+    dim_add(cx, at(cx, o->mode[0], i), at(cx, o->mode[1], j))));
+}
+
+static void emit_umma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
+  Ctx *cx = g->cx;
+  Parts p;
+  p.n = p.nreg = 0;
+  put_tensor(g, &g->d, m, n, &p);
+  if (g->x.t->space == SP_DESC) p.mem[p.n++] = descriptor(g, &g->x, m, k);
+  else put_tensor(g, &g->x, m, k, &p);
+  p.mem[p.n++] = descriptor(g, &g->y, n, k);
+  p.mem[p.n++] = g->accumulate ? g->accumulate
+                               : ir_int(cx, ir_fn(cx), DT_BOOL, 1);
+  Ins ins = {.op = OP_TCMMA, .imm = g->a->id};
+  operands_emit(cx, ir_fn(cx), ins, p.mem, p.n, NULL, 0);
+}
+
 static void emit_mma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
   Parts p;
   p.n = p.nreg = 0;
@@ -264,34 +288,45 @@ static void outer(const Gemm *g, int64_t k) {
   }
 }
 
-// ---- gemm of a warpgroup ----
+// ---- gemm of a warpgroup, and with tensor memory ----
 
 // Checks that D and C are the same fragment. Checks that an operand is a tensor
 // of descriptors exactly if the instruction reads it from shared memory.
-static void check_warpgroup(const Gemm *g) {
+static void check_asynchronous(const Gemm *g) {
   const Part *o[2] = {&g->x, &g->y};
   Ctx *cx = g->cx;
+  bool tensor = g->a->row->kind == MK_TCGEN05;
+  if (tensor && g->d.t->space != SP_TMEM)
+    ctx_fail(cx, ERR_TYPE, "gemm: %s accumulates in tensor memory%s\n  "
+             "make_tensor of a pointer from cute.arch.retrieve_tmem_ptr, with "
+             "the layout of make_fragment_C, is there", g->a->row->name,
+             gemm_text(g));
   for (int i = 0; i < 2; i++) {
     bool shared = gmma_from_shared(g->a, o[i]->name);
     if (shared == (o[i]->t->space == SP_DESC)) continue;
     ctx_fail(cx, ERR_TYPE, "gemm: %s takes %c from %s%s\n  make_fragment_%c "
              "of its partition makes that", g->a->row->name, o[i]->name,
-             shared ? "shared memory, through descriptors" : "registers",
+             shared ? "shared memory, through descriptors"
+             : tensor ? "tensor memory" : "registers",
              gemm_text(g), o[i]->name);
   }
   bool same = g->d.t->mem == g->c.t->mem && dim_eq(g->d.t->off, g->c.t->off) &&
               layout_eq(g->d.t->l, g->c.t->l);
   if (!same)
-    ctx_fail(cx, ERR_ARG, "gemm: a warpgroup's MMA accumulates in place: D and "
-             "C must be one fragment%s", gemm_text(g));
+    ctx_fail(cx, ERR_ARG, "gemm: %s accumulates in place: D and C must be one "
+             "%s%s", tensor ? g->a->row->name : "a warpgroup's MMA",
+             tensor ? "tensor" : "fragment", gemm_text(g));
 }
 
-static void warpgroup_gemm(Gemm *g) {
-  set_regs(g, &g->d, 0);
-  if (g->x.t->space != SP_DESC) set_regs(g, &g->x, 1);
+static void asynchronous_gemm(Gemm *g) {
+  bool tensor = g->a->row->kind == MK_TCGEN05;
+  if (!tensor) set_regs(g, &g->d, 0);
+  if (g->x.t->space == SP_RMEM) set_regs(g, &g->x, 1);
   for (int64_t k = 0; k < g->x.n[1]; k++) {
     for (int64_t n = 0; n < g->c.n[1]; n++)
-      for (int64_t m = 0; m < g->c.n[0]; m++) emit_wgmma(g, m, n, k);
+      for (int64_t m = 0; m < g->c.n[0]; m++)
+        if (tensor) emit_umma(g, m, n, k);
+        else emit_wgmma(g, m, n, k);
     // the products of later k blocks are added to the accumulators
     g->accumulate = 0;
   }
@@ -337,7 +372,11 @@ static void fma_gemm(const Gemm *g) {
 }
 
 static void check_executable(Ctx *cx, const AtomMma *r) {
-  const char *why = r->kind == MK_TCGEN05 ? "tensor memory is not supported yet"
+  bool tensor = r->kind == MK_TCGEN05;
+  const char *why = tensor && r->flags & AMF_SCALE
+                      ? "block scales in tensor memory are not supported yet"
+                    : tensor && strcmp(r->thr, "1:0") != 0
+                      ? "pairs of CTAs are not supported yet"
                     : r->flags & AMF_TABLE
                       ? "its accumulator of three doubles has no element type"
                       : NULL;
@@ -394,7 +433,8 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
       ctx_fail(cx, ERR_ARG, "gemm: operand %c is not in the kernel's memory%s",
                "DABC"[i], gemm_text(&g));
   }
-  if (a->row->kind == MK_WGMMA) check_warpgroup(&g);
+  bool async = a->row->kind == MK_WGMMA || a->row->kind == MK_TCGEN05;
+  if (async) check_asynchronous(&g);
   dispatch(&g);
   check_sizes(&g);
   check_types(&g);
@@ -409,8 +449,8 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
              : a->row->nop == 6 ? "{A, scales} and {B, scales}"
                                 : "{A, scales, metadata} and {B, scales}");
   for (int i = 0; i < nmore; i++) set_more(&g, i, &more[i]);
-  if (a->row->kind == MK_WGMMA) {
-    warpgroup_gemm(&g);
+  if (async) {
+    asynchronous_gemm(&g);
     return;
   }
   Part *o[4] = {&g.d, &g.x, &g.y, &g.c};

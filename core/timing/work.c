@@ -288,7 +288,9 @@ static SimWork cost_of(const Works *k, const SimIns *d, bool fixed) {
     case CLASS_SHARED: c.kind = K_SHARED; break;
     case CLASS_SEND: c.kind = K_SEND; break;
     case CLASS_MATRIX: c.kind = K_LDMATRIX; break;
-    case CLASS_MMA: return mma_cost(k, d);
+    case CLASS_MMA:
+      if (d->op == OP_TCMMA) return c;  // no rates of these units are known
+      return mma_cost(k, d);
     case CLASS_CPASYNC: c.kind = K_CPASYNC; break;
     case CLASS_CPCOMMIT: c.kind = K_CPCOMMIT; break;
     case CLASS_CPWAIT: c.kind = K_CPWAIT; break;

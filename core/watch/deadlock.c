@@ -10,6 +10,7 @@
 #include "watch/warp_roles.h"
 #include "watch/livelock.h"
 #include "watch/deadlock.h"
+#include "sim/tcgen05.h"
 #include "sim/wgmma.h"
 
 #include <string.h>
@@ -59,6 +60,7 @@ static bool how_stuck(const SimWarp *w, SimStuck *how) {
     case SW_CLUSTER: *how = STUCK_CLUSTER; return true;
     case SW_REGISTERS: *how = STUCK_REGISTERS; return true;
     case SW_TEAM: *how = STUCK_TEAM; return true;
+    case SW_TMEM: *how = STUCK_TMEM; return true;
     case SW_MBAR: *how = STUCK_MBAR; return true;
     case SW_RUN:
       *how = w->polling ? STUCK_MBAR : STUCK_FLAG;
@@ -131,6 +133,7 @@ static bool brings(const SimIns *i, const void *ud) {
   const Bring *d = ud;
   if (d->b->bytes > 0 && brings_bytes(i, d)) return true;
   bool arrives = i->op == OP_MBARARRIVE || i->op == OP_MBARCPASYNC ||
+                 i->op == OP_TCCOMMIT ||
                  (i->op == OP_MBARTX && i->flags & MBF_ARRIVE);
   if (!d->b->missing) arrives = i->op == OP_MBARTX && d->b->bytes < 0;
   return arrives && is_there(d, ((const SimSide *)i->x)->mem);
@@ -145,7 +148,7 @@ static bool could_bring(const SimWarp *u, const SimMbar *b) {
 
 static bool could_end(const Stop *s, const SimWarp *u) {
   static const Op arrive = OP_CLUSTERARRIVE, registers = OP_SETMAXNREG,
-                  wgmma = OP_WGMMA;
+                  wgmma = OP_WGMMA, dealloc = OP_TCDEALLOC;
   switch (s->how) {
     case STUCK_BARRIER:
       return u->cta == s->w->cta &&
@@ -160,6 +163,8 @@ static bool could_end(const Stop *s, const SimWarp *u) {
     case STUCK_TEAM:
       return u->cta == s->w->cta && u->in / 4 == s->w->in / 4 &&
              u->state != SW_TEAM && warp_roles_ahead(u, is_op, &wgmma);
+    case STUCK_TMEM:
+      return u->cta == s->w->cta && warp_roles_ahead(u, is_op, &dealloc);
     // any thread may store to the flag, so no thread is named
     case STUCK_FLAG: break;
   }
@@ -199,6 +204,8 @@ static void judge_mbarrier(Stop *s, bool nobody) {
   } else if (b->expected > (uint32_t)(p->nthread * p->ncta) ||
              (nobody && b->missing < b->expected)) {
     s->lack = LACK_COUNT;
+  } else if (nobody && simtcgen05_open(s->w)) {
+    s->lack = LACK_COMMIT;
   } else if (nobody) {
     s->lack = LACK_NOBODY;
     s->rank = 1;
@@ -302,6 +309,7 @@ static void tell_mbarrier(const Stop *s) {
   uint64_t state = (uint64_t)b->phase << 42 ^ (uint64_t)b->missing << 21 ^
                    (uint64_t)b->bytes ^ (uint64_t)b->element << 56;
   uint32_t src2 = s->lack == LACK_BYTES ? b->expect
+    : s->lack == LACK_COMMIT ? simtcgen05_open(s->w)
     : s->lack == LACK_COUNT || s->lack == LACK_NOBODY ? b->src : 0;
   SimFault *f = tell(s, b->mem, b->element, state, src2);
   if (!f) return;
@@ -334,6 +342,11 @@ static void tell_team(const Stop *s) {
   if (f) f->deadlock.came = simwgmma_lacks(s->w);
 }
 
+static void tell_columns(const Stop *s) {
+  SimFault *f = tell(s, -1, 0, 0, 0);
+  if (f) f->deadlock.came = simtcgen05_left(s->w);
+}
+
 void deadlock_tell(SimCluster *c) {
   Stops all = {.c = c};
   collect(&all);
@@ -348,6 +361,7 @@ void deadlock_tell(SimCluster *c) {
       case STUCK_CLUSTER: tell_cluster(s); break;
       case STUCK_REGISTERS: tell_registers(s); break;
       case STUCK_TEAM: tell_team(s); break;
+      case STUCK_TMEM: tell_columns(s); break;
       case STUCK_FLAG: livelock_tell(s->w); break;
     }
   }

@@ -175,7 +175,7 @@ bool debugger_value(const SimDebug *d, Ref r, int k, int lane, uint64_t *out) {
 static const char *const states[] = {
   [SW_RUN] = "runs", [SW_BARRIER] = "barrier", [SW_MBAR] = "mbarrier",
   [SW_CLUSTER] = "cluster", [SW_REGISTERS] = "registers",
-  [SW_TEAM] = "warpgroup", [SW_DONE] = "ended"};
+  [SW_TEAM] = "warpgroup", [SW_TMEM] = "tensor memory", [SW_DONE] = "ended"};
 
 SimWarpAt debugger_warp_at(const SimDebug *d, int k) {
   const SimWarp *w = &d->c->warp[k];

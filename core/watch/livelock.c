@@ -115,7 +115,7 @@ bool livelock_all(const SimCluster *c, bool *global) {
 
 // Returns the size in bytes of w->wraps.lanes, which a trial run changes.
 static size_t wrap_bytes(const SimProg *p) {
-  return p->nwrap * sizeof(uint32_t);
+  return p->wraps.n * sizeof(uint32_t);
 }
 
 static size_t frame_bytes(const SimProg *p) {

@@ -144,7 +144,7 @@ void overflow_find(Ctx *cx, SimProg *p) {
   uint32_t *number = arena_zero(cx, &cx->scratch, n * sizeof *number);
   Find f = {.p = p, .seen = arena_zero(cx, &cx->scratch, n * sizeof *f.seen),
             .pending = NEW(cx, Ref, n + 1)};
-  p->wrap_src = NEW(cx, uint32_t, n);
+  p->wraps.src = NEW(cx, uint32_t, n);
   for (uint32_t k = 0; k < p->nins; k++) {
     const Ins *i = ir_get(fn, p->ins[k].ref);
     bool own = p->ins[k].op == i->op || p->ins[k].op == OP_PTR;
@@ -154,7 +154,7 @@ void overflow_find(Ctx *cx, SimProg *p) {
     collect_all(&f, i, &w);
     for (int j = 0; j < w.n; j++) {
       uint32_t *m = &number[w.of[j]];
-      if (!*m) p->wrap_src[(*m = ++p->nwrap) - 1] = ir_get(fn, w.of[j])->src;
+      if (!*m) p->wraps.src[(*m = ++p->wraps.n) - 1] = ir_get(fn, w.of[j])->src;
       w.of[j] = *m - 1;
     }
     if (!w.n) continue;
@@ -191,7 +191,7 @@ uint32_t overflow_check(const Access *x, uint32_t mask) {
     if (!hit || s->mem[k] != x->m->named) continue;
     int l = __builtin_ctz(hit);
     const SimProg *p = w->cluster->prog;
-    simreport_fault(w, SIM_OVERFLOW, l, x->i->src, p->wrap_src[s->of[k]],
+    simreport_fault(w, SIM_OVERFLOW, l, x->i->src, p->wraps.src[s->of[k]],
                     x->m->index, simprog_bit(x->m, x->off[l]) / x->m->own);
     all |= hit;
   }
@@ -205,7 +205,7 @@ void overflow_compare(SimWarp *w, const SimIns *i) {
     if (!hit) continue;
     const SimProg *p = w->cluster->prog;
     simreport_fault(w, SIM_SIGNED, __builtin_ctz(hit), i->src,
-                    p->wrap_src[s->of[k]], -1, 0);
+                    p->wraps.src[s->of[k]], -1, 0);
   }
 }
 // SPDX-License-Identifier: MIT

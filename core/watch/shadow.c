@@ -5,6 +5,7 @@
 #include "watch/warp_roles.h"
 #include "watch/shadow.h"
 #include "watch/waits.h"
+#include "sim/tcgen05.h"
 #include "sim/wgmma.h"
 
 #include <string.h>
@@ -473,7 +474,10 @@ static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
       s->gran[g].src == src && !(s->gran[g].flags & GF_AGENT))
     return sends(p, src) ? AGENT_SEND : AGENT_CPASYNC;
   if (actor >= p->nactor) return AGENT_CPASYNC;
-  return team >= 0 && team < p->nteam ? AGENT_WGMMA : AGENT_COPY;
+  if (team >= 0 && team < p->nteam) return AGENT_WGMMA;
+  bool tensor = p->tensor && actor >= p->tensor &&
+                actor < p->tensor + TENSOR_UNITS * p->nall;
+  return tensor ? AGENT_UMMA : AGENT_COPY;
 }
 
 // Fills in why x accesses granule g before an agent's write to it is complete.
@@ -604,7 +608,9 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   if (!f) return;
   f->race.how = x->write ? CLASH_WAW : CLASH_RAW;
   f->race.proxy = true;
-  f->race.agent = x->i->op == OP_WGMMA ? AGENT_WGMMA : AGENT_COPY;
+  f->race.agent = x->i->op == OP_WGMMA   ? AGENT_WGMMA
+                  : x->i->op == OP_TCMMA ? AGENT_UMMA
+                                         : AGENT_COPY;
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 

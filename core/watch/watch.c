@@ -17,6 +17,7 @@
 #include "watch/peer.h"
 #include "watch/root_cause.h"
 #include "watch/shadow.h"
+#include "watch/tensor.h"
 #include "watch/undefined.h"
 #include "watch/unread.h"
 #include "watch/unwritten.h"
@@ -75,13 +76,15 @@ static void stop(SimProg *p) {
 }
 
 static bool make(SimCluster *c) {
-  return shadow_init(c) && hb_cluster_init(c) && peer_init(c);
+  return shadow_init(c) && hb_cluster_init(c) && peer_init(c) &&
+         tensor_init(c);
 }
 
 static void reset(SimCluster *c) {
   shadow_reset(c);
   hb_cluster_reset(c);
   peer_reset(c);
+  tensor_reset(c);
 }
 
 static void end(SimCluster *c) {
@@ -94,6 +97,7 @@ static void release(SimCluster *c) {
   shadow_free(c);
   hb_cluster_free(c);
   base_free(c->own[OWN_PEER]);
+  tensor_free(c);
 }
 
 // ---- bytes of global memory that were never written ----
@@ -387,6 +391,11 @@ static void give(SimWarp *w, uint32_t mask, SimPast *to, SimGive what) {
   }
 }
 
+static void take(SimWarp *w, uint32_t mask, const SimPast *from) {
+  hb_cluster_take(w, mask, from);
+  tensor_acquired(w);
+}
+
 static void fence(SimWarp *w, FenceKind kind) {
   if (w->cluster->prog->common) hb_grid_fence(w, kind);
   hb_cluster_fence(w, kind);
@@ -411,8 +420,9 @@ const SimHooks watch_hooks = {
   .reach = peer_reach, .exited = peer_exited, .deadlock = deadlock_tell,
   .stuck = livelock_all, .access = access, .atomic = atomic,
   .agent_reads = agent_reads, .agent_writes = agent_writes, .landed = landed,
-  .settled = settled, .meet = hb_cluster_meet, .give = give,
-  .take = hb_cluster_take, .give_turns = hb_cluster_give_turns,
+  .settled = settled, .tensor = tensor_access,
+  .tensor_fence = tensor_fence, .meet = hb_cluster_meet, .give = give,
+  .take = take, .give_turns = hb_cluster_give_turns,
   .forget = hb_cluster_forget, .learn = hb_cluster_learn, .fence = fence,
   .waits = waits_note, .before = hb_cluster_before,
   .before_some = hb_cluster_some, .runs = hb_cluster_runs,

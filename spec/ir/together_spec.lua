@@ -52,6 +52,47 @@ local function warpgroup()
   return wg, function() cute.gemm(mma, acc, a, b, acc) end
 end
 
+-- Allocates 32 columns of tensor memory. Returns a pointer to them.
+local function columns()
+  local address = smem(1, cute.i32).iterator
+  arch.alloc_tmem(32, address)
+  arch.sync_warp()
+  return arch.retrieve_tmem_ptr(cute.f32, 16, address)
+end
+
+-- Returns a sample that copies tensor memory to or from registers.
+local function tmem_copy(op)
+  return function()
+    local atom = cute.make_copy_atom(op, cute.f32)
+    local t = cute.make_tensor(columns(),
+      cute.make_layout({{1, 32}}, {{0, 1 << 16}}))
+    local r = cute.make_rmem_tensor(1, cute.f32)
+    r:fill(0)
+    return function()
+      if cute.nvgpu.tcgen05.is_tmem_load(op) then cute.copy(atom, t, r)
+      else cute.copy(atom, r, t) end
+    end
+  end
+end
+
+-- Returns a sample that issues an MMA with accumulators in tensor memory.
+local function umma()
+  local tcgen05 = cute.nvgpu.tcgen05
+  local mma = cute.make_tiled_mma(
+    tcgen05.MmaF16BF16Op("bf16", "f32", {64, 8, 16}))
+  local s = cute.make_smem_tensor(cute.bf16, cute.tile_to_shape(
+    tcgen05.make_smem_layout_atom("K_INTER", "bf16"), {64, 16}), 1024)
+  s:fill(0)
+  local thr = mma:get_slice(0)
+  local a = mma:make_fragment_A(thr:partition_A(s))
+  local b = mma:make_fragment_B(thr:partition_B(cute.local_tile(s, {8, 16},
+                                                                {0, 0})))
+  local layout = mma:make_fragment_C(mma:partition_shape_C {64, 8}).layout
+  local acc = cute.make_tensor(columns(), layout)
+  mma:set("ACCUMULATE", false)
+  return function() cute.gemm(mma, acc, a, b, acc) end
+end
+
 -- Threads of a block if a warp is not enough.
 local BLOCK = {wgmma = 128, ["wgmma.fence"] = 128, ["wgmma.commit_group"] = 128,
                ["wgmma.wait_group"] = 128}
@@ -324,6 +365,36 @@ local SAMPLES = {
     local wg = warpgroup()
     return function() wg.wait_group(0) end
   end,
+  tmem = function()
+    local address = smem(1, cute.i32).iterator
+    arch.alloc_tmem(32, address)
+    arch.sync_warp()
+    return function() arch.retrieve_tmem_ptr(cute.f32, 16, address) end
+  end,
+  ["tcgen05.alloc"] = function()
+    local address = smem(1, cute.i32).iterator
+    return function() arch.alloc_tmem(32, address) end
+  end,
+  ["tcgen05.dealloc"] = function()
+    local ptr = columns()
+    return function() arch.dealloc_tmem(ptr, 32) end
+  end,
+  ["tcgen05.relinquish_alloc_permit"] = function()
+    return function() arch.relinquish_tmem_alloc_permit() end
+  end,
+  ["tcgen05.mma"] = umma,
+  ["tcgen05.commit"] = with_barrier(cute.nvgpu.tcgen05.commit),
+  ["tcgen05.ld"] = tmem_copy(cute.nvgpu.tcgen05.Ld32x32bOp(1)),
+  ["tcgen05.st"] = tmem_copy(cute.nvgpu.tcgen05.St32x32bOp(1)),
+  ["tcgen05.wait::ld"] = function()
+    return function() arch.fence_view_async_tmem_load() end
+  end,
+  ["tcgen05.wait::st"] = function()
+    return function() arch.fence_view_async_tmem_store() end
+  end,
+  ["tcgen05.fence"] = function()
+    return function() arch.tcgen05_after_thread_sync() end
+  end,
   tmap = load_box, ["tma.load"] = load_box, ["tma.store"] = store_box,
   ["bulk.commit"] = store_box, ["bulk.wait"] = store_box,
   ["tma.prefetch"] = with_box(cpasync.CopyBulkTensorTileG2SOp,
@@ -401,7 +472,8 @@ for _, op in ipairs(core.ops()) do NAMES[op.name] = true end
 
 -- Returns the simulator's reports when lanes 0 to n - 1 execute the sample, and
 -- the operations in its IR.
-local function try(sample, n, mask, block)
+local function try(sample, n, mask, what)
+  local block = what and BLOCK[what]
   local kernel = cute.kernel("k", function(x, ...)
     local act = sample(x, ...)
     if n == 32 then act(mask) else
@@ -410,8 +482,10 @@ local function try(sample, n, mask, block)
     x[0] = 1
   end)
   local x = cute.zeros({256}, "i32")
-  local opts = {grid = 1, block = block or 32, device = "sim:sm_90a",
-                faults = "return", output = false}
+  local tensor = what and (what:find "^tcgen05" or what == "tmem")
+  local opts = {grid = 1, block = block or 32, faults = "return",
+                output = false,
+                device = tensor and "sim:sm_100a" or "sim:sm_90a"}
   local args = ATOMS[sample] and table.pack(x, ATOMS[sample](x)) or {x, n = 1}
   args[args.n + 1] = opts
   local report = support.report(kernel(table.unpack(args, 1, args.n)):launch(
@@ -432,13 +506,15 @@ end
 
 local function demands(who, sample, what)
   local function kinds(n, mask)
-    local found = try(sample, n, mask, BLOCK[what])
+    local found = try(sample, n, mask, what)
     -- an operation that is left out does not set its result register
     found["uninitialised"] = nil
     -- with all lanes on one element, lanes of a warp collide
     found["warp-race"] = nil
     found["race"] = nil
     found["mbarrier"] = nil       -- only some lanes arrive in a phase
+    -- several threads issue an MMA, columns are not freed
+    found["tensor-memory"] = nil
     -- no block waits for the data that st.async sends
     found["exited-block"] = nil
     local list = {}
@@ -463,13 +539,13 @@ describe("an operation", function()
       it(name .. " is not the simulator's", function()
         assert.has_error(function()
           try(function() return function() arch.inline_ptx("bar.sync 0;") end
-          end, 32)
+          end, 32, nil, name)
         end)
       end)
     elseif op.effect and who == "row" then
       it(name .. " is done as its row says", function()
         for want, sample in pairs(assert(ROWS[name], name)) do
-          local _, ops = try(sample, 32)
+          local _, ops = try(sample, 32, nil, name)
           assert.is_truthy(ops[name])
           demands(want, sample, name)
         end
@@ -477,7 +553,7 @@ describe("an operation", function()
     elseif op.effect then
       it(("%s is done by: %s"):format(name, who), function()
         local sample = assert(SAMPLES[name], "no sample of " .. name)
-        local _, ops = try(sample, 32, nil, BLOCK[name])
+        local _, ops = try(sample, 32, nil, name)
         assert.is_truthy(ops[name], "the sample makes no " .. name)
         assert.is_truthy(({lane = 1, mask = 1, warp = 1, full = 1})[who])
         demands(who, sample, name)

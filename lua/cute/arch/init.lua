@@ -186,7 +186,7 @@ arch.range = sign.nests(require "cute.arch.ranges".range)
 
 -- Loads the other modules of cute.arch, by topic.
 for _, part in ipairs {"bits", "warp", "memory", "packed", "mbarrier",
-                       "cluster"} do
+                       "cluster", "tmem"} do
   for name, f in pairs(require("cute.arch." .. part)) do arch[name] = f end
 end
 

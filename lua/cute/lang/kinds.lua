@@ -71,7 +71,8 @@ local function mbarrier(m, at)
 end
 
 local AGENTS = {["cp.async"] = "a cp.async", ["st.async"] = "an st.async",
-                ["bulk copy"] = "a bulk copy", ["wgmma"] = "wgmma"}
+                ["bulk copy"] = "a bulk copy", ["wgmma"] = "wgmma",
+                ["tcgen05.mma"] = "tcgen05.mma"}
 local CLASHES = {["write after write"] = "write after a write",
                  ["write after read"] = "write after a read",
                  ["read after write"] = "read after a write"}
@@ -386,7 +387,10 @@ fault {kind = "race",
   {"{clash} by {by} whose completion was not waited for: {element}",
     when = unfinished, code = "race/SPACE/missing-wait",
     cure = function(f)
-      return f.agent == "wgmma" and "call warpgroup.wait_group(n) before the "
+      return f.agent == "tcgen05.mma" and "let tcgen05.commit arrive at an "
+        .. "mbarrier after the MMA, and wait there before the memory is "
+        .. "written again"
+        or f.agent == "wgmma" and "call warpgroup.wait_group(n) before the "
         .. "stage is released, and let the producer wait for the release"
         or "wait for it (at its mbarrier, or with cp_async_bulk_wait_group or "
           .. "warpgroup.wait_group), then at a barrier"
@@ -611,6 +615,119 @@ local function stuck(at, case)
   return case
 end
 
+---------------------------------------------------------------------------
+-- Tensor memory
+---------------------------------------------------------------------------
+
+local OPS = {["tcgen05.mma"] = "a tcgen05.mma", ["tcgen05.ld"] = "a load",
+             ["tcgen05.st"] = "a store"}
+function WORDS.op_name(r) return OPS[r.facts.op] end
+function WORDS.tensor_clash(r) return CLASHES[r.facts.clash_of] end
+
+-- Returns a condition of a case: whether a fault lacks something.
+local function lacking_order(lacks)
+  return lacks and function(f) return f.lacks == lacks end or nil
+end
+
+-- Returns a case for accesses without order, by what is missing; nil: any
+-- other thing.
+local function unordered(lacks, why, cure, code)
+  return {function(f)
+    return ("%s of column {column} of tensor memory by {op_name}, %s"):format(
+      (f.clash_of == "read after write" and "read after the write"
+       or f.clash_of == "write after read" and "write after the read"
+       or "write after the write"), why)
+  end, how = "race", when = lacking_order(lacks), cure = cure, code = code,
+    other = "first access"}
+end
+
+-- Returns a case for a tcgen05.fence that PTX requires.
+local function unfenced(fence, lacks, side)
+  return {"{tensor_clash} of column {column} of tensor memory by {op_name}: "
+    .. "PTX requires tcgen05.fence::" .. fence .. " " .. side,
+    how = "fence", when = lacking_order(lacks),
+    cure = ("call cute.arch.tcgen05_%s() there"):format(fence),
+    code = "race/tmem/missing-fence", other = "first access"}
+end
+
+fault {kind = "tensor-memory",
+  about = "misuse of tensor memory, or accesses to it without order",
+  code = "memory/tmem/misuse",
+  {"{n} columns of tensor memory are allocated", how = "columns",
+    code = "memory/tmem/columns",
+    cure = "an allocation has 32, 64, 128, 256 or 512 columns"},
+  {"columns of tensor memory are allocated after "
+    .. "relinquish_tmem_alloc_permit", how = "given up", other = "given up",
+    code = "memory/tmem/columns",
+    cure = "allocate all columns before relinquish_tmem_alloc_permit()"},
+  {"tensor memory from column {column} on is freed, but not allocated (or "
+    .. "freed before)", how = "free", code = "memory/tmem/free",
+    cure = "free each allocation once, with the pointer to its first column"},
+  {"{n:column} of tensor memory are freed, but {most} were allocated",
+    how = "part", other = "allocated", code = "memory/tmem/free",
+    cure = "pass the same number of columns to alloc_tmem and dealloc_tmem"},
+  {"warp {warp} frees tensor memory that warp {other} allocated",
+    how = "owner", other = "allocated", code = "memory/tmem/free",
+    cure = "let one warp allocate and free"},
+  {"{n:column} of tensor memory are never freed", how = "left",
+    code = "memory/tmem/not-freed",
+    cure = "call dealloc_tmem in the warp that allocated, after a barrier that "
+      .. "follows all accesses"},
+  {function(f)
+    return f.most == 0 and "columns {column} to {last_column} of tensor memory "
+      .. "are not allocated" or "columns {column} to {last_column} of tensor "
+      .. "memory go beyond the allocation, which ends before column {most}"
+  end, how = "outside", other = "allocated", code = "memory/tmem/out-of-bounds",
+    cure = "allocate as many columns as the accumulators have, and start at "
+      .. "the pointer of retrieve_tmem_ptr"},
+  {"column {column} of tensor memory is read, but nothing wrote it",
+    how = "unwritten", other = "allocated", code = "memory/tmem/uninitialised",
+    cure = "the first MMA of a tile must not accumulate: set(Field.ACCUMULATE, "
+      .. "false)"},
+  {"warp {warp} accesses lanes from {n} on of tensor memory, but only lanes "
+    .. "{most} to {last_lane} are open to it", how = "window",
+    code = "memory/tmem/lanes",
+    cure = "warp w of a warpgroup accesses lanes 32 w to 32 w + 31: partition "
+      .. "with the tiled copy of make_tmem_copy, whose 128 threads are a "
+      .. "warpgroup"},
+  {"an operand of a tcgen05.mma starts at lane {n} of tensor memory",
+    how = "lane", code = "memory/tmem/lanes",
+    cure = "accumulators start at lane 0, or 16 with M = 64"},
+  {"lanes of warp {warp} name different places or sizes in tensor memory",
+    how = "differs", code = "memory/tmem/lanes",
+    cure = "all threads of a warp must pass the same pointer and number"},
+  {"{n} threads issue a tcgen05 operation that one thread must issue",
+    how = "threads", code = "sync/warp/one-thread",
+    cure = "put it into a branch of one thread: cute.when("
+      .. "cute.arch.elect_one(), ...) in one warp"},
+  {"a descriptor of shared memory has a form that the simulator does not model",
+    how = "descriptor", code = "memory/smem/descriptor",
+    cure = "make operands with make_fragment_A and make_fragment_B of a layout "
+      .. "from tcgen05.make_smem_layout_atom"},
+  {"no tcgen05.commit follows this MMA", how = "open",
+    code = "async/tmem/missing-commit",
+    cure = "call tcgen05.commit(mbarrier) in the same thread, and wait at the "
+      .. "mbarrier before the accumulators are loaded"},
+  unordered("commit", "whose completion was not waited for",
+    "let tcgen05.commit arrive at an mbarrier after the MMA, and wait there",
+    "race/tmem/missing-wait"),
+  unordered("load", "for which its warp did not wait",
+    "call cute.arch.fence_view_async_tmem_load() after the load, then "
+      .. "synchronize", "race/tmem/missing-wait"),
+  unordered("store", "for which its warp did not wait",
+    "call cute.arch.fence_view_async_tmem_store() after the store, then "
+      .. "synchronize", "race/tmem/missing-wait"),
+  unordered(nil, "with no barrier in between",
+    "synchronize between the two accesses, at a barrier or an mbarrier",
+    "race/tmem/missing-barrier"),
+  unfenced("before_thread_sync", "before",
+    "between the first access and the synchronization"),
+  unfenced("after_thread_sync", nil,
+    "between the synchronization and the second access")}
+
+function WORDS.last_column(r) return r.facts.column + r.facts.n - 1 end
+function WORDS.last_lane(r) return r.facts.most + 31 end
+
 fault {kind = "deadlock",
   about = "no warp can go on", code = "sync/block/deadlock",
   cure = "some threads or bytes never arrive at the barrier that other threads "
@@ -635,8 +752,14 @@ fault {kind = "deadlock",
   end, cure = "which thread should store the value that this waits for?"}),
   stuck("an MMA of their warpgroup that warp {came} has not issued",
     {how = "team"}),
+  stuck("alloc_tmem, for which {came:column} of tensor memory are free",
+    {how = "tensor memory", cure = "allocate all columns once, or free columns "
+      .. "with dealloc_tmem before more are allocated: a block has 512"}),
   lacks = {
     stay = {cure = STAY},
+    commit = {code = "async/tmem/missing-commit", other = "the MMA",
+      cure = "no tcgen05.commit follows the MMA: let the thread that issued it "
+        .. "call commit(mbarrier), which arrives there"},
     first = {code = "sync/block/wrong-parity",
       cure = "an empty stage needs no reader in the first round: let the "
         .. "producer wait for parity 1 first, then 0, 1, ..."},

@@ -118,6 +118,127 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---@field K_SW128 string K contiguous, 128 bytes
 
 ---------------------------------------------------------------------------
+-- cute.nvgpu.tcgen05
+---------------------------------------------------------------------------
+
+---Modes in which an operand of an MMA can be contiguous: K, or M or N.
+---@class cute.nvgpu.tcgen05.OperandMajorMode
+---@field K string along K
+---@field MN string along M or N
+
+---Sources of operand A of an MMA.
+---@class cute.nvgpu.tcgen05.OperandSource
+---@field TMEM string tensor memory
+---@field SMEM string shared memory
+
+---The fields that a tiled MMA can set: `tiled_mma:set(field, value)`.
+---@class cute.nvgpu.tcgen05.Field
+---@field ACCUMULATE string whether products add to their accumulators
+
+---Whether a load packs two 16-bit values into a register.
+---@class cute.nvgpu.tcgen05.Pack
+---@field NONE string no
+---@field PACK_16b_IN_32b string yes
+
+---Whether a store unpacks two 16-bit values of a register.
+---@class cute.nvgpu.tcgen05.Unpack
+---@field NONE string no
+---@field UNPACK_32b_IN_16b string yes
+
+---Kinds of shared-memory layouts that an MMA reads, by the contiguous mode and
+---the width of the swizzle.
+---@class cute.nvgpu.tcgen05.SmemLayoutAtomKind
+---@field MN_INTER string M or N contiguous, no swizzle
+---@field MN_SW32 string M or N contiguous, 32 bytes
+---@field MN_SW64 string M or N contiguous, 64 bytes
+---@field MN_SW128 string M or N contiguous, 128 bytes
+---@field MN_SW128_32B string M or N contiguous, 128 bytes in pieces of 32
+---@field K_INTER string K contiguous, no swizzle
+---@field K_SW32 string K contiguous, 32 bytes
+---@field K_SW64 string K contiguous, 64 bytes
+---@field K_SW128 string K contiguous, 128 bytes
+
+---Makes the operation of a load from tensor memory by a warp: 32 lanes; thread
+---t has the columns of lane t.
+---The shape is repeated along the columns.
+---@param repeats? integer from Repetition, x1 when absent
+---@param pack? string from Pack
+---@return table for cute.make_copy_atom
+function cute.nvgpu.tcgen05.Ld32x32bOp(repeats, pack) end
+
+---Makes the operation of a load from tensor memory by a warp: 16 lanes of 64
+---bits.
+---The shape is repeated along the columns.
+---@param repeats? integer from Repetition, x1 when absent
+---@param pack? string from Pack
+---@return table for cute.make_copy_atom
+function cute.nvgpu.tcgen05.Ld16x64bOp(repeats, pack) end
+
+---Makes the operation of a load from tensor memory by a warp: 16 lanes of 128
+---bits.
+---The shape is repeated along the columns.
+---@param repeats? integer from Repetition, x1 when absent
+---@param pack? string from Pack
+---@return table for cute.make_copy_atom
+function cute.nvgpu.tcgen05.Ld16x128bOp(repeats, pack) end
+
+---Makes the operation of a load from tensor memory by a warp: 16 lanes of 256
+---bits.
+---The shape is repeated along the columns.
+---@param repeats? integer from Repetition, x1 when absent
+---@param pack? string from Pack
+---@return table for cute.make_copy_atom
+function cute.nvgpu.tcgen05.Ld16x256bOp(repeats, pack) end
+
+---Makes the operation of a load from tensor memory by a warp: 16 lanes; half
+---of the threads has the columns behind those of the other half.
+---The shape is repeated along the columns.
+---@param repeats? integer from Repetition, x1 when absent
+---@param pack? string from Pack
+---@return table for cute.make_copy_atom
+function cute.nvgpu.tcgen05.Ld16x32bx2Op(repeats, pack) end
+
+---Makes the operation of a store to tensor memory by a warp: 32 lanes; thread
+---t has the columns of lane t.
+---The shape is repeated along the columns.
+---@param repeats? integer from Repetition, x1 when absent
+---@param unpack? string from Unpack
+---@return table for cute.make_copy_atom
+function cute.nvgpu.tcgen05.St32x32bOp(repeats, unpack) end
+
+---Makes the operation of a store to tensor memory by a warp: 16 lanes of 64
+---bits.
+---The shape is repeated along the columns.
+---@param repeats? integer from Repetition, x1 when absent
+---@param unpack? string from Unpack
+---@return table for cute.make_copy_atom
+function cute.nvgpu.tcgen05.St16x64bOp(repeats, unpack) end
+
+---Makes the operation of a store to tensor memory by a warp: 16 lanes of 128
+---bits.
+---The shape is repeated along the columns.
+---@param repeats? integer from Repetition, x1 when absent
+---@param unpack? string from Unpack
+---@return table for cute.make_copy_atom
+function cute.nvgpu.tcgen05.St16x128bOp(repeats, unpack) end
+
+---Makes the operation of a store to tensor memory by a warp: 16 lanes of 256
+---bits.
+---The shape is repeated along the columns.
+---@param repeats? integer from Repetition, x1 when absent
+---@param unpack? string from Unpack
+---@return table for cute.make_copy_atom
+function cute.nvgpu.tcgen05.St16x256bOp(repeats, unpack) end
+
+---Makes the operation of a store to tensor memory by a warp: 16 lanes; half of
+---the threads has the columns behind those of the other half.
+---The shape is repeated along the columns.
+---@param repeats? integer from Repetition, x1 when absent
+---@param unpack? string from Unpack
+---@return table for cute.make_copy_atom
+function cute.nvgpu.tcgen05.St16x32bx2Op(repeats, unpack) end
+
+---------------------------------------------------------------------------
 -- cute.pipeline
 ---------------------------------------------------------------------------
 

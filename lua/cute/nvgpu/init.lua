@@ -8,7 +8,7 @@ local nvgpu = {}
 -- Each module of cute.nvgpu is in the folder of the first architecture that has
 -- its instructions.
 for part, first in pairs {cpasync = "sm90", sparse = "sm80", warp = "sm80",
-                          warpgroup = "sm90"} do
+                          tcgen05 = "sm100", warpgroup = "sm90"} do
   local module = require(("cute.nvgpu.%s.%s"):format(first, part))
   nvgpu[part] = sign.namespace(module, "cute.nvgpu." .. part)
 end

@@ -1,0 +1,31 @@
+// Instruction descriptors of tcgen05.mma, which CuTe calls UMMA, and the number
+// of repetitions of copies of tensor memory.
+#include "atoms/atom.h"
+
+#include <string.h>
+
+// Returns the code of an element type of A or B.
+static uint32_t format(const AtomMma *r, DType t) {
+  bool mx4 = r->flags & AMF_SCALE && !(r->flags & AMF_BYTE);
+  switch ((int)t) {
+    case DT_BF16: case DT_I8: case DT_E5M2: return 1;
+    case DT_TF32: return 2;
+    case DT_E2M3: return 3;
+    case DT_E3M2: return 4;
+    case DT_E2M1: return mx4 ? 1 : 5;
+    default: return 0;  // f16, u8, e4m3
+  }
+}
+
+uint32_t atom_umma_descriptor(const AtomMma *r) {
+  uint32_t sum = r->d_type == DT_F16 ? 0 : r->d_type == DT_I32 ? 2 : 1;
+  return sum << 4 | format(r, r->a_type) << 7 | format(r, r->b_type) << 10 |
+         (uint32_t)r->mn_major[0] << 15 | (uint32_t)r->mn_major[1] << 16 |
+         (uint32_t)r->n / 8 << 17 | (uint32_t)r->m / 16 << 24;
+}
+
+int atom_tmem_times(const AtomCopy *r) {
+  int each = strstr(r->ptx, "x256b") ? 4 : strstr(r->ptx, "x128b") ? 2 : 1;
+  return r->num / each;
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,138 @@
+// Writes tcgen05 operations: MMAs with accumulators in tensor memory, copies
+// between tensor memory and registers, and the allocation of tensor memory. An
+// address of tensor memory is an unsigned integer, lane << 16 | column.
+#include "emit/tcgen05.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "atoms/atom.h"
+#include "emit/asm.h"
+#include "emit/expr.h"
+
+// ---- statements ----
+
+void tcgen05_object(Emit *e, Ref r, const char *name) {
+  const Ins *i = ir_get(e->fn, r);
+  const Mem *m = &e->fn->mem.p[i->imm];
+  if (m->ref != r) {  // an address has no type
+    e->use[r].name = e->use[m->ref].name;
+    return;
+  }
+  e->use[r].name = names_new(e, name);
+  text_begin(e, i);
+  text_printf(e, "const unsigned %s = ", e->use[r].name);
+  expr_val(e, i->a[0], PR_ANY);
+  text_end(e);
+}
+
+// Writes the address of element `off` of an object of tensor memory.
+static void put_address(Emit *e, const Operand *o) {
+  int bits = dtype_bits(ir_type(e->fn, o->ref));
+  int64_t k;
+  text_puts(e, e->use[o->ref].name);
+  if (ir_const(e->fn, o->off, &k)) {
+    if (k) text_printf(e, " + 0x%" PRIx64 "u", (uint64_t)(k * bits / 32));
+    return;
+  }
+  text_puts(e, " + ");
+  expr_val(e, o->off, bits == 32 ? PR_ADD : PR_MUL);
+  if (bits < 32) text_printf(e, " / %d", 32 / bits);
+}
+
+void tcgen05_mma(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const AtomUse *u = uses_atom(e, true, i->imm);
+  Operand o;
+  const char *between = "";
+  text_begin(e, i);
+  text_printf(e, "%s(", atomtext_name(e, true, u->id));
+  for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);) {
+    text_puts(e, between);
+    if (o.kind == OPERAND_MEM) put_address(e, &o);
+    else expr_val(e, o.ref, PR_ANY);
+    between = ", ";
+  }
+  text_puts(e, ")");
+  text_end(e);
+}
+
+void tcgen05_copy(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const AtomUse *u = uses_atom(e, false, i->imm);
+  Operand o[OPERANDS];
+  int n = operands_all(e->fn, i, o);
+  text_begin(e, i);
+  text_printf(e, "%s(", atomtext_name(e, false, u->id));
+  for (int k = 0; k < n; k++) {
+    if (k) text_puts(e, ", ");
+    if (o[k].kind == OPERAND_MEM) put_address(e, &o[k]);
+    else expr_regs(e, u->refs, &o[k], "unsigned");
+  }
+  text_puts(e, ")");
+  text_end(e);
+}
+
+void tcgen05_call(Emit *e, const Ins *i) {
+  bool pair = i->flags & TCF_PAIR, many = operand_ref(e->fn, i, ROLE_MASK);
+  const char *between = "";
+  Operand o;
+  Helper h = i->op == OP_TCALLOC ? H_TMEM_ALLOC
+             : i->op == OP_TCDEALLOC ? H_TMEM_DEALLOC
+             : many ? H_UMMA_COMMIT_MULTICAST : H_UMMA_COMMIT;
+  text_begin(e, i);
+  text_printf(e, "%s<%d>(", helper_use(e, h), pair ? 2 : 1);
+  for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);) {
+    if (!o.ref) continue;
+    text_puts(e, between);
+    if (o.kind == OPERAND_MEM) expr_place(e, o.ref, o.off);
+    else expr_val(e, o.ref, PR_ANY);
+    between = ", ";
+  }
+  text_puts(e, ")");
+  text_end(e);
+}
+
+// ---- helpers ----
+
+void tcgen05_mma_helper(Emit *e, const AtomUse *u) {
+  const AtomMma *row = atom_mma(u->id);
+  bool shared = row->flags & AMF_SMEM_A;
+  AsmFn f = {.e = e, .result = "void", .name = atomtext_name(e, true, u->id),
+             .lines = ASM_SPLIT};
+  asm_arg(&f, "unsigned", "d", 'r');
+  if (shared) asm_arg(&f, "unsigned long long", "a", 'l');
+  else asm_arg(&f, "unsigned", "a", 'r');
+  asm_arg(&f, "unsigned long long", "b", 'l');
+  asm_arg(&f, "unsigned", "accumulate", 'r');
+  // the instruction descriptor: types, majors and shape
+  asm_in(&f, 'r', PTX(e, "0x%08xu", atom_umma_descriptor(row)));
+  asm_print(&f, PTX(e, "\n      \"{ .reg .pred p; setp.ne.b32 p, %%3, 0;\\n\"\n"
+                    "      \"%s \"\n      \"[%%0], %s, %%2, %%4, p; }\"",
+                    row->ptx, shared ? "%1" : "[%1]"),
+            "\n      :: $i : \"memory\"");
+}
+
+void tcgen05_copy_helper(Emit *e, const AtomUse *u) {
+  const AtomCopy *row = atom_copy(u->id);
+  bool load = row->op == CO_TMEM_LOAD;
+  int n = row->num, at = load ? 0 : 1;
+  AsmFn f = {.e = e, .result = "void", .name = atomtext_name(e, false, u->id),
+             .lines = ASM_SPLIT};
+  if (!load) asm_param(&f, "unsigned", "tmem");
+  asm_registers(&f, u->refs, load, "unsigned", "r", n);
+  if (load) asm_param(&f, "unsigned", "tmem");
+  const char *regs = asm_braces(e, n, &at);
+  const char *list = asm_constraints(e, u->refs, load ? "=" : "", 'r', "r", n);
+  // .16x32bx2: the second half of the lanes has the columns that follow
+  const char *half = strstr(row->ptx, "bx2") ? PTX(e, ", %d", n) : "";
+  if (load)
+    asm_print(&f, PTX(e, "\"%s.x%d.b32 \"\n      \"%s, [%%%d]%s;\"", row->ptx,
+                      atom_tmem_times(row), regs, n, half),
+              PTX(e, "\n      : %s\n      : \"r\"(tmem) : \"memory\"", list));
+  else
+    asm_print(&f, PTX(e, "\"%s.x%d.b32 \"\n      \"[%%0]%s, %s;\"", row->ptx,
+                      atom_tmem_times(row), half, regs),
+              PTX(e, "\n      :: \"r\"(tmem), %s : \"memory\"", list));
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,70 @@
+// Shared memory as descriptors of MMAs describe it: operands in pieces of 16
+// bytes with swizzled addresses. wgmma and tcgen05.mma differ in the code of
+// the swizzle.
+#ifndef CUTE_SIMDESCRIPTOR_H
+#define CUTE_SIMDESCRIPTOR_H
+
+#include "base/base.h"
+
+enum { PIECE = 16 };  // bytes of a piece
+
+typedef struct Place {
+  uint32_t start, lead, stride;  // fields of the descriptor, in bytes
+  // width of the swizzle in pieces of 16 bytes; 0: it is not modelled
+  uint32_t w;
+} Place;
+
+// Reads the descriptor of a wgmma or, if `umma` is set, of a tcgen05.mma.
+static inline Place place_of(uint64_t desc, bool umma) {
+  static const uint8_t wgmma[8] = {1, 1, 8, 8, 4, 4, 2, 2};
+  static const uint8_t tcgen05[8] = {1, 0, 8, 0, 4, 0, 2, 0};
+  return (Place){.start = (uint32_t)(desc & 0x3fff) * PIECE,
+                 .lead = (uint32_t)(desc >> 16 & 0x3fff) * PIECE,
+                 .stride = (uint32_t)(desc >> 32 & 0x3fff) * PIECE,
+                 .w = (umma ? tcgen05 : wgmma)[desc >> 61]};
+}
+
+static inline uint32_t swizzled(const Place *p, uint32_t at) {
+  return at ^ (at >> 7 & (p->w - 1)) << 4;
+}
+
+// Returns the address of 16-byte piece c of row r in a K-major operand.
+static inline uint32_t piece_of_row(const Place *p, uint32_t r, uint32_t c) {
+  uint32_t lead = p->w > 1 ? PIECE : p->lead;
+  return swizzled(p, p->start + r % 8 * p->w * PIECE + r / 8 * p->stride +
+                       c * lead);
+}
+
+// Returns the address of the piece with the u-th rows, as many as elements are
+// in a piece, of column k in an MN-major operand.
+static inline uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
+  uint32_t at = k % 8 * p->w * PIECE;
+  if (p->w > 1)
+    at += u % p->w * PIECE + u / p->w * p->lead + k / 8 * p->stride;
+  else
+    at += u * p->stride + k / 8 * p->lead;
+  return swizzled(p, p->start + at);
+}
+
+// Called with the address of each piece of an operand, in the order of a tile.
+typedef void See(void *ud, uint32_t at);
+
+// Calls `see` for the pieces of rows first to first + rows - 1 of an operand
+// with k_of elements of `bytes` bytes along K.
+static inline void each_piece(const Place *p, bool mn_major, int k_of,
+                              int bytes, int first, int rows, See *see,
+                              void *ud) {
+  int unit = PIECE / bytes;
+  if (!mn_major) {
+    for (int r = first; r < first + rows; r++)
+      for (int c = 0; c < k_of / unit; c++)
+        see(ud, piece_of_row(p, (uint32_t)r, (uint32_t)c));
+    return;
+  }
+  for (int u = first / unit; u < (first + rows) / unit; u++)
+    for (int k = 0; k < k_of; k++)
+      see(ud, piece_of_column(p, (uint32_t)u, (uint32_t)k));
+}
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,699 @@
+// Tensor memory, its allocation, and the tcgen05 operations.
+//
+// A warp issues MMAs to an agent. They run in the order of issue, when a commit
+// that follows them completes, because no thread can observe their results
+// sooner. Until then A and B may be read from shared memory at any time. A
+// commit is an operation of the agent that arrives at an mbarrier (async.h).
+// The threads that wait there learn the epoch of the warp's agent, which is the
+// number of MMAs that have completed.
+//
+// Loads and stores of a warp move their data at once. They count as incomplete
+// until the warp waits for them, which core/watch/tensor.c checks.
+#include "sim/tcgen05.h"
+
+#include "sim/async.h"
+#include "sim/descriptor.h"
+#include "sim/mbar.h"
+#include "sim/regs.h"
+
+#include <string.h>
+
+// An allocation of columns, by warp `warp` of the CTA in line src.
+typedef struct Claimed { int column, n, warp; uint32_t src; } Claimed;
+
+// The tensor memory of a CTA. defined: for each group of lanes and each column,
+// whether it was written.
+typedef struct Tensor {
+  uint32_t cell[TMEM_LANES][TMEM_COLUMNS];
+  bool defined[TMEM_GROUPS][TMEM_COLUMNS];
+  Claimed claimed[TMEM_COLUMNS / TMEM_BLOCK];
+  int nclaimed;
+  uint32_t gone;  // line that gave up the permission to allocate; 0: none
+} Tensor;
+
+// An MMA in flight.
+typedef struct Job {
+  const SimIns *i;
+  uint64_t desc[2];      // descriptors of A (0: it is in tensor memory) and B
+  uint32_t d, a;         // addresses of D and of A
+  bool add;
+} Job;
+
+// What a warp issued. job[0] is MMA number `done`, counted from 0. closed: the
+// number of MMAs that a commit follows. issued: numbers of operations of each
+// unit.
+typedef struct Pipe {
+  Job *job;
+  size_t njob, cap;
+  uint32_t done, closed, commits, issued[TENSOR_UNITS];
+} Pipe;
+
+struct SimTensors {
+  Tensor *cta;
+  Pipe *pipe;
+  // operands of the MMA that runs: A, B and D, and bytes of one of them
+  float a[TMEM_LANES * 64], b[256 * 64], d[TMEM_LANES * 256];
+  char raw[256 * 64 * 4];
+};
+
+// ---- state ----
+
+bool simtcgen05_init(SimCluster *c) {
+  const SimProg *p = c->prog;
+  if (!p->tensor) return true;
+  struct SimTensors *t = c->tensors = base_zeros(sizeof *t);
+  if (!t) return false;
+  t->cta = base_zeros((size_t)p->ncta * sizeof *t->cta);
+  t->pipe = base_zeros((size_t)p->nall * sizeof *t->pipe);
+  return t->cta && t->pipe;
+}
+
+void simtcgen05_free(SimCluster *c) {
+  struct SimTensors *t = c->tensors;
+  if (!t) return;
+  for (int k = 0; t->pipe && k < c->prog->nall; k++) base_free(t->pipe[k].job);
+  base_free(t->pipe);
+  base_free(t->cta);
+  base_free(t);
+}
+
+void simtcgen05_reset(SimCluster *c) {
+  struct SimTensors *t = c->tensors;
+  if (!t) return;
+  for (int k = 0; k < c->prog->ncta; k++) {
+    memset(t->cta[k].defined, 0, sizeof t->cta[k].defined);
+    t->cta[k].nclaimed = 0;
+    t->cta[k].gone = 0;
+  }
+  for (int k = 0; k < c->prog->nall; k++) {
+    Pipe was = t->pipe[k];
+    t->pipe[k] = (Pipe){.job = was.job, .cap = was.cap};
+  }
+}
+
+static Tensor *tensor_of(const SimWarp *w) {
+  return &w->cluster->tensors->cta[w->cta - w->cluster->cta];
+}
+
+static Pipe *pipe_of(const SimWarp *w) {
+  return &w->cluster->tensors->pipe[w->id];
+}
+
+// ---- faults ----
+
+static SimFault *misuse(SimWarp *w, const SimIns *i, int l, uint32_t src2,
+                        const SimMem *m, SimTensorWrong how) {
+  SimFault *f = simreport_fault(w, SIM_TENSOR, l, i->src, src2,
+                                m ? m->index : -1, 0);
+  if (!f) return NULL;
+  f->tensor.how = how;
+  f->tensor.warp = w->in;
+  return f;
+}
+
+// Stops the run after a fault that makes later results meaningless.
+static bool stop(SimWarp *w) {
+  w->cluster->stop = true;
+  return false;
+}
+
+// Reads an operand that must be equal in all active lanes. Returns false and
+// reports a fault if it is not.
+static bool one_value(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t *u) {
+  int first = __builtin_ctz(w->active);
+  *u = u32_at(w, slot)[first];
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    if (u32_at(w, slot)[l] == *u) continue;
+    misuse(w, i, l, 0, NULL, TENSOR_DIFFERS);
+    return stop(w);
+  }
+  return true;
+}
+
+// Returns the only active lane. Returns -1 and reports a fault if there are
+// several, each of which would issue the operation.
+static int one_lane(SimWarp *w, const SimIns *i) {
+  int l = __builtin_ctz(w->active), n = __builtin_popcount(w->active);
+  if (n == 1) return l;
+  SimFault *f = misuse(w, i, l, 0, NULL, TENSOR_THREADS);
+  if (f) f->tensor.n = n;
+  stop(w);
+  return -1;
+}
+
+// ---- allocation ----
+
+// Returns the allocation that contains columns `column` to column + n - 1, or
+// NULL.
+static const Claimed *holder(const Tensor *t, int column, int n) {
+  for (int k = 0; k < t->nclaimed; k++) {
+    const Claimed *c = &t->claimed[k];
+    if (column >= c->column && column + n <= c->column + c->n) return c;
+  }
+  return NULL;
+}
+
+// Reports whether some column from `column` on is allocated.
+static bool taken(const Tensor *t, int column, int n) {
+  for (int k = 0; k < t->nclaimed; k++)
+    if (column < t->claimed[k].column + t->claimed[k].n &&
+        t->claimed[k].column < column + n)
+      return true;
+  return false;
+}
+
+int simtcgen05_left(const SimWarp *w) {
+  const Tensor *t = tensor_of(w);
+  int n = TMEM_COLUMNS;
+  for (int k = 0; k < t->nclaimed; k++) n -= t->claimed[k].n;
+  return n;
+}
+
+// Returns the first of n free columns, or -1. The GPU may return any.
+static int find_free(SimCluster *c, const Tensor *t, int n) {
+  int found = -1;
+  uint64_t seen = 0;
+  for (int at = 0; at + n <= TMEM_COLUMNS; at += n)
+    if (!taken(t, at, n) &&
+        (found < 0 || (!c->steps && base_random(&c->rng) % ++seen == 0)))
+      found = at;
+  return found;
+}
+
+static bool is_amount(uint32_t n) {
+  return n >= TMEM_BLOCK && n <= TMEM_COLUMNS && !(n & (n - 1));
+}
+
+bool simtcgen05_alloc(SimWarp *w, const SimIns *i) {
+  const SimTensorIns *x = i->x;
+  SimCluster *c = w->cluster;
+  Tensor *t = tensor_of(w);
+  uint32_t n;
+  SimFault *f;
+  if (!one_value(w, i, x->columns, &n)) return true;
+  if (!is_amount(n) || t->gone) {
+    f = misuse(w, i, 0, t->gone, NULL,
+               t->gone ? TENSOR_GIVEN_UP : TENSOR_COLUMNS);
+    if (f) f->tensor.n = (int32_t)n;
+    stop(w);
+    return true;
+  }
+  int at = find_free(c, t, (int)n);
+  if (at < 0) {
+    w->state = SW_TMEM;
+    w->src = i->src;
+    return false;
+  }
+  t->claimed[t->nclaimed++] = (Claimed){at, (int)n, w->in, i->src};
+  for (int g = 0; g < TMEM_GROUPS; g++) memset(&t->defined[g][at], 0, n);
+  SimLaneBuf buf;
+  int64_t off[LANES];
+  uint32_t address = (uint32_t)at;
+  int first = __builtin_ctz(w->active);
+  memcpy(buf[first], &address, sizeof address);
+  simmem_offsets(w, &x->to, off);
+  simmem_store(w, i, x->to.mem, 1u << first, off, 4, buf);
+  return true;
+}
+
+void simtcgen05_dealloc(SimWarp *w, const SimIns *i) {
+  SimCluster *c = w->cluster;
+  Tensor *t = tensor_of(w);
+  uint32_t address, n;
+  if (!one_value(w, i, i->a, &address) || !one_value(w, i, i->b, &n)) return;
+  int k = 0;
+  while (k < t->nclaimed && (uint32_t)t->claimed[k].column != address) k++;
+  const Claimed *own = k < t->nclaimed ? &t->claimed[k] : NULL;
+  SimTensorWrong how = !own                          ? TENSOR_FREE
+                       : (uint32_t)own->n != n       ? TENSOR_PART
+                       : own->warp != w->in          ? TENSOR_OWNER
+                                                     : TENSOR_NONE;
+  if (how != TENSOR_NONE) {
+    SimFault *f = misuse(w, i, 0, own ? own->src : 0, NULL, how);
+    if (f) {
+      f->tensor.n = (int32_t)n;
+      f->tensor.column = (int32_t)address;
+      f->tensor.most = own ? own->n : 0;
+      f->tensor.other = own ? own->warp : 0;
+    }
+    stop(w);
+    return;
+  }
+  SimTensorAccess x = {.w = w, .i = i, .write = true, .freed = true,
+                       .groups = (1 << TMEM_GROUPS) - 1,
+                       .column = own->column, .n = own->n,
+                       .base = own->column};
+  c->hooks->tensor(&x);
+  t->claimed[k] = t->claimed[--t->nclaimed];
+  for (int u = 0; u < c->prog->nwarp; u++)
+    if ((w - w->in)[u].state == SW_TMEM) (w - w->in)[u].state = SW_RUN;
+  c->moved++;
+}
+
+void simtcgen05_relinquish(SimWarp *w) {
+  tensor_of(w)->gone = w->cluster->prog->ins[w->pc - 1].src;
+}
+
+// ---- places ----
+
+// Returns the address of an operand for lane l.
+static uint32_t address_of(SimWarp *w, const SimTensorPlace *p, int l) {
+  int64_t off = index_at(w, p->off, p->wide, l);
+  return u32_at(w, p->address)[l] + (uint32_t)(off * p->mem->bits / 32);
+}
+
+// Checks that n columns from an address on are allocated and, for a read, that
+// they were written. Reports a fault otherwise. groups: the groups of lanes.
+static bool check_columns(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                          uint32_t address, int n, uint32_t groups,
+                          bool read) {
+  const Tensor *t = tensor_of(w);
+  int column = (int)(address & 0xffff);
+  SimTensorWrong how = TENSOR_NONE;
+  if (!holder(t, column, n)) how = TENSOR_OUTSIDE;
+  for (int g = 0; how == TENSOR_NONE && read && g < TMEM_GROUPS; g++)
+    for (int k = column; groups >> g & 1 && k < column + n; k++)
+      if (!t->defined[g][k]) how = TENSOR_UNWRITTEN, column = k, k += n;
+  if (how == TENSOR_NONE) return true;
+  const Claimed *own = holder(t, column, 1);
+  SimFault *f = misuse(w, i, l, own ? own->src : 0, m, how);
+  if (f) {
+    f->tensor.n = n;
+    f->tensor.column = column - (own ? own->column : 0);
+    f->tensor.most = own ? own->n : 0;
+  }
+  return how == TENSOR_UNWRITTEN || stop(w);
+}
+
+static void define(Tensor *t, uint32_t groups, int column, int n) {
+  for (int g = 0; g < TMEM_GROUPS; g++)
+    if (groups >> g & 1) memset(&t->defined[g][column], true, (size_t)n);
+}
+
+// ---- copies of a warp ----
+
+// Checks a copy by w. Sets *address to its place, and *groups to the groups of
+// lanes that it accesses.
+static bool check_copy(SimWarp *w, const SimIns *i, uint32_t *address,
+                       uint32_t *groups) {
+  const SimTensorIns *x = i->x;
+  bool read = x->copy->op == CO_TMEM_LOAD, half = !strstr(x->copy->ptx, "32x");
+  for (int l = 0; l < LANES; l++) {
+    uint32_t its = address_of(w, &x->acc, l);
+    if (!l) *address = its;
+    if (its == *address) continue;
+    misuse(w, i, l, 0, x->acc.mem, TENSOR_DIFFERS);
+    return stop(w);
+  }
+  uint32_t lane = *address >> 16, window = (uint32_t)w->in % 4 * 32;
+  if (lane != window && !(half && lane == window + TMEM_GROUP)) {
+    SimFault *f = misuse(w, i, 0, 0, x->acc.mem, TENSOR_WINDOW);
+    if (f) f->tensor.n = (int)lane, f->tensor.most = (int)window;
+    return stop(w);
+  }
+  *groups = (half ? 1u : 3u) << lane / TMEM_GROUP;
+  return check_columns(w, i, 0, x->acc.mem, *address, x->span, *groups, read);
+}
+
+static void announce(SimWarp *w, const SimIns *i, SimTensorUnit unit,
+                     uint32_t address, uint32_t groups) {
+  const SimTensorIns *x = i->x;
+  int column = (int)(address & 0xffff);
+  SimTensorAccess a = {.w = w, .i = i, .m = x->acc.mem,
+                       .base = holder(tensor_of(w), column, 1)->column,
+                       .write = unit == TENSOR_STORE, .unit = unit,
+                       .epoch = ++pipe_of(w)->issued[unit], .groups = groups,
+                       .column = column, .n = x->span};
+  w->cluster->hooks->tensor(&a);
+}
+
+// Returns the cell of register v of lane l.
+static uint32_t *cell_of(Tensor *t, const SimTensorIns *x, uint32_t address,
+                         int v, int l) {
+  uint32_t at = x->at[v * LANES + l];
+  return &t->cell[(address >> 16) + at / TMEM_COLUMNS]
+                 [(address & 0xffff) + at % TMEM_COLUMNS];
+}
+
+void simtcgen05_load(SimWarp *w, const SimIns *i) {
+  const SimTensorIns *x = i->x;
+  const SimMem *m = x->rmem;
+  uint32_t address, groups;
+  if (!check_copy(w, i, &address, &groups)) return;
+  announce(w, i, TENSOR_LOAD, address, groups);
+  Tensor *t = tensor_of(w);
+  for (int v = 0; v < x->copy->num; v++)
+    for (int u = 0; u < 32 / m->unit; u++) {
+      char *p = rmem_at(w, m, x->reg[v] + (uint32_t)u);
+      rmem_def(w, m)[x->reg[v] + (uint32_t)u] = FULL;
+      for (int l = 0; l < LANES; l++)
+        rmem_put(p, m->size, l, *cell_of(t, x, address, v, l) >> u * m->unit &
+                                  unit_mask(m));
+    }
+}
+
+void simtcgen05_store(SimWarp *w, const SimIns *i) {
+  const SimTensorIns *x = i->x;
+  const SimMem *m = x->rmem;
+  uint32_t address, groups;
+  if (!check_copy(w, i, &address, &groups)) return;
+  announce(w, i, TENSOR_STORE, address, groups);
+  Tensor *t = tensor_of(w);
+  define(t, groups, (int)(address & 0xffff), x->span);
+  for (int v = 0; v < x->copy->num; v++)
+    for (int u = 0; u < 32 / m->unit; u++) {
+      uint32_t unit = x->reg[v] + (uint32_t)u;
+      const char *p = rmem_at(w, m, unit);
+      w->cluster->hooks->value.registers(w, i, m, unit, FULL);
+      for (int l = 0; l < LANES; l++) {
+        uint32_t *cell = cell_of(t, x, address, v, l);
+        uint32_t old = u ? *cell : 0;
+        *cell = old | (uint32_t)(rmem_get(p, m->size, l) << u * m->unit);
+      }
+    }
+}
+
+void simtcgen05_wait(SimWarp *w, bool loads) {
+  SimTensorUnit unit = loads ? TENSOR_LOAD : TENSOR_STORE;
+  w->cluster->hooks->learn(w, w->valid,
+                           simtcgen05_actor(w->cluster->prog, w->id, unit),
+                           pipe_of(w)->issued[unit]);
+}
+
+// ---- MMAs: issue ----
+
+// The groups of lanes that hold the rows of A or D at an address.
+static uint32_t groups_of(const AtomMma *r, uint32_t address) {
+  return r->m == 64 ? 0x55u << (address >> 16) / TMEM_GROUP
+                    : (1u << TMEM_GROUPS) - 1;
+}
+
+// Returns the lane of row m of A or D, relative to the address.
+static int lane_of(const AtomMma *r, int m) {
+  return r->m == 64 ? m % 16 + m / 16 * 32 : m;
+}
+
+static bool check_lane(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                       uint32_t address) {
+  const AtomMma *r = ((const SimTensorIns *)i->x)->row;
+  uint32_t lane = address >> 16;
+  if (!lane || (lane == TMEM_GROUP && r->m == 64)) return true;
+  SimFault *f = misuse(w, i, l, 0, m, TENSOR_LANE);
+  if (f) f->tensor.n = (int)lane;
+  return stop(w);
+}
+
+// Returns how many columns the rows of A occupy.
+static int columns_of_a(const AtomMma *r) {
+  return r->k * dtype_bits(r->a_type) / 32;
+}
+
+typedef struct Lend {
+  Access x;
+  const SimTensorIns *mma;
+  int lane, actor;
+  uint32_t epoch;
+} Lend;
+
+static void lend_piece(void *ud, uint32_t at) {
+  Lend *l = ud;
+  SimWarp *w = l->x.w;
+  const SimMem *m = l->x.m;
+  for (int k = 0; k < l->mma->nsmem && (!m || at < m->base ||
+                                        at + PIECE > m->base + m->bytes); k++)
+    m = l->mma->smem[k];
+  if (at >= m->base && at + PIECE <= m->base + m->bytes) {
+    l->x.m = m;
+    w->cluster->hooks->agent_reads(&l->x, l->lane, w->home + at, l->actor,
+                                   l->epoch);
+    return;
+  }
+  SimFault *f = simreport_fault(w, SIM_OOB, l->lane, l->x.i->src, 0,
+                                l->mma->smem[0]->index, at);
+  if (f) f->access.size = PIECE;
+}
+
+static int bytes_of(const AtomMma *r, int which) {
+  int bits = dtype_bits(which ? r->b_type : r->a_type);
+  return bits < 8 && r->flags & AMF_BYTE ? 1 : bits / 8;
+}
+
+static void pieces_of(const AtomMma *r, int which, uint64_t desc, See *see,
+                      void *ud) {
+  Place p = place_of(desc, true);
+  each_piece(&p, r->mn_major[which], r->k, bytes_of(r, which), 0,
+             which ? r->n : r->m, see, ud);
+}
+
+// Records that the agent reads an operand from shared memory.
+static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
+                 uint32_t epoch) {
+  const SimTensorIns *x = i->x;
+  if (!place_of(desc, true).w || (desc >> 46 & 3) != 1) {
+    misuse(w, i, l, 0, NULL, TENSOR_DESCRIPTOR);
+    return stop(w);
+  }
+  Lend t = {.x = {.w = w, .i = i, .bytes = PIECE, .agent = true}, .mma = x,
+            .lane = l, .epoch = epoch,
+            .actor = simtcgen05_actor(w->cluster->prog, w->id, TENSOR_MMA)};
+  pieces_of(x->row, which, desc, lend_piece, &t);
+  return true;
+}
+
+static Job *new_job(SimCluster *c, Pipe *p) {
+  if (p->njob == p->cap) {
+    size_t cap = p->cap ? p->cap * 2 : 16;
+    Job *job = base_realloc(p->job, cap * sizeof *job);
+    if (!job) {
+      c->oom = c->stop = true;
+      return NULL;
+    }
+    p->job = job;
+    p->cap = cap;
+  }
+  return &p->job[p->njob++];
+}
+
+// Announces the MMA's accesses to tensor memory.
+static void announce_mma(SimWarp *w, const SimIns *i, int l, const Job *j,
+                         uint32_t epoch) {
+  const SimTensorIns *x = i->x;
+  SimTensorAccess t = {.w = w, .i = i, .lane = l, .unit = TENSOR_MMA,
+                       .epoch = epoch, .row = x->row, .m = x->a.mem,
+                       .start = (int)(j->d & 0xffff)};
+  if (x->a.mem) {
+    t.column = (int)(j->a & 0xffff), t.n = columns_of_a(x->row);
+    t.groups = groups_of(x->row, j->a);
+    t.base = holder(tensor_of(w), t.column, 1)->column;
+    w->cluster->hooks->tensor(&t);
+  }
+  t.m = x->acc.mem;
+  t.column = t.start, t.n = x->row->n;
+  t.groups = groups_of(x->row, j->d);
+  t.write = true;
+  t.base = holder(tensor_of(w), t.column, 1)->column;
+  w->cluster->hooks->tensor(&t);
+}
+
+void simtcgen05_mma(SimWarp *w, const SimIns *i) {
+  const SimTensorIns *x = i->x;
+  SimCluster *c = w->cluster;
+  Pipe *p = pipe_of(w);
+  int l = one_lane(w, i);
+  if (l < 0) return;
+  Job now = {.i = i, .d = address_of(w, &x->acc, l),
+             .add = u32_at(w, x->add)[l] != 0};
+  if (!check_lane(w, i, l, x->acc.mem, now.d) ||
+      !check_columns(w, i, l, x->acc.mem, now.d, x->row->n,
+                     groups_of(x->row, now.d), now.add))
+    return;
+  if (x->a.mem) {
+    now.a = address_of(w, &x->a, l);
+    if (!check_lane(w, i, l, x->a.mem, now.a) ||
+        !check_columns(w, i, l, x->a.mem, now.a, columns_of_a(x->row),
+                       groups_of(x->row, now.a), true))
+      return;
+  }
+  uint32_t epoch = p->done + (uint32_t)p->njob + 1;
+  for (int k = 0; k < 2; k++) {
+    if (!x->desc[k]) continue;
+    now.desc[k] = lane_bits(w, x->desc[k], true, l);
+    if (!lend(w, i, l, k, now.desc[k], epoch)) return;
+  }
+  announce_mma(w, i, l, &now, epoch);
+  define(tensor_of(w), groups_of(x->row, now.d), (int)(now.d & 0xffff),
+         x->row->n);
+  Job *j = new_job(c, p);
+  if (j) *j = now;
+  c->mmas++;
+}
+
+// ---- MMAs: computation ----
+
+typedef struct Load {
+  const uint8_t *smem;
+  int64_t limit;
+  char *to;
+  // bytes: bytes of an element. bits: if an element is narrower, its bits in a
+  // piece that packs them. k: extent of K if MN-major, else 0. n: number of
+  // pieces so far.
+  int bytes, bits, k, n;
+} Load;
+
+// Expands 16 packed elements of `bits` bits to bytes.
+static void unpack(uint8_t piece[PIECE], int bits) {
+  uint8_t from[PIECE + 1] = {0};
+  memcpy(from, piece, PIECE);
+  for (int k = 0; k < PIECE; k++) {
+    int at = k * bits;
+    unsigned u = from[at / 8] | (unsigned)from[at / 8 + 1] << 8;
+    piece[k] = (uint8_t)(u >> at % 8 & ((1u << bits) - 1));
+  }
+}
+
+static void load_piece(void *ud, uint32_t at) {
+  Load *l = ud;
+  uint8_t piece[PIECE] = {0};
+  if (at + PIECE <= l->limit) memcpy(piece, l->smem + at, PIECE);
+  if (l->bits < 8) unpack(piece, l->bits);
+  int n = l->n++, b = l->bytes, unit = PIECE / b;
+  if (!l->k) {
+    memcpy(l->to + n * PIECE, piece, PIECE);
+    return;
+  }
+  char *to = l->to + (n / l->k * unit * l->k + n % l->k) * b;
+  for (int r = 0; r < unit; r++)
+    memcpy(to + r * l->k * b, piece + r * b, (size_t)b);
+}
+
+static void load_shared(const SimWarp *w, const Job *j, int which, char *to) {
+  const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
+  Load l = {.smem = w->cluster->smem + w->home, .to = to,
+            .limit = w->cluster->prog->smem_bytes, .bytes = bytes_of(r, which),
+            .bits = dtype_bits(which ? r->b_type : r->a_type),
+            .k = r->mn_major[which] ? r->k : 0};
+  pieces_of(r, which, j->desc[which], load_piece, &l);
+}
+
+// Copies A, whose elements are packed in columns, from tensor memory.
+static void load_tensor(const SimWarp *w, const Job *j, char *to) {
+  const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
+  const Tensor *t = tensor_of(w);
+  size_t bytes = (size_t)columns_of_a(r) * 4;
+  for (int m = 0; m < r->m; m++)
+    memcpy(to + (size_t)m * bytes,
+           &t->cell[(j->a >> 16) + (uint32_t)lane_of(r, m)][j->a & 0xffff],
+           bytes);
+}
+
+static void widen(const AtomMma *r, DType t, const void *raw, int n,
+                  void *out) {
+  const uint8_t *u = raw;
+  if (!dtype_is_int(r->d_type)) simmma_widen(t, raw, (size_t)n, out);
+  else
+    for (int k = 0; k < n; k++)
+      ((int16_t *)out)[k] = t == DT_I8 ? (int8_t)u[k] : u[k];
+}
+
+// Moves D between tensor memory and the tile. An f16 is in the lower half of a
+// column.
+static void move_d(SimWarp *w, const Job *j, bool store) {
+  const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
+  float *tile = w->cluster->tensors->d;
+  for (int m = 0; m < r->m; m++, tile += r->n) {
+    uint32_t *cell = &tensor_of(w)->cell[(j->d >> 16) +
+                                         (uint32_t)lane_of(r, m)]
+                                        [j->d & 0xffff];
+    if (r->d_type != DT_F16) {
+      memcpy(store ? (void *)cell : tile, store ? (void *)tile : cell,
+             (size_t)r->n * 4);
+      continue;
+    }
+    for (int n = 0; n < r->n; n++)
+      if (store) cell[n] = (uint32_t)dtype_from_float(DT_F16, tile[n]);
+      else tile[n] = dtype_to_float(DT_F16, cell[n] & 0xffff);
+  }
+}
+
+static void run(SimWarp *w, const Job *j) {
+  const SimTensorIns *x = j->i->x;
+  const AtomMma *r = x->row;
+  struct SimTensors *t = w->cluster->tensors;
+  if (x->a.mem) load_tensor(w, j, t->raw);
+  else load_shared(w, j, 0, t->raw);
+  widen(r, r->a_type, t->raw, r->m * r->k, t->a);
+  load_shared(w, j, 1, t->raw);
+  widen(r, r->b_type, t->raw, r->n * r->k, t->b);
+  if (j->add) move_d(w, j, false);
+  else memset(t->d, 0, (size_t)(r->m * r->n) * 4);
+  if (dtype_is_int(r->d_type))
+    simmma_tile_int(&x->m, r->m, r->n, (const int16_t *)(void *)t->a,
+                    (const int16_t *)(void *)t->b, (int32_t *)(void *)t->d,
+                    (int32_t *)(void *)t->d);
+  else
+    simmma_tile(&x->m, r->m, r->n, t->a, t->b, t->d, t->d);
+  move_d(w, j, true);
+}
+
+// ---- commit ----
+
+// A commit that completes the first `upto` MMAs of its warp.
+typedef struct Commit { uint32_t upto; } Commit;
+
+static void land(SimAsync *a, SimStage stage) {
+  SimWarp *w = a->w;
+  SimCluster *c = w->cluster;
+  Pipe *p = pipe_of(w);
+  const Commit *d = a->data;
+  if (stage != ASYNC_DELIVER) return;
+  size_t some = d->upto > p->done ? d->upto - p->done : 0;
+  for (size_t k = 0; k < some; k++) run(w, &p->job[k]);
+  if (some) memmove(p->job, p->job + some, (p->njob - some) * sizeof *p->job);
+  p->njob -= some;
+  p->done += (uint32_t)some;
+  simmbar_arrived_by(c, a, simtcgen05_actor(c->prog, w->id, TENSOR_MMA),
+                     d->upto);
+}
+
+void simtcgen05_commit(SimWarp *w, const SimIns *i) {
+  Pipe *p = pipe_of(w);
+  if (one_lane(w, i) < 0) return;
+  p->closed = p->done + (uint32_t)p->njob;
+  SimAsync *a = simmbar_commit(w, i, land, sizeof(Commit));
+  if (!a) return;
+  a->turn = ++p->commits;
+  *(Commit *)a->data = (Commit){p->closed};
+}
+
+// ---- the end ----
+
+uint32_t simtcgen05_open(const SimWarp *w) {
+  const SimWarp *first = w - w->in;
+  for (int k = 0; w->cluster->tensors && k < w->cluster->prog->nwarp; k++) {
+    const Pipe *p = pipe_of(&first[k]);
+    if (p->njob && p->closed < p->done + p->njob)
+      return p->job[p->njob - 1].i->src;
+  }
+  return 0;
+}
+
+// Reports columns that were not deallocated, and MMAs that no commit followed.
+void simtcgen05_end(SimCluster *c) {
+  for (int k = 0; c->tensors && k < c->prog->ncta; k++) {
+    const Tensor *t = &c->tensors->cta[k];
+    for (int j = 0; j < t->nclaimed; j++) {
+      const Claimed *d = &t->claimed[j];
+      SimIns i = {.src = d->src};
+      SimFault *f = misuse(&c->warp[k * c->prog->nwarp + d->warp], &i, 0, 0,
+                           NULL, TENSOR_LEFT);
+      if (f) f->tensor.n = d->n;
+    }
+  }
+  for (int k = 0; c->tensors && k < c->prog->nall; k++) {
+    const Pipe *p = &c->tensors->pipe[k];
+    if (!p->njob || p->closed == p->done + p->njob) continue;
+    misuse(&c->warp[k], p->job[p->njob - 1].i, 0, 0, NULL, TENSOR_OPEN);
+  }
+}
+// SPDX-License-Identifier: MIT

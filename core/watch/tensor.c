@@ -1,0 +1,220 @@
+// Checks the order of accesses to tensor memory, which no barrier orders alone.
+//
+// An MMA completes for the threads that learned it from an mbarrier after a
+// commit, a load or store of a warp after its tcgen05.wait. Each has an epoch
+// of its actor (tcgen05.h), and is complete for a thread that knows the epoch.
+// A thread's own wait for loads or stores does not release them: the threads
+// must also synchronize, by which the epoch spreads.
+//
+// Two operations of the tensor cores with the same accumulators and shape
+// execute in the order in which they were issued, so only their issues must be
+// ordered. PTX orders no other MMAs without a commit; the cards may, so these
+// are notes. PTX also requires a tcgen05.fence on both sides of the
+// synchronization of threads, except before a commit. A missing fence is a
+// note, too.
+#include "watch/tensor.h"
+
+#include "sim/mbar.h"
+#include "watch/own.h"
+
+#include <string.h>
+
+enum { READERS = 4 };  // reads of a cell that are kept
+
+// An access: an operation of a warp's unit, issued in epoch clk of the warp.
+typedef struct Past {
+  uint32_t epoch, clk;
+  int16_t warp;
+  uint8_t unit, lane;
+  bool some;           // whether there was such an access
+  int16_t start;       // MMAs: first column of the accumulators
+  const SimIns *i;
+} Past;
+
+// The accesses to one column of a group of lanes since the last write.
+typedef struct Cell {
+  Past wrote, read[READERS];
+  int reads;
+} Cell;
+
+// For each warp: its last fence::before_thread_sync, and whether it executed a
+// fence::after_thread_sync since it acquired something.
+typedef struct Fences { uint32_t before; bool after; } Fences;
+
+typedef struct Tensors {
+  Cell (*cell)[TMEM_GROUPS][TMEM_COLUMNS];  // of each CTA
+  Fences *fences;
+} Tensors;
+
+static Tensors *tensors_of(const SimCluster *c) { return c->own[OWN_TENSOR]; }
+
+bool tensor_init(SimCluster *c) {
+  const SimProg *p = c->prog;
+  if (!p->tensor) return true;
+  Tensors *t = c->own[OWN_TENSOR] = base_zeros(sizeof *t);
+  if (!t) return false;
+  t->cell = base_zeros((size_t)p->ncta * sizeof *t->cell);
+  t->fences = base_zeros((size_t)p->nall * sizeof *t->fences);
+  return t->cell && t->fences;
+}
+
+void tensor_reset(SimCluster *c) {
+  const SimProg *p = c->prog;
+  Tensors *t = tensors_of(c);
+  if (!t) return;
+  memset(t->cell, 0, (size_t)p->ncta * sizeof *t->cell);
+  memset(t->fences, 0, (size_t)p->nall * sizeof *t->fences);
+}
+
+void tensor_free(SimCluster *c) {
+  Tensors *t = tensors_of(c);
+  if (!t) return;
+  base_free(t->cell);
+  base_free(t->fences);
+  base_free(t);
+}
+
+// ---- fences ----
+
+void tensor_fence(SimWarp *w, const SimIns *i) {
+  Fences *f = &tensors_of(w->cluster)->fences[w->id];
+  if (i->flags & TCF_AFTER) f->after = true;
+  else f->before = w->clk;
+}
+
+void tensor_acquired(SimWarp *w) {
+  Tensors *t = tensors_of(w->cluster);
+  if (t) t->fences[w->id].after = false;
+}
+
+// ---- checks ----
+
+static bool before(const SimTensorAccess *x, int actor, uint32_t lanes,
+                   uint32_t clk) {
+  return x->w->cluster->hooks->before(x->w, x->lane, actor, lanes, clk);
+}
+
+// Reports whether the access p has completed for the thread that makes x.
+static bool completed(const SimTensorAccess *x, const Past *p) {
+  const SimProg *prog = x->w->cluster->prog;
+  int actor = simtcgen05_actor(prog, p->warp, (SimTensorUnit)p->unit);
+  return before(x, actor, 1, p->epoch);
+}
+
+// Reports whether the tensor cores execute p before x because both were issued
+// in this order.
+static bool in_order(const SimTensorAccess *x, const Past *p) {
+  if (p->unit != TENSOR_MMA || !x->row || x->freed) return false;
+  const SimTensorIns *q = p->i->x;
+  bool issued = p->warp == x->w->id ||
+                before(x, p->warp, 1u << p->lane, p->clk);
+  return issued && q->row == x->row && p->start == x->start;
+}
+
+static SimTensorLack lack_of(const SimTensorAccess *x, const Past *p) {
+  switch ((SimTensorUnit)p->unit) {
+    case TENSOR_MMA: return TENSOR_LACKS_COMMIT;
+    case TENSOR_LOAD: case TENSOR_STORE: case TENSOR_UNITS: break;
+  }
+  // The access is complete for its own warp only after the warp's wait.
+  const SimProg *prog = x->w->cluster->prog;
+  const SimWarp *u = &x->w->cluster->warp[p->warp];
+  int actor = simtcgen05_actor(prog, p->warp, (SimTensorUnit)p->unit);
+  if (x->w->cluster->hooks->before((SimWarp *)(uintptr_t)u, 0, actor, 1,
+                                   p->epoch))
+    return TENSOR_LACKS_ORDER;
+  return p->unit == TENSOR_LOAD ? TENSOR_LACKS_LOAD : TENSOR_LACKS_STORE;
+}
+
+static void fill(SimFault *f, const SimTensorAccess *x, const Past *p,
+                 SimTensorWrong how, SimClash clash, SimTensorLack lacks,
+                 int column) {
+  if (!f) return;
+  f->tensor.how = how;
+  f->tensor.clash = clash;
+  f->tensor.lacks = lacks;
+  f->tensor.op = op_name((Op)p->i->op);
+  f->tensor.warp = x->w->in;
+  f->tensor.other = p->warp % x->w->cluster->prog->nwarp;
+  f->tensor.column = column - x->base;
+}
+
+static int32_t object(const SimTensorAccess *x) {
+  return x->m ? x->m->index : -1;
+}
+
+// Notes a missing fence between p and x, which are ordered.
+static void check_fences(const SimTensorAccess *x, const Past *p, SimClash how,
+                         int column) {
+  const Tensors *t = tensors_of(x->w->cluster);
+  bool thread = p->unit != TENSOR_MMA;
+  if (p->warp == x->w->id && thread) return;
+  SimTensorLack lacks = TENSOR_LACKS_NONE;
+  if (!t->fences[x->w->id].after) lacks = TENSOR_LACKS_AFTER;
+  if (thread && t->fences[p->warp].before < p->clk)
+    lacks = TENSOR_LACKS_BEFORE;
+  if (!lacks || x->freed) return;
+  SimFault *f = simreport_note(x->w, SIM_TENSOR, x->lane, x->i->src, p->i->src,
+                               object(x), 0);
+  fill(f, x, p, TENSOR_FENCE, how, lacks, column);
+}
+
+// Reports whether a fault of tensor memory names p as its first access.
+static bool is_told(const SimWarp *w, const Past *p) {
+  const SimOut *o = w->cluster->out;
+  for (uint32_t k = 0; k < o->nfault; k++)
+    if (o->fault[k].r.kind == SIM_TENSOR && o->fault[k].r.src2 == p->i->src)
+      return true;
+  return false;
+}
+
+static void check(const SimTensorAccess *x, const Past *p, SimClash how,
+                  int column) {
+  if (!p->some || in_order(x, p)) return;
+  if (completed(x, p)) {
+    check_fences(x, p, how, column);
+    return;
+  }
+  if (x->freed && is_told(x->w, p)) return;
+  bool same = p->unit == TENSOR_MMA && x->row && !x->freed &&
+              p->warp == x->w->id;
+  SimFault *f = (same ? simreport_note : simreport_fault)(
+    x->w, SIM_TENSOR, x->lane, x->i->src, p->i->src, object(x), 0);
+  fill(f, x, p, TENSOR_RACE, how, lack_of(x, p), column);
+}
+
+static bool same_unit(const Past *p, const SimTensorAccess *x) {
+  return p->some && p->warp == x->w->id && p->unit == x->unit;
+}
+
+static void keep_read(const SimTensorAccess *x, Cell *c, const Past *now) {
+  int k = 0;
+  while (k < c->reads && !same_unit(&c->read[k], x)) k++;
+  if (k == READERS) k = 0;
+  if (k == c->reads) c->reads++;
+  c->read[k] = *now;
+}
+
+static void visit(const SimTensorAccess *x, Cell *c, const Past *now,
+                  int column) {
+  check(x, &c->wrote, x->write ? CLASH_WAW : CLASH_RAW, column);
+  if (!x->write) {
+    keep_read(x, c, now);
+    return;
+  }
+  for (int k = 0; k < c->reads; k++) check(x, &c->read[k], CLASH_WAR, column);
+  c->reads = 0;
+  c->wrote = *now;
+}
+
+void tensor_access(const SimTensorAccess *x) {
+  SimCluster *c = x->w->cluster;
+  Past now = {.epoch = x->epoch, .clk = x->w->clk, .warp = (int16_t)x->w->id,
+              .unit = (uint8_t)x->unit, .lane = (uint8_t)x->lane,
+              .some = !x->freed, .start = (int16_t)x->start, .i = x->i};
+  Cell (*cell)[TMEM_COLUMNS] = tensors_of(c)->cell[x->w->cta - c->cta];
+  for (int g = 0; g < TMEM_GROUPS; g++)
+    for (int k = x->column; x->groups >> g & 1 && k < x->column + x->n; k++)
+      visit(x, &cell[g][k], &now, k);
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,18 @@
+// Order of accesses to tensor memory (tensor.c).
+#ifndef CUTE_WATCH_TENSOR_H
+#define CUTE_WATCH_TENSOR_H
+
+#include "sim/tcgen05.h"
+
+bool tensor_init(SimCluster *c);   // returns false if memory is exhausted
+void tensor_reset(SimCluster *c);
+void tensor_free(SimCluster *c);
+// Checks an access against earlier ones that conflict with it, and records it.
+void tensor_access(const SimTensorAccess *x);
+// The lanes of w executed a tcgen05.fence, or acquired what other threads
+// released.
+void tensor_fence(SimWarp *w, const SimIns *i);
+void tensor_acquired(SimWarp *w);
+
+#endif
+// SPDX-License-Identifier: MIT

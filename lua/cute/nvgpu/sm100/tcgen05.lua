@@ -1,0 +1,339 @@
+--- cute.nvgpu.tcgen05: MMAs with accumulators in tensor memory, and copies
+-- between tensor memory and registers (sm_100a and its family).
+--
+-- One thread issues an MMA for its block. It reads B from shared memory, and A
+-- from shared memory or tensor memory, through descriptors as for wgmma. The
+-- MMAs of a thread execute in order, asynchronously:
+--
+--     mma:set(tcgen05.Field.ACCUMULATE, k:gt(0))  -- D = A * B, then D += A * B
+--     cute.gemm(mma, acc, tCrA(_, _, _, stage), tCrB(_, _, _, stage), acc)
+--     tcgen05.commit(bar)    -- arrives at an mbarrier when they have completed
+--
+-- Threads that wait at the mbarrier may load the accumulators. Warp w of a
+-- warpgroup accesses lanes 32 w to 32 w + 31:
+--
+--     local load = tcgen05.make_tmem_copy(cute.make_copy_atom(
+--       tcgen05.Ld32x32bOp(tcgen05.Repetition.x32), cute.f32), tAcc)
+--     cute.copy(load, thr:partition_S(tAcc), rAcc)
+--     cute.arch.fence_view_async_tmem_load()
+local core = require "cute.core"
+local sign = require "cute.lang.signature"
+local smem = require "cute.smem"
+
+local tcgen05 = {}
+
+local function dtype_of(x)
+  return type(x) == "string" and core.find_dtype(x)
+    or type(x) ~= "string" and x
+    or core.fail("unknown-name", ("no element type '%s'"):format(x))
+end
+
+local function enum(names)
+  local t = {}
+  for name in names:gmatch "%S+" do t[name] = name end
+  return t
+end
+
+tcgen05.OperandMajorMode = enum "MN K"
+tcgen05.OperandSource = enum "TMEM SMEM"
+--- How many blocks an MMA belongs to: one, or a pair of a cluster.
+tcgen05.CtaGroup = {ONE = 1, TWO = 2}
+tcgen05.Field = enum "ACCUMULATE"
+tcgen05.Pack = enum "NONE PACK_16b_IN_32b"
+tcgen05.Unpack = enum "NONE UNPACK_32b_IN_16b"
+--- How often a copy repeats its shape.
+tcgen05.Repetition = {x1 = 1, x2 = 2, x4 = 4, x8 = 8, x16 = 16, x32 = 32,
+                      x64 = 64, x128 = 128}
+--- The kinds of canonical layouts, as for wgmma. SW128_32B swizzles granules of
+-- 32 bytes, for MN-major tf32.
+tcgen05.SmemLayoutAtomKind = enum [[MN_INTER MN_SW32 MN_SW64 MN_SW128
+  MN_SW128_32B K_INTER K_SW32 K_SW64 K_SW128]]
+
+--- Returns the smallest tile of a canonical layout of shared memory, for
+-- cute.tile_to_shape; see cute.nvgpu.warpgroup.make_smem_layout_atom.
+---@param kind string from SmemLayoutAtomKind
+---@param element_type cute.DType
+---@return cute.Layout (rows,k)
+function tcgen05.make_smem_layout_atom(kind, element_type)
+  local major, swizzle = kind:match "^(%u+)_(%u+.*)$"
+  if not tcgen05.SmemLayoutAtomKind[kind] then
+    core.fail("unknown-name", ("no shared-memory layout '%s' (%s)"):format(
+      kind, "K_ or MN_ and INTER, SW32, SW64, SW128"))
+  end
+  return smem.atom(major, swizzle, dtype_of(element_type).bits)
+end
+
+---------------------------------------------------------------------------
+-- MMAs
+---------------------------------------------------------------------------
+
+local CUTE = {bf16 = "bfloat16_t", f16 = "half_t", f32 = "float",
+              i8 = "int8_t", u8 = "uint8_t", e4m3 = "float_e4m3_t",
+              e5m2 = "float_e5m2_t", e3m2 = "float_e3m2_t",
+              e2m3 = "float_e2m3_t", e2m1 = "float_e2m1_t"}
+
+local function refuse(op, text, ...)
+  core.fail("bad-argument", ("%s: "):format(op) .. text:format(...))
+end
+
+local function one_of(op, what, dtype, names)
+  local name = tostring(dtype_of(dtype))
+  if not (" " .. names .. " "):find(" " .. name .. " ", 1, true) then
+    refuse(op, "%s is %s; it may be %s", what, name,
+           (names:gsub(" ", ", ")))
+  end
+  return CUTE[name]
+end
+
+-- Checks an instruction's shape (M,N,K) and returns M and N.
+local function extents(op, shape, k, cta_group)
+  local m, n = shape[1], shape[2]
+  local pair = cta_group == 2
+  local step = (pair or m == 128) and 16 or 8
+  local least = pair and 32 or step
+  local good = pair and (m == 128 or m == 256) or not pair
+    and (m == 64 or m == 128)
+  if not good or math.type(n) ~= "integer" or n % step ~= 0 or n < least
+    or n > 256 or (shape[3] or k) ~= k then
+    refuse(op, "no instruction of shape %s for %s: M must be %s, N a multiple "
+      .. "of %s from %d to 256, K %d", core.show(shape),
+      pair and "a pair of CTAs" or "one CTA", pair and "128 or 256"
+      or "64 or 128", pair and "16" or "8 (M = 64) or 16 (M = 128)", least, k)
+  end
+  return m, n
+end
+
+local function check_source(op, cta_group, a_src)
+  if cta_group ~= 1 and cta_group ~= 2 then
+    refuse(op, "cta_group must be CtaGroup.ONE or TWO, not %s",
+           core.show(cta_group))
+  elseif a_src ~= "SMEM" and a_src ~= "TMEM" then
+    refuse(op, "A must come from SMEM or TMEM, not %s", core.show(a_src))
+  end
+end
+
+-- Makes the MMA atom of a family of names, such as "F16BF16".
+local function atom(op, family, types, k, shape, cta_group, a_src, a_major,
+                    b_major)
+  cta_group, a_src = cta_group or 1, a_src or "SMEM"
+  check_source(op, cta_group, a_src)
+  local m, n = extents(op, shape, k, cta_group)
+  for _, major in ipairs {a_major or "K", b_major or "K"} do
+    if major ~= "K" and major ~= "MN" then
+      refuse(op, "the major mode must be K or MN, not %s", core.show(major))
+    end
+  end
+  if a_src == "TMEM" and a_major == "MN" then
+    refuse(op, "A in tensor memory must be K-major")
+  end
+  return core.make_mma_atom(("SM100_MMA_%s%s_%s<%s,%d,%d,%s,%s>"):format(
+    family, cta_group == 2 and "_2x1SM" or "", a_src == "SMEM" and "SS"
+    or "TS", types, m, n, a_major or "K", b_major or "K"))
+end
+
+--- Makes an MMA of f16 or bf16 with K = 16. Accumulators are f32, or for f16
+-- also f16.
+---@param ab_dtype cute.DType
+---@param acc_dtype cute.DType
+---@param instruction_shape integer[] {64 or 128, N, 16}
+---@param cta_group? integer from CtaGroup, ONE when absent
+---@param a_src? string from OperandSource, SMEM when absent
+---@param a_major_mode? string from OperandMajorMode, K when absent
+---@param b_major_mode? string
+---@return cute.MmaAtom for cute.make_tiled_mma
+function tcgen05.MmaF16BF16Op(ab_dtype, acc_dtype, instruction_shape, cta_group,
+                              a_src, a_major_mode, b_major_mode)
+  local op = "MmaF16BF16Op"
+  local ab = one_of(op, "the operands' type", ab_dtype, "f16 bf16")
+  local acc = one_of(op, "the accumulators' type", acc_dtype,
+                     ab == "half_t" and "f32 f16" or "f32")
+  return atom(op, "F16BF16", ("%s,%s,%s"):format(ab, ab, acc), 16,
+              instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
+end
+
+--- Makes an MMA of tf32 with K = 8 and f32 accumulators. Shared memory may hold
+-- f32.
+---@param instruction_shape integer[] {64 or 128, N, 8}
+---@param cta_group? integer
+---@param a_src? string
+---@param a_major_mode? string
+---@param b_major_mode? string
+---@return cute.MmaAtom
+function tcgen05.MmaTF32Op(instruction_shape, cta_group, a_src, a_major_mode,
+                           b_major_mode)
+  return atom("MmaTF32Op", "TF32", "tfloat32_t,tfloat32_t,float", 8,
+              instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
+end
+
+--- Makes an MMA of 8-bit floats, e4m3 or e5m2, with K = 32. Accumulators are
+-- f32 or f16.
+---@param ab_dtype cute.DType
+---@param acc_dtype cute.DType
+---@param instruction_shape integer[] {64 or 128, N, 32}
+---@return cute.MmaAtom
+function tcgen05.MmaFP8Op(ab_dtype, acc_dtype, instruction_shape, cta_group,
+                          a_src, a_major_mode, b_major_mode)
+  local op = "MmaFP8Op"
+  local ab = one_of(op, "the operands' type", ab_dtype, "e4m3 e5m2")
+  local acc = one_of(op, "the accumulators' type", acc_dtype, "f32 f16")
+  if a_src == "TMEM" then refuse(op, "A must come from SMEM") end
+  return atom(op, "F8F6F4", ("%s,%s,%s"):format(ab, ab, acc), 32,
+              instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
+end
+
+--- Makes an MMA of 8-, 6- and 4-bit floats in any combination, with K = 32.
+-- Accumulators are f32 or f16.
+---@return cute.MmaAtom
+function tcgen05.MmaF8F6F4Op(a_dtype, b_dtype, acc_dtype, instruction_shape,
+                             cta_group, a_src, a_major_mode, b_major_mode)
+  local op, all = "MmaF8F6F4Op", "e4m3 e5m2 e3m2 e2m3 e2m1"
+  local a = one_of(op, "A's type", a_dtype, all)
+  local b = one_of(op, "B's type", b_dtype, all)
+  local acc = one_of(op, "the accumulators' type", acc_dtype, "f32 f16")
+  if a_src == "TMEM" then refuse(op, "A must come from SMEM") end
+  return atom(op, "F8F6F4", ("%s,%s,%s"):format(a, b, acc), 32,
+              instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
+end
+
+--- Makes an MMA of i8 or u8 with K = 32 and i32 accumulators.
+---@return cute.MmaAtom
+function tcgen05.MmaI8Op(ab_dtype, instruction_shape, cta_group, a_src,
+                         a_major_mode, b_major_mode)
+  local op = "MmaI8Op"
+  local ab = one_of(op, "the operands' type", ab_dtype, "i8 u8")
+  return atom(op, "S8", ("%s,%s,int32_t"):format(ab, ab), 32,
+              instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
+end
+
+--- Lets the mbarrier's phase count one arrival when all MMAs and copies that
+-- this thread issued before have completed. mask: the blocks of the cluster at
+-- whose mbarriers it arrives.
+---@param mbar_ptr table pointer to an i64 in shared memory
+---@param mask? any integer, this block alone when absent
+---@param cta_group? integer from CtaGroup
+function tcgen05.commit(mbar_ptr, mask, cta_group)
+  core.umma_commit(mbar_ptr, mask, cta_group == 2)
+end
+
+---------------------------------------------------------------------------
+-- Copies
+---------------------------------------------------------------------------
+
+-- Defines the operation that makes the name of a copy atom. lanes, bits: its
+-- shape.
+local function copy_op(store, lanes, bits, name)
+  return function(repeats, pack)
+    repeats = repeats or 1
+    if math.type(repeats) ~= "integer" or repeats < 1 or repeats > 128
+      or repeats & repeats - 1 ~= 0 or repeats * bits > 4096 then
+      refuse(name, "no copy with Repetition.x%s: a power of two up to x%d",
+             core.show(repeats), 4096 // bits)
+    end
+    if pack and pack ~= "NONE" then
+      refuse(name, "copies that pack two 16-bit values are not supported yet")
+    end
+    return {atom = ("SM100_TMEM_%s_%ddp%db%dx"):format(
+      store and "STORE" or "LOAD", lanes, bits, repeats)}
+  end
+end
+
+for _, shape in ipairs {{"32x32b", 32, 32}, {"16x64b", 16, 64},
+                        {"16x128b", 16, 128}, {"16x256b", 16, 256},
+                        {"16x32bx2", 16, 32}} do
+  for _, way in ipairs {"Ld", "St"} do
+    local name = way .. shape[1] .. "Op"
+    tcgen05[name] = copy_op(way == "St", shape[2], shape[3], name)
+  end
+end
+
+-- Returns the name of a copy atom, of a tiled copy or of an operation.
+local function name_of(x)
+  if type(x) == "table" then return x.atom end
+  local kind = core.typename(x)
+  return (kind:find "atom" or kind:find "tiled") and x.name or ""
+end
+
+--- Reports whether an atom loads from tensor memory.
+---@return boolean
+function tcgen05.is_tmem_load(atom_)
+  return (name_of(atom_) or ""):find "TMEM_LOAD" ~= nil
+end
+
+--- Reports whether an atom stores to tensor memory.
+---@return boolean
+function tcgen05.is_tmem_store(atom_)
+  return (name_of(atom_) or ""):find "TMEM_STORE" ~= nil
+end
+
+--- Returns the shape of a copy of tensor memory: lanes, bits, repetitions, and
+-- whether it packs 16-bit values ("NONE": it does not).
+---@return integer lanes, integer bits, integer repetitions, string pack
+function tcgen05.get_tmem_copy_properties(atom_)
+  local lanes, bits, times, pack =
+    (name_of(atom_) or ""):match "_(%d+)dp(%d+)b(%d+)x(_?1?6?b?)"
+  if not lanes then
+    core.fail("bad-argument", ("get_tmem_copy_properties: %s does not copy "
+      .. "tensor memory"):format(core.show(atom_)))
+  end
+  return tonumber(lanes), tonumber(bits), tonumber(times),
+    pack == "" and "NONE" or "PACK_16b_IN_32b"
+end
+
+--- Makes a tiled copy by four warps of a tensor in tensor memory, such as an
+-- accumulator (128,N). Its tile has the 128 lanes (64 for atoms of 16 lanes)
+-- and the columns of one instruction.
+---@param copy_atom cute.CopyAtom of an operation such as Ld32x32bOp
+---@param tmem_tensor cute.Tensor
+---@return cute.TiledCopy of 128 threads
+function tcgen05.make_tmem_copy(copy_atom, tmem_tensor)
+  local lanes, bits, times = tcgen05.get_tmem_copy_properties(copy_atom)
+  local width = tmem_tensor.element_type.bits
+  local columns = bits * times * (lanes == 16 and bits == 32 and 2 or 1)
+    // width
+  local lane = (1 << 16) * (32 // width)
+  local tv = core.make_layout({{32, 4}, {columns, lanes}},
+                              {{0, 32 * lane}, {1, lane}})
+  return core.make_cotiled_copy(copy_atom, tv, tmem_tensor.layout)
+end
+
+--- Returns the number of columns of tensor memory that a tensor spans.
+---@param tmem_tensor cute.Tensor
+---@return integer
+function tcgen05.find_tmem_tensor_col_offset(tmem_tensor)
+  local per = 32 // tmem_tensor.element_type.bits
+  local last = core.cosize(tmem_tensor.layout) - 1
+  return (last // per & 0xffff) + 1
+end
+
+return sign.public("cute.nvgpu.tcgen05.", tcgen05, [[
+  make_smem_layout_atom(kind: string, element_type: dtype|string)
+  MmaF16BF16Op(ab_dtype: dtype|string, acc_dtype: dtype|string,
+    instruction_shape: table, cta_group?: integer, a_src?: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaTF32Op(instruction_shape: table, cta_group?: integer, a_src?: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaFP8Op(ab_dtype: dtype|string, acc_dtype: dtype|string,
+    instruction_shape: table, cta_group?: integer, a_src?: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaF8F6F4Op(a_dtype: dtype|string, b_dtype: dtype|string,
+    acc_dtype: dtype|string, instruction_shape: table, cta_group?: integer,
+    a_src?: string, a_major_mode?: string, b_major_mode?: string)
+  MmaI8Op(ab_dtype: dtype|string, instruction_shape: table,
+    cta_group?: integer, a_src?: string, a_major_mode?: string,
+    b_major_mode?: string)
+  commit(mbar_ptr: tensor, mask?, cta_group?: integer)
+  Ld32x32bOp(repeats?: integer, pack?: string)
+  Ld16x64bOp(repeats?: integer, pack?: string)
+  Ld16x128bOp(repeats?: integer, pack?: string)
+  Ld16x256bOp(repeats?: integer, pack?: string)
+  Ld16x32bx2Op(repeats?: integer, pack?: string)
+  St32x32bOp(repeats?: integer, unpack?: string)
+  St16x64bOp(repeats?: integer, unpack?: string)
+  St16x128bOp(repeats?: integer, unpack?: string)
+  St16x256bOp(repeats?: integer, unpack?: string)
+  St16x32bx2Op(repeats?: integer, unpack?: string)
+  is_tmem_load(atom) is_tmem_store(atom) get_tmem_copy_properties(atom)
+  make_tmem_copy(copy_atom, tmem_tensor: tensor)
+  find_tmem_tensor_col_offset(tmem_tensor: tensor)
+]])
+-- SPDX-License-Identifier: MIT

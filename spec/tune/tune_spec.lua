@@ -711,13 +711,13 @@ describe("tuned tables", function()
     local rows = {{256, 1024, 512, 1.0, 1.0, name},
                   {512, 1024, 512, 1.0, 1.0, name}}
     for _, case in ipairs {
-        {of(rows, {card = "NVIDIA H2"}), "measured", "h1.lua was measured on "
-          .. "NVIDIA H2; it is used on NVIDIA H1, which has the same number of "
-          .. "multiprocessors"},
-        {of(rows, {card = "NVIDIA H2", sms = 114}), "by rule",
-         "with 114 multiprocessors and is not used on NVIDIA H1 with 144"},
-        {of(rows, {arch = "sm_100a"}), "by rule", "(sm_100a) and is not used "
-          .. "on"},
+        {of(rows, {card = "NVIDIA H2"}), "by rule", "h1.lua was measured on "
+          .. "NVIDIA H2 (sm_90a, 144 multiprocessors) and is not used on "
+          .. "NVIDIA H1 (sm_90a, 144 multiprocessors)"},
+        {of(rows, {sms = 114}), "by rule",
+         "(sm_90a, 114 multiprocessors) and is not used on NVIDIA H1"},
+        {of(rows, {arch = "sm_100a"}), "by rule",
+         "(sm_100a, 144 multiprocessors) and is not used on"},
         {of {{256, 1024, 512, 1.0, 1.0, "gemm_sm90 1x1x1"},
              {512, 1024, 512, 1.0, 1.0, "gemm_sm90 1x1x1"}}, "by rule",
          "has configurations that no longer exist, such as 'gemm_sm90 1x1x1'"},
@@ -727,6 +727,42 @@ describe("tuned tables", function()
       assert.equal(1, select(2, err:gsub("\n", "")), err)
       assert.matches(case[3], err, 1, true)
       assert.equal(case[1], support.read(dir .. "/cutelua/tuned/h1.lua"))
+    end
+  end)
+
+  it("of the repository apply to its GPU; explain says why not", function()
+    -- {name, multiprocessors, whether the table applies, the user has a table}
+    for _, case in ipairs {{"NVIDIA H200", 132, true},
+        {"NVIDIA H100 80GB HBM3", 132}, {"NVIDIA H100 PCIe", 114},
+        {"NVIDIA H20", 78}, {"NVIDIA GH200 480GB", 132},
+        {"NVIDIA H200 NVL", 132}, {"NVIDIA H200", 60},
+        {"NVIDIA H20", 78, false, true}} do
+      local name, sms, applies, own = table.unpack(case)
+      if own then
+        os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
+        support.write(("%s/cutelua/tuned/%s.lua"):format(dir,
+          tables.card(name)), tables.text {card = name, arch = "sm_90a",
+            sms = sms, gemm = {}})
+      end
+      local out, err = support.run({"-e", ([[
+        local cute = require "cute"
+        local devices = require "cute.lang.devices"
+        local d = {info = {name = %q, sms = %d}}
+        for k, v in next, cute.device "sim:sm_90a" do d[k] = v end
+        d.name = %q
+        setmetatable(d, devices.Device)
+        local A = cute.empty({512, 512}, cute.bf16)
+        local e = cute.ops.explain(A, A, {device = d})
+        print(e.how, e.unused)
+        print(e)]]):format(name, sms, name)}, {env = {XDG_DATA_HOME = dir}})
+      assert.equal("", err)
+      local why = not (applies or own) and ("kernels.tuned.h200 was measured "
+        .. "on NVIDIA H200 (sm_90a, 132 multiprocessors) and is not used on %s "
+        .. "(sm_90a, %d multiprocessors)"):format(name, sms)
+      assert.equal(("%s\t%s\n"):format(applies and "measured" or "by rule",
+        why or "nil"), out:match "^[^\n]*\n", name)
+      assert.equal(why and true or false,
+        why and out:find("; by rule: " .. why, 1, true) ~= nil or false)
     end
   end)
 

@@ -89,16 +89,18 @@ end
 -- best (cute.ops.tuned) or, without a measurement, the candidate with the
 -- least estimated time. Fields: {family, base = the family that offers it,
 -- options, tile, stages, cluster, split, order, ns, how = "by rule" or
--- "measured", others = the next best, refused = {{family, why}, ...}}. Returns
--- nil and the rejections if no family accepts the problem.
+-- "measured", unused = why no table of measurements applies to the GPU,
+-- others = the next best, refused = {{family, why}, ...}}. Returns nil and the
+-- rejections if no family accepts the problem.
 ---@return table?
 ---@return table refused
 function choose.choose(p)
   local list, refused = choose.list(p)
   if not list[1] then return nil, refused end
-  local at = not p.ragged and tuned.find(p, list, choose.name)
+  local at, unused
+  if not p.ragged then at, unused = tuned.find(p, list, choose.name) end
   local c = table.remove(list, at or 1)
-  c.how = at and "measured" or "by rule"
+  c.how, c.unused = at and "measured" or "by rule", unused
   c.others, c.refused = table.move(list, 1, math.min(#list, 3), 1, {}), refused
   return c, refused
 end

@@ -84,45 +84,42 @@ local function index(t, place)
   return out
 end
 
--- Reports whether a table is valid for a GPU. On a GPU of another architecture
--- or with fewer multiprocessors, the candidates differ or fill the GPU
--- differently.
-local function fits(t, device, place)
+-- Returns the reason why a table is not used on a GPU; nil if it is. On another
+-- model of GPU, the same configurations take other times, even if it has the
+-- same architecture and as many multiprocessors.
+local function refusal(t, device, place)
   local info = device.info
-  if t.arch ~= device.arch then
-    return say(("%s was measured on %s (%s) and is not used on "
-      .. "%s"):format(place, t.card,
-      t.arch, device.name))
-  elseif info and info.name ~= t.card then
-    if info.sms ~= t.sms then
-      return say(("%s was measured on %s with %d multiprocessors and is not "
-        .. "used on %s with "
-        .. "%d"):format(place, t.card, t.sms, info.name, info.sms))
-    end
-    say(("%s was measured on %s; it is used on %s, which has the same number "
-      .. "of multiprocessors"):format(place, t.card, info.name))
+  if t.arch == device.arch and (not info or (info.name or t.card) == t.card
+                                and info.sms == t.sms) then
+    return nil
   end
-  return true
+  local function words(arch, sms)
+    return sms and ("%s, %d multiprocessors"):format(arch, sms) or arch
+  end
+  return ("%s was measured on %s (%s) and is not used on %s (%s)"):format(place,
+    t.card, words(t.arch, t.sms), info and info.name or device.name,
+    words(device.arch, info and info.sms))
 end
 
 -- The tables that come with cutelua: the file's name by architecture.
 local OURS = {sm_90a = "h200"}
 
--- Returns the tables for a device, first the user's, then the repository's.
+-- Returns the tables for a device, first the user's, then the repository's. If
+-- there are none, the field `unused` is the reason.
 local function tables_of(device)
   local list = {}
   local read = device.info and sign.workshop.users_table
   if read then
     local own, path, why = read(device.info.name)
+    why = why or own and refusal(own, device, path)
     if why then say(why) end
-    if own and fits(own, device, path) then list[1] = index(own, path) end
+    if own and not why then list[1] = index(own, path) end
   end
   local module = OURS[device.arch] and "kernels.tuned." .. OURS[device.arch]
   local t = module and require(module)
-  if t and (not device.info or device.info.sms == t.sms)
-    and fits(t, device, module) then
-    list[#list + 1] = index(t, module)
-  end
+  local why = t and refusal(t, device, module)
+  if t and not why then list[#list + 1] = index(t, module) end
+  if not list[1] then list.unused = why end
   return list
 end
 
@@ -134,12 +131,13 @@ local function known_of(device)
   return known[device.name]
 end
 
---- Returns the index of the candidate that a table names for a problem, or nil
--- if no table names one.
+--- Returns the index of the candidate that a table names for a problem; nil if
+-- no table names one. If no table applies to the GPU, also returns the reason.
 ---@param p table
 ---@param list table[] from choose.list
 ---@param name_of fun(c: table): string
 ---@return integer?
+---@return string? unused
 function tuned.find(p, list, name_of)
   local class = tuned.class(p)
   if not class or not p.device then return nil end
@@ -160,6 +158,7 @@ function tuned.find(p, list, name_of)
         .. "cutelua tune again"):format(t.place, name))
     end
   end
+  return nil, known_of(p.device).unused
 end
 
 --- Returns the name of a tile of attention: "attention_sm90 128x80".

@@ -44,7 +44,8 @@ function choice.text(p, c)
     p.ragged and (", %d groups"):format(p.batches)
       or p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
     p.arch), "  " .. words(c),
-    ("  why: %s; %s"):format(families.of(c.base).why, c.how),
+    ("  why: %s; %s%s"):format(families.of(c.base).why, c.how,
+      c.unused and ": " .. c.unused or ""),
     "  sums: " .. c.order .. (p.promise and "; " .. p.promise or ""),
     ahead(p, c)}
   for _, other in ipairs(c.others) do
@@ -62,9 +63,10 @@ function Explained.__tostring(e) return e.text end
 
 --- Returns an explanation of a call: {kernel, tile, stages, cluster, split,
 -- order = accumulation order, promise, why, how = "by rule" or "measured",
--- moved = names of the matrices that are repacked (such as "A, D"), others =
--- the alternatives, refused = why other families do not apply, text, trace() =
--- the traced kernel, with .source, .ir, .resources}. tostring returns the text.
+-- unused = why no table of measurements applies to the GPU, or nil, moved =
+-- names of the matrices that are repacked (such as "A, D"), others = the
+-- alternatives, refused = why other families do not apply, text, trace() = the
+-- traced kernel, with .source, .ir, .resources}. tostring returns the text.
 ---@param p table the problem
 ---@param call table
 function choice.explained(p, call)
@@ -72,8 +74,8 @@ function choice.explained(p, call)
   return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
     stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
     order = c.order, promise = p.promise, why = families.of(c.base).why,
-    how = c.how, moved = c.moved and c.moved.words, refused = c.refused,
-    others = c.others, text = choice.text(p, c),
+    how = c.how, unused = c.unused, moved = c.moved and c.moved.words,
+    refused = c.refused, others = c.others, text = choice.text(p, c),
     trace = function() return plans.new(p, c, call):trace(call) end},
     Explained)
 end

@@ -102,6 +102,10 @@ build = {
         "kernels/embedding.lua",
       ["kernels.flash"] =
         "kernels/flash.lua",
+      ["kernels.gemm_dot"] =
+        "kernels/gemm_dot.lua",
+      ["kernels.gemm_dot.model"] =
+        "kernels/gemm_dot/model.lua",
       ["kernels.gemm_grouped"] =
         "kernels/gemm_grouped.lua",
       ["kernels.gemm_int4"] =
@@ -352,6 +356,8 @@ build = {
         "lua/cute/ops/epilogue_function.lua",
       ["cute.ops.families"] =
         "lua/cute/ops/families.lua",
+      ["cute.ops.family.dot"] =
+        "lua/cute/ops/family/dot.lua",
       ["cute.ops.family.early_b"] =
         "lua/cute/ops/family/early_b.lua",
       ["cute.ops.family.int4"] =

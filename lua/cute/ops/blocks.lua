@@ -133,6 +133,13 @@ local function meeting(p, tile, splits)
     + 2 * math.max(0, blocks_of(p, tile, splits) * bytes - KEPT) / C.passed
 end
 
+-- Returns the number of blocks that fit on a multiprocessor.
+local function room_of(p, tile, stages)
+  local bytes = (tile[1] * p.a.bits + tile[2] * p.b.bits) * along(tile) // 8
+  return math.min(tile.room or 32,
+                  math.max(1, ROOM // (stages * bytes + 1024)))
+end
+
 --- Returns the estimated ns of a product in tiles {BM, BN, BK} with K split
 -- into `splits` parts.
 ---@param p table
@@ -148,9 +155,7 @@ function blocks.time(p, tile, stages, rate, splits)
   rate = rate * (tile.good or C.good[("%dx%d"):format(tile[1], tile[2])])
   local count = blocks_of(p, tile, splits)
   local steps = tiles.count(tiles.count(p.k, along(tile)), splits)
-  local bytes = (tile[1] * p.a.bits + tile[2] * p.b.bits) * along(tile) // 8
-  local room = math.min(tile.room or 32,
-                        math.max(1, ROOM // (stages * bytes + 1024)))
+  local room = room_of(p, tile, stages)
   local each = tiles.count(count, p.sms)
   local work = each // room * along_k(p, tile, stages, rate, steps, room)
     + (each % room > 0
@@ -164,6 +169,19 @@ end
 
 -- The numbers of parts of K for which candidates are made.
 local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
+
+-- Returns SPLITS and the largest number of parts whose blocks all run at once.
+local function splits_of(p, tile, stages)
+  local whole = room_of(p, tile, stages) * p.sms // blocks_of(p, tile, 1)
+  local list = {}
+  for _, splits in ipairs(SPLITS) do
+    if whole > (list[#list] or 0) and whole < splits then
+      list[#list + 1] = whole
+    end
+    list[#list + 1] = splits
+  end
+  return list
+end
 
 -- The largest number of bytes of partial sums that blocks may exchange.
 -- Candidates with more were never the fastest, and they would take memory from
@@ -189,7 +207,9 @@ end
 function blocks.candidates(p, family, list, make)
   local out = {}
   for _, t in ipairs(list) do
-    for _, splits in ipairs(p.splits and {p.splits} or SPLITS) do
+    local first, of = make(t, 1)
+    for _, splits in ipairs(p.splits and {p.splits}
+                            or splits_of(p, of, first.stages)) do
       local o, tile, rate = make(t, splits)
       local alone = splits == 1
       if alone or can_share(p, tile, splits) then

@@ -9,6 +9,8 @@ local tiles = require "cute.tiles"
 local TILES = {
   {128, 128, stages = 6, good = 0.96, room = 2, whole = 1, turned = 0.955,
    single = 0.8},
+  {128, 64, stages = 6, good = 0.9, room = 3, whole = 1, turned = 0.955,
+   single = 0.85},
   {64, 64, stages = 6, good = 0.82, room = 4, whole = 1, turned = 0.955,
    single = 0.94},
 }
@@ -17,7 +19,7 @@ local TILES = {
 local WAITS = {380, 640}
 
 -- For f64, larger tiles need too many registers.
-local TILES64 = {TILES[2]}
+local TILES64 = {TILES[3]}
 
 local simt = {name = "gemm_simt", why = "FMA units, any strides",
               any = true}

@@ -43,7 +43,7 @@ return {
   -- Correction factors on the whole estimate, by tile ("BMxBN") of 16-bit or
   -- 32-bit elements, and by kind: "turns": schedule pingpong; "parts": equal
   -- parts of K; "halves": split = 2; "two": two blocks on a multiprocessor;
-  -- "cluster": clusters.
+  -- "cluster": clusters. "promoted": of 8-bit floats, 1 if absent.
   good = {
     ["64x8"] = 2.03, ["64x8 two"] = 1.68, ["64x16"] = 1.37,
     ["64x16 two"] = 1.86, ["64x16 halves"] = 1.12, ["64x32"] = 1.31,
@@ -54,17 +54,20 @@ return {
     ["128x64"] = 1.22, ["128x64 turns"] = 1.2, ["128x64 halves"] = 1.66,
     ["128x96"] = 1.06, ["128x96 turns"] = 1.12, ["128x96 halves"] = 1.5,
     ["128x96 parts"] = 1.43, ["128x96 cluster"] = 0.949,
-    ["128x128"] = 1.03, ["128x128 turns"] = 1.04,
+    ["128x128"] = 1.07, ["128x128 turns"] = 1.06,
     ["128x128 halves"] = 1.38, ["128x128 parts"] = 1.15,
-    ["128x128 cluster"] = 1.1, ["128x160"] = 1.02,
-    ["128x160 cluster"] = 1.18,
-    ["128x192"] = 1.03, ["128x192 cluster"] = 1.08, ["128x208"] = 1.01,
-    ["128x208 cluster"] = 1.04, ["128x256"] = 1.02,
+    ["128x128 cluster"] = 1.1, ["128x160"] = 1.05,
+    ["128x160 cluster"] = 1.11,
+    ["128x192"] = 1.045, ["128x192 cluster"] = 1.05, ["128x208"] = 1.01,
+    ["128x208 cluster"] = 1.04, ["128x256"] = 1.04,
     ["128x256 cluster"] = 1.01, ["256x96"] = 1.05, ["256x96 cluster"] = 1.07,
-    ["256x128"] = 1.04, ["256x128 cluster"] = 1.09, ["256x160"] = 1.28,
-    ["256x160 cluster"] = 1.14, ["256x192"] = 1.04,
-    ["256x192 cluster"] = 1.08,
-    ["256x208"] = 1.08, ["256x208 cluster"] = 1.02},
+    ["256x128"] = 1.04, ["256x128 cluster"] = 1.07, ["256x160"] = 1.11,
+    ["256x160 cluster"] = 1.06, ["256x192"] = 1.03,
+    ["256x192 cluster"] = 1.035,
+    ["256x208"] = 1.035, ["256x208 cluster"] = 1.02,
+    ["64x8 promoted"] = 1.08, ["64x16 promoted"] = 1.07,
+    ["64x32 promoted"] = 1.05, ["64x128 promoted"] = 1.08,
+    ["128x128 promoted"] = 1.045, ["128x128 turns promoted"] = 1.03},
   -- For promoted accumulators: cycles per addition in which no products run,
   -- and the relative energy of additions.
   add = 146, by_adding = 0.066,

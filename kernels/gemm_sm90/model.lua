@@ -153,7 +153,8 @@ end
 -- the slowdown `cut` of rows;
 -- `busy`: the fraction of a whole number of waves that has blocks;
 -- `single`: whether there is a single wave, in which blocks request operands in
---   the order of their tiles.
+--   the order of their tiles;
+-- `abreast`: the number of blocks that run on a multiprocessor at once.
 local function product(o, m, n, k, sms)
   local bits = o.a_dtype.bits
   local p = {m = m, n = n, k = k, bits = bits, wide = o.d_dtype.bits,
@@ -169,6 +170,7 @@ local function product(o, m, n, k, sms)
   p.steps = ceil_div(ceil_div(k, o.tile[3]), o.split)
   p.busy = math.min(p.waves / math.ceil(p.waves), 1)
   p.single = p.waves <= 1 and not o.pingpong
+  p.abreast = math.max(1, math.ceil(math.min(p.waves, 1) * o.min_blocks))
   return p
 end
 
@@ -185,8 +187,7 @@ local function pace_of(o, p)
   local step = math.max(bm * bn * bk / C.fmas * p.bits / 16,
     p.pieces * math.max(bm + bn, asked(o, p) / C.cut_fill) * 128 / C.fill)
   if o.promote then step = step + C.add * o.rows / 64 / o.promote end
-  local abreast = math.max(1, math.ceil(math.min(p.waves, 1) * o.min_blocks))
-  return math.max(step * abreast,
+  return math.max(step * p.abreast,
     (p.stays and C.hit or C.latency) / math.min(o.stages, p.steps))
 end
 
@@ -210,8 +211,8 @@ local function slower(o, p, pace)
   local gone_n, more_n, count_n = lacking(o, 2, p.n, p.tiles_n, p.tiles_m,
                                           p.waves, p.slots)
   local function slow(gone, more, count)
-    return count * p.steps * math.max(0, p.pieces * ((bm + bn - gone) * 128
-      / C.fill + more) - pace)
+    return count * p.steps * math.max(0, p.pieces
+      * ((bm + bn - gone) * 128 / C.fill + p.abreast * more) - pace)
   end
   if count_m > 0 and count_n > 0 and p.waves <= 1 then
     return slow(gone_m + gone_n, more_m + more_n, 1)
@@ -304,7 +305,8 @@ function model.time(o, m, n, k, sms)
   local cycles = cycles_of(o, p)
   local near = p.waves <= C.near and 1 or 0
   local turned, rows = model.turned(o, m, n)
-  local good = p.bits > 8 and C.good[model.kind(o)] or 1
+  local good = (p.bits > 8 or o.promote) and C.good[model.kind(o)
+    .. (o.promote and p.bits == 8 and " promoted" or "")] or 1
   local seconds = C.launch + (C.first + p.edges + p.late) / C.clock
     + together(good * cycles / C.clock, good * energy_of(o, p, near),
                memory_of(o, p, turned), l2_of(o, p, rows))

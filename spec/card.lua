@@ -5,6 +5,7 @@ local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
 local gpu = require "cute.gpu"
+local operands = require "cutelua.tune.operands"
 local plans = require "cute.ops.plan"
 
 local card = {}
@@ -260,6 +261,66 @@ function card.candidate(p, c, call, calls)
           end, {device = "gpu"})}
 end
 
+--- Returns sets {a =, b =} of operands (m,k) and (n,k) from N(0,1), in buffers,
+-- which together do not fit in L2 unless they are small
+-- (cutelua.tune.operands).
+---@param dev table a device object
+---@param dtype string
+---@return table[]
+function card.sets(dev, dtype, m, n, k)
+  local sets = {}
+  for i = 1, operands.sets(cute[dtype].bits // 8 * (m + n) * k) do
+    sets[i] = {a = card.matrix(dev, dtype, m * k, i),
+               b = card.matrix(dev, dtype, n * k, 1 << 40 | i)}
+  end
+  return sets
+end
+
+-- A graph has at least FEWEST launches, and more of products with fewer
+-- operations than FLOPS.
+local FEWEST, FLOPS = 4, 4e10
+
+--- Returns how many launches of a product a graph should have. Each set of
+-- operands occurs equally often.
+---@param flops number
+---@param sets table[]
+---@return integer
+function card.launches(flops, sets)
+  local n = math.max(FEWEST, math.min(32, FLOPS / flops))
+  return math.ceil(n / #sets) * #sets
+end
+
+--- Returns a graph of `count` launches that use the given ones, one for each
+-- set of operands, in turn. They are launched once before.
+---@param dev table a device object
+---@param runs table[]
+---@param count integer
+function card.graph(dev, runs, count)
+  for _, run in ipairs(runs) do run:launch() end
+  dev:sync()
+  return cute.graph(function()
+    for i = 1, count do runs[(i - 1) % #runs + 1]:launch() end
+  end, {device = "gpu"})
+end
+
+--- Returns launches of candidate c of problem p, one for each set of operands,
+-- with the result d.
+---@param p table
+---@param c table
+---@param call table
+---@param sets table[]
+---@param first_n? boolean the first mode of B is contiguous, not K
+---@param d any a tensor
+function card.runs(p, c, call, sets, first_n, d)
+  local plan, runs = plans.new(p, c, call), {}
+  for i, set in ipairs(sets) do
+    call.A = card.tensor(set.a, p.m, p.k)
+    call.B = card.tensor(set.b, p.n, p.k, first_n)
+    runs[i] = plan:prepare(call, {d})
+  end
+  return runs
+end
+
 --- Calls gpu.bench with the rounds and milliseconds of a benchmark's options.
 ---@param list table[]
 ---@param options table rounds, warm, hot, as words
@@ -327,14 +388,18 @@ function card.compete(label, list, base, flops, options)
   end
 end
 
---- Returns power limit, clock and power draw as one line.
-function card.state()
-  local p = io.popen "nvidia-smi --query-gpu=power.limit,clocks.sm,power.draw \z
-    --format=csv,noheader 2>/dev/null"
-  local line = p and p:read "l"
-  if p then p:close() end
-  return line or "unknown"
+-- Returns what nvidia-smi reports about these properties, as one line.
+local function asked(properties)
+  local p <close> = io.popen(("nvidia-smi --query-gpu=%s --format=csv,noheader "
+    .. "2>/dev/null"):format(properties))
+  return p and p:read "l" or "unknown"
 end
+
+--- Returns power limit, clock and power draw as one line.
+function card.state() return asked "power.limit,clocks.sm,power.draw" end
+
+--- Returns the driver's version: "580.159.04".
+function card.driver() return asked "driver_version" end
 
 -- milliseconds to keep the GPU busy, part of which nvidia-smi takes to start
 local BUSY = 600

@@ -9,7 +9,7 @@
 
 #include "base/nearest.h"
 
-enum { CHOICES = 8, NAME = 160, IDS = 65536 };
+enum { CHOICES = 8, NAME = 160, IDS = 1 << 18 };
 
 // ---- name patterns ----
 
@@ -374,6 +374,8 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   r->flags = f->flags;
   r->kind = f->kind;
   r->vs = f->vs, r->sf_type = f->sf_type;
+  // Without a number, all elements of a row share one scale factor.
+  if (r->kind == MK_TCGEN05 && r->flags & AMF_SCALE && !r->vs) r->vs = r->k;
   r->thr = keep_filled(b, f->thr, k);
   r->a = keep_filled(b, f->a, k);
   r->b = keep_filled(b, f->b, k);
@@ -430,7 +432,7 @@ static _Atomic(Block *) made[2][IDS];
 
 static const AtomMmaFam *const mma_tables[] = {
   atom_sm61, atom_sm70, atom_sm75, atom_sm80, atom_sm89, atom_sm90,
-  atom_sm100, atom_sm120};
+  atom_sm100, atom_sm120, atom_sm100_table};
 static const AtomCopyFam *const copy_tables[] = {
   atom_copies, atom_copies_sm100};
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
@@ -610,12 +612,15 @@ void atom_each(bool mma, const char *prefix,
   while (walk(&w)) spell(&s, w.name, 0);
 }
 
-// Copies name without spaces and without namespaces (cute::, cutlass::).
+// Copies name without spaces and without namespaces (cute::, cutlass::). The
+// types of C++ whose elements have a byte in shared memory, such as
+// float_e2m1_unpacksmem_t, get the names of the types.
 static void clean_name(const char *name, char out[NAME]) {
   size_t n = 0;
   while (*name && n < NAME - 1) {
     size_t skip = strncmp(name, "cute::", 6) == 0 ? 6
-                : strncmp(name, "cutlass::", 9) == 0 ? 9 : *name == ' ';
+                : strncmp(name, "cutlass::", 9) == 0 ? 9
+                : strncmp(name, "_unpacksmem", 11) == 0 ? 11 : *name == ' ';
     if (skip) name += skip;
     else out[n++] = *name++;
   }

@@ -43,6 +43,7 @@ typedef struct Field {
 
 #define MMA_FIELDS \
   "name ptx thr_id tv_layout_A tv_layout_B tv_layout_C shape_mnk value_bits " \
+  "sf_vec_size " \
   "thr_layout_vmnk tv_layout_A_tiled tv_layout_B_tiled tv_layout_C_tiled " \
   "tile_size_mnk permutation_mnk"
 #define COPY_FIELDS \
@@ -88,6 +89,9 @@ static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
       lua_pushinteger(L, row->bits[i]);
       lua_rawseti(L, -2, i + 1);
     }
+  } else if (strcmp(k, "sf_vec_size") == 0) {
+    if (row->vs) lua_pushinteger(L, row->vs);
+    else lua_pushnil(L);
   } else if (!b->tiled) {
     return false;
   } else if (strncmp(k, "tv_layout_", 10) == 0 && k[10] >= 'A' &&

@@ -105,11 +105,8 @@ names.NO_ATOM = {
     .. "tma_desc_ptr"},
   {"^SM100_TMA_", "TMA of two SMs, gathers and scatters: come with "
     .. "Blackwell's"},
-  {"^SM100_MMA_.*_SPARSE$", "sparse products in tensor memory: come with "
-    .. "Blackwell's"},
   {"^SM100_MMA_.*_SCALED$", "products that scale C: come with Blackwell's"},
   {"_INTERLEAVED_", "complex products in tensor memory: come with Blackwell's"},
-  {"^SM100_MMA_F8F6F4.*_TS$", "A from tensor memory: comes with Blackwell's"},
   {"^SM103::", "products of Blackwell Ultra: come with Blackwell's"},
   {"^SM120::BLOCKSCALED::SPARSE::SM120_SPARSE_16x8x64_", "sparse products of "
     .. "8-bit blocks with scales: come with GeForce Blackwell's"},

@@ -25,6 +25,8 @@ local Atom = {}
 ---@field tv_layout_B cute.Layout (thread,value) -> coordinate in (N,K)
 ---@field tv_layout_C cute.Layout (thread,value) -> coordinate in (M,N)
 ---@field value_bits integer[] width of a value in bits, for D, A, B, C
+---@field sf_vec_size? integer number of elements of K that share a scale
+---factor; nil without scale factors
 
 ---The atom of a copy: the values that the threads of one instruction move.
 ---@class cute.CopyAtom: cute.Atom

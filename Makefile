@@ -200,7 +200,8 @@ gpu-kit: setup-test
 	@sh tools/kit.sh $(BUILD)
 
 # Compares with the data in CUTELUA_GOLDEN_DIR (default ../shared/golden) and in
-# the folders golden-approx, golden-hopper and golden-ptx beside it.
+# the folders golden-approx, golden-hopper, golden-ptx and golden-blackwell
+# beside it.
 golden: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@CUTE_BUILD=$(BUILD) $(BUILD)/cutelua -e 'require("spec.golden").main()'

@@ -308,8 +308,12 @@ build = {
         "lua/cute/npy.lua",
       ["cute.nvgpu"] =
         "lua/cute/nvgpu/init.lua",
+      ["cute.nvgpu.sm100.descriptor"] =
+        "lua/cute/nvgpu/sm100/descriptor.lua",
       ["cute.nvgpu.sm100.tcgen05"] =
         "lua/cute/nvgpu/sm100/tcgen05.lua",
+      ["cute.nvgpu.sm100.tmem"] =
+        "lua/cute/nvgpu/sm100/tmem.lua",
       ["cute.nvgpu.sm80.sparse"] =
         "lua/cute/nvgpu/sm80/sparse.lua",
       ["cute.nvgpu.sm80.warp"] =

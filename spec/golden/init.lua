@@ -13,7 +13,7 @@ local golden = {
   ops = {},
   modules = {"spec.golden.layout", "spec.golden.atoms", "spec.golden.approx",
              "spec.golden.tensormap", "spec.golden.gmma", "spec.golden.ptx",
-             "spec.golden.umma"},
+             "spec.golden.umma", "spec.golden.blackwell"},
   -- files whose lines have no op: the field that names it
   op_field = {},
   -- files whose lines are counted in the printed table by the first word of
@@ -233,7 +233,8 @@ end
 local FOLDERS = {{"CUTELUA_GOLDEN_DIR", "../shared/golden"},
                  {"CUTELUA_GOLDEN_APPROX_DIR", beside = "golden-approx"},
                  {"CUTELUA_GOLDEN_HOPPER_DIR", beside = "golden-hopper"},
-                 {"CUTELUA_GOLDEN_PTX_DIR", beside = "golden-ptx"}}
+                 {"CUTELUA_GOLDEN_PTX_DIR", beside = "golden-ptx"},
+                 {"CUTELUA_GOLDEN_BLACKWELL_DIR", beside = "golden-blackwell"}}
 
 local function beside(dir, name)
   return (dir:gsub("/*$", ""):match "^(.*/)" or "") .. name
@@ -258,7 +259,7 @@ end
 -- as inconsistent.
 ---@param dirs? string|string[] by default those of the variables
 -- CUTELUA_GOLDEN_DIR, CUTELUA_GOLDEN_APPROX_DIR, CUTELUA_GOLDEN_HOPPER_DIR,
--- CUTELUA_GOLDEN_PTX_DIR
+-- CUTELUA_GOLDEN_PTX_DIR, CUTELUA_GOLDEN_BLACKWELL_DIR
 ---@param out? fun(line: string) print by default
 ---@return table? counts passed, failed, not_run, flagged, declined, rejected,
 -- rows

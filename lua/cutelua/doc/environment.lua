@@ -121,6 +121,9 @@ return {
   {"CUTELUA_GOLDEN_PTX_DIR", "The golden data of PTX instructions; "
     .. "`golden-ptx` beside the others when absent.",
     ["for"] = "make golden"},
+  {"CUTELUA_GOLDEN_BLACKWELL_DIR", "The golden data of Blackwell; "
+    .. "`golden-blackwell` beside the others when absent.",
+    ["for"] = "make golden"},
   {"CUTELUA_NAMES_FILE", "The list of the Python DSL's names; "
     .. "`../shared/dsl-names.txt` when absent.", ["for"] = "make names"},
   {"CUTELUA_REFERENCE_DIR", "The reference results of benches; "

@@ -1,0 +1,203 @@
+--- Descriptors of tcgen05.mma: 32 bits that give the types, the shape and the
+-- majors of an instruction, and 64 bits that give the place and the layout of
+-- an operand in shared memory.
+local core = require "cute.core"
+
+local descriptor = {}
+
+-- Codes of the types of A and B. The 4-bit kinds have a code of their own for
+-- e2m1.
+local AB = {f16 = 0, bf16 = 1, tf32 = 2, u8 = 0, i8 = 1, e4m3 = 0, e5m2 = 1,
+            e2m3 = 3, e3m2 = 4, e2m1 = 5}
+local C = {f16 = 0, f32 = 1, i32 = 2}
+local SCALE = {e4m3 = 0, ue4m3 = 0, ue8m0 = 1}
+
+local function code_of(codes, what, dtype)
+  return codes[tostring(dtype)] or core.fail("bad-argument",
+    ("tcgen05.mma has no %s of type %s"):format(what, tostring(dtype)))
+end
+
+local function operand_code(dtype, packed)
+  if packed and tostring(dtype) == "e2m1" then return 1 end
+  return code_of(AB, "operand", dtype)
+end
+
+-- Checks that x is a multiple of `unit` from unit to `most`; returns x / unit.
+local function units(what, x, unit, most)
+  if math.type(x) ~= "integer" or x % unit ~= 0 or x < unit or x > most then
+    core.fail("bad-argument", ("tcgen05.mma: %s is %s; it may be a multiple "
+      .. "of %d up to %d"):format(what, core.show(x), unit, most))
+  end
+  return x // unit
+end
+
+local function bit(flag, at) return flag and 1 << at or 0 end
+
+-- Returns the fields that both forms have.
+local function common(d)
+  return bit(d.sparse, 2)
+    | operand_code(d.a, d.packed) << 7 | operand_code(d.b, d.packed) << 10
+    | bit(d.a_neg, 13) | bit(d.b_neg, 14)
+    | bit(d.a_major == "MN", 15) | bit(d.b_major == "MN", 16)
+    | units("N", d.n, 8, 256) << 17 | units("M", d.m, 16, 256) << 24
+end
+
+--- Returns the instruction descriptor of an MMA without scale factors.
+---@param d table a, b, c: element types; m, n: the extents of the instruction,
+-- of both CTAs for a pair; a_major, b_major: "K" or "MN", K when absent; a_neg,
+-- b_neg: whether the operand is negated; saturate; sparse; max_shift: 0 to 3,
+-- the largest shift of B's rows that .ws reads
+---@return integer
+function descriptor.instruction(d)
+  return common(d) | bit(d.saturate, 3)
+    | code_of(C, "accumulator", d.c) << 4 | (d.max_shift or 0) << 30
+end
+
+--- Returns the instruction descriptor of an MMA with scale factors, whose
+-- accumulators are f32. Bits 4-5 and 29-30, the positions of the scale factors
+-- in their columns, are 0.
+---@param d table as for descriptor.instruction, without c, saturate and
+-- max_shift; scale: type of the scale factors; packed: whether e2m1 is packed,
+-- as in kinds mxf4 and mxf4nvf4; k96: whether K is 96 elements of a 4-bit type
+---@return integer
+function descriptor.block_scaled(d)
+  return common(d) | code_of(SCALE, "scale factor", d.scale) << 23
+    | bit(d.k96, 31)
+end
+
+--- Returns the 64-bit form of a descriptor for the addresses of the scale
+-- factors in tensor memory. Bits 30-31 of an address are the position in the
+-- column. The upper half is the descriptor.
+---@param instruction integer from descriptor.block_scaled
+---@param sfa integer address of A's scale factors in tensor memory
+---@param sfb integer address of B's scale factors
+---@param sparse_id? integer selector of a sparse A's metadata, 0 when absent
+---@return integer
+function descriptor.runtime(instruction, sfa, sfb, sparse_id)
+  return (instruction | (sparse_id or 0) | (sfb >> 30 & 3) << 4
+    | (sfa >> 30 & 3) << 29) << 32
+end
+
+---------------------------------------------------------------------------
+-- Shared memory
+---------------------------------------------------------------------------
+
+-- For the numbers B, M, S of a swizzle of bytes: its code in the descriptor,
+-- its span in units of 16 bytes, and the number of rows after which it repeats.
+local SWIZZLES = {
+  ["0,4,3"] = {code = 0, span = 1, rows = 8},
+  ["2,5,2"] = {code = 1, span = 8, rows = 4},
+  ["3,4,3"] = {code = 2, span = 8, rows = 8},
+  ["2,4,3"] = {code = 4, span = 4, rows = 8},
+  ["1,4,3"] = {code = 6, span = 2, rows = 8},
+}
+
+local function not_canonical(text, ...)
+  core.fail("shape-mismatch", ("make_umma_smem_desc: " .. text):format(...))
+end
+
+-- Returns the row of SWIZZLES for a layout of elements.
+local function swizzle_of(layout, bits)
+  local b, m, s = 0, 0, 0
+  local ok, swizzle = pcall(core.get_swizzle, layout)
+  if ok then
+    b, m, s = tostring(swizzle):match "<(%d+),(%d+),(%d+)>"
+    b, m, s = tonumber(b), tonumber(m), tonumber(s)
+  end
+  if b == 0 then return SWIZZLES["0,4,3"] end
+  -- to bytes
+  local unit = bits
+  while unit > 8 do unit, m = unit // 2, m + 1 end
+  while unit < 8 do unit, m = unit * 2, m - 1 end
+  return SWIZZLES[("%d,%d,%d"):format(b, m, s)]
+    or not_canonical("no instruction reads the swizzle of %s",
+                     tostring(layout))
+end
+
+-- Checks that a mode of the layout has groups of `run` indices, each `step`
+-- elements from the next; returns the distance of two groups, 0 if there is
+-- one.
+local function distance(mode, run, step)
+  local n = core.size(mode)
+  if n % run ~= 0 then
+    not_canonical("the extent of %s is not a multiple of %d", tostring(mode),
+                  run)
+  end
+  local far = n > run and mode(run) - mode(0) or 0
+  for i = 0, n - 1 do
+    local want = i % run * step + i // run * far
+    if mode(i) - mode(0) ~= want then
+      not_canonical("index %d of %s is %d elements after the first, not %d", i,
+                    tostring(mode), mode(i) - mode(0), want)
+    end
+  end
+  return far
+end
+
+--- Returns the descriptor of an operand of one instruction in shared memory, at
+-- address 0. Canonical layouts are tile_to_mma_shape of make_smem_layout_atom.
+---@param layout cute.Layout (MN,K) of elements, with its swizzle
+---@param bits integer width of an element
+---@param major "K"|"MN" the contiguous mode
+---@return integer
+function descriptor.shared(layout, bits, major)
+  local how = swizzle_of(layout, bits)
+  local plain = core.get_nonswizzle_portion(layout)
+  local mn, k = core.get(plain, 0), core.get(plain, 1)
+  local unit = 128 // bits              -- elements in 16 bytes
+  local span = how.span * unit          -- elements in one row of the swizzle
+  local lead, stride
+  if major == "K" then
+    stride = distance(mn, how.rows, span)
+    local step = distance(k, unit, 1)
+    lead = how.span == 1 and step or unit
+    if how.span > 1 and step ~= unit and core.size(k) > unit then
+      not_canonical("%s is not contiguous", tostring(k))
+    end
+  else
+    local rows, cols = distance(mn, span, 1), distance(k, how.rows, span)
+    lead, stride = rows, cols
+    if how.span == 1 then lead, stride = cols, rows end
+  end
+  if lead % unit ~= 0 or stride % unit ~= 0 or lead // unit >= 1 << 14
+    or stride // unit >= 1 << 14 then
+    not_canonical("distances of %d and %d elements are not multiples of 16 "
+      .. "bytes below 256 KB", lead, stride)
+  end
+  return lead // unit << 16 | stride // unit << 32 | 1 << 46
+    | how.code << 61
+end
+
+--- Makes the layout of an operand's tile in shared memory for an MMA from a
+-- layout atom, divided into the parts that instructions read.
+---@param atom cute.Layout of make_smem_layout_atom
+---@param mma_tile_shape table ((MMA_MN,MMA_K),MN,K,Rest...), such as
+-- tiled_mma:partition_shape_A(tile)
+---@param order? table order of the tile's modes, as in cute.tile_to_shape
+---@return cute.Layout ((MMA_MN,MMA_K),MN,K,Rest...)
+function descriptor.tile_to_mma_shape(atom, mma_tile_shape, order)
+  local first = core.get(mma_tile_shape, 0)
+  local shape = {}
+  for i = 0, 1 do
+    shape[i + 1] = core.size(core.get(first, i))
+      * core.size(core.get(mma_tile_shape, i + 1))
+  end
+  for i = 3, core.rank(mma_tile_shape) - 1 do
+    shape[i] = core.size(core.get(mma_tile_shape, i))
+  end
+  return core.tiled_divide(core.tile_to_shape(atom, shape, order),
+    {core.size(core.get(first, 0)), core.size(core.get(first, 1))})
+end
+
+--- Returns the layout of the descriptors of a tile in units of 16 bytes.
+---@param layout cute.Layout ((MMA_MN,MMA_K),MN,K,Rest...) of elements
+---@param bits integer width of an element
+---@return cute.Layout (1,MN,K,Rest...)
+function descriptor.iterator(layout, bits)
+  local plain = core.get_nonswizzle_portion(layout)
+  return core.replace(core.recast_layout(plain, bits, 128), 0,
+                      core.make_layout(1, 0))
+end
+
+return descriptor
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,236 @@
+--- Layouts of operands in tensor memory.
+--
+-- Tensor memory has 128 lanes and 512 columns of 32 bits. A layout's offset
+-- counts elements of its type. A lane is 2^16 columns, so neighbouring lanes
+-- are 2^16 * 32 / bits elements apart.
+--
+-- The functions take the shape of a partition ((M,N),Rest...). The rest modes
+-- follow the first mode along the columns.
+local core = require "cute.core"
+
+local tmem = {}
+
+local LANES = 1 << 16  -- distance of two lanes in columns
+-- Extent of a mode that has no end: a power of two larger than tensor memory.
+local ENDLESS = 1 << 22
+
+local function refuse(what, text, ...)
+  core.fail("shape-mismatch", ("%s: "):format(what) .. text:format(...))
+end
+
+-- Returns the modes of a partition's shape: the first, and the list of others.
+local function split(what, shape)
+  shape = core.typename(shape) == "tuple" and shape or core.shape(shape)
+  local n = core.rank(shape)
+  if n < 2 or core.rank(core.get(shape, 0)) ~= 2 then
+    refuse(what, "%s is not the shape ((M,N),Rest...) of a partition",
+           core.show(shape))
+  end
+  local rest = {}
+  for i = 1, n - 1 do rest[i] = core.get(shape, i) end
+  local first = core.get(shape, 0)
+  return core.get(first, 0), core.get(first, 1), rest
+end
+
+-- Returns the layout `first` with the rest modes, whose elements have the
+-- offsets of `places` in order.
+local function with_rest(first, rest, places)
+  local modes = {first}
+  local inside = core.make_layout(rest)
+  for i = 1, #rest do
+    local one = core.composition(places, core.get(inside, i - 1))
+    modes[i + 1] = core.size(one) == 1 and core.make_layout(rest[i], 0)
+      or core.coalesce(one)
+  end
+  return core.make_layout(table.unpack(modes))
+end
+
+local function columns(stride) return core.make_layout({ENDLESS}, {stride}) end
+
+local function lane_stride(bits) return LANES * 32 // bits end
+
+-- The rows of 64 lanes are in groups of 16, one in each warp's window of lanes.
+local function rows_of_64(lane)
+  return core.make_layout({16, 4}, {lane, 32 * lane})
+end
+
+local function of_rows(what, m, allowed)
+  if not allowed[m] then
+    refuse(what, "no instruction has %s rows", core.show(m))
+  end
+end
+
+--- Returns the layout of accumulators of one CTA. Each element has a column of
+-- its own if it is narrower than 32 bits. Two accumulators of 64 rows share
+-- columns: the second has the lanes 16 to 31 of each warp's window.
+---@param shape table ((64 or 128,N),Rest...)
+---@param bits integer width of an element
+---@param apart? boolean whether all accumulators have their own columns
+---@return cute.Layout
+function tmem.accumulators(shape, bits, apart)
+  local m, n, rest = split("tmem.accumulators", shape)
+  of_rows("tmem.accumulators", m, {[64] = true, [128] = true})
+  local lane, step = lane_stride(bits), 32 // bits
+  local cols = core.make_layout(n, step)
+  local rows = m == 128 and core.make_layout(128, lane) or rows_of_64(lane)
+  local places = columns(n * step)
+  if m == 64 and not apart then
+    places = core.make_layout({2, ENDLESS}, {16 * lane, n * step})
+  end
+  return with_rest(core.make_layout(rows, cols), rest, places)
+end
+
+--- Returns the layout of one CTA's accumulators of an instruction that uses all
+-- lanes: .ws, or a pair of CTAs. With 64 or 32 rows, the columns are divided
+-- into 2 or 4 parts, which have the lanes from 64 or from 32 on.
+---@param shape table ((32, 64 or 128,N),Rest...)
+---@param bits integer width of an element
+---@return cute.Layout
+function tmem.all_lanes(shape, bits)
+  local m, n, rest = split("tmem.all_lanes", shape)
+  of_rows("tmem.all_lanes", m, {[32] = true, [64] = true, [128] = true})
+  local lane, step, parts = lane_stride(bits), 32 // bits, 128 // m
+  if n % parts ~= 0 then
+    refuse("tmem.all_lanes", "%d columns do not divide into %d parts", n, parts)
+  end
+  local own = n // parts
+  local cols = parts == 1 and core.make_layout(n, step)
+    or core.make_layout({own, parts}, {step, m * lane})
+  return with_rest(core.make_layout(core.make_layout(m, lane), cols), rest,
+                   columns(own * step))
+end
+
+--- Returns the layout of operand A, whose elements are packed in columns. For a
+-- pair of CTAs, each has all 128 rows, even if the instruction has only 64 of
+-- its rows.
+---@param shape table ((64 or 128,K),Rest...)
+---@param bits integer width of an element
+---@param pair? boolean
+---@return cute.Layout
+function tmem.operand(shape, bits, pair)
+  local m, k, rest = split("tmem.operand", shape)
+  of_rows("tmem.operand", m, {[64] = true, [128] = true})
+  local lane = lane_stride(bits)
+  local rows = (m == 128 or pair) and core.make_layout(128, lane)
+    or rows_of_64(lane)
+  return with_rest(core.make_layout(rows, core.make_layout(k, 1)), rest,
+                   columns(k))
+end
+
+-- For the types of A: the metadata of a row in bits for each element of K, as
+-- {numerator, denominator}, and the number of elements of K in half a column of
+-- an interleaved layout (nil: rows are not interleaved).
+local METADATA = {[32] = {2, 1, 8}, [16] = {1, 1, 16}, [8] = {1, 1},
+                  [4] = {1, 2}}
+
+--- Returns the layout of a sparse A's metadata. An offset counts elements of K,
+-- which have 2 bits for tf32, half a bit for e2m1, else 1.
+---@param shape table ((M,K),Rest...); K counts the elements of a dense row
+---@param bits integer width of A's elements: 32, 16, 8, 4
+---@param ws? boolean whether the instruction is .ws, whose rows are repeated to
+-- fill the 128 lanes
+---@return cute.Layout
+function tmem.metadata(shape, bits, ws)
+  local m, k, rest = split("tmem.metadata", shape)
+  local how = METADATA[bits]
+  of_rows("tmem.metadata", how and m,
+          {[128] = true, [64] = ws, [32] = ws})
+  local lane, times = LANES * 32 * how[2] // how[1], 128 // m
+  local half = how[3]
+  local repeats = times > 1 and core.make_layout(times, m * lane)
+  local first
+  if half then
+    if k ~= 2 * half then
+      refuse("tmem.metadata", "K must be %d, not %d", 2 * half, k)
+    end
+    local rows = core.make_layout({8, 2, m // 16}, {lane, half, 16 * lane})
+    local cols = core.make_layout({half, 2}, {1, 8 * lane})
+    first = repeats and core.make_layout(rows, cols, repeats)
+      or core.make_layout(rows, cols)
+  else
+    local cols = core.make_layout(k, 1)
+    if repeats then
+      cols = core.make_layout({k, times}, {1, m * lane})
+    end
+    first = core.make_layout(core.make_layout(m, lane), cols)
+  end
+  return with_rest(first, rest, columns(k))
+end
+
+--- Returns the layout of scale factors, which have 8 bits. A column has the
+-- factors of 4 blocks of one row. The lanes 0 to 31 have 32 rows, and other
+-- rows follow in the next columns. The other lanes repeat these lanes; with
+-- `halves`, the lanes from 64 on have the second half of the rows.
+---@param shape table ((MN,(elements of a block,blocks)),Rest...)
+---@param halves? boolean B's factors for a pair of CTAs
+---@return cute.Layout
+function tmem.scale_factors(shape, halves)
+  local mn, vs, rest = split("tmem.scale_factors", shape)
+  local per, blocks = core.get(vs, 0), core.get(vs, 1)
+  local lane, parts = lane_stride(8), halves and 2 or 1
+  if mn % (32 * parts) ~= 0 or 4 % blocks ~= 0 then
+    refuse("tmem.scale_factors", "%d rows must be a multiple of %d, and %d "
+      .. "blocks 1, 2 or 4", mn, 32 * parts, blocks)
+  end
+  local own = mn // (32 * parts)
+  local rows = core.make_layout({32, own}, {lane, 4})
+  local all = core.make_layout(rows, core.make_layout(4, 32 * lane))
+  if halves then
+    all = core.make_layout(rows, core.make_layout(2, 64 * lane),
+                           core.make_layout(2, 32 * lane))
+  end
+  local places = columns(4 * own)
+  if blocks < 4 then
+    places = core.make_layout({4 // blocks, ENDLESS}, {blocks, 4 * own})
+  end
+  local along_k = core.make_layout({per, blocks}, {0, 1})
+  return with_rest(core.make_layout(all, along_k), rest, places)
+end
+
+-- For copies from shared memory, the layout of the bits of an instruction in
+-- tensor memory, with a lane stride of 2^21 bits.
+local COPIED = {
+  ["128dp256bit"] = "(128,256):(2097152,1)",
+  ["128dp128bit"] = "(128,128):(2097152,1)",
+  ["4dp256bit"] = "(128,256):(2097152,1)",
+  ["4x32dp128bit"] = "(32,128,4):(2097152,1,67108864)",
+  ["2x64dp128bitlw0213"] = "(64,128,2):(2097152,1,134217728)",
+  ["2x64dp128bitlw0123"] = "(32,128,2,2):(2097152,1,134217728,67108864)",
+}
+
+--- Returns the layout from the bits of a copy of tensor memory, in the order of
+-- its atom's layouts, to bit addresses. Neighbouring lanes are 2^21 bits apart.
+---@param name string name of the atom, such as "SM100_TMEM_LOAD_32dp32b4x"
+---@return cute.Layout
+function tmem.bits_of(name)
+  local copied = name:match "^SM100_UTCCP_(.*)_%dcta$"
+  if COPIED[copied] then return core.layout(COPIED[copied]) end
+  local lanes = math.tointeger(tonumber(name:match "_(%d+)dp%d+b%d+x"))
+  if not lanes then
+    core.fail("bad-argument", ("%s does not copy tensor memory"):format(name))
+  end
+  local atom = core.make_copy_atom(name, core.b1)
+  local bits = core.size(atom.layout_ref_tv, 1) // lanes
+  local row = core.make_layout(bits, 1)
+  -- Two 16-bit values of a register are in two columns.
+  if name:find "_16b$" then
+    row = core.make_layout({16, bits // 16}, {1, 32})
+  end
+  return core.make_layout(row, core.make_layout(lanes, 1 << 21))
+end
+
+--- Makes a tiled copy of a tensor in tensor memory by four warps, each of which
+-- copies its window of 32 lanes.
+---@param copy_atom cute.CopyAtom
+---@param layout cute.Layout of the tensor
+---@return cute.TiledCopy of 128 threads
+function tmem.make_copy(copy_atom, layout)
+  local bits = copy_atom.value_type.bits
+  local values = core.coalesce(core.upcast(tmem.bits_of(copy_atom.name), bits))
+  local warps = core.make_layout({32, 4}, {0, 32 * lane_stride(bits)})
+  return core.make_cotiled_copy(copy_atom, core.make_layout(warps, values),
+                                layout)
+end
+
+return tmem
+-- SPDX-License-Identifier: MIT

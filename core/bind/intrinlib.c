@@ -436,6 +436,23 @@ static int l_umma_commit(lua_State *L) {
   return 0;
 }
 
+// cancel_cluster(answer, mbarrier): asks that a cluster be canceled. The answer
+// is written to 16 bytes of shared memory.
+static int l_cancel_cluster(lua_State *L) {
+  enum { BITS = 128 };
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "issue_clc_query");
+  Place d = check_place(cx, L, 1, DT_NONE);
+  Place bar = check_mbarrier(cx, L, 2, false);
+  if (ir_memof(fn, d.mem)->space != SP_SMEM)
+    face_error(L, ERR_ARG, "issue_clc_query: the response needs 16 bytes of "
+               "shared memory\n  make them with "
+               "cute.arch.alloc_smem(cute.i32, 4, 16)");
+  operands_emit(cx, fn, (Ins){.op = OP_CLCTRY, .imm = BITS},
+                (Ref[]){d.mem, d.off, bar.mem, bar.off}, 4, NULL, 0);
+  return 0;
+}
+
 // st_async(destination, mbarrier, rank, values...): stores 1, 2 or 4 values of
 // one type to block `rank` of the cluster.
 static int l_st_async(lua_State *L) {
@@ -610,6 +627,7 @@ void intrinlib_open(lua_State *L) {
     {"access_store", l_access_store}, {"trap", l_trap},
     {"mbarrier", l_mbarrier}, {"peer", l_peer},
     {"ptr_at", l_ptr_at}, {"st_async", l_st_async},
+    {"cancel_cluster", l_cancel_cluster},
     {"tmem_at", l_tmem_at}, {"tmem_address", l_tmem_address},
     {"tmem_alloc", l_tmem_alloc}, {"tmem_dealloc", l_tmem_dealloc},
     {"umma_commit", l_umma_commit},

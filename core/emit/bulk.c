@@ -37,7 +37,8 @@ static const char *name_of(Emit *e, const struct BulkCall *m) {
   static const char *const names[OP_COUNT] = {
     [OP_TMALOAD] = "tma_load", [OP_TMASTORE] = "tma_store",
     [OP_TMAPREFETCH] = "tma_prefetch", [OP_BULKLOAD] = "bulk_load",
-    [OP_BULKSTORE] = "bulk_store", [OP_BULKSEND] = "bulk_send"};
+    [OP_BULKSTORE] = "bulk_store", [OP_BULKSEND] = "bulk_send",
+    [OP_CLCTRY] = "cancel_cluster"};
   bool reduces = m->flags & BKF_REDUCES;
   char *modes = "";
   if (m->modes)
@@ -189,12 +190,21 @@ static const char *print_send(AsmFn *a, const struct BulkCall *m) {
     dst, rank, bar, rank, src, n);
 }
 
+static const char *print_cancel(AsmFn *a, const struct BulkCall *m) {
+  (void)m;
+  int answer = address(a, "answer"), bar = address(a, "bar");
+  return PTX(a->e, "\"clusterlaunchcontrol.try_cancel.async.shared::cta\"\n"
+    "      \".mbarrier::complete_tx::bytes.multicast::cluster::all.b128\"\n"
+    "      \" [%%%d], [%%%d];\"", answer, bar);
+}
+
 static void print_one(Emit *e, const struct BulkCall *m) {
   static const char *(*const print[OP_COUNT])(AsmFn *a,
                                               const struct BulkCall *m) = {
     [OP_TMALOAD] = print_tma_load, [OP_TMASTORE] = print_tma_store,
     [OP_TMAPREFETCH] = print_prefetch, [OP_BULKLOAD] = print_load,
-    [OP_BULKSTORE] = print_store, [OP_BULKSEND] = print_send};
+    [OP_BULKSTORE] = print_store, [OP_BULKSEND] = print_send,
+    [OP_CLCTRY] = print_cancel};
   AsmFn f = {.e = e, .result = "void", .name = name_of(e, m),
              .lines = ASM_FITS};
   asm_print(&f, print[m->op](&f, m), "\n      :: $I : \"memory\"");

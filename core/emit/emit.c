@@ -533,7 +533,7 @@ static Ref put(Emit *e, Ref r) {
       text_end(e);
       break;
     case OP_TMALOAD: case OP_TMASTORE: case OP_TMAPREFETCH: case OP_BULKLOAD:
-    case OP_BULKSTORE: case OP_BULKSEND:
+    case OP_BULKSTORE: case OP_BULKSEND: case OP_CLCTRY:
       text_begin(e, i);
       bulk_call(e, i);
       text_end(e);

@@ -325,6 +325,10 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_SUBF322: return floats2(SOFT_SUB, imm, a, b, c);
     case IN_MULF322: return floats2(SOFT_MUL, imm, a, b, c);
     case IN_FMAF322: return floats2(SOFT_FMA, imm, a, b, c);
+    case IN_CLCVALID: return b >> 32;
+    case IN_CLCX: return (uint32_t)a;
+    case IN_CLCY: return a >> 32;
+    case IN_CLCZ: return (uint32_t)b;
     case IN_PACKBF2: return rounded2(DT_BF16, a, b);
     case IN_PACKF162: return rounded2(DT_F16, a, b);
     case IN_PACKE4M3: return rounded2(DT_E4M3, a, b);

@@ -143,6 +143,21 @@
      "mul$m.f32x2 %0, %1, %2; or.b64 %0, %0, 0;") \
   IN(FMAF322, "fma.f32x2", "=:UUU", P, EXACT, 100, \
      "fma$m.f32x2 %0, %1, %2, %3; or.b64 %0, %0, 0;") \
+  /* the answer of CLCTRY, in two halves: whether a cluster was canceled, and \
+     the coordinates of its first CTA */ \
+  IN(CLCVALID, "clc.is_canceled", "u:UU", P, EXACT, 100, \
+     "{.reg .pred p; .reg .b128 h; mov.b128 h, {%1, %2}; " \
+     "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, h; " \
+     "selp.u32 %0, 1, 0, p;}") \
+  IN(CLCX, "clc.first_ctaid.x", "i:UU", P, EXACT, 100, \
+     "{.reg .b128 h; mov.b128 h, {%1, %2}; " \
+     "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %0, h;}") \
+  IN(CLCY, "clc.first_ctaid.y", "i:UU", P, EXACT, 100, \
+     "{.reg .b128 h; mov.b128 h, {%1, %2}; " \
+     "clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %0, h;}") \
+  IN(CLCZ, "clc.first_ctaid.z", "i:UU", P, EXACT, 100, \
+     "{.reg .b128 h; mov.b128 h, {%1, %2}; " \
+     "clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %0, h;}") \
   /* approximate functions; those of f32 without .ftz are OP_MATH */ \
   IN(EX2FTZ, "ex2.approx.ftz.f32", "f:f", P, UNIT, 0, "ex2.approx.ftz.f32") \
   IN(LG2FTZ, "lg2.approx.ftz.f32", "f:f", P, UNIT, 0, "lg2.approx.ftz.f32") \

@@ -338,6 +338,12 @@ DO(BULKSTORE, "bulk.store", "dst:w.g src:r.s policy:v?", BITS, BULK, NONE,
 // mbarrier of that CTA counts the bytes.
 DO(BULKSEND, "bulk.send", "dst:w.s src:r.s bar:b rank:v", BITS, BULK, NONE,
    ASYNC(MBARWAIT), LANE, EXACT, TMA, BULKLOAD, NEVER)
+// Asks that a cluster of the grid which has not started be canceled, so that
+// this one may do its work. The answer, 16 bytes, arrives in each CTA of this
+// cluster, at the same place, and each CTA's mbarrier counts its bytes. The
+// intrinsics clc.* read an answer.
+DO(CLCTRY, "clc.try_cancel", "dst:w.s bar:b", BITS, BULK, NONE,
+   ASYNC(MBARWAIT), LANE, EXACT, CLC, BULKLOAD, NEVER)
 // BULKCOMMIT makes a group of a thread's stores. BULKWAIT waits until at most
 // imm groups are pending.
 DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, NONE, ORDER, LANE, EXACT, TMA,

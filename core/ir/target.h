@@ -46,6 +46,7 @@ int64_t target_smem(int sm);
   FT(WGMMA, "wgmma", 90, 90, true, "mma.sync") \
   FT(TCGEN05, "tcgen05", 100, 110, true, \
      "wgmma (sm_90a) or mma.sync") \
+  FT(CLC, "clusterlaunchcontrol", 100, 0, true, NULL) \
   FT(COPY256, "a 256-bit copy", 100, 0, false, "two copies of 128 bits")
 typedef enum Feature {
 #define FT(id, name, least, most, specific, instead) FT_##id,

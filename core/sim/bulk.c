@@ -5,6 +5,7 @@
 #include "ir/eval.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
+#include "sim/cluster.h"
 #include "sim/mbar.h"
 
 #include <pthread.h>
@@ -446,6 +447,41 @@ static void start_send(SimWarp *w, const SimIns *i, int l) {
   simasync_writes(a, b->plain.mem, k.to, a->bytes);
 }
 
+static void answer(SimAsync *a, SimStage stage) {
+  if (stage == ASYNC_DELIVER) move_shared(a->data, a->w->cluster, true);
+}
+
+// Asks for a cluster to cancel. The answer, as the intrinsics clc.* read it, is
+// the coordinates of its first CTA and 1, or coordinates of no CTA and 0.
+static void start_cancel(SimWarp *w, const SimIns *i, int l) {
+  const SimBulk *b = i->x;
+  const SimProg *p = w->cluster->prog;
+  Copy k = copy_of(w, i, l);
+  int64_t bar = simmem_byte(w, i, &b->bar, l);
+  if (!find_shared(w, i, l, &k, true) || bar < 0) return;
+  int32_t word[4] = {INT32_MAX, INT32_MAX, INT32_MAX, 0};
+  uint64_t index;
+  SimCluster *c = w->cluster;
+  if (c->host.cancel(c->host.run, c, &index)) {
+    simcluster_place(p, index * (uint64_t)p->ncta, word);
+    word[3] = 1;
+  }
+  uint32_t at = k.shared - w->home;
+  for (int rank = 0; rank < p->ncta && !w->cluster->stop; rank++) {
+    uint32_t home = (uint32_t)rank * (uint32_t)p->smem_bytes;
+    k.shared = home + at;
+    SimAsync *a = start(w, i, l, BY_MBAR, answer, k);
+    if (!a) return;
+    memcpy(bytes_of(a->data), word, sizeof word);
+    a->mbar = simmbar_for(w, i, l, b->bar.mem,
+                          home + (uint32_t)(b->bar.mem->base + bar), true);
+    a->bytes = (uint32_t)b->bytes;
+    if (home != w->home) w->cluster->hooks->reach(w, i, l, rank, false);
+    if (!a->mbar) return;
+    simasync_writes(a, b->shared.mem, k.shared, a->bytes);
+  }
+}
+
 void simbulk_run(SimWarp *w, const SimIns *i) {
   SimStat *s = &w->cluster->out->stat[i->stat];
   const SimBulk *b = i->x;
@@ -454,6 +490,7 @@ void simbulk_run(SimWarp *w, const SimIns *i) {
     int l = __builtin_ctz(m);
     s->bytes += (uint64_t)b->bytes;
     if (i->op == OP_BULKSEND) start_send(w, i, l);
+    else if (i->op == OP_CLCTRY) start_cancel(w, i, l);
     else if (b->bar.mem) start_load(w, i, l);
     else start_store(w, i, l);
   }

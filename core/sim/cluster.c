@@ -197,6 +197,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->mmas = c->calm.vain = 0;
   c->round.met = 0;
   c->index = (uint32_t)index;
+  c->refused = false;
   c->sleep.hopeless = false;
   c->moved = c->changed = c->calm.still = c->calm.since = c->calm.quiet = 0;
   c->sleep.since = UINT64_MAX;  // this cluster is not waiting for others

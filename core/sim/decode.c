@@ -554,6 +554,16 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   d->stat = new_stat(g, d->ref);
 }
 
+static void decode_cancel(Prog *g, const Ins *i, SimIns *d) {
+  SimBulk *b = arena_zero(g->cx, &g->cx->scratch, sizeof *b);
+  b->bytes = (int)(i->imm / 8);
+  b->shared = side_of(g, i, ROLE_DST);
+  b->bar = side_of(g, i, ROLE_BAR);
+  note_access(g, b->shared.mem, 16, true);
+  d->x = b;
+  d->stat = new_stat(g, d->ref);
+}
+
 static void decode_map(Prog *g, const Ins *i, SimIns *d) {
   SimMapOp *m = arena_zero(g->cx, &g->cx->scratch, sizeof *m);
   Ref map = operand_ref(g->fn, i, ROLE_MAP);
@@ -755,6 +765,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_BULKSEND:
       decode_bulk(g, i, d);
       break;
+    case OP_CLCTRY: decode_cancel(g, i, d); break;
     case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET: case OP_MAPACQUIRE:
     case OP_MAPPUBLISH:
       decode_map(g, i, d);

@@ -683,7 +683,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_GRIDWAIT: wait_before(w); return true;
     case OP_GRIDLAUNCH: let_in(w); return true;
     case OP_TMALOAD: case OP_TMASTORE: case OP_BULKLOAD: case OP_BULKSTORE:
-    case OP_BULKSEND:
+    case OP_BULKSEND: case OP_CLCTRY:
       simbulk_run(w, i);
       return true;
     case OP_TMAPREFETCH: return true;

@@ -207,6 +207,35 @@ static bool goes_on(void *run) {
   return !r->stopped;
 }
 
+// ---- clusters that others cancel ----
+
+// The function SimCluster.host.cancel. Results do not depend on time, because kernels
+// that cancel clusters run on one thread. A cluster is refused at random one
+// time in four, and then always, as PTX allows no request after a refusal.
+static bool cancel(void *run, SimCluster *c, uint64_t *cluster) {
+  Run *r = run;
+  if (c->refused || r->begun == r->total || base_random(&c->rng) % 4 == 0) {
+    c->refused = true;
+    return false;
+  }
+  SimOut *o = out_new(r, r->begun);
+  if (!o) {
+    c->oom = c->refused = true;
+    return false;
+  }
+  *cluster = r->begun++;
+  pthread_mutex_lock(&r->lock);
+  hand_over(r, o);
+  pthread_mutex_unlock(&r->lock);
+  return true;
+}
+
+static bool cancels(const SimProg *p) {
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (p->ins[k].op == OP_CLCTRY) return true;
+  return false;
+}
+
 // ---- the memory of a cluster ----
 
 static void cluster_free(SimCluster *c) {
@@ -248,6 +277,8 @@ static bool cluster_init(SimCluster *c, Run *r) {
   c->host.patience = r->opts->budget ? UINT64_MAX : STILL + EACH * n;
   c->host.max_reports = r->max_reports;
   c->host.strict = r->opts->strict;
+  c->host.cancel = cancel;
+  c->host.run = r;
   c->host.lock = &r->atomics;
   c->host.quit = &r->stop;
   c->requests = r->requests;
@@ -531,7 +562,8 @@ static void worker_free(Worker *w) {
 }
 
 static int thread_count(const Run *r) {
-  bool one = r->prog->common || r->prog->launch->debug || r->requests;
+  bool one = r->prog->common || cancels(r->prog) || r->prog->launch->debug ||
+             r->requests;
   long n = one ? 1 : r->opts->threads;
   if (n <= 0) n = platform_cores();
   if (n > MAX_THREADS) n = MAX_THREADS;

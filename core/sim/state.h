@@ -231,17 +231,22 @@ struct SimCluster {
   // two entries for each statistics record: shared, global
   SimPattern *pattern;
   struct SimRequests *requests;  // recorded accesses, or NULL
+  bool refused;  // whether a request to cancel a cluster was refused
   SimOut *out;
   float *tile;  // scratch for operands of MMAs: 4 areas of SIM_ROOM bytes
   // The run. lock: pthread_mutex_t that atomics on global memory lock. quit:
   // flag by which other threads end the run. tick: function called from time to
   // time; NULL: none. strict: notes are faults. budget, patience: numbers of
   // instructions after which a warp, or a cluster in which memory does not
-  // change, counts as endless.
+  // change, counts as endless. cancel: takes the next
+  // cluster of the grid that has not started, and sets *index to its index;
+  // returns false if it refuses, which it may do at any time.
   struct {
     void *lock;
     const bool *quit;
     void (*tick)(void *ud), *tick_ud;
+    bool (*cancel)(void *run, struct SimCluster *c, uint64_t *index);
+    void *run;
     int max_reports;
     bool strict;
     uint64_t budget, patience;

@@ -345,6 +345,8 @@ static SimPrice intrinsic(IntrinId id) {
     case IN_E4M3F16: case IN_E5M2F16: case IN_F16E4M3: case IN_F16E5M2:
     case IN_PACKE4M3: case IN_PACKE5M2:
       return of(1, 0, 1.5, 0);
+    case IN_CLCVALID: case IN_CLCX: case IN_CLCY: case IN_CLCZ:
+      return of(2, 0, 0, 0);
     case IN_E2M1F16: return of(5, 1, 4, 0);
     case IN_EX2FTZ: case IN_LG2FTZ: case IN_RCPFTZ: case IN_SQRTFTZ:
     case IN_RSQRTFTZ:

@@ -122,7 +122,47 @@ function cluster.griddepcontrol_launch_dependents()
   core.effect("grid_launch", 0)
 end
 
+---------------------------------------------------------------------------
+-- Cluster launch control (sm_100a)
+---------------------------------------------------------------------------
+
+--- Asks that a cluster of the grid which has not started be canceled, so that
+-- this cluster can do its work (clusterlaunchcontrol.try_cancel). One thread of
+-- the cluster asks. The answer is 16 bytes: it arrives at clc_response_ptr in
+-- the shared memory of every block of the cluster, and completes 16 bytes at
+-- the mbarrier mbar_ptr of that block. After an answer that no cluster was
+-- canceled, the cluster must not ask again.
+---@param mbar_ptr table an mbarrier that expects 16 bytes
+---@param clc_response_ptr table 16 bytes of shared memory, aligned to 16
+function cluster.issue_clc_query(mbar_ptr, clc_response_ptr)
+  core.cancel_cluster(clc_response_ptr, mbar_ptr)
+end
+
+--- Reads an answer to issue_clc_query: the block index of the first block of
+-- the canceled cluster, x, y, z, and 1; or 0 as the fourth number, if none was
+-- canceled and the first three have no meaning. The thread must have waited for
+-- the answer's mbarrier.
+---@param result_addr table the address given to issue_clc_query
+---@return cute.Value x
+---@return cute.Value y
+---@return cute.Value z
+---@return cute.Value vld u32, 1 or 0
+function cluster.clc_response(result_addr)
+  local words = core.make_tensor(result_addr, core.make_layout(
+    16 // (result_addr.element_type.bits // 8)))
+  local halves = core.make_rmem_tensor({2}, core.find_dtype "u64")
+  core.autovec_copy(core.recast_tensor(words, core.find_dtype "u64"), halves)
+  local out = {}
+  for i, name in ipairs {"first_ctaid.x", "first_ctaid.y", "first_ctaid.z",
+                         "is_canceled"} do
+    out[i] = core.intrin("clc." .. name, 0, halves[0], halves[1])
+  end
+  return table.unpack(out)
+end
+
 return sign.public("cute.arch.", cluster, [[
+  issue_clc_query(mbar_ptr: tensor, clc_response_ptr: tensor)
+  clc_response(result_addr: tensor)
   block_idx_in_cluster() cluster_size()
   cluster_arrive(opts?: {aligned}) cluster_arrive_relaxed(opts?: {aligned})
   cluster_wait(opts?: {aligned})

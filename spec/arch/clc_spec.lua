@@ -1,0 +1,150 @@
+-- Tests cluster launch control: each tile is computed by the cluster that the
+-- grid has for it, or by one that canceled that cluster. A count of visits is
+-- the oracle. Mistakes are reported at their lines.
+local cute = require "cute"
+local kernels = require "spec.kernels"
+local support = require "spec.support"
+local arch, raises = cute.arch, support.raises
+
+local ARCHS = {"sm_100a", "sm_100f", "sm_103a", "sm_110a", "sm_120a"}
+
+-- Returns a kernel whose clusters count a visit of each block they have, or take
+-- from a canceled cluster. count: (blocks), or (X,Y,Z) blocks; who: the cluster
+-- of each visit. o: {wait =, fence =, shift =}, what a test leaves out or adds.
+local function visits(o)
+  return cute.kernel("visits", function(count, who)
+    local answer = arch.alloc_smem(cute.i32, 8, 16) + (o.shift or 0)
+    local bar = arch.alloc_smem(cute.i64, 1)
+    local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
+    local own = arch.cluster_idx()
+    cute.when(cute.eq(tid, 0), function()
+      arch.mbarrier_init(bar, 1)
+      arch.mbarrier_init_fence()
+    end)
+    arch.cluster_arrive()
+    arch.cluster_wait()
+    local bx, by, bz = arch.block_idx()
+    local x, y, z, valid, phase = bx - rank, by, bz, cute.ge(bx, 0), 0
+    cute.loop(function() return valid end, function()
+      cute.when(cute.eq(tid, 0), function()
+        arch.mbarrier_arrive_and_expect_tx(bar, 16)
+        count[{x + rank, y, z}] = count[{x + rank, y, z}] + 1
+        who[{x + rank, y, z}] = own
+      end)
+      arch.cluster_arrive()
+      arch.cluster_wait()
+      cute.when(cute.eq(tid, 0) & cute.eq(rank, 0), function()
+        arch.issue_clc_query(bar, answer)
+      end)
+      if o.wait ~= false then arch.mbarrier_wait(bar, phase) end
+      local nx, ny, nz, ok = arch.clc_response(answer)
+      if o.fence ~= false then arch.fence_view_async_shared() end
+      arch.cluster_arrive()
+      arch.cluster_wait()
+      x, y, z, valid, phase = nx, ny, nz, cute.ne(ok, 0), phase ~ 1
+    end)
+  end)
+end
+
+-- Runs the kernel. Returns the numbers of visits, and the clusters that ran.
+local function run(grid, cluster, options)
+  local count = cute.zeros(grid, cute.i32)
+  local who = cute.zeros(grid, cute.i32)
+  local o = {grid = grid, block = 32, cluster = cluster,
+             device = "sim:sm_100a"}
+  for k, v in pairs(options or {}) do o[k] = v end
+  visits {}(count, who):launch(o)
+  local counts, owners = {}, {}
+  for i = 0, cute.size(count) - 1 do
+    counts[i + 1], owners[i + 1] = count[i], who[i]
+  end
+  return counts, owners
+end
+
+local function different(list)
+  local seen, n = {}, 0
+  for _, v in ipairs(list) do
+    if not seen[v] then seen[v], n = true, n + 1 end
+  end
+  return n
+end
+
+describe("cluster launch control", function()
+  for _, case in ipairs {{{40, 1, 1}, {1, 1, 1}}, {{12, 2, 3}, {2, 1, 1}},
+                         {{1, 1, 1}, {1, 1, 1}}, {{4, 3, 5}, {4, 1, 1}}} do
+    local grid, cluster = case[1], case[2]
+    it(("visits each of %s blocks once"):format(table.concat(grid, "x")),
+       function()
+      for seed = 0, 9 do
+        local counts = run(grid, cluster, {seed = seed})
+        for i, n in ipairs(counts) do
+          assert.equal(1, n, ("block %d, seed %d"):format(i - 1, seed))
+        end
+      end
+    end)
+  end
+
+  it("cancels some clusters and refuses at some time", function()
+    local few, many = false, false
+    for seed = 0, 9 do
+      local _, owners = run({40, 1, 1}, {1, 1, 1}, {seed = seed})
+      local n = different(owners)
+      assert.is_true(n > 1 and n < 40, n)
+      few, many = few or n < 10, many or n > 10
+    end
+    assert.is_true(few and many)
+  end)
+
+  it("gives one result with any number of threads", function()
+    local _, one = run({40, 1, 1}, {1, 1, 1}, {threads = 1})
+    local _, four = run({40, 1, 1}, {1, 1, 1}, {threads = 4})
+    assert.same(one, four)
+  end)
+
+  it("compiles for every target that has it", function()
+    local p = visits {}(cute.zeros({4, 1, 1}, cute.i32),
+      cute.zeros({4, 1, 1}, cute.i32)):trace {block = 32, cluster = {2, 1, 1}}
+    if not kernels.compiles(p, ARCHS) then pending "needs NVRTC" end
+    for target, what in pairs {sm_90a = "sm_100 or newer", sm_100 = "sm_100a"} do
+      local _, err = pcall(p.compile, p, target)
+      assert.matches("clusterlaunchcontrol .- needs " .. what, err)
+    end
+  end)
+end)
+
+describe("a mistake with cluster launch control", function()
+  local function reported(o)
+    local count = cute.zeros({8, 1, 1}, cute.i32)
+    local who = cute.zeros({8, 1, 1}, cute.i32)
+    local _, err = pcall(function()
+      visits(o)(count, who):launch {grid = {8, 1, 1}, block = 32,
+        device = "sim:sm_100a", strict = true}
+    end)
+    return tostring(err)
+  end
+
+  it("is an answer that is read without a wait", function()
+    assert.matches("clc_spec.lua:40: read of shared memory while .- is in "
+      .. "flight .wait missing: mbarrier 'bar'.-%[async%-in%-flight%]",
+      reported {wait = false})
+  end)
+
+  it("is an answer overwritten without a fence", function()
+    assert.matches('no fence_proxy%("async"%) in between', reported {
+      fence = false})
+  end)
+
+  it("is an answer that is not aligned", function()
+    assert.matches("%[misaligned%]", reported {shift = 2})
+  end)
+
+  it("is an answer outside shared memory", function()
+    raises("the response needs 16 bytes of shared memory", function()
+      cute.kernel("k", function(x)
+        local bar = arch.alloc_smem(cute.i64, 1)
+        arch.issue_clc_query(bar, x.iterator)
+      end)(cute.zeros({4}, cute.i32)):trace {block = 32}
+    end)
+  end)
+end)
+-- SPDX-License-Identifier: MIT

@@ -437,7 +437,8 @@ sign.class("HardwareInfo", Info, [[
   get_max_active_clusters(cluster_size: integer)
 ]])
 
-for _, part in ipairs {"cute.persistent_schedulers", "cute.grouped",
+for _, part in ipairs {"cute.persistent_schedulers",
+                       "cute.clc_schedulers", "cute.grouped",
                        "cute.tensormaps"} do
   for name, f in pairs(require(part)) do utils[name] = f end
 end

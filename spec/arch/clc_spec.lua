@@ -112,6 +112,80 @@ describe("cluster launch control", function()
   end)
 end)
 
+-- Returns a kernel that counts visits of tiles by a scheduler. A stage of the
+-- pipeline holds an answer; warp 0 of the cluster's first block asks one tile
+-- ahead, and all warps read.
+local function scheduled(tiles_mnl, cluster, stages)
+  local params = cute.utils.ClcDynamicPersistentTileSchedulerParams(tiles_mnl,
+    {cluster[1], cluster[2], 1})
+  local Group, Agent = cute.pipeline.CooperativeGroup, cute.pipeline.Agent
+  return cute.kernel("scheduled", function(count)
+    local warp, lane = arch.warp_idx(), arch.lane_idx()
+    local tiles = cute.utils.ClcDynamicPersistentTileScheduler(params, nil, nil,
+      arch.alloc_smem(cute.i32, 4 * stages, 16))
+    local pipe = cute.pipeline.PipelineClcFetchAsync {num_stages = stages,
+      producer_group = Group(Agent.Thread), consumer_group = Group(Agent.Warp, 2),
+      cluster_shape_mn = cluster}
+    local write, read = pipe:make_producer_state(), pipe:make_consumer_state()
+    local asks = cute.eq(warp, 0) & cute.eq(lane, 0)
+      & cute.eq(arch.block_idx_in_cluster(), 0)
+    local work = tiles:initial_work_tile_info()
+    local m, n, l = table.unpack(work.tile_idx)
+    local valid = work.is_valid_tile
+    cute.loop(function() return valid end, function()
+      cute.when(asks, function()
+        pipe:producer_acquire(write)
+        tiles:advance_to_next_work(pipe:producer_get_barrier(write), write.index)
+      end)
+      write:advance()
+      cute.when(cute.eq(arch.thread_idx(), 0) & cute.lt(m, tiles_mnl[1])
+        & cute.lt(n, tiles_mnl[2]), function()
+        count[{m, n, l}] = count[{m, n, l}] + 1
+      end)
+      pipe:consumer_wait(read)
+      local next_work = tiles:get_current_work(read.index)
+      m, n, l = table.unpack(next_work.tile_idx)
+      valid = next_work.is_valid_tile
+      arch.sync_warp()
+      pipe:consumer_release(read)
+      read:advance()
+    end)
+    arch.cluster_arrive()
+    arch.cluster_wait()
+  end), params
+end
+
+describe("a scheduler by cluster launch control", function()
+  for _, case in ipairs {{{5, 3, 2}, {1, 1}, 1}, {{5, 3, 2}, {2, 1}, 2},
+                         {{4, 4, 1}, {2, 2}, 3}, {{1, 1, 1}, {1, 2}, 1}} do
+    local shape, cluster, stages = table.unpack(case)
+    it(("gives each of %s tiles to one block, %d stages"):format(
+       table.concat(shape, "x"), stages), function()
+      local kernel, params = scheduled(shape, cluster, stages)
+      for seed = 0, 5 do
+        local count = cute.zeros(shape, cute.i32)
+        kernel(count):launch {grid = params:get_grid_shape(), block = 64,
+          cluster = {cluster[1], cluster[2], 1}, device = "sim:sm_100a",
+          seed = seed, strict = true}
+        for i = 0, cute.size(count) - 1 do assert.equal(1, count[i]) end
+      end
+      local call = kernel(cute.zeros(shape, cute.i32))
+      if not kernels.compiles(call:trace {block = 64,
+        cluster = {cluster[1], cluster[2], 1}}, {"sm_100a"}) then
+        pending "needs NVRTC"
+      end
+    end)
+  end
+
+  it("needs shared memory for answers", function()
+    raises("a pointer to i32 of shared memory is needed", function()
+      local params = cute.utils.ClcDynamicPersistentTileSchedulerParams {1, 1, 1}
+      cute.utils.ClcDynamicPersistentTileScheduler(params, {0, 0, 0}, nil,
+        cute.zeros({4}, cute.i32).iterator)
+    end)
+  end)
+end)
+
 describe("a mistake with cluster launch control", function()
   local function reported(o)
     local count = cute.zeros({8, 1, 1}, cute.i32)

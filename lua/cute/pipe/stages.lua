@@ -348,6 +348,152 @@ function Tma:producer_tail(state)
 end
 
 ---------------------------------------------------------------------------
+-- PipelineTmaUmma, PipelineUmmaAsync, PipelineAsyncUmma: tcgen05.mma (sm_100a)
+---------------------------------------------------------------------------
+
+local TmaUmma, UmmaAsync, AsyncUmma = {}, {}, {}
+TmaUmma.__index, UmmaAsync.__index = TmaUmma, UmmaAsync
+AsyncUmma.__index = AsyncUmma
+
+local function umma() return require "cute.nvgpu.sm100.tcgen05" end
+
+-- Returns the mask of the blocks whose copies reach this block's stages: those
+-- of its row and of its column in the cluster. Returns nil without a cluster.
+local function peer_mask(cluster)
+  if not cluster then return nil end
+  local m, n = arch.block_in_cluster_idx()
+  local rows, columns = cluster[1], cluster[2]
+  local row, column = 0, (1 << rows) - 1
+  for j = 0, columns - 1 do row = row | 1 << rows * j end
+  return row << m | column << (rows * n)
+end
+
+local function cta_group_of(what, opts)
+  local group = opts.cta_group or 1
+  if group ~= 1 and group ~= 2 then
+    core.fail("bad-argument", ("%s: cta_group = %s: 1 or 2"):format(what,
+      core.show(group)))
+  end
+  return group
+end
+
+--- Makes stages that one thread fills by TMA, and that tcgen05.mma reads. The
+-- one thread that issues the MMAs is the consumer: consumer_release commits its
+-- MMAs, so that the stage is empty when they have read it. The other options
+-- are those of PipelineTmaAsync.
+---@param opts table {num_stages: integer, producer_group: table,
+-- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
+-- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?,
+-- cta_group: integer?}
+-- cta_group: tcgen05.CtaGroup of the MMAs, 1 when absent
+function stages.PipelineTmaUmma(opts)
+  local p = stages.PipelineTmaAsync(opts)
+  p.cta_group = cta_group_of("PipelineTmaUmma", opts)
+  return setmetatable(p, TmaUmma)
+end
+
+--- Marks the stage as read once all MMAs that this thread issued have ended.
+function TmaUmma:consumer_release(state)
+  umma().commit(self.empty:get_barrier(state.index), peer_mask(self.cluster),
+                self.cta_group)
+end
+
+--- Makes stages of tensor memory that MMAs fill and threads read. The thread
+-- that issues the MMAs is the producer: producer_commit commits its MMAs, so
+-- that the stage is full when they have ended.
+---@param opts table {num_stages: integer, producer_group: table,
+-- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
+-- maker: cute.Value?, cta_group: integer?}
+function stages.PipelineUmmaAsync(opts)
+  local p = make("PipelineUmmaAsync", opts, UmmaAsync)
+  p.cta_group = cta_group_of("PipelineUmmaAsync", opts)
+  return p
+end
+
+--- Marks the stage as filled once all MMAs that this thread issued have ended.
+function UmmaAsync:producer_commit(state)
+  check_state(self, "producer_commit", state, "producer")
+  umma().commit(self.full:get_barrier(state.index), nil, self.cta_group)
+end
+
+--- Makes stages that threads fill and that tcgen05.mma reads, such as an
+-- operand in tensor memory. The thread that issues the MMAs is the consumer.
+---@param opts table {num_stages: integer, producer_group: table,
+-- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
+-- maker: cute.Value?, cta_group: integer?}
+function stages.PipelineAsyncUmma(opts)
+  local p = make("PipelineAsyncUmma", opts, AsyncUmma)
+  p.cta_group = cta_group_of("PipelineAsyncUmma", opts)
+  return p
+end
+
+AsyncUmma.consumer_release = TmaUmma.consumer_release
+
+---------------------------------------------------------------------------
+-- PipelineClcFetchAsync: answers of cluster launch control (sm_100a)
+---------------------------------------------------------------------------
+
+local Clc = {}
+Clc.__index = Clc
+
+--- Makes stages for answers to arch.issue_clc_query. One thread of the
+-- cluster's first block asks (the producer). An answer arrives in every block of
+-- the cluster, where consumer_group describes its readers in one block; all of
+-- them, and the producer if it reads the answers, count as consumers.
+---@param opts table {num_stages: integer, producer_group: table,
+-- consumer_group: table, tx_count: integer?, cluster_shape_mn: integer[]?,
+-- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
+-- tx_count: the bytes of an answer, 16
+function stages.PipelineClcFetchAsync(opts)
+  local what = "PipelineClcFetchAsync"
+  local cluster = cluster_of(what, opts)
+  local bytes = opts.tx_count or 16
+  if bytes ~= 16 then
+    core.fail("bad-argument", ("%s: tx_count = %s: an answer has 16 bytes")
+      :format(what, core.show(bytes)))
+  end
+  local size = cluster and cluster[1] * cluster[2] or 1
+  local readers = group_of(what, opts, "consumer_group")
+  local all = {}
+  for k, v in pairs(opts) do all[k] = v end
+  all.consumer_group = sync.CooperativeGroup(readers.agent, readers.size * size)
+  all.defer_sync = true
+  local p = make(what, all, Clc, nil)
+  p.consumer_group, p.size, p.tx_count = readers, size, bytes
+  if not opts.defer_sync then sync.agent_sync(size > 1, true) end
+  return p
+end
+
+--- Waits until all blocks have read the stage, and expects an answer in each.
+function Clc:producer_acquire(state, token)
+  check_state(self, "producer_acquire", state, "producer")
+  arch.range("producer_acquire", wait_unless, token, self.empty, state,
+             self.size > 1 and "cluster" or nil)
+  for rank = 0, self.size - 1 do
+    if self.size == 1 then
+      self.full:arrive_and_expect_tx(state.index, self.tx_count)
+    else
+      self.full:arrive_and_expect_tx_with_dst(state.index, self.tx_count, rank)
+    end
+  end
+end
+
+Clc.producer_try_acquire = Tma.producer_try_acquire
+Clc.producer_commit = Tma.producer_commit
+Clc.producer_tail = Tma.producer_tail
+
+--- Marks the stage as read. A later answer may be written there by the async
+-- proxy, before which the reader's loads must be done.
+function Clc:consumer_release(state)
+  check_state(self, "consumer_release", state, "consumer")
+  arch.fence_view_async_shared()
+  by(self.consumer_group, function()
+    if self.size == 1 then self.empty:arrive(state.index)
+    else self.empty:arrive(state.index, 0, "cluster") end
+  end)
+end
+
+---------------------------------------------------------------------------
 -- PipelineTmaStore: groups of TMA stores
 ---------------------------------------------------------------------------
 
@@ -610,12 +756,22 @@ local ASYNC = [[
 ]]
 -- Copy the methods that all pipelines have in common.
 for name, f in pairs(Async) do
-  if Tma[name] == nil then Tma[name] = f end
+  for _, class in ipairs {Tma, UmmaAsync, AsyncUmma, Clc} do
+    if class[name] == nil then class[name] = f end
+  end
+end
+for name, f in pairs(Tma) do
+  if TmaUmma[name] == nil then TmaUmma[name] = f end
 end
 local ABSENT = "cluster cp_async tx_count scope"
 sign.class("PipelineAsync", Async, ASYNC .. ACQUIRE .. ")", ABSENT)
 sign.class("PipelineTmaAsync", Tma, ASYNC .. ACQUIRE
            .. ", tx_count?: integer)", ABSENT)
+sign.class("PipelineTmaUmma", TmaUmma, ASYNC .. ACQUIRE
+           .. ", tx_count?: integer)", ABSENT)
+sign.class("PipelineUmmaAsync", UmmaAsync, ASYNC .. ACQUIRE .. ")", ABSENT)
+sign.class("PipelineAsyncUmma", AsyncUmma, ASYNC .. ACQUIRE .. ")", ABSENT)
+sign.class("PipelineClcFetchAsync", Clc, ASYNC .. ACQUIRE .. ")", ABSENT)
 sign.class("PipelineTmaStore", TmaStore,
            "producer_acquire() producer_commit() producer_tail() "
            .. "consumer_wait() consumer_release()")
@@ -649,12 +805,22 @@ return sign.public("pipeline.", stages, [[
     num_stages producer_group})
   PipelineTmaAsync(opts: {barrier_storage cluster_shape_mn consumer_group
     defer_sync maker num_stages producer_group scope tx_count})
+  PipelineTmaUmma(opts: {barrier_storage cluster_shape_mn consumer_group
+    cta_group defer_sync maker num_stages producer_group scope tx_count})
+  PipelineUmmaAsync(opts: {barrier_storage consumer_group cta_group defer_sync
+    maker num_stages producer_group})
+  PipelineAsyncUmma(opts: {barrier_storage consumer_group cta_group defer_sync
+    maker num_stages producer_group})
+  PipelineClcFetchAsync(opts: {barrier_storage cluster_shape_mn consumer_group
+    defer_sync maker num_stages producer_group tx_count})
   PipelineTmaStore(opts: {num_stages})
   PipelineOrder(opts: {barrier_storage defer_sync depth group_id length maker
     producer_group})
-  PipelineProducer(pipeline: PipelineAsync|PipelineTmaAsync,
+  PipelineProducer(pipeline: PipelineAsync|PipelineTmaAsync|PipelineTmaUmma|PipelineUmmaAsync|
+    PipelineAsyncUmma|PipelineClcFetchAsync,
     state?: PipelineState)
-  PipelineConsumer(pipeline: PipelineAsync|PipelineTmaAsync,
+  PipelineConsumer(pipeline: PipelineAsync|PipelineTmaAsync|PipelineTmaUmma|PipelineUmmaAsync|
+    PipelineAsyncUmma|PipelineClcFetchAsync,
     state?: PipelineState)
 ]])
 -- SPDX-License-Identifier: MIT

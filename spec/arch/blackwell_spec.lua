@@ -87,6 +87,13 @@ local function two_floats()
   end, cute.zeros({4}, "f32"))
 end
 
+local function cancels()
+  return program(function()
+    arch.issue_clc_query(arch.alloc_smem(cute.i64, 1),
+                         arch.alloc_smem(cute.i32, 4, 16))
+  end)
+end
+
 local function registers()
   return cute.kernel("k", function(x)
     arch.warpgroup_reg_alloc(240)
@@ -106,6 +113,7 @@ end
 -- is the text with which the row's first cell begins.
 local PROGRAMS = {
   ["two f32 at a time"] = two_floats, ["256-bit copies"] = wide_copy,
+  ["`clusterlaunchcontrol`"] = cancels,
   ["`mma.sync` of f16"] = function()
     return product("SM89_16x8x32_F32E4M3E4M3F32_TN", "e4m3", 32)
   end,

@@ -209,9 +209,10 @@ static bool goes_on(void *run) {
 
 // ---- clusters that others cancel ----
 
-// The function SimCluster.host.cancel. Results do not depend on time, because kernels
-// that cancel clusters run on one thread. A cluster is refused at random one
-// time in four, and then always, as PTX allows no request after a refusal.
+// The function SimCluster.host.cancel. Results do not depend on time, because
+// kernels that cancel clusters run on one thread. A request is refused at
+// random one time in four. All later requests of the cluster are then refused,
+// too, as PTX allows none.
 static bool cancel(void *run, SimCluster *c, uint64_t *cluster) {
   Run *r = run;
   if (c->refused || r->begun == r->total || base_random(&c->rng) % 4 == 0) {

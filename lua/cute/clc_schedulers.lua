@@ -11,8 +11,7 @@
 --     local valid, tile = work.is_valid_tile, work.tile_idx
 --     cute.loop(function() return valid end, function()
 --       ...                          -- one thread: acquire a stage of a
---                                    -- PipelineClcFetchAsync, then
---                                    -- tiles:advance_to_next_work(its mbarrier)
+--       tiles:advance_to_next_work(bar)   -- PipelineClcFetchAsync, ask
 --       ...                          -- compute the tile; wait for the stage
 --       work = tiles:get_current_work()
 --       ...                          -- release the stage

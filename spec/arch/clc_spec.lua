@@ -8,9 +8,9 @@ local arch, raises = cute.arch, support.raises
 
 local ARCHS = {"sm_100a", "sm_100f", "sm_103a", "sm_110a", "sm_120a"}
 
--- Returns a kernel whose clusters count a visit of each block they have, or take
--- from a canceled cluster. count: (blocks), or (X,Y,Z) blocks; who: the cluster
--- of each visit. o: {wait =, fence =, shift =}, what a test leaves out or adds.
+-- Returns a kernel whose clusters count a visit of each block that they have,
+-- or take from a canceled cluster. count: (X,Y,Z) blocks; who: the cluster of
+-- each visit. o: {wait =, fence =, shift =}, what a test leaves out or adds.
 local function visits(o)
   return cute.kernel("visits", function(count, who)
     local answer = arch.alloc_smem(cute.i32, 8, 16) + (o.shift or 0)
@@ -105,7 +105,8 @@ describe("cluster launch control", function()
     local p = visits {}(cute.zeros({4, 1, 1}, cute.i32),
       cute.zeros({4, 1, 1}, cute.i32)):trace {block = 32, cluster = {2, 1, 1}}
     if not kernels.compiles(p, ARCHS) then pending "needs NVRTC" end
-    for target, what in pairs {sm_90a = "sm_100 or newer", sm_100 = "sm_100a"} do
+    local lacks = {sm_90a = "sm_100 or newer", sm_100 = "sm_100a"}
+    for target, what in pairs(lacks) do
       local _, err = pcall(p.compile, p, target)
       assert.matches("clusterlaunchcontrol .- needs " .. what, err)
     end
@@ -124,8 +125,8 @@ local function scheduled(tiles_mnl, cluster, stages)
     local tiles = cute.utils.ClcDynamicPersistentTileScheduler(params, nil, nil,
       arch.alloc_smem(cute.i32, 4 * stages, 16))
     local pipe = cute.pipeline.PipelineClcFetchAsync {num_stages = stages,
-      producer_group = Group(Agent.Thread), consumer_group = Group(Agent.Warp, 2),
-      cluster_shape_mn = cluster}
+      producer_group = Group(Agent.Thread), cluster_shape_mn = cluster,
+      consumer_group = Group(Agent.Warp, 2)}
     local write, read = pipe:make_producer_state(), pipe:make_consumer_state()
     local asks = cute.eq(warp, 0) & cute.eq(lane, 0)
       & cute.eq(arch.block_idx_in_cluster(), 0)
@@ -135,7 +136,8 @@ local function scheduled(tiles_mnl, cluster, stages)
     cute.loop(function() return valid end, function()
       cute.when(asks, function()
         pipe:producer_acquire(write)
-        tiles:advance_to_next_work(pipe:producer_get_barrier(write), write.index)
+        tiles:advance_to_next_work(pipe:producer_get_barrier(write),
+                                   write.index)
       end)
       write:advance()
       cute.when(cute.eq(arch.thread_idx(), 0) & cute.lt(m, tiles_mnl[1])
@@ -179,7 +181,8 @@ describe("a scheduler by cluster launch control", function()
 
   it("needs shared memory for answers", function()
     raises("a pointer to i32 of shared memory is needed", function()
-      local params = cute.utils.ClcDynamicPersistentTileSchedulerParams {1, 1, 1}
+      local params =
+        cute.utils.ClcDynamicPersistentTileSchedulerParams {1, 1, 1}
       cute.utils.ClcDynamicPersistentTileScheduler(params, {0, 0, 0}, nil,
         cute.zeros({4}, cute.i32).iterator)
     end)

@@ -355,7 +355,11 @@ local TmaUmma, UmmaAsync, AsyncUmma = {}, {}, {}
 TmaUmma.__index, UmmaAsync.__index = TmaUmma, UmmaAsync
 AsyncUmma.__index = AsyncUmma
 
-local function umma() return require "cute.nvgpu.sm100.tcgen05" end
+-- Lets an mbarrier of this block, or of the blocks of a mask, count an arrival
+-- when all MMAs that this thread issued have ended.
+local function commit(p, mbarrier, mask)
+  core.umma_commit(mbarrier, mask, p.cta_group == 2)
+end
 
 -- Returns the mask of the blocks whose copies reach this block's stages: those
 -- of its row and of its column in the cluster. Returns nil without a cluster.
@@ -394,8 +398,7 @@ end
 
 --- Marks the stage as read once all MMAs that this thread issued have ended.
 function TmaUmma:consumer_release(state)
-  umma().commit(self.empty:get_barrier(state.index), peer_mask(self.cluster),
-                self.cta_group)
+  commit(self, self.empty:get_barrier(state.index), peer_mask(self.cluster))
 end
 
 --- Makes stages of tensor memory that MMAs fill and threads read. The thread
@@ -413,7 +416,7 @@ end
 --- Marks the stage as filled once all MMAs that this thread issued have ended.
 function UmmaAsync:producer_commit(state)
   check_state(self, "producer_commit", state, "producer")
-  umma().commit(self.full:get_barrier(state.index), nil, self.cta_group)
+  commit(self, self.full:get_barrier(state.index))
 end
 
 --- Makes stages that threads fill and that tcgen05.mma reads, such as an
@@ -437,9 +440,9 @@ local Clc = {}
 Clc.__index = Clc
 
 --- Makes stages for answers to arch.issue_clc_query. One thread of the
--- cluster's first block asks (the producer). An answer arrives in every block of
--- the cluster, where consumer_group describes its readers in one block; all of
--- them, and the producer if it reads the answers, count as consumers.
+-- cluster's first block asks (the producer). An answer arrives in every block
+-- of the cluster, where consumer_group describes its readers in one block; all
+-- of them, and the producer if it reads the answers, count as consumers.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer?, cluster_shape_mn: integer[]?,
 -- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
@@ -816,11 +819,11 @@ return sign.public("pipeline.", stages, [[
   PipelineTmaStore(opts: {num_stages})
   PipelineOrder(opts: {barrier_storage defer_sync depth group_id length maker
     producer_group})
-  PipelineProducer(pipeline: PipelineAsync|PipelineTmaAsync|PipelineTmaUmma|PipelineUmmaAsync|
-    PipelineAsyncUmma|PipelineClcFetchAsync,
+  PipelineProducer(pipeline: PipelineAsync|PipelineTmaAsync|PipelineTmaUmma|
+    PipelineUmmaAsync|PipelineAsyncUmma|PipelineClcFetchAsync,
     state?: PipelineState)
-  PipelineConsumer(pipeline: PipelineAsync|PipelineTmaAsync|PipelineTmaUmma|PipelineUmmaAsync|
-    PipelineAsyncUmma|PipelineClcFetchAsync,
+  PipelineConsumer(pipeline: PipelineAsync|PipelineTmaAsync|PipelineTmaUmma|
+    PipelineUmmaAsync|PipelineAsyncUmma|PipelineClcFetchAsync,
     state?: PipelineState)
 ]])
 -- SPDX-License-Identifier: MIT

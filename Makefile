@@ -49,9 +49,10 @@ all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so library
 
 # A simulated GEMM spends most of its time in the loops of these files. Their
 # alignment changes that time by up to 5 %.
-$(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o $(BUILD)/sim/matrix.o: \
+TILE_OBJ := $(addprefix $(BUILD)/sim/,tile.o tile8.o tile16.o)
+$(TILE_OBJ) $(BUILD)/sim/matrix.o: \
   ALIGN := -falign-functions=64 -falign-loops=64
-$(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o: ALIGN += $(TILES)
+$(TILE_OBJ): ALIGN += $(TILES)
 $(BUILD)/%.o: core/%.c Makefile VERSION
 	@mkdir -p $(@D)
 	@echo 'CC $<'
@@ -152,8 +153,8 @@ library: $(BUILD)/libcutelua.so $(BUILD)/libcutelua.a \
   $(BUILD)/libcutecapture.so
 
 # Parts of the simulator for specs and golden data only.
-UNITS := $(BUILD)/spec/units.o $(addprefix $(BUILD)/,sim/access.o sim/mma.o \
-           sim/tile.o sim/tile16.o sim/umma.o base/dtype.o)
+UNITS := $(BUILD)/spec/units.o $(TILE_OBJ) $(addprefix $(BUILD)/, \
+           sim/access.o sim/mma.o sim/umma.o base/dtype.o)
 $(BUILD)/spec/units.o: spec/sim/units.c Makefile
 	@mkdir -p $(@D)
 	@echo 'CC $<'

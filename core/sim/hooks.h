@@ -105,12 +105,10 @@ typedef struct SimValueHooks {
   // i asserts something.
   void (*asserted)(SimWarp *w, const SimIns *i);
   // i made results of a type that SimIns.watch names. fma: a * b + c of type t
-  // in lane l, as bits. some_nonfinite: whether any of n numbers is a NaN or
-  // infinity. tile: an MMA of group g made such a number.
+  // in lane l, as bits. tile: an MMA of group g made a NaN or an infinity.
   void (*nonfinite)(SimWarp *w, const SimIns *i);
   void (*fma)(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
               uint64_t b, uint64_t c, uint64_t result);
-  bool (*some_nonfinite)(const float *x, int n);
   void (*tile)(SimWarp *w, const SimIns *i, int g, const SimTile *t);
 } SimValueHooks;
 

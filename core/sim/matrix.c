@@ -111,9 +111,9 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
 }
 
 // Returns the buffer for tile k: 0 to 2 for A, B and C, 3 for raw elements of
-// an operand.
+// an operand, 4 and 5 for prepared operands.
 void *simmatrix_room(SimWarp *w, int k) {
-  return (char *)w->cluster->tile + k * SIM_ROOM;
+  return w->cluster->mma.tile + k * SIM_ROOM;
 }
 
 static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
@@ -246,32 +246,129 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
                                        (((uint64_t)1 << bits) - 1));
 }
 
-// Records NaNs and infinities among the results d of an MMA, before they
-// replace the accumulators in the registers.
-static void watch(SimWarp *w, const SimIns *i, const SimMmaIns *x, int g,
-                  const float *a, const float *b, const float *d) {
-  int m = x->row->m, n = x->row->n;
-  const SimHooks *h = w->cluster->hooks;
-  if (!w->cluster->prog->watched || !h->value.some_nonfinite(d, m * n)) return;
-  float *c = room(w, 3);
-  simmatrix_gather(w, x, &x->c, g, c);
-  if (x->row->d_type == DT_F16) simmatrix_widen_f16(c, m * n);
-  h->value.tile(w, i, g, &(SimTile){a, b, c, d, m, n, x->row->k});
+// Reports whether the registers of accumulators o have the arrangement of
+// simmma_multiply.
+static bool is_arranged(const SimMmaIns *x, const SimOperand *o) {
+  return x->arranged && o->mem->per == 1 && o->mem->size * 8 == o->mem->unit;
+}
+
+void simmatrix_accumulators(SimWarp *w, const SimMmaIns *x, int g, float *to) {
+  const SimOperand *o = &x->c;
+  int rows = x->rows, n = x->row->n;
+  bool half = x->row->d_type == DT_F16;
+  if (is_arranged(x, o)) {
+    for (int v = 0; v < o->nval; v++, to += LANES) {
+      const char *p = rmem_at(w, o->mem, o->reg[v]);
+      if (half) simmma_widen(DT_F16, p, LANES, to);
+      else memcpy(to, p, LANES * sizeof *to);
+    }
+    return;
+  }
+  float *tile = room(w, 3);
+  simmatrix_gather(w, x, o, g, tile);
+  if (half) simmatrix_widen_f16(tile, rows * n);
+  memset(to, 0, sizeof *to * (size_t)(SIMMMA_ROWS * n));
+  for (int k = 0; k < rows * n; k++) to[simmma_place(k / n, k % n)] = tile[k];
+}
+
+void simmatrix_results(SimWarp *w, const SimMmaIns *x, int g,
+                       const float *from) {
+  const SimOperand *o = &x->d;
+  int rows = x->rows, n = x->row->n;
+  bool half = x->row->d_type == DT_F16;
+  if (is_arranged(x, o) && !half) {
+    for (int v = 0; v < o->nval; v++)
+      memcpy(rmem_at(w, o->mem, o->reg[v]), from + v * LANES,
+             LANES * sizeof *from);
+    return;
+  }
+  float *tile = room(w, 3);
+  for (int k = 0; k < rows * n; k++) tile[k] = from[simmma_place(k / n, k % n)];
+  if (half) simmatrix_narrow_f16(tile, rows * n);
+  simmatrix_scatter(w, x, g, tile);
+}
+
+void simmatrix_nonfinite(SimWarp *w, const SimIns *i, int g, const float *a,
+                         const float *b, const float *c, const float *d) {
+  const SimMmaIns *x = i->x;
+  int rows = x->rows, n = x->row->n;
+  float *tile = room(w, 3), *d_tile = tile + SIM_ROOM / 8;
+  for (int k = 0; k < rows * n; k++) {
+    tile[k] = c[simmma_place(k / n, k % n)];
+    d_tile[k] = d[simmma_place(k / n, k % n)];
+  }
+  w->cluster->hooks->value.tile(
+    w, i, g, &(SimTile){a, b, tile, d_tile, rows, n, x->row->k});
+}
+
+// Prepares operand A or B (which 0 or 1) of an MMA for simmma_multiply.
+static void prepare(SimWarp *w, const SimMmaIns *x, int g, int which,
+                    float *to) {
+  float *tile = room(w, 0);
+  float_tile(w, x, g, which ? &x->b : &x->a, tile);
+  if (which) simmma_columns(&x->m, x->row->n, tile, to);
+  else simmma_rows(&x->m, x->row->m, tile, to);
+}
+
+static bool same_bytes(const char *p, const char *q, size_t n) {
+  uint64_t differ = 0;
+  for (size_t k = 0; k < n; k += 8) {
+    uint64_t u, v;
+    memcpy(&u, p + k, 8);
+    memcpy(&v, q + k, 8);
+    differ |= u ^ v;
+  }
+  return !differ;
+}
+
+// Returns the prepared operand A or B of an MMA. Loops over the tiles of a warp
+// multiply each operand several times, so those prepared last are kept. A slot
+// has the bytes of the registers, and then the prepared operand.
+static const float *prepared(SimWarp *w, const SimMmaIns *x, int g, int which) {
+  enum { MOST = 64, ALIGN = 64 };
+  const SimOperand *o = which ? &x->b : &x->a;
+  SimPrepared *kept = &w->cluster->mma.kept[which];
+  float *to = room(w, 4 + which);
+  if (x->groups > 1 || o->mem->per != 1) {
+    kept->row = NULL;
+    prepare(w, x, g, which, to);
+    return to;
+  }
+  int floats = which ? SIMMMA_B_FLOATS(x->row->n, x->row->k)
+                     : SIMMMA_A_FLOATS(x->row->k);
+  size_t each = (size_t)o->mem->size * LANES, raw = each * (size_t)o->nval;
+  raw = (raw + ALIGN - 1) / ALIGN * ALIGN;
+  size_t size = raw + (size_t)floats * sizeof *to, slots = SIM_ROOM / size;
+  if (slots > MOST) slots = MOST;
+  size_t k = o->reg[0] / (uint32_t)o->nval % slots;
+  char *slot = (char *)to + k * size;
+  to = (float *)(void *)(slot + raw);
+  if (kept->row != x->row) kept->filled = 0;
+  kept->row = x->row;
+  bool same = kept->filled >> k & 1;
+  for (int v = 0; same && v < o->nval; v++)
+    same = same_bytes(slot + (size_t)v * each, rmem_at(w, o->mem, o->reg[v]),
+                      each);
+  if (same) return to;
+  for (int v = 0; v < o->nval; v++)
+    memcpy(slot + (size_t)v * each, rmem_at(w, o->mem, o->reg[v]), each);
+  prepare(w, x, g, which, to);
+  kept->filled |= (uint64_t)1 << k;
+  return to;
 }
 
 static void mma_float(SimWarp *w, const SimIns *i, int g) {
   const SimMmaIns *x = i->x;
-  float *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
-  int m = x->row->m, n = x->row->n;
-  float_tile(w, x, g, &x->a, a);
-  float_tile(w, x, g, &x->b, b);
-  simmatrix_gather(w, x, &x->c, g, c);
-  bool half = x->row->d_type == DT_F16;
-  if (half) simmatrix_widen_f16(c, m * n);
-  simmma_tile(&x->m, m, n, a, b, c, c);
-  watch(w, i, x, g, a, b, c);
-  if (half) simmatrix_narrow_f16(c, m * n);
-  simmatrix_scatter(w, x, g, c);
+  const float *a = prepared(w, x, g, 0), *b = prepared(w, x, g, 1);
+  float *c = room(w, 2), *d = c + SIM_ROOM / 8;
+  simmatrix_accumulators(w, x, g, c);
+  if (simmma_multiply(&x->m, x->row->n, a, b, c, d) &&
+      w->cluster->prog->watched) {
+    float_tile(w, x, g, &x->a, room(w, 0));
+    float_tile(w, x, g, &x->b, room(w, 1));
+    simmatrix_nonfinite(w, i, g, room(w, 0), room(w, 1), c, d);
+  }
+  simmatrix_results(w, x, g, d);
 }
 
 static void int_tile(SimWarp *w, const SimMmaIns *x, int g,

@@ -22,7 +22,7 @@ int simmma_least_exponent(DType t) {
 
 static bool is_fp8(DType t) { return t == DT_E4M3 || t == DT_E5M2; }
 
-static SimRule rule_of(const SimMma *m) {
+SimRule simmma_rule(const SimMma *m) {
   bool ampere = m->arch >= 80 && m->arch < 90, fp8 = is_fp8(m->a);
   SimRule r = {.f = 25, .step = m->k, .keep = 23, .half = m->c == DT_F16};
   r.emin_a = simmma_least_exponent(m->a);
@@ -261,7 +261,7 @@ static float scaled_sum(int n, const double *value, const int *exp, int f,
 
 float simmma_scaled(const SimScaled *q, const float *a, const float *b,
                     float c) {
-  SimRule r = rule_of(q->m);
+  SimRule r = simmma_rule(q->m);
   float out;
   if (!q->per) return simmma_sum(&r, q->n, a, b, 0, c);
   if (simmma_special(q->n, a, b, c, &out)) return out;
@@ -321,43 +321,107 @@ uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
     x[i] = dtype_to_float(m->a, a[i]);
     y[i] = dtype_to_float(m->b, b[i]);
   }
-  SimRule r = rule_of(m);
+  SimRule r = simmma_rule(m);
   return dtype_from_float(
     m->c, dot_plain(&r, m->k, x, y, dtype_to_float(m->c, c)));
 }
 
 // ---- tiles ----
 
-// Computes tiles of an fp8 mma.sync on Hopper: adds both halves of K in the
-// compiler's order, then C. Works in pieces that fit on the stack.
-static void tile_emulated(const SimRule *r, int M, int N, int K, const float *A,
-                          const float *B, const float *C, float *D) {
-  enum { TM = 16, TN = 8 };
-  SimRule half = *r;
-  half.step = K / 2;
-  half.emulated = false;
-  float a[TM * SIM_TILE_K], b[TN * SIM_TILE_K], zero[TM * TN] = {0}, d[TM * TN];
-  for (int m0 = 0; m0 < M; m0 += TM)
-    for (int n0 = 0; n0 < N; n0 += TN) {
-      int tm = M - m0 < TM ? M - m0 : TM, tn = N - n0 < TN ? N - n0 : TN;
-      for (int m = 0; m < tm; m++)
-        emulated_operands(K, A + (m0 + m) * K, a + m * K, a + m * K + K / 2);
-      for (int n = 0; n < tn; n++)
-        emulated_operands(K, B + (n0 + n) * K, b + n * K, b + n * K + K / 2);
-      simtile_best()(&half, tm, tn, K, a, b, zero, d);
-      for (int m = 0; m < tm; m++)
-        for (int n = 0; n < tn; n++) {
-          int at = (m0 + m) * N + n0 + n;
-          D[at] = add_accumulator(d[m * tn + n], C[at], r->half);
-        }
+// Orders the elements of n rows for the two sums of an fp8 mma.sync on Hopper.
+static void emulated_rows(int n, int K, const float *from, float *to) {
+  for (int i = 0; i < n; i++, from += K, to += K)
+    emulated_operands(K, from, to, to + K / 2);
+}
+
+static void prepare_rows(const SimRule *r, int n, int K, const float *A,
+                         float *to) {
+  float ordered[SIMMMA_ROWS * SIM_TILE_K];
+  if (r->emulated) emulated_rows(n, K, A, ordered);
+  simtile_best()->rows(r, n, K, r->emulated ? ordered : A, to);
+}
+
+static void prepare_columns(const SimRule *r, int n, int K, const float *B,
+                            float *to) {
+  float ordered[SIMMMA_COLUMNS * SIM_TILE_K];
+  for (int j = 0; r->emulated && j < n; j += SIMMMA_COLUMNS) {
+    int some = n - j < SIMMMA_COLUMNS ? n - j : SIMMMA_COLUMNS;
+    emulated_rows(some, K, B + j * K, ordered);
+    simtile_best()->columns(r, some, K, ordered, to);
+    to += SIMMMA_B_FLOATS(SIMMMA_COLUMNS, K);
+  }
+  if (!r->emulated) simtile_best()->columns(r, n, K, B, to);
+}
+
+// Multiplies as an fp8 mma.sync on Hopper: adds both halves of K, then C.
+static bool multiply_emulated(SimRule r, int N, int K, const float *A,
+                              const float *B, const float *C, float *D) {
+  enum { BLOCK = SIMMMA_ROWS * SIMMMA_COLUMNS };
+  static const float zero[BLOCK];
+  bool special = false;
+  r.step = K / 2;
+  for (int j = 0; j < N; j += SIMMMA_COLUMNS, C += BLOCK, D += BLOCK) {
+    simtile_best()->multiply(&r, SIMMMA_COLUMNS, K, A, B, zero, D);
+    B += SIMMMA_B_FLOATS(SIMMMA_COLUMNS, K);
+    for (int i = 0; i < BLOCK; i++) {
+      D[i] = add_accumulator(D[i], C[i], r.half);
+      special |= !isfinite(D[i]);
     }
+  }
+  return special;
+}
+
+static bool multiply(const SimRule *r, int N, int K, const float *A,
+                     const float *B, const float *C, float *D) {
+  if (r->emulated) return multiply_emulated(*r, N, K, A, B, C, D);
+  return simtile_best()->multiply(r, N, K, A, B, C, D);
+}
+
+void simmma_rows(const SimMma *m, int n, const float *A, float *to) {
+  SimRule r = simmma_rule(m);
+  prepare_rows(&r, n, m->k, A, to);
+}
+
+void simmma_columns(const SimMma *m, int n, const float *B, float *to) {
+  SimRule r = simmma_rule(m);
+  prepare_columns(&r, n, m->k, B, to);
+}
+
+bool simmma_multiply(const SimMma *m, int N, const float *A, const float *B,
+                     const float *C, float *D) {
+  SimRule r = simmma_rule(m);
+  return multiply(&r, N, m->k, A, B, C, D);
+}
+
+void simmma_tile_by(const SimRule *r, int M, int N, int K, const float *A,
+                    const float *B, const float *C, float *D) {
+  enum { TN = 64 };
+  float a[SIMMMA_A_FLOATS(SIM_TILE_K)], b[SIMMMA_B_FLOATS(TN, SIM_TILE_K)];
+  float c[SIMMMA_ROWS * TN] = {0}, d[SIMMMA_ROWS * TN];
+  SimRule part = *r;
+  for (int n0 = 0; n0 < N; n0 += TN) {
+    int tn = N - n0 < TN ? N - n0 : TN;
+    if (r->scale_b) part.scale_b = r->scale_b + n0;
+    prepare_columns(&part, tn, K, B + n0 * K, b);
+    for (int m0 = 0; m0 < M; m0 += SIMMMA_ROWS) {
+      int tm = M - m0 < SIMMMA_ROWS ? M - m0 : SIMMMA_ROWS;
+      if (r->scale_a) part.scale_a = r->scale_a + m0;
+      prepare_rows(&part, tm, K, A + m0 * K, a);
+      for (int i = 0; i < tm; i++)
+        for (int j = 0; j < tn; j++)
+          c[simmma_place(i, j)] = C[(m0 + i) * N + n0 + j];
+      multiply(&part, (tn + 7) & ~7, K, a, b, c, d);
+      for (int i = 0; i < tm; i++)
+        for (int j = 0; j < tn; j++)
+          D[(m0 + i) * N + n0 + j] = d[simmma_place(i, j)];
+    }
+  }
 }
 
 void simmma_tile(const SimMma *m, int M, int N, const float *A,
                  const float *B, const float *C, float *D) {
-  SimRule r = rule_of(m);
-  if (r.emulated) tile_emulated(&r, M, N, m->k, A, B, C, D);
-  else simtile_best()(&r, M, N, m->k, A, B, C, D);
+  SimRule r = simmma_rule(m);
+  simmma_tile_by(&r, M, N, m->k, A, B, C, D);
 }
 
 // ---- other tiles ----
@@ -388,7 +452,7 @@ void simmma_tile_bit(const SimMma *m, int M, int N, const uint32_t *A,
 
 void simmma_widen(DType t, const void *src, size_t n, float *dst) {
   if (t == DT_F16 || t == DT_BF16) {
-    simtile_widen_best()(t == DT_F16, src, n, dst);
+    simtile_best()->widen(t == DT_F16, src, n, dst);
     return;
   }
   for (size_t i = 0; i < n; i++)

@@ -73,6 +73,25 @@ float simmma_scaled(const SimScaled *q, const float *a, const float *b,
 void simmma_tile(const SimMma *m, int M, int N, const float *A,
                  const float *B, const float *C, float *D);
 
+// The same for tiles of SIMMMA_ROWS rows whose accumulators are arranged as in
+// the registers of m16n8 and of wgmma. simmma_place returns the index of an
+// element. simmma_rows and simmma_columns prepare A and B from row-major
+// elements: n rows of A, of which further ones are zero, and n columns of D.
+// Then simmma_multiply computes D, which must not be C. N is a multiple of
+// SIMMMA_COLUMNS. It returns whether an element of D is a NaN or an infinity.
+enum { SIMMMA_ROWS = 16, SIMMMA_COLUMNS = 8 };
+static inline int simmma_place(int row, int column) {
+  return column / 8 * 128 + (row / 8 * 2 + column % 2) * 32 + row % 8 * 4 +
+         column % 8 / 2;
+}
+// Number of floats of a prepared A, and of a prepared B of n columns.
+#define SIMMMA_A_FLOATS(k) (SIMMMA_ROWS * 6 * (k))
+#define SIMMMA_B_FLOATS(n, k) (((n) + 7) / 8 * 12 * (k))
+void simmma_rows(const SimMma *m, int n, const float *A, float *to);
+void simmma_columns(const SimMma *m, int n, const float *B, float *to);
+bool simmma_multiply(const SimMma *m, int N, const float *A, const float *B,
+                     const float *C, float *D);
+
 // Multiply whole tiles of f64, and of integers (i8 u8 i4 u4, stored as int16).
 void simmma_tile_f64(const SimMma *m, int M, int N, const double *A,
                      const double *B, const double *C, double *D);

@@ -24,7 +24,7 @@
 #include "sim/tcgen05.h"
 #include "sim/wgmma.h"
 
-enum { MAX_THREADS = 256, AHEAD = 1024, TILE_BYTES = 4 * SIM_ROOM,
+enum { MAX_THREADS = 256, AHEAD = 1024, TILE_ALIGN = 64,
        // instructions of the guard's budget that starting a cluster costs
        CLUSTER_COST = 256 };
 
@@ -261,7 +261,7 @@ static void cluster_free(SimCluster *c) {
   simwgmma_free(c);
   simtcgen05_free(c);
   base_free(c->pattern);
-  base_free(c->tile);
+  base_free(c->mma.rooms);
   base_free(c);
 }
 
@@ -299,12 +299,14 @@ static bool cluster_init(SimCluster *c, Run *r) {
   size_t patterns = (size_t)p->nstat * 2 * sizeof *c->pattern;
   c->smem = base_realloc(NULL, ctas * (size_t)p->smem_bytes);
   c->pattern = base_realloc(NULL, patterns);
-  c->tile = base_realloc(NULL, TILE_BYTES);
+  c->mma.rooms = base_realloc(NULL, SIM_ROOMS * SIM_ROOM + TILE_ALIGN);
   if (!simcluster_init(c) || !simwgmma_init(c) || !simtcgen05_init(c) ||
       !c->hooks->make(c))
     return false;
   if (c->pattern) memset(c->pattern, 0, patterns);
-  return c->smem && c->pattern && c->tile;
+  if (!c->smem || !c->pattern || !c->mma.rooms) return false;
+  c->mma.tile = c->mma.rooms + (-(uintptr_t)c->mma.rooms & (TILE_ALIGN - 1));
+  return true;
 }
 
 static SimCluster *cluster_new(const Worker *w) {

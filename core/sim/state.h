@@ -17,8 +17,16 @@ typedef enum SimState {
   SW_DONE
 } SimState;
 
-// bytes of the largest operand of an MMA, 256 x 64 in f32
-enum { SIM_ROOM = 256 * 64 * 4 };
+// SIM_ROOM: bytes of the largest operand of an MMA, 256 x 64 in f32. SIM_ROOMS:
+// number of buffers of this size.
+enum { SIM_ROOM = 256 * 64 * 4, SIM_ROOMS = 6 };
+
+// Prepared operands of MMAs (matrix.c): the AtomMma to which they belong, and
+// the mask of the slots in use.
+typedef struct SimPrepared {
+  const void *row;
+  uint64_t filled;
+} SimPrepared;
 
 // These types are defined below, and in regs.h, mem.c, cluster.c, shadow.h,
 // mbar.h, async.h ...
@@ -233,7 +241,9 @@ struct SimCluster {
   struct SimRequests *requests;  // recorded accesses, or NULL
   bool refused;  // whether a request to cancel a cluster was refused
   SimOut *out;
-  float *tile;  // scratch for operands of MMAs: 4 areas of SIM_ROOM bytes
+  // Scratch for operands of MMAs. rooms: the allocation. tile: SIM_ROOMS areas
+  // of SIM_ROOM bytes, at a multiple of 64. kept: prepared operands A and B.
+  struct { char *rooms, *tile; SimPrepared kept[2]; } mma;
   // The run. lock: pthread_mutex_t that atomics on global memory lock. quit:
   // flag by which other threads end the run. tick: function called from time to
   // time; NULL: none. strict: notes are faults. budget, patience: numbers of

@@ -124,6 +124,15 @@ static void set_a(Ctx *cx, SimMmaIns *mi) {
                     row->m, atom_mma_depth(row));
 }
 
+// Sets mi->arranged.
+static void find_arrangement(SimMmaIns *mi) {
+  int n = mi->row->n;
+  mi->arranged = mi->groups == 1 && mi->rows == SIMMMA_ROWS;
+  for (int k = 0; mi->arranged && k < mi->d.nval * LANES; k++)
+    mi->arranged = mi->d.at[k] == mi->c.at[k] &&
+                   simmma_place(mi->d.at[k] / n, mi->d.at[k] % n) == k;
+}
+
 // Describes MMA atom `row` on architecture sm_<sm>.
 static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
   mi->row = row;
@@ -145,6 +154,8 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
   set_a(cx, mi);
   mi->b = tile_of(cx, mi, row->b, row->b_type, row->n, row->k);
   mi->c = tile_of(cx, mi, row->c, row->c_type, row->m, row->n);
+  mi->rows = row->m;
+  find_arrangement(mi);
 }
 
 SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
@@ -191,6 +202,8 @@ static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
   mi->groups = 1, mi->threads = LANES, mi->lane = lane;
   mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);
   mi->c = tile_of(cx, mi, row->c, row->c_type, row->m, row->n);
+  mi->rows = SIMMMA_ROWS;
+  find_arrangement(mi);
   set_a(cx, mi);
   find_shared(cx, l, mem, &mi->smem, &mi->nsmem);
 }

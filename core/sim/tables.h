@@ -34,6 +34,11 @@ typedef struct SimMmaIns {
   int groups;
   int threads;         // number of lanes of a group
   const uint8_t *lane; // lane[g * threads + t]: lane number t of group g
+  // rows of a tile that the lanes of a group hold
+  int rows;
+  // whether value v of lane l of the accumulators is element v * 32 + l in the
+  // arrangement of simmma_multiply
+  bool arranged;
   SimOperand d, a, b, c;
   // For a wgmma, the operands d, a and c describe the 16 rows that one warp
   // computes. `desc` has the slots of the descriptors of A (0 if A is in
@@ -84,6 +89,15 @@ void simmatrix_gather(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                       int g, void *to);
 void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
                        const void *from);
+// Copy float accumulators between the registers of group g and the arrangement
+// of simmma_multiply.
+void simmatrix_accumulators(SimWarp *w, const SimMmaIns *x, int g, float *to);
+void simmatrix_results(SimWarp *w, const SimMmaIns *x, int g,
+                       const float *from);
+// Announces that MMA i of group g computed NaNs or infinities from row-major A
+// and B, and arranged C and D.
+void simmatrix_nonfinite(SimWarp *w, const SimIns *i, int g, const float *a,
+                         const float *b, const float *c, const float *d);
 // simmatrix_metadata reads the metadata of a sparse A into e, row-major (16
 // rows, atom_mma_words). simmatrix_check_metadata reports a fault if the
 // metadata is undefined or if the hardware does not accept it.

@@ -1,80 +1,49 @@
-// Computes whole tiles of an MMA, eight lanes at a time. This file is compiled
-// for any processor, and again for AVX2.
+// Computes tiles of an MMA with four lanes, for any processor, and selects the
+// functions for the host's processor.
 #include "sim/tile.h"
 
 #include <string.h>
 
-#define LANES 8
+#define LANES 4
+#define FUNCTIONS simtile_base
+#define TARGET
+#define LOAD_QUAD(p) load_quad(p)
+#define MAX_SHORTS(a, b) larger(a, b)
+#define ANY_NEGATIVE(v) any_negative(v)
+
+typedef float Quad __attribute__((vector_size(16)));
+typedef int32_t Words __attribute__((vector_size(16)));
+typedef int16_t Shorts __attribute__((vector_size(16)));
+typedef int64_t Longs __attribute__((vector_size(16)));
+
+static inline Quad load_quad(const float *p) {
+  Quad v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+static inline Words larger(Words a, Words b) {
+  Shorts x = (Shorts)a, y = (Shorts)b, more = x > y;
+  return (Words)((x & more) | (y & ~more));
+}
+
+static inline bool any_negative(Words v) {
+  Longs n = (Longs)(v >> 31);
+  return (n[0] | n[1]) != 0;
+}
+
 #include "sim/tilebody.h"
 
-void simtile_base(const SimRule *r, int M, int N, int K, const float *A,
-                  const float *B, const float *C, float *D) {
-  tile_body(r, M, N, K, A, B, C, D);
-}
-
-// ---- f16 and bf16 to f32 ----
-
-typedef uint16_t VH __attribute__((vector_size(2 * LANES)));
-
-INLINE void widen_lanes(bool half, const VH *h, VF *to) {
-  VI u = __builtin_convertvector(*h, VI);
-  if (!half) {
-    *to = (VF)(u << 16);
-    return;
-  }
-  VI mag = u & 0x7fff, special = NEGATIVE(0x7bff - mag);
-  VI x = (VI)((VF)(mag << 13) * 0x1p112f);
-  *to = (VF)(x | (special & 0x7f800000) | ((u & 0x8000) << 16));
-}
-
-INLINE void widen_body(bool half, const char *src, size_t n, float *dst) {
-  VH h;
-  for (; n >= LANES; n -= LANES, src += sizeof h, dst += LANES) {
-    memcpy(&h, src, sizeof h);
-    VF x;
-    widen_lanes(half, &h, &x);
-    memcpy(dst, &x, sizeof x);
-  }
-  for (; n; n--, src += 2) {
-    uint16_t u;
-    memcpy(&u, src, 2);
-    *dst++ = dtype_to_float(half ? DT_F16 : DT_BF16, u);
-  }
-}
-
-void simtile_widen_base(bool half, const void *src, size_t n, float *dst) {
-  if (half) widen_body(true, src, n, dst);
-  else widen_body(false, src, n, dst);
-}
-
-// ---- selection by processor ----
-
+const SimTileFns *simtile_known(int k) {
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) void simtile_avx2(
-  const SimRule *r, int M, int N, int K, const float *A, const float *B,
-  const float *C, float *D) {
-  tile_body(r, M, N, K, A, B, C, D);
-}
-
-__attribute__((target("avx2"))) void simtile_widen_avx2(
-  bool half, const void *src, size_t n, float *dst) {
-  if (half) widen_body(true, src, n, dst);
-  else widen_body(false, src, n, dst);
-}
-
-SimTileFn *simtile_best(void) {
-  if (__builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return simtile_avx512;
-  return __builtin_cpu_supports("avx2") ? simtile_avx2 : simtile_base;
-}
-
-SimWidenFn *simtile_widen_best(void) {
-  return __builtin_cpu_supports("avx2") ? simtile_widen_avx2
-                                        : simtile_widen_base;
-}
-#else
-SimTileFn *simtile_best(void) { return simtile_base; }
-SimWidenFn *simtile_widen_best(void) { return simtile_widen_base; }
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && !k--)
+    return &simtile_avx512;
+  if (__builtin_cpu_supports("avx2") && !k--) return &simtile_avx2;
 #endif
+  return k ? NULL : &simtile_base;
+}
+
+const SimTileFns *simtile_best(void) { return simtile_known(0); }
 // SPDX-License-Identifier: MIT

@@ -1,9 +1,9 @@
-// Interface between mma.c, which has the numeric rules, and tile.c and
+// Interface between mma.c, which has the numeric rules, and tile.c, tile8.c and
 // tile16.c, which compute whole tiles.
 #ifndef CUTE_SIMTILE_H
 #define CUTE_SIMTILE_H
 
-#include "base/dtype.h"
+#include "sim/mma.h"
 
 // The numeric rules of an MMA instruction; mma.h explains the terms.
 typedef struct SimRule {
@@ -19,7 +19,8 @@ typedef struct SimRule {
   int floor;
   // Exponents of the scale factors of each row of A and of B, or NULL: all
   // products of an element have the two factors 2^scale_a, 2^scale_b. A factor
-  // may be SIM_SCALE_NAN.
+  // may be SIM_SCALE_NAN. Both arrays have a multiple of 16 elements. With
+  // scale factors, K is `step`.
   const int32_t *scale_a, *scale_b;
 } SimRule;
 
@@ -27,6 +28,11 @@ enum { SIM_SCALE_NAN = 30000 };
 
 #define SIM_TILE_K 64  // largest K of an MMA instruction on floats
 
+// Returns the rules of an MMA on floats.
+SimRule simmma_rule(const SimMma *m);
+// Computes D = A * B + C as simmma_tile does, by the rule.
+void simmma_tile_by(const SimRule *r, int M, int N, int K, const float *A,
+                    const float *B, const float *C, float *D);
 // Returns c plus the sum of a[i] * b[i] * 2^scale for i < n, computed as one
 // sum, term by term (mma.c).
 float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
@@ -43,17 +49,25 @@ bool simmma_special(int n, const float *a, const float *b, float c,
 // Converts sum * 2^exp to f32, rounding toward zero to `keep` fraction bits.
 float simmma_round(int64_t sum, int exp, int keep);
 
-// Computes D = A * B + C by the rule, as simmma_tile does. K is a multiple of
-// r->step. With scale factors, K is r->step.
-typedef void SimTileFn(const SimRule *r, int M, int N, int K, const float *A,
-                       const float *B, const float *C, float *D);
-SimTileFn simtile_base, simtile_avx2, simtile_avx512;
-typedef void SimWidenFn(bool half, const void *src, size_t n, float *dst);
-SimWidenFn simtile_widen_base, simtile_widen_avx2;
+// Functions of one kind of processor.
+// - rows, columns: prepare A and B, as simmma_rows and simmma_columns do.
+// - multiply: computes D = A * B + C, as simmma_multiply does. K is a multiple
+//   of r->step, which is a power of 2 from 4 to 64.
+// - widen: converts n numbers of f16 (half) or bf16 to f32.
+typedef struct SimTileFns {
+  void (*rows)(const SimRule *r, int n, int K, const float *A, float *to);
+  void (*columns)(const SimRule *r, int n, int K, const float *B, float *to);
+  bool (*multiply)(const SimRule *r, int N, int K, const float *A,
+                   const float *B, const float *C, float *D);
+  void (*widen)(bool half, const void *src, size_t n, float *dst);
+} SimTileFns;
+extern const SimTileFns simtile_base, simtile_avx2, simtile_avx512;
 
-// Return the best function for the host's processor.
-SimTileFn *simtile_best(void);
-SimWidenFn *simtile_widen_best(void);
+// simtile_known returns functions number k that the host's processor can
+// execute, the fastest first, or NULL if there are at most k. simtile_best
+// returns the fastest.
+const SimTileFns *simtile_known(int k);
+const SimTileFns *simtile_best(void);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -1,16 +1,19 @@
-// Computes whole tiles of an MMA, sixteen lanes at a time, for AVX-512.
+// Computes tiles of an MMA with sixteen lanes, for AVX-512.
 #include "sim/tile.h"
 
 #if defined(__x86_64__)
-#include <string.h>
+#include <immintrin.h>
 
 #define LANES 16
+#define FUNCTIONS simtile_avx512
+#define TARGET \
+  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
+#define LOAD_QUAD(p) ((VF)_mm512_broadcast_f32x4(_mm_loadu_ps(p)))
+#define MAX_SHORTS(a, b) ((VI)_mm512_max_epi16((__m512i)(a), (__m512i)(b)))
+#define ANY_NEGATIVE(v) (_mm512_movepi32_mask((__m512i)(v)) != 0)
+#define TRUNCATED(v) \
+  _mm512_cvt_roundepi32_ps((__m512i)(v), \
+                           _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #include "sim/tilebody.h"
-
-__attribute__((target("avx512f,avx512dq,avx512vl"))) void simtile_avx512(
-  const SimRule *r, int M, int N, int K, const float *A, const float *B,
-  const float *C, float *D) {
-  tile_body(r, M, N, K, A, B, C, D);
-}
 #endif
 // SPDX-License-Identifier: MIT

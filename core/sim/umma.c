@@ -70,14 +70,14 @@ static int32_t exponent_of(uint8_t ue8m0) {
 
 static void fused_tile(const SimUmma *u, const SimUmmaTile *t, int k) {
   SimRule r = rule_of(u, k);
-  int32_t ea[SIM_UMMA_MOST], eb[SIM_UMMA_MOST];
+  int32_t ea[SIM_UMMA_MOST] = {0}, eb[SIM_UMMA_MOST] = {0};
   if (u->scales) {
     for (int i = 0; i < t->m; i++) ea[i] = exponent_of(t->sfa[i]);
     for (int j = 0; j < t->n; j++) eb[j] = exponent_of(t->sfb[j]);
     r.scale_a = ea;
     r.scale_b = eb;
   }
-  simtile_best()(&r, t->m, t->n, k, t->a, t->b, t->d, t->d);
+  simmma_tile_by(&r, t->m, t->n, k, t->a, t->b, t->d, t->d);
 }
 
 // ---- e2m1 with scale factors ----

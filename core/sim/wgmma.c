@@ -235,30 +235,59 @@ static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
   }
 }
 
-// Records NaNs and infinities among a warp's rows d of the result.
-static void watch(SimWarp *w, const Job *j, const float *a, const float *b,
-                  const float *d) {
-  const SimMmaIns *x = j->i->x;
-  int n = ROWS * x->row->n;
-  bool watched = w->cluster->prog->watched && !dtype_is_int(x->row->d_type);
-  if (!watched || !w->cluster->hooks->value.some_nonfinite(d, n)) return;
-  float *c = simmatrix_room(w, 3);
-  if (j->add) simmatrix_gather(w, x, &x->c, 0, c);
-  else memset(c, 0, (size_t)n * 4);
-  if (x->row->d_type == DT_F16 && j->add) simmatrix_widen_f16(c, n);
-  SimTile t = {a, b, c, d, ROWS, x->row->n, x->row->k};
-  w->cluster->hooks->value.tile(w, j->i, 0, &t);
+// Reports whether simmma_multiply computes an MMA.
+static bool is_dense(const SimMmaIns *x) {
+  return !(x->row->flags & AMF_SPARSE) && !dtype_is_int(x->row->d_type);
 }
 
-// Computes a warp's rows of D. b: the elements of B, converted.
+// Loads a warp's rows of A, converted, to `to`.
+static void load_a(SimWarp *w, const Job *j, void *to) {
+  const SimMmaIns *x = j->i->x;
+  char *raw = simmatrix_room(w, 3);
+  if (j->desc[0]) load_rows(w, j, 0, ROWS, raw);
+  else simmatrix_gather(w, x, &x->a, 0, raw);
+  widen(x, x->row->a_type, raw, ROWS * atom_mma_depth(x->row), to);
+}
+
+// Loads B, converted, to `to`.
+static void load_b(SimWarp *w, const Job *j, void *to) {
+  const SimMmaIns *x = j->i->x;
+  char *raw = simmatrix_room(w, 3);
+  load_rows(w, j, 1, x->row->n, raw);
+  widen(x, x->row->b_type, raw, x->row->n * x->row->k, to);
+}
+
+// Computes a warp's rows of D. b: the prepared B.
+static void compute_dense(SimWarp *w, const Job *j, const float *b) {
+  const SimMmaIns *x = j->i->x;
+  float *a = simmatrix_room(w, 0), *c = simmatrix_room(w, 2);
+  float *d = c + SIM_ROOM / 8;
+  load_a(w, j, d);
+  simmma_rows(&x->m, ROWS, d, a);
+  if (j->add) simmatrix_accumulators(w, x, 0, c);
+  else memset(c, 0, (size_t)(ROWS * x->row->n) * sizeof *c);
+  bool nonfinite = simmma_multiply(&x->m, x->row->n, a, b, c, d);
+  simmatrix_results(w, x, 0, d);
+  if (!nonfinite || !w->cluster->prog->watched) return;
+  // room 1 keeps the prepared B
+  float *b_tile = base_realloc(NULL, SIM_ROOM);
+  if (!b_tile) {
+    w->cluster->oom = w->cluster->stop = true;
+    return;
+  }
+  load_b(w, j, b_tile);
+  load_a(w, j, a);
+  simmatrix_nonfinite(w, j->i, 0, a, b_tile, c, d);
+  base_free(b_tile);
+}
+
+// Computes a warp's rows of D, of integers or with a sparse A. b: the elements
+// of B, converted.
 static void compute(SimWarp *w, const Job *j, const void *b) {
   const SimMmaIns *x = j->i->x;
   const AtomMma *row = x->row;
   void *a = simmatrix_room(w, 0), *c = simmatrix_room(w, 2);
-  char *raw = simmatrix_room(w, 3);
-  if (j->desc[0]) load_rows(w, j, 0, ROWS, raw);
-  else simmatrix_gather(w, x, &x->a, 0, raw);
-  widen(x, row->a_type, raw, ROWS * atom_mma_depth(row), a);
+  load_a(w, j, a);
   int n = ROWS * row->n;
   bool half = row->d_type == DT_F16;
   if (j->add) simmatrix_gather(w, x, &x->c, 0, c);
@@ -266,18 +295,20 @@ static void compute(SimWarp *w, const Job *j, const void *b) {
   if (half && j->add) simmatrix_widen_f16(c, n);
   if (row->flags & AMF_SPARSE) multiply_sparse(w, x, a, b, c);
   else multiply(x, ROWS, a, b, c);
-  if (!(row->flags & AMF_SPARSE)) watch(w, j, a, b, c);
   if (half) simmatrix_narrow_f16(c, n);
   simmatrix_scatter(w, x, 0, c);
 }
 
 static void run(SimWarp *first, const Job *j) {
   const SimMmaIns *x = j->i->x;
-  char *raw = simmatrix_room(first, 3);
-  void *b = simmatrix_room(first, 1);
-  load_rows(first, j, 1, x->row->n, raw);
-  widen(x, x->row->b_type, raw, x->row->n * x->row->k, b);
-  for (int k = 0; k < WARPS; k++) compute(&first[k], j, b);
+  void *b = simmatrix_room(first, 1), *b_tile = simmatrix_room(first, 0);
+  bool dense = is_dense(x);
+  load_b(first, j, dense ? b_tile : b);
+  if (dense) simmma_columns(&x->m, x->row->n, b_tile, b);
+  for (int k = 0; k < WARPS; k++) {
+    if (dense) compute_dense(&first[k], j, b);
+    else compute(&first[k], j, b);
+  }
 }
 
 // ---- issue ----

@@ -276,7 +276,8 @@ void finite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
 
 // ---- MMAs ----
 
-bool finite_any(const float *x, int n) {
+// Reports whether any of the n numbers at x is a NaN or infinity.
+static bool any_special(const float *x, int n) {
   uint32_t any = 0;
   for (int k = 0; k < n; k++)
     any |= (float_bits(x[k]) & 0x7fffffff) + 0x00800000;
@@ -297,7 +298,7 @@ void finite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t) {
   for (int e = 0; e < t->m * t->n; e++) {
     const float *a = t->a + e / t->n * t->k, *b = t->b + e % t->n * t->k;
     if (isfinite(t->d[e]) || !isfinite(t->c[e])) continue;
-    if (finite_any(a, t->k) || finite_any(b, t->k)) continue;
+    if (any_special(a, t->k) || any_special(b, t->k)) continue;
     SimOrigin *o = finite_origin(w, &w->cluster->out->origins, i,
                                  lane_of(i->x, g, e), isnan(t->d[e]));
     if (!o) continue;

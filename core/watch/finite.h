@@ -37,10 +37,8 @@ void finite_note(SimWarp *w, const SimIns *i);
 void finite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
                 uint64_t b, uint64_t c, uint64_t result);
 // Records the results d of an MMA of lane group g, d (m,n) = a (m,k) * b (n,k)
-// + c, after finite_any found a NaN or infinity among the results.
+// + c, which has a NaN or an infinity.
 void finite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t);
-// Reports whether any of the n numbers at x is a NaN or infinity.
-bool finite_any(const float *x, int n);
 
 // Adds an origin for instruction i in lane l to the list `all`. Returns the new
 // origin, or NULL if the list already has an origin for i or is full.

@@ -176,6 +176,38 @@ describe("tensor-core sums", function()
     end)
   end
 
+  it("have the same bits with the instructions of each processor", function()
+    math.randomseed(11)
+    for _, kind in ipairs(KINDS) do
+      for _, how in ipairs(HOWS) do
+        for _, c in ipairs {how, "normal", "zeros"} do
+          local A = list(16 * kind.k, kind.a, how)
+          local B = list(16 * kind.k, kind.b, how)
+          local all = sim.mma_processors(kind, 16, A, B, list(256, kind.c, c))
+          for k = 2, #all do
+            assert.same(all[1], all[k], kind.a .. " " .. how .. " " .. c)
+          end
+        end
+      end
+    end
+  end)
+
+  -- Sixteen products with the largest significands need more than 32 bits.
+  it("hold sums of more than 32 bits", function()
+    for _, kind in ipairs {{a = "f16", b = "f16", c = "f32", k = 16, arch = 90},
+                           {a = "e4m3", b = "e4m3", c = "f32", k = 32,
+                            arch = 120}} do
+      local most, a = kind.a == "f16" and 0x3fff or 0x3f, {}
+      for i = 1, 16 * kind.k do a[i] = most end
+      local C = {}
+      for i = 1, 256 do C[i] = 0x3f800000 end
+      local want = oracle(kind, row(a, 1, kind.k), row(a, 1, kind.k), C[1])
+      for _, D in ipairs(sim.mma_processors(kind, 16, a, a, C)) do
+        for i = 1, 256 do assert.equal(want, D[i]) end
+      end
+    end
+  end)
+
   -- computes 1 + n * 2^-e as a sum of sixteen f16 products
   local function tail(arch, n, e, k)
     local a, b = {}, {}

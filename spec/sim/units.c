@@ -7,6 +7,7 @@
 
 #include "sim/access.h"
 #include "sim/mma.h"
+#include "sim/tile.h"
 #include "sim/umma.h"
 
 int luaopen_units(lua_State *L);
@@ -180,6 +181,37 @@ static int l_mma_tile(lua_State *L) {
   return push_words(L, c, (size_t)(M * N));
 }
 
+// mma_processors(kind, N, {A bits, 16*k}, {B bits, N*k}, {C bits, 16*N})
+// -> {{D}, ...}: the results of simtile_known's functions
+static int l_mma_processors(lua_State *L) {
+  SimMma m = check_kind(L);
+  SimRule r = simmma_rule(&m);
+  lua_Integer n = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, n >= 8 && n <= 256 && n % 8 == 0, 2, "8, 16 ... 256");
+  int N = (int)n, K = m.k;
+  size_t size = (size_t)(SIMMMA_ROWS * N);
+  float *a = floats(L, m.a, check_words(L, 3, (size_t)(SIMMMA_ROWS * K)),
+                    (size_t)(SIMMMA_ROWS * K));
+  float *b = floats(L, m.b, check_words(L, 4, (size_t)(N * K)),
+                    (size_t)(N * K));
+  float *c = floats(L, m.c, check_words(L, 5, size), size);
+  float *d = new_array(L, size, sizeof *d);
+  float *rows = new_array(L, (size_t)SIMMMA_A_FLOATS(K), sizeof *rows);
+  float *columns = new_array(L, (size_t)SIMMMA_B_FLOATS(N, K), sizeof *columns);
+  uint64_t *bits = new_array(L, size, sizeof *bits);
+  lua_newtable(L);
+  const SimTileFns *f;
+  for (int k = 0; (f = simtile_known(k)); k++) {
+    f->rows(&r, SIMMMA_ROWS, K, a, rows);
+    f->columns(&r, N, K, b, columns);
+    f->multiply(&r, N, K, rows, columns, c, d);
+    for (size_t i = 0; i < size; i++) bits[i] = dtype_from_float(m.c, d[i]);
+    push_words(L, bits, size);
+    lua_rawseti(L, -2, k + 1);
+  }
+  return 1;
+}
+
 // ---- tcgen05.mma ----
 
 static UmmaKind field_umma_kind(lua_State *L) {
@@ -328,6 +360,7 @@ static int l_unpack(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_units(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"mma_dot", l_mma_dot}, {"mma_tile", l_mma_tile},
+    {"mma_processors", l_mma_processors},
     {"umma_tile", l_umma_tile},
     {"shared_wavefronts", l_shared}, {"matrix_wavefronts", l_matrix},
     {"cpasync_cg_wavefronts", l_cpasync_cg}, {"global_sectors", l_global},

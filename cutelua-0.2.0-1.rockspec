@@ -616,6 +616,8 @@ build = {
         "lua/cutelua/draw/text.lua",
       ["cutelua.findings.changes"] =
         "lua/cutelua/findings/changes.lua",
+      ["cutelua.findings.code"] =
+        "lua/cutelua/findings/code.lua",
       ["cutelua.findings.codes"] =
         "lua/cutelua/findings/codes.lua",
       ["cutelua.findings.edits"] =
@@ -630,6 +632,10 @@ build = {
         "lua/cutelua/findings/record.lua",
       ["cutelua.findings.sarif"] =
         "lua/cutelua/findings/sarif.lua",
+      ["cutelua.findings.trials"] =
+        "lua/cutelua/findings/trials.lua",
+      ["cutelua.findings.variants"] =
+        "lua/cutelua/findings/variants.lua",
       ["cutelua"] =
         "lua/cutelua/init.lua",
       ["cutelua.learn"] =

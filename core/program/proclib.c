@@ -138,6 +138,46 @@ static int sys_spawn(lua_State *L) {
   return 1;
 }
 
+// fork() -> process | nil, reason: starts a copy of this process. In the copy,
+// returns a socket to its parent, and true. The copy ends with its parent, and
+// must end by leave().
+static int sys_fork(lua_State *L) {
+  Process *p = new_process(L);
+  int fd[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
+    return failed(L, errno);
+  fflush(NULL);
+  pid_t parent = getpid(), pid = fork();
+  int e = errno;
+  p->fd = fd[pid == 0];
+  close(fd[pid != 0]);
+  if (pid < 0) return failed(L, e);
+  p->pid = pid;
+  if (pid > 0) return 1;
+  platform_end_with_parent();
+  if (getppid() != parent) _exit(1);
+  lua_pushboolean(L, 1);
+  return 2;
+}
+
+// mute(): sends what this process prints from now on to nowhere. Closes the
+// streams first, as the process may have reached its limit on open files.
+static int sys_mute(lua_State *L) {
+  (void)L;
+  fflush(NULL);
+  for (int fd = 1; fd <= 2; fd++) {
+    close(fd);
+    if (open("/dev/null", O_WRONLY) < 0) return 0;
+  }
+  return 0;
+}
+
+// leave(code): ends a copy of a process, without the functions that run at the
+// end of the program.
+static int sys_leave(lua_State *L) {
+  _exit((int)luaL_checkinteger(L, 1));
+}
+
 // listen(port) -> socket, port | nil, reason: listens on the loopback address
 // only. Port 0 selects any free port.
 static int sys_listen(lua_State *L) {
@@ -362,7 +402,8 @@ void proclib_open(lua_State *L) {
     {"kill", process_kill}, {"wait", process_wait}, {"close", process_close},
     {"__gc", process_close}, {"__close", process_close}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
-    {"spawn", sys_spawn}, {"listen", sys_listen}, {"poll", sys_poll},
+    {"spawn", sys_spawn}, {"fork", sys_fork}, {"mute", sys_mute},
+    {"leave", sys_leave}, {"listen", sys_listen}, {"poll", sys_poll},
     {"lock", sys_lock}, {"program", sys_program}, {"home", sys_home},
     {"divert", sys_divert}, {"input", sys_input}, {"limit", sys_limit},
     {NULL, NULL}};

@@ -43,6 +43,8 @@ local repair = require "cutelua.check.repair"
 local check = {}
 
 local ORDERS, SECONDS, LEAST = 2000, 60, 1e-3
+-- The most seconds of the search for a repair that was not asked for.
+local MENDING = 20
 
 local Verdict = {__closed = true}  -- see cute.lang.dependencies
 Verdict.__index = Verdict
@@ -334,9 +336,11 @@ end
 ---@param launch table
 ---@param opts? table {orders: integer, seconds: number, surgeon: boolean,
 -- mend: boolean, reference: function, tolerance: number, gpu: boolean, limit:
--- number, early: function}, mend: proposes a repair of a bug, as surgeon does;
--- early(v): is called with a bug's verdict before the search for a repair;
--- limit: the time of core.clock at which it ends, before `seconds` are over
+-- number, early: function, trial: boolean}, mend: proposes a repair of a bug,
+-- as surgeon does, in a part of the time; early(v): is called with a bug's
+-- verdict before the search for a repair; trial: the schedule of a bug is not
+-- shortened; limit: the time of core.clock at which it ends, before `seconds`
+-- are over
 ---@param arguments? table arguments of the reference
 ---@return table verdict
 function check.launch(program, launch, opts, arguments)
@@ -350,7 +354,9 @@ function check.launch(program, launch, opts, arguments)
   local run = check.runner(program, launch)
   local notes = {}
   local result = explore.all(watched(run, notes), bounds)
-  if result.verdict == "bug" then explore.shrink(run, result) end
+  if result.verdict == "bug" and not opts.trial then
+    explore.shrink(run, result)
+  end
   local v = verdict_of(result, program.info.name, bounds, notes)
   if not v.fault then
     compare.launch(v, program, launch, {reference = opts.reference,
@@ -367,10 +373,15 @@ function check.launch(program, launch, opts, arguments)
     local judge = opts.reference and compare.judge(program, launch,
       {reference = opts.reference, tolerance = opts.tolerance,
        arguments = arguments})
-    local fault = v.fault or wrong_place(v)
+    local fault, now = v.fault or wrong_place(v), core.clock()
+    -- Trials of edits take the other half of the time.
+    local seconds = opts.surgeon and bounds.seconds
+      or math.min(MENDING, bounds.seconds)
+    local limit = opts.surgeon and bounds.limit
+      or now + (bounds.limit - now) / 2
     v.mend = fault and (v.fault or judge)
-      and repair.mend(run, program.fn, fault, bounds.seconds, nil, result.runs,
-                       judge, bounds.limit)
+      and repair.mend(run, program.fn, fault, seconds, nil, result.runs, judge,
+                       limit)
   end
   return v
 end

@@ -23,6 +23,9 @@ local sys = require "cute.sys"
 
 local main = {}
 
+--- See cutelua.program.main: edits of a script with a bug are tried.
+main.repairs = true
+
 main.HELP = [==[
 usage: cutelua check [options] script [arguments]
 Runs a script on the simulator and checks every possible schedule of each of
@@ -106,6 +109,9 @@ function main.options(words)
   return opt
 end
 
+-- The most runs of one launch in a trial of an edit.
+local TRIED = 200
+
 local Session = {}
 Session.__index = Session
 
@@ -128,8 +134,13 @@ function main.start(opt)
   local s = setmetatable({opt = opt, nth = 0, checked = 0,
                           worst = 0, stop = {}, out = io.stdout, last = {},
                           names = {}, held = {}, left = {}}, Session)
+  if opt.trial then
+    opt.seconds, opt.orders = opt.trial, math.min(opt.orders or TRIED, TRIED)
+    opt.gpu = false
+  end
   if opt.seconds then s.limit = core.clock() + opt.seconds end
-  opt.mend = opt.findings and true
+  opt.limit = s.limit
+  opt.mend = opt.findings and not opt.trial
   if opt.replay then
     local kept, why = read_schedule(opt.replay)
     if not kept then return nil, why end
@@ -405,6 +416,7 @@ function Session:verified(o)
     c.buffer = nil
     if known and c.first then
       local l = known.last
+      if c.count > 0 then o.program = o.program or l.program end
       compare.add_writer(c, l.restore, l.program, l.launch, known.i, c.first.at)
     end
   end

@@ -69,8 +69,8 @@ end
 
 -- Adds an error to a record.
 local function fail(record, kind, message)
-  table.insert(record.findings, records.failure {kind = kind, text = message,
-                                                 message = message})
+  record.findings[#record.findings + 1] = records.failure {kind = kind,
+    text = message, message = message}
   record.verdict = "error"
 end
 

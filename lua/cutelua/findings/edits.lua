@@ -257,7 +257,8 @@ local function resized_group(place, n)
   local side = place.ring and place.ring:match "_?(%l+)$"
   local name = side == "full" and "producer_group"
     or side == "empty" and "consumer_group"
-  return name and captured(place,
+  if not name then return nil end
+  return captured(place,
     name .. "%s*=%s*[%w_.]*Group%s*%([%w_.]+,%s*()[^,()]+()%s*%)", n)
     or captured(place,
       name .. "%s*=%s*[%w_.]*Group%s*%([%w_.]+()()%s*%)", ", " .. n)

@@ -14,7 +14,9 @@ local changes = require "cutelua.findings.changes"
 local errors = require "cutelua.text.errors"
 local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
+local likely = require "cutelua.findings.likely"
 local record = require "cutelua.findings.record"
+local report = require "cute.lang.report"
 local sarif = require "cutelua.findings.sarif"
 local simreport = require "cute.lang.simreport"
 
@@ -82,7 +84,7 @@ Collector.__index = Collector
 function findings.new(command, name, words)
   return setmetatable({command = command, name = name, words = words or {},
     list = {}, checked = {}, uncovered = {}, results = {}, known = {},
-    nth = 0}, Collector)
+    sizes = {}, nth = 0}, Collector)
 end
 
 ---------------------------------------------------------------------------
@@ -158,30 +160,41 @@ end
 ---@param launch table as core.sim_run takes it
 ---@param found table of core.sim_run
 function Collector:launched(program, launch, found)
-  local report = simreport.attach(found, program)
-  report.kernel = program.info.name
+  local r = simreport.attach(found, program)
+  r.kernel = program.info.name
   local from = #self.list + 1
   self.nth = self.nth + 1
   local e, new = entry(self, program, launch)
   if new and not e.verdict then
-    e.verdict = #report.reports > 0 and "bug" or report.stopped and "incomplete"
+    e.verdict = #r.reports > 0 and "bug" or r.stopped and "incomplete"
       or "ok"
     e.schedules, e.blocks, e.instructions = 1, found.ctas, found.instructions
     leave_inexact(self, program)
     self:leave("schedules", "one schedule was run: cutelua check runs all",
-               {kernel = report.kernel})
+               {kernel = r.kernel})
     self:leave("sizes", "only the sizes that the script launches were run",
-               {kernel = report.kernel})
+               {kernel = r.kernel})
   end
-  record.add_launch(self.list, report, self.nth, launch.sm)
+  record.add_launch(self.list, r, self.nth, launch.sm)
   trim(self, from)
   if findings.launched then
-    findings.launched(("launch %d: kernel %s"):format(self.nth, report.kernel))
+    findings.launched(("launch %d: kernel %s"):format(self.nth, r.kernel))
   end
 end
 
 local EXTENT = {"verdict", "blocks", "turns", "orders", "runs", "results",
                 "seconds", "gpu", "not_compared", "inexact"}
+
+-- Returns the name of a kernel and the number of elements of its arguments, or
+-- "empty" without blocks. An edit that changes them changes the problem.
+local function size_of(program, launch)
+  if kernel.empty(launch.grid) then return "empty" end
+  local words = {program.info.name}
+  for _, v in ipairs(launch.args) do
+    words[#words + 1] = core.typename(v[1]) == "buffer" and v[1].count or "-"
+  end
+  return table.concat(words, " ")
+end
 
 --- Adds a verdict of cutelua.check.
 ---@param v table
@@ -197,6 +210,7 @@ function Collector:verdict(v, program, launch, replay)
   e.schedules, e.orders = e.orders, nil
   if #self.checked < MOST then table.insert(self.checked, e) end
   self.known[launch_key(program, launch)] = e
+  table.insert(self.sizes, size_of(program, launch))
   for _, o in ipairs(v.open) do
     self:leave(o.why, o.text, {kernel = v.kernel, file = o.file, line = o.line})
     self.partly = true
@@ -204,7 +218,7 @@ function Collector:verdict(v, program, launch, replay)
   self:leave("sizes", "only the sizes that the script launches were checked",
              {kernel = v.kernel})
   leave_inexact(self, program)
-  record.add_verdict(self.list, v, program, launch.sm, replay)
+  self:lead(record.add_verdict(self.list, v, program, launch.sm, replay))
   trim(self, from)
   if findings.launched then
     findings.launched(("check of launch %d: kernel %s: %s"):format(v.launch,
@@ -227,7 +241,10 @@ end
 --- Adds the verdict on a lesson's results.
 ---@param o table of cutelua.check.main
 function Collector:verified(o)
-  if not o.ok then table.insert(self.list, record.wrong(o)) end
+  if o.ok then return end
+  local f, edits_of = record.wrong(o)
+  table.insert(self.list, f)
+  self:lead(f, edits_of)
 end
 
 --- Adds that the time limit or the number of values left launches unchecked.
@@ -253,7 +270,9 @@ function Collector:add_error(told)
   if line then
     told.chunk, told.line = "@" .. self.name, math.tointeger(line)
   end
-  table.insert(self.list, record.failure(told))
+  local f, edits_of = record.failure(told)
+  table.insert(self.list, f)
+  self:lead(f, edits_of)
 end
 
 --- Adds the error that ended the script.
@@ -263,7 +282,9 @@ function Collector:failed(failure)
   if type(failure) ~= "table" then
     failure = {message = failure .. " [out-of-memory]", frames = {}}
   end
-  self:add_error(errors.told(failure))
+  local told = errors.told(failure)
+  told.frames = failure.frames
+  self:add_error(told)
 end
 
 --- Adds what the reader of PTX rejects.
@@ -271,16 +292,16 @@ end
 ---@param line integer?
 function Collector:rejected(message, line)
   self.error = true
-  table.insert(self.list, record.failure {message = message, kind = "bad-ptx",
-    text = message, chunk = "@" .. self.name, line = line})
+  table.insert(self.list, (record.failure {message = message, kind = "bad-ptx",
+    text = message, chunk = "@" .. self.name, line = line}))
 end
 
 --- Adds a message without a file and line as an error.
 ---@param message string
 function Collector:fail(message)
   self.error = true
-  table.insert(self.list, record.failure {message = message, kind = "lua",
-                                          text = message})
+  table.insert(self.list, (record.failure {message = message, kind = "lua",
+                                           text = message}))
 end
 
 --- Adds figures of a launch: a table with the field `kind`.
@@ -359,6 +380,39 @@ function Collector:watch()
 end
 
 ---------------------------------------------------------------------------
+-- Repairs
+---------------------------------------------------------------------------
+
+-- Remembers the finding whose edits the record will have: the first. Only code
+-- in Lua has edits.
+function Collector:lead(f, edits_of)
+  if f and edits_of and not self.first and not self.name:find "%.ptx$" then
+    self.first = {finding = f, edits_of = edits_of}
+  end
+end
+
+--- Adds edits to the first finding. With trials (cutelua.findings.trials), they
+-- are those after which the command finds nothing wrong; without, the most
+-- likely ones.
+---@param trials table?
+---@param limit number? of core.clock: the trials end then
+function Collector:repair(trials, limit)
+  local first = self.first
+  self.first = nil
+  if not first then return end
+  local list = first.edits_of()
+  if trials and first.finding.code ~= "error/script/interrupted" then
+    local result
+    list, result = trials:sift(list, self.sizes, limit)
+    self:measure(result)
+    report.tell(trials.told(result))
+  else
+    list = table.move(list, 1, likely.MOST, 1, {})
+  end
+  first.finding.edits = list[1] and list or first.finding.edits
+end
+
+---------------------------------------------------------------------------
 -- The record
 ---------------------------------------------------------------------------
 
@@ -375,6 +429,7 @@ end
 function Collector:record(code)
   local ok, sys = pcall(require, "cute.sys")
   local verdict = verdict_of(self)
+  self:repair()
   if verdict == "ok" and code ~= 0 then verdict = "error" end
   -- After a bug, the checked launch does not run.
   for _, e in ipairs(self.checked) do e.count = math.max(e.count, 1) end

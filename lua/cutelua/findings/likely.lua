@@ -1,21 +1,26 @@
 --- Edits that are likely to repair a fault or an error, although no search has
 -- checked them: what a round of a pipeline lacks, a line that one thread should
--- execute, and comparisons, coordinates and stages that are often wrong.
+-- execute, another stage of an mbarrier, and small changes of statements near
+-- the fault (cutelua.findings.variants).
 local changes = require "cutelua.findings.changes"
+local code = require "cutelua.findings.code"
 local pipelines = require "cutelua.findings.pipelines"
 local scopes = require "cutelua.text.scopes"
 local source = require "cute.lang.source"
+local variants = require "cutelua.findings.variants"
 
 local likely = {}
 
--- The largest number of such edits of a finding.
-local MOST = 3
+-- The largest number of edits of a finding that no trial has checked.
+likely.MOST = 3
 -- LINES: the most lines of a chunk that is searched. COLUMNS: the longest line
 -- that is searched. OPERATIONS: the most operations that rounds of pipelines
--- may lack.
-local LINES, COLUMNS, OPERATIONS = 5000, 500, 60
--- The number of lines by which an unlikely edit counts as farther away.
-local UNLIKELY = 100
+-- may lack. NAMES: the most lines of a chunk whose names are compared.
+local LINES, COLUMNS, OPERATIONS, NAMES = 5000, 500, 60, 2000
+-- The distance of lines of another file, and of lines that only the host runs.
+local ELSEWHERE, HOST = 12, 10
+-- The number of lines beside a line that the kernel executes that belong to it.
+local BESIDE = 6
 
 -- Messages of faults that vanish if one thread executes the line.
 local ONE_THREAD = {"is initialized a second time", "two lanes of a warp write",
@@ -24,70 +29,10 @@ local ONE_THREAD = {"is initialized a second time", "two lanes of a warp write",
 -- Returns the change in which one thread executes a line.
 local function by_one_thread(r)
   local line = source.line(r.file, r.line)
-  local space, code = (line or ""):match "^(%s*)(.-)%s*$"
-  if code == "" or not load(code, "=line", "t") then return nil end
-  return changes.replacement(r.file, r.line, line, #space + 1, #space + #code,
-    ("cute.when(cute.arch.thread_idx():eq(0), function() %s end)"):format(code))
-end
-
--- Patterns of comparisons that include equal values, each with the strict
--- comparison that replaces it.
-local STRICT = {{"()%f[%w_]le%s*%(()", "lt("}, {"()%f[%w_]ge%s*%(()", "gt("},
-                {"()<=()", "<"}, {"()>=()", ">"}}
-
--- Adds the edits that exclude equal values from a line's comparisons.
-local function add_strict(add, chunk, n, line)
-  for _, row in ipairs(STRICT) do
-    local from, to = line:match(row[1])
-    if from then
-      add(chunk, n, "without equal values",
-          changes.replacement(chunk, n, line, from, to - 1, row[2]))
-    end
-  end
-end
-
--- Adds the edits that swap two neighbouring coordinates in a line: in braces,
--- or beside a `_`.
-local function add_swaps(add, chunk, n, line)
-  local item = "%s*([^%s,(){}][^,(){}]*)"
-  for open, list, from in line:gmatch "([{(])([^(){}]*)()[})]" do
-    from = from - #list
-    local at = 0
-    while true do
-      local start, a, b, stop = list:match("^()" .. item .. "," .. item .. "()",
-                                           at + 1)
-      if not start then break end
-      if a ~= b and (open == "{" or a == "_" or b == "_") then
-        add(chunk, n, ("swap %s and %s"):format(a, b),
-            changes.replacement(chunk, n, line, from + start - 1,
-                                from + stop - 2, b .. ", " .. a), UNLIKELY)
-      end
-      at = list:find(",", at + 1, true)
-    end
-  end
-end
-
-local STAGE = "%(_,[^()]-,?%s*()([%w_][%w_.]*)()%)"
-
--- Adds the edits that replace a constant stage in a line by the stage that the
--- nearest other slice of this form uses.
-local function add_stages(add, chunk, n, line, lines)
-  for from, stage, to in line:gmatch(STAGE) do
-    local near
-    for d = 0, tonumber(stage) and changes.LONGEST or -1 do
-      for _, k in ipairs {n - d, n + d} do
-        for _, other in (lines[k] or ""):gmatch(STAGE) do
-          if not near and other ~= "_" and not tonumber(other) then
-            near = other
-          end
-        end
-      end
-    end
-    if near then
-      add(chunk, n, ("use stage %s"):format(near),
-          changes.replacement(chunk, n, line, from, to - 1, near))
-    end
-  end
+  local space, text = (line or ""):match "^(%s*)(.-)%s*$"
+  if text == "" or not load(text, "=line", "t") then return nil end
+  return changes.replacement(r.file, r.line, line, #space + 1, #space + #text,
+    ("cute.when(cute.arch.thread_idx():eq(0), function() %s end)"):format(text))
 end
 
 -- How a line names an mbarrier: the name, and the text of its stage.
@@ -129,15 +74,6 @@ local function add_bytes(add, chunk, n, line, _, r)
   end
 end
 
--- Adds the edits by which a loop has one iteration less or more.
-local function add_counts(add, chunk, n, line)
-  local from, to = line:match "%f[%w_]range%([^()]-()%s*[+-]%s*1()%)"
-  if from then
-    add(chunk, n, "count without" .. line:sub(from, to - 1),
-        changes.replacement(chunk, n, line, from, to - 1, ""))
-  end
-end
-
 -- Adds the fence that an error about warpgroup MMAs misses.
 local function add_fence(add, chunk, n, line, lines)
   local text = changes.indent(line) .. "cute.nvgpu.warpgroup.fence()"
@@ -149,19 +85,25 @@ end
 
 -- For each kind of fault or error: the functions that add edits of any line of
 -- the chunks, and of lines that the kernel executes. An error is in one line.
-local ANY = {["out-of-bounds"] = {add_strict, add_counts},
-             uninitialised = {add_stages}, race = {add_stages},
-             ["warp-race"] = {add_stages}, ["exited-block"] = {add_counts},
-             ["async-in-flight"] = {add_stages, add_bytes},
-             deadlock = {add_bytes, add_counts}, mbarrier = {add_counts},
-             ["wrong-results"] = {add_stages, add_strict}}
-local EXECUTED = {["out-of-bounds"] = {add_swaps},
-                  deadlock = {add_slots}, race = {add_slots},
+local ANY = {["async-in-flight"] = {add_bytes}, deadlock = {add_bytes}}
+local EXECUTED = {deadlock = {add_slots}, race = {add_slots},
                   mbarrier = {add_slots}, uninitialised = {add_slots},
                   ["async-in-flight"] = {add_slots},
-                  ["wrong-results"] = {add_swaps},
-                  ["shape-mismatch"] = {add_swaps},
-                  ["bad-argument"] = {add_swaps}, ["in-flight"] = {add_fence}}
+                  ["in-flight"] = {add_fence}}
+
+-- For each kind of fault or error, how much likelier (below 0) or less likely
+-- than usual the changes of cutelua.findings.variants are, by their name.
+-- Registers that are not cleared make only results wrong or undefined.
+local WEIGHTS = {
+  ["out-of-bounds"] = {terms = -4, operators = -4},
+  ["wrong-results"] = {fills = -4}, uninitialised = {fills = -4},
+  unwritten = {terms = -4, round_ups = -4, operators = -4},
+  ["shape-mismatch"] = {swaps = -4, arguments = -2},
+  deadlock = {numbers = -4, terms = -2}, mbarrier = {numbers = -4, terms = -2},
+  ["in-flight"] = {waits = -14},
+  ["async-in-flight"] = {arguments = -2, waits = -10},
+  race = {arguments = -2, owners = -2, waits = -10},
+}
 
 -- Kinds of faults that a missing operation of a pipeline can cause.
 local ROUNDS = {}
@@ -199,16 +141,40 @@ local function has(list, change)
   end
 end
 
--- Returns a function add(chunk, line, description, change, more) that adds an
--- edit to a list, with its distance from the lines of a fault and `more`.
-local function adder(list, r, known)
-  return function(chunk, n, description, change, more)
-    if not change or has(known, change) then return end
-    local far = 1 << 20
-    for _, p in ipairs {{r.file, r.line}, {r.file2, r.line2}} do
-      if p[1] == chunk then far = math.min(far, math.abs(p[2] - n)) end
+-- Returns the lines of a fault in a chunk, each with its distance from the
+-- fault: its own lines, and those of the calls that led to it.
+local function lines_of(r, chunk)
+  local list = {}
+  local function add(file, line, far)
+    if file == chunk and line then list[line] = list[line] or far end
+  end
+  add(r.file, r.line, 0)
+  add(r.file2, r.line2, 0)
+  add(r.wait_file, r.wait, 1)
+  add(r.loop_file, r.loop, 1)
+  for i, frame in ipairs(r.frames or {}) do
+    add(frame.source, frame.line, math.min(i, 3))
+    -- A line that the message of an error names.
+    for n in (r.message or ""):gmatch "%f[%w]line (%d+)" do
+      if frame.source == chunk then add(chunk, math.tointeger(n), 1) end
     end
-    list[#list + 1] = {far = far + (more or 0), nth = #list,
+  end
+  return list
+end
+
+-- Returns a function add(chunk, line, description, change, far) that adds an
+-- edit to a list, with its distance from the lines of a fault unless `far`
+-- states it.
+local function adder(list, r, known)
+  return function(chunk, n, description, change, far)
+    if not change or has(known, change) then return end
+    if not far then
+      far = ELSEWHERE
+      for line, own in pairs(lines_of(r, chunk)) do
+        far = math.min(far, own + math.abs(line - n))
+      end
+    end
+    list[#list + 1] = {far = far, nth = #list,
       edit = {unchecked = true, description = description, changes = {change}}}
   end
 end
@@ -247,8 +213,91 @@ local function search(add, chunk, lines, executed, r)
   end
 end
 
---- Returns the edits of a search and those that are likely, alternately. The
--- field `unchecked` of the latter is true.
+-- Calls in lines that only report errors. Neither they nor conditions in the
+-- line before change: an edit must not hide an error.
+local REPORTS = {"%f[%w_]fail%s*%(", "%f[%w_]error%s*[%(\"]",
+                 "%f[%w_]assert%s*%(", ":format%("}
+
+-- Words of lines that launch kernels or choose their size.
+local LAUNCH = {"%f[%w_]grid%f[^%w_]", "%f[%w_]cluster%f[^%w_]",
+                "%f[%w_]block%f[^%w_]", "ceil_div", "tiles%.count"}
+
+-- Reports whether a line near a statement is executed. The statement may
+-- compute only what is known during the trace.
+local function is_beside(executed, s)
+  for n = s.line - BESIDE, s.last_line + BESIDE do
+    if executed[n] then return true end
+  end
+end
+
+-- Returns the distance of each statement of a text from the lines of a fault,
+-- for those that may be its cause.
+local function distances(c, executed, r)
+  local from = lines_of(r, c.chunk)
+  local near = c:distances(from)
+  for _, s in ipairs(c.statements) do
+    local far, runs = near[s], false
+    for n = s.line, s.line + 1 do runs = runs or executed[n] end
+    for n, own in pairs(runs and from or {}) do
+      far = math.min(far or math.huge, own + 2 + math.abs(n - s.line) / 2)
+    end
+    if not far and (runs or is_beside(executed, s)) then far = ELSEWHERE end
+    for _, pattern in ipairs(LAUNCH) do
+      if c.lines[s.line]:find(pattern) then
+        far = math.min(far or HOST, HOST)
+      end
+    end
+    local text = ("%s\n%s"):format(c.lines[s.line], c.lines[s.line + 1] or "")
+    for _, pattern in ipairs(REPORTS) do
+      if text:find(pattern) then far = nil end
+    end
+    near[s] = far and math.min(far, 30)
+  end
+  return near
+end
+
+-- Adds the changes of cutelua.findings.variants.
+local function add_variants(add, chunk, executed, r)
+  local c = code.of(chunk)
+  local near = distances(c, executed, r)
+  local weights = WEIGHTS[r.kind] or {}
+  for name, f in pairs(variants.ALL) do
+    local delta = weights[name]
+    if delta or name ~= "fills" then
+      f(c, function(s) return s and near[s] end,
+        function(first, last, text, weight, description)
+          local t = c.tokens[first]
+          add(chunk, t.line, description, c:change(first, last, text),
+            near[t.statement] and near[t.statement] + weight + (delta or 0)
+            or 30 + weight)
+        end)
+    end
+  end
+end
+
+-- Returns the list of edits sorted by distance, without equal ones.
+local function sorted(list)
+  table.sort(list, function(a, b)
+    if a.far ~= b.far then return a.far < b.far end
+    local x, y = a.edit.changes[1], b.edit.changes[1]
+    if x.start.line ~= y.start.line then return x.start.line < y.start.line end
+    if x.start.column ~= y.start.column then
+      return x.start.column < y.start.column
+    end
+    return x.text < y.text
+  end)
+  local out, known = {}, {}
+  for _, one in ipairs(list) do
+    local c = one.edit.changes[1]
+    local key = ("%s %d %d %d %s"):format(c.file, c.start.line, c.start.column,
+      c.stop.column, c.text)
+    if not known[key] then known[key], out[#out + 1] = true, one.edit end
+  end
+  return out
+end
+
+--- Returns the edits of a search and those that are likely, alternately, the
+-- best first. The field `unchecked` of the latter is true.
 ---@param r table an element of report.reports, or {kind =, file =, line =}
 ---@param executed table<string, table<integer, boolean>> lines that the kernel
 -- executes, by chunk
@@ -268,14 +317,9 @@ function likely.edits(r, executed, known)
       search(add, chunk, lines, executed[chunk], r)
       if ROUNDS[r.kind] then add_rounds(add, chunk, lines) end
     end
+    if #lines <= NAMES then add_variants(add, chunk, executed[chunk], r) end
   end
-  table.sort(list, function(a, b)
-    if a.far ~= b.far then return a.far < b.far end
-    return a.nth < b.nth
-  end)
-  local out = {}
-  for i = 1, math.min(#list, MOST) do out[i] = list[i].edit end
-  return alternately(known, out)
+  return alternately(known, sorted(list))
 end
 
 return likely

@@ -194,12 +194,25 @@ local function executed_by(program, sm)
   return all
 end
 
---- Adds to `list` the findings of a verdict of cutelua.check.
+-- Returns a fault at the line that stored the first wrong result.
+local function fault_of(compared)
+  for _, c in ipairs(compared) do
+    if c.count > 0 then
+      return {kind = "wrong-results", file = c.first.file, line = c.first.line}
+    end
+  end
+  return {kind = "wrong-results"}
+end
+
+--- Adds to `list` the findings of a verdict of cutelua.check. If there are any,
+-- returns the first, and a function that returns its possible edits.
 ---@param list table[]
 ---@param v table
 ---@param program table
 ---@param sm integer? target
 ---@param replay string? text of the schedule's file
+---@return table? first
+---@return (fun(): table[])? edits_of
 function record.add_verdict(list, v, program, sm, replay)
   local first = #list + 1
   if v.fault then
@@ -215,11 +228,11 @@ function record.add_verdict(list, v, program, sm, replay)
       list[#list + 1] = wrong_result(c, v.kernel, v.launch)
     end
   end
-  if list[first] then
+  if not list[first] then return end
+  return list[first], function()
     local executed = executed_by(program, sm)
-    local known = v.mend and edits.of(v.mend, executed) or {}
-    list[first].edits = v.fault and likely.edits(v.fault, executed, known)
-      or known
+    return likely.edits(v.fault or fault_of(v.compared), executed,
+                        v.mend and edits.of(v.mend, executed) or {})
   end
 end
 
@@ -246,28 +259,82 @@ function record.conflict(c, kernel, layouts)
     operands = {tensor = c.tensor, layout = c.layout}}
 end
 
---- Returns the finding of results that a lesson's reference rejected.
----@param o table {wrong = message?, compared = comparisons}
----@return table
+--- Returns the finding of results that a lesson's reference rejected, and, if
+-- the program that stored them is known, a function that returns its possible
+-- edits.
+---@param o table {wrong = message?, compared = comparisons, program =
+-- table?}
+---@return table finding
+---@return (fun(): table[])? edits_of
 function record.wrong(o)
+  local found
   for _, c in ipairs(o.compared) do
-    if c.count > 0 and c.first then return wrong_result(c) end
+    if not found and c.count > 0 and c.first then found = wrong_result(c) end
   end
-  return {code = "result/reference/wrong", kind = "wrong-results",
-          severity = "error", message = o.wrong, places = {}}
+  return found or {code = "result/reference/wrong", kind = "wrong-results",
+                   severity = "error", message = o.wrong, places = {}},
+    o.program and function()
+      return likely.edits(fault_of(o.compared), executed_by(o.program), {})
+    end
 end
 
---- Returns the finding of an error.
----@param told table of cutelua.text.errors.told
----@return table
+-- The number of lines around the lines of an error's traceback that may be its
+-- cause.
+local AROUND = 40
+
+-- Returns the lines of the modules that are files of the user, as a set for
+-- each chunk: of the functions that the modules, their tables and metatables
+-- have.
+local function own_modules()
+  local all = {}
+  local function look(v, deep)
+    local chunk = type(v) == "function" and debug.getinfo(v, "S").source
+    if chunk and chunk:find "^@" and not core.own_source(chunk)
+      and not all[chunk] then
+      all[chunk] = {}
+      for n in ipairs(changes.lines(chunk)) do all[chunk][n] = true end
+    end
+    if type(v) ~= "table" or deep == 0 then return end
+    for _, field in next, v do look(field, deep - 1) end
+    look(debug.getmetatable(v), deep - 1)
+  end
+  for name, module in pairs(package.loaded) do
+    if not name:find "^cute" then look(module, 3) end
+  end
+  return all
+end
+
+-- Returns the lines that may be the cause of an error.
+local function suspected(told)
+  local all = own_modules()
+  all[told.chunk] = all[told.chunk] or {}
+  for _, at in ipairs {told, table.unpack(told.frames or {})} do
+    local chunk = at.chunk or at.source
+    if chunk:find "^@" and not at.own then
+      all[chunk] = all[chunk] or {}
+      for n = at.line - AROUND, at.line + AROUND // 4 do
+        all[chunk][n] = true
+      end
+    end
+  end
+  return all
+end
+
+--- Returns the finding of an error, and, if its line is known, a function that
+-- returns its possible edits.
+---@param told table of cutelua.text.errors.told; frames = those of the failure
+---@return table finding
+---@return (fun(): table[])? edits_of
 function record.failure(told)
-  local place = {kind = told.kind, file = told.chunk, line = told.line}
-  local edits_of = place.file and place.line and likely.edits(place,
-    {[place.file] = {[place.line] = true}}, {}) or {}
+  local place = {kind = told.kind, file = told.chunk, line = told.line,
+                 frames = told.frames, message = told.message}
   return {code = codes.of_error(told.kind), kind = told.kind or "interrupted",
     severity = "error", message = told.message, advice = told.hint,
-    details = told.text, edits = edits_of[1] and edits_of,
-    places = {record.place("line", told.chunk, told.line)}}
+    details = told.text,
+    places = {record.place("line", told.chunk, told.line)}},
+    place.file and place.line and function()
+      return likely.edits(place, suspected(told), {})
+    end
 end
 
 return record

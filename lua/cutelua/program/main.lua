@@ -327,11 +327,27 @@ local function note_behind(help, words, at)
   end
 end
 
+-- Runs a command in a trial of changed texts (cutelua.findings.trials); returns
+-- the verdict of its record, and the sizes of its launches.
+local function run_again(opt, command, words, request)
+  local collected, findings = require "cutelua.program.collected",
+    require "cutelua.findings"
+  local record
+  function collected.sink(found) record = found end
+  findings.early, findings.launched = nil, nil
+  local own = {steps = {}, guard = opt.guard, trial = request.seconds,
+    texts = setmetatable(request.texts, {__index = opt.texts})}
+  command(own, words)
+  return record.verdict, own.collector.sizes
+end
+
 -- Makes the command of that name that runs a script in a session, from a module
 -- with these functions: options(words) finds the script (or returns nil and a
 -- message), whole(own), if present, may do everything and return the exit code,
 -- start(own) makes the session (or returns nil, a message and an exit code),
--- session:finish(code) ends it.
+-- session:finish(code) ends it. If the module's field `repairs` is true, edits
+-- of the script are tried after a bug; own.trial is then the time limit of a
+-- trial.
 local function session(command, module)
   local function run(opt, own, words)
     local main = require(module)
@@ -348,7 +364,7 @@ local function session(command, module)
     if result == 0 then note_unlaunched(opt, true) end
     return started:finish(result, text)
   end
-  return function(opt, words)
+  local function whole(opt, words)
     local main = require(module)
     local own, message = main.options(words)
     if not own then
@@ -359,12 +375,24 @@ local function session(command, module)
       io.write(main.HELP)
       return 0
     end
-    local whole = main.whole and main.whole(own)
-    if whole then return whole end
+    own.trial = opt.trial
+    local done = main.whole and main.whole(own)
+    if done then return done end
     return require "cutelua.program.collected".run(opt, own.format,
-      command, words, own.script,
-      function() return run(opt, own, words) end)
+      command, words, own.script, function()
+        local trials = main.repairs and own.format and not opt.trial
+          and require "cutelua.findings.trials".start(function(request)
+            return run_again(opt, whole, words, request)
+          end)
+        local code = run(opt, own, words)
+        if trials then
+          opt.collector:repair(trials, own.limit)
+          trials:close()
+        end
+        return code
+      end)
   end
+  return whole
 end
 
 -- Returns the command with a name similar to a word, or nil.

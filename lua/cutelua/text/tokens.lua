@@ -47,7 +47,7 @@ function tokens.unfinished(s)
   end
 end
 
---- Returns the tokens of a Lua text, each {text =, from =, line =, name =
+--- Returns the tokens of a Lua text, each {text =, from =, to =, line =, name =
 -- boolean}. Comments are left out, strings become '""', and keywords are not
 -- names.
 ---@param s string
@@ -67,7 +67,7 @@ function tokens.of(s)
       to = i + #text
     end
     if to > #s + 1 or s:byte(i) ~= 45 or text ~= '""' then
-      out[#out + 1] = {text = text, from = i, line = line,
+      out[#out + 1] = {text = text, from = i, to = to - 1, line = line,
                        name = name and not lex.STOPS[name]}
     end
     i = s:find("%S", to) or #s + 1

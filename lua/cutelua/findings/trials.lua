@@ -1,0 +1,211 @@
+--- Tries edits of a script: runs a command again on the changed texts, in
+-- copies of this process. The first copy is made before the script runs, and
+-- waits. For each trial it makes a copy of itself, which is as the process was
+-- at the start.
+local changes = require "cutelua.findings.changes"
+local core = require "cute.core"
+local json = require "cutelua.text.json"
+local report = require "cute.lang.report"
+local source = require "cute.lang.source"
+
+local trials = {}
+
+local Trials = {}
+Trials.__index = Trials
+
+-- A trial may take this many seconds longer than its command's time limit.
+local GRACE = 1
+
+-- Makes Lua read texts in place of files.
+local function overlay(texts)
+  local load, load_file = load, loadfile
+  for path, text in pairs(texts) do source.add("@" .. path, text) end
+  function _G.loadfile(path, mode, ...)
+    if not texts[path] then return load_file(path, mode, ...) end
+    return load(texts[path], "@" .. path, mode or "bt", ... or _G)
+  end
+  function _G.dofile(path) return assert(loadfile(path))() end
+  table.insert(package.searchers, 2, function(name)
+    local path = package.searchpath(name, package.path)
+    if not (path and texts[path]) then return "\n\tno changed file" end
+    return assert(load(texts[path], "@" .. path)), path
+  end)
+end
+
+-- Runs one trial in this process, which then ends.
+local function attempt(sys, socket, run, request)
+  sys.mute()
+  overlay(request.texts)
+  local ok, verdict, sizes = pcall(run, request)
+  for i = 1, ok and math.max(#sizes, #request.sizes) or 0 do
+    -- The edit makes another problem of it.
+    local size = request.sizes[i]
+    if size and sizes[i] ~= size or not size and sizes[i] == "empty" then
+      ok = false
+    end
+  end
+  socket:send(("%s %.3f"):format(ok and verdict or "error", os.clock()))
+  sys.leave(0)
+end
+
+-- Answers requests until the parent ends: each is a line of JSON, {texts = by
+-- path, seconds =, sizes =, modules = to load first}. An answer is a line: the
+-- verdict of the record, "error", or "late", and the processor time of the
+-- trial in seconds.
+local function serve(sys, socket, run)
+  local bytes = ""
+  while true do
+    local line, rest = bytes:match "^(.-)\n(.*)$"
+    if not line then
+      local more = socket:receive()
+      if not more then sys.leave(0) end
+      bytes = bytes .. more
+    else
+      bytes = rest
+      local request = json.decode(line)
+      for _, name in ipairs(request.modules) do pcall(require, name) end
+      local process, is_copy = sys.fork()
+      if is_copy then attempt(sys, process, run, request) end
+      local answer = "error 0"
+      if process then
+        local came = sys.poll({process}, request.seconds + GRACE)
+        answer = came and process:receive()
+          or ("%s %g"):format(came and "error" or "late", request.seconds)
+        process:close()
+      end
+      socket:send(answer .. "\n")
+    end
+  end
+end
+
+--- Makes the copy of this process that waits for trials. Returns nil if the
+-- system has no processes.
+---@param run fun(request: table): string, string[] runs the command on
+-- request.texts in at most request.seconds, in a copy; returns the verdict of
+-- its record, and the sizes of its launches (cutelua.findings)
+---@return table?
+function trials.start(run)
+  local ok, sys = pcall(require, "cute.sys")
+  if not (ok and sys.fork) then return nil end
+  local process, is_copy = sys.fork()
+  if is_copy then
+    pcall(serve, sys, process, run)
+    sys.leave(1)
+  end
+  return process and setmetatable({process = process, sys = sys}, Trials)
+end
+
+--- Runs the command on changed texts. Returns the verdict of its record:
+-- "error" also if it crashed, "late" after the time limit, nil if there are no
+-- more trials.
+---@param texts table<string, string> by path
+---@param seconds number
+---@return string? verdict
+---@return number? time of the processor in seconds
+function Trials:try(texts, seconds)
+  local ok = self.process:send(json.encode {texts = texts, seconds = seconds,
+    sizes = self.sizes, modules = self.modules} .. "\n")
+  self.modules = {}
+  local bytes = ""
+  local till = core.clock() + seconds + 2 * GRACE
+  while ok and not bytes:find "\n$" do
+    if not self.sys.poll({self.process}, till - core.clock()) then break end
+    local more = self.process:receive()
+    if not more then break end
+    bytes = bytes .. more
+  end
+  local verdict, time = bytes:match "^(%l+) (%S+)\n$"
+  return verdict, tonumber(time)
+end
+
+-- Seconds of the processor for the trials of all edits, and the most seconds
+-- for one. MOST: the edits that are enough.
+local SECONDS, ONE, MOST = 30, 10, 3
+
+-- Returns the texts of the files of an edit with its changes, by path; nil if
+-- one is not known or does not compile.
+local function changed_texts(edit)
+  local by, texts = {}, {}
+  for _, c in ipairs(edit.changes) do
+    by[c.file] = by[c.file] or {changes = {}}
+    table.insert(by[c.file].changes, c)
+  end
+  for file, one in pairs(by) do
+    local text = source.text("@" .. file)
+    texts[file] = text and changes.applied(text, one)
+    if not (texts[file] and load(texts[file], "=edit", "t")) then return nil end
+  end
+  return texts
+end
+
+-- Returns the names of the modules of cutelua that the script has loaded. The
+-- copy loads them once, before the first trial.
+local function loaded()
+  local list = {}
+  for name in pairs(package.loaded) do
+    if name:find "^cute" then list[#list + 1] = name end
+  end
+  table.sort(list)
+  return list
+end
+
+--- Tries edits in their order. Returns those after which the command finds
+-- nothing wrong. If it could not check everything, an edit has `unchecked` and
+-- is behind the others. If there are none of either, returns edits that were
+-- not tried, with `unchecked`. The search for alternatives takes at most as
+-- long as that for the first. Edits without `unchecked` are those of the
+-- surgeon: if one of them is right, only they are alternatives.
+---@param list table[]
+---@param sizes string[] of the launches up to the finding; after an edit they
+-- are the same
+---@param limit? number of core.clock: the trials end then
+---@return table[] edits
+---@return table result for the record
+function Trials:sift(list, sizes, limit)
+  local began, used, most = core.clock(), 0, SECONDS
+  local clean, partly, rest, n, sure = {}, {}, {}, 0, false
+  limit, self.modules = limit or math.huge, loaded()
+  self.sizes = sizes
+  for i, edit in ipairs(list) do
+    local left = limit - core.clock()
+    if clean[MOST] or used >= most or left <= 0 then
+      rest = table.move(list, i, #list, 1, {})
+      break
+    end
+    local verdict, time
+    local texts = not (sure and edit.unchecked) and changed_texts(edit)
+    if texts then verdict, time = self:try(texts, math.min(ONE, left)) end
+    if verdict then n, used = n + 1, used + time end
+    if verdict == "ok" then
+      sure = sure or not edit.unchecked
+      edit.unchecked = nil
+      clean[#clean + 1] = edit
+      most = math.min(most, 2 * used)
+    elseif verdict == "incomplete" then
+      partly[#partly + 1] = edit
+    end
+  end
+  local result = {kind = "repairs", tried = n, clean = #clean, left = #rest,
+                  seconds = core.clock() - began}
+  local edits = table.move(partly, 1, #partly, #clean + 1, clean)
+  if not edits[1] then edits = table.move(rest, 1, MOST, 1, {}) end
+  for i = result.clean + 1, #edits do edits[i].unchecked = true end
+  return edits, result
+end
+
+--- Returns a result of Trials:sift as a sentence.
+---@param result table
+---@return string
+function Trials.told(result)
+  return ("check: repairs: %s of the script tried in %.1f s; %s it ok%s")
+    :format(report.plural(result.tried, "edit"), result.seconds,
+    result.clean == 1 and "1 makes" or result.clean .. " make",
+    result.left > 0 and result.clean == 0
+      and ("; %d were left"):format(result.left) or "")
+end
+
+--- Ends the trials.
+function Trials:close() self.process:close() end
+
+return trials
+-- SPDX-License-Identifier: MIT

@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "ir/intrin.h"
+#include "ir/lost_iterations.h"
 #include "ir/lost_lanes.h"
 #include "ir/lost_sums.h"
 #include "ir/repeated_sums.h"
 #include "ir/unread_parts.h"
+#include "ir/unused_loads.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
 
@@ -403,6 +405,21 @@ static int l_sim_lost_sums(lua_State *L) {
   return 1;
 }
 
+// sim_lost_iterations(fn) -> {{file =, line =}, ...}: lines of loops that
+// overwrite what the preceding iteration computed from its loads
+static int l_sim_lost_iterations(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, 0, 0);
+  lua_Integer n = 0;
+  for (Ref r = 0; (r = lost_iterations(cx, fn, r)) != 0;) {
+    lua_createtable(L, 0, 2);
+    face_set_place(L, fn, "file", "line", ir_get(fn, r)->src);
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
 // A list of findings in a function.
 typedef struct FoundList {
   lua_State *L;
@@ -435,6 +452,31 @@ static int l_sim_unread_parts(lua_State *L) {
   lua_createtable(L, 0, 0);
   FoundList list = {.L = L, .fn = fn};
   unread_parts(cx, fn, add_part, &list);
+  return 1;
+}
+
+static void add_loads(void *ud, const UnusedLoads *u) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  const Fn *fn = list->fn;
+  const Ins *i = ir_get(fn, u->at);
+  if (!i->src) return;
+  lua_createtable(L, 0, 5);
+  face_set_place(L, fn, "file", "line", i->src);
+  face_set_str(L, "name", ir_str(fn, ir_memof(fn, i->a[0])->name));
+  face_set_int(L, "n", u->n);
+  face_set_int(L, "count", u->count);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// sim_unused_loads(fn) -> {{name =, n =, count =, file =, line =}, ...}: lines
+// that load `count` elements, of which nothing uses n
+static int l_sim_unused_loads(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, 0, 0);
+  FoundList list = {.L = L, .fn = fn};
+  unused_loads(cx, fn, add_loads, &list);
   return 1;
 }
 
@@ -725,6 +767,9 @@ void editlib_open(lua_State *L) {
                                   {"sim_lost_lanes", l_sim_lost_lanes},
                                   {"sim_repeated_sums", l_sim_repeated_sums},
                                   {"sim_lost_sums", l_sim_lost_sums},
+                                  {"sim_unused_loads", l_sim_unused_loads},
+                                  {"sim_lost_iterations",
+                                   l_sim_lost_iterations},
                                   {"with_edits", l_with_edits},
                                   {NULL, NULL}};
   face_setfuncs(L, funcs);

@@ -682,6 +682,16 @@ static void push_unread(lua_State *L, const Fn *fn, const SimUnread *u) {
   face_set_int(L, "first", u->first);
 }
 
+// Sets field `twins` of a report, if there are blocks that store equal sums.
+static void push_twins(lua_State *L, const Fn *fn, const SimTwins *t) {
+  if (!t->src) return;
+  lua_createtable(L, 0, 4);
+  set_place(L, fn, "file", "line", t->src);
+  set_triple(L, "block", t->block[0]);
+  set_triple(L, "other", t->block[1]);
+  lua_setfield(L, -2, "twins");
+}
+
 // Sets field `name` of a report to the table of an operation, if there is one:
 // nonfinite, the first one that made a NaN or infinity, or inexact, the first
 // one with a result that its type cannot hold.
@@ -781,6 +791,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
     lua_rawseti(L, -2, k + 1);
   }
   lua_setfield(L, -2, "unread");
+  push_twins(L, fn, &r->parts.twins);
   face_set_num(L, "seconds", r->seconds);
   face_set_bool(L, "stopped", r->stopped);
   lua_pushlstring(L, r->output ? r->output : "", r->noutput);

@@ -179,7 +179,7 @@ typedef struct SimArea SimArea;    // see cta_race.h
 // far, and tensor maps made by the kernel (maps.c).
 typedef struct SimCommon { uint64_t changes; struct SimMaps *maps; } SimCommon;
 // maximum number of listeners that own state
-enum { SIM_OWNERS = 9 };
+enum { SIM_OWNERS = 10 };
 
 typedef struct SimProg {
   const Launch *launch;

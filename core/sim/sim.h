@@ -192,6 +192,13 @@ typedef struct SimUnread {
   int64_t n, count, first;
 } SimUnread;
 
+// Two blocks that load the same elements, in clusters that store equal sums to
+// different elements, and the source line of the store; 0: no such blocks.
+typedef struct SimTwins {
+  uint32_t src;
+  int32_t block[2][3];
+} SimTwins;
+
 // The first operation that made a NaN or infinity from finite operands, in a
 // launch that stored one to an output.
 typedef struct SimNonfinite {
@@ -270,6 +277,7 @@ typedef struct SimParts {
   int ngap;
   SimUnread unread[SIM_GAPS];
   int nunread;
+  SimTwins twins;
 } SimParts;
 
 typedef struct SimResult {

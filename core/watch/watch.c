@@ -16,6 +16,7 @@
 #include "watch/overflow.h"
 #include "watch/peer.h"
 #include "watch/root_cause.h"
+#include "watch/same_reads.h"
 #include "watch/shadow.h"
 #include "watch/tensor.h"
 #include "watch/undefined.h"
@@ -46,6 +47,7 @@ static void start(Ctx *cx, SimProg *p, bool all, bool whole) {
   if (!whole) return;
   cover_start(cx, p);
   unread_start(cx, p);
+  same_reads_start(cx, p);
 }
 
 static bool ended(const SimProg *p) { return p->launch->debug->over; }
@@ -68,6 +70,7 @@ static void inexact(const SimOrigins *all, SimNonfinite *out) {
 static void parts(Ctx *cx, SimProg *p, SimParts *out) {
   out->nunread = unread_find(cx, p, out->unread);
   out->ngap = cover_find(cx, p, out->gap);
+  same_reads_find(cx, p, &out->twins);
 }
 
 static void stop(SimProg *p) {
@@ -275,12 +278,13 @@ static void write_global(Access *x, uint32_t mask) {
   }
 }
 
-// Announces an access to global memory to the checks between clusters and of
-// coverage.
+// Announces an access to global memory to the checks between clusters, of
+// coverage and of repeated loads.
 static void announce(Access *x, uint32_t mask) {
   const SimArea *a = x->m->area;
   if (!a) return;
   meet_others(x, mask);
+  if (!x->write) same_reads_add(x, mask);
   uint64_t *map = x->write ? a->stored : a->read;
   if (map) cover(x, mask, map);
   bool atomic = x->i->op == OP_ATOMIC && !x->agent;

@@ -1165,6 +1165,14 @@ kinds.NOTES = {
     "this MMA overwrites sums of an MMA that nothing has read, because "
       .. "ACCUMULATE is false; set ACCUMULATE to true after the first MMA of "
       .. "each sum"},
+  lost_iteration = {"note/run/lost-sum", LOST_SUM,
+    "each iteration of the loop overwrites what this line computed in the "
+      .. "iteration before, and nothing has used it, so only the last "
+      .. "iteration's loads count; should the line add to it?"},
+  unused_loads = {"note/run/lost-sum", LOST_SUM,
+    "this line loads {count} elements of '{name}', but nothing uses {n} of "
+      .. "them; does each step of an unrolled loop overwrite the value of the "
+      .. "step before?"},
   lost_lanes = {"note/run/lost-sum", LOST_SUM},
   repeated_atomic = {"note/run/lost-sum", LOST_SUM,
     "{who} add the same value to the same element here, so the sum counts it "
@@ -1178,6 +1186,10 @@ kinds.NOTES = {
     "every block {verb} the same value here, because no element that it "
       .. "depends on is chosen by the block's index; is block_idx missing in "
       .. "the coordinate of a tile, or in the bounds of a loop?"},
+  twin_blocks = {"note/run/lost-sum", LOST_SUM,
+    "{both} load the same elements, and most blocks have such a twin, so equal "
+      .. "sums are stored here to different elements; does each tile's "
+      .. "coordinate use the right block index?"},
   nonfinite = {"note/run/nonfinite",
     "a NaN or infinity was made from finite inputs",
     "the first NaN or infinity from finite inputs: {made}, {where}; if this is "

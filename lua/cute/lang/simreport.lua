@@ -43,6 +43,9 @@
 -- nonfinite: set if an output has a NaN or infinity that the launch made from
 --   finite inputs: the operation, {op=, to=, operands..., result=, nan=, file=,
 --   line=, block=, thread=, count=}: see SimNonfinite in core/sim/sim.h.
+-- twins: set if blocks store equal sums to different elements, because they
+--   load the same elements: {block=, other=, file=, line=}: two of them, and
+--   the line of the store.
 -- inexact: as `nonfinite`, the first sum or product of i8 or i16 that wrapped,
 --   or conversion of an index to a float that rounded it.
 -- empty: whether the grid has no blocks, although no argument is empty. file,
@@ -70,13 +73,16 @@ end
 simreport.at = at
 
 --- Finds what a program computes for nothing, once per program. Sets the
--- fields unread, parts, lost, lanes and repeated, which are lists.
+-- fields unread, parts, lost, iterations, loads, lanes and repeated, which are
+-- lists.
 ---@param program table
 function simreport.find_losses(program)
   if program.lanes then return end
   program.unread = core.sim_unread(program.fn)
   program.parts = core.sim_unread_parts(program.fn)
   program.lost = core.sim_lost_sums(program.fn)
+  program.iterations = core.sim_lost_iterations(program.fn)
+  program.loads = core.sim_unused_loads(program.fn)
   program.lanes = core.sim_lost_lanes(program.fn)
   program.repeated = core.sim_repeated_sums(program.fn)
 end
@@ -86,10 +92,12 @@ local function has_notes(report)
   local program = report.program
   if not report.ok or report.stopped or not program then return false end
   simreport.find_losses(program)
-  if report.empty or report.nonfinite or report.inexact then return true end
+  if report.empty or report.nonfinite or report.inexact or report.twins then
+    return true
+  end
   for _, list in ipairs {report.gaps, report.unread, program.unread,
-      program.parts, program.lost, program.lanes, program.repeated,
-      report.relies or {}} do
+      program.parts, program.lost, program.iterations, program.loads,
+      program.lanes, program.repeated, report.relies or {}} do
     if list[1] then return true end
   end
   for _, s in ipairs(report.lines) do

@@ -472,6 +472,14 @@ local function lanes_of(mask)
   return n
 end
 
+-- Reports whether a run left out a part of an input.
+local function unread_input(report)
+  for _, gap in ipairs(report.gaps or {}) do
+    if not gap.stored then return true end
+  end
+  return false
+end
+
 -- Adds a note for each line with sums that count the same value more than once.
 local function repeated_sums(report, add)
   local list, by = {}, {}
@@ -485,6 +493,8 @@ local function repeated_sums(report, add)
     one.lanes, one.warps = one.lanes | o.lanes, one.warps or o.warps
     one.blocks = one.blocks or o.blocks
   end
+  -- a part that is never read has the same cause, and its note says more
+  local twins = not unread_input(report) and report.twins
   for _, o in ipairs(list) do
     o.n = lanes_of(o.lanes)
     if o.op == "atomic" and (o.n > 1 or o.warps) then
@@ -497,7 +507,13 @@ local function repeated_sums(report, add)
     elseif o.blocks and report.ctas > 1 then
       o.verb = o.op == "atomic" and "adds" or "stores"
       add("repeated_blocks", o)
+      twins = nil
     end
+  end
+  if twins then
+    twins.both = ("blocks %s and %s"):format(triple(twins.block),
+                                             triple(twins.other))
+    add("twin_blocks", twins)
   end
 end
 
@@ -547,6 +563,10 @@ local function add_losses(program, unread, add)
   for _, o in ipairs(program.lost) do
     add(o.reset and "reset_sum" or "overwritten_sum", o)
   end
+  for _, o in ipairs(program.lost[1] and {} or program.iterations) do
+    add("lost_iteration", o)
+  end
+  for _, o in ipairs(program.loads) do add("unused_loads", o) end
   local before
   for _, o in ipairs(program.lanes) do
     local place = at(o.file, o.line)

@@ -1,0 +1,205 @@
+// Sums that depend on the index of the block only through the elements that the
+// block loads. A forward pass finds what each value is made of; it is repeated
+// until nothing changes, because variables and registers are mutable.
+//
+// A load gives data, whatever block its address depends on. A branch whose
+// condition depends on the block does not matter if it loads: which elements
+// are loaded then shows whether it was taken.
+#include "ir/block_sums.h"
+
+#include "ir/intrin.h"
+#include "ir/operands.h"
+#include "ir/rows.h"
+
+// What a value is made of. BLOCK: the index of the block, or values that are
+// unknown. DATA: elements of global memory. SUM: a sum of several products,
+// elements or lanes.
+enum { BLOCK = 1, DATA = 2, SUM = 4, DEPTH = 256, TERMS = 64 };
+
+typedef struct Made {
+  const Fn *fn;
+  uint8_t *of;      // of each value, of the elements of each object
+  bool *loads;      // for the head of each region: whether it loads data
+  bool changed;
+} Made;
+
+static bool is_global(const Fn *fn, Ref r) {
+  if (!ir_is_mem(fn, r)) return false;
+  Space s = ir_memof(fn, r)->space;
+  return s == SP_GMEM || s == SP_TMAP;
+}
+
+static bool reads_global(const Fn *fn, const Ins *i) {
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if (o.ref && o.read && (o.kind == OPERAND_MEM || o.kind == OPERAND_MAP) &&
+        is_global(fn, o.ref))
+      return true;
+  return false;
+}
+
+static uint8_t of_special(SReg s) {
+  bool thread = s == SR_LANE || s == SR_WARP ||
+                (s >= SR_TID_X && s <= SR_TID_Z) ||
+                (s >= SR_NTID_X && s <= SR_NTID_Z) ||
+                (s >= SR_NCTAID_X && s <= SR_NCTAID_Z);
+  return thread ? 0 : BLOCK;
+}
+
+// Reports whether the result of an operation is unknown.
+static bool is_unknown(const Ins *i) {
+  Op op = (Op)i->op;
+  bool place = operand_has(op, ROLE_TMAP) || operand_has(op, ROLE_ADDRESS) ||
+               (operand_has(op, ROLE_OBJECT) && op != OP_DESC);
+  bool clock = op == OP_ASK && intrin_is_clock(intrin_id(i->imm));
+  return place || clock || op_effect(op) & EF_VISIBLE || op == OP_ATOMIC ||
+         op == OP_MAPWORD;
+}
+
+static uint8_t of_operand(const Made *g, const Operand *o) {
+  OperandKind k = (OperandKind)o->kind;
+  if (k == OPERAND_MEM && o->barrier) return 0;
+  if (k == OPERAND_MEM || k == OPERAND_MAP) {
+    if (!o->read) return 0;
+    uint8_t at = k == OPERAND_MEM ? g->of[o->off] : 0;
+    if (!is_global(g->fn, o->ref)) return g->of[o->ref] | (at & BLOCK);
+    return at & DATA ? DATA | BLOCK : DATA;
+  }
+  if ((k == OPERAND_VAR || k == OPERAND_RUN) && !o->read) return 0;
+  return g->of[o->ref];
+}
+
+// Reports whether value r is a sum that begins with the element of object or
+// variable `to`. *n limits the search.
+static bool adds_to(const Fn *fn, Ref r, Ref to, int *n) {
+  const Ins *i = ir_get(fn, r);
+  if ((*n)-- <= 0) return false;
+  if (i->op == OP_VGET || i->op == OP_LD) return i->a[0] == to;
+  if (i->op == OP_FMA) return adds_to(fn, i->a[2], to, n);
+  if (i->op == OP_CVT) return adds_to(fn, i->a[0], to, n);
+  return i->op == OP_ADD &&
+         (adds_to(fn, i->a[0], to, n) || adds_to(fn, i->a[1], to, n));
+}
+
+// Reports whether i adds to a variable, or to an element of an own object.
+static bool is_sum(const Fn *fn, const Ins *i) {
+  int n = TERMS;
+  if (i->op == OP_MMA || i->op == OP_WGMMA || intrin_shuffles(i)) return true;
+  if (i->op == OP_ASK && intrin_id(i->imm) == IN_REDADD) return true;
+  if (i->op == OP_VSET) return adds_to(fn, i->a[1], i->a[0], &n);
+  return i->op == OP_ST && !is_global(fn, i->a[0]) &&
+         adds_to(fn, i->a[2], i->a[0], &n);
+}
+
+static uint8_t of_result(const Made *g, const Ins *i) {
+  Operand o;
+  uint8_t of = is_sum(g->fn, i) ? SUM : 0;
+  if (i->op == OP_SREG) return of_special((SReg)i->imm);
+  if (is_unknown(i)) return BLOCK;
+  // the coordinates and the predicate of a load are not part of its value
+  bool loads = reads_global(g->fn, i);
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
+    bool memory = o.kind == OPERAND_MEM || o.kind == OPERAND_MAP;
+    if (o.ref && (memory || !loads)) of |= of_operand(g, &o);
+  }
+  return of;
+}
+
+static void add(Made *g, Ref r, uint8_t of) {
+  g->changed |= (g->of[r] | of) != g->of[r];
+  g->of[r] |= of;
+}
+
+static void pass_on(Made *g, Ref r, uint8_t control) {
+  const Ins *i = ir_get(g->fn, r);
+  uint8_t of = of_result(g, i);
+  if (!ir_is_mem(g->fn, r)) add(g, r, of);
+  Operand o;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
+    bool target = o.kind == OPERAND_VAR || o.kind == OPERAND_RUN ||
+                  (o.kind == OPERAND_MEM && !o.barrier);
+    if (!target || !o.ref || !o.written || is_global(g->fn, o.ref)) continue;
+    add(g, o.ref, of | control);
+    if (ir_get(g->fn, o.ref)->op == OP_DSMEM)
+      add(g, ir_get(g->fn, o.ref)->a[0], of | control);
+  }
+}
+
+// Calls each(ud, r, control) for each instruction. control: BLOCK if a branch
+// around it depends on the block's index.
+static void walk(Made *g, void (*each)(void *ud, Ref r, uint8_t control),
+                 void *ud) {
+  uint8_t control[DEPTH + 1] = {0};
+  int depth = 0, deep = 0;
+  for (Ref r = 1; r < g->fn->ins.n; r++) {
+    const Ins *i = ir_get(g->fn, r);
+    if (i->op == OP_NOP) continue;
+    each(ud, r, control[depth]);
+    if (op_opens((Op)i->op)) {
+      if (depth == DEPTH || deep) { deep++; continue; }
+      uint8_t on = g->loads[r] ? 0 : g->of[r] & BLOCK;
+      control[depth + 1] = control[depth] | on;
+      depth++;
+    } else if (i->op == OP_END) {
+      if (deep) deep--;
+      else if (depth) depth--;
+    }
+  }
+}
+
+static void pass_each(void *ud, Ref r, uint8_t control) {
+  pass_on(ud, r, control);
+}
+
+static void find_loads(Made *g) {
+  Ref open[DEPTH];
+  int depth = 0, deep = 0;
+  for (Ref r = 1; r < g->fn->ins.n; r++) {
+    const Ins *i = ir_get(g->fn, r);
+    if (op_opens((Op)i->op)) {
+      if (depth == DEPTH || deep) deep++;
+      else open[depth++] = r;
+    } else if (i->op == OP_END) {
+      if (deep) deep--;
+      else if (depth) depth--;
+    } else if (reads_global(g->fn, i)) {
+      for (int k = 0; k < depth; k++) g->loads[open[k]] = true;
+    }
+  }
+}
+
+// Reports whether i stores a sum to an element that depends on the block.
+static bool stores_sum(const Made *g, const Ins *i) {
+  uint8_t value = 0, at = 0;
+  bool out = false;
+  Operand o;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
+    bool memory = o.kind == OPERAND_MEM || o.kind == OPERAND_MAP;
+    if (!o.ref || o.barrier) continue;
+    if (memory && o.written && is_global(g->fn, o.ref)) {
+      out = true;
+      if (o.kind == OPERAND_MEM) at |= g->of[o.off];
+    } else if (o.kind == OPERAND_VALUE && o.role == ROLE_AT) {
+      at |= g->of[o.ref];
+    } else if (o.kind != OPERAND_PRED) {
+      value |= of_operand(g, &o);
+    }
+  }
+  return out && at & BLOCK && value == (SUM | DATA);
+}
+
+Ref block_sums(Ctx *cx, const Fn *fn) {
+  if (ir_has_addresses(fn)) return 0;
+  Made g = {.fn = fn};
+  g.of = arena_zero(cx, &cx->scratch, fn->ins.n);
+  g.loads = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g.loads);
+  find_loads(&g);
+  do {
+    g.changed = false;
+    walk(&g, pass_each, &g);
+  } while (g.changed);
+  for (Ref r = 1; r < fn->ins.n; r++)
+    if (ir_get(fn, r)->op != OP_NOP && stores_sum(&g, ir_get(fn, r))) return r;
+  return 0;
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,13 @@
+// Finds loops of which only the last iteration counts (lost_iterations.c).
+#ifndef CUTE_LOST_ITERATIONS_H
+#define CUTE_LOST_ITERATIONS_H
+
+#include "ir/ir.h"
+
+// Returns the first instruction after `after` that overwrites, in each
+// iteration of such a loop, what the preceding iteration computed from its
+// loads. Returns 0 if there is none.
+Ref lost_iterations(Ctx *cx, const Fn *fn, Ref after);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,38 @@
+// Lines of which most loads from global memory are unused, and the last loads
+// are used: an unrolled loop that computes `sum = x[i]` instead of
+// `sum = sum + x[i]`, so that only the last load counts. A line without any
+// used load says nothing: its values may be meant for a later version.
+#include "ir/unused_loads.h"
+
+#include "ir/operands.h"
+#include "ir/rows.h"
+
+void unused_loads(Ctx *cx, const Fn *fn,
+                  void (*found)(void *ud, const UnusedLoads *u), void *ud) {
+  bool *used = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *used);
+  UnusedLoads *line = arena_zero(cx, &cx->scratch,
+                                 (fn->src.n + 1) * sizeof *line);
+  Operand o;
+  for (Ref r = (Ref)fn->ins.n - 1; r > 0; r--) {
+    const Ins *i = ir_get(fn, r);
+    // what computes an unused value uses nothing
+    if (i->op == OP_NOP || (op_pure((Op)i->op) && !used[r])) continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      used[o.ref] = true;
+      if (o.kind == OPERAND_MEM) used[o.off] = true;
+    }
+  }
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op != OP_LD || ir_memof(fn, i->a[0])->space != SP_GMEM) continue;
+    UnusedLoads *u = &line[i->src];
+    u->count++;
+    if (!used[r] && u->n + 1 < u->count) u->mixed = true;
+    if (!used[r] && !u->n++) u->at = r;
+  }
+  for (size_t k = 1; k < fn->src.n; k++)
+    if (!line[k].mixed && line[k].n > 1 && line[k].n < line[k].count &&
+        line[k].n * 2 >= line[k].count)
+      found(ud, &line[k]);
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,18 @@
+// Finds lines that load elements and use few of them (unused_loads.c).
+#ifndef CUTE_UNUSED_LOADS_H
+#define CUTE_UNUSED_LOADS_H
+
+#include "ir/ir.h"
+
+typedef struct UnusedLoads {
+  Ref at;            // the first load whose value nothing uses
+  int64_t n, count;  // numbers of these loads of the line, and of all its loads
+  bool mixed;        // whether such a load follows one that is used
+} UnusedLoads;
+
+// Calls `found` for each such line.
+void unused_loads(Ctx *cx, const Fn *fn,
+                  void (*found)(void *ud, const UnusedLoads *u), void *ud);
+
+#endif
+// SPDX-License-Identifier: MIT

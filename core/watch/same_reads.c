@@ -1,0 +1,81 @@
+// Finds launches in which several clusters compute the same sums, and store
+// them to different elements: B is tiled by the block's row instead of its
+// column, so that no load depends on the column. The sums of two clusters are
+// equal if these depend on the block only through loads (ir/block_sums.c), and
+// each warp loads the same elements in both clusters. A launch is told only if
+// most clusters that load anything have such a twin: some blocks at the end of
+// a tensor may repeat others' loads on purpose, or have fewer loads.
+//
+// The loads of a cluster are a sum of hashes. Their order does not matter.
+#include "ir/block_sums.h"
+#include "sim/areas.h"
+#include "sim/cluster.h"
+#include "watch/own.h"
+#include "watch/same_reads.h"
+
+#include <stdlib.h>
+
+// src: line of the store. sum: for each cluster, the hash of its loads; 0: it
+// loads nothing.
+typedef struct SameReads {
+  uint32_t src;
+  uint64_t *sum;
+} SameReads;
+
+void same_reads_start(Ctx *cx, SimProg *p) {
+  enum { MOST = 1 << 20 };  // no search in larger grids
+  Ref r = p->nunit > 1 && p->nunit <= MOST ? block_sums(cx, p->fn) : 0;
+  if (!r) return;
+  SameReads *s = arena_zero(cx, &cx->scratch, sizeof *s);
+  s->src = ir_get(p->fn, r)->src;
+  s->sum = arena_zero(cx, &cx->scratch, (size_t)p->nunit * sizeof *s->sum);
+  p->own[OWN_SAME_READS] = s;
+}
+
+static uint64_t mix(uint64_t x) {
+  x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
+  return x ^ x >> 29;
+}
+
+void same_reads_add(const Access *x, uint32_t mask) {
+  SimCluster *c = x->w->cluster;
+  SameReads *s = c->prog->own[OWN_SAME_READS];
+  const SimMem *m = x->m;
+  if (!s || !m->area) return;
+  uint64_t h = m->area->start + (uint64_t)(m->p - m->area->p);
+  for (uint32_t k = mask; k; k &= k - 1)
+    h = h * 3 + (uint64_t)x->at[__builtin_ctz(k)];
+  uint64_t who = (uint64_t)x->w->id << 40 | (uint64_t)x->bytes << 32 | mask;
+  s->sum[c->index] += mix(mix(h) + who);
+}
+
+static int compare(const void *a, const void *b) {
+  const uint64_t *x = *(const uint64_t *const *)a;
+  const uint64_t *y = *(const uint64_t *const *)b;
+  if (*x != *y) return *x < *y ? -1 : 1;
+  return x < y ? -1 : x > y;
+}
+
+void same_reads_find(Ctx *cx, const SimProg *p, SimTwins *out) {
+  const SameReads *s = p->own[OWN_SAME_READS];
+  if (!s) return;
+  size_t n = 0;
+  const uint64_t **by = NEW(cx, const uint64_t *, (size_t)p->nunit);
+  for (uint64_t k = 0; k < p->nunit; k++)
+    if (s->sum[k]) by[n++] = &s->sum[k];
+  qsort(by, n, sizeof *by, compare);
+  size_t twins = 0, first = n;  // first: begin of the group of the first twin
+  for (size_t k = 0, end; k < n; k = end) {
+    for (end = k + 1; end < n && *by[end] == *by[k];) end++;
+    if (end - k < 2) continue;
+    twins += end - k;
+    if (first == n || by[k] < by[first]) first = k;
+  }
+  if (twins <= n / 2) return;
+  out->src = s->src;
+  for (size_t k = 0; k < 2; k++) {
+    uint64_t cluster = (uint64_t)(by[first + k] - s->sum);
+    simcluster_place(p, cluster * (uint64_t)p->ncta, out->block[k]);
+  }
+}
+// SPDX-License-Identifier: MIT

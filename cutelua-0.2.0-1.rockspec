@@ -868,6 +868,8 @@ build = {
         "lua/cutelua/text/npz.lua",
       ["cutelua.text.output"] =
         "lua/cutelua/text/output.lua",
+      ["cutelua.text.relaunched"] =
+        "lua/cutelua/text/relaunched.lua",
       ["cutelua.text.safetensors"] =
         "lua/cutelua/text/safetensors.lua",
       ["cutelua.text.scopes"] =

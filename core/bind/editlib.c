@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "ir/block_sums.h"
 #include "ir/intrin.h"
 #include "ir/lost_iterations.h"
 #include "ir/lost_lanes.h"
@@ -427,6 +428,23 @@ typedef struct FoundList {
   lua_Integer n;
 } FoundList;
 
+static void add_number(void *ud, int32_t arg) {
+  FoundList *list = ud;
+  lua_pushinteger(list->L, arg + 1);
+  lua_rawseti(list->L, -2, ++list->n);
+}
+
+// sim_added(fn) -> {number, ...}: the arguments to which atomics add what the
+// kernel loads
+static int l_sim_added(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, 0, 0);
+  FoundList list = {.L = L, .fn = fn};
+  block_sums_added(cx, fn, add_number, &list);
+  return 1;
+}
+
 static void add_part(void *ud, const UnreadPart *u) {
   FoundList *list = ud;
   lua_State *L = list->L;
@@ -767,6 +785,7 @@ void editlib_open(lua_State *L) {
                                   {"sim_lost_lanes", l_sim_lost_lanes},
                                   {"sim_repeated_sums", l_sim_repeated_sums},
                                   {"sim_lost_sums", l_sim_lost_sums},
+                                  {"sim_added", l_sim_added},
                                   {"sim_unused_loads", l_sim_unused_loads},
                                   {"sim_lost_iterations",
                                    l_sim_lost_iterations},

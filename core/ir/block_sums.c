@@ -1,5 +1,5 @@
-// Sums that depend on the index of the block only through the elements that the
-// block loads. A forward pass finds what each value is made of; it is repeated
+// Sums of loaded elements: those that depend on the index of the block only
+// through the loads, and those that atomics add to arguments. A forward pass finds what each value is made of; it is repeated
 // until nothing changes, because variables and registers are mutable.
 //
 // A load gives data, whatever block its address depends on. A branch whose
@@ -188,8 +188,7 @@ static bool stores_sum(const Made *g, const Ins *i) {
   return out && at & BLOCK && value == (SUM | DATA);
 }
 
-Ref block_sums(Ctx *cx, const Fn *fn) {
-  if (ir_has_addresses(fn)) return 0;
+static Made analyse(Ctx *cx, const Fn *fn) {
   Made g = {.fn = fn};
   g.of = arena_zero(cx, &cx->scratch, fn->ins.n);
   g.loads = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g.loads);
@@ -198,8 +197,47 @@ Ref block_sums(Ctx *cx, const Fn *fn) {
     g.changed = false;
     walk(&g, pass_each, &g);
   } while (g.changed);
+  return g;
+}
+
+Ref block_sums(Ctx *cx, const Fn *fn) {
+  if (ir_has_addresses(fn)) return 0;
+  Made g = analyse(cx, fn);
   for (Ref r = 1; r < fn->ins.n; r++)
     if (ir_get(fn, r)->op != OP_NOP && stores_sum(&g, ir_get(fn, r))) return r;
   return 0;
+}
+
+// Reports whether i is an atomic addition of loaded elements to an argument.
+static bool adds_data(const Made *g, const Ins *i) {
+  if (i->op != OP_ATOMIC || i->imm != AT_ADD) return false;
+  Operand o = operand_of(g->fn, i, ROLE_DST);
+  return ir_memof(g->fn, o.ref)->arg != NO_ARG && is_global(g->fn, o.ref) &&
+         g->of[operand_ref(g->fn, i, ROLE_VALUE)] & DATA;
+}
+
+void block_sums_added(Ctx *cx, const Fn *fn,
+                      void (*found)(void *ud, int32_t arg), void *ud) {
+  bool any = false;
+  for (Ref r = 1; r < fn->ins.n && !any; r++)
+    any = ir_get(fn, r)->op == OP_ATOMIC;
+  if (!any || ir_has_addresses(fn)) return;
+  Made g = analyse(cx, fn);
+  bool *used = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *used);
+  bool *added = arena_zero(cx, &cx->scratch, fn->arg.n + 1);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Operand o;
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_NOP) continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+      used[o.ref] = used[o.kind == OPERAND_MEM ? o.off : 0] = true;
+  }
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (!adds_data(&g, i) || used[r]) continue;
+    int32_t arg = ir_memof(fn, operand_of(fn, i, ROLE_DST).ref)->arg;
+    if (!added[arg]) found(ud, arg);
+    added[arg] = true;
+  }
 }
 // SPDX-License-Identifier: MIT

@@ -1,5 +1,6 @@
-// Finds the store of a sum that depends on the index of the block only through
-// the elements that the block loads (block_sums.c).
+// Finds sums of loaded elements: those that depend on the index of the block
+// only through the loads, and those that atomics add to arguments
+// (block_sums.c).
 #ifndef CUTE_BLOCK_SUMS_H
 #define CUTE_BLOCK_SUMS_H
 
@@ -9,6 +10,10 @@
 // or 0 if the function has none. Blocks that load the same elements store equal
 // sums there.
 Ref block_sums(Ctx *cx, const Fn *fn);
+// Calls `found` for each pointer argument to which atomics add loaded elements,
+// unless the kernel uses what the atomics return.
+void block_sums_added(Ctx *cx, const Fn *fn,
+                      void (*found)(void *ud, int32_t arg), void *ud);
 
 #endif
 // SPDX-License-Identifier: MIT

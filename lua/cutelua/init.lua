@@ -57,6 +57,7 @@ local FUNCTIONS = {
     "always_true argument idle_iterator missing_argument no_field "
       .. "note_traced number_of_arguments odd_launch tested_expression traced"},
   {"workshop.", "cutelua.text.strays", "strays"},
+  {"workshop.", "cutelua.text.relaunched", "relaunched"},
   {"workshop.", "cutelua.text.fidelity", "fidelity"},
   {"workshop.", "cutelua.text.foreign",
     "called_namespace indexed_kernel option python_name"},

@@ -13,8 +13,10 @@ local function said(f, y)
   y = y or cute.zeros({32}, cute.f32)
   count = count + 1
   local list = support.told(function()
-    cute.kernel("k" .. count, function(X, Y) f(X, Y, arch.thread_idx()) end)(x, y)
-      :launch {grid = 1, block = 32, device = "sim:sm_90a"}
+    local k = cute.kernel("k" .. count, function(X, Y)
+      f(X, Y, arch.thread_idx())
+    end)
+    k(x, y):launch {grid = 1, block = 32, device = "sim:sm_90a"}
   end)
   local found = {}
   for _, text in ipairs(list) do

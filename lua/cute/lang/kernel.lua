@@ -334,6 +334,8 @@ local function run_sim(p, opts, values, grid)
   local found
   local show, _ <close> = progress_of(p, opts)
   launch.progress = show or launch.progress
+  local observe = sign.workshop.relaunched
+  local observed = observe and observe(p.program, values)
   if kernel.runner then found = kernel.runner.run(p.program, launch)
   else found = core.sim_run(p.program.fn, launch) end
   found.kernel, found.sm = p.program.info.name, p.device.sm
@@ -344,6 +346,7 @@ local function run_sim(p, opts, values, grid)
     (out or io.stdout):write(found.output)
   end
   require "cute.lang.simreport".attach(found, p.program):tell_notes()
+  if observed then observed(found) end
   return found
 end
 

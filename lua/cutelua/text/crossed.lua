@@ -5,6 +5,8 @@
 -- at, because later calls may exchange two tensors on purpose. A lesson's
 -- operands have names, too.
 local core = require "cute.core"
+local source = require "cute.lang.source"
+local tokens = require "cutelua.text.tokens"
 local words = require "cute.lang.report"
 local at = require "cute.lang.simreport".at
 
@@ -55,11 +57,40 @@ local function exchanged(params, is)
   end
 end
 
+-- Returns the names of the locals that a function with parameters `...` first
+-- sets to them, as in local x, y = ...
+local function unpacked(info)
+  local text, names = source.text(info.source) or "", nil
+  local function is(token, word) return token and token.text == word end
+  local list = tokens.of(text)
+  for k, token in ipairs(list) do
+    local inside = token.line >= info.linedefined
+      and token.line <= info.lastlinedefined
+    if inside and is(token, "local") then names = {}
+    elseif not inside or not names then names = nil
+    elseif token.name then names[#names + 1] = token.text
+    elseif is(token, "=") then
+      local next = list[k + 2]
+      local whole = is(list[k + 1], "...") and (not next
+        or next.line > list[k + 1].line or next.text == ";")
+      if whole then return names end
+      names = nil
+    elseif not is(token, ",") then names = nil
+    end
+  end
+  return {}
+end
+
+-- Returns the names of a function's first n parameters. The last ones may be
+-- locals that it sets to `...`.
 local function parameters(func, n)
-  local params = {}
+  local params, info = {}, debug.getinfo(func, "uS")
   for k = 1, n do
     params[k] = debug.getlocal(func, k)
     if not params[k] then break end
+  end
+  if info.isvararg and #params < n then
+    table.move(unpacked(info), 1, n - #params, #params + 1, params)
   end
   return params
 end
@@ -115,8 +146,9 @@ function crossed.traced(k, args)
   local named = {}
   for _, a in ipairs(args) do named[a.name] = a end
   local params = parameters(k.func, j)
+  local function of(n) return named[params[n]] or named["arg" .. n] end
   for from, to in pairs {[i] = j, [j] = i} do
-    local a, b = named[params[from]], named[params[to]]
+    local a, b = of(from), of(to)
     if a and b and a.read and not a.written and b.written and not b.read
       and is_zero(tensors[from]) and is_zero(tensors[to]) == false then
       return words.note(text)

@@ -1,0 +1,61 @@
+--- Notes on launches that add the same sums to an output again: the inputs are
+-- those of an earlier launch, and nothing cleared the output in between. Only
+-- outputs to which atomics add loaded elements matter.
+local core = require "cute.core"
+local simreport = require "cute.lang.simreport"
+local words = require "cute.lang.report"
+
+local relaunched = {}
+
+-- Returns a hash of the arguments with the numbers for which is(n) holds.
+local function hash_of(values, is)
+  local sum = 1
+  for n, v in ipairs(values) do
+    if is(n) then
+      if core.typename(v[1]) == "buffer" then sum = core.buffer_sum(v[1], sum)
+      else
+        for byte in tostring(v[1]):gmatch "." do
+          sum = sum * 31 + byte:byte()
+        end
+      end
+    end
+  end
+  return sum
+end
+
+-- For each program, its last launch {inputs, before, after, line}: hashes of
+-- the inputs, and of the outputs before and after it; the script's line.
+local last = setmetatable({}, {__mode = "k"})
+
+--- Begins to observe a launch on the simulator. Returns a function that must be
+-- called with the report after the launch, or nil.
+---@param program table
+---@param values table[] the arguments, as core.sim_run gets them
+---@return function?
+function relaunched.relaunched(program, values)
+  program.added = program.added or core.sim_added(program.fn)
+  if not program.added[1] then return end
+  local out = {}
+  for _, n in ipairs(program.added) do out[n] = true end
+  local function outputs()
+    return hash_of(values, function(n) return out[n] end)
+  end
+  local inputs = hash_of(values, function(n) return not out[n] end)
+  local before, earlier = outputs(), last[program]
+  return function(report)
+    local after = outputs()
+    local place = simreport.at(report.file, report.line) or "?"
+    if report.ok and earlier and earlier.inputs == inputs
+      and earlier.after == before and earlier.before ~= before then
+      words.note(("kernel %s: %s: this launch adds to '%s' what the launch at "
+        .. "%s added before, because nothing cleared it; write 0 first, as by "
+        .. "t:fill(0)"):format(report.kernel, place,
+        program.info.args[program.added[1]].name, earlier.place))
+    end
+    last[program] = report.ok and {inputs = inputs, before = before,
+                                   after = after, place = place} or nil
+  end
+end
+
+return relaunched
+-- SPDX-License-Identifier: MIT

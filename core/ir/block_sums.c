@@ -1,6 +1,7 @@
 // Sums of loaded elements: those that depend on the index of the block only
-// through the loads, and those that atomics add to arguments. A forward pass finds what each value is made of; it is repeated
-// until nothing changes, because variables and registers are mutable.
+// through the loads, and those that atomics add to arguments. A forward pass
+// finds what each value is made of; it is repeated until nothing changes,
+// because variables and registers are mutable.
 //
 // A load gives data, whatever block its address depends on. A branch whose
 // condition depends on the block does not matter if it loads: which elements

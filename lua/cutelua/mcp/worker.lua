@@ -28,7 +28,8 @@ for name in ([[cute cute.algorithm cute.lang.branch cute.lang.dependencies
     cutelua.profile.main cutelua.text.crossed cutelua.text.faults
     cutelua.text.foreign cutelua.text.mistakes cutelua.text.nils
     cutelua.text.relaunched cutelua.text.strays cutelua.text.suggest
-    cutelua.text.surplus kernels.gemm_sm80 kernels.operand_rules]]):gmatch "%S+" do
+    cutelua.text.surplus kernels.gemm_sm80
+    kernels.operand_rules]]):gmatch "%S+" do
   EARLY[#EARLY + 1] = name
 end
 

@@ -544,12 +544,14 @@ static void add_repeated(void *ud, const RepeatedSum *s) {
   face_set_int(L, "lanes", s->same & SAME_LANES);
   face_set_bool(L, "warps", s->same & SAME_WARPS);
   face_set_bool(L, "blocks", s->same & SAME_BLOCKS);
+  face_set_bool(L, "apart", s->apart);
   lua_rawseti(L, -2, ++list->n);
 }
 
-// sim_repeated_sums(fn) -> {{file =, line =, op =, lanes =, warps =, blocks =},
-// ...}: additions and stores of the same sum by several lanes, warps or blocks;
-// lanes: mask of the bits of the index in which such lanes differ
+// sim_repeated_sums(fn) -> {{file =, line =, op =, lanes =, warps =, blocks =,
+// apart =}, ...}: additions and stores of the same sum by several lanes, warps
+// or blocks; lanes: mask of the bits of the index in which such lanes differ;
+// apart: they store values of their own to the same element
 static int l_sim_repeated_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);

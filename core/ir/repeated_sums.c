@@ -1,6 +1,7 @@
 // Sums that count values more than once: each thread adds the sum of its block
 // to a total, a reduction over 32 lanes adds values that fewer lanes have, or
-// each block computes the same total.
+// each block computes the same total. The opposite mistake is found, too: each
+// block stores a sum of its own to the same element.
 //
 // A forward pass finds for each value the lanes, warps and blocks that have the
 // same one. It begins with the assumption that all have, and is repeated until
@@ -255,6 +256,7 @@ typedef struct Look {
   Sums *g;
   void (*found)(void *ud, const RepeatedSum *s);
   void *ud;
+  bool unknown;  // whether blocks exchange values, which may be equal
 } Look;
 
 // Returns the parts of `same` of which there are several.
@@ -289,6 +291,19 @@ static uint8_t of_store(const Sums *g, Ref r, uint8_t control) {
   return one && own && of == (DATA | REDUCED) ? value & SAME_BLOCKS : 0;
 }
 
+// Returns the lanes, warps or blocks that store values of their own to the same
+// element: values that are computed from elements that only they load.
+static uint8_t of_apart(const Sums *g, Ref r, uint8_t control) {
+  const Fn *fn = g->fn;
+  const Ins *i = ir_get(fn, r);
+  if (i->op != OP_ST || ir_get(fn, i->a[0])->op != OP_GMEM) return 0;
+  uint8_t value = g->same[i->a[2]], same = control & g->same[i->a[1]];
+  uint8_t apart = same & (uint8_t)~value & (SAME_BLOCKS | SAME_WARPS);
+  bool lanes = (same & SAME_LANES) == SAME_LANES;
+  if (lanes && (value & SAME_LANES) != SAME_LANES) apart |= SAME_LANES;
+  return g->of[i->a[2]] & DATA ? several(fn, apart) : 0;
+}
+
 static void look_each(void *ud, Ref r, uint8_t control) {
   const Look *l = ud;
   const Sums *g = l->g;
@@ -301,17 +316,20 @@ static void look_each(void *ud, Ref r, uint8_t control) {
     same = g->same[i->a[0]] & SAME_LANES;
   same = several(g->fn, same);
   if (same) l->found(l->ud, &(RepeatedSum){.at = r, .same = same});
+  uint8_t apart = l->unknown ? 0 : of_apart(g, r, control);
+  if (apart)
+    l->found(l->ud, &(RepeatedSum){.at = r, .same = apart, .apart = true});
 }
 
 void repeated_sums(Ctx *cx, const Fn *fn,
                    void (*found)(void *ud, const RepeatedSum *s), void *ud) {
-  bool any = false;
-  for (Ref r = 1; r < fn->ins.n && !any; r++) {
-    const Ins *i = ir_get(fn, r);
-    any = intrin_shuffles(i) || is_redux(i) || i->op == OP_ATOMIC;
+  bool unknown = false;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Op op = (Op)ir_get(fn, r)->op;
+    unknown |= op == OP_DSMEM || op == OP_ATOMIC;
   }
   int32_t threads = ir_threads(fn);
-  if (!any || threads % WARP || !threads || ir_has_addresses(fn)) return;
+  if (threads % WARP || !threads || ir_has_addresses(fn)) return;
   Sums g = {.fn = fn};
   g.same = arena_zero(cx, &cx->scratch, fn->ins.n);
   g.of = arena_zero(cx, &cx->scratch, fn->ins.n);
@@ -330,6 +348,7 @@ void repeated_sums(Ctx *cx, const Fn *fn,
     g.changed = false;
     walk(&g, pass_each, &g);
   } while (g.changed);
-  walk(&g, look_each, &(Look){.g = &g, .found = found, .ud = ud});
+  walk(&g, look_each, &(Look){.g = &g, .found = found, .ud = ud,
+                              .unknown = unknown});
 }
 // SPDX-License-Identifier: MIT

@@ -1,5 +1,5 @@
-// Finds sums to which several lanes, warps or blocks add the same value
-// (repeated_sums.c).
+// Finds sums to which several lanes, warps or blocks add the same value, and
+// elements to which they store values of their own (repeated_sums.c).
 #ifndef CUTE_REPEATED_SUMS_H
 #define CUTE_REPEATED_SUMS_H
 
@@ -10,10 +10,13 @@
 enum { SAME_LANES = 31, SAME_WARPS = 32, SAME_BLOCKS = 64 };
 
 // at: an atomic addition whose result is unused, the sum of a value and its
-// shuffle, or the store of a sum. same: a mask of SAME_*.
+// shuffle, or the store of a sum. same: a mask of SAME_*. apart: at stores
+// values that differ, but lanes, warps or blocks of `same` store to the same
+// element.
 typedef struct RepeatedSum {
   Ref at;
   uint8_t same;
+  bool apart;
 } RepeatedSum;
 
 // Calls `found` for each such sum.

@@ -1,11 +1,21 @@
 // Lines of which most loads from global memory are unused, and the last loads
 // are used: an unrolled loop that computes `sum = x[i]` instead of
 // `sum = sum + x[i]`, so that only the last load counts. A line without any
-// used load says nothing: its values may be meant for a later version.
+// used load says nothing: its values may be meant for a later version. The
+// addresses of the loads must differ by constants, as in an unrolled loop.
 #include "ir/unused_loads.h"
 
 #include "ir/operands.h"
 #include "ir/rows.h"
+
+// Returns an offset without the constant that it adds to a value, or 0 if it is
+// constant.
+static Ref base_of(const Fn *fn, Ref r) {
+  const Ins *i = ir_get(fn, r);
+  if (i->op == OP_ADD && ir_get(fn, i->a[1])->op == OP_CONST) return i->a[0];
+  if (i->op == OP_ADD && ir_get(fn, i->a[0])->op == OP_CONST) return i->a[1];
+  return i->op == OP_CONST ? 0 : r;
+}
 
 void unused_loads(Ctx *cx, const Fn *fn,
                   void (*found)(void *ud, const UnusedLoads *u), void *ud) {
@@ -26,8 +36,9 @@ void unused_loads(Ctx *cx, const Fn *fn,
     const Ins *i = ir_get(fn, r);
     if (i->op != OP_LD || ir_memof(fn, i->a[0])->space != SP_GMEM) continue;
     UnusedLoads *u = &line[i->src];
-    u->count++;
-    if (!used[r] && u->n + 1 < u->count) u->mixed = true;
+    Ref base = base_of(fn, i->a[1]);
+    if (!u->count++) u->base = base;
+    if (u->base != base || (!used[r] && u->n + 1 < u->count)) u->mixed = true;
     if (!used[r] && !u->n++) u->at = r;
   }
   for (size_t k = 1; k < fn->src.n; k++)

@@ -7,7 +7,10 @@
 typedef struct UnusedLoads {
   Ref at;            // the first load whose value nothing uses
   int64_t n, count;  // numbers of these loads of the line, and of all its loads
-  bool mixed;        // whether such a load follows one that is used
+  // mixed: whether such a load follows one that is used, or the offsets of the
+  // loads are not sums of `base` and constants
+  bool mixed;
+  Ref base;
 } UnusedLoads;
 
 // Calls `found` for each such line.

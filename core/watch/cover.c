@@ -146,6 +146,18 @@ static void visit(Cover *c) {
   }
 }
 
+// Allocates the records of the coordinates. Returns the number of elements of
+// the shape, or 0 if there are too many.
+static int64_t allocate(Ctx *cx, Cover *c) {
+  int64_t size = 1;
+  for (int k = 0; k < c->s.rank; k++) {
+    size *= c->s.size[k];
+    if (size > MOST) return 0;
+    c->seen[k] = arena_zero(cx, &cx->scratch, (size_t)c->s.size[k]);
+  }
+  return size;
+}
+
 // Reports whether all granules of the argument were accessed.
 static bool is_full(const Cover *c) {
   size_t g = (size_t)((const uint8_t *)c->arg->p - c->area->p);
@@ -233,18 +245,59 @@ static bool is_record(const Cover *c, const SimMeant *m, const SimRanges *r) {
   return step > 0 && m->unit > 0 && m->unit % step == 0;
 }
 
+// Reports whether the launch accessed no element of argument k at the last
+// coordinate of a mode of extent n.
+static bool lacks_end(Ctx *cx, const SimProg *p, int32_t k, int64_t n) {
+  const SimArea *a = simareas_area(p, k);
+  Cover c = {.area = a, .arg = &p->launch->arg[k]};
+  int32_t mem = meant_shape(cx, p, k, &c.s);
+  if (mem < 0 || !a || (!a->read && !a->stored)) return false;
+  c.map = a->read ? a->read : a->stored;
+  c.bits = dtype_bits(p->fn->mem.p[mem].type);
+  if (!allocate(cx, &c)) return false;
+  visit(&c);
+  bool lacks = false;
+  for (int j = 0; j < c.s.rank; j++) {
+    if (c.s.size[j] != n) continue;
+    if (c.seen[j][n - 1] & HIT) return false;
+    lacks = true;
+  }
+  return lacks;
+}
+
+// Reports whether a guard seems to be too small by 1: the last coordinate of a
+// mode is left out, and so is that of each other argument with a mode of this
+// extent. If another one is accessed there, as in x[i + 1] - x[i], the guard is
+// meant.
+static bool is_one_less(Ctx *cx, const SimProg *p, int32_t arg,
+                        const SimRanges *r) {
+  bool other = false;
+  if (r->n != 1 || r->from[0] != r->extent - 1) return false;
+  for (size_t k = 0; k < p->fn->arg.n; k++) {
+    SimShape s;
+    if ((int32_t)k == arg || !p->fn->arg.p[k].pointer ||
+        meant_shape(cx, p, (int32_t)k, &s) < 0)
+      continue;
+    bool has = false;
+    for (int j = 0; j < s.rank; j++) has |= s.size[j] == r->extent;
+    if (has && !lacks_end(cx, p, (int32_t)k, r->extent)) return false;
+    other |= has;
+  }
+  return other;
+}
+
 // Reports whether a limit of the kernel may leave out the coordinates from
-// `end` on. A limit that is the extent of another mode is taken as a mistake if
-// no limit is the extent of this mode.
-static bool is_limit(const Cover *c, const SimMeant *m, const SimRanges *r) {
+// `end` on. A limit that is the extent of another mode is taken as a mistake,
+// and so is_one_less.
+static bool is_limit(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
+                     const SimMeant *m, const SimRanges *r) {
   int64_t end = r->from[0];
   if (!meant_ends(m, r->mode, end)) return false;
-  if (r->n > 1 || r->to[0] != r->extent - 1 || !meant_bounds(m, end) ||
-      meant_bounds(m, r->extent))
+  if (r->n > 1 || r->to[0] != r->extent - 1 || !meant_bounds(m, end))
     return true;
   for (int k = 0; k < c->s.rank; k++)
     if (k != r->mode && c->s.size[k] == end) return false;
-  return true;
+  return !is_one_less(cx, p, arg, r);
 }
 
 // Returns the number of tiles in the extent, where the accessed coordinates are
@@ -438,7 +491,8 @@ static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
   if (r->n > SIM_RANGES && !r->period) return false;
   if (is_record(c, m, r)) return false;
   if (is_scalar(p, r->from[0]) && r->from[0]) return false;
-  if (!rest && !(counted && !r->from[0]) && is_limit(c, m, r)) return false;
+  if (!rest && !(counted && !r->from[0]) && is_limit(cx, p, c, arg, m, r))
+    return false;
   if (!compares && !is_shared(cx, p, arg, r->extent, g->stored)) return false;
   return g->all || part || counted || count_of(c, r->mode, HIT) >= 2;
 }
@@ -536,12 +590,8 @@ static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
   int32_t mem = meant_shape(cx, p, arg, &c.s);
   if (mem < 0) return false;
   c.bits = dtype_bits(p->fn->mem.p[mem].type);
-  int64_t size = 1;
-  for (int k = 0; k < c.s.rank; k++) {
-    size *= c.s.size[k];
-    if (size > MOST) return false;
-    c.seen[k] = arena_zero(cx, &cx->scratch, (size_t)c.s.size[k]);
-  }
+  int64_t size = allocate(cx, &c);
+  if (!size) return false;
   visit(&c);
   *g = (SimGap){.mem = mem, .stored = a->stored, .rank = c.s.rank,
                 .map = c.arg->map, .none = c.size - c.hit, .size = c.size};

@@ -460,6 +460,24 @@ local function below(n)
   end
 end
 
+it("a note tells of rows that a grid leaves out, whose guards are right",
+   function()
+  -- Adds 1 to x (96,64); blocks of 16 x 16 have the row along x or along y.
+  local function add(grid)
+    return notes(run(grid, {16, 16}, function(x, y)
+      local bx, by = arch.block_idx()
+      local tx, ty = arch.thread_idx()
+      local at = {by * 16 + ty, bx * 16 + tx}
+      cute.when(at[1]:lt(96) & at[2]:lt(64), function()
+        y[at] = x[at] + 1
+      end)
+    end, ones(96, 64), zeros(96, 64)))
+  end
+  assert.same({}, add {4, 6})
+  assert.same({"rows 64 to 95 of 'y' were never stored",
+               "rows 64 to 95 of 'x' were never read"}, add {6, 4})
+end)
+
 describe("no note tells of elements", function()
   it("that a limit of the kernel excludes, but of those that it does not",
      function()
@@ -468,8 +486,16 @@ describe("no note tells of elements", function()
     for _, n in ipairs {640, 639} do
       assert.same(text, map(10, ones(640), zeros(640), below(n)))
       assert.same(text, map(10, ones(640), zeros(640), below(), n))
-      assert.same({}, map(20, ones(640), zeros(640), below(n)))
+      assert.same({}, map(20, ones(640), zeros(640), below(), n))
     end
+    assert.same({}, map(20, ones(640), zeros(640), below(640)))
+    -- one less, unless the inputs are read to the end
+    assert.same({"element 639 of 'c' was never stored",
+                 "element 639 of 'a' was never read"},
+                map(20, ones(640), zeros(640), below(639)))
+    assert.same({}, map(20, ones(640), zeros(640), function(x, y, i)
+      cute.when(i:lt(639), function() y[i] = x[i + 1] - x[i] end)
+    end))
     for _, n in ipairs {320, 300, 20} do
       assert.same({}, map(20, ones(640), zeros(640), below(n)))
       assert.same({}, map(20, ones(640), zeros(640), below(), n))

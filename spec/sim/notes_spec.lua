@@ -657,6 +657,42 @@ describe("a note tells of a sum that counts the same value", function()
   end)
 end)
 
+it("a note tells of values of their own that many store to one element",
+   function()
+  local count = 0
+  -- Stores of the sums of x (4,64), which is 1, by 4 blocks of 64 threads.
+  local function said(f)
+    count = count + 1
+    local k = cute.kernel("k" .. count, function(x, y)
+      f(x, y, arch.thread_idx(), arch.block_idx())
+    end)
+    local found = {}
+    for _, text in ipairs(support.told(function()
+      k(cute.ones({4, 64}, "f32"), cute.zeros({8}, "f32")):launch {
+        grid = 4, block = 64, device = "sim:sm_90a"}
+    end)) do
+      found[#found + 1] = text:match "all (%a+) store values of their own"
+    end
+    return found
+  end
+  local function sum(x, b, t) return arch.warp_reduction_sum(x[{b, t}]) end
+  local function one(f)
+    return function(x, y, t, b)
+      local s = sum(x, b, t)
+      cute.when(t:eq(0), function() f(y, b, s) end)
+    end
+  end
+  assert.same({"blocks"}, said(one(function(y, _, s) y[0] = s end)))
+  assert.same({}, said(one(function(y, b, s) y[b] = s end)))
+  assert.same({}, said(one(function(y, b, s)
+    cute.when(b:eq(3), function() y[0] = s end)
+  end)))
+  assert.same({"warps"}, said(function(x, y, t, b) y[b] = sum(x, b, t) end))
+  assert.same({}, said(function(x, y, t, b) y[b] = sum(x, b, t % 32) end))
+  assert.same({"lanes"}, said(function(x, y, t, b) y[b] = x[{b, t}] end))
+  assert.same({}, said(function(_, y) y[0] = 1 end))
+end)
+
 it("a note tells of values that redux.sync adds several times", function()
   -- Returns the notes on a sum of a warp whose lanes have `values` values.
   local function said(values)

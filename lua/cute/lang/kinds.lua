@@ -1186,6 +1186,10 @@ kinds.NOTES = {
     "every block {verb} the same value here, because no element that it "
       .. "depends on is chosen by the block's index; is block_idx missing in "
       .. "the coordinate of a tile, or in the bounds of a loop?"},
+  stored_apart = {"note/run/lost-sum", LOST_SUM,
+    "all {who} store values of their own to the same element here, so only one "
+      .. "remains; should each have an element of its own, or should an atomic "
+      .. "or a reduction combine them?"},
   twin_blocks = {"note/run/lost-sum", LOST_SUM,
     "{both} load the same elements, and most blocks have such a twin, so equal "
       .. "sums are stored here to different elements; does each tile's "

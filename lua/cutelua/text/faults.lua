@@ -404,7 +404,8 @@ local function missing_part(gap, gaps)
   if gap.size - gap.none == 1 then
     ask = "does the address lack the thread's index"
   elseif explained(gap, gaps) or gap.blocks and not gap.stored then
-    ask = "is the grid too small, or a coordinate wrong"
+    ask = one and "is a guard or the grid too small by one"
+      or "is the grid too small, or a coordinate wrong"
   end
   return ("%s of %s'%s' %s never %s (%d of %d elements); %s? "
     .. "cute.partial_ok says that this is meant"):format(text,
@@ -484,10 +485,11 @@ end
 local function repeated_sums(report, add)
   local list, by = {}, {}
   for _, o in ipairs(report.program.repeated) do
-    local place = at(o.file, o.line)
+    local place = at(o.file, o.line) .. (o.apart and " apart" or "")
     local one = by[place]
     if not one then
-      one = {file = o.file, line = o.line, op = o.op, lanes = 0}
+      one = {file = o.file, line = o.line, op = o.op, lanes = 0,
+             apart = o.apart}
       by[place], list[#list + 1] = one, one
     end
     one.lanes, one.warps = one.lanes | o.lanes, one.warps or o.warps
@@ -497,7 +499,11 @@ local function repeated_sums(report, add)
   local twins = not unread_input(report) and report.twins
   for _, o in ipairs(list) do
     o.n = lanes_of(o.lanes)
-    if o.op == "atomic" and (o.n > 1 or o.warps) then
+    if o.apart then
+      o.who = o.n > 1 and "lanes" or o.warps and "warps"
+        or report.ctas > 1 and "blocks"
+      if o.who then add("stored_apart", o) end
+    elseif o.op == "atomic" and (o.n > 1 or o.warps) then
       o.who = o.n == 32 and (o.warps and "all threads of the block"
           or "all lanes of a warp")
         or o.n > 1 and ("%d lanes of a warp"):format(o.n) or "all warps"

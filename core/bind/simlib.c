@@ -677,6 +677,7 @@ static void push_unread(lua_State *L, const Fn *fn, const SimUnread *u) {
   face_set_str(L, "layout", ir_str(fn, m->layout));
   if (u->src) set_place(L, fn, "file", "line", u->src);
   face_set_bool(L, "whole", u->whole);
+  face_set_bool(L, "stale", u->stale);
   face_set_int(L, "count", u->count);
   face_set_int(L, "n", u->n);
   face_set_int(L, "first", u->first);

@@ -41,9 +41,10 @@ void unused_loads(Ctx *cx, const Fn *fn,
     if (u->base != base || (!used[r] && u->n + 1 < u->count)) u->mixed = true;
     if (!used[r] && !u->n++) u->at = r;
   }
+  // the last step uses as many loads as each step before lacks
   for (size_t k = 1; k < fn->src.n; k++)
     if (!line[k].mixed && line[k].n > 1 && line[k].n < line[k].count &&
-        line[k].n * 2 >= line[k].count)
+        line[k].n % (line[k].count - line[k].n) == 0)
       found(ud, &line[k]);
 }
 // SPDX-License-Identifier: MIT

@@ -188,6 +188,7 @@ typedef struct SimUnread {
   int32_t mem;         // an index into Fn.mem
   uint32_t src;        // source line of a store to the first of the elements
   bool whole;          // whether nothing read the tensor
+  bool stale;  // whether the n elements were read, but not since the last copy
   // numbers of elements, and the first of the n
   int64_t n, count, first;
 } SimUnread;

@@ -785,7 +785,7 @@ static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimCluster *c = w->cluster;
   unsigned kind = kind_of(x->i);
   SimGran *q = &shadow_of(c)->gran[g];
-  q->used = true;
+  q->used = READ_EVER | READ_SINCE;
   if ((q->flags & SURE) != GF_DEFINED ||
       q->clk > hb_of(w)->vc[q->warp])
     read_slow(x, l, g, q);
@@ -832,7 +832,7 @@ void shadow_defined(Access *x, int l, uint32_t addr) {
   while (addr < end) {
     Granules r = shadow_run(c, addr, end - addr);
     for (uint32_t k = 0; k < r.n; k++) {
-      if (!x->i->idle) s->gran[r.g + k].used = true;
+      if (!x->i->idle) s->gran[r.g + k].used = READ_EVER | READ_SINCE;
       if (!x->m->lax && !(s->gran[r.g + k].flags & (GF_DEFINED | GF_PENDING)))
         say_undefined(x, l, r.g + k);
     }
@@ -863,7 +863,7 @@ static void lend_granule(Access *x, int l, uint32_t g, int actor,
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
   SimGran *q = &shadow_of(c)->gran[g];
-  q->used = true;
+  q->used = READ_EVER | READ_SINCE;
   if ((q->flags & SURE) != GF_DEFINED ||
       q->clk > hb_of(w)->vc[q->warp])
     read_slow(x, l, g, q);

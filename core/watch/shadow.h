@@ -52,8 +52,10 @@ typedef struct SimGran {
   // actor of the last write: a warp of the cluster or another actor
   uint16_t warp;
   uint8_t flags;
-  bool used;  // shared memory: whether anything read it (unread.c)
+  uint8_t used;  // shared memory: READ_EVER, READ_SINCE (unread.c)
 } SimGran;
+// whether anything read a granule, and whether since the last write
+enum { READ_EVER = 1, READ_SINCE = 2 };
 // Kinds of recorded accesses. STRONG: a read with memory order. NARROW: a read
 // with memory order and CTA scope. WEAK: a read without order. WROTE: a write.
 enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
@@ -182,6 +184,7 @@ static inline void shadow_set(SimCluster *c, uint32_t g, int actor,
   q->src = src;
   q->lanes = lanes;
   q->readers = q->also = 0;
+  q->used &= READ_EVER;
   q->warp = (uint16_t)actor;
   q->flags = flags;
 }

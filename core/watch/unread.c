@@ -10,6 +10,9 @@
 // - cute.partial_ok does not name it.
 // - Some of the elements are not 0. Copies fill what lies outside of a tensor
 //   with zeros.
+// If copies alone fill a tensor whose elements are read, elements that nothing
+// has read since the last copy are told: a loop over tiles that ends early, or a
+// copy of a tile that was copied before.
 // An element counts as read if an element of the same
 // vector is read, because vectors may contain more than a kernel needs.
 #include "sim/bulk.h"
@@ -36,8 +39,9 @@ typedef struct Threads { uint32_t lanes[MAX_WARPS]; } Threads;
 // access.
 typedef struct SimShared {
   // bits: units that were stored, that were read, and that held numbers other
-  // than 0 which nothing read
-  uint64_t *stored, *used, *lost;
+  // than 0 which nothing read; units whose last such numbers nothing read, and
+  // those that were read since the last store
+  uint64_t *stored, *used, *lost, *stale, *fresh;
   SimUnit *unit;
   bool begun;                // whether a block has set `unit`
   const bool *open;          // the result of meant_shared, or NULL
@@ -51,6 +55,8 @@ void unread_start(Ctx *cx, SimProg *p) {
   s->stored = arena_zero(cx, &cx->scratch, words);
   s->used = arena_zero(cx, &cx->scratch, words);
   s->lost = arena_zero(cx, &cx->scratch, words);
+  s->stale = arena_zero(cx, &cx->scratch, words);
+  s->fresh = arena_zero(cx, &cx->scratch, words);
   s->unit = arena_zero(cx, &cx->scratch, n * sizeof *s->unit);
   p->own[OWN_UNREAD] = s;
 }
@@ -85,13 +91,15 @@ static bool is_zero(const uint8_t *p, uint32_t n) {
 // Bits of word number `word` of SimShared's masks.
 typedef struct Word {
   size_t word;
-  uint64_t stored, used, lost;
+  uint64_t stored, used, lost, stale, fresh;
 } Word;
 
 static void flush(SimShared *s, const Word *w) {
   if (w->stored) cover_set(&s->stored[w->word], w->stored);
   if (w->used) cover_set(&s->used[w->word], w->used);
   if (w->lost) cover_set(&s->lost[w->word], w->lost);
+  if (w->stale) cover_set(&s->stale[w->word], w->stale);
+  if (w->fresh) cover_set(&s->fresh[w->word], w->fresh);
 }
 
 void unread_add(const SimCluster *c) {
@@ -120,7 +128,9 @@ void unread_add(const SimCluster *c) {
       if (q->used) now.used |= bits;
       if (!(q->flags & GF_DEFINED)) continue;
       now.stored |= bits;
-      if (!q->used && !is_zero(c->smem + at, 1u << v->shift)) now.lost |= bits;
+      if (q->used & READ_SINCE) now.fresh |= bits;
+      else if (!is_zero(c->smem + at, 1u << v->shift))
+        *(q->used ? &now.stale : &now.lost) |= bits;
       for (uint32_t j = 0; first && !home && j < 1u << more; j++)
         put_unit(c, v, g, &s->unit[k + j]);
     }
@@ -220,6 +230,37 @@ static bool is_lost(const SimShared *s, size_t from, size_t end) {
   return false;
 }
 
+// Reports whether copies alone fill object number j.
+static bool is_copied(const SimProg *p, int32_t j) {
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const SimIns *i = &p->ins[k];
+    const SimMem *m = i->op == OP_ST ? ((const SimSide *)i->x)->mem
+                    : i->op == OP_COPY ? ((const SimCopy *)i->x)->dst.mem
+                                       : NULL;
+    if (m && m->index == j) return false;
+  }
+  return true;
+}
+
+// Finds the elements of object number j that nothing read since the last copy.
+static bool find_stale(Ctx *cx, SimProg *p, int32_t j, size_t from, size_t end,
+                       SimUnread *u) {
+  SimShared *s = p->own[OWN_UNREAD];
+  const Mem *m = &p->fn->mem.p[j];
+  int64_t n = 0;
+  *u = (SimUnread){.mem = j, .stale = true};
+  for (size_t k = from; k < end; k++) {
+    if (!has(s->stale, k) || has(s->fresh, k) || n++) continue;
+    u->first = (int64_t)(k - from) * (8 << p->shift) / dtype_bits(m->type);
+    u->src = s->unit[k].src;
+  }
+  u->n = n * (8 << p->shift) / dtype_bits(m->type);
+  u->count = (int64_t)(end - from) * (8 << p->shift) / dtype_bits(m->type);
+  if (!n || !is_copied(p, j)) return false;
+  if (!s->open) s->open = meant_shared(cx, p);
+  return !s->open[j];
+}
+
 static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
   const Mem *m = &p->fn->mem.p[j];
   SimShared *s = p->own[OWN_UNREAD];
@@ -230,7 +271,7 @@ static bool find_unread(Ctx *cx, SimProg *p, int32_t j, SimUnread *u) {
     return false;
   size_t from = (size_t)(m->offset >> p->shift);
   size_t end = (size_t)((m->offset + m->count * bits / 8) >> p->shift);
-  if (!is_lost(s, from, end)) return false;
+  if (!is_lost(s, from, end)) return find_stale(cx, p, j, from, end, u);
   *u = (SimUnread){.mem = j, .whole = true};
   size_t width = (size_t)(width_of(p, j, &u->src) >> p->shift), n = 0, all = 0;
   if (!width) width = 1;

@@ -1104,6 +1104,47 @@ describe("a note tells of a tile in shared memory that", function()
   end)
 end)
 
+it("a note tells of tiles that are copied last and never read", function()
+  -- Sums the tiles of x, which copies fetch one ahead into two stages, from
+  -- tile `first` on; the loop has `count` iterations.
+  local function said(first, count, scale)
+    local atom = cute.make_copy_atom(cpasync.CopyG2SOp(), cute.f32)
+    local x, y = cute.full({8, 128}, scale or 1, "f32"), cute.zeros({32}, "f32")
+    local r, list = run(function(X, Y)
+      local t, s = arch.thread_idx(),
+        cute.make_smem_tensor(cute.f32, cute.make_layout({2, 128}, {128, 1}))
+      local function fetch(k, stage)
+        cute.copy(atom, cute.local_tile(X(k, cute._), {4}, {t}),
+                  cute.local_tile(s(stage, cute._), {4}, {t}))
+      end
+      fetch(0, 0)
+      arch.cp_async_commit_group()
+      local next, sum = cute.var(first, cute.i32), cute.var(0.0, cute.f32)
+      for k in cute.range(count) do
+        cute.when(next.value:lt(8), function()
+          fetch(next.value, (k + 1) % 2)
+        end)
+        next.value = next.value + 1
+        arch.cp_async_commit_group()
+        arch.cp_async_wait_group(1)
+        arch.sync_threads()
+        for j = 0, 3 do sum.value = sum.value + s[{k % 2, j * 32 + t}] end
+        arch.sync_threads()
+      end
+      arch.cp_async_wait_group(0)
+      Y[t] = sum.value
+    end, x, y)
+    assert.is_true(r.ok, tostring(r))
+    return list
+  end
+  assert.same({}, said(1, 8))
+  local text = "nothing reads 128 of 256 elements of shared tensor 's' after "
+    .. "the last copy to them; the first is element "
+  assert.matches(text .. "128", said(1, 7)[1], 1, true)  -- an iteration less
+  assert.matches(text .. "0", said(0, 8)[1], 1, true)    -- tile 0 twice
+  assert.same({}, said(1, 7, 0))                         -- zeros
+end)
+
 it("a note tells of a part of a shared tensor that is filled, not read",
    function()
   -- Sums the first n columns of a tile of 4 x 8 that all threads fill.

@@ -1154,6 +1154,11 @@ kinds.NOTES = {
     "{n} of {count} elements of shared tensor '{name}', {layout}, are written "
       .. "here but never read; the first is element {first}; do the loops that "
       .. "read it cover the whole tile?" .. PARTIAL},
+  unread_copy = {"note/run/never-read", NEVER_READ,
+    "nothing reads {n} of {count} elements of shared tensor '{name}' after the "
+      .. "last copy to them; the first is element {first}; does the loop over "
+      .. "the tiles end early, or does it copy a tile that it copied before?"
+      .. PARTIAL},
   unread_fragment = {"note/run/unlikely", UNLIKELY,
     "{n} of {count} elements of fragment '{name}' are loaded here, but no MMA "
       .. "reads them; the first is element {first}; does the MMA take the "

@@ -562,7 +562,8 @@ local function add_losses(program, unread, add)
     add("unread", o)
   end
   for _, o in ipairs(unread or {}) do
-    if not o.whole then add("unread_part", o)
+    if o.stale then add("unread_copy", o)
+    elseif not o.whole then add("unread_part", o)
     elseif not known[o.name] then add("unread_whole", o) end
   end
   for _, o in ipairs(program.parts) do add("unread_fragment", o) end

@@ -11,8 +11,8 @@
 // - Some of the elements are not 0. Copies fill what lies outside of a tensor
 //   with zeros.
 // If copies alone fill a tensor whose elements are read, elements that nothing
-// has read since the last copy are told: a loop over tiles that ends early, or a
-// copy of a tile that was copied before.
+// has read since the last copy are told: a loop over tiles that ends early, or
+// a copy of a tile that was copied before.
 // An element counts as read if an element of the same
 // vector is read, because vectors may contain more than a kernel needs.
 #include "sim/bulk.h"

@@ -218,6 +218,8 @@ build = {
         "lua/cute/arch/tmem.lua",
       ["cute.arch.warp"] =
         "lua/cute/arch/warp.lua",
+      ["cute.blackwell"] =
+        "lua/cute/blackwell.lua",
       ["cute.clc_schedulers"] =
         "lua/cute/clc_schedulers.lua",
       ["cute.embedding"] =

@@ -4,6 +4,7 @@
 -- maps that kernels make in cute.tensormaps.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
+local blackwell = require "cute.blackwell"
 local hopper = require "cute.hopper"
 local smem = require "cute.smem"
 
@@ -447,6 +448,16 @@ for _, name in ipairs {"get_smem_layout_atom", "get_smem_store_op",
                        "make_smem_layout_epi", "make_trivial_tiled_mma"} do
   utils["sm90_" .. name] = hopper[name]
 end
+for _, name in ipairs {
+  "BlockScaledBasicChunk", "tile_atom_to_shape_SF", "make_smem_layout_sfa",
+  "make_smem_layout_sfb", "make_tmem_layout_sfa", "make_tmem_layout_sfb",
+  "make_blockscaled_trivial_tiled_mma", "get_num_tmem_alloc_cols",
+  "compute_tmem_cols_from_layout", "compute_epilogue_tile_shape",
+  "get_permutation_mnk"} do
+  utils[name] = blackwell[name]
+end
+utils.blackwell_helpers = sign.namespace(blackwell,
+                                         "cute.utils.blackwell_helpers")
 utils.LayoutEnum = require "cute.layoutenum"
 utils.hopper_helpers = sign.namespace(hopper, "cute.utils.hopper_helpers")
 

@@ -17,8 +17,6 @@ local UNDOCUMENTED = "no documentation says what it computes"
 names.LEFT_OUT = {
   ["pipeline.compute_k_tile"] = UNDOCUMENTED,
   ["pipeline.PerStagePipelineState"] = UNDOCUMENTED,
-  ["utils.compute_epilogue_tile_shape"] = "of Blackwell's epilogue from tensor "
-    .. "memory; Hopper's is compute_tile_shape_or_override",
   ["cute.testing.CuptiProfiler"] = "cute.testing.benchmark times by events, "
     .. "the simulator counts; no profiler library is opened",
   ["pipeline.PipelineTmaMultiConsumersAsync"] = "its consumers are products "

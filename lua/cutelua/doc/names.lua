@@ -209,7 +209,8 @@ local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.nvgpu.warpgroup"] = "cute.nvgpu.sm90.warpgroup",
   ["cute.nvgpu.sparse"] = "cute.nvgpu.sm80.sparse",
   ["cute.nvgpu.tcgen05"] = "cute.nvgpu.sm100.tcgen05",
-  ["cute.utils.hopper_helpers"] = "cute.hopper"}
+  ["cute.utils.hopper_helpers"] = "cute.hopper",
+  ["cute.utils.blackwell_helpers"] = "cute.blackwell"}
 
 -- Returns the comment of a constant, from the file of its namespace's module,
 -- and the chunk of that file.

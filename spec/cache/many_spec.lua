@@ -51,7 +51,34 @@ local function run(head, more)
   return lines, n, out
 end
 
-describe("cute.compile_all", function()
+-- Returns the output of a script with a list of launches of kernels. Each
+-- kernel stores its number, and the Lua code `inside` runs in its trace.
+local function several(names, inside)
+  local path = support.write(dir .. "/several.lua", ([[
+    local cute = require "cute"
+    local x = cute.zeros({32}, cute.f32, {device = "gpu"})
+    local launches = {}
+    for i, name in ipairs {%s} do
+      launches[i] = {cute.kernel(name, function(y)
+        %s
+        y[cute.arch.thread_idx()] = i
+      end)(x), grid = 1, block = 32}
+    end
+    for _, run in ipairs(cute.compile_all(launches, {jobs = 2})) do
+      run:launch()
+    end
+    cute.synchronize()
+    print "done"
+  ]]):format(names, inside or ""))
+  local out, err, status = support.run({path}, {env = {
+    XDG_CACHE_HOME = dir .. "/own", CUTELUA_NVRTC = library,
+    CUTELUA_NO_CUDA = "0", FAKE_LOG = dir .. "/log", FAKE_PID = "1",
+    FAKE_MS = "100", LD_LIBRARY_PATH = fake.folder}})
+  return out, err, status, #support.lines(support.read(dir .. "/log") or "")
+end
+
+-- Sets and removes the fake libraries around the tests of a group.
+local function with_fakes()
   before_each(function()
     dir = support.folder()
     library = nvrtcs.make(dir .. "/lib", "13.9", "80,90")
@@ -62,6 +89,10 @@ describe("cute.compile_all", function()
     fake.remove()
     nvrtcs.remove()
   end)
+end
+
+describe("cute.compile_all", function()
+  with_fakes()
 
   it("compiles each kernel once, in several processes", function()
     local head = 'local DEVICE, OPTIONS = "gpu", {jobs = 3}\n'
@@ -110,6 +141,50 @@ describe("cute.compile_all", function()
       {{k(x), grid = 1, blok = 1}})
     support.raises("no option 'job'", cute.compile_all,
       {{k(x), grid = 1, block = 1}}, {job = 2})
+  end)
+end)
+
+describe("a process of cute.compile_all", function()
+  with_fakes()
+
+  it("compiles a kernel while the next one is traced", function()
+    local out, err, status = several('"one", "two"', ([[
+      local stop = os.time() + 20
+      while name == "two" and not io.open %q do
+        if os.time() > stop then error "nothing was compiled" end
+      end]]):format(dir .. "/log"))
+    assert.same({"done\n", "", 0}, {out, err, status})
+  end)
+
+  it("names kernels that the compiler rejects or crashes on", function()
+    local _, err, status = several '"one", "BAD", "two"'
+    assert.equal(1, status)
+    assert.truthy(err:find("BAD.cu:1: error: BAD", 1, true), err)
+    _, err, status = several '"one", "CRASH", "two"'
+    assert.equal(1, status)
+    assert.truthy(err:find("compile_all: kernel CRASH for sm_90a: the process "
+      .. "that compiled it ended: signal 6", 1, true), err)
+  end)
+
+  it("compiles again what a killed process left", function()
+    -- The first process to compile is killed while it works.
+    local out, err, status, compiled = several('"one", "two"', ([[
+      local f = name == "two" and not package.loaded.killed and io.open %q
+      local stop = os.time() + 20
+      while name == "two" and not f do
+        f = io.open %q
+        if os.time() > stop then error "nothing was compiled" end
+      end
+      if f then
+        package.loaded.killed = true
+        local pid
+        repeat
+          f:seek "set"
+          pid = f:read "a":match "(%%d+)\n"
+        until pid
+        assert(os.execute("kill -9 " .. pid))
+      end]]):format(dir .. "/log", dir .. "/log"))
+    assert.same({"done\n", "", 0, 3}, {out, err, status, compiled})
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -3,8 +3,8 @@
 --
 -- The script runs on a driver without a GPU (core.dry_gpu), on which launches
 -- do nothing. Each kernel that it launches becomes a job. The jobs are compiled
--- in parallel processes (cutelua.cache.pool) after the script has ended, and
--- the results are in the cache.
+-- in parallel processes (cutelua.cache.pool) while the script goes on, and the
+-- results are in the cache.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local exit = require "cutelua.program.exit"
@@ -183,6 +183,7 @@ function Session:defer(source, opts)
            name = opts.name or "kernel", opts = opts}
     self.known[key] = job
     table.insert(self.jobs, job)
+    self.pool:add(job)
   end
   return setmetatable({cubin = CUBIN, losses = {}, kernels = {},
                        arch = opts.arch, session = self, job = job}, Stub)
@@ -200,7 +201,8 @@ function main.start(opt)
   local ok, why = core.dry_gpu(devices.sm(arch), opt.sms, opt.card)
   if not ok then return nil, "compile: " .. why, 1 end
   local s = setmetatable({opt = opt, arch = arch, known = {}, jobs = {},
-                          stop = exit.STOP}, Session)
+                          pool = pool.new(opt.jobs, opt.into),
+                          start = core.clock(), stop = exit.STOP}, Session)
   devices.dry = s
   exit.watch(function(code) s.code = code end)
   return s
@@ -238,6 +240,7 @@ end
 --- Compiles the kernels; returns the exit code.
 ---@param code integer the script's exit code
 function Session:finish(code)
+  local _ <close> = self.pool
   exit.unwatch()
   devices.dry = nil
   if code == 130 then return code end
@@ -248,14 +251,13 @@ function Session:finish(code)
     end
     return 1
   end
-  local start = core.clock()
-  pool.run(self.jobs, self.opt.jobs, self.opt.into, row)
+  self.pool:finish(row)
   local failed, uncached = tell_failures(self.jobs)
   local hits = 0
   for _, job in ipairs(self.jobs) do hits = hits + (job.cached and 1 or 0) end
   print(("%s: %s in %.2f s, %d of them in the cache already, %d failed")
     :format(self.arch, report.plural(#self.jobs, "kernel"),
-    core.clock() - start, hits, failed))
+    core.clock() - self.start, hits, failed))
   if code ~= 0 then
     report.tell(("cutelua: compile: the script failed after %s: launches do "
       .. "nothing here, so results are zeros"):format(

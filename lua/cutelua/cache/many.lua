@@ -21,38 +21,41 @@ local function place_of(call, o)
   return (devices.pick(ok and values or nil, o, "auto"))
 end
 
--- Returns the job {source, arch, options} that compiles the kernel of a launch
--- on a GPU, or nil if the launch needs none.
+-- Returns the job {source, name, arch, options} that compiles the kernel of a
+-- launch on a GPU, or nil if the launch needs none.
 local function job_of(call, o)
   local k = call.kernel
   local device = place_of(rawget(k, "source") and call.values or call, o)
   if not device or device.kind ~= "gpu" then return nil end
   if rawget(k, "source") then
-    return not k.cubins[device.arch] and {source = k.source,
+    return not k.cubins[device.arch] and {source = k.source, name = k.name,
       arch = device.arch, options = k.options} or nil
   end
   local program = call:trace {block = o.block, cluster = o.cluster,
     fmad = o.fmad, fastmath = o.fastmath, arch = device.arch}
   if program.cubins[device.arch] then return nil end
   local text, _, _, options = program:cuda(device.arch)
-  return {source = source.without_comments(text), arch = device.arch,
-          options = options}
+  return {source = source.without_comments(text), name = k.name,
+          arch = device.arch, options = options}
 end
 
--- Compiles jobs into the cache, in parallel processes. Does nothing where there
--- are no processes or no cache; then the launches compile their kernels.
-local function compile(jobs, n)
+-- Returns a pool that compiles kernels into the cache, in parallel processes;
+-- nil where there are no processes or no cache. Then the launches compile their
+-- kernels.
+local function new_pool(n)
   local there, sys = pcall(require, "cute.sys")
-  if not there or not sys.spawn or os.getenv "CUTELUA_CACHE" == "0" then
-    return
+  if n == 1 or not there or not sys.spawn or
+     os.getenv "CUTELUA_CACHE" == "0" then
+    return nil
   end
-  require "cutelua.cache.pool".run(jobs, n)
+  return require "cutelua.cache.pool".new(n)
 end
 
 --- Prepares many launches. Their kernels are compiled in parallel processes, in
 -- as many as the computer has cores, and stored in the cache of compiled
--- kernels. A launch is a table with a call of a kernel and the options of
--- call:compile. Returns the prepared launches in the same order.
+-- kernels. A kernel is compiled while the next ones are traced. A launch is a
+-- table with a call of a kernel and the options of call:compile. Returns the
+-- prepared launches in the same order.
 --
 --     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
 --     x = cute.zeros({1}, cute.f32)
@@ -63,7 +66,13 @@ end
 ---@param opts? {jobs: integer} the number of processes
 ---@return table[] prepared
 function many.compile_all(launches, opts)
-  local jobs, known = {}, {}
+  local n = opts and opts.jobs
+  if n ~= nil and (math.type(n) ~= "integer" or n < 1 or n > 256) then
+    core.fail("bad-argument", ("compile_all: jobs = %s; an integer from 1 to "
+      .. "256 is needed"):format(core.show(n)))
+  end
+  local pool <close> = #launches > 1 and new_pool(n)
+  local known = {}
   for i, launch in ipairs(launches) do
     local call = type(launch) == "table" and launch[1]
     if type(call) ~= "table" or not rawget(call, "kernel") then
@@ -73,14 +82,21 @@ function many.compile_all(launches, opts)
     local job = job_of(call, options_of(launch))
     local key = job and table.concat({job.source, job.arch,
       table.unpack(job.options or {})}, "\0")
-    if key and not known[key] then jobs[#jobs + 1], known[key] = job, true end
+    if pool and key and not known[key] then
+      known[key] = true
+      pool:add(job)
+    end
   end
-  local n = opts and opts.jobs
-  if n ~= nil and (math.type(n) ~= "integer" or n < 1 or n > 256) then
-    core.fail("bad-argument", ("compile_all: jobs = %s; an integer from 1 to "
-      .. "256 is needed"):format(core.show(n)))
+  -- A compiler that crashes would end this process, too. Other errors occur
+  -- again in the launches below, which explain them.
+  if pool then
+    pool:finish(function(job)
+      if job.died then
+        core.fail("compile-failed", ("compile_all: kernel %s for %s: %s")
+          :format(job.name, job.arch, job.failed))
+      end
+    end)
   end
-  if #jobs > 1 and n ~= 1 then compile(jobs, n) end
   local out = {}
   for i, launch in ipairs(launches) do
     local p, why = launch[1]:compile(options_of(launch))

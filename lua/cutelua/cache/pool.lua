@@ -1,8 +1,8 @@
 --- Compiles many kernels at once, in parallel processes. Each process takes the
 -- next job when it is idle, and the results are in the caches on disk.
 --
--- A child that dies, such as by a fault of the compiler, fails only its job: a
--- new child continues.
+-- If a child dies, a new child compiles its job once more. If that child dies,
+-- too, such as by a fault of the compiler, only this job fails.
 local child = require "cutelua.tune.child"
 local core = require "cute.core"
 local report = require "cute.lang.report"
@@ -27,7 +27,7 @@ end
 
 -- Gives jobs to idle children, and starts a child where there are too few.
 local function hand_out(p)
-  while p.next <= #p.jobs do
+  while p.waiting[1] do
     local idle
     for _, c in ipairs(p.children) do
       if not c.job then idle = c end
@@ -41,8 +41,7 @@ local function hand_out(p)
       end
       table.insert(p.children, idle)
     end
-    local job = p.jobs[p.next]
-    p.next = p.next + 1
+    local job = table.remove(p.waiting, 1)
     idle:ask(job, LIMIT, "compile", job.arch, worker.escape(p.into or ""),
       worker.escape(table.concat(job.options or {}, "\x1f")),
       worker.escape(job.source))
@@ -52,23 +51,27 @@ end
 local function done(p, c, a)
   local job = c.job
   c:rest()
-  p.open = p.open - 1
   finish(job, a)
-  p.tell(job)
+  p.done[#p.done + 1] = job
 end
 
--- Waits at most a second for answers, and handles them.
-local function wait(p)
+-- Waits at most some seconds for answers, and handles them. Reports whether
+-- there were any.
+local function wait(p, seconds)
   local processes = {}
   for i, c in ipairs(p.children) do processes[i] = c.process end
-  local i = sys.poll(processes, 1)
+  local i = sys.poll(processes, seconds)
   local c = i and p.children[i]
   local answers = c and c:answers()
   if c and not answers then
     table.remove(p.children, i)
     local how = c:close()
-    if c.job then
-      c.job.died = true
+    local job = c.job
+    if job and not job.again then
+      job.again = true
+      table.insert(p.waiting, 1, job)
+    elseif job then
+      job.died = true
       done(p, c, {"fail", "the process that compiled it ended: " .. how})
     end
   end
@@ -82,31 +85,57 @@ local function wait(p)
       done(p, late, {"fail", ("no answer in %d s"):format(LIMIT)})
     end
   end
+  return c ~= nil
 end
 
---- Compiles jobs {source, arch, options} in at most n processes. Sets the
--- fields seconds, cached and notes of each job. If a job fails, sets its
--- field `failed` to the message instead, and `died` if the process that
--- compiled it has ended. Calls tell(job) after each.
----@param jobs table[]
+local Pool = {}
+Pool.__index = Pool
+
+--- Returns a pool of at most n processes, none of which has started. Closing it
+-- ends its processes.
 ---@param n? integer all cores when absent
 ---@param into? string folder of an image's cache
----@param tell? fun(job: table)
-function pool.run(jobs, n, into, tell)
-  tell = tell or function() end
+function pool.new(n, into)
+  return setmetatable({count = 0, waiting = {}, done = {}, children = {},
+                       most = n or child.cores(), into = into}, Pool)
+end
+
+--- Adds a job {source, arch, options}, which begins as soon as a process is
+-- idle: the caller can trace further kernels in the meantime.
+---@param job table
+function Pool:add(job)
   -- If others could write to the cache's folder, it is emptied here: a child
   -- could remove what another child has stored.
-  local warning = core.cache_list(false).warning
+  local warning = self.count == 0 and core.cache_list(false).warning
   if warning then
     report.tell("cutelua: warning: " .. core.visible(warning))
   end
-  local p = {jobs = jobs, most = math.min(n or child.cores(), #jobs), next = 1,
-             open = #jobs, children = {}, into = into, tell = tell}
-  while p.open > 0 do
-    hand_out(p)
-    wait(p)
-  end
-  for _, c in ipairs(p.children) do c:kill() end
+  self.count = self.count + 1
+  table.insert(self.waiting, job)
+  while self.children[1] and wait(self, 0) do end
+  hand_out(self)
+end
+
+--- Waits for all jobs. Sets the fields seconds, cached and notes of each job.
+-- If a job fails, sets its field `failed` to the message instead, and `died` if
+-- the process that compiled it has ended. Calls tell(job) for each, in the
+-- order in which they end.
+---@param tell? fun(job: table)
+function Pool:finish(tell)
+  local told = 0
+  repeat
+    hand_out(self)
+    if #self.done < self.count then wait(self, 1) end
+    while told < #self.done do
+      told = told + 1
+      if tell then tell(self.done[told]) end
+    end
+  until told == self.count
+end
+
+function Pool:__close()
+  for _, c in ipairs(self.children) do c:kill() end
+  self.children = {}
 end
 
 return pool

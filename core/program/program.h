@@ -12,9 +12,10 @@
 typedef struct Embedded {
   const char *name;   // module, "cute.report", or document, "docs/ops.md"
   const char *chunk;  // chunk name: "=[cute.report]"
-  size_t size;        // bytes of the unpacked text
   const char *packed;  // text compressed by gzip
-  size_t packed_size;
+  size_t packed_size, size;  // bytes of the packed and of the unpacked text
+  const char *code;  // the module's bytecode, compressed by gzip, or NULL
+  size_t code_packed_size, code_size;
 } Embedded;
 
 // an array of all embedded files, sorted by name

@@ -240,6 +240,11 @@ bench: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@set -e; for b in spec/bench/*.lua; do $(BUILD)/cutelua $$b; done
 
+# Writes docs/measured/growth.tsv and its charts: how time and memory grow.
+growth: setup-build
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@$(BUILD)/cutelua tools/growth.lua
+
 # Writes docs/ladders.md and its charts from the records in docs/measured/,
 # which it measures again if there is a GPU.
 ladders: setup-build
@@ -430,6 +435,6 @@ setup-deb:
 FORCE:
 
 .PHONY: all library install-library demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
-  bench ladders fuzz fuzz-ptx triton dsl compilers planted install deb rock wheel dist packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
+  bench growth ladders fuzz fuzz-ptx triton dsl compilers planted install deb rock wheel dist packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-wheel setup-web setup-webtest setup-deb
 # SPDX-License-Identifier: MIT

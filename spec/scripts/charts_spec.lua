@@ -35,6 +35,30 @@ describe("chart", function()
     assert.is_true(math.abs(x - left - one) < 0.2)
   end)
 
+  it("draws proportional growth along its dashed line", function()
+    local text = chart.growth {title = "t", x = "n", y = "s", series = {
+      {name = "linear", points = {{1, 0.01}, {10, 0.1}, {100, 1}}},
+      {name = "quadratic", points = {{1, 0.01}, {10, 1}}}}}
+    local lines = {}
+    local polyline = '<polyline points="([^"]+)" fill="none" stroke="#[4f]'
+    for points in text:gmatch(polyline) do
+      local list = {}
+      for x, y in points:gmatch "([%d.]+),([%d.]+)" do
+        list[#list + 1] = {tonumber(x), tonumber(y)}
+      end
+      lines[#lines + 1] = list
+    end
+    local function slope(line)
+      local p, q = line[1], line[#line]
+      return (p[2] - q[2]) / (q[1] - p[1])
+    end
+    -- the measured and the dashed line of each series
+    assert.equal(4, #lines)
+    assert.is_true(math.abs(slope(lines[1]) / slope(lines[2]) - 1) < 0.01)
+    assert.is_true(math.abs(slope(lines[3]) / slope(lines[4]) - 2) < 0.01)
+    assert.equal(5, count(text, "<circle"))
+  end)
+
   it("escapes markup", function()
     assert.is_truthy(svg:find("a &lt; b", 1, true))
     assert.is_truthy(svg:find("R&amp;D", 1, true))

@@ -129,6 +129,74 @@ function chart.lines(spec)
   return svg_of(out, AXIS + PLOT + 20, TOP + HIGH + 28)
 end
 
+-- Returns the least and the greatest power of ten around the values of a list.
+local function decades(list)
+  local low, high = math.huge, -math.huge
+  for _, v in ipairs(list) do
+    low = math.min(low, math.floor(math.log(v, 10) + 1e-9))
+    high = math.max(high, math.ceil(math.log(v, 10) - 1e-9))
+  end
+  return low, math.max(high, low + 1)
+end
+
+--- Returns a chart of lines with two logarithmic axes, on which proportional
+-- growth is a line of slope 1. A dashed line from the first point of each
+-- series shows this slope.
+---@param spec table {title: string, x: string, y: string, series: {name:
+-- string, points: number[][]}[]}: points are {x, y}, positive and in order of x
+---@return string svg
+function chart.growth(spec)
+  local out, xs, ys = {}, {}, {}
+  for _, s in ipairs(spec.series) do
+    for _, p in ipairs(s.points) do xs[#xs + 1], ys[#ys + 1] = p[1], p[2] end
+  end
+  local x0, x1 = decades(xs)
+  local y0, y1 = decades(ys)
+  local function right(x)
+    return AXIS + PLOT * (math.log(x, 10) - x0) / (x1 - x0)
+  end
+  local function down(y)
+    return TOP + HIGH * (1 - (math.log(y, 10) - y0) / (y1 - y0))
+  end
+  local function line(color, dash, list)
+    out[#out + 1] = ('<polyline points="%s" fill="none" stroke="%s"%s/>')
+      :format(table.concat(list, " "), color,
+              dash and ' stroke-dasharray="4 3"' or ' stroke-width="1.5"')
+  end
+  text(out, 8, 20, spec.title, 'font-size="14" font-weight="bold"')
+  for d = y0, y1 do
+    local y = down(10.0 ^ d)
+    line("#ddd", false, {AXIS .. "," .. y, AXIS + PLOT .. "," .. y})
+    text(out, AXIS - 6, y + 4, ("%g"):format(10.0 ^ d), 'text-anchor="end"')
+  end
+  for d = x0, x1 do
+    local x = right(10.0 ^ d)
+    line("#ddd", false, {x .. "," .. TOP, x .. "," .. TOP + HIGH})
+    text(out, x, TOP + HIGH + 16, ("%g"):format(10.0 ^ d),
+         'text-anchor="middle"')
+  end
+  text(out, AXIS, TOP + HIGH + 34, ("%s against %s"):format(spec.y, spec.x))
+  local at = AXIS
+  for i, s in ipairs(spec.series) do
+    local color, list = COLORS[(i - 1) % #COLORS + 1], {}
+    for k, p in ipairs(s.points) do
+      list[k] = ("%.1f,%.1f"):format(right(p[1]), down(p[2]))
+      out[#out + 1] = ('<circle cx="%.1f" cy="%.1f" r="2.5" fill="%s"/>')
+        :format(right(p[1]), down(p[2]), color)
+    end
+    line(color, false, list)
+    local p, most = s.points[1], 10.0 ^ y1
+    local last = math.min(s.points[#s.points][1], p[1] * most / p[2])
+    line(color, true, {list[1], ("%.1f,%.1f"):format(right(last),
+      down(p[2] * last / p[1]))})
+    out[#out + 1] = ('<rect x="%g" y="34" width="10" height="10" fill="%s"/>')
+      :format(at, color)
+    text(out, at + 14, 43, s.name)
+    at = at + 30 + 7 * utf8.len(s.name)
+  end
+  return svg_of(out, math.max(AXIS + PLOT + 30, at), TOP + HIGH + 46)
+end
+
 --- Returns a chart of single bars {label, series, value}: groups by label and
 -- their bars by series, each in order of appearance.
 ---@param bars {[1]: string, [2]: string, [3]: number}[]

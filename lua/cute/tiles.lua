@@ -736,13 +736,22 @@ end
 ---@param tile integer[] (BM,BN)
 ---@param at any[] the tile's position
 ---@param thread? any this thread's index among those of the MMA
+-- mma: a tiled MMA, or a tiled copy that loads accumulators from tensor memory
 function tiles.result(t, mma, tile, at, thread)
   t = tiles.matrix(t)
   for i = 1, 2 do within(at[i], tiles.count(t.shape[i], tile[i])) end
   thread = thread or (cute.arch.thread_idx())
   local slice = mma:get_slice(thread)
-  local part = slice:partition_C(cute.local_tile(t, tile, at))  -- (MMA,M,N)
-  local acc = slice:make_fragment_C(part)                       -- (MMA,M,N)
+  -- A copy from tensor memory has C's part in its destination: columns of a
+  -- row, in pairs as in the fragments of MMAs.
+  local loads = cute.nvgpu.tcgen05.is_tmem_load(mma)
+  local function partition(x)
+    if not loads then return slice:partition_C(x) end
+    return cute.logical_divide(slice:partition_D(x), {2})
+  end
+  local part = partition(cute.local_tile(t, tile, at))          -- (MMA,M,N)
+  local acc = loads and cute.make_rmem_tensor(part.shape, mma.value_type)
+    or slice:make_fragment_C(part)                              -- (MMA,M,N)
   local C = {tensor = t, part = part, acc = acc, like = part, mma = mma,
              tile = tile, at = at, thread = thread}
   -- A mode of extent 1 may have stride 0; then the strides of `part` define no
@@ -753,13 +762,13 @@ function tiles.result(t, mma, tile, at, thread)
   C.pair, C.width = neighbours(t, part)
   if not (tiles.divides(tile[1], t.shape[1])
           and tiles.divides(tile[2], t.shape[2])) then
-    C.crd = slice:partition_C(cute.local_tile(
+    C.crd = partition(cute.local_tile(
       cute.make_identity_tensor(t.shape), tile, at))            -- (MMA,M,N)
   end
   function C.store(alpha, beta) tiles.store(C, alpha, beta) end
   function C.put(fragment) guarded(C, fragment, part) end
   local function other(x)
-    local there = slice:partition_C(cute.local_tile(x, tile, at))
+    local there = partition(cute.local_tile(x, tile, at))
     local X = {tensor = x, crd = C.crd, acc = acc}
     X.pair, X.width = neighbours(x, there)
     return X, there

@@ -264,6 +264,16 @@ static void describe_copy(Ctx *cx, const SimMem **mem, const Operand *regs,
   x->reg = reg;
 }
 
+// Returns the kind of a tcgen05.mma, the last word of its PTX text.
+static UmmaKind kind_of(const AtomMma *row) {
+  const char *name = strrchr(row->ptx, ':') + 1;
+  int k = 0;
+  while (k < UMMA_KIND_COUNT - 1 &&
+         strcmp(umma_kind((UmmaKind)k)->name, name) != 0)
+    k++;
+  return (UmmaKind)k;
+}
+
 SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
                                const uint32_t *slot, const Ins *i) {
   SimTensorIns *x = arena_zero(cx, &cx->scratch, sizeof *x);
@@ -277,9 +287,9 @@ SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
     return x;
   }
   const AtomMma *row = x->row = atom_mma((int)i->imm);
-  x->m = (SimMma){.a = row->a_type, .b = row->b_type, .c = row->d_type,
-                  .k = row->k, .arch = l->sm};
-  if (!atom_mma_runs(row) || i->flags & TCF_PAIR || !simmma_known(&x->m))
+  x->u = (SimUmma){.kind = kind_of(row), .a = row->a_type, .b = row->b_type,
+                   .d = row->d_type};
+  if (!atom_mma_runs(row) || i->flags & TCF_PAIR || !simumma_known(&x->u))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
              l->sm);
   x->acc = place(l, mem, slot, &o[0]);

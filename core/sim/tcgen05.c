@@ -14,6 +14,7 @@
 #include "sim/async.h"
 #include "sim/descriptor.h"
 #include "sim/mbar.h"
+#include "sim/mma.h"
 #include "sim/regs.h"
 
 #include <string.h>
@@ -627,12 +628,8 @@ static void run(SimWarp *w, const Job *j) {
   widen(r, r->b_type, t->raw, r->n * r->k, t->b);
   if (j->add) move_d(w, j, false);
   else memset(t->d, 0, (size_t)(r->m * r->n) * 4);
-  if (dtype_is_int(r->d_type))
-    simmma_tile_int(&x->m, r->m, r->n, (const int16_t *)(void *)t->a,
-                    (const int16_t *)(void *)t->b, (int32_t *)(void *)t->d,
-                    (int32_t *)(void *)t->d);
-  else
-    simmma_tile(&x->m, r->m, r->n, t->a, t->b, t->d, t->d);
+  simumma_tile(&x->u, &(SimUmmaTile){.m = r->m, .n = r->n, .a = t->a,
+                                     .b = t->b, .d = t->d});
   move_d(w, j, true);
 }
 

@@ -4,7 +4,7 @@
 
 #include "atoms/atom.h"
 #include "sim/machine.h"
-#include "sim/mma.h"
+#include "sim/umma.h"
 
 // Tensor memory of a CTA. An operation accesses whole groups of 16 lanes.
 enum { TMEM_LANES = 128, TMEM_COLUMNS = 512, TMEM_GROUP = 16, TMEM_GROUPS = 8,
@@ -24,7 +24,7 @@ typedef struct SimTensorIns {
   // MMA: `a` is A in tensor memory (mem NULL: shared memory). desc has the
   // slots of the descriptors of A and B, and `add` that of the predicate.
   const AtomMma *row;
-  SimMma m;
+  SimUmma u;
   SimTensorPlace a;
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory

@@ -283,6 +283,7 @@ static bool check_columns(SimWarp *w, const SimIns *i, int l, const SimMem *m,
     f->tensor.n = n;
     f->tensor.column = column - (own ? own->column : 0);
     f->tensor.most = own ? own->n : 0;
+    f->tensor.op = op_name((Op)i->op);
   }
   return how == TENSOR_UNWRITTEN || stop(w);
 }

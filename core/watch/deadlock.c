@@ -225,7 +225,8 @@ static void judge(Stops *all) {
     Stop *s = &all->s[k];
     bool nobody = !(s->behind & ~((uint64_t)1 << k));
     if (s->how == STUCK_MBAR) judge_mbarrier(s, nobody);
-    else if (s->how != STUCK_FLAG && s->how != STUCK_REGISTERS)
+    else if (s->how != STUCK_FLAG && s->how != STUCK_REGISTERS &&
+             s->how != STUCK_TMEM)
       s->rank = s->how == STUCK_TEAM ? 6 : nobody ? 1 : 5;
     if (s->how == STUCK_BARRIER && nobody) s->lack = LACK_NOBODY;
   }

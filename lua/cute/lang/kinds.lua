@@ -660,8 +660,8 @@ fault {kind = "tensor-memory",
     .. "relinquish_tmem_alloc_permit", how = "given up", other = "given up",
     code = "memory/tmem/columns",
     cure = "allocate all columns before relinquish_tmem_alloc_permit()"},
-  {"tensor memory from column {column} on is freed, but not allocated (or "
-    .. "freed before)", how = "free", code = "memory/tmem/free",
+  {"tensor memory is freed that is not allocated, or no longer", how = "free",
+    code = "memory/tmem/free",
     cure = "free each allocation once, with the pointer to its first column"},
   {"{n:column} of tensor memory are freed, but {most} were allocated",
     how = "part", other = "allocated", code = "memory/tmem/free",
@@ -682,8 +682,12 @@ fault {kind = "tensor-memory",
       .. "the pointer of retrieve_tmem_ptr"},
   {"column {column} of tensor memory is read, but nothing wrote it",
     how = "unwritten", other = "allocated", code = "memory/tmem/uninitialised",
-    cure = "the first MMA of a tile must not accumulate: set(Field.ACCUMULATE, "
-      .. "false)"},
+    cure = function(f)
+      return f.op == "tcgen05.mma" and "the first MMA of a tile must not "
+        .. "accumulate: set(Field.ACCUMULATE, false)"
+        or "wait at the mbarrier of the commit before the load, and load only "
+          .. "columns that an MMA or a store writes"
+    end},
   {"warp {warp} accesses lanes from {n} on of tensor memory, but only lanes "
     .. "{most} to {last_lane} are open to it", how = "window",
     code = "memory/tmem/lanes",

@@ -118,7 +118,7 @@ lesson.gemm(arg, {
     local b, cB = load(B, sB_layout, BN)
     return a, cA, b, cB, C, alpha, beta
   end,
-  takes = lesson.rows_of_16, needs = "tcgen05",
+  takes = lesson.rows_of_16, needs = "tcgen05", arch = "sm_100a",
   general = gemm_sm80 {tile = {BM, BN, BK}, stages = 2}, archs = {"sm_100a"},
   about = "C = A B^T in bf16 by TMA and tcgen05 (sm_100a).",
 })

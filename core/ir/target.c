@@ -25,13 +25,13 @@ int64_t target_smem(int sm) {
 
 static const Need features[] = {
 #define FT(id, name, least, most, specific, instead) \
-  {name, least, most, specific, instead},
+  {name, least, most, specific, instead, 0, false},
   FEATURES(FT)
 #undef FT
 };
 
 static bool meets(int sm, const Need *n) {
-  return sm >= n->least && (!n->most || sm <= n->most);
+  return sm >= n->least && (!n->most || sm <= n->most) && sm != n->lacks;
 }
 
 Need target_feature(Feature f) { return features[f]; }
@@ -49,18 +49,25 @@ Feature target_find(const char *name) {
 Need target_need(const Fn *fn, const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);
-    return (Need){r->name, r->sm_min, r->sm_max, r->arch_specific, NULL};
+    Need n = {.name = r->name, .least = r->sm_min, .most = r->sm_max,
+              .specific = r->arch_specific};
+    if (r->kind == MK_TCGEN05 && dtype_is_int(r->d_type)) {
+      n.lacks = 103;
+      n.chip = true;
+      n.instead = "an MMA of e4m3 or e5m2";
+    }
+    return n;
   } else if (i->op == OP_MATRIX) {
     const AtomCopy *r = atom_copy((int)i->imm);
-    return (Need){r->name, r->sm_min, 0, false, NULL};
+    return (Need){.name = r->name, .least = r->sm_min};
   } else if (i->op == OP_INTRIN || i->op == OP_ASK) {
     const Intrin *r = intrin_row(intrin_id(i->imm));
-    return (Need){r->name, r->sm, 0, false,
-                  strstr(r->name, "x2") ? "an operation for each element"
-                                        : NULL};
+    return (Need){.name = r->name, .least = r->sm,
+                  .instead = strstr(r->name, "x2")
+                    ? "an operation for each element" : NULL};
   } else if (i->op == OP_FENCE) {
     const FenceRow *r = fence_row((FenceKind)i->imm);
-    return (Need){r->sm ? "this fence" : NULL, r->sm, 0, false, NULL};
+    return (Need){.name = r->sm ? "this fence" : NULL, .least = r->sm};
   }
   if (i->op == OP_COPY && i->imm > 128) return features[FT_COPY256];
   if (i->op == OP_ATOMIC && i->imm == AT_ADD && i->type == DT_BF16)
@@ -76,7 +83,7 @@ Need target_need(const Fn *fn, const Ins *i) {
   if (i->op == OP_SREG && i->imm >= SR_CLUSTERID_X)
     return features[FT_CLUSTER];
   unsigned need = op_rows[i->op].need;
-  return need < FT_COUNT ? features[need] : (Need){NULL, 0, 0, false, NULL};
+  return need < FT_COUNT ? features[need] : (Need){0};
 }
 
 bool target_atomic(AtomicKind k, DType t) {
@@ -119,6 +126,9 @@ void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
                "sm_%d%s%s", n.name, line, n.least, n.most ? "its own family"
                : "newer", sm, n.instead ? "\n  for that target, write " : "",
                n.instead ? n.instead : "");
+    if (n.chip && arch && arch[strlen(arch) - 1] == 'f')
+      ctx_fail(cx, ERR_ARCH, "%s (line %u) is a feature of one chip: it needs "
+               "sm_%da, the target is %s", n.name, line, sm, arch);
     if (n.specific && plain)
       ctx_fail(cx, ERR_ARCH, "%s (line %u) is a feature of one %s: it needs "
                "%s, the target is %s", n.name, line,

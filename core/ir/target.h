@@ -72,6 +72,8 @@ typedef struct Need {
   // sm_120f
   bool specific;
   const char *instead;  // what to write for other targets, or NULL
+  int lacks;  // an sm between the first and the last that has it not, or 0
+  bool chip;  // whether the target of a family, such as sm_100f, lacks it
 } Need;
 Need target_need(const Fn *fn, const Ins *i);
 Need target_feature(Feature f);

@@ -1,0 +1,370 @@
+-- Tests tensor memory and tcgen05 on the simulator: MMAs of all kinds against
+-- sums on the host, copies of all shapes, allocation, and notes of missing
+-- fences. Values are small integers, so results must be equal. NVRTC must
+-- compile each kernel.
+local core = require "cute.core"
+local cute = require "cute"
+local support = require "spec.support"
+local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
+
+local DEVICE = "sim:sm_100a"
+
+-- Fills a matrix with small integers, from `least` on.
+local function small(t, step, least)
+  for i = 0, cute.size(t) - 1 do t[i] = (i * step + i // 7) % 5 + least end
+  return t
+end
+
+-- Allocates tensor memory and an mbarrier in a block of four warps. Returns a
+-- pointer to the memory, and the mbarrier.
+local function begin(columns, dtype)
+  local bar = arch.alloc_smem(cute.i64, 1)
+  local address = arch.alloc_smem(cute.i32, 1)
+  cute.when(arch.warp_idx():eq(0), function()
+    arch.alloc_tmem(columns, address)
+    cute.when(arch.thread_idx():eq(0), function()
+      arch.mbarrier_init(bar, 1)
+      arch.mbarrier_init_fence()
+    end)
+  end)
+  return function()
+    arch.fence_view_async_shared()
+    arch.tcgen05_before_thread_sync()
+    arch.sync_threads()
+    arch.tcgen05_after_thread_sync()
+    return arch.retrieve_tmem_ptr(dtype, 16, address), bar
+  end
+end
+
+local function finish(ptr, columns)
+  arch.tcgen05_before_thread_sync()
+  arch.sync_threads()
+  arch.tcgen05_after_thread_sync()
+  cute.when(arch.warp_idx():eq(0), function()
+    arch.dealloc_tmem(ptr, columns)
+  end)
+end
+
+-- Copies a global matrix to shared memory, element by element.
+local function copy_in(s, t)
+  local n = cute.size(t)
+  for first = 0, n - 1, 128 do
+    local i = arch.thread_idx() + first
+    cute.when(cute.lt(i, n), function() s[i] = t[i] end)
+  end
+end
+
+-- Loads one tile of accumulators and stores it to a part of C.
+local function copy_out(atom, from, to)
+  local load = tcgen05.make_tmem_copy(atom, from)
+  local thr = load:get_slice(arch.thread_idx())
+  local part = thr:partition_D(to)
+  local r = cute.make_rmem_tensor(part.shape, from.element_type)
+  cute.copy(load, thr:partition_S(from), r)
+  arch.fence_view_async_tmem_load()
+  cute.basic_copy(r, part)
+end
+
+local function smem_layout(o, major, rows, dtype)
+  return cute.tile_to_shape(tcgen05.make_smem_layout_atom(
+    ("%s_%s"):format(major, o.swizzle), dtype), {rows, o.k},
+    major == "K" and {0, 1} or {1, 0})
+end
+
+-- Returns a kernel that multiplies one tile of m x n x k.
+local function product(o)
+  local mma, acc = cute.make_tiled_mma(o.op), cute[o.acc]
+  local dtype, columns = cute[o.type], 32
+  local load = cute.make_copy_atom(o.load, acc)
+  local tm, tn = mma:get_tile_size(0), mma:get_tile_size(1)
+  while columns < o.n * o.m // tm do columns = columns * 2 end
+  return cute.kernel("product", function(A, B, C)
+    local sA = cute.make_smem_tensor(dtype, smem_layout(o, o.a or "K", o.m,
+                                                        dtype), 1024)
+    local sB = cute.make_smem_tensor(dtype, smem_layout(o, o.b or "K", o.n,
+                                                        dtype), 1024)
+    local go = begin(columns, acc)
+    copy_in(sA, A)
+    copy_in(sB, B)
+    local ptr, bar = go()
+    local thr = mma:get_slice(0)
+    local a = mma:make_fragment_A(thr:partition_A(sA))
+    local b = mma:make_fragment_B(thr:partition_B(sB))
+    local part = thr:partition_C(C)
+    local sums = cute.make_tensor(ptr, mma:make_fragment_C(part).layout)
+    cute.when(arch.thread_idx():eq(0), function()
+      mma:set(tcgen05.Field.ACCUMULATE, false)
+      cute.gemm(mma, sums, a, b, sums)
+      tcgen05.commit(bar)
+    end)
+    arch.mbarrier_wait(bar, 0)
+    arch.tcgen05_after_thread_sync()
+    for m = 0, o.m // tm - 1 do
+      for n = 0, o.n // tn - 1 do
+        copy_out(load, sums({_, _}, m, n), part({_, _}, m, n))
+      end
+    end
+    finish(ptr, columns)
+  end)
+end
+
+-- Compiles a call by NVRTC, if it is there.
+local function compile(call, target)
+  if not cute.jit.version() then return end
+  local program = call:compile {arch = target, grid = 1, block = 128}
+  assert(cute.jit.compile(program.source, {arch = target}))
+end
+
+-- Runs a kernel, without faults and notes, and compares C with A B^T.
+local function compare(kernel, A, B, C)
+  local call = kernel(A, B, C)
+  local report = support.report(
+    call:launch {grid = 1, block = 128, device = DEVICE})
+  assert.same({}, report:notes())
+  for i = 0, cute.size(C, 0) - 1 do
+    for j = 0, cute.size(C, 1) - 1 do
+      local s = 0
+      for k = 0, cute.size(A, 1) - 1 do s = s + A(i, k) * B(j, k) end
+      if s ~= C(i, j) then
+        assert.equal(s, C(i, j), ("C(%d,%d)"):format(i, j))
+      end
+    end
+  end
+  return call
+end
+
+local Ld, Ld16 = tcgen05.Ld32x32bOp(16), tcgen05.Ld16x256bOp(2)
+local F16, TF32, FP8 = tcgen05.MmaF16BF16Op, tcgen05.MmaTF32Op, tcgen05.MmaFP8Op
+
+local CASES = {
+  {"f16", type = "f16", acc = "f32", m = 128, n = 64, k = 32, swizzle = "SW64",
+   op = F16("f16", "f32", {128, 64, 16}), load = Ld},
+  {"bf16 without swizzle", type = "bf16", acc = "f32", m = 128, n = 48, k = 16,
+   swizzle = "INTER", op = F16("bf16", "f32", {128, 48, 16}), load = Ld},
+  {"bf16, M = 64", type = "bf16", acc = "f32", m = 64, n = 64, k = 32,
+   swizzle = "SW64", op = F16("bf16", "f32", {64, 64, 16}), load = Ld16},
+  {"bf16, two tiles with M = 64", type = "bf16", acc = "f32", m = 128, n = 32,
+   k = 32, swizzle = "SW64", op = F16("bf16", "f32", {64, 32, 16}),
+   load = Ld16},
+  {"bf16, MN-major", type = "bf16", acc = "f32", m = 128, n = 64, k = 32,
+   a = "MN", b = "MN", swizzle = "SW128",
+   op = F16("bf16", "f32", {128, 64, 16}, 1, "SMEM", "MN", "MN"), load = Ld},
+  {"four tiles of bf16", type = "bf16", acc = "f32", m = 256, n = 64, k = 64,
+   swizzle = "SW128", op = F16("bf16", "f32", {128, 32, 16}), load = Ld},
+  {"tf32", type = "tf32", acc = "f32", m = 128, n = 32, k = 32,
+   swizzle = "SW128", op = TF32 {128, 32, 8}, load = Ld},
+  {"e4m3", type = "e4m3", acc = "f32", m = 128, n = 32, k = 64,
+   swizzle = "SW64", op = FP8("e4m3", "f32", {128, 32, 32}), load = Ld},
+  {"e5m2, MN-major", type = "e5m2", acc = "f32", m = 128, n = 128, k = 32,
+   a = "MN", b = "MN", swizzle = "SW128",
+   op = FP8("e5m2", "f32", {128, 128, 32}, 1, "SMEM", "MN", "MN"), load = Ld},
+  {"i8", type = "i8", acc = "i32", m = 128, n = 32, k = 64, swizzle = "SW64",
+   op = tcgen05.MmaI8Op("i8", {128, 32, 32}), load = Ld},
+  {"u8", type = "u8", acc = "i32", m = 64, n = 16, k = 32, swizzle = "SW32",
+   op = tcgen05.MmaI8Op("u8", {64, 16, 32}), load = Ld16, least = 0},
+}
+
+describe("tcgen05.mma on the simulator", function()
+  for _, o in ipairs(CASES) do
+    it("is exact: " .. o[1], function()
+      local least = o.least or -2
+      local A = small(cute.zeros({o.m, o.k}, o.type), 7, least)
+      local B = small(cute.zeros({o.n, o.k}, o.type), 3, least)
+      compile(compare(product(o), A, B, cute.zeros({o.m, o.n}, o.acc)),
+              "sm_100a")
+    end)
+  end
+
+  it("takes A from tensor memory", function()
+    local mma = cute.make_tiled_mma(
+      F16("bf16", "f32", {128, 32, 16}, 1, tcgen05.OperandSource.TMEM))
+    local store = cute.make_copy_atom(tcgen05.St32x32bOp(8), cute.bf16)
+    local load = cute.make_copy_atom(Ld, cute.f32)
+    local layout = cute.tile_to_shape(
+      tcgen05.make_smem_layout_atom("K_SW64", cute.bf16), {32, 32})
+    local kernel = cute.kernel("ts", function(A, B, C)
+      local sB = cute.make_smem_tensor(cute.bf16, layout, 1024)
+      local go = begin(64, cute.f32)
+      copy_in(sB, B)
+      local ptr, bar = go()
+      local thr = mma:get_slice(0)
+      local b = mma:make_fragment_B(thr:partition_B(sB))
+      local part = thr:partition_C(C)
+      local sums = cute.make_tensor(ptr, mma:make_fragment_C(part).layout)
+      local a = cute.make_tensor(cute.recast_ptr(ptr + 32, cute.bf16),
+        mma:make_fragment_A(mma:partition_shape_A {128, 32}).layout)
+      local gA = thr:partition_A(A)
+      for k = 0, 1 do
+        local to = a({_, _}, 0, k)
+        local put = tcgen05.make_tmem_copy(store, to)
+        local mine = put:get_slice(arch.thread_idx())
+        local from = mine:partition_S(gA({_, _}, 0, k))
+        local r = cute.make_rmem_tensor(from.shape, cute.bf16)
+        cute.basic_copy(from, r)
+        cute.copy(put, r, mine:partition_D(to))
+      end
+      arch.fence_view_async_tmem_store()
+      arch.tcgen05_before_thread_sync()
+      arch.sync_threads()
+      arch.tcgen05_after_thread_sync()
+      cute.when(arch.thread_idx():eq(0), function()
+        mma:set(tcgen05.Field.ACCUMULATE, false)
+        cute.gemm(mma, sums, a, b, sums)
+        tcgen05.commit(bar)
+      end)
+      arch.mbarrier_wait(bar, 0)
+      arch.tcgen05_after_thread_sync()
+      copy_out(load, sums({_, _}, 0, 0), part({_, _}, 0, 0))
+      finish(ptr, 64)
+    end)
+    compare(kernel, small(cute.zeros({128, 32}, cute.bf16), 7, -2),
+            small(cute.zeros({32, 32}, cute.bf16), 3, -2),
+            cute.zeros({128, 32}, cute.f32))
+  end)
+end)
+
+-- Stores a tile by one shape and loads it by another. Both see the same matrix
+-- of lanes and columns.
+describe("copies of tensor memory", function()
+  local function there_and_back(put, get, lanes, columns)
+    local kernel = cute.kernel("copies", function(X, Y)
+      local ptr = begin(32, cute.f32)()
+      local t = cute.make_tensor(ptr, cute.make_layout(
+        {{lanes // 4, 4}, columns}, {{1 << 16, 32 << 16}, 1}))
+      local tid = arch.thread_idx()
+      local store = tcgen05.make_tmem_copy(cute.make_copy_atom(put, cute.f32),
+                                           t)
+      local mine = store:get_slice(tid)
+      local from = mine:partition_S(X)
+      local r = cute.make_rmem_tensor(from.shape, cute.f32)
+      cute.basic_copy(from, r)
+      cute.copy(store, r, mine:partition_D(t))
+      arch.fence_view_async_tmem_store()
+      copy_out(cute.make_copy_atom(get, cute.f32), t, Y)
+      finish(ptr, 32)
+    end)
+    local X = cute.rand({lanes, columns}, cute.f32)
+    local Y = cute.zeros({lanes, columns}, cute.f32)
+    kernel(X, Y):launch {grid = 1, block = 128, device = DEVICE}
+    for i = 0, lanes * columns - 1 do
+      if X[i] ~= Y[i] then assert.equal(X[i], Y[i], i) end
+    end
+  end
+
+  it("of 32 lanes", function()
+    there_and_back(tcgen05.St32x32bOp(4), tcgen05.Ld32x32bOp(2), 128, 16)
+  end)
+  local shapes = {"16x64b", "16x128b", "16x256b"}
+  for i, put in ipairs(shapes) do
+    local get = shapes[i % #shapes + 1]
+    it(("of 16 lanes: %s, %s"):format(put, get), function()
+      there_and_back(tcgen05["St" .. put .. "Op"](2),
+                     tcgen05["Ld" .. get .. "Op"](1), 64, 16)
+    end)
+  end
+end)
+
+describe("a kernel with tensor memory", function()
+  -- Runs a product without the calls of `names`. Returns the notes.
+  local function notes_without(name)
+    local was = arch[name]
+    local o = CASES[1]
+    rawset(arch, name, function() end)
+    local ok, report = pcall(function()
+      local A = small(cute.zeros({o.m, o.k}, o.type), 7, -2)
+      local B = small(cute.zeros({o.n, o.k}, o.type), 3, -2)
+      return support.report(product(o)(A, B, cute.zeros({o.m, o.n}, o.acc))
+        :launch {grid = 1, block = 128, device = DEVICE})
+    end)
+    rawset(arch, name, was)
+    assert.is_true(ok, report)
+    return report:notes()
+  end
+
+  it("gets a note if PTX requires a fence", function()
+    local notes = notes_without "tcgen05_after_thread_sync"
+    assert.truthy(#notes > 0)
+    assert.truthy(notes[1]:find("after_thread_sync", 1, true))
+  end)
+
+  it("is rejected for targets without it", function()
+    local kernel = cute.kernel("k", function(X)
+      arch.relinquish_tmem_alloc_permit()
+      X[0] = 1
+    end)
+    for _, target in ipairs {"sm_90a", "sm_120a", "sm_80", "sm_100"} do
+      local ok, text = pcall(function()
+        kernel(cute.zeros({1}, cute.f32)):launch {grid = 1, block = 32,
+          device = "sim:" .. target}
+      end)
+      assert.is_false(ok, target)
+      assert.truthy(text:find("tcgen05", 1, true), text)
+    end
+  end)
+
+  it("is compiled for all targets that have it", function()
+    if not cute.jit.version() then pending "needs NVRTC" return end
+    for _, target in ipairs {"sm_100a", "sm_100f", "sm_103a", "sm_103f",
+                             "sm_110a", "sm_110f"} do
+      for _, number in ipairs {1, 7, 8} do
+        local o = CASES[number]
+        local call = product(o)(cute.zeros({o.m, o.k}, o.type),
+          cute.zeros({o.n, o.k}, o.type), cute.zeros({o.m, o.n}, o.acc))
+        compile(call, target)
+      end
+    end
+  end)
+
+  it("has MMAs of integers for single chips only", function()
+    local o = CASES[10]
+    local call = product(o)(cute.zeros({o.m, o.k}, o.type),
+      cute.zeros({o.n, o.k}, o.type), cute.zeros({o.m, o.n}, o.acc))
+    compile(call, "sm_110a")
+    for _, target in ipairs {"sm_100f", "sm_103a", "sm_110f"} do
+      support.raises("SM100_MMA_S8", call.compile, call,
+                     {arch = target, grid = 1, block = 128})
+    end
+  end)
+
+  it("rejects shapes and numbers of columns that do not exist", function()
+    support.raises("M must be 64 or 128", F16, "bf16", "f32", {32, 64, 16})
+    support.raises("or 16 (M = 128) from 16", F16, "bf16", "f32", {128, 24, 16})
+    support.raises("K 16", F16, "bf16", "f32", {128, 32, 32})
+    support.raises("A in tensor memory must be K-major", F16, "bf16", "f32",
+                   {128, 32, 16}, 1, "TMEM", "MN")
+    for _, n in ipairs {0, 16, 48, 1024} do
+      assert.has_error(function()
+        cute.kernel("k", function()
+          arch.alloc_tmem(n, arch.alloc_smem(cute.i32, 1))
+        end)():trace {block = 32}
+      end)
+    end
+  end)
+end)
+
+-- CuTe C++'s layouts of accumulators and of A in tensor memory.
+describe("fragments in tensor memory", function()
+  local function layout_of(name, which, shape)
+    local mma = cute.make_tiled_mma(name)
+    return mma["make_fragment_" .. which](mma, cute.make_layout(
+      mma["partition_shape_" .. which](mma, shape)))
+  end
+  for _, case in ipairs {
+    {"SM100_MMA_F16BF16_SS<half_t,half_t,float,64,64,K,K>", "C", {64, 64},
+     "(((16,4),64),1,1):(((65536,2097152),1),0,0)"},
+    {"SM100_MMA_F16BF16_SS<half_t,half_t,float,64,64,K,K>", "C", {128, 64},
+     "(((16,4),64),2,1):(((65536,2097152),1),1048576,0)"},
+    {"SM100_MMA_F16BF16_SS<half_t,half_t,float,128,128,K,K>", "C", {256, 128},
+     "((128,128),2,1):((65536,1),128,0)"},
+    {"SM100_MMA_F16BF16_SS<half_t,half_t,half_t,64,64,K,K>", "C", {64, 64},
+     "(((16,4),64),1,1):(((131072,4194304),2),0,0)"},
+    {"SM100_MMA_F16BF16_TS<half_t,half_t,float,64,64,K,K>", "A", {128, 32},
+     "(((16,4),16),2,2):(((131072,4194304),1),16,32)"},
+    {"SM100_MMA_F16BF16_TS<half_t,half_t,float,128,64,K,K>", "A", {128, 32},
+     "((128,16),1,2):((131072,1),0,16)"}} do
+    it(("%s of %s %s"):format(case[2], case[1], core.show(case[3])), function()
+      assert.equal(case[4], tostring(layout_of(case[1], case[2], case[3])))
+    end)
+  end
+end)
+-- SPDX-License-Identifier: MIT

@@ -91,6 +91,7 @@ local function along(tile) return tile.timed or tile[3] end
 -- being loaded, unless threads load single elements (in `tile.single` rounds of
 -- loads). `tile.asked` is the number of loads for each element of K.
 local function along_k(p, tile, stages, rate, steps, beside)
+  if beside == 1 then rate = rate * (tile.lone or 1) end
   local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
     + ((tile.asked or 0) / C.ask) ^ C.near) ^ (1 / C.near)
     * along(tile) * beside
@@ -143,11 +144,12 @@ end
 --- Returns the estimated ns of a product in tiles {BM, BN, BK} with K split
 -- into `splits` parts.
 ---@param p table
----@param tile table {BM, BN, BK, good, waits, room, ...}: good: fraction of
--- `rate` that it reaches, if not that of its size; waits: ns that a step along
--- K waits for its operands, from L2 and from memory, in addition to computing
--- (absent: `latency`, by stages); room: blocks per multiprocessor, if not
--- limited by shared memory
+---@param tile table {BM, BN, BK, good, lone, waits, room, ...}: good: fraction
+-- of `rate` that it reaches, if not that of its size; lone: fraction of that
+-- rate for a block alone on a multiprocessor (1 if absent); waits: ns that a
+-- step along K waits for its operands, from L2 and from memory, in addition to
+-- computing (absent: `latency`, by stages); room: blocks per multiprocessor, if
+-- not limited by shared memory
 ---@param stages integer
 ---@param rate number operations per ns of a multiprocessor
 ---@param splits integer

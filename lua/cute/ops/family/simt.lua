@@ -5,10 +5,11 @@ local tiles = require "cute.tiles"
 
 -- Tiles {M, N}. good: reached fraction of the peak rate. whole, turned, single:
 -- factors of the rate for the ways of loading an operand (see `way`). room:
--- number of blocks per multiprocessor that registers allow.
+-- number of blocks per multiprocessor that registers allow. lone: factor of the
+-- rate for a block of 4 warps alone on a multiprocessor.
 local TILES = {
-  {128, 128, stages = 6, good = 0.96, room = 2, whole = 1, turned = 0.955,
-   single = 0.8},
+  {128, 128, stages = 6, good = 0.96, lone = 0.5, room = 2, whole = 1,
+   turned = 0.955, single = 0.8},
   {128, 64, stages = 6, good = 0.9, room = 3, whole = 1, turned = 0.955,
    single = 0.85},
   {64, 64, stages = 6, good = 0.82, room = 4, whole = 1, turned = 0.955,
@@ -72,6 +73,7 @@ function simt.list(p)
                sums = p.sums, a_dtype = p.a, b_dtype = p.b,
                warps = warps_of(p, t, splits)}
     return o, {t[1], t[2], 8, good = t.good, room = t.room,
+               lone = not o.warps and t.lone or nil,
                waits = (held_a or held_b) and WAITS or nil},
            (p.sums.bits == 64 and 200 or 400) * t[a] * t[b]
   end)

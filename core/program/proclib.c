@@ -75,6 +75,8 @@ static int sys_divert(lua_State *L) {
 static _Noreturn void become(char **words, int fd, bool own_errors,
                              pid_t parent, int told) {
   platform_end_with_parent();
+  // Its own processes belong to its group, which process_close() ends.
+  setpgid(0, 0);
   if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&
       (own_errors || dup2(fd, 2) == 2))
     execvp(words[0], words);
@@ -155,6 +157,7 @@ static int sys_fork(lua_State *L) {
   p->pid = pid;
   if (pid > 0) return 1;
   platform_end_with_parent();
+  setpgid(0, 0);
   if (getppid() != parent) _exit(1);
   lua_pushboolean(L, 1);
   return 2;
@@ -279,9 +282,10 @@ static int process_receive(lua_State *L) {
   return 1;
 }
 
-// p:kill(): kills the process (SIGKILL).
+// p:kill(): kills the process and those that it started (SIGKILL).
 static int process_kill(lua_State *L) {
   Process *p = check_process(L, 1);
+  if (p->pid > 0) kill(-p->pid, SIGKILL);
   if (p->pid > 0) kill(p->pid, SIGKILL);
   return 0;
 }
@@ -306,6 +310,7 @@ static int process_close(lua_State *L) {
   if (p->fd >= 0) close(p->fd);
   p->fd = -1;
   if (p->pid <= 0) return 0;
+  kill(-p->pid, SIGKILL);
   kill(p->pid, SIGKILL);
   while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR) continue;
   p->pid = 0;

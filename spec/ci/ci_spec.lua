@@ -319,6 +319,29 @@ describe("an entry of cutelua ci", function()
 end)
 
 describe("bad input of cutelua ci", function()
+  it("ends with the scripts, not with the processes that they start", function()
+    put("k/child.lua", "os.execute 'sleep 30 &'\n" .. GOOD)
+    local out, err, code = ci("k", "--seconds", "10")
+    assert.same({"", 0}, {err, code})
+    assert.matches("1 script: 1 ok", out)
+  end)
+
+  it("ends the processes of a script whose time is over", function()
+    put("k/waits.lua", "local cute = require 'cute'\n"
+      .. "os.execute '(sleep 4; echo x >left) & sleep 30'\n")
+    local _, _, code = ci("k", "--seconds", "0.2")
+    assert.equal(1, code)
+    support.exec {"sleep", "4"}
+    assert.is_nil(io.open(dir .. "/left"))
+  end)
+
+  it("rejects two options that name one file", function()
+    put("k/a.lua", GOOD)
+    local _, err, code = ci("k", "--sarif", "x.json", "--badge", "x.json")
+    assert.same({"cutelua: ci: two options name the same file, x.json\n", 1},
+                {err, code})
+  end)
+
   it("gives one sentence for each script that cannot be checked", function()
     put("k/syntax.lua", "local cute = require 'cute'\nx = = 2\n")
     put("k/endless.lua", "local cute = require 'cute'\nwhile true do end\n")

@@ -260,10 +260,16 @@ end
 -- Returns the items to check, and the record of --add as an item; or nil and a
 -- message.
 local function items_of(opt)
+  local named = {}
   for _, path in ipairs {opt.sarif or false, opt.gitlab or false,
                          opt.badge or false} do
     local ok, why = true, nil
+    if path and named[path] then
+      return nil, ("two options name the same file, %s"):format(
+        core.visible(path))
+    end
     if path then ok, why = output.writable(path) end
+    named[path] = true
     if not ok then return nil, why end
   end
   local items, why = find.items(opt.args)

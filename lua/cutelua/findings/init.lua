@@ -290,10 +290,12 @@ end
 --- Adds what the reader of PTX rejects.
 ---@param message string
 ---@param line integer?
-function Collector:rejected(message, line)
+---@param chunk? string of the PTX: "@" and a path; else it is the script
+function Collector:rejected(message, line, chunk)
   self.error = true
   table.insert(self.list, (record.failure {message = message, kind = "bad-ptx",
-    text = message, chunk = "@" .. self.name, line = line}))
+    text = message, line = line, chunk = chunk and chunk:find "^@" and chunk
+      or "@" .. self.name}))
 end
 
 --- Adds a message without a file and line as an error.

@@ -115,6 +115,9 @@ function Trials:try(texts, seconds)
     bytes = bytes .. more
   end
   local verdict, time = bytes:match "^(%l+) (%S+)\n$"
+  -- Without an answer, such as after an interruption, the next one would be
+  -- that of this trial.
+  self.over = not verdict
   return verdict, tonumber(time)
 end
 
@@ -168,7 +171,7 @@ function Trials:sift(list, sizes, limit)
   self.sizes = sizes
   for i, edit in ipairs(list) do
     local left = limit - core.clock()
-    if clean[MOST] or used >= most or left <= 0 then
+    if clean[MOST] or used >= most or left <= 0 or self.over then
       rest = table.move(list, i, #list, 1, {})
       break
     end

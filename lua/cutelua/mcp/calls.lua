@@ -179,6 +179,9 @@ function Calls:receive(call)
   if not more then return self:finish(call) end
   call.bytes = call.bytes .. more
   take(call)
+  -- The command has ended, although a process that its script started may keep
+  -- the socket open.
+  if call.code then self:finish(call) end
 end
 
 --- Waits at most `most` seconds until a running call or `input` has sent

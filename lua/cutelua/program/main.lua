@@ -88,8 +88,8 @@ local function protected(opt, f, ...)
   end
   report.tell(errors.format(failure, {prefix = "cutelua: ",
     traceback = opt.traceback}))
-  local text = type(failure) == "table" and failure.message
-  return text and text:find "%f[%a]interrupted$" and 130 or 1, text
+  return errors.exit_code(failure), type(failure) == "table"
+    and failure.message or nil
 end
 
 local function read_script(name)

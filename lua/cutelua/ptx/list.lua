@@ -129,7 +129,8 @@ local function show_opcodes(module, entry, collector)
     if c.why then
       rejected = rejected + 1
       if collector then
-        collector:rejected(("'%s' is %s"):format(op, c.why), c.line)
+        collector:rejected(("'%s' is %s"):format(op, c.why), c.line,
+                           module.file)
       end
     end
     say("  %6d  %s%s", c.count, op,
@@ -155,7 +156,7 @@ local function show(module, name, collector)
   local why = trial(module.ptx or module, entry)
   if why then say("  REJECTED: %s", why) end
   if why and collector then
-    collector:rejected(why, tonumber(why:match "^line (%d+)"))
+    collector:rejected(why, tonumber(why:match "^line (%d+)"), module.file)
   end
   return not why
 end
@@ -188,7 +189,7 @@ function list.main(words, program)
     if ok then return result end
     program.collector:failed(result)
     report.tell(errors.format(result, {prefix = "cutelua: "}))
-    return 1
+    return errors.exit_code(result)
   end)
 end
 

@@ -307,5 +307,14 @@ end
 
 report.keep = errors.keep
 
+--- Returns the exit code of a program that a failure ends: 130 if the user
+-- interrupted it, else 1.
+---@param failure table|string of errors.capture, or a bare message
+---@return integer
+function errors.exit_code(failure)
+  local text = type(failure) == "table" and failure.message or nil
+  return text and text:find "%f[%a]interrupted$" and 130 or 1
+end
+
 return errors
 -- SPDX-License-Identifier: MIT

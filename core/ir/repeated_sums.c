@@ -296,12 +296,21 @@ static uint8_t of_store(const Sums *g, Ref r, uint8_t control) {
 static uint8_t of_apart(const Sums *g, Ref r, uint8_t control) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
-  if (i->op != OP_ST || ir_get(fn, i->a[0])->op != OP_GMEM) return 0;
-  uint8_t value = g->same[i->a[2]], same = control & g->same[i->a[1]];
+  uint8_t value = ALL, same = control, of = 0;
+  Operand o;
+  if ((i->op != OP_ST && i->op != OP_COPY) ||
+      ir_get(fn, i->a[0])->op != OP_GMEM)
+    return 0;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+    if (!o.ref) continue;
+    if (o.kind == OPERAND_MEM && o.written) same &= g->same[o.off];
+    else if (o.kind == OPERAND_PRED) same &= g->same[o.ref];
+    else value &= of_operand(g, &o, &of);
+  }
   uint8_t apart = same & (uint8_t)~value & (SAME_BLOCKS | SAME_WARPS);
   bool lanes = (same & SAME_LANES) == SAME_LANES;
   if (lanes && (value & SAME_LANES) != SAME_LANES) apart |= SAME_LANES;
-  return g->of[i->a[2]] & DATA ? several(fn, apart) : 0;
+  return of & DATA ? several(fn, apart) : 0;
 }
 
 static void look_each(void *ud, Ref r, uint8_t control) {

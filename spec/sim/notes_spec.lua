@@ -690,6 +690,14 @@ it("a note tells of values of their own that many store to one element",
   assert.same({"warps"}, said(function(x, y, t, b) y[b] = sum(x, b, t) end))
   assert.same({}, said(function(x, y, t, b) y[b] = sum(x, b, t % 32) end))
   assert.same({"lanes"}, said(function(x, y, t, b) y[b] = x[{b, t}] end))
+  local function copied(to)
+    return said(function(x, y, t, b)
+      local r = cute.make_rmem_tensor({2}, cute.f32)
+      for k = 0, 1 do r[k] = x[{b, (t + k) % 64}] end
+      cute.autovec_copy(r, cute.local_tile(y, {2}, {to(t, b)}))
+    end)
+  end
+  assert.same({"lanes"}, copied(function(_, b) return b end))
   assert.same({}, said(function(_, y) y[0] = 1 end))
 end)
 

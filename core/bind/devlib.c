@@ -173,7 +173,8 @@ Gpu *devlib_place(lua_State *L, int idx) {
     const char *s = lua_tostring(L, idx);
     lua_Integer n = ordinal_of(s);
     if (n == -2)
-      face_error(L, ERR_ARG, "no device '%s'%s: host, gpu, gpu:1, auto, sim", s,
+      face_error(L, ERR_ARG, "no device '%s'%s: devices are host, gpu, gpu:1, "
+                 "auto, sim", s,
                  strncmp(s, "cuda", 4) == 0 ? " (did you mean gpu?)" : "");
     if (n >= 0 && gpulib_open_gpu(L, n, &w)) return lua_touserdata(L, -1);
     if (n >= 0 && strcmp(s, "auto") != 0) face_error(L, w.kind, "%s", w.msg);

@@ -389,8 +389,8 @@ static void set_number(Make *m, int value, int mark, Slot *s) {
     s->of = i;
     return;
   }
-  face_error(L, ERR_ARG, "argument %d does not contain the number that `from` "
-             "names", (int)argument);
+  face_error(L, ERR_ARG, "argument %d has no number at the position that the "
+             "field `from` names", (int)argument);
 }
 
 // Builds a step, one launch, from the table {launch =, values =, from =} on top
@@ -633,8 +633,8 @@ static int l_call(lua_State *L) {
   push_results(&c, run);
   bool ok = take_work(&c, g, &why);
   if (!ok)
-    face_error(L, why.kind, "no room for the %zu bytes that launches share: %s",
-               r->work, why.msg);
+    face_error(L, why.kind, "out of memory for the operation's workspace of "
+               "%zu bytes: %s", r->work, why.msg);
   for (size_t i = 0; ok && i < r->nstep; i++)
     ok = run_step(&c, &r->step[i], &why);
   if (r->work) devbuf_close(&c.work);

@@ -379,8 +379,8 @@ static int l_make_tensor(lua_State *L) {
   Layout l = laylib_layout(cx, L, 2);
   if (face_test_tensor(L, 1, &t)) {
     if (tensorlib_box(L, 1)->sum)
-      face_error(L, ERR_ARG, "an iterator is needed, not %s, the sums x + n of "
-                 "elements\n  write x.iterator + n for a view that begins n "
+      face_error(L, ERR_ARG, "an iterator is needed, but x + n is %s, a tensor "
+                 "of sums\n  write x.iterator + n for a view that begins n "
                  "elements later, or (x + n).iterator", face_show(L, 1));
     if (t.space != SP_COORD) check_offsets(cx, L, l);
     t = tensor_view(cx, t, l);

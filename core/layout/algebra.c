@@ -260,15 +260,14 @@ static Layout complement_flat(Ctx *cx, Note *nt, Layout l, Flat f,
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   Flat f = flat_filter(cx, layout_inner(l));
   if (l.outer && !layout_swizzle(l)) {
-    note_fail(cx, nt, "the offsets that a composed layout leaves free form no "
-              "layout", "complement(l.outer, n) is the complement of its right "
-                        "side");
+    note_fail(cx, nt, "a composed layout has no complement: no layout "
+              "describes the offsets between its elements",
+              "complement(l.outer, n) is the complement of its right side");
     return l;
   }
   if (layout_has_xor(l)) {
-    note_fail(cx, nt, "the offsets that XORed strides leave free form no "
-              "layout",
-              NULL);
+    note_fail(cx, nt, "a layout with XORed strides has no complement: no "
+              "layout describes the offsets between its elements", NULL);
     return l;
   }
   if (!note_elements(cx, nt, l.shape)) return l;

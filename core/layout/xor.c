@@ -77,7 +77,7 @@ static Basis basis_of(Ctx *cx, Note *nt, Layout l) {
     if (!bits || (s > 1 && dim_kind(f.d[i]) != DIM_XOR &&
                   !dim_is(f.d[i], 0)))
       note_fail(cx, nt, "XORed strides need extents that are powers of two, "
-                "and all strides XORed", NULL);
+                "and no other strides beside them", NULL);
     for (int k = 0; (int64_t)1 << k < s; k++, bit++) {
       if (dim_is(f.d[i], 0)) continue;
       int64_t c = (int64_t)1 << bit;

@@ -382,8 +382,8 @@ static void read_result(lua_State *L, Call *c, size_t k, int idx) {
       break;
   }
   if (!ok)
-    face_error(L, ERR_TYPE, "result %zu is %s, which its place cannot hold",
-               k + 1, face_show(L, idx));
+    face_error(L, ERR_TYPE, "result %zu is %s, which the type of the caller's "
+               "cutelua_value cannot hold", k + 1, face_show(L, idx));
 }
 
 // Pushes a table that maps the number of each result that is a tensor to the

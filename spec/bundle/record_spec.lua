@@ -178,7 +178,7 @@ local WRONG = {
     cute.bundle.add("f", function(a, b, n)
       twice(a, b, 64):launch {grid = n, block = 64}
     end, {x, y, cute.bundle.number("n", 3)})]],
-   "with another value of n, the function launches other kernels"},
+   "the kernels that the function launches depend on the value of n"},
   {"two functions of one name", [[
     cute.bundle.add("f", twice, {x, y, 64, grid = 1, block = 64})
     cute.bundle.add("f", function(a) cute.ops.reduce(a, "sum") end, {x})]],
@@ -196,15 +196,15 @@ local WRONG = {
     cute.bundle.add("f", function(a, b)
       twice(a, b, 64):launch {grid = 1, block = 64}
       twice(a, b, b(0) ~= 0 and 64 or 32):launch {grid = 1, block = 64}
-    end, {x, y})]], "f: the host reads elements of tensors"},
+    end, {x, y})]], "f: the launches depend on elements of tensors"},
   {"a host function that reads its tensors", [[
     cute.bundle.add("f", function(a, b)
       if a(3) == 0 then error "zero" end
       twice(a, b, 64):launch {grid = 1, block = 64}
-    end, {x, y})]], "f: the host reads elements of tensors"},
+    end, {x, y})]], "f: the launches depend on elements of tensors"},
   {"a name of the bundle", [[
     cute.bundle.add("load", twice, {x, y, 64, grid = 1, block = 64})]],
-   "load: this name is one of the bundle's own functions"},
+   "load: a bundle has a function of its own with this name"},
   {"symbols without a grid", [[
     local s = cute.symbolic {dtype = cute.f32, shape = {"n"}}
     cute.bundle.add("f", twice, {s, s, 64, block = 64})]],
@@ -232,35 +232,37 @@ local WRONG = {
     cute.bundle.add("f", cute.ops.softmax, {sizes = {1, "any"},
       arguments = function(n) return {cute.rand({64, n}, cute.f32)} end})]],
    "f: kernel softmax needs static extents, but argument 1 has the extents "
-    .. "(64,?), argument 2 has the extents (64,?): give a last size"},
+    .. "(64,?), argument 2 has the extents (64,?): "
+    .. 'write the largest size in place of "any"'},
   {"any size of a kernel that loads vectors", [[
     cute.bundle.add("f", cute.ops.convert, {sizes = {1, "any"},
       arguments = function(n) return {cute.rand({n}, cute.f32), "bf16"} end})]],
-   "f: its launches for sizes 3 and 4 differ in more than formulas of the "
-    .. "size: give a last size, or a larger step"},
+   "f: the launches for sizes 3 and 4 are not the same formulas of the size: "
+    .. 'write the largest size in place of "any", or use a larger step'},
   {"any size with a workspace", [[
     cute.bundle.add("f", function(A, B)
       return cute.ops.gemm(cute.ops.gemm(A, B), B)
     end, {sizes = {1, "any"}, arguments = function(n)
       return {cute.rand({n, 64}, cute.bf16), cute.rand({64, 64}, cute.bf16)}
-    end})]], "f: it needs a workspace, whose size depends on the size"},
+    end})]], "f: the function needs a workspace "
+    .. "whose bytes depend on the size"},
   {"any size of another number of launches", [[
     cute.bundle.add("f", cute.ops.reduce, {sizes = {1, "any"},
       arguments = function(n) return {cute.rand({n, 512}, cute.f32), "sum"} end,
-      examples = {1000}})]], "f: it launches 2 kernels for size 1000 and 1 for "
-    .. "size 2: give a last size"},
+      examples = {1000}})]], "f: the function launches 2 kernels for size 1000 "
+    .. 'and 1 for size 2: write the largest size in place of "any"'},
   {"any size of a kernel of the script", [[
     cute.bundle.add("f", function(a, b)
       twice(a, b, 64):launch {grid = 1, block = 64}
     end, {sizes = {1, "any"}, arguments = function(n)
       return {cute.rand({n}, cute.f32), cute.zeros({n}, cute.f32)}
-    end})]], "f: the function launches kernel twice itself: only kernels of "
-    .. "cute.ops are traced for any size"},
+    end})]], "f: the function launches kernel twice "
+    .. "itself, but only kernels of cute.ops can be traced for any size"},
   {"an example beyond the largest size", [[
     cute.bundle.add("f", cute.ops.softmax, {sizes = {2, "any", 2},
       arguments = function(n) return {cute.rand({n, 64}, cute.f32)} end,
       examples = {4, 5}})]],
-   "f: the example 5 is not among the sizes 2 to 33538048"},
+   "f: examples has the size 5, which is not among the sizes 2 to 33538048"},
   {"sizes of another form", [[
     cute.bundle.add("f", cute.ops.softmax, {sizes = {0, "any"},
       arguments = function(n) return {cute.rand({n, 64}, cute.f32)} end})]],

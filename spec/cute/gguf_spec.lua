@@ -108,13 +108,13 @@ describe("gguf", function()
     local one = {info("a", {2}, 24, 0)}
     rejects("is big-endian", {}, {}, "", 32, 3 << 24)
     rejects("version 1; 2 and 3", {}, {}, "", 32, 1)
-    rejects("type 13; 0 to 12", {field("k", 13, "")}, {}, "")
-    rejects("byte 38: a boolean is 2; 0 or 1 is needed", {field("k", 7, "\2")},
-            {}, "")
+    rejects("type 13; types 0 to 12", {field("k", 13, "")}, {}, "")
+    rejects("byte 38: a boolean has the value 2; 0 or 1 is needed",
+            {field("k", 7, "\2")}, {}, "")
     rejects("k occurs twice", {field("k", 7, "\1"), field("k", 7, "\1")}, {},
             "")
-    rejects("byte 37: 99 bytes of a text in a file of", {field("k", 8,
-      ("<I8"):pack(99))}, {}, "xx")
+    rejects("byte 37: the file claims to have 99 bytes of a text, but has only",
+            {field("k", 8, ("<I8"):pack(99))}, {}, "xx")
     rejects("18446744073709551615 elements", {field("k", 9,
       ("<I4i8"):pack(0, -1))}, {}, "xx")
     rejects("arrays have more than 8 levels of nesting", {field("k", 9,
@@ -125,8 +125,8 @@ describe("gguf", function()
     rejects("has 5 extents", {}, {info("a", {1, 1, 1, 1, 1}, 24, 0)}, "x")
     rejects("rows of 31 elements are no whole number of blocks of Q8_0", {},
             {info("a", {31}, 8, 0)}, "x")
-    rejects("2 bytes from byte 4 of the data on; a multiple of 32", {},
-            {info("a", {2}, 24, 4)}, ("x"):rep(64))
+    rejects("has 2 bytes at offset 4 of the data; the offset must be a "
+      .. "multiple of 32", {}, {info("a", {2}, 24, 4)}, ("x"):rep(64))
     rejects("the file's 1 bytes of data", {}, one, "x")
     rejects("extent 1 is 4611686018427387904", {},
             {info("a", {2, 1 << 62}, 24, 0)}, "xx")

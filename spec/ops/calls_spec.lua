@@ -494,7 +494,7 @@ describe("repeated calls", function()
     assert.equal("true\ttrue", found[1])
     for i = 2, 3 do
       local n = tonumber(found[i]:match
-        "no room for the (%d+) bytes that launches share: the GPU has no %1 ")
+        "the operation's workspace of (%d+) bytes: the GPU has no %1 ")
       assert.truthy(n and n >= 16384, found[i])
     end
     assert.equal("true\ttrue", found[4])

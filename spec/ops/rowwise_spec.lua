@@ -265,8 +265,8 @@ describe("ops of norms", function()
       .. "(4,24)", function()
         return (ops.rmsnorm(X, sim {out = normal({24, 4}, "f32")}))
       end)
-    raises("ops.rmsnorm: out is (4,24):(1,4); contiguous rows that share no "
-      .. "elements, at one distance, are needed", function()
+    raises("ops.rmsnorm: out is (4,24):(1,4); contiguous, evenly spaced "
+      .. "rows that do not overlap are needed", function()
         return (ops.rmsnorm(X, sim {out = cute.select(cute.zeros({24, 4},
           cute.f32), {1, 0})}))
       end)
@@ -607,8 +607,8 @@ describe("ops.rope", function()
       .. "needed", function() return (ops.rope(X, C, C, SIM)) end)
     raises("ops.rope: X is (4,8):(8,1); modes (..., S, H, D) are needed",
       function() return (ops.rope(C, C, C, SIM)) end)
-    raises("ops.rope: out is (5,3,16):(16,16,1); contiguous rows that share no "
-      .. "elements, at one distance, are needed", function()
+    raises("ops.rope: out is (5,3,16):(16,16,1); contiguous, evenly spaced "
+      .. "rows that do not overlap are needed", function()
         local shared = cute.make_tensor(X.iterator, cute.make_layout({5, 3, 16},
                                                                  {16, 16, 1}))
         return (ops.rope(X, normal({5, 8}, "f32"), normal({5, 8}, "f32"),

@@ -209,8 +209,8 @@ describe("gradients of captured tensors", function()
     raises("deterministic = true, but score_mod reads gradients[1] at indices "
       .. "that depend on at.q or at.k, and such gradients are summed in any "
       .. "order", call {gradients = {bias}, deterministic = true})
-    raises("score_mod reads no single element of gradients[1], which is needed "
-      .. "for its gradient", call {gradients = {slopes},
+    raises("score_mod must read elements of gradients[1], whose gradient is "
+      .. "requested", call {gradients = {slopes},
         score_mod = function(s, at)
           return cute.where(slopes[at.h]:gt(0), s, 2 * s)
         end})

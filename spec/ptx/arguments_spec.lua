@@ -302,8 +302,8 @@ describe("the option undefined_ok of an entry", function()
     end
     assert.equal("unwritten", run().reports[1].kind)
     assert.equal(0, #run({undefined_ok = {1}}).reports)
-    for said, list in pairs {["undefined_ok = 1:"] = 1,
-        ["positions of the 1 parameters are needed"] = {2},
+    for said, list in pairs {["undefined_ok = 1;"] = 1,
+        ["a list of parameters' positions, from 1 to 1, is needed"] = {2},
         ["undefined_ok = "] = {"x"}} do
       support.raises(said, m.kernel, m, "k", {undefined_ok = list})
     end

@@ -108,8 +108,9 @@ function calls.work(place, n)
   if size > LARGE then size = tiles.count(n, size // 16) * (size // 16) end
   local ok, t = pcall(calls.empty, {size}, cute.f32, place)
   if not ok then
-    core.fail("out-of-memory", ("no room for the %d bytes that launches share: "
-      .. "%s"):format(4 * size, (tostring(t):gsub("^.-:%d+: ", ""))))
+    core.fail("out-of-memory", ("out of memory for the operation's workspace "
+      .. "of %d bytes: %s"):format(4 * size,
+                                   (tostring(t):gsub("^.-:%d+: ", ""))))
   end
   return t
 end

@@ -246,8 +246,8 @@ local function check_outputs(call, plan, apart)
         call:fail("%s has elements of type %s, but the result has %s", name,
                   t.element_type, r.dtype)
       elseif cute.size(t) > 0 and not apart(t) then
-        call:fail("%s is %s; contiguous rows that share no elements, at one "
-          .. "distance, are needed", name, t.layout)
+        call:fail("%s is %s; contiguous, evenly spaced rows that do not "
+          .. "overlap are needed", name, t.layout)
       end
     end
   end

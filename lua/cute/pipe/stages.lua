@@ -173,9 +173,9 @@ local function check_state(p, what, state, user)
     core.fail("bad-argument", ("%s: the state has %d stages, but the pipeline "
       .. "has %d"):format(what, state.stages, p.num_stages))
   elseif is and is ~= user then
-    core.fail("bad-argument", ("%s: the state is a %s's, whose first phase is "
-      .. "%d\n  write make_pipeline_state(\"%s\", %d)"):format(what, is,
-      is == "producer" and 1 or 0, user, p.num_stages))
+    core.fail("bad-argument", ("%s: the state was made for a %s, whose first "
+      .. "phase is %d\n  write make_pipeline_state(\"%s\", %d)"):format(what,
+      is, is == "producer" and 1 or 0, user, p.num_stages))
   end
 end
 

@@ -14,7 +14,8 @@ local families = require "cute.ops.families"
 local range = require "cutelua.bundle.range"
 local report = require "cute.lang.report"
 
-local any = {}
+-- REMEDY ends the errors about sizes = {first, "any"}.
+local any = {REMEDY = ': write the largest size in place of "any"'}
 
 local fail = describe.fail
 
@@ -84,13 +85,13 @@ function Any:choose(p)
       end
     end
     if not kept then
-      fail(self.name, "no kernel multiplies %s by %s for any size: give a last "
-        .. "size", p.a, p.b)
+      fail(self.name, "no kernel multiplies %s by %s for any size%s", p.a, p.b,
+           any.REMEDY)
     end
     self.chosen[self.choice] = kept
   elseif p.order and p.order ~= kept.order then
-    fail(self.name, "the order of additions depends on the size: give a last "
-      .. "size")
+    fail(self.name, "the order of additions depends on the size%s",
+         any.REMEDY)
   end
   local own, options = {}, {}
   for k, v in pairs(kept) do own[k] = v end
@@ -143,8 +144,8 @@ function Any:finish(size)
   self.count = self.count or self.at
   if self.count == 0 then fail(self.name, "the function launched no kernel") end
   if self.at ~= self.count then
-    fail(self.name, "it launches %d kernels for size %d and %d for size %d: "
-      .. "give a last size", self.count, self.sizes[1], self.at, size)
+    fail(self.name, "the function launches %d kernels for size %d and %d for "
+      .. "size %d%s", self.count, self.sizes[1], self.at, size, any.REMEDY)
   end
 end
 
@@ -176,8 +177,8 @@ function Any:fit()
         local values, varies = {}, false
         for k, list in ipairs(a.values) do
           if #list ~= #first or #a.values ~= #self.sizes then
-            fail(self.name, "argument %d of kernel %s has another form for "
-              .. "some sizes: give a last size", i, l.kernel)
+            fail(self.name, "the rank of argument %d of kernel %s depends on "
+              .. "the size%s", i, l.kernel, any.REMEDY)
           end
           values[k] = list[at]
           varies = varies or list[at] ~= first[at]
@@ -278,8 +279,8 @@ function Any:launch(step, list, o, check)
       pdl = step.pdl, device = o.device}
   end)
   if not ok and l then
-    fail(self.name, "kernel %s needs static extents, but %s: give a last size\n"
-      .. "  %s", l.kernel, extents_text(l), tostring(p))
+    fail(self.name, "kernel %s needs static extents, but %s%s\n  %s", l.kernel,
+         extents_text(l), any.REMEDY, tostring(p))
   elseif not p then
     report.raise(why)
   end
@@ -341,12 +342,12 @@ local function check(name, merged, list)
     for i, row in ipairs(list) do
       if row[1] == to then other = list[i + 1][1] end
     end
-    fail(name, "its launches for sizes %d and %d differ in more than formulas "
-      .. "of the size: give a last size, or a larger step", to, other)
+    fail(name, "the launches for sizes %d and %d are not the same formulas of "
+      .. "the size%s, or use a larger step", to, other, any.REMEDY)
   end
   if first.regions[1] then
-    fail(name, "it needs a workspace, whose size depends on the size: give a "
-      .. "last size")
+    fail(name, "the function needs a workspace whose bytes depend on the "
+      .. "size%s", any.REMEDY)
   end
 end
 

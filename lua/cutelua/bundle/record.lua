@@ -242,7 +242,8 @@ end
 function Session:keep(name, v, free)
   if OWN[name] or name:find "_v$" or name:find "_workspace$" then
     if not free then
-      fail(name, "this name is one of the bundle's own functions")
+      fail(name, "a bundle has a function of its own with this name: choose "
+        .. "another name")
     end
     name = name .. "_kernel"
   end
@@ -442,16 +443,16 @@ local function find_numbers(name, numbers, launches, others)
                dtype = math.type(n.value) == "integer" and "i32" or "f32"}
   end
   if #numbers > 0 and #launches ~= #others then
-    fail(name, "with another value of %s, the function launches other kernels",
-         numbers[1].name)
+    fail(name, "the kernels that the function launches depend on the value of "
+      .. "%s", numbers[1].name)
   end
   for k, l in ipairs(#numbers > 0 and launches or {}) do
     at[k] = {}
     local o = others[k]
     if o.program ~= l.program or words(o.launch.grid) ~= words(l.launch.grid)
     then
-      fail(name, "with another value of %s, the function launches other "
-        .. "kernels", numbers[1].name)
+      fail(name, "the kernels that the function launches depend on the value "
+        .. "of %s", numbers[1].name)
     end
     for i, d in ipairs(l.leaves) do
       local a, b = l.launch.args[i][2], o.launch.args[i][2]
@@ -529,8 +530,8 @@ local function check_steady(self, name, tensors, launches, call)
     end
   end
   if not same then
-    fail(name, "the host reads elements of tensors and launches other kernels, "
-      .. "or with other arguments, when they are zeros%s", ok and "" or ": "
+    fail(name, "the launches depend on elements of tensors: when these are "
+      .. "zeros, the kernels or their arguments differ%s", ok and "" or ": "
       .. tostring(others))
   end
 end
@@ -649,7 +650,8 @@ function Session:add_range(name, f, config)
   end
   for _, size in ipairs(config.examples or {from}) do
     if size < from or size > to or (size - from) % step ~= 0 then
-      fail(name, "the example %d is not among the sizes", size)
+      fail(name, "examples has the size %d, which is not among the sizes",
+           size)
     end
     local one = self:variant_of(name, f, at_size(name, config, size))
     for _, v in ipairs(merged) do
@@ -670,9 +672,9 @@ function Session:watch(name, f, config, size)
   local list = arguments_of(f, at_size(name, config, size), {})
   local others = collect(self, "capture", self:caller(f, list), false)
   if others[1] then
-    fail(name, "the function launches kernel %s itself: only kernels of "
-      .. "cute.ops are traced for any size; give a last size",
-         others[1].program.info.name)
+    fail(name, "the function launches kernel %s itself, but only kernels of "
+      .. "cute.ops can be traced for any size%s", others[1].program.info.name,
+         any.REMEDY)
   end
   self.any:finish(size)
 end
@@ -704,14 +706,13 @@ function Session:any_variant(name, f, config, from, step)
   for _, t in ipairs(v.tensors) do t.wide = false end
   for _, size in ipairs(config.examples or {main}) do
     if size < from or size > last or (size - from) % step ~= 0 then
-      fail(name, "the example %d is not among the sizes %d to %d", size, from,
-           last)
+      fail(name, "examples has the size %d, which is not among the sizes %d "
+        .. "to %d", size, from, last)
     end
     local one = self:variant_of(name, f, at_size(name, config, size))
     if size > 1 and not range.agrees(v, one, size) then
-      fail(name, "its launches for size %d do not follow the formulas found "
-        .. "from the sizes up to %d: give a last size", size,
-           sizes[#sizes])
+      fail(name, "the launches for size %d do not follow the formulas found "
+        .. "from the sizes up to %d%s", size, sizes[#sizes], any.REMEDY)
     end
     table.move(one.checks, 1, #one.checks, #v.checks + 1, v.checks)
     v.tests[#v.tests + 1] = one.tests[1]
@@ -946,7 +947,8 @@ end
 --- Records a function of cute.bundle.add.
 function Session:add(name, f, config)
   if self.capture or self.replay then
-    fail(name, "cute.bundle.add inside of a function that is being added")
+    fail(name, "the function calls cute.bundle.add while it is being recorded "
+      .. "by cute.bundle.add")
   end
   if type(f) == "function" then return self:add_function(name, f, config) end
   local args, opts = split(config)
@@ -955,8 +957,8 @@ function Session:add(name, f, config)
   if not kind.symbolic then
     return self:add_kernel(name, f, args, opts, config)
   elseif config.align then
-    fail(name, "align is given, but symbolic tensors have an align of their "
-      .. "own")
+    fail(name, "the option align cannot be combined with symbolic tensors, "
+      .. "which have their own alignment")
   end
   self:add_symbolic(name, f, args, opts, config)
 end

@@ -870,11 +870,12 @@ static int set_parameters(const Entry *e, const Step *p,
 static int check_grid(const Entry *e, const Step *p, const int64_t *g) {
   for (int i = 0; i < 3; i++) {
     if (g[i] < 0 || g[i] > (i ? 65535 : INT32_MAX))
-      return fail(BUN_E_GRID, "%s: a grid of %lld blocks along %c", e->name,
-                  (long long)g[i], "xyz"[i]);
+      return fail(BUN_E_GRID, "%s: a grid of %lld blocks along %c is "
+                  "impossible", e->name, (long long)g[i], "xyz"[i]);
     if (p->cluster[i] > 1 && g[i] % p->cluster[i])
-      return fail(BUN_E_GRID, "%s: %lld blocks along %c are no whole clusters "
-                  "of %u", e->name, (long long)g[i], "xyz"[i], p->cluster[i]);
+      return fail(BUN_E_GRID, "%s: a grid of %lld blocks along %c is not a "
+                  "multiple of the cluster's %u", e->name, (long long)g[i],
+                  "xyz"[i], p->cluster[i]);
   }
   return BUN_OK;
 }

@@ -47,7 +47,7 @@ local function globals_of()
     if type(name) == "string" and not may_require(name) then
       core.fail("bad-argument", ("require: scripts of cutelua mcp may load "
         .. "modules of cute and kernels, not '%s'; cutelua mcp --allow io "
-        .. "lifts this"):format(core.visible(name)))
+        .. "lifts this limit"):format(core.visible(name)))
     end
     return require(name)
   end
@@ -57,7 +57,7 @@ local function globals_of()
   return setmetatable(env, {__index = function(_, k)
     if k ~= "io" and k ~= "os" then return nil end
     core.fail("bad-argument", ("scripts of cutelua mcp have no '%s'; cutelua "
-      .. "mcp --allow io lifts this"):format(k))
+      .. "mcp --allow io lifts this limit"):format(k))
   end})
 end
 

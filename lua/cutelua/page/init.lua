@@ -531,7 +531,8 @@ function Page:timeline(n)
   if not known then return nil end
   local program, launch = known[1], known[2]
   if not CARDS[launch.sm] then
-    core.fail("wrong-arch", "no timeline: no card of " .. program.arch)
+    core.fail("wrong-arch", "no timeline: no card with the architecture "
+      .. program.arch .. " is described")
   end
   local launched = require "cutelua.profile.estimate".launched
   return require "cutelua.profile.timeline".by_model(launched(program, launch),

@@ -233,8 +233,9 @@ local KERNEL = {smem = true, lines = true, undefined_ok = true, optimize = true,
 local function check_positions(entry, list)
   for _, i in ipairs(type(list) == "table" and list or {0}) do
     if math.type(i) ~= "integer" or i < 1 or i > #entry.parameters then
-      core.fail("bad-argument", ("undefined_ok = %s: positions of the %d "
-        .. "parameters are needed"):format(core.show(list), #entry.parameters))
+      core.fail("bad-argument", ("undefined_ok = %s; a list of parameters' "
+        .. "positions, from 1 to %d, is needed"):format(core.show(list),
+        #entry.parameters))
     end
   end
 end
@@ -341,8 +342,8 @@ function Module:variable(name)
   if t then return t end
   local v, used = self:uses(name)
   if v then return memory_of(self, v, used) end
-  core.fail("unknown-name", ("the module has no variable '%s' that an entry "
-    .. "uses"):format(name))
+  core.fail("unknown-name", ("the PTX has no global variable '%s', or none of "
+    .. "its kernels uses the variable"):format(name))
 end
 
 --- Returns the names of the module's entries, in the order of the text.

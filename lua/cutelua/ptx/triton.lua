@@ -342,8 +342,8 @@ local function undefined_ok(k, list)
   local out = {}
   for _, i in ipairs(list or {}) do
     if not k.own[i] then
-      core.fail("bad-argument", ("undefined_ok = %s: positions of the %d "
-        .. "arguments are needed"):format(core.show(i), #k.own))
+      core.fail("bad-argument", ("undefined_ok has %s; positions of arguments, "
+        .. "from 1 to %d, are needed"):format(core.show(i), #k.own))
     end
     out[#out + 1] = k.own[i].at
   end
@@ -359,8 +359,8 @@ function Module:kernel(name, opts)
   if name and name ~= self.entry.name then
     fail(self.path, "the kernel is '%s', not '%s'", self.entry.name, name)
   elseif opts and opts.smem and opts.smem ~= self.meta.shared then
-    fail(self.path, "shared = %d in the metadata; smem = %d is not needed",
-         self.meta.shared, opts.smem)
+    fail(self.path, "remove smem = %d: the metadata sets shared = %d",
+         opts.smem, self.meta.shared)
   end
   return ptx.made(self.ptx, self.entry.name, {
     smem = self.entry.dynamic and self.meta.shared or 0,

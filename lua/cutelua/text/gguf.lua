@@ -84,7 +84,8 @@ function Reader:count(what, least)
   local n = self:number "<I8"
   if not math.ult(n, (self.total - self.at) // least + 1) then
     self.at = self.at - 8
-    self:fail("%u %s in a file of %d bytes", n, what, self.total)
+    self:fail("the file claims to have %u %s, but has only %d bytes", n, what,
+              self.total)
   end
   return n
 end
@@ -104,10 +105,13 @@ function Reader:value(type_, depth)
     return self:text()
   elseif type_ == BOOL then
     local n = self:number "<B"
-    if n > 1 then self:fail("a boolean is %d; 0 or 1 is needed", n) end
+    if n > 1 then
+      self:fail("a boolean has the value %d; 0 or 1 is needed", n)
+    end
     return n == 1
   elseif type_ ~= ARRAY then
-    self:fail("the metadata have type %d; 0 to 12 are defined", type_)
+    self:fail("a value of the metadata has type %d; types 0 to 12 are defined",
+              type_)
   elseif depth == DEEPEST then
     self:fail("arrays have more than %d levels of nesting", DEEPEST)
   end
@@ -162,9 +166,9 @@ local function place(self, list, from, align)
     local size = self.total - from
     if e.at < 0 or e.at % align ~= 0 or e.at > size or e.bytes > size - e.at
     then
-      fail(self.path, "%s: %d bytes from byte %d of the data on; a multiple of "
-        .. "%d inside the file's %d bytes of data is needed", e.what, e.bytes,
-        e.at, align, math.max(size, 0))
+      fail(self.path, "%s has %d bytes at offset %d of the data; the offset "
+        .. "must be a multiple of %d, and the end within the file's %d bytes "
+        .. "of data", e.what, e.bytes, e.at, align, math.max(size, 0))
     end
     e.at = from + e.at
   end
@@ -212,7 +216,8 @@ local function add(files, path)
          core.show(align))
   end
   if not math.ult(tensors, total // 24 + 1) then
-    fail(path, "%u tensors in a file of %d bytes", tensors, total)
+    fail(path, "the file claims to have %u tensors, but has only %d bytes",
+         tensors, total)
   end
   local list = {}
   for i = 1, tensors do
@@ -306,7 +311,7 @@ end
 
 local function entry(self, name)
   return self.entries[name]
-    or core.fail("io", "no file has " .. core.visible(tostring(name)))
+    or core.fail("io", "no file has a tensor " .. core.visible(tostring(name)))
 end
 
 --- Returns a tensor on the host, with contiguous rows. Raises an error if its

@@ -169,7 +169,8 @@ local function no_tensor(entries, name)
   for n in pairs(entries) do names[#names + 1] = n end
   table.sort(names)
   local near = core.nearest(name, names)
-  core.fail("unknown-name", ("no file has %s%s"):format(core.visible(name),
+  core.fail("unknown-name", ("no file has a tensor %s%s"):format(
+    core.visible(name),
     near and (" (did you mean %s?)"):format(core.visible(near))
     or #names <= 12 and ": there are " .. core.visible(table.concat(names, " "))
     or (", of %d tensors"):format(#names)))

@@ -1,6 +1,6 @@
 -- Fault: the consumer of a pipeline waits with a producer's state.
--- expect: cutelua: PipelineAsync:consumer_wait: the state is a producer's,
---   whose first phase is 1 [bad-argument]
+-- expect: cutelua: PipelineAsync:consumer_wait: the state was made for a
+--   producer, whose first phase is 1 [bad-argument]
 -- expect: spec/faults/bad-argument/state_of_producer.lua:27 in f
 -- expect: write make_pipeline_state("consumer", 2)
 local cute = require "cute"

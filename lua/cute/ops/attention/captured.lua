@@ -110,8 +110,8 @@ local function check_reads(call, kinds, list)
       end
     end
     if reads == 0 then
-      call:fail("score_mod reads no single element of gradients[%d], which is "
-        .. "needed for its gradient", x.number)
+      call:fail("score_mod must read elements of gradients[%d], whose gradient "
+        .. "is requested", x.number)
     end
   end
 end

@@ -40,9 +40,10 @@ local function check_cache(call, q)
   if k then
     for _, name in ipairs {"K", not q.value and "V" or nil} do
       if call.copied[name] then
-        call:fail("%s cannot be written: it is %s at a multiple of %d bytes; "
-          .. "contiguous heads at multiples of 16 bytes are needed", name,
-          call.copied[name].layout, call.copied[name].alignment)
+        call:fail("%s cannot be written in place: %s has layout %s and an "
+          .. "address aligned to %d bytes; contiguous heads, aligned to 16 "
+          .. "bytes, are needed", name, name, call.copied[name].layout,
+          call.copied[name].alignment)
       end
     end
     check_option(call, "k", k, {q.B, q.S, q.G, q.D}, q.dtype)

@@ -250,7 +250,7 @@ describe("a bundle of ranges of sizes", function()
   end)
   teardown(function() support.remove(folder) end)
 
-  it("passes the driver what launches in Lua pass", function()
+  it("passes the driver what launches in Lua pass #long", function()
     local lua_driver <close> = setmetatable({made.driver("", true)},
       {__close = function(t) support.remove(t[1]) end})
     local flags = "-fsanitize=address,undefined"
@@ -315,11 +315,11 @@ describe("a bundle for any size", function()
   setup(function() folder = support.folder() end)
   teardown(function() support.remove(folder) end)
 
-  for nth, row in ipairs {{90, "sm_90a", "10 functions, 12 specialisations"},
-                          {80, "sm_80", "11 functions, 13 specialisations"}} do
+  for _, row in ipairs {{90, "sm_90a", "10 functions, 12 specialisations"},
+                        {80, "sm_80", "11 functions, 13 specialisations"}} do
     local cc, arch, made_of = table.unpack(row)
-    it("launches as many blocks as each size needs: " .. arch
-      .. support.long(nth), function()
+    it(("launches as many blocks as each size needs: %s #long"):format(arch),
+       function()
       -- The script compares the results of its examples with sums in Lua.
       local out, err, code = made.bundle("-o " .. folder, "--check 0 --arch",
                                          arch, "spec/bundle/any.lua")

@@ -132,10 +132,13 @@ describe("a grid for any size", function()
       for _, part in ipairs {1, 2, 7, 32, 56, 77, 80, 128, 184, 192, 208, 383,
                              500, 512, 1000, 2048} do
         local grid = merged(part, step, step).steps[1].grid
-        for m = step, 20000, step do
+        -- Steps of 7 meet every remainder of a division by a power of two.
+        local m = step
+        while m <= 20000 do
           local blocks = range.is_formula(grid[1])
             and range.value(grid[1], m) or grid[1]
           assert.equal((m + part - 1) // part, blocks, m)
+          m = m + (m < 600 and 1 or 7) * step
         end
         assert.equal(1, grid[2])
       end
@@ -146,7 +149,7 @@ describe("a grid for any size", function()
     for _, part in ipairs {2049, 3000, 16000} do
       local ok, why = pcall(merged, part, 1, 1)
       assert.is_false(ok, part)
-      assert.truthy(why:find("differ in more than formulas", 1, true), why)
+      assert.truthy(why:find("not the same formulas", 1, true), why)
     end
   end)
 end)

@@ -246,7 +246,7 @@ describe("the verdicts that cutelua ci keeps", function()
     assert.same({0, 1}, {known "s.lua"})
   end)
 
-  it("do not count for another path of modules", function()
+  it("do not count for another path of modules #long", function()
     support.must {"rm", "-r", dir .. "/m"}
     local function known_with(path)
       local out = support.exec({PROGRAM, "ci", "--cache", "kept", "s.lua"},
@@ -258,7 +258,7 @@ describe("the verdicts that cutelua ci keeps", function()
     assert.equal("0 known", known_with "other/?.lua;lib/?.lua")
   end)
 
-  it("do not count for other options or another program", function()
+  it("do not count for other options or another program #long", function()
     assert.equal(0, (known("--strict", "s.lua")))
     assert.equal(0, (known("--orders", "7", "s.lua")))
     assert.equal(0, (known("--seconds", "50", "s.lua")))
@@ -287,7 +287,7 @@ describe("an entry of cutelua ci", function()
     assert.same(log_of "first".runs[1].results, log_of "again".runs[1].results)
   end)
 
-  it("does not count if it is damaged or could be of others", function()
+  it("does not count if it is damaged or could be of others #long", function()
     local entry = support.must({"sh", "-c", "ls kept/*.jit"}, {cwd = dir})
     entry = dir .. "/" .. entry:match "[^\n]+"
     local text = support.read(entry)
@@ -533,7 +533,8 @@ describe("ci/check.sh", function()
       .. "all\nMaintainer: a <a@b>\nDescription: x\n")
     put("deb/usr/bin/x", "")
     support.must {"cp", PROGRAM, dir .. "/deb/usr/bin/cutelua"}
-    support.must {"dpkg-deb", "--build", dir .. "/deb", dir .. "/c.deb"}
+    support.must {"dpkg-deb", "-Znone", "--build", dir .. "/deb",
+                  dir .. "/c.deb"}
     local out, err, code = check {CUTELUA = "c.deb"}
     assert.same({"", 0}, {err, code})
     assert.matches("1 script: 1 ok", out)

@@ -801,7 +801,7 @@ describe("registers", function()
     find(text_of_sums(cute.f64, 400), "y_3 = fma(x_0, x_3, y_3);")
   end)
 
-  it("below a word are not packed where they only come and go", function()
+  it("below a word are not packed where they only come and go #long", function()
     local function passing(bits, others)
       return function(i, _, o, g)
         local tid = cute.arch.thread_idx()

@@ -124,16 +124,16 @@ describe("edits of findings", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("repair the script, the first one at once", function()
-    for _, name in ipairs {"barrier", "named_arrive", "cluster_last",
-        "cp_async_wait_count", "cluster_count", "cluster_wait_scope",
-        "cluster_parity", "cluster_relaxed", "expect_tx_bytes",
-        "release_and_acquire", "proxy_fence_global", "lock_acquire",
-        "ring_full", "ring_empty", "arrive_expect_tx", "tensormap_acquire"} do
+  for i, name in ipairs {"barrier", "named_arrive", "cluster_last",
+      "cp_async_wait_count", "cluster_count", "cluster_wait_scope",
+      "cluster_parity", "cluster_relaxed", "expect_tx_bytes",
+      "release_and_acquire", "proxy_fence_global", "lock_acquire",
+      "ring_full", "ring_empty", "arrive_expect_tx", "tensormap_acquire"} do
+    it("repair the script at once: " .. name .. support.long(i, 4), function()
       local text = support.read(("spec/faults/repair/%s.lua"):format(name))
-      assert.equal(1, repaired(("%s/%s.lua"):format(dir, name), text), name)
-    end
-  end)
+      assert.equal(1, repaired(("%s/%s.lua"):format(dir, name), text))
+    end)
+  end
 
   for i, name in ipairs {"async-in-flight/arrivals_no_wait",
       "async-in-flight/box_no_wait", "warp-race/arrivals_no_advance",
@@ -152,7 +152,7 @@ describe("edits of findings", function()
   for i, nth in ipairs {19, 21, 25, 17, 5, 13, 14, 16, 18, 24, 26, 27, 28} do
     local f = planted.list()[nth]
     it(("repair a planted fault: %s in %s%s"):format(f.kind, f.file,
-       support.long(i, 5)), function()
+       support.long(i)), function()
       assert.truthy(select(2, planted.try(f)))
     end)
   end

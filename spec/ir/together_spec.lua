@@ -585,11 +585,12 @@ describe("an intrinsic", function()
     return list
   end
 
-  for _, row in ipairs(core.intrinsics()) do
+  for nth, row in ipairs(core.intrinsics()) do
     local letters = row.signature:match ":(.*)$"
     local class = row.class
     local who = class == "M" and "mask" or "lane"
-    it(("%s (%s) is done by: %s"):format(row.name, row.signature, who),
+    it(("%s (%s) is done by: %s%s"):format(row.name, row.signature, who,
+       support.long(nth, 3)),
       function()
         assert.is_truthy(class:find "^[PKLAM]$")
         local function sample()

@@ -89,7 +89,7 @@ describe("a composed layout", function()
   -- Every slice of many layouts, at every position, against full indexing.
   it("has slices that equal full indexing", function()
     local r, decayed, kept = oracle.random(11), 0, 0
-    for _ = 1, 1500 do
+    for _ = 1, 600 do
       local b, m, s = random_swizzle(r)
       local extents = r:below(3) == 0 and {2, 3, 4, 5} or {2, 4, 4, 8}
       local shape = {r:shape(1, extents), r:shape(1, extents), r:pick(extents)}

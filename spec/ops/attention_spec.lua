@@ -75,8 +75,9 @@ describe("ops.attention", function()
     end)
   end
 
-  for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
-    it("takes views of one tensor, and copies others, on " .. device, function()
+  for n, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+    it("takes views of one tensor, and copies others, on " .. device
+       .. support.long(n), function()
       local p = oracle.problem {s = 20, t = 20, d = 64, h = 2}
       local want = ops.attention(p.Q, p.K, p.V, {device = device})
       -- 3: Q, K and V are packed side by side; 4: so are their heads.
@@ -149,8 +150,9 @@ describe("ops.attention of sequences", function()
   local function rows(n, heads) return cute.randn({n, heads, d}, cute.bf16) end
   local function offsets(...) return cute.tensor({...}, cute.i32) end
 
-  for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
-    it("gives zeros to rows after the last sequence on " .. device, function()
+  for n, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+    it("gives zeros to rows after the last sequence on " .. device
+       .. support.long(n), function()
       local Q, K, V = rows(200, 2), rows(130, 1), rows(130, 1)
       local o = {device = device, cu_q = offsets(0, 70, 150),
                  cu_k = offsets(0, 60, 100)}
@@ -596,12 +598,12 @@ describe("ops.attention_decode of sequences of equal lengths", function()
   end
 
   -- {sequences, heads of K, elements of a head, blocks in a cluster}
-  for _, c in ipairs {{1, 2, 32, 4}, {4, 2, 128, 8}, {15, 2, 64, 4},
+  for i, c in ipairs {{1, 2, 32, 4}, {4, 2, 128, 8}, {15, 2, 64, 4},
                       {20, 2, 32, 2}, {30, 2, 128, 2}, {52, 2, 128, 1},
                       {61, 4, 128, 1}} do
     local B, G, d, size = table.unpack(c)
-    it(("takes clusters of %d blocks for %d heads"):format(size, B * G),
-      function()
+    it(("takes clusters of %d blocks for %d heads%s"):format(size, B * G,
+       support.long(i, 4)), function()
         local p = oracle.problem {b = B, s = 1, t = 37, h = G, g = G, d = d}
         local list = {}
         for b = 1, B do list[b] = b % 4 == 3 and 37 - b % 38 or 37 end
@@ -623,7 +625,7 @@ describe("ops.attention_decode of sequences of equal lengths", function()
       end)
   end
 
-  it("takes parts if clusters would leave multiprocessors without work",
+  it("takes parts if clusters would leave multiprocessors without work #long",
     function()
       -- 66 to 99 heads, too many rows, two waves of which the second is short
       for _, c in ipairs {{35, 2, 1}, {10, 2, 17}, {75, 4, 1}} do
@@ -754,14 +756,15 @@ describe("ops.attention_decode with angles", function()
     end
   end
 
-  for _, device in ipairs {"sim:sm_90a", "sim:sm_80"} do
-    it("rotates queries and new keys on " .. device, function()
+  for i, device in ipairs {"sim:sm_90a", "sim:sm_80"} do
+    it("rotates queries and new keys on " .. device .. support.long(i),
+       function()
       check_rotation(8, 1, device)
       check_rotation(4, 3, device)
     end)
   end
 
-  it("rotates new keys that several tiles of queries read", function()
+  it("rotates new keys that several tiles of queries read #long", function()
     check_rotation(28, 5, "sim:sm_90a")
   end)
 
@@ -934,10 +937,10 @@ describe("ops.attention_decode of a tree", function()
 end)
 
 describe("ops.attention_decode of e4m3", function()
-  for _, c in ipairs {{1, 2, 100, 4, 2, 64}, {3, 2, 130, 8, 2, 128},
+  for i, c in ipairs {{1, 2, 100, 4, 2, 64}, {3, 2, 130, 8, 2, 128},
                       {2, 1, 70, 34, 1, 32}, {9, 1, 70, 8, 2, 96}} do
     it(("widens keys and values, and narrows new ones: %d of %d"):format(
-      table.unpack(c, 1, 3)), function()
+      table.unpack(c, 1, 3)) .. support.long(i, 2), function()
         local S, B, T, H, G, d = table.unpack(c)
         local p = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = d}
         local by_k = cute.tensor(G == 2 and {0.5, 0.25} or {0.5}, cute.f32)
@@ -1045,11 +1048,11 @@ local function latent(b, s, h, t)
 end
 
 describe("ops.attention_decode of latent heads", function()
-  for _, c in ipairs {{2, 1, 16, 100, "sm_90a"}, {1, 2, 12, 70, "sm_80"},
+  for i, c in ipairs {{2, 1, 16, 100, "sm_90a"}, {1, 2, 12, 70, "sm_80"},
                       {1, 2, 12, 70, "sm_90a"}, {1, 3, 23, 40, "sm_80"},
                       {1, 3, 23, 140, "sm_90a"}} do
     it(("reads keys once: %d x %d rows of %d heads, %d keys on %s"):format(
-      table.unpack(c)), function()
+      table.unpack(c)) .. support.long(i, 3), function()
         local p, out, lse = latent(table.unpack(c, 1, 4))
         local O, L = ops.attention_decode(p.Q, p.K, p.V,
                                           {device = "sim:" .. c[5]})
@@ -1102,7 +1105,7 @@ describe("ops.attention_decode with pages", function()
                       {2, 256, 8, 2, 128, 128, 1}, {3, 192, 4, 1, 32, 64, 6},
                       {2, 256, 24, 2, 64, 128, 9}} do
     it(("equals the contiguous cache, bit for bit: %d x %d, %d new"):format(
-      c[1], c[2], c[7]) .. support.long(i, 2), function()
+      c[1], c[2], c[7]) .. support.long(i), function()
       check_pages(c, "sim")
     end)
   end
@@ -1134,7 +1137,7 @@ describe("ops.attention_decode with pages", function()
     local wide = cute.zeros({2, 64, 1, 33}, cute.bf16)
     local view = cute.make_tensor(wide.iterator, cute.make_layout(
       {2, 64, 1, 32}, {64 * 33, 33, 33, 1}))
-    raises("ops.attention_decode: K cannot be written: it is "
+    raises("ops.attention_decode: K cannot be written in place: K has layout "
       .. "(2,64,1,32):(2112,33,33,1)",
       try({lengths = n, k = row, v = row}, view))
   end)

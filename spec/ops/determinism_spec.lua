@@ -371,7 +371,7 @@ end)
 
 describe("batch_invariant", function()
   for index, c in ipairs(CASES) do
-    it("has rows with their bits anywhere: " .. c[1] .. support.long(index, 4),
+    it("has rows with their bits anywhere: " .. c[1] .. support.long(index, 8),
        function()
       check_rows(c, index, "sim:sm_90a")
     end)
@@ -690,7 +690,7 @@ describe("like = cublas", function()
   for i, c in ipairs(RECORDED) do
     local m, n, k, t, want = table.unpack(c)
     it(("has its bits: %dx%dx%d of %s"):format(m, n, k, t)
-       .. support.long(i, 4), function()
+       .. support.long(i), function()
       local A, B = normal({m, k}, cute[t], 1), normal({n, k}, cute[t], 2)
       local b = core.buffer(t, m * n)
       cute.ops.gemm(A, B, {like = "cublas", device = "sim:sm_90a",

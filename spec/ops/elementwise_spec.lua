@@ -490,7 +490,7 @@ describe("cute.ops.copy, convert, transpose", function()
     turned(X, cute.ops.transpose(X, {device = "sim:sm_90a"}))
   end)
 
-  it("turn them in windows that cut no sectors but a row's first and last",
+  it("turn them in windows that cut no sectors but the ends of rows #long",
      function()
     for i, c in ipairs {{"i8", 275, 163, {128, 64}}, {"bf16", 139, 203,
       {64, 64}}, {"f32", 133, 199, {64, 64}}, {"f64", 69, 75, {32, 32}},
@@ -517,7 +517,7 @@ describe("cute.ops.copy, convert, transpose", function()
 end)
 
 describe("cute.ops.copy, convert, transpose", function()
-  it("transpose with few bank conflicts in a suitable order of reads",
+  it("transpose with few bank conflicts in a suitable order of reads #long",
      function()
     -- Each case is {type, rows beyond whole tiles, columns beyond whole tiles}.
     -- The two remainders select the order in which threads read shared memory.
@@ -645,7 +645,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("have larger tiles where rows cut lines in two, windows where vectors do",
+  it("have larger tiles where rows cut lines, windows where vectors do #long",
      function()
     local name, own, tile = "cute.ops.elementwise", {}, nil
     for _, kernel in ipairs {"elementwise", "transpose"} do

@@ -41,7 +41,7 @@ local function each_family(what, f, gpu)
     local lead = batches and {batches} or {}
     it(("%s: %s, %dx%dx%d%s%s"):format(what, name, M, N, K,
        batches and " x " .. batches or "",
-       gpu and " #gpu" or support.long(n, 3)), function()
+       gpu and " #gpu" or support.long(n, 6)), function()
       local function extents(...)
         return table.move({...}, 1, select("#", ...), #lead + 1, {
           table.unpack(lead)})
@@ -444,7 +444,7 @@ describe("gates", function()
     end
   end
 
-  for _, c in ipairs {
+  for n, c in ipairs {
     {129, 264, 128, "bf16", "sim:sm_90a", "gemm_sm90"},
     {64, 24, 72, "f16", "sim:sm_90a", "gemm_sm90"},
     {70, 67, 41, "bf16", "sim:sm_80", "gemm_sm80"},
@@ -454,8 +454,8 @@ describe("gates", function()
     {40, 48, 128, "e4m3", "sim:sm_90a", "gemm_sm90"},
     {8, 72, 520, "bf16", "sim:sm_80", "gemm_skinny"},
     {17, 50, 64, "f16", "sim:sm_90a", "gemm_skinny", 2}} do
-    it(("are of halves of B: %dx%dx%d of %s on %s"):format(table.unpack(c)),
-       function() check(table.unpack(c)) end)
+    it(("are of halves of B: %dx%dx%d of %s on %s"):format(table.unpack(c))
+       .. support.long(n, 4), function() check(table.unpack(c)) end)
     it(("are of halves of B: %dx%dx%d of %s #gpu"):format(table.unpack(c)),
        function() check(c[1], c[2], c[3], c[4], "gpu", nil, c[7]) end)
   end
@@ -820,7 +820,7 @@ describe("the choice of an epilogue's form", function()
   end
   local function gelu(acc) return cute.ops.gelu(acc) end
 
-  it("overlaps with products, except for long K", function()
+  it("overlaps with products, except for long K #long", function()
     local function gates(gate, up) return cute.ops.silu(gate) * up end
     assert.same({"128x128x64", true}, {chosen(4096, 4096, 4096, {
       epilogue = gelu})})

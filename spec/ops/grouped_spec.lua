@@ -43,7 +43,7 @@ local CASES = {
 
 describe("products of groups", function()
   for i, c in ipairs(CASES) do
-    it(("are right: %d, %s"):format(i, grouped.text(c)) .. support.long(i, 3),
+    it(("are right: %d, %s"):format(i, grouped.text(c)) .. support.long(i, 9),
        function()
       right(c)
     end)
@@ -67,17 +67,20 @@ describe("products of groups", function()
     end
   end)
 
-  it("are kernels that compile, without spills", function()
-    local function compiled(c, family)
-      local A, B, where, o = grouped.problem(c)
-      o.device, o.expected_m = SIMS[family], 2000
-      local e = grouped.by(family, cute.ops.explain_grouped, A, B, where, o)
-      local out = kernels.compiled(e:trace(), SIMS[family]:match "sm_.*")
-      return out and out.resources.spill_stores or 0
-    end
-    for _, i in ipairs {1, 8, 9, 11} do
-      assert.equal(0, compiled(CASES[i], "gemm_sm90"))
-    end
+  local function compiled(c, family)
+    local A, B, where, o = grouped.problem(c)
+    o.device, o.expected_m = SIMS[family], 2000
+    local e = grouped.by(family, cute.ops.explain_grouped, A, B, where, o)
+    local out = kernels.compiled(e:trace(), SIMS[family]:match "sm_.*")
+    return out and out.resources.spill_stores or 0
+  end
+
+  for nth, i in ipairs {1, 8, 9, 11} do
+    it("are kernels that compile, without spills: " .. i .. support.long(nth),
+       function() assert.equal(0, compiled(CASES[i], "gemm_sm90")) end)
+  end
+
+  it("are kernels of gemm_sm80 that compile #long", function()
     compiled(CASES[2], "gemm_sm80")
     compiled(CASES[9], "gemm_sm80")
   end)
@@ -259,7 +262,7 @@ describe("lists of products", function()
   local SHAPES = {{70, 72, 128}, {1, 8, 8}, {200, 136, 72}, {64, 64, 64},
                   {129, 8, 264}}
 
-  it("are one launch if the Hopper kernel takes all", function()
+  it("are one launch if the Hopper kernel takes all #long", function()
     local gemm = require "cute.ops.gemm"
     local own = gemm.gemm
     gemm.gemm = function() error "one by one" end

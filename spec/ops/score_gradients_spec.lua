@@ -63,8 +63,9 @@ describe("gradients of captured tensors", function()
   local slopes, slope_list = floats(H, 1)
   local bias, bias_list = floats(S + T, 2, cute.bf16)
 
-  for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
-    it("are right for slopes and a relative bias on " .. device, function()
+  for number, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+    it("are right for slopes and a relative bias on " .. device
+       .. support.long(number), function()
       local p = problem(64)
       p.modify = function(s, _, h, q, k)
         return s * slope_list[h] + bias_list[k - q + S] * s
@@ -237,7 +238,7 @@ describe("gradients of sinks", function()
   end)
 
   for i, d in ipairs {32, 64} do
-    it("are right with heads of " .. d, function()
+    it("are right with heads of " .. d .. support.long(i), function()
       local p = problem(d)
       local sinks = floats(H, 7, i == 1 and cute.bf16 or cute.f32)
       sinks[1] = -math.huge

@@ -184,7 +184,7 @@ describe("a word that is no public name", function()
     end
   end)
 
-  it("is found at the start of words, also in PipelineTma",
+  it("is found at the start of words, also in PipelineTma #long",
      function()
     local out = ask "tracing"
     assert.is_nil((ask "acing"):find "trac")

@@ -3,6 +3,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local list = require "spec.ptx.language"
+local support = require "spec.support"
 
 local TOOLKIT = "/usr/local/cuda/include"
 
@@ -63,8 +64,8 @@ local function launch(k, kernel, n, seed)
 end
 
 describe("a fault in CUDA C that uses the toolkit's headers", function()
-  for _, k in ipairs(list.faults) do
-    it("is reported with its line: " .. k.name, function()
+  for i, k in ipairs(list.faults) do
+    it("is reported with its line: " .. k.name .. support.long(i), function()
       if not core.jit_compile("", "compute_80") or not has_headers() then
         pending "needs NVRTC and the CUDA toolkit's headers"
         return
@@ -87,7 +88,7 @@ describe("a fault in CUDA C that uses the toolkit's headers", function()
 end)
 
 describe("a grid of cooperative groups", function()
-  it("cannot synchronise without a cooperative launch", function()
+  it("cannot synchronise without a cooperative launch #long", function()
     local module = core.jit_compile("", "compute_80")
     if not module or not has_headers() then
       pending "needs NVRTC and the CUDA toolkit's headers"
@@ -119,9 +120,9 @@ describe("the language of CUDA C", function()
     return
   end
   for _, k in ipairs(list) do
-    for _, arch in ipairs(k.arch and {k.arch} or {"sm_80", "sm_90a"}) do
-      local tag = k.toolkit == "cub" and arch ~= "sm_80" and " #long" or ""
-      it(("computes %s for %s%s"):format(k.name, arch, tag), function()
+    for i, arch in ipairs(k.arch and {k.arch} or {"sm_80", "sm_90a"}) do
+      it(("computes %s for %s%s"):format(k.name, arch, support.long(i)),
+         function()
         if k.toolkit and not has_headers() then
           pending "needs the CUDA toolkit's headers"
           return

@@ -180,7 +180,7 @@ describe("attention_bwd_sm90", function()
 end)
 
 describe("attention_bwd_sm90 with different tasks", function()
-  it("is right with heads of 256 and 64 keys", function()
+  it("is right with heads of 256 and 64 keys #long", function()
     check({s = 90, t = 140, d = 256, causal = true, h = 2, g = 1},
           {tasks = true})
     check({s = 130, t = 100, d = 256, dtype = cute.f16},
@@ -369,7 +369,7 @@ describe("attention_bwd_sm90", function()
     end
   end)
 
-  it("is right in all schedules of sequences", function()
+  it("is right in all schedules of sequences #long", function()
     sequence_schedules({h = 2, g = 1, d = 64, causal = true},
                        {{70, 90}, {20, 30}}, {deterministic = false})
   end)

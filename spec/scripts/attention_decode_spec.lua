@@ -37,8 +37,8 @@ local function check(o)
 end
 
 describe("attention of one query", function()
-  for _, d in ipairs {32, 64, 96, 128, 192, 256} do
-    it("is right with heads of " .. d, function()
+  for i, d in ipairs {32, 64, 96, 128, 192, 256} do
+    it("is right with heads of " .. d .. support.long(i, 3), function()
       check {s = 1, t = 200, d = d, h = 4, g = 1, n = 2}
     end)
   end
@@ -103,10 +103,11 @@ describe("attention of one query", function()
     end
   end)
 
-  it("keeps values in registers", function()
-    for _, c in ipairs {{128, cute.bf16, 1}, {256, cute.bf16, 1},
-                        {128, cute.e4m3, 4}} do
-      local d, dtype, s = table.unpack(c)
+  for i, c in ipairs {{128, cute.bf16, 1}, {256, cute.bf16, 1},
+                      {128, cute.e4m3, 4}} do
+    local d, dtype, s = table.unpack(c)
+    it(("keeps values in registers: heads of %d, %s%s"):format(d,
+       tostring(dtype), support.long(i)), function()
       local made = decode {head = d, group = 8, rows = s, pdl = true,
                            bits = dtype.bits}
       local n = made.plan(4096, s, 8, 2)
@@ -120,8 +121,8 @@ describe("attention of one query", function()
           arch = "sm_90a"}, "sm_90a")
         if built then assert.equal(0, built.resources.spill_stores) end
       end
-    end
-  end)
+    end)
+  end
 
   it("divides keys equally among blocks", function()
     local k = decode {head = 128, group = 4}
@@ -245,8 +246,8 @@ describe("attention of latent heads", function()
 end)
 
 describe("faults of attention of one query are reported:", function()
-  for _, f in ipairs(FAULTS) do
-    it(oracle.title(f), function()
+  for i, f in ipairs(FAULTS) do
+    it(oracle.title(f) .. support.long(i, 4), function()
       local make = oracle.changed("attention_decode",
         table.unpack(f, 1, 4))
       local p = oracle.problem {s = 1, t = 300, d = 32, h = 3, g = 1}

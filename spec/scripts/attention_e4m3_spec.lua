@@ -154,7 +154,7 @@ describe("attention_sm90 of e4m3", function()
                       {E, "cute.arch.sync_warp()", 2},
                       {E, "x.q.pipe:consumer_release(x.q.state)", 1},
                       {E, "cute.when(cute.lt(at, S),", 1, "cute.when(true,"}} do
-    it("without it fails: " .. oracle.title(f) .. support.long(i, 3),
+    it("without it fails: " .. oracle.title(f) .. support.long(i),
        function()
       local make = oracle.changed("attention_sm90", table.unpack(f, 1, 4))
       local ok, r = pcall(run, make, {s = 70, t = 200, h = 2, d = 64, sms = 1,
@@ -199,8 +199,7 @@ describe("ops.attention of e4m3", function()
   end)
 
   for i, d in ipairs {64, 128, 256} do
-    it(("takes scales of 128 keys, heads of %d%s"):format(d, support.long(i)),
-       function()
+    it(("takes scales of 128 keys, heads of %d #long"):format(d), function()
       local p = problem {b = 2, s = 60, t = 300, h = 4, g = 2, d = d}
       local ks = cute.zeros({2, 3, 2}, cute.f32)
       local vs = cute.zeros({2, 3, 2}, cute.f32)

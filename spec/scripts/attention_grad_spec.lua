@@ -53,7 +53,7 @@ end
 
 describe("the gradients of attention", function()
   for i, d in ipairs {32, 64, 96, 128, 192, 256} do
-    it("are right with heads of " .. d .. support.long(i, 3), function()
+    it("are right with heads of " .. d .. support.long(i), function()
       check {s = 70, t = 100, d = d, right = 0}
       check {s = 64, t = 64, d = d, h = 2, g = 1, dtype = cute.f16}
     end)
@@ -125,8 +125,9 @@ local function close(p, t, ends, i, n, want)
 end
 
 describe("attention of concatenated sequences", function()
-  for _, right in ipairs {false, 0} do
-    it("is that of each, " .. (right and "causal" or "full"), function()
+  for nth, right in ipairs {false, 0} do
+    it("is that of each, " .. (right and "causal" or "full")
+       .. support.long(nth), function()
       local p, ends = sequences {h = 2, g = 1, d = 64, right = right or nil}
       local n, longest = #LENGTHS, 200
       local f = attention(options(p))
@@ -180,8 +181,8 @@ describe("faults of attention's gradients are reported:", function()
   local far = oracle.problem {s = 300, t = 64, d = 32, h = 2, g = 1, right = 0}
   forward(near)
   forward(far)
-  for _, f in ipairs(FAULTS) do
-    it(oracle.title(f), function()
+  for i, f in ipairs(FAULTS) do
+    it(oracle.title(f) .. support.long(i, 4), function()
       local make = oracle.changed(OWN, table.unpack(f, 1, 4))
       local _, fault = run(make, f.far and far or near, 5)
       assert.is_truthy(fault)

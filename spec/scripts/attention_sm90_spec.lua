@@ -71,7 +71,7 @@ local function check(o)
 end
 
 describe("attention_sm90 with the option around", function()
-  it("begins with a tile's own block of keys", function()
+  it("begins with a tile's own block of keys #long", function()
     for middle, want in pairs {[5] = "5432876", [-1] = "2876543",
                                [20] = "8765432"} do
       local at, list = order.around(2, 9, middle), {}
@@ -97,8 +97,8 @@ describe("attention_sm90", function()
 
   -- The largest score of a row rises from block to block.
   for i, d in ipairs {64, 96, 128, 192, 256} do
-    it(("computes scores of heads of %d again if a power is too large%s")
-       :format(d, support.long(i)), function()
+    it(("computes scores of heads of %d again if a power is too large #long")
+       :format(d), function()
       for _, scale in ipairs {10, 1e4, 3e9} do
         check {s = 70, t = 330, d = d, scale = scale, seed = i}
         check {s = 70, t = 330, d = d, scale = scale, with = {rises = true}}
@@ -225,7 +225,7 @@ describe("attention_sm90", function()
 end)
 
 describe("attention_sm90", function()
-  it("is right in all schedules", function()
+  it("is right in all schedules #long", function()
     for _, o in ipairs {{s = 128, t = 48, right = 0, causal = true, sms = 1},
                         {s = 200, t = 40, h = 2, g = 1, sms = 1},
                         {s = 130, t = 60, sms = 1, causal = true, right = 0,

@@ -38,7 +38,7 @@ end
 
 describe("attention", function()
   for i, d in ipairs {32, 64, 96, 128, 192, 256} do
-    it("is right with heads of " .. d .. support.long(i, 3), function()
+    it("is right with heads of " .. d .. support.long(i), function()
       check {s = 100, t = 130, d = d, causal = true, dtype = cute.f16}
       check {s = 128, t = 128, d = d, h = 2, g = 1}
     end)
@@ -143,7 +143,7 @@ describe("attention", function()
     end
   end)
 
-  it("has no bank conflict", function()
+  it("has no bank conflict #long", function()
     for _, d in ipairs {32, 64, 96, 128, 192, 256} do
       local r = check {s = 128, t = 64, d = d}
       for _, l in ipairs(r.lines) do assert.equal(0, l.conflicts) end
@@ -204,8 +204,8 @@ local FAULTS = {
 }
 
 describe("attention's faults are reported:", function()
-  for _, f in ipairs(FAULTS) do
-    it(oracle.title(f), function()
+  for i, f in ipairs(FAULTS) do
+    it(oracle.title(f) .. support.long(i, 4), function()
       local make = oracle.changed("attention", table.unpack(f, 1, 4))
       local told = 0
       for _, d in ipairs {64, 128} do

@@ -243,7 +243,7 @@ describe("the copy scripts", function()
     assert.truthy(out:find("tArA", 1, true))
   end)
 
-  it("run as one ladder, and record the counts", function()
+  it("run as one ladder, and record the counts #long", function()
     local dir = support.folder()
     local path = dir .. "/copies.tsv"
     local out, err, code = script("copy_ladder", "--device", "sim", "--m",

@@ -18,7 +18,7 @@ local matrix, product, differs, rounded = hopper.matrix, hopper.product,
 
 describe("gemm_sm90 on the simulator", function()
   for number, case in ipairs(hopper.CASES) do
-    it("is exact: " .. case[1] .. support.long(number, 4), function()
+    it("is exact: " .. case[1] .. support.long(number, 6), function()
       assert.is_nil(hopper.wrong(number, DEVICE))
     end)
   end
@@ -106,7 +106,7 @@ describe("gemm_sm90 on the simulator", function()
   for number, case in ipairs(SOURCES) do
     local choices, names = case[1], table.concat(case, ", ", 2)
     it(("brings %s to its epilogue, choice %d"):format(names, number)
-       .. support.long(number, 4), function()
+       .. support.long(number, 6), function()
       local o = {sources = {}, epilogue = function(acc, place)
         for i = 1, #case - 1 do
           acc = acc + i * place.source(i, cute.f32)
@@ -199,30 +199,31 @@ describe("gemm_sm90 on the simulator", function()
 end)
 
 describe("gemm_sm90 on the simulator", function()
-  it("loses less of 8-bit floats the more often it adds them in f32", function()
-    local m, n, k = 64, 32, 4096
-    local function normal(rows, seed)
-      local b = core.buffer("e4m3", rows * k):fill_normal(seed)
-      return cute.make_tensor(b, cute.make_layout({rows, k}, {k, 1}))
-    end
-    local A, B = normal(m, 1), normal(n, 2)
-    local want = product(A, B)
-    local function lost(promote)
-      local D = matrix(m, n, nil, "f32")
-      gemm_sm90({tile = {64, 32, 128}, consumers = 1, dtype = cute.e4m3,
-        d_dtype = cute.f32, promote = promote}).prepare(A, B, D,
-        {device = DEVICE, sms = 1}):launch()
-      local d2, w2 = 0, 0
-      for i = 0, m - 1 do
-        for j = 0, n - 1 do
-          d2, w2 = d2 + (D(i, j) - want(i, j)) ^ 2, w2 + want(i, j) ^ 2
-        end
+  it("loses less of 8-bit floats the more often it adds them in f32 #long",
+    function()
+      local m, n, k = 64, 32, 4096
+      local function normal(rows, seed)
+        local b = core.buffer("e4m3", rows * k):fill_normal(seed)
+        return cute.make_tensor(b, cute.make_layout({rows, k}, {k, 1}))
       end
-      return math.sqrt(d2 / w2)
-    end
-    local never, four, each = lost(nil), lost(4), lost(1)
-    assert.truthy(never > 3 * four and four > 2 * each)
-  end)
+      local A, B = normal(m, 1), normal(n, 2)
+      local want = product(A, B)
+      local function lost(promote)
+        local D = matrix(m, n, nil, "f32")
+        gemm_sm90({tile = {64, 32, 128}, consumers = 1, dtype = cute.e4m3,
+          d_dtype = cute.f32, promote = promote}).prepare(A, B, D,
+          {device = DEVICE, sms = 1}):launch()
+        local d2, w2 = 0, 0
+        for i = 0, m - 1 do
+          for j = 0, n - 1 do
+            d2, w2 = d2 + (D(i, j) - want(i, j)) ^ 2, w2 + want(i, j) ^ 2
+          end
+        end
+        return math.sqrt(d2 / w2)
+      end
+      local never, four, each = lost(nil), lost(4), lost(1)
+      assert.truthy(never > 3 * four and four > 2 * each)
+    end)
 
   it("begins before the launch that made its operand is done #long", function()
     for number, o in ipairs {
@@ -547,7 +548,7 @@ end)
 
 describe("Hopper's kernels at odd sizes:", function()
   for i, kernel in ipairs(require "spec.ours") do
-    it(kernel.name .. support.long(i, 8), function()  -- spec/fuzz/hopper.lua
+    it(kernel.name .. support.long(i, 16), function()  -- spec/fuzz/hopper.lua
       for seed = i, i + 1 do
         assert.is_nil(kernel.wrong(hopper.SIZES[seed % 12 + 1], seed))
       end
@@ -564,7 +565,7 @@ describe("the Hopper rung", function()
     local rung = lesson.rung(assert(lib.script_spec("scripts/" .. script ..
       ".lua", "cutelua.bench.lesson", "gemm")), flag)
     rung.name = name
-    it(name .. " is right at 256^3 and odd sizes" .. support.long(n, 3),
+    it(name .. " is right at 256^3 and odd sizes" .. support.long(n, 6),
        function()
       for i, size in ipairs {{256, 256, 256}, {136, 200, 80}, {64, 520, 320}} do
         local p = lesson.problem(rung, size, {seed = i})

@@ -51,7 +51,7 @@ end
 
 describe("the GEMM ladder", function()
   for number, name in ipairs(RUNGS) do
-    it("is right at every size: " .. name .. support.long(number, 3), function()
+    it("is right at every size: " .. name .. support.long(number, 9), function()
       local rung = rung_of(name)
       for i, size in ipairs(sizes) do
         if support.skipped(i + number, 3) then goto next end

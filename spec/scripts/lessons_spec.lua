@@ -11,7 +11,10 @@ local support = require "spec.support"
 -- Returns the target of a lesson's kernels.
 local function arch_of(spec) return spec.arch or "sm_90a" end
 
--- The lessons: name, and further problems {size, dtype, options}.
+-- The lessons: name, and further problems {size, dtype, options}. LONG: `make
+-- test` runs similar lessons, and other specs of the kernel.
+local LONG = {attention_hopper = " #long", attention_backward = " #long",
+              attention_backward_hopper = " #long", conv2d_hopper = " #long"}
 local LESSONS = {
   {"layernorm", {{3, 77}, "f32"}}, {"softmax_backward", {{3, 77}, "f16"}},
   {"argmax", {{5, 33}, "f32", {smallest = true}}},
@@ -55,7 +58,8 @@ end
 describe("the lesson", function()
   for _, l in ipairs(LESSONS) do
     local name = l[1]
-    it(name .. " is right, and sees what is not", function()
+    it(name .. " is right, and sees what is not" .. (LONG[name] or ""),
+       function()
       local spec = spec_of(name)
       for i, c in ipairs {{spec.sim[1], spec.dtypes[1]},
                           table.unpack(l, 2)} do

@@ -167,7 +167,7 @@ end
 
 describe("scripts/llama.lua", function()
   local S, STEPS, B = 62, 5, 2  -- the steps begin a second page of the cache
-  for _, device in ipairs {"sim", "gpu #gpu"} do
+  for _, device in ipairs {"sim #long", "gpu #gpu"} do
     it("has the logits of a decoder in f64 on " .. device, function()
       local by_name, list = weights()
       local rows, logits = run(list, {"--device", device:match "^%S+",

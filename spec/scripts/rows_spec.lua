@@ -295,12 +295,13 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("are accepted by NVRTC", function()
-    for _, c in ipairs(LARGE) do
-      if not kernels.lesson_compiles(rows[c[1]](c[2]), c[3], "bf16",
-                                     c[4] or {"sm_90a"}) then return end
-    end
-  end)
+  for i, c in ipairs(LARGE) do
+    it(("are accepted by NVRTC, %d: %s"):format(i, c[1]) .. support.long(i, 4),
+       function()
+      kernels.lesson_compiles(rows[c[1]](c[2]), c[3], "bf16",
+                              c[4] or {"sm_90a"})
+    end)
+  end
 
   it("equal the simulator bit for bit, and are right on a GPU #gpu", function()
     local device = assert(cute.device "gpu")
@@ -431,9 +432,10 @@ describe("kernels along rows report", function()
      "if true then body()", {}, {3, 2, 64, 3}, OUT},
   }
 
-  for _, c in ipairs(CASES) do
+  for i, c in ipairs(CASES) do
     local nth = math.type(c[6]) and table.remove(c, 6) or 1
-    it(("%s without %s (%s)"):format(c[1], c[4], words(c[6])), function()
+    it(("%s without %s (%s)"):format(c[1], c[4], words(c[6]))
+       .. support.long(i, 3), function()
       assert.is_true(caught(c[8], c[1],
         changed(c[2], c[3], c[4], c[5], nth), c[6], c[7]))
     end)
@@ -505,7 +507,7 @@ describe("elementwise", function()
 end)
 
 describe("the lessons of rows and elements", function()
-  it("verify, count and report", function()
+  it("verify, count and report #long", function()
     for _, w in ipairs {
       {"softmax", "--n", "520"}, {"rmsnorm", "--dtype", "f32"},
       {"rmsnorm_backward", "--rows", "40"}, {"elementwise", "--f", "silu"},

@@ -399,12 +399,13 @@ describe("the selective scan", function()
 end)
 
 describe("scans and selections", function()
-  it("are accepted by NVRTC", function()
-    for _, c in ipairs(LARGE) do
-      if not kernels.lesson_compiles(scans[c[1]](c[2]), c[3], c[4],
-                                     c[5] or {"sm_90a"}) then return end
-    end
-  end)
+  for i, c in ipairs(LARGE) do
+    it(("are accepted by NVRTC, %d: %s"):format(i, c[1]) .. support.long(i, 4),
+       function()
+      kernels.lesson_compiles(scans[c[1]](c[2]), c[3], c[4],
+                              c[5] or {"sm_90a"})
+    end)
+  end
 
   it("are right on a GPU #gpu", function()
     for _, c in ipairs(LARGE) do check(c[1], c[2], {c[3]}, {c[4]}, "gpu") end
@@ -455,9 +456,10 @@ describe("scans and selections report", function()
      "{width, parts}))", {}, {1, 33, 100}, "f32", OUT},
   }
 
-  for _, c in ipairs(CASES) do
+  for i, c in ipairs(CASES) do
     local what, file, from, nth, to, o, size, dtype, kinds = table.unpack(c)
-    it(("%s without %s, %d (%s)"):format(what, from, nth, words(o)), function()
+    it(("%s without %s, %d (%s)"):format(what, from, nth, words(o))
+       .. support.long(i, 3), function()
       local text = support.change(support.read("kernels/" .. file .. ".lua"),
                                   from, nth, to)
       local maker = assert(load(text, "@" .. file .. ".lua"))()

@@ -19,7 +19,7 @@ local function train(words)
 end
 
 describe("training a transformer", function()
-  for device, words in pairs {["sim"] = "--batch 4 --rate 0.01",
+  for device, words in pairs {["sim #long"] = "--batch 4 --rate 0.01",
       ["sim in batches of 16 #long"] = "", ["gpu #gpu"] = ""} do
     it("follows its gradients and lowers the loss on " .. device, function()
       local path <const> = support.folder() .. "/loss.svg"

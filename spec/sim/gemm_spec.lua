@@ -116,8 +116,8 @@ describe("gemm3stage", function()
      "tXsA(_, _, _, 1)"},
     {"accumulators not cleared", "tCrC:fill(0)", 1, ""},
   }
-  for _, f in ipairs(faults) do
-    it("with " .. f[1] .. ": told", function()
+  for i, f in ipairs(faults) do
+    it("with " .. f[1] .. ": told" .. support.long(i, 4), function()
       local spec = kernel_of(change(text, f[2], f[3], f[4]))
       for seed = 1, 4 do
         local r = run(spec, {seed = seed, budget = 1000000})

@@ -171,13 +171,17 @@ describe("a cheat", function()
     assert.equal(6, #v.cases)
   end)
 
-  local seen = {}
+  local seen = {n = 0}  -- the tag of each name
   for _, row in ipairs(ROWS) do
     local name = row[1]
-    local tag = seen[name] and " #long" or ""
-    seen[name] = true
-    it(("is rejected by name: %s: %s%s"):format(name, row[3]:sub(1, 40), tag),
-       function()
+    if not seen[name] then
+      seen.n = seen.n + 1
+      seen[name] = support.long(seen.n, 3)
+    else
+      seen[name] = " #long"
+    end
+    it(("is rejected by name: %s: %s%s"):format(name, row[3]:sub(1, 40),
+       seen[name]), function()
       local text = support.change(SOLUTION, row[2], 1, row[3])
       local v = judge(text, "")
       assert.same({"rejected", name}, {v.verdict, v.cheat}, v.reason)

@@ -6,7 +6,7 @@ local support = require "spec.support"
 
 local ROOT = "examples/tasks/"
 -- Tasks that the default suite judges.
-local FEW = {axpy = true, transpose = true, ["masked-attention"] = true,
+local FEW = {axpy = true, transpose = true,
              ["quantise-int8"] = true}
 
 -- Returns the texts of the wrong solutions in a solution.

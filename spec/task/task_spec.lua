@@ -284,7 +284,7 @@ describe("cutelua task says in one sentence", function()
 
   for i, row in ipairs(BAD) do
     it("what is wrong with candidate " .. row[1]:sub(1, 40)
-       .. support.long(i, 3), function()
+       .. support.long(i, 6), function()
       local out, err, code = task("judge", folder .. "/axpy",
         candidate(row[1]), "--seconds", row[3] or "60", "--memory", "512",
         "--no-gpu")

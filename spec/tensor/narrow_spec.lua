@@ -99,10 +99,11 @@ end
 local NARROW = {"b1", "u4", "i4", "e2m1", "e2m3", "e3m2"}
 
 local function elements(device)
-  for _, name in ipairs(NARROW) do
+  for number, name in ipairs(NARROW) do
     local dtype = cute[name]
 
-    it(name .. " are loaded and stored one by one", function()
+    it(name .. " are loaded and stored one by one" .. support.long(number, 2),
+       function()
       local count = N * 32 // dtype.bits
       local i, _f, o, g = both(dtype, "unsigned char", function(mI, mF, mO, mG)
         local tid = cute.arch.thread_idx()
@@ -121,7 +122,8 @@ local function elements(device)
       for k = 0, N - 1 do assert.equal(i[k], g[k]) end
     end)
 
-    it(name .. " are what floats are rounded to", function()
+    it(name .. " are what floats are rounded to" .. support.long(number, 2),
+       function()
       local _i2, f, o = both(dtype, "unsigned char", function(mI, mF, mO, mG)
         local tid = cute.arch.thread_idx()
         for k = 0, N // THREADS - 1 do

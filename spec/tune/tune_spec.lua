@@ -299,40 +299,41 @@ describe("cutelua tune", function()
     end
   end)
 
-  it("distinguishes saturated sums from lost bits and from nothing", function()
-    local o = operands.of("u8 u8 u8 tn row 16 16 512", nil, "host")
-    local memory, byte = core.param_memory, nil
-    -- a fake of the GPU's memory that records the byte it is set to
-    core.param_memory = function()
-      return {memset = function(_, x) byte = x end}
-    end
-    o:spoil()
-    core.param_memory = memory
-    for i = 0, 255 do o.D[{i // 16, i % 16}] = byte end
-    assert.matches("wrong: D(0,0) is 85, not 255", o:wrong(), 1, true)
-    o = operands.of("i8 i8 i8 tn row 40 48 4096", nil, "host")
-    local set, inside = o.sets[1], 0
-    set.options.device = "sim:sm_90a"
-    cute.ops.gemm(set.A, set.B, set.options)
-    assert.is_nil(o:wrong())
-    for _, s in ipairs(o.samples) do
-      inside = inside + (math.abs(s.want) < 127 and 1 or 0)
-    end
-    assert.is_true(inside > 2, inside)
-    -- A product over half of K must be detected as wrong.
-    local function half(t)
-      return cute.make_tensor(t.iterator, cute.make_layout(
-        {t.layout.shape[1], 2048}, {t.layout.stride[1], 1}))
-    end
-    cute.ops.gemm(half(set.A), half(set.B), set.options)
-    assert.matches("wrong: D(", o:wrong(), 1, true)
-    local function quarter() return function(acc) return acc * 0.25 end end
-    o = operands.of("i8 i8 i8 tn row 41 48 64", quarter, "host")
-    set = o.sets[1]
-    set.options.device = "sim:sm_90a"
-    cute.ops.gemm(set.A, set.B, set.options)
-    assert.is_nil(o:wrong())
-  end)
+  it("distinguishes saturated sums from lost bits and from nothing #long",
+    function()
+      local o = operands.of("u8 u8 u8 tn row 16 16 512", nil, "host")
+      local memory, byte = core.param_memory, nil
+      -- a fake of the GPU's memory that records the byte it is set to
+      core.param_memory = function()
+        return {memset = function(_, x) byte = x end}
+      end
+      o:spoil()
+      core.param_memory = memory
+      for i = 0, 255 do o.D[{i // 16, i % 16}] = byte end
+      assert.matches("wrong: D(0,0) is 85, not 255", o:wrong(), 1, true)
+      o = operands.of("i8 i8 i8 tn row 40 48 4096", nil, "host")
+      local set, inside = o.sets[1], 0
+      set.options.device = "sim:sm_90a"
+      cute.ops.gemm(set.A, set.B, set.options)
+      assert.is_nil(o:wrong())
+      for _, s in ipairs(o.samples) do
+        inside = inside + (math.abs(s.want) < 127 and 1 or 0)
+      end
+      assert.is_true(inside > 2, inside)
+      -- A product over half of K must be detected as wrong.
+      local function half(t)
+        return cute.make_tensor(t.iterator, cute.make_layout(
+          {t.layout.shape[1], 2048}, {t.layout.stride[1], 1}))
+      end
+      cute.ops.gemm(half(set.A), half(set.B), set.options)
+      assert.matches("wrong: D(", o:wrong(), 1, true)
+      local function quarter() return function(acc) return acc * 0.25 end end
+      o = operands.of("i8 i8 i8 tn row 41 48 64", quarter, "host")
+      set = o.sets[1]
+      set.options.device = "sim:sm_90a"
+      cute.ops.gemm(set.A, set.B, set.options)
+      assert.is_nil(o:wrong())
+    end)
 
   it("runs twice at once", function()
     local parts = {}

@@ -53,7 +53,7 @@ describe("a loop", function()
       .. "memory changed$", r.reports[1].message)
   end)
 
-  it("that stores the same values changes nothing", function()
+  it("that stores the same values changes nothing #long", function()
     -- The loop executes as many instructions as are allowed without a change of
     -- memory. No budget may end it earlier.
     local r = run(function(y, i, tid)

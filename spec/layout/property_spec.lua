@@ -62,7 +62,7 @@ end
 
 describe("random layouts", function()
   it("evaluate at 1-D, flat and hierarchical coordinates", function()
-    repeated(800, 800, function(r)
+    repeated(400, 400, function(r)
       local l = layout(r)
       local shape, stride = l.shape, l.stride
       local n = oracle.size(shape)
@@ -97,7 +97,7 @@ describe("random layouts", function()
   end)
 
   it("print as what they parse from", function()
-    repeated(500, 500, function(r)
+    repeated(250, 250, function(r)
       local l = layout(r)
       if cute.layout(tostring(l)) ~= l then fail("%s", l) end
       return true
@@ -105,7 +105,7 @@ describe("random layouts", function()
   end)
 
   it("keep their function when coalesced and filtered", function()
-    repeated(600, 600, function(r)
+    repeated(300, 300, function(r)
       local l = layout(r)
       local want, c = oracle.table(l), cute.coalesce(l)
       local got = oracle.table(c)
@@ -125,7 +125,7 @@ describe("random layouts", function()
 
   it("compose as functions do", function()
     for _, extents in ipairs {false, POWERS} do
-      repeated(3000, 700, function(r)
+      repeated(1500, 315, function(r)
         local a, b = layout(r, 2, extents or nil), layout(r, 2, extents or nil)
         local c = try(cute.composition, a, b)
         if not c then return false end
@@ -147,7 +147,7 @@ describe("random layouts", function()
   it("compose wherever a layout has the values", function()
     local rejected = 0
     for _, extents in ipairs {false, POWERS} do
-      repeated(3000, 1500, function(r)
+      repeated(1500, 675, function(r)
         local a, b = layout(r, 2, extents or nil), layout(r, 1, extents or nil)
         local read, at = oracle.reader(a), oracle.reader(b)
         local c = try(cute.composition, a, b)
@@ -159,13 +159,13 @@ describe("random layouts", function()
         return false
       end)
     end
-    assert.is_true(rejected > 300, rejected)
+    assert.is_true(rejected > 150, rejected)
   end)
 end)
 
 describe("random layouts", function()
   it("compose with coordinates as functions do", function()
-    repeated(4000, 400, function(r)
+    repeated(2000, 180, function(r)
       local a = layout(r, 3, {1, 2, 2, 3, 4})
       if type(a.shape) ~= "table" then return false end
       -- Each mode of b has strides along a random mode of a; several may share
@@ -213,7 +213,7 @@ describe("random layouts", function()
   end)
 
   it("have complements that are disjoint, ordered and complete", function()
-    repeated(2500, 500, function(r)
+    repeated(1250, 225, function(r)
       local l, n = layout(r, 2), 1 + r:below(300)
       local c = try(cute.complement, l, n)
       if not c then return false end
@@ -231,7 +231,7 @@ describe("random layouts", function()
   end)
 
   it("have inverses that invert", function()
-    repeated(2500, 1500, function(r)
+    repeated(1250, 675, function(r)
       local l = layout(r, 2)
       local R, read = cute.right_inverse(l), oracle.reader(l)
       for i, x in pairs(oracle.table(R)) do
@@ -255,7 +255,7 @@ end)
 describe("random layouts", function()
   it("have inverses of coordinates", function()
     local rights, lefts = 0, 0
-    repeated(2000, 1500, function(r)
+    repeated(1000, 675, function(r)
       local shape, stride = {}, {}
       for i = 1, 1 + r:below(4) do
         local m = r:below(3)
@@ -286,13 +286,13 @@ describe("random layouts", function()
       lefts = lefts + 1
       return true
     end)
-    assert.is_true(rights > 700 and lefts > 700, rights .. " " .. lefts)
+    assert.is_true(rights > 350 and lefts > 350, rights .. " " .. lefts)
     assert.equal("(5,4):(4,1)", tostring(cute.right_inverse(
       cute.layout "(4,5):(1@1,1@0)")))
   end)
 
   it("are injective and compact: the inverse is the whole layout", function()
-    repeated(500, 500, function(r)
+    repeated(250, 250, function(r)
       local shape = r:shape(2)
       local l = cute.make_layout(shape, r:compact(shape))
       assert.equal(oracle.size(shape), cute.size(cute.right_inverse(l)))
@@ -302,7 +302,7 @@ describe("random layouts", function()
   end)
 
   it("divide into all of their elements, once each", function()
-    repeated(3000, 500, function(r)
+    repeated(1500, 225, function(r)
       local shape = r:shape(2)
       local l = cute.make_layout(shape, r:compact(shape, true))
       local t = layout(r, 1, {1, 2, 2, 3, 4})
@@ -325,7 +325,7 @@ describe("random layouts", function()
 
   it("keep their elements when tiles do not divide their extents", function()
     local rounded = 0
-    repeated(4000, 2000, function(r)
+    repeated(2000, 900, function(r)
       -- Strides leave gaps, so that a rounded-up extent reaches no other
       -- element.
       local shape, stride, next_ = {}, {}, 1
@@ -358,13 +358,13 @@ describe("random layouts", function()
       end
       return true
     end)
-    assert.is_true(rounded > 300, rounded)
+    assert.is_true(rounded > 150, rounded)
   end)
 end)
 
 describe("random layouts", function()
   it("divide mode by mode", function()
-    repeated(1500, 400, function(r)
+    repeated(750, 180, function(r)
       local l = layout(r, 2)
       if type(l.shape) ~= "table" then return false end
       local tiler = {}
@@ -389,7 +389,7 @@ describe("random layouts", function()
 
   it("multiply, are tiled and shaped by definition #long", function()
     local rejected = 0
-    repeated(5000, 3000, function(r)
+    repeated(2500, 1350, function(r)
       local l, t = layout(r, 2), layout(r, 1)
       local room = cute.size(l) * cute.cosize(t)
       local free = try(cute.complement, l, room)
@@ -417,8 +417,8 @@ describe("random layouts", function()
       end
       return true
     end)
-    assert.is_true(rejected > 100, rejected)
-    repeated(2000, 1500, function(r)
+    assert.is_true(rejected > 50, rejected)
+    repeated(1000, 675, function(r)
       local l, shape = layout(r, 2), r:shape(1)
       local w = try(cute.with_shape, l, shape)
       local read = oracle.reader(l)
@@ -436,7 +436,7 @@ describe("random layouts", function()
   end)
 
   it("multiply by blocks that do not meet", function()
-    repeated(2500, 500, function(r)
+    repeated(1250, 225, function(r)
       local shape, times = r:shape(1), r:shape(1)
       local l = cute.make_layout(shape, r:compact(shape, true))
       local t = cute.make_layout(times, r:compact(times))
@@ -464,7 +464,7 @@ end)
 
 describe("random layouts", function()
   it("tile a shape with whole blocks", function()
-    repeated(600, 300, function(r)
+    repeated(300, 135, function(r)
       local block = {r:pick {1, 2, 3, 4}, r:pick {1, 2, 4}}
       local holes = r:below(2) == 0
       local l = cute.make_layout(block, r:compact(block, holes))
@@ -485,7 +485,7 @@ describe("random layouts", function()
   end)
 
   it("have fragments of their shape", function()
-    repeated(600, 600, function(r)
+    repeated(300, 300, function(r)
       local l = layout(r, 2)
       local f = cute.make_fragment_like(l)
       if cute.rank(l) ~= 2 and cute.rank(l) ~= 1 then return true end
@@ -493,7 +493,7 @@ describe("random layouts", function()
       return true
     end)
     -- The fragment of a compact layout contains each element once.
-    repeated(300, 300, function(r)
+    repeated(150, 150, function(r)
       local shape = {r:pick {1, 2, 3, 4}, r:shape(1)}
       local f = cute.make_fragment_like(cute.make_layout(shape,
                                                          r:compact(shape)))
@@ -505,7 +505,7 @@ describe("random layouts", function()
   end)
 
   it("slice to what full indexing gives", function()
-    repeated(1500, 700, function(r)
+    repeated(750, 315, function(r)
       local l = layout(r)
       if type(l.shape) ~= "table" then return false end
       local full = oracle.coord(l.shape, r:below(cute.size(l)))

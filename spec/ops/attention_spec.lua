@@ -65,8 +65,9 @@ local function positions(lengths)
 end
 
 describe("ops.attention", function()
-  for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
-    it("and its gradients are right on " .. device, function()
+  for i, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+    it("and its gradients are right on " .. device .. support.long(i),
+       function()
       check({s = 70, t = 90, d = 64, h = 4, g = 2}, device)
       check({s = 33, t = 65, d = 32, b = 2, causal = true, dtype = cute.f16},
             device)
@@ -319,7 +320,7 @@ describe("ops.attention on Hopper", function()
 end)
 
 describe("ops.attention", function()
-  it("gives 0 and -inf to rows without keys", function()
+  it("gives 0 and -inf to rows without keys #long", function()
     local p = oracle.problem {s = 5, t = 3, d = 32, causal = true}
     local wide = oracle.problem {s = 5, t = 3, d = 64}
     local O, L
@@ -819,29 +820,30 @@ describe("ops.attention_decode of several rows", function()
     return O, L
   end
 
-  it("masks the keys after a row", function()
+  it("masks the keys after a row #long", function()
     check_rows(problem(4, 64), {})
     check_rows(problem(26, 32), {batch_invariant = true})
   end)
 
-  it("has the same bits in any batch with batch_invariant = true", function()
-    local p = oracle.problem {b = 3, s = 2, t = 1200, h = 2, g = 1, d = 32}
-    local list = {40, 1200, 1100}
-    local o = with(SIM, {batch_invariant = true})
-    local O = ops.attention_decode(p.Q, p.K, p.V, with(o, {
-      lengths = cute.tensor(list, cute.i32)}))
-    for b = 0, 2 do
-      local function some(t, count)
-        return cute.make_tensor(t.iterator + b * t.stride[1],
-          cute.make_layout({1, count, t.shape[3], 32}, t.stride))
+  it("has the same bits in any batch with batch_invariant = true #long",
+    function()
+      local p = oracle.problem {b = 3, s = 2, t = 1200, h = 2, g = 1, d = 32}
+      local list = {40, 1200, 1100}
+      local o = with(SIM, {batch_invariant = true})
+      local O = ops.attention_decode(p.Q, p.K, p.V, with(o, {
+        lengths = cute.tensor(list, cute.i32)}))
+      for b = 0, 2 do
+        local function some(t, count)
+          return cute.make_tensor(t.iterator + b * t.stride[1],
+            cute.make_layout({1, count, t.shape[3], 32}, t.stride))
+        end
+        local n = list[b + 1]
+        local one = ops.attention_decode(some(p.Q, 2), some(p.K, n),
+                                         some(p.V, n), o)
+        local whole = some(O, 2)
+        for i = 0, cute.size(one) - 1 do assert.equal(one[i], whole[i]) end
       end
-      local n = list[b + 1]
-      local one = ops.attention_decode(some(p.Q, 2), some(p.K, n),
-                                       some(p.V, n), o)
-      local whole = some(O, 2)
-      for i = 0, cute.size(one) - 1 do assert.equal(one[i], whole[i]) end
-    end
-  end)
+    end)
 
   it("has rows without keys, and skips sequences without keys", function()
     local p = oracle.problem {b = 3, s = 3, t = 40, h = 4, g = 2, d = 32}
@@ -882,7 +884,7 @@ describe("ops.attention_decode of several rows", function()
     check_rows(p, {tree = both})
   end)
 
-  it("takes functions of scores", function()
+  it("takes functions of scores #long", function()
     local p = problem(12, 32)
     local list = {}
     for h = 1, 12 do list[h] = h / 10 end

@@ -265,7 +265,7 @@ local function bit(m, b, h, q, k)
 end
 
 describe("the bits of a block mask", function()
-  it("are those of the mask, and 0 after the last key", function()
+  it("are those of the mask, and 0 after the last key #long", function()
     documents = HOST
     for _, case in ipairs(CASES) do
       local S, T = 150, 280
@@ -308,7 +308,7 @@ describe("the bits of a block mask", function()
 end)
 
 describe("attention with a block mask", function()
-  it("has the bits of mask_mod alone, and loads fewer keys", function()
+  it("has the bits of mask_mod alone, and loads fewer keys #long", function()
     local p = oracle.problem {s = 140, t = 384, d = 64}
     local function mask(at) return at.k:lt(100) & at.q:ne(5) end
     for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do

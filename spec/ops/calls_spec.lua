@@ -223,8 +223,13 @@ describe("repeated calls", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
 
-  for name, code in pairs(CASES) do
-    it("launch the same as through Lua: " .. name, function()
+  local names = {}
+  for name in pairs(CASES) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    local code = CASES[name]
+    it("launch the same as through Lua: " .. name .. support.long(i, 3),
+       function()
       if not require "cute.jit".version() then return pending "needs NVRTC" end
       local out, parts = run("local f\n" .. code .. [[
         f(1)
@@ -264,8 +269,13 @@ describe("repeated calls", function()
     return table.concat(out)
   end
 
-  for name, c in pairs(CHANGES) do
-    it("see that something is another: " .. name, function()
+  local changes = {}
+  for name in pairs(CHANGES) do changes[#changes + 1] = name end
+  table.sort(changes)
+  for i, name in ipairs(changes) do
+    local c = CHANGES[name]
+    it("see that something is another: " .. name .. support.long(i, 3),
+       function()
       if not require "cute.jit".version() then return pending "needs NVRTC" end
       local _, parts = run("local f\n" .. c[2] ..
         ("\nfor i = 1, %d do f(i) end"):format(#c[1]))

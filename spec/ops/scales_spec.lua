@@ -491,8 +491,9 @@ describe("int4 weights", function()
     return cute.ops.explain(A, W, o)
   end
 
-  for _, c in ipairs {{5, 48, 256, 64, true}, {33, 80, 128, 128}} do
-    it(("have gates: %dx%dx%d"):format(table.unpack(c)), function()
+  for i, c in ipairs {{5, 48, 256, 64, true}, {33, 80, 128, 128}} do
+    it(("have gates: %dx%dx%d"):format(table.unpack(c)) .. support.long(i),
+       function()
       local e = check_gates("sim:sm_90a", table.unpack(c))
       kernels.compiles(e:trace(), {"sm_90a"})
     end)
@@ -501,10 +502,10 @@ describe("int4 weights", function()
     end)
   end
 
-  for _, c in ipairs {{"bf16", 5, 64, 256, 64, true}, {"f16", 1, 32, 128, 128},
+  for i, c in ipairs {{"bf16", 5, 64, 256, 64, true}, {"f16", 1, 32, 128, 128},
                       {"bf16", 17, 48, 192, nil, true}} do
-    it(("are numbers with factors: %s, %dx%dx%d"):format(table.unpack(c, 1, 4)),
-       function()
+    it(("are numbers with factors: %s, %dx%dx%d"):format(table.unpack(c, 1, 4))
+       .. support.long(i), function()
       local e = check_int4("sim:sm_90a", table.unpack(c, 1, 6))
       kernels.compiles(e:trace(), {"sm_90a"})
       check_int4("sim:sm_80", table.unpack(c, 1, 6))

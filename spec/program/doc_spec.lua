@@ -222,7 +222,7 @@ describe("a word that is no public name", function()
     assert.equal(ask(place), (ask "libraries"))
   end)
 
-  it("gets the nearest one if nothing matches", function()
+  it("gets the nearest one if nothing matches #long", function()
     local out, code, err = ask "ldmatrx"
     assert.same({"", 1}, {out, code})
     has(err, "no public name 'ldmatrx'; a word that is known: ldmatrix\n")

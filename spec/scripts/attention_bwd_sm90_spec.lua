@@ -271,7 +271,7 @@ end
 
 describe("attention_bwd_sm90 of concatenated sequences", function()
   for i, d in ipairs {64, 128, 256, 96, 192} do
-    it("is that of each, with heads of " .. d .. support.long(i), function()
+    it(("is that of each, with heads of %d #long"):format(d), function()
       for _, causal in ipairs {false, true} do
         check_sequences({h = 2, g = 1, d = d, causal = causal, seed = i},
                         {{5, 70}, {70, 130}, {64, 3}, {1, 100}})

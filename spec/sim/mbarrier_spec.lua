@@ -76,7 +76,7 @@ describe("a ring that counts", function()
   end
 
   it("those who arrive is right", function()
-    for _, rounds in ipairs {1, 2, 3, 4, 9, 16} do
+    for _, rounds in ipairs {1, 2, 3, 9} do
       all("", (first(32, 4, rounds)))
     end
   end)

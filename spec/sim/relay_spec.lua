@@ -203,7 +203,7 @@ end)
 
 describe("a hand-over between blocks", function()
   -- Block 1 loads by a bulk copy what threads of block 0 stored.
-  it("to an agent needs a fence between the proxies", function()
+  it("to an agent needs a fence between the proxies #long", function()
     local at, cpasync = support.recorder(), cute.nvgpu.cpasync
     local g2s = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.i32)
     local function kernel(before, behind)

@@ -327,6 +327,9 @@ function prose.messages(path, text, f)
       end)
       local message = table.concat(said)
       if message:find "%a+ %a+ %a+" then
+        if name == "face_argerror" then
+          message = ("bad argument (%s expected, got %%s)"):format(message)
+        end
         f(message, select(2, text:sub(1, start):gsub("\n", "")) + 1)
       end
     end

@@ -612,6 +612,9 @@ static void decode_matrix(Prog *g, const Ins *i, SimIns *d) {
 }
 
 static void decode_tcgen05(Prog *g, const Ins *i, SimIns *d) {
+  if (i->flags & TCF_PAIR)
+    ctx_fail(g->cx, ERR_ARG, "line %u: the simulator has no pairs of CTAs "
+             "(cta_group::2) yet", g->fn->src.p[i->src].line);
   if (i->op == OP_TCCOMMIT) {
     decode_mbarrier(g, i, d);
     d->b = d->c;  // the mask of CTAs
@@ -623,7 +626,7 @@ static void decode_tcgen05(Prog *g, const Ins *i, SimIns *d) {
     note_access(g, x->to.mem, 4, true);
     d->x = x;
     d->stat = new_stat(g, d->ref);
-  } else {
+  } else if (i->op != OP_TCDEALLOC) {
     d->x = simtables_tensor(g->cx, g->l, g->p->mem, g->slot, i);
   }
 }
@@ -778,7 +781,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
                                       g->mma);
       break;
     case OP_TCMMA: case OP_TCLD: case OP_TCST: case OP_TCALLOC:
-    case OP_TCCOMMIT:
+    case OP_TCCOMMIT: case OP_TCDEALLOC:
       decode_tcgen05(g, i, d);
       break;
     case OP_MATRIX: decode_matrix(g, i, d); break;
@@ -799,7 +802,6 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_SETMAXNREG: case OP_GRIDWAIT: case OP_GRIDLAUNCH:
     case OP_WGFENCE: case OP_WGCOMMIT: case OP_WGWAIT:
     case OP_TCRELINQUISH: case OP_TCWAITLD: case OP_TCWAITST: case OP_TCFENCE:
-    case OP_TCDEALLOC:
     case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
       break;  // these operations need only slots, Ins.imm and flags

@@ -882,12 +882,18 @@ void simmbar_arrived_by(SimCluster *c, const SimAsync *a, int actor,
   if (vc[actor] < epoch) vc[actor] = epoch;
 }
 
-SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, SimRun *run,
+SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
                          size_t data) {
   Visit v;
   Group g;
   SimCluster *c = w->cluster;
   visit(&v, w, i);
+  // the mbarrier at the same place of the CTA's memory
+  SimMem there = *v.x.m;
+  there.rank = true;
+  v.x.m = &there;
+  for (int l = 0; l < LANES; l++)
+    v.x.home[l] = (uint32_t)(rank * c->prog->smem_bytes);
   if (!next_group(&v, &g) || !is_next(w, i, &v, &g)) return NULL;
   if (c->steps) c->steps->expect(c, index_of(c, g.b), g.b->phase);
   g.b->fed[0] = true;

@@ -70,10 +70,10 @@ bool simmbar_wait(SimWarp *w, const SimIns *i);
 void simmbar_try(SimWarp *w, const SimIns *i);
 void simmbar_cpasync(SimWarp *w, const SimIns *i);
 void simmbar_fence(SimWarp *w);
-// Starts an operation of an agent that arrives once at the mbarrier of i, for
-// the only active lane, with `data` zeroed bytes. Returns NULL and reports a
-// fault if the mbarrier is unusable.
-SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, SimRun *run,
+// Starts an operation of an agent that arrives once at the mbarrier of i in the
+// CTA of this rank, for the only active lane, with `data` zeroed bytes. Returns
+// NULL and reports a fault if the mbarrier is unusable.
+SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
                          size_t data);
 // Counts the arrival of such an operation. Threads that wait for the phase
 // learn epoch `epoch` of `actor`.

@@ -94,6 +94,7 @@ typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
   X(TENSOR_DIFFERS, "differs")  /* lanes of a warp have different operands */ \
   X(TENSOR_THREADS, "threads")  /* several threads issue it */ \
   X(TENSOR_DESCRIPTOR, "descriptor")  /* a descriptor that is not modelled */ \
+  X(TENSOR_CTAS, "ctas")        /* a commit for CTAs that are not there */ \
   X(TENSOR_OPEN, "open")        /* no commit follows an MMA */ \
   X(TENSOR_RACE, "race")        /* accesses are not ordered */ \
   X(TENSOR_FENCE, "fence")      /* a tcgen05.fence is missing */

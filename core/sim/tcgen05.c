@@ -656,12 +656,26 @@ static void land(SimAsync *a, SimStage stage) {
 
 void simtcgen05_commit(SimWarp *w, const SimIns *i) {
   Pipe *p = pipe_of(w);
-  if (one_lane(w, i) < 0) return;
+  int l = one_lane(w, i);
+  if (l < 0) return;
+  const SimProg *prog = w->cluster->prog;
+  uint32_t own = 1u << (w->cta - w->cluster->cta);
+  uint32_t ctas = i->b ? u32_at(w, i->b)[l] : own;
+  if (ctas >> prog->ncta || !ctas) {
+    SimFault *f = misuse(w, i, l, 0, NULL, TENSOR_CTAS);
+    if (f) f->tensor.n = (int)ctas, f->tensor.most = prog->ncta;
+    stop(w);
+    return;
+  }
   p->closed = p->done + (uint32_t)p->njob;
-  SimAsync *a = simmbar_commit(w, i, land, sizeof(Commit));
-  if (!a) return;
-  a->turn = ++p->commits;
-  *(Commit *)a->data = (Commit){p->closed};
+  p->commits++;
+  for (; ctas; ctas &= ctas - 1) {
+    SimAsync *a = simmbar_commit(w, i, __builtin_ctz(ctas), land,
+                                 sizeof(Commit));
+    if (!a) return;
+    a->turn = p->commits;
+    *(Commit *)a->data = (Commit){p->closed};
+  }
 }
 
 // ---- the end ----

@@ -281,6 +281,49 @@ describe("a kernel with tensor memory", function()
     return report:notes()
   end
 
+  it("may commit to mbarriers of other blocks of its cluster", function()
+    local mma = cute.make_tiled_mma(F16("bf16", "f32", {64, 8, 16}))
+    local layout = cute.tile_to_shape(
+      tcgen05.make_smem_layout_atom("K_INTER", cute.bf16), {64, 16})
+    local function kernel(mask)
+      return cute.kernel("multicast", function(X)
+        local s = cute.make_smem_tensor(cute.bf16, layout, 1024)
+        local rank = arch.block_idx_in_cluster()
+        local go = begin(32, cute.f32)
+        for k = 0, 7 do s[k * 128 + arch.thread_idx()] = 1 end
+        local ptr, bar = go()
+        arch.cluster_arrive()
+        arch.cluster_wait()
+        local thr = mma:get_slice(0)
+        local a = mma:make_fragment_A(thr:partition_A(s))
+        local b = mma:make_fragment_B(thr:partition_B(
+          cute.local_tile(s, {8, 16}, {0, 0})))
+        local sums = cute.make_tensor(ptr,
+          mma:make_fragment_C(mma:partition_shape_C {64, 8}).layout)
+        cute.when(arch.thread_idx():eq(0) & rank:eq(0), function()
+          mma:set(tcgen05.Field.ACCUMULATE, false)
+          cute.gemm(mma, sums, a, b, sums)
+          tcgen05.commit(bar, mask)
+        end)
+        arch.mbarrier_wait(bar, 0)
+        X[rank] = 1
+        arch.cluster_arrive()
+        arch.cluster_wait()
+        finish(ptr, 32)
+      end)
+    end
+    local X = cute.zeros({2}, cute.i32)
+    local launch = {grid = 2, block = 128, cluster = 2, device = DEVICE}
+    kernel(3)(X):launch(launch)
+    assert.equal(2, X[0] + X[1])
+    support.raises("for the blocks of mask 5", function()
+      kernel(5)(X):launch(launch)
+    end)
+    local ok, text = pcall(function() kernel(1)(X):launch(launch) end)
+    assert.is_false(ok)
+    assert.truthy(text:find("no warp can go on", 1, true), text)
+  end)
+
   it("gets a note if PTX requires a fence", function()
     local notes = notes_without "tcgen05_after_thread_sync"
     assert.truthy(#notes > 0)

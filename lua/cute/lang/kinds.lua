@@ -708,6 +708,9 @@ fault {kind = "tensor-memory",
     how = "descriptor", code = "memory/smem/descriptor",
     cure = "make operands with make_fragment_A and make_fragment_B of a layout "
       .. "from tcgen05.make_smem_layout_atom"},
+  {"a commit is for the blocks of mask {n}, but the cluster has {most:block}",
+    how = "ctas", code = "sync/cluster/mask",
+    cure = "set bits of the mask for ranks of blocks in the cluster"},
   {"no tcgen05.commit follows this MMA", how = "open",
     code = "async/tmem/missing-commit",
     cure = "call tcgen05.commit(mbarrier) in the same thread, and wait at the "

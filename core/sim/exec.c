@@ -203,6 +203,10 @@ static void scatter(SimWarp *w, const SimSide *s, uint32_t mask, int bytes,
   for (int k = 0; k < n; k++) {
     char *p = rmem_at(w, m, s->konst + k);
     rmem_def(w, m)[s->konst + k] |= mask;
+    if (mask == FULL && m->unit == 32) {
+      for (int l = 0; l < LANES; l++) memcpy(p + l * 4, buf[l] + k * 4, 4);
+      continue;
+    }
     for (int l = 0; l < LANES; l++) {
       if (!(mask >> l & 1)) continue;
       if (m->unit == 16) memcpy(p + l * 2, buf[l] + k * 2, 2);
@@ -298,9 +302,10 @@ static void copy(SimWarp *w, const SimIns *i) {
   if (c->src.mem->space == SP_RMEM) {
     gather(w, i, &c->src, mask, c->bytes, buf);
   } else {
-    memset(buf, 0, sizeof buf);
     simmem_offsets(w, &c->src, off);
-    simmem_load(w, i, c->src.mem, mask, off, c->bytes, buf);
+    uint32_t got = simmem_load(w, i, c->src.mem, mask, off, c->bytes, buf);
+    for (uint32_t m = mask & ~got; m; m &= m - 1)
+      memset(buf[__builtin_ctz(m)], 0, sizeof *buf);
   }
   if (c->dst.mem->space == SP_RMEM) {
     scatter(w, &c->dst, mask, c->bytes, buf);

@@ -8,10 +8,12 @@ static bool wide_operand(IntrinId id, int k) {
   return k < intrin_arity(id) && sim_wide(intrin_operand(id, k));
 }
 
-static uint64_t operand(SimWarp *w, const SimIns *i, IntrinId id, int k,
-                        int l) {
+// Reads operand k of all lanes.
+static void operands(SimWarp *w, const SimIns *i, IntrinId id, int k,
+                     uint64_t x[LANES]) {
   uint32_t slot = k == 0 ? i->a : k == 1 ? i->b : i->c;
-  return slot ? lane_bits(w, slot, wide_operand(id, k), l) : 0;
+  bool wide = wide_operand(id, k);
+  for (int l = 0; l < LANES; l++) x[l] = slot ? lane_bits(w, slot, wide, l) : 0;
 }
 
 static void fill(SimWarp *w, const SimIns *i, uint64_t u) {
@@ -89,7 +91,7 @@ static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
 static void match(SimWarp *w, const SimIns *i, IntrinId id) {
   uint64_t x[LANES];
   uint32_t same[LANES], one = 0;
-  for (int l = 0; l < LANES; l++) x[l] = operand(w, i, id, 0, l);
+  operands(w, i, id, 0, x);
   for (int l = 0; l < LANES; l++) {
     same[l] = 0;
     for (int k = 0; k < LANES; k++)
@@ -107,8 +109,9 @@ static void match(SimWarp *w, const SimIns *i, IntrinId id) {
 
 static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   uint32_t m = 0, r = 0;
-  for (int l = 0; l < LANES; l++)
-    m |= (uint32_t)(operand(w, i, id, 0, l) != 0) << l;
+  uint64_t x[LANES];
+  operands(w, i, id, 0, x);
+  for (int l = 0; l < LANES; l++) m |= (uint32_t)(x[l] != 0) << l;
   m &= w->active;
   switch ((int)id) {
     case IN_VOTEANY: r = m != 0; break;
@@ -145,30 +148,33 @@ static Op reduction(IntrinId id) {
 
 static void reduce(SimWarp *w, const SimIns *i, IntrinId id) {
   uint32_t left = w->active;
-  uint64_t r = operand(w, i, id, 0, __builtin_ctz(left));
+  uint64_t x[LANES];
+  operands(w, i, id, 0, x);
+  DType t = intrin_operand(id, 0);
+  uint64_t r = x[__builtin_ctz(left)];
   for (left &= left - 1; left; left &= left - 1)
-    r = eval_scalar(reduction(id), intrin_operand(id, 0), r,
-                    operand(w, i, id, 0, __builtin_ctz(left)), 0);
+    r = eval_scalar(reduction(id), t, r, x[__builtin_ctz(left)], 0);
   tell(w, i, r);
 }
 
 // Executes a shuffle. Lanes that are in the mask but not active, and active
 // lanes outside the mask, were reported before.
 static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
-  uint64_t out[LANES];
+  uint64_t x[LANES], by[LANES];
+  operands(w, i, id, 0, x);
+  operands(w, i, id, 1, by);
   uint32_t part = u32_at(w, i->mask)[__builtin_ctz(w->active)] & w->valid;
   int from[LANES];
   for (int l = 0; l < LANES; l++) {
-    int b = (int)(operand(w, i, id, 1, l) & 31);
+    int b = (int)(by[l] & 31);
     intrin_source(intrin_shuffle(id), intrin_imm(i->imm), l, b, &from[l]);
-    out[l] = operand(w, i, id, 0, from[l]);
     if (!(w->active & part & 1u << l) || part >> from[l] & 1) continue;
     SimFault *f = simreport_fault(w, SIM_SHUFFLE, l, i->src, 0, -1, 0);
     if (f) f->lane = from[l];
   }
   w->cluster->hooks->value.shuffled(w, i, from);
   for (uint32_t m = w->active; m; m &= m - 1)
-    set_lane(w, i->d, i->wide, __builtin_ctz(m), out[__builtin_ctz(m)]);
+    set_lane(w, i->d, i->wide, __builtin_ctz(m), x[from[__builtin_ctz(m)]]);
 }
 
 static void together(SimWarp *w, const SimIns *i) {

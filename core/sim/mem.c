@@ -317,7 +317,7 @@ static void count(Access *x, uint32_t mask, bool whole) {
 
 // ---- moving bytes ----
 
-static void copy_bytes(void *d, const void *s, int n) {
+static inline void copy_bytes(void *d, const void *s, int n) {
   switch (n) {
     case 1: memcpy(d, s, 1); break;
     case 2: memcpy(d, s, 2); break;
@@ -326,6 +326,16 @@ static void copy_bytes(void *d, const void *s, int n) {
     case 16: memcpy(d, s, 16); break;
     case 32: memcpy(d, s, 32); break;
     default: memcpy(d, s, (size_t)n); break;
+  }
+}
+
+// Copies the bytes of each lane of mask, from p + at[lane] to buf + lane *
+// stride.
+static inline void copy_lanes(uint8_t *buf, int stride, const uint8_t *p,
+                              const int64_t *at, uint32_t mask, int n) {
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    copy_bytes(buf + l * stride, p + at[l], n);
   }
 }
 
@@ -355,8 +365,10 @@ static void announce(Access *x, uint32_t mask) {
 static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const uint8_t *p = x->m->p;
   announce(x, mask);
-  for (int l = 0; l < LANES; l++)
-    if (mask >> l & 1) copy_bytes(buf + l * stride, p + x->at[l], x->bytes);
+  // a loop of its own for each common width
+  if (x->bytes == 4) copy_lanes(buf, stride, p, x->at, mask, 4);
+  else if (x->bytes == 16) copy_lanes(buf, stride, p, x->at, mask, 16);
+  else copy_lanes(buf, stride, p, x->at, mask, x->bytes);
 }
 
 static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {

@@ -57,8 +57,9 @@ typedef union Halves {
 #define QUADS (LANES / 4)             // rows in a vector
 #define GROUPS (SIMMMA_ROWS / QUADS)  // vectors that hold a column of the tile
 #define CHUNK 8  // products whose sum, with an accumulator, fits in 32 bits
-// vectors that are computed together, so that their latencies overlap
-#define TOGETHER 4
+// Vectors that are computed together, so that their latencies overlap. The
+// functions with four lanes run where registers are few, as in WebAssembly.
+#define TOGETHER (LANES == 4 ? 1 : 4)
 
 // Unrolls the following loop, so that gcc keeps arrays of vectors in registers.
 #if defined(__clang__)

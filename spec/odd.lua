@@ -19,7 +19,7 @@ odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "gemm_hopper", "softmax", "softmax_backward", "layernorm", "rmsnorm",
   "rmsnorm_backward", "argmax", "topk", "scan", "reduce", "histogram",
   "elementwise", "gemm_splitk", "gemm_grouped", "gemm_epilogue", "rope",
-  "gemm_sm120", "gemm_tcgen05",
+  "gemm_sm120", "gemm_tcgen05", "gemm_clc",
   "attention", "attention_decode", "selective_scan", "conv2d"}
 
 local EDGES = {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129}

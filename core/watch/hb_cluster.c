@@ -385,6 +385,14 @@ bool hb_cluster_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
   return true;
 }
 
+uint32_t hb_cluster_epoch(SimWarp *w, int l, int u) {
+  HbWarp *h = hb_of(w);
+  uint32_t all = h->vc[u];
+  if (!(h->seen >> l & 1)) return all;
+  uint32_t own = seen_row(w, l)[word(w->cluster->prog, u)];
+  return own > all ? own : all;
+}
+
 // ---- release and acquire ----
 
 // Returns the first row of granule g's location. If it has none, creates it if

@@ -60,6 +60,9 @@ void hb_cluster_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
 // Reports whether the accesses that `lanes` of actor u made in epoch clk happen
 // before the current instruction of lane l of warp w.
 bool hb_cluster_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
+// Returns the last epoch of actor u, which is no warp, that happens before the
+// current instruction of lane l.
+uint32_t hb_cluster_epoch(SimWarp *w, int l, int u);
 // Reports whether the accesses that `lanes` of actor u made in epoch clk happen
 // before the current instruction of at least one lane of warp w.
 bool hb_cluster_some(SimWarp *w, int u, uint32_t lanes, uint32_t clk);

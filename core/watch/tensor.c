@@ -15,6 +15,7 @@
 #include "watch/tensor.h"
 
 #include "sim/mbar.h"
+#include "watch/hb_cluster.h"
 #include "watch/own.h"
 
 #include <string.h>
@@ -37,16 +38,21 @@ typedef struct Cell {
   int reads;
 } Cell;
 
-// For each warp: its last fence::before_thread_sync, and whether it executed a
-// fence::after_thread_sync since it acquired something.
-typedef struct Fences { uint32_t before; bool after; } Fences;
-
 typedef struct Tensors {
   Cell (*cell)[TMEM_GROUPS][TMEM_COLUMNS];  // of each CTA
-  Fences *fences;
+  // before: for each warp, its last fence::before_thread_sync. after: for each
+  // warp and each unit of tensor memory, the last epoch of the unit that
+  // happened before the warp's last fence::after_thread_sync.
+  uint32_t *before, *after;
 } Tensors;
 
 static Tensors *tensors_of(const SimCluster *c) { return c->own[OWN_TENSOR]; }
+
+static int units(const SimProg *p) { return TENSOR_UNITS * p->nall; }
+
+static size_t after_bytes(const SimProg *p) {
+  return (size_t)p->nall * (size_t)units(p) * sizeof(uint32_t);
+}
 
 bool tensor_init(SimCluster *c) {
   const SimProg *p = c->prog;
@@ -54,8 +60,9 @@ bool tensor_init(SimCluster *c) {
   Tensors *t = c->own[OWN_TENSOR] = base_zeros(sizeof *t);
   if (!t) return false;
   t->cell = base_zeros((size_t)p->ncta * sizeof *t->cell);
-  t->fences = base_zeros((size_t)p->nall * sizeof *t->fences);
-  return t->cell && t->fences;
+  t->before = base_zeros((size_t)p->nall * sizeof *t->before);
+  t->after = base_zeros(after_bytes(p));
+  return t->cell && t->before && t->after;
 }
 
 void tensor_reset(SimCluster *c) {
@@ -63,28 +70,34 @@ void tensor_reset(SimCluster *c) {
   Tensors *t = tensors_of(c);
   if (!t) return;
   memset(t->cell, 0, (size_t)p->ncta * sizeof *t->cell);
-  memset(t->fences, 0, (size_t)p->nall * sizeof *t->fences);
+  memset(t->before, 0, (size_t)p->nall * sizeof *t->before);
+  memset(t->after, 0, after_bytes(p));
 }
 
 void tensor_free(SimCluster *c) {
   Tensors *t = tensors_of(c);
   if (!t) return;
   base_free(t->cell);
-  base_free(t->fences);
+  base_free(t->before);
+  base_free(t->after);
   base_free(t);
 }
 
 // ---- fences ----
 
 void tensor_fence(SimWarp *w, const SimIns *i) {
-  Fences *f = &tensors_of(w->cluster)->fences[w->id];
-  if (i->flags & TCF_AFTER) f->after = true;
-  else f->before = w->clk;
-}
-
-void tensor_acquired(SimWarp *w) {
+  const SimProg *p = w->cluster->prog;
   Tensors *t = tensors_of(w->cluster);
-  if (t) t->fences[w->id].after = false;
+  uint32_t *after = t->after + w->id * units(p);
+  if (!(i->flags & TCF_AFTER)) {
+    t->before[w->id] = w->clk;
+    return;
+  }
+  for (int k = 0; k < units(p); k++)
+    for (uint32_t m = w->active; m; m &= m - 1) {
+      uint32_t e = hb_cluster_epoch(w, __builtin_ctz(m), p->tensor + k);
+      if (e > after[k]) after[k] = e;
+    }
 }
 
 // ---- checks ----
@@ -147,11 +160,15 @@ static int32_t object(const SimTensorAccess *x) {
 static void check_fences(const SimTensorAccess *x, const Past *p, SimClash how,
                          int column) {
   const Tensors *t = tensors_of(x->w->cluster);
+  const SimProg *prog = x->w->cluster->prog;
+  int unit = simtcgen05_actor(prog, p->warp, (SimTensorUnit)p->unit) -
+             prog->tensor;
   bool thread = p->unit != TENSOR_MMA;
   if (p->warp == x->w->id && thread) return;
   SimTensorLack lacks = TENSOR_LACKS_NONE;
-  if (!t->fences[x->w->id].after) lacks = TENSOR_LACKS_AFTER;
-  if (thread && t->fences[p->warp].before < p->clk)
+  if (t->after[x->w->id * units(prog) + unit] < p->epoch)
+    lacks = TENSOR_LACKS_AFTER;
+  if (thread && t->before[p->warp] < p->clk)
     lacks = TENSOR_LACKS_BEFORE;
   if (!lacks || x->freed) return;
   SimFault *f = simreport_note(x->w, SIM_TENSOR, x->lane, x->i->src, p->i->src,

@@ -9,10 +9,7 @@ void tensor_reset(SimCluster *c);
 void tensor_free(SimCluster *c);
 // Checks an access against earlier ones that conflict with it, and records it.
 void tensor_access(const SimTensorAccess *x);
-// The lanes of w executed a tcgen05.fence, or acquired what other threads
-// released.
-void tensor_fence(SimWarp *w, const SimIns *i);
-void tensor_acquired(SimWarp *w);
+void tensor_fence(SimWarp *w, const SimIns *i);  // w executed a tcgen05.fence
 
 #endif
 // SPDX-License-Identifier: MIT

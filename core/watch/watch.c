@@ -397,7 +397,6 @@ static void give(SimWarp *w, uint32_t mask, SimPast *to, SimGive what) {
 
 static void take(SimWarp *w, uint32_t mask, const SimPast *from) {
   hb_cluster_take(w, mask, from);
-  tensor_acquired(w);
 }
 
 static void fence(SimWarp *w, FenceKind kind) {

@@ -715,7 +715,7 @@ end
 ---@param spec table see above
 function harness.run(words, spec)
   local name = lib.script_name(words, "lesson")
-  local job = {name = name, spec = spec}
+  local job = {name = name, spec = spec, arch = spec.arch}
   local common = {"device", "arch", "emit", "output", "seed", "out",
                   "conflicts"}
   if spec.rungs then common = {"device", "arch", "seed", "conflicts"} end

@@ -721,7 +721,7 @@ end
 function lesson.gemm(words, spec)
   local name = lib.script_name(words, "gemm")
   local options, flag = options_of(spec), nil
-  local job = {name = name, spec = spec}
+  local job = {name = name, arch = spec.arch}
   job.opt = cli.parse(words, {name = name, about = spec.about,
                               options = options, common = true})
   for _, v in ipairs(spec.variants or {}) do

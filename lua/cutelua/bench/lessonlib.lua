@@ -276,7 +276,7 @@ end
 -- a call of a kernel.
 function lib.emit(job, call, block, cluster)
   local kind = job.opt.emit
-  local arch = job.opt.arch or job.spec.arch or "sm_90a"
+  local arch = job.opt.arch or job.arch or "sm_90a"
   local program = call:trace {block = block, cluster = cluster, arch = arch}
   local text
   if kind == "ir" then
@@ -318,7 +318,7 @@ end
 -- target of its own, such as sm_120a, runs on a GPU of that kind, or on the
 -- simulator of the target.
 local function device_for(job)
-  local opt, own = job.opt, job.spec.arch
+  local opt, own = job.opt, job.arch
   local auto = opt.device == nil or opt.device == "auto"
   if not own or opt.arch or not auto and opt.device ~= "sim" then
     return cute.device(not auto and opt.device or nil, opt.arch)
@@ -333,7 +333,7 @@ end
 
 --- Runs a script as its options say: emits, or runs on the device they name.
 -- Exits with code 1 on failure.
----@param job table name, opt, spec
+---@param job table name, opt; arch: the target of its own that a script has, or nil
 ---@param by table emit(job); gpu(job, device) and sim(job, device) -> ok
 function lib.run(job, by)
   local opt = job.opt

@@ -81,7 +81,7 @@ local gemm = cute.kernel("gemm_clc", function(tma_a, cA, tma_b, cB, mC, alpha,
   end
 
   local ptr = arch.retrieve_tmem_ptr(cute.f32, 16, address)
-  local tCtC = cute.make_tensor(ptr, mma:make_fragment_C(       -- (MMA,M,N,PART)
+  local tCtC = cute.make_tensor(ptr, mma:make_fragment_C(      -- (MMA,M,N,PART)
     cute.append(mma:partition_shape_C {BM, BN}, PARTS)).layout)
   local one = arch.elect_one()
 

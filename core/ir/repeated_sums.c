@@ -230,18 +230,21 @@ static void walk(Sums *g, void (*each)(void *ud, Ref r, uint8_t control),
     const Ins *i = ir_get(fn, r);
     if (i->op == OP_NOP) continue;
     each(ud, r, control[depth] & exits);
-    if (op_opens((Op)i->op)) {
+    unsigned effect = op_effect((Op)i->op);
+    bool opens = effect & EF_OPENS, closes = effect & EF_CLOSES;
+    if (opens && !closes) {
       if (depth == DEPTH || deep) { deep++; continue; }
       open[depth] = r;
       control[depth + 1] = control[depth] & g->same[r];
       depth++;
-    } else if (i->op == OP_END) {
+    } else if (closes && !opens) {
       if (deep) deep--;
       else if (depth) depth--;
-    } else if (i->op == OP_EXITIF) {
-      exits &= g->same[i->a[0]];
-    } else if (i->op == OP_BREAKIF && !deep && i->imm > 0 && i->imm <= depth) {
-      narrow(g, open[depth - i->imm], g->same[i->a[0]] & control[depth], 0);
+    } else if (effect & EF_LEAVES) {
+      if (i->op == OP_EXITIF)
+        exits &= g->same[i->a[0]];
+      else if (!deep && i->imm > 0 && i->imm <= depth)
+        narrow(g, open[depth - i->imm], g->same[i->a[0]] & control[depth], 0);
     }
   }
 }

@@ -333,7 +333,7 @@ end
 
 --- Runs a script as its options say: emits, or runs on the device they name.
 -- Exits with code 1 on failure.
----@param job table name, opt; arch: the target of its own that a script has, or nil
+---@param job table name, opt; arch: a script's own target, or nil
 ---@param by table emit(job); gpu(job, device) and sim(job, device) -> ok
 function lib.run(job, by)
   local opt = job.opt

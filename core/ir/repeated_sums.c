@@ -301,9 +301,8 @@ static uint8_t of_apart(const Sums *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(fn, r);
   uint8_t value = ALL, same = control, of = 0;
   Operand o;
-  if ((i->op != OP_ST && i->op != OP_COPY) ||
-      ir_get(fn, i->a[0])->op != OP_GMEM)
-    return 0;
+  if (i->op != OP_ST && i->op != OP_COPY) return 0;
+  if (ir_get(fn, i->a[0])->op != OP_GMEM) return 0;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
     if (!o.ref) continue;
     if (o.kind == OPERAND_MEM && o.written) same &= g->same[o.off];

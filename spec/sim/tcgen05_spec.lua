@@ -385,6 +385,22 @@ describe("a kernel with tensor memory", function()
   end)
 end)
 
+describe("scripts/gemm_tcgen05", function()
+  for _, size in ipairs {{1, 8, 8}, {127, 8, 64}, {129, 136, 72},
+                         {65, 83, 96}, {257, 264, 320}} do
+    it("is right at " .. table.concat(size, " x "), function()
+      local out, err, code = support.run {"scripts/gemm_tcgen05.lua",
+        "--device", DEVICE, "--m", ("%d"):format(size[1]), "--n",
+        ("%d"):format(size[2]), "--k", ("%d"):format(size[3]),
+        "--seed", ("%d"):format(size[1])}
+      assert.equal(0, code, err)
+      assert.truthy(out:find("verified .*: ok\n"), out)
+      assert.truthy(out:find("nothing to report", 1, true), out)
+      assert.is_nil(out:find("instead", 1, true), out)
+    end)
+  end
+end)
+
 -- CuTe C++'s layouts of accumulators and of A in tensor memory.
 describe("fragments in tensor memory", function()
   local function layout_of(name, which, shape)

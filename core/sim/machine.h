@@ -18,6 +18,7 @@
 //   intrin.c    rows of ir/intrin.h
 //   matrix.c    tensor cores and matrix copies
 //   wgmma.c     warpgroup MMAs
+//   tcgen05.c   tensor memory, and MMAs that accumulate there
 //   members.c   footprint of a layout
 //   barrier.c   barriers of CTAs and clusters, setmaxnreg
 //   cluster.c   warps of a cluster: initial state, scheduling

@@ -690,7 +690,7 @@ describe("the text of a kernel", function()
     for _, c in ipairs {{1024, 1024, 1023, "bf16", 550},
         {1023, 1023, 1023, "bf16", 700}, {1023, 1023, 1023, "i8", 700},
         {1023, 1023, 1023, "e4m3", 900}, {16, 64, 4095, "bf16", 700},
-        {1023, 1023, 1023, "bf16", 800, gates}} do
+        {1023, 1023, 1023, "bf16", 900, gates}} do
       local text = text_of(c[1], c[2], c[3], c[4], c[6])
       assert.is_true(lines(text) < c[5], lines(text))
       assert.is_nil(text:find "cp.async.ca.shared")

@@ -171,7 +171,7 @@ function foreign.python_name(name)
   if own_name(name) then return "\n  write " .. own_name(name) end
   for _, part in ipairs(LATER) do
     if name:lower():find(part, 1, true) then
-      return "\n  features specific to Blackwell are not supported yet", true
+      return "\n  this feature specific to Blackwell is not supported yet", true
     end
   end
 end

@@ -383,6 +383,9 @@ local SAMPLES = {
     return function() arch.relinquish_tmem_alloc_permit() end
   end,
   ["tcgen05.mma"] = umma,
+  ["clc.try_cancel"] = with_barrier(function(bar)
+    arch.issue_clc_query(bar, arch.alloc_smem(cute.i32, 4, 16))
+  end),
   ["tcgen05.commit"] = with_barrier(cute.nvgpu.tcgen05.commit),
   ["tcgen05.ld"] = tmem_copy(cute.nvgpu.tcgen05.Ld32x32bOp(1)),
   ["tcgen05.st"] = tmem_copy(cute.nvgpu.tcgen05.St32x32bOp(1)),
@@ -482,10 +485,11 @@ local function try(sample, n, mask, what)
     x[0] = 1
   end)
   local x = cute.zeros({256}, "i32")
-  local tensor = what and (what:find "^tcgen05" or what == "tmem")
+  local blackwell = what and (what:find "^tcgen05" or what:find "^clc"
+    or what == "tmem")
   local opts = {grid = 1, block = block or 32, faults = "return",
                 output = false,
-                device = tensor and "sim:sm_100a" or "sim:sm_90a"}
+                device = blackwell and "sim:sm_100a" or "sim:sm_90a"}
   local args = ATOMS[sample] and table.pack(x, ATOMS[sample](x)) or {x, n = 1}
   args[args.n + 1] = opts
   local report = support.report(kernel(table.unpack(args, 1, args.n)):launch(

@@ -462,6 +462,8 @@ build = {
         "lua/cute/testing.lua",
       ["cute.tiles"] =
         "lua/cute/tiles.lua",
+      ["cute.tmem_allocator"] =
+        "lua/cute/tmem_allocator.lua",
       ["cute.tuple"] =
         "lua/cute/tuple.lua",
       ["cute.utils"] =

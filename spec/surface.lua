@@ -17,7 +17,8 @@ local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles", "cute.ops",
   "cute.nvgpu", "cute.nvgpu.sm90.cpasync", "cute.nvgpu.sm90.warpgroup",
   "cute.hopper",
-  "cute.persistent_schedulers", "cute.grouped", "cutelua.program.cli"}
+  "cute.persistent_schedulers", "cute.grouped", "cute.tmem_allocator",
+  "cutelua.program.cli"}
 
 --- Functions whose first argument is a file path. Random calls replace it by
 -- surface.path(name, x), where no file can be written.

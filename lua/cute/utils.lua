@@ -440,6 +440,7 @@ sign.class("HardwareInfo", Info, [[
 
 for _, part in ipairs {"cute.persistent_schedulers",
                        "cute.clc_schedulers", "cute.grouped",
+                       "cute.tmem_allocator",
                        "cute.tensormaps"} do
   for name, f in pairs(require(part)) do utils[name] = f end
 end

@@ -376,6 +376,7 @@ local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cutelua.ptx.raw
   cute.stream cute.math cute.smemstruct cute.utils cute.pipeline
   cutelua.profile.swizzle cutelua.profile.conflict cutelua.profile.preflight
   cute.layoutenum cute.persistent_schedulers cute.grouped cute.tensormaps
+  cute.tmem_allocator
   cute.lang.devices]]
 
 local function class_name(name) return (name:lower():gsub(" ", "_")) end

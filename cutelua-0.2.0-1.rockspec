@@ -308,6 +308,8 @@ build = {
         "lua/cute/meta/tile.lua",
       ["cute.meta.tuple"] =
         "lua/cute/meta/tuple.lua",
+      ["cute.mixed_input"] =
+        "lua/cute/mixed_input.lua",
       ["cute.npy"] =
         "lua/cute/npy.lua",
       ["cute.nvgpu"] =

@@ -466,8 +466,137 @@ function blackwell.compute_epilogue_tile_shape(cta_tile_shape, use_2cta_instrs,
 end
 
 ---------------------------------------------------------------------------
+-- Copies of an epilogue
+---------------------------------------------------------------------------
+
+-- Returns the shape of the load, lanes and bits, for a warp that has `lanes`
+-- lanes of an epilogue's tile; nil if there is none. acc, d: widths of the
+-- accumulators and of D.
+local function load_shape(lanes, acc, d, m_major)
+  if acc == 16 and d == 16 then
+    if lanes == 32 and not m_major then return 32, 32 end
+    return 16, 128
+  elseif acc ~= 32 then
+    return nil
+  elseif lanes == 32 then
+    if m_major and (d == 16 or d == 8) then return 16, 256 end
+    if d == 32 or d == 16 or d == 8 or d == 6 or d == 4 then return 32, 32 end
+  elseif d == 32 then
+    return 16, m_major and 256 or 128
+  elseif d == 16 then
+    return 16, 256
+  elseif d == 8 then
+    return 16, m_major and 256 or 32
+  end
+end
+
+--- Returns the copy from tensor memory to registers for an epilogue's tile,
+-- with the most repetitions that divide its columns. Accumulators of 16 bits
+-- are packed, two in a register; such a copy has layouts, but does not run yet.
+---@param cta_tile_shape integer[] {M, N, ...} of one CTA
+---@param layout_d "row"|"col"
+---@param elem_ty_d cute.DType
+---@param elem_ty_acc cute.DType f32, or f16 with a D of 16 bits
+---@param epi_tile table {M, N}: integers or layouts
+---@param use_2cta_instrs boolean
+---@param opts? {tmem_warp_shape_mn: integer[]} warps along M and N: {2, 2} for
+-- a pair of CTAs with M = 64, else {4, 1}
+---@return cute.CopyAtom
+function blackwell.get_tmem_load_op(cta_tile_shape, layout_d, elem_ty_d,
+    elem_ty_acc, epi_tile, use_2cta_instrs, opts)
+  local op = "get_tmem_load_op"
+  local acc_type = dtype_of(elem_ty_acc)
+  local acc, d = acc_type.bits, dtype_of(elem_ty_d).bits
+  local warps = opts and opts.tmem_warp_shape_mn
+    or cta_tile_shape[1] == 64 and use_2cta_instrs and {2, 2} or {4, 1}
+  local m, n = table.unpack(tile_extents(epi_tile))
+  local lanes = core.ceil_div(m, warps[1])
+  if lanes ~= 16 and lanes ~= 32 then
+    refuse(op, "a tile of %d rows has %d for each of %d warps; 16 or 32 are "
+      .. "needed", m, lanes, warps[1])
+  end
+  local rows, bits = load_shape(lanes, acc, d, smem.major(layout_d) == "MN")
+  if not rows then
+    refuse(op, "no copy for accumulators of %s, a D of %s and %d lanes",
+           tostring(acc_type), tostring(dtype_of(elem_ty_d)), lanes)
+  end
+  local own = core.ceil_div(n, warps[2]) * acc
+  local unit = (rows == 16 and bits == 32) and 64 or bits
+  local times = math.min(128, 8192 // unit)
+  while times > 1 and own % (unit * times) ~= 0 do times = times // 2 end
+  if own % unit ~= 0 then
+    refuse(op, "%d bits of a lane are not a multiple of %d", own, unit)
+  end
+  return core.make_copy_atom(("SM100_TMEM_LOAD_%ddp%db%dx%s"):format(rows,
+    bits, times, acc == 16 and "_16b" or ""), acc_type)
+end
+
+-- Returns how many matrices of 8 rows a stmatrix stores of a thread's values of
+-- this many repetitions, at most 4.
+local function matrices(per, repetitions)
+  return math.min(4, per * repetitions)
+end
+
+--- Returns the copy from registers to shared memory for values that a copy
+-- loaded from tensor memory: stmatrix if its threads have the right values.
+---@param layout_d "row"|"col"
+---@param elem_ty_d cute.DType
+---@param elem_ty_acc cute.DType
+---@param tiled_tmem_load cute.TiledCopy|cute.CopyAtom
+---@return cute.CopyAtom
+function blackwell.get_smem_store_op(layout_d, elem_ty_d, elem_ty_acc,
+                                     tiled_tmem_load)
+  local to = dtype_of(elem_ty_d)
+  local acc, d = dtype_of(elem_ty_acc).bits, to.bits
+  local name = "UniversalCopy"
+  if tcgen05.is_tmem_load(tiled_tmem_load) then
+    local m_major = smem.major(layout_d) == "MN"
+    local lanes, bits, times, pack =
+      tcgen05.get_tmem_copy_properties(tiled_tmem_load)
+    local shape = ("%dx%d %d %d %s"):format(lanes, bits, acc, d,
+                                            pack ~= "NONE" and "packed" or "")
+    if shape == "16x128 32 32 " and not m_major or shape == "16x256 32 16 "
+      or shape == "16x128 16 16 packed" then
+      local n = matrices(2, times)
+      name = m_major and ("SM90_U16x%d_STSM_T"):format(2 * n)
+        or ("SM90_U32x%d_STSM_N"):format(n)
+    elseif shape == "16x256 32 8 " and m_major then
+      name = ("SM100_U8x%d_STSM_T"):format(4 * matrices(1, times))
+    end
+  end
+  return core.make_copy_atom(name, to)
+end
+
+--- Returns the copy from registers to shared memory for accumulators of
+-- mma.sync on sm_120: stmatrix of two matrices for types of 16 bits.
+---@param layout_d "row"|"col"
+---@param elem_ty_d cute.DType
+---@param elem_ty_acc cute.DType
+---@return cute.CopyAtom
+function blackwell.sm120_get_smem_store_op(layout_d, elem_ty_d,
+                                           elem_ty_acc) -- luacheck: ignore
+  local to = dtype_of(elem_ty_d)
+  local m_major = smem.major(layout_d) == "MN"
+  if to.bits ~= 16 then return core.make_copy_atom("UniversalCopy", to) end
+  return core.make_copy_atom(m_major and "SM90_U16x4_STSM_T"
+                             or "SM90_U32x2_STSM_N", to)
+end
+
+---------------------------------------------------------------------------
 -- Checks
 ---------------------------------------------------------------------------
+
+--- Raises an error if the target has no tcgen05.mma of i8 and u8: sm_107.
+---@param ab_dtype cute.DType
+---@param target_arch string "sm_100a"
+function blackwell.check_int8_mma_arch(ab_dtype, target_arch)
+  local name = tostring(dtype_of(ab_dtype))
+  if (name == "i8" or name == "u8") and target_arch:find "^%s*[sS]?[mM]?_?107"
+  then
+    refuse("check_int8_mma_arch", "%s has no tcgen05.mma of %s", target_arch,
+           name)
+  end
+end
 
 --- Returns how many contiguous elements the extent of a tensor for TMA must be
 -- a multiple of: 16 bytes.
@@ -582,6 +711,14 @@ return sign.public("utils.blackwell_helpers.", blackwell, [[
   compute_epilogue_tile_shape(cta_tile_shape: table, use_2cta_instrs: boolean,
     layout_d: string|LayoutEnum, elem_ty_d: dtype|string,
     opts?: {layout_c elem_ty_c})
+  get_tmem_load_op(cta_tile_shape: table, layout_d: string|LayoutEnum,
+    elem_ty_d: dtype|string, elem_ty_acc: dtype|string, epi_tile: table,
+    use_2cta_instrs: boolean, opts?: {tmem_warp_shape_mn})
+  get_smem_store_op(layout_d: string|LayoutEnum, elem_ty_d: dtype|string,
+    elem_ty_acc: dtype|string, tiled_tmem_load)
+  sm120_get_smem_store_op(layout_d: string|LayoutEnum, elem_ty_d: dtype|string,
+    elem_ty_acc: dtype|string)
+  check_int8_mma_arch(ab_dtype: dtype|string, target_arch: string)
   get_tma_aligned_contiguous_elements(elem_ty: dtype|string)
   check_tma_tensor_alignment(tensor_name: string, elem_ty: dtype|string,
     contiguous_dim_size: integer, contiguous_dim_name: string)

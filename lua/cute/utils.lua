@@ -440,7 +440,7 @@ sign.class("HardwareInfo", Info, [[
 
 for _, part in ipairs {"cute.persistent_schedulers",
                        "cute.clc_schedulers", "cute.grouped",
-                       "cute.tmem_allocator",
+                       "cute.tmem_allocator", "cute.mixed_input",
                        "cute.tensormaps"} do
   for name, f in pairs(require(part)) do utils[name] = f end
 end
@@ -454,7 +454,7 @@ for _, name in ipairs {
   "make_smem_layout_sfb", "make_tmem_layout_sfa", "make_tmem_layout_sfb",
   "make_blockscaled_trivial_tiled_mma", "get_num_tmem_alloc_cols",
   "compute_tmem_cols_from_layout", "compute_epilogue_tile_shape",
-  "get_permutation_mnk"} do
+  "get_permutation_mnk", "get_tmem_load_op"} do
   utils[name] = blackwell[name]
 end
 utils.blackwell_helpers = sign.namespace(blackwell,

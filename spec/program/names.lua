@@ -31,8 +31,8 @@ names.LEFT_OUT = {
   ["cute.arch.sub_packed_bf16x2_f32x2_f32x2"] = ROUNDINGS,
   ["cute.arch.sub_packed_f16x2_f32x2_f32x2"] = ROUNDINGS,
   ["cute.arch.cvt_f32x4_to_fnv8e5m3x4"] = UNDOCUMENTED,
-  ["utils.compute_smem_layout"] = "of Blackwell's mixed-input GEMM (tensor "
-    .. "memory): comes with it",
+  ["utils.compute_smem_layout"] = "three calls: blackwell_helpers' "
+    .. "make_smem_layout_a for A and for the converted A, make_smem_layout_b",
 }
 
 local function field(t, name) return t[name] end

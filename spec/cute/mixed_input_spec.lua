@@ -1,0 +1,369 @@
+-- Compares the copies of an epilogue and the functions of a mixed-input GEMM
+-- with those of the Python DSL 4.8.1 (nvidia-cutlass-dsl), which printed the
+-- texts below on a host without a GPU. Kernels run on the simulator.
+local cute = require "cute"
+local support = require "spec.support"
+local helpers, utils = cute.utils.blackwell_helpers, cute.utils
+local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
+
+-- {layout of D, types of accumulators and D, M, N, pair, copies from tensor
+-- memory and to shared memory}; without copies, the DSL raises an error
+local COPIES = {
+  {"row", "f32", "f32", 128, 128, false, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "f32", 128, 256, false, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "f32", 64, 128, false, "16dp128b16x", "SM90_U32x4_STSM_N"},
+  {"row", "f32", "f32", 64, 128, true, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "f32", 128, 96, true, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "f32", 64, 32, false, "16dp128b8x", "SM90_U32x4_STSM_N"},
+  {"row", "f32", "f16", 128, 128, false, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "f16", 128, 256, false, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "f16", 64, 128, false, "16dp256b8x", "SM90_U32x4_STSM_N"},
+  {"row", "f32", "f16", 64, 128, true, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "f16", 128, 96, true, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "f16", 64, 32, false, "16dp256b4x", "SM90_U32x4_STSM_N"},
+  {"row", "f32", "e4m3", 128, 128, false, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "e4m3", 128, 256, false, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "e4m3", 64, 128, false, "16dp32b32x", "UniversalCopy"},
+  {"row", "f32", "e4m3", 64, 128, true, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "e4m3", 128, 96, true, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "e4m3", 64, 32, false, "16dp32b16x", "UniversalCopy"},
+  {"row", "f16", "f16", 128, 128, false, "32dp32b16x_16b", "UniversalCopy"},
+  {"row", "f16", "f16", 128, 256, false, "32dp32b16x_16b", "UniversalCopy"},
+  {"row", "f16", "f16", 64, 128, false, "16dp128b8x_16b", "SM90_U32x4_STSM_N"},
+  {"row", "f16", "f16", 64, 128, true, "32dp32b16x_16b", "UniversalCopy"},
+  {"row", "f16", "f16", 128, 96, true, "32dp32b16x_16b", "UniversalCopy"},
+  {"row", "f16", "f16", 64, 32, false, "16dp128b4x_16b", "SM90_U32x4_STSM_N"},
+  {"row", "f32", "e2m1", 128, 128, false, "32dp32b64x", "UniversalCopy"},
+  {"row", "f32", "e2m1", 128, 256, false, "32dp32b64x", "UniversalCopy"},
+  {"row", "f32", "e2m1", 64, 128, false},
+  {"row", "f32", "e2m1", 64, 128, true, "32dp32b64x", "UniversalCopy"},
+  {"row", "f32", "e2m1", 128, 96, true, "32dp32b32x", "UniversalCopy"},
+  {"row", "f32", "e2m1", 64, 32, false},
+  {"row", "f32", "e3m2", 128, 128, false, "32dp32b128x", "UniversalCopy"},
+  {"row", "f32", "e3m2", 128, 256, false, "32dp32b128x", "UniversalCopy"},
+  {"row", "f32", "e3m2", 64, 128, false},
+  {"col", "f32", "f32", 128, 128, false, "32dp32b32x", "UniversalCopy"},
+  {"col", "f32", "f32", 128, 256, false, "32dp32b32x", "UniversalCopy"},
+  {"col", "f32", "f32", 64, 128, false, "16dp256b8x", "UniversalCopy"},
+  {"col", "f32", "f32", 64, 128, true, "32dp32b32x", "UniversalCopy"},
+  {"col", "f32", "f32", 128, 96, true, "32dp32b32x", "UniversalCopy"},
+  {"col", "f32", "f32", 64, 32, false, "16dp256b4x", "UniversalCopy"},
+  {"col", "f32", "f16", 128, 128, false, "16dp256b4x", "SM90_U16x8_STSM_T"},
+  {"col", "f32", "f16", 128, 256, false, "16dp256b4x", "SM90_U16x8_STSM_T"},
+  {"col", "f32", "f16", 64, 128, false, "16dp256b8x", "SM90_U16x8_STSM_T"},
+  {"col", "f32", "f16", 64, 128, true, "16dp256b4x", "SM90_U16x8_STSM_T"},
+  {"col", "f32", "f16", 128, 96, true, "16dp256b4x", "SM90_U16x8_STSM_T"},
+  {"col", "f32", "f16", 64, 32, false, "16dp256b4x", "SM90_U16x8_STSM_T"},
+  {"col", "f32", "e4m3", 128, 128, false, "16dp256b4x", "SM100_U8x16_STSM_T"},
+  {"col", "f32", "e4m3", 128, 256, false, "16dp256b4x", "SM100_U8x16_STSM_T"},
+  {"col", "f32", "e4m3", 64, 128, false, "16dp256b8x", "SM100_U8x16_STSM_T"},
+  {"col", "f32", "e4m3", 64, 128, true, "16dp256b4x", "SM100_U8x16_STSM_T"},
+  {"col", "f32", "e4m3", 128, 96, true, "16dp256b4x", "SM100_U8x16_STSM_T"},
+  {"col", "f32", "e4m3", 64, 32, false, "16dp256b4x", "SM100_U8x16_STSM_T"},
+  {"col", "f16", "f16", 128, 128, false, "16dp128b4x_16b", "SM90_U16x8_STSM_T"},
+  {"col", "f16", "f16", 128, 256, false, "16dp128b4x_16b", "SM90_U16x8_STSM_T"},
+  {"col", "f16", "f16", 64, 128, false, "16dp128b8x_16b", "SM90_U16x8_STSM_T"},
+  {"col", "f16", "f16", 64, 128, true, "16dp128b4x_16b", "SM90_U16x8_STSM_T"},
+  {"col", "f16", "f16", 128, 96, true, "16dp128b4x_16b", "SM90_U16x8_STSM_T"},
+  {"col", "f16", "f16", 64, 32, false, "16dp128b4x_16b", "SM90_U16x8_STSM_T"},
+  {"col", "f32", "e2m1", 128, 128, false, "32dp32b64x", "UniversalCopy"},
+  {"col", "f32", "e2m1", 128, 256, false, "32dp32b64x", "UniversalCopy"},
+  {"col", "f32", "e2m1", 64, 128, false},
+  {"col", "f32", "e2m1", 64, 128, true, "32dp32b64x", "UniversalCopy"},
+  {"col", "f32", "e2m1", 128, 96, true, "32dp32b32x", "UniversalCopy"},
+  {"col", "f32", "e2m1", 64, 32, false},
+  {"col", "f32", "e3m2", 128, 128, false, "32dp32b32x", "UniversalCopy"},
+  {"col", "f32", "e3m2", 128, 256, false, "32dp32b32x", "UniversalCopy"},
+  {"col", "f32", "e3m2", 64, 128, false},
+  {"col", "f32", "e3m2", 64, 128, true, "32dp32b32x", "UniversalCopy"},
+  {"col", "f32", "e3m2", 128, 96, true, "32dp32b32x", "UniversalCopy"},
+  {"col", "f32", "e3m2", 64, 32, false},
+}
+
+-- {rows and elements of K of a factor, major, pair, tile, tile of a CTA, layouts
+-- of one and of 3 stages} for bf16; without layouts, the DSL raises an error
+local SHARED = {
+  {1, 128, "MN", false, {128, 128, 64}, {128, 64},
+   "((1,128),(64,1)):((0,1),(0,128))",
+   "((1,128),(64,1),3):((0,1),(0,128),128)"},
+  {1, 128, "MN", false, {256, 128, 128}, {256, 128},
+   "((1,256),(128,1)):((0,1),(0,256))",
+   "((1,256),(128,1),3):((0,1),(0,256),256)"},
+  {1, 128, "MN", true, {128, 128, 64}, {64, 64},
+   "((1,64),(64,1)):((0,1),(0,64))",
+   "((1,64),(64,1),3):((0,1),(0,64),64)"},
+  {1, 128, "MN", true, {256, 128, 128}, {128, 128},
+   "((1,128),(128,1)):((0,1),(0,128))",
+   "((1,128),(128,1),3):((0,1),(0,128),128)"},
+  {1, 128, "K", false, {128, 128, 64}, {128, 64},
+   "((1,128),(64,1)):((0,1),(0,1))",
+   "((1,128),(64,1),3):((0,1),(0,1),128)"},
+  {1, 128, "K", false, {256, 128, 128}, {256, 128},
+   "((1,256),(128,1)):((0,1),(0,1))",
+   "((1,256),(128,1),3):((0,1),(0,1),256)"},
+  {1, 128, "K", true, {128, 128, 64}, {64, 64},
+   "((1,64),(64,1)):((0,1),(0,1))",
+   "((1,64),(64,1),3):((0,1),(0,1),64)"},
+  {1, 128, "K", true, {256, 128, 128}, {128, 128},
+   "((1,128),(128,1)):((0,1),(0,1))",
+   "((1,128),(128,1),3):((0,1),(0,1),128)"},
+  {1, 64, "MN", false, {128, 128, 64}, {128, 64},
+   "((1,128),(64,1)):((0,1),(0,128))",
+   "((1,128),(64,1),3):((0,1),(0,128),128)"},
+  {1, 64, "MN", false, {256, 128, 128}, {256, 128},
+   "((1,256),(64,2)):((0,1),(0,256))",
+   "((1,256),(64,2),3):((0,1),(0,256),512)"},
+  {1, 64, "MN", true, {128, 128, 64}, {64, 64},
+   "((1,64),(64,1)):((0,1),(0,64))",
+   "((1,64),(64,1),3):((0,1),(0,64),64)"},
+  {1, 64, "MN", true, {256, 128, 128}, {128, 128},
+   "((1,128),(64,2)):((0,1),(0,128))",
+   "((1,128),(64,2),3):((0,1),(0,128),256)"},
+  {1, 64, "K", false, {128, 128, 64}, {128, 64},
+   "((1,128),(64,1)):((0,1),(0,1))",
+   "((1,128),(64,1),3):((0,1),(0,1),128)"},
+  {1, 64, "K", false, {256, 128, 128}, {256, 128},
+   "((1,256),(64,2)):((0,2),(0,1))",
+   "((1,256),(64,2),3):((0,2),(0,1),512)"},
+  {1, 64, "K", true, {128, 128, 64}, {64, 64},
+   "((1,64),(64,1)):((0,1),(0,1))",
+   "((1,64),(64,1),3):((0,1),(0,1),64)"},
+  {1, 64, "K", true, {256, 128, 128}, {128, 128},
+   "((1,128),(64,2)):((0,2),(0,1))",
+   "((1,128),(64,2),3):((0,2),(0,1),256)"},
+  {2, 64, "MN", false, {128, 128, 64}, {128, 64},
+   "((2,64),(64,1)):((0,1),(0,64))",
+   "((2,64),(64,1),3):((0,1),(0,64),64)"},
+  {2, 64, "MN", false, {256, 128, 128}, {256, 128},
+   "((2,128),(64,2)):((0,1),(0,128))",
+   "((2,128),(64,2),3):((0,1),(0,128),256)"},
+  {2, 64, "MN", true, {128, 128, 64}},
+  {2, 64, "MN", true, {256, 128, 128}, {128, 128},
+   "((2,64),(64,2)):((0,1),(0,64))",
+   "((2,64),(64,2),3):((0,1),(0,64),128)"},
+  {2, 64, "K", false, {128, 128, 64}, {128, 64},
+   "((2,64),(64,1)):((0,1),(0,1))",
+   "((2,64),(64,1),3):((0,1),(0,1),64)"},
+  {2, 64, "K", false, {256, 128, 128}, {256, 128},
+   "((2,128),(64,2)):((0,2),(0,1))",
+   "((2,128),(64,2),3):((0,2),(0,1),256)"},
+  {2, 64, "K", true, {128, 128, 64}},
+  {2, 64, "K", true, {256, 128, 128}, {128, 128},
+   "((2,64),(64,2)):((0,2),(0,1))",
+   "((2,64),(64,2),3):((0,2),(0,1),128)"},
+  {4, 32, "MN", false, {128, 128, 64}, {128, 64},
+   "((4,32),(32,2)):((0,1),(0,32))",
+   "((4,32),(32,2),3):((0,1),(0,32),64)"},
+  {4, 32, "MN", false, {256, 128, 128}, {256, 128},
+   "((4,64),(32,4)):((0,1),(0,64))",
+   "((4,64),(32,4),3):((0,1),(0,64),256)"},
+  {4, 32, "MN", true, {128, 128, 64}},
+  {4, 32, "MN", true, {256, 128, 128}, {128, 128},
+   "((4,32),(32,4)):((0,1),(0,32))",
+   "((4,32),(32,4),3):((0,1),(0,32),128)"},
+  {4, 32, "K", false, {128, 128, 64}, {128, 64},
+   "((4,32),(32,2)):((0,2),(0,1))",
+   "((4,32),(32,2),3):((0,2),(0,1),64)"},
+  {4, 32, "K", false, {256, 128, 128}, {256, 128},
+   "((4,64),(32,4)):((0,4),(0,1))",
+   "((4,64),(32,4),3):((0,4),(0,1),256)"},
+  {4, 32, "K", true, {128, 128, 64}},
+  {4, 32, "K", true, {256, 128, 128}, {128, 128},
+   "((4,32),(32,4)):((0,4),(0,1))",
+   "((4,32),(32,4),3):((0,4),(0,1),128)"},
+}
+
+-- {rows and elements of K of a factor, major, layout} for (300,512,3)
+local GLOBAL = {
+  {1, 128, "MN", "((1,300),(128,4),3):((0,1),(0,300),1200)"},
+  {1, 128, "K", "((1,300),(128,4),3):((0,4),(0,1),1200)"},
+  {1, 256, "MN", "((1,300),(256,2),3):((0,1),(0,300),600)"},
+  {1, 256, "K", "((1,300),(256,2),3):((0,2),(0,1),600)"},
+  {2, 64, "MN", "((2,150),(64,8),3):((0,1),(0,150),1200)"},
+  {2, 64, "K", "((2,150),(64,8),3):((0,8),(0,1),1200)"},
+  {4, 32, "MN", "((4,75),(32,16),3):((0,1),(0,75),1200)"},
+  {4, 32, "K", "((4,75),(32,16),3):((0,16),(0,1),1200)"},
+}
+
+-- Returns the name of a copy atom without the width of a plain copy.
+local function name_of(atom) return (atom.name:gsub("<.*", "")) end
+
+describe("the copies of an epilogue", function()
+  it("are those of the Python DSL", function()
+    for _, c in ipairs(COPIES) do
+      local layout, acc, d, m, n, pair, load, store = table.unpack(c)
+      local tile = helpers.compute_epilogue_tile_shape({m, n, 64}, pair, layout,
+                                                       d)
+      local function choose()
+        return utils.get_tmem_load_op({m, n, 64}, layout, d, acc, tile, pair)
+      end
+      if load then
+        assert.equal("SM100_TMEM_LOAD_" .. load, choose().name)
+        if cute[d].bits ~= 6 then  -- no copy of one element of 6 bits
+          assert.equal(store, name_of(
+            helpers.get_smem_store_op(layout, d, acc, choose())))
+        end
+      else
+        assert.error_matches(choose, "no copy for accumulators of f32, a D of "
+          .. d .. " and 16 lanes")
+      end
+    end
+  end)
+
+  it("store plain copies' values element by element", function()
+    local plain = cute.make_copy_atom("UniversalCopy", cute.f32)
+    assert.equal("UniversalCopy",
+      name_of(helpers.get_smem_store_op("row", "f16", "f32", plain)))
+  end)
+
+  it("store two matrices of mma.sync on sm_120", function()
+    local function name(layout, d)
+      return name_of(helpers.sm120_get_smem_store_op(layout, d, "f32"))
+    end
+    assert.equal("SM90_U32x2_STSM_N", name("row", "f16"))
+    assert.equal("SM90_U16x4_STSM_T", name("col", "f16"))
+    assert.equal("UniversalCopy", name("row", "f32"))
+    assert.equal("UniversalCopy", name("col", "e4m3"))
+  end)
+
+  it("reject tiles that no copy covers", function()
+    assert.error_matches(function()
+      utils.get_tmem_load_op({96, 64, 64}, "row", "f16", "f32", {96, 32}, false)
+    end, "a tile of 96 rows has 24 for each of 4 warps")
+    assert.error_matches(function()
+      utils.get_tmem_load_op({64, 64, 64}, "col", "f16", "f32", {64, 4}, false)
+    end, "128 bits of a lane are not a multiple of 256")
+  end)
+end)
+
+describe("scales of a mixed-input GEMM", function()
+  it("have the Python DSL's layouts in shared memory", function()
+    for _, c in ipairs(SHARED) do
+      local m, k, major, pair, tile, own, one, all = table.unpack(c)
+      local function layouts()
+        return utils.get_smem_layout_scale(tile, pair, m, k, major, "bf16", 3)
+      end
+      if one then
+        local t, a, b = layouts()
+        assert.same(own, t)
+        assert.equal(one, tostring(a))
+        assert.equal(all, tostring(b))
+      else
+        assert.error_matches(layouts, "TMA needs 128")
+      end
+    end
+  end)
+
+  it("have the Python DSL's layouts in global memory", function()
+    for _, c in ipairs(GLOBAL) do
+      assert.equal(c[4], tostring(
+        utils.get_gmem_layout_scale({300, 512, 3}, c[1], c[2], c[3])))
+    end
+  end)
+
+  it("have the granularities that the Python DSL accepts", function()
+    for _, c in ipairs {
+      {0, 0, "i8", 64, 64, true}, {1, 0, "i8", 64, 64, false},
+      {1, 128, "i4", 512, 64, true}, {1, 128, "i4", 500, 64, false},
+      {1, 96, "i4", 960, 64, false}, {2, 128, "i4", 512, 64, false},
+      {1, 0, "i4", 512, 64, false}, {5, 7, "bf16", 3, 4, true}} do
+      assert.equal(c[6],
+        utils.is_valid_scale_granularity(table.unpack(c, 1, 5)))
+    end
+  end)
+end)
+
+describe("the converted A of a mixed-input GEMM", function()
+  it("is stored as in the Python DSL", function()
+    assert.equal("TMEM", utils.get_transform_a_source "K")
+    assert.equal("SMEM", utils.get_transform_a_source "MN")
+    local function name(source, pair, rows)
+      local atom = utils.get_copy_atom_a_transform("bf16", pair, source,
+        {{rows, 16}, 1, 4}, "i8")
+      return name_of(atom) .. " " .. tostring(atom.value_type)
+    end
+    assert.equal("SM100_TMEM_STORE_16dp256b1x bf16", name("TMEM", false, 64))
+    assert.equal("SM100_TMEM_STORE_32dp32b8x bf16", name("TMEM", false, 128))
+    assert.equal("SM100_TMEM_STORE_32dp32b8x bf16", name("TMEM", true, 64))
+    assert.equal("UniversalCopy i8", name("SMEM", false, 128))
+  end)
+
+  it("takes integers in a shuffled order where the DSL documents it", function()
+    local good = {"k", 64, "i4", "bf16", 8}
+    assert.is_true(utils.is_shuffle_a(table.unpack(good)))
+    for i, other in ipairs {"m", 60, "i8", "f16", 7} do
+      local bad = table.move(good, 1, 5, 1, {})
+      bad[i] = other
+      assert.is_false(utils.is_shuffle_a(table.unpack(bad)))
+    end
+  end)
+end)
+
+-- Returns a kernel that stores A to tensor memory as accumulators, and copies
+-- them to C by the tiles of an epilogue. The first argument is the layout of D.
+local function epilogue(major, m, n, load_columns)
+  local mma = cute.make_tiled_mma(
+    tcgen05.MmaF16BF16Op("f16", "f32", {m, n, 16}))
+  local tile = helpers.compute_epilogue_tile_shape({m, n, 16}, false, major,
+                                                   "f16")
+  local put = m == 128 and tcgen05.St32x32bOp(load_columns)
+    or tcgen05.St16x256bOp(load_columns // 8)
+  return cute.kernel("epilogue", function(A, C)
+    local tmem = utils.TmemAllocator(nil, {barrier_for_retrieve =
+      cute.pipeline.NamedBarrier {barrier_id = 1, num_threads = 128}})
+    tmem:allocate(128)
+    tmem:wait_for_alloc()
+    local ptr, tid = tmem:retrieve_ptr(), arch.thread_idx()
+    local one = mma:make_fragment_C(mma:partition_shape_C {m, n}).layout
+    local acc = cute.make_tensor(ptr, cute.append(one, cute.make_layout(1, 0)))
+    local store = tcgen05.make_tmem_copy(cute.make_copy_atom(put, cute.f32),
+                                         acc({_, _}, 0, 0, 0))
+    local from = store:get_slice(tid):partition_S(A)
+    local r = cute.make_rmem_tensor(from.shape, cute.f32)
+    cute.basic_copy(from, r)
+    cute.copy(store, r, store:get_slice(tid):partition_D(acc({_, _}, 0, 0, 0)))
+    arch.fence_view_async_tmem_store()
+    local C_mnl = cute.make_tensor(C.iterator, cute.make_layout(
+      {{m, n}, 1, 1, 1, 1, 1}, {{n, 1}, 0, 0, 0, 0, 0}))
+    local load, sums, regs = utils.epilog_tmem_copy_and_partition({m, n, 16},
+      major, "f16", "f32", tid, acc, C_mnl, tile, false)
+    local parts = load:get_slice(tid):partition_D(cute.flat_divide(C, tile))
+    for i = 0, cute.size(sums, 3) - 1 do
+      for j = 0, cute.size(sums, 4) - 1 do
+        cute.copy(load, sums(_, _, _, i, j, 0), regs)
+        arch.fence_view_async_tmem_load()
+        cute.basic_copy(regs, parts(_, _, _, i, j))
+      end
+    end
+    arch.tcgen05_before_thread_sync()
+    arch.sync_threads()
+    arch.tcgen05_after_thread_sync()
+    tmem:free(ptr)
+  end)
+end
+
+describe("epilog_tmem_copy_and_partition", function()
+  for _, c in ipairs {{"row", 128, 64, 32}, {"col", 128, 64, 16},
+                      {"row", 64, 64, 32}, {"col", 64, 32, 32}} do
+    it(("gives each element a register: %s %dx%d"):format(table.unpack(c, 1, 3)),
+    function()
+      local A = cute.zeros({c[2], c[3]}, "f32")
+      local C = cute.zeros({c[2], c[3]}, "f32")
+      for i = 0, cute.size(A) - 1 do A[i] = i + 1 end
+      support.report(epilogue(table.unpack(c))(A, C):launch {
+        grid = 1, block = 128, device = "sim:sm_100a"})
+      for i = 0, cute.size(A) - 1 do assert.equal(A[i], C[i]) end
+    end)
+  end
+end)
+
+describe("check_int8_mma_arch", function()
+  it("rejects i8 and u8 on sm_107", function()
+    assert.error_matches(function()
+      helpers.check_int8_mma_arch("u8", "sm_107a")
+    end, "sm_107a has no tcgen05.mma of u8")
+    helpers.check_int8_mma_arch("i8", "sm_100a")
+    helpers.check_int8_mma_arch("f16", "sm_107a")
+  end)
+end)
+-- SPDX-License-Identifier: MIT

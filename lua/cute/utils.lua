@@ -457,6 +457,9 @@ for _, name in ipairs {
   "get_permutation_mnk", "get_tmem_load_op"} do
   utils[name] = blackwell[name]
 end
+for name, f in pairs(require "cute.blackwell_sparse") do
+  blackwell[name] = f
+end
 utils.blackwell_helpers = sign.namespace(blackwell,
                                          "cute.utils.blackwell_helpers")
 utils.LayoutEnum = require "cute.layoutenum"

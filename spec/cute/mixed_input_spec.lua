@@ -80,8 +80,8 @@ local COPIES = {
   {"col", "f32", "e3m2", 64, 32, false},
 }
 
--- {rows and elements of K of a factor, major, pair, tile, tile of a CTA, layouts
--- of one and of 3 stages} for bf16; without layouts, the DSL raises an error
+-- {rows and elements of K of a factor, major, pair, tile, tile of a CTA,
+-- layouts of one and of 3 stages} for bf16; without layouts, the DSL raises an error
 local SHARED = {
   {1, 128, "MN", false, {128, 128, 64}, {128, 64},
    "((1,128),(64,1)):((0,1),(0,128))",
@@ -345,8 +345,8 @@ end
 describe("epilog_tmem_copy_and_partition", function()
   for _, c in ipairs {{"row", 128, 64, 32}, {"col", 128, 64, 16},
                       {"row", 64, 64, 32}, {"col", 64, 32, 32}} do
-    it(("gives each element a register: %s %dx%d"):format(table.unpack(c, 1, 3)),
-    function()
+    local title = "gives each element a register: %s %dx%d"
+    it(title:format(table.unpack(c, 1, 3)), function()
       local A = cute.zeros({c[2], c[3]}, "f32")
       local C = cute.zeros({c[2], c[3]}, "f32")
       for i = 0, cute.size(A) - 1 do A[i] = i + 1 end

@@ -15,10 +15,6 @@ local tcgen05 = require "cute.nvgpu.sm100.tcgen05"
 
 local mixed = {}
 
---- What happens to A: it is converted, or converted and multiplied by scales.
-mixed.TransformMode = {ConvertOnly = "ConvertOnly",
-                       ConvertScale = "ConvertScale"}
-
 local _ = core._
 
 local function dtype_of(x) return type(x) == "string" and core[x] or x end

@@ -462,6 +462,9 @@ for name, f in pairs(require "cute.blackwell_sparse") do
 end
 utils.blackwell_helpers = sign.namespace(blackwell,
                                          "cute.utils.blackwell_helpers")
+--- What a mixed-input GEMM does to A: it converts A, or converts and scales it.
+utils.TransformMode = {ConvertOnly = "ConvertOnly",
+                       ConvertScale = "ConvertScale"}
 utils.LayoutEnum = require "cute.layoutenum"
 utils.hopper_helpers = sign.namespace(hopper, "cute.utils.hopper_helpers")
 

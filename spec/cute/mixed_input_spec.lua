@@ -81,7 +81,8 @@ local COPIES = {
 }
 
 -- {rows and elements of K of a factor, major, pair, tile, tile of a CTA,
--- layouts of one and of 3 stages} for bf16; without layouts, the DSL raises an error
+-- layouts of one and of 3 stages} for bf16; without layouts, the DSL raises an
+-- error
 local SHARED = {
   {1, 128, "MN", false, {128, 128, 64}, {128, 64},
    "((1,128),(64,1)):((0,1),(0,128))",

@@ -22,6 +22,10 @@ odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "gemm_sm120", "gemm_tcgen05", "gemm_clc",
   "attention", "attention_decode", "selective_scan", "conv2d"}
 
+-- The architectures for which the reader of PTX reads what NVRTC makes of a
+-- script, if these are not sm_80 and sm_90a. It reads no mma with block scales.
+odd.ARCHS = {gemm_sm120 = {}}
+
 local EDGES = {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129}
 
 local function extent(most)

@@ -26,7 +26,8 @@ local HOPPER = {copy_tma = true, gemm_wgmma = true, gemm_tma = true,
                 gemm_ws = true, gemm_hopper = true}
 
 for i, script in ipairs(odd.SCRIPTS) do
-  add("odd " .. script, HOPPER[script] and SM90 or BOTH, function(device)
+  add("odd " .. script, odd.ARCHS[script] or HOPPER[script] and SM90
+    or BOTH, function(device)
     for k = 0, 3 do
       local wrong = odd.try(script, k * #odd.SCRIPTS + i - 1, device)
       if wrong then error(wrong) end

@@ -4,6 +4,7 @@
 local core = require "cute.core"
 local differences = require "spec.ptx.differences"
 local library = require "spec.ptx.library"
+local odd = require "spec.odd"
 local roundtrip = require "spec.ptx.roundtrip"
 local support = require "spec.support"
 
@@ -37,7 +38,8 @@ local function scripts()
   for path in p:lines() do
     local name = path:match "([%w_]+)%.lua$"
     local case = {name = "script " .. name,
-      archs = SM90[name] and {"sm_90a"} or {"sm_80", "sm_90a"},
+      archs = odd.ARCHS[name]
+        or SM90[name] and {"sm_90a"} or {"sm_80", "sm_90a"},
       run = function(device)
         local words = {"--device", "sim", "--arch", device:match "sm_.*"}
         local own = WORDS[name] or {}

@@ -188,8 +188,8 @@ local function halves(acc)
   return of(0), of(half)
 end
 
---- Stores the sums of all warps and blocks that share K to D (M,N), optionally
--- through the epilogue.
+--- Adds the sums of all warps and blocks among which K is divided, and stores
+-- the result to D (M,N), optionally through the epilogue.
 ---@param p table
 ---@param at table
 ---@param sums any (4,MT,NT), those of this warp

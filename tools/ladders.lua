@@ -62,8 +62,8 @@ local function add_table(out, head, rows)
   out[#out + 1] = ""
 end
 
--- Returns rows ordered by size, so that all rungs of one size are adjacent.
--- Each row has its gain over the previous rung if both belong to one series.
+-- Returns rows grouped by size; sizes are in the order of their first row. Each
+-- row has its gain over the previous row if both belong to one series.
 local function by_size(rows)
   local order, place = {}, {}
   for i, r in ipairs(rows) do

@@ -24,7 +24,7 @@ typedef struct Hook {
   bool counts;       // whether the hook examines Lua instructions
   bool notes;        // whether to record writes to tables
   bool records;  // whether to call TRACE_STATE.record before each source line
-  bool undefined;    // whether undefined values exist
+  bool undefined;    // whether TRACE_STATE.undefined has entries
   int born;          // register of the table being created
   // Addresses after two bytecode instructions: Lua's last test of a traced
   // value, and the instruction that created that value.

@@ -26,7 +26,8 @@
 //   R  a run of registers that is read: an object, and for each register the
 //      constant index of its first element;  W  ... written
 //   ?  suffix: the operand is optional;  ?7  up to 7 optional operands
-//   *  suffix of the last operand: any number of them; X*: Ins.flags of them
+//   *  suffix of the last operand: any number of them. For variables that are
+//      set (X*), Ins.flags is their number.
 //   =  as the row of intrin.h or of the atoms specifies (operands.c)
 // Roles are rows of ROLES (rows.h). operand_of finds the operand of a role.
 // operands.h describes their encoding in an Ins and the walk over them.

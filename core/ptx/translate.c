@@ -975,8 +975,9 @@ static void follow_addresses(Ctx *cx, const PtxModule *m, const PtxVar *v,
     int64_t k = variable_named(m, e->symbol);
     if (v->type.bits == 64 && ptx_function(m, e->symbol)) continue;
     if (k < 0 || v->type.bits != 64) {
-      ctx_fail(cx, ERR_PTX, "line %u: variable %s holds the address of %s, "
-               "which is not modelled", (unsigned)v->line, v->name, e->symbol);
+      ctx_fail(cx, ERR_PTX, "line %u: the initial value of variable %s has the "
+               "address of %s: such addresses are not modelled",
+               (unsigned)v->line, v->name, e->symbol);
     }
     use_variable(cx, m, k, seen, used);
   }

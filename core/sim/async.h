@@ -10,10 +10,11 @@
 //
 // run(a, ASYNC_FETCH) then reads the sources into a->data, and run(a,
 // ASYNC_DELIVER) writes the bytes to the destination. Both run once, as late as
-// the program allows. run(a, ASYNC_DRAIN) may be called before these two calls.
-// This call is only for an operation through a tensor map in memory (a->mapped)
-// that ends at an mbarrier. It occurs when the operation's thread waits for a
-// later bulk group. In PTX, such a wait does not cover the operation.
+// the program allows. run(a, ASYNC_DRAIN) may be called before these two calls,
+// for an operation through a tensor map in memory (a->mapped) that ends at an
+// mbarrier. It tests whether the map has changed when the operation's thread
+// waits for a later bulk group. In PTX, such a wait does not cover the
+// operation.
 #ifndef CUTE_SIMASYNC_H
 #define CUTE_SIMASYNC_H
 
@@ -64,9 +65,9 @@ struct SimAsync {
 
 // Starts an operation by one lane of warp w at instruction i, with `data`
 // zeroed bytes at a->data. Returns NULL if memory is exhausted. With BY_MBAR,
-// the operation completes a->bytes at a->mbar, which the caller sets next. With
-// BY_BULK, the operation completes with its group, in epoch `agents.issued` of
-// the warp's agent.
+// the operation completes a->bytes at a->mbar; the caller sets both next. With
+// BY_BULK, the operation completes with its bulk group. Its epoch is then
+// `agents.issued` of the agent that executes the warp's bulk copies.
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                          SimRun *run, size_t data);
 // Declare that the operation reads or writes `bytes` bytes of the cluster's

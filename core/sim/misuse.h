@@ -81,7 +81,7 @@ typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
 // Misuse of tensor memory or of a tcgen05 operation.
 #define SIM_TENSOR_WRONGS(X) \
   X(TENSOR_NONE, "") \
-  X(TENSOR_COLUMNS, "columns")  /* no allocation has this many columns */ \
+  X(TENSOR_COLUMNS, "columns")  /* an allocation cannot have this number */ \
   X(TENSOR_GIVEN_UP, "given up")  /* the CTA gave up its permit to allocate */ \
   X(TENSOR_FREE, "free")        /* columns that are freed are not allocated */ \
   X(TENSOR_PART, "part")        /* other columns are freed than allocated */ \

@@ -474,8 +474,8 @@ void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy) {
   if (src) {
     ins.flags = a->flags & BKF_IM2COL;
     if (ins.flags && a->store)
-      ctx_fail(cx, ERR_ARG, "prefetch: the atom stores; im2col boxes need an "
-               "atom that loads");
+      ctx_fail(cx, ERR_ARG, "prefetch of an im2col box: an atom that loads is "
+               "needed, and this one stores");
     check_space(&b, src, SP_COORD, true);
     check_boxes(&b);
   } else {

@@ -117,7 +117,7 @@ local NAN, INF = 0x7fffffff, 0x7f800000
 local SIGN = 0x80000000
 
 -- Results from PTX's tables, for -inf, -subnormal, -0, +0, +subnormal, +inf,
--- NaN. A later test covers subnormals that .ftz does not flush.
+-- NaN. A later test covers subnormals in the instructions without .ftz.
 local SPECIALS = {
   ["ex2.approx.ftz.f32"] = {0, 0x3f800000, 0x3f800000, 0x3f800000, 0x3f800000,
                             INF, NAN},

@@ -106,7 +106,7 @@ static int read_cubin(const unsigned char *p, int module) {
 typedef struct Memory {
   unsigned long long at;
   size_t n;
-  int written;  // number of the memory, in the order of first writes
+  int written;  // rank among the allocations, in the order of first writes
 } Memory;
 
 static Memory memory[1 << 16];

@@ -247,8 +247,8 @@ local WRONG = {
       return cute.ops.gemm(cute.ops.gemm(A, B), B)
     end, {sizes = {1, "any"}, arguments = function(n)
       return {cute.rand({n, 64}, cute.bf16), cute.rand({64, 64}, cute.bf16)}
-    end})]], "f: the function needs a workspace "
-    .. "whose bytes depend on the size"},
+    end})]], "f: the function needs a workspace, "
+    .. "whose bytes would depend on the size of the call"},
   {"any size of another number of launches", [[
     cute.bundle.add("f", cute.ops.reduce, {sizes = {1, "any"},
       arguments = function(n) return {cute.rand({n, 512}, cute.f32), "sum"} end,

@@ -262,7 +262,8 @@ describe("atoms of sparse products", function()
       local words = K // (name:find "TF32" and 8 or name:find "VS" and 32 or 16)
       local of_e = times(m:thrfrg_E(cute.make_layout {M, words}), M * words,
                          name)
-      -- four lanes have the same words, and two of them are used
+      -- Four lanes hold the same metadata. With two words of it, two of these
+      -- lanes are used.
       assert.equal(words == 2 and 2 or 1, of_e, name)
       local of_a = times(m.tv_layout_A_tiled, M * K // 2, name)
       assert.equal(name:find "_SS" and m:size() or 1, of_a, name)

@@ -1,5 +1,6 @@
 -- Tests PTX's instructions on the halves and bytes of a word, and comparisons
--- of pairs that give masks, against formulas in Lua at edges and random words.
+-- of packed pairs whose results are masks, against formulas in Lua at edges and
+-- random words.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"

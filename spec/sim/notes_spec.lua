@@ -304,9 +304,9 @@ describe("a note tells of sums of an MMA that are lost", function()
     warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64, 16}, "SMEM"))
   local atom = warpgroup.make_smem_layout_atom("K_SW128", "bf16")
 
-  -- Runs a kernel whose body gets a function that issues the MMAs of a product
-  -- and waits for them, the function `read`, which stores an accumulator, and
-  -- n. Returns the messages.
+  -- Runs a kernel that calls body(multiply, read, n), and returns the messages.
+  -- multiply() issues the MMAs of a product and waits for them; read() stores
+  -- an accumulator.
   local count = 0
   local function told(body, n)
     count = count + 1  -- A note is written once for each name of a kernel.

@@ -553,8 +553,8 @@ describe("a TMA copy", function()
     raises("make_im2col_tma_atom: each of 8 CTAs copies 512 bytes of a box; "
       .. "with a swizzle of 128 bytes a multiple of 1024 is needed",
       function() other(multicast, {-1, -1}, 8) end)
-    raises("prefetch: the atom stores; im2col boxes need an atom "
-      .. "that loads", function()
+    raises("prefetch of an im2col box: an atom that loads is needed, and this "
+      .. "one stores", function()
       cute.kernel("k", function(a, c) cpasync.prefetch(a, c) end)(to, ds)
         :trace {block = 32}
     end)

@@ -27,7 +27,7 @@ local fail = operand.fail
 function operand.check_strides(name, t, own)
   local rank, l = cute.rank(t), t.layout
   if l.is_composed then
-    fail("%s is %s; a layout of strides is needed", name, l)
+    fail("%s is %s; a layout without swizzle or composition is needed", name, l)
   end
   local shape = l.shape
   for i = rank - own + 1, rank do

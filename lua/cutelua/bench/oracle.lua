@@ -155,9 +155,9 @@ local function of_key(p, n, causal)
   return dk, dv
 end
 
---- Returns gradients of attention for operands as for oracle.attention, the
--- gradient dout of o, o and lse: dq of a row, and dk and dv of a key, which
--- index i selects.
+--- Returns gradients of attention: dq of one row, dk and dv of one key. Index i
+-- selects the row and the key. p has the operands of oracle.attention, its
+-- results o and lse, and dout, the gradient of o.
 ---@param p table
 ---@param i integer
 ---@param causal? boolean

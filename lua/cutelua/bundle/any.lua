@@ -346,8 +346,8 @@ local function check(name, merged, list)
       .. "the size%s, or use a larger step", to, other, any.REMEDY)
   end
   if first.regions[1] then
-    fail(name, "the function needs a workspace whose bytes depend on the "
-      .. "size%s", any.REMEDY)
+    fail(name, "the function needs a workspace, whose bytes would depend on "
+      .. "the size of the call%s", any.REMEDY)
   end
 end
 

@@ -72,8 +72,9 @@ function epilogues.made(make, d, new)
   local C = make == NAMED.C and more.C or nil
   more = type(more) == "table" and more or {}
   if not C and type(f) ~= "function" then
-    core.fail("bad-argument", ("the epilogue's file returns %s for a product; "
-      .. "a function is needed"):format(core.show(f)))
+    core.fail("bad-argument", ("the epilogue's file must return a function "
+      .. "that returns an epilogue for each product, got %s"):format(
+      core.show(f)))
   end
   return {epilogue = f, gated = more.gated or nil}, C
 end

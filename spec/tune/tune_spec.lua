@@ -158,7 +158,7 @@ describe("cutelua tune", function()
         {file("b.lua", "return function("), "b.lua:1: "},
         {file("c.lua", "error 'no'"), "c.lua:1: no"},
         {file("d.lua", "return function() end"),
-         "returns nil for a product; a function is needed"},
+         "returns an epilogue for each product, got nil"},
         {file("e.lua", "return function() return function() end end"),
          "e.lua:1 returns nothing"}} do
       local out, err, code = tune(dir, {"1,2,3", "--epilogue", case[1]})

@@ -457,8 +457,8 @@ for _, name in ipairs {
   "get_permutation_mnk", "get_tmem_load_op"} do
   utils[name] = blackwell[name]
 end
-for name, f in pairs(require "cute.blackwell_sparse") do
-  blackwell[name] = f
+for _, part in ipairs {"cute.blackwell_sparse", "cute.blackwell_scales"} do
+  for name, f in pairs(require(part)) do blackwell[name] = f end
 end
 utils.blackwell_helpers = sign.namespace(blackwell,
                                          "cute.utils.blackwell_helpers")

@@ -1,0 +1,150 @@
+--- Partitions of scale factors of mma.sync on sm_120, functions of
+-- cute.utils.blackwell_helpers.
+--
+-- A tensor of scale factors has the modes (M,K) or (N,K) of its operand.
+-- Strides of 0 along K repeat the factor of a block. The lanes of a warp divide
+-- the rows of an atom, and a lane's values are the factors of its row.
+local sign = require "cute.lang.signature"
+local core = require "cute.core"
+
+local scales = {}
+
+local _ = core._
+
+-- For operands A and B: the mode of the MMA's shape, the lanes' rows and the
+-- stride of K in a column-major tile of an atom, and the mode of the threads.
+local OPERAND = {
+  A = {mode = 1, thr = 1, lanes = {{2, 2, 8}, {8, 0, 1}}},
+  B = {mode = 2, thr = 2, lanes = {{4, 8}, {0, 1}}},
+}
+
+-- Returns the layout of an atom from (lane,value) to its tile of rows x K.
+local function atom_layout(op, o, mma)
+  local rows, k = mma.shape_mnk[o.mode], mma.shape_mnk[3]
+  if k ~= 32 and k ~= 64 then
+    core.fail("bad-argument", ("%s: an atom with scale factors has K = 32 or "
+      .. "64, not %s"):format(op, core.show(k)))
+  end
+  -- K = 32 has one block, and its mode has a second part as that of K = 64.
+  local values = k == 32 and core.make_layout({k, 1}, {rows, 0})
+    or core.make_layout(k, rows)
+  return core.make_layout(core.make_layout(table.unpack(o.lanes)), values)
+end
+
+-- Returns the extent, or the layout, of a tile of the MMA along a mode.
+local function tile_of(mma, mode)
+  local given = mma.permutation_mnk and mma.permutation_mnk[mode]
+  if given then return given end
+  return mma.shape_mnk[mode] * core.size(mma.thr_layout_vmnk, mode)
+end
+
+-- Returns the layout ((lanes,(warps,warps of K)),(values,(rest,rest of K))).
+local function divided(op, o, layout, mma)
+  local tiles = core.logical_divide(layout, {tile_of(mma, o.mode),
+                                             tile_of(mma, 3)})
+  local atoms = core.zipped_divide(tiles, {mma.shape_mnk[o.mode],
+                                           mma.shape_mnk[3]})
+  local tv = core.composition(core.get(atoms, 0), atom_layout(op, o, mma))
+  local rest = core.get(atoms, 1)
+  local thr = mma.thr_layout_vmnk
+  local mn = core.logical_divide(core.get(rest, 0),
+                                 core.make_layout(core.size(thr, o.thr)))
+  local k = core.logical_divide(core.get(rest, 1),
+                                core.make_layout(core.size(thr, 3)))
+  local function half(i)
+    return core.make_layout(core.get(tv, i),
+                            core.make_layout(core.get(mn, i), core.get(k, i)))
+  end
+  return core.make_layout(half(0), half(1))
+end
+
+local function thrfrg(letter)
+  local op, o = "thrfrg_SF" .. letter, OPERAND[letter]
+  return function(tensor, tiled_mma)
+    if core.typename(tensor) == "layout" then
+      return divided(op, o, tensor, tiled_mma)
+    end
+    return core.make_tensor(tensor.iterator,
+                            divided(op, o, tensor.layout, tiled_mma))
+  end
+end
+
+--- Divides the scale factors of A among threads:
+-- ((lanes,(warps of M,warps of K)),(values,(rest of M,rest of K))).
+---@param sfa_tensor cute.Tensor|cute.Layout (M,K)
+---@param tiled_mma cute.TiledMma of an atom with scale factors
+---@return cute.Tensor|cute.Layout as the first argument
+scales.thrfrg_SFA = thrfrg "A"
+
+--- Divides the scale factors of B among threads, like thrfrg_SFA.
+scales.thrfrg_SFB = thrfrg "B"
+
+-- Returns a thread's part of the factors: (values,rest modes...).
+local function part_of(letter, tensor, mma, tidx)
+  local o = OPERAND[letter]
+  local all = core.make_tensor(tensor.iterator,
+    divided("partition_fragment_SF" .. letter, o, tensor.layout, mma))
+  local at = core.idx2crd(tidx, mma.thr_layout_vmnk.shape,
+                          mma.thr_layout_vmnk.stride)
+  return core.group_modes(core.flatten(
+    all({at[1], {at[o.thr + 1], at[4]}}, {_, _})), 0, 2)
+end
+
+--- Makes registers for a thread's scale factors of A: (values,M,K).
+---@param sfa_tensor cute.Tensor (M,K)
+---@param thr_mma cute.TiledMma
+---@param tidx any index of the thread
+---@return cute.Tensor
+function scales.partition_fragment_SFA(sfa_tensor, thr_mma, tidx)
+  return core.make_fragment_like(part_of("A", sfa_tensor, thr_mma, tidx))
+end
+
+--- Makes registers for a thread's scale factors of B: (values,N,K). If the MMA
+-- permutes N, the first two parts of N are one mode.
+---@param sfb_tensor cute.Tensor (N,K)
+---@param thr_mma cute.TiledMma
+---@param tidx any index of the thread
+---@return cute.Tensor
+function scales.partition_fragment_SFB(sfb_tensor, thr_mma, tidx)
+  return core.make_fragment_like(core.group_modes(
+    part_of("B", sfb_tensor, thr_mma, tidx), 1, 3))
+end
+
+-- Returns the layout from (thread,value) to the tile of the MMA.
+local function tv_layout(letter)
+  local op, o = "get_layoutSF" .. letter .. "_TV", OPERAND[letter]
+  return function(tiled_mma)
+    local thr = tiled_mma.thr_layout_vmnk
+    local tile = core.make_layout {core.size(tile_of(tiled_mma, o.mode)),
+                                   core.size(tile_of(tiled_mma, 3))}
+    local frg = divided(op, o, tile, tiled_mma)
+    local lanes = core.get(frg, 0)
+    -- (V,(M,K)) -> (V,M,N,K): warps of the other mode have the same factors.
+    local own = core.get(core.get(lanes, 1), 0)
+    local other = core.make_layout(core.size(thr, 3 - o.thr), 0)
+    local vmnk = core.make_layout(core.get(lanes, 0),
+      o.thr == 1 and own or other, o.thr == 1 and other or own,
+      core.get(core.get(lanes, 1), 1))
+    return core.make_layout(core.composition(vmnk, core.right_inverse(thr)),
+                            core.get(frg, 1))
+  end
+end
+
+--- Returns the layout of A's scale factors from (thread,value) to the MMA's
+-- tile (M,K).
+---@param tiled_mma cute.TiledMma of an atom with scale factors
+---@return cute.Layout
+scales.get_layoutSFA_TV = tv_layout "A"
+
+--- Returns the layout of B's scale factors from (thread,value) to the MMA's
+-- tile (N,K).
+scales.get_layoutSFB_TV = tv_layout "B"
+
+return sign.public("utils.blackwell_helpers.", scales, [[
+  thrfrg_SFA(sfa_tensor: tensor|layout, tiled_mma: tiled)
+  thrfrg_SFB(sfb_tensor: tensor|layout, tiled_mma: tiled)
+  partition_fragment_SFA(sfa_tensor: tensor, thr_mma, tidx)
+  partition_fragment_SFB(sfb_tensor: tensor, thr_mma, tidx)
+  get_layoutSFA_TV(tiled_mma: tiled) get_layoutSFB_TV(tiled_mma: tiled)
+]])
+-- SPDX-License-Identifier: MIT

@@ -225,7 +225,8 @@ function mixed.transform_partition(transform_a_source, scale_mode,
     end
   else
     copy = core.make_cotiled_copy(copy_atom_a_transform,
-      core.make_layout({128, 8}, {8, 1}), first.layout)
+      core.make_layout({128, 8}, {8, 1}),
+      core.get_nonswizzle_portion(first.layout))
   end
   local thr = copy:get_slice(transform_local_tidx)
   local scales = scale_mode == "ConvertScale"

@@ -358,6 +358,145 @@ describe("epilog_tmem_copy_and_partition", function()
   end
 end)
 
+local COLUMNS, TILE_K = 64, 64
+
+-- Returns a kernel that converts A of i8 to bf16, multiplies it by scales S
+-- (factors of 1 row and 32 elements of K, K-major) unless S is absent, and
+-- multiplies the result by B of one tile with tcgen05.mma. major: of A.
+local function converted(major, rows)
+  local source = utils.get_transform_a_source(major)
+  local mma = cute.make_tiled_mma(tcgen05.MmaF16BF16Op("bf16", "f32",
+    {rows, COLUMNS, 16}, 1, source, major))
+  local tile = {rows, COLUMNS, TILE_K}
+  local a_layout = helpers.make_smem_layout_a(mma, tile, "i8", 1)
+  local b_layout = helpers.make_smem_layout_b(mma, tile, "bf16", 1)
+  local own, one, s_layout = utils.get_smem_layout_scale(tile, false, 1, 32, "K",
+                                                       "bf16", 1)
+  assert(own[2] == TILE_K and one)
+  local shape = mma:partition_shape_A {rows, TILE_K}
+  local put = utils.get_copy_atom_a_transform("bf16", false, source, shape,
+                                              "bf16")
+  local take = cute.make_copy_atom("UniversalCopy", cute.bf16)
+  return cute.kernel("converted", function(A, B, C, S)
+    local tid, thr = arch.thread_idx(), mma:get_slice(0)
+    local bar = arch.alloc_smem(cute.i64, 1)
+    local sA = cute.make_smem_tensor(cute.i8, a_layout, 1024)
+    local sB = cute.make_smem_tensor(cute.bf16, b_layout, 1024)
+    local tmem = utils.TmemAllocator(nil, {barrier_for_retrieve =
+      cute.pipeline.NamedBarrier {barrier_id = 1, num_threads = 128}})
+    local pool = tmem:reserve(128)
+    local sums = pool:allocate_tensor(
+      mma:make_fragment_C(mma:partition_shape_C {rows, COLUMNS}).layout,
+      cute.f32)
+    local function fill(to, flat)   -- to has a mode of one stage
+      for first = 0, cute.size(flat) - 1, 128 do
+        local i = tid + first
+        cute.when(cute.lt(i, cute.size(flat)), function()
+          to[i] = flat[i]
+        end)
+      end
+    end
+    cute.when(tid:eq(0), function()
+      arch.mbarrier_init(bar, 1)
+      arch.mbarrier_init_fence()
+    end)
+    fill(sA, thr:partition_A(A))
+    fill(sB, thr:partition_B(B))
+    local sS
+    if S then
+      sS = cute.make_smem_tensor(cute.bf16, s_layout, 128)
+      for k = 0, TILE_K // 32 - 1 do
+        cute.when(cute.lt(tid, rows), function()
+          sS[{tid, 32 * k, 0}] = S[{tid, k}]
+        end)
+      end
+    end
+    arch.sync_threads()
+    local to
+    if source == "TMEM" then
+      local l = mma:make_fragment_A(shape).layout
+      to = pool:allocate_tensor(cute.append(l, cute.make_layout(1, 0)),
+                                cute.bf16)
+    else
+      to = cute.make_smem_tensor(cute.bf16,
+        helpers.make_smem_layout_a(mma, tile, "bf16", 1), 1024)
+    end
+    local mode = S and utils.TransformMode.ConvertScale
+      or utils.TransformMode.ConvertOnly
+    local scales, store, from, part = utils.transform_partition(source, mode,
+      take, put, sA, to, tid)
+    local raw = cute.make_rmem_tensor(from(_, _, _, _, 0).shape, cute.i8)
+    cute.autovec_copy(from(_, _, _, _, 0), raw)
+    local x = cute.make_rmem_tensor(raw.shape, cute.bf16)
+    x:store(utils.cvt_tensor_a(raw, "bf16", false))
+    if S then
+      local slice, tS, held, view = utils.scale_partition(scales,
+        thr:partition_A(sS), tid, "bf16")
+      assert(slice)
+      cute.basic_copy(cute.filter_zeros(tS(_, _, _, _, 0)), held)
+      for i = 0, cute.size(x) - 1 do x[i] = x[i] * view[i] end
+    end
+    utils.store_transformed_a(x, part(_, _, _, _, 0), store)
+    if store then arch.fence_view_async_tmem_store()
+    else arch.fence_view_async_shared() end
+    arch.fence_view_async_shared()
+    arch.tcgen05_before_thread_sync()
+    arch.sync_threads()
+    arch.tcgen05_after_thread_sync()
+    local a = to(_, _, _, 0)
+    if source == "SMEM" then a = mma:make_fragment_A(to)(_, _, _, 0) end
+    local b = mma:make_fragment_B(sB)(_, _, _, 0)
+    cute.when(tid:eq(0), function()
+      mma:set(tcgen05.Field.ACCUMULATE, false)
+      cute.gemm(mma, sums, a, b, sums)
+      tcgen05.commit(bar)
+    end)
+    arch.mbarrier_wait(bar, 0)
+    arch.tcgen05_after_thread_sync()
+    local get = cute.make_copy_atom(rows == 128 and tcgen05.Ld32x32bOp(16)
+      or tcgen05.Ld16x256bOp(2), cute.f32)
+    local load = tcgen05.make_tmem_copy(get, sums({_, _}, 0, 0))
+    local dst = load:get_slice(tid):partition_D(C)
+    local r = cute.make_rmem_tensor(dst.shape, cute.f32)
+    cute.copy(load, load:get_slice(tid):partition_S(sums({_, _}, 0, 0)), r)
+    arch.fence_view_async_tmem_load()
+    cute.basic_copy(r, dst)
+    arch.tcgen05_before_thread_sync()
+    arch.sync_threads()
+    arch.tcgen05_after_thread_sync()
+    tmem:free(pool.base_ptr)
+  end)
+end
+
+describe("transform_partition", function()
+  for _, c in ipairs {{"K", 128, false}, {"K", 128, true}, {"MN", 128, false},
+                      {"MN", 128, true}, {"K", 64, false}, {"K", 64, true}} do
+    local title = "converts each element of A: %s, %d rows, scales: %s"
+    it(title:format(c[1], c[2], tostring(c[3])), function()
+      local rows = c[2]
+      local A = cute.zeros({rows, TILE_K}, "i8")
+      local B = cute.zeros({COLUMNS, TILE_K}, "bf16")
+      local C = cute.zeros({rows, COLUMNS}, "f32")
+      local S = cute.zeros({rows, TILE_K // 32}, "bf16")
+      for i = 0, cute.size(A) - 1 do A[i] = (i * 7 + i // 11) % 9 - 4 end
+      for i = 0, cute.size(B) - 1 do B[i] = (i * 3 + i // 13) % 5 - 2 end
+      for i = 0, cute.size(S) - 1 do S[i] = 2 ^ (i % 3) end
+      support.report(converted(c[1], rows)(A, B, C, c[3] and S or nil):launch {
+        grid = 1, block = 128, device = "sim:sm_100a"})
+      for m = 0, rows - 1 do
+        for n = 0, COLUMNS - 1 do
+          local sum = 0
+          for k = 0, TILE_K - 1 do
+            local scale = c[3] and S(m, k // 32) or 1
+            sum = sum + A(m, k) * scale * B(n, k)
+          end
+          assert.equal(sum, C(m, n))
+        end
+      end
+    end)
+  end
+end)
+
 describe("check_int8_mma_arch", function()
   it("rejects i8 and u8 on sm_107", function()
     assert.error_matches(function()

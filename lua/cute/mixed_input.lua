@@ -171,16 +171,17 @@ end
 
 -- Returns t with a mode of one element beside its first mode: ((V,1),Rest...).
 local function with_rest(t)
-  local modes = {core.make_layout(core.get(t.layout, 0),
-                                  core.make_layout(1, 0))}
-  for i = 1, core.rank(t.layout) - 1 do
-    modes[i + 1] = core.get(t.layout, i)
-  end
-  return core.make_tensor(t.iterator, core.make_layout(table.unpack(modes)))
+  local plain = core.get_nonswizzle_portion(t.layout)
+  local modes = {core.make_layout(core.get(plain, 0), core.make_layout(1, 0))}
+  for i = 1, core.rank(plain) - 1 do modes[i + 1] = core.get(plain, i) end
+  return core.make_tensor(t.iterator, core.composition(
+    core.get_swizzle(t.layout), core.make_layout(table.unpack(modes))))
 end
 
 --- Partitions the scales for TMA: ((atom,1),stages) of shared memory, and
--- ((atom,1),M,K,L) of global memory.
+-- ((atom,1),M,K,L) of global memory. The atom must have been made without the
+-- strides of 0: cpasync.make_tiled_tma_atom does not take layouts that repeat
+-- factors yet.
 ---@param tCsS cute.Tensor (MMA,M,K,stages)
 ---@param tCgS cute.Tensor (MMA,M,K,tiles of M, K, L)
 ---@param tma_atom_s cute.CopyAtom

@@ -497,6 +497,84 @@ describe("transform_partition", function()
   end
 end)
 
+describe("scale_tma_partition", function()
+  it("copies each tile of an operand to its stage", function()
+    local m, k, tiles = 128, 64, 3
+    local mma = cute.make_tiled_mma(
+      tcgen05.MmaF16BF16Op("bf16", "f32", {m, 64, 16}))
+    local layout = cute.tile_to_shape(
+      tcgen05.make_smem_layout_atom("K_SW128", cute.bf16), {m, k, tiles})
+    local kernel = cute.kernel("tiles", function(tma, cA, out)
+      local bar = arch.alloc_smem(cute.i64, 1)
+      local s = cute.make_smem_tensor(cute.bf16, layout, 1024)
+      local thr, tid = mma:get_slice(0), arch.thread_idx()
+      local g = cute.local_tile(cA, {m, k}, {_, _, _})
+      local tS, tG = utils.scale_tma_partition(thr:partition_A(s),
+        thr:partition_A(g), tma, {0, 0, 0, 0}, cute.make_layout(1))
+      assert.equal(2, cute.rank(tS))
+      for _, t in ipairs {tS, tG} do
+        assert.equal(2, cute.rank(t.shape[1]))
+        assert.equal(1, t.shape[1][2])
+      end
+      cute.when(tid:eq(0), function()
+        arch.mbarrier_init(bar, 1)
+        arch.mbarrier_init_fence()
+        arch.mbarrier_arrive_and_expect_tx(bar, tiles * tma.tx_bytes)
+        for j = 0, tiles - 1 do
+          cute.copy(tma, tG({_, 0}, 0, j, 0), tS({_, 0}, j),
+                    {tma_bar_ptr = bar})
+        end
+      end)
+      arch.sync_threads()
+      arch.mbarrier_wait(bar, 0)
+      for j = 0, tiles - 1 do
+        for i = 0, k - 1 do out[{tid, j * k + i}] = s[{tid, i, j}] end
+      end
+    end)
+    local A = cute.zeros({m, k * tiles, 1}, "bf16")
+    for i = 0, cute.size(A) - 1 do A[i] = i % 251 end
+    local cpasync = cute.nvgpu.cpasync
+    local atom, cA = cpasync.make_tiled_tma_atom(
+      cpasync.CopyBulkTensorTileG2SOp(), A, layout(_, _, 0), {m, k})
+    local out = cute.zeros({m, k * tiles}, "bf16")
+    kernel(atom, cA, out):launch {grid = 1, block = 128,
+                                  device = "sim:sm_100a"}
+    for i = 0, m - 1 do
+      for j = 0, k * tiles - 1 do assert.equal(A(i, j, 0), out(i, j)) end
+    end
+  end)
+end)
+
+describe("cvt_tensor_a", function()
+  it("converts integers of 4 bits, also in a shuffled order", function()
+    local kernel = cute.kernel("convert", function(A, plain, shuffled, mxf8)
+      local r = cute.make_rmem_tensor({16}, cute.i4)
+      cute.basic_copy(A, r)
+      local function put(x, to)
+        local held = cute.make_rmem_tensor({16}, to.element_type)
+        held:store(x)
+        utils.store_transformed_a(held, to)
+      end
+      put(utils.cvt_tensor_a(r, "bf16", false), plain)
+      put(utils.cvt_tensor_a(r, "bf16", true), shuffled)
+      put(utils.cvt_tensor_a_mxf8(r, "e4m3"), mxf8)
+    end)
+    local A = cute.zeros({16}, "i4")
+    for i = 0, 15 do A[i] = (i * 5) % 16 - 8 end
+    local plain, shuffled = cute.zeros({16}, "bf16"), cute.zeros({16}, "bf16")
+    local mxf8 = cute.zeros({16}, "e4m3")
+    kernel(A, plain, shuffled, mxf8):launch {grid = 1, block = 1,
+                                             device = "sim:sm_100a"}
+    local order = {[0] = 0, 2, 1, 3, 4, 6, 5, 7}
+    for i = 0, 15 do
+      assert.equal(A[i], plain[i])
+      assert.equal(A[i], mxf8[i])
+      assert.equal(A[i // 8 * 8 + order[i % 8]],
+                   shuffled[i // 8 * 8 + i % 8])
+    end
+  end)
+end)
+
 describe("check_int8_mma_arch", function()
   it("rejects i8 and u8 on sm_107", function()
     assert.error_matches(function()

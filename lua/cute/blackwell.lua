@@ -6,7 +6,6 @@
 -- the modes ((MMA_MN,MMA_K),MN,K,stages).
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
-local descriptor = require "cute.nvgpu.sm100.descriptor"
 local smem = require "cute.smem"
 local tcgen05 = require "cute.nvgpu.sm100.tcgen05"
 local tmem = require "cute.nvgpu.sm100.tmem"
@@ -20,26 +19,9 @@ local function refuse(op, text, ...)
 end
 
 blackwell.make_smem_layout_atom = tcgen05.make_smem_layout_atom
+blackwell.tile_to_mma_shape = tcgen05.tile_to_mma_shape
 blackwell.is_tmem_load = tcgen05.is_tmem_load
 blackwell.get_tmem_copy_properties = tcgen05.get_tmem_copy_properties
-
---- Makes the layout of an operand's tile in shared memory for an MMA from a
--- layout atom, divided into the parts that instructions read.
----@param atom cute.Layout of make_smem_layout_atom
----@param mma_tile_shape table ((MMA_MN,MMA_K),MN,K,Rest...), such as
--- tiled_mma:partition_shape_A(tile)
----@param order? table order of the tile's modes, as in cute.tile_to_shape
----@return cute.Layout ((MMA_MN,MMA_K),MN,K,Rest...)
-function blackwell.tile_to_mma_shape(atom, mma_tile_shape, order)
-  local l = descriptor.tile_to_mma_shape(atom, mma_tile_shape, order)
-  local plain = core.get_nonswizzle_portion(l)
-  local modes = {core.get(plain, 0)}
-  for i = 1, core.rank(plain) - 1 do
-    modes[i + 1] = core.coalesce(core.get(plain, i))
-  end
-  return core.composition(core.get_swizzle(l),
-                          core.make_layout(table.unpack(modes)))
-end
 
 ---------------------------------------------------------------------------
 -- Operands in shared memory
@@ -671,7 +653,6 @@ function blackwell.get_permutation_mnk(tile_shape_mnk, sf_vec_size,
 end
 
 return sign.public("utils.blackwell_helpers.", blackwell, [[
-  tile_to_mma_shape(atom: layout, mma_tile_shape, order?)
   get_smem_layout_atom_ab(major_mode: string, element_type: dtype|string,
     smem_shape_mn_k: table)
   make_smem_layout_a(tiled_mma: tiled, mma_tiler_mnk: table,

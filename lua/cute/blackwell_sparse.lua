@@ -8,7 +8,7 @@
 local sign = require "cute.lang.signature"
 local blackwell = require "cute.blackwell"
 local core = require "cute.core"
-local smem = require "cute.smem"
+local tcgen05 = require "cute.nvgpu.sm100.tcgen05"
 local tmem = require "cute.nvgpu.sm100.tmem"
 
 local sparse = {}
@@ -19,30 +19,7 @@ end
 
 local function dtype_of(x) return type(x) == "string" and core[x] or x end
 
---- Returns the smallest tile of a canonical layout of a sparse operand in
--- shared memory, for tile_to_mma_shape. Its swizzle counts elements of the
--- dense operand.
----@param kind string from SmemLayoutAtomKind, such as "K_SW128"
----@param element_type cute.DType
----@param sparsity? integer elements of the dense operand for a stored one, 2
--- when absent
----@return cute.Layout
-function sparse.make_sparse_smem_layout_atom(kind, element_type, sparsity)
-  sparsity = sparsity or 2
-  local op, bits = "make_sparse_smem_layout_atom", dtype_of(element_type).bits
-  local major, swizzle = kind:match "^(%u+)_(%u+.*)$"
-  if math.type(sparsity) ~= "integer" or sparsity < 1
-    or sparsity & sparsity - 1 ~= 0 or bits % sparsity ~= 0 then
-    refuse(op, "a sparsity of %s; 2 and 4 exist", core.show(sparsity))
-  elseif not major then
-    refuse(op, "no kind %s", core.show(kind))
-  end
-  local dense = core.get_nonswizzle_portion(smem.atom(major, swizzle, bits))
-  local l = core.blocked_product(core.make_layout {1, sparsity}, dense)
-  local sw, own = smem.swizzle(swizzle), bits // sparsity
-  sw = own >= 8 and core.upcast(sw, own // 8) or core.downcast(sw, 8 // own)
-  return core.composition(sw, l)
-end
+sparse.make_sparse_smem_layout_atom = tcgen05.make_sparse_smem_layout_atom
 
 --- Returns the layout of a sparse A of one CTA in shared memory:
 -- ((MMA_M,MMA_K),M,K,stages).
@@ -157,8 +134,6 @@ function sparse.make_sparse_tmem_layout_e(tmem_shape, a_raw_dtype)
 end
 
 return sign.public("utils.blackwell_helpers.", sparse, [[
-  make_sparse_smem_layout_atom(kind: string, element_type: dtype|string,
-    sparsity?: integer)
   make_sparse_smem_layout_a(tiled_mma: tiled, mma_tiler_mnk: table,
     a_raw_dtype: dtype|string, num_stages: integer, sparsity?: integer)
   make_tensor_e_atom_layout(a_raw_dtype: dtype|string)

@@ -51,6 +51,35 @@ function tuple.transform_leaf(f, t, ...)
   return leaves(f, 1, t, ...)
 end
 
+--- Applies f to each mode of a tuple, and g to all results. f also gets the
+-- modes of further tuples of the same rank. An integer is one mode.
+---
+---     cute.transform_apply({1, 2}, {3, 4}, function(x, y) return x + y end,
+---                          function(...) return {...} end)  --> {4, 6}
+---@param ... any tuples, then f and g
+---@return any
+function tuple.transform_apply(...)
+  local args = table.pack(...)
+  local f, g = args[args.n - 1], args[args.n]
+  if args.n < 3 or type(f) ~= "function" or type(g) ~= "function" then
+    core.fail("bad-argument", "transform_apply takes tuples and two functions")
+  end
+  local results, rank = {}, #modes(args[1])
+  for k = 2, args.n - 2 do
+    if #modes(args[k]) ~= rank then
+      core.fail("shape-mismatch", ("transform_apply: %s and %s, tuple %d, "
+        .. "differ in rank"):format(tuple.pretty_str(args[1]),
+        tuple.pretty_str(args[k]), k))
+    end
+  end
+  for i = 1, rank do
+    local list = {}
+    for k = 1, args.n - 2 do list[k] = modes(args[k])[i] end
+    results[i] = f(table.unpack(list, 1, args.n - 2))
+  end
+  return g(table.unpack(results, 1, rank))
+end
+
 --- Returns the first mode (0-based) for which f is true, or nil.
 ---@param t any integer or tuple
 ---@param f fun(x: any): boolean

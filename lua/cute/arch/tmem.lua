@@ -35,6 +35,15 @@ function tmem.get_min_tmem_alloc_cols(compute_capability) -- luacheck: ignore
   return LEAST
 end
 
+--- Reports whether an allocation needs all tensor memory for itself: more than
+-- 512 columns, which sm_107 has.
+---@param num_columns integer
+---@param arch string "sm_100a"
+---@return boolean
+function tmem.is_tmem_allocation_exclusive(num_columns, arch)
+  return num_columns > MOST and arch:find "^sm_107" ~= nil
+end
+
 -- Checks a number of columns that is known before the kernel runs.
 local function columns(what, n)
   if not math.type(n) then return n end
@@ -111,6 +120,7 @@ function tmem.tcgen05_after_thread_sync() core.effect "tmem_after_sync" end
 return sign.public("cute.arch.", tmem, [[
   get_max_tmem_alloc_cols(compute_capability?: string)
   get_min_tmem_alloc_cols(compute_capability?: string)
+  is_tmem_allocation_exclusive(num_columns: integer, arch: string)
   alloc_tmem(num_columns, smem_ptr_to_write_address: tensor,
     is_two_cta?: boolean)
   dealloc_tmem(tmem_ptr: tensor, num_columns, is_two_cta?: boolean)

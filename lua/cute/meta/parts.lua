@@ -119,6 +119,7 @@ cute.symbolic = require "cute.symbolic".symbolic
 cute.synchronize = require "cute.stream".synchronize
 cute.transform = require "cute.algorithm".transform
 cute.transform_leaf = require "cute.tuple".transform_leaf
+cute.transform_apply = require "cute.tuple".transform_apply
 cute.union = require "cute.smemstruct".union
 cute.var = require "cute.lang.trace".var
 cute.when = require "cute.lang.branch".when

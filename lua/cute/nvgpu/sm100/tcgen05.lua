@@ -17,8 +17,10 @@
 --     cute.copy(load, thr:partition_S(tAcc), rAcc)
 --     cute.arch.fence_view_async_tmem_load()
 local core = require "cute.core"
+local descriptor = require "cute.nvgpu.sm100.descriptor"
 local sign = require "cute.lang.signature"
 local smem = require "cute.smem"
+local tmem = require "cute.nvgpu.sm100.tmem"
 
 local tcgen05 = {}
 
@@ -26,6 +28,10 @@ local function dtype_of(x)
   return type(x) == "string" and core.find_dtype(x)
     or type(x) ~= "string" and x
     or core.fail("unknown-name", ("no element type '%s'"):format(x))
+end
+
+local function refuse(op, text, ...)
+  core.fail("bad-argument", ("%s: "):format(op) .. text:format(...))
 end
 
 local function enum(names)
@@ -63,6 +69,49 @@ function tcgen05.make_smem_layout_atom(kind, element_type)
   return smem.atom(major, swizzle, dtype_of(element_type).bits)
 end
 
+--- Returns the smallest tile of a canonical layout of a sparse operand in
+-- shared memory, for tile_to_mma_shape. Its swizzle counts elements of the
+-- dense operand.
+---@param kind string from SmemLayoutAtomKind, such as "K_SW128"
+---@param element_type cute.DType
+---@param sparsity? integer elements of the dense operand for a stored one, 2
+-- when absent
+---@return cute.Layout
+function tcgen05.make_sparse_smem_layout_atom(kind, element_type, sparsity)
+  sparsity = sparsity or 2
+  local op, bits = "make_sparse_smem_layout_atom", dtype_of(element_type).bits
+  local major, swizzle = kind:match "^(%u+)_(%u+.*)$"
+  if math.type(sparsity) ~= "integer" or sparsity < 1
+    or sparsity & sparsity - 1 ~= 0 or bits % sparsity ~= 0 then
+    refuse(op, "a sparsity of %s; 2 and 4 exist", core.show(sparsity))
+  elseif not major then
+    refuse(op, "no kind %s", core.show(kind))
+  end
+  local dense = core.get_nonswizzle_portion(smem.atom(major, swizzle, bits))
+  local l = core.blocked_product(core.make_layout {1, sparsity}, dense)
+  local sw, own = smem.swizzle(swizzle), bits // sparsity
+  sw = own >= 8 and core.upcast(sw, own // 8) or core.downcast(sw, 8 // own)
+  return core.composition(sw, l)
+end
+
+--- Makes the layout of an operand's tile in shared memory for an MMA from a
+-- layout atom, divided into the parts that instructions read.
+---@param atom cute.Layout of make_smem_layout_atom
+---@param mma_tile_shape table ((MMA_MN,MMA_K),MN,K,Rest...), such as
+-- tiled_mma:partition_shape_A(tile)
+---@param order? table order of the tile's modes, as in cute.tile_to_shape
+---@return cute.Layout ((MMA_MN,MMA_K),MN,K,Rest...)
+function tcgen05.tile_to_mma_shape(atom, mma_tile_shape, order)
+  local l = descriptor.tile_to_mma_shape(atom, mma_tile_shape, order)
+  local plain = core.get_nonswizzle_portion(l)
+  local modes = {core.get(plain, 0)}
+  for i = 1, core.rank(plain) - 1 do
+    modes[i + 1] = core.coalesce(core.get(plain, i))
+  end
+  return core.composition(core.get_swizzle(l),
+                          core.make_layout(table.unpack(modes)))
+end
+
 ---------------------------------------------------------------------------
 -- MMAs
 ---------------------------------------------------------------------------
@@ -71,10 +120,6 @@ local CUTE = {bf16 = "bfloat16_t", f16 = "half_t", f32 = "float",
               i8 = "int8_t", u8 = "uint8_t", e4m3 = "float_e4m3_t",
               e5m2 = "float_e5m2_t", e3m2 = "float_e3m2_t",
               e2m3 = "float_e2m3_t", e2m1 = "float_e2m1_t"}
-
-local function refuse(op, text, ...)
-  core.fail("bad-argument", ("%s: "):format(op) .. text:format(...))
-end
 
 local function one_of(op, what, dtype, names)
   local name = tostring(dtype_of(dtype))
@@ -305,6 +350,68 @@ function tcgen05.find_tmem_tensor_col_offset(tmem_tensor)
   return (last // per & 0xffff) + 1
 end
 
+---------------------------------------------------------------------------
+-- Copies from shared to tensor memory
+---------------------------------------------------------------------------
+
+-- Defines the operations for atoms of tcgen05.cp, which have layouts, but do
+-- not run yet: {atom's shape, how many windows of lanes get each value}.
+for name, row in pairs {
+  Cp128x256bOp = {"128dp256bit", 1}, Cp128x128bOp = {"128dp128bit", 1},
+  Cp4x256bOp = {"4dp256bit", 1}, Cp4x32x128bOp = {"4x32dp128bit", 4},
+  Cp2x64x128b0213Op = {"2x64dp128bitlw0213", 2},
+  Cp2x64x128b0123Op = {"2x64dp128bitlw0123", 2}} do
+  tcgen05[name] = function(cta_group)
+    check_source(name, cta_group, "SMEM")
+    return {atom = ("SM100_UTCCP_%s_%dcta"):format(row[1], cta_group),
+            broadcast_factor = row[2]}
+  end
+end
+
+--- Makes a tiled copy of shared memory to a tensor in tensor memory, by one
+-- thread. Modes of stride 0 are dropped first.
+---@param copy_atom cute.CopyAtom of an operation such as Cp4x32x128bOp
+---@param tmem_tensor cute.Tensor
+---@return cute.TiledCopy of 1 thread
+function tcgen05.make_s2t_copy(copy_atom, tmem_tensor)
+  if not name_of(copy_atom):find "UTCCP" then
+    refuse("make_s2t_copy", "%s does not copy shared to tensor memory",
+           core.show(copy_atom))
+  end
+  local values = core.coalesce(core.upcast(tmem.bits_of(copy_atom.name),
+                                           copy_atom.value_type.bits))
+  return core.make_cotiled_copy(copy_atom,
+    core.make_layout(core.make_layout(1, 0), values),
+    core.filter_zeros(tmem_tensor.layout))
+end
+
+--- Appends a mode of stride 0 to the rows of a tensor in shared memory, for the
+-- windows of lanes to which a copy writes each value.
+---@param op table such as Cp4x32x128bOp(1)
+---@param smem_tensor cute.Tensor ((MN,K),Rest...)
+---@return cute.Tensor (((MN,factor),K),Rest...), or the same if the factor is 1
+function tcgen05.append_s2t_broadcast_mode(op, smem_tensor)
+  local name = "append_s2t_broadcast_mode"
+  if type(op) ~= "table" or not op.broadcast_factor then
+    refuse(name, "%s does not copy shared to tensor memory", core.show(op))
+  elseif op.broadcast_factor == 1 then
+    return smem_tensor
+  end
+  local l = smem_tensor.layout
+  local first = core.get(l, 0)
+  if core.rank(l) < 2 or core.rank(first) ~= 2 then
+    refuse(name, "%s is not a layout ((MN,K),Rest...)", tostring(l))
+  end
+  local mn, rows = core.get(first, 0), {}
+  for i = 0, core.rank(mn) - 1 do rows[i + 1] = core.get(mn, i) end
+  rows[#rows + 1] = core.make_layout(op.broadcast_factor, 0)
+  local modes = {core.make_layout(core.make_layout(table.unpack(rows)),
+                                  core.get(first, 1))}
+  for i = 1, core.rank(l) - 1 do modes[i + 1] = core.get(l, i) end
+  return core.make_tensor(smem_tensor.iterator,
+                          core.make_layout(table.unpack(modes)))
+end
+
 return sign.public("cute.nvgpu.tcgen05.", tcgen05, [[
   make_smem_layout_atom(kind: string, element_type: dtype|string)
   MmaF16BF16Op(ab_dtype: dtype|string, acc_dtype: dtype|string,
@@ -335,5 +442,13 @@ return sign.public("cute.nvgpu.tcgen05.", tcgen05, [[
   is_tmem_load(atom) is_tmem_store(atom) get_tmem_copy_properties(atom)
   make_tmem_copy(copy_atom, tmem_tensor: tensor)
   find_tmem_tensor_col_offset(tmem_tensor: tensor)
+  make_sparse_smem_layout_atom(kind: string, element_type: dtype|string,
+    sparsity?: integer)
+  tile_to_mma_shape(atom: layout, mma_tile_shape, order?)
+  Cp128x256bOp(cta_group: integer) Cp128x128bOp(cta_group: integer)
+  Cp4x256bOp(cta_group: integer) Cp4x32x128bOp(cta_group: integer)
+  Cp2x64x128b0213Op(cta_group: integer) Cp2x64x128b0123Op(cta_group: integer)
+  make_s2t_copy(copy_atom, tmem_tensor: tensor)
+  append_s2t_broadcast_mode(op, smem_tensor: tensor)
 ]])
 -- SPDX-License-Identifier: MIT

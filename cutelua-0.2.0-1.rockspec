@@ -220,6 +220,8 @@ build = {
         "lua/cute/arch/warp.lua",
       ["cute.blackwell"] =
         "lua/cute/blackwell.lua",
+      ["cute.blackwell_scales"] =
+        "lua/cute/blackwell_scales.lua",
       ["cute.blackwell_sparse"] =
         "lua/cute/blackwell_sparse.lua",
       ["cute.clc_schedulers"] =

@@ -281,6 +281,22 @@ utils.cluster_shape_to_tma_atom_A = operand_op(2)
 -- there are several CTAs along M.
 utils.cluster_shape_to_tma_atom_B = operand_op(1)
 
+--- Returns the TMA operation that loads B's scale factors for a cluster {M, N,
+-- K}: multicast if there are several CTAs along M. An MMA of a pair of CTAs
+-- raises an error, as in get_tma_atom_kind.
+---@param cluster_shape_mnk integer[]
+---@param atom_thr_id cute.Layout of the CTAs of an MMA
+---@return table op
+function utils.cluster_shape_to_tma_atom_SFB(cluster_shape_mnk, atom_thr_id)
+  local ctas = core.size(atom_thr_id)
+  local m = whole("a cluster's M", cluster_shape_mnk[1])
+  if m % ctas ~= 0 then
+    core.fail("bad-argument", ("cluster_shape_to_tma_atom_SFB: a cluster with "
+      .. "%d CTAs along M has no whole number of MMAs of %d"):format(m, ctas))
+  end
+  return utils.get_tma_atom_kind(m > 1, ctas == 2, true)
+end
+
 --- Reports whether an MMA's tile has M = 64 or 128 for each CTA. If pairs of
 -- CTAs share an MMA, clusters must also consist of whole pairs.
 ---@param mma_tiler_mnk integer[]
@@ -491,6 +507,7 @@ return sign.public("utils.", utils, [[
   get_tma_atom_kind(mcast: boolean, use_2cta_instrs?: boolean, is_b?: boolean)
   cluster_shape_to_tma_atom_A(cluster_shape_mnk: table, atom_thr_id?: layout)
   cluster_shape_to_tma_atom_B(cluster_shape_mnk: table, atom_thr_id?: layout)
+  cluster_shape_to_tma_atom_SFB(cluster_shape_mnk: table, atom_thr_id: layout)
   is_valid_mma_tiler_and_cluster_shape(mma_tiler_mnk: table,
     cluster_shape_mn: table, use_2cta_instrs?: boolean)
   is_valid_tensor_alignment(problem: {a_dtype a_major b_dtype b_major c_dtype

@@ -370,8 +370,8 @@ local function converted(major, rows)
   local tile = {rows, COLUMNS, TILE_K}
   local a_layout = helpers.make_smem_layout_a(mma, tile, "i8", 1)
   local b_layout = helpers.make_smem_layout_b(mma, tile, "bf16", 1)
-  local own, one, s_layout = utils.get_smem_layout_scale(tile, false, 1, 32, "K",
-                                                       "bf16", 1)
+  local own, one, s_layout = utils.get_smem_layout_scale(tile, false, 1, 32,
+                                                         "K", "bf16", 1)
   assert(own[2] == TILE_K and one)
   local shape = mma:partition_shape_A {rows, TILE_K}
   local put = utils.get_copy_atom_a_transform("bf16", false, source, shape,

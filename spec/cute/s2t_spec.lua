@@ -1,6 +1,6 @@
 -- Compares copies from shared to tensor memory (tcgen05.cp) with those of the
--- Python DSL 4.8.1 (nvidia-cutlass-dsl), which printed the texts below on a host
--- without a GPU. These copies have layouts, but do not run yet.
+-- Python DSL 4.8.1 (nvidia-cutlass-dsl), which printed the texts below on a
+-- host without a GPU. These copies have layouts, but do not run yet.
 local cute = require "cute"
 local core = require "cute.core"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05

@@ -60,23 +60,6 @@ describe("an IntTuple", function()
     end)
   end)
 
-  it("applies a function to all results of another", function()
-    local function list(...) return {...} end
-    local function sum(...)
-      local s = 0
-      for _, x in ipairs {...} do s = s + x end
-      return s
-    end
-    local function double(x) return 2 * x end
-    assert.equal(12, cute.transform_apply({1, 2, 3}, double, sum))
-    assert.same({4, 6}, cute.transform_apply({1, 2}, {3, 4},
-      function(x, y) return x + y end, list))
-    assert.same({{1, 3, 5}}, cute.transform_apply({1}, {3}, {5}, list, list))
-    assert.equal(14, cute.transform_apply(7, double, sum))  -- one mode
-    raises("differ in rank", cute.transform_apply, {1, 2}, {3}, list, list)
-    raises("tuples and two functions", cute.transform_apply, {1, 2}, list)
-  end)
-
   it("takes coordinates apart and puts them together", function()
     each(300, function(r)
       local shape = r:shape(3)
@@ -304,6 +287,24 @@ describe("a basis", function()
     assert.is_false(e == cute.E(0))
     assert.equal(6, cute.basis_value(6 * e))
     assert.equal(1, cute.E())  -- without modes, E() is the number 1
+  end)
+end)
+describe("cute.transform_apply", function()
+  it("applies a function to all results of another", function()
+    local function list(...) return {...} end
+    local function sum(...)
+      local s = 0
+      for _, x in ipairs {...} do s = s + x end
+      return s
+    end
+    local function double(x) return 2 * x end
+    assert.equal(12, cute.transform_apply({1, 2, 3}, double, sum))
+    assert.same({4, 6}, cute.transform_apply({1, 2}, {3, 4},
+      function(x, y) return x + y end, list))
+    assert.same({{1, 3, 5}}, cute.transform_apply({1}, {3}, {5}, list, list))
+    assert.equal(14, cute.transform_apply(7, double, sum))  -- one mode
+    raises("differ in rank", cute.transform_apply, {1, 2}, {3}, list, list)
+    raises("tuples and two functions", cute.transform_apply, {1, 2}, list)
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -354,19 +354,31 @@ end
 -- Copies from shared to tensor memory
 ---------------------------------------------------------------------------
 
--- Defines the operations for atoms of tcgen05.cp, which have layouts, but do
--- not run yet: {atom's shape, how many windows of lanes get each value}.
-for name, row in pairs {
-  Cp128x256bOp = {"128dp256bit", 1}, Cp128x128bOp = {"128dp128bit", 1},
-  Cp4x256bOp = {"4dp256bit", 1}, Cp4x32x128bOp = {"4x32dp128bit", 4},
-  Cp2x64x128b0213Op = {"2x64dp128bitlw0213", 2},
-  Cp2x64x128b0123Op = {"2x64dp128bitlw0123", 2}} do
-  tcgen05[name] = function(cta_group)
+-- Defines an operation that makes the name of an atom of tcgen05.cp. factor:
+-- the number of windows of lanes that get each value.
+local function cp_op(name, shape, factor)
+  return function(cta_group)
     check_source(name, cta_group, "SMEM")
-    return {atom = ("SM100_UTCCP_%s_%dcta"):format(row[1], cta_group),
-            broadcast_factor = row[2]}
+    return {atom = ("SM100_UTCCP_%s_%dcta"):format(shape, cta_group),
+            broadcast_factor = factor}
   end
 end
+
+--- Copies 128 lanes of 256 bits. As all copies of tcgen05.cp, it has layouts,
+-- but does not run yet. cta_group: from CtaGroup.
+tcgen05.Cp128x256bOp = cp_op("Cp128x256bOp", "128dp256bit", 1)
+--- Copies 128 lanes of 128 bits.
+tcgen05.Cp128x128bOp = cp_op("Cp128x128bOp", "128dp128bit", 1)
+--- Copies 4 lanes of 256 bits.
+tcgen05.Cp4x256bOp = cp_op("Cp4x256bOp", "4dp256bit", 1)
+--- Copies 32 lanes of 128 bits to each of the 4 windows of lanes.
+tcgen05.Cp4x32x128bOp = cp_op("Cp4x32x128bOp", "4x32dp128bit", 4)
+--- Copies 64 lanes of 128 bits: the first 32 to windows 0 and 2 of lanes, the
+-- others to 1 and 3.
+tcgen05.Cp2x64x128b0213Op = cp_op("Cp2x64x128b0213Op", "2x64dp128bitlw0213", 2)
+--- Copies 64 lanes of 128 bits: the first 32 to windows 0 and 1 of lanes, the
+-- others to 2 and 3.
+tcgen05.Cp2x64x128b0123Op = cp_op("Cp2x64x128b0123Op", "2x64dp128bitlw0123", 2)
 
 --- Makes a tiled copy of shared memory to a tensor in tensor memory, by one
 -- thread. Modes of stride 0 are dropped first.

@@ -54,8 +54,7 @@ end
 --- Applies f to each mode of a tuple, and g to all results. f also gets the
 -- modes of further tuples of the same rank. An integer is one mode.
 ---
----     cute.transform_apply({1, 2}, {3, 4}, function(x, y) return x + y end,
----                          function(...) return {...} end)  --> {4, 6}
+---     cute.transform_apply({1, 2}, {3, 4}, math.max, math.min)  --> 3
 ---@param ... any tuples, then f and g
 ---@return any
 function tuple.transform_apply(...)

@@ -4,7 +4,9 @@
 // equal if these depend on the block only through loads (ir/block_sums.c), and
 // each warp loads the same elements in both clusters. A launch is told only if
 // most clusters that load anything have such a twin: some blocks at the end of
-// a tensor may repeat others' loads on purpose, or have fewer loads.
+// a tensor may repeat others' loads on purpose, or have fewer loads. Clusters
+// with different z indices are no twins: z mostly counts the products of a
+// batch, whose operands may be one matrix for all.
 //
 // The loads of a cluster are a sum of hashes. Their order does not matter.
 #include "ir/block_sums.h"
@@ -61,8 +63,13 @@ void same_reads_find(Ctx *cx, const SimProg *p, SimTwins *out) {
   if (!s) return;
   size_t n = 0;
   const uint64_t **by = NEW(cx, const uint64_t *, (size_t)p->nunit);
-  for (uint64_t k = 0; k < p->nunit; k++)
-    if (s->sum[k]) by[n++] = &s->sum[k];
+  for (uint64_t k = 0; k < p->nunit; k++) {
+    int32_t id[3];
+    if (!s->sum[k]) continue;
+    simcluster_place(p, k * (uint64_t)p->ncta, id);
+    s->sum[k] += mix((uint64_t)id[2]);
+    by[n++] = &s->sum[k];
+  }
   qsort(by, n, sizeof *by, compare);
   size_t twins = 0, first = n;  // first: begin of the group of the first twin
   for (size_t k = 0, end; k < n; k = end) {

@@ -87,8 +87,8 @@ describe("tools/fit.lua #long", function()
   end)
 
   -- For each set of products: limits of mean, 90th percentile and worst regret.
-  local SETS = {first = {1.021, 1.06, 1.33}, odd = {1.04, 1.14, 1.31},
-                random = {1.02, 1.09, 1.14}, wide = {1.028, 1.09, 1.23},
+  local SETS = {first = {1.021, 1.06, 1.33}, odd = {1.042, 1.17, 1.31},
+                random = {1.02, 1.09, 1.14}, wide = {1.028, 1.09, 1.26},
                 fresh = {1.038, 1.115, 1.33}, unaligned = {1.02, 1.03, 1.35},
                 f32 = {1.01, 1.02, 1.16}, f64 = {1.012, 1.03, 1.1},
                 tf32 = {1.03, 1.12, 1.17}, i8 = {1.035, 1.14, 1.22}}

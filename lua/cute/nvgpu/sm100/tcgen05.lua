@@ -102,6 +102,10 @@ end
 ---@param order? table order of the tile's modes, as in cute.tile_to_shape
 ---@return cute.Layout ((MMA_MN,MMA_K),MN,K,Rest...)
 function tcgen05.tile_to_mma_shape(atom, mma_tile_shape, order)
+  local first = type(mma_tile_shape) == "table" and mma_tile_shape[1]
+  if type(first) ~= "table" or #first ~= 2 then
+    core.bad_argument(2, "a shape ((M,K),M,K)", mma_tile_shape)
+  end
   local l = descriptor.tile_to_mma_shape(atom, mma_tile_shape, order)
   local plain = core.get_nonswizzle_portion(l)
   local modes = {core.get(plain, 0)}

@@ -156,7 +156,7 @@ library: $(BUILD)/libcutelua.so $(BUILD)/libcutelua.a \
 
 # Parts of the simulator for specs and golden data only.
 UNITS := $(BUILD)/spec/units.o $(TILE_OBJ) $(addprefix $(BUILD)/, \
-           sim/access.o sim/mma.o sim/umma.o base/dtype.o)
+           sim/access.o sim/mma.o sim/sum.o sim/umma.o base/dtype.o)
 $(BUILD)/spec/units.o: spec/sim/units.c Makefile
 	@mkdir -p $(@D)
 	@echo 'CC $<'

@@ -1,6 +1,6 @@
-// Arithmetic of the tensor cores. A simple version computes a single element
-// with integers. A vectorized version computes tiles, and leaves elements that
-// it cannot compute to the simple version.
+// Rules of the tensor cores' arithmetic. sum.c computes a single element with
+// integers. A vectorized version (tile.c) computes tiles, and leaves elements
+// that it cannot compute to sum.c.
 #include "sim/mma.h"
 
 #include <math.h>
@@ -55,10 +55,8 @@ static bool small_int(DType t) {
   return t == DT_I8 || t == DT_U8 || t == DT_I4 || t == DT_U4;
 }
 
-#define MAX_K 256
-
 bool simmma_known(const SimMma *m) {
-  if (m->k < 1 || m->k > MAX_K) return false;
+  if (m->k < 1 || m->k > SIM_MOST_K) return false;
   if (m->a == DT_B1)
     return m->b == DT_B1 && m->c == DT_I32 && m->op != SIMMMA_MUL;
   if (m->op != SIMMMA_MUL) return false;
@@ -69,98 +67,7 @@ bool simmma_known(const SimMma *m) {
   return m->a == DT_F64 && m->b == DT_F64 && m->c == DT_F64;
 }
 
-// ---- one sum, in integers ----
-
-#define NAN_BITS 0x7fffffffu
-
-// A finite value sig * 2^(exp - 23). exp is at least the smallest exponent of
-// its format.
-typedef struct Part {
-  uint64_t sig;
-  int exp;
-  bool neg;
-} Part;
-
-static Part part_of(float x, int emin) {
-  uint32_t u = float_bits(x);
-  int e = (int)(u >> 23 & 0xff);
-  Part p = {u & 0x7fffff, (e ? e : 1) - 127, u >> 31};
-  if (e) p.sig |= 0x800000;
-  if (p.sig && p.exp < emin) {  // the value is subnormal in its format
-    p.sig >>= emin - p.exp;
-    p.exp = emin;
-  }
-  return p;
-}
-
-// Returns x * 2^-right with a sign, truncated toward zero. right may be
-// negative.
-static int64_t cut(uint64_t x, int right, bool neg) {
-  uint64_t y = right <= 0 ? x << -right : right > 63 ? 0 : x >> right;
-  return neg ? -(int64_t)y : (int64_t)y;
-}
-
-float simmma_round(int64_t sum, int exp, int keep) {
-  if (sum == 0) return 0;
-  uint64_t mag = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
-  int top = 63 - __builtin_clzll(mag) + exp;  // exponent of the result
-  if (top > 127) return sum < 0 ? -INFINITY : INFINITY;
-  int quantum = (top < -126 ? -126 : top) - keep;
-  if (quantum > exp) {
-    int n = quantum - exp;
-    mag = n > 63 ? 0 : mag >> n;
-    exp = quantum;
-  }
-  float x = (float)ldexp((double)mag, exp);
-  return sum < 0 && mag ? -x : x;
-}
-
-bool simmma_special(int n, const float *a, const float *b, float c,
-                    float *out) {
-  bool pos = c > 0 && isinf(c), neg = c < 0 && isinf(c), bad = isnan(c);
-  for (int i = 0; i < n; i++) {
-    if (isnan(a[i]) || isnan(b[i])) bad = true;
-    if (!isinf(a[i]) && !isinf(b[i])) continue;
-    if (a[i] == 0 || b[i] == 0) bad = true;
-    else if (signbit(a[i]) == signbit(b[i])) pos = true;
-    else neg = true;
-  }
-  if (!pos && !neg && !bad) return false;
-  *out = bad || (pos && neg) ? bits_float(NAN_BITS)
-         : pos               ? INFINITY
-                             : -INFINITY;
-  return true;
-}
-
-// A zero result is +0, even if negative terms were truncated to zero.
-float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
-                 int scale, float c) {
-  float out;
-  if (scale > SIM_SCALE_NAN / 2) return bits_float(NAN_BITS);
-  if (simmma_special(n, a, b, c, &out)) return out;
-  Part pc = part_of(c, r->half ? -14 : -126), pa[MAX_K], pb[MAX_K];
-  bool any = pc.sig != 0;
-  int e = pc.sig ? pc.exp : -10000;
-  for (int i = 0; i < n; i++) {
-    pa[i] = part_of(a[i], r->emin_a);
-    pb[i] = part_of(b[i], r->emin_b);
-    if (!pa[i].sig || !pb[i].sig) continue;
-    any = true;
-    int ei = pa[i].exp + pb[i].exp + scale;
-    if (ei > e) e = ei;
-  }
-  if (!any) return 0;
-  if (r->floor && e < r->floor) e = r->floor;
-  int64_t sum = pc.sig ? cut(pc.sig, 23 - r->f + e - pc.exp, pc.neg) : 0;
-  for (int i = 0; i < n; i++) {
-    uint64_t sig = pa[i].sig * pb[i].sig;
-    int ei = pa[i].exp + pb[i].exp + scale;
-    if (sig) sum += cut(sig, 46 - r->f + e - ei, pa[i].neg != pb[i].neg);
-  }
-  if (!r->half) return simmma_round(sum, e - r->f, r->keep);
-  double x = ldexp((double)sum, e - r->f);
-  return dtype_to_float(DT_F16, dtype_from_double(DT_F16, x)) + 0.0f;
-}
+// ---- one element ----
 
 // Splits the operands of an fp8 mma.sync on Hopper. The compiler implements it
 // by two f16 instructions, the first for k = 0,1,4,5,..., and adds C to their
@@ -173,14 +80,14 @@ static void emulated_operands(int k, const float *a, float *first,
 
 static float add_accumulator(float x, float c, bool half) {
   float s = x + c;
-  if (isnan(s)) return bits_float(NAN_BITS);
+  if (isnan(s)) return bits_float(SIM_NAN_BITS);
   if (!half) return s;
   return dtype_to_float(DT_F16, dtype_from_float(DT_F16, s));
 }
 
 static float dot_emulated(const SimRule *r, int k, const float *a,
                           const float *b, float c) {
-  float a2[2][MAX_K], b2[2][MAX_K];
+  float a2[2][SIM_MOST_K], b2[2][SIM_MOST_K];
   emulated_operands(k, a, a2[0], a2[1]);
   emulated_operands(k, b, b2[0], b2[1]);
   float x = simmma_sum(r, k / 2, a2[0], b2[0], 0, 0);
@@ -244,21 +151,6 @@ static double scale_of(DType t, uint8_t code, int *exp) {
   return x;
 }
 
-// Returns c plus the terms value[i], whose exponents are exp[i]. Each is
-// truncated to a multiple of 2^(e-f), where e is the largest exponent.
-static float scaled_sum(int n, const double *value, const int *exp, int f,
-                        float c) {
-  Part pc = part_of(c, -126);
-  int e = pc.sig ? pc.exp : -10000;
-  for (int i = 0; i < n; i++)
-    if (value[i] != 0 && exp[i] > e) e = exp[i];
-  if (e == -10000) return 0;
-  int64_t sum = pc.sig ? cut(pc.sig, 23 - f + e - pc.exp, pc.neg) : 0;
-  for (int i = 0; i < n; i++)
-    sum += (int64_t)ldexp(value[i], exp[i] + f - e);
-  return simmma_round(sum, e - f, 23);
-}
-
 float simmma_scaled(const SimScaled *q, const float *a, const float *b,
                     float c) {
   SimRule r = simmma_rule(q->m);
@@ -267,23 +159,24 @@ float simmma_scaled(const SimScaled *q, const float *a, const float *b,
   if (simmma_special(q->n, a, b, c, &out)) return out;
   bool small = dtype_bits(q->m->a) == 4 && q->n == 64;
   int group = small ? 16 : 1, terms = 0;
-  double value[MAX_K];
-  int exp[MAX_K];
+  double value[SIM_MOST_K];
+  int exp[SIM_MOST_K];
   for (int i = 0; i < q->n; i += group, terms++) {
     int ea, eb;
     double sa = scale_of(q->type, q->sa[i / q->per], &ea);
     double sb = scale_of(q->type, q->sb[i / q->per], &eb), p = 0;
-    if (isnan(sa) || isnan(sb)) return bits_float(NAN_BITS);
+    if (isnan(sa) || isnan(sb)) return bits_float(SIM_NAN_BITS);
     for (int k = i; k < i + group; k++) p += (double)a[k] * (double)b[k];
     exp[terms] = ea + eb;
     if (!small) {  // 8-bit operands: add the operands' exponents, too
-      int own = part_of(a[i], r.emin_a).exp + part_of(b[i], r.emin_b).exp;
+      int own = simmma_exponent(a[i], r.emin_a) +
+                simmma_exponent(b[i], r.emin_b);
       p = ldexp(p, -own);
       exp[terms] += own;
     }
     value[terms] = p * sa * sb;
   }
-  return scaled_sum(terms, value, exp, small ? 35 : r.f, c);
+  return simmma_scaled_sum(terms, value, exp, small ? 35 : r.f, c);
 }
 
 // ---- simmma_dot ----
@@ -303,7 +196,7 @@ static uint64_t dot_words(const SimMma *m, const uint64_t *a,
 
 static uint64_t dot_doubles(const SimMma *m, const uint64_t *a,
                             const uint64_t *b, uint64_t c) {
-  double x[MAX_K], y[MAX_K];
+  double x[SIM_MOST_K], y[SIM_MOST_K];
   for (int i = 0; i < m->k; i++) {
     x[i] = dtype_to_double(DT_F64, a[i]);
     y[i] = dtype_to_double(DT_F64, b[i]);
@@ -316,7 +209,7 @@ uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
                     uint64_t c) {
   if (m->c == DT_I32) return dot_words(m, a, b, c);
   if (m->c == DT_F64) return dot_doubles(m, a, b, c);
-  float x[MAX_K], y[MAX_K];
+  float x[SIM_MOST_K], y[SIM_MOST_K];
   for (int i = 0; i < m->k; i++) {
     x[i] = dtype_to_float(m->a, a[i]);
     y[i] = dtype_to_float(m->b, b[i]);

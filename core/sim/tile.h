@@ -1,5 +1,5 @@
-// Interface between mma.c, which has the numeric rules, and tile.c, tile8.c and
-// tile16.c, which compute whole tiles.
+// Interface between mma.c, which has the numeric rules, sum.c, which computes a
+// single element, and tile.c, tile8.c and tile16.c, which compute whole tiles.
 #ifndef CUTE_SIMTILE_H
 #define CUTE_SIMTILE_H
 
@@ -27,6 +27,8 @@ typedef struct SimRule {
 enum { SIM_SCALE_NAN = 30000 };
 
 #define SIM_TILE_K 64  // largest K of an MMA instruction on floats
+#define SIM_MOST_K 256  // largest K of an MMA instruction
+#define SIM_NAN_BITS 0x7fffffffu  // the NaN that tensor cores return
 
 // Returns the rules of an MMA on floats.
 SimRule simmma_rule(const SimMma *m);
@@ -34,9 +36,17 @@ SimRule simmma_rule(const SimMma *m);
 void simmma_tile_by(const SimRule *r, int M, int N, int K, const float *A,
                     const float *B, const float *C, float *D);
 // Returns c plus the sum of a[i] * b[i] * 2^scale for i < n, computed as one
-// sum, term by term (mma.c).
+// sum, term by term (sum.c).
 float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
                  int scale, float c);
+
+// Returns the exponent of x in a format whose smallest exponent is emin.
+int simmma_exponent(float x, int emin);
+
+// Returns c plus the terms value[i], whose exponents are exp[i]. Each is
+// truncated to a multiple of 2^(e-f), where e is the largest exponent.
+float simmma_scaled_sum(int n, const double *value, const int *exp, int f,
+                        float c);
 
 // Returns the smallest exponent of a float format: that of its subnormals.
 int simmma_least_exponent(DType t);

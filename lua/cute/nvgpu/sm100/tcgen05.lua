@@ -271,12 +271,13 @@ end
 -- Defines the operation that makes the name of a copy atom. lanes, bits: its
 -- shape.
 local function copy_op(store, lanes, bits, name)
+  local most = lanes == 16 and bits > 32 and 8192 or 4096
   return function(repeats, pack)
     repeats = repeats or 1
     if math.type(repeats) ~= "integer" or repeats < 1 or repeats > 128
-      or repeats & repeats - 1 ~= 0 or repeats * bits > 4096 then
+      or repeats & repeats - 1 ~= 0 or repeats * bits > most then
       refuse(name, "no copy with Repetition.x%s: a power of two up to x%d",
-             core.show(repeats), 4096 // bits)
+             core.show(repeats), most // bits)
     end
     if pack and pack ~= "NONE" then
       refuse(name, "copies that pack two 16-bit values are not supported yet")

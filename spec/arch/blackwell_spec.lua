@@ -94,6 +94,31 @@ local function cancels()
   end)
 end
 
+-- Returns a kernel that multiplies a tile by tcgen05.mma, by operation `op`.
+local function umma(op, dtype)
+  local tcgen05 = cute.nvgpu.tcgen05
+  local mma = cute.make_tiled_mma(op)
+  local K = mma.shape_mnk[3]
+  local layout = cute.tile_to_shape(
+    tcgen05.make_smem_layout_atom("K_INTER", dtype), {64, K})
+  return cute.kernel("k", function()
+    local s = cute.make_smem_tensor(dtype, layout, 128)
+    local address = arch.alloc_smem(cute.i32, 1)
+    arch.alloc_tmem(64, address)
+    local thr = mma:get_slice(0)
+    local a = mma:make_fragment_A(thr:partition_A(s))
+    local b = mma:make_fragment_B(thr:partition_B(s))
+    local ptr = arch.retrieve_tmem_ptr(
+      dtype == cute.i8 and cute.i32 or cute.f32, 16, address)
+    local c = cute.make_tensor(ptr, mma:make_fragment_C(
+      mma:partition_shape_C {64, 64}).layout)
+    mma:set(tcgen05.Field.ACCUMULATE, false)
+    cute.gemm(mma, c, a, b, c)
+    tcgen05.commit(arch.alloc_smem(cute.i64, 1))
+    arch.dealloc_tmem(ptr, 64)
+  end)():trace {block = 32}
+end
+
 local function registers()
   return cute.kernel("k", function(x)
     arch.warpgroup_reg_alloc(240)
@@ -114,6 +139,13 @@ end
 local PROGRAMS = {
   ["two f32 at a time"] = two_floats, ["256-bit copies"] = wide_copy,
   ["`clusterlaunchcontrol`"] = cancels,
+  ["`tcgen05` and tensor"] = function()
+    return umma(cute.nvgpu.tcgen05.MmaF16BF16Op(cute.bf16, cute.f32,
+                                                {64, 64, 16}), cute.bf16)
+  end,
+  ["`tcgen05.mma` of i8"] = function()
+    return umma(cute.nvgpu.tcgen05.MmaI8Op(cute.i8, {64, 64, 32}), cute.i8)
+  end,
   ["`mma.sync` of f16"] = function()
     return product("SM89_16x8x32_F32E4M3E4M3F32_TN", "e4m3", 32)
   end,

@@ -101,7 +101,7 @@ describe("a composed layout", function()
            3, 0, l)
     raises("offset expected", cute.make_composed_layout, l, cute.E(0), l)
     raises("cannot be a mode", cute.make_layout, l, l)
-    raises("form no layout", cute.complement, l, 24)
+    raises("no layout describes", cute.complement, l, 24)
   end)
 
   it("keeps its function when its modes move", function()

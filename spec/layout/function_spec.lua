@@ -116,7 +116,7 @@ describe("a layout through a Lua function", function()
     raises("have no width", cute.recast_tensor, t, cute.i64)
     raises("cannot be recast", cute.upcast, cute.make_composed_layout(
       print, 0, cute.layout "8:1"), 2)
-    raises("form no layout", cute.complement, l, 24)
+    raises("no layout describes", cute.complement, l, 24)
     raises("has no strides", cute.stride, l)
     raises("plain layout", t.mark_layout_dynamic, t)
     raises("the offset (0,0) is made of coordinates", cute.make_composed_layout,

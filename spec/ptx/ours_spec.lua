@@ -12,14 +12,16 @@ local through = require "spec.ptx.through"
 
 local BOUNDS = {gpu = false, orders = 300, seconds = 10}
 
--- Kinds whose scripts fail before a kernel runs.
+-- Kinds whose scripts fail before a kernel runs, and those of instructions that
+-- the reader of PTX does not read (tcgen05).
 local HOST = {}
 for kind in ([[
   bad-argument bad-launch bad-notation bad-ptx closed compile-failed
   foreign-value in-flight in-graph inadmissible inside-kernel limit loop-exit
   loop-table-changed loop-type-changed lua needs-static not-tracing
   out-of-region overflow register-index runaway-trace shape-mismatch
-  smem-budget traced-in-lua type-mismatch unknown-name unused-boolean
+  smem-budget tensor-memory traced-in-lua type-mismatch unknown-name
+  unused-boolean
 ]]):gmatch "%S+" do
   HOST[kind] = true
 end

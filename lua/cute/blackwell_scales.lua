@@ -34,7 +34,7 @@ end
 -- Returns the extent, or the layout, of a tile of the MMA along a mode.
 local function tile_of(mma, mode)
   local given = mma.permutation_mnk and mma.permutation_mnk[mode]
-  if given then return given end
+  if given and given ~= core._ then return given end
   return mma.shape_mnk[mode] * core.size(mma.thr_layout_vmnk, mode)
 end
 
@@ -114,6 +114,9 @@ end
 local function tv_layout(letter)
   local op, o = "get_layoutSF" .. letter .. "_TV", OPERAND[letter]
   return function(tiled_mma)
+    if not tiled_mma.sf_vec_size then
+      core.bad_argument(1, "an MMA with scale factors", tiled_mma)
+    end
     local thr = tiled_mma.thr_layout_vmnk
     local tile = core.make_layout {core.size(tile_of(tiled_mma, o.mode)),
                                    core.size(tile_of(tiled_mma, 3))}

@@ -38,7 +38,7 @@ local PARTS = {
     event(device?) with_stream(stream, f: function,
     arguments...) synchronize(device?) graph(f: function, opts?: table)]],
   ["cute.tuple"] = [[
-    transform_leaf(f, t, more...) transform_apply(args...) find_if(t, f)
+    transform_leaf(f, t, more...) transform_apply(tuples...) find_if(t, f)
     filter_tuple(t, f, more...) append_ones(x, up_to_rank?: integer)
     pretty_str(x) size_in_bytes(dtype: dtype|tensor, layout?) coords(shape)
     assume(x: integer|value, lo: integer|table, hi?: integer, div?: integer)]],

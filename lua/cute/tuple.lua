@@ -60,8 +60,13 @@ end
 function tuple.transform_apply(...)
   local args = table.pack(...)
   local f, g = args[args.n - 1], args[args.n]
-  if args.n < 3 or type(f) ~= "function" or type(g) ~= "function" then
-    core.fail("bad-argument", "transform_apply takes tuples and two functions")
+  if args.n < 3 then
+    core.bad_argument(args.n + 1, "tuples and two functions", nil)
+  end
+  for n = args.n - 1, args.n do
+    if type(args[n]) ~= "function" then
+      core.bad_argument(n, "a function", args[n])
+    end
   end
   local results, rank = {}, #modes(args[1])
   for k = 2, args.n - 2 do

@@ -351,6 +351,18 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   s->least_sectors += (uint64_t)((bytes + 31) / 32);
 }
 
+// Lets operation a complete its bytes at an mbarrier of the CTA of rank `rank`,
+// at offset `bar` in its shared memory. Returns false if it reported a fault.
+static bool complete_at(SimAsync *a, SimWarp *w, const SimIns *i, int l,
+                        int rank, uint32_t bar, uint32_t bytes) {
+  const SimBulk *b = i->x;
+  uint32_t home = (uint32_t)rank * (uint32_t)w->cluster->prog->smem_bytes;
+  a->mbar = simmbar_for(w, i, l, b->bar.mem, home + bar, true);
+  a->bytes = bytes;
+  if (home != w->home) w->cluster->hooks->reach(w, i, l, rank, false);
+  return a->mbar;
+}
+
 // Starts a load to the CTA of rank `rank`. The load completes bytes at that
 // CTA's mbarrier.
 static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
@@ -361,10 +373,7 @@ static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
   SimAsync *a = start(w, i, l, BY_MBAR, load, k);
   if (!a) return;
   a->mapped = b->place.mem;
-  a->mbar = simmbar_for(w, i, l, b->bar.mem, home + bar, true);
-  a->bytes = (uint32_t)k.m.bytes;
-  if (home != w->home) w->cluster->hooks->reach(w, i, l, rank, false);
-  if (!a->mbar) return;
+  if (!complete_at(a, w, i, l, rank, bar, (uint32_t)k.m.bytes)) return;
   simasync_writes(a, b->shared.mem, k.shared, a->bytes);
   for (int64_t r = 0; r < runs_of(&k); r++) {
     Run run = run_of(&k, r);
@@ -438,11 +447,9 @@ static void start_send(SimWarp *w, const SimIns *i, int l) {
   k.to = home + b->plain.mem->base + (uint32_t)to;
   SimAsync *a = start(w, i, l, BY_MBAR, send, k);
   if (!a) return;
-  a->mbar = simmbar_for(w, i, l, b->bar.mem,
-                        home + (uint32_t)(b->bar.mem->base + bar), true);
-  a->bytes = (uint32_t)b->bytes;
-  if (home != w->home) w->cluster->hooks->reach(w, i, l, (int)rank, false);
-  if (!a->mbar) return;
+  if (!complete_at(a, w, i, l, (int)rank, (uint32_t)(b->bar.mem->base + bar),
+                   (uint32_t)b->bytes))
+    return;
   simasync_reads(a, b->shared.mem, k.shared, a->bytes);
   simasync_writes(a, b->plain.mem, k.to, a->bytes);
 }
@@ -468,16 +475,13 @@ static void start_cancel(SimWarp *w, const SimIns *i, int l) {
   }
   uint32_t at = k.shared - w->home;
   for (int rank = 0; rank < p->ncta && !w->cluster->stop; rank++) {
-    uint32_t home = (uint32_t)rank * (uint32_t)p->smem_bytes;
-    k.shared = home + at;
+    k.shared = (uint32_t)rank * (uint32_t)p->smem_bytes + at;
     SimAsync *a = start(w, i, l, BY_MBAR, answer, k);
     if (!a) return;
     memcpy(bytes_of(a->data), word, sizeof word);
-    a->mbar = simmbar_for(w, i, l, b->bar.mem,
-                          home + (uint32_t)(b->bar.mem->base + bar), true);
-    a->bytes = (uint32_t)b->bytes;
-    if (home != w->home) w->cluster->hooks->reach(w, i, l, rank, false);
-    if (!a->mbar) return;
+    if (!complete_at(a, w, i, l, rank, (uint32_t)(b->bar.mem->base + bar),
+                     (uint32_t)b->bytes))
+      return;
     simasync_writes(a, b->shared.mem, k.shared, a->bytes);
   }
 }

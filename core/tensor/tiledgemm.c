@@ -207,21 +207,6 @@ static Ref descriptor(const Gemm *g, const Part *o, int64_t i, int64_t j) {
   return beyond(cx, beyond(cx, o->t->mem, first), then);
 }
 
-static void emit_wgmma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
-  Ctx *cx = g->cx;
-  Parts p;
-  p.n = p.nreg = 0;
-  put_operand(g, &g->d, m, n, &p);
-  if (g->x.t->space == SP_DESC) p.mem[p.n++] = descriptor(g, &g->x, m, k);
-  else put_operand(g, &g->x, m, k, &p);
-  p.mem[p.n++] = descriptor(g, &g->y, n, k);
-  p.mem[p.n++] = g->accumulate ? g->accumulate
-                               : ir_int(cx, ir_fn(cx), DT_BOOL, 1);
-  if (g->a->row->flags & AMF_SPARSE) put_operand(g, &g->more[0], m, k, &p);
-  Ins ins = {.op = OP_WGMMA, .imm = g->a->id};
-  operands_emit(cx, ir_fn(cx), ins, p.mem, p.n, p.reg, p.nreg);
-}
-
 // Appends an operand in tensor memory.
 static void put_tensor(const Gemm *g, const Part *o, int64_t i, int64_t j,
                        Parts *p) {
@@ -231,18 +216,23 @@ static void put_tensor(const Gemm *g, const Part *o, int64_t i, int64_t j,
     dim_add(cx, at(cx, o->mode[0], i), at(cx, o->mode[1], j))));
 }
 
-static void emit_umma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
+// Appends a WGMMA or TCMMA. `put` appends an operand in registers or in tensor
+// memory.
+static void emit_async(const Gemm *g, Op op, int64_t m, int64_t n, int64_t k,
+                       void (*put)(const Gemm *g, const Part *o, int64_t i,
+                                   int64_t j, Parts *p)) {
   Ctx *cx = g->cx;
   Parts p;
   p.n = p.nreg = 0;
-  put_tensor(g, &g->d, m, n, &p);
+  put(g, &g->d, m, n, &p);
   if (g->x.t->space == SP_DESC) p.mem[p.n++] = descriptor(g, &g->x, m, k);
-  else put_tensor(g, &g->x, m, k, &p);
+  else put(g, &g->x, m, k, &p);
   p.mem[p.n++] = descriptor(g, &g->y, n, k);
   p.mem[p.n++] = g->accumulate ? g->accumulate
                                : ir_int(cx, ir_fn(cx), DT_BOOL, 1);
-  Ins ins = {.op = OP_TCMMA, .imm = g->a->id};
-  operands_emit(cx, ir_fn(cx), ins, p.mem, p.n, NULL, 0);
+  if (g->a->row->flags & AMF_SPARSE) put(g, &g->more[0], m, k, &p);
+  Ins ins = {.op = op, .imm = g->a->id};
+  operands_emit(cx, ir_fn(cx), ins, p.mem, p.n, p.reg, p.nreg);
 }
 
 static void emit_mma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
@@ -325,8 +315,8 @@ static void asynchronous_gemm(Gemm *g) {
   for (int64_t k = 0; k < g->x.n[1]; k++) {
     for (int64_t n = 0; n < g->c.n[1]; n++)
       for (int64_t m = 0; m < g->c.n[0]; m++)
-        if (tensor) emit_umma(g, m, n, k);
-        else emit_wgmma(g, m, n, k);
+        if (tensor) emit_async(g, OP_TCMMA, m, n, k, put_tensor);
+        else emit_async(g, OP_WGMMA, m, n, k, put_operand);
     // the products of later k blocks are added to the accumulators
     g->accumulate = 0;
   }

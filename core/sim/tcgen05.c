@@ -45,7 +45,7 @@ typedef struct Job {
 // unit.
 typedef struct Pipe {
   Job *job;
-  size_t njob, cap;
+  uint32_t njob, cap;
   uint32_t done, closed, commits, issued[TENSOR_UNITS];
 } Pipe;
 
@@ -464,15 +464,10 @@ static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
 }
 
 static Job *new_job(SimCluster *c, Pipe *p) {
-  if (p->njob == p->cap) {
-    size_t cap = p->cap ? p->cap * 2 : 16;
-    Job *job = base_realloc(p->job, cap * sizeof *job);
-    if (!job) {
-      c->oom = c->stop = true;
-      return NULL;
-    }
-    p->job = job;
-    p->cap = cap;
+  if (!base_room((void **)(void *)&p->job, &p->cap, p->njob + 1,
+                 sizeof *p->job)) {
+    c->oom = c->stop = true;
+    return NULL;
   }
   return &p->job[p->njob++];
 }
@@ -517,7 +512,7 @@ void simtcgen05_mma(SimWarp *w, const SimIns *i) {
                        groups_of(x->row, now.a), true))
       return;
   }
-  uint32_t epoch = p->done + (uint32_t)p->njob + 1;
+  uint32_t epoch = p->done + p->njob + 1;
   for (int k = 0; k < 2; k++) {
     if (!x->desc[k]) continue;
     now.desc[k] = lane_bits(w, x->desc[k], true, l);
@@ -645,11 +640,11 @@ static void land(SimAsync *a, SimStage stage) {
   Pipe *p = pipe_of(w);
   const Commit *d = a->data;
   if (stage != ASYNC_DELIVER) return;
-  size_t some = d->upto > p->done ? d->upto - p->done : 0;
-  for (size_t k = 0; k < some; k++) run(w, &p->job[k]);
+  uint32_t some = d->upto > p->done ? d->upto - p->done : 0;
+  for (uint32_t k = 0; k < some; k++) run(w, &p->job[k]);
   if (some) memmove(p->job, p->job + some, (p->njob - some) * sizeof *p->job);
   p->njob -= some;
-  p->done += (uint32_t)some;
+  p->done += some;
   simmbar_arrived_by(c, a, simtcgen05_actor(c->prog, w->id, TENSOR_MMA),
                      d->upto);
 }
@@ -667,7 +662,7 @@ void simtcgen05_commit(SimWarp *w, const SimIns *i) {
     stop(w);
     return;
   }
-  p->closed = p->done + (uint32_t)p->njob;
+  p->closed = p->done + p->njob;
   p->commits++;
   for (; ctas; ctas &= ctas - 1) {
     SimAsync *a = simmbar_commit(w, i, __builtin_ctz(ctas), land,

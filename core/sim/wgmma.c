@@ -35,7 +35,7 @@ struct SimTeam {
   // MMAs in flight. job[0] is MMA number `done` of the warpgroup, counted from
   // 0.
   Job *job;
-  size_t njob, cap;
+  uint32_t njob, cap;
   uint32_t done;          // number of completed MMAs
   uint32_t issued[WARPS];
   // For each warp and each of its latest groups: number of MMAs issued when the
@@ -354,15 +354,10 @@ static bool one_value(SimWarp *w, const SimIns *i, uint32_t slot, bool wide,
 }
 
 static Job *new_job(SimCluster *c, SimTeam *t) {
-  if (t->njob == t->cap) {
-    size_t cap = t->cap ? t->cap * 2 : 16;
-    Job *p = base_realloc(t->job, cap * sizeof *p);
-    if (!p) {
-      c->oom = c->stop = true;
-      return NULL;
-    }
-    t->job = p;
-    t->cap = cap;
+  if (!base_room((void **)(void *)&t->job, &t->cap, t->njob + 1,
+                 sizeof *t->job)) {
+    c->oom = c->stop = true;
+    return NULL;
   }
   return &t->job[t->njob++];
 }
@@ -491,12 +486,12 @@ bool simwgmma_wait(SimWarp *w, const SimIns *i) {
     w->src = i->src;
     return false;
   }
-  size_t some = n > t->done ? n - t->done : 0;
-  for (size_t k = 0; k < some; k++) run(first_of(w), &t->job[k]);
+  uint32_t some = n > t->done ? n - t->done : 0;
+  for (uint32_t k = 0; k < some; k++) run(first_of(w), &t->job[k]);
   if (some)
     memmove(t->job, t->job + some, (t->njob - some) * sizeof *t->job);
   t->njob -= some;
-  t->done += (uint32_t)some;
+  t->done += some;
   keep_wait(w, t, n);
   w->cluster->hooks->learn(w, w->valid, actor_of(w), n);
   return true;
@@ -539,7 +534,7 @@ bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit) {
 void simwgmma_end(SimCluster *c) {
   for (int k = 0; k < c->prog->nteam; k++) {
     const SimTeam *t = &c->team[k];
-    int late = laggard(t, t->done + (uint32_t)t->njob);
+    int late = laggard(t, t->done + t->njob);
     if (!t->njob || late < 0) continue;
     int n = per_cta(c->prog);
     SimWarp *w = &c->warp[k / n * c->prog->nwarp + k % n * WARPS + late];

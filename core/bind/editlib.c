@@ -428,6 +428,13 @@ typedef struct FoundList {
   lua_Integer n;
 } FoundList;
 
+// Pushes an empty list of findings in the function at index 1.
+static FoundList new_list(lua_State *L) {
+  FoundList list = {.L = L, .fn = face_check_fn(L, 1)};
+  lua_createtable(L, 0, 0);
+  return list;
+}
+
 static void add_number(void *ud, int32_t arg) {
   FoundList *list = ud;
   lua_pushinteger(list->L, arg + 1);
@@ -438,10 +445,8 @@ static void add_number(void *ud, int32_t arg) {
 // kernel loads
 static int l_sim_added(lua_State *L) {
   Ctx *cx = face_enter(L);
-  const Fn *fn = face_check_fn(L, 1);
-  lua_createtable(L, 0, 0);
-  FoundList list = {.L = L, .fn = fn};
-  block_sums_added(cx, fn, add_number, &list);
+  FoundList list = new_list(L);
+  block_sums_added(cx, list.fn, add_number, &list);
   return 1;
 }
 
@@ -466,10 +471,8 @@ static void add_part(void *ud, const UnreadPart *u) {
 // reads
 static int l_sim_unread_parts(lua_State *L) {
   Ctx *cx = face_enter(L);
-  const Fn *fn = face_check_fn(L, 1);
-  lua_createtable(L, 0, 0);
-  FoundList list = {.L = L, .fn = fn};
-  unread_parts(cx, fn, add_part, &list);
+  FoundList list = new_list(L);
+  unread_parts(cx, list.fn, add_part, &list);
   return 1;
 }
 
@@ -491,10 +494,8 @@ static void add_loads(void *ud, const UnusedLoads *u) {
 // that load `count` elements, of which nothing uses n
 static int l_sim_unused_loads(lua_State *L) {
   Ctx *cx = face_enter(L);
-  const Fn *fn = face_check_fn(L, 1);
-  lua_createtable(L, 0, 0);
-  FoundList list = {.L = L, .fn = fn};
-  unused_loads(cx, fn, add_loads, &list);
+  FoundList list = new_list(L);
+  unused_loads(cx, list.fn, add_loads, &list);
   return 1;
 }
 
@@ -525,10 +526,8 @@ static void add_lanes(void *ud, const LostLanes *l) {
 // shuffle combines the sums of the lanes.
 static int l_sim_lost_lanes(lua_State *L) {
   Ctx *cx = face_enter(L);
-  const Fn *fn = face_check_fn(L, 1);
-  lua_createtable(L, 0, 0);
-  FoundList list = {.L = L, .fn = fn};
-  lost_lanes(cx, fn, add_lanes, &list);
+  FoundList list = new_list(L);
+  lost_lanes(cx, list.fn, add_lanes, &list);
   return 1;
 }
 
@@ -554,10 +553,8 @@ static void add_repeated(void *ud, const RepeatedSum *s) {
 // apart: they store values of their own to the same element
 static int l_sim_repeated_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
-  const Fn *fn = face_check_fn(L, 1);
-  lua_createtable(L, 0, 0);
-  FoundList list = {.L = L, .fn = fn};
-  repeated_sums(cx, fn, add_repeated, &list);
+  FoundList list = new_list(L);
+  repeated_sums(cx, list.fn, add_repeated, &list);
   return 1;
 }
 

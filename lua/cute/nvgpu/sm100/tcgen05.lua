@@ -336,14 +336,8 @@ end
 ---@param tmem_tensor cute.Tensor
 ---@return cute.TiledCopy of 128 threads
 function tcgen05.make_tmem_copy(copy_atom, tmem_tensor)
-  local lanes, bits, times = tcgen05.get_tmem_copy_properties(copy_atom)
-  local width = tmem_tensor.element_type.bits
-  local columns = bits * times * (lanes == 16 and bits == 32 and 2 or 1)
-    // width
-  local lane = (1 << 16) * (32 // width)
-  local tv = core.make_layout({{32, 4}, {columns, lanes}},
-                              {{0, 32 * lane}, {1, lane}})
-  return core.make_cotiled_copy(copy_atom, tv, tmem_tensor.layout)
+  tcgen05.get_tmem_copy_properties(copy_atom)  -- rejects other atoms
+  return tmem.make_copy(copy_atom, tmem_tensor.layout)
 end
 
 --- Returns the number of columns of tensor memory that a tensor spans.

@@ -31,6 +31,9 @@ end
 -- Scripts that launch directly, without the lessons' library.
 local DIRECT = {start = true, train = true, llama = true}
 
+-- Scripts whose targets have no rates in the cost model, hence no estimate.
+local NO_RATES = {gemm_tcgen05 = true, gemm_clc = true, gemm_sm120 = true}
+
 -- Removes elapsed times: in sentences, and in the ladder's last column.
 local function timeless(text)
   return (text:gsub("[%d.]+ m?s%f[%W]", "T")
@@ -43,13 +46,13 @@ end
 ---@param a {out: string, answer: table}
 ---@param b {out: string, answer: table}
 function same.answers(path, a, b)
+  local name = path:match "([%w_]+)%.lua$"
   if a.answer.kernel then
-    assert.truthy(a.answer.kernel.estimate, path)
+    assert.equal(not NO_RATES[name], a.answer.kernel.estimate ~= nil, path)
     assert.same(a.answer, b.answer)
     return
   end
   assert.same({true, 0}, {a.answer.ok, a.answer.code})
-  local name = path:match "([%w_]+)%.lua$"
   if not DIRECT[name] then
     assert.truthy(a.out:find "report%.instructions = %d")
     assert.truthy(a.out:find "written%.%d+ = %-?%d")

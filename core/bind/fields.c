@@ -43,7 +43,7 @@ typedef struct Field {
 
 #define MMA_FIELDS \
   "name ptx thr_id tv_layout_A tv_layout_B tv_layout_C shape_mnk value_bits " \
-  "sf_vec_size " \
+  "sf_vec_size instr_desc " \
   "thr_layout_vmnk tv_layout_A_tiled tv_layout_B_tiled tv_layout_C_tiled " \
   "tile_size_mnk permutation_mnk"
 #define COPY_FIELDS \
@@ -91,6 +91,10 @@ static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
     }
   } else if (strcmp(k, "sf_vec_size") == 0) {
     if (row->vs) lua_pushinteger(L, row->vs);
+    else lua_pushnil(L);
+  } else if (strcmp(k, "instr_desc") == 0) {
+    if (row->kind == MK_TCGEN05 && atom_mma_runs(row))
+      lua_pushinteger(L, atom_umma_descriptor(row));
     else lua_pushnil(L);
   } else if (!b->tiled) {
     return false;

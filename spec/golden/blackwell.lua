@@ -95,6 +95,9 @@ golden.ops.umma_atoms = {
                  SFVecSize = atom.sf_vec_size,
                  A_in = p.head:find "_TS" and "tmem" or "smem",
                  instr_desc = ("%08x"):format(descriptor_of(p))}
+    if atom.instr_desc and atom.instr_desc ~= descriptor_of(p) then
+      return false, ("instr_desc = %x"):format(atom.instr_desc)
+    end
     for key, value in pairs(want) do
       if text_of(got[key]) ~= text_of(value) then
         return false, ("%s = %s"):format(key, text_of(got[key]))

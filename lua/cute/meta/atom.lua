@@ -27,6 +27,8 @@ local Atom = {}
 ---@field value_bits integer[] width of a value in bits, for D, A, B, C
 ---@field sf_vec_size? integer number of elements of K that share a scale
 ---factor; nil without scale factors
+---@field instr_desc? integer the instruction descriptor of a tcgen05.mma that
+---kernels may use; nil for other instructions
 
 ---The atom of a copy: the values that the threads of one instruction move.
 ---@class cute.CopyAtom: cute.Atom

@@ -412,12 +412,14 @@ static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,
   r->src = keep_filled(b, f->src, k);
   r->dst = keep_filled(b, f->dst, k);
   r->ref = keep_filled(b, f->ref, k);
+  r->tmem = f->tmem;
   fill(f->bits, k, text, sizeof text);
   r->bits = (int)strtol(text, &q, 10);
   if (*q == '*') r->bits *= (int)strtol(q + 1, NULL, 10);
   bool tmem = r->op == CO_TMEM_LOAD || r->op == CO_TMEM_STORE;
   r->num = tmem ? r->bits / 32 : f->num, r->trans = f->trans;
-  r->flags = f->flags, r->ptx = f->ptx, r->sm_min = f->sm_min;
+  r->ptx = keep_filled(b, f->ptx, k);
+  r->flags = f->flags, r->sm_min = f->sm_min;
 }
 
 // ---- ids ----

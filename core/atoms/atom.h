@@ -117,9 +117,9 @@ typedef enum CopyOp {
   CO_LOAD, CO_STORE, // CO_UNIVERSAL that accesses only global memory
   // tcgen05.ld, tcgen05.st: of `num` registers of a thread
   CO_TMEM_LOAD, CO_TMEM_STORE,
+  CO_TMEM_CP,  // tcgen05.cp, from shared to tensor memory
   // Described only, neither emitted nor simulated. CO_BULK: bulk copies.
-  // CO_TABLE: Blackwell's copies of 8-bit matrices, and from shared to tensor
-  // memory.
+  // CO_TABLE: Blackwell's copies of 8-bit matrices.
   CO_BULK, CO_TABLE
 } CopyOp;
 
@@ -129,6 +129,9 @@ typedef struct AtomCopy {
   const char *name;             // "SM75_U32x4_LDSM_N"
   CopyOp op;
   const char *thr, *src, *dst, *ref;
+  // tcgen05.cp: layout from the bits of dst to tensor memory, whose lanes are
+  // 2^21 bits apart
+  const char *tmem;
   int bits;  // bits that one instruction copies for each thread
   // For ldmatrix, stmatrix: the number of 8x8 matrices. For a shuffle: lane i
   // exchanges values with lane i ^ num. For copies of tensor memory: the number

@@ -103,8 +103,11 @@ const AtomCopyFam atom_copies[] = {
   WARP("SM100_TMEM_STORE_" n "_16b", part, "(32," all "):(0,1)", \
        "(32," all "):(0,1)", b)
 #define P2 "{R=2|4|8|16|32"
-#define UTCCP(n, s, d) \
-  TABLE("SM100_UTCCP_" n "_{C=1|2}cta", "[C]:[C-1]", s, d, d, "1")
+// Copies from shared to tensor memory, by one thread of each CTA.
+#define UTCCP(n, shape, s, d, place) \
+  {.name = "SM100_UTCCP_" n "_{C=1|2}cta", .op = CO_TMEM_CP, \
+   .thr = "[C]:[C-1]", .src = s, .dst = d, .ref = d, .tmem = place, \
+   .bits = "1", .sm_min = 100, .ptx = "tcgen05.cp.cta_group::[C]." shape}
 #define WHOLE(n) "([C]," n "):(0,1)"
 
 const AtomCopyFam atom_copies_sm100[] = {
@@ -143,14 +146,19 @@ const AtomCopyFam atom_copies_sm100[] = {
   {.name = "SM100_TMEM_LOAD_STAT_32dp32b{R=32|128}x", .op = CO_TABLE,
    .thr = "32:1", .src = "(32,[1024R]):(0,1)", .dst = "(32,[32R]):([32R],1)",
    .ref = "(32,[1024R]):(0,1)", .bits = "[32R]", .sm_min = 103},
-  UTCCP("128dp256bit", WHOLE("32768"), WHOLE("32768")),
-  UTCCP("128dp128bit", WHOLE("16384"), WHOLE("16384")),
-  UTCCP("4dp256bit", "([C],(4,256)):(0,(32,128))",
-        "([C],(4,256)):(0,(32,128))"),
-  UTCCP("4x32dp128bit", "([C],(32,128,4)):(0,(1,32,0))", WHOLE("16384")),
-  UTCCP("2x64dp128bitlw0213", "([C],(64,128,2)):(0,(1,64,0))",
-        WHOLE("16384")),
-  UTCCP("2x64dp128bitlw0123", "([C],(32,128,2,2)):(0,(1,32,4096,0))",
-        WHOLE("16384")),
+  UTCCP("128dp256bit", "128x256b", WHOLE("32768"), WHOLE("32768"),
+        "(128,256):(2097152,1)"),
+  UTCCP("128dp128bit", "128x128b", WHOLE("16384"), WHOLE("16384"),
+        "(128,128):(2097152,1)"),
+  UTCCP("4dp256bit", "4x256b", "([C],(4,256)):(0,(32,128))",
+        "([C],(4,256)):(0,(32,128))", "(128,256):(2097152,1)"),
+  UTCCP("4x32dp128bit", "32x128b.warpx4", "([C],(32,128,4)):(0,(1,32,0))",
+        WHOLE("16384"), "(32,128,4):(2097152,1,67108864)"),
+  UTCCP("2x64dp128bitlw0213", "64x128b.warpx2::02_13",
+        "([C],(64,128,2)):(0,(1,64,0))", WHOLE("16384"),
+        "(64,128,2):(2097152,1,134217728)"),
+  UTCCP("2x64dp128bitlw0123", "64x128b.warpx2::01_23",
+        "([C],(32,128,2,2)):(0,(1,32,4096,0))", WHOLE("16384"),
+        "(32,128,2,2):(2097152,1,134217728,67108864)"),
   {0}};
 // SPDX-License-Identifier: MIT

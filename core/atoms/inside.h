@@ -40,7 +40,7 @@ typedef struct AtomMmaFam {
 typedef struct AtomCopyFam {
   const char *name;
   CopyOp op;
-  const char *thr, *src, *dst, *ref;
+  const char *thr, *src, *dst, *ref, *tmem;
   const char *bits;    // bits moved per thread: "128", or "[T]" for T's
   int num;
   bool trans;

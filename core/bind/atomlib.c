@@ -246,6 +246,17 @@ static int l_make_cotiled_copy(lua_State *L) {
   return 1;
 }
 
+// s2t_descriptors(name, atom, tensor): the descriptors of a tcgen05.cp
+static int l_s2t_descriptors(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const char *maker = face_checkstr(L, 1);
+  face_tracing(cx, L, "a tensor of descriptors");
+  CopyAtom a = check_copy_atom(cx, L, 2);
+  Tensor t = gmma_rows(cx, maker, &a, face_check_tensor(L, 3));
+  face_push_tensor(L, &t, 0);
+  return 1;
+}
+
 // Makes a tiled copy for operand `which` of a tiled MMA, which is 'A', 'B' or
 // 'C'. If `which` is 0, makes one for C in which values have the order of a
 // single atom.
@@ -807,6 +818,7 @@ static const FnRow rows[] = {
   {"make_tiled_copy_tv(atom, thr_layout, val_layout)", "",
    FN(l_make_tiled_copy_tv)},
   {"make_cotiled_copy(atom, tv, data)", "", FN(l_make_cotiled_copy)},
+  {"s2t_descriptors(name, atom, tensor)", "", FN(l_s2t_descriptors)},
   {"make_tiled_copy_A(atom, mma)", "", NUMBERED(copy_of_mma, 'A')},
   {"make_tiled_copy_B(atom, mma)", "", NUMBERED(copy_of_mma, 'B')},
   {"make_tiled_copy_C(atom, mma)", "", NUMBERED(copy_of_mma, 'C')},

@@ -4,6 +4,7 @@
 
 #include "bind/box.h"
 #include "bind/laylib.h"
+#include "layout/notation.h"
 
 const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
   if (!luaL_testudata(L, idx, MT_SLICE)) return NULL;
@@ -126,6 +127,9 @@ static bool copy_field(Ctx *cx, lua_State *L, const AtomBox *b,
   if (push_stored(L, b, copy_layouts, k)) return true;
   if (strcmp(k, "value_type") == 0)
     face_push_dtype(L, c->atom.type);
+  else if (strcmp(k, "layout_tmem") == 0 && c->atom.row->tmem)
+    face_push_layout(L, layout_parse(cx, c->atom.row->tmem,
+                                     strlen(c->atom.row->tmem)));
   else if (b->tiled && strcmp(k, "layout_src_tv_tiled") == 0)
     face_push_layout(L, tiled_copy_layout(cx, c, 'S'));
   else if (b->tiled && strcmp(k, "layout_dst_tv_tiled") == 0)

@@ -254,6 +254,8 @@ static void print_atom(Emit *e, const AtomUse *u) {
   } else if (atom_copy(u->id)->op == CO_TMEM_LOAD ||
              atom_copy(u->id)->op == CO_TMEM_STORE) {
     tcgen05_copy_helper(e, u);
+  } else if (atom_copy(u->id)->op == CO_TMEM_CP) {
+    tcgen05_rows_helper(e, u);
   } else {
     print_matrix(e, u);
   }

@@ -580,7 +580,7 @@ static Ref put(Emit *e, Ref r) {
         : "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned");
       break;
     case OP_TCMMA: tcgen05_mma(e, r); break;
-    case OP_TCLD: case OP_TCST: tcgen05_copy(e, r); break;
+    case OP_TCLD: case OP_TCST: case OP_TCCP: tcgen05_copy(e, r); break;
     case OP_TCWAITLD:
       put_ptx(e, i, "tcgen05.wait::ld.sync.aligned");
       retire_at(e, r);

@@ -67,7 +67,8 @@ void tcgen05_copy(Emit *e, Ref r) {
   for (int k = 0; k < n; k++) {
     if (k) text_puts(e, ", ");
     if (o[k].kind == OPERAND_MEM) put_address(e, &o[k]);
-    else expr_regs(e, u->refs, &o[k], "unsigned");
+    else if (o[k].kind == OPERAND_RUN) expr_regs(e, u->refs, &o[k], "unsigned");
+    else expr_val(e, o[k].ref, PR_ANY);
   }
   text_puts(e, ")");
   text_end(e);
@@ -110,6 +111,16 @@ void tcgen05_mma_helper(Emit *e, const AtomUse *u) {
   asm_print(&f, PTX(e, "\n      \"{ .reg .pred p; setp.ne.b32 p, %%3, 0;\\n\"\n"
                     "      \"%s \"\n      \"[%%0], %s, %%2, %%4, p; }\"",
                     row->ptx, shared ? "%1" : "[%1]"),
+            "\n      :: $i : \"memory\"");
+}
+
+void tcgen05_rows_helper(Emit *e, const AtomUse *u) {
+  AsmFn f = {.e = e, .result = "void", .name = atomtext_name(e, false, u->id),
+             .lines = ASM_SPLIT};
+  asm_arg(&f, "unsigned", "tmem", 'r');
+  asm_arg(&f, "unsigned long long", "rows", 'l');
+  asm_print(&f, PTX(e, "\"%s \"\n      \"[%%0], %%1;\"",
+                    atom_copy(u->id)->ptx),
             "\n      :: $i : \"memory\"");
 }
 

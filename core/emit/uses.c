@@ -490,7 +490,7 @@ static void note_taken(Emit *e, const Ins *i) {
 // Reports whether i is the call of a helper that can get its registers one by
 // one. A helper of wgmma has too many of them.
 static bool can_split(const Ins *i) {
-  return is_helper(i) && (i->op == OP_MATRIX ||
+  return is_helper(i) && (op_rows[i->op].imm == IMM_COPY ||
                           atom_mma((int)i->imm)->kind != MK_WGMMA);
 }
 

@@ -227,8 +227,8 @@ static void write_operand(Search *s, const Operand *o, Ref from) {
   else store(s, o->ref, from);
 }
 
-// Returns the origin of inexact values in shared memory, for an MMA that reads
-// shared memory; 0: all values are exact.
+// Returns the origin of inexact values in shared memory, for an operation that
+// reads shared memory through descriptors; 0: all values are exact.
 static Ref any_shared(const Search *s) {
   for (size_t k = 0; k < s->fn->mem.n; k++)
     if (s->fn->mem.p[k].space == SP_SMEM && s->object[k]) return s->object[k];
@@ -241,8 +241,8 @@ static void flow(Search *s, Ref r) {
   Operand o;
   for (Operands w = operands_of(s->fn, i); !from && operands_next(&w, &o);)
     if (o.ref) from = origin(s, i, &o);
-  bool shared = op_rows[i->op].imm == IMM_MMA &&
-                op_effect((Op)i->op) & EF_LATER;
+  bool shared = i->op == OP_TCCP || (op_rows[i->op].imm == IMM_MMA &&
+                                     op_effect((Op)i->op) & EF_LATER);
   if (!from && shared) from = any_shared(s);
   if (!from) return;
   if (op_rows[i->op].rule != RULE_NONE && op_rows[i->op].rule != RULE_SET)

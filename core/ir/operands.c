@@ -58,7 +58,7 @@ static RowShape row_shape(const Ins *i) {
     case CO_TMEM_LOAD: return TMEM_LOAD;
     case CO_TMEM_STORE: return TMEM_STORE;
     case CO_UNIVERSAL: case CO_AUTOVEC: case CO_CPASYNC: case CO_SHUFFLE:
-    case CO_LOAD: case CO_STORE: case CO_BULK: case CO_TABLE:
+    case CO_LOAD: case CO_STORE: case CO_TMEM_CP: case CO_BULK: case CO_TABLE:
       break;  // other operations are no matrix instructions
   }
   return NOTHING;
@@ -85,9 +85,7 @@ static int64_t moved(const Fn *fn, const Ins *i, Ref mem) {
     case IMM_ELEMENTS: return bits * i->imm;
     case IMM_BITS: return i->imm;
     // One row of an 8x8 matrix of 16-bit elements.
-    case IMM_COPY:
-      if (i->op == OP_TCLD || i->op == OP_TCST) return bits;
-      return 128;
+    case IMM_COPY: return i->op == OP_MATRIX ? 128 : bits;
     case IMM_NONE: case IMM_RAW: case IMM_ARG: case IMM_MEM: case IMM_TEXT:
     case IMM_SREG: case IMM_MATH: case IMM_INTRIN: case IMM_MMA:
     case IMM_UNROLL: case IMM_BARRIER: case IMM_GROUPS: case IMM_FENCE:

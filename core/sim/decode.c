@@ -780,7 +780,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
       d->x = g->mma = simtables_wgmma(g->cx, g->l, g->p->mem, g->slot, i,
                                       g->mma);
       break;
-    case OP_TCMMA: case OP_TCLD: case OP_TCST: case OP_TCALLOC:
+    case OP_TCMMA: case OP_TCLD: case OP_TCST: case OP_TCCP: case OP_TCALLOC:
     case OP_TCCOMMIT: case OP_TCDEALLOC:
       decode_tcgen05(g, i, d);
       break;

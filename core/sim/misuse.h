@@ -17,9 +17,9 @@ typedef enum SimClash { SIM_CLASHES(SIM_ID) } SimClash;
 #define SIM_AGENTS(X) \
   X(AGENT_NONE, "") X(AGENT_CPASYNC, "cp.async") X(AGENT_SEND, "st.async") \
   X(AGENT_COPY, "bulk copy") X(AGENT_WGMMA, "wgmma") \
-  X(AGENT_UMMA, "tcgen05.mma")
+  X(AGENT_UMMA, "tcgen05.mma") X(AGENT_CP, "tcgen05.cp")
 typedef enum SimAgent { SIM_AGENTS(SIM_ID) } SimAgent;
-CONSECUTIVE(3, AGENT_COPY, AGENT_UMMA);
+CONSECUTIVE(4, AGENT_COPY, AGENT_CP);
 // Misuse of a barrier.
 #define SIM_MISUSES(X) \
   X(BAR_ODD, "odd")          /* the count is no multiple of the warp size */ \

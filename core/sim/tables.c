@@ -7,6 +7,7 @@
 
 #include "ir/operands.h"
 #include "layout/notation.h"
+#include "sim/descriptor.h"
 
 // ---- the two modes of a TV layout ----
 
@@ -264,6 +265,38 @@ static void describe_copy(Ctx *cx, const SimMem **mem, const Operand *regs,
   x->reg = reg;
 }
 
+// Describes which piece of 16 bytes of the source each piece of a tcgen05.cp
+// is, and its place in tensor memory. The first two modes of the bits are rows
+// and the bits of a row. Other modes are more rows, or copies if the source's
+// offset is 0.
+static void describe_rows(Ctx *cx, SimTensorIns *x) {
+  enum { BITS = 8 * PIECE };
+  const AtomCopy *row = x->copy;
+  Tv src = read_tv(cx, row->src), dst = read_tv(cx, row->dst);
+  Mode tmem = read_mode(cx, layout_parse(cx, row->tmem, strlen(row->tmem)));
+  const Mode *to = dst.mode[1].n > 1 ? &dst.mode[1] : &tmem;
+  int rows = to->shape[0], bits = to->shape[1], per = bits / BITS;
+  int parts = mode_size(to) / (rows * bits);
+  uint16_t *at = NEW(cx, uint16_t, (size_t)(parts * rows * per));
+  uint8_t *piece = NEW(cx, uint8_t, (size_t)(parts * rows * per));
+  for (int part = 0, k = 0; part < parts; part++) {
+    int more = mode_at(&src.mode[1], part * rows * bits) / bits;
+    for (int r = 0; r < rows; r++)
+      for (int c = 0; c < per; c++, k++) {
+        int v = r + rows * (c * BITS + bits * part);
+        int bit = mode_at(&tmem, mode_at(&dst.mode[1], v));
+        int lane = bit >> 21, column = bit % (1 << 21) / 32;
+        at[k] = (uint16_t)(lane * TMEM_COLUMNS + column);
+        piece[k] = (uint8_t)((more + r) * per + c);
+        x->groups |= 1u << lane / TMEM_GROUP;
+        if (more + r >= x->rows) x->rows = more + r + 1;
+      }
+  }
+  x->pieces = parts * rows * per;
+  x->at = at, x->piece = piece;
+  x->bytes = bits / 8, x->span = bits / 32;
+}
+
 // Returns the kind of a tcgen05.mma, the last word of its PTX text.
 static UmmaKind kind_of(const AtomMma *row) {
   const char *name = strrchr(row->ptx, ':') + 1;
@@ -279,6 +312,14 @@ SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
   SimTensorIns *x = arena_zero(cx, &cx->scratch, sizeof *x);
   Operand o[OPERANDS];
   operands_all(l->fn, i, o);
+  if (i->op == OP_TCCP) {
+    x->copy = atom_copy((int)i->imm);
+    x->acc = place(l, mem, slot, &o[0]);
+    x->desc[1] = slot[o[1].ref];
+    describe_rows(cx, x);
+    find_shared(cx, l, mem, &x->smem, &x->nsmem);
+    return x;
+  }
   if (op_rows[i->op].imm == IMM_COPY) {
     int regs = i->op == OP_TCLD ? 0 : 1;
     x->copy = atom_copy((int)i->imm);

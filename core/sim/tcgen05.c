@@ -1,11 +1,11 @@
 // Tensor memory, its allocation, and the tcgen05 operations.
 //
-// A warp issues MMAs to an agent. They run in the order of issue, when a commit
-// that follows them completes, because no thread can observe their results
-// sooner. Until then A and B may be read from shared memory at any time. A
-// commit is an operation of the agent that arrives at an mbarrier (async.h).
-// The threads that wait there learn the epoch of the warp's agent, which is the
-// number of MMAs that have completed.
+// A warp issues MMAs and copies from shared memory to an agent. They run in the
+// order of issue, when a commit that follows them completes, because no thread
+// can observe their results sooner. Until then their operands may be read from
+// shared memory at any time. A commit is an operation of the agent that arrives
+// at an mbarrier (async.h). The threads that wait there learn the epoch of the
+// warp's agent, which is the number of its operations that have completed.
 //
 // Loads and stores of a warp move their data at once. They count as incomplete
 // until the warp waits for them, which core/watch/tensor.c checks.
@@ -32,7 +32,7 @@ typedef struct Tensor {
   uint32_t gone;  // line that gave up the permission to allocate; 0: none
 } Tensor;
 
-// An MMA in flight.
+// An MMA or a copy from shared memory in flight.
 typedef struct Job {
   const SimIns *i;
   uint64_t desc[2];      // descriptors of A (0: it is in tensor memory) and B
@@ -40,9 +40,9 @@ typedef struct Job {
   bool add;
 } Job;
 
-// What a warp issued. job[0] is MMA number `done`, counted from 0. closed: the
-// number of MMAs that a commit follows. issued: numbers of operations of each
-// unit.
+// What a warp issued. job[0] is operation number `done` of the agent, counted
+// from 0. closed: the number of operations that a commit follows. issued:
+// numbers of operations of each unit.
 typedef struct Pipe {
   Job *job;
   uint32_t njob, cap;
@@ -383,7 +383,7 @@ void simtcgen05_wait(SimWarp *w, bool loads) {
                            pipe_of(w)->issued[unit]);
 }
 
-// ---- MMAs: issue ----
+// ---- MMAs and copies from shared memory: issue ----
 
 // The groups of lanes that hold the rows of A or D at an address.
 static uint32_t groups_of(const AtomMma *r, uint32_t address) {
@@ -400,9 +400,9 @@ static bool check_lane(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                        uint32_t address) {
   const AtomMma *r = ((const SimTensorIns *)i->x)->row;
   uint32_t lane = address >> 16;
-  if (!lane || (lane == TMEM_GROUP && r->m == 64)) return true;
+  if (!lane || (lane == TMEM_GROUP && r && r->m == 64)) return true;
   SimFault *f = misuse(w, i, l, 0, m, TENSOR_LANE);
-  if (f) f->tensor.n = (int)lane;
+  if (f) f->tensor.n = (int)lane, f->tensor.op = op_name((Op)i->op);
   return stop(w);
 }
 
@@ -441,11 +441,16 @@ static int bytes_of(const AtomMma *r, int which) {
   return bits < 8 && r->flags & AMF_BYTE ? 1 : bits / 8;
 }
 
-static void pieces_of(const AtomMma *r, int which, uint64_t desc, See *see,
+// Calls `see` for the pieces of an operand in shared memory: A (0) or B (1) of
+// an MMA, or the source of a copy (1).
+static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
                       void *ud) {
+  const AtomMma *r = x->row;
   Place p = place_of(desc, true);
-  each_piece(&p, r->mn_major[which], r->k, bytes_of(r, which), 0,
-             which ? r->n : r->m, see, ud);
+  if (!r) each_piece(&p, false, x->bytes, 1, 0, x->rows, see, ud);
+  else
+    each_piece(&p, r->mn_major[which], r->k, bytes_of(r, which), 0,
+               which ? r->n : r->m, see, ud);
 }
 
 // Records that the agent reads an operand from shared memory.
@@ -459,7 +464,7 @@ static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
   Lend t = {.x = {.w = w, .i = i, .bytes = PIECE, .agent = true}, .mma = x,
             .lane = l, .epoch = epoch,
             .actor = simtcgen05_actor(w->cluster->prog, w->id, TENSOR_MMA)};
-  pieces_of(x->row, which, desc, lend_piece, &t);
+  pieces_of(x, which, desc, lend_piece, &t);
   return true;
 }
 
@@ -526,7 +531,30 @@ void simtcgen05_mma(SimWarp *w, const SimIns *i) {
   c->mmas++;
 }
 
-// ---- MMAs: computation ----
+void simtcgen05_rows(SimWarp *w, const SimIns *i) {
+  const SimTensorIns *x = i->x;
+  Pipe *p = pipe_of(w);
+  int l = one_lane(w, i);
+  if (l < 0) return;
+  Job now = {.i = i, .d = address_of(w, &x->acc, l),
+             .desc[1] = lane_bits(w, x->desc[1], true, l)};
+  uint32_t epoch = p->done + p->njob + 1;
+  int column = (int)(now.d & 0xffff);
+  if (!check_lane(w, i, l, x->acc.mem, now.d) ||
+      !check_columns(w, i, l, x->acc.mem, now.d, x->span, x->groups, false) ||
+      !lend(w, i, l, 1, now.desc[1], epoch))
+    return;
+  SimTensorAccess t = {.w = w, .i = i, .m = x->acc.mem, .lane = l,
+                       .write = true, .unit = TENSOR_MMA, .epoch = epoch,
+                       .groups = x->groups, .column = column, .n = x->span,
+                       .base = holder(tensor_of(w), column, 1)->column};
+  w->cluster->hooks->tensor(&t);
+  define(tensor_of(w), x->groups, column, x->span);
+  Job *j = new_job(w->cluster, p);
+  if (j) *j = now;
+}
+
+// ---- MMAs and copies from shared memory: execution ----
 
 typedef struct Load {
   const uint8_t *smem;
@@ -570,7 +598,7 @@ static void load_shared(const SimWarp *w, const Job *j, int which, char *to) {
             .limit = w->cluster->prog->smem_bytes, .bytes = bytes_of(r, which),
             .bits = dtype_bits(which ? r->b_type : r->a_type),
             .k = r->mn_major[which] ? r->k : 0};
-  pieces_of(r, which, j->desc[which], load_piece, &l);
+  pieces_of(j->i->x, which, j->desc[which], load_piece, &l);
 }
 
 // Copies A, whose elements are packed in columns, from tensor memory.
@@ -613,10 +641,35 @@ static void move_d(SimWarp *w, const Job *j, bool store) {
   }
 }
 
+// Appends a piece of the source of a copy.
+static void add_piece(void *ud, uint32_t at) {
+  Load *l = ud;
+  char *to = l->to + l->n++ * PIECE;
+  memset(to, 0, PIECE);
+  if (at + PIECE <= l->limit) memcpy(to, l->smem + at, PIECE);
+}
+
+static void run_rows(SimWarp *w, const Job *j) {
+  const SimTensorIns *x = j->i->x;
+  Tensor *t = tensor_of(w);
+  char *raw = w->cluster->tensors->raw;
+  Load l = {.smem = w->cluster->smem + w->home, .to = raw,
+            .limit = w->cluster->prog->smem_bytes};
+  pieces_of(x, 1, j->desc[1], add_piece, &l);
+  for (int k = 0; k < x->pieces; k++)
+    memcpy(&t->cell[x->at[k] / TMEM_COLUMNS]
+                   [(j->d & 0xffff) + x->at[k] % TMEM_COLUMNS],
+           raw + x->piece[k] * PIECE, PIECE);
+}
+
 static void run(SimWarp *w, const Job *j) {
   const SimTensorIns *x = j->i->x;
   const AtomMma *r = x->row;
   struct SimTensors *t = w->cluster->tensors;
+  if (!r) {
+    run_rows(w, j);
+    return;
+  }
   if (x->a.mem) load_tensor(w, j, t->raw);
   else load_shared(w, j, 0, t->raw);
   widen(r, r->a_type, t->raw, r->m * r->k, t->a);
@@ -631,7 +684,7 @@ static void run(SimWarp *w, const Job *j) {
 
 // ---- commit ----
 
-// A commit that completes the first `upto` MMAs of its warp.
+// A commit that completes the first `upto` operations of its warp.
 typedef struct Commit { uint32_t upto; } Commit;
 
 static void land(SimAsync *a, SimStage stage) {
@@ -685,7 +738,8 @@ uint32_t simtcgen05_open(const SimWarp *w) {
   return 0;
 }
 
-// Reports columns that were not deallocated, and MMAs that no commit followed.
+// Reports columns that were not deallocated, and operations that no commit
+// followed.
 void simtcgen05_end(SimCluster *c) {
   for (int k = 0; c->tensors && k < c->prog->ncta; k++) {
     const Tensor *t = &c->tensors->cta[k];
@@ -700,7 +754,9 @@ void simtcgen05_end(SimCluster *c) {
   for (int k = 0; c->tensors && k < c->prog->nall; k++) {
     const Pipe *p = &c->tensors->pipe[k];
     if (!p->njob || p->closed == p->done + p->njob) continue;
-    misuse(&c->warp[k], p->job[p->njob - 1].i, 0, 0, NULL, TENSOR_OPEN);
+    const SimIns *i = p->job[p->njob - 1].i;
+    SimFault *f = misuse(&c->warp[k], i, 0, 0, NULL, TENSOR_OPEN);
+    if (f) f->tensor.op = op_name((Op)i->op);
   }
 }
 // SPDX-License-Identifier: MIT

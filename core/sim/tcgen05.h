@@ -37,6 +37,12 @@ typedef struct SimTensorIns {
   const uint32_t *reg;
   const uint16_t *at;
   int span;
+  // TCCP: desc[1] has the slot of the descriptor of `rows` rows of `bytes`
+  // bytes. Piece k of 16 bytes of the copy is piece[k] of the source, counted
+  // row by row, and goes to at[k]. groups: the groups of lanes that it writes.
+  int rows, bytes, pieces;
+  const uint8_t *piece;
+  uint32_t groups;
   SimSide to;          // allocation: where the address is stored
   uint32_t columns;    // slot of the number of columns
 } SimTensorIns;
@@ -50,13 +56,14 @@ bool simtcgen05_alloc(SimWarp *w, const SimIns *i);
 void simtcgen05_dealloc(SimWarp *w, const SimIns *i);
 void simtcgen05_relinquish(SimWarp *w);
 void simtcgen05_mma(SimWarp *w, const SimIns *i);
+void simtcgen05_rows(SimWarp *w, const SimIns *i);
 void simtcgen05_commit(SimWarp *w, const SimIns *i);
 void simtcgen05_load(SimWarp *w, const SimIns *i);
 void simtcgen05_store(SimWarp *w, const SimIns *i);
 void simtcgen05_wait(SimWarp *w, bool loads);
 // Returns the number of free columns of w's CTA.
 int simtcgen05_left(const SimWarp *w);
-// Returns the line of an MMA of the CTA that no commit followed, or 0.
+// Returns the line of an MMA or copy of the CTA that no commit followed, or 0.
 uint32_t simtcgen05_open(const SimWarp *w);
 // called when all warps have exited
 void simtcgen05_end(SimCluster *c);

@@ -1,5 +1,5 @@
-// The shared memory operands of a wgmma or tcgen05.mma: canonical layouts, and
-// the descriptors that encode them.
+// The shared memory operands of a wgmma, tcgen05.mma or tcgen05.cp: canonical
+// layouts, and the descriptors that encode them.
 //
 // An operand of one instruction has MN x K elements. K covers 32 bytes, or 16
 // elements if MN is contiguous. It is twice as long for B if A is sparse.
@@ -19,8 +19,10 @@
 // the swizzle is applied.
 typedef struct Shared {
   Ctx *cx;
-  const MmaAtom *a;
-  char which;
+  // for errors: the function that makes descriptors, the instruction that uses
+  // them, and its operand
+  const char *maker, *reader, *what;
+  bool umma;            // whether it is a tcgen05 operation
   Layout part;          // the thread's partition (V,Rest...)
   // bits: bits of an element. unit: number of elements in 16 bytes.
   int bits, unit;
@@ -31,12 +33,11 @@ typedef struct Shared {
 } Shared;
 
 _Noreturn static void refuse(const Shared *o, const char *why) {
-  bool a = o->which == 'A';
-  ctx_fail(o->cx, ERR_SHAPE, "make_fragment_%c: %s\n  %s reads %s as %d x %d "
-           "elements of %d bits, %s contiguous\n  from %s\n  tile_to_shape of "
+  ctx_fail(o->cx, ERR_SHAPE, "%s: %s\n  %s reads %s as %d x %d elements of %d "
+           "bits, %s contiguous\n  from %s\n  tile_to_shape of "
            "cute.nvgpu.warpgroup.make_smem_layout_atom(%s_SW128, ...) is "
-           "canonical", o->which, why, o->a->row->name, a ? "A" : "B", o->rows,
-           o->cols, o->bits, o->mn ? a ? "M" : "N" : "K",
+           "canonical", o->maker, why, o->reader, o->what, o->rows,
+           o->cols, o->bits, !o->mn ? "K" : *o->what == 'A' ? "M" : "N",
            layout_text(o->cx, o->part), o->mn ? "MN" : "K");
 }
 
@@ -112,17 +113,17 @@ static uint64_t field(const Shared *o, int64_t elements) {
 static uint64_t kind_bits(const Shared *o) {
   static const uint8_t type[9] = {[1] = 0, [2] = 3, [4] = 2, [8] = 1};
   uint64_t t = type[o->w];
-  if (o->a->row->kind == MK_WGMMA) return t << 62;
-  return t << 62 | (uint64_t)1 << 46;
+  return t << 62 | (o->umma ? (uint64_t)1 << 46 : 0);
 }
 
 static uint64_t describe(const Shared *o) {
   int span = o->w * o->unit;  // elements in one row of the swizzle pattern
   int64_t lead, stride;
   if (!o->mn) {
-    stride = far_of(o, false, o->rows, 8);
+    int group = o->rows < 8 ? o->rows : 8;
+    stride = far_of(o, false, o->rows, group);
     lead = far_of(o, true, o->cols, o->unit);
-    check_mode(o, false, o->rows, 8, span, stride);
+    check_mode(o, false, o->rows, group, span, stride);
     check_mode(o, true, o->cols, o->unit, 1, o->w > 1 ? o->unit : lead);
   } else {
     int64_t rows = far_of(o, false, o->rows, span);
@@ -135,29 +136,45 @@ static uint64_t describe(const Shared *o) {
   return field(o, lead) << 16 | field(o, stride) << 32 | kind_bits(o);
 }
 
-Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
-                   uint64_t *desc) {
+// Returns the operand that an MMA reads from shared memory.
+static Shared operand_of_mma(Ctx *cx, const MmaAtom *a, char which) {
   const AtomMma *r = a->row;
   int k = which != 'A';
-  Shared o = {.cx = cx, .a = a, .which = which, .part = part,
-                .bits = dtype_bits(atom_mma_type(r, k + 1)),
-                .mn = r->mn_major[k], .rows = k ? r->n : r->m,
-                .cols = k ? r->k : atom_mma_depth(r)};
-  o.unit = 128 / o.bits;
-  Layout in = layout_inner(part), v = layout_rank(part) < 3
+  static const char *const maker[2] = {"make_fragment_A", "make_fragment_B"};
+  return (Shared){.cx = cx, .maker = maker[k], .reader = r->name,
+                  .what = k ? "B" : "A", .umma = r->kind == MK_TCGEN05,
+                  .bits = dtype_bits(atom_mma_type(r, k + 1)),
+                  .mn = r->mn_major[k], .rows = k ? r->n : r->m,
+                  .cols = k ? r->k : atom_mma_depth(r)};
+}
+
+// Sets the rest of o from a partition (V,Rest...), where V is (MN,K). Returns
+// the layout of the descriptors of its parts, and sets *desc to a descriptor
+// with address 0.
+static Layout describe_part(Shared *o, Layout part, uint64_t *desc) {
+  Ctx *cx = o->cx;
+  o->part = part;
+  o->unit = 128 / o->bits;
+  Layout in = layout_inner(part), v = layout_rank(part) < 2
     ? layout_unit(cx) : layout_mode(cx, in, 0);
-  if (layout_rank(v) != 2 || count(cx, v, "make_fragment") != o.rows * o.cols)
-    refuse(&o, arena_printf(cx, &cx->scratch, "the tensor is not a partition "
-                            "(V,%c,K) of the layout", k ? 'N' : 'M'));
+  if (layout_rank(v) != 2 || count(cx, v, o->maker) != o->rows * o->cols)
+    refuse(o, arena_printf(cx, &cx->scratch, "the tensor is not a partition "
+                           "(V,%s) of the layout", *o->what == 'A' ? "M,K"
+                           : *o->what == 'B' ? "N,K" : "Rest..."));
   if (!layout_static(v))
-    ctx_fail(cx, ERR_STATIC, "make_fragment_%c needs a static layout of the "
-             "elements that one instruction reads, got %s",
-             which, layout_text(cx, part));
-  o.row = layout_mode(cx, v, 0), o.col = layout_mode(cx, v, 1);
-  o.w = span_of(&o);
-  *desc = describe(&o);
+    ctx_fail(cx, ERR_STATIC, "%s needs a static layout of the elements that "
+             "one instruction reads, got %s", o->maker, layout_text(cx, part));
+  o->row = layout_mode(cx, v, 0), o->col = layout_mode(cx, v, 1);
+  o->w = span_of(o);
+  *desc = describe(o);
   Layout one = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
-  return layout_replace(cx, layout_recast(cx, in, o.bits, 128), 0, one);
+  return layout_replace(cx, layout_recast(cx, in, o->bits, 128), 0, one);
+}
+
+Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
+                   uint64_t *desc) {
+  Shared o = operand_of_mma(cx, a, which);
+  return describe_part(&o, part, desc);
 }
 
 // ---- in a kernel ----
@@ -168,8 +185,33 @@ static int64_t pattern(Layout l) {
   return s && s->b ? 128 << s->b : 16;
 }
 
-Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t) {
+// Makes the tensor of descriptors of o, which describes tensor t.
+static Tensor descriptors(Shared *o, Tensor t) {
+  Ctx *cx = o->cx;
   Fn *fn = ir_fn(cx);
+  Ins d = {.op = OP_DESC, .type = DT_U64};
+  uint64_t bits = 0;
+  Layout l = describe_part(o, t.l, &bits);
+  const Mem *m = ir_memof(fn, t.mem);
+  int64_t each = o->bits, whole = pattern(t.l);
+  if (m->align < whole || dim_div(cx, t.off) * each % (whole * 8))
+    ctx_fail(cx, ERR_ALIGN, "%s: the swizzle requires tiles at multiples of %"
+             PRId64 " bytes\n  %s\n  make the tensor with "
+             "make_smem_tensor(dtype, layout, %" PRId64 ")", o->maker, whole,
+             tensor_show(cx, &t), whole);
+  Dim off = dim_add(cx, t.off, t.l.offset);
+  if (dim_div(cx, off) * each % 128)
+    ctx_fail(cx, ERR_ALIGN, "%s: the offset is no multiple of 16 bytes\n  %s",
+             o->maker, tensor_show(cx, &t));
+  d.imm = (int64_t)bits;
+  d.a[0] = m->ref;
+  ir_use(cx, fn, m->ref);
+  return (Tensor){.space = SP_DESC, .type = t.type, .l = l, .align = 16,
+                  .mem = ir_cons(cx, fn, d, fold_full(DT_U64)),
+                  .off = dim_quo(cx, off, dim_int(cx, 128 / each))};
+}
+
+Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t) {
   const AtomMma *r = a->row;
   DType want = atom_mma_type(r, which == 'A' ? 1 : 2);
   if (t.space != SP_SMEM)
@@ -178,26 +220,27 @@ Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t) {
   if (t.type != want && !(want == DT_TF32 && t.type == DT_F32))
     ctx_fail(cx, ERR_TYPE, "make_fragment_%c: %s reads %s, got %s", which,
              r->name, dtype_name(want), tensor_show(cx, &t));
-  Ins d = {.op = OP_DESC, .type = DT_U64};
-  uint64_t bits = 0;
-  Layout l = gmma_layout(cx, a, which, t.l, &bits);
-  const Mem *m = ir_memof(fn, t.mem);
-  int64_t each = dtype_bits(want), whole = pattern(t.l);
-  if (m->align < whole || dim_div(cx, t.off) * each % (whole * 8))
-    ctx_fail(cx, ERR_ALIGN, "make_fragment_%c: the swizzle requires tiles at "
-             "multiples of %" PRId64 " bytes\n  %s\n  make the tensor with "
-             "make_smem_tensor(dtype, layout, %" PRId64 ")", which, whole,
-             tensor_show(cx, &t), whole);
-  Dim off = dim_add(cx, t.off, t.l.offset);
-  if (dim_div(cx, off) * each % 128)
-    ctx_fail(cx, ERR_ALIGN, "make_fragment_%c: the offset is no multiple of "
-             "16 bytes\n  %s", which, tensor_show(cx, &t));
-  d.imm = (int64_t)bits;
-  d.a[0] = m->ref;
-  ir_use(cx, fn, m->ref);
-  return (Tensor){.space = SP_DESC, .type = t.type, .l = l, .align = 16,
-                  .mem = ir_cons(cx, fn, d, fold_full(DT_U64)),
-                  .off = dim_quo(cx, off, dim_int(cx, 128 / each))};
+  Shared o = operand_of_mma(cx, a, which);
+  return descriptors(&o, t);
+}
+
+Tensor gmma_rows(Ctx *cx, const char *maker, const CopyAtom *a, Tensor t) {
+  Layout v = layout_mode(cx, t.l, 0);
+  if (t.space != SP_SMEM)
+    ctx_fail(cx, ERR_ARG, "%s: %s reads shared memory, got %s", maker,
+             a->row->name, tensor_show(cx, &t));
+  Shared o = {.cx = cx, .maker = maker, .reader = a->row->name, .umma = true,
+              .what = "the source", .bits = dtype_bits(t.type),
+              .rows = (int)count(cx, layout_mode(cx, v, 0), maker),
+              .cols = (int)count(cx, layout_mode(cx, v, 1), maker)};
+  return descriptors(&o, t);
+}
+
+Ref gmma_beyond(Ctx *cx, Ref desc, Dim units) {
+  Fn *fn = ir_fn(cx);
+  if (dim_is(units, 0)) return desc;
+  return ir_op2(cx, fn, OP_ADD, desc,
+                ir_cvt(cx, fn, DT_U64, dim_asref(cx, units)));
 }
 
 bool gmma_from_shared(const MmaAtom *a, char which) {

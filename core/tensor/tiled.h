@@ -108,6 +108,12 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
 // make_fragment_A, _B of operands in shared memory: returns a tensor of
 // descriptors (SP_DESC).
 Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t);
+// Makes the tensor of descriptors of a tcgen05.cp, whose tensor t has the
+// layout ((rows,elements of a row),Rest...). maker: the name of the function in
+// errors.
+Tensor gmma_rows(Ctx *cx, const char *maker, const CopyAtom *a, Tensor t);
+// Returns the descriptor that is `units` of 16 bytes beyond desc.
+Ref gmma_beyond(Ctx *cx, Ref desc, Dim units);
 
 // ---- umma.c ----
 // Returns the layout in tensor memory of a fragment of A or C of a tcgen05.mma,

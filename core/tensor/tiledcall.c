@@ -182,6 +182,18 @@ static void emit_tensor(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
                 (uint32_t)row->num);
 }
 
+// Copies rows of shared memory, which a descriptor describes, to tensor memory.
+static void emit_rows(const Copy *k, Dim so, Dim dof) {
+  Ctx *cx = k->cx;
+  if (k->pred)
+    ctx_fail(cx, ERR_ARG, "copy: %s takes no predicate: let one thread call "
+             "copy inside cute.when", k->a->row->name);
+  Ref x[3] = {k->dst->mem, dim_asref(cx, dim_add(cx, k->dst->off, dof)),
+              gmma_beyond(cx, gmma_beyond(cx, k->src->mem, k->src->off), so)};
+  Ins ins = {.op = OP_TCCP, .imm = k->a->id};
+  operands_emit(cx, ir_fn(cx), ins, x, 3, NULL, 0);
+}
+
 // Returns a tensor of the one fragment element at offset `at`.
 static Tensor element_of(const Copy *k, const Tensor *t, uint32_t at) {
   Tensor e = tensor_with_layout(*t, layout_unit(k->cx));
@@ -277,6 +289,7 @@ static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
       case CO_TMEM_LOAD: case CO_TMEM_STORE:
         emit_tensor(k, s, so, d, dof);
         break;
+      case CO_TMEM_CP: emit_rows(k, so, dof); break;
       case CO_UNIVERSAL: case CO_AUTOVEC: case CO_LOAD: case CO_STORE:
       case CO_BULK: case CO_TABLE:
         emit_move(k, OP_COPY, s, so, d, dof);
@@ -356,11 +369,11 @@ static void check_copy_types(const Copy *k) {
            pair_text(k), k->a->row->name, dtype_name(wrong));
 }
 
-static void check_operands(const Copy *k) {
+static void check_operands(Copy *k) {
   Ctx *cx = k->cx;
   const Tensor *t[2] = {k->src, k->dst};
   for (int i = 0; i < 2; i++)
-    if (!tensor_in_kernel(t[i]))
+    if (!tensor_in_kernel(t[i]) && t[i]->space != SP_DESC)
       ctx_fail(cx, ERR_ARG, "copy: the %s is not in the kernel's memory%s",
                i ? "destination" : "source", pair_text(k));
   check_copy_types(k);
@@ -389,6 +402,16 @@ static void check_operands(const Copy *k) {
       check_space(k, false, SP_RMEM);
       check_space(k, true, SP_TMEM);
       break;
+    case CO_TMEM_CP:
+      if (k->src->space == SP_SMEM)
+        ctx_fail(cx, ERR_TYPE, "copy: %s reads shared memory through "
+                 "descriptors%s\n  cute.nvgpu.tcgen05.get_s2t_smem_desc_tensor "
+                 "makes them from the source's partition", k->a->row->name,
+                 pair_text(k));
+      check_space(k, false, SP_DESC);
+      check_space(k, true, SP_TMEM);
+      k->nsrc = 1;
+      break;
     case CO_SHUFFLE: case CO_MOVM:
       check_space(k, false, SP_RMEM);
       check_space(k, true, SP_RMEM);
@@ -399,8 +422,7 @@ static void check_operands(const Copy *k) {
                "described: %s",
                k->a->row->name, k->a->row->op == CO_BULK
                ? "bulk copies do not execute yet"
-               : "Blackwell's own matrix copies and copies from shared to "
-                 "tensor memory do not execute yet");
+               : "Blackwell's own matrix copies do not execute yet");
     case CO_LOAD:
       check_space(k, false, SP_GMEM);
       check_space(k, true, SP_RMEM);

@@ -188,14 +188,6 @@ static void put_operand(const Gemm *g, const Part *o, int64_t i, int64_t j,
   for (int r = 0; r < o->nreg; r++) p->reg[p->nreg++] = from + o->reg[r];
 }
 
-// Returns the descriptor that is `units` of 16 bytes beyond desc.
-static Ref beyond(Ctx *cx, Ref desc, Dim units) {
-  Fn *fn = ir_fn(cx);
-  if (dim_is(units, 0)) return desc;
-  return ir_op2(cx, fn, OP_ADD, desc,
-                ir_cvt(cx, fn, DT_U64, dim_asref(cx, units)));
-}
-
 // Returns the descriptor of element (i,j) of an operand in shared memory. A
 // traced offset of the tensor is added first, so that all elements share that
 // addition.
@@ -204,7 +196,7 @@ static Ref descriptor(const Gemm *g, const Part *o, int64_t i, int64_t j) {
   Dim first = o->t->off;
   Dim then = dim_add(cx, at(cx, o->mode[0], i), at(cx, o->mode[1], j));
   if (dim_static(first)) first = dim_add(cx, first, then), then.w = 0;
-  return beyond(cx, beyond(cx, o->t->mem, first), then);
+  return gmma_beyond(cx, gmma_beyond(cx, o->t->mem, first), then);
 }
 
 // Appends an operand in tensor memory.

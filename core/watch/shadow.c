@@ -455,10 +455,10 @@ static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
   return k >= 0 && k < c->mbars.n ? &c->mbars.p[k] : NULL;
 }
 
-// Reports whether line src contains a st.async.
-static bool sends(const SimProg *p, uint32_t src) {
+// Reports whether line src contains an instruction of the op.
+static bool has_line(const SimProg *p, Op op, uint32_t src) {
   for (uint32_t k = 0; k < p->nins; k++)
-    if (p->ins[k].op == OP_STASYNC && p->ins[k].src == src) return true;
+    if (p->ins[k].op == op && p->ins[k].src == src) return true;
   return false;
 }
 
@@ -472,12 +472,13 @@ static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
   if (actor < p->nall) return AGENT_NONE;
   if (mbarrier_of(c, actor) && s->gran[g].warp == actor &&
       s->gran[g].src == src && !(s->gran[g].flags & GF_AGENT))
-    return sends(p, src) ? AGENT_SEND : AGENT_CPASYNC;
+    return has_line(p, OP_STASYNC, src) ? AGENT_SEND : AGENT_CPASYNC;
   if (actor >= p->nactor) return AGENT_CPASYNC;
   if (team >= 0 && team < p->nteam) return AGENT_WGMMA;
   bool tensor = p->tensor && actor >= p->tensor &&
                 actor < p->tensor + TENSOR_UNITS * p->nall;
-  return tensor ? AGENT_UMMA : AGENT_COPY;
+  if (!tensor) return AGENT_COPY;
+  return has_line(p, OP_TCCP, src) ? AGENT_CP : AGENT_UMMA;
 }
 
 // Fills in why x accesses granule g before an agent's write to it is complete.
@@ -600,6 +601,13 @@ static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
   return false;
 }
 
+// Returns the kind of agent that executes i.
+static SimAgent agent_by(const SimIns *i) {
+  if (i->op == OP_WGMMA) return AGENT_WGMMA;
+  if (i->op == OP_TCMMA) return AGENT_UMMA;
+  return i->op == OP_TCCP ? AGENT_CP : AGENT_COPY;
+}
+
 static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   if (!x->agent || q->flags & GF_AGENT || !(q->flags & GF_DEFINED) ||
       !lacks_fence(x, l, q->warp, q->lanes, q->clk))
@@ -608,9 +616,7 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   if (!f) return;
   f->race.how = x->write ? CLASH_WAW : CLASH_RAW;
   f->race.proxy = true;
-  f->race.agent = x->i->op == OP_WGMMA   ? AGENT_WGMMA
-                  : x->i->op == OP_TCMMA ? AGENT_UMMA
-                                         : AGENT_COPY;
+  f->race.agent = agent_by(x->i);
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 

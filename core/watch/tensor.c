@@ -6,12 +6,12 @@
 // A thread's own wait for loads or stores does not release them: the threads
 // must also synchronize, by which the epoch spreads.
 //
-// Two operations of the tensor cores with the same accumulators and shape
-// execute in the order in which they were issued, so only their issues must be
-// ordered. PTX orders no other MMAs without a commit; the cards may, so these
-// are notes. PTX also requires a tcgen05.fence on both sides of the
-// synchronization of threads, except before a commit. A missing fence is a
-// note, too.
+// Two MMAs with the same accumulators and shape execute in the order in which
+// they were issued, and so do a copy from shared memory and an MMA after it, so
+// only their issues must be ordered. PTX orders no other operations of the
+// tensor cores without a commit; the cards may, so these are notes. PTX also
+// requires a tcgen05.fence on both sides of the synchronization of threads,
+// except before a commit. A missing fence is a note, too.
 #include "watch/tensor.h"
 
 #include "sim/mbar.h"
@@ -121,7 +121,9 @@ static bool in_order(const SimTensorAccess *x, const Past *p) {
   const SimTensorIns *q = p->i->x;
   bool issued = p->warp == x->w->id ||
                 before(x, p->warp, 1u << p->lane, p->clk);
-  return issued && q->row == x->row && p->start == x->start;
+  bool pipeline = p->i->op == OP_TCCP ||
+                  (q->row == x->row && p->start == x->start);
+  return issued && pipeline;
 }
 
 static SimTensorLack lack_of(const SimTensorAccess *x, const Past *p) {
@@ -193,7 +195,7 @@ static void check(const SimTensorAccess *x, const Past *p, SimClash how,
     return;
   }
   if (x->freed && is_told(x->w, p)) return;
-  bool same = p->unit == TENSOR_MMA && x->row && !x->freed &&
+  bool same = p->unit == TENSOR_MMA && x->unit == TENSOR_MMA && !x->freed &&
               p->warp == x->w->id;
   SimFault *f = (same ? simreport_note : simreport_fault)(
     x->w, SIM_TENSOR, x->lane, x->i->src, p->i->src, object(x), 0);

@@ -93,6 +93,21 @@ local function umma()
   return function() cute.gemm(mma, acc, a, b, acc) end
 end
 
+-- Returns a sample that copies shared to tensor memory.
+local function s2t()
+  local tcgen05 = cute.nvgpu.tcgen05
+  local s = cute.make_smem_tensor(cute.u32, cute.make_layout({32, 4}, {4, 1}),
+                                  128)
+  s:fill(0)
+  local t = cute.recast_tensor(cute.make_tensor(columns(), cute.make_layout(
+    {{32, 4}, 4}, {{1 << 16, 1 << 21}, 1})), cute.u32)
+  local copy = tcgen05.make_s2t_copy(cute.make_copy_atom(
+    tcgen05.Cp4x32x128bOp(1), cute.u32), t)
+  local thr = copy:get_slice(0)
+  local from = tcgen05.get_s2t_smem_desc_tensor(copy, thr:partition_S(s))
+  return function() cute.copy(copy, from, thr:partition_D(t)) end
+end
+
 -- Threads of a block if a warp is not enough.
 local BLOCK = {wgmma = 128, ["wgmma.fence"] = 128, ["wgmma.commit_group"] = 128,
                ["wgmma.wait_group"] = 128}
@@ -383,6 +398,7 @@ local SAMPLES = {
     return function() arch.relinquish_tmem_alloc_permit() end
   end,
   ["tcgen05.mma"] = umma,
+  ["tcgen05.cp"] = s2t,
   ["clc.try_cancel"] = with_barrier(function(bar)
     arch.issue_clc_query(bar, arch.alloc_smem(cute.i32, 4, 16))
   end),

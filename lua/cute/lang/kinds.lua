@@ -72,7 +72,7 @@ end
 
 local AGENTS = {["cp.async"] = "a cp.async", ["st.async"] = "an st.async",
                 ["bulk copy"] = "a bulk copy", ["wgmma"] = "wgmma",
-                ["tcgen05.mma"] = "tcgen05.mma"}
+                ["tcgen05.mma"] = "tcgen05.mma", ["tcgen05.cp"] = "tcgen05.cp"}
 local CLASHES = {["write after write"] = "write after a write",
                  ["write after read"] = "write after a read",
                  ["read after write"] = "read after a write"}
@@ -387,9 +387,9 @@ fault {kind = "race",
   {"{clash} by {by} whose completion was not waited for: {element}",
     when = unfinished, code = "race/SPACE/missing-wait",
     cure = function(f)
-      return f.agent == "tcgen05.mma" and "let tcgen05.commit arrive at an "
-        .. "mbarrier after the MMA, and wait there before the memory is "
-        .. "written again"
+      return f.agent:find "^tcgen05" and "let tcgen05.commit arrive at an "
+        .. "mbarrier after it, and wait there before the memory is written "
+        .. "again"
         or f.agent == "wgmma" and "call warpgroup.wait_group(n) before the "
         .. "stage is released, and let the producer wait for the release"
         or "wait for it (at its mbarrier, or with cp_async_bulk_wait_group or "
@@ -620,7 +620,7 @@ end
 ---------------------------------------------------------------------------
 
 local OPS = {["tcgen05.mma"] = "a tcgen05.mma", ["tcgen05.ld"] = "a load",
-             ["tcgen05.st"] = "a store"}
+             ["tcgen05.st"] = "a store", ["tcgen05.cp"] = "a tcgen05.cp"}
 function WORDS.op_name(r) return OPS[r.facts.op] end
 function WORDS.tensor_clash(r) return CLASHES[r.facts.clash_of] end
 
@@ -694,9 +694,9 @@ fault {kind = "tensor-memory",
     cure = "warp w of a warpgroup accesses lanes 32 w to 32 w + 31: partition "
       .. "with the tiled copy of make_tmem_copy, whose 128 threads are a "
       .. "warpgroup"},
-  {"an operand of a tcgen05.mma starts at lane {n} of tensor memory",
+  {"an operand of {op_name} starts at lane {n} of tensor memory",
     how = "lane", code = "memory/tmem/lanes",
-    cure = "accumulators start at lane 0, or 16 with M = 64"},
+    cure = "operands start at lane 0, accumulators with M = 64 also at 16"},
   {"lanes of warp {warp} name different places or sizes in tensor memory",
     how = "differs", code = "memory/tmem/lanes",
     cure = "all threads of a warp must pass the same pointer and number"},
@@ -711,12 +711,12 @@ fault {kind = "tensor-memory",
   {"a commit is for the blocks of mask {n}, but the cluster has {most:block}",
     how = "ctas", code = "sync/cluster/mask",
     cure = "set bits of the mask for ranks of blocks in the cluster"},
-  {"no tcgen05.commit follows this MMA", how = "open",
+  {"no tcgen05.commit follows {op_name}", how = "open",
     code = "async/tmem/missing-commit",
     cure = "call tcgen05.commit(mbarrier) in the same thread, and wait at the "
       .. "mbarrier before the accumulators are loaded"},
   unordered("commit", "whose completion was not waited for",
-    "let tcgen05.commit arrive at an mbarrier after the MMA, and wait there",
+    "let tcgen05.commit arrive at an mbarrier after it, and wait there",
     "race/tmem/missing-wait"),
   unordered("load", "for which its warp did not wait",
     "call cute.arch.fence_view_async_tmem_load() after the load, then "

@@ -363,8 +363,8 @@ local function cp_op(name, shape, factor)
   end
 end
 
---- Copies 128 lanes of 256 bits. As all copies of tcgen05.cp, it has layouts,
--- but does not run yet. cta_group: from CtaGroup.
+--- Copies 128 lanes of 256 bits. As for all copies of tcgen05.cp, one thread
+-- calls cute.copy, and a commit follows. cta_group: from CtaGroup.
 tcgen05.Cp128x256bOp = cp_op("Cp128x256bOp", "128dp256bit", 1)
 --- Copies 128 lanes of 128 bits.
 tcgen05.Cp128x128bOp = cp_op("Cp128x128bOp", "128dp128bit", 1)
@@ -389,11 +389,54 @@ function tcgen05.make_s2t_copy(copy_atom, tmem_tensor)
     refuse("make_s2t_copy", "%s does not copy shared to tensor memory",
            core.show(copy_atom))
   end
-  local values = core.coalesce(core.upcast(tmem.bits_of(copy_atom.name),
-                                           copy_atom.value_type.bits))
+  -- The bits of the copy, of which 4x256b has only 4 lanes
+  local dst = core.make_copy_atom(copy_atom.name, core.b1).layout_dst_tv
+  local bits = core.composition(tmem.bits_of(copy_atom.name), core.get(dst, 1))
+  local values = core.coalesce(core.upcast(bits, copy_atom.value_type.bits))
   return core.make_cotiled_copy(copy_atom,
     core.make_layout(core.make_layout(1, 0), values),
     core.filter_zeros(tmem_tensor.layout))
+end
+
+-- Returns the layout of the elements of an instruction's source: from (row,
+-- element of the row) to the index of the value. The modes of the bits are rows
+-- and the bits of a row, then more rows, or copies if the source's offset is 0.
+local function source_rows(copy_atom)
+  local op = core.make_copy_atom(copy_atom.name, core.b1)
+  local src = core.get(op.layout_src_tv, 1)
+  local dst = core.get(op.layout_dst_tv, 1)
+  local to = core.rank(dst) > 1 and dst or op.layout_tmem
+  local rows, bits = core.size(to, 0), core.size(to, 1)
+  local shape, stride, step = {rows}, {1}, rows * bits
+  local per = bits // copy_atom.value_type.bits
+  for i = 2, core.rank(to) - 1 do
+    local n = core.size(to, i)
+    if src(step) ~= 0 then
+      shape[i], stride[i] = n, step // bits * per
+    end
+    step = step * n
+  end
+  return core.make_layout({shape, per}, {stride, rows})
+end
+
+--- Makes the descriptors of a copy's source in shared memory for cute.copy. An
+-- instruction reads 4 to 128 rows of 16 or 32 bytes, whose layout
+-- must be canonical: groups of 8 rows with 16 bytes of each, or a swizzle.
+---@param tiled_copy cute.TiledCopy of make_s2t_copy
+---@param smem_partition cute.Tensor (V,Rest...) of its partition_S
+---@return cute.Tensor of descriptors (1,Rest...)
+function tcgen05.get_s2t_smem_desc_tensor(tiled_copy, smem_partition)
+  local name = "get_s2t_smem_desc_tensor"
+  if not name_of(tiled_copy):find "UTCCP" then
+    refuse(name, "%s does not copy shared to tensor memory",
+           core.show(tiled_copy))
+  end
+  local op = core.make_copy_atom(tiled_copy.name, tiled_copy.value_type)
+  -- The iterator has the swizzle.
+  local plain = core.get_nonswizzle_portion(smem_partition.layout)
+  local v = core.composition(core.get(plain, 0), source_rows(op))
+  return core.s2t_descriptors(name, op, core.make_tensor(
+    smem_partition.iterator, core.replace(plain, 0, v)))
 end
 
 --- Appends a mode of stride 0 to the rows of a tensor in shared memory, for the
@@ -460,6 +503,7 @@ return sign.public("cute.nvgpu.tcgen05.", tcgen05, [[
   Cp4x256bOp(cta_group: integer) Cp4x32x128bOp(cta_group: integer)
   Cp2x64x128b0213Op(cta_group: integer) Cp2x64x128b0123Op(cta_group: integer)
   make_s2t_copy(copy_atom, tmem_tensor: tensor)
+  get_s2t_smem_desc_tensor(tiled_copy: tiled, smem_partition: tensor)
   append_s2t_broadcast_mode(op, smem_tensor: tensor)
 ]])
 -- SPDX-License-Identifier: MIT

@@ -187,24 +187,14 @@ function tmem.scale_factors(shape, halves)
   return with_rest(core.make_layout(all, along_k), rest, places)
 end
 
--- For copies from shared memory, the layout of the bits of an instruction in
--- tensor memory, with a lane stride of 2^21 bits.
-local COPIED = {
-  ["128dp256bit"] = "(128,256):(2097152,1)",
-  ["128dp128bit"] = "(128,128):(2097152,1)",
-  ["4dp256bit"] = "(128,256):(2097152,1)",
-  ["4x32dp128bit"] = "(32,128,4):(2097152,1,67108864)",
-  ["2x64dp128bitlw0213"] = "(64,128,2):(2097152,1,134217728)",
-  ["2x64dp128bitlw0123"] = "(32,128,2,2):(2097152,1,134217728,67108864)",
-}
-
 --- Returns the layout from the bits of a copy of tensor memory, in the order of
 -- its atom's layouts, to bit addresses. Neighbouring lanes are 2^21 bits apart.
 ---@param name string name of the atom, such as "SM100_TMEM_LOAD_32dp32b4x"
 ---@return cute.Layout
 function tmem.bits_of(name)
-  local copied = name:match "^SM100_UTCCP_(.*)_%dcta$"
-  if COPIED[copied] then return core.layout(COPIED[copied]) end
+  if name:find "^SM100_UTCCP_" then
+    return core.make_copy_atom(name, core.b1).layout_tmem
+  end
   local lanes = math.tointeger(tonumber(name:match "_(%d+)dp%d+b%d+x"))
   if not lanes then
     core.fail("bad-argument", ("%s does not copy tensor memory"):format(name))

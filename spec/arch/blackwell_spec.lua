@@ -201,7 +201,8 @@ describe("docs/blackwell.md", function()
         elseif chip ~= "name" then
           done = check(p, chip, cell == "yes") and done
           for _, suffix in ipairs {"a", "f"} do
-            local has = cell == "yes" or cell:find("%f[%a]" .. suffix .. "%f[%A]")
+            local has = cell == "yes"
+              or cell:find("%f[%a]" .. suffix .. "%f[%A]")
             done = check(p, chip .. suffix, has) and done
           end
         end

@@ -343,15 +343,6 @@ describe("a picture of threads and values", function()
                          {})
     assert.is_truthy(p.panels[2].note:find("up to 128", 1, true))
   end)
-
-  it("of 128x64 takes no second", function()
-    local tv = L "((4,8,4),(2,2,2,8)):((256,1,32),(128,8,16,1024))"
-    for _, form in ipairs {"text", "svg", "html"} do
-      local t = os.clock()
-      cute.draw(tv, {as = form, tile = {128, 64}})
-      assert.is_true(os.clock() - t < 1)
-    end
-  end)
 end)
 
 describe("a picture of a tensor", function()

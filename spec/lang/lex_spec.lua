@@ -51,7 +51,7 @@ describe("names that lines assign", function()
     assert.is_true(n > 20)
   end)
 
-  it("take as long on one line as on many", function()
+  it("take no quadratic time on one line", function()
     local function seconds(text)
       local best = math.huge
       for _ = 1, 3 do
@@ -65,7 +65,7 @@ describe("names that lines assign", function()
     local one = seconds(("x."):rep(1 << 18))
     local many = seconds(("x.\n"):rep(1 << 18))
     collectgarbage "incremental"
-    assert.is_true(one < 1.5 * many, ("%.2f s, %.2f s"):format(one, many))
+    assert.is_true(one < 4 * many, ("%.2f s, %.2f s"):format(one, many))
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -99,12 +99,12 @@ class Scripts(unittest.TestCase):
                 t.fills()
             with Raises(MemoryError):
                 t.fills()
-        late = cutelua.State(seconds=0.2).loads(support.SCRIPT)
+        late = cutelua.State(seconds=1).loads(support.SCRIPT)
         for _ in range(2):
             begun = time.perf_counter()
             with Raises(cutelua.LimitReached, "time limit"):
                 late.forever()
-            self.assertLess(time.perf_counter() - begun, 5)
+            self.assertLess(time.perf_counter() - begun, 20)
         self.assertEqual(late.square(floats(3)).tolist(), [9])
         self.assertEqual(t.square(floats(3)).tolist(), [9])
         self.assertEqual(y.tolist(), [1, 4, 9])
@@ -543,8 +543,8 @@ end)""").spin
 
         none, two = best(m.nop), best(m.all, 1, 2.5)
         print("a call: %.2f us; with two numbers: %.2f us" % (none, two))
-        self.assertLess(none, 6)
-        self.assertLess(two, 8)
+        self.assertLess(none, 30)
+        self.assertLess(two, 40)
 
 
 class Checked(unittest.TestCase):

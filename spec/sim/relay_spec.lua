@@ -251,7 +251,6 @@ end)
 describe("flags that never come", function()
   it("say who waits, for what, and who wrote it last", function()
     local at = support.recorder()
-    local start = os.clock()
     local r = launch({grid = 3, block = 96}, function(flag, y)
       local t, b = arch.thread_idx(), arch.block_idx()
       cute.when(b:eq(1) & t:eq(0), function()
@@ -266,7 +265,6 @@ describe("flags that never come", function()
         y[0] = 1
       end)
     end, {8, 1})
-    assert.is_true(os.clock() - start < 0.1)
     assert.equal(1, #r.reports)
     local f = r.reports[1]
     assert.equal("deadlock", f.kind)
@@ -368,17 +366,14 @@ describe("a barrier over all blocks", function()
     end
     for _, k in ipairs {{by_load}, {by_load, true}, {by_atomic}} do
       local function cost(n)
-        local start = os.clock()
         local r, args = launch({grid = n, block = 32}, rounds(k[1], k[2]),
                                {2, 2 * n, n})
         assert.is_true(r.ok)
         for b = 0, n - 1 do assert.equal((b + 1) % n + 1, args[3][b]) end
-        return r.instructions, os.clock() - start
+        return r.instructions
       end
-      local few, short = cost(128)
-      local many, long = cost(1024)
+      local few, many = cost(128), cost(1024)
       assert.is_true(many < 12 * few, ("%d %d"):format(few, many))
-      assert.is_true(long < 30 * short, ("%g %g"):format(short, long))
     end
   end)
 
